@@ -1,0 +1,118 @@
+// Which life does a new connection belong to?
+package pool
+
+import (
+	"crypto/rand"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+//go:embed scripts/admit.lua
+var admitScript string
+
+// admission is what the admission script decided.
+type admission struct {
+	life  *Life
+	score int64
+}
+
+// admissionRequest is what it is told.
+type admissionRequest struct {
+	clock     int64 // the group's clock, µs
+	durable   bool
+	retire    string
+	bootstrap bool
+	floor     int64
+}
+
+func (g *Group) admit(link Link, r admissionRequest) (admission, error) {
+	replies := link.Exchange([]Command{{[]string{
+		"EVAL", admitScript, "1", g.sealKey,
+		strconv.FormatInt(r.clock, 10), strconv.FormatInt(micros(skew), 10), bit(r.durable),
+		randomLineage(), g.fingerprint, r.retire, bit(r.bootstrap), strconv.FormatInt(r.floor, 10),
+	}}}, nil)
+	if err := gone(replies, 1); err != nil {
+		return admission{}, err
+	}
+	return g.readAdmission(replies[0])
+}
+
+func (g *Group) readAdmission(r Reply) (admission, error) {
+	if r.Err != nil {
+		return admission{}, unfitf("the admission script is refused: %v", r.Err)
+	}
+	if len(r.Items) < 2 {
+		return admission{}, unfitf("the admission script answered something unexpected")
+	}
+	detail := r.Items[1].Str
+	switch r.Items[0].Str {
+	case "OK":
+		if len(r.Items) != 4 {
+			return admission{}, unfitf("the admission script answered something unexpected")
+		}
+		life, err := parseLife(detail)
+		score, ok := r.Items[3].Number()
+		if err != nil || !ok {
+			return admission{}, unfitf("the admission script answered something unexpected: %v", err)
+		}
+		return admission{life, score}, nil
+	case "REPLICA":
+		return admission{}, unfitf("is a %s: masters replicate from nobody", detail)
+	case "PROMOTED":
+		return admission{}, unfitf("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", detail)
+	case "CLOCK":
+		us, _ := strconv.ParseInt(detail, 10, 64)
+		return admission{}, unfitf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, skew.Milliseconds())
+	case "FINGERPRINT":
+		return admission{}, unfitf("serves daemons with other settings: %s", difference(g.fingerprint, detail))
+	case "FOREIGN":
+		return admission{}, unfitf("the key %s holds %s that redlockd did not write: use --key-prefix, or delete it", g.sealKey, detail)
+	}
+	return admission{}, unfitf("the admission script answered %q", r.Items[0].Str)
+}
+
+// load makes sure that every script is known, so that EVALSHA never fails.
+func load(link Link, scripts []string) error {
+	if len(scripts) == 0 {
+		return nil
+	}
+	commands := make([]Command, len(scripts))
+	for i, text := range scripts {
+		commands[i].Set("SCRIPT", "LOAD", text)
+	}
+	replies := link.Exchange(commands, nil)
+	if err := gone(replies, len(commands)); err != nil {
+		return err
+	}
+	for _, r := range replies {
+		if r.Err != nil {
+			return unfitf("SCRIPT LOAD is refused: %v", r.Err)
+		}
+	}
+	return nil
+}
+
+func randomLineage() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
+}
+
+func bit(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}
+
+// quarantine says how long a young master still has to wait, or "".
+func (l *lane) quarantineLocked() string {
+	age := micros(l.group.pool.options.age())
+	left := l.conn.life.Base + age - l.est.at(l.group.now())
+	if left <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("its memory is new, votes in %.1fs", float64(left)/1e6)
+}

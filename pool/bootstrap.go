@@ -1,0 +1,140 @@
+// How does a brand-new group vote at once?
+//
+// A blank master may have forgotten locks, so it waits until it is older than
+// the longest lease. Only the operator can know that there was nothing to
+// forget. Saying so takes effect once, for all databases, and only while all
+// masters answer and none of them has an identity: left in a unit file it does
+// nothing at later restarts.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// Bootstrap lets a group of blank masters vote at once; force does so for
+// masters that have an identity already, and voids what it stood for.
+func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error {
+	if err := o.withDefaults(); err != nil {
+		return err
+	}
+	p := &Pool{options: o}
+	p.dial = o.Dialer
+	if p.dial == nil {
+		p.dial = DialRueidis(p.patience())
+	}
+	return p.bootstrap(ctx, force, out)
+}
+
+// candidate is a master that is asked whether it is blank.
+type candidate struct {
+	master Master
+	link   Link
+	facts  facts
+}
+
+func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
+	var all []*candidate
+	defer func() {
+		for _, c := range all {
+			c.link.Close()
+		}
+	}()
+	var errs []error
+	for _, m := range p.options.Masters {
+		link, err := p.dial(ctx, m, 0)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("master %s: %w", m.Name, err))
+			continue
+		}
+		c := &candidate{master: m, link: link}
+		all = append(all, c)
+		if c.facts, err = probe(link, p.options.Clock); err != nil {
+			errs = append(errs, fmt.Errorf("master %s %w", m.Name, err))
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("bootstrap needs all %d masters: %w", len(p.options.Masters), errors.Join(errs...))
+	}
+	if err := distinct(all); err != nil {
+		return err
+	}
+	return p.baptise(all, force, out)
+}
+
+func distinct(all []*candidate) error {
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if a.facts.runID == b.facts.runID {
+				return fmt.Errorf("bootstrap: masters %s and %s are the same server (run_id %s)", b.master.Name, a.master.Name, a.facts.runID)
+			}
+		}
+	}
+	return nil
+}
+
+// baptise first looks at every database of every master, then writes.
+func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
+	key := p.options.KeyPrefix + "redlockd:seal"
+	identities := map[*candidate][]string{}
+	for _, c := range all {
+		for db := range p.options.Databases {
+			replies := c.link.Exchange([]Command{
+				{[]string{"SELECT", strconv.Itoa(db)}},
+				{[]string{"ZRANGE", key, "0", "-1"}},
+			}, nil)
+			if err := gone(replies, 2); err != nil {
+				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
+			}
+			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
+				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+			}
+			identity := ""
+			if len(replies[1].Items) > 0 {
+				identity = replies[1].Items[0].Str
+			}
+			if identity != "" && !force {
+				return fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; nothing was changed. If no lock of an earlier life matters: redlockd bootstrap --force", c.master.Name, db)
+			}
+			identities[c] = append(identities[c], identity)
+		}
+	}
+	offset := medianOffset(all)
+	for _, c := range all {
+		if err := p.baptiseOne(c, identities[c], offset); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
+	}
+	return nil
+}
+
+func (p *Pool) baptiseOne(c *candidate, identities []string, offset int64) error {
+	for db, identity := range identities {
+		g := newGroup(p, db)
+		if err := gone(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
+			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
+		}
+		_, err := g.admit(c.link, admissionRequest{
+			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.durable,
+			retire: identity, bootstrap: true,
+		})
+		if err != nil {
+			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
+		}
+	}
+	return nil
+}
+
+func medianOffset(all []*candidate) int64 {
+	var offsets []int64
+	for _, c := range all {
+		offsets = append(offsets, c.facts.est.offset)
+	}
+	slices.Sort(offsets)
+	return offsets[(len(offsets)-1)/2]
+}

@@ -1,0 +1,20 @@
+// Which time measures? Only a clock that counts a suspended machine too and
+// that nobody can set: leases run out while a laptop lid is closed.
+package pool
+
+import "time"
+
+// Timer is a pending call that can be taken back; see time.Timer.
+type Timer interface {
+	Stop() bool
+	Reset(d time.Duration) bool
+}
+
+// Clock is the only source of time of this package and of redlock, so that
+// tests can move it.
+type Clock interface {
+	// Now is the time since an arbitrary start: monotonic, suspend included.
+	Now() time.Duration
+	// AfterFunc calls f on its own goroutine after d.
+	AfterFunc(d time.Duration, f func()) Timer
+}

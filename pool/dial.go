@@ -1,0 +1,260 @@
+// From a cut connection to one that may vote.
+package pool
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"time"
+)
+
+var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
+
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+func (l *lane) downLocked(s laneState, cause error) {
+	l.state, l.cause, l.since = s, cause, l.group.now()
+}
+
+// dialSoon schedules the next dial: at once after an admitted connection ended
+// for a reason that a new admission settles, otherwise with growing delays.
+func (l *lane) dialSoon(cause error) {
+	g := l.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	if l.attempts == 0 && !errors.Is(cause, errStalled) {
+		l.submitDialLocked()
+		return
+	}
+	delay := min(lastRetry, firstRetry<<min(l.attempts, 8))
+	delay = delay/2 + rand.N(delay/2+1)
+	l.redial = g.pool.options.Clock.AfterFunc(delay, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if !g.closed {
+			l.submitDialLocked()
+		}
+	})
+}
+
+func (l *lane) submitDialLocked() {
+	g := l.group
+	g.counters.Dials++
+	g.dialing.Add(1)
+	err := g.pool.tasks.Submit(func() {
+		defer g.dialing.Done()
+		l.dialOnce()
+	})
+	if err != nil {
+		g.dialing.Done()
+	}
+}
+
+// dialOnce is one attempt, from the socket to the first vote.
+func (l *lane) dialOnce() {
+	g := l.group
+	ctx, cancel := context.WithTimeout(context.Background(), 2*g.pool.patience())
+	defer cancel()
+	link, err := g.pool.dial(ctx, l.master, g.db)
+	var c *connection
+	if err == nil {
+		if c, err = l.prove(ctx, link); err != nil {
+			link.Close()
+		}
+	}
+	if err != nil {
+		l.refused(err)
+		return
+	}
+	l.welcome(c)
+}
+
+// refused records why the attempt failed and answers what waited for it.
+func (l *lane) refused(err error) {
+	g := l.group
+	state := stateDown
+	var reason *unfit
+	if errors.As(err, &reason) {
+		state = stateRefused
+	}
+	g.mu.Lock()
+	changed := l.cause == nil || l.cause.Error() != err.Error() || l.state != state
+	before := l.since
+	again := l.state == state && !changed
+	l.downLocked(state, err)
+	if again {
+		l.since = before
+	}
+	l.tried, l.claim = true, ""
+	l.attempts++
+	queued := l.queue
+	l.queue = nil
+	closed := g.closed
+	g.mu.Unlock()
+	for _, e := range queued {
+		e.op.Answer(Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: err}})
+	}
+	if closed {
+		return
+	}
+	if changed {
+		g.pool.options.Logger.Warn("master does not vote", "master", l.master.Name, "db", g.db, "because", err.Error())
+	}
+	l.dialSoon(err)
+}
+
+// prove asks the server for its identity and admits the connection.
+func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
+	g := l.group
+	if g.pool.embedded() {
+		return l.proveEmbedded(link)
+	}
+	f, err := probe(link, g.pool.options.Clock)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.meet(f); err != nil {
+		return nil, err
+	}
+	select {
+	case <-g.ready:
+	case <-ctx.Done():
+		return nil, errNoClocks
+	}
+	a, err := l.admitOnce(link, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.endPredecessor(link, f); err != nil {
+		return nil, err
+	}
+	if err := load(link, g.pool.scripts); err != nil {
+		return nil, err
+	}
+	return l.connected(link, f, a), nil
+}
+
+// meet notes who the server is and what time it has, and refuses a server that
+// is another master already.
+func (l *lane) meet(f facts) error {
+	g := l.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, other := range g.lanes {
+		if other != l && other.claim == f.runID && !Broken(RuleDistinct) {
+			return unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.runID)
+		}
+	}
+	l.claim, l.version = f.runID, f.version
+	if l.est.known && l.life != nil {
+		// A clock that stepped while we were not connected has stepped all the same.
+		now := g.now()
+		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(step)+l.est.spread(now)+f.est.err {
+			g.pool.options.Logger.Warn("a master's clock stepped between two connections",
+				"master", l.master.Name, "by_ms", off/1000)
+			l.retire = l.life.Identity
+			g.counters.Latched++
+		}
+	}
+	l.est = f.est
+	g.reclockLocked()
+	return nil
+}
+
+// admitOnce runs the admission; a life whose register lies below what this
+// daemon has seen acknowledged in it has been rolled back and is retired.
+func (l *lane) admitOnce(link Link, f facts) (admission, error) {
+	g := l.group
+	for {
+		g.mu.Lock()
+		r := admissionRequest{clock: g.medianLocked(g.now()), durable: f.durable, retire: l.retire, floor: g.hybrid.seen}
+		life, acked := l.life, l.acked
+		g.mu.Unlock()
+		a, err := g.admit(link, r)
+		if err != nil {
+			return a, err
+		}
+		if a.life.Identity != r.retire && (life == nil || life.Lineage != a.life.Lineage || a.score >= acked) {
+			return a, nil
+		}
+		g.mu.Lock()
+		l.retire = a.life.Identity
+		g.counters.Latched++
+		g.mu.Unlock()
+		g.pool.options.Logger.Warn("a master's memory was rolled back; it starts a new life",
+			"master", l.master.Name, "register", a.score, "acknowledged", acked)
+	}
+}
+
+// endPredecessor makes sure that nothing of an earlier connection of this lane
+// is executed any more. Only on the same process: CLIENT IDs restart with it.
+func (l *lane) endPredecessor(link Link, f facts) error {
+	l.group.mu.Lock()
+	id, run := l.lastID, l.lastRun
+	l.group.mu.Unlock()
+	if id == 0 || run != f.runID {
+		return nil
+	}
+	replies := link.Exchange([]Command{{[]string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
+	if err := gone(replies, 1); err != nil {
+		return err
+	}
+	if err := replies[0].Err; err != nil {
+		return unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", err)
+	}
+	return nil
+}
+
+func (l *lane) connected(link Link, f facts, a admission) *connection {
+	g := l.group
+	c := &connection{lane: l, link: link, life: a.life}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l.life == nil || l.life.Lineage != a.life.Lineage {
+		l.acked = 0
+		g.counters.NewLives++
+	}
+	l.acked = max(l.acked, a.score)
+	l.lastID, l.lastRun, l.life, l.retire = f.clientID, f.runID, a.life, ""
+	return c
+}
+
+// welcome puts the connection to work: first what is owed, then what waits.
+func (l *lane) welcome(c *connection) {
+	g := l.group
+	c.watch = g.pool.options.Clock.AfterFunc(g.pool.options.MasterTimeout, c.stalled)
+	c.armed = true
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		c.watch.Stop()
+		c.link.Close()
+		l.refused(errClosed)
+		return
+	}
+	g.counters.Admissions++
+	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
+	l.tried, l.attempts, l.votes, l.proved = true, 0, false, 0
+	l.queue = append(l.duesLocked(), l.queue...)
+	l.beat = true
+	wait := l.quarantineLocked()
+	l.wakeLocked()
+	g.mu.Unlock()
+	if wait != "" {
+		g.pool.options.Logger.Warn("master admitted, but "+wait, "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
+		return
+	}
+	g.pool.options.Logger.Info("master admitted", "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
+}
+
+// votingLocked tells whether the master's consent counts as far as is known.
+func (l *lane) votingLocked(now time.Duration) bool {
+	return l.conn != nil && l.suspect == nil && l.conn.life.votes(l.est.at(now), l.group.pool.options.age())
+}

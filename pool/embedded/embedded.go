@@ -1,0 +1,84 @@
+// Package embedded keeps masters inside this process, for a machine without
+// Redis and for tests. N of them in one process tolerate no failure at all: they
+// are for trying out.
+//
+// They are miniredis servers reached through in-memory pipes; nothing listens,
+// because miniredis' own listener trusts its clients. Its keys do not expire by
+// themselves, so the clock is moved before every flush: TIME, PTTL and expiry
+// then agree with each other at every command.
+package embedded
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// Masters are the in-process masters of one daemon.
+type Masters struct {
+	list []*Master
+}
+
+// Master is one in-process master.
+type Master struct {
+	RunID string
+
+	mu     sync.Mutex
+	server *miniredis.Miniredis
+	clock  func() time.Time
+	last   time.Time
+}
+
+// New makes n masters that tell the time by clock.
+func New(n int, clock func() time.Time) *Masters {
+	m := &Masters{}
+	for range n {
+		m.list = append(m.list, NewMaster(clock))
+	}
+	return m
+}
+
+// NewMaster makes one master that tells the time by clock.
+func NewMaster(clock func() time.Time) *Master {
+	var id [20]byte
+	_, _ = rand.Read(id[:])
+	m := &Master{RunID: hex.EncodeToString(id[:]), server: miniredis.NewMiniRedis(), clock: clock, last: clock()}
+	m.server.SetTime(m.last)
+	return m
+}
+
+// At returns the i-th master.
+func (m *Masters) At(i int) *Master { return m.list[i] }
+
+// Close ends all connections.
+func (m *Masters) Close() {
+	for _, one := range m.list {
+		one.Close()
+	}
+}
+
+// Dial opens a connection to the master.
+func (m *Master) Dial() (net.Conn, error) { return m.server.Dial() }
+
+// Server is the miniredis behind the master, for tests.
+func (m *Master) Server() *miniredis.Miniredis { return m.server }
+
+// Close ends the master's connections.
+func (m *Master) Close() { m.server.Close() }
+
+// Advance moves the master's clock to now and drops what has expired. A clock
+// that was set back only changes what TIME says, as on a real master.
+func (m *Master) Advance() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock()
+	if passed := now.Sub(m.last); passed > 0 {
+		m.server.FastForward(passed)
+	}
+	m.server.SetTime(now)
+	m.last = now
+}

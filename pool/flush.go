@@ -1,0 +1,137 @@
+// What one write to a master holds: operations in queue order, then the seal.
+package pool
+
+import "time"
+
+// flush is reused by its connection; its buffers keep their size.
+type flush struct {
+	conn     *connection
+	entries  []entry
+	commands []Command
+	replies  []Reply
+	index    []int // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
+	keys     map[string]struct{}
+
+	sealed bool // a seal with a raise stands at the end
+	bare   bool // the raise itself is what an operation waits for
+	beat   bool // the master is also asked who it is
+	raise  int64
+	sent   time.Duration
+	moment Moment
+	sealAt int // index of the seal's first reply …
+	timeAt int // … and of its last
+	whoAt  int // index of INFO server's reply
+}
+
+func (f *flush) reset(c *connection) {
+	clear(f.entries)
+	f.conn = c
+	f.entries, f.commands, f.index = f.entries[:0], f.commands[:0], f.index[:0]
+	f.sealed, f.bare, f.beat = false, false, false
+	f.moment.Lane = c.lane.index
+	if f.keys == nil {
+		f.keys = make(map[string]struct{})
+	}
+	clear(f.keys)
+}
+
+// fill takes entries from the front of the queue, at most limit, and stops
+// before one whose key was acquired earlier in the same flush: one seal must
+// not speak for an acquire and for what comes after it on the same key.
+func (f *flush) fill(queue []entry, limit int) int {
+	n := 0
+	for ; n < len(queue) && n < limit; n++ {
+		plan := &queue[n].plan
+		if plan.Key != "" && len(f.keys) > 0 {
+			if _, taken := f.keys[plan.Key]; taken && !Broken(RuleOneFlush) {
+				break
+			}
+		}
+		if plan.Takes {
+			f.keys[plan.Key] = struct{}{}
+		}
+		f.sealed = f.sealed || plan.Sealed
+		f.bare = f.bare || plan.Bare
+		f.entries = append(f.entries, queue[n])
+	}
+	return n
+}
+
+// leftBehind is the proposal of the first operation that this flush leaves in
+// the queue, 0 if there is none. The flush raises the register to just below it
+// instead of to the clock: otherwise every operation left behind would find
+// the register above its own proposal and need a second seal.
+func (f *flush) leftBehind(queue []entry) int64 {
+	for i := range queue {
+		if fence := queue[i].fence; fence > 0 {
+			return fence
+		}
+	}
+	return 0
+}
+
+// write turns entries into commands, outside of the lock.
+func (f *flush) write() {
+	sealed := f.sealed || f.beat
+	if sealed && Broken(RuleSealLast) {
+		f.seal()
+		sealed = false
+	}
+	for i := range f.entries {
+		e := &f.entries[i]
+		if e.plan.Bare {
+			f.index = append(f.index, -1)
+			continue
+		}
+		if e.op.Command(&f.moment, f.next()) {
+			f.index = append(f.index, len(f.commands)-1)
+			continue
+		}
+		f.commands = f.commands[:len(f.commands)-1]
+		f.index = append(f.index, -1)
+	}
+	f.whoAt = -1
+	if f.beat && !f.conn.lane.group.pool.embedded() {
+		f.whoAt = len(f.commands)
+		f.next().Set("INFO", "server")
+	}
+	if sealed {
+		f.seal()
+	}
+}
+
+// seal appends the proof. It stands last: a check in front of a command says
+// nothing about what happened after the check. A heartbeat without operations
+// reads the register and does not raise it: there is no fence to make room
+// for, and a durable master would pay for a write.
+func (f *flush) seal() {
+	f.sealAt = len(f.commands)
+	key, identity := f.conn.lane.group.sealKey, f.conn.life.Identity
+	f.next().Set("ZSCORE", key, identity)
+	if f.sealed {
+		f.next().Set("ZADD", key, "XX", "GT", f.moment.Decimal(f.raise), identity)
+		f.breakRaise(&f.commands[len(f.commands)-1])
+	}
+	f.timeAt = len(f.commands)
+	f.next().Set("TIME")
+}
+
+// breakRaise is for the negative controls; it does nothing in the product.
+func (f *flush) breakRaise(c *Command) {
+	switch {
+	case Broken(RuleExists):
+		c.Args = append(c.Args[:2], c.Args[3:]...)
+	case Broken(RuleGreater):
+		c.Args = append(c.Args[:3], c.Args[4:]...)
+	}
+}
+
+// next is one more command to be written, with the buffer of an earlier one.
+func (f *flush) next() *Command {
+	if len(f.commands) < cap(f.commands) {
+		f.commands = f.commands[:len(f.commands)+1]
+	} else {
+		f.commands = append(f.commands, Command{})
+	}
+	return &f.commands[len(f.commands)-1]
+}

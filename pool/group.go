@@ -1,0 +1,259 @@
+// The lanes of one database: who is there, what time it is, what to queue.
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+var (
+	errClosed    = errors.New("the daemon is closing its connections")
+	errQueueFull = errors.New("queue full")
+)
+
+// Group is the lanes to all masters for one database. One lock guards all of
+// their queues, so that operations have the same order on every master and
+// fence proposals rise in that order.
+type Group struct {
+	pool        *Pool
+	db          int
+	fingerprint string
+	sealKey     string
+
+	ready chan struct{} // closed once the clocks of a quorum were known
+
+	mu       sync.Mutex
+	lanes    []*lane
+	hybrid   hybrid
+	offset   int64 // µs: the group's clock is the median of its masters' clocks
+	clocked  bool  // offset is known
+	beat     Timer
+	counters Counters
+	closed   bool
+	dialing  sync.WaitGroup
+}
+
+func newGroup(p *Pool, db int) *Group {
+	g := &Group{
+		pool:        p,
+		db:          db,
+		fingerprint: fingerprint(&p.options, db),
+		sealKey:     p.options.KeyPrefix + "redlockd:seal",
+		ready:       make(chan struct{}),
+	}
+	for i, m := range p.options.Masters {
+		g.lanes = append(g.lanes, newLane(g, i, m))
+	}
+	return g
+}
+
+func (g *Group) start() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.lanes {
+		l.state, l.since = stateDialing, g.now()
+		l.submitDialLocked()
+	}
+	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.pulse)
+}
+
+// settled tells whether every master has been tried once.
+func (g *Group) settled() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.lanes {
+		if !l.tried {
+			return false
+		}
+	}
+	return true
+}
+
+// borrow takes over the clock of another database's lanes to the same masters.
+func (g *Group) borrow(other *Group) {
+	other.mu.Lock()
+	offset, clocked := other.offset, other.clocked
+	other.mu.Unlock()
+	if clocked {
+		g.offset, g.clocked = offset, true
+		close(g.ready)
+	}
+}
+
+func (g *Group) now() time.Duration { return g.pool.options.Clock.Now() }
+
+// medianLocked is the group's clock now, in µs.
+func (g *Group) medianLocked(now time.Duration) int64 { return micros(now) + g.offset }
+
+// tickLocked draws the next fence proposal or register value.
+func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.medianLocked(now)) }
+
+// reclockLocked takes the median of the clocks that are known and not under
+// suspicion. With fewer than a quorum of them our own clock carries on from
+// the last median.
+func (g *Group) reclockLocked() {
+	offsets := make([]int64, 0, 9)
+	for _, l := range g.lanes {
+		if l.est.known && l.suspect == nil {
+			offsets = append(offsets, l.est.offset)
+		}
+	}
+	if len(offsets) < Quorum(len(g.lanes)) {
+		return
+	}
+	slices.Sort(offsets)
+	g.offset = offsets[(len(offsets)-1)/2]
+	if !g.clocked {
+		g.clocked = true
+		close(g.ready)
+	}
+}
+
+// absence is an operation that a lane cannot take.
+type absence struct {
+	op   Operation
+	lane int
+	err  error
+}
+
+func (g *Group) send(ops []Operation) {
+	var absent []absence
+	g.mu.Lock()
+	now := g.now()
+	for _, op := range ops {
+		e := entry{op: op, plan: op.Plan()}
+		if e.plan.Sealed {
+			e.fence = g.tickLocked(now)
+			op.Propose(e.fence)
+		}
+		for _, l := range g.lanes {
+			if err := l.queueLocked(e); err != nil {
+				absent = append(absent, absence{op, l.index, err})
+			}
+		}
+	}
+	for _, l := range g.lanes {
+		l.wakeLocked()
+	}
+	g.mu.Unlock()
+	for _, a := range absent {
+		a.op.Answer(Answer{Lane: a.lane, Reply: failed(a.err)})
+	}
+}
+
+// Push queues an operation on one lane only.
+func (g *Group) Push(index int, op Operation) {
+	g.mu.Lock()
+	l := g.lanes[index]
+	err := l.queueLocked(entry{op: op, plan: op.Plan()})
+	l.wakeLocked()
+	g.mu.Unlock()
+	if err != nil {
+		op.Answer(Answer{Lane: index, Reply: failed(err)})
+	}
+}
+
+// Owe makes the lane send a command until the master has answered it, over
+// reconnections and restarts, as long as it can matter.
+func (g *Group) Owe(index int, d Debt) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lanes[index].oweLocked(d)
+}
+
+// Time is the group's clock now, the median of its masters' clocks, in µs.
+func (g *Group) Time() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.medianLocked(g.now())
+}
+
+// Busy counts the operations queued or on their way to masters that answer.
+func (g *Group) Busy() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := 0
+	for _, l := range g.lanes {
+		n += len(l.queue)
+		if l.conn != nil && l.conn.inFlight {
+			n += len(l.conn.flush.entries)
+		}
+	}
+	return n
+}
+
+// Voters counts the masters whose consent would count now; masters whose first
+// connection is under way are given the benefit of the doubt.
+func (g *Group) Voters() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, n := g.now(), 0
+	for _, l := range g.lanes {
+		if l.state == stateDialing && !l.tried || l.state == stateUp && l.votingLocked(now) {
+			n++
+		}
+	}
+	return n
+}
+
+// Missing says for every master that cannot vote which one and why.
+func (g *Group) Missing() []string {
+	var out []string
+	for _, s := range g.Statuses() {
+		if s.State != "voting" {
+			out = append(out, s.phrase())
+		}
+	}
+	return out
+}
+
+func (s Status) phrase() string {
+	name := s.Name
+	if s.Name != s.Address && s.Address != "" {
+		name += "=" + s.Address
+	}
+	if s.Detail == "" {
+		return name + " " + s.State
+	}
+	return fmt.Sprintf("%s %s (%s)", name, s.State, s.Detail)
+}
+
+// pulse makes every lane prove itself again, with or without traffic.
+func (g *Group) pulse() {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return
+	}
+	for _, l := range g.lanes {
+		if l.conn != nil {
+			l.beat = true
+			l.wakeLocked()
+		}
+	}
+	steps := g.judgeStepsLocked(g.now())
+	g.beat.Reset(heartbeat)
+	g.mu.Unlock()
+	steps.latch()
+}
+
+// Counters of this database's lanes.
+func (g *Group) Counters() Counters {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.counters
+}
+
+func (g *Group) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.beat.Stop()
+	g.mu.Unlock()
+	for _, l := range g.lanes {
+		l.close()
+	}
+	g.dialing.Wait()
+}

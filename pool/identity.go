@@ -1,0 +1,84 @@
+// Which unbroken memory does a master speak from?
+package pool
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// formatVersion changes whenever daemons of two versions must not share
+// masters, because scripts or keys differ.
+const formatVersion = "v1"
+
+// Life is what a connection was admitted with: while the zset redlockd:seal
+// holds this identity as its member, every command on the connection met the
+// same process with the same memory.
+type Life struct {
+	Identity string // "run_id lineage base durable fingerprint", compared byte for byte
+	RunID    string
+	Lineage  string // random; survives a restart only if the memory did
+	Base     int64  // µs of the master's clock at which this memory began; 0 = bootstrapped
+	Durable  bool   // every write of this lineage was on disk before it was answered
+}
+
+func parseLife(identity string) (*Life, error) {
+	f := strings.SplitN(identity, " ", 5)
+	if len(f) != 5 {
+		return nil, fmt.Errorf("identity %q is not of the form run_id lineage base durable fingerprint", identity)
+	}
+	base, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("identity %q: base %q is not a number", identity, f[2])
+	}
+	return &Life{Identity: identity, RunID: f[0], Lineage: f[1], Base: base, Durable: f[3] == "1"}, nil
+}
+
+// votes tells whether a memory that began at base is old enough at the
+// master's moment us: until then it may have forgotten a lease that still runs.
+func (l *Life) votes(us int64, age time.Duration) bool { return us >= l.Base+micros(age) }
+
+// fingerprint names everything two daemons on the same masters must agree on.
+// It is readable, so that a refusal can say what differs.
+func fingerprint(o *Options, db int) string {
+	names := make([]string, 0, len(o.Masters))
+	for _, m := range o.Masters {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
+	return strings.Join([]string{
+		"format=" + formatVersion,
+		"group=" + o.Group,
+		"db=" + strconv.Itoa(db),
+		"max-ttl=" + strconv.FormatInt(o.MaxTTL.Milliseconds(), 10),
+		"max-keep=" + strconv.FormatInt(o.MaxKeep.Milliseconds(), 10),
+		"masters=" + strconv.Itoa(len(names)) + "-" + hex.EncodeToString(sum[:8]),
+	}, "/")
+}
+
+// difference says what two fingerprints disagree about, for people.
+func difference(ours, theirs string) string {
+	a, b := strings.Split(ours, "/"), strings.Split(theirs, "/")
+	if len(a) != len(b) {
+		return fmt.Sprintf("another version of redlockd left %q", theirs)
+	}
+	var parts []string
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		name, mine, _ := strings.Cut(a[i], "=")
+		_, other, _ := strings.Cut(b[i], "=")
+		if name == "masters" {
+			parts = append(parts, "the list of masters differs (names must be the same on every daemon)")
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s is %s here and %s there", name, mine, other))
+	}
+	return strings.Join(parts, ", ")
+}

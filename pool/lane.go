@@ -1,0 +1,321 @@
+// One master, one queue, one connection.
+//
+// A lane is drained by at most one task of the pool at a time: take a flush,
+// exchange it, settle it, again, until nothing is queued. What keeps a
+// master's order: operations are queued under the group's lock, leave in that
+// order on one connection, and a connection is never replaced while one of its
+// flushes could still be executed (dial.go ends the predecessor first).
+//
+// A flush that is not answered within the master timeout ends the connection:
+// its operations and everything queued behind it are answered "unknown" at
+// once, and until a new connection has been admitted nothing is asked. A
+// stopped master therefore costs one timeout, once.
+package pool
+
+import (
+	"errors"
+	"runtime"
+	"time"
+)
+
+type laneState uint8
+
+const (
+	stateDialing laneState = iota
+	stateUp
+	stateDown
+	stateRefused // reachable, but must not vote: a replica, another fingerprint …
+)
+
+var (
+	errStalled = errors.New("did not answer in time")
+	errPanic   = errors.New("internal error in a lane")
+)
+
+// entry is an operation in a queue.
+type entry struct {
+	op    Operation
+	plan  Plan
+	fence int64 // its proposal, 0 without one
+}
+
+// lane is guarded by its group's lock, except index and master.
+type lane struct {
+	group  *Group
+	index  int
+	master Master
+
+	state laneState
+	cause error // why it is down or refused
+	since time.Duration
+	tried bool // the first dial is over
+
+	conn    *connection // nil unless up
+	queue   []entry
+	running bool // a task drains the queue
+	beat    bool // the next flush also asks who the master is
+
+	est     estimate
+	suspect *suspicion
+	life    *Life
+	acked   int64         // highest register read or raised under a good seal in life.Lineage
+	retire  string        // identity that the next admission must not let live on
+	votes   bool          // the last good seal was old enough
+	proved  time.Duration // when the last good seal was sent
+
+	claim    string // run_id this lane is connected to, or about to be
+	lastID   int64  // CLIENT ID of the last admitted connection …
+	lastRun  string // … on the process with this run_id
+	version  string
+	attempts int // failed dials in a row
+	redial   Timer
+
+	owed []Debt
+}
+
+// connection is a link from its admission to its end.
+type connection struct {
+	lane   *lane
+	link   Link
+	life   *Life
+	closed bool
+	watch  Timer
+	armed  bool // watch is running
+
+	inFlight bool
+	flush    flush
+	awaiting []verdict // answers of 0 that need a good seal after them
+}
+
+// verdict is an answer that waits for the seal of a later flush.
+type verdict struct {
+	entry entry
+	reply Reply
+	sent  time.Duration
+}
+
+func newLane(g *Group, index int, m Master) *lane {
+	return &lane{group: g, index: index, master: m}
+}
+
+// queueLocked takes an operation, or says why this master is not asked.
+func (l *lane) queueLocked(e entry) error {
+	switch {
+	case l.group.closed:
+		return errClosed
+	case len(l.queue) >= l.group.pool.options.MaxQueue:
+		return errQueueFull
+	case l.state == stateUp, l.state == stateDialing && !l.tried && l.group.clocked:
+		l.queue = append(l.queue, e)
+		return nil
+	}
+	if l.cause == nil {
+		return errNoClocks
+	}
+	return l.cause
+}
+
+// wakeLocked starts a task unless one runs or there is nothing to do.
+func (l *lane) wakeLocked() {
+	if l.running || l.conn == nil || !l.workLocked() {
+		return
+	}
+	l.running = true
+	if err := l.group.pool.tasks.Submit(l.run); err != nil {
+		l.running = false // only while closing: close answers what is queued
+	}
+}
+
+func (l *lane) workLocked() bool {
+	return len(l.queue) > 0 || l.beat || l.conn != nil && len(l.conn.awaiting) > 0
+}
+
+// run drains the queue; it is the only caller of Exchange.
+func (l *lane) run() {
+	defer l.recovered()
+	for {
+		// One yield lets every goroutine that is about to queue something do so
+		// first: with 64 callers flushes hold several times as many operations.
+		runtime.Gosched()
+		c := l.take()
+		if c == nil {
+			return
+		}
+		f := &c.flush
+		f.write()
+		if !l.depart(c) {
+			continue
+		}
+		if len(f.commands) > 0 {
+			f.replies = c.link.Exchange(f.commands, f.replies)
+		}
+		l.settle(c)
+	}
+}
+
+// recovered turns a panic in an operation's callback into a lost connection:
+// every operation of the lane still gets its answer.
+func (l *lane) recovered() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	l.group.mu.Lock()
+	c := l.conn
+	l.running = false
+	l.group.mu.Unlock()
+	if c != nil {
+		l.fail(c, errPanic)
+	}
+	panic(v) // to the pool's panic handler, which logs it
+}
+
+// take moves what fits from the queue into the connection's next flush. It
+// returns nil, and the lane is idle, when there is nothing to send.
+func (l *lane) take() *connection {
+	g := l.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := l.conn
+	if c == nil || !l.workLocked() {
+		l.running = false
+		return nil
+	}
+	f := &c.flush
+	f.reset(c)
+	n := f.fill(l.queue, g.pool.options.MaxFlush)
+	left := f.leftBehind(l.queue[n:])
+	rest := copy(l.queue, l.queue[n:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	f.sealed = f.sealed || len(c.awaiting) > 0
+	f.beat, l.beat = l.beat, false
+	f.sent = g.now()
+	f.moment.Now, f.moment.Time = f.sent, l.est.at(f.sent)
+	if f.raise = left - 1; left == 0 || f.bare {
+		f.raise = g.tickLocked(f.sent)
+	}
+	g.counters.Flushes++
+	g.counters.Commands += int64(n)
+	if f.sealed || f.beat {
+		g.counters.Seals++
+	}
+	return c
+}
+
+// depart puts the written flush under the watch. If the connection was ended
+// while the flush was written, nothing of it was sent, and that is the answer.
+func (l *lane) depart(c *connection) bool {
+	g := l.group
+	g.mu.Lock()
+	if c.closed {
+		cause := l.cause
+		g.mu.Unlock()
+		if cause == nil {
+			cause = errLinkOver
+		}
+		for _, e := range c.flush.entries {
+			e.op.Answer(Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: cause}, Seal: Seal{Err: cause}})
+		}
+		return false
+	}
+	c.inFlight = true
+	if !c.armed {
+		c.armed = true
+		c.watch.Reset(g.pool.options.MasterTimeout)
+	}
+	g.mu.Unlock()
+	return true
+}
+
+// stalled runs when a flush may have been on its way for too long. The timer
+// is not touched by every flush: it fires, looks, and sleeps for the rest.
+func (c *connection) stalled() {
+	l := c.lane
+	l.group.mu.Lock()
+	if c.closed || !c.inFlight {
+		c.armed = false
+		l.group.mu.Unlock()
+		return
+	}
+	limit := l.group.pool.options.MasterTimeout
+	if age := l.group.now() - c.flush.sent; age < limit {
+		c.watch.Reset(limit - age)
+		l.group.mu.Unlock()
+		return
+	}
+	l.group.counters.BreakerOpened++
+	l.group.mu.Unlock()
+	l.fail(c, errStalled)
+}
+
+// fail ends a connection: the flush on its way and the queue are answered
+// "unknown", and the next connection is dialled. Whoever marks the connection
+// closed first delivers the answers; a late settle finds it closed.
+func (l *lane) fail(c *connection, cause error) {
+	g := l.group
+	g.mu.Lock()
+	if c.closed {
+		g.mu.Unlock()
+		return
+	}
+	c.closed = true
+	c.watch.Stop()
+	if l.suspect != nil {
+		l.retireLocked(c) // nobody can tell any more whose clock it was: assume the worst
+	}
+	victims := c.victimsLocked()
+	unasked := l.queue
+	l.conn, l.queue, l.beat, l.suspect = nil, nil, false, nil
+	l.claim = ""
+	if g.now()-l.since < time.Second {
+		l.attempts = 1 // it did not last: do not dial in a tight loop
+	}
+	l.downLocked(stateDown, cause)
+	g.mu.Unlock()
+
+	c.link.Close()
+	lost := Reply{Kind: ReplyError, Err: cause}
+	for _, e := range victims {
+		e.op.Answer(Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})
+	}
+	for _, e := range unasked {
+		e.op.Answer(Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
+	}
+	// Only now: the answers above may leave debts that the next connection
+	// must pay before anything else.
+	l.dialSoon(cause)
+}
+
+// victimsLocked are the entries whose commands may or may not be executed.
+func (c *connection) victimsLocked() []entry {
+	var out []entry
+	if c.inFlight {
+		out = append(out, c.flush.entries...)
+	}
+	for _, v := range c.awaiting {
+		out = append(out, v.entry)
+	}
+	c.awaiting, c.inFlight = nil, false
+	return out
+}
+
+func (l *lane) close() {
+	l.group.mu.Lock()
+	if l.redial != nil {
+		l.redial.Stop()
+	}
+	c := l.conn
+	queued := l.queue
+	if c == nil {
+		l.queue = nil
+	}
+	l.group.mu.Unlock()
+	if c != nil {
+		l.fail(c, errClosed)
+		return
+	}
+	for _, e := range queued {
+		e.op.Answer(Answer{Lane: l.index, Reply: failed(errClosed)})
+	}
+}

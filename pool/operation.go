@@ -1,0 +1,88 @@
+// What may ride on the lanes?
+package pool
+
+import (
+	"strconv"
+	"time"
+)
+
+// Operation is one question to the masters of a group. Every lane it was sent
+// to answers it exactly once; answers come as calls, from the lanes'
+// goroutines, several at a time.
+type Operation interface {
+	// Plan says what the lanes must know about the operation; it is constant.
+	Plan() Plan
+	// Propose hands over the fence the operation may be granted with: higher
+	// than that of every operation queued before it. It is called once, before
+	// anything else, with the queues locked: it may only take note.
+	Propose(fence int64)
+	// Command writes the command for one master and reports true, or reports
+	// false when its time is up and nothing has to be sent.
+	Command(m *Moment, c *Command) bool
+	// Answer takes one master's answer. It must not block.
+	Answer(a Answer)
+}
+
+// Plan is what the lanes must know about an operation.
+type Plan struct {
+	// Key is what the command is about; operations on one key keep their order.
+	Key string
+	// Takes: the command acquires Key, and nothing else on Key may follow in
+	// the same flush, so that one seal never speaks for two holders.
+	Takes bool
+	// Sealed: the answer counts only under a good seal at the end of its flush.
+	Sealed bool
+	// SealZero: an answer of 0 counts only under a good seal after it, one of 1 does not need it.
+	SealZero bool
+	// Bare: there is no command, the seal itself is what is wanted.
+	Bare bool
+}
+
+// Moment is what an operation may know when its command for one master is written.
+type Moment struct {
+	Lane int           // index of the master
+	Now  time.Duration // on the pool's Clock
+	Time int64         // estimated clock of the master, µs since 1970
+
+	number int64  // the last number written out, and its digits: within a
+	digits string // flush most expiries are the same after rounding
+}
+
+// Decimal writes n as digits.
+func (m *Moment) Decimal(n int64) string {
+	if n != m.number || m.digits == "" {
+		m.number, m.digits = n, strconv.FormatInt(n, 10)
+	}
+	return m.digits
+}
+
+// Answer is what one master said to one operation.
+type Answer struct {
+	Lane  int
+	Asked bool // false: the command was never sent, there is nothing to take back
+	Reply Reply
+	Seal  Seal
+}
+
+// Seal is what the end of a flush proved about everything before it.
+type Seal struct {
+	// Good: same process, same memory, sane clock, in time, from admission to
+	// here. Only then does a refusal count, and a consent unless Young.
+	Good bool
+	// Young: this memory is so new that it may have forgotten a lease.
+	Young bool
+	// Lineage names the memory; registers of two lineages are not comparable.
+	Lineage string
+	// Old was the master's register before this flush raised it, Top what it is
+	// at least now: the operations of the flush own the fences (Old, Top].
+	Old, Top int64
+	// Err says why the seal is not good; nil if there was none.
+	Err error
+}
+
+// Debt is something a master must still be told although it did not answer:
+// the command is sent again on the next connection until it is answered.
+type Debt struct {
+	Args  []string
+	Until time.Duration // on the pool's Clock; afterwards it is pointless
+}

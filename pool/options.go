@@ -1,0 +1,119 @@
+// What does a caller decide about the masters?
+package pool
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Master is one Redis or Valkey server that votes. Masters are independent of
+// each other and reached directly: a balancer that re-dials behind a
+// connection would let one vote come from two servers.
+type Master struct {
+	Name     string // unique; part of the fingerprint that all daemons must share
+	Network  string // "tcp" or "unix"
+	Address  string // host:port or socket path
+	Username string
+	Password string
+	TLS      *tls.Config // nil = plain
+}
+
+// Options of a Pool. Zero means the default named at the field.
+type Options struct {
+	Masters  []Master // 3, 5, 7 or 9 of them
+	Embedded int      // instead: this many in-process masters, for trying out
+
+	Group     string // name of the group of masters, part of the fingerprint; "default"
+	KeyPrefix string // stands before everything this daemon writes; ""
+
+	MaxTTL  time.Duration // longest lease; 60 s. Decides how long a master that forgot may not vote
+	MaxKeep time.Duration // longest memory of finished work; 10 min
+
+	// MasterTimeout is how long one flush may take, and how far a master's
+	// clock may be ahead of its estimate while its votes count; 100 ms.
+	MasterTimeout time.Duration
+
+	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
+	Bootstrap       bool // a brand-new group may vote at once; ignored unless all masters are blank
+
+	Databases int // logical databases, each with lanes of its own; 16
+	// MaxQueue bounds the operations waiting on one master; 100 000. At the
+	// wire's few hundred bytes each that is the bound on bytes, too.
+	MaxQueue int
+	MaxOwed  int // releases kept for a master that does not answer; 65 536
+	// MaxFlush bounds the operations of one flush; 256. Measured on loopback
+	// with 256 callers: flushes hold 60–130, so the bound is for storms.
+	MaxFlush int
+
+	Clock  Clock        // SystemClock
+	Logger *slog.Logger // slog.Default
+	Dialer Dialer       // nil = rueidis over a socket
+}
+
+// Limits of the protocol rather than of taste.
+const (
+	// heartbeat is how often an idle master proves itself: a clock step undone
+	// between two seals goes unseen, so this is the width of that blind spot.
+	heartbeat = 100 * time.Millisecond
+	// drag is how far a new life's register is lifted above the master's clock.
+	skew = 500 * time.Millisecond
+	// behind is how far a master's clock may lag its estimate while it votes.
+	behind = 250 * time.Millisecond
+	// step is the deviation of a master's clock that cannot be jitter.
+	step = 15 * time.Millisecond
+)
+
+func (o *Options) withDefaults() error {
+	if o.Embedded > 0 && len(o.Masters) > 0 {
+		return fmt.Errorf("masters and embedded masters exclude each other: %d masters and embedded %d given", len(o.Masters), o.Embedded)
+	}
+	if n := len(o.Masters) + o.Embedded; n != 3 && n != 5 && n != 7 && n != 9 {
+		return fmt.Errorf("masters: %d given, 3, 5, 7 or 9 allowed: an even number tolerates no more failures than one fewer", n)
+	}
+	setDefault(&o.Group, "default")
+	setDefault(&o.MaxTTL, time.Minute)
+	setDefault(&o.MaxKeep, 10*time.Minute)
+	setDefault(&o.MasterTimeout, 100*time.Millisecond)
+	setDefault(&o.Databases, 16)
+	setDefault(&o.MaxQueue, 100_000)
+	setDefault(&o.MaxOwed, 65_536)
+	if o.Embedded > 0 {
+		setDefault(&o.MaxFlush, embeddedFlush)
+	}
+	setDefault(&o.MaxFlush, 256)
+	if o.Clock == nil {
+		o.Clock = SystemClock()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	seen := map[string]bool{}
+	for _, m := range o.Masters {
+		if m.Name == "" || m.Address == "" || seen[m.Name] {
+			return fmt.Errorf("masters: %q at %q: every master needs an address and a name of its own", m.Name, m.Address)
+		}
+		seen[m.Name] = true
+	}
+	return nil
+}
+
+// age is how old a memory must be before its "nobody holds this" can be
+// believed: the longest lease, 1 % clock drift, and 2 s for everything else.
+func (o *Options) age() time.Duration {
+	if o.RestartGuardOff || Broken(RuleAge) {
+		return 0
+	}
+	return o.MaxTTL + o.MaxTTL/100 + 2*time.Second
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Quorum is the number of masters out of n that any two majorities share one of.
+func Quorum(n int) int { return n/2 + 1 }

@@ -1,0 +1,159 @@
+// Package pool talks to the masters and knows no lock. Each master has one
+// lane per database: a FIFO queue drained into one write per flush on one
+// connection. At the end of a flush the master proves with three plain commands
+// that it is still the process, with the memory and the clock, that was
+// admitted; only then do its answers count.
+package pool
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/panjf2000/ants/v2"
+
+	"redlockd/pool/embedded"
+)
+
+// Pool is N independent masters, asked by all databases' lanes on one bounded
+// pool of goroutines.
+type Pool struct {
+	options Options
+	dial    Dialer
+	inner   *embedded.Masters // nil with real masters
+	tasks   *ants.Pool
+	scripts []string
+
+	mu     sync.Mutex
+	groups map[int]*Group // by database, made on first use
+	closed bool
+}
+
+// New checks the options and prepares a pool; nothing is dialled before Start.
+func New(o Options) (*Pool, error) {
+	if err := o.withDefaults(); err != nil {
+		return nil, err
+	}
+	p := &Pool{options: o, groups: map[int]*Group{}, dial: o.Dialer}
+	if o.Embedded > 0 {
+		p.inner = embedded.New(o.Embedded, time.Now)
+		p.dial = p.dialEmbedded
+		for i := range o.Embedded {
+			name := fmt.Sprintf("embedded-%d", i+1)
+			p.options.Masters = append(p.options.Masters, Master{Name: name, Address: name, Network: "embedded"})
+		}
+	}
+	if p.dial == nil {
+		p.dial = DialRueidis(p.patience())
+	}
+	// A lane is drained by at most one task and dialled by at most one more;
+	// a full pool would mean a leak, so Submit never has to wait.
+	size := 2 * len(p.options.Masters) * p.options.Databases
+	tasks, err := ants.NewPool(size, ants.WithNonblocking(true), ants.WithPanicHandler(func(v any) {
+		o.Logger.Error("a lane's task panicked; its master was taken out", "panic", v)
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("task pool: %w", err)
+	}
+	p.tasks = tasks
+	return p, nil
+}
+
+// patience bounds every step of a dial: a master that needs longer than two
+// flush timeouts to greet could not vote anyway.
+func (p *Pool) patience() time.Duration { return max(2*p.options.MasterTimeout, 200*time.Millisecond) }
+
+// Start dials the masters for database 0 and waits, briefly, until each of them
+// has been tried once. The scripts are loaded on every
+// connection before it may vote, so that EVALSHA never needs a fallback.
+func (p *Pool) Start(scripts ...string) *Group {
+	p.scripts = scripts
+	if p.options.Bootstrap && !p.embedded() {
+		p.bootstrapOnce()
+	}
+	g := p.Group(0)
+	for end := p.Clock().Now() + 2*p.patience(); !g.settled() && p.Clock().Now() < end; {
+		time.Sleep(time.Millisecond)
+	}
+	return g
+}
+
+// bootstrapOnce is the flag's one shot. That it had no effect is worth a line
+// in the log and nothing more: the masters prove themselves as always.
+func (p *Pool) bootstrapOnce() {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*p.patience())
+	defer cancel()
+	if err := p.bootstrap(ctx, false, io.Discard); err != nil {
+		p.options.Logger.Info("--bootstrap has no effect", "because", err.Error())
+		return
+	}
+	p.options.Logger.Info("bootstrapped: all masters were blank and may vote at once")
+}
+
+// Group returns the lanes of one database and starts them on first use.
+func (p *Pool) Group(db int) *Group {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g := p.groups[db]; g != nil {
+		return g
+	}
+	g := newGroup(p, db)
+	if first := p.groups[0]; first != nil {
+		g.borrow(first)
+	}
+	p.groups[db] = g
+	if !p.closed {
+		g.start()
+	}
+	return g
+}
+
+// N is the number of masters, Quorum how many of them decide.
+func (p *Pool) N() int      { return len(p.options.Masters) }
+func (p *Pool) Quorum() int { return Quorum(p.N()) }
+
+// Options are the options with their defaults filled in.
+func (p *Pool) Options() Options { return p.options }
+
+// Clock is what measures time for everything above.
+func (p *Pool) Clock() Clock { return p.options.Clock }
+
+// Close ends all connections; operations under way are answered with an error.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	groups := p.groups
+	p.groups = map[int]*Group{}
+	p.mu.Unlock()
+	for _, g := range groups {
+		g.close()
+	}
+	_ = p.tasks.ReleaseTimeout(5 * time.Second)
+	if p.inner != nil {
+		p.inner.Close()
+	}
+}
+
+// Counters adds up all databases.
+func (p *Pool) Counters() Counters {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var sum Counters
+	for _, g := range p.groups {
+		sum.add(g.Counters())
+	}
+	return sum
+}
+
+// Busy counts the operations queued or on their way, over all databases.
+func (p *Pool) Busy() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, g := range p.groups {
+		n += g.Busy()
+	}
+	return n
+}

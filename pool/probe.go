@@ -1,0 +1,141 @@
+// Is this server fit to be a master at all?
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// facts are what a server says about itself before it is admitted.
+type facts struct {
+	clientID int64
+	runID    string
+	version  string
+	durable  bool
+	est      estimate
+}
+
+// unfit is a reason not to let a reachable server vote; it stays until the
+// operator changes something.
+type unfit struct{ reason string }
+
+func (e *unfit) Error() string { return e.reason }
+
+func unfitf(format string, args ...any) error { return &unfit{fmt.Sprintf(format, args...)} }
+
+// probe asks who the server is and what time it has; it writes nothing.
+func probe(link Link, clock Clock) (facts, error) {
+	commands := []Command{
+		{[]string{"CLIENT", "ID"}},
+		{[]string{"INFO"}},
+		{[]string{"CONFIG", "GET", "*append*"}},
+	}
+	replies := link.Exchange(commands, nil)
+	if err := gone(replies, len(commands)); err != nil {
+		return facts{}, err
+	}
+	if err := replies[1].Err; err != nil {
+		return facts{}, unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
+	}
+	info := replies[1].Str
+	f := facts{
+		clientID: replies[0].Int,
+		runID:    infoField(info, "run_id"),
+		version:  infoField(info, "redis_version"),
+		durable:  durable(replies[2], info),
+	}
+	if err := fitness(info); err != nil {
+		return f, err
+	}
+	return f, f.readClock(link, clock)
+}
+
+// readClock takes the most precise of three samples.
+func (f *facts) readClock(link Link, clock Clock) error {
+	for range 3 {
+		sent := clock.Now()
+		replies := link.Exchange([]Command{{[]string{"TIME"}}}, nil)
+		received := clock.Now()
+		if err := gone(replies, 1); err != nil {
+			return err
+		}
+		us, ok := parseTime(replies[0])
+		if !ok {
+			return unfitf("TIME is not answered: %s", firstError(replies[0]))
+		}
+		var one estimate
+		one.sample(sent, received, us)
+		if !f.est.known || one.err < f.est.err {
+			f.est = one
+		}
+	}
+	return nil
+}
+
+// fitness refuses servers on which a lock could silently disappear.
+func fitness(info string) error {
+	version := infoField(info, "redis_version")
+	if !atLeast(version, 6, 2) {
+		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", version)
+	}
+	if mode := infoField(info, "redis_mode"); mode != "standalone" {
+		return unfitf("runs in %s mode: masters are independent standalone servers", mode)
+	}
+	if role := infoField(info, "role"); role != "master" {
+		return unfitf("is a %s: masters are independent, they replicate from nobody (REPLICAOF NO ONE, then a restart)", role)
+	}
+	if policy := infoField(info, "maxmemory_policy"); policy != "noeviction" {
+		return unfitf("maxmemory-policy is %s: it may evict a lock; CONFIG SET maxmemory-policy noeviction", policy)
+	}
+	return nil
+}
+
+// durable: whatever was answered is on disk. Where CONFIG is forbidden nothing
+// is known, and nothing is promised.
+func durable(config Reply, info string) bool {
+	values := map[string]string{}
+	for i := 0; i+1 < len(config.Items); i += 2 {
+		values[config.Items[i].Str] = config.Items[i+1].Str
+	}
+	return values["appendonly"] == "yes" && values["appendfsync"] == "always" &&
+		values["no-appendfsync-on-rewrite"] == "no" &&
+		infoField(info, "aof_last_write_status") == "ok" &&
+		infoField(info, "aof_rewrite_scheduled") == "0" &&
+		!firstRewrite(info)
+}
+
+// firstRewrite: AOF was switched on at run time and the file does not hold the
+// whole memory yet.
+func firstRewrite(info string) bool {
+	return infoField(info, "aof_rewrite_in_progress") == "1" && infoField(info, "aof_base_size") == "0"
+}
+
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	a, err1 := strconv.Atoi(parts[0])
+	b, err2 := strconv.Atoi(parts[1])
+	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
+}
+
+// gone is the error of a connection that ended during an exchange.
+func gone(replies []Reply, want int) error {
+	if len(replies) != want {
+		return errLinkOver
+	}
+	for _, r := range replies {
+		var fromMaster MasterError
+		if r.Err != nil && !errors.As(r.Err, &fromMaster) {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// since is a duration for people.
+func since(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

@@ -1,0 +1,29 @@
+package pool
+
+// Rule names a safety rule that a negative control can switch off, in builds
+// with the tag "controls" only.
+type Rule string
+
+// The rules whose absence the tests must notice.
+const (
+	RuleSeal          Rule = "seal"           // votes count only under a good seal
+	RuleSealLast      Rule = "seal-last"      // the seal stands behind what it speaks for
+	RuleIdentity      Rule = "identity"       // the seal compares the identity and the register
+	RuleLatch         Rule = "latch"          // a clock that stepped retires the life for good
+	RuleClock         Rule = "clock"          // the seal compares the clock
+	RuleExists        Rule = "xx"             // the seal never re-creates the identity
+	RuleGreater       Rule = "gt"             // a register never falls
+	RuleLowEnd        Rule = "low-end"        // a fence lies above the voter's old register
+	RuleFenceVote     Rule = "fence-vote"     // only masters that gave the lock own fences
+	RuleLate          Rule = "late"           // late answers do not count
+	RuleAge           Rule = "age"            // a young master's consent does not count
+	RuleHeal          Rule = "heal"           // a healed copy is no vote
+	RuleShorten       Rule = "shorten"        // an extension never shortens
+	RuleYoungAbsence  Rule = "young-absence"  // a young master's "not held" proves nothing
+	RuleRepeatAbsence Rule = "repeat-absence" // "not held" without a good seal proves nothing
+	RuleUndoGuard     Rule = "undo-guard"     // an undo takes only its own attempt's copy
+	RuleUndoAll       Rule = "undo-all"       // an undo goes to silent masters, too
+	RuleOwed          Rule = "owed"           // an unanswered release is repeated
+	RuleDistinct      Rule = "distinct"       // one server is one master
+	RuleOneFlush      Rule = "one-flush"      // an acquire ends its key's part in a flush
+)

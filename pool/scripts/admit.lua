@@ -1,0 +1,57 @@
+-- Admission: decide, in one step nobody can interrupt, which unbroken memory
+-- this master speaks from.
+-- KEYS 1 the seal: a zset whose one member is the identity
+--        "run_id lineage base durable fingerprint", its score the register.
+-- ARGV 1 the group's clock, us   2 largest clock error, us   3 durable now: 0 | 1
+--      4 a random lineage        5 fingerprint               6 identity to retire, or ''
+--      7 bootstrap: 0 | 1 if no earlier life matters         8 floor for a new register
+-- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
+-- nothing with a wrong clock, except that an identity to retire is replaced.
+local seal = KEYS[1]
+local replication = redis.call('INFO', 'replication')
+local role = string.match(replication, 'role:(%a+)')
+if role ~= 'master' then return {'REPLICA', tostring(role)} end
+local offset = string.match(replication, 'second_repl_offset:(%-?%d+)')
+if offset ~= '-1' then return {'PROMOTED', tostring(offset)} end
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+
+local kind = redis.call('TYPE', seal).ok
+if kind ~= 'none' and kind ~= 'zset' then return {'FOREIGN', kind} end
+local stored = redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES')
+if #stored > 2 then return {'FOREIGN', 'a zset of several members'} end
+local old, score = stored[1], stored[2] or '0'
+
+local time = redis.call('TIME')
+local us = time[1] * 1000000 + time[2]
+local off = us - tonumber(ARGV[1])
+if off > tonumber(ARGV[2]) or off < -tonumber(ARGV[2]) then
+  if old and old == ARGV[6] then
+    redis.call('DEL', seal)
+    redis.call('ZADD', seal, score, 'retired')
+  end
+  return {'CLOCK', string.format('%.0f', off)}
+end
+
+local was, lineage, base, durable, print
+if old then was, lineage, base, durable, print = string.match(old, '^(%x+) (%x+) (%d+) ([01]) (.+)$') end
+if print and print ~= ARGV[5] then return {'FINGERPRINT', print} end
+
+local keeps = print and old ~= ARGV[6] and (was == run or (durable == '1' and ARGV[3] == '1'))
+if keeps then
+  if ARGV[3] ~= '1' then durable = '0' end
+else
+  lineage, durable = ARGV[4], ARGV[3]
+  base = string.format('%.0f', us)
+  local floor = us + 500000
+  if ARGV[7] == '1' then base, floor = '0', us end
+  for _, other in ipairs({score, ARGV[8]}) do
+    if tonumber(other) > floor then floor = tonumber(other) end
+  end
+  score = string.format('%.0f', floor)
+end
+local identity = run .. ' ' .. lineage .. ' ' .. base .. ' ' .. durable .. ' ' .. ARGV[5]
+if identity ~= old then
+  redis.call('DEL', seal)
+  redis.call('ZADD', seal, score, identity)
+end
+return {'OK', identity, string.format('%.0f', us), score}

@@ -1,0 +1,252 @@
+// What did a flush prove?
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+var (
+	errForgot   = errors.New("its memory is gone (flushed, swapped or replaced)")
+	errBalanced = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
+	errLate     = errors.New("answered too late to count")
+	errSuspect  = errors.New("its clock is under suspicion")
+	errOddSeal  = errors.New("answered the seal with something unexpected")
+)
+
+// tooHigh is where Lua and zset scores stop being exact integers; a register
+// up there is damaged (clocks reach it in 2112) and nothing can be ordered on it.
+const tooHigh = 1 << 52
+
+// settle judges the flush and hands the answers out.
+func (l *lane) settle(c *connection) {
+	g := l.group
+	f := &c.flush
+	now := g.now()
+	if err := f.broken(); err != nil {
+		l.fail(c, err)
+		return
+	}
+	g.mu.Lock()
+	if c.closed { // the watch was faster: everything has been answered "unknown"
+		g.mu.Unlock()
+		return
+	}
+	c.inFlight = false
+	var seal Seal
+	var ending error
+	if f.sealed || f.beat {
+		seal, ending = l.judgeLocked(c, f, now)
+	}
+	judged := c.awaiting
+	if f.sealed {
+		c.awaiting = nil
+	} else {
+		judged = nil
+	}
+	c.deferLocked(f, now)
+	steps := g.judgeStepsLocked(now)
+	g.mu.Unlock()
+
+	c.deliver(f, seal, judged)
+	if ending == nil {
+		ending = f.refusal()
+	}
+	if ending != nil {
+		l.fail(c, ending)
+	}
+	steps.latch()
+}
+
+// broken is the error of a connection that ended under the flush.
+func (f *flush) broken() error {
+	for i := range f.replies {
+		if err := f.replies[i].Err; err != nil {
+			if _, fromMaster := err.(MasterError); !fromMaster {
+				return err
+			}
+		}
+	}
+	if len(f.commands) != 0 && len(f.replies) != len(f.commands) {
+		return errOddSeal
+	}
+	return nil
+}
+
+// refusal is an error reply that ends the connection: the scripts are gone, or
+// the master has become a replica. Both are settled by a new admission.
+func (f *flush) refusal() error {
+	for i := range f.commands {
+		if err, ok := f.replies[i].Err.(MasterError); ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY")) {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeLocked reads the seal. The second result ends the connection.
+func (l *lane) judgeLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
+	seal, ending := l.readSealLocked(c, f, now)
+	if seal.Err != nil {
+		l.group.counters.BadSeals++
+		l.votes = false
+	}
+	return seal, ending
+}
+
+func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
+	bad := func(err error) Seal { return Seal{Lineage: c.life.Lineage, Err: err} }
+	if f.whoAt >= 0 {
+		if run := infoField(f.replies[f.whoAt].Str, "run_id"); run != c.life.RunID {
+			return bad(errBalanced), errBalanced
+		}
+	}
+	score := f.replies[f.sealAt]
+	if score.Kind == ReplyNil && (Broken(RuleIdentity) || Broken(RuleSeal) || Broken(RuleExists)) {
+		score = Reply{Kind: ReplyInt}
+	}
+	if score.Kind == ReplyNil {
+		return bad(errForgot), errForgot
+	}
+	clock := f.replies[f.timeAt]
+	old, ok := score.Number()
+	us, isTime := parseTime(clock)
+	if !ok || !isTime {
+		err := fmt.Errorf("%w: %s", errOddSeal, firstError(score, clock))
+		return bad(err), nil
+	}
+	top := old
+	if f.sealed {
+		raise := f.replies[f.sealAt+1]
+		if raise.Err != nil {
+			return bad(fmt.Errorf("cannot raise its register: %w", raise.Err)), nil
+		}
+		top = max(old, f.raise)
+	}
+	if Broken(RuleSeal) {
+		return l.goodLocked(c, f, old, top, us), nil
+	}
+	if err := l.clockLocked(f, now, us); err != nil {
+		return bad(err), nil
+	}
+	if old < l.acked && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
+		l.retireLocked(c)
+		err := fmt.Errorf("its memory was rolled back: register %d, but %d was acknowledged", old, l.acked)
+		return bad(err), err
+	}
+	if old > tooHigh {
+		err := fmt.Errorf("register %d is above 2^52: %s is damaged; stop all daemons, delete it on this master, start again", old, l.group.sealKey)
+		return bad(err), err
+	}
+	return l.goodLocked(c, f, old, top, us), nil
+}
+
+// clockLocked checks the TIME that was read after everything else of the flush.
+func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
+	limit := l.group.pool.options.MasterTimeout
+	off := l.est.deviation(f.sent, now, us)
+	switch {
+	case Broken(RuleClock):
+		return nil
+	case off != 0 && Broken(RuleLatch):
+		return errSuspect
+	case off != 0:
+		l.suspectLocked(f, now, us, off)
+	}
+	switch {
+	case l.suspect != nil:
+		return errSuspect
+	case (now-f.sent > limit || us > f.moment.Time+micros(limit)) && !Broken(RuleLate):
+		// E was chosen from moment.Time: beyond it a copy could live shorter
+		// than its lease, so this bound is not widened by the estimate's error.
+		l.group.counters.LateFlushes++
+		return errLate
+	case us < f.moment.Time-micros(behind)-l.est.spread(now):
+		return fmt.Errorf("its clock is %d ms behind its estimate", (f.moment.Time-us)/1000)
+	}
+	l.est.sample(f.sent, now, us)
+	return nil
+}
+
+func (l *lane) goodLocked(c *connection, f *flush, old, top, us int64) Seal {
+	g := l.group
+	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.seen {
+		g.pool.options.Logger.Warn("a register is far ahead of the clocks; fences follow it",
+			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
+	}
+	l.acked = max(l.acked, top)
+	g.hybrid.observe(old)
+	g.reclockLocked()
+	young := !c.life.votes(us, g.pool.options.age())
+	if !young && !l.votes {
+		g.pool.options.Logger.Info("master votes", "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
+	}
+	l.votes, l.proved = !young, f.sent
+	return Seal{Good: true, Young: young, Lineage: c.life.Lineage, Old: old, Top: top}
+}
+
+// deferLocked keeps answers of 0 that came without a seal until the next one.
+func (c *connection) deferLocked(f *flush, now time.Duration) {
+	if f.sealed {
+		return
+	}
+	late := now-f.sent > c.lane.group.pool.options.MasterTimeout
+	for i, e := range f.entries {
+		at := f.index[i]
+		if !e.plan.SealZero || at < 0 || late {
+			continue
+		}
+		if r := f.replies[at]; r.Kind == ReplyInt && r.Int == 0 {
+			c.awaiting = append(c.awaiting, verdict{entry: e, reply: r, sent: f.sent})
+			f.entries[i].op = nil // answered later
+		}
+	}
+}
+
+func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
+	lane := c.lane.index
+	for _, v := range judged {
+		v.entry.op.Answer(Answer{Lane: lane, Asked: true, Reply: v.reply, Seal: seal})
+	}
+	for i := range f.entries {
+		op := f.entries[i].op
+		if op == nil {
+			continue
+		}
+		a := Answer{Lane: lane, Seal: seal}
+		if at := f.index[i]; at >= 0 {
+			a.Asked, a.Reply = true, f.replies[at]
+		}
+		op.Answer(a)
+	}
+}
+
+func parseTime(r Reply) (us int64, ok bool) {
+	if r.Kind != ReplyArray || len(r.Items) != 2 {
+		return 0, false
+	}
+	s, ok1 := r.Items[0].Number()
+	u, ok2 := r.Items[1].Number()
+	return s*1_000_000 + u, ok1 && ok2
+}
+
+func firstError(replies ...Reply) string {
+	for _, r := range replies {
+		if r.Err != nil {
+			return r.Err.Error()
+		}
+	}
+	return "not a number"
+}
+
+// infoField reads one field of INFO's text; "" when it is absent.
+func infoField(info, name string) string {
+	for line := range strings.SplitSeq(info, "\n") {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+// What does an operator see of a master?
+package pool
+
+import "time"
+
+// Status is one master as this daemon sees it now, for errors, INFO and logs.
+type Status struct {
+	Name    string        // as configured
+	Address string        // host:port or socket path
+	State   string        // "voting", "quarantined", "dialing", "down", "refused"
+	Detail  string        // the reason: "connection refused", "restarted, votes in 12.3s"
+	Since   time.Duration // age of this state
+	RunID   string        // "" until admitted
+	Version string        // of the server
+	Durable bool          // appendonly yes, appendfsync always
+	Queued  int           // operations waiting for the next flush
+	Owed    int           // releases this master has not acknowledged yet
+}
+
+// Counters count since the start of the daemon; they never go down.
+type Counters struct {
+	Flushes       int64 // round trips that carried at least one operation
+	Commands      int64 // operations in them, seals not counted
+	Seals         int64 // seals sent
+	BadSeals      int64 // flushes whose votes did not count
+	LateFlushes   int64 // flushes answered after the master timeout
+	BreakerOpened int64
+	Dials         int64
+	Admissions    int64 // connections that may vote
+	NewLives      int64 // admissions that found no unbroken memory
+	Latched       int64 // lives retired because the master's clock stepped or its memory was rolled back
+}
+
+func (c *Counters) add(d Counters) {
+	c.Flushes += d.Flushes
+	c.Commands += d.Commands
+	c.Seals += d.Seals
+	c.BadSeals += d.BadSeals
+	c.LateFlushes += d.LateFlushes
+	c.BreakerOpened += d.BreakerOpened
+	c.Dials += d.Dials
+	c.Admissions += d.Admissions
+	c.NewLives += d.NewLives
+	c.Latched += d.Latched
+}

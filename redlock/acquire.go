@@ -1,0 +1,264 @@
+// One lock, from the request to the grant.
+package redlock
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+// acquire is a request for a lock over all of its attempts.
+type acquire struct {
+	locker  *Locker
+	group   *pool.Group
+	request LockRequest
+	began   time.Duration
+	tries   int
+	done    LockDone
+}
+
+// attempt is one ballot of all masters. It is answered by every lane exactly
+// once, from several goroutines.
+type attempt struct {
+	call  *acquire
+	key   string
+	token Token
+	start time.Duration // before anything was queued
+
+	mu       sync.Mutex
+	tally    tally
+	proposal int64
+	answered uint16 // lanes, as bits
+	copies   [maxMasters]copyState
+	ends     [maxMasters]int64 // expiry written for each master, ms of its clock
+	voters   [maxMasters]interval
+	yes      int // voters[:yes] are filled
+	odd      int // masters that hold something that is not a lock
+	fresh    bool
+	over     bool // decided
+	won      bool
+	raising  int // seals under way for the fence
+	rounds   int // of them
+}
+
+// copyState is what is known about this attempt's copy on one master.
+type copyState uint8
+
+const (
+	copyNone    copyState = iota // not asked, refused, or not answered yet
+	copyMade                     // this attempt made it
+	copyMaybe                    // asked, and no answer came
+	copyEarlier                  // the token's from before: never to be undone
+)
+
+var _ pool.Operation = (*attempt)(nil)
+
+// try starts an attempt. Without a caller's token each attempt has a token of
+// its own, so that nothing of an earlier one can be mistaken for it.
+func (c *acquire) try(b *Batch) {
+	a := &attempt{
+		call: c, key: c.locker.masterKey(c.request.Key), token: c.request.Token,
+		start: c.locker.clock.Now(), fresh: true,
+		tally: tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()},
+	}
+	if a.token == "" {
+		a.token = NewToken()
+	}
+	c.tries++
+	c.locker.submit(b, c.group, a)
+}
+
+// Plan: nothing on the key may share a flush with its acquire.
+func (a *attempt) Plan() pool.Plan { return pool.Plan{Key: a.key, Takes: true, Sealed: true} }
+
+// Propose notes the fence this attempt would like.
+func (a *attempt) Propose(fence int64) { a.proposal = fence }
+
+// Command is a plain SET, so that this lock and those of every other Redlock
+// client on the same masters exclude one another. Its expiry is absolute: a
+// copy that arrives late is dead on arrival.
+func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
+	request := &a.call.request
+	if m.Now >= deadline(a.start, request.TTL) {
+		return false
+	}
+	end := expiry(m.Time, request.TTL, a.call.locker.late)
+	a.ends[m.Lane] = end // read only after this lane has answered
+	if request.Token == "" {
+		c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
+	} else {
+		c.Set("EVALSHA", a.call.locker.script.acquire, "1", a.key, string(a.token), m.Decimal(end))
+	}
+	return true
+}
+
+// Answer counts one vote.
+func (a *attempt) Answer(answer pool.Answer) {
+	a.mu.Lock()
+	said := read(answer)
+	if a.over && !a.won {
+		a.mu.Unlock()
+		a.giveBackLate(answer.Lane, said.copy)
+		return
+	}
+	a.copies[answer.Lane] = said.copy
+	if a.over { // part of the lease: its release will reach this master, too
+		a.mu.Unlock()
+		return
+	}
+	a.answered |= 1 << answer.Lane
+	a.count(answer, said)
+	step := a.decide()
+	a.mu.Unlock()
+	step.run(a)
+}
+
+// said is a master's answer in the terms of the ballot.
+type said struct {
+	took, refused, odd bool
+	copy               copyState
+}
+
+func read(answer pool.Answer) said {
+	r := answer.Reply
+	switch {
+	case r.Err != nil && answer.Asked:
+		return said{copy: copyMaybe}
+	case !answer.Asked:
+		return said{}
+	case r.Kind == pool.ReplyString, r.Kind == pool.ReplyInt && r.Int == 1:
+		return said{took: true, copy: copyMade}
+	case r.Kind == pool.ReplyInt && r.Int == 2:
+		return said{took: true, copy: copyEarlier}
+	case r.Kind == pool.ReplyInt && r.Int == -1:
+		return said{refused: true, odd: true}
+	}
+	return said{refused: true}
+}
+
+// count: a consent counts under a good seal of a master that is old enough; a
+// refusal is believed from a young one, too: what it holds it cannot have forgotten.
+func (a *attempt) count(answer pool.Answer, s said) {
+	seal := answer.Seal
+	switch {
+	case s.took && seal.Good && !seal.Young:
+		a.tally.yes++
+		a.voters[a.yes] = interval{low: seal.Old, top: seal.Top, lineage: seal.Lineage, lane: answer.Lane}
+		a.yes++
+	case s.refused && seal.Good:
+		a.tally.no++
+	default:
+		a.tally.silent++
+	}
+	if s.odd {
+		a.odd++
+	}
+	if s.copy == copyEarlier {
+		a.fresh = false
+	}
+}
+
+// next is what has to happen once the attempt's lock is released.
+type next struct {
+	fence int64 // > 0: granted with it
+	fail  verdict
+	raise []int // lanes whose register must be raised first
+}
+
+// decide looks at the votes so far. At most one caller ever gets an outcome.
+func (a *attempt) decide() next {
+	switch v := a.tally.verdict(); v {
+	case undecided:
+		return next{}
+	case granted:
+		return a.chooseFence()
+	default:
+		a.over = true
+		return next{fail: v}
+	}
+}
+
+func (n next) run(a *attempt) {
+	switch {
+	case n.fence > 0:
+		a.grant(n.fence)
+	case len(n.raise) > 0:
+		for _, lane := range n.raise {
+			a.call.group.Push(lane, &raiser{attempt: a, lane: lane})
+		}
+	case n.fail != undecided:
+		a.fail(n.fail)
+	}
+}
+
+func (a *attempt) grant(fence int64) {
+	l, r := a.call.locker, &a.call.request
+	now := l.clock.Now()
+	g := Grant{
+		Key: r.Key, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
+		db: r.DB, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
+	}
+	if g.until <= now {
+		a.takeBack()
+		l.counts.expired.Add(1)
+		a.call.done(Grant{}, &Expired{Elapsed: now - a.start, TTL: r.TTL})
+		return
+	}
+	l.leases.note(lockID{r.DB, r.Key, a.token}, lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders()}, now)
+	l.counts.acquired.Add(1)
+	if a.rounds > 0 {
+		l.counts.secondSeals.Add(1)
+	}
+	if a.rounds > 1 {
+		l.counts.thirdSeals.Add(1)
+	}
+	a.call.done(g, nil)
+}
+
+// holders are the masters that may have a copy: those that made one, did not
+// say, or have not answered yet.
+func (a *attempt) holders() uint16 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var lanes uint16
+	for lane := range a.tally.n {
+		if a.copies[lane] != copyNone || a.answered&(1<<lane) == 0 {
+			lanes |= 1 << lane
+		}
+	}
+	return lanes
+}
+
+// fail takes back what was taken and tells the caller, or tries again.
+func (a *attempt) fail(v verdict) {
+	a.takeBack()
+	l := a.call.locker
+	switch {
+	case v == refused && a.odd > a.tally.n-a.tally.quorum:
+		a.call.done(Grant{}, ErrWrongType)
+	case v == refused:
+		l.counts.refused.Add(1)
+		a.call.done(Grant{}, ErrHeld)
+	case v == split:
+		l.counts.split.Add(1)
+		a.call.again()
+	default:
+		a.call.done(Grant{}, l.noQuorum(a.call.group, a.tally.answered(), ""))
+	}
+}
+
+// again tries once more after a split vote: contenders that each hold a
+// minority must not give up together. Delays are random and double; the time
+// for it is one master timeout.
+func (c *acquire) again() {
+	delay := time.Millisecond << min(c.tries, 6)
+	delay = delay/2 + rand.N(delay)
+	if c.locker.clock.Now()+delay > c.began+c.locker.late {
+		c.locker.counts.refused.Add(1)
+		c.done(Grant{}, ErrHeld)
+		return
+	}
+	c.locker.clock.AfterFunc(delay, func() { c.try(nil) })
+}

@@ -1,0 +1,94 @@
+package redlock
+
+import (
+	"time"
+
+	"redlockd/pool"
+)
+
+// Key names what is locked; Token proves who holds it; Fence orders grants.
+type (
+	Key   string
+	Token string
+	Fence int64
+)
+
+// Batch collects the operations of one read batch so that they are queued
+// under one lock and leave in one flush per master. Nothing moves before Send.
+type Batch = pool.Batch
+
+// LockRequest asks for an exclusive lock.
+type LockRequest struct {
+	DB    int           // logical database, 0 … Options.Databases−1
+	Key   Key           // 1–512 bytes, validated by the caller
+	TTL   time.Duration // 10 ms … MaxTTL, validated by the caller
+	Token Token         // "" = generate 160 random bits (27 characters)
+	Meta  string        // free text for people, at most 512 bytes
+}
+
+// Grant is a lock that a quorum of masters gave.
+type Grant struct {
+	Key   Key
+	Token Token
+	Fence Fence
+	// Fresh is false when some master already held this token: the lease
+	// existed before, and an undeliverable reply must not take it back.
+	Fresh bool
+
+	db    int
+	until time.Duration // on the pool's clock
+	ttl   time.Duration
+	start time.Duration // before the first command was queued
+	clock pool.Clock
+}
+
+// Validity is what is left for the caller now; ≤ 0 means it is used up.
+func (g *Grant) Validity() time.Duration { return g.until - g.clock.Now() }
+
+// Spent is what Expired says when the validity is used up before the grant
+// could be handed over.
+func (g *Grant) Spent() error { return &Expired{Elapsed: g.clock.Now() - g.start, TTL: g.ttl} }
+
+// UnlockRequest gives a lock back.
+type UnlockRequest struct {
+	DB    int
+	Key   Key
+	Token Token
+}
+
+// ExtendRequest makes a held lock last at least TTL from now.
+type ExtendRequest struct {
+	DB    int
+	Key   Key
+	Token Token
+	TTL   time.Duration
+}
+
+// Completions are called exactly once, from any goroutine, and must not block.
+// err is nil, ErrHeld (refused), ErrNotHeld (extend only), *NoQuorum, *Expired,
+// *Busy, ErrWrongType or ErrShutdown.
+type (
+	LockDone   func(Grant, error)
+	UnlockDone func(released bool, err error)
+	ExtendDone func(Grant, error) // Grant.Validity() is what is left
+)
+
+// MasterStatus is one master as this daemon sees it, see pool.Status.
+type MasterStatus = pool.Status
+
+// Counters count since the start of the daemon.
+type Counters struct {
+	Acquired    int64 // grants
+	Refused     int64 // acquires answered "no"
+	NoQuorum    int64 // operations that could not be decided
+	Expired     int64 // quorums that came too late
+	Split       int64 // attempts in which nobody had a quorum
+	Released    int64
+	Extended    int64
+	GivenBack   int64 // grants whose client had gone
+	Undone      int64 // copies given back on single masters
+	LateGrants  int64 // votes that came after the decision and were given back
+	SecondSeals int64 // grants that needed one more seal for their fence
+	ThirdSeals  int64 // grants that needed yet another, because a voter failed in between
+	Healed      int64 // copies re-created on masters that had lost an extended lease
+}

@@ -1,0 +1,21 @@
+package redlock
+
+import "sync/atomic"
+
+type counters struct {
+	acquired, refused, noQuorum, expired, split atomic.Int64
+	released, extended, givenBack, undone       atomic.Int64
+	lateGrants, secondSeals, thirdSeals, healed atomic.Int64
+}
+
+// Counters shows what happened since the start.
+func (l *Locker) Counters() Counters {
+	c := &l.counts
+	return Counters{
+		Acquired: c.acquired.Load(), Refused: c.refused.Load(), NoQuorum: c.noQuorum.Load(),
+		Expired: c.expired.Load(), Split: c.split.Load(), Released: c.released.Load(),
+		Extended: c.extended.Load(), GivenBack: c.givenBack.Load(), Undone: c.undone.Load(),
+		LateGrants: c.lateGrants.Load(), SecondSeals: c.secondSeals.Load(), ThirdSeals: c.thirdSeals.Load(),
+		Healed: c.healed.Load(),
+	}
+}

@@ -1,0 +1,52 @@
+// Which fence may a grant carry? The interval rule.
+//
+// At a master whose lock vote counted, the operation owns every fence above the
+// master's register before its flush and up to the register after it. Two
+// grants of one key share a master, and there the later lock came after all of
+// the earlier one's raises; so a fence that lies in the intervals of a quorum is
+// larger than every fence granted before it was asked for, whatever clocks do.
+package redlock
+
+import (
+	"slices"
+
+	"redlockd/pool"
+)
+
+// interval is what one voter lets the operation own: (low, top].
+type interval struct {
+	low, top int64
+	lineage  string
+	lane     int
+	asked    bool // one more seal was asked for
+}
+
+// fit returns max(proposal, q-th smallest low + 1) if it lies in the intervals
+// of quorum voters. The proposal itself is never above a top, so a smaller
+// fence that fits implies that this one fits.
+func fit(voters []interval, quorum int, proposal int64) (int64, bool) {
+	if len(voters) < quorum {
+		return 0, false
+	}
+	var lows [maxMasters]int64
+	n := 0
+	for _, v := range voters {
+		lows[n] = v.low
+		if pool.Broken(pool.RuleLowEnd) {
+			lows[n] = 0
+		}
+		n++
+	}
+	slices.Sort(lows[:n])
+	fence := max(proposal, lows[quorum-1]+1)
+	holds := 0
+	for _, v := range voters {
+		if (v.low < fence || pool.Broken(pool.RuleLowEnd)) && fence <= v.top {
+			holds++
+		}
+	}
+	return fence, holds >= quorum
+}
+
+// maxMasters is the largest group; arrays of it save an allocation per operation.
+const maxMasters = 9

@@ -1,0 +1,81 @@
+// What does this daemon know about the leases it granted? Nothing that safety
+// rests on: the record only sharpens answers (was it still valid when it was
+// released?) and keeps a lapsed lease from being revived by a stray copy.
+package redlock
+
+import (
+	"sync"
+	"time"
+)
+
+// everywhere are all masters, for leases whose copies are not known.
+const everywhere = ^uint16(0)
+
+// lockID names one lease.
+type lockID struct {
+	db    int
+	key   Key
+	token Token
+}
+
+// lease is what was promised last.
+type lease struct {
+	until time.Duration // end of the validity that was told to the holder
+	gone  time.Duration // no copy that this daemon made lasts longer
+	// copies are the masters that may hold one, as bits: only they have to be
+	// told of the release if they do not answer.
+	copies uint16
+}
+
+// leases forget by generation: what was noted before the last two periods has
+// expired, because no lease is longer than one. Forgetting costs nothing.
+type leases struct {
+	period time.Duration
+
+	mu      sync.Mutex
+	young   map[lockID]lease
+	old     map[lockID]lease
+	rotated time.Duration
+}
+
+func newLeases(maxTTL time.Duration) *leases {
+	return &leases{period: maxTTL + 5*time.Second, young: map[lockID]lease{}, old: map[lockID]lease{}}
+}
+
+// note records a grant or an extension; a later end wins.
+func (l *leases) note(id lockID, n lease, now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now-l.rotated > l.period {
+		l.old, l.young, l.rotated = l.young, map[lockID]lease{}, now
+	}
+	if before, ok := l.findLocked(id); ok {
+		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
+		delete(l.old, id)
+	}
+	l.young[id] = n
+}
+
+// drop forgets a lease and tells what was known.
+func (l *leases) drop(id lockID) (lease, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was, ok := l.findLocked(id)
+	delete(l.young, id)
+	delete(l.old, id)
+	return was, ok
+}
+
+func (l *leases) find(id lockID) (lease, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.findLocked(id)
+}
+
+func (l *leases) findLocked(id lockID) (lease, bool) {
+	if known, ok := l.young[id]; ok {
+		return known, true
+	}
+	known, ok := l.old[id]
+	return known, ok
+}

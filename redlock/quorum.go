@@ -1,0 +1,44 @@
+// Does a majority have it? Counting, with no network, clock or goroutine.
+package redlock
+
+// verdict is what the votes so far decide.
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	granted           // a quorum said yes
+	refused           // so many said no that a quorum of yes is impossible
+	split             // a quorum answered, but neither yes nor no has enough
+	unknown           // fewer than a quorum gave an answer that counts
+)
+
+// tally counts the votes of one operation. A master is counted once: its lane
+// answers once.
+type tally struct {
+	n, quorum int
+	yes, no   int // answers that count
+	silent    int // answers that do not: cut, late, void, young, not asked
+}
+
+// pending is how many masters have not answered yet.
+func (t *tally) pending() int { return t.n - t.yes - t.no - t.silent }
+
+// verdict decides as soon as the answers still to come cannot change it.
+func (t *tally) verdict() verdict {
+	switch {
+	case t.yes >= t.quorum:
+		return granted
+	case t.no > t.n-t.quorum:
+		return refused
+	case t.yes+t.pending() >= t.quorum:
+		return undecided
+	case t.yes+t.no >= t.quorum:
+		return split
+	case t.yes+t.no+t.pending() < t.quorum:
+		return unknown
+	}
+	return undecided
+}
+
+// answered is how many masters gave an answer that counts.
+func (t *tally) answered() int { return t.yes + t.no }

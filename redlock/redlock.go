@@ -1,0 +1,183 @@
+// Package redlock runs the quorum algorithms over a pool of masters. It knows
+// no socket and no protocol: requests are values, outcomes are calls.
+//
+// The story of one lock: Lock queues a plain SET NX PXAT on every master's lane
+// (acquire.go). Each answer is a vote (quorum.go) if the seal at the end of its
+// flush is good. At a quorum of yes the fence is chosen (fence.go), what is
+// left of the lease is computed (validity.go) and the grant is handed over;
+// nothing is cancelled, the remaining masters are the lease's fault tolerance.
+// Without a quorum every copy that was or may have been made is taken back
+// (undo.go). Unlock (release.go) and Extend (extend.go) follow on the same lanes.
+package redlock
+
+import (
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"redlockd/pool"
+)
+
+//go:embed scripts/*.lua
+var scriptFiles embed.FS
+
+// Options of a Locker. Zero means the default named at the field.
+type Options struct {
+	KeyPrefix     string // stands before every key on the masters
+	MaxOperations int    // operations in flight at once; 100 000
+	Logger        *slog.Logger
+}
+
+// Locker grants, extends and releases locks by a quorum of masters.
+type Locker struct {
+	pool    *pool.Pool
+	options Options
+	late    time.Duration // the master timeout
+	maxTTL  time.Duration
+	clock   pool.Clock
+	script  struct{ acquire, release, extend string } // SHA1s
+
+	leases *leases
+	turns  turns
+
+	inFlight atomic.Int64
+	closing  atomic.Bool
+	counts   counters
+}
+
+// New starts the pool's lanes and returns a Locker on them.
+func New(p *pool.Pool, o Options) (*Locker, error) {
+	if o.MaxOperations == 0 {
+		o.MaxOperations = 100_000
+	}
+	if o.MaxOperations < 0 {
+		return nil, fmt.Errorf("max-operations: %d, at least 1 is needed", o.MaxOperations)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	l := &Locker{
+		pool: p, options: o, clock: p.Clock(),
+		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
+		leases: newLeases(p.Options().MaxTTL),
+	}
+	var texts []string
+	for _, s := range []struct {
+		file string
+		sha  *string
+	}{
+		{"acquire", &l.script.acquire}, {"release", &l.script.release}, {"extend", &l.script.extend},
+	} {
+		text, err := scriptFiles.ReadFile("scripts/" + s.file + ".lua")
+		if err != nil {
+			return nil, fmt.Errorf("script %s: %w", s.file, err)
+		}
+		sum := sha1.Sum(text)
+		*s.sha = hex.EncodeToString(sum[:])
+		texts = append(texts, string(text))
+	}
+	p.Start(texts...)
+	return l, nil
+}
+
+// Lock asks for an exclusive lock; done is called exactly once. b may be nil;
+// otherwise nothing is sent before b.Send.
+func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
+	if err := l.enter(); err != nil {
+		done(Grant{}, err)
+		return
+	}
+	call := &acquire{locker: l, group: l.pool.Group(r.DB), request: r, began: l.clock.Now()}
+	if r.Token == "" {
+		call.done = func(g Grant, err error) { l.leave(); done(g, err) }
+		call.try(b)
+		return
+	}
+	id := lockID{r.DB, r.Key, r.Token}
+	call.done = func(g Grant, err error) { l.leave(); done(g, err); l.turns.leave(id) }
+	l.turns.take(id, b, turn{holds: true, run: call.try})
+}
+
+// Unlock gives a lock back: true if this token held it until now.
+func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
+	if err := l.enter(); err != nil {
+		done(false, err)
+		return
+	}
+	id := lockID{r.DB, r.Key, r.Token}
+	finish := func(released bool, err error) { l.leave(); done(released, err) }
+	l.turns.take(id, b, turn{run: func(b *Batch) { l.release(b, id, finish) }})
+}
+
+// Extend makes a lock that is still held last at least r.TTL from now.
+func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
+	if err := l.enter(); err != nil {
+		done(Grant{}, err)
+		return
+	}
+	id := lockID{r.DB, r.Key, r.Token}
+	finish := func(g Grant, err error) { l.leave(); done(g, err) }
+	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, id, r.TTL, finish) }})
+}
+
+// GiveBack releases a grant whose holder never heard of it.
+func (l *Locker) GiveBack(g Grant) {
+	l.counts.givenBack.Add(1)
+	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
+}
+
+// submit queues an operation, at once or with its read batch.
+func (l *Locker) submit(b *Batch, g *pool.Group, op pool.Operation) {
+	if b != nil {
+		b.Add(g, op)
+		return
+	}
+	var own pool.Batch
+	own.Add(g, op)
+	own.Send()
+}
+
+func (l *Locker) masterKey(k Key) string { return l.options.KeyPrefix + string(k) }
+
+func (l *Locker) enter() error {
+	if l.closing.Load() {
+		return ErrShutdown
+	}
+	if n := l.inFlight.Add(1); n > int64(l.options.MaxOperations) {
+		l.inFlight.Add(-1)
+		return &Busy{What: "operations in flight", Limit: l.options.MaxOperations, Option: "--max-operations"}
+	}
+	return nil
+}
+
+func (l *Locker) leave() { l.inFlight.Add(-1) }
+
+// noQuorum names what is missing.
+func (l *Locker) noQuorum(g *pool.Group, answered int, note string) error {
+	l.counts.noQuorum.Add(1)
+	return &NoQuorum{Answered: answered, Needed: l.pool.Quorum(), Total: l.pool.N(), Missing: g.Missing(), Note: note}
+}
+
+// Masters shows every master as database db's lanes see it.
+func (l *Locker) Masters(db int) []MasterStatus { return l.pool.Group(db).Statuses() }
+
+// Close refuses new operations and waits, at most patience, until what is in
+// flight has been answered and what must be taken back has left the queues.
+func (l *Locker) Close(patience time.Duration) error {
+	l.closing.Store(true)
+	for end := l.clock.Now() + patience; ; {
+		busy := int(l.inFlight.Load()) + l.pool.Busy()
+		if busy == 0 {
+			return nil
+		}
+		if l.clock.Now() > end {
+			return errors.New("closed with operations in flight; what they took expires by itself")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

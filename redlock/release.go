@@ -1,0 +1,127 @@
+// One release: what the masters say, what the caller is told, and what goes on
+// after the answer until every copy is gone.
+package redlock
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+// release is answered by every lane exactly once.
+type release struct {
+	locker *Locker
+	group  *pool.Group
+	id     lockID
+	key    string
+	copies uint16 // masters that may hold a copy, as bits
+	valid  bool   // this daemon's own record says that the lease still runs
+	start  time.Duration
+	done   UnlockDone
+
+	mu      sync.Mutex
+	deleted int // a: the copy is gone now
+	absent  int // z: certainly held no copy before
+	silent  int // u: no answer that proves anything
+	over    bool
+}
+
+var _ pool.Operation = (*release)(nil)
+
+func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
+	now := l.clock.Now()
+	// Forgotten before it is queued: from here on no heal may re-create a copy.
+	known, ok := l.leases.drop(id)
+	if !ok {
+		known.copies = everywhere
+	}
+	g := l.pool.Group(id.db)
+	l.submit(b, g, &release{
+		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
+		valid: ok && known.until > now, start: now, done: done,
+	})
+}
+
+// Plan: "deleted" needs no seal, "not held" is believed only under a good one.
+func (r *release) Plan() pool.Plan { return pool.Plan{Key: r.key, SealZero: true} }
+
+// Propose: a release has no fence.
+func (r *release) Propose(int64) {}
+
+// Command deletes whatever the token holds, without a guard: it was sent once
+// and nothing overtakes it.
+func (r *release) Command(_ *pool.Moment, c *pool.Command) bool {
+	c.Set("EVALSHA", r.locker.script.release, "1", r.key, string(r.id.token), "", "")
+	return true
+}
+
+// Answer counts one master.
+func (r *release) Answer(answer pool.Answer) {
+	if answer.Reply.Err != nil && r.copies&(1<<answer.Lane) != 0 {
+		r.owe(answer.Lane)
+	}
+	r.mu.Lock()
+	switch {
+	case answer.Reply.Err != nil:
+		r.silent++
+	case answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1:
+		r.deleted++
+	case answer.Seal.Good && !answer.Seal.Young,
+		answer.Seal.Good && pool.Broken(pool.RuleYoungAbsence),
+		pool.Broken(pool.RuleRepeatAbsence):
+		r.absent++
+	default:
+		r.silent++
+	}
+	if r.over {
+		r.mu.Unlock()
+		return
+	}
+	released, err, decided := r.decideLocked()
+	r.over = decided
+	r.mu.Unlock()
+	if !decided {
+		return
+	}
+	if released {
+		r.locker.counts.released.Add(1)
+	}
+	r.done(released, err)
+}
+
+func (r *release) decideLocked() (released bool, err error, decided bool) {
+	n, quorum := r.locker.pool.N(), r.locker.pool.Quorum()
+	switch {
+	case r.deleted >= quorum:
+		return true, nil, true
+	case r.absent > n-quorum:
+		return false, nil, true
+	case r.deleted+r.absent+r.silent < n:
+		return false, nil, false
+	case r.valid && r.deleted > 0:
+		// The lease was valid, and so a quorum held it; the masters that are
+		// silent are told again until they have let go.
+		return true, nil, true
+	}
+	return false, r.locker.noQuorum(r.group, r.deleted+r.absent,
+		"whether the token held the lock is unknown; the release is repeated until every master has let go"), true
+}
+
+// owe has the release repeated on a master that did not answer. The guard
+// spares copies that end later than any that can exist now: if the token is
+// used again, they are another life's.
+func (r *release) owe(lane int) {
+	l := r.locker
+	hi := r.group.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
+	r.group.Owe(lane, l.releaseDebt(r.key, r.id.token, 0, hi, r.start+l.maxTTL+4*l.late))
+}
+
+func (l *Locker) releaseDebt(key string, token Token, lo, hi int64, until time.Duration) pool.Debt {
+	return pool.Debt{
+		Args: []string{"EVALSHA", l.script.release, "1", key, string(token),
+			strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)},
+		Until: until,
+	}
+}

@@ -1,0 +1,58 @@
+// Who goes first when one token asks twice?
+package redlock
+
+import "sync"
+
+// turns lets the operations of one (key, token) wait for an acquire of it that
+// is in flight in this daemon: a second attempt would otherwise count copies
+// that the first one is about to take back.
+type turns struct {
+	mu      sync.Mutex
+	waiting map[lockID][]turn
+}
+
+// turn is something that waits; it holds the next ones back until left.
+type turn struct {
+	run   func(b *Batch)
+	holds bool
+}
+
+// take runs t now, as part of batch b, or by itself when the acquire in flight
+// is over.
+func (t *turns) take(id lockID, b *Batch, next turn) {
+	t.mu.Lock()
+	queue, busy := t.waiting[id]
+	switch {
+	case busy:
+		t.waiting[id] = append(queue, next)
+		t.mu.Unlock()
+		return
+	case next.holds:
+		if t.waiting == nil {
+			t.waiting = map[lockID][]turn{}
+		}
+		t.waiting[id] = nil
+	}
+	t.mu.Unlock()
+	next.run(b)
+}
+
+// leave ends an acquire's turn and starts what waited, up to the next acquire.
+func (t *turns) leave(id lockID) {
+	for {
+		t.mu.Lock()
+		queue := t.waiting[id]
+		if len(queue) == 0 {
+			delete(t.waiting, id)
+			t.mu.Unlock()
+			return
+		}
+		next := queue[0]
+		t.waiting[id] = queue[1:]
+		t.mu.Unlock()
+		next.run(nil)
+		if next.holds {
+			return
+		}
+	}
+}
