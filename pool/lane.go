@@ -32,6 +32,9 @@ var (
 	errPanic   = errors.New("internal error in a lane")
 )
 
+// keepQueue is how many entries an idle queue keeps room for.
+const keepQueue = 4096
+
 // entry is an operation in a queue.
 type entry struct {
 	op    Operation
@@ -52,8 +55,9 @@ type lane struct {
 
 	conn    *connection // nil unless up
 	queue   []entry
-	running bool // a task drains the queue
-	beat    bool // the next flush also asks who the master is
+	buffer  []entry // the queue's memory while it is empty
+	running bool    // a task drains the queue
+	beat    bool    // the next flush also asks who the master is
 
 	est     estimate
 	suspect *suspicion
@@ -82,7 +86,8 @@ type connection struct {
 	watch  Timer
 	armed  bool // watch is running
 
-	inFlight bool
+	building bool // the flush is being written, nothing has been sent
+	inFlight bool // the flush has been sent and not been settled
 	flush    flush
 	awaiting []verdict // answers of 0 that need a good seal after them
 }
@@ -163,6 +168,10 @@ func (l *lane) recovered() {
 	l.group.mu.Lock()
 	c := l.conn
 	l.running = false
+	if c != nil {
+		c.inFlight = c.inFlight || c.building
+		c.building = false
+	}
 	l.group.mu.Unlock()
 	if c != nil {
 		l.fail(c, errPanic)
@@ -185,9 +194,7 @@ func (l *lane) take() *connection {
 	f.reset(c)
 	n := f.fill(l.queue, g.pool.options.MaxFlush)
 	left := f.leftBehind(l.queue[n:])
-	rest := copy(l.queue, l.queue[n:])
-	clear(l.queue[rest:])
-	l.queue = l.queue[:rest]
+	l.dequeueLocked(n)
 	f.sealed = f.sealed || len(c.awaiting) > 0
 	f.beat, l.beat = l.beat, false
 	f.sent = g.now()
@@ -200,7 +207,26 @@ func (l *lane) take() *connection {
 	if f.sealed || f.beat {
 		g.counters.Seals++
 	}
+	c.building = true
 	return c
+}
+
+// dequeueLocked drops the first n entries. A queue that has been emptied starts
+// again at the front of its buffer; one that has not is only resliced, so a long
+// queue is copied when its buffer ends and not for every flush.
+func (l *lane) dequeueLocked(n int) {
+	clear(l.queue[:n])
+	if n < len(l.queue) {
+		l.queue = l.queue[n:]
+		return
+	}
+	switch {
+	case cap(l.buffer) > keepQueue: // a storm is over: its memory may go
+		l.buffer = nil
+	case cap(l.buffer) < cap(l.queue):
+		l.buffer = l.queue
+	}
+	l.queue = l.buffer[:0]
 }
 
 // depart puts the written flush under the watch. If the connection was ended
@@ -208,6 +234,7 @@ func (l *lane) take() *connection {
 func (l *lane) depart(c *connection) bool {
 	g := l.group
 	g.mu.Lock()
+	c.building = false
 	if c.closed {
 		cause := l.cause
 		g.mu.Unlock()
