@@ -1,0 +1,188 @@
+// Tests that imports point one way: main → proxy → commands → redlock → pool.
+// Skipping a room on the way down is fine; going up or sideways is not.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "redlockd"
+
+// arrows lists what each package may import of this module. A new package gets
+// a line here and a word about it in the README.
+var arrows = map[string][]string{
+	"":              {"proxy", "commands", "commands/cli", "redlock", "pool", "pool/embedded", "configs"},
+	"proxy":         {"commands", "redlock", "pool"},
+	"commands":      {"redlock", "pool"},
+	"commands/cli":  {"configs"},
+	"redlock":       {"pool"},
+	"pool":          {"pool/embedded"},
+	"pool/embedded": {},
+	"configs":       {},
+	"pool/faulty":   {},
+	"redlock/judge": {},
+}
+
+// testSupport may be imported by any test, and by nothing that is shipped.
+var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/judge"}
+
+// listed is one package as `go list -json` describes it.
+type listed struct {
+	ImportPath, Dir                    string
+	Imports, TestImports, XTestImports []string
+}
+
+// wrongArrows says which imports point where they should not.
+func wrongArrows(packages []listed) []string {
+	var wrong []string
+	for _, p := range packages {
+		from := room(p.ImportPath)
+		allowed, known := arrows[from]
+		if !known {
+			wrong = append(wrong, fmt.Sprintf("%q is in no room: give it a line in arrows", p.ImportPath))
+			continue
+		}
+		for _, to := range inside(p.Imports) {
+			if !slices.Contains(allowed, to) {
+				wrong = append(wrong, fmt.Sprintf("%q imports %q", from, to))
+			}
+		}
+		for _, to := range inside(slices.Concat(p.TestImports, p.XTestImports)) {
+			itself := to == from // a test from outside the package imports it
+			if !itself && !slices.Contains(allowed, to) && !slices.Contains(testSupport, to) {
+				wrong = append(wrong, fmt.Sprintf("a test of %q imports %q", from, to))
+			}
+		}
+	}
+	return wrong
+}
+
+// room is the path below the module's, "" for main.
+func room(importPath string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(importPath, module), "/")
+}
+
+// inside keeps the imports of this module, each once.
+func inside(imports []string) []string {
+	var rooms []string
+	for _, path := range imports {
+		if path == module || strings.HasPrefix(path, module+"/") {
+			rooms = append(rooms, room(path))
+		}
+	}
+	slices.Sort(rooms)
+	return slices.Compact(rooms)
+}
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	command := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Imports,TestImports,XTestImports", "./...")
+	command.Stderr = os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func TestImports_PointOneWay(t *testing.T) {
+	packages := listPackages(t)
+	for _, p := range packages {
+		// Looking at the directory here makes go test forget a cached result
+		// when one of its files changes; what go list reads it cannot know.
+		if _, err := os.ReadDir(p.Dir); err != nil {
+			t.Error(err)
+		}
+	}
+	arrowsSeen := 0
+	for _, p := range packages {
+		arrowsSeen += len(inside(p.Imports))
+	}
+	if arrowsSeen < len(arrows) {
+		t.Errorf("go list shows %d arrows only: it did not read the imports", arrowsSeen)
+	}
+	for _, wrong := range wrongArrows(packages) {
+		t.Errorf("%s, against main → proxy → commands → redlock → pool", wrong)
+	}
+}
+
+// New directories change the listing of the root alone.
+func TestImports_EveryGoFileIsInAKnownRoom(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != "." && ownModule(path):
+			return filepath.SkipDir // bench is a module of its own
+		case entry.IsDir() && (entry.Name() == "testdata" || len(entry.Name()) > 1 && entry.Name()[0] == '.'):
+			return filepath.SkipDir
+		case filepath.Ext(path) == ".go":
+			dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
+			if _, known := arrows[dir]; !known {
+				t.Errorf("%s is in no room: give %q a line in arrows", path, dir)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func ownModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+func TestArrows_LeadDownwardsOnly(t *testing.T) {
+	for from, allowed := range arrows {
+		for _, to := range allowed {
+			if slices.Contains(arrows[to], from) {
+				t.Errorf("%q and %q may import one another", from, to)
+			}
+		}
+	}
+}
+
+func TestWrongArrows_AreFound(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		p    listed
+		want int
+	}{
+		{"down", listed{ImportPath: "redlockd/commands", Imports: []string{"fmt", "redlockd/redlock", "redlockd/pool"}}, 0},
+		{"main", listed{ImportPath: "redlockd", Imports: []string{"redlockd/proxy", "redlockd/configs", "redlockd/commands/cli"}}, 0},
+		{"up", listed{ImportPath: "redlockd/pool", Imports: []string{"redlockd/redlock"}}, 1},
+		{"skipping up", listed{ImportPath: "redlockd/pool", Imports: []string{"redlockd/commands"}}, 1},
+		{"sideways", listed{ImportPath: "redlockd/proxy", Imports: []string{"redlockd/configs"}}, 1},
+		{"from the leaf", listed{ImportPath: "redlockd/configs", Imports: []string{"redlockd/pool"}}, 1},
+		{"to main", listed{ImportPath: "redlockd/pool", Imports: []string{"redlockd"}}, 1},
+		{"test support shipped", listed{ImportPath: "redlockd/redlock", Imports: []string{"redlockd/pool/faulty"}}, 1},
+		{"test support in a test", listed{ImportPath: "redlockd/redlock", XTestImports: []string{"redlockd/redlock", "redlockd/pool/faulty"}}, 0},
+		{"up in a test", listed{ImportPath: "redlockd/redlock", TestImports: []string{"redlockd/commands"}}, 1},
+		{"a room nobody knows", listed{ImportPath: "redlockd/utils"}, 1},
+		{"another module of a similar name", listed{ImportPath: "redlockd/pool", Imports: []string{"redlockdx/commands"}}, 0},
+	} {
+		if got := wrongArrows([]listed{c.p}); len(got) != c.want {
+			t.Errorf("%s: %q, want %d", c.name, got, c.want)
+		}
+	}
+}

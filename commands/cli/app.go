@@ -1,0 +1,87 @@
+// Who does what was asked for, and with what does the process end?
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"redlockd/configs"
+)
+
+// App is the program without its work, which main puts in.
+type App struct {
+	Environ []string  // "NAME=value", as os.Environ has it
+	Out     io.Writer // for what was asked for; errors go to Report
+	Build   string    // one line about this program, see Build
+
+	// Serve runs the daemon until ctx ends.
+	Serve func(ctx context.Context, config configs.Config) error
+	// Bootstrap tells the masters that no earlier life matters, and out what
+	// came of it. force is for a group that already carries identities.
+	Bootstrap func(ctx context.Context, config configs.Config, force bool, out io.Writer) error
+}
+
+// Run does what args (without the program's name) ask for. The error is for
+// Report.
+func (a *App) Run(ctx context.Context, args []string) error {
+	command, err := Parse(args)
+	if err != nil {
+		return err
+	}
+	switch command.Word {
+	case wordHelp:
+		return a.print(configs.Help())
+	case wordVersion:
+		return a.print(a.Build + "\n")
+	}
+	config, err := configs.Load(command.Args, a.Environ)
+	switch {
+	case errors.Is(err, configs.ErrHelp):
+		return a.print(configs.Help())
+	case errors.Is(err, configs.ErrVersion):
+		return a.print(a.Build + "\n")
+	case err != nil:
+		return err
+	}
+	if command.Word == wordBootstrap {
+		return a.bootstrap(ctx, config, command.Force)
+	}
+	return a.Serve(ctx, config)
+}
+
+func (a *App) bootstrap(ctx context.Context, config configs.Config, force bool) error {
+	if len(config.Masters) == 0 {
+		return fmt.Errorf("bootstrap needs --masters: embedded masters are new at every start%w", usage{})
+	}
+	return a.Bootstrap(ctx, config, force, a.Out)
+}
+
+func (a *App) print(text string) error {
+	_, err := io.WriteString(a.Out, text)
+	return err
+}
+
+// Exit codes of the process.
+const (
+	ExitOK      = 0
+	ExitRuntime = 1 // something failed that could have worked
+	ExitUsage   = 2 // the command line, the environment or the file has to change
+)
+
+// Report writes an error for people, a line for each thing that is wrong, and
+// returns the exit code. nil writes nothing.
+func Report(out io.Writer, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(out, "redlockd: %s\n", strings.TrimRight(line, "\n"))
+	}
+	if errors.Is(err, configs.ErrInvalid) || errors.Is(err, ErrUsage) {
+		return ExitUsage
+	}
+	return ExitRuntime
+}

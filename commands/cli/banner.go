@@ -1,0 +1,46 @@
+// What does somebody see who has just started the daemon?
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"redlockd/configs"
+)
+
+// Banner says where the daemon listens and whose majority decides. For
+// embedded masters it also says what they are not, and what to type next.
+func Banner(out io.Writer, config configs.Config, addresses []string, quorum int) {
+	fmt.Fprintf(out, "redlockd listens on %s\n", strings.Join(addresses, ", "))
+	if config.Embedded == 0 {
+		names := make([]string, len(config.Masters))
+		for i, master := range config.Masters {
+			names[i] = master.String()
+		}
+		fmt.Fprintf(out, "%d masters, %d must agree: %s\n", len(names), quorum, strings.Join(names, ", "))
+		return
+	}
+	fmt.Fprintf(out, "%d embedded masters live in this process, for trying out only: they end with it and\n", config.Embedded)
+	fmt.Fprintf(out, "survive no failure; name real ones with --masters. Type next:\n\n")
+	fmt.Fprintf(out, "    %s\n", redisCLI(addresses[0]))
+	fmt.Fprintf(out, "    DLOCK invoices 30000\n")
+	fmt.Fprintf(out, "    DUNLOCK invoices TOKEN-from-the-reply\n\n")
+}
+
+// redisCLI is the command that reaches an address from this machine.
+func redisCLI(address string) string {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return "redis-cli -s " + path
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "redis-cli"
+	}
+	ip := net.ParseIP(host)
+	if host == "" || host == "localhost" || ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.IsUnspecified() {
+		return "redis-cli -p " + port
+	}
+	return "redis-cli -h " + host + " -p " + port
+}

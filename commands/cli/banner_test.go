@@ -1,0 +1,50 @@
+// Tests of what is printed at the start.
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"redlockd/configs"
+)
+
+func TestBanner_TellsWhatToTypeNextWithEmbeddedMasters(t *testing.T) {
+	var out strings.Builder
+	Banner(&out, configs.Default(), []string{"127.0.0.1:7379", "unix:/run/r"}, 3)
+	for _, part := range []string{
+		"listens on 127.0.0.1:7379, unix:/run/r\n", "5 embedded masters live in this process, for trying out only",
+		"    redis-cli -p 7379\n", "    DLOCK invoices 30000\n", "    DUNLOCK invoices TOKEN",
+	} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%q is missing in\n%s", part, out.String())
+		}
+	}
+}
+
+func TestBanner_NamesMastersAndQuorumWithoutPasswords(t *testing.T) {
+	config, err := configs.Load([]string{"--masters", "a=redis://u:S3CR3T@h1,h2,h3"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	Banner(&out, config, []string{":7379"}, 2)
+	want := "redlockd listens on :7379\n3 masters, 2 must agree: a=h1:6379, h2:6379, h3:6379\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestRedisCLI_ReachesTheAddress(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:7379": "redis-cli -p 7379",
+		"0.0.0.0:7379":   "redis-cli -p 7379",
+		"[::]:7379":      "redis-cli -p 7379",
+		"[::1]:7379":     "redis-cli -h ::1 -p 7379",
+		"10.0.0.1:7379":  "redis-cli -h 10.0.0.1 -p 7379",
+		"unix:/run/r":    "redis-cli -s /run/r",
+	} {
+		if got := redisCLI(address); got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Tests of which job a command line asks for and of how the process ends.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"redlockd/configs"
+)
+
+func TestParse_TakesTheCommandLineApart(t *testing.T) {
+	for line, want := range map[string]Command{
+		"":                                  {Args: []string{}},
+		"--masters a,b,c":                   {Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --masters a,b,c":         {Word: "bootstrap", Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --force --masters a,b,c": {Word: "bootstrap", Force: true, Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --masters a,b,c --force": {Word: "bootstrap", Force: true, Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --masters a -- --force":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--force"}},
+		"--masters a --force":               {Args: []string{"--masters", "a", "--force"}},
+		"version":                           {Word: "version", Args: []string{}},
+		"help":                              {Word: "help", Args: []string{}},
+	} {
+		got, err := Parse(strings.Fields(line))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %+v, %v, want %+v", line, got, err, want)
+		}
+	}
+}
+
+func TestParse_RefusesWordsItDoesNotKnow(t *testing.T) {
+	for line, part := range map[string]string{
+		"serve":                "serve is no command; allowed: bootstrap, version, help",
+		"redis://u:S3CR3T@h:1": "the first word is no command",
+		"version --masters a":  "version takes no further words",
+		"help me":              "help takes no further words",
+	} {
+		_, err := Parse(strings.Fields(line))
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "S3CR3T") {
+			t.Errorf("%q: %v, want %q", line, err, part)
+		}
+	}
+}
+
+// recorder is an App that writes down what it was told to do.
+type recorder struct {
+	App
+	out    strings.Builder
+	did    string
+	config configs.Config
+}
+
+func record(environ ...string) *recorder {
+	r := &recorder{}
+	r.App = App{
+		Environ: environ, Out: &r.out, Build: "redlockd v9",
+		Serve: func(_ context.Context, config configs.Config) error {
+			r.did, r.config = "serve", config
+			return nil
+		},
+		Bootstrap: func(_ context.Context, config configs.Config, force bool, _ io.Writer) error {
+			r.did, r.config = "bootstrap", config
+			if force {
+				r.did = "bootstrap by force"
+			}
+			return nil
+		},
+	}
+	return r
+}
+
+func TestRun_DoesWhatWasAskedFor(t *testing.T) {
+	for line, want := range map[string]struct{ did, printed string }{
+		"":                                  {"serve", ""},
+		"--group g":                         {"serve", ""},
+		"bootstrap --masters a,b,c":         {"bootstrap", ""},
+		"bootstrap --masters a,b,c --force": {"bootstrap by force", ""},
+		"help":                              {"", configs.Help()},
+		"--help":                            {"", configs.Help()},
+		"bootstrap -h":                      {"", configs.Help()},
+		"version":                           {"", "redlockd v9\n"},
+		"--version":                         {"", "redlockd v9\n"},
+	} {
+		r := record()
+		if err := r.Run(t.Context(), strings.Fields(line)); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+		if r.did != want.did || r.out.String() != want.printed {
+			t.Errorf("%q: did %q and printed %q, want %+v", line, r.did, r.out.String(), want)
+		}
+	}
+}
+
+func TestRun_HandsTheSettingsOn(t *testing.T) {
+	r := record("REDLOCKD_MASTERS=a,b,c")
+	if err := r.Run(t.Context(), []string{"bootstrap", "--group", "g"}); err != nil {
+		t.Fatal(err)
+	}
+	if r.config.Group != "g" || len(r.config.Masters) != 3 {
+		t.Errorf("got %+v", r.config)
+	}
+}
+
+func TestRun_BootstrapRefusesEmbeddedMasters(t *testing.T) {
+	r := record()
+	if err := r.Run(t.Context(), []string{"bootstrap"}); !errors.Is(err, ErrUsage) || r.did != "" {
+		t.Errorf("did %q, %v", r.did, err)
+	}
+}
+
+func TestReport_TellsWrongSettingsFromFailuresAtWork(t *testing.T) {
+	_, invalid := configs.Load([]string{"--databases", "0", "--max-ttl", "1"}, nil)
+	_, usage := Parse([]string{"serve"})
+	for _, c := range []struct {
+		err   error
+		code  int
+		lines int
+	}{
+		{nil, ExitOK, 0},
+		{invalid, ExitUsage, 2},
+		{usage, ExitUsage, 1},
+		{errors.New("address in use"), ExitRuntime, 1},
+	} {
+		var out strings.Builder
+		if code := Report(&out, c.err); code != c.code || strings.Count(out.String(), "redlockd: ") != c.lines || strings.Count(out.String(), "\n") != c.lines {
+			t.Errorf("%v: code %d and %q, want code %d and %d lines", c.err, code, out.String(), c.code, c.lines)
+		}
+	}
+}
+
+func TestBuild_IsOneLineThatHoldsTheVersion(t *testing.T) {
+	if line := Build(); !strings.HasPrefix(line, "redlockd "+Version()) || strings.Contains(line, "\n") {
+		t.Errorf("got %q", line)
+	}
+}

@@ -1,0 +1,83 @@
+// Package cli answers the words on redlockd's own command line: which job is
+// wanted, with which settings, and what the shell is told in the end.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Words that may stand first on the command line. No word means: serve.
+const (
+	wordServe     = ""
+	wordBootstrap = "bootstrap"
+	wordVersion   = "version"
+	wordHelp      = "help"
+)
+
+// ErrUsage is wrapped by every error about the words themselves; errors about
+// settings are configs.ErrInvalid.
+var ErrUsage = errors.New("wrong usage")
+
+// Command is the command line taken apart.
+type Command struct {
+	Word  string   // "", "bootstrap", "version" or "help"
+	Force bool     // bootstrap --force
+	Args  []string // the options, for configs.Load
+}
+
+// Parse takes the command line without the program's name.
+func Parse(args []string) (Command, error) {
+	command := Command{Args: args}
+	if len(args) > 0 && args[0] != "" && !strings.HasPrefix(args[0], "-") {
+		command.Word, command.Args = args[0], args[1:]
+	}
+	switch command.Word {
+	case wordServe:
+	case wordBootstrap:
+		command.Args, command.Force = takeForce(command.Args)
+	case wordVersion, wordHelp:
+		if len(command.Args) > 0 {
+			return Command{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
+		}
+	default:
+		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
+	}
+	return command, nil
+}
+
+// takeForce removes --force, which is said to one run of bootstrap and is
+// therefore no setting that a file or the environment could hold.
+func takeForce(args []string) (rest []string, force bool) {
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	for i, arg := range args {
+		if i < end && arg == "--force" {
+			force = true
+			continue
+		}
+		rest = append(rest, arg)
+	}
+	return rest, force
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9-]{1,32}$`)
+
+// shown repeats a word unless it may be a master with its password.
+func shown(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "the first word"
+}
+
+// usage makes an error an ErrUsage and adds nothing to its text.
+type usage struct{}
+
+func (usage) Error() string { return "" }
+func (usage) Unwrap() error { return ErrUsage }

@@ -1,0 +1,100 @@
+// What can be set on redlockd, in which unit, and what holds when nobody says
+// anything? Config is the answer that the rest of the daemon sees: values that
+// have been checked, in types that carry their units.
+//
+// The name of an option is the same everywhere: --max-ttl on the command line,
+// REDLOCKD_MAX_TTL in the environment, max-ttl in the file. Flags win over the
+// environment, which wins over the file, which wins over Default.
+package configs
+
+import "time"
+
+// Words of --restart-guard.
+const (
+	GuardStrict = "strict" // a master that may have forgotten locks waits before it votes
+	GuardOff    = "off"    // it votes at once; exclusion is not promised after its restart
+)
+
+// Config is everything an operator decides. Get one from Load or Default;
+// one that was put together by hand is to be passed through Validate.
+type Config struct {
+	// Listen is where clients connect: "host:port", ":port" (all interfaces)
+	// or "unix:/path"; port 0 picks a free one. Default 127.0.0.1:7379.
+	Listen []string
+	// MaxClients is how many connections are served at once; further ones are
+	// refused with an error. 1 to 1000000, default 10000.
+	MaxClients int
+	// MaxOperations is how many lock operations may be in flight at once;
+	// further ones are answered TRYLATER. 1 to 10000000, default 100000.
+	MaxOperations int
+	// DrainTimeout is how long a stopping daemon waits for commands in flight.
+	// 1ms to 10m, default 10s.
+	DrainTimeout time.Duration
+
+	// Masters are the Redis servers whose majority decides: 3, 5, 7 or 9, or
+	// none, which means embedded ones. All daemons of a group list the same.
+	Masters []Master
+	// Embedded is the number of masters inside this process, for trying out:
+	// 3, 5, 7 or 9, and 0 if and only if Masters are given. Default 5.
+	Embedded int
+	// Group names the daemons and masters that belong together; a daemon of
+	// another group is refused by the masters. 1 to 64 of A–Z a–z 0–9 _ . -,
+	// default "default".
+	Group string
+	// Databases is how many databases SELECT offers, on masters and daemon
+	// alike. 1 to 256, default 16.
+	Databases int
+	// KeyPrefix stands before every key on the masters, for masters that are
+	// shared with other data. At most 64 bytes, default none.
+	KeyPrefix string
+	// MasterTimeout is after how long an answer of a master is too late to
+	// count; also the largest undetected step of its clock that is harmless.
+	// 10ms to 5s, default 100ms.
+	MasterTimeout time.Duration
+	// RestartGuard is GuardStrict or GuardOff. Default GuardStrict: a master
+	// that lost its memory votes only when it is older than MaxTTL.
+	RestartGuard string
+	// Bootstrap says that a group none of whose masters carries an identity is
+	// brand-new and may vote at once. Default false.
+	Bootstrap bool
+
+	// MaxTTL is the longest lease a client may ask for, and so the time a
+	// restarted master stays without a vote. The same in all daemons of a
+	// group. 10ms to 24h, default 60s.
+	MaxTTL time.Duration
+	// MaxKeep is the longest time that the outcome of finished work is
+	// remembered. The same in all daemons of a group. 10ms to 24h, default 10m.
+	MaxKeep time.Duration
+
+	// LogLevel is the least severe level that is logged: "debug", "info",
+	// "warn" or "error". Default "info".
+	LogLevel string
+	// LogFormat is "text" or "json". Default "text".
+	LogFormat string
+
+	// File is the path of the file that was read, "" for none.
+	File string
+	// Warnings are sentences for the log about settings that are valid and
+	// unwise. Load fills them; they never hold a password.
+	Warnings []string
+}
+
+// Default is what holds when nobody says anything: five embedded masters
+// behind a port that only this machine reaches.
+func Default() Config {
+	return Config{
+		Listen:        []string{"127.0.0.1:7379"},
+		MaxClients:    10_000,
+		MaxOperations: 100_000,
+		DrainTimeout:  10 * time.Second,
+		Embedded:      5,
+		Group:         "default",
+		Databases:     16,
+		MasterTimeout: 100 * time.Millisecond,
+		RestartGuard:  GuardStrict,
+		MaxTTL:        time.Minute,
+		MaxKeep:       10 * time.Minute,
+		LogLevel:      "info",
+		LogFormat:     "text",
+	}
+}

@@ -1,0 +1,66 @@
+// Which hosts, ports and socket paths can exist? For listeners and masters
+// alike; the answers are ends of sentences, "" when there is nothing to say.
+package configs
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxSocketPath is what every supported system can hold in a socket's
+	// address (108 bytes with the closing zero on Linux, 104 on BSD and macOS).
+	maxSocketPath = 103
+	maxHost       = 253 // of a host name, RFC 1035
+)
+
+func objectToSocketPath(path string) string {
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return "is not an absolute path"
+	case strings.HasPrefix(path, "//"):
+		return "begins with two slashes"
+	case strings.HasSuffix(path, "/"):
+		return "is a directory and not a socket"
+	case len(path) > maxSocketPath:
+		return fmt.Sprintf("has %d bytes, a socket's path has at most %d", len(path), maxSocketPath)
+	case hasBlank(path) || strings.Contains(path, ","):
+		return "holds a blank, a comma or a control character"
+	}
+	return ""
+}
+
+// objectToPort accepts least to 65535 in plain digits.
+func objectToPort(port string, least int) string {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || int(n) < least {
+		return fmt.Sprintf("has a port that is not a number from %d to 65535", least)
+	}
+	return ""
+}
+
+var (
+	hostPattern   = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+	numberPattern = regexp.MustCompile(`^[0-9.]+$`)
+)
+
+func objectToHost(host string) string {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		if ip.Zone() != "" && !wordPattern.MatchString(ip.Zone()) {
+			return "has an IPv6 zone that is not " + wordAllowed
+		}
+		return ""
+	}
+	switch {
+	case host == "":
+		return "has no host"
+	case numberPattern.MatchString(host):
+		return "has a host of digits that is no IP address"
+	case len(host) > maxHost || !hostPattern.MatchString(host):
+		return "has a host that is neither a name nor an IP address (others than ASCII in punycode, IPv6 in brackets)"
+	}
+	return ""
+}

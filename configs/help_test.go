@@ -1,0 +1,134 @@
+// Tests of --help, of the annotated example and of warnings.
+package configs
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestHelp_FitsAScreenAndNamesEveryOption(t *testing.T) {
+	help := Help()
+	lines := strings.Split(strings.TrimSuffix(help, "\n"), "\n")
+	if len(lines) > 24 {
+		t.Errorf("%d lines, a screen has 24", len(lines))
+	}
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(line); n > 100 || strings.TrimRight(line, " ") != line {
+			t.Errorf("%d columns, at most 100 and no blanks at the end: %q", n, line)
+		}
+	}
+	for _, option := range allOptions() {
+		if !strings.Contains(help, "--"+option.name+" ") && !strings.Contains(help, "--"+option.name+"\n") {
+			t.Errorf("--%s is missing", option.name)
+		}
+	}
+}
+
+func TestHelp_ShowsTheDefaults(t *testing.T) {
+	for _, value := range []string{"[127.0.0.1:7379]", "[100ms]", "[1m]", "[strict]", "[5]"} {
+		if !strings.Contains(Help(), value) {
+			t.Errorf("%s is missing", value)
+		}
+	}
+}
+
+// setting is a line of the example that sets something, commented out or not.
+var setting = regexp.MustCompile(`(?m)^#?([a-z-]+) = `)
+
+func example(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("redlockd.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestExampleFile_HasEveryOptionOnce(t *testing.T) {
+	count := make(map[string]int)
+	for _, match := range setting.FindAllStringSubmatch(example(t), -1) {
+		count[match[1]]++
+	}
+	for _, option := range allOptions() {
+		if want := 1; option.name != "config" && count[option.name] != want {
+			t.Errorf("%s is there %d times", option.name, count[option.name])
+		}
+		delete(count, option.name)
+	}
+	for name := range count {
+		t.Errorf("%s is no option", name)
+	}
+}
+
+func TestExampleFile_HoldsTheDefaults(t *testing.T) {
+	var all []string
+	for _, line := range strings.Split(example(t), "\n") {
+		if setting.MatchString(line) && !strings.HasPrefix(line, "#masters") {
+			line = strings.TrimPrefix(line, "#")
+		}
+		all = append(all, line)
+	}
+	for name, content := range map[string]string{"as it is": example(t), "with the settings in comments": strings.Join(all, "\n")} {
+		config := mustLoad(t, []string{"--config", writeFile(t, content)}, nil)
+		config.File = ""
+		if want := Default(); !reflect.DeepEqual(config, want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, config, want)
+		}
+	}
+}
+
+func TestExampleFile_ShowsMastersThatLoad(t *testing.T) {
+	content := strings.Replace(example(t), "#masters = ", "masters = ", 1)
+	if config := mustLoad(t, []string{"--config", writeFile(t, content)}, nil); len(config.Masters) != 3 {
+		t.Errorf("got %v", config.Masters)
+	}
+	for _, match := range regexp.MustCompile(`(?m)^#   "([^"]+)"`).FindAllStringSubmatch(example(t), -1) {
+		if _, err := parseMaster(match[1]); err != nil {
+			t.Errorf("%s: %v", match[1], err)
+		}
+	}
+}
+
+func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
+	secret, plain := "redis://u:S3CR3T@a,b,c", "a,b,c"
+	open, closed := writeFile(t, `masters = "`+secret+`"`), writeFile(t, `masters = "`+secret+`"`)
+	harmless := writeFile(t, `masters = "`+plain+`"`)
+	for _, path := range []string{open, harmless} {
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args, environ []string
+		want          string
+	}{
+		{[]string{"--config", open}, nil, "chmod o-r " + open},
+		{[]string{"--config", closed}, nil, ""},
+		{[]string{"--config", harmless}, nil, ""},
+		{[]string{"--config", open, "--masters", plain}, nil, ""},
+		{[]string{"--masters", secret}, nil, "list of processes"},
+		{[]string{"--masters", plain}, nil, ""},
+		{nil, []string{"REDLOCKD_MASTERS=" + secret}, ""},
+		{[]string{"--restart-guard=off"}, nil, "two clients may hold one lock"},
+		{nil, []string{"REDLOCKD_BOOTSTRAP=true"}, "use `redlockd bootstrap` once"},
+		{[]string{"--bootstrap"}, nil, ""},
+	} {
+		got := strings.Join(mustLoad(t, c.args, c.environ).Warnings, "\n")
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) || strings.Contains(got, "S3CR3T") {
+			t.Errorf("%q %q: warnings %q, want %q", c.args, c.environ, got, c.want)
+		}
+	}
+}
+
+func TestNearest_CountsEdits(t *testing.T) {
+	known := []string{"masters", "master-timeout", "max-ttl", "max-keep"}
+	for name, want := range map[string]string{"master": "masters", "mastertimeout": "master-timeout", "max_ttl": "max-ttl", "maxkeep": "max-keep", "": "masters", "max-ttl": "max-ttl"} {
+		if got := nearest(name, known); got != want {
+			t.Errorf("nearest to %q is %q, want %q", name, got, want)
+		}
+	}
+}

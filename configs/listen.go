@@ -1,0 +1,70 @@
+// Where may clients connect?
+package configs
+
+import (
+	"net"
+	"strconv"
+	"strings"
+)
+
+func listenOption() option {
+	return option{
+		name: "listen", argument: "ADDRESS", list: true,
+		help:    "host:port, :port, unix:/path",
+		allowed: "host:port, :port, unix:/path", advice: "write for example 127.0.0.1:7379 or :7379",
+		set:   setListen,
+		show:  func(c *Config) string { return strings.Join(c.Listen, ",") },
+		check: checkListen,
+	}
+}
+
+func setListen(c *Config, value any) []problem {
+	given, err := decodeList(value)
+	if err != nil {
+		return []problem{{text: err.Error()}}
+	}
+	var list []string
+	for _, text := range given {
+		for _, address := range strings.Split(text, ",") {
+			list = append(list, strings.TrimSpace(address))
+		}
+	}
+	c.Listen = list
+	return nil
+}
+
+func checkListen(c *Config) []problem {
+	if len(c.Listen) == 0 {
+		return []problem{{text: "is empty, so no client could connect"}}
+	}
+	var problems []problem
+	seen := make(map[string]bool)
+	for _, address := range c.Listen {
+		shown := strconv.Quote(address)
+		if text := objectToListen(address); text != "" {
+			problems = append(problems, problem{value: shown, text: text})
+		} else if seen[address] && !strings.HasSuffix(address, ":0") {
+			problems = append(problems, problem{value: shown, text: "is given twice", advice: "leave one out"})
+		}
+		seen[address] = true
+	}
+	return problems
+}
+
+// objectToListen says what is wrong with one address, "" if nothing is.
+func objectToListen(address string) string {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return objectToSocketPath(path)
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "is not of that form"
+	}
+	if text := objectToPort(port, 0); text != "" {
+		return text
+	}
+	if host == "" {
+		return ""
+	}
+	return objectToHost(host)
+}

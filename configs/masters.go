@@ -1,0 +1,156 @@
+// Which masters form the group? The list is split, every entry parsed (see
+// address.go) and the whole checked: an odd number, no name or address twice.
+package configs
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func mastersOption() option {
+	return option{
+		name: "masters", argument: "LIST", list: true, secret: true,
+		help:    "[name=]host:port, redis[s]://user:pass@host, unix:/path",
+		allowed: "3, 5, 7 or 9 of [name=]host:port, redis[s]://user:password@host:port, unix:/path",
+		advice:  "separate entries by commas",
+		set:     setMasters,
+		show:    showMasters,
+		check:   checkMasters,
+	}
+}
+
+func showMasters(c *Config) string {
+	names := make([]string, len(c.Masters))
+	for i, master := range c.Masters {
+		names[i] = master.String()
+	}
+	return strings.Join(names, ",")
+}
+
+// setMasters never shows an entry as it was given: any part of it may belong
+// to a password with an unescaped comma, slash or at-sign.
+func setMasters(c *Config, value any) []problem {
+	given, err := decodeList(value)
+	if err != nil {
+		return []problem{{text: err.Error()}}
+	}
+	var masters []Master
+	var problems []problem
+	for _, list := range given {
+		entries := strings.Split(list, ",")
+		if hasLooseLogin(entries) {
+			return []problem{{text: "has a login without a scheme before it", advice: "write redis:// before user:password@, and a comma in a password as %2C"}}
+		}
+		for _, entry := range entries {
+			master, err := parseMaster(strings.TrimSpace(entry))
+			if err != nil {
+				shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, blotOut(entry))
+				problems = append(problems, problem{value: shown, text: err.Error()})
+				continue
+			}
+			masters = append(masters, master)
+		}
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	c.Masters = masters
+	return nil
+}
+
+// hasLooseLogin finds an entry with the end of a login and no beginning: the
+// user forgot redis://, or a comma has cut redis://user:pa,ss@host in two. Told
+// in time, no piece of the list is shown.
+func hasLooseLogin(entries []string) bool {
+	return slices.ContainsFunc(entries, func(entry string) bool {
+		_, place := cutName(strings.TrimSpace(entry))
+		return strings.Contains(place, "@") && !strings.Contains(place, "://") && !strings.HasPrefix(place, "unix:/")
+	})
+}
+
+func checkMasters(c *Config) []problem {
+	if len(c.Masters) == 0 {
+		return nil // embedded ones then, whose number is checked
+	}
+	problems := checkMajority(len(c.Masters))
+	names := make(map[string]bool)
+	addresses := make(map[string]bool)
+	for _, master := range c.Masters {
+		if text := objectToMaster(master); text != "" {
+			problems = append(problems, problem{value: master.String(), text: text})
+		}
+		if names[master.Name] {
+			problems = append(problems, problem{value: master.String(), text: "has a name that another one has", advice: "give each master a name of its own"})
+		}
+		names[master.Name] = true
+		if address := canonicalAddress(master); addresses[address] {
+			problems = append(problems, problem{value: master.String(), text: "has the address of another one", advice: "a server has one vote: list each once"})
+		} else {
+			addresses[address] = true
+		}
+	}
+	return problems
+}
+
+// checkMajority objects to a number of masters that no majority should be
+// built of, and says why.
+func checkMajority(n int) []problem {
+	p := problem{value: fmt.Sprintf("%d masters", n)}
+	switch {
+	case n > 9:
+		p.text, p.advice = "are more than a quorum should wait for", "use 9 at most; for more load, run more groups"
+	case n < 3:
+		p.text, p.advice = "cannot lose one and still have a majority", "use 3, or 5 to lose two"
+	case n%2 == 0:
+		p.text = fmt.Sprintf("survive the loss of %d, as %d do, and need one answer more for every decision: the number must be odd", (n-1)/2, n-1)
+		p.advice = fmt.Sprintf("use %d or %d", n-1, n+1)
+	default:
+		return nil
+	}
+	return []problem{p}
+}
+
+// maxName holds every default name: a host of maxHost bytes and its port.
+const maxName = 264
+
+// objectToMaster checks what parseMaster has checked, for a Master that was
+// put together by hand.
+func objectToMaster(m Master) string {
+	if m.Name == "" || len(m.Name) > maxName || hasBlank(m.Name) || strings.Contains(m.Name, ",") {
+		return "has a name that is empty, too long, or holds a blank or a comma"
+	}
+	switch m.Network {
+	case "unix":
+		return objectToSocketPath(m.Address)
+	case "tcp":
+		host, port, err := net.SplitHostPort(m.Address)
+		if err != nil {
+			return "has an address that is not host:port"
+		}
+		if text := objectToPort(port, 1); text != "" {
+			return text
+		}
+		return objectToHost(host)
+	}
+	return `has a network that is neither "tcp" nor "unix"`
+}
+
+// canonicalAddress is the same for two spellings of one address. Two names of
+// one server are beyond it: they are found when the servers answer.
+func canonicalAddress(m Master) string {
+	if m.Network == "unix" {
+		return filepath.Clean(m.Address)
+	}
+	host, port, err := net.SplitHostPort(m.Address)
+	if err != nil {
+		return m.Address
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
+	return net.JoinHostPort(strings.TrimSuffix(strings.ToLower(host), "."), strings.TrimLeft(port, "0"))
+}

@@ -1,0 +1,144 @@
+// Which options are there? The rows, in the order and the groups of --help.
+package configs
+
+import (
+	"fmt"
+	"time"
+)
+
+// group is a block of --help.
+type group struct {
+	title   string
+	options []option
+}
+
+func groups() []group {
+	return []group{
+		{"Clients", clientOptions()},
+		{"Masters", masterOptions()},
+		{"Locks", lockOptions()},
+		{"Daemon", daemonOptions()},
+	}
+}
+
+func clientOptions() []option {
+	return []option{
+		listenOption(),
+		intOption("max-clients", "connections served at once",
+			"raise it, or spread the clients over more daemons",
+			1, 1_000_000, func(c *Config) *int { return &c.MaxClients }),
+		intOption("max-operations", "lock operations in flight at once",
+			"raise it if clients are answered TRYLATER and memory allows",
+			1, 10_000_000, func(c *Config) *int { return &c.MaxOperations }),
+		durationOption("drain-timeout", "on SIGTERM, wait this long for commands in flight",
+			"give commands in flight time to end",
+			time.Millisecond, 10*time.Minute, func(c *Config) *time.Duration { return &c.DrainTimeout }),
+	}
+}
+
+func masterOptions() []option {
+	return []option{
+		mastersOption(),
+		embeddedOption(),
+		groupOption(),
+		intOption("databases", "databases that SELECT offers",
+			"match what the masters have (CONFIG GET databases)",
+			1, 256, func(c *Config) *int { return &c.Databases }),
+		keyPrefixOption(),
+		durationOption("master-timeout", "an answer later than this does not count",
+			"choose several times the round trip to the slowest master",
+			10*time.Millisecond, 5*time.Second, func(c *Config) *time.Duration { return &c.MasterTimeout }),
+		choiceOption("restart-guard", "a master that may have forgotten locks waits",
+			"keep strict wherever two holders at once do harm",
+			[]string{GuardStrict, GuardOff}, func(c *Config) *string { return &c.RestartGuard }),
+		switchOption("bootstrap", "a group without identities is new: vote at once",
+			func(c *Config) *bool { return &c.Bootstrap }),
+	}
+}
+
+func lockOptions() []option {
+	return []option{
+		durationOption("max-ttl", "longest lease, and wait of a restarted master",
+			"choose the longest lease that is really needed, the same in all daemons",
+			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxTTL }),
+		durationOption("max-keep", "longest memory of finished work",
+			"choose the longest KEEP that is really needed, the same in all daemons",
+			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxKeep }),
+	}
+}
+
+func daemonOptions() []option {
+	return []option{
+		choiceOption("log-level", "least severe level that is logged",
+			"use info unless you are looking for something",
+			[]string{"debug", "info", "warn", "error"}, func(c *Config) *string { return &c.LogLevel }),
+		choiceOption("log-format", "how the log on stderr is written",
+			"use json where a machine reads the log",
+			[]string{"text", "json"}, func(c *Config) *string { return &c.LogFormat }),
+		fileOption(),
+	}
+}
+
+func embeddedOption() option {
+	o := intOption("embedded", "or masters inside this process, for trying out only",
+		"leave it out, or leave --masters out", 3, 9, func(c *Config) *int { return &c.Embedded })
+	o.allowed = "3, 5, 7 or 9, and only without masters"
+	o.check = func(c *Config) []problem {
+		switch {
+		case len(c.Masters) > 0 && c.Embedded != 0:
+			return []problem{{text: "cannot be combined with masters"}}
+		case len(c.Masters) == 0:
+			return checkMajority(c.Embedded)
+		}
+		return nil
+	}
+	return o
+}
+
+func groupOption() option {
+	return option{
+		name: "group", argument: "NAME", help: "daemons and masters that belong together",
+		allowed: wordAllowed, advice: "use the same short name in all daemons of these masters",
+		set:  setter(decodeText, func(c *Config) *string { return &c.Group }),
+		show: func(c *Config) string { return c.Group },
+		check: func(c *Config) []problem {
+			if wordPattern.MatchString(c.Group) {
+				return nil
+			}
+			return []problem{{text: "is not a name"}}
+		},
+	}
+}
+
+// maxKeyPrefix leaves room: a key may have 512 bytes of its own.
+const maxKeyPrefix = 64
+
+func keyPrefixOption() option {
+	return option{
+		name: "key-prefix", argument: "TEXT", help: "stands before every key on the masters",
+		allowed: fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix),
+		advice:  "use a short one such as locks:",
+		set:     setter(decodeText, func(c *Config) *string { return &c.KeyPrefix }),
+		show:    func(c *Config) string { return c.KeyPrefix },
+		check: func(c *Config) []problem {
+			switch {
+			case len(c.KeyPrefix) > maxKeyPrefix:
+				return []problem{{text: fmt.Sprintf("has %d bytes, too many", len(c.KeyPrefix))}}
+			case hasBlank(c.KeyPrefix):
+				return []problem{{text: "holds a blank or a control character"}}
+			}
+			return nil
+		},
+	}
+}
+
+// fileOption is read before all others and has no place in the file itself.
+func fileOption() option {
+	return option{
+		name: "config", argument: "FILE", help: "TOML with these names; see configs/redlockd.toml",
+		allowed: "path of a TOML file of at most 1 MiB", advice: "give it as --config or REDLOCKD_CONFIG",
+		set:   setter(decodeText, func(c *Config) *string { return &c.File }),
+		show:  func(c *Config) string { return c.File },
+		check: func(*Config) []problem { return nil },
+	}
+}

@@ -1,0 +1,29 @@
+// What may an error show of an entry that could not be parsed?
+package configs
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	// headPattern is the part in front of a login; a word that is no known
+	// scheme may be a piece of a password.
+	headPattern = regexp.MustCompile(`^([A-Za-z0-9_.-]{1,64}=)?(redis|rediss|valkey|valkeys|redis\+[a-z]{1,8}|unix|tcp|tls|http|https)://`)
+	// plainPattern is a host, a port in digits and a database: no login.
+	plainPattern = regexp.MustCompile(`^(\[[0-9A-Za-z:.%]*\]|[A-Za-z0-9_.-]*)(:[0-9]*)?(/[0-9]*)?$`)
+)
+
+// blotOut makes an entry that could not be parsed fit for an error: whatever
+// may be a login, or a piece of one, becomes three asterisks.
+func blotOut(entry string) string {
+	head := headPattern.FindString(entry)
+	rest := entry[len(head):]
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		return head + "***@" + rest[at+1:]
+	}
+	if head == "" && !strings.Contains(rest, "://") || plainPattern.MatchString(rest) {
+		return entry
+	}
+	return head + "***"
+}

@@ -1,0 +1,32 @@
+// Which settings are valid and yet unwise?
+package configs
+
+import (
+	"fmt"
+	"os"
+	"slices"
+)
+
+// worldReadable is the permission bit that lets every user of the machine read.
+const worldReadable = 0o004
+
+func (l *loader) warnings() []string {
+	var found []string
+	secret := slices.ContainsFunc(l.config.Masters, func(m Master) bool { return m.Password != "" })
+	switch source := l.source("masters"); {
+	case secret && source == "--masters":
+		found = append(found, "--masters holds a password, which every user of this machine can read in the list of processes: use REDLOCKD_MASTERS or a file")
+	case secret && source == l.config.File:
+		info, err := os.Stat(source)
+		if err == nil && info.Mode().Perm()&worldReadable != 0 {
+			found = append(found, fmt.Sprintf("%s holds a password and every user of this machine can read it: chmod o-r %s", source, source))
+		}
+	}
+	if l.config.RestartGuard == GuardOff {
+		found = append(found, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
+	}
+	if source := l.source("bootstrap"); l.config.Bootstrap && source != "--bootstrap" {
+		found = append(found, fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; use `redlockd bootstrap` once instead", source))
+	}
+	return found
+}

@@ -1,0 +1,98 @@
+// redlockd serves quorum locks over independent Redis masters to clients that
+// speak RESP. This file is the order in which the parts are put together, and
+// the reverse order in which they are taken apart.
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/commands/cli"
+	"redlockd/configs"
+	"redlockd/pool"
+	"redlockd/proxy"
+	"redlockd/redlock"
+)
+
+func main() {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // both signals may come before the first is taken
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go watchSignals(signals, cancel)
+	os.Exit(cli.Report(os.Stderr, run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)))
+}
+
+// watchSignals drains at the first signal and gives up at the second. It lives
+// as long as the process.
+func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
+	<-signals
+	drain()
+	<-signals
+	os.Exit(cli.ExitRuntime)
+}
+
+// run does what the command line asks for; ctx ends when the process shall.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	app := cli.App{Environ: environ, Out: stdout, Build: cli.Build()}
+	app.Serve = func(ctx context.Context, config configs.Config) error {
+		return serve(ctx, config, stdout, newLogger(config, stderr))
+	}
+	app.Bootstrap = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
+		options, err := poolOptions(config, newLogger(config, stderr))
+		if err != nil {
+			return err
+		}
+		return pool.Bootstrap(ctx, options, force, out)
+	}
+	return app.Run(ctx, args)
+}
+
+// serve wires from the bottom up and serves until ctx ends. Then the way back,
+// all of it within --drain-timeout: clients, operations, masters.
+func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
+	began := time.Now()
+	for _, warning := range config.Warnings {
+		logger.Warn(warning)
+	}
+	options, err := poolOptions(config, logger)
+	if err != nil {
+		return err
+	}
+	masters, err := pool.New(options)
+	if err != nil {
+		return err
+	}
+	defer masters.Close()
+	locker, err := redlock.New(masters, redlock.Options{KeyPrefix: config.KeyPrefix, MaxOperations: config.MaxOperations, Logger: logger})
+	if err != nil {
+		return err
+	}
+	var server *proxy.Server // set before the first client can ask for its figures
+	table := commands.NewTable(commands.Env{
+		Locks: locker, Figures: locker, Databases: config.Databases, MaxTTL: config.MaxTTL,
+		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
+		Clients: func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) },
+	})
+	// When the last client has its reply, what is left are the copies that are
+	// being given back: the flush under way and one more.
+	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
+	server, err = proxy.New(proxy.Options{
+		Listen: config.Listen, MaxClients: config.MaxClients, DrainTimeout: config.DrainTimeout - last, Logger: logger,
+	}, table)
+	if err != nil {
+		return err
+	}
+	cli.Banner(stdout, config, server.Addrs(), masters.Quorum())
+	context.AfterFunc(ctx, func() { logger.Info("draining", "within", config.DrainTimeout.String()) })
+	err = server.Serve(ctx)
+	if late := locker.Close(last); late != nil {
+		logger.Warn("stopped before all was given back", "because", late)
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+// What does each part of the daemon get of its configuration?
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+
+	"redlockd/commands"
+	"redlockd/configs"
+	"redlockd/pool"
+	"redlockd/proxy"
+)
+
+// poolOptions reads the certificates that the masters name; the error is a
+// *configs.FieldError for the first master whose files cannot be used.
+func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, error) {
+	options := pool.Options{
+		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix,
+		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
+		RestartGuardOff: config.RestartGuard == configs.GuardOff, Bootstrap: config.Bootstrap,
+		Databases: config.Databases, Logger: logger,
+	}
+	for _, m := range config.Masters {
+		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: m.Password}
+		if m.TLS != nil {
+			var err error
+			if master.TLS, err = m.TLS.Load(); err != nil {
+				return pool.Options{}, &configs.FieldError{Field: "masters", Value: m.String(), Problem: err.Error()}
+			}
+		}
+		options.Masters = append(options.Masters, master)
+	}
+	return options, nil
+}
+
+func newLogger(config configs.Config, out io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(config.LogLevel)) // one of four words, checked by configs
+	options := &slog.HandlerOptions{Level: level}
+	if config.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(out, options))
+	}
+	return slog.New(slog.NewTextHandler(out, options))
+}
+
+// port is what INFO shows: that of the first address with one, else 0.
+func port(config configs.Config) int {
+	for _, address := range config.Listen {
+		if _, text, err := net.SplitHostPort(address); err == nil {
+			if n, err := strconv.Atoi(text); err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+func clientCounts(s proxy.Stats, limit int) commands.ClientCounts {
+	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands}
+}

@@ -1,0 +1,241 @@
+// What can happen between a daemon and its master? Relay is the network
+// between them, and every fault of it is a method.
+package faulty
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Direction is one way through a relay.
+type Direction int
+
+const (
+	ToMaster Direction = iota
+	ToClient
+	directions
+)
+
+// Counts is what a relay has seen since it was made. The arrays are indexed by
+// Direction.
+type Counts struct {
+	Accepted int64             // connections, refused ones included
+	Open     int               // of them now
+	Bytes    [directions]int64 // handed on
+	Writes   [directions]int64 // they were handed on in
+}
+
+// door is what happens to a new connection.
+type door int
+
+const (
+	doorOpen door = iota
+	doorHangUp
+	doorSilent
+)
+
+// flow is the state of one direction, the same for all connections.
+type flow struct {
+	quota  int64         // bytes that may still pass; unlimited if negative
+	delay  time.Duration // from a byte's arrival to its departure
+	single bool          // one byte a write
+}
+
+const unlimited = -1
+
+// Relay is a TCP relay in front of one master. All methods may be called at any
+// time from any goroutine; those that take directions mean both when none is
+// given. Faults that hold bytes hold those of present and future connections.
+type Relay struct {
+	addr   string
+	target string
+	wg     sync.WaitGroup // every goroutine of the relay
+
+	mu      sync.Mutex
+	ln      net.Listener // nil while nobody listens
+	door    door
+	flows   [directions]flow
+	links   map[*link]struct{}
+	counts  Counts
+	changed chan struct{} // closed and replaced whenever a flow changes
+	closed  bool
+}
+
+// NewRelay starts a relay to target (host:port) on a loopback port of its own,
+// without faults. It panics if no port is to be had. The caller closes it.
+func NewRelay(target string) *Relay {
+	ln, err := listenLoopback()
+	if err != nil {
+		panic("faulty: relay: " + err.Error())
+	}
+	r := &Relay{
+		addr: ln.Addr().String(), target: target, ln: ln,
+		links: make(map[*link]struct{}), changed: make(chan struct{}),
+	}
+	for d := range r.flows {
+		r.flows[d].quota = unlimited
+	}
+	r.wg.Go(func() { r.accept(ln) })
+	return r
+}
+
+// Addr is where clients find the relay; it never changes.
+func (r *Relay) Addr() string { return r.addr }
+
+// Pause holds all bytes: nothing is lost, nothing arrives.
+func (r *Relay) Pause(ways ...Direction) { r.StallAfter(0, ways...) }
+
+// StallAfter lets k more bytes pass, over all connections together, and holds
+// the rest.
+func (r *Relay) StallAfter(k int64, ways ...Direction) {
+	r.change(ways, func(f *flow) { f.quota = max(k, 0) })
+}
+
+// Resume lets everything pass again, beginning with what was held.
+func (r *Relay) Resume(ways ...Direction) {
+	r.change(ways, func(f *flow) { f.quota = unlimited })
+}
+
+// Delay makes every byte leave d after it arrived; both ways together delay a
+// round trip by 2d. Zero ends it.
+func (r *Relay) Delay(d time.Duration, ways ...Direction) {
+	r.change(ways, func(f *flow) { f.delay = d })
+}
+
+// ByteByByte writes every byte by itself, or not any more. The receiver's
+// kernel may still put some of them together.
+func (r *Relay) ByteByByte(on bool, ways ...Direction) {
+	r.change(ways, func(f *flow) { f.single = on })
+}
+
+func (r *Relay) change(ways []Direction, apply func(*flow)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(ways) == 0 {
+		ways = []Direction{ToMaster, ToClient}
+	}
+	for _, d := range ways {
+		apply(&r.flows[d])
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Cut resets all present connections on both sides. What was held is lost.
+func (r *Relay) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for l := range r.links {
+		l.resetLocked()
+	}
+}
+
+// Refuse makes the kernel refuse new connections, as on a machine whose server
+// has died. Present ones stay: see Cut.
+func (r *Relay) Refuse() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ln != nil {
+		r.ln.Close()
+		r.ln = nil
+	}
+}
+
+// HangUp accepts new connections and closes them at once.
+func (r *Relay) HangUp() { r.open(doorHangUp) }
+
+// HalfOpen accepts new connections, then never reads from or answers them.
+func (r *Relay) HalfOpen() { r.open(doorSilent) }
+
+// Accept relays new connections again. Those that met HalfOpen stay silent.
+func (r *Relay) Accept() { r.open(doorOpen) }
+
+func (r *Relay) open(d door) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.door = d
+	if r.ln != nil || r.closed {
+		return
+	}
+	ln, err := net.Listen("tcp", r.addr)
+	if err != nil {
+		panic(fmt.Sprintf("faulty: relay: its port was taken while it refused connections: %v", err))
+	}
+	r.ln = ln
+	r.wg.Go(func() { r.accept(ln) })
+}
+
+// Counts returns the counters.
+func (r *Relay) Counts() Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.counts
+	c.Open = len(r.links)
+	return c
+}
+
+// Close refuses and cuts everything and returns when all goroutines have ended.
+func (r *Relay) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.Refuse()
+	r.Cut()
+	r.wg.Wait()
+}
+
+// accept takes the connections of one listener until it is closed.
+func (r *Relay) accept(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		r.welcome(ln, conn.(*net.TCPConn))
+	}
+}
+
+func (r *Relay) welcome(ln net.Listener, client *net.TCPConn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Accepted++
+	refused := r.ln != ln // Refuse came between the kernel's accept and here
+	if refused || r.door == doorHangUp {
+		client.Close()
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &link{relay: r, client: client, cancel: cancel, cut: ctx.Done()}
+	r.links[l] = struct{}{}
+	if r.door == doorOpen {
+		r.wg.Go(func() { l.run(ctx) })
+	}
+}
+
+// grant says how many of the size bytes that arrived at a time may leave now.
+// If none, it says when to ask again: at due, if not zero, or after a change.
+func (r *Relay) grant(d Direction, arrived time.Time, size int) (n int, due time.Time, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := &r.flows[d]
+	if f.quota == 0 {
+		return 0, time.Time{}, r.changed
+	}
+	if due = arrived.Add(f.delay); time.Now().Before(due) {
+		return 0, due, r.changed
+	}
+	n = size
+	if f.single {
+		n = 1
+	}
+	if f.quota > 0 {
+		n = int(min(int64(n), f.quota))
+		f.quota -= int64(n)
+	}
+	r.counts.Bytes[d] += int64(n)
+	r.counts.Writes[d]++
+	return n, time.Time{}, nil
+}

@@ -1,0 +1,290 @@
+// What can happen to a master? Server is a real redis-server process, alone in
+// a directory of its own, and every fault of it is a method.
+package faulty
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// startTries is how often a new server looks for a port nobody snatches away.
+const startTries = 5
+
+// Options are servers to start. The zero value is what Start uses.
+type Options struct {
+	// Clock lets Step change the server's wall clock. It costs a system call a
+	// look at the clock, so it is off unless a test steps.
+	Clock bool
+}
+
+// WithClock is the option for servers whose clocks a test steps; the test is
+// skipped where there is no C compiler. Use: faulty.WithClock().Start(t).
+func WithClock() Options { return Options{Clock: true} }
+
+// Server is one redis-server on a loopback port, without persistence unless its
+// arguments say otherwise. It ends with the test, and its output is logged if
+// the test failed. The methods may be called from any goroutine; what fails in
+// them fails the test.
+type Server struct {
+	t        testing.TB
+	port     int
+	args     []string
+	password string // given with --requirepass
+	dir      string // where it keeps its data
+	output   string // file
+	clock    *clock // nil without Options.Clock
+
+	mu      sync.Mutex
+	process *process
+}
+
+// Start runs a redis-server and returns when it answers. args go behind the
+// defaults (--save "" --appendonly no) and win over them.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	return Options{}.Start(t, args...)
+}
+
+// StartGroup starts n servers with the same arguments.
+func StartGroup(t testing.TB, n int, args ...string) []*Server {
+	t.Helper()
+	return Options{}.StartGroup(t, n, args...)
+}
+
+// StartGroup is as the function, with options.
+func (o Options) StartGroup(t testing.TB, n int, args ...string) []*Server {
+	t.Helper()
+	group := make([]*Server, n)
+	for i := range group {
+		group[i] = o.Start(t, args...)
+	}
+	return group
+}
+
+// Start is as the function, with options.
+func (o Options) Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatalf("this test runs real masters and needs redis-server: %v\n"+
+			"install it (apt-get install redis-server, dnf install redis, brew install redis) or run a package whose tests need none", err)
+	}
+	home := t.TempDir()
+	s := &Server{t: t, args: args, dir: filepath.Join(home, "data"), output: filepath.Join(home, "output")}
+	if i := slices.Index(args, "--requirepass"); i >= 0 && i+1 < len(args) {
+		s.password = args[i+1]
+	}
+	if o.Clock {
+		s.clock = newClock(t)
+	}
+	t.Cleanup(s.end)
+	if err := s.startAnywhere(); err != nil {
+		t.Fatalf("redis-server %q: %v\n%s", args, err, s.Output())
+	}
+	return s
+}
+
+// startAnywhere starts the server on a free port.
+func (s *Server) startAnywhere() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range startTries {
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		if err = s.startLocked(); err == nil || !s.lostItsPort() {
+			return err
+		}
+		os.Remove(s.output) // or the next try would be blamed for it
+	}
+	return err
+}
+
+func (s *Server) lostItsPort() bool { return strings.Contains(s.Output(), "Address already in use") }
+
+// startLocked starts the server on its port and waits until it, and not another
+// server that was quicker to take the port, answers.
+func (s *Server) startLocked() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	defaults := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no"}
+	cmd := exec.Command("redis-server", append(defaults, s.args...)...)
+	if s.clock != nil {
+		s.clock.install(cmd)
+	}
+	p, err := startProcess(cmd, s.output)
+	if err != nil {
+		return err
+	}
+	if err := until(p.exited, func() bool { return s.answersAs(p.pid()) }); err != nil {
+		p.kill()
+		return fmt.Errorf("answering on %s: %w", s.Addr(), err)
+	}
+	s.process = p
+	return nil
+}
+
+// answersAs also is false while the server loads its data.
+func (s *Server) answersAs(pid int) bool {
+	info, err := s.Do("INFO", "server")
+	if text, ok := info.(string); err != nil || !ok || !strings.Contains(text, fmt.Sprintf("process_id:%d\r\n", pid)) {
+		return false
+	}
+	_, err = s.Do("PING")
+	return err == nil
+}
+
+// end is the cleanup.
+func (s *Server) end() {
+	s.Kill()
+	if s.t.Failed() {
+		s.t.Logf("output of redis-server on %s:\n%s", s.Addr(), s.Output())
+	}
+}
+
+// Addr is host:port; it stays the same through restarts.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Output is the end of what the server has printed.
+func (s *Server) Output() string {
+	const tail = 16 << 10
+	text, err := os.ReadFile(s.output)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-tail):])
+}
+
+// Kill ends the server with SIGKILL, also a stopped one, and returns when it is
+// gone. Killing a dead server does nothing.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.killLocked()
+}
+
+func (s *Server) killLocked() {
+	if s.process != nil {
+		s.process.kill()
+		s.process = nil
+	}
+}
+
+// Restart kills the server, if it still runs, and starts it on the same port in
+// the same directory: it remembers what its persistence kept.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.restart(false)
+}
+
+// RestartEmpty is Restart with an empty directory: it remembers nothing.
+func (s *Server) RestartEmpty() {
+	s.t.Helper()
+	s.restart(true)
+}
+
+func (s *Server) restart(empty bool) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.killLocked()
+	if empty {
+		if err := os.RemoveAll(s.dir); err != nil {
+			s.t.Errorf("restarting redis-server with an empty directory: %v", err)
+		}
+	}
+	if err := s.startLocked(); err != nil {
+		s.t.Errorf("restarting redis-server: %v", err)
+	}
+}
+
+// Stop freezes the server with SIGSTOP and returns when it is frozen: its
+// connections stay, and are answered after Cont.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		s.t.Errorf("Stop: redis-server on %s is not running", s.Addr())
+	} else if err := s.process.stop(); err != nil {
+		s.t.Errorf("stopping redis-server on %s: %v", s.Addr(), err)
+	}
+}
+
+// Cont lets a stopped server run again.
+func (s *Server) Cont() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		s.t.Errorf("Cont: redis-server on %s is not running", s.Addr())
+	} else if err := s.process.cont(); err != nil {
+		s.t.Errorf("continuing redis-server on %s: %v", s.Addr(), err)
+	}
+}
+
+// Step moves the server's wall clock by d, forward or back, on top of earlier
+// steps. The server's next look at its clock sees it; the offset survives a
+// restart. It needs WithClock.
+func (s *Server) Step(d time.Duration) {
+	s.t.Helper()
+	if s.clock == nil {
+		s.t.Errorf("Step(%v): redis-server on %s keeps the true time; start it with faulty.WithClock().Start", d, s.Addr())
+	} else if err := s.clock.step(d); err != nil {
+		s.t.Errorf("redis-server on %s: %v", s.Addr(), err)
+	}
+}
+
+// Do sends a command on a connection of its own. The reply is a string, an
+// int64, nil or a []any of these; an error reply is a ReplyError.
+func (s *Server) Do(args ...any) (any, error) {
+	if s.password != "" {
+		return talk(s.Addr(), []any{"AUTH", s.password}, args)
+	}
+	return talk(s.Addr(), args)
+}
+
+// FlushAll empties the server.
+func (s *Server) FlushAll() {
+	s.t.Helper()
+	if _, err := s.Do("FLUSHALL"); err != nil {
+		s.t.Errorf("FLUSHALL on %s: %v", s.Addr(), err)
+	}
+}
+
+// DBSize is the number of keys in database 0, or -1 if it cannot be had.
+func (s *Server) DBSize() int64 {
+	s.t.Helper()
+	reply, err := s.Do("DBSIZE")
+	if err != nil {
+		s.t.Errorf("DBSIZE on %s: %v", s.Addr(), err)
+		return -1
+	}
+	return reply.(int64)
+}
+
+// Keys are the keys of database 0 in order, nil if they cannot be had.
+func (s *Server) Keys() []string {
+	s.t.Helper()
+	reply, err := s.Do("KEYS", "*")
+	if err != nil {
+		s.t.Errorf("KEYS on %s: %v", s.Addr(), err)
+		return nil
+	}
+	keys := make([]string, 0, len(reply.([]any)))
+	for _, key := range reply.([]any) {
+		keys = append(keys, key.(string))
+	}
+	slices.Sort(keys)
+	return keys
+}
