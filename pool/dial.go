@@ -214,7 +214,7 @@ func (l *lane) endPredecessor(link Link, f facts) error {
 
 func (l *lane) connected(link Link, f facts, a admission) *connection {
 	g := l.group
-	c := &connection{lane: l, link: link, life: a.life}
+	c := &connection{lane: l, link: link, life: a.life, met: g.now()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if l.life == nil || l.life.Lineage != a.life.Lineage {
@@ -249,9 +249,7 @@ func (l *lane) welcome(c *connection) {
 	g.mu.Unlock()
 	if wait != "" {
 		g.pool.options.Logger.Warn("master admitted, but "+wait, "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
-		return
 	}
-	g.pool.options.Logger.Info("master admitted", "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
 }
 
 // votingLocked tells whether the master's consent counts as far as is known.

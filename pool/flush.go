@@ -28,7 +28,7 @@ func (f *flush) reset(c *connection) {
 	f.conn = c
 	f.entries, f.commands, f.index = f.entries[:0], f.commands[:0], f.index[:0]
 	f.sealed, f.bare, f.beat = false, false, false
-	f.moment.Lane = c.lane.index
+	f.moment.Lane, f.moment.Life, f.moment.Met = c.lane.index, c.life, c.met
 	if f.keys == nil {
 		f.keys = make(map[string]struct{})
 	}

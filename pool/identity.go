@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,14 @@ func parseLife(identity string) (*Life, error) {
 // votes tells whether a memory that began at base is old enough at the
 // master's moment us: until then it may have forgotten a lease that still runs.
 func (l *Life) votes(us int64, age time.Duration) bool { return us >= l.Base+micros(age) }
+
+// age is how long the memory has been unbroken at the master's moment us.
+func (l *Life) age(us int64) time.Duration {
+	if l.Base == 0 {
+		return math.MaxInt64
+	}
+	return time.Duration(us-l.Base) * time.Microsecond
+}
 
 // fingerprint names everything two daemons on the same masters must agree on.
 // It is readable, so that a refusal can say what differs.

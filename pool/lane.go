@@ -82,6 +82,7 @@ type connection struct {
 	lane   *lane
 	link   Link
 	life   *Life
+	met    time.Duration // when it was admitted
 	closed bool
 	watch  Timer
 	armed  bool // watch is running

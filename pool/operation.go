@@ -43,6 +43,8 @@ type Moment struct {
 	Lane int           // index of the master
 	Now  time.Duration // on the pool's Clock
 	Time int64         // estimated clock of the master, µs since 1970
+	Life *Life         // the memory that the command will meet, or the seal is bad
+	Met  time.Duration // on the pool's Clock, when this connection was admitted to it
 
 	number int64  // the last number written out, and its digits: within a
 	digits string // flush most expiries are the same after rounding
@@ -71,6 +73,11 @@ type Seal struct {
 	Good bool
 	// Young: this memory is so new that it may have forgotten a lease.
 	Young bool
+	// Age is how long this memory has been unbroken; without an end for a
+	// bootstrapped one.
+	Age time.Duration
+	// Durable: what was answered is on disk.
+	Durable bool
 	// Lineage names the memory; registers of two lineages are not comparable.
 	Lineage string
 	// Old was the master's register before this flush raised it, Top what it is

@@ -184,7 +184,10 @@ func (l *lane) goodLocked(c *connection, f *flush, old, top, us int64) Seal {
 		g.pool.options.Logger.Info("master votes", "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
 	}
 	l.votes, l.proved = !young, f.sent
-	return Seal{Good: true, Young: young, Lineage: c.life.Lineage, Old: old, Top: top}
+	return Seal{
+		Good: true, Young: young, Age: c.life.age(us), Durable: c.life.Durable,
+		Lineage: c.life.Lineage, Old: old, Top: top,
+	}
 }
 
 // deferLocked keeps answers of 0 that came without a seal until the next one.

@@ -29,18 +29,14 @@ type attempt struct {
 
 	mu       sync.Mutex
 	tally    tally
-	proposal int64
+	fencing  fencing
 	answered uint16 // lanes, as bits
 	copies   [maxMasters]copyState
 	ends     [maxMasters]int64 // expiry written for each master, ms of its clock
-	voters   [maxMasters]interval
-	yes      int // voters[:yes] are filled
-	odd      int // masters that hold something that is not a lock
+	odd      int               // masters that hold something that is not a lock
 	fresh    bool
 	over     bool // decided
 	won      bool
-	raising  int // seals under way for the fence
-	rounds   int // of them
 }
 
 // copyState is what is known about this attempt's copy on one master.
@@ -74,7 +70,7 @@ func (c *acquire) try(b *Batch) {
 func (a *attempt) Plan() pool.Plan { return pool.Plan{Key: a.key, Takes: true, Sealed: true} }
 
 // Propose notes the fence this attempt would like.
-func (a *attempt) Propose(fence int64) { a.proposal = fence }
+func (a *attempt) Propose(fence int64) { a.fencing.proposal = fence }
 
 // Command is a plain SET, so that this lock and those of every other Redlock
 // client on the same masters exclude one another. Its expiry is absolute: a
@@ -145,10 +141,12 @@ func (a *attempt) count(answer pool.Answer, s said) {
 	switch {
 	case s.took && seal.Good && !seal.Young:
 		a.tally.yes++
-		a.voters[a.yes] = interval{low: seal.Old, top: seal.Top, lineage: seal.Lineage, lane: answer.Lane}
-		a.yes++
+		a.fencing.voted(answer.Lane, seal)
 	case s.refused && seal.Good:
 		a.tally.no++
+		if pool.Broken(pool.RuleFenceVote) {
+			a.fencing.voted(answer.Lane, seal)
+		}
 	default:
 		a.tally.silent++
 	}
@@ -173,7 +171,12 @@ func (a *attempt) decide() next {
 	case undecided:
 		return next{}
 	case granted:
-		return a.chooseFence()
+		fence, lanes, hopeless := a.fencing.choose(a.tally.quorum, a.tally.pending())
+		a.over, a.won = fence > 0 || hopeless, fence > 0
+		if hopeless {
+			return next{fail: unknown}
+		}
+		return next{fence: fence, raise: lanes}
 	default:
 		a.over = true
 		return next{fail: v}
@@ -185,12 +188,23 @@ func (n next) run(a *attempt) {
 	case n.fence > 0:
 		a.grant(n.fence)
 	case len(n.raise) > 0:
-		for _, lane := range n.raise {
-			a.call.group.Push(lane, &raiser{attempt: a, lane: lane})
-		}
+		raise(a.call.group, n.raise, a.lifted)
 	case n.fail != undecided:
 		a.fail(n.fail)
 	}
+}
+
+// lifted takes the answer of a further seal for the fence.
+func (a *attempt) lifted(lane int, seal pool.Seal) {
+	a.mu.Lock()
+	a.fencing.lifted(lane, seal)
+	if a.over {
+		a.mu.Unlock()
+		return
+	}
+	step := a.decide()
+	a.mu.Unlock()
+	step.run(a)
 }
 
 func (a *attempt) grant(fence int64) {
@@ -208,10 +222,10 @@ func (a *attempt) grant(fence int64) {
 	}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders()}, now)
 	l.counts.acquired.Add(1)
-	if a.rounds > 0 {
+	if a.fencing.rounds > 0 {
 		l.counts.secondSeals.Add(1)
 	}
-	if a.rounds > 1 {
+	if a.fencing.rounds > 1 {
 		l.counts.thirdSeals.Add(1)
 	}
 	a.call.done(g, nil)

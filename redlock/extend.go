@@ -68,7 +68,7 @@ func (e *extension) Answer(answer pool.Answer) {
 	counts := answer.Seal.Good && !answer.Seal.Young
 	e.mu.Lock()
 	switch {
-	case holds && counts:
+	case holds && counts, lacks && counts && pool.Broken(pool.RuleHeal):
 		e.tally.yes++
 	case lacks && counts:
 		e.tally.no++
