@@ -120,7 +120,7 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, offset int64) error
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
 		_, err := g.admit(c.link, admissionRequest{
-			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.durable,
+			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
 			retire: identity, bootstrap: true,
 		})
 		if err != nil {

@@ -152,7 +152,7 @@ func (l *lane) meet(f facts) error {
 			return unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.runID)
 		}
 	}
-	l.claim, l.version = f.runID, f.version
+	l.claim, l.version, l.volatile = f.runID, f.version, f.volatile
 	if l.est.known && l.life != nil {
 		// A clock that stepped while we were not connected has stepped all the same.
 		now := g.now()
@@ -174,7 +174,7 @@ func (l *lane) admitOnce(link Link, f facts) (admission, error) {
 	g := l.group
 	for {
 		g.mu.Lock()
-		r := admissionRequest{clock: g.medianLocked(g.now()), durable: f.durable, retire: l.retire, floor: g.hybrid.seen}
+		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), retire: l.retire, floor: g.hybrid.seen}
 		life, acked := l.life, l.acked
 		g.mu.Unlock()
 		a, err := g.admit(link, r)
@@ -191,6 +191,12 @@ func (l *lane) admitOnce(link Link, f facts) (admission, error) {
 		g.pool.options.Logger.Warn("a master's memory was rolled back; it starts a new life",
 			"master", l.master.Name, "register", a.score, "acknowledged", acked)
 	}
+}
+
+// durable is what the admission is told: what CONFIG says, or the operator's
+// word where it may not be asked.
+func (l *lane) durable(f facts) bool {
+	return f.volatile == "" || l.group.pool.options.AssumeDurable && f.volatile == configRefused
 }
 
 // endPredecessor makes sure that nothing of an earlier connection of this lane

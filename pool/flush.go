@@ -20,7 +20,10 @@ type flush struct {
 	moment Moment
 	sealAt int // index of the seal's first reply …
 	timeAt int // … and of its last
-	whoAt  int // index of INFO server's reply
+	whoAt  int // index of INFO server's reply, −1 = not asked
+	// factsAt is where the answers about settings begin, −1 = not asked.
+	factsAt int
+	facts   bool
 }
 
 func (f *flush) reset(c *connection) {
@@ -90,10 +93,13 @@ func (f *flush) write() {
 		f.commands = f.commands[:len(f.commands)-1]
 		f.index = append(f.index, -1)
 	}
-	f.whoAt = -1
+	f.whoAt, f.factsAt = -1, -1
 	if f.beat && !f.conn.lane.group.pool.embedded() {
 		f.whoAt = len(f.commands)
 		f.next().Set("INFO", "server")
+		if f.facts {
+			f.askFacts()
+		}
 	}
 	if sealed {
 		f.seal()

@@ -199,6 +199,24 @@ func (g *Group) Voters() int {
 	return n
 }
 
+// Volatile says for every connected master that may forget in a crash which one
+// and why.
+func (g *Group) Volatile() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var out []string
+	for _, l := range g.lanes {
+		if l.conn != nil && !l.conn.life.Durable {
+			why := l.volatile
+			if why == "" {
+				why = "been volatile since it was admitted"
+			}
+			out = append(out, l.master.Name+" has "+why)
+		}
+	}
+	return out
+}
+
 // Missing says for every master that cannot vote which one and why.
 func (g *Group) Missing() []string {
 	var out []string

@@ -58,6 +58,7 @@ type lane struct {
 	buffer  []entry // the queue's memory while it is empty
 	running bool    // a task drains the queue
 	beat    bool    // the next flush also asks who the master is
+	beats   uint64
 
 	est     estimate
 	suspect *suspicion
@@ -71,7 +72,8 @@ type lane struct {
 	lastID   int64  // CLIENT ID of the last admitted connection …
 	lastRun  string // … on the process with this run_id
 	version  string
-	attempts int // failed dials in a row
+	volatile string // why the server is not durable, "" if it is
+	attempts int    // failed dials in a row
 	redial   Timer
 
 	owed []Debt
@@ -198,6 +200,10 @@ func (l *lane) take() *connection {
 	l.dequeueLocked(n)
 	f.sealed = f.sealed || len(c.awaiting) > 0
 	f.beat, l.beat = l.beat, false
+	if f.beat {
+		l.beats++
+	}
+	f.facts = f.beat && l.beats%factsEvery == 0
 	f.sent = g.now()
 	f.moment.Now, f.moment.Time = f.sent, l.est.at(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {

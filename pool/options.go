@@ -36,6 +36,7 @@ type Options struct {
 	MasterTimeout time.Duration
 
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
+	AssumeDurable   bool // masters whose CONFIG may not be read are durable, by the operator's word
 	Bootstrap       bool // a brand-new group may vote at once; ignored unless all masters are blank
 
 	Databases int // logical databases, each with lanes of its own; 16

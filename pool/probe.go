@@ -14,7 +14,7 @@ type facts struct {
 	clientID int64
 	runID    string
 	version  string
-	durable  bool
+	volatile string // why it is not durable, "" if it is
 	est      estimate
 }
 
@@ -45,7 +45,7 @@ func probe(link Link, clock Clock) (facts, error) {
 		clientID: replies[0].Int,
 		runID:    infoField(info, "run_id"),
 		version:  infoField(info, "redis_version"),
-		durable:  durable(replies[2], info),
+		volatile: volatile(replies[2], info),
 	}
 	if err := fitness(info); err != nil {
 		return f, err
@@ -93,24 +93,32 @@ func fitness(info string) error {
 	return nil
 }
 
-// durable: whatever was answered is on disk. Where CONFIG is forbidden nothing
-// is known, and nothing is promised.
-func durable(config Reply, info string) bool {
+// configRefused is why nothing is known of a server's durability.
+const configRefused = "CONFIG GET refused"
+
+// volatile says what keeps a server from having on disk whatever it answered;
+// "" if nothing does. Where CONFIG is forbidden nothing is known.
+func volatile(config Reply, info string) string {
+	if config.Err != nil {
+		return configRefused
+	}
 	values := map[string]string{}
 	for i := 0; i+1 < len(config.Items); i += 2 {
 		values[config.Items[i].Str] = config.Items[i+1].Str
 	}
-	return values["appendonly"] == "yes" && values["appendfsync"] == "always" &&
-		values["no-appendfsync-on-rewrite"] == "no" &&
-		infoField(info, "aof_last_write_status") == "ok" &&
-		infoField(info, "aof_rewrite_scheduled") == "0" &&
-		!firstRewrite(info)
-}
-
-// firstRewrite: AOF was switched on at run time and the file does not hold the
-// whole memory yet.
-func firstRewrite(info string) bool {
-	return infoField(info, "aof_rewrite_in_progress") == "1" && infoField(info, "aof_base_size") == "0"
+	for _, want := range [][2]string{{"appendonly", "yes"}, {"appendfsync", "always"}, {"no-appendfsync-on-rewrite", "no"}} {
+		if values[want[0]] != want[1] {
+			return want[0] + " " + values[want[0]]
+		}
+	}
+	if status := infoField(info, "aof_last_write_status"); status != "ok" {
+		return "aof_last_write_status " + status
+	}
+	// Switched on at run time: the file does not hold the whole memory yet.
+	if infoField(info, "aof_base_size") == "0" && (infoField(info, "aof_rewrite_in_progress") == "1" || infoField(info, "aof_rewrite_scheduled") == "1") {
+		return "the first rewrite of its append-only file is under way"
+	}
+	return ""
 }
 
 func atLeast(version string, major, minor int) bool {

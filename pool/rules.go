@@ -24,6 +24,7 @@ const (
 	RuleUndoGuard     Rule = "undo-guard"     // an undo takes only its own attempt's copy
 	RuleUndoAll       Rule = "undo-all"       // an undo goes to silent masters, too
 	RuleOwed          Rule = "owed"           // an unanswered release is repeated
+	RuleTrust         Rule = "trust"          // a counter is believed only in the memory that vouches for it
 	RuleDistinct      Rule = "distinct"       // one server is one master
 	RuleOneFlush      Rule = "one-flush"      // an acquire ends its key's part in a flush
 )

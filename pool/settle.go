@@ -54,6 +54,9 @@ func (l *lane) settle(c *connection) {
 	if ending == nil {
 		ending = f.refusal()
 	}
+	if ending == nil {
+		ending = f.changed()
+	}
 	if ending != nil {
 		l.fail(c, ending)
 	}

@@ -55,7 +55,7 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 		alike, open := g.companyLocked(l)
 		switch {
 		case alike >= Quorum(len(g.lanes)):
-			g.forgiveLocked(l.suspect.deviation)
+			g.forgiveLocked(l.suspect)
 		case alike+open < Quorum(len(g.lanes)), now-l.suspect.at > g.pool.options.MasterTimeout:
 			l.retireLocked(l.conn)
 			list = append(list, l.conn)
@@ -82,17 +82,31 @@ func (g *Group) companyLocked(l *lane) (alike, open int) {
 }
 
 // forgiveLocked starts the estimates of all masters that deviate alike anew.
-func (g *Group) forgiveLocked(deviation int64) {
+// Those that have not shown their clock since the jump would deviate as much
+// when they do, with nobody left to be alike: their estimates jump, too.
+func (g *Group) forgiveLocked(first *suspicion) {
 	g.pool.options.Logger.Warn("this daemon's clock jumped; the masters' clocks are estimated anew",
-		"by_ms", deviation/1000)
+		"by_ms", first.deviation/1000)
 	for _, l := range g.lanes {
-		if s := l.suspect; s != nil && abs(s.deviation-deviation) <= micros(step)+l.est.err {
+		switch s := l.suspect; {
+		case s == nil && l.unseenLocked(first):
+			l.est.offset += first.deviation
+			l.est.err += micros(step)
+		case s != nil && abs(s.deviation-first.deviation) <= micros(step)+l.est.err:
 			l.est = estimate{}
 			l.est.sample(s.sent, s.received, s.time)
 			l.suspect = nil
 		}
 	}
 	g.reclockLocked()
+}
+
+// unseenLocked tells whether the estimate of a master is from before our clock
+// jumped. The jump lies in between for us as well: what was measured after it
+// differs from what was measured before it by the jump itself.
+func (l *lane) unseenLocked(first *suspicion) bool {
+	jump := first.at - max(0, time.Duration(-first.deviation)*time.Microsecond)
+	return l.est.known && l.proved <= first.at && l.est.taken <= jump
 }
 
 // retireLocked makes sure that no daemon counts this life of the master again.

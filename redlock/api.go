@@ -91,4 +91,8 @@ type Counters struct {
 	SecondSeals int64 // grants that needed one more seal for their fence
 	ThirdSeals  int64 // grants that needed yet another, because a voter failed in between
 	Healed      int64 // copies re-created on masters that had lost an extended lease
+	IDs         int64 // ids given
+	IDRounds    int64 // proposals to the masters for them
+	WorkStarted int64 // attempts granted
+	WorkDone    int64 // pieces of work marked done
 }

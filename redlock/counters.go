@@ -6,6 +6,7 @@ type counters struct {
 	acquired, refused, noQuorum, expired, split atomic.Int64
 	released, extended, givenBack, undone       atomic.Int64
 	lateGrants, secondSeals, thirdSeals, healed atomic.Int64
+	ids, idRounds, workStarted, workDone        atomic.Int64
 }
 
 // Counters shows what happened since the start.
@@ -16,6 +17,7 @@ func (l *Locker) Counters() Counters {
 		Expired: c.expired.Load(), Split: c.split.Load(), Released: c.released.Load(),
 		Extended: c.extended.Load(), GivenBack: c.givenBack.Load(), Undone: c.undone.Load(),
 		LateGrants: c.lateGrants.Load(), SecondSeals: c.secondSeals.Load(), ThirdSeals: c.thirdSeals.Load(),
-		Healed: c.healed.Load(),
+		Healed: c.healed.Load(), IDs: c.ids.Load(), IDRounds: c.idRounds.Load(),
+		WorkStarted: c.workStarted.Load(), WorkDone: c.workDone.Load(),
 	}
 }

@@ -17,6 +17,8 @@ var (
 	ErrNotHeld = errors.New("not held by this token")
 	// ErrWrongType: most masters keep something at this key that is not a lock; it was left untouched.
 	ErrWrongType = errors.New("the key holds something that is not a lock; it was left untouched")
+	// ErrBadToken: the token is not one that DWORK gives.
+	ErrBadToken = errors.New("invalid token: it must be the one that DWORK answered with")
 	// ErrShutdown: the daemon is draining; nothing was done.
 	ErrShutdown = errors.New("the daemon is shutting down; nothing was done, use another daemon")
 )
@@ -60,4 +62,51 @@ type Busy struct {
 
 func (e *Busy) Error() string {
 	return fmt.Sprintf("%s: limit %d reached (%s); nothing was done, try later", e.What, e.Limit, e.Option)
+}
+
+// NotDurable means that too few masters promise to remember an id over a crash.
+type NotDurable struct {
+	Durable, Needed, Total int
+	Volatile               []string // "a=10.0.0.1:6379 has appendonly no"
+}
+
+func (e *NotDurable) Error() string {
+	return fmt.Sprintf("%d of %d masters are durable, %d needed: %s; set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no on them, or accept that a crash may repeat ids with --ids-durability=off",
+		e.Durable, e.Total, e.Needed, strings.Join(e.Volatile, ", "))
+}
+
+// LostState means that too few masters can be sure of a counter's value: they
+// have lost their memory, or have never seen the counter in a group that was not
+// bootstrapped.
+type LostState struct {
+	Counter         Key
+	Trusted, Needed int
+	Highest         int64 // highest value any master reported, a lower bound of the truth
+}
+
+func (e *LostState) Error() string {
+	return fmt.Sprintf("counter '%s' is remembered by %d trusted masters, %d needed, and the highest value found is %d; if it was never used, or its last id is known, say DIDRESEED %s VALUE with a value not below the last id that was given",
+		e.Counter, e.Trusted, e.Needed, e.Highest, e.Counter)
+}
+
+// Exhausted means that a counter has no ids left for this request.
+type Exhausted struct {
+	Counter Key
+	Value   int64
+}
+
+func (e *Exhausted) Error() string {
+	return fmt.Sprintf("counter '%s' is at %d and ends at 9223372036854775807; use another name", e.Counter, e.Value)
+}
+
+// BelowKnown means that a counter may not be set below what a master knows.
+type BelowKnown struct {
+	Counter      Key
+	Value, Known int64
+	Master       string
+}
+
+func (e *BelowKnown) Error() string {
+	return fmt.Sprintf("value %d is below %d, which master %s knows for counter '%s': ids up to there may have been given; choose a value of at least %d",
+		e.Value, e.Known, e.Master, e.Counter, e.Known)
 }

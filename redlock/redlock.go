@@ -11,10 +11,6 @@
 package redlock
 
 import (
-	"bytes"
-	"crypto/sha1"
-	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,14 +20,14 @@ import (
 	"redlockd/pool"
 )
 
-//go:embed scripts/*.lua
-var scriptFiles embed.FS
-
 // Options of a Locker. Zero means the default named at the field.
 type Options struct {
 	KeyPrefix     string // stands before every key on the masters
 	MaxOperations int    // operations in flight at once; 100 000
-	Logger        *slog.Logger
+	// VolatileIDs lets counters live on masters that may forget the last ids
+	// in a crash: a crash of a quorum may then repeat ids.
+	VolatileIDs bool
+	Logger      *slog.Logger
 }
 
 // Locker grants, extends and releases locks by a quorum of masters.
@@ -41,10 +37,11 @@ type Locker struct {
 	late    time.Duration // the master timeout
 	maxTTL  time.Duration
 	clock   pool.Clock
-	script  struct{ acquire, release, extend string } // SHA1s
+	script  scripts
 
 	leases *leases
 	turns  turns
+	ids    mediators
 
 	inFlight atomic.Int64
 	closing  atomic.Bool
@@ -67,32 +64,12 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
 		leases: newLeases(p.Options().MaxTTL),
 	}
-	var texts []string
-	for _, s := range []struct {
-		file string
-		sha  *string
-	}{
-		{"acquire", &l.script.acquire}, {"release", &l.script.release}, {"extend", &l.script.extend},
-	} {
-		text, err := scriptFiles.ReadFile("scripts/" + s.file + ".lua")
-		if err != nil {
-			return nil, fmt.Errorf("script %s: %w", s.file, err)
-		}
-		if pool.Broken(pool.RuleShorten) {
-			text = shortening(text)
-		}
-		sum := sha1.Sum(text)
-		*s.sha = hex.EncodeToString(sum[:])
-		texts = append(texts, string(text))
+	texts, err := l.script.load()
+	if err != nil {
+		return nil, err
 	}
 	p.Start(texts...)
 	return l, nil
-}
-
-// shortening is for the negative controls: an extension that sets the expiry.
-func shortening(text []byte) []byte {
-	text = bytes.ReplaceAll(text, []byte("math.max(ends, tonumber(ARGV[2]))"), []byte("tonumber(ARGV[2])"))
-	return bytes.ReplaceAll(text, []byte("new > ends"), []byte("new ~= ends"))
 }
 
 // Lock asks for an exclusive lock; done is called exactly once. b may be nil;

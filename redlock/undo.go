@@ -4,11 +4,7 @@
 // answer is told again until it has answered or the copy has expired.
 package redlock
 
-import (
-	"time"
-
-	"redlockd/pool"
-)
+import "redlockd/pool"
 
 // takeBack goes to every master that made a copy or did not answer. Masters
 // that have not answered yet are dealt with when they do, see giveBackLate.
@@ -40,43 +36,8 @@ func (a *attempt) undo(lane int, c copyState) {
 	if pool.Broken(pool.RuleUndoGuard) {
 		slack = end
 	}
-	a.call.group.Push(lane, &giveback{
-		locker: l, group: a.call.group, key: a.key, token: a.token,
-		lo: end - slack, hi: end + slack,
-		until: a.start + a.call.request.TTL + 4*l.late,
-	})
-}
-
-// giveback deletes one copy on one master, guarded by its expiry: it cannot
-// take a copy that a later attempt with the same token counts on.
-type giveback struct {
-	locker *Locker
-	group  *pool.Group
-	key    string
-	token  Token
-	lo, hi int64         // ms of the master's clock
-	until  time.Duration // afterwards the copy has expired
-}
-
-var _ pool.Operation = (*giveback)(nil)
-
-func (g *giveback) Plan() pool.Plan { return pool.Plan{Key: g.key} }
-func (g *giveback) Propose(int64)   {}
-
-func (g *giveback) Command(m *pool.Moment, c *pool.Command) bool {
-	if m.Now > g.until {
-		return false
-	}
-	c.Args = append(c.Args[:0], g.debt().Args...)
-	return true
-}
-
-func (g *giveback) Answer(answer pool.Answer) {
-	if answer.Reply.Err != nil {
-		g.group.Owe(answer.Lane, g.debt())
-	}
-}
-
-func (g *giveback) debt() pool.Debt {
-	return g.locker.releaseDebt(g.key, g.token, g.lo, g.hi, g.until)
+	// Guarded by its expiry, it cannot take a copy that a later attempt with the
+	// same token counts on.
+	a.call.group.Push(lane, &repeated{group: a.call.group, key: a.key, debt: l.releaseDebt(
+		a.key, a.token, end-slack, end+slack, a.start+a.call.request.TTL+4*l.late)})
 }

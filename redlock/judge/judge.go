@@ -1,0 +1,130 @@
+// Package judge decides whether a recorded history of lock clients can have
+// come from a correct lock. It is test support: tests record what clients saw
+// (Recorder) and ask Check for the verdict.
+//
+// Every rule reports only contradictions that are certain, whatever happened
+// between a call and its answer: a history that Check rejects is a bug, of the
+// lock or of the recording. The converse does not hold, as for any test.
+//
+// What is judged is the contract, not the implementation: a successful acquire
+// means that the token holds the key from some instant between call and answer
+// up to the end of its validity, unless it is released; an extend succeeds only
+// while the token holds the key; the answer 1 of a release means that the token
+// held the key and now does not.
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Check judges a history by every rule and joins what they say. nil means: no
+// contradiction found and nothing left undecided. A history that cannot be
+// judged gives an error that wraps ErrMalformed; contradictions are *Violation,
+// windows that could not be searched in time are *Undecided.
+func Check(h History) error {
+	keys, err := newIndex(h)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		judgeKeys(keys, ruleExclusion, (*keyRecord).exclusion),
+		judgeKeys(keys, ruleFence, (*keyRecord).fences),
+		judgeKeys(keys, ruleRelease, (*keyRecord).releaseTruth),
+		judgeKeys(keys, ruleContinuity, (*keyRecord).continuity),
+		checkLinear(keys, Search{}),
+	)
+}
+
+// The names of the rules, as Violation.Rule carries them.
+const (
+	ruleExclusion  = "exclusion"
+	ruleFence      = "fence"
+	ruleRelease    = "release truth"
+	ruleContinuity = "continuity"
+	ruleLinear     = "linearizability"
+	ruleIDs        = "ids"
+)
+
+// Violation is one contradiction in a history.
+type Violation struct {
+	Rule   string  // which rule was broken
+	Key    string  // the lock's key, or the counter's name
+	Why    string  // what contradicts what
+	Events []Event // the calls that cannot both have been answered so
+}
+
+func (v *Violation) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "judge: %s on %q: %s", v.Rule, v.Key, v.Why)
+	for i := range v.Events {
+		fmt.Fprintf(&text, "\n\t%v", &v.Events[i])
+	}
+	return text.String()
+}
+
+// Undecided is a stretch of a history that was not searched to the end. It is
+// neither a pass nor a violation.
+type Undecided struct {
+	Key        string
+	From, To   time.Duration // on the clock of the history
+	Operations int           // in the model's terms
+	Why        string        // what to change to get a verdict
+}
+
+func (u *Undecided) Error() string {
+	return fmt.Sprintf("judge: undecided on %q: %d operations of %s: %s",
+		u.Key, u.Operations, span(u.From, u.To), u.Why)
+}
+
+// maxFindings bounds what one rule reports: a broken lock breaks every lease,
+// and the first few tell the story.
+const maxFindings = 10
+
+// findings collects the violations of one rule.
+type findings struct {
+	rule    string
+	key     string
+	errs    []error
+	dropped int
+}
+
+func (f *findings) add(why string, events ...*Event) {
+	if len(f.errs) >= maxFindings {
+		f.dropped++
+		return
+	}
+	v := &Violation{Rule: f.rule, Key: f.key, Why: why}
+	for _, e := range events {
+		v.Events = append(v.Events, *e)
+	}
+	f.errs = append(f.errs, v)
+}
+
+func (f *findings) err() error {
+	if f.dropped > 0 {
+		return errors.Join(append(f.errs, fmt.Errorf("judge: %s: %d more violations", f.rule, f.dropped))...)
+	}
+	return errors.Join(f.errs...)
+}
+
+// judgeKeys applies one rule to every key.
+func judgeKeys(keys []*keyRecord, rule string, check func(*keyRecord, *findings)) error {
+	f := &findings{rule: rule}
+	for _, k := range keys {
+		f.key = k.key
+		check(k, f)
+	}
+	return f.err()
+}
+
+// checkRule judges a history by one rule alone.
+func checkRule(h History, rule string, check func(*keyRecord, *findings)) error {
+	keys, err := newIndex(h)
+	if err != nil {
+		return err
+	}
+	return judgeKeys(keys, rule, check)
+}

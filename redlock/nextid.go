@@ -1,0 +1,385 @@
+// Ids: every id is greater than every id whose reply was sent before its
+// request arrived, over all daemons.
+//
+// One optimistic round per counter serves all requests that are there when it
+// starts: the range [X+1, X+n] is proposed to every master, a master accepts it
+// if its value is below, and a quorum of acceptances makes it theirs. Two
+// successful rounds share a master, and the one accepted later there lies wholly
+// above. X is only a hint. Requests that arrive later join the next round:
+// serving them from a range that is already on its way would break the order.
+// A round that fails burns its range, so gaps are possible.
+package redlock
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+// IDRequest asks for Count consecutive ids of a counter.
+type IDRequest struct {
+	DB    int
+	Name  Key
+	Count int64 // 1 … 1 000 000, validated by the caller
+}
+
+// IDDone takes the first of the ids; see LockDone. Its errors are *NoQuorum,
+// *NotDurable, *LostState, *Exhausted, *Busy, ErrWrongType or ErrShutdown.
+type IDDone func(first int64, err error)
+
+// idPatience bounds how long a request competes with other daemons.
+const idPatience = 2 * time.Second
+
+// mediators keep one counter's requests together.
+type mediators struct {
+	mu   sync.Mutex
+	byID map[counterID]*mediator
+}
+
+type counterID struct {
+	db   int
+	name Key
+}
+
+// keepMediators is how many idle counters are remembered; forgetting one costs
+// its next request a second round.
+const keepMediators = 65_536
+
+func (m *mediators) of(id counterID, l *Locker) *mediator {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byID == nil {
+		m.byID = map[counterID]*mediator{}
+	}
+	c := m.byID[id]
+	if c == nil {
+		if len(m.byID) >= keepMediators {
+			m.forgetLocked()
+		}
+		c = &mediator{locker: l, group: l.pool.Group(id.db), id: id, key: l.idKey(id.name)}
+		m.byID[id] = c
+	}
+	c.users++
+	return c
+}
+
+func (m *mediators) release(c *mediator, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.users -= n
+}
+
+// forgetLocked drops some of the idle ones, in the map's random order.
+func (m *mediators) forgetLocked() {
+	n := 0
+	for id, c := range m.byID {
+		if c.users == 0 {
+			delete(m.byID, id)
+			n++
+		}
+		if n == keepMediators/8 {
+			return
+		}
+	}
+}
+
+// mediator is one counter in this daemon.
+type mediator struct {
+	locker *Locker
+	group  *pool.Group
+	id     counterID
+	key    string
+	users  int // requests not yet answered; guarded by mediators.mu
+
+	mu      sync.Mutex
+	waiting []idCaller
+	running bool
+	highest int64 // X: highest value seen, a hint
+	// confirmed was chosen by a quorum of trusted masters in a round that
+	// started at since: a master admitted before that may adopt it.
+	confirmed int64
+	since     time.Duration
+}
+
+type idCaller struct {
+	count   int64
+	arrived time.Duration
+	done    IDDone
+}
+
+func (l *Locker) idKey(name Key) string { return l.options.KeyPrefix + "redlockd:id:" + string(name) }
+
+// NextID asks for ids; done is called exactly once.
+func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
+	if err := l.enter(); err != nil {
+		done(0, err)
+		return
+	}
+	c := l.ids.of(counterID{r.DB, r.Name}, l)
+	c.mu.Lock()
+	c.waiting = append(c.waiting, idCaller{r.Count, l.clock.Now(), done})
+	start := !c.running
+	c.running = true
+	c.mu.Unlock()
+	if start {
+		l.submit(b, c.group, c.newRound(0))
+	}
+}
+
+// idRound is one proposal to all masters.
+type idRound struct {
+	counter *mediator
+	tries   int
+
+	mu      sync.Mutex
+	frozen  bool
+	callers []idCaller
+	lo, hi  int64
+	started time.Duration
+	tally   tally
+	high    int64 // highest value a master reported
+	counted int   // masters that accepted or refused and whose word counts
+	voids   idVoids
+	over    bool
+}
+
+// idVoids are acceptances that do not count, by reason.
+type idVoids struct{ volatile, untrusted, odd int }
+
+var _ pool.Operation = (*idRound)(nil)
+
+func (c *mediator) newRound(tries int) *idRound {
+	return &idRound{counter: c, tries: tries, tally: tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}}
+}
+
+// Plan: the order of rounds matters, a seal makes a vote.
+func (r *idRound) Plan() pool.Plan { return pool.Plan{Key: r.counter.key, Sealed: true} }
+
+// Propose: ids are not fences.
+func (r *idRound) Propose(int64) {}
+
+// freeze closes the round for further requests. It happens when the command
+// for the first master is written, not when the round is queued: until then
+// nothing has been proposed, and whoever arrives may join.
+func (r *idRound) freeze() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.frozen {
+		return
+	}
+	r.frozen = true
+	c := r.counter
+	r.started = c.locker.clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.lo = c.highest
+	r.hi = c.highest
+	for len(c.waiting) > 0 && c.waiting[0].count <= math.MaxInt64-r.hi {
+		r.hi += c.waiting[0].count
+		r.callers = append(r.callers, c.waiting[0])
+		c.waiting = c.waiting[1:]
+	}
+	if len(c.waiting) == 0 {
+		c.waiting = nil
+	}
+	r.lo++
+}
+
+// Command proposes the range.
+func (r *idRound) Command(m *pool.Moment, c *pool.Command) bool {
+	r.freeze()
+	r.mu.Lock()
+	lo, hi, empty := r.lo, r.hi, len(r.callers) == 0
+	r.mu.Unlock()
+	if empty {
+		return false
+	}
+	counter := r.counter
+	counter.mu.Lock()
+	confirmed := int64(0)
+	if counter.since > m.Met {
+		confirmed = counter.confirmed
+	}
+	counter.mu.Unlock()
+	c.Set("EVALSHA", counter.locker.script.nextID, "1", counter.key,
+		strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10), m.Life.Lineage,
+		strconv.FormatInt(confirmed, 10), blankIsZero(m.Life))
+	return true
+}
+
+// blankIsZero: only in a life that the operator declared to be the first can a
+// missing counter not have been forgotten.
+func blankIsZero(life *pool.Life) string {
+	if life.Base == 0 || pool.Broken(pool.RuleTrust) {
+		return "1"
+	}
+	return "0"
+}
+
+// Answer counts one master.
+func (r *idRound) Answer(a pool.Answer) {
+	value := readID(a.Reply)
+	r.mu.Lock()
+	r.high = max(r.high, value.number)
+	durable := a.Seal.Durable || r.counter.locker.options.VolatileIDs
+	good := a.Seal.Good && !a.Seal.Young
+	switch {
+	case value.code == 1 && good && durable && value.trusted:
+		r.tally.yes++
+	case value.code == 0 && a.Seal.Good:
+		r.tally.no++
+	default:
+		r.tally.silent++
+		r.void(value, good, durable)
+	}
+	v := r.tally.verdict()
+	if r.over || v == undecided {
+		r.mu.Unlock()
+		return
+	}
+	r.over = true
+	refusals := r.tally.no
+	r.mu.Unlock()
+	if v == granted {
+		r.succeed()
+		return
+	}
+	r.lose(refusals)
+}
+
+func (r *idRound) void(value idValue, good, durable bool) {
+	switch {
+	case value.code == -1:
+		r.voids.odd++
+	case value.code != 1 || !good:
+	case !durable:
+		r.voids.volatile++
+	case !value.trusted:
+		r.voids.untrusted++
+	}
+}
+
+// idValue is what a script says about a counter on one master.
+type idValue struct {
+	code    int64 // 1 accepted, 0 refused, −1 not a counter, −2 no answer
+	number  int64
+	trusted bool
+}
+
+func readID(r pool.Reply) idValue {
+	if r.Kind != pool.ReplyArray || len(r.Items) != 3 {
+		return idValue{code: -2}
+	}
+	code, ok1 := r.Items[0].Number()
+	number, err := strconv.ParseInt(r.Items[1].Str, 10, 64)
+	trusted, ok2 := r.Items[2].Number()
+	if !ok1 || !ok2 || err != nil || number < 0 {
+		return idValue{code: -2}
+	}
+	return idValue{code, number, trusted == 1}
+}
+
+// succeed hands the range out in the order of arrival.
+func (r *idRound) succeed() {
+	c := r.counter
+	c.mu.Lock()
+	c.highest = max(c.highest, r.hi)
+	if r.hi > c.confirmed {
+		c.confirmed, c.since = r.hi, r.started
+	}
+	c.mu.Unlock()
+	first := r.lo
+	for _, caller := range r.callers {
+		c.locker.leave()
+		caller.done(first, nil)
+		first += caller.count
+	}
+	c.locker.counts.ids.Add(first - r.lo)
+	c.locker.counts.idRounds.Add(1)
+	c.finished(len(r.callers))
+}
+
+// lose tries again above what was seen, or tells the callers why it is no use.
+func (r *idRound) lose(refusals int) {
+	c := r.counter
+	now := c.locker.clock.Now()
+	r.freeze() // if no master was asked, the callers are still waiting
+	c.locker.counts.idRounds.Add(1)
+	c.mu.Lock()
+	c.highest = max(c.highest, r.high)
+	if len(r.callers) > 0 {
+		c.highest = max(c.highest, r.hi)
+	}
+	full := len(r.callers) == 0 && len(c.waiting) > 0
+	if full { // what is left does not fit below 2⁶³
+		r.callers, c.waiting = c.waiting, nil
+	}
+	highest := c.highest
+	c.mu.Unlock()
+	switch {
+	case full:
+		r.refuse(&Exhausted{Counter: c.id.name, Value: highest})
+	case refusals > 0 && len(r.callers) > 0 && now-r.callers[0].arrived < idPatience:
+		r.again()
+	default:
+		r.refuse(r.diagnosis(refusals))
+	}
+}
+
+// again puts the callers back in front of those that came meanwhile.
+func (r *idRound) again() {
+	c := r.counter
+	c.mu.Lock()
+	c.waiting = append(r.callers, c.waiting...)
+	c.mu.Unlock()
+	next := c.newRound(r.tries + 1)
+	if r.tries == 0 {
+		c.locker.submit(nil, c.group, next) // most likely X was only out of date
+		return
+	}
+	delay := time.Millisecond << min(r.tries, 5)
+	c.locker.clock.AfterFunc(rand.N(delay), func() { c.locker.submit(nil, c.group, next) })
+}
+
+func (r *idRound) refuse(err error) {
+	for _, caller := range r.callers {
+		r.counter.locker.leave()
+		caller.done(0, err)
+	}
+	r.counter.finished(len(r.callers))
+}
+
+// finished starts the next round for those that came during this one.
+func (c *mediator) finished(answered int) {
+	c.locker.ids.release(c, answered)
+	c.mu.Lock()
+	c.running = len(c.waiting) > 0
+	again := c.running
+	c.mu.Unlock()
+	if again {
+		c.locker.submit(nil, c.group, c.newRound(0))
+	}
+}
+
+// diagnosis says why a round without refusals has no quorum.
+func (r *idRound) diagnosis(refusals int) error {
+	l, g := r.counter.locker, r.counter.group
+	yes, quorum := r.tally.yes, l.pool.Quorum()
+	switch {
+	case r.voids.odd > l.pool.N()-quorum:
+		return ErrWrongType
+	case refusals > 0:
+		return l.noQuorum(g, r.tally.answered(), "other daemons were faster in every round; try again, and spread the load over several counters")
+	case yes+r.voids.volatile >= quorum:
+		l.counts.noQuorum.Add(1)
+		return &NotDurable{Durable: yes, Needed: quorum, Total: l.pool.N(), Volatile: g.Volatile()}
+	case yes+r.voids.volatile+r.voids.untrusted >= quorum:
+		l.counts.noQuorum.Add(1)
+		return &LostState{Counter: r.counter.id.name, Trusted: yes, Needed: quorum, Highest: r.high}
+	}
+	return l.noQuorum(g, yes, "ids may have been skipped, none is given twice")
+}

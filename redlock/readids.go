@@ -1,0 +1,212 @@
+// Looking at counters, and the operator's word on one whose truth was lost.
+package redlock
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"redlockd/pool"
+)
+
+// CounterOnMaster is what one master knows of a counter.
+type CounterOnMaster struct {
+	Master  string
+	Known   bool  // the master answered
+	Value   int64 // last id it accepted
+	Trusted bool  // its memory vouches for the value
+}
+
+// Counter is a counter over all masters.
+type Counter struct {
+	Name    Key
+	Masters []CounterOnMaster
+}
+
+// allMasters asks every master one command and hands over all answers.
+type allMasters struct {
+	command func(m *pool.Moment, c *pool.Command)
+	done    func([]pool.Answer)
+
+	mu      sync.Mutex
+	answers []pool.Answer
+	open    int
+}
+
+var _ pool.Operation = (*allMasters)(nil)
+
+func (q *allMasters) Plan() pool.Plan { return pool.Plan{Sealed: true} }
+func (q *allMasters) Propose(int64)   {}
+
+func (q *allMasters) Command(m *pool.Moment, c *pool.Command) bool {
+	q.command(m, c)
+	return true
+}
+
+func (q *allMasters) Answer(a pool.Answer) {
+	q.mu.Lock()
+	q.answers[a.Lane] = a
+	q.open--
+	last := q.open == 0
+	q.mu.Unlock()
+	if last {
+		q.done(q.answers)
+	}
+}
+
+func (l *Locker) askAll(g *pool.Group, command func(*pool.Moment, *pool.Command), done func([]pool.Answer)) {
+	n := l.pool.N()
+	l.submit(nil, g, &allMasters{command: command, done: done, answers: make([]pool.Answer, n), open: n})
+}
+
+// ReadCounter asks every master for one counter.
+func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
+	g := l.pool.Group(db)
+	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
+		c.Set("EVALSHA", l.script.readID, "1", l.idKey(name), m.Life.Lineage, blankIsZero(m.Life))
+	}, func(answers []pool.Answer) {
+		counter := Counter{Name: name}
+		for i, s := range g.Statuses() {
+			value := readID(answers[i].Reply)
+			counter.Masters = append(counter.Masters, CounterOnMaster{
+				Master: s.Name, Known: value.code == 1 && answers[i].Seal.Good,
+				Value: value.number, Trusted: value.trusted,
+			})
+		}
+		done(counter, nil)
+	})
+}
+
+// Reseed sets a counter whose truth was lost, on every master that answers. It
+// is refused below any value a master still knows.
+func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
+	if err := l.enter(); err != nil {
+		done(err)
+		return
+	}
+	finish := func(err error) { l.leave(); done(err) }
+	l.ReadCounter(db, name, func(c Counter, _ error) {
+		for _, m := range c.Masters {
+			if m.Known && m.Value > value {
+				finish(&BelowKnown{Counter: name, Value: value, Known: m.Value, Master: m.Master})
+				return
+			}
+		}
+		l.install(db, name, value, finish)
+	})
+}
+
+func (l *Locker) install(db int, name Key, value int64, done func(error)) {
+	g := l.pool.Group(db)
+	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
+		c.Set("EVALSHA", l.script.reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Life.Lineage)
+	}, func(answers []pool.Answer) {
+		installed := 0
+		for _, a := range answers {
+			switch said := readID(a.Reply); {
+			case said.code == 1 && a.Seal.Good:
+				installed++
+			case said.code == 0:
+				done(&BelowKnown{Counter: name, Value: value, Known: said.number, Master: g.Statuses()[a.Lane].Name})
+				return
+			}
+		}
+		if installed < l.pool.Quorum() {
+			done(l.noQuorum(g, installed, "the value was installed on the masters that answered; repeat the command"))
+			return
+		}
+		done(nil)
+	})
+}
+
+// maxListed bounds what one listing collects, and with it the daemon's memory.
+const maxListed = 10_000
+
+// ListCounters collects the names of counters from all masters, sorted, at most
+// maxListed of them.
+func (l *Locker) ListCounters(db int, done func([]Key, error)) {
+	g := l.pool.Group(db)
+	s := &scanning{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.pool.N(), done: done}
+	for lane := range l.pool.N() {
+		g.Push(lane, &scanPage{scan: s, cursor: "0"})
+	}
+}
+
+// scanning walks over the keys of all masters side by side.
+type scanning struct {
+	locker *Locker
+	group  *pool.Group
+	prefix string
+	done   func([]Key, error)
+
+	mu       sync.Mutex
+	names    map[string]bool
+	open     int // masters not finished
+	answered int
+}
+
+// scanPage is one SCAN on one master.
+type scanPage struct {
+	scan   *scanning
+	cursor string
+}
+
+var _ pool.Operation = (*scanPage)(nil)
+
+func (p *scanPage) Plan() pool.Plan { return pool.Plan{} }
+func (p *scanPage) Propose(int64)   {}
+
+func (p *scanPage) Command(_ *pool.Moment, c *pool.Command) bool {
+	c.Set("SCAN", p.cursor, "MATCH", globEscape(p.scan.prefix)+"*", "COUNT", "1000")
+	return true
+}
+
+func (p *scanPage) Answer(a pool.Answer) {
+	s := p.scan
+	s.mu.Lock()
+	next := s.takeLocked(a.Reply)
+	if next == "" || len(s.names) >= maxListed {
+		s.open--
+	} else {
+		s.mu.Unlock()
+		s.group.Push(a.Lane, &scanPage{scan: s, cursor: next})
+		return
+	}
+	last, answered := s.open == 0, s.answered
+	var names []Key
+	if last {
+		for name := range s.names {
+			names = append(names, Key(name))
+		}
+	}
+	s.mu.Unlock()
+	switch {
+	case !last:
+	case answered < s.locker.pool.Quorum():
+		s.done(nil, s.locker.noQuorum(s.group, answered, ""))
+	default:
+		slices.Sort(names)
+		s.done(names, nil)
+	}
+}
+
+// takeLocked notes one page; "" ends this master's walk.
+func (s *scanning) takeLocked(r pool.Reply) (cursor string) {
+	if r.Kind != pool.ReplyArray || len(r.Items) != 2 {
+		return ""
+	}
+	for _, item := range r.Items[1].Items {
+		s.names[strings.TrimPrefix(item.Str, s.prefix)] = true
+	}
+	if r.Items[0].Str == "0" {
+		s.answered++
+		return ""
+	}
+	return r.Items[0].Str
+}
+
+// globEscape makes a prefix mean itself in MATCH.
+func globEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}

@@ -1,0 +1,29 @@
+package redlock
+
+import "redlockd/pool"
+
+// repeated is a command for one master that is sent until it is answered.
+type repeated struct {
+	group *pool.Group
+	key   string
+	debt  pool.Debt
+}
+
+var _ pool.Operation = (*repeated)(nil)
+
+func (r *repeated) Plan() pool.Plan { return pool.Plan{Key: r.key} }
+func (r *repeated) Propose(int64)   {}
+
+func (r *repeated) Command(m *pool.Moment, c *pool.Command) bool {
+	if m.Now > r.debt.Until {
+		return false
+	}
+	c.Set(r.debt.Args...)
+	return true
+}
+
+func (r *repeated) Answer(a pool.Answer) {
+	if a.Reply.Err != nil {
+		r.group.Owe(a.Lane, r.debt)
+	}
+}

@@ -1,0 +1,30 @@
+-- One round of a counter on one master.
+-- KEYS 1 counter: "digits@lineage", the lineage naming the memory that vouches
+-- for it. ARGV 1 lo 2 hi: the proposed range 3 this master's lineage
+-- 4 an id that a trusted quorum chose after this master was admitted, or '0'
+-- 5 '1' if a counter that is not there was never there.
+-- Digits are compared as strings, so they are exact beyond 2^53.
+-- Returns {1 accepted | 0 refused | -1 not a counter, value now, 1 trusted | 0}.
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end
+local counter, mine = KEYS[1], ARGV[3]
+local stored = redis.pcall('GET', counter)
+local value, tag = '0', '-'
+if type(stored) == 'table' then return {-1, '0', 0} end
+if stored then
+  value, tag = string.match(stored, '^(%d+)@([%w-]+)$')
+  if not value then return {-1, '0', 0} end
+elseif ARGV[5] == '1' then
+  tag = mine
+end
+if tag ~= mine and ARGV[4] ~= '0' then
+  if less(value, ARGV[4]) then value = ARGV[4] end
+  tag = mine
+end
+local accepted = less(value, ARGV[1])
+if accepted then value = ARGV[2] end
+local now = value .. '@' .. tag
+if (accepted or stored) and now ~= stored then redis.call('SET', counter, now) end
+return {accepted and 1 or 0, value, tag == mine and 1 or 0}

@@ -1,0 +1,148 @@
+// Attempt-counted fail-over: one of many workers does a piece of work; if it
+// dies another takes over; after MAX attempts everybody gives up.
+//
+// An attempt is a lock with a number. It is granted when a quorum of masters
+// wrote the same number for the same token, each of them above the number it
+// had; so no number is granted twice and never more than MAX are. DONE that a
+// quorum acknowledged is met by every later attempt. Every record has an expiry.
+package redlock
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+)
+
+// WorkRequest asks for an attempt at a piece of work.
+type WorkRequest struct {
+	DB      int
+	Key     Key
+	Timeout time.Duration // lease of one attempt, 10 ms … MaxTTL
+	Max     int64         // attempts, at least 1
+	Keep    time.Duration // how long the end is remembered, ≤ MaxKeep; 0 = 2 × Timeout
+	Wait    time.Duration // how long to wait while somebody is at it; 0 = not
+	Meta    string
+}
+
+// WorkState is what a request for work finds.
+type WorkState string
+
+// The four answers.
+const (
+	WorkAcquired  WorkState = "acquired"  // do it
+	WorkRunning   WorkState = "running"   // somebody is at it
+	WorkDone      WorkState = "done"      // it is finished
+	WorkExhausted WorkState = "exhausted" // all attempts failed
+)
+
+// Work is the answer to a WorkRequest.
+type Work struct {
+	State   WorkState
+	Key     Key
+	Attempt int64
+	Token   Token         // acquired: proves this attempt
+	Fence   Fence         // acquired
+	Last    bool          // acquired: there is no attempt after this one
+	Retry   time.Duration // running: the attempt times out then
+
+	grant Grant
+}
+
+// Validity is what is left of an acquired attempt's lease.
+func (w *Work) Validity() time.Duration { return w.grant.Validity() }
+
+// Spent is the error of an attempt whose validity was used up before it could
+// be handed over.
+func (w *Work) Spent() error { return w.grant.Spent() }
+
+// WorkCompletion takes the answer; see LockDone.
+type WorkCompletion func(Work, error)
+
+// workPoll is how often a waiting request looks again before the running
+// attempt can have timed out: it may have ended earlier.
+const workPoll = 100 * time.Millisecond
+
+// Work asks for an attempt; done is called exactly once.
+func (l *Locker) Work(b *Batch, r WorkRequest, done WorkCompletion) {
+	if err := l.enter(); err != nil {
+		done(Work{}, err)
+		return
+	}
+	if r.Keep == 0 {
+		r.Keep = min(2*r.Timeout, l.pool.Options().MaxKeep)
+	}
+	w := &workCall{locker: l, group: l.pool.Group(r.DB), request: r, began: l.clock.Now()}
+	w.done = func(a Work, err error) { l.leave(); done(a, err) }
+	w.try(b, 1)
+}
+
+// workCall is a request for work over all of its ballots.
+type workCall struct {
+	locker  *Locker
+	group   *pool.Group
+	request WorkRequest
+	began   time.Duration
+	round   time.Duration // start of the current series of ballots
+	tries   int           // ballots in it
+	done    WorkCompletion
+}
+
+// try starts a ballot for attempt number n.
+func (w *workCall) try(b *Batch, n int64) {
+	l, now := w.locker, w.locker.clock.Now()
+	if w.tries == 0 {
+		w.round = now
+	}
+	w.tries++
+	ballot := &workBallot{
+		call: w, key: l.workKey(w.request.Key), attempt: n, start: now,
+		token: workToken{secret: NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep},
+		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
+	}
+	l.submit(b, w.group, ballot)
+}
+
+// finish answers, or waits while somebody is at it and the caller wants to.
+func (w *workCall) finish(a Work, err error) {
+	l := w.locker
+	left := w.began + w.request.Wait - l.clock.Now()
+	if err != nil || a.State != WorkRunning || w.request.Wait == 0 || left <= 0 || l.closing.Load() {
+		w.done(a, err)
+		return
+	}
+	w.tries = 0
+	l.clock.AfterFunc(max(time.Millisecond, min(a.Retry, workPoll, left)), func() { w.try(nil, a.Attempt+1) })
+}
+
+func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }
+
+// workToken proves an attempt and carries what its end must know, so that any
+// daemon can end it: secret.attempt.max.keep.
+type workToken struct {
+	secret       Token
+	attempt, max int64
+	keep         time.Duration
+}
+
+func (t workToken) String() string {
+	return fmt.Sprintf("%s.%d.%d.%d", t.secret, t.attempt, t.max, t.keep.Milliseconds())
+}
+
+// parseWorkToken refuses what Work cannot have given.
+func (l *Locker) parseWorkToken(t Token) (workToken, error) {
+	parts := strings.Split(string(t), ".")
+	if len(parts) != 4 || len(parts[0]) != 27 {
+		return workToken{}, ErrBadToken
+	}
+	attempt, err1 := strconv.ParseInt(parts[1], 10, 64)
+	limit, err2 := strconv.ParseInt(parts[2], 10, 64)
+	keep, err3 := strconv.ParseInt(parts[3], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || attempt < 1 || limit < attempt ||
+		keep < 1 || keep > l.pool.Options().MaxKeep.Milliseconds() {
+		return workToken{}, ErrBadToken
+	}
+	return workToken{Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond}, nil
+}

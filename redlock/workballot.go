@@ -1,0 +1,292 @@
+package redlock
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+// workBallot asks all masters to start one attempt; see attempt for what the
+// two have in common.
+type workBallot struct {
+	call    *workCall
+	key     string
+	attempt int64
+	token   workToken
+	start   time.Duration
+
+	mu       sync.Mutex
+	tally    tally
+	fencing  fencing
+	copies   [maxMasters]copyState
+	running  []time.Duration // what is left of other attempts
+	finished int             // masters on which the work is done
+	spent    int             // masters on which no attempt is left
+	odd      int             // masters that hold something else there
+	highest  int64           // highest attempt number met
+	over     bool
+	won      bool
+}
+
+var _ pool.Operation = (*workBallot)(nil)
+
+// Plan: as for a lock.
+func (w *workBallot) Plan() pool.Plan { return pool.Plan{Key: w.key, Takes: true, Sealed: true} }
+
+// Propose notes the fence this attempt would like.
+func (w *workBallot) Propose(fence int64) { w.fencing.proposal = fence }
+
+// Command proposes the attempt.
+func (w *workBallot) Command(m *pool.Moment, c *pool.Command) bool {
+	r := &w.call.request
+	if m.Now >= deadline(w.start, r.Timeout) {
+		return false
+	}
+	end := expiry(m.Time, r.Timeout, w.call.locker.late)
+	c.Set("EVALSHA", w.call.locker.script.workTry, "1", w.key, w.token.String(),
+		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
+		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),
+		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta)
+	return true
+}
+
+// workSaid is one master's answer.
+type workSaid struct {
+	code    int64 // see worktry.lua; 0 = no answer
+	attempt int64 // for 1: 1 if the master knew nothing of the work
+	left    time.Duration
+}
+
+func readWork(r pool.Reply) workSaid {
+	if r.Kind != pool.ReplyArray || len(r.Items) == 0 {
+		return workSaid{}
+	}
+	code, _ := r.Items[0].Number()
+	said := workSaid{code: code}
+	if len(r.Items) > 1 {
+		said.attempt, _ = r.Items[1].Number()
+	}
+	if len(r.Items) > 2 {
+		ms, _ := r.Items[2].Number()
+		said.left = time.Duration(min(ms, 1<<40)) * time.Millisecond
+	}
+	return said
+}
+
+// Answer counts one vote.
+func (w *workBallot) Answer(a pool.Answer) {
+	said := readWork(a.Reply)
+	copied := copyNone
+	switch {
+	case a.Reply.Err != nil && a.Asked:
+		copied = copyMaybe
+	case said.code == 1:
+		copied = copyMade
+	}
+	w.mu.Lock()
+	if w.over && !w.won {
+		w.mu.Unlock()
+		w.undo(a.Lane, copied)
+		return
+	}
+	w.copies[a.Lane] = copied
+	if w.over {
+		w.mu.Unlock()
+		return
+	}
+	w.count(a, said)
+	step := w.decide()
+	w.mu.Unlock()
+	step.run(w)
+}
+
+// count: a master that knew nothing of the work votes only if it cannot have
+// forgotten it, that is if its memory is older than any end is kept.
+func (w *workBallot) count(a pool.Answer, said workSaid) {
+	seal := a.Seal
+	oldEnough := !seal.Young && (said.attempt == 0 || seal.Age >= w.call.locker.workAge())
+	switch {
+	case said.code == 1 && seal.Good && oldEnough:
+		w.tally.yes++
+		w.fencing.voted(a.Lane, seal)
+	case (said.code > 1 || said.code == -1) && seal.Good:
+		w.tally.no++
+	default:
+		w.tally.silent++
+		return
+	}
+	switch said.code {
+	case 2:
+		w.running = append(w.running, said.left)
+	case 3:
+		w.finished++
+	case 4:
+		w.spent++
+	case -1:
+		w.odd++
+	}
+	if said.code > 1 {
+		w.highest = max(w.highest, said.attempt)
+	}
+}
+
+// workAge is how old a memory must be before "never heard of it" counts.
+func (l *Locker) workAge() time.Duration {
+	o := l.pool.Options()
+	if o.RestartGuardOff {
+		return 0
+	}
+	return o.MaxKeep + o.MaxKeep/100 + 2*time.Second
+}
+
+// workNext is what has to happen once the ballot's lock is released.
+type workNext struct {
+	fence int64
+	raise []int
+	fail  verdict
+}
+
+func (w *workBallot) decide() workNext {
+	switch v := w.tally.verdict(); v {
+	case undecided:
+		return workNext{}
+	case granted:
+		fence, lanes, hopeless := w.fencing.choose(w.tally.quorum, w.tally.pending())
+		w.over, w.won = fence > 0 || hopeless, fence > 0
+		if hopeless {
+			return workNext{fail: unknown}
+		}
+		return workNext{fence: fence, raise: lanes}
+	default:
+		w.over = true
+		return workNext{fail: v}
+	}
+}
+
+func (n workNext) run(w *workBallot) {
+	switch {
+	case n.fence > 0:
+		w.grant(n.fence)
+	case len(n.raise) > 0:
+		raise(w.call.group, n.raise, w.lifted)
+	case n.fail != undecided:
+		w.fail(n.fail)
+	}
+}
+
+func (w *workBallot) lifted(lane int, seal pool.Seal) {
+	w.mu.Lock()
+	w.fencing.lifted(lane, seal)
+	if w.over {
+		w.mu.Unlock()
+		return
+	}
+	step := w.decide()
+	w.mu.Unlock()
+	step.run(w)
+}
+
+func (w *workBallot) grant(fence int64) {
+	l, r := w.call.locker, &w.call.request
+	a := Work{
+		State: WorkAcquired, Key: r.Key, Attempt: w.attempt, Token: Token(w.token.String()),
+		Fence: Fence(fence), Last: w.attempt == r.Max,
+		grant: Grant{Key: r.Key, db: r.DB, until: deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
+	}
+	if a.Validity() <= 0 {
+		w.takeBack()
+		l.counts.expired.Add(1)
+		w.call.finish(Work{}, a.Spent())
+		return
+	}
+	l.counts.workStarted.Add(1)
+	w.call.finish(a, nil)
+}
+
+// fail takes the attempt back and says what stands in its way.
+func (w *workBallot) fail(v verdict) {
+	w.takeBack()
+	l, key, quorum := w.call.locker, w.call.request.Key, w.tally.quorum
+	switch {
+	case w.finished >= quorum:
+		w.call.finish(Work{State: WorkDone, Key: key, Attempt: w.highest}, nil)
+	case w.spent >= quorum:
+		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
+	case len(w.running) >= quorum:
+		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: w.highest, Retry: w.retry()}, nil)
+	case w.odd > w.tally.n-quorum:
+		w.call.finish(Work{}, ErrWrongType)
+	case v == unknown:
+		w.call.finish(Work{}, l.noQuorum(w.call.group, w.tally.answered(), w.call.youngNote()))
+	default:
+		w.again()
+	}
+}
+
+// youngNote explains masters that vote on locks and not yet on work.
+func (c *workCall) youngNote() string {
+	return "a master that has forgotten ends of work votes on new work only after " + c.locker.workAge().String()
+}
+
+// retry is when a quorum of masters will be free of the running attempt: the
+// masters that do not run it are free now.
+func (w *workBallot) retry() time.Duration {
+	slices.Sort(w.running)
+	free := w.tally.n - len(w.running)
+	return w.running[max(0, w.tally.quorum-free-1)] + time.Millisecond
+}
+
+// again tries the next number: at once when this one was taken, later and at
+// random when contenders split the masters.
+func (w *workBallot) again() {
+	c := w.call
+	number := max(w.attempt, w.highest+1)
+	delay := time.Duration(0)
+	if c.tries > 1 || w.highest < w.attempt {
+		delay = time.Millisecond << min(c.tries, 6)
+		delay = delay/2 + rand.N(delay)
+	}
+	switch now := c.locker.clock.Now(); {
+	case now+delay <= c.round+2*c.locker.late && number <= c.request.Max:
+		if delay == 0 {
+			c.try(nil, number)
+			return
+		}
+		c.locker.clock.AfterFunc(delay, func() { c.try(nil, number) })
+	case len(w.running) > 0:
+		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: w.highest, Retry: slices.Min(w.running) + time.Millisecond}, nil)
+	default:
+		c.finish(Work{}, c.locker.noQuorum(c.group, w.tally.answered(), "the masters disagree about this work; try again"))
+	}
+}
+
+func (w *workBallot) takeBack() {
+	w.mu.Lock()
+	w.won = false
+	copies := w.copies
+	w.mu.Unlock()
+	for lane := range w.tally.n {
+		w.undo(lane, copies[lane])
+	}
+}
+
+// undo restores what stood on a master before this attempt; its token is its
+// own, so nothing else can be meant.
+func (w *workBallot) undo(lane int, c copyState) {
+	if c != copyMade && c != copyMaybe {
+		return
+	}
+	l := w.call.locker
+	l.counts.undone.Add(1)
+	l.undoWork(w.call.group, lane, w.key, w.token.String(), w.start+w.call.request.Timeout+w.call.request.Keep)
+}
+
+func (l *Locker) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
+	g.Push(lane, &repeated{group: g, debt: pool.Debt{
+		Args: []string{"EVALSHA", l.script.workUndo, "1", key, token}, Until: until,
+	}, key: key})
+}

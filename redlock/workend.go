@@ -1,0 +1,239 @@
+// The end of an attempt: done, given up, prolonged, or never delivered.
+package redlock
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+// WorkEndRequest names an attempt by its token.
+type WorkEndRequest struct {
+	DB      int
+	Key     Key
+	Token   Token
+	Timeout time.Duration // WorkExtend: the new lease
+}
+
+// WorkEndDone: true = so it is, false = the attempt was taken over or is over.
+type WorkEndDone func(bool, error)
+
+// WorkExtendDone: the Work's Validity is what is left; see LockDone.
+type WorkExtendDone func(Work, error)
+
+// WorkDone marks the work done; no attempt starts while that is remembered.
+func (l *Locker) WorkDone(b *Batch, r WorkEndRequest, done WorkEndDone) {
+	l.endWork(b, r, "D", done)
+}
+
+// WorkFail gives the attempt up, so that the next may start at once.
+func (l *Locker) WorkFail(b *Batch, r WorkEndRequest, done WorkEndDone) {
+	l.endWork(b, r, "F", done)
+}
+
+func (l *Locker) endWork(b *Batch, r WorkEndRequest, how string, done WorkEndDone) {
+	token, err := l.parseWorkToken(r.Token)
+	if err == nil {
+		err = l.enter()
+	}
+	if err != nil {
+		done(false, err)
+		return
+	}
+	g := l.pool.Group(r.DB)
+	l.submit(b, g, &workEnd{
+		locker: l, group: g, key: l.workKey(r.Key), token: token, how: how, start: l.clock.Now(),
+		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
+		done:  func(ok bool, err error) { l.leave(); done(ok, err) },
+	})
+}
+
+// workEnd is answered by every lane exactly once.
+type workEnd struct {
+	locker *Locker
+	group  *pool.Group
+	key    string
+	token  workToken
+	how    string // "D" or "F"
+	start  time.Duration
+	done   WorkEndDone
+
+	mu    sync.Mutex
+	tally tally
+	over  bool
+}
+
+var _ pool.Operation = (*workEnd)(nil)
+
+// Plan: an end that a quorum acknowledged must be met by every later attempt,
+// so it counts only under a good seal.
+func (w *workEnd) Plan() pool.Plan { return pool.Plan{Key: w.key, Sealed: true} }
+
+// Propose: an end has no fence.
+func (w *workEnd) Propose(int64) {}
+
+// Command writes the end down for as long as it is to be remembered.
+func (w *workEnd) Command(m *pool.Moment, c *pool.Command) bool {
+	c.Set(w.words(m.Time)...)
+	return true
+}
+
+func (w *workEnd) words(now int64) []string {
+	t := w.token
+	return []string{"EVALSHA", w.locker.script.workEnd, "1", w.key, t.String(),
+		strconv.FormatInt(t.attempt, 10), w.how,
+		strconv.FormatInt(expiry(now, t.keep, w.locker.late), 10),
+		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
+}
+
+// Answer counts one master. One that did not answer is told again.
+func (w *workEnd) Answer(a pool.Answer) {
+	if a.Reply.Err != nil {
+		w.group.Owe(a.Lane, pool.Debt{Args: w.words(w.group.Time()), Until: w.start + w.token.keep})
+	}
+	code := int64(-1)
+	if a.Reply.Kind == pool.ReplyInt {
+		code = a.Reply.Int
+	}
+	w.mu.Lock()
+	switch {
+	case code == 1 && a.Seal.Good:
+		w.tally.yes++
+	case code == 0 && a.Seal.Good:
+		w.tally.no++
+	default:
+		w.tally.silent++
+	}
+	v, answered := w.tally.verdict(), w.tally.answered()
+	if w.over || v == undecided {
+		w.mu.Unlock()
+		return
+	}
+	w.over = true
+	w.mu.Unlock()
+	switch v {
+	case granted:
+		if w.how == "D" {
+			w.locker.counts.workDone.Add(1)
+		}
+		w.done(true, nil)
+	case refused:
+		w.done(false, nil)
+	default:
+		w.done(false, w.locker.noQuorum(w.group, answered, "the end is repeated until every master has it; say it again to be sure"))
+	}
+}
+
+// WorkExtend makes an attempt's lease last at least r.Timeout from now.
+func (l *Locker) WorkExtend(b *Batch, r WorkEndRequest, done WorkExtendDone) {
+	token, err := l.parseWorkToken(r.Token)
+	if err == nil {
+		err = l.enter()
+	}
+	if err != nil {
+		done(Work{}, err)
+		return
+	}
+	g := l.pool.Group(r.DB)
+	l.submit(b, g, &workExtension{
+		locker: l, group: g, request: r, key: l.workKey(r.Key), token: token, start: l.clock.Now(),
+		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
+		done:  func(w Work, err error) { l.leave(); done(w, err) },
+	})
+}
+
+// workExtension is answered by every lane exactly once.
+type workExtension struct {
+	locker  *Locker
+	group   *pool.Group
+	request WorkEndRequest
+	key     string
+	token   workToken
+	start   time.Duration
+	done    WorkExtendDone
+
+	mu    sync.Mutex
+	tally tally
+	over  bool
+}
+
+var _ pool.Operation = (*workExtension)(nil)
+
+// Plan: as for a lock's extension.
+func (w *workExtension) Plan() pool.Plan { return pool.Plan{Key: w.key, Sealed: true} }
+
+// Propose: an extension keeps the fence of its attempt.
+func (w *workExtension) Propose(int64) {}
+
+// Command moves the lease's end.
+func (w *workExtension) Command(m *pool.Moment, c *pool.Command) bool {
+	if m.Now >= deadline(w.start, w.request.Timeout) {
+		return false
+	}
+	c.Set("EVALSHA", w.locker.script.workExtend, "1", w.key, w.token.String(),
+		strconv.FormatInt(w.token.attempt, 10),
+		strconv.FormatInt(expiry(m.Time, w.request.Timeout, w.locker.late), 10),
+		strconv.FormatInt(w.token.keep.Milliseconds(), 10))
+	return true
+}
+
+// Answer counts one master: the script answers 1 only if the attempt runs there
+// now, and 0 only if another or an end stands there, which cannot be forgotten
+// knowledge.
+func (w *workExtension) Answer(a pool.Answer) {
+	code := int64(-1)
+	if a.Reply.Kind == pool.ReplyInt {
+		code = a.Reply.Int
+	}
+	w.mu.Lock()
+	switch {
+	case code == 1 && a.Seal.Good && !a.Seal.Young:
+		w.tally.yes++
+	case code == 0 && a.Seal.Good,
+		code == 2 && a.Seal.Good && a.Seal.Age >= w.locker.workAge():
+		w.tally.no++
+	default:
+		w.tally.silent++
+	}
+	v, answered := w.tally.verdict(), w.tally.answered()
+	if w.over || v == undecided {
+		w.mu.Unlock()
+		return
+	}
+	w.over = true
+	w.mu.Unlock()
+	switch v {
+	case granted:
+		w.grant()
+	case refused:
+		w.done(Work{}, ErrNotHeld)
+	default:
+		w.done(Work{}, w.locker.noQuorum(w.group, answered, "the lease is unchanged, its old validity stands"))
+	}
+}
+
+func (w *workExtension) grant() {
+	l, r := w.locker, &w.request
+	a := Work{
+		State: WorkAcquired, Key: r.Key, Attempt: w.token.attempt, Token: r.Token,
+		grant: Grant{Key: r.Key, db: r.DB, until: deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
+	}
+	if a.Validity() <= 0 {
+		l.counts.expired.Add(1)
+		w.done(Work{}, a.Spent())
+		return
+	}
+	w.done(a, nil)
+}
+
+// WorkGiveBack undoes an attempt whose worker never heard of it; it does not
+// count as a run.
+func (l *Locker) WorkGiveBack(w Work) {
+	l.counts.givenBack.Add(1)
+	g, key := l.pool.Group(w.grant.db), l.workKey(w.Key)
+	for lane := range l.pool.N() {
+		l.undoWork(g, lane, key, string(w.Token), w.grant.start+w.grant.ttl+l.pool.Options().MaxKeep)
+	}
+}

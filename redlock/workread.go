@@ -1,0 +1,80 @@
+package redlock
+
+import (
+	"time"
+
+	"redlockd/pool"
+)
+
+// WorkView is what a quorum of masters knows of a piece of work.
+type WorkView struct {
+	State   WorkState // "" = nothing is known of it; "failed" attempts show as WorkExhausted or WorkRunning with no time left
+	Attempt int64
+	Max     int64
+	Holder  Token         // token of the last attempt
+	Left    time.Duration // until the attempt's lease ends; 0 = it has
+	Keep    time.Duration
+	Forgot  time.Duration // until the record is gone
+	Meta    string
+	Votes   int // masters that agree
+}
+
+// ReadWork asks every master; the answer is what a quorum agrees on.
+func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
+	g := l.pool.Group(db)
+	l.askAll(g, func(_ *pool.Moment, c *pool.Command) {
+		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key))
+	}, func(answers []pool.Answer) { done(l.viewOf(g, answers)) })
+}
+
+// viewOf finds the (attempt, owner, state) that a quorum shows; times are those
+// of the master that forgets first.
+func (l *Locker) viewOf(g *pool.Group, answers []pool.Answer) (WorkView, error) {
+	type mark struct {
+		attempt int64
+		holder  Token
+		state   string
+	}
+	views, answered := map[mark]WorkView{}, 0
+	for _, a := range answers {
+		if a.Reply.Kind != pool.ReplyArray || !a.Seal.Good {
+			continue
+		}
+		answered++
+		view, state := workViewOf(a.Reply.Items)
+		at := mark{view.Attempt, view.Holder, state}
+		if before, ok := views[at]; ok {
+			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)
+			view.Votes = before.Votes
+		}
+		view.Votes++
+		views[at] = view
+	}
+	for _, view := range views {
+		if view.Votes >= l.pool.Quorum() {
+			return view, nil
+		}
+	}
+	return WorkView{}, l.noQuorum(g, answered, "the masters disagree about this work at the moment")
+}
+
+func workViewOf(items []pool.Reply) (WorkView, string) {
+	if len(items) != 8 {
+		return WorkView{}, ""
+	}
+	number := func(i int) int64 { n, _ := items[i].Number(); return n }
+	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
+	view := WorkView{
+		Attempt: number(1), Holder: Token(items[2].Str), Left: ms(3), Max: number(4),
+		Keep: ms(5), Meta: items[6].Str, Forgot: ms(7),
+	}
+	switch {
+	case items[0].Str == "D":
+		view.State = WorkDone
+	case view.Left == 0 && view.Attempt >= view.Max:
+		view.State = WorkExhausted
+	default:
+		view.State = WorkRunning
+	}
+	return view, string(view.State)
+}
