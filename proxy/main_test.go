@@ -1,0 +1,222 @@
+package proxy
+
+// main_test.go holds what the tests share: a dispatcher that knows a few words
+// and lets a test decide when a command is answered, and a client.
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/commands"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	// ants starts a pool of its own when it is imported.
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
+
+// patience bounds waits for what must happen; nothing is concluded from its length.
+const patience = 20 * time.Second
+
+// dispatcher answers PING, ECHO, HELLO, QUIT, SELECT and PANIC at once; LATER
+// waits for the test; anything else is unknown.
+type dispatcher struct {
+	mu      sync.Mutex
+	begun   []string
+	later   chan *commands.Call // LATER and LATERBARRIER, in order of their start
+	execute func(*commands.Call) bool
+}
+
+func newDispatcher() *dispatcher {
+	// 4096: more than any test has in flight, so that no handler ever blocks.
+	return &dispatcher{later: make(chan *commands.Call, 4096)}
+}
+
+func (d *dispatcher) Barrier(args []string) bool {
+	switch strings.ToUpper(args[0]) {
+	case "HELLO", "QUIT", "SELECT", "LATERBARRIER":
+		return true
+	}
+	return false
+}
+
+func (d *dispatcher) Dispatch(call *commands.Call) {
+	d.mu.Lock()
+	d.begun = append(d.begun, strings.Join(call.Args, " "))
+	d.mu.Unlock()
+	if d.execute != nil && d.execute(call) {
+		return
+	}
+	switch strings.ToUpper(call.Args[0]) {
+	case "PING":
+		if len(call.Args) > 2 {
+			call.Reply(commands.Error("ERR", "wrong number of arguments for 'ping' command"))
+		} else if len(call.Args) == 2 {
+			call.Reply(commands.Bulk(call.Args[1]))
+		} else {
+			call.Reply(commands.Simple("PONG"))
+		}
+	case "ECHO":
+		call.Reply(commands.Bulk(call.Args[1]))
+	case "HELLO":
+		call.Client.Proto = int(call.Args[1][0] - '0')
+		call.Reply(commands.Map(commands.Bulk("proto"), commands.Int(int64(call.Client.Proto))))
+	case "SELECT":
+		call.Client.DB = int(call.Args[1][0] - '0')
+		call.Reply(commands.OK)
+	case "DB":
+		call.Reply(commands.Int(int64(call.Client.DB)))
+	case "NIL":
+		call.Reply(commands.Nil)
+	case "QUIT":
+		call.Client.Closing = true
+		call.Reply(commands.OK)
+	case "PANIC":
+		panic("a handler's bug")
+	case "LATER", "LATERBARRIER":
+		d.later <- call
+	default:
+		text := "unknown command '" + call.Args[0] + "', with args beginning with: "
+		for _, arg := range call.Args[1:] {
+			text += "'" + arg + "' "
+		}
+		call.Reply(commands.Error("ERR", text))
+	}
+}
+
+func (d *dispatcher) started() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string(nil), d.begun...)
+}
+
+// next is the next command that waits for the test.
+func (d *dispatcher) next(t testing.TB) *commands.Call {
+	t.Helper()
+	select {
+	case call := <-d.later:
+		return call
+	case <-time.After(patience):
+		t.Fatal("no command was started")
+		return nil
+	}
+}
+
+// late is an answer that counts what becomes of it.
+type late struct {
+	text  string
+	asked chan struct{} // one per Reply
+	lost  chan struct{} // one per Lost
+}
+
+func newLate(text string) *late {
+	return &late{text: text, asked: make(chan struct{}, 8), lost: make(chan struct{}, 8)}
+}
+
+func (l *late) Reply() commands.Reply { l.asked <- struct{}{}; return commands.Bulk(l.text) }
+func (l *late) Lost()                 { l.lost <- struct{}{} }
+
+func await(t testing.TB, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		t.Fatalf("%s did not happen", what)
+	}
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// serve runs a server on the loopback until the test ends.
+func serve(t testing.TB, options Options, d Dispatcher) *Server {
+	t.Helper()
+	if options.Listen == nil {
+		options.Listen = []string{"127.0.0.1:0"}
+	}
+	if options.Logger == nil {
+		options.Logger = quiet()
+	}
+	s, err := New(options, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1) // 1: Serve's one result
+	go func() { ended <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		now, stop := context.WithCancel(context.Background())
+		stop()
+		_ = s.Shutdown(now) // tests leave clients behind; they are cut off
+		cancel()
+		<-ended
+	})
+	return s
+}
+
+// client is one connection of a test.
+type client struct {
+	net.Conn
+	t  testing.TB
+	in *bufio.Reader
+}
+
+func dial(t testing.TB, s *Server) *client {
+	t.Helper()
+	network, address := "tcp", s.Addrs()[0]
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, address = "unix", path
+	}
+	conn, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return &client{Conn: conn, t: t, in: bufio.NewReader(conn)}
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.Conn, text); err != nil {
+		c.t.Fatalf("send: %v", err)
+	}
+}
+
+// expect reads exactly these bytes.
+func (c *client) expect(want string) {
+	c.t.Helper()
+	got := make([]byte, len(want))
+	n, err := io.ReadFull(c.in, got)
+	if err != nil || string(got) != want {
+		c.t.Fatalf("got %q (%v), want %q", got[:n], err, want)
+	}
+}
+
+// expectEnd reads exactly these bytes and the end of the stream.
+func (c *client) expectEnd(want string) {
+	c.t.Helper()
+	got, err := io.ReadAll(c.in)
+	if err != nil || string(got) != want {
+		c.t.Fatalf("got %s (%v), want %s and the end", shorten(string(got)), err, shorten(want))
+	}
+}
+
+func shorten(s string) string {
+	if len(s) > 300 {
+		return fmt.Sprintf("%q… (%d bytes)", s[:300], len(s))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// command encodes words as an array.
+func command(words ...string) string { return string(appendCommand(nil, words)) }

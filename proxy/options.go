@@ -1,0 +1,138 @@
+package proxy
+
+// options.go answers: which limits hold at the door, and what are they when
+// nobody says otherwise?
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+)
+
+// Options of a Server. The zero value of every field but Listen means its
+// default; New refuses what cannot work and names field and value.
+type Options struct {
+	// Listen names the addresses to accept clients on: "host:port" (port 0 lets
+	// the kernel choose) or "unix:/path". At least one.
+	Listen []string
+	// UnixMode is the permission of unix sockets. Default 0700: this user only.
+	UnixMode fs.FileMode
+	// MaxClients is how many connections are served at once; one more is told
+	// so and closed. Default 10 000.
+	MaxClients int
+
+	// MaxInline is the longest request line in bytes, be it an inline command
+	// or the header of an array or a bulk. Default 65 536, as in Redis.
+	MaxInline int
+	// MaxArgs is the most words a command may have. Default 1 024.
+	MaxArgs int
+	// MaxBulk is the longest word in bytes. Default 65 536.
+	MaxBulk int
+	// MaxCommand is the longest command in bytes, framing included. It is also
+	// how many bytes of unanswered commands one connection may have read before
+	// the server stops reading from it. Default 262 144.
+	MaxCommand int
+	// Window is how many commands of one connection may be unanswered before
+	// the server stops reading from it. Default 1 024.
+	Window int
+	// MaxUnwritten is how many bytes of replies may wait for one client before
+	// none of its commands is started and nothing more is read from it. What is
+	// in flight by then may still add its reply. Default 262 144.
+	MaxUnwritten int
+
+	// CommandTimeout is the time from the first byte of a command that did not
+	// come whole to its last. Default 10 s.
+	CommandTimeout time.Duration
+	// WriteTimeout is how long one write may take before the client counts as
+	// not reading and is cut off. Default 10 s.
+	WriteTimeout time.Duration
+	// IdleTimeout closes a connection that has nothing in flight and says
+	// nothing for so long. Default 0: never.
+	IdleTimeout time.Duration
+	// DrainTimeout is how long Serve waits for commands in flight once its
+	// context has ended. Default 10 s.
+	DrainTimeout time.Duration
+
+	// Logger takes what an operator should know. Default slog.Default().
+	Logger *slog.Logger
+	// Strict panics when a call is answered twice instead of counting and
+	// logging it. For tests.
+	Strict bool
+}
+
+const (
+	keepAlivePeriod = 30 * time.Second // finds hosts that vanished without a word
+	lingerTime      = time.Second      // for a client to read the last reply before the socket is torn down
+)
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.UnixMode, 0o700)
+	setDefault(&o.MaxClients, 10_000)
+	setDefault(&o.MaxInline, 64<<10)
+	setDefault(&o.MaxArgs, 1024)
+	setDefault(&o.MaxBulk, 64<<10)
+	setDefault(&o.MaxCommand, 256<<10)
+	setDefault(&o.Window, 1024)
+	setDefault(&o.MaxUnwritten, 256<<10)
+	setDefault(&o.CommandTimeout, 10*time.Second)
+	setDefault(&o.WriteTimeout, 10*time.Second)
+	setDefault(&o.DrainTimeout, 10*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// validate expects defaults to be filled in.
+func (o Options) validate() error {
+	var errs []error
+	if len(o.Listen) == 0 {
+		errs = append(errs, errors.New("proxy: Listen is empty: give at least one host:port or unix:/path"))
+	}
+	counts := []struct {
+		name       string
+		value      int
+		atLeast    int
+		atMost     int
+		whyAtLeast string
+	}{
+		{"MaxClients", o.MaxClients, 1, 1 << 20, ""},
+		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
+		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},
+		{"MaxBulk", o.MaxBulk, 64, 512 << 20, ""},
+		{"MaxCommand", o.MaxCommand, o.MaxBulk, 1 << 30, " (MaxBulk: a command holds at least one word)"},
+		{"Window", o.Window, 1, 1 << 20, ""},
+		{"MaxUnwritten", o.MaxUnwritten, 1024, 1 << 30, ""},
+	}
+	for _, c := range counts {
+		if c.value < c.atLeast || c.value > c.atMost {
+			errs = append(errs, fmt.Errorf("proxy: %s is %d, allowed are %d%s to %d",
+				c.name, c.value, c.atLeast, c.whyAtLeast, c.atMost))
+		}
+	}
+	times := []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{
+		{"CommandTimeout", o.CommandTimeout, time.Millisecond},
+		{"WriteTimeout", o.WriteTimeout, time.Millisecond},
+		{"IdleTimeout", o.IdleTimeout, 0},
+		{"DrainTimeout", o.DrainTimeout, 0},
+	}
+	for _, t := range times {
+		if t.value < t.least {
+			errs = append(errs, fmt.Errorf("proxy: %s is %s, at least %s is needed", t.name, t.value, t.least))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,261 @@
+package proxy
+
+// pump.go answers: who starts a session's commands, and who writes its replies?
+// The essay is in session.go.
+
+import (
+	"errors"
+	"net"
+	"os"
+	"runtime/debug"
+
+	"redlockd/commands"
+)
+
+// writeSize is where a write is made although more replies are ready.
+const writeSize = 64 << 10
+
+// pumpTask is the pump as a task; `pumping` was set when it was woken.
+func (s *session) pumpTask() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pumpLocked()
+}
+
+// pumpLocked does what can be done and leaves when there is nothing left. It
+// lets mu go while it runs handlers, encodes and writes. What is encoded is
+// always given to a write, which fails when the client has gone meanwhile, so
+// that its late answers are told in one place.
+func (s *session) pumpLocked() {
+	s.pumping = true
+	for !s.dropped {
+		s.startLocked()
+		// A barrier may have waited for just these replies; its own may leave
+		// with them, so look again before writing.
+		if s.encodeLocked() && len(s.out) < writeSize && s.next != nil {
+			continue
+		}
+		if len(s.out) > 0 {
+			s.writeLocked()
+		} else if !s.startableLocked() {
+			break // decided under mu, with `pumping` cleared before it is let go
+		}
+	}
+	s.resetOut()
+	s.pumping = false
+	s.endLocked()
+}
+
+// startLocked starts commands until one has to wait, and lets their operations
+// leave together. A barrier always finds the batch empty: it waits to be the
+// head, and nothing becomes the head within one call.
+func (s *session) startLocked() {
+	started := false
+	for s.startableLocked() {
+		sl := s.next
+		if sl.barrier {
+			s.barrier = sl
+		}
+		s.next = sl.next
+		if sl.last {
+			s.closing = true
+		}
+		if !sl.answered {
+			started = true
+			s.mu.Unlock()
+			s.dispatch(sl)
+			s.mu.Lock()
+		}
+		if !sl.barrier && s.client.Closing {
+			s.closing = true
+		}
+	}
+	if started {
+		s.mu.Unlock()
+		s.sendBatch()
+		s.mu.Lock()
+	}
+}
+
+// startableLocked: the next command need not wait. A barrier waits until the
+// replies before it are encoded, since it may change how replies are written.
+func (s *session) startableLocked() bool {
+	return !s.barrierRunsLocked() && s.next != nil && !s.deafLocked() &&
+		s.unwritten < s.options.MaxUnwritten && (!s.next.barrier || s.next == s.head)
+}
+
+// barrierRunsLocked also notices the end of the barrier: only from then on may
+// anybody look at what its handler did to the client.
+func (s *session) barrierRunsLocked() bool {
+	if s.barrier != nil && s.barrier.answered {
+		s.barrier = nil
+		if s.client.Closing {
+			s.closing = true
+		}
+	}
+	return s.barrier != nil
+}
+
+func (s *session) sendBatch() {
+	defer s.containing("Batch.Send", func() { s.guard.Close() })
+	s.server.send(&s.batch)
+}
+
+// dispatch runs a handler. One that panics costs its connection, not the process.
+func (s *session) dispatch(sl *slot) {
+	defer s.containing(commandName(sl.call.Args), func() { s.fail(sl) })
+	s.run.Dispatch(&sl.call)
+}
+
+// fail answers for a handler that panicked, unless it had answered, and closes.
+func (s *session) fail(sl *slot) {
+	s.mu.Lock()
+	answered := sl.answered
+	s.closing = true
+	s.mu.Unlock()
+	if !answered {
+		sl.Deliver(commands.Error("ERR", "internal error"))
+	}
+}
+
+// isBarrier asks the dispatcher; should that panic, the handler will be run
+// alone and judged by itself.
+func (s *session) isBarrier(args []string) (barrier bool) {
+	defer s.containing("Barrier", func() { barrier = true })
+	return s.run.Barrier(args)
+}
+
+// containing is deferred around foreign code, which always runs without mu: a
+// panic that passed through the pump would find mu let go and end the process.
+func (s *session) containing(what string, after func()) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	s.server.counters.panics.Add(1)
+	s.log.Error("panic contained; the connection is closed",
+		"in", what, "cause", cause, "stack", string(debug.Stack()))
+	after()
+}
+
+// encodeLocked moves the answers at the head to out; it says whether there were any.
+func (s *session) encodeLocked() bool {
+	s.barrierRunsLocked() // it may have been answered a moment ago
+	first, n, input := s.head, 0, 0
+	sl := first
+	for ; sl != nil && sl != s.next && sl.answered && sl != s.barrier && s.written < writeSize; sl = sl.next {
+		s.written += sl.output
+		input += sl.input
+		n++
+	}
+	if n == 0 {
+		return false
+	}
+	if s.head = sl; sl == nil {
+		s.tail = nil
+	}
+	s.waiting -= n
+	s.input -= input
+	s.room.Signal()
+	s.mu.Unlock()
+	if s.out == nil {
+		s.out = s.server.outs.Get().(*outBuffer)[:0]
+	}
+	for ; n > 0; n-- {
+		s.encode(first)
+		first.next, first = nil, first.next
+	}
+	s.mu.Lock()
+	return true
+}
+
+// encode appends one answer to out.
+func (s *session) encode(sl *slot) {
+	switch {
+	case sl.silent:
+	case sl.late != nil:
+		s.out = appendReply(s.out, s.replyOf(sl.late), s.client.Proto)
+		s.lates = append(s.lates, lateEnd{sl.late, len(s.out)})
+	default:
+		s.out = appendReply(s.out, sl.reply, s.client.Proto)
+	}
+}
+
+// replyOf asks a late answer for its content.
+func (s *session) replyOf(late commands.Late) (reply commands.Reply) {
+	defer s.containing("late reply", func() {
+		reply = commands.Error("ERR", "internal error")
+		s.mu.Lock()
+		s.closing = true
+		s.mu.Unlock()
+	})
+	return late.Reply()
+}
+
+// writeLocked writes out. When that fails, what the kernel did not take is lost;
+// what it took may have been read, so it stands.
+func (s *session) writeLocked() {
+	s.mu.Unlock()
+	n, err := s.guard.send(s.out)
+	if err != nil {
+		s.dropWriter(err)
+	}
+	for _, l := range s.lates {
+		if l.end > n {
+			s.lose(l.late)
+		}
+	}
+	s.resetOut()
+	s.mu.Lock()
+	s.unwritten -= s.written
+	s.written = 0
+	s.room.Signal()
+}
+
+// dropWriter ends a connection that cannot be written to.
+func (s *session) dropWriter(err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.server.counters.slow.Add(1)
+		s.log.Info("client cut off: it did not read its replies in time",
+			"client", s.client.Addr, "timeout", s.options.WriteTimeout)
+	} else if !errors.Is(err, net.ErrClosed) {
+		s.log.Debug("client gone while being written to", "client", s.client.Addr, "cause", err)
+	}
+	s.guard.Close()
+}
+
+// resetOut gives the memory back; nothing encoded is left unwritten by now.
+func (s *session) resetOut() {
+	if cap(s.out) == outSize {
+		s.server.outs.Put((*outBuffer)(s.out[:outSize]))
+	}
+	clear(s.lates)
+	s.out, s.lates = nil, s.lates[:0]
+	if cap(s.lates) > slotBlocks {
+		s.lates = nil
+	}
+}
+
+// endLocked closes when the last answer is out.
+func (s *session) endLocked() {
+	complete := s.closing && s.head == s.next || s.draining && s.head == nil
+	if !complete || s.ended || s.dropped {
+		return
+	}
+	s.ended = true
+	linger := s.closing
+	s.mu.Unlock()
+	if linger {
+		s.guard.finish()
+	} else {
+		s.guard.Close()
+	}
+	s.mu.Lock()
+}
+
+// lose tells a late answer that nobody will read it.
+func (s *session) lose(late commands.Late) {
+	s.server.counters.lost.Add(1)
+	defer s.containing("lost reply", func() {})
+	late.Lost()
+}
