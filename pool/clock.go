@@ -18,3 +18,19 @@ type Clock interface {
 	// AfterFunc calls f on its own goroutine after d.
 	AfterFunc(d time.Duration, f func()) Timer
 }
+
+// recently is a Clock with a cheaper look.
+type recently interface {
+	// Recent is never later than Now, and earlier only by what a suspend of the
+	// machine has added since the last Now.
+	Recent() time.Duration
+}
+
+// Recent returns the cheapest look at a clock that is never ahead of it: good
+// for the beginning of a lease, not for its end.
+func Recent(c Clock) func() time.Duration {
+	if r, ok := c.(recently); ok {
+		return r.Recent
+	}
+	return c.Now
+}

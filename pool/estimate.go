@@ -14,7 +14,8 @@ type estimate struct {
 	known  bool
 	offset int64
 	err    int64         // the truth is within ± err of offset, while the master's clock runs evenly
-	taken  time.Duration // when offset was last moved
+	taken  time.Duration // of the sample behind err
+	slewed time.Duration // when offset was last moved: the slew is counted from here
 }
 
 func micros(d time.Duration) int64 { return d.Microseconds() }
@@ -35,14 +36,19 @@ func (e *estimate) sample(sent, received time.Duration, master int64) {
 	half := micros(received-sent)/2 + 1
 	offset := master - (micros(sent) + half)
 	if !e.known {
-		*e = estimate{known: true, offset: offset, err: half, taken: received}
+		*e = estimate{known: true, offset: offset, err: half, taken: received, slewed: received}
 		return
 	}
 	if half > e.spread(received) {
 		return
 	}
 	way := offset - e.offset
-	most := micros(received-e.taken)*slewPPM/1_000_000 + 1
+	// Counted in whole microseconds since the last move: with a flush every
+	// 50 µs, one microsecond a sample would be 20 000 ppm.
+	most := micros(received-e.slewed) * slewPPM / 1_000_000
+	if most > 0 {
+		e.slewed = received
+	}
 	moved := max(-most, min(most, way))
 	e.offset += moved
 	e.err = half + abs(way-moved)

@@ -5,6 +5,7 @@ package pool
 
 import (
 	"context"
+	"time"
 
 	"redlockd/pool/embedded"
 )
@@ -12,6 +13,11 @@ import (
 // embeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
 // state for every script (0.4 ms): 16 of them stay far below the master timeout.
 const embeddedFlush = 16
+
+// embeddedTimeout is the least master timeout with embedded masters: they
+// compete with everything else in this process for the processor, and no
+// network and no other clock is involved.
+const embeddedTimeout = time.Second
 
 func (p *Pool) embedded() bool { return p.inner != nil }
 

@@ -82,6 +82,7 @@ func (o *Options) withDefaults() error {
 	setDefault(&o.MaxOwed, 65_536)
 	if o.Embedded > 0 {
 		setDefault(&o.MaxFlush, embeddedFlush)
+		o.MasterTimeout = max(o.MasterTimeout, embeddedTimeout)
 	}
 	setDefault(&o.MaxFlush, 256)
 	if o.Clock == nil {

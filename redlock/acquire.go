@@ -17,6 +17,17 @@ type acquire struct {
 	began   time.Duration
 	tries   int
 	done    LockDone
+	first   attempt // most requests need only one
+}
+
+// finish tells the caller, once, and lets the next one with the same token in.
+func (c *acquire) finish(g Grant, err error) {
+	l, r := c.locker, &c.request
+	l.leave()
+	c.done(g, err)
+	if r.Token != "" {
+		l.turns.leave(lockID{r.DB, r.Key, r.Token})
+	}
 }
 
 // attempt is one ballot of all masters. It is answered by every lane exactly
@@ -54,15 +65,17 @@ var _ pool.Operation = (*attempt)(nil)
 // try starts an attempt. Without a caller's token each attempt has a token of
 // its own, so that nothing of an earlier one can be mistaken for it.
 func (c *acquire) try(b *Batch) {
-	a := &attempt{
-		call: c, key: c.locker.masterKey(c.request.Key), token: c.request.Token,
-		start: c.locker.clock.Now(), fresh: true,
-		tally: tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()},
+	a := &c.first
+	if c.tries > 0 {
+		a = &attempt{}
 	}
+	c.tries++
+	a.call, a.key, a.token = c, c.locker.masterKey(c.request.Key), c.request.Token
+	a.start, a.fresh = c.locker.recent(), true
+	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
 	if a.token == "" {
 		a.token = NewToken()
 	}
-	c.tries++
 	c.locker.submit(b, c.group, a)
 }
 
@@ -209,7 +222,7 @@ func (a *attempt) lifted(lane int, seal pool.Seal) {
 
 func (a *attempt) grant(fence int64) {
 	l, r := a.call.locker, &a.call.request
-	now := l.clock.Now()
+	now := l.recent() // the reply looks at the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
 		db: r.DB, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
@@ -217,7 +230,7 @@ func (a *attempt) grant(fence int64) {
 	if g.until <= now {
 		a.takeBack()
 		l.counts.expired.Add(1)
-		a.call.done(Grant{}, &Expired{Elapsed: now - a.start, TTL: r.TTL})
+		a.call.finish(Grant{}, &Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders()}, now)
@@ -228,7 +241,7 @@ func (a *attempt) grant(fence int64) {
 	if a.fencing.rounds > 1 {
 		l.counts.thirdSeals.Add(1)
 	}
-	a.call.done(g, nil)
+	a.call.finish(g, nil)
 }
 
 // holders are the masters that may have a copy: those that made one, did not
@@ -251,15 +264,15 @@ func (a *attempt) fail(v verdict) {
 	l := a.call.locker
 	switch {
 	case v == refused && a.odd > a.tally.n-a.tally.quorum:
-		a.call.done(Grant{}, ErrWrongType)
+		a.call.finish(Grant{}, ErrWrongType)
 	case v == refused:
 		l.counts.refused.Add(1)
-		a.call.done(Grant{}, ErrHeld)
+		a.call.finish(Grant{}, ErrHeld)
 	case v == split:
 		l.counts.split.Add(1)
 		a.call.again()
 	default:
-		a.call.done(Grant{}, l.noQuorum(a.call.group, a.tally.answered(), ""))
+		a.call.finish(Grant{}, l.noQuorum(a.call.group, a.tally.answered(), ""))
 	}
 }
 
@@ -271,7 +284,7 @@ func (c *acquire) again() {
 	delay = delay/2 + rand.N(delay)
 	if c.locker.clock.Now()+delay > c.began+c.locker.late {
 		c.locker.counts.refused.Add(1)
-		c.done(Grant{}, ErrHeld)
+		c.finish(Grant{}, ErrHeld)
 		return
 	}
 	c.locker.clock.AfterFunc(delay, func() { c.try(nil) })

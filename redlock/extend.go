@@ -34,6 +34,7 @@ func (l *Locker) extend(b *Batch, id lockID, ttl time.Duration, done ExtendDone)
 	// copy could still be prolonged. Once no copy of that lease can be left,
 	// what the masters hold is another daemon's extension, and they are asked.
 	if known, ok := l.leases.find(id); ok && known.until <= now && now < known.gone {
+		l.leave()
 		done(Grant{}, ErrNotHeld)
 		return
 	}
@@ -93,10 +94,15 @@ func (e *extension) Answer(answer pool.Answer) {
 	case granted:
 		e.grant(lost)
 	case refused:
-		e.done(Grant{}, ErrNotHeld)
+		e.finish(Grant{}, ErrNotHeld)
 	default:
-		e.done(Grant{}, e.locker.noQuorum(e.group, answered, "the lease is unchanged, its old validity stands"))
+		e.finish(Grant{}, e.locker.noQuorum(e.group, answered, "the lease is unchanged, its old validity stands"))
 	}
+}
+
+func (e *extension) finish(g Grant, err error) {
+	e.locker.leave()
+	e.done(g, err)
 }
 
 func (e *extension) grant(lost [maxMasters]bool) {
@@ -107,12 +113,12 @@ func (e *extension) grant(lost [maxMasters]bool) {
 		e.mu.Lock()
 		e.won = false
 		e.mu.Unlock()
-		e.done(Grant{}, &Expired{Elapsed: now - e.start, TTL: e.ttl})
+		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: e.ttl})
 		return
 	}
 	l.leases.note(e.id, lease{until: until, gone: e.start + e.ttl + 2*l.late, copies: everywhere}, now)
 	l.counts.extended.Add(1)
-	e.done(Grant{Key: e.id.key, Token: e.id.token, db: e.id.db, until: until, ttl: e.ttl, start: e.start, clock: l.clock}, nil)
+	e.finish(Grant{Key: e.id.key, Token: e.id.token, db: e.id.db, until: until, ttl: e.ttl, start: e.start, clock: l.clock}, nil)
 	for lane := range e.tally.n {
 		if lost[lane] {
 			e.heal(lane)

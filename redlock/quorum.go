@@ -34,7 +34,7 @@ func (t *tally) verdict() verdict {
 		return undecided
 	case t.yes+t.no >= t.quorum:
 		return split
-	case t.yes+t.no+t.pending() < t.quorum:
+	case t.pending() == 0: // not earlier: the error says how many masters answered
 		return unknown
 	}
 	return undecided

@@ -37,6 +37,7 @@ type Locker struct {
 	late    time.Duration // the master timeout
 	maxTTL  time.Duration
 	clock   pool.Clock
+	recent  func() time.Duration // the clock, or a cheaper one that is never ahead of it
 	script  scripts
 
 	leases *leases
@@ -60,7 +61,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		o.Logger = slog.Default()
 	}
 	l := &Locker{
-		pool: p, options: o, clock: p.Clock(),
+		pool: p, options: o, clock: p.Clock(), recent: pool.Recent(p.Clock()),
 		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
 		leases: newLeases(p.Options().MaxTTL),
 	}
@@ -79,15 +80,12 @@ func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 		done(Grant{}, err)
 		return
 	}
-	call := &acquire{locker: l, group: l.pool.Group(r.DB), request: r, began: l.clock.Now()}
+	call := &acquire{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
 	if r.Token == "" {
-		call.done = func(g Grant, err error) { l.leave(); done(g, err) }
 		call.try(b)
 		return
 	}
-	id := lockID{r.DB, r.Key, r.Token}
-	call.done = func(g Grant, err error) { l.leave(); done(g, err); l.turns.leave(id) }
-	l.turns.take(id, b, turn{holds: true, run: call.try})
+	l.turns.take(lockID{r.DB, r.Key, r.Token}, b, turn{holds: true, run: call.try})
 }
 
 // Unlock gives a lock back: true if this token held it until now.
@@ -97,8 +95,11 @@ func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 		return
 	}
 	id := lockID{r.DB, r.Key, r.Token}
-	finish := func(released bool, err error) { l.leave(); done(released, err) }
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.release(b, id, finish) }})
+	if l.turns.idle() {
+		l.release(b, id, done)
+		return
+	}
+	l.turns.take(id, b, turn{run: func(b *Batch) { l.release(b, id, done) }})
 }
 
 // Extend makes a lock that is still held last at least r.TTL from now.
@@ -108,13 +109,17 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 		return
 	}
 	id := lockID{r.DB, r.Key, r.Token}
-	finish := func(g Grant, err error) { l.leave(); done(g, err) }
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, id, r.TTL, finish) }})
+	if l.turns.idle() {
+		l.extend(b, id, r.TTL, done)
+		return
+	}
+	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, id, r.TTL, done) }})
 }
 
 // GiveBack releases a grant whose holder never heard of it.
 func (l *Locker) GiveBack(g Grant) {
 	l.counts.givenBack.Add(1)
+	l.inFlight.Add(1) // beyond the limit if it must be: nobody else knows the token
 	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
 }
 

@@ -31,7 +31,7 @@ type release struct {
 var _ pool.Operation = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
-	now := l.clock.Now()
+	now := l.recent()
 	// Forgotten before it is queued: from here on no heal may re-create a copy.
 	known, ok := l.leases.drop(id)
 	if !ok {
@@ -88,6 +88,7 @@ func (r *release) Answer(answer pool.Answer) {
 	if released {
 		r.locker.counts.released.Add(1)
 	}
+	r.locker.leave()
 	r.done(released, err)
 }
 

@@ -11,6 +11,14 @@ type turns struct {
 	waiting map[lockID][]turn
 }
 
+// idle tells whether no acquire with a caller's token is in flight: the usual
+// case, in which nobody has to be asked for a turn.
+func (t *turns) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting) == 0
+}
+
 // turn is something that waits; it holds the next ones back until left.
 type turn struct {
 	run   func(b *Batch)

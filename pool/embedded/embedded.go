@@ -62,7 +62,13 @@ func (m *Masters) Close() {
 }
 
 // Dial opens a connection to the master.
-func (m *Master) Dial() (net.Conn, error) { return m.server.Dial() }
+func (m *Master) Dial() (net.Conn, error) {
+	conn, err := m.server.Dial()
+	if err != nil {
+		return nil, err
+	}
+	return newPipe(conn), nil
+}
 
 // Server is the miniredis behind the master, for tests.
 func (m *Master) Server() *miniredis.Miniredis { return m.server }

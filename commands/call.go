@@ -1,0 +1,49 @@
+package commands
+
+import "redlockd/redlock"
+
+// Client is what commands may know and change of the connection they came
+// over. The session owns it. Fields other than Held are read and written only
+// by handlers running as barriers (nothing else of this connection in flight)
+// or on the goroutine that reads the connection.
+type Client struct {
+	ID      int64  // unique in this process, from 1
+	Addr    string // remote address, for people
+	Name    string // CLIENT SETNAME
+	LibName string // CLIENT SETINFO
+	LibVer  string
+	DB      int  // SELECT
+	Proto   int  // 2 or 3, set by HELLO; the encoder follows it
+	Closing bool // set by QUIT: close after the replies so far, run nothing more
+	Held    Held // what this connection acquired last on each key
+}
+
+// Sink takes the one answer of one command, now or later, from any goroutine.
+type Sink interface {
+	// Deliver hands over a finished reply.
+	Deliver(Reply)
+	// DeliverLate hands over an answer that is only computed when its turn on
+	// the socket has come, because part of it is a remaining time.
+	DeliverLate(Late)
+}
+
+// Late is an answer whose content depends on when it is written.
+type Late interface {
+	// Reply is called once, when the reply is the next to be encoded.
+	Reply() Reply
+	// Lost is called instead of, or after, Reply when the client is known to
+	// be gone before the reply was handed to the kernel.
+	Lost()
+}
+
+// Call is one command on its way through a handler: a promise of exactly one
+// answer through Sink, kept now or later.
+type Call struct {
+	Args   []string // Args[0] is the command's word as it was sent; binary safe
+	Client *Client
+	Batch  *redlock.Batch // operations of one read batch leave together
+	Sink   Sink
+}
+
+// Reply answers the call.
+func (c *Call) Reply(r Reply) { c.Sink.Deliver(r) }
