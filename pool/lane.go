@@ -6,10 +6,12 @@
 // order on one connection, and a connection is never replaced while one of its
 // flushes could still be executed (dial.go ends the predecessor first).
 //
-// A flush that is not answered within the master timeout ends the connection:
-// its operations and everything queued behind it are answered "unknown" at
-// once, and until a new connection has been admitted nothing is asked. A
-// stopped master therefore costs one timeout, once.
+// A flush that is not answered within the master timeout opens the breaker: its
+// operations and everything queued behind it are answered "unknown" at once, and
+// nothing more is asked. A stopped master therefore costs one timeout, once. If
+// the answer still comes within a second timeout, the lane goes on where it was,
+// on the same connection: a short pause, of the master or of this process, is
+// not worth a new admission. Otherwise the connection ends and is dialled anew.
 package pool
 
 import (
@@ -91,6 +93,7 @@ type connection struct {
 
 	building bool // the flush is being written, nothing has been sent
 	inFlight bool // the flush has been sent and not been settled
+	benched  bool // its operations were answered "unknown", its replies are awaited all the same
 	flush    flush
 	awaiting []verdict // answers of 0 that need a good seal after them
 }
@@ -248,9 +251,7 @@ func (l *lane) depart(c *connection) bool {
 		if cause == nil {
 			cause = errLinkOver
 		}
-		for _, e := range c.flush.entries {
-			e.op.Answer(Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: cause}, Seal: Seal{Err: cause}})
-		}
+		l.answerLost(nil, c.flush.entries, cause)
 		return false
 	}
 	c.inFlight = true
@@ -267,20 +268,58 @@ func (l *lane) depart(c *connection) bool {
 func (c *connection) stalled() {
 	l := c.lane
 	l.group.mu.Lock()
-	if c.closed || !c.inFlight {
+	if c.closed || !c.inFlight && !c.benched {
 		c.armed = false
 		l.group.mu.Unlock()
 		return
 	}
 	limit := l.group.pool.options.MasterTimeout
+	if c.benched {
+		limit *= 2
+	}
 	if age := l.group.now() - c.flush.sent; age < limit {
 		c.watch.Reset(limit - age)
 		l.group.mu.Unlock()
 		return
 	}
-	l.group.counters.BreakerOpened++
-	l.group.mu.Unlock()
-	l.fail(c, errStalled)
+	if c.benched {
+		l.group.mu.Unlock()
+		l.fail(c, errStalled)
+		return
+	}
+	l.benchLocked(c)
+}
+
+// benchLocked opens the breaker; it lets the lock go.
+func (l *lane) benchLocked(c *connection) {
+	g := l.group
+	g.counters.BreakerOpened++
+	victims, unasked := c.victimsLocked(), l.queue
+	l.queue = nil
+	c.benched = true
+	c.watch.Reset(g.pool.options.MasterTimeout)
+	l.downLocked(stateDown, errStalled)
+	g.mu.Unlock()
+	l.answerLost(victims, unasked, errStalled)
+}
+
+// backLocked ends a pause: first what is owed, then whatever comes.
+func (l *lane) backLocked(c *connection) {
+	c.benched = false
+	l.state, l.cause, l.since = stateUp, nil, l.group.now()
+	l.queue = append(l.duesLocked(), l.queue...)
+	l.beat = true
+}
+
+// answerLost tells operations that nobody knows, or that nobody was asked.
+func (l *lane) answerLost(asked, unasked []entry, cause error) {
+	lost := Reply{Kind: ReplyError, Err: cause}
+	for _, e := range asked {
+		e.op.Answer(Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})
+	}
+	for _, e := range unasked {
+		e.op.Answer(Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
+	}
 }
 
 // fail ends a connection: the flush on its way and the queue are answered
@@ -302,20 +341,14 @@ func (l *lane) fail(c *connection, cause error) {
 	unasked := l.queue
 	l.conn, l.queue, l.beat, l.suspect = nil, nil, false, nil
 	l.claim = ""
-	if g.now()-l.since < time.Second {
+	if g.now()-c.met < time.Second {
 		l.attempts = 1 // it did not last: do not dial in a tight loop
 	}
 	l.downLocked(stateDown, cause)
 	g.mu.Unlock()
 
 	c.link.Close()
-	lost := Reply{Kind: ReplyError, Err: cause}
-	for _, e := range victims {
-		e.op.Answer(Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})
-	}
-	for _, e := range unasked {
-		e.op.Answer(Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
-	}
+	l.answerLost(victims, unasked, cause)
 	// Only now: the answers above may leave debts that the next connection
 	// must pay before anything else.
 	l.dialSoon(cause)

@@ -34,6 +34,11 @@ func (l *lane) settle(c *connection) {
 		g.mu.Unlock()
 		return
 	}
+	if c.benched { // likewise, but the master is there again
+		l.backLocked(c)
+		g.mu.Unlock()
+		return
+	}
 	c.inFlight = false
 	var seal Seal
 	var ending error

@@ -69,7 +69,7 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 func (g *Group) companyLocked(l *lane) (alike, open int) {
 	for _, other := range g.lanes {
 		switch {
-		case other.conn == nil:
+		case other.conn == nil || other.conn.benched:
 		case other.suspect != nil:
 			if abs(other.suspect.deviation-l.suspect.deviation) <= micros(step)+other.est.err+l.est.err {
 				alike++

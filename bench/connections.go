@@ -1,0 +1,104 @@
+// The daemon behind 50 connections, as when many processes use it: each sends
+// some commands in one write, reads the replies, and goes on.
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+const connectionCount = 50
+
+func connectionScenarios() []scenario {
+	var all []scenario
+	for _, depth := range []int{1, 16} {
+		all = append(all, scenario{
+			name: fmt.Sprintf("daemon, %d connections, depth %d", connectionCount, depth),
+			page: pagePairs, peer: redsyncName(64), run: pairs(connectionCount, openConnections(depth)),
+		})
+	}
+	return all
+}
+
+func openConnections(depth int) opener {
+	return func(ctx context.Context, st *stand, n int) (crew, error) {
+		var opened []*connectionWorker
+		c := crew{daemon: true, close: func() {
+			for _, w := range opened {
+				w.conn.close()
+			}
+		}}
+		for i := range n {
+			conn, err := dialRESP(ctx, st.daemon.address)
+			if err != nil {
+				c.close()
+				return crew{}, err
+			}
+			w := newConnectionWorker(conn, i, depth)
+			opened = append(opened, w)
+			c.workers = append(c.workers, w)
+		}
+		return c, nil
+	}
+}
+
+// connectionWorker is one connection with depth locks at a time.
+type connectionWorker struct {
+	conn   *respConn
+	ttl    string
+	keys   []string
+	tokens []string // of the keys; "" where none was granted
+}
+
+func newConnectionWorker(conn *respConn, i, depth int) *connectionWorker {
+	w := &connectionWorker{conn: conn, ttl: strconv.FormatInt(leaseTTL.Milliseconds(), 10), tokens: make([]string, depth)}
+	for j := range depth {
+		w.keys = append(w.keys, fmt.Sprintf("bench:connection:%d:%d", i, j))
+	}
+	return w
+}
+
+func (w *connectionWorker) turn(n *notes) error {
+	for _, key := range w.keys {
+		w.conn.queue("DLOCK", key, w.ttl)
+	}
+	stage, began := n.now()
+	if err := w.conn.flush(); err != nil {
+		return err
+	}
+	for i := range w.keys {
+		r, err := w.conn.read()
+		if err != nil {
+			return err
+		}
+		if r.kind != '*' || len(r.items) != 3 {
+			return fmt.Errorf("DLOCK of a lock that nobody else wants: %c%s", r.kind, r.text)
+		}
+		n.acquired(stage, began)
+		w.tokens[i] = r.items[0].text
+	}
+	return w.release(n)
+}
+
+func (w *connectionWorker) release(n *notes) error {
+	for i, key := range w.keys {
+		w.conn.queue("DUNLOCK", key, w.tokens[i])
+	}
+	if err := w.conn.flush(); err != nil {
+		return err
+	}
+	for range w.keys {
+		r, err := w.conn.read()
+		switch {
+		case err != nil:
+			return err
+		case r.kind != ':':
+			return fmt.Errorf("DUNLOCK: %c%s", r.kind, r.text)
+		case r.number != 1:
+			return errNotReleased
+		}
+		n.released()
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+// How does the daemon come to stand before its masters? Built from the source
+// beside this module, started on a free port, and used once it has locked.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// daemon is one running redlockd.
+type daemon struct {
+	process *process
+	address string
+}
+
+// buildDaemon compiles redlockd into dir and returns the binary's path.
+func buildDaemon(ctx context.Context, dir string) (string, error) {
+	source, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "redlockd").Output()
+	if err != nil {
+		return "", fmt.Errorf("looking for redlockd's source: %w; run it inside bench/", err)
+	}
+	binary := filepath.Join(dir, "redlockd")
+	build := exec.CommandContext(ctx, "go", "build", "-C", strings.TrimSpace(string(source)), "-o", binary, ".")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building redlockd: %w\n%s", err, output)
+	}
+	return binary, nil
+}
+
+// startDaemon runs the binary with options on a free port, with its output in
+// the file log, and returns when it says where it listens.
+func startDaemon(binary, log string, options ...string) (*daemon, error) {
+	cmd := exec.Command(binary, append([]string{"--listen", "127.0.0.1:0"}, options...)...)
+	p, err := startProcess(cmd, log)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{process: p}
+	if err := p.until("starting redlockd", d.listening); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return d, nil
+}
+
+// listening looks for the banner's first line, which may stand behind the log's.
+func (d *daemon) listening() bool {
+	for line := range strings.Lines(d.process.text()) {
+		if address, ok := strings.CutPrefix(line, "redlockd listens on "); ok && strings.HasSuffix(line, "\n") {
+			d.address = strings.TrimSpace(address)
+			return true
+		}
+	}
+	return false
+}
+
+// ready waits until a quorum votes: a lock is granted and given back.
+func (d *daemon) ready(ctx context.Context) error {
+	c, err := dialRESP(ctx, d.address)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	var last reply
+	err = d.process.until("the first lock", func() bool {
+		last, err = c.do("DLOCK", "bench:ready", "1000")
+		return err == nil && last.kind == '*' || ctx.Err() != nil
+	})
+	if err != nil {
+		return fmt.Errorf("the daemon grants no lock (%q): %w", last.text, err)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	_, err = c.do("DUNLOCK", "bench:ready", last.items[0].text)
+	return err
+}

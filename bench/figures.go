@@ -1,0 +1,103 @@
+// What is a result? A handful of named numbers, one set a run; and what a
+// report makes of several runs: medians, and ratios of runs of the same round.
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// figure names a number and its unit.
+type figure string
+
+const (
+	pairsPerSecond figure = "pairs/s"
+	acquireP50     figure = "p50 µs"
+	acquireP99     figure = "p99 µs"
+
+	perFlush    figure = "commands per flush"       // lock commands per round trip of a lane, without seals
+	perRead     figure = "commands per master read" // lock commands per read(2) of a master
+	mallocs     figure = "mallocs per pair"         // in the client's process
+	clientCalls figure = "client calls per pair"    // reads and writes of the client's process
+	daemonCalls figure = "daemon calls per pair"
+	clientCPU   figure = "client µs per pair" // user and system time
+	daemonCPU   figure = "daemon µs per pair"
+	mastersCPU  figure = "masters µs per pair" // of all together
+
+	beforeP50      figure = "p50 µs before"
+	beforeP99      figure = "p99 µs before"
+	afterP50       figure = "p50 µs after"
+	afterP99       figure = "p99 µs after"
+	pairsBefore    figure = "pairs/s before"
+	pairsAfter     figure = "pairs/s after"
+	slowest        figure = "slowest ms" // acquire that began in the first 100 ms
+	failures       figure = "errors"
+	firstNoQuorum  figure = "first NOQUORUM ms"  // from the death of the last of the majority
+	noQuorumAnswer figure = "NOQUORUM answer ms" // of one request sent afterwards
+)
+
+// figures are one run's. A number that could not be had is missing.
+type figures map[figure]float64
+
+// results are the figures of every round by the scenario's name.
+type results map[string][]figures
+
+// brief is one line for whoever watches.
+func (f figures) brief() string {
+	var parts []string
+	for _, name := range []figure{pairsPerSecond, acquireP50, acquireP99, perFlush, pairsBefore, pairsAfter, beforeP99, afterP99, firstNoQuorum} {
+		if v, ok := f[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %s", show(v), name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// median of one figure over the rounds.
+func (r results) median(scenario string, name figure) (float64, bool) {
+	var values []float64
+	for _, f := range r[scenario] {
+		if v, ok := f[name]; ok {
+			values = append(values, v)
+		}
+	}
+	return median(values)
+}
+
+// ratios compare a scenario with its peer within each round.
+func (r results) ratios(scenario, peer string, name figure) []float64 {
+	var out []float64
+	mine, other := r[scenario], r[peer]
+	for i := range min(len(mine), len(other)) {
+		a, ok := mine[i][name]
+		b, known := other[i][name]
+		if ok && known && b > 0 {
+			out = append(out, a/b)
+		}
+	}
+	return out
+}
+
+// median is false for no values.
+func median(values []float64) (float64, bool) {
+	n := len(values)
+	if n == 0 {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2, true
+}
+
+// show writes a number with three digits that matter.
+func show(v float64) string {
+	switch digits := 2 - int(math.Floor(math.Log10(math.Abs(v)))); {
+	case v == 0:
+		return "0"
+	case digits <= 0:
+		return fmt.Sprintf("%.0f", v)
+	default:
+		return fmt.Sprintf("%.*f", min(digits, 4), v)
+	}
+}

@@ -1,0 +1,192 @@
+// The floor: what the masters allow at best. Plain SET NX PX and a compare-and-
+// delete, in batches, a majority of votes and nothing else: no seal, no fence,
+// no deadline, no undo, no reconnect. Not a lock to use.
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+const floorRelease = "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0"
+
+func floorScenarios() []scenario {
+	var all []scenario
+	for _, n := range []int{1, 8, 64, 256} {
+		all = append(all, scenario{
+			name: "floor: batched SET NX PX, " + callers(n),
+			page: pagePairs, peer: redsyncName(n), run: pairs(n, openFloor),
+		})
+	}
+	return all
+}
+
+func openFloor(ctx context.Context, st *stand, n int) (crew, error) {
+	f := &floor{ttl: strconv.FormatInt(leaseTTL.Milliseconds(), 10)}
+	for _, address := range st.addresses() {
+		conn, err := dialRESP(ctx, address)
+		if err != nil {
+			f.close()
+			return crew{}, err
+		}
+		lane := &floorLane{floor: f, conn: conn}
+		lane.filled.L = &lane.mu
+		f.lanes = append(f.lanes, lane)
+		sha, err := conn.do("SCRIPT", "LOAD", floorRelease)
+		if err != nil {
+			f.close()
+			return crew{}, err
+		}
+		f.sha = sha.text
+	}
+	for _, lane := range f.lanes {
+		f.running.Go(lane.run)
+	}
+	c := crew{close: f.close}
+	for i := range n {
+		c.workers = append(c.workers, &floorWorker{floor: f, number: i, keys: workerKeys("floor", i)})
+	}
+	return c, nil
+}
+
+// floor is a lane for each master.
+type floor struct {
+	lanes   []*floorLane
+	running sync.WaitGroup
+	sha     string // of floorRelease
+	ttl     string
+}
+
+func (f *floor) close() {
+	for _, lane := range f.lanes {
+		lane.end()
+	}
+	f.running.Wait()
+	for _, lane := range f.lanes {
+		lane.conn.close()
+	}
+}
+
+// ask sends one command to all masters and waits for a majority.
+func (f *floor) ask(o *floorOp) error {
+	o.decided = make(chan error, 1) // one outcome
+	for _, lane := range f.lanes {
+		lane.push(o)
+	}
+	return <-o.decided
+}
+
+// floorOp is one acquire or release.
+type floorOp struct {
+	key, token string
+	release    bool
+	votes      atomic.Int64 // yes + no<<32
+	decided    chan error
+}
+
+// vote decides at the first majority of either kind, which happens once: the
+// count passes it by one.
+func (o *floorOp) vote(yes bool, majority int64) {
+	if yes {
+		if o.votes.Add(1)&0xffffffff == majority {
+			o.decided <- nil
+		}
+	} else if o.votes.Add(1<<32)>>32 == majority {
+		o.decided <- errRefused
+	}
+}
+
+// floorLane is one master: a queue drained into one write, again and again.
+type floorLane struct {
+	floor *floor
+	conn  *respConn
+
+	mu     sync.Mutex
+	filled sync.Cond
+	queue  []*floorOp
+	ended  bool
+}
+
+func (l *floorLane) push(o *floorOp) {
+	l.mu.Lock()
+	l.queue = append(l.queue, o)
+	l.mu.Unlock()
+	l.filled.Signal()
+}
+
+func (l *floorLane) end() {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	l.filled.Signal()
+}
+
+// take waits for something to send; nil means the end.
+func (l *floorLane) take(spare []*floorOp) []*floorOp {
+	runtime.Gosched() // who is about to queue something shall be on board
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) == 0 && !l.ended {
+		l.filled.Wait()
+	}
+	batch := l.queue
+	l.queue = spare[:0]
+	return batch
+}
+
+// run ends with the lane. A broken connection votes no to everything.
+func (l *floorLane) run() {
+	majority := int64(len(l.floor.lanes)/2 + 1)
+	var broken error
+	var batch []*floorOp
+	for {
+		spare := batch
+		if batch = l.take(spare); len(batch) == 0 {
+			return
+		}
+		for _, o := range batch {
+			if o.release {
+				l.conn.queue("EVALSHA", l.floor.sha, "1", o.key, o.token)
+			} else {
+				l.conn.queue("SET", o.key, o.token, "NX", "PX", l.floor.ttl)
+			}
+		}
+		if broken == nil {
+			broken = l.conn.flush()
+		}
+		for _, o := range batch {
+			var r reply
+			if broken == nil {
+				r, broken = l.conn.read()
+			}
+			o.vote(r.kind == '+' || r.kind == ':' && r.number == 1, majority)
+		}
+	}
+}
+
+// floorWorker is one caller.
+type floorWorker struct {
+	floor        *floor
+	number, next int
+	keys         []string
+}
+
+func (w *floorWorker) turn(n *notes) error {
+	key := w.keys[w.next%len(w.keys)]
+	w.next++
+	token := fmt.Sprintf("%d-%d", w.number, w.next)
+	stage, began := n.now()
+	if err := w.floor.ask(&floorOp{key: key, token: token}); err != nil {
+		return err
+	}
+	n.acquired(stage, began)
+	if err := w.floor.ask(&floorOp{key: key, token: token, release: true}); err != nil {
+		return errNotReleased
+	}
+	n.released()
+	return nil
+}

@@ -1,0 +1,131 @@
+// Command bench measures redlockd beside its peers: the same masters, the same
+// minute, one scenario after another, round by round. Absolute figures of a
+// shared machine swing by a factor of two; the ratios within a round hardly do,
+// so the ratios are what to read.
+//
+//	go run . [-rounds 4] [-seconds 2] [-only REGEXP] [-masters 5]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// settings are what the command line decides.
+type settings struct {
+	rounds  int            // how often every scenario runs
+	span    time.Duration  // how long each run is measured
+	only    *regexp.Regexp // scenarios to run, and with them their peers; nil = all
+	masters int            // 3, 5, 7 or 9
+	out     string         // file of the report, written only when all scenarios ran
+}
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	cancel()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run does everything; ctx ends it early, and the processes it started with it.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	s, err := readSettings(args, out)
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(scenarios(), s.only)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "redlockd-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := buildDaemon(ctx, dir)
+	if err != nil {
+		return err
+	}
+	st, err := openStand(ctx, dir, binary, s.masters, out)
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	results, err := measure(ctx, st, chosen, s, out)
+	if err != nil {
+		return err
+	}
+	page := report(describeMachine(st, s), chosen, results)
+	fmt.Fprint(out, "\n", page)
+	if s.only != nil {
+		return nil
+	}
+	return os.WriteFile(s.out, []byte(page), 0o644)
+}
+
+func readSettings(args []string, out io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&s.rounds, "rounds", 4, "how often every scenario runs; fewer than 4 tell little")
+	seconds := flags.Float64("seconds", 2, "how long each run is measured")
+	only := flags.String("only", "", "`regexp` of the scenarios to run with their peers; without it "+
+		"all run and the report is written")
+	flags.IntVar(&s.masters, "masters", 5, "number of redis-servers: 3, 5, 7 or 9")
+	flags.StringVar(&s.out, "out", "RESULTS.md", "`file` of the report")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	s.span = time.Duration(*seconds * float64(time.Second))
+	switch {
+	case flags.NArg() > 0:
+		return s, fmt.Errorf("%q belongs to no option, see -help", flags.Arg(0))
+	case s.rounds < 1 || s.rounds > 1000:
+		return s, fmt.Errorf("-rounds: %d, allowed are 1 to 1000", s.rounds)
+	case s.span < 100*time.Millisecond || s.span > time.Minute:
+		return s, fmt.Errorf("-seconds: %g, allowed are 0.1 to 60", *seconds)
+	case !slices.Contains([]int{3, 5, 7, 9}, s.masters):
+		return s, fmt.Errorf("-masters: %d, allowed are 3, 5, 7 and 9", s.masters)
+	}
+	if *only == "" {
+		return s, nil
+	}
+	var err error
+	if s.only, err = regexp.Compile(*only); err != nil {
+		return s, fmt.Errorf("-only: %w", err)
+	}
+	return s, nil
+}
+
+// measure runs the scenarios round by round. Every other round goes backwards,
+// so that a machine that slowly gets busier favours nobody.
+func measure(ctx context.Context, st *stand, chosen []scenario, s settings, out io.Writer) (results, error) {
+	all := results{}
+	for round := range s.rounds {
+		order := slices.Clone(chosen)
+		if round%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, sc := range order {
+			f, err := sc.run(ctx, st, s.span)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", sc.name, err)
+			}
+			all[sc.name] = append(all[sc.name], f)
+			fmt.Fprintf(out, "round %d/%d  %-44s %s\n", round+1, s.rounds, sc.name, f.brief())
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,128 @@
+// What is a master here? A redis-server process without persistence, alone on a
+// free loopback port.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Ports below the range the kernel gives to outgoing connections: one of that
+// range could be lost to a client between two looks.
+const (
+	lowestPort  = 12000
+	highestPort = 31999
+	portTries   = 20
+)
+
+// master is one running redis-server.
+type master struct {
+	process *process
+	address string
+	version string
+	control *respConn // for questions about it; used by one goroutine at a time
+}
+
+// startMaster starts a redis-server in dir and returns when it answers.
+func startMaster(ctx context.Context, dir string) (*master, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return nil, fmt.Errorf("the masters are redis-server processes: %w; install it "+
+			"(apt-get install redis-server, dnf install redis, brew install redis)", err)
+	}
+	var err error
+	for range portTries {
+		var m *master
+		if m, err = tryMaster(ctx, dir, lowestPort+rand.IntN(highestPort-lowestPort+1)); err == nil {
+			return m, nil
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "already in use") {
+			break
+		}
+	}
+	return nil, err
+}
+
+func tryMaster(ctx context.Context, dir string, number int) (*master, error) {
+	port := strconv.Itoa(number)
+	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no")
+	p, err := startProcess(cmd, filepath.Join(dir, "redis-"+port))
+	if err != nil {
+		return nil, err
+	}
+	m := &master{process: p, address: net.JoinHostPort("127.0.0.1", port)}
+	err = p.until("starting redis-server", func() bool { return m.connect(ctx) })
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// connect reports that this process, and not another server that was quicker
+// to take the port, answers.
+func (m *master) connect(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true // the caller looks
+	}
+	c, err := dialRESP(ctx, m.address)
+	if err != nil {
+		return false
+	}
+	info, err := c.do("INFO", "server")
+	if err != nil || infoField(info.text, "process_id") != strconv.Itoa(m.process.pid()) {
+		c.close()
+		return false
+	}
+	m.control, m.version = c, infoField(info.text, "redis_version")
+	return true
+}
+
+func (m *master) close() {
+	if m.control != nil {
+		m.control.close()
+	}
+	m.process.kill()
+}
+
+// count adds what the master has read and executed so far. Commands that a
+// script executes are not counted, the script is.
+func (m *master) count(r reading) error {
+	stats, errStats := m.control.do("INFO", "stats")
+	commands, errCommands := m.control.do("INFO", "commandstats")
+	if err := errors.Join(errStats, errCommands); err != nil {
+		return fmt.Errorf("master %s: %w", m.address, err)
+	}
+	reads, err := strconv.ParseFloat(infoField(stats.text, "total_reads_processed"), 64)
+	if err != nil {
+		return nil // a server that does not count them
+	}
+	r[readCount] += reads
+	for _, name := range []string{"set", "eval", "evalsha"} {
+		calls, _, _ := strings.Cut(strings.TrimPrefix(infoField(commands.text, "cmdstat_"+name), "calls="), ",")
+		if n, err := strconv.ParseFloat(calls, 64); err == nil {
+			r[lockCount] += n
+		}
+	}
+	return nil
+}
+
+// infoField reads one field of INFO's text; "" when it is absent.
+func infoField(info, name string) string {
+	for line := range strings.SplitSeq(info, "\n") {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+// What did a run cost? Processor time, system calls, allocations and batching,
+// read before and after and divided by the pairs in between. What this system
+// does not tell (there is no /proc) is left out, never guessed.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+)
+
+// tick is the kernel's unit of processor time in /proc: USER_HZ, 100 on every
+// architecture that Go runs on.
+const tick = 10_000 // µs
+
+// reading is everything at one moment, by the figure it becomes.
+type reading map[figure]float64
+
+// meter holds the reading of the beginning, and at the end that of the end.
+type meter struct {
+	stand         *stand
+	crew          crew
+	before, after reading
+	err           error
+}
+
+// Counters that are not figures by themselves: they are divided by each other.
+const (
+	flushCount   figure = "flushes"
+	flushedCount figure = "commands in flushes"
+	readCount    figure = "reads of masters"
+	lockCount    figure = "lock commands of masters"
+)
+
+// openMeter takes the first reading.
+func openMeter(st *stand, c crew) *meter {
+	m := &meter{stand: st, crew: c}
+	m.before, m.err = m.read()
+	return m
+}
+
+// finish takes the last reading.
+func (m *meter) finish() error {
+	var err error
+	m.after, err = m.read()
+	return errors.Join(m.err, err)
+}
+
+// perPair divides what was counted.
+func (m *meter) perPair(pairs int64) figures {
+	f := figures{}
+	for name, after := range m.after {
+		if before, ok := m.before[name]; ok {
+			f[name] = after - before
+		}
+	}
+	quotient := func(name, above, below figure) {
+		if f[below] > 0 {
+			f[name] = f[above] / f[below]
+		}
+	}
+	quotient(perFlush, flushedCount, flushCount)
+	quotient(perRead, lockCount, readCount)
+	for _, name := range []figure{flushCount, flushedCount, readCount, lockCount} {
+		delete(f, name)
+	}
+	for _, name := range []figure{mallocs, clientCalls, daemonCalls, clientCPU, daemonCPU, mastersCPU} {
+		if v, ok := f[name]; ok {
+			f[name] = v / float64(pairs)
+		}
+	}
+	return f
+}
+
+func (m *meter) read() (reading, error) {
+	r := reading{}
+	if m.crew.flushes != nil {
+		flushes, commands := m.crew.flushes()
+		r[flushCount], r[flushedCount] = float64(flushes), float64(commands)
+	}
+	for _, master := range m.stand.masters {
+		if err := master.count(r); err != nil {
+			return nil, err
+		}
+		r.cpu(mastersCPU, master.process.pid())
+	}
+	if d := m.stand.daemon; m.crew.daemon {
+		r.cpu(daemonCPU, d.process.pid())
+		r.calls(daemonCalls, d.process.pid())
+	}
+	r.cpu(clientCPU, os.Getpid())
+	r.calls(clientCalls, os.Getpid())
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
+	metrics.Read(sample)
+	r[mallocs] = float64(sample[0].Value.Uint64())
+	return r, nil
+}
+
+// cpu adds a process' user and system time, in µs.
+func (r reading) cpu(name figure, pid int) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return
+	}
+	// Behind the name in brackets, which may hold anything: state is field 0.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return
+	}
+	user, errUser := strconv.ParseFloat(string(fields[11]), 64)
+	system, errSystem := strconv.ParseFloat(string(fields[12]), 64)
+	if errUser == nil && errSystem == nil {
+		r[name] += (user + system) * tick
+	}
+}
+
+// calls adds a process' read and write system calls.
+func (r reading) calls(name figure, pid int) {
+	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return
+	}
+	for line := range strings.SplitSeq(string(io), "\n") {
+		key, value, _ := strings.Cut(line, ": ")
+		if key != "syscr" && key != "syscw" {
+			continue
+		}
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			r[name] += n
+		}
+	}
+}

@@ -1,0 +1,235 @@
+// Can a fleet move over one service at a time? redsync clients straight on the
+// masters and DLOCK clients through two daemons want the same keys, while
+// masters hang now and then, and a judge reads what each of them was told.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"math/rand/v2"
+
+	"redlockd/pool/faulty"
+	"redlockd/redlock/judge"
+)
+
+const (
+	contendersOfAKind = 12
+	contendedKeys     = 6
+	shortestTTL       = 200 * time.Millisecond
+	longestTTL        = 800 * time.Millisecond
+	hang              = 300 * time.Millisecond // of a stopped master
+	// longestCopy bounds what a master may keep: the longest ttl, what a daemon
+	// adds to it (the master timeout of 100 ms), and room for rounding.
+	longestCopy = longestTTL + 300*time.Millisecond
+)
+
+func TestMixedFleet_NeverHasTwoHolders(t *testing.T) {
+	servers, options := realMasters(t, 5)
+	first := launch(t, options...)
+	second := launch(t, options...)
+	c := newContest(t, servers, []*daemon{first, second})
+	c.run(t, mixedSpan(t), true)
+	if err := judge.Check(c.recorder.History()); err != nil {
+		t.Error(err)
+	}
+	c.expectTurns(t)
+	for _, s := range servers {
+		expectNothingLeft(t, s)
+	}
+}
+
+// The contest and its judge find what there is to find: with a namespace of
+// their own, daemons and redsync clients do not exclude one another.
+func TestMixedFleet_IsCaughtWhenItDoesNotShareItsKeys(t *testing.T) {
+	servers, options := realMasters(t, 5)
+	apart := launch(t, append(options, "--key-prefix", "apart:")...)
+	c := newContest(t, servers, []*daemon{apart})
+	c.run(t, time.Second, false)
+	var found *judge.Violation
+	if err := judge.CheckExclusion(c.recorder.History()); !errors.As(err, &found) {
+		t.Errorf("two kinds of clients that cannot see each other were never caught: %v", err)
+	}
+}
+
+// mixedSpan is how long they contend.
+func mixedSpan(t *testing.T) time.Duration {
+	t.Helper()
+	if text := os.Getenv("REDLOCKD_MIXED_SECONDS"); text != "" {
+		seconds, err := strconv.Atoi(text)
+		if err != nil || seconds < 1 || seconds > 3600 {
+			t.Fatalf("REDLOCKD_MIXED_SECONDS: %q, allowed are 1 to 3600", text)
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	if testing.Short() {
+		return 5 * time.Second
+	}
+	return 30 * time.Second
+}
+
+// contest is the clients, what they want and what they were told.
+type contest struct {
+	recorder   *judge.Recorder
+	servers    []*faulty.Server
+	contenders []contender
+	seed       uint64
+
+	mu       sync.Mutex
+	oddities []error // answers that no contender should get
+	unknown  int     // calls without a usable answer
+}
+
+// contender is one client of either kind.
+type contender interface {
+	// round wants the lock once and, if it gets it, holds it for a while.
+	round(ctx context.Context, w wish)
+	close()
+}
+
+// wish is what a contender tries in one round; it is drawn from a seed.
+type wish struct {
+	key    string
+	ttl    time.Duration
+	hold   time.Duration
+	extend bool // once, half-way, if the client can
+	lapse  bool // never release: the lock ends by itself
+	rest   time.Duration
+}
+
+func newContest(t *testing.T, servers []*faulty.Server, daemons []*daemon) *contest {
+	t.Helper()
+	c := &contest{recorder: judge.NewRecorder(nil), servers: servers, seed: rand.Uint64()}
+	t.Logf("seed %d", c.seed)
+	for i := range contendersOfAKind {
+		c.contenders = append(c.contenders,
+			newRedsyncContender(c, addresses(servers)),
+			newDLOCKContender(c, daemons[i%len(daemons)].address))
+	}
+	return c
+}
+
+// run lets them contend for the span, with or without hanging masters.
+func (c *contest) run(t *testing.T, span time.Duration, hangs bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), span)
+	defer cancel()
+	var all sync.WaitGroup
+	for i, one := range c.contenders {
+		all.Go(func() { c.contend(ctx, one, rand.New(rand.NewPCG(c.seed, uint64(i)))) })
+	}
+	if hangs {
+		c.hangNowAndThen(ctx, rand.New(rand.NewPCG(c.seed, uint64(len(c.contenders)))))
+	}
+	all.Wait()
+	for _, err := range c.oddities {
+		t.Error(err)
+	}
+}
+
+// contend ends with the context, after the round under way.
+func (c *contest) contend(ctx context.Context, one contender, random *rand.Rand) {
+	defer one.close()
+	for ctx.Err() == nil {
+		w := drawWish(random)
+		one.round(ctx, w)
+		_ = pause(ctx, w.rest) // the loop looks at the context itself
+	}
+}
+
+func drawWish(random *rand.Rand) wish {
+	ttl := shortestTTL + time.Duration(random.Int64N(int64(longestTTL-shortestTTL)))
+	longest := 15 * time.Millisecond // most are quick, so that the locks change hands often
+	if random.IntN(8) == 0 {
+		longest = ttl // and some are given back when they are about to end, or have ended
+	}
+	return wish{
+		key:    "contended:" + strconv.Itoa(random.IntN(contendedKeys)),
+		ttl:    ttl.Truncate(time.Millisecond),
+		hold:   time.Duration(random.Int64N(int64(longest))),
+		extend: random.IntN(4) == 0,
+		lapse:  random.IntN(16) == 0,
+		rest:   time.Duration(random.Int64N(int64(20 * time.Millisecond))),
+	}
+}
+
+// hangNowAndThen stops one master after the other. It returns when the context
+// ends, with all masters running.
+func (c *contest) hangNowAndThen(ctx context.Context, random *rand.Rand) {
+	for pause(ctx, time.Second/2+time.Duration(random.Int64N(int64(time.Second)))) == nil {
+		s := c.servers[random.IntN(len(c.servers))]
+		s.Stop()
+		_ = pause(ctx, hang) // the master runs on in any case
+		s.Cont()
+	}
+}
+
+func (c *contest) odd(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.oddities = append(c.oddities, err)
+}
+
+func (c *contest) noAnswer() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unknown++
+}
+
+// expectTurns: a contest in which one kind got everything, or nobody anything,
+// says nothing.
+func (c *contest) expectTurns(t *testing.T) {
+	t.Helper()
+	grants := slices.DeleteFunc(c.recorder.History(), func(e judge.Event) bool {
+		return e.Op != judge.Acquire || e.Outcome != judge.OK
+	})
+	last := map[string]bool{}
+	byDaemon, changes := 0, 0
+	for _, e := range grants {
+		throughDaemon := e.Fence != 0
+		if throughDaemon {
+			byDaemon++
+		}
+		if before, ok := last[e.Key]; ok && before != throughDaemon {
+			changes++
+		}
+		last[e.Key] = throughDaemon
+	}
+	t.Logf("%d grants by daemons, %d by redsync, %d changes between them, %d calls without an answer that counts",
+		byDaemon, len(grants)-byDaemon, changes, c.unknown)
+	if changes < 20 {
+		t.Errorf("the locks changed between the kinds %d times only", changes)
+	}
+}
+
+// expectNothingLeft: what is on a master expires in time, and only the seal stays.
+func expectNothingLeft(t *testing.T, s *faulty.Server) {
+	t.Helper()
+	isSeal := func(key string) bool { return key == "redlockd:seal" }
+	left := func() []string { return slices.DeleteFunc(s.Keys(), isSeal) }
+	for _, key := range left() {
+		reply, err := s.Do("PTTL", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const gone = -2
+		if ms := reply.(int64); ms != gone && (ms < 0 || ms > longestCopy.Milliseconds()) {
+			t.Errorf("master %s keeps %q for %d ms, want at most %v", s.Addr(), key, ms, longestCopy)
+		}
+	}
+	for end := time.Now().Add(startPatience); len(left()) > 0; {
+		if time.Now().After(end) {
+			t.Fatalf("master %s still keeps %q", s.Addr(), left())
+		}
+		_ = pause(t.Context(), lookInterval)
+	}
+	if !slices.ContainsFunc(s.Keys(), isSeal) {
+		t.Errorf("master %s has lost its seal", s.Addr())
+	}
+}

@@ -1,0 +1,84 @@
+// The daemon behind one client: all callers of a process share what rueidis
+// makes of one address, a few connections on which it pipelines by itself.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+var (
+	errRefused     = errors.New("a lock that nobody else wants was refused")
+	errNotReleased = errors.New("a lock was not held any more when it was released")
+)
+
+func multiplexedName(n int) string {
+	return "daemon, one multiplexed client, " + callers(n)
+}
+
+func multiplexedScenarios() []scenario {
+	var all []scenario
+	for _, n := range []int{1, 64, 256} {
+		all = append(all, scenario{
+			name: multiplexedName(n), page: pagePairs, peer: redsyncName(n),
+			run: pairs(n, openMultiplexed),
+		})
+	}
+	return all
+}
+
+func openMultiplexed(_ context.Context, st *stand, n int) (crew, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+	if err != nil {
+		return crew{}, err
+	}
+	c := crew{daemon: true, close: client.Close}
+	ttl := strconv.FormatInt(leaseTTL.Milliseconds(), 10)
+	for i := range n {
+		c.workers = append(c.workers, &multiplexedWorker{client: client, ttl: ttl, keys: workerKeys("client", i)})
+	}
+	return c, nil
+}
+
+// multiplexedWorker is one caller of the shared client.
+type multiplexedWorker struct {
+	client rueidis.Client
+	ttl    string
+	keys   []string
+	next   int
+}
+
+func (w *multiplexedWorker) turn(n *notes) error {
+	key := w.keys[w.next%len(w.keys)]
+	w.next++
+	ctx := context.Background() // the daemon answers in time, or the run fails
+	stage, began := n.now()
+	grant, err := w.client.Do(ctx, w.client.B().Arbitrary("DLOCK").Keys(key).Args(w.ttl).Build()).ToArray()
+	if rueidis.IsRedisNil(err) {
+		return errRefused
+	}
+	if err != nil {
+		return err
+	}
+	n.acquired(stage, began)
+	if len(grant) != 3 {
+		return fmt.Errorf("DLOCK answered %d elements, want token, validity and fence", len(grant))
+	}
+	token, err := grant[0].ToString()
+	if err != nil {
+		return err
+	}
+	released, err := w.client.Do(ctx, w.client.B().Arbitrary("DUNLOCK").Keys(key).Args(token).Build()).AsInt64()
+	if err != nil {
+		return err
+	}
+	if released != 1 {
+		return errNotReleased
+	}
+	n.released()
+	return nil
+}

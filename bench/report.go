@@ -1,0 +1,125 @@
+// How is it told? Medians over the rounds in tables, ratios from runs of the
+// same round, and the machine in one line; nothing that names the machine.
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Pages of the report.
+const (
+	pagePairs    = "pairs"
+	pageFailures = "failures"
+)
+
+// column is one column of a table.
+type column struct {
+	title string
+	cell  func(r results, s scenario) string
+}
+
+// table is one table of the report.
+type table struct {
+	page, title, note string
+	columns           []column
+}
+
+func tables() []table {
+	return []table{
+		{pagePairs, "Uncontended acquire and release, unique keys",
+			"Ratios are to redsync with as many callers (50 connections: with 64), median of the rounds (lowest-highest). " +
+				"Errors are turns that failed, over all rounds: where a machine keeps a process waiting for longer than the " +
+				"master timeout of 100 ms, a master's answer does not count.",
+			[]column{value(pairsPerSecond), value(acquireP50), value(acquireP99),
+				versus("pairs/s", pairsPerSecond), versus("p50", acquireP50), versus("p99", acquireP99), total(failures)}},
+		{pagePairs, "What a pair costs",
+			"Processor time is user and system time; calls are reads and writes. The client's process is this program: " +
+				"for the engine in process it is all there is. Lock commands are SET, EVAL and EVALSHA, seals not counted; " +
+				"per flush as the lanes count them, per read as the masters do.",
+			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(perFlush), value(perRead),
+				value(mallocs), value(clientCalls), value(daemonCalls)}},
+		{pageFailures, "Masters fail",
+			"After: acquires that began more than 100 ms after the fault. The slowest is the longest acquire that " +
+				"began before that and met the fault, which lasts half of a run. An empty cell: nothing of it happened.",
+			[]column{value(pairsBefore), value(pairsAfter), value(beforeP50), value(afterP50), value(beforeP99), value(afterP99),
+				value(slowest), total(failures), value(firstNoQuorum), value(noQuorumAnswer)}},
+	}
+}
+
+// value is the median of a figure.
+func value(name figure) column {
+	return column{string(name), func(r results, s scenario) string {
+		v, ok := r.median(s.name, name)
+		if !ok {
+			return ""
+		}
+		return show(v)
+	}}
+}
+
+// total adds a figure up: a median would hide what is rare.
+func total(name figure) column {
+	return column{string(name), func(r results, s scenario) string {
+		sum, known := 0.0, false
+		for _, f := range r[s.name] {
+			v, ok := f[name]
+			sum, known = sum+v, known || ok
+		}
+		if !known {
+			return ""
+		}
+		return fmt.Sprintf("%.0f", sum)
+	}}
+}
+
+// versus is the median of the paired ratios to the peer, and their range.
+func versus(title string, name figure) column {
+	return column{title + " × redsync", func(r results, s scenario) string {
+		ratios := r.ratios(s.name, s.peer, name)
+		v, ok := median(ratios)
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf("%s (%s-%s)", show(v), show(slices.Min(ratios)), show(slices.Max(ratios)))
+	}}
+}
+
+// describeMachine says what the figures were measured on.
+func describeMachine(st *stand, s settings) string {
+	return fmt.Sprintf("%d cores, %s %s/%s, Redis %s, %d masters without persistence on loopback, everything on one machine; "+
+		"medians of %d rounds of %v.",
+		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, st.masters[0].version, len(st.masters), s.rounds, s.span)
+}
+
+// report writes the page.
+func report(machine string, chosen []scenario, r results) string {
+	var b strings.Builder
+	b.WriteString("# Results\n\n" + machine + "\n\n")
+	b.WriteString("Written by `make bench`. On a shared machine absolute figures swing by a factor of two from minute to\n" +
+		"minute; the ratios are taken between runs of the same round and are what to compare.\n")
+	for _, t := range tables() {
+		rows := slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool { return s.page != t.page })
+		if len(rows) > 0 {
+			t.write(&b, rows, r)
+		}
+	}
+	return b.String()
+}
+
+func (t table) write(b *strings.Builder, rows []scenario, r results) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| scenario |", t.title, t.note)
+	for _, c := range t.columns {
+		b.WriteString(" " + c.title + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(t.columns)) + "\n")
+	for _, s := range rows {
+		b.WriteString("| " + s.name + " |")
+		for _, c := range t.columns {
+			b.WriteString(" " + c.cell(r, s) + " |")
+		}
+		b.WriteString("\n")
+	}
+}
