@@ -57,7 +57,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 // all of it within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
 	began := time.Now()
-	for _, warning := range config.Warnings {
+	for _, warning := range warnings(config) {
 		logger.Warn(warning)
 	}
 	options, err := poolOptions(config, logger)
@@ -69,13 +69,14 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		return err
 	}
 	defer masters.Close()
-	locker, err := redlock.New(masters, redlock.Options{KeyPrefix: config.KeyPrefix, MaxOperations: config.MaxOperations, Logger: logger})
+	locker, err := redlock.New(masters, lockerOptions(config, logger))
 	if err != nil {
 		return err
 	}
 	var server *proxy.Server // set before the first client can ask for its figures
 	table := commands.NewTable(commands.Env{
-		Locks: locker, Figures: locker, Databases: config.Databases, MaxTTL: config.MaxTTL,
+		Locks: locker, IDs: locker, Works: locker, WorkEnds: locker, Figures: locker, Databases: config.Databases,
+		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) },
 	})

@@ -5,12 +5,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 
 	"redlockd/commands"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/proxy"
+	"redlockd/redlock"
 )
 
 // poolOptions reads the certificates that the masters name; the error is a
@@ -19,7 +21,7 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	options := pool.Options{
 		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
-		RestartGuardOff: config.RestartGuard == configs.GuardOff, Bootstrap: config.Bootstrap,
+		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable, Bootstrap: config.Bootstrap,
 		Databases: config.Databases, Logger: logger,
 	}
 	for _, m := range config.Masters {
@@ -33,6 +35,27 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 		options.Masters = append(options.Masters, master)
 	}
 	return options, nil
+}
+
+func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
+	return redlock.Options{
+		KeyPrefix: config.KeyPrefix, MaxOperations: config.MaxOperations,
+		VolatileIDs: volatileIDs(config), Logger: logger,
+	}
+}
+
+// volatileIDs: nobody expects embedded masters to survive anything.
+func volatileIDs(config configs.Config) bool {
+	return config.IDsDurability == configs.IDsVolatile || config.Embedded > 0
+}
+
+// warnings are sentences for the log about what this daemon does not promise.
+func warnings(config configs.Config) []string {
+	found := slices.Clone(config.Warnings)
+	if config.Embedded > 0 {
+		found = append(found, "embedded masters: locks, counters and work end with this process, and the next one gives the same ids again")
+	}
+	return found
 }
 
 func newLogger(config configs.Config, out io.Writer) *slog.Logger {

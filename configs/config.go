@@ -15,6 +15,12 @@ const (
 	GuardOff    = "off"    // it votes at once; exclusion is not promised after its restart
 )
 
+// Words of --ids-durability.
+const (
+	IDsDurable  = "on"  // ids need masters that survive a crash
+	IDsVolatile = "off" // any master will do; a crash may repeat ids
+)
+
 // Config is everything an operator decides. Get one from Load or Default;
 // one that was put together by hand is to be passed through Validate.
 type Config struct {
@@ -54,6 +60,9 @@ type Config struct {
 	// RestartGuard is GuardStrict or GuardOff. Default GuardStrict: a master
 	// that lost its memory votes only when it is older than MaxTTL.
 	RestartGuard string
+	// AssumeDurable is the operator's word that masters which refuse CONFIG GET
+	// are durable: appendonly yes, appendfsync always. Default false.
+	AssumeDurable bool
 	// Bootstrap says that a group none of whose masters carries an identity is
 	// brand-new and may vote at once. Default false.
 	Bootstrap bool
@@ -65,6 +74,13 @@ type Config struct {
 	// MaxKeep is the longest time that the outcome of finished work is
 	// remembered. The same in all daemons of a group. 10ms to 24h, default 10m.
 	MaxKeep time.Duration
+	// MaxWait is the longest time a client may wait (WAIT). 10ms to 24h,
+	// default 10m.
+	MaxWait time.Duration
+	// IDsDurability is IDsDurable or IDsVolatile. Default IDsDurable: DNEXTID
+	// needs a majority of masters that have on disk what they answered.
+	// Embedded masters are exempt.
+	IDsDurability string
 
 	// LogLevel is the least severe level that is logged: "debug", "info",
 	// "warn" or "error". Default "info".
@@ -94,6 +110,8 @@ func Default() Config {
 		RestartGuard:  GuardStrict,
 		MaxTTL:        time.Minute,
 		MaxKeep:       10 * time.Minute,
+		MaxWait:       10 * time.Minute,
+		IDsDurability: IDsDurable,
 		LogLevel:      "info",
 		LogFormat:     "text",
 	}

@@ -114,6 +114,7 @@ func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
 		{[]string{"--masters", plain}, nil, ""},
 		{nil, []string{"REDLOCKD_MASTERS=" + secret}, ""},
 		{[]string{"--restart-guard=off"}, nil, "two clients may hold one lock"},
+		{[]string{"--ids-durability=off"}, nil, "ids may be given a second time"},
 		{nil, []string{"REDLOCKD_BOOTSTRAP=true"}, "use `redlockd bootstrap` once"},
 		{[]string{"--bootstrap"}, nil, ""},
 	} {

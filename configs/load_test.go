@@ -95,7 +95,7 @@ func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 		"listen": "127.0.0.1:1,unix:/run/r.sock", "max-clients": "11", "max-operations": "12", "drain-timeout": "13s",
 		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:",
 		"master-timeout": "15ms", "restart-guard": "off", "bootstrap": "true",
-		"max-ttl": "16s", "max-keep": "17s", "log-level": "debug", "log-format": "json",
+		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
 	}
 	var args, environ, lines []string
 	for _, option := range allOptions() {
@@ -235,7 +235,7 @@ func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 			}
 		}
 	}
-	if ranges != 7 {
+	if ranges != 8 {
 		t.Errorf("%d options have a range", ranges)
 	}
 }

@@ -51,6 +51,8 @@ func masterOptions() []option {
 		choiceOption("restart-guard", "a master that may have forgotten locks waits",
 			"keep strict wherever two holders at once do harm",
 			[]string{GuardStrict, GuardOff}, func(c *Config) *string { return &c.RestartGuard }),
+		switchOption("assume-durable", "masters that refuse CONFIG GET are durable, on your word",
+			func(c *Config) *bool { return &c.AssumeDurable }),
 		switchOption("bootstrap", "a group without identities is new: vote at once",
 			func(c *Config) *bool { return &c.Bootstrap }),
 	}
@@ -64,6 +66,12 @@ func lockOptions() []option {
 		durationOption("max-keep", "longest memory of finished work",
 			"choose the longest KEEP that is really needed, the same in all daemons",
 			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxKeep }),
+		durationOption("max-wait", "longest WAIT of a client",
+			"choose the longest wait that a client may hold a connection for",
+			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxWait }),
+		choiceOption("ids-durability", "on: ids need masters that fsync every write",
+			"keep on wherever an id given twice does harm",
+			[]string{IDsDurable, IDsVolatile}, func(c *Config) *string { return &c.IDsDurability }),
 	}
 }
 

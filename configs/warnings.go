@@ -25,6 +25,9 @@ func (l *loader) warnings() []string {
 	if l.config.RestartGuard == GuardOff {
 		found = append(found, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
 	}
+	if l.config.IDsDurability == IDsVolatile {
+		found = append(found, "ids-durability = off: after a crash of masters, ids may be given a second time")
+	}
 	if source := l.source("bootstrap"); l.config.Bootstrap && source != "--bootstrap" {
 		found = append(found, fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; use `redlockd bootstrap` once instead", source))
 	}

@@ -22,8 +22,8 @@ func Banner(out io.Writer, config configs.Config, addresses []string, quorum int
 		fmt.Fprintf(out, "%d masters, %d must agree: %s\n", len(names), quorum, strings.Join(names, ", "))
 		return
 	}
-	fmt.Fprintf(out, "%d embedded masters live in this process, for trying out only: they end with it and\n", config.Embedded)
-	fmt.Fprintf(out, "survive no failure; name real ones with --masters. Type next:\n\n")
+	fmt.Fprintf(out, "%d embedded masters live in this process, for trying out only: locks, counters and work\n", config.Embedded)
+	fmt.Fprintf(out, "end with it; name masters that outlive it with --masters. Type next:\n\n")
 	fmt.Fprintf(out, "    %s\n", redisCLI(addresses[0]))
 	fmt.Fprintf(out, "    DLOCK invoices 30000\n")
 	fmt.Fprintf(out, "    DUNLOCK invoices TOKEN-from-the-reply\n\n")

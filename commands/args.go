@@ -1,0 +1,108 @@
+// How are a command's arguments read? One cursor for option words in any order
+// and any case, and one strict idea of what an integer is.
+package commands
+
+import (
+	"fmt"
+	"math"
+)
+
+// arguments walks over the words of a call from left to right.
+type arguments struct {
+	words []string
+	at    int    // the next word
+	given uint32 // one bit for each option that was already given
+}
+
+// argumentsOf starts behind the command's own word.
+func argumentsOf(c *Call) arguments { return arguments{words: c.Args, at: 1} }
+
+func (a *arguments) more() bool { return a.at < len(a.words) }
+
+// next is the next positional argument; the table has checked that it exists.
+func (a *arguments) next() string {
+	s := a.words[a.at]
+	a.at++
+	return s
+}
+
+// option takes an option word and returns its index in known. At most 32
+// options, each at most once.
+func (a *arguments) option(known []string) (int, error) {
+	said := a.next()
+	for i, name := range known {
+		if !isWord(said, name) {
+			continue
+		}
+		if a.given&(1<<i) != 0 {
+			return 0, fmt.Errorf("option %s is given twice", name)
+		}
+		a.given |= 1 << i
+		return i, nil
+	}
+	return 0, fmt.Errorf("unknown option %s", quoted(said))
+}
+
+// value is the argument of the option that was just taken.
+func (a *arguments) value(option string) (string, error) {
+	if !a.more() {
+		return "", fmt.Errorf("option %s needs a value", option)
+	}
+	return a.next(), nil
+}
+
+// isWord compares with an upper-case ASCII word. strings.EqualFold would also
+// accept letters outside of ASCII, such as the Kelvin sign for K.
+func isWord(said, upper string) bool {
+	if len(said) != len(upper) {
+		return false
+	}
+	for i := range len(said) {
+		b := said[i]
+		if 'a' <= b && b <= 'z' {
+			b -= 'a' - 'A'
+		}
+		if b != upper[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// parseCount reads a decimal integer of at least 0: ASCII digits only, no
+// sign, no space, no leading zero, at most 2⁶³−1. "007" is refused because
+// somebody who writes it may mean an octal number.
+func parseCount(s string) (int64, bool) {
+	if s == "" || len(s) > 1 && s[0] == '0' {
+		return 0, false
+	}
+	var n int64
+	for i := range len(s) {
+		digit := int64(s[i]) - '0'
+		if digit < 0 || digit > 9 || n > (math.MaxInt64-digit)/10 {
+			return 0, false
+		}
+		n = n*10 + digit
+	}
+	return n, true
+}
+
+// parseInteger also accepts one minus sign in front of a number that is not 0.
+// It is for arguments of which Redis says "negative" in words of its own.
+func parseInteger(s string) (int64, bool) {
+	if s == "" || s[0] != '-' {
+		return parseCount(s)
+	}
+	n, ok := parseCount(s[1:])
+	return -n, ok && n != 0
+}
+
+// quoted shows a caller's value in an error: short, and in quotes. Never used
+// for tokens, which are secrets.
+func quoted(value string) string {
+	const most = 64
+	if len(value) > most {
+		return "'" + value[:most] + "...'"
+	}
+	return "'" + value + "'"
+}

@@ -1,0 +1,115 @@
+// CLIENT: what a client library tells about itself. Subcommands that are not
+// here are errors on purpose: a library that is told OK relies on the answer.
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// longestClientName bounds what a connection keeps of what it was told.
+const longestClientName = 256
+
+// clientName checks a name and makes it the connection's own, so that it does
+// not keep the buffer of its command alive.
+func clientName(s string) (string, error) {
+	if !printable(s) {
+		return "", redisText("Client names cannot contain spaces, newlines or special characters.")
+	}
+	if len(s) > longestClientName {
+		return "", fmt.Errorf("client name of %d bytes, allowed are 0 to %d", len(s), longestClientName)
+	}
+	return strings.Clone(s), nil
+}
+
+// printable: visible ASCII only, so that CLIENT INFO can be read back.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < '!' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Table) clientSetName(c *Call) error {
+	name, err := clientName(c.Args[2])
+	if err != nil {
+		return err
+	}
+	c.Client.Name = name
+	c.Reply(OK)
+	return nil
+}
+
+// clientGetName answers nil as long as there is no name.
+func (t *Table) clientGetName(c *Call) error {
+	if c.Client.Name == "" {
+		c.Reply(Nil)
+	} else {
+		c.Reply(Bulk(c.Client.Name))
+	}
+	return nil
+}
+
+// clientSetInfo keeps the library's name and version, for people.
+func (t *Table) clientSetInfo(c *Call) error {
+	attribute, value := c.Args[2], c.Args[3]
+	field := &c.Client.LibName
+	switch {
+	case isWord(attribute, "LIB-NAME"):
+	case isWord(attribute, "LIB-VER"):
+		field = &c.Client.LibVer
+	default:
+		return redisText("Unrecognized option '" + clip(attribute, shownBytes) + "'")
+	}
+	if !printable(value) {
+		return redisText(fmt.Sprintf("%s cannot contain spaces, newlines or special characters.", strings.ToLower(attribute)))
+	}
+	if len(value) > longestClientName {
+		return fmt.Errorf("%s of %d bytes, allowed are 0 to %d", strings.ToLower(attribute), len(value), longestClientName)
+	}
+	*field = strings.Clone(value)
+	c.Reply(OK)
+	return nil
+}
+
+func (t *Table) clientID(c *Call) error {
+	c.Reply(Int(c.Client.ID))
+	return nil
+}
+
+// clientInfo answers one line of the fields that are known here.
+func (t *Table) clientInfo(c *Call) error {
+	client := c.Client
+	c.Reply(Bulk(fmt.Sprintf("id=%d addr=%s name=%s db=%d cmd=client|info user=%s lib-name=%s lib-ver=%s resp=%d\n",
+		client.ID, client.Addr, client.Name, client.DB, defaultUser, client.LibName, client.LibVer, client.Proto)))
+	return nil
+}
+
+// clientSwitch serves NO-EVICT and NO-TOUCH: nothing is ever evicted here, so
+// both settings are already true.
+func (t *Table) clientSwitch(c *Call) error {
+	if !isWord(c.Args[2], "ON") && !isWord(c.Args[2], "OFF") {
+		return redisText("syntax error")
+	}
+	c.Reply(OK)
+	return nil
+}
+
+// clientTracking accepts exactly what is safe without ever sending an
+// invalidation. With OPTIN a client caches nothing until it says CLIENT
+// CACHING YES, which is an error here; rueidis does not connect without it.
+func (t *Table) clientTracking(c *Call) error {
+	mode, more := c.Args[2], c.Args[3:]
+	switch {
+	case isWord(mode, "OFF") && len(more) == 0,
+		isWord(mode, "ON") && len(more) == 1 && isWord(more[0], "OPTIN"):
+		c.Reply(OK)
+		return nil
+	case isWord(mode, "ON"):
+		return errors.New("CLIENT TRACKING is served as ON OPTIN only: no invalidation messages are sent")
+	}
+	return redisText("syntax error")
+}

@@ -1,0 +1,80 @@
+// What does the table know about one command?
+package commands
+
+// Categories say who may: they are what users are granted.
+const (
+	categoryLock       = "lock"       // takes, prolongs and releases locks
+	categoryRead       = "read"       // looks and changes nothing
+	categoryID         = "id"         // gives ids
+	categoryWork       = "work"       // takes and ends attempts at work
+	categoryAdmin      = "admin"      // the operator's word
+	categoryConnection = "connection" // what every client may say first
+)
+
+// firstVersion is the release in which a command appeared.
+const firstVersion = "0.1.0"
+
+// handler answers one call now or arranges for its answer. An error is the
+// caller's mistake and becomes the call's only answer; whoever returns one has
+// not replied and never will.
+type handler func(*Call) error
+
+// command is one row of the table. Dispatch, arity errors, COMMAND, the help
+// texts and the README table are all made of rows, so nothing is said twice.
+type command struct {
+	name     string // lower case; of a subcommand only its own word
+	arity    arity
+	category string
+	since    string
+	summary  string     // one sentence for people
+	flags    []string   // as COMMAND INFO names them
+	args     []argument // after the name, in order
+	handle   handler
+	barrier  func(args []string) bool // nil: runs beside its neighbours
+	parts    []*command               // subcommands; handle answers for the bare word
+
+	full   string // "client|setname"; filled by the table
+	syntax string // "CLIENT SETNAME name"; filled by the table
+}
+
+// arity bounds the number of words of a call, the command's own included.
+type arity struct{ least, most int }
+
+const noLimit = int(^uint(0) >> 1)
+
+func exactly(n int) arity           { return arity{n, n} }
+func atLeast(n int) arity           { return arity{n, noLimit} }
+func between(least, most int) arity { return arity{least, most} }
+
+func (a arity) fits(n int) bool { return a.least <= n && n <= a.most }
+
+// redis is the arity as COMMAND INFO writes it: the exact number of words, or
+// minus the least number.
+func (a arity) redis() int64 {
+	if a.least == a.most {
+		return int64(a.least)
+	}
+	return -int64(a.least)
+}
+
+// always is the barrier of commands that change what later ones mean.
+func always([]string) bool { return true }
+
+// keyed says whether the first argument names a lock.
+func (c *command) keyed() bool { return len(c.args) > 0 && c.args[0].kind == kindKey }
+
+// wrongArity is the caller's mistake of too few or too many words.
+func (c *command) wrongArity() error {
+	return redisText("wrong number of arguments for '" + c.full + "' command")
+}
+
+// refuse turns a caller's mistake into the answer. Commands that only redlockd
+// has tell how they are written; the others keep the exact texts of Redis,
+// because client libraries match on them.
+func (c *command) refuse(mistake error) Reply {
+	text := mistake.Error()
+	if c.category != categoryConnection {
+		text += "; syntax: " + c.syntax
+	}
+	return Error("ERR", text)
+}

@@ -1,0 +1,166 @@
+// COMMAND: the table as Redis 7 describes its own, so that redis-cli completes
+// and hints, and libraries learn where the keys are. redis-cli ends its process
+// on shapes it does not expect: names and texts are strings, flags are statuses.
+package commands
+
+import "strings"
+
+// commandAll answers bare COMMAND: the entry of every command.
+func (t *Table) commandAll(c *Call) error {
+	c.Reply(t.entries(t.rows))
+	return nil
+}
+
+func (t *Table) commandCount(c *Call) error {
+	c.Reply(Int(int64(len(t.rows))))
+	return nil
+}
+
+func (t *Table) commandList(c *Call) error {
+	names := make([]Reply, len(t.rows))
+	for i, row := range t.rows {
+		names[i] = Bulk(row.full)
+	}
+	c.Reply(Array(names...))
+	return nil
+}
+
+// commandInfo answers the entries of the named commands, nil for unknown ones.
+func (t *Table) commandInfo(c *Call) error {
+	if len(c.Args) == 2 {
+		return t.commandAll(c)
+	}
+	rows := make([]*command, 0, len(c.Args)-2)
+	for _, name := range c.Args[2:] {
+		rows = append(rows, t.named(name))
+	}
+	c.Reply(t.entries(rows))
+	return nil
+}
+
+// commandDocs answers a map of the named commands; unknown ones are left out.
+func (t *Table) commandDocs(c *Call) error {
+	rows := t.rows
+	if len(c.Args) > 2 {
+		rows = nil
+		for _, name := range c.Args[2:] {
+			if row := t.named(name); row != nil {
+				rows = append(rows, row)
+			}
+		}
+	}
+	c.Reply(documents(rows))
+	return nil
+}
+
+// named finds "client" as well as "client|id".
+func (t *Table) named(name string) *command {
+	name, part, both := strings.Cut(name, "|")
+	row := find(t.byName, name)
+	if row != nil && both {
+		return find(t.parts[row.name], part)
+	}
+	return row
+}
+
+func (t *Table) entries(rows []*command) Reply {
+	items := make([]Reply, len(rows))
+	for i, row := range rows {
+		if row != nil {
+			items[i] = t.entry(row)
+		}
+	}
+	return Array(items...)
+}
+
+// entry has ten elements: name, arity, flags, first key, last key, step,
+// categories, tips, key specifications, subcommands.
+func (t *Table) entry(row *command) Reply {
+	first, specs := int64(0), Array()
+	if row.keyed() {
+		first, specs = 1, Array(keySpec())
+	}
+	return Array(
+		Bulk(row.full), Int(row.arity.redis()), statuses(row.flags),
+		Int(first), Int(first), Int(first),
+		statuses([]string{"@" + row.category}), Array(), specs, t.entries(row.parts),
+	)
+}
+
+// keySpec: one key, the first argument, read and changed.
+func keySpec() Reply {
+	begin := Map(Bulk("type"), Bulk("index"), Bulk("spec"), Map(Bulk("index"), Int(1)))
+	reach := Map(Bulk("lastkey"), Int(0), Bulk("keystep"), Int(1), Bulk("limit"), Int(0))
+	return Map(
+		Bulk("flags"), statuses([]string{"RW", "access", "update"}),
+		Bulk("begin_search"), begin,
+		Bulk("find_keys"), Map(Bulk("type"), Bulk("range"), Bulk("spec"), reach),
+	)
+}
+
+func documents(rows []*command) Reply {
+	items := make([]Reply, 0, 2*len(rows))
+	for _, row := range rows {
+		items = append(items, Bulk(row.full), document(row))
+	}
+	return Map(items...)
+}
+
+// document is a map: summary, since, group, and where there are any,
+// arguments and subcommands.
+func document(row *command) Reply {
+	items := []Reply{
+		Bulk("summary"), Bulk(row.summary),
+		Bulk("since"), Bulk(row.since),
+		Bulk("group"), Bulk(row.category),
+	}
+	if len(row.args) > 0 {
+		items = append(items, Bulk("arguments"), argumentDocs(row.args))
+	}
+	if len(row.parts) > 0 {
+		items = append(items, Bulk("subcommands"), documents(row.parts))
+	}
+	return Map(items...)
+}
+
+func argumentDocs(args []argument) Reply {
+	items := make([]Reply, len(args))
+	for i, a := range args {
+		items[i] = argumentDoc(a)
+	}
+	return Array(items...)
+}
+
+// argumentDoc is a map: name, type, and where they apply key_spec_index,
+// token, flags and the arguments of a group.
+func argumentDoc(a argument) Reply {
+	items := []Reply{Bulk("name"), Bulk(a.name), Bulk("type"), Bulk(a.kind)}
+	if a.kind == kindKey {
+		items = append(items, Bulk("key_spec_index"), Int(0))
+	}
+	if a.word != "" {
+		items = append(items, Bulk("token"), Bulk(a.word))
+	}
+	var flags []string
+	if a.optional {
+		flags = append(flags, "optional")
+	}
+	if a.multiple {
+		flags = append(flags, "multiple")
+	}
+	if len(flags) > 0 {
+		items = append(items, Bulk("flags"), statuses(flags))
+	}
+	if len(a.parts) > 0 {
+		items = append(items, Bulk("arguments"), argumentDocs(a.parts))
+	}
+	return Map(items...)
+}
+
+func statuses(texts []string) Reply {
+	items := make([]Reply, len(texts))
+	for i, text := range texts {
+		items[i] = Simple(text)
+	}
+	return Array(items...)
+}

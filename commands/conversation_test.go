@@ -1,0 +1,197 @@
+// How are commands tested? As conversations: what a client types and what it
+// reads, with the masters' side played by fakeLocks.
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// conversation is one client talking to a table.
+type conversation struct {
+	t      *testing.T
+	table  *Table
+	client *Client
+	locks  *fakeLocks
+}
+
+func newConversation(t *testing.T) *conversation {
+	locks := &fakeLocks{}
+	return &conversation{
+		t: t, locks: locks,
+		table:  NewTable(Env{Locks: locks, Databases: 16, MaxTTL: time.Minute}),
+		client: &Client{ID: 7, Addr: "10.0.0.9:5555", Proto: 2},
+	}
+}
+
+// transcript plays lines "> words" and compares with the line or lines "< reply".
+func (c *conversation) transcript(script string) {
+	c.t.Helper()
+	var said, expected string
+	check := func() {
+		c.t.Helper()
+		if said == "" {
+			return
+		}
+		if got := c.say(said); got != expected {
+			c.t.Errorf("> %s\n got %s\nwant %s", said, got, expected)
+		}
+	}
+	for _, line := range strings.Split(script, "\n") {
+		line = strings.TrimLeft(line, "\t")
+		switch {
+		case strings.HasPrefix(line, "> "):
+			check()
+			said = line[2:]
+		case strings.HasPrefix(line, "< "):
+			expected = line[2:]
+		case line != "":
+			c.t.Fatalf("a transcript has lines with > and <, not %q", line)
+		}
+	}
+	check()
+}
+
+// say sends one line of words, which may be quoted as in Go.
+func (c *conversation) say(line string) string {
+	c.t.Helper()
+	return c.words(splitWords(c.t, line)...)
+}
+
+// words sends one command and reads its reply at once.
+func (c *conversation) words(args ...string) string {
+	c.t.Helper()
+	return show(c.start(args...).read(c.t))
+}
+
+// start sends one command; its reply is in the sink when it is there.
+func (c *conversation) start(args ...string) *fakeSink {
+	sink := &fakeSink{t: c.t}
+	c.table.Dispatch(&Call{Args: args, Client: c.client, Batch: new(redlock.Batch), Sink: sink})
+	return sink
+}
+
+// fakeSink takes one answer and fails the test at a second one.
+type fakeSink struct {
+	t       *testing.T
+	reply   Reply
+	late    Late
+	answers int
+}
+
+func (s *fakeSink) Deliver(r Reply)    { s.reply = r; s.count() }
+func (s *fakeSink) DeliverLate(l Late) { s.late = l; s.count() }
+
+func (s *fakeSink) count() {
+	if s.answers++; s.answers > 1 {
+		s.t.Errorf("a call was answered %d times", s.answers)
+	}
+}
+
+// read is the moment the reply is written.
+func (s *fakeSink) read(t *testing.T) Reply {
+	t.Helper()
+	if s.answers != 1 {
+		t.Fatalf("the call has %d answers instead of one", s.answers)
+	}
+	if s.late != nil {
+		return s.late.Reply()
+	}
+	return s.reply
+}
+
+// fakeLocks plays the masters. A nil function means that nothing is answered;
+// the completions are kept for the test to call.
+type fakeLocks struct {
+	lock   func(redlock.LockRequest) (redlock.Grant, error)
+	unlock func(redlock.UnlockRequest) (bool, error)
+	extend func(redlock.ExtendRequest) (redlock.Grant, error)
+
+	locked    []redlock.LockRequest
+	unlocked  []redlock.UnlockRequest
+	extended  []redlock.ExtendRequest
+	givenBack []redlock.Token
+	waiting   []redlock.LockDone
+}
+
+func (f *fakeLocks) Lock(_ *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
+	f.locked = append(f.locked, r)
+	if f.lock == nil {
+		f.waiting = append(f.waiting, done)
+		return
+	}
+	done(f.lock(r))
+}
+
+func (f *fakeLocks) Unlock(_ *redlock.Batch, r redlock.UnlockRequest, done redlock.UnlockDone) {
+	f.unlocked = append(f.unlocked, r)
+	done(f.unlock(r))
+}
+
+func (f *fakeLocks) Extend(_ *redlock.Batch, r redlock.ExtendRequest, done redlock.ExtendDone) {
+	f.extended = append(f.extended, r)
+	done(f.extend(r))
+}
+
+func (f *fakeLocks) GiveBack(g redlock.Grant) { f.givenBack = append(f.givenBack, g.Token) }
+
+// show writes a reply in one line: nil, :1, "bulk", +simple, -error, [array], {map}.
+func show(r Reply) string {
+	switch r.Kind {
+	case KindNil:
+		return "nil"
+	case KindSimple:
+		return "+" + r.Text
+	case KindError:
+		return "-" + r.Text
+	case KindInt:
+		return ":" + strconv.FormatInt(r.Int, 10)
+	case KindBulk:
+		return strconv.Quote(r.Text)
+	case KindArray:
+		return "[" + showAll(r.Items) + "]"
+	case KindMap:
+		return "{" + showAll(r.Items) + "}"
+	}
+	return fmt.Sprintf("?%d", r.Kind)
+}
+
+func showAll(items []Reply) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = show(item)
+	}
+	return strings.Join(texts, " ")
+}
+
+func splitWords(t *testing.T, line string) []string {
+	t.Helper()
+	var words []string
+	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
+		if line[0] != '"' {
+			word, rest, _ := strings.Cut(line, " ")
+			words, line = append(words, word), rest
+			continue
+		}
+		prefix, err := strconv.QuotedPrefix(line)
+		if err != nil {
+			t.Fatalf("bad quotes in %q", line)
+		}
+		word, _ := strconv.Unquote(prefix)
+		words, line = append(words, word), line[len(prefix):]
+	}
+	return words
+}
+
+func TestConversation_ReadsWordsAsTheyAreQuoted(t *testing.T) {
+	got := splitWords(t, ` a  "b c" "\x00" `)
+	if !slices.Equal(got, []string{"a", "b c", "\x00"}) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,66 @@
+// DEXTEND key token ttl: makes a held lock last at least ttl from now.
+package commands
+
+import (
+	"time"
+
+	"redlockd/redlock"
+)
+
+// dextend answers the new validity in milliseconds, or nil if the token does
+// not hold the lock any more.
+func (t *Table) dextend(c *Call) error {
+	request, err := t.extendRequest(c)
+	if err != nil {
+		return err
+	}
+	answer := &extendAnswer{sink: c.Sink, held: &c.Client.Held, request: request}
+	t.env.Locks.Extend(c.Batch, request, answer.decided)
+	return nil
+}
+
+func (t *Table) extendRequest(c *Call) (redlock.ExtendRequest, error) {
+	request := redlock.ExtendRequest{DB: c.Client.DB}
+	words := argumentsOf(c)
+	var err error
+	if request.Key, err = parseKey(words.next()); err != nil {
+		return request, err
+	}
+	if request.Token, err = parseToken(words.next()); err != nil {
+		return request, err
+	}
+	request.TTL, err = parseTTL(words.next(), t.env.MaxTTL)
+	return request, err
+}
+
+// extendAnswer is the reply of one DEXTEND.
+type extendAnswer struct {
+	sink    Sink
+	held    *Held
+	request redlock.ExtendRequest
+	grant   redlock.Grant
+}
+
+// decided takes the outcome from the masters.
+func (a *extendAnswer) decided(grant redlock.Grant, err error) {
+	if err != nil {
+		a.sink.Deliver(failure(err))
+		return
+	}
+	a.grant = grant
+	a.sink.DeliverLate(a)
+}
+
+// Reply tells what is left when it is written.
+func (a *extendAnswer) Reply() Reply {
+	validity := a.grant.Validity()
+	if validity < time.Millisecond {
+		return tooLate(a.grant.Spent(), "the lock may be lost")
+	}
+	a.held.Prolong(a.request.DB, a.request.Key, a.request.Token, validity)
+	return Int(validity.Milliseconds())
+}
+
+// Lost does nothing: the lock was held before, and whoever holds its token may
+// still be there on another connection.
+func (a *extendAnswer) Lost() {}

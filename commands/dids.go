@@ -1,0 +1,144 @@
+// DIDS [name] and DIDRESEED name value: what the masters remember of counters,
+// and the operator's word on a counter whose truth was lost.
+package commands
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"redlockd/redlock"
+)
+
+const (
+	// mostCounters bounds one listing: with nine masters and the longest names
+	// a thousand counters are about a megabyte on the wire.
+	mostCounters = 1000
+	// countersAtOnce is how many of them are asked for at the same time, so that
+	// a listing never stands in the lanes' way.
+	countersAtOnce = 16
+)
+
+// dids answers a map: counter → per master [master, value, trusted]. The value
+// of a master that did not answer is nil.
+func (t *Table) dids(c *Call) error {
+	if len(c.Args) == 1 {
+		t.env.IDs.ListCounters(c.Client.DB, func(names []redlock.Key, err error) { t.survey(c, names, err) })
+		return nil
+	}
+	name, err := parseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	t.survey(c, []redlock.Key{name}, nil)
+	return nil
+}
+
+// didreseed answers OK once a quorum of masters remembers the value and vouches
+// for it.
+func (t *Table) didreseed(c *Call) error {
+	name, err := parseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	value, err := bounds{most: math.MaxInt64}.parse("value", c.Args[2])
+	if err != nil {
+		return err
+	}
+	t.env.IDs.Reseed(c.Client.DB, name, value, func(err error) {
+		if err != nil {
+			c.Reply(failure(err))
+			return
+		}
+		c.Reply(OK)
+	})
+	return nil
+}
+
+// survey reads the named counters, some at a time, and answers when all are in.
+func (t *Table) survey(c *Call, names []redlock.Key, err error) {
+	switch {
+	case err != nil:
+		c.Reply(failure(err))
+		return
+	case len(names) > mostCounters:
+		c.Reply(Error("ERR", fmt.Sprintf("there are %d counters or more and one listing has room for %d; name one: DIDS name", len(names), mostCounters)))
+		return
+	case len(names) == 0:
+		c.Reply(Map())
+		return
+	}
+	s := &survey{ids: t.env.IDs, call: c, names: names, found: make([]Reply, len(names)), open: len(names)}
+	for range min(countersAtOnce, len(names)) {
+		s.readNext()
+	}
+}
+
+// survey is a listing on its way.
+type survey struct {
+	ids   IDs
+	call  *Call
+	names []redlock.Key
+
+	mu     sync.Mutex
+	found  []Reply // by the index of the name
+	failed error   // the last one
+	next   int     // first name that was not asked for
+	open   int     // names without an answer
+}
+
+// readNext asks for one more counter. Each answer asks for the next: what is in
+// flight never grows.
+func (s *survey) readNext() {
+	s.mu.Lock()
+	i := s.next
+	s.next++
+	s.mu.Unlock()
+	if i >= len(s.names) {
+		return
+	}
+	s.ids.ReadCounter(s.call.Client.DB, s.names[i], func(counter redlock.Counter, err error) {
+		s.take(i, counter, err)
+	})
+}
+
+// take notes one counter and answers after the last.
+func (s *survey) take(i int, counter redlock.Counter, err error) {
+	s.mu.Lock()
+	s.found[i] = counterReply(counter)
+	if err != nil {
+		s.failed = err
+	}
+	s.open--
+	last := s.open == 0
+	s.mu.Unlock()
+	if !last {
+		s.readNext()
+		return
+	}
+	if s.failed != nil {
+		s.call.Reply(failure(s.failed))
+		return
+	}
+	items := make([]Reply, 0, 2*len(s.names))
+	for i, name := range s.names {
+		items = append(items, Bulk(string(name)), s.found[i])
+	}
+	s.call.Reply(Map(items...))
+}
+
+// counterReply is one counter on all masters.
+func counterReply(counter redlock.Counter) Reply {
+	masters := make([]Reply, len(counter.Masters))
+	for i, m := range counter.Masters {
+		value, trusted := Nil, Int(0)
+		if m.Known {
+			value = Int(m.Value)
+		}
+		if m.Known && m.Trusted {
+			trusted = Int(1)
+		}
+		masters[i] = Array(Bulk(m.Master), value, trusted)
+	}
+	return Array(masters...)
+}

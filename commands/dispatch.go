@@ -1,0 +1,104 @@
+// Which row answers a command, and what is said when none does?
+package commands
+
+import (
+	"strings"
+)
+
+// longestName bounds the words that are looked up at all; the longest name of
+// the table is shorter (a test says so).
+const longestName = 32
+
+// shownBytes is how much of an unknown command is repeated in its error; Redis
+// cuts at the same length and libraries match on the text.
+const shownBytes = 128
+
+// Barrier says whether a command must run alone: after the answers of all
+// earlier commands of its connection and before any later one starts.
+func (t *Table) Barrier(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	row := find(t.byName, args[0])
+	return row != nil && row.barrier != nil && row.barrier(args)
+}
+
+// Dispatch hands the call to its command. Every call is answered exactly once
+// through its Sink, either before Dispatch returns or later.
+func (t *Table) Dispatch(c *Call) {
+	row, mistake := t.route(c.Args)
+	if mistake != nil {
+		c.Reply(Error("ERR", mistake.Error()))
+		return
+	}
+	if !row.arity.fits(len(c.Args)) {
+		c.Reply(row.refuse(row.wrongArity()))
+		return
+	}
+	if mistake := row.handle(c); mistake != nil {
+		c.Reply(row.refuse(mistake))
+	}
+}
+
+// route finds the row of a command or subcommand.
+func (t *Table) route(args []string) (*command, error) {
+	if len(args) == 0 {
+		return nil, unknownCommand([]string{""})
+	}
+	row := find(t.byName, args[0])
+	if row == nil {
+		return nil, unknownCommand(args)
+	}
+	if len(row.parts) == 0 || len(args) == 1 {
+		return row, nil
+	}
+	part := find(t.parts[row.name], args[1])
+	if part == nil {
+		return nil, unknownPart(row, args[1])
+	}
+	return part, nil
+}
+
+// find looks a word up in any case. It does not allocate: the conversion in
+// the index expression is free, and the copy stays on the stack.
+func find(rows map[string]*command, name string) *command {
+	var lower [longestName]byte
+	if len(name) > len(lower) {
+		return nil
+	}
+	for i := range len(name) {
+		b := name[i]
+		if 'A' <= b && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		lower[i] = b
+	}
+	return rows[string(lower[:len(name)])]
+}
+
+// unknownCommand is word for word what Redis says: jedis, lettuce, Vert.x,
+// ioredis, Spring and rueidis decide by this text what a server can do. The
+// arguments are listed until the list is 128 bytes long, and the last one is
+// cut so that its text, without quotes, just fits.
+func unknownCommand(args []string) error {
+	var list strings.Builder
+	for _, arg := range args[1:] {
+		room := shownBytes - list.Len()
+		if room <= 0 {
+			break
+		}
+		list.WriteString("'" + clip(arg, room) + "' ")
+	}
+	return redisText("unknown command '" + clip(args[0], shownBytes) + "', with args beginning with: " + list.String())
+}
+
+// unknownPart is the same for the second word of CLIENT, CONFIG and COMMAND.
+func unknownPart(row *command, name string) error {
+	return redisText("unknown subcommand '" + clip(name, shownBytes) + "'. Try " + strings.ToUpper(row.name) + " HELP.")
+}
+
+// clip cuts a text after n bytes and, as Redis does, at its first NUL.
+func clip(s string, n int) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return s[:min(len(s), n)]
+}

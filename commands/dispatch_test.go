@@ -1,0 +1,111 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDispatch_FindsNamesInAnyCase(t *testing.T) {
+	newConversation(t).transcript(`
+		> ping
+		< +PONG
+		> PiNg
+		< +PONG
+		> cLiEnT iD
+		< :7
+	`)
+}
+
+func TestDispatch_TellsUnknownCommandsAsRedisDoes(t *testing.T) {
+	c := newConversation(t)
+	c.transcript(`
+		> FOO bar
+		< -ERR unknown command 'FOO', with args beginning with: 'bar' 
+		> foo
+		< -ERR unknown command 'foo', with args beginning with: 
+		> ""
+		< -ERR unknown command '', with args beginning with: 
+		> "x\x00y" "a\x00b" c
+		< -ERR unknown command 'x', with args beginning with: 'a' 'c' 
+		> SENTINEL MASTERS
+		< -ERR unknown command 'SENTINEL', with args beginning with: 'MASTERS' 
+		> CLIENT FOO
+		< -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
+		> config SET a b
+		< -ERR unknown subcommand 'SET'. Try CONFIG HELP.
+		> COMMAND GETKEYS
+		< -ERR unknown subcommand 'GETKEYS'. Try COMMAND HELP.
+	`)
+	if got := c.words("FOO\r\n-OK", "\t"); got != "-ERR unknown command 'FOO\r\n-OK', with args beginning with: '\t' " {
+		t.Errorf("the encoder masks line breaks, not the text: %q", got)
+	}
+	if got := show(c.start().read(t)); got != "-ERR unknown command '', with args beginning with: " {
+		t.Errorf("no words at all: %s", got)
+	}
+}
+
+// The lengths were read off a redis-server 7.0.15.
+func TestDispatch_CutsUnknownCommandsWhereRedisDoes(t *testing.T) {
+	c := newConversation(t)
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for _, of := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{x(300), x(300), "y"}, "'" + x(128) + "', with args beginning with: '" + x(128) + "' "},
+		{[]string{"foo", "a", x(200), "y"}, "'foo', with args beginning with: 'a' '" + x(124) + "' "},
+		{[]string{"foo", x(124), "y", "z"}, "'foo', with args beginning with: '" + x(124) + "' 'y' "},
+		{[]string{"foo", x(125), "y"}, "'foo', with args beginning with: '" + x(125) + "' "},
+	} {
+		if got := c.words(of.args...); got != "-ERR unknown command "+of.want {
+			t.Errorf(" got %s\nwant %s", got, of.want)
+		}
+	}
+	if got, want := c.words("CLIENT", x(300)), "-ERR unknown subcommand '"+x(128)+"'. Try CLIENT HELP."; got != want {
+		t.Errorf(" got %s\nwant %s", got, want)
+	}
+}
+
+func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
+	newConversation(t).transcript(`
+		> PING x y z
+		< -ERR wrong number of arguments for 'ping' command
+		> CLIENT
+		< -ERR wrong number of arguments for 'client' command
+		> CLIENT SETNAME
+		< -ERR wrong number of arguments for 'client|setname' command
+		> CLIENT ID x
+		< -ERR wrong number of arguments for 'client|id' command
+		> CONFIG GET
+		< -ERR wrong number of arguments for 'config|get' command
+		> CLUSTER
+		< -ERR wrong number of arguments for 'cluster' command
+		> DLOCK
+		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [TOKEN token] [META text]
+	`)
+}
+
+func TestDispatch_LooksUpWithoutAllocating(t *testing.T) {
+	table := NewTable(Env{})
+	for _, args := range [][]string{{"dLOCK", "k", "1000"}, {"CLIENT", "SetInfo", "LIB-NAME", "x"}} {
+		if n := testing.AllocsPerRun(100, func() { table.route(args) }); n != 0 {
+			t.Errorf("%q: %v allocations", args, n)
+		}
+	}
+}
+
+func TestBarrier_HoldsWhatChangesTheMeaningOfLaterCommands(t *testing.T) {
+	table := NewTable(Env{})
+	for line, want := range map[string]bool{
+		"SELECT 1": true, "auth x": true, "HELLO": true, "HELLO 3": true, "RESET": true, "QUIT": true,
+		"DUNLOCK k": true, "dunlock k": true, "DUNLOCK k 12345678": false, "DUNLOCK": false,
+		"DLOCK k 1000": false, "DEXTEND k 12345678 1000": false, "PING": false, "CLIENT ID": false, "NONSENSE": false,
+	} {
+		if got := table.Barrier(strings.Fields(line)); got != want {
+			t.Errorf("%s: %t, want %t", line, got, want)
+		}
+	}
+	if table.Barrier(nil) {
+		t.Error("no words are no barrier")
+	}
+}

@@ -1,0 +1,50 @@
+// DNEXTID name [COUNT n]: the next ids of a counter.
+package commands
+
+import "redlockd/redlock"
+
+// mostIDs bounds one request. All requests of a round share its range, so this
+// also bounds what a round that fails leaves unused.
+const mostIDs = 1_000_000
+
+var nextIDOptions = []string{"COUNT"}
+
+// dnextid answers the first of n consecutive ids, each above every id that was
+// answered before this request arrived.
+func (t *Table) dnextid(c *Call) error {
+	request, err := nextIDRequest(c)
+	if err != nil {
+		return err
+	}
+	t.env.IDs.NextID(c.Batch, request, func(first int64, err error) {
+		if err != nil {
+			c.Reply(failure(err))
+			return
+		}
+		c.Reply(Int(first))
+	})
+	return nil
+}
+
+func nextIDRequest(c *Call) (redlock.IDRequest, error) {
+	request := redlock.IDRequest{DB: c.Client.DB, Count: 1}
+	words := argumentsOf(c)
+	var err error
+	if request.Name, err = parseKey(words.next()); err != nil {
+		return request, err
+	}
+	for words.more() {
+		i, err := words.option(nextIDOptions)
+		if err != nil {
+			return request, err
+		}
+		value, err := words.value(nextIDOptions[i])
+		if err != nil {
+			return request, err
+		}
+		if request.Count, err = (bounds{least: 1, most: mostIDs}).parse("COUNT", value); err != nil {
+			return request, err
+		}
+	}
+	return request, nil
+}

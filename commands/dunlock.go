@@ -1,0 +1,66 @@
+// DUNLOCK key [token]: gives a lock back.
+package commands
+
+import (
+	"fmt"
+
+	"redlockd/redlock"
+)
+
+// withoutToken makes DUNLOCK wait for the answers before it: which lock it
+// means is only known once they are delivered.
+func withoutToken(args []string) bool { return len(args) == 2 }
+
+// dunlock answers 1 if the lock was released and 0 if the token does not hold
+// it (any more).
+func (t *Table) dunlock(c *Call) error {
+	request, err := unlockRequest(c)
+	if err != nil {
+		return err
+	}
+	answer := &unlockAnswer{sink: c.Sink, held: &c.Client.Held, request: request}
+	t.env.Locks.Unlock(c.Batch, request, answer.decided)
+	return nil
+}
+
+func unlockRequest(c *Call) (redlock.UnlockRequest, error) {
+	request := redlock.UnlockRequest{DB: c.Client.DB}
+	words := argumentsOf(c)
+	var err error
+	if request.Key, err = parseKey(words.next()); err != nil {
+		return request, err
+	}
+	if words.more() {
+		request.Token, err = parseToken(words.next())
+		return request, err
+	}
+	token, ok := c.Client.Held.Token(request.DB, request.Key)
+	if !ok {
+		return request, fmt.Errorf("this connection holds nothing on %s in database %d, give the token",
+			quoted(string(request.Key)), request.DB)
+	}
+	request.Token = token
+	return request, nil
+}
+
+// unlockAnswer is the reply of one DUNLOCK.
+type unlockAnswer struct {
+	sink    Sink
+	held    *Held
+	request redlock.UnlockRequest
+}
+
+// decided takes the outcome. After an error the connection still remembers the
+// lock, so that DUNLOCK can be repeated without a token.
+func (a *unlockAnswer) decided(released bool, err error) {
+	if err != nil {
+		a.sink.Deliver(failure(err))
+		return
+	}
+	a.held.Forget(a.request.DB, a.request.Key, a.request.Token)
+	if released {
+		a.sink.Deliver(Int(1))
+	} else {
+		a.sink.Deliver(Int(0))
+	}
+}

@@ -1,0 +1,162 @@
+// DWORK key timeout MAX n [WAIT ms] [KEEP ms] [META text]: one of many workers
+// does a piece of work; if it dies, another takes over, n times at most.
+package commands
+
+import (
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+const (
+	// mostAttempts bounds MAX: who needs more wants a queue.
+	mostAttempts = 1_000_000
+	// shortestKeep is the shortest memory of an end: below it there is none.
+	shortestKeep = time.Millisecond
+)
+
+// workOptions are the options of DWORK, each with a value.
+var workOptions = []string{"MAX", "WAIT", "KEEP", "META"}
+
+// waits makes DWORK with WAIT hold back the later commands of its connection,
+// as BLPOP does. Only words at the place of an option count: META may say
+// anything.
+func waits(args []string) bool {
+	for i := 3; i < len(args); i += 2 {
+		if isWord(args[i], "WAIT") {
+			return true
+		}
+	}
+	return false
+}
+
+// dwork answers [acquired, attempt, token, validity, fence, last],
+// [running, attempt, retry-ms], [done, attempt] or [exhausted, n].
+func (t *Table) dwork(c *Call) error {
+	request, err := t.workRequest(c)
+	if err != nil {
+		return err
+	}
+	answer := &workAnswer{works: t.env.Works, sink: c.Sink}
+	t.env.Works.Work(c.Batch, request, answer.decided)
+	return nil
+}
+
+func (t *Table) workRequest(c *Call) (redlock.WorkRequest, error) {
+	request := redlock.WorkRequest{DB: c.Client.DB}
+	words := argumentsOf(c)
+	var err error
+	if request.Key, err = parseKey(words.next()); err != nil {
+		return request, err
+	}
+	if request.Timeout, err = t.leaseBounds().parseTime("timeout", words.next()); err != nil {
+		return request, err
+	}
+	for words.more() {
+		if err := t.workOption(&words, &request); err != nil {
+			return request, err
+		}
+	}
+	if request.Max == 0 {
+		return request, fmt.Errorf("option MAX is missing: say how many attempts there may be, 1 to %d", mostAttempts)
+	}
+	return request, nil
+}
+
+// leaseBounds are the bounds of an attempt's lease, those of a lock's.
+func (t *Table) leaseBounds() bounds { return milliseconds(shortestTTL, t.env.MaxTTL, "--max-ttl") }
+
+// workOption reads one option and its value into the request.
+func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error {
+	i, err := words.option(workOptions)
+	if err != nil {
+		return err
+	}
+	name := workOptions[i]
+	value, err := words.value(name)
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "MAX":
+		request.Max, err = bounds{least: 1, most: mostAttempts}.parse(name, value)
+	case "WAIT":
+		request.Wait, err = milliseconds(0, t.env.MaxWait, "--max-wait").parseTime(name, value)
+		if request.Wait == 0 { // for ever, which ends as every wait does
+			request.Wait = t.env.MaxWait
+		}
+	case "KEEP":
+		request.Keep, err = milliseconds(shortestKeep, t.env.MaxKeep, "--max-keep").parseTime(name, value)
+	default:
+		request.Meta, err = parseMeta(value)
+	}
+	return err
+}
+
+// workAnswer is the reply of one DWORK from the request to the socket. The
+// session calls Reply and Lost one after the other, never at the same time.
+type workAnswer struct {
+	works Works
+	sink  Sink
+
+	work      redlock.Work
+	givenBack bool
+}
+
+// decided takes the outcome from the masters.
+func (a *workAnswer) decided(work redlock.Work, err error) {
+	if err != nil {
+		a.sink.Deliver(failure(err))
+		return
+	}
+	state, attempt := Simple(string(work.State)), Int(work.Attempt)
+	switch work.State {
+	case redlock.WorkAcquired:
+		a.work = work
+		a.sink.DeliverLate(a)
+	case redlock.WorkRunning:
+		a.sink.Deliver(Array(state, attempt, Int(roundUp(work.Retry))))
+	default:
+		a.sink.Deliver(Array(state, attempt))
+	}
+}
+
+// roundUp is a time in whole milliseconds that is not shorter: who comes back
+// after it must not come too early.
+func roundUp(d time.Duration) int64 {
+	return (d + time.Millisecond - 1).Milliseconds()
+}
+
+// Reply tells what is left of the attempt's lease at the moment it is written,
+// as DLOCK does.
+func (a *workAnswer) Reply() Reply {
+	validity := a.work.Validity()
+	if validity < time.Millisecond {
+		a.giveBack()
+		return tooLate(a.work.Spent(), "the attempt is given back")
+	}
+	last := int64(0)
+	if a.work.Last {
+		last = 1
+	}
+	return Array(
+		Simple(string(a.work.State)),
+		Int(a.work.Attempt),
+		Bulk(string(a.work.Token)),
+		Int(validity.Milliseconds()),
+		Int(int64(a.work.Fence)),
+		Int(last),
+	)
+}
+
+// Lost: the client has gone without reading that the work is its own.
+func (a *workAnswer) Lost() { a.giveBack() }
+
+// giveBack undoes the attempt once; it is not used up.
+func (a *workAnswer) giveBack() {
+	if !a.givenBack {
+		a.givenBack = true
+		a.works.WorkGiveBack(a.work)
+	}
+}

@@ -1,0 +1,99 @@
+// DWORKDONE, DWORKFAIL and DWORKEXTEND: what the worker says of its attempt.
+package commands
+
+import (
+	"time"
+
+	"redlockd/redlock"
+)
+
+// dworkdone answers 1 if the work is marked done, 0 if the attempt was taken
+// over meanwhile.
+func (t *Table) dworkdone(c *Call) error {
+	request, err := attemptOf(c)
+	if err != nil {
+		return err
+	}
+	t.env.WorkEnds.WorkDone(c.Batch, request, ended(c))
+	return nil
+}
+
+// dworkfail answers 1 if the attempt is given up, 0 if it was taken over
+// meanwhile.
+func (t *Table) dworkfail(c *Call) error {
+	request, err := attemptOf(c)
+	if err != nil {
+		return err
+	}
+	t.env.WorkEnds.WorkFail(c.Batch, request, ended(c))
+	return nil
+}
+
+// attemptOf reads the key and the token by which an attempt is known.
+func attemptOf(c *Call) (redlock.WorkEndRequest, error) {
+	request := redlock.WorkEndRequest{DB: c.Client.DB}
+	var err error
+	if request.Key, err = parseKey(c.Args[1]); err != nil {
+		return request, err
+	}
+	request.Token, err = parseToken(c.Args[2])
+	return request, err
+}
+
+// ended takes the outcome of an end.
+func ended(c *Call) redlock.WorkEndDone {
+	return func(so bool, err error) {
+		switch {
+		case err != nil:
+			c.Reply(failure(err))
+		case so:
+			c.Reply(Int(1))
+		default:
+			c.Reply(Int(0))
+		}
+	}
+}
+
+// dworkextend answers the new validity in milliseconds, or nil if the attempt
+// was taken over.
+func (t *Table) dworkextend(c *Call) error {
+	request, err := attemptOf(c)
+	if err != nil {
+		return err
+	}
+	if request.Timeout, err = t.leaseBounds().parseTime("timeout", c.Args[3]); err != nil {
+		return err
+	}
+	answer := &workExtendAnswer{sink: c.Sink}
+	t.env.WorkEnds.WorkExtend(c.Batch, request, answer.decided)
+	return nil
+}
+
+// workExtendAnswer is the reply of one DWORKEXTEND.
+type workExtendAnswer struct {
+	sink Sink
+	work redlock.Work
+}
+
+// decided takes the outcome from the masters.
+func (a *workExtendAnswer) decided(work redlock.Work, err error) {
+	if err != nil {
+		a.sink.Deliver(failure(err))
+		return
+	}
+	a.work = work
+	a.sink.DeliverLate(a)
+}
+
+// Reply tells what is left when it is written.
+func (a *workExtendAnswer) Reply() Reply {
+	validity := a.work.Validity()
+	if validity < time.Millisecond {
+		return tooLate(a.work.Spent(), "the attempt may be taken over")
+	}
+	return Int(validity.Milliseconds())
+}
+
+// Lost does nothing: the attempt runs, and its worker may still be there on
+// another connection.
+func (a *workExtendAnswer) Lost() {}

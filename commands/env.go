@@ -1,0 +1,129 @@
+// What does the vocabulary need from the rest of the daemon?
+package commands
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// advertisedVersion is the Redis version that clients are told. Below 6 some
+// do not use HELLO; from 8.4 on StackExchange.Redis replaces its lock scripts
+// by DELEX and SET IFEQ, which this daemon does not serve.
+const advertisedVersion = "7.2.0"
+
+// Locks decides the lock commands on a quorum of masters. Every operation
+// calls its completion exactly once, from any goroutine.
+type Locks interface {
+	Lock(*redlock.Batch, redlock.LockRequest, redlock.LockDone)
+	Unlock(*redlock.Batch, redlock.UnlockRequest, redlock.UnlockDone)
+	Extend(*redlock.Batch, redlock.ExtendRequest, redlock.ExtendDone)
+	// GiveBack undoes a won acquire whose reply could not be delivered.
+	GiveBack(redlock.Grant)
+}
+
+// IDs gives ids and looks after their counters. Completions as for Locks.
+type IDs interface {
+	NextID(*redlock.Batch, redlock.IDRequest, redlock.IDDone)
+	ReadCounter(db int, name redlock.Key, done func(redlock.Counter, error))
+	ListCounters(db int, done func([]redlock.Key, error))
+	Reseed(db int, name redlock.Key, value int64, done func(error))
+}
+
+// Works decides who may attempt a piece of work. Completions as for Locks.
+type Works interface {
+	Work(*redlock.Batch, redlock.WorkRequest, redlock.WorkCompletion)
+	// WorkGiveBack undoes an attempt whose reply could not be delivered.
+	WorkGiveBack(redlock.Work)
+	ReadWork(db int, key redlock.Key, done func(redlock.WorkView, error))
+}
+
+// WorkEnds takes what a worker says of its attempt. Completions as for Locks.
+type WorkEnds interface {
+	WorkDone(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
+	WorkFail(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
+	WorkExtend(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkExtendDone)
+}
+
+var (
+	_ IDs      = (*redlock.Locker)(nil)
+	_ Works    = (*redlock.Locker)(nil)
+	_ WorkEnds = (*redlock.Locker)(nil)
+)
+
+// Figures are what INFO shows of the masters and of the work done.
+type Figures interface {
+	Masters(db int) []redlock.MasterStatus
+	Counters() redlock.Counters
+}
+
+// ClientCounts are what INFO shows of the clients' side.
+type ClientCounts struct {
+	Connected int   // open connections
+	Limit     int   // --max-clients
+	Accepted  int64 // connections since the start
+	Rejected  int64 // connections refused because of the limit
+	Commands  int64 // commands since the start
+}
+
+// Env is everything outside of this package that commands use.
+type Env struct {
+	Locks    Locks    // required by the lock commands
+	IDs      IDs      // nil: DNEXTID, DIDS and DIDRESEED are not served
+	Works    Works    // nil: DWORK and DWORKINFO are not served
+	WorkEnds WorkEnds // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
+	Figures  Figures  // nil: INFO leaves out the sections Locks and Masters
+
+	Databases   int           // SELECT accepts 0 … Databases−1; 0 means 16
+	MaxTTL      time.Duration // longest lease, --max-ttl; 0 means 60 s
+	MaxKeep     time.Duration // longest memory of finished work, --max-keep; 0 means 10 min
+	MaxWait     time.Duration // longest wait, --max-wait; 0 means 10 min
+	VolatileIDs bool          // a crash of masters may repeat ids; shown by INFO
+
+	Version string    // of redlockd, shown by INFO
+	RunID   string    // 40 hex digits, new in every process; "" means random ones
+	Start   time.Time // of the process; zero means now
+	Port    int       // shown by INFO
+
+	Clients func() ClientCounts              // nil: INFO shows zeros
+	Config  func(pattern string) [][2]string // options whose name matches the glob pattern; nil: none
+}
+
+// withDefaults fills what was left at zero.
+func (e Env) withDefaults() Env {
+	if e.Databases == 0 {
+		e.Databases = 16
+	}
+	if e.MaxTTL == 0 {
+		e.MaxTTL = time.Minute
+	}
+	if e.MaxKeep == 0 {
+		e.MaxKeep = 10 * time.Minute
+	}
+	if e.MaxWait == 0 {
+		e.MaxWait = 10 * time.Minute
+	}
+	if e.RunID == "" {
+		e.RunID = randomRunID()
+	}
+	if e.Start.IsZero() {
+		e.Start = time.Now()
+	}
+	if e.Clients == nil {
+		e.Clients = func() ClientCounts { return ClientCounts{} }
+	}
+	if e.Config == nil {
+		e.Config = func(string) [][2]string { return nil }
+	}
+	return e
+}
+
+// randomRunID is 40 hex digits. Clients drop what they cached about a server
+// when its run_id changes, so no two processes may share one.
+func randomRunID() string {
+	var id [20]byte
+	rand.Read(id[:]) // never fails: the runtime ends the process instead
+	return hex.EncodeToString(id[:])
+}

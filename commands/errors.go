@@ -1,0 +1,75 @@
+// What does a client read when an operation on the masters did not succeed?
+package commands
+
+import (
+	"errors"
+	"fmt"
+
+	"redlockd/redlock"
+)
+
+// redisText is a caller's mistake in the exact words of Redis, which client
+// libraries match on: capitals and full stops are not ours to correct.
+type redisText string
+
+func (t redisText) Error() string { return string(t) }
+
+// failure is the one mirror from the errors of package redlock to answers. A
+// quorum's "no" is nil and never an error; an error means that the question
+// could not be decided. None of the codes is one that clients retry or
+// redirect on by themselves, such as LOADING or READONLY.
+func failure(err error) Reply {
+	if errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrNotHeld) {
+		return Nil
+	}
+	return Error(code(err), wording(err))
+}
+
+// code is the machine-readable first word.
+func code(err error) string {
+	var noQuorum *redlock.NoQuorum
+	var expired *redlock.Expired
+	var busy *redlock.Busy
+	var notDurable *redlock.NotDurable
+	var lostState *redlock.LostState
+	var exhausted *redlock.Exhausted
+	switch {
+	case errors.As(err, &noQuorum):
+		return "NOQUORUM"
+	case errors.As(err, &expired):
+		return "EXPIRED"
+	case errors.As(err, &busy):
+		return "TRYLATER"
+	case errors.As(err, &notDurable):
+		return "NOTDURABLE"
+	case errors.As(err, &lostState):
+		return "LOSTSTATE"
+	case errors.As(err, &exhausted):
+		return "EXHAUSTED"
+	case errors.Is(err, redlock.ErrShutdown):
+		return "SHUTDOWN"
+	case errors.Is(err, redlock.ErrWrongType):
+		return "WRONGTYPE"
+	}
+	return "ERR" // the caller's: ErrBadToken, BelowKnown
+}
+
+// wording is the rest of the line.
+func wording(err error) string {
+	if errors.Is(err, redlock.ErrWrongType) {
+		return "Operation against a key holding the wrong kind of value: " + err.Error()
+	}
+	return err.Error()
+}
+
+// tooLate answers for a quorum's yes whose validity was used up before the
+// reply could be written, because replies wait for those before them. fate is
+// what becomes of the lock: only the command knows.
+func tooLate(spent error, fate string) Reply {
+	var late *redlock.Expired
+	if !errors.As(spent, &late) {
+		return failure(spent)
+	}
+	return Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, which leaves nothing of a ttl of %d ms; %s, use a longer ttl",
+		late.Elapsed.Milliseconds(), late.TTL.Milliseconds(), fate))
+}

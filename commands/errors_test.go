@@ -1,0 +1,26 @@
+package commands
+
+import (
+	"fmt"
+	"testing"
+
+	"redlockd/redlock"
+)
+
+func TestFailure_SeesThroughWrappedErrors(t *testing.T) {
+	for want, err := range map[string]error{
+		"nil": fmt.Errorf("key k: %w", redlock.ErrNotHeld),
+		"-NOQUORUM key k: 0 of 3 masters answered, 2 needed": fmt.Errorf("key k: %w", &redlock.NoQuorum{Needed: 2, Total: 3}),
+		"-SHUTDOWN key k: " + redlock.ErrShutdown.Error():    fmt.Errorf("key k: %w", redlock.ErrShutdown),
+	} {
+		if got := show(failure(err)); got != want {
+			t.Errorf(" got %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestTooLate_MirrorsAnErrorWithoutTimes(t *testing.T) {
+	if got := show(tooLate(redlock.ErrShutdown, "")); got != "-SHUTDOWN "+redlock.ErrShutdown.Error() {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,131 @@
+// What did this connection acquire last on a key? DUNLOCK without a token asks.
+package commands
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// A connection remembers at most this much. Dropping an entry costs no safety:
+// the lock stays as it is, and DUNLOCK with its token releases it.
+const (
+	heldEntries = 1024
+	heldBytes   = 128 << 10 // of keys and tokens; a key and a token may have 512 each
+)
+
+// Held remembers for each key the token with which a connection acquired it
+// last. The zero value is ready and costs nothing until the first lock. Safe
+// for concurrent use.
+type Held struct {
+	mu    sync.Mutex
+	locks map[heldKey]heldLock
+	bytes int
+	count uint64 // acquisitions so far, numbers them
+}
+
+type heldKey struct {
+	db  int
+	key redlock.Key
+}
+
+type heldLock struct {
+	token  redlock.Token
+	until  time.Time // when its validity is used up
+	number uint64    // the larger, the later acquired
+}
+
+// Remember notes an acquired lock in place of what was noted for the key.
+func (h *Held) Remember(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
+	// One private copy of both: the originals point into the buffer of a whole
+	// command, which an entry would keep alive.
+	both := string(key) + string(token)
+	at := heldKey{db, redlock.Key(both[:len(key)])}
+	lock := heldLock{token: redlock.Token(both[len(key):]), until: time.Now().Add(validity)}
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.locks == nil {
+		h.locks = make(map[heldKey]heldLock)
+	}
+	h.dropLocked(at) // also so that the map refers to the new copy of the key
+	h.count++
+	lock.number = h.count
+	h.locks[at] = lock
+	h.bytes += len(both)
+	if len(h.locks) > heldEntries || h.bytes > heldBytes {
+		h.thinLocked()
+	}
+}
+
+// Prolong notes that a remembered lock lasts longer now.
+func (h *Held) Prolong(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := heldKey{db, key}
+	if lock, ok := h.locks[at]; ok && lock.token == token {
+		lock.until = time.Now().Add(validity)
+		h.locks[at] = lock
+	}
+}
+
+// Token is the token of the last acquired lock on key, if one is remembered.
+func (h *Held) Token(db int, key redlock.Key) (redlock.Token, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	lock, ok := h.locks[heldKey{db, key}]
+	return lock.token, ok
+}
+
+// Forget drops a lock that is no longer held, unless the key was acquired with
+// another token since.
+func (h *Held) Forget(db int, key redlock.Key, token redlock.Token) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := heldKey{db, key}
+	if h.locks[at].token == token {
+		h.dropLocked(at)
+	}
+}
+
+// Clear forgets everything.
+func (h *Held) Clear() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.locks, h.bytes = nil, 0
+}
+
+func (h *Held) dropLocked(at heldKey) {
+	if lock, ok := h.locks[at]; ok {
+		h.bytes -= len(at.key) + len(lock.token)
+		delete(h.locks, at)
+	}
+}
+
+// thinLocked drops what has expired and then the oldest, down to three
+// quarters of the bounds: the next sweep is at least some acquisitions away,
+// so that its cost stays small for each of them.
+func (h *Held) thinLocked() {
+	now := time.Now()
+	for at, lock := range h.locks {
+		if lock.until.Before(now) {
+			h.dropLocked(at)
+		}
+	}
+	oldest := make([]heldKey, 0, len(h.locks))
+	for at := range h.locks {
+		oldest = append(oldest, at)
+	}
+	slices.SortFunc(oldest, func(a, b heldKey) int {
+		return cmp.Compare(h.locks[a].number, h.locks[b].number)
+	})
+	for _, at := range oldest {
+		if len(h.locks) <= heldEntries*3/4 && h.bytes <= heldBytes*3/4 {
+			return
+		}
+		h.dropLocked(at)
+	}
+}

@@ -1,0 +1,101 @@
+package commands
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+func name(i int) redlock.Key { return redlock.Key("key-" + strconv.Itoa(i)) }
+
+func TestHeld_DropsTheOldestBeyondItsBound(t *testing.T) {
+	var h Held
+	for i := range heldEntries + 1 {
+		h.Remember(0, name(i), "12345678", time.Hour)
+	}
+	if n := len(h.locks); n > heldEntries || n < heldEntries/2 {
+		t.Errorf("%d entries are kept", n)
+	}
+	if _, ok := h.Token(0, name(0)); ok {
+		t.Error("the oldest is still there")
+	}
+	if _, ok := h.Token(0, name(heldEntries)); !ok {
+		t.Error("the newest is gone")
+	}
+}
+
+func TestHeld_DropsWhatHasExpiredFirst(t *testing.T) {
+	var h Held
+	h.Remember(0, "long", "12345678", time.Hour)
+	h.Remember(0, "prolonged", "12345678", -time.Second)
+	h.Prolong(0, "prolonged", "12345678", time.Hour)
+	h.Remember(0, "not prolonged", "12345678", -time.Second)
+	h.Prolong(0, "not prolonged", "another-token", time.Hour)
+	for i := range heldEntries {
+		h.Remember(0, name(i), "12345678", -time.Second)
+	}
+	for key, want := range map[redlock.Key]bool{"long": true, "prolonged": true, "not prolonged": false, name(0): false} {
+		if _, ok := h.Token(0, key); ok != want {
+			t.Errorf("%s: remembered %t, want %t", key, ok, want)
+		}
+	}
+}
+
+func TestHeld_IsBoundedInBytes(t *testing.T) {
+	var h Held
+	long := strings.Repeat("x", longestToken)
+	for i := range heldEntries {
+		h.Remember(0, name(i), redlock.Token(long), time.Hour)
+		if h.bytes > heldBytes {
+			t.Fatalf("%d bytes after %d locks", h.bytes, i+1)
+		}
+	}
+	for i := range heldEntries {
+		h.Forget(0, name(i), redlock.Token(long))
+	}
+	if len(h.locks) != 0 || h.bytes != 0 {
+		t.Errorf("empty, but %d locks and %d bytes are counted", len(h.locks), h.bytes)
+	}
+}
+
+func TestHeld_CountsARepeatedKeyOnce(t *testing.T) {
+	var h Held
+	for range 3 {
+		h.Remember(1, "key", "12345678", time.Hour)
+	}
+	if h.bytes != len("key12345678") || len(h.locks) != 1 {
+		t.Errorf("%d bytes, %d locks", h.bytes, len(h.locks))
+	}
+}
+
+func TestHeld_ForgetsOnlyTheTokenThatWasReleased(t *testing.T) {
+	var h Held
+	h.Remember(0, "key", "second-token", time.Hour)
+	h.Forget(0, "key", "first-token")
+	if token, ok := h.Token(0, "key"); !ok || token != "second-token" {
+		t.Errorf("got %q %t", token, ok)
+	}
+}
+
+func TestHeld_ServesManyGoroutines(t *testing.T) {
+	var h Held
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			for i := range 500 {
+				h.Remember(g, name(i), "12345678", time.Hour)
+				h.Token(g, name(i))
+				h.Prolong(g, name(i), "12345678", time.Hour)
+				h.Forget(g, name(i), "12345678")
+			}
+		})
+	}
+	all.Wait()
+	if h.bytes != 0 || len(h.locks) != 0 {
+		t.Errorf("%d bytes, %d locks are left", h.bytes, len(h.locks))
+	}
+}

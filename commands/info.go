@@ -1,0 +1,193 @@
+// INFO: figures of this daemon and its masters. Clients read it while they
+// connect: it must be a string, begin with redis_version and call itself a
+// standalone master that is not loading.
+package commands
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// section writes the lines of one heading.
+type section struct {
+	name  string
+	write func(*infoPage, *Table, *Call)
+}
+
+// sections in the order in which they are shown.
+func (t *Table) sections() []section {
+	sections := []section{
+		{"Server", infoServer},
+		{"Clients", infoClients},
+		{"Memory", infoMemory},
+		{"Persistence", infoPersistence},
+		{"Stats", infoStats},
+		{"Replication", infoReplication},
+		{"Cluster", infoCluster},
+	}
+	if t.env.Figures != nil {
+		sections = append(sections, section{"Locks", infoLocks}, section{"Masters", infoMasters})
+	}
+	return sections
+}
+
+// info answers the named sections in any case, or all of them. Unknown names
+// are passed over, as Redis does.
+func (t *Table) info(c *Call) error {
+	var page infoPage
+	for _, s := range t.sections() {
+		if wantsSection(c.Args[1:], strings.ToUpper(s.name)) {
+			page.heading(s.name)
+			s.write(&page, t, c)
+		}
+	}
+	c.Reply(Bulk(page.text.String()))
+	return nil
+}
+
+func wantsSection(asked []string, name string) bool {
+	for _, a := range asked {
+		if isWord(a, name) || isWord(a, "DEFAULT") || isWord(a, "ALL") || isWord(a, "EVERYTHING") {
+			return true
+		}
+	}
+	return len(asked) == 0
+}
+
+// infoPage is text in lines that end with CR and LF.
+type infoPage struct{ text strings.Builder }
+
+func (p *infoPage) heading(name string) {
+	if p.text.Len() > 0 {
+		p.text.WriteString("\r\n")
+	}
+	p.text.WriteString("# " + name + "\r\n")
+}
+
+func (p *infoPage) line(field string, value any) {
+	fmt.Fprintf(&p.text, "%s:%v\r\n", field, value)
+}
+
+func infoServer(p *infoPage, t *Table, _ *Call) {
+	up := int64(time.Since(t.env.Start) / time.Second)
+	p.line("redis_version", advertisedVersion) // first: redis-cli looks for it there
+	p.line("redlockd_version", t.env.Version)
+	p.line("redis_mode", "standalone")
+	p.line("os", runtime.GOOS+" "+runtime.GOARCH)
+	p.line("arch_bits", 32<<(^uint(0)>>63))
+	p.line("process_id", os.Getpid())
+	p.line("run_id", t.env.RunID)
+	p.line("tcp_port", t.env.Port)
+	p.line("server_time_usec", time.Now().UnixMicro())
+	p.line("uptime_in_seconds", up)
+	p.line("uptime_in_days", up/86400)
+}
+
+func infoClients(p *infoPage, t *Table, _ *Call) {
+	clients := t.env.Clients()
+	p.line("connected_clients", clients.Connected)
+	p.line("maxclients", clients.Limit)
+	p.line("blocked_clients", 0)
+}
+
+// infoMemory reads one counter of the runtime; runtime.ReadMemStats would stop
+// the world for whoever polls INFO.
+func infoMemory(p *infoPage, _ *Table, _ *Call) {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() == metrics.KindUint64 {
+		p.line("used_memory", sample[0].Value.Uint64())
+	}
+	p.line("number_of_cached_scripts", 0)
+}
+
+func infoPersistence(p *infoPage, _ *Table, _ *Call) {
+	p.line("loading", 0)
+	p.line("aof_enabled", 0)
+}
+
+func infoStats(p *infoPage, t *Table, _ *Call) {
+	clients := t.env.Clients()
+	p.line("total_connections_received", clients.Accepted)
+	p.line("total_commands_processed", clients.Commands)
+	p.line("rejected_connections", clients.Rejected)
+}
+
+func infoReplication(p *infoPage, _ *Table, _ *Call) {
+	p.line("role", "master")
+	p.line("connected_slaves", 0)
+}
+
+func infoCluster(p *infoPage, _ *Table, _ *Call) { p.line("cluster_enabled", 0) }
+
+func infoLocks(p *infoPage, t *Table, _ *Call) {
+	n := t.env.Figures.Counters()
+	p.line("locks_acquired", n.Acquired)
+	p.line("locks_refused", n.Refused)
+	p.line("locks_no_quorum", n.NoQuorum)
+	p.line("locks_expired", n.Expired)
+	p.line("locks_split", n.Split)
+	p.line("locks_released", n.Released)
+	p.line("locks_extended", n.Extended)
+	p.line("locks_given_back", n.GivenBack)
+	p.line("copies_undone", n.Undone)
+	p.line("copies_late", n.LateGrants)
+	p.line("copies_healed", n.Healed)
+	p.line("second_seals", n.SecondSeals)
+	p.line("third_seals", n.ThirdSeals)
+	p.line("ids", n.IDs)
+	p.line("id_rounds", n.IDRounds)
+	p.line("ids_durability", idsDurability(t.env.VolatileIDs))
+	p.line("work_started", n.WorkStarted)
+	p.line("work_done", n.WorkDone)
+}
+
+// idsDurability is on as long as a crash of the masters repeats no id.
+func idsDurability(volatile bool) string {
+	if volatile {
+		return "off"
+	}
+	return "on"
+}
+
+// infoMasters shows the masters as the lanes of this client's database see them.
+func infoMasters(p *infoPage, t *Table, c *Call) {
+	masters, voting := t.env.Figures.Masters(c.Client.DB), 0
+	for _, m := range masters {
+		if m.State == "voting" {
+			voting++
+		}
+	}
+	p.line("masters", len(masters))
+	p.line("masters_voting", voting)
+	for i, m := range masters {
+		p.line(fmt.Sprintf("master%d", i), masterFields(m))
+	}
+}
+
+// masterFields is one master in a line of name=value pairs.
+func masterFields(m redlock.MasterStatus) string {
+	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,owed=%d,detail=%s",
+		field(m.Name), field(m.Address), field(m.State), m.Since.Milliseconds(),
+		field(m.RunID), field(m.Version), m.Durable, m.Queued, m.Owed, field(m.Detail))
+}
+
+// field keeps a text from ending its field or its line: details may quote what
+// a master said.
+func field(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ',':
+			return ';'
+		case r < ' ' || r == 0x7f:
+			return ' '
+		}
+		return r
+	}, s)
+}

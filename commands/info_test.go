@@ -1,0 +1,121 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+type fakeFigures struct{ db int }
+
+func (f *fakeFigures) Masters(db int) []redlock.MasterStatus {
+	f.db = db
+	return []redlock.MasterStatus{
+		{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, Owed: 1},
+		{Name: "b", Address: "10.0.0.2:6379", State: "down", Since: time.Minute, Detail: "said: x,y\r\nz"},
+	}
+}
+
+func (f *fakeFigures) Counters() redlock.Counters {
+	return redlock.Counters{Acquired: 1, Refused: 2, NoQuorum: 3, Expired: 4, Split: 5, Released: 6, Extended: 7,
+		GivenBack: 8, Undone: 9, LateGrants: 10, SecondSeals: 11, ThirdSeals: 13, Healed: 12,
+		IDs: 14, IDRounds: 15, WorkStarted: 16, WorkDone: 17}
+}
+
+func informed(t *testing.T) (*conversation, *fakeFigures) {
+	c, figures := newConversation(t), &fakeFigures{}
+	c.table = NewTable(Env{
+		Figures: figures, Version: "0.1.0", RunID: strings.Repeat("a", 40), Port: 7379, Start: time.Now().Add(-25 * time.Hour),
+		Clients: func() ClientCounts {
+			return ClientCounts{Connected: 4, Limit: 10000, Accepted: 9, Rejected: 2, Commands: 77}
+		},
+	})
+	return c, figures
+}
+
+func TestINFO_BeginsWithTheVersionThatClientsLookFor(t *testing.T) {
+	c, _ := informed(t)
+	for _, line := range []string{"INFO", "info server", "INFO everything"} {
+		r := c.start(strings.Fields(line)...).read(t)
+		if r.Kind != KindBulk || !strings.HasPrefix(r.Text, "# Server\r\nredis_version:7.2.0\r\n") {
+			t.Errorf("%s: %s", line, show(r))
+		}
+	}
+}
+
+func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
+	c, figures := informed(t)
+	c.client.DB = 6
+	text := c.start("INFO").read(t).Text
+	for _, line := range []string{
+		"redlockd_version:0.1.0", "redis_mode:standalone", "arch_bits:64", "run_id:" + strings.Repeat("a", 40), "tcp_port:7379",
+		"uptime_in_seconds:90000", "uptime_in_days:1",
+		"connected_clients:4", "maxclients:10000", "number_of_cached_scripts:0", "loading:0", "aof_enabled:0",
+		"total_connections_received:9", "total_commands_processed:77", "rejected_connections:2",
+		"role:master", "connected_slaves:0", "cluster_enabled:0",
+		"locks_acquired:1", "locks_refused:2", "locks_no_quorum:3", "locks_expired:4", "locks_split:5", "locks_released:6",
+		"locks_extended:7", "locks_given_back:8", "copies_undone:9", "copies_late:10", "second_seals:11", "third_seals:13", "copies_healed:12",
+		"masters:2", "masters_voting:1",
+		"master0:name=a,address=10.0.0.1:6379,state=voting,since_ms=2000,run_id=abc,version=7.0.15,durable=true,queued=3,owed=1,detail=",
+		"master1:name=b,address=10.0.0.2:6379,state=down,since_ms=60000,run_id=,version=,durable=false,queued=0,owed=0,detail=said: x;y  z",
+	} {
+		if !strings.Contains(text, "\r\n"+line+"\r\n") {
+			t.Errorf("no line %s in\n%s", line, text)
+		}
+	}
+	if strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\n") {
+		t.Error("a line ends without CR")
+	}
+	if figures.db != 6 {
+		t.Errorf("asked for the masters of database %d", figures.db)
+	}
+}
+
+func TestINFO_ShowsTheSectionsThatWereAskedFor(t *testing.T) {
+	c, _ := informed(t)
+	c.transcript(`
+		> INFO replication CLUSTER
+		< "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n"
+		> INFO nonsense
+		< ""
+	`)
+	all := "[Server Clients Memory Persistence Stats Replication Cluster Locks Masters]"
+	for _, line := range []string{"INFO", "INFO default", "INFO ALL", "INFO everything", "INFO cluster all"} {
+		if got := headings(c.start(strings.Fields(line)...).read(t).Text); got != all {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+}
+
+func TestINFO_LeavesOutWhatNobodyCounts(t *testing.T) {
+	got := headings(newConversation(t).start("INFO").read(t).Text)
+	if got != "[Server Clients Memory Persistence Stats Replication Cluster]" {
+		t.Error(got)
+	}
+}
+
+func TestINFO_EveryDaemonHasARunIDOfItsOwn(t *testing.T) {
+	ids := make(map[string]bool)
+	for range 2 {
+		id := NewTable(Env{}).env.RunID
+		if len(id) != 40 || strings.Trim(id, "0123456789abcdef") != "" {
+			t.Errorf("run id %q", id)
+		}
+		ids[id] = true
+	}
+	if len(ids) != 2 {
+		t.Error("two daemons have the same run id")
+	}
+}
+
+func headings(info string) string {
+	var names []string
+	for _, line := range strings.Split(info, "\r\n") {
+		if name, ok := strings.CutPrefix(line, "# "); ok {
+			names = append(names, name)
+		}
+	}
+	return "[" + strings.Join(names, " ") + "]"
+}

@@ -1,0 +1,69 @@
+// What may a lock's name, token, ttl and note look like? Every limit is checked
+// here, before anything is allocated or sent, and refused with the value that
+// was given and the values that are allowed.
+package commands
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"redlockd/redlock"
+)
+
+const (
+	longestKey  = 512 // bytes
+	longestMeta = 512 // bytes
+
+	// A token shorter than 8 bytes is too easily chosen twice.
+	shortestToken = 8
+	longestToken  = 512
+
+	// Below 10 ms nothing would be left after a round trip and the drift allowance.
+	shortestTTL = 10 * time.Millisecond
+
+	// Names that the daemon uses on the masters for its own records.
+	reservedPrefix = "redlockd:"
+)
+
+// parseKey checks the name of a lock: any bytes, NUL and line breaks included.
+func parseKey(s string) (redlock.Key, error) {
+	if len(s) < 1 || len(s) > longestKey {
+		return "", fmt.Errorf("invalid lock name: %d bytes, allowed are 1 to %d", len(s), longestKey)
+	}
+	if strings.HasPrefix(s, reservedPrefix) {
+		return "", fmt.Errorf("invalid lock name %s: names beginning with '%s' are reserved", quoted(s), reservedPrefix)
+	}
+	return redlock.Key(s), nil
+}
+
+// parseToken checks a token. Tokens are secrets: the error shows its length only.
+func parseToken(s string) (redlock.Token, error) {
+	if len(s) < shortestToken || len(s) > longestToken {
+		return "", fmt.Errorf("invalid token: %d bytes, allowed are %d to %d", len(s), shortestToken, longestToken)
+	}
+	return redlock.Token(s), nil
+}
+
+// parseTTL reads milliseconds. They are compared before they become a
+// time.Duration, because clients do send 9·10¹⁵ of them.
+func parseTTL(s string, longest time.Duration) (time.Duration, error) {
+	ms, ok := parseCount(s)
+	if !ok || ms < shortestTTL.Milliseconds() {
+		return 0, fmt.Errorf("ttl %s is not an integer or out of range, allowed are %d to %d ms",
+			quoted(s), shortestTTL.Milliseconds(), longest.Milliseconds())
+	}
+	if ms > longest.Milliseconds() {
+		return 0, fmt.Errorf("ttl %s exceeds max-ttl, allowed are %d to %d ms (--max-ttl)",
+			quoted(s), shortestTTL.Milliseconds(), longest.Milliseconds())
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// parseMeta checks the note for people.
+func parseMeta(s string) (string, error) {
+	if len(s) > longestMeta {
+		return "", fmt.Errorf("invalid META: %d bytes, allowed are 0 to %d", len(s), longestMeta)
+	}
+	return s, nil
+}

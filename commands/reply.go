@@ -1,0 +1,51 @@
+package commands
+
+// Kind is the shape of a Reply. RESP2 and RESP3 write the same Reply
+// differently; that difference is the encoder's business alone.
+type Kind uint8
+
+const (
+	KindNil    Kind = iota // RESP2 $-1, RESP3 _
+	KindSimple             // +text
+	KindError              // -CODE text
+	KindInt                // :n
+	KindBulk               // $len bytes
+	KindArray              // *n
+	KindMap                // RESP3 %n, RESP2 a flat array; Items alternates key, value
+	KindPush               // RESP3 >n, RESP2 an array
+)
+
+// Reply is one answer to one command: a plain value, safe to copy. The zero
+// Reply is nil, which on this protocol means "no".
+type Reply struct {
+	Kind  Kind
+	Int   int64
+	Text  string // KindSimple, KindBulk; for KindError the whole line, code first
+	Items []Reply
+}
+
+// OK is the answer of commands that have nothing else to say.
+var OK = Simple("OK")
+
+// Nil is "no": somebody else holds it, or the wait ran out.
+var Nil = Reply{}
+
+// Simple is a status line; CR and LF in it become spaces when it is encoded.
+func Simple(text string) Reply { return Reply{Kind: KindSimple, Text: text} }
+
+// Bulk is a binary-safe string.
+func Bulk(text string) Reply { return Reply{Kind: KindBulk, Text: text} }
+
+// Int is a 64-bit integer.
+func Int(n int64) Reply { return Reply{Kind: KindInt, Int: n} }
+
+// Array is an ordered list.
+func Array(items ...Reply) Reply { return Reply{Kind: KindArray, Items: items} }
+
+// Map alternates keys and values; an odd number of items is a programming error.
+func Map(items ...Reply) Reply { return Reply{Kind: KindMap, Items: items} }
+
+// Error is a failure; code is the machine-readable first word (ERR, NOQUORUM …).
+func Error(code, text string) Reply {
+	return Reply{Kind: KindError, Text: code + " " + text}
+}

@@ -1,0 +1,147 @@
+// THE table: every command there is, how it is written and what serves it.
+// Dispatch, arity errors, COMMAND, help texts and the README table are all
+// made of these rows.
+package commands
+
+// Table answers commands. It is safe for concurrent use and never changes
+// after NewTable.
+type Table struct {
+	env    Env
+	rows   []*command                     // in the order of the documentation
+	byName map[string]*command            // by lower-case name
+	parts  map[string]map[string]*command // subcommands by their command's name
+}
+
+// NewTable makes the vocabulary of one daemon.
+func NewTable(env Env) *Table {
+	t := &Table{
+		env:    env.withDefaults(),
+		byName: make(map[string]*command),
+		parts:  make(map[string]map[string]*command),
+	}
+	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.connectionRows(), t.clientRows(), t.serverRows()} {
+		for _, row := range group {
+			t.add(row)
+		}
+	}
+	return t
+}
+
+// add files a row and its subcommands, each of which gets a HELP beside it.
+func (t *Table) add(row *command) {
+	row.full = row.name
+	row.syntax = syntaxOf(row.full, row.args)
+	t.rows = append(t.rows, row)
+	t.byName[row.name] = row
+	if len(row.parts) == 0 {
+		return
+	}
+	row.parts = append(row.parts, t.helpRow(row))
+	byName := make(map[string]*command)
+	for _, part := range row.parts {
+		part.category, part.since = row.category, row.since
+		part.full = row.name + "|" + part.name
+		part.syntax = syntaxOf(part.full, part.args)
+		byName[part.name] = part
+	}
+	t.parts[row.name] = byName
+}
+
+func (t *Table) lockRows() []*command {
+	key, token, ttl := keyArgument(), text("token"), integer("ttl")
+	return []*command{
+		{
+			name: "dlock", arity: atLeast(3), category: categoryLock, since: firstVersion,
+			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it.",
+			flags:   []string{"write", "fast"},
+			args:    []argument{key, ttl, optional(option("TOKEN", token)), optional(option("META", text("text")))},
+			handle:  t.dlock,
+		},
+		{
+			name: "dunlock", arity: between(2, 3), category: categoryLock, since: firstVersion,
+			summary: "Releases a lock: 1, or 0 if the token does not hold it. Without a token: what this connection last acquired on key.",
+			flags:   []string{"write", "fast"},
+			args:    []argument{key, optional(token)},
+			handle:  t.dunlock, barrier: withoutToken,
+		},
+		{
+			name: "dextend", arity: exactly(4), category: categoryLock, since: firstVersion,
+			summary: "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more.",
+			flags:   []string{"write", "fast"},
+			args:    []argument{key, token, ttl},
+			handle:  t.dextend,
+		},
+	}
+}
+
+func (t *Table) connectionRows() []*command {
+	credentials := option("AUTH", block("credentials", text("username"), text("password")))
+	protocol := block("arguments", integer("protover"), optional(credentials), optional(option("SETNAME", text("name"))))
+	return []*command{
+		connection("ping", between(1, 2), "Answers PONG, or the message.", t.ping, optional(text("message"))),
+		connection("echo", exactly(2), "Answers the message.", t.echo, text("message")),
+		barred(connection("hello", atLeast(1), "Describes this server and chooses protocol 2 or 3.", t.hello, optional(protocol))),
+		barred(connection("auth", atLeast(2), "Says who the client is.", t.auth, optional(text("username")), text("password"))),
+		barred(connection("select", exactly(2), "Moves the connection to another database of the masters.", t.selectDatabase, integer("index"))),
+		barred(connection("reset", exactly(1), "Makes the connection as good as new; locks stay.", t.reset)),
+		barred(connection("quit", atLeast(1), "Closes the connection after the answers before it.", t.quit)),
+	}
+}
+
+func (t *Table) clientRows() []*command {
+	client := connection("client", atLeast(2), "Tells and asks about this connection.", nil)
+	onOff := oneOf("enabled", word("ON"), word("OFF"))
+	attribute := oneOf("attribute", option("LIB-NAME", text("libname")), option("LIB-VER", text("libver")))
+	client.parts = []*command{
+		connection("getname", exactly(2), "The name of this connection, or nil.", t.clientGetName),
+		connection("id", exactly(2), "The number of this connection, unique in this daemon.", t.clientID),
+		connection("info", exactly(2), "What is known of this connection, in one line.", t.clientInfo),
+		connection("no-evict", exactly(3), "Accepted: nothing is ever evicted.", t.clientSwitch, onOff),
+		connection("no-touch", exactly(3), "Accepted: no command changes what would be evicted.", t.clientSwitch, onOff),
+		connection("setinfo", exactly(4), "Tells the name or version of the client library.", t.clientSetInfo, attribute),
+		connection("setname", exactly(3), "Names this connection, for people.", t.clientSetName, text("connection-name")),
+		connection("tracking", atLeast(3), "Accepted with OPTIN only: no invalidations are sent.", t.clientTracking, onOff, optional(word("OPTIN"))),
+	}
+	return []*command{client}
+}
+
+func (t *Table) serverRows() []*command {
+	names := optional(multiple(text("command-name")))
+	list := connection("command", atLeast(1), "Describes the commands.", t.commandAll)
+	list.parts = []*command{
+		connection("count", exactly(2), "How many commands there are.", t.commandCount),
+		connection("docs", atLeast(2), "Summaries and arguments of commands.", t.commandDocs, names),
+		connection("info", atLeast(2), "Arity, flags and keys of commands.", t.commandInfo, names),
+		connection("list", exactly(2), "The names of all commands.", t.commandList),
+	}
+	config := connection("config", atLeast(2), "Tells the options of this daemon.", nil)
+	config.parts = []*command{
+		connection("get", atLeast(3), "Options whose names match the patterns, with their values.", t.configGet, multiple(text("parameter"))),
+	}
+	return []*command{
+		list,
+		config,
+		connection("info", atLeast(1), "Figures of this daemon and its masters, by sections.", t.info, optional(multiple(text("section")))),
+		connection("role", exactly(1), "Always a master without replicas.", t.role),
+		connection("time", exactly(1), "Seconds and microseconds of this daemon's clock.", t.clock),
+		connection("dbsize", exactly(1), "Always 0: the daemon keeps no keys.", t.dbsize),
+		connection("wait", exactly(3), "Always 0: there are no replicas.", t.wait, integer("numreplicas"), integer("timeout")),
+		connection("readonly", exactly(1), "Accepted and without effect.", t.accepted),
+		connection("readwrite", exactly(1), "Accepted and without effect.", t.accepted),
+		connection("cluster", atLeast(2), "An error: this is not a Redis Cluster.", t.cluster, multiple(text("argument"))),
+	}
+}
+
+// connection is a row of what every client may say at any time.
+func connection(name string, arity arity, summary string, handle handler, args ...argument) *command {
+	return &command{
+		name: name, arity: arity, category: categoryConnection, since: firstVersion,
+		summary: summary, flags: []string{"loading", "stale", "fast"}, args: args, handle: handle,
+	}
+}
+
+// barred makes a row run alone on its connection.
+func barred(c *command) *command {
+	c.barrier = always
+	return c
+}

@@ -1,0 +1,92 @@
+// The rows of ids and of work locks.
+package commands
+
+import (
+	"fmt"
+	"strings"
+)
+
+func (t *Table) idRows() []*command {
+	name := argument{name: "name", kind: kindKey}
+	on := t.env.IDs != nil
+	return []*command{
+		{
+			name: "dnextid", arity: between(2, 4), category: categoryID, since: firstVersion,
+			summary: "Gives the first of n consecutive new ids of a counter, above every id that was answered before.",
+			flags:   []string{"write", "fast"},
+			args:    []argument{name, optional(option("COUNT", integer("n")))},
+			handle:  served(on, t.dnextid),
+		},
+		{
+			name: "dids", arity: between(1, 2), category: categoryRead, since: firstVersion,
+			summary: "Shows counters as each master remembers them: name → [master, value, 1 if trusted].",
+			flags:   []string{"readonly"},
+			args:    []argument{optional(text("name"))},
+			handle:  served(on, t.dids),
+		},
+		{
+			name: "didreseed", arity: exactly(3), category: categoryAdmin, since: firstVersion,
+			summary: "Sets a counter whose truth was lost; refused below any value that a master still knows.",
+			flags:   []string{"write", "admin"},
+			args:    []argument{name, integer("value")},
+			handle:  served(on, t.didreseed),
+		},
+	}
+}
+
+func (t *Table) workRows() []*command {
+	key, token, timeout := keyArgument(), text("token"), integer("timeout")
+	on, ends := t.env.Works != nil, t.env.WorkEnds != nil
+	options := []argument{
+		option("MAX", integer("n")),
+		optional(option("WAIT", integer("ms"))), optional(option("KEEP", integer("ms"))), optional(option("META", text("text"))),
+	}
+	return []*command{
+		{
+			name: "dwork", arity: atLeast(5), category: categoryWork, since: firstVersion,
+			summary: "Asks for an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n].",
+			flags:   []string{"write", "blocking"},
+			args:    append([]argument{key, timeout}, options...),
+			handle:  served(on, t.dwork), barrier: waits,
+		},
+		{
+			name: "dworkdone", arity: exactly(3), category: categoryWork, since: firstVersion,
+			summary: "Marks the work done: 1, or 0 if the attempt was taken over.",
+			flags:   []string{"write", "fast"},
+			args:    []argument{key, token},
+			handle:  served(ends, t.dworkdone),
+		},
+		{
+			name: "dworkfail", arity: exactly(3), category: categoryWork, since: firstVersion,
+			summary: "Gives the attempt up, so that the next may start at once: 1, or 0 if it was taken over.",
+			flags:   []string{"write", "fast"},
+			args:    []argument{key, token},
+			handle:  served(ends, t.dworkfail),
+		},
+		{
+			name: "dworkextend", arity: exactly(4), category: categoryWork, since: firstVersion,
+			summary: "Makes the attempt last at least timeout milliseconds from now: its validity, or nil if it was taken over.",
+			flags:   []string{"write", "fast"},
+			args:    []argument{key, token, timeout},
+			handle:  served(ends, t.dworkextend),
+		},
+		{
+			name: "dworkinfo", arity: exactly(2), category: categoryRead, since: firstVersion,
+			summary: "Shows what a quorum of masters knows of a piece of work, or nil.",
+			flags:   []string{"readonly", "fast"},
+			args:    []argument{key},
+			handle:  served(on, t.dworkinfo),
+		},
+	}
+}
+
+// served is the handler if what it needs is there, else a refusal: the table
+// is the same in every daemon.
+func served(there bool, h handler) handler {
+	if there {
+		return h
+	}
+	return func(c *Call) error {
+		return fmt.Errorf("%s is not served by this daemon", strings.ToUpper(c.Args[0]))
+	}
+}

@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRows_WriteIDsAndWorkAsPeopleReadThem(t *testing.T) {
+	want := map[string]string{
+		"dnextid":     "id: DNEXTID name [COUNT n]",
+		"dids":        "read: DIDS [name]",
+		"didreseed":   "admin: DIDRESEED name value",
+		"dwork":       "work: DWORK key timeout MAX n [WAIT ms] [KEEP ms] [META text]",
+		"dworkdone":   "work: DWORKDONE key token",
+		"dworkfail":   "work: DWORKFAIL key token",
+		"dworkextend": "work: DWORKEXTEND key token timeout",
+		"dworkinfo":   "read: DWORKINFO key",
+	}
+	table := NewTable(Env{})
+	page := table.Markdown()
+	every(table, func(row *command) {
+		if w, ok := want[row.full]; ok && w != row.category+": "+row.syntax {
+			t.Errorf(" got %s: %s\nwant %s", row.category, row.syntax, w)
+		}
+		if _, ok := want[row.full]; ok && !strings.Contains(page, "| `"+row.syntax+"` | "+row.summary+" | "+row.category+" |\n") {
+			t.Errorf("%s has no line in the README table", row.full)
+		}
+		delete(want, row.full)
+	})
+	if len(want) > 0 {
+		t.Errorf("not in the table: %v", want)
+	}
+}
+
+func TestRows_DescribeIDsAndWorkToClients(t *testing.T) {
+	newWorkConversation(t).transcript(`
+		> COMMAND INFO dids dwork
+		< [["dids" :-1 [+readonly] :0 :0 :0 [+@read] [] [] []] ["dwork" :-5 [+write +blocking] :1 :1 :1 [+@work] [] [{"flags" [+RW +access +update] "begin_search" {"type" "index" "spec" {"index" :1}} "find_keys" {"type" "range" "spec" {"lastkey" :0 "keystep" :1 "limit" :0}}}] []]]
+		> COMMAND DOCS dnextid
+		< {"dnextid" {"summary" "Gives the first of n consecutive new ids of a counter, above every id that was answered before." "since" "0.1.0" "group" "id" "arguments" [{"name" "name" "type" "key" "key_spec_index" :0} {"name" "n" "type" "integer" "token" "COUNT" "flags" [+optional]}]}}
+	`)
+}
+
+func TestRows_RefuseWhatADaemonDoesNotServe(t *testing.T) {
+	c := newConversation(t) // its environment has locks alone
+	for _, line := range []string{
+		"DNEXTID orders", "DIDS", "DIDRESEED orders 5", "DWORK report 1000 MAX 3",
+		"DWORKDONE report work-token", "DWORKFAIL report work-token", "DWORKEXTEND report work-token 1000", "DWORKINFO report",
+	} {
+		name, _, _ := strings.Cut(line, " ")
+		want := "-ERR " + name + " is not served by this daemon; syntax: " + name
+		if got := c.say(strings.ToLower(name) + line[len(name):]); !strings.HasPrefix(got, want) {
+			t.Errorf(" got %s\nwant %s …", got, want)
+		}
+	}
+}
+
+func TestINFO_CountsIDsAndWork(t *testing.T) {
+	for volatile, durability := range map[bool]string{false: "on", true: "off"} {
+		c, figures := informed(t)
+		c.table = NewTable(Env{Figures: figures, VolatileIDs: volatile})
+		text := c.start("INFO", "locks").read(t).Text
+		for _, line := range []string{"ids:14", "id_rounds:15", "ids_durability:" + durability, "work_started:16", "work_done:17"} {
+			if !strings.Contains(text, "\r\n"+line+"\r\n") {
+				t.Errorf("no line %s in\n%s", line, text)
+			}
+		}
+	}
+}
