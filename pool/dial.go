@@ -99,7 +99,7 @@ func (l *lane) refused(err error) {
 	closed := g.closed
 	g.mu.Unlock()
 	for _, e := range queued {
-		e.op.Answer(Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: err}})
+		g.answer(e.op, Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: err}})
 	}
 	if closed {
 		return

@@ -4,6 +4,7 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -140,8 +141,27 @@ func (g *Group) send(ops []Operation) {
 	}
 	g.mu.Unlock()
 	for _, a := range absent {
-		a.op.Answer(Answer{Lane: a.lane, Reply: failed(a.err)})
+		g.answer(a.op, Answer{Lane: a.lane, Reply: failed(a.err)})
 	}
+}
+
+// answer hands one answer over. A callback that panics costs its own operation,
+// not the lane's others and not the process.
+func (g *Group) answer(op Operation, a Answer) {
+	defer g.contain()
+	op.Answer(a)
+}
+
+func (g *Group) contain() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	g.mu.Lock()
+	g.counters.Panics++
+	g.mu.Unlock()
+	g.pool.options.Logger.Error("panic in an operation's callback; the operation is lost",
+		"cause", cause, "stack", string(debug.Stack()))
 }
 
 // Push queues an operation on one lane only.
@@ -152,7 +172,7 @@ func (g *Group) Push(index int, op Operation) {
 	l.wakeLocked()
 	g.mu.Unlock()
 	if err != nil {
-		op.Answer(Answer{Lane: index, Reply: failed(err)})
+		g.answer(op, Answer{Lane: index, Reply: failed(err)})
 	}
 }
 

@@ -102,7 +102,6 @@ type connection struct {
 type verdict struct {
 	entry entry
 	reply Reply
-	sent  time.Duration
 }
 
 func newLane(g *Group, index int, m Master) *lane {
@@ -315,10 +314,10 @@ func (l *lane) backLocked(c *connection) {
 func (l *lane) answerLost(asked, unasked []entry, cause error) {
 	lost := Reply{Kind: ReplyError, Err: cause}
 	for _, e := range asked {
-		e.op.Answer(Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})
+		l.group.answer(e.op, Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})
 	}
 	for _, e := range unasked {
-		e.op.Answer(Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
+		l.group.answer(e.op, Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
 	}
 }
 
@@ -383,6 +382,6 @@ func (l *lane) close() {
 		return
 	}
 	for _, e := range queued {
-		e.op.Answer(Answer{Lane: l.index, Reply: failed(errClosed)})
+		l.group.answer(e.op, Answer{Lane: l.index, Reply: failed(errClosed)})
 	}
 }

@@ -40,6 +40,9 @@ func probe(link Link, clock Clock) (facts, error) {
 	if err := replies[1].Err; err != nil {
 		return facts{}, unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
 	}
+	if err := replies[0].Err; err != nil {
+		return facts{}, unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
+	}
 	info := replies[1].Str
 	f := facts{
 		clientID: replies[0].Int,

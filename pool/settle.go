@@ -107,6 +107,9 @@ func (l *lane) judgeLocked(c *connection, f *flush, now time.Duration) (Seal, er
 func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
 	bad := func(err error) Seal { return Seal{Lineage: c.life.Lineage, Err: err} }
 	if f.whoAt >= 0 {
+		if err := f.replies[f.whoAt].Err; err != nil { // LOADING, BUSY …
+			return bad(err), nil
+		}
 		if run := infoField(f.replies[f.whoAt].Str, "run_id"); run != c.life.RunID {
 			return bad(errBalanced), errBalanced
 		}
@@ -210,7 +213,7 @@ func (c *connection) deferLocked(f *flush, now time.Duration) {
 			continue
 		}
 		if r := f.replies[at]; r.Kind == ReplyInt && r.Int == 0 {
-			c.awaiting = append(c.awaiting, verdict{entry: e, reply: r, sent: f.sent})
+			c.awaiting = append(c.awaiting, verdict{entry: e, reply: r})
 			f.entries[i].op = nil // answered later
 		}
 	}
@@ -219,7 +222,7 @@ func (c *connection) deferLocked(f *flush, now time.Duration) {
 func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 	lane := c.lane.index
 	for _, v := range judged {
-		v.entry.op.Answer(Answer{Lane: lane, Asked: true, Reply: v.reply, Seal: seal})
+		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Asked: true, Reply: v.reply, Seal: seal})
 	}
 	for i := range f.entries {
 		op := f.entries[i].op
@@ -230,7 +233,7 @@ func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 		if at := f.index[i]; at >= 0 {
 			a.Asked, a.Reply = true, f.replies[at]
 		}
-		op.Answer(a)
+		c.lane.group.answer(op, a)
 	}
 }
 

@@ -28,6 +28,7 @@ type Counters struct {
 	Dials         int64
 	Admissions    int64 // connections that may vote
 	NewLives      int64 // admissions that found no unbroken memory
+	Panics        int64 // panics contained; anything but 0 is a bug
 	Latched       int64 // lives retired because the master's clock stepped or its memory was rolled back
 }
 
@@ -41,5 +42,6 @@ func (c *Counters) add(d Counters) {
 	c.Dials += d.Dials
 	c.Admissions += d.Admissions
 	c.NewLives += d.NewLives
+	c.Panics += d.Panics
 	c.Latched += d.Latched
 }

@@ -17,6 +17,7 @@ import (
 type suspicion struct {
 	at        time.Duration
 	deviation int64 // µs, positive = the master's clock is ahead
+	width     int64 // µs: how long that answer was under way, which deviation may be wrong by
 	sent      time.Duration
 	received  time.Duration
 	time      int64
@@ -24,7 +25,7 @@ type suspicion struct {
 
 func (l *lane) suspectLocked(f *flush, now time.Duration, us, off int64) {
 	if l.suspect == nil {
-		l.suspect = &suspicion{at: now, deviation: off}
+		l.suspect = &suspicion{at: now, deviation: off, width: micros(now - f.sent)}
 		for _, other := range l.group.lanes {
 			if other.conn != nil {
 				other.beat = true
@@ -33,6 +34,12 @@ func (l *lane) suspectLocked(f *flush, now time.Duration, us, off int64) {
 		}
 	}
 	l.suspect.sent, l.suspect.received, l.suspect.time = f.sent, now, us
+}
+
+// alike tells whether one jump of ours can be the reason for both deviations, of
+// which estimates that are wrong by err µs are a part.
+func (s *suspicion) alike(other *suspicion, err int64) bool {
+	return abs(s.deviation-other.deviation) <= micros(step)+err+s.width+other.width
 }
 
 // latching are connections whose master's identity must be retired.
@@ -71,7 +78,7 @@ func (g *Group) companyLocked(l *lane) (alike, open int) {
 		switch {
 		case other.conn == nil || other.conn.benched:
 		case other.suspect != nil:
-			if abs(other.suspect.deviation-l.suspect.deviation) <= micros(step)+other.est.err+l.est.err {
+			if other.suspect.alike(l.suspect, other.est.err+l.est.err) {
 				alike++
 			}
 		case other.proved < l.suspect.at:
@@ -91,8 +98,8 @@ func (g *Group) forgiveLocked(first *suspicion) {
 		switch s := l.suspect; {
 		case s == nil && l.unseenLocked(first):
 			l.est.offset += first.deviation
-			l.est.err += micros(step)
-		case s != nil && abs(s.deviation-first.deviation) <= micros(step)+l.est.err:
+			l.est.err += micros(step) + first.width
+		case s != nil && s.alike(first, l.est.err):
 			l.est = estimate{}
 			l.est.sample(s.sent, s.received, s.time)
 			l.suspect = nil

@@ -30,7 +30,7 @@ func (t *tally) verdict() verdict {
 		return granted
 	case t.no > t.n-t.quorum:
 		return refused
-	case t.yes+t.pending() >= t.quorum:
+	case t.yes+t.pending() >= t.quorum, t.no+t.pending() > t.n-t.quorum:
 		return undecided
 	case t.yes+t.no >= t.quorum:
 		return split

@@ -62,6 +62,14 @@ func (l *Locker) askAll(g *pool.Group, command func(*pool.Moment, *pool.Command)
 
 // ReadCounter asks every master for one counter.
 func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
+	if err := l.enter(); err != nil {
+		done(Counter{}, err)
+		return
+	}
+	l.readCounter(db, name, func(c Counter) { l.leave(); done(c, nil) })
+}
+
+func (l *Locker) readCounter(db int, name Key, done func(Counter)) {
 	g := l.pool.Group(db)
 	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
 		c.Set("EVALSHA", l.script.readID, "1", l.idKey(name), m.Life.Lineage, blankIsZero(m.Life))
@@ -74,7 +82,7 @@ func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
 				Value: value.number, Trusted: value.trusted,
 			})
 		}
-		done(counter, nil)
+		done(counter)
 	})
 }
 
@@ -86,7 +94,7 @@ func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
 		return
 	}
 	finish := func(err error) { l.leave(); done(err) }
-	l.ReadCounter(db, name, func(c Counter, _ error) {
+	l.readCounter(db, name, func(c Counter) {
 		for _, m := range c.Masters {
 			if m.Known && m.Value > value {
 				finish(&BelowKnown{Counter: name, Value: value, Known: m.Value, Master: m.Master})
@@ -126,8 +134,13 @@ const maxListed = 10_000
 // ListCounters collects the names of counters from all masters, sorted, at most
 // maxListed of them.
 func (l *Locker) ListCounters(db int, done func([]Key, error)) {
+	if err := l.enter(); err != nil {
+		done(nil, err)
+		return
+	}
 	g := l.pool.Group(db)
-	s := &scanning{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.pool.N(), done: done}
+	s := &scanning{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.pool.N()}
+	s.done = func(names []Key, err error) { l.leave(); done(names, err) }
 	for lane := range l.pool.N() {
 		g.Push(lane, &scanPage{scan: s, cursor: "0"})
 	}
@@ -166,7 +179,11 @@ func (p *scanPage) Answer(a pool.Answer) {
 	s := p.scan
 	s.mu.Lock()
 	next := s.takeLocked(a.Reply)
-	if next == "" || len(s.names) >= maxListed {
+	if next != "" && len(s.names) >= maxListed {
+		s.answered++ // it has shown all that is wanted
+		next = ""
+	}
+	if next == "" {
 		s.open--
 	} else {
 		s.mu.Unlock()

@@ -21,10 +21,17 @@ type WorkView struct {
 
 // ReadWork asks every master; the answer is what a quorum agrees on.
 func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
+	if err := l.enter(); err != nil {
+		done(WorkView{}, err)
+		return
+	}
 	g := l.pool.Group(db)
 	l.askAll(g, func(_ *pool.Moment, c *pool.Command) {
 		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key))
-	}, func(answers []pool.Answer) { done(l.viewOf(g, answers)) })
+	}, func(answers []pool.Answer) {
+		l.leave()
+		done(l.viewOf(g, answers))
+	})
 }
 
 // viewOf finds the (attempt, owner, state) that a quorum shows; times are those
@@ -35,13 +42,17 @@ func (l *Locker) viewOf(g *pool.Group, answers []pool.Answer) (WorkView, error) 
 		holder  Token
 		state   string
 	}
-	views, answered := map[mark]WorkView{}, 0
+	views, answered, odd := map[mark]WorkView{}, 0, 0
 	for _, a := range answers {
 		if a.Reply.Kind != pool.ReplyArray || !a.Seal.Good {
 			continue
 		}
 		answered++
-		view, state := workViewOf(a.Reply.Items)
+		if len(a.Reply.Items) == 1 {
+			odd++
+			continue
+		}
+		view, state := l.workViewOf(a.Reply.Items)
 		at := mark{view.Attempt, view.Holder, state}
 		if before, ok := views[at]; ok {
 			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)
@@ -55,23 +66,29 @@ func (l *Locker) viewOf(g *pool.Group, answers []pool.Answer) (WorkView, error) 
 			return view, nil
 		}
 	}
+	if odd >= l.pool.Quorum() {
+		return WorkView{}, ErrWrongType
+	}
 	return WorkView{}, l.noQuorum(g, answered, "the masters disagree about this work at the moment")
 }
 
-func workViewOf(items []pool.Reply) (WorkView, string) {
+// workViewOf reads one master's answer. Its times include the master timeout by
+// which every copy outlives its lease; what is shown does not.
+func (l *Locker) workViewOf(items []pool.Reply) (WorkView, string) {
 	if len(items) != 8 {
 		return WorkView{}, ""
 	}
 	number := func(i int) int64 { n, _ := items[i].Number(); return n }
 	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
+	left := ms(3)
 	view := WorkView{
-		Attempt: number(1), Holder: Token(items[2].Str), Left: ms(3), Max: number(4),
-		Keep: ms(5), Meta: items[6].Str, Forgot: ms(7),
+		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.late), Max: number(4),
+		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.late),
 	}
 	switch {
 	case items[0].Str == "D":
 		view.State = WorkDone
-	case view.Left == 0 && view.Attempt >= view.Max:
+	case left == 0 && view.Attempt >= view.Max:
 		view.State = WorkExhausted
 	default:
 		view.State = WorkRunning

@@ -18,7 +18,13 @@ if holder ~= ARGV[1] then return 0 end
 local left = redis.call('PTTL', lock)
 if left < 0 then return 0 end -- ours always expire: this is somebody's data
 local ends = redis.pcall('PEXPIRETIME', lock)
-if type(ends) ~= 'number' then ends = now + left end -- before Redis 7.0
+if type(ends) ~= 'number' then -- before Redis 7.0
+  local again
+  repeat
+    time, left, again = redis.call('TIME'), redis.call('PTTL', lock), redis.call('TIME')
+  until math.floor(time[2] / 1000) == math.floor(again[2] / 1000)
+  ends = time[1] * 1000 + math.floor(time[2] / 1000) + left
+end
 local new = math.max(ends, E)
 new = new + (4 - new) % 8
 if new > ends then redis.call('PEXPIREAT', lock, string.format('%.0f', new)) end

@@ -8,8 +8,11 @@ local left = redis.call('PTTL', lock)
 if left < 0 then return 0 end -- ours always expire: this is somebody's data
 local ends = redis.pcall('PEXPIRETIME', lock)
 if type(ends) ~= 'number' then -- before Redis 7.0
-  local time = redis.call('TIME')
-  ends = time[1] * 1000 + math.floor(time[2] / 1000) + redis.call('PTTL', lock)
+  local time, again
+  repeat
+    time, left, again = redis.call('TIME'), redis.call('PTTL', lock), redis.call('TIME')
+  until math.floor(time[2] / 1000) == math.floor(again[2] / 1000)
+  ends = time[1] * 1000 + math.floor(time[2] / 1000) + left
 end
 local new = math.max(ends, tonumber(ARGV[2]))
 new = new + (4 - new) % 8

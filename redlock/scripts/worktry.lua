@@ -3,8 +3,8 @@
 -- end, m max, k keep ms, p what stood here before this attempt, t text for people.
 -- ARGV 1 token 2 attempt 3 max 4 lease end 5 record end, ms of the master's
 -- clock 6 keep ms 7 text.
--- Returns {1, 1 if nothing was known of the work | 0} started, {2, attempt, ms}
--- running that much longer, {3, attempt} done, {4, attempt} no attempt left,
+-- Returns {1, 1 if nothing was known of the work | 0} started, {2, attempt, ms,
+-- owner} running that much longer, {3, attempt} done, {4, attempt} no attempt left,
 -- {5, attempt} the proposed attempt is taken, {-1} not work.
 local work = KEYS[1]
 local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e')
@@ -14,7 +14,7 @@ if not state and redis.call('EXISTS', work) == 1 then return {-1} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if state == 'D' then return {3, attempt} end
-if state and ends >= now then return {2, attempt, ends - now} end
+if state and ends >= now then return {2, attempt, ends - now, owner} end
 if attempt >= tonumber(ARGV[3]) then return {4, attempt} end
 if attempt >= tonumber(ARGV[2]) then return {5, attempt} end
 if tonumber(ARGV[4]) <= now then return {5, attempt} end -- arrived too late to start anything

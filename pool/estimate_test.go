@@ -1,0 +1,134 @@
+package pool
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// fresh is an estimate of a master whose clock equals ours, with this error.
+func fresh(err int64, taken time.Duration) estimate {
+	return estimate{known: true, err: err, taken: taken, slewed: taken}
+}
+
+func TestEstimate_TheFirstSampleIsTheMiddleOfItsRoundTrip(t *testing.T) {
+	var e estimate
+	e.sample(time.Second, time.Second+4*time.Millisecond, 5_000_000)
+	if got := e.at(time.Second + 2*time.Millisecond); abs(got-5_000_000) > 1 {
+		t.Errorf("in the middle of the round trip it is %d, want 5000000", got)
+	}
+	if e.err < 2000 || e.err > 2002 {
+		t.Errorf("error %d µs, want half the round trip", e.err)
+	}
+}
+
+func TestEstimate_TheMorePreciseSampleWins(t *testing.T) {
+	e := fresh(1000, time.Second)
+	e.sample(time.Second, time.Second+10*time.Millisecond, 9_000_000)
+	if e != fresh(1000, time.Second) {
+		t.Errorf("a sample with an error of 5 ms moved one of 1 ms: %+v", e)
+	}
+	e.sample(time.Second, time.Second+200*time.Microsecond, 1_000_100)
+	if e.err > 103 {
+		t.Errorf("error %d after a sample of 100 µs", e.err)
+	}
+}
+
+func TestEstimate_AnOldSampleLosesToAWorseOneInTheEnd(t *testing.T) {
+	e := fresh(100, 0)
+	if got := e.spread(time.Second); got != 100+500 {
+		t.Fatalf("spread %d µs after 1 s, want 600: 500 ppm of drift", got)
+	}
+	e.sample(10*time.Second, 10*time.Second+8*time.Millisecond, 10_004_000)
+	if e.taken == 0 {
+		t.Error("a sample better than the spread was ignored")
+	}
+}
+
+func TestEstimate_NeverSlewsFasterThan500PPMHoweverOftenItIsSampled(t *testing.T) {
+	for _, every := range []time.Duration{10 * time.Microsecond, 150 * time.Microsecond, time.Millisecond, 100 * time.Millisecond} {
+		const seconds = 2
+		e := fresh(20, 0)
+		for now := every; now <= seconds*time.Second; now += every {
+			half := int64(1)
+			e.sample(now-2*time.Microsecond, now, micros(now)-half+14_000) // the master is 14 ms ahead
+		}
+		if e.offset > seconds*slewPPM {
+			t.Errorf("sampled every %v it moved %d µs in %d s, %d allowed", every, e.offset, seconds, seconds*slewPPM)
+		}
+		if e.offset < seconds*slewPPM*8/10 {
+			t.Errorf("sampled every %v it moved only %d µs in %d s", every, e.offset, seconds)
+		}
+	}
+}
+
+func TestEstimate_TheTruthStaysWithinTheErrorWhateverTheRoundTrips(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		truth := r.Int64N(2_000_000) - 1_000_000
+		drift := r.Int64N(801) - 400 // ppm, within what the spread allows
+		at := func(now time.Duration) int64 { return micros(now) + truth + micros(now)*drift/1_000_000 }
+		var e estimate
+		now := time.Duration(0)
+		for range 300 {
+			now += time.Duration(r.Int64N(int64(50 * time.Millisecond)))
+			there := time.Duration(r.Int64N(int64(5 * time.Millisecond)))
+			back := time.Duration(r.Int64N(int64(5 * time.Millisecond)))
+			e.sample(now, now+there+back, at(now+there))
+			now += there + back
+			if off := abs(e.at(now) - at(now)); off > e.spread(now)+4 {
+				t.Fatalf("seed %d: %d µs off, claims %d", seed, off, e.spread(now))
+			}
+			if off := e.deviation(now, now+there, at(now+there/2)); off != 0 {
+				t.Fatalf("seed %d: a healthy master deviates by %d µs", seed, off)
+			}
+		}
+	}
+}
+
+func TestEstimate_DeviationBeginsBehindTheStepAndTheError(t *testing.T) {
+	const err = 300
+	e := fresh(err, time.Second)
+	sent, received := time.Second, time.Second+40*time.Millisecond // our daemon was busy, or the link is long
+	wide := e.spread(received) + micros(step)
+	for _, c := range []struct {
+		name   string
+		master int64
+		want   int64
+	}{
+		{"read when it was sent", micros(sent), 0},
+		{"read when it was received", micros(received), 0},
+		{"ahead by just what is allowed", micros(received) + wide, 0},
+		{"ahead by one more", micros(received) + wide + 1, wide + 1},
+		{"behind by just what is allowed", micros(sent) - wide, 0},
+		{"behind by one more", micros(sent) - wide - 1, -wide - 1},
+	} {
+		if got := e.deviation(sent, received, c.master); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestHybrid_EveryNumberIsAboveAllGivenAndAllSeen(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var h hybrid
+	var highest int64
+	for range 10_000 {
+		switch r.IntN(3) {
+		case 0:
+			seen := r.Int64N(1 << 40)
+			h.observe(seen)
+			highest = max(highest, seen)
+		default:
+			median := r.Int64N(1 << 40)
+			got := h.tick(median)
+			if got <= highest || got < median {
+				t.Fatalf("%d after %d with the clock at %d", got, highest, median)
+			}
+			if got != max(highest+1, median) {
+				t.Fatalf("%d, want the least that is allowed, %d", got, max(highest+1, median))
+			}
+			highest = got
+		}
+	}
+}

@@ -1,0 +1,343 @@
+// A master that is made of a map, and a link to it that fails when it is told to.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const epoch = 1_800_000_000_000_000 // µs since 1970 at the hand clock's 0
+
+var errCut = errors.New("connection reset by the test")
+
+// fakeMaster knows the few commands of a lane. Its fields are the test's to
+// change while nothing is on its way.
+type fakeMaster struct {
+	clock   *handClock
+	runID   string
+	ahead   time.Duration // of the hand clock
+	blessed bool          // its first life is old enough to vote
+
+	mu        sync.Mutex
+	identity  string // "" = blank
+	register  int64
+	dials     int
+	links     []*fakeLink
+	executed  [][]string
+	forbidden error // instead of a connection
+
+	takes    time.Duration                       // an exchange lasts this long
+	hangs    bool                                // exchanges do not end before their link
+	waits    chan struct{}                       // exchanges begin when it is closed
+	cutAfter bool                                // commands are executed and the answers lost
+	cut      bool                                // commands are lost
+	tamper   func(args []string, r *Reply)       // falsifies an answer
+	resize   func(replies []Reply) []Reply       // loses or invents answers
+	between  func(index int, commands []Command) // something happens in front of a command
+}
+
+type fakeLink struct {
+	master *fakeMaster
+	id     int64
+	once   sync.Once
+	over   chan struct{}
+}
+
+var _ Link = (*fakeLink)(nil)
+
+func (m *fakeMaster) dial() (Link, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dials++
+	if m.forbidden != nil {
+		return nil, m.forbidden
+	}
+	l := &fakeLink{master: m, id: int64(m.dials), over: make(chan struct{})}
+	m.links = append(m.links, l)
+	return l, nil
+}
+
+func (l *fakeLink) Close() { l.once.Do(func() { close(l.over) }) }
+
+func (l *fakeLink) lost(commands []Command) []Reply {
+	out := make([]Reply, len(commands))
+	for i := range out {
+		out[i] = Reply{Kind: ReplyError, Err: errCut}
+	}
+	return out
+}
+
+// hang lasts until the link is closed or, as a real link's time-out would have
+// it, until the clock has moved or nothing else is left to happen.
+func (l *fakeLink) hang() {
+	const timeout = time.Second
+	moved := make(chan struct{})
+	defer l.master.clock.AfterFunc(timeout, func() { close(moved) }).Stop()
+	select {
+	case <-l.over:
+	case <-moved:
+	case <-time.After(timeout):
+	}
+}
+
+func (l *fakeLink) Exchange(commands []Command, replies []Reply) []Reply {
+	m := l.master
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-l.over:
+		return l.lost(commands)
+	default:
+	}
+	if m.hangs {
+		m.mu.Unlock()
+		l.hang()
+		m.mu.Lock()
+		return l.lost(commands)
+	}
+	if waits := m.waits; waits != nil {
+		m.mu.Unlock()
+		<-waits
+		m.mu.Lock()
+	}
+	if m.cut {
+		return l.lost(commands)
+	}
+	replies = replies[:0]
+	for i := range commands {
+		if m.between != nil {
+			m.between(i, commands)
+		}
+		r := m.executeLocked(l, commands[i].Args)
+		if m.tamper != nil {
+			m.tamper(commands[i].Args, &r)
+		}
+		replies = append(replies, r)
+	}
+	m.clock.pass(m.takes)
+	if m.cutAfter {
+		return l.lost(commands)
+	}
+	if m.resize != nil {
+		replies = m.resize(replies)
+	}
+	return replies
+}
+
+func (m *fakeMaster) micros() int64 { return epoch + micros(m.clock.Now()+m.ahead) }
+
+func text(s string) Reply          { return Reply{Kind: ReplyString, Str: s} }
+func number(n int64) Reply         { return Reply{Kind: ReplyInt, Int: n} }
+func list(items ...Reply) Reply    { return Reply{Kind: ReplyArray, Items: items} }
+func decimal(n int64) Reply        { return text(strconv.FormatInt(n, 10)) }
+func refusal(message string) Reply { return Reply{Kind: ReplyError, Err: MasterError(message)} }
+
+func (m *fakeMaster) executeLocked(l *fakeLink, args []string) Reply {
+	m.executed = append(m.executed, append([]string(nil), args...))
+	switch strings.Join(args[:min(2, len(args))], " ") {
+	case "CLIENT ID":
+		return number(l.id)
+	case "INFO", "INFO server":
+		return text(goodInfo("7.0.15", m.runID))
+	case "CONFIG GET":
+		return list()
+	case "CLIENT KILL":
+		for _, other := range m.links {
+			if strconv.FormatInt(other.id, 10) == args[3] {
+				other.Close()
+			}
+		}
+		return number(1)
+	case "SCRIPT LOAD":
+		return text("sha")
+	case "TIME":
+		us := m.micros()
+		return list(decimal(us/1_000_000), decimal(us%1_000_000))
+	}
+	switch args[0] {
+	case "EVAL":
+		return m.admitLocked(args)
+	case "ZSCORE":
+		if m.identity == "" || args[2] != m.identity {
+			return Reply{}
+		}
+		return decimal(m.register)
+	case "ZADD":
+		raise, _ := strconv.ParseInt(args[4], 10, 64)
+		if args[5] == m.identity {
+			m.register = max(m.register, raise)
+		}
+		return number(0)
+	case "ZERO":
+		return number(0)
+	}
+	return text("OK")
+}
+
+// admitLocked keeps a life of this process unless it is to be retired.
+func (m *fakeMaster) admitLocked(args []string) Reply {
+	lineage, print, retire := args[7], args[8], args[9]
+	floor, _ := strconv.ParseInt(args[11], 10, 64)
+	us := m.micros()
+	life, err := parseLife(m.identity)
+	if err != nil || life.RunID != m.runID || m.identity == retire {
+		base := us
+		if m.blessed {
+			base, m.blessed = 0, false
+		}
+		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, lineage, base, print)
+		m.register = max(m.register, floor, us+micros(skew))
+	}
+	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))
+}
+
+// goodInfo is the part of INFO that a lane reads.
+func goodInfo(version, runID string) string {
+	return "# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\nrun_id:" + runID +
+		"\r\n# Memory\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\naof_rewrite_in_progress:0\r\n" +
+		"aof_rewrite_scheduled:0\r\naof_last_write_status:ok\r\naof_base_size:88\r\n# Replication\r\nrole:master\r\n"
+}
+
+// stage is a pool on fake masters under a hand clock.
+type stage struct {
+	t       testing.TB
+	clock   *handClock
+	masters []*fakeMaster
+	pool    *Pool
+	group   *Group
+}
+
+// onStage runs a test on n masters that all vote.
+func onStage(t *testing.T, n int, o Options, play func(*stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, n, o)
+		defer s.pool.Close()
+		play(s)
+	})
+}
+
+func newStage(t testing.TB, n int, o Options, prepare ...func(m *fakeMaster, i int)) *stage {
+	t.Helper()
+	s := &stage{t: t, clock: newHandClock()}
+	byName := map[string]*fakeMaster{}
+	for i := range n {
+		m := &fakeMaster{clock: s.clock, runID: fmt.Sprintf("%040x", i+1), blessed: true}
+		for _, f := range prepare {
+			f(m, i)
+		}
+		name := string(rune('a' + i))
+		s.masters, byName[name] = append(s.masters, m), m
+		o.Masters = append(o.Masters, Master{Name: name, Network: "tcp", Address: name + ":6379"})
+	}
+	o.Clock, o.Logger = s.clock, slog.New(slog.NewTextHandler(io.Discard, nil))
+	o.Dialer = func(_ context.Context, m Master, _ int) (Link, error) { return byName[m.Name].dial() }
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.pool, s.group = p, p.Group(0)
+	synctest.Wait()
+	return s
+}
+
+// change alters a master between two flushes.
+func (s *stage) change(lane int, f func(m *fakeMaster)) {
+	m := s.masters[lane]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m)
+}
+
+// send queues operations on all masters and waits until everything has come to rest.
+func (s *stage) send(ops ...*asker) {
+	var b Batch
+	for _, op := range ops {
+		b.Add(s.group, op)
+	}
+	b.Send()
+	synctest.Wait()
+}
+
+// vote sends one acquire and returns what the master in this lane said.
+func (s *stage) vote(lane int) Answer {
+	s.t.Helper()
+	op := acquiring("key")
+	s.send(op)
+	return op.only(s.t, lane)
+}
+
+func (s *stage) state(lane int) string { return s.group.Statuses()[lane].State }
+
+func (s *stage) latched() int64 { return s.group.Counters().Latched }
+
+// asker is an operation that notes what it is told.
+type asker struct {
+	plan   Plan
+	words  []string
+	skip   bool // its time is up: no command
+	panics bool // in Command
+
+	mu      sync.Mutex
+	fence   int64
+	answers map[int][]Answer
+}
+
+var _ Operation = (*asker)(nil)
+
+// acquiring asks as an acquire does, releasing as a release does.
+func acquiring(key string) *asker {
+	return &asker{plan: Plan{Key: key, Takes: true, Sealed: true}, words: []string{"SET", key}}
+}
+
+func releasing(key string) *asker {
+	return &asker{plan: Plan{Key: key, SealZero: true}, words: []string{"DEL", key}}
+}
+
+func (a *asker) Plan() Plan          { return a.plan }
+func (a *asker) Propose(fence int64) { a.fence = fence }
+
+func (a *asker) Command(_ *Moment, c *Command) bool {
+	if a.panics {
+		panic("an operation's own mistake")
+	}
+	if !a.skip {
+		c.Set(a.words...)
+	}
+	return !a.skip
+}
+
+func (a *asker) Answer(answer Answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.answers == nil {
+		a.answers = map[int][]Answer{}
+	}
+	a.answers[answer.Lane] = append(a.answers[answer.Lane], answer)
+}
+
+// only is the one answer of a lane.
+func (a *asker) only(t testing.TB, lane int) Answer {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.answers[lane]) != 1 {
+		t.Fatalf("lane %d answered %d times, want once: %+v", lane, len(a.answers[lane]), a.answers[lane])
+	}
+	return a.answers[lane][0]
+}
+
+func (a *asker) silent(lane int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.answers[lane]) == 0
+}

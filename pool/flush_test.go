@@ -1,0 +1,206 @@
+package pool
+
+import (
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// flushStage is a lane whose flushes a test fills and reads itself.
+type flushStage struct {
+	clock *handClock
+	lane  *lane
+	conn  *connection
+}
+
+func newFlushStage() *flushStage {
+	clock := newHandClock()
+	p := &Pool{options: Options{
+		MasterTimeout: 100 * time.Millisecond, Clock: clock, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}}
+	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true}
+	l := &lane{group: g}
+	g.lanes = []*lane{l}
+	link, _ := (&fakeMaster{clock: clock}).dial()
+	c := &connection{lane: l, link: link, life: &Life{Identity: "run line 0 0 print", RunID: "run", Lineage: "line"}, inFlight: true}
+	c.watch = clock.AfterFunc(time.Hour, func() {})
+	l.conn, l.state, l.running = c, stateUp, true // the test is the task
+	l.est = estimate{known: true, taken: clock.Now(), slewed: clock.Now(), err: 10}
+	c.flush.reset(c)
+	c.flush.sent = clock.Now()
+	c.flush.moment.Now, c.flush.moment.Time = c.flush.sent, l.est.at(c.flush.sent)
+	return &flushStage{clock, l, c}
+}
+
+func queueOf(ops ...*asker) []entry {
+	var queue []entry
+	for i, op := range ops {
+		queue = append(queue, entry{op: op, plan: op.plan, fence: int64(i + 1)})
+	}
+	return queue
+}
+
+func TestFlush_NothingFollowsAnAcquireOfItsKeyInTheSameFlush(t *testing.T) {
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		var ops []*asker
+		for range r.IntN(40) {
+			key := string(rune('a' + r.IntN(12)))
+			op := acquiring(key)
+			switch r.IntN(4) {
+			case 0:
+				op = releasing(key)
+			case 1:
+				op.plan.Takes = false // an extend
+			case 2:
+				op = &asker{plan: Plan{Sealed: true, Bare: true}}
+			}
+			ops = append(ops, op)
+		}
+		queue, limit := queueOf(ops...), 1+r.IntN(20)
+		var order []*asker
+		for len(queue) > 0 {
+			f := &newFlushStage().conn.flush
+			n := f.fill(queue, limit)
+			if n == 0 || n > limit {
+				t.Fatalf("seed %d: a flush of %d, limit %d", seed, n, limit)
+			}
+			taken := map[string]bool{}
+			for _, e := range f.entries {
+				if taken[e.plan.Key] {
+					t.Fatalf("seed %d: something follows the acquire of %q", seed, e.plan.Key)
+				}
+				if e.plan.Takes {
+					taken[e.plan.Key] = true
+				}
+				order = append(order, e.op.(*asker))
+			}
+			if n < limit && n < len(queue) && !taken[queue[n].plan.Key] {
+				t.Fatalf("seed %d: the flush stops at %d of %d without a reason", seed, n, len(queue))
+			}
+			if want := slices.ContainsFunc(queue[:n], func(e entry) bool { return e.plan.Sealed }); f.sealed != want {
+				t.Fatalf("seed %d: sealed %v, want %v", seed, f.sealed, want)
+			}
+			queue = queue[n:]
+		}
+		if !slices.Equal(order, ops) {
+			t.Fatalf("seed %d: the order changed", seed)
+		}
+	}
+}
+
+func TestFlush_TheRegisterStaysBelowTheFirstProposalLeftBehind(t *testing.T) {
+	f := &newFlushStage().conn.flush
+	if got := f.leftBehind(nil); got != 0 {
+		t.Errorf("nothing is left behind: %d", got)
+	}
+	if got := f.leftBehind([]entry{{}, {}, {fence: 7}, {fence: 8}}); got != 7 {
+		t.Errorf("left behind %d, want 7: entries without a proposal do not matter", got)
+	}
+}
+
+func TestFlush_ALimitedFlushLeavesRoomForTheNextOnesFences(t *testing.T) {
+	onStage(t, 3, Options{MaxFlush: 4}, func(s *stage) {
+		var ops []*asker
+		for i := range 10 {
+			ops = append(ops, acquiring(string(rune('a'+i))))
+		}
+		s.send(ops...)
+		for i, op := range ops {
+			for lane := range s.masters {
+				if a := op.only(t, lane); a.Seal.Old >= op.fence || a.Seal.Top < op.fence {
+					t.Errorf("operation %d in lane %d owns (%d, %d], want its proposal %d inside", i, lane, a.Seal.Old, a.Seal.Top, op.fence)
+				}
+			}
+		}
+	})
+}
+
+// written are the commands of a flush, first words only.
+func written(f *flush) (out []string) {
+	for _, c := range f.commands {
+		out = append(out, c.Args[0])
+	}
+	return out
+}
+
+func TestFlush_TheSealStandsLast(t *testing.T) {
+	s := newFlushStage()
+	f := &s.conn.flush
+	f.fill(queueOf(acquiring("a"), releasing("b"), acquiring("c")), 10)
+	f.raise = 42
+	f.write()
+	if got := written(f); !slices.Equal(got, []string{"SET", "DEL", "SET", "ZSCORE", "ZADD", "TIME"}) {
+		t.Errorf("written %q", got)
+	}
+	want := "ZADD redlockd:seal XX GT 42 " + s.conn.life.Identity
+	if got := strings.Join(f.commands[4].Args, " "); got != want {
+		t.Errorf("raise %q, want %q", got, want)
+	}
+	if f.sealAt != 3 || f.timeAt != 5 || f.whoAt != -1 || !slices.Equal(f.index, []int{0, 1, 2}) {
+		t.Errorf("seal at %d and %d, who at %d, index %v", f.sealAt, f.timeAt, f.whoAt, f.index)
+	}
+}
+
+func TestFlush_AHeartbeatReadsTheRegisterAndDoesNotRaiseIt(t *testing.T) {
+	s := newFlushStage()
+	f := &s.conn.flush
+	f.beat = true
+	f.write()
+	if got := written(f); !slices.Equal(got, []string{"INFO", "ZSCORE", "TIME"}) {
+		t.Errorf("written %q", got)
+	}
+	f.reset(s.conn)
+	f.beat, f.facts = true, true
+	f.write()
+	if got := written(f); !slices.Equal(got, []string{"INFO", "CONFIG", "INFO", "CONFIG", "ZSCORE", "TIME"}) {
+		t.Errorf("written %q", got)
+	}
+}
+
+func TestFlush_AFlushOfReleasesAloneHasNoSeal(t *testing.T) {
+	s := newFlushStage()
+	f := &s.conn.flush
+	f.fill(queueOf(releasing("a")), 10)
+	f.write()
+	if got := written(f); !slices.Equal(got, []string{"DEL"}) {
+		t.Errorf("written %q", got)
+	}
+}
+
+func TestFlush_DroppedCommandsAndBareSealsLeaveNoTrace(t *testing.T) {
+	s := newFlushStage()
+	f := &s.conn.flush
+	skipped, bare := acquiring("b"), &asker{plan: Plan{Sealed: true, Bare: true}}
+	skipped.skip = true
+	f.fill(queueOf(acquiring("a"), skipped, bare, acquiring("d")), 10)
+	f.write()
+	if got := written(f); !slices.Equal(got, []string{"SET", "SET", "ZSCORE", "ZADD", "TIME"}) {
+		t.Errorf("written %q", got)
+	}
+	if !slices.Equal(f.index, []int{0, -1, -1, 1}) || !f.bare {
+		t.Errorf("index %v, bare %v", f.index, f.bare)
+	}
+}
+
+func TestFlush_BuffersOfAnEarlierFlushDoNotShineThrough(t *testing.T) {
+	s := newFlushStage()
+	f := &s.conn.flush
+	long := acquiring("long")
+	long.words = []string{"EVALSHA", "sha", "1", "key", "token", "12345"}
+	f.fill(queueOf(long, long, long), 1)
+	f.write()
+	f.reset(s.conn)
+	f.fill(queueOf(acquiring("a")), 1)
+	f.write()
+	if got := f.commands[0].Args; !slices.Equal(got, []string{"SET", "a"}) {
+		t.Errorf("written %q", got)
+	}
+	if len(f.entries) != 1 || f.beat || f.bare {
+		t.Errorf("left from the earlier flush: %+v", f)
+	}
+}

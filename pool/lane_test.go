@@ -1,0 +1,272 @@
+package pool
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestLane_AMasterThatNeverAnswersCostsOneTimeout(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.hangs = true })
+		sent, queued := acquiring("sent"), acquiring("queued")
+		s.send(sent)
+		s.send(queued)
+		s.clock.advance(s.pool.options.MasterTimeout - time.Microsecond)
+		if !sent.silent(0) || !queued.silent(0) {
+			t.Fatal("answered before the master timeout")
+		}
+		s.clock.advance(time.Microsecond)
+		a, b := sent.only(t, 0), queued.only(t, 0)
+		if !errors.Is(a.Reply.Err, errStalled) || !a.Asked || a.Seal.Good {
+			t.Errorf("the flush: %+v, want asked and unknown", a)
+		}
+		if !errors.Is(b.Reply.Err, errStalled) || b.Asked || b.Seal.Good {
+			t.Errorf("the queue: %+v, want not asked", b)
+		}
+		third := acquiring("third")
+		s.send(third)
+		if c := third.only(t, 0); c.Asked || c.Reply.Err == nil {
+			t.Errorf("behind the open breaker: %+v, want an answer at once", c)
+		}
+		if got := s.group.Counters().BreakerOpened; got != 1 {
+			t.Errorf("the breaker opened %d times, want once", got)
+		}
+		for lane := 1; lane < 5; lane++ {
+			if !third.only(t, lane).Seal.Good {
+				t.Errorf("lane %d suffers with lane 0", lane)
+			}
+		}
+	})
+}
+
+func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		waits := make(chan struct{})
+		s.change(0, func(m *fakeMaster) { m.waits, m.executed = waits, nil })
+		op := acquiring("key")
+		s.send(op)
+		s.clock.advance(s.pool.options.MasterTimeout)
+		if a := op.only(t, 0); !a.Asked || !errors.Is(a.Reply.Err, errStalled) {
+			t.Errorf("%+v after the master timeout, want unknown", a)
+		}
+		s.owe(0, 1, time.Minute)
+		s.clock.advance(s.pool.options.MasterTimeout - time.Microsecond)
+		if during := s.vote(0); during.Asked || during.Reply.Err == nil {
+			t.Errorf("%+v during the pause, want not asked", during)
+		}
+		s.change(0, func(m *fakeMaster) { m.waits = nil })
+		close(waits)
+		synctest.Wait()
+		op.only(t, 0) // what comes this late is no second answer
+		if a := s.vote(0); !a.Seal.Good || s.masters[0].dials != 1 {
+			t.Errorf("%+v after the pause with %d connections, want a vote on the first one", a.Seal, s.masters[0].dials)
+		}
+		if got := s.heard(); !slices.Equal(got, []string{"SET", "D0", "SET"}) {
+			t.Errorf("heard %q, want what is owed before anything new", got)
+		}
+	})
+}
+
+func TestLane_AfterTwoTimeoutsTheConnectionEnds(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.hangs = true })
+		s.send(acquiring("key"))
+		s.clock.advance(2*s.pool.options.MasterTimeout - time.Microsecond)
+		select {
+		case <-s.masters[0].links[0].over:
+			t.Error("ended before the second timeout")
+		default:
+		}
+		s.clock.advance(time.Microsecond)
+		select {
+		case <-s.masters[0].links[0].over:
+		default:
+			t.Error("not ended after the second timeout")
+		}
+	})
+}
+
+func TestLane_AMasterThatAnswersAgainVotesAgain(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		was := s.masters[0].identity
+		s.change(0, func(m *fakeMaster) { m.hangs = true })
+		s.send(acquiring("key"))
+		s.clock.advance(10 * time.Second)
+		s.change(0, func(m *fakeMaster) { m.hangs = false })
+		s.clock.advance(2 * time.Second)
+		if a := s.vote(0); !a.Seal.Good || a.Seal.Young || s.masters[0].identity != was {
+			t.Errorf("%+v, want a vote in the old life", a)
+		}
+		if n := s.masters[0].dials; n > 20 {
+			t.Errorf("%d connections in 12 s, want growing delays", n)
+		}
+	})
+}
+
+func TestLane_DelaysBetweenConnectionsGrowAndAreBounded(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = errors.New("connection refused"), true })
+		s.vote(0)
+		before := s.masters[0].dials
+		s.clock.advance(100 * time.Second)
+		if n := s.masters[0].dials - before; n < 100 || n > 230 {
+			t.Errorf("%d connections in 100 s, want one every 0.5 to 1 s", n)
+		}
+		if st := s.group.Statuses()[0]; st.State != "down" || !strings.Contains(st.Detail, "connection refused") {
+			t.Errorf("status %+v, want down with the reason", st)
+		}
+	})
+}
+
+func TestLane_ThePredecessorIsEndedBeforeAnythingNewIsAsked(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.hangs = true })
+		s.send(acquiring("key"))
+		s.clock.advance(s.pool.options.MasterTimeout)
+		s.change(0, func(m *fakeMaster) { m.hangs, m.executed = false, nil })
+		s.clock.advance(2 * time.Second)
+		kill := -1
+		for i, words := range s.masters[0].executed {
+			switch {
+			case words[0] == "CLIENT" && words[1] == "KILL":
+				kill = i
+				if words[3] != "1" {
+					t.Errorf("%q, want the first connection's id", words)
+				}
+			case words[0] == "SET" && kill < 0:
+				t.Error("an operation before the predecessor was ended")
+			}
+		}
+		if kill < 0 {
+			t.Error("the predecessor was not ended")
+		}
+	})
+}
+
+func TestLane_NobodyIsKilledOnAnotherProcess(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.cut, m.runID, m.executed = true, "another", nil })
+		s.vote(0)
+		s.change(0, func(m *fakeMaster) { m.cut = false })
+		s.clock.advance(2 * time.Second)
+		for _, words := range s.masters[0].executed {
+			if words[0] == "CLIENT" && words[1] == "KILL" {
+				t.Errorf("%q after a restart: ids start again, it may be a stranger", words)
+			}
+		}
+	})
+}
+
+func TestLane_OneServerUnderTwoNamesIsOneMaster(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.cut, m.runID = true, s.masters[1].runID })
+		s.vote(0)
+		s.change(0, func(m *fakeMaster) { m.cut = false })
+		s.clock.advance(2 * time.Second)
+		if st := s.group.Statuses()[0]; st.State != "refused" || !strings.Contains(st.Detail, "same server as master b") {
+			t.Errorf("status %+v, want refused as the same server", st)
+		}
+	})
+}
+
+func TestLane_ARegisterBelowWhatWasAcknowledgedIsFoundAtAdmission(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		was := s.masters[0].identity
+		s.change(0, func(m *fakeMaster) { m.cut = true })
+		s.vote(0)
+		s.change(0, func(m *fakeMaster) { m.cut = false; m.register -= 10 })
+		s.clock.advance(2 * time.Second)
+		if s.masters[0].identity == was || s.latched() != 1 {
+			t.Errorf("%d lives retired, want the one that was rolled back", s.latched())
+		}
+		if got := s.group.Counters().Admissions; got != 4 {
+			t.Errorf("%d admissions, want 4: the old life was not admitted again", got)
+		}
+	})
+}
+
+func TestLane_AFullQueueRefusesWithoutAsking(t *testing.T) {
+	onStage(t, 3, Options{MaxQueue: 4}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.hangs = true })
+		s.send(acquiring("first")) // on its way
+		var ops []*asker
+		for i := range 6 {
+			ops = append(ops, acquiring("k"+strconv.Itoa(i)))
+		}
+		s.send(ops...)
+		for i, op := range ops {
+			if i < 4 != op.silent(0) {
+				t.Errorf("operation %d of a queue for 4: answered %v", i, !op.silent(0))
+			}
+		}
+		if a := ops[5].only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errQueueFull) {
+			t.Errorf("%+v, want queue full", a)
+		}
+		if got := s.group.Busy(); got != 5 {
+			t.Errorf("busy with %d, want 5", got)
+		}
+	})
+}
+
+func TestLane_AnOperationWhoseTimeIsUpIsAnsweredWithoutBeingSent(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.executed = nil })
+		op := acquiring("key")
+		op.skip = true
+		s.send(op)
+		if a := op.only(t, 0); a.Asked || a.Reply.Err != nil {
+			t.Errorf("%+v, want not asked", a)
+		}
+		for _, words := range s.masters[0].executed {
+			if words[0] == "SET" {
+				t.Error("it was sent")
+			}
+		}
+	})
+}
+
+func TestLane_ClosingAnswersWhatIsOnItsWayAndWhatWaits(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.hangs = true })
+		sent, queued := acquiring("sent"), acquiring("queued")
+		s.send(sent)
+		s.send(queued)
+		s.pool.Close()
+		if a := sent.only(t, 0); !a.Asked || !errors.Is(a.Reply.Err, errClosed) {
+			t.Errorf("the flush: %+v", a)
+		}
+		if a := queued.only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errClosed) {
+			t.Errorf("the queue: %+v", a)
+		}
+		after := acquiring("after")
+		s.send(after)
+		if a := after.only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errClosed) {
+			t.Errorf("afterwards: %+v", a)
+		}
+	})
+}
+
+func TestLane_AnOperationThatPanicsTakesNoAnswerFromTheOthers(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		before, bad, after := acquiring("before"), acquiring("bad"), acquiring("after")
+		bad.panics = true
+		s.send(before, bad, after)
+		for lane := range s.masters {
+			before.only(t, lane)
+			bad.only(t, lane)
+			after.only(t, lane)
+		}
+		s.clock.advance(2 * time.Second)
+		if a := s.vote(2); !a.Seal.Good {
+			t.Errorf("%+v once it has dialled again, want good", a.Seal)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package pool
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// owe leaves debts D0, D1 … with the master in lane 0.
+func (s *stage) owe(from, to int, until time.Duration) {
+	for i := from; i < to; i++ {
+		s.group.Owe(0, Debt{Args: []string{"D" + strconv.Itoa(i)}, Until: s.clock.Now() + until})
+	}
+	synctest.Wait()
+}
+
+// heard are the debts and acquires that the master in lane 0 executed.
+func (s *stage) heard() []string {
+	var out []string
+	for _, words := range s.masters[0].executed {
+		if words[0][0] == 'D' || words[0] == "SET" {
+			out = append(out, words[0])
+		}
+	}
+	return out
+}
+
+// silence cuts lane 0 until restore.
+func (s *stage) silence() {
+	s.change(0, func(m *fakeMaster) { m.cut, m.executed = true, nil })
+	s.vote(0)
+}
+
+func (s *stage) restore() {
+	s.change(0, func(m *fakeMaster) { m.cut = false })
+	s.clock.advance(2 * time.Second)
+}
+
+func TestOwed_ADebtIsPaidAtOnceWhenTheMasterIsThere(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.owe(0, 2, time.Minute)
+		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1"}) {
+			t.Errorf("heard %q", got)
+		}
+		if got := s.group.Statuses()[0].Owed; got != 0 {
+			t.Errorf("%d still owed", got)
+		}
+	})
+}
+
+func TestOwed_DebtsSurviveConnectionsAndComeFirst(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.silence()
+		s.owe(0, 3, time.Minute)
+		if got := s.group.Statuses()[0].Owed; got != 3 {
+			t.Fatalf("%d owed, want 3", got)
+		}
+		s.clock.advance(10 * time.Second) // several dials fail
+		s.restore()
+		s.vote(0)
+		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1", "D2", "SET"}) {
+			t.Errorf("heard %q, want the debts in order before the acquire, each once", got)
+		}
+	})
+}
+
+func TestOwed_DebtsComeBeforeWhatWasQueuedDuringTheFirstDial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits := make(chan struct{})
+		s := newStage(t, 3, Options{}, func(m *fakeMaster, i int) {
+			if i == 0 {
+				m.waits = waits
+			}
+		})
+		defer s.pool.Close()
+		op := acquiring("key")
+		s.send(op)
+		if !op.silent(0) {
+			t.Fatalf("%+v before its first connection, want it queued", op.only(t, 0))
+		}
+		s.owe(0, 2, time.Minute)
+		close(waits)
+		synctest.Wait()
+		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1", "SET"}) || !op.only(t, 0).Seal.Good {
+			t.Errorf("heard %q, want the debts before the acquire", got)
+		}
+	})
+}
+
+func TestOwed_ADebtWhoseAnswerWasLostIsPaidAgain(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.cutAfter = true })
+		s.owe(0, 1, time.Minute)
+		s.change(0, func(m *fakeMaster) { m.cutAfter = false })
+		s.restore()
+		if got := s.heard(); !slices.Equal(got, []string{"D0", "D0"}) {
+			t.Errorf("heard %q, want it twice", got)
+		}
+	})
+}
+
+func TestOwed_ADebtThatWasOnItsWayWhenTheMasterPausedIsPaidAgain(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		waits := make(chan struct{})
+		s.change(0, func(m *fakeMaster) { m.waits, m.executed = waits, nil })
+		s.owe(0, 1, time.Minute)
+		s.clock.advance(s.pool.options.MasterTimeout)
+		if got := s.group.Statuses()[0].Owed; got != 1 {
+			t.Errorf("%d owed after the master timeout, want 1", got)
+		}
+		s.owe(1, 2, time.Minute)
+		s.change(0, func(m *fakeMaster) { m.waits = nil })
+		close(waits)
+		synctest.Wait()
+		if got := s.heard(); !slices.Equal(got, []string{"D0", "D0", "D1"}) || s.masters[0].dials != 1 {
+			t.Errorf("heard %q on %d connections, want the first debt again and then the second", got, s.masters[0].dials)
+		}
+	})
+}
+
+func TestOwed_ARefusedDebtWaitsForTheNextConnection(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, falsify("D0", refusal("NOSCRIPT No matching script.")))
+		s.owe(0, 1, time.Minute)
+		s.change(0, func(m *fakeMaster) { m.tamper = nil })
+		s.restore()
+		if got := s.heard(); !slices.Equal(got, []string{"D0", "D0"}) {
+			t.Errorf("heard %q, want it again after the new admission", got)
+		}
+	})
+}
+
+func TestOwed_WhatHasExpiredIsForgotten(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.silence()
+		s.owe(0, 1, 5*time.Second)
+		s.owe(1, 2, time.Minute)
+		s.clock.advance(6 * time.Second)
+		s.restore()
+		if got := s.heard(); !slices.Equal(got, []string{"D1"}) {
+			t.Errorf("heard %q, want only what still matters", got)
+		}
+	})
+}
+
+func TestOwed_DebtsAreBoundedAndTheNewestAreKept(t *testing.T) {
+	onStage(t, 3, Options{MaxOwed: 8}, func(s *stage) {
+		s.silence()
+		for i := range 100 {
+			s.owe(i, i+1, time.Minute)
+			if got := s.group.Statuses()[0].Owed; got > 8 {
+				t.Fatalf("%d owed, 8 allowed", got)
+			}
+		}
+		s.restore()
+		got := s.heard()
+		if len(got) < 6 || got[len(got)-1] != "D99" {
+			t.Errorf("heard %q, want most of the last 8", got)
+		}
+		if !slices.IsSortedFunc(got, func(a, b string) int {
+			x, _ := strconv.Atoi(a[1:])
+			y, _ := strconv.Atoi(b[1:])
+			return x - y
+		}) {
+			t.Errorf("heard %q, want them in order", got)
+		}
+	})
+}
+
+func TestOwed_WhatHasExpiredMakesRoomBeforeTheOldest(t *testing.T) {
+	onStage(t, 3, Options{MaxOwed: 4}, func(s *stage) {
+		s.silence()
+		s.owe(0, 2, time.Minute)
+		s.owe(2, 4, time.Second)
+		s.clock.advance(2 * time.Second)
+		s.owe(4, 6, time.Minute)
+		s.restore()
+		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1", "D4", "D5"}) {
+			t.Errorf("heard %q, want everything that still matters", got)
+		}
+	})
+}

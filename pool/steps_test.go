@@ -1,0 +1,213 @@
+package pool
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// advanceAll moves the clocks of some masters, which is what this daemon sees
+// when its own clock stood still.
+func (s *stage) advanceAll(by time.Duration, lanes ...int) {
+	s.clock.pass(time.Millisecond) // no two masters prove themselves at the same moment
+	for _, lane := range lanes {
+		s.change(lane, func(m *fakeMaster) { m.ahead += by })
+	}
+}
+
+// jump moves this daemon's clock: a positive distance as if it had stood still
+// while the masters' ran on.
+func (s *stage) jump(by time.Duration) {
+	s.clock.pass(max(0, -by))
+	s.advanceAll(by, 0, 1, 2, 3, 4)
+}
+
+func TestSteps_OneMasterThatStepsLosesItsLifeAndTheOthersNothing(t *testing.T) {
+	for _, by := range []time.Duration{time.Second, -time.Second, 20 * time.Millisecond, -20 * time.Millisecond} {
+		onStage(t, 5, Options{}, func(s *stage) {
+			s.vote(0)
+			was := s.masters[0].identity
+			s.advanceAll(by, 0)
+			if a := s.vote(0); a.Seal.Good {
+				t.Errorf("%v: the vote after the step counts: %+v", by, a)
+			}
+			s.clock.advance(2 * time.Second)
+			if s.masters[0].identity == was {
+				t.Errorf("%v: the identity lives on", by)
+			}
+			if s.latched() != 1 || s.group.Voters() != 4 {
+				t.Errorf("%v: %d lives retired and %d voters, want 1 and 4", by, s.latched(), s.group.Voters())
+			}
+		})
+	}
+}
+
+func TestSteps_AStepThatIsUndoneBeforeTheVerdictRetiresTheLifeAllTheSame(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.vote(0)
+		was := s.masters[0].identity
+		s.change(0, func(m *fakeMaster) {
+			stepped := false
+			m.tamper = func(args []string, r *Reply) {
+				if args[0] == "TIME" && !stepped {
+					stepped = true
+					r.Items = []Reply{decimal((m.micros() + 1_000_000) / 1_000_000), decimal(0)}
+				}
+			}
+		})
+		s.vote(0)
+		s.clock.advance(time.Second)
+		if s.masters[0].identity == was || s.latched() != 1 {
+			t.Errorf("%d lives retired, want the one that stepped", s.latched())
+		}
+	})
+}
+
+func TestSteps_AJitterBelowTheThresholdRetiresNothing(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		for _, by := range []time.Duration{14 * time.Millisecond, -14 * time.Millisecond} {
+			s.advanceAll(by, 0)
+			if a := s.vote(0); !a.Seal.Good {
+				t.Errorf("%v: %+v, want good", by, a.Seal)
+			}
+			s.advanceAll(-by, 0)
+			s.vote(0)
+		}
+		if s.latched() != 0 {
+			t.Errorf("%d lives retired, want none", s.latched())
+		}
+	})
+}
+
+func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsRetired(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -30 * time.Minute} {
+		onStage(t, 5, Options{}, func(s *stage) {
+			s.vote(0)
+			s.jump(by)
+			s.vote(0)
+			s.clock.advance(time.Second)
+			op := acquiring("key")
+			s.send(op)
+			for lane := range s.masters {
+				if a := op.only(t, lane); !a.Seal.Good {
+					t.Errorf("%v, lane %d: %+v, want good again", by, lane, a.Seal)
+				}
+			}
+			if s.latched() != 0 {
+				t.Errorf("%v: %d lives retired, want none", by, s.latched())
+			}
+			if off := abs(s.group.Time() - s.masters[0].micros()); off > micros(step) {
+				t.Errorf("%v: the group's clock is %d µs off", by, off)
+			}
+		})
+	}
+}
+
+// The masters need not answer at the same moment: those that answer after the
+// quorum has shown that it was our clock must be forgiven, too.
+func TestSteps_AMasterThatAnswersAfterOurJumpWasForgivenIsForgivenToo(t *testing.T) {
+	for _, by := range []time.Duration{time.Minute, -time.Minute} {
+		onStage(t, 5, Options{}, func(s *stage) {
+			s.vote(0)
+			for _, lane := range []int{3, 4} {
+				s.change(lane, func(m *fakeMaster) { m.waits = make(chan struct{}) })
+			}
+			s.jump(by)
+			s.vote(0)
+			if s.masters[0].identity == "" || s.group.Voters() < 3 {
+				t.Fatalf("%v: %d voters while two masters have not shown their clocks", by, s.group.Voters())
+			}
+			s.clock.pass(20 * time.Millisecond)
+			for _, lane := range []int{3, 4} {
+				close(s.masters[lane].waits)
+			}
+			s.clock.advance(time.Second)
+			if s.latched() != 0 || s.group.Voters() != 5 {
+				t.Errorf("%v: %d lives retired and %d voters, want none and 5", by, s.latched(), s.group.Voters())
+			}
+		})
+	}
+}
+
+func TestSteps_FewerThanAQuorumThatDeviateAlikeAreRetired(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.vote(0)
+		s.advanceAll(time.Minute, 0, 1)
+		s.vote(0)
+		s.clock.advance(time.Second)
+		if s.latched() != 2 || s.group.Voters() != 3 {
+			t.Errorf("%d lives retired and %d voters, want 2 and 3", s.latched(), s.group.Voters())
+		}
+	})
+}
+
+func TestSteps_MastersThatDeviateEachInItsOwnWayAreAllRetired(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.vote(0)
+		for lane := range s.masters {
+			s.advanceAll(time.Duration(lane+1)*40*time.Millisecond, lane)
+		}
+		s.vote(0)
+		s.clock.advance(time.Second)
+		if s.latched() != 5 {
+			t.Errorf("%d lives retired, want all 5", s.latched())
+		}
+	})
+}
+
+func TestSteps_AStepWhileNobodyWasConnectedIsFoundAtTheNextAdmission(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.vote(0)
+		was := s.masters[0].identity
+		s.change(0, func(m *fakeMaster) { m.cut = true })
+		s.vote(0)
+		s.change(0, func(m *fakeMaster) { m.cut, m.ahead = false, 300*time.Millisecond })
+		s.clock.advance(2 * time.Second)
+		if s.masters[0].identity == was || s.latched() != 1 {
+			t.Errorf("%d lives retired, want the one that stepped", s.latched())
+		}
+	})
+}
+
+func TestSteps_AConnectionThatEndsUnderSuspicionTakesItsLifeWithIt(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.vote(0)
+		was := s.masters[0].identity
+		// The others are silent, so that nothing can be decided yet.
+		for lane := 1; lane < 5; lane++ {
+			s.change(lane, func(m *fakeMaster) { m.hangs = true })
+		}
+		s.advanceAll(time.Second, 0)
+		s.group.Push(0, acquiring("key"))
+		synctest.Wait()
+		s.change(0, func(m *fakeMaster) { m.cut = true })
+		s.group.Push(0, acquiring("key"))
+		synctest.Wait()
+		for lane := range s.masters {
+			s.change(lane, func(m *fakeMaster) { m.cut, m.hangs = false, false })
+		}
+		s.advanceAll(-time.Second, 0) // nobody would notice it any more
+		s.clock.advance(2 * time.Second)
+		if s.masters[0].identity == was {
+			t.Error("the identity lives on")
+		}
+	})
+}
+
+func TestSteps_AMasterIsNotSpokenForByOthersThatShowNoClock(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.vote(0)
+		for lane := 1; lane < 5; lane++ {
+			s.change(lane, falsify("TIME", Reply{}))
+		}
+		s.advanceAll(time.Second, 0)
+		s.vote(0)
+		if s.latched() != 0 {
+			t.Fatal("condemned before the others could be asked")
+		}
+		s.clock.advance(3 * s.pool.options.MasterTimeout)
+		if s.latched() != 1 {
+			t.Errorf("%d lives retired, want the one that stepped", s.latched())
+		}
+	})
+}

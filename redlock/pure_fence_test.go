@@ -1,0 +1,178 @@
+package redlock
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"redlockd/pool"
+)
+
+// pureVoters draws intervals whose tops are never below the proposal, as the
+// pool promises; a third of the time they are, as after a bounded flush.
+func pureVoters(r *rand.Rand, n int) (voters []interval, proposal int64) {
+	proposal = 1 + r.Int64N(30)
+	for range n {
+		low := r.Int64N(30)
+		voters = append(voters, interval{low: low, top: max(low, proposal) + r.Int64N(4)})
+	}
+	if r.IntN(3) == 0 {
+		for i := range voters {
+			voters[i].top = voters[i].low + r.Int64N(8)
+		}
+	}
+	return voters, proposal
+}
+
+// pureHolds counts the intervals a fence lies in.
+func pureHolds(voters []interval, fence int64) (n int) {
+	for _, v := range voters {
+		if v.low < fence && fence <= v.top {
+			n++
+		}
+	}
+	return n
+}
+
+func TestFit_ReturnsTheSmallestFenceAtOrAboveTheProposalThatAQuorumOwns(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	found, missed := 0, 0
+	for range 200_000 {
+		n := []int{3, 5, 7, 9}[r.IntN(4)]
+		quorum := n/2 + 1
+		voters, proposal := pureVoters(r, r.IntN(n+1))
+		fence, ok := fit(voters, quorum, proposal)
+		if len(voters) < quorum {
+			if ok {
+				t.Fatalf("%v: a fence from fewer voters than a quorum of %d", voters, quorum)
+			}
+			continue
+		}
+		var lows []int64
+		topsReach := true
+		for _, v := range voters {
+			lows = append(lows, v.low)
+			topsReach = topsReach && v.top >= proposal
+		}
+		slices.Sort(lows)
+		if want := max(proposal, lows[quorum-1]+1); fence != want {
+			t.Fatalf("%v, proposal %d: fence %d, want %d", voters, proposal, fence, want)
+		}
+		if ok != (pureHolds(voters, fence) >= quorum) {
+			t.Fatalf("%v: fence %d fits: %v, but %d intervals hold it", voters, fence, ok, pureHolds(voters, fence))
+		}
+		if !ok {
+			missed++
+		} else {
+			found++
+		}
+		if !topsReach {
+			continue
+		}
+		// The lemma: with the proposal below every top, a smaller fence that a
+		// quorum owns implies that this one is owned, too.
+		for smaller := int64(1); smaller < fence; smaller++ {
+			if !ok && pureHolds(voters, smaller) >= quorum {
+				t.Fatalf("%v, proposal %d: %d fits and %d does not", voters, proposal, smaller, fence)
+			}
+			if ok && smaller >= proposal && pureHolds(voters, smaller) >= quorum {
+				t.Fatalf("%v, proposal %d: %d is chosen although %d fits", voters, proposal, fence, smaller)
+			}
+		}
+	}
+	if found == 0 || missed == 0 {
+		t.Errorf("%d fits and %d misses: the draw is one-sided", found, missed)
+	}
+}
+
+func TestFit_ChangesNothingOfTheVoters(t *testing.T) {
+	voters := []interval{{low: 9, top: 12}, {low: 3, top: 12}, {low: 7, top: 12}}
+	before := slices.Clone(voters)
+	if fence, ok := fit(voters, 2, 1); fence != 8 || !ok {
+		t.Errorf("%d, %v, want 8", fence, ok)
+	}
+	if !slices.Equal(voters, before) {
+		t.Errorf("voters are %v, were %v", voters, before)
+	}
+}
+
+// pureFencing is a fencing with these intervals.
+func pureFencing(proposal int64, voters ...interval) *fencing {
+	f := &fencing{proposal: proposal}
+	for lane, v := range voters {
+		f.voted(lane, pool.Seal{Good: true, Lineage: "l", Old: v.low, Top: v.top})
+	}
+	return f
+}
+
+func TestFencing_OneMoreSealSufficesWhenNoVoterFails(t *testing.T) {
+	f := pureFencing(5, interval{low: 0, top: 5}, interval{low: 9, top: 9}, interval{low: 10, top: 10})
+	fence, raise, hopeless := f.choose(3, 0)
+	if fence != 0 || hopeless || !slices.Equal(raise, []int{0, 1, 2}) {
+		t.Fatalf("%d, %v, %v, want all three to be raised", fence, raise, hopeless)
+	}
+	for lane := range 3 {
+		if lane > 0 {
+			if fence, raise, hopeless = f.choose(3, 0); fence != 0 || len(raise) > 0 || hopeless {
+				t.Fatalf("%d, %v, %v while seals are under way", fence, raise, hopeless)
+			}
+		}
+		f.lifted(lane, pool.Seal{Good: true, Lineage: "l", Top: 20})
+	}
+	if fence, _, _ = f.choose(3, 0); fence != 11 {
+		t.Errorf("fence %d, want 11: above every old register", fence)
+	}
+}
+
+func TestFencing_AVoterThatComesLaterIsRaisedToo(t *testing.T) {
+	f := pureFencing(5, interval{low: 0, top: 5}, interval{low: 9, top: 9})
+	f.choose(2, 1)
+	f.voted(4, pool.Seal{Good: true, Lineage: "l", Old: 7, Top: 7})
+	if _, raise, _ := f.choose(2, 0); !slices.Equal(raise, []int{4}) {
+		t.Errorf("raise %v, want lane 4", raise)
+	}
+	if _, raise, _ := f.choose(2, 0); len(raise) != 0 {
+		t.Errorf("raise %v, want nothing twice", raise)
+	}
+}
+
+func TestFencing_ASealOfAnotherMemoryOrABadOneRaisesNothing(t *testing.T) {
+	for _, seal := range []pool.Seal{{Good: true, Lineage: "other", Top: 99}, {Good: false, Lineage: "l", Top: 99}, {}} {
+		f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
+		f.choose(2, 0)
+		f.lifted(0, seal)
+		if f.voters[0].top != 5 {
+			t.Errorf("%+v lifted the top to %d", seal, f.voters[0].top)
+		}
+	}
+	f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
+	f.choose(2, 0)
+	f.lifted(0, pool.Seal{Good: true, Lineage: "l", Top: 3})
+	if f.voters[0].top != 5 {
+		t.Errorf("a lower register lowered the top to %d", f.voters[0].top)
+	}
+}
+
+func TestFencing_GivesUpAfterItsRoundsAndOnlyOnceEveryVoteIsIn(t *testing.T) {
+	f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
+	rounds := 0
+	for {
+		fence, raise, hopeless := f.choose(2, 1)
+		if fence != 0 || hopeless {
+			t.Fatalf("%d, %v", fence, hopeless)
+		}
+		if len(raise) == 0 {
+			break
+		}
+		rounds++
+		for _, lane := range raise {
+			f.lifted(lane, pool.Seal{})
+		}
+	}
+	if rounds != maxRounds {
+		t.Errorf("%d rounds, want %d", rounds, maxRounds)
+	}
+	if _, _, hopeless := f.choose(2, 0); !hopeless {
+		t.Error("goes on hoping with every vote in")
+	}
+}

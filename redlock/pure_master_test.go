@@ -1,0 +1,184 @@
+package redlock
+
+// pure_master_test.go: one master to run lock scripts on, embedded or real.
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	inproc "redlockd/pool/embedded"
+	"redlockd/pool/faulty"
+)
+
+// pureMaster is a connection to a master of some kind.
+type pureMaster struct {
+	t      *testing.T
+	conn   net.Conn
+	in     *bufio.Reader
+	before func() // moves the master's clock
+	// exact: the master tells when a key ends. One before Redis 7.0 computes it
+	// from two looks at its clock, between which it may be stopped.
+	exact bool
+}
+
+// pureWall is a clock that only moves when it is told to.
+type pureWall struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (w *pureWall) time() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func newPureMaster(t *testing.T, conn net.Conn, err error) *pureMaster {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &pureMaster{t: t, conn: conn, in: bufio.NewReader(conn), before: func() {}, exact: true}
+}
+
+func pureEmbedded(t *testing.T) *pureMaster {
+	w := &pureWall{now: time.UnixMilli(1_800_000_000_003)}
+	master := inproc.NewMaster(w.time)
+	t.Cleanup(master.Close)
+	conn, err := master.Dial()
+	m := newPureMaster(t, conn, err)
+	m.before = master.Advance
+	return m
+}
+
+func pureReal(t *testing.T) *pureMaster {
+	conn, err := net.Dial("tcp", faulty.Start(t).Addr())
+	return newPureMaster(t, conn, err)
+}
+
+// pureOld is a real server that refuses what Redis 6.2 does not know.
+func pureOld(t *testing.T) *pureMaster {
+	m := pureReal(t)
+	m.do("ACL", "SETUSER", "old", "on", ">pw", "~*", "+@all", "-pexpiretime", "-expiretime")
+	m.do("AUTH", "old", "pw")
+	m.exact = false
+	return m
+}
+
+// do says a command; the reply is int64, string, nil, []any or, for an error
+// that is no surprise to the caller, a text that begins with "-".
+func (m *pureMaster) do(words ...any) any {
+	m.t.Helper()
+	m.before()
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(words))
+	for _, w := range words {
+		s := fmt.Sprint(w)
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(s), s)
+	}
+	if _, err := m.conn.Write([]byte(b.String())); err != nil {
+		m.t.Fatal(err)
+	}
+	return m.read()
+}
+
+func (m *pureMaster) read() any {
+	m.t.Helper()
+	line, err := m.in.ReadString('\n')
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	line = strings.TrimSuffix(line, "\r\n")
+	n, _ := strconv.ParseInt(line[1:], 10, 64)
+	switch {
+	case line[0] == ':':
+		return n
+	case line[0] == '+':
+		return line[1:]
+	case line[0] == '-':
+		return line
+	case n < 0:
+		return nil
+	case line[0] == '$':
+		body, err := m.in.ReadString('\n')
+		if err != nil || int64(len(body)) != n+2 {
+			m.t.Fatalf("a string of %d bytes: %q, %v", n, body, err)
+		}
+		return body[:n]
+	}
+	var items []any
+	for range n {
+		items = append(items, m.read())
+	}
+	return items
+}
+
+// now is the master's clock in ms.
+func (m *pureMaster) now() int64 {
+	m.t.Helper()
+	parts := m.do("TIME").([]any)
+	s, _ := strconv.ParseInt(parts[0].(string), 10, 64)
+	us, _ := strconv.ParseInt(parts[1].(string), 10, 64)
+	return s*1000 + us/1000
+}
+
+// run evaluates a lock script on the key "lock".
+func (m *pureMaster) run(file string, args ...any) int64 {
+	m.t.Helper()
+	text, err := scriptFiles.ReadFile("scripts/" + file + ".lua")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	reply := m.do(append([]any{"EVAL", string(text), 1, "lock"}, args...)...)
+	n, ok := reply.(int64)
+	if !ok {
+		m.t.Fatalf("%s%v answered %v", file, args, reply)
+	}
+	return n
+}
+
+// holds is what stands at the key: its type, value and end, "none" for nothing.
+func (m *pureMaster) holds() string {
+	m.t.Helper()
+	kind := m.do("TYPE", "lock").(string)
+	if kind == "none" {
+		return kind
+	}
+	value := ""
+	if kind == "string" {
+		value = m.do("GET", "lock").(string)
+	}
+	return fmt.Sprintf("%s %s ends %d", kind, value, m.end())
+}
+
+// end is when the key expires, ms of the master's clock; −1 = never.
+func (m *pureMaster) end() int64 {
+	m.t.Helper()
+	if m.exact {
+		return m.do("PEXPIRETIME", "lock").(int64)
+	}
+	// As the default user, who may ask.
+	m.do("AUTH", "default", "")
+	defer m.do("AUTH", "old", "pw")
+	return m.do("PEXPIRETIME", "lock").(int64)
+}
+
+// put makes the key hold a token until an end; 0 = for ever.
+func (m *pureMaster) put(token string, end int64) {
+	m.t.Helper()
+	m.do("DEL", "lock")
+	words := []any{"SET", "lock", token}
+	if end > 0 {
+		words = append(words, "PXAT", end)
+	}
+	if got := m.do(words...); got != "OK" {
+		m.t.Fatalf("%v: %v", words, got)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package redlock
+
+// The race detector makes everything several times slower.
+const raceDetector = true
