@@ -34,84 +34,16 @@ type IDDone func(first int64, err error)
 // idPatience bounds how long a request competes with other daemons.
 const idPatience = 2 * time.Second
 
-// mediators keep one counter's requests together.
-type mediators struct {
-	mu   sync.Mutex
-	byID map[counterID]*mediator
-}
-
-type counterID struct {
-	db   int
-	name Key
-}
-
-// keepMediators is how many idle counters are remembered; forgetting one costs
-// its next request a second round.
-const keepMediators = 65_536
-
-func (m *mediators) of(id counterID, l *Locker) *mediator {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.byID == nil {
-		m.byID = map[counterID]*mediator{}
-	}
-	c := m.byID[id]
-	if c == nil {
-		if len(m.byID) >= keepMediators {
-			m.forgetLocked()
-		}
-		c = &mediator{locker: l, group: l.pool.Group(id.db), id: id, key: l.idKey(id.name)}
-		m.byID[id] = c
-	}
-	c.users++
-	return c
-}
-
-func (m *mediators) release(c *mediator, n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c.users -= n
-}
-
-// forgetLocked drops some of the idle ones, in the map's random order.
-func (m *mediators) forgetLocked() {
-	n := 0
-	for id, c := range m.byID {
-		if c.users == 0 {
-			delete(m.byID, id)
-			n++
-		}
-		if n == keepMediators/8 {
-			return
-		}
-	}
-}
-
-// mediator is one counter in this daemon.
-type mediator struct {
-	locker *Locker
-	group  *pool.Group
-	id     counterID
-	key    string
-	users  int // requests not yet answered; guarded by mediators.mu
-
-	mu      sync.Mutex
-	waiting []idCaller
-	running bool
-	highest int64 // X: highest value seen, a hint
-	// confirmed was chosen by a quorum of trusted masters in a round that
-	// started at since: a master admitted before that may adopt it.
-	confirmed int64
-	since     time.Duration
-}
-
-type idCaller struct {
-	count   int64
-	arrived time.Duration
-	done    IDDone
-}
-
-func (l *Locker) idKey(name Key) string { return l.options.KeyPrefix + "redlockd:id:" + string(name) }
+// A round may hold the vote of a memory that is lost before the round is over.
+// An id chosen beside it can be smaller than its ids, so it says nothing about
+// what that master forgot: a master adopts only ids chosen when every such round
+// had ended. That is known because acceptances count for idRoundTime only, in
+// every daemon, and costs nothing, because a master that forgot does not vote
+// for longer than that anyway. The margin is for clocks that differ in rate.
+const (
+	idRoundTime   = 2 * time.Second
+	idRoundMargin = idRoundTime / 50
+)
 
 // NextID asks for ids; done is called exactly once.
 func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
@@ -138,11 +70,11 @@ type idRound struct {
 	mu      sync.Mutex
 	frozen  bool
 	callers []idCaller
+	misfits []idCaller // that ask for more ids than are left
 	lo, hi  int64
 	started time.Duration
 	tally   tally
 	high    int64 // highest value a master reported
-	counted int   // masters that accepted or refused and whose word counts
 	voids   idVoids
 	over    bool
 }
@@ -178,14 +110,15 @@ func (r *idRound) freeze() {
 	defer c.mu.Unlock()
 	r.lo = c.highest
 	r.hi = c.highest
-	for len(c.waiting) > 0 && c.waiting[0].count <= math.MaxInt64-r.hi {
-		r.hi += c.waiting[0].count
-		r.callers = append(r.callers, c.waiting[0])
-		c.waiting = c.waiting[1:]
+	for _, caller := range c.waiting {
+		if caller.count > math.MaxInt64-r.hi {
+			r.misfits = append(r.misfits, caller)
+			continue
+		}
+		r.hi += caller.count
+		r.callers = append(r.callers, caller)
 	}
-	if len(c.waiting) == 0 {
-		c.waiting = nil
-	}
+	c.waiting = nil
 	r.lo++
 }
 
@@ -201,7 +134,7 @@ func (r *idRound) Command(m *pool.Moment, c *pool.Command) bool {
 	counter := r.counter
 	counter.mu.Lock()
 	confirmed := int64(0)
-	if counter.since > m.Met {
+	if counter.since > m.Met+idRoundTime+idRoundMargin {
 		confirmed = counter.confirmed
 	}
 	counter.mu.Unlock()
@@ -224,9 +157,14 @@ func blankIsZero(life *pool.Life) string {
 func (r *idRound) Answer(a pool.Answer) {
 	value := readID(a.Reply)
 	r.mu.Lock()
+	if r.over { // whoever decided the round reads it without the lock
+		r.mu.Unlock()
+		return
+	}
 	r.high = max(r.high, value.number)
 	durable := a.Seal.Durable || r.counter.locker.options.VolatileIDs
-	good := a.Seal.Good && !a.Seal.Young
+	inTime := r.counter.locker.clock.Now()-r.started <= idRoundTime
+	good := a.Seal.Good && !a.Seal.Young && inTime
 	switch {
 	case value.code == 1 && good && durable && value.trusted:
 		r.tally.yes++
@@ -237,7 +175,7 @@ func (r *idRound) Answer(a pool.Answer) {
 		r.void(value, good, durable)
 	}
 	v := r.tally.verdict()
-	if r.over || v == undecided {
+	if v == undecided || v == unknown && r.tally.pending() > 0 { // what is missing is told in full
 		r.mu.Unlock()
 		return
 	}
@@ -292,6 +230,7 @@ func (r *idRound) succeed() {
 		c.confirmed, c.since = r.hi, r.started
 	}
 	c.mu.Unlock()
+	r.refuseMisfits()
 	first := r.lo
 	for _, caller := range r.callers {
 		c.locker.leave()
@@ -314,16 +253,12 @@ func (r *idRound) lose(refusals int) {
 	if len(r.callers) > 0 {
 		c.highest = max(c.highest, r.hi)
 	}
-	full := len(r.callers) == 0 && len(c.waiting) > 0
-	if full { // what is left does not fit below 2⁶³
-		r.callers, c.waiting = c.waiting, nil
-	}
-	highest := c.highest
 	c.mu.Unlock()
+	r.refuseMisfits()
 	switch {
-	case full:
-		r.refuse(&Exhausted{Counter: c.id.name, Value: highest})
-	case refusals > 0 && len(r.callers) > 0 && now-r.callers[0].arrived < idPatience:
+	case len(r.callers) == 0:
+		c.finished(0)
+	case refusals > 0 && now-r.callers[0].arrived < idPatience:
 		r.again()
 	default:
 		r.refuse(r.diagnosis(refusals))
@@ -343,6 +278,19 @@ func (r *idRound) again() {
 	}
 	delay := time.Millisecond << min(r.tries, 5)
 	c.locker.clock.AfterFunc(rand.N(delay), func() { c.locker.submit(nil, c.group, next) })
+}
+
+// refuseMisfits answers those for whom too few ids are left.
+func (r *idRound) refuseMisfits() {
+	c := r.counter
+	c.mu.Lock()
+	highest := c.highest
+	c.mu.Unlock()
+	for _, caller := range r.misfits {
+		c.locker.leave()
+		caller.done(0, &Exhausted{Counter: c.id.name, Value: highest})
+	}
+	c.locker.ids.release(c, len(r.misfits))
 }
 
 func (r *idRound) refuse(err error) {

@@ -8,6 +8,7 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -99,7 +100,10 @@ func (w *workCall) try(b *Batch, n int64) {
 	w.tries++
 	ballot := &workBallot{
 		call: w, key: l.workKey(w.request.Key), attempt: n, start: now,
-		token: workToken{secret: NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep},
+		token: workToken{
+			secret: NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
+			began: w.group.Time() / 1000,
+		},
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 	}
 	l.submit(b, w.group, ballot)
@@ -114,35 +118,41 @@ func (w *workCall) finish(a Work, err error) {
 		return
 	}
 	w.tries = 0
-	l.clock.AfterFunc(max(time.Millisecond, min(a.Retry, workPoll, left)), func() { w.try(nil, a.Attempt+1) })
+	// The number that runs is asked for again, not the one behind it: if that
+	// attempt is given back, it is not used up.
+	l.clock.AfterFunc(max(time.Millisecond, min(a.Retry, workPoll, left)), func() { w.try(nil, a.Attempt) })
 }
 
 func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }
 
 // workToken proves an attempt and carries what its end must know, so that any
-// daemon can end it: secret.attempt.max.keep.
+// daemon can end it: secret.attempt.max.keep.began.
 type workToken struct {
 	secret       Token
 	attempt, max int64
 	keep         time.Duration
+	// began is when the attempt was asked for, ms of the group's clock: numbers
+	// begin again when a work has been forgotten, time does not.
+	began int64
 }
 
 func (t workToken) String() string {
-	return fmt.Sprintf("%s.%d.%d.%d", t.secret, t.attempt, t.max, t.keep.Milliseconds())
+	return fmt.Sprintf("%s.%d.%d.%d.%d", t.secret, t.attempt, t.max, t.keep.Milliseconds(), t.began)
 }
 
 // parseWorkToken refuses what Work cannot have given.
 func (l *Locker) parseWorkToken(t Token) (workToken, error) {
 	parts := strings.Split(string(t), ".")
-	if len(parts) != 4 || len(parts[0]) != 27 {
+	if len(parts) != 5 || len(parts[0]) != 27 {
 		return workToken{}, ErrBadToken
 	}
 	attempt, err1 := strconv.ParseInt(parts[1], 10, 64)
 	limit, err2 := strconv.ParseInt(parts[2], 10, 64)
 	keep, err3 := strconv.ParseInt(parts[3], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil || attempt < 1 || limit < attempt ||
+	began, err4 := strconv.ParseInt(parts[4], 10, 64)
+	if errors.Join(err1, err2, err3, err4) != nil || attempt < 1 || limit < attempt || began < 1 ||
 		keep < 1 || keep > l.pool.Options().MaxKeep.Milliseconds() {
 		return workToken{}, ErrBadToken
 	}
-	return workToken{Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond}, nil
+	return workToken{Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond, began}, nil
 }

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -23,11 +24,12 @@ type workBallot struct {
 	tally    tally
 	fencing  fencing
 	copies   [maxMasters]copyState
-	running  []time.Duration // what is left of other attempts
-	finished int             // masters on which the work is done
-	spent    int             // masters on which no attempt is left
-	odd      int             // masters that hold something else there
-	highest  int64           // highest attempt number met
+	running  []runningWork // attempts of others, one a master
+	finished int           // masters on which the work is done
+	spent    int           // masters on which no attempt is left
+	odd      int           // masters that hold something else there
+	highest  int64         // highest attempt number met
+	taken    int64         // highest attempt number that is over
 	over     bool
 	won      bool
 }
@@ -59,6 +61,14 @@ type workSaid struct {
 	code    int64 // see worktry.lua; 0 = no answer
 	attempt int64 // for 1: 1 if the master knew nothing of the work
 	left    time.Duration
+	owner   string
+}
+
+// runningWork is an attempt of somebody else on one master.
+type runningWork struct {
+	attempt int64
+	left    time.Duration
+	owner   string
 }
 
 func readWork(r pool.Reply) workSaid {
@@ -73,6 +83,9 @@ func readWork(r pool.Reply) workSaid {
 	if len(r.Items) > 2 {
 		ms, _ := r.Items[2].Number()
 		said.left = time.Duration(min(ms, 1<<40)) * time.Millisecond
+	}
+	if len(r.Items) > 3 {
+		said.owner = r.Items[3].Str
 	}
 	return said
 }
@@ -105,7 +118,7 @@ func (w *workBallot) Answer(a pool.Answer) {
 }
 
 // count: a master that knew nothing of the work votes only if it cannot have
-// forgotten it, that is if its memory is older than any end is kept.
+// forgotten it, that is if its memory is older than any record can be.
 func (w *workBallot) count(a pool.Answer, said workSaid) {
 	seal := a.Seal
 	oldEnough := !seal.Young && (said.attempt == 0 || seal.Age >= w.call.locker.workAge())
@@ -121,11 +134,14 @@ func (w *workBallot) count(a pool.Answer, said workSaid) {
 	}
 	switch said.code {
 	case 2:
-		w.running = append(w.running, said.left)
+		w.running = append(w.running, runningWork{said.attempt, said.left, said.owner})
 	case 3:
 		w.finished++
 	case 4:
 		w.spent++
+		w.taken = max(w.taken, said.attempt)
+	case 5:
+		w.taken = max(w.taken, said.attempt)
 	case -1:
 		w.odd++
 	}
@@ -134,13 +150,15 @@ func (w *workBallot) count(a pool.Answer, said workSaid) {
 	}
 }
 
-// workAge is how old a memory must be before "never heard of it" counts.
+// workAge is how old a memory must be before "never heard of it" counts: a
+// record lives as long as its attempt's lease and is kept for KEEP after that.
 func (l *Locker) workAge() time.Duration {
 	o := l.pool.Options()
 	if o.RestartGuardOff {
 		return 0
 	}
-	return o.MaxKeep + o.MaxKeep/100 + 2*time.Second
+	longest := o.MaxTTL + o.MaxKeep
+	return longest + longest/100 + 2*time.Second
 }
 
 // workNext is what has to happen once the ballot's lock is released.
@@ -211,13 +229,14 @@ func (w *workBallot) grant(fence int64) {
 func (w *workBallot) fail(v verdict) {
 	w.takeBack()
 	l, key, quorum := w.call.locker, w.call.request.Key, w.tally.quorum
+	at := w.atIt()
 	switch {
 	case w.finished >= quorum:
 		w.call.finish(Work{State: WorkDone, Key: key, Attempt: w.highest}, nil)
 	case w.spent >= quorum:
 		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
-	case len(w.running) >= quorum:
-		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: w.highest, Retry: w.retry()}, nil)
+	case len(at) >= quorum:
+		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: at[0].attempt, Retry: w.retry(at)}, nil)
 	case w.odd > w.tally.n-quorum:
 		w.call.finish(Work{}, ErrWrongType)
 	case v == unknown:
@@ -232,21 +251,39 @@ func (c *workCall) youngNote() string {
 	return "a master that has forgotten ends of work votes on new work only after " + c.locker.workAge().String()
 }
 
-// retry is when a quorum of masters will be free of the running attempt: the
-// masters that do not run it are free now.
-func (w *workBallot) retry() time.Duration {
-	slices.Sort(w.running)
-	free := w.tally.n - len(w.running)
-	return w.running[max(0, w.tally.quorum-free-1)] + time.Millisecond
+// atIt are the masters on which the same attempt runs, for the attempt that runs
+// on most. Attempts that split the masters between them run nowhere.
+func (w *workBallot) atIt() (most []runningWork) {
+	for _, one := range w.running {
+		var same []runningWork
+		for _, other := range w.running {
+			if other.owner == one.owner {
+				same = append(same, other)
+			}
+		}
+		if len(same) > len(most) {
+			most = same
+		}
+	}
+	return most
 }
 
-// again tries the next number: at once when this one was taken, later and at
-// random when contenders split the masters.
+// retry is when a quorum of masters will be free of the running attempt: the
+// masters that do not run it are free now.
+func (w *workBallot) retry(at []runningWork) time.Duration {
+	slices.SortFunc(at, func(a, b runningWork) int { return cmp.Compare(a.left, b.left) })
+	free := w.tally.n - len(at)
+	return at[max(0, w.tally.quorum-free-1)].left + time.Millisecond
+}
+
+// again tries the next number if this one has been used up, at once; otherwise
+// the same number, later and at random, because contenders split the masters:
+// what they take back is not used up.
 func (w *workBallot) again() {
 	c := w.call
-	number := max(w.attempt, w.highest+1)
+	number := max(w.attempt, w.taken+1)
 	delay := time.Duration(0)
-	if c.tries > 1 || w.highest < w.attempt {
+	if c.tries > 1 || w.taken < w.attempt {
 		delay = time.Millisecond << min(c.tries, 6)
 		delay = delay/2 + rand.N(delay)
 	}
@@ -257,8 +294,10 @@ func (w *workBallot) again() {
 			return
 		}
 		c.locker.clock.AfterFunc(delay, func() { c.try(nil, number) })
-	case len(w.running) > 0:
-		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: w.highest, Retry: slices.Min(w.running) + time.Millisecond}, nil)
+	case len(w.running) > 0: // it may run, or be about to be taken back: look again soon
+		at := w.atIt()
+		retry := min(w.retry(at), 2*c.locker.late)
+		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: at[0].attempt, Retry: retry}, nil)
 	default:
 		c.finish(Work{}, c.locker.noQuorum(c.group, w.tally.answered(), "the masters disagree about this work; try again"))
 	}

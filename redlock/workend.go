@@ -101,7 +101,7 @@ func (w *workEnd) Answer(a pool.Answer) {
 	switch {
 	case code == 1 && a.Seal.Good:
 		w.tally.yes++
-	case code == 0 && a.Seal.Good:
+	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && a.Seal.Age >= w.locker.workAge():
 		w.tally.no++
 	default:
 		w.tally.silent++

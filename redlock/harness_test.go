@@ -1,0 +1,282 @@
+package redlock
+
+// harness_test.go holds what the tests share: real redis-servers, and daemons
+// that serve them. A daemon here is what a process is in production: a Locker
+// with lanes, clock and records of its own, that knows nothing of the others.
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+)
+
+const (
+	// patience bounds waits for what must happen; nothing is concluded from its length.
+	patience = 20 * time.Second
+	// late is the master timeout of all daemons: wide enough for a busy machine,
+	// and no duration that another timer of the pool has.
+	late = 250 * time.Millisecond
+	// long is a lease that no test outlives.
+	long = 30 * time.Second
+)
+
+// cluster is a group of masters. The first daemon bootstraps it.
+type cluster struct {
+	t       *testing.T
+	servers []*faulty.Server
+	maxTTL  time.Duration
+	born    bool
+}
+
+func newCluster(t *testing.T, n int, maxTTL time.Duration, args ...string) *cluster {
+	t.Helper()
+	return &cluster{t: t, servers: faulty.StartGroup(t, n, args...), maxTTL: maxTTL}
+}
+
+// newClockCluster has masters whose clocks can be stepped.
+func newClockCluster(t *testing.T, n int, maxTTL time.Duration) *cluster {
+	t.Helper()
+	return &cluster{t: t, servers: faulty.WithClock().StartGroup(t, n), maxTTL: maxTTL}
+}
+
+// age is how old a memory must be before the master votes.
+func (c *cluster) age() time.Duration { return c.maxTTL + c.maxTTL/100 + 2*time.Second }
+
+// do asks a master directly, past everything that is being tested.
+func (c *cluster) do(i int, args ...any) any {
+	c.t.Helper()
+	reply, err := c.servers[i].Do(args...)
+	if err != nil {
+		c.t.Fatalf("master %s: %v: %v", name(i), args, err)
+	}
+	return reply
+}
+
+// copies are the tokens that the masters hold for a key, "" for none.
+func (c *cluster) copies(key string) []string {
+	c.t.Helper()
+	var all []string
+	for i := range c.servers {
+		token, _ := c.do(i, "GET", key).(string)
+		all = append(all, token)
+	}
+	return all
+}
+
+// ends is when a master's copy expires, ms of its clock; -2 without a copy.
+func (c *cluster) ends(i int, key string) int64 {
+	c.t.Helper()
+	return c.do(i, "PEXPIRETIME", key).(int64)
+}
+
+// identity is what a master's seal holds, as words: run_id, lineage, base, …
+func (c *cluster) identity(i int) []string {
+	c.t.Helper()
+	members := c.do(i, "ZRANGE", "redlockd:seal", 0, -1).([]any)
+	if len(members) != 1 {
+		c.t.Fatalf("master %s: redlockd:seal holds %d members, want 1: %v", name(i), len(members), members)
+	}
+	return strings.SplitN(members[0].(string), " ", 5)
+}
+
+// raise puts a master's register at least at a value.
+func (c *cluster) raise(i int, register int64) {
+	c.t.Helper()
+	identity := strings.Join(c.identity(i), " ")
+	c.do(i, "ZADD", "redlockd:seal", "XX", "GT", register, identity)
+}
+
+// register of a master, 0 before it has one.
+func (c *cluster) register(i int) (score int64) {
+	c.t.Helper()
+	if pair := c.do(i, "ZRANGE", "redlockd:seal", 0, -1, "WITHSCORES").([]any); len(pair) == 2 {
+		score, _ = strconv.ParseInt(pair[1].(string), 10, 64)
+	}
+	return score
+}
+
+// empty tells whether nothing but seals is left on these masters.
+func (c *cluster) empty(masters ...int) bool {
+	c.t.Helper()
+	for _, i := range masters {
+		if keys := c.servers[i].Keys(); len(keys) != 1 || keys[0] != "redlockd:seal" {
+			return false
+		}
+	}
+	return true
+}
+
+// name of a master, the same for every daemon.
+func name(i int) string { return string(rune('a' + i)) }
+
+// daemon is one Locker with its own connections to all masters.
+type daemon struct {
+	*Locker
+	t      *testing.T
+	relays []*faulty.Relay // one before each master, nil unless relayed
+	clock  *clock
+}
+
+// trait is how a daemon differs from the usual.
+type trait func(*daemon, *pool.Options)
+
+// relayed puts relays of its own between this daemon and the masters.
+func relayed(d *daemon, o *pool.Options) {
+	for i := range o.Masters {
+		r := faulty.NewRelay(o.Masters[i].Address)
+		d.t.Cleanup(r.Close)
+		d.relays = append(d.relays, r)
+		o.Masters[i].Address = r.Addr()
+	}
+}
+
+// blind holds the heartbeats: the daemon learns from its operations' flushes
+// alone, so that no heartbeat can be what saved them.
+func blind(d *daemon, _ *pool.Options) { d.clock.hold(heartbeat) }
+
+// options of a daemon on all masters.
+func (c *cluster) options() pool.Options {
+	o := pool.Options{MaxTTL: c.maxTTL, MasterTimeout: late, Logger: logger(c.t)}
+	for i, s := range c.servers {
+		o.Masters = append(o.Masters, pool.Master{Name: name(i), Network: "tcp", Address: s.Addr()})
+	}
+	return o
+}
+
+// daemon starts one and returns when every master votes.
+func (c *cluster) daemon(traits ...trait) *daemon {
+	c.t.Helper()
+	first := !c.born
+	c.born = true
+	d := c.stranger(append([]trait{func(_ *daemon, o *pool.Options) { o.Bootstrap = first }}, traits...)...)
+	for i := range c.servers {
+		d.await(i, "voting")
+	}
+	d.idle()
+	return d
+}
+
+// stranger starts a daemon whatever the masters think of it.
+func (c *cluster) stranger(traits ...trait) *daemon {
+	c.t.Helper()
+	d := &daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}
+	o := c.options()
+	o.Clock = d.clock
+	for _, change := range traits {
+		change(d, &o)
+	}
+	p, err := pool.New(o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(p.Close)
+	if d.Locker, err = New(p, Options{Logger: o.Logger}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = d.Close(time.Second) }) // what a test broke on purpose may stay unanswered
+	return d
+}
+
+// state is what the daemon thinks of a master, and why.
+func (d *daemon) state(i int) (state, why string) {
+	s := d.Masters(0)[i]
+	return s.State, s.Detail
+}
+
+// await waits until the daemon thinks so of a master.
+func (d *daemon) await(i int, want string) {
+	d.t.Helper()
+	eventually(d.t, "master "+name(i)+" is "+want, func() bool {
+		state, _ := d.state(i)
+		return state == want
+	})
+}
+
+// awaitProcess waits until the daemon is admitted to the process that is there now.
+func (d *daemon) awaitProcess(i int, s *faulty.Server) {
+	d.t.Helper()
+	eventually(d.t, "a connection to the new process of master "+name(i), func() bool {
+		m := d.Masters(0)[i]
+		info, err := s.Do("INFO", "server")
+		text, _ := info.(string)
+		return err == nil && (m.State == "voting" || m.State == "quarantined") &&
+			strings.Contains(text, "run_id:"+m.RunID)
+	})
+}
+
+// idle waits until nothing is on its way to a master, not even the heartbeat
+// that follows an admission.
+func (d *daemon) idle() {
+	d.t.Helper()
+	b := &barrier{answered: make(chan pool.Answer, maxMasters)}
+	for i := range d.pool.N() {
+		d.pool.Group(0).Push(i, b)
+	}
+	for range d.pool.N() {
+		receive(d.t, b.answered)
+	}
+}
+
+// settled waits until the daemon has nothing left to tell these masters.
+func (d *daemon) settled(masters ...int) {
+	d.t.Helper()
+	for _, i := range masters {
+		eventually(d.t, "the daemon owes nothing to master "+name(i), func() bool {
+			s := d.Masters(0)[i]
+			return (s.State == "voting" || s.State == "quarantined") && s.Owed == 0 && d.pool.Busy() == 0
+		})
+	}
+}
+
+// eventually polls until something is true.
+func eventually(t *testing.T, what string, true func() bool) {
+	t.Helper()
+	eventuallyIn(t, patience, what, true)
+}
+
+func eventuallyIn(t *testing.T, limit time.Duration, what string, true func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(limit); !true(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("within %v it did not come about that %s", limit, what)
+		}
+	}
+}
+
+// sleepUntil lets real time pass where the masters' clocks are what is waited for.
+func sleepUntil(t *testing.T, moment time.Time, why string) {
+	t.Helper()
+	t.Logf("%v pass until %s", time.Until(moment).Round(time.Millisecond), why)
+	time.Sleep(time.Until(moment))
+}
+
+// noQuorum wants an outcome that is unknown, in these words.
+func noQuorum(t *testing.T, err error, words ...string) *NoQuorum {
+	t.Helper()
+	var unknown *NoQuorum
+	if !errors.As(err, &unknown) {
+		t.Fatalf("answered %v, want NoQuorum", err)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("NoQuorum says %q, want it to name %q", err, word)
+		}
+	}
+	return unknown
+}
+
+// logger writes into the test's own log, which is shown if it fails.
+func logger(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func key(i int) Key { return Key(fmt.Sprint("key-", i)) }

@@ -1,0 +1,203 @@
+package redlock
+
+// ids_memory_test.go: a counter is believed only in a memory that vouches for
+// it. What a quorum of trusted masters does not know, nobody guesses.
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shortLived are clusters whose masters vote two seconds after they forgot.
+const shortLived = 100 * time.Millisecond
+
+// Rule: trust. c never heard of the ids that a and b gave, b has forgotten them,
+// and a is away: c and b together must not begin again. The directed schedule of
+// what the load tests do at random.
+func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
+	c := newCluster(t, 3, shortLived)
+	one := c.daemon(relayed).volatileIDs()
+	one.cutOff(2)
+	last := one.draw("n", 100) + 99
+	c.servers[1].RestartEmpty()
+	two := c.stranger(relayed).volatileIDs()
+	for i := range c.servers {
+		two.await(i, "voting")
+	}
+	two.cutOff(0)
+	first, err := two.ids("n", 1)
+	if err == nil && first <= last {
+		t.Fatalf("id %d was given after id %d, by a master that forgot it and one that never heard of it", first, last)
+	}
+	lostState(t, err, 1)
+
+	// With a there, b is told an id that it can trust; then it does without a.
+	two.reconnect(0, "voting")
+	last = two.draw("n", 1)
+	eventually(t, "b has been told", func() bool { two.draw("n", 1); return two.counter("n")[1].Trusted })
+	last = max(last, two.draw("n", 1))
+	two.cutOff(0)
+	if got := two.draw("n", 1); got <= last {
+		t.Fatalf("id %d after id %d", got, last)
+	}
+}
+
+// A round that holds the vote of a memory which is gone by now may still
+// succeed. What was chosen beside it is no id to trust that master with.
+func TestIDs_ChosenBesideARoundOfAnEarlierLifeVouchForNobody(t *testing.T) {
+	c := newCluster(t, 3, shortLived)
+	slow := timeout(3 * time.Second)
+	one := c.daemon(relayed, slow).volatileIDs()
+	two := c.daemon(relayed, slow).volatileIDs()
+
+	// Two's proposals lie far above one's.
+	for i := 1; i < 3; i++ {
+		two.cutOff(i)
+	}
+	if _, err := two.ids("n", 1000); err == nil {
+		t.Fatal("one master gave ids")
+	}
+	two.reconnect(1, "voting")
+
+	// Two's next round has a's vote, reaches b late and c never.
+	two.relays[1].Pause()
+	pending := two.requestIDs(IDRequest{Name: "n", Count: 1})
+	eventually(t, "a has two's vote", func() bool {
+		value, _ := c.do(0, "GET", "redlockd:id:n").(string)
+		return strings.HasPrefix(value, "1001@")
+	})
+	c.servers[0].FlushAll()
+	one.await(0, "quarantined")
+	if got := one.draw("n", 1); got != 1 {
+		t.Fatalf("id %d, want 1: the schedule is broken", got)
+	}
+	two.relays[1].Resume()
+	a := receive(t, pending)
+	if a.err != nil {
+		t.Logf("two's round was given up: %v", a.err)
+		a.first = 1
+	}
+
+	// One knows only its own id, and a has voted for nothing since.
+	one.await(0, "voting")
+	one.cutOff(1)
+	got, err := one.ids("n", 1)
+	if err == nil && got <= a.first {
+		t.Fatalf("id %d was given after id %d, because a trusts an id that was chosen beside it", got, a.first)
+	}
+	lostState(t, err, 1)
+	one.reconnect(1, "voting")
+	if got := one.draw("n", 1); got <= a.first {
+		t.Fatalf("id %d was given after id %d", got, a.first)
+	}
+}
+
+func TestIDs_OfAGroupThatWasNotBootstrappedNeedTheOperatorsWord(t *testing.T) {
+	c := newCluster(t, 3, shortLived)
+	c.born = true // nobody bootstraps it
+	d := c.daemon().volatileIDs()
+	_, err := d.ids("n", 1)
+	lostState(t, err, 0)
+	if err := d.reseed("n", 5000); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.draw("n", 3); got != 5001 {
+		t.Fatalf("id %d after the counter was set to 5000, want 5001", got)
+	}
+	if err := d.reseed("fresh", 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.draw("fresh", 1); got != 1 {
+		t.Fatalf("id %d of a counter that begins, want 1", got)
+	}
+}
+
+func TestIDs_WhoseTruthIsLostContinueAboveWhatTheOperatorSays(t *testing.T) {
+	c := newCluster(t, 3, shortLived)
+	one := c.daemon().volatileIDs()
+	one.draw("n", 41)
+	for _, i := range []int{1, 2} {
+		c.servers[i].RestartEmpty()
+		one.awaitProcess(i, c.servers[i])
+		one.await(i, "voting")
+	}
+	_, err := one.ids("n", 1)
+	lost := lostState(t, err, 1)
+	if lost.Highest < 41 {
+		t.Errorf("highest known %d, want at least 41", lost.Highest)
+	}
+	c.do(0, "SET", "redlockd:id:n", "1000@"+c.identity(0)[1]) // as if a alone had heard of later ids
+	known := one.counter("n")
+	if !known[0].Known || !known[0].Trusted || known[0].Value != 1000 || known[1].Trusted {
+		t.Fatalf("the masters know %+v, want a trusted at 1000 and b not", known)
+	}
+	var below *BelowKnown
+	if err := one.reseed("n", 999); !errors.As(err, &below) || below.Known != 1000 || below.Master != "a" || !strings.Contains(err.Error(), "1000") {
+		t.Fatalf("reseeding below what a knows: %v, want BelowKnown 1000 on a", err)
+	}
+	if one.counter("n")[1].Trusted {
+		t.Fatal("b was reseeded although a knows of higher ids")
+	}
+	if err := one.reseed("n", math.MaxInt64/2); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range one.counter("n") {
+		if !m.Known || !m.Trusted || m.Value != math.MaxInt64/2 {
+			t.Errorf("master %s knows %+v after the reseeding", name(i), m)
+		}
+	}
+	if got := one.draw("n", 1); got <= math.MaxInt64/2 {
+		t.Fatalf("id %d, want one above the operator's word", got)
+	}
+}
+
+func TestReseed_OnTooFewMastersSaysSo(t *testing.T) {
+	c := newCluster(t, 3, shortLived)
+	d := c.daemon(relayed).volatileIDs()
+	d.cutOff(1)
+	d.cutOff(2)
+	noQuorum(t, d.reseed("n", 7), "1 of 3", "repeat the command")
+}
+
+func TestCounters_AreListedByNameOncePerDatabase(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon().volatileIDs()
+	want := []Key{"a*b", "b[c", "orders"}
+	for _, n := range want {
+		d.draw(n, 1)
+	}
+	c.do(0, "SET", "redlockd:xid:n", "no counter")
+	c.do(1, "SET", "another", "no counter")
+	eventually(t, "every counter is listed", func() bool { return slices.Equal(d.counters(0), want) })
+	if got := d.counters(1); len(got) != 0 {
+		t.Errorf("database 1 lists %q, want nothing", got)
+	}
+}
+
+func TestIDs_LeaveAloneWhatIsNoCounter(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon().volatileIDs()
+	for i := range c.servers {
+		c.do(i, "SET", "redlockd:id:n", "hello")
+	}
+	if got, err := d.ids("n", 1); !errors.Is(err, ErrWrongType) {
+		t.Fatalf("id %d, %v, want %v", got, err, ErrWrongType)
+	}
+	for i := range c.servers {
+		if got := c.do(i, "GET", "redlockd:id:n"); got != "hello" {
+			t.Errorf("master %s: %v, want it untouched", name(i), got)
+		}
+	}
+	c.do(0, "DEL", "redlockd:id:n")
+	c.do(1, "DEL", "redlockd:id:n")
+	if got := d.draw("n", 1); got < 1 {
+		t.Errorf("id %d", got)
+	}
+	if got := c.do(2, "GET", "redlockd:id:n"); got != "hello" {
+		t.Errorf("the third master: %v, want it untouched", got)
+	}
+}

@@ -1,0 +1,145 @@
+package redlock
+
+// instruments_test.go holds what a test puts between a daemon and the world: a
+// clock that is wrong or whose timers wait, and a tap on what is written to the
+// masters.
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlockd/pool"
+)
+
+// heartbeat is how often a daemon asks its masters who they are. The pool has
+// no name for it outside; TestDaemon_CanBeMadeBlind checks that it is the one.
+const heartbeat = 100 * time.Millisecond
+
+// clock is a daemon's own.
+type clock struct {
+	pool.Clock
+	ahead atomic.Int64 // ns by which it is wrong
+
+	mu   sync.Mutex
+	held []time.Duration // timers of these durations never fire
+	kept int             // timers that were held
+}
+
+func (c *clock) Now() time.Duration { return c.Clock.Now() + time.Duration(c.ahead.Load()) }
+
+// hold keeps timers of this duration, which are to be made later, from firing.
+func (c *clock) hold(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = append(c.held, d)
+}
+
+func (c *clock) keptTimers() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept
+}
+
+func (c *clock) AfterFunc(d time.Duration, f func()) pool.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.held, d) {
+		c.kept++
+		return heldTimer{}
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+type heldTimer struct{}
+
+func (heldTimer) Stop() bool               { return true }
+func (heldTimer) Reset(time.Duration) bool { return true }
+
+// tap listens to what a daemon writes, flush by flush, and lets a test step in
+// in front of a flush's first lock.
+type tap struct {
+	mu      sync.Mutex
+	flushes map[string][][]string // by master: every Exchange, a line a command
+	amid    func(master string)
+}
+
+// tapped is the trait of a daemon that the tap listens to.
+func (p *tap) tapped(d *daemon, o *pool.Options) {
+	dial := pool.DialRueidis(2 * o.MasterTimeout)
+	o.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
+		inner, err := dial(ctx, m, db)
+		if err != nil {
+			return nil, err
+		}
+		return &tappedLink{Link: inner, tap: p, master: m.Name}, nil
+	}
+}
+
+// before has f called in front of the first lock of every flush from now on.
+func (p *tap) before(f func(master string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.amid = f
+}
+
+// to are the flushes that went to a master so far.
+func (p *tap) to(master string) [][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.flushes[master])
+}
+
+func (p *tap) note(master string, commands []pool.Command) func(string) {
+	lines := make([]string, len(commands))
+	for i := range commands {
+		lines[i] = strings.Join(commands[i].Args, " ")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.flushes == nil {
+		p.flushes = map[string][][]string{}
+	}
+	p.flushes[master] = append(p.flushes[master], lines)
+	return p.amid
+}
+
+type tappedLink struct {
+	pool.Link
+	tap    *tap
+	master string
+}
+
+// Exchange splits a flush in front of its first lock, if somebody steps in there.
+func (l *tappedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+	amid := l.tap.note(l.master, commands)
+	at := slices.IndexFunc(commands, func(c pool.Command) bool { return c.Args[0] == "SET" || c.Args[0] == "EVALSHA" })
+	if amid == nil || at < 0 {
+		return l.Link.Exchange(commands, replies)
+	}
+	replies = replies[:0]
+	if at > 0 {
+		replies = append(replies, l.Link.Exchange(commands[:at], nil)...)
+	}
+	amid(l.master)
+	return append(replies, l.Link.Exchange(commands[at:], nil)...)
+}
+
+// barrier is an operation that only has its place in the queues: what was sent
+// before it has been answered when it is. No seal follows it, no register rises.
+type barrier struct {
+	answered chan pool.Answer // one for each master it is pushed to
+}
+
+var _ pool.Operation = (*barrier)(nil)
+
+func (b *barrier) Plan() pool.Plan      { return pool.Plan{} }
+func (b *barrier) Propose(int64)        {}
+func (b *barrier) Answer(a pool.Answer) { b.answered <- a }
+func (b *barrier) Command(_ *pool.Moment, c *pool.Command) bool {
+	c.Set("PING")
+	return true
+}

@@ -1,0 +1,239 @@
+package redlock
+
+// work_soak_test.go: many workers, a third of which die at random moments.
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+// workLog is what the workers saw of one piece of work.
+type workLog struct {
+	key Key
+
+	mu     sync.Mutex
+	runs   map[int64]int // by attempt
+	done   time.Duration // when its end was acknowledged first, 0 = never
+	state  WorkState     // how it ended, "" = it has not
+	breach []string
+}
+
+func (l *workLog) started(asked time.Duration, w Work, limit int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs[w.Attempt]++
+	switch {
+	case l.done > 0 && asked > l.done:
+		l.breach = append(l.breach, fmt.Sprintf("attempt %d was asked for %v after the end was acknowledged, and given", w.Attempt, asked-l.done))
+	case l.runs[w.Attempt] > 1 || w.Attempt > limit:
+		l.breach = append(l.breach, fmt.Sprintf("attempt %d was given %d times, %d attempts are allowed", w.Attempt, l.runs[w.Attempt], limit))
+	}
+}
+
+// acknowledged notes that a worker was told that its end stands.
+func (l *workLog) acknowledged(now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == 0 {
+		l.done = now
+	}
+}
+
+// over notes how somebody found the work ended.
+func (l *workLog) over(state WorkState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != "" && l.state != state {
+		l.breach = append(l.breach, fmt.Sprintf("it was %s and then %s", l.state, state))
+	}
+	l.state = state
+}
+
+// verdict is what is wrong with the log.
+func (l *workLog) verdict() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	breach := l.breach
+	if l.state == "" {
+		breach = append(breach, "it never ended")
+	}
+	if l.done > 0 && l.state != WorkDone {
+		breach = append(breach, fmt.Sprintf("it is %s, and its end was acknowledged", l.state))
+	}
+	return breach
+}
+
+// soak is the workers' world: places, at each of which the next piece of work
+// waits when one has ended.
+type soak struct {
+	t      *testing.T
+	origin time.Time
+	length time.Duration
+
+	mu   sync.Mutex
+	at   []*workLog
+	logs []*workLog
+}
+
+const (
+	soakPlaces  = 50
+	soakWorkers = 200
+	soakMax     = 3
+	soakKeep    = 5 * time.Second // far longer than any worker is behind the others
+)
+
+func (s *soak) request(k Key) WorkRequest {
+	return WorkRequest{Key: k, Timeout: 400 * time.Millisecond, Max: soakMax, Keep: soakKeep}
+}
+
+// find is the piece of work at a place.
+func (s *soak) find(place int) *workLog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at[place]
+}
+
+// next puts another piece of work where this one was.
+func (s *soak) next(place int, ended *workLog) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ended == nil || s.at[place] == ended {
+		s.at[place] = &workLog{key: key(len(s.logs)), runs: map[int64]int{}}
+		s.logs = append(s.logs, s.at[place])
+	}
+}
+
+// work is one worker's life: it takes what is to be done, and may die at it.
+func (s *soak) work(number int, d *daemon) {
+	mortal := number%3 == 0
+	for time.Since(s.origin) < s.length {
+		place := rand.IntN(soakPlaces)
+		log := s.find(place)
+		r := s.request(log.key)
+		if rand.IntN(3) == 0 {
+			r.Wait = 100 * time.Millisecond
+		}
+		asked := time.Since(s.origin)
+		a := <-d.requestWork(r)
+		switch {
+		case a.err != nil:
+			s.mayFail(number, a.err)
+		case a.work.State == WorkAcquired:
+			log.started(asked, a.work, soakMax)
+			pause(100 * time.Millisecond) // the work
+			if mortal && rand.IntN(20) == 0 {
+				return
+			}
+			s.conclude(d, a.work, log)
+			continue
+		case a.work.State != WorkRunning:
+			log.over(a.work.State)
+			s.next(place, log)
+		}
+		pause(20 * time.Millisecond) // as a worker that polls
+	}
+}
+
+// pause is the time that a worker's own business takes.
+func pause(most time.Duration) { time.Sleep(rand.N(most)) }
+
+// mayFail lets pass what a busy machine may lead to.
+func (s *soak) mayFail(number int, err error) {
+	var slow *Expired
+	var unknown *NoQuorum
+	if !errors.As(err, &slow) && !errors.As(err, &unknown) {
+		s.t.Errorf("worker %d: %v", number, err)
+	}
+}
+
+// conclude ends an attempt, after prolonging it perhaps.
+func (s *soak) conclude(d *daemon, w Work, log *workLog) {
+	if rand.IntN(4) == 0 {
+		answer := make(chan workAnswer, 1)
+		d.WorkExtend(nil, WorkEndRequest{Key: w.Key, Token: w.Token, Timeout: 400 * time.Millisecond},
+			func(w Work, err error) { answer <- workAnswer{w, err} })
+		<-answer
+		pause(300 * time.Millisecond)
+	}
+	if rand.IntN(3) == 0 {
+		<-d.requestEnd(d.WorkFail, w)
+		return
+	}
+	if a := <-d.requestEnd(d.WorkDone, w); a.err == nil && a.ok {
+		log.acknowledged(time.Since(s.origin))
+	}
+}
+
+func TestWork_SoakWithWorkersThatDie(t *testing.T) {
+	s := &soak{t: t, origin: time.Now(), length: 8 * time.Second, at: make([]*workLog, soakPlaces)}
+	if longRun() {
+		s.length = time.Minute
+	}
+	c := newCluster(t, 5, long)
+	daemons := []*daemon{c.daemon(), c.daemon()}
+	for place := range s.at {
+		s.next(place, nil)
+	}
+	var workers sync.WaitGroup
+	t.Cleanup(workers.Wait)
+	for i := range soakWorkers {
+		workers.Go(func() { s.work(i, daemons[i%2]) })
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for time.Since(s.origin) < s.length {
+		<-tick.C
+		c.allExpire()
+	}
+	workers.Wait()
+	for place := range s.at {
+		workers.Go(func() { s.clearUp(place, daemons[place%2]) })
+	}
+	workers.Wait()
+	s.judge()
+	c.forgotten()
+}
+
+// clearUp uses up what the dead left behind at a place.
+func (s *soak) clearUp(place int, d *daemon) {
+	log := s.find(place)
+	r := s.request(log.key)
+	r.Wait = long
+	for {
+		asked := time.Since(s.origin)
+		a := <-d.requestWork(r)
+		switch {
+		case a.err != nil:
+			s.mayFail(-1, a.err)
+		case a.work.State == WorkAcquired:
+			log.started(asked, a.work, soakMax)
+			<-d.requestEnd(d.WorkFail, a.work)
+		case a.work.State != WorkRunning:
+			log.over(a.work.State)
+			return
+		}
+	}
+}
+
+// judge looks at all there was.
+func (s *soak) judge() {
+	s.t.Helper()
+	runs, ends := 0, map[WorkState]int{}
+	for _, log := range s.logs {
+		for _, breach := range log.verdict() {
+			s.t.Errorf("work %q: %s", log.key, breach)
+		}
+		ends[log.state]++
+		for _, n := range log.runs {
+			runs += n
+		}
+	}
+	s.t.Logf("%d runs of %d pieces of work: %v", runs, len(s.logs), ends)
+	if ends[WorkDone] == 0 || ends[WorkExhausted] == 0 {
+		s.t.Errorf("the ends are %v: without both of them this proves too little", ends)
+	}
+}
