@@ -180,6 +180,11 @@ func (w *workBallot) decide() workNext {
 		}
 		return workNext{fence: fence, raise: lanes}
 	default:
+		// No grant, but what stands in the way may show itself only on the
+		// masters still to come: two daemons reach them in different order.
+		if w.tally.pending() > 0 && w.finished < w.tally.quorum && w.spent < w.tally.quorum {
+			return workNext{}
+		}
 		w.over = true
 		return workNext{fail: v}
 	}
@@ -281,14 +286,14 @@ func (w *workBallot) retry(at []runningWork) time.Duration {
 // what they take back is not used up.
 func (w *workBallot) again() {
 	c := w.call
-	number := max(w.attempt, w.taken+1)
+	number := min(max(w.attempt, w.taken+1), c.request.Max)
 	delay := time.Duration(0)
 	if c.tries > 1 || w.taken < w.attempt {
 		delay = time.Millisecond << min(c.tries, 6)
 		delay = delay/2 + rand.N(delay)
 	}
 	switch now := c.locker.clock.Now(); {
-	case now+delay <= c.round+2*c.locker.late && number <= c.request.Max:
+	case now+delay <= c.round+2*c.locker.late:
 		if delay == 0 {
 			c.try(nil, number)
 			return
