@@ -1,0 +1,187 @@
+package redlock
+
+// admission_test.go: who may be a master at all, and what the others are told.
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+)
+
+// unbound is the trait of a daemon that believes every memory at once: what is
+// refused is refused for another reason than age.
+func unbound(_ *daemon, o *pool.Options) { o.RestartGuardOff = true }
+
+// keptOut wants a master to be refused for a reason in these words.
+func keptOut(t *testing.T, d *daemon, i int, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		eventually(t, fmt.Sprintf("master %s is refused for a reason that says %q", name(i), word), func() bool {
+			state, why := d.state(i)
+			return state == "refused" && strings.Contains(why, word)
+		})
+	}
+}
+
+// Rule: distinct. One process under two addresses would give two votes.
+func TestAdmission_OneServerUnderTwoAddressesIsOneMaster(t *testing.T) {
+	c := newCluster(t, 2, long)
+	c.servers = append(c.servers, c.servers[1])
+	alias := func(_ *daemon, o *pool.Options) {
+		o.Masters[2].Address = strings.Replace(o.Masters[2].Address, "127.0.0.1", "localhost", 1)
+	}
+	one := c.stranger(unbound, alias)
+	one.await(0, "voting")
+	c.servers[0].Kill()
+	one.await(0, "down")
+	g, err := one.lockAs("k", "token-of-a-caller", 10*time.Second)
+	if err == nil {
+		t.Fatalf("granted for %v by one server of two", g.Validity())
+	}
+	noQuorum(t, err, "1 of 3", "is the same server as master")
+	err = pool.Bootstrap(t.Context(), c.options(), false, t.Output())
+	if err == nil {
+		t.Error("a group with one server under two addresses was bootstrapped")
+	}
+}
+
+func TestAdmission_AReplicaIsRefused(t *testing.T) {
+	c := newCluster(t, 3, long)
+	replicate(c, 2, 0)
+	one := c.stranger(unbound)
+	keptOut(t, one, 2, "is a slave", "replicate from nobody", "REPLICAOF NO ONE")
+	one.free("k", one.take("k", time.Second).Token)
+}
+
+func TestAdmission_APromotedReplicaIsRefused(t *testing.T) {
+	c := newCluster(t, 3, long)
+	replicate(c, 2, 0)
+	c.do(2, "REPLICAOF", "NO", "ONE")
+	one := c.stranger(unbound)
+	keptOut(t, one, 2, "promoted replica", "restart it empty")
+	c.servers[2].RestartEmpty()
+	one.await(2, "voting")
+}
+
+// A master that is made a replica while it serves loses its vote, and comes back
+// as a promoted one.
+func TestAdmission_AMasterThatBecomesAReplicaIsRefused(t *testing.T) {
+	c := newCluster(t, 3, long, "--repl-diskless-sync-delay", "0")
+	one := c.daemon()
+	replicate(c, 2, 0)
+	keptOut(t, one, 2, "is a slave")
+	c.do(2, "REPLICAOF", "NO", "ONE")
+	keptOut(t, one, 2, "promoted replica")
+}
+
+// replicate makes one master a replica of another and waits for the copy.
+func replicate(c *cluster, replica, of int) {
+	c.t.Helper()
+	c.do(of, "CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	host, port, _ := strings.Cut(c.servers[of].Addr(), ":")
+	c.do(replica, "REPLICAOF", host, port)
+	eventually(c.t, "the replica has caught up", func() bool {
+		return strings.Contains(c.do(replica, "INFO", "replication").(string), "master_link_status:up")
+	})
+}
+
+func TestAdmission_AMasterThatMayEvictIsRefused(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.do(2, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+	one := c.stranger(unbound)
+	keptOut(t, one, 2, "maxmemory-policy is allkeys-lru", "CONFIG SET maxmemory-policy noeviction")
+	c.do(2, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	one.await(2, "voting")
+}
+
+func TestAdmission_ADaemonWithOtherSettingsIsRefusedByEveryMaster(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one := c.daemon()
+	for what, differs := range map[string]struct {
+		change func(*pool.Options)
+		words  string
+	}{
+		"longest lease": {func(o *pool.Options) { o.MaxTTL = time.Minute }, "max-ttl is 60000 here and 30000 there"},
+		"group":         {func(o *pool.Options) { o.Group = "other" }, "group is other here and default there"},
+		"names":         {func(o *pool.Options) { o.Masters[0].Name = "z" }, "the list of masters differs"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := &cluster{t: t, servers: c.servers, maxTTL: c.maxTTL}
+			other := c.stranger(func(_ *daemon, o *pool.Options) { differs.change(o) })
+			for i := range c.servers {
+				keptOut(t, other, i, "serves daemons with other settings", differs.words)
+			}
+			_, err := other.lock("k", time.Second)
+			noQuorum(t, err, "0 of 3", "other settings")
+		})
+	}
+	one.free("k", one.take("k", time.Second).Token)
+}
+
+func TestAdmission_AMasterWithAWrongClockIsRefused(t *testing.T) {
+	c := newClockCluster(t, 3, long)
+	c.servers[2].Step(2 * time.Second)
+	one := c.stranger(unbound)
+	keptOut(t, one, 2, "ms off the other masters' median", "+2", "500 ms allowed")
+	if keys := c.servers[2].Keys(); len(keys) != 0 {
+		t.Errorf("a master with a wrong clock was written to: %q", keys)
+	}
+	c.servers[2].Step(-2 * time.Second)
+	one.await(2, "voting")
+}
+
+func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.servers[2] = faulty.Start(t, "--requirepass", "right")
+	one := c.stranger(unbound, func(_ *daemon, o *pool.Options) { o.Masters[2].Password = "wrong" })
+	eventually(t, "the reason is known", func() bool {
+		state, why := one.state(2)
+		return state != "dialing" && state != "voting" && strings.Contains(why, "WRONGPASS")
+	})
+	if _, why := one.state(2); strings.Contains(why, "wrong") && !strings.Contains(why, "WRONGPASS") {
+		t.Errorf("the reason shows the password: %q", why)
+	}
+	one.free("k", one.take("k", time.Second).Token)
+}
+
+func TestAdmission_SomebodyElsesDataAtTheSealIsLeftAlone(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.do(1, "SET", "redlockd:seal", "somebody else's")
+	c.do(2, "ZADD", "redlockd:seal", 1, "somebody", 2, "else")
+	one := c.stranger(unbound)
+	keptOut(t, one, 1, "redlockd:seal holds string", "--key-prefix")
+	keptOut(t, one, 2, "redlockd:seal holds a zset of several members")
+	if got := c.do(1, "GET", "redlockd:seal"); got != "somebody else's" {
+		t.Errorf("the foreign value is now %v", got)
+	}
+}
+
+// Connection ids begin anew with every process: after a restart the
+// predecessor's number is a stranger's.
+func TestAdmission_EndsItsPredecessorOnTheSameProcessOnly(t *testing.T) {
+	c := newCluster(t, 3, long)
+	p := new(tap)
+	one := c.daemon(relayed, p.tapped)
+	kills := func() (n int) {
+		for _, flush := range p.to("b") {
+			n += count(flush, "CLIENT KILL ID ")
+		}
+		return n
+	}
+	admitted := func() int64 { return one.pool.Counters().Admissions }
+	before := admitted()
+	one.relays[1].Cut()
+	eventually(t, "b is admitted again", func() bool { return admitted() > before })
+	if n := kills(); n != 1 {
+		t.Errorf("%d predecessors were ended after a cut, want 1", n)
+	}
+	c.servers[1].Restart()
+	one.awaitProcess(1, c.servers[1])
+	if n := kills(); n != 1 {
+		t.Errorf("%d CLIENT KILL after a restart, want none", n-1)
+	}
+}

@@ -1,0 +1,107 @@
+package redlock
+
+// leases_test.go: what an extension promises, and what two daemons know of each
+// other's leases: nothing but what the masters hold.
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func notHeld(t *testing.T, g Grant, err error) {
+	t.Helper()
+	if !errors.Is(err, ErrNotHeld) {
+		t.Fatalf("extended for %v, %v; want %v", g.Validity(), err, ErrNotHeld)
+	}
+}
+
+// Rule: heal. Somebody else held the key in between, so the lease is over; a
+// daemon without a record of it must learn that from the masters.
+func TestExtend_RevivesNoLeaseThatAQuorumHasLost(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	lapsed := one.take("k", 100*time.Millisecond)
+	eventually(t, "the lease runs out", func() bool { return c.empty(0, 1, 2) })
+	one.free("k", one.take("k", time.Second).Token)
+	g, err := two.extend("k", lapsed.Token, 10*time.Second)
+	notHeld(t, g, err)
+	if !c.empty(0, 1, 2) {
+		t.Errorf("copies %q of a lease that was lost", c.copies("k"))
+	}
+}
+
+func TestExtend_AfterADeadlineThatTheDaemonKnowsIsRefused(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one := c.daemon()
+	lapsed := one.take("k", 50*time.Millisecond)
+	end := time.Now().Add(lapsed.Validity())
+	sleepUntil(t, end, "the validity is used up, while the copies still last for the master timeout")
+	g, err := one.extend("k", lapsed.Token, 10*time.Second)
+	notHeld(t, g, err)
+}
+
+// A healed copy ends in the other half of the grain, where no undo reaches.
+func TestExtend_HealsAMasterThatLostItsCopy(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one := c.daemon()
+	held := one.take("k", 5*time.Second)
+	c.do(2, "DEL", "k")
+	if _, err := one.extend("k", held.Token, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the copy is back", func() bool { return c.copies("k")[2] == string(held.Token) })
+	for i := range c.servers {
+		if end := c.ends(i, "k"); end%grain != prolongs {
+			t.Errorf("master %s: the copy ends at %d ≡ %d mod %d, want %d", name(i), end, end%grain, grain, prolongs)
+		}
+	}
+	if n := one.Counters().Healed; n != 1 {
+		t.Errorf("%d copies healed, want 1", n)
+	}
+	one.free("k", held.Token)
+	eventually(t, "the healed copy is released, too", func() bool { return c.empty(0, 1, 2) })
+}
+
+// Rule: shorten. The old validity was promised, so the copies must outlast it.
+func TestExtend_ShortensNothing(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one := c.daemon()
+	held := one.take("k", 20*time.Second)
+	var ends []int64
+	for i := range c.servers {
+		ends = append(ends, c.ends(i, "k"))
+	}
+	g, err := one.extend("k", held.Token, time.Second)
+	if err != nil || g.Validity() > time.Second {
+		t.Fatalf("extended for %v, %v; want at most a second", g.Validity(), err)
+	}
+	one.idle()
+	for i, end := range ends {
+		if now := c.ends(i, "k"); now < end {
+			t.Errorf("master %s: the extension shortened the copy by %d ms", name(i), end-now)
+		}
+	}
+}
+
+func TestDaemons_ShareTheirLocks(t *testing.T) {
+	c := newCluster(t, 5, long)
+	one, two := c.daemon(), c.daemon()
+	held := one.take("k", 10*time.Second)
+	isHeld(t, two.refuse("k", time.Second))
+	g, err := two.extend("k", held.Token, 20*time.Second)
+	if err != nil || g.Validity() < 10*time.Second {
+		t.Fatalf("extended through the other daemon for %v, %v; want about 20s", g.Validity(), err)
+	}
+	two.free("k", held.Token)
+	if was, err := one.unlock("k", held.Token); was || err != nil {
+		t.Errorf("released twice: %v, %v", was, err)
+	}
+	next := two.take("k", 10*time.Second)
+	if was, err := one.unlock("k", held.Token); was || err != nil {
+		t.Errorf("released with a token of the past: %v, %v", was, err)
+	}
+	one.refuse("k", time.Second)
+	one.free("k", next.Token)
+	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2, 3, 4) })
+}

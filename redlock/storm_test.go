@@ -1,0 +1,164 @@
+package redlock
+
+// storm_test.go: everybody wants the same key, through any daemon or none.
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/judge"
+)
+
+// The judge sees every call; the masters are looked at when all is over.
+func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) {
+	const workers, foreigners = 32, 8
+	const lasts = 5 * time.Second
+	c := newCluster(t, 5, time.Second)
+	record := judge.NewRecorder(nil)
+	daemons := []*daemon{c.daemon(), c.daemon()}
+	stop := record.Now() + lasts
+	var all sync.WaitGroup
+	for _, d := range daemons {
+		for range workers {
+			w := d.witness(record)
+			all.Go(func() {
+				for record.Now() < stop {
+					w.visit("k")
+				}
+			})
+		}
+	}
+	for range foreigners {
+		f := c.foreigner(record)
+		all.Go(func() {
+			for record.Now() < stop {
+				f.visit("k")
+			}
+		})
+	}
+	all.Wait()
+	h := judged(t, record)
+	ours, theirs := grants(h)
+	t.Logf("%d grants by daemons, %d by foreign clients, %d other calls", ours, theirs, len(h)-ours-theirs)
+	if ours == 0 || theirs == 0 {
+		t.Errorf("%d grants by daemons and %d by foreign clients: nobody contended", ours, theirs)
+	}
+	for _, d := range daemons {
+		if n := d.Counters().ThirdSeals; n != 0 {
+			t.Errorf("%d grants needed more than one further seal", n)
+		}
+	}
+	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2, 3, 4) })
+}
+
+// retry is how long a client waits, at most, before it tries again: if seventy
+// of them tried all the time, hardly anybody would ever have a quorum.
+const retry = 100 * time.Millisecond
+
+// visit tries once, and holds the key for a moment: mostly it is released, now
+// and then prolonged before, or left to expire.
+func (w *witness) visit(key Key) {
+	g, ok := w.acquire(key, 50*time.Millisecond+rand.N(250*time.Millisecond))
+	if !ok {
+		lull(retry)
+		return
+	}
+	lull(time.Millisecond)
+	switch n := rand.N(200); {
+	case n == 0:
+		return
+	case n < 40:
+		w.prolong(key, g.Token, 500*time.Millisecond)
+	}
+	w.release(key, g.Token)
+}
+
+func (f *foreigner) visit(key string) {
+	token := string(NewToken())
+	if !f.acquire(key, token, 200*time.Millisecond) {
+		lull(retry)
+		return
+	}
+	lull(time.Millisecond)
+	f.release(key, token)
+}
+
+// grants of a history, with a fence and without.
+func grants(h judge.History) (ours, theirs int) {
+	for i := range h {
+		switch e := &h[i]; {
+		case e.Op != judge.Acquire || e.Outcome != judge.OK:
+		case e.Fence != 0:
+			ours++
+		default:
+			theirs++
+		}
+	}
+	return ours, theirs
+}
+
+// Two daemons whose clocks have nothing to do with each other order the grants
+// of hot keys, at the price of at most one further seal each.
+func TestStorm_FencesOfTwoDaemonsAreStrictlyOrdered(t *testing.T) {
+	wanted := int64(100_000)
+	if raceDetector {
+		wanted = 20_000
+	}
+	c := newCluster(t, 3, 10*time.Second)
+	one, two := c.daemon(), c.daemon(wrongBy(3*time.Second))
+	crowd(t, []*daemon{one, two}, wanted)
+	for i, d := range []*daemon{one, two} {
+		n := d.Counters()
+		t.Logf("daemon %d: %d grants, %d of them with a second seal, %d refusals, %d splits", i+1, n.Acquired, n.SecondSeals, n.Refused, n.Split)
+		if n.SecondSeals > n.Acquired || n.ThirdSeals != 0 {
+			t.Errorf("daemon %d: %d second seals for %d grants, %d third ones", i+1, n.SecondSeals, n.Acquired, n.ThirdSeals)
+		}
+		if n.Acquired < wanted/10 {
+			t.Errorf("daemon %d got %d grants of %d: the daemons did not contend", i+1, n.Acquired, wanted)
+		}
+	}
+}
+
+// One daemon alone proposes in the order of its queues, so its first seal always fits.
+func TestStorm_OneDaemonNeedsNoSecondSeals(t *testing.T) {
+	one := newCluster(t, 3, 10*time.Second).daemon()
+	crowd(t, []*daemon{one}, 20_000)
+	if n := one.Counters(); n.SecondSeals != 0 {
+		t.Errorf("%d of %d grants needed a second seal", n.SecondSeals, n.Acquired)
+	}
+}
+
+// wrongBy is the trait of a daemon whose clock is wrong.
+func wrongBy(d time.Duration) trait {
+	return func(one *daemon, _ *pool.Options) { one.clock.ahead.Store(int64(d)) }
+}
+
+// crowd takes and releases four hot keys until there were so many grants, two
+// clients a daemon and key, and has the judge look at it.
+func crowd(t *testing.T, daemons []*daemon, wanted int64) {
+	t.Helper()
+	record := judge.NewRecorder(nil)
+	var all sync.WaitGroup
+	var granted atomic.Int64
+	for _, d := range daemons {
+		for i := range 8 {
+			w := d.witness(record)
+			all.Go(func() {
+				for granted.Load() < wanted {
+					if g, ok := w.acquire(key(i%4), 10*time.Second); ok {
+						granted.Add(1)
+						w.release(key(i%4), g.Token)
+					} else {
+						lull(time.Millisecond)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	judged(t, record)
+}

@@ -1,0 +1,83 @@
+package redlock
+
+// undo_test.go: a failed attempt leaves nothing behind, and takes nothing away
+// that is not its own.
+
+import (
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// Rule: undo-guard. The repeat of a lock by its own token fails; what it found
+// on the masters is the lock itself and stays.
+func TestUndo_OfARepeatLeavesTheLeaseAlone(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two, three := c.daemon(), c.daemon(relayed, blind), c.daemon()
+	const token = "the-holder's-own"
+	one.takeAs("k", token, long)
+	for _, i := range []int{1, 2} {
+		two.relays[i].Pause(faulty.ToClient)
+	}
+	_, err := two.lockAs("k", token, 10*time.Second)
+	noQuorum(t, err, "1 of 3")
+	for _, i := range []int{1, 2} {
+		two.relays[i].Resume()
+	}
+	two.settled(1, 2)
+	if got := c.copies("k"); got[0] != token || got[1] != token || got[2] != token {
+		t.Errorf("copies %q of a lease that runs, want all", got)
+	}
+	three.refuse("k", time.Second)
+}
+
+// Rules: undo-all, owed. Three masters did what they were asked and could not
+// say so.
+func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
+	c := newCluster(t, 5, long)
+	one := c.daemon(relayed, blind) // a heartbeat under way would keep the lock from being sent
+	mute := []int{2, 3, 4}
+	for _, i := range mute {
+		one.relays[i].Pause(faulty.ToClient)
+	}
+	_, err := one.lock("k", long)
+	noQuorum(t, err, "2 of 5", "c=", "d=", "e=")
+	for _, i := range mute {
+		if c.copies("k")[i] == "" {
+			t.Errorf("master %s was not even asked", name(i))
+		}
+	}
+	for _, i := range mute {
+		one.relays[i].Resume()
+	}
+	eventuallyIn(t, 10*time.Second, "nothing is left long before the lease would have ended",
+		func() bool { return c.empty(0, 1, 2, 3, 4) })
+}
+
+// A grant whose holder never heard of it is released like any other.
+func TestUndo_AGrantCanBeGivenBack(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	one.GiveBack(one.take("k", long))
+	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+	two.free("k", two.take("k", time.Second).Token)
+	if n := one.Counters().GivenBack; n != 1 {
+		t.Errorf("%d grants were given back, want 1", n)
+	}
+}
+
+// A lease that is shorter than what the masters need is not granted, and does
+// not stay on them either.
+func TestUndo_OfAQuorumThatCameTooLate(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one := c.daemon(relayed, blind)
+	for _, r := range one.relays {
+		r.Delay(60*time.Millisecond, faulty.ToClient)
+	}
+	_, err := one.lock("k", 50*time.Millisecond)
+	if _, late := err.(*Expired); !late {
+		t.Fatalf("answered %v, want Expired", err)
+	}
+	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+}
