@@ -74,10 +74,14 @@ func TestBootstrap_ByForceVoidsTheLivesBefore(t *testing.T) {
 	one.free("k", one.take("k", time.Second).Token)
 }
 
-// The flag left in a unit file does nothing at a restart of the masters.
-func TestBootstrap_IsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
+// The flag does what the command does, and left in a unit file it does nothing
+// when the masters come back.
+func TestBootstrap_ByFlagIsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
 	c := newCluster(t, 3, long)
-	one := c.daemon()
+	one := c.stranger(func(_ *daemon, o *pool.Options) { o.Bootstrap = true })
+	for i := range c.servers {
+		one.await(i, "voting")
+	}
 	for _, s := range c.servers {
 		s.RestartEmpty()
 	}

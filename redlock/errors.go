@@ -71,7 +71,7 @@ type NotDurable struct {
 }
 
 func (e *NotDurable) Error() string {
-	return fmt.Sprintf("%d of %d masters are durable, %d needed: %s; set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no on them, or accept that a crash may repeat ids with --ids-durability=off",
+	return fmt.Sprintf("%d of %d masters are durable, %d needed: %s; set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no on them (one that has written without them must be restarted), or accept that a crash may repeat ids with --ids-durability=off",
 		e.Durable, e.Total, e.Needed, strings.Join(e.Volatile, ", "))
 }
 

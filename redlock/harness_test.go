@@ -22,12 +22,12 @@ const (
 	patience = 20 * time.Second
 	// late is the master timeout of all daemons: wide enough for a busy machine,
 	// and no duration that another timer of the pool has.
-	late = 250 * time.Millisecond
+	late = 500 * time.Millisecond
 	// long is a lease that no test outlives.
 	long = 30 * time.Second
 )
 
-// cluster is a group of masters. The first daemon bootstraps it.
+// cluster is a group of masters. It is bootstrapped for its first daemon.
 type cluster struct {
 	t       *testing.T
 	servers []*faulty.Server
@@ -153,9 +153,13 @@ func (c *cluster) options() pool.Options {
 // daemon starts one and returns when every master votes.
 func (c *cluster) daemon(traits ...trait) *daemon {
 	c.t.Helper()
-	first := !c.born
-	c.born = true
-	d := c.stranger(append([]trait{func(_ *daemon, o *pool.Options) { o.Bootstrap = first }}, traits...)...)
+	if !c.born {
+		c.born = true
+		if err := bootstrap(c, false); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	d := c.stranger(traits...)
 	for i := range c.servers {
 		d.await(i, "voting")
 	}

@@ -48,9 +48,7 @@ func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) 
 		t.Errorf("%d grants by daemons and %d by foreign clients: nobody contended", ours, theirs)
 	}
 	for _, d := range daemons {
-		if n := d.Counters().ThirdSeals; n != 0 {
-			t.Errorf("%d grants needed more than one further seal", n)
-		}
+		d.oneFurtherSeal()
 	}
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2, 3, 4) })
 }
@@ -114,12 +112,21 @@ func TestStorm_FencesOfTwoDaemonsAreStrictlyOrdered(t *testing.T) {
 	for i, d := range []*daemon{one, two} {
 		n := d.Counters()
 		t.Logf("daemon %d: %d grants, %d of them with a second seal, %d refusals, %d splits", i+1, n.Acquired, n.SecondSeals, n.Refused, n.Split)
-		if n.SecondSeals > n.Acquired || n.ThirdSeals != 0 {
-			t.Errorf("daemon %d: %d second seals for %d grants, %d third ones", i+1, n.SecondSeals, n.Acquired, n.ThirdSeals)
-		}
+		d.oneFurtherSeal()
 		if n.Acquired < wanted/10 {
 			t.Errorf("daemon %d got %d grants of %d: the daemons did not contend", i+1, n.Acquired, wanted)
 		}
+	}
+}
+
+// oneFurtherSeal wants no grant to have needed more than one, unless a voter
+// failed in between, which shows as a seal that was not good.
+func (d *daemon) oneFurtherSeal() {
+	d.t.Helper()
+	n, faults := d.Counters(), d.pool.Counters()
+	if n.SecondSeals > n.Acquired || n.ThirdSeals > faults.BadSeals+faults.BreakerOpened {
+		d.t.Errorf("%d second seals for %d grants, %d third ones; %d seals were bad, %d breakers opened",
+			n.SecondSeals, n.Acquired, n.ThirdSeals, faults.BadSeals, faults.BreakerOpened)
 	}
 }
 

@@ -43,14 +43,21 @@ func (l *workLog) acknowledged(now time.Duration) {
 	}
 }
 
-// over notes how somebody found the work ended.
-func (l *workLog) over(state WorkState) {
+// over notes how somebody who asked then found the work ended. A worker whose
+// last attempt timed out may come back and be done after others were told that
+// no attempt is left; the other way round must not happen.
+func (l *workLog) over(asked, now time.Duration, state WorkState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state != "" && l.state != state {
-		l.breach = append(l.breach, fmt.Sprintf("it was %s and then %s", l.state, state))
+	if state != WorkDone && l.done > 0 && asked > l.done {
+		l.breach = append(l.breach, fmt.Sprintf("it was found %s by one who asked %v after its end was known", state, asked-l.done))
 	}
-	l.state = state
+	if state == WorkDone && l.done == 0 {
+		l.done = now
+	}
+	if l.state != WorkDone {
+		l.state = state
+	}
 }
 
 // verdict is what is wrong with the log.
@@ -60,9 +67,6 @@ func (l *workLog) verdict() []string {
 	breach := l.breach
 	if l.state == "" {
 		breach = append(breach, "it never ended")
-	}
-	if l.done > 0 && l.state != WorkDone {
-		breach = append(breach, fmt.Sprintf("it is %s, and its end was acknowledged", l.state))
 	}
 	return breach
 }
@@ -131,7 +135,7 @@ func (s *soak) work(number int, d *daemon) {
 			s.conclude(d, a.work, log)
 			continue
 		case a.work.State != WorkRunning:
-			log.over(a.work.State)
+			log.over(asked, time.Since(s.origin), a.work.State)
 			s.next(place, log)
 		}
 		pause(20 * time.Millisecond) // as a worker that polls
@@ -213,7 +217,7 @@ func (s *soak) clearUp(place int, d *daemon) {
 			log.started(asked, a.work, soakMax)
 			<-d.requestEnd(d.WorkFail, a.work)
 		case a.work.State != WorkRunning:
-			log.over(a.work.State)
+			log.over(asked, time.Since(s.origin), a.work.State)
 			return
 		}
 	}
