@@ -73,22 +73,26 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err != nil {
 		return err
 	}
+	users, err := clientUsers(config)
+	if err != nil {
+		return err
+	}
 	var server *proxy.Server // set before the first client can ask for its figures
 	table := commands.NewTable(commands.Env{
 		Locks: locker, IDs: locker, Works: locker, WorkEnds: locker, Figures: locker, Databases: config.Databases,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) },
+		Users:   users, Connections: func() commands.Connections { return server },
 	})
 	// When the last client has its reply, what is left are the copies that are
 	// being given back: the flush under way and one more.
 	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
-	server, err = proxy.New(proxy.Options{
-		Listen: config.Listen, MaxClients: config.MaxClients, DrainTimeout: config.DrainTimeout - last, Logger: logger,
-	}, table)
+	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last, logger), table)
 	if err != nil {
 		return err
 	}
+	defer onHangup(&reloader{config: config, users: users, server: server, logger: logger})()
 	cli.Banner(stdout, config, server.Addrs(), masters.Quorum())
 	context.AfterFunc(ctx, func() { logger.Info("draining", "within", config.DrainTimeout.String()) })
 	err = server.Serve(ctx)

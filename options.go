@@ -5,8 +5,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/configs"
@@ -44,6 +47,60 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 	}
 }
 
+// proxyOptions leaves drain of the time for stopping to the clients.
+func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logger) proxy.Options {
+	return proxy.Options{
+		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, Logger: logger,
+		MaxClients: config.MaxClients, MaxPerAddress: config.MaxClientsPerAddress,
+		LocalOnly: localOnly(config),
+		TLS: proxy.TLS{
+			CertFile: config.TLSCert, KeyFile: config.TLSKey, CAFile: config.TLSCA,
+			ClientAuth: proxy.ClientAuth(config.TLSClientAuth),
+		},
+	}
+}
+
+// localOnly is protected mode in force.
+func localOnly(config configs.Config) bool {
+	return config.ProtectedMode == "on" && !needsLogin(config)
+}
+
+// reachable tells whether other machines may reach an address of listen.
+func reachable(address string) bool {
+	if strings.HasPrefix(address, "unix:") {
+		return false
+	}
+	host, _, _ := net.SplitHostPort(strings.TrimPrefix(address, "tls:")) // checked by configs
+	ip, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !ip.IsLoopback())
+}
+
+func needsLogin(config configs.Config) bool { return config.RequirePass != "" || len(config.Users) > 0 }
+
+// clientUsers are the users of the commands, nil where nobody needs a password.
+func clientUsers(config configs.Config) (*commands.Users, error) {
+	if !needsLogin(config) {
+		return nil, nil
+	}
+	users, err := commands.NewUsers(userList(config, config.Users))
+	if err != nil {
+		return nil, &configs.FieldError{Field: "users", Value: strconv.Quote(config.UsersFile), Problem: err.Error()}
+	}
+	return users, nil
+}
+
+// userList is those of the file, and the user default if it has a password.
+func userList(config configs.Config, file []configs.User) []commands.User {
+	var list []commands.User
+	if config.RequirePass != "" {
+		list = append(list, commands.Everything("default", string(config.RequirePass)))
+	}
+	for _, u := range file {
+		list = append(list, commands.User(u))
+	}
+	return list
+}
+
 // volatileIDs: nobody expects embedded masters to survive anything.
 func volatileIDs(config configs.Config) bool {
 	return config.IDsDurability == configs.IDsVolatile || config.Embedded > 0
@@ -52,6 +109,9 @@ func volatileIDs(config configs.Config) bool {
 // warnings are sentences for the log about what this daemon does not promise.
 func warnings(config configs.Config) []string {
 	found := slices.Clone(config.Warnings)
+	if open := slices.IndexFunc(config.Listen, reachable); open >= 0 && localOnly(config) {
+		found = append(found, "protected mode: without requirepass and users only clients on this machine are served, although listen has "+config.Listen[open])
+	}
 	if config.Embedded > 0 {
 		found = append(found, "embedded masters: locks, counters and work end with this process, and the next one gives the same ids again")
 	}
@@ -71,7 +131,7 @@ func newLogger(config configs.Config, out io.Writer) *slog.Logger {
 // port is what INFO shows: that of the first address with one, else 0.
 func port(config configs.Config) int {
 	for _, address := range config.Listen {
-		if _, text, err := net.SplitHostPort(address); err == nil {
+		if _, text, err := net.SplitHostPort(strings.TrimPrefix(address, "tls:")); err == nil {
 			if n, err := strconv.Atoi(text); err == nil {
 				return n
 			}

@@ -3,8 +3,10 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"redlockd/configs"
 )
@@ -56,5 +58,55 @@ func TestWarnings_SayThatTheCountersOfEmbeddedMastersEndWithTheProcess(t *testin
 	}
 	if got := strings.Join(warnings(load(t, "--masters=a,b,c", "--ids-durability=off")), "\n"); !strings.Contains(got, "ids may be given a second time") {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestOptions_ProtectTheDaemonThatNeedsNoLogin(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users.toml")
+	usersFile(t, users, "anna")
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{nil, true},
+		{[]string{"--protected-mode=off"}, false},
+		{[]string{"--requirepass=x"}, false},
+		{[]string{"--users", users}, false},
+	} {
+		config := load(t, c.args...)
+		if got := proxyOptions(config, time.Second, nil).LocalOnly; got != c.want {
+			t.Errorf("%q: %t", c.args, got)
+		}
+		if made, err := clientUsers(config); err != nil || (made != nil) != needsLogin(config) {
+			t.Errorf("%q: users %v, %v", c.args, made, err)
+		}
+	}
+}
+
+func TestWarnings_SayThatProtectedModeTurnsOthersAway(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"--listen=:7379"}, true},
+		{[]string{"--listen=127.0.0.1:1,10.0.0.1:1"}, true},
+		{[]string{"--listen=127.0.0.1:1,[::1]:1,localhost:1,unix:/run/r"}, false},
+		{[]string{"--listen=:7379", "--protected-mode=off"}, false},
+		{[]string{"--listen=:7379", "--requirepass=x"}, false},
+	} {
+		got := strings.Contains(strings.Join(warnings(load(t, c.args...)), "\n"), "only clients on this machine are served")
+		if got != c.want {
+			t.Errorf("%q: %t", c.args, got)
+		}
+	}
+}
+
+func TestOptions_NameTheUserWhoCannotBe(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users.toml")
+	usersFile(t, users, "anna")
+	config := load(t, "--users", users)
+	config.Users[0].Keys = []string{"a[b]"}
+	if _, err := clientUsers(config); err == nil || !strings.Contains(err.Error(), users) || !strings.Contains(err.Error(), `user "anna" has the key pattern`) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,10 @@
 package commands
 
-import "redlockd/redlock"
+import (
+	"time"
+
+	"redlockd/redlock"
+)
 
 // Client is what commands may know and change of the connection they came
 // over. The session owns it. Fields other than Held are read and written only
@@ -9,6 +13,8 @@ import "redlockd/redlock"
 type Client struct {
 	ID      int64  // unique in this process, from 1
 	Addr    string // remote address, for people
+	Host    string // the address without port; "" for a unix socket
+	Since   time.Time
 	Name    string // CLIENT SETNAME
 	LibName string // CLIENT SETINFO
 	LibVer  string
@@ -16,6 +22,12 @@ type Client struct {
 	Proto   int  // 2 or 3, set by HELLO; the encoder follows it
 	Closing bool // set by QUIT: close after the replies so far, run nothing more
 	Held    Held // what this connection acquired last on each key
+
+	User     string   // who has signed in; "" is the default user, unless a password is needed
+	Failures int      // failed logins in a row
+	Hearing  Hearing  // CLIENT REPLY
+	Channels []string // SUBSCRIBE, in order
+	Patterns []string // PSUBSCRIBE
 }
 
 // Sink takes the one answer of one command, now or later, from any goroutine.

@@ -11,6 +11,12 @@ import (
 // longestClientName bounds what a connection keeps of what it was told.
 const longestClientName = 256
 
+// changesClient makes those subcommands run alone that others may see the
+// effect of: another connection's CLIENT LIST, and the answers behind.
+func changesClient(args []string) bool {
+	return len(args) > 1 && (isWord(args[1], "SETNAME") || isWord(args[1], "SETINFO") || isWord(args[1], "REPLY"))
+}
+
 // clientName checks a name and makes it the connection's own, so that it does
 // not keep the buffer of its command alive.
 func clientName(s string) (string, error) {
@@ -80,11 +86,14 @@ func (t *Table) clientID(c *Call) error {
 	return nil
 }
 
-// clientInfo answers one line of the fields that are known here.
+// unmeasured are figures that Redis keeps of a connection and this daemon does
+// not. Their names have to be there: redis-py 4 and 5 and go-redis read CLIENT
+// INFO into integers, and redis-py fails on the first that is missing.
+const unmeasured = "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=0 events=r"
+
+// clientInfo answers one line: the fields that are known here, and unmeasured.
 func (t *Table) clientInfo(c *Call) error {
-	client := c.Client
-	c.Reply(Bulk(fmt.Sprintf("id=%d addr=%s name=%s db=%d cmd=client|info user=%s lib-name=%s lib-ver=%s resp=%d\n",
-		client.ID, client.Addr, client.Name, client.DB, defaultUser, client.LibName, client.LibVer, client.Proto)))
+	c.Reply(Bulk(c.Client.Describe().line("client|info")))
 	return nil
 }
 

@@ -8,6 +8,7 @@ const (
 	categoryID         = "id"         // gives ids
 	categoryWork       = "work"       // takes and ends attempts at work
 	categoryAdmin      = "admin"      // the operator's word
+	categoryForce      = "force"      // takes locks away from others
 	categoryConnection = "connection" // what every client may say first
 )
 
@@ -31,6 +32,9 @@ type command struct {
 	args     []argument // after the name, in order
 	handle   handler
 	barrier  func(args []string) bool // nil: runs beside its neighbours
+	redis    bool                     // Redis has it, too: the texts are those of Redis
+	anybody  bool                     // also from clients that have not signed in
+	listener bool                     // also from subscribers on RESP2
 	parts    []*command               // subcommands; handle answers for the bare word
 
 	full   string // "client|setname"; filled by the table
@@ -60,8 +64,12 @@ func (a arity) redis() int64 {
 // always is the barrier of commands that change what later ones mean.
 func always([]string) bool { return true }
 
-// keyed says whether the first argument names a lock.
-func (c *command) keyed() bool { return len(c.args) > 0 && c.args[0].kind == kindKey }
+// named says whether the first argument, if there is one, names a lock, a
+// counter or a piece of work.
+func (c *command) named() bool { return len(c.args) > 0 && c.args[0].kind == kindKey }
+
+// keyed says whether every call of the command names one.
+func (c *command) keyed() bool { return c.named() && !c.args[0].optional }
 
 // wrongArity is the caller's mistake of too few or too many words.
 func (c *command) wrongArity() error {
@@ -73,7 +81,7 @@ func (c *command) wrongArity() error {
 // because client libraries match on them.
 func (c *command) refuse(mistake error) Reply {
 	text := mistake.Error()
-	if c.category != categoryConnection {
+	if !c.redis {
 		text += "; syntax: " + c.syntax
 	}
 	return Error("ERR", text)

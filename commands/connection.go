@@ -4,13 +4,18 @@ package commands
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
-// ping answers PONG, or the message.
+// ping answers PONG, or the message; to a subscriber on RESP2 in the shape of a
+// message, since it reads nothing else.
 func (t *Table) ping(c *Call) error {
-	if len(c.Args) == 1 {
+	switch {
+	case c.Client.listening() && c.Client.Proto < 3:
+		c.Reply(Array(Bulk("pong"), Bulk(strings.Join(c.Args[1:], ""))))
+	case len(c.Args) == 1:
 		c.Reply(Simple("PONG"))
-	} else {
+	default:
 		c.Reply(Bulk(c.Args[1]))
 	}
 	return nil
@@ -30,11 +35,15 @@ func (t *Table) quit(c *Call) error {
 }
 
 // reset makes the connection as good as new, for pools that hand it on. The
-// locks it took stay, but the next user must not release them by accident.
+// locks it took stay, but the next user must not release them by accident, nor
+// be taken for the one before.
 func (t *Table) reset(c *Call) error {
 	c.Client.DB = 0
 	c.Client.Proto = 2
 	c.Client.Name = ""
+	c.Client.User = ""
+	c.Client.Hearing = HearAll
+	c.Client.Channels, c.Client.Patterns = nil, nil
 	c.Client.Held.Clear()
 	c.Reply(Simple("RESET"))
 	return nil

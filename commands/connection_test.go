@@ -159,7 +159,7 @@ func TestCLIENT_KeepsWhatLibrariesTellAboutThemselves(t *testing.T) {
 		> CLIENT ID
 		< :7
 		> CLIENT INFO
-		< "id=7 addr=10.0.0.9:5555 name=worker db=0 cmd=client|info user=default lib-name=go-redis(,go1.26) lib-ver=9.22.0 resp=2\n"
+		< "id=7 addr=10.0.0.9:5555 name=worker db=0 age=0 idle=0 flags=N sub=0 psub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=client|info user=default lib-name=go-redis(,go1.26) lib-ver=9.22.0 resp=2\n"
 		> CLIENT SETNAME ""
 		< +OK
 		> CLIENT GETNAME

@@ -158,6 +158,10 @@ func show(r Reply) string {
 		return "[" + showAll(r.Items) + "]"
 	case KindMap:
 		return "{" + showAll(r.Items) + "}"
+	case KindPush:
+		return ">" + showAll(r.Items)
+	case KindEach:
+		return "each(" + showAll(r.Items) + ")"
 	}
 	return fmt.Sprintf("?%d", r.Kind)
 }

@@ -14,7 +14,7 @@ func (t *Table) dextend(c *Call) error {
 	if err != nil {
 		return err
 	}
-	answer := &extendAnswer{sink: c.Sink, held: &c.Client.Held, request: request}
+	answer := &extendAnswer{sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request}
 	t.env.Locks.Extend(c.Batch, request, answer.decided)
 	return nil
 }
@@ -37,6 +37,7 @@ func (t *Table) extendRequest(c *Call) (redlock.ExtendRequest, error) {
 type extendAnswer struct {
 	sink    Sink
 	held    *Held
+	users   *Users
 	request redlock.ExtendRequest
 	grant   redlock.Grant
 }
@@ -58,6 +59,7 @@ func (a *extendAnswer) Reply() Reply {
 		return tooLate(a.grant.Spent(), "the lock may be lost")
 	}
 	a.held.Prolong(a.request.DB, a.request.Key, a.request.Token, validity)
+	a.users.prolonged(heldKey{a.request.DB, a.request.Key}, a.request.Token, validity)
 	return Int(validity.Milliseconds())
 }
 

@@ -5,6 +5,7 @@ package commands
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"redlockd/redlock"
@@ -23,7 +24,9 @@ const (
 // of a master that did not answer is nil.
 func (t *Table) dids(c *Call) error {
 	if len(c.Args) == 1 {
-		t.env.IDs.ListCounters(c.Client.DB, func(names []redlock.Key, err error) { t.survey(c, names, err) })
+		t.env.IDs.ListCounters(c.Client.DB, func(names []redlock.Key, err error) {
+			t.survey(c, t.visible(c.Client, names), err)
+		})
 		return nil
 	}
 	name, err := parseKey(c.Args[1])
@@ -32,6 +35,11 @@ func (t *Table) dids(c *Call) error {
 	}
 	t.survey(c, []redlock.Key{name}, nil)
 	return nil
+}
+
+// visible leaves out what the client's user has no key pattern for.
+func (t *Table) visible(client *Client, names []redlock.Key) []redlock.Key {
+	return slices.DeleteFunc(names, func(name redlock.Key) bool { return !t.mayUse(client, string(name)) })
 }
 
 // didreseed answers OK once a quorum of masters remembers the value and vouches

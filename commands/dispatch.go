@@ -28,11 +28,15 @@ func (t *Table) Barrier(args []string) bool {
 func (t *Table) Dispatch(c *Call) {
 	row, mistake := t.route(c.Args)
 	if mistake != nil {
+		t.unknown(c)
 		c.Reply(Error("ERR", mistake.Error()))
 		return
 	}
 	if !row.arity.fits(len(c.Args)) {
 		c.Reply(row.refuse(row.wrongArity()))
+		return
+	}
+	if !t.allow(c, row) {
 		return
 	}
 	if mistake := row.handle(c); mistake != nil {

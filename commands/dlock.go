@@ -21,8 +21,13 @@ func (t *Table) dlock(c *Call) error {
 	if err != nil {
 		return err
 	}
+	room, err := t.env.Users.take(t.user(c.Client), heldKey{request.DB, request.Key})
+	if err != nil {
+		c.Reply(Error("TRYLATER", err.Error()))
+		return nil
+	}
 	answer := &lockAnswer{
-		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held,
+		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, room: room,
 		db: request.DB, key: request.Key,
 	}
 	t.env.Locks.Lock(c.Batch, request, answer.decided)
@@ -75,6 +80,8 @@ type lockAnswer struct {
 	locks Locks
 	sink  Sink
 	held  *Held
+	users *Users
+	room  place // in the user's quota
 	db    int
 	key   redlock.Key
 
@@ -85,9 +92,11 @@ type lockAnswer struct {
 // decided takes the outcome from the masters.
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
+		a.room.free()
 		a.sink.Deliver(failure(err))
 		return
 	}
+	a.room.fill(heldKey{a.db, a.key}, grant)
 	a.grant = grant
 	a.sink.DeliverLate(a)
 }
@@ -125,6 +134,7 @@ func (a *lockAnswer) Lost() { a.giveBack() }
 func (a *lockAnswer) giveBack() {
 	if a.grant.Fresh && !a.givenBack {
 		a.givenBack = true
+		a.users.released(heldKey{a.db, a.key}, a.grant.Token)
 		a.locks.GiveBack(a.grant)
 	}
 }

@@ -18,7 +18,7 @@ func (t *Table) dunlock(c *Call) error {
 	if err != nil {
 		return err
 	}
-	answer := &unlockAnswer{sink: c.Sink, held: &c.Client.Held, request: request}
+	answer := &unlockAnswer{sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request}
 	t.env.Locks.Unlock(c.Batch, request, answer.decided)
 	return nil
 }
@@ -47,6 +47,7 @@ func unlockRequest(c *Call) (redlock.UnlockRequest, error) {
 type unlockAnswer struct {
 	sink    Sink
 	held    *Held
+	users   *Users
 	request redlock.UnlockRequest
 }
 
@@ -58,6 +59,7 @@ func (a *unlockAnswer) decided(released bool, err error) {
 		return
 	}
 	a.held.Forget(a.request.DB, a.request.Key, a.request.Token)
+	a.users.released(heldKey{a.request.DB, a.request.Key}, a.request.Token)
 	if released {
 		a.sink.Deliver(Int(1))
 	} else {

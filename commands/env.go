@@ -87,6 +87,9 @@ type Env struct {
 	Start   time.Time // of the process; zero means now
 	Port    int       // shown by INFO
 
+	Users       *Users             // nil: the default user may do everything, without a password
+	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
+
 	Clients func() ClientCounts              // nil: INFO shows zeros
 	Config  func(pattern string) [][2]string // options whose name matches the glob pattern; nil: none
 }

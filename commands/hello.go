@@ -1,13 +1,11 @@
-// HELLO and AUTH: which protocol, and who is there?
+// HELLO: which protocol, and who is there?
 package commands
-
-// defaultUser is the user that every connection is; it has no password.
-const defaultUser = "default"
 
 // greeting is what a HELLO asks for.
 type greeting struct {
 	auth     bool
 	user     string
+	password string
 	setsName bool
 	name     string
 }
@@ -30,8 +28,14 @@ func (t *Table) hello(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if wish.auth && wish.user != defaultUser {
-		c.Reply(wrongPassword)
+	if wish.auth {
+		if refusal, ok := t.signIn(c.Client, wish.user, wish.password); !ok {
+			c.Reply(refusal)
+			return nil
+		}
+	}
+	if !t.Known(c.Client) {
+		c.Reply(helloWithoutYou)
 		return nil
 	}
 	if asked {
@@ -51,7 +55,7 @@ func readGreeting(c *Call) (greeting, error) {
 		left := len(c.Args) - 1 - i
 		switch {
 		case isWord(c.Args[i], "AUTH") && left >= 2:
-			wish.auth, wish.user = true, c.Args[i+1]
+			wish.auth, wish.user, wish.password = true, c.Args[i+1], c.Args[i+2]
 			i += 2
 		case isWord(c.Args[i], "SETNAME") && left >= 1:
 			name, err := clientName(c.Args[i+1])
@@ -79,22 +83,4 @@ func (t *Table) introduction(client *Client) Reply {
 		Bulk("role"), Bulk("master"),
 		Bulk("modules"), Array(),
 	)
-}
-
-var wrongPassword = Error("WRONGPASS", "invalid username-password pair or user is disabled.")
-
-// auth speaks for a server without a password: the texts are those of Redis,
-// because ioredis turns exactly the first into a warning.
-func (t *Table) auth(c *Call) error {
-	switch {
-	case len(c.Args) == 2:
-		return redisText("AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
-	case len(c.Args) > 3:
-		return redisText("syntax error")
-	case c.Args[1] != defaultUser:
-		c.Reply(wrongPassword)
-	default:
-		c.Reply(OK)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ const (
 	KindArray              // *n
 	KindMap                // RESP3 %n, RESP2 a flat array; Items alternates key, value
 	KindPush               // RESP3 >n, RESP2 an array
+	KindEach               // Items one after another, as replies of their own
 )
 
 // Reply is one answer to one command: a plain value, safe to copy. The zero
@@ -29,6 +30,12 @@ var OK = Simple("OK")
 
 // Nil is "no": somebody else holds it, or the wait ran out.
 var Nil = Reply{}
+
+// Silence is an answer of which nothing is written.
+var Silence = Each()
+
+// Each is several replies to one command, as SUBSCRIBE gives them.
+func Each(items ...Reply) Reply { return Reply{Kind: KindEach, Items: items} }
 
 // Simple is a status line; CR and LF in it become spaces when it is encoded.
 func Simple(text string) Reply { return Reply{Kind: KindSimple, Text: text} }

@@ -19,7 +19,7 @@ func NewTable(env Env) *Table {
 		byName: make(map[string]*command),
 		parts:  make(map[string]map[string]*command),
 	}
-	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.connectionRows(), t.clientRows(), t.serverRows()} {
+	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
 		for _, row := range group {
 			t.add(row)
 		}
@@ -39,7 +39,7 @@ func (t *Table) add(row *command) {
 	row.parts = append(row.parts, t.helpRow(row))
 	byName := make(map[string]*command)
 	for _, part := range row.parts {
-		part.category, part.since = row.category, row.since
+		part.since = row.since
 		part.full = row.name + "|" + part.name
 		part.syntax = syntaxOf(part.full, part.args)
 		byName[part.name] = part
@@ -78,31 +78,48 @@ func (t *Table) connectionRows() []*command {
 	credentials := option("AUTH", block("credentials", text("username"), text("password")))
 	protocol := block("arguments", integer("protover"), optional(credentials), optional(option("SETNAME", text("name"))))
 	return []*command{
-		connection("ping", between(1, 2), "Answers PONG, or the message.", t.ping, optional(text("message"))),
+		fromListeners(connection("ping", between(1, 2), "Answers PONG, or the message.", t.ping, optional(text("message")))),
 		connection("echo", exactly(2), "Answers the message.", t.echo, text("message")),
-		barred(connection("hello", atLeast(1), "Describes this server and chooses protocol 2 or 3.", t.hello, optional(protocol))),
-		barred(connection("auth", atLeast(2), "Says who the client is.", t.auth, optional(text("username")), text("password"))),
+		fromAnybody(barred(connection("hello", atLeast(1), "Describes this server and chooses protocol 2 or 3.", t.hello, optional(protocol)))),
+		fromAnybody(barred(connection("auth", atLeast(2), "Says who the client is.", t.auth, optional(text("username")), text("password")))),
 		barred(connection("select", exactly(2), "Moves the connection to another database of the masters.", t.selectDatabase, integer("index"))),
-		barred(connection("reset", exactly(1), "Makes the connection as good as new; locks stay.", t.reset)),
-		barred(connection("quit", atLeast(1), "Closes the connection after the answers before it.", t.quit)),
+		fromListeners(fromAnybody(barred(connection("reset", exactly(1), "Makes the connection as good as new; locks stay.", t.reset)))),
+		fromListeners(fromAnybody(barred(connection("quit", atLeast(1), "Closes the connection after the answers before it.", t.quit)))),
 	}
 }
 
 func (t *Table) clientRows() []*command {
 	client := connection("client", atLeast(2), "Tells and asks about this connection.", nil)
+	client.barrier = changesClient
 	onOff := oneOf("enabled", word("ON"), word("OFF"))
 	attribute := oneOf("attribute", option("LIB-NAME", text("libname")), option("LIB-VER", text("libver")))
 	client.parts = []*command{
 		connection("getname", exactly(2), "The name of this connection, or nil.", t.clientGetName),
 		connection("id", exactly(2), "The number of this connection, unique in this daemon.", t.clientID),
 		connection("info", exactly(2), "What is known of this connection, in one line.", t.clientInfo),
+		forAdmins(connection("kill", atLeast(3), "Closes connections by address or filter (ID, ADDR, USER, SKIPME).", t.clientKill, multiple(text("filter")))),
+		connection("list", atLeast(2), "The connections of the own user, all of them for admins.", t.clientList, optional(option("ID", multiple(integer("client-id"))))),
 		connection("no-evict", exactly(3), "Accepted: nothing is ever evicted.", t.clientSwitch, onOff),
 		connection("no-touch", exactly(3), "Accepted: no command changes what would be evicted.", t.clientSwitch, onOff),
+		connection("reply", exactly(3), "Whether answers are written.", t.clientReply, oneOf("action", word("ON"), word("OFF"), word("SKIP"))),
 		connection("setinfo", exactly(4), "Tells the name or version of the client library.", t.clientSetInfo, attribute),
 		connection("setname", exactly(3), "Names this connection, for people.", t.clientSetName, text("connection-name")),
 		connection("tracking", atLeast(3), "Accepted with OPTIN only: no invalidations are sent.", t.clientTracking, onOff, optional(word("OPTIN"))),
 	}
 	return []*command{client}
+}
+
+// channelRows are confirmed and then silent.
+func (t *Table) channelRows() []*command {
+	channels := multiple(text("channel"))
+	patterns := multiple(text("pattern"))
+	return []*command{
+		fromListeners(barred(connection("subscribe", atLeast(2), "Confirmed; nothing is published yet.", t.subscribe, channels))),
+		fromListeners(barred(connection("unsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.unsubscribe, optional(channels)))),
+		fromListeners(barred(connection("psubscribe", atLeast(2), "Confirmed; nothing is published yet.", t.psubscribe, patterns))),
+		fromListeners(barred(connection("punsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.punsubscribe, optional(patterns)))),
+		connection("publish", exactly(3), "Always 0: nobody hears it.", t.publish, text("channel"), text("message")),
+	}
 }
 
 func (t *Table) serverRows() []*command {
@@ -135,9 +152,27 @@ func (t *Table) serverRows() []*command {
 // connection is a row of what every client may say at any time.
 func connection(name string, arity arity, summary string, handle handler, args ...argument) *command {
 	return &command{
-		name: name, arity: arity, category: categoryConnection, since: firstVersion,
+		name: name, arity: arity, category: categoryConnection, since: firstVersion, redis: true,
 		summary: summary, flags: []string{"loading", "stale", "fast"}, args: args, handle: handle,
 	}
+}
+
+// fromAnybody makes a row serve clients that have not signed in.
+func fromAnybody(c *command) *command {
+	c.anybody = true
+	return c
+}
+
+// fromListeners makes a row serve subscribers on RESP2.
+func fromListeners(c *command) *command {
+	c.listener = true
+	return c
+}
+
+// forAdmins makes a row of Redis the operator's.
+func forAdmins(c *command) *command {
+	c.category = categoryAdmin
+	return c
 }
 
 // barred makes a row run alone on its connection.

@@ -21,7 +21,7 @@ func (t *Table) idRows() []*command {
 			name: "dids", arity: between(1, 2), category: categoryRead, since: firstVersion,
 			summary: "Shows counters as each master remembers them: name → [master, value, 1 if trusted].",
 			flags:   []string{"readonly"},
-			args:    []argument{optional(text("name"))},
+			args:    []argument{optional(name)},
 			handle:  served(on, t.dids),
 		},
 		{

@@ -7,7 +7,10 @@
 // environment, which wins over the file, which wins over Default.
 package configs
 
-import "time"
+import (
+	"io/fs"
+	"time"
+)
 
 // Words of --restart-guard.
 const (
@@ -24,18 +27,41 @@ const (
 // Config is everything an operator decides. Get one from Load or Default;
 // one that was put together by hand is to be passed through Validate.
 type Config struct {
-	// Listen is where clients connect: "host:port", ":port" (all interfaces)
-	// or "unix:/path"; port 0 picks a free one. Default 127.0.0.1:7379.
+	// Listen is where clients connect: "host:port", ":port" (all interfaces),
+	// "tls:host:port" or "unix:/path"; port 0 picks a free one. Default
+	// 127.0.0.1:7379.
 	Listen []string
+	// UnixMode is the permission of unix sockets. At most 0777, default 0700.
+	UnixMode fs.FileMode
 	// MaxClients is how many connections are served at once; further ones are
 	// refused with an error. 1 to 1000000, default 10000.
 	MaxClients int
+	// MaxClientsPerAddress is how many connections one address may have, an IPv6
+	// network of 64 bits counting as one. 0 (no limit) to 1000000, default 1000.
+	MaxClientsPerAddress int
 	// MaxOperations is how many lock operations may be in flight at once;
 	// further ones are answered TRYLATER. 1 to 10000000, default 100000.
 	MaxOperations int
 	// DrainTimeout is how long a stopping daemon waits for commands in flight.
 	// 1ms to 10m, default 10s.
 	DrainTimeout time.Duration
+
+	// RequirePass is the password of the user default, who may do everything. At
+	// most 512 bytes; default "": none is needed, unless there are Users.
+	RequirePass Secret
+	// UsersFile is the path of the file with Users, "" for none. It is read again
+	// at SIGHUP, by ReadUsers.
+	UsersFile string
+	Users     []User
+	// ProtectedMode is "on" or "off". Default "on": without RequirePass and Users
+	// only this machine is served.
+	ProtectedMode string
+	// TLSCert, TLSKey and TLSCA are paths of PEM files for addresses with tls: in
+	// Listen, read again at SIGHUP. TLSCA signs the certificates of clients.
+	TLSCert, TLSKey, TLSCA string
+	// TLSClientAuth is ClientAuthOff (default), ClientAuthOptional or
+	// ClientAuthRequired.
+	TLSClientAuth string
 
 	// Masters are the Redis servers whose majority decides: 3, 5, 7 or 9, or
 	// none, which means embedded ones. All daemons of a group list the same.
@@ -99,20 +125,24 @@ type Config struct {
 // behind a port that only this machine reaches.
 func Default() Config {
 	return Config{
-		Listen:        []string{"127.0.0.1:7379"},
-		MaxClients:    10_000,
-		MaxOperations: 100_000,
-		DrainTimeout:  10 * time.Second,
-		Embedded:      5,
-		Group:         "default",
-		Databases:     16,
-		MasterTimeout: 100 * time.Millisecond,
-		RestartGuard:  GuardStrict,
-		MaxTTL:        time.Minute,
-		MaxKeep:       10 * time.Minute,
-		MaxWait:       10 * time.Minute,
-		IDsDurability: IDsDurable,
-		LogLevel:      "info",
-		LogFormat:     "text",
+		Listen:               []string{"127.0.0.1:7379"},
+		UnixMode:             0o700,
+		MaxClients:           10_000,
+		MaxClientsPerAddress: 1000,
+		ProtectedMode:        "on",
+		TLSClientAuth:        ClientAuthOff,
+		MaxOperations:        100_000,
+		DrainTimeout:         10 * time.Second,
+		Embedded:             5,
+		Group:                "default",
+		Databases:            16,
+		MasterTimeout:        100 * time.Millisecond,
+		RestartGuard:         GuardStrict,
+		MaxTTL:               time.Minute,
+		MaxKeep:              10 * time.Minute,
+		MaxWait:              10 * time.Minute,
+		IDsDurability:        IDsDurable,
+		LogLevel:             "info",
+		LogFormat:            "text",
 	}
 }

@@ -13,21 +13,42 @@ func Help() string {
 	text.WriteString("redlockd bootstrap [--force] --masters LIST: say once that a group is new; redlockd version | help\n")
 	defaults := Default()
 	for _, group := range groups() {
-		title := group.title
+		title, row := group.title, helpRow{}
 		for _, option := range group.options {
-			flag := "--" + option.name
-			if option.argument != "" {
-				flag += " " + option.argument
+			if option.help != "" && len(row.flags) > 0 {
+				text.WriteString(row.line(title))
+				title, row = "", helpRow{}
 			}
-			line := fmt.Sprintf("%-8s %-34s %s", title, flag, option.help)
-			if value := option.show(&defaults); value != "" && option.argument != "" {
-				line += " [" + value + "]"
-			}
-			text.WriteString(line + "\n")
-			title = ""
+			row.add(&option, &defaults)
 		}
+		text.WriteString(row.line(title))
 	}
 	fmt.Fprintf(&text, "%-8s %s\n", "", "--version, --help")
 	text.WriteString("Each also as REDLOCKD_MAX_TTL=60s, or max-ttl = \"60s\" in the file. Flags win, then environment.\n")
 	return text.String()
+}
+
+// helpRow is one line: an option, and those behind it that have no words of
+// their own because they belong to it.
+type helpRow struct {
+	flags, help, defaults []string
+}
+
+func (r *helpRow) add(o *option, defaults *Config) {
+	flag := "--" + o.name
+	if o.argument != "" {
+		flag += " " + o.argument
+	}
+	r.flags = append(r.flags, flag)
+	if o.help != "" {
+		r.help = append(r.help, o.help)
+	}
+	if value := o.show(defaults); value != "" && o.argument != "" {
+		r.defaults = append(r.defaults, "["+value+"]")
+	}
+}
+
+func (r *helpRow) line(title string) string {
+	words := append(r.help, r.defaults...)
+	return fmt.Sprintf("%-8s %-34s %s\n", title, strings.Join(r.flags, " "), strings.Join(words, " "))
 }

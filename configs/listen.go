@@ -7,11 +7,14 @@ import (
 	"strings"
 )
 
+// tlsPrefix stands before an address on which TLS is spoken.
+const tlsPrefix = "tls:"
+
 func listenOption() option {
 	return option{
 		name: "listen", argument: "ADDRESS", list: true,
-		help:    "host:port, :port, unix:/path",
-		allowed: "host:port, :port, unix:/path", advice: "write for example 127.0.0.1:7379 or :7379",
+		help:    "[tls:]host:port, unix:/path",
+		allowed: "host:port, :port, tls:host:port, unix:/path", advice: "write for example 127.0.0.1:7379 or :7379",
 		set:   setListen,
 		show:  func(c *Config) string { return strings.Join(c.Listen, ",") },
 		check: checkListen,
@@ -56,6 +59,7 @@ func objectToListen(address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return objectToSocketPath(path)
 	}
+	address = strings.TrimPrefix(address, tlsPrefix)
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "is not of that form"

@@ -91,8 +91,11 @@ func TestLoad_PrefersTheFileOfTheFlagToThatOfTheEnvironment(t *testing.T) {
 // Every option is given once in each of the three ways; the outcome must be
 // the same configuration, and differ from the default in every option.
 func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
+	users := writeFile(t, "[user.a]\npassword-sha256 = \""+strings.Repeat("0", 64)+"\"\n")
 	values := map[string]string{
-		"listen": "127.0.0.1:1,unix:/run/r.sock", "max-clients": "11", "max-operations": "12", "drain-timeout": "13s",
+		"unix-mode": "0770", "max-clients-per-address": "10", "requirepass": "secret", "users": users, "protected-mode": "off",
+		"tls-cert": "/c", "tls-key": "/k", "tls-ca": "/a", "tls-client-auth": "required",
+		"listen": "tls:127.0.0.1:1,unix:/run/r.sock", "max-clients": "11", "max-operations": "12", "drain-timeout": "13s",
 		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:",
 		"master-timeout": "15ms", "restart-guard": "off", "bootstrap": "true",
 		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
@@ -235,7 +238,7 @@ func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 			}
 		}
 	}
-	if ranges != 8 {
+	if ranges != 9 {
 		t.Errorf("%d options have a range", ranges)
 	}
 }

@@ -18,7 +18,7 @@ import (
 type option struct {
 	name     string
 	argument string // how --help calls the value, "" for a switch
-	help     string
+	help     string // "" = it stands on the line of the one before
 	allowed  string
 	advice   string
 	list     bool // the flag may be repeated

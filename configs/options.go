@@ -14,7 +14,7 @@ type group struct {
 
 func groups() []group {
 	return []group{
-		{"Clients", clientOptions()},
+		{"Clients", append(clientOptions(), accessOptions()...)},
 		{"Masters", masterOptions()},
 		{"Locks", lockOptions()},
 		{"Daemon", daemonOptions()},
@@ -24,13 +24,17 @@ func groups() []group {
 func clientOptions() []option {
 	return []option{
 		listenOption(),
-		intOption("max-clients", "connections served at once",
+		unixModeOption(),
+		intOption("max-clients", "connections at once",
 			"raise it, or spread the clients over more daemons",
 			1, 1_000_000, func(c *Config) *int { return &c.MaxClients }),
-		intOption("max-operations", "lock operations in flight at once",
+		intOption("max-clients-per-address", "",
+			"raise it where many clients share an address, or set 0 for no limit",
+			0, 1_000_000, func(c *Config) *int { return &c.MaxClientsPerAddress }),
+		intOption("max-operations", "at once; wait for them at the end",
 			"raise it if clients are answered TRYLATER and memory allows",
 			1, 10_000_000, func(c *Config) *int { return &c.MaxOperations }),
-		durationOption("drain-timeout", "on SIGTERM, wait this long for commands in flight",
+		durationOption("drain-timeout", "",
 			"give commands in flight time to end",
 			time.Millisecond, 10*time.Minute, func(c *Config) *time.Duration { return &c.DrainTimeout }),
 	}
@@ -41,10 +45,10 @@ func masterOptions() []option {
 		mastersOption(),
 		embeddedOption(),
 		groupOption(),
+		keyPrefixOption(),
 		intOption("databases", "databases that SELECT offers",
 			"match what the masters have (CONFIG GET databases)",
 			1, 256, func(c *Config) *int { return &c.Databases }),
-		keyPrefixOption(),
 		durationOption("master-timeout", "an answer later than this does not count",
 			"choose several times the round trip to the slowest master",
 			10*time.Millisecond, 5*time.Second, func(c *Config) *time.Duration { return &c.MasterTimeout }),
@@ -63,10 +67,10 @@ func lockOptions() []option {
 		durationOption("max-ttl", "longest lease, and wait of a restarted master",
 			"choose the longest lease that is really needed, the same in all daemons",
 			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxTTL }),
-		durationOption("max-keep", "longest memory of finished work",
+		durationOption("max-keep", "memory of finished work, longest WAIT",
 			"choose the longest KEEP that is really needed, the same in all daemons",
 			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxKeep }),
-		durationOption("max-wait", "longest WAIT of a client",
+		durationOption("max-wait", "",
 			"choose the longest wait that a client may hold a connection for",
 			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxWait }),
 		choiceOption("ids-durability", "on: ids need masters that fsync every write",
@@ -77,10 +81,10 @@ func lockOptions() []option {
 
 func daemonOptions() []option {
 	return []option{
-		choiceOption("log-level", "least severe level that is logged",
+		choiceOption("log-level", "log on stderr",
 			"use info unless you are looking for something",
 			[]string{"debug", "info", "warn", "error"}, func(c *Config) *string { return &c.LogLevel }),
-		choiceOption("log-format", "how the log on stderr is written",
+		choiceOption("log-format", "",
 			"use json where a machine reads the log",
 			[]string{"text", "json"}, func(c *Config) *string { return &c.LogFormat }),
 		fileOption(),
@@ -105,7 +109,7 @@ func embeddedOption() option {
 
 func groupOption() option {
 	return option{
-		name: "group", argument: "NAME", help: "daemons and masters that belong together",
+		name: "group", argument: "NAME", help: "who belongs together; before every key",
 		allowed: wordAllowed, advice: "use the same short name in all daemons of these masters",
 		set:  setter(decodeText, func(c *Config) *string { return &c.Group }),
 		show: func(c *Config) string { return c.Group },
@@ -123,11 +127,10 @@ const maxKeyPrefix = 64
 
 func keyPrefixOption() option {
 	return option{
-		name: "key-prefix", argument: "TEXT", help: "stands before every key on the masters",
-		allowed: fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix),
-		advice:  "use a short one such as locks:",
-		set:     setter(decodeText, func(c *Config) *string { return &c.KeyPrefix }),
-		show:    func(c *Config) string { return c.KeyPrefix },
+		name: "key-prefix", argument: "TEXT", allowed: fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix),
+		advice: "use a short one such as locks:",
+		set:    setter(decodeText, func(c *Config) *string { return &c.KeyPrefix }),
+		show:   func(c *Config) string { return c.KeyPrefix },
 		check: func(c *Config) []problem {
 			switch {
 			case len(c.KeyPrefix) > maxKeyPrefix:

@@ -1,7 +1,9 @@
-// What may an error show of an entry that could not be parsed?
+// What may be shown of a password, and of an entry that could not be parsed?
 package configs
 
 import (
+	"fmt"
+	"io"
 	"regexp"
 	"strings"
 )
@@ -13,6 +15,29 @@ var (
 	// plainPattern is a host, a port in digits and a database: no login.
 	plainPattern = regexp.MustCompile(`^(\[[0-9A-Za-z:.%]*\]|[A-Za-z0-9_.-]*)(:[0-9]*)?(/[0-9]*)?$`)
 )
+
+// Secret is a password. However it is printed, logged or marshalled, what comes
+// out is whether there is one.
+type Secret string
+
+// String is "***", or "" where there is none.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "***"
+}
+
+// Format prints String for every verb.
+func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
+
+// MarshalText serves encoding/json and slog with String.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func decodeSecret(value any) (Secret, error) {
+	text, err := decodeText(value)
+	return Secret(text), err
+}
 
 // blotOut makes an entry that could not be parsed fit for an error: whatever
 // may be a login, or a piece of one, becomes three asterisks.

@@ -17,11 +17,11 @@ func (l *loader) warnings() []string {
 	case secret && source == "--masters":
 		found = append(found, "--masters holds a password, which every user of this machine can read in the list of processes: use REDLOCKD_MASTERS or a file")
 	case secret && source == l.config.File:
-		info, err := os.Stat(source)
-		if err == nil && info.Mode().Perm()&worldReadable != 0 {
+		if readableByAll(source) {
 			found = append(found, fmt.Sprintf("%s holds a password and every user of this machine can read it: chmod o-r %s", source, source))
 		}
 	}
+	found = append(found, l.accessWarnings()...)
 	if l.config.RestartGuard == GuardOff {
 		found = append(found, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
 	}
@@ -32,4 +32,29 @@ func (l *loader) warnings() []string {
 		found = append(found, fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; use `redlockd bootstrap` once instead", source))
 	}
 	return found
+}
+
+// accessWarnings are about passwords that others can read, and about doors that
+// stand open.
+func (l *loader) accessWarnings() []string {
+	var found []string
+	switch source := l.source("requirepass"); {
+	case l.config.RequirePass == "":
+	case source == "--requirepass":
+		found = append(found, "--requirepass is a password, which every user of this machine can read in the list of processes: use REDLOCKD_REQUIREPASS or a file")
+	case source == l.config.File && readableByAll(source):
+		found = append(found, fmt.Sprintf("%s holds requirepass and every user of this machine can read it: chmod o-r %s", source, source))
+	}
+	if path := l.config.UsersFile; path != "" && readableByAll(path) {
+		found = append(found, fmt.Sprintf("%s holds digests of passwords and every user of this machine can read it: chmod o-r %s", path, path))
+	}
+	if l.config.ProtectedMode == "off" && l.config.RequirePass == "" && len(l.config.Users) == 0 {
+		found = append(found, "protected-mode = off without requirepass and users: everybody who reaches this port may do everything")
+	}
+	return found
+}
+
+func readableByAll(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Perm()&worldReadable != 0
 }

@@ -32,6 +32,8 @@ func appendReply(dst []byte, r commands.Reply, proto int) []byte {
 			kind = '>'
 		}
 		return appendItems(appendHeader(dst, kind, int64(len(r.Items))), r.Items, proto)
+	case commands.KindEach:
+		return appendItems(dst, r.Items, proto)
 	}
 	if proto >= 3 {
 		return append(dst, "_\r\n"...)

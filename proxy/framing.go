@@ -71,6 +71,9 @@ func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
 	if !ok || count > int64(limits.MaxArgs) {
 		return 0, f.breaks("invalid multibulk length")
 	}
+	if limits.unknown && count > newcomerArgs {
+		return 0, f.breaksBy(tooManyNewcomerArgs)
+	}
 	if count <= 0 {
 		return end + 2, blank
 	}
@@ -94,6 +97,9 @@ func (f *framing) bulk(b []byte, limits *Options) verdict {
 		size, ok := parseLength(b[f.at+1 : end])
 		if !ok || size < 0 || size > int64(limits.MaxBulk) {
 			return f.breaks("invalid bulk length")
+		}
+		if limits.unknown && size > newcomerBulk {
+			return f.breaksBy(tooLongNewcomerBulk)
 		}
 		// Both summands are bounded by options, so the sum cannot overflow.
 		if end+2+int(size)+2 > limits.MaxCommand {
@@ -165,8 +171,10 @@ func (f *framing) line(b []byte, limits *Options) (size int, v verdict) {
 	return 0, incomplete
 }
 
-func (f *framing) breaks(why string) verdict {
-	f.fault = "Protocol error: " + why
+func (f *framing) breaks(why string) verdict { return f.breaksBy("Protocol error: " + why) }
+
+func (f *framing) breaksBy(fault string) verdict {
+	f.fault = fault
 	return broken
 }
 

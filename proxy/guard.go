@@ -30,6 +30,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,6 +46,7 @@ type receiver interface {
 	refuse(text string) // everything before has been taken; say this and close. "" closes without a word
 	busy() bool         // something is in flight
 	gone()              // the socket is closed
+	known() bool        // the client has said who it is, or need not
 }
 
 // guard is the net.Conn that redcon reads from. Read belongs to one goroutine;
@@ -65,6 +67,9 @@ type guard struct {
 	refused bool     // a bad request was met; nothing is handed over any more
 	timed   bool     // the command at the start of buf has its deadline
 	limited bool     // the socket has a read deadline
+
+	login time.Time    // until when an unknown client must have said who it is
+	owed  atomic.Int64 // bytes said to an unknown client since it was last listened to
 
 	mu       sync.Mutex
 	finished bool // answers are complete, the client may read them for a moment
@@ -94,7 +99,7 @@ func (g *guard) Read(p []byte) (int, error) {
 		if n == 0 {
 			continue
 		}
-		if g.empty() && g.allWhole(p[:n]) {
+		if g.empty() && g.receiver.known() && g.allWhole(p[:n]) {
 			return g.given(n), nil
 		}
 		g.keep(p[:n])
@@ -113,7 +118,13 @@ func (g *guard) empty() bool { return g.start == len(g.buf) }
 // its rest, counted from the first wait for it: time in which the server itself
 // did not read does not count against the client.
 func (g *guard) receive(p []byte) (int, error) {
+	known := g.receiver.known()
+	if known {
+		g.login = time.Time{} // who signs out later has time again
+	}
 	switch {
+	case !known:
+		g.awaitLogin()
 	case !g.empty() && !g.timed:
 		g.timed = true
 		g.setReadDeadline(g.options.CommandTimeout)
@@ -132,6 +143,24 @@ func (g *guard) receive(p []byte) (int, error) {
 	return n, err
 }
 
+// awaitLogin lets all that an unknown client says before its login take one
+// span of time together.
+func (g *guard) awaitLogin() {
+	if g.login.IsZero() {
+		g.login = time.Now().Add(g.options.LoginTimeout)
+	}
+	g.owed.Store(0)
+	g.setReadDeadline(max(time.Nanosecond, time.Until(g.login)))
+}
+
+// limits are small until the client has said who it is.
+func (g *guard) limits() *Options {
+	if g.receiver.known() {
+		return g.options
+	}
+	return g.options.newcomer
+}
+
 // allWhole is the short way, and the usual one: p is nothing but whole arrays.
 func (g *guard) allWhole(p []byte) bool {
 	for len(p) > 0 {
@@ -146,11 +175,12 @@ func (g *guard) allWhole(p []byte) bool {
 }
 
 // handOver moves as many whole commands as fit from buf to p. 0 means that more
-// bytes are needed or that the request was refused.
+// bytes are needed or that the request was refused. What an unknown client says
+// is handed over one by one.
 func (g *guard) handOver(p []byte) (n int) {
 	p = p[:min(len(p), redconBuffer-g.filled)]
 	for {
-		size, v := g.frame.next(g.buf[g.start:], g.options)
+		size, v := g.frame.next(g.buf[g.start:], g.limits())
 		command := g.buf[g.start : g.start+size]
 		switch {
 		case v == incomplete && g.empty():
@@ -163,6 +193,9 @@ func (g *guard) handOver(p []byte) (n int) {
 		case v == array && n+size <= len(p) && !isBrowser(g.name(command)):
 			n += copy(p[n:], command)
 			g.consume(size)
+			if !g.receiver.known() {
+				return n // a batch of short ones would cost a slot each, all at once
+			}
 		case n > 0:
 			return n // what is special goes alone, when everything before it has been executed
 		case v == broken:
@@ -190,6 +223,10 @@ func (g *guard) name(command []byte) []byte {
 // redcon knows neither tabs nor escapes.
 func (g *guard) handOverLine(p []byte, size int) int {
 	args, ok := splitLine(g.buf[g.start:g.start+size-1], g.options.MaxArgs)
+	refusal := ""
+	if ok && !g.receiver.known() {
+		refusal = newcomerLine(args)
+	}
 	switch {
 	case !ok:
 		return g.refuse("Protocol error: unbalanced quotes in request")
@@ -197,6 +234,8 @@ func (g *guard) handOverLine(p []byte, size int) int {
 		return g.refuse("Protocol error: invalid multibulk length")
 	case isBrowser([]byte(args[0])):
 		return g.refuse("")
+	case refusal != "":
+		return g.refuse(refusal)
 	case len(p) < len(standIn):
 		return g.pad(p)
 	}
@@ -282,6 +321,9 @@ func (g *guard) Write(p []byte) (int, error) { return len(p), nil }
 
 // send hands replies to the kernel; n says how many bytes it took.
 func (g *guard) send(p []byte) (n int, err error) {
+	if !g.receiver.known() && g.owed.Add(int64(len(p))) > newcomerOutput {
+		return 0, errUnheard
+	}
 	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.options.WriteTimeout)); err != nil {
 		return 0, err
 	}

@@ -46,6 +46,7 @@ type witness struct{ refused []string }
 func (w *witness) refuse(text string) { w.refused = append(w.refused, text) }
 func (w *witness) busy() bool         { return false }
 func (w *witness) gone()              {}
+func (w *witness) known() bool        { return true }
 
 func newGuard(conn net.Conn, options Options) (*guard, *witness) {
 	options.Listen = []string{"unused"}

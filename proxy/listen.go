@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -30,6 +32,10 @@ type listener struct {
 	server *Server
 	name   string // for people: the address, or the path of the unix socket
 	remove func() // what Close leaves on disk
+
+	secure bool        // TLS is spoken here
+	greet  sync.Once   // starts what accepts for TLS
+	ready  chan *guard // unbuffered: a connection whose handshake is done is Accept's or closed
 }
 
 // listen opens one of Options.Listen.
@@ -37,12 +43,17 @@ func listen(address string, mode fs.FileMode) (*listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path, mode)
 	}
+	address, secure := strings.CutPrefix(address, tlsPrefix)
 	config := net.ListenConfig{KeepAlive: keepAlivePeriod}
 	ln, err := config.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("proxy: Listen %q: %w", address, err)
 	}
-	return &listener{Listener: ln, name: ln.Addr().String(), remove: func() {}}, nil
+	l := &listener{Listener: ln, name: ln.Addr().String(), remove: func() {}}
+	if secure {
+		l.name, l.secure, l.ready = tlsPrefix+l.name, true, make(chan *guard)
+	}
+	return l, nil
 }
 
 // listenUnix makes the socket in a directory of its own that nobody else may
@@ -111,14 +122,27 @@ func removeSame(path string, mine fs.FileInfo) {
 
 // Accept returns connections behind their guards until the server has drained.
 func (l *listener) Accept() (net.Conn, error) {
+	if l.secure {
+		return l.acceptSecure()
+	}
+	g, err := l.acceptNext()
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// acceptNext is the next connection that is let in, before any word is read.
+func (l *listener) acceptNext() (*guard, error) {
 	backoff := firstBackoff
 	for {
 		conn, err := l.Listener.Accept()
 		switch {
 		case err == nil:
 			backoff = firstBackoff
-			// TLS would be laid here: a handshake with a deadline, on a
-			// goroutine of its own, below the guard.
+			if l.secure {
+				conn = secured{tls.Server(conn, l.server.tls.Load())}
+			}
 			if g := l.server.admit(conn, l.name); g != nil {
 				return g, nil
 			}

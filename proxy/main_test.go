@@ -35,6 +35,7 @@ type dispatcher struct {
 	begun   []string
 	later   chan *commands.Call // LATER and LATERBARRIER, in order of their start
 	execute func(*commands.Call) bool
+	known   func(*commands.Client) bool
 }
 
 func newDispatcher() *dispatcher {
@@ -44,11 +45,14 @@ func newDispatcher() *dispatcher {
 
 func (d *dispatcher) Barrier(args []string) bool {
 	switch strings.ToUpper(args[0]) {
-	case "HELLO", "QUIT", "SELECT", "LATERBARRIER":
+	case "HELLO", "QUIT", "SELECT", "LATERBARRIER", "OFF":
 		return true
 	}
 	return false
 }
+
+// Known: a test that sets known has clients that say HELLO first.
+func (d *dispatcher) Known(client *commands.Client) bool { return d.known == nil || d.known(client) }
 
 func (d *dispatcher) Dispatch(call *commands.Call) {
 	d.mu.Lock()
@@ -83,7 +87,7 @@ func (d *dispatcher) Dispatch(call *commands.Call) {
 		call.Reply(commands.OK)
 	case "PANIC":
 		panic("a handler's bug")
-	case "LATER", "LATERBARRIER":
+	case "LATER", "LATERBARRIER", "OFF":
 		d.later <- call
 	default:
 		text := "unknown command '" + call.Args[0] + "', with args beginning with: "

@@ -15,13 +15,22 @@ import (
 // default; New refuses what cannot work and names field and value.
 type Options struct {
 	// Listen names the addresses to accept clients on: "host:port" (port 0 lets
-	// the kernel choose) or "unix:/path". At least one.
+	// the kernel choose), "tls:host:port" or "unix:/path". At least one.
 	Listen []string
 	// UnixMode is the permission of unix sockets. Default 0700: this user only.
 	UnixMode fs.FileMode
 	// MaxClients is how many connections are served at once; one more is told
 	// so and closed. Default 10 000.
 	MaxClients int
+
+	// MaxPerAddress is how many connections one address may have, an IPv6 network
+	// of 64 bits counting as one. Unix sockets are not counted. Default 0: no limit.
+	MaxPerAddress int
+	// LocalOnly turns away whoever does not come from this machine, in words that
+	// tell what to set: protected mode.
+	LocalOnly bool
+	// TLS is what listeners with "tls:" show their clients. Needed by them alone.
+	TLS TLS
 
 	// MaxInline is the longest request line in bytes, be it an inline command
 	// or the header of an array or a bulk. Default 65 536, as in Redis.
@@ -45,6 +54,9 @@ type Options struct {
 	// CommandTimeout is the time from the first byte of a command that did not
 	// come whole to its last. Default 10 s.
 	CommandTimeout time.Duration
+	// LoginTimeout is how long a client that needs to sign in may take to do so.
+	// Default 10 s.
+	LoginTimeout time.Duration
 	// WriteTimeout is how long one write may take before the client counts as
 	// not reading and is cut off. Default 10 s.
 	WriteTimeout time.Duration
@@ -60,6 +72,9 @@ type Options struct {
 	// Strict panics when a call is answered twice instead of counting and
 	// logging it. For tests.
 	Strict bool
+
+	unknown  bool     // these are the options of newcomers
+	newcomer *Options // what holds before the login
 }
 
 const (
@@ -77,11 +92,13 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Window, 1024)
 	setDefault(&o.MaxUnwritten, 256<<10)
 	setDefault(&o.CommandTimeout, 10*time.Second)
+	setDefault(&o.LoginTimeout, loginTimeout)
 	setDefault(&o.WriteTimeout, 10*time.Second)
 	setDefault(&o.DrainTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.newcomer = o.newcomers()
 	return o
 }
 
@@ -106,6 +123,7 @@ func (o Options) validate() error {
 		whyAtLeast string
 	}{
 		{"MaxClients", o.MaxClients, 1, 1 << 20, ""},
+		{"MaxPerAddress", o.MaxPerAddress, 0, 1 << 20, ""},
 		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
 		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},
 		{"MaxBulk", o.MaxBulk, 64, 512 << 20, ""},
@@ -125,6 +143,7 @@ func (o Options) validate() error {
 		least time.Duration
 	}{
 		{"CommandTimeout", o.CommandTimeout, time.Millisecond},
+		{"LoginTimeout", o.LoginTimeout, time.Millisecond},
 		{"WriteTimeout", o.WriteTimeout, time.Millisecond},
 		{"IdleTimeout", o.IdleTimeout, 0},
 		{"DrainTimeout", o.DrainTimeout, 0},

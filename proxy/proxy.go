@@ -8,10 +8,13 @@ package proxy
 // its socket), and tasks of the writers' pool while there is something to write.
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,9 +38,12 @@ type Server struct {
 	stopping  chan struct{}        // closed when Shutdown begins
 	drained   chan struct{}        // closed when the last connection has ended
 	released  chan struct{}        // closed when nothing runs any more
+	tls       atomic.Pointer[tls.Config]
+	greeters  sync.WaitGroup // accept and shake hands for TLS
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
+	hosts    map[string]int // connections by Client.Host, with MaxPerAddress
 	served   bool
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
@@ -84,6 +90,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		drained:  make(chan struct{}),
 		released: make(chan struct{}),
 		sessions: make(map[*session]struct{}),
+		hosts:    make(map[string]int),
 		empty:    make(chan struct{}),
 	}
 	for _, address := range options.Listen {
@@ -95,6 +102,10 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		l.server = s
 		s.listeners = append(s.listeners, l)
 	}
+	if err := s.ReloadTLS(); err != nil {
+		s.closeListeners()
+		return nil, err
+	}
 	var err error
 	s.writers, err = newWriters(options.MaxClients, options.Logger, func() { s.counters.panics.Add(1) })
 	if err != nil {
@@ -105,7 +116,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 }
 
 // Addrs are the addresses listened on, in the order of Options.Listen, with the
-// port the kernel chose; a unix socket is "unix:/path".
+// port the kernel chose; with TLS it is "tls:host:port", a unix socket is "unix:/path".
 func (s *Server) Addrs() []string {
 	names := make([]string, len(s.listeners))
 	for i, l := range s.listeners {
@@ -138,6 +149,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-s.released:
 	}
 	accepting.Wait()
+	s.greeters.Wait()
 	return err
 }
 
@@ -158,29 +170,6 @@ func sessionOf(conn redcon.Conn) *session {
 	return conn.NetConn().(*guard).receiver.(*session)
 }
 
-// admit makes a session of a socket, or turns it away and returns nil.
-func (s *Server) admit(conn net.Conn, door string) *guard {
-	session := s.newSession(conn, door)
-	s.mu.Lock()
-	full := len(s.sessions) >= s.options.MaxClients
-	admitted := !full && !s.stopped
-	if admitted {
-		s.sessions[session] = struct{}{}
-	}
-	s.mu.Unlock()
-	if admitted {
-		s.counters.total.Add(1)
-		return session.guard
-	}
-	if full {
-		s.counters.rejected.Add(1)
-		_ = conn.SetWriteDeadline(time.Now().Add(rejectTime))
-		_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n")) // whoever cannot take it learns by the close
-	}
-	conn.Close()
-	return nil
-}
-
 func (s *Server) newSession(conn net.Conn, door string) *session {
 	address := conn.RemoteAddr().String()
 	if conn.RemoteAddr().Network() == "unix" {
@@ -191,19 +180,55 @@ func (s *Server) newSession(conn net.Conn, door string) *session {
 		run:     s.run,
 		server:  s,
 		log:     s.options.Logger,
-		client:  commands.Client{ID: s.counters.lastID.Add(1), Addr: address, Proto: 2},
+		client:  commands.Client{ID: s.counters.lastID.Add(1), Addr: address, Proto: 2, Since: time.Now()},
 	}
+	c.describeLocked() // nobody else has it yet
 	c.room.L = &c.mu
 	c.task = c.pumpTask
 	c.guard = &guard{Conn: conn, options: &s.options, pages: &s.pages, receiver: c}
 	return c
 }
 
+// Describe implements commands.Connections.
+func (s *Server) Describe() []commands.Description {
+	all := s.snapshot()
+	list := make([]commands.Description, len(all))
+	for i, c := range all {
+		c.mu.Lock()
+		list[i] = c.shown
+		c.mu.Unlock()
+	}
+	slices.SortFunc(list, func(a, b commands.Description) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// Cut implements commands.Connections: whatever is in flight is lost to the
+// client, and what it was granted is given back.
+func (s *Server) Cut(id int64) bool {
+	for _, c := range s.snapshot() {
+		if c.client.ID == id {
+			c.guard.Close()
+			return true
+		}
+	}
+	return false
+}
+
+var _ commands.Connections = (*Server)(nil)
+
 // forget is called once per admitted session, when its socket is closed.
 func (s *Server) forget(c *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, there := s.sessions[c]; !there {
+		return
+	}
 	delete(s.sessions, c)
+	if host := c.client.Host; host != "" && s.options.MaxPerAddress > 0 {
+		if s.hosts[host]--; s.hosts[host] == 0 {
+			delete(s.hosts, host)
+		}
+	}
 	s.noteEmptyLocked()
 }
 

@@ -35,7 +35,7 @@ func (s *session) pumpLocked() {
 		if s.encodeLocked() && len(s.out) < writeSize && s.next != nil {
 			continue
 		}
-		if len(s.out) > 0 {
+		if s.written > 0 || len(s.out) > 0 {
 			s.writeLocked()
 		} else if !s.startableLocked() {
 			break // decided under mu, with `pumping` cleared before it is let go
@@ -89,6 +89,7 @@ func (s *session) startableLocked() bool {
 func (s *session) barrierRunsLocked() bool {
 	if s.barrier != nil && s.barrier.answered {
 		s.barrier = nil
+		s.describeLocked()
 		if s.client.Closing {
 			s.closing = true
 		}
@@ -169,8 +170,24 @@ func (s *session) encodeLocked() bool {
 	return true
 }
 
-// encode appends one answer to out.
+// encode appends one answer to out, unless the client has asked not to hear it.
+// Such an answer counts as delivered: its Lost would undo what was done.
 func (s *session) encode(sl *slot) {
+	before := len(s.out)
+	s.encodeHeard(sl)
+	if len(s.out) == before || s.client.Hearing == commands.HearAll {
+		return
+	}
+	if s.client.Hearing == commands.SkipOne {
+		s.client.Hearing = commands.HearAll
+	}
+	s.out = s.out[:before]
+	if n := len(s.lates); n > 0 && s.lates[n-1].end > before {
+		s.lates = s.lates[:n-1]
+	}
+}
+
+func (s *session) encodeHeard(sl *slot) {
 	switch {
 	case sl.silent:
 	case sl.late != nil:
@@ -196,9 +213,12 @@ func (s *session) replyOf(late commands.Late) (reply commands.Reply) {
 // what it took may have been read, so it stands.
 func (s *session) writeLocked() {
 	s.mu.Unlock()
-	n, err := s.guard.send(s.out)
-	if err != nil {
-		s.dropWriter(err)
+	var n int
+	if len(s.out) > 0 { // else the client wants to hear none of it
+		var err error
+		if n, err = s.guard.send(s.out); err != nil {
+			s.dropWriter(err)
+		}
 	}
 	for _, l := range s.lates {
 		if l.end > n {
@@ -218,6 +238,8 @@ func (s *session) dropWriter(err error) {
 		s.server.counters.slow.Add(1)
 		s.log.Info("client cut off: it did not read its replies in time",
 			"client", s.client.Addr, "timeout", s.options.WriteTimeout)
+	} else if errors.Is(err, errUnheard) {
+		s.log.Debug("client cut off before its login: it asked much at once", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {
 		s.log.Debug("client gone while being written to", "client", s.client.Addr, "cause", err)
 	}

@@ -23,6 +23,7 @@ package proxy
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"redlockd/commands"
 	"redlockd/redlock"
@@ -38,6 +39,9 @@ type Dispatcher interface {
 	// Dispatch starts the command and returns without waiting for its outcome.
 	// Calls of one client come one at a time.
 	Dispatch(call *commands.Call)
+	// Known says that the client has said who it is, or need not. It is asked at
+	// the start and after every barrier.
+	Known(client *commands.Client) bool
 }
 
 type session struct {
@@ -50,6 +54,7 @@ type session struct {
 	client  commands.Client
 	block   []slot        // the reader's: slots not yet used
 	batch   redlock.Batch // the pump's
+	trusted atomic.Bool   // the client is known
 
 	// The pump's, too.
 	out     []byte // encoded, not written
@@ -57,7 +62,8 @@ type session struct {
 	lates   []lateEnd
 
 	mu             sync.Mutex
-	room           sync.Cond // the reader waits for room in the window
+	shown          commands.Description // of the client, after its last barrier
+	room           sync.Cond            // the reader waits for room in the window
 	head, tail     *slot
 	next           *slot // first not started; nil when all are
 	barrier        *slot // started and not known to be answered
@@ -168,6 +174,14 @@ func (s *session) refuse(text string) {
 	if !s.pumping {
 		s.pumpLocked()
 	}
+}
+
+func (s *session) known() bool { return s.trusted.Load() }
+
+// describeLocked notes who the client is now; no handler may be changing it.
+func (s *session) describeLocked() {
+	s.trusted.Store(s.run.Known(&s.client))
+	s.shown = s.client.Describe()
 }
 
 func (s *session) busy() bool {

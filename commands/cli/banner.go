@@ -34,6 +34,9 @@ func redisCLI(address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return "redis-cli -s " + path
 	}
+	if plain, ok := strings.CutPrefix(address, "tls:"); ok {
+		return strings.Replace(redisCLI(plain), "redis-cli", "redis-cli --tls --cacert CA-FILE", 1)
+	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "redis-cli"

@@ -42,6 +42,7 @@ func TestRedisCLI_ReachesTheAddress(t *testing.T) {
 		"[::1]:7379":     "redis-cli -h ::1 -p 7379",
 		"10.0.0.1:7379":  "redis-cli -h 10.0.0.1 -p 7379",
 		"unix:/run/r":    "redis-cli -s /run/r",
+		"tls:[::]:7379":  "redis-cli --tls --cacert CA-FILE -p 7379",
 	} {
 		if got := redisCLI(address); got != want {
 			t.Errorf("%s: %q, want %q", address, got, want)

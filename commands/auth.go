@@ -1,0 +1,138 @@
+// AUTH, and the question before every command: may this client do that?
+package commands
+
+import (
+	"errors"
+	"strings"
+)
+
+// mostFailures is how many failed logins a connection may have in a row.
+const mostFailures = 3
+
+var (
+	wrongPassword   = Error("WRONGPASS", "invalid username-password pair or user is disabled.")
+	notSignedIn     = Error("NOAUTH", "Authentication required.")
+	helloWithoutYou = Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+	guessing        = Error("TRYLATER", "too many failed logins from this address, 10 per second are allowed; the password was not looked at")
+)
+
+// auth takes the texts of Redis; ioredis turns exactly the first into a warning.
+func (t *Table) auth(c *Call) error {
+	name, password := defaultUser, c.Args[len(c.Args)-1]
+	switch {
+	case len(c.Args) == 2 && t.env.Users == nil:
+		return redisText("AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	case len(c.Args) > 3:
+		return redisText("syntax error")
+	case len(c.Args) == 3:
+		name = c.Args[1]
+	}
+	if refusal, ok := t.signIn(c.Client, name, password); !ok {
+		c.Reply(refusal)
+		return nil
+	}
+	c.Reply(OK)
+	return nil
+}
+
+// signIn makes the client that user, or says why not and leaves it who it was.
+func (t *Table) signIn(client *Client, name, password string) (refusal Reply, ok bool) {
+	users := t.env.Users
+	if users == nil {
+		return wrongPassword, name == defaultUser
+	}
+	now := users.now()
+	switch {
+	case !users.failures.allows(client.Host, now):
+		client.failed()
+		return guessing, false
+	case !users.check(name, password):
+		users.failures.failed(client.Host, now)
+		client.failed()
+		return wrongPassword, false
+	}
+	client.User, client.Failures = strings.Clone(name), 0
+	return Reply{}, true
+}
+
+// failed counts what a guesser does; the last time closes behind the reply.
+func (c *Client) failed() {
+	if c.Failures++; c.Failures >= mostFailures {
+		c.Closing = true
+	}
+}
+
+// Known tells whether the client may do more than say who it is. Until then it
+// gets little room.
+func (t *Table) Known(client *Client) bool { return t.env.Users == nil || client.User != "" }
+
+// unknown counts words that are no command, said by somebody unknown, as what
+// a guesser does: scanners of other protocols get no further.
+func (t *Table) unknown(c *Call) {
+	if !t.Known(c.Client) {
+		c.Client.failed()
+	}
+}
+
+// allow answers the call and returns false if the client may not do this.
+func (t *Table) allow(c *Call, row *command) bool {
+	refusal, ok := t.permit(c, row)
+	if ok && c.Client.listening() && c.Client.Proto < 3 && !row.listener {
+		refusal, ok = onlyListening(row), false
+	}
+	if !ok {
+		c.Reply(refusal)
+	}
+	return ok
+}
+
+func (t *Table) permit(c *Call, row *command) (refusal Reply, ok bool) {
+	users := t.env.Users
+	if users == nil || row.anybody {
+		return Reply{}, true
+	}
+	if c.Client.User == "" {
+		return notSignedIn, false
+	}
+	who := users.find(c.Client.User)
+	if who == nil {
+		c.Client.Closing = true
+		return Error("NOAUTH", "user '"+c.Client.User+"' was removed or disabled; this connection is closed"), false
+	}
+	if !who.may(row.category) {
+		return Error("NOPERM", "this user has no permissions to run the '"+row.full+"' command"), false
+	}
+	if row.category == categoryConnection {
+		return Reply{}, true
+	}
+	if err := users.within(who); err != nil {
+		return Error("TRYLATER", err.Error()), false
+	}
+	if row.named() && len(c.Args) > 1 && !who.mayUse(c.Args[1]) {
+		return Error("NOPERM", "this user has no permissions to access one of the keys used as arguments"), false
+	}
+	return Reply{}, true
+}
+
+// user is the client's user, nil where there are no users.
+func (t *Table) user(client *Client) *user {
+	if t.env.Users == nil || client.User == "" {
+		return nil
+	}
+	return t.env.Users.find(client.User)
+}
+
+// mayUse tells whether the client may see a name; for listings.
+func (t *Table) mayUse(client *Client, name string) bool {
+	who := t.user(client)
+	return t.env.Users == nil || who != nil && who.mayUse(name)
+}
+
+// mayAdmin tells whether the client may look at others.
+func (t *Table) mayAdmin(client *Client) bool {
+	who := t.user(client)
+	return t.env.Users == nil || who != nil && who.may(categoryAdmin)
+}
+
+// errNoOthers: a table that is not behind a server.
+var errNoOthers = errors.New("the connections of this daemon are not known here")

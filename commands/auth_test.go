@@ -1,0 +1,381 @@
+package commands
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// guarded is a conversation with a table that has users; the clock stands.
+func guarded(t *testing.T, list ...User) (*conversation, *Users) {
+	t.Helper()
+	users, err := NewUsers(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	users.now = func() time.Time { return now }
+	c := newConversation(t)
+	c.client.Host = "10.0.0.9"
+	c.table = NewTable(Env{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
+	return c, users
+}
+
+func digest(password string) [32]byte { return sha256.Sum256([]byte(password)) }
+
+// low may lock a:* and nothing else.
+func low() User {
+	return User{Name: "low", Passwords: [][32]byte{digest("old"), digest("new")}, Keys: []string{"a:*"}, Commands: []string{"lock", "id"}}
+}
+
+const helloRefused = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+
+func TestAUTH_SaysWhatRedisSays(t *testing.T) {
+	c, _ := guarded(t, Everything("default", "pw"), low())
+	c.transcript(strings.NewReplacer("REFUSED", helloRefused, "UNMEASURED", "age=0 idle=0 flags=N sub=0 psub=0 "+unmeasured).Replace(`
+		> PING
+		< -NOAUTH Authentication required.
+		> DLOCK a:1 1000
+		< -NOAUTH Authentication required.
+		> CLIENT ID
+		< -NOAUTH Authentication required.
+		> PING x y z
+		< -ERR wrong number of arguments for 'ping' command
+		> FOO bar
+		< -ERR unknown command 'FOO', with args beginning with: 'bar' 
+		> CLIENT FOO
+		< -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
+		> HELLO
+		< REFUSED
+		> HELLO 3
+		< REFUSED
+		> HELLO 4
+		< -NOPROTO unsupported protocol version
+		> HELLO 3 JUNK
+		< -ERR Syntax error in HELLO option 'JUNK'
+		> AUTH a b c
+		< -ERR syntax error
+		> AUTH
+		< -ERR wrong number of arguments for 'auth' command
+		> AUTH pw
+		< +OK
+		> PING
+		< +PONG
+		> RESET
+		< +RESET
+		> PING
+		< -NOAUTH Authentication required.
+		> HELLO 3 AUTH low new SETNAME me
+		< {"server" "redis" "version" "7.2.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		> CLIENT INFO
+		< "id=7 addr=10.0.0.9:5555 name=me db=0 UNMEASURED cmd=client|info user=low lib-name= lib-ver= resp=3\n"
+		> AUTH low old
+		< +OK
+		> AUTH default pw
+		< +OK
+	`))
+}
+
+func TestAUTH_ClosesAfterTheThirdFailureInARow(t *testing.T) {
+	const wrong = "-WRONGPASS invalid username-password pair or user is disabled."
+	c, _ := guarded(t, Everything("default", "pw"), low())
+	for i, line := range []string{"AUTH x", "AUTH nobody pw", "AUTH pw", "AUTH low pw", "HELLO 3 AUTH default x", "AUTH default x"} {
+		want := wrong
+		if i == 2 {
+			want = "+OK"
+		}
+		if got := c.say(line); got != want || c.client.Closing != (i == 5) {
+			t.Errorf("%s: %s, closing %t", line, got, c.client.Closing)
+		}
+	}
+	if c.client.User != "default" {
+		t.Errorf("a failed login changed the user to %q", c.client.User)
+	}
+}
+
+func TestUnknownCommands_CountAsFailuresBeforeTheLoginAlone(t *testing.T) {
+	c, _ := guarded(t, Everything("default", "pw"))
+	for range 3 {
+		c.say("SSH-2.0-x")
+	}
+	if !c.client.Closing {
+		t.Error("a scanner may go on")
+	}
+	c, _ = guarded(t, Everything("default", "pw"))
+	c.say("AUTH pw")
+	for range 5 {
+		c.say("SSH-2.0-x")
+	}
+	if c.client.Closing {
+		t.Error("a user may not try unknown commands")
+	}
+}
+
+// Who guesses must not learn from the work done which names exist.
+func TestAUTH_DoesTheSameWorkForEveryFailure(t *testing.T) {
+	c, users := guarded(t, Everything("default", "pw"), low(), User{Name: "off", Passwords: [][32]byte{digest("pw")}, Disabled: true})
+	hashes := 0
+	real := users.hash
+	users.hash = func(b []byte) [32]byte { hashes++; return real(b) }
+	for _, line := range []string{"AUTH wrong", "AUTH nobody pw", "AUTH low wrong", "AUTH off pw", "HELLO 2 AUTH nobody x", "AUTH pw"} {
+		hashes = 0
+		c.say(line)
+		if hashes != 1 {
+			t.Errorf("%s: %d hashes, want 1", line, hashes)
+		}
+	}
+	if u := users.find("low"); len(u.digests) != len(users.decoy) {
+		t.Errorf("%d digests are compared for a user and %d for none", len(u.digests), len(users.decoy))
+	}
+}
+
+func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
+	c, users := guarded(t, Everything("default", "pw"))
+	now := time.Now()
+	users.now = func() time.Time { return now }
+	attempt := func(host, password string) string {
+		c.client = &Client{Host: host, Proto: 2}
+		return c.words("AUTH", password)
+	}
+	for i := range 10 {
+		if got := attempt("10.0.0.1", "x"); !strings.HasPrefix(got, "-WRONGPASS") {
+			t.Fatalf("failure %d: %s", i+1, got)
+		}
+	}
+	const full = "-TRYLATER too many failed logins from this address, 10 per second are allowed; the password was not looked at"
+	if got := attempt("10.0.0.1", "pw"); got != full {
+		t.Errorf("the 11th: %s", got)
+	}
+	if got := attempt("10.0.0.2", "pw"); got != "+OK" {
+		t.Errorf("another address: %s", got)
+	}
+	now = now.Add(100 * time.Millisecond)
+	if got := attempt("10.0.0.1", "pw"); got != "+OK" {
+		t.Errorf("after a tenth of a second: %s", got)
+	}
+}
+
+func TestThrottle_IsBoundedAndForgivesInTime(t *testing.T) {
+	var th throttle
+	now := time.Now()
+	for i := range mostAddresses + 500 {
+		th.failed(string(rune(i+1)), now)
+	}
+	if n := len(th.buckets); n > mostAddresses {
+		t.Errorf("%d addresses are remembered", n)
+	}
+	if th.allows("another", now) {
+		t.Error("beyond the bound there is no limit at all")
+	}
+	now = now.Add(time.Minute)
+	if !th.allows("another", now) {
+		t.Error("nothing was forgiven")
+	}
+	th.failed("another", now)
+	if n := len(th.buckets); n != 1 {
+		t.Errorf("%d addresses are remembered after a minute, want 1", n)
+	}
+}
+
+func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
+	const command, key = "-NOPERM this user has no permissions to run the '%' command", "-NOPERM this user has no permissions to access one of the keys used as arguments"
+	c, _ := guarded(t, low())
+	c.grants(1e9)
+	c.say("AUTH low new")
+	for line, want := range map[string]string{
+		"PING":                       "+PONG",
+		"DLOCK a:1 1000":             `["generated-token" :1000 :41]`,
+		"DLOCK b 1000":               key,
+		"DUNLOCK b token-token":      key,
+		"DEXTEND b token-token 1000": key,
+		"DNEXTID b":                  key,
+		"DIDS":                       strings.ReplaceAll(command, "%", "dids"),
+		"DIDS a:1":                   strings.ReplaceAll(command, "%", "dids"),
+		"DIDRESEED a:1 7":            strings.ReplaceAll(command, "%", "didreseed"),
+		"DWORK a:1 1000 MAX 3":       strings.ReplaceAll(command, "%", "dwork"),
+		"DWORKINFO a:1":              strings.ReplaceAll(command, "%", "dworkinfo"),
+		"CLIENT KILL ID 1":           strings.ReplaceAll(command, "%", "client|kill"),
+		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + c.table.byName["dlock"].syntax,
+		"NOSUCH b":                   "-ERR unknown command 'NOSUCH', with args beginning with: 'b' ",
+	} {
+		if got := c.say(line); got != want {
+			t.Errorf("%s\n got %s\nwant %s", line, got, want)
+		}
+	}
+}
+
+// Every command of ours whose first argument is a name asks for its pattern:
+// one that is added without is found here.
+func TestPermissions_CoverEveryCommandWithAName(t *testing.T) {
+	all := low()
+	all.Commands = Categories()
+	c, _ := guarded(t, all)
+	c.say("AUTH low new")
+	every(c.table, func(row *command) {
+		if row.redis || row.category == categoryConnection {
+			return
+		}
+		words := make([]string, max(row.arity.least, 2))
+		words[0] = row.name
+		for i := range words[1:] {
+			words[i+1] = "foreign"
+		}
+		if got := c.words(words...); !strings.HasPrefix(got, "-NOPERM") {
+			t.Errorf("%q: %s", words, got)
+		}
+	})
+}
+
+func TestDIDS_ListsOnlyWhatTheUserMaySee(t *testing.T) {
+	all := low()
+	all.Commands = Categories()
+	c, _ := guarded(t, all)
+	c.say("AUTH low new")
+	if got := c.table.visible(c.client, []redlock.Key{"a:1", "b", "a:2"}); !slices.Equal(got, []redlock.Key{"a:1", "a:2"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUsers_AreReplacedUnderConnectionsThatStay(t *testing.T) {
+	c, users := guarded(t, low())
+	c.grants(1e9)
+	c.say("AUTH low new")
+	more := low()
+	more.Keys = append(more.Keys, "b")
+	if err := users.Replace([]User{more}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.say("DLOCK b 1000"); !strings.HasPrefix(got, "[") {
+		t.Errorf("the new key: %s", got)
+	}
+	if err := users.Replace([]User{{Name: "x"}}); err == nil || c.say("PING") != "+PONG" {
+		t.Errorf("a list that cannot be used changed something: %v", err)
+	}
+	if err := users.Replace([]User{Everything("other", "pw")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.say("PING"); got != "-NOAUTH user 'low' was removed or disabled; this connection is closed" || !c.client.Closing {
+		t.Errorf("a user who is gone: %s, closing %t", got, c.client.Closing)
+	}
+}
+
+func TestNewUsers_SaysWhatIsWrong(t *testing.T) {
+	with := func(change func(*User)) User { u := low(); change(&u); return u }
+	for part, user := range map[string]User{
+		"has no password":                            with(func(u *User) { u.Passwords = nil }),
+		"5 passwords, allowed are 1 to 4":            with(func(u *User) { u.Passwords = make([][32]byte, 5) }),
+		`category "fly", allowed are lock, read, id`: with(func(u *User) { u.Commands = []string{"fly"} }),
+		`key pattern "a[b]", which holds [`:          with(func(u *User) { u.Keys = []string{"a[b]"} }),
+		"name that is not 1 to 128 visible":          with(func(u *User) { u.Name = "a b" }),
+		"allowed are 0 (no limit) and more":          with(func(u *User) { u.Held = -1 }),
+	} {
+		if _, err := NewUsers([]User{user}); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("got %v, want %q", err, part)
+		}
+	}
+	if _, err := NewUsers([]User{low(), low()}); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestQuota_BoundsTheLocksOfAUserOverAllConnections(t *testing.T) {
+	user := low()
+	user.Held = 2
+	c, users := guarded(t, user, Everything("default", "pw"))
+	now := time.Now()
+	users.now = func() time.Time { return now }
+	c.grants(time.Second)
+	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }
+	const full = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
+	got := func(line string) string {
+		c.t.Helper()
+		if reply := c.say(line); strings.HasPrefix(reply, "[") {
+			return "granted"
+		} else {
+			return reply
+		}
+	}
+	c.say("AUTH low new")
+	for _, step := range []struct{ line, want string }{
+		{"DLOCK a:1 1000", "granted"}, {"DLOCK a:2 1000", "granted"}, {"DLOCK a:3 1000", full},
+		{"DLOCK a:2 1000", "granted"}, // the same key takes the same room
+		{"DUNLOCK a:1 generated-token", ":1"}, {"DLOCK a:3 1000", "granted"}, {"DLOCK a:4 1000", full},
+	} {
+		if reply := got(step.line); reply != step.want {
+			t.Errorf("%s: %s, want %s", step.line, reply, step.want)
+		}
+	}
+	other := *c
+	other.client = &Client{ID: 8, Proto: 2}
+	other.say("AUTH low new")
+	if reply := other.say("DLOCK a:5 1000"); reply != full {
+		t.Errorf("another connection: %s", reply)
+	}
+	other.say("AUTH pw")
+	if reply := other.say("DLOCK z 1000"); !strings.HasPrefix(reply, "[") {
+		t.Errorf("another user: %s", reply)
+	}
+	now = now.Add(2 * time.Second) // what was held has expired
+	if reply := got("DLOCK a:4 1000"); reply != "granted" {
+		t.Errorf("after the leases' end: %s", reply)
+	}
+}
+
+func TestQuota_CountsAcquiresInFlightAndFreesThoseRefused(t *testing.T) {
+	user := low()
+	user.Held = 1
+	c, _ := guarded(t, user)
+	c.say("AUTH low new")
+	first := c.start("DLOCK", "a:1", "1000")
+	if got := c.say("DLOCK a:2 1000"); !strings.HasPrefix(got, "-TRYLATER") {
+		t.Errorf("while one is in flight: %s", got)
+	}
+	c.locks.waiting[0](redlock.Grant{}, errors.Join(redlock.ErrHeld))
+	if got := show(first.read(t)); got != "nil" {
+		t.Errorf("got %s", got)
+	}
+	c.grants(time.Second)
+	third := c.start("DLOCK", "a:2", "1000")
+	third.late.Lost() // the client has gone: the lock is given back
+	if got := c.say("DLOCK a:3 1000"); !strings.HasPrefix(got, "[") {
+		t.Errorf("after one was given back: %s", got)
+	}
+}
+
+func TestQuota_BoundsTheRateOfAUser(t *testing.T) {
+	user := low()
+	user.Rate = 3
+	c, users := guarded(t, user)
+	now := time.Now()
+	users.now = func() time.Time { return now }
+	c.grants(time.Second)
+	c.say("AUTH low new")
+	granted := 0
+	for range 5 {
+		if strings.HasPrefix(c.say("DLOCK a:1 1000"), "[") {
+			granted++
+		}
+	}
+	const full = "-TRYLATER user 'low' may send 3 commands per second (rate in the users file); nothing was done"
+	if got := c.say("DLOCK a:1 1000"); granted != 3 || got != full {
+		t.Errorf("%d granted, then %s", granted, got)
+	}
+	if got := c.say("PING"); got != "+PONG" {
+		t.Errorf("what every client may say: %s", got)
+	}
+	now = now.Add(time.Second / 2)
+	if got := c.say("DLOCK a:1 1000"); !strings.HasPrefix(got, "[") {
+		t.Errorf("half a second later: %s", got)
+	}
+	if err := users.Replace([]User{user}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.say("DLOCK a:1 1000"); got != full {
+		t.Errorf("a reload filled the bucket: %s", got)
+	}
+}

@@ -1,0 +1,193 @@
+// CLIENT LIST, KILL and REPLY: what a connection may see of and do to others,
+// and whether it wants to hear answers.
+package commands
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Description is what others may see of a connection. Its strings are its own.
+type Description struct {
+	ID         int64
+	Addr, Name string
+	User       string
+	LibName    string
+	LibVer     string
+	DB, Proto  int
+	Channels   int
+	Patterns   int
+	Since      time.Time // connected
+}
+
+// Connections are all clients of the daemon.
+type Connections interface {
+	// Describe shows every client, by ID.
+	Describe() []Description
+	// Cut closes a connection at once; false if there is none of that ID.
+	Cut(id int64) bool
+}
+
+// Describe is what others may see of this connection.
+func (c *Client) Describe() Description {
+	d := Description{
+		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User, LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
+		Channels: len(c.Channels), Patterns: len(c.Patterns), Since: c.Since,
+	}
+	if d.User == "" {
+		d.User = defaultUser
+	}
+	return d
+}
+
+// line is an entry of CLIENT INFO and CLIENT LIST, with the fields known here.
+func (d Description) line(said string) string {
+	return fmt.Sprintf("id=%d addr=%s name=%s db=%d age=%d idle=0 flags=N sub=%d psub=%d %s cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
+		d.ID, d.Addr, d.Name, d.DB, d.age(), d.Channels, d.Patterns, unmeasured, said, d.User, d.LibName, d.LibVer, d.Proto)
+}
+
+// age is in whole seconds.
+func (d Description) age() int64 {
+	if d.Since.IsZero() {
+		return 0
+	}
+	return int64(time.Since(d.Since) / time.Second)
+}
+
+// clientList answers the connections of the client's own user, all of them for
+// admins; ID picks some.
+func (t *Table) clientList(c *Call) error {
+	if t.env.Connections == nil {
+		return errNoOthers
+	}
+	wanted := make(map[int64]bool)
+	if len(c.Args) > 2 {
+		if !isWord(c.Args[2], "ID") || len(c.Args) == 3 {
+			return redisText("syntax error")
+		}
+		for _, text := range c.Args[3:] {
+			id, ok := parseInteger(text)
+			if !ok {
+				return redisText("Invalid client ID")
+			}
+			wanted[id] = true
+		}
+	}
+	me, all := c.Client.Describe(), t.mayAdmin(c.Client)
+	var page strings.Builder
+	for _, d := range t.env.Connections().Describe() {
+		said := ""
+		if d.ID == me.ID {
+			d, said = me, "client|list"
+		}
+		if (all || d.User == me.User) && (len(c.Args) == 2 || wanted[d.ID]) {
+			page.WriteString(d.line(said))
+		}
+	}
+	c.Reply(Bulk(page.String()))
+	return nil
+}
+
+// clientKill serves KILL addr, which answers OK or an error, and KILL with
+// filters, which answers how many there were.
+func (t *Table) clientKill(c *Call) error {
+	if t.env.Connections == nil {
+		return errNoOthers
+	}
+	if len(c.Args) == 3 {
+		if t.kill(c.Client, filter{addr: c.Args[2], me: true}) == 0 {
+			return redisText("No such client")
+		}
+		c.Reply(OK)
+		return nil
+	}
+	wish, err := readFilter(c.Args[2:])
+	if err != nil {
+		return err
+	}
+	c.Reply(Int(t.kill(c.Client, wish)))
+	return nil
+}
+
+// filter says whom KILL means.
+type filter struct {
+	id   int64 // 0: any
+	addr string
+	user string
+	me   bool // the caller, too
+}
+
+func readFilter(words []string) (filter, error) {
+	var f filter
+	if len(words)%2 != 0 {
+		return f, redisText("syntax error")
+	}
+	for i := 0; i < len(words); i += 2 {
+		value := words[i+1]
+		switch {
+		case isWord(words[i], "ID"):
+			id, ok := parseInteger(value)
+			if !ok || id < 1 {
+				return f, redisText("client-id should be greater than 0")
+			}
+			f.id = id
+		case isWord(words[i], "ADDR"):
+			f.addr = value
+		case isWord(words[i], "USER"):
+			f.user = value
+		case isWord(words[i], "SKIPME") && isWord(value, "YES"):
+			f.me = false
+		case isWord(words[i], "SKIPME") && isWord(value, "NO"):
+			f.me = true
+		default:
+			return f, redisText("syntax error")
+		}
+	}
+	return f, nil
+}
+
+// kill closes who matches; the caller's own connection behind the reply.
+func (t *Table) kill(caller *Client, f filter) (killed int64) {
+	others := t.env.Connections()
+	for _, d := range others.Describe() {
+		switch {
+		case f.id != 0 && d.ID != f.id, f.addr != "" && d.Addr != f.addr, f.user != "" && d.User != f.user:
+		case d.ID == caller.ID && f.me:
+			caller.Closing = true
+			killed++
+		case d.ID != caller.ID && others.Cut(d.ID):
+			killed++
+		}
+	}
+	return killed
+}
+
+// Hearing is what CLIENT REPLY has set; the encoder follows it.
+type Hearing uint8
+
+const (
+	HearAll  Hearing = iota
+	SkipOne          // the next answer is not written
+	HearNone         // none is
+)
+
+// clientReply answers only to ON: OFF and SKIP are themselves not answered.
+func (t *Table) clientReply(c *Call) error {
+	switch {
+	case isWord(c.Args[2], "ON"):
+		c.Client.Hearing = HearAll
+		c.Reply(OK)
+		return nil
+	case isWord(c.Args[2], "OFF"):
+		c.Client.Hearing = HearNone
+	case isWord(c.Args[2], "SKIP"):
+		if c.Client.Hearing == HearAll {
+			c.Client.Hearing = SkipOne
+		}
+	default:
+		return redisText("syntax error")
+	}
+	c.Reply(Silence)
+	return nil
+}

@@ -1,0 +1,158 @@
+// How much may one user have at once and ask for per second? Held locks are
+// counted as this daemon knows them: granted here, minus released here, minus
+// those whose time is over.
+package commands
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// account is what a user has used up. It belongs to the name and survives a
+// reload. All of it is guarded by the mutex of the ledger.
+type account struct {
+	spent   bucket
+	asked   int // acquires in flight, which may become locks
+	leases  map[heldKey]lease
+	soonest time.Time // no lease ends before; zero: not known
+}
+
+type lease struct {
+	token redlock.Token
+	until time.Time
+}
+
+func newAccount() *account { return &account{leases: make(map[heldKey]lease)} }
+
+// ledger keeps the accounts. Only locks of users with a quota are in it, so it
+// is never larger than the quotas together.
+type ledger struct {
+	mu     sync.Mutex
+	owners map[heldKey]*account
+}
+
+// within counts one command against the user's rate.
+func (u *Users) within(who *user) error {
+	if who.rate == 0 {
+		return nil
+	}
+	u.ledger.mu.Lock()
+	defer u.ledger.mu.Unlock()
+	if who.account.spent.take(u.now(), float64(who.rate)) {
+		return nil
+	}
+	return fmt.Errorf("user '%s' may send %d commands per second (rate in the users file); nothing was done", who.name, who.rate)
+}
+
+// place is room for one lock in a user's quota. The zero value is no limit.
+type place struct {
+	users   *Users
+	account *account
+}
+
+// take finds room for a lock on key. A key that the user holds already, as a
+// retry or a hand-over does, takes the same room again.
+func (u *Users) take(who *user, at heldKey) (place, error) {
+	if who == nil || who.held == 0 {
+		return place{}, nil
+	}
+	u.ledger.mu.Lock()
+	defer u.ledger.mu.Unlock()
+	a := who.account
+	if _, again := a.leases[at]; !again && len(a.leases)+a.asked >= who.held {
+		u.ledger.sweepLocked(a, u.now())
+		if len(a.leases)+a.asked >= who.held {
+			return place{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.name, who.held)
+		}
+	}
+	a.asked++
+	return place{u, a}, nil
+}
+
+// free gives the room back: nothing was granted.
+func (p place) free() {
+	if p.account == nil {
+		return
+	}
+	p.users.ledger.mu.Lock()
+	defer p.users.ledger.mu.Unlock()
+	p.account.asked--
+}
+
+// fill turns the room into a lock.
+func (p place) fill(at heldKey, grant redlock.Grant) {
+	if p.account == nil {
+		return
+	}
+	// Copies: the originals point into the buffer of a whole command.
+	at.key = redlock.Key(strings.Clone(string(at.key)))
+	token := redlock.Token(strings.Clone(string(grant.Token)))
+	u, l := p.users, &p.users.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.account.asked--
+	l.dropLocked(at)
+	until := u.now().Add(grant.Validity())
+	p.account.leases[at] = lease{token, until}
+	p.account.noteLocked(until)
+	l.owners[at] = p.account
+}
+
+// released notes that a token does not hold key any more, whoever said so.
+func (u *Users) released(at heldKey, token redlock.Token) {
+	if u == nil {
+		return
+	}
+	u.ledger.mu.Lock()
+	defer u.ledger.mu.Unlock()
+	if a := u.ledger.owners[at]; a != nil && a.leases[at].token == token {
+		u.ledger.dropLocked(at)
+	}
+}
+
+// prolonged notes that a token holds key for longer.
+func (u *Users) prolonged(at heldKey, token redlock.Token, validity time.Duration) {
+	if u == nil {
+		return
+	}
+	u.ledger.mu.Lock()
+	defer u.ledger.mu.Unlock()
+	if a := u.ledger.owners[at]; a != nil && a.leases[at].token == token {
+		until := u.now().Add(validity)
+		a.leases[at] = lease{token, until}
+		a.noteLocked(until)
+	}
+}
+
+func (l *ledger) dropLocked(at heldKey) {
+	if a := l.owners[at]; a != nil {
+		delete(a.leases, at)
+		delete(l.owners, at)
+	}
+}
+
+func (a *account) noteLocked(until time.Time) {
+	if a.soonest.IsZero() || until.Before(a.soonest) {
+		a.soonest = until
+	}
+}
+
+// sweepLocked drops what has expired; it looks only when something may have,
+// so that a user at the limit who keeps asking costs nothing.
+func (l *ledger) sweepLocked(a *account, now time.Time) {
+	if now.Before(a.soonest) {
+		return
+	}
+	a.soonest = time.Time{}
+	for at, lease := range a.leases {
+		if lease.until.After(now) {
+			a.noteLocked(lease.until)
+		} else {
+			l.dropLocked(at)
+		}
+	}
+}

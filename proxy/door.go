@@ -1,0 +1,72 @@
+package proxy
+
+// door.go answers: who is let in, and what are the others told?
+
+import (
+	"net"
+	"strings"
+	"time"
+)
+
+// admit makes a session of a socket, or turns it away and returns nil.
+func (s *Server) admit(conn net.Conn, door string) *guard {
+	g, refusal := s.enter(conn, door)
+	if g != nil {
+		s.counters.total.Add(1)
+		return g
+	}
+	if refusal != "" {
+		s.counters.rejected.Add(1)
+		if !strings.HasPrefix(door, tlsPrefix) { // who speaks TLS could not read it
+			_ = conn.SetWriteDeadline(time.Now().Add(rejectTime))
+			_, _ = conn.Write([]byte(refusal)) // whoever cannot take it learns by the close
+		}
+	}
+	conn.Close()
+	return nil
+}
+
+const (
+	tooMany   = "-ERR max number of clients reached\r\n"
+	localOnly = "-DENIED redlockd is in protected mode: it has no password and no users, so it serves its own machine alone, and you come from another one. " +
+		"Set --requirepass or --users; or listen on 127.0.0.1 alone; or, where everybody who reaches this port may do everything, set --protected-mode off.\r\n"
+)
+
+// enter gives a socket its place, or says why there is none: "" means that
+// nobody is let in any more.
+func (s *Server) enter(conn net.Conn, door string) (g *guard, refusal string) {
+	host, local := origin(conn.RemoteAddr())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counted := host != "" && s.options.MaxPerAddress > 0
+	switch {
+	case s.stopped:
+		return nil, ""
+	case s.options.LocalOnly && !local:
+		return nil, localOnly
+	case len(s.sessions) >= s.options.MaxClients, counted && s.hosts[host] >= s.options.MaxPerAddress:
+		return nil, tooMany
+	}
+	session := s.newSession(conn, door)
+	session.client.Host = host
+	s.sessions[session] = struct{}{}
+	if counted {
+		s.hosts[host]++
+	}
+	return session.guard, ""
+}
+
+// origin is whom a connection counts for: an IPv4 address, or an IPv6 network of
+// 64 bits, since whoever has one such address has all of them. "" and local is
+// what does not come over IP.
+func origin(remote net.Addr) (host string, local bool) {
+	tcp, ok := remote.(*net.TCPAddr)
+	if !ok {
+		return "", true
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return network.Masked().String(), ip.IsLoopback()
+	}
+	return ip.String(), ip.IsLoopback()
+}

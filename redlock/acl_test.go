@@ -1,0 +1,171 @@
+package redlock
+
+// acl_test.go: the user of configs/master-acl.txt may do all that the daemon
+// does on a master, and nothing else.
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+)
+
+// aclUser makes the user of the file on every master, with its password.
+func (c *cluster) aclUser() {
+	c.t.Helper()
+	text, err := os.ReadFile("../configs/master-acl.txt")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	words := strings.Fields(string(text))
+	if len(words) < 3 || words[0] != "user" || words[1] != "redlockd" {
+		c.t.Fatalf("the file begins with %q", words[:min(2, len(words))])
+	}
+	args := []any{"ACL", "SETUSER"}
+	for _, word := range words[1:] {
+		args = append(args, word)
+	}
+	for i := range c.servers {
+		c.do(i, args...)
+	}
+}
+
+// restricted is the trait of a daemon that is this user.
+func restricted(_ *daemon, o *pool.Options) {
+	for i := range o.Masters {
+		o.Masters[i].Username, o.Masters[i].Password = "redlockd", "change-me"
+	}
+}
+
+// denied is what a master has refused to anybody.
+func (c *cluster) denied(i int) string {
+	c.t.Helper()
+	entries, _ := c.do(i, "ACL", "LOG").([]any)
+	return fmt.Sprint(entries...)
+}
+
+func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	c.aclUser()
+	d := c.daemon(restricted)
+
+	held := d.take("invoices", 20*time.Second)
+	isHeld(t, d.refuse("invoices", time.Second))
+	again := d.takeAs("invoices", held.Token, 20*time.Second)
+	if again.Fence <= held.Fence {
+		t.Errorf("fence %d after %d", again.Fence, held.Fence)
+	}
+	c.do(0, "DEL", "invoices") // a copy is missing: the extend heals it
+	if _, err := d.extend("invoices", held.Token, 25*time.Second); err != nil {
+		t.Error(err)
+	}
+	d.settled(0, 1, 2)
+	if was, err := d.unlock("invoices", "a-wrong-token"); was || err != nil {
+		t.Errorf("a wrong token: %v, %v", was, err)
+	}
+	d.free("invoices", held.Token)
+
+	d.draw("orders", 10)
+	if err := d.reseed("orders", 1000); err != nil {
+		t.Error(err)
+	}
+	if id := d.draw("orders", 1); id != 1001 {
+		t.Errorf("id %d after the counter was set to 1000", id)
+	}
+	if names := d.counters(0); len(names) != 1 {
+		t.Errorf("counters %q", names)
+	}
+
+	request := WorkRequest{Key: "report", Timeout: 20 * time.Second, Max: 2}
+	w := d.find(request, WorkAcquired, 1)
+	if _, err := d.prolong(w, 25*time.Second); err != nil {
+		t.Error(err)
+	}
+	d.giveUp(w, true)
+	w = d.find(request, WorkAcquired, 2)
+	if v, err := d.view("report"); err != nil || v.Attempt != 2 {
+		t.Errorf("view %+v, %v", v, err)
+	}
+	d.WorkGiveBack(w)
+	w = d.find(request, WorkAcquired, 2)
+	d.finish(w, true)
+
+	other := receive(t, d.request(LockRequest{DB: 3, Key: "k", TTL: time.Second})) // a group of its own, admitted now
+	if other.err != nil {
+		t.Error(other.err)
+	}
+	dials := d.pool.Group(0).Counters().Dials
+	for i := range c.servers { // the next connections end their predecessors
+		c.do(i, "CLIENT", "KILL", "USER", "redlockd")
+	}
+	eventually(t, "new connections", func() bool { return d.pool.Group(0).Counters().Dials >= dials+3 })
+	for i := range c.servers {
+		d.await(i, "voting")
+	}
+	d.free("after", d.take("after", time.Second).Token)
+	d.idle()
+	for i := range c.servers {
+		if said := c.denied(i); said != "" {
+			t.Errorf("master %s refused: %s", name(i), said)
+		}
+	}
+}
+
+func TestACL_AllowsBootstrap(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.aclUser()
+	o := c.options()
+	restricted(nil, &o)
+	if err := pool.Bootstrap(t.Context(), o, false, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.servers {
+		if said := c.denied(i); said != "" {
+			t.Errorf("master %s refused: %s", name(i), said)
+		}
+	}
+}
+
+func TestACL_AllowsNothingElse(t *testing.T) {
+	c := newCluster(t, 1, long)
+	c.aclUser()
+	conn, err := net.Dial("tcp", c.servers[0].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	replies := bufio.NewReader(conn)
+	ask := func(line string) string {
+		if _, err := io.WriteString(conn, line+"\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := replies.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return strings.TrimSpace(reply)
+	}
+	if reply := ask("AUTH redlockd change-me"); reply != "+OK" {
+		t.Fatal(reply)
+	}
+	for _, line := range []string{
+		"FLUSHALL", "FLUSHDB", "CONFIG SET appendonly no", "CONFIG REWRITE", "CONFIG RESETSTAT", "KEYS *", "SHUTDOWN NOSAVE", "SCRIPT FLUSH", "SCRIPT KILL",
+		"FUNCTION FLUSH", "ACL LIST", "ACL SETUSER x on", "CLIENT LIST", "CLIENT PAUSE 1", "CLIENT UNPAUSE", "MODULE LIST", "MONITOR", "REPLICAOF NO ONE", "SAVE", "BGSAVE",
+		"BGREWRITEAOF", "RENAME a b", "EXPIRE a 1", "PERSIST a", "LPUSH a b", "INCR a", "GETSET a b", "MIGRATE h 1 k 0 1", "RESTORE a 0 x", "SWAPDB 0 1", "PUBLISH a b", "SUBSCRIBE a", "SORT a", "OBJECT FREQ a",
+		"EVAL \"return redis.call('FLUSHALL')\" 0",
+	} {
+		if reply := ask(line); !strings.HasPrefix(reply, "-NOPERM") && !strings.Contains(reply, "can't run this command") && !strings.Contains(reply, "ACL failure in script") {
+			t.Errorf("%s: %s", line, reply)
+		}
+	}
+	if reply := ask("PING"); reply != "+PONG" {
+		t.Error(reply)
+	}
+}
