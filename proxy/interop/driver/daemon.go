@@ -1,0 +1,127 @@
+// How does a story's own daemon begin, come back at the same address, and say
+// how many clients it has?
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// masterTimeout is ten times the default: two stories and their runtimes leave
+// a small machine's masters without a processor for a while, and the stories
+// are about clients.
+const masterTimeout = "1s"
+
+// daemon is one redlockd at one address, through restarts.
+type daemon struct {
+	process *process
+	binary  string
+	options []string
+	log     string // all its lives write to it, one after another
+	address string
+}
+
+// startDaemon starts redlockd before the stand's masters, on any free port.
+func startDaemon(s *stand, name string, options ...string) (*daemon, error) {
+	var err error
+	for range portTries {
+		d := &daemon{binary: s.binary, address: net.JoinHostPort("127.0.0.1", anyPort())}
+		d.log = filepath.Join(s.dir, "redlockd-"+name+"-"+strings.ReplaceAll(d.address, ":", "-"))
+		d.options = append([]string{"--masters", s.list, "--listen", d.address, "--master-timeout", masterTimeout}, options...)
+		if err = d.start(); err == nil {
+			return d, nil
+		}
+	}
+	return nil, err
+}
+
+// start returns when a quorum votes: a lock is granted and given back.
+func (d *daemon) start() error {
+	p, err := startProcess(d.log, d.binary, d.options...)
+	if err != nil {
+		return err
+	}
+	d.process = p
+	if err := p.until("starting redlockd", d.grants); err != nil {
+		p.terminate()
+		return err
+	}
+	return nil
+}
+
+func (d *daemon) restart() error {
+	d.process.terminate()
+	return d.start()
+}
+
+// grants also counts a daemon that wants a password as ready: it listens, and
+// its masters are those of the others.
+func (d *daemon) grants() bool {
+	reply, err := d.ask("DLOCK interop:ready:"+d.address+" 1000 TOKEN interop-ready\r\n", "*3\r\n")
+	if err != nil {
+		return false
+	}
+	if strings.HasPrefix(reply, "-NOAUTH") {
+		return true
+	}
+	_, err = d.ask("DUNLOCK interop:ready:"+d.address+" interop-ready\r\n", ":")
+	return err == nil
+}
+
+// ask sends an inline command on a connection of its own and returns the
+// reply's first line, with an error unless it begins as wanted or is NOAUTH.
+func (d *daemon) ask(command, wanted string) (string, error) {
+	c, err := net.DialTimeout("tcp", d.address, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := c.Write([]byte(command)); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if !strings.HasPrefix(line, wanted) && !strings.HasPrefix(line, "-NOAUTH") {
+		return line, fmt.Errorf("%s: %s", strings.TrimSpace(command), line)
+	}
+	return line, nil
+}
+
+// clients is the number of connections beside the one that asks.
+func (d *daemon) clients() (int, error) {
+	c, err := net.DialTimeout("tcp", d.address, time.Second)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := c.Write([]byte("INFO clients\r\n")); err != nil {
+		return 0, err
+	}
+	for lines := bufio.NewScanner(c); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "connected_clients:"); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(text))
+			return n - 1, err
+		}
+	}
+	return 0, fmt.Errorf("INFO clients has no connected_clients")
+}
+
+// complaints are lines of its log that no story may cause.
+func (d *daemon) complaints() string {
+	var found []string
+	for line := range strings.Lines(d.process.text()) {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic") {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(found, "; ")
+}

@@ -1,0 +1,3 @@
+module redlockd/proxy/interop/driver
+
+go 1.26.0

@@ -1,0 +1,149 @@
+// The driver lets real client libraries play one story against redlockd on
+// three real Redis masters, and writes down who got how far. This file is the
+// order of a run; README.md beside it is the story and the protocol between the
+// driver and the programs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// options of one run.
+type options struct {
+	programs string        // proxy/interop, where the programs' sources are
+	built    string        // where .ci/interop built what needs building
+	daemon   string        // binary; empty: built from the source around the programs
+	results  string        // the table's file; empty: not written
+	only     string        // runs whose name matches, all if empty
+	jobs     int           // stories at a time
+	patience time.Duration // for one story
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.programs, "programs", "..", "directory of the programs")
+	flag.StringVar(&o.built, "built", "", "directory in which .ci/interop built them")
+	flag.StringVar(&o.daemon, "daemon", "", "redlockd binary, instead of one built from this source")
+	flag.StringVar(&o.results, "results", "", "file for the table of results")
+	flag.StringVar(&o.only, "only", "", "regular expression: the runs to do")
+	flag.IntVar(&o.jobs, "jobs", 2, "stories at a time")
+	flag.DurationVar(&o.patience, "patience", 120*time.Second, "time limit of one story")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := drive(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// drive does all runs and writes the table. The error says how many failed, or
+// why there was nothing to run against.
+func drive(ctx context.Context, o options) error {
+	chosen, err := choose(runs(), o.only)
+	if err != nil {
+		return err
+	}
+	if o.programs, err = filepath.Abs(o.programs); err != nil {
+		return err
+	}
+	if o.built, err = filepath.Abs(o.built); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "redlockd-interop-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	stand, err := startStand(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	defer stand.close()
+	outcomes := playAll(ctx, o, stand, chosen)
+	if o.results != "" && o.only == "" && ctx.Err() == nil {
+		if err := os.WriteFile(o.results, []byte(table(outcomes, stand.described)), 0o644); err != nil {
+			return err
+		}
+	}
+	return errors.Join(ctx.Err(), verdict(outcomes))
+}
+
+func choose(all []run, only string) ([]run, error) {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []run
+	for _, r := range all {
+		if pattern.MatchString(r.name()) {
+			chosen = append(chosen, r)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-only %q matches no run", only)
+	}
+	return chosen, nil
+}
+
+// playAll keeps o.jobs stories going and prints a line for each that ends.
+func playAll(ctx context.Context, o options, stand *stand, chosen []run) []outcome {
+	outcomes := make([]outcome, len(chosen))
+	next := make(chan int, len(chosen)) // all of them: the filler never waits
+	for i := range chosen {
+		next <- i
+	}
+	close(next)
+	var players sync.WaitGroup
+	var mu sync.Mutex // one line at a time
+	for range o.jobs {
+		players.Go(func() {
+			for i := range next {
+				outcomes[i] = play(ctx, o, stand, chosen[i], i)
+				mu.Lock()
+				fmt.Println(outcomes[i].line())
+				mu.Unlock()
+			}
+		})
+	}
+	players.Wait()
+	return outcomes
+}
+
+func verdict(outcomes []outcome) error {
+	failed := 0
+	for _, o := range outcomes {
+		if o.problem != "" {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d runs failed", failed, len(outcomes))
+	}
+	return nil
+}
+
+// commandOf is a run's program with its place filled in: {built} and {programs}.
+func commandOf(ctx context.Context, o options, r run) *exec.Cmd {
+	args := make([]string, len(r.command))
+	for i, a := range r.command {
+		args[i] = placed(a, o)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	for _, e := range r.environ {
+		cmd.Env = append(cmd.Env, placed(e, o))
+	}
+	return cmd
+}

@@ -1,0 +1,49 @@
+// What is written down of a run: one row for each library and protocol.
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// table is a Markdown file; the same outcomes give the same bytes.
+func table(outcomes []outcome, stand string) string {
+	var b strings.Builder
+	b.WriteString("# Client libraries against redlockd\n\n")
+	fmt.Fprintf(&b, "Written by `make interop` from its last run (%s). The story and its steps: [README.md](README.md).\n\n", stand)
+	b.WriteString("| library | version | as | protocol | steps passed | |\n|---|---|---|---|---|---|\n")
+	for _, o := range outcomes {
+		fmt.Fprintf(&b, "| %s | %s | %s | RESP%s | %s | %s |\n",
+			o.run.library, o.version, o.run.as, o.protocol, stepsOf(o), remarks(o))
+	}
+	return b.String()
+}
+
+// stepsOf names the steps only where not all were passed.
+func stepsOf(o outcome) string {
+	missing := slices.DeleteFunc(slices.Clone(steps), func(s string) bool { return slices.Contains(o.passed, s) })
+	all := len(o.passed) + len(missing)
+	text := fmt.Sprintf("%d of %d", len(o.passed), all)
+	if o.run.recorded != "" {
+		text = strings.Join(o.passed, ", ")
+	} else if len(missing) > 0 {
+		text += ", not: " + strings.Join(missing, ", ")
+	}
+	return text
+}
+
+func remarks(o outcome) string {
+	var parts []string
+	if o.problem != "" {
+		first, _, _ := strings.Cut(o.problem, "\n")
+		parts = append(parts, fmt.Sprintf("**failed**: %.200s", strings.ReplaceAll(first, "|", "\\|")))
+	}
+	if o.run.recorded != "" {
+		parts = append(parts, "recorded bytes sent again; the library is not installed for this run")
+	}
+	if o.run.remark != "" {
+		parts = append(parts, o.run.remark)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,3 @@
+module redlockd/proxy/interop/go-story
+
+go 1.26.0

@@ -1,0 +1,112 @@
+// Jedis. Argument: default and protocol-2 for RedisClient, which pools
+// connections; legacy-class for Jedis, which is one connection.
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+import redis.clients.jedis.AbstractPipeline;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.RedisClient;
+import redis.clients.jedis.RedisProtocol;
+import redis.clients.jedis.Response;
+import redis.clients.jedis.commands.ProtocolCommand;
+import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.util.SafeEncoder;
+
+final class JedisStory {
+    public static void main(String[] args) {
+        boolean legacy = args[0].equals("legacy-class");
+        Story.tell("jedis", new Story.Library() {
+            @Override
+            public Story.Client connect(String host, int port, String password) {
+                DefaultJedisClientConfig.Builder config = DefaultJedisClientConfig.builder().password(password);
+                if (args[0].equals("protocol-2")) {
+                    config.protocol(RedisProtocol.RESP2);
+                }
+                HostAndPort address = new HostAndPort(host, port);
+                return legacy ? new Single(address, config.build()) : new Pooled(address, config.build());
+            }
+
+            @Override
+            public boolean isServer(Throwable error) {
+                return error instanceof JedisDataException;
+            }
+        });
+    }
+
+    private static ProtocolCommand word(String word) {
+        return () -> SafeEncoder.encode(word);
+    }
+
+    private static String[] rest(String[] args) {
+        return Arrays.copyOfRange(args, 1, args.length);
+    }
+
+    private static List<Object> send(AbstractPipeline pipeline, List<String[]> commands) {
+        List<Response<Object>> replies = new ArrayList<>();
+        for (String[] args : commands) {
+            replies.add(pipeline.sendCommand(word(args[0]), rest(args)));
+        }
+        pipeline.sync();
+        return replies.stream().map(r -> SafeEncoder.encodeObject(r.get())).collect(Collectors.toList());
+    }
+
+    private static final class Pooled implements Story.Client {
+        private final RedisClient client;
+
+        Pooled(HostAndPort address, DefaultJedisClientConfig config) {
+            client = RedisClient.builder().hostAndPort(address).clientConfig(config).build();
+        }
+
+        @Override
+        public Object call(String... args) {
+            return SafeEncoder.encodeObject(client.sendCommand(word(args[0]), rest(args)));
+        }
+
+        @Override
+        public List<Object> pipeline(List<String[]> commands) {
+            try (AbstractPipeline pipeline = client.pipelined()) {
+                return send(pipeline, commands);
+            }
+        }
+
+        @Override
+        public void close() {
+            client.close();
+        }
+    }
+
+    /** One connection, which is opened anew when it has broken, as its users do. */
+    private static final class Single implements Story.Client {
+        private final HostAndPort address;
+        private final DefaultJedisClientConfig config;
+        private Jedis client;
+
+        Single(HostAndPort address, DefaultJedisClientConfig config) {
+            this.address = address;
+            this.config = config;
+            client = new Jedis(address, config);
+        }
+
+        @Override
+        public Object call(String... args) {
+            if (client.isBroken()) {
+                client.close();
+                client = new Jedis(address, config);
+            }
+            return SafeEncoder.encodeObject(client.sendCommand(word(args[0]), rest(args)));
+        }
+
+        @Override
+        public List<Object> pipeline(List<String[]> commands) {
+            return send(client.pipelined(), commands);
+        }
+
+        @Override
+        public void close() {
+            client.close();
+        }
+    }
+}
