@@ -129,9 +129,8 @@ func TestAUTH_DoesTheSameWorkForEveryFailure(t *testing.T) {
 			t.Errorf("%s: %d hashes, want 1", line, hashes)
 		}
 	}
-	if u := users.find("low"); len(u.digests) != len(users.decoy) {
-		t.Errorf("%d digests are compared for a user and %d for none", len(u.digests), len(users.decoy))
-	}
+	// That as many digests are compared for a user as for none is a matter of
+	// types: both are arrays of one length.
 }
 
 func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
