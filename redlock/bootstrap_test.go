@@ -9,9 +9,15 @@ import (
 	"redlockd/pool"
 )
 
-// bootstrap is what "redlockd bootstrap" does.
-func bootstrap(c *cluster, force bool) error {
-	return pool.Bootstrap(c.t.Context(), c.options(), force, c.t.Output())
+// bootstrap is what "redlockd bootstrap" does, with the limits of the daemon
+// that comes after it and none of its other traits.
+func bootstrap(c *cluster, force bool, traits ...trait) error {
+	o, with := c.options(), c.options()
+	for _, change := range traits {
+		change(&daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}, &with)
+	}
+	o.MaxTTL, o.MaxKeep, o.Group = with.MaxTTL, with.MaxKeep, with.Group
+	return pool.Bootstrap(c.t.Context(), o, force, c.t.Output())
 }
 
 func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {

@@ -155,7 +155,7 @@ func (c *cluster) daemon(traits ...trait) *daemon {
 	c.t.Helper()
 	if !c.born {
 		c.born = true
-		if err := bootstrap(c, false); err != nil {
+		if err := bootstrap(c, false, traits...); err != nil {
 			c.t.Fatal(err)
 		}
 	}
