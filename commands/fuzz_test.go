@@ -1,0 +1,119 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// FuzzDispatch: whatever words a client says, every command is answered exactly
+// once and nothing panics; and as long as a client has not signed in, nothing it
+// says reaches the masters. Lines of data are commands, words end with a NUL.
+func FuzzDispatch(f *testing.F) {
+	for _, seed := range []string{
+		"DLOCK\x00k\x0030000", "DLOCK\x00k\x001000\x00TOKEN\x00abcdefgh\x00META\x00m\nDUNLOCK\x00k\nDEXTEND\x00k\x00abcdefgh\x0020",
+		"HELLO\x003\x00AUTH\x00low\x00new\x00SETNAME\x00n\nDLOCK\x00a:1\x0050\nRESET\nDLOCK\x00a:1\x0050",
+		"AUTH\x00pw\nDNEXTID\x00c\x00COUNT\x005\nDIDS\nDIDS\x00c\nDIDRESEED\x00c\x009223372036854775807",
+		"auth\x00default\x00pw\nDWORK\x00w\x00100\x00MAX\x003\x00WAIT\x000\x00KEEP\x005\nDWORKDONE\x00w\x00t\nDWORKINFO\x00w",
+		"AUTH\x00x\nAUTH\x00y\nAUTH\x00z\nPING", "SELECT\x0099999999999\nSELECT\x00-1\nSELECT\x003",
+		"SUBSCRIBE\x00a\x00b\nPING\nGET\x00a\nUNSUBSCRIBE\nRESET\nQUIT", "CLIENT\x00REPLY\x00SKIP\nPING\nCLIENT\x00LIST\nCLIENT\x00KILL\x00ID\x001",
+		"COMMAND\x00DOCS\x00dlock\nCOMMAND\x00INFO\nINFO\x00everything\nCONFIG\x00GET\x00*\nHELLO\x004\nHELLO\x00x",
+		"\x00\n\nDLOCK\x00\x001\nDLOCK\x00redlockd:x\x00100\n\xff\xfe\x00\r",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		users, err := NewUsers([]User{Everything("default", "pw"), low()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now()
+		users.now = func() time.Time { return at }
+		masters := &refusing{}
+		table := NewTable(Env{Locks: masters, IDs: masters, Works: masters, WorkEnds: masters, Users: users})
+		client := &Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
+		for i, line := range strings.Split(string(data), "\n") {
+			if i == 64 || client.Closing {
+				return
+			}
+			known, asked := table.Known(client), masters.asked
+			sink := &fakeSink{t: t}
+			args := strings.Split(line, "\x00")
+			table.Barrier(args)
+			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Sink: sink})
+			sink.read(t)
+			if !known && masters.asked != asked && !table.Known(client) {
+				t.Fatalf("%q reached the masters although nobody had signed in", args)
+			}
+		}
+	})
+}
+
+// refusing plays masters that answer everything at once, with a "no".
+type refusing struct{ asked int }
+
+func (r *refusing) Lock(_ *redlock.Batch, _ redlock.LockRequest, done redlock.LockDone) {
+	r.asked++
+	done(redlock.Grant{}, redlock.ErrHeld)
+}
+
+func (r *refusing) Unlock(_ *redlock.Batch, _ redlock.UnlockRequest, done redlock.UnlockDone) {
+	r.asked++
+	done(false, nil)
+}
+
+func (r *refusing) Extend(_ *redlock.Batch, _ redlock.ExtendRequest, done redlock.ExtendDone) {
+	r.asked++
+	done(redlock.Grant{}, redlock.ErrNotHeld)
+}
+
+func (r *refusing) GiveBack(redlock.Grant) {}
+
+func (r *refusing) NextID(_ *redlock.Batch, _ redlock.IDRequest, done redlock.IDDone) {
+	r.asked++
+	done(1, nil)
+}
+
+func (r *refusing) ReadCounter(_ int, name redlock.Key, done func(redlock.Counter, error)) {
+	r.asked++
+	done(redlock.Counter{Name: name}, nil)
+}
+
+func (r *refusing) ListCounters(_ int, done func([]redlock.Key, error)) {
+	r.asked++
+	done([]redlock.Key{"a:1", "b"}, nil)
+}
+
+func (r *refusing) Reseed(_ int, _ redlock.Key, _ int64, done func(error)) {
+	r.asked++
+	done(nil)
+}
+
+func (r *refusing) Work(_ *redlock.Batch, w redlock.WorkRequest, done redlock.WorkCompletion) {
+	r.asked++
+	done(redlock.Work{State: redlock.WorkExhausted, Key: w.Key, Attempt: w.Max}, nil)
+}
+
+func (r *refusing) WorkGiveBack(redlock.Work) {}
+
+func (r *refusing) ReadWork(_ int, _ redlock.Key, done func(redlock.WorkView, error)) {
+	r.asked++
+	done(redlock.WorkView{}, nil)
+}
+
+func (r *refusing) WorkDone(_ *redlock.Batch, _ redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	r.asked++
+	done(true, nil)
+}
+
+func (r *refusing) WorkFail(_ *redlock.Batch, _ redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	r.asked++
+	done(false, nil)
+}
+
+func (r *refusing) WorkExtend(_ *redlock.Batch, _ redlock.WorkEndRequest, done redlock.WorkExtendDone) {
+	r.asked++
+	done(redlock.Work{}, redlock.ErrNotHeld)
+}
