@@ -8,10 +8,30 @@ import (
 	"redlockd/commands"
 )
 
-// The README's table of commands is made of the command table; with
-// REDLOCKD_UPDATE=1 this test writes it.
+// The README's tables are made of what they show; with REDLOCKD_UPDATE=1 these
+// tests write them.
 func TestReadme_ShowsTheCommandTable(t *testing.T) {
-	const begin, end = "<!-- commands -->\n", "<!-- /commands -->"
+	shows(t, "commands", commands.NewTable(commands.Env{}).Markdown())
+}
+
+func TestReadme_ShowsTheClientLibrariesOfTheLastRun(t *testing.T) {
+	results, err := os.ReadFile("proxy/interop/RESULTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	for line := range strings.Lines(string(results)) {
+		if strings.HasPrefix(line, "|") {
+			table.WriteString(line)
+		}
+	}
+	shows(t, "clients", table.String())
+}
+
+// shows compares what stands between two marks of the README.
+func shows(t *testing.T, name, want string) {
+	t.Helper()
+	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -21,12 +41,11 @@ func TestReadme_ShowsTheCommandTable(t *testing.T) {
 	if !ok1 || !ok2 {
 		t.Fatalf("README.md has no place between %q and %q", begin, end)
 	}
-	want := commands.NewTable(commands.Env{}).Markdown()
 	if shown == want {
 		return
 	}
 	if os.Getenv("REDLOCKD_UPDATE") == "" {
-		t.Fatalf("README.md does not show the command table; REDLOCKD_UPDATE=1 go test -run Readme . writes it\nwant:\n%s\nshown:\n%s", want, shown)
+		t.Fatalf("README.md does not show the %s; REDLOCKD_UPDATE=1 go test -run Readme . writes them\nwant:\n%s\nshown:\n%s", name, want, shown)
 	}
 	if err := os.WriteFile("README.md", []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
