@@ -6,7 +6,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Enough for the slowest package on two cores under -race.
 TIMEOUT     ?= 12m
 
-.PHONY: run test test-go test-bench lint fmt bench fuzz interop needs
+.PHONY: run test test-go test-bench lint fmt bench fuzz interop crowd needs
 
 run:
 	$(GO) run .
@@ -37,6 +37,10 @@ fmt:
 
 bench: needs
 	cd bench && $(GO) run . $(ARGS)
+
+# Clients that say nothing, and clients that do their worst: what they cost.
+crowd: needs
+	cd bench && BENCH_CROWD=1 $(GO) test -run Crowd -v -timeout $(TIMEOUT) .
 
 # Every client library against a daemon on real masters; installs what is missing.
 interop: needs

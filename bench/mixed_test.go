@@ -61,10 +61,10 @@ func TestMixedFleet_IsCaughtWhenItDoesNotShareItsKeys(t *testing.T) {
 // mixedSpan is how long they contend.
 func mixedSpan(t *testing.T) time.Duration {
 	t.Helper()
-	if text := os.Getenv("REDLOCKD_MIXED_SECONDS"); text != "" {
+	if text := os.Getenv("BENCH_MIXED_SECONDS"); text != "" {
 		seconds, err := strconv.Atoi(text)
 		if err != nil || seconds < 1 || seconds > 3600 {
-			t.Fatalf("REDLOCKD_MIXED_SECONDS: %q, allowed are 1 to 3600", text)
+			t.Fatalf("BENCH_MIXED_SECONDS: %q, allowed are 1 to 3600", text)
 		}
 		return time.Duration(seconds) * time.Second
 	}

@@ -1,0 +1,408 @@
+//go:build linux
+
+// What does a crowd at the port cost? Ten thousand clients that say nothing,
+// and a thousand that may not come in and do their worst, are weighed by what
+// the kernel says the daemon occupies; beside the latter one client that may
+// come in works on. Memory has ceilings here, latencies are logged.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	idleClients    = 10_000
+	idleCeiling    = 20_000 // bytes each
+	hostileClients = 1_000
+	hostileCeiling = 40_000 // bytes each, at the worst moment
+	firstComers    = 500    // connections or turns before the first weighing
+	spareFiles     = 500    // descriptors for everything but the clients
+	sampleInterval = 50 * time.Millisecond
+	dripInterval   = 100 * time.Millisecond // between two bytes of a slow writer
+	restTime       = time.Second            // between two visits: two cores carry the crowd, the daemon and the masters
+	lineLength     = 256 << 10              // bytes of a line that is four times too long
+	password       = "only the invited know it"
+	// A login is due in 10 s, and so is a whole command: nobody is left alone for longer.
+	visitPatience = 20 * time.Second
+)
+
+func TestCrowd_AnIdleConnectionCostsAtMost20kB(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if limit.Cur < idleClients+spareFiles {
+		t.Fatalf("this test opens %d connections, %d files are allowed; try ulimit -n %d", idleClients, limit.Cur, 2*idleClients)
+	}
+	_, options := realMasters(t, 5)
+	d := launch(t, append(options, "--max-clients", "20000", "--max-clients-per-address", "0")...)
+	assemble(t, d, firstComers)
+	before := occupied(t, d)
+	assemble(t, d, idleClients)
+	each := (occupied(t, d) - before) / idleClients
+	t.Logf("%d bytes for each of %d idle connections, beside %d kB without them", each, idleClients, before/1000)
+	if each > idleCeiling {
+		t.Errorf("%d bytes per idle connection, at most %d are allowed", each, idleCeiling)
+	}
+}
+
+// assemble opens n connections that stay until the test ends, each of which has
+// been answered.
+func assemble(t *testing.T, d *daemon, n int) {
+	t.Helper()
+	answer := make([]byte, len("+PONG\r\n"))
+	for range n {
+		conn, err := net.Dial("tcp", d.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		_ = conn.SetDeadline(time.Now().Add(talkPatience))
+		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "+PONG\r\n" {
+			t.Fatalf("PING: %q, %v", answer, err)
+		}
+	}
+}
+
+// occupied is how much memory the daemon has of the machine, in bytes.
+func occupied(t *testing.T, d *daemon) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.process.pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(status, []byte("VmRSS:"))
+	line, _, _ := bytes.Cut(rest, []byte(" kB"))
+	kilobytes, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 10, 64)
+	if err != nil {
+		t.Fatalf("VmRSS of the daemon: %v in\n%s", err, status)
+	}
+	return kilobytes << 10
+}
+
+func TestCrowd_OfAThousandHostilesNeitherHarmsNorFattensTheDaemon(t *testing.T) {
+	if os.Getenv("BENCH_CROWD") == "" && os.Getenv("BENCH_LONG") == "" {
+		t.Skip("needs the machine to itself: make crowd (8 s), BENCH_LONG=1 make crowd (60 s)")
+	}
+	d := launchLocked(t)
+	guest := newGuest(t, d)
+	guest.work(func() bool { return guest.turns.total+uint64(guest.failures) < firstComers })
+	span := 8 * time.Second
+	if os.Getenv("BENCH_LONG") == "1" {
+		span = time.Minute
+	}
+	c := &crowd{name: "hostile", address: d.address, ways: worst()}
+	c.beside(t, d, guest, span)
+	if guest.failures > 0 || guest.turns.total == 0 {
+		t.Errorf("%d turns of the well-behaved client failed, the last with: %v", guest.failures, guest.last)
+	}
+	for i := range c.ways {
+		if c.visits[i].Load() == 0 {
+			t.Errorf("nobody came to say %s", c.ways[i].name)
+		}
+	}
+	if c.weight > hostileCeiling {
+		t.Errorf("%d bytes per hostile connection, at most %d are allowed", c.weight, hostileCeiling)
+	}
+	c.leave(t, guest)
+
+	// To compare: as many clients with nothing but valid commands, and as many bytes.
+	pace := c.sent.Load() / int64(span/sampleInterval) / hostileClients
+	valid := &crowd{name: "pinging", address: d.address, ways: []way{{"PING", pinger(int(pace))}}}
+	valid.beside(t, d, guest, span)
+	if text := d.process.text(); strings.Contains(text, "panic") {
+		t.Error("something panicked; the daemon's log is below")
+	}
+}
+
+// launchLocked starts a daemon that asks everybody for the password. Its masters
+// may take their time: they share this machine with the crowd, and whether they
+// get a turn within 100 ms says little about the daemon.
+func launchLocked(t *testing.T) *daemon {
+	t.Helper()
+	_, options := realMasters(t, 5)
+	d, err := startDaemon(binary, t.TempDir()+"/redlockd", append(options, "--requirepass", password, "--master-timeout", "1s",
+		"--max-clients", "20000", "--max-clients-per-address", "0")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		d.process.terminate()
+		if t.Failed() {
+			t.Logf("the daemon on %s printed:\n%s", d.address, d.process.text())
+		}
+	})
+	return d
+}
+
+// guest is the one client that knows the password and wants to work.
+type guest struct {
+	*respConn
+	turns    histogram // of a DLOCK with its DUNLOCK
+	failures int       // turns that ended in an error
+	last     error     // of them
+}
+
+func newGuest(t *testing.T, d *daemon) *guest {
+	t.Helper()
+	conn, err := dialRESP(t.Context(), d.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.close)
+	if _, err := conn.do("AUTH", password); err != nil {
+		t.Fatal(err)
+	}
+	g := &guest{respConn: conn}
+	if err := d.process.until("the first lock", func() bool { return g.turn() == nil }); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *guest) turn() error {
+	lock, err := g.do("DLOCK", "crowd:guest", "5000")
+	if err != nil {
+		return fmt.Errorf("DLOCK: %w", err)
+	}
+	if lock.kind != '*' || len(lock.items) != 3 {
+		return fmt.Errorf("DLOCK of a lock that nobody else wants: %c%s", lock.kind, lock.text)
+	}
+	gone, err := g.do("DUNLOCK", "crowd:guest", lock.items[0].text)
+	if err == nil && gone.number != 1 {
+		err = errNotReleased
+	}
+	return err
+}
+
+// work takes turns while it should, and counts anew.
+func (g *guest) work(goOn func() bool) {
+	for g.turns, g.failures, g.last = (histogram{}), 0, nil; goOn(); {
+		began := time.Now()
+		if err := g.turn(); err != nil {
+			g.failures, g.last = g.failures+1, err
+			continue
+		}
+		g.turns.add(time.Since(began))
+	}
+}
+
+// crowd is clients that come again soon after they were thrown out.
+type crowd struct {
+	name    string
+	address string
+	ways    []way
+	visits  [16]atomic.Int64 // by way; there are fewer
+	sent    atomic.Int64     // bytes
+	failed  atomic.Pointer[error]
+	weight  int64 // bytes of the daemon for each, at the worst moment
+}
+
+// way is how one kind of client behaves from its first byte to its end.
+type way struct {
+	name string
+	come func(ctx context.Context, v *visit) error
+}
+
+// beside has the guest work while the crowd is there, and weighs the daemon.
+func (c *crowd) beside(t *testing.T, d *daemon, g *guest, span time.Duration) {
+	t.Helper()
+	before := occupied(t, d)
+	// Not a deadline: a dial would fail at it before the context has ended.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(span, cancel).Stop()
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	for i := range hostileClients {
+		all.Go(func() { c.besiege(ctx, i) })
+	}
+	peak, next := before, time.Now()
+	g.work(func() bool {
+		if now := time.Now(); now.After(next) {
+			peak, next = max(peak, occupied(t, d)), now.Add(sampleInterval)
+		}
+		return ctx.Err() == nil
+	})
+	c.weight = (peak - before) / hostileClients
+	t.Logf("beside %d %s clients (%d visits, %d MB in %v): %d turns of DLOCK and DUNLOCK, %d failed, p50 %.2f ms, p99 %.2f ms; at most %d bytes each",
+		hostileClients, c.name, c.visited(), c.sent.Load()/1e6, span,
+		g.turns.total, g.failures, g.turns.quantile(.5)/1e3, g.turns.quantile(.99)/1e3, c.weight)
+	if err := c.failed.Load(); err != nil {
+		t.Error(*err)
+	}
+}
+
+// besiege is one client of the crowd: it behaves in its way until the context ends.
+func (c *crowd) besiege(ctx context.Context, i int) {
+	// Many addresses, none of them the guest's: a limit that counts by address
+	// shall not keep them away.
+	dialer := net.Dialer{Timeout: visitPatience, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%250))}}
+	one := i % len(c.ways)
+	for ctx.Err() == nil {
+		conn, err := dialer.DialContext(ctx, "tcp", c.address)
+		if err == nil {
+			c.visits[one].Add(1)
+			err = c.visit(ctx, conn, c.ways[one])
+		}
+		if err != nil && ctx.Err() == nil {
+			c.failed.CompareAndSwap(nil, &err)
+			return
+		}
+		_ = pause(ctx, restTime/2+rand.N(restTime)) // the loop looks at the context itself
+	}
+}
+
+func (c *crowd) visit(ctx context.Context, conn net.Conn, w way) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(visitPatience))
+	if err := w.come(ctx, &visit{Conn: conn, sent: &c.sent}); err != nil {
+		return fmt.Errorf("a client that came to say %s: %w", w.name, err)
+	}
+	return nil
+}
+
+func (c *crowd) visited() (sum int64) {
+	for i := range c.visits {
+		sum += c.visits[i].Load()
+	}
+	return sum
+}
+
+// leave waits until the guest is alone again.
+func (c *crowd) leave(t *testing.T, g *guest) {
+	t.Helper()
+	for end := time.Now().Add(visitPatience); ; _ = pause(t.Context(), sampleInterval) {
+		info, err := g.do("INFO", "clients")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(info.text, "connected_clients:1\r\n") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the crowd has gone, and the daemon says\n%s", info.text)
+		}
+	}
+}
+
+// visit is one connection of the crowd. Its writes may fail: most are cut off
+// in the middle of one.
+type visit struct {
+	net.Conn
+	sent *atomic.Int64
+}
+
+func (v *visit) say(text string) error {
+	n, err := io.WriteString(v.Conn, text)
+	v.sent.Add(int64(n))
+	return err
+}
+
+var (
+	errLetIn   = errors.New("it was let in")
+	errIgnored = errors.New("it was neither answered nor cut off in time")
+)
+
+// end reads until the daemon closes, as it has to, without having let anybody in.
+func (v *visit) end() error {
+	answers, err := io.ReadAll(v.Conn)
+	if bytes.HasPrefix(answers, []byte("+")) || bytes.Contains(answers, []byte("\n+")) {
+		return fmt.Errorf("%w: %q", errLetIn, answers)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%w; it has read %q", errIgnored, answers)
+	}
+	return nil // a reset is as good an end
+}
+
+// drip says one byte at a time, for ever.
+func (v *visit) drip(ctx context.Context) error {
+	for v.say("x") == nil {
+		if err := pause(ctx, dripInterval); err != nil {
+			return nil
+		}
+	}
+	return v.end()
+}
+
+// worst is how those behave who know no password.
+func worst() []way {
+	const gets = 20_000
+	headers := []string{"*2147483647\r\n", "*9223372036854775807\r\n", "*11\r\n", "*1025\r\n", "*-9223372036854775809\r\n",
+		"*1\r\n$9223372036854775807\r\n", "*1\r\n$16385\r\n", "*1\r\n$536870913\r\n", "*1\r\n$-1\r\n", "*" + strings.Repeat("9", 70_000)}
+	thousand := strings.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 1000)
+	word := "$16384\r\n" + strings.Repeat("x", 16<<10) + "\r\n"
+	once := func(texts ...string) func(context.Context, *visit) error {
+		return func(_ context.Context, v *visit) error {
+			_ = v.say(texts[rand.IntN(len(texts))])
+			return v.end()
+		}
+	}
+	return []way{
+		{"half a command", func(ctx context.Context, v *visit) error {
+			_ = v.say("*2\r\n$4\r\nECHO\r\n$16384\r\n")
+			return v.drip(ctx)
+		}},
+		{"most of a long word", func(ctx context.Context, v *visit) error {
+			_ = v.say("*2\r\n$4\r\nECHO\r\n" + word[:12_000])
+			return v.drip(ctx)
+		}},
+		{"a line without an end", func(_ context.Context, v *visit) error {
+			_ = v.say(strings.Repeat("x", lineLength))
+			return v.end()
+		}},
+		{"GETs without reading", func(ctx context.Context, v *visit) error {
+			for range gets / 1000 {
+				if v.say(thousand) != nil {
+					break
+				}
+			}
+			return v.end()
+		}},
+		{"hello to TLS", once("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("\x00", 500))},
+		{"impossible headers", once(headers...)},
+		{"wrong passwords", once(strings.Repeat("AUTH guess\r\n", 3), strings.Repeat("HELLO 3 AUTH default guess\r\n", 3))},
+		{"nothing", func(_ context.Context, v *visit) error {
+			return v.Conn.(*net.TCPConn).SetLinger(0) // and resets
+		}},
+	}
+}
+
+// pinger has a client that may come in send about so many bytes an interval.
+func pinger(bytes int) func(context.Context, *visit) error {
+	const ping, pong = "*1\r\n$4\r\nPING\r\n", "+PONG\r\n"
+	n := max(1, bytes/len(ping))
+	return func(ctx context.Context, v *visit) error {
+		_ = v.say("AUTH \"" + password + "\"\r\n")
+		answers := make([]byte, len("+OK\r\n"), max(n*len(pong), 8))
+		for {
+			if _, err := io.ReadFull(v.Conn, answers); err != nil {
+				return err
+			}
+			if err := errors.Join(v.SetDeadline(time.Now().Add(visitPatience)), v.say(strings.Repeat(ping, n)), pause(ctx, sampleInterval)); err != nil {
+				return err
+			}
+			answers = answers[:n*len(pong)]
+		}
+	}
+}
