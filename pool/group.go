@@ -191,15 +191,16 @@ func (g *Group) Time() int64 {
 	return g.medianLocked(g.now())
 }
 
-// Busy counts the operations queued or on their way to masters that answer.
+// Busy counts the operations queued and the lanes at work: while a task runs,
+// operations may be on their way, or their answers may still queue others.
 func (g *Group) Busy() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := 0
 	for _, l := range g.lanes {
 		n += len(l.queue)
-		if l.conn != nil && l.conn.inFlight {
-			n += len(l.conn.flush.entries)
+		if l.running {
+			n++
 		}
 	}
 	return n

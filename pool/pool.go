@@ -147,7 +147,7 @@ func (p *Pool) Counters() Counters {
 	return sum
 }
 
-// Busy counts the operations queued or on their way, over all databases.
+// Busy counts what is queued and at work, over all databases; see Group.Busy.
 func (p *Pool) Busy() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
