@@ -42,15 +42,21 @@ func (e *NoQuorum) Error() string {
 	return text
 }
 
-// Expired means that a quorum said yes, but so late that no validity was left;
-// what was taken is being given back.
+// Expired means that a quorum said yes, but so late that no validity was left.
 type Expired struct {
 	Elapsed, TTL time.Duration
+	// Extension: the lease was there before and its old validity stands;
+	// otherwise what was taken is being given back.
+	Extension bool
 }
 
 func (e *Expired) Error() string {
-	return fmt.Sprintf("the quorum answered after %d ms, which leaves nothing of a ttl of %d ms; what was taken is given back, use a longer ttl",
-		e.Elapsed.Milliseconds(), e.TTL.Milliseconds())
+	fate := "what was taken is given back"
+	if e.Extension {
+		fate = "the lease's old validity stands"
+	}
+	return fmt.Sprintf("the quorum answered after %d ms, which leaves nothing of a ttl of %d ms; %s, use a longer ttl",
+		e.Elapsed.Milliseconds(), e.TTL.Milliseconds(), fate)
 }
 
 // Busy means that a limit of the daemon is reached; nothing was done.

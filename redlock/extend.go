@@ -113,7 +113,7 @@ func (e *extension) grant(lost [maxMasters]bool) {
 		e.mu.Lock()
 		e.won = false
 		e.mu.Unlock()
-		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: e.ttl})
+		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: e.ttl, Extension: true})
 		return
 	}
 	l.leases.note(e.id, lease{until: until, gone: e.start + e.ttl + 2*l.late, copies: everywhere}, now)

@@ -239,6 +239,8 @@ func TestErrors_SayWhatWasWrongAndWhatToDo(t *testing.T) {
 		"2 of 5 masters answered, 3 needed: b=10.0.0.2:6379 down (connection refused), c dialing; the lease is unchanged": &NoQuorum{
 			Answered: 2, Needed: 3, Total: 5, Missing: []string{"b=10.0.0.2:6379 down (connection refused)", "c dialing"}, Note: "the lease is unchanged"},
 		"0 of 3 masters answered, 2 needed": &NoQuorum{Needed: 2, Total: 3},
+		"the quorum answered after 95 ms, which leaves nothing of a ttl of 90 ms; the lease's old validity stands, use a longer ttl": &Expired{
+			Elapsed: 95 * time.Millisecond, TTL: 90 * time.Millisecond, Extension: true},
 		"the quorum answered after 95 ms, which leaves nothing of a ttl of 90 ms; what was taken is given back, use a longer ttl": &Expired{
 			Elapsed: 95 * time.Millisecond, TTL: 90 * time.Millisecond},
 		"operations in flight: limit 7 reached (--max-operations); nothing was done, try later": &Busy{

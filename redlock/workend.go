@@ -222,7 +222,7 @@ func (w *workExtension) grant() {
 	}
 	if a.Validity() <= 0 {
 		l.counts.expired.Add(1)
-		w.done(Work{}, a.Spent())
+		w.done(Work{}, &Expired{Elapsed: l.clock.Now() - w.start, TTL: r.Timeout, Extension: true})
 		return
 	}
 	w.done(a, nil)
