@@ -134,6 +134,7 @@ func TestServer_ShutdownAnswersWhatIsInFlight(t *testing.T) {
 		conn.Close()
 		t.Error("a client was accepted during the shutdown")
 	}
+	awaitDraining(first.Sink.(*slot).session) // the idle client's turn may have been first
 	busy.send(command("PING"))
 	first.Reply(commands.Simple("A"))
 	busy.expect("+A\r\n")
@@ -148,6 +149,16 @@ func TestServer_ShutdownAnswersWhatIsInFlight(t *testing.T) {
 	}
 }
 
+// awaitDraining returns when the shutdown has reached this session: it goes
+// through the sessions one by one, in no order.
+func awaitDraining(session *session) {
+	for draining := false; !draining; runtime.Gosched() {
+		session.mu.Lock()
+		draining = session.draining
+		session.mu.Unlock()
+	}
+}
+
 func TestServer_AnswersShutdownToCommandsThatComeTooLate(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)
@@ -159,11 +170,7 @@ func TestServer_AnswersShutdownToCommandsThatComeTooLate(t *testing.T) {
 	go s.Shutdown(context.Background())
 	probe.expectEnd("")
 	session := call.Sink.(*slot).session
-	for draining := false; !draining; runtime.Gosched() { // the probe's turn may have been first
-		session.mu.Lock()
-		draining = session.draining
-		session.mu.Unlock()
-	}
+	awaitDraining(session) // the probe's turn may have been first
 	session.append(session.newSlot(14, 0).take([]string{"ECHO", "x"}))
 	call.Reply(commands.OK)
 	c.expectEnd("+OK\r\n-SHUTDOWN the daemon is draining; nothing was done, use another daemon\r\n")
