@@ -45,19 +45,33 @@ func (f *flush) fill(queue []entry, limit int) int {
 	n := 0
 	for ; n < len(queue) && n < limit; n++ {
 		plan := &queue[n].plan
-		if plan.Key != "" && len(f.keys) > 0 {
-			if _, taken := f.keys[plan.Key]; taken && !Broken(RuleOneFlush) {
-				break
-			}
+		if len(f.keys) > 0 && f.takenBefore(plan) && !Broken(RuleOneFlush) {
+			break
 		}
 		if plan.Takes {
 			f.keys[plan.Key] = struct{}{}
+			for _, key := range plan.Rest {
+				f.keys[key] = struct{}{}
+			}
 		}
 		f.sealed = f.sealed || plan.Sealed
 		f.bare = f.bare || plan.Bare
 		f.entries = append(f.entries, queue[n])
 	}
 	return n
+}
+
+// takenBefore tells whether an earlier command of the flush takes one of the keys.
+func (f *flush) takenBefore(plan *Plan) bool {
+	if _, taken := f.keys[plan.Key]; taken && plan.Key != "" {
+		return true
+	}
+	for _, key := range plan.Rest {
+		if _, taken := f.keys[key]; taken {
+			return true
+		}
+	}
+	return false
 }
 
 // leftBehind is the proposal of the first operation that this flush leaves in

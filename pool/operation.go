@@ -27,6 +27,8 @@ type Operation interface {
 type Plan struct {
 	// Key is what the command is about; operations on one key keep their order.
 	Key string
+	// Rest are further keys that the command is about; usually there are none.
+	Rest []string
 	// Takes: the command acquires Key, and nothing else on Key may follow in
 	// the same flush, so that one seal never speaks for two holders.
 	Takes bool

@@ -34,6 +34,7 @@ func (c *acquire) finish(g Grant, err error) {
 // once, from several goroutines.
 type attempt struct {
 	call  *acquire
+	form  form
 	key   string
 	token Token
 	start time.Duration // before anything was queued
@@ -70,7 +71,8 @@ func (c *acquire) try(b *Batch) {
 		a = &attempt{}
 	}
 	c.tries++
-	a.call, a.key, a.token = c, c.locker.masterKey(c.request.Key), c.request.Token
+	a.call, a.form = c, formOf(&c.request)
+	a.key, a.token = c.locker.masterKey(c.request.Key), c.request.Token
 	a.start, a.fresh = c.locker.recent(), true
 	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
 	if a.token == "" {
@@ -80,14 +82,14 @@ func (c *acquire) try(b *Batch) {
 }
 
 // Plan: nothing on the key may share a flush with its acquire.
-func (a *attempt) Plan() pool.Plan { return pool.Plan{Key: a.key, Takes: true, Sealed: true} }
+func (a *attempt) Plan() pool.Plan {
+	return pool.Plan{Key: a.key, Rest: a.form.rest(), Takes: true, Sealed: true}
+}
 
 // Propose notes the fence this attempt would like.
 func (a *attempt) Propose(fence int64) { a.fencing.proposal = fence }
 
-// Command is a plain SET, so that this lock and those of every other Redlock
-// client on the same masters exclude one another. Its expiry is absolute: a
-// copy that arrives late is dead on arrival.
+// Command asks one master, unless the lease could not be used any more.
 func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 	request := &a.call.request
 	if m.Now >= deadline(a.start, request.TTL) {
@@ -95,18 +97,14 @@ func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 	}
 	end := expiry(m.Time, request.TTL, a.call.locker.late)
 	a.ends[m.Lane] = end // read only after this lane has answered
-	if request.Token == "" {
-		c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
-	} else {
-		c.Set("EVALSHA", a.call.locker.script.acquire, "1", a.key, string(a.token), m.Decimal(end))
-	}
+	a.form.command(a, m, c, end)
 	return true
 }
 
 // Answer counts one vote.
 func (a *attempt) Answer(answer pool.Answer) {
 	a.mu.Lock()
-	said := read(answer)
+	said := a.form.read(a, answer)
 	if a.over && !a.won {
 		a.mu.Unlock()
 		a.giveBackLate(answer.Lane, said.copy)
@@ -122,29 +120,6 @@ func (a *attempt) Answer(answer pool.Answer) {
 	step := a.decide()
 	a.mu.Unlock()
 	step.run(a)
-}
-
-// said is a master's answer in the terms of the ballot.
-type said struct {
-	took, refused, odd bool
-	copy               copyState
-}
-
-func read(answer pool.Answer) said {
-	r := answer.Reply
-	switch {
-	case r.Err != nil && answer.Asked:
-		return said{copy: copyMaybe}
-	case !answer.Asked:
-		return said{}
-	case r.Kind == pool.ReplyString, r.Kind == pool.ReplyInt && r.Int == 1:
-		return said{took: true, copy: copyMade}
-	case r.Kind == pool.ReplyInt && r.Int == 2:
-		return said{took: true, copy: copyEarlier}
-	case r.Kind == pool.ReplyInt && r.Int == -1:
-		return said{refused: true, odd: true}
-	}
-	return said{refused: true}
 }
 
 // count: a consent counts under a good seal of a master that is old enough; a

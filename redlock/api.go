@@ -17,13 +17,27 @@ type (
 // under one lock and leave in one flush per master. Nothing moves before Send.
 type Batch = pool.Batch
 
-// LockRequest asks for an exclusive lock.
+// Mode is how many may hold a key at a time, and together with whom.
+type Mode uint8
+
+const (
+	Exclusive Mode = iota // one holder
+	Shared                // readers together, or one exclusive holder
+	Permits               // at most Limit holders
+)
+
+// LockRequest asks for a lock.
 type LockRequest struct {
 	DB    int           // logical database, 0 … Options.Databases−1
 	Key   Key           // 1–512 bytes, validated by the caller
 	TTL   time.Duration // 10 ms … MaxTTL, validated by the caller
 	Token Token         // "" = generate 160 random bits (27 characters)
 	Meta  string        // free text for people, at most 512 bytes
+
+	Mode  Mode
+	Limit int   // of Permits: 1 … 1024, the same for all users of the key
+	More  []Key // further keys, different from Key and from one another: all of them or none
+	Fair  bool  // first come, first served, over all daemons
 }
 
 // Grant is a lock that a quorum of masters gave.

@@ -17,6 +17,7 @@ type extension struct {
 	key    string
 	ttl    time.Duration
 	start  time.Duration
+	life   uint64 // of the record that it prolongs
 	done   ExtendDone
 
 	mu    sync.Mutex
@@ -33,14 +34,15 @@ func (l *Locker) extend(b *Batch, id lockID, ttl time.Duration, done ExtendDone)
 	// A lease this daemon knows to have lapsed is over, even if a straggler's
 	// copy could still be prolonged. Once no copy of that lease can be left,
 	// what the masters hold is another daemon's extension, and they are asked.
-	if known, ok := l.leases.find(id); ok && known.until <= now && now < known.gone {
+	known := l.leases.consider(id, now)
+	if known.until <= now && now < known.gone {
 		l.leave()
 		done(Grant{}, ErrNotHeld)
 		return
 	}
 	g := l.pool.Group(id.db)
 	l.submit(b, g, &extension{
-		locker: l, group: g, id: id, key: l.masterKey(id.key), ttl: ttl, start: now, done: done,
+		locker: l, group: g, id: id, key: l.masterKey(id.key), ttl: ttl, start: now, life: known.life, done: done,
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 	})
 }
@@ -101,6 +103,9 @@ func (e *extension) Answer(answer pool.Answer) {
 }
 
 func (e *extension) finish(g Grant, err error) {
+	if err != nil {
+		e.locker.leases.unconsider(e.id)
+	}
 	e.locker.leave()
 	e.done(g, err)
 }
@@ -116,7 +121,7 @@ func (e *extension) grant(lost [maxMasters]bool) {
 		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: e.ttl, Extension: true})
 		return
 	}
-	l.leases.note(e.id, lease{until: until, gone: e.start + e.ttl + 2*l.late, copies: everywhere}, now)
+	l.leases.prolong(e.id, lease{until: until, gone: e.start + e.ttl + 2*l.late, copies: everywhere}, e.life, now)
 	l.counts.extended.Add(1)
 	e.finish(Grant{Key: e.id.key, Token: e.id.token, db: e.id.db, until: until, ttl: e.ttl, start: e.start, clock: l.clock}, nil)
 	for lane := range e.tally.n {

@@ -25,6 +25,9 @@ type lease struct {
 	// copies are the masters that may hold one, as bits: only they have to be
 	// told of the release if they do not answer.
 	copies uint16
+	// life numbers what the record is about. An extension that is decided after
+	// a release of the same token must not bring the record back to life.
+	life uint64
 }
 
 // leases forget by generation: what was noted before the last two periods has
@@ -36,24 +39,66 @@ type leases struct {
 	young   map[lockID]lease
 	old     map[lockID]lease
 	rotated time.Duration
+	lives   uint64 // numbers given
 }
 
 func newLeases(maxTTL time.Duration) *leases {
 	return &leases{period: maxTTL + 5*time.Second, young: map[lockID]lease{}, old: map[lockID]lease{}}
 }
 
-// note records a grant or an extension; a later end wins.
+// note records a grant; a later end wins.
 func (l *leases) note(id lockID, n lease, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.noteLocked(id, n, now)
+}
+
+func (l *leases) noteLocked(id lockID, n lease, now time.Duration) {
 	if now-l.rotated > l.period {
 		l.old, l.young, l.rotated = l.young, map[lockID]lease{}, now
 	}
 	if before, ok := l.findLocked(id); ok {
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
+		n.life = before.life
 		delete(l.old, id)
+	} else {
+		l.lives++
+		n.life = l.lives
 	}
 	l.young[id] = n
+}
+
+// consider tells what is known of a lease that is about to be extended. Of one
+// that another daemon granted nothing is known: it gets an empty record, so that
+// a release in the meantime has something to drop.
+func (l *leases) consider(id lockID, now time.Duration) lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.findLocked(id); ok {
+		return known
+	}
+	l.noteLocked(id, lease{copies: everywhere}, now)
+	return l.young[id]
+}
+
+// prolong records an extension of what was considered, unless it has been
+// released meanwhile.
+func (l *leases) prolong(id lockID, n lease, life uint64, now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.findLocked(id); ok && known.life == life {
+		l.noteLocked(id, n, now)
+	}
+}
+
+// unconsider drops a record that has stayed empty.
+func (l *leases) unconsider(id lockID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.findLocked(id); ok && known.until == 0 {
+		delete(l.young, id)
+		delete(l.old, id)
+	}
 }
 
 // drop forgets a lease and tells what was known.

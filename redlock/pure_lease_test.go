@@ -82,7 +82,7 @@ func TestLeases_ALaterEndWinsAndCopiesAddUp(t *testing.T) {
 	l := newLeases(time.Minute)
 	l.note(pureID("a"), lease{until: 10, gone: 20, copies: 0b001}, 0)
 	l.note(pureID("a"), lease{until: 5, gone: 30, copies: 0b100}, 1)
-	if got, ok := l.find(pureID("a")); !ok || got != (lease{until: 10, gone: 30, copies: 0b101}) {
+	if got, ok := l.find(pureID("a")); !ok || got != (lease{until: 10, gone: 30, copies: 0b101, life: 1}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	for _, other := range []lockID{{1, "a", "token"}, {0, "b", "token"}, {0, "a", "other"}} {

@@ -14,7 +14,7 @@ func (a *attempt) takeBack() {
 	copies, n := a.copies, a.tally.n
 	a.mu.Unlock()
 	for lane := range n {
-		a.undo(lane, copies[lane])
+		a.form.takeBack(a, lane, copies[lane])
 	}
 }
 
@@ -23,9 +23,10 @@ func (a *attempt) giveBackLate(lane int, c copyState) {
 	if c == copyMade {
 		a.call.locker.counts.lateGrants.Add(1)
 	}
-	a.undo(lane, c)
+	a.form.takeBack(a, lane, c)
 }
 
+// undo deletes the copy of the attempt's first key.
 func (a *attempt) undo(lane int, c copyState) {
 	if c != copyMade && (c != copyMaybe || pool.Broken(pool.RuleUndoAll)) {
 		return
