@@ -6,7 +6,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Enough for the slowest package on two cores under -race.
 TIMEOUT     ?= 12m
 
-.PHONY: run test test-go test-bench lint fmt bench fuzz interop crowd needs
+.PHONY: run test test-go test-bench lint fmt bench fuzz interop crowd chaos soak sim mutants twins needs
 
 run:
 	$(GO) run .
@@ -50,3 +50,30 @@ interop: needs
 FUZZTIME ?= 30s
 fuzz:
 	FUZZTIME=$(FUZZTIME) sh .ci/fuzz
+
+# Daemons and masters as processes, and everything that may happen to them: every
+# mix of faults for a minute, or all of them together for MINUTES. MIX chooses
+# one, SEED repeats a run as far as processes let themselves be repeated.
+chaos: needs
+	CHAOS_MINUTES=$(or $(MINUTES),6) CHAOS_MIX="$(or $(MIX),all)" CHAOS_SEED=$(SEED) \
+		$(GO) test -run 'TestChaos|TestExclusion' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
+
+# The same load again and again for MINUTES: nothing may grow.
+soak: needs
+	CHAOS_SOAK_MINUTES=$(or $(MINUTES),3) CHAOS_SEED=$(SEED) \
+		$(GO) test -run TestSoak -count=1 -v -timeout $$(($(or $(MINUTES),3) + 15))m ./redlock/chaos
+
+# The product against simulated faults, 10^8 executions or half an hour, whichever
+# comes first; the table goes into redlock/PROOF.md. What it prints when a promise
+# is broken plays that world again: SIM_SCENARIO=... SIM_SEED=... make sim
+sim:
+	SIM_EXECUTIONS=$${SIM_EXECUTIONS:-100000000} SIM_SECONDS=$${SIM_SECONDS:-1800} SIM_PUBLISH=$${SIM_PUBLISH:-1} \
+		$(GO) test -run TestSimulation -count=1 -v -timeout 40m ./redlock/sim
+
+# Seeded bugs: each must be caught by the simulation. SIM_MUTANTS names some.
+mutants:
+	SIM_MUTANTS="$${SIM_MUTANTS:-all}" $(GO) test -run TestMutants -count=1 -v -timeout 120m ./redlock/sim
+
+# The simulated masters against redis-server, a million operations.
+twins: needs
+	SIM_DIFFERENTIAL=$${SIM_DIFFERENTIAL:-1000000} $(GO) test -run TestMasters -count=1 -v -timeout 60m ./redlock/sim

@@ -20,16 +20,20 @@ const module = "redlockd"
 // arrows lists what each package may import of this module. A new package gets
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
-	"":              {"proxy", "commands", "commands/cli", "redlock", "pool", "pool/embedded", "configs"},
-	"proxy":         {"commands", "redlock", "pool"},
-	"commands":      {"redlock", "pool"},
-	"commands/cli":  {"configs"},
-	"redlock":       {"pool"},
-	"pool":          {"pool/embedded"},
-	"pool/embedded": {},
-	"configs":       {},
-	"pool/faulty":   {},
-	"redlock/judge": {},
+	"":                {"proxy", "proxy/admin", "commands", "commands/cli", "redlock", "pool", "pool/embedded", "configs"},
+	"proxy":           {"commands", "redlock", "pool"},
+	"proxy/admin":     {"commands", "redlock", "pool"},
+	"commands":        {"commands/dropin", "redlock", "pool"},
+	"commands/dropin": {},
+	"commands/cli":    {"configs"},
+	"redlock":         {"pool"},
+	"pool":            {"pool/embedded"},
+	"pool/embedded":   {},
+	"configs":         {},
+	"pool/faulty":     {},
+	"redlock/judge":   {},
+	"redlock/sim":     {"redlock", "pool"},
+	"redlock/chaos":   {},
 }
 
 // testSupport may be imported by any test, and by nothing that is shipped.

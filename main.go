@@ -39,16 +39,18 @@ func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
 
 // run does what the command line asks for; ctx ends when the process shall.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	app := cli.App{Environ: environ, Out: stdout, Build: cli.Build()}
+	app := cli.App{Environ: environ, In: os.Stdin, Out: stdout, Err: stderr, Build: cli.Build()}
 	app.Serve = func(ctx context.Context, config configs.Config) error {
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}
 	app.Bootstrap = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
-		options, err := poolOptions(config, newLogger(config, stderr))
-		if err != nil {
-			return err
-		}
-		return pool.Bootstrap(ctx, options, force, out)
+		return withMasters(config, stderr, func(o pool.Options) error { return pool.Bootstrap(ctx, o, force, out) })
+	}
+	app.Check = func(ctx context.Context, config configs.Config, out io.Writer) error {
+		return withMasters(config, stderr, func(o pool.Options) error { return pool.Check(ctx, o, out) })
+	}
+	app.Reconfigure = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
+		return withMasters(config, stderr, func(o pool.Options) error { return pool.Reconfigure(ctx, o, force, out) })
 	}
 	return app.Run(ctx, args)
 }
@@ -78,13 +80,18 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		return err
 	}
 	var server *proxy.Server // set before the first client can ask for its figures
+	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
+	door := newDoor(config)
+	defer door.close()
 	table := commands.NewTable(commands.Env{
-		Locks: locker, IDs: locker, Works: locker, WorkEnds: locker, Figures: locker, Databases: config.Databases,
+		Locks: door.measure(locker), Waits: locker, IDs: locker, Works: locker, WorkEnds: locker, Figures: locker, Reports: locker, Databases: config.Databases,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
-		Clients: func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) },
-		Users:   users, Connections: func() commands.Connections { return server },
+		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
 	})
+	if err := door.take(masters, locker, table, clients, logger); err != nil {
+		return err
+	}
 	// When the last client has its reply, what is left are the copies that are
 	// being given back: the flush under way and one more.
 	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
@@ -92,9 +99,13 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err != nil {
 		return err
 	}
-	defer onHangup(&reloader{config: config, users: users, server: server, logger: logger})()
+	defer onHangup(&reloader{config: config, users: users, server: server, door: door, logger: logger})()
 	cli.Banner(stdout, config, server.Addrs(), masters.Quorum())
-	context.AfterFunc(ctx, func() { logger.Info("draining", "within", config.DrainTimeout.String()) })
+	door.open(ctx, stdout)
+	context.AfterFunc(ctx, func() {
+		logger.Info("draining", "within", config.DrainTimeout.String())
+		locker.EndWaits()
+	})
 	err = server.Serve(ctx)
 	if late := locker.Close(last); late != nil {
 		logger.Warn("stopped before all was given back", "because", late)

@@ -40,9 +40,19 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	return options, nil
 }
 
+// withMasters does something with the masters once, without serving.
+func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) error) error {
+	options, err := poolOptions(config, newLogger(config, stderr))
+	if err != nil {
+		return err
+	}
+	return do(options)
+}
+
 func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 	return redlock.Options{
 		KeyPrefix: config.KeyPrefix, MaxOperations: config.MaxOperations,
+		MaxWaiters: config.MaxWaiters, MaxWaitersPerKey: config.MaxWaitersPerKey,
 		VolatileIDs: volatileIDs(config), Logger: logger,
 	}
 }
@@ -50,13 +60,19 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 // proxyOptions leaves drain of the time for stopping to the clients.
 func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logger) proxy.Options {
 	return proxy.Options{
-		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, Logger: logger,
+		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, IdleTimeout: config.ClientTimeout, Logger: logger,
 		MaxClients: config.MaxClients, MaxPerAddress: config.MaxClientsPerAddress,
+		MaxConnects: config.MaxConnects, UnknownMemory: config.UnauthenticatedMemory,
 		LocalOnly: localOnly(config),
-		TLS: proxy.TLS{
-			CertFile: config.TLSCert, KeyFile: config.TLSKey, CAFile: config.TLSCA,
-			ClientAuth: proxy.ClientAuth(config.TLSClientAuth),
-		},
+		TLS:       clientTLS(config),
+	}
+}
+
+// clientTLS is what clients are shown, at the port and at the operator's door.
+func clientTLS(config configs.Config) proxy.TLS {
+	return proxy.TLS{
+		CertFile: config.TLSCert, KeyFile: config.TLSKey, CAFile: config.TLSCA,
+		ClientAuth: proxy.ClientAuth(config.TLSClientAuth),
 	}
 }
 
@@ -141,5 +157,5 @@ func port(config configs.Config) int {
 }
 
 func clientCounts(s proxy.Stats, limit int) commands.ClientCounts {
-	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands}
+	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands, Panics: s.Panics}
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -19,6 +20,7 @@ type reloader struct {
 	config configs.Config
 	users  *commands.Users // nil where nobody needs a password
 	server *proxy.Server
+	door   *operatorsDoor
 	logger *slog.Logger
 }
 
@@ -49,7 +51,7 @@ func (r *reloader) reload() {
 		r.report("users", r.config.UsersFile, r.reloadUsers())
 	}
 	if r.config.TLSCert != "" {
-		r.report("certificates", r.config.TLSCert, r.server.ReloadTLS())
+		r.report("certificates", r.config.TLSCert, errors.Join(r.server.ReloadTLS(), r.door.reloadTLS()))
 	}
 	if r.config.UsersFile == "" && r.config.TLSCert == "" {
 		r.logger.Info("SIGHUP: nothing to read again, there are no users file and no certificates")

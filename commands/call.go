@@ -22,6 +22,12 @@ type Client struct {
 	Proto   int  // 2 or 3, set by HELLO; the encoder follows it
 	Closing bool // set by QUIT: close after the replies so far, run nothing more
 	Held    Held // what this connection acquired last on each key
+	Ties    Ties // what ends with this connection
+
+	// Push sends a message out of turn: to clients on RESP3, and with plain to
+	// those on RESP2, too. It never blocks; a client that does not read is cut.
+	// nil: nobody would see it.
+	Push func(message Reply, plain bool)
 
 	User     string   // who has signed in; "" is the default user, unless a password is needed
 	Failures int      // failed logins in a row

@@ -59,7 +59,7 @@ func (a *extendAnswer) Reply() Reply {
 		return tooLate(a.grant.Spent(), "the lock may be lost")
 	}
 	a.held.Prolong(a.request.DB, a.request.Key, a.request.Token, validity)
-	a.users.prolonged(heldKey{a.request.DB, a.request.Key}, a.request.Token, validity)
+	a.users.lasts(a.request.DB, a.request.Key, a.request.Token, validity)
 	return Int(validity.Milliseconds())
 }
 

@@ -1,7 +1,7 @@
 package commands
 
 import (
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +27,7 @@ func TestDEXTEND_AnswersWhatIsLeftWhenItIsWritten(t *testing.T) {
 		t.Error(got)
 	}
 	want := []redlock.ExtendRequest{{Key: "invoices", Token: "12345678", TTL: 20 * time.Second}}
-	if !slices.Equal(c.locks.extended, want) {
+	if !reflect.DeepEqual(c.locks.extended, want) {
 		t.Errorf("got %+v", c.locks.extended)
 	}
 }

@@ -1,19 +1,25 @@
-// DLOCK key ttl [TOKEN token] [META text]: takes a lock.
+// DLOCK key ttl [SHARED | LIMIT n] [WAIT ms] [TOKEN token] [META text]
+// [HOLD [max-ms]]: takes a lock.
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"redlockd/redlock"
 )
 
-// lockOptions are the options of DLOCK. Those from firstUnserved on belong to
-// the language but not yet to this version: silently ignoring one would hand
-// out another lock than was asked for.
-var lockOptions = []string{"TOKEN", "META", "SHARED", "LIMIT", "FAIR", "WAIT", "HOLD"}
+// lockOptions are the options of DLOCK, multiOptions those of DMLOCK. What
+// lockOption does not read belongs to the language but not yet to this version:
+// silently ignoring one would hand out another lock than was asked for.
+var (
+	lockOptions  = []string{"SHARED", "LIMIT", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
+	multiOptions = []string{"SHARED", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
+)
 
-const firstUnserved = 2
+// mostPermits is the largest number of holders of one key.
+const mostPermits = 1024
 
 // dlock answers [token, validity, fence], or nil if somebody else holds the key.
 func (t *Table) dlock(c *Call) error {
@@ -21,16 +27,16 @@ func (t *Table) dlock(c *Call) error {
 	if err != nil {
 		return err
 	}
-	room, err := t.env.Users.take(t.user(c.Client), heldKey{request.DB, request.Key})
+	room, err := t.env.Users.take(t.user(c.Client), roomOf(&request, request.Key, request.Token))
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
 	}
 	answer := &lockAnswer{
 		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, room: room,
-		db: request.DB, key: request.Key,
+		db: request.DB, key: request.Key, mode: request.Mode,
 	}
-	t.env.Locks.Lock(c.Batch, request, answer.decided)
+	t.acquire(c, request, answer.decided)
 	return nil
 }
 
@@ -45,33 +51,58 @@ func (t *Table) lockRequest(c *Call) (redlock.LockRequest, error) {
 		return request, err
 	}
 	for words.more() {
-		if err := lockOption(&words, &request); err != nil {
+		if err := t.lockOption(&words, lockOptions, &request); err != nil {
 			return request, err
 		}
 	}
 	return request, nil
 }
 
-// lockOption reads one option and its value into the request.
-func lockOption(words *arguments, request *redlock.LockRequest) error {
-	i, err := words.option(lockOptions)
+// lockOption reads one of these options and its value into the request.
+func (t *Table) lockOption(words *arguments, known []string, request *redlock.LockRequest) error {
+	i, err := words.option(known)
 	if err != nil {
 		return err
 	}
-	name := lockOptions[i]
-	if i >= firstUnserved {
+	switch name := known[i]; name {
+	case "SHARED":
+		return lockMode(request, redlock.Shared)
+	case "LIMIT":
+		value, err := words.value(name)
+		if err != nil {
+			return err
+		}
+		limit, err := bounds{least: 1, most: mostPermits}.parse(name, value)
+		request.Limit = int(limit)
+		return errors.Join(err, lockMode(request, redlock.Permits))
+	case "TOKEN":
+		value, err := words.value(name)
+		if err == nil {
+			request.Token, err = parseToken(value)
+		}
+		return err
+	case "META":
+		value, err := words.value(name)
+		if err == nil {
+			request.Meta, err = parseMeta(value)
+		}
+		return err
+	case "WAIT":
+		return t.waitOption(words, request)
+	case "HOLD":
+		return t.holdOption(words, request)
+	default:
 		return fmt.Errorf("option %s is not served by this version of redlockd; nothing was locked", name)
 	}
-	value, err := words.value(name)
-	if err != nil {
-		return err
+}
+
+// lockMode refuses what nobody can be at the same time.
+func lockMode(request *redlock.LockRequest, mode redlock.Mode) error {
+	if request.Mode != redlock.Exclusive {
+		return errors.New("options SHARED and LIMIT contradict each other: a key has either readers or a number of permits")
 	}
-	if name == "TOKEN" {
-		request.Token, err = parseToken(value)
-	} else {
-		request.Meta, err = parseMeta(value)
-	}
-	return err
+	request.Mode = mode
+	return nil
 }
 
 // lockAnswer is the reply of one DLOCK from the request to the socket. The
@@ -84,6 +115,7 @@ type lockAnswer struct {
 	room  place // in the user's quota
 	db    int
 	key   redlock.Key
+	mode  redlock.Mode
 
 	grant     redlock.Grant
 	givenBack bool
@@ -96,7 +128,7 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 		a.sink.Deliver(failure(err))
 		return
 	}
-	a.room.fill(heldKey{a.db, a.key}, grant)
+	a.room.fillFor(a.roomFor(grant.Token), grant.Token, lasting(&grant))
 	a.grant = grant
 	a.sink.DeliverLate(a)
 }
@@ -109,7 +141,7 @@ func (a *lockAnswer) Reply() Reply {
 	if validity < time.Millisecond {
 		return a.usedUp()
 	}
-	a.held.Remember(a.db, a.key, a.grant.Token, validity)
+	a.held.Remember(a.db, a.key, a.grant.Token, lasting(&a.grant))
 	return Array(
 		Bulk(string(a.grant.Token)),
 		Int(validity.Milliseconds()),
@@ -134,7 +166,14 @@ func (a *lockAnswer) Lost() { a.giveBack() }
 func (a *lockAnswer) giveBack() {
 	if a.grant.Fresh && !a.givenBack {
 		a.givenBack = true
-		a.users.released(heldKey{a.db, a.key}, a.grant.Token)
+		a.users.released(a.roomFor(a.grant.Token), a.grant.Token)
 		a.locks.GiveBack(a.grant)
 	}
+}
+
+func (a *lockAnswer) roomFor(token redlock.Token) heldKey {
+	if a.mode == redlock.Exclusive {
+		return heldKey{a.db, a.key}
+	}
+	return roomBeside(a.db, a.key, token)
 }

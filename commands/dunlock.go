@@ -31,7 +31,9 @@ func unlockRequest(c *Call) (redlock.UnlockRequest, error) {
 		return request, err
 	}
 	if words.more() {
-		request.Token, err = parseToken(words.next())
+		if request.Token, err = parseToken(words.next()); err == nil {
+			c.Client.Held.Speaks(request.DB, request.Key, request.Token)
+		}
 		return request, err
 	}
 	token, ok := c.Client.Held.Token(request.DB, request.Key)
@@ -59,7 +61,7 @@ func (a *unlockAnswer) decided(released bool, err error) {
 		return
 	}
 	a.held.Forget(a.request.DB, a.request.Key, a.request.Token)
-	a.users.released(heldKey{a.request.DB, a.request.Key}, a.request.Token)
+	a.users.gone(a.request.DB, a.request.Key, a.request.Token)
 	if released {
 		a.sink.Deliver(Int(1))
 	} else {

@@ -38,7 +38,13 @@ func (t *Table) dwork(c *Call) error {
 	if err != nil {
 		return err
 	}
-	answer := &workAnswer{works: t.env.Works, sink: c.Sink}
+	at := workRoom(request.DB, request.Key)
+	room, err := t.env.Users.take(t.user(c.Client), at)
+	if err != nil {
+		c.Reply(Error("TRYLATER", err.Error()))
+		return nil
+	}
+	answer := &workAnswer{works: t.env.Works, sink: c.Sink, users: t.env.Users, room: room, at: at}
 	t.env.Works.Work(c.Batch, request, answer.decided)
 	return nil
 }
@@ -99,6 +105,9 @@ func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error
 type workAnswer struct {
 	works Works
 	sink  Sink
+	users *Users
+	room  place // in the user's quota
+	at    heldKey
 
 	work      redlock.Work
 	givenBack bool
@@ -106,6 +115,11 @@ type workAnswer struct {
 
 // decided takes the outcome from the masters.
 func (a *workAnswer) decided(work redlock.Work, err error) {
+	if err != nil || work.State != redlock.WorkAcquired {
+		a.room.free()
+	} else {
+		a.room.fillFor(a.at, work.Token, work.Validity())
+	}
 	if err != nil {
 		a.sink.Deliver(failure(err))
 		return
@@ -157,6 +171,7 @@ func (a *workAnswer) Lost() { a.giveBack() }
 func (a *workAnswer) giveBack() {
 	if !a.givenBack {
 		a.givenBack = true
+		a.users.released(a.at, a.work.Token)
 		a.works.WorkGiveBack(a.work)
 	}
 }

@@ -14,7 +14,7 @@ func (t *Table) dworkdone(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.env.WorkEnds.WorkDone(c.Batch, request, ended(c))
+	t.env.WorkEnds.WorkDone(c.Batch, request, t.ended(c, request))
 	return nil
 }
 
@@ -25,7 +25,7 @@ func (t *Table) dworkfail(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.env.WorkEnds.WorkFail(c.Batch, request, ended(c))
+	t.env.WorkEnds.WorkFail(c.Batch, request, t.ended(c, request))
 	return nil
 }
 
@@ -40,9 +40,13 @@ func attemptOf(c *Call) (redlock.WorkEndRequest, error) {
 	return request, err
 }
 
-// ended takes the outcome of an end.
-func ended(c *Call) redlock.WorkEndDone {
+// ended takes the outcome of an end. Whatever it is, unless nobody knows, the
+// attempt is not the user's any more.
+func (t *Table) ended(c *Call, request redlock.WorkEndRequest) redlock.WorkEndDone {
 	return func(so bool, err error) {
+		if err == nil {
+			t.env.Users.released(workRoom(request.DB, request.Key), request.Token)
+		}
 		switch {
 		case err != nil:
 			c.Reply(failure(err))
@@ -64,15 +68,17 @@ func (t *Table) dworkextend(c *Call) error {
 	if request.Timeout, err = t.leaseBounds().parseTime("timeout", c.Args[3]); err != nil {
 		return err
 	}
-	answer := &workExtendAnswer{sink: c.Sink}
+	answer := &workExtendAnswer{sink: c.Sink, users: t.env.Users, at: workRoom(request.DB, request.Key)}
 	t.env.WorkEnds.WorkExtend(c.Batch, request, answer.decided)
 	return nil
 }
 
 // workExtendAnswer is the reply of one DWORKEXTEND.
 type workExtendAnswer struct {
-	sink Sink
-	work redlock.Work
+	sink  Sink
+	users *Users
+	at    heldKey
+	work  redlock.Work
 }
 
 // decided takes the outcome from the masters.
@@ -91,6 +97,7 @@ func (a *workExtendAnswer) Reply() Reply {
 	if validity < time.Millisecond {
 		return tooLate(a.work.Spent(), "the attempt may be taken over")
 	}
+	a.users.prolonged(a.at, a.work.Token, validity)
 	return Int(validity.Milliseconds())
 }
 

@@ -24,6 +24,12 @@ type Locks interface {
 	GiveBack(redlock.Grant)
 }
 
+// Waits blocks for locks.
+type Waits interface {
+	// Wait is Lock for a request with Wait; leave ends the wait of a client that has gone.
+	Wait(*redlock.Batch, redlock.LockRequest, redlock.LockDone) (leave func())
+}
+
 // IDs gives ids and looks after their counters. Completions as for Locks.
 type IDs interface {
 	NextID(*redlock.Batch, redlock.IDRequest, redlock.IDDone)
@@ -48,6 +54,8 @@ type WorkEnds interface {
 }
 
 var (
+	_ Locks    = (*redlock.Locker)(nil)
+	_ Waits    = (*redlock.Locker)(nil)
 	_ IDs      = (*redlock.Locker)(nil)
 	_ Works    = (*redlock.Locker)(nil)
 	_ WorkEnds = (*redlock.Locker)(nil)
@@ -66,15 +74,18 @@ type ClientCounts struct {
 	Accepted  int64 // connections since the start
 	Rejected  int64 // connections refused because of the limit
 	Commands  int64 // commands since the start
+	Panics    int64 // contained panics, each of which cost a connection; anything but 0 is a bug
 }
 
 // Env is everything outside of this package that commands use.
 type Env struct {
-	Locks    Locks    // required by the lock commands
-	IDs      IDs      // nil: DNEXTID, DIDS and DIDRESEED are not served
-	Works    Works    // nil: DWORK and DWORKINFO are not served
-	WorkEnds WorkEnds // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
-	Figures  Figures  // nil: INFO leaves out the sections Locks and Masters
+	Locks    Locks         // required by the lock commands
+	Waits    Waits         // nil: the options WAIT and HOLD are not served
+	IDs      IDs           // nil: DNEXTID, DIDS and DIDRESEED are not served
+	Works    Works         // nil: DWORK and DWORKINFO are not served
+	WorkEnds WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
+	Figures  Figures       // nil: INFO leaves out the sections Locks and Masters
+	Reports  MasterReports // nil: DMASTERS is not served
 
 	Databases   int           // SELECT accepts 0 … Databases−1; 0 means 16
 	MaxTTL      time.Duration // longest lease, --max-ttl; 0 means 60 s

@@ -33,6 +33,7 @@ func code(err error) string {
 	var notDurable *redlock.NotDurable
 	var lostState *redlock.LostState
 	var exhausted *redlock.Exhausted
+	var deadlock *redlock.Deadlock
 	switch {
 	case errors.As(err, &noQuorum):
 		return "NOQUORUM"
@@ -46,6 +47,8 @@ func code(err error) string {
 		return "LOSTSTATE"
 	case errors.As(err, &exhausted):
 		return "EXHAUSTED"
+	case errors.As(err, &deadlock):
+		return "DEADLOCK"
 	case errors.Is(err, redlock.ErrShutdown):
 		return "SHUTDOWN"
 	case errors.Is(err, redlock.ErrWrongType):

@@ -25,7 +25,12 @@ type Held struct {
 	locks map[heldKey]heldLock
 	bytes int
 	count uint64 // acquisitions so far, numbers them
+	// pooled: locks of other connections were released or extended over this one,
+	// so whoever holds a lock need not be the connection that acquired it.
+	pooled bool
 }
+
+var _ redlock.Owner = (*Held)(nil)
 
 type heldKey struct {
 	db  int
@@ -78,6 +83,43 @@ func (h *Held) Token(db int, key redlock.Key) (redlock.Token, bool) {
 	defer h.mu.Unlock()
 	lock, ok := h.locks[heldKey{db, key}]
 	return lock.token, ok
+}
+
+// Speaks notes that somebody has shown the token of a lock over this connection.
+func (h *Held) Speaks(db int, key redlock.Key, token redlock.Token) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if lock, ok := h.locks[heldKey{db, key}]; !ok || lock.token != token {
+		h.pooled = true
+	}
+}
+
+// Holds implements redlock.Owner: which locks will only be released over this
+// connection? Those that are renewed for it, and those it acquired, unless it
+// belongs to a pool of connections, where any of them may bring the release. A
+// lock that ended early without a word over this connection shows that, too.
+func (h *Held) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	var own, bound []redlock.Lease
+	for at, lock := range h.locks {
+		one := redlock.Lease{DB: at.db, Key: at.key, Token: lock.token}
+		left := lock.until.Sub(now)
+		switch {
+		case left <= 0:
+		case !runs(one):
+			h.pooled = h.pooled || left < unbounded/2
+		case left > unbounded/2:
+			bound = append(bound, one)
+		default:
+			own = append(own, one)
+		}
+	}
+	if h.pooled {
+		return bound
+	}
+	return append(bound, own...)
 }
 
 // Forget drops a lock that is no longer held, unless the key was acquired with

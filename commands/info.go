@@ -11,8 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock"
 )
+
+// laneFigures are Figures that also know what passed between this daemon and
+// its masters. Where they do not, INFO leaves these lines out.
+type laneFigures interface {
+	MasterCounters() pool.Counters
+}
 
 // section writes the lines of one heading.
 type section struct {
@@ -117,6 +124,10 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 	p.line("total_connections_received", clients.Accepted)
 	p.line("total_commands_processed", clients.Commands)
 	p.line("rejected_connections", clients.Rejected)
+	p.line("contained_panics", clients.Panics)
+	refused, unlooked := t.env.Users.refusedLogins()
+	p.line("acl_access_denied_auth", refused) // Redis' name since 7.2
+	p.line("throttled_auths", unlooked)
 }
 
 func infoReplication(p *infoPage, _ *Table, _ *Call) {
@@ -166,9 +177,28 @@ func infoMasters(p *infoPage, t *Table, c *Call) {
 	}
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
+	if lanes, ok := t.env.Figures.(laneFigures); ok {
+		infoLanes(p, lanes.MasterCounters())
+	}
 	for i, m := range masters {
 		p.line(fmt.Sprintf("master%d", i), masterFields(m))
 	}
+}
+
+// infoLanes shows what all lanes together did since the start.
+func infoLanes(p *infoPage, n pool.Counters) {
+	p.line("flushes", n.Flushes)
+	p.line("flushed_operations", n.Commands)
+	p.line("operations_per_flush", fmt.Sprintf("%.2f", float64(n.Commands)/float64(max(1, n.Flushes))))
+	p.line("seals", n.Seals)
+	p.line("bad_seals", n.BadSeals)
+	p.line("late_flushes", n.LateFlushes)
+	p.line("breakers_opened", n.BreakerOpened)
+	p.line("dials", n.Dials)
+	p.line("admissions", n.Admissions)
+	p.line("new_lives", n.NewLives)
+	p.line("lives_retired", n.Latched)
+	p.line("lane_panics", n.Panics)
 }
 
 // masterFields is one master in a line of name=value pairs.

@@ -1,6 +1,6 @@
-// How much may one user have at once and ask for per second? Held locks are
-// counted as this daemon knows them: granted here, minus released here, minus
-// those whose time is over.
+// How much may one user have at once and ask for per second? Held locks and
+// attempts at work are counted as this daemon knows them: granted here, minus
+// released or ended here, minus those whose time is over.
 package commands
 
 import (
@@ -28,7 +28,7 @@ type lease struct {
 
 func newAccount() *account { return &account{leases: make(map[heldKey]lease)} }
 
-// ledger keeps the accounts. Only locks of users with a quota are in it, so it
+// ledger keeps the accounts. Only what users with a quota hold is in it, so it
 // is never larger than the quotas together.
 type ledger struct {
 	mu     sync.Mutex
@@ -46,6 +46,12 @@ func (u *Users) within(who *user) error {
 		return nil
 	}
 	return fmt.Errorf("user '%s' may send %d commands per second (rate in the users file); nothing was done", who.name, who.rate)
+}
+
+// workRoom is where an attempt at the work key stands in a ledger. No lock can
+// stand there: its name would be a reserved one.
+func workRoom(db int, key redlock.Key) heldKey {
+	return heldKey{db, reservedPrefix + "work:" + key}
 }
 
 // place is room for one lock in a user's quota. The zero value is no limit.
@@ -85,18 +91,23 @@ func (p place) free() {
 
 // fill turns the room into a lock.
 func (p place) fill(at heldKey, grant redlock.Grant) {
+	p.fillFor(at, grant.Token, grant.Validity())
+}
+
+// fillFor turns the room into whatever token proves for that long.
+func (p place) fillFor(at heldKey, token redlock.Token, validity time.Duration) {
 	if p.account == nil {
 		return
 	}
 	// Copies: the originals point into the buffer of a whole command.
 	at.key = redlock.Key(strings.Clone(string(at.key)))
-	token := redlock.Token(strings.Clone(string(grant.Token)))
+	token = redlock.Token(strings.Clone(string(token)))
 	u, l := p.users, &p.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.account.asked--
 	l.dropLocked(at)
-	until := u.now().Add(grant.Validity())
+	until := u.now().Add(validity)
 	p.account.leases[at] = lease{token, until}
 	p.account.noteLocked(until)
 	l.owners[at] = p.account

@@ -19,7 +19,7 @@ func NewTable(env Env) *Table {
 		byName: make(map[string]*command),
 		parts:  make(map[string]map[string]*command),
 	}
-	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
+	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
 		for _, row := range group {
 			t.add(row)
 		}
@@ -49,13 +49,15 @@ func (t *Table) add(row *command) {
 
 func (t *Table) lockRows() []*command {
 	key, token, ttl := keyArgument(), text("token"), integer("ttl")
+	wait := optional(option("WAIT", integer("ms")))
+	hold := optional(block("hold", word("HOLD"), optional(integer("max-ms"))))
 	return []*command{
 		{
 			name: "dlock", arity: atLeast(3), category: categoryLock, since: firstVersion,
 			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it.",
 			flags:   []string{"write", "fast"},
-			args:    []argument{key, ttl, optional(option("TOKEN", token)), optional(option("META", text("text")))},
-			handle:  t.dlock,
+			args:    []argument{key, ttl, optional(oneOf("mode", word("SHARED"), option("LIMIT", integer("n")))), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
+			handle:  t.dlock, barrier: blocks,
 		},
 		{
 			name: "dunlock", arity: between(2, 3), category: categoryLock, since: firstVersion,
@@ -70,6 +72,27 @@ func (t *Table) lockRows() []*command {
 			flags:   []string{"write", "fast"},
 			args:    []argument{key, token, ttl},
 			handle:  t.dextend,
+		},
+		{
+			name: "dmlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
+			summary: "Takes all of the keys or none, answers as DLOCK does.",
+			flags:   []string{"write", "movablekeys"},
+			args:    []argument{ttl, integer("numkeys"), multiple(key), optional(word("SHARED")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
+			handle:  t.dmlock, barrier: blocks,
+		},
+		{
+			name: "dmunlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
+			summary: "Releases the keys that the token holds: how many they were.",
+			flags:   []string{"write", "movablekeys"},
+			args:    []argument{token, integer("numkeys"), multiple(key)},
+			handle:  t.dmunlock,
+		},
+		{
+			name: "dmextend", arity: atLeast(5), category: categoryLock, since: firstVersion,
+			summary: "Makes all of the keys last at least ttl milliseconds from now: their validity, or nil unless the token holds every one.",
+			flags:   []string{"write", "movablekeys"},
+			args:    []argument{token, ttl, integer("numkeys"), multiple(key)},
+			handle:  t.dmextend,
 		},
 	}
 }

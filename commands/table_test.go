@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlockd/redlock"
 )
 
 // every calls f for each row and subcommand.
@@ -75,7 +77,7 @@ func TestTable_ArityAgreesWithTheDocumentedArguments(t *testing.T) {
 
 func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 	want := map[string]string{
-		"dlock":           "DLOCK key ttl [TOKEN token] [META text]",
+		"dlock":           "DLOCK key ttl [SHARED | LIMIT n] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
 		"dunlock":         "DUNLOCK key [token]",
 		"dextend":         "DEXTEND key token ttl",
 		"ping":            "PING [message]",
@@ -102,18 +104,31 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 }
 
 func TestTable_DLOCKDocumentsTheOptionsItServes(t *testing.T) {
-	for _, row := range NewTable(Env{}).rows {
+	table := NewTable(Env{Waits: (*redlock.Locker)(nil)})
+	for _, row := range table.rows {
 		if row.name != "dlock" {
 			continue
 		}
 		var documented []string
 		for _, a := range row.args {
-			if a.word != "" {
-				documented = append(documented, a.word)
+			for _, one := range append(a.parts, a) {
+				if one.word != "" {
+					documented = append(documented, one.word)
+				}
 			}
 		}
-		if !slices.Equal(documented, lockOptions[:firstUnserved]) {
-			t.Errorf("documented %v, served %v", documented, lockOptions[:firstUnserved])
+		var served []string
+		for _, name := range lockOptions {
+			value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "5", "HOLD": "1000"}[name]
+			words := arguments{words: []string{name, value}}
+			if table.lockOption(&words, lockOptions, new(redlock.LockRequest)) == nil {
+				served = append(served, name)
+			}
+		}
+		slices.Sort(documented)
+		slices.Sort(served)
+		if !slices.Equal(documented, served) {
+			t.Errorf("documented %v, served %v", documented, served)
 		}
 	}
 }
@@ -136,7 +151,7 @@ func TestMarkdown_HasOneLineForEveryCommandThatCanBeCalled(t *testing.T) {
 			t.Errorf("%d bars in %s", cells, line)
 		}
 	}
-	first := "| `DLOCK key ttl [TOKEN token] [META text]` | Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it. | lock |"
+	first := "| `DLOCK key ttl [SHARED \\| LIMIT n] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]` | Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it. | lock |"
 	if lines[0] != first {
 		t.Errorf(" got %s\nwant %s", lines[0], first)
 	}

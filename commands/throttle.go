@@ -3,6 +3,7 @@ package commands
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,13 +39,25 @@ func (b *bucket) take(now time.Time, perSecond float64) bool {
 
 // throttle counts failed logins by address. The zero value is ready.
 type throttle struct {
+	wrong    atomic.Int64 // passwords looked at that were not right
+	unlooked atomic.Int64 // logins refused without a look at the password
+
 	mu      sync.Mutex
 	buckets map[string]*bucket
 	rest    bucket
 }
 
-// allows tells whether an address may try; it takes nothing.
+// allows tells whether an address may try; it takes nothing. Its no is the
+// login's refusal and counted as such.
 func (t *throttle) allows(address string, now time.Time) bool {
+	if t.hasRoom(address, now) {
+		return true
+	}
+	t.unlooked.Add(1)
+	return false
+}
+
+func (t *throttle) hasRoom(address string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.buckets[address]
@@ -56,6 +69,7 @@ func (t *throttle) allows(address string, now time.Time) bool {
 
 // failed takes a token of an address.
 func (t *throttle) failed(address string, now time.Time) {
+	t.wrong.Add(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bucketLocked(address, now).take(now, failuresPerSecond)

@@ -165,6 +165,16 @@ func (u *Users) check(name, password string) bool {
 	return who != nil && same == 1
 }
 
+// refusedLogins counts logins since the start: all that were refused, and those
+// of them whose password was not looked at. A nil *Users refuses nobody.
+func (u *Users) refusedLogins() (all, unlooked int64) {
+	if u == nil {
+		return 0, 0
+	}
+	unlooked = u.failures.unlooked.Load()
+	return u.failures.wrong.Load() + unlooked, unlooked
+}
+
 // may tells whether the user's categories include one.
 func (w *user) may(category string) bool {
 	return category == categoryConnection || slices.Contains(w.categories, category)

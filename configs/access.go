@@ -95,15 +95,15 @@ func pathOption(name, help string, field func(*Config) *string, check func(*Conf
 
 // listensTLS tells whether an address of listen speaks TLS.
 func (c *Config) listensTLS() bool {
-	return slices.ContainsFunc(c.Listen, func(address string) bool { return strings.HasPrefix(address, tlsPrefix) })
+	return slices.ContainsFunc(append([]string{c.AdminListen}, c.Listen...), func(address string) bool { return strings.HasPrefix(address, tlsPrefix) })
 }
 
 func checkTLSCert(c *Config) []problem {
 	switch {
 	case c.TLSCert == "" && c.listensTLS():
-		return []problem{{text: "is missing, and listen has an address with tls:", advice: "give --tls-cert and --tls-key"}}
+		return []problem{{text: "is missing, and an address of listen or admin-listen begins with tls:", advice: "give --tls-cert and --tls-key"}}
 	case c.TLSCert != "" && !c.listensTLS():
-		return []problem{{text: "has no effect: no address of listen begins with tls:", advice: "write tls:host:port in --listen"}}
+		return []problem{{text: "has no effect: no address of listen begins with tls:, nor does admin-listen", advice: "write tls:host:port in --listen"}}
 	}
 	return nil
 }

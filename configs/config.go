@@ -39,9 +39,21 @@ type Config struct {
 	// MaxClientsPerAddress is how many connections one address may have, an IPv6
 	// network of 64 bits counting as one. 0 (no limit) to 1000000, default 1000.
 	MaxClientsPerAddress int
+	// MaxConnects is how many connections a second one address may open, counted
+	// likewise, and five times as many at once after a rest; those beyond are
+	// reset. 0 (no limit) to 1000000, default 200.
+	MaxConnects int
+	// UnauthenticatedMemory is how many bytes of unfinished commands all clients
+	// may have sent together who have not signed in; 2 kB of each are not counted.
+	// 262144 to 1073741824, default 4194304.
+	UnauthenticatedMemory int
 	// MaxOperations is how many lock operations may be in flight at once;
 	// further ones are answered TRYLATER. 1 to 10000000, default 100000.
 	MaxOperations int
+	// ClientTimeout ends the connection of a client that says nothing for so
+	// long while nothing of it is in flight and it does not listen: its locks with
+	// HOLD are released. 0 (never) to 24h, default 0.
+	ClientTimeout time.Duration
 	// DrainTimeout is how long a stopping daemon waits for commands in flight.
 	// 1ms to 10m, default 10s.
 	DrainTimeout time.Duration
@@ -103,10 +115,20 @@ type Config struct {
 	// MaxWait is the longest time a client may wait (WAIT). 10ms to 24h,
 	// default 10m.
 	MaxWait time.Duration
+	// MaxWaiters is how many requests may wait at once, MaxWaitersPerKey how many
+	// for one key; further ones are answered TRYLATER. 1 to 10000000, default
+	// 100000 and 10000.
+	MaxWaiters, MaxWaitersPerKey int
 	// IDsDurability is IDsDurable or IDsVolatile. Default IDsDurable: DNEXTID
 	// needs a majority of masters that have on disk what they answered.
 	// Embedded masters are exempt.
 	IDsDurability string
+
+	// AdminListen is where metrics, health and profiles are served over HTTP:
+	// "host:port", ":port" or "tls:host:port". Default "": nowhere.
+	AdminListen string
+	// Pprof adds /debug/pprof to what is served there. Default false.
+	Pprof bool
 
 	// LogLevel is the least severe level that is logged: "debug", "info",
 	// "warn" or "error". Default "info".
@@ -125,24 +147,28 @@ type Config struct {
 // behind a port that only this machine reaches.
 func Default() Config {
 	return Config{
-		Listen:               []string{"127.0.0.1:7379"},
-		UnixMode:             0o700,
-		MaxClients:           10_000,
-		MaxClientsPerAddress: 1000,
-		ProtectedMode:        "on",
-		TLSClientAuth:        ClientAuthOff,
-		MaxOperations:        100_000,
-		DrainTimeout:         10 * time.Second,
-		Embedded:             5,
-		Group:                "default",
-		Databases:            16,
-		MasterTimeout:        100 * time.Millisecond,
-		RestartGuard:         GuardStrict,
-		MaxTTL:               time.Minute,
-		MaxKeep:              10 * time.Minute,
-		MaxWait:              10 * time.Minute,
-		IDsDurability:        IDsDurable,
-		LogLevel:             "info",
-		LogFormat:            "text",
+		Listen:                []string{"127.0.0.1:7379"},
+		UnixMode:              0o700,
+		MaxClients:            10_000,
+		MaxClientsPerAddress:  1000,
+		MaxConnects:           200,
+		UnauthenticatedMemory: 4 << 20,
+		ProtectedMode:         "on",
+		TLSClientAuth:         ClientAuthOff,
+		MaxOperations:         100_000,
+		DrainTimeout:          10 * time.Second,
+		Embedded:              5,
+		Group:                 "default",
+		Databases:             16,
+		MasterTimeout:         100 * time.Millisecond,
+		RestartGuard:          GuardStrict,
+		MaxTTL:                time.Minute,
+		MaxKeep:               10 * time.Minute,
+		MaxWait:               10 * time.Minute,
+		MaxWaiters:            100_000,
+		MaxWaitersPerKey:      10_000,
+		IDsDurability:         IDsDurable,
+		LogLevel:              "info",
+		LogFormat:             "text",
 	}
 }

@@ -93,12 +93,13 @@ func TestLoad_PrefersTheFileOfTheFlagToThatOfTheEnvironment(t *testing.T) {
 func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 	users := writeFile(t, "[user.a]\npassword-sha256 = \""+strings.Repeat("0", 64)+"\"\n")
 	values := map[string]string{
-		"unix-mode": "0770", "max-clients-per-address": "10", "requirepass": "secret", "users": users, "protected-mode": "off",
+		"unix-mode": "0770", "max-clients-per-address": "10", "max-connects": "9", "unauthenticated-memory": "300000", "requirepass": "secret", "users": users, "protected-mode": "off",
 		"tls-cert": "/c", "tls-key": "/k", "tls-ca": "/a", "tls-client-auth": "required",
 		"listen": "tls:127.0.0.1:1,unix:/run/r.sock", "max-clients": "11", "max-operations": "12", "drain-timeout": "13s",
 		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:",
 		"master-timeout": "15ms", "restart-guard": "off", "bootstrap": "true",
-		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
+		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "max-waiters": "19", "max-waiters-per-key": "20", "client-timeout": "21s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
+		"admin-listen": "127.0.0.1:2", "pprof": "true",
 	}
 	var args, environ, lines []string
 	for _, option := range allOptions() {
@@ -238,7 +239,7 @@ func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 			}
 		}
 	}
-	if ranges != 9 {
+	if ranges != 14 {
 		t.Errorf("%d options have a range", ranges)
 	}
 }

@@ -31,9 +31,15 @@ func clientOptions() []option {
 		intOption("max-clients-per-address", "",
 			"raise it where many clients share an address, or set 0 for no limit",
 			0, 1_000_000, func(c *Config) *int { return &c.MaxClientsPerAddress }),
-		intOption("max-operations", "at once; wait for them at the end",
-			"raise it if clients are answered TRYLATER and memory allows",
-			1, 10_000_000, func(c *Config) *int { return &c.MaxOperations }),
+		intOption("max-connects", "a second of one address; bytes",
+			"raise it where many clients share an address and start together, or set 0 for no limit",
+			0, 1_000_000, func(c *Config) *int { return &c.MaxConnects }),
+		intOption("unauthenticated-memory", "",
+			"raise it if honest clients are told that they have to make room for others",
+			256<<10, 1<<30, func(c *Config) *int { return &c.UnauthenticatedMemory }),
+		durationOption("client-timeout", "of silence; of stopping",
+			"choose several times the pause between two commands of a client that holds locks with HOLD",
+			0, 24*time.Hour, func(c *Config) *time.Duration { return &c.ClientTimeout }),
 		durationOption("drain-timeout", "",
 			"give commands in flight time to end",
 			time.Millisecond, 10*time.Minute, func(c *Config) *time.Duration { return &c.DrainTimeout }),
@@ -46,7 +52,7 @@ func masterOptions() []option {
 		embeddedOption(),
 		groupOption(),
 		keyPrefixOption(),
-		intOption("databases", "databases that SELECT offers",
+		intOption("databases", "",
 			"match what the masters have (CONFIG GET databases)",
 			1, 256, func(c *Config) *int { return &c.Databases }),
 		durationOption("master-timeout", "an answer later than this does not count",
@@ -55,9 +61,9 @@ func masterOptions() []option {
 		choiceOption("restart-guard", "a master that may have forgotten locks waits",
 			"keep strict wherever two holders at once do harm",
 			[]string{GuardStrict, GuardOff}, func(c *Config) *string { return &c.RestartGuard }),
-		switchOption("assume-durable", "masters that refuse CONFIG GET are durable, on your word",
+		switchOption("assume-durable", "your word: masters are durable, the group is new",
 			func(c *Config) *bool { return &c.AssumeDurable }),
-		switchOption("bootstrap", "a group without identities is new: vote at once",
+		switchOption("bootstrap", "",
 			func(c *Config) *bool { return &c.Bootstrap }),
 	}
 }
@@ -73,6 +79,15 @@ func lockOptions() []option {
 		durationOption("max-wait", "",
 			"choose the longest wait that a client may hold a connection for",
 			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxWait }),
+		intOption("max-operations", "up to",
+			"raise it if clients are answered TRYLATER and memory allows",
+			1, 10_000_000, func(c *Config) *int { return &c.MaxOperations }),
+		intOption("max-waiters", "",
+			"raise it if clients that wait are answered TRYLATER and memory allows (1 kB each)",
+			1, 10_000_000, func(c *Config) *int { return &c.MaxWaiters }),
+		intOption("max-waiters-per-key", "",
+			"raise it if clients that wait are answered TRYLATER and memory allows (1 kB each)",
+			1, 10_000_000, func(c *Config) *int { return &c.MaxWaitersPerKey }),
 		choiceOption("ids-durability", "on: ids need masters that fsync every write",
 			"keep on wherever an id given twice does harm",
 			[]string{IDsDurable, IDsVolatile}, func(c *Config) *string { return &c.IDsDurability }),
@@ -81,6 +96,8 @@ func lockOptions() []option {
 
 func daemonOptions() []option {
 	return []option{
+		adminOption(),
+		switchOption("pprof", "", func(c *Config) *bool { return &c.Pprof }),
 		choiceOption("log-level", "log on stderr",
 			"use info unless you are looking for something",
 			[]string{"debug", "info", "warn", "error"}, func(c *Config) *string { return &c.LogLevel }),
@@ -109,7 +126,7 @@ func embeddedOption() option {
 
 func groupOption() option {
 	return option{
-		name: "group", argument: "NAME", help: "who belongs together; before every key",
+		name: "group", argument: "NAME", help: "who belongs together; prefix",
 		allowed: wordAllowed, advice: "use the same short name in all daemons of these masters",
 		set:  setter(decodeText, func(c *Config) *string { return &c.Group }),
 		show: func(c *Config) string { return c.Group },

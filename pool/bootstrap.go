@@ -38,12 +38,17 @@ type candidate struct {
 }
 
 func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
-	var all []*candidate
-	defer func() {
-		for _, c := range all {
-			c.link.Close()
-		}
-	}()
+	all, err := p.assemble(ctx, "bootstrap")
+	defer dismiss(all)
+	if err != nil {
+		return err
+	}
+	return p.baptise(all, force, out)
+}
+
+// assemble connects to all masters, for what all of them must agree to; the
+// error says what that is, and why it cannot be.
+func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err error) {
 	var errs []error
 	for _, m := range p.options.Masters {
 		link, err := p.dial(ctx, m, 0)
@@ -58,19 +63,22 @@ func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
 		}
 	}
 	if len(errs) > 0 {
-		return fmt.Errorf("bootstrap needs all %d masters: %w", len(p.options.Masters), errors.Join(errs...))
+		return all, fmt.Errorf("%s needs all %d masters: %w", what, len(p.options.Masters), errors.Join(errs...))
 	}
-	if err := distinct(all); err != nil {
-		return err
-	}
-	return p.baptise(all, force, out)
+	return all, distinct(all, what)
 }
 
-func distinct(all []*candidate) error {
+func dismiss(all []*candidate) {
+	for _, c := range all {
+		c.link.Close()
+	}
+}
+
+func distinct(all []*candidate, what string) error {
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if a.facts.runID == b.facts.runID {
-				return fmt.Errorf("bootstrap: masters %s and %s are the same server (run_id %s)", b.master.Name, a.master.Name, a.facts.runID)
+				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.facts.runID)
 			}
 		}
 	}

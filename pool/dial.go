@@ -4,7 +4,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strconv"
 	"time"
 )
@@ -34,7 +33,7 @@ func (l *lane) dialSoon(cause error) {
 		return
 	}
 	delay := min(lastRetry, firstRetry<<min(l.attempts, 8))
-	delay = delay/2 + rand.N(delay/2+1)
+	delay = delay/2 + g.pool.Jitter(delay/2+1)
 	l.redial = g.pool.options.Clock.AfterFunc(delay, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -98,6 +97,7 @@ func (l *lane) refused(err error) {
 	l.queue = nil
 	closed := g.closed
 	g.mu.Unlock()
+	l.said.silence(queued)
 	for _, e := range queued {
 		g.answer(e.op, Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: err}})
 	}
@@ -123,9 +123,7 @@ func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
 	if err := l.meet(f); err != nil {
 		return nil, err
 	}
-	select {
-	case <-g.ready:
-	case <-ctx.Done():
+	if !g.pool.tasks.Await(ctx, g.ready) {
 		return nil, errNoClocks
 	}
 	a, err := l.admitOnce(link, f)
@@ -247,7 +245,7 @@ func (l *lane) welcome(c *connection) {
 	}
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
-	l.tried, l.attempts, l.votes, l.proved = true, 0, false, 0
+	l.tried, l.attempts, l.votes, l.proved, l.ailing = true, 0, false, 0, nil
 	l.queue = append(l.duesLocked(), l.queue...)
 	l.beat = true
 	wait := l.quarantineLocked()

@@ -9,13 +9,14 @@ type flush struct {
 	entries  []entry
 	commands []Command
 	replies  []Reply
-	index    []int // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
-	keys     map[string]struct{}
+	index    []int           // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
+	keys     map[string]bool // taken in this flush; true = by acquires that join
 
 	sealed bool // a seal with a raise stands at the end
 	bare   bool // the raise itself is what an operation waits for
 	beat   bool // the master is also asked who it is
 	raise  int64
+	ahead  int64 // the furthest that an operation wants the register raised above the clock
 	sent   time.Duration
 	moment Moment
 	sealAt int // index of the seal's first reply …
@@ -30,10 +31,10 @@ func (f *flush) reset(c *connection) {
 	clear(f.entries)
 	f.conn = c
 	f.entries, f.commands, f.index = f.entries[:0], f.commands[:0], f.index[:0]
-	f.sealed, f.bare, f.beat = false, false, false
+	f.sealed, f.bare, f.beat, f.ahead = false, false, false, 0
 	f.moment.Lane, f.moment.Life, f.moment.Met = c.lane.index, c.life, c.met
 	if f.keys == nil {
-		f.keys = make(map[string]struct{})
+		f.keys = make(map[string]bool)
 	}
 	clear(f.keys)
 }
@@ -49,13 +50,14 @@ func (f *flush) fill(queue []entry, limit int) int {
 			break
 		}
 		if plan.Takes {
-			f.keys[plan.Key] = struct{}{}
+			f.keys[plan.Key] = plan.Joins
 			for _, key := range plan.Rest {
-				f.keys[key] = struct{}{}
+				f.keys[key] = plan.Joins
 			}
 		}
 		f.sealed = f.sealed || plan.Sealed
 		f.bare = f.bare || plan.Bare
+		f.ahead = max(f.ahead, plan.Ahead)
 		f.entries = append(f.entries, queue[n])
 	}
 	return n
@@ -63,11 +65,11 @@ func (f *flush) fill(queue []entry, limit int) int {
 
 // takenBefore tells whether an earlier command of the flush takes one of the keys.
 func (f *flush) takenBefore(plan *Plan) bool {
-	if _, taken := f.keys[plan.Key]; taken && plan.Key != "" {
+	if joined, taken := f.keys[plan.Key]; taken && plan.Key != "" && !(joined && plan.Joins) {
 		return true
 	}
 	for _, key := range plan.Rest {
-		if _, taken := f.keys[key]; taken {
+		if joined, taken := f.keys[key]; taken && !(joined && plan.Joins) {
 			return true
 		}
 	}

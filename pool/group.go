@@ -35,6 +35,8 @@ type Group struct {
 	counters Counters
 	closed   bool
 	dialing  sync.WaitGroup
+
+	watch watch
 }
 
 func newGroup(p *Pool, db int) *Group {
@@ -133,6 +135,7 @@ func (g *Group) send(ops []Operation) {
 		for _, l := range g.lanes {
 			if err := l.queueLocked(e); err != nil {
 				absent = append(absent, absence{op, l.index, err})
+				l.said.silence([]entry{e})
 			}
 		}
 	}
@@ -268,6 +271,10 @@ func (g *Group) pulse() {
 		return
 	}
 	for _, l := range g.lanes {
+		if l.conn != nil && !l.conn.benched {
+			// What a master refused to be told (BUSY, LOADING, NOPERM) it may take by now.
+			l.queue = append(l.queue, l.duesLocked()...)
+		}
 		if l.conn != nil {
 			l.beat = true
 			l.wakeLocked()
@@ -291,6 +298,7 @@ func (g *Group) close() {
 	g.closed = true
 	g.beat.Stop()
 	g.mu.Unlock()
+	g.closeWatch()
 	for _, l := range g.lanes {
 		l.close()
 	}

@@ -68,6 +68,7 @@ type lane struct {
 	acked   int64         // highest register read or raised under a good seal in life.Lineage
 	retire  string        // identity that the next admission must not let live on
 	votes   bool          // the last good seal was old enough
+	ailing  error         // why the last flush was void although the master answered
 	proved  time.Duration // when the last good seal was sent
 
 	claim    string // run_id this lane is connected to, or about to be
@@ -79,6 +80,9 @@ type lane struct {
 	redial   Timer
 
 	owed []Debt
+
+	rtt  Histogram // of flushes that were settled
+	said votes
 }
 
 // connection is a link from its admission to its end.
@@ -171,6 +175,7 @@ func (l *lane) recovered() {
 		return
 	}
 	l.group.mu.Lock()
+	l.group.counters.Panics++
 	c := l.conn
 	l.running = false
 	if c != nil {
@@ -200,7 +205,9 @@ func (l *lane) take() *connection {
 	n := f.fill(l.queue, g.pool.options.MaxFlush)
 	left := f.leftBehind(l.queue[n:])
 	l.dequeueLocked(n)
-	f.sealed = f.sealed || len(c.awaiting) > 0
+	// A master that could not raise its register is asked again by the heartbeat:
+	// reading it would not tell whether it can by now.
+	f.sealed = f.sealed || len(c.awaiting) > 0 || l.beat && l.ailing != nil
 	f.beat, l.beat = l.beat, false
 	if f.beat {
 		l.beats++
@@ -209,9 +216,11 @@ func (l *lane) take() *connection {
 	f.sent = g.now()
 	f.moment.Now, f.moment.Time = f.sent, l.est.at(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {
-		f.raise = g.tickLocked(f.sent)
+		f.raise = g.tickLocked(f.sent) + f.ahead
 	}
-	g.counters.Flushes++
+	if n > 0 {
+		g.counters.Flushes++
+	}
 	g.counters.Commands += int64(n)
 	if f.sealed || f.beat {
 		g.counters.Seals++
@@ -264,6 +273,8 @@ func (l *lane) depart(c *connection) bool {
 
 // answerLost tells operations that nobody knows, or that nobody was asked.
 func (l *lane) answerLost(asked, unasked []entry, cause error) {
+	l.said.silence(asked)
+	l.said.silence(unasked)
 	lost := Reply{Kind: ReplyError, Err: cause}
 	for _, e := range asked {
 		l.group.answer(e.op, Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})

@@ -51,18 +51,22 @@ type rueidisLink struct {
 // DialRueidis opens connections with rueidis; every step may take timeout.
 func DialRueidis(timeout time.Duration) Dialer {
 	return func(ctx context.Context, m Master, db int) (Link, error) {
-		dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
-		conn, err := dialer.DialContext(ctx, m.Network, m.Address)
+		conn, err := dialMaster(ctx, m, timeout)
 		if err != nil {
 			return nil, err
 		}
-		if m.TLS != nil {
-			if conn, err = handshake(ctx, conn, m); err != nil {
-				return nil, err
-			}
-		}
 		return newRueidisLink(conn, m, db, timeout)
 	}
+}
+
+// dialMaster opens the socket, with TLS if the master has it.
+func dialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
+	conn, err := dialer.DialContext(ctx, m.Network, m.Address)
+	if err != nil || m.TLS == nil {
+		return conn, err
+	}
+	return handshake(ctx, conn, m)
 }
 
 func newRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link, error) {

@@ -32,12 +32,18 @@ type Plan struct {
 	// Takes: the command acquires Key, and nothing else on Key may follow in
 	// the same flush, so that one seal never speaks for two holders.
 	Takes bool
+	// Joins: what it takes can be held together with others; acquires that join
+	// may share a flush with one another.
+	Joins bool
 	// Sealed: the answer counts only under a good seal at the end of its flush.
 	Sealed bool
 	// SealZero: an answer of 0 counts only under a good seal after it, one of 1 does not need it.
 	SealZero bool
 	// Bare: there is no command, the seal itself is what is wanted.
 	Bare bool
+	// Ahead is by how much the seal raises the register above the clock, in µs:
+	// room for those whose fence must not be overtaken on its way.
+	Ahead int64
 }
 
 // Moment is what an operation may know when its command for one master is written.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 )
 
@@ -51,6 +52,12 @@ type Options struct {
 	Clock  Clock        // SystemClock
 	Logger *slog.Logger // slog.Default
 	Dialer Dialer       // nil = rueidis over a socket
+	// Tracker opens connections for news of keys that somebody waits for; nil =
+	// rueidis over a socket, or none if there is a Dialer.
+	Tracker TrackDialer
+	Tasks   Tasks // nil = a bounded pool of goroutines
+	// Jitter is a random delay, at least 0 and below limit; nil = rand.N.
+	Jitter func(limit time.Duration) time.Duration
 }
 
 // Limits of the protocol rather than of taste.
@@ -90,6 +97,9 @@ func (o *Options) withDefaults() error {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.Jitter == nil {
+		o.Jitter = rand.N[time.Duration]
 	}
 	seen := map[string]bool{}
 	for _, m := range o.Masters {

@@ -26,8 +26,7 @@ func (d *debtor) Command(m *Moment, c *Command) bool {
 	return true
 }
 
-// Answer settles the debt, or keeps it for the next connection: sending it
-// again on one that refuses it would only repeat the refusal.
+// Answer settles the debt, or keeps it for the next heartbeat or connection.
 func (d *debtor) Answer(a Answer) {
 	if a.Reply.Err == nil {
 		return

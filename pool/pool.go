@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/panjf2000/ants/v2"
-
 	"redlockd/pool/embedded"
 )
 
@@ -22,8 +20,9 @@ import (
 type Pool struct {
 	options Options
 	dial    Dialer
+	track   TrackDialer       // nil: no news, waiters poll
 	inner   *embedded.Masters // nil with real masters
-	tasks   *ants.Pool
+	tasks   Tasks
 	scripts []string
 
 	mu     sync.Mutex
@@ -40,6 +39,7 @@ func New(o Options) (*Pool, error) {
 	if o.Embedded > 0 {
 		p.inner = embedded.New(o.Embedded, time.Now)
 		p.dial = p.dialEmbedded
+		p.options.Tracker = p.trackEmbedded
 		for i := range o.Embedded {
 			name := fmt.Sprintf("embedded-%d", i+1)
 			p.options.Masters = append(p.options.Masters, Master{Name: name, Address: name, Network: "embedded"})
@@ -48,16 +48,15 @@ func New(o Options) (*Pool, error) {
 	if p.dial == nil {
 		p.dial = DialRueidis(p.patience())
 	}
-	// A lane is drained by at most one task and dialled by at most one more;
-	// a full pool would mean a leak, so Submit never has to wait.
-	size := 2 * len(p.options.Masters) * p.options.Databases
-	tasks, err := ants.NewPool(size, ants.WithNonblocking(true), ants.WithPanicHandler(func(v any) {
-		o.Logger.Error("a lane's task panicked; its master was taken out", "panic", v)
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("task pool: %w", err)
+	if p.track = p.options.Tracker; p.track == nil && o.Dialer == nil {
+		p.track = DialTracking(p.patience())
 	}
-	p.tasks = tasks
+	if p.tasks = p.options.Tasks; p.tasks == nil {
+		var err error
+		if p.tasks, err = newGoroutines(&p.options); err != nil {
+			return nil, fmt.Errorf("task pool: %w", err)
+		}
+	}
 	return p, nil
 }
 
@@ -75,7 +74,7 @@ func (p *Pool) Start(scripts ...string) *Group {
 	}
 	g := p.Group(0)
 	for end := p.Clock().Now() + 2*p.patience(); !g.settled() && p.Clock().Now() < end; {
-		time.Sleep(time.Millisecond)
+		p.tasks.Sleep(time.Millisecond)
 	}
 	return g
 }
@@ -117,6 +116,9 @@ func (p *Pool) Quorum() int { return Quorum(p.N()) }
 // Options are the options with their defaults filled in.
 func (p *Pool) Options() Options { return p.options }
 
+// Jitter is a random delay below limit, for everything above.
+func (p *Pool) Jitter(limit time.Duration) time.Duration { return p.options.Jitter(limit) }
+
 // Clock is what measures time for everything above.
 func (p *Pool) Clock() Clock { return p.options.Clock }
 
@@ -130,7 +132,7 @@ func (p *Pool) Close() {
 	for _, g := range groups {
 		g.close()
 	}
-	_ = p.tasks.ReleaseTimeout(5 * time.Second)
+	p.tasks.Release(5 * time.Second)
 	if p.inner != nil {
 		p.inner.Close()
 	}

@@ -27,4 +27,11 @@ const (
 	RuleTrust         Rule = "trust"          // a counter is believed only in the memory that vouches for it
 	RuleDistinct      Rule = "distinct"       // one server is one master
 	RuleOneFlush      Rule = "one-flush"      // an acquire ends its key's part in a flush
+	// Of the modes.
+	RuleUnpurged       Rule = "unpurged"        // readers whose time is over are not counted
+	RuleCallerClock    Rule = "caller-clock"    // whether it is over, the master's clock says
+	RuleUpgradeUndo    Rule = "upgrade-undo"    // undoing an upgrade gives the read lease back
+	RuleOneKind        Rule = "one-kind"        // an extension counts copies of one kind
+	RuleOneSeal        Rule = "one-seal"        // fences of overlapping holders lie in the interval of one seal
+	RuleCountedPermits Rule = "counted-permits" // a quorum gives the same permit
 )

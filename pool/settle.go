@@ -9,11 +9,14 @@ import (
 )
 
 var (
-	errForgot   = errors.New("its memory is gone (flushed, swapped or replaced)")
-	errBalanced = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
-	errLate     = errors.New("answered too late to count")
-	errSuspect  = errors.New("its clock is under suspicion")
-	errOddSeal  = errors.New("answered the seal with something unexpected")
+	errForgot     = errors.New("its memory is gone (flushed, swapped or replaced)")
+	errBalanced   = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
+	errLate       = errors.New("answered too late to count")
+	errSuspect    = errors.New("its clock is under suspicion")
+	errBehind     = errors.New("its clock is behind its estimate")
+	errRolledBack = errors.New("its memory was rolled back")
+	errDamaged    = errors.New("its register is damaged")
+	errOddSeal    = errors.New("answered the seal with something unexpected")
 )
 
 // tooHigh is where Lua and zset scores stop being exact integers; a register
@@ -40,6 +43,7 @@ func (l *lane) settle(c *connection) {
 		return
 	}
 	c.inFlight = false
+	l.rtt.note(now - f.sent)
 	var seal Seal
 	var ending error
 	if f.sealed || f.beat {
@@ -97,8 +101,10 @@ func (f *flush) refusal() error {
 // judgeLocked reads the seal. The second result ends the connection.
 func (l *lane) judgeLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
 	seal, ending := l.readSealLocked(c, f, now)
+	l.ailing = seal.Err
 	if seal.Err != nil {
 		l.group.counters.BadSeals++
+		l.group.counters.Void[voidReason(seal.Err)]++
 		l.votes = false
 	}
 	return seal, ending
@@ -144,11 +150,11 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 	}
 	if old < l.acked && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
 		l.retireLocked(c)
-		err := fmt.Errorf("its memory was rolled back: register %d, but %d was acknowledged", old, l.acked)
+		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, l.acked)
 		return bad(err), err
 	}
 	if old > tooHigh {
-		err := fmt.Errorf("register %d is above 2^52: %s is damaged; stop all daemons, delete it on this master, start again", old, l.group.sealKey)
+		err := fmt.Errorf("%w: %d is above 2^52; stop all daemons, delete %s on this master, start again", errDamaged, old, l.group.sealKey)
 		return bad(err), err
 	}
 	return l.goodLocked(c, f, old, top, us), nil
@@ -175,7 +181,7 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 		l.group.counters.LateFlushes++
 		return errLate
 	case us < f.moment.Time-micros(behind)-l.est.spread(now):
-		return fmt.Errorf("its clock is %d ms behind its estimate", (f.moment.Time-us)/1000)
+		return fmt.Errorf("%w by %d ms", errBehind, (f.moment.Time-us)/1000)
 	}
 	l.est.sample(f.sent, now, us)
 	return nil
@@ -221,6 +227,7 @@ func (c *connection) deferLocked(f *flush, now time.Duration) {
 
 func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 	lane := c.lane.index
+	var said Votes
 	for _, v := range judged {
 		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Asked: true, Reply: v.reply, Seal: seal})
 	}
@@ -233,8 +240,12 @@ func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 		if at := f.index[i]; at >= 0 {
 			a.Asked, a.Reply = true, f.replies[at]
 		}
+		if f.entries[i].plan.Takes {
+			said.count(&a)
+		}
 		c.lane.group.answer(op, a)
 	}
+	c.lane.said.add(said)
 }
 
 func parseTime(r Reply) (us int64, ok bool) {

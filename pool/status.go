@@ -7,7 +7,7 @@ import "time"
 type Status struct {
 	Name    string        // as configured
 	Address string        // host:port or socket path
-	State   string        // "voting", "quarantined", "dialing", "down", "refused"
+	State   string        // "voting", "quarantined", "ailing", "dialing", "down", "refused"
 	Detail  string        // the reason: "connection refused", "restarted, votes in 12.3s"
 	Since   time.Duration // age of this state
 	RunID   string        // "" until admitted
@@ -19,11 +19,12 @@ type Status struct {
 
 // Counters count since the start of the daemon; they never go down.
 type Counters struct {
-	Flushes       int64 // round trips that carried at least one operation
-	Commands      int64 // operations in them, seals not counted
-	Seals         int64 // seals sent
-	BadSeals      int64 // flushes whose votes did not count
-	LateFlushes   int64 // flushes answered after the master timeout
+	Flushes       int64              // round trips that carried at least one operation
+	Commands      int64              // operations in them, seals not counted
+	Seals         int64              // seals sent
+	BadSeals      int64              // flushes whose votes did not count …
+	Void          [VoidReasons]int64 // … by VoidReason
+	LateFlushes   int64              // flushes answered after the master timeout
 	BreakerOpened int64
 	Dials         int64
 	Admissions    int64 // connections that may vote
@@ -37,6 +38,9 @@ func (c *Counters) add(d Counters) {
 	c.Commands += d.Commands
 	c.Seals += d.Seals
 	c.BadSeals += d.BadSeals
+	for i, n := range d.Void {
+		c.Void[i] += n
+	}
 	c.LateFlushes += d.LateFlushes
 	c.BreakerOpened += d.BreakerOpened
 	c.Dials += d.Dials

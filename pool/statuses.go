@@ -1,5 +1,10 @@
 package pool
 
+import (
+	"maps"
+	"slices"
+)
+
 // Statuses shows every master as this database's lanes see it.
 func (g *Group) Statuses() []Status {
 	g.mu.Lock()
@@ -33,8 +38,46 @@ func (l *lane) describeLocked() (state, detail string) {
 	if l.suspect != nil {
 		return "suspect", "its clock does not fit"
 	}
+	if l.ailing != nil {
+		return "ailing", l.ailing.Error()
+	}
 	if wait := l.quarantineLocked(); wait != "" {
 		return "quarantined", wait
 	}
 	return "voting", ""
+}
+
+// Report is one master with all that is measured of it.
+type Report struct {
+	Status
+	Role     string    // "master" while it is connected, "" otherwise
+	InFlight int       // operations sent and not answered
+	RTT      Histogram // of flushes, heartbeats included
+	Votes    Votes
+}
+
+// Reports shows every master as this database's lanes see it, with figures that
+// Statuses leaves out because errors have no use for them.
+func (g *Group) Reports() []Report {
+	statuses := g.Statuses()
+	out := make([]Report, len(statuses))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, l := range g.lanes {
+		out[i] = Report{Status: statuses[i], RTT: l.rtt, Votes: l.said.load()}
+		if c := l.conn; c != nil {
+			out[i].Role = "master"
+			if c.inFlight || c.benched {
+				out[i].InFlight = len(c.flush.entries)
+			}
+		}
+	}
+	return out
+}
+
+// Databases are those in use, in order.
+func (p *Pool) Databases() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.groups))
 }

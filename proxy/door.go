@@ -48,6 +48,9 @@ func (s *Server) enter(conn net.Conn, door string) (g *guard, refusal string) {
 		return nil, tooMany
 	}
 	session := s.newSession(conn, door)
+	if r := recordsOf(conn); r != nil {
+		r.guardedBy(session.guard)
+	}
 	session.client.Host = host
 	s.sessions[session] = struct{}{}
 	if counted {
@@ -69,4 +72,29 @@ func origin(remote net.Addr) (host string, local bool) {
 		return network.Masked().String(), ip.IsLoopback()
 	}
 	return ip.String(), ip.IsLoopback()
+}
+
+// hurry tells whether a socket comes too soon after others of its address. Then
+// it is reset: no farewell, no port kept for its past, nothing made for it.
+func (s *Server) hurry(conn net.Conn) bool {
+	if s.arrivals.admit(conn.RemoteAddr()) {
+		return false
+	}
+	s.counters.rejected.Add(1)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // fails on a socket that is gone, which is as good
+	}
+	conn.Close()
+	if s.hasty.now() {
+		s.options.Logger.Warn("clients of one address connect too often and are reset; raise max-connects if they are meant to",
+			"client", conn.RemoteAddr().String(), "max-connects", s.options.MaxConnects)
+	}
+	return true
+}
+
+// warnOfBrowser logs at most once a minute: such requests come in floods.
+func (s *Server) warnOfBrowser(client string) {
+	if s.browsers.now() {
+		s.options.Logger.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", client)
+	}
 }

@@ -38,7 +38,6 @@ const (
 	redconBuffer = 4096 // redcon.NewReader, v1.6.2
 	lowRoom      = 256  // with less room left in redcon's buffer start it over rather than read a sliver
 	standIn      = "*1\r\n$1\r\n-\r\n"
-	pageSize     = 8 << 10 // holds what a read can add to a command that fits redcon's buffer
 )
 
 // receiver is what the guard tells about the connection; the session is one.
@@ -54,35 +53,56 @@ type receiver interface {
 type guard struct {
 	net.Conn
 	options  *Options
-	pages    *sync.Pool // of *[pageSize]byte
+	stock    *stock
 	receiver receiver
 
 	page    *[pageSize]byte // what buf started in, to be given back
+	nook    *[nookSize]byte // or this
+	hall    *[hallSize]byte // or this
 	buf     []byte
 	start   int      // buf[start:] is not handed over yet and starts with a command
 	frame   framing  // progress in that command
 	filled  int      // how far redcon's buffer is used
 	aside   []string // words of the command whose stand-in was handed over last
 	stop    error    // how the socket ended; told once buf holds no whole command
+	direct  bool     // redcon is not there yet: every command goes aside
 	refused bool     // a bad request was met; nothing is handed over any more
 	timed   bool     // the command at the start of buf has its deadline
 	limited bool     // the socket has a read deadline
 
-	login time.Time    // until when an unknown client must have said who it is
-	owed  atomic.Int64 // bytes said to an unknown client since it was last listened to
+	// Of an unknown client.
+	login   time.Time    // until when it must have said who it is
+	owed    atomic.Int64 // bytes said to it since it was last listened to
+	share   share        // of what is beyond the nook
+	charged bool         // buf is in the share
+	credit  int          // commands that may be handed over in this turn
 
 	mu       sync.Mutex
 	finished bool // answers are complete, the client may read them for a moment
+	evicted  bool // the share was taken away
 	once     sync.Once
+	left     chan struct{} // closed with the socket
+	roused   chan struct{} // 1: evict's one word, for a reader that waits for its turn
+}
+
+func newGuard(conn net.Conn, options *Options, stock *stock, receiver receiver) *guard {
+	g := &guard{Conn: conn, options: options, stock: stock, receiver: receiver, left: make(chan struct{}), roused: make(chan struct{}, 1)}
+	g.share = share{budget: &stock.budget, evict: g.evict}
+	return g
 }
 
 // Read gives redcon whole commands, or the reason why there are no more.
 func (g *guard) Read(p []byte) (int, error) {
 	for {
 		if g.refused || g.isFinished() {
-			return 0, g.discard(p)
+			return 0, g.discard()
+		}
+		if g.tookEviction() && !g.receiver.known() {
+			g.refuse(g.stock.crowded())
+			continue
 		}
 		if n := g.handOver(p); n > 0 {
+			g.spendCredit()
 			return g.given(n), nil
 		}
 		switch {
@@ -118,13 +138,11 @@ func (g *guard) empty() bool { return g.start == len(g.buf) }
 // its rest, counted from the first wait for it: time in which the server itself
 // did not read does not count against the client.
 func (g *guard) receive(p []byte) (int, error) {
-	known := g.receiver.known()
-	if known {
-		g.login = time.Time{} // who signs out later has time again
+	if !g.receiver.known() {
+		return 0, g.receiveNewcomer()
 	}
+	g.welcome()
 	switch {
-	case !known:
-		g.awaitLogin()
 	case !g.empty() && !g.timed:
 		g.timed = true
 		g.setReadDeadline(g.options.CommandTimeout)
@@ -141,24 +159,6 @@ func (g *guard) receive(p []byte) (int, error) {
 		err = nil // who waits for an answer is not idle
 	}
 	return n, err
-}
-
-// awaitLogin lets all that an unknown client says before its login take one
-// span of time together.
-func (g *guard) awaitLogin() {
-	if g.login.IsZero() {
-		g.login = time.Now().Add(g.options.LoginTimeout)
-	}
-	g.owed.Store(0)
-	g.setReadDeadline(max(time.Nanosecond, time.Until(g.login)))
-}
-
-// limits are small until the client has said who it is.
-func (g *guard) limits() *Options {
-	if g.receiver.known() {
-		return g.options
-	}
-	return g.options.newcomer
 }
 
 // allWhole is the short way, and the usual one: p is nothing but whole arrays.
@@ -190,7 +190,7 @@ func (g *guard) handOver(p []byte) (n int) {
 			return n
 		case v == blank:
 			g.consume(size)
-		case v == array && n+size <= len(p) && !isBrowser(g.name(command)):
+		case v == array && n+size <= len(p) && !g.direct && !isBrowser(g.name(command)):
 			n += copy(p[n:], command)
 			g.consume(size)
 			if !g.receiver.known() {
@@ -204,7 +204,7 @@ func (g *guard) handOver(p []byte) (n int) {
 			return g.handOverLine(p, size)
 		case isBrowser(g.name(command)):
 			return g.refuse("")
-		case size <= redconBuffer || len(p) < len(standIn):
+		case !g.direct && (size <= redconBuffer || len(p) < len(standIn)):
 			return g.pad(p)
 		default:
 			g.aside = words(string(command))
@@ -240,7 +240,7 @@ func (g *guard) handOverLine(p []byte, size int) int {
 		return g.pad(p)
 	}
 	g.consume(size)
-	if encoded := appendCommand(nil, args); len(encoded) <= len(p) {
+	if encoded := appendCommand(nil, args); len(encoded) <= len(p) && !g.direct {
 		return copy(p, encoded)
 	}
 	g.aside = args
@@ -263,59 +263,6 @@ func (g *guard) consume(size int) {
 	g.timed = false
 }
 
-// keep stores what came from the socket. buf never holds more than one command
-// short of its end and one read, since nothing is read while a whole one is there.
-func (g *guard) keep(p []byte) {
-	if g.buf == nil {
-		g.page = g.pages.Get().(*[pageSize]byte)
-		g.buf = g.page[:0]
-	}
-	if g.start > 0 {
-		g.buf = g.buf[:copy(g.buf, g.buf[g.start:])]
-		g.start = 0
-	}
-	g.buf = append(g.buf, p...)
-	if g.page != nil && len(g.buf) > pageSize { // append has moved it
-		g.pages.Put(g.page)
-		g.page = nil
-	}
-}
-
-// release gives the memory back: an idle connection holds none.
-func (g *guard) release() {
-	if g.page != nil {
-		g.pages.Put(g.page)
-	}
-	g.page, g.buf, g.start = nil, nil, 0
-}
-
-// refuse ends the hand-over; the session says text when its turn has come.
-func (g *guard) refuse(text string) (n int) {
-	g.refused = true
-	g.release()
-	g.receiver.refuse(text)
-	return 0
-}
-
-// discard reads to the end without looking, so that the client's leaving is
-// still seen while earlier commands are in flight, and so that the last reply
-// is not lost to a reset, which closing over unread bytes would cause. The
-// deadline of finish ends it.
-func (g *guard) discard(p []byte) error {
-	g.release()
-	if g.stop != nil {
-		return g.stop
-	}
-	if g.limited {
-		g.setReadDeadline(0)
-	}
-	for {
-		if _, err := g.Conn.Read(p); err != nil {
-			return err
-		}
-	}
-}
-
 // Write drops what redcon writes: empty flushes. Replies leave through send.
 func (g *guard) Write(p []byte) (int, error) { return len(p), nil }
 
@@ -328,51 +275,6 @@ func (g *guard) send(p []byte) (n int, err error) {
 		return 0, err
 	}
 	return g.Conn.Write(p)
-}
-
-// finish says that nothing more will be sent. The client gets the end of the
-// stream and a moment to read what it was sent; its own end then ends Read.
-func (g *guard) finish() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.finished = true
-	half, ok := g.Conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		_ = g.Conn.SetReadDeadline(time.Now()) // no half to close: Read ends now and closes all
-		return
-	}
-	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTime))
-}
-
-func (g *guard) isFinished() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.finished
-}
-
-// setReadDeadline must not undo the one that finish has set; 0 means none.
-func (g *guard) setReadDeadline(after time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.finished {
-		return
-	}
-	g.limited = after > 0
-	deadline := time.Time{}
-	if after > 0 {
-		deadline = time.Now().Add(after)
-	}
-	_ = g.Conn.SetReadDeadline(deadline) // fails on a closed socket only, which Read will tell
-}
-
-// Close closes the socket and tells the session, once.
-func (g *guard) Close() error {
-	var err error
-	g.once.Do(func() {
-		err = g.Conn.Close()
-		g.receiver.gone()
-	})
-	return err
 }
 
 // takeAside returns the words of the command that went around redcon, or nil.

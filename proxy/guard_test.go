@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,19 +40,23 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 func (w *wire) Close() error                     { return nil }
 
 // witness is a receiver that remembers.
-type witness struct{ refused []string }
+type witness struct {
+	refused  []string
+	stranger bool // it has not said who it is
+}
 
 func (w *witness) refuse(text string) { w.refused = append(w.refused, text) }
 func (w *witness) busy() bool         { return false }
 func (w *witness) gone()              {}
-func (w *witness) known() bool        { return true }
+func (w *witness) known() bool        { return !w.stranger }
 
-func newGuard(conn net.Conn, options Options) (*guard, *witness) {
+func guardOver(conn net.Conn, options Options) (*guard, *witness) {
 	options.Listen = []string{"unused"}
 	options = options.withDefaults()
 	w := &witness{}
-	pages := &sync.Pool{New: func() any { return new([pageSize]byte) }}
-	return &guard{Conn: conn, options: &options, pages: pages, receiver: w}, w
+	stock := &stock{}
+	stock.fill(options.UnknownMemory)
+	return newGuard(conn, &options, stock, w), w
 }
 
 // heard is what came through the guard: commands, and what was refused.
@@ -65,7 +68,7 @@ type heard struct {
 // listenTo reads everything as the server does: redcon behind the guard.
 func listenTo(t testing.TB, pieces []string) heard {
 	t.Helper()
-	g, w := newGuard(&wire{pieces: append([]string(nil), pieces...), end: io.EOF}, Options{})
+	g, w := guardOver(&wire{pieces: append([]string(nil), pieces...), end: io.EOF}, Options{})
 	h := heard{}
 	reader := redcon.NewReader(g)
 	for {
@@ -87,7 +90,7 @@ func listenTo(t testing.TB, pieces []string) heard {
 				t.Fatalf("redcon found fault where the guard did not: %v", err)
 			}
 			h.refused = w.refused
-			if g.page != nil || g.buf != nil {
+			if g.page != nil || g.nook != nil || g.buf != nil {
 				t.Fatal("the guard kept its buffer")
 			}
 			return h
@@ -179,7 +182,7 @@ func TestGuard_NeverLetsRedconsBufferGrow(t *testing.T) {
 		pieces = append(pieces, stream[:n])
 		stream = stream[n:]
 	}
-	g, _ := newGuard(&wire{pieces: pieces, end: io.EOF}, Options{})
+	g, _ := guardOver(&wire{pieces: pieces, end: io.EOF}, Options{})
 	reader := redcon.NewReader(g)
 	n := 0
 	for {
@@ -200,7 +203,7 @@ func TestGuard_StaysSmallUnderTheTailAttack(t *testing.T) {
 	const total = 8 << 20
 	chunk := strings.Repeat("PING\r\n", 600)[3:] + "PIN"
 	source := &endless{text: chunk, left: total}
-	g, w := newGuard(source, Options{})
+	g, w := guardOver(source, Options{})
 	reader := redcon.NewReader(g)
 	n := 0
 	for {
@@ -246,7 +249,7 @@ func TestGuard_GivesItsBufferBackWhenNothingIsPartial(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	defer theirs.Close()
-	g, _ := newGuard(ours, Options{})
+	g, _ := guardOver(ours, Options{})
 	go func() {
 		_, _ = io.WriteString(theirs, "*1\r\n$4\r\nPI")
 		_, _ = io.WriteString(theirs, "NG\r\n")
@@ -265,7 +268,7 @@ func TestGuard_GivesItsBufferBackWhenNothingIsPartial(t *testing.T) {
 	if args := g.takeAside(); len(args) != 2 || len(args[1]) != 60_000 {
 		t.Errorf("the long command did not come aside: %d words", len(args))
 	}
-	if g.page != nil || g.buf != nil {
+	if g.page != nil || g.nook != nil || g.buf != nil {
 		t.Error("the guard holds a buffer although it holds no bytes")
 	}
 }

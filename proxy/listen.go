@@ -5,7 +5,6 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,8 +33,12 @@ type listener struct {
 	remove func() // what Close leaves on disk
 
 	secure bool        // TLS is spoken here
-	greet  sync.Once   // starts what accepts for TLS
-	ready  chan *guard // unbuffered: a connection whose handshake is done is Accept's or closed
+	greet  sync.Once   // starts what accepts in fact
+	ready  chan *guard // unbuffered: a connection that has been greeted is Accept's or closed
+}
+
+func newListener(ln net.Listener, name string, remove func()) *listener {
+	return &listener{Listener: ln, name: name, remove: remove, ready: make(chan *guard)}
 }
 
 // listen opens one of Options.Listen.
@@ -44,14 +47,14 @@ func listen(address string, mode fs.FileMode) (*listener, error) {
 		return listenUnix(path, mode)
 	}
 	address, secure := strings.CutPrefix(address, tlsPrefix)
-	config := net.ListenConfig{KeepAlive: keepAlivePeriod}
+	config := net.ListenConfig{KeepAlive: -1} // take sets it for those who are let in
 	ln, err := config.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("proxy: Listen %q: %w", address, err)
 	}
-	l := &listener{Listener: ln, name: ln.Addr().String(), remove: func() {}}
+	l := newListener(ln, ln.Addr().String(), func() {})
 	if secure {
-		l.name, l.secure, l.ready = tlsPrefix+l.name, true, make(chan *guard)
+		l.name, l.secure = tlsPrefix+l.name, true
 	}
 	return l, nil
 }
@@ -88,7 +91,7 @@ func listenUnix(path string, mode fs.FileMode) (*listener, error) {
 		return fail(err)
 	}
 	mine, _ := os.Lstat(path)
-	return &listener{Listener: ln, name: "unix:" + path, remove: func() { removeSame(path, mine) }}, nil
+	return newListener(ln, "unix:"+path, func() { removeSame(path, mine) }), nil
 }
 
 // removable refuses to replace anything but a socket on which nobody answers.
@@ -120,31 +123,31 @@ func removeSame(path string, mine fs.FileInfo) {
 	}
 }
 
-// Accept returns connections behind their guards until the server has drained.
+// Accept returns connections behind their guards until the server has drained:
+// those whose client is known, or has become so.
 func (l *listener) Accept() (net.Conn, error) {
-	if l.secure {
-		return l.acceptSecure()
+	l.greet.Do(func() { l.server.greeters.Go(l.acceptAndGreet) })
+	select {
+	case g := <-l.ready:
+		return g, nil
+	case <-l.server.drained:
+		return nil, net.ErrClosed
 	}
-	g, err := l.acceptNext()
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
 }
 
 // acceptNext is the next connection that is let in, before any word is read.
 func (l *listener) acceptNext() (*guard, error) {
-	backoff := firstBackoff
+	backoff, turnedAway := firstBackoff, 0
 	for {
 		conn, err := l.Listener.Accept()
 		switch {
 		case err == nil:
 			backoff = firstBackoff
-			if l.secure {
-				conn = secured{tls.Server(conn, l.server.tls.Load())}
-			}
-			if g := l.server.admit(conn, l.name); g != nil {
+			if g := l.take(conn); g != nil {
 				return g, nil
+			}
+			if turnedAway++; turnedAway%tooHasty == 0 {
+				l.server.pause(hastyPause)
 			}
 		case l.server.isStopping() || errors.Is(err, net.ErrClosed):
 			<-l.server.drained
@@ -156,6 +159,20 @@ func (l *listener) acceptNext() (*guard, error) {
 			backoff = min(2*backoff, lastBackoff)
 		}
 	}
+}
+
+// take lets a socket in, or ends it and returns nil.
+func (l *listener) take(conn net.Conn) *guard {
+	if l.server.hurry(conn) {
+		return nil
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlivePeriod, Interval: keepAlivePeriod})
+	}
+	if l.secure {
+		conn = secure(conn, l.server.tls.Load())
+	}
+	return l.server.admit(conn, l.name)
 }
 
 // Close ends accepting, at once.

@@ -26,6 +26,14 @@ type Options struct {
 	// MaxPerAddress is how many connections one address may have, an IPv6 network
 	// of 64 bits counting as one. Unix sockets are not counted. Default 0: no limit.
 	MaxPerAddress int
+	// MaxConnects is how many connections a second one address may open, counted
+	// like MaxPerAddress; after a rest five times as many at once. Those beyond are
+	// reset. Default 0: no limit.
+	MaxConnects int
+	// UnknownMemory is how many bytes of unfinished commands and TLS records all
+	// clients may have kept together who have not signed in; some 2 kB of each are
+	// not counted. Beyond it the oldest of them are cut off. Default 4 194 304.
+	UnknownMemory int
 	// LocalOnly turns away whoever does not come from this machine, in words that
 	// tell what to set: protected mode.
 	LocalOnly bool
@@ -77,14 +85,12 @@ type Options struct {
 	newcomer *Options // what holds before the login
 }
 
-const (
-	keepAlivePeriod = 30 * time.Second // finds hosts that vanished without a word
-	lingerTime      = time.Second      // for a client to read the last reply before the socket is torn down
-)
+const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without a word
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.UnixMode, 0o700)
 	setDefault(&o.MaxClients, 10_000)
+	setDefault(&o.UnknownMemory, 4<<20)
 	setDefault(&o.MaxInline, 64<<10)
 	setDefault(&o.MaxArgs, 1024)
 	setDefault(&o.MaxBulk, 64<<10)
@@ -124,6 +130,8 @@ func (o Options) validate() error {
 	}{
 		{"MaxClients", o.MaxClients, 1, 1 << 20, ""},
 		{"MaxPerAddress", o.MaxPerAddress, 0, 1 << 20, ""},
+		{"MaxConnects", o.MaxConnects, 0, 1 << 20, ""},
+		{"UnknownMemory", o.UnknownMemory, 2 * hallSize, 1 << 30, " (two unfinished commands)"},
 		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
 		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},
 		{"MaxBulk", o.MaxBulk, 64, 512 << 20, ""},

@@ -31,7 +31,8 @@ type Server struct {
 	run       Dispatcher
 	listeners []*listener
 	writers   *writers
-	pages     sync.Pool // of *[pageSize]byte, the guards'
+	stock     stock // the guards'
+	arrivals  arrivals
 	outs      sync.Pool // of *outBuffer, the pumps'
 	counters  counters
 	send      func(*redlock.Batch) // what queues a read batch's operations; tests watch it
@@ -47,28 +48,13 @@ type Server struct {
 	served   bool
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
-	browser  time.Time     // when a browser was last warned of
+
+	browsers, hasty rarely // warnings of them
 }
 
 const outSize = 4096 // replies of some eighty locks
 
 type outBuffer [outSize]byte
-
-type counters struct {
-	lastID, total, rejected, panics, commands, answeredTwice, slow, lost atomic.Int64
-}
-
-// Stats counts since New; Connected is now.
-type Stats struct {
-	Connected     int   // clients being served
-	Total         int64 // clients accepted
-	Rejected      int64 // clients turned away, see MaxClients
-	Panics        int64 // panics contained; each cost a connection at most
-	Commands      int64 // commands read
-	AnsweredTwice int64 // second answers dropped; anything but 0 is a bug
-	SlowClients   int64 // clients cut off because they did not read
-	Lost          int64 // late answers whose client had gone
-}
 
 // New opens all listeners, or none: the error names the field and its value, or
 // the address and why it could not be had. Nobody is served before Serve.
@@ -84,7 +70,6 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		options:  options,
 		run:      run,
 		send:     (*redlock.Batch).Send,
-		pages:    sync.Pool{New: func() any { return new([pageSize]byte) }},
 		outs:     sync.Pool{New: func() any { return new(outBuffer) }},
 		stopping: make(chan struct{}),
 		drained:  make(chan struct{}),
@@ -93,6 +78,8 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		hosts:    make(map[string]int),
 		empty:    make(chan struct{}),
 	}
+	s.stock.fill(options.UnknownMemory)
+	s.arrivals.limit(options.MaxConnects)
 	for _, address := range options.Listen {
 		l, err := listen(address, options.UnixMode)
 		if err != nil {
@@ -185,7 +172,8 @@ func (s *Server) newSession(conn net.Conn, door string) *session {
 	c.describeLocked() // nobody else has it yet
 	c.room.L = &c.mu
 	c.task = c.pumpTask
-	c.guard = &guard{Conn: conn, options: &s.options, pages: &s.pages, receiver: c}
+	c.client.Push = c.push
+	c.guard = newGuard(conn, &s.options, &s.stock, c)
 	return c
 }
 
@@ -215,145 +203,3 @@ func (s *Server) Cut(id int64) bool {
 }
 
 var _ commands.Connections = (*Server)(nil)
-
-// forget is called once per admitted session, when its socket is closed.
-func (s *Server) forget(c *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, there := s.sessions[c]; !there {
-		return
-	}
-	delete(s.sessions, c)
-	if host := c.client.Host; host != "" && s.options.MaxPerAddress > 0 {
-		if s.hosts[host]--; s.hosts[host] == 0 {
-			delete(s.hosts, host)
-		}
-	}
-	s.noteEmptyLocked()
-}
-
-func (s *Server) noteEmptyLocked() {
-	if !s.stopped || len(s.sessions) > 0 {
-		return
-	}
-	select {
-	case <-s.empty:
-	default:
-		close(s.empty)
-	}
-}
-
-// Shutdown stops accepting at once, lets commands in flight finish and their
-// replies be written, and closes. When ctx ends first, the rest is cut off and
-// the error says how many clients that were. Further calls wait likewise.
-func (s *Server) Shutdown(ctx context.Context) error {
-	if !s.stop() {
-		select {
-		case <-s.released:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	s.closeListeners()
-	for _, c := range s.snapshot() {
-		c.drain()
-	}
-	var err error
-	select {
-	case <-s.empty:
-	case <-ctx.Done():
-		cut := s.snapshot()
-		for _, c := range cut {
-			c.guard.Close()
-		}
-		<-s.empty
-		if len(cut) > 0 {
-			err = fmt.Errorf("proxy: %d clients were cut off with commands in flight: %w", len(cut), ctx.Err())
-		}
-	}
-	close(s.drained)
-	if failed := s.writers.close(); failed != nil {
-		err = errors.Join(err, fmt.Errorf("proxy: writers' pool: %w", failed))
-	}
-	close(s.released)
-	return err
-}
-
-// stop is true for the one caller that has to do the work.
-func (s *Server) stop() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		return false
-	}
-	s.stopped = true
-	close(s.stopping)
-	s.noteEmptyLocked()
-	return true
-}
-
-func (s *Server) closeListeners() {
-	for _, l := range s.listeners {
-		_ = l.Close() // a listener that cannot be closed is closed
-	}
-}
-
-func (s *Server) snapshot() []*session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]*session, 0, len(s.sessions))
-	for c := range s.sessions {
-		all = append(all, c)
-	}
-	return all
-}
-
-func (s *Server) isStopping() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
-}
-
-// pause waits, but not beyond the beginning of Shutdown.
-func (s *Server) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.stopping:
-	}
-}
-
-// warnOfBrowser logs at most once a minute: such requests come in floods.
-func (s *Server) warnOfBrowser(client string) {
-	s.mu.Lock()
-	quiet := !s.browser.IsZero() && time.Since(s.browser) < time.Minute
-	if !quiet {
-		s.browser = time.Now()
-	}
-	s.mu.Unlock()
-	if !quiet {
-		s.options.Logger.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", client)
-	}
-}
-
-// Stats is a snapshot; its fields are read one after another.
-func (s *Server) Stats() Stats {
-	s.mu.Lock()
-	connected := len(s.sessions)
-	s.mu.Unlock()
-	return Stats{
-		Connected:     connected,
-		Total:         s.counters.total.Load(),
-		Rejected:      s.counters.rejected.Load(),
-		Panics:        s.counters.panics.Load(),
-		Commands:      s.counters.commands.Load(),
-		AnsweredTwice: s.counters.answeredTwice.Load(),
-		SlowClients:   s.counters.slow.Load(),
-		Lost:          s.counters.lost.Load(),
-	}
-}

@@ -271,7 +271,7 @@ func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 		s := &Server{run: newDispatcher(), options: Options{Logger: quiet()}.withDefaults(), stopping: make(chan struct{}), sessions: map[*session]struct{}{}}
 		l := &listener{Listener: &failing{failures: 10}, server: s}
 		start := time.Now()
-		conn, err := l.Accept()
+		conn, err := l.acceptNext()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,9 +35,10 @@ func (s *session) pumpLocked() {
 		if s.encodeLocked() && len(s.out) < writeSize && s.next != nil {
 			continue
 		}
+		s.encodePushesLocked()
 		if s.written > 0 || len(s.out) > 0 {
 			s.writeLocked()
-		} else if !s.startableLocked() {
+		} else if !s.startableLocked() && len(s.pushes) == 0 {
 			break // decided under mu, with `pumping` cleared before it is let go
 		}
 	}
@@ -168,6 +169,27 @@ func (s *session) encodeLocked() bool {
 	}
 	s.mu.Lock()
 	return true
+}
+
+// encodePushesLocked moves the messages to out, behind the replies: what a
+// client has subscribed to comes after the confirmation.
+func (s *session) encodePushesLocked() {
+	if len(s.pushes) == 0 {
+		return
+	}
+	all := s.pushes
+	s.pushes = nil
+	s.mu.Unlock()
+	if s.out == nil {
+		s.out = s.server.outs.Get().(*outBuffer)[:0]
+	}
+	for i := range all {
+		s.written += all[i].size
+		if all[i].plain || s.client.Proto >= 3 {
+			s.out = appendReply(s.out, all[i].message, s.client.Proto)
+		}
+	}
+	s.mu.Lock()
 }
 
 // encode appends one answer to out, unless the client has asked not to hear it.

@@ -71,6 +71,7 @@ type session struct {
 	input          int   // their bytes
 	unwritten      int   // estimated bytes of answers not yet written
 	pumping        bool
+	pushes         []push
 	draining       bool // new commands are refused, close when the row is empty
 	closing        bool // nothing more is started; close when the started are answered
 	ended, dropped bool // told the guard so; the socket is closed
@@ -187,7 +188,7 @@ func (s *session) describeLocked() {
 func (s *session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.waiting > 0 || s.pumping
+	return s.waiting > 0 || s.pumping || s.shown.Channels+s.shown.Patterns > 0 // a subscriber listens
 }
 
 // drain lets what was received finish and closes then.
@@ -231,6 +232,39 @@ func (s *session) answer(sl *slot, reply commands.Reply, late commands.Late) {
 	}
 }
 
+// push is a message out of turn.
+type push struct {
+	message commands.Reply
+	plain   bool // for clients on RESP2, too
+	size    int
+}
+
+// push takes a message out of turn; it leaves behind the replies that are
+// ready. It never blocks: a client that does not read what it asked for is cut.
+func (s *session) push(message commands.Reply, plain bool) {
+	one := push{message, plain, replySize(&message)}
+	s.mu.Lock()
+	if s.dropped || s.closing {
+		s.mu.Unlock()
+		return
+	}
+	if s.unwritten+one.size > s.options.MaxUnwritten {
+		s.mu.Unlock()
+		s.server.counters.slow.Add(1)
+		s.log.Info("client cut off: it did not read its messages", "client", s.client.Addr, "limit", s.options.MaxUnwritten)
+		s.guard.Close()
+		return
+	}
+	s.pushes = append(s.pushes, one)
+	s.unwritten += one.size
+	wake := !s.pumping
+	s.pumping = true
+	s.mu.Unlock()
+	if wake {
+		s.server.writers.wake(s.task)
+	}
+}
+
 // gone is the guard's word that the socket is closed: whatever is not yet with
 // the kernel will never be read.
 func (s *session) gone() {
@@ -242,9 +276,13 @@ func (s *session) gone() {
 			lost = append(lost, sl.late)
 		}
 	}
-	s.head, s.tail, s.next, s.waiting = nil, nil, nil, 0
+	s.head, s.tail, s.next, s.waiting, s.pushes = nil, nil, nil, 0, nil
 	s.room.Broadcast()
 	s.mu.Unlock()
+	func() {
+		defer s.containing("end of a client", func() {})
+		s.client.Ties.Cut()
+	}()
 	for _, late := range lost {
 		s.lose(late)
 	}

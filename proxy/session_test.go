@@ -57,6 +57,9 @@ func TestSession_KeepsABarrierApartFromItsNeighbours(t *testing.T) {
 	c := dial(t, s)
 	c.send(command("LATER", "a") + command("ECHO", "b") + command("LATERBARRIER") + command("LATER", "c") + command("PING") + command("SELECT", "3") + command("DB"))
 	a := d.next(t)
+	for len(d.started()) < 2 { // the second one is started right after it
+		runtime.Gosched()
+	}
 	// The commands after it were read together with it and are not run.
 	if got, want := d.started(), []string{"LATER a", "ECHO b"}; !reflect.DeepEqual(got, want) {
 		t.Fatalf("started %q before the barrier, want %q", got, want)

@@ -1,11 +1,10 @@
 package proxy
 
 // tls.go answers: how is TLS spoken with clients? Below the guard, so that all
-// of its limits hold. The handshake runs on a goroutine of its own with a
-// deadline: whoever connects and says nothing keeps nobody else waiting.
+// of its limits hold. The handshake belongs to the greeting, see greet.go, and has
+// a deadline: whoever connects and says nothing keeps nobody else waiting.
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -90,47 +89,40 @@ func (s *Server) ReloadTLS() error {
 	return nil
 }
 
-// acceptSecure returns connections whose handshake is done.
-func (l *listener) acceptSecure() (net.Conn, error) {
-	l.greet.Do(func() { l.server.greeters.Go(l.acceptAndGreet) })
-	select {
-	case g := <-l.ready:
-		return g, nil
-	case <-l.server.drained:
-		return nil, net.ErrClosed
-	}
-}
-
-// acceptAndGreet starts a handshake for everybody who is let in. There are never
-// more of them than clients may be connected.
-func (l *listener) acceptAndGreet() {
-	for {
-		g, err := l.acceptNext()
-		if err != nil {
-			return
-		}
-		l.server.greeters.Go(func() { l.handshake(g) })
-	}
-}
-
-// handshake hands the connection on, or closes it.
-func (l *listener) handshake(g *guard) {
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
-	defer cancel()
-	if err := g.Conn.(secured).HandshakeContext(ctx); err != nil {
+// handshake runs with the socket's deadlines: a context would cost every stranger
+// another goroutine. false means that the connection is closed.
+func (l *listener) handshake(g *guard) bool {
+	conn := g.Conn.(secured)
+	g.wait(g.stock.turns.reserve(greetingTurns))
+	g.setReadDeadline(handshakeTime)
+	_ = conn.SetWriteDeadline(time.Now().Add(handshakeTime)) // fails on a closed socket only, which Handshake will tell
+	if err := conn.Handshake(); err != nil {
 		l.server.options.Logger.Debug("TLS handshake failed", "client", g.RemoteAddr().String(), "listen", l.name, "cause", err)
 		g.Close()
-		return
+		return false
 	}
-	select {
-	case l.ready <- g:
-	case <-l.server.drained:
+	g.setReadDeadline(0)
+	if !recordsOf(conn).settleGreeted() {
 		g.Close()
+		return false
 	}
+	return true
 }
 
-// secured is a client's connection with TLS in it. It closes the socket at once: the alert that crypto/tls sends first may
-// wait seconds for a client that does not read.
+// secure puts TLS over a socket.
+func secure(conn net.Conn, config *tls.Config) secured {
+	return secured{tls.Server(&records{Conn: conn}, config)}
+}
+
+// guardedBy has what stands below TLS count for its guard.
+func (r *records) guardedBy(g *guard) {
+	r.guard = g
+	r.share = share{budget: &g.stock.budget, evict: r.evict}
+}
+
+// secured is a client's connection with TLS in it. It closes the socket at once:
+// the alert that crypto/tls sends first may wait seconds for a client that does
+// not read.
 type secured struct {
 	*tls.Conn
 }

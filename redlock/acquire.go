@@ -2,7 +2,6 @@
 package redlock
 
 import (
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -25,8 +24,12 @@ func (c *acquire) finish(g Grant, err error) {
 	l, r := c.locker, &c.request
 	l.leave()
 	c.done(g, err)
-	if r.Token != "" {
-		l.turns.leave(lockID{r.DB, r.Key, r.Token})
+	if r.Token == "" {
+		return
+	}
+	l.turns.leave(lockID{r.DB, r.Key, r.Token})
+	for _, key := range r.More {
+		l.turns.leave(lockID{r.DB, key, r.Token})
 	}
 }
 
@@ -36,6 +39,7 @@ type attempt struct {
 	call  *acquire
 	form  form
 	key   string
+	rest  []string // further keys, of a request for several
 	token Token
 	start time.Duration // before anything was queued
 
@@ -47,6 +51,7 @@ type attempt struct {
 	ends     [maxMasters]int64 // expiry written for each master, ms of its clock
 	odd      int               // masters that hold something that is not a lock
 	fresh    bool
+	claiming bool // one more seal for the fence is under way
 	over     bool // decided
 	won      bool
 }
@@ -55,35 +60,47 @@ type attempt struct {
 type copyState uint8
 
 const (
-	copyNone    copyState = iota // not asked, refused, or not answered yet
-	copyMade                     // this attempt made it
-	copyMaybe                    // asked, and no answer came
-	copyEarlier                  // the token's from before: never to be undone
+	copyNone     copyState = iota // not asked, refused, or not answered yet
+	copyMade                      // this attempt made it
+	copyMaybe                     // asked, and no answer came
+	copyEarlier                   // the token's from before: never to be undone
+	copyUpgraded                  // the token's reader from before, made the writer
 )
 
 var _ pool.Operation = (*attempt)(nil)
 
-// try starts an attempt. Without a caller's token each attempt has a token of
-// its own, so that nothing of an earlier one can be mistaken for it.
-func (c *acquire) try(b *Batch) {
+// try starts the first attempt.
+func (c *acquire) try(b *Batch) { c.attempt(b, nil) }
+
+// attempt starts one, in the form that follows from the last one; nil for the
+// first. Without a caller's token each attempt has a token of its own, so that
+// nothing of an earlier one can be mistaken for it.
+func (c *acquire) attempt(b *Batch, f form) {
 	a := &c.first
 	if c.tries > 0 {
 		a = &attempt{}
 	}
 	c.tries++
-	a.call, a.form = c, formOf(&c.request)
-	a.key, a.token = c.locker.masterKey(c.request.Key), c.request.Token
-	a.start, a.fresh = c.locker.recent(), true
-	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
+	a.token = c.request.Token
 	if a.token == "" {
 		a.token = NewToken()
 	}
+	if f == nil {
+		f = formOf(&c.request, a.token)
+	}
+	a.call, a.form, a.key = c, f, c.locker.masterKey(c.request.Key)
+	for _, key := range c.request.More {
+		a.rest = append(a.rest, c.locker.masterKey(key))
+	}
+	a.start, a.fresh = c.locker.recent(), true
+	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
 	c.locker.submit(b, c.group, a)
 }
 
-// Plan: nothing on the key may share a flush with its acquire.
+// Plan: nothing on its keys may share a flush with an acquire, except another
+// one beside which it holds them.
 func (a *attempt) Plan() pool.Plan {
-	return pool.Plan{Key: a.key, Rest: a.form.rest(), Takes: true, Sealed: true}
+	return pool.Plan{Key: a.key, Rest: a.rest, Takes: true, Joins: a.call.request.Mode != Exclusive, Sealed: true}
 }
 
 // Propose notes the fence this attempt would like.
@@ -141,7 +158,7 @@ func (a *attempt) count(answer pool.Answer, s said) {
 	if s.odd {
 		a.odd++
 	}
-	if s.copy == copyEarlier {
+	if s.copy == copyEarlier || s.repeats {
 		a.fresh = false
 	}
 }
@@ -150,7 +167,8 @@ func (a *attempt) count(answer pool.Answer, s said) {
 type next struct {
 	fence int64 // > 0: granted with it
 	fail  verdict
-	raise []int // lanes whose register must be raised first
+	raise []int         // lanes whose register must be raised first
+	claim time.Duration // > 0: one more seal first, with a proposal so far ahead
 }
 
 // decide looks at the votes so far. At most one caller ever gets an outcome.
@@ -159,6 +177,9 @@ func (a *attempt) decide() next {
 	case undecided:
 		return next{}
 	case granted:
+		if a.call.request.Mode != Exclusive && !pool.Broken(pool.RuleOneSeal) {
+			return a.claimLocked()
+		}
 		fence, lanes, hopeless := a.fencing.choose(a.tally.quorum, a.tally.pending())
 		a.over, a.won = fence > 0 || hopeless, fence > 0
 		if hopeless {
@@ -177,6 +198,8 @@ func (n next) run(a *attempt) {
 		a.grant(n.fence)
 	case len(n.raise) > 0:
 		raise(a.call.group, n.raise, a.lifted)
+	case n.claim > 0:
+		a.call.locker.submit(nil, a.call.group, &claim{attempt: a, ahead: n.claim.Microseconds()})
 	case n.fail != undecided:
 		a.fail(n.fail)
 	}
@@ -199,8 +222,8 @@ func (a *attempt) grant(fence int64) {
 	l, r := a.call.locker, &a.call.request
 	now := l.recent() // the reply looks at the clock again before it promises anything
 	g := Grant{
-		Key: r.Key, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
-		db: r.DB, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
+		Key: r.Key, More: r.More, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
+		db: r.DB, mode: r.Mode, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
 	}
 	if g.until <= now {
 		a.takeBack()
@@ -208,7 +231,14 @@ func (a *attempt) grant(fence int64) {
 		a.call.finish(Grant{}, &Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
-	l.leases.note(lockID{r.DB, r.Key, a.token}, lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders()}, now)
+	known := lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders(), mode: r.Mode}
+	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
+	for _, key := range r.More {
+		l.leases.note(lockID{r.DB, key, a.token}, known, now)
+	}
+	if r.Hold != nil {
+		g.Hold = l.hold(g, r.Hold)
+	}
 	l.counts.acquired.Add(1)
 	if a.fencing.rounds > 0 {
 		l.counts.secondSeals.Add(1)
@@ -237,30 +267,40 @@ func (a *attempt) holders() uint16 {
 func (a *attempt) fail(v verdict) {
 	a.takeBack()
 	l := a.call.locker
-	switch {
-	case v == refused && a.odd > a.tally.n-a.tally.quorum:
-		a.call.finish(Grant{}, ErrWrongType)
-	case v == refused:
-		l.counts.refused.Add(1)
-		a.call.finish(Grant{}, ErrHeld)
-	case v == split:
-		l.counts.split.Add(1)
-		a.call.again()
-	default:
+	if v == unknown {
 		a.call.finish(Grant{}, l.noQuorum(a.call.group, a.tally.answered(), ""))
+		return
+	}
+	next, err := a.form.after(a, v)
+	if v == split {
+		l.counts.split.Add(1)
+	}
+	switch {
+	case err == ErrHeld:
+		l.counts.refused.Add(1)
+		fallthrough
+	case err != nil:
+		a.call.finish(Grant{}, err)
+	case v == split:
+		a.call.again(next)
+	default:
+		a.call.attempt(nil, next)
 	}
 }
+
+// oddMost tells whether most masters keep something at a key that is no lock.
+func (a *attempt) oddMost() bool { return a.odd > a.tally.n-a.tally.quorum }
 
 // again tries once more after a split vote: contenders that each hold a
 // minority must not give up together. Delays are random and double; the time
 // for it is one master timeout.
-func (c *acquire) again() {
+func (c *acquire) again(next form) {
 	delay := time.Millisecond << min(c.tries, 6)
-	delay = delay/2 + rand.N(delay)
+	delay = delay/2 + c.locker.pool.Jitter(delay)
 	if c.locker.clock.Now()+delay > c.began+c.locker.late {
 		c.locker.counts.refused.Add(1)
 		c.finish(Grant{}, ErrHeld)
 		return
 	}
-	c.locker.clock.AfterFunc(delay, func() { c.try(nil) })
+	c.locker.clock.AfterFunc(delay, func() { c.attempt(nil, next) })
 }

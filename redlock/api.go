@@ -38,23 +38,43 @@ type LockRequest struct {
 	Limit int   // of Permits: 1 … 1024, the same for all users of the key
 	More  []Key // further keys, different from Key and from one another: all of them or none
 	Fair  bool  // first come, first served, over all daemons
+
+	Wait  time.Duration // of Locker.Wait: how long at most
+	Owner Owner         // who will hold it, so that circles of waits are found; nil = unknown
+
+	Hold *HoldTerms // renew the lease, see Hold; nil = do not
+}
+
+// HoldTerms are how long a lease is renewed, and who is told of its end.
+type HoldTerms struct {
+	Longest time.Duration // since the request; 0 = without an end
+	// Over is called once, from any goroutine: with nil when the lease was
+	// released, else with why it is lost. What was left of it is being given back.
+	Over func(g Grant, reason error)
 }
 
 // Grant is a lock that a quorum of masters gave.
 type Grant struct {
 	Key   Key
+	More  []Key // further keys, of a request for several
 	Token Token
 	Fence Fence
 	// Fresh is false when some master already held this token: the lease
 	// existed before, and an undeliverable reply must not take it back.
 	Fresh bool
+	Hold  *Hold // who renews it; nil unless asked for
 
 	db    int
+	mode  Mode
 	until time.Duration // on the pool's clock
 	ttl   time.Duration
 	start time.Duration // before the first command was queued
 	clock pool.Clock
 }
+
+// Keys are all keys of the grant, DB is their database.
+func (g *Grant) Keys() []Key { return append([]Key{g.Key}, g.More...) }
+func (g *Grant) DB() int     { return g.db }
 
 // Validity is what is left for the caller now; ≤ 0 means it is used up.
 func (g *Grant) Validity() time.Duration { return g.until - g.clock.Now() }
@@ -74,13 +94,14 @@ type UnlockRequest struct {
 type ExtendRequest struct {
 	DB    int
 	Key   Key
+	More  []Key // further keys: all of them are extended or none
 	Token Token
 	TTL   time.Duration
 }
 
 // Completions are called exactly once, from any goroutine, and must not block.
 // err is nil, ErrHeld (refused), ErrNotHeld (extend only), *NoQuorum, *Expired,
-// *Busy, ErrWrongType or ErrShutdown.
+// *Busy, *Deadlock (waits only), *OtherLimit, ErrWrongType, ErrShutdown or ErrLeft.
 type (
 	LockDone   func(Grant, error)
 	UnlockDone func(released bool, err error)
@@ -109,4 +130,5 @@ type Counters struct {
 	IDRounds    int64 // proposals to the masters for them
 	WorkStarted int64 // attempts granted
 	WorkDone    int64 // pieces of work marked done
+	HoldsLost   int64 // leases that could not be renewed, or were lost to others
 }

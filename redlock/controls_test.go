@@ -53,6 +53,12 @@ func controls() []control {
 		{pool.RuleUndoAll, mute, "long before the lease"},
 		{pool.RuleUndoGuard, "TestUndo_OfARepeatLeavesTheLeaseAlone", "of a lease that runs"},
 		{pool.RuleTrust, "TestIDs_AreNotRepeatedByAMasterThatForgotThem", "was given"},
+		{pool.RuleUnpurged, "TestShared_AReaderWhoseTimeIsOverIsNotCounted", "the only reader left becomes the writer"},
+		{pool.RuleCallerClock, "TestShared_WhetherAReadersTimeIsOverIsTheMastersToSay", twoHolders},
+		{pool.RuleUpgradeUndo, "TestUndo_OfAnUpgradeGivesTheReadLeaseBack", "has cost the read lease"},
+		{pool.RuleOneKind, "TestExtend_CopiesOfTwoKindsDoNotAddUp", "one copy of the writer and one of a reader"},
+		{pool.RuleOneSeal, "TestFence_ReadersWhoComeAtOnceNeverShareOne", "was given to two readers"},
+		{pool.RuleCountedPermits, "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
 		{pool.RuleDistinct, "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }

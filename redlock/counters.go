@@ -1,12 +1,17 @@
 package redlock
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"redlockd/pool"
+)
 
 type counters struct {
 	acquired, refused, noQuorum, expired, split atomic.Int64
 	released, extended, givenBack, undone       atomic.Int64
 	lateGrants, secondSeals, thirdSeals, healed atomic.Int64
 	ids, idRounds, workStarted, workDone        atomic.Int64
+	holdsLost                                   atomic.Int64
 }
 
 // Counters shows what happened since the start.
@@ -19,5 +24,18 @@ func (l *Locker) Counters() Counters {
 		LateGrants: c.lateGrants.Load(), SecondSeals: c.secondSeals.Load(), ThirdSeals: c.thirdSeals.Load(),
 		Healed: c.healed.Load(), IDs: c.ids.Load(), IDRounds: c.idRounds.Load(),
 		WorkStarted: c.workStarted.Load(), WorkDone: c.workDone.Load(),
+		HoldsLost: c.holdsLost.Load(),
 	}
 }
+
+// MasterCounters count what passes between this daemon and its masters.
+func (l *Locker) MasterCounters() pool.Counters { return l.pool.Counters() }
+
+// MasterReport is one master with all that is measured of it, see pool.Report.
+type MasterReport = pool.Report
+
+// Reports shows every master as database db's lanes see it.
+func (l *Locker) Reports(db int) []MasterReport { return l.pool.Group(db).Reports() }
+
+// InFlight is how many operations have not been answered yet.
+func (l *Locker) InFlight() int { return int(l.inFlight.Load()) }

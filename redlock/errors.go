@@ -19,6 +19,8 @@ var (
 	ErrWrongType = errors.New("the key holds something that is not a lock; it was left untouched")
 	// ErrBadToken: the token is not one that DWORK gives.
 	ErrBadToken = errors.New("invalid token: it must be the one that DWORK answered with")
+	// ErrLeft: the client went away while it waited; nobody reads this answer.
+	ErrLeft = errors.New("the client has left")
 	// ErrShutdown: the daemon is draining; nothing was done.
 	ErrShutdown = errors.New("the daemon is shutting down; nothing was done, use another daemon")
 )
@@ -68,6 +70,32 @@ type Busy struct {
 
 func (e *Busy) Error() string {
 	return fmt.Sprintf("%s: limit %d reached (%s); nothing was done, try later", e.What, e.Limit, e.Option)
+}
+
+// Deadlock means that a wait would have closed a circle of connections that
+// wait for one another; nothing was done.
+type Deadlock struct {
+	Keys []Key // what is waited for, from this wait around
+}
+
+func (e *Deadlock) Error() string {
+	keys := make([]string, len(e.Keys))
+	for i, key := range e.Keys {
+		keys[i] = "'" + string(key) + "'"
+	}
+	return "this wait would never end: connections of this daemon already wait for one another over " +
+		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
+}
+
+// OtherLimit means that most masters hold the key for another number of permits.
+type OtherLimit struct {
+	Key          Key
+	Asked, Limit int
+}
+
+func (e *OtherLimit) Error() string {
+	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another one only once nobody holds it",
+		e.Asked, e.Key, e.Limit)
 }
 
 // NotDurable means that too few masters promise to remember an id over a crash.

@@ -3,6 +3,7 @@
 package redlock
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -11,68 +12,92 @@ import (
 
 // extension is answered by every lane exactly once.
 type extension struct {
-	locker *Locker
-	group  *pool.Group
-	id     lockID
-	key    string
-	ttl    time.Duration
-	start  time.Duration
-	life   uint64 // of the record that it prolongs
-	done   ExtendDone
+	locker  *Locker
+	group   *pool.Group
+	request ExtendRequest
+	ids     []lockID // one for each key
+	lives   []uint64 // of the records that it prolongs
+	keys    []string // on the masters
+	start   time.Duration
+	done    ExtendDone
 
 	mu    sync.Mutex
 	tally tally
-	lost  [maxMasters]bool // masters that have no copy (any more)
+	holds [maxMasters]holding // of masters whose "held" counts
+	lost  [maxMasters]bool    // masters that have no copy (any more)
 	over  bool
 	won   bool
+	how   holding // that a quorum agrees on, once won
+}
+
+// holding is how a master says that the token holds the key. Copies of two
+// kinds do not add up: a master on which the token is still the reader lets
+// other readers in, whatever it is on the others.
+type holding struct {
+	held        bool
+	mode        Mode
+	slot, limit int64 // of Permits
 }
 
 var _ pool.Operation = (*extension)(nil)
 
-func (l *Locker) extend(b *Batch, id lockID, ttl time.Duration, done ExtendDone) {
+func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	now := l.clock.Now()
-	// A lease this daemon knows to have lapsed is over, even if a straggler's
-	// copy could still be prolonged. Once no copy of that lease can be left,
-	// what the masters hold is another daemon's extension, and they are asked.
-	known := l.leases.consider(id, now)
-	if known.until <= now && now < known.gone {
-		l.leave()
-		done(Grant{}, ErrNotHeld)
-		return
-	}
-	g := l.pool.Group(id.db)
-	l.submit(b, g, &extension{
-		locker: l, group: g, id: id, key: l.masterKey(id.key), ttl: ttl, start: now, life: known.life, done: done,
+	e := &extension{
+		locker: l, group: l.pool.Group(r.DB), request: r, start: now, done: done,
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
-	})
+	}
+	for _, key := range append([]Key{r.Key}, r.More...) {
+		id := lockID{r.DB, key, r.Token}
+		// A lease this daemon knows to have lapsed is over, even if a straggler's
+		// copy could still be prolonged. Once no copy of that lease can be left,
+		// what the masters hold is another daemon's extension, and they are asked.
+		known := l.leases.consider(id, now)
+		e.ids, e.lives, e.keys = append(e.ids, id), append(e.lives, known.life), append(e.keys, l.masterKey(key))
+		if known.until <= now && now < known.gone {
+			e.finish(Grant{}, ErrNotHeld)
+			return
+		}
+	}
+	l.submit(b, e.group, e)
 }
 
 // Plan: an extension prolongs what excludes others, so it is sealed like an acquire.
-func (e *extension) Plan() pool.Plan { return pool.Plan{Key: e.key, Sealed: true} }
+func (e *extension) Plan() pool.Plan {
+	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Sealed: true}
+}
 
 // Propose: an extension keeps the fence of its grant.
 func (e *extension) Propose(int64) {}
 
-// Command moves the copy's end to at least ttl from now.
+// Command moves the copies' end to at least ttl from now.
 func (e *extension) Command(m *pool.Moment, c *pool.Command) bool {
-	if m.Now >= deadline(e.start, e.ttl) {
+	r, s := &e.request, &e.locker.script
+	if m.Now >= deadline(e.start, r.TTL) {
 		return false
 	}
-	c.Set("EVALSHA", e.locker.script.extend, "1", e.key, string(e.id.token),
-		m.Decimal(expiry(m.Time, e.ttl, e.locker.late)))
+	end := m.Decimal(expiry(m.Time, r.TTL, e.locker.late))
+	if len(e.keys) == 1 {
+		c.Set("EVALSHA", s.extend, "1", e.keys[0], string(r.Token), end)
+		return true
+	}
+	c.Set("EVALSHA", s.multiExtend, strconv.Itoa(len(e.keys)))
+	c.Args = append(append(c.Args, e.keys...), string(r.Token), end)
 	return true
 }
 
 // Answer counts one master; one that has lost its copy gets it back once a
 // quorum has proved that the lease lives.
 func (e *extension) Answer(answer pool.Answer) {
-	holds := answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1
+	how := readHolding(answer.Reply)
 	lacks := answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 0
 	counts := answer.Seal.Good && !answer.Seal.Young
 	e.mu.Lock()
 	switch {
-	case holds && counts, lacks && counts && pool.Broken(pool.RuleHeal):
-		e.tally.yes++
+	case how.held && counts:
+		e.holds[answer.Lane] = how
+	case lacks && counts && pool.Broken(pool.RuleHeal):
+		e.holds[answer.Lane] = holding{held: true}
 	case lacks && counts:
 		e.tally.no++
 	default:
@@ -87,7 +112,7 @@ func (e *extension) Answer(answer pool.Answer) {
 		}
 		return
 	}
-	v := e.tally.verdict()
+	v := e.verdictLocked()
 	e.over, e.won = v != undecided, v == granted
 	lost, answered := e.lost, e.tally.answered()
 	e.mu.Unlock()
@@ -102,28 +127,72 @@ func (e *extension) Answer(answer pool.Answer) {
 	}
 }
 
+// verdictLocked counts those that agree with most others; who holds the key in
+// another way has answered and proves nothing.
+func (e *extension) verdictLocked() verdict {
+	t := e.tally
+	all := 0
+	for _, how := range e.holds {
+		if !how.held {
+			continue
+		}
+		all++
+		agree := 0
+		for _, other := range e.holds {
+			if other == how || other.held && pool.Broken(pool.RuleOneKind) {
+				agree++
+			}
+		}
+		if agree > t.yes {
+			t.yes, e.how = agree, how
+		}
+	}
+	t.silent += all - t.yes
+	return t.verdict()
+}
+
+func readHolding(r pool.Reply) holding {
+	switch n := words(r); {
+	case len(n) == 0 || n[0] != 1:
+		return holding{}
+	case r.Kind == pool.ReplyInt:
+		return holding{held: true}
+	case len(n) == 3:
+		return holding{held: true, mode: Permits, slot: n[1], limit: n[2]}
+	}
+	return holding{held: true, mode: Shared}
+}
+
 func (e *extension) finish(g Grant, err error) {
 	if err != nil {
-		e.locker.leases.unconsider(e.id)
+		for _, id := range e.ids {
+			e.locker.leases.unconsider(id)
+		}
 	}
 	e.locker.leave()
 	e.done(g, err)
 }
 
 func (e *extension) grant(lost [maxMasters]bool) {
-	l, now := e.locker, e.locker.clock.Now()
-	until := deadline(e.start, e.ttl)
+	l, r, now := e.locker, &e.request, e.locker.clock.Now()
+	until := deadline(e.start, r.TTL)
 	if until <= now {
 		l.counts.expired.Add(1)
 		e.mu.Lock()
 		e.won = false
 		e.mu.Unlock()
-		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: e.ttl, Extension: true})
+		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	l.leases.prolong(e.id, lease{until: until, gone: e.start + e.ttl + 2*l.late, copies: everywhere}, e.life, now)
+	longer := lease{until: until, gone: e.start + r.TTL + 2*l.late, copies: everywhere, mode: e.how.mode}
+	for i, id := range e.ids {
+		l.leases.prolong(id, longer, e.lives[i], now)
+	}
 	l.counts.extended.Add(1)
-	e.finish(Grant{Key: e.id.key, Token: e.id.token, db: e.id.db, until: until, ttl: e.ttl, start: e.start, clock: l.clock}, nil)
+	e.finish(Grant{
+		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.how.mode,
+		until: until, ttl: r.TTL, start: e.start, clock: l.clock,
+	}, nil)
 	for lane := range e.tally.n {
 		if lost[lane] {
 			e.heal(lane)
@@ -133,39 +202,19 @@ func (e *extension) grant(lost [maxMasters]bool) {
 
 func (e *extension) heal(lane int) {
 	e.locker.counts.healed.Add(1)
-	e.group.Push(lane, &healing{extension: e, until: deadline(e.start, e.ttl)})
+	e.group.Push(lane, &healing{extension: e})
 }
 
-// healing re-creates a copy on a master that lost it. It never counts as a
-// vote: the lease was proved by the others.
-type healing struct {
-	extension *extension
-	until     time.Duration
-	end       int64
-}
-
-var _ pool.Operation = (*healing)(nil)
-
-// Plan: it takes the key, so nothing else on the key shares its flush.
-func (h *healing) Plan() pool.Plan { return pool.Plan{Key: h.extension.key, Takes: true, Sealed: true} }
-
-// Propose: a copy has no fence.
-func (h *healing) Propose(int64) {}
-
-// Command asks for the copy unless the lease has been released meanwhile. A
-// release forgets the lease before it is queued, so it is either seen here or
-// follows on this lane.
-func (h *healing) Command(m *pool.Moment, c *pool.Command) bool {
-	e := h.extension
-	known, ok := e.locker.leases.find(e.id)
-	if !ok || m.Now >= known.until {
-		return false
+// heldUntil is how long the lease runs that a copy is to be re-created for: ok
+// is false if it has been released, of several keys if any of them has.
+func (e *extension) heldUntil() (until time.Duration, ok bool) {
+	until = deadline(e.start, e.request.TTL)
+	for _, id := range e.ids {
+		known, ok := e.locker.leases.find(id)
+		if !ok {
+			return 0, false
+		}
+		until = min(until, known.until)
 	}
-	h.end = healed(m.Time, known.until-m.Now, e.locker.late)
-	c.Set("SET", e.key, string(e.id.token), "NX", "PXAT", m.Decimal(h.end))
-	return true
+	return until, true
 }
-
-// Answer: a copy that may or may not have been made is covered by the lease's
-// own release, which goes to every master.
-func (h *healing) Answer(pool.Answer) {}

@@ -8,9 +8,6 @@ import "redlockd/pool"
 // form writes the question and reads the answer. Command and read are called
 // for each master from its lane, the rest with the ballot decided.
 type form interface {
-	// rest are the keys beside the attempt's first; no two operations that take
-	// one of them share a flush.
-	rest() []string
 	// command asks one master for a copy that lasts until end, ms of its clock.
 	command(a *attempt, m *pool.Moment, c *pool.Command, end int64)
 	// read puts one master's answer into the ballot's terms. It is called with
@@ -18,20 +15,31 @@ type form interface {
 	read(a *attempt, answer pool.Answer) said
 	// takeBack returns what this attempt made, or may have made, on one master.
 	takeBack(a *attempt, lane int, c copyState)
+	// after is what follows a ballot that was refused or split: another attempt
+	// in this form, at once or after a pause, or what the caller is told.
+	after(a *attempt, v verdict) (form, error)
 }
 
 // said is a master's answer in the terms of the ballot.
 type said struct {
 	took, refused, odd bool
+	repeats            bool // some of it was this token's before
 	copy               copyState
 }
 
 // formOf is how the request asks.
-func formOf(r *LockRequest) form {
-	if r.Token == "" {
-		return plain{}
+func formOf(r *LockRequest, token Token) form {
+	switch {
+	case len(r.More) > 0:
+		return &multi{reads: r.Mode == Shared}
+	case r.Mode == Shared:
+		return reader{}
+	case r.Mode == Permits:
+		return &permits{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
+	case r.Token != "":
+		return &named{}
 	}
-	return named{}
+	return plain{}
 }
 
 // plain is an exclusive lock with a token of the attempt's own: a plain SET, so
@@ -40,7 +48,7 @@ func formOf(r *LockRequest) form {
 // on arrival.
 type plain struct{}
 
-func (plain) rest() []string { return nil }
+var _ form = plain{}
 
 func (plain) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
@@ -50,20 +58,21 @@ func (plain) read(_ *attempt, answer pool.Answer) said { return readTaken(answer
 
 func (plain) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c) }
 
-// named is an exclusive lock with the caller's token, which may hold it already.
-type named struct{}
+func (f plain) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
 
-func (named) rest() []string { return nil }
-
-func (named) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.acquire, "1", a.key, string(a.token), m.Decimal(end))
+// sameAgain is after for forms that ask the same question again after a split.
+func sameAgain(f form, a *attempt, v verdict) (form, error) {
+	switch {
+	case v == split:
+		return f, nil
+	case a.oddMost():
+		return nil, ErrWrongType
+	}
+	return nil, ErrHeld
 }
 
-func (named) read(_ *attempt, answer pool.Answer) said { return readTaken(answer) }
-
-func (named) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c) }
-
-// readTaken reads the answer of SET NX and of acquire.lua.
+// readTaken reads the answer of SET NX and of scripts that answer a number: 1
+// this attempt made a copy, above 1 the token had one, 0 another's, −1 no lock.
 func readTaken(answer pool.Answer) said {
 	r := answer.Reply
 	switch {
@@ -73,10 +82,21 @@ func readTaken(answer pool.Answer) said {
 		return said{}
 	case r.Kind == pool.ReplyString, r.Kind == pool.ReplyInt && r.Int == 1:
 		return said{took: true, copy: copyMade}
-	case r.Kind == pool.ReplyInt && r.Int == 2:
+	case r.Kind == pool.ReplyInt && r.Int > 1:
 		return said{took: true, copy: copyEarlier}
 	case r.Kind == pool.ReplyInt && r.Int == -1:
 		return said{refused: true, odd: true}
 	}
 	return said{refused: true}
+}
+
+// words are an answer's numbers; a bare number is one.
+func words(r pool.Reply) (n []int64) {
+	if r.Kind == pool.ReplyInt {
+		return []int64{r.Int}
+	}
+	for _, item := range r.Items {
+		n = append(n, item.Int)
+	}
+	return n
 }

@@ -25,6 +25,7 @@ type lease struct {
 	// copies are the masters that may hold one, as bits: only they have to be
 	// told of the release if they do not answer.
 	copies uint16
+	mode   Mode
 	// life numbers what the record is about. An extension that is decided after
 	// a release of the same token must not bring the record back to life.
 	life uint64

@@ -12,7 +12,6 @@ package redlock
 
 import (
 	"math"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -277,7 +276,7 @@ func (r *idRound) again() {
 		return
 	}
 	delay := time.Millisecond << min(r.tries, 5)
-	c.locker.clock.AfterFunc(rand.N(delay), func() { c.locker.submit(nil, c.group, next) })
+	c.locker.clock.AfterFunc(c.locker.pool.Jitter(delay), func() { c.locker.submit(nil, c.group, next) })
 }
 
 // refuseMisfits answers those for whom too few ids are left.

@@ -129,14 +129,30 @@ func (m *pureMaster) now() int64 {
 	return s*1000 + us/1000
 }
 
-// run evaluates a lock script on the key "lock".
-func (m *pureMaster) run(file string, args ...any) int64 {
+// reply evaluates a lock script on the key "lock".
+func (m *pureMaster) reply(file string, args ...any) any {
 	m.t.Helper()
-	text, err := scriptFiles.ReadFile("scripts/" + file + ".lua")
+	return m.replyOn(file, []string{"lock"}, args...)
+}
+
+// replyOn evaluates a lock script on these keys.
+func (m *pureMaster) replyOn(file string, keys []string, args ...any) any {
+	m.t.Helper()
+	text, err := scriptText(file)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	reply := m.do(append([]any{"EVAL", string(text), 1, "lock"}, args...)...)
+	words := []any{"EVAL", string(text), len(keys)}
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	return m.do(append(words, args...)...)
+}
+
+// run is reply for scripts that answer a number.
+func (m *pureMaster) run(file string, args ...any) int64 {
+	m.t.Helper()
+	reply := m.reply(file, args...)
 	n, ok := reply.(int64)
 	if !ok {
 		m.t.Fatalf("%s%v answered %v", file, args, reply)

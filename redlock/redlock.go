@@ -24,6 +24,9 @@ import (
 type Options struct {
 	KeyPrefix     string // stands before every key on the masters
 	MaxOperations int    // operations in flight at once; 100 000
+	// MaxWaiters bounds requests that wait, over all keys; 100 000. Each costs
+	// less than 1 kB and no goroutine. MaxWaitersPerKey: 10 000.
+	MaxWaiters, MaxWaitersPerKey int
 	// VolatileIDs lets counters live on masters that may forget the last ids
 	// in a crash: a crash of a quorum may then repeat ids.
 	VolatileIDs bool
@@ -40,9 +43,12 @@ type Locker struct {
 	recent  func() time.Duration // the clock, or a cheaper one that is never ahead of it
 	script  scripts
 
-	leases *leases
-	turns  turns
-	ids    mediators
+	leases  *leases
+	claimed claimed
+	turns   turns
+	waits   waiters
+	holds   holds
+	ids     mediators
 
 	inFlight atomic.Int64
 	closing  atomic.Bool
@@ -57,6 +63,15 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	if o.MaxOperations < 0 {
 		return nil, fmt.Errorf("max-operations: %d, at least 1 is needed", o.MaxOperations)
 	}
+	if o.MaxWaiters == 0 {
+		o.MaxWaiters = 100_000
+	}
+	if o.MaxWaitersPerKey == 0 {
+		o.MaxWaitersPerKey = 10_000
+	}
+	if o.MaxWaiters < 0 || o.MaxWaitersPerKey < 0 {
+		return nil, fmt.Errorf("max-waiters: %d, max-waiters-per-key: %d, at least 1 is needed", o.MaxWaiters, o.MaxWaitersPerKey)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -65,6 +80,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
 		leases: newLeases(p.Options().MaxTTL),
 	}
+	l.waits.locker, l.holds.locker = l, l
 	texts, err := l.script.load()
 	if err != nil {
 		return nil, err
@@ -83,6 +99,10 @@ func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 	call := &acquire{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
 	if r.Token == "" {
 		call.try(b)
+		return
+	}
+	if len(r.More) > 0 {
+		call.inTurn(b, r.keys())
 		return
 	}
 	l.turns.take(lockID{r.DB, r.Key, r.Token}, b, turn{holds: true, run: call.try})
@@ -110,10 +130,10 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	}
 	id := lockID{r.DB, r.Key, r.Token}
 	if l.turns.idle() {
-		l.extend(b, id, r.TTL, done)
+		l.extend(b, r, done)
 		return
 	}
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, id, r.TTL, done) }})
+	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, r, done) }})
 }
 
 // GiveBack releases a grant whose holder never heard of it.
@@ -121,6 +141,10 @@ func (l *Locker) GiveBack(g Grant) {
 	l.counts.givenBack.Add(1)
 	l.inFlight.Add(1) // beyond the limit if it must be: nobody else knows the token
 	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
+	for _, key := range g.More {
+		l.inFlight.Add(1)
+		l.release(nil, lockID{g.db, key, g.Token}, func(bool, error) {})
+	}
 }
 
 // submit queues an operation, at once or with its read batch.

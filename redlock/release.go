@@ -34,14 +34,20 @@ func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 	now := l.recent()
 	// Forgotten before it is queued: from here on no heal may re-create a copy.
 	known, ok := l.leases.drop(id)
+	l.holds.released(id)
 	if !ok {
 		known.copies = everywhere
 	}
 	g := l.pool.Group(id.db)
+	if b == nil { // the release and the next one's question leave together
+		b = &Batch{}
+		defer b.Send()
+	}
 	l.submit(b, g, &release{
 		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
 		valid: ok && known.until > now, start: now, done: done,
 	})
+	l.waits.freed(b, place{id.db, id.key})
 }
 
 // Plan: "deleted" needs no seal, "not held" is believed only under a good one.

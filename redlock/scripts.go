@@ -16,7 +16,8 @@ var scriptFiles embed.FS
 // scripts are the SHA1s by which the masters know our scripts. Every
 // connection loads them before it is used, so EVALSHA is enough.
 type scripts struct {
-	acquire, release, extend                         string
+	acquire, release, extend, unupgrade              string
+	share, permit, multi, multiExtend                string
 	nextID, readID, reseed                           string
 	workTry, workUndo, workEnd, workExtend, workRead string
 }
@@ -28,17 +29,15 @@ func (s *scripts) load() ([]string, error) {
 		file string
 		sha  *string
 	}{
-		{"acquire", &s.acquire}, {"release", &s.release}, {"extend", &s.extend},
+		{"acquire", &s.acquire}, {"release", &s.release}, {"extend", &s.extend}, {"unupgrade", &s.unupgrade},
+		{"share", &s.share}, {"permit", &s.permit}, {"multi", &s.multi}, {"multiextend", &s.multiExtend},
 		{"nextid", &s.nextID}, {"readid", &s.readID}, {"reseed", &s.reseed},
 		{"worktry", &s.workTry}, {"workundo", &s.workUndo}, {"workend", &s.workEnd},
 		{"workextend", &s.workExtend}, {"workread", &s.workRead},
 	} {
-		text, err := scriptFiles.ReadFile("scripts/" + one.file + ".lua")
+		text, err := scriptText(one.file)
 		if err != nil {
 			return nil, fmt.Errorf("script %s: %w", one.file, err)
-		}
-		if pool.Broken(pool.RuleShorten) {
-			text = shortening(text)
 		}
 		sum := sha1.Sum(text)
 		*one.sha = hex.EncodeToString(sum[:])
@@ -47,8 +46,34 @@ func (s *scripts) load() ([]string, error) {
 	return texts, nil
 }
 
-// shortening is for the negative controls: an extension that sets the expiry.
-func shortening(text []byte) []byte {
-	text = bytes.ReplaceAll(text, []byte("math.max(ends, tonumber(ARGV[2]))"), []byte("tonumber(ARGV[2])"))
-	return bytes.ReplaceAll(text, []byte("new > ends"), []byte("new ~= ends"))
+// scriptText is a script as the masters get it.
+func scriptText(file string) ([]byte, error) {
+	text, err := scriptFiles.ReadFile("scripts/" + file + ".lua")
+	if err != nil {
+		return nil, err
+	}
+	shape, err := scriptFiles.ReadFile("scripts/shape.lua")
+	if err != nil {
+		return nil, err
+	}
+	return broken(bytes.Replace(text, []byte("-- include shape.lua\n"), shape, 1)), nil
+}
+
+// broken is for the negative controls; it changes nothing in the product.
+func broken(text []byte) []byte {
+	for _, change := range []struct {
+		rule    pool.Rule
+		of, now string
+	}{
+		{pool.RuleShorten, "math.max(ends, E)", "E"},
+		{pool.RuleShorten, "new > ends", "new ~= ends"},
+		{pool.RuleUnpurged, "redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. digits(now))", ""},
+		{pool.RuleCallerClock, "'(' .. digits(now)", "'(' .. ARGV[2]"},
+		{pool.RuleCountedPermits, "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"},
+	} {
+		if pool.Broken(change.rule) {
+			text = bytes.ReplaceAll(text, []byte(change.of), []byte(change.now))
+		}
+	}
+	return text
 }

@@ -26,19 +26,29 @@ func (a *attempt) giveBackLate(lane int, c copyState) {
 	a.form.takeBack(a, lane, c)
 }
 
-// undo deletes the copy of the attempt's first key.
-func (a *attempt) undo(lane int, c copyState) {
+// undo deletes the copy of the attempt's first key; of permits, the one in slot.
+func (a *attempt) undo(lane int, c copyState, slot ...string) {
+	a.undoKey(lane, c, a.key, slot...)
+}
+
+func (a *attempt) undoKey(lane int, c copyState, key string, slot ...string) {
 	if c != copyMade && (c != copyMaybe || pool.Broken(pool.RuleUndoAll)) {
 		return
 	}
-	l := a.call.locker
-	l.counts.undone.Add(1)
 	end, slack := a.ends[lane], int64(1)
 	if pool.Broken(pool.RuleUndoGuard) {
 		slack = end
 	}
 	// Guarded by its expiry, it cannot take a copy that a later attempt with the
 	// same token counts on.
-	a.call.group.Push(lane, &repeated{group: a.call.group, key: a.key, debt: l.releaseDebt(
-		a.key, a.token, end-slack, end+slack, a.start+a.call.request.TTL+4*l.late)})
+	a.undoWithin(lane, key, end-slack, end+slack, slot...)
+}
+
+// undoWithin deletes a copy that ends within [lo, hi].
+func (a *attempt) undoWithin(lane int, key string, lo, hi int64, slot ...string) {
+	l := a.call.locker
+	l.counts.undone.Add(1)
+	debt := l.releaseDebt(key, a.token, lo, hi, a.start+a.call.request.TTL+4*l.late)
+	debt.Args = append(debt.Args, slot...)
+	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: debt})
 }

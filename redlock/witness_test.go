@@ -34,22 +34,43 @@ func (w *witness) relies(g *Grant) time.Duration {
 }
 
 func (w *witness) acquire(key Key, ttl time.Duration) (Grant, bool) {
-	call := w.book.Begin(judge.Acquire, string(key), "")
+	return w.acquireAs(LockRequest{Key: key, TTL: ttl})
+}
+
+// acquireAs writes down every key of the request as a call of its own.
+func (w *witness) acquireAs(r LockRequest) (Grant, bool) {
+	var calls []judge.Call
+	for _, key := range append([]Key{r.Key}, r.More...) {
+		call := w.book.Begin(judge.Acquire, string(key), string(r.Token))
+		switch r.Mode {
+		case Shared:
+			call = call.AsReader()
+		case Permits:
+			call = call.OfPermits(r.Limit)
+		}
+		calls = append(calls, call)
+	}
 	answer := make(chan bool, 1)
 	var grant Grant
-	w.Lock(nil, LockRequest{Key: key, TTL: ttl}, func(g Grant, err error) {
-		switch {
-		case err == nil:
-			call.GrantedUntil(string(g.Token), w.relies(&g), int64(g.Fence))
-			grant = g
-		case errors.Is(err, ErrHeld):
-			call.Refused()
-		default:
-			call.Unknown()
+	w.Lock(nil, r, func(g Grant, err error) {
+		for _, call := range calls {
+			w.acquired(call, &g, err)
 		}
+		grant = g
 		answer <- err == nil
 	})
 	return grant, <-answer
+}
+
+func (w *witness) acquired(call judge.Call, g *Grant, err error) {
+	switch {
+	case err == nil:
+		call.GrantedUntil(string(g.Token), w.relies(g), int64(g.Fence))
+	case errors.Is(err, ErrHeld):
+		call.Refused()
+	default:
+		call.Unknown()
+	}
 }
 
 func (w *witness) prolong(key Key, token Token, ttl time.Duration) {

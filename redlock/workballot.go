@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -290,7 +289,7 @@ func (w *workBallot) again() {
 	delay := time.Duration(0)
 	if c.tries > 1 || w.taken < w.attempt {
 		delay = time.Millisecond << min(c.tries, 6)
-		delay = delay/2 + rand.N(delay)
+		delay = delay/2 + c.locker.pool.Jitter(delay)
 	}
 	switch now := c.locker.clock.Now(); {
 	case now+delay <= c.round+2*c.locker.late:

@@ -14,7 +14,9 @@ import (
 // App is the program without its work, which main puts in.
 type App struct {
 	Environ []string  // "NAME=value", as os.Environ has it
+	In      io.Reader // for the command of lock
 	Out     io.Writer // for what was asked for; errors go to Report
+	Err     io.Writer // for what lock and its command say meanwhile
 	Build   string    // one line about this program, see Build
 
 	// Serve runs the daemon until ctx ends.
@@ -22,6 +24,11 @@ type App struct {
 	// Bootstrap tells the masters that no earlier life matters, and out what
 	// came of it. force is for a group that already carries identities.
 	Bootstrap func(ctx context.Context, config configs.Config, force bool, out io.Writer) error
+	// Check tells out whether the masters are fit; the error says that they are not.
+	Check func(ctx context.Context, config configs.Config, out io.Writer) error
+	// Reconfigure puts other settings in force on the masters. force is the
+	// operator's word that no daemon with others runs any more.
+	Reconfigure func(ctx context.Context, config configs.Config, force bool, out io.Writer) error
 }
 
 // Run does what args (without the program's name) ask for. The error is for
@@ -36,6 +43,8 @@ func (a *App) Run(ctx context.Context, args []string) error {
 		return a.print(configs.Help())
 	case wordVersion:
 		return a.print(a.Build + "\n")
+	case wordLock:
+		return a.lock(ctx, command.Args)
 	}
 	config, err := configs.Load(command.Args, a.Environ)
 	switch {
@@ -46,8 +55,13 @@ func (a *App) Run(ctx context.Context, args []string) error {
 	case err != nil:
 		return err
 	}
-	if command.Word == wordBootstrap {
+	switch command.Word {
+	case wordBootstrap:
 		return a.bootstrap(ctx, config, command.Force)
+	case wordCheck:
+		return a.check(ctx, config)
+	case wordReconfigure:
+		return a.reconfigure(ctx, config, command.Force)
 	}
 	return a.Serve(ctx, config)
 }
@@ -77,11 +91,27 @@ func Report(out io.Writer, err error) int {
 	if err == nil {
 		return ExitOK
 	}
+	var exit *Exit
+	if errors.As(err, &exit) && exit.Reason == "" {
+		return exit.Code
+	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(out, "redlockd: %s\n", strings.TrimRight(line, "\n"))
 	}
 	if errors.Is(err, configs.ErrInvalid) || errors.Is(err, ErrUsage) {
 		return ExitUsage
 	}
+	if exit != nil {
+		return exit.Code
+	}
 	return ExitRuntime
 }
+
+// Exit is the end of the process with a code that is somebody else's, or that
+// says more than ExitRuntime.
+type Exit struct {
+	Code   int
+	Reason string // for people, "" if everything has been said
+}
+
+func (e *Exit) Error() string { return e.Reason }

@@ -21,6 +21,9 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"bootstrap --masters a,b,c --force": {Word: "bootstrap", Force: true, Args: []string{"--masters", "a,b,c"}},
 		"bootstrap --masters a -- --force":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--force"}},
 		"--masters a --force":               {Args: []string{"--masters", "a", "--force"}},
+		"check --masters a,b,c":             {Word: "check", Args: []string{"--masters", "a,b,c"}},
+		"reconfigure --force --masters a":   {Word: "reconfigure", Force: true, Args: []string{"--masters", "a"}},
+		"lock --force k -- true":            {Word: "lock", Args: []string{"--force", "k", "--", "true"}},
 		"version":                           {Word: "version", Args: []string{}},
 		"help":                              {Word: "help", Args: []string{}},
 	} {
@@ -33,7 +36,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 
 func TestParse_RefusesWordsItDoesNotKnow(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, version, help",
+		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, lock, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
 		"help me":              "help takes no further words",
@@ -68,21 +71,36 @@ func record(environ ...string) *recorder {
 			}
 			return nil
 		},
+		Check: func(_ context.Context, config configs.Config, _ io.Writer) error {
+			r.did, r.config = "check", config
+			return nil
+		},
+		Reconfigure: func(_ context.Context, config configs.Config, force bool, _ io.Writer) error {
+			r.did, r.config = "reconfigure", config
+			if force {
+				r.did = "reconfigure by force"
+			}
+			return nil
+		},
 	}
 	return r
 }
 
 func TestRun_DoesWhatWasAskedFor(t *testing.T) {
 	for line, want := range map[string]struct{ did, printed string }{
-		"":                                  {"serve", ""},
-		"--group g":                         {"serve", ""},
-		"bootstrap --masters a,b,c":         {"bootstrap", ""},
-		"bootstrap --masters a,b,c --force": {"bootstrap by force", ""},
-		"help":                              {"", configs.Help()},
-		"--help":                            {"", configs.Help()},
-		"bootstrap -h":                      {"", configs.Help()},
-		"version":                           {"", "redlockd v9\n"},
-		"--version":                         {"", "redlockd v9\n"},
+		"":                                    {"serve", ""},
+		"--group g":                           {"serve", ""},
+		"bootstrap --masters a,b,c":           {"bootstrap", ""},
+		"bootstrap --masters a,b,c --force":   {"bootstrap by force", ""},
+		"check --masters a,b,c":               {"check", ""},
+		"reconfigure --masters a,b,c":         {"reconfigure", ""},
+		"reconfigure --force --masters=a,b,c": {"reconfigure by force", ""},
+		"lock --help":                         {"", lockHelp},
+		"help":                                {"", configs.Help()},
+		"--help":                              {"", configs.Help()},
+		"bootstrap -h":                        {"", configs.Help()},
+		"version":                             {"", "redlockd v9\n"},
+		"--version":                           {"", "redlockd v9\n"},
 	} {
 		r := record()
 		if err := r.Run(t.Context(), strings.Fields(line)); err != nil {
@@ -104,10 +122,12 @@ func TestRun_HandsTheSettingsOn(t *testing.T) {
 	}
 }
 
-func TestRun_BootstrapRefusesEmbeddedMasters(t *testing.T) {
-	r := record()
-	if err := r.Run(t.Context(), []string{"bootstrap"}); !errors.Is(err, ErrUsage) || r.did != "" {
-		t.Errorf("did %q, %v", r.did, err)
+func TestRun_RefusesToPrepareEmbeddedMasters(t *testing.T) {
+	for _, word := range []string{"bootstrap", "check", "reconfigure"} {
+		r := record()
+		if err := r.Run(t.Context(), []string{word}); !errors.Is(err, ErrUsage) || r.did != "" {
+			t.Errorf("%s: did %q, %v", word, r.did, err)
+		}
 	}
 }
 
@@ -123,6 +143,8 @@ func TestReport_TellsWrongSettingsFromFailuresAtWork(t *testing.T) {
 		{invalid, ExitUsage, 2},
 		{usage, ExitUsage, 1},
 		{errors.New("address in use"), ExitRuntime, 1},
+		{&Exit{Code: 143}, 143, 0},
+		{&Exit{ExitHeld, "lock k: held by somebody else"}, ExitHeld, 1},
 	} {
 		var out strings.Builder
 		if code := Report(&out, c.err); code != c.code || strings.Count(out.String(), "redlockd: ") != c.lines || strings.Count(out.String(), "\n") != c.lines {

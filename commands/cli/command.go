@@ -12,10 +12,13 @@ import (
 
 // Words that may stand first on the command line. No word means: serve.
 const (
-	wordServe     = ""
-	wordBootstrap = "bootstrap"
-	wordVersion   = "version"
-	wordHelp      = "help"
+	wordServe       = ""
+	wordBootstrap   = "bootstrap"
+	wordCheck       = "check"
+	wordReconfigure = "reconfigure"
+	wordLock        = "lock"
+	wordVersion     = "version"
+	wordHelp        = "help"
 )
 
 // ErrUsage is wrapped by every error about the words themselves; errors about
@@ -24,9 +27,9 @@ var ErrUsage = errors.New("wrong usage")
 
 // Command is the command line taken apart.
 type Command struct {
-	Word  string   // "", "bootstrap", "version" or "help"
-	Force bool     // bootstrap --force
-	Args  []string // the options, for configs.Load
+	Word  string   // "" or one of the words above
+	Force bool     // bootstrap --force, reconfigure --force
+	Args  []string // the options, for configs.Load or of lock
 }
 
 // Parse takes the command line without the program's name.
@@ -36,20 +39,20 @@ func Parse(args []string) (Command, error) {
 		command.Word, command.Args = args[0], args[1:]
 	}
 	switch command.Word {
-	case wordServe:
-	case wordBootstrap:
+	case wordServe, wordCheck, wordLock:
+	case wordBootstrap, wordReconfigure:
 		command.Args, command.Force = takeForce(command.Args)
 	case wordVersion, wordHelp:
 		if len(command.Args) > 0 {
 			return Command{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
 		}
 	default:
-		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
+		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, lock, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
 	}
 	return command, nil
 }
 
-// takeForce removes --force, which is said to one run of bootstrap and is
+// takeForce removes --force, which is said to one run and is
 // therefore no setting that a file or the environment could hold.
 func takeForce(args []string) (rest []string, force bool) {
 	end := slices.Index(args, "--")

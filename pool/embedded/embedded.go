@@ -27,6 +27,7 @@ type Masters struct {
 type Master struct {
 	RunID string
 
+	turn   sync.Mutex // of whoever talks to the master
 	mu     sync.Mutex
 	server *miniredis.Miniredis
 	clock  func() time.Time
@@ -75,6 +76,16 @@ func (m *Master) Server() *miniredis.Miniredis { return m.server }
 
 // Close ends the master's connections.
 func (m *Master) Close() { m.server.Close() }
+
+// Turn runs one exchange with the master while nobody else talks to it, its
+// clock moved to now: miniredis looks at its clock without a lock, so it must
+// not be moved under a command of another connection.
+func (m *Master) Turn(exchange func()) {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	m.Advance()
+	exchange()
+}
 
 // Advance moves the master's clock to now and drops what has expired. A clock
 // that was set back only changes what TIME says, as on a real master.

@@ -24,11 +24,18 @@ type Options struct {
 	// Clock lets Step change the server's wall clock. It costs a system call a
 	// look at the clock, so it is off unless a test steps.
 	Clock bool
+	// Certificate has the server also speak TLS, on a port of its own, and show
+	// this. Clients need none unless the arguments ask for theirs.
+	Certificate Certificate
 }
 
 // WithClock is the option for servers whose clocks a test steps; the test is
 // skipped where there is no C compiler. Use: faulty.WithClock().Start(t).
 func WithClock() Options { return Options{Clock: true} }
+
+// WithTLS is the option for servers that also speak TLS. Use:
+// faulty.WithTLS(authority.Issue("127.0.0.1")).Start(t).
+func WithTLS(c Certificate) Options { return Options{Certificate: c} }
 
 // Server is one redis-server on a loopback port, without persistence unless its
 // arguments say otherwise. It ends with the test, and its output is logged if
@@ -42,6 +49,8 @@ type Server struct {
 	dir      string // where it keeps its data
 	output   string // file
 	clock    *clock // nil without Options.Clock
+	tls      Certificate
+	tlsPort  int // 0 without Options.Certificate
 
 	mu      sync.Mutex
 	process *process
@@ -78,7 +87,7 @@ func (o Options) Start(t testing.TB, args ...string) *Server {
 			"install it (apt-get install redis-server, dnf install redis, brew install redis) or run a package whose tests need none", err)
 	}
 	home := t.TempDir()
-	s := &Server{t: t, args: args, dir: filepath.Join(home, "data"), output: filepath.Join(home, "output")}
+	s := &Server{t: t, args: args, tls: o.Certificate, dir: filepath.Join(home, "data"), output: filepath.Join(home, "output")}
 	if i := slices.Index(args, "--requirepass"); i >= 0 && i+1 < len(args) {
 		s.password = args[i+1]
 	}
@@ -97,7 +106,7 @@ func (s *Server) startAnywhere() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range startTries {
-		if s.port, err = freePort(); err != nil {
+		if err = s.choosePorts(); err != nil {
 			return err
 		}
 		if err = s.startLocked(); err == nil || !s.lostItsPort() {
@@ -106,6 +115,23 @@ func (s *Server) startAnywhere() (err error) {
 		os.Remove(s.output) // or the next try would be blamed for it
 	}
 	return err
+}
+
+func (s *Server) choosePorts() (err error) {
+	if s.port, err = freePort(); err != nil || s.tls == (Certificate{}) {
+		return err
+	}
+	s.tlsPort, err = freePort()
+	return err
+}
+
+// speakTLS are the arguments for it.
+func (s *Server) speakTLS() []string {
+	if s.tlsPort == 0 {
+		return nil
+	}
+	return []string{"--tls-port", strconv.Itoa(s.tlsPort), "--tls-cert-file", s.tls.CertFile,
+		"--tls-key-file", s.tls.KeyFile, "--tls-auth-clients", "no"}
 }
 
 func (s *Server) lostItsPort() bool { return strings.Contains(s.Output(), "Address already in use") }
@@ -118,7 +144,7 @@ func (s *Server) startLocked() error {
 	}
 	defaults := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no"}
-	cmd := exec.Command("redis-server", append(defaults, s.args...)...)
+	cmd := exec.Command("redis-server", slices.Concat(defaults, s.speakTLS(), s.args)...)
 	if s.clock != nil {
 		s.clock.install(cmd)
 	}
@@ -154,6 +180,9 @@ func (s *Server) end() {
 
 // Addr is host:port; it stays the same through restarts.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// TLSAddr is host:port of the port that speaks TLS; it stays the same, too.
+func (s *Server) TLSAddr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tlsPort)) }
 
 // Output is the end of what the server has printed.
 func (s *Server) Output() string {

@@ -18,7 +18,7 @@ var ruleOfInitial = map[rune]string{
 }
 
 func badHistories() []badHistory {
-	return slices.Concat(overlaps(), overlapsDespiteReleases(), brokenExtends(), lyingReleases(), wrongFences())
+	return slices.Concat(overlaps(), crowds(), overlapsDespiteReleases(), brokenExtends(), lyingReleases(), wrongFences())
 }
 
 func overlaps() []badHistory {

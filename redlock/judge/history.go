@@ -52,6 +52,11 @@ type Event struct {
 	// be relied on, but it still proves that the lock was granted.
 	Validity time.Duration
 
+	// Shared: an acquire as a reader. Limit: an acquire of one of so many
+	// permits. Neither: of the key for oneself.
+	Shared bool
+	Limit  int
+
 	// Fence of a successful acquire; 0 = none, as with a client that asks the
 	// masters without redlockd. Such grants are outside the fence rules.
 	Fence int64

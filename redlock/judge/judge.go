@@ -120,6 +120,25 @@ func judgeKeys(keys []*keyRecord, rule string, check func(*keyRecord, *findings)
 	return f.err()
 }
 
+// rule is one way to look at a key.
+type rule struct {
+	name  string
+	check func(*keyRecord, *findings)
+}
+
+// checkRules judges a history by these rules and joins what they say.
+func checkRules(h History, rules []rule) error {
+	keys, err := newIndex(h)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range rules {
+		errs = append(errs, judgeKeys(keys, r.name, r.check))
+	}
+	return errors.Join(errs...)
+}
+
 // checkRule judges a history by one rule alone.
 func checkRule(h History, rule string, check func(*keyRecord, *findings)) error {
 	keys, err := newIndex(h)

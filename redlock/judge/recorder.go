@@ -99,6 +99,19 @@ func (c *Client) Begin(op Op, key, token string) Call {
 	return Call{client: c, index: len(c.events) - 1}
 }
 
+// AsReader marks an acquire as a reader's.
+func (c Call) AsReader() Call { return c.mark(func(e *Event) { e.Shared = true }) }
+
+// OfPermits marks an acquire as one of so many permits.
+func (c Call) OfPermits(limit int) Call { return c.mark(func(e *Event) { e.Limit = limit }) }
+
+func (c Call) mark(as func(*Event)) Call {
+	c.client.mu.Lock()
+	defer c.client.mu.Unlock()
+	as(&c.client.events[c.index])
+	return c
+}
+
 // Granted: an acquire or an extend succeeded, and the client relies on the lock
 // for validity from now. fence is 0 for an extend and where there is none.
 func (c Call) Granted(token string, validity time.Duration, fence int64) {

@@ -1,8 +1,10 @@
--- Acquire with a token of the caller's: a repeat of it is the same lock.
+-- Acquire with a token of the caller's: a repeat of it is the same lock, and the
+-- only reader becomes the writer in place.
 -- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock.
 -- Returns 1 was free and is this token's now, 2 was this token's and lasts at
--- least until E (moved to a value ≡ 4 mod 8, out of reach of any undo),
--- 0 another's or too late, -1 not a lock.
+-- least until E (moved to a value = 4 mod 8, out of reach of any undo),
+-- {1, score} was this token's reader until score, -1 not a lock, 0 another's or
+-- too late, {0, readers, 1 this token is among them | 0}.
 local lock = KEYS[1]
 local E = tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -13,19 +15,27 @@ if holder == false then
   redis.call('SET', lock, ARGV[1], 'PXAT', ARGV[2])
   return 1
 end
-if type(holder) == 'table' then return -1 end
-if holder ~= ARGV[1] then return 0 end
-local left = redis.call('PTTL', lock)
-if left < 0 then return 0 end -- ours always expire: this is somebody's data
-local ends = redis.pcall('PEXPIRETIME', lock)
-if type(ends) ~= 'number' then -- before Redis 7.0
-  local again
-  repeat
-    time, left, again = redis.call('TIME'), redis.call('PTTL', lock), redis.call('TIME')
-  until math.floor(time[2] / 1000) == math.floor(again[2] / 1000)
-  ends = time[1] * 1000 + math.floor(time[2] / 1000) + left
+if type(holder) == 'string' and holder ~= ARGV[1] then return 0 end
+-- include shape.lua
+local kind = kindOf(lock)
+if kind == 'odd' then return -1 end
+if kind == 'hash' then return 0 end
+if kind == 'string' then
+  local ends = endOf(lock)
+  if ends < 0 then return 0 end -- ours always expire: this is somebody's data
+  local new = prolonged(ends, E)
+  if new > ends then redis.call('PEXPIREAT', lock, digits(new)) end
+  return 2
 end
-local new = math.max(ends, E)
-new = new + (4 - new) % 8
-if new > ends then redis.call('PEXPIREAT', lock, string.format('%.0f', new)) end
-return 2
+purge(lock, now)
+local readers, score = redis.call('ZCARD', lock), redis.call('ZSCORE', lock, ARGV[1])
+if readers > 1 or (readers == 1 and not score) then return {0, readers, score and 1 or 0} end
+-- The writer's end tells the undo that a reader stood here, and which attempt
+-- made it the writer: the first value = E + 2 (mod 1024) not before either.
+local ends = E + 2
+if score then ends = math.max(tonumber(score), ends) end
+ends = ends + (E + 2 - ends) % 1024
+if not score then ends = E end
+redis.call('SET', lock, ARGV[1], 'PXAT', digits(ends))
+if score then return {1, tonumber(score)} end
+return 1

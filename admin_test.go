@@ -1,0 +1,222 @@
+// Tests of the operator's door and of DMASTERS, on the process that an operator
+// would run.
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// spoken collects what a process prints and lets a test wait for a line of it.
+type spoken struct {
+	mu    sync.Mutex
+	lines []string
+	more  chan struct{} // 1: a hint that there may be more
+	ended chan struct{}
+}
+
+func listenTo(out io.Reader) *spoken {
+	s := &spoken{more: make(chan struct{}, 1), ended: make(chan struct{})}
+	go s.read(out)
+	return s
+}
+
+func (s *spoken) read(out io.Reader) {
+	defer close(s.ended)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		s.mu.Lock()
+		s.lines = append(s.lines, lines.Text())
+		s.mu.Unlock()
+		select {
+		case s.more <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// wait returns what follows a prefix.
+func (s *spoken) wait(t *testing.T, prefix string) string {
+	t.Helper()
+	limit := time.After(patience)
+	for ended := false; ; {
+		s.mu.Lock()
+		for _, line := range s.lines {
+			if rest, ok := strings.CutPrefix(line, prefix); ok {
+				s.mu.Unlock()
+				return rest
+			}
+		}
+		all := strings.Join(s.lines, "\n")
+		s.mu.Unlock()
+		if ended {
+			t.Fatalf("no line begins with %q in\n%s", prefix, all)
+		}
+		select {
+		case <-s.more:
+		case <-s.ended:
+			ended = true
+		case <-limit:
+			ended = true
+		}
+	}
+}
+
+// operated is a daemon process with a port and an operator's door.
+type operated struct {
+	process   *exec.Cmd
+	port, url string
+}
+
+func operate(t *testing.T, args ...string) *operated {
+	t.Helper()
+	limit, cancel := context.WithTimeout(context.Background(), 2*patience) // one that does not end is killed
+	t.Cleanup(cancel)
+	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
+	process.Env = append(os.Environ(), "RUN_MAIN=1")
+	process.Stderr = t.Output()
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := listenTo(out)
+	t.Cleanup(func() {
+		_ = process.Process.Kill() // of a process that has ended: an error, rightly ignored
+		<-said.ended
+		_ = process.Wait()
+	})
+	o := &operated{process: process}
+	o.port = said.wait(t, "redlockd listens on ")
+	o.url = said.wait(t, "metrics and health on ")
+	return o
+}
+
+// get asks the door; login is "user:password" or "".
+func (o *operated) get(t *testing.T, path, login string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", o.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, password, ok := strings.Cut(login, ":"); ok {
+		request.SetBasicAuth(name, password)
+	}
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// await asks until the door answers with the status.
+func (o *operated) await(t *testing.T, path string, want int) (body string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		status, body := o.get(t, path, "")
+		if status == want {
+			return body
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is %d, want %d: %s", path, status, want, body)
+		}
+	}
+}
+
+func (o *operated) stop(t *testing.T) {
+	t.Helper()
+	if err := o.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.process.Wait(); err != nil {
+		t.Errorf("the daemon ended with %v", err)
+	}
+}
+
+func TestAdmin_ShowsWhatTheDaemonDoes(t *testing.T) {
+	o := operate(t, "--embedded", "3", "--pprof")
+	o.await(t, "/readyz", http.StatusOK)
+	c := dial(t, o.port)
+	c.lock(t, "invoices")
+	if got := c.ask(t, "DLOCK invoices 30000"); got != "$-1" {
+		t.Errorf("a second DLOCK: %s", got)
+	}
+	status, text := o.get(t, "/metrics", "")
+	for _, line := range []string{
+		"redlockd_locks_acquired_total 1", "redlockd_locks_refused_total 1", `redlockd_lock_seconds_count{outcome="granted"} 1`,
+		`redlockd_lock_seconds_count{outcome="refused"} 1`, `redlockd_masters_voting{database="0"} 3`, "redlockd_clients_connected 1",
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("status %d, no line %s in\n%s", status, line, text)
+		}
+	}
+	if status, _ := o.get(t, "/debug/pprof/goroutine?debug=1", ""); status != http.StatusOK {
+		t.Errorf("a profile: %d", status)
+	}
+	o.stop(t)
+}
+
+func TestAdmin_AsksForTheUsersOfThePort(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users.toml")
+	usersFile(t, users, "anna")
+	o := operate(t, "--embedded", "3", "--users", users, "--pprof")
+	if status, _ := o.get(t, "/metrics", ""); status != http.StatusUnauthorized {
+		t.Errorf("metrics without a login: %d", status)
+	}
+	if status, _ := o.get(t, "/healthz", ""); status != http.StatusOK {
+		t.Errorf("health without a login: %d", status)
+	}
+	o.stop(t)
+}
+
+func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Addr()
+	}
+	list := strings.Join(names, ",")
+	if err := run(t.Context(), []string{"bootstrap", "--masters", list, "--databases", "1"}, nil, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	o := operate(t, "--masters", list, "--databases", "1")
+	o.await(t, "/readyz", http.StatusOK)
+	servers[0].Kill()
+	servers[1].Kill()
+	if body := o.await(t, "/readyz", http.StatusServiceUnavailable); body != "1 of 3 masters may vote, 2 needed\n" {
+		t.Errorf("it says %q", body)
+	}
+	c := dial(t, o.port)
+	if got := c.ask(t, "DMASTERS"); got != "*3" {
+		t.Errorf("DMASTERS: %s", got)
+	}
+	o.stop(t)
+}
+
+func TestRun_ReportsAnAdminAddressInUse(t *testing.T) {
+	o := operate(t, "--embedded", "3")
+	address := strings.TrimPrefix(o.url, "http://")
+	err := run(t.Context(), []string{"--listen", "127.0.0.1:0", "--admin-listen", address, "--log-level=error"}, nil, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), address) {
+		t.Errorf("got %v", err)
+	}
+}

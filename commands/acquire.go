@@ -1,0 +1,96 @@
+// How is a lock asked for: at once, waiting for it, for as long as a connection lives?
+package commands
+
+import (
+	"errors"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// errNoWaits stands where the daemon was built without waits.
+var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon; nothing was locked")
+
+// acquire puts a request to the masters; done is called exactly once.
+func (t *Table) acquire(c *Call, request redlock.LockRequest, done redlock.LockDone) {
+	client := c.Client
+	if request.Hold != nil {
+		done = t.bind(client, &request, done)
+	}
+	if request.Wait == 0 {
+		t.env.Locks.Lock(c.Batch, request, done)
+		return
+	}
+	request.Owner = &client.Held
+	client.Ties.waits(t.env.Waits.Wait(c.Batch, request, done))
+}
+
+// bind makes the lock end with the client's connection.
+func (t *Table) bind(client *Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
+	b := &bond{client: client, users: t.env.Users}
+	terms := *request.Hold
+	terms.Over = b.over
+	request.Hold = &terms
+	return func(grant redlock.Grant, err error) {
+		done(grant, err)
+		if err == nil && grant.Hold != nil {
+			b.made(grant.Hold)
+		}
+	}
+}
+
+// lasting is for how long a grant counts: a lock that is renewed until it is
+// told to be over.
+func lasting(grant *redlock.Grant) time.Duration {
+	if grant.Hold != nil {
+		return unbounded
+	}
+	return grant.Validity()
+}
+
+// waitOption reads WAIT ms; 0 is for ever, which ends as every wait does.
+func (t *Table) waitOption(words *arguments, request *redlock.LockRequest) error {
+	if t.env.Waits == nil {
+		return errNoWaits
+	}
+	value, err := words.value("WAIT")
+	if err != nil {
+		return err
+	}
+	request.Wait, err = milliseconds(0, t.env.MaxWait, "--max-wait").parseTime("WAIT", value)
+	if request.Wait == 0 {
+		request.Wait = t.env.MaxWait
+	}
+	return err
+}
+
+// holdOption reads HOLD and, if a number follows, after how long it ends for good.
+func (t *Table) holdOption(words *arguments, request *redlock.LockRequest) error {
+	if t.env.Waits == nil {
+		return errNoWaits
+	}
+	request.Hold = &redlock.HoldTerms{}
+	if !words.more() {
+		return nil
+	}
+	if _, isNumber := parseInteger(words.words[words.at]); !isNumber {
+		return nil
+	}
+	var err error
+	request.Hold.Longest, err = milliseconds(shortestTTL, longestHold, "").parseTime("HOLD", words.next())
+	return err
+}
+
+// longestHold bounds max-ms: who needs longer leaves it out.
+const longestHold = 365 * 24 * time.Hour
+
+// blocks makes a lock command with WAIT hold back the later commands of its
+// connection, as BLPOP does. A token or note that says WAIT only costs order.
+func blocks(args []string) bool {
+	for i := 3; i < len(args); i++ {
+		if isWord(args[i], "WAIT") {
+			return true
+		}
+	}
+	return false
+}

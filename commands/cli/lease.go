@@ -1,0 +1,183 @@
+// How is the lock of `redlockd lock` taken, kept and given back?
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	mrand "math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	firstPause  = 50 * time.Millisecond // between two tries, growing
+	lastPause   = time.Second
+	giveBack    = 5 * time.Second  // for the release
+	overWait    = 10 * time.Second // beyond WAIT, until the daemon counts as gone
+	longestWait = 10 * time.Minute // the daemon's --max-wait unless it says otherwise
+)
+
+// errHeld: somebody else holds the lock, and the time to wait is over.
+var errHeld = errors.New("held by somebody else")
+
+// lease is one lock. Its token is chosen here, so that a request whose answer was
+// lost can be said again.
+type lease struct {
+	daemons *daemons
+	key     string
+	ttl     time.Duration
+	token   string
+	fence   int64
+	until   time.Time // when it must count as lost
+}
+
+func newLease(d *daemons, key string, ttl time.Duration) *lease {
+	var random [20]byte
+	_, _ = rand.Read(random[:]) // never fails: the runtime ends the process instead
+	return &lease{daemons: d, key: key, ttl: ttl, token: base64.RawURLEncoding.EncodeToString(random[:])}
+}
+
+// take asks until the lock is granted or the time to wait is over.
+func (l *lease) take(ctx context.Context, wait time.Duration) error {
+	end := time.Now().Add(wait)
+	for tries := 0; ; tries++ {
+		left := max(time.Until(end), 0)
+		granted, err := l.ask(ctx, left)
+		switch {
+		case granted:
+			return nil
+		case err != nil && !passing(err):
+			l.release()
+			return err
+		case ctx.Err() != nil:
+			l.release()
+			return ctx.Err()
+		case time.Until(end) <= 0:
+			l.release()
+			if err == nil {
+				err = errHeld
+			}
+			return err
+		}
+		pause := min(lastPause, firstPause<<min(tries, 8))
+		pause = min(pause/2+mrand.N(pause), time.Until(end))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// passing tells whether it may go better the next time.
+func passing(err error) bool {
+	var refused refusal
+	if !errors.As(err, &refused) {
+		return true
+	}
+	switch refused.code() {
+	case "NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN":
+		return true
+	}
+	return false
+}
+
+// ask is one DLOCK, with WAIT where the daemon has it: it wakes the first in line,
+// while clients that ask again and again are woken in no order.
+func (l *lease) ask(ctx context.Context, wait time.Duration) (granted bool, err error) {
+	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token}
+	patience := overWait
+	if wait > 0 {
+		longest, err := l.longestWait(ctx)
+		if err != nil {
+			return false, err
+		}
+		if wait = min(wait, longest); wait >= time.Millisecond {
+			words, patience = append(words, "WAIT", milliseconds(wait)), wait+overWait
+		}
+	}
+	reply, err := l.daemons.do(ctx, patience, words...)
+	if err != nil || reply == nil {
+		return false, err
+	}
+	received := time.Now()
+	items, _ := reply.([]answer)
+	if len(items) != 3 {
+		return false, refusal(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
+	}
+	validity, ok1 := items[1].(int64)
+	fence, ok2 := items[2].(int64)
+	if !ok1 || !ok2 {
+		return false, refusal(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
+	}
+	l.fence, l.until = fence, received.Add(time.Duration(validity)*time.Millisecond-l.daemons.rtt)
+	return true, nil
+}
+
+// longestWait is what WAIT takes, 0 where the daemon has no WAIT.
+func (l *lease) longestWait(ctx context.Context) (time.Duration, error) {
+	docs, err := l.daemons.do(ctx, dialTime, "COMMAND", "DOCS", "DLOCK")
+	if err != nil || !mentions(docs, "WAIT") {
+		return 0, err
+	}
+	reply, err := l.daemons.do(ctx, dialTime, "CONFIG", "GET", "max-wait")
+	if err != nil {
+		return 0, err
+	}
+	if pair, ok := reply.([]answer); ok && len(pair) == 2 {
+		if text, ok := pair[1].(string); ok {
+			if longest, err := time.ParseDuration(text); err == nil {
+				return longest, nil
+			}
+		}
+	}
+	return longestWait, nil
+}
+
+// mentions looks for a word anywhere in an answer.
+func mentions(a answer, word string) bool {
+	switch a := a.(type) {
+	case string:
+		return strings.EqualFold(a, word)
+	case []answer:
+		for _, item := range a {
+			if mentions(item, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// extend makes the lease last ttl from now. lost is the quorum's word that it is
+// gone; an error leaves everything as it was.
+func (l *lease) extend(ctx context.Context) (until time.Time, lost bool, err error) {
+	began := time.Now()
+	reply, err := l.daemons.do(ctx, max(l.ttl/3, time.Second), "DEXTEND", l.key, l.token, milliseconds(l.ttl))
+	if err != nil {
+		return time.Time{}, false, err
+	}
+	validity, ok := reply.(int64)
+	if !ok {
+		return time.Time{}, true, nil
+	}
+	return began.Add(time.Duration(validity) * time.Millisecond), false, nil
+}
+
+// release gives back what was taken, or may have been.
+func (l *lease) release() (released bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+	defer cancel()
+	for range len(l.daemons.addresses) + 1 {
+		var reply answer
+		if reply, err = l.daemons.do(ctx, giveBack, "DUNLOCK", l.key, l.token); err == nil {
+			return reply == int64(1), nil
+		}
+	}
+	return false, err
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -1,0 +1,152 @@
+// redlockd lock KEY -- COMMAND: runs a command while a lock is held, as flock does
+// for one machine.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// ExitHeld: the lock was not to be had in time; nothing was run. It is
+// EX_TEMPFAIL of sysexits.h, which schedulers take for "try again".
+const ExitHeld = 75
+
+const (
+	defaultConnect = "127.0.0.1:7379"
+	defaultTTL     = 30 * time.Second
+	shortestTTL    = 100 * time.Millisecond // a third of it is the time for an extension
+	longestGrace   = 5 * time.Second
+)
+
+const lockHelp = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs COMMAND while the lock on KEY is held
+
+      --connect LIST    daemons, host:port or unix:/path, the next one if one fails [127.0.0.1:7379]
+      --db N            database [0]
+      --ttl TIME        lease, extended every third of it while COMMAND runs [30s]
+      --wait TIME       how long to wait for the lock; 0 is one try [0s]
+      --on-lost WORD    kill: end COMMAND when the lock is lost; warn: say so and let it go on [kill]
+      --grace TIME      from TERM to KILL [a sixth of the lease, at most 5s]
+
+COMMAND finds LOCK_KEY, LOCK_TOKEN and LOCK_FENCE in its environment; let what it writes to refuse
+a smaller fence. LOCK_USER and LOCK_PASSWORD sign in to the daemon, LOCK_CONNECT is --connect.
+Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held by somebody else,
+126 or 127 if COMMAND could not be run, 2 for wrong usage, 1 for everything else.
+`
+
+// lockOptions is the command line of lock.
+type lockOptions struct {
+	connect  []string
+	database int
+	ttl      time.Duration
+	wait     time.Duration
+	grace    time.Duration
+	warn     bool
+	key      string
+	command  []string
+}
+
+var errLockHelp = errors.New("help is wanted")
+
+func (a *App) lock(ctx context.Context, args []string) error {
+	o, err := a.lockOptions(args)
+	if errors.Is(err, errLockHelp) {
+		return a.print(lockHelp)
+	}
+	if err != nil {
+		return fmt.Errorf("lock: %w%w", err, usage{})
+	}
+	d := &daemons{addresses: o.connect, username: a.variable("LOCK_USER"), password: a.variable("LOCK_PASSWORD"), database: o.database}
+	defer d.close()
+	l := newLease(d, o.key, o.ttl)
+	switch err := l.take(ctx, o.wait); {
+	case errors.Is(err, errHeld):
+		return &Exit{ExitHeld, fmt.Sprintf("lock %s: %v", o.key, err)}
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", o.key, err)
+	}
+	// Not CommandContext: the end of ctx is a request to the command, not its end.
+	command := exec.Command(o.command[0], o.command[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = a.In, a.Out, a.Err
+	command.Env = a.commandEnviron(l)
+	g := &guard{lease: l, command: command, log: a.Err, grace: o.grace, warn: o.warn}
+	if code := g.run(ctx); code != ExitOK {
+		return &Exit{Code: code}
+	}
+	return nil
+}
+
+// commandEnviron is ours without the password, and with the lock.
+func (a *App) commandEnviron(l *lease) []string {
+	environ := slices.DeleteFunc(slices.Clone(a.Environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains([]string{"LOCK_PASSWORD", "LOCK_KEY", "LOCK_TOKEN", "LOCK_FENCE"}, name)
+	})
+	return append(environ, "LOCK_KEY="+l.key, "LOCK_TOKEN="+l.token, "LOCK_FENCE="+strconv.FormatInt(l.fence, 10))
+}
+
+// variable is the value of an environment variable, "" without it.
+func (a *App) variable(name string) string {
+	for _, variable := range a.Environ {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (a *App) lockOptions(args []string) (lockOptions, error) {
+	o := lockOptions{connect: []string{defaultConnect}}
+	if list := a.variable("LOCK_CONNECT"); list != "" {
+		o.connect = strings.Split(list, ",")
+	}
+	var lost string
+	flags := pflag.NewFlagSet("lock", pflag.ContinueOnError)
+	flags.Usage = func() {} // errors are said by Report, --help by lock
+	flags.StringSliceVar(&o.connect, "connect", o.connect, "")
+	flags.IntVar(&o.database, "db", 0, "")
+	flags.DurationVar(&o.ttl, "ttl", defaultTTL, "")
+	flags.DurationVar(&o.wait, "wait", 0, "")
+	flags.DurationVar(&o.grace, "grace", 0, "")
+	flags.StringVar(&lost, "on-lost", "kill", "")
+	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
+		return o, errLockHelp
+	} else if err != nil {
+		return o, err
+	}
+	rest := flags.Args()
+	if flags.ArgsLenAtDash() != 1 || len(rest) < 2 {
+		return o, errors.New("write lock [OPTION…] KEY -- COMMAND [ARGUMENT…]; see redlockd lock --help")
+	}
+	o.key, o.command, o.warn = rest[0], rest[1:], lost == "warn"
+	if o.grace == 0 {
+		o.grace = min(longestGrace, o.ttl/6)
+	}
+	return o, o.check(lost)
+}
+
+// check judges what the daemon does not.
+func (o *lockOptions) check(lost string) error {
+	switch {
+	case o.ttl < shortestTTL || o.ttl%time.Millisecond != 0:
+		return fmt.Errorf("--ttl is %s, allowed are whole milliseconds from %s on; it is extended every third of it", o.ttl, shortestTTL)
+	case o.wait < 0 || o.wait%time.Millisecond != 0:
+		return fmt.Errorf("--wait is %s, allowed are whole milliseconds from 0 on", o.wait)
+	case o.grace < 0 || o.grace > o.ttl/2:
+		return fmt.Errorf("--grace is %s, allowed are 0 to %s, half of --ttl: the command must have ended when the lock is lost", o.grace, o.ttl/2)
+	case lost != "kill" && lost != "warn":
+		return fmt.Errorf("--on-lost is %q, allowed are kill and warn", lost)
+	case o.database < 0:
+		return fmt.Errorf("--db is %d, allowed are 0 and more", o.database)
+	case len(o.connect) == 0 || slices.Contains(o.connect, ""):
+		return errors.New("--connect names no daemon; write for example --connect 10.0.0.1:7379,10.0.0.2:7379")
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+// Tests of the lock's command line and of how it is taken, kept and given back,
+// against a daemon that is made of a list of answers.
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestLockOptions_RefuseWhatCannotWork(t *testing.T) {
+	for line, says := range map[string]string{
+		"":                                "KEY -- COMMAND",
+		"k":                               "KEY -- COMMAND",
+		"k true":                          "KEY -- COMMAND",
+		"k --":                            "KEY -- COMMAND",
+		"-- k true":                       "KEY -- COMMAND",
+		"a b -- true":                     "KEY -- COMMAND",
+		"--ttl 50ms k -- true":            "--ttl is 50ms, allowed are",
+		"--ttl 1h1ns k -- true":           "whole milliseconds",
+		"--ttl never k -- true":           "--ttl",
+		"--wait -1s k -- true":            "--wait is -1s",
+		"--grace 20s k -- true":           "--grace is 20s, allowed are 0 to 15s",
+		"--on-lost pray k -- true":        "allowed are kill and warn",
+		"--db -1 k -- true":               "--db is -1",
+		"--connect= k -- true":            "--connect names no daemon",
+		"--connect 127.0.0.1:1,, k -- tr": "--connect names no daemon",
+	} {
+		r := record()
+		err := r.Run(t.Context(), append([]string{"lock"}, strings.Fields(line)...))
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", line, err, says)
+		}
+	}
+}
+
+func TestLockOptions_LeaveTheCommandsOwnAlone(t *testing.T) {
+	a := App{Environ: []string{"LOCK_CONNECT=a:1,b:2"}}
+	o, err := a.lockOptions(strings.Fields("k --ttl 6s --on-lost=warn -- rsync --wait -a -- x"))
+	if err != nil || o.key != "k" || strings.Join(o.command, " ") != "rsync --wait -a -- x" || o.ttl != 6*time.Second ||
+		o.wait != 0 || o.grace != time.Second || !o.warn || strings.Join(o.connect, " ") != "a:1 b:2" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// script is a daemon: for each command's word its answers in order, the last one
+// for ever. An empty answer cuts the connection.
+type script struct {
+	net.Listener
+	mu      sync.Mutex
+	answers map[string][]string
+	heard   []string
+}
+
+func startScript(t *testing.T, answers map[string][]string) *script {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &script{Listener: ln, answers: answers}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var talks sync.WaitGroup
+		defer talks.Wait()
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			talks.Go(func() { s.talk(conn) })
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	return s
+}
+
+func (s *script) talk(conn net.Conn) {
+	defer conn.Close()
+	for in := bufio.NewReader(conn); ; {
+		words, err := readWords(in)
+		if err != nil {
+			return
+		}
+		answer := s.answer(words)
+		if answer == "" {
+			return
+		}
+		if _, err := io.WriteString(conn, answer); err != nil {
+			return
+		}
+	}
+}
+
+func (s *script) answer(words []string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, strings.Join(words, " "))
+	list, known := s.answers[words[0]]
+	switch {
+	case !known && words[0] == "DUNLOCK":
+		return ":1\r\n"
+	case !known:
+		return "+OK\r\n"
+	case len(list) > 1:
+		s.answers[words[0]] = list[1:]
+	}
+	return list[0]
+}
+
+func readWords(in *bufio.Reader) ([]string, error) {
+	count, err := readNumber(in, '*')
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, count)
+	for i := range words {
+		size, err := readNumber(in, '$')
+		if err != nil {
+			return nil, err
+		}
+		text := make([]byte, size+2)
+		if _, err := io.ReadFull(in, text); err != nil {
+			return nil, err
+		}
+		words[i] = string(text[:size])
+	}
+	return words, nil
+}
+
+func readNumber(in *bufio.Reader, kind byte) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil || line[0] != kind {
+		return 0, fmt.Errorf("%q, %v", line, err)
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}
+
+// count is how many commands began with that word.
+func (s *script) count(word string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.heard {
+		if strings.HasPrefix(line, word+" ") {
+			n++
+		}
+	}
+	return n
+}
+
+// shared is written to by the command and by us.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+const granted = "*3\r\n$5\r\ntoken\r\n:30000\r\n:41\r\n"
+
+// locked runs lock on scripted daemons; err is a buffer for what it says.
+func locked(t *testing.T, environ []string, daemons []*script, args ...string) (code int, out, said string) {
+	t.Helper()
+	list := make([]string, len(daemons))
+	for i, s := range daemons {
+		list[i] = s.Addr().String()
+	}
+	var stdout, stderr shared
+	a := App{Environ: append([]string{"PATH=/usr/bin:/bin", "LOCK_CONNECT=" + strings.Join(list, ",")}, environ...), Out: &stdout, Err: &stderr}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	code = Report(&stderr, a.Run(ctx, append([]string{"lock"}, args...)))
+	return code, stdout.String(), stderr.String()
+}
+
+func TestLock_HandsTheLockToTheCommandAndGivesItBack(t *testing.T) {
+	s := startScript(t, map[string][]string{"DLOCK": {granted}})
+	environ := []string{"LOCK_USER=anna", "LOCK_PASSWORD=secret", "LOCK_FENCE=7"}
+	code, out, said := locked(t, environ, []*script{s}, "--db", "3", "invoices", "--", "sh", "-c", `echo $LOCK_KEY $LOCK_FENCE ${#LOCK_TOKEN} "$LOCK_PASSWORD"; exit 9`)
+	if code != 9 || out != "invoices 41 27 \n" || said != "" {
+		t.Errorf("code %d, out %q, said %q", code, out, said)
+	}
+	heard := strings.Join(s.heard, "\n")
+	if !strings.HasPrefix(heard, "AUTH anna secret\nSELECT 3\nDLOCK invoices 30000 TOKEN ") || s.count("DUNLOCK invoices") != 1 {
+		t.Errorf("heard\n%s", heard)
+	}
+}
+
+func TestLock_TellsHeldFromFailed(t *testing.T) {
+	for _, c := range []struct {
+		answer, says string
+		code         int
+	}{
+		{"$-1\r\n", "lock k: held by somebody else", ExitHeld},
+		{"-NOQUORUM 1 of 3 masters answered\r\n", "lock k: NOQUORUM 1 of 3", ExitRuntime},
+		{"-ERR ttl is too long\r\n", "ERR ttl is too long", ExitRuntime},
+		{"*1\r\n:1\r\n", "which is no grant", ExitRuntime},
+		{"%1\r\n", "not RESP2", ExitRuntime},
+	} {
+		s := startScript(t, map[string][]string{"DLOCK": {c.answer}})
+		code, out, said := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
+		if code != c.code || out != "" || !strings.Contains(said, c.says) {
+			t.Errorf("%q: code %d, out %q, said %q", c.answer, code, out, said)
+		}
+		if s.count("DUNLOCK k") == 0 {
+			t.Errorf("%q: what may have been taken was not given back", c.answer)
+		}
+	}
+}
+
+func TestLock_AsksAgainWhileItMayWait(t *testing.T) {
+	s := startScript(t, map[string][]string{"DLOCK": {"$-1\r\n", "-TRYLATER busy\r\n", "", "-NOQUORUM 1 of 3\r\n", granted}})
+	code, out, said := locked(t, nil, []*script{s}, "--wait", "1m", "k", "--", "echo", "ran")
+	if code != 0 || out != "ran\n" || s.count("DLOCK k") != 5 {
+		t.Errorf("code %d, out %q, said %q, %d tries", code, out, said, s.count("DLOCK k"))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.heard {
+		if strings.Contains(line, "WAIT") {
+			t.Errorf("WAIT was said to a daemon that does not have it: %s", line)
+		}
+	}
+}
+
+func TestLock_WaitsInLineWhereTheDaemonHasWAIT(t *testing.T) {
+	s := startScript(t, map[string][]string{
+		"COMMAND": {"*2\r\n$5\r\ndlock\r\n*2\r\n$5\r\ntoken\r\n$4\r\nWAIT\r\n"},
+		"CONFIG":  {"*2\r\n$8\r\nmax-wait\r\n$2\r\n2m\r\n"},
+		"DLOCK":   {"$-1\r\n", granted},
+	})
+	if code, out, said := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
+		t.Errorf("code %d, out %q, said %q", code, out, said)
+	}
+	if s.count("DLOCK k") != 2 || !strings.Contains(strings.Join(s.heard, "\n"), " WAIT 120000") {
+		t.Errorf("heard %q", s.heard)
+	}
+}
+
+func TestLock_GoesToTheNextDaemonWhenOneFails(t *testing.T) {
+	gone := startScript(t, nil)
+	gone.Close()
+	s := startScript(t, map[string][]string{"DLOCK": {granted}})
+	if code, out, said := locked(t, nil, []*script{gone, s}, "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
+		t.Errorf("code %d, out %q, said %q", code, out, said)
+	}
+}
+
+func TestLock_KeepsTheLeaseWhileTheCommandRuns(t *testing.T) {
+	short := "*3\r\n$5\r\ntoken\r\n:900\r\n:41\r\n"
+	s := startScript(t, map[string][]string{"DLOCK": {short}, "DEXTEND": {"", ":900\r\n"}})
+	code, _, said := locked(t, nil, []*script{s}, "--ttl", "900ms", "k", "--", "sleep", "2")
+	if code != 0 || s.count("DEXTEND k") < 3 || !strings.Contains(said, "could not be extended, trying again") {
+		t.Errorf("code %d, %d extensions, said %q", code, s.count("DEXTEND k"), said)
+	}
+}
+
+// The quorum says that it is lost, or nobody says anything: the command must end,
+// and so must what it has started.
+func TestLock_EndsTheCommandWhenTheLockIsLost(t *testing.T) {
+	short := "*3\r\n$5\r\ntoken\r\n:900\r\n:41\r\n"
+	for name, c := range map[string]struct {
+		extend, says string
+	}{
+		"lost":    {"$-1\r\n", "a quorum of masters does not hold the lock"},
+		"unknown": {"-NOQUORUM 1 of 3\r\n", "the lock could not be extended in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startScript(t, map[string][]string{"DLOCK": {short}, "DEXTEND": {c.extend}})
+			code, out, said := locked(t, nil, []*script{s}, "--ttl", "900ms", "k", "--", "sh", "-c", "sleep 600; echo survived")
+			if code != 128+15 || out != "" || !strings.Contains(said, "LOST: "+c.says) {
+				t.Errorf("code %d, out %q, said %q", code, out, said)
+			}
+		})
+	}
+}
+
+func TestLock_KillsWhatDoesNotEndOnTERM(t *testing.T) {
+	s := startScript(t, map[string][]string{"DLOCK": {"*3\r\n$5\r\ntoken\r\n:900\r\n:41\r\n"}, "DEXTEND": {"$-1\r\n"}})
+	code, _, said := locked(t, nil, []*script{s}, "--ttl", "900ms", "--grace", "100ms", "k", "--", "sh", "-c", `trap "" TERM; while :; do sleep 1; done`)
+	if code != 128+9 {
+		t.Errorf("code %d, said %q", code, said)
+	}
+}
+
+func TestLock_OnlyWarnsIfThatIsWanted(t *testing.T) {
+	s := startScript(t, map[string][]string{"DLOCK": {"*3\r\n$5\r\ntoken\r\n:900\r\n:41\r\n"}, "DEXTEND": {"$-1\r\n"}, "DUNLOCK": {":0\r\n"}})
+	code, out, said := locked(t, nil, []*script{s}, "--ttl", "900ms", "--on-lost", "warn", "k", "--", "sh", "-c", "sleep 2; echo survived")
+	if code != 0 || out != "survived\n" || strings.Count(said, "LOST") != 1 {
+		t.Errorf("code %d, out %q, said %q", code, out, said)
+	}
+}
+
+func TestLock_GivesTheLockBackIfTheCommandCannotBeRun(t *testing.T) {
+	for command, want := range map[string]int{"/does/not/exist": ExitNotFound, "no-such-command": ExitNotFound, "/": ExitNotExecutable} {
+		s := startScript(t, map[string][]string{"DLOCK": {granted}})
+		if code, _, said := locked(t, nil, []*script{s}, "k", "--", command); code != want || s.count("DUNLOCK k") != 1 {
+			t.Errorf("%s: code %d, %d releases, said %q", command, code, s.count("DUNLOCK k"), said)
+		}
+	}
+}
+
+func TestLock_PassesTheRequestToEndOn(t *testing.T) {
+	s := startScript(t, map[string][]string{"DLOCK": {granted}})
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	go func() { // the command says that it is there
+		_, _ = bufio.NewReader(reader).ReadString('\n')
+		cancel()
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	var stderr shared
+	a := App{Environ: []string{"PATH=/usr/bin:/bin"}, Out: writer, Err: &stderr}
+	err := a.Run(ctx, []string{"lock", "--connect", s.Addr().String(), "k", "--", "sh", "-c", `trap "exit 5" TERM; echo there; while :; do sleep 0.1; done`})
+	writer.Close()
+	var exit *Exit
+	if !errors.As(err, &exit) || exit.Code != 5 || s.count("DUNLOCK k") != 1 {
+		t.Errorf("%v, said %q", err, stderr.String())
+	}
+}

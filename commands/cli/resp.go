@@ -1,0 +1,196 @@
+// How does the command line talk to a daemon? One connection, one command at a
+// time, RESP2.
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// dialTime is for a connection and its greeting.
+const dialTime = 5 * time.Second
+
+const (
+	mostBytes = 1 << 20 // of one reply
+	mostItems = 1 << 16
+	mostDepth = 16
+)
+
+// refusal is an error that the daemon answered.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func (r refusal) code() string {
+	code, _, _ := strings.Cut(string(r), " ")
+	return code
+}
+
+// answer is nil, an int64, a string or an []answer.
+type answer any
+
+// daemons are those that serve the same masters: a token taken through one works
+// through all, so the next one is asked when one fails.
+type daemons struct {
+	addresses          []string
+	username, password string
+	database           int
+
+	next int
+	conn net.Conn // nil before the first command and after a failure
+	in   *bufio.Reader
+	rtt  time.Duration // of a greeting
+}
+
+// do says one command and waits for its answer at most patience. An error that is
+// no refusal means that nobody knows whether it was executed.
+func (d *daemons) do(ctx context.Context, patience time.Duration, words ...string) (answer, error) {
+	if d.conn == nil {
+		if err := d.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := d.talk(ctx, patience, words)
+	var refused refusal
+	if err != nil && !errors.As(err, &refused) {
+		d.close()
+	}
+	return reply, err
+}
+
+func (d *daemons) close() {
+	if d.conn != nil {
+		d.conn.Close()
+		d.conn = nil
+	}
+}
+
+// connect dials the addresses in turn, beginning where it left off.
+func (d *daemons) connect(ctx context.Context) error {
+	var errs []error
+	for range d.addresses {
+		address := d.addresses[d.next%len(d.addresses)]
+		d.next++
+		err := d.greet(ctx, address)
+		if err == nil {
+			return nil
+		}
+		d.close()
+		var refused refusal
+		if errors.As(err, &refused) {
+			return err // every daemon would say so
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (d *daemons) greet(ctx context.Context, address string) error {
+	network := "tcp"
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, address = "unix", path
+	}
+	var err error
+	if d.conn, err = (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address); err != nil {
+		d.conn = nil // not an interface that holds nothing
+		return err
+	}
+	d.in = bufio.NewReader(d.conn)
+	if d.password != "" {
+		words := []string{"AUTH", d.password}
+		if d.username != "" {
+			words = []string{"AUTH", d.username, d.password}
+		}
+		if _, err := d.talk(ctx, dialTime, words); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	if _, err := d.talk(ctx, dialTime, []string{"SELECT", strconv.Itoa(d.database)}); err != nil {
+		return err
+	}
+	d.rtt = time.Since(began)
+	return nil
+}
+
+func (d *daemons) talk(ctx context.Context, patience time.Duration, words []string) (answer, error) {
+	conn := d.conn
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // a closed one needs no waking
+	var text strings.Builder
+	fmt.Fprintf(&text, "*%d\r\n", len(words))
+	for _, word := range words {
+		fmt.Fprintf(&text, "$%d\r\n%s\r\n", len(word), word)
+	}
+	if _, err := io.WriteString(conn, text.String()); err != nil {
+		return nil, err
+	}
+	return d.read(0)
+}
+
+func (d *daemons) read(depth int) (answer, error) {
+	line, err := d.in.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	line = strings.TrimRight(line, "\r\n")
+	if line == "" || depth > mostDepth {
+		return nil, errors.New("the daemon's answer is not RESP")
+	}
+	switch text := line[1:]; line[0] {
+	case '+':
+		return text, nil
+	case '-':
+		return nil, refusal(text)
+	case ':':
+		return strconv.ParseInt(text, 10, 64)
+	case '$':
+		return d.readBulk(text)
+	case '*':
+		return d.readArray(text, depth)
+	}
+	return nil, fmt.Errorf("the daemon's answer is not RESP2: %.40q", line)
+}
+
+func (d *daemons) readBulk(length string) (answer, error) {
+	n, err := strconv.Atoi(length)
+	if err != nil || n < -1 || n > mostBytes {
+		return nil, fmt.Errorf("the daemon's answer has a string of %.20q bytes", length)
+	}
+	if n == -1 {
+		return nil, nil
+	}
+	text := make([]byte, n+2)
+	if _, err := io.ReadFull(d.in, text); err != nil {
+		return nil, err
+	}
+	return string(text[:n]), nil
+}
+
+func (d *daemons) readArray(length string, depth int) (answer, error) {
+	n, err := strconv.Atoi(length)
+	if err != nil || n < -1 || n > mostItems {
+		return nil, fmt.Errorf("the daemon's answer has a list of %.20q items", length)
+	}
+	if n == -1 {
+		return nil, nil
+	}
+	items := make([]answer, 0, min(n, 64))
+	for range n {
+		item, err := d.read(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}

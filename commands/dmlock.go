@@ -1,0 +1,125 @@
+// DMLOCK ttl numkeys key [key …] [SHARED] [WAIT ms] [TOKEN token] [META text]
+// [HOLD [max-ms]]: takes several keys, all or none.
+package commands
+
+import (
+	"time"
+
+	"redlockd/redlock"
+)
+
+// dmlock answers [token, validity, fence], or nil if somebody else holds one of
+// the keys.
+func (t *Table) dmlock(c *Call) error {
+	request, err := t.multiLockRequest(c)
+	if err != nil {
+		return err
+	}
+	keys := append([]redlock.Key{request.Key}, request.More...)
+	if !t.mayUseAll(c, keys) {
+		return nil
+	}
+	answer := &multiLockAnswer{
+		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request, keys: keys,
+	}
+	for _, key := range keys {
+		room, err := t.env.Users.take(t.user(c.Client), roomOf(&request, key, request.Token))
+		if err != nil {
+			answer.freeRooms()
+			c.Reply(Error("TRYLATER", err.Error()))
+			return nil
+		}
+		answer.rooms = append(answer.rooms, room)
+	}
+	t.acquire(c, request, answer.decided)
+	return nil
+}
+
+func (t *Table) multiLockRequest(c *Call) (redlock.LockRequest, error) {
+	request := redlock.LockRequest{DB: c.Client.DB}
+	words := argumentsOf(c)
+	var err error
+	if request.TTL, err = parseTTL(words.next(), t.env.MaxTTL); err != nil {
+		return request, err
+	}
+	keys, err := parseKeys(&words)
+	if err != nil {
+		return request, err
+	}
+	request.Key, request.More = keys[0], keys[1:]
+	for words.more() {
+		if err := t.lockOption(&words, multiOptions, &request); err != nil {
+			return request, err
+		}
+	}
+	return request, nil
+}
+
+// multiLockAnswer is the reply of one DMLOCK, as lockAnswer is of a DLOCK.
+type multiLockAnswer struct {
+	locks   Locks
+	sink    Sink
+	held    *Held
+	users   *Users
+	request redlock.LockRequest
+	keys    []redlock.Key
+	rooms   []place // in the user's quota, one for each key
+
+	grant     redlock.Grant
+	givenBack bool
+}
+
+// decided takes the outcome from the masters.
+func (a *multiLockAnswer) decided(grant redlock.Grant, err error) {
+	if err != nil {
+		a.freeRooms()
+		a.sink.Deliver(failure(err))
+		return
+	}
+	for i, key := range a.keys {
+		a.rooms[i].fillFor(roomOf(&a.request, key, grant.Token), grant.Token, lasting(&grant))
+	}
+	a.grant = grant
+	a.sink.DeliverLate(a)
+}
+
+func (a *multiLockAnswer) freeRooms() {
+	for _, room := range a.rooms {
+		room.free()
+	}
+}
+
+// Reply tells what is left of the lease at the moment it is written.
+func (a *multiLockAnswer) Reply() Reply {
+	validity := a.grant.Validity()
+	if validity < time.Millisecond {
+		a.giveBack()
+		if a.grant.Fresh {
+			return tooLate(a.grant.Spent(), "the locks are given back")
+		}
+		return tooLate(a.grant.Spent(), "the locks that this token already held are left as they are")
+	}
+	for _, key := range a.keys {
+		a.held.Remember(a.request.DB, key, a.grant.Token, lasting(&a.grant))
+	}
+	return Array(
+		Bulk(string(a.grant.Token)),
+		Int(validity.Milliseconds()),
+		Int(int64(a.grant.Fence)),
+	)
+}
+
+// Lost: the client has gone without reading that it holds the locks.
+func (a *multiLockAnswer) Lost() { a.giveBack() }
+
+// giveBack undoes the grant once, unless some of it existed before.
+func (a *multiLockAnswer) giveBack() {
+	if !a.grant.Fresh || a.givenBack {
+		return
+	}
+	a.givenBack = true
+	for _, key := range a.keys {
+		a.users.gone(a.request.DB, key, a.grant.Token)
+	}
+	a.locks.GiveBack(a.grant)
+}

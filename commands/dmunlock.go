@@ -1,0 +1,96 @@
+// DMUNLOCK token numkeys key [key …]: gives several locks back.
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"redlockd/redlock"
+)
+
+// dmunlock answers how many of the keys the token held. Every key is released
+// by itself: what is wrong with one of them keeps none of the others.
+func (t *Table) dmunlock(c *Call) error {
+	words := argumentsOf(c)
+	token, err := parseToken(words.next())
+	if err != nil {
+		return err
+	}
+	keys, err := parseKeys(&words)
+	if err != nil {
+		return err
+	}
+	if err := noMore(&words); err != nil {
+		return err
+	}
+	if !t.mayUseAll(c, keys) {
+		return nil
+	}
+	answer := &multiUnlockAnswer{
+		sink: c.Sink, held: &c.Client.Held, users: t.env.Users,
+		db: c.Client.DB, token: token, keys: keys, errs: make([]error, len(keys)), open: len(keys),
+	}
+	for i, key := range keys {
+		request := redlock.UnlockRequest{DB: answer.db, Key: key, Token: token}
+		t.env.Locks.Unlock(c.Batch, request, func(released bool, err error) { answer.decided(i, released, err) })
+	}
+	return nil
+}
+
+// multiUnlockAnswer is the reply of one DMUNLOCK. The keys' answers come from
+// several goroutines.
+type multiUnlockAnswer struct {
+	sink  Sink
+	held  *Held
+	users *Users
+	db    int
+	token redlock.Token
+	keys  []redlock.Key
+
+	mu       sync.Mutex
+	errs     []error // by key, nil = decided
+	released int64
+	open     int // keys without an answer
+}
+
+// decided takes one key's outcome, as unlockAnswer does.
+func (a *multiUnlockAnswer) decided(i int, released bool, err error) {
+	if err == nil {
+		a.held.Forget(a.db, a.keys[i], a.token)
+		a.users.gone(a.db, a.keys[i], a.token)
+	}
+	a.mu.Lock()
+	a.errs[i] = err
+	if released {
+		a.released++
+	}
+	a.open--
+	last := a.open == 0
+	a.mu.Unlock()
+	if last {
+		a.sink.Deliver(a.reply())
+	}
+}
+
+// reply names the keys that are not decided; those that are released stay so.
+func (a *multiUnlockAnswer) reply() Reply {
+	var first error
+	var names []string
+	for i, err := range a.errs {
+		if err == nil {
+			continue
+		}
+		names = append(names, quoted(string(a.keys[i])))
+		var noQuorum *redlock.NoQuorum
+		if first == nil || errors.As(err, &noQuorum) {
+			first = err
+		}
+	}
+	if first == nil {
+		return Int(a.released)
+	}
+	return Error(code(first), fmt.Sprintf("of %d keys %d were released and %d are undecided: %s; %s",
+		len(a.keys), a.released, len(names), strings.Join(names, " "), wording(first)))
+}

@@ -1,0 +1,66 @@
+package dropin
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"testing"
+)
+
+// A known script: the SHA1 of its text and two look-ups. No text of a library
+// is at hand, so a pin stands for the row of the table.
+func BenchmarkRecognise_KnownSHA(b *testing.B) {
+	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0] // the longest
+	id := sha1.Sum([]byte(text))
+	class, err := classOf(text, Call{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "1000", "0"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := New(Options{Pins: map[string]*Class{fmt.Sprintf("%x", id): class}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", "0"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, how, _ := r.Recognise(text, call); how != ByPin {
+			b.Fatal(how)
+		}
+	}
+}
+
+func BenchmarkBySHA(b *testing.B) {
+	r, err := New(Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, ok := r.BySHA("c3f8721cbb97f72bc19e972846bd7aaf91901658", call); !ok {
+			b.Fatal("not found")
+		}
+	}
+}
+
+func BenchmarkProbe(b *testing.B) {
+	eachBehaviour(b, func(row knownScript, text string) {
+		b.Run(row.library+"/"+row.purpose, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := classOf(text, row.example()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	})
+}
+
+func BenchmarkVote(b *testing.B) {
+	class := knownScripts[0].class()
+	call := Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if class.Vote(call, number(1)) != Yes {
+			b.Fatal("no")
+		}
+	}
+}

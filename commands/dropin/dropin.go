@@ -1,0 +1,229 @@
+// Package dropin recognises the scripts that lock libraries send to Redis, so
+// that a quorum can be asked what the script asks one server.
+//
+// A script is looked up by its SHA1 in a table of known ones, then by its normal
+// form among those recognised before, and is then run on a mock master to see
+// what it does. What comes out is a Class: what the script does to the key of a
+// lock, which argument is the token and which the time, and what it answers when
+// the key is free, held by the caller or held by another. With it a master's own
+// answer is a vote: the script's text runs on every master as it is, and each
+// library keeps the answers it expects.
+//
+// The package knows neither sockets nor masters; it imports nothing of the daemon.
+package dropin
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// How says what a script was recognised by.
+type How uint8
+
+const (
+	Unrecognised How = iota
+	ByPin            // the operator's option
+	BySHA            // the table of known scripts
+	ByForm           // it looks like one that was probed before
+	ByProbe          // its behaviour
+)
+
+var howNames = []string{"unrecognised", "pin", "sha1", "form", "probe"}
+
+func (h How) String() string { return howNames[h] }
+
+// Unknown is a script that is not recognised, or not for this call.
+type Unknown struct {
+	SHA    string
+	Reason string
+}
+
+// Error is the text of an error reply, without its code.
+func (u *Unknown) Error() string {
+	return "script " + u.SHA + " is not a recognised lock script: " + u.Reason +
+		"; if it is one, say what it does with --script-class " + u.SHA + "=<class>"
+}
+
+// Options of a Recogniser.
+type Options struct {
+	// Pins are classes given by the operator, by SHA1 (ParsePin).
+	Pins map[string]*Class
+	// Remember is how many outcomes of probes are kept. Zero means 1024: some
+	// 1 KB each, and a fleet has a few dozen scripts.
+	Remember int
+}
+
+// Recogniser classifies scripts. It is safe for concurrent use. Probing is done
+// by one caller at a time, so that unknown scripts cannot take more than one
+// processor from the daemon.
+type Recogniser struct {
+	pins     map[sum]*Class
+	remember int
+
+	probing sync.Mutex
+
+	mu      sync.Mutex
+	bySHA   map[sum][]*Class
+	byForm  map[Form][]*Class
+	refused map[string]string // by SHA1 and silhouette of the call: the reason
+}
+
+// New makes a Recogniser. An error names the pin that is no SHA1.
+func New(o Options) (*Recogniser, error) {
+	r := &Recogniser{pins: make(map[sum]*Class), remember: o.Remember}
+	if r.remember < 0 {
+		return nil, fmt.Errorf("dropin: Remember is %d, allowed are 0 and more", o.Remember)
+	}
+	if r.remember == 0 {
+		r.remember = 1024
+	}
+	for sha, class := range o.Pins {
+		id, ok := parseSHA(sha)
+		if !ok || class == nil {
+			return nil, fmt.Errorf("dropin: Pins has '%s', which is not 40 hex digits with a class", sha)
+		}
+		r.pins[id] = class
+	}
+	r.forget()
+	return r, nil
+}
+
+// Recognise classifies a text for a call; the class Fits it. The error is an
+// *Unknown. A script that was never seen costs a few milliseconds, a known one
+// less than a microsecond.
+func (r *Recogniser) Recognise(text string, call Call) (*Class, How, error) {
+	id := shaOf(text)
+	if class, how, found := r.lookUp(id, call); found {
+		return class, how, nil
+	}
+	key := id.String() + silhouette(call)
+	r.probing.Lock()
+	defer r.probing.Unlock()
+	// Somebody else may have probed it while we waited.
+	if class, how, found := r.lookUp(id, call); found {
+		return class, how, nil
+	}
+	if reason, before := r.refusal(key); before {
+		return nil, Unrecognised, &Unknown{SHA: id.String(), Reason: reason}
+	}
+	class, how, err := r.examine(id, text, call)
+	if err != nil {
+		r.keep(func() { r.refused[key] = err.Error() })
+		return nil, Unrecognised, &Unknown{SHA: id.String(), Reason: err.Error()}
+	}
+	return class, how, nil
+}
+
+// BySHA looks up a script of which only the SHA1 is given, as EVALSHA does. It
+// finds what is pinned, what is in the table and what Recognise has found before.
+// ok is false if the text is needed: NOSCRIPT.
+func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how How, ok bool) {
+	id, isSHA := parseSHA(sha)
+	if !isSHA {
+		return nil, Unrecognised, false
+	}
+	return r.lookUp(id, call)
+}
+
+// lookUp finds a class that fits the call.
+func (r *Recogniser) lookUp(id sum, call Call) (*Class, How, bool) {
+	if class, ok := r.pins[id]; ok && class.Fits(call) == nil {
+		return class, ByPin, true
+	}
+	if class, ok := known()[id]; ok && class.Fits(call) == nil {
+		return class, BySHA, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	class := fitting(r.bySHA[id], call)
+	return class, ByProbe, class != nil
+}
+
+func fitting(classes []*Class, call Call) *Class {
+	for _, class := range classes {
+		if class.Fits(call) == nil {
+			return class
+		}
+	}
+	return nil
+}
+
+// examine parses an unseen script and finds its form or probes it.
+func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error) {
+	if _, pinned := r.pins[id]; pinned {
+		return nil, Unrecognised, fmt.Errorf("its class is pinned, but %w", r.pins[id].Fits(call))
+	}
+	program, err := load(text)
+	if err != nil {
+		return nil, Unrecognised, err
+	}
+	r.mu.Lock()
+	class, how := fitting(r.byForm[program.form], call), ByForm
+	r.mu.Unlock()
+	if class == nil {
+		how = ByProbe
+		if class, err = probe(program, call); err != nil {
+			return nil, Unrecognised, err
+		}
+		if err := class.Fits(call); err != nil {
+			return nil, Unrecognised, err
+		}
+	}
+	r.keep(func() {
+		r.bySHA[id] = append(r.bySHA[id], class)
+		if how == ByProbe {
+			r.byForm[program.form] = append(r.byForm[program.form], class)
+		}
+	})
+	return class, how, nil
+}
+
+func (r *Recogniser) refusal(key string) (reason string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reason, ok = r.refused[key]
+	return reason, ok
+}
+
+// keep stores an outcome. When there is no room everything is forgotten: what
+// is still used comes back at the price of one probe each.
+func (r *Recogniser) keep(store func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := len(r.refused)
+	for _, classes := range r.bySHA {
+		kept += len(classes)
+	}
+	if kept >= r.remember {
+		r.forget()
+	}
+	store()
+}
+
+func (r *Recogniser) forget() {
+	r.bySHA = make(map[sum][]*Class)
+	r.byForm = make(map[Form][]*Class)
+	r.refused = make(map[string]string)
+}
+
+// silhouette is what a refusal may depend on: the number of keys, and of each
+// argument its value if it is short, else what it looks like. Tokens and times
+// change with every call, and a refusal is remembered all the same.
+func silhouette(call Call) string {
+	var b strings.Builder
+	b.WriteString("/" + strconv.Itoa(len(call.Keys)))
+	for _, arg := range call.Args {
+		_, isNumber := parseInt(arg)
+		switch {
+		case isNumber && len(arg) > 1:
+			b.WriteString("/#" + strconv.Itoa(len(arg)))
+		case len(arg) <= 4:
+			b.WriteString("/=" + arg)
+		default:
+			b.WriteString("/" + strconv.Itoa(len(arg)))
+		}
+	}
+	return b.String()
+}

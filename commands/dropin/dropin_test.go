@@ -1,0 +1,256 @@
+package dropin
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func newRecogniser(t *testing.T, o Options) *Recogniser {
+	t.Helper()
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func recognise(t *testing.T, r *Recogniser, text string, call Call, want How) *Class {
+	t.Helper()
+	class, how, err := r.Recognise(text, call)
+	if err != nil || how != want {
+		t.Fatalf("recognised by %s (%v), want %s:\n%s", how, err, want, text)
+	}
+	return class
+}
+
+func TestKnownScripts_AreFoundBySHAAloneInEitherCase(t *testing.T) {
+	r := newRecogniser(t, Options{})
+	for _, row := range knownScripts {
+		for _, sha := range []string{row.sha, strings.ToUpper(row.sha)} {
+			class, how, ok := r.BySHA(sha, row.example())
+			if !ok || how != BySHA || class.Op != row.op || class.Purpose != row.purpose {
+				t.Errorf("%s of %s: %v by %s, %v", row.purpose, row.library, class, how, ok)
+			}
+		}
+	}
+	if len(known()) != 74 {
+		t.Errorf("the table has %d scripts, want 74: no two rows may have one SHA1", len(known()))
+	}
+	for _, sha := range []string{"", "c3f8", strings.Repeat("z", 40), strings.Repeat("0", 40)} {
+		if _, _, ok := r.BySHA(sha, Call{}); ok {
+			t.Errorf("'%s' is found", sha)
+		}
+	}
+}
+
+func TestKnownScripts_AreNotKnownForOtherCalls(t *testing.T) {
+	r := newRecogniser(t, Options{})
+	const extend = "a4e8783852e6b949f9ef3a97212805108459a890"
+	for _, args := range [][]string{{"token", "1000", "1"}, {"token", "1000"}, {"token", "0", "0"}, {"token", "-5", "0"}, {"token", "1e3", "0"}} {
+		if _, _, ok := r.BySHA(extend, Call{Keys: []string{"k"}, Args: args}); ok {
+			t.Errorf("the extension is known with %q", args)
+		}
+	}
+	if _, _, ok := r.BySHA(extend, Call{Keys: []string{"k", "l"}, Args: []string{"token", "1000", "0"}}); ok {
+		t.Error("the extension is known with two keys")
+	}
+}
+
+func TestRecognise_ProbesOnceAndKnowsTheFormAfterwards(t *testing.T) {
+	r := newRecogniser(t, Options{})
+	first := recognise(t, r, "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])", sample, ByProbe)
+	recognise(t, r, "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])", sample, ByProbe)
+	second := recognise(t, r, "-- mine?\nlocal held=redis.call(\"get\",KEYS[1]);\nif held ~= ARGV[1] then return 0; end\nreturn redis.call([[DEL]], KEYS[1])", sample, ByForm)
+	if first != second {
+		t.Error("the form was probed again")
+	}
+	third := "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])"
+	if _, how, ok := r.BySHA(shaOf(third).String(), sample); !ok || how != ByProbe {
+		t.Errorf("its SHA1 is found: %v, by %s", ok, how)
+	}
+}
+
+func TestForm_KeepsApartWhatDiffersInMoreThanLooks(t *testing.T) {
+	forms := make(map[Form]string)
+	for _, text := range []string{
+		`local a = 1 local b = 2 return a`, `local a = 1 local b = 2 return b`, `local a = 1 local a = 2 return a`,
+		`return 'GET'`, `return 'get'`, `return get`, `return GET`, `return (unpack(KEYS))`, `return unpack(KEYS)`,
+		`return redis.call('set', KEYS[1], 'nx')`, `return redis.call('set', KEYS[1], 'NX')`, `return redis.call('set', KEYS[1], 'v', 'nx')`,
+		`return redis.pcall('get', KEYS[1])`, `return redis.call('get', KEYS[1])`, `return redis.call(KEYS[1], 'get')`,
+		`local redis = ARGV return redis[1]`, `local x = ARGV return x[1]`, `return 1, 2`, `return {1, 2}`, `return {1, {2}}`, `return {{1}, 2}`,
+		`return {a = 1}`, `local a = 1 return {a = 1}`, `local a = 1 return {[a] = 1}`, `return 1 - (2 - 3)`, `return 1 - 2 - 3`,
+		`return #ARGV`, `return -ARGV`, `return not ARGV`, `if ARGV then return 1 end`, `if ARGV then else return 1 end`,
+		`return ARGV.sub`, `return ARGV:sub()`, `return ARGV.sub()`, `return 10`, `return '10'`,
+	} {
+		script, err := parseScript(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, ok := formOf(script)
+		if !ok {
+			t.Fatalf("no form of %s", text)
+		}
+		if other, taken := forms[form]; taken {
+			t.Errorf("the same form:\n%s\n%s", text, other)
+		}
+		forms[form] = text
+	}
+}
+
+func TestRecognise_NamesTheSHAAndTheOptionOfAnUnknownScript(t *testing.T) {
+	r := newRecogniser(t, Options{})
+	text := "return redis.call('hset', KEYS[1], 'a', 'b')"
+	for range 2 { // the second time it is remembered
+		_, how, err := r.Recognise(text, sample)
+		var unknown *Unknown
+		if how != Unrecognised || !errors.As(err, &unknown) || unknown.SHA != shaOf(text).String() {
+			t.Fatalf("%s: %v", how, err)
+		}
+		for _, want := range []string{unknown.SHA, "'hset'", "--script-class " + unknown.SHA + "="} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("'%v' does not say %s", err, want)
+			}
+		}
+		if strings.ContainsAny(err.Error(), "\r\n") || strings.Contains(err.Error(), sample.Args[0]) {
+			t.Errorf("%q breaks the line or shows the token", err)
+		}
+	}
+}
+
+// A flag in one call must not decide what is believed of another call.
+func TestRecognise_KnowsAScriptOncePerFlag(t *testing.T) {
+	r := newRecogniser(t, Options{})
+	text := `local v = redis.call('get', KEYS[1]) if v == ARGV[1] or not v and ARGV[3] == 'yes' then return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) end`
+	call := func(flag string) Call {
+		return Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", flag}}
+	}
+	if c := recognise(t, r, text, call("yes"), ByProbe); c.Op != Reacquire {
+		t.Errorf("with yes it is %s", c.Op)
+	}
+	if c := recognise(t, r, text, call("no"), ByProbe); c.Op != Extend {
+		t.Errorf("with no it is %s", c.Op)
+	}
+	if c := recognise(t, r, text, call("yes"), ByProbe); c.Op != Reacquire {
+		t.Errorf("with yes it is %s at the second time", c.Op)
+	}
+}
+
+// With a flag of 1 the sum is never seen: what it is given to is an expiry alone.
+func TestProbe_AdmitsAnUnseenSumInATime(t *testing.T) {
+	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0]
+	class, err := classOf(text, Call{Keys: sample.Keys, Args: append(sample.Args[:2:2], "1")})
+	if err != nil || class.Op != Extend {
+		t.Errorf("it is %v, %v", class, err)
+	}
+}
+
+// The expiry is believed to be what was asked for only if it is.
+func TestProbe_TakesAShortenedExpiryForAFixedOne(t *testing.T) {
+	for text, want := range map[string]int64{
+		`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] / 1000) then return 1 end return 0`: 20,
+		`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] / 2) then return 1 end return 0`:    10_000,
+		`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', 5000) then return 1 end return 0`:           5000,
+	} {
+		class, err := classOf(text, sample)
+		if err != nil || class.Op != Acquire || class.Time != (Time{Unit: FixedMilliseconds, Fixed: want}) {
+			t.Errorf("%v %v, want %d ms:\n%s", class, err, want, text)
+		}
+	}
+}
+
+func TestRecognise_ForgetsRatherThanGrows(t *testing.T) {
+	r := newRecogniser(t, Options{Remember: 4})
+	for i := range 40 {
+		text := fmt.Sprintf("return redis.call('hget', KEYS[1], '%d')", i)
+		if _, _, err := r.Recognise(text, sample); err == nil {
+			t.Fatal("a hash is a lock")
+		}
+		recognise(t, r, fmt.Sprintf("-- %d\n", i)+release, Call{Keys: sample.Keys, Args: sample.Args[:1]}, map[bool]How{true: ByProbe, false: ByForm}[len(r.byForm) == 0])
+	}
+	if n := len(r.bySHA) + len(r.refused); n > 5 {
+		t.Errorf("%d outcomes are kept, 4 are allowed", n)
+	}
+}
+
+func TestRecognise_ServesManyCallersAtOnce(t *testing.T) {
+	r := newRecogniser(t, Options{Remember: 8})
+	var all []string
+	for _, spellings := range behaviours {
+		all = append(all, spellings...)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				text := all[rand.IntN(len(all))]
+				if class, _, err := r.Recognise(text, sample); err == nil && class.Fits(sample) != nil {
+					t.Errorf("a class that does not fit: %s", text)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// With several keys a vote is one for all of them.
+func TestVote_OfSeveralKeysIsAYesOnlyForAll(t *testing.T) {
+	count := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('get', k) == ARGV[1] then n = n + redis.call('del', k) end end return n`
+	call := Call{Keys: []string{"a", "b", "c"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	class, err := classOf(count, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []Vote{No, No, No, Yes, Unclear} {
+		if got := class.Vote(call, number(int64(n))); got != want {
+			t.Errorf("%d of 3 keys is vote %d, want %d", n, got, want)
+		}
+	}
+	half := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('set', k, ARGV[1], 'NX', 'PX', ARGV[2]) then n = 1 end end return n`
+	if class, err := classOf(half, Call{Keys: call.Keys, Args: sample.Args}); err == nil {
+		t.Errorf("a script that takes some keys and says 1 is %s", described(class))
+	}
+}
+
+func TestProbe_SeesASemaphoreOfSlots(t *testing.T) {
+	text := behaviours["acquire 1 (any s token) {arg1}1!|nil|nil|nil"][0]
+	call := Call{Keys: []string{"a1", "a2", "a3"}, Args: []string{"a", "20", "f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	class, err := classOf(text, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !class.Slots || class.Op != Acquire || class.Time != (Time{Arg: 2, Unit: Seconds}) {
+		t.Errorf("it is %s", described(class))
+	}
+	for _, answer := range []string{"a1", "a2", "a3"} {
+		if class.Vote(call, bulk(answer)) != Yes {
+			t.Errorf("slot %s is no yes", answer)
+		}
+	}
+	if class.Vote(call, Reply{}) != No || class.Vote(call, bulk("a4")) != Unclear {
+		t.Error("nil must be a no, and a slot that does not exist nothing")
+	}
+}
+
+func TestLater_AddsToTheTimeInTheUnitOfTheScript(t *testing.T) {
+	call := Call{Args: []string{"t", "20"}}
+	for _, c := range []struct {
+		time Time
+		ms   int64
+		want string
+	}{
+		{Time{Arg: 2, Unit: Milliseconds}, 100, "120"}, {Time{Arg: 2, Unit: Seconds}, 100, "21"}, {Time{Arg: 2, Unit: Seconds}, 1001, "22"},
+		{Time{Arg: 2, Unit: UnixMilliseconds}, 100, "120"}, {Time{}, 100, "20"}, {Time{Unit: FixedMilliseconds, Fixed: 7}, 100, "20"},
+		{Time{Arg: 2, Unit: Milliseconds}, 9223372036854775807, "20"},
+	} {
+		if got := (&Class{Time: c.time}).Later(call, c.ms); got[1] != c.want {
+			t.Errorf("%+v and %d ms: %s, want %s", c.time, c.ms, got[1], c.want)
+		}
+	}
+	if call.Args[1] != "20" {
+		t.Error("the call was changed")
+	}
+}

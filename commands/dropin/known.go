@@ -1,0 +1,98 @@
+// Which scripts are known by their SHA1 alone? Nothing has to be run for them,
+// and EVALSHA needs no text.
+package dropin
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strings"
+	"sync"
+)
+
+// knownScript is one row of the table.
+type knownScript struct {
+	sha     string
+	library string
+	purpose string
+	op      Op
+	keys    int
+	args    string // one word each
+	answers string // of the four holdings
+}
+
+// sum is a SHA1 in its short form.
+type sum [sha1.Size]byte
+
+// known is made once, when the first script comes.
+var known = sync.OnceValue(func() map[sum]*Class {
+	table := make(map[sum]*Class, len(knownScripts))
+	for _, row := range knownScripts {
+		if id, ok := parseSHA(row.sha); ok {
+			table[id] = row.class()
+		}
+	}
+	return table
+})
+
+// parseSHA reads 40 hex digits of either case.
+func parseSHA(sha string) (id sum, ok bool) {
+	if len(sha) != 2*len(id) {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(sha))
+	return id, err == nil
+}
+
+func (id sum) String() string { return hex.EncodeToString(id[:]) }
+
+func (k knownScript) class() *Class {
+	words := strings.Fields(k.args)
+	c := &Class{Op: k.op, Purpose: k.purpose, Keys: k.keys, Args: len(words)}
+	for i, word := range words {
+		c.role(word, i+1)
+	}
+	switch k.keys {
+	case 0:
+		c.Pattern = "lock:*"
+	case 2:
+		c.Signals = []int{2}
+	}
+	for h, answer := range strings.Split(k.answers, "|") {
+		word, done := strings.CutSuffix(answer, "!")
+		c.cases[h] = outcome{reply: parseShape(word), done: done}
+	}
+	if c.Op == Release {
+		c.Time = Time{} // it is there for others of the same library
+	}
+	if c.Op == Discard {
+		c.Token = 0 // it is told, and does not look
+	}
+	if c.Op == Read {
+		c.readOutcomes()
+	}
+	return c
+}
+
+func (c *Class) role(word string, arg int) {
+	switch word {
+	case "token":
+		c.Token = arg
+	case "ms":
+		c.Time = Time{Arg: arg, Unit: Milliseconds}
+	case "s":
+		c.Time = Time{Arg: arg, Unit: Seconds}
+	case "at":
+		c.Time = Time{Arg: arg, Unit: UnixMilliseconds}
+	case "len":
+		c.Prefix = arg
+	case "db":
+		c.DB = arg
+	default:
+		if value, given := strings.CutPrefix(word, "="); given {
+			c.Given = append(c.Given, Given{Arg: arg, Value: value})
+		}
+	}
+}
+
+// shaOf is what EVALSHA calls a text by.
+func shaOf(text string) sum { return sha1.Sum([]byte(text)) }

@@ -1,0 +1,272 @@
+// What does a script answer? A Reply is one answer; a Shape is what answers of
+// one outcome have in common, because some carry a remaining time, a name or
+// the token that the key holds.
+package dropin
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Kind is the type of a Reply.
+type Kind uint8
+
+const (
+	KindNil Kind = iota
+	KindStatus
+	KindError // Text without the leading '-'
+	KindInt
+	KindBulk
+	KindArray
+)
+
+// Reply is one answer of a master to a script.
+type Reply struct {
+	Kind  Kind
+	Int   int64
+	Text  string
+	Items []Reply
+}
+
+func status(text string) Reply { return Reply{Kind: KindStatus, Text: text} }
+func failed(text string) Reply { return Reply{Kind: KindError, Text: text} }
+func number(n int64) Reply     { return Reply{Kind: KindInt, Int: n} }
+func bulk(text string) Reply   { return Reply{Kind: KindBulk, Text: text} }
+
+// source says where a part of an answer comes from.
+type source uint8
+
+const (
+	fromScript     source = iota // always the same
+	fromArgument                 // the n-th ARGV
+	fromKey                      // the n-th KEYS
+	fromMaster                   // what the key holds
+	remainingMS                  // PTTL of the key
+	remainingS                   // TTL of the key
+	fromScriptFail               // an error the script ran into, whose words no two servers share
+)
+
+// part is a piece of a text, or the origin of a number.
+type part struct {
+	from source
+	n    int // from 1: which argument or key
+	text string
+}
+
+// Shape describes the answers of one outcome.
+type Shape struct {
+	kind  Kind
+	n     int64
+	parts []part
+	items []Shape
+}
+
+// matches says whether the answer is of this shape, given the call. not is the
+// caller's token where "what the key holds" is somebody else's.
+func (s Shape) matches(r Reply, call Call, not string) bool {
+	if s.kind != r.Kind && !(isText(s.kind) && isText(r.Kind)) {
+		return false
+	}
+	switch s.kind {
+	case KindNil:
+		return true
+	case KindInt:
+		return s.matchesInt(r.Int)
+	case KindArray:
+		if len(s.items) != len(r.Items) {
+			return false
+		}
+		for i, item := range s.items {
+			if !item.matches(r.Items[i], call, not) {
+				return false
+			}
+		}
+		return true
+	case KindError:
+		return s.matchesError(r.Text, call)
+	}
+	if s.is(fromMaster) {
+		return not == "" || r.Text != not
+	}
+	return r.Text == s.text(call)
+}
+
+// matchesInt: a remaining time may be anything that is left of a lease.
+func (s Shape) matchesInt(n int64) bool {
+	if s.is(remainingMS) || s.is(remainingS) {
+		return n >= 0
+	}
+	return n == s.n
+}
+
+// matchesError: servers of different age put a code in front of an error of a
+// script and the script's SHA1 behind it.
+func (s Shape) matchesError(text string, call Call) bool {
+	if s.is(fromScriptFail) {
+		return strings.Contains(text, "script")
+	}
+	want := s.text(call)
+	return text == want || strings.TrimPrefix(text, "ERR ") == want || strings.HasPrefix(text, want+" script:")
+}
+
+func (s Shape) is(from source) bool { return len(s.parts) == 1 && s.parts[0].from == from }
+
+// text puts the parts together; a part that only the master knows is empty.
+func (s Shape) text(call Call) string {
+	if len(s.parts) == 1 && s.parts[0].from == fromScript {
+		return s.parts[0].text
+	}
+	var b strings.Builder
+	for _, p := range s.parts {
+		switch p.from {
+		case fromScript:
+			b.WriteString(p.text)
+		case fromArgument:
+			b.WriteString(nth(call.Args, p.n))
+		case fromKey:
+			b.WriteString(nth(call.Keys, p.n))
+		}
+	}
+	return b.String()
+}
+
+// fill makes the answer of this shape. ok is false if a part is not known.
+func (s Shape) fill(call Call, holds string, remaining int64) (r Reply, ok bool) {
+	r = Reply{Kind: s.kind, Int: s.n}
+	switch {
+	case s.is(fromScriptFail):
+		return Reply{}, false
+	case s.is(remainingMS):
+		r.Int = remaining
+	case s.is(remainingS):
+		r.Int = inSeconds(remaining)
+	case s.is(fromMaster):
+		r.Text = holds
+	case s.kind == KindArray:
+		for _, item := range s.items {
+			filled, ok := item.fill(call, holds, remaining)
+			if !ok {
+				return Reply{}, false
+			}
+			r.Items = append(r.Items, filled)
+		}
+	default:
+		r.Text = s.text(call)
+	}
+	return r, true
+}
+
+// inSeconds rounds as TTL does; -1 and -2 stay what they are.
+func inSeconds(ms int64) int64 {
+	if ms < 0 {
+		return ms
+	}
+	return (ms + 500) / 1000
+}
+
+// same compares what two answers look like.
+func (s Shape) same(t Shape) bool {
+	if s.kind != t.kind && !(isText(s.kind) && isText(t.kind)) || s.n != t.n || len(s.parts) != len(t.parts) || len(s.items) != len(t.items) {
+		return false
+	}
+	for i := range s.parts {
+		if s.parts[i] != t.parts[i] {
+			return false
+		}
+	}
+	for i := range s.items {
+		if !s.items[i].same(t.items[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isText: clients and libraries take a status and a bulk string for the same.
+func isText(k Kind) bool { return k == KindStatus || k == KindBulk }
+
+func nth(list []string, n int) string {
+	if n < 1 || n > len(list) {
+		return ""
+	}
+	return list[n-1]
+}
+
+// String shows a shape to people: OK, 1, nil, -ERROR, pttl, value, [value pttl].
+func (s Shape) String() string {
+	switch {
+	case s.kind == KindNil:
+		return "nil"
+	case s.is(remainingMS):
+		return "pttl"
+	case s.is(remainingS):
+		return "ttl"
+	case s.kind == KindInt:
+		return strconv.FormatInt(s.n, 10)
+	case s.is(fromScriptFail):
+		return "-failed"
+	case s.kind == KindArray:
+		words := make([]string, len(s.items))
+		for i, item := range s.items {
+			words[i] = item.String()
+		}
+		return "[" + strings.Join(words, " ") + "]"
+	}
+	var b strings.Builder
+	if s.kind == KindError {
+		b.WriteByte('-')
+	}
+	for _, p := range s.parts {
+		switch p.from {
+		case fromArgument:
+			b.WriteString("{arg" + strconv.Itoa(p.n) + "}")
+		case fromKey:
+			b.WriteString("{key" + strconv.Itoa(p.n) + "}")
+		case fromMaster:
+			b.WriteString("value")
+		default:
+			b.WriteString(p.text)
+		}
+	}
+	return b.String()
+}
+
+// parseShape reads what String writes. It serves the table of known scripts
+// and the option that pins one.
+func parseShape(word string) Shape {
+	switch {
+	case word == "nil":
+		return Shape{}
+	case word == "pttl":
+		return Shape{kind: KindInt, parts: []part{{from: remainingMS}}}
+	case word == "ttl":
+		return Shape{kind: KindInt, parts: []part{{from: remainingS}}}
+	case word == "value":
+		return Shape{kind: KindBulk, parts: []part{{from: fromMaster}}}
+	case strings.HasPrefix(word, "[") && strings.HasSuffix(word, "]"):
+		list := Shape{kind: KindArray}
+		for _, item := range strings.Fields(word[1 : len(word)-1]) {
+			list.items = append(list.items, parseShape(item))
+		}
+		return list
+	}
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		return Shape{kind: KindInt, n: n}
+	}
+	if rest, isError := strings.CutPrefix(word, "-"); isError {
+		return Shape{kind: KindError, parts: []part{{text: rest}}}
+	}
+	s := Shape{kind: KindBulk}
+	if rest, named := strings.CutPrefix(word, "{arg"); named {
+		if digits, tail, closed := strings.Cut(rest, "}"); closed {
+			if n, err := strconv.Atoi(digits); err == nil {
+				s.parts = append(s.parts, part{from: fromArgument, n: n})
+				word = tail
+			}
+		}
+	}
+	if word != "" || len(s.parts) == 0 {
+		s.parts = append(s.parts, part{text: word})
+	}
+	return s
+}

@@ -1,0 +1,82 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+)
+
+// stats are the lines of one section of INFO, by name.
+func (c *conversation) stats(section string) map[string]string {
+	c.t.Helper()
+	values := make(map[string]string)
+	for _, line := range strings.Split(c.start("INFO", section).read(c.t).Text, "\r\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			values[name] = value
+		}
+	}
+	return values
+}
+
+func (c *conversation) wantStats(section string, want map[string]string) {
+	c.t.Helper()
+	got := c.stats(section)
+	for name, value := range want {
+		if got[name] != value {
+			c.t.Errorf("%s:%s, want %s", name, got[name], value)
+		}
+	}
+}
+
+func TestINFO_CountsLoginsThatWereRefused(t *testing.T) {
+	c, users := guarded(t, Everything("default", "pw"), low())
+	now := time.Now()
+	users.now = func() time.Time { return now }
+	reader := *c
+	reader.client = &Client{Host: "10.0.0.2", Proto: 2}
+	reader.say("AUTH pw")
+	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "0", "throttled_auths": "0"})
+	for _, line := range []string{"AUTH x", "AUTH nobody pw", "HELLO 3 AUTH low x"} {
+		c.say(line)
+	}
+	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "3", "throttled_auths": "0"})
+	for range failuresPerSecond {
+		c.client = &Client{Host: "10.0.0.9", Proto: 2}
+		c.say("AUTH x")
+	}
+	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "3"})
+	now = now.Add(time.Second)
+	c.say("AUTH pw")
+	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "3"})
+}
+
+func TestINFO_CountsNoLoginsWhereNobodySignsIn(t *testing.T) {
+	c := newConversation(t)
+	c.say("AUTH x")
+	c.wantStats("stats", map[string]string{"acl_access_denied_auth": "0", "throttled_auths": "0"})
+}
+
+// laneCounts are figures of a daemon that counts what its lanes do.
+type laneCounts struct {
+	fakeFigures
+	counts pool.Counters
+}
+
+func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
+
+func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
+	c := newConversation(t)
+	c.table = NewTable(Env{Figures: &laneCounts{counts: pool.Counters{
+		Flushes: 8, Commands: 50, Seals: 3, BadSeals: 4, LateFlushes: 5, BreakerOpened: 6,
+		Dials: 7, Admissions: 9, NewLives: 10, Panics: 11, Latched: 12,
+	}}})
+	c.wantStats("masters", map[string]string{
+		"flushes": "8", "flushed_operations": "50", "operations_per_flush": "6.25", "seals": "3", "bad_seals": "4",
+		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_lives": "10",
+		"lane_panics": "11", "lives_retired": "12", "masters": "2", "masters_voting": "1",
+	})
+	c.table = NewTable(Env{Figures: &laneCounts{}})
+	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})
+}

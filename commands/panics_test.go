@@ -1,0 +1,9 @@
+package commands
+
+import "testing"
+
+func TestINFO_ShowsPanicsThatCostAConnection(t *testing.T) {
+	c := newConversation(t)
+	c.table = NewTable(Env{Clients: func() ClientCounts { return ClientCounts{Panics: 3} }})
+	c.wantStats("stats", map[string]string{"contained_panics": "3"})
+}

@@ -1,0 +1,110 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// employed is a user who may hold two things, signed in.
+func employed(t *testing.T) (*conversation, *fakeWorks, *stillClock, *time.Time) {
+	t.Helper()
+	user := low()
+	user.Held, user.Commands = 2, Categories()
+	c, users := guarded(t, user)
+	now := time.Now()
+	users.now = func() time.Time { return now }
+	works, clock := &fakeWorks{so: true}, &stillClock{now: time.Hour}
+	works.work = acquired(t, time.Second, clock)
+	c.table = NewTable(Env{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
+	c.grants(time.Minute)
+	c.say("AUTH low new")
+	return c, works, clock, &now
+}
+
+const twoAreHeld = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
+
+func (c *conversation) outcome(line string) string {
+	c.t.Helper()
+	reply := c.say(line)
+	if strings.HasPrefix(reply, "[") {
+		return "granted"
+	}
+	return reply
+}
+
+func TestQuota_CountsAttemptsAtWorkAndLocksTogether(t *testing.T) {
+	for _, end := range []string{"DWORKDONE a:1 work-token", "DWORKFAIL a:1 work-token"} {
+		c, works, _, _ := employed(t)
+		for _, step := range []struct{ line, want string }{
+			{"DWORK a:1 1000 MAX 3", "granted"}, {"DLOCK a:1 1000", "granted"},
+			{"DWORK a:2 1000 MAX 3", twoAreHeld}, {"DLOCK a:2 1000", twoAreHeld},
+			{"DWORK a:1 1000 MAX 3", "granted"}, // the same work takes the same room
+			{"DWORKDONE a:1 not-the-token", ":1"}, {"DLOCK a:2 1000", twoAreHeld},
+			{end, ":1"}, {"DLOCK a:2 1000", "granted"}, {"DWORK a:1 1000 MAX 3", twoAreHeld},
+		} {
+			if got := c.outcome(step.line); got != step.want {
+				t.Errorf("%s: %s, want %s", step.line, got, step.want)
+			}
+		}
+		if n := len(works.asked); n != 2 {
+			t.Errorf("the masters were asked %d times, want 2: what is over the quota is not asked", n)
+		}
+	}
+}
+
+func TestQuota_AnAttemptThatWasNotGivenTakesNoRoom(t *testing.T) {
+	c, works, _, _ := employed(t)
+	for _, state := range []redlock.WorkState{redlock.WorkRunning, redlock.WorkDone, redlock.WorkExhausted} {
+		works.work = redlock.Work{State: state, Attempt: 1}
+		for range 3 {
+			c.say("DWORK a:1 1000 MAX 3")
+		}
+	}
+	works.err = redlock.ErrShutdown
+	for range 3 {
+		c.say("DWORK a:1 1000 MAX 3")
+	}
+	for _, line := range []string{"DLOCK a:1 1000", "DLOCK a:2 1000"} {
+		if got := c.outcome(line); got != "granted" {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+}
+
+func TestQuota_AnAttemptKeepsItsRoomAsLongAsItsLease(t *testing.T) {
+	c, works, clock, now := employed(t)
+	c.say("DLOCK a:9 60000")
+	c.say("DWORK a:1 1000 MAX 3")
+	works.work = acquired(t, time.Minute, clock)
+	if got := c.say("DWORKEXTEND a:1 work-token 60000"); got != ":60000" {
+		t.Fatalf("DWORKEXTEND: %s", got)
+	}
+	*now = now.Add(2 * time.Second)
+	if got := c.outcome("DLOCK a:2 1000"); got != twoAreHeld {
+		t.Errorf("while the extended lease runs: %s", got)
+	}
+	works.err = redlock.ErrShutdown
+	c.say("DWORKDONE a:1 work-token")
+	if got := c.outcome("DLOCK a:2 1000"); got != twoAreHeld {
+		t.Errorf("after an end that nobody knows of: %s", got)
+	}
+	*now = now.Add(time.Minute)
+	if got := c.outcome("DLOCK a:2 1000"); got != "granted" {
+		t.Errorf("after the lease's end: %s", got)
+	}
+}
+
+func TestQuota_AnAttemptGivenBackTakesNoRoom(t *testing.T) {
+	c, works, _, _ := employed(t)
+	c.say("DLOCK a:9 60000")
+	c.start("DWORK", "a:1", "1000", "MAX", "3").late.Lost()
+	if len(works.givenBack) != 1 {
+		t.Fatalf("given back %q", works.givenBack)
+	}
+	if got := c.outcome("DLOCK a:2 1000"); got != "granted" {
+		t.Errorf("got %s", got)
+	}
+}

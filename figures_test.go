@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+	"redlockd/redlock"
+)
+
+// counting are the figures of a Locker and of its lanes.
+type counting struct {
+	*redlock.Locker
+	pool *pool.Pool
+}
+
+func (c counting) MasterCounters() pool.Counters { return c.pool.Counters() }
+
+// observed is a daemon without a port on real masters, and its INFO.
+type observed struct {
+	*redlock.Locker
+	t     *testing.T
+	table *commands.Table
+}
+
+func observe(t *testing.T, servers []*faulty.Server) *observed {
+	t.Helper()
+	bootstrapGroup(t, servers)
+	o := pool.Options{Logger: slog.New(slog.DiscardHandler)}
+	for i, s := range servers {
+		o.Masters = append(o.Masters, pool.Master{Name: masterName(i), Network: "tcp", Address: s.Addr()})
+	}
+	p, err := pool.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	locker, err := redlock.New(p, redlock.Options{Logger: o.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &observed{locker, t, commands.NewTable(commands.Env{Locks: locker, Figures: counting{locker, p}})}
+	d.awaits("all masters vote", func(f figures) bool { return f["masters_voting"] == int64(len(servers)) })
+	return d
+}
+
+// figures are the integers of INFO masters.
+type figures map[string]int64
+
+// page takes the one reply of INFO.
+type page struct{ text string }
+
+func (p *page) Deliver(r commands.Reply)    { p.text = r.Text }
+func (p *page) DeliverLate(l commands.Late) { p.text = l.Reply().Text }
+
+func (d *observed) figures() figures {
+	var p page
+	d.table.Dispatch(&commands.Call{Args: []string{"INFO", "masters"}, Client: &commands.Client{Proto: 2}, Sink: &p})
+	f := make(figures)
+	for line := range strings.SplitSeq(p.text, "\r\n") {
+		name, value, _ := strings.Cut(line, ":")
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			f[name] = n
+		}
+	}
+	return f
+}
+
+func (d *observed) awaits(what string, true func(figures) bool) {
+	d.t.Helper()
+	var seen figures
+	eventually(d.t, what, func() bool { seen = d.figures(); return true(seen) }, func() string { return fmt.Sprint(seen) })
+}
+
+// rises has something done and waits until these figures are above what they were.
+func (d *observed) rises(do func(), names ...string) {
+	d.t.Helper()
+	before := d.figures()
+	do()
+	d.awaits(fmt.Sprint("these rise: ", names), func(f figures) bool {
+		for _, name := range names {
+			if f[name] <= before[name] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// pair locks and unlocks.
+func (d *observed) pair(key redlock.Key) {
+	d.t.Helper()
+	done := make(chan error, 1) // the one answer
+	d.Lock(nil, redlock.LockRequest{Key: key, TTL: 30 * time.Second}, func(g redlock.Grant, err error) {
+		if err != nil {
+			done <- err
+			return
+		}
+		d.Unlock(nil, redlock.UnlockRequest{Key: key, Token: g.Token}, func(_ bool, err error) { done <- err })
+	})
+	select {
+	case err := <-done:
+		if err != nil {
+			d.t.Fatalf("%s: %v", key, err)
+		}
+	case <-time.After(patience):
+		d.t.Fatalf("%s was never answered", key)
+	}
+}
+
+func TestFigures_OfTheLanesFollowWhatHappensToTheMasters(t *testing.T) {
+	const pairs = 20
+	servers := faulty.StartGroup(t, 3)
+	d := observe(t, servers)
+	start := d.figures()
+	if start["dials"] != 3 || start["admissions"] != 3 || start["bad_seals"] != 0 || start["lane_panics"] != 0 {
+		t.Errorf("a group that was never disturbed: %v, want 3 dials, 3 admissions and nothing bad", start)
+	}
+	d.rises(func() {
+		for i := range pairs {
+			d.pair(redlock.Key(fmt.Sprint("key-", i)))
+		}
+	}, "flushes", "seals", "flushed_operations")
+	d.awaits("every lock and release is counted on every master", func(f figures) bool {
+		return f["flushed_operations"]-start["flushed_operations"] >= 3*2*pairs
+	})
+	d.rises(servers[0].FlushAll, "bad_seals", "dials", "admissions", "new_lives")
+	d.rises(func() { servers[1].Kill() }, "dials")
+	servers[1].Restart()
+	d.rises(func() { servers[2].Stop() }, "breakers_opened")
+	servers[2].Cont()
+	d.rises(func() {
+		d.Lock(nil, redlock.LockRequest{Key: "k", TTL: time.Second}, func(redlock.Grant, error) { panic("a caller's own mistake") })
+	}, "lane_panics")
+}
+
+func TestFigures_CountALifeThatAClockHasEnded(t *testing.T) {
+	servers := faulty.WithClock().StartGroup(t, 3)
+	d := observe(t, servers)
+	d.rises(func() { servers[0].Step(200 * time.Millisecond) }, "lives_retired", "bad_seals", "new_lives")
+}
+
+func TestFigures_CountClientsThatWereTurnedAway(t *testing.T) {
+	address := serveHere(t, nil, "--embedded", "3", "--max-clients", "1")
+	c := dial(t, address)
+	if got := c.info(t, "stats")["rejected_connections"]; got != "0" {
+		t.Fatalf("rejected_connections:%s before anybody else came", got)
+	}
+	for range 3 {
+		if got := dial(t, address).line(t); !strings.HasPrefix(got, "-ERR max number of clients reached") {
+			t.Errorf("one client too many: %s", got)
+		}
+	}
+	if got := c.info(t, "stats")["rejected_connections"]; got != "3" {
+		t.Errorf("rejected_connections:%s, want 3", got)
+	}
+}

@@ -1,0 +1,74 @@
+// Tests of what an operator types: check, reconfigure and lock, as processes.
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"redlockd/commands/cli"
+	"redlockd/pool/faulty"
+)
+
+// typed runs the program until it ends.
+func typed(t *testing.T, environ []string, args ...string) (code int, output string) {
+	t.Helper()
+	process := exec.CommandContext(t.Context(), os.Args[0], args...)
+	process.Env = append(append(os.Environ(), "RUN_MAIN=1"), environ...)
+	text, err := process.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return process.ProcessState.ExitCode(), string(text)
+}
+
+func listOf(servers []*faulty.Server) string {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = string(rune('a'+i)) + "=" + s.Addr()
+	}
+	return strings.Join(names, ",")
+}
+
+func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
+	servers := faulty.StartGroup(t, 3, "--appendonly", "yes", "--appendfsync", "always")
+	masters := "--masters=" + listOf(servers)
+	for _, step := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"check", masters}, cli.ExitOK, "FIT"},
+		{[]string{"reconfigure", masters}, cli.ExitRuntime, "for a new group: redlockd bootstrap"},
+		{[]string{"bootstrap", masters, "--max-ttl=1s", "--max-keep=1s"}, cli.ExitOK, "may vote"},
+		{[]string{"check", masters}, cli.ExitRuntime, "serves daemons with other settings: max-ttl is 60000 here and 1000 there"},
+		{[]string{"reconfigure", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "3 masters begin a new life"},
+		{[]string{"check", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "votes in"},
+		{[]string{"check"}, cli.ExitUsage, "check needs --masters"},
+	} {
+		if code, output := typed(t, nil, step.args...); code != step.code || !strings.Contains(output, step.says) {
+			t.Errorf("%q: code %d, want %d and %q:\n%s", step.args, code, step.code, step.says, output)
+		}
+	}
+}
+
+func TestProcess_RunsACommandUnderALock(t *testing.T) {
+	o := operate(t, "--embedded", "3", "--requirepass", "secret")
+	o.await(t, "/readyz", http.StatusOK)
+	environ := []string{"LOCK_CONNECT=" + o.port, "LOCK_PASSWORD=secret"}
+	inner := os.Args[0] + ` lock invoices -- true; echo "inner $?"; echo "fence $LOCK_FENCE"; exit 3`
+	code, output := typed(t, environ, "lock", "--ttl=10s", "invoices", "--", "sh", "-c", `export LOCK_PASSWORD=secret; `+inner)
+	if code != 3 || !strings.Contains(output, "lock invoices: held by somebody else\ninner 75\n") || !strings.Contains(output, "fence 1") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	if code, output := typed(t, environ, "lock", "invoices", "--", "true"); code != 0 || output != "" {
+		t.Errorf("it was not given back: code %d:\n%s", code, output)
+	}
+	if code, output := typed(t, environ[:1], "lock", "invoices", "--", "true"); code != cli.ExitRuntime || !strings.Contains(output, "NOAUTH") {
+		t.Errorf("without a password: code %d:\n%s", code, output)
+	}
+}

@@ -1,0 +1,286 @@
+// Are these servers fit to be the masters of these daemons? Asked by an operator
+// before anything depends on it; nothing is changed on the masters.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	// looks is how many round trips are measured.
+	looks = 20
+	// nearTimeout is the part of the master timeout from which a round trip is
+	// worth a word: flushes take longer than a single command.
+	nearTimeout = 4
+)
+
+// ErrUnfit is wrapped by the error of Check if a master must not vote.
+var ErrUnfit = errors.New("not fit")
+
+// finding is what is known of one server.
+type finding struct {
+	master   Master
+	facts    facts
+	role     string
+	policy   string
+	offset   int64 // µs off the median
+	rtt      time.Duration
+	seal     string
+	problems []string // reasons why it must not vote
+	warnings []string
+}
+
+func (f *finding) problem(format string, args ...any) {
+	f.problems = append(f.problems, fmt.Sprintf(format, args...))
+}
+
+// Check writes a table of the masters to out, and what is wrong with them.
+func Check(ctx context.Context, o Options, out io.Writer) error {
+	if err := o.withDefaults(); err != nil {
+		return err
+	}
+	p := &Pool{options: o, dial: o.Dialer}
+	if p.dial == nil {
+		p.dial = DialRueidis(p.patience())
+	}
+	all := make([]*finding, len(o.Masters))
+	for i, m := range o.Masters {
+		all[i] = p.inspect(ctx, m)
+	}
+	compare(all)
+	writeTable(all, out)
+	return verdictOf(all, out)
+}
+
+// inspect asks one server everything that can be asked of it alone.
+func (p *Pool) inspect(ctx context.Context, m Master) *finding {
+	f := &finding{master: m}
+	link, err := p.dial(ctx, m, 0)
+	if err != nil {
+		f.problem("cannot be reached: %v", err)
+		return f
+	}
+	defer link.Close()
+	f.facts, err = probe(link, p.options.Clock)
+	if err != nil {
+		f.problem("%v", err)
+	}
+	p.measure(f, link)
+	f.permissions(link, p.options.KeyPrefix)
+	p.settings(f, link)
+	return f
+}
+
+// measure reads what INFO says, and how long an answer takes.
+func (p *Pool) measure(f *finding, link Link) {
+	replies := link.Exchange([]Command{{[]string{"INFO"}}}, nil)
+	if gone(replies, 1) != nil {
+		return // the probe has said why
+	}
+	f.role, f.policy = infoField(replies[0].Str, "role"), infoField(replies[0].Str, "maxmemory_policy")
+	if offset := infoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
+		f.problem("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", offset)
+	}
+	if f.facts.volatile != "" && f.facts.runID != "" {
+		f.warnings = append(f.warnings, f.facts.volatile+": it loses its vote for a while when it restarts, and gives no ids; set appendonly yes, appendfsync always, no-appendfsync-on-rewrite no")
+	}
+	var times []time.Duration
+	for range looks {
+		sent := p.options.Clock.Now()
+		if gone(link.Exchange([]Command{{[]string{"PING"}}}, nil), 1) != nil {
+			f.problem("cut the connection")
+			return
+		}
+		times = append(times, p.options.Clock.Now()-sent)
+	}
+	slices.Sort(times)
+	f.rtt = times[looks/2]
+	switch limit := p.options.MasterTimeout; {
+	case f.rtt >= limit:
+		f.problem("answers after %s, and --master-timeout is %s: no answer would count", f.rtt.Round(time.Microsecond), limit)
+	case f.rtt >= limit/nearTimeout:
+		f.warnings = append(f.warnings, fmt.Sprintf("answers after %s, near to --master-timeout %s: choose several times the round trip", f.rtt.Round(time.Microsecond), limit))
+	}
+}
+
+// settings compares what other daemons left on the server with our own.
+func (p *Pool) settings(f *finding, link Link) {
+	for db := range p.options.Databases {
+		replies := link.Exchange([]Command{
+			{[]string{"SELECT", strconv.Itoa(db)}},
+			{[]string{"ZRANGE", p.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
+		}, nil)
+		if gone(replies, 2) != nil {
+			return
+		}
+		if err := replies[0].Err; err != nil {
+			f.problem("has no database %d (%v): --databases is %d", db, err, p.options.Databases)
+			return
+		}
+		if err := replies[1].Err; err != nil {
+			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, p.options.KeyPrefix)
+			return
+		}
+		if len(replies[1].Items) == 0 {
+			continue
+		}
+		f.judgeSeal(replies[1].Items[0].Str, fingerprint(&p.options, db), p.options.age(), f.facts.est.at(p.options.Clock.Now()))
+	}
+	if f.seal == "" {
+		f.seal = "new"
+	}
+}
+
+func (f *finding) judgeSeal(identity, ours string, age time.Duration, us int64) {
+	life, err := parseLife(identity)
+	if err != nil {
+		f.seal = "retired"
+		return
+	}
+	print := strings.SplitN(identity, " ", 5)[4]
+	switch {
+	case print != ours:
+		if f.seal != "other settings" {
+			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", difference(ours, print))
+		}
+		f.seal = "other settings"
+	case life.votes(us, age):
+		f.seal = "votes"
+	case f.seal == "":
+		f.seal = "votes in " + since(time.Duration(life.Base+micros(age)-us)*time.Microsecond)
+	}
+}
+
+// askedInScripts are calls of what the daemon's scripts use. The script leaves
+// nothing behind: it is executed in one step.
+const askedInScripts = `
+local key, denied = KEYS[1], {}
+for _, call in ipairs({
+  {'set', key, 'x', 'PX', '1000'}, {'get', key}, {'exists', key}, {'type', key}, {'pttl', key}, {'pexpiretime', key},
+  {'pexpireat', key, '1'}, {'del', key}, {'hset', key, 'f', 'v'}, {'hmget', key, 'f'}, {'del', key},
+  {'zadd', key, 'XX', 'GT', '1', 'm'}, {'zrange', key, '0', '-1'}, {'zscore', key, 'm'}, {'info', 'server'}, {'time'}}) do
+  local reply = redis.pcall(unpack(call))
+  local text = type(reply) == 'table' and reply.err or ''
+  if string.find(text, 'NOPERM') or string.find(text, 'permission') or string.find(text, "can't run") or string.find(text, "can't access") then
+    denied[#denied + 1] = call[1]
+  end
+end
+return denied`
+
+// permissions tells what the daemon's user may not do.
+func (f *finding) permissions(link Link, prefix string) {
+	replies := link.Exchange([]Command{
+		{[]string{"EVAL", askedInScripts, "1", prefix + "redlockd:check"}},
+		{[]string{"SCRIPT", "LOAD", "return 1"}},
+		{[]string{"EVALSHA", "0000000000000000000000000000000000000000", "0"}}, // NOSCRIPT, if it is allowed
+		{[]string{"CLIENT", "KILL", "ID", "0"}},                                // no client has this number
+		{[]string{"SCAN", "0", "COUNT", "1"}},
+	}, nil)
+	if gone(replies, 5) != nil {
+		return
+	}
+	var denied []string
+	for _, item := range replies[0].Items {
+		denied = append(denied, item.Str)
+	}
+	for i, name := range []string{"eval", "script|load", "evalsha", "client|kill", "scan"} {
+		if err, ok := replies[i].Err.(MasterError); ok && err.Begins("NOPERM") {
+			denied = append(denied, name)
+		}
+	}
+	slices.Sort(denied)
+	if denied = slices.Compact(denied); len(denied) > 0 {
+		f.problem("its user may not %s: allow the commands of configs/master-acl.txt", strings.Join(denied, ", "))
+	}
+}
+
+// compare judges what only all servers together tell.
+func compare(all []*finding) {
+	var offsets []int64
+	for i, f := range all {
+		if f.facts.est.known {
+			offsets = append(offsets, f.facts.est.offset)
+		}
+		for _, other := range all[:i] {
+			if f.facts.runID != "" && f.facts.runID == other.facts.runID {
+				f.problem("is the same server as master %s (run_id %s)", other.master.Name, f.facts.runID)
+			}
+		}
+	}
+	if len(offsets) == 0 {
+		return
+	}
+	slices.Sort(offsets)
+	median := offsets[(len(offsets)-1)/2]
+	for _, f := range all {
+		if !f.facts.est.known {
+			continue
+		}
+		f.offset = f.facts.est.offset - median
+		if abs(f.offset) > micros(skew)+f.facts.est.err {
+			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, skew.Milliseconds())
+		}
+	}
+}
+
+func writeTable(all []*finding, out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MASTER\tADDRESS\tVERSION\tROLE\tRUN_ID\tDURABLE\tMEMORY\tCLOCK\tROUND TRIP\tSEAL\tFIT")
+	for _, f := range all {
+		row := []string{f.master.Name, f.master.Address, f.facts.version, f.role, f.facts.runID[:min(8, len(f.facts.runID))], "", f.policy, "", "", f.seal, "yes"}
+		if f.facts.runID != "" {
+			row[5] = yesNo(f.facts.volatile == "")
+		}
+		if f.facts.est.known {
+			row[7] = fmt.Sprintf("%+dms", f.offset/1000)
+		}
+		if f.rtt > 0 {
+			row[8] = f.rtt.Round(time.Microsecond).String()
+		}
+		if len(f.problems) > 0 {
+			row[10] = "NO"
+		}
+		for i, cell := range row {
+			if cell == "" {
+				row[i] = "-"
+			}
+		}
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	_ = table.Flush() // whoever does not read the table reads the exit code
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// verdictOf writes every reason in a line of its own.
+func verdictOf(all []*finding, out io.Writer) error {
+	unfit := 0
+	for _, f := range all {
+		for _, text := range f.problems {
+			fmt.Fprintf(out, "%s: %s\n", f.master.Name, text)
+		}
+		for _, text := range f.warnings {
+			fmt.Fprintf(out, "%s: warning: %s\n", f.master.Name, text)
+		}
+		if len(f.problems) > 0 {
+			unfit++
+		}
+	}
+	if unfit > 0 {
+		return fmt.Errorf("%d of %d masters are %w", unfit, len(all), ErrUnfit)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package pool
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCounters_AHeartbeatIsNoFlush(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		before := s.group.Counters()
+		s.clock.advance(5 * heartbeat)
+		after := s.group.Counters()
+		if after.Flushes != before.Flushes || after.Seals == before.Seals {
+			t.Errorf("%d flushes and %d seals without an operation, want none and some",
+				after.Flushes-before.Flushes, after.Seals-before.Seals)
+		}
+		s.send(acquiring("key"))
+		if n := s.group.Counters().Flushes - after.Flushes; n != 3 {
+			t.Errorf("%d flushes for one operation, want one a master", n)
+		}
+	})
+}
+
+func TestCounters_APanicOfALaneIsCounted(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		op := acquiring("key")
+		op.panics = true
+		s.send(op)
+		s.clock.advance(time.Second)
+		if n := s.group.Counters().Panics; n != 3 {
+			t.Errorf("%d panics counted, want one a lane", n)
+		}
+	})
+}
+
+// A master that answers and refuses is no voter, and says why.
+func TestStatuses_AMasterThatCannotRaiseItsRegisterSaysWhyUntilItCan(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		s.change(0, falsify("ZADD", refusal("OOM no room")))
+		s.vote(0)
+		for range 3 {
+			if st := s.group.Statuses()[0]; st.State != "ailing" || st.Detail != "cannot raise its register: OOM no room" {
+				t.Errorf("%s (%s), want ailing and the master's reason", st.State, st.Detail)
+			}
+			s.clock.advance(heartbeat)
+		}
+		s.change(0, func(m *fakeMaster) { m.tamper = nil })
+		s.clock.advance(2 * heartbeat)
+		if st := s.state(0); st != "voting" {
+			t.Errorf("%s after it was cured, want voting without an operation", st)
+		}
+	})
+}
+
+// What a master refused to be told, it is told again on the same connection.
+func TestOwed_WhatWasRefusedIsRepeatedUntilItIsTaken(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		dials := s.masters[0].dials
+		s.change(0, falsify("DEL", refusal("BUSY a script runs")))
+		s.group.Owe(0, Debt{Args: []string{"DEL", "key"}, Until: s.clock.Now() + time.Minute})
+		s.clock.advance(3 * heartbeat)
+		if n := s.group.Statuses()[0].Owed; n > 1 {
+			t.Errorf("%d releases owed, want the one", n)
+		}
+		s.change(0, func(m *fakeMaster) { m.tamper, m.executed = nil, nil })
+		s.clock.advance(3 * heartbeat)
+		told := 0
+		for _, words := range s.masters[0].executed {
+			if words[0] == "DEL" {
+				told++
+			}
+		}
+		if told != 1 || s.group.Statuses()[0].Owed != 0 || s.masters[0].dials != dials {
+			t.Errorf("told %d times over %d new connections, %d still owed; want once, on the connection that stood",
+				told, s.masters[0].dials-dials, s.group.Statuses()[0].Owed)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+// How does a test speak to a server for longer than one command? One
+// connection, one command at a time, and a limit after which the answer is
+// taken as lost: a client that waits for ever finds nothing out.
+package faulty
+
+import (
+	"bufio"
+	"net"
+	"time"
+)
+
+// Conn is one connection to a server that speaks RESP2, for one goroutine at a
+// time. After an error that is not a ReplyError it is of no more use.
+type Conn struct {
+	conn     net.Conn
+	in       *bufio.Reader
+	patience time.Duration
+}
+
+// Dial connects to host:port. patience bounds the dialling and each command.
+func Dial(addr string, patience time.Duration) (*Conn, error) {
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{conn: conn, in: bufio.NewReader(conn), patience: patience}, nil
+}
+
+// Do sends one command and returns its reply, as Server.Do does.
+func (c *Conn) Do(args ...any) (any, error) {
+	if err := c.Send(args...); err != nil {
+		return nil, err
+	}
+	reply, err := readReply(c.in)
+	if err != nil {
+		return nil, err
+	}
+	if refused, ok := reply.(ReplyError); ok {
+		return nil, refused
+	}
+	return reply, nil
+}
+
+// Send sends one command and leaves the reply unread, as a client does that
+// goes away: close the connection next.
+func (c *Conn) Send(args ...any) error {
+	if err := c.conn.SetDeadline(time.Now().Add(c.patience)); err != nil {
+		return err
+	}
+	_, err := c.conn.Write(appendCommand(nil, args))
+	return err
+}
+
+// Close ends the connection.
+func (c *Conn) Close() { c.conn.Close() }

@@ -1,0 +1,340 @@
+// How does a group get another list of masters, other limits or another version?
+//
+// The fingerprint in every identity keeps daemons with different settings from
+// sharing masters. Replacing it is safe under three conditions, which are checked:
+//
+//  1. All masters of the new list answer, and each identity is replaced by
+//     compare-and-set.
+//  2. The daemons with the former settings cannot find a quorum afterwards: of
+//     their N masters fewer than a quorum are left outside of the new list. A
+//     minority of the masters can be replaced at a time.
+//  3. Nobody votes until the leases of the former settings are over: every life
+//     begins now, and if the former limits were longer, as much later as they
+//     were. What is left of the clocks' and the writing's unevenness is in the
+//     two seconds that every age has in reserve.
+//
+// A memory that was not broken keeps its lineage, and so its counters stay trusted,
+// if every new quorum of such masters shares one with every former quorum. A master
+// that was away and carries the new settings from an earlier time may have missed
+// anything: it never keeps its lineage.
+package pool
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed scripts/reconfigure.lua
+var reconfigureScript string
+
+const (
+	// writingTime is how far apart the first and the last identity may be written;
+	// beyond it they are written once more.
+	writingTime  = 500 * time.Millisecond
+	writingTries = 3
+)
+
+// Reconfigure puts the options in force on their masters. force is the
+// operator's word that no daemon with other settings runs any more.
+func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) error {
+	if err := o.withDefaults(); err != nil {
+		return err
+	}
+	p := &Pool{options: o, dial: o.Dialer}
+	if p.dial == nil {
+		p.dial = DialRueidis(p.patience())
+	}
+	all, err := p.assemble(ctx, "reconfigure")
+	defer dismiss(all)
+	if err != nil {
+		return err
+	}
+	if err := sameClocks(all); err != nil {
+		return err
+	}
+	r := &reconfiguration{pool: p, all: all, force: force}
+	return r.run(out)
+}
+
+// sameClocks: a life that begins by a wrong clock ends its quarantine at a wrong time.
+func sameClocks(all []*candidate) error {
+	median := medianOffset(all)
+	var errs []error
+	for _, c := range all {
+		if off := c.facts.est.offset - median; abs(off) > micros(skew)+c.facts.est.err {
+			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, skew.Milliseconds()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// reconfiguration is one run.
+type reconfiguration struct {
+	pool   *Pool
+	all    []*candidate
+	force  bool
+	former former
+	found  map[*candidate][]sealed // by database
+}
+
+// sealed is what stands at a master's seal.
+type sealed struct {
+	identity string // "" for none
+	register int64
+}
+
+// former are the settings that the masters carry and that are to be replaced.
+type former struct {
+	print    settings // nil if there are none
+	carriers []*candidate
+	several  bool // not all of them carry the same
+	keeps    bool // carriers keep their lineage
+	current  int  // masters that carry the new settings already
+}
+
+// settings are the parts of a fingerprint, without the database.
+type settings map[string]string
+
+func parseSettings(identity string) settings {
+	parts := strings.SplitN(identity, " ", 5)
+	s := settings{}
+	if len(parts) == 5 {
+		for part := range strings.SplitSeq(parts[4], "/") {
+			if name, value, _ := strings.Cut(part, "="); name != "db" {
+				s[name] = value
+			}
+		}
+	}
+	return s
+}
+
+func (s settings) same(other settings) bool { return fmt.Sprint(s) == fmt.Sprint(other) } // maps print in order of their keys
+
+func (s settings) duration(name string) (time.Duration, error) {
+	ms, err := strconv.ParseInt(s[name], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reconfigure: the masters carry an identity whose %s is %q: stop all daemons, delete redlockd:seal on every master in every database, start with the new settings and wait for the longest lease", name, s[name])
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+func (f *former) carried(c *candidate) bool { return slices.Contains(f.carriers, c) }
+
+// number is how many masters the list had.
+func (s settings) number() int {
+	n, _, _ := strings.Cut(s["masters"], "-")
+	count, _ := strconv.Atoi(n) // 0 is refused by whoever asks
+	return count
+}
+
+func (r *reconfiguration) run(out io.Writer) error {
+	if err := r.look(); err != nil {
+		return err
+	}
+	if err := r.judge(); err != nil {
+		return err
+	}
+	if r.former.print == nil && !r.force {
+		if r.former.current == 0 {
+			return errors.New("reconfigure: no master carries an identity, so there is nothing to change; for a new group: redlockd bootstrap")
+		}
+		fmt.Fprintln(out, "these settings are in force already; nothing was changed")
+		return nil
+	}
+	shift, err := r.shift()
+	if err != nil {
+		return err
+	}
+	for range writingTries {
+		began := r.pool.options.Clock.Now()
+		if err := r.write(shift); err != nil {
+			return err
+		}
+		if r.pool.options.Clock.Now()-began <= writingTime {
+			wait := r.pool.options.age() + shift
+			fmt.Fprintf(out, "%d masters begin a new life in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, since(wait))
+			return nil
+		}
+	}
+	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but say it again when masters and network are quick, before any daemon starts", writingTime, writingTries)
+}
+
+// look reads every seal.
+func (r *reconfiguration) look() error {
+	r.found = map[*candidate][]sealed{}
+	key := r.pool.options.KeyPrefix + "redlockd:seal"
+	for _, c := range r.all {
+		for db := range r.pool.options.Databases {
+			replies := c.link.Exchange([]Command{
+				{[]string{"SELECT", strconv.Itoa(db)}},
+				{[]string{"ZRANGE", key, "0", "-1", "WITHSCORES"}},
+			}, nil)
+			err := gone(replies, 2)
+			if err == nil {
+				err = errors.Join(replies[0].Err, replies[1].Err)
+			}
+			if err != nil {
+				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+			}
+			r.found[c] = append(r.found[c], readSealed(replies[1].Items))
+		}
+	}
+	return nil
+}
+
+// readSealed takes member and score, flat as RESP2 has them or as a pair.
+func readSealed(items []Reply) sealed {
+	if len(items) > 0 && items[0].Kind == ReplyArray {
+		items = items[0].Items
+	}
+	if len(items) < 2 {
+		return sealed{}
+	}
+	register, _ := items[1].Number()
+	return sealed{items[0].Str, register}
+}
+
+// judge finds the former settings and whether their daemons are left without a
+// quorum.
+func (r *reconfiguration) judge() error {
+	now := parseSettings("- - 0 0 " + fingerprint(&r.pool.options, 0))
+	for _, c := range r.all {
+		carries, err := r.carried(c)
+		switch {
+		case err != nil:
+			return err
+		case carries == nil:
+			continue
+		case carries.same(now):
+			r.former.current++
+			continue
+		}
+		r.former.several = r.former.several || r.former.print != nil && !r.former.print.same(carries)
+		if r.former.several && !r.force {
+			return fmt.Errorf("reconfigure: masters %s and %s carry different settings (%s, and %s), so one of them has been away; nothing was changed. Delete redlockd:seal in every database of the one that was, or stop all daemons and say redlockd reconfigure --force",
+				r.former.carriers[0].master.Name, c.master.Name, r.former.print.text(), carries.text())
+		}
+		if r.former.print == nil {
+			r.former.print = carries
+		}
+		r.former.carriers = append(r.former.carriers, c)
+	}
+	return r.outvoted()
+}
+
+// carried are a master's settings, the same in all databases; nil for none.
+func (r *reconfiguration) carried(c *candidate) (settings, error) {
+	var carries settings
+	for db, s := range r.found[c] {
+		one := parseSettings(s.identity)
+		switch {
+		case len(one) == 0:
+		case one["group"] != r.pool.options.Group && !r.force:
+			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
+		case carries != nil && !carries.same(one) && !r.force:
+			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and say redlockd reconfigure --force", c.master.Name)
+		default:
+			carries = one
+		}
+	}
+	return carries, nil
+}
+
+func (s settings) text() string {
+	return fmt.Sprintf("format %s, group %s, max-ttl %s ms, max-keep %s ms, masters %s", s["format"], s["group"], s["max-ttl"], s["max-keep"], s["masters"])
+}
+
+// outvoted is condition 2 of the file's head.
+func (r *reconfiguration) outvoted() error {
+	f := &r.former
+	if f.print == nil {
+		return nil
+	}
+	n := f.print.number()
+	left := n - len(f.carriers)
+	if left >= Quorum(n) && !r.force {
+		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and say redlockd reconfigure --force",
+			len(f.carriers), n, Quorum(n))
+	}
+	f.keeps = !f.several && f.print["format"] == formatVersion && f.print["group"] == r.pool.options.Group &&
+		left < Quorum(n) && Quorum(len(r.all))+Quorum(n) > n
+	return nil
+}
+
+// shift is how much longer the leases and records of the former settings may last
+// than those of the new ones.
+func (r *reconfiguration) shift() (time.Duration, error) {
+	var longest time.Duration
+	for _, c := range r.all {
+		for _, s := range r.found[c] {
+			print := parseSettings(s.identity)
+			if len(print) == 0 {
+				continue
+			}
+			ttl, err1 := print.duration("max-ttl")
+			keep, err2 := print.duration("max-keep")
+			if err := errors.Join(err1, err2); err != nil {
+				return 0, err
+			}
+			o := &r.pool.options
+			more := max(ttl-o.MaxTTL, ttl+keep-o.MaxTTL-o.MaxKeep, 0)
+			longest = max(longest, more+more/100)
+		}
+	}
+	return longest, nil
+}
+
+// write begins the new lives, in all databases of all masters, and remembers them,
+// so that it can be repeated. Masters with the former settings come last: if it is
+// interrupted before, their daemons work on, and it can be said again.
+func (r *reconfiguration) write(shift time.Duration) error {
+	order := append(slices.DeleteFunc(slices.Clone(r.all), r.former.carried), r.former.carriers...)
+	for _, c := range order {
+		for db := range r.pool.options.Databases {
+			var floor int64
+			for _, other := range r.all {
+				floor = max(floor, r.found[other][db].register)
+			}
+			identity, err := r.writeOne(c, db, floor, shift)
+			if err != nil {
+				return fmt.Errorf("reconfigure: master %s, database %d: %w", c.master.Name, db, err)
+			}
+			r.found[c][db].identity = identity
+		}
+	}
+	return nil
+}
+
+func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
+	o := &r.pool.options
+	durable := c.facts.volatile == "" || o.AssumeDurable && c.facts.volatile == configRefused
+	replies := c.link.Exchange([]Command{
+		{[]string{"SELECT", strconv.Itoa(db)}},
+		{[]string{
+			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
+			r.found[c][db].identity, fingerprint(o, db), randomLineage(), bit(r.former.keeps && r.former.carried(c)),
+			bit(durable), strconv.FormatInt(micros(shift), 10), strconv.FormatInt(floor, 10),
+		}},
+	}, nil)
+	if err := gone(replies, 2); err != nil {
+		return "", err
+	}
+	if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
+		return "", err
+	}
+	items := replies[1].Items
+	switch {
+	case len(items) == 2 && items[0].Str == "OK":
+		return items[1].Str, nil
+	case len(items) == 2 && items[0].Str == "CHANGED":
+		return "", fmt.Errorf("its identity changed meanwhile (now %q), because a daemon admitted it anew; say the same again", items[1].Str)
+	}
+	return "", errors.New("the script answered something unexpected")
+}

@@ -1,0 +1,250 @@
+package pool
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// brief is a longest lease that a test can wait for.
+const brief = 200 * time.Millisecond
+
+// optionsOf real masters, named a, b, c …
+func optionsOf(servers ...*faulty.Server) Options {
+	o := Options{MaxTTL: brief, MaxKeep: brief, Databases: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	for i, s := range servers {
+		o.Masters = append(o.Masters, Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
+	}
+	return o
+}
+
+// renamed: the names are what the settings of a group hold.
+func renamed(o Options, names ...string) Options {
+	for i, name := range names {
+		o.Masters[i].Name = name
+	}
+	return o
+}
+
+func bootstrapped(t *testing.T, n int) ([]*faulty.Server, Options) {
+	t.Helper()
+	servers := faulty.StartGroup(t, n)
+	o := optionsOf(servers...)
+	if err := Bootstrap(t.Context(), o, false, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	return servers, o
+}
+
+func reconfigure(t *testing.T, o Options, force bool) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := Reconfigure(t.Context(), o, force, &out)
+	return out.String(), err
+}
+
+// identity is what stands at a master's seal in database 0, "" for nothing.
+func identity(t *testing.T, s *faulty.Server) string {
+	t.Helper()
+	reply, err := s.Do("ZRANGE", "redlockd:seal", "0", "-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := reply.([]any); len(list) > 0 {
+		return list[0].(string)
+	}
+	return ""
+}
+
+func lives(t *testing.T, servers []*faulty.Server) []*Life {
+	t.Helper()
+	all := make([]*Life, len(servers))
+	for i, s := range servers {
+		var err error
+		if all[i], err = parseLife(identity(t, s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// seen starts a daemon's lanes and waits until a master's detail or state says so.
+func seen(t *testing.T, o Options, lane int, says string) {
+	t.Helper()
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	g := p.Start()
+	var last Status
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if last = g.Statuses()[lane]; strings.Contains(last.State+" "+last.Detail, says) {
+			return
+		}
+	}
+	t.Errorf("master %s is %s (%s), want %s", last.Name, last.State, last.Detail, says)
+}
+
+func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testing.T) {
+	servers, was := bootstrapped(t, 3)
+	before := lives(t, servers)
+	now := was
+	now.MaxTTL = 2 * brief
+	if out, err := reconfigure(t, now, false); err != nil || !strings.Contains(out, "3 masters begin a new life in databases 0-1") {
+		t.Fatal(out, err)
+	}
+	for i, life := range lives(t, servers) {
+		if life.Lineage != before[i].Lineage {
+			t.Errorf("master %d: an unbroken memory lost its lineage, and with it its counters", i)
+		}
+		if life.Base == 0 {
+			t.Errorf("master %d votes at once", i)
+		}
+	}
+	seen(t, was, 0, "max-ttl is 200 here and 400 there")
+	seen(t, now, 1, "voting")
+}
+
+// Leases of the former settings may outlive those of the new ones.
+func TestReconfigure_WaitsForTheLongerOfBothLimits(t *testing.T) {
+	servers, was := bootstrapped(t, 3)
+	long := was
+	long.MaxTTL = time.Hour
+	if _, err := reconfigure(t, long, false); err != nil {
+		t.Fatal(err)
+	}
+	out, err := reconfigure(t, was, false)
+	if err != nil || !strings.Contains(out, "1h0m") {
+		t.Error(out, err)
+	}
+	for i, life := range lives(t, servers) {
+		if ahead := life.Base - time.Now().UnixMicro(); ahead < micros(59*time.Minute) {
+			t.Errorf("master %d: its life begins %d ms from now, although leases of an hour may run", i, ahead/1000)
+		}
+	}
+}
+
+func TestReconfigure_ChangesNothingUnlessAllMastersAnswer(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	before := identity(t, servers[0])
+	servers[2].Kill()
+	o.MaxTTL = 2 * brief
+	if _, err := reconfigure(t, o, true); err == nil || !strings.Contains(err.Error(), "needs all 3 masters: master c") {
+		t.Errorf("got %v", err)
+	}
+	if now := identity(t, servers[0]); now != before {
+		t.Errorf("master a carries %q", now)
+	}
+}
+
+func TestReconfigure_ReplacesAMinorityOfTheMasters(t *testing.T) {
+	servers, _ := bootstrapped(t, 3)
+	d, e := faulty.Start(t), faulty.Start(t)
+	two := renamed(optionsOf(servers[0], d, e), "a", "d", "e")
+	before := identity(t, servers[0])
+	if _, err := reconfigure(t, two, false); err == nil || !strings.Contains(err.Error(), "Replace a minority") {
+		t.Fatalf("two of three masters were replaced: %v", err)
+	}
+	if identity(t, servers[0]) != before || identity(t, d) != "" {
+		t.Error("refused, and changed all the same")
+	}
+	one := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	if out, err := reconfigure(t, one, false); err != nil {
+		t.Fatal(out, err)
+	}
+	if out, err := reconfigure(t, two, true); err != nil {
+		t.Error(out, err)
+	}
+}
+
+// Five masters become three: a quorum of two need not meet the three that knew
+// the last id, so nobody is trusted with counters any more.
+func TestReconfigure_KeepsNoCountersWhereQuorumsNeedNotMeet(t *testing.T) {
+	servers, _ := bootstrapped(t, 5)
+	before := lives(t, servers)
+	if out, err := reconfigure(t, optionsOf(servers[:3]...), false); err != nil {
+		t.Fatal(out, err)
+	}
+	for i, life := range lives(t, servers[:3]) {
+		if life.Lineage == before[i].Lineage {
+			t.Errorf("master %d kept its lineage", i)
+		}
+	}
+}
+
+func TestReconfigure_RefusesAMasterThatWasAway(t *testing.T) {
+	servers, first := bootstrapped(t, 3)
+	d := faulty.Start(t)
+	second := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	if _, err := reconfigure(t, second, false); err != nil {
+		t.Fatal(err)
+	}
+	third := first
+	third.MaxTTL = 2 * brief
+	if _, err := reconfigure(t, third, false); err == nil || !strings.Contains(err.Error(), "one of them has been away") {
+		t.Errorf("got %v", err)
+	}
+	// With the settings that c still carries, it gets a new life and a new lineage.
+	before := lives(t, servers)
+	if out, err := reconfigure(t, first, false); err != nil {
+		t.Fatal(out, err)
+	}
+	after := lives(t, servers)
+	if after[2].Lineage == before[2].Lineage || after[2].Base == 0 {
+		t.Errorf("master c goes on where it was: %+v", after[2])
+	}
+	if after[0].Lineage != before[0].Lineage {
+		t.Error("master a was never away and lost its lineage")
+	}
+}
+
+func TestReconfigure_SaysWhenThereIsNothingToChange(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	o := optionsOf(servers...)
+	if _, err := reconfigure(t, o, false); err == nil || !strings.Contains(err.Error(), "redlockd bootstrap") {
+		t.Errorf("a new group: %v", err)
+	}
+	if err := Bootstrap(t.Context(), o, false, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	before := identity(t, servers[0])
+	if out, err := reconfigure(t, o, false); err != nil || !strings.Contains(out, "in force already") || identity(t, servers[0]) != before {
+		t.Error(out, err)
+	}
+	o.Group = "another"
+	if _, err := reconfigure(t, o, false); err == nil || !strings.Contains(err.Error(), `belongs to group "default"`) {
+		t.Errorf("a master of another group: %v", err)
+	}
+}
+
+// Between the look and the writing a daemon may have admitted a master anew.
+func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	if err := o.withDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	p := &Pool{options: o, dial: DialRueidis(time.Second)}
+	all, err := p.assemble(context.Background(), "test")
+	defer dismiss(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reconfiguration{pool: p, all: all}
+	if err := r.look(); err != nil {
+		t.Fatal(err)
+	}
+	before := identity(t, servers[1])
+	r.found[all[1]][0].identity = "somebody else's"
+	if err := r.write(0); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("got %v", err)
+	}
+	if identity(t, servers[1]) != before {
+		t.Error("an identity was overwritten that nobody had looked at")
+	}
+}

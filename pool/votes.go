@@ -1,0 +1,94 @@
+// What have the masters said to those who wanted something? For people: nothing
+// is decided by these figures.
+package pool
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// Votes count the answers of one master to operations that take a key.
+type Votes struct {
+	Yes    int64 // consents that counted
+	No     int64 // refusals that counted
+	Silent int64 // neither: cut, late, void, young, or not asked
+}
+
+// votes are kept outside of the group's lock: they are noted by the task that
+// hands the answers out.
+type votes struct{ yes, no, silent atomic.Int64 }
+
+func (v *votes) add(n Votes) {
+	for _, c := range []struct {
+		to *atomic.Int64
+		n  int64
+	}{{&v.yes, n.Yes}, {&v.no, n.No}, {&v.silent, n.Silent}} {
+		if c.n != 0 {
+			c.to.Add(c.n)
+		}
+	}
+}
+
+func (v *votes) load() Votes {
+	return Votes{Yes: v.yes.Load(), No: v.no.Load(), Silent: v.silent.Load()}
+}
+
+// count notes one answer. A command that takes a key answers a string or a
+// positive number if it did, alone or as {1, …}, and anything else if not.
+func (v *Votes) count(a *Answer) {
+	r := a.Reply
+	if r.Kind == ReplyArray && len(r.Items) > 0 && r.Items[0].Int == 1 {
+		r = r.Items[0]
+	}
+	yes := r.Kind == ReplyString || r.Kind == ReplyInt && r.Int > 0
+	switch {
+	case !a.Asked || r.Err != nil || !a.Seal.Good || yes && a.Seal.Young:
+		v.Silent++
+	case yes:
+		v.Yes++
+	default:
+		v.No++
+	}
+}
+
+// silence notes operations that nobody knows, or that nobody was asked.
+func (v *votes) silence(entries []entry) {
+	var n Votes
+	for i := range entries {
+		if entries[i].plan.Takes {
+			n.Silent++
+		}
+	}
+	v.add(n)
+}
+
+// Why a flush did not count.
+const (
+	voidForgot = iota
+	voidBalanced
+	voidLate
+	voidSuspect
+	voidBehind
+	voidRolledBack
+	voidDamaged
+	voidOther
+	// VoidReasons is how many there are.
+	VoidReasons
+)
+
+// VoidReason is the word for the reason i of Counters.Void.
+func VoidReason(i int) string {
+	return [VoidReasons]string{"forgot", "balanced", "late", "suspect", "behind", "rolled-back", "damaged", "other"}[i]
+}
+
+func voidReason(err error) int {
+	for reason, sentinel := range [VoidReasons]error{
+		voidForgot: errForgot, voidBalanced: errBalanced, voidLate: errLate, voidSuspect: errSuspect,
+		voidBehind: errBehind, voidRolledBack: errRolledBack, voidDamaged: errDamaged,
+	} {
+		if sentinel != nil && errors.Is(err, sentinel) {
+			return reason
+		}
+	}
+	return voidOther
+}

@@ -1,0 +1,112 @@
+package pool
+
+import (
+	"fmt"
+	"testing"
+)
+
+func (s *stage) report(lane int) Report { return s.group.Reports()[lane] }
+
+func TestVotes_TellConsentRefusalAndSilenceApart(t *testing.T) {
+	good, young, bad := Seal{Good: true}, Seal{Good: true, Young: true}, Seal{}
+	for _, c := range []struct {
+		answer Answer
+		want   Votes
+	}{
+		{Answer{Asked: true, Reply: text("OK"), Seal: good}, Votes{Yes: 1}},
+		{Answer{Asked: true, Reply: number(2), Seal: good}, Votes{Yes: 1}},
+		{Answer{Asked: true, Reply: list(number(1), number(0)), Seal: good}, Votes{Yes: 1}},
+		{Answer{Asked: true, Reply: list(number(2), number(7)), Seal: good}, Votes{No: 1}},
+		{Answer{Asked: true, Reply: Reply{}, Seal: good}, Votes{No: 1}},
+		{Answer{Asked: true, Reply: number(0), Seal: good}, Votes{No: 1}},
+		{Answer{Asked: true, Reply: number(-1), Seal: young}, Votes{No: 1}},
+		{Answer{Asked: true, Reply: text("OK"), Seal: young}, Votes{Silent: 1}},
+		{Answer{Asked: true, Reply: text("OK"), Seal: bad}, Votes{Silent: 1}},
+		{Answer{Asked: true, Reply: refusal("ERR no"), Seal: good}, Votes{Silent: 1}},
+		{Answer{Reply: text("OK"), Seal: good}, Votes{Silent: 1}},
+	} {
+		var got Votes
+		if got.count(&c.answer); got != c.want {
+			t.Errorf("%+v counts as %+v, want %+v", c.answer, got, c.want)
+		}
+	}
+}
+
+func TestReports_CountVotesAndRoundTripsOfEachMaster(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.change(1, func(m *fakeMaster) { m.cutAfter = true })
+		s.send(acquiring("key"), acquiring("other"), releasing("third"))
+		if got := s.report(0); got.Votes != (Votes{Yes: 2}) || got.RTT.Count() == 0 || got.Role != "master" || got.InFlight != 0 {
+			t.Errorf("master a: %+v", got)
+		}
+		if got := s.report(1).Votes; got != (Votes{Silent: 2}) {
+			t.Errorf("master b, whose answers were lost: %+v", got)
+		}
+	})
+}
+
+func TestReports_CountWhatWaitedForAConnectionThatDidNotCome(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		op, l := acquiring("key"), s.group.lanes[0]
+		s.group.mu.Lock()
+		l.queue = append(l.queue, entry{op: op, plan: op.Plan()})
+		s.group.mu.Unlock()
+		l.refused(errCut)
+		if got := s.report(0).Votes; got != (Votes{Silent: 1}) || op.only(t, 0).Asked {
+			t.Errorf("votes %+v", got)
+		}
+	})
+}
+
+func TestReports_ShowWhatIsOnItsWay(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.change(2, func(m *fakeMaster) { m.hangs = true })
+		s.send(acquiring("key"), acquiring("other"))
+		if got := s.report(2); got.InFlight != 2 || got.Votes != (Votes{}) {
+			t.Errorf("%d in flight, votes %+v", got.InFlight, got.Votes)
+		}
+		s.clock.advance(s.pool.options.MasterTimeout)
+		s.send(acquiring("third"))
+		if got := s.report(2).Votes; got != (Votes{Silent: 3}) {
+			t.Errorf("votes %+v of a master that does not answer", got)
+		}
+	})
+}
+
+func TestCounters_SayWhyASealWasVoid(t *testing.T) {
+	for reason, change := range map[int]func(*fakeMaster){
+		voidForgot:     falsify("ZSCORE", Reply{}),
+		voidRolledBack: func(m *fakeMaster) { m.register-- },
+		voidDamaged:    func(m *fakeMaster) { m.register = tooHigh + 1 },
+		voidSuspect:    falsify("TIME", list(number(1<<62), number(1<<62))),
+		voidOther:      falsify("TIME", Reply{}),
+	} {
+		t.Run(VoidReason(reason), func(t *testing.T) {
+			onStage(t, 5, Options{}, func(s *stage) {
+				s.vote(0)
+				s.change(0, change)
+				s.send(acquiring("key"))
+				if void := s.group.Counters().Void; void[reason] == 0 {
+					t.Errorf("void seals by reason: %v", void)
+				}
+			})
+		})
+	}
+	names := map[string]bool{}
+	for reason := range VoidReasons {
+		names[VoidReason(reason)] = true
+	}
+	if len(names) != VoidReasons || names[""] {
+		t.Error(fmt.Sprint("reasons without a name of their own: ", names))
+	}
+}
+
+func TestDatabases_AreThoseInUse(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.pool.Group(7)
+		s.pool.Group(2)
+		if got := fmt.Sprint(s.pool.Databases()); got != "[0 2 7]" {
+			t.Error(got)
+		}
+	})
+}

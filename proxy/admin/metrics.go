@@ -1,0 +1,161 @@
+package admin
+
+// metrics.go answers: what does Prometheus see? Nothing is counted here: a scrape
+// reads the counters that the rooms keep anyway.
+
+import (
+	"runtime"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"redlockd/commands"
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// Locks are what the algorithms count.
+type Locks interface {
+	Counters() redlock.Counters
+	InFlight() int
+	Reports(db int) []redlock.MasterReport
+}
+
+// Masters are what the lanes count.
+type Masters interface {
+	Counters() pool.Counters
+	Databases() []int
+	Quorum() int
+}
+
+var (
+	_ Locks   = (*redlock.Locker)(nil)
+	_ Masters = (*pool.Pool)(nil)
+)
+
+// Sources are where the figures come from.
+type Sources struct {
+	Version string
+	Locks   Locks
+	Masters Masters
+	Clients func() commands.ClientCounts
+	Grants  *Grants
+}
+
+// NewFigures gathers all figures of the daemon and of its process.
+func NewFigures(s Sources) prometheus.Gatherer {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(s.Grants.times, &collector{s})
+	return registry
+}
+
+// collector answers a scrape.
+type collector struct{ Sources }
+
+// Describe sends nothing: which masters and databases there are is known only
+// when they are looked at.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect is called by each scrape.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	p := page{out}
+	p.gauge("redlockd_build_info", "Always 1; the labels say which build this is.", 1, "version", c.Version, "go", runtime.Version())
+	c.locks(p)
+	c.lanes(p)
+	c.clients(p)
+	for _, db := range c.Masters.Databases() {
+		c.masters(p, db)
+	}
+}
+
+func (c *collector) locks(p page) {
+	n := c.Locks.Counters()
+	p.count("redlockd_locks_acquired_total", "Grants.", n.Acquired)
+	p.count("redlockd_locks_refused_total", "Lock requests answered nil: somebody else held the key.", n.Refused)
+	p.count("redlockd_locks_expired_total", "Quorums that said yes too late (EXPIRED).", n.Expired)
+	p.count("redlockd_locks_split_total", "Attempts in which nobody had a quorum.", n.Split)
+	p.count("redlockd_locks_released_total", "Releases.", n.Released)
+	p.count("redlockd_locks_extended_total", "Extensions.", n.Extended)
+	p.count("redlockd_locks_given_back_total", "Grants whose client had gone.", n.GivenBack)
+	p.count("redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", n.NoQuorum)
+	p.count("redlockd_copies_undone_total", "Copies of failed attempts given back on single masters.", n.Undone)
+	p.count("redlockd_copies_late_total", "Copies made after the decision, given back.", n.LateGrants)
+	p.count("redlockd_copies_healed_total", "Copies made again on masters that had lost an extended lease.", n.Healed)
+	p.count("redlockd_fence_second_seals_total", "Grants that needed one more seal for their fence.", n.SecondSeals)
+	p.count("redlockd_fence_third_seals_total", "Grants that needed yet another seal.", n.ThirdSeals)
+	p.count("redlockd_ids_total", "Ids given.", n.IDs)
+	p.count("redlockd_id_rounds_total", "Proposals to the masters for ids.", n.IDRounds)
+	p.count("redlockd_work_started_total", "Attempts at work granted.", n.WorkStarted)
+	p.count("redlockd_work_done_total", "Pieces of work marked done.", n.WorkDone)
+	p.gauge("redlockd_operations_in_flight", "Operations that have not been answered yet.", float64(c.Locks.InFlight()))
+}
+
+func (c *collector) lanes(p page) {
+	n := c.Masters.Counters()
+	p.count("redlockd_flushes_total", "Round trips to masters.", n.Flushes)
+	p.count("redlockd_flushed_operations_total", "Operations in them.", n.Commands)
+	p.count("redlockd_seals_total", "Seals sent.", n.Seals)
+	for i, void := range n.Void {
+		p.count("redlockd_seals_void_total", "Flushes whose votes did not count, by reason.", void, "reason", pool.VoidReason(i))
+	}
+	p.count("redlockd_late_flushes_total", "Flushes answered after the master timeout.", n.LateFlushes)
+	p.count("redlockd_breaker_opened_total", "Times a master was not asked any more because it did not answer.", n.BreakerOpened)
+	p.count("redlockd_dials_total", "Connections to masters tried.", n.Dials)
+	p.count("redlockd_admissions_total", "Connections to masters that may vote.", n.Admissions)
+	p.count("redlockd_new_lives_total", "Admissions that found no unbroken memory.", n.NewLives)
+	p.count("redlockd_lives_retired_total", "Lives retired because a clock stepped or a memory was rolled back.", n.Latched)
+	p.count("redlockd_panics_total", "Panics contained in the lanes; anything but 0 is a bug.", n.Panics)
+}
+
+func (c *collector) clients(p page) {
+	n := c.Clients()
+	p.gauge("redlockd_clients_connected", "Open connections of clients.", float64(n.Connected))
+	p.gauge("redlockd_clients_limit", "How many there may be (--max-clients).", float64(n.Limit))
+	p.count("redlockd_clients_accepted_total", "Connections accepted.", n.Accepted)
+	p.count("redlockd_clients_rejected_total", "Connections refused because of a limit.", n.Rejected)
+	p.count("redlockd_commands_total", "Commands read.", n.Commands)
+}
+
+// states are all that a master can be in.
+var states = []string{"voting", "quarantined", "suspect", "dialing", "down", "refused"}
+
+func (c *collector) masters(p page, db int) {
+	reports, voting := c.Locks.Reports(db), 0
+	for i := range reports {
+		m := &reports[i]
+		if m.State == "voting" {
+			voting++
+		}
+		c.master(p, m, db)
+	}
+	database := strconv.Itoa(db)
+	p.gauge("redlockd_masters", "Masters there are.", float64(len(reports)), "database", database)
+	p.gauge("redlockd_masters_needed", "Masters that decide: a quorum.", float64(c.Masters.Quorum()), "database", database)
+	p.gauge("redlockd_masters_voting", "Masters whose consent counts now.", float64(voting), "database", database)
+}
+
+func (c *collector) master(p page, m *redlock.MasterReport, db int) {
+	which := []string{"master", m.Name, "database", strconv.Itoa(db)}
+	with := func(more ...string) []string { return append(which[:4:4], more...) }
+	for _, state := range states {
+		p.gauge("redlockd_master_state", "1 for the state that a master is in.", truth(m.State == state), with("state", state)...)
+	}
+	p.gauge("redlockd_master_state_seconds", "Time since a master's connection came or went.", m.Since.Seconds(), which...)
+	p.gauge("redlockd_master_durable", "1 if a master has on disk what it answered.", truth(m.Durable), which...)
+	p.gauge("redlockd_master_queued_operations", "Operations that wait for a master's next flush.", float64(m.Queued), which...)
+	p.gauge("redlockd_master_in_flight_operations", "Operations sent to a master and not answered.", float64(m.InFlight), which...)
+	p.gauge("redlockd_master_owed_releases", "Releases that a master has not acknowledged yet.", float64(m.Owed), which...)
+	p.count("redlockd_master_votes_total", "Answers of a master to operations that take a key.", m.Votes.Yes, with("vote", "yes")...)
+	p.count("redlockd_master_votes_total", "Answers of a master to operations that take a key.", m.Votes.No, with("vote", "no")...)
+	p.count("redlockd_master_votes_total", "Answers of a master to operations that take a key.", m.Votes.Silent, with("vote", "silent")...)
+	p.roundTrips("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", &m.RTT, which...)
+}
+
+func truth(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

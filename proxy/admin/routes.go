@@ -1,0 +1,116 @@
+package admin
+
+// routes.go answers: what is there to see, and who may see it?
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"redlockd/commands"
+)
+
+// mostScrapes is how many scrapes run at once: a few scrapers, and whoever looks.
+const mostScrapes = 4
+
+// profileTime is for the longest profile that anybody takes, and its delivery.
+const profileTime = 5 * time.Minute
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	figures := promhttp.HandlerFor(s.options.Figures, promhttp.HandlerOpts{
+		MaxRequestsInFlight: mostScrapes, Timeout: reaperTime, EnableOpenMetrics: true,
+	})
+	mux.Handle("GET /metrics", s.guarded(commands.CategoryRead, figures))
+	if s.options.Pprof {
+		for path, handler := range map[string]http.HandlerFunc{
+			"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
+			"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+		} {
+			mux.Handle("GET "+path, s.guarded(commands.CategoryAdmin, patient(handler)))
+		}
+	}
+	return mux
+}
+
+// patient gives a profile the time it was asked to take.
+func patient(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(profileTime)) // a test's recorder has none
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// healthz: the process runs and answers. Whether masters vote is no reason to
+// restart it, so that is not asked.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, "ok")
+}
+
+// readyz: a client that comes now can be granted a lock.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	ready, why := s.options.Ready()
+	switch {
+	case s.draining.Load():
+		answer(w, http.StatusServiceUnavailable, "draining")
+	case !ready:
+		answer(w, http.StatusServiceUnavailable, why)
+	default:
+		answer(w, http.StatusOK, why)
+	}
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n")) // whoever has gone needs no answer
+}
+
+// guarded serves users with the category, see the package's head.
+func (s *Server) guarded(category string, inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, local := origin(r.RemoteAddr)
+		if s.options.LocalOnly && !local {
+			answer(w, http.StatusForbidden, "protected mode: without requirepass and users only this machine is served; set one of them, or --protected-mode off")
+			return
+		}
+		name, password, _ := r.BasicAuth()
+		switch err := s.options.Login.Admit(host, name, password, category); {
+		case err == nil:
+			inner.ServeHTTP(w, r)
+		case errors.Is(err, commands.ErrNoPermit):
+			answer(w, http.StatusForbidden, err.Error()+": the category "+category+" is needed")
+		case errors.Is(err, commands.ErrGuessing):
+			answer(w, http.StatusTooManyRequests, err.Error())
+		default:
+			w.Header().Set("WWW-Authenticate", `Basic realm="redlockd", charset="UTF-8"`)
+			answer(w, http.StatusUnauthorized, err.Error())
+		}
+	})
+}
+
+// origin is whom a request counts for, in the same words as at the port: an
+// address, or a network of 64 bits.
+func origin(remote string) (host string, local bool) {
+	text, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return "", false
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return "", false
+	}
+	ip = ip.Unmap().WithZone("")
+	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return network.Masked().String(), ip.IsLoopback()
+	}
+	return ip.String(), ip.IsLoopback()
+}

@@ -1,0 +1,123 @@
+package proxy
+
+// shutdown.go answers: how does the server end, so that whoever was promised an
+// answer gets it?
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// forget is called once per admitted session, when its socket is closed.
+func (s *Server) forget(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.sessions[c]; !there {
+		return
+	}
+	delete(s.sessions, c)
+	if host := c.client.Host; host != "" && s.options.MaxPerAddress > 0 {
+		if s.hosts[host]--; s.hosts[host] == 0 {
+			delete(s.hosts, host)
+		}
+	}
+	s.noteEmptyLocked()
+}
+
+func (s *Server) noteEmptyLocked() {
+	if !s.stopped || len(s.sessions) > 0 {
+		return
+	}
+	select {
+	case <-s.empty:
+	default:
+		close(s.empty)
+	}
+}
+
+// Shutdown stops accepting at once, lets commands in flight finish and their
+// replies be written, and closes. When ctx ends first, the rest is cut off and
+// the error says how many clients that were. Further calls wait likewise.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if !s.stop() {
+		select {
+		case <-s.released:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.closeListeners()
+	for _, c := range s.snapshot() {
+		c.drain()
+	}
+	var err error
+	select {
+	case <-s.empty:
+	case <-ctx.Done():
+		cut := s.snapshot()
+		for _, c := range cut {
+			c.guard.Close()
+		}
+		<-s.empty
+		if len(cut) > 0 {
+			err = fmt.Errorf("proxy: %d clients were cut off with commands in flight: %w", len(cut), ctx.Err())
+		}
+	}
+	close(s.drained)
+	if failed := s.writers.close(); failed != nil {
+		err = errors.Join(err, fmt.Errorf("proxy: writers' pool: %w", failed))
+	}
+	close(s.released)
+	return err
+}
+
+// stop is true for the one caller that has to do the work.
+func (s *Server) stop() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.stopped = true
+	close(s.stopping)
+	s.noteEmptyLocked()
+	return true
+}
+
+func (s *Server) closeListeners() {
+	for _, l := range s.listeners {
+		_ = l.Close() // a listener that cannot be closed is closed
+	}
+}
+
+func (s *Server) snapshot() []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*session, 0, len(s.sessions))
+	for c := range s.sessions {
+		all = append(all, c)
+	}
+	return all
+}
+
+func (s *Server) isStopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits, but not beyond the beginning of Shutdown.
+func (s *Server) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.stopping:
+	}
+}

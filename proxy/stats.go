@@ -1,0 +1,38 @@
+package proxy
+
+// stats.go answers: what has happened at the door so far?
+
+import "sync/atomic"
+
+type counters struct {
+	lastID, total, rejected, panics, commands, answeredTwice, slow, lost atomic.Int64
+}
+
+// Stats counts since New; Connected is now.
+type Stats struct {
+	Connected     int   // clients being served
+	Total         int64 // clients accepted
+	Rejected      int64 // clients turned away, see MaxClients and MaxConnects
+	Panics        int64 // panics contained; each cost a connection at most
+	Commands      int64 // commands read
+	AnsweredTwice int64 // second answers dropped; anything but 0 is a bug
+	SlowClients   int64 // clients cut off because they did not read
+	Lost          int64 // late answers whose client had gone
+}
+
+// Stats is a snapshot; its fields are read one after another.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	connected := len(s.sessions)
+	s.mu.Unlock()
+	return Stats{
+		Connected:     connected,
+		Total:         s.counters.total.Load(),
+		Rejected:      s.counters.rejected.Load(),
+		Panics:        s.counters.panics.Load(),
+		Commands:      s.counters.commands.Load(),
+		AnsweredTwice: s.counters.answeredTwice.Load(),
+		SlowClients:   s.counters.slow.Load(),
+		Lost:          s.counters.lost.Load(),
+	}
+}

@@ -1,0 +1,273 @@
+// Leases that live as long as somebody lives: who renews them, and until when?
+//
+// A hold has one owner of its renewal. It is renewed when a third of its ttl has
+// passed, together with all others that are due about then, and it ends in one
+// of four ways: it is released, its owner ends it, its time is over, or it is
+// lost. A lost lease is never revived: whoever holds it has been told.
+package redlock
+
+import (
+	"container/heap"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlockd/pool"
+)
+
+const (
+	// gathering is how far apart renewals may be due and still leave together.
+	gathering = 20 * time.Millisecond
+	// renewals is how many of them are queued at once.
+	renewals = 1024
+)
+
+// Why a hold is lost.
+var (
+	ErrLostHeld    = errors.New("a quorum of masters no longer holds it")
+	ErrLostExpired = errors.New("it could not be renewed in time")
+	ErrLostMax     = errors.New("its max-ms is over")
+)
+
+// Hold is a lease that the daemon renews.
+type Hold struct {
+	holds *holds
+	grant Grant
+	terms *HoldTerms
+	stop  time.Duration // no renewal from here on; forever without an end
+
+	// Guarded by holds.mu.
+	until time.Duration // end of the validity
+	due   time.Duration // of what is next: a renewal, or the end
+	index int           // in the heap, −1 = not there
+	ended bool
+}
+
+// holds are the holds of all connections, by when they are due.
+type holds struct {
+	locker *Locker
+	count  atomic.Int64
+
+	mu    sync.Mutex
+	byID  map[lockID]*Hold
+	queue dueQueue
+	alarm pool.Timer
+	at    time.Duration // the alarm rings; 0 = it is off
+}
+
+// hold renews a grant until it is released, or ended with End, or lost.
+func (l *Locker) hold(g Grant, terms *HoldTerms) *Hold {
+	s := &l.holds
+	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
+	if terms.Longest > 0 {
+		h.stop = g.start + terms.Longest
+	}
+	s.mu.Lock()
+	if s.byID == nil {
+		s.byID = map[lockID]*Hold{}
+	}
+	before := s.byID[h.id()] // the same token again, perhaps from another owner
+	if before != nil {
+		s.endLocked(before)
+	}
+	s.byID[h.id()] = h
+	s.count.Add(1)
+	s.scheduleLocked(h, g.start+g.ttl/3)
+	s.mu.Unlock()
+	if before != nil {
+		before.terms.Over(before.grant, nil)
+	}
+	return h
+}
+
+func (h *Hold) id() lockID { return lockID{h.grant.db, h.grant.Key, h.grant.Token} }
+
+// End releases the lease, as when its connection has ended.
+func (h *Hold) End() {
+	s := h.holds
+	s.mu.Lock()
+	ended := h.ended
+	s.endLocked(h)
+	s.mu.Unlock()
+	if !ended {
+		s.locker.giveUp(h.grant)
+		h.terms.Over(h.grant, nil)
+	}
+}
+
+// giveUp releases what nobody will release any more.
+func (l *Locker) giveUp(g Grant) {
+	for _, key := range g.Keys() {
+		l.inFlight.Add(1) // beyond the limit if it must be
+		l.release(nil, lockID{g.db, key, g.Token}, func(bool, error) {})
+	}
+}
+
+// released ends the renewal of a lease that is being released; whatever renewal
+// is under way comes before the release on every master.
+func (s *holds) released(id lockID) {
+	if s.count.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	h := s.byID[id]
+	if h != nil {
+		s.endLocked(h)
+	}
+	s.mu.Unlock()
+	if h != nil {
+		h.terms.Over(h.grant, nil)
+	}
+}
+
+// endLocked takes a hold out of everything; a second time it does nothing.
+func (s *holds) endLocked(h *Hold) {
+	if h.ended {
+		return
+	}
+	h.ended = true
+	s.count.Add(-1)
+	if s.byID[h.id()] == h {
+		delete(s.byID, h.id())
+	}
+	if h.index >= 0 {
+		heap.Remove(&s.queue, h.index)
+	}
+}
+
+// scheduleLocked sets when the hold is looked at next. Once no renewal is left,
+// that is the end of its validity.
+func (s *holds) scheduleLocked(h *Hold, due time.Duration) {
+	if due >= h.stop {
+		due = h.until
+	}
+	h.due = min(due, h.until)
+	heap.Push(&s.queue, h)
+	s.alarmLocked()
+}
+
+// alarmLocked lets the alarm ring when the first hold is due.
+func (s *holds) alarmLocked() {
+	if len(s.queue) == 0 {
+		return
+	}
+	first := s.queue[0].due
+	if s.at != 0 && s.at <= first {
+		return
+	}
+	s.at = first
+	delay := max(first-s.locker.clock.Now(), 0)
+	if s.alarm == nil {
+		s.alarm = s.locker.clock.AfterFunc(delay, s.rings)
+		return
+	}
+	s.alarm.Reset(delay)
+}
+
+// rings looks at every hold that is due about now.
+func (s *holds) rings() {
+	l := s.locker
+	now := l.clock.Now()
+	var lost, renewing []*Hold
+	s.mu.Lock()
+	s.at = 0
+	for n := 0; n < renewals && len(s.queue) > 0 && s.queue[0].due <= now+gathering; n++ {
+		h := heap.Pop(&s.queue).(*Hold)
+		switch {
+		case now >= h.until: // this process was paused, or nobody could decide for too long
+			s.endLocked(h)
+			lost = append(lost, h)
+		case h.due >= h.until: // not yet over: its last milliseconds
+			h.due = h.until
+			heap.Push(&s.queue, h)
+			n = renewals
+		default:
+			renewing = append(renewing, h)
+		}
+	}
+	s.alarmLocked()
+	s.mu.Unlock()
+	var batch Batch
+	for _, h := range renewing {
+		l.inFlight.Add(1)
+		l.extend(&batch, h.renewal(), h.renewed)
+	}
+	batch.Send()
+	for _, h := range lost {
+		h.isLost(h.reason(now))
+	}
+}
+
+// renewal is what is asked for a hold. Should the lease be released while it is
+// being asked, it comes before the release on every master, or finds nothing.
+func (h *Hold) renewal() ExtendRequest {
+	return ExtendRequest{DB: h.grant.db, Key: h.grant.Key, More: h.grant.More, Token: h.grant.Token, TTL: h.grant.ttl}
+}
+
+// reason of a hold whose validity is over.
+func (h *Hold) reason(now time.Duration) error {
+	if now >= h.stop {
+		return ErrLostMax
+	}
+	return ErrLostExpired
+}
+
+// renewed takes the masters' answer to a renewal.
+func (h *Hold) renewed(g Grant, err error) {
+	s := h.holds
+	now := s.locker.clock.Now()
+	s.mu.Lock()
+	if h.ended {
+		s.mu.Unlock()
+		return
+	}
+	switch {
+	case err == nil:
+		h.until = max(h.until, g.until)
+		s.scheduleLocked(h, g.start+g.ttl/3)
+	case errors.Is(err, ErrNotHeld):
+		s.endLocked(h)
+		s.mu.Unlock()
+		h.isLost(ErrLostHeld)
+		return
+	default: // not decided: the old validity stands, and there is time to try again
+		s.scheduleLocked(h, now+max(h.grant.ttl/20, 2*time.Millisecond))
+	}
+	s.mu.Unlock()
+}
+
+// isLost gives back what is left and tells the holder.
+func (h *Hold) isLost(reason error) {
+	h.holds.locker.counts.holdsLost.Add(1)
+	h.holds.locker.giveUp(h.grant)
+	h.terms.Over(h.grant, reason)
+}
+
+// Holds is how many leases are renewed now.
+func (l *Locker) Holds() int { return int(l.holds.count.Load()) }
+
+// dueQueue is a heap of holds, the next one due first.
+type dueQueue []*Hold
+
+func (q dueQueue) Len() int           { return len(q) }
+func (q dueQueue) Less(i, j int) bool { return q[i].due < q[j].due }
+func (q dueQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+func (q *dueQueue) Push(x any) {
+	h := x.(*Hold)
+	h.index = len(*q)
+	*q = append(*q, h)
+}
+
+func (q *dueQueue) Pop() any {
+	last := len(*q) - 1
+	h := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	h.index = -1
+	return h
+}

@@ -1,0 +1,153 @@
+package judge
+
+// Did a reader and a writer, or two writers, ever hold one key at the same time?
+// Readers may be together. The token of a reader may become the writer's and the
+// other way round; from the moment it asks to be a reader it counts as one.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// CheckReaders judges a history whose acquires are shared or exclusive.
+func CheckReaders(h History) error {
+	return checkTogether(h, (*keyRecord).readersAndWriters)
+}
+
+// checkTogether judges keys that several tokens may hold at a time: they differ
+// in which of them exclude one another.
+func checkTogether(h History, exclusion func(*keyRecord, *findings)) error {
+	return checkRules(h, []rule{
+		{ruleExclusion, exclusion},
+		{ruleFence, (*keyRecord).fences},
+		{ruleRelease, (*keyRecord).ownReleases},
+		{ruleContinuity, (*keyRecord).ownContinuity},
+	})
+}
+
+// stay is a stretch of time over which a token relied on the key.
+type stay struct {
+	from, end time.Duration
+	writes    bool
+	event     *Event
+}
+
+// stays of a token. What a claim ends early for is a release, or for a writer
+// the token's own wish to be a reader.
+func (t *tokenRecord) stays() []stay {
+	var all []stay
+	for i := range t.claims {
+		c := &t.claims[i]
+		s := stay{from: c.from, end: c.end, event: c.event, writes: t.writesAt(c.event)}
+		if s.writes {
+			s.end = min(s.end, t.steppedDown(c.event.Invoke))
+		}
+		if s.from < s.end {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// writesAt tells whether the call certainly made, or kept, the token the writer.
+// An extend keeps what the token was: it is the writer only if every acquire
+// that may have been the last one was exclusive.
+func (t *tokenRecord) writesAt(e *Event) bool {
+	if e.Op == Acquire {
+		return !e.Shared
+	}
+	for _, a := range t.acquires {
+		if a.Shared && a.Invoke <= e.Complete {
+			return false
+		}
+	}
+	return true
+}
+
+// steppedDown is when the token asked to be a reader, for calls that may have
+// come after one that was invoked at the instant; Never if it did not.
+func (t *tokenRecord) steppedDown(invoked time.Duration) time.Duration {
+	first := Never
+	for _, a := range t.acquires {
+		if a.Shared && a.effectBy() >= invoked {
+			first = min(first, a.Invoke)
+		}
+	}
+	return first
+}
+
+func (k *keyRecord) stays() []stay {
+	var all []stay
+	for _, t := range k.tokens {
+		all = append(all, t.stays()...)
+	}
+	slices.SortStableFunc(all, func(a, b stay) int { return cmp.Compare(a.from, b.from) })
+	return all
+}
+
+func (k *keyRecord) readersAndWriters(f *findings) {
+	stays := k.stays()
+	var everybody, writers []mark
+	for _, s := range stays {
+		m := mark{at: s.from, value: s.end, event: s.event}
+		everybody = append(everybody, m)
+		if s.writes {
+			writers = append(writers, m)
+		}
+	}
+	all, only := newFrontier(everybody), newFrontier(writers)
+	for _, s := range stays {
+		against, what := &only, "the reader"
+		if s.writes {
+			against, what = &all, "the writer"
+		}
+		if other, ok := against.before(s.from+1, s.event.Token); ok && other.value > s.from {
+			f.add(fmt.Sprintf("%s %q and %q both hold it over %s", what, s.event.Token, other.event.Token,
+				span(s.from, min(s.end, other.value))), other.event, s.event)
+		}
+	}
+}
+
+// ownReleases looks at each token by itself: that others had the key in between
+// says nothing where several may have it.
+func (k *keyRecord) ownReleases(f *findings) {
+	for _, t := range k.tokens {
+		for _, e := range t.releases {
+			if e.Outcome != OK || !e.Released {
+				continue
+			}
+			grant := t.grantable.upTo(e.Complete)
+			if grant == nil {
+				f.add("released by a token that had never asked for it", e)
+			} else if earlier, ok := t.released.before(e.Invoke, ""); ok && grant.effectBy() < earlier.value {
+				f.add("released twice by one grant", grant, earlier.event, e)
+			}
+		}
+		t.notHeldTruth(f)
+	}
+}
+
+// ownContinuity: an extend by a token that had never asked, or had been
+// released, or in whose time a writer had the key.
+func (k *keyRecord) ownContinuity(f *findings) {
+	writers := lastInvoked(k.proofs, func(e *Event) bool { return e.Op == Acquire && !e.Shared && e.Limit == 0 })
+	for _, t := range k.tokens {
+		for _, e := range t.extends {
+			grant := t.grantable.upTo(e.Complete)
+			if grant == nil {
+				f.add("extended by a token that had never asked for it", e)
+				continue
+			}
+			held := grant.effectBy()
+			if release, ok := t.answered.before(e.Invoke, ""); ok && held < release.value {
+				f.add("extended after its release had been answered", grant, release.event, e)
+			}
+			if other, ok := writers.before(e.Invoke, t.token); ok && held < other.value {
+				f.add(fmt.Sprintf("extended by %q although the writer %q had got it in between", t.token, other.event.Token),
+					grant, other.event, e)
+			}
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package redlock
+
+// modes_storm_test.go: readers and writers, permits, several keys, through two
+// daemons and none, and what the judge says of it.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+// stormTime is how long one storm lasts.
+func stormTime() time.Duration {
+	if os.Getenv("REDLOCKD_LONG") != "" {
+		return 2 * time.Minute
+	}
+	if testing.Short() {
+		return time.Second
+	}
+	return 5 * time.Second
+}
+
+// storm runs clients until the time is over: so many of each daemon, and so many
+// that ask the masters themselves.
+func (c *cluster) storm(record *judge.Recorder, daemons []*daemon, each, foreigners int, visit func(*witness), stray func(*foreigner)) {
+	c.t.Helper()
+	stop := record.Now() + stormTime()
+	var all sync.WaitGroup
+	for _, d := range daemons {
+		for range each {
+			w := d.witness(record)
+			all.Go(func() {
+				for record.Now() < stop {
+					visit(w)
+				}
+			})
+		}
+	}
+	for range foreigners {
+		f := c.foreigner(record)
+		all.Go(func() {
+			for record.Now() < stop {
+				stray(f)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// judgedBy is what the judge says, and how much there was to be judged.
+func judgedBy(t *testing.T, h judge.History, check func(judge.History) error, least int) {
+	t.Helper()
+	if err := check(h); err != nil {
+		t.Error(err)
+	}
+	ours, theirs := grants(h)
+	t.Logf("%d calls, %d grants by daemons, %d by foreign clients", len(h), ours, theirs)
+	if ours < least {
+		t.Errorf("%d grants, want at least %d: nothing was tried", ours, least)
+	}
+}
+
+func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
+	c := newCluster(t, 3, time.Second)
+	record := judge.NewRecorder(nil)
+	c.storm(record, []*daemon{c.daemon(), c.daemon(wrongBy(3 * time.Second))}, 8, 3, func(w *witness) {
+		w.readOrWrite(key(rand.N(6)))
+	}, func(f *foreigner) { f.visit(string(key(rand.N(6)))) })
+	h := record.History()
+	judgedBy(t, h, judge.CheckReaders, 50)
+	together := 0
+	for i := range h {
+		if h[i].Shared && h[i].Outcome == judge.OK {
+			together++
+		}
+	}
+	if together < 10 {
+		t.Errorf("%d reads: the readers were starved", together)
+	}
+	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
+}
+
+// readOrWrite mostly reads; some readers try to become the writer, some writers
+// step down, some of both are prolonged, and some never say that they are done.
+func (w *witness) readOrWrite(key Key) {
+	r := LockRequest{Key: key, TTL: 60*time.Millisecond + rand.N(200*time.Millisecond), Token: NewToken()}
+	if rand.N(3) > 0 {
+		r.Mode = Shared
+	}
+	g, ok := w.acquireAs(r)
+	if !ok {
+		lull(20 * time.Millisecond)
+		return
+	}
+	lull(3 * time.Millisecond)
+	switch n := rand.N(10); {
+	case n < 3:
+		r.Mode = 1 - r.Mode
+		w.acquireAs(r)
+		lull(3 * time.Millisecond)
+	case n < 5:
+		w.prolong(key, g.Token, 200*time.Millisecond)
+	case n == 9 && rand.N(5) == 0:
+		return
+	}
+	w.release(key, g.Token)
+}
+
+// Every daemon is cut off from a minority of the masters, now from this one, now
+// from another, so that every permit is held by another majority.
+func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
+	for _, of := range []struct{ masters, limit int }{{3, 2}, {5, 5}} {
+		t.Run(fmt.Sprintf("%d-masters-%d-permits", of.masters, of.limit), func(t *testing.T) {
+			c := newCluster(t, of.masters, 2*time.Second)
+			record := judge.NewRecorder(nil)
+			daemons := []*daemon{c.daemon(relayed), c.daemon(relayed), c.daemon(relayed)}
+			over, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				cutAround(daemons, of.masters/2, over)
+			}()
+			c.storm(record, daemons, 3*of.limit, 1, func(w *witness) {
+				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: Permits, Limit: of.limit, TTL: 200*time.Millisecond + rand.N(time.Second)})
+				if !ok {
+					lull(30 * time.Millisecond)
+					return
+				}
+				lull(10 * time.Millisecond)
+				switch rand.N(10) {
+				case 0:
+					return
+				case 1, 2:
+					w.prolong("k", g.Token, time.Second)
+				}
+				w.release("k", g.Token)
+			}, func(f *foreigner) { f.visit("k") })
+			close(over)
+			<-done
+			judgedBy(t, record.History(), judge.CheckPermits, 5)
+			all := make([]int, of.masters)
+			for i := range all {
+				all[i] = i
+			}
+			eventually(t, "no key is left", func() bool { return c.empty(all...) })
+		})
+	}
+}
+
+// cutAround keeps every daemon from other few masters, until it is over.
+func cutAround(daemons []*daemon, few int, over <-chan struct{}) {
+	for {
+		for _, d := range daemons {
+			out := rand.Perm(len(d.relays))[:few]
+			for i, r := range d.relays {
+				if slices.Contains(out, i) {
+					r.Refuse()
+					r.Cut()
+				} else {
+					r.Accept()
+				}
+			}
+		}
+		select {
+		case <-over:
+			for _, d := range daemons {
+				for _, r := range d.relays {
+					r.Accept()
+				}
+			}
+			return
+		case <-time.After(700 * time.Millisecond):
+		}
+	}
+}
+
+// The judge of permits can tell: those who count masters that have one left give
+// more than there are, with nothing but three clients that miss one master each.
+func TestStorm_PermitsThatAreCountedAreMoreThanTheyAre(t *testing.T) {
+	const counted = `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
+	for _, of := range []struct{ masters, limit, holders int }{{3, 2, 3}, {5, 5, 8}} {
+		c := newCluster(t, of.masters, long)
+		record := judge.NewRecorder(nil)
+		client := record.Client()
+		granted := 0
+		for holder := range of.holders {
+			token := fmt.Sprint("holder-", holder)
+			call := client.Begin(judge.Acquire, "k", token).OfPermits(of.limit)
+			yes := 0
+			for j := range of.masters/2 + 1 { // only so many, each time others
+				now := time.Now()
+				if c.do((holder*(of.masters/2+1)+j)%of.masters, "EVAL", counted, 1, "k", token, of.limit,
+					now.UnixMilli(), now.Add(time.Minute).UnixMilli()) == int64(1) {
+					yes++
+				}
+			}
+			if yes > of.masters/2 {
+				granted++
+				call.Granted(token, time.Minute, 0)
+			}
+		}
+		if err := judge.CheckPermits(record.History()); err == nil || granted <= of.limit {
+			t.Errorf("%d masters: %d holders of %d permits, the judge says %v", of.masters, granted, of.limit, err)
+		}
+	}
+}
+
+// Sets of three of twelve keys, each set in its own order, beside clients that
+// want one of the keys: nobody ever waits while holding something.
+func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
+	c := newCluster(t, 3, time.Second)
+	record := judge.NewRecorder(nil)
+	c.storm(record, []*daemon{c.daemon(), c.daemon()}, 8, 4, func(w *witness) {
+		var keys []Key
+		for _, i := range rand.Perm(12)[:3] {
+			keys = append(keys, key(i))
+		}
+		g, ok := w.acquireAs(LockRequest{Key: keys[0], More: keys[1:], TTL: 100*time.Millisecond + rand.N(300*time.Millisecond)})
+		if !ok {
+			lull(15 * time.Millisecond)
+			return
+		}
+		lull(3 * time.Millisecond)
+		if rand.N(30) == 0 {
+			return
+		}
+		for _, key := range keys {
+			w.release(key, g.Token)
+		}
+	}, func(f *foreigner) { f.visit(string(key(rand.N(12)))) })
+	judgedBy(t, record.History(), judge.Check, 50)
+	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
+}

@@ -1,0 +1,161 @@
+package redlock
+
+// modes_test.go: readers, permits and several keys through daemons on real
+// masters; what the tests of all modes share.
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// ask locks as the request says and waits for the masters' answers.
+func (d *daemon) ask(r LockRequest) (Grant, error) {
+	d.t.Helper()
+	if r.TTL == 0 {
+		r.TTL = long
+	}
+	a := receive(d.t, d.request(r))
+	d.idle()
+	return a.grant, a.err
+}
+
+// get is ask for what must be granted.
+func (d *daemon) get(r LockRequest) Grant {
+	d.t.Helper()
+	g, err := d.ask(r)
+	if err != nil || g.Validity() <= 0 || g.Fence <= 0 {
+		d.t.Fatalf("%+v: %v, want a grant", r, err)
+	}
+	return g
+}
+
+// held wants a request to be refused because of what others hold.
+func (d *daemon) held(r LockRequest) {
+	d.t.Helper()
+	g, err := d.ask(r)
+	if err == nil {
+		d.t.Fatalf("two tokens hold %q: %+v was granted with fence %d", r.Key, r, g.Fence)
+	}
+	if !errors.Is(err, ErrHeld) {
+		d.t.Fatalf("%+v: %v, want ErrHeld", r, err)
+	}
+}
+
+// prolongAll extends one or several keys.
+func (d *daemon) prolongAll(token Token, ttl time.Duration, keys ...Key) (Grant, error) {
+	d.t.Helper()
+	answer := make(chan lockAnswer, 1)
+	d.Extend(nil, ExtendRequest{Key: keys[0], More: keys[1:], Token: token, TTL: ttl}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	a := receive(d.t, answer)
+	d.idle()
+	return a.grant, a.err
+}
+
+// stands is what each master has at a key, in one word: "-" for nothing, the
+// token of a string, the members of a zset, slots and tokens of a hash.
+func (c *cluster) stands(key string) string {
+	c.t.Helper()
+	text := ""
+	for i := range c.servers {
+		switch kind := c.do(i, "TYPE", key); kind {
+		case "none":
+			text += " -"
+		case "string":
+			text += fmt.Sprint(" ", c.do(i, "GET", key))
+		case "zset":
+			text += fmt.Sprint(" readers", c.do(i, "ZRANGE", key, 0, -1))
+		case "hash":
+			text += fmt.Sprint(" permits")
+			for _, slot := range c.do(i, "HKEYS", key).([]any) {
+				if slot != "n" {
+					text += fmt.Sprint(":", slot)
+				}
+			}
+		default:
+			text += fmt.Sprint(" ", kind)
+		}
+	}
+	return text[1:]
+}
+
+const tokenA, tokenB, tokenC = Token("token-of-a"), Token("token-of-b"), Token("token-of-c")
+
+func TestModes_EveryModeRefusesEveryOther(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	requests := map[string]LockRequest{
+		"exclusive":            {},
+		"exclusive, own token": {Token: tokenB},
+		"permit":               {Mode: Permits, Limit: 2},
+		"reader":               {Mode: Shared},
+		"several":              {More: []Key{"z"}},
+		"several readers":      {More: []Key{"z"}, Mode: Shared},
+	}
+	together := map[string]string{"reader": "several readers", "several readers": "reader"}
+	for first, r := range requests {
+		for second, other := range requests {
+			if second == first || together[first] == second {
+				continue
+			}
+			r.Key, other.Key = "k", "k"
+			g := one.get(r)
+			two.held(other)
+			one.free("k", g.Token)
+			if len(r.More) > 0 {
+				one.free("z", g.Token)
+			}
+			if !c.empty(0, 1, 2) {
+				t.Fatalf("%s, then %s: something is left: %s, %s", first, second, c.stands("k"), c.stands("z"))
+			}
+		}
+	}
+}
+
+// Nothing of somebody else's is ever taken for a lock of ours, or changed.
+func TestModes_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	soon := time.Now().Add(time.Hour).UnixMilli()
+	for _, data := range [][]any{
+		{"ZADD", "k", 1, "member"}, {"ZADD", "k", soon, string(tokenA)}, {"HSET", "k", "f", "v"},
+		{"HSET", "k", "n", "many"}, {"RPUSH", "k", "x"}, {"SADD", "k", "x"},
+	} {
+		for _, expires := range []bool{false, true} {
+			dump := func(i int) any { return []any{c.do(i, "DUMP", "k"), c.do(i, "PEXPIRETIME", "k")} }
+			var before []any
+			for i := range c.servers {
+				c.do(i, "DEL", "k")
+				c.do(i, data...)
+				if expires {
+					c.do(i, "PEXPIREAT", "k", soon+1000)
+				}
+				before = append(before, dump(i))
+			}
+			for what, r := range map[string]LockRequest{
+				"reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 3}, "permit, own token": {Mode: Permits, Limit: 3, Token: tokenA},
+				"exclusive, own token": {Token: tokenA}, "several": {More: []Key{"z"}}, "several readers": {More: []Key{"z"}, Mode: Shared},
+			} {
+				r.Key = "k"
+				if g, err := d.ask(r); !errors.Is(err, ErrWrongType) {
+					t.Errorf("%s on %v, expiring %v: %v, %v, want ErrWrongType", what, data, expires, g.Token, err)
+				}
+			}
+			if was, err := d.unlock("k", tokenA); was || err != nil {
+				t.Errorf("release on %v: %v, %v", data, was, err)
+			}
+			if _, err := d.prolongAll(tokenA, long, "k"); !errors.Is(err, ErrNotHeld) {
+				t.Errorf("extend on %v: %v", data, err)
+			}
+			if _, err := d.prolongAll(tokenA, long, "z", "k"); !errors.Is(err, ErrNotHeld) {
+				t.Errorf("extend of several on %v: %v", data, err)
+			}
+			for i := range c.servers {
+				if after := dump(i); fmt.Sprint(after) != fmt.Sprint(before[i]) {
+					t.Errorf("%v, expiring %v, was changed on master %s", data, expires, name(i))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// Several keys, all or none.
+//
+// One script a master looks at all keys and then takes all of them: on a master
+// nobody ever holds a part, and because nobody waits while holding something, no
+// order of the keys is needed. Each key by itself is held like any other, by a
+// quorum that gave all of them in one go; so what excludes the holders of one
+// key, exclusive or as readers, excludes them here.
+package redlock
+
+import (
+	"slices"
+	"strconv"
+
+	"redlockd/pool"
+)
+
+// multi takes the attempt's key and its further ones.
+type multi struct {
+	reads bool // as a reader of every key
+}
+
+var _ form = (*multi)(nil)
+
+func (f *multi) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.locker.script.multi, strconv.Itoa(1+len(a.rest)), a.key)
+	c.Args = append(c.Args, a.rest...)
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), flag(f.reads))
+}
+
+func (f *multi) read(_ *attempt, answer pool.Answer) said {
+	n := words(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Asked || len(n) == 0 {
+		return readTaken(answer)
+	}
+	switch n[0] {
+	case 1:
+		made := slices.Contains(n[1:], 0)
+		earlier := slices.Contains(n[1:], 1)
+		if made {
+			return said{took: true, repeats: earlier, copy: copyMade}
+		}
+		return said{took: true, copy: copyEarlier}
+	case -1:
+		return said{refused: true, odd: true}
+	}
+	return said{refused: true}
+}
+
+// takeBack undoes key by key. What was the token's before was moved out of reach.
+func (f *multi) takeBack(a *attempt, lane int, c copyState) {
+	a.undo(lane, c)
+	for _, key := range a.rest {
+		a.undoKey(lane, c, key)
+	}
+}
+
+func (f *multi) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
+
+// keys of the request, in rising order.
+func (r *LockRequest) keys() []Key {
+	keys := append([]Key{r.Key}, r.More...)
+	slices.Sort(keys)
+	return keys
+}
+
+// inTurn tries once no other acquire with this token is under way for any of
+// the keys. Turns are taken in one order everywhere, so nobody waits in a circle.
+func (c *acquire) inTurn(b *Batch, keys []Key) {
+	if len(keys) == 0 {
+		c.try(b)
+		return
+	}
+	c.locker.turns.take(lockID{c.request.DB, keys[0], c.request.Token}, b, turn{holds: true, run: func(b *Batch) {
+		c.inTurn(b, keys[1:])
+	}})
+}

@@ -1,0 +1,153 @@
+package redlock
+
+// multi_test.go: several keys, all or none.
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+func TestMulti_TakesAllKeysOrNone(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	g := one.get(LockRequest{Key: "b", More: []Key{"c", "a"}})
+	for _, key := range []Key{"a", "b", "c"} {
+		two.held(LockRequest{Key: key})
+		two.held(LockRequest{Key: key, Mode: Shared})
+		two.held(LockRequest{Key: "x", More: []Key{"y", key}})
+	}
+	if got := c.stands("x") + c.stands("y"); strings.Trim(got, "- ") != "" {
+		t.Errorf("a refused set left %s", got)
+	}
+	for _, key := range []Key{"a", "b", "c"} {
+		two.free(key, g.Token)
+	}
+	next := two.get(LockRequest{Key: "c", More: []Key{"d"}})
+	if next.Fence <= g.Fence {
+		t.Errorf("fence %d after %d", next.Fence, g.Fence)
+	}
+}
+
+func TestMulti_ReadersShareEveryKeyAndKeepWritersOutOfEach(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	one.get(LockRequest{Key: "a", More: []Key{"b"}, Mode: Shared, Token: tokenA})
+	two.get(LockRequest{Key: "b", More: []Key{"c"}, Mode: Shared, Token: tokenB})
+	two.get(LockRequest{Key: "a", Mode: Shared, Token: tokenC})
+	for _, key := range []Key{"a", "b", "c"} {
+		one.held(LockRequest{Key: key})
+		one.held(LockRequest{Key: "x", More: []Key{key}})
+	}
+	if _, err := one.prolongAll(tokenA, long, "a", "b"); err != nil {
+		t.Error(err)
+	}
+	if _, err := one.prolongAll(tokenA, long, "a", "c"); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("extended with a key that it does not hold: %v", err)
+	}
+	one.free("a", tokenA)
+	one.free("b", tokenA)
+	one.free("c", tokenB)
+	two.get(LockRequest{Key: "c"})
+}
+
+func TestMulti_AnExtensionIsForAllKeysOrNone(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA, TTL: 10 * time.Second})
+	if g, err := d.prolongAll(tokenA, 25*time.Second, "b", "a"); err != nil || g.Validity() < 15*time.Second {
+		t.Errorf("%v, %v", g.Validity(), err)
+	}
+	d.free("b", tokenA)
+	ends := c.ends(0, "a")
+	if _, err := d.prolongAll(tokenA, long, "a", "b"); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("extended although one key was released: %v", err)
+	}
+	if now := c.ends(0, "a"); now != ends {
+		t.Errorf("the other key's end moved from %d to %d", ends, now)
+	}
+}
+
+func TestMulti_ARepeatIsTheSameLockAndTakesWhatIsMissing(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	first := d.get(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA})
+	again := d.get(LockRequest{Key: "b", More: []Key{"a"}, Token: tokenA})
+	if again.Fresh || again.Fence <= first.Fence {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	wider := d.get(LockRequest{Key: "c", More: []Key{"a", "b"}, Token: tokenA})
+	if wider.Fresh || wider.Fence <= again.Fence {
+		t.Errorf("%+v, then %+v", again, wider)
+	}
+}
+
+// What was the token's before is not undone with an attempt that took more.
+func TestUndo_OfSeveralKeysLeavesWhatWasHeldBefore(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon(relayed, blind)
+	one.get(LockRequest{Key: "a", Token: tokenA})
+	for _, i := range []int{1, 2} {
+		two.relays[i].Pause(faulty.ToClient)
+	}
+	answer := receive(t, two.request(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA, TTL: long}))
+	noQuorum(t, answer.err, "1 of 3")
+	for _, i := range []int{1, 2} {
+		two.relays[i].Resume()
+	}
+	two.settled(0, 1, 2)
+	if a, b := c.stands("a"), c.stands("b"); a != "token-of-a token-of-a token-of-a" || b != "- - -" {
+		t.Errorf("a: %s, b: %s; want the first as it was and nothing of the second", a, b)
+	}
+}
+
+func TestMulti_AnExtensionHealsAMasterThatLostAKeyUnlessOneIsReleased(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	for _, mode := range []Mode{Exclusive, Shared} {
+		d.get(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA, Mode: mode})
+		before := c.stands("a") + c.stands("b")
+		c.do(1, "DEL", "b")
+		if _, err := d.prolongAll(tokenA, long, "a", "b"); err != nil {
+			t.Fatal(err)
+		}
+		d.settled(0, 1, 2)
+		if got := c.stands("a") + c.stands("b"); got != before {
+			t.Errorf("mode %d: %s became %s", mode, before, got)
+		}
+		d.free("a", tokenA)
+		d.free("b", tokenA)
+	}
+}
+
+func TestMulti_AGrantNobodyHeardOfIsGivenBackWhole(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.GiveBack(d.get(LockRequest{Key: "a", More: []Key{"b", "c"}}))
+	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+}
+
+// Requests with one token for the same keys in other orders wait for one
+// another in turn, never in a circle.
+func TestMulti_OneTokenInManyOrdersNeverWaitsForItself(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	orders := [][]Key{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}, {"b"}, {"c", "a"}}
+	answers := make(chan error, 20*len(orders))
+	for range 20 {
+		for _, keys := range orders {
+			d.Lock(nil, LockRequest{Key: keys[0], More: keys[1:], Token: tokenA, TTL: long}, func(_ Grant, err error) { answers <- err })
+		}
+	}
+	for range cap(answers) {
+		if err := receive(t, answers); err != nil {
+			t.Error(err)
+		}
+	}
+	if !d.turns.idle() {
+		t.Error("somebody is still taking turns")
+	}
+}

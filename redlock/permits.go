@@ -1,0 +1,140 @@
+// At most n holders of a key: a semaphore with leased permits.
+//
+// Majorities that count do not add up: with 3 masters and 2 permits, three
+// holders can have two masters each without any master giving a third permit. So
+// a permit is a numbered slot, which is a lock of its own: a quorum must give the
+// same one. Which one, the daemon says; a master that has given it to somebody
+// else answers with its free slots, and they choose the next round.
+package redlock
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"time"
+
+	"redlockd/pool"
+)
+
+// permitRounds bounds how many slots are tried before the key counts as taken.
+const permitRounds = 3
+
+// permits asks for one slot. Its attempt's lock guards what it heard.
+type permits struct {
+	limit int
+	slot  int  // 1 … limit
+	named bool // the caller's token may have a slot already
+
+	heard  int         // masters that told which slots are free
+	free   map[int]int // on how many of them
+	mine   map[int]int // on how many masters the token has a slot already
+	others map[int]int // numbers of permits that masters hold the key for
+}
+
+var _ form = (*permits)(nil)
+
+func (f *permits) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.locker.script.permit, "1", a.key, string(a.token), m.Decimal(end),
+		strconv.Itoa(f.limit), strconv.Itoa(f.slot), flag(f.named))
+}
+
+// firstSlot is chosen by the token, so that those who come at the same time
+// through several daemons rarely want the same one, and a repeat finds its own.
+func firstSlot(token Token, limit int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(token))
+	return int(h.Sum32()%uint32(limit)) + 1
+}
+
+func (f *permits) read(a *attempt, answer pool.Answer) said {
+	n := words(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Asked || len(n) == 0 {
+		return readTaken(answer)
+	}
+	switch n[0] {
+	case 1:
+		if len(n) > 1 && n[1] == 2 {
+			return said{took: true, copy: copyEarlier}
+		}
+		return said{took: true, copy: copyMade}
+	case 0:
+		f.heard++
+		for _, slot := range n[1:] {
+			oneMore(&f.free, int(slot))
+		}
+	case 2:
+		oneMore(&f.mine, int(n[len(n)-1]))
+	case 3:
+		if answer.Seal.Good {
+			oneMore(&f.others, int(n[len(n)-1]))
+		}
+	case -1:
+		return said{refused: true, odd: true}
+	}
+	return said{refused: true}
+}
+
+func (f *permits) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c, strconv.Itoa(f.slot)) }
+
+// after tries another slot while there may be one that a quorum gives.
+func (f *permits) after(a *attempt, v verdict) (form, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, quorum := a.tally.n, a.tally.quorum
+	if a.oddMost() {
+		return nil, ErrWrongType
+	}
+	draw := func(n int) int { return int(a.call.locker.pool.Jitter(time.Duration(n))) }
+	if limit, masters := most(f.others, draw); masters > n-quorum {
+		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
+	}
+	next := &permits{limit: f.limit, named: f.named, slot: f.slot}
+	slot, masters := most(f.mine, draw)
+	if masters == 0 {
+		slot, masters = most(f.free, draw)
+	}
+	switch {
+	case masters > 0:
+		next.slot = slot
+	case v == split:
+		next.slot = draw(f.limit) + 1
+	}
+	// Those that were not heard may have any slot free.
+	if v == refused && (len(f.mine) == 0 && masters+n-f.heard < quorum || a.call.tries >= permitRounds || next.slot == f.slot) {
+		return nil, ErrHeld
+	}
+	return next, nil
+}
+
+func oneMore(in *map[int]int, what int) {
+	if *in == nil {
+		*in = map[int]int{}
+	}
+	(*in)[what]++
+}
+
+// most is what was counted most often, any of them if several were: those who
+// contend for the last slots must not choose alike.
+func most(of map[int]int, draw func(int) int) (what, times int) {
+	var best []int
+	for one, n := range of {
+		if n > times {
+			best, times = best[:0], n
+		}
+		if n == times {
+			best = append(best, one)
+		}
+	}
+	if len(best) == 0 {
+		return 0, 0
+	}
+	slices.Sort(best)
+	return best[draw(len(best))], times
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

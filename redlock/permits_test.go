@@ -1,0 +1,217 @@
+package redlock
+
+// permits_test.go: at most n holders of a key.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPermits_AreGivenUntilThereAreNoMore(t *testing.T) {
+	c := newCluster(t, 3, long)
+	daemons := []*daemon{c.daemon(), c.daemon()}
+	const n = 5
+	var tokens []Token
+	last := Fence(0)
+	for i := range n {
+		g := daemons[i%2].get(LockRequest{Key: "k", Mode: Permits, Limit: n})
+		if g.Fence <= last || !g.Fresh {
+			t.Errorf("permit %d: %+v after fence %d", i+1, g, last)
+		}
+		tokens, last = append(tokens, g.Token), g.Fence
+	}
+	for i := range 2 * n {
+		daemons[i%2].held(LockRequest{Key: "k", Mode: Permits, Limit: n})
+	}
+	daemons[1].free("k", tokens[0]) // through any daemon
+	daemons[0].get(LockRequest{Key: "k", Mode: Permits, Limit: n, Token: tokenA})
+	daemons[1].held(LockRequest{Key: "k", Mode: Permits, Limit: n})
+	for _, token := range append(tokens[1:], tokenA) {
+		daemons[0].free("k", token)
+	}
+	if !c.empty(0, 1, 2) {
+		t.Errorf("left behind: %s", c.stands("k"))
+	}
+}
+
+func TestPermits_TheLastFreeOneOfManyIsFoundInAFewRounds(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	const n = 40
+	for i := range n {
+		d.get(LockRequest{Key: "k", Mode: Permits, Limit: n, Token: Token(fmt.Sprint("holder-nr-", i))})
+	}
+	for i := range n {
+		d.free("k", Token(fmt.Sprint("holder-nr-", i)))
+		g := d.get(LockRequest{Key: "k", Mode: Permits, Limit: n})
+		d.held(LockRequest{Key: "k", Mode: Permits, Limit: n})
+		d.free("k", g.Token)
+		d.get(LockRequest{Key: "k", Mode: Permits, Limit: n, Token: Token(fmt.Sprint("holder-nr-", i))})
+	}
+}
+
+func TestPermits_ARepeatOfATokenKeepsItsSlot(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	slot := firstSlot(tokenA, 3) // another token stands there first
+	var squatter Token
+	for i := 0; squatter == ""; i++ {
+		if other := Token(fmt.Sprint("squatter-", i)); firstSlot(other, 3) == slot {
+			squatter = other
+		}
+	}
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: squatter})
+	first := d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA})
+	d.free("k", squatter) // its first choice is free now, and it has another
+	before := c.stands("k")
+	again := d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA})
+	d.settled(0, 1, 2)
+	if again.Fresh || again.Fence <= first.Fence || c.stands("k") != before {
+		t.Errorf("%+v, then %+v; %s, then %s", first, again, before, c.stands("k"))
+	}
+	for range 2 {
+		d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3})
+	}
+	d.held(LockRequest{Key: "k", Mode: Permits, Limit: 3})
+}
+
+func TestPermits_AnotherLimitIsAnErrorThatNamesBothUntilNobodyHoldsOne(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	g := d.get(LockRequest{Key: "k", Mode: Permits, Limit: 5})
+	for _, token := range []Token{"", tokenA} {
+		_, err := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: token})
+		var other *OtherLimit
+		if !errors.As(err, &other) || other.Asked != 3 || other.Limit != 5 || !strings.Contains(err.Error(), "'k'") {
+			t.Errorf("LIMIT 3 beside LIMIT 5: %v", err)
+		}
+	}
+	d.free("k", g.Token)
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3})
+}
+
+// Two masters of three must say so; one alone may be left from an earlier number.
+func TestPermits_OneMasterWithAnotherLimitIsNotAskedAnyFurther(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 5, Token: tokenA})
+	c.do(0, "DEL", "k")
+	c.do(1, "DEL", "k")
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenB})
+	if got := c.do(2, "HGET", "k", "n"); got != "5" {
+		t.Errorf("the number on c became %v", got)
+	}
+}
+
+// Rule: counted-permits. Every master has two of two permits given, and every
+// holder has two of three masters: those who only count would have three holders.
+func TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders(t *testing.T) {
+	c := newCluster(t, 3, long)
+	var daemons []*daemon
+	for without := range 3 {
+		d := c.daemon(relayed)
+		d.relays[without].Refuse()
+		d.relays[without].Cut()
+		d.await(without, "down")
+		daemons = append(daemons, d)
+	}
+	holders := 0
+	for _, d := range daemons {
+		switch _, err := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 2}); {
+		case err == nil:
+			holders++
+		case !errors.Is(err, ErrHeld):
+			var unknown *NoQuorum
+			if !errors.As(err, &unknown) {
+				t.Error(err)
+			}
+		}
+	}
+	if holders > 2 {
+		t.Errorf("%d tokens hold 2 permits: %s", holders, c.stands("k"))
+	}
+	if holders < 2 {
+		t.Errorf("%d tokens got a permit of 2", holders)
+	}
+}
+
+func TestPermits_LastAsLongAsTheirLongestHolder(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA, TTL: 10 * time.Second})
+	short := c.ends(0, "k")
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenB, TTL: 20 * time.Second})
+	if c.ends(0, "k") < short+5000 {
+		t.Error("the key ends before its longest holder")
+	}
+	if _, err := d.prolongAll(tokenA, long, "k"); err != nil {
+		t.Error(err)
+	}
+	d.free("k", tokenA)
+	if ends := c.ends(0, "k"); ends > short+15_000 {
+		t.Errorf("the key outlives its last holder by %d ms", ends-short-10_000)
+	}
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, TTL: 20 * time.Millisecond})
+	eventually(t, "the permit that lapsed is given again, twice", func() bool {
+		_, one := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA})
+		_, two := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenC})
+		return one == nil && two == nil
+	})
+}
+
+func TestPermits_AnExtensionHealsTheSameSlot(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 9, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 9, Token: tokenC})
+	before := c.stands("k")
+	slot := fmt.Sprint(firstSlot(tokenA, 9))
+	c.do(1, "HDEL", "k", slot)
+	if _, err := d.prolongAll(tokenA, long, "k"); err != nil {
+		t.Fatal(err)
+	}
+	d.settled(0, 1, 2)
+	value, _ := c.do(1, "HGET", "k", slot).(string)
+	if !strings.HasSuffix(value, " "+string(tokenA)) || len(c.stands("k")) != len(before) {
+		t.Errorf("%s became %s", before, c.stands("k"))
+	}
+}
+
+// A token in one slot on one master and in another on the next has no permit.
+func TestExtend_PermitsOfTwoSlotsDoNotAddUp(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 2, Token: tokenA})
+	slot := fmt.Sprint(firstSlot(tokenA, 2))
+	other := map[string]string{"1": "2", "2": "1"}[slot]
+	value := c.do(1, "HGET", "k", slot)
+	c.do(1, "HSET", "k", other, value)
+	c.do(1, "HDEL", "k", slot)
+	c.do(2, "DEL", "k")
+	if _, err := d.prolongAll(tokenA, long, "k"); err == nil {
+		t.Error("extended by two slots of one master each")
+	}
+}
+
+// An undo takes the slot of its own attempt, also if another one of the same
+// token ends at the same millisecond.
+func TestUndo_OfAPermitTakesItsOwnSlotOnly(t *testing.T) {
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		end := m.pureEnd()
+		m.do("DEL", "lock")
+		for _, slot := range []int{1, 2} {
+			if got := fmt.Sprint(m.reply("permit", "mine", end, 2, slot, "0")); got != "[1 1]" {
+				t.Fatalf("slot %d: %s", slot, got)
+			}
+		}
+		if got := m.run("release", "mine", end-2, end+2, "2"); got != 1 {
+			t.Error(got)
+		}
+		if got := fmt.Sprint(m.do("HKEYS", "lock")); strings.Contains(got, "2") || !strings.Contains(got, "1") {
+			t.Errorf("slots %s are left, want the first", got)
+		}
+	})
+}

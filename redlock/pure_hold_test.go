@@ -1,0 +1,141 @@
+package redlock
+
+// pure_hold_test.go: renewal on masters inside this process.
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// holdFor holds a new lock; what is said of its loss goes to the channel.
+func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant, chan error) {
+	d.t.Helper()
+	lost := make(chan error, 2) // 2: so that a second loss would be seen
+	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{longest, func(_ Grant, reason error) { lost <- reason }}})
+	return g.Hold, g, lost
+}
+
+func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	h, g, lost := d.holdFor("k", time.Second, 0)
+	eventually(t, "it is renewed three times", func() bool { return d.Counters().Extended >= 3 })
+	if _, err := d.lock(LockRequest{Key: "k", TTL: time.Second}); !errors.Is(err, ErrHeld) {
+		t.Errorf("a second lock: %v, want ErrHeld", err)
+	}
+	h.End()
+	h.End() // a second time changes nothing
+	d.quiet()
+	if n := d.holders(0, "k", string(g.Token)); n != 0 {
+		t.Errorf("%d copies left", n)
+	}
+	renewed := d.Counters().Extended
+	d.take(LockRequest{Key: "k"})
+	if reason := <-lost; d.Holds() != 0 || d.Counters().Extended != renewed || reason != nil || len(lost) > 0 {
+		t.Errorf("%d holds, %d renewals after the end, over because %v, and %d times more", d.Holds(), d.Counters().Extended-renewed, reason, len(lost))
+	}
+}
+
+func TestHold_AReleaseEndsTheRenewal(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	_, g, lost := d.holdFor("k", 3*time.Second, 0)
+	if released, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token}); !released || err != nil {
+		t.Fatalf("released %v, %v", released, err)
+	}
+	if d.Holds() != 0 {
+		t.Errorf("%d holds after the release", d.Holds())
+	}
+	d.take(LockRequest{Key: "k"})
+	if reason := <-lost; reason != nil || len(lost) > 0 {
+		t.Errorf("over because %v, and %d times more", reason, len(lost))
+	}
+}
+
+func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	_, g, lost := d.holdFor("k", 3*time.Second, 0)
+	d.quiet() // all copies are made
+	d.onMasters(func(lane int) {
+		if lane < 3 {
+			d.pool.Embedded().At(lane).Server().Del("k")
+		}
+	})
+	if reason := <-lost; !errors.Is(reason, ErrLostHeld) {
+		t.Errorf("lost because %v", reason)
+	}
+	d.quiet()
+	if n := d.holders(0, "k", string(g.Token)); n != 0 {
+		t.Errorf("%d copies of a lost lease are left", n)
+	}
+	if d.Counters().HoldsLost != 1 || len(lost) > 0 {
+		t.Errorf("%d losses counted, %d more told", d.Counters().HoldsLost, len(lost))
+	}
+	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: time.Second}); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("an extension of a lost lease: %v, want ErrNotHeld", err)
+	}
+}
+
+func TestHold_EndsForGoodAtItsMaximum(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	_, _, lost := d.holdFor("k", 600*time.Millisecond, 1200*time.Millisecond)
+	if reason := <-lost; !errors.Is(reason, ErrLostMax) {
+		t.Errorf("lost because %v, want %v", reason, ErrLostMax)
+	}
+	if n := d.Counters().Extended; n == 0 {
+		t.Error("it was never renewed")
+	}
+	d.take(LockRequest{Key: "k"})
+}
+
+// A paused process wakes up after its lease has ended.
+func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	h, g, lost := d.holdFor("k", time.Minute, 0)
+	d.holds.mu.Lock()
+	h.until = d.clock.Now() - time.Millisecond
+	h.due = h.until
+	d.holds.at = 0
+	d.holds.alarmLocked()
+	d.holds.mu.Unlock()
+	if reason := <-lost; !errors.Is(reason, ErrLostExpired) {
+		t.Errorf("lost because %v", reason)
+	}
+	d.quiet()
+	if n := d.Counters().Extended; n != 0 {
+		t.Errorf("%d renewals", n)
+	}
+	if n := d.holders(0, "k", string(g.Token)); n != 0 {
+		t.Errorf("%d copies left", n)
+	}
+}
+
+func TestHold_ManyAreRenewedTogether(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	const n = 60
+	ends := make([]*Hold, 0, n)
+	for range n {
+		h, _, _ := d.holdFor(Key(NewToken()), 5*time.Second, 0)
+		ends = append(ends, h)
+	}
+	d.quiet()
+	before := d.pool.Counters()
+	d.holds.mu.Lock()
+	now := d.clock.Now()
+	for _, h := range d.holds.queue {
+		h.due = now
+	}
+	d.holds.at = 0
+	d.holds.alarmLocked()
+	d.holds.mu.Unlock()
+	eventually(t, "all are renewed", func() bool { return d.Counters().Extended >= n })
+	after := d.pool.Counters()
+	if flushes := after.Flushes - before.Flushes; flushes > 5*n/2 {
+		t.Errorf("%d flushes for %d renewals on 5 masters", flushes, n)
+	}
+	for _, h := range ends {
+		h.End()
+	}
+	if d.Holds() != 0 || len(d.holds.queue) != 0 {
+		t.Errorf("%d holds, %d in the queue", d.Holds(), len(d.holds.queue))
+	}
+}

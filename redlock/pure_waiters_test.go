@@ -1,0 +1,297 @@
+package redlock
+
+// pure_waiters_test.go: waiting on masters inside this process.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// waited is one wait's answer.
+type waited struct {
+	name  string
+	grant Grant
+	err   error
+}
+
+// waitFor starts a wait; its answer goes to out.
+func (d *pureDaemon) waitFor(name string, r LockRequest, out chan<- waited) (leave func()) {
+	d.t.Helper()
+	if r.TTL == 0 {
+		r.TTL = time.Minute
+	}
+	if r.Wait == 0 {
+		r.Wait = time.Minute
+	}
+	return d.Wait(nil, r, func(g Grant, err error) { out <- waited{name, g, err} })
+}
+
+func (d *pureDaemon) wantGrant(w waited) Grant {
+	d.t.Helper()
+	if w.err != nil {
+		d.t.Fatalf("%s: %v", w.name, w.err)
+	}
+	return w.grant
+}
+
+func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	held := d.take(LockRequest{Key: "k"})
+	const n = 50
+	out := make(chan waited, n) // n: every answer
+	for i := range n {
+		d.waitFor(fmt.Sprint(i), LockRequest{Key: "k"}, out)
+	}
+	if got := d.Waiters(); got != n {
+		t.Fatalf("%d wait, want %d", got, n)
+	}
+	fence := held.Fence
+	for i := range n {
+		if released, err := d.unlock(UnlockRequest{Key: "k", Token: held.Token}); !released || err != nil {
+			t.Fatalf("release %d: %v, %v", i, released, err)
+		}
+		w := <-out
+		held = d.wantGrant(w)
+		if w.name != fmt.Sprint(i) || held.Fence <= fence {
+			t.Fatalf("grant %d went to %s with fence %d after %d", i, w.name, held.Fence, fence)
+		}
+		fence = held.Fence
+	}
+	if len(out) > 0 || d.Waiters() != 0 || len(d.waits.lines) != 0 {
+		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waits.lines))
+	}
+}
+
+// A hand-over is one flush: the release and the next one's question.
+func TestWait_AHandOverIsOneFlushOnEachMaster(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	held := d.take(LockRequest{Key: "k"})
+	out := make(chan waited, 101) // every answer
+	for range 101 {
+		d.waitFor("", LockRequest{Key: "k"}, out)
+	}
+	unlock := func() {
+		d.Unlock(nil, UnlockRequest{Key: "k", Token: held.Token}, func(bool, error) {})
+		held = d.wantGrant(<-out)
+	}
+	unlock() // the first waiter had asked and was refused: from here on they only follow
+	before := d.Counters()
+	commands := d.pool.Counters().Commands
+	for range 100 {
+		unlock()
+	}
+	d.quiet()
+	if refused := d.Counters().Refused - before.Refused; refused != 0 {
+		t.Errorf("%d refusals in 100 hand-overs", refused)
+	}
+	// A release and an acquire on each of five masters, and nothing for those who wait.
+	if sent := d.pool.Counters().Commands - commands; sent > 100*2*5+20 {
+		t.Errorf("%d commands for 100 hand-overs with up to 100 waiting, want %d", sent, 100*2*5)
+	}
+}
+
+func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.take(LockRequest{Key: "k"})
+	out := make(chan waited, 2) // both answers
+	d.waitFor("head", LockRequest{Key: "k", Wait: 30 * time.Millisecond}, out)
+	d.waitFor("second", LockRequest{Key: "k", Wait: 10 * time.Millisecond}, out)
+	for range 2 {
+		if w := <-out; !errors.Is(w.err, ErrHeld) {
+			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
+		}
+	}
+	if d.Waiters() != 0 || len(d.waits.lines) != 0 {
+		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waits.lines))
+	}
+}
+
+func TestWait_ALeaverIsForgottenAndItsGrantGivenBack(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	held := d.take(LockRequest{Key: "k"})
+	out := make(chan waited, 4) // all answers
+	leave := d.waitFor("leaver", LockRequest{Key: "k"}, out)
+	d.waitFor("stays", LockRequest{Key: "k"}, out)
+	leave()
+	if w := <-out; !errors.Is(w.err, ErrLeft) || w.name != "leaver" {
+		t.Errorf("%s: %v, want ErrLeft", w.name, w.err)
+	}
+	leave() // a second time changes nothing
+	d.unlock(UnlockRequest{Key: "k", Token: held.Token})
+	w := <-out
+	if d.wantGrant(w); w.name != "stays" {
+		t.Errorf("granted to %s", w.name)
+	}
+
+	// Leaving while the question is under way: whatever was granted comes back.
+	for range 20 {
+		leave := d.waitFor("passes", LockRequest{Key: "free"}, out)
+		leave()
+		if w := <-out; w.err == nil {
+			d.unlock(UnlockRequest{Key: "free", Token: w.grant.Token})
+		}
+	}
+	d.quiet()
+	if n := d.holders(0, "free", "passes"); n != 0 {
+		t.Errorf("%d copies left", n)
+	}
+	d.take(LockRequest{Key: "free"})
+}
+
+func TestWait_NoticesAKeyThatWentAwayOnTheMastersAlone(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.onMasters(func(lane int) {
+		s := d.pool.Embedded().At(lane).Server()
+		_ = s.Set("k", "somebody else's")
+		s.SetTTL("k", 300*time.Millisecond)
+	})
+	out := make(chan waited, 1) // its answer
+	d.waitFor("waits", LockRequest{Key: "k"}, out)
+	d.wantGrant(<-out)
+}
+
+func TestWait_ARepeatOfTheHoldersTokenDoesNotStandInLine(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.take(LockRequest{Key: "k", Token: "the holder's"})
+	out := make(chan waited, 2) // both answers
+	d.waitFor("other", LockRequest{Key: "k"}, out)
+	d.waitFor("repeat", LockRequest{Key: "k", Token: "the holder's"}, out)
+	if w := <-out; w.name != "repeat" || w.err != nil {
+		t.Errorf("%s: %v", w.name, w.err)
+	}
+}
+
+func TestWait_LimitsAndTheEndOfTheDaemonAreAnswered(t *testing.T) {
+	d := newPureDaemon(t, Options{MaxWaiters: 3, MaxWaitersPerKey: 2})
+	d.take(LockRequest{Key: "k"})
+	d.take(LockRequest{Key: "l"})
+	out := make(chan waited, 8) // all answers
+	for _, key := range []Key{"k", "k", "l"} {
+		d.waitFor("stays", LockRequest{Key: key}, out)
+	}
+	for key, option := range map[Key]string{"l": "--max-waiters", "k": "--max-waiters"} {
+		d.waitFor("refused", LockRequest{Key: key}, out)
+		var busy *Busy
+		if w := <-out; !errors.As(w.err, &busy) || busy.Option != option {
+			t.Errorf("%s: %v", key, w.err)
+		}
+	}
+	d.EndWaits()
+	for range 3 {
+		if w := <-out; !errors.Is(w.err, ErrShutdown) {
+			t.Errorf("%v, want ErrShutdown", w.err)
+		}
+	}
+	d.waitFor("late", LockRequest{Key: "k"}, out)
+	if w := <-out; !errors.Is(w.err, ErrShutdown) {
+		t.Errorf("%v, want ErrShutdown", w.err)
+	}
+
+	d = newPureDaemon(t, Options{MaxWaitersPerKey: 1})
+	d.take(LockRequest{Key: "k"})
+	d.waitFor("stays", LockRequest{Key: "k"}, out)
+	d.waitFor("refused", LockRequest{Key: "k"}, out)
+	var busy *Busy
+	if w := <-out; !errors.As(w.err, &busy) || busy.Option != "--max-waiters-per-key" {
+		t.Errorf("%v", w.err)
+	}
+	d.EndWaits()
+	<-out
+}
+
+// pureOwner is a connection that holds what it was given.
+type pureOwner struct{ held []Lease }
+
+func (o *pureOwner) Holds(runs func(Lease) bool) (running []Lease) {
+	for _, one := range o.held {
+		if runs(one) {
+			running = append(running, one)
+		}
+	}
+	return running
+}
+
+func TestWait_ThatClosesACircleIsRefusedWithTheKeys(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	a, b, c := &pureOwner{}, &pureOwner{}, &pureOwner{}
+	for key, owner := range map[Key]*pureOwner{"a": a, "b": b, "c": c} {
+		g := d.take(LockRequest{Key: key})
+		owner.held = append(owner.held, Lease{0, key, g.Token})
+	}
+	out := make(chan waited, 8) // all answers
+	refused := func(n int64) func() bool { return func() bool { return d.Counters().Refused >= n } }
+	d.waitFor("a→b", LockRequest{Key: "b", Owner: a}, out)
+	eventually(t, "a waits", refused(1))
+	d.waitFor("b→c", LockRequest{Key: "c", Owner: b}, out)
+	eventually(t, "b waits", refused(2))
+	d.waitFor("c→a", LockRequest{Key: "a", Owner: c}, out)
+	w := <-out
+	var circle *Deadlock
+	if !errors.As(w.err, &circle) || w.name != "c→a" || len(circle.Keys) != 3 || circle.Keys[0] != "a" {
+		t.Fatalf("%s: %v", w.name, w.err)
+	}
+	keys := slices.Sorted(slices.Values(circle.Keys))
+	if !slices.Equal(keys, []Key{"a", "b", "c"}) {
+		t.Errorf("the circle is %q", circle.Keys)
+	}
+	// Without the lease there is no circle.
+	d.unlock(UnlockRequest{Key: "c", Token: c.held[0].Token})
+	if w := <-out; w.name != "b→c" || w.err != nil {
+		t.Errorf("%s: %v", w.name, w.err)
+	}
+	d.waitFor("c→a", LockRequest{Key: "a", Owner: c}, out)
+	d.EndWaits()
+	for range 2 {
+		if w := <-out; !errors.Is(w.err, ErrShutdown) {
+			t.Errorf("%s: %v", w.name, w.err)
+		}
+	}
+}
+
+// Everything at once: waits that end, leavers, releases. Every wait is answered
+// once, and no two hold the key together.
+func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	var mu sync.Mutex
+	holder, breaches := "", 0
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			me := fmt.Sprint(i)
+			for round := range 12 {
+				answer := make(chan waited, 2) // 2: a second answer would be seen
+				wait := time.Duration(1+(i+round)%4) * 20 * time.Millisecond
+				leave := d.Wait(nil, LockRequest{Key: "k", TTL: time.Minute, Wait: wait}, func(g Grant, err error) {
+					answer <- waited{me, g, err}
+				})
+				if (i+round)%5 == 0 {
+					leave()
+				}
+				w := <-answer
+				if w.err != nil {
+					continue
+				}
+				mu.Lock()
+				if holder != "" {
+					breaches++
+				}
+				holder = me
+				mu.Unlock()
+				mu.Lock()
+				holder = ""
+				mu.Unlock()
+				d.unlock(UnlockRequest{Key: "k", Token: w.grant.Token})
+			}
+		})
+	}
+	all.Wait()
+	d.quiet()
+	if breaches > 0 || d.Waiters() != 0 || len(d.waits.lines) != 0 {
+		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waits.lines))
+	}
+	d.take(LockRequest{Key: "k"})
+}

@@ -1,0 +1,36 @@
+-- Acquire several keys: all of them or none. What was this token's before is
+-- prolonged, what was free is created.
+-- KEYS the locks. ARGV 1 token 2 E, ms of the master's clock 3 '1' = as a reader.
+-- Returns {1, for each key 0 created | 1 this token's from before}, {0, index of
+-- a key that is another's}, {0, 0} too late, {-1, index of a key that is no lock}.
+local token, E, reads = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+-- include shape.lua
+local now = clock()
+if E <= now then return {0, 0} end
+local said, had = {1}, {}
+for i, lock in ipairs(KEYS) do
+  local kind = kindOf(lock)
+  if kind == 'odd' then return {-1, i} end
+  if kind == 'zset' and reads then
+    had[i] = tonumber(redis.call('ZSCORE', lock, token) or '-1')
+    if had[i] < now then had[i] = nil end
+  elseif kind == 'string' and not reads and redis.call('GET', lock) == token and endOf(lock) >= 0 then
+    had[i] = endOf(lock)
+  elseif kind ~= 'none' then
+    return {0, i}
+  end
+  said[i + 1] = had[i] and 1 or 0
+end
+for i, lock in ipairs(KEYS) do
+  local ends = had[i] and prolonged(had[i], E) or E
+  if reads then
+    purge(lock, now)
+    redis.call('ZADD', lock, digits(ends), token)
+    redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
+  elseif had[i] then
+    redis.call('PEXPIREAT', lock, digits(ends))
+  else
+    redis.call('SET', lock, token, 'PXAT', ARGV[2])
+  end
+end
+return said

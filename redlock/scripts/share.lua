@@ -1,0 +1,27 @@
+-- Acquire as a reader; the writer with this token becomes one.
+-- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock.
+-- Returns 1 is a reader now, 2 was one and lasts at least until E (moved to a
+-- value = 4 mod 8, out of reach of any undo), 3 was the writer and is a reader as
+-- long as that, 0 another's or too late, -1 not a lock.
+local lock, E = KEYS[1], tonumber(ARGV[2])
+-- include shape.lua
+local now = clock()
+if E <= now then return 0 end
+local kind = kindOf(lock)
+if kind == 'odd' then return -1 end
+if kind == 'hash' then return 0 end
+local said, ends = 1, E
+if kind == 'string' then
+  if redis.call('GET', lock) ~= ARGV[1] then return 0 end
+  local had = endOf(lock)
+  if had < 0 then return 0 end -- ours always expire: this is somebody's data
+  said, ends = 3, prolonged(had, E)
+  redis.call('DEL', lock)
+else
+  purge(lock, now)
+  local had = redis.call('ZSCORE', lock, ARGV[1])
+  if had then said, ends = 2, prolonged(tonumber(had), E) end
+end
+redis.call('ZADD', lock, digits(ends), ARGV[1])
+redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
+return said
