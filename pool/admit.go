@@ -27,19 +27,19 @@ type admissionRequest struct {
 	floor     int64
 }
 
-func (g *Group) admit(link Link, r admissionRequest) (admission, error) {
+func (g *Group) admit(link Link, name string, r admissionRequest) (admission, error) {
 	replies := link.Exchange([]Command{{[]string{
 		"EVAL", admitScript, "1", g.sealKey,
 		strconv.FormatInt(r.clock, 10), strconv.FormatInt(micros(skew), 10), bit(r.durable),
-		randomLineage(), g.fingerprint, r.retire, bit(r.bootstrap), strconv.FormatInt(r.floor, 10),
+		randomLineage(), ofMaster(g.fingerprint, name), r.retire, bit(r.bootstrap), strconv.FormatInt(r.floor, 10),
 	}}}, nil)
 	if err := gone(replies, 1); err != nil {
 		return admission{}, err
 	}
-	return g.readAdmission(replies[0])
+	return g.readAdmission(name, replies[0])
 }
 
-func (g *Group) readAdmission(r Reply) (admission, error) {
+func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 	if r.Err != nil {
 		return admission{}, unfitf("the admission script is refused: %v", r.Err)
 	}
@@ -66,7 +66,7 @@ func (g *Group) readAdmission(r Reply) (admission, error) {
 		us, _ := strconv.ParseInt(detail, 10, 64)
 		return admission{}, unfitf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, skew.Milliseconds())
 	case "FINGERPRINT":
-		return admission{}, unfitf("serves daemons with other settings: %s", difference(g.fingerprint, detail))
+		return admission{}, unfitf("serves daemons with other settings: %s", difference(ofMaster(g.fingerprint, name), detail))
 	case "FOREIGN":
 		return admission{}, unfitf("the key %s holds %s that redlockd did not write: use --key-prefix, or delete it", g.sealKey, detail)
 	}

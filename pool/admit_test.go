@@ -11,11 +11,11 @@ import (
 func TestAdmit_ReadsEveryAnswerOfTheScript(t *testing.T) {
 	g := &Group{fingerprint: "format=v1/group=a", sealKey: "redlockd:seal"}
 	identity := "abc 0123 1700 1 " + g.fingerprint
-	a, err := g.readAdmission(list(text("OK"), text(identity), text("1800"), text("42")))
+	a, err := g.readAdmission("a", list(text("OK"), text(identity), text("1800"), text("42")))
 	if err != nil || a.life.Identity != identity || a.life.Lineage != "0123" || a.score != 42 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if a, err := g.readAdmission(list(text("OK"), text(identity), number(1800), number(7))); err != nil || a.score != 7 {
+	if a, err := g.readAdmission("a", list(text("OK"), text(identity), number(1800), number(7))); err != nil || a.score != 7 {
 		t.Errorf("a score as an integer: %+v, %v", a, err)
 	}
 	for _, c := range []struct {
@@ -26,7 +26,8 @@ func TestAdmit_ReadsEveryAnswerOfTheScript(t *testing.T) {
 		{list(text("PROMOTED"), text("1234")), "second_repl_offset 1234"},
 		{list(text("CLOCK"), text("1500000")), "+1500 ms off"},
 		{list(text("CLOCK"), text("-700000")), "-700 ms off"},
-		{list(text("FINGERPRINT"), text("format=v1/group=b")), "group is a here and b there"},
+		{list(text("FINGERPRINT"), text("format=v1/group=b/master=a")), "group is a here and b there"},
+		{list(text("FINGERPRINT"), text("format=v1/group=a/master=c")), "master is a here and c there"},
 		{list(text("FOREIGN"), text("string")), "redlockd:seal holds string"},
 		{list(text("HELLO"), text("there")), `"HELLO"`},
 		{refusal("NOPERM this user has no permissions to run the 'eval' command"), "NOPERM"},
@@ -37,7 +38,7 @@ func TestAdmit_ReadsEveryAnswerOfTheScript(t *testing.T) {
 		{list(text("OK"), text(identity), text("1800"), Reply{}), "unexpected"},
 		{list(text("OK"), list(), text("1800"), text("1")), "unexpected"},
 	} {
-		_, err := g.readAdmission(c.reply)
+		_, err := g.readAdmission("a", c.reply)
 		var reason *unfit
 		if !errors.As(err, &reason) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want a lasting reason that says %q", c.reply, err, c.says)
@@ -57,7 +58,7 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 				continue
 			}
 			if len(words) != 12 || words[3] != s.group.sealKey || words[5] != "500000" || words[6] != "0" ||
-				len(words[7]) != 20 || words[8] != s.group.fingerprint || words[9] != "" || words[10] != "0" {
+				len(words[7]) != 20 || words[8] != ofMaster(s.group.fingerprint, "a") || words[9] != "" || words[10] != "0" {
 				t.Errorf("told %q", words[2:])
 			}
 			floor, ok := text(words[11]).Number()
@@ -140,7 +141,7 @@ func FuzzAdmission(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g := &Group{fingerprint: fingerprint(testOptions(), 0), sealKey: "redlockd:seal"}
 		r := anyReply(&data, 0)
-		a, err := g.readAdmission(r)
+		a, err := g.readAdmission("a", r)
 		if (err == nil) != (a.life != nil) {
 			t.Fatalf("%+v: life %v, error %v", r, a.life, err)
 		}

@@ -127,7 +127,7 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, offset int64) error
 		if err := gone(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
-		_, err := g.admit(c.link, admissionRequest{
+		_, err := g.admit(c.link, c.master.Name, admissionRequest{
 			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
 			retire: identity, bootstrap: true,
 		})

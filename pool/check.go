@@ -132,7 +132,7 @@ func (p *Pool) settings(f *finding, link Link) {
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.judgeSeal(replies[1].Items[0].Str, fingerprint(&p.options, db), p.options.age(), f.facts.est.at(p.options.Clock.Now()))
+		f.judgeSeal(replies[1].Items[0].Str, ofMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.facts.est.at(p.options.Clock.Now()))
 	}
 	if f.seal == "" {
 		f.seal = "new"

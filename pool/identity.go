@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,7 @@ func (l *Life) age(us int64) time.Duration {
 
 // fingerprint names everything two daemons on the same masters must agree on.
 // It is readable, so that a refusal can say what differs.
+// It is the same for all masters; see ofMaster.
 func fingerprint(o *Options, db int) string {
 	names := make([]string, 0, len(o.Masters))
 	for _, m := range o.Masters {
@@ -68,6 +70,12 @@ func fingerprint(o *Options, db int) string {
 		"max-keep=" + strconv.FormatInt(o.MaxKeep.Milliseconds(), 10),
 		"masters=" + strconv.Itoa(len(names)) + "-" + hex.EncodeToString(sum[:8]),
 	}, "/")
+}
+
+// ofMaster binds it to one master: a copy of another master's memory, as a
+// replica or a restored file has it, never votes in its place.
+func ofMaster(fingerprint, name string) string {
+	return fingerprint + "/master=" + url.PathEscape(name)
 }
 
 // difference says what two fingerprints disagree about, for people.

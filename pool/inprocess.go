@@ -70,7 +70,7 @@ func (l *lane) proveEmbedded(link Link) (*connection, error) {
 	if err := l.meet(f); err != nil {
 		return nil, err
 	}
-	identity := f.runID + " 0 0 0 " + g.fingerprint
+	identity := f.runID + " 0 0 0 " + ofMaster(g.fingerprint, l.master.Name)
 	replies := link.Exchange([]Command{{[]string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
 	if err := gone(replies, 1); err != nil {
 		return nil, err

@@ -110,19 +110,28 @@ func TestLane_AMasterThatAnswersAgainVotesAgain(t *testing.T) {
 	})
 }
 
-func TestLane_DelaysBetweenConnectionsGrowAndAreBounded(t *testing.T) {
-	onStage(t, 3, Options{}, func(s *stage) {
-		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = errors.New("connection refused"), true })
-		s.vote(0)
-		before := s.masters[0].dials
-		s.clock.advance(100 * time.Second)
-		if n := s.masters[0].dials - before; n < 100 || n > 230 {
-			t.Errorf("%d connections in 100 s, want one every 0.5 to 1 s", n)
-		}
-		if st := s.group.Statuses()[0]; st.State != "down" || !strings.Contains(st.Detail, "connection refused") {
-			t.Errorf("status %+v, want down with the reason", st)
-		}
-	})
+func TestLane_DelaysBetweenConnectionsAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		cause       error
+		state       string
+		least, most int
+	}{
+		{errors.New("connection refused"), "down", 4000, 8100}, // one every 12.5 to 25 ms
+		{unfitf("is a slave"), "refused", 100, 230},            // one every 0.5 to 1 s
+	} {
+		onStage(t, 3, Options{}, func(s *stage) {
+			s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = c.cause, true })
+			s.vote(0)
+			before := s.masters[0].dials
+			s.clock.advance(100 * time.Second)
+			if n := s.masters[0].dials - before; n < c.least || n > c.most {
+				t.Errorf("%v: %d connections in 100 s, want %d to %d", c.cause, n, c.least, c.most)
+			}
+			if st := s.group.Statuses()[0]; st.State != c.state || !strings.Contains(st.Detail, c.cause.Error()) {
+				t.Errorf("status %+v, want %s with the reason", st, c.state)
+			}
+		})
+	}
 }
 
 func TestLane_ThePredecessorIsEndedBeforeAnythingNewIsAsked(t *testing.T) {

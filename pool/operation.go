@@ -32,8 +32,8 @@ type Plan struct {
 	// Takes: the command acquires Key, and nothing else on Key may follow in
 	// the same flush, so that one seal never speaks for two holders.
 	Takes bool
-	// Joins: what it takes can be held together with others; acquires that join
-	// may share a flush with one another.
+	// Joins: what it takes can be held together with others, or it takes nothing.
+	// Behind an acquire that joins, whatever else joins may be in the same flush.
 	Joins bool
 	// Sealed: the answer counts only under a good seal at the end of its flush.
 	Sealed bool

@@ -107,7 +107,7 @@ func parseSettings(identity string) settings {
 	s := settings{}
 	if len(parts) == 5 {
 		for part := range strings.SplitSeq(parts[4], "/") {
-			if name, value, _ := strings.Cut(part, "="); name != "db" {
+			if name, value, _ := strings.Cut(part, "="); name != "db" && name != "master" {
 				s[name] = value
 			}
 		}
@@ -319,7 +319,7 @@ func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time
 		{[]string{"SELECT", strconv.Itoa(db)}},
 		{[]string{
 			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
-			r.found[c][db].identity, fingerprint(o, db), randomLineage(), bit(r.former.keeps && r.former.carried(c)),
+			r.found[c][db].identity, ofMaster(fingerprint(o, db), c.master.Name), randomLineage(), bit(r.former.keeps && r.former.carried(c)),
 			bit(durable), strconv.FormatInt(micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)

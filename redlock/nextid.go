@@ -324,7 +324,7 @@ func (r *idRound) diagnosis(refusals int) error {
 	case yes+r.voids.volatile >= quorum:
 		l.counts.noQuorum.Add(1)
 		return &NotDurable{Durable: yes, Needed: quorum, Total: l.pool.N(), Volatile: g.Volatile()}
-	case yes+r.voids.volatile+r.voids.untrusted >= quorum:
+	case r.voids.volatile+r.voids.untrusted > l.pool.N()-quorum: // whoever else may return
 		l.counts.noQuorum.Add(1)
 		return &LostState{Counter: r.counter.id.name, Trusted: yes, Needed: quorum, Highest: r.high}
 	}

@@ -48,6 +48,22 @@ else
     if tonumber(other) > floor then floor = tonumber(other) end
   end
   score = string.format('%.0f', floor)
+  -- SWAPDB may have put the memory that spoke for this database into another
+  -- one. Were it swapped back it would be older than what this life promises,
+  -- in the same process: whatever claims this database elsewhere is retired.
+  local mine = tonumber(string.match(ARGV[5], '/db=(%d+)'))
+  local db = 0
+  while not redis.pcall('SELECT', db).err do
+    if db ~= mine and redis.call('TYPE', seal).ok == 'zset' then
+      local aside = redis.call('ZRANGE', seal, 0, 0, 'WITHSCORES')
+      if string.find(aside[1], '/db=' .. mine .. '/', 1, true) then
+        redis.call('DEL', seal)
+        redis.call('ZADD', seal, aside[2], 'retired')
+      end
+    end
+    db = db + 1
+  end
+  redis.call('SELECT', mine)
 end
 local identity = run .. ' ' .. lineage .. ' ' .. base .. ' ' .. durable .. ' ' .. ARGV[5]
 if identity ~= old then

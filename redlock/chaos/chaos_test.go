@@ -1,0 +1,124 @@
+package chaos
+
+// chaos_test.go: the runs.
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+// shortest is the time of load where nobody asks for more, as in `make test`.
+const shortest = 5 * time.Second
+
+// mixes are the runs of `make chaos`; the first one is that of `make test`.
+func mixes() []mix {
+	return []mix{
+		{"everything small", plan{masters: 3, daemons: 2, clocks: true}, trades(), allFaults},
+		{"network", plan{masters: 3, daemons: 3}, append(trades(), foreignTrade()), func(plan) []fault {
+			return slices.Concat(networkFaults(), daemonFaults())
+		}},
+		{"processes", plan{masters: 5, daemons: 2, durable: true}, append(trades(), foreignTrade()), func(plan) []fault {
+			return slices.Concat(daemonFaults(), masterFaults(), crashFaults())
+		}},
+		{"memory", plan{masters: 5, daemons: 3}, trades(), func(plan) []fault {
+			return slices.Concat(networkFaults(), masterFaults(), memoryFaults(), memoryFaults())
+		}},
+		// A counter that a stepped master remembers again takes a while: without
+		// counters, clocks step more often.
+		{"clocks", plan{masters: 3, daemons: 2, durable: true, clocks: true}, []trade{locksTrade(), worksTrade()}, func(plan) []fault {
+			return slices.Concat(networkFaults(), daemonFaults(), crashFaults(), copyFaults(), clockFaults(), clockFaults())
+		}},
+		{"everything", plan{masters: 5, daemons: 3, durable: true, clocks: true}, trades(), allFaults},
+	}
+}
+
+func TestChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs processes for half a minute")
+	}
+	t.Parallel()
+	chosen := chosenMixes(t)
+	span := loadTime(t) / time.Duration(len(chosen))
+	for _, m := range chosen {
+		t.Run(strings.ReplaceAll(m.name, " ", "_"), func(t *testing.T) { newRun(t, m, chosenSeed(t)).chaos(span) })
+	}
+}
+
+// A run finds what there is to find: with the guard that makes a master wait
+// when it may have forgotten switched off, two clients hold one lock.
+func TestChaos_CatchesMastersThatVoteTooSoon(t *testing.T) {
+	t.Parallel()
+	m := mix{"unguarded", plan{masters: 3, daemons: 2, unguarded: true}, []trade{locksTrade()}, func(plan) []fault {
+		return []fault{{"FLUSHALL", 1, onMaster, span{}, flushAll, nil}}
+	}}
+	r := newRun(t, m, chosenSeed(t))
+	r.nemesis.pace = 10 * time.Millisecond
+	var found *judge.Violation
+	if !eventually(func() bool {
+		r.load(time.Second, true)
+		return errors.As(judge.CheckExclusion(r.record.History()), &found)
+	}) {
+		t.Errorf("masters that forget and vote were never caught in %v", patience)
+	}
+}
+
+func chosenMixes(t *testing.T) []mix {
+	t.Helper()
+	all := mixes()
+	switch name := os.Getenv("CHAOS_MIX"); name {
+	case "":
+		return all[:1]
+	case "all":
+		return all
+	default:
+		i := slices.IndexFunc(all, func(m mix) bool { return m.name == name })
+		if i < 0 {
+			var names []string
+			for _, m := range all {
+				names = append(names, m.name)
+			}
+			t.Fatalf("CHAOS_MIX: %q, allowed are all and %q", name, names)
+		}
+		return all[i : i+1]
+	}
+}
+
+// loadTime of all runs together.
+func loadTime(t *testing.T) time.Duration {
+	t.Helper()
+	for _, unit := range []struct {
+		name string
+		one  time.Duration
+	}{{"CHAOS_SECONDS", time.Second}, {"CHAOS_MINUTES", time.Minute}} {
+		if text := os.Getenv(unit.name); text != "" {
+			const most = 24 * time.Hour
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 || time.Duration(n) > most/unit.one {
+				t.Fatalf("%s: %q, allowed are 1 to %d", unit.name, text, most/unit.one)
+			}
+			return time.Duration(n) * unit.one
+		}
+	}
+	return shortest
+}
+
+func chosenSeed(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("CHAOS_SEED")
+	if text == "" {
+		return rand.Uint64()
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("CHAOS_SEED: %q, want a number below 2^64", text)
+	}
+	return seed
+}

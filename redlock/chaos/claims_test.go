@@ -1,0 +1,124 @@
+package chaos
+
+// claims_test.go: who is struck already? A fault has what it needs for itself
+// while it lasts, so that two faults never fight over one process, and so that
+// what the product assumes stays true.
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// scope is what a fault strikes, and with it which assumption it must respect.
+type scope int
+
+const (
+	// onLink strikes the way between one daemon and one master. Nothing is
+	// assumed of the network.
+	onLink scope = iota
+	// onDaemon strikes a daemon. Nothing is assumed of daemons, but one of them
+	// stays alive, so that the clients have somebody to talk to.
+	onDaemon
+	// onMaster stops or disturbs a master that keeps its memory. Nothing is
+	// assumed but that memory.
+	onMaster
+	// onMemory takes a master's memory. Locks survive any loss of memory, since a
+	// master that forgot does not vote until it is older than the longest lease;
+	// counters survive the loss of a minority's, so no more than a minority is
+	// struck until those have aged and remember the counters again.
+	onMemory
+	// onClock steps a master's clock, which ends its memory's life. Assumed is
+	// that a step above the master timeout is looked at before it is undone: so
+	// nothing else stops this master, and it ends only when it was seen. A
+	// majority that steps alike would be taken for the daemon's own clock.
+	onClock
+)
+
+// victim is what one fault was given.
+type victim struct {
+	stand  *stand
+	scope  scope
+	daemon int
+	master int
+	step   time.Duration // of its clock
+	random *rand.Rand
+}
+
+func (v *victim) server() *faulty.Server { return v.stand.masters[v.master] }
+func (v *victim) struck() *daemon        { return v.stand.daemons[v.daemon] }
+func (v *victim) link() *faulty.Relay    { return v.struck().links[v.master] }
+
+// claims are the victims of the faults under way.
+type claims struct {
+	stand *stand
+
+	mu       sync.Mutex
+	links    map[[2]int]bool
+	daemons  map[int]bool
+	masters  map[int]bool
+	memories map[int]bool
+}
+
+func newClaims(s *stand) *claims {
+	return &claims{stand: s, links: map[[2]int]bool{}, daemons: map[int]bool{}, masters: map[int]bool{}, memories: map[int]bool{}}
+}
+
+// claim draws a victim for the scope; false if what was drawn is taken.
+func (c *claims) claim(s scope, random *rand.Rand) (*victim, bool) {
+	v := &victim{
+		stand: c.stand, scope: s, daemon: random.IntN(len(c.stand.daemons)), master: random.IntN(len(c.stand.masters)),
+		random: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	link := [2]int{v.daemon, v.master}
+	switch s {
+	case onLink:
+		if c.links[link] {
+			return nil, false
+		}
+		c.links[link] = true
+	case onDaemon:
+		if len(c.daemons) > 0 {
+			return nil, false
+		}
+		c.daemons[v.daemon] = true
+	case onMaster:
+		if c.masters[v.master] {
+			return nil, false
+		}
+		c.masters[v.master] = true
+	case onMemory, onClock:
+		if c.masters[v.master] || c.memories[v.master] || len(c.memories) >= c.stand.minority() {
+			return nil, false
+		}
+		c.masters[v.master], c.memories[v.master] = true, true
+	}
+	return v, true
+}
+
+// healed gives back what may be struck again at once.
+func (c *claims) healed(v *victim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch v.scope {
+	case onLink:
+		delete(c.links, [2]int{v.daemon, v.master})
+	case onDaemon:
+		delete(c.daemons, v.daemon)
+	default:
+		delete(c.masters, v.master)
+	}
+}
+
+// recovered gives back what had to come to itself.
+func (c *claims) recovered(v *victim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v.scope == onMemory || v.scope == onClock {
+		delete(c.memories, v.master)
+	}
+}

@@ -1,0 +1,117 @@
+package chaos
+
+// counters_test.go: clients that want ids.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+var counterNames = []string{"orders", "invoices"}
+
+type counters struct {
+	run *run
+
+	mu     sync.Mutex
+	ranges []judge.Range
+}
+
+// newCounters asks each counter once while every master remembers everything: a
+// master that lost its memory cannot tell an unknown counter from a lost one.
+func newCounters(r *run) workload {
+	n := &counters{run: r}
+	r.nemesis.forgets = n.forgets
+	c := r.caller(0)
+	defer c.leave()
+	if err := n.probe(c); err != nil {
+		r.t.Error(err)
+	}
+	return n
+}
+
+func (n *counters) work(ctx context.Context, c *caller) {
+	for ctx.Err() == nil {
+		if c.connect() {
+			n.next(c, counterNames[c.random.IntN(len(counterNames))], 1+c.random.Int64N(20))
+		}
+		c.rest(ctx, 20*time.Millisecond)
+	}
+}
+
+func (n *counters) next(c *caller, name string, count int64) (any, error) {
+	began := n.run.record.Now()
+	reply, err := c.ask("DNEXTID", name, "COUNT", count)
+	ended := n.run.record.Now()
+	if first, ok := reply.(int64); ok {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.ranges = append(n.ranges, judge.Range{Client: c.number, Name: name, First: first, Count: count, Invoke: began, Complete: ended})
+	}
+	return reply, err
+}
+
+func (n *counters) probe(c *caller) error {
+	for _, name := range counterNames {
+		if reply, err := insist(func() (any, error) { return n.next(c, name, 1) }); err != nil {
+			return fmt.Errorf("DNEXTID %s: %v, %v", name, reply, err)
+		}
+	}
+	return nil
+}
+
+// forgets tells whether a master does not yet remember a counter again: only
+// then may another one forget.
+func (n *counters) forgets(master int) bool {
+	for _, name := range counterNames {
+		if !n.remembers(master, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// remembers asks the daemons, of which any that can see the master knows.
+func (n *counters) remembers(master int, name string) bool {
+	for _, d := range n.run.stand.daemons {
+		reply, err := d.ask("DIDS", name)
+		table, ok := reply.([]any)
+		if err != nil || !ok || len(table) != 2 {
+			continue
+		}
+		for _, row := range table[1].([]any) {
+			if fields := row.([]any); fields[0] == masterName(master) && fields[2] == int64(1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (n *counters) verdict() (string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	tally := fmt.Sprintf("%d ranges of ids", len(n.ranges))
+	if len(n.ranges) == 0 {
+		return tally, errors.New("nobody got an id")
+	}
+	return tally, judge.CheckIDs(n.ranges)
+}
+
+func (n *counters) dump(w io.Writer) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	encoder := json.NewEncoder(w)
+	for i := range n.ranges {
+		if err := encoder.Encode(&n.ranges[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

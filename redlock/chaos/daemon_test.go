@@ -1,0 +1,105 @@
+package chaos
+
+// daemon_test.go: one redlockd process, and what it says and shows of itself.
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// daemon listens at the same address through all its lives.
+type daemon struct {
+	*faulty.Program
+	stand *stand
+	links []*faulty.Relay // to each master
+}
+
+func (s *stand) startDaemon() *daemon {
+	s.t.Helper()
+	d := &daemon{stand: s}
+	addresses := make([]string, len(s.masters))
+	for i, m := range s.masters {
+		link := faulty.NewRelay(m.Addr())
+		s.t.Cleanup(link.Close)
+		d.links = append(d.links, link)
+		addresses[i] = link.Addr()
+	}
+	listen := faulty.FreeAddr(s.t)
+	words := append([]string{"--listen", listen, "--max-clients-per-address", "0"}, s.settings(addresses)...)
+	// Little garbage, so that what is used is what is kept.
+	d.Program = faulty.StartProgram(s.t, listen, s.binary, environment("GOGC=25"), words...)
+	return d
+}
+
+// ask sends one command on a connection of its own.
+func (d *daemon) ask(words ...any) (any, error) {
+	c, err := faulty.Dial(d.Addr(), callPatience)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Do(words...)
+}
+
+// info is one field of its INFO, "" if it cannot be had.
+func (d *daemon) info(section, name string) string {
+	reply, _ := d.ask("INFO", section)
+	text, _ := reply.(string)
+	return field(text, name)
+}
+
+// awaitVotes waits until every master votes for this daemon.
+func (d *daemon) awaitVotes() {
+	d.stand.t.Helper()
+	want := fmt.Sprint(len(d.stand.masters))
+	if !eventually(func() bool { return d.info("masters", "masters_voting") == want }) {
+		reply, err := d.ask("INFO", "masters")
+		d.stand.t.Errorf("not all masters vote for daemon %s after %v: %v %v", d.Addr(), patience, reply, err)
+	}
+}
+
+// owes tells whether it has something left to tell a master.
+func (d *daemon) owes() bool {
+	reply, err := d.ask("INFO", "masters")
+	text, ok := reply.(string)
+	n := len(d.stand.masters)
+	return err != nil || !ok || strings.Count(text, ",queued=0,") != n || strings.Count(text, ",owed=0,") != n
+}
+
+// descriptors that it has open.
+func (d *daemon) descriptors() int {
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.Pid()))
+	if err != nil {
+		return -1
+	}
+	return len(open)
+}
+
+// goroutines ends the daemon and counts what it was doing: the runtime prints
+// them all when it is asked to quit.
+func (d *daemon) goroutines() int {
+	before := len(d.Output())
+	d.End(syscall.SIGQUIT)
+	return strings.Count(d.Output()[before:], "\ngoroutine ")
+}
+
+// complaints are lines of its log that nothing may cause.
+func (d *daemon) complaints() string {
+	var found []string
+	for line := range strings.Lines(d.Output()) {
+		for _, word := range []string{"level=ERROR", "panic", "fatal error", "DATA RACE"} {
+			if strings.Contains(line, word) {
+				found = append(found, strings.TrimSpace(line))
+			}
+		}
+	}
+	return strings.Join(found, "\n")
+}
+
+// rest is the time in which the runtime and its pools come to themselves.
+const rest = 3 * time.Second

@@ -1,0 +1,98 @@
+package chaos
+
+// directed_test.go: two ways in which a master can speak from a memory that is
+// not the one that promised, and that chance finds rarely. A has the lock on
+// masters a and c, or a and b; then a forgets; B must not get it.
+
+import (
+	"testing"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+// isolate keeps a daemon from a master.
+func (s *stand) isolate(daemon, master int) {
+	s.t.Helper()
+	s.daemons[daemon].links[master].Refuse()
+	s.daemons[daemon].links[master].Cut()
+	if !eventually(func() bool { return s.daemons[daemon].info("masters", "masters_voting") == "2" }) {
+		s.t.Fatal("the daemon did not notice that a master is away")
+	}
+}
+
+// contest has daemon 0 lock, then something happen, and daemon 1 try for a while
+// within the lease. The judge reads both.
+func (s *stand) contest(happens func()) {
+	s.t.Helper()
+	record := judge.NewRecorder(nil)
+	var held judge.Event
+	if !eventually(func() bool {
+		s.lock(record, 0)
+		h := record.History()
+		held = h[len(h)-1]
+		return held.Outcome == judge.OK
+	}) {
+		s.t.Fatalf("daemon 0 did not get the lock: %v", &held)
+	}
+	happens()
+	for since := record.Now(); record.Now() < min(since+attempts, held.Complete+held.Validity); time.Sleep(look) {
+		s.lock(record, 1)
+	}
+	if err := judge.Check(record.History()); err != nil {
+		s.t.Error(err)
+	}
+}
+
+const (
+	longLease = 40 * time.Second
+	attempts  = 2 * time.Second
+)
+
+// lock asks a daemon once, and never releases.
+func (s *stand) lock(record *judge.Recorder, daemon int) {
+	call := record.Client().Begin(judge.Acquire, "k", "")
+	began := record.Now()
+	reply, err := s.daemons[daemon].ask("DLOCK", "k", s.plan.longest.Milliseconds())
+	switch grant, ok := reply.([]any); {
+	case err != nil:
+		call.Unknown()
+	case !ok:
+		call.Refused()
+	default:
+		call.GrantedUntil(grant[0].(string), deadline(began, grant[1]), grant[2].(int64))
+	}
+}
+
+func TestExclusion_HoldsWhenAnOldMemoryIsSwappedBack(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, plan{masters: 3, daemons: 2, longest: 2 * attempts})
+	v := &victim{stand: s, scope: onMemory}
+	flushAll(v) // or the other database would carry an identity of its own
+	s.awaitAge(0)
+	swap(v)
+	s.awaitAge(0)
+	s.isolate(0, 1)
+	s.contest(func() { swap(v) })
+}
+
+func TestExclusion_HoldsWhenAReplicaRestartsWithItsFile(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, plan{masters: 3, daemons: 2, durable: true, longest: longLease})
+	v := &victim{stand: s, scope: onMemory}
+	s.isolate(0, 2)
+	s.contest(func() { replicateAndRestart(v) }) // c, whose memory it takes, has not heard of the lock
+}
+
+// awaitAge waits until a master has lost its old identity, and votes again for
+// everybody.
+func (s *stand) awaitAge(master int) {
+	s.t.Helper()
+	before := s.identity(master)
+	if !eventually(func() bool { return s.identity(master) != nil && s.aged(master) }) {
+		s.t.Fatalf("master %s does not get as old as it must, its identity was %q", masterName(master), before)
+	}
+	for _, d := range s.daemons {
+		d.awaitVotes()
+	}
+}

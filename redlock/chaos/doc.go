@@ -1,0 +1,20 @@
+// Package chaos runs the product as it is run in production, redlockd and
+// redis-server as processes of their own, lets everything happen to them that
+// may happen, and judges what their clients were told. It is tests alone.
+//
+// The nouns: a stand is the masters, the daemons and a relay between each of
+// them; a fault is a row of a table, how it begins and how it ends; the nemesis
+// draws faults by their weights; a workload is what some clients want, and what
+// they must be told; a mix says which of all that come together in one run.
+//
+// One run: load and faults for a while, everything healed, every master votes
+// again, the clients are all served, nothing of theirs is left on the masters,
+// the daemons are as small as a new one, and the judges agree. A run is repeated
+// from its seed as far as processes and networks let themselves be repeated.
+//
+// CHAOS_SECONDS or CHAOS_MINUTES is the time of load of all runs together,
+// CHAOS_MIX names one mix or says all, CHAOS_SEED repeats the draws,
+// CHAOS_SOAK_MINUTES is the time of the soak, which is not run without it,
+// CHAOS_RACE=1 builds the daemon with the race detector, CHAOS_BINARY names a
+// daemon that is there already.
+package chaos

@@ -1,0 +1,57 @@
+package chaos
+
+// processes_test.go: what happens to daemons and masters as processes.
+
+import (
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func stopDaemon(v *victim)       { v.struck().Stop() }
+func continueDaemon(v *victim)   { v.struck().Cont() }
+func killDaemon(v *victim)       { v.struck().Kill() }
+func endDaemon(v *victim)        { v.struck().End(syscall.SIGTERM) }
+func startDaemonAgain(v *victim) { v.struck().Restart() }
+
+func stopMaster(v *victim)     { v.server().Stop() }
+func continueMaster(v *victim) { v.server().Cont() }
+func killMaster(v *victim)     { v.server().Kill() }
+func startMaster(v *victim)    { v.server().Restart() }
+func startEmpty(v *victim)     { v.server().RestartEmpty() }
+
+// say sends a command to the master that is struck. Killed clients include the
+// one that says so, and a master out of memory refuses: no answer is wanted.
+func say(v *victim, words ...any) { _, _ = v.server().Do(words...) }
+
+const busyScript = `local t = redis.call('TIME') local ends = t[1] * 1000 + t[2] / 1000 + ARGV[1]
+repeat t = redis.call('TIME') until t[1] * 1000 + t[2] / 1000 > ends return 1`
+
+// busy blocks the master as DEBUG SLEEP and a slow command do.
+func busy(v *victim) { say(v, "EVAL", busyScript, 0, 20+v.random.IntN(600)) }
+
+// busyAloud has it answer BUSY to everybody meanwhile.
+func busyAloud(v *victim) {
+	say(v, "CONFIG", "SET", "lua-time-limit", 20)
+	say(v, "EVAL", busyScript, 0, 50+v.random.IntN(600))
+}
+
+func patient(v *victim) { say(v, "CONFIG", "SET", "lua-time-limit", 5000) }
+
+func killClients(v *victim)  { say(v, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }
+func flushScripts(v *victim) { say(v, "SCRIPT", "FLUSH") }
+
+// pauseWrites ends by itself.
+func pauseWrites(v *victim) {
+	lasts := 10*time.Millisecond + time.Duration(v.random.Int64N(int64(time.Second)))
+	say(v, "CLIENT", "PAUSE", strconv.FormatInt(lasts.Milliseconds(), 10), "WRITE")
+}
+
+// fillMemory makes writes fail; nothing is evicted.
+func fillMemory(v *victim) { say(v, "CONFIG", "SET", "maxmemory", 1) }
+func freeMemory(v *victim) { say(v, "CONFIG", "SET", "maxmemory", 0) }
+
+// allowEviction changes what the daemons demand at admission. Without a
+// maxmemory nothing is evicted, so nothing is forgotten.
+func allowEviction(v *victim)  { say(v, "CONFIG", "SET", "maxmemory-policy", "allkeys-random") }
+func forbidEviction(v *victim) { say(v, "CONFIG", "SET", "maxmemory-policy", "noeviction") }

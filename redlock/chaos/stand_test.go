@@ -1,0 +1,213 @@
+package chaos
+
+// stand_test.go: everything that is there while a run lasts.
+
+import (
+	"cmp"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// All daemons of a stand share these, where its plan says nothing else. They are short, because a master without
+// memory has to wait for the longest lease before it votes.
+const (
+	maxTTL  = time.Second
+	maxKeep = 3 * time.Second
+	age     = maxTTL + maxTTL/100 + 2*time.Second // see stand.age
+)
+
+// Names of keys that stay on a master when all clients are served.
+const (
+	sealKey    = "redlockd:seal"
+	counterKey = "redlockd:id:"
+)
+
+// plan is the size and the kind of a stand.
+type plan struct {
+	masters int
+	daemons int
+	durable bool // masters that forget nothing over a crash
+	clocks  bool // masters whose clocks can be stepped
+
+	longest   time.Duration // lease; 0: maxTTL
+	unguarded bool          // masters vote at once although they may have forgotten
+}
+
+// stand is masters, daemons, and a relay for each pair of them.
+type stand struct {
+	t       testing.TB
+	plan    plan
+	binary  string
+	masters []*faulty.Server
+	daemons []*daemon
+}
+
+func newStand(t testing.TB, p plan) *stand {
+	t.Helper()
+	binary, err := buildDaemon()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{t: t, plan: p, binary: binary}
+	s.startMasters()
+	s.bootstrap()
+	for range p.daemons {
+		s.daemons = append(s.daemons, s.startDaemon())
+	}
+	for _, d := range s.daemons {
+		d.awaitVotes()
+	}
+	return s
+}
+
+func (s *stand) startMasters() {
+	s.t.Helper()
+	var args []string
+	if s.plan.durable {
+		args = []string{"--appendonly", "yes", "--appendfsync", "always"}
+	}
+	s.masters = make([]*faulty.Server, s.plan.masters)
+	var all sync.WaitGroup
+	for i := range s.masters {
+		all.Go(func() { s.masters[i] = faulty.Options{Clock: s.plan.clocks}.Start(s.t, args...) })
+	}
+	all.Wait()
+}
+
+// bootstrap lets the new group vote at once. It has time: nothing is measured
+// yet, and what ends half-way cannot be repeated.
+func (s *stand) bootstrap() {
+	s.t.Helper()
+	direct := make([]string, len(s.masters))
+	for i, m := range s.masters {
+		direct[i] = m.Addr()
+	}
+	cmd := exec.Command(s.binary, append([]string{"bootstrap", "--master-timeout", "5s"}, s.settings(direct)...)...)
+	cmd.Env = environment()
+	if output, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("redlockd bootstrap: %v\n%s", err, output)
+	}
+}
+
+// settings are what all daemons of a group have in common. The masters' names
+// are the same for all; the addresses are those of relays.
+func (s *stand) settings(addresses []string) []string {
+	named := make([]string, len(addresses))
+	for i, address := range addresses {
+		named[i] = masterName(i) + "=" + address
+	}
+	words := []string{
+		"--masters", strings.Join(named, ","),
+		"--max-ttl", s.longest().String(), "--max-keep", maxKeep.String(),
+	}
+	if s.plan.unguarded {
+		words = append(words, "--restart-guard", "off")
+	}
+	if !s.plan.durable {
+		words = append(words, "--ids-durability", "off")
+	}
+	return words
+}
+
+func masterName(i int) string { return string(rune('a' + i)) }
+
+// minority is how many masters may fail.
+func (s *stand) minority() int { return (len(s.masters) - 1) / 2 }
+
+// longest lease that the daemons give.
+func (s *stand) longest() time.Duration { return cmp.Or(s.plan.longest, maxTTL) }
+
+// age is the documented time until a master that forgot votes: the longest
+// lease, 1 %, and two seconds.
+func (s *stand) age() time.Duration { return s.longest() + s.longest()/100 + 2*time.Second }
+
+// identity is what a master's seal holds, as words: run_id, lineage, base, …;
+// nil if it holds none or does not answer.
+func (s *stand) identity(i int) []string {
+	members, err := s.masters[i].Do("ZRANGE", sealKey, 0, -1)
+	list, ok := members.([]any)
+	if err != nil || !ok || len(list) != 1 {
+		return nil
+	}
+	words := strings.SplitN(list[0].(string), " ", 5)
+	if len(words) != 5 {
+		return nil
+	}
+	return words
+}
+
+// aged tells whether a master's memory is older than every lease.
+func (s *stand) aged(i int) bool {
+	words := s.identity(i)
+	if words == nil {
+		return false
+	}
+	base, err := strconv.ParseInt(words[2], 10, 64)
+	if err != nil {
+		return false
+	}
+	now, err := s.masters[i].Do("TIME")
+	clock, ok := now.([]any)
+	if err != nil || !ok {
+		return false
+	}
+	seconds, _ := strconv.ParseInt(clock[0].(string), 10, 64)
+	return seconds*1_000_000 >= base+s.age().Microseconds()
+}
+
+// left are the keys on a master that are somebody's lock or work, of all
+// databases; bookkeeping that is documented to stay is passed over.
+func (s *stand) left(i int) ([]string, error) {
+	c, err := faulty.Dial(s.masters[i].Addr(), patience)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	info, err := c.Do("INFO", "keyspace")
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for line := range strings.Lines(info.(string)) {
+		db, _, found := strings.Cut(strings.TrimPrefix(line, "db"), ":")
+		if !found || !strings.HasPrefix(line, "db") {
+			continue
+		}
+		if _, err := c.Do("SELECT", db); err != nil {
+			return nil, err
+		}
+		keys, err := c.Do("KEYS", "*")
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys.([]any) {
+			if name := key.(string); name != sealKey && !strings.HasPrefix(name, counterKey) {
+				left = append(left, fmt.Sprintf("%s in database %s", name, db))
+			}
+		}
+	}
+	slices.Sort(left)
+	return left, nil
+}
+
+// awaitEmpty: with the longest lease and the longest memory of finished work
+// over, nothing of the clients' is left on any master.
+func (s *stand) awaitEmpty() {
+	s.t.Helper()
+	for i := range s.masters {
+		var left []string
+		var err error
+		if !eventually(func() bool { left, err = s.left(i); return err == nil && len(left) == 0 }) {
+			s.t.Errorf("master %s still keeps %q (%v) after %v; leases last %v at most, work is remembered for %v",
+				masterName(i), left, err, patience, maxTTL, maxKeep)
+		}
+	}
+}
