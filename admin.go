@@ -43,6 +43,14 @@ func (d *operatorsDoor) measure(locks commands.Locks) commands.Locks {
 	return d.grants.Measure(locks)
 }
 
+// measureWaits is measure for what blocks.
+func (d *operatorsDoor) measureWaits(waits commands.Waits) commands.Waits {
+	if d == nil {
+		return waits
+	}
+	return d.grants.MeasureWaits(waits)
+}
+
 // take takes the address; nobody is served before open.
 func (d *operatorsDoor) take(masters *pool.Pool, locker *redlock.Locker, table *commands.Table,
 	clients func() commands.ClientCounts, logger *slog.Logger,

@@ -84,7 +84,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	door := newDoor(config)
 	defer door.close()
 	table := commands.NewTable(commands.Env{
-		Locks: door.measure(locker), Waits: locker, IDs: locker, Works: locker, WorkEnds: locker, Figures: locker, Reports: locker, Databases: config.Databases,
+		Locks: door.measure(locker), Waits: door.measureWaits(locker), IDs: locker, Works: locker, WorkEnds: locker, Figures: locker, Reports: locker, Databases: config.Databases,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },

@@ -25,6 +25,9 @@ func scenarios() []scenario {
 	return slices.Concat(
 		redsyncScenarios(),
 		engineScenarios(),
+		sharedScenarios(),
+		permitScenarios(),
+		multiScenarios(),
 		multiplexedScenarios(),
 		connectionScenarios(),
 		floorScenarios(),

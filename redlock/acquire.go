@@ -268,7 +268,11 @@ func (a *attempt) fail(v verdict) {
 	a.takeBack()
 	l := a.call.locker
 	if v == unknown {
-		a.call.finish(Grant{}, l.noQuorum(a.call.group, a.tally.answered(), ""))
+		note := ""
+		if a.tally.yes >= a.tally.quorum {
+			note = "a quorum said yes, but no fence could be had in time"
+		}
+		a.call.finish(Grant{}, l.noQuorum(a.call.group, a.tally.answered(), note))
 		return
 	}
 	next, err := a.form.after(a, v)

@@ -45,7 +45,7 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 				return nil
 			}
 			held := place{lease.DB, lease.Key}
-			if held == goal {
+			if held == goal && s.inTheWay(w, lease) {
 				return circle(goal.key, queue, at)
 			}
 			ln := s.lines[held]

@@ -64,7 +64,7 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 
 // Plan: an extension prolongs what excludes others, so it is sealed like an acquire.
 func (e *extension) Plan() pool.Plan {
-	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Sealed: true}
+	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Joins: true, Sealed: true}
 }
 
 // Propose: an extension keeps the fence of its grant.
@@ -152,11 +152,12 @@ func (e *extension) verdictLocked() verdict {
 }
 
 func readHolding(r pool.Reply) holding {
+	if r.Kind == pool.ReplyInt {
+		return holding{held: r.Int == 1}
+	}
 	switch n := words(r); {
 	case len(n) == 0 || n[0] != 1:
 		return holding{}
-	case r.Kind == pool.ReplyInt:
-		return holding{held: true}
 	case len(n) == 3:
 		return holding{held: true, mode: Permits, slot: n[1], limit: n[2]}
 	}

@@ -90,11 +90,8 @@ func readTaken(answer pool.Answer) said {
 	return said{refused: true}
 }
 
-// words are an answer's numbers; a bare number is one.
+// words are the numbers of an answer of several.
 func words(r pool.Reply) (n []int64) {
-	if r.Kind == pool.ReplyInt {
-		return []int64{r.Int}
-	}
 	for _, item := range r.Items {
 		n = append(n, item.Int)
 	}

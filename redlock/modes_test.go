@@ -67,7 +67,7 @@ func (c *cluster) stands(key string) string {
 		case "zset":
 			text += fmt.Sprint(" readers", c.do(i, "ZRANGE", key, 0, -1))
 		case "hash":
-			text += fmt.Sprint(" permits")
+			text += " permits"
 			for _, slot := range c.do(i, "HKEYS", key).([]any) {
 				if slot != "n" {
 					text += fmt.Sprint(":", slot)
@@ -156,6 +156,37 @@ func TestModes_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
 					t.Errorf("%v, expiring %v, was changed on master %s", data, expires, name(i))
 				}
 			}
+		}
+	}
+}
+
+func TestACL_AllowsEveryMode(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.aclUser()
+	d := c.daemon(restricted)
+	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	d.get(LockRequest{Key: "k", Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB})
+	d.held(LockRequest{Key: "k", Token: tokenA})
+	d.get(LockRequest{Key: "p", Mode: Permits, Limit: 2, Token: tokenA})
+	d.get(LockRequest{Key: "p", Mode: Permits, Limit: 2, Token: tokenB})
+	d.held(LockRequest{Key: "p", Mode: Permits, Limit: 2, Token: tokenC})
+	d.get(LockRequest{Key: "x", More: []Key{"y"}, Token: tokenA})
+	d.get(LockRequest{Key: "r", More: []Key{"s"}, Mode: Shared, Token: tokenA})
+	for _, keys := range [][]Key{{"k"}, {"p"}, {"x", "y"}, {"r", "s"}} {
+		c.do(0, "DEL", string(keys[0])) // the extend heals it
+		if _, err := d.prolongAll(tokenA, long, keys...); err != nil {
+			t.Errorf("%q: %v", keys, err)
+		}
+	}
+	d.settled(0, 1, 2)
+	for _, key := range []Key{"k", "p", "x", "y", "r", "s"} {
+		d.free(key, tokenA)
+	}
+	for i := range c.servers {
+		if said := c.denied(i); said != "" {
+			t.Errorf("master %s refused: %s", name(i), said)
 		}
 	}
 }

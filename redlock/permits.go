@@ -51,25 +51,22 @@ func (f *permits) read(a *attempt, answer pool.Answer) said {
 	if answer.Reply.Err != nil || !answer.Asked || len(n) == 0 {
 		return readTaken(answer)
 	}
-	switch n[0] {
-	case 1:
-		if len(n) > 1 && n[1] == 2 {
-			return said{took: true, copy: copyEarlier}
-		}
+	switch what, more := n[0], n[1:]; {
+	case what == 1 && len(more) == 1 && more[0] == 2:
+		return said{took: true, copy: copyEarlier}
+	case what == 1:
 		return said{took: true, copy: copyMade}
-	case 0:
-		f.heard++
-		for _, slot := range n[1:] {
-			oneMore(&f.free, int(slot))
-		}
-	case 2:
-		oneMore(&f.mine, int(n[len(n)-1]))
-	case 3:
-		if answer.Seal.Good {
-			oneMore(&f.others, int(n[len(n)-1]))
-		}
-	case -1:
+	case what == -1:
 		return said{refused: true, odd: true}
+	case what == 0:
+		f.heard++
+		for _, slot := range more {
+			f.oneMore(&f.free, slot)
+		}
+	case what == 2 && len(more) == 1:
+		f.oneMore(&f.mine, more[0])
+	case what == 3 && len(more) == 1 && answer.Seal.Good:
+		f.oneMore(&f.others, more[0])
 	}
 	return said{refused: true}
 }
@@ -106,11 +103,15 @@ func (f *permits) after(a *attempt, v verdict) (form, error) {
 	return next, nil
 }
 
-func oneMore(in *map[int]int, what int) {
+// oneMore counts a slot or a number of permits, unless there can be none such.
+func (f *permits) oneMore(in *map[int]int, what int64) {
+	if what < 1 || in != &f.others && what > int64(f.limit) {
+		return
+	}
 	if *in == nil {
 		*in = map[int]int{}
 	}
-	(*in)[what]++
+	(*in)[int(what)]++
 }
 
 // most is what was counted most often, any of them if several were: those who

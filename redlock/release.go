@@ -51,7 +51,7 @@ func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 }
 
 // Plan: "deleted" needs no seal, "not held" is believed only under a good one.
-func (r *release) Plan() pool.Plan { return pool.Plan{Key: r.key, SealZero: true} }
+func (r *release) Plan() pool.Plan { return pool.Plan{Key: r.key, Joins: true, SealZero: true} }
 
 // Propose: a release has no fence.
 func (r *release) Propose(int64) {}

@@ -11,7 +11,7 @@ type repeated struct {
 
 var _ pool.Operation = (*repeated)(nil)
 
-func (r *repeated) Plan() pool.Plan { return pool.Plan{Key: r.key} }
+func (r *repeated) Plan() pool.Plan { return pool.Plan{Key: r.key, Joins: true} }
 func (r *repeated) Propose(int64)   {}
 
 func (r *repeated) Command(m *pool.Moment, c *pool.Command) bool {

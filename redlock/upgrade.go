@@ -58,3 +58,12 @@ func (f *named) takeBack(a *attempt, lane int, c copyState) {
 }
 
 func (f *named) after(a *attempt, v verdict) (form, error) { return sameAgain(&named{}, a, v) }
+
+// inTheWay tells whether a lease of the key that is waited for keeps the waiter
+// from it. Its own token's does not: a reader who wants to be the writer waits
+// for the others, and if one of them wants that too, neither will ever go.
+func (s *waiters) inTheWay(w *waiter, l Lease) bool {
+	known, _ := s.locker.leases.find(lockID{l.DB, l.Key, l.Token})
+	together := w.request.Mode != Exclusive && w.request.Mode == known.mode
+	return l.Token != w.request.Token && !together
+}

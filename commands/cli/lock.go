@@ -4,8 +4,10 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -28,7 +30,8 @@ const (
 
 const lockHelp = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs COMMAND while the lock on KEY is held
 
-      --connect LIST    daemons, host:port or unix:/path, the next one if one fails [127.0.0.1:7379]
+      --connect LIST    daemons: [tls:]host:port, unix:/path, the next one if one fails [127.0.0.1:7379]
+      --ca FILE         PEM, who signs the certificates of tls: daemons [those the machine trusts]
       --db N            database [0]
       --ttl TIME        lease, extended every third of it while COMMAND runs [30s]
       --wait TIME       how long to wait for the lock; 0 is one try [0s]
@@ -44,6 +47,7 @@ Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held 
 // lockOptions is the command line of lock.
 type lockOptions struct {
 	connect  []string
+	ca       string // file
 	database int
 	ttl      time.Duration
 	wait     time.Duration
@@ -65,6 +69,9 @@ func (a *App) lock(ctx context.Context, args []string) error {
 	}
 	d := &daemons{addresses: o.connect, username: a.variable("LOCK_USER"), password: a.variable("LOCK_PASSWORD"), database: o.database}
 	defer d.close()
+	if d.authorities, err = readAuthorities(o.ca); err != nil {
+		return fmt.Errorf("lock: %w%w", err, usage{})
+	}
 	l := newLease(d, o.key, o.ttl)
 	switch err := l.take(ctx, o.wait); {
 	case errors.Is(err, errHeld):
@@ -81,6 +88,22 @@ func (a *App) lock(ctx context.Context, args []string) error {
 		return &Exit{Code: code}
 	}
 	return nil
+}
+
+// readAuthorities reads a PEM file; "" is nil, those the machine trusts.
+func readAuthorities(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--ca: %w", err)
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--ca %s holds no certificate in PEM", path)
+	}
+	return authorities, nil
 }
 
 // commandEnviron is ours without the password, and with the lock.
@@ -111,6 +134,7 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 	flags := pflag.NewFlagSet("lock", pflag.ContinueOnError)
 	flags.Usage = func() {} // errors are said by Report, --help by lock
 	flags.StringSliceVar(&o.connect, "connect", o.connect, "")
+	flags.StringVar(&o.ca, "ca", "", "")
 	flags.IntVar(&o.database, "db", 0, "")
 	flags.DurationVar(&o.ttl, "ttl", defaultTTL, "")
 	flags.DurationVar(&o.wait, "wait", 0, "")

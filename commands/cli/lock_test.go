@@ -6,11 +6,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strconv"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -50,112 +53,6 @@ func TestLockOptions_LeaveTheCommandsOwnAlone(t *testing.T) {
 		o.wait != 0 || o.grace != time.Second || !o.warn || strings.Join(o.connect, " ") != "a:1 b:2" {
 		t.Errorf("%+v, %v", o, err)
 	}
-}
-
-// script is a daemon: for each command's word its answers in order, the last one
-// for ever. An empty answer cuts the connection.
-type script struct {
-	net.Listener
-	mu      sync.Mutex
-	answers map[string][]string
-	heard   []string
-}
-
-func startScript(t *testing.T, answers map[string][]string) *script {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &script{Listener: ln, answers: answers}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var talks sync.WaitGroup
-		defer talks.Wait()
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			talks.Go(func() { s.talk(conn) })
-		}
-	}()
-	t.Cleanup(func() { ln.Close(); <-done })
-	return s
-}
-
-func (s *script) talk(conn net.Conn) {
-	defer conn.Close()
-	for in := bufio.NewReader(conn); ; {
-		words, err := readWords(in)
-		if err != nil {
-			return
-		}
-		answer := s.answer(words)
-		if answer == "" {
-			return
-		}
-		if _, err := io.WriteString(conn, answer); err != nil {
-			return
-		}
-	}
-}
-
-func (s *script) answer(words []string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heard = append(s.heard, strings.Join(words, " "))
-	list, known := s.answers[words[0]]
-	switch {
-	case !known && words[0] == "DUNLOCK":
-		return ":1\r\n"
-	case !known:
-		return "+OK\r\n"
-	case len(list) > 1:
-		s.answers[words[0]] = list[1:]
-	}
-	return list[0]
-}
-
-func readWords(in *bufio.Reader) ([]string, error) {
-	count, err := readNumber(in, '*')
-	if err != nil {
-		return nil, err
-	}
-	words := make([]string, count)
-	for i := range words {
-		size, err := readNumber(in, '$')
-		if err != nil {
-			return nil, err
-		}
-		text := make([]byte, size+2)
-		if _, err := io.ReadFull(in, text); err != nil {
-			return nil, err
-		}
-		words[i] = string(text[:size])
-	}
-	return words, nil
-}
-
-func readNumber(in *bufio.Reader, kind byte) (int, error) {
-	line, err := in.ReadString('\n')
-	if err != nil || line[0] != kind {
-		return 0, fmt.Errorf("%q, %v", line, err)
-	}
-	return strconv.Atoi(strings.TrimSpace(line[1:]))
-}
-
-// count is how many commands began with that word.
-func (s *script) count(word string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, line := range s.heard {
-		if strings.HasPrefix(line, word+" ") {
-			n++
-		}
-	}
-	return n
 }
 
 // shared is written to by the command and by us.
@@ -263,6 +160,28 @@ func TestLock_GoesToTheNextDaemonWhenOneFails(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {granted}})
 	if code, out, said := locked(t, nil, []*script{gone, s}, "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
 		t.Errorf("code %d, out %q, said %q", code, out, said)
+	}
+}
+
+func TestLock_TrustsTheCertificatesThatItIsTold(t *testing.T) {
+	pair := httptest.NewTLSServer(nil) // for its certificate
+	defer pair.Close()
+	s := startScript(t, map[string][]string{"DLOCK": {granted}}, func(ln net.Listener) net.Listener { return tls.NewListener(ln, pair.TLS) })
+	ca, empty := filepath.Join(t.TempDir(), "ca.pem"), filepath.Join(t.TempDir(), "empty.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate().Raw})
+	if err := errors.Join(os.WriteFile(ca, text, 0o600), os.WriteFile(empty, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	address := "tls:" + s.Addr().String()
+	for _, c := range []struct {
+		ca   string
+		code int
+		says string
+	}{{ca, 0, ""}, {"", ExitRuntime, "certificate"}, {empty, ExitUsage, "holds no certificate"}, {"/does/not/exist", ExitUsage, "--ca"}} {
+		code, _, said := locked(t, nil, nil, "--connect", address, "--ca", c.ca, "k", "--", "true")
+		if code != c.code || !strings.Contains(said, c.says) {
+			t.Errorf("--ca %s: code %d, said %q", c.ca, code, said)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ package cli
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +44,7 @@ type daemons struct {
 	addresses          []string
 	username, password string
 	database           int
+	authorities        *x509.CertPool // for tls: addresses; nil = the machine's
 
 	next int
 	conn net.Conn // nil before the first command and after a failure
@@ -93,15 +96,11 @@ func (d *daemons) connect(ctx context.Context) error {
 }
 
 func (d *daemons) greet(ctx context.Context, address string) error {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		network, address = "unix", path
-	}
-	var err error
-	if d.conn, err = (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address); err != nil {
-		d.conn = nil // not an interface that holds nothing
+	conn, err := d.dial(ctx, address)
+	if err != nil {
 		return err
 	}
+	d.conn = conn
 	d.in = bufio.NewReader(d.conn)
 	if d.password != "" {
 		words := []string{"AUTH", d.password}
@@ -118,6 +117,18 @@ func (d *daemons) greet(ctx context.Context, address string) error {
 	}
 	d.rtt = time.Since(began)
 	return nil
+}
+
+func (d *daemons) dial(ctx context.Context, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: dialTime}
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return dialer.DialContext(ctx, "unix", path)
+	}
+	if address, ok := strings.CutPrefix(address, "tls:"); ok {
+		secure := tls.Dialer{NetDialer: dialer, Config: &tls.Config{RootCAs: d.authorities, MinVersion: tls.VersionTLS12}}
+		return secure.DialContext(ctx, "tcp", address)
+	}
+	return dialer.DialContext(ctx, "tcp", address)
 }
 
 func (d *daemons) talk(ctx context.Context, patience time.Duration, words []string) (answer, error) {

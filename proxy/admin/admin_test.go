@@ -212,38 +212,6 @@ func TestMetrics_KeepPrometheusNamingConventions(t *testing.T) {
 	}
 }
 
-type oneLock struct {
-	commands.Locks
-	err error
-}
-
-func (l oneLock) Lock(_ *redlock.Batch, _ redlock.LockRequest, done redlock.LockDone) {
-	done(redlock.Grant{}, l.err)
-}
-
-func TestGrants_TellOutcomesApartAndHandThemOn(t *testing.T) {
-	g := NewGrants()
-	for _, err := range []error{nil, nil, redlock.ErrHeld, &redlock.NoQuorum{}, errors.New("anything else")} {
-		calls := 0
-		g.Measure(oneLock{err: err}).Lock(nil, redlock.LockRequest{}, func(_ redlock.Grant, got error) {
-			if calls++; got != err {
-				t.Errorf("handed on %v, want %v", got, err)
-			}
-		})
-		if calls != 1 {
-			t.Errorf("%d calls", calls)
-		}
-	}
-	o := figures()
-	o.Figures = NewFigures(Sources{Locks: fakes{}, Masters: fakeLanes{}, Grants: g, Clients: func() commands.ClientCounts { return commands.ClientCounts{} }})
-	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
-	for outcome, n := range map[string]string{"granted": "2", "refused": "1", "undecided": "2"} {
-		if line := `redlockd_lock_seconds_count{outcome="` + outcome + `"} ` + n; !strings.Contains(text, line+"\n") {
-			t.Errorf("no line %s", line)
-		}
-	}
-}
-
 func certificate(t *testing.T, serial int64) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -16,18 +16,29 @@ import (
 // without waiting.
 var lockBounds = prometheus.ExponentialBuckets(0.0001, 2, 16)
 
+// waitBounds reach to the longest that anybody may wait unless --max-wait is raised.
+var waitBounds = prometheus.ExponentialBuckets(0.001, 3, 13)
+
 // Grants measures lock requests, from the moment they were read to their outcome.
-type Grants struct {
+type Grants struct{ locks, waits *outcomes }
+
+// outcomes is a histogram for each outcome.
+type outcomes struct {
 	times                       *prometheus.HistogramVec
 	granted, refused, undecided prometheus.Observer
 }
 
-// NewGrants makes an empty histogram.
+// NewGrants makes empty histograms.
 func NewGrants() *Grants {
-	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "redlockd_lock_seconds", Help: "Time from a lock request to its outcome.", Buckets: lockBounds,
-	}, []string{"outcome"})
 	return &Grants{
+		locks: newOutcomes("redlockd_lock_seconds", "Time from a lock request without WAIT to its outcome.", lockBounds),
+		waits: newOutcomes("redlockd_wait_seconds", "Time from a lock request with WAIT or HOLD to its outcome.", waitBounds),
+	}
+}
+
+func newOutcomes(name, help string, bounds []float64) *outcomes {
+	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: bounds}, []string{"outcome"})
+	return &outcomes{
 		times: times, granted: times.WithLabelValues("granted"),
 		refused: times.WithLabelValues("refused"), undecided: times.WithLabelValues("undecided"),
 	}
@@ -35,27 +46,46 @@ func NewGrants() *Grants {
 
 // Measure puts the histogram in front of what decides. It costs an allocation a
 // request, so it stands there only when somebody looks.
-func (g *Grants) Measure(locks commands.Locks) commands.Locks { return &measured{locks, g} }
+func (g *Grants) Measure(locks commands.Locks) commands.Locks { return &measured{locks, g.locks} }
+
+// MeasureWaits is Measure for what blocks.
+func (g *Grants) MeasureWaits(waits commands.Waits) commands.Waits {
+	return &measuredWaits{waits, g.waits}
+}
 
 type measured struct {
 	commands.Locks
-	grants *Grants
+	outcomes *outcomes
+}
+
+type measuredWaits struct {
+	commands.Waits
+	outcomes *outcomes
 }
 
 func (m *measured) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
-	began := time.Now()
-	m.Locks.Lock(b, r, func(grant redlock.Grant, err error) {
-		m.grants.outcome(err).Observe(time.Since(began).Seconds())
-		done(grant, err)
-	})
+	m.Locks.Lock(b, r, m.outcomes.before(done))
 }
 
-func (g *Grants) outcome(err error) prometheus.Observer {
+func (m *measuredWaits) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	return m.Waits.Wait(b, r, m.outcomes.before(done))
+}
+
+// before is done with its time taken.
+func (o *outcomes) before(done redlock.LockDone) redlock.LockDone {
+	began := time.Now()
+	return func(grant redlock.Grant, err error) {
+		o.of(err).Observe(time.Since(began).Seconds())
+		done(grant, err)
+	}
+}
+
+func (o *outcomes) of(err error) prometheus.Observer {
 	switch {
 	case err == nil:
-		return g.granted
+		return o.granted
 	case errors.Is(err, redlock.ErrHeld):
-		return g.refused
+		return o.refused
 	}
-	return g.undecided
+	return o.undecided
 }

@@ -47,7 +47,7 @@ type Sources struct {
 func NewFigures(s Sources) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(s.Grants.times, &collector{s})
+	registry.MustRegister(s.Grants.locks.times, s.Grants.waits.times, &collector{s})
 	return registry
 }
 
@@ -79,6 +79,7 @@ func (c *collector) locks(p page) {
 	p.count("redlockd_locks_released_total", "Releases.", n.Released)
 	p.count("redlockd_locks_extended_total", "Extensions.", n.Extended)
 	p.count("redlockd_locks_given_back_total", "Grants whose client had gone.", n.GivenBack)
+	p.count("redlockd_holds_lost_total", "Leases under renewal that were lost.", n.HoldsLost)
 	p.count("redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", n.NoQuorum)
 	p.count("redlockd_copies_undone_total", "Copies of failed attempts given back on single masters.", n.Undone)
 	p.count("redlockd_copies_late_total", "Copies made after the decision, given back.", n.LateGrants)
@@ -116,6 +117,7 @@ func (c *collector) clients(p page) {
 	p.count("redlockd_clients_accepted_total", "Connections accepted.", n.Accepted)
 	p.count("redlockd_clients_rejected_total", "Connections refused because of a limit.", n.Rejected)
 	p.count("redlockd_commands_total", "Commands read.", n.Commands)
+	p.count("redlockd_client_panics_total", "Panics contained on the clients' side, each of which cost a connection; anything but 0 is a bug.", n.Panics)
 }
 
 // states are all that a master can be in.

@@ -1,0 +1,78 @@
+// Readers of one hot key, beside exclusive locks of a key each.
+package main
+
+import (
+	"context"
+	"errors"
+
+	"redlockd/redlock"
+)
+
+func sharedScenarios() []scenario {
+	return modeScenarios("engine, readers of one key, ", func(int) []redlock.LockRequest {
+		return []redlock.LockRequest{{Key: "bench:shared", TTL: leaseTTL, Mode: redlock.Shared}}
+	})
+}
+
+// modeScenarios compare requests of a mode with the engine's exclusive locks.
+func modeScenarios(name string, requests func(worker int) []redlock.LockRequest) []scenario {
+	var all []scenario
+	for _, n := range []int{1, 64} {
+		all = append(all, scenario{
+			name: name + callers(n), page: pagePairs, peer: "engine in process, " + callers(n),
+			run: pairs(n, func(ctx context.Context, st *stand, n int) (crew, error) {
+				c, err := openEngine(ctx, st, n)
+				if err != nil {
+					return c, err
+				}
+				for i, w := range c.workers {
+					c.workers[i] = newModeWorker(w.(*engineWorker), requests(i))
+				}
+				return c, nil
+			}),
+		})
+	}
+	return all
+}
+
+// modeWorker takes what its requests say, one after the other, and releases
+// every key of it.
+type modeWorker struct {
+	*engineWorker
+	requests []redlock.LockRequest
+	released chan error // as many as there are keys: completions must not block
+}
+
+func newModeWorker(w *engineWorker, requests []redlock.LockRequest) *modeWorker {
+	return &modeWorker{engineWorker: w, requests: requests, released: make(chan error, 1+len(requests[0].More))}
+}
+
+func (w *modeWorker) turn(n *notes) error {
+	r := w.requests[w.next%len(w.requests)]
+	w.next++
+	stage, began := n.now()
+	w.locker.Lock(nil, r, w.locked)
+	if err := <-w.outcome; err != nil {
+		return err
+	}
+	n.acquired(stage, began)
+	var b redlock.Batch
+	keys := append([]redlock.Key{r.Key}, r.More...)
+	for _, key := range keys {
+		w.locker.Unlock(&b, redlock.UnlockRequest{Key: key, Token: w.grant.Token}, func(released bool, err error) {
+			if err == nil && !released {
+				err = errNotReleased
+			}
+			w.released <- err
+		})
+	}
+	b.Send()
+	var failed error
+	for range keys {
+		failed = errors.Join(failed, <-w.released)
+	}
+	if failed == nil {
+		n.released()
+	}
+	return failed
+}

@@ -1,0 +1,122 @@
+// A daemon that is made of a list of answers.
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// script is a daemon: for each command's word its answers in order, the last one
+// for ever. An empty answer cuts the connection.
+type script struct {
+	net.Listener
+	mu      sync.Mutex
+	answers map[string][]string
+	heard   []string
+}
+
+func startScript(t *testing.T, answers map[string][]string, wrap ...func(net.Listener) net.Listener) *script {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range wrap {
+		ln = f(ln)
+	}
+	s := &script{Listener: ln, answers: answers}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var talks sync.WaitGroup
+		defer talks.Wait()
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			talks.Go(func() { s.talk(conn) })
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	return s
+}
+
+func (s *script) talk(conn net.Conn) {
+	defer conn.Close()
+	for in := bufio.NewReader(conn); ; {
+		words, err := readWords(in)
+		if err != nil {
+			return
+		}
+		answer := s.answer(words)
+		if answer == "" {
+			return
+		}
+		if _, err := io.WriteString(conn, answer); err != nil {
+			return
+		}
+	}
+}
+
+func (s *script) answer(words []string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, strings.Join(words, " "))
+	list, known := s.answers[words[0]]
+	switch {
+	case !known && words[0] == "DUNLOCK":
+		return ":1\r\n"
+	case !known:
+		return "+OK\r\n"
+	case len(list) > 1:
+		s.answers[words[0]] = list[1:]
+	}
+	return list[0]
+}
+
+func readWords(in *bufio.Reader) ([]string, error) {
+	count, err := readNumber(in, '*')
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, count)
+	for i := range words {
+		size, err := readNumber(in, '$')
+		if err != nil {
+			return nil, err
+		}
+		text := make([]byte, size+2)
+		if _, err := io.ReadFull(in, text); err != nil {
+			return nil, err
+		}
+		words[i] = string(text[:size])
+	}
+	return words, nil
+}
+
+func readNumber(in *bufio.Reader, kind byte) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil || line[0] != kind {
+		return 0, fmt.Errorf("%q, %v", line, err)
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}
+
+// count is how many commands began with that word.
+func (s *script) count(word string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.heard {
+		if strings.HasPrefix(line, word+" ") {
+			n++
+		}
+	}
+	return n
+}

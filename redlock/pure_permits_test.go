@@ -1,0 +1,104 @@
+package redlock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+)
+
+// heard gives a permit's attempt these answers, one a master, and asks what follows.
+func heard(d *pureDaemon, f *permits, tries int, v verdict, answers ...[]int64) (*permits, error) {
+	a := &attempt{
+		call: &acquire{locker: d.Locker, request: LockRequest{Key: "k"}, tries: tries},
+		form: f, tally: tally{n: 5, quorum: 3},
+	}
+	for lane, numbers := range answers {
+		r := pool.Reply{Kind: pool.ReplyArray}
+		for _, n := range numbers {
+			r.Items = append(r.Items, pool.Reply{Kind: pool.ReplyInt, Int: n})
+		}
+		said := f.read(a, pool.Answer{Lane: lane, Asked: true, Reply: r, Seal: pool.Seal{Good: true}})
+		if said.odd {
+			a.odd++
+		}
+	}
+	next, err := f.after(a, v)
+	after, _ := next.(*permits)
+	return after, err
+}
+
+func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	taken := func(free ...int64) []int64 { return append([]int64{0}, free...) }
+	yes := []int64{1, 1}
+	for what, of := range map[string]struct {
+		answers [][]int64
+		tries   int
+		v       verdict
+		slot    int // 0 = ErrHeld
+	}{
+		"the slot that most have free":                  {[][]int64{taken(3, 4), taken(4, 5), taken(4), yes, yes}, 1, refused, 4},
+		"one that too few can have free":                {[][]int64{taken(3), taken(4), taken(5), taken(), taken()}, 1, refused, 0},
+		"those that gave the slot were not heard":       {[][]int64{taken(3), taken(), taken(), yes, yes}, 1, refused, 3},
+		"none is free":                                  {[][]int64{taken(), taken(), taken(), yes, yes}, 1, refused, 0},
+		"the token's own":                               {[][]int64{{2, 7}, {2, 7}, {2, 7}, taken(4, 7), taken(4, 7)}, 1, refused, 7},
+		"the third round was the last":                  {[][]int64{taken(4), taken(4), taken(4), yes, yes}, 3, refused, 0},
+		"a few masters with another number":             {[][]int64{{3, 9}, {3, 9}, taken(4), taken(4), taken(4)}, 1, refused, 4},
+		"slots that do not exist":                       {[][]int64{taken(0, 99, -4), taken(99), taken(99), yes, yes}, 1, refused, 0},
+		"a split goes on after the third round":         {[][]int64{taken(4), taken(4), yes, yes, {}}, 9, split, 4},
+		"another key's mode on all masters":             {[][]int64{taken(), taken(), taken(), taken(), taken()}, 1, refused, 0},
+		"answers that no master of ours gives are no's": {[][]int64{{2}, {2}, {2}, taken(4), taken(4)}, 1, refused, 4},
+	} {
+		next, err := heard(d, &permits{limit: 8, slot: 2, named: true}, of.tries, of.v, of.answers...)
+		switch {
+		case of.slot == 0 && !errors.Is(err, ErrHeld):
+			t.Errorf("%s: %+v, %v, want ErrHeld", what, next, err)
+		case of.slot > 0 && (err != nil || next.slot != of.slot || next.limit != 8 || !next.named):
+			t.Errorf("%s: %+v, %v, want slot %d", what, next, err, of.slot)
+		}
+	}
+	other := []int64{3, 9}
+	var limit *OtherLimit
+	if _, err := heard(d, &permits{limit: 8, slot: 2}, 1, refused, other, other, other); !errors.As(err, &limit) || limit.Limit != 9 {
+		t.Errorf("another number on most masters: %v", err)
+	}
+	odd := []int64{-1}
+	if _, err := heard(d, &permits{limit: 8, slot: 2}, 1, refused, odd, odd, odd); !errors.Is(err, ErrWrongType) {
+		t.Errorf("no lock on most masters: %v", err)
+	}
+}
+
+func TestPermits_TheFirstSlotIsWithinTheLimitAndSpread(t *testing.T) {
+	seen := map[int]bool{}
+	for range 2000 {
+		slot := firstSlot(NewToken(), 10)
+		if slot < 1 || slot > 10 {
+			t.Fatalf("slot %d of 10", slot)
+		}
+		seen[slot] = true
+	}
+	if len(seen) != 10 {
+		t.Errorf("%d of 10 slots are ever chosen first", len(seen))
+	}
+}
+
+func TestClaimed_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
+	var c claimed
+	keep := time.Second
+	if !c.first(7, 0, keep) || c.first(7, 1, keep) || !c.first(8, 2, keep) {
+		t.Error("not the first one only")
+	}
+	for at := time.Duration(0); at < 2*keep; at += keep / 10 {
+		c.first(int64(100+at), at, keep)
+		if at <= keep && c.first(7, at, keep) {
+			t.Errorf("forgotten after %v", at)
+		}
+	}
+	c.first(1, 10*keep, keep)
+	c.first(2, 20*keep, keep)
+	if n := len(c.young) + len(c.old); n > 2 {
+		t.Errorf("%d fences are remembered for ever", n)
+	}
+}
