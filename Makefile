@@ -6,7 +6,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Enough for the slowest package on two cores under -race.
 TIMEOUT     ?= 12m
 
-.PHONY: run test test-go test-bench lint fmt bench fuzz interop crowd chaos soak sim mutants twins needs
+.PHONY: run test test-go test-bench lint fmt bench bench-quick counters fuzz interop crowd chaos soak sim mutants twins needs
 
 run:
 	$(GO) run .
@@ -35,8 +35,18 @@ lint:
 fmt:
 	gofmt -w .
 
+# Every figure side by side with its peers, at most half an hour: writes
+# bench/RESULTS.md and its charts. ARGS="-only REGEXP" runs a part of it, ARGS="-dir
+# DIR" keeps the masters' files elsewhere. Quick is what is promised, in three minutes.
 bench: needs
-	cd bench && $(GO) run . $(ARGS)
+	cd bench && ./install-peers && $(GO) run . $(ARGS)
+
+bench-quick: needs
+	cd bench && $(GO) run . -quick -rounds 4 -seconds 0.5 $(ARGS)
+
+# What does not depend on the machine: flushes, system calls, allocations, bytes.
+counters: needs
+	$(GO) test -run Counters -count=1 -v -timeout $(TIMEOUT) ./redlock ./proxy
 
 # Clients that say nothing, and clients that do their worst: what they cost.
 crowd: needs

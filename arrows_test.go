@@ -20,7 +20,7 @@ const module = "redlockd"
 // arrows lists what each package may import of this module. A new package gets
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
-	"":                {"proxy", "proxy/admin", "commands", "commands/cli", "redlock", "pool", "pool/embedded", "configs"},
+	"":                {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "redlock", "pool", "pool/embedded", "configs"},
 	"proxy":           {"commands", "redlock", "pool"},
 	"proxy/admin":     {"commands", "redlock", "pool"},
 	"commands":        {"commands/dropin", "redlock", "pool"},

@@ -59,9 +59,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 // all of it within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
 	began := time.Now()
-	for _, warning := range warnings(config) {
-		logger.Warn(warning)
-	}
+	warn(config, logger)
 	options, err := poolOptions(config, logger)
 	if err != nil {
 		return err
@@ -79,12 +77,17 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err != nil {
 		return err
 	}
+	scripts, err := knownScripts(config)
+	if err != nil {
+		return err
+	}
 	var server *proxy.Server // set before the first client can ask for its figures
 	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
 	door := newDoor(config)
 	defer door.close()
 	table := commands.NewTable(commands.Env{
-		Locks: door.measure(locker), Waits: door.measureWaits(locker), IDs: locker, Works: locker, WorkEnds: locker, Figures: locker, Reports: locker, Databases: config.Databases,
+		Locks: door.measure(locker), Waits: door.measureWaits(locker), IDs: locker, Works: locker, WorkEnds: locker, Events: locker, Figures: locker, Reports: locker, Looks: locker, Databases: config.Databases,
+		Plain: locker, Scripts: scripts, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/dropin"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/proxy"
@@ -55,6 +56,15 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 		MaxWaiters: config.MaxWaiters, MaxWaitersPerKey: config.MaxWaitersPerKey,
 		VolatileIDs: volatileIDs(config), Logger: logger,
 	}
+}
+
+// knownScripts are those of lock libraries, with the operator's word on others.
+func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
+	scripts, err := commands.KnownScripts(config.ScriptClasses)
+	if err != nil {
+		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
+	}
+	return scripts, nil
 }
 
 // proxyOptions leaves drain of the time for stopping to the clients.
@@ -132,6 +142,12 @@ func warnings(config configs.Config) []string {
 		found = append(found, "embedded masters: locks, counters and work end with this process, and the next one gives the same ids again")
 	}
 	return found
+}
+
+func warn(config configs.Config, logger *slog.Logger) {
+	for _, warning := range warnings(config) {
+		logger.Warn(warning)
+	}
 }
 
 func newLogger(config configs.Config, out io.Writer) *slog.Logger {

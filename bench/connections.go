@@ -5,16 +5,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 )
 
 const connectionCount = 50
+
+func connectionsName(depth int) string {
+	return fmt.Sprintf("daemon, %d connections, depth %d", connectionCount, depth)
+}
 
 func connectionScenarios() []scenario {
 	var all []scenario
 	for _, depth := range []int{1, 16} {
 		all = append(all, scenario{
-			name: fmt.Sprintf("daemon, %d connections, depth %d", connectionCount, depth),
+			name: connectionsName(depth),
 			page: pagePairs, peer: redsyncName(64), run: pairs(connectionCount, openConnections(depth)),
 		})
 	}
@@ -24,7 +27,7 @@ func connectionScenarios() []scenario {
 func openConnections(depth int) opener {
 	return func(ctx context.Context, st *stand, n int) (crew, error) {
 		var opened []*connectionWorker
-		c := crew{daemon: true, close: func() {
+		c := crew{daemons: []*daemon{st.daemon}, close: func() {
 			for _, w := range opened {
 				w.conn.close()
 			}
@@ -52,7 +55,7 @@ type connectionWorker struct {
 }
 
 func newConnectionWorker(conn *respConn, i, depth int) *connectionWorker {
-	w := &connectionWorker{conn: conn, ttl: strconv.FormatInt(leaseTTL.Milliseconds(), 10), tokens: make([]string, depth)}
+	w := &connectionWorker{conn: conn, ttl: leaseMillis, tokens: make([]string, depth)}
 	for j := range depth {
 		w.keys = append(w.keys, fmt.Sprintf("bench:connection:%d:%d", i, j))
 	}

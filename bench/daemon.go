@@ -13,7 +13,8 @@ import (
 // daemon is one running redlockd.
 type daemon struct {
 	process *process
-	address string
+	address string // where clients are served
+	secure  string // and where they speak TLS; "" = nowhere
 }
 
 // buildDaemon compiles redlockd into dir and returns the binary's path.
@@ -50,7 +51,9 @@ func startDaemon(binary, log string, options ...string) (*daemon, error) {
 func (d *daemon) listening() bool {
 	for line := range strings.Lines(d.process.text()) {
 		if address, ok := strings.CutPrefix(line, "redlockd listens on "); ok && strings.HasSuffix(line, "\n") {
-			d.address = strings.TrimSpace(address)
+			var secure string
+			d.address, secure, _ = strings.Cut(strings.TrimSpace(address), ", ")
+			d.secure = strings.TrimPrefix(secure, "tls:")
 			return true
 		}
 	}

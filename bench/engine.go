@@ -12,33 +12,47 @@ import (
 	"redlockd/redlock"
 )
 
+func engineName(n int) string { return "engine in process, " + callers(n) }
+
 func engineScenarios() []scenario {
 	var all []scenario
 	for _, n := range []int{1, 8, 64, 256} {
 		all = append(all, scenario{
-			name: "engine in process, " + callers(n),
+			name: engineName(n),
 			page: pagePairs, peer: redsyncName(n), run: pairs(n, openEngine),
 		})
 	}
 	return all
 }
 
-// openEngine uses the daemon's settings: the masters refuse daemons that differ.
 func openEngine(_ context.Context, st *stand, n int) (crew, error) {
-	options := pool.Options{Bootstrap: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	c, locker, err := startEngine(st, nil)
+	if err != nil {
+		return crew{}, err
+	}
+	for i := range n {
+		c.workers = append(c.workers, newEngineWorker(locker, i))
+	}
+	return c, nil
+}
+
+// startEngine uses the daemon's settings: the masters refuse daemons that differ.
+// A nil dialer is the product's own.
+func startEngine(st *stand, dialer pool.Dialer) (crew, *redlock.Locker, error) {
+	options := pool.Options{Bootstrap: true, Dialer: dialer, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for _, address := range st.addresses() {
 		options.Masters = append(options.Masters, pool.Master{Name: address, Network: "tcp", Address: address})
 	}
 	masters, err := pool.New(options)
 	if err != nil {
-		return crew{}, err
+		return crew{}, nil, err
 	}
-	locker, err := redlock.New(masters, redlock.Options{Logger: options.Logger})
+	locker, err := redlock.New(masters, redlock.Options{Logger: options.Logger, VolatileIDs: true})
 	if err != nil {
 		masters.Close()
-		return crew{}, err
+		return crew{}, nil, err
 	}
-	c := crew{
+	return crew{
 		flushes: func() (flushes, commands int64) {
 			counters := masters.Counters()
 			return counters.Flushes, counters.Commands
@@ -47,11 +61,7 @@ func openEngine(_ context.Context, st *stand, n int) (crew, error) {
 			_ = locker.Close(talkPatience) // what is left expires by itself
 			masters.Close()
 		},
-	}
-	for i := range n {
-		c.workers = append(c.workers, newEngineWorker(locker, i))
-	}
-	return c, nil
+	}, locker, nil
 }
 
 // engineWorker is a caller that waits for each outcome. Its completions are made

@@ -31,9 +31,9 @@ func failureScenarios() []scenario {
 }
 
 // oneStopped measures half of the span before the fault, and half after it.
-func oneStopped(n int, open opener) func(context.Context, *stand, time.Duration) (figures, error) {
+func oneStopped(n int, open opener) runner {
 	return func(ctx context.Context, shared *stand, span time.Duration) (figures, error) {
-		st, err := openStand(ctx, shared.dir, shared.binary, len(shared.masters), shared.remarks)
+		st, err := shared.another(ctx, standOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (l *load) beforeAndAfter(span time.Duration) figures {
 
 // majorityKilled leaves a minority and asks until the daemon says so.
 func majorityKilled(ctx context.Context, shared *stand, _ time.Duration) (figures, error) {
-	st, err := openStand(ctx, shared.dir, shared.binary, len(shared.masters), shared.remarks)
+	st, err := shared.another(ctx, standOptions{})
 	if err != nil {
 		return nil, err
 	}

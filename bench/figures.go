@@ -15,7 +15,9 @@ type figure string
 const (
 	pairsPerSecond figure = "pairs/s"
 	acquireP50     figure = "p50 µs"
+	acquireP90     figure = "p90 µs"
 	acquireP99     figure = "p99 µs"
+	acquireP999    figure = "p99.9 µs"
 
 	perFlush    figure = "commands per flush"       // lock commands per round trip of a lane, without seals
 	perRead     figure = "commands per master read" // lock commands per read(2) of a master
@@ -25,6 +27,10 @@ const (
 	clientCPU   figure = "client µs per pair" // user and system time
 	daemonCPU   figure = "daemon µs per pair"
 	mastersCPU  figure = "masters µs per pair" // of all together
+
+	handoversPerSecond figure = "hand-overs/s" // grants to another caller than the one before
+
+	fsyncP50 figure = "fsync µs" // of a write of 100 bytes in the masters' directory
 
 	beforeP50      figure = "p50 µs before"
 	beforeP99      figure = "p99 µs before"
@@ -41,13 +47,14 @@ const (
 // figures are one run's. A number that could not be had is missing.
 type figures map[figure]float64
 
-// results are the figures of every round by the scenario's name.
+// results are the figures of every round by the scenario's name; nil where a
+// run failed.
 type results map[string][]figures
 
 // brief is one line for whoever watches.
 func (f figures) brief() string {
 	var parts []string
-	for _, name := range []figure{pairsPerSecond, acquireP50, acquireP99, perFlush, pairsBefore, pairsAfter, beforeP99, afterP99, firstNoQuorum} {
+	for _, name := range []figure{pairsPerSecond, handoversPerSecond, acquireP50, acquireP99, perFlush, pairsBefore, pairsAfter, beforeP99, afterP99, firstNoQuorum} {
 		if v, ok := f[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s %s", show(v), name))
 		}
@@ -57,13 +64,30 @@ func (f figures) brief() string {
 
 // median of one figure over the rounds.
 func (r results) median(scenario string, name figure) (float64, bool) {
-	var values []float64
+	return median(r.values(scenario, name))
+}
+
+// values of one figure, of the rounds that have it.
+func (r results) values(scenario string, name figure) []float64 {
+	var out []float64
 	for _, f := range r[scenario] {
 		if v, ok := f[name]; ok {
-			values = append(values, v)
+			out = append(out, v)
 		}
 	}
-	return median(values)
+	return out
+}
+
+// within compares two figures of the same run.
+func (r results) within(scenario string, name, other figure) []float64 {
+	var out []float64
+	for _, f := range r[scenario] {
+		a, ok := f[name]
+		if b := f[other]; ok && b > 0 {
+			out = append(out, a/b)
+		}
+	}
+	return out
 }
 
 // ratios compare a scenario with its peer within each round.

@@ -7,18 +7,19 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 )
 
 const floorRelease = "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0"
 
+func floorName(n int) string { return "floor: batched SET NX PX, " + callers(n) }
+
 func floorScenarios() []scenario {
 	var all []scenario
 	for _, n := range []int{1, 8, 64, 256} {
 		all = append(all, scenario{
-			name: "floor: batched SET NX PX, " + callers(n),
+			name: floorName(n),
 			page: pagePairs, peer: redsyncName(n), run: pairs(n, openFloor),
 		})
 	}
@@ -26,7 +27,7 @@ func floorScenarios() []scenario {
 }
 
 func openFloor(ctx context.Context, st *stand, n int) (crew, error) {
-	f := &floor{ttl: strconv.FormatInt(leaseTTL.Milliseconds(), 10)}
+	f := &floor{ttl: leaseMillis}
 	for _, address := range st.addresses() {
 		conn, err := dialRESP(ctx, address)
 		if err != nil {

@@ -21,10 +21,14 @@ type notes struct {
 	stage    *atomic.Int32 // of the whole load
 	acquires [stageDone + 1]histogram
 	pairs    [stageDone + 1]int64
+	handed   [stageDone + 1]int64
 }
 
 // now is the stage and the time, to be read before an acquire leaves.
 func (n *notes) now() (stage int32, at time.Time) { return n.stage.Load(), time.Now() }
+
+// over reports that nothing counts any more: whoever still waits may give up.
+func (n *notes) over() bool { return n.stage.Load() == stageDone }
 
 // acquired notes an acquire under the stage in which it began; if the fault came
 // while it was under way, under that of the fault.
@@ -38,6 +42,18 @@ func (n *notes) acquired(stage int32, began time.Time) {
 
 // released notes that a pair is complete, under the stage in which it became so.
 func (n *notes) released() { n.pairs[n.stage.Load()]++ }
+
+// baton is one lock that many callers want: who had it last?
+type baton struct{ last atomic.Int64 }
+
+// taken notes a grant that went to another caller than the one before; a caller
+// that takes again what it has just given back has handed nothing over. The
+// lock is held meanwhile, so callers do not race here. A nil baton is nobody's.
+func (b *baton) taken(n *notes, caller int) {
+	if b != nil && b.last.Swap(int64(caller)+1) != int64(caller)+1 {
+		n.handed[n.stage.Load()]++
+	}
+}
 
 // load is a set of workers at work.
 type load struct {
@@ -91,6 +107,14 @@ func (l *load) stop() error {
 		return fmt.Errorf("%d turns failed, the first with: %w", l.failed, l.first)
 	}
 	return nil
+}
+
+// handovers of a stage; only after stop.
+func (l *load) handovers(stage int) (total int64) {
+	for _, n := range l.notes {
+		total += n.handed[stage]
+	}
+	return total
 }
 
 // sum adds up a stage; only after stop.

@@ -3,7 +3,7 @@
 // shared machine swing by a factor of two; the ratios within a round hardly do,
 // so the ratios are what to read.
 //
-//	go run . [-rounds 4] [-seconds 2] [-only REGEXP] [-masters 5]
+//	go run . [-quick] [-rounds 5] [-seconds 2] [-only REGEXP] [-masters 5] [-dir DIR]
 package main
 
 import (
@@ -26,7 +26,9 @@ type settings struct {
 	span    time.Duration  // how long each run is measured
 	only    *regexp.Regexp // scenarios to run, and with them their peers; nil = all
 	masters int            // 3, 5, 7 or 9
-	out     string         // file of the report, written only when all scenarios ran
+	quick   bool           // only what is promised, for a first look
+	dir     string         // of the masters' files
+	out     string         // file of the report, written only when all scenarios ran; charts/ beside it
 }
 
 func main() {
@@ -49,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "redlockd-bench")
+	dir, err := os.MkdirTemp(s.dir, "redlockd-bench")
 	if err != nil {
 		return err
 	}
@@ -58,32 +60,34 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	st, err := openStand(ctx, dir, binary, s.masters, out)
+	st, err := openStand(ctx, dir, binary, standOptions{masters: s.masters}, out)
 	if err != nil {
 		return err
 	}
 	defer st.close()
-	results, err := measure(ctx, st, chosen, s, out)
-	if err != nil {
+	b := newBook()
+	if err := b.measure(ctx, st, chosen, s, out); err != nil {
 		return err
 	}
-	page := report(describeMachine(st, s), chosen, results)
+	page := report(describeMachine(st, s), chosen, b.results, b.missing)
 	fmt.Fprint(out, "\n", page)
-	if s.only != nil {
-		return nil
+	if s.only == nil {
+		err = publish(s.out, page, b.results)
 	}
-	return os.WriteFile(s.out, []byte(page), 0o644)
+	return errors.Join(err, b.failed)
 }
 
 func readSettings(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.IntVar(&s.rounds, "rounds", 4, "how often every scenario runs; fewer than 4 tell little")
+	flags.IntVar(&s.rounds, "rounds", 5, "how often every scenario runs; fewer than 4 tell little")
 	seconds := flags.Float64("seconds", 2, "how long each run is measured")
+	flags.BoolVar(&s.quick, "quick", false, "only what is promised and its peers; no report is written")
 	only := flags.String("only", "", "`regexp` of the scenarios to run with their peers; without it "+
 		"all run and the report is written")
 	flags.IntVar(&s.masters, "masters", 5, "number of redis-servers: 3, 5, 7 or 9")
+	flags.StringVar(&s.dir, "dir", "", "`directory` for the masters' files; without it that for temporary files")
 	flags.StringVar(&s.out, "out", "RESULTS.md", "`file` of the report")
 	if err := flags.Parse(args); err != nil {
 		return s, err
@@ -100,6 +104,9 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		return s, fmt.Errorf("-masters: %d, allowed are 3, 5, 7 and 9", s.masters)
 	}
 	if *only == "" {
+		if s.quick {
+			s.only = aimed()
+		}
 		return s, nil
 	}
 	var err error
@@ -107,25 +114,4 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		return s, fmt.Errorf("-only: %w", err)
 	}
 	return s, nil
-}
-
-// measure runs the scenarios round by round. Every other round goes backwards,
-// so that a machine that slowly gets busier favours nobody.
-func measure(ctx context.Context, st *stand, chosen []scenario, s settings, out io.Writer) (results, error) {
-	all := results{}
-	for round := range s.rounds {
-		order := slices.Clone(chosen)
-		if round%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, sc := range order {
-			f, err := sc.run(ctx, st, s.span)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", sc.name, err)
-			}
-			all[sc.name] = append(all[sc.name], f)
-			fmt.Fprintf(out, "round %d/%d  %-44s %s\n", round+1, s.rounds, sc.name, f.brief())
-		}
-	}
-	return all, nil
 }

@@ -1,5 +1,5 @@
-// What is a master here? A redis-server process without persistence, alone on a
-// free loopback port.
+// What is a master here? A redis-server process, alone on a free loopback port,
+// without persistence, or with one fsync for every answer.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -31,7 +32,7 @@ type master struct {
 }
 
 // startMaster starts a redis-server in dir and returns when it answers.
-func startMaster(ctx context.Context, dir string) (*master, error) {
+func startMaster(ctx context.Context, dir string, durable bool) (*master, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, fmt.Errorf("the masters are redis-server processes: %w; install it "+
 			"(apt-get install redis-server, dnf install redis, brew install redis)", err)
@@ -39,7 +40,7 @@ func startMaster(ctx context.Context, dir string) (*master, error) {
 	var err error
 	for range portTries {
 		var m *master
-		if m, err = tryMaster(ctx, dir, lowestPort+rand.IntN(highestPort-lowestPort+1)); err == nil {
+		if m, err = tryMaster(ctx, dir, lowestPort+rand.IntN(highestPort-lowestPort+1), durable); err == nil {
 			return m, nil
 		}
 		if ctx.Err() != nil || !strings.Contains(err.Error(), "already in use") {
@@ -49,11 +50,19 @@ func startMaster(ctx context.Context, dir string) (*master, error) {
 	return nil, err
 }
 
-func tryMaster(ctx context.Context, dir string, number int) (*master, error) {
+func tryMaster(ctx context.Context, dir string, number int, durable bool) (*master, error) {
 	port := strconv.Itoa(number)
-	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no")
-	p, err := startProcess(cmd, filepath.Join(dir, "redis-"+port))
+	appends := "no"
+	if durable {
+		appends = "yes"
+	}
+	own, err := os.MkdirTemp(dir, "redis")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", own,
+		"--save", "", "--appendonly", appends, "--appendfsync", "always", "--daemonize", "no")
+	p, err := startProcess(cmd, filepath.Join(own, "log"))
 	if err != nil {
 		return nil, err
 	}

@@ -82,22 +82,39 @@ func (m *meter) read() (reading, error) {
 		flushes, commands := m.crew.flushes()
 		r[flushCount], r[flushedCount] = float64(flushes), float64(commands)
 	}
-	for _, master := range m.stand.masters {
-		if err := master.count(r); err != nil {
+	for _, pid := range m.crew.backends {
+		r.cpu(mastersCPU, pid)
+	}
+	if m.crew.backends == nil {
+		if err := m.masters(r); err != nil {
 			return nil, err
 		}
-		r.cpu(mastersCPU, master.process.pid())
 	}
-	if d := m.stand.daemon; m.crew.daemon {
+	for _, d := range m.crew.daemons {
 		r.cpu(daemonCPU, d.process.pid())
 		r.calls(daemonCalls, d.process.pid())
 	}
-	r.cpu(clientCPU, os.Getpid())
-	r.calls(clientCalls, os.Getpid())
+	client := m.crew.client
+	if client == 0 {
+		client = os.Getpid()
+	}
+	r.cpu(clientCPU, client)
+	r.calls(clientCalls, client)
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
 	metrics.Read(sample)
 	r[mallocs] = float64(sample[0].Value.Uint64())
 	return r, nil
+}
+
+// masters adds what the stand's masters say of themselves.
+func (m *meter) masters(r reading) error {
+	for _, master := range m.stand.masters {
+		if err := master.count(r); err != nil {
+			return err
+		}
+		r.cpu(mastersCPU, master.process.pid())
+	}
+	return nil
 }
 
 // cpu adds a process' user and system time, in µs.

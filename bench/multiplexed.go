@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/redis/rueidis"
 )
@@ -22,7 +21,7 @@ func multiplexedName(n int) string {
 
 func multiplexedScenarios() []scenario {
 	var all []scenario
-	for _, n := range []int{1, 64, 256} {
+	for _, n := range []int{1, 8, 64, 256} {
 		all = append(all, scenario{
 			name: multiplexedName(n), page: pagePairs, peer: redsyncName(n),
 			run: pairs(n, openMultiplexed),
@@ -36,12 +35,16 @@ func openMultiplexed(_ context.Context, st *stand, n int) (crew, error) {
 	if err != nil {
 		return crew{}, err
 	}
-	c := crew{daemon: true, close: client.Close}
-	ttl := strconv.FormatInt(leaseTTL.Milliseconds(), 10)
+	return crew{workers: multiplexedWorkers(client, 0, n), daemons: []*daemon{st.daemon}, close: client.Close}, nil
+}
+
+// multiplexedWorkers are n callers of one client; the first has this number.
+func multiplexedWorkers(client rueidis.Client, first, n int) []worker {
+	var all []worker
 	for i := range n {
-		c.workers = append(c.workers, &multiplexedWorker{client: client, ttl: ttl, keys: workerKeys("client", i)})
+		all = append(all, &multiplexedWorker{client: client, ttl: leaseMillis, keys: workerKeys("client", first+i)})
 	}
-	return c, nil
+	return all
 }
 
 // multiplexedWorker is one caller of the shared client.

@@ -12,6 +12,11 @@ import (
 // Pages of the report.
 const (
 	pagePairs    = "pairs"
+	pageModes    = "modes"
+	pageSizes    = "sizes"
+	pageHandover = "handover"
+	pageWork     = "work"
+	pageIDs      = "ids"
 	pageFailures = "failures"
 )
 
@@ -23,25 +28,43 @@ type column struct {
 
 // table is one table of the report.
 type table struct {
-	page, title, note string
-	columns           []column
+	pages       []string
+	title, note string
+	columns     []column
 }
 
 func tables() []table {
 	return []table{
-		{pagePairs, "Uncontended acquire and release, unique keys",
+		{[]string{pagePairs}, "Uncontended acquire and release, unique keys",
 			"Ratios are to redsync with as many callers (50 connections: with 64), median of the rounds (lowest-highest). " +
 				"Errors are turns that failed, over all rounds: where a machine keeps a process waiting for longer than the " +
 				"master timeout of 100 ms, a master's answer does not count.",
-			[]column{value(pairsPerSecond), value(acquireP50), value(acquireP99),
-				versus("pairs/s", pairsPerSecond), versus("p50", acquireP50), versus("p99", acquireP99), total(failures)}},
-		{pagePairs, "What a pair costs",
+			against(pairsPerSecond, "redsync")},
+		{[]string{pageModes}, "Forms of it, and what they cost",
+			"Ratios are to the same load without: readers, permits and several keys to exclusive locks in process; " +
+				"the engine with the register to that without; TLS, leases that are renewed and the drop-in commands to one multiplexed client with " +
+				"DLOCK and DUNLOCK; two daemons to one with as many callers.",
+			against(pairsPerSecond, "plain")},
+		{[]string{pageSizes}, "Three to nine masters",
+			"Ratios are to redsync on masters of the same number.", against(pairsPerSecond, "redsync")},
+		{[]string{pageHandover}, "One key that everybody wants",
+			"Every caller waits for the lock, gives it back at once and asks again; times are those of the wait. Hand-overs are " +
+				"grants to another caller than the one before: who polls leaves the lock to whoever has just had it. Ratios are to redsync.",
+			append(against("grants/s", "redsync"), value(handoversPerSecond), versus("hand-overs × redsync", handoversPerSecond))},
+		{[]string{pageWork}, "Work that is done once",
+			"DWORK and DWORKDONE, every time new work. Ratios are to redsync's plain locks with as many callers.",
+			against(pairsPerSecond, "redsync")},
+		{[]string{pageIDs}, "Ids of one counter",
+			"One id at a time. Ratios are to the algorithm that everybody writes first; fsync is the median of a write of " +
+				"100 bytes in the masters' directory, before each run.",
+			append(against("ids/s", "two phases"), value(fsyncP50))},
+		{[]string{pagePairs, pageModes, pageSizes}, "What a pair costs",
 			"Processor time is user and system time; calls are reads and writes. The client's process is this program: " +
 				"for the engine in process it is all there is. Lock commands are SET, EVAL and EVALSHA, seals not counted; " +
 				"per flush as the lanes count them, per read as the masters do.",
 			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(perFlush), value(perRead),
 				value(mallocs), value(clientCalls), value(daemonCalls)}},
-		{pageFailures, "Masters fail",
+		{[]string{pageFailures}, "Masters fail",
 			"After: acquires that began more than 100 ms after the fault. The slowest is the longest acquire that " +
 				"began before that and met the fault, which lasts half of a run. An empty cell: nothing of it happened.",
 			[]column{value(pairsBefore), value(pairsAfter), value(beforeP50), value(afterP50), value(beforeP99), value(afterP99),
@@ -49,9 +72,18 @@ func tables() []table {
 	}
 }
 
+// against are the columns of a load beside its peer; throughput is called title.
+func against(title figure, peer string) []column {
+	return []column{titled(string(title), pairsPerSecond), value(acquireP50), value(acquireP99),
+		versus(string(title)+" × "+peer, pairsPerSecond), versus("p50 × "+peer, acquireP50),
+		versus("p99 × "+peer, acquireP99), total(failures)}
+}
+
 // value is the median of a figure.
-func value(name figure) column {
-	return column{string(name), func(r results, s scenario) string {
+func value(name figure) column { return titled(string(name), name) }
+
+func titled(title string, name figure) column {
+	return column{title, func(r results, s scenario) string {
 		v, ok := r.median(s.name, name)
 		if !ok {
 			return ""
@@ -77,7 +109,7 @@ func total(name figure) column {
 
 // versus is the median of the paired ratios to the peer, and their range.
 func versus(title string, name figure) column {
-	return column{title + " × redsync", func(r results, s scenario) string {
+	return column{title, func(r results, s scenario) string {
 		ratios := r.ratios(s.name, s.peer, name)
 		v, ok := median(ratios)
 		if !ok {
@@ -89,21 +121,33 @@ func versus(title string, name figure) column {
 
 // describeMachine says what the figures were measured on.
 func describeMachine(st *stand, s settings) string {
-	return fmt.Sprintf("%d cores, %s %s/%s, Redis %s, %d masters without persistence on loopback, everything on one machine; "+
+	return fmt.Sprintf("%d cores, %s %s/%s, Redis %s, %d masters on loopback, without persistence unless said, everything on one machine; "+
 		"medians of %d rounds of %v.",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, st.masters[0].version, len(st.masters), s.rounds, s.span)
 }
 
-// report writes the page.
-func report(machine string, chosen []scenario, r results) string {
+// report writes the page; missing says why scenarios have no figures.
+func report(machine string, chosen []scenario, r results, missing map[string]string) string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n" + machine + "\n\n")
 	b.WriteString("Written by `make bench`. On a shared machine absolute figures swing by a factor of two from minute to\n" +
 		"minute; the ratios are taken between runs of the same round and are what to compare.\n")
+	b.WriteString(acceptance(r))
 	for _, t := range tables() {
-		rows := slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool { return s.page != t.page })
+		rows := slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
+			_, measured := r[s.name]
+			return !measured || !slices.Contains(t.pages, s.page)
+		})
 		if len(rows) > 0 {
 			t.write(&b, rows, r)
+		}
+	}
+	if len(missing) > 0 {
+		b.WriteString("\n## Not measured\n\n")
+	}
+	for _, s := range chosen {
+		if why, ok := missing[s.name]; ok {
+			fmt.Fprintf(&b, "- %s: %s\n", s.name, why)
 		}
 	}
 	return b.String()

@@ -15,22 +15,45 @@ import (
 // function that returns its rows; a new one needs a file and a line below.
 type scenario struct {
 	name string
-	page string // which tables of the report show it: pagePairs or pageFailures
+	page string // which tables of the report show it
 	peer string // name of the scenario whose figures of the same round it is compared with; "" = none
-	run  func(ctx context.Context, st *stand, span time.Duration) (figures, error)
+	run  runner
 }
+
+// runner is one run of a scenario. An error that is an absent leaves the
+// scenario out and says why; any other one is a failure of the run.
+type runner func(ctx context.Context, st *stand, span time.Duration) (figures, error)
+
+// absent is why a scenario cannot be run here: a peer that is not installed, a
+// command that the daemon does not have.
+type absent struct{ reason string }
+
+func (a *absent) Error() string { return a.reason }
 
 // scenarios in the order of the report.
 func scenarios() []scenario {
 	return slices.Concat(
 		redsyncScenarios(),
 		engineScenarios(),
+		multiplexedScenarios(),
+		connectionScenarios(),
+		secureScenarios(),
+		daemonsScenarios(),
+		floorScenarios(),
+		redislockScenarios(),
+		trackingScenarios(),
+		nodeScenarios(),
+		etcdScenarios(),
+		fenceScenarios(),
+		sizeScenarios(),
 		sharedScenarios(),
 		permitScenarios(),
 		multiScenarios(),
-		multiplexedScenarios(),
-		connectionScenarios(),
-		floorScenarios(),
+		dropinScenarios(),
+		holdScenarios(),
+		handoverScenarios(),
+		workScenarios(),
+		idScenarios(),
 		failureScenarios(),
 	)
 }
@@ -65,8 +88,12 @@ func choose(all []scenario, only *regexp.Regexp) ([]scenario, error) {
 type crew struct {
 	workers []worker
 	flushes func() (flushes, commands int64) // of the lanes, where they are in this process; else nil
-	daemon  bool                             // the workers use the daemon
-	close   func()
+	// daemons are those that the workers use; backends are the processes that
+	// stand where the masters do, nil = the masters of the stand.
+	daemons  []*daemon
+	backends []int
+	client   int // process of the workers; 0 = this one
+	close    func()
 }
 
 // opener prepares n workers against the stand. On error nothing is left open.
@@ -75,6 +102,8 @@ type opener func(ctx context.Context, st *stand, n int) (crew, error)
 const (
 	// leaseTTL is every client's: long enough that nothing expires by itself.
 	leaseTTL = 10 * time.Second
+	// leaseMillis is the same on the wire.
+	leaseMillis = "10000"
 	// warmUp comes before every measurement: connections, scripts, buffers.
 	warmUp = 300 * time.Millisecond
 )
@@ -89,7 +118,7 @@ const (
 )
 
 // pairs is a run of uncontended acquires and releases by n workers.
-func pairs(n int, open opener) func(context.Context, *stand, time.Duration) (figures, error) {
+func pairs(n int, open opener) runner {
 	return func(ctx context.Context, st *stand, span time.Duration) (figures, error) {
 		c, err := open(ctx, st, n)
 		if err != nil {
@@ -114,7 +143,11 @@ func pairs(n int, open opener) func(context.Context, *stand, time.Duration) (fig
 		}
 		f := meter.perPair(done)
 		f[pairsPerSecond] = float64(done) / took.Seconds()
-		f[acquireP50], f[acquireP99] = acquires.quantile(0.50), acquires.quantile(0.99)
+		f[acquireP50], f[acquireP90] = acquires.quantile(0.50), acquires.quantile(0.90)
+		f[acquireP99], f[acquireP999] = acquires.quantile(0.99), acquires.quantile(0.999)
+		if handed := l.handovers(stageSteady); handed > 0 {
+			f[handoversPerSecond] = float64(handed) / took.Seconds()
+		}
 		f[failures] = float64(l.failed)
 		st.note(failed)
 		return f, nil

@@ -19,7 +19,7 @@ func modeScenarios(name string, requests func(worker int) []redlock.LockRequest)
 	var all []scenario
 	for _, n := range []int{1, 64} {
 		all = append(all, scenario{
-			name: name + callers(n), page: pagePairs, peer: "engine in process, " + callers(n),
+			name: name + callers(n), page: pageModes, peer: engineName(n),
 			run: pairs(n, func(ctx context.Context, st *stand, n int) (crew, error) {
 				c, err := openEngine(ctx, st, n)
 				if err != nil {

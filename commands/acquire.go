@@ -14,6 +14,7 @@ var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon
 // acquire puts a request to the masters; done is called exactly once.
 func (t *Table) acquire(c *Call, request redlock.LockRequest, done redlock.LockDone) {
 	client := c.Client
+	request.Who = client.who()
 	if request.Hold != nil {
 		done = t.bind(client, &request, done)
 	}

@@ -71,7 +71,7 @@ func TestAUTH_SaysWhatRedisSays(t *testing.T) {
 		> PING
 		< -NOAUTH Authentication required.
 		> HELLO 3 AUTH low new SETNAME me
-		< {"server" "redis" "version" "7.2.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		< {"server" "redis" "version" "8.4.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 		> CLIENT INFO
 		< "id=7 addr=10.0.0.9:5555 name=me db=0 UNMEASURED cmd=client|info user=low lib-name= lib-ver= resp=3\n"
 		> AUTH low old

@@ -24,6 +24,8 @@ type Client struct {
 	Held    Held // what this connection acquired last on each key
 	Ties    Ties // what ends with this connection
 
+	Transaction Transaction // WATCH and MULTI
+
 	// Push sends a message out of turn: to clients on RESP3, and with plain to
 	// those on RESP2, too. It never blocks; a client that does not read is cut.
 	// nil: nobody would see it.

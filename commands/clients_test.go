@@ -169,7 +169,7 @@ func TestSUBSCRIBE_ConfirmsAndRestrictsAsRedisDoes(t *testing.T) {
 		> PING
 		< +PONG
 		> HELLO 3
-		< {"server" "redis" "version" "7.2.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		< {"server" "redis" "version" "8.4.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 		> SUBSCRIBE c
 		< each(>"subscribe" "c" :1)
 		> PING

@@ -43,7 +43,7 @@ func (t *Table) reset(c *Call) error {
 	c.Client.Name = ""
 	c.Client.User = ""
 	c.Client.Hearing = HearAll
-	c.Client.Channels, c.Client.Patterns = nil, nil
+	t.forgetChannels(c.Client)
 	c.Client.Held.Clear()
 	c.Reply(Simple("RESET"))
 	return nil

@@ -55,7 +55,7 @@ func TestRESET_MakesTheConnectionAsGoodAsNew(t *testing.T) {
 	c.grants(1e9)
 	c.transcript(`
 		> HELLO 3 SETNAME worker
-		< {"server" "redis" "version" "7.2.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		< {"server" "redis" "version" "8.4.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 		> SELECT 4
 		< +OK
 		> DLOCK a 1000
@@ -83,15 +83,15 @@ func TestHELLO_SwitchesTheProtocolAndIntroducesTheServer(t *testing.T) {
 	c := newConversation(t)
 	c.transcript(`
 		> HELLO
-		< {"server" "redis" "version" "7.2.0" "proto" :2 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		< {"server" "redis" "version" "8.4.0" "proto" :2 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 		> hello 3 auth default whatever setname worker-1
-		< {"server" "redis" "version" "7.2.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		< {"server" "redis" "version" "8.4.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 		> HELLO
-		< {"server" "redis" "version" "7.2.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		< {"server" "redis" "version" "8.4.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 		> CLIENT GETNAME
 		< "worker-1"
 		> HELLO 2
-		< {"server" "redis" "version" "7.2.0" "proto" :2 "id" :7 "mode" "standalone" "role" "master" "modules" []}
+		< {"server" "redis" "version" "8.4.0" "proto" :2 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 	`)
 	if c.client.Proto != 2 || c.client.Name != "worker-1" {
 		t.Errorf("protocol %d, name %q", c.client.Proto, c.client.Name)

@@ -109,6 +109,7 @@ func (s *fakeSink) read(t *testing.T) Reply {
 // fakeLocks plays the masters. A nil function means that nothing is answered;
 // the completions are kept for the test to call.
 type fakeLocks struct {
+	asked  []redlock.Who // on whose behalf; not part of locked
 	lock   func(redlock.LockRequest) (redlock.Grant, error)
 	unlock func(redlock.UnlockRequest) (bool, error)
 	extend func(redlock.ExtendRequest) (redlock.Grant, error)
@@ -121,6 +122,7 @@ type fakeLocks struct {
 }
 
 func (f *fakeLocks) Lock(_ *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
+	f.asked, r.Who = append(f.asked, r.Who), redlock.Who{}
 	f.locked = append(f.locked, r)
 	if f.lock == nil {
 		f.waiting = append(f.waiting, done)

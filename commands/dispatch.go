@@ -36,7 +36,7 @@ func (t *Table) Dispatch(c *Call) {
 		c.Reply(row.refuse(row.wrongArity()))
 		return
 	}
-	if !t.allow(c, row) {
+	if !t.allow(c, row) || t.queues(c, row) {
 		return
 	}
 	if mistake := row.handle(c); mistake != nil {

@@ -81,7 +81,7 @@ func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
 		> CLUSTER
 		< -ERR wrong number of arguments for 'cluster' command
 		> DLOCK
-		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [SHARED | LIMIT n] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 	`)
 }
 

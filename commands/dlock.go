@@ -1,18 +1,15 @@
-// DLOCK key ttl [SHARED | LIMIT n] [WAIT ms] [TOKEN token] [META text]
+// DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]]: takes a lock.
 package commands
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"redlockd/redlock"
 )
 
-// lockOptions are the options of DLOCK, multiOptions those of DMLOCK. What
-// lockOption does not read belongs to the language but not yet to this version:
-// silently ignoring one would hand out another lock than was asked for.
+// lockOptions are the options of DLOCK, multiOptions those of DMLOCK.
 var (
 	lockOptions  = []string{"SHARED", "LIMIT", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
 	multiOptions = []string{"SHARED", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
@@ -87,13 +84,15 @@ func (t *Table) lockOption(words *arguments, known []string, request *redlock.Lo
 			request.Meta, err = parseMeta(value)
 		}
 		return err
+	case "FAIR":
+		request.Fair = true
+		return nil
 	case "WAIT":
 		return t.waitOption(words, request)
 	case "HOLD":
 		return t.holdOption(words, request)
-	default:
-		return fmt.Errorf("option %s is not served by this version of redlockd; nothing was locked", name)
 	}
+	return nil
 }
 
 // lockMode refuses what nobody can be at the same time.

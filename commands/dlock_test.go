@@ -11,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]"
+const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]"
 
 // grants answers every lock with token "generated-token", fence 41 and the
 // validity, unless the request has a token of its own.
@@ -113,7 +113,7 @@ func TestDLOCK_NeverIgnoresAnOptionItDoesNotServe(t *testing.T) {
 	c := newConversation(t)
 	const waits = "-ERR options WAIT and HOLD are not served by this daemon; nothing was locked"
 	for option, want := range map[string]string{
-		"FAIR": "-ERR option FAIR is not served by this version of redlockd; nothing was locked", "WAIT": waits, "HOLD": waits,
+		"FIFO": "-ERR unknown option 'fifo'", "WAIT": waits, "HOLD": waits,
 	} {
 		want += lockSyntax
 		if got := c.words("DLOCK", "k", "1000", strings.ToLower(option), "5"); got != want {

@@ -1,4 +1,4 @@
-// DMLOCK ttl numkeys key [key …] [SHARED] [WAIT ms] [TOKEN token] [META text]
+// DMLOCK ttl numkeys key [key …] [SHARED] [FAIR] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]]: takes several keys, all or none.
 package commands
 

@@ -6,13 +6,14 @@ import (
 	"encoding/hex"
 	"time"
 
+	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
 // advertisedVersion is the Redis version that clients are told. Below 6 some
-// do not use HELLO; from 8.4 on StackExchange.Redis replaces its lock scripts
-// by DELEX and SET IFEQ, which this daemon does not serve.
-const advertisedVersion = "7.2.0"
+// do not use HELLO; from 8.4 on StackExchange.Redis replaces its
+// transactions around a lock by DELEX and SET IFEQ.
+const advertisedVersion = "8.4.0"
 
 // Locks decides the lock commands on a quorum of masters. Every operation
 // calls its completion exactly once, from any goroutine.
@@ -53,7 +54,25 @@ type WorkEnds interface {
 	WorkExtend(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkExtendDone)
 }
 
+// Events tells what happens to locks.
+type Events interface {
+	// Listen has every event of a database's locks told to heard, one at a time,
+	// until end is called; one may still be on its way then.
+	Listen(db int, heard func(redlock.Event)) (end func())
+}
+
+// Plain serves clients that take the quorum for one Redis. Completions as for Locks.
+type Plain interface {
+	View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone)
+	Write(*redlock.Batch, redlock.WriteRequest, redlock.WriteDone)
+	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
+	// AwaitFree waits until nobody holds the key; leave ends the wait of a client that has gone.
+	AwaitFree(db int, key redlock.Key, patience time.Duration, done func(free bool, err error)) (leave func())
+}
+
 var (
+	_ Plain    = (*redlock.Locker)(nil)
+	_ Events   = (*redlock.Locker)(nil)
 	_ Locks    = (*redlock.Locker)(nil)
 	_ Waits    = (*redlock.Locker)(nil)
 	_ IDs      = (*redlock.Locker)(nil)
@@ -84,14 +103,23 @@ type Env struct {
 	IDs      IDs           // nil: DNEXTID, DIDS and DIDRESEED are not served
 	Works    Works         // nil: DWORK and DWORKINFO are not served
 	WorkEnds WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
+	Events   Events        // nil: subscribers hear nothing
+	Plain    Plain         // nil: SET, GET, EVAL and their like are not served
 	Figures  Figures       // nil: INFO leaves out the sections Locks and Masters
 	Reports  MasterReports // nil: DMASTERS is not served
+	Looks    Looks         // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
 
-	Databases   int           // SELECT accepts 0 … Databases−1; 0 means 16
-	MaxTTL      time.Duration // longest lease, --max-ttl; 0 means 60 s
-	MaxKeep     time.Duration // longest memory of finished work, --max-keep; 0 means 10 min
-	MaxWait     time.Duration // longest wait, --max-wait; 0 means 10 min
-	VolatileIDs bool          // a crash of masters may repeat ids; shown by INFO
+	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16
+	MaxTTL    time.Duration // longest lease, --max-ttl; 0 means 60 s
+	MaxKeep   time.Duration // longest memory of finished work, --max-keep; 0 means 10 min
+	MaxWait   time.Duration // longest wait, --max-wait; 0 means 10 min
+	// MasterTimeout is what copies last longer than their leases; 0 means 100 ms.
+	MasterTimeout time.Duration
+	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
+	// PolicyAllow: leases that Redis' own commands and scripts ask for.
+	LongTTL, NoTTL string
+	Scripts        *dropin.Recogniser // of Plain; nil: a new one without pins
+	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO
 
 	Version string    // of redlockd, shown by INFO
 	RunID   string    // 40 hex digits, new in every process; "" means random ones
@@ -118,6 +146,12 @@ func (e Env) withDefaults() Env {
 	}
 	if e.MaxWait == 0 {
 		e.MaxWait = 10 * time.Minute
+	}
+	if e.MasterTimeout == 0 {
+		e.MasterTimeout = 100 * time.Millisecond
+	}
+	if e.Scripts == nil {
+		e.Scripts, _ = dropin.New(dropin.Options{}) // fails for pins only
 	}
 	if e.RunID == "" {
 		e.RunID = randomRunID()

@@ -39,7 +39,7 @@ func TestINFO_BeginsWithTheVersionThatClientsLookFor(t *testing.T) {
 	c, _ := informed(t)
 	for _, line := range []string{"INFO", "info server", "INFO everything"} {
 		r := c.start(strings.Fields(line)...).read(t)
-		if r.Kind != KindBulk || !strings.HasPrefix(r.Text, "# Server\r\nredis_version:7.2.0\r\n") {
+		if r.Kind != KindBulk || !strings.HasPrefix(r.Text, "# Server\r\nredis_version:8.4.0\r\n") {
 			t.Errorf("%s: %s", line, show(r))
 		}
 	}

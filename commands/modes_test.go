@@ -47,7 +47,7 @@ func TestDLOCK_TellsWhatIsWrongWithAMode(t *testing.T) {
 		"LIMIT 1e3":                    "LIMIT '1e3' is not an integer or out of range, allowed are 1 to 1024",
 		"LIMIT 9223372036854775808":    "LIMIT '9223372036854775808' is not an integer or out of range, allowed are 1 to 1024",
 		"LIMIT SHARED":                 "LIMIT 'SHARED' is not an integer or out of range, allowed are 1 to 1024",
-		"SHARED FAIR":                  "option FAIR is not served by this version of redlockd; nothing was locked",
+		"FAIR SHARED FAIR":             "option FAIR is given twice",
 		"LIMIT 18446744073709551617 x": "LIMIT '18446744073709551617' is not an integer or out of range, allowed are 1 to 1024",
 	} {
 		got := c.say("DLOCK k 1000 " + args)
@@ -118,7 +118,7 @@ func TestDMLOCK_TellsACallersMistakes(t *testing.T) {
 		"5 1 a":                "ttl '5' is not an integer or out of range, allowed are 10 to 60000 ms",
 		"1000 1 a b":           "unknown option 'b'",
 		"1000 1 a LIMIT 2":     "unknown option 'LIMIT'",
-		"1000 1 a FAIR":        "option FAIR is not served by this version of redlockd; nothing was locked",
+		"1000 1 a FAIR fair":   "option FAIR is given twice",
 		"1000 1 a SHARED B":    "unknown option 'B'",
 		"1000 1 a TOKEN short": "invalid token: 5 bytes, allowed are 8 to 512",
 	} {

@@ -5,15 +5,16 @@ package commands
 type Kind uint8
 
 const (
-	KindNil    Kind = iota // RESP2 $-1, RESP3 _
-	KindSimple             // +text
-	KindError              // -CODE text
-	KindInt                // :n
-	KindBulk               // $len bytes
-	KindArray              // *n
-	KindMap                // RESP3 %n, RESP2 a flat array; Items alternates key, value
-	KindPush               // RESP3 >n, RESP2 an array
-	KindEach               // Items one after another, as replies of their own
+	KindNil      Kind = iota // RESP2 $-1, RESP3 _
+	KindSimple               // +text
+	KindError                // -CODE text
+	KindInt                  // :n
+	KindBulk                 // $len bytes
+	KindArray                // *n
+	KindMap                  // RESP3 %n, RESP2 a flat array; Items alternates key, value
+	KindPush                 // RESP3 >n, RESP2 an array
+	KindEach                 // Items one after another, as replies of their own
+	KindNilArray             // RESP2 *-1, RESP3 _
 )
 
 // Reply is one answer to one command: a plain value, safe to copy. The zero
@@ -30,6 +31,9 @@ var OK = Simple("OK")
 
 // Nil is "no": somebody else holds it, or the wait ran out.
 var Nil = Reply{}
+
+// NilArray is "no" where clients on RESP2 expect a list: EXEC and BLPOP.
+var NilArray = Reply{Kind: KindNilArray}
 
 // Silence is an answer of which nothing is written.
 var Silence = Each()

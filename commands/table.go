@@ -6,10 +6,15 @@ package commands
 // Table answers commands. It is safe for concurrent use and never changes
 // after NewTable.
 type Table struct {
-	env    Env
-	rows   []*command                     // in the order of the documentation
-	byName map[string]*command            // by lower-case name
-	parts  map[string]map[string]*command // subcommands by their command's name
+	env      Env
+	channels channels                       // who hears of which locks
+	rows     []*command                     // in the order of the documentation
+	byName   map[string]*command            // by lower-case name
+	parts    map[string]map[string]*command // subcommands by their command's name
+
+	scripts scriptCache
+	probes  prober
+	fences  fences
 }
 
 // NewTable makes the vocabulary of one daemon.
@@ -19,7 +24,8 @@ func NewTable(env Env) *Table {
 		byName: make(map[string]*command),
 		parts:  make(map[string]map[string]*command),
 	}
-	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
+	t.channels.events, t.channels.users = env.Events, env.Users
+	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.lookRows(), t.dropinRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
 		for _, row := range group {
 			t.add(row)
 		}
@@ -56,7 +62,7 @@ func (t *Table) lockRows() []*command {
 			name: "dlock", arity: atLeast(3), category: categoryLock, since: firstVersion,
 			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it.",
 			flags:   []string{"write", "fast"},
-			args:    []argument{key, ttl, optional(oneOf("mode", word("SHARED"), option("LIMIT", integer("n")))), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
+			args:    []argument{key, ttl, optional(oneOf("mode", word("SHARED"), option("LIMIT", integer("n")))), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dlock, barrier: blocks,
 		},
 		{
@@ -77,7 +83,7 @@ func (t *Table) lockRows() []*command {
 			name: "dmlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
 			summary: "Takes all of the keys or none, answers as DLOCK does.",
 			flags:   []string{"write", "movablekeys"},
-			args:    []argument{ttl, integer("numkeys"), multiple(key), optional(word("SHARED")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
+			args:    []argument{ttl, integer("numkeys"), multiple(key), optional(word("SHARED")), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dmlock, barrier: blocks,
 		},
 		{

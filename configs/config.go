@@ -24,6 +24,14 @@ const (
 	IDsVolatile = "off" // any master will do; a crash may repeat ids
 )
 
+// Words of --long-ttl and --no-ttl.
+const (
+	TTLDeny  = "deny"  // refused
+	TTLClamp = "clamp" // LongTTL: MaxTTL instead
+	TTLLease = "lease" // NoTTL: MaxTTL instead
+	TTLAllow = "allow" // NoTTL: no expiry
+)
+
 // Config is everything an operator decides. Get one from Load or Default;
 // one that was put together by hand is to be passed through Validate.
 type Config struct {
@@ -119,6 +127,15 @@ type Config struct {
 	// for one key; further ones are answered TRYLATER. 1 to 10000000, default
 	// 100000 and 10000.
 	MaxWaiters, MaxWaitersPerKey int
+	// LongTTL is TTLDeny or TTLClamp: what becomes of SET, EVAL and their like that
+	// ask for more than MaxTTL. Default TTLDeny.
+	LongTTL string
+	// NoTTL is TTLDeny, TTLLease or TTLAllow: what becomes of those that ask for no
+	// expiry. Default TTLDeny.
+	NoTTL string
+	// ScriptClasses say what scripts of lock libraries do that are not recognised:
+	// "<sha1>=<class>…" each. Default none.
+	ScriptClasses []string
 	// IDsDurability is IDsDurable or IDsVolatile. Default IDsDurable: DNEXTID
 	// needs a majority of masters that have on disk what they answered.
 	// Embedded masters are exempt.
@@ -167,6 +184,8 @@ func Default() Config {
 		MaxWait:               10 * time.Minute,
 		MaxWaiters:            100_000,
 		MaxWaitersPerKey:      10_000,
+		LongTTL:               TTLDeny,
+		NoTTL:                 TTLDeny,
 		IDsDurability:         IDsDurable,
 		LogLevel:              "info",
 		LogFormat:             "text",

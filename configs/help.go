@@ -21,9 +21,11 @@ func Help() string {
 			}
 			row.add(&option, &defaults)
 		}
+		if group.title == "Daemon" {
+			row.flags = append(row.flags, "--version", "--help")
+		}
 		text.WriteString(row.line(title))
 	}
-	fmt.Fprintf(&text, "%-8s %s\n", "", "--version, --help")
 	text.WriteString("Each also as REDLOCKD_MAX_TTL=60s, or max-ttl = \"60s\" in the file. Flags win, then environment.\n")
 	return text.String()
 }

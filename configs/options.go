@@ -3,6 +3,7 @@ package configs
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -88,6 +89,13 @@ func lockOptions() []option {
 		intOption("max-waiters-per-key", "",
 			"raise it if clients that wait are answered TRYLATER and memory allows (1 kB each)",
 			1, 10_000_000, func(c *Config) *int { return &c.MaxWaitersPerKey }),
+		choiceOption("long-ttl", "SET, EVAL",
+			"use clamp where clients ask for longer leases than they need",
+			[]string{TTLDeny, TTLClamp}, func(c *Config) *string { return &c.LongTTL }),
+		choiceOption("no-ttl", "",
+			"use lease where clients ask for no expiry and renew or finish within max-ttl",
+			[]string{TTLDeny, TTLLease, TTLAllow}, func(c *Config) *string { return &c.NoTTL }),
+		scriptClassOption(),
 		choiceOption("ids-durability", "on: ids need masters that fsync every write",
 			"keep on wherever an id given twice does harm",
 			[]string{IDsDurable, IDsVolatile}, func(c *Config) *string { return &c.IDsDurability }),
@@ -157,6 +165,28 @@ func keyPrefixOption() option {
 			}
 			return nil
 		},
+	}
+}
+
+// scriptClassOption is checked where scripts are known.
+func scriptClassOption() option {
+	return option{
+		name: "script-class", argument: "SPEC", list: true,
+		allowed: "<sha1>=<class>[,token=n][,time=n<unit>][,keys=n][,args=n][,yes=answer][,no=answer], separated by blanks",
+		advice:  "the error of the script that was refused has its SHA1",
+		set: func(c *Config, value any) []problem {
+			given, err := decodeList(value)
+			if err != nil {
+				return []problem{{text: err.Error()}}
+			}
+			c.ScriptClasses = nil
+			for _, list := range given {
+				c.ScriptClasses = append(c.ScriptClasses, strings.Fields(list)...)
+			}
+			return nil
+		},
+		show:  func(c *Config) string { return strings.Join(c.ScriptClasses, " ") },
+		check: func(*Config) []problem { return nil },
 	}
 }
 

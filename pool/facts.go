@@ -17,6 +17,11 @@ func (f *flush) askFacts() {
 	f.next().Set("CONFIG", "GET", "*append*")
 	f.next().Set("INFO", "persistence")
 	f.next().Set("CONFIG", "GET", "maxmemory-policy")
+	f.listenersAt = -1
+	if g := f.conn.lane.group; g.asksForListeners() {
+		f.listenersAt = len(f.commands)
+		f.next().Set("PUBSUB", "NUMSUB", g.eventChannel())
+	}
 }
 
 // changed tells whether the answers contradict what the connection was
@@ -24,6 +29,9 @@ func (f *flush) askFacts() {
 func (f *flush) changed() error {
 	if f.factsAt < 0 {
 		return nil
+	}
+	if l := f.conn.lane; f.listenersAt >= 0 {
+		l.group.countListeners(l.index, f.replies[f.listenersAt], f.sent)
 	}
 	settings, info, policy := f.replies[f.factsAt], f.replies[f.factsAt+1], f.replies[f.factsAt+2]
 	if policy.Err == nil && len(policy.Items) == 2 && policy.Items[1].Str != "noeviction" {

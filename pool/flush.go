@@ -25,6 +25,8 @@ type flush struct {
 	// factsAt is where the answers about settings begin, −1 = not asked.
 	factsAt int
 	facts   bool
+	// listenersAt is where the answer is who listens to events, −1 = not asked.
+	listenersAt int
 }
 
 func (f *flush) reset(c *connection) {

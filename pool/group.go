@@ -36,7 +36,8 @@ type Group struct {
 	closed   bool
 	dialing  sync.WaitGroup
 
-	watch watch
+	watch  watch
+	events events
 }
 
 func newGroup(p *Pool, db int) *Group {
@@ -296,9 +297,12 @@ func (g *Group) Counters() Counters {
 func (g *Group) close() {
 	g.mu.Lock()
 	g.closed = true
-	g.beat.Stop()
+	if g.beat != nil { // not if it was made after the pool had been closed
+		g.beat.Stop()
+	}
 	g.mu.Unlock()
 	g.closeWatch()
+	g.closeEvents()
 	for _, l := range g.lanes {
 		l.close()
 	}

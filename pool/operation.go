@@ -66,6 +66,11 @@ func (m *Moment) Decimal(n int64) string {
 	return m.digits
 }
 
+// Lapsed tells whether a debt need not, or must not, be paid at a moment.
+func (d *Debt) Lapsed(m *Moment) bool {
+	return m.Now > d.Until || d.Met != 0 && d.Met != m.Met
+}
+
 // Answer is what one master said to one operation.
 type Answer struct {
 	Lane  int
@@ -96,8 +101,11 @@ type Seal struct {
 }
 
 // Debt is something a master must still be told although it did not answer:
-// the command is sent again on the next connection until it is answered.
+// the command is sent again, usually on the next connection, until it is answered.
 type Debt struct {
 	Args  []string
 	Until time.Duration // on the pool's Clock; afterwards it is pointless
+	// Met is the connection (Moment.Met) on which alone it may be sent: behind
+	// whatever it is about. 0 = any.
+	Met time.Duration
 }

@@ -19,7 +19,7 @@ func (d *debtor) Plan() Plan    { return Plan{} }
 func (d *debtor) Propose(int64) {}
 
 func (d *debtor) Command(m *Moment, c *Command) bool {
-	if m.Now > d.debt.Until {
+	if d.debt.Lapsed(m) {
 		return false
 	}
 	c.Set(d.debt.Args...)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlockd/pool/embedded"
@@ -24,6 +25,8 @@ type Pool struct {
 	inner   *embedded.Masters // nil with real masters
 	tasks   Tasks
 	scripts []string
+
+	listened atomic.Int32 // databases whose events somebody wants, see events.go
 
 	mu     sync.Mutex
 	groups map[int]*Group // by database, made on first use

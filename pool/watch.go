@@ -2,6 +2,7 @@
 package pool
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,14 +26,14 @@ const trackersIdle = 10 * time.Second
 // that news never wait for a flush.
 type watch struct {
 	mu       sync.Mutex
-	by       map[string]Watcher
+	by       map[string][]Watcher
 	trackers []*tracker // by lane; nil before the first Watch and after a long silence
 	idle     Timer
 	closed   bool
 }
 
-// Watch asks every master for the key's remaining time and for news of it. There
-// is one watcher for a key; round comes back with the answers.
+// Watch asks every master for the key's remaining time and for news of it; round
+// comes back with the answers.
 func (g *Group) Watch(key string, round uint64, w Watcher) {
 	s := &g.watch
 	s.mu.Lock()
@@ -41,14 +42,14 @@ func (g *Group) Watch(key string, round uint64, w Watcher) {
 		return
 	}
 	if s.by == nil {
-		s.by = map[string]Watcher{}
+		s.by = map[string][]Watcher{}
 	}
 	if s.trackers == nil {
 		for lane := range g.lanes {
 			s.trackers = append(s.trackers, &tracker{group: g, index: lane})
 		}
 	}
-	s.by[key] = w
+	s.by[key] = append(s.by[key], w)
 	trackers := s.trackers
 	s.mu.Unlock()
 	for _, t := range trackers {
@@ -56,13 +57,15 @@ func (g *Group) Watch(key string, round uint64, w Watcher) {
 	}
 }
 
-// Unwatch ends the news of a key. The masters go on until it changes once more,
-// which costs one message.
-func (g *Group) Unwatch(key string) {
+// Unwatch ends a watcher's news of a key. The masters go on until it changes once
+// more, which costs one message.
+func (g *Group) Unwatch(key string, w Watcher) {
 	s := &g.watch
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.by, key)
+	if s.by[key] = slices.DeleteFunc(s.by[key], func(other Watcher) bool { return other == w }); len(s.by[key]) == 0 {
+		delete(s.by, key)
+	}
 	if len(s.by) > 0 || s.trackers == nil {
 		return
 	}
@@ -94,13 +97,11 @@ func (g *Group) changed(lane int, keys []string) {
 	var told []Watcher
 	s.mu.Lock()
 	for _, key := range keys {
-		if w := s.by[key]; w != nil {
-			told = append(told, w)
-		}
+		told = append(told, s.by[key]...)
 	}
 	if keys == nil {
-		for _, w := range s.by {
-			told = append(told, w)
+		for _, watchers := range s.by {
+			told = append(told, watchers...)
 		}
 	}
 	s.mu.Unlock()

@@ -35,8 +35,11 @@ func appendReply(dst []byte, r commands.Reply, proto int) []byte {
 	case commands.KindEach:
 		return appendItems(dst, r.Items, proto)
 	}
-	if proto >= 3 {
+	switch {
+	case proto >= 3:
 		return append(dst, "_\r\n"...)
+	case r.Kind == commands.KindNilArray:
+		return append(dst, "*-1\r\n"...)
 	}
 	return append(dst, "$-1\r\n"...)
 }

@@ -53,7 +53,7 @@ func TestSession_ConfirmsSubscriptionsInBothProtocols(t *testing.T) {
 		"*2\r\n$4\r\npong\r\n$0\r\n\r\n" +
 		"*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$11\r\nunsubscribe\r\n$1\r\nb\r\n:0\r\n")
 	c.send(command("HELLO", "3"))
-	c.expect("%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n" +
+	c.expect("%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n8.4.0\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n" +
 		"$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n")
 	c.send(command("PSUBSCRIBE", "a*") + command("PING") + command("PUNSUBSCRIBE") + command("PUNSUBSCRIBE"))
 	c.expect(">3\r\n$10\r\npsubscribe\r\n$2\r\na*\r\n:1\r\n+PONG\r\n" +

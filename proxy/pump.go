@@ -185,7 +185,9 @@ func (s *session) encodePushesLocked() {
 	}
 	for i := range all {
 		s.written += all[i].size
-		if all[i].plain || s.client.Proto >= 3 {
+		// Whoever has just unsubscribed takes the next array for a reply.
+		listens := len(s.client.Channels)+len(s.client.Patterns) > 0
+		if all[i].plain && listens || !all[i].plain && s.client.Proto >= 3 {
 			s.out = appendReply(s.out, all[i].message, s.client.Proto)
 		}
 	}

@@ -96,6 +96,27 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	w = d.find(request, WorkAcquired, 2)
 	d.finish(w, true)
 
+	d.get(LockRequest{Key: "noted", Meta: "for people"})
+	d.get(LockRequest{Key: "readers", Mode: Shared})
+	d.get(LockRequest{Key: "permits", Mode: Permits, Limit: 2})
+	for _, key := range []Key{"noted", "readers", "permits"} {
+		if v := d.see(key); v.State != LockHeld {
+			t.Errorf("%s: %+v", key, v)
+		}
+	}
+	if told := walkOver(t, []*daemon{d}, Listing{Count: 100}, nil); len(told) != 3 {
+		t.Errorf("listed %v", told)
+	}
+	for _, key := range []Key{"noted", "readers", "permits"} {
+		d.forced(key)
+	}
+
+	j := listen(t, c.daemon(restricted).Locker)
+	eventually(t, "the daemon knows that another one listens", d.pool.Listened)
+	heard := d.take("heard", time.Second)
+	d.free("heard", heard.Token)
+	j.wants(t, "heard", tale(EventAcquired, heard.Fence), tale(EventReleased, heard.Fence))
+
 	other := receive(t, d.request(LockRequest{DB: 3, Key: "k", TTL: time.Second})) // a group of its own, admitted now
 	if other.err != nil {
 		t.Error(other.err)
@@ -158,7 +179,7 @@ func TestACL_AllowsNothingElse(t *testing.T) {
 	for _, line := range []string{
 		"FLUSHALL", "FLUSHDB", "CONFIG SET appendonly no", "CONFIG REWRITE", "CONFIG RESETSTAT", "KEYS *", "SHUTDOWN NOSAVE", "SCRIPT FLUSH", "SCRIPT KILL",
 		"FUNCTION FLUSH", "ACL LIST", "ACL SETUSER x on", "CLIENT LIST", "CLIENT PAUSE 1", "CLIENT UNPAUSE", "MODULE LIST", "MONITOR", "REPLICAOF NO ONE", "SAVE", "BGSAVE",
-		"BGREWRITEAOF", "RENAME a b", "EXPIRE a 1", "PERSIST a", "LPUSH a b", "INCR a", "GETSET a b", "MIGRATE h 1 k 0 1", "RESTORE a 0 x", "SWAPDB 0 1", "PUBLISH a b", "SUBSCRIBE a", "SORT a", "OBJECT FREQ a",
+		"BGREWRITEAOF", "RENAME a b", "EXPIRE a 1", "PERSIST a", "LPUSH a b", "INCR a", "GETSET a b", "MIGRATE h 1 k 0 1", "RESTORE a 0 x", "SWAPDB 0 1", "PUBLISH a b", "SUBSCRIBE a", "PSUBSCRIBE redlockd:events:0", "PUBSUB CHANNELS", "SORT a", "OBJECT FREQ a",
 		"EVAL \"return redis.call('FLUSHALL')\" 0",
 	} {
 		if reply := ask(line); !strings.HasPrefix(reply, "-NOPERM") && !strings.Contains(reply, "can't run this command") && !strings.Contains(reply, "ACL failure in script") {

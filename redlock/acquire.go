@@ -2,6 +2,7 @@
 package redlock
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -48,8 +49,9 @@ type attempt struct {
 	fencing  fencing
 	answered uint16 // lanes, as bits
 	copies   [maxMasters]copyState
-	ends     [maxMasters]int64 // expiry written for each master, ms of its clock
-	odd      int               // masters that hold something that is not a lock
+	ends     [maxMasters]int64         // expiry written for each master, ms of its clock
+	met      [maxMasters]time.Duration // the connection it was written for
+	odd      int                       // masters that hold something that is not a lock
 	fresh    bool
 	claiming bool // one more seal for the fence is under way
 	over     bool // decided
@@ -113,7 +115,7 @@ func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 		return false
 	}
 	end := expiry(m.Time, request.TTL, a.call.locker.late)
-	a.ends[m.Lane] = end // read only after this lane has answered
+	a.ends[m.Lane], a.met[m.Lane] = end, m.Met // read only after this lane has answered
 	a.form.command(a, m, c, end)
 	return true
 }
@@ -231,14 +233,20 @@ func (a *attempt) grant(fence int64) {
 		a.call.finish(Grant{}, &Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
-	known := lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders(), mode: r.Mode}
+	if r.Token != "" {
+		g.attempt = a
+	}
+	known := lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders(), mode: r.Mode, fence: g.Fence}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
+	l.events.emit(EventAcquired, lockID{r.DB, r.Key, a.token}, g.Fence, known.gone-now)
 	for _, key := range r.More {
 		l.leases.note(lockID{r.DB, key, a.token}, known, now)
+		l.events.emit(EventAcquired, lockID{r.DB, key, a.token}, g.Fence, known.gone-now)
 	}
 	if r.Hold != nil {
 		g.Hold = l.hold(g, r.Hold)
 	}
+	l.describe(r, &g)
 	l.counts.acquired.Add(1)
 	if a.fencing.rounds > 0 {
 		l.counts.secondSeals.Add(1)
@@ -280,7 +288,7 @@ func (a *attempt) fail(v verdict) {
 		l.counts.split.Add(1)
 	}
 	switch {
-	case err == ErrHeld:
+	case errors.Is(err, ErrHeld):
 		l.counts.refused.Add(1)
 		fallthrough
 	case err != nil:

@@ -41,8 +41,19 @@ type LockRequest struct {
 
 	Wait  time.Duration // of Locker.Wait: how long at most
 	Owner Owner         // who will hold it, so that circles of waits are found; nil = unknown
+	Who   Who           // who asks, for people
+
+	stand *standing // its place in the queue, of FAIR with Wait
 
 	Hold *HoldTerms // renew the lease, see Hold; nil = do not
+
+	// Valued: Token is a value of somebody who knows only SET NX, to whom an equal
+	// one that is there already is a stranger's.
+	Valued bool
+	// Script takes the lock in a library's own words, with Token as its token; the
+	// script's own answers are noted in Answers.
+	Script  *Script
+	Answers *ScriptAnswers
 }
 
 // HoldTerms are how long a lease is renewed, and who is told of its end.
@@ -63,6 +74,10 @@ type Grant struct {
 	// existed before, and an undeliverable reply must not take it back.
 	Fresh bool
 	Hold  *Hold // who renews it; nil unless asked for
+
+	// attempt made it, of a token that the caller chose and may be using through
+	// another daemon: only what the attempt made is ever given back unasked.
+	attempt *attempt
 
 	db    int
 	mode  Mode

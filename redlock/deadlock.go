@@ -1,6 +1,8 @@
 // Would this wait never end?
 package redlock
 
+import "slices"
+
 // Owner is who waits and holds: a connection of this daemon.
 type Owner interface {
 	// Holds lists the leases that only this owner will release; runs tells of one
@@ -35,7 +37,7 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 	if w.request.Owner == nil {
 		return nil
 	}
-	goal := place{w.request.DB, w.request.Key}
+	goals := w.request.keys()
 	queue := []found{{w.request.Owner, "", -1}}
 	met := map[Owner]bool{w.request.Owner: true}
 	steps := 0
@@ -45,18 +47,16 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 				return nil
 			}
 			held := place{lease.DB, lease.Key}
-			if held == goal && s.inTheWay(w, lease) {
-				return circle(goal.key, queue, at)
+			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.inTheWay(w, lease) {
+				return circle(lease.Key, queue, at)
 			}
-			ln := s.lines[held]
-			if ln == nil {
-				continue
-			}
-			for other := ln.head; other != nil && steps <= cycleSteps; other = other.next {
-				steps++
-				if owner := other.request.Owner; owner != nil && !met[owner] {
-					met[owner] = true
-					queue = append(queue, found{owner, lease.Key, at})
+			for _, ln := range s.at[held] {
+				for other := ln.head; other != nil && steps <= cycleSteps; other = other.next {
+					steps++
+					if owner := other.request.Owner; owner != nil && !met[owner] {
+						met[owner] = true
+						queue = append(queue, found{owner, lease.Key, at})
+					}
 				}
 			}
 		}

@@ -188,7 +188,9 @@ func (e *extension) grant(lost [maxMasters]bool) {
 	longer := lease{until: until, gone: e.start + r.TTL + 2*l.late, copies: everywhere, mode: e.how.mode}
 	for i, id := range e.ids {
 		l.leases.prolong(id, longer, e.lives[i], now)
+		l.events.extended(id, longer.gone-now)
 	}
+	l.redescribe(e.ids, until)
 	l.counts.extended.Add(1)
 	e.finish(Grant{
 		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.how.mode,

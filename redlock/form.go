@@ -29,7 +29,19 @@ type said struct {
 
 // formOf is how the request asks.
 func formOf(r *LockRequest, token Token) form {
+	if r.Fair {
+		asks := *r
+		asks.Fair = false
+		if f := formOf(&asks, token); f != (plain{}) {
+			return &fairly{form: f}
+		}
+		return &fairly{form: &named{}} // a script, which can look at the queue
+	}
 	switch {
+	case r.Script != nil:
+		return &scripted{script: r.Script}
+	case r.Valued:
+		return valued{}
 	case len(r.More) > 0:
 		return &multi{reads: r.Mode == Shared}
 	case r.Mode == Shared:

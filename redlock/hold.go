@@ -83,7 +83,7 @@ func (l *Locker) hold(g Grant, terms *HoldTerms) *Hold {
 
 func (h *Hold) id() lockID { return lockID{h.grant.db, h.grant.Key, h.grant.Token} }
 
-// End releases the lease, as when its connection has ended.
+// End ends the renewal and releases the lease, as when its connection has ended.
 func (h *Hold) End() {
 	s := h.holds
 	s.mu.Lock()
@@ -96,8 +96,27 @@ func (h *Hold) End() {
 	}
 }
 
-// giveUp releases what nobody will release any more.
+// endOf ends the renewal of one grant, not of a later one with the same token.
+func (s *holds) endOf(g Grant) {
+	if g.Hold == nil {
+		return
+	}
+	s.mu.Lock()
+	ended := g.Hold.ended
+	s.endLocked(g.Hold)
+	s.mu.Unlock()
+	if !ended {
+		g.Hold.terms.Over(g, nil)
+	}
+}
+
+// giveUp releases what nobody will release any more. A token that its owner
+// chose may by now be held through another daemon, after the connection to this
+// one broke: that lease is not this daemon's to end, and runs out by itself.
 func (l *Locker) giveUp(g Grant) {
+	if g.attempt != nil {
+		return
+	}
 	for _, key := range g.Keys() {
 		l.inFlight.Add(1) // beyond the limit if it must be
 		l.release(nil, lockID{g.db, key, g.Token}, func(bool, error) {})
@@ -240,6 +259,9 @@ func (h *Hold) renewed(g Grant, err error) {
 // isLost gives back what is left and tells the holder.
 func (h *Hold) isLost(reason error) {
 	h.holds.locker.counts.holdsLost.Add(1)
+	for _, key := range h.grant.Keys() {
+		h.holds.locker.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
+	}
 	h.holds.locker.giveUp(h.grant)
 	h.terms.Over(h.grant, reason)
 }

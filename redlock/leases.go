@@ -26,6 +26,7 @@ type lease struct {
 	// told of the release if they do not answer.
 	copies uint16
 	mode   Mode
+	fence  Fence // of the grant; 0 = another daemon's, not known
 	// life numbers what the record is about. An extension that is decided after
 	// a release of the same token must not bring the record back to life.
 	life uint64
@@ -60,6 +61,7 @@ func (l *leases) noteLocked(id lockID, n lease, now time.Duration) {
 	}
 	if before, ok := l.findLocked(id); ok {
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
+		n.fence = max(n.fence, before.fence)
 		n.life = before.life
 		delete(l.old, id)
 	} else {

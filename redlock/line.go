@@ -42,7 +42,8 @@ const (
 // line is the waiters of one key. Everything is guarded by waits.mu.
 type line struct {
 	waits *waiters
-	place
+	lineID
+	keys  []Key
 	group *pool.Group
 
 	head, tail *waiter
@@ -52,19 +53,29 @@ type line struct {
 	streak     int     // hand-overs in a row
 	troubles   int     // undecided questions in a row
 
+	keep   pool.Timer // of FAIR, see keepStanding
 	alarm  pool.Timer // nil until the first is set
 	wakeAt time.Duration
 	news   news
 }
 
-func (ln *line) appendLocked(w *waiter) {
-	w.line, w.prev = ln, ln.tail
-	if ln.tail == nil {
-		ln.head = w
-	} else {
-		ln.tail.next = w
+// insertLocked puts a waiter at the end, or where its ticket belongs.
+func (ln *line) insertLocked(w *waiter) {
+	after := ln.tail
+	for ln.fair && after != nil && after.request.stand.ticket > w.request.stand.ticket {
+		after = after.prev
 	}
-	ln.tail = w
+	w.line, w.prev = ln, after
+	if after == nil {
+		w.next, ln.head = ln.head, w
+	} else {
+		w.next, after.next = after.next, w
+	}
+	if w.next == nil {
+		ln.tail = w
+	} else {
+		w.next.prev = w
+	}
 	ln.length++
 }
 
@@ -88,11 +99,13 @@ func (ln *line) dropIfDoneLocked() {
 	if ln.head != nil || ln.asked != nil {
 		return
 	}
-	if ln.alarm != nil {
-		ln.alarm.Stop()
+	for _, timer := range []pool.Timer{ln.alarm, ln.keep} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	ln.ignoreNewsLocked()
-	delete(ln.waits.lines, ln.place)
+	ln.waits.forgetLocked(ln)
 }
 
 // askedLocked notes that the waiter's question is about to leave.
@@ -145,6 +158,9 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 	next := ln.nextLocked(g, err)
 	ln.dropIfDoneLocked()
 	s.mu.Unlock()
+	if !stays && !left {
+		w.stepOut()
+	}
 	switch {
 	case stays:
 	case !left:
@@ -174,11 +190,16 @@ func (ln *line) nextLocked(g Grant, err error) *waiter {
 		return nil
 	case err == nil && g.mode == Exclusive && !ln.hinted:
 		// Held by whom we have just served; if its client has left, its release follows.
-		ln.watchLocked(settling)
+		if ln.fair { // the next one may stand in another daemon's line
+			ln.watchLocked(0)
+		} else {
+			ln.watchLocked(settling)
+		}
 		return nil
 	case errors.Is(err, ErrHeld) && !ln.hinted:
 		ln.streak = 0
 		ln.watchLocked(0)
+		ln.news.behind = errors.Is(err, errBehind)
 		return nil
 	}
 	ln.askedLocked(head)

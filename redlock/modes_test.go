@@ -53,22 +53,33 @@ func (d *daemon) prolongAll(token Token, ttl time.Duration, keys ...Key) (Grant,
 	return a.grant, a.err
 }
 
+// standsThere looks in one step: what stands there may be on its way.
+const standsThere = `
+local kind = redis.call('TYPE', KEYS[1]).ok
+local items = {}
+if kind == 'string' then items = {redis.call('GET', KEYS[1])} end
+if kind == 'zset' then items = redis.call('ZRANGE', KEYS[1], 0, -1) end
+if kind == 'hash' then items = redis.call('HKEYS', KEYS[1]) end
+table.insert(items, 1, kind)
+return items`
+
 // stands is what each master has at a key, in one word: "-" for nothing, the
 // token of a string, the members of a zset, slots and tokens of a hash.
 func (c *cluster) stands(key string) string {
 	c.t.Helper()
 	text := ""
 	for i := range c.servers {
-		switch kind := c.do(i, "TYPE", key); kind {
+		said := c.do(i, "EVAL", standsThere, 1, key).([]any)
+		switch kind, items := said[0], said[1:]; kind {
 		case "none":
 			text += " -"
 		case "string":
-			text += fmt.Sprint(" ", c.do(i, "GET", key))
+			text += fmt.Sprint(" ", items[0])
 		case "zset":
-			text += fmt.Sprint(" readers", c.do(i, "ZRANGE", key, 0, -1))
+			text += fmt.Sprint(" readers", items)
 		case "hash":
 			text += " permits"
-			for _, slot := range c.do(i, "HKEYS", key).([]any) {
+			for _, slot := range items {
 				if slot != "n" {
 					text += fmt.Sprint(":", slot)
 				}

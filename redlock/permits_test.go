@@ -215,3 +215,30 @@ func TestUndo_OfAPermitTakesItsOwnSlotOnly(t *testing.T) {
 		}
 	})
 }
+
+// The slot that only one master gave is given back there by its number: the next
+// one may have been asked for when that master's answer came.
+func TestUndo_OfAPermitNamesItsSlot(t *testing.T) {
+	c := newCluster(t, 3, long)
+	p := new(tap)
+	d := c.daemon(p.tapped)
+	slot := firstSlot(tokenA, 2)
+	ends := time.Now().Add(long).UnixMilli()
+	for _, i := range []int{1, 2} {
+		c.do(i, "HSET", "k", "n", 2, slot, fmt.Sprint(ends, " another-token"))
+		c.do(i, "PEXPIREAT", "k", ends)
+	}
+	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 2, Token: tokenA})
+	d.settled(0, 1, 2)
+	var lines []string
+	for _, flush := range p.to("a") {
+		for _, line := range flush {
+			if strings.HasPrefix(line, "EVALSHA "+d.script.release) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if len(lines) != 1 || !strings.HasSuffix(lines[0], fmt.Sprint(" ", slot)) {
+		t.Errorf("taken back by %q, want slot %d by its number", lines, slot)
+	}
+}

@@ -30,7 +30,10 @@ type Options struct {
 	// VolatileIDs lets counters live on masters that may forget the last ids
 	// in a crash: a crash of a quorum may then repeat ids.
 	VolatileIDs bool
-	Logger      *slog.Logger
+	// LockInfo has every holder noted on the masters, not only those that give
+	// META: one more short command a grant and one more a release, on each master.
+	LockInfo bool
+	Logger   *slog.Logger
 }
 
 // Locker grants, extends and releases locks by a quorum of masters.
@@ -48,7 +51,10 @@ type Locker struct {
 	turns   turns
 	waits   waiters
 	holds   holds
+	events  events
 	ids     mediators
+	notes   notes
+	daemon  string // the name of this daemon in notes
 
 	inFlight atomic.Int64
 	closing  atomic.Bool
@@ -78,9 +84,10 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l := &Locker{
 		pool: p, options: o, clock: p.Clock(), recent: pool.Recent(p.Clock()),
 		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
-		leases: newLeases(p.Options().MaxTTL),
+		leases: newLeases(p.Options().MaxTTL), daemon: daemonName(),
 	}
-	l.waits.locker, l.holds.locker = l, l
+	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
+	l.waits.name = string(NewToken())[:8]
 	texts, err := l.script.load()
 	if err != nil {
 		return nil, err
@@ -139,6 +146,14 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 // GiveBack releases a grant whose holder never heard of it.
 func (l *Locker) GiveBack(g Grant) {
 	l.counts.givenBack.Add(1)
+	if g.attempt != nil {
+		l.holds.endOf(g)
+		g.attempt.takeBack()
+		for _, key := range g.Keys() {
+			l.waits.freed(nil, place{g.db, key})
+		}
+		return
+	}
 	l.inFlight.Add(1) // beyond the limit if it must be: nobody else knows the token
 	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
 	for _, key := range g.More {
@@ -187,7 +202,7 @@ func (l *Locker) Masters(db int) []MasterStatus { return l.pool.Group(db).Status
 func (l *Locker) Close(patience time.Duration) error {
 	l.closing.Store(true)
 	for end := l.clock.Now() + patience; ; {
-		busy := int(l.inFlight.Load()) + l.pool.Busy()
+		busy := int(l.inFlight.Load()) + l.events.busy() + l.pool.Busy()
 		if busy == 0 {
 			return nil
 		}

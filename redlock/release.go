@@ -18,6 +18,7 @@ type release struct {
 	key    string
 	copies uint16 // masters that may hold a copy, as bits
 	valid  bool   // this daemon's own record says that the lease still runs
+	fence  Fence  // of its grant; 0 = not known
 	start  time.Duration
 	done   UnlockDone
 
@@ -43,9 +44,10 @@ func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 		b = &Batch{}
 		defer b.Send()
 	}
+	l.undescribe(b, id)
 	l.submit(b, g, &release{
 		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
-		valid: ok && known.until > now, start: now, done: done,
+		valid: ok && known.until > now, fence: known.fence, start: now, done: done,
 	})
 	l.waits.freed(b, place{id.db, id.key})
 }
@@ -65,7 +67,7 @@ func (r *release) Command(_ *pool.Moment, c *pool.Command) bool {
 
 // Answer counts one master.
 func (r *release) Answer(answer pool.Answer) {
-	if answer.Reply.Err != nil && r.copies&(1<<answer.Lane) != 0 {
+	if answer.Reply.Err != nil && r.copies&(1<<answer.Lane) != 0 && len(r.id.token) >= shortToken {
 		r.owe(answer.Lane)
 	}
 	r.mu.Lock()
@@ -87,6 +89,11 @@ func (r *release) Answer(answer pool.Answer) {
 	}
 	released, err, decided := r.decideLocked()
 	r.over = decided
+	if released {
+		// With the lock held: whoever takes the key next needs answers that come
+		// behind this one, so its grant cannot be told first.
+		r.locker.events.emit(EventReleased, r.id, r.fence, 0)
+	}
 	r.mu.Unlock()
 	if !decided {
 		return

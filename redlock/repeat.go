@@ -15,7 +15,7 @@ func (r *repeated) Plan() pool.Plan { return pool.Plan{Key: r.key, Joins: true} 
 func (r *repeated) Propose(int64)   {}
 
 func (r *repeated) Command(m *pool.Moment, c *pool.Command) bool {
-	if m.Now > r.debt.Until {
+	if r.debt.Lapsed(m) {
 		return false
 	}
 	c.Set(r.debt.Args...)

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"redlockd/pool"
 )
@@ -19,7 +20,11 @@ type scripts struct {
 	acquire, release, extend, unupgrade              string
 	share, permit, multi, multiExtend                string
 	nextID, readID, reseed                           string
+	enlist, keep, stepOut                            string
+	fair                                             map[string]string // by the SHA1 of the script that does not look at the queue
 	workTry, workUndo, workEnd, workExtend, workRead string
+	look, note                                       string
+	view, write                                      string
 }
 
 // load fills in the SHA1s and returns the texts.
@@ -31,9 +36,12 @@ func (s *scripts) load() ([]string, error) {
 	}{
 		{"acquire", &s.acquire}, {"release", &s.release}, {"extend", &s.extend}, {"unupgrade", &s.unupgrade},
 		{"share", &s.share}, {"permit", &s.permit}, {"multi", &s.multi}, {"multiextend", &s.multiExtend},
+		{"enlist", &s.enlist}, {"keep", &s.keep}, {"stepout", &s.stepOut},
 		{"nextid", &s.nextID}, {"readid", &s.readID}, {"reseed", &s.reseed},
 		{"worktry", &s.workTry}, {"workundo", &s.workUndo}, {"workend", &s.workEnd},
 		{"workextend", &s.workExtend}, {"workread", &s.workRead},
+		{"look", &s.look}, {"note", &s.note},
+		{"view", &s.view}, {"write", &s.write},
 	} {
 		text, err := scriptText(one.file)
 		if err != nil {
@@ -43,6 +51,27 @@ func (s *scripts) load() ([]string, error) {
 		*one.sha = hex.EncodeToString(sum[:])
 		texts = append(texts, string(text))
 	}
+	return s.loadFair(texts)
+}
+
+// loadFair adds the lock scripts that look at the queue first.
+func (s *scripts) loadFair(texts []string) ([]string, error) {
+	s.fair = map[string]string{}
+	look, err := scriptFiles.ReadFile("scripts/fair.lua")
+	if err != nil {
+		return nil, err
+	}
+	for file, sha := range map[string]string{"acquire": s.acquire, "share": s.share, "permit": s.permit, "multi": s.multi} {
+		text, err := scriptText(file)
+		if err != nil {
+			return nil, err
+		}
+		text = append(broken(look), text...)
+		sum := sha1.Sum(text)
+		s.fair[sha] = hex.EncodeToString(sum[:])
+		texts = append(texts, string(text))
+	}
+	slices.Sort(texts)
 	return texts, nil
 }
 

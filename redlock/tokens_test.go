@@ -96,3 +96,40 @@ func TestToken_SomebodyElsesDataIsNoLock(t *testing.T) {
 		}
 	}
 }
+
+// A client asks with its token, goes away, and asks again through another daemon
+// before the first one has noticed. What the first one gives back must not be
+// what the second one counts on.
+func TestGiveBack_SparesTheSameTokensRetryThroughAnotherDaemon(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	lost := one.get(LockRequest{Key: "k", Token: tokenA})
+	two.get(LockRequest{Key: "k", Token: tokenA})
+	one.GiveBack(lost)
+	one.settled(0, 1, 2)
+	if got := c.stands("k"); got != "token-of-a token-of-a token-of-a" {
+		t.Errorf("%s is left of the retry's lock", got)
+	}
+	one.held(LockRequest{Key: "k", Token: tokenB})
+
+	// Without a retry everything goes.
+	one.GiveBack(one.get(LockRequest{Key: "l", Token: tokenA}))
+	one.settled(0, 1, 2)
+	two.get(LockRequest{Key: "l", Token: tokenB})
+}
+
+// The same client with HOLD: the end of its first connection is no release of
+// what it holds through the second.
+func TestHold_OfAChosenTokenIsNotReleasedByTheEndOfItsConnection(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	terms := func() *HoldTerms { return &HoldTerms{Over: func(Grant, error) {}} }
+	first := one.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
+	two.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
+	first.Hold.End()
+	one.settled(0, 1, 2)
+	one.held(LockRequest{Key: "k", Token: tokenB})
+	generated := one.get(LockRequest{Key: "l", Hold: terms()})
+	generated.Hold.End()
+	two.get(LockRequest{Key: "l"})
+}

@@ -4,7 +4,11 @@
 // answer is told again until it has answered or the copy has expired.
 package redlock
 
-import "redlockd/pool"
+import (
+	"time"
+
+	"redlockd/pool"
+)
 
 // takeBack goes to every master that made a copy or did not answer. Masters
 // that have not answered yet are dealt with when they do, see giveBackLate.
@@ -41,14 +45,29 @@ func (a *attempt) undoKey(lane int, c copyState, key string, slot ...string) {
 	}
 	// Guarded by its expiry, it cannot take a copy that a later attempt with the
 	// same token counts on.
-	a.undoWithin(lane, key, end-slack, end+slack, slot...)
+	a.undoWithin(lane, c, key, end-slack, end+slack, slot...)
+}
+
+// onlyOn is the connection on which alone an undo may be sent, 0 for any. If
+// nobody knows whether the command with a caller's token was executed, and its
+// connection is gone, the same token may have been asked for through another
+// daemon since, and what stands there may be that one's, with the same end. On
+// the connection itself the undo comes behind the command: then it finds what
+// the command made, or what it moved out of reach. A copy that is left so ends
+// with its ttl.
+func (a *attempt) onlyOn(lane int, c copyState) time.Duration {
+	if c != copyMaybe || a.call.request.Token == "" {
+		return 0
+	}
+	return a.met[lane]
 }
 
 // undoWithin deletes a copy that ends within [lo, hi].
-func (a *attempt) undoWithin(lane int, key string, lo, hi int64, slot ...string) {
+func (a *attempt) undoWithin(lane int, c copyState, key string, lo, hi int64, slot ...string) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
 	debt := l.releaseDebt(key, a.token, lo, hi, a.start+a.call.request.TTL+4*l.late)
 	debt.Args = append(debt.Args, slot...)
+	debt.Met = a.onlyOn(lane, c)
 	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: debt})
 }

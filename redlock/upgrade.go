@@ -42,7 +42,7 @@ func (f *named) takeBack(a *attempt, lane int, c copyState) {
 		c == copyMaybe && pool.Broken(pool.RuleUndoAll):
 		return
 	case pool.Broken(pool.RuleUndoGuard), pool.Broken(pool.RuleUpgradeUndo) && c == copyUpgraded:
-		a.undoWithin(lane, a.key, 0, 2*a.ends[lane])
+		a.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])
 		return
 	}
 	l, score := a.call.locker, ""
@@ -53,7 +53,7 @@ func (f *named) takeBack(a *attempt, lane int, c copyState) {
 	a.call.group.Push(lane, &repeated{group: a.call.group, key: a.key, debt: pool.Debt{
 		Args: []string{"EVALSHA", l.script.unupgrade, "1", a.key, string(a.token),
 			strconv.FormatInt(a.ends[lane], 10), score},
-		Until: a.start + l.maxTTL + 4*l.late,
+		Until: a.start + l.maxTTL + 4*l.late, Met: a.onlyOn(lane, c),
 	}})
 }
 

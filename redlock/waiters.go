@@ -7,6 +7,8 @@ package redlock
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,10 +16,18 @@ import (
 	"redlockd/pool"
 )
 
-// place is what is waited for.
+// place is where a release may be waited for.
 type place struct {
 	db  int
 	key Key
+}
+
+// lineID tells lines apart: by their keys, and whether they stand in a queue on
+// the masters, too.
+type lineID struct {
+	db   int
+	keys string
+	fair bool
 }
 
 // waiter is one request that waits. Its line's registry guards it.
@@ -36,10 +46,13 @@ type waiter struct {
 // waiters are the lines of all keys.
 type waiters struct {
 	locker *Locker
+	name   string       // of this daemon, in the queues
 	count  atomic.Int64 // 0 lets every release pass without a look
 
 	mu    sync.Mutex
-	lines map[place]*line
+	lines map[lineID]*line
+	at    map[place][]*line // those that wait for a key, FAIR first
+	stood int64             // waiters that took a place in a queue, numbers them
 	ended bool
 }
 
@@ -49,15 +62,19 @@ type waiters struct {
 // is over the answer is ErrHeld, or why the masters could not decide.
 func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	w := &waiter{waits: &l.waits, request: r, done: done, end: l.recent() + r.Wait}
+	enter := l.waits.enter
+	if r.Fair {
+		enter = l.waits.enlist
+	}
 	if r.Token == "" {
-		l.waits.enter(b, w)
+		enter(b, w)
 		return w.leave
 	}
 	// Its token may hold the key already: a repeat must not stand in line for
 	// its own lock.
 	l.Lock(b, r, func(g Grant, err error) {
 		if errors.Is(err, ErrHeld) || undecidedError(err) {
-			l.waits.enter(nil, w)
+			enter(nil, w)
 			return
 		}
 		w.finishFirst(l, g, err)
@@ -86,14 +103,14 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 		s.mu.Unlock()
 		return
 	}
-	ln, err := s.lineLocked(w)
-	if err != nil {
+	if err := s.roomLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
 		w.done(Grant{}, err)
 		return
 	}
-	ln.appendLocked(w)
+	ln := s.lineLocked(w)
+	ln.insertLocked(w)
 	s.count.Add(1)
 	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.timeOver)
 	asks := ln.head == w && ln.asked == nil
@@ -106,41 +123,89 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	}
 }
 
-// lineLocked finds or makes the waiter's line, or says why it may not wait.
-func (s *waiters) lineLocked(w *waiter) (*line, error) {
+// roomLocked says why a request may not wait.
+func (s *waiters) roomLocked(w *waiter) error {
 	o := &s.locker.options
-	at := place{w.request.DB, w.request.Key}
-	ln := s.lines[at]
+	ln := s.lines[w.lineID()]
 	switch {
 	case s.ended:
-		return nil, ErrShutdown
+		return ErrShutdown
 	case s.count.Load() >= int64(o.MaxWaiters):
-		return nil, &Busy{What: "waiters", Limit: o.MaxWaiters, Option: "--max-waiters"}
+		return &Busy{What: "waiters", Limit: o.MaxWaiters, Option: "--max-waiters"}
 	case ln == nil:
-		ln = &line{waits: s, place: at, group: s.locker.pool.Group(at.db)}
-		if s.lines == nil {
-			s.lines = map[place]*line{}
-		}
-		s.lines[at] = ln
-		return ln, nil
+		return nil
 	case ln.length >= o.MaxWaitersPerKey:
-		return nil, &Busy{What: "waiters for this key", Limit: o.MaxWaitersPerKey, Option: "--max-waiters-per-key"}
+		return &Busy{What: "waiters for this key", Limit: o.MaxWaitersPerKey, Option: "--max-waiters-per-key"}
 	}
 	// Somebody waits already, so the key is held. The first waiter finds out by
 	// asking, see line.decided.
 	if keys := s.cycleLocked(w); keys != nil {
-		return nil, &Deadlock{Keys: keys}
+		return &Deadlock{Keys: keys}
 	}
-	return ln, nil
+	return nil
 }
 
-// removeLocked takes a waiter out of its line; it must be answered afterwards.
+// lineID of a request: several keys are one line in whatever order they are named.
+func (w *waiter) lineID() lineID {
+	r := &w.request
+	id := lineID{db: r.DB, keys: string(r.Key), fair: r.Fair}
+	if len(r.More) > 0 {
+		var names strings.Builder
+		for _, key := range r.keys() {
+			names.WriteString(string(key))
+			names.WriteByte(0)
+		}
+		id.keys = names.String()
+	}
+	return id
+}
+
+// lineLocked finds or makes the waiter's line.
+func (s *waiters) lineLocked(w *waiter) *line {
+	id := w.lineID()
+	if ln := s.lines[id]; ln != nil {
+		return ln
+	}
+	ln := &line{waits: s, lineID: id, keys: w.request.keys(), group: s.locker.pool.Group(id.db)}
+	if s.lines == nil {
+		s.lines, s.at = map[lineID]*line{}, map[place][]*line{}
+	}
+	s.lines[id] = ln
+	for _, key := range ln.keys {
+		at := place{id.db, key}
+		if id.fair {
+			s.at[at] = append([]*line{ln}, s.at[at]...)
+		} else {
+			s.at[at] = append(s.at[at], ln)
+		}
+	}
+	return ln
+}
+
+// forgetLocked drops a line.
+func (s *waiters) forgetLocked(ln *line) {
+	delete(s.lines, ln.lineID)
+	for _, key := range ln.keys {
+		at := place{ln.db, key}
+		if s.at[at] = slices.DeleteFunc(s.at[at], func(other *line) bool { return other == ln }); len(s.at[at]) == 0 {
+			delete(s.at, at)
+		}
+	}
+}
+
+// removeLocked takes a waiter out of its line, if it stands in one; it must step
+// out of the queues and be answered afterwards.
 func (s *waiters) removeLocked(w *waiter) {
 	w.over = true
+	if w.timer == nil {
+		return // its token is being asked for
+	}
 	w.timer.Stop()
-	w.line.unlinkLocked(w)
 	s.count.Add(-1)
-	w.line.dropIfDoneLocked()
+	if w.line != nil {
+		w.line.unlinkLocked(w)
+		w.line.dropIfDoneLocked()
+	}
 }
 
 // leave ends a wait whose client has gone.
@@ -151,12 +216,9 @@ func (w *waiter) leave() {
 		s.mu.Unlock()
 		return
 	}
-	if w.line == nil { // its token is being asked for
-		w.over = true
-	} else {
-		s.removeLocked(w)
-	}
+	s.removeLocked(w)
 	s.mu.Unlock()
+	w.stepOut()
 	w.done(Grant{}, ErrLeft)
 }
 
@@ -165,13 +227,15 @@ func (w *waiter) leave() {
 func (w *waiter) timeOver() {
 	s := w.waits
 	s.mu.Lock()
-	if w.over || w.line.asked == w {
+	if w.over || w.line != nil && w.line.asked == w {
 		s.mu.Unlock()
 		return
 	}
 	s.removeLocked(w)
+	verdict := w.verdict()
 	s.mu.Unlock()
-	w.done(Grant{}, w.verdict())
+	w.stepOut()
+	w.done(Grant{}, verdict)
 }
 
 // verdict is the answer of a wait that was in vain.
@@ -189,16 +253,21 @@ func (s *waiters) freed(b *Batch, at place) {
 	if s.count.Load() == 0 {
 		return
 	}
-	s.mu.Lock()
-	ln := s.lines[at]
-	if ln == nil {
-		s.mu.Unlock()
-		return
+	type question struct {
+		line   *line
+		waiter *waiter
 	}
-	w := ln.handOverLocked()
+	var room [2]question
+	asks := room[:0]
+	s.mu.Lock()
+	for _, ln := range s.at[at] {
+		if w := ln.handOverLocked(); w != nil {
+			asks = append(asks, question{ln, w})
+		}
+	}
 	s.mu.Unlock()
-	if w != nil {
-		ln.ask(b, w)
+	for _, q := range asks {
+		q.line.ask(b, q.waiter)
 	}
 }
 
@@ -216,6 +285,7 @@ func (l *Locker) EndWaits() {
 	}
 	s.mu.Unlock()
 	for _, w := range all {
+		w.stepOut()
 		w.done(Grant{}, ErrShutdown)
 	}
 }

@@ -1,0 +1,99 @@
+// What is promised, and is it kept? Each aim is a median over the rounds: of a
+// figure, or of its ratio to a peer's, or to another figure of the same run.
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// aim is one line of what the product must reach.
+type aim struct {
+	what     string
+	scenario string
+	name     figure
+	peer     string // ratio to this scenario in the same round; "" = none
+	before   figure // ratio to this figure of the same run; "" = none
+	atLeast  bool   // else at most
+	bound    float64
+}
+
+func aims() []aim {
+	stopped := multiplexedName(failureCallers) + ", one master stopped"
+	ids := func(who string, m medium) string { return fmt.Sprintf("ids: %s, %s, %s", who, m.name, callers(64)) }
+	naive := "two phases, retried at once"
+	return []aim{
+		{what: "one multiplexed client, 64 callers: throughput × redsync", scenario: multiplexedName(64), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 6},
+		{what: "one multiplexed client, 256 callers: throughput × redsync", scenario: multiplexedName(256), name: pairsPerSecond, peer: redsyncName(256), atLeast: true, bound: 10},
+		{what: "50 connections, depth 1: throughput × redsync with 64", scenario: connectionsName(1), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 4},
+		{what: "50 connections, depth 16: throughput × redsync with 64", scenario: connectionsName(16), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 13},
+		{what: "one multiplexed client, 64 callers: acquire p99 × redsync", scenario: multiplexedName(64), name: acquireP99, peer: redsyncName(64), bound: 0.15},
+		{what: "one multiplexed client, 1 caller: acquire p50 × redsync", scenario: multiplexedName(1), name: acquireP50, peer: redsyncName(1), bound: 1.2},
+		{what: "one multiplexed client, 64 callers: processor time of the daemon, µs per pair", scenario: multiplexedName(64), name: daemonCPU, bound: 25},
+		{what: "the fence, 64 callers in process: throughput × without register", scenario: fencedName, name: pairsPerSecond, peer: unfencedName, atLeast: true, bound: 0.85},
+		{what: "one master stopped, 64 callers: acquire p99 × before", scenario: stopped, name: afterP99, before: beforeP99, bound: 2},
+		{what: "ids in memory, 64 callers: throughput × two phases", scenario: ids("engine in process", media[0]), name: pairsPerSecond, peer: ids(naive, media[0]), atLeast: true, bound: 150},
+		{what: "ids with appendfsync always, 64 callers: throughput × two phases", scenario: ids("engine in process", media[1]), name: pairsPerSecond, peer: ids(naive, media[1]), atLeast: true, bound: 60},
+		{what: "two daemons, 64 callers each: throughput × one with 128", scenario: twoDaemonsName, name: pairsPerSecond, peer: multiplexedName(2 * callersOfEach), atLeast: true, bound: 0.85},
+		{what: "64 clients that want one key: hand-overs × redsync", scenario: handoverName, name: handoversPerSecond, peer: handoverPeer, atLeast: true, bound: 10},
+		{what: "64 clients that want one key: p99 of the wait × redsync", scenario: handoverName, name: acquireP99, peer: handoverPeer, bound: 1},
+		{what: "beside 10 000 HOLD leases, 64 callers: throughput × without", scenario: holdName, name: pairsPerSecond, peer: multiplexedName(64), atLeast: true, bound: 0.9},
+		{what: "drop-in SET NX PX and compare-and-delete, 64 callers: processor time of the daemon × DLOCK and DUNLOCK", scenario: dropinName, name: daemonCPU, peer: multiplexedName(64), bound: 1.15},
+	}
+}
+
+// values are one a round.
+func (a aim) values(r results) []float64 {
+	switch {
+	case a.peer != "":
+		return r.ratios(a.scenario, a.peer, a.name)
+	case a.before != "":
+		return r.within(a.scenario, a.name, a.before)
+	}
+	return r.values(a.scenario, a.name)
+}
+
+// line is the row of an aim; ok is false when nothing was measured for it.
+func (a aim) line(r results) (text string, ok bool) {
+	values := a.values(r)
+	middle, ok := median(values)
+	if !ok {
+		return "", false
+	}
+	sign, kept := "≤", middle <= a.bound
+	if a.atLeast {
+		sign, kept = "≥", middle >= a.bound
+	}
+	verdict := "**missed**"
+	if kept {
+		verdict = "met"
+	}
+	return fmt.Sprintf("| %s | %s %s | %s (%s-%s) | %s |\n", a.what, sign, show(a.bound),
+		show(middle), show(slices.Min(values)), show(slices.Max(values)), verdict), true
+}
+
+// acceptance is the table of all aims that were measured.
+func acceptance(r results) string {
+	var b strings.Builder
+	for _, a := range aims() {
+		if line, ok := a.line(r); ok {
+			b.WriteString(line)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n## What is promised\n\nMedian over the rounds of paired figures, and their range.\n\n" +
+		"| what | aim | measured | |\n|---|---:|---:|---|\n" + b.String()
+}
+
+// aimed matches the scenarios that an aim is about.
+func aimed() *regexp.Regexp {
+	var names []string
+	for _, a := range aims() {
+		names = append(names, regexp.QuoteMeta(a.scenario))
+	}
+	return regexp.MustCompile("^(" + strings.Join(names, "|") + ")$")
+}

@@ -1,0 +1,83 @@
+// Work that is to be done once: an attempt is taken and marked done, every piece
+// of work a new one. There is no peer that counts attempts; the ratio is to
+// redsync's plain locks.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+)
+
+func workScenarios() []scenario {
+	var all []scenario
+	for _, n := range []int{1, 64} {
+		all = append(all, scenario{
+			name: "work: daemon, one multiplexed client, " + callers(n),
+			page: pageWork, peer: redsyncName(n), run: pairs(n, openWork),
+		})
+	}
+	return all
+}
+
+func openWork(ctx context.Context, st *stand, n int) (crew, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+	if err != nil {
+		return crew{}, err
+	}
+	c := crew{daemons: []*daemon{st.daemon}, close: client.Close}
+	began, err := clockOf(st.masters[0])
+	if err != nil {
+		return crew{}, errors.Join(err, c.end())
+	}
+	for i := range n {
+		c.workers = append(c.workers, &workWorker{client: client, name: fmt.Sprintf("bench:work:%s:%d", began, i)})
+	}
+	return c, nil
+}
+
+// clockOf makes the names of a run its own: what is done stays known for a while.
+func clockOf(m *master) (string, error) {
+	r, err := m.control.do("TIME")
+	if err != nil || len(r.items) != 2 {
+		return "", fmt.Errorf("TIME of a master: %w", err)
+	}
+	return r.items[0].text + r.items[1].text, nil
+}
+
+// workWorker does one piece of work after another. It is remembered for a second.
+type workWorker struct {
+	client rueidis.Client
+	name   string
+	next   int
+}
+
+func (w *workWorker) turn(n *notes) error {
+	key := fmt.Sprintf("%s:%d", w.name, w.next)
+	w.next++
+	ctx := context.Background() // the daemon answers in time, or the run fails
+	stage, began := n.now()
+	taken, err := w.client.Do(ctx, w.client.B().Arbitrary("DWORK").Keys(key).Args(leaseMillis, "MAX", "3", "KEEP", "1000").Build()).ToArray()
+	if err != nil {
+		return err
+	}
+	if len(taken) != 6 {
+		return fmt.Errorf("DWORK of work that nobody else does answered %d elements, want 6", len(taken))
+	}
+	n.acquired(stage, began)
+	token, err := taken[2].ToString()
+	if err != nil {
+		return err
+	}
+	done, err := w.client.Do(ctx, w.client.B().Arbitrary("DWORKDONE").Keys(key).Args(token).Build()).AsInt64()
+	if err != nil {
+		return err
+	}
+	if done != 1 {
+		return errNotReleased
+	}
+	n.released()
+	return nil
+}

@@ -1,0 +1,59 @@
+// BLPOP lock-signal:<name> seconds: how python-redis-lock waits. Nothing is
+// popped: the answer comes when nobody holds lock:<name> any more, and the
+// library asks for the lock again.
+package commands
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// signalPrefix before the name of a lock that has lockPrefix names its signal.
+const (
+	signalPrefix = "lock-signal:"
+	lockPrefix   = "lock:"
+)
+
+var errNoList = errors.New("redlockd is not a database: BLPOP waits for one lock of python-redis-lock, BLPOP lock-signal:<name> seconds")
+
+func (t *Table) blpop(c *Call) error {
+	name, ok := strings.CutPrefix(c.Args[1], signalPrefix)
+	if !ok || len(c.Args) != 3 {
+		return errNoList
+	}
+	key, err := parseKey(lockPrefix + name)
+	if err != nil {
+		return err
+	}
+	seconds, err := strconv.ParseFloat(c.Args[2], 64)
+	if err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) {
+		return redisText("timeout is not a float or out of range")
+	}
+	if seconds < 0 {
+		return redisText("timeout is negative")
+	}
+	patience := t.env.MaxWait
+	if seconds > 0 && seconds < t.env.MaxWait.Seconds() {
+		patience = time.Duration(seconds * float64(time.Second))
+	}
+	if !t.mayUseAll(c, []redlock.Key{key}) {
+		return nil
+	}
+	sink, signal := c.Sink, c.Args[1]
+	c.Client.Ties.waits(t.env.Plain.AwaitFree(c.Client.DB, key, patience, func(free bool, err error) {
+		switch {
+		case err != nil:
+			sink.Deliver(failure(err))
+		case free:
+			sink.Deliver(Array(Bulk(signal), Bulk("1")))
+		default:
+			sink.Deliver(NilArray)
+		}
+	}))
+	return nil
+}

@@ -1,0 +1,80 @@
+// Which channels does a pattern of PSUBSCRIBE cover? As in Redis: * any run of
+// bytes, ? any one byte, [abc] [a-z] [^a] one byte of a class, and a backslash
+// takes away the meaning of the byte behind it. It becomes a glob (glob.go), so
+// that a pattern costs every event the same few steps, however it is written.
+package commands
+
+import "fmt"
+
+// newChannelPattern never refuses what Redis takes, except for its length; the
+// error is the end of a sentence.
+func newChannelPattern(text string) (glob, error) {
+	g := glob{text: text, steps: new([256]uint64)}
+	i, n := 0, 0
+	for ; i < len(text) && text[i] != '*' && text[i] != '?' && text[i] != '['; i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		g.prefix += text[i : i+1]
+	}
+	for i < len(text) {
+		if text[i] == '*' {
+			g.loops |= 1 << n
+			i++
+			continue
+		}
+		if n == mostElements {
+			return g, fmt.Errorf("has more than %d elements behind its prefix", mostElements)
+		}
+		bit := uint64(1) << n
+		switch c := text[i]; {
+		case c == '?':
+			for b := range g.steps {
+				g.steps[b] |= bit
+			}
+			i++
+		case c == '[':
+			i = g.class(text, i+1, bit)
+		case c == '\\' && i+1 < len(text):
+			g.steps[text[i+1]] |= bit
+			i += 2
+		default:
+			g.steps[c] |= bit
+			i++
+		}
+		n++
+	}
+	g.end = 1 << n
+	return g, nil
+}
+
+// class reads what stands behind a [ and returns where it goes on. A class
+// without an end ends with the pattern.
+func (g *glob) class(text string, i int, bit uint64) int {
+	var in [256]bool
+	not := i < len(text) && text[i] == '^'
+	if not {
+		i++
+	}
+	for ; i < len(text) && text[i] != ']'; i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+			in[text[i]] = true
+			continue
+		}
+		from, to := text[i], text[i]
+		if i+2 < len(text) && text[i+1] == '-' {
+			to = text[i+2]
+			i += 2
+		}
+		for b := int(min(from, to)); b <= int(max(from, to)); b++ {
+			in[b] = true
+		}
+	}
+	for b := range in {
+		if in[b] != not {
+			g.steps[b] |= bit
+		}
+	}
+	return min(i+1, len(text))
+}

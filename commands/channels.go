@@ -1,0 +1,262 @@
+// Who hears of what happens to which lock? Subscriptions of all connections, by
+// database: the one that was selected when they were made. What happens on
+// channel dlock:<key> is told in Redis' own messages, to those who may use the key.
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"redlockd/redlock"
+)
+
+// channelPrefix stands before a lock's name in the name of its channel.
+const channelPrefix = "dlock:"
+
+// hearer is one connection that has subscribed. Its registry guards it.
+type hearer struct {
+	client   *Client
+	tie      *tie
+	user     string         // who subscribed last
+	channels map[string]int // by name: the database
+	patterns map[string]int
+}
+
+// audience is who hears one channel, or what one pattern covers.
+type audience struct {
+	pattern glob
+	who     map[*hearer]struct{}
+}
+
+// wing is the subscriptions to one database's locks.
+type wing struct {
+	channels map[string]*audience
+	patterns map[string]*audience
+	end      func() // of the events
+}
+
+// channels is the registry. The zero value has no events to tell.
+type channels struct {
+	events Events // nil: subscriptions are confirmed, and nothing is heard
+	users  *Users
+
+	mu      sync.Mutex
+	hearers map[*Client]*hearer
+	wings   map[int]*wing
+}
+
+// enter subscribes a connection to channels and patterns, which have been
+// checked; what it hears already it hears from now on of its present database.
+func (r *channels) enter(c *Client, names []string, patterns []glob) {
+	if r.events == nil || c.Push == nil {
+		return
+	}
+	r.mu.Lock()
+	h := r.hearers[c]
+	isNew := h == nil
+	if isNew {
+		h = &hearer{client: c, channels: map[string]int{}, patterns: map[string]int{}}
+		if r.hearers == nil {
+			r.hearers, r.wings = map[*Client]*hearer{}, map[int]*wing{}
+		}
+		r.hearers[c] = h
+	}
+	h.user = c.User
+	for _, name := range names {
+		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+		if strings.HasPrefix(name, channelPrefix) { // on others nothing ever happens
+			name = strings.Clone(name)
+			h.channels[name] = c.DB
+			r.wingLocked(c.DB).ofChannels().add(name, glob{}, h)
+		}
+	}
+	for _, pattern := range patterns {
+		r.dropLocked(h, pattern.text, h.patterns, (*wing).ofPatterns)
+		h.patterns[pattern.text] = c.DB
+		r.wingLocked(c.DB).ofPatterns().add(pattern.text, pattern, h)
+	}
+	r.sweepLocked()
+	r.mu.Unlock()
+	if !isNew {
+		return
+	}
+	// A connection that has ended meanwhile leaves at once.
+	tie := c.Ties.tie(func() { r.leave(c) })
+	r.mu.Lock()
+	h.tie = tie
+	r.mu.Unlock()
+}
+
+// exit ends some of a connection's subscriptions.
+func (r *channels) exit(c *Client, names, patterns []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.hearers[c]
+	if h == nil {
+		return
+	}
+	for _, name := range names {
+		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+	}
+	for _, pattern := range patterns {
+		r.dropLocked(h, pattern, h.patterns, (*wing).ofPatterns)
+	}
+	r.sweepLocked()
+}
+
+// leave ends all of them.
+func (r *channels) leave(c *Client) {
+	r.mu.Lock()
+	h := r.hearers[c]
+	if h == nil {
+		r.mu.Unlock()
+		return
+	}
+	delete(r.hearers, c)
+	for name := range h.channels {
+		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+	}
+	for pattern := range h.patterns {
+		r.dropLocked(h, pattern, h.patterns, (*wing).ofPatterns)
+	}
+	r.sweepLocked()
+	tie := h.tie
+	r.mu.Unlock()
+	if tie != nil {
+		c.Ties.untie(tie)
+	}
+}
+
+// wingLocked finds a database's subscriptions, or begins to hear of its locks.
+func (r *channels) wingLocked(db int) *wing {
+	w := r.wings[db]
+	if w == nil {
+		w = &wing{channels: map[string]*audience{}, patterns: map[string]*audience{}}
+		r.wings[db] = w
+		w.end = r.events.Listen(db, func(e redlock.Event) { r.tell(db, e) })
+	}
+	return w
+}
+
+// sweepLocked ends the events of databases that nobody hears of any more.
+func (r *channels) sweepLocked() {
+	for db, w := range r.wings {
+		if len(w.channels)+len(w.patterns) == 0 {
+			delete(r.wings, db)
+			w.end()
+		}
+	}
+}
+
+func (r *channels) dropLocked(h *hearer, name string, databases map[string]int, side func(*wing) audiences) {
+	db, known := databases[name]
+	if !known {
+		return
+	}
+	delete(databases, name)
+	all := side(r.wings[db])
+	if a := all[name]; a != nil {
+		if delete(a.who, h); len(a.who) == 0 {
+			delete(all, name)
+		}
+	}
+}
+
+// audiences are by the name of the channel, or by the pattern.
+type audiences map[string]*audience
+
+func (w *wing) ofChannels() audiences { return w.channels }
+func (w *wing) ofPatterns() audiences { return w.patterns }
+
+func (all audiences) add(name string, pattern glob, h *hearer) {
+	a := all[name]
+	if a == nil {
+		a = &audience{pattern: pattern, who: map[*hearer]struct{}{}}
+		all[name] = a
+	}
+	a.who[h] = struct{}{}
+}
+
+// parcel is a message and who it is for.
+type parcel struct {
+	message Reply
+	to      []*Client
+}
+
+// tell sends an event to everybody who has asked for it. The sending is done
+// without the lock: a client that is cut because it does not read leaves.
+func (r *channels) tell(db int, e redlock.Event) {
+	channel, text := channelPrefix+string(e.Key), e.Text()
+	may := map[string]bool{} // users are asked once, not once for each subscription
+	var all []parcel
+	r.mu.Lock()
+	if w := r.wings[db]; w != nil {
+		if a := w.channels[channel]; a != nil {
+			all = r.addressLocked(all, a, may, e.Key, Bulk("message"), Bulk(channel), Bulk(text))
+		}
+		for pattern, a := range w.patterns {
+			if a.pattern.matches(channel) {
+				all = r.addressLocked(all, a, may, e.Key, Bulk("pmessage"), Bulk(pattern), Bulk(channel), Bulk(text))
+			}
+		}
+	}
+	r.mu.Unlock()
+	for _, one := range all {
+		for _, c := range one.to {
+			c.Push(one.message, true)
+		}
+	}
+}
+
+func (r *channels) addressLocked(all []parcel, a *audience, may map[string]bool, key redlock.Key, words ...Reply) []parcel {
+	one := parcel{message: Reply{Kind: KindPush, Items: words}}
+	for h := range a.who {
+		allowed, known := may[h.user]
+		if !known {
+			allowed = r.mayHear(h.user, string(key))
+			may[h.user] = allowed
+		}
+		if allowed {
+			one.to = append(one.to, h.client)
+		}
+	}
+	return append(all, one)
+}
+
+// mayHear asks at every event: a user may have been changed or removed since.
+func (r *channels) mayHear(user, key string) bool {
+	if r.users == nil {
+		return true
+	}
+	who := r.users.find(user)
+	return who != nil && who.mayUse(key)
+}
+
+// readPatterns reads what PSUBSCRIBE was given.
+func readPatterns(texts []string) ([]glob, error) {
+	patterns := make([]glob, 0, len(texts))
+	for _, text := range texts {
+		pattern, err := newChannelPattern(strings.Clone(text))
+		if err != nil {
+			return nil, fmt.Errorf("pattern '%s' %w", clip(text, shownBytes), err)
+		}
+		patterns = append(patterns, pattern)
+	}
+	return patterns, nil
+}
+
+// forgetChannels ends all subscriptions of a connection, as RESET does.
+func (t *Table) forgetChannels(c *Client) {
+	c.Channels, c.Patterns = nil, nil
+	t.channels.leave(c)
+}
+
+// mayListen tells whether the client may hear of the locks it names.
+func (t *Table) mayListen(c *Client, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		key, isLock := strings.CutPrefix(name, channelPrefix)
+		return isLock && !t.mayUse(c, key)
+	})
+}

@@ -1,0 +1,246 @@
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// fakeEvents play the daemon: a test tells what happens.
+type fakeEvents struct {
+	mu    sync.Mutex
+	heard map[int]func(redlock.Event)
+	began int
+}
+
+func (f *fakeEvents) Listen(db int, heard func(redlock.Event)) func() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.began++
+	f.heard[db] = heard
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.heard, db)
+	}
+}
+
+// granted tells of a grant in a database, if anybody listens there.
+func (f *fakeEvents) granted(db int, key string) {
+	f.mu.Lock()
+	heard := f.heard[db]
+	f.mu.Unlock()
+	if heard != nil {
+		heard(redlock.Event{Kind: redlock.EventAcquired, Key: redlock.Key(key), Fence: 17, Mark: "0123abcd", At: time.UnixMilli(1700000000123)})
+	}
+}
+
+// databases are those whose events somebody has asked for.
+func (f *fakeEvents) databases() (all []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for db := range f.heard {
+		all = append(all, db)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// listening is a conversation with a table whose events a test makes.
+func listening(t *testing.T, list ...User) (*conversation, *fakeEvents) {
+	t.Helper()
+	c := newConversation(t)
+	events := &fakeEvents{heard: map[int]func(redlock.Event){}}
+	env := Env{Locks: c.locks, Events: events}
+	if list != nil {
+		users, err := NewUsers(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env.Users = users
+	}
+	c.table = NewTable(env)
+	return c, events
+}
+
+// hears gives the conversation's client an ear; what it has heard comes and goes.
+func (c *conversation) hears() func() string {
+	var all []string
+	c.client.Push = func(message Reply, plain bool) {
+		if !plain {
+			c.t.Error("a message that clients on RESP2 do not get")
+		}
+		all = append(all, show(message))
+	}
+	return func() string {
+		said := strings.Join(all, " ")
+		all = nil
+		return said
+	}
+}
+
+// another client of the same table.
+func (c *conversation) another(id int64) *conversation {
+	return &conversation{t: c.t, locks: c.locks, table: c.table, client: &Client{ID: id, Proto: 3}}
+}
+
+const event = `"acquired 17 1700000000123 0123abcd"`
+
+func TestSUBSCRIBE_TellsWhatHappensToTheLock(t *testing.T) {
+	c, events := listening(t)
+	heard := c.hears()
+	events.granted(0, "a")
+	c.say(`SUBSCRIBE dlock:a "dlock:b\x00\n" a`)
+	events.granted(0, "a")
+	events.granted(0, "b\x00\n")
+	events.granted(0, "c")
+	if got, want := heard(), `>"message" "dlock:a" `+event+` >"message" "dlock:b\x00\n" `+event; got != want {
+		t.Errorf("heard %s, want %s", got, want)
+	}
+	c.say("PSUBSCRIBE dlock:* *a nothing*")
+	events.granted(0, "b")
+	if got, want := heard(), `>"pmessage" "dlock:*" "dlock:b" `+event; got != want {
+		t.Errorf("heard %s, want %s", got, want)
+	}
+	events.granted(0, "a") // once for each subscription, as in Redis; the order of patterns is nobody's promise
+	if got := heard(); strings.Count(got, event) != 3 || !strings.HasPrefix(got, `>"message" "dlock:a"`) || !strings.Contains(got, `"*a" "dlock:a"`) {
+		t.Errorf("heard %s", got)
+	}
+	c.say("UNSUBSCRIBE dlock:a")
+	c.say("PUNSUBSCRIBE *a dlock:*")
+	events.granted(0, "a")
+	if got := heard(); got != "" {
+		t.Errorf("heard %s without a subscription", got)
+	}
+}
+
+func TestSUBSCRIBE_HearsOfTheDatabaseThatWasSelected(t *testing.T) {
+	c, events := listening(t)
+	heard := c.hears()
+	c.say("HELLO 3")
+	c.say("SELECT 3")
+	c.say("SUBSCRIBE dlock:a")
+	events.granted(0, "a")
+	events.granted(3, "a")
+	if got := heard(); strings.Count(got, event) != 1 {
+		t.Errorf("heard %s", got)
+	}
+	c.say("SELECT 0")
+	c.say("PSUBSCRIBE dlock:?")
+	if got := events.databases(); !slices.Equal(got, []int{0, 3}) {
+		t.Errorf("events of databases %v", got)
+	}
+	c.say("SUBSCRIBE dlock:a") // moves it here
+	if got := events.databases(); !slices.Equal(got, []int{0}) {
+		t.Errorf("events of databases %v", got)
+	}
+	events.granted(3, "a")
+	events.granted(0, "a")
+	if got := heard(); strings.Count(got, event) != 2 {
+		t.Errorf("heard %s", got)
+	}
+}
+
+func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
+	c, events := listening(t)
+	heard := c.hears()
+	other := c.another(8)
+	alsoHeard := other.hears()
+	c.say("SUBSCRIBE dlock:a dlock:b")
+	c.say("PSUBSCRIBE dlock:*")
+	other.say("SUBSCRIBE dlock:a")
+	c.client.Ties.Cut()
+	events.granted(0, "a")
+	if got := heard(); got != "" {
+		t.Errorf("a connection that has ended hears %s", got)
+	}
+	if got := alsoHeard(); !strings.Contains(got, event) {
+		t.Error("the other one hears nothing")
+	}
+	c.say("SUBSCRIBE dlock:a") // its last words were still being read
+	other.say("RESET")
+	if got := events.databases(); len(got) > 0 || len(c.table.channels.hearers) > 0 {
+		t.Errorf("events of databases %v for %d connections", got, len(c.table.channels.hearers))
+	}
+	other.say("SUBSCRIBE dlock:a")
+	if n := len(events.databases()); n != 1 {
+		t.Error("nothing is heard behind a RESET")
+	}
+	other.client.Ties.Cut()
+}
+
+func TestSUBSCRIBE_TellsOnlyOfLocksThatTheUserMayUse(t *testing.T) {
+	c, events := listening(t, Everything("default", "pw"), low())
+	heard := c.hears()
+	const refused = "-NOPERM this user has no permissions to access one of the channels used as arguments"
+	c.transcript(strings.ReplaceAll(`
+		> AUTH low new
+		< +OK
+		> SUBSCRIBE dlock:a:1 dlock:b
+		< NOPERM
+		> SUBSCRIBE dlock:a:1 anything
+		< each(>"subscribe" "dlock:a:1" :1 >"subscribe" "anything" :2)
+		> PSUBSCRIBE dlock:*
+		< each(>"psubscribe" "dlock:*" :3)
+	`, "NOPERM", refused))
+	events.granted(0, "b")
+	events.granted(0, "a:2")
+	if got, want := heard(), `>"pmessage" "dlock:*" "dlock:a:2" `+event; got != want {
+		t.Errorf("heard %s, want %s", got, want)
+	}
+	if err := c.table.env.Users.Replace([]User{Everything("default", "pw")}); err != nil {
+		t.Fatal(err)
+	}
+	events.granted(0, "a:1")
+	if got := heard(); got != "" {
+		t.Errorf("a user who was removed hears %s", got)
+	}
+}
+
+func TestPSUBSCRIBE_BoundsPatterns(t *testing.T) {
+	c, _ := listening(t)
+	long := strings.Repeat("?", 64)
+	if got, want := c.say("PSUBSCRIBE a* "+long), "-ERR pattern '"+long+"' has more than 63 elements behind its prefix"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	words := []string{"PSUBSCRIBE"}
+	for i := range 129 {
+		words = append(words, fmt.Sprint(i))
+	}
+	if got := c.words(words...); got != "-ERR 129 subscriptions on one connection, allowed are 128" {
+		t.Error(got)
+	}
+	if c.client.listening() || len(c.table.channels.hearers) > 0 {
+		t.Error("a refused PSUBSCRIBE subscribes")
+	}
+}
+
+// Subscriptions come and go while events are told.
+func TestSUBSCRIBE_IsSafeWhileEventsAreTold(t *testing.T) {
+	c, events := listening(t)
+	var all sync.WaitGroup
+	for id := range int64(4) {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for range 50 {
+				one := c.another(id)
+				one.client.Push = func(Reply, bool) { one.client.Ties.Cut() } // as one that does not read
+				one.say("SUBSCRIBE dlock:a")
+				one.say("PSUBSCRIBE dlock:*")
+				events.granted(0, "a")
+				one.say("UNSUBSCRIBE")
+				one.client.Ties.Cut()
+			}
+		}()
+	}
+	all.Wait()
+	if n := len(c.table.channels.hearers); n != 0 || len(events.databases()) > 0 {
+		t.Errorf("%d connections hear after their end", n)
+	}
+}

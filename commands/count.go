@@ -1,0 +1,58 @@
+// Several keys in one command of Redis: each is asked for by itself, the answer
+// is how many of them it was true for.
+package commands
+
+import (
+	"fmt"
+	"sync"
+
+	"redlockd/redlock"
+)
+
+// count collects outcomes of one command.
+type count struct {
+	sink Sink
+
+	mu   sync.Mutex
+	open int
+	n    int64
+	err  error // the first that was not decided
+}
+
+func newCount(sink Sink, keys int) *count { return &count{sink: sink, open: keys} }
+
+func (c *count) add(yes bool, err error) {
+	c.mu.Lock()
+	c.open--
+	switch {
+	case err != nil && c.err == nil:
+		c.err = err
+	case err == nil && yes:
+		c.n++
+	}
+	open, n, failed := c.open, c.n, c.err
+	c.mu.Unlock()
+	switch {
+	case open > 0:
+	case failed != nil:
+		c.sink.Deliver(failure(failed))
+	default:
+		c.sink.Deliver(Int(n))
+	}
+}
+
+// keysOf are all arguments of the call as keys; ok is false if the call has been
+// answered, because not all of them are the client's to use.
+func (t *Table) keysOf(c *Call) (keys []redlock.Key, ok bool, err error) {
+	if n := len(c.Args) - 1; n > mostKeys {
+		return nil, false, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, mostKeys)
+	}
+	for _, arg := range c.Args[1:] {
+		key, err := parseKey(arg)
+		if err != nil {
+			return nil, false, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, t.mayUseAll(c, keys), nil
+}

@@ -1,0 +1,60 @@
+// DEL and UNLINK key [key …], DELEX key IFEQ value, DELIFEQ key value: a lock
+// goes away, whoever holds it, or with the right value only.
+package commands
+
+import (
+	"redlockd/commands/dropin"
+	"redlockd/redlock"
+)
+
+func (t *Table) del(c *Call) error {
+	keys, ok, err := t.keysOf(c)
+	if err != nil || !ok || !t.mayForce(c) {
+		return err
+	}
+	gone := newCount(c.Sink, len(keys))
+	for _, key := range keys {
+		t.env.Plain.Write(c.Batch, redlock.WriteRequest{
+			DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: t.endlessToo(),
+		}, gone.add)
+	}
+	return nil
+}
+
+// delIfEqual is a release: DELEX and DELIFEQ.
+func (t *Table) delIfEqual(c *Call) error {
+	r, err := dropin.ParseDeleteIfEqual(c.Args)
+	if err != nil {
+		return redisText(err.Error())
+	}
+	key, err := parseKey(r.Key)
+	if err != nil {
+		return err
+	}
+	if len(r.Equal) < 1 || len(r.Equal) > longestValue {
+		c.Reply(Int(0)) // no lock has such a value
+		return nil
+	}
+	sink := c.Sink
+	t.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)}, func(was bool, err error) {
+		switch {
+		case err != nil:
+			sink.Deliver(failure(err))
+		case was:
+			sink.Deliver(Int(1))
+		default:
+			sink.Deliver(Int(0))
+		}
+	})
+	return nil
+}
+
+// release gives a lock back and notes it.
+func (t *Table) release(c *Call, r redlock.UnlockRequest, done redlock.UnlockDone) {
+	t.env.Locks.Unlock(c.Batch, r, func(was bool, err error) {
+		if err == nil {
+			t.env.Users.gone(r.DB, r.Key, r.Token)
+		}
+		done(was, err)
+	})
+}

@@ -1,0 +1,88 @@
+// DLOCKS cursor [MATCH pattern] [COUNT n]: one step of a walk over the locks.
+package commands
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"redlockd/redlock"
+)
+
+const (
+	usualCount = 100
+	// mostCount bounds what one step asks of one master: about a third of a
+	// millisecond of its time.
+	mostCount = 1000
+)
+
+// dlocks answers [cursor, [key, mode, holders, ttl, …]]. A lock of which it
+// cannot be said whether somebody holds it has the mode "undecided".
+func (t *Table) dlocks(c *Call) error {
+	listing, err := t.listing(c)
+	if err != nil {
+		return err
+	}
+	t.env.Looks.ListLocks(listing, func(page redlock.LockPage, err error) {
+		if err != nil {
+			c.Reply(failure(err))
+			return
+		}
+		items := make([]Reply, 0, 4*len(page.Locks))
+		for i := range page.Locks {
+			one := &page.Locks[i]
+			mode := modeWords[one.View.Mode]
+			if one.View.State == redlock.LockUndecided {
+				mode = stateWords[redlock.LockUndecided]
+			}
+			items = append(items, Bulk(string(one.Key)), Bulk(mode), Int(int64(one.View.Count)), Int(one.View.Left.Milliseconds()))
+		}
+		c.Reply(Array(Bulk(strconv.FormatUint(page.Cursor, 10)), Array(items...)))
+	})
+	return nil
+}
+
+// sight tells which keys the client's user may see, from any goroutine.
+func (t *Table) sight(client *Client) func(redlock.Key) bool {
+	who := t.user(client)
+	return func(key redlock.Key) bool { return t.env.Users == nil || who != nil && who.mayUse(string(key)) }
+}
+
+func (t *Table) listing(c *Call) (redlock.Listing, error) {
+	words := argumentsOf(c)
+	r := redlock.Listing{DB: c.Client.DB, Count: usualCount}
+	text := words.next()
+	cursor, ok := parseCount(text)
+	if !ok {
+		return r, fmt.Errorf("cursor %s is not an integer or out of range, allowed are 0 to %d, as the last DLOCKS answered", quoted(text), int64(math.MaxInt64))
+	}
+	r.Cursor = uint64(cursor)
+	options := []string{"MATCH", "COUNT"}
+	pattern := glob{}
+	for words.more() {
+		i, err := words.option(options)
+		if err != nil {
+			return r, err
+		}
+		value, err := words.value(options[i])
+		if err != nil {
+			return r, err
+		}
+		switch options[i] {
+		case "MATCH":
+			if pattern, err = newGlob(value); err != nil {
+				return r, fmt.Errorf("MATCH %s %w", quoted(value), err)
+			}
+		case "COUNT":
+			count, err := bounds{least: 1, most: mostCount}.parse("COUNT", value)
+			if err != nil {
+				return r, err
+			}
+			r.Count = int(count)
+		}
+	}
+	sees := t.sight(c.Client)
+	r.Prefix = pattern.prefix
+	r.Wanted = func(key redlock.Key) bool { return pattern.matches(string(key)) && sees(key) }
+	return r, nil
+}

@@ -1,0 +1,82 @@
+// The rows of what code written for one Redis says to take, look at and release
+// a lock.
+package commands
+
+func (t *Table) dropinRows() []*command {
+	key, value := keyArgument(), text("value")
+	when := oneOf("condition", word("NX"), word("XX"), option("IFEQ", text("value")))
+	expiry := oneOf("expiration", option("EX", integer("seconds")), option("PX", integer("milliseconds")),
+		option("EXAT", integer("unix-time-seconds")), option("PXAT", integer("unix-time-milliseconds")))
+	ifeq := option("IFEQ", text("value"))
+	row := func(name string, a arity, category, summary string, handle handler, args ...argument) *command {
+		flag := "write"
+		if category == categoryRead {
+			flag = "readonly"
+		}
+		return &command{
+			name: name, arity: a, category: category, since: firstVersion, redis: true,
+			summary: summary, flags: []string{flag, "fast"}, args: args, handle: served(t.env.Plain != nil, handle),
+		}
+	}
+	rows := []*command{
+		row("set", atLeast(3), categoryLock, "Takes a lock with NX: OK, or nil if somebody holds it. XX and IFEQ change one that is held.", t.set, key, value, optional(when), optional(expiry)),
+		row("setnx", exactly(3), categoryLock, "Takes a lock without saying for how long (--no-ttl): 1, or 0 if somebody holds it.", t.setnx, key, value),
+		row("get", exactly(2), categoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", t.get, key),
+		row("pttl", exactly(2), categoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", t.pttl, key),
+		row("ttl", exactly(2), categoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", t.ttl, key),
+		row("exists", atLeast(2), categoryRead, "How many of the keys are held.", t.exists, multiple(key)),
+		row("type", exactly(2), categoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", t.kindOf, key),
+		row("strlen", exactly(2), categoryRead, "The length of the value with which the lock is held.", t.strlen, key),
+		row("del", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)),
+		row("unlink", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)),
+		row("delex", atLeast(2), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, optional(ifeq)),
+		row("delifeq", exactly(3), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, value),
+		row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.expire, key, integer("seconds")),
+		row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.pexpire, key, integer("milliseconds")),
+	}
+	return append(append(rows, t.transactionRows(row)...), t.scriptRows(row)...)
+}
+
+type rowMaker func(name string, a arity, category, summary string, handle handler, args ...argument) *command
+
+func (t *Table) transactionRows(row rowMaker) []*command {
+	keys := multiple(keyArgument())
+	rows := []*command{
+		row("watch", atLeast(2), categoryLock, "Begins a comparison: GET tells the value that the lock must still have at EXEC.", t.watch, keys),
+		row("unwatch", exactly(1), categoryLock, "Ends the comparison.", t.unwatch),
+		row("multi", exactly(1), categoryLock, "Begins the one change: DEL, UNLINK, PEXPIRE or EXPIRE of a watched lock.", t.multi),
+		row("exec", exactly(1), categoryLock, "Makes the change if the lock still has the value: its answer in a list, or nil.", t.exec),
+		row("discard", exactly(1), categoryLock, "Makes no change.", t.discard),
+		row("blpop", atLeast(3), categoryRead, "Waits until nobody holds lock:name any more: the key and 1, or nil after the time.", t.blpop, text("lock-signal:name"), text("seconds")),
+	}
+	for _, one := range rows {
+		barred(one)
+	}
+	return rows
+}
+
+func (t *Table) scriptRows(row rowMaker) []*command {
+	script, numkeys := text("script"), integer("numkeys")
+	keys, args := optional(multiple(keyArgument())), optional(multiple(text("arg")))
+	evaluates := func(name, summary string, handle handler, first argument) *command {
+		category := categoryLock
+		if name == "eval_ro" || name == "evalsha_ro" {
+			category = categoryRead
+		}
+		return row(name, atLeast(3), category, summary, handle, first, numkeys, keys, args)
+	}
+	scripts := row("script", atLeast(2), categoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
+	scripts.handle = nil
+	scripts.parts = []*command{
+		row("load", exactly(3), categoryLock, "Keeps a text: its SHA1.", t.scriptLoad, script),
+		row("exists", atLeast(3), categoryLock, "Which of the texts are kept.", t.scriptExists, multiple(text("sha1"))),
+		row("flush", between(2, 3), categoryLock, "Forgets all texts.", t.scriptFlush, optional(oneOf("flush-type", word("ASYNC"), word("SYNC")))),
+	}
+	return []*command{
+		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there.", t.eval, script),
+		evaluates("evalsha", "EVAL for a script that was sent before.", t.evalSHA, text("sha1")),
+		evaluates("eval_ro", "EVAL for a script that changes nothing.", t.evalRO, script),
+		evaluates("evalsha_ro", "EVALSHA for a script that changes nothing.", t.evalSHARO, text("sha1")),
+		scripts,
+	}
+}

@@ -1,0 +1,130 @@
+// EVAL, EVALSHA and their _RO forms: the scripts of lock libraries, found by
+// package dropin, run on a quorum of masters. Anything else is refused by name.
+package commands
+
+import (
+	"fmt"
+	"strings"
+
+	"redlockd/commands/dropin"
+	"redlockd/redlock"
+)
+
+// mostArguments of a script.
+const mostArguments = 64
+
+var errNoScript = Error("NOSCRIPT", "No matching script. Please use EVAL.")
+
+// KnownScripts recognises scripts, those of pins as they say: the values of
+// --script-class.
+func KnownScripts(pins []string) (*dropin.Recogniser, error) {
+	classes := make(map[string]*dropin.Class)
+	for _, pin := range pins {
+		sha, class, err := dropin.ParsePin(pin)
+		if err != nil {
+			return nil, err
+		}
+		classes[sha] = class
+	}
+	return dropin.New(dropin.Options{Pins: classes})
+}
+
+// evaluation is one call of a script on its way to the masters.
+type evaluation struct {
+	table *Table
+	call  *Call
+	db    int
+	sha   string
+	text  string
+	keys  []redlock.Key
+	given dropin.Call // KEYS and ARGV
+	class *dropin.Class
+	reads bool // it may change nothing: EVAL_RO
+}
+
+func (t *Table) eval(c *Call) error      { return t.evaluate(c, false, false) }
+func (t *Table) evalRO(c *Call) error    { return t.evaluate(c, false, true) }
+func (t *Table) evalSHA(c *Call) error   { return t.evaluate(c, true, false) }
+func (t *Table) evalSHARO(c *Call) error { return t.evaluate(c, true, true) }
+
+// evaluate finds out what the script is for, at once if it was seen before.
+func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
+	e := &evaluation{table: t, call: c, db: c.Client.DB, reads: reads}
+	if err := e.arguments(c.Args); err != nil {
+		return err
+	}
+	if !t.mayUseAll(c, e.keys) {
+		return nil
+	}
+	if bySHA {
+		var ok bool
+		e.sha = strings.ToLower(c.Args[1])
+		if e.text, ok = t.scripts.text(e.sha); !ok {
+			c.Reply(errNoScript)
+			return nil
+		}
+	} else {
+		if err := checkScript(c.Args[1]); err != nil {
+			return err
+		}
+		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
+		t.scripts.keep(e.sha, e.text)
+	}
+	if class, _, ok := t.env.Scripts.BySHA(e.sha, e.given); ok {
+		e.class = class
+		return e.serve()
+	}
+	c.Batch = nil // it will have left without this call
+	if err := t.probes.submit(e.probe); err != nil {
+		c.Batch = nil
+		c.Reply(Error("TRYLATER", err.Error()))
+	}
+	return nil
+}
+
+// probe is evaluate for a script that nobody has seen.
+func (e *evaluation) probe() {
+	class, _, err := e.table.env.Scripts.Recognise(e.text, e.given)
+	if err == nil {
+		e.class = class
+		err = e.serve()
+	}
+	if err != nil {
+		e.call.Reply(Error("ERR", err.Error()))
+	}
+}
+
+// arguments reads numkeys key … arg ….
+func (e *evaluation) arguments(words []string) error {
+	n, ok := parseInteger(words[2])
+	rest := words[3:]
+	switch {
+	case !ok:
+		return redisText("value is not an integer or out of range")
+	case n < 0:
+		return redisText("Number of keys can't be negative")
+	case n > int64(len(rest)):
+		return redisText("Number of keys can't be greater than number of args")
+	case n > mostKeys || len(rest)-int(n) > mostArguments:
+		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), mostKeys, mostArguments)
+	}
+	e.given = dropin.Call{Keys: rest[:n], Args: rest[n:]}
+	for _, name := range e.given.Keys {
+		key, err := parseKey(name)
+		if err != nil {
+			return err
+		}
+		e.keys = append(e.keys, key)
+	}
+	for i, arg := range e.given.Args {
+		if len(arg) > longestValue {
+			return fmt.Errorf("argument %d of the script has %d bytes, allowed are 0 to %d", i+1, len(arg), longestValue)
+		}
+	}
+	return nil
+}
+
+// refuse names the script and why this daemon does not run it.
+func (e *evaluation) refuse(format string, values ...any) error {
+	return fmt.Errorf("script %s is not served: %s", e.sha, fmt.Sprintf(format, values...))
+}

@@ -1,0 +1,201 @@
+// What is done on the masters for a script of a known class?
+package commands
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/commands/dropin"
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// serve starts the operation; an error is the call's only answer.
+func (e *evaluation) serve() error {
+	locks, err := e.locks()
+	if err != nil {
+		return err
+	}
+	if e.reads && e.class.Op != dropin.Read {
+		return redisText("Write commands are not allowed from read-only scripts.")
+	}
+	token := redlock.Token(e.class.TokenOf(e.given))
+	switch e.class.Op {
+	case dropin.Read:
+		return e.look(locks)
+	case dropin.Overwrite, dropin.Discard:
+		if !e.table.mayForce(e.call) {
+			return nil
+		}
+	default:
+		if token == "" {
+			return e.refuse("its token is empty, allowed are 1 to %d bytes", longestValue)
+		}
+	}
+	ttl, err := e.lease()
+	if err != nil {
+		return err
+	}
+	script := e.script(ttl)
+	switch e.class.Op {
+	case dropin.Acquire, dropin.Reacquire:
+		e.acquire(script, locks, token, ttl)
+	case dropin.ExtendAdd:
+		e.add(script, locks, token, ttl)
+	default:
+		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl})
+	}
+	return nil
+}
+
+// locks are the keys that are locks and no lists of signals.
+func (e *evaluation) locks() (locks []redlock.Key, err error) {
+	c := e.class
+	switch {
+	case c.Slots:
+		return nil, e.refuse("it takes the first free one of several keys, of which masters could choose different ones; DLOCK has LIMIT n")
+	case c.Pattern != "":
+		return nil, e.refuse("it looks for its keys by a pattern")
+	case c.DB > 0 && e.given.Args[c.DB-1] != strconv.Itoa(e.db):
+		return nil, e.refuse("it selects database %s and the connection is in %d: SELECT the same", clip(e.given.Args[c.DB-1], shownBytes), e.db)
+	case e.failsLikeAMaster():
+		return nil, e.refuse("its errors could be taken for a master's")
+	}
+	for i, key := range e.keys {
+		if !slices.Contains(c.Signals, i+1) && !slices.Contains(locks, key) {
+			locks = append(locks, key)
+		}
+	}
+	if len(locks) == 0 {
+		return nil, e.refuse("none of its keys is a lock")
+	}
+	return locks, nil
+}
+
+// failsLikeAMaster: these errors of a master end its connection.
+func (e *evaluation) failsLikeAMaster() bool {
+	for h := dropin.Absent; h <= dropin.Endless; h++ {
+		r, ok := e.class.Predict(h, e.given, "", 0)
+		if ok && r.Kind == dropin.KindError && (strings.HasPrefix(r.Text, "NOSCRIPT") || strings.HasPrefix(r.Text, "READONLY")) {
+			return true
+		}
+	}
+	return false
+}
+
+// lease is what the call asks for, by the operator's policies; 0 if it is about none.
+func (e *evaluation) lease() (time.Duration, error) {
+	if e.class.Op == dropin.Release || e.class.Op == dropin.Discard {
+		return 0, nil
+	}
+	ms, timed := e.class.TTL(e.given, time.Now().UnixMilli())
+	if !timed {
+		if e.table.env.NoTTL == PolicyAllow {
+			return redlock.Endless, nil
+		}
+		return 0, e.refuse("it asks for no expiry, which only --no-ttl=allow lets a script do: give a lease")
+	}
+	ttl, err := e.table.leaseOf(ms)
+	if err == nil && e.class.Time.Arg == 0 && ttl.Milliseconds() != ms {
+		return 0, e.refuse("its lease of %d ms is written in the script and exceeds max-ttl, %d ms (--max-ttl)", ms, ttl.Milliseconds())
+	}
+	return ttl, err
+}
+
+var units = map[dropin.Unit]redlock.ScriptUnit{
+	dropin.Milliseconds: redlock.ScriptMilliseconds, dropin.Seconds: redlock.ScriptSeconds,
+	dropin.UnixMilliseconds: redlock.ScriptUnixMilliseconds, dropin.UnixSeconds: redlock.ScriptUnixSeconds,
+}
+
+// script is what runs on the masters. What is added to a lease is sent as it is:
+// the lease was given the time for late answers when it began.
+func (e *evaluation) script(ttl time.Duration) *redlock.Script {
+	class, given := e.class, e.given
+	s := &redlock.Script{Text: e.text, Keys: e.keys, Args: given.Args, Prolongs: class.Op == dropin.Reacquire}
+	if ttl > 0 && ttl < redlock.Endless && class.Op != dropin.ExtendAdd {
+		s.Time = redlock.ScriptTime{Arg: class.Time.Arg, Unit: units[class.Time.Unit]}
+	}
+	s.Vote = func(r pool.Reply) redlock.ScriptVote {
+		switch class.Vote(given, ofMaster(r)) {
+		case dropin.Yes:
+			return redlock.ScriptYes
+		case dropin.No:
+			return redlock.ScriptNo
+		}
+		return redlock.ScriptUnclear
+	}
+	return s
+}
+
+func (e *evaluation) effect() redlock.ScriptEffect {
+	switch e.class.Op {
+	case dropin.Release:
+		return redlock.ScriptReleases
+	case dropin.Extend:
+		return redlock.ScriptExtends
+	case dropin.ExtendAdd:
+		return redlock.ScriptAdds
+	}
+	return redlock.ScriptForces
+}
+
+// acquire answers what the masters said whose votes decided.
+func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlock.Token, ttl time.Duration) {
+	answers := &redlock.ScriptAnswers{}
+	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers}
+	e.table.take(e.call, request,
+		func() Reply { return ofScript(answers.Yes) },
+		func() Reply {
+			if answers.SaidNo {
+				return ofScript(answers.No)
+			}
+			return e.predicted(dropin.Other)
+		})
+}
+
+// add looks first whether the lease would become too long.
+func (e *evaluation) add(s *redlock.Script, locks []redlock.Key, token redlock.Token, more time.Duration) {
+	longest := e.table.env.MaxTTL + e.table.env.MasterTimeout
+	e.table.env.Plain.View(nil, e.db, locks[0], func(v redlock.View, err error) {
+		switch {
+		case err != nil:
+			e.call.Reply(failure(err))
+		case v.Kind != "none" && v.Left < redlock.Endless && v.Left+more > longest:
+			e.call.Reply(Error("ERR", e.refuse("%d ms are left of the lease, with %d ms more it would exceed max-ttl, %d ms (--max-ttl); replace what is left instead of adding to it",
+				v.Left.Milliseconds(), more.Milliseconds(), e.table.env.MaxTTL.Milliseconds()).Error()))
+		default:
+			e.call.Batch = nil // it has left
+			e.run(redlock.ScriptRequest{Script: s, Effect: redlock.ScriptAdds, Keys: locks, Token: token, TTL: more})
+		}
+	})
+}
+
+// run is for everything that takes no lock.
+func (e *evaluation) run(r redlock.ScriptRequest) {
+	t, call := e.table, e.call
+	r.DB, r.Partly = e.db, e.class.Prefix > 0
+	t.env.Plain.RunScript(call.Batch, r, func(o redlock.ScriptOutcome, err error) {
+		switch {
+		case err != nil:
+			call.Reply(failure(err))
+			return
+		case !o.Replied:
+			call.Reply(e.predicted(dropin.Absent))
+			return
+		}
+		switch {
+		case r.Effect == redlock.ScriptReleases:
+			for _, key := range r.Keys {
+				t.env.Users.gone(r.DB, key, r.Token)
+			}
+		case o.Yes && r.Effect != redlock.ScriptForces:
+			t.fences.prolong(&o.Grant)
+			for _, key := range r.Keys {
+				t.env.Users.lasts(r.DB, key, r.Token, o.Grant.Validity())
+			}
+		}
+		call.Reply(ofScript(o.Reply))
+	})
+}

@@ -1,0 +1,44 @@
+// EXPIRE key seconds, PEXPIRE key ms: a lock's lease, whoever holds it.
+package commands
+
+import (
+	"math"
+	"time"
+
+	"redlockd/redlock"
+)
+
+func (t *Table) expire(c *Call) error { return t.expireIn(c, 1000) }
+
+func (t *Table) pexpire(c *Call) error { return t.expireIn(c, 1) }
+
+// expireIn: a time that is over deletes, as in Redis.
+func (t *Table) expireIn(c *Call, unit int64) error {
+	key, err := parseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	ttl, err := t.expiryOf(c.Args, unit)
+	if err != nil || !t.mayForce(c) {
+		return err
+	}
+	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: t.endlessToo()}
+	if ttl == 0 {
+		request.Effect = redlock.WriteDeletes
+	}
+	t.env.Plain.Write(c.Batch, request, newCount(c.Sink, 1).add)
+	return nil
+}
+
+// expiryOf reads the time of EXPIRE (unit 1000) and PEXPIRE (unit 1); 0 is one
+// that is over.
+func (t *Table) expiryOf(words []string, unit int64) (time.Duration, error) {
+	n, ok := parseInteger(words[2])
+	if !ok || n > math.MaxInt64/unit {
+		return 0, redisText("value is not an integer or out of range")
+	}
+	if n <= 0 {
+		return 0, nil
+	}
+	return t.leaseOf(n * unit)
+}

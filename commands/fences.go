@@ -1,0 +1,111 @@
+// What is the fence of a lock that was taken by SET NX or by a script? Their
+// answers have no room for it, so the daemon that granted it tells it to who
+// asks: GET redlockd:fence:<key>.
+package commands
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"redlockd/redlock"
+)
+
+const (
+	// fencePrefix before the name of a lock names its fence.
+	fencePrefix = reservedPrefix + "fence:"
+	// mostFences are remembered, some 200 bytes each.
+	mostFences = 100_000
+)
+
+// fences are of locks that this daemon has granted to clients who were not told.
+// The zero value is ready.
+type fences struct {
+	mu  sync.Mutex
+	all map[heldKey]fence
+}
+
+type fence struct {
+	token redlock.Token
+	value redlock.Fence
+	until time.Time
+}
+
+func (f *fences) note(grant *redlock.Grant) {
+	until := time.Now().Add(grant.Validity())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = make(map[heldKey]fence)
+	}
+	if len(f.all) >= mostFences {
+		f.thinLocked()
+	}
+	for _, key := range grant.Keys() {
+		// Copies: the originals point into the buffer of a whole command.
+		key = redlock.Key(strings.Clone(string(key)))
+		f.all[heldKey{grant.DB(), key}] = fence{redlock.Token(strings.Clone(string(grant.Token))), grant.Fence, until}
+	}
+}
+
+// prolong notes that a token holds its locks for longer.
+func (f *fences) prolong(grant *redlock.Grant) {
+	until := time.Now().Add(grant.Validity())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, key := range grant.Keys() {
+		at := heldKey{grant.DB(), key}
+		if one, ok := f.all[at]; ok && one.token == grant.Token {
+			one.until = until
+			f.all[at] = one
+		}
+	}
+}
+
+// of is the fence with which the token was granted the key.
+func (f *fences) of(at heldKey, token redlock.Token) (redlock.Fence, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one, ok := f.all[at]
+	return one.value, ok && one.token == token && one.until.After(time.Now())
+}
+
+// thinLocked drops what has expired, and everything if that is too little: a
+// fence that is not known is nil, never wrong.
+func (f *fences) thinLocked() {
+	now := time.Now()
+	for at, one := range f.all {
+		if !one.until.After(now) {
+			delete(f.all, at)
+		}
+	}
+	if len(f.all) > mostFences*3/4 {
+		clear(f.all)
+	}
+}
+
+// getFence answers GET redlockd:fence:<key>: the fence of the grant that holds
+// the key now, nil if it was granted elsewhere or nobody holds it.
+func (t *Table) getFence(c *Call, name string) error {
+	key, err := parseKey(name)
+	if err != nil {
+		return err
+	}
+	if !t.mayUseAll(c, []redlock.Key{key}) {
+		return nil
+	}
+	at, sink := heldKey{c.Client.DB, key}, c.Sink
+	t.env.Plain.View(c.Batch, at.db, key, func(v redlock.View, err error) {
+		if err != nil {
+			sink.Deliver(failure(err))
+			return
+		}
+		if value, ok := t.fences.of(at, v.Value); ok && v.Kind == "string" {
+			sink.Deliver(Bulk(strconv.FormatInt(int64(value), 10)))
+			return
+		}
+		sink.Deliver(Nil)
+	})
+	return nil
+}

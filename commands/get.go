@@ -1,0 +1,114 @@
+// GET, PTTL, TTL, EXISTS, TYPE and STRLEN: a lock as a quorum of masters sees it.
+package commands
+
+import (
+	"strings"
+	"time"
+
+	"redlockd/redlock"
+)
+
+var errNoString = Error("WRONGTYPE", "Operation against a key holding the wrong kind of value")
+
+// get answers the value that a quorum holds, else nil.
+func (t *Table) get(c *Call) error {
+	if name, ok := strings.CutPrefix(c.Args[1], fencePrefix); ok {
+		return t.getFence(c, name)
+	}
+	key, err := parseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	if !t.mayUseAll(c, []redlock.Key{key}) {
+		return nil
+	}
+	sink, client, db := c.Sink, c.Client, c.Client.DB
+	t.env.Plain.View(c.Batch, db, key, func(v redlock.View, err error) {
+		switch {
+		case err != nil:
+			sink.Deliver(failure(err))
+			return
+		case v.Kind != "string" && v.Kind != "none":
+			sink.Deliver(errNoString)
+			return
+		}
+		client.Transaction.read(heldKey{db, key}, v)
+		if v.Kind == "none" {
+			sink.Deliver(Nil)
+		} else {
+			sink.Deliver(Bulk(string(v.Value)))
+		}
+	})
+	return nil
+}
+
+func (t *Table) pttl(c *Call) error {
+	return t.look(c, func(v redlock.View) Reply { return Int(remaining(v)) })
+}
+
+// ttl rounds as Redis does.
+func (t *Table) ttl(c *Call) error {
+	return t.look(c, func(v redlock.View) Reply {
+		ms := remaining(v)
+		if ms > 0 {
+			ms = (ms + 500) / 1000
+		}
+		return Int(ms)
+	})
+}
+
+func (t *Table) kindOf(c *Call) error {
+	return t.look(c, func(v redlock.View) Reply { return Simple(v.Kind) })
+}
+
+func (t *Table) strlen(c *Call) error {
+	return t.look(c, func(v redlock.View) Reply {
+		if v.Kind != "string" && v.Kind != "none" {
+			return errNoString
+		}
+		return Int(int64(len(v.Value)))
+	})
+}
+
+// remaining is in ms as PTTL says it.
+func remaining(v redlock.View) int64 {
+	switch {
+	case v.Kind == "none":
+		return -2
+	case v.Left >= redlock.Endless:
+		return -1
+	}
+	return max(v.Left, time.Millisecond).Milliseconds()
+}
+
+// look answers what is seen at the key of the call.
+func (t *Table) look(c *Call, show func(redlock.View) Reply) error {
+	key, err := parseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	sink := c.Sink
+	t.env.Plain.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
+		if err != nil {
+			sink.Deliver(failure(err))
+			return
+		}
+		sink.Deliver(show(v))
+	})
+	return nil
+}
+
+// exists counts the keys that are held.
+func (t *Table) exists(c *Call) error {
+	keys, ok, err := t.keysOf(c)
+	if err != nil || !ok {
+		return err
+	}
+	count := newCount(c.Sink, len(keys))
+	for _, key := range keys {
+		t.env.Plain.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
+			count.add(v.Kind != "none", err)
+		})
+	}
+	return nil
+}

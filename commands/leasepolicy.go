@@ -1,0 +1,73 @@
+// For how long may somebody hold a lock who speaks to the daemon as to one
+// Redis? Code written for Redis asks for leases that no quorum should give, or
+// for none at all; the operator says what becomes of it.
+package commands
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// Policies for leases that are asked for by Redis' own commands and by scripts.
+const (
+	PolicyDeny  = "deny"  // an error that names the option
+	PolicyClamp = "clamp" // LongTTL: the longest lease instead
+	PolicyLease = "lease" // NoTTL: the longest lease instead
+	PolicyAllow = "allow" // NoTTL: no expiry
+)
+
+// longestValue bounds what is written as the value of a lock: tokens of
+// libraries carry metadata.
+const longestValue = 1024
+
+// leaseOf is a lease of ms, or why it is not given.
+func (t *Table) leaseOf(ms int64) (time.Duration, error) {
+	longest := t.env.MaxTTL.Milliseconds()
+	switch {
+	case ms < shortestTTL.Milliseconds():
+		return 0, fmt.Errorf("a lease of %d ms is too short, allowed are %d to %d ms", ms, shortestTTL.Milliseconds(), longest)
+	case ms <= longest:
+		return time.Duration(ms) * time.Millisecond, nil
+	case t.env.LongTTL == PolicyClamp:
+		return t.env.MaxTTL, nil
+	}
+	return 0, fmt.Errorf("a lease of %d ms exceeds max-ttl, allowed are %d to %d ms (--max-ttl, or --long-ttl=clamp to be given the longest)",
+		ms, shortestTTL.Milliseconds(), longest)
+}
+
+// leaseUntil is leaseOf for a point in time, ms since 1970.
+func (t *Table) leaseUntil(end int64) (time.Duration, error) {
+	return t.leaseOf(end - time.Now().UnixMilli())
+}
+
+// leaseless is the lease of somebody who asks for no expiry.
+func (t *Table) leaseless() (time.Duration, error) {
+	switch t.env.NoTTL {
+	case PolicyLease:
+		return t.env.MaxTTL, nil
+	case PolicyAllow:
+		return redlock.Endless, nil
+	}
+	return 0, fmt.Errorf("a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts %d ms)", t.env.MaxTTL.Milliseconds())
+}
+
+// parseValue checks the value of a lock. It is a secret as tokens are.
+func parseValue(s string) (redlock.Token, error) {
+	if len(s) < 1 || len(s) > longestValue {
+		return "", fmt.Errorf("a lock's value of %d bytes is refused, allowed are 1 to %d", len(s), longestValue)
+	}
+	return redlock.Token(s), nil
+}
+
+// mayForce tells whether the client may take locks from others, and refuses if not.
+func (t *Table) mayForce(c *Call) bool {
+	who := t.user(c.Client)
+	if t.env.Users == nil || who != nil && who.may(categoryForce) {
+		return true
+	}
+	c.Reply(Error("NOPERM", "this user has no permissions to run the '"+strings.ToLower(clip(c.Args[0], longestName))+"' command on a lock whoever holds it (category force); with the holder's value: DELEX key IFEQ value, SET key value PX ms IFEQ value"))
+	return false
+}

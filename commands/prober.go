@@ -1,0 +1,69 @@
+// Looking at a script that nobody has seen takes milliseconds, which neither the
+// reader of a socket nor the tasks that write replies have to spare. One
+// goroutine at a time does it; it lives only while there is something to look at.
+package commands
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// probesPerSecond bounds what scripts that are sent again and again may cost;
+	// as many may come at once.
+	probesPerSecond = 50
+	// mostProbes may wait.
+	mostProbes = 64
+)
+
+// prober runs jobs one after another. The zero value is ready.
+type prober struct {
+	mu      sync.Mutex
+	spent   bucket
+	jobs    []func()
+	running bool
+}
+
+// submit queues a job, or says why not.
+func (p *prober) submit(job func()) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.jobs) >= mostProbes || !p.spent.take(time.Now(), probesPerSecond) {
+		return fmt.Errorf("unknown scripts: %d a second are looked at, %d may wait; nothing was done, try later", probesPerSecond, mostProbes)
+	}
+	p.jobs = append(p.jobs, job)
+	if !p.running {
+		p.running = true
+		go p.work()
+	}
+	return nil
+}
+
+// work ends when no job is left; the calls that wait for its jobs keep the
+// daemon from stopping before.
+func (p *prober) work() {
+	for {
+		p.mu.Lock()
+		if len(p.jobs) == 0 {
+			p.running = false
+			p.mu.Unlock()
+			return
+		}
+		job := p.jobs[0]
+		p.jobs = p.jobs[1:]
+		p.mu.Unlock()
+		contained(job)
+	}
+}
+
+// contained keeps a panic from ending the process; the job's call stays open.
+func contained(job func()) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			slog.Error("panic while a script was looked at", "cause", cause)
+		}
+	}()
+	job()
+}

@@ -1,0 +1,128 @@
+// SET key value NX|XX|IFEQ … and SETNX: what lock libraries do with them, as
+// operations on a quorum. Nothing else is served: redlockd is not a database.
+package commands
+
+import (
+	"errors"
+
+	"redlockd/commands/dropin"
+	"redlockd/redlock"
+)
+
+var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX or IFEQ, without GET and KEEPTTL")
+
+func (t *Table) set(c *Call) error {
+	r, err := dropin.ParseSet(c.Args)
+	if err != nil {
+		return redisText(err.Error())
+	}
+	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
+		return errNoDatabase
+	}
+	key, err := parseKey(r.Key)
+	if err != nil {
+		return err
+	}
+	value, err := parseValue(r.Value)
+	if err != nil {
+		return err
+	}
+	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true}
+	switch r.Expiry.Kind {
+	case dropin.After:
+		request.TTL, err = t.leaseOf(r.Expiry.MS)
+	case dropin.At:
+		request.TTL, err = t.leaseUntil(r.Expiry.MS)
+	default:
+		request.TTL, err = t.leaseless()
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.When == dropin.IfAbsent:
+		t.take(c, request, reply(OK), reply(Nil))
+	case r.When == dropin.IfPresent:
+		if t.mayForce(c) {
+			t.replace(c, request, "")
+		}
+	case r.Equal == r.Value && request.TTL < redlock.Endless:
+		t.prolong(c, request)
+	case len(r.Equal) < 1 || len(r.Equal) > longestValue:
+		c.Reply(Nil) // no lock has such a value
+	default:
+		t.replace(c, request, redlock.Token(r.Equal))
+	}
+	return nil
+}
+
+// setnx is SET NX without an expiry, answered by a number.
+func (t *Table) setnx(c *Call) error {
+	key, err := parseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Valued: true}
+	if request.Token, err = parseValue(c.Args[2]); err != nil {
+		return err
+	}
+	if request.TTL, err = t.leaseless(); err != nil {
+		return err
+	}
+	t.take(c, request, reply(Int(1)), reply(Int(0)))
+	return nil
+}
+
+// replace gives a lock that is there another value and another expiry.
+func (t *Table) replace(c *Call, r redlock.LockRequest, equal redlock.Token) {
+	sink := c.Sink
+	t.env.Plain.Write(c.Batch, redlock.WriteRequest{
+		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: t.endlessToo(),
+	}, func(done bool, err error) {
+		switch {
+		case err != nil:
+			sink.Deliver(failure(err))
+		case done:
+			sink.Deliver(OK)
+		default:
+			sink.Deliver(Nil)
+		}
+	})
+}
+
+// prolong makes a lock last longer whose value is known.
+func (t *Table) prolong(c *Call, r redlock.LockRequest) {
+	sink := c.Sink
+	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
+	t.env.Locks.Extend(c.Batch, request, t.prolonged(request, func(held bool, err error) {
+		switch {
+		case err != nil:
+			sink.Deliver(failure(err))
+		case held:
+			sink.Deliver(OK)
+		default:
+			sink.Deliver(Nil)
+		}
+	}))
+}
+
+// prolonged notes an extension in the daemon's records.
+func (t *Table) prolonged(r redlock.ExtendRequest, done func(held bool, err error)) redlock.ExtendDone {
+	return func(grant redlock.Grant, err error) {
+		switch {
+		case errors.Is(err, redlock.ErrNotHeld):
+			done(false, nil)
+		case err != nil:
+			done(false, err)
+		default:
+			for _, key := range grant.Keys() {
+				t.env.Users.lasts(r.DB, key, r.Token, grant.Validity())
+			}
+			t.fences.prolong(&grant)
+			done(true, nil)
+		}
+	}
+}
+
+// endlessToo: where locks without an expiry are allowed, they are locks.
+func (t *Table) endlessToo() bool { return t.env.NoTTL == PolicyAllow }

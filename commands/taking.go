@@ -1,0 +1,101 @@
+// The answer to an acquire in the words of Redis or of a script: yes or no, and
+// the lock is given back if nobody can have read the yes.
+package commands
+
+import (
+	"errors"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// taking is one such acquire from the request to the socket.
+type taking struct {
+	table *Table
+	sink  Sink
+	rooms []place // in the user's quota, one for each key
+	keys  []heldKey
+	yes   func() Reply
+	no    func() Reply
+
+	grant     redlock.Grant
+	givenBack bool
+}
+
+// take asks for the lock.
+func (t *Table) take(c *Call, request redlock.LockRequest, yes, no func() Reply) {
+	a := &taking{table: t, sink: c.Sink, yes: yes, no: no}
+	who := t.user(c.Client)
+	for _, key := range append([]redlock.Key{request.Key}, request.More...) {
+		at := heldKey{request.DB, key}
+		room, err := t.env.Users.take(who, at)
+		if err != nil {
+			a.free()
+			c.Reply(Error("TRYLATER", err.Error()))
+			return
+		}
+		a.rooms, a.keys = append(a.rooms, room), append(a.keys, at)
+	}
+	t.env.Locks.Lock(c.Batch, request, a.decided)
+}
+
+func (a *taking) free() {
+	for _, room := range a.rooms {
+		room.free()
+	}
+}
+
+// decided takes the outcome from the masters.
+func (a *taking) decided(grant redlock.Grant, err error) {
+	switch {
+	case errors.Is(err, redlock.ErrHeld):
+		a.free()
+		a.sink.Deliver(a.no())
+	case err != nil:
+		a.free()
+		a.sink.Deliver(failure(err))
+	default:
+		for i, room := range a.rooms {
+			room.fill(a.keys[i], grant)
+		}
+		a.grant = grant
+		a.sink.DeliverLate(a)
+	}
+}
+
+// Reply: the client counts its lease from here, without being told how much is
+// left. The copies last longer than the lease by the master timeout, so an
+// answer that is not later than that promises nothing that is not so.
+func (a *taking) Reply() Reply {
+	validity := a.grant.Validity()
+	if validity < time.Millisecond || a.grant.Elapsed() > a.table.env.MasterTimeout {
+		a.giveBack()
+		fate := "the lock is given back"
+		if !a.grant.Fresh {
+			fate = "the lock that this value already held is left as it is"
+		}
+		return tooLate(a.grant.Spent(), fate)
+	}
+	a.table.fences.note(&a.grant)
+	return a.yes()
+}
+
+// Lost: the client has gone without reading that it holds the lock. It may ask
+// again with the same value, and would be told that somebody holds it.
+func (a *taking) Lost() { a.giveBack() }
+
+// giveBack undoes the grant once; what was there before it is not its to undo,
+// and what has expired may be another's with the same value by now.
+func (a *taking) giveBack() {
+	if !a.grant.Fresh || a.givenBack || a.grant.Validity() <= 0 {
+		return
+	}
+	a.givenBack = true
+	for _, at := range a.keys {
+		a.table.env.Users.released(at, a.grant.Token)
+	}
+	a.table.env.Locks.GiveBack(a.grant)
+}
+
+// reply is an answer that is known beforehand.
+func reply(r Reply) func() Reply { return func() Reply { return r } }

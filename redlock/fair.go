@@ -1,0 +1,333 @@
+// First come, first served, over all daemons.
+//
+// Whoever waits with FAIR stands in a queue on the masters, with one ticket that
+// is the same on all of them: so they can disagree about who stands there, but
+// never about the order. A master takes a ticket only above the last one it has.
+// A waiter is established once a quorum has taken its ticket; a lock script of
+// FAIR refuses everybody who is not the first alive in the queue, and a quorum
+// for somebody else would need one of the masters where an established waiter
+// stands before it. Who asks without FAIR does not look at the queue.
+//
+// Waiters are kept in the queue by their daemon; those of a daemon that has died
+// are taken for dead after standLife. The queue's keys go with the last waiter.
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+const (
+	// standLife is how long a waiter stands in a queue without a word of its
+	// daemon: nobody stands behind the dead for longer.
+	standLife = 3 * time.Second
+	// keepEvery leaves room for two lost messages.
+	keepEvery = standLife / 3
+	// keptTogether is how many waiters one command keeps.
+	keptTogether = 64
+	// overtakenPause is how long a daemon waits that was refused a free key: the
+	// one who stands before it is about to take it, or dead.
+	overtakenPause = 30 * time.Millisecond
+)
+
+// errBehind: refused because somebody stands before this one in the queue.
+var errBehind = fmt.Errorf("%w, or somebody stands before this one in the queue", ErrHeld)
+
+// standing is a place in a queue.
+type standing struct {
+	id     string
+	ticket int64         // 0 until it is established
+	since  time.Duration // when that was
+}
+
+// queueKeys are the keys of the queues of a request.
+func (l *Locker) queueKeys(r *LockRequest) []string {
+	var keys []string
+	for _, key := range append([]Key{r.Key}, r.More...) {
+		for _, kind := range []string{"q:", "qx:", "qw:"} {
+			keys = append(keys, l.options.KeyPrefix+"redlockd:"+kind+string(key))
+		}
+	}
+	return keys
+}
+
+// fairly is a form that looks at the queue first.
+type fairly struct {
+	form
+	behind int // masters where somebody stands before this one
+}
+
+var _ form = (*fairly)(nil)
+
+func (f *fairly) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+	f.form.command(a, m, c, end)
+	r := &a.call.request
+	ticket, id := "", ""
+	if r.stand != nil {
+		ticket, id = strconv.FormatInt(r.stand.ticket, 10), r.stand.id
+	}
+	locks := 1 + len(r.More)
+	queues := a.call.locker.queueKeys(r)
+	words := append([]string{"EVALSHA", a.call.locker.script.fair[c.Args[1]], strconv.Itoa(locks + len(queues))}, c.Args[3:3+locks]...)
+	words = append(append(words, queues...), c.Args[3+locks:]...)
+	c.Set(append(words, ticket, id, flag(r.Mode != Shared), strconv.Itoa(locks))...)
+}
+
+func (f *fairly) read(a *attempt, answer pool.Answer) said {
+	if n := words(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
+		f.behind++
+		return said{refused: true}
+	}
+	return f.form.read(a, answer)
+}
+
+func (f *fairly) after(a *attempt, v verdict) (form, error) {
+	next, err := f.form.after(a, v)
+	a.mu.Lock()
+	behind := f.behind
+	a.mu.Unlock()
+	if errors.Is(err, ErrHeld) && behind > 0 {
+		err = errBehind
+	}
+	if next == nil {
+		return nil, err
+	}
+	return &fairly{form: next}, err
+}
+
+// enlisting is one proposal of a ticket to all masters.
+type enlisting struct {
+	w      *waiter
+	keys   []string
+	ticket int64
+
+	mu       sync.Mutex
+	accepted int
+	refused  int // the ticket was too low
+	full     int
+	silent   int
+	over     bool
+}
+
+var _ pool.Operation = (*enlisting)(nil)
+
+// enlist lets a waiter take its place in the queue before it stands in a line.
+func (s *waiters) enlist(b *Batch, w *waiter) {
+	s.mu.Lock()
+	if w.over {
+		s.mu.Unlock()
+		return
+	}
+	if err := s.roomLocked(w); err != nil {
+		w.over = true
+		s.mu.Unlock()
+		w.done(Grant{}, err)
+		return
+	}
+	s.stood++
+	w.request.stand = &standing{id: s.name + "/" + strconv.FormatInt(s.stood, 36)}
+	s.count.Add(1)
+	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.timeOver)
+	s.mu.Unlock()
+	s.propose(b, w)
+}
+
+func (s *waiters) propose(b *Batch, w *waiter) {
+	e := &enlisting{w: w, keys: s.locker.queueKeys(&w.request)}
+	s.locker.submit(b, s.locker.pool.Group(w.request.DB), e)
+}
+
+func (e *enlisting) Plan() pool.Plan {
+	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Sealed: true}
+}
+
+// Propose: the ticket is a fence, so it rises over all daemons that have seen
+// one another's.
+func (e *enlisting) Propose(fence int64) { e.ticket = fence }
+
+func (e *enlisting) Command(m *pool.Moment, c *pool.Command) bool {
+	l, r := e.w.waits.locker, &e.w.request
+	c.Set("EVALSHA", l.script.enlist, strconv.Itoa(len(e.keys)))
+	c.Args = append(c.Args, e.keys...)
+	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.stand.id,
+		strconv.FormatInt(m.Time/1000+standLife.Milliseconds(), 10), flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+	return true
+}
+
+func (e *enlisting) Answer(answer pool.Answer) {
+	l := e.w.waits.locker
+	n := words(answer.Reply)
+	e.mu.Lock()
+	switch {
+	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Young:
+		e.silent++
+	case n[0] == 1:
+		e.accepted++
+	case n[0] == 2:
+		e.refused++
+	default:
+		e.full++
+	}
+	all := e.accepted+e.refused+e.full+e.silent == l.pool.N()
+	quorum := l.pool.Quorum()
+	if e.over || e.accepted < quorum && !all {
+		e.mu.Unlock()
+		return
+	}
+	e.over = true
+	established, full, late := e.accepted >= quorum, e.full > l.pool.N()-quorum, e.silent > l.pool.N()-quorum
+	e.mu.Unlock()
+	switch {
+	case established:
+		e.w.waits.established(e.w, e.ticket)
+	case full:
+		e.w.refusedPlace(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
+	default:
+		delay := 2 * time.Millisecond // somebody was faster
+		if late {
+			delay = 50 * time.Millisecond
+		}
+		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w, late) })
+	}
+}
+
+// proposeAgain takes the next ticket, unless the wait is over.
+func (s *waiters) proposeAgain(w *waiter, late bool) {
+	s.mu.Lock()
+	over := w.over
+	if late {
+		w.trouble = s.locker.noQuorum(s.locker.pool.Group(w.request.DB), 0, "it waits for its place in the queue")
+	}
+	s.mu.Unlock()
+	if over {
+		w.stepOut()
+		return
+	}
+	s.propose(nil, w)
+}
+
+// refusedPlace ends a wait that found no place.
+func (w *waiter) refusedPlace(err error) {
+	s := w.waits
+	s.mu.Lock()
+	over := w.over
+	if !over {
+		w.over = true
+		w.timer.Stop()
+		s.count.Add(-1)
+	}
+	s.mu.Unlock()
+	w.stepOut()
+	if !over {
+		w.done(Grant{}, err)
+	}
+}
+
+// established puts a waiter into its line, by ticket.
+func (s *waiters) established(w *waiter, ticket int64) {
+	s.mu.Lock()
+	if w.over {
+		s.mu.Unlock()
+		w.stepOut()
+		return
+	}
+	w.request.stand.ticket, w.request.stand.since = ticket, s.locker.clock.Now()
+	w.trouble = nil
+	ln := s.lineLocked(w)
+	ln.insertLocked(w)
+	if ln.keep == nil {
+		ln.keep = s.locker.clock.AfterFunc(keepEvery, ln.keepStanding)
+	}
+	asks := ln.head == w && ln.asked == nil
+	if asks {
+		ln.askedLocked(w)
+	}
+	s.mu.Unlock()
+	if asks {
+		ln.ask(nil, w)
+	}
+}
+
+// stepOut leaves the queues, if the waiter stands in any.
+func (w *waiter) stepOut() {
+	if w.request.stand == nil {
+		return
+	}
+	l := w.waits.locker
+	l.submit(nil, l.pool.Group(w.request.DB), &steppingOut{l, l.queueKeys(&w.request), w.request.stand.id})
+}
+
+// steppingOut takes one waiter out of its queues. Where it is not heard, the
+// waiter is taken for dead in time.
+type steppingOut struct {
+	locker *Locker
+	keys   []string
+	id     string
+}
+
+var _ pool.Operation = (*steppingOut)(nil)
+
+func (s *steppingOut) Plan() pool.Plan    { return pool.Plan{Key: s.keys[0], Rest: s.keys[1:]} }
+func (s *steppingOut) Propose(int64)      {}
+func (s *steppingOut) Answer(pool.Answer) {}
+func (s *steppingOut) Command(_ *pool.Moment, c *pool.Command) bool {
+	c.Set("EVALSHA", s.locker.script.stepOut, strconv.Itoa(len(s.keys)))
+	c.Args = append(append(c.Args, s.keys...), s.id)
+	return true
+}
+
+// keepStanding keeps everybody of a line in the queue, and comes again.
+func (ln *line) keepStanding() {
+	s := ln.waits
+	s.mu.Lock()
+	if ln.length == 0 {
+		s.mu.Unlock()
+		return
+	}
+	ln.keep.Reset(keepEvery)
+	parts, request := (ln.length+keptTogether-1)/keptTogether, ln.head.request
+	s.mu.Unlock()
+	keys := s.locker.queueKeys(&request)
+	var b Batch
+	for part := range parts {
+		b.Add(ln.group, &keeping{line: ln, keys: keys, part: part})
+	}
+	b.Send()
+}
+
+// keeping is one part of a line. Who is in it is looked up when the command is
+// written: a waiter that left before must not be put back, and the command of
+// one that leaves later comes later.
+type keeping struct {
+	line *line
+	keys []string
+	part int
+}
+
+var _ pool.Operation = (*keeping)(nil)
+
+func (k *keeping) Plan() pool.Plan    { return pool.Plan{Key: k.keys[0], Rest: k.keys[1:]} }
+func (k *keeping) Propose(int64)      {}
+func (k *keeping) Answer(pool.Answer) {}
+func (k *keeping) Command(m *pool.Moment, c *pool.Command) bool {
+	s := k.line.waits
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Set("EVALSHA", s.locker.script.keep, strconv.Itoa(len(k.keys)))
+	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+standLife.Milliseconds(), 10))
+	at, kept := 0, 0
+	for w := k.line.head; w != nil; w = w.next {
+		if at++; (at-1)/keptTogether != k.part {
+			continue
+		}
+		stand := w.request.stand
+		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.ticket, 10), flag(w.request.Mode != Shared))
+		kept++
+	}
+	return kept > 0
+}

@@ -1,0 +1,302 @@
+package redlock
+
+// fair_test.go: first come, first served over several daemons, on real masters.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// stands starts a FAIR wait and returns when it is established: from here on
+// whoever comes later is served later.
+func (d *daemon) stands(key string, r LockRequest) (out chan waited, leave func()) {
+	d.t.Helper()
+	r.Key, r.Fair = Key(key), true
+	if r.TTL == 0 {
+		r.TTL = long
+	}
+	if r.Wait == 0 {
+		r.Wait = time.Minute
+	}
+	before := d.standing(r)
+	out = make(chan waited, 1) // its one answer
+	leave = d.Wait(nil, r, func(g Grant, err error) { out <- waited{key, g, err} })
+	eventually(d.t, "the wait is established", func() bool { return d.standing(r) > before || len(out) > 0 })
+	return out, leave
+}
+
+// standing is how many waiters of a key this daemon has in line.
+func (d *daemon) standing(r LockRequest) int {
+	d.waits.mu.Lock()
+	defer d.waits.mu.Unlock()
+	w := waiter{request: r}
+	if ln := d.waits.lines[w.lineID()]; ln != nil {
+		return ln.length
+	}
+	return 0
+}
+
+// queued is how many waiters a master has in a key's queue.
+func (c *cluster) queued(i int, key string) int64 {
+	return c.do(i, "ZCARD", "redlockd:q:"+key).(int64)
+}
+
+func (c *cluster) noQueues(key string) {
+	c.t.Helper()
+	eventually(c.t, "the queue's keys are gone", func() bool {
+		for i := range c.servers {
+			for _, one := range c.servers[i].Keys() {
+				if strings.HasPrefix(one, "redlockd:q") && strings.HasSuffix(one, ":"+key) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+func got(t *testing.T, out <-chan waited) Grant {
+	t.Helper()
+	w := <-out
+	if w.err != nil {
+		t.Fatalf("%s: %v", w.name, w.err)
+	}
+	return w.grant
+}
+
+func TestFair_IsServedInOrderOfArrivalOverSeveralDaemons(t *testing.T) {
+	c := newCluster(t, 3, long)
+	daemons := []*daemon{c.daemon(), c.daemon(), c.daemon()}
+	held := daemons[0].take("k", long)
+	var order []chan waited
+	var whose []*daemon
+	for i := range 12 {
+		d := daemons[(i*7)%3]
+		out, _ := d.stands("k", LockRequest{})
+		order, whose = append(order, out), append(whose, d)
+	}
+	daemons[0].free("k", held.Token)
+	for i, out := range order {
+		g := got(t, out)
+		for j := i + 1; j < len(order); j++ {
+			if len(order[j]) > 0 {
+				t.Fatalf("waiter %d was served beside waiter %d", j, i)
+			}
+		}
+		whose[i].free("k", g.Token)
+	}
+	c.noQueues("k")
+}
+
+// Rule: whoever uses FAIR does not pass an established waiter, with WAIT or
+// without. A plain try may.
+func TestFair_NobodyWhoUsesItPassesAnEstablishedWaiter(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	held := one.take("k", long)
+	out, _ := one.stands("k", LockRequest{})
+	// The key is free on the masters, and the first one has not asked yet.
+	one.waits.mu.Lock()
+	for i := range c.servers {
+		c.do(i, "DEL", "k")
+	}
+	answers := make(chan error, 1) // its one answer
+	two.Lock(nil, LockRequest{Key: "k", TTL: long, Fair: true}, func(_ Grant, err error) { answers <- err })
+	if err := <-answers; !errors.Is(err, ErrHeld) {
+		t.Errorf("a FAIR try passed: %v", err)
+	}
+	one.waits.mu.Unlock()
+	g := got(t, out)
+	one.free("k", g.Token)
+	_ = held
+	c.noQueues("k")
+}
+
+func TestFair_AWaiterThatLeavesOrGivesUpBlocksNobody(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	held := one.take("k", long)
+	_, leave := one.stands("k", LockRequest{})
+	gaveUp, _ := one.stands("k", LockRequest{Wait: 50 * time.Millisecond})
+	out, _ := two.stands("k", LockRequest{})
+	leave()
+	if w := <-gaveUp; !errors.Is(w.err, ErrHeld) {
+		t.Errorf("gave up with %v", w.err)
+	}
+	eventually(t, "only the one who stays stands in the queue", func() bool { return c.queued(0, "k") == 1 && c.queued(2, "k") == 1 })
+	one.free("k", held.Token)
+	two.free("k", got(t, out).Token)
+	c.noQueues("k")
+}
+
+// The waiters of a daemon that dies are taken for dead.
+func TestFair_TheDeadBlockTheHeadForAsLongAsTheyAreTakenForAlive(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	held := two.take("k", long)
+	one.stands("k", LockRequest{})
+	out, _ := two.stands("k", LockRequest{})
+	one.pool.Close() // without a word
+	began := time.Now()
+	two.free("k", held.Token)
+	two.free("k", got(t, out).Token)
+	t.Logf("the dead blocked the head for %v, at most %v are meant", time.Since(began), standLife+200*time.Millisecond)
+	c.noQueues("k")
+}
+
+func TestFair_AWaitingWriterHoldsNewReadersBackAndReadersEnterTogether(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	first := one.lockShared("k")
+	writer, _ := two.stands("k", LockRequest{})
+	var readers []chan waited
+	for i := range 4 {
+		out, _ := []*daemon{one, two}[i%2].stands("k", LockRequest{Mode: Shared})
+		readers = append(readers, out)
+	}
+	if err := one.tryShared("k"); !errors.Is(err, ErrHeld) {
+		t.Errorf("a FAIR reader passed the waiting writer: %v", err)
+	}
+	one.free("k", first.Token)
+	w := got(t, writer)
+	for i, out := range readers {
+		if len(out) > 0 {
+			t.Errorf("reader %d entered beside the writer", i)
+		}
+	}
+	two.free("k", w.Token)
+	for _, out := range readers { // none is released before all are in
+		got(t, out)
+	}
+}
+
+func (d *daemon) lockShared(key string) Grant {
+	d.t.Helper()
+	answers := make(chan waited, 1) // its one answer
+	d.Lock(nil, LockRequest{Key: Key(key), TTL: long, Mode: Shared}, func(g Grant, err error) { answers <- waited{key, g, err} })
+	return got(d.t, answers)
+}
+
+func (d *daemon) tryShared(key string) error {
+	answers := make(chan error, 1) // its one answer
+	d.Lock(nil, LockRequest{Key: Key(key), TTL: long, Mode: Shared, Fair: true}, func(_ Grant, err error) { answers <- err })
+	return <-answers
+}
+
+func TestFair_SeveralKeysAndPermitsStandInLine(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	held := one.take("b", long)
+	all, _ := one.stands("a", LockRequest{More: []Key{"b"}})
+	single, _ := two.stands("a", LockRequest{})
+	one.free("b", held.Token)
+	g := got(t, all)
+	if len(single) > 0 {
+		t.Error("a later waiter for one of the keys was served before")
+	}
+	one.free("a", g.Token)
+	one.free("b", g.Token)
+	two.free("a", got(t, single).Token)
+
+	limit := LockRequest{Mode: Permits, Limit: 2}
+	var order []chan waited
+	for i := range 5 {
+		out, _ := []*daemon{one, two}[i%2].stands("p", limit)
+		order = append(order, out)
+	}
+	for i, out := range order {
+		g := got(t, out)
+		if i+2 < len(order) && len(order[i+2]) > 0 {
+			t.Errorf("waiter %d has a permit beside two others", i+2)
+		}
+		[]*daemon{one, two}[i%2].free("p", g.Token)
+	}
+	c.noQueues("a")
+}
+
+func TestFair_ARepeatOfTheHoldersTokenPassesTheQueue(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	r := LockRequest{Key: "k", TTL: long, Token: "the holder's token", Fair: true, Wait: time.Minute}
+	out := make(chan waited, 2) // both answers
+	answer := func(g Grant, err error) { out <- waited{"holder", g, err} }
+	one.Wait(nil, r, answer)
+	first := got(t, out)
+	behind, _ := two.stands("k", LockRequest{})
+	two.Wait(nil, r, answer)
+	if again := got(t, out); again.Fence <= first.Fence {
+		t.Errorf("the repeat has fence %d after %d", again.Fence, first.Fence)
+	}
+	one.free("k", r.Token)
+	two.free("k", got(t, behind).Token)
+}
+
+// Many come and go through three daemons: of two that were established one after
+// the other, the first is served first.
+func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
+	rounds := 12
+	if longRun() {
+		rounds = 400
+	}
+	c := newCluster(t, 3, long)
+	var daemons []*daemon
+	for range 3 {
+		daemons = append(daemons, c.daemon())
+	}
+	var mu sync.Mutex
+	type turn struct{ came, stood time.Time }
+	var served []turn // in order of their grants
+	holders := 0
+	var all sync.WaitGroup
+	for i := range 9 {
+		d := daemons[i%3]
+		start := time.Now().Add(-d.clock.Now()) // of the daemon's clock
+		all.Go(func() {
+			for round := range rounds {
+				out := make(chan waited, 1) // its one answer
+				r := LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
+				w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
+				came := time.Now()
+				d.waits.enlist(nil, w)
+				if (i+round)%5 == 0 {
+					w.leave()
+				}
+				answer := <-out
+				if errors.Is(answer.err, ErrLeft) {
+					continue
+				}
+				if answer.err != nil {
+					t.Errorf("waiter %d: %v", i, answer.err)
+					return
+				}
+				mu.Lock()
+				holders++
+				if holders > 1 {
+					t.Error("two hold it")
+				}
+				served = append(served, turn{came, start.Add(w.request.stand.since)})
+				holders--
+				mu.Unlock()
+				d.Unlock(nil, UnlockRequest{Key: "k", Token: answer.grant.Token}, func(bool, error) {})
+			}
+		})
+	}
+	all.Wait()
+	overtaken := 0
+	for i, later := range served {
+		for _, earlier := range served[:i] {
+			if later.stood.Before(earlier.came) {
+				overtaken++
+			}
+		}
+	}
+	t.Logf("%d grants", len(served))
+	if overtaken > 0 {
+		t.Errorf("%d times somebody was served before one who was established before he came", overtaken)
+	}
+	c.noQueues("k")
+}

@@ -1,0 +1,153 @@
+// Releasing a lock whoever holds it.
+//
+// First the masters are asked who that is, then each holder is released by its
+// token, as it would do itself. So nobody who takes the key meanwhile loses part
+// of it, and nothing is deleted that is no lock. A master that does not answer is
+// told later, by token as well.
+package redlock
+
+import (
+	"errors"
+	"slices"
+	"sync"
+)
+
+// ErrLostForced: an operator released the lock. It is the reason of a lost hold.
+var ErrLostForced = errors.New("an operator released it by force")
+
+// ForceRequest releases a lock whoever holds it.
+type ForceRequest struct {
+	DB  int
+	Key Key
+	By  Who // for the log
+}
+
+// Force answers true if somebody held the lock, or may have, and nobody who did
+// does any more. It is done for everybody that is seen, also by too few masters
+// for a quorum.
+func (l *Locker) Force(r ForceRequest, done func(bool, error)) {
+	if err := l.enter(); err != nil {
+		done(false, err)
+		return
+	}
+	f := &forcing{locker: l, request: r, done: done}
+	l.readLock(r.DB, r.Key, f.seen)
+}
+
+// forceRounds bounds how often the masters are asked again who else is there,
+// because they do not tell all holders at once.
+const forceRounds = 64
+
+// forcing is the release of everybody who is seen.
+type forcing struct {
+	locker  *Locker
+	request ForceRequest
+	done    func(bool, error)
+	rounds  int
+	more    bool // holders than were told
+
+	mu       sync.Mutex
+	open     int // releases without an answer
+	released bool
+	failed   error
+}
+
+// seen takes the masters' answer to who is there.
+func (f *forcing) seen(v LockView, err error) {
+	var tokens []Token
+	f.more = false
+	for i := range v.Masters {
+		m := &v.Masters[i]
+		f.more = f.more || m.Count > len(m.holders)
+		for _, h := range m.holders {
+			tokens = append(tokens, h.at.token)
+		}
+	}
+	slices.Sort(tokens)
+	f.rounds++
+	switch {
+	case err == nil && len(tokens) > 0:
+		f.release(slices.Compact(tokens))
+	case err == nil && v.State == LockForeign:
+		f.finish(ErrWrongType)
+	default:
+		f.finish(err)
+	}
+}
+
+func (f *forcing) release(tokens []Token) {
+	l, r := f.locker, &f.request
+	f.open = len(tokens)
+	var shown []string
+	for _, token := range tokens[:min(len(tokens), someHolders)] {
+		shown = append(shown, token.Shown())
+	}
+	l.options.Logger.Warn("a lock is released by force", "key", string(r.Key), "db", r.DB, "holders", len(tokens), "tokens", shown,
+		"client", r.By.Addr, "name", r.By.Name, "user", r.By.User)
+	var batch Batch
+	for _, token := range tokens {
+		id := lockID{r.DB, r.Key, token}
+		l.holds.forced(id)
+		l.inFlight.Add(1) // each release leaves by itself
+		l.release(&batch, id, f.answered)
+	}
+	batch.Send()
+}
+
+// answered takes the outcome of one release.
+func (f *forcing) answered(released bool, err error) {
+	f.mu.Lock()
+	f.released = f.released || released
+	if err != nil {
+		f.failed = err
+	}
+	f.open--
+	last := f.open == 0
+	f.mu.Unlock()
+	switch {
+	case !last:
+	case f.more && f.failed == nil && f.rounds < forceRounds:
+		f.locker.readLock(f.request.DB, f.request.Key, f.seen)
+	default:
+		f.finish(f.failed)
+	}
+}
+
+func (f *forcing) finish(err error) {
+	f.locker.leave()
+	f.done(f.released && err == nil, err)
+}
+
+// forced ends the renewal of a lease that is released by force and tells its
+// holder; it may be one of several keys, and then all of them are lost.
+func (s *holds) forced(id lockID) {
+	if s.count.Load() == 0 {
+		return
+	}
+	var lost []*Hold
+	s.mu.Lock()
+	for at, h := range s.byID {
+		if at.db == id.db && at.token == id.token && slices.Contains(h.grant.Keys(), id.key) {
+			s.endLocked(h)
+			lost = append(lost, h)
+		}
+	}
+	s.mu.Unlock()
+	for _, h := range lost {
+		h.isForced(id.key)
+	}
+}
+
+// isForced tells the holder and gives up the keys besides the one that is being
+// released.
+func (h *Hold) isForced(key Key) {
+	l := h.holds.locker
+	l.counts.holdsLost.Add(1)
+	for _, other := range h.grant.Keys() {
+		if other != key {
+			l.inFlight.Add(1) // beyond the limit if it must be
+			l.release(nil, lockID{h.grant.db, other, h.grant.Token}, func(bool, error) {})
+		}
+	}
+	h.terms.Over(h.grant, ErrLostForced)
+}

@@ -1,0 +1,254 @@
+// Which locks are there? A walk over the masters, a step a call, that misses no
+// lock which is held from its first step to its last.
+//
+// A step is one SCAN on one master, with a bounded COUNT, and a look at what it
+// found on all masters, some keys at a time: nobody is blocked, however many
+// locks there are. Masters are walked one after another until so many have been
+// walked to the end that every quorum has one of them (n − quorum + 1); a master
+// counts only if it is old enough to remember every lease, and is the same
+// process with the same memory from its first step to its last. So every held
+// lock stands on one of them. As with SCAN, what comes or goes meanwhile may be
+// told or not, and a key may be told several times, because it stands on several
+// masters: that it stood on an earlier one when that was walked, nobody knows.
+//
+// Everything that a walk knows is in its cursor, so any daemon can take any step.
+package redlock
+
+import (
+	"errors"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redlockd/pool"
+)
+
+// ErrBadCursor: no walk has answered with this cursor.
+var ErrBadCursor = errors.New("invalid cursor: it must be 0, or what the last DLOCKS of the same walk answered")
+
+// Listing is one step of a walk.
+type Listing struct {
+	DB     int
+	Cursor uint64         // 0 begins a walk
+	Count  int            // about how many keys one master looks at
+	Prefix string         // of the keys that are wanted; "" = any
+	Wanted func(Key) bool // which of those are
+}
+
+// ListedLock is a lock as a quorum shows it.
+type ListedLock struct {
+	Key  Key
+	View LockView
+}
+
+// LockPage is what a step found; the walk is over when Cursor is 0.
+type LockPage struct {
+	Cursor uint64
+	Locks  []ListedLock
+}
+
+const (
+	// keysAtOnce are looked at in one command: a quarter of a millisecond of a
+	// master's time, and other operations come in between.
+	keysAtOnce = 64
+	longestKey = 512 // bytes; what is longer is nobody's lock
+)
+
+// walkCursor is a cursor's content. A SCAN cursor is below the size of the
+// master's hash table, which has far fewer than 2⁴⁰ places.
+type walkCursor struct {
+	scan     uint64 // 40 bits: the master's own cursor
+	memory   uint64 // 15 bits: of the hash of the process and its memory, 0 before its first step
+	complete int    // 4 bits: masters that were walked to the end and count
+	at       int    // 4 bits: the master that is being walked, in the order of names
+}
+
+const (
+	scanBits, memoryBits, completeBits = 40, 15, 4
+	memoryMask                         = 1<<memoryBits - 1
+)
+
+func (c walkCursor) pack() uint64 {
+	high := uint64(c.at)<<completeBits | uint64(c.complete)
+	return (high<<memoryBits|c.memory)<<scanBits | c.scan
+}
+
+// unpackCursor refuses what no walk over n masters answers.
+func unpackCursor(text uint64, n int) (walkCursor, error) {
+	c := walkCursor{
+		scan:     text & (1<<scanBits - 1),
+		memory:   text >> scanBits & memoryMask,
+		complete: int(text >> (scanBits + memoryBits) & (1<<completeBits - 1)),
+		at:       int(text >> (scanBits + memoryBits + completeBits)),
+	}
+	if c.at >= n || c.complete > c.at || (c.scan == 0) != (c.memory == 0) {
+		return walkCursor{}, ErrBadCursor
+	}
+	return c, nil
+}
+
+// walk is one step on its way.
+type walk struct {
+	locker  *Locker
+	group   *pool.Group
+	listing Listing
+	order   []int // lanes by the name of their master: the same in every daemon
+	cursor  walkCursor
+	page    LockPage
+	done    func(LockPage, error)
+}
+
+// ListLocks takes one step of a walk over the locks of a database.
+func (l *Locker) ListLocks(r Listing, done func(LockPage, error)) {
+	cursor, err := unpackCursor(r.Cursor, l.pool.N())
+	if err == nil {
+		err = l.enter()
+	}
+	if err != nil {
+		done(LockPage{}, err)
+		return
+	}
+	g := l.pool.Group(r.DB)
+	w := &walk{locker: l, group: g, listing: r, order: byName(g), cursor: cursor}
+	w.done = func(p LockPage, err error) { l.leave(); done(p, err) }
+	w.step()
+}
+
+func byName(g *pool.Group) (order []int) {
+	statuses := g.Statuses()
+	for lane := range statuses {
+		order = append(order, lane)
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(statuses[a].Name, statuses[b].Name) })
+	return order
+}
+
+// step asks the master whose turn it is.
+func (w *walk) step() {
+	if w.cursor.at == len(w.order) {
+		w.done(LockPage{}, w.locker.noQuorum(w.group, w.cursor.complete,
+			"too few masters could be walked to the end, so locks may be missing; begin again with cursor 0"))
+		return
+	}
+	w.group.Push(w.order[w.cursor.at], &walkStep{walk: w})
+}
+
+// walkStep is one SCAN on one master.
+type walkStep struct {
+	walk   *walk
+	scan   uint64 // its cursor
+	memory uint64
+}
+
+var _ pool.Operation = (*walkStep)(nil)
+
+// Plan: that the process and its memory are the ones that the cursor is about
+// takes a seal.
+func (s *walkStep) Plan() pool.Plan { return pool.Plan{Sealed: true} }
+
+// Propose: a look has no fence.
+func (s *walkStep) Propose(int64) {}
+
+// Command goes on where the cursor is. A cursor of another process is worthless,
+// and what another memory has shown was not what this one holds: from the start.
+func (s *walkStep) Command(m *pool.Moment, c *pool.Command) bool {
+	w := s.walk
+	s.memory, s.scan = memoryOf(m.Life), w.cursor.scan
+	if s.memory != w.cursor.memory {
+		s.scan = 0
+	}
+	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", globEscape(w.locker.masterKey(Key(w.listing.Prefix)))+"*",
+		"COUNT", strconv.Itoa(w.listing.Count))
+	return true
+}
+
+// memoryOf tells processes and their memories apart; never 0.
+func memoryOf(life *pool.Life) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(life.RunID + life.Lineage))
+	return h.Sum64()%memoryMask + 1
+}
+
+// Answer takes one page of keys. A master that does not answer is passed over.
+func (s *walkStep) Answer(a pool.Answer) {
+	w, r := s.walk, a.Reply
+	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
+		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
+		w.step()
+		return
+	}
+	next, err := strconv.ParseUint(r.Items[0].Str, 10, scanBits)
+	switch {
+	case err != nil:
+		w.done(LockPage{}, w.locker.noQuorum(w.group, w.cursor.complete, "a master answered SCAN with the cursor "+r.Items[0].Str))
+		return
+	case next != 0:
+		w.cursor.scan, w.cursor.memory = next, s.memory
+	default:
+		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
+		if !a.Seal.Young {
+			w.cursor.complete++
+		}
+	}
+	w.look(w.wanted(r.Items[1].Items))
+}
+
+// wanted are the keys of a page that may be locks and are asked for, once each.
+func (w *walk) wanted(items []pool.Reply) (keys []Key) {
+	prefix := w.locker.masterKey("")
+	for _, item := range items {
+		name, ours := strings.CutPrefix(item.Str, prefix)
+		key := Key(name)
+		if ours && name != "" && len(name) <= longestKey && !strings.HasPrefix(name, "redlockd:") && w.listing.Wanted(key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// look asks all masters about the keys, some at a time.
+func (w *walk) look(keys []Key) {
+	if len(keys) == 0 {
+		w.finish()
+		return
+	}
+	l, some := w.locker, keys[:min(len(keys), keysAtOnce)]
+	l.askAll(w.group, func(_ *pool.Moment, c *pool.Command) {
+		c.Set("EVALSHA", l.script.look, strconv.Itoa(len(some)))
+		for _, key := range some {
+			c.Args = append(c.Args, l.masterKey(key))
+		}
+		c.Args = append(c.Args, strconv.Itoa(someHolders))
+	}, func(answers []pool.Answer) {
+		for i, key := range some {
+			view, err := l.judge(w.group, l.mastersOf(w.group, answers, i))
+			if err != nil {
+				w.done(LockPage{}, err)
+				return
+			}
+			if view.State == LockHeld || view.State == LockUndecided {
+				view.Masters = nil
+				w.page.Locks = append(w.page.Locks, ListedLock{key, view})
+			}
+		}
+		w.look(keys[len(some):])
+	})
+}
+
+// finish answers the step; the walk is over once every quorum has a master that
+// was walked to the end.
+func (w *walk) finish() {
+	l := w.locker
+	switch {
+	case w.cursor.complete > l.pool.N()-l.pool.Quorum():
+		w.page.Cursor = 0
+	case w.cursor.at == len(w.order):
+		w.step() // the error
+		return
+	default:
+		w.page.Cursor = w.cursor.pack()
+	}
+	w.done(w.page, nil)
+}

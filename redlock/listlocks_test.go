@@ -1,0 +1,238 @@
+package redlock
+
+// listlocks_test.go: the walk over all locks.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// listed is the outcome of one step.
+type listed struct {
+	page LockPage
+	err  error
+}
+
+func (d *daemon) list(r Listing) (LockPage, error) {
+	d.t.Helper()
+	if r.Wanted == nil {
+		r.Wanted = func(Key) bool { return true }
+	}
+	answer := make(chan listed, 1) // 1: its one answer
+	d.ListLocks(r, func(p LockPage, err error) { answer <- listed{p, err} })
+	a := receive(d.t, answer)
+	return a.page, a.err
+}
+
+// walkOver takes steps until the end, each through the next daemon; between
+// them, if it is not nil, something else happens. It returns how often each key
+// was told.
+func walkOver(t *testing.T, daemons []*daemon, r Listing, between func(step int)) map[Key]int {
+	t.Helper()
+	told := map[Key]int{}
+	for step := 0; ; step++ {
+		page, err := daemons[step%len(daemons)].list(r)
+		if err != nil {
+			t.Fatalf("step %d, cursor %d: %v", step, r.Cursor, err)
+		}
+		for _, one := range page.Locks {
+			told[one.Key]++
+		}
+		if page.Cursor == 0 {
+			return told
+		}
+		if r.Cursor = page.Cursor; step > 100_000 {
+			t.Fatal("the walk does not end")
+		}
+		if between != nil {
+			between(step)
+		}
+	}
+}
+
+// crowd has a master make, or delete, many strings that end in ten minutes:
+// those whose number, divided by three, does not leave the rest without.
+func (c *cluster) crowd(i int, prefix string, from, to, without int, make bool) {
+	c.t.Helper()
+	command := "redis.call('DEL', KEYS[1] .. n)"
+	if make {
+		command = "redis.call('SET', KEYS[1] .. n, 'token-' .. n, 'PX', 600000)"
+	}
+	for ; from < to; from += 5000 {
+		c.do(i, "EVAL", "for n = ARGV[1], ARGV[2] do if n % 3 ~= tonumber(ARGV[3]) then "+command+" end end", 1, prefix,
+			from, min(from+5000, to)-1, without)
+	}
+}
+
+// Each of the locks is held by two of three masters, in all three combinations,
+// while four times as many come and go, so that the masters' hash tables grow and
+// shrink, and while two daemons take the steps in turn.
+func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
+	c := newCluster(t, 3, long)
+	daemons := []*daemon{c.daemon(), c.daemon()}
+	const held = 20_000
+	for i := range c.servers {
+		c.crowd(i, "held-", 0, held, i, true)
+	}
+	r := Listing{Count: 1000}
+	seen := 0
+	r.Wanted = func(k Key) bool { seen++; return strings.HasPrefix(string(k), "held-") }
+	commands := func() (n int64) {
+		for _, d := range daemons {
+			n += d.pool.Counters().Commands
+		}
+		return n
+	}
+	before := commands()
+	grown := false
+	told := walkOver(t, daemons, r, func(step int) {
+		if after := commands(); after-before > int64(1+3*(seen/keysAtOnce+1)) || seen > 8*r.Count {
+			t.Fatalf("step %d asked %d commands of the masters and looked at %d keys", step, after-before, seen)
+		}
+		seen = 0
+		if step%16 == 4 {
+			grown = !grown
+			for i := range c.servers {
+				c.crowd(i, "passing-", 0, 4*held, -1, grown)
+			}
+		}
+		before = commands()
+	})
+	missing, most := 0, 0
+	for n := range held {
+		times := told[Key(fmt.Sprint("held-", n))]
+		most = max(most, times)
+		if times == 0 {
+			missing++
+		}
+	}
+	if missing > 0 || len(told) != held {
+		t.Errorf("%d of %d locks that were held throughout are missing; %d keys were told", missing, held, len(told))
+	}
+	t.Logf("a key was told %d times at most", most)
+}
+
+func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "writer", Meta: "noted"})
+	d.get(LockRequest{Key: "readers", Mode: Shared})
+	d.get(LockRequest{Key: "readers", Mode: Shared})
+	d.get(LockRequest{Key: "permits", Mode: Permits, Limit: 5})
+	d.get(LockRequest{Key: "one", More: []Key{"two"}})
+	d.find(WorkRequest{Key: "report", Timeout: 20 * time.Second, Max: 2}, WorkAcquired, 1)
+	c.do(0, "SET", "stray", "a-copy-of-no-quorum", "PX", 20_000)
+	for i := range c.servers {
+		c.do(i, "SET", "data", "for ever")
+		c.do(i, "HSET", "record", "f", "v")
+		c.do(i, "SET", strings.Repeat("k", longestKey+1), "too long a name", "PX", 20_000)
+	}
+	found := map[Key]LockView{}
+	page, err := d.list(Listing{Count: 1000})
+	for ; err == nil; page, err = d.list(Listing{Count: 1000, Cursor: page.Cursor}) {
+		for _, one := range page.Locks {
+			found[one.Key] = one.View
+		}
+		if page.Cursor == 0 {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[Key]LockView{
+		"writer": {Mode: Exclusive, Count: 1}, "readers": {Mode: Shared, Count: 2}, "permits": {Mode: Permits, Count: 1, Limit: 5},
+		"one": {Mode: Exclusive, Count: 1}, "two": {Mode: Exclusive, Count: 1},
+	} {
+		v, ok := found[key]
+		if !ok || v.State != LockHeld || v.Mode != want.Mode || v.Count != want.Count || v.Limit != want.Limit || v.Left <= 0 {
+			t.Errorf("%s: %+v", key, v)
+		}
+		delete(found, key)
+	}
+	if len(found) > 0 {
+		t.Errorf("also told: %v", found)
+	}
+}
+
+func TestListLocks_TakesTheNamesThatAreWanted(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	for _, key := range []Key{"a*b", "a*c", "axb", "b"} {
+		d.get(LockRequest{Key: key})
+	}
+	daemons := []*daemon{d}
+	told := walkOver(t, daemons, Listing{Count: 10, Prefix: "a*", Wanted: func(k Key) bool { return k != "a*c" }}, nil)
+	if len(told) != 1 || told["a*b"] == 0 {
+		t.Errorf("told %v, want a*b", told)
+	}
+}
+
+// What a walk has seen of a process that is gone is worth nothing: its masters
+// are the others.
+func TestListLocks_GoesOnWhenAMasterEndsOrForgets(t *testing.T) {
+	for what, happens := range map[string]func(*cluster){
+		"is down":            func(c *cluster) { c.servers[0].Kill() },
+		"has forgotten":      func(c *cluster) { c.servers[0].RestartEmpty() },
+		"forgot and is back": func(c *cluster) { c.do(0, "FLUSHALL") },
+	} {
+		c := newCluster(t, 3, long)
+		d := c.daemon()
+		const held = 500
+		for i := range c.servers {
+			c.crowd(i, "held-", 0, held, -1, true)
+		}
+		told := walkOver(t, []*daemon{d}, Listing{Count: 10}, func(step int) {
+			if step == 2 {
+				happens(c)
+			}
+		})
+		if len(told) != held {
+			t.Errorf("a master %s: %d of %d locks were told", what, len(told), held)
+		}
+	}
+}
+
+func TestListLocks_SaysWhenTooFewMastersCanBeWalked(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k"})
+	c.servers[0].RestartEmpty()
+	d.awaitProcess(0, c.servers[0])
+	c.servers[1].Kill()
+	d.await(1, "down")
+	var err error
+	for r := (Listing{Count: 10}); err == nil; {
+		var page LockPage
+		if page, err = d.list(r); err == nil && page.Cursor == 0 {
+			t.Fatal("the walk has ended although one master is young and one is down")
+		}
+		r.Cursor = page.Cursor
+	}
+	noQuorum(t, err, "begin again with cursor 0")
+}
+
+func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	good := walkCursor{scan: 5, memory: 77, complete: 1, at: 2}
+	if back, err := unpackCursor(good.pack(), 3); back != good || err != nil {
+		t.Fatalf("%+v became %+v, %v", good, back, err)
+	}
+	for _, bad := range []walkCursor{
+		{at: 3}, {at: 1, complete: 2}, {at: 0, complete: 1}, {scan: 5}, {memory: 5}, {at: 15, complete: 15, scan: 1, memory: 1},
+	} {
+		if _, err := d.list(Listing{Cursor: bad.pack(), Count: 10}); !errors.Is(err, ErrBadCursor) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if _, err := d.list(Listing{Cursor: 1 << 63, Count: 10}); !errors.Is(err, ErrBadCursor) {
+		t.Errorf("2⁶³: %v", err)
+	}
+	if d.inFlight.Load() != 0 {
+		t.Errorf("%d operations are still in flight", d.inFlight.Load())
+	}
+}

@@ -1,0 +1,366 @@
+package redlock
+
+// readlock_test.go: what is shown of a lock, and of whom.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// see looks at a lock.
+func (d *daemon) see(key Key) LockView {
+	d.t.Helper()
+	v, err := d.tryToSee(key)
+	if err != nil {
+		d.t.Fatalf("looking at %q: %v", key, err)
+	}
+	return v
+}
+
+func (d *daemon) tryToSee(key Key) (LockView, error) {
+	d.t.Helper()
+	type seen struct {
+		view LockView
+		err  error
+	}
+	answer := make(chan seen, 1)
+	d.ReadLock(0, key, func(v LockView, err error) { answer <- seen{v, err} })
+	a := receive(d.t, answer)
+	return a.view, a.err
+}
+
+// tokens of the holders, in order.
+func (v *LockView) tokens() string {
+	var all []string
+	for _, h := range v.Holders {
+		all = append(all, string(h.Token))
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestReadLock_ShowsTheHoldersOfEveryMode(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d, other := c.daemon(), c.daemon()
+	if v := d.see("k"); v.State != LockFree || len(v.Holders) != 0 || v.Count != 0 || v.Left != 0 {
+		t.Errorf("a key that nobody holds: %+v", v)
+	}
+	for _, of := range []struct {
+		requests []LockRequest
+		mode     Mode
+		limit    int
+	}{
+		{[]LockRequest{{Token: tokenA}}, Exclusive, 0},
+		{[]LockRequest{{Token: tokenA, Mode: Shared}, {Token: tokenB, Mode: Shared, TTL: 20 * time.Second}}, Shared, 0},
+		{[]LockRequest{{Token: tokenA, Mode: Permits, Limit: 3}, {Token: tokenB, Mode: Permits, Limit: 3, TTL: 20 * time.Second}}, Permits, 3},
+		{[]LockRequest{{Token: tokenA, More: []Key{"z"}}}, Exclusive, 0},
+	} {
+		var want []string
+		var fence Fence
+		for _, r := range of.requests {
+			r.Key = "k"
+			g := d.get(r)
+			fence = max(fence, g.Fence)
+			want = append(want, string(r.Token))
+		}
+		v := other.see("k")
+		if v.State != LockHeld || v.Mode != of.mode || v.Limit != of.limit || v.Count != len(want) || v.tokens() != strings.Join(want, " ") {
+			t.Errorf("%+v: seen as %+v", of.requests, v)
+		}
+		slots := map[int]bool{}
+		for i, h := range v.Holders {
+			if !h.Sure || h.Votes != 3 || h.Left <= 0 || h.Left > long+2*grain*time.Millisecond || h.Note != nil || h.Fence != 0 {
+				t.Errorf("%v: holder %+v, whose fence only the other daemon knows", of.mode, h)
+			}
+			if i > 0 && h.Left > v.Holders[i-1].Left {
+				t.Errorf("%v: the longest is not the first: %+v", of.mode, v.Holders)
+			}
+			slots[h.Slot] = true
+		}
+		if of.mode == Permits && (len(slots) != 2 || slots[0]) {
+			t.Errorf("slots %v of two permits", slots)
+		}
+		if own := d.see("k"); !slices.ContainsFunc(own.Holders, func(h Holder) bool { return h.Fence == fence }) {
+			t.Errorf("%v: the daemon that granted fence %d shows %+v", of.mode, fence, own.Holders)
+		}
+		for i, m := range v.Masters {
+			if m.Master != name(i) || !m.Known || m.Young || m.State != LockHeld || m.Mode != of.mode || m.Count != len(want) || m.Token != tokenA {
+				t.Errorf("%v on master %s: %+v", of.mode, name(i), m)
+			}
+		}
+		for _, token := range want {
+			d.free("k", Token(token))
+		}
+	}
+}
+
+// A lease ends before its copies do: by the master timeout.
+func TestReadLock_TimesAreThoseOfTheLeaseAndNeverZero(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", TTL: 20 * time.Second})
+	if left := d.see("k").Left; left > 20*time.Second+2*grain*time.Millisecond || left <= 0 {
+		t.Errorf("%v are left of 20 s", left)
+	}
+	for i := range c.servers { // less than the master timeout is left, and the copies are there
+		c.do(i, "PEXPIRE", "k", late.Milliseconds()/2)
+	}
+	if v, err := d.tryToSee("k"); err == nil && v.State == LockHeld && v.Left != time.Millisecond {
+		t.Errorf("%v are left of the last half of a master timeout, want 1 ms", v.Left)
+	}
+}
+
+func TestReadLock_AStrayCopyIsShownWithItsMasterAndHoldsNothing(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	c.do(1, "SET", "k", string(tokenB), "PX", 20_000)
+	v := d.see("k")
+	if v.State != LockFree || len(v.Holders) != 0 || v.Count != 0 {
+		t.Errorf("one copy of three: %+v", v)
+	}
+	if m := v.Masters[1]; m.State != LockHeld || m.Token != tokenB || m.Left <= 0 || v.Masters[0].State != LockFree {
+		t.Errorf("its master: %+v", m)
+	}
+}
+
+// Two of three masters hold the lock, one of them is down: nobody else can say
+// whether the third vote was there.
+func TestReadLock_IsUndecidedWhereTheMastersThatCouldTellAreMissing(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Token: tokenA})
+	c.do(2, "DEL", "k")
+	c.servers[0].Kill()
+	d.await(0, "down")
+	v := d.see("k")
+	if v.State != LockUndecided || v.tokens() != string(tokenA) || v.Holders[0].Sure || v.Holders[0].Votes != 1 {
+		t.Errorf("%+v", v)
+	}
+	if m := v.Masters[0]; m.Known || m.Why == "" {
+		t.Errorf("the master that is down: %+v", m)
+	}
+	c.servers[1].Kill()
+	d.await(1, "down")
+	_, err := d.tryToSee("k")
+	noQuorum(t, err, "who holds the lock is unknown")
+}
+
+// A master that has lost its memory shows nothing, which proves nothing.
+func TestReadLock_AYoungMastersSilenceProvesNothing(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Token: tokenA})
+	c.do(2, "DEL", "k")
+	c.servers[1].RestartEmpty()
+	d.awaitProcess(1, c.servers[1])
+	eventually(t, "the young master is looked at", func() bool { return d.see("k").Masters[1].Known })
+	v := d.see("k")
+	if v.State != LockUndecided || v.tokens() != string(tokenA) || !v.Masters[1].Young || v.Masters[1].Why == "" {
+		t.Errorf("%+v", v)
+	}
+	c.do(1, "SET", "k", string(tokenA), "PX", 20_000) // what it shows it cannot have forgotten
+	if v := d.see("k"); v.State != LockHeld || v.Holders[0].Votes != 2 {
+		t.Errorf("with a copy on the young master: %+v", v)
+	}
+}
+
+func TestReadLock_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Token: tokenA, Mode: Shared})
+	c.do(0, "DEL", "k")
+	c.do(1, "DEL", "k")
+	c.do(1, "SET", "k", string(tokenA), "PX", 20_000)
+	if v := d.see("k"); v.State != LockFree {
+		t.Errorf("a reader on one master and the writer on another: %+v", v)
+	}
+}
+
+func TestReadLock_SomebodysDataIsForeign(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	for _, data := range [][]any{
+		{"SET", "k", "for ever"}, {"SET", "k", strings.Repeat("x", 2000), "PX", 20_000}, {"RPUSH", "k", "x"}, {"HSET", "k", "f", "v"}, {"ZADD", "k", 1, "m"},
+	} {
+		for i := range c.servers {
+			c.do(i, "DEL", "k")
+			c.do(i, data...)
+		}
+		if v := d.see("k"); v.State != LockForeign || len(v.Holders) != 0 || v.Masters[0].State != LockForeign {
+			t.Errorf("%.30v: %+v", data, v)
+		}
+	}
+}
+
+// There is room for a thousand of them; how many there are is told all the same.
+func TestReadLock_OfTooManyReadersTheLongestAreShownAndAllAreCounted(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	ends := time.Now().Add(20 * time.Second).UnixMilli()
+	for i := range c.servers {
+		words := []any{"ZADD", "k"}
+		for n := range 1500 {
+			words = append(words, ends-int64(n), fmt.Sprint("reader-nr-", n))
+		}
+		c.do(i, words...)
+		c.do(i, "PEXPIREAT", "k", ends)
+	}
+	v := d.see("k")
+	if v.State != LockHeld || v.Count != 1500 || len(v.Holders) != mostHolders || v.Holders[0].Token != "reader-nr-0" {
+		t.Errorf("%d counted, %d listed, the first is %v", v.Count, len(v.Holders), v.Holders[:1])
+	}
+}
+
+func TestReadLock_ShowsWhatTheHolderSaysAndNothingAfterItsRelease(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d, other := c.daemon(), c.daemon()
+	g := d.get(LockRequest{Key: "k", Meta: "build 7 of\x00 \xff", Who: Who{Addr: "10.0.0.9:55 5", Name: "worker"}})
+	quiet := d.get(LockRequest{Key: "quiet"})
+	var v LockView
+	eventually(t, "the note is on the masters", func() bool { v = other.see("k"); return v.Holders[0].Note != nil })
+	n := v.Holders[0].Note
+	if n.Meta != "build 7 of\x00 \xff" || n.Client != "10.0.0.9:55 5" || n.Name != "worker" || n.Daemon != daemonName() || v.Holders[0].Fence != g.Fence {
+		t.Errorf("%+v of %+v", n, v.Holders[0])
+	}
+	for i := range c.servers {
+		lock, note := c.ends(i, "k"), c.ends(i, "redlockd:meta:k")
+		if note < lock-2*late.Milliseconds() || note > lock+2*late.Milliseconds() {
+			t.Errorf("on %s the note ends %d ms after the lock", name(i), note-lock)
+		}
+	}
+	if keys := c.servers[0].Keys(); slices.Contains(keys, "redlockd:meta:quiet") {
+		t.Errorf("a lock without META has left %q", keys)
+	}
+	if text := fmt.Sprint(c.do(0, "HGETALL", "redlockd:meta:k")); strings.Contains(text, string(g.Token)) {
+		t.Errorf("the note gives the token away: %s", text)
+	}
+	d.free("k", g.Token)
+	d.free("quiet", quiet.Token)
+}
+
+func TestNotes_GoWithTheReleaseAndMoveWithTheExtension(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	g := d.get(LockRequest{Key: "k", More: []Key{"z"}, Meta: "both", TTL: 10 * time.Second})
+	d.idle()
+	before := c.ends(0, "redlockd:meta:z")
+	if _, err := d.prolongAll(g.Token, 25*time.Second, "k", "z"); err != nil {
+		t.Fatal(err)
+	}
+	d.idle()
+	for i := range c.servers {
+		for _, key := range []string{"redlockd:meta:k", "redlockd:meta:z"} {
+			if after := c.ends(i, key); after < before+10_000 {
+				t.Errorf("%s on %s ends at %d, was %d", key, name(i), after, before)
+			}
+		}
+	}
+	d.free("k", g.Token)
+	d.free("z", g.Token)
+	d.idle()
+	if !c.empty(0, 1, 2) {
+		t.Errorf("left behind: %q", c.servers[0].Keys())
+	}
+	if n := d.notes.count.Load(); n != 0 {
+		t.Errorf("%d notes are remembered", n)
+	}
+}
+
+func TestNotes_AreKeptOfEveryHolderIfTheDaemonIsToldTo(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d, other := c.daemon(), c.daemon()
+	d.options.LockInfo = true
+	g := d.get(LockRequest{Key: "k", Who: Who{Addr: "10.0.0.9:1"}})
+	eventually(t, "the note is on the masters", func() bool { return other.see("k").Holders[0].Note != nil })
+	if h := other.see("k").Holders[0]; h.Note.Client != "10.0.0.9:1" || h.Note.Meta != "" || h.Fence != g.Fence {
+		t.Errorf("%+v, %+v", h, h.Note)
+	}
+	d.free("k", g.Token)
+	if !c.empty(0, 1, 2) {
+		t.Errorf("left behind: %q", c.servers[0].Keys())
+	}
+}
+
+func TestNotes_OfLapsedLeasesAreForgotten(t *testing.T) {
+	var n notes
+	for i := range 4 * leastSweep {
+		n.add(lockID{0, key(i), tokenA}, noted{"text", time.Duration(i)}, time.Duration(i))
+	}
+	if left := n.count.Load(); left > 2*leastSweep {
+		t.Errorf("%d notes of lapsed leases are kept", left)
+	}
+	if text := n.take(lockID{0, key(4*leastSweep - 1), tokenA}); text != "text" {
+		t.Errorf("the last note is %q", text)
+	}
+}
+
+func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	held := d.get(LockRequest{Key: "k"})
+	answers := make(chan error, 4) // one for each wait
+	var leaves []func()
+	wait := func(r LockRequest) {
+		r.TTL = long
+		leaves = append(leaves, d.Wait(nil, r, func(_ Grant, err error) { answers <- err }))
+	}
+	wait(LockRequest{Key: "k", Wait: time.Minute, Who: Who{Client: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}})
+	wait(LockRequest{Key: "k", Wait: 2 * time.Minute, Mode: Shared, Who: Who{Client: 8}})
+	wait(LockRequest{Key: "k", More: []Key{"z"}, Wait: time.Minute, Who: Who{Client: 9}})
+	eventually(t, "all of them wait", func() bool { return d.see("k").Waiters == 3 })
+	any := func(Key) bool { return true }
+	list, all := d.Waiting(0, any, 10)
+	if all != 3 || len(list) != 3 || list[0].Who != (Who{7, "10.0.0.9:1", "first", "default"}) || list[0].Place != 1 {
+		t.Errorf("%d: %+v", all, list)
+	}
+	for i := range list {
+		w := &list[i]
+		want := time.Minute
+		if w.Who.Client == 8 {
+			want = 2 * time.Minute
+		}
+		if w.Left <= 0 || w.Since < 0 || (w.Since+w.Left-want).Abs() > time.Millisecond || (w.Mode == Shared) != (w.Who.Client == 8) || len(w.Keys) != 1+(map[int64]int{9: 1})[w.Who.Client] {
+			t.Errorf("%+v", *w)
+		}
+	}
+	if list, all := d.Waiting(0, any, 1); all != 3 || len(list) != 1 || list[0].Who.Client != 7 {
+		t.Errorf("with room for one: %d, %+v", all, list)
+	}
+	if list, all := d.Waiting(0, func(k Key) bool { return k == "z" }, 10); all != 1 || len(list) != 1 || list[0].Who.Client != 9 {
+		t.Errorf("of z: %d, %+v", all, list)
+	}
+	if list, all := d.Waiting(1, any, 10); all != 0 || len(list) != 0 {
+		t.Errorf("of another database: %d, %+v", all, list)
+	}
+	for _, leave := range leaves {
+		leave()
+	}
+	for range leaves {
+		if err := receive(t, answers); !errors.Is(err, ErrLeft) {
+			t.Error(err)
+		}
+	}
+	d.free("k", held.Token)
+}
+
+// Those in the queue of all daemons are counted, wherever they wait.
+func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	held := one.get(LockRequest{Key: "k"})
+	answers := make(chan error, 2)
+	var leaves []func()
+	for _, d := range []*daemon{one, two} {
+		leaves = append(leaves, d.Wait(nil, LockRequest{Key: "k", TTL: long, Fair: true, Wait: time.Minute}, func(_ Grant, err error) { answers <- err }))
+	}
+	eventually(t, "both stand in the queue", func() bool { return one.see("k").Queued == 2 && two.see("k").Queued == 2 })
+	for _, leave := range leaves {
+		leave()
+		receive(t, answers)
+	}
+	one.free("k", held.Token)
+}

@@ -1,0 +1,148 @@
+// Taking a lock in other words than ours: with a value that somebody chose who
+// knows only SET NX, or with a library's own script.
+package redlock
+
+import (
+	"strings"
+	"time"
+
+	"redlockd/pool"
+)
+
+// Endless is the TTL of a lock without an expiry, where those are allowed. The
+// copy of such a lock on a master that was out of reach when it was released
+// stays for good.
+const Endless = 100 * 365 * 24 * time.Hour
+
+// valued is a lock with a value of the caller's own. An equal one that is there
+// already is a stranger's: values like "1" are common.
+type valued struct{}
+
+var _ form = valued{}
+
+func (valued) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+	if a.call.request.TTL >= Endless {
+		c.Set("SET", a.key, string(a.token), "NX")
+		return
+	}
+	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
+}
+
+func (valued) read(_ *attempt, answer pool.Answer) said { return readTaken(answer) }
+
+// takeBack leaves a copy alone that may be a stranger's with the same value.
+func (valued) takeBack(a *attempt, lane int, c copyState) {
+	switch {
+	case c == copyMaybe && len(a.token) < shortToken:
+	case a.call.request.TTL < Endless:
+		a.undo(lane, c)
+	case c == copyMade, c == copyMaybe:
+		a.undoAny(lane, a.key)
+	}
+}
+
+func (f valued) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
+
+// undoAny deletes the token's copy whenever it ends.
+func (a *attempt) undoAny(lane int, key string) {
+	l := a.call.locker
+	l.counts.undone.Add(1)
+	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: pool.Debt{
+		Args:  []string{"EVALSHA", l.script.release, "1", key, string(a.token), "", ""},
+		Until: a.start + min(a.call.request.TTL, Endless) + 4*l.late,
+	}})
+}
+
+// scripted takes a lock with a library's script. Its own answers are kept for
+// the client: the last yes and the last no before the outcome.
+type scripted struct {
+	script *Script
+	before [maxMasters]string // which keys were there, as Script.answer says
+	spans  [maxMasters]span   // when a copy of this attempt ends
+}
+
+// span is a time on a master's clock, in ms.
+type span struct{ low, high int64 }
+
+var _ form = (*scripted)(nil)
+
+func (f *scripted) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+	ttl, late := a.call.request.TTL, a.call.locker.late
+	f.script.write(a.call.locker, m, c, ttl)
+	if t := f.script.Time; t.Arg > 0 && t.Unit == ScriptUnixMilliseconds {
+		f.spans[m.Lane] = span{end - 1, end + 1}
+		return
+	}
+	// The master adds the lease to its clock when the command arrives, and may
+	// round it up to a second. The seal allows a clock that is 250 ms behind.
+	now := m.Time/1000 + ttl.Milliseconds()
+	f.spans[m.Lane] = span{now - 300, now + (4 * late).Milliseconds() + 1300}
+}
+
+func (f *scripted) read(a *attempt, answer pool.Answer) said {
+	switch {
+	case !answer.Asked:
+		return said{}
+	case !fromMaster(answer.Reply):
+		return said{copy: copyMaybe}
+	}
+	own, before := f.script.answer(answer.Reply)
+	f.before[answer.Lane] = before
+	vote := f.script.Vote(own)
+	if answers := a.call.request.Answers; !a.over && answers != nil {
+		answers.note(vote, own)
+	}
+	switch {
+	case vote == ScriptYes && before != "" && !strings.Contains(before, "0"):
+		return said{took: true, copy: copyEarlier}
+	case vote == ScriptYes:
+		return said{took: true, repeats: strings.Contains(before, "1"), copy: copyMade}
+	case vote == ScriptNo:
+		return said{refused: true}
+	case own.Err != nil && strings.Contains(own.Err.Error(), "WRONGTYPE"):
+		return said{refused: true, odd: true}
+	}
+	return said{copy: copyMaybe}
+}
+
+// takeBack spares what was there before. Of a master that did not answer it is
+// not known what was: if the token may have been the holder all along, its copy
+// is left to expire.
+func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
+	if c != copyMade && c != copyMaybe || c == copyMaybe && (f.script.Prolongs || len(a.token) < shortToken) {
+		return
+	}
+	request, at := &a.call.request, f.spans[lane]
+	for _, key := range append([]Key{request.Key}, request.More...) {
+		switch {
+		case f.script.existed(f.before[lane], key):
+		case request.TTL >= Endless:
+			a.undoAny(lane, a.call.locker.masterKey(key))
+		default:
+			a.undoWithin(lane, c, a.call.locker.masterKey(key), at.low, at.high)
+		}
+	}
+}
+
+func (f *scripted) after(a *attempt, v verdict) (form, error) {
+	return sameAgain(&scripted{script: f.script}, a, v)
+}
+
+// ScriptAnswers are a script's own answers to an acquire: what a master said
+// whose vote counted. They may be read once the outcome is known.
+type ScriptAnswers struct {
+	Yes, No         pool.Reply
+	SaidYes, SaidNo bool
+}
+
+func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
+	switch vote {
+	case ScriptYes:
+		s.Yes, s.SaidYes = r, true
+	case ScriptNo:
+		s.No, s.SaidNo = r, true
+	}
+}
+
+// Elapsed is how long ago the attempt began.
+func (g *Grant) Elapsed() time.Duration { return g.clock.Now() - g.start }

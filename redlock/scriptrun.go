@@ -1,0 +1,270 @@
+// Releases and extensions in the words of a library.
+package redlock
+
+import (
+	"time"
+
+	"redlockd/pool"
+)
+
+// ScriptEffect is what a script does that is run by RunScript.
+type ScriptEffect uint8
+
+const (
+	ScriptReleases ScriptEffect = iota // deletes the token's copy
+	ScriptExtends                      // gives it a new expiry
+	ScriptAdds                         // adds to what is left
+	ScriptForces                       // writes or deletes whoever holds the key
+)
+
+// ScriptRequest is a script that does not take a lock.
+type ScriptRequest struct {
+	DB     int
+	Script *Script
+	Effect ScriptEffect
+	Keys   []Key         // the locks among the script's keys, at least one
+	Token  Token         // "" only with ScriptForces
+	TTL    time.Duration // of ScriptExtends and ScriptForces; what ScriptAdds adds
+	// Partly: the script compares a part of the token only, so that a copy's
+	// value is not known and none is re-created on masters that lost it.
+	Partly bool
+}
+
+// ScriptOutcome is the answer that a quorum's masters gave, with what it means.
+type ScriptOutcome struct {
+	Reply   pool.Reply
+	Replied bool // false: it was decided without asking
+	Yes     bool
+	Grant   Grant // of an extension that succeeded
+}
+
+// ScriptDone is called exactly once, from any goroutine; err is *NoQuorum,
+// *Expired, *Busy or ErrShutdown.
+type ScriptDone func(ScriptOutcome, error)
+
+// RunScript runs a release or an extension that is written as a script.
+func (l *Locker) RunScript(b *Batch, r ScriptRequest, done ScriptDone) {
+	if err := l.enter(); err != nil {
+		done(ScriptOutcome{}, err)
+		return
+	}
+	leave := func(o ScriptOutcome, err error) { l.leave(); done(o, err) }
+	run := func(b *Batch) { l.runScript(b, r, leave) }
+	if r.Token == "" || l.turns.idle() {
+		run(b)
+		return
+	}
+	l.turns.take(lockID{r.DB, r.Keys[0], r.Token}, b, turn{run: run})
+}
+
+func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
+	switch r.Effect {
+	case ScriptReleases:
+		l.scriptRelease(b, r, done)
+	case ScriptForces:
+		l.scriptForce(b, r, done)
+	default:
+		l.scriptExtend(b, r, done)
+	}
+}
+
+// scriptSurvey asks the script. A yes of sealed effects counts under a good
+// seal only, a no always.
+func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
+	plan := pool.Plan{Key: l.masterKey(r.Keys[0]), Joins: true, Sealed: true}
+	for _, key := range r.Keys[1:] {
+		plan.Rest = append(plan.Rest, l.masterKey(key))
+	}
+	s := l.survey(l.pool.Group(r.DB), plan)
+	s.read = func(answer pool.Answer) ScriptVote {
+		if !answer.Asked || !fromMaster(answer.Reply) {
+			return ScriptUnclear
+		}
+		vote := r.Script.Vote(answer.Reply)
+		if !counts(answer) && (vote == ScriptNo || sealed) {
+			return ScriptUnclear
+		}
+		return vote
+	}
+	return s
+}
+
+// outcome is what the client reads.
+func (s *survey) outcome(v ScriptVote) ScriptOutcome {
+	reply, ok := s.said(v)
+	return ScriptOutcome{Reply: reply, Replied: ok, Yes: v == ScriptYes}
+}
+
+// scriptRelease is release for another text.
+func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
+	now := l.recent()
+	if b == nil {
+		b = &Batch{}
+		defer b.Send()
+	}
+	valid, fence := true, Fence(0)
+	for _, key := range r.Keys {
+		id := lockID{r.DB, key, r.Token}
+		known, ok := l.leases.drop(id)
+		l.holds.released(id)
+		l.undescribe(b, id)
+		valid, fence = valid && ok && known.until > now, known.fence
+	}
+	s := l.scriptSurvey(&r, false)
+	s.command = func(m *pool.Moment, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
+	read := s.read
+	s.read = func(answer pool.Answer) ScriptVote {
+		if answer.Reply.Err != nil && !fromMaster(answer.Reply) {
+			l.oweRelease(s.group, &r, answer.Lane, now)
+		}
+		return read(answer)
+	}
+	released := false
+	s.told = func(v verdict) {
+		released = v == granted || v != refused && valid && s.tally.yes > 0
+		for _, key := range r.Keys {
+			if released {
+				l.events.emit(EventReleased, lockID{r.DB, key, r.Token}, fence, 0)
+			}
+		}
+	}
+	s.end = func(v verdict) {
+		switch {
+		case released:
+			l.counts.released.Add(1)
+			done(s.outcome(ScriptYes), nil)
+		case v == refused:
+			done(s.outcome(ScriptNo), nil)
+		default:
+			done(ScriptOutcome{}, l.noQuorum(s.group, s.answered(),
+				"whether the token held the lock is unknown; the release is repeated until every master has let go"))
+		}
+	}
+	l.submit(b, s.group, s)
+	for _, key := range r.Keys {
+		l.waits.freed(b, place{r.DB, key})
+	}
+}
+
+// oweRelease tells a master later that did not answer. A value that is easily
+// chosen twice may be another's by then.
+func (l *Locker) oweRelease(g *pool.Group, r *ScriptRequest, lane int, start time.Duration) {
+	if len(r.Token) < shortToken {
+		return
+	}
+	high := g.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
+	for _, key := range r.Keys {
+		g.Owe(lane, l.releaseDebt(l.masterKey(key), r.Token, 0, high, start+l.maxTTL+4*l.late))
+	}
+}
+
+// scriptExtend is extend for another text; the records and the copies of
+// masters that lost theirs are its business all the same.
+func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
+	now := l.clock.Now()
+	s := l.scriptSurvey(&r, true)
+	e := &extension{
+		locker: l, group: s.group, start: now, tally: s.tally,
+		request: ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL},
+	}
+	l.inFlight.Add(1) // the extension leaves once more than it has entered
+	var outcome ScriptOutcome
+	e.done = func(g Grant, err error) {
+		outcome.Grant = g
+		if err == ErrNotHeld {
+			err = nil
+		}
+		done(outcome, err)
+	}
+	for _, key := range r.Keys {
+		id := lockID{r.DB, key, r.Token}
+		known := l.leases.consider(id, now)
+		e.ids, e.lives, e.keys = append(e.ids, id), append(e.lives, known.life), append(e.keys, l.masterKey(key))
+		switch left := known.until - now; {
+		case r.Effect == ScriptAdds && left > 0:
+			e.request.TTL = max(e.request.TTL, left+r.TTL)
+		case r.Effect == ScriptExtends && left <= 0 && now < known.gone:
+			e.finish(Grant{}, ErrNotHeld)
+			return
+		}
+	}
+	s.command = func(m *pool.Moment, c *pool.Command) bool {
+		if m.Now >= deadline(now, r.TTL) {
+			return false
+		}
+		r.Script.write(l, m, c, r.TTL)
+		return true
+	}
+	s.end = func(v verdict) {
+		switch v {
+		case granted:
+			outcome = s.outcome(ScriptYes)
+			e.grant(s.lostBy(&r))
+		case refused:
+			outcome = s.outcome(ScriptNo)
+			l.dropRemnants(s, &r, now, s.voters(ScriptYes)...)
+			e.finish(Grant{}, ErrNotHeld)
+		default:
+			e.finish(Grant{}, l.noQuorum(s.group, s.answered(), "the lease is unchanged, its old validity stands"))
+		}
+	}
+	s.late = func(lane int, vote ScriptVote, v verdict) {
+		switch {
+		case v == granted && vote == ScriptNo && !r.Partly:
+			e.heal(lane)
+		case v == refused && vote == ScriptYes:
+			l.dropRemnants(s, &r, now, lane)
+		}
+	}
+	l.submit(b, s.group, s)
+}
+
+// lostBy are the masters that have no copy to prolong.
+func (s *survey) lostBy(r *ScriptRequest) (lost [maxMasters]bool) {
+	if r.Partly {
+		return lost
+	}
+	for _, lane := range s.voters(ScriptNo) {
+		lost[lane] = true
+	}
+	return lost
+}
+
+// dropRemnants takes back what was prolonged of a lease that a quorum has lost:
+// it would only be in the next one's way.
+func (l *Locker) dropRemnants(s *survey, r *ScriptRequest, start time.Duration, lanes ...int) {
+	if len(r.Token) < shortToken {
+		return
+	}
+	high := s.group.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
+	for _, lane := range lanes {
+		for _, key := range r.Keys {
+			debt := l.releaseDebt(l.masterKey(key), r.Token, 0, high, start+l.maxTTL+4*l.late)
+			s.group.Push(lane, &repeated{group: s.group, key: l.masterKey(key), debt: debt})
+		}
+	}
+}
+
+// scriptForce asks for what needs no token.
+func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
+	if b == nil {
+		b = &Batch{}
+		defer b.Send()
+	}
+	s := l.scriptSurvey(&r, true)
+	s.command = func(m *pool.Moment, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
+	s.end = func(v verdict) {
+		switch v {
+		case granted:
+			done(s.outcome(ScriptYes), nil)
+		case refused:
+			done(s.outcome(ScriptNo), nil)
+		default:
+			done(ScriptOutcome{}, l.noQuorum(s.group, s.answered(), "some masters may have done it"))
+		}
+	}
+	l.submit(b, s.group, s)
+	for _, key := range r.Keys {
+		l.waits.freed(b, place{r.DB, key})
+	}
+}

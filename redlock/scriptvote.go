@@ -1,0 +1,118 @@
+// What does a quorum say to a question with yes and no?
+package redlock
+
+import (
+	"reflect"
+	"sync"
+
+	"redlockd/pool"
+)
+
+// survey asks every master one thing and counts the answers. It is for
+// operations that take nothing which would have to be taken back.
+type survey struct {
+	locker  *Locker
+	group   *pool.Group
+	plan    pool.Plan
+	command func(*pool.Moment, *pool.Command) bool
+	read    func(pool.Answer) ScriptVote
+	end     func(verdict) // once, with the survey decided
+	// told is called before end with the lock held: whoever takes the key next
+	// needs answers that come behind this one. nil: there is nothing to tell.
+	told func(verdict)
+	// late is for answers behind the end, which was v; nil: there is nothing to do.
+	late func(lane int, vote ScriptVote, v verdict)
+
+	mu      sync.Mutex
+	tally   tally
+	votes   [maxMasters]ScriptVote
+	replies [maxMasters]pool.Reply
+	final   verdict
+}
+
+var _ pool.Operation = (*survey)(nil)
+
+func (l *Locker) survey(g *pool.Group, plan pool.Plan) *survey {
+	return &survey{locker: l, group: g, plan: plan, tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()}}
+}
+
+func (s *survey) Plan() pool.Plan { return s.plan }
+
+// Propose: nothing here has a fence.
+func (s *survey) Propose(int64) {}
+
+func (s *survey) Command(m *pool.Moment, c *pool.Command) bool { return s.command(m, c) }
+
+// Answer counts one master.
+func (s *survey) Answer(answer pool.Answer) {
+	vote := s.read(answer)
+	s.mu.Lock()
+	s.votes[answer.Lane], s.replies[answer.Lane] = vote, answer.Reply
+	switch vote {
+	case ScriptYes:
+		s.tally.yes++
+	case ScriptNo:
+		s.tally.no++
+	default:
+		s.tally.silent++
+	}
+	over, v := s.final != undecided, s.final
+	if !over {
+		v = s.tally.verdict()
+		s.final = v
+		if v != undecided && s.told != nil {
+			s.told(v)
+		}
+	}
+	s.mu.Unlock()
+	switch {
+	case over && s.late != nil:
+		s.late(answer.Lane, vote, v)
+	case !over && v != undecided:
+		s.end(v)
+	}
+}
+
+// voters are the lanes that have voted so until now.
+func (s *survey) voters(v ScriptVote) (lanes []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lane := range s.tally.n {
+		if s.votes[lane] == v {
+			lanes = append(lanes, lane)
+		}
+	}
+	return lanes
+}
+
+// said is the answer that most masters gave which voted so.
+func (s *survey) said(v ScriptVote) (reply pool.Reply, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	most := 0
+	for i := range s.tally.n {
+		if s.votes[i] != v {
+			continue
+		}
+		alike := 0
+		for j := range s.tally.n {
+			if s.votes[j] == v && reflect.DeepEqual(s.replies[i], s.replies[j]) {
+				alike++
+			}
+		}
+		if alike > most {
+			most, reply = alike, s.replies[i]
+		}
+	}
+	return reply, most > 0
+}
+
+func (s *survey) answered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tally.answered()
+}
+
+// counts tells whether an answer counts as a vote: what a young master holds it
+// cannot have forgotten, what it lacks it may have.
+func counts(answer pool.Answer) bool { return answer.Seal.Good && !answer.Seal.Young }

@@ -1,0 +1,244 @@
+package sim
+
+// breed_test.go: how mutants are built, played and written down.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// root of the module.
+const root = "../.."
+
+func source(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// breed builds one program that holds every mutant, each behind pool.Broken.
+func breed(t *testing.T) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	texts := map[string]string{}
+	for _, m := range mutants() {
+		for _, c := range m.change {
+			if c.script() {
+				continue
+			}
+			if texts[c.file] == "" {
+				texts[c.file] = source(t, c.file)
+			}
+			texts[c.file] = strings.Replace(texts[c.file], c.old, c.new, 1)
+		}
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for file, text := range texts {
+		original, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replacement := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
+		if err := os.WriteFile(replacement, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[original] = replacement
+	}
+	list, _ := json.Marshal(overlay)
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(dir, "mutants")
+	build := exec.Command("go", "test", "-c", "-tags", "controls", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, ".")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the mutants: %v\n%s", err, output)
+	}
+	return program
+}
+
+// catch is what became of a mutant.
+type catch struct {
+	Name, What string
+	Caught     bool
+	Covered    string // why it may live
+	By         string // the judge's rule
+	Scenario   string
+	Seed       uint64
+	Worlds     int64
+	Executions int64
+	Seconds    float64
+	Why        string
+}
+
+// mutantLife is how many executions a mutant may live: a minute or two of a core
+// that has nothing else to do. mutantTime ends it on one that has.
+const (
+	mutantLife = 25_000_000
+	mutantTime = 15 * time.Minute
+)
+
+// TestMutant plays one mutant, in a process that breed built.
+func TestMutant(t *testing.T) {
+	name := os.Getenv("REDLOCKD_BROKEN_RULE")
+	if name == "" {
+		t.Skip("this is where TestMutants plays a mutant")
+	}
+	i := slices.IndexFunc(mutants(), func(m mutant) bool { return m.name == name })
+	m := mutants()[i]
+	plan := Plan{Scenarios: Scenarios(), Seed: 1, Threads: 1, Time: mutantTime, Executions: mutantLife, Patch: m.patch}
+	plan.Scenarios = slices.DeleteFunc(plan.Scenarios, func(s *Scenario) bool { return s.Open != "" })
+	only := m.where
+	if name := os.Getenv("SIM_SCENARIO"); name != "" {
+		only = name
+	}
+	if only != "" {
+		plan.Scenarios = []*Scenario{Find(only)}
+	}
+	r := Run(plan)
+	sum := r.Total()
+	c := catch{Name: m.name, What: m.what, Covered: m.covered, Worlds: sum.Worlds, Executions: sum.Executions, Seconds: r.Elapsed.Seconds()}
+	for _, v := range r.Violated() {
+		c.Caught, c.By, c.Scenario, c.Seed, c.Why = true, v.Rule, v.Scenario, v.Seed, v.Error()
+	}
+	line, _ := json.Marshal(c)
+	fmt.Printf("\ncatch %s\n", line)
+}
+
+// play runs one mutant in a process of its own.
+func play(t *testing.T, program, name string) catch {
+	ctx, cancel := context.WithTimeout(t.Context(), mutantTime+time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-test.run", "^TestMutant$", "-test.timeout", "20m")
+	cmd.Env = append(os.Environ(), "REDLOCKD_BROKEN_RULE="+name)
+	output, err := cmd.CombinedOutput()
+	for line := range strings.SplitSeq(string(output), "\n") {
+		if text, ok := strings.CutPrefix(line, "catch "); ok {
+			var c catch
+			if err = json.Unmarshal([]byte(text), &c); err == nil {
+				return c
+			}
+		}
+	}
+	t.Errorf("mutant %s did not come to an end: %v\n%s", name, err, output)
+	return catch{Name: name}
+}
+
+// smoke are the mutants that every run of the tests plays: quick to catch, and
+// each by another part of the judge.
+var smoke = []string{"quorum", "seal", "owner", "low-end", "unfenced-end"}
+
+// TestMutants_AreCaught plays SIM_MUTANTS: a few by default, "all", or names.
+func TestMutants_AreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and plays mutants")
+	}
+	wanted := smoke
+	switch list := os.Getenv("SIM_MUTANTS"); list {
+	case "":
+	case "all":
+		wanted = nil
+		for _, m := range mutants() {
+			wanted = append(wanted, m.name)
+		}
+	default:
+		wanted = strings.Fields(list)
+	}
+	program := breed(t)
+	catches := make([]catch, len(wanted))
+	var group sync.WaitGroup
+	places := make(chan struct{}, 2) // one for each core
+	for i, name := range wanted {
+		group.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			c := play(t, program, name)
+			if catches[i] = c; !c.Caught && c.Covered != "" {
+				t.Logf("%-14s lives after %d worlds and %d executions, as %s", name, c.Worlds, c.Executions, c.Covered)
+				return
+			} else if !c.Caught {
+				t.Errorf("mutant %s lives after %d worlds and %d executions: %s", name, c.Worlds, c.Executions, c.What)
+				return
+			}
+			t.Logf("%-14s caught by %s in %s, seed %d, after %d worlds, %d executions, %.1f s", name, c.By, c.Scenario, c.Seed, c.Worlds, c.Executions, c.Seconds)
+			if os.Getenv("SIM_WHY") != "" {
+				t.Log(c.Why)
+			}
+		})
+	}
+	group.Wait()
+	if os.Getenv("SIM_MUTANTS") == "all" {
+		writeMutants(t, catches)
+	}
+}
+
+func writeMutants(t *testing.T, catches []catch) {
+	var out strings.Builder
+	caught, covered := 0, 0
+	fmt.Fprintln(&out, "| mutant | what is wrong with it | caught by | scenario, seed | worlds | executions | seconds |")
+	fmt.Fprintln(&out, "|---|---|---|---|---:|---:|---:|")
+	for _, c := range catches {
+		by, where := "**not caught**", "–"
+		switch {
+		case c.Caught:
+			caught++
+			by, where = c.By, fmt.Sprintf("%s, %d", c.Scenario, c.Seed)
+		case c.Covered != "":
+			covered++
+			by = "not caught: " + c.Covered
+		}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %d | %d | %.1f |\n", c.Name, c.What, by, where, c.Worlds, c.Executions, c.Seconds)
+	}
+	intro := fmt.Sprintf("`make mutants`, %s, one thread and at most %d million executions a mutant: **%d of %d caught**, %d more are covered by another rule, %d live.\n\n",
+		time.Now().UTC().Format(time.DateOnly), mutantLife/1_000_000, caught, len(catches), covered, len(catches)-caught-covered)
+	writeProof(t, "mutants", intro+out.String())
+}
+
+// writeProof replaces a generated part of PROOF.md.
+func writeProof(t *testing.T, part, text string) {
+	t.Helper()
+	const file = "../PROOF.md"
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+part+" begin: generated, do not edit -->\n", "<!-- "+part+" end -->"
+	head, rest, ok1 := strings.Cut(string(page), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no place for %s", file, part)
+	}
+	if err := os.WriteFile(file, []byte(head+begin+text+end+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish writes what was played into PROOF.md.
+func publish(t *testing.T, p Plan, r *Report) {
+	t.Helper()
+	sum := r.Total()
+	var out strings.Builder
+	fmt.Fprintf(&out, "`make sim`, %s: seeds %d to %d, %d threads, %v. **%.1f million executions** (commands of operations, and seals that raise; %.1f million commands in all), **%d violations** of what is required.\n\n",
+		time.Now().UTC().Format(time.DateOnly), r.Seeds[0], r.Seeds[1], p.Threads, r.Elapsed.Round(time.Second),
+		float64(sum.Executions)/1e6, float64(sum.Commands)/1e6, len(r.Violated()))
+	out.WriteString(r.Table())
+	told := map[string]bool{}
+	for _, s := range Scenarios() {
+		if s.Open != "" && !told[s.Open] {
+			told[s.Open] = true
+			fmt.Fprintf(&out, "\n%s: measured, not required: %s.\n", s.Name, s.Open)
+		}
+	}
+	writeProof(t, "sim", out.String())
+}

@@ -1,0 +1,327 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// client is somebody who uses a daemon, as a state machine: act does the next
+// thing and has itself called again.
+type client interface {
+	act()
+	busy() bool     // waits for an answer
+	lost(d *daemon) // a daemon died: what was asked of it has no answer
+}
+
+// somebody is what clients have in common.
+type somebody struct {
+	world   *World
+	index   int
+	daemon  *daemon // whom it has asked, nil = nobody
+	pending int     // counts calls; an answer to an earlier one comes too late
+}
+
+func (s *somebody) busy() bool     { return s.daemon != nil }
+func (s *somebody) String() string { return fmt.Sprintf("client %d", s.index) }
+
+// call asks a daemon; do runs there once it is awake.
+func (s *somebody) call(d *daemon, do func(turn int)) {
+	s.pending++
+	s.daemon = d
+	turn := s.pending
+	s.world.after(s.world.between(0, 100*time.Microsecond), d, func() { do(turn) })
+}
+
+// answered tells whether an answer is to the call that the client waits for.
+func (s *somebody) answered(d *daemon, turn int) bool {
+	if turn != s.pending || s.daemon == nil || d.dead {
+		return false
+	}
+	s.daemon = nil
+	return true
+}
+
+// anyDaemon picks one that serves, nil if it finds none.
+func (w *World) anyDaemon() *daemon {
+	if d := w.daemons[w.random.IntN(len(w.daemons))]; d.serves() {
+		return d
+	}
+	return nil
+}
+
+func (w *World) soon(c client, low, high time.Duration) { w.after(w.between(low, high), nil, c.act) }
+
+// reliable scenarios have nothing that excuses an error.
+func (w *World) served(what, key string, err error) {
+	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) {
+		w.violate("liveness", key, what+" without any fault: "+err.Error())
+	}
+}
+
+// locking is a client of locks.
+type locking struct {
+	somebody
+	key   string
+	token redlock.Token // "" = holds nothing
+	owner *daemon       // that granted
+	mode  redlock.Mode
+	named bool          // the token is its own choice
+	ttl   time.Duration // that it asks for
+	again int           // tries with a token whose fate is unknown
+	left  int           // things to do with the lock before it is released
+}
+
+func newLocking(w *World, index int) client {
+	return &locking{somebody: somebody{world: w, index: index}}
+}
+
+func (c *locking) lost(d *daemon) {
+	if c.daemon != d {
+		return
+	}
+	c.daemon = nil
+	c.pending++
+	if c.token != "" {
+		t := c.world.judge.token(c.key, string(c.token))
+		t.unsure, t.asking, t.releases = c.world.judge.tick(), 0, 0
+	}
+	c.token = ""
+	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+}
+
+func (c *locking) act() {
+	w := c.world
+	if c.busy() {
+		return
+	}
+	if w.calm && (c.token == "" || w.chance(3)) {
+		return // some locks are left to expire
+	}
+	d := w.anyDaemon()
+	if c.token != "" && c.owner != nil && c.owner.serves() && !w.chance(4) {
+		d = c.owner
+	}
+	switch {
+	case d == nil:
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+	case c.token == "":
+		c.key = c.anyKey()
+		c.acquire(d, "")
+	case c.left > 0 && !w.calm:
+		c.left--
+		c.use(d)
+	case w.chance(20) && !w.calm: // forgets that it holds it
+		c.token = ""
+		w.soon(c, 0, 5*time.Millisecond)
+	default:
+		c.unlock(d)
+	}
+}
+
+func (c *locking) anyKey() string {
+	w := c.world
+	if w.Scenario.Private {
+		return fmt.Sprintf("k%d-%d", c.index, w.random.IntN(w.Scenario.Keys))
+	}
+	return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys))
+}
+
+func (c *locking) anyTTL() time.Duration {
+	s := c.world.Scenario
+	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
+}
+
+// permits there are of a key that is held by permits.
+const permits = 2
+
+// anyMode: keys are used in all ways at once, unless a scenario says one.
+func (w *World) anyMode() redlock.Mode {
+	some := w.Scenario.Modes
+	if len(some) == 0 {
+		return redlock.Exclusive
+	}
+	return some[w.random.IntN(len(some))]
+}
+
+// acquire asks for the key, with a token of its own if it is to be named.
+func (c *locking) acquire(d *daemon, token redlock.Token) {
+	w := c.world
+	fresh := token == ""
+	if c.named = token != ""; !c.named && w.chance(w.Scenario.Named) {
+		c.named, token = true, redlock.Token(fmt.Sprintf("named-%d-%d", c.index, w.judge.tick()))
+	}
+	if fresh || w.Scenario.Restless {
+		c.ttl = c.anyTTL()
+	}
+	if fresh {
+		c.mode = w.anyMode()
+	}
+	before := w.judge.ask(c.key, c.mode)
+	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.ttl, Token: token, Mode: c.mode}
+	if c.mode == redlock.Permits {
+		request.Limit = permits
+	}
+	w.trace.note(c.key, "client %d asks daemon %d for %q with %q, ttl %v", c.index, d.index, c.key, token, request.TTL)
+	if c.named {
+		c.token = token
+		t := w.judge.token(c.key, string(token))
+		t.asking++
+		t.asks++
+	}
+	key := c.key
+	c.call(d, func(turn int) {
+		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
+			if c.named && !d.dead && token != "" {
+				w.judge.token(key, string(token)).asking--
+			}
+			if !c.answered(d, turn) {
+				c.undeliverable(d, g, err)
+				return
+			}
+			c.heard(d, g, err, before)
+		})
+		if token != "" && w.chance(w.Scenario.Impatient) {
+			w.after(w.between(500*time.Microsecond, 6*time.Millisecond), nil, func() { c.giveUp(turn) })
+		}
+	})
+}
+
+// undeliverable is what the daemon does with a grant whose client has gone.
+func (c *locking) undeliverable(d *daemon, g redlock.Grant, err error) {
+	if c.world.Scenario.Impatient > 0 && !c.world.Scenario.GivesBack {
+		return // nobody says that the client has gone
+	}
+	if err == nil && !d.dead && g.Fresh {
+		c.world.trace.note(string(g.Key), "daemon %d gives %s back: its client has gone", d.index, abbreviate(string(g.Token)))
+		d.locker.GiveBack(g)
+	}
+}
+
+// giveUp stops waiting and asks another daemon at once, with the same token.
+func (c *locking) giveUp(turn int) {
+	w := c.world
+	if turn != c.pending || c.daemon == nil || w.calm {
+		return
+	}
+	w.trace.note(c.key, "client %d gives up waiting for daemon %d", c.index, c.daemon.index)
+	d := w.anyDaemon()
+	if w.Scenario.Loyal {
+		d = c.daemon
+	}
+	c.daemon = nil
+	c.pending++
+	w.judge.token(c.key, string(c.token)).unsure = w.judge.tick()
+	if d != nil && d.serves() {
+		c.acquire(d, c.token)
+		return
+	}
+	c.token = ""
+	w.soon(c, 0, 10*time.Millisecond)
+}
+
+func (c *locking) heard(d *daemon, g redlock.Grant, err error, before int64) {
+	w := c.world
+	if err != nil {
+		w.served("an acquire failed", c.key, err)
+		c.failed(d, err)
+		return
+	}
+	if w.chance(w.Scenario.Undelivered) {
+		w.judge.token(c.key, string(g.Token)).unsure = w.judge.tick()
+		c.undeliverable(d, g, nil)
+		c.token = ""
+		w.soon(c, 0, 10*time.Millisecond)
+		return
+	}
+	c.token, c.owner, c.again = g.Token, d, 0
+	until := d.clock.world(d.clock.Now() + g.Validity())
+	t := w.judge.token(c.key, string(g.Token))
+	t.mode, t.limit = c.mode, permits
+	w.judge.granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
+	c.left = w.random.IntN(3)
+	c.hold(until)
+}
+
+// hold waits for a part of the validity, sometimes for more than all of it.
+func (c *locking) hold(until time.Duration) {
+	w := c.world
+	left := until - w.now
+	switch {
+	case w.chance(6):
+		left = left * 3 / 2
+	case !w.chance(4):
+		left /= 20
+	}
+	w.soon(c, 0, left)
+}
+
+func (c *locking) failed(d *daemon, err error) {
+	w := c.world
+	w.trace.note(c.key, "client %d hears from daemon %d: %v", c.index, d.index, err)
+	undecided := !errors.Is(err, redlock.ErrHeld)
+	if c.named && undecided {
+		w.judge.token(c.key, string(c.token)).unsure = w.judge.tick()
+		if c.again++; c.again < 4 && !w.calm {
+			if other := w.anyDaemon(); other != nil { // a retry of the same request
+				c.acquire(other, c.token)
+				return
+			}
+		}
+	}
+	c.token, c.again = "", 0
+	w.soon(c, 0, w.Scenario.think())
+}
+
+// use does something with a lock that is held: prolong it, or ask for it again.
+func (c *locking) use(d *daemon) {
+	w := c.world
+	if c.named && w.chance(3) {
+		c.acquire(d, c.token)
+		return
+	}
+	key, token, ttl := c.key, c.token, c.anyTTL()
+	w.judge.token(key, string(token)).shared = w.judge.token(key, string(token)).shared || d != c.owner
+	c.call(d, func(turn int) {
+		d.locker.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			if err != nil {
+				w.served("an extension failed", key, err)
+				w.trace.note(key, "extension of %s: %v", abbreviate(string(token)), err)
+				if errors.Is(err, redlock.ErrNotHeld) && w.chance(2) {
+					c.unlock(d)
+					return
+				}
+				w.soon(c, 0, 10*time.Millisecond)
+				return
+			}
+			until := d.clock.world(d.clock.Now() + g.Validity())
+			w.judge.extended(d, key, string(token), until)
+			c.hold(until)
+		})
+	})
+}
+
+func (c *locking) unlock(d *daemon) {
+	w := c.world
+	key, token := c.key, c.token
+	if d != c.owner {
+		w.judge.token(key, string(token)).shared = true
+	}
+	sole, until, since := w.judge.releasing(key, string(token))
+	c.call(d, func(turn int) {
+		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.served("a release failed", key, err)
+			w.judge.released(key, string(token), released, err != nil, sole, until, since)
+			c.token = ""
+			w.soon(c, 0, w.Scenario.think())
+		})
+	})
+}

@@ -1,0 +1,94 @@
+package sim
+
+import "time"
+
+// absent: a master's clock is set while no daemon is connected to it.
+func absent(w *World) {
+	if !w.overAge() {
+		return
+	}
+	s := w.anyServer()
+	away := w.between(300*time.Millisecond, 500*time.Millisecond)
+	for _, d := range w.daemons {
+		d.blocked[s] = w.now + away
+	}
+	by := int64(w.between(60*time.Millisecond, 430*time.Millisecond) / time.Microsecond)
+	if s.offset > s.home {
+		by = s.home - s.offset // and back, next time
+	}
+	w.after(away*9/10, nil, func() {
+		w.trace.note("", "the clock of master %s is set by %d ms, unseen", s.name, by/1000)
+		s.offset += by
+	})
+}
+
+// step is a clock that was set, and who has seen it since.
+type step struct {
+	at   time.Duration
+	by   int64
+	seen map[*daemon]bool
+}
+
+// stepClock sets a master's clock. A step that is undone is undone only after
+// every daemon has read the clock meanwhile: one that nobody could see is beyond
+// what is promised.
+func stepClock(w *World) {
+	s := w.anyServer()
+	if !s.up || s.stopped || len(s.steps) > 0 {
+		return
+	}
+	by := int64(w.between(-400*time.Millisecond, 1200*time.Millisecond) / time.Microsecond)
+	w.trace.note("", "the clock of master %s is set by %d ms", s.name, by/1000)
+	s.offset += by
+	s.steps = append(s.steps, &step{at: w.now, by: by, seen: map[*daemon]bool{}})
+	if w.chance(2) {
+		s.readClock(int64(w.now / time.Microsecond))
+		s.expireActively()
+	}
+	w.after(w.between(120*time.Millisecond, 900*time.Millisecond), nil, s.undo)
+}
+
+// undo sets the clock right again once everybody has seen that it was wrong.
+func (s *server) undo() {
+	w := s.world
+	if len(s.steps) == 0 {
+		return
+	}
+	st := s.steps[0]
+	for _, d := range w.daemons {
+		if !d.dead && !st.seen[d] {
+			w.after(10*time.Millisecond, nil, s.undo)
+			return
+		}
+	}
+	w.trace.note("", "the clock of master %s is set right again", s.name)
+	s.offset -= st.by
+	s.steps = nil
+}
+
+// looked notes that a flush has read the clock, seen that its daemon knows.
+func (s *server) looked(_ *link, f *flight) {
+	if f.done == len(f.commands) && f.commands[f.done-1].Args[0] == "TIME" {
+		f.looked = s.world.now
+	}
+}
+
+func (s *server) seen(l *link, f *flight) {
+	for _, st := range s.steps {
+		if f.looked >= st.at && l.daemon != nil {
+			st.seen[l.daemon] = true
+		}
+	}
+}
+
+// heal ends what is wrong with a master.
+func (s *server) heal() {
+	s.resume()
+	if s.promoted {
+		s.crash(0)
+	}
+	s.undo()
+	if len(s.steps) == 0 {
+		s.offset = s.home
+	}
+}

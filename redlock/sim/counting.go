@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// counting is a client of ids.
+type counting struct {
+	somebody
+}
+
+func newCounting(w *World, index int) client {
+	return &counting{somebody: somebody{world: w, index: index}}
+}
+
+func (c *counting) lost(d *daemon) {
+	if c.daemon == d {
+		c.daemon = nil
+		c.pending++
+		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	}
+}
+
+// aboveDoubles is where counters begin in scenarios of exactness: integers of
+// this size are not all representable as floating point.
+const aboveDoubles = 1<<53 + 1
+
+func (c *counting) act() {
+	w := c.world
+	if c.busy() || w.calm {
+		return
+	}
+	d := w.anyDaemon()
+	if d == nil {
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		return
+	}
+	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
+	count := int64(1 + w.random.IntN(4))
+	before := w.judge.counter(name).answered
+	c.call(d, func(turn int) {
+		if w.Scenario.HighIDs && before == 0 {
+			d.locker.Reseed(0, redlock.Key(name), aboveDoubles, func(error) { c.next(d, name, count, before, turn) })
+			return
+		}
+		c.next(d, name, count, before, turn)
+	})
+}
+
+func (c *counting) next(d *daemon, name string, count, before int64, turn int) {
+	w := c.world
+	if d.dead {
+		return
+	}
+	d.locker.NextID(nil, redlock.IDRequest{Name: redlock.Key(name), Count: count}, func(first int64, err error) {
+		if !c.answered(d, turn) {
+			return
+		}
+		if err != nil {
+			w.served("ids were refused", name, err)
+			w.trace.note(name, "client %d hears from daemon %d: %v", c.index, d.index, err)
+			w.soon(c, 0, 50*time.Millisecond)
+			return
+		}
+		w.judge.ids(name, first, count, before)
+		w.soon(c, 0, w.Scenario.think()*time.Duration(1+w.Scenario.Counters/10))
+	})
+}

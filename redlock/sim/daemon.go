@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// daemon is one process of the product: a pool and a locker of its own.
+type daemon struct {
+	world  *World
+	index  int
+	clock  *clock
+	pool   *pool.Pool
+	locker *redlock.Locker // nil until it has started
+
+	paused  time.Duration             // stopped until then
+	blocked map[*server]time.Duration // cut off until then
+	links   map[*link]bool
+	tasks   map[*task]bool
+	dead    bool
+}
+
+func newDaemon(w *World, index int) *daemon {
+	d := &daemon{world: w, index: index, blocked: map[*server]time.Duration{}, links: map[*link]bool{}, tasks: map[*task]bool{}}
+	d.clock = &clock{
+		daemon: d, origin: time.Duration(w.random.Int64N(int64(24 * time.Hour))),
+		ppm: int64(w.random.IntN(2*w.Scenario.RatePPM+1) - w.Scenario.RatePPM),
+	}
+	return d
+}
+
+// late is the master timeout of all daemons.
+const late = 100 * time.Millisecond
+
+// patience is the pool's own bound for one exchange, see pool.Pool.
+func (d *daemon) patience() time.Duration { return 2 * late }
+
+// resolve finds the server behind a master's name.
+func (d *daemon) resolve(name string) int {
+	i := int(name[0] - 'a')
+	if d.world.Scenario.Alias && d.index == 0 && i == 1 && d.world.born {
+		return 0 // a mistake in this daemon's configuration
+	}
+	return i
+}
+
+func (d *daemon) options() pool.Options {
+	s := d.world.Scenario
+	o := pool.Options{
+		MaxTTL: s.MaxTTL, MaxKeep: s.MaxKeep, MasterTimeout: late, Databases: 1, MaxFlush: s.MaxFlush,
+		Clock: d.clock, Dialer: d.dial, Tasks: tasks{d}, Jitter: d.jitter,
+		Logger: slog.New(&alarm{world: d.world}),
+	}
+	for _, m := range d.world.servers {
+		o.Masters = append(o.Masters, pool.Master{Name: m.name, Network: "tcp", Address: m.name + ":6379"})
+	}
+	return o
+}
+
+func (d *daemon) jitter(limit time.Duration) time.Duration {
+	return time.Duration(d.world.random.Int64N(int64(limit)))
+}
+
+func (d *daemon) bootstrap() {
+	if err := pool.Bootstrap(context.Background(), d.options(), false, io.Discard); err != nil {
+		d.world.violate("liveness", "", "bootstrap: "+err.Error())
+	}
+}
+
+// boot starts the daemon; it serves once its masters have been tried.
+func (d *daemon) boot() {
+	d.world.after(0, d, func() {
+		d.world.spawn(d, func() {
+			p, err := pool.New(d.options())
+			if err == nil {
+				d.pool = p
+				var l *redlock.Locker
+				if l, err = redlock.New(p, redlock.Options{VolatileIDs: true, Logger: slog.New(&alarm{world: d.world})}); err == nil && !d.dead {
+					d.locker = l
+				}
+			}
+			if err != nil && !d.dead {
+				d.world.violate("liveness", "", "a daemon does not start: "+err.Error())
+			}
+		})
+	})
+}
+
+// kill ends the process. What it has sent may still be executed.
+func (d *daemon) kill() {
+	if d.pool != nil && d.locker != nil && !d.dead {
+		if n := d.pool.Counters().Panics; n > 0 {
+			d.world.violate("panics", "", fmt.Sprintf("%d panics in callbacks", n))
+		}
+	}
+	d.dead = true
+	for l := range d.links {
+		l.broken = errDead
+		if l.flight != nil {
+			l.flight.orphan = true
+		}
+	}
+	for len(d.tasks) > 0 {
+		for t := range d.tasks {
+			if !t.rests {
+				delete(d.tasks, t)
+				continue
+			}
+			d.world.resume(t)
+		}
+	}
+}
+
+// replace starts another process in the place of one that was killed.
+func (d *daemon) replace() *daemon {
+	next := newDaemon(d.world, d.index)
+	d.world.daemons[d.index] = next
+	next.boot()
+	return next
+}
+
+func (d *daemon) heal() {
+	clear(d.blocked)
+	d.paused = 0
+}
+
+// serves tells whether clients can reach it.
+func (d *daemon) serves() bool { return !d.dead && d.locker != nil }
+
+// alarm hears what the product logs as an error: nothing may be.
+type alarm struct{ world *World }
+
+func (*alarm) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+func (a *alarm) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(attr slog.Attr) bool { text += " " + attr.String(); return true })
+	a.world.violate("panics", "", text)
+	return nil
+}
+
+func (a *alarm) WithAttrs([]slog.Attr) slog.Handler { return a }
+func (a *alarm) WithGroup(string) slog.Handler      { return a }

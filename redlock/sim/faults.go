@@ -1,0 +1,123 @@
+package sim
+
+import "time"
+
+// fault is something that goes wrong again and again until the world is calm.
+type fault struct {
+	every time.Duration // on average
+	do    func(w *World)
+}
+
+func (f fault) start(w *World) {
+	var again func()
+	again = func() {
+		if w.calm {
+			return
+		}
+		f.do(w)
+		w.after(w.between(f.every/4, f.every*7/4), nil, again)
+	}
+	w.after(w.between(0, f.every), nil, again)
+}
+
+func (w *World) anyServer() *server { return w.servers[w.random.IntN(len(w.servers))] }
+
+// cut ends one daemon's connection to one master. Some are seen by the daemon
+// first, and what it has sent is executed later.
+func cut(w *World) {
+	d, s := w.daemons[w.random.IntN(len(w.daemons))], w.anyServer()
+	if l := s.youngest(d); l != nil {
+		if w.chance(2) {
+			l.sever()
+			return
+		}
+		w.after(0, d, func() { l.end(errReset) })
+	}
+}
+
+// youngest is the last connection of a daemon, nil if it has none.
+func (s *server) youngest(d *daemon) (last *link) {
+	for _, l := range s.links {
+		if l.daemon == d && l.broken == nil && (last == nil || l.id > last.id) {
+			last = l
+		}
+	}
+	return last
+}
+
+// part keeps one daemon and one master apart for a while.
+func part(w *World) {
+	d := w.daemons[w.random.IntN(len(w.daemons))]
+	d.blocked[w.anyServer()] = w.now + w.between(5*time.Millisecond, 600*time.Millisecond)
+}
+
+// stop is SIGSTOP, and SIGCONT after a while.
+func stop(w *World) {
+	s := w.anyServer()
+	if !s.up || s.stopped {
+		return
+	}
+	s.stopped = true
+	process := s.process
+	w.trace.note("", "master %s stops", s.name)
+	w.after(w.between(5*time.Millisecond, 505*time.Millisecond), nil, func() {
+		if s.process == process {
+			s.resume()
+		}
+	})
+}
+
+// resume executes what has come meanwhile: the order of a connection is kept,
+// that of connections is not.
+func (s *server) resume() {
+	if !s.stopped {
+		return
+	}
+	w := s.world
+	s.stopped = false
+	w.trace.note("", "master %s goes on", s.name)
+	waiting := s.backlog
+	s.backlog = nil
+	w.random.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
+	for _, f := range waiting {
+		delay := w.between(0, 200*time.Microsecond)
+		if w.chance(4) && !w.calm { // lost on the way and sent again: newer connections are faster
+			delay = w.between(0, 60*time.Millisecond)
+		}
+		w.after(delay, nil, f.arrive)
+	}
+}
+
+// sleep stops a daemon; its clock goes on.
+func sleep(w *World) {
+	d := w.daemons[w.random.IntN(len(w.daemons))]
+	d.paused = w.now + w.between(5*time.Millisecond, 700*time.Millisecond)
+	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
+}
+
+// jump moves a daemon's clock ahead, as if its machine had been suspended.
+func jump(w *World) {
+	d := w.daemons[w.random.IntN(len(w.daemons))]
+	by := w.between(20*time.Millisecond, 3*time.Second)
+	d.clock.jumped += by
+	w.judge.forgets = true // what it still had to say may seem too old to it
+	w.trace.note("", "the clock of daemon %d jumps by %v", d.index, by)
+}
+
+// die kills a daemon and starts another in its place.
+func die(w *World) {
+	kill(w, w.daemons[w.random.IntN(len(w.daemons))])
+}
+
+func kill(w *World, d *daemon) {
+	if d.dead {
+		return
+	}
+	w.judge.forgets = true
+	w.trace.note("", "daemon %d is killed", d.index)
+	d.kill()
+	for _, c := range w.clients {
+		c.lost(d)
+	}
+	w.after(w.between(time.Millisecond, 200*time.Millisecond), nil, func() { d.replace() })
+}

@@ -1,0 +1,362 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// judge knows what every client has been told, and compares each answer with it
+// as it is given. What it holds the product to:
+//
+//	exclusion   of one key, no two tokens have validity at the same moment, except
+//	            readers together, and as many permits as there are
+//	fences      unique among tokens; answered before requested means smaller
+//	continuity  an extension by the daemon that granted: nobody was in between
+//	release     1: nobody else was given it since; 0: it was not valid any more
+//	leftovers   once faults and clients have ended, no copy of a lock that was
+//	            released or never granted is left on any master
+//	ids         unique; answered before requested means smaller
+//	work        no attempt runs twice or while another is valid, never more than
+//	            MAX, none after DONE; a superseded attempt is never DONE
+//
+// Scenarios without faults are also held to being served.
+type judge struct {
+	world      *World
+	locks      map[string]*lockRecord
+	tokens     map[string]*tokenRecord // by key and token
+	counters   map[string]*counterRecord
+	works      map[string]*workRecord
+	serial     int64
+	grants     int64
+	checked    int64         // answers looked at
+	youngUntil time.Duration // when the next memory may be lost
+	forgets    bool          // a daemon died or a memory was rolled back: leftovers are legal
+}
+
+func newJudge(w *World) *judge {
+	return &judge{world: w, locks: map[string]*lockRecord{}, tokens: map[string]*tokenRecord{},
+		counters: map[string]*counterRecord{}, works: map[string]*workRecord{}}
+}
+
+// lockRecord is one key.
+type lockRecord struct {
+	claims   []*tokenRecord // that may be valid
+	fences   map[int64]string
+	answered int64 // highest fence
+	writers  int64 // highest fence of an exclusive grant
+	owner    string
+	ownedAt  int64 // serial of the last grant, by owner
+	writer   string
+	wroteAt  int64 // serial of the last exclusive grant, by writer
+}
+
+// tokenRecord is one token on one key.
+type tokenRecord struct {
+	key, token string
+	mode       redlock.Mode
+	limit      int           // of permits
+	until      time.Duration // of the validity that was told
+	daemon     *daemon       // that granted last
+	granted    int64         // serial of the last grant, 0 = none
+	release    int64         // serial of the first release since then, 0 = none
+	released   int64         // serial of the last answer 1
+	releases   int           // under way
+	unsure     int64         // serial of the last call of which nobody knows what it did
+	asking     int           // acquires under way
+	foreign    bool
+	asks       int  // acquires with it: what an earlier one left is not undone by a later one
+	shared     bool // released past the daemon that granted, which may still be at it
+}
+
+func (j *judge) lock(key string) *lockRecord {
+	r := j.locks[key]
+	if r == nil {
+		r = &lockRecord{fences: map[int64]string{}}
+		j.locks[key] = r
+	}
+	return r
+}
+
+func (j *judge) token(key, token string) *tokenRecord {
+	t := j.tokens[key+"\x00"+token]
+	if t == nil {
+		t = &tokenRecord{key: key, token: token}
+		j.tokens[key+"\x00"+token] = t
+	}
+	return t
+}
+
+func (j *judge) tick() int64 { j.serial++; return j.serial }
+
+// ask is called when an acquire leaves its client; what it returns goes to
+// granted. Holders that may overlap are ordered against those they may not.
+func (j *judge) ask(key string, mode redlock.Mode) (before int64) {
+	if mode == redlock.Exclusive {
+		return j.lock(key).answered
+	}
+	return j.lock(key).writers
+}
+
+// rival tells whether somebody who cannot hold the key together with t has been
+// given it after t was, and who. Of permits nothing is said here.
+func (r *lockRecord) rival(t *tokenRecord) (owner string, at int64, is bool) {
+	switch t.mode {
+	case redlock.Exclusive:
+		return r.owner, r.ownedAt, r.owner != t.token
+	case redlock.Shared:
+		return r.writer, r.wroteAt, r.wroteAt > t.granted
+	}
+	return "", 0, false
+}
+
+// granted is called when a client hears that it holds a lock.
+func (j *judge) granted(d *daemon, key, token string, fence, before int64, until time.Duration) {
+	w, r, t := j.world, j.lock(key), j.token(key, token)
+	j.grants++
+	j.checked++
+	w.trace.note(key, "client holds %q by %s, fence %d, until %.3fms", key, abbreviate(token), fence, ms(until))
+	j.exclusive(r, t, until)
+	if fence != 0 {
+		if other := r.fences[fence]; other != "" && other != token {
+			w.violate("fences", key, fmt.Sprintf("fence %d was given to %s and to %s", fence, abbreviate(other), abbreviate(token)))
+		}
+		if fence <= before {
+			w.violate("fences", key, fmt.Sprintf("fence %d was given after %d had been answered", fence, before))
+		}
+		r.fences[fence], r.answered = token, max(r.answered, fence)
+	}
+	t.daemon, t.granted, t.release = d, j.tick(), 0
+	r.owner, r.ownedAt = token, t.granted
+	if t.mode == redlock.Exclusive {
+		r.writer, r.wroteAt, r.writers = token, t.granted, max(r.writers, fence)
+	}
+}
+
+// exclusive makes sure that nobody else has validity, and notes who has.
+func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
+	now := j.world.now
+	r.claims = slices.DeleteFunc(r.claims, func(c *tokenRecord) bool { return c.until <= now })
+	together := 1
+	for _, c := range r.claims {
+		if c != t && c.mode == redlock.Permits && t.mode == redlock.Permits {
+			together++
+		}
+		if c != t && until > now && (c.mode != t.mode || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
+			j.world.violate("exclusion", t.key, fmt.Sprintf("%s was given the lock although %s holds it for another %.3f ms",
+				abbreviate(t.token), abbreviate(c.token), ms(c.until-now)))
+		}
+	}
+	t.until = max(until, t.until)
+	if !slices.Contains(r.claims, t) {
+		r.claims = append(r.claims, t)
+	}
+}
+
+// extended is called when a client hears that its lock was prolonged.
+func (j *judge) extended(d *daemon, key, token string, until time.Duration) {
+	r, t := j.lock(key), j.token(key, token)
+	j.checked++
+	j.world.trace.note(key, "client extends %q by %s until %.3fms", key, abbreviate(token), ms(until))
+	if owner, _, lost := r.rival(t); lost && t.granted != 0 && t.daemon == d && t.asking == 0 && t.unsure < t.granted {
+		j.world.violate("continuity", key, fmt.Sprintf("%s was extended although %s had got the lock in between",
+			abbreviate(token), abbreviate(owner)))
+	}
+	if t.release == 0 && t.releases == 0 {
+		j.exclusive(r, t, until)
+	}
+}
+
+// releasing is called when a release leaves its client; it relies on nothing from then on.
+func (j *judge) releasing(key, token string) (sole bool, until time.Duration, since int64) {
+	t := j.token(key, token)
+	now := j.tick()
+	j.world.trace.note(key, "client releases %q by %s", key, abbreviate(token))
+	sole = t.release == 0 && t.releases == 0 && t.asking == 0 && t.unsure < t.granted && t.granted != 0
+	until = t.until
+	t.until = min(t.until, j.world.now)
+	t.releases++
+	if t.release == 0 {
+		t.release = now
+	}
+	return sole, until, now
+}
+
+// released is called when the answer has come; unknown if there is none.
+func (j *judge) released(key, token string, answer, unknown, sole bool, until time.Duration, since int64) {
+	w, r, t := j.world, j.lock(key), j.token(key, token)
+	t.releases--
+	j.checked++
+	w.trace.note(key, "release of %q by %s: %v, unknown %v", key, abbreviate(token), answer, unknown)
+	owner, ownedAt, lost := r.rival(t)
+	switch {
+	case unknown:
+		t.unsure = j.tick()
+	case answer && t.granted != 0 && t.granted < since && lost && ownedAt < since && t.unsure < t.granted && t.asking == 0:
+		w.violate("release", key, fmt.Sprintf("%s was told that it had held the lock until now, although %s had got it in between",
+			abbreviate(token), abbreviate(owner)))
+	case answer && t.released > t.granted && t.released < since && t.unsure < t.granted && t.asking == 0:
+		w.violate("release", key, abbreviate(token)+" was released twice by one grant")
+	case !answer && sole && until > w.now:
+		w.violate("release", key, fmt.Sprintf("%s was told that it does not hold the lock, with %.3f ms of its validity left",
+			abbreviate(token), ms(until-w.now)))
+	}
+	if answer {
+		t.released = j.tick()
+	}
+}
+
+// leftovers looks at the masters when nothing is to be expected any more.
+func (j *judge) leftovers() {
+	for _, s := range j.world.servers {
+		s.readClock(int64(j.world.now / time.Microsecond))
+		for key := range s.memory {
+			v := s.look(key)
+			if v == nil || strings.HasPrefix(key, "redlockd:") {
+				continue
+			}
+			if v.expires == 0 {
+				j.world.violate("leftovers", key, "a copy that never expires is left on master "+s.name)
+			}
+			if v.kind == kindString && !j.forgets {
+				j.leftover(s, key, v)
+			}
+		}
+	}
+	if j.world.Scenario.Private {
+		j.everywhere()
+	}
+}
+
+func (j *judge) leftover(s *server, key string, v *value) {
+	t := j.token(key, v.text)
+	kept := t.granted != 0 && t.release == 0
+	if !kept && !t.foreign && !t.shared && t.asks < 2 {
+		j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although nobody holds it",
+			s.name, abbreviate(v.text), v.expires-s.now))
+	}
+}
+
+// everywhere: where nothing went wrong, a lock that is held has a copy on every
+// master: they are what it survives failures by.
+func (j *judge) everywhere() {
+	for key, r := range j.locks {
+		for _, t := range r.claims {
+			if t.until <= j.world.now || t.release != 0 {
+				continue
+			}
+			for _, s := range j.world.servers {
+				if v := s.look(key); v == nil || v.text != t.token {
+					j.world.violate("leftovers", key, fmt.Sprintf("master %s has no copy of a lock that is held by %s", s.name, abbreviate(t.token)))
+				}
+			}
+		}
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// counterRecord is one counter.
+type counterRecord struct {
+	given    map[int64]bool
+	answered int64
+}
+
+func (j *judge) counter(name string) *counterRecord {
+	c := j.counters[name]
+	if c == nil {
+		c = &counterRecord{given: map[int64]bool{}}
+		j.counters[name] = c
+	}
+	return c
+}
+
+// ids is called when a client hears its ids.
+func (j *judge) ids(name string, first, count, before int64) {
+	c := j.counter(name)
+	j.checked++
+	j.world.trace.note(name, "client got %d..%d of %q, %d had been answered before", first, first+count-1, name, before)
+	for id := first; id < first+count; id++ {
+		if c.given[id] {
+			j.world.violate("ids", name, fmt.Sprintf("id %d was given twice", id))
+		}
+		c.given[id] = true
+	}
+	if first <= before {
+		j.world.violate("ids", name, fmt.Sprintf("id %d was given after %d had been answered", first, before))
+	}
+	c.answered = max(c.answered, first+count-1)
+}
+
+// workRecord is one piece of work.
+type workRecord struct {
+	runs    map[int64]string // attempt → token
+	highest int64
+	holder  string
+	until   time.Duration
+	done    bool
+	fence   int64
+}
+
+func (j *judge) work(key string) *workRecord {
+	r := j.works[key]
+	if r == nil {
+		r = &workRecord{runs: map[int64]string{}}
+		j.works[key] = r
+	}
+	return r
+}
+
+// started is called when a worker hears that it is its turn. doneBefore: the end
+// had been acknowledged when the worker asked.
+func (j *judge) started(key, token string, attempt, limit, fence, before int64, doneBefore bool, until time.Duration) {
+	w, r := j.world, j.work(key)
+	j.grants++
+	j.checked++
+	w.trace.note(key, "worker starts attempt %d of %q by %s, fence %d, until %.3fms", attempt, key, abbreviate(token), fence, ms(until))
+	switch {
+	case r.runs[attempt] != "":
+		w.violate("work", key, fmt.Sprintf("attempt %d was given twice", attempt))
+	case attempt > limit:
+		w.violate("work", key, fmt.Sprintf("attempt %d of at most %d", attempt, limit))
+	case doneBefore:
+		w.violate("work", key, fmt.Sprintf("attempt %d was started after the work had been done", attempt))
+	case r.until > w.now && until > w.now:
+		w.violate("work", key, fmt.Sprintf("attempt %d was started while another has %.3f ms left", attempt, ms(r.until-w.now)))
+	case fence <= before:
+		w.violate("fences", key, fmt.Sprintf("fence %d was given after %d had been answered", fence, before))
+	}
+	r.runs[attempt], r.highest = token, max(r.highest, attempt)
+	r.holder, r.until, r.fence = token, until, max(r.fence, fence)
+}
+
+// ending is called when a worker says that it is over, whatever the answer.
+func (j *judge) ending(key, token string) {
+	if r := j.work(key); r.holder == token {
+		r.until = min(r.until, j.world.now)
+	}
+}
+
+// done is called when the end was acknowledged; newest was the highest attempt
+// that had been started when the worker said so.
+func (j *judge) done(key string, attempt, newest int64, finished bool) {
+	j.checked++
+	j.world.trace.note(key, "attempt %d of %q has ended, finished %v", attempt, key, finished)
+	if newest > attempt {
+		j.world.violate("work", key, fmt.Sprintf("attempt %d was acknowledged as ended after attempt %d had started", attempt, newest))
+	}
+	if finished {
+		j.work(key).done = true
+	}
+}
+
+func (j *judge) prolonged(key, token string, until time.Duration) {
+	if r := j.work(key); r.holder == token && until > r.until && r.until > j.world.now {
+		r.until = until
+	} else if r.holder != token && r.until > j.world.now {
+		j.world.violate("work", key, abbreviate(token)+" was prolonged while a later attempt is valid")
+	}
+}

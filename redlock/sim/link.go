@@ -1,0 +1,300 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"redlockd/pool"
+)
+
+var (
+	errReset   = errors.New("connection reset by peer")
+	errTimeout = errors.New("i/o timeout")
+	errRefused = errors.New("connection refused")
+)
+
+// link is one connection: the daemon's end and the master's.
+type link struct {
+	world   *World
+	daemon  *daemon // nil for a foreign client
+	server  *server
+	id      int64 // CLIENT ID
+	process int
+	flight  *flight // under way, or executed without a listener
+	broken  error   // seen from the daemon's end
+	severed bool    // the master executes nothing more from it
+}
+
+var _ pool.Link = (*link)(nil)
+
+// flight is what one Exchange sent.
+type flight struct {
+	link     *link
+	commands []pool.Command
+	done     int // executed
+	replies  []pool.Reply
+	sent     time.Duration
+	waiter   *task
+	listener func([]pool.Reply) // instead of a waiter, for foreign clients
+	orphan   bool               // nobody waits any more
+	result   []pool.Reply
+	timed    bool          // a time-out is scheduled
+	looked   time.Duration // when TIME was executed, at the end
+	seal     bool
+}
+
+// dial is the daemon's Dialer.
+func (d *daemon) dial(_ context.Context, m pool.Master, _ int) (pool.Link, error) {
+	w := d.world
+	s := w.servers[d.resolve(m.Name)]
+	if d.dead {
+		return nil, errDead
+	}
+	tasks{d}.Sleep(w.Scenario.latency(w) * 2)
+	for end := w.now + d.patience(); s.stopped || d.blocked[s] > w.now; { // the greeting is not answered
+		if w.now > end || d.dead {
+			return nil, errTimeout
+		}
+		tasks{d}.Sleep(10 * time.Millisecond)
+	}
+	if d.dead || !s.up {
+		return nil, errRefused
+	}
+	return s.accept(d), nil
+}
+
+func (s *server) accept(d *daemon) *link {
+	s.lastID++
+	l := &link{world: s.world, daemon: d, server: s, id: s.lastID, process: s.process}
+	s.links[l.id] = l
+	if d != nil {
+		d.links[l] = true
+	}
+	return l
+}
+
+// Exchange parks the caller until the replies have come, or the link is over.
+func (l *link) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+	w := l.world
+	if l.broken != nil || l.daemon.dead {
+		return lost(replies, len(commands), l.broken)
+	}
+	f := &flight{link: l, commands: commands, sent: w.now, waiter: w.current, replies: replies[:0]}
+	l.launch(f)
+	w.park()
+	if f.result == nil { // the daemon died
+		f.orphan, f.result = true, lost(nil, len(commands), errDead)
+	}
+	if f.orphan { // what was sent may be executed yet, and the lane re-uses its memory
+		f.waiter = nil
+		for i := range f.commands[f.done:] {
+			c := &f.commands[f.done+i]
+			c.Args = slices.Clone(c.Args)
+		}
+		f.commands = slices.Clone(f.commands)
+		for i := range f.commands[:f.done] {
+			f.commands[i].Args = nil
+		}
+		f.replies = nil
+	}
+	return f.result
+}
+
+func (l *link) launch(f *flight) {
+	w := l.world
+	l.flight = f
+	f.seal = f.commands[len(f.commands)-1].Args[0] == "TIME" && len(f.commands) > 1
+	delay := w.Scenario.latency(w)
+	if w.chance(w.Scenario.Stall) && !w.calm { // the process sleeps between taking a flush and sending it
+		delay += w.between(0, 150*time.Millisecond)
+	}
+	w.after(delay, nil, f.arrive)
+}
+
+func lost(replies []pool.Reply, n int, err error) []pool.Reply {
+	if err == nil {
+		err = errReset
+	}
+	replies = replies[:0]
+	for range n {
+		replies = append(replies, pool.Reply{Kind: pool.ReplyError, Err: err})
+	}
+	return replies
+}
+
+// arrive brings commands to the master: all of them, or what one packet holds.
+func (f *flight) arrive() {
+	l := f.link
+	w, s := l.world, l.server
+	switch {
+	case l.severed || s.process != l.process || !s.up:
+		l.end(errReset)
+		return
+	case l.daemon != nil && l.daemon.blocked[s] > w.now: // sent again when the way is free
+		f.expectTimeout()
+		w.after(l.daemon.blocked[s]-w.now+w.Scenario.latency(w), nil, f.arrive)
+		return
+	case s.stopped:
+		f.expectTimeout()
+		s.backlog = append(s.backlog, f)
+		return
+	}
+	n := len(f.commands) - f.done
+	if n > 1 && w.chance(w.Scenario.Split) && !w.calm {
+		n = 1 + w.random.IntN(n-1)
+	}
+	f.execute(n)
+	if w.violation != nil {
+		return
+	}
+	if f.done < len(f.commands) {
+		if fault := w.Scenario.Inside; fault != nil && !w.calm && w.chance(6) {
+			fault(w, s)
+		}
+		gap := w.between(0, 300*time.Microsecond)
+		if w.chance(8) && !w.Scenario.Reliable {
+			gap = w.between(0, 120*time.Millisecond)
+		}
+		f.expectTimeoutIf(gap)
+		w.after(gap, nil, f.arrive)
+		return
+	}
+	if f.orphan {
+		return
+	}
+	delay := w.Scenario.latency(w)
+	f.expectTimeoutIf(w.now + delay - f.sent)
+	w.after(delay, l.daemon, f.deliver)
+}
+
+// execute runs the next n commands in the master's own time.
+func (f *flight) execute(n int) {
+	l := f.link
+	w, s := l.world, l.server
+	s.readClock(int64(w.now / time.Microsecond))
+	for range n {
+		c := f.commands[f.done].Args
+		f.done++
+		w.commands++
+		switch c[0] {
+		case "SET", "EVALSHA":
+			w.executions++
+		case "ZADD":
+			w.executions++ // a seal with a raise
+		}
+		r := s.execute(l, c)
+		if w.trace.on {
+			w.trace.command(l, c, r)
+		}
+		if r.Kind == replyStatus {
+			r.Kind = pool.ReplyString
+		}
+		if l.severed {
+			return
+		}
+		if !f.orphan {
+			f.replies = append(f.replies, r)
+		}
+	}
+	s.looked(l, f)
+}
+
+// deliver hands the replies over.
+func (f *flight) deliver() {
+	l := f.link
+	w := l.world
+	if f.orphan || l.broken != nil {
+		return
+	}
+	if l.daemon != nil && l.daemon.blocked[l.server] > w.now {
+		f.expectTimeout()
+		w.after(l.daemon.blocked[l.server]-w.now+w.Scenario.latency(w), l.daemon, f.deliver)
+		return
+	}
+	l.server.seen(l, f)
+	f.complete(f.replies)
+}
+
+func (f *flight) complete(result []pool.Reply) {
+	f.result = result
+	f.link.flight = nil
+	if t := f.waiter; t != nil {
+		f.waiter = nil
+		f.link.world.resume(t)
+	} else if f.listener != nil {
+		f.listener(result)
+	}
+}
+
+// expectTimeout: the daemon's transport gives up after its patience.
+func (f *flight) expectTimeout() {
+	if f.timed || f.orphan || f.link.daemon == nil {
+		return
+	}
+	f.timed = true
+	w := f.link.world
+	w.after(f.sent+f.link.daemon.patience()-w.now, f.link.daemon, func() {
+		if f.waiter != nil {
+			f.link.end(errTimeout)
+		}
+	})
+}
+
+func (f *flight) expectTimeoutIf(takes time.Duration) {
+	if takes > 50*time.Millisecond {
+		f.expectTimeout()
+	}
+}
+
+// end tells the daemon's end that the connection is over. What was sent may
+// still be on its way to the master.
+func (l *link) end(err error) {
+	if l.broken != nil {
+		return
+	}
+	l.broken = err
+	if l.daemon != nil {
+		delete(l.daemon.links, l)
+	}
+	f := l.flight
+	if f == nil || f.orphan {
+		return
+	}
+	f.orphan = true
+	f.complete(lost(nil, len(f.commands), err))
+}
+
+// Close is the daemon's; an Exchange under way fails at once. The master learns
+// of it later, and may execute meanwhile what has been sent.
+func (l *link) Close() {
+	if l.broken != nil {
+		return
+	}
+	l.broken = errReset
+	if l.daemon != nil {
+		delete(l.daemon.links, l)
+	}
+	if f := l.flight; f != nil && !f.orphan {
+		f.orphan = true
+		w := l.world
+		waiter := f.waiter
+		f.waiter = nil
+		// The caller goes on before the lane that waited does.
+		w.after(0, l.daemon, func() {
+			f.result = lost(nil, len(f.commands), errReset)
+			if waiter != nil {
+				w.resume(waiter)
+			}
+		})
+	}
+}
+
+// sever is the master's end: nothing of it is executed any more.
+func (l *link) sever() {
+	l.severed = true
+	delete(l.server.links, l.id)
+	w := l.world
+	w.after(w.Scenario.latency(w), l.daemon, func() { l.end(errReset) })
+}

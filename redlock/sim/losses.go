@@ -1,0 +1,150 @@
+package sim
+
+import "time"
+
+// flushall empties a master.
+func flushall(w *World) { w.anyServer().flushall() }
+
+func (s *server) flushall() {
+	if !s.up || s.stopped {
+		return
+	}
+	s.world.trace.note("", "FLUSHALL on master %s", s.name)
+	clear(s.memory)
+}
+
+// flushInside is a FLUSHALL between two commands of a flush.
+func flushInside(_ *World, s *server) {
+	if s.world.overAge() {
+		s.flushall()
+	}
+}
+
+// overAge: a fault that makes a master young is followed by another only when
+// the group has had time to recover: with every master young nothing is tested.
+func (w *World) overAge() bool {
+	if w.now < w.judge.youngUntil {
+		return false
+	}
+	w.judge.youngUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
+	return true
+}
+
+// flushSometimes is flushall, not too often.
+func flushSometimes(w *World) {
+	if w.overAge() {
+		flushall(w)
+	}
+}
+
+// restart kills a master; what comes back may have forgotten.
+func restart(w *World) {
+	if w.overAge() {
+		w.anyServer().crash(w.random.IntN(3))
+	}
+}
+
+// forget kills a master that comes back empty.
+func forget(w *World) {
+	if w.overAge() {
+		w.anyServer().crash(0)
+	}
+}
+
+// restartAll takes all masters at once.
+func restartAll(w *World) {
+	if w.overAge() {
+		for _, s := range w.servers {
+			s.crash(0)
+		}
+	}
+}
+
+// restartDurable loses nothing: every write was on disk.
+func restartDurable(w *World) { w.anyServer().crash(2) }
+
+// promote puts a replica in a master's place that lacks the last writes, when no
+// daemon is left that knows better; after a while it is started again, empty.
+func promote(w *World) {
+	if w.overAge() {
+		s := w.anyServer()
+		s.crash(3)
+		for _, d := range w.daemons {
+			kill(w, d)
+		}
+		w.after(time.Second, nil, func() {
+			if s.up && s.promoted {
+				s.crash(0)
+			}
+		})
+	}
+}
+
+// lie: a master that calls itself durable comes back with an older memory.
+func lie(w *World) {
+	if w.overAge() {
+		w.anyServer().crash(1)
+	}
+}
+
+// awaken: a master that was not durable loses writes and is durable from then
+// on, and no daemon is left that knows how far its register had been.
+func awaken(w *World) {
+	if !w.overAge() {
+		return
+	}
+	s := w.anyServer()
+	s.crash(1)
+	s.durable = !s.durable
+	for _, d := range w.daemons {
+		kill(w, d)
+	}
+}
+
+// crash ends a process and starts the next: 0 empty, 1 with an older memory,
+// 2 with all of it, 3 as a replica that was promoted.
+func (s *server) crash(kind int) {
+	w := s.world
+	if !s.up {
+		return
+	}
+	next := memory{}
+	switch kind {
+	case 1, 3:
+		if next = s.snapshot.clone(); next == nil {
+			next = memory{}
+		}
+		w.judge.forgets = true // what was released may be there again
+	case 2:
+		next = s.memory.clone()
+	}
+	w.trace.note("", "master %s is killed, kind %d", s.name, kind)
+	s.up, s.stopped, s.backlog = false, false, nil
+	for _, l := range s.sortedLinks() {
+		l.sever()
+	}
+	process := s.process
+	w.after(w.between(time.Millisecond, 300*time.Millisecond), nil, func() {
+		if s.process != process {
+			return
+		}
+		s.promoted = kind == 3
+		s.born(next)
+		w.trace.note("", "master %s is there again with %d keys", s.name, len(next))
+	})
+}
+
+func (s *server) sortedLinks() (all []*link) {
+	for id := int64(1); id <= s.lastID; id++ {
+		if l := s.links[id]; l != nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// remember takes the snapshot that a restart may come back with.
+func remember(w *World) {
+	s := w.anyServer()
+	s.snapshot = s.memory.clone()
+}

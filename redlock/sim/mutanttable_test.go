@@ -1,0 +1,119 @@
+package sim
+
+import "slices"
+
+// mutants is the table. A row that no longer applies fails loudly: adapt it to
+// the code as it is now.
+func mutants() []mutant {
+	return slices.Concat(brokenRules(), brokenLanes(), brokenLocks(), brokenScripts())
+}
+
+// brokenRules: the rules of pool/rules.go.
+func brokenRules() []mutant {
+	return []mutant{
+		rule("seal", "votes count without a good seal"),
+		rule("seal-last", "the seal stands in front"),
+		rule("identity", "the seal compares neither identity nor register"),
+		rule("latch", "a clock that stepped retires nothing"),
+		rule("clock", "the seal does not compare the clock"),
+		rule("xx", "the seal re-creates the identity"),
+		rule("gt", "a register may fall"),
+		rule("low-end", "a fence may lie below the voter's old register"),
+		rule("fence-vote", "masters that refused the lock own fences"),
+		rule("late", "late answers count").but("copies end at a moment and not after a time, so one that is made late ends no later than it should"),
+		rule("age", "a young master's consent counts"),
+		rule("heal", "an absent copy counts as held"),
+		rule("shorten", "an extension may shorten"),
+		rule("young-absence", "a young master's \"not held\" is believed"),
+		rule("repeat-absence", "\"not held\" is believed without a seal"),
+		rule("undo-guard", "an undo takes any copy of its token"),
+		rule("undo-all", "an undo skips silent masters"),
+		rule("owed", "an unanswered release is not repeated"),
+		rule("trust", "a counter is believed in any memory"),
+		rule("distinct", "one server counts as two masters"),
+		rule("one-flush", "two acquires of a key share a flush").but("the second succeeds only behind a release in the same flush, and the interval rule orders the two"),
+	}
+}
+
+// brokenLanes: patches of pool.
+func brokenLanes() []mutant {
+	return []mutant{
+		patched("quorum", "half of the masters are enough",
+			change{"pool/options.go", "func Quorum(n int) int { return n/2 + 1 }",
+				"func Quorum(n int) int {\n\tif Broken(\"quorum\") {\n\t\treturn n / 2\n\t}\n\treturn n/2 + 1\n}"}),
+		patched("twice", "one master is counted twice",
+			change{"pool/settle.go", "\t\tc.lane.group.answer(op, a)\n",
+				"\t\tc.lane.group.answer(op, a)\n\t\tif Broken(\"twice\") && seal.Good {\n\t\t\tc.lane.group.answer(op, a)\n\t\t}\n"}),
+		patched("kill", "the predecessor of a connection is not ended",
+			change{"pool/dial.go", "if id == 0 || run != f.runID {", "if id == 0 || run != f.runID || Broken(\"kill\") {"}).in("orphans-3"),
+		patched("meet", "a step between two connections is not looked for",
+			change{"pool/dial.go", "if l.est.known && l.life != nil {", "if l.est.known && l.life != nil && !Broken(\"meet\") {"}),
+		patched("rolled-back", "a register below what was acknowledged is nothing special",
+			change{"pool/dial.go", "life.Lineage != a.life.Lineage || a.score >= acked", "life.Lineage != a.life.Lineage || a.score >= acked || Broken(\"rolled-back\")"},
+			change{"pool/settle.go", "if old < l.acked && !Broken(RuleIdentity)", "if old < l.acked && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
+	}
+}
+
+// brokenLocks: patches of redlock.
+func brokenLocks() []mutant {
+	return []mutant{
+		patched("elapsed", "validity ignores what was spent",
+			change{"redlock/acquire.go", "until: deadline(a.start, r.TTL)", "until: deadline(spent(a.start, now), r.TTL)"},
+			change{"redlock/validity.go", "// Expiries are in", "func spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"},
+			change{"redlock/validity.go", "import \"time\"", "import (\n\t\"time\"\n\n\t\"redlockd/pool\"\n)"}),
+		patched("rest", "an early answer cancels what has not been asked",
+			change{"redlock/acquire.go", "if m.Now >= deadline(a.start, request.TTL) {",
+				"if m.Now >= deadline(a.start, request.TTL) || a.over && pool.Broken(\"rest\") {"}),
+		patched("margin", "copies end with the lease, not a master timeout later",
+			change{"redlock/validity.go", "\tend := now/1000 + (ttl + late).Milliseconds() + 1",
+				"\tif pool.Broken(\"margin\") {\n\t\tlate = 0\n\t}\n\tend := now/1000 + (ttl + late).Milliseconds() + 1"}),
+		patched("heal-lapsed", "a copy is healed after the lease was released",
+			change{"redlock/heal.go", "\tif !ok || m.Now >= until {",
+				"\tif pool.Broken(\"heal-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}),
+		patched("revive", "a daemon extends past a deadline it knows",
+			change{"redlock/extend.go", "if known.until <= now && now < known.gone {",
+				"if known.until <= now && now < known.gone && !pool.Broken(\"revive\") {"}).in("links-3"),
+		patched("turns", "a token's calls do not wait for one another",
+			change{"redlock/turns.go", "case busy:", "case busy && !pool.Broken(\"turns\"):"},
+			change{"redlock/turns.go", "import \"sync\"", "import (\n\t\"sync\"\n\n\t\"redlockd/pool\"\n)"}).
+			but("what an earlier try made and a later one counts is marked, out of reach of the undo"),
+		patched("false-one", "one copy is enough for the answer 1",
+			change{"redlock/release.go", "case r.valid && r.deleted > 0:", "case (r.valid || pool.Broken(\"false-one\")) && r.deleted > 0:"}).in("stragglers-3"),
+		patched("prefetch", "ids are served from what an earlier round left over",
+			change{"redlock/nextid.go", "\tr.lo++\n}", "\tr.lo++\n\tif pool.Broken(\"prefetch\") && len(r.callers) > 0 {\n\t\tr.hi += 8\n\t}\n}"},
+			change{"redlock/nextid.go", "\tc.mu.Lock()\n\tc.waiting = append(c.waiting, idCaller{", "\tc.mu.Lock()\n\tif first := c.spare; pool.Broken(\"prefetch\") && first > 0 && first+r.Count-1 <= c.highest {\n\t\tc.spare += r.Count\n\t\tc.mu.Unlock()\n\t\tl.leave()\n\t\tdone(first, nil)\n\t\treturn\n\t}\n\tc.waiting = append(c.waiting, idCaller{"},
+			change{"redlock/nextid.go", "\tc.locker.counts.ids.Add(first - r.lo)", "\tc.spare = first\n\tc.locker.counts.ids.Add(first - r.lo)"},
+			change{"redlock/mediators.go", "\trunning bool\n", "\trunning bool\n\tspare   int64\n"}),
+		patched("work-age", "a master that forgot ends of work votes on work",
+			change{"redlock/workballot.go", "oldEnough := !seal.Young && (", "oldEnough := !seal.Young && (pool.Broken(\"work-age\") || "}),
+		patched("adopt", "a counter adopts ids that are older than its memory",
+			change{"redlock/nextid.go", "if counter.since > m.Met+idRoundTime+idRoundMargin {", "if counter.since > m.Met+idRoundTime+idRoundMargin || pool.Broken(\"adopt\") {"}),
+	}
+}
+
+// brokenScripts: patches of what the masters run.
+func brokenScripts() []mutant {
+	const dir = "redlock/scripts/"
+	return []mutant{
+		patched("owner", "a release does not look at the owner",
+			change{dir + "release.lua", "if holder == token and ARGV[2] == '' then", "if type(holder) == 'string' and ARGV[2] == '' then"}),
+		patched("re-create", "an extension re-creates what has lapsed",
+			change{dir + "extend.lua", "if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end",
+				"if holder == false then redis.call('SET', lock, token, 'PXAT', ARGV[2]) return 1 end\nif type(holder) == 'string' and holder ~= token then return 0 end"}),
+		patched("mark", "what prolongs a copy leaves it in reach of an undo",
+			change{dir + "shape.lua", "return new + (4 - new) % 8", "return new"}),
+		patched("doubles", "ids are compared as floating point",
+			change{dir + "nextid.lua", "  if #a ~= #b then return #a < #b end\n  return a < b", "  return tonumber(a) < tonumber(b)"}).but("it only refuses too often, and a round that is refused burns its range: the next one is above"),
+		patched("unfenced-end", "a superseded attempt may end the work",
+			change{dir + "workend.lua", "if attempt > mine or (attempt == mine and owner ~= ARGV[1]) then return 0 end", ""},
+			change{dir + "workend.lua", "if attempt < mine and began(owner) > began(ARGV[1]) then return 0 end", ""}),
+		patched("done-once", "the end of a work is forgotten when it is read",
+			change{dir + "worktry.lua", "if state == 'D' then return {3, attempt} end", "if state == 'D' then redis.call('DEL', work) return {3, attempt} end"}),
+		patched("attempt-taken", "an attempt number may be given again",
+			change{dir + "worktry.lua", "if attempt >= tonumber(ARGV[2]) then return {5, attempt} end", ""}),
+		patched("promoted", "a promoted replica is admitted",
+			change{"pool/scripts/admit.lua", "if offset ~= '-1' then return {'PROMOTED', tostring(offset)} end", ""}).in("promotion-3"),
+		patched("durable-then", "a memory is believed that was not durable before",
+			change{"pool/scripts/admit.lua", "(durable == '1' and ARGV[3] == '1')", "ARGV[3] == '1'"}),
+	}
+}

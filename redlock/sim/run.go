@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Plan says how much is to be played.
+type Plan struct {
+	Scenarios  []*Scenario
+	Seed       uint64 // the first
+	Threads    int    // worlds at a time, each in one thread
+	Time       time.Duration
+	Executions int64                      // stop when so many are reached; 0 = only the time counts
+	Patch      func(script string) string // for mutants, nil = the product's scripts
+	Progress   io.Writer
+}
+
+// Result adds up what was played of one scenario.
+type Result struct {
+	Scenario   string
+	Worlds     int64
+	Executions int64 // commands of operations, and seals
+	Commands   int64 // all commands on all masters
+	Steps      int64 // events
+	Checked    int64 // answers that the judge compared
+	Grants     int64
+	Violations []*Violation
+}
+
+// Report is what came of a plan.
+type Report struct {
+	Seeds   [2]uint64 // first and last
+	Results []Result
+	Elapsed time.Duration
+}
+
+// Total of all scenarios.
+func (r *Report) Total() (sum Result) {
+	for i := range r.Results {
+		one := &r.Results[i]
+		sum.Worlds += one.Worlds
+		sum.Executions += one.Executions
+		sum.Commands += one.Commands
+		sum.Steps += one.Steps
+		sum.Checked += one.Checked
+		sum.Grants += one.Grants
+		sum.Violations = append(sum.Violations, one.Violations...)
+	}
+	return sum
+}
+
+// runner hands out worlds: seed by seed, every scenario in turn.
+type runner struct {
+	plan  Plan
+	start time.Time
+
+	mu     sync.Mutex
+	next   int
+	report Report
+	over   bool
+	told   time.Time
+}
+
+// Run plays until the plan is fulfilled or something is violated.
+func Run(p Plan) *Report {
+	r := &runner{plan: p, start: time.Now(), told: time.Now()}
+	r.report.Seeds = [2]uint64{p.Seed, p.Seed}
+	for _, s := range p.Scenarios {
+		r.report.Results = append(r.report.Results, Result{Scenario: s.Name})
+	}
+	var all sync.WaitGroup
+	for range max(1, p.Threads) {
+		all.Go(r.play)
+	}
+	all.Wait()
+	r.report.Elapsed = time.Since(r.start)
+	return &r.report
+}
+
+// play is one thread.
+func (r *runner) play() {
+	lab := NewLab(r.plan.Patch)
+	for {
+		i, seed, more := r.take()
+		if !more {
+			return
+		}
+		s := r.plan.Scenarios[i]
+		w := NewWorld(s, seed, lab)
+		v := w.Play()
+		if v != nil { // once more, to see why
+			if again := Replay(s, seed, r.plan.Patch, io.Discard); again != nil {
+				v = again
+			} else {
+				v.Why += " (and not when it was played again: something in the product is not drawn from the seed)"
+			}
+		}
+		r.note(i, w, v)
+	}
+}
+
+func (r *runner) take() (scenario int, seed uint64, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || time.Since(r.start) > r.plan.Time {
+		return 0, 0, false
+	}
+	n := r.next
+	r.next++
+	seed = r.plan.Seed + uint64(n/len(r.plan.Scenarios))
+	r.report.Seeds[1] = seed
+	return n % len(r.plan.Scenarios), seed, true
+}
+
+func (r *runner) note(i int, w *World, v *Violation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := &r.report.Results[i]
+	one.Worlds++
+	one.Executions += w.executions
+	one.Commands += w.commands
+	one.Steps += w.steps
+	one.Checked += w.judge.checked
+	one.Grants += w.judge.grants
+	if v != nil {
+		one.Violations = append(one.Violations, v)
+		r.over = r.over || w.Scenario.Open == ""
+	}
+	sum := r.report.Total()
+	if r.plan.Executions > 0 && sum.Executions >= r.plan.Executions {
+		r.over = true
+	}
+	if out := r.plan.Progress; out != nil && time.Since(r.told) > 10*time.Second {
+		r.told = time.Now()
+		fmt.Fprintf(out, "%v: %d worlds, seeds %d to %d, %.1f million executions, %d violations\n",
+			time.Since(r.start).Round(time.Second), sum.Worlds, r.report.Seeds[0], r.report.Seeds[1],
+			float64(sum.Executions)/1e6, len(sum.Violations))
+	}
+}
+
+// Table is the report in Markdown.
+func (r *Report) Table() string {
+	var out strings.Builder
+	fmt.Fprintln(&out, "| scenario | worlds | executions | commands | events | answers checked | locks and attempts granted | violations |")
+	fmt.Fprintln(&out, "|---|---:|---:|---:|---:|---:|---:|---:|")
+	row := func(one *Result) {
+		fmt.Fprintf(&out, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", one.Scenario, one.Worlds,
+			one.Executions, one.Commands, one.Steps, one.Checked, one.Grants, len(one.Violations))
+	}
+	for i := range r.Results {
+		row(&r.Results[i])
+	}
+	sum := r.Total()
+	sum.Scenario = "**all**"
+	row(&sum)
+	return out.String()
+}
+
+// Violated are the violations of what is required.
+func (r *Report) Violated() (all []*Violation) {
+	for _, v := range r.Total().Violations {
+		if s := Find(v.Scenario); s == nil || s.Open == "" {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// Required are the scenarios within the promise.
+func Required() []*Scenario {
+	return slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return s.Open != "" })
+}

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"time"
+
+	"redlockd/redlock"
+)
+
+// Scenario says what is in a world and what goes wrong in it.
+type Scenario struct {
+	Name    string
+	Masters int
+	Daemons int
+	Keys    int
+	People  []People
+	Faults  []fault
+	Inside  func(*World, *server) // a fault between two commands of a flush
+	Length  time.Duration         // of the faults; then the world comes to rest
+
+	MinTTL, MaxTTL, MaxKeep time.Duration
+	MaxFlush                int
+
+	Split       int  // one flush in so many arrives in pieces; 0 = none
+	Stall       int  // … leaves late
+	Slow        int  // one message in so many takes long
+	Named       int  // one acquire in so many brings its own token
+	GivesBack   bool // … and whose daemon gives the grant back when it notices
+	Loyal       bool // … and who asks the same daemon again
+	Restless    bool // a token is tried again with another ttl
+	Impatient   int  // … whose client gives up within milliseconds and asks elsewhere
+	Undelivered int  // one grant in so many finds its client gone
+	RatePPM     int  // clocks run this much too fast or too slow, at most
+	ClockSpread time.Duration
+
+	Counters int // of ids; 0 = 2
+	Pieces   int // of work at a time; 0 = 3
+
+	Modes []redlock.Mode // of locks; none = exclusive
+
+	Unborn   bool   // the group was not bootstrapped: it grows old first
+	Durable  bool   // masters say that they keep what they answered
+	Alias    bool   // one daemon reaches one server under two names
+	HighIDs  bool   // counters begin where doubles end
+	Private  bool   // no two clients want the same key
+	Reliable bool   // nothing goes wrong: everything must be served
+	Open     string // why this scenario is measured and not required: an open finding, or an assumption it breaks
+}
+
+
+// People are clients of one kind.
+type People struct {
+	Number int
+	New    func(w *World, index int) client
+}
+
+// age is how old a memory must be before its master votes, see pool.
+func (s *Scenario) age() time.Duration { return s.MaxTTL + s.MaxTTL/100 + 2*time.Second }
+
+// patience bounds the rest at the end of a world.
+func (s *Scenario) patience() time.Duration { return 20 * time.Second }
+
+func (s *Scenario) think() time.Duration { return 8 * time.Millisecond }
+
+// latency is how long one way takes.
+func (s *Scenario) latency(w *World) time.Duration {
+	if w.chance(s.Slow) && !w.calm {
+		return w.between(time.Millisecond, 45*time.Millisecond)
+	}
+	return 30*time.Microsecond + time.Duration(w.random.IntN(170))*time.Microsecond
+}
+
+// base is what scenarios have in common.
+func base(name string, change func(*Scenario)) *Scenario {
+	s := &Scenario{
+		Name: name, Masters: 3, Daemons: 3, Keys: 4, Length: 6 * time.Second,
+		People: []People{{8, newLocking}},
+		MinTTL: 60 * time.Millisecond, MaxTTL: time.Second, MaxKeep: 4 * time.Second,
+		Split: 10, Stall: 400, Slow: 60, Named: 6, Undelivered: 100,
+		RatePPM: 100, ClockSpread: 5 * time.Millisecond,
+	}
+	change(s)
+	return s
+}

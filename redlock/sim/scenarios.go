@@ -1,0 +1,206 @@
+package sim
+
+import (
+	"time"
+
+	"redlockd/redlock"
+)
+
+// Scenarios is everything that is played. Each is played with 3 and with 5 masters.
+func Scenarios() []*Scenario {
+	var out []*Scenario
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios} {
+		for _, s := range some() {
+			five := *s
+			five.Name, five.Masters = s.Name+"-5", 5
+			s.Name += "-3"
+			out = append(out, s, &five)
+		}
+	}
+	return out
+}
+
+// quietScenarios: nothing goes wrong in them: everybody must be served.
+func quietScenarios() []*Scenario {
+	return []*Scenario{
+		base("calm", func(s *Scenario) {
+			s.Split, s.Stall, s.Slow, s.Undelivered, s.Reliable = 10, 0, 0, 50, true
+			s.People = []People{{8, newLocking}, {2, newCounting}}
+			s.MaxTTL, s.Length, s.HighIDs = 10*time.Second, 3*time.Second, true
+		}),
+		base("private", func(s *Scenario) {
+			s.Private, s.Slow, s.Stall, s.Split, s.Reliable, s.Daemons = true, 6, 0, 0, true, 1
+			s.MinTTL, s.MaxTTL, s.Length = 5*time.Second, 10*time.Second, 4*time.Second
+		}),
+	}
+}
+
+// linkScenarios: connections, and processes that stand still.
+func linkScenarios() []*Scenario {
+	return []*Scenario{
+		base("links", func(s *Scenario) {
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, part}, {time.Second, stop}}
+		}),
+		base("hot", func(s *Scenario) {
+			s.Keys, s.Daemons = 1, 4
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, stop}}
+		}),
+		base("slow", func(s *Scenario) { s.Slow, s.Stall, s.Split = 8, 40, 4 }),
+		base("orphans", func(s *Scenario) {
+			s.MinTTL, s.MaxTTL, s.Length, s.Keys = 8*time.Second, 10*time.Second, 3*time.Second, 40
+			s.Faults = []fault{{250 * time.Millisecond, cut}, {400 * time.Millisecond, part}, {300 * time.Millisecond, stop}}
+			s.Split, s.Slow, s.Undelivered = 5, 20, 20
+		}),
+		base("healing", func(s *Scenario) {
+			s.MinTTL, s.MaxTTL, s.Length, s.Keys, s.Daemons, s.Slow = 8*time.Second, 10*time.Second, 4*time.Second, 20, 1, 3
+			s.Faults = []fault{{300 * time.Millisecond, flushSometimes}, {500 * time.Millisecond, stop}}
+		}),
+		base("stragglers", func(s *Scenario) {
+			s.MinTTL, s.MaxTTL, s.Keys, s.Slow = 20*time.Millisecond, 250*time.Millisecond, 2, 10
+			s.Faults = []fault{{150 * time.Millisecond, part}, {300 * time.Millisecond, cut}, {400 * time.Millisecond, stop}}
+		}),
+		base("foreign", func(s *Scenario) {
+			s.People = []People{{6, newLocking}, {3, newForeign}}
+			s.Keys = 2
+			s.Faults = []fault{{500 * time.Millisecond, stop}, {time.Second, part}}
+		}),
+		base("deaths", func(s *Scenario) {
+			s.Faults = []fault{{500 * time.Millisecond, die}, {700 * time.Millisecond, stop}, {time.Second, cut}}
+		}),
+		base("everything", func(s *Scenario) {
+			s.Length, s.Daemons = 20*time.Second, 4
+			s.People = []People{{8, newLocking}, {2, newCounting}, {2, newWorking}}
+			s.Faults = []fault{
+				{2 * time.Second, cut}, {3 * time.Second, part}, {3 * time.Second, stop}, {4 * time.Second, sleep},
+				{500 * time.Millisecond, remember}, {time.Second, restart}, {time.Second, flushSometimes}, {5 * time.Second, jump},
+			}
+			s.Split, s.Slow, s.Stall = 6, 40, 200
+		}),
+		base("aliased", func(s *Scenario) {
+			s.Alias = true
+		}),
+	}
+}
+
+// memoryScenarios: what masters forget.
+func memoryScenarios() []*Scenario {
+	return []*Scenario{
+		base("memory", func(s *Scenario) {
+			s.Length = 16 * time.Second
+			s.Faults = []fault{{300 * time.Millisecond, remember}, {300 * time.Millisecond, restart}, {300 * time.Millisecond, flushSometimes}, {2 * time.Second, cut}}
+		}),
+		base("inside", func(s *Scenario) {
+			s.Length, s.Split, s.Inside = 16*time.Second, 3, flushInside
+		}),
+		base("total", func(s *Scenario) {
+			s.Length, s.Faults = 16*time.Second, []fault{{time.Second, restartAll}, {2 * time.Second, cut}}
+		}),
+		base("durable", func(s *Scenario) {
+			s.Durable, s.Length = true, 10*time.Second
+			s.Faults = []fault{{400 * time.Millisecond, restartDurable}, {time.Second, stop}}
+			s.People = []People{{6, newLocking}, {2, newCounting}}
+		}),
+		base("promotion", func(s *Scenario) {
+			s.Durable, s.Length = true, 12*time.Second
+			s.Faults = []fault{{50 * time.Millisecond, remember}, {time.Second, promote}, {2 * time.Second, cut}}
+		}),
+		base("liar", func(s *Scenario) {
+			s.Durable, s.Length = true, 12*time.Second
+			s.Faults = []fault{{50 * time.Millisecond, remember}, {500 * time.Millisecond, lie}, {2 * time.Second, cut}}
+		}),
+		base("awakened", func(s *Scenario) {
+			s.Length = 12 * time.Second
+			s.Faults = []fault{{150 * time.Millisecond, remember}, {500 * time.Millisecond, awaken}, {2 * time.Second, cut}}
+		}),
+		base("unborn", func(s *Scenario) {
+			s.Unborn, s.Length = true, 4*time.Second
+			s.Faults = []fault{{700 * time.Millisecond, stop}}
+		}),
+	}
+}
+
+// clockScenarios: clocks of masters and of daemons.
+func clockScenarios() []*Scenario {
+	return []*Scenario{
+		base("steps", func(s *Scenario) {
+			s.Length, s.Faults = 16*time.Second, []fault{{2500 * time.Millisecond, stepClock}, {2 * time.Second, cut}}
+		}),
+		base("absence", func(s *Scenario) {
+			s.Length, s.Faults = 16*time.Second, []fault{{500 * time.Millisecond, absent}, {2 * time.Second, cut}}
+		}),
+		base("rates", func(s *Scenario) {
+			s.RatePPM = 4500
+			s.Faults = []fault{{time.Second, stop}, {2 * time.Second, cut}}
+		}),
+		base("jumps", func(s *Scenario) {
+			s.Faults = []fault{{700 * time.Millisecond, jump}, {time.Second, sleep}, {2 * time.Second, cut}}
+		}),
+	}
+}
+
+// kindScenarios: ids and work.
+func kindScenarios() []*Scenario {
+	return []*Scenario{
+		base("ids", func(s *Scenario) {
+			s.People, s.Length = []People{{6, newCounting}}, 16*time.Second
+			s.Faults = []fault{{300 * time.Millisecond, restart}, {time.Second, stop}, {time.Second, cut}, {2 * time.Second, remember}}
+		}),
+		base("idle", func(s *Scenario) { // counters that rest for longer than a master is young
+			s.People, s.Length, s.Counters, s.Daemons, s.Slow = []People{{8, newCounting}}, 20*time.Second, 150, 2, 20
+			s.Faults = []fault{{400 * time.Millisecond, part}, {400 * time.Millisecond, stop}, {500 * time.Millisecond, forget}}
+		}),
+		base("work", func(s *Scenario) {
+			s.People, s.MaxKeep, s.MaxTTL = []People{{6, newWorking}}, 10*time.Second, 500*time.Millisecond
+			s.Faults = []fault{{500 * time.Millisecond, stop}, {500 * time.Millisecond, cut}, {time.Second, part}}
+		}),
+		base("jobs", func(s *Scenario) {
+			s.People, s.MaxKeep, s.MaxTTL, s.Length = []People{{6, newWorking}}, 16*time.Second, 300*time.Millisecond, 24*time.Second
+			s.Pieces = 80
+			s.Faults = []fault{{500 * time.Millisecond, forget}, {200 * time.Millisecond, part}, {300 * time.Millisecond, stop}, {time.Second, die}}
+		}),
+	}
+}
+
+// tokenScenarios: tokens of the callers' own, and clients that ask twice.
+func tokenScenarios() []*Scenario {
+	return []*Scenario{
+		base("named", func(s *Scenario) {
+			s.Named, s.Keys, s.Slow, s.Undelivered = 1, 2, 10, 0
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
+		}),
+		base("again", func(s *Scenario) {
+			s.Named, s.Keys, s.Slow, s.Impatient, s.Loyal, s.Undelivered = 1, 2, 10, 3, true, 0
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
+		}),
+		base("retries", func(s *Scenario) {
+			s.Named, s.Keys, s.Slow, s.Impatient, s.Undelivered = 1, 2, 10, 3, 0
+		}),
+		base("restless", func(s *Scenario) {
+			s.Named, s.Keys, s.Slow, s.Undelivered, s.Restless = 1, 2, 10, 0, true
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {500 * time.Millisecond, stop}}
+		}),
+		base("goners", func(s *Scenario) {
+			s.Named, s.Keys, s.Slow, s.Impatient, s.Undelivered = 1, 2, 10, 3, 0
+			s.GivesBack = true
+		}),
+	}
+}
+
+// modeScenarios: readers and permits.
+func modeScenarios() []*Scenario {
+	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Shared}
+	return []*Scenario{
+		base("readers", func(s *Scenario) {
+			s.Modes, s.Keys, s.Slow = shared, 3, 20
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}
+		}),
+		base("permits", func(s *Scenario) {
+			s.Modes, s.Keys, s.Slow = []redlock.Mode{redlock.Permits}, 2, 20
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}
+		}),
+		base("modes", func(s *Scenario) {
+			s.Modes, s.Keys, s.Length = append(shared, redlock.Permits), 3, 16*time.Second
+			s.Faults = []fault{{500 * time.Millisecond, restart}, {500 * time.Millisecond, remember}, {time.Second, stop}, {time.Second, cut}}
+		}),
+	}
+}

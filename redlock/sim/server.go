@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"redlockd/pool"
+)
+
+// server is one master: a process with a memory and a clock.
+type server struct {
+	world  *World // nil in tests of the master alone
+	engine *engine
+	name   string
+	memory memory
+	loaded map[string]bool // scripts this process knows
+	now    int64           // ms of its own clock, read once per command
+	micros int64           // the same in µs
+	offset int64           // µs its clock is ahead of the world's
+	home   int64           // what offset is while nobody sets the clock
+	ppm    int64           // how much faster it runs
+
+	process  int // counts restarts
+	runID    string
+	facts    string // INFO's text
+	durable  bool
+	promoted bool // was a replica, and lacks what had not reached it
+	up       bool
+	stopped  bool // SIGSTOP
+	backlog  []*flight
+	links    map[int64]*link // by CLIENT ID
+	lastID   int64
+	snapshot memory
+	steps    []*step
+}
+
+// born starts a process with what is left of the memory.
+func (s *server) born(m memory) {
+	s.process++
+	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*link{}
+	s.lastID, s.up, s.stopped, s.backlog = 0, true, false, nil
+	s.runID = fmt.Sprintf("%030x%010x", s.process, hash(s.name))
+	s.facts = s.describe()
+}
+
+func hash(name string) (n uint32) {
+	for i := range len(name) {
+		n = n*31 + uint32(name[i])
+	}
+	return n
+}
+
+func (s *server) describe() string {
+	second := "-1"
+	if s.promoted {
+		second = "4711"
+	}
+	return "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + s.runID +
+		"\r\n# Memory\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:" + bit(s.durable) +
+		"\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_write_status:ok\r\naof_base_size:88\r\n" +
+		"# Replication\r\nrole:master\r\nsecond_repl_offset:" + second + "\r\n"
+}
+
+func bit(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}
+
+// execute runs one command; l is nil inside of a script.
+func (s *server) execute(l *link, a []string) pool.Reply {
+	if handle := handlers[a[0]]; handle != nil {
+		return handle(s, a)
+	}
+	switch a[0] {
+	case "EVALSHA":
+		if !s.loaded[a[1]] {
+			return refusal("NOSCRIPT No matching script. Please use EVAL.")
+		}
+		return s.engine.run(s, a[1], a)
+	case "EVAL", "SCRIPT":
+		script := a[1]
+		if a[0] == "SCRIPT" {
+			script = a[2]
+		}
+		sha, err := s.engine.load(script)
+		if err != nil {
+			return refusal("ERR " + err.Error())
+		}
+		s.loaded[sha] = true
+		if a[0] == "SCRIPT" {
+			return text(sha)
+		}
+		return s.engine.run(s, sha, a)
+	case "CLIENT":
+		return s.client(l, a)
+	}
+	if s.world != nil {
+		s.world.violate("masters", "", "a simulated master does not know the command "+strings.Join(a, " ")+": add it to commands.go")
+	}
+	return refusal("ERR unknown command '" + a[0] + "'")
+}
+
+func (s *server) client(l *link, a []string) pool.Reply {
+	switch a[1] {
+	case "ID":
+		return number(l.id)
+	case "KILL":
+		id, _ := strconv.ParseInt(a[3], 10, 64)
+		if victim := s.links[id]; victim != nil && victim != l {
+			victim.sever()
+			return number(1)
+		}
+		return number(0)
+	}
+	return ok
+}
+
+func (s *server) time([]string) pool.Reply {
+	return list(text(strconv.FormatInt(s.micros/1_000_000, 10)), text(strconv.FormatInt(s.micros%1_000_000, 10)))
+}
+
+func (s *server) info([]string) pool.Reply { return text(s.facts) }
+
+func (s *server) config(a []string) pool.Reply {
+	if a[2] == "maxmemory-policy" {
+		return list(text(a[2]), text("noeviction"))
+	}
+	on, sync := "no", "everysec"
+	if s.durable {
+		on, sync = "yes", "always"
+	}
+	return list(text("appendonly"), text(on), text("appendfsync"), text(sync), text("no-appendfsync-on-rewrite"), text("no"))
+}
+
+// readClock fixes the master's moment for the commands that follow.
+func (s *server) readClock(world int64) {
+	s.micros = epoch + world + world*s.ppm/1_000_000 + s.offset
+	s.now = s.micros / 1000
+}
+
+// epoch is when a world begins, µs since 1970: a date like any other.
+const epoch = 1_800_000_000_000_000
+
+// expireActively drops what has expired, as a running server does by itself.
+func (s *server) expireActively() {
+	for key := range s.memory {
+		s.look(key)
+	}
+}

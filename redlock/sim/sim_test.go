@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// number reads a variable of the environment.
+func environment(t *testing.T, name string, otherwise int64) int64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%q: want a whole number", name, text)
+	}
+	return n
+}
+
+// TestSimulation plays SIM_SECONDS seconds or SIM_EXECUTIONS executions, from
+// SIM_SEED on, in SIM_THREADS threads; SIM_SCENARIO alone plays one world again.
+func TestSimulation_KeepsEveryPromise(t *testing.T) {
+	if name := os.Getenv("SIM_SCENARIO"); name != "" {
+		s := Find(name)
+		if s == nil {
+			t.Fatalf("SIM_SCENARIO=%q: no such scenario", name)
+		}
+		var out io.Writer = io.Discard
+		if os.Getenv("SIM_TRACE") != "" {
+			out = os.Stderr
+		}
+		if v := Replay(s, uint64(environment(t, "SIM_SEED", 1)), nil, out); v != nil {
+			t.Error(v)
+		}
+		return
+	}
+	plan := Plan{
+		Scenarios: Scenarios(), Seed: uint64(environment(t, "SIM_SEED", 1)),
+		Threads:    int(environment(t, "SIM_THREADS", int64(min(2, runtime.GOMAXPROCS(0))))),
+		Time:       time.Duration(environment(t, "SIM_SECONDS", 8)) * time.Second,
+		Executions: environment(t, "SIM_EXECUTIONS", 0), Progress: os.Stderr,
+	}
+	r := Run(plan)
+	t.Logf("\n%s", r.Table())
+	for _, v := range r.Violated() {
+		t.Error(v)
+	}
+	for _, v := range r.Total().Violations {
+		if s := Find(v.Scenario); s.Open != "" {
+			t.Logf("open: %s: %v", s.Open, v)
+		}
+	}
+	if os.Getenv("SIM_PUBLISH") != "" && !t.Failed() {
+		publish(t, plan, r)
+	}
+}
+
+// A world is a function of its scenario and its seed.
+func TestWorlds_AreTheSameEveryTime(t *testing.T) {
+	for _, name := range []string{"everything-3", "deaths-5", "work-3"} {
+		var first [4]int64
+		for round := range 3 {
+			w := NewWorld(Find(name), 7, NewLab(nil))
+			w.Play()
+			is := [4]int64{w.steps, w.commands, w.executions, w.judge.grants}
+			if round == 0 {
+				first = is
+			} else if is != first {
+				t.Errorf("%s: %v steps, commands, executions and grants the first time, %v now", name, first, is)
+			}
+		}
+	}
+}

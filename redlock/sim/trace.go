@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+)
+
+// trace remembers what happened last. It is kept only when a world is played
+// again to see why something was violated.
+type trace struct {
+	world *World
+	on    bool
+	out   io.Writer
+	lines []line
+}
+
+type line struct {
+	key  string // "" = of interest for every key
+	text string
+}
+
+// keepLines bounds a trace.
+const keepLines = 20_000
+
+func (t *trace) note(key, format string, args ...any) {
+	if !t.on {
+		return
+	}
+	text := fmt.Sprintf("%10.3fms ", float64(t.world.now)/float64(time.Millisecond)) + fmt.Sprintf(format, args...)
+	fmt.Fprintln(t.out, text)
+	if t.lines = append(t.lines, line{key, text}); len(t.lines) > keepLines {
+		t.lines = slices.Delete(t.lines, 0, keepLines/2)
+	}
+}
+
+// command notes what a master executed.
+func (t *trace) command(l *link, words []string, r pool.Reply) {
+	if words[0] == "SCRIPT" || words[0] == "INFO" || words[0] == "CONFIG" {
+		return
+	}
+	key := ""
+	switch {
+	case words[0] == "EVALSHA":
+		key = words[3]
+	case words[0] == "EVAL":
+		words = append([]string{"ADMIT"}, words[3:]...)
+	case words[0] == "TIME", words[0] == "ZSCORE", words[0] == "ZADD":
+		key = "\x00" // too many to show
+	case len(words) > 1:
+		key = words[1]
+	}
+	who := "foreign"
+	if l.daemon != nil {
+		who = fmt.Sprintf("daemon %d", l.daemon.index)
+	}
+	short := make([]string, len(words))
+	for i, word := range words {
+		short[i] = abbreviate(word)
+	}
+	t.note(key, "%s/%d -> %s at %d: %s = %s", who, l.id, l.server.name, l.server.now, strings.Join(short, " "), show(r))
+}
+
+func abbreviate(word string) string {
+	if len(word) > 60 {
+		return word[:60] + "…"
+	}
+	if len(word) == 40 || len(word) == 27 { // SHA1s and tokens
+		return word[:6]
+	}
+	return word
+}
+
+func show(r pool.Reply) string {
+	switch r.Kind {
+	case pool.ReplyNil:
+		return "nil"
+	case pool.ReplyInt:
+		return fmt.Sprint(r.Int)
+	case pool.ReplyError:
+		return r.Err.Error()
+	case pool.ReplyArray:
+		var items []string
+		for _, item := range r.Items {
+			items = append(items, show(item))
+		}
+		return "[" + strings.Join(items, " ") + "]"
+	}
+	return abbreviate(r.Str)
+}
+
+// about are the last events that concern a key.
+func (t *trace) about(key string) []string {
+	const enough = 60
+	var out []string
+	for i := len(t.lines) - 1; i >= 0 && len(out) < enough; i-- {
+		if t.lines[i].key == "" || key == "" || strings.HasSuffix(t.lines[i].key, key) {
+			out = append(out, t.lines[i].text)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// working is one of many workers that compete for pieces of work.
+type working struct {
+	somebody
+	key     string
+	attempt redlock.Work // it is at, if its token is not ""
+}
+
+func newWorking(w *World, index int) client {
+	return &working{somebody: somebody{world: w, index: index}}
+}
+
+func (c *working) lost(d *daemon) {
+	if c.daemon != d {
+		return
+	}
+	c.daemon, c.attempt = nil, redlock.Work{}
+	c.pending++
+	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+}
+
+// attempts a piece of work may take.
+const attempts = 4
+
+func (c *working) act() {
+	w := c.world
+	if c.busy() || w.calm {
+		return
+	}
+	d := w.anyDaemon()
+	switch {
+	case d == nil:
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+	case c.attempt.Token == "":
+		c.try(d)
+	case w.chance(4): // dies: the attempt times out
+		c.attempt = redlock.Work{}
+		w.soon(c, 0, 20*time.Millisecond)
+	case w.chance(3):
+		c.extend(d)
+	default:
+		c.end(d, w.chance(3))
+	}
+}
+
+// pieces of work follow one another, so that there is always some to be done.
+func (c *working) piece() string {
+	w := c.world
+	return fmt.Sprintf("w%d-%d", w.random.IntN(max(3, w.Scenario.Pieces)), w.now/(w.Scenario.MaxKeep/2))
+}
+
+func (c *working) timeout() time.Duration {
+	s := c.world.Scenario
+	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
+}
+
+func (c *working) try(d *daemon) {
+	w := c.world
+	key := c.piece()
+	r := w.judge.work(key)
+	before, finished := r.fence, r.done
+	request := redlock.WorkRequest{Key: redlock.Key(key), Timeout: c.timeout(), Max: attempts, Keep: w.Scenario.MaxKeep}
+	if w.chance(3) {
+		request.Wait = w.between(time.Millisecond, w.Scenario.MaxTTL)
+	}
+	c.call(d, func(turn int) {
+		d.locker.Work(nil, request, func(a redlock.Work, err error) {
+			if !c.answered(d, turn) {
+				if err == nil && a.State == redlock.WorkAcquired && !d.dead {
+					d.locker.WorkGiveBack(a)
+				}
+				return
+			}
+			if err != nil || a.State != redlock.WorkAcquired {
+				w.served("work was refused", key, err)
+				w.trace.note(key, "client %d hears from daemon %d: %v %v", c.index, d.index, a.State, err)
+				w.soon(c, 0, 30*time.Millisecond)
+				return
+			}
+			until := d.clock.world(d.clock.Now() + a.Validity())
+			w.judge.started(key, string(a.Token), a.Attempt, attempts, int64(a.Fence), before, finished, until)
+			c.key, c.attempt = key, a
+			c.hold(until)
+		})
+	})
+}
+
+func (c *working) hold(until time.Duration) {
+	w := c.world
+	left := until - w.now
+	if w.chance(5) {
+		left *= 2
+	}
+	w.soon(c, 0, left)
+}
+
+func (c *working) extend(d *daemon) {
+	w := c.world
+	key, token := c.key, c.attempt.Token
+	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: token, Timeout: c.timeout()}
+	c.call(d, func(turn int) {
+		d.locker.WorkExtend(nil, request, func(a redlock.Work, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			if err != nil {
+				w.trace.note(key, "client %d hears from daemon %d: extend: %v", c.index, d.index, err)
+				w.soon(c, 0, 20*time.Millisecond)
+				return
+			}
+			until := d.clock.world(d.clock.Now() + a.Validity())
+			w.judge.prolonged(key, string(token), until)
+			c.hold(until)
+		})
+	})
+}
+
+// end says that the work is done, or that the attempt is given up.
+func (c *working) end(d *daemon, failed bool) {
+	w := c.world
+	key, a := c.key, c.attempt
+	newest := w.judge.work(key).highest
+	w.judge.ending(key, string(a.Token))
+	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: a.Token}
+	c.call(d, func(turn int) {
+		answer := func(so bool, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.trace.note(key, "client %d hears from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
+			if err == nil && so {
+				w.judge.done(key, a.Attempt, newest, !failed)
+			}
+			c.attempt = redlock.Work{}
+			w.soon(c, 0, w.Scenario.think())
+		}
+		if failed {
+			d.locker.WorkFail(nil, request, answer)
+			return
+		}
+		d.locker.WorkDone(nil, request, answer)
+	})
+}

@@ -1,0 +1,308 @@
+// Package sim plays the product against faults that a test on real servers
+// meets once in a year.
+//
+// A World is a group of masters, some daemons, and clients, in one thread and in
+// virtual time. The daemons are the product itself, redlock on pool, with their
+// clock, transport, tasks and jitter injected; the masters run the product's own
+// Lua scripts on a memory of their own. What happens next is drawn from a seed,
+// so a world can be played again, step by step. Faults fall between any two
+// commands of a flush. A judge compares, at every answer, what a client was told
+// with what every other client has been told, and never looks inside a daemon.
+//
+// Read scenario.go for what is played, judge.go for what is promised.
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// World is one run. Everything in it happens in Play, one event after another.
+type World struct {
+	Scenario *Scenario
+	Seed     uint64
+
+	random  *rand.Rand
+	now     time.Duration
+	events  []event
+	serial  uint64
+	steps   int64
+	engine  *engine
+	servers []*server
+	daemons []*daemon
+	clients []client
+	judge   *judge
+	calm    bool // no more faults
+	born    bool // bootstrapped
+	ended   bool
+
+	current *task // whose coroutine runs
+	idle    []*task
+
+	executions int64 // commands of operations, and seals
+	commands   int64 // all commands on all masters
+	violation  *Violation
+	trace      *trace
+}
+
+// Violation is a promise that was not kept.
+type Violation struct {
+	Scenario string
+	Seed     uint64
+	Step     int64 // events since the beginning
+	At       time.Duration
+	Rule     string
+	Key      string
+	Why      string
+	Events   []string // the last ones that concern the key
+}
+
+func (v *Violation) Error() string {
+	text := fmt.Sprintf("%s on %q: %s\n\tscenario %s, seed %d, step %d, at %v; play it again: SIM_SCENARIO=%s SIM_SEED=%d make sim",
+		v.Rule, v.Key, v.Why, v.Scenario, v.Seed, v.Step, v.At, v.Scenario, v.Seed)
+	for _, line := range v.Events {
+		text += "\n\t" + line
+	}
+	return text
+}
+
+// event is something that will happen. One that belongs to a daemon waits while
+// the daemon is stopped, and is lost with it.
+type event struct {
+	at     time.Duration
+	serial uint64
+	owner  *daemon
+	do     func()
+}
+
+func (w *World) violate(rule, key, why string) {
+	if w.violation != nil {
+		return
+	}
+	w.violation = &Violation{
+		Scenario: w.Scenario.Name, Seed: w.Seed, Step: w.steps, At: w.now,
+		Rule: rule, Key: key, Why: why, Events: w.trace.about(key),
+	}
+}
+
+// after schedules an event for a daemon, or for nobody.
+func (w *World) after(d time.Duration, owner *daemon, do func()) {
+	w.serial++
+	e := event{at: w.now + max(0, d), serial: w.serial, owner: owner, do: do}
+	w.events = append(w.events, e)
+	for i := len(w.events) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !w.events[i].before(&w.events[parent]) {
+			break
+		}
+		w.events[i], w.events[parent] = w.events[parent], w.events[i]
+		i = parent
+	}
+}
+
+func (e *event) before(o *event) bool {
+	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.serial, o.serial)) < 0
+}
+
+// next takes the earliest event.
+func (w *World) next() event {
+	first := w.events[0]
+	n := len(w.events) - 1
+	w.events[0] = w.events[n]
+	w.events[n] = event{}
+	w.events = w.events[:n]
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < n; child++ {
+			if w.events[child].before(&w.events[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return first
+		}
+		w.events[i], w.events[least] = w.events[least], w.events[i]
+		i = least
+	}
+}
+
+// manySteps is far above what any scenario takes.
+const manySteps = 5_000_000
+
+// run lets the world go on until a moment, or until something is wrong.
+func (w *World) run(until time.Duration) {
+	for len(w.events) > 0 && w.violation == nil && w.events[0].at <= until {
+		e := w.next()
+		w.now = max(w.now, e.at)
+		if d := e.owner; d != nil {
+			if d.dead {
+				continue
+			}
+			if d.paused > w.now {
+				w.after(d.paused-w.now, d, e.do)
+				continue
+			}
+		}
+		if w.steps++; w.steps > manySteps {
+			w.violate("liveness", "", "so much happens that the world does not come forward")
+			return
+		}
+		e.do()
+	}
+	w.now = max(w.now, until)
+}
+
+// chance is true once in so many times; 0 = never.
+func (w *World) chance(once int) bool { return once > 0 && w.random.IntN(once) == 0 }
+
+// between draws a duration from [low, high].
+func (w *World) between(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
+	}
+	return low + time.Duration(w.random.Int64N(int64(high-low)+1))
+}
+
+// NewWorld prepares a run; it is a function of scenario and seed alone.
+func NewWorld(s *Scenario, seed uint64, lab *Lab) *World {
+	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), engine: lab.engine}
+	w.trace = &trace{world: w, out: io.Discard}
+	w.judge = newJudge(w)
+	for i := range s.Masters {
+		m := &server{world: w, engine: w.engine, name: string(rune('a' + i)), durable: s.Durable}
+		m.offset = int64(w.between(-s.ClockSpread, s.ClockSpread) / time.Microsecond)
+		m.home = m.offset
+		m.ppm = int64(w.random.IntN(2*s.RatePPM+1) - s.RatePPM)
+		m.born(memory{})
+		w.servers = append(w.servers, m)
+	}
+	for i := range s.Daemons {
+		w.daemons = append(w.daemons, newDaemon(w, i))
+	}
+	return w
+}
+
+// Play runs the world to its end and returns what was wrong, nil for nothing.
+func (w *World) Play() (v *Violation) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			w.violate("panics", "", fmt.Sprint(cause))
+		}
+		v = w.violation
+	}()
+	s := w.Scenario
+	if !w.begin() {
+		return w.violation
+	}
+	for _, people := range s.People {
+		for range people.Number {
+			w.clients = append(w.clients, people.New(w, len(w.clients)))
+		}
+	}
+	for _, c := range w.clients {
+		w.after(w.between(0, 5*time.Millisecond), nil, c.act)
+	}
+	for _, f := range s.Faults {
+		f.start(w)
+	}
+	w.run(w.now + s.Length)
+	if w.violation == nil {
+		w.settle()
+	}
+	w.finish()
+	return w.violation
+}
+
+// begin bootstraps the group, unless it is to grow old, and starts the daemons.
+func (w *World) begin() bool {
+	w.calm = true // a bootstrap that fails is said again, which is not what is played here
+	if !w.Scenario.Unborn {
+		first := w.daemons[0]
+		w.spawn(first, first.bootstrap)
+		w.run(w.now + time.Second)
+	}
+	w.born, w.calm = true, false
+	for _, d := range w.daemons {
+		d.boot()
+	}
+	w.run(w.now + 2*time.Second)
+	if w.Scenario.Unborn {
+		w.run(w.now + w.Scenario.age())
+	}
+	for _, d := range w.daemons {
+		if d.locker == nil {
+			w.violate("liveness", "", fmt.Sprintf("daemon %d did not start", d.index))
+			return false
+		}
+	}
+	return true
+}
+
+// settle ends all faults and all clients, and looks at what is left.
+func (w *World) settle() {
+	w.calm = true
+	for _, s := range w.servers {
+		s.heal()
+	}
+	for _, d := range w.daemons {
+		d.heal()
+	}
+	w.run(w.now + time.Second)
+	if w.Scenario.Alias {
+		return // that daemon never gets to one of its masters
+	}
+	for limit := w.now + w.Scenario.patience(); w.now < limit && w.violation == nil; {
+		if w.quiet() {
+			w.run(w.now + 50*time.Millisecond)
+			w.judge.leftovers()
+			return
+		}
+		w.run(w.now + 20*time.Millisecond)
+	}
+	if w.violation == nil {
+		w.violate("liveness", "", "the world does not come to rest after all faults have ended: "+w.unrest())
+	}
+}
+
+// quiet tells whether every daemon has nothing left to do.
+func (w *World) quiet() bool { return w.unrest() == "" }
+
+func (w *World) unrest() string {
+	for _, c := range w.clients {
+		if c.busy() {
+			return fmt.Sprintf("a client waits: %v", c)
+		}
+	}
+	for _, d := range w.daemons {
+		if d.dead {
+			continue
+		}
+		if d.locker == nil {
+			return fmt.Sprintf("daemon %d has not started", d.index)
+		}
+		for _, m := range d.locker.Masters(0) {
+			if m.Owed > 0 || m.Queued > 0 || m.State != "voting" && m.State != "quarantined" {
+				return fmt.Sprintf("daemon %d: master %s is %s (%s), owed %d, queued %d", d.index, m.Name, m.State, m.Detail, m.Owed, m.Queued)
+			}
+		}
+		if n := d.pool.Busy(); n > 0 && slices.ContainsFunc(w.events, func(e event) bool { return e.owner == d }) {
+			continue // the heartbeat may be under way
+		}
+	}
+	return ""
+}
+
+// finish lets every coroutine end.
+func (w *World) finish() {
+	w.ended = true
+	for _, d := range w.daemons {
+		d.kill()
+	}
+	for _, t := range w.idle {
+		t.stop()
+	}
+}

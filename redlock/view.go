@@ -1,0 +1,120 @@
+// What stands at a key, as a quorum of masters sees it?
+package redlock
+
+import (
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+// View is what a quorum agrees on.
+type View struct {
+	Kind  string // "none", "string" for an exclusive lock, "zset" readers, "hash" permits
+	Value Token  // of a string
+	// Left is how long at least a quorum will hold it, above 0; Endless without
+	// an expiry. It leaves out what copies may last longer than their lease, so it
+	// is never more than was asked for.
+	Left time.Duration
+}
+
+// ViewDone is called exactly once, from any goroutine; err is *NoQuorum, *Busy
+// or ErrShutdown.
+type ViewDone func(View, error)
+
+// View looks at a key.
+func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
+	if err := l.enter(); err != nil {
+		done(View{}, err)
+		return
+	}
+	g := l.pool.Group(db)
+	l.submit(b, g, &viewing{locker: l, group: g, key: l.masterKey(key), done: done})
+}
+
+// viewing is one View.
+type viewing struct {
+	locker *Locker
+	group  *pool.Group
+	key    string
+	done   ViewDone
+
+	mu       sync.Mutex
+	seen     []View // of masters whose answer counts
+	answered int
+	over     bool
+}
+
+var _ pool.Operation = (*viewing)(nil)
+
+func (w *viewing) Plan() pool.Plan { return pool.Plan{Key: w.key, Joins: true, Sealed: true} }
+func (w *viewing) Propose(int64)   {}
+
+func (w *viewing) Command(_ *pool.Moment, c *pool.Command) bool {
+	c.Set("EVALSHA", w.locker.script.view, "1", w.key)
+	return true
+}
+
+func (w *viewing) Answer(answer pool.Answer) {
+	w.mu.Lock()
+	w.answered++
+	// A young master may have forgotten what it does not show.
+	if one, ok := w.locker.readView(answer.Reply); ok && answer.Seal.Good && (one.Kind != "none" || !answer.Seal.Young) {
+		w.seen = append(w.seen, one)
+	}
+	if w.over {
+		w.mu.Unlock()
+		return
+	}
+	seen, decided := agreement(w.seen, w.locker.pool.N(), w.locker.pool.Quorum())
+	w.over = decided || w.answered == w.locker.pool.N()
+	over, counted := w.over, len(w.seen)
+	w.mu.Unlock()
+	switch {
+	case decided:
+		w.locker.leave()
+		w.done(seen, nil)
+	case over:
+		w.locker.leave()
+		w.done(View{}, w.locker.noQuorum(w.group, counted, "what stands at the key is unknown"))
+	}
+}
+
+func (l *Locker) readView(r pool.Reply) (View, bool) {
+	switch {
+	case r.Err != nil || r.Kind != pool.ReplyArray:
+		return View{}, false
+	case len(r.Items) == 0:
+		return View{Kind: "none"}, true
+	case len(r.Items) != 3:
+		return View{}, false
+	}
+	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
+	if left := r.Items[2].Int; left >= 0 {
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(grain+prolongs)*time.Millisecond, time.Millisecond)
+	}
+	return v, true
+}
+
+// agreement is what a quorum shows alike, with the least of their times; nothing
+// stands there as soon as no quorum can. decided is false while the masters that
+// have not answered could change it.
+func agreement(seen []View, n, quorum int) (View, bool) {
+	most := 0
+	for _, one := range seen {
+		alike, left := 0, one.Left
+		for _, other := range seen {
+			if other.Kind == one.Kind && other.Value == one.Value {
+				alike, left = alike+1, min(left, other.Left)
+			}
+		}
+		if alike >= quorum {
+			one.Left = left
+			return one, true
+		}
+		if one.Kind != "none" {
+			most = max(most, alike)
+		}
+	}
+	return View{Kind: "none"}, most+n-len(seen) < quorum
+}
