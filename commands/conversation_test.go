@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,15 +81,19 @@ func (c *conversation) start(args ...string) *fakeSink {
 // fakeSink takes one answer and fails the test at a second one.
 type fakeSink struct {
 	t       *testing.T
+	mu      sync.Mutex
 	reply   Reply
 	late    Late
 	answers int
 }
 
-func (s *fakeSink) Deliver(r Reply)    { s.reply = r; s.count() }
-func (s *fakeSink) DeliverLate(l Late) { s.late = l; s.count() }
+func (s *fakeSink) Deliver(r Reply)    { s.count(r, nil) }
+func (s *fakeSink) DeliverLate(l Late) { s.count(Reply{}, l) }
 
-func (s *fakeSink) count() {
+func (s *fakeSink) count(r Reply, l Late) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply, s.late = r, l
 	if s.answers++; s.answers > 1 {
 		s.t.Errorf("a call was answered %d times", s.answers)
 	}

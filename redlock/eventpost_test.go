@@ -64,6 +64,12 @@ func TestPost_EveryMessageIsReadOnceAndInOrder(t *testing.T) {
 		s.receive(letter("a", n))
 	}
 	j.wantsOrder(t, 7, 8, 9, 10)
+	s.receive(letter(s.daemon, 11)) // our own, by way of a master
+	s.mu.Lock()
+	if len(s.senders) != 1 || len(s.senders["a"].held) > 0 {
+		t.Errorf("%d messages wait to be read again, daemons %d", len(s.senders["a"].held), len(s.senders))
+	}
+	s.mu.Unlock()
 	s.receive(letter("b", 3)) // another daemon's numbers are its own
 	j.wantsOrder(t, 7, 8, 9, 10, 3)
 	if n := d.EventCounts(); n.Received != 5 || n.Missed != 0 {

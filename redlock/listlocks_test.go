@@ -130,6 +130,10 @@ func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
 		c.do(i, "HSET", "record", "f", "v")
 		c.do(i, "SET", strings.Repeat("k", longestKey+1), "too long a name", "PX", 20_000)
 	}
+	// Those who wait in a queue of all daemons stand in a zset that ends with the last of them.
+	leave := d.Wait(nil, LockRequest{Key: "writer", TTL: long, Fair: true, Wait: time.Minute}, func(Grant, error) {})
+	defer leave()
+	eventually(t, "it stands in the queue", func() bool { return d.see("writer").Queued == 1 })
 	found := map[Key]LockView{}
 	page, err := d.list(Listing{Count: 1000})
 	for ; err == nil; page, err = d.list(Listing{Count: 1000, Cursor: page.Cursor}) {
@@ -193,6 +197,27 @@ func TestListLocks_GoesOnWhenAMasterEndsOrForgets(t *testing.T) {
 		if len(told) != held {
 			t.Errorf("a master %s: %d of %d locks were told", what, len(told), held)
 		}
+	}
+}
+
+// A durable master remembers everything over a restart, but walks in another
+// order then: its cursor of before is worthless.
+func TestListLocks_WalksAMasterAnewThatIsAnotherProcess(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	d := c.daemon()
+	const held = 600
+	for i := range c.servers {
+		c.crowd(i, "held-", 0, held, i, true)
+	}
+	told := walkOver(t, []*daemon{d}, Listing{Count: 10}, func(step int) {
+		if step == 10 {
+			c.servers[0].Restart()
+			d.awaitProcess(0, c.servers[0])
+			d.await(0, "voting")
+		}
+	})
+	if len(told) != held {
+		t.Errorf("%d of %d locks were told", len(told), held)
 	}
 }
 

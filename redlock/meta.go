@@ -4,9 +4,9 @@
 // Nothing rests on these notes. They are kept on the masters, so that every
 // daemon can show them, under a key of their own beside the lock: a hash with an
 // entry for each holder. Who gives no text pays nothing, unless LockInfo has every
-// holder noted. A note is written after
-// the grant, goes with the release through the same daemon, is moved on when the
-// lease is extended through it, and otherwise ends when the lease does.
+// holder noted. A note is written after the grant, goes with the release through
+// the same daemon, is moved on when the lease is extended through it, and
+// otherwise ends when the lease does.
 package redlock
 
 import (

@@ -1,0 +1,75 @@
+// Who plays the masters for clients that speak as to one Redis?
+package commands
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// oneRedis plays a quorum that agrees in everything: a map of values.
+type oneRedis struct {
+	*fakeLocks
+	views   map[redlock.Key]redlock.View
+	written []redlock.WriteRequest
+	ran     []redlock.ScriptRequest
+	awaited []string
+	wrote   bool
+	answers redlock.ScriptOutcome
+	failure error
+	free    func(bool, error)
+}
+
+var _ Plain = (*oneRedis)(nil)
+
+func (o *oneRedis) View(_ *redlock.Batch, _ int, key redlock.Key, done redlock.ViewDone) {
+	v, ok := o.views[key]
+	if !ok {
+		v = redlock.View{Kind: "none"}
+	}
+	done(v, o.failure)
+}
+
+func (o *oneRedis) Write(_ *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
+	o.written = append(o.written, r)
+	done(o.wrote, o.failure)
+}
+
+func (o *oneRedis) RunScript(_ *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
+	o.ran = append(o.ran, r)
+	done(o.answers, o.failure)
+}
+
+func (o *oneRedis) AwaitFree(_ int, key redlock.Key, patience time.Duration, done func(bool, error)) func() {
+	o.awaited = append(o.awaited, fmt.Sprint(key, " ", patience))
+	o.free = done
+	return func() { done(false, nil) }
+}
+
+// dropinConversation is one client of a daemon with these policies.
+func dropinConversation(t *testing.T, env Env) (*conversation, *oneRedis) {
+	c := newConversation(t)
+	o := &oneRedis{fakeLocks: c.locks, views: map[redlock.Key]redlock.View{}}
+	env.Locks, env.Plain, env.Databases = c.locks, o, 16
+	c.table = NewTable(env)
+	return c, o
+}
+
+// grantsAll has every acquire granted.
+func (c *conversation) grantsAll() {
+	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
+		g := grant(c.t, r.Token, 41, r.TTL-time.Millisecond, &stillClock{now: time.Second})
+		g.Key, g.More = r.Key, r.More
+		if r.Answers != nil {
+			*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyString, Str: "OK"}, SaidYes: true}
+		}
+		return g, nil
+	}
+}
+
+func (c *conversation) refusesAll() {
+	c.locks.lock = func(redlock.LockRequest) (redlock.Grant, error) { return redlock.Grant{}, redlock.ErrHeld }
+}

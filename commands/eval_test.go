@@ -1,0 +1,186 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// wait is read for answers that come from the goroutine that looks at scripts.
+func (s *fakeSink) wait(t *testing.T) Reply {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		n := s.answers
+		s.mu.Unlock()
+		if n > 0 || time.Now().After(end) {
+			return s.read(t)
+		}
+	}
+}
+
+const (
+	takes    = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 else return 0 end"
+	drops    = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
+	renews   = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end"
+	adds     = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end local left = redis.call('pttl', KEYS[1]) if left < 0 then return 0 end redis.call('pexpire', KEYS[1], left + ARGV[2]) return 1"
+	looks    = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) else return -3 end"
+	counts   = "return redis.call('incr', KEYS[1])"
+	discards = "return redis.call('del', KEYS[1])"
+)
+
+func (c *conversation) eval(args ...string) string {
+	c.t.Helper()
+	return show(c.start(args...).wait(c.t))
+}
+
+func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	c.grantsAll()
+	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
+		one := pool.Reply{Kind: pool.ReplyInt, Int: 1}
+		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
+			t.Errorf("1 is %v", vote)
+		}
+		*r.Answers = redlock.ScriptAnswers{Yes: one, SaidYes: true}
+		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
+	}
+	if got := c.eval("EVAL", takes, "1", "k", "token-1", "20000"); got != ":1" {
+		t.Error(got)
+	}
+	r := c.locks.locked[0]
+	if r.TTL != 20*time.Second || r.Token != "token-1" || r.Script.Text != takes || r.Script.Time != (redlock.ScriptTime{Arg: 2}) || r.Script.Prolongs {
+		t.Errorf("asked for %+v, %+v", r, r.Script)
+	}
+	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
+	for text, want := range map[string]redlock.ScriptEffect{drops: redlock.ScriptReleases, renews: redlock.ScriptExtends, adds: redlock.ScriptAdds} {
+		args := []string{"EVAL", text, "1", "k", "token-1"}
+		if text != drops {
+			args = append(args, "20000")
+		}
+		if got := c.eval(args...); got != ":1" {
+			t.Errorf("%s: %s", text, got)
+		}
+		last := o.ran[len(o.ran)-1]
+		if last.Effect != want || last.Token != "token-1" || len(last.Keys) != 1 || (last.Script.Time.Arg > 0) != (text == renews) {
+			t.Errorf("%s: asked for %+v, %+v", text, last, last.Script)
+		}
+	}
+	o.answers = redlock.ScriptOutcome{} // decided without asking
+	if got := c.eval("EVAL", renews, "1", "k", "token-1", "20000"); got != ":0" {
+		t.Error(got)
+	}
+}
+
+func TestEVAL_OfAScriptThatLooksIsAnsweredFromTheQuorum(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: 5 * time.Second}
+	for token, want := range map[string]string{"token-1": ":5000", "token-2": ":-3"} {
+		for _, name := range []string{"EVAL", "EVAL_RO"} {
+			if got := c.eval(name, looks, "1", "k", token); got != want {
+				t.Errorf("%s with %s: %s", name, token, got)
+			}
+		}
+	}
+	if got := c.eval("EVAL_RO", drops, "1", "k", "token-1"); got != "-ERR Write commands are not allowed from read-only scripts." {
+		t.Error(got)
+	}
+	if len(o.ran) > 0 {
+		t.Errorf("something ran: %+v", o.ran)
+	}
+}
+
+func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	for _, args := range [][]string{
+		{"EVAL", counts, "1", "k"}, {"EVAL", "this is no Lua", "1", "k"}, {"EVAL", "while true do end", "1", "k"},
+	} {
+		sha := shaOf(args[1])
+		got := c.eval(args...)
+		if !strings.HasPrefix(got, "-ERR script "+sha+" is not a recognised lock script: ") || !strings.Contains(got, "--script-class "+sha+"=<class>") {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+	for _, bad := range []struct{ args, want string }{
+		{"EVAL x y k", "-ERR value is not an integer or out of range"},
+		{"EVAL x -1 k", "-ERR Number of keys can't be negative"},
+		{"EVAL x 2 k", "-ERR Number of keys can't be greater than number of args"},
+		{"EVAL x 1 redlockd:seal", "-ERR invalid lock name 'redlockd:seal'"},
+		{"EVALSHA 0123456789abcdef0123456789abcdef01234567 1 k", "-NOSCRIPT No matching script. Please use EVAL."},
+	} {
+		if got := c.say(bad.args); !strings.HasPrefix(got, bad.want) {
+			t.Errorf("%s: %s", bad.args, got)
+		}
+	}
+	for _, args := range [][]string{
+		{"EVAL", takes, "1", "k", "token-1", "90000"}, {"EVAL", takes, "1", "k", "", "1000"}, {"EVAL", strings.Repeat("-", longestScript+1), "1", "k"},
+	} {
+		if got := c.eval(args...); !strings.HasPrefix(got, "-ERR ") {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+	o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: 50 * time.Second}
+	if got := c.eval("EVAL", adds, "1", "k", "token-1", "20000"); !strings.Contains(got, "exceed max-ttl") {
+		t.Error(got)
+	}
+	if len(o.ran)+len(c.locks.locked) > 0 {
+		t.Errorf("something ran: %+v, %+v", o.ran, c.locks.locked)
+	}
+}
+
+func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true}
+	sha := shaOf(drops)
+	if got := c.words("SCRIPT", "LOAD", drops); got != fmt.Sprintf("%q", sha) {
+		t.Fatal(got)
+	}
+	if got := c.eval("EVALSHA", strings.ToUpper(sha), "1", "k", "token-1"); got != ":1" {
+		t.Error(got)
+	}
+	c.eval("EVAL", looks, "1", "k", "token-1")
+	if got := c.words("SCRIPT", "EXISTS", sha, shaOf(looks), shaOf("x")); got != "[:1 :1 :0]" {
+		t.Error(got)
+	}
+	if got := c.words("SCRIPT", "FLUSH", "SYNC"); got != "+OK" {
+		t.Error(got)
+	}
+	if got := c.words("EVALSHA", sha, "1", "k", "token-1"); got != "-NOSCRIPT No matching script. Please use EVAL." {
+		t.Error(got)
+	}
+	for i := range mostScripts + 1 {
+		c.words("SCRIPT", "LOAD", fmt.Sprint("return ", i))
+	}
+	if got := c.words("SCRIPT", "EXISTS", shaOf("return 0"), shaOf("return 1")); got != "[:0 :1]" {
+		t.Errorf("with one more than there is room for: %s", got)
+	}
+}
+
+func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
+	c, _ := dropinConversation(t, Env{})
+	limited := false
+	var sinks []*fakeSink
+	for i := range 4 * probesPerSecond {
+		sink := c.start("EVAL", fmt.Sprint("return ", i), "1", "k")
+		sinks = append(sinks, sink)
+	}
+	for _, sink := range sinks {
+		limited = strings.HasPrefix(show(sink.wait(t)), "-TRYLATER unknown scripts") || limited
+	}
+	if !limited {
+		t.Error("every one of them was looked at")
+	}
+}
+
+func TestEVAL_TellsWhatTheMastersCouldNotDecide(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	o.failure = errors.New("nobody knows")
+	if got := c.eval("EVAL", drops, "1", "k", "token-1"); got != "-ERR nobody knows" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,232 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+func TestSET_TakesALockInEverySpelling(t *testing.T) {
+	for _, words := range []string{
+		"SET k v NX PX 8000", "set k v px 8000 nx", "SET k v EX 8 NX", "Set k v Nx Ex 8", "SET k v NX NX PX 8000",
+	} {
+		c, _ := dropinConversation(t, Env{})
+		c.grantsAll()
+		if got := c.say(words); got != "+OK" {
+			t.Errorf("%s: %s", words, got)
+		}
+		want := redlock.LockRequest{Key: "k", Token: "v", TTL: 8 * time.Second, Valued: true}
+		if len(c.locks.locked) != 1 || fmt.Sprint(c.locks.locked[0]) != fmt.Sprint(want) {
+			t.Errorf("%s: asked for %+v", words, c.locks.locked)
+		}
+	}
+	for _, option := range []string{"PXAT", "EXAT"} {
+		c, _ := dropinConversation(t, Env{})
+		c.grantsAll()
+		end, unit := time.Now().Add(30*time.Second), int64(1)
+		if option == "EXAT" {
+			unit = 1000
+		}
+		if got := c.say(fmt.Sprintf("SET k v NX %s %d", option, end.UnixMilli()/unit)); got != "+OK" {
+			t.Fatal(got)
+		}
+		if ttl := c.locks.locked[0].TTL; ttl > 30*time.Second || ttl < 10*time.Second {
+			t.Errorf("%s: a lease of %v", option, ttl)
+		}
+	}
+}
+
+func TestSET_AnswersNilForALockThatIsHeldAndErrorsForWhatIsUnknown(t *testing.T) {
+	c, _ := dropinConversation(t, Env{NoTTL: PolicyLease})
+	c.refusesAll()
+	c.transcript(`
+		> SET k v NX PX 8000
+		< nil
+		> SETNX k v
+		< :0
+	`)
+	c.locks.lock = func(redlock.LockRequest) (redlock.Grant, error) {
+		return redlock.Grant{}, &redlock.NoQuorum{Answered: 2, Needed: 3, Total: 5}
+	}
+	if got := c.say("SET k v NX PX 8000"); !strings.HasPrefix(got, "-NOQUORUM 2 of 5") {
+		t.Error(got)
+	}
+}
+
+func TestSET_ThatIsNoLockIsRefused(t *testing.T) {
+	c, _ := dropinConversation(t, Env{})
+	for words, want := range map[string]string{
+		"SET k v":                           "-ERR redlockd is not a database",
+		"SET k v PX 1000":                   "-ERR redlockd is not a database",
+		"SET k v NX GET PX 1000":            "-ERR redlockd is not a database",
+		"SET k v XX KEEPTTL":                "-ERR redlockd is not a database",
+		"SET k":                             "-ERR wrong number of arguments for 'set' command",
+		"SET k v NX XX PX 1000":             "-ERR syntax error",
+		"SET k v NX PX 0":                   "-ERR invalid expire time in 'set' command",
+		"SET k v NX PX x":                   "-ERR value is not an integer or out of range",
+		"SET k v NX PX 9":                   "-ERR a lease of 9 ms is too short, allowed are 10 to 60000 ms",
+		"SET k \"\" NX PX 1000":             "-ERR a lock's value of 0 bytes is refused, allowed are 1 to 1024",
+		"SET redlockd:seal v NX PX 1000":    "-ERR invalid lock name 'redlockd:seal'",
+		"SET k v NX PX 9223372036854775807": "-ERR a lease of 9223372036854775807 ms exceeds max-ttl",
+		"SET k v NX":                        "-ERR a lock without an expiry is refused",
+		"SETNX k v":                         "-ERR a lock without an expiry is refused",
+	} {
+		if got := c.say(words); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
+	if len(c.locks.locked) > 0 {
+		t.Errorf("a refused request reached the masters: %+v", c.locks.locked)
+	}
+}
+
+func TestSET_FollowsThePoliciesForLeases(t *testing.T) {
+	for _, p := range []struct {
+		env   Env
+		words string
+		want  time.Duration
+	}{
+		{Env{LongTTL: PolicyClamp}, "SET k v NX PX 900000000000000", time.Minute},
+		{Env{NoTTL: PolicyLease}, "SET k v NX", time.Minute},
+		{Env{NoTTL: PolicyAllow}, "SETNX k v", redlock.Endless},
+	} {
+		c, _ := dropinConversation(t, p.env)
+		c.grantsAll()
+		if got := c.say(p.words); got != "+OK" && got != ":1" {
+			t.Errorf("%s: %s", p.words, got)
+		}
+		if got := c.locks.locked[0].TTL; got != p.want {
+			t.Errorf("%s: a lease of %v, want %v", p.words, got, p.want)
+		}
+	}
+}
+
+func TestSET_ALockThatNobodyCanHaveReadIsGivenBack(t *testing.T) {
+	c, _ := dropinConversation(t, Env{})
+	c.grantsAll()
+	sink := c.start("SET", "k", "v", "NX", "PX", "8000")
+	sink.late.Lost()
+	sink.late.Lost()
+	if !slices.Equal(c.locks.givenBack, []redlock.Token{"v"}) {
+		t.Errorf("given back %q, want v once", c.locks.givenBack)
+	}
+	// The answer was held up for longer than the copies outlive their lease.
+	clock := &stillClock{now: time.Second}
+	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
+		return grant(t, r.Token, 41, 7*time.Second, clock), nil
+	}
+	sink = c.start("SET", "k", "w", "NX", "PX", "8000")
+	clock.now += 101 * time.Millisecond
+	if got := show(sink.read(t)); !strings.HasPrefix(got, "-EXPIRED") || len(c.locks.givenBack) != 2 {
+		t.Errorf("%s, given back %q", got, c.locks.givenBack)
+	}
+	// What has expired may be another's with the same value.
+	c.locks.givenBack = nil
+	sink = c.start("SET", "k", "w", "NX", "PX", "8000")
+	clock.now += time.Minute
+	sink.late.Lost()
+	if len(c.locks.givenBack) > 0 {
+		t.Errorf("given back %q after its time", c.locks.givenBack)
+	}
+}
+
+func TestSET_WithXXAndIFEQChangesALockThatIsHeld(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	o.wrote = true
+	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {
+		if r.Token != "v" {
+			return redlock.Grant{}, redlock.ErrNotHeld
+		}
+		return grant(t, r.Token, 0, r.TTL, &stillClock{}), nil
+	}
+	c.transcript(`
+		> SET k w XX PX 8000
+		< +OK
+		> SET k v IFEQ v PX 9000
+		< +OK
+		> SET k u PX 9000 IFEQ u
+		< nil
+		> SET k new IFEQ v PX 7000
+		< +OK
+	`)
+	want := []redlock.WriteRequest{
+		{Key: "k", Effect: redlock.WriteReplaces, Value: "w", TTL: 8 * time.Second},
+		{Key: "k", Effect: redlock.WriteReplaces, Value: "new", Equal: "v", TTL: 7 * time.Second},
+	}
+	if !slices.Equal(o.written, want) || len(c.locks.extended) != 2 {
+		t.Errorf("%+v, %+v", o.written, c.locks.extended)
+	}
+	o.wrote = false
+	c.transcript(`
+		> SET k w XX PX 8000
+		< nil
+		> SET k new IFEQ v PX 7000
+		< nil
+	`)
+}
+
+func TestDEL_CountsLocksAndComparesWhereItIsAskedTo(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	o.wrote = true
+	c.locks.unlock = func(r redlock.UnlockRequest) (bool, error) { return r.Token == "v", nil }
+	c.transcript(`
+		> DEL a b c
+		< :3
+		> unlink a
+		< :1
+		> DELEX k IFEQ v
+		< :1
+		> delex k ifeq w
+		< :0
+		> DELIFEQ k v
+		< :1
+		> DELEX k
+		< -ERR wrong number of arguments for 'delex' command
+		> DELEX k IFNE v
+		< -ERR syntax error
+		> EXPIRE a 20
+		< :1
+		> PEXPIRE a 20000
+		< :1
+		> PEXPIRE a 0
+		< :1
+		> PEXPIRE a x
+		< -ERR value is not an integer or out of range
+	`)
+	last := o.written[len(o.written)-3:]
+	if last[0].TTL != 20*time.Second || last[1].TTL != 20*time.Second || last[2].Effect != redlock.WriteDeletes {
+		t.Errorf("%+v", last)
+	}
+	o.failure = errors.New("nobody knows")
+	if got := c.say("DEL a b"); !strings.HasPrefix(got, "-ERR nobody knows") {
+		t.Error(got)
+	}
+}
+
+// Whoever may only lock must not take locks from others.
+func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
+	user := Everything("me", "p")
+	user.Commands = []string{categoryLock, categoryRead}
+	users, err := NewUsers([]User{user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, o := dropinConversation(t, Env{Users: users})
+	c.client.User = "me"
+	o.wrote = true
+	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }
+	for _, words := range []string{"DEL k", "UNLINK k", "EXPIRE k 5", "PEXPIRE k 5000", "SET k v XX PX 1000", `EVAL "return redis.call('del', KEYS[1])" 1 k`} {
+		sink := c.start(splitWords(t, words)...)
+		if got := show(sink.wait(t)); !strings.HasPrefix(got, "-NOPERM") {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
+	if got := c.say("DELEX k IFEQ v"); got != ":1" || len(o.written) > 0 {
+		t.Errorf("%s, %+v", got, o.written)
+	}
+}
