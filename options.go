@@ -54,7 +54,7 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 	return redlock.Options{
 		KeyPrefix: config.KeyPrefix, MaxOperations: config.MaxOperations,
 		MaxWaiters: config.MaxWaiters, MaxWaitersPerKey: config.MaxWaitersPerKey,
-		VolatileIDs: volatileIDs(config), Logger: logger,
+		VolatileIDs: volatileIDs(config), LockInfo: config.LockInfo, Logger: logger,
 	}
 }
 

@@ -21,16 +21,31 @@ const (
 	barLeft     = 290.0
 )
 
-// chartStyle gives every series a colour that can be told apart on both grounds.
-const chartStyle = `<style>
+// Colours of the series on a light and on a dark ground, to be told apart on both.
+var (
+	onLight = []string{"#0969da", "#1a7f37", "#57606a", "#cf222e", "#bc4c00", "#8250df", "#bf3989", "#7d4e00"}
+	onDark  = []string{"#4493f8", "#3fb950", "#b1bac4", "#ff7b72", "#ffa657", "#bc8cff", "#f778ba", "#d4a72c"}
+)
+
+// chartStyle follows the reader's theme. Colours are written out for each
+// series: not every viewer knows variables.
+func chartStyle() string {
+	return `<style>
 text{font:12px system-ui,sans-serif;fill:#1f2328}.title{font-size:16px;font-weight:600}.faint{fill:#59636e}
-.ground{fill:#fff}.grid{stroke:#d1d9e0}path{fill:none;stroke-width:2}
-.s0{--c:#0969da}.s1{--c:#1a7f37}.s2{--c:#57606a}.s3{--c:#cf222e}.s4{--c:#bc4c00}.s5{--c:#8250df}.s6{--c:#bf3989}.s7{--c:#7d4e00}
-path,circle{stroke:var(--c)}circle,rect.bar,text.name{fill:var(--c)}
-@media(prefers-color-scheme:dark){text{fill:#f0f6fc}.faint{fill:#9198a1}.ground{fill:#0d1117}.grid{stroke:#3d444d}
-.s0{--c:#4493f8}.s1{--c:#3fb950}.s2{--c:#b1bac4}.s3{--c:#ff7b72}.s4{--c:#ffa657}.s5{--c:#bc8cff}.s6{--c:#f778ba}.s7{--c:#d4a72c}}
+.ground{fill:#fff}.grid{stroke:#d1d9e0}path{stroke-width:2}
+` + seriesStyle(onLight) + `@media(prefers-color-scheme:dark){text{fill:#f0f6fc}.faint{fill:#9198a1}.ground{fill:#0d1117}.grid{stroke:#3d444d}
+` + seriesStyle(onDark) + `}
 </style>
 `
+}
+
+func seriesStyle(colours []string) string {
+	var b strings.Builder
+	for i, c := range colours {
+		fmt.Fprintf(&b, ".s%d,text.s%d{fill:%s}path.s%d{fill:none;stroke:%s}\n", i, i, c, i, c)
+	}
+	return b.String()
+}
 
 // series is one line of a chart: a value for each column, NaN where none is known.
 type series struct {
@@ -46,7 +61,7 @@ type lineChart struct {
 }
 
 func (c lineChart) svg() string {
-	low, high := c.range10()
+	low, high := c.bounds()
 	if low >= high {
 		return ""
 	}
@@ -58,7 +73,7 @@ func (c lineChart) svg() string {
 	x := func(i int) float64 {
 		return plotLeft + plotWidth*(float64(i)+0.5)/float64(len(c.columns))
 	}
-	for v := low; v <= high*1.01; v *= 10 {
+	for v := math.Pow(10, math.Ceil(math.Log10(low))); v <= high; v *= 10 {
 		fmt.Fprintf(&b, `<line class="grid" x1="%.0f" x2="%.0f" y1="%.1f" y2="%.1f"/>`, plotLeft, plotLeft+plotWidth, y(v), y(v))
 		fmt.Fprintf(&b, `<text class="faint" text-anchor="end" x="%.0f" y="%.1f">%s</text>`+"\n", plotLeft-8, y(v)+4, thousands(v))
 	}
@@ -70,8 +85,8 @@ func (c lineChart) svg() string {
 	return b.String()
 }
 
-// range10 are the powers of ten around all values.
-func (c lineChart) range10() (low, high float64) {
+// bounds leave a little room around all values.
+func (c lineChart) bounds() (low, high float64) {
 	low, high = math.Inf(1), 0
 	for _, s := range c.lines {
 		for _, v := range s.values {
@@ -80,10 +95,7 @@ func (c lineChart) range10() (low, high float64) {
 			}
 		}
 	}
-	if high == 0 {
-		return 0, 0
-	}
-	return math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high*1.001)))
+	return low / 1.5, high * 1.5
 }
 
 // ending is where a line ends, and its name beside it.
@@ -107,12 +119,12 @@ func (c lineChart) draw(b *strings.Builder, x func(int) float64, y func(float64)
 			}
 			path, last = path+fmt.Sprintf("%s%.1f %.1f", step, x(i), y(v)), i
 			fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="%.1f" r="3"><title>%s, %s: %s</title></circle>`+"\n",
-				number%8, x(i), y(v), escape(s.name), escape(c.columns[i]), show(v))
+				number%len(onLight), x(i), y(v), escape(s.name), escape(c.columns[i]), show(v))
 		}
 		if last < 0 {
 			continue
 		}
-		fmt.Fprintf(b, `<path class="s%d" d="%s"/>`+"\n", number%8, path)
+		fmt.Fprintf(b, `<path class="s%d" d="%s"/>`+"\n", number%len(onLight), path)
 		ends = append(ends, ending{number, s.name, y(s.values[last])})
 	}
 	slices.SortFunc(ends, func(a, b ending) int { return int(math.Copysign(1, a.y-b.y)) })
@@ -121,7 +133,7 @@ func (c lineChart) draw(b *strings.Builder, x func(int) float64, y func(float64)
 			e.y = max(e.y, ends[i-1].y+labelHeight) // never on top of each other
 			ends[i] = e
 		}
-		fmt.Fprintf(b, `<text class="name s%d" x="%.0f" y="%.1f">%s</text>`+"\n", e.number%8, plotLeft+plotWidth+10, e.y+4, escape(e.name))
+		fmt.Fprintf(b, `<text class="name s%d" x="%.0f" y="%.1f">%s</text>`+"\n", e.number%len(onLight), plotLeft+plotWidth+10, e.y+4, escape(e.name))
 	}
 }
 
@@ -171,7 +183,7 @@ func (c barChart) svg() string {
 func openSVG(b *strings.Builder, title, axis string, height float64) {
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s">`+"\n",
 		chartWidth, height, chartWidth, height, escape(title))
-	b.WriteString(chartStyle + `<rect class="ground" width="100%" height="100%" rx="6"/>` + "\n")
+	b.WriteString(chartStyle() + `<rect class="ground" width="100%" height="100%" rx="6"/>` + "\n")
 	fmt.Fprintf(b, `<text class="title" x="20" y="26">%s</text><text class="faint" x="20" y="45">%s</text>`+"\n", escape(title), escape(axis))
 }
 

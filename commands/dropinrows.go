@@ -21,7 +21,7 @@ func (t *Table) dropinRows() []*command {
 	rows := []*command{
 		row("set", atLeast(3), categoryLock, "Takes a lock with NX: OK, or nil if somebody holds it. XX and IFEQ change one that is held.", t.set, key, value, optional(when), optional(expiry)),
 		row("setnx", exactly(3), categoryLock, "Takes a lock without saying for how long (--no-ttl): 1, or 0 if somebody holds it.", t.setnx, key, value),
-		row("get", exactly(2), categoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", t.get, key),
+		row("get", exactly(2), categoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", t.get, text("key")),
 		row("pttl", exactly(2), categoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", t.pttl, key),
 		row("ttl", exactly(2), categoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", t.ttl, key),
 		row("exists", atLeast(2), categoryRead, "How many of the keys are held.", t.exists, multiple(key)),

@@ -21,6 +21,20 @@ type laneFigures interface {
 	MasterCounters() pool.Counters
 }
 
+// lineFigures are Figures that know of waits.
+type lineFigures interface {
+	Waiters() int
+	Holds() int
+}
+
+// waiters and holds are how many requests wait and how many leases are renewed.
+func (t *Table) waitersAndHolds() (waiters, holds int) {
+	if lines, ok := t.env.Figures.(lineFigures); ok {
+		return lines.Waiters(), lines.Holds()
+	}
+	return 0, 0
+}
+
 // section writes the lines of one heading.
 type section struct {
 	name  string
@@ -100,7 +114,8 @@ func infoClients(p *infoPage, t *Table, _ *Call) {
 	clients := t.env.Clients()
 	p.line("connected_clients", clients.Connected)
 	p.line("maxclients", clients.Limit)
-	p.line("blocked_clients", 0)
+	waiters, _ := t.waitersAndHolds()
+	p.line("blocked_clients", waiters)
 }
 
 // infoMemory reads one counter of the runtime; runtime.ReadMemStats would stop
@@ -147,6 +162,10 @@ func infoLocks(p *infoPage, t *Table, _ *Call) {
 	p.line("locks_released", n.Released)
 	p.line("locks_extended", n.Extended)
 	p.line("locks_given_back", n.GivenBack)
+	waiters, holds := t.waitersAndHolds()
+	p.line("waiters", waiters)
+	p.line("holds", holds)
+	p.line("holds_lost", n.HoldsLost)
 	p.line("copies_undone", n.Undone)
 	p.line("copies_late", n.LateGrants)
 	p.line("copies_healed", n.Healed)

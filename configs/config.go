@@ -133,6 +133,10 @@ type Config struct {
 	// NoTTL is TTLDeny, TTLLease or TTLAllow: what becomes of those that ask for no
 	// expiry. Default TTLDeny.
 	NoTTL string
+	// LockInfo has the masters note of every lock through which daemon and for
+	// which client it was taken, not only of those with META: one more short
+	// command a grant and one a release. Default false.
+	LockInfo bool
 	// ScriptClasses say what scripts of lock libraries do that are not recognised:
 	// "<sha1>=<class>…" each. Default none.
 	ScriptClasses []string

@@ -96,9 +96,10 @@ func lockOptions() []option {
 			"use lease where clients ask for no expiry and renew or finish within max-ttl",
 			[]string{TTLDeny, TTLLease, TTLAllow}, func(c *Config) *string { return &c.NoTTL }),
 		scriptClassOption(),
-		choiceOption("ids-durability", "on: ids need masters that fsync every write",
+		choiceOption("ids-durability", "ids need masters that fsync; DINFO names clients",
 			"keep on wherever an id given twice does harm",
 			[]string{IDsDurable, IDsVolatile}, func(c *Config) *string { return &c.IDsDurability }),
+		switchOption("lock-info", "", func(c *Config) *bool { return &c.LockInfo }),
 	}
 }
 

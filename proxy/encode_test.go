@@ -16,6 +16,7 @@ func TestEncode_WritesEachKindInBothProtocols(t *testing.T) {
 		resp2, resp3 string
 	}{
 		{"nil", commands.Nil, "$-1\r\n", "_\r\n"},
+		{"nil of a list", commands.NilArray, "*-1\r\n", "_\r\n"},
 		{"simple", commands.OK, "+OK\r\n", "+OK\r\n"},
 		{"error", commands.Error("ERR", "no"), "-ERR no\r\n", "-ERR no\r\n"},
 		{"integer", commands.Int(math.MinInt64), ":-9223372036854775808\r\n", ":-9223372036854775808\r\n"},

@@ -58,11 +58,13 @@ func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 	if ev.Kind == EventAcquired || ev.Kind == eventExtended {
 		return e.opens(g, ev, daemon, now)
 	}
-	unknown := ev.Fence == 0 && (g == nil || g.fence == 0)
+	if g != nil { // its daemon may not know the last grant of the token, or none
+		ev.Fence = max(ev.Fence, g.fence)
+	}
 	switch {
 	case g != nil && g.ended:
 		return nil
-	case ev.Kind == EventReleased && unknown:
+	case ev.Kind == EventReleased && ev.Fence == 0:
 		if g == nil {
 			g = e.add(&ev, daemon, now)
 		}
@@ -83,9 +85,6 @@ func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 	}
 	if g == nil {
 		return []Event{ev}
-	}
-	if ev.Fence == 0 {
-		ev.Fence = g.fence
 	}
 	e.over(g, now+afterEnd)
 	return []Event{ev}

@@ -123,6 +123,24 @@ func TestForce_TellsWhoeverRenewsTheLease(t *testing.T) {
 	}
 }
 
+func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	heard := make(chan Event, 16) // more than there are
+	end := d.Listen(0, func(e Event) { heard <- e })
+	defer end()
+	g := d.get(LockRequest{Key: "k"})
+	d.forced("k")
+	for {
+		if e := receive(t, heard); e.Kind != EventAcquired {
+			if e.Kind != EventForced || e.Key != "k" || e.Fence != g.Fence || e.Mark != g.Token.Shown() {
+				t.Errorf("told %q of %q", e.Text(), e.Key)
+			}
+			return
+		}
+	}
+}
+
 func TestForce_LetsThoseWhoWaitIn(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()

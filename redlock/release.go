@@ -16,9 +16,10 @@ type release struct {
 	group  *pool.Group
 	id     lockID
 	key    string
-	copies uint16 // masters that may hold a copy, as bits
-	valid  bool   // this daemon's own record says that the lease still runs
-	fence  Fence  // of its grant; 0 = not known
+	copies uint16    // masters that may hold a copy, as bits
+	valid  bool      // this daemon's own record says that the lease still runs
+	fence  Fence     // of its grant; 0 = not known
+	event  EventKind // what it is told as
 	start  time.Duration
 	done   UnlockDone
 
@@ -32,6 +33,11 @@ type release struct {
 var _ pool.Operation = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
+	l.releaseAs(EventReleased, b, id, done)
+}
+
+// releaseAs is release under the name by which it is told to those who listen.
+func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, done UnlockDone) {
 	now := l.recent()
 	// Forgotten before it is queued: from here on no heal may re-create a copy.
 	known, ok := l.leases.drop(id)
@@ -47,7 +53,7 @@ func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 	l.undescribe(b, id)
 	l.submit(b, g, &release{
 		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
-		valid: ok && known.until > now, fence: known.fence, start: now, done: done,
+		valid: ok && known.until > now, fence: known.fence, event: event, start: now, done: done,
 	})
 	l.waits.freed(b, place{id.db, id.key})
 }
@@ -92,7 +98,7 @@ func (r *release) Answer(answer pool.Answer) {
 	if released {
 		// With the lock held: whoever takes the key next needs answers that come
 		// behind this one, so its grant cannot be told first.
-		r.locker.events.emit(EventReleased, r.id, r.fence, 0)
+		r.locker.events.emit(r.event, r.id, r.fence, 0)
 	}
 	r.mu.Unlock()
 	if !decided {

@@ -24,6 +24,7 @@ type daemon struct {
 	options []string
 	log     string // all its lives write to it, one after another
 	address string
+	masters []*process // that a story may kill; nil: they are others', too
 }
 
 // startDaemon starts redlockd before the stand's masters, on any free port.

@@ -52,6 +52,9 @@ func (o *outcome) line() string {
 // play gives the program a daemon of its own, and one that wants a password,
 // and follows it to its end.
 func play(ctx context.Context, o options, s *stand, r run, number int) (out outcome) {
+	if r.locks {
+		return playLocks(ctx, o, s, r, number)
+	}
 	began := time.Now()
 	out.run = r
 	defer func() { out.took = time.Since(began) }()
@@ -177,13 +180,20 @@ func serve(what string, d *daemon) error {
 	switch what {
 	case "restart":
 		return d.restart()
+	case "kill":
+		if len(d.masters) == 0 {
+			return fmt.Errorf("a program waits for the end of a master, which others need")
+		}
+		d.masters[0].cmd.Process.Kill()
+		<-d.masters[0].exited
+		return nil
 	case "gone":
 		return d.process.until("the program says that it has closed its connections", func() bool {
 			n, err := d.clients()
 			return err == nil && n == 0
 		})
 	}
-	return fmt.Errorf("a program waits for %q; there are restart and gone", what)
+	return fmt.Errorf("a program waits for %q; there are restart, kill and gone", what)
 }
 
 // judge finds what is missing: a program that says nothing has not passed.
@@ -194,10 +204,10 @@ func (out *outcome) judge(passwords bool) {
 	if out.version == "" {
 		out.fail("the program did not say which version it is")
 	}
-	if out.protocol != out.run.protocol {
+	if out.protocol != out.run.protocol { // lock libraries do not say
 		out.fail("the connection speaks RESP%s, wanted RESP%s", out.protocol, out.run.protocol)
 	}
-	for _, step := range steps {
+	for _, step := range out.run.steps() {
 		if !slices.Contains(out.passed, step) && !out.maySkip(step, passwords) {
 			out.fail("no word of step %s", step)
 		}

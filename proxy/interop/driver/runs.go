@@ -12,9 +12,13 @@ type run struct {
 	environ  []string
 	recorded string // a file in recorded/ instead of a command
 	remark   string // for the table
+	locks    bool   // a lock library that takes the daemon for one Redis, see locks.go
 }
 
 func (r run) name() string {
+	if r.locks {
+		return "locks " + r.library + " " + r.as
+	}
 	return strings.TrimSpace(r.library + " " + r.as + " resp" + r.protocol)
 }
 
@@ -25,7 +29,7 @@ func placed(text string, o options) string {
 // runs in the order of the table.
 func runs() []run {
 	var all []run
-	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns()} {
+	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns()} {
 		all = append(all, language...)
 	}
 	return all

@@ -36,11 +36,12 @@ type stand struct {
 	list      string // for --masters
 	passwords bool   // the daemon knows them
 	described string // versions, for the table
+	size      int    // number of masters
 }
 
 // startStand starts the masters in dir, and builds the daemon into it.
 func startStand(ctx context.Context, o options, dir string) (*stand, error) {
-	s := &stand{dir: dir, binary: o.daemon, data: memory()}
+	s := &stand{dir: dir, binary: o.daemon, data: memory(), size: 3}
 	if s.binary == "" {
 		s.binary = filepath.Join(dir, "redlockd")
 		build := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(o.programs, "..", ".."), "-o", s.binary, ".")
@@ -70,7 +71,7 @@ func memory() string {
 func (s *stand) start(ctx context.Context) error {
 	var addresses []string
 	data := cmp.Or(s.data, s.dir)
-	for i := range 3 {
+	for i := range s.size {
 		p, address, err := startMaster(data, i)
 		if err != nil {
 			return err

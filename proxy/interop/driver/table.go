@@ -14,15 +14,24 @@ func table(outcomes []outcome, stand string) string {
 	fmt.Fprintf(&b, "Written by `make interop` from its last run (%s). The story and its steps: [README.md](README.md).\n\n", stand)
 	b.WriteString("| library | version | as | protocol | steps passed | |\n|---|---|---|---|---|---|\n")
 	for _, o := range outcomes {
-		fmt.Fprintf(&b, "| %s | %s | %s | RESP%s | %s | %s |\n",
-			o.run.library, o.version, o.run.as, o.protocol, stepsOf(o), remarks(o))
+		if !o.run.locks {
+			fmt.Fprintf(&b, "| %s | %s | %s | RESP%s | %s | %s |\n",
+				o.run.library, o.version, o.run.as, o.protocol, stepsOf(o), remarks(o))
+		}
+	}
+	b.WriteString("\n## Lock libraries\n\nUnmodified, each over a daemon on five masters of its own.\n\n")
+	b.WriteString("| library | version | as | steps passed | |\n|---|---|---|---|---|\n")
+	for _, o := range outcomes {
+		if o.run.locks {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", o.run.library, o.version, o.run.as, stepsOf(o), remarks(o))
+		}
 	}
 	return b.String()
 }
 
 // stepsOf names the steps only where not all were passed.
 func stepsOf(o outcome) string {
-	missing := slices.DeleteFunc(slices.Clone(steps), func(s string) bool { return slices.Contains(o.passed, s) })
+	missing := slices.DeleteFunc(slices.Clone(o.run.steps()), func(s string) bool { return slices.Contains(o.passed, s) })
 	all := len(o.passed) + len(missing)
 	text := fmt.Sprintf("%d of %d", len(o.passed), all)
 	if o.run.recorded != "" {

@@ -1,0 +1,205 @@
+package main
+
+// waiting_test.go: waits and locks that live with a connection, as clients of a
+// daemon on real masters see them.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"redlockd/pool/faulty"
+)
+
+// pair are two daemons on the same three masters.
+func pair(t *testing.T, args ...string) (servers []*faulty.Server, one, two string) {
+	t.Helper()
+	servers = faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	return servers, serveHere(t, addresses(servers), args...), serveHere(t, addresses(servers), args...)
+}
+
+// lines reads n lines of replies.
+func (c *client) lines(t *testing.T, n int) []string {
+	t.Helper()
+	all := make([]string, n)
+	for i := range all {
+		line, err := c.replies.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = strings.TrimRight(line, "\r\n")
+	}
+	return all
+}
+
+func (c *client) send(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if _, err := fmt.Fprintf(c, format+"\r\n", args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waiting is how many requests wait at a daemon.
+func waiting(t *testing.T, address string, want int) {
+	t.Helper()
+	c := dial(t, address)
+	last := ""
+	eventually(t, fmt.Sprintf("%d requests wait", want), func() bool {
+		last = c.info(t, "locks")["waiters"]
+		return last == fmt.Sprint(want)
+	}, func() string { return last })
+}
+
+func TestWaiting_CommandsBehindAWaitAreHeldBackAsByBLPOP(t *testing.T) {
+	_, one, two := pair(t)
+	holder, waiter := dial(t, one), dial(t, two)
+	holder.send(t, "DLOCK k 30000 TOKEN holders-token")
+	holder.lines(t, 5)
+	waiter.send(t, "ECHO before")
+	waiter.send(t, "DLOCK k 30000 WAIT 60000 TOKEN waiters-token")
+	waiter.send(t, "ECHO behind")
+	if got := waiter.lines(t, 2); got[1] != "before" {
+		t.Errorf("before the wait: %q", got)
+	}
+	waiting(t, two, 1)
+	holder.send(t, "DUNLOCK k holders-token")
+	if got := holder.lines(t, 1)[0]; got != ":1" {
+		t.Errorf("DUNLOCK answered %s", got)
+	}
+	if got := waiter.lines(t, 7); got[0] != "*3" || got[2] != "waiters-token" || got[6] != "behind" {
+		t.Errorf("the wait and what was behind it: %q", got)
+	}
+}
+
+func TestWaiting_EndsWhenTheClientGoesAndWithNilWhenItsTimeIsOver(t *testing.T) {
+	servers, one, two := pair(t)
+	holder := dial(t, one)
+	holder.send(t, "DLOCK k 30000 TOKEN holders-token")
+	holder.lines(t, 5)
+	goner := dial(t, two)
+	goner.send(t, "DLOCK k 30000 FAIR WAIT 60000")
+	waiting(t, two, 1)
+	goner.Close()
+	waiting(t, two, 0)
+	for i, s := range servers {
+		eventually(t, "the queue on master "+masterName(i)+" is gone", func() bool {
+			n, err := s.Do("EXISTS", "redlockd:q:k")
+			return err == nil && n == int64(0)
+		}, func() string { return fmt.Sprint(s.Keys()) })
+	}
+	patient := dial(t, two)
+	patient.send(t, "DLOCK k 30000 WAIT 50")
+	if got := patient.lines(t, 1)[0]; got != "$-1" {
+		t.Errorf("after its time the wait answered %s, want nil", got)
+	}
+}
+
+func TestWaiting_ADrainingDaemonSaysSHUTDOWNToThoseWhoWait(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	var masters []string
+	for i, s := range servers {
+		masters = append(masters, masterName(i)+"="+s.Addr())
+	}
+	ctx, drain := context.WithCancel(context.Background())
+	defer drain()
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1) // its one result
+	go func() {
+		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--log-level=error", "--masters", strings.Join(masters, ",")}, nil, writer, io.Discard)
+		writer.CloseWithError(errors.Join(errors.New("the daemon has ended"), err))
+		ended <- err
+	}()
+	address := readAddress(t, reader)
+	go func() { _, _ = io.Copy(io.Discard, reader) }() // ends with run
+	holder, waiter := dial(t, address), dial(t, address)
+	holder.send(t, "DLOCK k 30000")
+	holder.lines(t, 5)
+	waiter.send(t, "DLOCK k 30000 WAIT 0")
+	waiting(t, address, 1)
+	drain()
+	if got := waiter.lines(t, 1)[0]; !strings.HasPrefix(got, "-SHUTDOWN") {
+		t.Errorf("answered %s", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHold_AClientThatIsCutOffFreesItsLock(t *testing.T) {
+	servers, one, two := pair(t)
+	holder, waiter := dial(t, one), dial(t, two)
+	holder.send(t, "DLOCK k 30000 HOLD")
+	token := holder.lines(t, 5)[2]
+	waiter.send(t, "DLOCK k 30000 WAIT 60000")
+	waiting(t, two, 1)
+	if got := held(t, servers, "k"); got[0] != token && got[1] != token {
+		t.Fatalf("the masters keep %q, want %s", got, token)
+	}
+	holder.Close()
+	if got := waiter.lines(t, 5); got[0] != "*3" {
+		t.Errorf("the waiter was answered %q", got)
+	}
+}
+
+func TestHold_AClientThatSaysNothingIsCutOffAfterItsTimeout(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	address := serveHere(t, addresses(servers), "--client-timeout", "300ms")
+	relay := faulty.NewRelay(address)
+	t.Cleanup(relay.Close)
+	holder := dial(t, relay.Addr())
+	holder.send(t, "DLOCK k 30000 HOLD")
+	holder.lines(t, 5)
+	relay.Pause() // the cable is pulled: nobody hears of an end
+	waiter := dial(t, address)
+	waiter.send(t, "DLOCK k 30000 WAIT 60000")
+	if got := waiter.lines(t, 5); got[0] != "*3" {
+		t.Errorf("the waiter was answered %q", got)
+	}
+}
+
+func TestHold_ALossIsPushedToRESP3(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	holder := dial(t, serveHere(t, addresses(servers)))
+	holder.send(t, "HELLO 3")
+	holder.send(t, "ECHO said-hello")
+	for holder.lines(t, 1)[0] != "said-hello" {
+	}
+	holder.send(t, "DLOCK k 1500 HOLD")
+	token := holder.lines(t, 5)[2]
+	for _, s := range servers {
+		if _, err := s.Do("SET", "k", "somebody else", "PX", 60_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := holder.lines(t, 9)
+	if got[0] != ">4" || got[2] != "dlock-lost" || got[4] != "k" || got[6] != token || got[8] == "" {
+		t.Errorf("pushed %q", got)
+	}
+	if got := holder.ask(t, "DEXTEND k %s 1000", token); got != "_" {
+		t.Errorf("DEXTEND of the lost lock: %s", got)
+	}
+}
+
+func TestWaiting_ACircleOfConnectionsIsADEADLOCK(t *testing.T) {
+	_, one, _ := pair(t)
+	a, b := dial(t, one), dial(t, one)
+	a.send(t, "DLOCK x 30000")
+	a.lines(t, 5)
+	b.send(t, "DLOCK y 30000")
+	b.lines(t, 5)
+	a.send(t, "DLOCK y 30000 WAIT 60000")
+	operator := dial(t, one)
+	eventually(t, "the masters have refused it", func() bool { return operator.info(t, "locks")["locks_refused"] == "1" },
+		func() string { return operator.info(t, "locks")["locks_refused"] })
+	b.send(t, "DLOCK x 30000 WAIT 60000")
+	if got := b.lines(t, 1)[0]; !strings.HasPrefix(got, "-DEADLOCK ") || !strings.Contains(got, "'x' -> 'y'") {
+		t.Errorf("answered %s", got)
+	}
+}
