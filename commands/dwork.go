@@ -45,7 +45,10 @@ func (t *Table) dwork(c *Call) error {
 		return nil
 	}
 	answer := &workAnswer{works: t.env.Works, sink: c.Sink, users: t.env.Users, room: room, at: at}
-	t.env.Works.Work(c.Batch, request, answer.decided)
+	leave := t.env.Works.Work(c.Batch, request, answer.decided)
+	if request.Wait > 0 {
+		c.Client.Ties.waits(leave)
+	}
 	return nil
 }
 

@@ -18,6 +18,17 @@ func (c *workConversation) workIs(validity time.Duration) *stillClock {
 	return clock
 }
 
+func TestDWORK_LeavesItsWaitWhenTheClientGoes(t *testing.T) {
+	c := newConversation(t)
+	works := &fakeWorks{}
+	c.table = NewTable(Env{Works: works, WorkEnds: works})
+	c.start("DWORK", "k", "1000", "MAX", "3", "WAIT", "500")
+	c.client.Ties.Cut()
+	if works.left != 1 {
+		t.Errorf("%d waits were left, want 1", works.left)
+	}
+}
+
 func TestDWORK_AnswersWhatTheWorkerMustKnow(t *testing.T) {
 	c := newWorkConversation(t)
 	c.workIs(988*time.Millisecond + 999*time.Microsecond)

@@ -41,7 +41,8 @@ type IDs interface {
 
 // Works decides who may attempt a piece of work. Completions as for Locks.
 type Works interface {
-	Work(*redlock.Batch, redlock.WorkRequest, redlock.WorkCompletion)
+	// leave ends the wait of a client that has gone.
+	Work(*redlock.Batch, redlock.WorkRequest, redlock.WorkCompletion) (leave func())
 	// WorkGiveBack undoes an attempt whose reply could not be delivered.
 	WorkGiveBack(redlock.Work)
 	ReadWork(db int, key redlock.Key, done func(redlock.WorkView, error))

@@ -91,9 +91,10 @@ func (r *refusing) Reseed(_ int, _ redlock.Key, _ int64, done func(error)) {
 	done(nil)
 }
 
-func (r *refusing) Work(_ *redlock.Batch, w redlock.WorkRequest, done redlock.WorkCompletion) {
+func (r *refusing) Work(_ *redlock.Batch, w redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
 	r.asked++
 	done(redlock.Work{State: redlock.WorkExhausted, Key: w.Key, Attempt: w.Max}, nil)
+	return func() {}
 }
 
 func (r *refusing) WorkGiveBack(redlock.Work) {}

@@ -115,6 +115,7 @@ func (f *fakeIDs) Reseed(db int, name redlock.Key, value int64, done func(error)
 
 // fakeWorks plays pieces of work.
 type fakeWorks struct {
+	left int // waits whose client has gone
 	work redlock.Work
 	view redlock.WorkView
 	so   bool
@@ -127,9 +128,10 @@ type fakeWorks struct {
 	givenBack []redlock.Token
 }
 
-func (f *fakeWorks) Work(_ *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) {
+func (f *fakeWorks) Work(_ *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
 	f.asked = append(f.asked, r)
 	done(f.work, f.err)
+	return func() { f.left++ }
 }
 
 func (f *fakeWorks) WorkGiveBack(w redlock.Work) { f.givenBack = append(f.givenBack, w.Token) }

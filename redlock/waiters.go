@@ -290,6 +290,13 @@ func (l *Locker) EndWaits() {
 	}
 }
 
+// over tells whether nobody may wait any more.
+func (s *waiters) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
 // Waiters is how many requests wait.
 func (l *Locker) Waiters() int { return int(l.waits.count.Load()) }
 

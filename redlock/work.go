@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
@@ -66,11 +67,12 @@ type WorkCompletion func(Work, error)
 // attempt can have timed out: it may have ended earlier.
 const workPoll = 100 * time.Millisecond
 
-// Work asks for an attempt; done is called exactly once.
-func (l *Locker) Work(b *Batch, r WorkRequest, done WorkCompletion) {
+// Work asks for an attempt; done is called exactly once. leave ends the wait of a
+// client that has gone: an attempt that is given after it is given back.
+func (l *Locker) Work(b *Batch, r WorkRequest, done WorkCompletion) (leave func()) {
 	if err := l.enter(); err != nil {
 		done(Work{}, err)
-		return
+		return func() {}
 	}
 	if r.Keep == 0 {
 		r.Keep = min(2*r.Timeout, l.pool.Options().MaxKeep)
@@ -78,6 +80,7 @@ func (l *Locker) Work(b *Batch, r WorkRequest, done WorkCompletion) {
 	w := &workCall{locker: l, group: l.pool.Group(r.DB), request: r, began: l.clock.Now()}
 	w.done = func(a Work, err error) { l.leave(); done(a, err) }
 	w.try(b, 1)
+	return func() { w.left.Store(true) }
 }
 
 // workCall is a request for work over all of its ballots.
@@ -88,6 +91,7 @@ type workCall struct {
 	began   time.Duration
 	round   time.Duration // start of the current series of ballots
 	tries   int           // ballots in it
+	left    atomic.Bool   // its client has gone: no further ballot
 	done    WorkCompletion
 }
 
@@ -113,7 +117,8 @@ func (w *workCall) try(b *Batch, n int64) {
 func (w *workCall) finish(a Work, err error) {
 	l := w.locker
 	left := w.began + w.request.Wait - l.clock.Now()
-	if err != nil || a.State != WorkRunning || w.request.Wait == 0 || left <= 0 || l.closing.Load() {
+	waits := err == nil && a.State == WorkRunning && left > 0 && !w.left.Load()
+	if !waits || l.closing.Load() || l.waits.over() {
 		w.done(a, err)
 		return
 	}

@@ -162,3 +162,24 @@ func takenOver(t *testing.T, err error) {
 		t.Fatalf("answered %v, want %v", err, ErrNotHeld)
 	}
 }
+
+// A worker that waits for somebody else's attempt and goes away asks no more, and
+// neither does one whose daemon drains.
+func TestWork_AWaitEndsWithItsClientAndWithItsDaemon(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	r := WorkRequest{Key: "w", Timeout: long, Max: 3}
+	d.find(r, WorkAcquired, 1)
+	r.Wait = time.Minute
+	answers := make(chan workAnswer, 2) // both answers
+	leave := d.Work(nil, r, func(w Work, err error) { answers <- workAnswer{w, err} })
+	leave()
+	if a := receive(t, answers); a.err != nil || a.work.State != WorkRunning {
+		t.Errorf("the leaver was answered %+v", a)
+	}
+	d.Work(nil, r, func(w Work, err error) { answers <- workAnswer{w, err} })
+	d.EndWaits()
+	if a := receive(t, answers); a.err != nil || a.work.State != WorkRunning {
+		t.Errorf("who waited at the end was answered %+v", a)
+	}
+}

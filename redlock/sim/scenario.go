@@ -46,7 +46,6 @@ type Scenario struct {
 	Open     string // why this scenario is measured and not required: an open finding, or an assumption it breaks
 }
 
-
 // People are clients of one kind.
 type People struct {
 	Number int

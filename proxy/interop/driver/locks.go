@@ -28,15 +28,15 @@ func lockRuns() []run {
 		all = append(all, run{locks: true, library: library, as: as, remark: remark, command: command})
 	}
 	for _, library := range []string{"redis-py", "redis-py-asyncio", "python-redis-lock", "pottery"} {
-		add(library, "Lock", "", "{built}/python-locks/bin/python", "-B", "{programs}/python-locks/locks.py", library)
+		add(library, "lock library", "", "{built}/python-locks/bin/python", "-B", "{programs}/python-locks/locks.py", library)
 	}
 	for _, library := range []string{"redlock4", "redlock5", "redis-semaphore"} {
-		add(library, "ioredis", "", "node", "{programs}/node-locks/locks.js", library)
+		add(library, "lock library, ioredis", "", "node", "{programs}/node-locks/locks.js", library)
 		all[len(all)-1].environ = []string{"NODE_PATH={built}/node-locks/node_modules"}
 	}
-	add("redsync", "go-redis", "", "{built}/go-locks/locks", "redsync")
-	add("redislock", "go-redis", "", "{built}/go-locks/locks", "redislock")
-	add("rueidislock", "DisableCache", "renews by itself: nothing of it expires", "{built}/go-locks/locks", "rueidislock")
+	add("redsync", "lock library, go-redis", "", "{built}/go-locks/locks", "redsync")
+	add("redislock", "lock library, go-redis", "", "{built}/go-locks/locks", "redislock")
+	add("rueidislock", "lock library, DisableCache", "renews by itself: nothing of it expires", "{built}/go-locks/locks", "rueidislock")
 	return all
 }
 

@@ -42,11 +42,19 @@ func (o *outcome) line() string {
 	if o.problem != "" {
 		state = "FAIL"
 	}
-	text := fmt.Sprintf("%s %-34s %-10s RESP%-2s %2d steps %5.1fs", state, o.run.name(), o.version, o.protocol, len(o.passed), o.took.Seconds())
+	text := fmt.Sprintf("%s %-34s %-12s %-5s %2d steps %5.1fs", state, o.run.name(), o.version, spoken(o), len(o.passed), o.took.Seconds())
 	if o.problem != "" {
 		text += "\n     " + strings.ReplaceAll(o.problem, "\n", "\n     ")
 	}
 	return text
+}
+
+// spoken is the protocol, which lock libraries do not tell.
+func spoken(o *outcome) string {
+	if o.run.locks {
+		return ""
+	}
+	return "RESP" + o.protocol
 }
 
 // play gives the program a daemon of its own, and one that wants a password,

@@ -17,7 +17,7 @@ type run struct {
 
 func (r run) name() string {
 	if r.locks {
-		return "locks " + r.library + " " + r.as
+		return r.library + " " + r.as
 	}
 	return strings.TrimSpace(r.library + " " + r.as + " resp" + r.protocol)
 }

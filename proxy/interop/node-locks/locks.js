@@ -125,7 +125,7 @@ async function story() {
 
 // Some packages let nobody require their package.json.
 const described = path.join(process.env.NODE_PATH, which, 'package.json');
-say('library', JSON.parse(fs.readFileSync(described, 'utf8')).version);
+say('library', JSON.parse(fs.readFileSync(described, 'utf8')).version.replace(/^v/, ''));
 story().catch((error) => {
   console.error(error);
   say('fail', which, String(error).replace(/\n/g, ' '));
