@@ -173,5 +173,5 @@ func port(config configs.Config) int {
 }
 
 func clientCounts(s proxy.Stats, limit int) commands.ClientCounts {
-	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands, Panics: s.Panics}
+	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands, Panics: s.Panics, Slow: s.SlowClients}
 }

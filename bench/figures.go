@@ -27,6 +27,7 @@ const (
 	clientCPU   figure = "client µs per pair" // user and system time
 	daemonCPU   figure = "daemon µs per pair"
 	mastersCPU  figure = "masters µs per pair" // of all together
+	allCPU      figure = "all µs per pair"     // of client, daemon and masters
 
 	handoversPerSecond figure = "hand-overs/s" // grants to another caller than the one before
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 const (
@@ -13,7 +14,11 @@ const (
 	// holders share the leases: connections of a few programs.
 	holders = 10
 	// holdMillis is the length of a lease, which is renewed after a third of it.
+	// The leases are taken over such a third, so that they are renewed evenly
+	// while the load runs, as after a day, and not all at once or not at all.
 	holdMillis = "30000"
+	holdStep   = 100 * time.Millisecond // between two steps of taking
+	holdSteps  = 100
 	holdName   = "daemon, one multiplexed client, 64 callers, beside 10 000 HOLD leases"
 )
 
@@ -32,10 +37,8 @@ func openBesideHolds(ctx context.Context, shared *stand, n int) (crew, error) {
 	if err := d.ready(ctx); err != nil {
 		return crew{}, errors.Join(err, own.end())
 	}
-	for i := range holders {
-		if err := own.hold(ctx, d, i); err != nil {
-			return crew{}, errors.Join(err, own.end())
-		}
+	if err := own.takeHolds(ctx, d); err != nil {
+		return crew{}, errors.Join(err, own.end())
 	}
 	st := *shared
 	st.daemon = d
@@ -51,25 +54,40 @@ func openBesideHolds(ctx context.Context, shared *stand, n int) (crew, error) {
 	return c, nil
 }
 
-// hold takes a connection's share of the leases in one pipeline.
-func (c *crew) hold(ctx context.Context, d *daemon, number int) error {
-	conn, err := dialRESP(ctx, d.address)
-	if err != nil {
-		return err
-	}
-	c.first(conn.close)
-	const share, depth = heldLeases / holders, 100
-	for from := 0; from < share; from += depth {
-		for i := range depth {
-			conn.queue("DLOCK", fmt.Sprintf("bench:hold:%d:%d", number, from+i), holdMillis, "HOLD")
-		}
-		if err := conn.flush(); err != nil {
+// takeHolds takes the leases step by step, over one connection after another.
+func (c *crew) takeHolds(ctx context.Context, d *daemon) error {
+	var conns []*respConn
+	for range holders {
+		conn, err := dialRESP(ctx, d.address)
+		if err != nil {
 			return err
 		}
-		for range depth {
-			if r, err := conn.read(); err != nil || r.kind != '*' {
-				return errors.Join(err, fmt.Errorf("DLOCK … HOLD of a lock that nobody else wants: %c%s", r.kind, r.text))
-			}
+		c.first(conn.close)
+		conns = append(conns, conn)
+	}
+	for step := range holdSteps {
+		if err := hold(conns[step%holders], step); err != nil {
+			return err
+		}
+		if err := pause(ctx, holdStep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold takes one step's share of the leases in one pipeline.
+func hold(conn *respConn, step int) error {
+	const share = heldLeases / holdSteps
+	for i := range share {
+		conn.queue("DLOCK", fmt.Sprintf("bench:hold:%d:%d", step, i), holdMillis, "HOLD")
+	}
+	if err := conn.flush(); err != nil {
+		return err
+	}
+	for range share {
+		if r, err := conn.read(); err != nil || r.kind != '*' {
+			return errors.Join(err, fmt.Errorf("DLOCK … HOLD of a lock that nobody else wants: %c%s", r.kind, r.text))
 		}
 	}
 	return nil

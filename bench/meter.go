@@ -73,6 +73,11 @@ func (m *meter) perPair(pairs int64) figures {
 			f[name] = v / float64(pairs)
 		}
 	}
+	for _, name := range []figure{clientCPU, daemonCPU, mastersCPU} {
+		if v, ok := f[name]; ok {
+			f[allCPU] += v
+		}
+	}
 	return f
 }
 

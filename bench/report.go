@@ -62,7 +62,7 @@ func tables() []table {
 			"Processor time is user and system time; calls are reads and writes. The client's process is this program: " +
 				"for the engine in process it is all there is. Lock commands are SET, EVAL and EVALSHA, seals not counted; " +
 				"per flush as the lanes count them, per read as the masters do.",
-			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(perFlush), value(perRead),
+			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(allCPU), value(perFlush), value(perRead),
 				value(mallocs), value(clientCalls), value(daemonCalls)}},
 		{[]string{pageFailures}, "Masters fail",
 			"After: acquires that began more than 100 ms after the fault. The slowest is the longest acquire that " +

@@ -11,8 +11,7 @@ import (
 
 const (
 	usualCount = 100
-	// mostCount bounds what one step asks of one master: about a third of a
-	// millisecond of its time.
+	// mostCount bounds one answer; the engine asks for less at once.
 	mostCount = 1000
 )
 

@@ -94,6 +94,7 @@ type ClientCounts struct {
 	Accepted  int64 // connections since the start
 	Rejected  int64 // connections refused because of the limit
 	Commands  int64 // commands since the start
+	Slow      int64 // clients cut off because they did not read their replies or messages
 	Panics    int64 // contained panics, each of which cost a connection; anything but 0 is a bug
 }
 

@@ -21,6 +21,11 @@ type laneFigures interface {
 	MasterCounters() pool.Counters
 }
 
+// eventFigures are Figures that know of events.
+type eventFigures interface {
+	EventCounts() redlock.EventCounts
+}
+
 // lineFigures are Figures that know of waits.
 type lineFigures interface {
 	Waiters() int
@@ -143,6 +148,15 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 	refused, unlooked := t.env.Users.refusedLogins()
 	p.line("acl_access_denied_auth", refused) // Redis' name since 7.2
 	p.line("throttled_auths", unlooked)
+	p.line("client_output_buffer_limit_disconnections", clients.Slow) // Redis' name
+	if figures, ok := t.env.Figures.(eventFigures); ok {
+		n := figures.EventCounts()
+		p.line("events_delivered", n.Delivered)
+		p.line("events_dropped", n.Dropped)
+		p.line("events_sent", n.Sent)
+		p.line("events_received", n.Received)
+		p.line("events_missed", n.Missed)
+	}
 }
 
 func infoReplication(p *infoPage, _ *Table, _ *Call) {

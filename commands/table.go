@@ -143,9 +143,9 @@ func (t *Table) channelRows() []*command {
 	channels := multiple(text("channel"))
 	patterns := multiple(text("pattern"))
 	return []*command{
-		fromListeners(barred(connection("subscribe", atLeast(2), "Confirmed; nothing is published yet.", t.subscribe, channels))),
+		fromListeners(barred(connection("subscribe", atLeast(2), "Tells what happens to the locks of these channels, dlock:<key>.", t.subscribe, channels))),
 		fromListeners(barred(connection("unsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.unsubscribe, optional(channels)))),
-		fromListeners(barred(connection("psubscribe", atLeast(2), "Confirmed; nothing is published yet.", t.psubscribe, patterns))),
+		fromListeners(barred(connection("psubscribe", atLeast(2), "The same for all channels that a pattern covers.", t.psubscribe, patterns))),
 		fromListeners(barred(connection("punsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.punsubscribe, optional(patterns)))),
 		connection("publish", exactly(3), "Always 0: nobody hears it.", t.publish, text("channel"), text("message")),
 	}

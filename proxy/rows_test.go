@@ -71,7 +71,7 @@ func overhear(t *testing.T, address, input string) string {
 func TestRows_NothingThatIsAnOperatorsIsForwarded(t *testing.T) {
 	s := serve(t, Options{}, commands.NewTable(commands.Env{}))
 	c := dial(t, s)
-	for _, name := range []string{"EVAL", "EVALSHA", "FCALL", "SCRIPT", "DEBUG", "SHUTDOWN", "MONITOR", "KEYS", "SCAN", "FLUSHALL",
+	for _, name := range []string{"FCALL", "FUNCTION", "DEBUG", "SHUTDOWN", "MONITOR", "KEYS", "SCAN", "FLUSHALL",
 		"MODULE", "ACL", "REPLICAOF", "SYNC", "PSYNC", "BGSAVE", "LASTSAVE", "SLOWLOG", "MIGRATE", "RESTORE"} {
 		c.send(command(name, "x"))
 		c.expect("-ERR unknown command '" + name + "', with args beginning with: 'x' \r\n")

@@ -89,7 +89,7 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 	before := commands()
 	grown := false
 	told := walkOver(t, daemons, r, func(step int) {
-		if after := commands(); after-before > int64(1+3*(seen/keysAtOnce+1)) || seen > 8*r.Count {
+		if after := commands(); after-before > int64(5+3*(seen/keysAtOnce+5)) || seen > 8*r.Count {
 			t.Fatalf("step %d asked %d commands of the masters and looked at %d keys", step, after-before, seen)
 		}
 		seen = 0

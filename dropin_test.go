@@ -1,0 +1,120 @@
+package main
+
+// dropin_test.go: code written for one Redis, typed at daemons on real masters.
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"redlockd/pool/faulty"
+)
+
+// types sends lines and wants the first line of each reply, and the text of
+// those that have one.
+func (c *client) types(t *testing.T, transcript ...string) {
+	t.Helper()
+	for i := 0; i < len(transcript); i += 2 {
+		got := c.ask(t, "%s", transcript[i])
+		if got[0] == '$' && got != "$-1" {
+			got += "|" + c.line(t)
+		}
+		if got != transcript[i+1] {
+			t.Errorf("%s: %s, want %s", transcript[i], got, transcript[i+1])
+		}
+	}
+}
+
+// ready waits until the masters vote.
+func (c *client) ready(t *testing.T) {
+	t.Helper()
+	c.types(t, "DUNLOCK ready "+c.lock(t, "ready"), ":1")
+}
+
+func TestDropIn_WhatOneDaemonGrantsAnotherKnows(t *testing.T) {
+	servers := faulty.StartGroup(t, 5)
+	bootstrapGroup(t, servers)
+	patient := []string{"--master-timeout", "2s"}
+	one, two := dial(t, serveHere(t, addresses(servers), patient...)), dial(t, serveHere(t, addresses(servers), patient...))
+	one.ready(t)
+	two.ready(t)
+	one.types(t, "SET k value-1 NX PX 30000", "+OK")
+	two.types(t,
+		"SET k value-2 NX PX 30000", "$-1",
+		"set k value-1 px 30000 nx", "$-1",
+		"DLOCK k 30000", "$-1",
+		"GET k", "$7|value-1",
+		"EXISTS k", ":1",
+		"GET redlockd:fence:k", "$-1", // granted elsewhere
+		"WATCH k", "+OK", "GET k", "$7|value-1", "MULTI", "+OK", "DEL k", "+QUEUED")
+	one.types(t, "SET k value-1 PX 40000 IFEQ value-1", "+OK", "DELEX k IFEQ value-1", ":1", "SET k value-3 NX EX 30", "+OK")
+	two.types(t, "EXEC", "*-1", "DELIFEQ k value-3", ":1", "PTTL k", ":-2")
+
+	token := one.lock(t, "k")
+	two.types(t, "SET k value-1 NX PX 30000", "$-1", "DELEX k IFEQ "+token, ":1")
+	// A client of the masters themselves.
+	for _, s := range servers[:3] {
+		if _, err := s.Do("SET", "s", "a stranger's", "NX", "PX", 30000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two.types(t, "SET s value-1 NX PX 30000", "$-1", "GET s", "$12|a stranger's")
+
+	for _, s := range servers[:2] {
+		s.Kill()
+	}
+	two.types(t, "SET l value-1 NX PX 30000", "+OK", "DEL l", ":1")
+	servers[2].Kill()
+	for _, words := range []string{"SET l value-1 NX PX 30000", "GET l", "DEL l", "DELEX l IFEQ value-1"} {
+		if got := two.ask(t, "%s", words); !strings.HasPrefix(got, "-NOQUORUM ") {
+			t.Errorf("%s with two masters of five: %s", words, got)
+		}
+	}
+}
+
+func TestDropIn_WhoWaitsForALockOfPythonIsWokenByItsRelease(t *testing.T) {
+	address := serveHere(t, nil, "--embedded", "3")
+	one, two := dial(t, address), dial(t, address)
+	one.ready(t)
+	one.types(t, "SET lock:jobs value-1 NX PX 30000", "+OK")
+	two.send(t, "BLPOP lock-signal:jobs 20")
+	one.types(t, "DELEX lock:jobs IFEQ value-1", ":1")
+	if got := two.lines(t, 5); !slices.Equal(got, []string{"*2", "$16", "lock-signal:jobs", "$1", "1"}) {
+		t.Errorf("%q", got)
+	}
+	one.types(t, "SET lock:jobs value-1 NX PX 30000", "+OK")
+	two.types(t, "BLPOP lock-signal:jobs 0.05", "*-1")
+}
+
+func TestDropIn_AScriptClassThatIsNoneIsRefused(t *testing.T) {
+	err := run(context.Background(), []string{"--embedded", "3", "--listen", "127.0.0.1:0", "--script-class", "abc=release"}, nil, io.Discard, t.Output())
+	if err == nil || !strings.Contains(err.Error(), "script-class") || !strings.Contains(err.Error(), "40 hex digits") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDropIn_AScriptThatIsPinnedRuns(t *testing.T) {
+	const text = "redis.call('append', KEYS[1], '') local v = redis.call('get', KEYS[1]) if v == ARGV[1] then redis.call('del', KEYS[1]) return 'bye' .. #KEYS end return 'who?'"
+	one := dial(t, serveHere(t, nil, "--embedded", "3"))
+	sha := one.load(t, text)
+	if got := one.ask(t, "EVALSHA %s 1 k value-1", sha); !strings.HasPrefix(got, "-ERR script "+sha+" is not a recognised lock script") {
+		t.Errorf("without a pin: %s", got)
+	}
+	two := dial(t, serveHere(t, nil, "--embedded", "3", "--script-class", sha+"=release,token=1,yes=bye1,no=who?"))
+	two.load(t, text)
+	two.ready(t)
+	two.types(t,
+		"SET k value-1 NX PX 30000", "+OK",
+		"EVALSHA "+sha+" 1 k value-2", "$4|who?",
+		"EVALSHA "+sha+" 1 k value-1", "$4|bye1",
+		"EXISTS k", ":0")
+}
+
+// load sends a script.
+func (c *client) load(t *testing.T, text string) (sha string) {
+	t.Helper()
+	c.send(t, "SCRIPT LOAD %q", text)
+	return c.lines(t, 2)[1]
+}
