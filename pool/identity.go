@@ -75,6 +75,9 @@ func fingerprint(o *Options, db int) string {
 // ofMaster binds it to one master: a copy of another master's memory, as a
 // replica or a restored file has it, never votes in its place.
 func ofMaster(fingerprint, name string) string {
+	if Broken(RuleDistinct) { // it would refuse one server under two names, too
+		return fingerprint
+	}
 	return fingerprint + "/master=" + url.PathEscape(name)
 }
 

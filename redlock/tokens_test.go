@@ -131,5 +131,6 @@ func TestHold_OfAChosenTokenIsNotReleasedByTheEndOfItsConnection(t *testing.T) {
 	one.held(LockRequest{Key: "k", Token: tokenB})
 	generated := one.get(LockRequest{Key: "l", Hold: terms()})
 	generated.Hold.End()
+	one.settled(0, 1, 2)
 	two.get(LockRequest{Key: "l"})
 }
