@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	"github.com/redis/rueidis/rueidislock"
 )
 
 const (
@@ -18,6 +20,9 @@ const (
 	handoverKey     = "bench:handover"
 	handoverName    = "one key: daemon, WAIT, 64 connections"
 	handoverPeer    = "one key: redsync's polling, 64 callers"
+	// trackingPatience bounds a wait for news that may be lost: the last callers
+	// of a run have nobody whose release could wake them again.
+	trackingPatience = 2 * time.Second
 )
 
 func handoverScenarios() []scenario {
@@ -122,7 +127,20 @@ func openTrackers(_ context.Context, st *stand, n int) (crew, error) {
 			return crew{}, errors.Join(err, c.end())
 		}
 		c.first(locks.Close)
-		c.workers = append(c.workers, &trackingWorker{take: locks.WithContext, keys: []string{handoverKey}, key: key, number: i})
+		c.workers = append(c.workers, &trackingWorker{take: bounded(locks), keys: []string{handoverKey}, key: key, number: i})
 	}
 	return c, nil
+}
+
+// bounded waits for a lock until its patience is over, which is an error.
+func bounded(locks rueidislock.Locker) func(context.Context, string) (context.Context, context.CancelFunc, error) {
+	return func(ctx context.Context, key string) (context.Context, context.CancelFunc, error) {
+		ctx, cancel := context.WithTimeout(ctx, trackingPatience)
+		held, release, err := locks.WithContext(ctx, key)
+		if err != nil {
+			cancel()
+			return nil, nil, err
+		}
+		return held, func() { release(); cancel() }, nil
+	}
 }

@@ -18,11 +18,12 @@ type Client struct {
 	Name    string // CLIENT SETNAME
 	LibName string // CLIENT SETINFO
 	LibVer  string
-	DB      int  // SELECT
-	Proto   int  // 2 or 3, set by HELLO; the encoder follows it
-	Closing bool // set by QUIT: close after the replies so far, run nothing more
-	Held    Held // what this connection acquired last on each key
-	Ties    Ties // what ends with this connection
+	DB      int          // SELECT
+	Proto   int          // 2 or 3, set by HELLO; the encoder follows it
+	Closing bool         // set by QUIT: close after the replies so far, run nothing more
+	known   *redlock.Who // as it was last shown to the masters' side
+	Held    Held         // what this connection acquired last on each key
+	Ties    Ties         // what ends with this connection
 
 	Transaction Transaction // WATCH and MULTI
 

@@ -127,7 +127,9 @@ type fakeLocks struct {
 }
 
 func (f *fakeLocks) Lock(_ *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
-	f.asked, r.Who = append(f.asked, r.Who), redlock.Who{}
+	if r.Who != nil {
+		f.asked, r.Who = append(f.asked, *r.Who), nil
+	}
 	f.locked = append(f.locked, r)
 	if f.lock == nil {
 		f.waiting = append(f.waiting, done)

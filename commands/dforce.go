@@ -9,7 +9,7 @@ func (t *Table) dforce(c *Call) error {
 	if err != nil {
 		return err
 	}
-	request := redlock.ForceRequest{DB: c.Client.DB, Key: key, By: c.Client.who()}
+	request := redlock.ForceRequest{DB: c.Client.DB, Key: key, By: *c.Client.who()}
 	t.env.Looks.Force(request, func(released bool, err error) {
 		switch {
 		case err != nil:
@@ -23,11 +23,15 @@ func (t *Table) dforce(c *Call) error {
 	return nil
 }
 
-// who is this client, for people who look at what it asked for.
-func (c *Client) who() redlock.Who {
+// who is this client, for people who look at what it asked for. What was handed
+// out never changes.
+func (c *Client) who() *redlock.Who {
 	who := redlock.Who{Client: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
 	if who.User == "" {
 		who.User = defaultUser
 	}
-	return who
+	if c.known == nil || *c.known != who {
+		c.known = &who
+	}
+	return c.known
 }

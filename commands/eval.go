@@ -4,6 +4,7 @@ package commands
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"redlockd/commands/dropin"
@@ -76,7 +77,6 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 	}
 	c.Batch = nil // it will have left without this call
 	if err := t.probes.submit(e.probe); err != nil {
-		c.Batch = nil
 		c.Reply(Error("TRYLATER", err.Error()))
 	}
 	return nil
@@ -84,14 +84,25 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 
 // probe is evaluate for a script that nobody has seen.
 func (e *evaluation) probe() {
-	class, _, err := e.table.env.Scripts.Recognise(e.text, e.given)
+	err := e.recognise()
 	if err == nil {
-		e.class = class
 		err = e.serve()
 	}
 	if err != nil {
 		e.call.Reply(Error("ERR", err.Error()))
 	}
+}
+
+// recognise keeps a text that breaks the looking from leaving its call unanswered.
+func (e *evaluation) recognise() (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			slog.Error("panic while a script was looked at", "sha1", e.sha, "cause", cause)
+			err = e.refuse("looking at it failed")
+		}
+	}()
+	e.class, _, err = e.table.env.Scripts.Recognise(e.text, e.given)
+	return err
 }
 
 // arguments reads numkeys key … arg ….

@@ -163,17 +163,17 @@ func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
 
 func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
 	c, _ := dropinConversation(t, Env{})
-	limited := false
-	var sinks []*fakeSink
-	for i := range 4 * probesPerSecond {
-		sink := c.start("EVAL", fmt.Sprint("return ", i), "1", "k")
-		sinks = append(sinks, sink)
+	c.table.probes.now = func() time.Time { return time.Unix(1, 0) }
+	for i := range probesPerSecond {
+		if got := c.eval("EVAL", fmt.Sprint("return ", i), "1", "k"); strings.HasPrefix(got, "-TRYLATER") {
+			t.Fatalf("the %d. script: %s", i+1, got)
+		}
 	}
-	for _, sink := range sinks {
-		limited = strings.HasPrefix(show(sink.wait(t)), "-TRYLATER unknown scripts") || limited
+	if got := c.eval("EVAL", "return 'one more'", "1", "k"); !strings.HasPrefix(got, "-TRYLATER unknown scripts: 50 a second are looked at") {
+		t.Error(got)
 	}
-	if !limited {
-		t.Error("every one of them was looked at")
+	if got := c.eval("EVAL", drops, "1", "k", "token-1"); !strings.HasPrefix(got, "-TRYLATER") {
+		t.Error(got)
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 
 // prober runs jobs one after another. The zero value is ready.
 type prober struct {
+	now func() time.Time // nil: time.Now
+
 	mu      sync.Mutex
 	spent   bucket
 	jobs    []func()
@@ -28,9 +30,13 @@ type prober struct {
 
 // submit queues a job, or says why not.
 func (p *prober) submit(job func()) error {
+	now := time.Now
+	if p.now != nil {
+		now = p.now
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.jobs) >= mostProbes || !p.spent.take(time.Now(), probesPerSecond) {
+	if len(p.jobs) >= mostProbes || !p.spent.take(now(), probesPerSecond) {
 		return fmt.Errorf("unknown scripts: %d a second are looked at, %d may wait; nothing was done, try later", probesPerSecond, mostProbes)
 	}
 	p.jobs = append(p.jobs, job)
@@ -58,7 +64,7 @@ func (p *prober) work() {
 	}
 }
 
-// contained keeps a panic from ending the process; the job's call stays open.
+// contained keeps a panic from ending the process.
 func contained(job func()) {
 	defer func() {
 		if cause := recover(); cause != nil {

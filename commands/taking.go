@@ -4,6 +4,7 @@ package commands
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"redlockd/redlock"
@@ -36,6 +37,7 @@ func (t *Table) take(c *Call, request redlock.LockRequest, yes, no func() Reply)
 		}
 		a.rooms, a.keys = append(a.rooms, room), append(a.keys, at)
 	}
+	request.Who = c.Client.who()
 	t.env.Locks.Lock(c.Batch, request, a.decided)
 }
 
@@ -67,14 +69,18 @@ func (a *taking) decided(grant redlock.Grant, err error) {
 // left. The copies last longer than the lease by the master timeout, so an
 // answer that is not later than that promises nothing that is not so.
 func (a *taking) Reply() Reply {
-	validity := a.grant.Validity()
-	if validity < time.Millisecond || a.grant.Elapsed() > a.table.env.MasterTimeout {
+	fate := "the lock is given back"
+	if !a.grant.Fresh {
+		fate = "the lock that this value already held is left as it is"
+	}
+	if a.grant.Validity() < time.Millisecond {
 		a.giveBack()
-		fate := "the lock is given back"
-		if !a.grant.Fresh {
-			fate = "the lock that this value already held is left as it is"
-		}
 		return tooLate(a.grant.Spent(), fate)
+	}
+	if late, most := a.grant.Elapsed(), a.table.env.MasterTimeout; late > most {
+		a.giveBack()
+		return Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, and no copy outlasts its lease by more than %d ms (--master-timeout); %s, try again",
+			late.Milliseconds(), most.Milliseconds(), fate))
 	}
 	a.table.fences.note(&a.grant)
 	return a.yes()

@@ -179,7 +179,7 @@ func TestACL_AllowsNothingElse(t *testing.T) {
 	for _, line := range []string{
 		"FLUSHALL", "FLUSHDB", "CONFIG SET appendonly no", "CONFIG REWRITE", "CONFIG RESETSTAT", "KEYS *", "SHUTDOWN NOSAVE", "SCRIPT FLUSH", "SCRIPT KILL",
 		"FUNCTION FLUSH", "ACL LIST", "ACL SETUSER x on", "CLIENT LIST", "CLIENT PAUSE 1", "CLIENT UNPAUSE", "MODULE LIST", "MONITOR", "REPLICAOF NO ONE", "SAVE", "BGSAVE",
-		"BGREWRITEAOF", "RENAME a b", "EXPIRE a 1", "PERSIST a", "LPUSH a b", "INCR a", "GETSET a b", "MIGRATE h 1 k 0 1", "RESTORE a 0 x", "SWAPDB 0 1", "PUBLISH a b", "SUBSCRIBE a", "PSUBSCRIBE redlockd:events:0", "PUBSUB CHANNELS", "SORT a", "OBJECT FREQ a",
+		"BGREWRITEAOF", "RENAME a b", "GETDEL a", "PERSIST a", "LPOP a", "INCR a", "GETSET a b", "MIGRATE h 1 k 0 1", "RESTORE a 0 x", "SWAPDB 0 1", "PUBLISH a b", "SUBSCRIBE a", "PSUBSCRIBE redlockd:events:0", "PUBSUB CHANNELS", "SORT a", "OBJECT FREQ a",
 		"EVAL \"return redis.call('FLUSHALL')\" 0",
 	} {
 		if reply := ask(line); !strings.HasPrefix(reply, "-NOPERM") && !strings.Contains(reply, "can't run this command") && !strings.Contains(reply, "ACL failure in script") {

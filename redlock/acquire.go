@@ -49,9 +49,9 @@ type attempt struct {
 	fencing  fencing
 	answered uint16 // lanes, as bits
 	copies   [maxMasters]copyState
-	ends     [maxMasters]int64         // expiry written for each master, ms of its clock
-	met      [maxMasters]time.Duration // the connection it was written for
-	odd      int                       // masters that hold something that is not a lock
+	ends     [maxMasters]int64          // expiry written for each master, ms of its clock
+	met      *[maxMasters]time.Duration // the connections it was written for; of a caller's token
+	odd      int                        // masters that hold something that is not a lock
 	fresh    bool
 	claiming bool // one more seal for the fence is under way
 	over     bool // decided
@@ -86,6 +86,8 @@ func (c *acquire) attempt(b *Batch, f form) {
 	a.token = c.request.Token
 	if a.token == "" {
 		a.token = NewToken()
+	} else {
+		a.met = new([maxMasters]time.Duration)
 	}
 	if f == nil {
 		f = formOf(&c.request, a.token)
@@ -115,7 +117,10 @@ func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 		return false
 	}
 	end := expiry(m.Time, request.TTL, a.call.locker.late)
-	a.ends[m.Lane], a.met[m.Lane] = end, m.Met // read only after this lane has answered
+	a.ends[m.Lane] = end // read only after this lane has answered
+	if a.met != nil {
+		a.met[m.Lane] = m.Met
+	}
 	a.form.command(a, m, c, end)
 	return true
 }

@@ -34,22 +34,22 @@ type LockRequest struct {
 	Token Token         // "" = generate 160 random bits (27 characters)
 	Meta  string        // free text for people, at most 512 bytes
 
-	Mode  Mode
-	Limit int   // of Permits: 1 … 1024, the same for all users of the key
-	More  []Key // further keys, different from Key and from one another: all of them or none
-	Fair  bool  // first come, first served, over all daemons
+	Mode Mode
+	Fair bool // first come, first served, over all daemons
+	// Valued: Token is a value of somebody who knows only SET NX, to whom an equal
+	// one that is there already is a stranger's.
+	Valued bool
+	Limit  int   // of Permits: 1 … 1024, the same for all users of the key
+	More   []Key // further keys, different from Key and from one another: all of them or none
 
 	Wait  time.Duration // of Locker.Wait: how long at most
 	Owner Owner         // who will hold it, so that circles of waits are found; nil = unknown
-	Who   Who           // who asks, for people
+	Who   *Who          // who asks, for people; nil = unknown
 
 	stand *standing // its place in the queue, of FAIR with Wait
 
 	Hold *HoldTerms // renew the lease, see Hold; nil = do not
 
-	// Valued: Token is a value of somebody who knows only SET NX, to whom an equal
-	// one that is there already is a stranger's.
-	Valued bool
 	// Script takes the lock in a library's own words, with Token as its token; the
 	// script's own answers are noted in Answers.
 	Script  *Script

@@ -171,7 +171,7 @@ func TestCounters_OfAWaiterAreNotWorseThanTheirBase(t *testing.T) {
 	if waited := time.Since(began); waited > long/2 {
 		t.Skipf("%v for %d waiters: the lock may end meanwhile", waited, waiters)
 	}
-	counter{"bytes per waiter", 492}.check(t, each)
+	counter{"bytes per waiter", 440}.check(t, each)
 	for _, end := range leave {
 		end()
 	}

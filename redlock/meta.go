@@ -127,7 +127,10 @@ func (l *Locker) describe(r *LockRequest, g *Grant) {
 	if r.Meta == "" && !l.options.LockInfo {
 		return
 	}
-	note := Note{Meta: r.Meta, Daemon: l.daemon, Client: r.Who.Addr, Name: r.Who.Name, Fence: g.Fence}
+	note := Note{Meta: r.Meta, Daemon: l.daemon, Fence: g.Fence}
+	if r.Who != nil {
+		note.Client, note.Name = r.Who.Addr, r.Who.Name
+	}
 	text := note.encode()
 	for _, key := range g.Keys() {
 		l.writeNote(lockID{g.db, key, g.Token}, noted{text, g.until})

@@ -218,7 +218,7 @@ func TestReadLock_OfTooManyReadersTheLongestAreShownAndAllAreCounted(t *testing.
 func TestReadLock_ShowsWhatTheHolderSaysAndNothingAfterItsRelease(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
-	g := d.get(LockRequest{Key: "k", Meta: "build 7 of\x00 \xff", Who: Who{Addr: "10.0.0.9:55 5", Name: "worker"}})
+	g := d.get(LockRequest{Key: "k", Meta: "build 7 of\x00 \xff", Who: &Who{Addr: "10.0.0.9:55 5", Name: "worker"}})
 	quiet := d.get(LockRequest{Key: "quiet"})
 	var v LockView
 	eventually(t, "the note is on the masters", func() bool { v = other.see("k"); return v.Holders[0].Note != nil })
@@ -274,7 +274,7 @@ func TestNotes_AreKeptOfEveryHolderIfTheDaemonIsToldTo(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
 	d.options.LockInfo = true
-	g := d.get(LockRequest{Key: "k", Who: Who{Addr: "10.0.0.9:1"}})
+	g := d.get(LockRequest{Key: "k", Who: &Who{Addr: "10.0.0.9:1"}})
 	eventually(t, "the note is on the masters", func() bool { return other.see("k").Holders[0].Note != nil })
 	if h := other.see("k").Holders[0]; h.Note.Client != "10.0.0.9:1" || h.Note.Meta != "" || h.Fence != g.Fence {
 		t.Errorf("%+v, %+v", h, h.Note)
@@ -308,9 +308,9 @@ func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
 		r.TTL = long
 		leaves = append(leaves, d.Wait(nil, r, func(_ Grant, err error) { answers <- err }))
 	}
-	wait(LockRequest{Key: "k", Wait: time.Minute, Who: Who{Client: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}})
-	wait(LockRequest{Key: "k", Wait: 2 * time.Minute, Mode: Shared, Who: Who{Client: 8}})
-	wait(LockRequest{Key: "k", More: []Key{"z"}, Wait: time.Minute, Who: Who{Client: 9}})
+	wait(LockRequest{Key: "k", Wait: time.Minute, Who: &Who{Client: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}})
+	wait(LockRequest{Key: "k", Wait: 2 * time.Minute, Mode: Shared, Who: &Who{Client: 8}})
+	wait(LockRequest{Key: "k", More: []Key{"z"}, Wait: time.Minute, Who: &Who{Client: 9}})
 	eventually(t, "all of them wait", func() bool { return d.see("k").Waiters == 3 })
 	any := func(Key) bool { return true }
 	list, all := d.Waiting(0, any, 10)

@@ -46,7 +46,7 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, done UnlockDone
 		known.copies = everywhere
 	}
 	g := l.pool.Group(id.db)
-	if b == nil { // the release and the next one's question leave together
+	if b == nil && l.waits.count.Load() > 0 { // the release and the next one's question leave together
 		b = &Batch{}
 		defer b.Send()
 	}

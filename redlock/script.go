@@ -129,6 +129,12 @@ func (s *Script) existed(before string, key Key) bool {
 	return false
 }
 
+// isWrongType: a script that expects a string has found readers, permits or
+// somebody's data. Servers of different age put it in different places.
+func isWrongType(r pool.Reply) bool {
+	return r.Err != nil && strings.Contains(r.Err.Error(), "WRONGTYPE")
+}
+
 // fromMaster tells whether a master has answered, be it with an error.
 func fromMaster(r pool.Reply) bool {
 	if r.Err == nil {

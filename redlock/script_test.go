@@ -14,11 +14,12 @@ import (
 
 // What a library might send; KEYS[1] is the lock, ARGV[1] the token.
 const (
-	scriptTake    = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 'taken' end return 'busy'"
-	scriptRetake  = "local v = redis.call('GET', KEYS[1]) if v == false or v == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 'taken' end return 'busy'"
-	scriptDrop    = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) return 'dropped' end return 'not yours'"
-	scriptRenew   = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 'renewed' end return 'not yours'"
-	scriptTakeTwo = "if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 'busy' end for i = 1, 2 do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end return 'taken'"
+	scriptTake      = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 'taken' end return 'busy'"
+	scriptRetake    = "local v = redis.call('GET', KEYS[1]) if v == false or v == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 'taken' end return 'busy'"
+	scriptDrop      = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) return 'dropped' end return 'not yours'"
+	scriptRenew     = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 'renewed' end return 'not yours'"
+	scriptRetakeTwo = "for i = 1, 2 do local v = redis.call('GET', KEYS[i]) if v and v ~= ARGV[1] then return 'busy' end end for i = 1, 2 do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end return 'taken'"
+	scriptTakeTwo   = "if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 'busy' end for i = 1, 2 do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end return 'taken'"
 )
 
 // votes says which answers of these scripts are yes.
@@ -33,7 +34,7 @@ func votes(r pool.Reply) ScriptVote {
 }
 
 func script(text, token, ms string, keys ...Key) *Script {
-	s := &Script{Text: text, Keys: keys, Args: []string{token}, Vote: votes, Prolongs: text == scriptRetake}
+	s := &Script{Text: text, Keys: keys, Args: []string{token}, Vote: votes, Prolongs: text == scriptRetake || text == scriptRetakeTwo}
 	if ms != "" {
 		s.Args = append(s.Args, ms)
 		s.Time = ScriptTime{Arg: 2}
@@ -166,6 +167,24 @@ func TestScript_LeavesWhatTheTokenHeldBefore(t *testing.T) {
 	}
 }
 
+// Of two keys the token held one on a master: the attempt made the other alone.
+func TestScript_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
+	c := newCluster(t, 5, time.Minute)
+	d := c.daemon()
+	for i := range 3 {
+		c.do(i, "SET", "a", "somebody else's", "PX", 60000)
+	}
+	c.do(3, "SET", "a", "token-of-mine", "PX", 60000)
+	if _, _, err := d.takeBy(script(scriptRetakeTwo, "token-of-mine", "20000", "a", "b"), 20*time.Second); !errors.Is(err, ErrHeld) {
+		t.Fatalf("%v, want that it is held", err)
+	}
+	eventually(t, "what the attempt made is gone", func() bool { return strings.Join(c.copies("b"), "")+c.copies("a")[4] == "" })
+	d.idle()
+	if got := c.copyAt(3, "a"); got != "token-of-mine" {
+		t.Errorf("the fourth master holds %q", got)
+	}
+}
+
 func TestScript_AnExtensionHealsAndARefusedOneLeavesNothing(t *testing.T) {
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
@@ -190,6 +209,19 @@ func TestScript_AnExtensionHealsAndARefusedOneLeavesNothing(t *testing.T) {
 	eventually(t, "what was prolonged of it is gone", func() bool { return strings.Join(c.copies("k"), "") == "" })
 }
 
+func TestScript_IsToldOfAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
+	c := newCluster(t, 3, time.Minute)
+	d := c.daemon()
+	d.get(LockRequest{Key: "k", Mode: Shared})
+	o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "token-of-mine", "", "k")})
+	if err != nil || o.Yes || !isWrongType(o.Reply) {
+		t.Errorf("%+v, %v; want the masters' error", o, err)
+	}
+	if _, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "20000", "k"), 20*time.Second); !errors.Is(err, ErrWrongType) {
+		t.Errorf("%v, want that it is no lock of that kind", err)
+	}
+}
+
 func TestScript_WithoutAQuorumTheOutcomeIsUnknown(t *testing.T) {
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
@@ -209,4 +241,33 @@ func (c *cluster) copyAt(i int, key string) string {
 	c.t.Helper()
 	token, _ := c.do(i, "GET", key).(string)
 	return token
+}
+
+// The daemon's user on the masters needs what the scripts of libraries do.
+func TestScript_MayRunForTheUserOfTheExample(t *testing.T) {
+	c := newCluster(t, 3, time.Minute)
+	c.aclUser()
+	d := c.daemon(restricted)
+	if _, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "20000", "k"), 20*time.Second); err != nil {
+		t.Error(err)
+	}
+	o, err := d.runScript(ScriptRequest{Script: script(scriptRenew, "token-of-mine", "40000", "k"), Effect: ScriptExtends, TTL: 40 * time.Second})
+	if err != nil || !o.Yes {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if v, err := d.look("k"); err != nil || v.Value != "token-of-mine" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if was, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "another one", TTL: time.Second}); !was || err != nil {
+		t.Errorf("%v, %v", was, err)
+	}
+	if o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "another one", "", "k")}); err != nil || !o.Yes {
+		t.Errorf("%+v, %v", o, err)
+	}
+	d.idle()
+	for i := range c.servers {
+		if said := c.denied(i); said != "" {
+			t.Errorf("master %s refused: %s", name(i), said)
+		}
+	}
 }

@@ -99,7 +99,7 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 		return said{took: true, repeats: strings.Contains(before, "1"), copy: copyMade}
 	case vote == ScriptNo:
 		return said{refused: true}
-	case own.Err != nil && strings.Contains(own.Err.Error(), "WRONGTYPE"):
+	case isWrongType(own):
 		return said{refused: true, odd: true}
 	}
 	return said{copy: copyMaybe}

@@ -1,4 +1,4 @@
-// Releases and extensions in the words of a library.
+// Releases, and whatever needs no token, in the words of a library.
 package redlock
 
 import (
@@ -81,6 +81,9 @@ func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
 			return ScriptUnclear
 		}
 		vote := r.Script.Vote(answer.Reply)
+		if vote == ScriptUnclear && isWrongType(answer.Reply) {
+			vote = ScriptNo
+		}
 		if !counts(answer) && (vote == ScriptNo || sealed) {
 			return ScriptUnclear
 		}
@@ -155,93 +158,6 @@ func (l *Locker) oweRelease(g *pool.Group, r *ScriptRequest, lane int, start tim
 	high := g.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
 	for _, key := range r.Keys {
 		g.Owe(lane, l.releaseDebt(l.masterKey(key), r.Token, 0, high, start+l.maxTTL+4*l.late))
-	}
-}
-
-// scriptExtend is extend for another text; the records and the copies of
-// masters that lost theirs are its business all the same.
-func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
-	now := l.clock.Now()
-	s := l.scriptSurvey(&r, true)
-	e := &extension{
-		locker: l, group: s.group, start: now, tally: s.tally,
-		request: ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL},
-	}
-	l.inFlight.Add(1) // the extension leaves once more than it has entered
-	var outcome ScriptOutcome
-	e.done = func(g Grant, err error) {
-		outcome.Grant = g
-		if err == ErrNotHeld {
-			err = nil
-		}
-		done(outcome, err)
-	}
-	for _, key := range r.Keys {
-		id := lockID{r.DB, key, r.Token}
-		known := l.leases.consider(id, now)
-		e.ids, e.lives, e.keys = append(e.ids, id), append(e.lives, known.life), append(e.keys, l.masterKey(key))
-		switch left := known.until - now; {
-		case r.Effect == ScriptAdds && left > 0:
-			e.request.TTL = max(e.request.TTL, left+r.TTL)
-		case r.Effect == ScriptExtends && left <= 0 && now < known.gone:
-			e.finish(Grant{}, ErrNotHeld)
-			return
-		}
-	}
-	s.command = func(m *pool.Moment, c *pool.Command) bool {
-		if m.Now >= deadline(now, r.TTL) {
-			return false
-		}
-		r.Script.write(l, m, c, r.TTL)
-		return true
-	}
-	s.end = func(v verdict) {
-		switch v {
-		case granted:
-			outcome = s.outcome(ScriptYes)
-			e.grant(s.lostBy(&r))
-		case refused:
-			outcome = s.outcome(ScriptNo)
-			l.dropRemnants(s, &r, now, s.voters(ScriptYes)...)
-			e.finish(Grant{}, ErrNotHeld)
-		default:
-			e.finish(Grant{}, l.noQuorum(s.group, s.answered(), "the lease is unchanged, its old validity stands"))
-		}
-	}
-	s.late = func(lane int, vote ScriptVote, v verdict) {
-		switch {
-		case v == granted && vote == ScriptNo && !r.Partly:
-			e.heal(lane)
-		case v == refused && vote == ScriptYes:
-			l.dropRemnants(s, &r, now, lane)
-		}
-	}
-	l.submit(b, s.group, s)
-}
-
-// lostBy are the masters that have no copy to prolong.
-func (s *survey) lostBy(r *ScriptRequest) (lost [maxMasters]bool) {
-	if r.Partly {
-		return lost
-	}
-	for _, lane := range s.voters(ScriptNo) {
-		lost[lane] = true
-	}
-	return lost
-}
-
-// dropRemnants takes back what was prolonged of a lease that a quorum has lost:
-// it would only be in the next one's way.
-func (l *Locker) dropRemnants(s *survey, r *ScriptRequest, start time.Duration, lanes ...int) {
-	if len(r.Token) < shortToken {
-		return
-	}
-	high := s.group.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
-	for _, lane := range lanes {
-		for _, key := range r.Keys {
-			debt := l.releaseDebt(l.masterKey(key), r.Token, 0, high, start+l.maxTTL+4*l.late)
-			s.group.Push(lane, &repeated{group: s.group, key: l.masterKey(key), debt: debt})
-		}
 	}
 }
 

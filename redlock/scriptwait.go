@@ -51,6 +51,14 @@ func (w *lookout) look() {
 	if over {
 		return
 	}
+	s := &w.locker.waits
+	s.mu.Lock()
+	ended := s.ended
+	s.mu.Unlock()
+	if ended {
+		w.finish(false, ErrShutdown)
+		return
+	}
 	w.locker.View(nil, w.db, w.key, func(v View, err error) {
 		switch {
 		case err == ErrShutdown:

@@ -54,10 +54,14 @@ func (l *Locker) Waiting(db int, wanted func(Key) bool, most int) (list []Waitin
 
 func (w *waiter) describe(place int, now time.Duration) Waiting {
 	r := &w.request
-	return Waiting{
-		Keys: w.line.keys, Mode: r.Mode, Fair: r.Fair, Who: r.Who, Place: place,
+	one := Waiting{
+		Keys: w.line.keys, Mode: r.Mode, Fair: r.Fair, Place: place,
 		Since: max(0, now-(w.end-r.Wait)), Left: max(0, w.end-now),
 	}
+	if r.Who != nil {
+		one.Who = *r.Who
+	}
+	return one
 }
 
 // oldest keeps those who have waited longest.
