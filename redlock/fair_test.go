@@ -235,12 +235,87 @@ func TestFair_ARepeatOfTheHoldersTokenPassesTheQueue(t *testing.T) {
 	two.free("k", got(t, behind).Token)
 }
 
+// Readers that come and go all the time keep a writer waiting for those who were
+// there when it came, and for nobody else.
+func TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration(t *testing.T) {
+	c := newCluster(t, 3, long)
+	daemons := []*daemon{c.daemon(), c.daemon()}
+	var mu sync.Mutex
+	var written time.Time // the writer was established; zero: not yet
+	writes, passed, reads := false, 0, 0
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 64 {
+		d := daemons[i%2]
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				came := time.Now()
+				out := make(chan waited, 1) // its one answer
+				d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute, Mode: Shared, Fair: true},
+					func(g Grant, err error) { out <- waited{"reader", g, err} })
+				w := <-out
+				if w.err != nil {
+					t.Errorf("reader: %v", w.err)
+					return
+				}
+				mu.Lock()
+				reads++
+				if !written.IsZero() && came.After(written) && !writes {
+					passed++
+				}
+				mu.Unlock()
+				time.Sleep(time.Duration(i%5) * time.Millisecond) // it reads
+				d.Unlock(nil, UnlockRequest{Key: "k", Token: w.grant.Token}, func(bool, error) {})
+			}
+		})
+	}
+	eventually(t, "the readers come and go", func() bool { mu.Lock(); defer mu.Unlock(); return reads > 200 })
+	for range 5 {
+		out, _ := daemons[0].writerStands("k")
+		mu.Lock()
+		written, writes = time.Now(), false
+		mu.Unlock()
+		g := got(t, out)
+		mu.Lock()
+		writes = true
+		mu.Unlock()
+		daemons[0].free("k", g.Token)
+	}
+	close(stop)
+	all.Wait()
+	if passed > 0 {
+		t.Errorf("%d readers that came after an established writer were served before it", passed)
+	}
+	t.Logf("%d reads", reads)
+	c.noQueues("k")
+}
+
+// writerStands is stands for a key at which readers stand, too.
+func (d *daemon) writerStands(key string) (out chan waited, leave func()) {
+	d.t.Helper()
+	out = make(chan waited, 1) // its one answer
+	r := LockRequest{Key: Key(key), TTL: long, Wait: time.Minute, Fair: true}
+	w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{"writer", g, err} }}
+	d.waits.enlist(nil, w)
+	eventually(d.t, "the writer is established", func() bool {
+		d.waits.mu.Lock()
+		defer d.waits.mu.Unlock()
+		return w.line != nil || w.over
+	})
+	return out, w.leave
+}
+
 // Many come and go through three daemons: of two that were established one after
 // the other, the first is served first.
 func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 	rounds := 12
 	if longRun() {
-		rounds = 400
+		rounds = 1300
 	}
 	c := newCluster(t, 3, long)
 	var daemons []*daemon
