@@ -35,6 +35,7 @@ type evaluation struct {
 	table *Table
 	call  *Call
 	db    int
+	who   *redlock.Who
 	sha   string
 	text  string
 	keys  []redlock.Key
@@ -50,7 +51,7 @@ func (t *Table) evalSHARO(c *Call) error { return t.evaluate(c, true, true) }
 
 // evaluate finds out what the script is for, at once if it was seen before.
 func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
-	e := &evaluation{table: t, call: c, db: c.Client.DB, reads: reads}
+	e := &evaluation{table: t, call: c, db: c.Client.DB, who: c.Client.who(), reads: reads}
 	if err := e.arguments(c.Args); err != nil {
 		return err
 	}

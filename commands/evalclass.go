@@ -144,7 +144,7 @@ func (e *evaluation) effect() redlock.ScriptEffect {
 // acquire answers what the masters said whose votes decided.
 func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlock.Token, ttl time.Duration) {
 	answers := &redlock.ScriptAnswers{}
-	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers}
+	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers, Who: e.who}
 	e.table.take(e.call, request,
 		func() Reply { return ofScript(answers.Yes) },
 		func() Reply {

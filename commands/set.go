@@ -27,7 +27,7 @@ func (t *Table) set(c *Call) error {
 	if err != nil {
 		return err
 	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true}
+	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true, Who: c.Client.who()}
 	switch r.Expiry.Kind {
 	case dropin.After:
 		request.TTL, err = t.leaseOf(r.Expiry.MS)
@@ -62,7 +62,7 @@ func (t *Table) setnx(c *Call) error {
 	if err != nil {
 		return err
 	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Valued: true}
+	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Valued: true, Who: c.Client.who()}
 	if request.Token, err = parseValue(c.Args[2]); err != nil {
 		return err
 	}
