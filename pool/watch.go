@@ -63,6 +63,9 @@ func (g *Group) Unwatch(key string, w Watcher) {
 	s := &g.watch
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.by == nil { // nothing was ever watched: there is no tracking, or the group had closed before
+		return
+	}
 	if s.by[key] = slices.DeleteFunc(s.by[key], func(other Watcher) bool { return other == w }); len(s.by[key]) == 0 {
 		delete(s.by, key)
 	}

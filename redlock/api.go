@@ -58,7 +58,7 @@ type LockRequest struct {
 
 // HoldTerms are how long a lease is renewed, and who is told of its end.
 type HoldTerms struct {
-	Longest time.Duration // since the request; 0 = without an end
+	Longest time.Duration // since the attempt that was granted began; 0 = without an end
 	// Over is called once, from any goroutine: with nil when the lease was
 	// released, else with why it is lost. What was left of it is being given back.
 	Over func(g Grant, reason error)

@@ -221,7 +221,12 @@ func (ln *line) wakeLocked(delay time.Duration) {
 func (ln *line) rings() {
 	s := ln.waits
 	s.mu.Lock()
-	if ln.asked != nil || ln.head == nil || s.locker.clock.Now() < ln.wakeAt {
+	if ln.asked != nil || ln.head == nil {
+		s.mu.Unlock()
+		return
+	}
+	if early := ln.wakeAt - s.locker.clock.Now(); early > 0 { // it was set anew while it rang, or its clock runs fast
+		ln.alarm.Reset(early)
 		s.mu.Unlock()
 		return
 	}

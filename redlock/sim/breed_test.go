@@ -97,7 +97,7 @@ func TestMutant(t *testing.T) {
 	}
 	i := slices.IndexFunc(mutants(), func(m mutant) bool { return m.name == name })
 	m := mutants()[i]
-	plan := Plan{Scenarios: Scenarios(), Seed: 1, Threads: 1, Time: mutantTime, Executions: mutantLife, Patch: m.patch}
+	plan := Plan{Scenarios: Scenarios(), Seed: 1, Threads: 1, Time: mutantTime, Executions: environment(t, "SIM_EXECUTIONS", mutantLife), Patch: m.patch}
 	plan.Scenarios = slices.DeleteFunc(plan.Scenarios, func(s *Scenario) bool { return s.Open != "" })
 	only := m.where
 	if name := os.Getenv("SIM_SCENARIO"); name != "" {

@@ -169,6 +169,37 @@ func (s *server) zremrangebyscore(a []string) pool.Reply {
 	return s.shrunk(a[1], n, len(v.scores))
 }
 
+// zrangebyscore knows LIMIT from the first one on.
+func (s *server) zrangebyscore(a []string) pool.Reply {
+	v, fits := s.typed(a[1], kindZset)
+	low, above, err1 := bound(a[2])
+	high, below, err2 := bound(a[3])
+	most := math.MaxInt
+	var err3 error
+	if len(a) > 4 {
+		most, err3 = strconv.Atoi(a[len(a)-1])
+	}
+	switch {
+	case err1 != nil || err2 != nil:
+		return refusal("ERR min or max is not a float")
+	case err3 != nil:
+		return notInteger
+	case len(a) != 4 && (len(a) != 7 || !strings.EqualFold(a[4], "LIMIT") || a[5] != "0"):
+		return syntaxError
+	case !fits:
+		return wrongType
+	case v == nil:
+		return list()
+	}
+	out := list()
+	for _, e := range v.scores {
+		if len(out.Items) < most && (e.score > low || e.score == low && !above) && (e.score < high || e.score == high && !below) {
+			out.Items = append(out.Items, text(e.member))
+		}
+	}
+	return out
+}
+
 func (s *server) hset(a []string) pool.Reply {
 	v, fits := s.typed(a[1], kindHash)
 	switch {

@@ -15,7 +15,7 @@ var handlers = map[string]func(s *server, a []string) pool.Reply{
 	"PTTL": (*server).pttl, "PEXPIRETIME": (*server).pexpiretime,
 	"PEXPIREAT": (*server).pexpireat, "PEXPIRE": (*server).pexpire, "PERSIST": (*server).persist,
 	"ZADD": (*server).zadd, "ZSCORE": (*server).zscore, "ZREM": (*server).zrem, "ZCARD": (*server).zcard,
-	"ZRANGE": (*server).zrange, "ZREMRANGEBYSCORE": (*server).zremrangebyscore,
+	"ZRANGE": (*server).zrange, "ZREMRANGEBYSCORE": (*server).zremrangebyscore, "ZRANGEBYSCORE": (*server).zrangebyscore,
 	"HSET": (*server).hset, "HGET": (*server).hget, "HMGET": (*server).hmget, "HGETALL": (*server).hgetall,
 	"HDEL": (*server).hdel, "HLEN": (*server).hlen,
 	"TIME": (*server).time, "INFO": (*server).info, "CONFIG": (*server).config,
@@ -38,6 +38,9 @@ func (s *server) look(key string) *value {
 	v := s.memory[key]
 	if v != nil && v.expires != 0 && s.now > v.expires {
 		delete(s.memory, key)
+		if s.world != nil && s.world.Scenario.MaxWait > 0 {
+			s.announce(key)
+		}
 		return nil
 	}
 	return v

@@ -20,6 +20,7 @@ type daemon struct {
 	locker *redlock.Locker // nil until it has started
 
 	paused  time.Duration             // stopped until then
+	resumed time.Duration             // when it goes on, or went on last
 	blocked map[*server]time.Duration // cut off until then
 	links   map[*link]bool
 	tasks   map[*task]bool
@@ -56,6 +57,9 @@ func (d *daemon) options() pool.Options {
 		MaxTTL: s.MaxTTL, MaxKeep: s.MaxKeep, MasterTimeout: late, Databases: 1, MaxFlush: s.MaxFlush,
 		Clock: d.clock, Dialer: d.dial, Tasks: tasks{d}, Jitter: d.jitter,
 		Logger: slog.New(&alarm{world: d.world}),
+	}
+	if s.MaxWait > 0 {
+		o.Tracker = d.track
 	}
 	for _, m := range d.world.servers {
 		o.Masters = append(o.Masters, pool.Master{Name: m.name, Network: "tcp", Address: m.name + ":6379"})

@@ -92,6 +92,7 @@ func (s *server) resume() {
 func sleep(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	d.paused = w.now + w.between(5*time.Millisecond, 700*time.Millisecond)
+	d.resumed = max(d.resumed, d.paused) // what came while it was stopped before waits until then
 	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
 }
 

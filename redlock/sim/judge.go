@@ -30,6 +30,7 @@ type judge struct {
 	tokens     map[string]*tokenRecord // by key and token
 	counters   map[string]*counterRecord
 	works      map[string]*workRecord
+	waiting    waitJudge
 	serial     int64
 	grants     int64
 	checked    int64         // answers looked at
@@ -39,7 +40,8 @@ type judge struct {
 
 func newJudge(w *World) *judge {
 	return &judge{world: w, locks: map[string]*lockRecord{}, tokens: map[string]*tokenRecord{},
-		counters: map[string]*counterRecord{}, works: map[string]*workRecord{}}
+		counters: map[string]*counterRecord{}, works: map[string]*workRecord{},
+		waiting: waitJudge{touched: map[string]time.Duration{}, stood: map[*daemon]int64{}, holds: map[string]*holdRecord{}}}
 }
 
 // lockRecord is one key.
@@ -68,8 +70,9 @@ type tokenRecord struct {
 	unsure     int64         // serial of the last call of which nobody knows what it did
 	asking     int           // acquires under way
 	foreign    bool
-	asks       int  // acquires with it: what an earlier one left is not undone by a later one
-	shared     bool // released past the daemon that granted, which may still be at it
+	hold       *holdRecord // by which it is renewed
+	asks       int         // acquires with it: what an earlier one left is not undone by a later one
+	shared     bool        // released past the daemon that granted, which may still be at it
 }
 
 func (j *judge) lock(key string) *lockRecord {
@@ -139,13 +142,16 @@ func (j *judge) granted(d *daemon, key, token string, fence, before int64, until
 // exclusive makes sure that nobody else has validity, and notes who has.
 func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
 	now := j.world.now
-	r.claims = slices.DeleteFunc(r.claims, func(c *tokenRecord) bool { return c.until <= now })
+	r.claims = slices.DeleteFunc(r.claims, func(c *tokenRecord) bool { return c.until <= now && !c.hold.lives(now) })
 	together := 1
 	for _, c := range r.claims {
+		if c != t && j.world.Scenario.Wiped && c.hold.lives(now) {
+			j.mustHear(c.hold)
+		}
 		if c != t && c.mode == redlock.Permits && t.mode == redlock.Permits {
 			together++
 		}
-		if c != t && until > now && (c.mode != t.mode || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
+		if c != t && until > now && !j.world.Scenario.Wiped && (c.mode != t.mode || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
 			j.world.violate("exclusion", t.key, fmt.Sprintf("%s was given the lock although %s holds it for another %.3f ms",
 				abbreviate(t.token), abbreviate(c.token), ms(c.until-now)))
 		}
@@ -195,6 +201,7 @@ func (j *judge) released(key, token string, answer, unknown, sole bool, until ti
 	switch {
 	case unknown:
 		t.unsure = j.tick()
+	case w.Scenario.Wiped:
 	case answer && t.granted != 0 && t.granted < since && lost && ownedAt < since && t.unsure < t.granted && t.asking == 0:
 		w.violate("release", key, fmt.Sprintf("%s was told that it had held the lock until now, although %s had got it in between",
 			abbreviate(token), abbreviate(owner)))
@@ -233,7 +240,7 @@ func (j *judge) leftovers() {
 
 func (j *judge) leftover(s *server, key string, v *value) {
 	t := j.token(key, v.text)
-	kept := t.granted != 0 && t.release == 0
+	kept := t.granted != 0 && (t.release == 0 || t.releases > 0)
 	if !kept && !t.foreign && !t.shared && t.asks < 2 {
 		j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although nobody holds it",
 			s.name, abbreviate(v.text), v.expires-s.now))

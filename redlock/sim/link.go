@@ -25,6 +25,10 @@ type link struct {
 	flight  *flight // under way, or executed without a listener
 	broken  error   // seen from the daemon's end
 	severed bool    // the master executes nothing more from it
+
+	gone    func(keys []string) // of connections for news
+	heard   []string            // keys it was asked for
+	caching bool                // the next command's key is to be announced
 }
 
 var _ pool.Link = (*link)(nil)
@@ -185,6 +189,8 @@ func (f *flight) execute(n int) {
 			w.executions++ // a seal with a raise
 		}
 		r := s.execute(l, c)
+		s.tracks(l, c)
+		f.judged(c, r, false)
 		if w.trace.on {
 			w.trace.command(l, c, r)
 		}
@@ -214,7 +220,26 @@ func (f *flight) deliver() {
 		return
 	}
 	l.server.seen(l, f)
+	for i, r := range f.replies {
+		f.judged(f.commands[i].Args, r, true)
+	}
 	f.complete(f.replies)
+}
+
+// judged tells the judge of what concerns waits: what was executed, and what the
+// daemon has heard of it.
+func (f *flight) judged(words []string, r pool.Reply, heard bool) {
+	l := f.link
+	w := l.world
+	if w.Scenario.MaxWait == 0 || l.daemon == nil || words[0] != "EVALSHA" {
+		return
+	}
+	switch kind := l.server.engine.kinds[words[1]]; {
+	case kind == scriptEnlist:
+		w.judge.queued(l.daemon, l.server, words, r, heard && w.now-f.sent < late*4/5)
+	case kind == scriptExtend && !heard:
+		w.judge.renewing(l.daemon, words, f.sent)
+	}
 }
 
 func (f *flight) complete(result []pool.Reply) {
@@ -258,6 +283,7 @@ func (l *link) end(err error) {
 	if l.daemon != nil {
 		delete(l.daemon.links, l)
 	}
+	l.silenced()
 	f := l.flight
 	if f == nil || f.orphan {
 		return

@@ -21,10 +21,11 @@ type engine struct {
 	master *server                   // that runs the script
 	patch  func(script string) string
 	texts  map[string]string // by SHA1
+	kinds  map[string]int    // by SHA1, of those that the judge listens to
 }
 
 func newEngine(patch func(string) string) *engine {
-	e := &engine{state: lua.NewState(lua.Options{SkipOpenLibs: true}), known: map[string]*lua.LFunction{}, texts: map[string]string{}, patch: patch}
+	e := &engine{state: lua.NewState(lua.Options{SkipOpenLibs: true}), known: map[string]*lua.LFunction{}, texts: map[string]string{}, kinds: map[string]int{}, patch: patch}
 	for _, open := range []struct {
 		name string
 		open lua.LGFunction
@@ -40,6 +41,18 @@ func newEngine(patch func(string) string) *engine {
 	})
 	e.state.SetGlobal("redis", redis)
 	return e
+}
+
+// Scripts that the judge listens to, by how their text begins.
+const (
+	scriptEnlist = iota + 1
+	scriptExtend
+)
+
+var heads = map[string]int{
+	"-- Stand at the end of a queue": scriptEnlist,
+	"-- Make a held lock last":       scriptExtend,
+	"-- Make several held locks":     scriptExtend,
 }
 
 func shaOf(script string) string {
@@ -65,6 +78,11 @@ func (e *engine) load(script string) (sha string, err error) {
 		return "", err
 	}
 	e.texts[sha] = script
+	for head, kind := range heads {
+		if strings.HasPrefix(script, head) {
+			e.kinds[sha] = kind
+		}
+	}
 	e.known[sha] = e.state.NewFunctionFromProto(proto)
 	return sha, nil
 }

@@ -5,7 +5,7 @@ import "slices"
 // mutants is the table. A row that no longer applies fails loudly: adapt it to
 // the code as it is now.
 func mutants() []mutant {
-	return slices.Concat(brokenRules(), brokenLanes(), brokenLocks(), brokenScripts())
+	return slices.Concat(brokenRules(), brokenLanes(), brokenLocks(), brokenScripts(), brokenWaits(), brokenHolds(), brokenQueues())
 }
 
 // brokenRules: the rules of pool/rules.go.

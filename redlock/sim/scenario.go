@@ -37,6 +37,18 @@ type Scenario struct {
 
 	Modes []redlock.Mode // of locks; none = exclusive
 
+	MaxWait time.Duration // of those that wait; 0 = nobody does
+	Asleep  time.Duration // a free key may be waited for so long: what a lost wake-up costs
+	News    bool          // masters tell of keys that change
+	Deaf    int           // one announcement in so many is lost
+	Tardy   int           // … is late
+	Fair    int           // one request in so many is FAIR
+	Holding int           // … is renewed as long as its client is there
+	Leavers int           // … has a client that leaves
+	Several int           // … is for two keys
+	Prompt  bool          // locks are released at once, none is left to expire
+	Wiped   bool          // somebody deletes locks by hand: exclusion is not required then
+
 	Unborn   bool   // the group was not bootstrapped: it grows old first
 	Durable  bool   // masters say that they keep what they answered
 	Alias    bool   // one daemon reaches one server under two names

@@ -33,12 +33,14 @@ type server struct {
 	lastID   int64
 	snapshot memory
 	steps    []*step
+	tracked  map[string][]*link // who hears of a key's next change
 }
 
 // born starts a process with what is left of the memory.
 func (s *server) born(m memory) {
 	s.process++
 	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*link{}
+	s.tracked = map[string][]*link{}
 	s.lastID, s.up, s.stopped, s.backlog = 0, true, false, nil
 	s.runID = fmt.Sprintf("%030x%010x", s.process, hash(s.name))
 	s.facts = s.describe()
@@ -72,7 +74,9 @@ func bit(yes bool) string {
 // execute runs one command; l is nil inside of a script.
 func (s *server) execute(l *link, a []string) pool.Reply {
 	if handle := handlers[a[0]]; handle != nil {
-		return handle(s, a)
+		r := handle(s, a)
+		s.changed(a, r)
+		return r
 	}
 	switch a[0] {
 	case "EVALSHA":
@@ -107,6 +111,8 @@ func (s *server) client(l *link, a []string) pool.Reply {
 	switch a[1] {
 	case "ID":
 		return number(l.id)
+	case "CACHING":
+		l.caching = true
 	case "KILL":
 		id, _ := strconv.ParseInt(a[3], 10, 64)
 		if victim := s.links[id]; victim != nil && victim != l {

@@ -163,12 +163,22 @@ func (t *timer) Reset(d time.Duration) bool {
 	was := t.armed
 	t.armed = true
 	t.round++
-	round := t.round
+	t.expire(d, t.round, t.daemon.clock.Now()+d)
+	return was
+}
+
+// expire calls the timer's function when the daemon's own clock says so, not the
+// world's: a timer that rings early by the clock it was set by exists nowhere.
+func (t *timer) expire(d time.Duration, round int, due time.Duration) {
+	clock := t.daemon.clock
 	t.daemon.world.after(d, t.daemon, func() {
-		if t.round == round && t.armed {
+		switch {
+		case t.round != round || !t.armed:
+		case clock.Now() < due:
+			t.expire(due-clock.Now()+time.Microsecond, round, due)
+		default:
 			t.armed = false
 			t.f()
 		}
 	})
-	return was
 }

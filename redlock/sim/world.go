@@ -206,6 +206,9 @@ func (w *World) Play() (v *Violation) {
 	for _, c := range w.clients {
 		w.after(w.between(0, 5*time.Millisecond), nil, c.act)
 	}
+	if s.MaxWait > 0 {
+		w.judge.asleep()
+	}
 	for _, f := range s.Faults {
 		f.start(w)
 	}
@@ -259,6 +262,12 @@ func (w *World) settle() {
 		if w.quiet() {
 			w.run(w.now + 50*time.Millisecond)
 			w.judge.leftovers()
+			if s := w.Scenario; s.Fair > 0 && w.violation == nil {
+				if !s.Reliable { // who is heard of no more is taken for dead
+					w.run(w.now + 4*time.Second)
+				}
+				w.judge.queues()
+			}
 			return
 		}
 		w.run(w.now + 20*time.Millisecond)
@@ -288,6 +297,9 @@ func (w *World) unrest() string {
 			if m.Owed > 0 || m.Queued > 0 || m.State != "voting" && m.State != "quarantined" {
 				return fmt.Sprintf("daemon %d: master %s is %s (%s), owed %d, queued %d", d.index, m.Name, m.State, m.Detail, m.Owed, m.Queued)
 			}
+		}
+		if n := d.locker.Waiters() + d.locker.Holds(); n > 0 {
+			return fmt.Sprintf("daemon %d keeps %d waiters and %d leases to renew, of nobody", d.index, d.locker.Waiters(), d.locker.Holds())
 		}
 		if n := d.pool.Busy(); n > 0 && slices.ContainsFunc(w.events, func(e event) bool { return e.owner == d }) {
 			continue // the heartbeat may be under way

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"redlockd/pool"
+)
+
+// Masters tell of keys that change, to those that asked: CLIENT TRACKING in
+// OPTIN mode, as pool/tracker.go uses it. In some scenarios news are lost or late.
+
+// track is the daemon's TrackDialer.
+func (d *daemon) track(ctx context.Context, m pool.Master, db int, gone func(keys []string)) (pool.Link, error) {
+	if !d.world.Scenario.News {
+		return nil, errRefused // masters that do not let it, or cannot
+	}
+	l, err := d.dial(ctx, m, db)
+	if err != nil {
+		return nil, err
+	}
+	l.(*link).gone = gone
+	return l, nil
+}
+
+// tracks notes that a connection wants to hear of the key it has asked for.
+func (s *server) tracks(l *link, command []string) {
+	if !l.caching || command[0] != "PTTL" {
+		return
+	}
+	key := command[1]
+	l.caching = false
+	if !slices.Contains(s.tracked[key], l) {
+		s.tracked[key] = append(s.tracked[key], l)
+	}
+	if !slices.Contains(l.heard, key) {
+		l.heard = append(l.heard, key)
+	}
+}
+
+// changed announces what a command has changed.
+func (s *server) changed(a []string, r pool.Reply) {
+	if s.world == nil || s.world.Scenario.MaxWait == 0 {
+		return
+	}
+	keys := a[1:min(2, len(a))]
+	switch a[0] {
+	case "SET":
+		if r.Kind == pool.ReplyNil {
+			return
+		}
+	case "ZADD", "HSET":
+	case "DEL", "UNLINK":
+		keys = a[1:]
+		if r.Int == 0 {
+			return
+		}
+	case "PEXPIREAT", "PEXPIRE", "PERSIST", "ZREM", "ZREMRANGEBYSCORE", "HDEL":
+		if r.Int == 0 {
+			return
+		}
+	default:
+		return
+	}
+	for _, key := range keys {
+		s.announce(key)
+	}
+}
+
+// announce tells once that a key has changed or expired.
+func (s *server) announce(key string) {
+	w := s.world
+	w.judge.waiting.touched[key] = w.now
+	for _, l := range s.tracked[key] {
+		if l.severed || l.broken != nil || w.chance(w.Scenario.Deaf) {
+			continue
+		}
+		delay := w.Scenario.latency(w)
+		if w.chance(w.Scenario.Tardy) {
+			delay += w.between(0, late*4)
+		}
+		if until := l.daemon.blocked[s]; until > w.now {
+			delay += until - w.now
+		}
+		w.after(delay, l.daemon, func() {
+			if l.broken == nil {
+				l.gone([]string{key})
+			}
+		})
+	}
+	delete(s.tracked, key)
+}
+
+// silenced: a connection for news has ended, so anything may have changed. The
+// keys are named one by one, in an order, so that a world can be played again.
+func (l *link) silenced() {
+	if l.gone != nil && l.daemon != nil {
+		l.world.after(0, l.daemon, func() { l.gone(slices.Clone(l.heard)) })
+	}
+}
+
+// wipe deletes a lock on all masters, as somebody does by hand who thinks that
+// it is stuck.
+func wipe(w *World) {
+	key := w.anyKey()
+	w.trace.note(key, "somebody deletes %q", key)
+	for _, s := range w.servers {
+		if s.up {
+			f := &flight{link: s.accept(nil), commands: []pool.Command{{Args: []string{"DEL", key}}}, sent: w.now}
+			f.listener = func([]pool.Reply) {}
+			w.after(w.Scenario.latency(w), nil, f.arrive)
+		}
+	}
+}

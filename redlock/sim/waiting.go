@@ -1,0 +1,236 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// waiting is a client that waits for what it cannot have at once, and may have it
+// renewed for as long as it is there.
+type waiting struct {
+	somebody
+	tenure *tenure // nil = it holds nothing
+}
+
+// tenure is what such a client holds.
+type tenure struct {
+	keys  []string
+	token redlock.Token
+	owner *daemon
+	hold  *redlock.Hold // nil = nobody renews it
+	until time.Duration
+}
+
+func newWaiting(w *World, index int) client {
+	return &waiting{somebody: somebody{world: w, index: index}}
+}
+
+func (c *waiting) lost(d *daemon) {
+	if c.tenure != nil && c.tenure.owner == d && c.tenure.hold != nil {
+		c.tenure = nil // its connection has ended, and with it what was held by it
+	}
+	if c.daemon != d {
+		return
+	}
+	c.daemon, c.tenure = nil, nil
+	c.pending++
+	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+}
+
+func (c *waiting) act() {
+	w := c.world
+	if c.busy() {
+		return
+	}
+	d := w.anyDaemon()
+	switch t := c.tenure; {
+	case t != nil && t.until <= w.now && t.hold == nil:
+		c.tenure = nil // it has run out
+		w.soon(c, 0, w.Scenario.think())
+	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
+		c.goes()
+	case t != nil && t.owner.serves():
+		c.release(t.owner)
+	case t != nil && d != nil:
+		c.release(d)
+	case w.calm:
+	case d == nil:
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+	default:
+		c.ask(d)
+	}
+}
+
+// wants draws a request.
+func (c *waiting) wants() (r redlock.LockRequest, keys []string, waits bool) {
+	w, s := c.world, c.world.Scenario
+	keys = []string{w.anyKey()}
+	if other := w.anyKey(); w.chance(s.Several) && other != keys[0] {
+		keys = append(keys, other)
+	}
+	r = redlock.LockRequest{
+		Key: redlock.Key(keys[0]), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond),
+		Mode: w.anyMode(), Fair: w.chance(s.Fair),
+	}
+	for _, key := range keys[1:] {
+		r.More = append(r.More, redlock.Key(key))
+	}
+	if waits = !r.Fair || !w.chance(5); !waits {
+		return r, keys, false
+	}
+	if r.Wait = s.MaxWait; w.chance(3) {
+		r.Wait = w.between(2*time.Millisecond, s.MaxWait/4)
+	}
+	if !r.Fair && w.chance(s.Named) {
+		r.Token = redlock.Token(fmt.Sprint("waits-", w.judge.tick()))
+		for _, key := range keys {
+			w.judge.token(key, string(r.Token)).asks = 2 // a wait asks again and again
+		}
+	}
+	return r, keys, true
+}
+
+func (c *waiting) ask(d *daemon) {
+	w, s := c.world, c.world.Scenario
+	r, keys, waits := c.wants()
+	var before []int64
+	for _, key := range keys {
+		before = append(before, w.judge.ask(key, r.Mode))
+	}
+	c.call(d, func(turn int) {
+		if d.dead {
+			return
+		}
+		record := w.judge.waits(d, keys, &r, waits)
+		var held *holdRecord
+		if w.chance(s.Holding) {
+			held = w.judge.holds(c, d, keys, &r)
+		}
+		done := func(g redlock.Grant, err error) {
+			if d.dead {
+				return
+			}
+			w.judge.waited(record, g, err)
+			if c.answered(d, turn) {
+				c.heard(record, held, before, g, err)
+			} else if err == nil && g.Fresh {
+				d.locker.GiveBack(g)
+			}
+		}
+		if !waits {
+			d.locker.Lock(nil, r, done)
+			return
+		}
+		leave := d.locker.Wait(nil, r, done)
+		if w.chance(s.Leavers) {
+			after := w.between(0, r.Wait)
+			if w.chance(2) { // while it is asked for
+				after = w.between(0, 500*time.Microsecond)
+			}
+			w.after(after, d, func() { w.judge.leaves(record, leave) })
+		}
+	})
+}
+
+func (c *waiting) heard(record *waitRecord, held *holdRecord, before []int64, g redlock.Grant, err error) {
+	w, d := c.world, record.daemon
+	if err != nil {
+		if !errors.Is(err, redlock.ErrLeft) {
+			w.served("a wait failed", record.keys[0], err)
+		}
+		w.soon(c, 0, w.Scenario.think())
+		return
+	}
+	until := d.clock.world(d.clock.Now() + g.Validity())
+	if w.chance(w.Scenario.Undelivered) || until <= w.now {
+		if g.Fresh {
+			d.locker.GiveBack(g)
+		}
+		w.soon(c, 0, w.Scenario.think())
+		return
+	}
+	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until}
+	for i, key := range record.keys {
+		t := w.judge.token(key, string(g.Token))
+		t.mode = record.mode
+		w.judge.granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
+		if t.hold = held; held != nil {
+			held.granted(string(g.Token))
+		}
+	}
+	ttl := until - w.now
+	switch {
+	case w.Scenario.Prompt:
+		w.soon(c, 0, 30*time.Millisecond)
+	case held != nil:
+		w.soon(c, 0, 5*ttl)
+	case w.chance(4): // is never heard of again
+		w.soon(c, ttl+time.Millisecond, ttl+50*time.Millisecond)
+	default:
+		w.soon(c, 0, ttl/4)
+	}
+}
+
+// goes: its connection ends.
+func (c *waiting) goes() {
+	w, t := c.world, c.tenure
+	for _, key := range t.keys {
+		w.judge.releasing(key, string(t.token))
+	}
+	c.call(t.owner, func(turn int) {
+		t.hold.End()
+		if c.answered(t.owner, turn) {
+			for _, key := range t.keys {
+				w.judge.token(key, string(t.token)).releases--
+			}
+			w.judge.ended(string(t.token))
+			c.tenure = nil
+			w.soon(c, 0, w.Scenario.think())
+		}
+	})
+}
+
+// release gives every key back.
+func (c *waiting) release(d *daemon) {
+	w, t := c.world, c.tenure
+	type asked struct {
+		sole  bool
+		until time.Duration
+		since int64
+	}
+	var all []asked
+	for _, key := range t.keys {
+		record := w.judge.token(key, string(t.token))
+		record.shared = record.shared || d != t.owner
+		var a asked
+		a.sole, a.until, a.since = w.judge.releasing(key, string(t.token))
+		all = append(all, a)
+	}
+	open := len(all)
+	c.call(d, func(turn int) {
+		for i, key := range t.keys {
+			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: t.token}, func(released bool, err error) {
+				if d.dead {
+					return
+				}
+				w.judge.released(key, string(t.token), released, err != nil, all[i].sole, all[i].until, all[i].since)
+				if open--; open == 0 && c.answered(d, turn) {
+					c.tenure = nil
+					w.soon(c, 0, w.Scenario.think())
+				}
+			})
+		}
+	})
+}
+
+// anyKey is one of the keys that everybody wants.
+func (w *World) anyKey() string { return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys)) }
+
+// shares tells whether two requests want a key in common.
+func shares(a, b []string) bool {
+	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
+}

@@ -1,0 +1,35 @@
+package sim
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWaits plays the scenarios in which somebody waits, each with SIM_WORLDS
+// seeds; SIM_ONLY is how the names of those begin that are wanted.
+func TestWaits_KeepEveryPromise(t *testing.T) {
+	only, worlds := os.Getenv("SIM_ONLY"), environment(t, "SIM_WORLDS", 1)
+	rows := slices.DeleteFunc(Scenarios(), func(s *Scenario) bool {
+		return s.MaxWait == 0 || testing.Short() && s.Masters > 3 || !strings.HasPrefix(s.Name, only)
+	})
+	first := uint64(environment(t, "SIM_SEED", 1))
+	lab := NewLab(nil)
+	for _, s := range rows {
+		start, grants, checked, executions := time.Now(), int64(0), int64(0), int64(0)
+		for seed := first; seed < first+uint64(worlds); seed++ {
+			w := NewWorld(s, seed, lab)
+			if v := w.Play(); v != nil {
+				if again := Replay(s, seed, nil, os.Stderr); os.Getenv("SIM_WHY") != "" && again != nil {
+					v = again
+				}
+				t.Error(v)
+				break
+			}
+			grants, checked, executions = grants+w.judge.grants, checked+w.judge.checked, executions+w.executions
+		}
+		t.Logf("%-9s %6d grants, %7d answers, %8d executions, %v", s.Name, grants, checked, executions, time.Since(start).Round(time.Millisecond))
+	}
+}

@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// waitJudge knows who waits. What it holds the product to:
+//
+//	answers    every wait is answered once, at its end at the latest; one whose
+//	           client has left at once, and never with a lock
+//	order      waiters of one daemon and key are granted in order of arrival;
+//	           with FAIR nobody who came later, by whatever daemon, passes a
+//	           waiter that stands in the queue of a quorum
+//	sleep      nobody waits while the key is free, for longer than a wake-up takes
+//	queues     nothing of a queue is left when nobody waits
+type waitJudge struct {
+	all     []*waitRecord            // in the order of their arrival, those that are not over
+	touched map[string]time.Duration // when a key changed last, on any master
+	stood   map[*daemon]int64        // waiters that asked for a place in a queue
+	holds   map[string]*holdRecord   // by token
+}
+
+// waitRecord is one request that waits, or that asks once and looks at the queue.
+type waitRecord struct {
+	daemon *daemon
+	keys   []string
+	line   string // the keys, sorted
+	mode   redlock.Mode
+	fair   bool
+	named  bool
+	waits  bool
+	began  time.Duration
+	end    time.Duration
+	over   bool
+	free   time.Duration // since when it could have the lock; 0 = it could not
+
+	stand       int64 // its number in its daemon's queueing, 0 = none
+	ticket      string
+	accepted    map[*server]bool
+	established time.Duration // 0 = not
+}
+
+// grace is what an answer may take when the time of a wait is over: a question
+// may be with the masters, some of which do not answer, and be asked again.
+const grace = 1500 * time.Millisecond
+
+// waits is called when a daemon gets a request.
+func (j *judge) waits(d *daemon, keys []string, r *redlock.LockRequest, waits bool) *waitRecord {
+	w, s := j.world, &j.waiting
+	sorted := slices.Sorted(slices.Values(keys))
+	record := &waitRecord{
+		daemon: d, keys: keys, line: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, named: r.Token != "",
+		waits: waits, began: w.now, end: w.now + r.Wait, accepted: map[*server]bool{},
+	}
+	if waits && r.Fair {
+		s.stood[d]++
+		record.stand = s.stood[d]
+	}
+	s.all = append(s.all, record)
+	w.trace.note(keys[0], "daemon %d is asked for %s, mode %d, fair %v, wait %v, token %q", d.index, record.line, r.Mode, r.Fair, r.Wait, r.Token)
+	w.after(r.Wait+grace, d, func() { j.overdue(record) })
+	return record
+}
+
+// overdue: a daemon that stood still answers when it goes on.
+func (j *judge) overdue(r *waitRecord) {
+	switch w := j.world; {
+	case r.over:
+	case r.daemon.resumed+grace > w.now:
+		w.after(r.daemon.resumed+grace-w.now, r.daemon, func() { j.overdue(r) })
+	default:
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was to end %.3f ms ago and has not been answered", r.line, ms(w.now-r.end)))
+	}
+}
+
+// waited is called with the answer.
+func (j *judge) waited(r *waitRecord, g redlock.Grant, err error) {
+	w, s := j.world, &j.waiting
+	j.checked++
+	w.trace.note(r.keys[0], "daemon %d answers the wait for %s of %.3fms by %s: %v", r.daemon.index, r.line, ms(r.began), abbreviate(string(g.Token)), err)
+	if r.over {
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was answered twice: now %v", r.line, err))
+		return
+	}
+	r.over = true
+	s.all = slices.DeleteFunc(s.all, func(other *waitRecord) bool { return other.over || other.daemon.dead })
+	if err != nil {
+		return
+	}
+	for _, other := range s.all {
+		switch {
+		case r.waits && !r.fair && !r.named && other.waits && !other.fair && !other.named &&
+			other.daemon == r.daemon && other.line == r.line && other.began < r.began:
+			w.violate("order", r.keys[0], fmt.Sprintf("a wait for %s that began at %.3f ms was granted before one in the same daemon from %.3f ms",
+				r.line, ms(r.began), ms(other.began)))
+		case r.fair && other.before(r):
+			w.violate("order", r.keys[0], fmt.Sprintf("a request of daemon %d with FAIR for %s from %.3f ms was granted before one of daemon %d for %s, which stood in the queue since %.3f ms",
+				r.daemon.index, r.line, ms(r.began), other.daemon.index, other.line, ms(other.established)))
+		}
+	}
+}
+
+// before tells whether a waiter had its place in a queue before another asked.
+func (r *waitRecord) before(later *waitRecord) bool {
+	return r.established != 0 && r.established < later.began && shares(r.keys, later.keys) &&
+		(r.mode != redlock.Shared || later.mode != redlock.Shared)
+}
+
+// leaves: the client of a wait has gone.
+func (j *judge) leaves(r *waitRecord, leave func()) {
+	if r.over {
+		leave() // too late, and must do no harm
+		return
+	}
+	j.world.trace.note(r.keys[0], "the client of the wait for %s of %.3fms leaves daemon %d", r.line, ms(r.began), r.daemon.index)
+	leave()
+	open := 0
+	for _, other := range j.waiting.all {
+		if other.daemon == r.daemon && other.waits && !other.over {
+			open++
+		}
+	}
+	if kept := r.daemon.locker.Waiters(); !r.over || kept > open {
+		j.world.violate("answers", r.keys[0], fmt.Sprintf("the client of a wait has left: answered %v, and its daemon counts %d waiters, of whom %d are there", r.over, kept, open))
+	}
+}
+
+// queued hears of every place in a queue that a daemon has been told it has.
+func (j *judge) queued(d *daemon, s *server, words []string, r pool.Reply, quick bool) {
+	n, _ := strconv.Atoi(words[2])
+	args := words[3+n:]
+	_, digits, _ := strings.Cut(args[1], "/")
+	number, _ := strconv.ParseInt(digits, 36, 64)
+	for _, one := range j.waiting.all {
+		if one.daemon != d || one.stand != number {
+			continue
+		}
+		if one.ticket != args[0] {
+			one.ticket, one.established = args[0], 0
+			clear(one.accepted)
+		}
+		if quick && len(r.Items) == 1 && r.Items[0].Int == 1 {
+			one.accepted[s] = true
+		}
+		if one.established == 0 && len(one.accepted) >= pool.Quorum(len(j.world.servers)) {
+			one.established = j.world.now
+		}
+	}
+}
+
+// asleep looks every now and then whether somebody waits for nothing.
+func (j *judge) asleep() {
+	w := j.world
+	const every = 20 * time.Millisecond
+	for _, r := range j.waiting.all {
+		if r.over || r.daemon.dead || !r.waits {
+			continue
+		}
+		if r.daemon.resumed+every > w.now || !j.couldHave(r) {
+			r.free = 0
+			continue
+		}
+		since := max(r.free, r.began, r.daemon.resumed)
+		for _, key := range r.keys {
+			since = max(since, j.waiting.touched[key])
+		}
+		if r.free == 0 {
+			r.free = w.now
+		} else if w.now-since > w.Scenario.Asleep {
+			w.violate("sleep", r.keys[0], fmt.Sprintf("daemon %d lets a client wait for %s, fair %v, although a quorum of masters has had no copy for %.3f ms",
+				r.daemon.index, r.line, r.fair, ms(w.now-since)))
+		}
+	}
+	w.after(every, nil, j.asleep)
+}
+
+// couldHave tells whether a quorum of masters that can be reached keeps nothing
+// at the keys of a request. It looks without touching. One that stands in a
+// queue behind one who waits for another key, too, has to let it free.
+func (j *judge) couldHave(r *waitRecord) bool {
+	w, free := j.world, 0
+	if r.fair && slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool {
+		return other.fair && !other.over && other.line != r.line && shares(other.keys, r.keys)
+	}) {
+		return false
+	}
+	for _, s := range w.servers {
+		world := int64(w.now / time.Microsecond)
+		now := (epoch + world + world*s.ppm/1_000_000 + s.offset) / 1000
+		if s.up && !s.stopped && r.daemon.blocked[s] <= w.now && !slices.ContainsFunc(r.keys, func(key string) bool {
+			v := s.memory[key]
+			return v != nil && (v.expires == 0 || v.expires >= now)
+		}) {
+			free++
+		}
+	}
+	return free >= pool.Quorum(len(w.servers))
+}
+
+// queues looks for what is left of queues when nobody waits.
+func (j *judge) queues() {
+	for _, s := range j.world.servers {
+		s.readClock(int64(j.world.now / time.Microsecond))
+		for _, key := range slices.Sorted(func(yield func(string) bool) {
+			for key := range s.memory {
+				if !yield(key) {
+					return
+				}
+			}
+		}) {
+			if strings.HasPrefix(key, "redlockd:q") && s.look(key) != nil {
+				j.world.violate("queues", key, fmt.Sprintf("master %s keeps %d waiters in the queue %q although nobody waits",
+					s.name, len(s.memory[key].scores), key))
+			}
+		}
+	}
+}
