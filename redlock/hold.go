@@ -48,6 +48,9 @@ type Hold struct {
 type holds struct {
 	locker *Locker
 	count  atomic.Int64
+	// draining: this daemon ends the connections, so their clients may still be at
+	// work: what they hold runs out by itself.
+	draining atomic.Bool
 
 	mu    sync.Mutex
 	byID  map[lockID]*Hold
@@ -83,7 +86,8 @@ func (l *Locker) hold(g Grant, terms *HoldTerms) *Hold {
 
 func (h *Hold) id() lockID { return lockID{h.grant.db, h.grant.Key, h.grant.Token} }
 
-// End ends the renewal and releases the lease, as when its connection has ended.
+// End ends the renewal and releases the lease, as when its connection has ended;
+// a daemon that drains only ends the renewal.
 func (h *Hold) End() {
 	s := h.holds
 	s.mu.Lock()
@@ -91,7 +95,9 @@ func (h *Hold) End() {
 	s.endLocked(h)
 	s.mu.Unlock()
 	if !ended {
-		s.locker.giveUp(h.grant)
+		if !s.draining.Load() {
+			s.locker.giveUp(h.grant)
+		}
 		h.terms.Over(h.grant, nil)
 	}
 }

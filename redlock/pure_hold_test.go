@@ -139,3 +139,19 @@ func TestHold_ManyAreRenewedTogether(t *testing.T) {
 		t.Errorf("%d holds, %d in the queue", d.Holds(), len(d.holds.queue))
 	}
 }
+
+// Whoever is cut off by a daemon that stops may still be at work.
+func TestHold_ADaemonThatDrainsReleasesNothing(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	h, g, over := d.holdFor("k", time.Minute, 0)
+	d.quiet()
+	d.EndWaits()
+	h.End()
+	d.quiet()
+	if n := d.holders(0, "k", string(g.Token)); n != 5 {
+		t.Errorf("%d masters hold it, want all 5", n)
+	}
+	if reason := <-over; reason != nil || d.Holds() != 0 {
+		t.Errorf("over because %v, %d holds", reason, d.Holds())
+	}
+}

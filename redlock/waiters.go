@@ -271,8 +271,10 @@ func (s *waiters) freed(b *Batch, at place) {
 	}
 }
 
-// EndWaits answers every waiter with ErrShutdown and lets nobody wait any more.
+// EndWaits begins the end of this daemon: it answers every waiter with ErrShutdown
+// and lets nobody wait any more, and holds that end from here on are not released.
 func (l *Locker) EndWaits() {
+	l.holds.draining.Store(true)
 	s := &l.waits
 	s.mu.Lock()
 	s.ended = true

@@ -18,7 +18,7 @@ import (
 // shortest is the time of load where nobody asks for more, as in `make test`.
 const shortest = 5 * time.Second
 
-// mixes are the runs of `make chaos`; the first one is that of `make test`.
+// mixes are the runs of `make chaos`.
 func mixes() []mix {
 	return []mix{
 		{"everything small", plan{masters: 3, daemons: 2, clocks: true}, trades(), allFaults},
@@ -36,13 +36,18 @@ func mixes() []mix {
 		{"clocks", plan{masters: 3, daemons: 2, durable: true, clocks: true}, []trade{locksTrade(), worksTrade()}, func(plan) []fault {
 			return slices.Concat(networkFaults(), daemonFaults(), crashFaults(), copyFaults(), clockFaults(), clockFaults())
 		}},
+		{"queues", plan{masters: 3, daemons: 3}, crowds(), func(plan) []fault {
+			return slices.Concat(networkFaults(), daemonFaults(), masterFaults())
+		}},
+		{"queues that forget", plan{masters: 5, daemons: 2, durable: true, clocks: true}, crowds(), allFaults},
+		{"queues in peace", plan{masters: 3, daemons: 3}, crowds(), func(plan) []fault { return nil }},
 		{"everything", plan{masters: 5, daemons: 3, durable: true, clocks: true}, trades(), allFaults},
 	}
 }
 
 func TestChaos(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs processes for half a minute")
+	if os.Getenv("CHAOS_SECONDS")+os.Getenv("CHAOS_MINUTES") == "" {
+		t.Skip("a run of its own: make chaos")
 	}
 	t.Parallel()
 	chosen := chosenMixes(t)

@@ -5,10 +5,13 @@
 // The nouns: a stand is the masters, the daemons and a relay between each of
 // them; a fault is a row of a table, how it begins and how it ends; the nemesis
 // draws faults by their weights; a workload is what some clients want, and what
-// they must be told; a mix says which of all that come together in one run.
+// they must be told; a mix says which of all that come together in one run. The
+// clients of waits, holds and modes have a desk, with a history and the visits to
+// their keys: who stood in line, who was served, how long a key lay idle.
 //
 // One run: load and faults for a while, everything healed, every master votes
-// again, the clients are all served, nothing of theirs is left on the masters,
+// again, load without faults, the clients are all served, nothing of theirs is left
+// on the masters, nobody waits and nothing is renewed in the daemons,
 // the daemons are as small as a new one, and the judges agree. A run is repeated
 // from its seed as far as processes and networks let themselves be repeated.
 //

@@ -49,7 +49,7 @@ func masterFaults() []fault {
 		{"a busy master", 3, onMaster, span{}, busy, nil},
 		{"a master that says BUSY", 2, onMaster, span{}, busyAloud, patient},
 		{"clients killed", 4, onMaster, span{}, killClients, nil},
-		{"writes paused", 2, onMaster, span{}, pauseWrites, nil},
+		{"writes paused", 2, onMaster, span{10 * time.Millisecond, time.Second}, pauseWrites, unpauseWrites},
 		{"scripts flushed", 3, onMaster, span{}, flushScripts, nil},
 		{"a master out of memory", 2, onMaster, span{50 * time.Millisecond, time.Second}, fillMemory, freeMemory},
 		{"a policy that may evict", 1, onMaster, span{50 * time.Millisecond, time.Second}, allowEviction, forbidEviction},

@@ -17,6 +17,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if words := os.Getenv(holderWords); words != "" {
+		beHolder(strings.Fields(words))
+		return
+	}
 	dir, err := os.MkdirTemp("", "redlockd-chaos-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"redlockd/redlock/judge"
 )
 
 // fault is something that may happen.
@@ -49,6 +51,14 @@ type nemesis struct {
 	mu    sync.Mutex
 	lines []line
 	count map[string]int
+	all   []*strike
+}
+
+// strike is one fault, from its beginning to the end of what follows from it.
+type strike struct {
+	fault    string
+	victim   *victim
+	from, to time.Duration // to is judge.Never while it lasts
 }
 
 // line is one entry of the log of faults.
@@ -95,6 +105,11 @@ func (n *nemesis) draw() fault {
 
 // happen is one fault from its beginning to the end of what follows from it.
 func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Duration) {
+	one := &strike{fault: f.name, victim: v, from: n.since(), to: judge.Never}
+	n.mu.Lock()
+	n.all = append(n.all, one)
+	n.mu.Unlock()
+	defer n.over(one)
 	n.note(f, v, fmt.Sprintf("begins, for %v", lasts.Round(time.Millisecond)))
 	f.inject(v)
 	pause(ctx, lasts)
@@ -113,6 +128,44 @@ func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Dur
 	}
 	n.note(f, v, "is forgotten")
 	n.claims.recovered(v)
+}
+
+func (n *nemesis) over(one *strike) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	one.to = n.since()
+}
+
+// noQuorum notes that somebody was told so: whatever the reason, a quorum was not
+// there for him at this instant.
+func (n *nemesis) noQuorum() {
+	at := n.since()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, &strike{fault: "no quorum", from: at, to: at})
+}
+
+// watchMachine notes when this machine does not run what is ready to run: then
+// daemons and masters may be late without a fault.
+func (n *nemesis) watchMachine(ctx context.Context) {
+	const beat, late = 10 * time.Millisecond, 60 * time.Millisecond
+	for from := n.since(); pause(ctx, beat); from = n.since() {
+		if to := n.since(); to > from+late {
+			n.mu.Lock()
+			n.all = append(n.all, &strike{fault: "a stalled machine", from: from, to: to})
+			n.mu.Unlock()
+		}
+	}
+}
+
+// quiet tells whether no fault was under way between two instants, but for those
+// that are allowed.
+func (n *nemesis) quiet(from, to time.Duration, allowed ...string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !slices.ContainsFunc(n.all, func(one *strike) bool {
+		return one.from <= to && one.to >= from && !slices.Contains(allowed, one.fault)
+	})
 }
 
 func (n *nemesis) note(f fault, v *victim, what string) {

@@ -3,9 +3,7 @@ package chaos
 // processes_test.go: what happens to daemons and masters as processes.
 
 import (
-	"strconv"
 	"syscall"
-	"time"
 )
 
 func stopDaemon(v *victim)       { v.struck().Stop() }
@@ -41,11 +39,10 @@ func patient(v *victim) { say(v, "CONFIG", "SET", "lua-time-limit", 5000) }
 func killClients(v *victim)  { say(v, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }
 func flushScripts(v *victim) { say(v, "SCRIPT", "FLUSH") }
 
-// pauseWrites ends by itself.
-func pauseWrites(v *victim) {
-	lasts := 10*time.Millisecond + time.Duration(v.random.Int64N(int64(time.Second)))
-	say(v, "CLIENT", "PAUSE", strconv.FormatInt(lasts.Milliseconds(), 10), "WRITE")
-}
+// pauseWrites lasts until it is undone: by itself it would end by the master's
+// wall clock, which another fault may step.
+func pauseWrites(v *victim)   { say(v, "CLIENT", "PAUSE", patience.Milliseconds(), "WRITE") }
+func unpauseWrites(v *victim) { say(v, "CLIENT", "UNPAUSE") }
 
 // fillMemory makes writes fail; nothing is evicted.
 func fillMemory(v *victim) { say(v, "CONFIG", "SET", "maxmemory", 1) }

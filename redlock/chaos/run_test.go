@@ -35,6 +35,7 @@ type run struct {
 	record  *judge.Recorder // of all who want the hot keys; its clock is everybody's
 	answers *answers
 	works   []workload // in the order of the mix's trades
+	long    bool       // enough is measured to hold it against a ceiling
 }
 
 func newRun(t *testing.T, m mix, seed uint64) *run {
@@ -57,13 +58,16 @@ func (r *run) caller(number int) *caller {
 // chaos is the whole run.
 func (r *run) chaos(span time.Duration) {
 	defer r.keepIfFailed()
-	r.load(span, len(r.nemesis.faults) > 0)
+	r.long = span > shortest
+	r.load(span*4/5, len(r.nemesis.faults) > 0)
 	for _, d := range r.stand.daemons {
 		d.awaitVotes()
 	}
+	r.load(span/5, false) // and what is promised only where nothing fails
 	r.probe()
 	r.stand.awaitEmpty()
-	r.recover(span > shortest)
+	r.stand.awaitIdle()
+	r.recover(r.long)
 	r.stand.awaitEmpty()
 	r.verdict()
 	r.compareWithNew()
@@ -74,6 +78,7 @@ func (r *run) load(span time.Duration, faults bool) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), span)
 	defer cancel()
 	var all sync.WaitGroup
+	all.Go(func() { r.nemesis.watchMachine(ctx) })
 	number := 0
 	for i, trade := range r.mix.trades {
 		for range trade.clients {

@@ -211,3 +211,18 @@ func (s *stand) awaitEmpty() {
 		}
 	}
 }
+
+// awaitIdle: no daemon knows of anybody who waits or whose lock it renews.
+func (s *stand) awaitIdle() {
+	s.t.Helper()
+	for i, d := range s.daemons {
+		if !eventually(func() bool {
+			listed, err := d.ask("DWAITERS")
+			rows, ok := listed.([]any)
+			return err == nil && ok && len(rows) == 0 && d.info("locks", "waiters") == "0" && d.info("locks", "holds") == "0"
+		}) {
+			s.t.Errorf("all clients have gone, and after %v daemon %d counts %s waiters and %s holds", patience, i,
+				d.info("locks", "waiters"), d.info("locks", "holds"))
+		}
+	}
+}

@@ -33,5 +33,17 @@ func idsTrade() trade     { return trade{"ids", 4, newCounters} }
 func worksTrade() trade   { return trade{"works", 6, newWorks} }
 func foreignTrade() trade { return trade{"foreign", 3, newForeign} }
 
+func waitingTrade() trade { return trade{"waiting", 8, newWaiting} }
+func holdingTrade() trade { return trade{"holding", 6, newHolding} }
+func fairTrade() trade    { return trade{"fair", 8, newFair} }
+func readersTrade() trade { return trade{"readers", 4, newReaders} }
+func permitsTrade() trade { return trade{"permits", 6, newPermits} }
+func severalTrade() trade { return trade{"several", 4, newSeveral} }
+
+// crowds are those of waits, holds and modes.
+func crowds() []trade {
+	return []trade{waitingTrade(), holdingTrade(), fairTrade(), readersTrade(), permitsTrade(), severalTrade()}
+}
+
 // trades are the workloads that every fault allows.
 func trades() []trade { return []trade{locksTrade(), idsTrade(), worksTrade()} }

@@ -1,0 +1,68 @@
+package chaos
+
+// fair_test.go: clients of all daemons that stand in one queue, and a writer
+// among readers. Who stood there before somebody came is served before him.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+type fair struct{ *desk }
+
+func newFair(r *run) workload { return &fair{newDesk(r, "fair", 2)} }
+
+func (f *fair) work(ctx context.Context, c *caller) { f.live(ctx, c, f.round, 30*time.Millisecond) }
+
+func (f *fair) round(ctx context.Context, c *client) {
+	wants := wants{
+		keys: f.keys[:1], ttl: c.draw(100*time.Millisecond, maxTTL), words: []any{"FAIR"},
+		wait: c.draw(50*time.Millisecond, f.run.longestWait()), looks: true,
+	}
+	if c.often(2) {
+		wants.keys, wants.reads = f.keys[1:], !c.often(4)
+	}
+	if c.often(12) {
+		c.vanish(ctx, wants)
+		return
+	}
+	l := c.take(wants)
+	if l == nil {
+		return
+	}
+	c.rest(ctx, 60*time.Millisecond)
+	if c.often(15) { // dies
+		c.hangUp()
+		return
+	}
+	c.finish(l)
+}
+
+// harmless faults let nobody stand in fewer queues than a quorum's: who stood
+// there at a daemon that ends has no answer, and all others keep their places.
+var harmless = []string{"scripts flushed", "a killed daemon", "a daemon that drains and comes back"}
+
+func (f *fair) verdict() (string, error) {
+	tally, err := f.judge(judge.CheckReaders)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := overtakes(f.visits, func(*visit, *visit) bool { return true })
+	calm := 0
+	for i := range f.visits {
+		if v := &f.visits[i]; v.Stood > 0 && f.undisturbed(v) {
+			calm++
+		}
+	}
+	unexplained := overtakes(f.visits, func(stood, _ *visit) bool { return f.undisturbed(stood) })
+	return fmt.Sprintf("%s; %d seen in the queue, %d overtaken; without a fault that explains it %d and %d",
+		tally, seen(f.visits), len(all), calm, len(unexplained)), errors.Join(err, first(unexplained, 5))
+}
+
+// undisturbed: nothing kept the daemons from keeping this one in its queue.
+func (f *fair) undisturbed(v *visit) bool {
+	return f.run.nemesis.quiet(v.Invoke-abandoned, v.Complete, harmless...)
+}

@@ -1,0 +1,54 @@
+package chaos
+
+// holding_ends_test.go: what a killed daemon leaves. Nobody renews the lock, so
+// it ends with its ttl, and not before.
+
+import (
+	"testing"
+
+	"redlockd/redlock/judge"
+)
+
+func TestHold_EndsWithItsLeaseWhenItsDaemonIsKilled(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, plan{masters: 3, daemons: 2})
+	r := &run{t: t, stand: s, answers: &answers{codes: map[string]int{}}, record: judge.NewRecorder(nil)}
+	d := newDesk(r, "hold", 1)
+	holder, next := d.client(r.caller(1)), d.client(r.caller(2))
+	defer holder.hangUp()
+	defer next.hangUp()
+	holder.sit(t, 0)
+	next.sit(t, 1)
+	l := holder.take(wants{keys: d.keys, ttl: maxTTL, words: []any{"HOLD"}, holds: true})
+	if l == nil {
+		t.Fatal("the lock was not given")
+	}
+	if reason, err := holder.talk.hears(l.token, 2*maxTTL); reason != "" || err != nil {
+		t.Fatalf("the lock was lost: %s, %v", reason, err)
+	}
+	if held, known := holder.extend(l); !held || !known {
+		t.Fatal("after two leases the lock was not held any more")
+	}
+	s.daemons[0].Kill()
+	n := next.take(wants{keys: d.keys, ttl: maxTTL, wait: patience})
+	if n == nil {
+		t.Fatalf("nobody was given the lock within %v, its daemon was killed", patience)
+	}
+	if _, known := next.giveBack(n); !known {
+		t.Error("the release was not answered")
+	}
+	if _, err := d.judge(judge.Check); err != nil {
+		t.Error(err)
+	}
+	s.awaitEmpty()
+}
+
+// sit talks to one daemon and no other.
+func (c *client) sit(t *testing.T, daemon int) {
+	t.Helper()
+	var err error
+	c.daemon = daemon
+	if c.talk, err = dialTalk(c.stand.daemons[daemon].Addr(), c.desk.record.Now); err != nil {
+		t.Fatal(err)
+	}
+}

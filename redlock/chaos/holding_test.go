@@ -1,0 +1,216 @@
+package chaos
+
+// holding_test.go: locks that live as long as their connection. Holders stay for
+// several leases, are cut off or killed, hear that they have lost, or outlive
+// what they asked for.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+type holding struct {
+	*desk
+
+	mu     sync.Mutex
+	count  map[string]int
+	claims []claim
+}
+
+// claim is something that must be true unless a fault explains that it is not.
+type claim struct {
+	from, to time.Duration
+	broken   string
+}
+
+func newHolding(r *run) workload {
+	return &holding{desk: newDesk(r, "hold", 6), count: map[string]int{}}
+}
+
+func (h *holding) work(ctx context.Context, c *caller) {
+	h.live(ctx, c, h.round, 50*time.Millisecond)
+}
+
+func (h *holding) tally(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count[what]++
+}
+
+func (h *holding) claim(from time.Duration, broken string, words ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.claims = append(h.claims, claim{from, h.record.Now(), fmt.Sprintf(broken, words...)})
+}
+
+func (h *holding) round(ctx context.Context, c *client) {
+	wants := wants{
+		keys: []string{h.keys[c.random.IntN(len(h.keys))]}, ttl: c.draw(maxTTL/2, maxTTL),
+		wait: maxTTL, words: []any{"HOLD"}, holds: true,
+	}
+	switch c.random.IntN(8) {
+	case 0, 1:
+		h.cut(ctx, c, wants)
+	case 2:
+		wants.token, wants.holds = h.token(c), false // it stays to the end of its lease
+		h.cut(ctx, c, wants)
+	case 3:
+		h.killed(ctx, c, wants)
+	case 4:
+		h.forced(c, wants)
+	case 5:
+		h.limited(c, wants)
+	default:
+		h.stay(ctx, c, wants)
+	}
+}
+
+// stay holds for up to three leases and gives back. Who is told that the token
+// holds the key has had it all the time: the judge looks at that.
+func (h *holding) stay(ctx context.Context, c *client, w wants) {
+	l := c.take(w)
+	if l == nil {
+		return
+	}
+	began := h.record.Now()
+	lost, err := c.talk.hears(l.token, c.draw(w.ttl/2, 3*w.ttl))
+	if err != nil {
+		c.broke()
+		return
+	}
+	held, known := c.extend(l)
+	if known && lost != "" && held {
+		h.tally("extended although lost")
+	}
+	if known && !held && lost == "" {
+		lost, err = c.talk.hears(l.token, 2*w.ttl) // the news may be on its way
+		if err != nil {
+			c.broke()
+			return
+		}
+	}
+	if known && !held && lost == "" {
+		h.claim(began, "a hold was lost without a fault, or nobody said so: %s by %s", w.keys[0], l.token)
+	}
+	if lost != "" {
+		h.claim(began, "a hold was lost without a fault: %s by %s: %s", w.keys[0], l.token, lost)
+		h.tally("heard of a loss")
+	}
+	was, known := c.giveBack(l)
+	if known && !was && held {
+		h.claim(began, "a hold that was extended could not be given back: %s by %s", w.keys[0], l.token)
+	}
+	h.tally("stayed")
+	if !known {
+		c.hangUp()
+	}
+}
+
+// cut hangs up while it holds. A token of its own keeps the lock to its end.
+func (h *holding) cut(ctx context.Context, c *client, w wants) {
+	l := c.take(w)
+	if l == nil {
+		return
+	}
+	c.rest(ctx, 2*w.ttl)
+	calls := c.begin(judge.Release, &l.wants, l.token)
+	at := h.record.Now()
+	c.hangUp()
+	for _, call := range calls {
+		call.Unknown()
+	}
+	if w.token != "" {
+		at += w.ttl
+	}
+	h.gone(l, at)
+	h.tally("cut off")
+	c.next(l)
+}
+
+// next comes for what somebody has left, as do all others who want it.
+func (c *client) next(l *lease) {
+	if n := c.take(wants{keys: l.keys, ttl: l.ttl, wait: 2 * maxTTL}); n != nil {
+		c.finish(n)
+	}
+}
+
+// forced has somebody else release the lock: the holder is told.
+func (h *holding) forced(c *client, w wants) {
+	l := c.take(w)
+	if l == nil {
+		return
+	}
+	began := h.record.Now()
+	calls := c.begin(judge.Release, &l.wants, l.token)
+	reply, err := c.stand.daemons[c.daemon].ask("DFORCE", w.keys[0])
+	for _, call := range calls {
+		call.Unknown()
+	}
+	if err != nil || reply != int64(1) {
+		c.finish(l)
+		return
+	}
+	reason, err := c.talk.hears(l.token, 2*w.ttl)
+	if err != nil {
+		c.broke()
+		return
+	}
+	h.gone(l, h.record.Now())
+	if reason == "" {
+		h.claim(began, "nobody told the holder of %s within %v that it was released by force", w.keys[0], 2*w.ttl)
+		return
+	}
+	h.tally("heard of a release by force")
+	if held, known := c.extend(l); known && held {
+		h.tally("extended although lost")
+	}
+}
+
+// limited asks for no more than so long, and is told when that is over.
+func (h *holding) limited(c *client, w wants) {
+	longest := c.draw(w.ttl/2, 2*w.ttl)
+	w.words = []any{"HOLD", longest.Milliseconds()}
+	l := c.take(w)
+	if l == nil {
+		return
+	}
+	began := h.record.Now()
+	reason, err := c.talk.hears(l.token, longest+2*w.ttl)
+	h.gone(l, h.record.Now())
+	switch {
+	case err != nil:
+		c.broke()
+	case reason == "":
+		h.claim(began, "nobody told the holder of %s within %v that its %v are over", w.keys[0], longest+2*w.ttl, longest)
+	default:
+		h.tally("heard that its time is over")
+	}
+}
+
+func (h *holding) verdict() (string, error) {
+	tally, err := h.judge(judge.Check)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	errs := []error{err}
+	for _, one := range h.claims {
+		if h.run.long && h.run.nemesis.quiet(one.from-settled, one.to) {
+			errs = append(errs, errors.New(one.broken))
+		}
+	}
+	if n := h.count["extended although lost"]; n > 0 {
+		errs = append(errs, fmt.Errorf("%d times a lock was extended after its holder was told that it is lost", n))
+	}
+	ceiling := time.Duration(0)
+	if h.run.long {
+		ceiling = 10 * promptly
+	}
+	h.desk.mu.Lock()
+	defer h.desk.mu.Unlock()
+	more, late := h.run.prompt(h.visits, settled, ceiling)
+	return fmt.Sprintf("%s; %v; %s", tally, h.count, more), errors.Join(append(errs, late)...)
+}

@@ -1,0 +1,47 @@
+package chaos
+
+// several_test.go: three of twelve keys, all or none, each time in another order,
+// beside clients that want one of them.
+
+import (
+	"context"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+type several struct{ *desk }
+
+func newSeveral(r *run) workload { return &several{newDesk(r, "several", 12)} }
+
+func (s *several) work(ctx context.Context, c *caller) {
+	s.live(ctx, c, s.round, 20*time.Millisecond)
+}
+
+func (s *several) round(ctx context.Context, c *client) {
+	wants := wants{ttl: c.draw(100*time.Millisecond, maxTTL)}
+	for _, i := range c.random.Perm(len(s.keys))[:3] {
+		wants.keys = append(wants.keys, s.keys[i])
+	}
+	if c.often(3) {
+		wants.keys = wants.keys[:1]
+	}
+	if c.often(3) {
+		wants.wait = c.draw(20*time.Millisecond, maxTTL/2)
+	}
+	l := c.take(wants)
+	if l == nil {
+		return
+	}
+	c.rest(ctx, 10*time.Millisecond)
+	switch {
+	case c.often(4):
+		c.extend(l)
+	case c.often(20): // dies
+		c.hangUp()
+		return
+	}
+	c.finish(l)
+}
+
+func (s *several) verdict() (string, error) { return s.judge(judge.Check) }
