@@ -199,16 +199,19 @@ func (e *enlisting) Answer(answer pool.Answer) {
 // proposeAgain takes the next ticket, unless the wait is over.
 func (s *waiters) proposeAgain(w *waiter, late bool) {
 	s.mu.Lock()
-	over := w.over
+	over, ended := w.over, s.ended
 	if late {
 		w.trouble = s.locker.noQuorum(s.locker.pool.Group(w.request.DB), 0, "it waits for its place in the queue")
 	}
 	s.mu.Unlock()
-	if over {
+	switch {
+	case over:
 		w.stepOut()
-		return
+	case ended:
+		w.refusedPlace(ErrShutdown)
+	default:
+		s.propose(nil, w)
 	}
-	s.propose(nil, w)
 }
 
 // refusedPlace ends a wait that found no place.
@@ -234,6 +237,11 @@ func (s *waiters) established(w *waiter, ticket int64) {
 	if w.over {
 		s.mu.Unlock()
 		w.stepOut()
+		return
+	}
+	if s.ended { // while it was on its way into the line
+		s.mu.Unlock()
+		w.refusedPlace(ErrShutdown)
 		return
 	}
 	w.request.stand.ticket, w.request.stand.since = ticket, s.locker.clock.Now()

@@ -310,6 +310,25 @@ func (d *daemon) writerStands(key string) (out chan waited, leave func()) {
 	return out, w.leave
 }
 
+// A daemon that drains answers those, too, who are on their way into the line.
+func TestFair_AWaiterOnItsWayIntoTheLineHearsOfTheEnd(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.take("k", long)
+	for range 20 {
+		out := make(chan waited, 1) // its one answer
+		d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}, func(g Grant, err error) { out <- waited{"k", g, err} })
+		d.EndWaits()
+		if w := <-out; !errors.Is(w.err, ErrShutdown) {
+			t.Fatalf("answered %v, want ErrShutdown", w.err)
+		}
+		d.waits.mu.Lock()
+		d.waits.ended = false
+		d.waits.mu.Unlock()
+	}
+	c.noQueues("k")
+}
+
 // Many come and go through three daemons: of two that were established one after
 // the other, the first is served first.
 func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
