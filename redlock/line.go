@@ -30,8 +30,8 @@ const (
 	// quorum of masters watched and without.
 	pollWatched = 5 * time.Second
 	pollBlind   = 500 * time.Millisecond
-	// streakLimit: after so many hand-overs in a row a release goes out alone,
-	// and the head asks letPass later, so that waiters of other daemons are served, too.
+	// streakLimit: after so many hand-overs in a row a release goes out alone, and
+	// the head asks after letPass, so that waiters of other daemons are served, too.
 	streakLimit = 256
 	letPass     = 2 * time.Millisecond
 	// firstTrouble and lastTrouble are the delays after undecided questions.
@@ -51,7 +51,8 @@ type line struct {
 	asked      *waiter // whose question is with the masters
 	hinted     bool    // the key may have become free since it was asked
 	streak     int     // hand-overs in a row
-	troubles   int     // undecided questions in a row
+	troubles   int     // undecided questions in a row …
+	trouble    error   // … and why the last of them was not decided, nil if it was
 
 	keep   pool.Timer // of FAIR, see keepStanding
 	alarm  pool.Timer // nil until the first is set
@@ -145,11 +146,11 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 	left := w.over
 	stays := !left && (errors.Is(err, ErrHeld) || undecidedError(err)) && s.locker.clock.Now() < w.end && !s.ended
 	if stays {
-		w.trouble = nil
-		if !errors.Is(err, ErrHeld) {
-			w.trouble = err
-		} else if keys := s.cycleLocked(w); keys != nil {
-			stays, err = false, &Deadlock{Keys: keys}
+		w.trouble = nil // from here on its line knows
+		if errors.Is(err, ErrHeld) {
+			if keys := s.cycleLocked(w); keys != nil {
+				stays, err = false, &Deadlock{Keys: keys}
+			}
 		}
 	}
 	if !stays && !left {
@@ -177,8 +178,10 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 func (ln *line) nextLocked(g Grant, err error) *waiter {
 	head := ln.head
 	undecided := undecidedError(err)
-	if !undecided {
-		ln.troubles = 0
+	if undecided {
+		ln.trouble = err
+	} else {
+		ln.troubles, ln.trouble = 0, nil
 	}
 	switch {
 	case head == nil:

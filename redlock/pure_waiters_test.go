@@ -295,3 +295,20 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 	}
 	d.take(LockRequest{Key: "k"})
 }
+
+// nil means no. Who only stood in line while nobody could tell is not told no.
+func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.take(LockRequest{Key: "k"})
+	d.onMasters(func(lane int) { d.pool.Embedded().At(lane).Server().SetError("LOADING for as long as it takes") })
+	out := make(chan waited, 3) // all answers
+	for _, name := range []string{"head", "second", "third"} {
+		d.waitFor(name, LockRequest{Key: "k", Wait: 300 * time.Millisecond}, out)
+	}
+	for range 3 {
+		var unknown *NoQuorum
+		if w := <-out; !errors.As(w.err, &unknown) {
+			t.Errorf("%s: %v, want NoQuorum", w.name, w.err)
+		}
+	}
+}

@@ -39,7 +39,7 @@ type waiter struct {
 	done       LockDone
 	end        time.Duration // of the wait, on the pool's clock
 	timer      pool.Timer
-	trouble    error // why the last question was not decided; nil = it was refused
+	trouble    error // why it could not be decided before it stood in line
 	over       bool  // out of the line, answered or about to be
 }
 
@@ -238,9 +238,13 @@ func (w *waiter) timeOver() {
 	w.done(Grant{}, verdict)
 }
 
-// verdict is the answer of a wait that was in vain.
+// verdict is the answer of a wait that was in vain: "no" only if the last question
+// for the key was refused, whoever of the line asked it.
 func (w *waiter) verdict() error {
-	if w.trouble != nil {
+	switch {
+	case w.line != nil && w.line.trouble != nil:
+		return w.line.trouble
+	case w.trouble != nil:
 		return w.trouble
 	}
 	return ErrHeld
