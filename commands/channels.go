@@ -1,6 +1,7 @@
 // Who hears of what happens to which lock? Subscriptions of all connections, by
 // database: the one that was selected when they were made. What happens on
-// channel dlock:<key> is told in Redis' own messages, to those who may use the key.
+// channel dlock:<key> is told in Redis' own messages, to those who may use the key;
+// registries of Spring Integration hear it in theirs (unlockchannel.go).
 package commands
 
 import (
@@ -66,7 +67,7 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 	h.user = c.User
 	for _, name := range names {
 		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
-		if strings.HasPrefix(name, channelPrefix) { // on others nothing ever happens
+		if isHeard(name) {
 			name = strings.Clone(name)
 			h.channels[name] = c.DB
 			r.wingLocked(c.DB).ofChannels().add(name, glob{}, h)
@@ -200,6 +201,9 @@ func (r *channels) tell(db int, e redlock.Event) {
 			if a.pattern.matches(channel) {
 				all = r.addressLocked(all, a, may, e.Key, Bulk("pmessage"), Bulk(pattern), Bulk(channel), Bulk(text))
 			}
+		}
+		if ends(e.Kind) {
+			all = r.registriesLocked(all, w, may, e.Key)
 		}
 	}
 	r.mu.Unlock()

@@ -1,6 +1,7 @@
 // SUBSCRIBE and its family, as Redis has them. Who listens on channel
-// dlock:<key> hears what happens to the lock (channels.go); on others nothing
-// ever does, and they are confirmed because libraries wait for that.
+// dlock:<key> hears what happens to the lock (channels.go), as do registries of Spring
+// Integration (unlockchannel.go); on others nothing ever does, and they are confirmed
+// because libraries wait for that.
 package commands
 
 import (

@@ -1,12 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -74,75 +69,60 @@ func TestStory_HidesTheDaemonsOptionsFromProgramsAndServers(t *testing.T) {
 	}
 }
 
-// answering plays a server with fixed replies; it gives what was sent.
-func answering(t *testing.T, replies string) (player, chan string) {
-	t.Helper()
-	client, server := net.Pipe()
-	sent := make(chan string, 1) // the one command of the test
-	go func() {
-		defer server.Close()
-		line, _ := bufio.NewReader(server).ReadString('\n')
-		sent <- line
-		fmt.Fprint(server, replies)
-	}()
-	t.Cleanup(func() { client.Close() })
-	return player{conn: client, replies: bufio.NewReader(client)}, sent
-}
-
-func TestPlayer_KeepsTheTokenAndSendsIt(t *testing.T) {
-	const token = "abcdefghijklmnopqrstuvwxy-_"
-	p, sent := answering(t, "*3\r\n$27\r\n"+token+"\r\n:29697\r\n:1795200558272421\r\n")
-	if err := p.play(exchange{send: "DLOCK\n"}); err != nil {
-		t.Fatal(err)
-	}
-	<-sent
-	if err := p.play(exchange{expect: "*3\r\n$27\r\n{token}\r\n:{int}\r\n:{int}\r\n"}); err != nil || p.token != token {
-		t.Errorf("token %q, %v", p.token, err)
-	}
-}
-
-func TestPlayer_RefusesAnyOtherReply(t *testing.T) {
-	for _, c := range []struct{ reply, wanted string }{
-		{"$-1\r\n", "_\r\n"},
-		{":x\r\n", ":{int}\r\n"},
-		{"", "+OK\r\n"},
-	} {
-		p, sent := answering(t, c.reply)
-		if err := p.play(exchange{send: "PING\n"}); err != nil {
-			t.Fatal(err)
-		}
-		<-sent
-		if err := p.play(exchange{expect: c.wanted}); err == nil {
-			t.Errorf("%q passes for %q", c.reply, c.wanted)
-		}
-	}
-}
-
-func TestTranscripts_CanAllBeRead(t *testing.T) {
-	for _, r := range recordedRuns() {
-		version, exchanges, err := readTranscript(filepath.Join("..", "recorded", r.recorded))
-		if err != nil || version == "" || len(exchanges) < 20 {
-			t.Errorf("%s: version %q, %d exchanges, %v", r.recorded, version, len(exchanges), err)
-		}
-	}
-}
-
-func TestTranscript_NamesTheLineItCannotRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.txt")
-	for text, problem := range map[string]string{"\nstepp x\n": "x.txt:2", "> no quotes\n": "x.txt:1"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := readTranscript(path); err == nil || !strings.Contains(err.Error(), problem) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
 func TestTable_NamesWhatWasNotPassed(t *testing.T) {
 	out := outcome{run: run{library: "lib", as: "default"}, version: "1", protocol: "2", passed: []string{"connect"}, problem: "a|b\nc"}
 	got := table([]outcome{out}, "stand")
 	for _, wanted := range []string{"| lib | 1 | default | RESP2 | 1 of 12, not: ping, password,", `**failed**: a\|b |`} {
+		if !strings.Contains(got, wanted) {
+			t.Errorf("no %q in\n%s", wanted, got)
+		}
+	}
+}
+
+// toldByLocks is told for a lock library.
+func toldByLocks(t *testing.T, r run, script string) outcome {
+	t.Helper()
+	r.locks, r.command = true, []string{"sh", "-c", script}
+	out := outcome{run: r}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out.follow(ctx, options{patience: time.Minute}, &daemon{}, nil)
+	out.judge(false)
+	return out
+}
+
+func TestLocks_MayLackOnlyWhatTheirRowSays(t *testing.T) {
+	const script = "echo library 1; for s in acquire contention release expiry killed close; do echo ok $s; done"
+	if out := toldByLocks(t, run{lacks: "extend"}, script); out.problem != "" {
+		t.Errorf("problem %q", out.problem)
+	}
+	if out := toldByLocks(t, run{}, script); !strings.Contains(out.problem, "no word of step extend") {
+		t.Errorf("problem %q", out.problem)
+	}
+}
+
+func TestLocks_AreRefusedInTheWordsOfTheirRow(t *testing.T) {
+	refused := func(text string) string { return "echo library 1; echo 'refused " + text + "'; echo ok close" }
+	r := run{refusal: "ERR script 1 is not served: it"}
+	if out := toldByLocks(t, r, refused("ERR script 1 is not served: it counts; pin it")); out.problem != "" {
+		t.Errorf("problem %q", out.problem)
+	}
+	for _, script := range []string{refused("ERR script 2 is not served: it counts"), "echo library 1; echo ok close"} {
+		if out := toldByLocks(t, r, script); out.problem == "" {
+			t.Errorf("passes with %s", script)
+		}
+	}
+	if out := toldByLocks(t, run{}, refused("ERR script 1 is not served: it counts")); out.problem == "" {
+		t.Error("a library that should be served passes with a refusal")
+	}
+}
+
+func TestTable_SaysWhatALibraryHasNotAndWhyItIsRefused(t *testing.T) {
+	got := table([]outcome{
+		{run: run{library: "a", locks: true, lacks: "extend"}, passed: []string{"acquire"}},
+		{run: run{library: "b", locks: true, refusal: "ERR no"}, passed: refusedSteps},
+	}, "stand")
+	for _, wanted := range []string{"| 1 of 6, not: contention, release, expiry, killed, close | it has no extend |", "| 2 of 2 | refused by name: `ERR no…` |"} {
 		if !strings.Contains(got, wanted) {
 			t.Errorf("no %q in\n%s", wanted, got)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -13,31 +14,18 @@ import (
 // lockSteps that every program of a lock library reports, in this order.
 var lockSteps = []string{"acquire", "contention", "extend", "release", "expiry", "killed", "close"}
 
+// refusedSteps are those of a library that the daemon does not serve.
+var refusedSteps = []string{"refused", "close"}
+
 // steps of the story that the run plays.
 func (r run) steps() []string {
-	if r.locks {
-		return lockSteps
+	switch {
+	case r.refusal != "":
+		return refusedSteps
+	case r.locks:
+		return slices.DeleteFunc(slices.Clone(lockSteps), func(step string) bool { return step == r.lacks })
 	}
 	return steps
-}
-
-// lockRuns in the order of the table.
-func lockRuns() []run {
-	var all []run
-	add := func(library, as, remark string, command ...string) {
-		all = append(all, run{locks: true, library: library, as: as, remark: remark, command: command})
-	}
-	for _, library := range []string{"redis-py", "redis-py-asyncio", "python-redis-lock", "pottery"} {
-		add(library, "lock library", "", "{built}/python-locks/bin/python", "-B", "{programs}/python-locks/locks.py", library)
-	}
-	for _, library := range []string{"redlock4", "redlock5", "redis-semaphore"} {
-		add(library, "lock library, ioredis", "", "node", "{programs}/node-locks/locks.js", library)
-		all[len(all)-1].environ = []string{"NODE_PATH={built}/node-locks/node_modules"}
-	}
-	add("redsync", "lock library, go-redis", "", "{built}/go-locks/locks", "redsync")
-	add("redislock", "lock library, go-redis", "", "{built}/go-locks/locks", "redislock")
-	add("rueidislock", "lock library, DisableCache", "renews by itself: nothing of it expires", "{built}/go-locks/locks", "rueidislock")
-	return all
 }
 
 // lockLate is the master timeout: copies outlive their leases by it, and the
@@ -69,7 +57,11 @@ func playLocks(ctx context.Context, o options, s *stand, r run, number int) (out
 	d.masters = own.masters
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
-	out.follow(ctx, o, d, []string{"REDLOCKD_ADDR=" + d.address, "REDLOCKD_KEY=interop"})
+	if r.recorded != "" {
+		out.replay(o, d)
+	} else {
+		out.follow(ctx, o, d, []string{"REDLOCKD_ADDR=" + d.address, "REDLOCKD_KEY=interop"})
+	}
 	out.judge(false)
 	if complaints := d.complaints(); complaints != "" {
 		out.fail("the daemon's log: %s", complaints)

@@ -167,6 +167,8 @@ func (out *outcome) listen(says io.Reader, answers io.Writer, d *daemon) {
 			out.skipped = append(out.skipped, rest)
 		case "fail":
 			out.fail("%.400s", rest)
+		case "refused":
+			out.refused(rest)
 		case "wait":
 			if err := serve(rest, d); err != nil {
 				out.fail("%v", err)
@@ -181,6 +183,15 @@ func (out *outcome) listen(says io.Reader, answers io.Writer, d *daemon) {
 			return
 		}
 	}
+}
+
+// refused compares what the library was told.
+func (out *outcome) refused(text string) {
+	if out.run.refusal == "" || !strings.HasPrefix(text, out.run.refusal) {
+		out.fail("refused with %q, wanted %q", text, out.run.refusal)
+		return
+	}
+	out.passed = append(out.passed, "refused")
 }
 
 // serve does what a program waits for.

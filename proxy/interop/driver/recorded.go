@@ -8,96 +8,66 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// A transcript has one exchange after another:
-//
-//	# anything
-//	library 3.2.0          the version it was recorded with
-//	step connect           begins a step
-//	> "*1\r\n$4\r\nPING\r\n"   sent as one piece, in Go's quotes
-//	< "+PONG\r\n"              must be the very next bytes
-//
-// In what is expected, {int} is digits, {line} anything up to the line's end,
-// and {token} a token of the daemon, which a later line may send as {token}.
-type exchange struct {
-	number int // of its line
-	step   string
-	send   string
-	expect string
-}
-
-const replyPatience = 10 * time.Second
-
-// readTranscript gives the version and the exchanges of a file.
-func readTranscript(path string) (version string, found []exchange, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", nil, err
-	}
-	number, step := 0, ""
-	for line := range strings.Lines(string(text)) {
-		number++
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		bytes := ""
-		if word == ">" || word == "<" {
-			if bytes, err = strconv.Unquote(rest); err != nil {
-				return "", nil, fmt.Errorf("%s:%d: %w", path, number, err)
-			}
-		}
-		switch word {
-		case "", "#":
-		case "library":
-			version = rest
-		case "step":
-			step = rest
-		case ">":
-			found = append(found, exchange{number: number, step: step, send: bytes})
-		case "<":
-			found = append(found, exchange{number: number, step: step, expect: bytes})
-		default:
-			return "", nil, fmt.Errorf("%s:%d: %q is no line of a transcript", path, number, word)
-		}
-	}
-	return version, found, nil
-}
+const (
+	replyPatience  = 10 * time.Second
+	againPatience  = 30 * time.Second       // for what has to be asked again
+	againEverySome = 100 * time.Millisecond // a client that polls is no faster
+)
 
 // replay is follow for a transcript.
 func (out *outcome) replay(o options, d *daemon) {
-	version, exchanges, err := readTranscript(filepath.Join(o.programs, "recorded", out.run.recorded))
+	told, err := readTranscript(filepath.Join(o.programs, "recorded", out.run.recorded))
 	if err != nil {
 		out.fail("%v", err)
 		return
 	}
-	out.version, out.protocol = version, out.run.protocol
-	c, err := net.Dial("tcp", d.address)
-	if err != nil {
-		out.fail("%v", err)
-		return
-	}
-	defer c.Close()
-	p := player{conn: c, replies: bufio.NewReader(c)}
-	for i, e := range exchanges {
-		if err := p.play(e); err != nil {
+	out.version, out.protocol = told.version, out.run.protocol
+	players := make(map[string]*player) // by the name of their connection
+	defer func() {
+		for _, p := range players {
+			p.conn.Close()
+		}
+	}()
+	for i, e := range told.exchanges {
+		if err := out.act(e, players, d); err != nil {
 			out.fail("%s:%d: step %s: %v", out.run.recorded, e.number, e.step, err)
 			return
 		}
-		if i+1 == len(exchanges) || exchanges[i+1].step != e.step {
+		if i+1 == len(told.exchanges) || told.exchanges[i+1].step != e.step {
 			out.passed = append(out.passed, e.step)
 		}
 	}
-	c.Close()
+	for _, p := range players {
+		p.conn.Close()
+	}
 	if err := serve("gone", d); err != nil {
 		out.fail("%v", err)
 		return
 	}
 	out.passed = append(out.passed, "close")
+}
+
+// act plays one exchange, on a connection that is made when it is first named.
+func (out *outcome) act(e exchange, players map[string]*player, d *daemon) error {
+	if e.wait != "" {
+		return serve(e.wait, d)
+	}
+	p := players[e.connection]
+	if p == nil {
+		c, err := net.Dial("tcp", d.address)
+		if err != nil {
+			return err
+		}
+		p = &player{conn: c, replies: bufio.NewReader(c)}
+		players[e.connection] = p
+	}
+	return p.play(e)
 }
 
 // player is a connection that acts a client's part.
@@ -111,11 +81,32 @@ func (p *player) play(e exchange) error {
 	if err := p.conn.SetDeadline(time.Now().Add(replyPatience)); err != nil {
 		return err
 	}
-	if e.send != "" {
+	switch {
+	case e.again:
+		return p.insist(e)
+	case e.send != "":
 		_, err := io.WriteString(p.conn, strings.ReplaceAll(e.send, "{token}", p.token))
 		return err
 	}
 	return p.expect(e.expect)
+}
+
+// insist sends until the reply comes. Others may come before, of one line each.
+func (p *player) insist(e exchange) error {
+	for end := time.Now().Add(againPatience); ; time.Sleep(againEverySome) {
+		if err := p.play(exchange{send: e.send}); err != nil {
+			return err
+		}
+		line, err := p.replies.ReadString('\n')
+		switch {
+		case err != nil:
+			return err
+		case line == e.expect:
+			return nil
+		case line[0] == '-' || time.Now().After(end):
+			return fmt.Errorf("got %q, wanted %q", line, e.expect)
+		}
+	}
 }
 
 var placeholders = strings.NewReplacer(`\{int\}`, `[0-9]+`, `\{line\}`, `[^\r\n]*`, `\{token\}`, `([A-Za-z0-9_-]{27})`)

@@ -13,6 +13,8 @@ type run struct {
 	recorded string // a file in recorded/ instead of a command
 	remark   string // for the table
 	locks    bool   // a lock library that takes the daemon for one Redis, see locks.go
+	lacks    string // a step of lock libraries that it has no call for
+	refusal  string // how the error begins by which the daemon refuses it
 }
 
 func (r run) name() string {

@@ -40,8 +40,16 @@ func remarks(o outcome) string {
 		first, _, _ := strings.Cut(o.problem, "\n")
 		parts = append(parts, fmt.Sprintf("**failed**: %.200s", strings.ReplaceAll(first, "|", "\\|")))
 	}
-	if o.run.recorded != "" {
+	switch {
+	case o.run.recorded != "" && o.run.locks:
+		parts = append(parts, "recorded: its commands sent again, with scripts of like behaviour for its own; the library is not installed for this run")
+	case o.run.recorded != "":
 		parts = append(parts, "recorded bytes sent again; the library is not installed for this run")
+	case o.run.refusal != "":
+		parts = append(parts, fmt.Sprintf("refused by name: `%s…`", o.run.refusal))
+	}
+	if o.run.lacks != "" {
+		parts = append(parts, "it has no "+o.run.lacks)
 	}
 	if o.run.remark != "" {
 		parts = append(parts, o.run.remark)

@@ -1,0 +1,96 @@
+// Which lock libraries are there, and how are their programs started?
+package main
+
+import "strings"
+
+// lockRuns in the order of the table.
+func lockRuns() []run {
+	var all []run
+	for _, language := range [][]run{pythonLocks(), nodeLocks(), goLocks(), javaLocks(), phpLocks(), recordedLocks()} {
+		all = append(all, language...)
+	}
+	for i := range all {
+		all[i].locks = true
+	}
+	return all
+}
+
+func pythonLocks() []run {
+	var all []run
+	for _, library := range []string{"redis-py", "redis-py-asyncio", "python-redis-lock", "pottery"} {
+		all = append(all, run{library: library, as: "lock library", command: []string{
+			"{built}/python-locks/bin/python", "-B", "{programs}/python-locks/locks.py", library}})
+	}
+	return all
+}
+
+func nodeLocks() []run {
+	var all []run
+	for _, library := range []string{"redlock4", "redlock5", "redis-semaphore"} {
+		all = append(all, run{
+			library: library, as: "lock library, ioredis",
+			command: []string{"node", "{programs}/node-locks/locks.js", library},
+			environ: []string{"NODE_PATH={built}/node-locks/node_modules"},
+		})
+	}
+	return all
+}
+
+func goLocks() []run {
+	program := func(library, as, remark string) run {
+		return run{library: library, as: "lock library, " + as, remark: remark, command: []string{"{built}/go-locks/locks", library}}
+	}
+	return []run{
+		program("redsync", "go-redis", ""),
+		program("redislock", "go-redis", ""),
+		program("rueidislock", "DisableCache", "renews by itself: nothing of it expires"),
+	}
+}
+
+// notRecognised is how the refusal of a script begins.
+func notRecognised(sha, why string) string {
+	return "ERR script " + sha + " is not a recognised lock script: " + why
+}
+
+func javaLocks() []run {
+	program := func(library, as, argument, remark string) run {
+		return run{library: library, as: "lock library, " + as, remark: remark, command: []string{
+			"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "{built}/java-locks/classes:{built}/java-locks/dependency/*", "Locks", argument}}
+	}
+	redisson := program("Redisson RLock", "default", "redisson", "")
+	redisson.refusal = notRecognised("149c5a8bf18676fd99e9e6e24923bd64d9b62f94", "line 1: it calls 'hexists', which is no command on the string key of a lock")
+	return []run{
+		program("ShedLock", "Lettuce", "shedlock", "does not compare when it deletes, its default"),
+		program("ShedLock", "Lettuce, safeUpdate", "shedlock-safe", ""),
+		program("Spring RedisLockRegistry", "Lettuce", "spring", ""),
+		program("Spring RedisLockRegistry", "Lettuce, PUB_SUB_LOCK", "spring-pubsub", ""),
+		redisson,
+	}
+}
+
+// phpLocks are Debian's packages, since packagist.org cannot be taken for granted.
+func phpLocks() []run {
+	program := func(library, as, argument, lacks string) run {
+		return run{
+			library: library, as: strings.TrimSuffix("lock library, "+as, ", "), lacks: lacks, remark: "Debian's package",
+			command: []string{"php", "{programs}/php-locks/locks.php", argument},
+		}
+	}
+	symfony := program("Symfony Lock", "phpredis", "symfony", "")
+	symfony.refusal = notRecognised("c481d49b4a48e48a9eeacd5d51655b5fcbb19925", "it asks for the TIME, so no two masters answer alike")
+	return []run{
+		program("Laravel", "phpredis", "laravel-phpredis", "extend"),
+		program("Laravel", "predis", "laravel-predis", "extend"),
+		program("php-lock", "phpredis", "php-lock-phpredis", "extend"),
+		program("php-lock", "predis", "php-lock-predis", "extend"),
+		symfony,
+	}
+}
+
+// recordedLocks are those that no registry of a bare machine has.
+func recordedLocks() []run {
+	return []run{
+		{library: "redlock-rb", as: "lock library, redis-client", recorded: "redlock-rb.txt"},
+		{library: "php-lock", as: "lock library, 3, phpredis", recorded: "php-lock-3.txt", lacks: "extend"},
+	}
+}
