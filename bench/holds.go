@@ -67,7 +67,9 @@ func (c *crew) takeHolds(ctx context.Context, d *daemon) error {
 	}
 	missing := 0
 	for step := range holdSteps {
-		undecided, err := hold(conns[step%holders], step)
+		// Keys of this daemon alone: it is told to stop a moment after its clients
+		// have gone, and the leases of a stopped daemon run out by themselves.
+		undecided, err := hold(conns[step%holders], fmt.Sprintf("bench:hold:%s:%d", d.address, step))
 		if err != nil {
 			return err
 		}
@@ -82,11 +84,11 @@ func (c *crew) takeHolds(ctx context.Context, d *daemon) error {
 	return nil
 }
 
-// hold takes one step's share of the leases in one pipeline.
-func hold(conn *respConn, step int) (undecided int, err error) {
+// hold takes one step's share of the leases, with this prefix, in one pipeline.
+func hold(conn *respConn, prefix string) (undecided int, err error) {
 	const share = heldLeases / holdSteps
 	for i := range share {
-		conn.queue("DLOCK", fmt.Sprintf("bench:hold:%d:%d", step, i), holdMillis, "HOLD")
+		conn.queue("DLOCK", fmt.Sprintf("%s:%d", prefix, i), holdMillis, "HOLD")
 	}
 	if err := conn.flush(); err != nil {
 		return 0, err

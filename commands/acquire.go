@@ -46,7 +46,7 @@ func lasting(grant *redlock.Grant) time.Duration {
 	if grant.Hold != nil {
 		return unbounded
 	}
-	return grant.Validity()
+	return grant.Left()
 }
 
 // waitOption reads WAIT ms; 0 is for ever, which ends as every wait does.

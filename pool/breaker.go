@@ -33,8 +33,7 @@ func (c *connection) stalled() {
 func (l *lane) benchLocked(c *connection) {
 	g := l.group
 	g.counters.BreakerOpened++
-	victims, unasked := c.victimsLocked(), l.queue
-	l.queue = nil
+	victims, unasked := c.victimsLocked(), l.handOverLocked(nil)
 	c.benched = true
 	c.watch.Reset(g.pool.options.MasterTimeout)
 	l.downLocked(stateDown, errStalled)
@@ -46,6 +45,6 @@ func (l *lane) benchLocked(c *connection) {
 func (l *lane) backLocked(c *connection) {
 	c.benched = false
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()
-	l.queue = append(l.duesLocked(), l.queue...)
+	l.duesFirstLocked()
 	l.beat = true
 }

@@ -34,3 +34,11 @@ func Recent(c Clock) func() time.Duration {
 	}
 	return c.Now
 }
+
+// RecentNow is one such look.
+func RecentNow(c Clock) time.Duration {
+	if r, ok := c.(recently); ok {
+		return r.Recent()
+	}
+	return c.Now()
+}

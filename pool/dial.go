@@ -109,8 +109,7 @@ func (l *lane) refused(err error) {
 	}
 	l.tried, l.claim = true, ""
 	l.attempts++
-	queued := l.queue
-	l.queue = nil
+	queued := l.handOverLocked(nil)
 	closed := g.closed
 	g.mu.Unlock()
 	l.said.silence(queued)
@@ -262,7 +261,7 @@ func (l *lane) welcome(c *connection) {
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
 	l.tried, l.attempts, l.votes, l.proved, l.ailing = true, 0, false, 0, nil
-	l.queue = append(l.duesLocked(), l.queue...)
+	l.duesFirstLocked()
 	l.beat = true
 	wait := l.quarantineLocked()
 	l.wakeLocked()

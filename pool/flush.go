@@ -10,6 +10,8 @@ type flush struct {
 	commands []Command
 	replies  []Reply
 	index    []int           // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
+	part     []int           // … by this digit of it; −1 = by the whole reply
+	bulks    []bulk          // commands that stand for several operations
 	keys     map[string]bool // taken in this flush; true = by acquires that join
 
 	sealed bool // a seal with a raise stands at the end
@@ -32,7 +34,7 @@ type flush struct {
 func (f *flush) reset(c *connection) {
 	clear(f.entries)
 	f.conn = c
-	f.entries, f.commands, f.index = f.entries[:0], f.commands[:0], f.index[:0]
+	f.entries, f.commands, f.index, f.part, f.bulks = f.entries[:0], f.commands[:0], f.index[:0], f.part[:0], f.bulks[:0]
 	f.sealed, f.bare, f.beat, f.ahead = false, false, false, 0
 	f.moment.Lane, f.moment.Life, f.moment.Met = c.lane.index, c.life, c.met
 	if f.keys == nil {
@@ -98,19 +100,26 @@ func (f *flush) write() {
 		f.seal()
 		sealed = false
 	}
+	open := -1 // the bulk that may still grow
 	for i := range f.entries {
 		e := &f.entries[i]
-		if e.plan.Bare {
-			f.index = append(f.index, -1)
+		at := -1
+		switch {
+		case e.plan.Bare:
+		case f.bulky(e):
+			open = f.gather(open, i)
 			continue
+		case e.op.Command(&f.moment, f.next()):
+			at = len(f.commands) - 1
+		default:
+			f.commands = f.commands[:len(f.commands)-1]
 		}
-		if e.op.Command(&f.moment, f.next()) {
-			f.index = append(f.index, len(f.commands)-1)
-			continue
+		f.answeredBy(at, -1)
+		if !e.plan.Takes {
+			open = -1
 		}
-		f.commands = f.commands[:len(f.commands)-1]
-		f.index = append(f.index, -1)
 	}
+	f.writeBulks()
 	f.whoAt, f.factsAt = -1, -1
 	if f.beat && !f.conn.lane.group.pool.embedded() {
 		f.whoAt = len(f.commands)

@@ -274,7 +274,9 @@ func (g *Group) pulse() {
 	for _, l := range g.lanes {
 		if l.conn != nil && !l.conn.benched {
 			// What a master refused to be told (BUSY, LOADING, NOPERM) it may take by now.
-			l.queue = append(l.queue, l.duesLocked()...)
+			for _, due := range l.duesLocked() {
+				l.appendLocked(due)
+			}
 		}
 		if l.conn != nil {
 			l.beat = true

@@ -57,7 +57,7 @@ type lane struct {
 
 	conn    *connection // nil unless up
 	queue   []entry
-	buffer  []entry // the queue's memory while it is empty
+	buffer  []entry // the memory that the queue is a part of, from its front
 	running bool    // a task drains the queue
 	beat    bool    // the next flush also asks who the master is
 	beats   uint64
@@ -120,7 +120,7 @@ func (l *lane) queueLocked(e entry) error {
 	case len(l.queue) >= l.group.pool.options.MaxQueue:
 		return errQueueFull
 	case l.state == stateUp, l.state == stateDialing && !l.tried && l.group.clocked:
-		l.queue = append(l.queue, e)
+		l.appendLocked(e)
 		return nil
 	}
 	if l.cause == nil {
@@ -229,20 +229,44 @@ func (l *lane) take() *connection {
 	return c
 }
 
+// appendLocked queues at the end of the buffer. When that is reached and half of
+// the buffer is free at its front, the queue moves there: with more queued than a
+// flush holds, a third of all memory was spent on new buffers.
+func (l *lane) appendLocked(e entry) {
+	n, full := len(l.queue), cap(l.queue)
+	if n == full && 2*n <= cap(l.buffer) {
+		moved := l.buffer[:n]
+		copy(moved, l.queue)
+		clear(l.queue)
+		l.queue, full = moved, cap(moved)
+	}
+	l.queue = append(l.queue, e)
+	if cap(l.queue) != full {
+		l.buffer = l.queue[:0]
+	}
+}
+
+// duesFirstLocked queues what is owed in front of everything else.
+func (l *lane) duesFirstLocked() { l.handOverLocked(append(l.duesLocked(), l.queue...)) }
+
+// handOverLocked gives the queue, with its memory, to the caller and goes on
+// with another one.
+func (l *lane) handOverLocked(next []entry) []entry {
+	queued := l.queue
+	l.queue, l.buffer = next, nil
+	return queued
+}
+
 // dequeueLocked drops the first n entries. A queue that has been emptied starts
-// again at the front of its buffer; one that has not is only resliced, so a long
-// queue is copied when its buffer ends and not for every flush.
+// again at the front of its buffer; one that has not is only resliced.
 func (l *lane) dequeueLocked(n int) {
 	clear(l.queue[:n])
 	if n < len(l.queue) {
 		l.queue = l.queue[n:]
 		return
 	}
-	switch {
-	case cap(l.buffer) > keepQueue: // a storm is over: its memory may go
+	if cap(l.buffer) > keepQueue { // a storm is over: its memory may go
 		l.buffer = nil
-	case cap(l.buffer) < cap(l.queue):
-		l.buffer = l.queue
 	}
 	l.queue = l.buffer[:0]
 }
@@ -300,8 +324,8 @@ func (l *lane) fail(c *connection, cause error) {
 		l.retireLocked(c) // nobody can tell any more whose clock it was: assume the worst
 	}
 	victims := c.victimsLocked()
-	unasked := l.queue
-	l.conn, l.queue, l.beat, l.suspect = nil, nil, false, nil
+	unasked := l.handOverLocked(nil)
+	l.conn, l.beat, l.suspect = nil, false, nil
 	l.claim = ""
 	if g.now()-c.met < time.Second {
 		l.attempts = 1 // it did not last: do not dial in a tight loop
@@ -335,9 +359,9 @@ func (l *lane) close() {
 		l.redial.Stop()
 	}
 	c := l.conn
-	queued := l.queue
+	var queued []entry
 	if c == nil {
-		l.queue = nil
+		queued = l.handOverLocked(nil)
 	}
 	l.group.mu.Unlock()
 	if c != nil {

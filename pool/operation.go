@@ -44,6 +44,18 @@ type Plan struct {
 	// Ahead is by how much the seal raises the register above the clock, in µs:
 	// room for those whose fence must not be overtaken on its way.
 	Ahead int64
+	// Bulk is the SHA1 of a script that does what the command does for many
+	// operations at once; "" = none. An operation that has one is a Bulky.
+	Bulk string
+}
+
+// Bulky is an operation that may share its command with others: the script
+// Plan.Bulk with their keys as KEYS and their words as ARGV. It answers a string
+// with a digit for each: 1 or 0, which their own commands say as an integer.
+// Their Command always has something to send.
+type Bulky interface {
+	Operation
+	Word() string
 }
 
 // Moment is what an operation may know when its command for one master is written.

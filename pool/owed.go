@@ -44,7 +44,7 @@ func (l *lane) oweLocked(d Debt) {
 		l.keepLocked(d)
 		return
 	}
-	l.queue = append(l.queue, entry{op: &debtor{l, d}})
+	l.appendLocked(entry{op: &debtor{l, d}})
 	l.wakeLocked()
 }
 

@@ -84,7 +84,7 @@ func (f *flush) broken() error {
 	if len(f.commands) != 0 && len(f.replies) != len(f.commands) {
 		return errOddSeal
 	}
-	return nil
+	return f.oddBulk()
 }
 
 // refusal is an error reply that ends the connection: the scripts are gone, or
@@ -218,7 +218,7 @@ func (c *connection) deferLocked(f *flush, now time.Duration) {
 		if !e.plan.SealZero || at < 0 || late {
 			continue
 		}
-		if r := f.replies[at]; r.Kind == ReplyInt && r.Int == 0 {
+		if r := f.reply(i); r.Kind == ReplyInt && r.Int == 0 {
 			c.awaiting = append(c.awaiting, verdict{entry: e, reply: r})
 			f.entries[i].op = nil // answered later
 		}
@@ -238,7 +238,7 @@ func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 		}
 		a := Answer{Lane: lane, Seal: seal}
 		if at := f.index[i]; at >= 0 {
-			a.Asked, a.Reply = true, f.replies[at]
+			a.Asked, a.Reply = true, f.reply(i)
 		}
 		if f.entries[i].plan.Takes {
 			said.count(&a)

@@ -30,7 +30,7 @@ type release struct {
 	over    bool
 }
 
-var _ pool.Operation = (*release)(nil)
+var _ pool.Bulky = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 	l.releaseAs(EventReleased, b, id, done)
@@ -59,7 +59,12 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, done UnlockDone
 }
 
 // Plan: "deleted" needs no seal, "not held" is believed only under a good one.
-func (r *release) Plan() pool.Plan { return pool.Plan{Key: r.key, Joins: true, SealZero: true} }
+func (r *release) Plan() pool.Plan {
+	return pool.Plan{Key: r.key, Joins: true, SealZero: true, Bulk: r.locker.script.releases}
+}
+
+// Word is what the script for all releases of a flush is told.
+func (r *release) Word() string { return string(r.id.token) }
 
 // Propose: a release has no fence.
 func (r *release) Propose(int64) {}

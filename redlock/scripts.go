@@ -17,7 +17,7 @@ var scriptFiles embed.FS
 // scripts are the SHA1s by which the masters know our scripts. Every
 // connection loads them before it is used, so EVALSHA is enough.
 type scripts struct {
-	acquire, release, extend, unupgrade              string
+	acquire, release, releases, extend, unupgrade    string
 	share, permit, multi, multiExtend                string
 	nextID, readID, reseed                           string
 	enlist, keep, stepOut                            string
@@ -34,7 +34,8 @@ func (s *scripts) load() ([]string, error) {
 		file string
 		sha  *string
 	}{
-		{"acquire", &s.acquire}, {"release", &s.release}, {"extend", &s.extend}, {"unupgrade", &s.unupgrade},
+		{"acquire", &s.acquire}, {"release", &s.release}, {"releases", &s.releases},
+		{"extend", &s.extend}, {"unupgrade", &s.unupgrade},
 		{"share", &s.share}, {"permit", &s.permit}, {"multi", &s.multi}, {"multiextend", &s.multiExtend},
 		{"enlist", &s.enlist}, {"keep", &s.keep}, {"stepout", &s.stepOut},
 		{"nextid", &s.nextID}, {"readid", &s.readID}, {"reseed", &s.reseed},
@@ -81,11 +82,14 @@ func scriptText(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, err := scriptFiles.ReadFile("scripts/shape.lua")
-	if err != nil {
-		return nil, err
+	for _, part := range []string{"letgo.lua", "shape.lua"} { // the first includes the second
+		included, err := scriptFiles.ReadFile("scripts/" + part)
+		if err != nil {
+			return nil, err
+		}
+		text = bytes.Replace(text, []byte("-- include "+part+"\n"), included, 1)
 	}
-	return broken(bytes.Replace(text, []byte("-- include shape.lua\n"), shape, 1)), nil
+	return broken(text), nil
 }
 
 // broken is for the negative controls; it changes nothing in the product.

@@ -1,0 +1,112 @@
+// How do the releases of one flush become one command?
+//
+// A master spends more on a script's call than on what a release does, and so do
+// we on writing, guarding and reading it. Operations that have a bulk script
+// share one call of it, where the first of them stands. That moves the others
+// forward, past acquires of other keys only: an operation whose key is acquired
+// in the same flush keeps its own command and place, and behind any other
+// command a new bulk begins.
+//
+// Measured, medians of interleaved runs on five masters, two cores shared with
+// them: processor time of the masters for a pair from 22.7 to 18.3 µs with 64
+// callers of one client, from 15.4 to 9.6 µs with 50 connections of depth 16.
+package pool
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// bulk is one command for the entries that share it.
+type bulk struct {
+	at      int   // index of the command
+	entries []int // of the flush, in the order of the script's keys
+}
+
+var errOddBulk = errors.New("answered a script for several keys with something unexpected")
+
+// bulky tells whether an entry may share its command. An operation that hides a
+// Bulky behind a layer of its own may not.
+func (f *flush) bulky(e *entry) bool {
+	if e.plan.Bulk == "" {
+		return false
+	}
+	_, taken := f.keys[e.plan.Key]
+	_, able := e.op.(Bulky)
+	return able && !taken
+}
+
+// gather adds entry i to the open bulk, or begins one; it returns which.
+func (f *flush) gather(open, i int) int {
+	if open < 0 || f.entries[f.bulks[open].entries[0]].plan.Bulk != f.entries[i].plan.Bulk {
+		open = len(f.bulks)
+		f.next()
+		f.bulks = f.nextBulk()
+		f.bulks[open].at = len(f.commands) - 1
+	}
+	b := &f.bulks[open]
+	f.answeredBy(b.at, len(b.entries))
+	b.entries = append(b.entries, i)
+	return open
+}
+
+// nextBulk is one more, with the memory of an earlier one.
+func (f *flush) nextBulk() []bulk {
+	n := len(f.bulks)
+	if n == cap(f.bulks) {
+		return append(f.bulks, bulk{})
+	}
+	all := f.bulks[:n+1]
+	all[n].entries = all[n].entries[:0]
+	return all
+}
+
+// answeredBy notes for the next entry where its answer will stand.
+func (f *flush) answeredBy(at, part int) {
+	f.index = append(f.index, at)
+	f.part = append(f.part, part)
+}
+
+// writeBulks writes the commands once it is known who shares them. Who is alone
+// has its own.
+func (f *flush) writeBulks() {
+	for _, b := range f.bulks {
+		c, first := &f.commands[b.at], &f.entries[b.entries[0]]
+		if len(b.entries) == 1 {
+			f.part[b.entries[0]] = -1
+			first.op.Command(&f.moment, c)
+			continue
+		}
+		c.Set("EVALSHA", first.plan.Bulk, strconv.Itoa(len(b.entries)))
+		for _, i := range b.entries {
+			c.Args = append(c.Args, f.entries[i].plan.Key)
+		}
+		for _, i := range b.entries {
+			c.Args = append(c.Args, f.entries[i].op.(Bulky).Word())
+		}
+	}
+}
+
+// oddBulk is a bulk's reply that does not say one digit for each operation.
+func (f *flush) oddBulk() error {
+	for _, b := range f.bulks {
+		r := f.replies[b.at]
+		if r.Kind == ReplyError || len(b.entries) == 1 {
+			continue
+		}
+		if r.Kind != ReplyString || len(r.Str) != len(b.entries) || strings.Trim(r.Str, "01") != "" {
+			return errOddBulk
+		}
+	}
+	return nil
+}
+
+// reply is what entry i was answered with; it was asked.
+func (f *flush) reply(i int) Reply {
+	r := f.replies[f.index[i]]
+	if part := f.part[i]; part >= 0 && r.Kind == ReplyString {
+		return Reply{Kind: ReplyInt, Int: int64(r.Str[part] - '0')}
+	}
+	return r
+}

@@ -1,0 +1,227 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const bulkScript = "0123456789012345678901234567890123456789"
+
+// sharer is an operation that may share its command.
+type sharer struct {
+	*asker
+	word string
+}
+
+func (s *sharer) Word() string { return s.word }
+
+func sharing(key, word string) entry {
+	one := &asker{plan: Plan{Key: key, SealZero: true, Bulk: bulkScript}, words: []string{"EVALSHA", "alone", "1", key, word}}
+	return entry{op: &sharer{one, word}, plan: one.plan}
+}
+
+func entryOf(op *asker) entry { return entry{op: op, plan: op.plan} }
+
+// executed are the keys of the flush's commands in the order in which the master
+// meets them, each with what tells its entry.
+func executed(f *flush) (out []string) {
+	for _, c := range f.commands {
+		switch {
+		case c.Args[0] != "EVALSHA":
+			out = append(out, strings.Join(c.Args[1:], " "))
+		case c.Args[1] == "alone":
+			out = append(out, c.Args[3]+" "+c.Args[4])
+		default:
+			n := (len(c.Args) - 3) / 2
+			for i := range n {
+				out = append(out, c.Args[3+i]+" "+c.Args[3+n+i])
+			}
+		}
+	}
+	return out
+}
+
+func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
+	shared := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		s := newFlushStage()
+		f := &s.conn.flush
+		var queue []entry
+		want := map[string][]string{}
+		for i := range r.IntN(30) {
+			key, name := string(rune('a'+r.IntN(8))), fmt.Sprint(i)
+			var e entry
+			switch r.IntN(7) {
+			case 0, 1:
+				e = entryOf(&asker{plan: Plan{Key: key, Takes: true, Joins: r.IntN(3) == 0}, words: []string{"SET", key, name}})
+			case 2:
+				e = entryOf(&asker{plan: Plan{Key: key}, words: []string{"PEXPIREAT", key, name}})
+			default:
+				e = sharing(key, name)
+				e.plan.Joins = r.IntN(2) == 0
+			}
+			queue = append(queue, e)
+		}
+		n := f.fill(queue, 100)
+		f.write()
+		for _, e := range queue[:n] {
+			name := ""
+			switch op := e.op.(type) {
+			case *sharer:
+				name = op.word
+			case *asker:
+				name = op.words[2]
+			}
+			want[e.plan.Key] = append(want[e.plan.Key], e.plan.Key+" "+name)
+		}
+		got := map[string][]string{}
+		for _, one := range executed(f) {
+			got[one[:1]] = append(got[one[:1]], one)
+		}
+		for key := range want {
+			if !slices.Equal(got[key], want[key]) {
+				t.Fatalf("seed %d: key %s is executed as %q, queued as %q", seed, key, got[key], want[key])
+			}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("seed %d: executed %q, queued %q", seed, got, want)
+		}
+		for _, b := range f.bulks {
+			shared += len(b.entries) - 1
+		}
+	}
+	if shared < 1000 {
+		t.Errorf("only %d operations shared a command", shared)
+	}
+}
+
+func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
+	s := newFlushStage()
+	f := &s.conn.flush
+	f.fill([]entry{
+		entryOf(acquiring("a")), sharing("b", "1"), entryOf(acquiring("c")), sharing("d", "2"),
+		sharing("e", "3"), entryOf(acquiring("e")), entryOf(&asker{plan: Plan{Key: "x"}, words: []string{"GET", "x"}}), sharing("f", "4"),
+	}, 10)
+	f.write()
+	var got []string
+	for _, c := range f.commands {
+		got = append(got, strings.Join(c.Args, " "))
+	}
+	want := []string{
+		"SET a", "EVALSHA " + bulkScript + " 2 b d 1 2", "SET c", // d moved to the place of b
+		"EVALSHA alone 1 e 3", "SET e", // e is acquired behind it
+		"GET x", "EVALSHA alone 1 f 4", // f did not pass x, and has nobody to share with
+	}
+	if !slices.Equal(got[:len(want)], want) {
+		t.Errorf("written\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// answersTo fills the flush's replies: one for each command, of a bulk this one.
+func answersTo(f *flush, bulk Reply) {
+	f.replies = f.replies[:0]
+	for _, c := range f.commands {
+		if c.Args[0] == "EVALSHA" && c.Args[1] == bulkScript {
+			f.replies = append(f.replies, bulk)
+			continue
+		}
+		f.replies = append(f.replies, Reply{Kind: ReplyInt, Int: 7})
+	}
+}
+
+func TestBulk_EachOperationHearsItsOwnDigit(t *testing.T) {
+	s := newFlushStage()
+	f := &s.conn.flush
+	f.fill([]entry{sharing("a", "1"), entryOf(acquiring("b")), sharing("c", "2"), sharing("d", "3")}, 10)
+	f.write()
+	answersTo(f, Reply{Kind: ReplyString, Str: "101"})
+	if err := f.broken(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{1, 7, 0, 1} {
+		if got := f.reply(i); got.Kind != ReplyInt || got.Int != want {
+			t.Errorf("entry %d hears %+v, want %d", i, got, want)
+		}
+	}
+	refused := Reply{Kind: ReplyError, Err: MasterError("LOADING")}
+	answersTo(f, refused)
+	if err := f.broken(); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 2, 3} {
+		if got := f.reply(i); got.Err != refused.Err {
+			t.Errorf("entry %d hears %+v of an error for all", i, got)
+		}
+	}
+}
+
+func TestBulk_AnOddReplyEndsTheConnection(t *testing.T) {
+	for name, odd := range map[string]Reply{
+		"nil": {}, "an integer": {Kind: ReplyInt, Int: 1}, "too short": {Kind: ReplyString, Str: "1"},
+		"too long": {Kind: ReplyString, Str: "111"}, "another digit": {Kind: ReplyString, Str: "12"},
+		"an array": {Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt}, {Kind: ReplyInt}}},
+	} {
+		s := newFlushStage()
+		f := &s.conn.flush
+		f.fill([]entry{sharing("a", "1"), sharing("b", "2")}, 10)
+		f.write()
+		answersTo(f, odd)
+		if err := f.broken(); !errors.Is(err, errOddBulk) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLane_TheQueueIsAQueueAndKeepsItsMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	l := &lane{}
+	var model []int64
+	next := int64(0)
+	turn := func(in, out int) {
+		for range in {
+			next++
+			l.appendLocked(entry{fence: next})
+			model = append(model, next)
+		}
+		out = min(out, len(model))
+		for i := range out {
+			if l.queue[i].fence != model[i] {
+				t.Fatalf("place %d is %d, want %d", i, l.queue[i].fence, model[i])
+			}
+		}
+		l.dequeueLocked(out)
+		model = model[out:]
+		if len(l.queue) != len(model) {
+			t.Fatalf("%d queued, want %d", len(l.queue), len(model))
+		}
+	}
+	for range 20_000 {
+		turn(r.IntN(40), r.IntN(41))
+		if r.IntN(500) == 0 { // as when a connection ends
+			l.handOverLocked(nil)
+			model = nil
+		}
+	}
+	model = nil
+	l.handOverLocked(nil)
+	queue := func() {
+		for range 256 {
+			l.appendLocked(entry{})
+		}
+		l.dequeueLocked(256)
+	}
+	for range 600 {
+		l.appendLocked(entry{})
+	}
+	for range 20 {
+		queue()
+	}
+	if n := testing.AllocsPerRun(200, queue); n != 0 {
+		t.Errorf("%.2f allocations for 256 operations through a queue of 600", n)
+	}
+}

@@ -1,0 +1,103 @@
+package redlock
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestReleasesScript_DoesWhatReleaseDoesForEachKey prepares two equal sets of
+// keys, of every kind there is and held by every combination of tokens, and
+// releases one set in a single call and the other key by key.
+func TestReleasesScript_DoesWhatReleaseDoesForEachKey(t *testing.T) {
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		r := rand.New(rand.NewPCG(3, 17))
+		heard := map[string]int{}
+		for round := range 60 {
+			end := m.pureEnd()
+			var many, one []string
+			var tokens []any
+			for i := range 1 + r.IntN(12) {
+				name := fmt.Sprintf("%d:%d", round, i)
+				if i > 0 && r.IntN(6) == 0 { // the same key once more
+					name = fmt.Sprintf("%d:%d", round, i-1)
+				} else {
+					seed := r.Uint64()
+					m.prepare("many:"+name, end, rand.New(rand.NewPCG(seed, 1)))
+					m.prepare("one:"+name, end, rand.New(rand.NewPCG(seed, 1)))
+				}
+				many, one = append(many, "many:"+name), append(one, "one:"+name)
+				tokens = append(tokens, []any{"mine", "mine", "yours"}[r.IntN(3)])
+			}
+			got := m.replyOn("releases", many, tokens...)
+			var want strings.Builder
+			for i, key := range one {
+				fmt.Fprint(&want, m.replyOn("release", []string{key}, tokens[i], "", ""))
+			}
+			if got != want.String() {
+				t.Fatalf("round %d: together %v, one by one %s", round, got, want.String())
+			}
+			for i := range many {
+				if a, b := m.content(many[i]), m.content(one[i]); a != b {
+					t.Fatalf("round %d, key %d: together leaves %s, one by one %s", round, i, a, b)
+				}
+			}
+			for _, digit := range want.String() {
+				heard[string(digit)]++
+			}
+		}
+		if heard["0"] < 50 || heard["1"] < 50 {
+			t.Errorf("answers %v: hardly anything was compared", heard)
+		}
+	})
+}
+
+// prepare puts one of everything at a key, or nothing.
+func (m *pureMaster) prepare(key string, end int64, r *rand.Rand) {
+	m.t.Helper()
+	token := []any{"mine", "yours", "theirs"}[r.IntN(3)]
+	switch r.IntN(9) {
+	case 0: // nothing
+	case 1:
+		m.do("SET", key, token)
+	case 2: // readers, of whom some may be over
+		for _, name := range []any{"mine", "yours", "theirs"}[r.IntN(3):] {
+			m.do("ZADD", key, end-int64(r.IntN(2))*2*pureFar, name)
+		}
+		m.do("ZADD", key, end, token)
+		m.do("PEXPIREAT", key, end)
+	case 3: // a zset that is no lock
+		m.do("ZADD", key, end, token)
+	case 4: // permits
+		m.do("HSET", key, "n", 3, "1", fmt.Sprintf("%d %s", end, token), "2", fmt.Sprintf("%d yours", end-int64(r.IntN(2))*2*pureFar))
+		m.do("PEXPIREAT", key, end)
+	case 5: // a hash that is no lock
+		m.do("HSET", key, "n", token)
+	case 6:
+		m.do("RPUSH", key, token)
+	default:
+		m.do("SET", key, token, "PXAT", end)
+	}
+}
+
+// content is what stands at a key and when it ends; the latter only where the
+// master tells it exactly.
+func (m *pureMaster) content(key string) string {
+	m.t.Helper()
+	out := ""
+	switch m.do("TYPE", key) {
+	case "string":
+		out = fmt.Sprint(m.do("GET", key))
+	case "zset":
+		out = fmt.Sprint(m.do("ZRANGE", key, 0, -1, "WITHSCORES"))
+	case "hash":
+		out = fmt.Sprint(m.do("HGET", key, "n"), m.do("HGET", key, "1"), m.do("HGET", key, "2"))
+	case "list":
+		out = fmt.Sprint(m.do("LRANGE", key, 0, -1))
+	}
+	if m.exact {
+		out += fmt.Sprint(" ends ", m.do("PEXPIRETIME", key))
+	}
+	return out
+}
