@@ -19,6 +19,7 @@ const (
 	handoverCallers = 64
 	handoverKey     = "bench:handover"
 	handoverName    = "one key: daemon, WAIT, 64 connections"
+	fairName        = "one key: daemon, FAIR WAIT, 64 connections"
 	handoverPeer    = "one key: redsync's polling, 64 callers"
 	// trackingPatience bounds a wait for news that may be lost: the last callers
 	// of a run have nobody whose release could wake them again.
@@ -32,37 +33,43 @@ func handoverScenarios() []scenario {
 		words: []string{python, filepath.Join("peers", "redis-py", "handover.py")}}
 	return []scenario{
 		{name: handoverPeer, page: pageHandover, run: pairs(n, openPolling)},
-		{name: handoverName, page: pageHandover, peer: handoverPeer, run: pairs(n, openWaiting)},
+		{name: handoverName, page: pageHandover, peer: handoverPeer, run: pairs(n, openWaiting())},
+		{name: fairName, page: pageHandover, peer: handoverPeer, run: pairs(n, openWaiting("FAIR"))},
 		{name: "one key: redis-py's polling of one Redis, 64 callers", page: pageHandover, peer: handoverPeer, run: programRun(polling, n)},
 		{name: "one key: rueidislock's tracking of one Redis, 64 clients", page: pageHandover, peer: handoverPeer, run: pairs(n, openTrackers)},
 	}
 }
 
-// openWaiting gives each caller a connection, as programs have that wait.
-func openWaiting(ctx context.Context, st *stand, n int) (crew, error) {
-	c := crew{daemons: []*daemon{st.daemon}, close: func() {}}
-	key := &baton{}
-	for i := range n {
-		conn, err := dialRESP(ctx, st.daemon.address)
-		if err != nil {
-			return crew{}, errors.Join(err, c.end())
+// openWaiting gives each caller a connection, as programs have that wait, and
+// more words to its command.
+func openWaiting(more ...string) func(context.Context, *stand, int) (crew, error) {
+	words := append([]string{"DLOCK", handoverKey, leaseMillis, "WAIT", "9000"}, more...)
+	return func(ctx context.Context, st *stand, n int) (crew, error) {
+		c := crew{daemons: []*daemon{st.daemon}, close: func() {}}
+		key := &baton{}
+		for i := range n {
+			conn, err := dialRESP(ctx, st.daemon.address)
+			if err != nil {
+				return crew{}, errors.Join(err, c.end())
+			}
+			c.first(conn.close)
+			c.workers = append(c.workers, &waitingWorker{conn, words, key, i})
 		}
-		c.first(conn.close)
-		c.workers = append(c.workers, &waitingWorker{conn, key, i})
+		return c, nil
 	}
-	return c, nil
 }
 
 // waitingWorker waits as long as a lease may last.
 type waitingWorker struct {
 	conn   *respConn
+	words  []string
 	key    *baton
 	number int
 }
 
 func (w *waitingWorker) turn(n *notes) error {
 	stage, began := n.now()
-	r, err := w.conn.do("DLOCK", handoverKey, leaseMillis, "WAIT", "9000")
+	r, err := w.conn.do(w.words...)
 	if err != nil {
 		return err
 	}

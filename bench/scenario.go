@@ -49,6 +49,7 @@ func scenarios() []scenario {
 		sharedScenarios(),
 		permitScenarios(),
 		multiScenarios(),
+		commandScenarios(),
 		dropinScenarios(),
 		holdScenarios(),
 		handoverScenarios(),

@@ -1,0 +1,115 @@
+// The modes as commands of the daemon, beside its exclusive locks.
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+// mode is how a caller of the daemon takes and gives back in one turn.
+type mode struct {
+	name   string
+	lock   func(caller, turn int) []string
+	unlock func(caller, turn int, token string) []string
+	gone   int64 // what the last command answers: locks that are free again
+}
+
+func commandScenarios() []scenario {
+	const n = 64
+	shared := func(key string, more ...string) (lock func(int, int) []string, unlock func(int, int, string) []string) {
+		words := append([]string{"DLOCK", key, leaseMillis}, more...)
+		return func(int, int) []string { return words },
+			func(_, _ int, token string) []string { return []string{"DUNLOCK", key, token} }
+	}
+	readers, permits := mode{name: "SHARED, one key", gone: 1}, mode{name: "LIMIT 256, one key", gone: 1}
+	readers.lock, readers.unlock = shared("bench:command:readers", "SHARED")
+	permits.lock, permits.unlock = shared("bench:command:permits", "LIMIT", "256")
+	fair := mode{name: "FAIR", gone: 1,
+		lock: func(i, turn int) []string {
+			return []string{"DLOCK", turnKey("fair", i, turn, 0), leaseMillis, "FAIR"}
+		},
+		unlock: func(i, turn int, token string) []string {
+			return []string{"DUNLOCK", turnKey("fair", i, turn, 0), token}
+		},
+	}
+	several := mode{name: "DMLOCK of three keys", gone: 3,
+		lock: func(i, turn int) []string {
+			return append([]string{"DMLOCK", leaseMillis, "3"}, threeKeys(i, turn)...)
+		},
+		unlock: func(i, turn int, token string) []string {
+			return append([]string{"DMUNLOCK", token, "3"}, threeKeys(i, turn)...)
+		},
+	}
+	var all []scenario
+	for _, m := range []mode{readers, permits, fair, several} {
+		all = append(all, scenario{
+			name: "daemon, one multiplexed client, " + callers(n) + ", " + m.name, page: pageModes, peer: multiplexedName(n),
+			run: pairs(n, m.open),
+		})
+	}
+	return all
+}
+
+func turnKey(kind string, caller, turn, i int) string {
+	return "bench:command:" + kind + ":" + strconv.Itoa(caller) + ":" + strconv.Itoa(turn%keysPerWorker) + ":" + strconv.Itoa(i)
+}
+
+func threeKeys(caller, turn int) []string {
+	return []string{turnKey("several", caller, turn, 0), turnKey("several", caller, turn, 1), turnKey("several", caller, turn, 2)}
+}
+
+func (m mode) open(_ context.Context, st *stand, n int) (crew, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+	if err != nil {
+		return crew{}, err
+	}
+	c := crew{daemons: []*daemon{st.daemon}, close: client.Close}
+	for i := range n {
+		c.workers = append(c.workers, &commandWorker{client: client, mode: m, number: i})
+	}
+	return c, nil
+}
+
+// commandWorker is one caller of the shared client.
+type commandWorker struct {
+	client       rueidis.Client
+	mode         mode
+	number, next int
+}
+
+func (w *commandWorker) turn(n *notes) error {
+	w.next++
+	stage, began := n.now()
+	grant, err := w.do(w.mode.lock(w.number, w.next)).ToArray()
+	if rueidis.IsRedisNil(err) {
+		return errRefused
+	}
+	if err != nil {
+		return err
+	}
+	n.acquired(stage, began)
+	if len(grant) < 3 {
+		return errors.New("the grant has no token, validity and fence")
+	}
+	token, err := grant[0].ToString()
+	if err != nil {
+		return err
+	}
+	gone, err := w.do(w.mode.unlock(w.number, w.next, token)).AsInt64()
+	if err != nil {
+		return err
+	}
+	if gone != w.mode.gone {
+		return errNotReleased
+	}
+	n.released()
+	return nil
+}
+
+// do bounds nothing: the daemon answers in time, or the run fails.
+func (w *commandWorker) do(words []string) rueidis.RedisResult {
+	return w.client.Do(context.Background(), w.client.B().Arbitrary(words...).Build())
+}
