@@ -217,7 +217,7 @@ func (g *Group) Voters() int {
 	defer g.mu.Unlock()
 	now, n := g.now(), 0
 	for _, l := range g.lanes {
-		if l.state == stateDialing && !l.tried || l.state == stateUp && l.votingLocked(now) {
+		if l.drained == 0 && (l.state == stateDialing && !l.tried || l.state == stateUp && l.votingLocked(now)) {
 			n++
 		}
 	}
@@ -246,7 +246,7 @@ func (g *Group) Volatile() []string {
 func (g *Group) Missing() []string {
 	var out []string
 	for _, s := range g.Statuses() {
-		if s.State != "voting" {
+		if s.State != votingState {
 			out = append(out, s.phrase())
 		}
 	}

@@ -71,6 +71,8 @@ type lane struct {
 	ailing  error         // why the last flush was void although the master answered
 	proved  time.Duration // when the last good seal was sent
 
+	drained time.Duration // since when it is being drained, 0 = it is not
+
 	claim    string // run_id this lane is connected to, or about to be
 	lastID   int64  // CLIENT ID of the last admitted connection …
 	lastRun  string // … on the process with this run_id
@@ -119,6 +121,8 @@ func (l *lane) queueLocked(e entry) error {
 		return errClosed
 	case len(l.queue) >= l.group.pool.options.MaxQueue:
 		return errQueueFull
+	case l.drained != 0 && e.plan.begins():
+		return errDrained
 	case l.state == stateUp, l.state == stateDialing && !l.tried && l.group.clocked:
 		l.appendLocked(e)
 		return nil

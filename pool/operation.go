@@ -32,6 +32,9 @@ type Plan struct {
 	// Takes: the command acquires Key, and nothing else on Key may follow in
 	// the same flush, so that one seal never speaks for two holders.
 	Takes bool
+	// Begins: it takes no key and asks for something new all the same; a master
+	// that is being drained is not asked, as for what Takes.
+	Begins bool
 	// Joins: what it takes can be held together with others, or it takes nothing.
 	// Behind an acquire that joins, whatever else joins may be in the same flush.
 	Joins bool
@@ -58,6 +61,9 @@ type Bulky interface {
 	Word() string
 }
 
+// begins tells whether the operation is for something that is not there yet.
+func (p *Plan) begins() bool { return p.Takes || p.Begins }
+
 // Moment is what an operation may know when its command for one master is written.
 type Moment struct {
 	Lane int           // index of the master
@@ -81,6 +87,14 @@ func (m *Moment) Decimal(n int64) string {
 // Lapsed tells whether a debt need not, or must not, be paid at a moment.
 func (d *Debt) Lapsed(m *Moment) bool {
 	return m.Now > d.Until || d.Met != 0 && d.Met != m.Met
+}
+
+// Words are the command for the master of a moment.
+func (d *Debt) Words(m *Moment) []string {
+	if d.Dated == nil {
+		return d.Args
+	}
+	return d.Dated(m.Time - (m.Now - d.Since).Microseconds())
 }
 
 // Answer is what one master said to one operation.
@@ -117,6 +131,11 @@ type Seal struct {
 type Debt struct {
 	Args  []string
 	Until time.Duration // on the pool's Clock; afterwards it is pointless
+	// Dated writes the command instead of Args where it carries a time: it is given
+	// what the master's clock showed at Since, in µs. When the debt arises no clock
+	// may be known yet, in a daemon that has reached no master since its start.
+	Dated func(then int64) []string
+	Since time.Duration // on the pool's Clock
 	// Met is the connection (Moment.Met) on which alone it may be sent: behind
 	// whatever it is about. 0 = any.
 	Met time.Duration

@@ -22,7 +22,7 @@ func (d *debtor) Command(m *Moment, c *Command) bool {
 	if d.debt.Lapsed(m) {
 		return false
 	}
-	c.Set(d.debt.Args...)
+	c.Set(d.debt.Words(m)...)
 	return true
 }
 

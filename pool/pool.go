@@ -28,9 +28,10 @@ type Pool struct {
 
 	listened atomic.Int32 // databases whose events somebody wants, see events.go
 
-	mu     sync.Mutex
-	groups map[int]*Group // by database, made on first use
-	closed bool
+	mu      sync.Mutex
+	groups  map[int]*Group        // by database, made on first use
+	drained map[int]time.Duration // masters by index, and since when, see drain.go
+	closed  bool
 }
 
 // New checks the options and prepares a pool; nothing is dialled before Start.
@@ -104,6 +105,9 @@ func (p *Pool) Group(db int) *Group {
 	g := newGroup(p, db)
 	if first := p.groups[0]; first != nil {
 		g.borrow(first)
+	}
+	for i, since := range p.drained {
+		g.drain(i, since)
 	}
 	p.groups[db] = g
 	if !p.closed {

@@ -7,7 +7,7 @@ import "time"
 type Status struct {
 	Name    string        // as configured
 	Address string        // host:port or socket path
-	State   string        // "voting", "quarantined", "ailing", "dialing", "down", "refused"
+	State   string        // "voting", "quarantined", "ailing", "dialing", "down", "refused", "draining", "drained"
 	Detail  string        // the reason: "connection refused", "restarted, votes in 12.3s"
 	Since   time.Duration // age of this state
 	RunID   string        // "" until admitted

@@ -26,7 +26,13 @@ func (g *Group) Statuses() []Status {
 	return out
 }
 
-func (l *lane) describeLocked() (state, detail string) {
+// votingState is the state of a master whose consent counts.
+const votingState = "voting"
+
+func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }
+
+// stateLocked is the state without regard to drains.
+func (l *lane) stateLocked() (state, detail string) {
 	switch l.state {
 	case stateDialing:
 		return "dialing", ""
@@ -44,7 +50,7 @@ func (l *lane) describeLocked() (state, detail string) {
 	if wait := l.quarantineLocked(); wait != "" {
 		return "quarantined", wait
 	}
-	return "voting", ""
+	return votingState, ""
 }
 
 // Report is one master with all that is measured of it.

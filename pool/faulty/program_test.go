@@ -39,6 +39,13 @@ func connect(t *testing.T, p *Program) *Conn {
 func TestProgram_IsAnotherProcessAtTheSameAddressAfterARestart(t *testing.T) {
 	p := program(t)
 	first := p.Pid()
+	starts := func() int { return strings.Count(p.Output(), "Ready to accept connections") }
+	until := func(n int) { // it answers before its words are here
+		for end := time.Now().Add(10 * time.Second); starts() < n && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	until(1) // or they would die with it
 	p.Kill()
 	if p.Pid() != 0 {
 		t.Errorf("after Kill its number is %d, want 0", p.Pid())
@@ -53,10 +60,7 @@ func TestProgram_IsAnotherProcessAtTheSameAddressAfterARestart(t *testing.T) {
 	if reply, err := connect(t, p).Do("PING"); reply != "PONG" {
 		t.Errorf("PING: %v, %v", reply, err)
 	}
-	starts := func() int { return strings.Count(p.Output(), "Ready to accept connections") }
-	for end := time.Now().Add(10 * time.Second); starts() < 2 && time.Now().Before(end); { // it answers before its words are here
-		time.Sleep(time.Millisecond)
-	}
+	until(2)
 	if n := starts(); n != 2 {
 		t.Errorf("its output tells of %d starts, want 2", n)
 	}

@@ -1,0 +1,171 @@
+// How does a master go out of service without surprises?
+//
+// A master that is being drained is not asked for anything new: no lock, no
+// place in a queue, no attempt at work, no ids, and lost copies are not made
+// again there. To these operations it is absent, as a stopped master is, and
+// whatever is right with a minority stopped is right without its votes. What it
+// holds already stays alive: releases, undos and extensions reach it, and an
+// extension has the copies that the others lack made there. So once the longest
+// lease is over, nothing rests on it any more that does not rest on a quorum of
+// the others, too.
+//
+// It is the word of one daemon about its own questions and ends with the process.
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+var errDrained = errors.New("it is being drained")
+
+// Undrainable means that the masters that would be left are no quorum; nothing
+// was changed.
+type Undrainable struct {
+	Master        string
+	DB            int
+	Left          int // masters that may vote now without it
+	Needed, Total int
+	Missing       []string // one phrase for each of the others that may not
+}
+
+func (e *Undrainable) Error() string {
+	text := fmt.Sprintf("master %s cannot be drained: without it %d of %d masters may vote in database %d, %d are needed", e.Master, e.Left, e.Total, e.DB, e.Needed)
+	if len(e.Missing) > 0 {
+		text += "; first bring back " + strings.Join(e.Missing, ", ")
+	}
+	return text
+}
+
+// NoMaster means that no master has the name.
+type NoMaster struct {
+	Name  string
+	Names []string
+}
+
+func (e *NoMaster) Error() string {
+	return fmt.Sprintf("no master is called %q; the names are %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Drain stops asking a master for anything new, in all databases; of one that is
+// being drained already it changes nothing. Errors are *NoMaster and *Undrainable.
+func (p *Pool) Drain(name string) error {
+	began, err := p.drain(name)
+	if began {
+		p.options.Logger.Warn("master is being drained: it is not asked for anything new",
+			"master", name, "over_in", since(p.outlast()))
+	}
+	return err
+}
+
+// drain holds the lock throughout, so that two drains see one another.
+func (p *Pool) drain(name string) (began bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, err := p.indexOf(name)
+	if err != nil {
+		return false, err
+	}
+	if _, already := p.drained[i]; already {
+		return false, nil
+	}
+	for _, g := range p.groups {
+		if err := g.spares(i); err != nil {
+			return false, err
+		}
+	}
+	if p.drained == nil {
+		p.drained = map[int]time.Duration{}
+	}
+	p.drained[i] = max(p.options.Clock.Now(), 1) // 0 is not drained
+	for _, g := range p.groups {
+		g.drain(i, p.drained[i])
+	}
+	return true, nil
+}
+
+// Undrain asks a master again; of one that is not being drained it changes nothing.
+func (p *Pool) Undrain(name string) error {
+	ended, err := p.undrain(name)
+	if ended {
+		p.options.Logger.Info("master is not being drained any more: it is asked again", "master", name)
+	}
+	return err
+}
+
+func (p *Pool) undrain(name string) (ended bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, err := p.indexOf(name)
+	if err != nil {
+		return false, err
+	}
+	_, ended = p.drained[i]
+	delete(p.drained, i)
+	for _, g := range p.groups {
+		g.drain(i, 0)
+	}
+	return ended, nil
+}
+
+func (p *Pool) indexOf(name string) (int, error) {
+	var names []string
+	for i, m := range p.options.Masters {
+		if m.Name == name {
+			return i, nil
+		}
+		names = append(names, m.Name)
+	}
+	return 0, &NoMaster{name, names}
+}
+
+// outlast is how long what was granted with a master's vote may rest on it.
+func (p *Pool) outlast() time.Duration {
+	longest := p.options.MaxTTL + p.options.MasterTimeout
+	return longest + longest/100
+}
+
+// spares says whether a quorum may vote without a master. Masters that are being
+// dialled for the first time are no hope to build on here.
+func (g *Group) spares(index int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e := &Undrainable{Master: g.lanes[index].master.Name, DB: g.db, Needed: Quorum(len(g.lanes)), Total: len(g.lanes)}
+	for i, l := range g.lanes {
+		state, detail := l.describeLocked()
+		switch {
+		case i == index:
+		case state == votingState:
+			e.Left++
+		default:
+			e.Missing = append(e.Missing, Status{Name: l.master.Name, Address: l.master.Address, State: state, Detail: detail}.phrase())
+		}
+	}
+	if e.Left < e.Needed {
+		return e
+	}
+	return nil
+}
+
+// drain notes since when a master is being drained; 0 = it is not.
+func (g *Group) drain(index int, since time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lanes[index].drained = since
+}
+
+// drainedLocked puts the drain into the words for a state: a master that could
+// vote is draining, and drained once nothing rests on it alone.
+func (l *lane) drainedLocked(state, detail string) (string, string) {
+	switch left := l.drained + l.group.pool.outlast() - l.group.now(); {
+	case l.drained == 0:
+		return state, detail
+	case state != votingState:
+		return state, strings.TrimPrefix(detail+", being drained", ", ")
+	case left > 0:
+		return "draining", "what was granted before is over in " + since(left)
+	}
+	return "drained", "nothing rests on it any more"
+}
