@@ -85,7 +85,7 @@ func (c *acquire) attempt(b *Batch, f form) {
 	c.tries++
 	a.token = c.request.Token
 	if a.token == "" {
-		a.token = NewToken()
+		a.token = c.locker.options.Tokens()
 	} else {
 		a.met = new([maxMasters]time.Duration)
 	}
@@ -98,7 +98,7 @@ func (c *acquire) attempt(b *Batch, f form) {
 	}
 	a.start, a.fresh = c.locker.recent(), true
 	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
-	c.locker.submit(b, c.group, a)
+	c.locker.submit(b, c.group, c.locker.watch(c.request.trace(), a))
 }
 
 // Plan: nothing on its keys may share a flush with an acquire, except another

@@ -39,6 +39,7 @@ type LockRequest struct {
 	// Valued: Token is a value of somebody who knows only SET NX, to whom an equal
 	// one that is there already is a stranger's.
 	Valued bool
+	looks  bool  // waits for a free key without taking it, see AwaitFree
 	Limit  int   // of Permits: 1 … 1024, the same for all users of the key
 	More   []Key // further keys, different from Key and from one another: all of them or none
 
@@ -108,6 +109,7 @@ type UnlockRequest struct {
 	DB    int
 	Key   Key
 	Token Token
+	Trace *Trace // who hears the votes; nil = nobody
 }
 
 // ExtendRequest makes a held lock last at least TTL from now.
@@ -117,6 +119,7 @@ type ExtendRequest struct {
 	More  []Key // further keys: all of them are extended or none
 	Token Token
 	TTL   time.Duration
+	Trace *Trace // who hears the votes; nil = nobody
 }
 
 // Completions are called exactly once, from any goroutine, and must not block.

@@ -47,13 +47,15 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 				return nil
 			}
 			held := place{lease.DB, lease.Key}
-			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.inTheWay(w, lease) {
+			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.keepsLocked(w, lease) {
 				return circle(lease.Key, queue, at)
 			}
 			for _, ln := range s.at[held] {
+				stuck := false // nobody passes whom the lease keeps waiting
 				for other := ln.head; other != nil && steps <= cycleSteps; other = other.next {
 					steps++
-					if owner := other.request.Owner; owner != nil && !met[owner] {
+					stuck = stuck || s.inTheWay(other, lease)
+					if owner := other.request.Owner; stuck && owner != nil && !met[owner] {
 						met[owner] = true
 						queue = append(queue, found{owner, lease.Key, at})
 					}
@@ -62,6 +64,25 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 		}
 	}
 	return nil
+}
+
+// keepsLocked tells whether a lease keeps the waiter from its lock, or somebody
+// behind whom it stands, or would stand, in its line.
+func (s *waiters) keepsLocked(w *waiter, l Lease) bool {
+	if s.inTheWay(w, l) {
+		return true
+	}
+	ln := s.lines[w.lineID()]
+	if ln == nil {
+		return false
+	}
+	steps := 0
+	for other := ln.head; other != nil && other != w && steps < cycleSteps; other = other.next {
+		if steps++; s.inTheWay(other, l) {
+			return true
+		}
+	}
+	return false
 }
 
 // circle lists the keys from what the last one waits for back to it.

@@ -59,7 +59,7 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 			return
 		}
 	}
-	l.submit(b, e.group, e)
+	l.submit(b, e.group, l.watch(r.Trace, e))
 }
 
 // Plan: an extension prolongs what excludes others, so it is sealed like an acquire.
@@ -191,6 +191,7 @@ func (e *extension) grant(lost [maxMasters]bool) {
 		l.events.extended(id, longer.gone-now)
 	}
 	l.redescribe(e.ids, until)
+	l.holds.extended(e.ids, until)
 	l.counts.extended.Add(1)
 	e.finish(Grant{
 		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.how.mode,

@@ -143,7 +143,7 @@ func (s *waiters) propose(b *Batch, w *waiter) {
 }
 
 func (e *enlisting) Plan() pool.Plan {
-	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Sealed: true}
+	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Begins: true, Sealed: true}
 }
 
 // Propose: the ticket is a fence, so it rises over all daemons that have seen

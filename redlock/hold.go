@@ -9,6 +9,7 @@ package redlock
 import (
 	"container/heap"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -228,6 +229,39 @@ func (s *holds) rings() {
 // being asked, it comes before the release on every master, or finds nothing.
 func (h *Hold) renewal() ExtendRequest {
 	return ExtendRequest{DB: h.grant.db, Key: h.grant.Key, More: h.grant.More, Token: h.grant.Token, TTL: h.grant.ttl}
+}
+
+// extended: the holder itself has extended its lease, and was told for how long.
+// The hold is not lost, and nothing is given back, before that is over, whether or
+// not a renewal is decided meanwhile.
+func (s *holds) extended(ids []lockID, until time.Duration) {
+	if s.count.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		h := s.byID[id]
+		if h == nil || until <= h.until || !h.coveredBy(ids) {
+			continue
+		}
+		last := h.due == h.until
+		h.until = until
+		if last && h.index >= 0 { // no renewal is left, the end is what is next
+			h.due = until
+			heap.Fix(&s.queue, h.index)
+		}
+	}
+}
+
+// coveredBy tells whether all keys of the hold are among these.
+func (h *Hold) coveredBy(ids []lockID) bool {
+	for _, key := range h.grant.Keys() {
+		if !slices.Contains(ids, lockID{h.grant.db, key, h.grant.Token}) {
+			return false
+		}
+	}
+	return true
 }
 
 // reason of a hold whose validity is over.

@@ -117,7 +117,11 @@ func (ln *line) askedLocked(w *waiter) {
 
 // ask puts the waiter's question to the masters; b may be nil.
 func (ln *line) ask(b *Batch, w *waiter) {
-	ln.waits.locker.Lock(b, w.request, func(g Grant, err error) { ln.decided(w, g, err) })
+	ask := ln.waits.locker.Lock
+	if ln.looks {
+		ask = ln.waits.locker.glance
+	}
+	ask(b, w.request, func(g Grant, err error) { ln.decided(w, g, err) })
 }
 
 // handOverLocked is the waiter who asks together with a release, if any.

@@ -82,6 +82,7 @@ type idCaller struct {
 	count   int64
 	arrived time.Duration
 	done    IDDone
+	trace   *Trace
 }
 
 func (l *Locker) idKey(name Key) string { return l.options.KeyPrefix + "redlockd:id:" + string(name) }

@@ -235,6 +235,6 @@ func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 			w.release(key, g.Token)
 		}
 	}, func(f *foreigner) { f.visit(string(key(rand.N(12)))) })
-	judgedBy(t, record.History(), judge.Check, 50)
+	judgedBy(t, record.History(), judge.CheckSeveral, 50)
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }

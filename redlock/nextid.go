@@ -23,7 +23,8 @@ import (
 type IDRequest struct {
 	DB    int
 	Name  Key
-	Count int64 // 1 … 1 000 000, validated by the caller
+	Count int64  // 1 … 1 000 000, validated by the caller
+	Trace *Trace // who hears the votes; nil = nobody
 }
 
 // IDDone takes the first of the ids; see LockDone. Its errors are *NoQuorum,
@@ -52,7 +53,7 @@ func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
 	}
 	c := l.ids.of(counterID{r.DB, r.Name}, l)
 	c.mu.Lock()
-	c.waiting = append(c.waiting, idCaller{r.Count, l.clock.Now(), done})
+	c.waiting = append(c.waiting, idCaller{r.Count, l.clock.Now(), done, r.Trace})
 	start := !c.running
 	c.running = true
 	c.mu.Unlock()
@@ -76,6 +77,8 @@ type idRound struct {
 	high    int64 // highest value a master reported
 	voids   idVoids
 	over    bool
+	trace   *roundTrace // nil: nobody hears
+	early   uint16      // masters that answered before it was frozen, as bits
 }
 
 // idVoids are acceptances that do not count, by reason.
@@ -88,7 +91,7 @@ func (c *mediator) newRound(tries int) *idRound {
 }
 
 // Plan: the order of rounds matters, a seal makes a vote.
-func (r *idRound) Plan() pool.Plan { return pool.Plan{Key: r.counter.key, Sealed: true} }
+func (r *idRound) Plan() pool.Plan { return pool.Plan{Key: r.counter.key, Begins: true, Sealed: true} }
 
 // Propose: ids are not fences.
 func (r *idRound) Propose(int64) {}
@@ -119,6 +122,7 @@ func (r *idRound) freeze() {
 	}
 	c.waiting = nil
 	r.lo++
+	r.announceLocked()
 }
 
 // Command proposes the range.
@@ -126,6 +130,9 @@ func (r *idRound) Command(m *pool.Moment, c *pool.Command) bool {
 	r.freeze()
 	r.mu.Lock()
 	lo, hi, empty := r.lo, r.hi, len(r.callers) == 0
+	if r.trace != nil {
+		r.trace.sent[m.Lane] = m.Now
+	}
 	r.mu.Unlock()
 	if empty {
 		return false
@@ -156,6 +163,7 @@ func blankIsZero(life *pool.Life) string {
 func (r *idRound) Answer(a pool.Answer) {
 	value := readID(a.Reply)
 	r.mu.Lock()
+	r.tellLocked(a)
 	if r.over { // whoever decided the round reads it without the lock
 		r.mu.Unlock()
 		return

@@ -312,3 +312,40 @@ func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
 		}
 	}
 }
+
+// A reader who comes behind a writer in the line waits for the readers whom that
+// one waits for; so does whoever wants to write what it reads.
+func TestWait_BehindSomebodyInACircleIsInIt(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	a, c := &pureOwner{}, &pureOwner{}
+	hold := func(o *pureOwner, r LockRequest) Token {
+		g := d.take(r)
+		o.held = append(o.held, Lease{0, r.Key, g.Token})
+		return g.Token
+	}
+	d.take(LockRequest{Key: "k", Mode: Shared}) // somebody else reads, too
+	reads := hold(a, LockRequest{Key: "k", Mode: Shared})
+	hold(c, LockRequest{Key: "j"})
+	out := make(chan waited, 8) // all answers
+	refused := func(n int64) func() bool { return func() bool { return d.Counters().Refused >= n } }
+	d.waitFor("writer", LockRequest{Key: "k"}, out)
+	eventually(t, "the writer waits for the reader", refused(1))
+	d.waitFor("upgrade", LockRequest{Key: "k", Token: reads, Owner: a}, out)
+	var circle *Deadlock
+	if w := <-out; !errors.As(w.err, &circle) || w.name != "upgrade" || !slices.Equal(circle.Keys, []Key{"k"}) {
+		t.Fatalf("%s: %v", w.name, w.err)
+	}
+	before := d.Counters().Refused
+	d.waitFor("a→j", LockRequest{Key: "j", Owner: a}, out)
+	eventually(t, "the reader waits for j", refused(before+1))
+	d.waitFor("c→k", LockRequest{Key: "k", Mode: Shared, Owner: c}, out)
+	if w := <-out; !errors.As(w.err, &circle) || w.name != "c→k" || !slices.Equal(circle.Keys, []Key{"k", "j"}) {
+		t.Fatalf("%s: %v", w.name, w.err)
+	}
+	d.EndWaits()
+	for range 2 {
+		if w := <-out; !errors.Is(w.err, ErrShutdown) {
+			t.Errorf("%s: %v", w.name, w.err)
+		}
+	}
+}

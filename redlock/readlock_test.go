@@ -314,7 +314,7 @@ func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
 	eventually(t, "all of them wait", func() bool { return d.see("k").Waiters == 3 })
 	any := func(Key) bool { return true }
 	list, all := d.Waiting(0, any, 10)
-	if all != 3 || len(list) != 3 || list[0].Who != (Who{7, "10.0.0.9:1", "first", "default"}) || list[0].Place != 1 {
+	if all != 3 || len(list) != 3 || list[0].Who != (Who{Client: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}) || list[0].Place != 1 {
 		t.Errorf("%d: %+v", all, list)
 	}
 	for i := range list {

@@ -33,7 +33,9 @@ type Options struct {
 	// LockInfo has every holder noted on the masters, not only those that give
 	// META: one more short command a grant and one more a release, on each master.
 	LockInfo bool
-	Logger   *slog.Logger
+	// Tokens makes those of requests without one; NewToken.
+	Tokens func() Token
+	Logger *slog.Logger
 }
 
 // Locker grants, extends and releases locks by a quorum of masters.
@@ -77,6 +79,9 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	}
 	if o.MaxWaiters < 0 || o.MaxWaitersPerKey < 0 {
 		return nil, fmt.Errorf("max-waiters: %d, max-waiters-per-key: %d, at least 1 is needed", o.MaxWaiters, o.MaxWaitersPerKey)
+	}
+	if o.Tokens == nil {
+		o.Tokens = NewToken
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -123,10 +128,10 @@ func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 	}
 	id := lockID{r.DB, r.Key, r.Token}
 	if l.turns.idle() {
-		l.release(b, id, done)
+		l.releaseAs(EventReleased, b, id, r.Trace, done)
 		return
 	}
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.release(b, id, done) }})
+	l.turns.take(id, b, turn{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, r.Trace, done) }})
 }
 
 // Extend makes a lock that is still held last at least r.TTL from now.
@@ -196,6 +201,11 @@ func (l *Locker) noQuorum(g *pool.Group, answered int, note string) error {
 
 // Masters shows every master as database db's lanes see it.
 func (l *Locker) Masters(db int) []MasterStatus { return l.pool.Group(db).Statuses() }
+
+// DrainMaster stops asking a master for anything new, UndrainMaster asks it again;
+// see pool.Pool.Drain.
+func (l *Locker) DrainMaster(name string) error   { return l.pool.Drain(name) }
+func (l *Locker) UndrainMaster(name string) error { return l.pool.Undrain(name) }
 
 // Close refuses new operations and waits, at most patience, until what is in
 // flight has been answered and what must be taken back has left the queues.

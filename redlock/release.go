@@ -33,11 +33,11 @@ type release struct {
 var _ pool.Bulky = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
-	l.releaseAs(EventReleased, b, id, done)
+	l.releaseAs(EventReleased, b, id, nil, done)
 }
 
 // releaseAs is release under the name by which it is told to those who listen.
-func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, done UnlockDone) {
+func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, t *Trace, done UnlockDone) {
 	now := l.recent()
 	// Forgotten before it is queued: from here on no heal may re-create a copy.
 	known, ok := l.leases.drop(id)
@@ -51,10 +51,10 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, done UnlockDone
 		defer b.Send()
 	}
 	l.undescribe(b, id)
-	l.submit(b, g, &release{
+	l.submit(b, g, l.watch(t, &release{
 		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, done: done,
-	})
+	}))
 	l.waits.freed(b, place{id.db, id.key})
 }
 
@@ -138,15 +138,25 @@ func (r *release) decideLocked() (released bool, err error, decided bool) {
 // spares copies that end later than any that can exist now: if the token is
 // used again, they are another life's.
 func (r *release) owe(lane int) {
-	l := r.locker
-	hi := r.group.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
-	r.group.Owe(lane, l.releaseDebt(r.key, r.id.token, 0, hi, r.start+l.maxTTL+4*l.late))
+	r.group.Owe(lane, r.locker.endDebt(r.key, r.id.token, r.start))
+}
+
+// endDebt releases whatever the token may have held when its end was asked for.
+func (l *Locker) endDebt(key string, token Token, asked time.Duration) pool.Debt {
+	return pool.Debt{
+		Dated: func(then int64) []string {
+			return l.releaseWords(key, token, 0, then/1000+(l.maxTTL+l.late).Milliseconds()+1000)
+		},
+		Since: asked,
+		Until: asked + l.maxTTL + 4*l.late,
+	}
 }
 
 func (l *Locker) releaseDebt(key string, token Token, lo, hi int64, until time.Duration) pool.Debt {
-	return pool.Debt{
-		Args: []string{"EVALSHA", l.script.release, "1", key, string(token),
-			strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)},
-		Until: until,
-	}
+	return pool.Debt{Args: l.releaseWords(key, token, lo, hi), Until: until}
+}
+
+// releaseWords delete a copy that ends within [lo, hi].
+func (l *Locker) releaseWords(key string, token Token, lo, hi int64) []string {
+	return []string{"EVALSHA", l.script.release, "1", key, string(token), strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)}
 }

@@ -18,7 +18,7 @@ func (r *repeated) Command(m *pool.Moment, c *pool.Command) bool {
 	if r.debt.Lapsed(m) {
 		return false
 	}
-	c.Set(r.debt.Args...)
+	c.Set(r.debt.Words(m)...)
 	return true
 }
 

@@ -53,7 +53,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			l.dropRemnants(s, &r, now, lane)
 		}
 	}
-	l.submit(b, s.group, s)
+	l.submit(b, s.group, l.watch(r.Trace, s))
 }
 
 // extensionOf keeps the records of the extension that the script makes; lapsed
@@ -95,10 +95,9 @@ func (l *Locker) dropRemnants(s *survey, r *ScriptRequest, start time.Duration, 
 	if len(r.Token) < shortToken {
 		return
 	}
-	high := s.group.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
 	for _, lane := range lanes {
 		for _, key := range r.Keys {
-			debt := l.releaseDebt(l.masterKey(key), r.Token, 0, high, start+l.maxTTL+4*l.late)
+			debt := l.endDebt(l.masterKey(key), r.Token, start)
 			s.group.Push(lane, &repeated{group: s.group, key: l.masterKey(key), debt: debt})
 		}
 	}

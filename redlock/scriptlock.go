@@ -37,19 +37,20 @@ func (valued) takeBack(a *attempt, lane int, c copyState) {
 	case a.call.request.TTL < Endless:
 		a.undo(lane, c)
 	case c == copyMade, c == copyMaybe:
-		a.undoAny(lane, a.key)
+		a.undoAny(lane, c, a.key)
 	}
 }
 
 func (f valued) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
 
 // undoAny deletes the token's copy whenever it ends.
-func (a *attempt) undoAny(lane int, key string) {
+func (a *attempt) undoAny(lane int, c copyState, key string) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
 	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: pool.Debt{
 		Args:  []string{"EVALSHA", l.script.release, "1", key, string(a.token), "", ""},
 		Until: a.start + min(a.call.request.TTL, Endless) + 4*l.late,
+		Met:   a.onlyOn(lane, c),
 	}})
 }
 
@@ -69,14 +70,30 @@ var _ form = (*scripted)(nil)
 func (f *scripted) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
 	ttl, late := a.call.request.TTL, a.call.locker.late
 	f.script.write(a.call.locker, m, c, ttl)
-	if t := f.script.Time; t.Arg > 0 && t.Unit == ScriptUnixMilliseconds {
-		f.spans[m.Lane] = span{end - 1, end + 1}
-		return
+	f.spans[m.Lane] = f.script.Time.span(m, ttl, late, len(a.token) < shortToken)
+}
+
+// span is when a copy can end. A master adds a lease that counts from now to its
+// clock when the command arrives, and the seal allows a clock that is 250 ms
+// behind. Of a token that others use, too, only what was executed at once is
+// found again: who takes the key when such a copy has ended gets a later end.
+func (t ScriptTime) span(m *pool.Moment, ttl, late time.Duration, tight bool) span {
+	written := t.of(m, ttl, late)
+	switch {
+	case t.Arg == 0:
+		written = ttl.Milliseconds()
+	case t.Unit == ScriptUnixMilliseconds:
+		return span{written - 1, written + 1}
+	case t.Unit == ScriptUnixSeconds:
+		return span{1000*written - 1, 1000*written + 1}
+	case t.Unit == ScriptSeconds:
+		written *= 1000
 	}
-	// The master adds the lease to its clock when the command arrives, and may
-	// round it up to a second. The seal allows a clock that is 250 ms behind.
-	now := m.Time/1000 + ttl.Milliseconds()
-	f.spans[m.Lane] = span{now - 300, now + (4 * late).Milliseconds() + 1300}
+	end := m.Time/1000 + written
+	if tight {
+		return span{end - 5, end + 15}
+	}
+	return span{end - 300, end + (4 * late).Milliseconds() + 1300}
 }
 
 func (f *scripted) read(a *attempt, answer pool.Answer) said {
@@ -117,7 +134,7 @@ func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
 		switch {
 		case f.script.existed(f.before[lane], key):
 		case request.TTL >= Endless:
-			a.undoAny(lane, a.call.locker.masterKey(key))
+			a.undoAny(lane, c, a.call.locker.masterKey(key))
 		default:
 			a.undoWithin(lane, c, a.call.locker.masterKey(key), at.low, at.high)
 		}

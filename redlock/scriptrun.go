@@ -28,6 +28,7 @@ type ScriptRequest struct {
 	// Partly: the script compares a part of the token only, so that a copy's
 	// value is not known and none is re-created on masters that lost it.
 	Partly bool
+	Trace  *Trace // who hears the votes; nil = nobody
 }
 
 // ScriptOutcome is the answer that a quorum's masters gave, with what it means.
@@ -76,6 +77,7 @@ func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
 		plan.Rest = append(plan.Rest, l.masterKey(key))
 	}
 	s := l.survey(l.pool.Group(r.DB), plan)
+	s.script = r.Script
 	s.read = func(answer pool.Answer) ScriptVote {
 		if !answer.Asked || !fromMaster(answer.Reply) {
 			return ScriptUnclear
@@ -143,7 +145,7 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 				"whether the token held the lock is unknown; the release is repeated until every master has let go"))
 		}
 	}
-	l.submit(b, s.group, s)
+	l.submit(b, s.group, l.watch(r.Trace, s))
 	for _, key := range r.Keys {
 		l.waits.freed(b, place{r.DB, key})
 	}
@@ -155,9 +157,8 @@ func (l *Locker) oweRelease(g *pool.Group, r *ScriptRequest, lane int, start tim
 	if len(r.Token) < shortToken {
 		return
 	}
-	high := g.Time()/1000 + (l.maxTTL + l.late).Milliseconds() + 1000
 	for _, key := range r.Keys {
-		g.Owe(lane, l.releaseDebt(l.masterKey(key), r.Token, 0, high, start+l.maxTTL+4*l.late))
+		g.Owe(lane, l.endDebt(l.masterKey(key), r.Token, start))
 	}
 }
 
@@ -179,7 +180,7 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 			done(ScriptOutcome{}, l.noQuorum(s.group, s.answered(), "some masters may have done it"))
 		}
 	}
-	l.submit(b, s.group, s)
+	l.submit(b, s.group, l.watch(r.Trace, s))
 	for _, key := range r.Keys {
 		l.waits.freed(b, place{r.DB, key})
 	}

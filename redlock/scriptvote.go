@@ -21,7 +21,8 @@ type survey struct {
 	// needs answers that come behind this one. nil: there is nothing to tell.
 	told func(verdict)
 	// late is for answers behind the end, which was v; nil: there is nothing to do.
-	late func(lane int, vote ScriptVote, v verdict)
+	late   func(lane int, vote ScriptVote, v verdict)
+	script *Script // whose answers they are; nil: 1 is yes
 
 	mu      sync.Mutex
 	tally   tally

@@ -1,107 +1,52 @@
 // Waiting until somebody else lets go, without taking the lock: for libraries
-// that ask again themselves when they are woken. The masters are asked from
-// time to time, so nothing has to be remembered of the wait but this.
+// that ask again themselves when they are woken.
+//
+// Such waiters stand in a line of their own beside those who want the lock, and
+// line.go serves both: a release through this daemon, news from the masters and
+// timers have the head of the line ask. Only the question is another one: it
+// looks, and takes nothing. One waiter is woken for each time that the key is
+// seen free, as by the one element that a release pushes on a list; the next
+// one looks again a moment later, should the first not want it any more.
 package redlock
 
 import (
-	"sync"
+	"errors"
 	"time"
-
-	"redlockd/pool"
 )
 
-const (
-	// firstLook and lastLook are the pauses between two looks; they double.
-	firstLook = 20 * time.Millisecond
-	lastLook  = 250 * time.Millisecond
-)
-
-// AwaitFree calls done once, with true as soon as no quorum holds the key, with
-// false after patience or once leave was called. err is *Busy or ErrShutdown.
-func (l *Locker) AwaitFree(db int, key Key, patience time.Duration, done func(free bool, err error)) (leave func()) {
-	if n := l.waits.count.Add(1); n > int64(l.options.MaxWaiters) {
-		l.waits.count.Add(-1)
-		done(false, &Busy{What: "waiters", Limit: l.options.MaxWaiters, Option: "--max-waiters"})
-		return func() {}
-	}
-	w := &lookout{locker: l, db: db, key: key, end: l.clock.Now() + patience, pause: firstLook, done: done}
-	w.look()
-	return func() { w.finish(false, nil) }
+// AwaitRequest waits for a key that nobody holds.
+type AwaitRequest struct {
+	DB       int
+	Key      Key
+	Patience time.Duration // how long at most
+	Who      *Who          // who asks, for people; nil = unknown
 }
 
-// lookout is one AwaitFree.
-type lookout struct {
-	locker *Locker
-	db     int
-	key    Key
-	end    time.Duration // on the pool's clock
-	pause  time.Duration
-	done   func(bool, error)
+// AwaitDone is called exactly once, from any goroutine: free is true if a quorum
+// of masters had nothing at the key, false after the patience or once the wait
+// was left. err is *NoQuorum, *Expired, *Busy or ErrShutdown.
+type AwaitDone func(free bool, err error)
 
-	mu    sync.Mutex
-	timer pool.Timer
-	over  bool
-}
-
-// look asks the masters. What they cannot say now they may say later.
-func (w *lookout) look() {
-	w.mu.Lock()
-	over := w.over
-	w.mu.Unlock()
-	if over {
-		return
-	}
-	s := &w.locker.waits
-	s.mu.Lock()
-	ended := s.ended
-	s.mu.Unlock()
-	if ended {
-		w.finish(false, ErrShutdown)
-		return
-	}
-	w.locker.View(nil, w.db, w.key, func(v View, err error) {
-		switch {
-		case err == ErrShutdown:
-			w.finish(false, err)
-		case err == nil && v.Kind == "none":
-			w.finish(true, nil)
-		default:
-			w.again(v.Left)
+// AwaitFree waits, in order of arrival; leave ends the wait of a client that has gone.
+func (l *Locker) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
+	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Patience, Who: r.Who, looks: true}
+	w := &waiter{waits: &l.waits, request: request, end: l.recent() + r.Patience, done: func(_ Grant, err error) {
+		if errors.Is(err, ErrHeld) || errors.Is(err, ErrLeft) {
+			done(false, nil)
+			return
 		}
+		done(err == nil, err)
+	}}
+	l.waits.enter(nil, w)
+	return w.leave
+}
+
+// glance is Lock for somebody who only wants to know whether it would be refused.
+func (l *Locker) glance(b *Batch, r LockRequest, done LockDone) {
+	l.View(b, r.DB, r.Key, func(v View, err error) {
+		if err == nil && !v.Free {
+			err = ErrHeld
+		}
+		done(Grant{}, err)
 	})
-}
-
-// again looks after a pause, at the latest when the lease will have ended.
-func (w *lookout) again(left time.Duration) {
-	clock := w.locker.clock
-	now := clock.Now()
-	if now >= w.end {
-		w.finish(false, nil)
-		return
-	}
-	pause := w.pause/2 + w.locker.pool.Jitter(w.pause)
-	if w.pause = min(2*w.pause, lastLook); left > 0 {
-		pause = min(pause, left+w.locker.late)
-	}
-	pause = max(min(pause, w.end-now), time.Millisecond)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.over {
-		w.timer = clock.AfterFunc(pause, w.look)
-	}
-}
-
-func (w *lookout) finish(free bool, err error) {
-	w.mu.Lock()
-	over := w.over
-	w.over = true
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.mu.Unlock()
-	if over {
-		return
-	}
-	w.locker.waits.count.Add(-1)
-	w.done(free, err)
 }

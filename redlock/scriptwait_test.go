@@ -16,16 +16,33 @@ type freed struct {
 
 func (d *daemon) awaitFree(key Key, patience time.Duration) (answer <-chan freed, leave func()) {
 	answers := make(chan freed, 1) // it answers once
-	leave = d.AwaitFree(0, key, patience, func(free bool, err error) { answers <- freed{free, err} })
+	leave = d.AwaitFree(AwaitRequest{Key: key, Patience: patience}, func(free bool, err error) { answers <- freed{free, err} })
 	return answers, leave
+}
+
+// watches waits until a line of those who do not take the lock hears of its key
+// from all masters, and has so many in it.
+func (d *daemon) watches(key Key, length int) {
+	d.t.Helper()
+	eventually(d.t, "the masters tell of the key", func() bool {
+		d.waits.mu.Lock()
+		defer d.waits.mu.Unlock()
+		ln := d.waits.lines[lineID{keys: string(key), looks: true}]
+		return ln != nil && ln.length == length && ln.asked == nil && ln.news.tracked == d.pool.N()
+	})
+}
+
+func isFree(t *testing.T, what string, answer <-chan freed) {
+	t.Helper()
+	if a := receive(t, answer); !a.free || a.err != nil {
+		t.Errorf("%s: %+v, want that it is free", what, a)
+	}
 }
 
 func TestAwaitFree_AnswersOnceNobodyHoldsTheKey(t *testing.T) {
 	d := newCluster(t, 3, time.Minute).daemon()
 	free, _ := d.awaitFree("k", time.Minute)
-	if a := receive(t, free); !a.free || a.err != nil {
-		t.Errorf("of a free key: %+v", a)
-	}
+	isFree(t, "a free key", free)
 	held := d.take("k", 20*time.Second)
 	inVain, _ := d.awaitFree("k", 50*time.Millisecond)
 	if a := receive(t, inVain); a.free || a.err != nil {
@@ -39,17 +56,105 @@ func TestAwaitFree_AnswersOnceNobodyHoldsTheKey(t *testing.T) {
 	}
 	waits, _ := d.awaitFree("k", time.Minute)
 	d.free("k", held.Token)
-	if a := receive(t, waits); !a.free || a.err != nil {
-		t.Errorf("after the release: %+v", a)
-	}
+	isFree(t, "after the release", waits)
 	d.take("k", time.Second)
 	expires, _ := d.awaitFree("k", time.Minute)
-	if a := receive(t, expires); !a.free || a.err != nil {
-		t.Errorf("after the lease: %+v", a)
-	}
+	isFree(t, "after the lease", expires)
 	if n := d.Waiters(); n != 0 {
 		t.Errorf("%d wait, want nobody", n)
 	}
+}
+
+func TestAwaitFree_OfManyCostsTheMastersWhatOneCosts(t *testing.T) {
+	c := newCluster(t, 3, time.Minute)
+	d, other := c.daemon(), c.daemon()
+	held := other.take("k", 20*time.Second)
+	var answers []<-chan freed
+	for range 20 {
+		one, _ := d.awaitFree("k", time.Minute)
+		answers = append(answers, one)
+	}
+	d.watches("k", len(answers))
+	before := d.pool.Counters().Commands
+	other.free("k", held.Token)
+	isFree(t, "the first one", answers[0])
+	// The first question, and the votes of the masters for it; nobody else asked.
+	if asked := d.pool.Counters().Commands - before; asked > int64(2*d.pool.N()) {
+		t.Errorf("%d commands for one that was woken, want no more than %d", asked, 2*d.pool.N())
+	}
+	for i, one := range answers[1:] { // nobody takes the lock, so the next one looks
+		isFree(t, "number "+string(rune('b'+i)), one)
+	}
+}
+
+func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
+	d := newCluster(t, 3, time.Minute).daemon()
+	held := d.take("k", 20*time.Second)
+	// What the one does who is woken: it takes the lock before the next one looks.
+	taken := make(chan Grant, 1) // its one answer
+	d.AwaitFree(AwaitRequest{Key: "k", Patience: time.Minute}, func(bool, error) {
+		d.Lock(nil, LockRequest{Key: "k", TTL: 20 * time.Second}, func(g Grant, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- g
+		})
+	})
+	second, _ := d.awaitFree("k", time.Minute)
+	d.watches("k", 2)
+	d.free("k", held.Token)
+	next := <-taken
+	select {
+	case a := <-second:
+		t.Fatalf("the second one was told %+v of a lock that is held", a)
+	default:
+	}
+	d.watches("k", 1)
+	d.free("k", next.Token)
+	isFree(t, "the second one", second)
+}
+
+// Nobody can take the lock while no quorum of masters has nothing, and whoever is
+// told that it is free would try at once, and again.
+func TestAwaitFree_CopiesOfSeveralThatHaveNoQuorumAreInTheWay(t *testing.T) {
+	c := newCluster(t, 3, time.Minute)
+	d := c.daemon()
+	c.do(0, "SET", "k", "left over", "PX", 60000)
+	c.do(1, "SET", "k", "another one", "PX", 60000)
+	waits, _ := d.awaitFree("k", time.Minute)
+	d.watches("k", 1)
+	select {
+	case a := <-waits:
+		t.Fatalf("%+v", a)
+	default:
+	}
+	c.do(1, "DEL", "k")
+	isFree(t, "with one copy left", waits)
+}
+
+func TestAwaitFree_CountsAmongThoseWhoWait(t *testing.T) {
+	c := newCluster(t, 3, time.Minute)
+	d := c.daemon()
+	d.Locker.options.MaxWaiters = 2
+	d.take("k", 20*time.Second)
+	_, leave := d.awaitFree("k", time.Minute)
+	d.awaitFree("k", time.Minute)
+	var busy *Busy
+	refused, _ := d.awaitFree("k", time.Minute)
+	if a := receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters" {
+		t.Errorf("%+v, want that too many wait", a)
+	}
+	d.Locker.options.MaxWaiters, d.Locker.options.MaxWaitersPerKey = 3, 2
+	refused, _ = d.awaitFree("k", time.Minute)
+	if a := receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters-per-key" {
+		t.Errorf("%+v, want that too many wait for the key", a)
+	}
+	if list, all := d.Waiting(0, func(Key) bool { return true }, 10); all != 2 || len(list) != 2 || list[0].Keys[0] != "k" {
+		t.Errorf("%d are listed: %+v", all, list)
+	}
+	leave()
+	_, leave = d.awaitFree("k", time.Minute)
+	leave()
 }
 
 func TestAwaitFree_EndsWithTheDaemon(t *testing.T) {
@@ -59,5 +164,9 @@ func TestAwaitFree_EndsWithTheDaemon(t *testing.T) {
 	d.EndWaits()
 	if a := receive(t, waits); !errors.Is(a.err, ErrShutdown) {
 		t.Errorf("%+v, want that the daemon shuts down", a)
+	}
+	late, _ := d.awaitFree("k", time.Minute)
+	if a := receive(t, late); !errors.Is(a.err, ErrShutdown) {
+		t.Errorf("behind its end: %+v", a)
 	}
 }

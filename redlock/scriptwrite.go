@@ -30,6 +30,7 @@ type WriteRequest struct {
 	TTL    time.Duration // but for WriteDeletes; Endless = no expiry
 	// EndlessToo: a copy without an expiry is a lock and no data of somebody else's.
 	EndlessToo bool
+	Trace      *Trace // who hears the votes; nil = nobody
 }
 
 // WriteDone is called exactly once, from any goroutine: done is false if there
@@ -38,6 +39,10 @@ type WriteDone func(done bool, err error)
 
 // Write changes a lock on a quorum of masters.
 func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
+	if r.Effect == WriteDeletes && r.Equal == "" {
+		l.deleteSeen(b, r, done)
+		return
+	}
 	if err := l.enter(); err != nil {
 		done(false, err)
 		return
@@ -50,7 +55,7 @@ func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
 	w.survey = l.survey(l.pool.Group(r.DB), pool.Plan{Key: w.key, Joins: true, Sealed: true})
 	w.survey.command, w.survey.read, w.survey.end, w.survey.late = w.command, w.read, w.decided, w.tooLate
 	w.survey.told = w.told
-	l.submit(b, w.survey.group, w.survey)
+	l.submit(b, w.survey.group, l.watch(r.Trace, w.survey))
 	if r.Effect != WriteReplaces {
 		l.waits.freed(b, place{r.DB, r.Key})
 	}

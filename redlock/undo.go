@@ -53,10 +53,12 @@ func (a *attempt) undoKey(lane int, c copyState, key string, slot ...string) {
 // connection is gone, the same token may have been asked for through another
 // daemon since, and what stands there may be that one's, with the same end. On
 // the connection itself the undo comes behind the command: then it finds what
-// the command made, or what it moved out of reach. A copy that is left so ends
+// the command made, or what it moved out of reach. With a token that others use,
+// too, even an undo must not be repeated: it may have been executed without an
+// answer, and what stands there now be a stranger's. A copy that is left so ends
 // with its ttl.
 func (a *attempt) onlyOn(lane int, c copyState) time.Duration {
-	if c != copyMaybe || a.call.request.Token == "" {
+	if a.call.request.Token == "" || c != copyMaybe && len(a.token) >= shortToken {
 		return 0
 	}
 	return a.met[lane]

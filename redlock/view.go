@@ -11,6 +11,7 @@ import (
 // View is what a quorum agrees on.
 type View struct {
 	Kind  string // "none", "string" for an exclusive lock, "zset" readers, "hash" permits
+	Free  bool   // a quorum has nothing; without it "none" may be copies of several, none of which has a quorum
 	Value Token  // of a string
 	// Left is how long at least a quorum will hold it, above 0; Endless without
 	// an expiry. It leaves out what copies may last longer than their lease, so it
@@ -58,8 +59,9 @@ func (w *viewing) Command(_ *pool.Moment, c *pool.Command) bool {
 func (w *viewing) Answer(answer pool.Answer) {
 	w.mu.Lock()
 	w.answered++
-	// A young master may have forgotten what it does not show.
-	if one, ok := w.locker.readView(answer.Reply); ok && answer.Seal.Good && (one.Kind != "none" || !answer.Seal.Young) {
+	// A young master may have forgotten what it does not show, and whoever has a
+	// copy there instead holds nothing by it: no grant has counted its yes.
+	if one, ok := w.locker.readView(answer.Reply); ok && counts(answer) {
 		w.seen = append(w.seen, one)
 	}
 	if w.over {
@@ -109,7 +111,7 @@ func agreement(seen []View, n, quorum int) (View, bool) {
 			}
 		}
 		if alike >= quorum {
-			one.Left = left
+			one.Left, one.Free = left, one.Kind == "none"
 			return one, true
 		}
 		if one.Kind != "none" {

@@ -6,6 +6,7 @@
 package redlock
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -22,12 +23,13 @@ type place struct {
 	key Key
 }
 
-// lineID tells lines apart: by their keys, and whether they stand in a queue on
-// the masters, too.
+// lineID tells lines apart: by their keys, whether they stand in a queue on the
+// masters, too, and whether they want the lock at all.
 type lineID struct {
-	db   int
-	keys string
-	fair bool
+	db    int
+	keys  string
+	fair  bool
+	looks bool // they do not take the lock
 }
 
 // waiter is one request that waits. Its line's registry guards it.
@@ -148,7 +150,7 @@ func (s *waiters) roomLocked(w *waiter) error {
 // lineID of a request: several keys are one line in whatever order they are named.
 func (w *waiter) lineID() lineID {
 	r := &w.request
-	id := lineID{db: r.DB, keys: string(r.Key), fair: r.Fair}
+	id := lineID{db: r.DB, keys: string(r.Key), fair: r.Fair, looks: r.looks}
 	if len(r.More) > 0 {
 		var names strings.Builder
 		for _, key := range r.keys() {
@@ -290,6 +292,7 @@ func (l *Locker) EndWaits() {
 		}
 	}
 	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // as they came
 	for _, w := range all {
 		w.stepOut()
 		w.done(Grant{}, ErrShutdown)

@@ -12,6 +12,9 @@ type Who struct {
 	Client     int64 // number of the connection in this daemon
 	Addr, Name string
 	User       string
+	// Trace hears the votes on this one request; nil = nobody does. It is here
+	// because a waiter costs what a LockRequest costs.
+	Trace *Trace
 }
 
 // Waiting is one request that waits.

@@ -27,6 +27,7 @@ type WorkRequest struct {
 	Keep    time.Duration // how long the end is remembered, ≤ MaxKeep; 0 = 2 × Timeout
 	Wait    time.Duration // how long to wait while somebody is at it; 0 = not
 	Meta    string
+	Trace   *Trace // who hears the votes; nil = nobody
 }
 
 // WorkState is what a request for work finds.
@@ -110,7 +111,7 @@ func (w *workCall) try(b *Batch, n int64) {
 		},
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 	}
-	l.submit(b, w.group, ballot)
+	l.submit(b, w.group, l.watch(w.request.Trace, ballot))
 }
 
 // finish answers, or waits while somebody is at it and the caller wants to.

@@ -58,7 +58,7 @@ func (w *workBallot) Command(m *pool.Moment, c *pool.Command) bool {
 // workSaid is one master's answer.
 type workSaid struct {
 	code    int64 // see worktry.lua; 0 = no answer
-	attempt int64 // for 1: 1 if the master knew nothing of the work
+	attempt int64 // for 1: 1 if the master does not know what was before
 	left    time.Duration
 	owner   string
 }
@@ -116,8 +116,9 @@ func (w *workBallot) Answer(a pool.Answer) {
 	step.run(w)
 }
 
-// count: a master that knew nothing of the work votes only if it cannot have
-// forgotten it, that is if its memory is older than any record can be.
+// count: a master that knew nothing of the work, or only of attempts that nobody
+// was granted, votes only if it cannot have forgotten more, that is if its memory
+// is older than any record can be.
 func (w *workBallot) count(a pool.Answer, said workSaid) {
 	seal := a.Seal
 	oldEnough := !seal.Young && (said.attempt == 0 || seal.Age >= w.call.locker.workAge())

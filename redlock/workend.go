@@ -15,6 +15,7 @@ type WorkEndRequest struct {
 	Key     Key
 	Token   Token
 	Timeout time.Duration // WorkExtend: the new lease
+	Trace   *Trace        // who hears the votes; nil = nobody
 }
 
 // WorkEndDone: true = so it is, false = the attempt was taken over or is over.
@@ -43,11 +44,11 @@ func (l *Locker) endWork(b *Batch, r WorkEndRequest, how string, done WorkEndDon
 		return
 	}
 	g := l.pool.Group(r.DB)
-	l.submit(b, g, &workEnd{
+	l.submit(b, g, l.watch(r.Trace, &workEnd{
 		locker: l, group: g, key: l.workKey(r.Key), token: token, how: how, start: l.clock.Now(),
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 		done:  func(ok bool, err error) { l.leave(); done(ok, err) },
-	})
+	}))
 }
 
 // workEnd is answered by every lane exactly once.
@@ -91,7 +92,7 @@ func (w *workEnd) words(now int64) []string {
 // Answer counts one master. One that did not answer is told again.
 func (w *workEnd) Answer(a pool.Answer) {
 	if a.Reply.Err != nil {
-		w.group.Owe(a.Lane, pool.Debt{Args: w.words(w.group.Time()), Until: w.start + w.token.keep})
+		w.group.Owe(a.Lane, pool.Debt{Dated: w.words, Since: w.start, Until: w.start + w.token.keep})
 	}
 	code := int64(-1)
 	if a.Reply.Kind == pool.ReplyInt {
@@ -137,11 +138,11 @@ func (l *Locker) WorkExtend(b *Batch, r WorkEndRequest, done WorkExtendDone) {
 		return
 	}
 	g := l.pool.Group(r.DB)
-	l.submit(b, g, &workExtension{
+	l.submit(b, g, l.watch(r.Trace, &workExtension{
 		locker: l, group: g, request: r, key: l.workKey(r.Key), token: token, start: l.clock.Now(),
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 		done:  func(w Work, err error) { l.leave(); done(w, err) },
-	})
+	}))
 }
 
 // workExtension is answered by every lane exactly once.

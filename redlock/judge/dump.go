@@ -26,6 +26,8 @@ type line struct {
 	Complete time.Duration `json:"complete"`
 	Outcome  Outcome       `json:"outcome"`
 	Validity time.Duration `json:"validity,omitempty"`
+	Shared   bool          `json:"shared,omitempty"`
+	Limit    int           `json:"limit,omitempty"`
 	Fence    int64         `json:"fence,omitempty"`
 	Released bool          `json:"released,omitempty"`
 }
@@ -78,7 +80,7 @@ func Load(r io.Reader) (History, error) {
 func toLine(e *Event) line {
 	l := line{
 		Client: e.Client, Op: e.Op, Invoke: e.Invoke, Complete: e.Complete,
-		Outcome: e.Outcome, Validity: e.Validity, Fence: e.Fence, Released: e.Released,
+		Outcome: e.Outcome, Validity: e.Validity, Shared: e.Shared, Limit: e.Limit, Fence: e.Fence, Released: e.Released,
 	}
 	l.Key, l.KeyRaw = split(e.Key)
 	l.Token, l.TokenRaw = split(e.Token)
@@ -89,7 +91,7 @@ func (l *line) event() Event {
 	return Event{
 		Client: l.Client, Op: l.Op, Key: l.Key + string(l.KeyRaw), Token: l.Token + string(l.TokenRaw),
 		Invoke: l.Invoke, Complete: l.Complete, Outcome: l.Outcome,
-		Validity: l.Validity, Fence: l.Fence, Released: l.Released,
+		Validity: l.Validity, Shared: l.Shared, Limit: l.Limit, Fence: l.Fence, Released: l.Released,
 	}
 }
 

@@ -98,6 +98,7 @@ func TestRecorder_TakesAnswersInAnyOrderOnAnyGoroutine(t *testing.T) {
 func TestHistory_SurvivesADumpAndALoad(t *testing.T) {
 	h := legalHistory(3, 4, 200)
 	h = append(h, never(on("\xff\x00key", acq("a", 1, 2, 3))), fenced(1<<62, "b", 1, 2, 3))
+	h = append(h, shr("r", 1, 2, 3), per("p", 1, 2, 3))
 	h[0].Token = "\xc3\x28 token\n\"quoted\""
 	var file bytes.Buffer
 	if err := h.Dump(&file); err != nil {

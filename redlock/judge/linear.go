@@ -54,6 +54,21 @@ func CheckLinear(h History, s Search) error {
 }
 
 func checkLinear(keys []*keyRecord, s Search) error {
+	if err := s.complete(); err != nil {
+		return err
+	}
+	f := &findings{rule: ruleLinear}
+	for _, k := range keys {
+		f.key = k.key
+		for _, w := range k.windows(s.Window) {
+			w.judge(s, f)
+		}
+	}
+	return f.err()
+}
+
+// complete puts the defaults in.
+func (s *Search) complete() error {
 	if s.Window < 0 || s.Window > maxWindow || s.Timeout < 0 {
 		return fmt.Errorf("judge: search window %d and timeout %v: want 1 to %d operations (0 = %d) and a timeout above 0 (0 = %v)",
 			s.Window, s.Timeout, maxWindow, maxWindow, defaultTimeout)
@@ -64,14 +79,7 @@ func checkLinear(keys []*keyRecord, s Search) error {
 	if s.Timeout == 0 {
 		s.Timeout = defaultTimeout
 	}
-	f := &findings{rule: ruleLinear}
-	for _, k := range keys {
-		f.key = k.key
-		for _, w := range k.windows(s.Window) {
-			w.judge(s, f)
-		}
-	}
-	return f.err()
+	return nil
 }
 
 // step is what an operation does to the lock.
@@ -152,32 +160,8 @@ func (w *window) judge(s Search, f *findings) {
 		undecided(fmt.Sprintf("the search took longer than %v; raise the timeout or record fewer overlapping calls", s.Timeout))
 	case porcupine.Illegal:
 		_, info := porcupine.CheckOperationsVerbose(model, w.operations, s.Timeout)
-		stuck := w.firstUnplaced(&info)
+		stuck := w.operations[firstUnplaced(w.operations, &info)].Input.(*input).event
 		f.add(fmt.Sprintf("no order of its calls over %s explains their answers; the longest one breaks off before this call",
 			span(time.Duration(w.operations[0].Call), time.Duration(w.operations[len(w.operations)-1].Call))), stuck)
 	}
-}
-
-// firstUnplaced is the call that had to be placed next when the longest order
-// found broke off: of those outside it, the one that returned first.
-func (w *window) firstUnplaced(info *porcupine.LinearizationInfo) *Event {
-	var longest []int
-	for _, partition := range info.PartialLinearizations() {
-		for _, order := range partition {
-			if len(order) > len(longest) {
-				longest = order
-			}
-		}
-	}
-	placed := make([]bool, len(w.operations))
-	for _, i := range longest {
-		placed[i] = true
-	}
-	first := -1
-	for i := range w.operations {
-		if !placed[i] && (first < 0 || w.operations[i].Return < w.operations[first].Return) {
-			first = i
-		}
-	}
-	return w.operations[max(first, 0)].Input.(*input).event
 }

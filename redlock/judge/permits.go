@@ -4,6 +4,7 @@ package judge
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,15 +13,19 @@ import (
 // CheckPermits judges a history whose acquires are for one of Limit permits, or
 // for the whole key.
 func CheckPermits(h History) error {
-	return checkTogether(h, (*keyRecord).counted)
+	return errors.Join(checkPermitsSwept(h), CheckTogetherLinear(h, Search{}))
 }
+
+func checkPermitsSwept(h History) error { return checkTogether(h, (*keyRecord).counted) }
 
 // counted walks the beginnings and ends of all stays; at the same instant an
 // end comes first. A token that holds twice, say by a repeat, counts once.
 func (k *keyRecord) counted(f *findings) {
-	limit := 0
-	for _, e := range k.proofs {
-		limit = max(limit, e.Limit, 1)
+	limit := 1
+	for _, t := range k.tokens {
+		for _, e := range t.acquires { // also those of which only an extend was heard
+			limit = max(limit, e.Limit)
+		}
 	}
 	type edge struct {
 		at    time.Duration

@@ -6,6 +6,7 @@ package judge
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,8 +14,10 @@ import (
 
 // CheckReaders judges a history whose acquires are shared or exclusive.
 func CheckReaders(h History) error {
-	return checkTogether(h, (*keyRecord).readersAndWriters)
+	return errors.Join(checkReadersSwept(h), CheckTogetherLinear(h, Search{}))
 }
+
+func checkReadersSwept(h History) error { return checkTogether(h, (*keyRecord).readersAndWriters) }
 
 // checkTogether judges keys that several tokens may hold at a time: they differ
 // in which of them exclude one another.

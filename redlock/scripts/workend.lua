@@ -17,6 +17,6 @@ if attempt > mine or (attempt == mine and owner ~= ARGV[1]) then return 0 end
 if attempt < mine and began(owner) > began(ARGV[1]) then return 0 end
 if attempt < mine and ARGV[3] == 'F' then return 2 end
 redis.call('HSET', work, 's', ARGV[3] == 'D' and 'D' or 'R', 'a', ARGV[2], 'o', ARGV[1],
-  'e', '0', 'm', ARGV[5], 'k', ARGV[6], 'p', '')
+  'e', '0', 'm', ARGV[5], 'k', ARGV[6], 'p', '', 'u', '')
 redis.call('PEXPIREAT', work, ARGV[4])
 return 1

@@ -9,6 +9,7 @@ if not state or attempt < tonumber(ARGV[2]) then return 2 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if state ~= 'R' or owner ~= ARGV[1] or ends < now then return 0 end
+redis.call('HSET', work, 'u', '') -- who has the token was granted the attempt
 if tonumber(ARGV[3]) > ends then
   redis.call('HSET', work, 'e', ARGV[3])
   redis.call('PEXPIREAT', work, string.format('%.0f', ARGV[3] + ARGV[4]))

@@ -56,7 +56,7 @@ func (w *World) soon(c client, low, high time.Duration) { w.after(w.between(low,
 
 // reliable scenarios have nothing that excuses an error.
 func (w *World) served(what, key string, err error) {
-	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) {
+	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) && !shut(err) {
 		w.violate("liveness", key, what+" without any fault: "+err.Error())
 	}
 }
@@ -175,7 +175,10 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
 			if c.named && !d.dead && token != "" {
-				w.judge.token(key, string(token)).asking--
+				t := w.judge.token(key, string(token))
+				if t.asking--; err == nil && t.regretted {
+					w.violate("release", key, fmt.Sprintf("daemon %d gave %s the lock after it had answered its release", d.index, token))
+				}
 			}
 			if !c.answered(d, turn) {
 				c.undeliverable(d, g, err)
@@ -215,11 +218,34 @@ func (c *locking) giveUp(turn int) {
 	c.pending++
 	w.judge.token(c.key, string(c.token)).unsure = w.judge.tick()
 	if d != nil && d.serves() {
+		if w.Scenario.Regrets && w.chance(2) {
+			c.regret(d)
+			return
+		}
 		c.acquire(d, c.token)
 		return
 	}
 	c.token = ""
 	w.soon(c, 0, 10*time.Millisecond)
+}
+
+// regret releases what it does not wait for any more: once that is answered, the
+// token has nothing.
+func (c *locking) regret(d *daemon) {
+	w, t := c.world, c.world.judge.token(c.key, string(c.token))
+	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
+	_, until, since := w.judge.releasing(t.key, t.token)
+	c.call(d, func(turn int) {
+		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			t.regretted = err == nil
+			w.judge.released(t.key, t.token, released, err != nil, false, until, since)
+			c.token = ""
+			w.soon(c, 0, w.Scenario.think())
+		})
+	})
 }
 
 func (c *locking) heard(d *daemon, g redlock.Grant, err error, before int64) {

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"redlockd/pool"
+)
 
 // absent: a master's clock is set while no daemon is connected to it.
 func absent(w *World) {
@@ -20,6 +24,29 @@ func absent(w *World) {
 		w.trace.note("", "the clock of master %s is set by %d ms, unseen", s.name, by/1000)
 		s.offset += by
 	})
+}
+
+// oversleep: a daemon stands still, and while its questions are on their way the
+// clocks of a quorum are set ahead, none like another, by less than the daemon
+// sleeps: what it hears in the end may have been said by the clocks that it knew,
+// only later. Next time they are set back.
+func oversleep(w *World) {
+	d := w.daemons[w.random.IntN(len(w.daemons))]
+	if d.paused > w.now || !w.overAge() {
+		return
+	}
+	by := w.between(2*late, 3*late)
+	for i, at := range w.random.Perm(len(w.servers))[:pool.Quorum(len(w.servers))] {
+		s, set := w.servers[at], int64((by+time.Duration(i)*late/2)/time.Microsecond)
+		if s.offset > s.home {
+			set = s.home - s.offset
+		}
+		w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
+		s.offset += set
+	}
+	d.paused = w.now + by + late + w.between(0, late)
+	d.resumed = max(d.resumed, d.paused)
+	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
 }
 
 // step is a clock that was set, and who has seen it since.

@@ -108,6 +108,9 @@ func (s *server) zcard(a []string) pool.Reply {
 }
 
 func (s *server) zrange(a []string) pool.Reply {
+	if len(a) > 4 && strings.EqualFold(a[4], "BYSCORE") {
+		return s.zrangeByScore(a)
+	}
 	v, fits := s.typed(a[1], kindZset)
 	if !fits {
 		return wrongType
@@ -135,6 +138,65 @@ func (s *server) zrange(a []string) pool.Reply {
 		}
 	}
 	return out
+}
+
+// zrangeByScore knows the one form in which the product asks for it: BYSCORE REV
+// LIMIT 0 most WITHSCORES.
+func (s *server) zrangeByScore(a []string) pool.Reply {
+	if len(a) != 10 || !strings.EqualFold(a[5], "REV") || !strings.EqualFold(a[6], "LIMIT") || a[7] != "0" || !strings.EqualFold(a[9], "WITHSCORES") {
+		return syntaxError
+	}
+	most, err := strconv.Atoi(a[8])
+	if err != nil {
+		return notInteger
+	}
+	v, within, refused := s.within(a[1], a[3], a[2])
+	if v == nil {
+		return refused
+	}
+	out := list()
+	for i := len(v.scores) - 1; i >= 0 && most > 0; i-- {
+		if e := v.scores[i]; within(e.score) {
+			most--
+			out.Items = append(out.Items, text(e.member), text(decimal(e.score)))
+		}
+	}
+	return out
+}
+
+// within reads a range of scores; without such a zset, what is answered then.
+func (s *server) within(key, from, to string) (v *value, in func(float64) bool, refused pool.Reply) {
+	v, fits := s.typed(key, kindZset)
+	low, above, err1 := bound(from)
+	high, below, err2 := bound(to)
+	switch {
+	case err1 != nil || err2 != nil:
+		return nil, nil, refusal("ERR min or max is not a float")
+	case !fits:
+		return nil, nil, wrongType
+	case v == nil:
+		return nil, nil, list()
+	}
+	return v, func(score float64) bool {
+		return (score > low || score == low && !above) && (score < high || score == high && !below)
+	}, pool.Reply{}
+}
+
+func (s *server) zcount(a []string) pool.Reply {
+	v, within, refused := s.within(a[1], a[2], a[3])
+	switch {
+	case v == nil && refused.Err == nil:
+		return number(0)
+	case v == nil:
+		return refused
+	}
+	n := int64(0)
+	for _, e := range v.scores {
+		if within(e.score) {
+			n++
+		}
+	}
+	return number(n)
 }
 
 // bound reads a bound of a range of scores, exclusive with "(".

@@ -10,13 +10,14 @@ import (
 // handlers are the commands a master knows. One that is missing is refused
 // loudly (see execute), so that a new script cannot fail in silence.
 var handlers = map[string]func(s *server, a []string) pool.Reply{
-	"SET": (*server).set, "GET": (*server).get, "DEL": (*server).del, "UNLINK": (*server).del,
+	"SET": (*server).set, "GET": (*server).get, "STRLEN": (*server).strlen, "DEL": (*server).del, "UNLINK": (*server).del,
 	"EXISTS": (*server).exists, "TYPE": (*server).kindOf,
 	"PTTL": (*server).pttl, "PEXPIRETIME": (*server).pexpiretime,
 	"PEXPIREAT": (*server).pexpireat, "PEXPIRE": (*server).pexpire, "PERSIST": (*server).persist,
 	"ZADD": (*server).zadd, "ZSCORE": (*server).zscore, "ZREM": (*server).zrem, "ZCARD": (*server).zcard,
 	"ZRANGE": (*server).zrange, "ZREMRANGEBYSCORE": (*server).zremrangebyscore, "ZRANGEBYSCORE": (*server).zrangebyscore,
-	"HSET": (*server).hset, "HGET": (*server).hget, "HMGET": (*server).hmget, "HGETALL": (*server).hgetall,
+	"ZCOUNT": (*server).zcount,
+	"HSET":   (*server).hset, "HGET": (*server).hget, "HMGET": (*server).hmget, "HGETALL": (*server).hgetall,
 	"HDEL": (*server).hdel, "HLEN": (*server).hlen,
 	"TIME": (*server).time, "INFO": (*server).info, "CONFIG": (*server).config,
 	"PING":     func(*server, []string) pool.Reply { return status("PONG") },
@@ -99,6 +100,14 @@ func (s *server) get(a []string) pool.Reply {
 		return null
 	}
 	return text(v.text)
+}
+
+func (s *server) strlen(a []string) pool.Reply {
+	r := s.get(a)
+	if r.Err != nil {
+		return r
+	}
+	return number(int64(len(r.Str)))
 }
 
 func (s *server) del(a []string) pool.Reply {

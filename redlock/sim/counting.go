@@ -24,9 +24,14 @@ func (c *counting) lost(d *daemon) {
 	}
 }
 
-// aboveDoubles is where counters begin in scenarios of exactness: integers of
-// this size are not all representable as floating point.
-const aboveDoubles = 1<<53 + 1
+// aboveDoubles is where a counter begins in scenarios of exactness: one where not
+// every second integer is a floating point number, one where one of a thousand is.
+func aboveDoubles(name string) int64 {
+	if name == "n0" {
+		return 1<<53 + 1
+	}
+	return 1<<62 + 1
+}
 
 func (c *counting) act() {
 	w := c.world
@@ -43,7 +48,7 @@ func (c *counting) act() {
 	before := w.judge.counter(name).answered
 	c.call(d, func(turn int) {
 		if w.Scenario.HighIDs && before == 0 {
-			d.locker.Reseed(0, redlock.Key(name), aboveDoubles, func(error) { c.next(d, name, count, before, turn) })
+			d.locker.Reseed(0, redlock.Key(name), aboveDoubles(name), func(error) { c.next(d, name, count, before, turn) })
 			return
 		}
 		c.next(d, name, count, before, turn)

@@ -21,6 +21,7 @@ type daemon struct {
 
 	paused  time.Duration             // stopped until then
 	resumed time.Duration             // when it goes on, or went on last
+	drained time.Duration             // nobody may wait since then; 0 = everybody may
 	blocked map[*server]time.Duration // cut off until then
 	links   map[*link]bool
 	tasks   map[*task]bool
@@ -71,6 +72,11 @@ func (d *daemon) jitter(limit time.Duration) time.Duration {
 	return time.Duration(d.world.random.Int64N(int64(limit)))
 }
 
+// token is as long as the product's own, which are not drawn from a seed.
+func (d *daemon) token() redlock.Token {
+	return redlock.Token(fmt.Sprintf("%016x%011x", d.world.random.Uint64(), d.world.random.Uint64()>>20))
+}
+
 func (d *daemon) bootstrap() {
 	if err := pool.Bootstrap(context.Background(), d.options(), false, io.Discard); err != nil {
 		d.world.violate("liveness", "", "bootstrap: "+err.Error())
@@ -85,7 +91,7 @@ func (d *daemon) boot() {
 			if err == nil {
 				d.pool = p
 				var l *redlock.Locker
-				if l, err = redlock.New(p, redlock.Options{VolatileIDs: true, Logger: slog.New(&alarm{world: d.world})}); err == nil && !d.dead {
+				if l, err = redlock.New(p, redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&alarm{world: d.world})}); err == nil && !d.dead {
 					d.locker = l
 				}
 			}

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"redlockd/redlock"
@@ -34,6 +33,7 @@ type judge struct {
 	serial     int64
 	grants     int64
 	checked    int64         // answers looked at
+	deadlocks  int64         // circles of waits that were told
 	youngUntil time.Duration // when the next memory may be lost
 	forgets    bool          // a daemon died or a memory was rolled back: leftovers are legal
 }
@@ -41,7 +41,7 @@ type judge struct {
 func newJudge(w *World) *judge {
 	return &judge{world: w, locks: map[string]*lockRecord{}, tokens: map[string]*tokenRecord{},
 		counters: map[string]*counterRecord{}, works: map[string]*workRecord{},
-		waiting: waitJudge{touched: map[string]time.Duration{}, stood: map[*daemon]int64{}, holds: map[string]*holdRecord{}}}
+		waiting: waitJudge{touched: map[string]time.Duration{}, stood: map[*daemon]int64{}, lost: map[*daemon]bool{}, holds: map[string]*holdRecord{}}}
 }
 
 // lockRecord is one key.
@@ -69,10 +69,15 @@ type tokenRecord struct {
 	releases   int           // under way
 	unsure     int64         // serial of the last call of which nobody knows what it did
 	asking     int           // acquires under way
+	active     time.Duration // when somebody had to do with it last, or how long it holds the key
+	turned     bool          // it has been asked for in another mode
+	regretted  bool          // its release was answered, and its acquire may still be under way
 	foreign    bool
-	hold       *holdRecord // by which it is renewed
-	asks       int         // acquires with it: what an earlier one left is not undone by a later one
-	shared     bool        // released past the daemon that granted, which may still be at it
+	hold       *holdRecord   // by which it is renewed
+	asks       int           // acquires with it: what an earlier one left is not undone by a later one
+	shared     bool          // released past the daemon that granted, which may still be at it
+	longest    time.Duration // lease that was asked for by it, of drop-in clients
+	added      time.Duration // to it
 }
 
 func (j *judge) lock(key string) *lockRecord {
@@ -213,54 +218,6 @@ func (j *judge) released(key, token string, answer, unknown, sole bool, until ti
 	}
 	if answer {
 		t.released = j.tick()
-	}
-}
-
-// leftovers looks at the masters when nothing is to be expected any more.
-func (j *judge) leftovers() {
-	for _, s := range j.world.servers {
-		s.readClock(int64(j.world.now / time.Microsecond))
-		for key := range s.memory {
-			v := s.look(key)
-			if v == nil || strings.HasPrefix(key, "redlockd:") {
-				continue
-			}
-			if v.expires == 0 {
-				j.world.violate("leftovers", key, "a copy that never expires is left on master "+s.name)
-			}
-			if v.kind == kindString && !j.forgets {
-				j.leftover(s, key, v)
-			}
-		}
-	}
-	if j.world.Scenario.Private {
-		j.everywhere()
-	}
-}
-
-func (j *judge) leftover(s *server, key string, v *value) {
-	t := j.token(key, v.text)
-	kept := t.granted != 0 && (t.release == 0 || t.releases > 0)
-	if !kept && !t.foreign && !t.shared && t.asks < 2 {
-		j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although nobody holds it",
-			s.name, abbreviate(v.text), v.expires-s.now))
-	}
-}
-
-// everywhere: where nothing went wrong, a lock that is held has a copy on every
-// master: they are what it survives failures by.
-func (j *judge) everywhere() {
-	for key, r := range j.locks {
-		for _, t := range r.claims {
-			if t.until <= j.world.now || t.release != 0 {
-				continue
-			}
-			for _, s := range j.world.servers {
-				if v := s.look(key); v == nil || v.text != t.token {
-					j.world.violate("leftovers", key, fmt.Sprintf("master %s has no copy of a lock that is held by %s", s.name, abbreviate(t.token)))
-				}
-			}
-		}
 	}
 }
 

@@ -169,6 +169,9 @@ func (f *flight) arrive() {
 		return
 	}
 	delay := w.Scenario.latency(w)
+	if l.daemon != nil && l.daemon.index == 0 && !w.calm {
+		delay += w.Scenario.Askew
+	}
 	f.expectTimeoutIf(w.now + delay - f.sent)
 	w.after(delay, l.daemon, f.deliver)
 }

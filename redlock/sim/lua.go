@@ -38,6 +38,10 @@ func newEngine(patch func(string) string) *engine {
 	e.state.SetFuncs(redis, map[string]lua.LGFunction{
 		"call":  func(l *lua.LState) int { return e.call(l, true) },
 		"pcall": func(l *lua.LState) int { return e.call(l, false) },
+		"sha1hex": func(l *lua.LState) int {
+			l.Push(lua.LString(shaOf(l.ToString(1))))
+			return 1
+		},
 	})
 	e.state.SetGlobal("redis", redis)
 	return e

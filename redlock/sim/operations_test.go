@@ -3,20 +3,31 @@ package sim
 // operations_test.go: random operations for a real and a simulated master.
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// uncompared are scripts that no arguments are known for yet: those of queues
-// and of looking at locks.
-func uncompared() []string {
-	return []string{"enlist", "fair", "keep", "look", "note", "stepout", "view", "write"}
-}
+// behindQueues are the lock scripts that FAIR asks behind a look at the queue.
+func behindQueues() []string { return []string{"acquire", "share", "permit", "multi"} }
+
+// queueKeys are those of the queues of k1, k2 and k3.
+func queueKeys() []string { return []string{"q1", "x1", "w1", "q2", "x2", "w2", "q3", "x3", "w3"} }
 
 // pick is one of some words.
 func (tw *twins) pick(words ...string) string { return words[tw.random.IntN(len(words))] }
 
-func (tw *twins) key() string   { return tw.pick("k1", "k2", "k3") }
+func (tw *twins) key() string             { return tw.pick("k1", "k2", "k3") }
+func (tw *twins) number(limit int) string { return strconv.Itoa(tw.random.IntN(limit)) }
+
+// anyKey is for plain commands: sometimes they fall upon a queue.
+func (tw *twins) anyKey() string {
+	if tw.random.IntN(8) == 0 {
+		return tw.pick(queueKeys()...)
+	}
+	return tw.key()
+}
 func (tw *twins) token() string { return tw.pick("alice", "bob", "carol") }
 
 // end is a moment in ms: past, or far enough ahead to be there for a while.
@@ -37,8 +48,6 @@ func (tw *twins) endOf(key string) int64 {
 
 func (tw *twins) tick() { tw.server.readClock(time.Now().UnixMicro() - epoch) }
 
-func (tw *twins) number(limit int) string { return strconv.Itoa(tw.random.IntN(limit)) }
-
 // worker is a token of a piece of work.
 func (tw *twins) worker() (token, attempt string) {
 	attempt = strconv.Itoa(1 + tw.random.IntN(3))
@@ -47,8 +56,8 @@ func (tw *twins) worker() (token, attempt string) {
 
 // commands are plain ones.
 func (tw *twins) command() []string {
-	key, token, end := tw.key(), tw.token(), tw.end()
-	switch tw.random.IntN(24) {
+	key, token, end := tw.anyKey(), tw.token(), tw.end()
+	switch tw.random.IntN(26) {
 	case 0, 1, 2:
 		return []string{"SET", key, token, "NX", "PXAT", end}
 	case 3:
@@ -87,19 +96,43 @@ func (tw *twins) command() []string {
 		return []string{tw.pick("TYPE", "PEXPIRETIME", "ZCARD", "HLEN", "EXISTS", "PTTL", "HGETALL"), key}
 	case 22:
 		return []string{"HGET", key, tw.pick("n", "1")}
+	case 23:
+		return []string{"ZCOUNT", key, tw.pick("", "(") + end, "+inf"}
+	case 24:
+		return []string{"ZRANGE", key, "+inf", end, "BYSCORE", "REV", "LIMIT", "0", tw.number(4), "WITHSCORES"}
 	}
 	return []string{"PERSIST", key}
 }
 
+// call is a script with its keys and arguments.
+func (tw *twins) call(file string, keys []string, args ...string) []string {
+	words := append([]string{"EVALSHA", tw.scripts[file], strconv.Itoa(len(keys))}, keys...)
+	return append(words, args...)
+}
+
 // script is a call of one of the product's own.
 func (tw *twins) script(file string) []string {
-	key, token, end := tw.key(), tw.token(), tw.end()
-	call := func(keys []string, args ...string) []string {
-		words := append([]string{"EVALSHA", tw.scripts[file], strconv.Itoa(len(keys))}, keys...)
-		return append(words, args...)
+	if words := tw.lockScript(file); words != nil {
+		return words
 	}
+	if words := tw.queueScript(file); words != nil {
+		return words
+	}
+	if words := tw.viewScript(file); words != nil {
+		return words
+	}
+	if words := tw.otherScript(file); words != nil {
+		return words
+	}
+	tw.t.Fatalf("no arguments are known for %s.lua: add them here", file)
+	return nil
+}
+
+// lockScript: those that take, prolong and give back.
+func (tw *twins) lockScript(file string) []string {
+	key, token, end := tw.key(), tw.token(), tw.end()
+	call := func(keys []string, args ...string) []string { return tw.call(file, keys, args...) }
 	one := []string{key}
-	worker, attempt := tw.worker()
 	switch file {
 	case "acquire", "extend", "share":
 		return call(one, token, end)
@@ -113,6 +146,12 @@ func (tw *twins) script(file string) []string {
 			return call(one, token, lo, hi, tw.pick("1", "2"))
 		}
 		return call(one, token, lo, hi)
+	case "releases":
+		keys, tokens := []string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], []string{}
+		for range keys {
+			tokens = append(tokens, tw.token())
+		}
+		return call(keys, tokens...)
 	case "permit":
 		return call(one, token, end, tw.pick("2", "2", "3"), tw.pick("1", "2", "3"), tw.pick("", "1"))
 	case "multi":
@@ -121,6 +160,77 @@ func (tw *twins) script(file string) []string {
 		return call([]string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], token, end)
 	case "unupgrade":
 		return call(one, token, strconv.FormatInt(tw.endOf(key), 10), tw.pick("", end))
+	}
+	return nil
+}
+
+// queueScript: FAIR. Waiters are tokens with places, tickets small numbers.
+func (tw *twins) queueScript(file string) []string {
+	n := 1 + tw.random.IntN(3)
+	queues := queueKeys()[:3*n]
+	if n == 1 {
+		i := 3 * tw.random.IntN(3)
+		queues = queueKeys()[i : i+3]
+	}
+	waiter, ticket := tw.pick("p/1", "p/2", "q/1", "q/2"), strconv.Itoa(100+tw.random.IntN(50))
+	switch file {
+	case "enlist":
+		return tw.call(file, queues, ticket, waiter, tw.end(), tw.number(2), tw.pick("2", "3", "9"))
+	case "keep":
+		args := []string{tw.end()}
+		for range 1 + tw.random.IntN(3) {
+			args = append(args, tw.pick("p/1", "p/2", "q/1", "q/2"), strconv.Itoa(100+tw.random.IntN(50)), tw.number(2))
+		}
+		return tw.call(file, queues, args...)
+	case "stepout":
+		return tw.call(file, queues, waiter)
+	}
+	behind, fair := strings.CutPrefix(file, "fair ")
+	if !fair {
+		return nil
+	}
+	words := tw.lockScript(behind)
+	n, _ = strconv.Atoi(words[2])
+	keys := slices.Clone(words[3 : 3+n])
+	for _, key := range keys[:n] {
+		keys = append(keys, "q"+key[1:], "x"+key[1:], "w"+key[1:])
+	}
+	args := append(slices.Clone(words[3+n:]), tw.pick(ticket, ticket, ""), waiter, tw.number(2), strconv.Itoa(n))
+	return tw.call(file, keys, args...)
+}
+
+// viewScript: looking at locks, and changing them in another's words.
+func (tw *twins) viewScript(file string) []string {
+	key, token, end := tw.key(), tw.token(), tw.end()
+	switch file {
+	case "look":
+		keys, alone := []string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], ""
+		if tw.random.IntN(2) == 0 {
+			keys, alone = []string{key, tw.pick("notes", "k1"), tw.pick("x1", "x2", "q1", "k2")}, "1"
+		}
+		most := tw.pick("1", "32")
+		for _, key := range keys {
+			if v := tw.server.look(key); v != nil && v.kind == kindHash {
+				most = "32" // which of those that end together are told is in no order
+			}
+		}
+		return tw.call(file, keys, most, alone)
+	case "note":
+		return tw.call(file, []string{"notes"}, token, tw.pick("", "a text", "another"), end)
+	case "view":
+		return tw.call(file, []string{key})
+	case "write":
+		return tw.call(file, []string{key}, tw.pick("delete", "expire", "set"), tw.pick(end, end, ""), tw.token(), tw.pick("", token), tw.pick("", "1"))
+	}
+	return nil
+}
+
+// otherScript: ids, work and admission.
+func (tw *twins) otherScript(file string) []string {
+	end, one := tw.end(), []string{tw.key()}
+	call := func(keys []string, args ...string) []string { return tw.call(file, keys, args...) }
+	worker, attempt := tw.worker()
+	switch file {
 	case "nextid":
 		lo := tw.pick("1", "5", "9", "10", "9007199254740993", "9223372036854775800")
 		n, _ := strconv.ParseInt(lo, 10, 64)
@@ -144,7 +254,6 @@ func (tw *twins) script(file string) []string {
 		us := strconv.FormatInt(time.Now().UnixMicro()+tw.random.Int64N(2)*tw.random.Int64N(9)*200_000, 10)
 		return call([]string{tw.pick("seal", "k1")}, us, "500000", tw.number(2), tw.pick("ab", "cd"), tw.pick("v/db=0/this", "v/db=0/this", "v/db=0/other"), tw.pick("", "", tw.identity()), tw.number(2), tw.pick("0", "8000000000000000"))
 	}
-	tw.t.Fatalf("no arguments are known for %s.lua: add them here, or name it among the uncompared", file)
 	return nil
 }
 

@@ -20,16 +20,18 @@ type Scenario struct {
 	MinTTL, MaxTTL, MaxKeep time.Duration
 	MaxFlush                int
 
-	Split       int  // one flush in so many arrives in pieces; 0 = none
-	Stall       int  // … leaves late
-	Slow        int  // one message in so many takes long
-	Named       int  // one acquire in so many brings its own token
-	GivesBack   bool // … and whose daemon gives the grant back when it notices
-	Loyal       bool // … and who asks the same daemon again
-	Restless    bool // a token is tried again with another ttl
-	Impatient   int  // … whose client gives up within milliseconds and asks elsewhere
-	Undelivered int  // one grant in so many finds its client gone
-	RatePPM     int  // clocks run this much too fast or too slow, at most
+	Split       int           // one flush in so many arrives in pieces; 0 = none
+	Stall       int           // … leaves late
+	Slow        int           // one message in so many takes long
+	Named       int           // one acquire in so many brings its own token
+	GivesBack   bool          // … and whose daemon gives the grant back when it notices
+	Loyal       bool          // … and who asks the same daemon again
+	Restless    bool          // a token is tried again with another ttl
+	Impatient   int           // … whose client gives up within milliseconds and asks elsewhere
+	Undelivered int           // one grant in so many finds its client gone
+	Regrets     bool          // … or, as often, releases it
+	Askew       time.Duration // the first daemon gets every answer so much later: it takes all clocks to be behind
+	RatePPM     int           // clocks run this much too fast or too slow, at most
 	ClockSpread time.Duration
 
 	Counters int // of ids; 0 = 2
@@ -37,17 +39,19 @@ type Scenario struct {
 
 	Modes []redlock.Mode // of locks; none = exclusive
 
-	MaxWait time.Duration // of those that wait; 0 = nobody does
-	Asleep  time.Duration // a free key may be waited for so long: what a lost wake-up costs
-	News    bool          // masters tell of keys that change
-	Deaf    int           // one announcement in so many is lost
-	Tardy   int           // … is late
-	Fair    int           // one request in so many is FAIR
-	Holding int           // … is renewed as long as its client is there
-	Leavers int           // … has a client that leaves
-	Several int           // … is for two keys
-	Prompt  bool          // locks are released at once, none is left to expire
-	Wiped   bool          // somebody deletes locks by hand: exclusion is not required then
+	MaxWait  time.Duration // of those that wait; 0 = nobody does
+	Asleep   time.Duration // a free key may be waited for so long: what a lost wake-up costs
+	News     bool          // masters tell of keys that change
+	Deaf     int           // one announcement in so many is lost
+	Tardy    int           // … is late
+	Fair     int           // one request in so many is FAIR
+	Holding  int           // … is renewed as long as its client is there
+	Leavers  int           // … has a client that leaves
+	Several  int           // … is for two keys
+	Prompt   bool          // locks are released at once, none is left to expire
+	Chosen   bool          // every client has a daemon of its own, and a token for each of its waits, FAIR or not
+	Circling time.Duration // a circle of waits may last so long
+	Wiped    bool          // somebody deletes locks by hand: exclusion is not required then
 
 	Unborn   bool   // the group was not bootstrapped: it grows old first
 	Durable  bool   // masters say that they keep what they answered

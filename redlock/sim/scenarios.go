@@ -9,7 +9,7 @@ import (
 // Scenarios is everything that is played. Each is played with 3 and with 5 masters.
 func Scenarios() []*Scenario {
 	var out []*Scenario
-	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios} {
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, partyScenarios, dropInScenarios} {
 		for _, s := range some() {
 			five := *s
 			five.Name, five.Masters = s.Name+"-5", 5
@@ -130,6 +130,10 @@ func clockScenarios() []*Scenario {
 		base("absence", func(s *Scenario) {
 			s.Length, s.Faults = 16*time.Second, []fault{{500 * time.Millisecond, absent}, {2 * time.Second, cut}}
 		}),
+		base("overslept", func(s *Scenario) { // a clock is set while a daemon stands still, with its questions on their way
+			s.Length, s.Keys, s.Slow, s.MinTTL = 16*time.Second, 2, 3, 600*time.Millisecond
+			s.Faults = []fault{{100 * time.Millisecond, oversleep}}
+		}),
 		base("rates", func(s *Scenario) {
 			s.RatePPM = 4500
 			s.Faults = []fault{{time.Second, stop}, {2 * time.Second, cut}}
@@ -181,6 +185,10 @@ func tokenScenarios() []*Scenario {
 			s.Named, s.Keys, s.Slow, s.Undelivered, s.Restless = 1, 2, 10, 0, true
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {500 * time.Millisecond, stop}}
 		}),
+		base("regrets", func(s *Scenario) {
+			s.Named, s.Keys, s.Slow, s.Impatient, s.Loyal, s.Regrets, s.Undelivered = 1, 2, 4, 2, true, true, 0
+			s.MinTTL, s.MaxTTL, s.Length = 5*time.Second, 10*time.Second, 3*time.Second
+		}),
 		base("goners", func(s *Scenario) {
 			s.Named, s.Keys, s.Slow, s.Impatient, s.Undelivered = 1, 2, 10, 3, 0
 			s.GivesBack = true
@@ -195,6 +203,23 @@ func modeScenarios() []*Scenario {
 		base("readers", func(s *Scenario) {
 			s.Modes, s.Keys, s.Slow = shared, 3, 20
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}
+		}),
+		base("turning", func(s *Scenario) {
+			s.People, s.Modes, s.Keys, s.Daemons = []People{{6, newTurning}}, shared, 8, 2
+			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Length = 0, 0, 0, 0, true, 12*time.Second
+		}),
+		base("contest", func(s *Scenario) { // readers that want to write, on few keys
+			s.People, s.Modes, s.Keys, s.Slow, s.Length = []People{{8, newTurning}}, shared, 2, 10, 10*time.Second
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}
+		}),
+		base("eager", func(s *Scenario) { // likewise, and not waiting for the answer
+			s.People, s.Modes, s.Keys, s.Slow, s.Impatient = []People{{8, newTurning}}, shared, 2, 6, 2
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, part}}
+		}),
+		base("halves", func(s *Scenario) { // masters that forget half of an upgrade
+			s.People, s.Modes, s.Keys, s.Slow, s.Length = []People{{3, newStaying}, {4, newTurning}}, shared, 2, 10, 16*time.Second
+			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 400*time.Millisecond
+			s.Faults = []fault{{200 * time.Millisecond, cut}, {300 * time.Millisecond, flushSometimes}, {300 * time.Millisecond, part}}
 		}),
 		base("permits", func(s *Scenario) {
 			s.Modes, s.Keys, s.Slow = []redlock.Mode{redlock.Permits}, 2, 20

@@ -63,7 +63,7 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 
 // A world is a function of its scenario and its seed.
 func TestWorlds_AreTheSameEveryTime(t *testing.T) {
-	for _, name := range []string{"everything-3", "deaths-5", "work-3", "crowd-3", "holds-3", "queue-3"} {
+	for _, name := range []string{"everything-3", "deaths-5", "work-3", "crowd-3", "holds-3", "queue-3", "permits-3", "contest-3", "drain-3", "leave-3", "circles-3", "knots-3", "guests-3", "regrets-3"} {
 		var first [4]int64
 		for round := range 3 {
 			w := NewWorld(Find(name), 7, NewLab(nil))

@@ -23,6 +23,9 @@ type tenure struct {
 	owner *daemon
 	hold  *redlock.Hold // nil = nobody renews it
 	until time.Duration
+	ttl   time.Duration // what was left of it when it was granted
+	mode  redlock.Mode
+	fair  bool
 }
 
 func newWaiting(w *World, index int) client {
@@ -47,12 +50,19 @@ func (c *waiting) act() {
 		return
 	}
 	d := w.anyDaemon()
+	if w.Scenario.Chosen {
+		if d = w.daemons[c.index%len(w.daemons)]; !d.serves() {
+			d = nil
+		}
+	}
 	switch t := c.tenure; {
 	case t != nil && t.until <= w.now && t.hold == nil:
 		c.tenure = nil // it has run out
 		w.soon(c, 0, w.Scenario.think())
 	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
 		c.goes()
+	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && w.chance(3):
+		c.again(d)
 	case t != nil && t.owner.serves():
 		c.release(t.owner)
 	case t != nil && d != nil:
@@ -85,7 +95,10 @@ func (c *waiting) wants() (r redlock.LockRequest, keys []string, waits bool) {
 	if r.Wait = s.MaxWait; w.chance(3) {
 		r.Wait = w.between(2*time.Millisecond, s.MaxWait/4)
 	}
-	if !r.Fair && w.chance(s.Named) {
+	if s.Chosen && r.Wait < drainGrace { // its place in the queue is to be seen, see queued
+		r.Wait += drainGrace
+	}
+	if s.Chosen || !r.Fair && w.chance(s.Named) {
 		r.Token = redlock.Token(fmt.Sprint("waits-", w.judge.tick()))
 		for _, key := range keys {
 			w.judge.token(key, string(r.Token)).asks = 2 // a wait asks again and again
@@ -153,7 +166,7 @@ func (c *waiting) heard(record *waitRecord, held *holdRecord, before []int64, g 
 		w.soon(c, 0, w.Scenario.think())
 		return
 	}
-	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until}
+	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
 	for i, key := range record.keys {
 		t := w.judge.token(key, string(g.Token))
 		t.mode = record.mode
@@ -173,6 +186,38 @@ func (c *waiting) heard(record *waitRecord, held *holdRecord, before []int64, g 
 	default:
 		w.soon(c, 0, ttl/4)
 	}
+}
+
+// again asks once more for what it holds, as somebody does who missed the answer:
+// it stands before everybody who waits.
+func (c *waiting) again(d *daemon) {
+	w, t := c.world, c.tenure
+	r := redlock.LockRequest{Key: redlock.Key(t.keys[0]), TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
+	for _, key := range t.keys[1:] {
+		r.More = append(r.More, redlock.Key(key))
+	}
+	before, left := []int64{}, t.until-w.now
+	for _, key := range t.keys {
+		before = append(before, w.judge.ask(key, t.mode))
+	}
+	c.call(d, func(turn int) {
+		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			if err != nil && w.Scenario.Reliable && left > late && !shut(err) {
+				w.violate("order", t.keys[0], fmt.Sprintf("the holder asked again with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
+				return
+			}
+			if err == nil {
+				t.until = d.clock.world(d.clock.Now() + g.Validity())
+				for i, key := range t.keys {
+					w.judge.granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
+				}
+			}
+			w.soon(c, 0, max(0, t.until-w.now)/4)
+		})
+	})
 }
 
 // goes: its connection ends.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ type waitJudge struct {
 	touched map[string]time.Duration // when a key changed last, on any master
 	stood   map[*daemon]int64        // waiters that asked for a place in a queue
 	holds   map[string]*holdRecord   // by token
+	lost    map[*daemon]bool         // whose places in queues are not told apart any more, see queued
 }
 
 // waitRecord is one request that waits, or that asks once and looks at the queue.
@@ -59,13 +61,16 @@ func (j *judge) waits(d *daemon, keys []string, r *redlock.LockRequest, waits bo
 		daemon: d, keys: keys, line: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, named: r.Token != "",
 		waits: waits, began: w.now, end: w.now + r.Wait, accepted: map[*server]bool{},
 	}
-	if waits && r.Fair {
+	if waits && r.Fair && r.Token == "" {
 		s.stood[d]++
 		record.stand = s.stood[d]
 	}
 	s.all = append(s.all, record)
 	w.trace.note(keys[0], "daemon %d is asked for %s, mode %d, fair %v, wait %v, token %q", d.index, record.line, r.Mode, r.Fair, r.Wait, r.Token)
 	w.after(r.Wait+grace, d, func() { j.overdue(record) })
+	if d.drained != 0 && waits {
+		j.endsSoon(record)
+	}
 	return record
 }
 
@@ -89,7 +94,13 @@ func (j *judge) waited(r *waitRecord, g redlock.Grant, err error) {
 		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was answered twice: now %v", r.line, err))
 		return
 	}
-	r.over = true
+	if r.over = true; r.stand == 0 && r.fair && r.waits && err != nil {
+		s.lost[r.daemon] = true // it may have a place that nobody has seen yet
+	}
+	const inexact = 50 * time.Millisecond // clocks run at different rates
+	if r.waits && errors.Is(err, redlock.ErrHeld) && w.now+inexact < r.end {
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was refused %.3f ms before its end: %v", r.line, ms(r.end-w.now), err))
+	}
 	s.all = slices.DeleteFunc(s.all, func(other *waitRecord) bool { return other.over || other.daemon.dead })
 	if err != nil {
 		return
@@ -132,13 +143,18 @@ func (j *judge) leaves(r *waitRecord, leave func()) {
 	}
 }
 
-// queued hears of every place in a queue that a daemon has been told it has.
+// queued hears of every place in a queue that a daemon has been told it has. Who
+// brings its own token takes a place only after it was refused without one; its
+// daemon has no other waiter then (Scenario.Chosen), so the next number is its own.
 func (j *judge) queued(d *daemon, s *server, words []string, r pool.Reply, quick bool) {
 	n, _ := strconv.Atoi(words[2])
 	args := words[3+n:]
 	_, digits, _ := strings.Cut(args[1], "/")
 	number, _ := strconv.ParseInt(digits, 36, 64)
 	for _, one := range j.waiting.all {
+		if one.daemon == d && one.stand == 0 && one.named && one.fair && one.waits && number > j.waiting.stood[d] && !j.waiting.lost[d] {
+			one.stand, j.waiting.stood[d] = number, number
+		}
 		if one.daemon != d || one.stand != number {
 			continue
 		}

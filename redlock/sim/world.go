@@ -209,6 +209,9 @@ func (w *World) Play() (v *Violation) {
 	if s.MaxWait > 0 {
 		w.judge.asleep()
 	}
+	if s.Circling > 0 {
+		w.judge.circles(map[*circling]time.Duration{})
+	}
 	for _, f := range s.Faults {
 		f.start(w)
 	}

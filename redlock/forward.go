@@ -1,0 +1,98 @@
+// A command as it is, on every master: for the test-suites of lock libraries,
+// which also write plain values, look into lists and empty the database. Nothing
+// here is a lock operation: no seal is asked for, nothing is taken back, and a
+// copy that is overwritten may be somebody's lock. Only --compat-test lets
+// clients get here.
+package redlock
+
+import (
+	"reflect"
+	"sync"
+
+	"redlockd/pool"
+)
+
+// ForwardRequest is one command.
+type ForwardRequest struct {
+	DB    int
+	Words []string
+	Names []int // which of the words stand for keys: they get the key prefix
+}
+
+// ForwardDone is called exactly once, from any goroutine: with what a quorum of
+// masters answered alike, their error included. err is *NoQuorum, also when the
+// masters differ, *Busy or ErrShutdown.
+type ForwardDone func(r pool.Reply, err error)
+
+// Forward runs a command on every master.
+func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
+	if err := l.enter(); err != nil {
+		done(pool.Reply{}, err)
+		return
+	}
+	f := &forward{locker: l, group: l.pool.Group(r.DB), words: append([]string(nil), r.Words...), done: done}
+	for _, i := range r.Names {
+		f.words[i] = l.masterKey(Key(f.words[i]))
+	}
+	if len(r.Names) > 0 {
+		f.key = f.words[r.Names[0]]
+	}
+	l.submit(b, f.group, f)
+	for _, i := range r.Names {
+		l.waits.freed(b, place{r.DB, Key(r.Words[i])}) // it may be free now
+	}
+}
+
+// forward is one Forward.
+type forward struct {
+	locker *Locker
+	group  *pool.Group
+	words  []string
+	key    string
+	done   ForwardDone
+
+	mu       sync.Mutex
+	replies  []pool.Reply // of masters that answered
+	answered int
+	over     bool
+}
+
+var _ pool.Operation = (*forward)(nil)
+
+func (f *forward) Plan() pool.Plan { return pool.Plan{Key: f.key, Joins: true} }
+func (f *forward) Propose(int64)   {}
+
+func (f *forward) Command(_ *pool.Moment, c *pool.Command) bool {
+	c.Set(f.words...)
+	return true
+}
+
+// Answer counts one master: whoever answers at the q-th alike speaks for all.
+func (f *forward) Answer(answer pool.Answer) {
+	n, quorum := f.locker.pool.N(), f.locker.pool.Quorum()
+	f.mu.Lock()
+	f.answered++
+	alike := 0
+	if answer.Asked && fromMaster(answer.Reply) {
+		f.replies = append(f.replies, answer.Reply)
+		for _, other := range f.replies {
+			if reflect.DeepEqual(other, answer.Reply) {
+				alike++
+			}
+		}
+	}
+	decided, last := alike >= quorum, f.answered == n
+	first := !f.over && (decided || last)
+	f.over = f.over || first
+	counted := len(f.replies)
+	f.mu.Unlock()
+	switch {
+	case !first:
+	case decided:
+		f.locker.leave()
+		f.done(answer.Reply, nil)
+	default:
+		f.locker.leave()
+		f.done(pool.Reply{}, f.locker.noQuorum(f.group, counted, "no quorum answered alike; each master that answered has run the command"))
+	}
+}

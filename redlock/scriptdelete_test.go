@@ -1,0 +1,28 @@
+package redlock
+
+// scriptdelete_test.go: DEL of a lock while somebody else asks for it.
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestWrite_DeletesOnlyWhatAQuorumHolds(t *testing.T) {
+	c := newCluster(t, 3, time.Minute)
+	d := c.daemon()
+	c.do(0, "SET", "k", "somebody who is asking", "PX", 60000)
+	for _, i := range []int{1, 2} {
+		c.do(i, "SET", "k", "the holder's value", "PX", 60000)
+	}
+	if was, err := d.write(WriteRequest{Key: "k"}); !was || err != nil {
+		t.Errorf("deleted: %v, %v", was, err)
+	}
+	d.idle()
+	if got := c.copies("k"); !slices.Equal(got, []string{"somebody who is asking", "", ""}) {
+		t.Errorf("left are %q", got)
+	}
+	if was, err := d.write(WriteRequest{Key: "k"}); was || err != nil {
+		t.Errorf("deleted what no quorum holds: %v, %v", was, err)
+	}
+}

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// drain is how a daemon ends when it is asked to: it lets nobody wait any more,
+// then its clients' connections end, then it is gone and another one starts.
+// What is held with HOLD is not released: whoever holds it may still be at work.
+func drain(w *World) {
+	d := w.daemons[w.random.IntN(len(w.daemons))]
+	if !d.serves() || d.drained != 0 {
+		return
+	}
+	d.drained = w.now
+	w.after(0, d, func() {
+		w.trace.note("", "daemon %d lets nobody wait any more", d.index)
+		d.drained = w.now
+		d.locker.EndWaits()
+		w.judge.draining(d)
+	})
+	w.after(w.between(0, 300*time.Millisecond), d, func() {
+		for _, c := range w.clients {
+			if one, is := c.(*waiting); is {
+				one.parts(d)
+			}
+		}
+	})
+	w.after(w.between(drainGrace+100*time.Millisecond, 1500*time.Millisecond), nil, func() { kill(w, d) })
+}
+
+// drainGrace is what a wait's answer may take once nobody may wait: its place in
+// a queue, or its token, may be with the masters.
+const drainGrace = 700 * time.Millisecond
+
+// parts: the daemon ends the connection. The holder is told so, not that its
+// lease is over: it relies on what a lease that was being renewed has left.
+func (c *waiting) parts(d *daemon) {
+	t := c.tenure
+	if t == nil || t.owner != d || t.hold == nil || c.busy() {
+		return
+	}
+	w := c.world
+	if h := w.judge.waiting.holds[string(t.token)]; w.Scenario.Reliable && h.longest == 0 {
+		for _, key := range t.keys {
+			record := w.judge.token(key, string(t.token))
+			record.until = max(record.until, w.now+t.ttl/2) // it is renewed when a third of it is over
+		}
+	}
+	t.hold.End()
+	c.tenure = nil
+	w.soon(c, 0, w.Scenario.think())
+}
+
+// draining: everybody in a line has been told; the others will be soon.
+func (j *judge) draining(d *daemon) {
+	w := j.world
+	for _, r := range j.waiting.all {
+		if r.daemon == d && r.waits && !r.over {
+			j.endsSoon(r)
+		}
+	}
+	w.after(time.Millisecond, d, func() {
+		if n := d.locker.Waiters(); n > 0 && !w.unsettled(d) {
+			w.violate("answers", "", fmt.Sprintf("daemon %d has ended all waits, and counts %d waiters", d.index, n))
+		}
+	})
+}
+
+// unsettled tells whether somebody may be on the way into a line.
+func (w *World) unsettled(d *daemon) bool {
+	for _, r := range w.judge.waiting.all {
+		if r.daemon == d && !r.over && r.waits && (r.named || r.fair) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsSoon: a wait in a daemon that lets nobody wait is answered.
+func (j *judge) endsSoon(r *waitRecord) {
+	w := j.world
+	w.after(drainGrace, r.daemon, func() {
+		if !r.over {
+			w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s goes on in daemon %d, which lets nobody wait since %.3f ms", r.line, r.daemon.index, ms(r.daemon.drained)))
+		}
+	})
+}
+
+// shut tells whether an error is that of a daemon that ends.
+func shut(err error) bool { return errors.Is(err, redlock.ErrShutdown) }

@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// classic is a client that takes the quorum for one Redis: SET NX with a value
+// of its own or with one that everybody uses, and the scripts of lock libraries.
+// It is told yes or no and never for how long, so it counts the lease itself.
+type classic struct {
+	somebody
+	habits
+	key   string
+	value redlock.Token // "" = holds nothing
+	name  string        // of what it holds, for the judge: the value, unless others use it, too
+	owner *daemon       // that granted
+	until time.Duration
+	left  int // things to do with the lock before it is let go
+}
+
+// habits are what such clients do.
+type habits struct {
+	alike   int  // one lock in so many is taken with a value that everybody uses; 0 = none
+	deletes int  // … is released by DEL, which compares nothing, where that is sure to be in time
+	retakes bool // a lock is also prolonged by a script that takes it anew if it is gone
+}
+
+func (h habits) newClassic(w *World, index int) client {
+	return &classic{somebody: somebody{world: w, index: index}, habits: h}
+}
+
+// everybodys is the value that many people would choose.
+const everybodys = "1"
+
+func (c *classic) lost(d *daemon) {
+	if c.daemon != d {
+		return
+	}
+	c.daemon = nil
+	c.pending++
+	c.world.judge.token(c.key, c.name).asking = 0
+	c.abandon()
+	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+}
+
+// abandon: of what was asked for nobody knows what it did.
+func (c *classic) abandon() {
+	if c.value != "" {
+		t := c.world.judge.token(c.key, c.name)
+		t.unsure, t.releases = c.world.judge.tick(), 0
+		// A copy on a master that did not answer may be another try's by now: where
+		// masters may be silent, what is left of it is looked after by its end.
+		t.foreign = t.foreign || !c.world.Scenario.Reliable
+	}
+	c.value = ""
+}
+
+func (c *classic) act() {
+	w := c.world
+	if c.busy() {
+		return
+	}
+	if w.calm && (c.value == "" || w.chance(3)) {
+		return // some locks are left to expire
+	}
+	d := w.anyDaemon()
+	if c.value != "" && c.owner != nil && c.owner.serves() && !w.chance(4) {
+		d = c.owner
+	}
+	switch {
+	case d == nil:
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+	case c.value == "":
+		c.acquire(d)
+	case c.value == everybodys: // who compares values alone must not release what may be another's
+		c.value = ""
+		w.soon(c, 0, w.Scenario.think())
+	case c.left > 0 && !w.calm:
+		c.left--
+		c.use(d)
+	default:
+		c.letGo(d)
+	}
+}
+
+func (c *classic) anyTTL() time.Duration {
+	s := c.world.Scenario
+	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
+}
+
+// acquire asks for a lock with a new value.
+func (c *classic) acquire(d *daemon) {
+	w := c.world
+	c.key = w.anyKey()
+	serial := w.judge.tick()
+	value := redlock.Token(fmt.Sprintf("value-%d-%d", c.index, serial))
+	c.name = string(value)
+	if w.chance(c.alike) {
+		value, c.name = everybodys, fmt.Sprintf("%s, of client %d, %d", everybodys, c.index, serial)
+		w.judge.token(c.key, everybodys).foreign = true // what is left of it is looked after by its end
+	}
+	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: value}
+	switch {
+	case w.chance(2):
+		request.Valued = true
+	case c.retakes && value != everybodys && w.chance(2):
+		request.Script, request.Answers = retake.say(c.key, value, request.TTL), &redlock.ScriptAnswers{}
+		w.judge.token(c.key, c.name).foreign = true // what it may have found is spared by what takes it back
+	default:
+		request.Script, request.Answers = w.anyOf(takes).say(c.key, value, request.TTL), &redlock.ScriptAnswers{}
+	}
+	c.ask(d, request)
+}
+
+// ask sends an acquire, of a value that may be held already if it is a retake.
+func (c *classic) ask(d *daemon, request redlock.LockRequest) {
+	w := c.world
+	key, name, sent, ttl := c.key, c.name, w.now, request.TTL
+	c.value = request.Token
+	before := w.judge.ask(key, redlock.Exclusive)
+	t := w.judge.token(key, name)
+	t.until = min(t.until, w.now+counted(request.TTL)) // a retake may shorten
+	w.judge.lasts(key, request.Token, request.TTL)
+	t.asking++
+	w.trace.note(key, "client %d asks daemon %d for %q with %q, script %v, ttl %v", c.index, d.index, key, name, request.Script != nil, request.TTL)
+	c.call(d, func(turn int) {
+		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
+			if !d.dead {
+				t.asking--
+			}
+			if !c.answered(d, turn) {
+				return
+			}
+			c.heard(d, g, err, before, sent, ttl)
+		})
+	})
+}
+
+// heard: an answer that comes later than copies outlast their lease is no yes.
+func (c *classic) heard(d *daemon, g redlock.Grant, err error, before int64, sent, ttl time.Duration) {
+	w := c.world
+	gone := w.chance(w.Scenario.Undelivered)
+	switch {
+	case err != nil:
+		w.served("an acquire failed", c.key, err)
+		w.trace.note(c.key, "client %d hears from daemon %d: %v", c.index, d.index, err)
+		c.abandon()
+		w.soon(c, 0, w.Scenario.think())
+		return
+	case gone, g.Validity() < time.Millisecond, g.Elapsed() > late:
+		if g.Fresh && g.Validity() > 0 {
+			w.trace.note(c.key, "daemon %d gives %q back", d.index, c.name)
+			d.locker.GiveBack(g)
+		}
+		c.abandon()
+		w.soon(c, 0, 10*time.Millisecond)
+		return
+	}
+	began := w.now
+	if w.chance(2) {
+		began = sent
+	}
+	c.owner, c.until = d, began+counted(ttl)
+	w.judge.granted(d, c.key, c.name, int64(g.Fence), before, c.until)
+	c.left = w.random.IntN(4)
+	c.hold()
+}
+
+// counted is what a careful library relies on of a lease.
+func counted(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Millisecond }
+
+// hold waits for a moment, sometimes for more than all of the lease.
+func (c *classic) hold() {
+	w := c.world
+	left := max(c.until-w.now, 0)
+	if w.chance(8) {
+		left = left * 3 / 2
+	} else if !w.chance(8) {
+		left = min(left, 20*time.Millisecond)
+	}
+	w.soon(c, 0, left)
+}

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// What the judge says of clients that take the quorum for one Redis. Exclusion,
+// continuity and the truth of releases are those of everybody; in addition
+//
+//	views       what is seen of a lock that is held is its value, for no longer
+//	            than somebody asked for
+//	orphans     no copy lasts longer than the lease that was asked for, and one
+//	            that was left behind is gone with it
+
+// lasts notes a lease that was asked for with a value.
+func (j *judge) lasts(key string, value redlock.Token, ttl time.Duration) {
+	t := j.token(key, string(value))
+	t.longest = max(t.longest, ttl)
+}
+
+// viewed is called when a client hears what stands at a key that it believes to hold.
+func (j *judge) viewed(key, name string, value redlock.Token, v redlock.View) {
+	w, t := j.world, j.token(key, name)
+	j.checked++
+	w.trace.note(key, "client sees %s %q for %.3f ms at %q", v.Kind, v.Value, ms(v.Left), key)
+	switch {
+	case t.until > w.now && t.release == 0 && t.unsure < t.granted && (v.Kind != "string" || v.Value != value):
+		w.violate("views", key, fmt.Sprintf("%s %q is seen although %q holds the lock for another %.3f ms", v.Kind, v.Value, name, ms(t.until-w.now)))
+	case v.Value == value && v.Left > t.longest+t.added+leeway:
+		w.violate("views", key, fmt.Sprintf("%q is seen for another %.3f ms, asked for were %.3f ms at most", value, ms(v.Left), ms(t.longest+t.added)))
+	}
+}
+
+// leeway is what a clock may be estimated wrong by on a slow link.
+const leeway = 60 * time.Millisecond
+
+// auditor looks at the masters all the time: a copy that is left behind is in
+// everybody's way for as long as its lease, and no longer.
+type auditor struct {
+	somebody
+	stays bool          // until all leases have ended
+	calm  time.Duration // since when nobody begins anything; 0 = somebody may
+	over  bool
+}
+
+func newAuditor(w *World, index int) client {
+	return &auditor{somebody: somebody{world: w, index: index}}
+}
+
+// newStayingAuditor sees the end of everything. In its worlds nothing that is
+// left over can be told from what nobody has released.
+func newStayingAuditor(w *World, index int) client {
+	return &auditor{somebody: somebody{world: w, index: index}, stays: true}
+}
+
+func (c *auditor) busy() bool     { return c.stays && c.world.calm && !c.over }
+func (c *auditor) lost(*daemon)   {}
+func (c *auditor) String() string { return "the auditor" }
+
+func (c *auditor) act() {
+	w := c.world
+	if w.calm && c.calm == 0 {
+		c.calm = w.now
+	}
+	if key, name := c.audit(); c.calm > 0 {
+		switch c.over = key == ""; {
+		case !c.stays, c.over:
+			return
+		case w.now > c.calm+2*w.Scenario.MaxTTL+4*time.Second:
+			w.violate("orphans", key, "nobody has done anything for longer than the longest lease, and master "+name+" keeps a copy")
+		}
+	}
+	w.soon(c, 5*time.Millisecond, 40*time.Millisecond)
+}
+
+// audit looks at every copy; it returns one, if there is any.
+func (c *auditor) audit() (found, name string) {
+	w := c.world
+	for _, s := range w.servers {
+		if !s.up || s.stopped {
+			continue
+		}
+		s.readClock(int64(w.now / time.Microsecond))
+		for _, key := range slices.Sorted(maps.Keys(s.memory)) {
+			v := s.look(key)
+			if v == nil || v.kind != kindString || strings.HasPrefix(key, "redlockd:") {
+				continue
+			}
+			found, name = key, s.name
+			t := w.judge.token(key, v.text)
+			longest := t.longest + t.added
+			if longest == 0 {
+				longest = w.Scenario.MaxTTL // of DLOCK
+			}
+			w.judge.checked++
+			if left := time.Duration(v.expires-s.now) * time.Millisecond; v.expires == 0 || left > longest+late+leeway {
+				w.violate("orphans", key, fmt.Sprintf("master %s keeps %q for another %.3f ms (0 = for ever: %d), asked for were %.3f ms at most",
+					s.name, v.text, ms(left), v.expires, ms(longest)))
+			}
+		}
+	}
+	return found, name
+}

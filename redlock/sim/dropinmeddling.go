@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// meddling is a client that says DEL, EXPIRE, SET XX and SET IFEQ about a key
+// without asking whose it is. Nobody relies on that key: what is looked at is
+// that everything is answered and that nothing is left for good.
+type meddling struct {
+	somebody
+	last redlock.Token
+}
+
+func newMeddling(w *World, index int) client {
+	return &meddling{somebody: somebody{world: w, index: index}}
+}
+
+const meddled = "meddled"
+
+func (c *meddling) lost(d *daemon) {
+	if c.daemon == d {
+		c.daemon = nil
+		c.pending++
+		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	}
+}
+
+func (c *meddling) act() {
+	w := c.world
+	if c.busy() || w.calm {
+		return
+	}
+	d := w.anyDaemon()
+	if d == nil {
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		return
+	}
+	value := redlock.Token(fmt.Sprintf("anybody-%d", w.judge.tick()))
+	w.judge.token(meddled, string(value)).foreign = true
+	ttl := w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
+	what := w.random.IntN(6)
+	c.call(d, func(turn int) {
+		answer := func(done bool, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.judge.checked++
+			w.served("a change failed", meddled, err)
+			if done {
+				c.last = value
+			}
+			w.soon(c, 0, w.Scenario.think())
+		}
+		c.change(d, what, value, ttl, answer)
+	})
+}
+
+func (c *meddling) change(d *daemon, what int, value redlock.Token, ttl time.Duration, answer func(bool, error)) {
+	r := redlock.WriteRequest{Key: meddled, TTL: ttl, Value: value}
+	switch what {
+	case 0:
+		r.Effect = redlock.WriteDeletes
+	case 1:
+		r.Effect = redlock.WriteExpires
+	case 2:
+		r.Effect = redlock.WriteReplaces
+	case 3:
+		r.Effect, r.Equal = redlock.WriteReplaces, c.last
+	case 4:
+		d.locker.View(nil, 0, meddled, func(v redlock.View, err error) {
+			if most := c.world.Scenario.MaxTTL + leeway; err == nil && v.Kind != "none" && v.Left > most {
+				c.world.violate("views", meddled, fmt.Sprintf("%q is seen for another %.3f ms, nobody asked for more than %.3f ms", v.Value, ms(v.Left), ms(most)))
+			}
+			answer(false, err)
+		})
+		return
+	default:
+		request := redlock.LockRequest{Key: meddled, TTL: ttl, Token: value, Valued: true}
+		d.locker.Lock(nil, request, func(_ redlock.Grant, err error) { answer(err == nil, err) })
+		return
+	}
+	d.locker.Write(nil, r, answer)
+}

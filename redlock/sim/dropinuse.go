@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// use does something with a lock that is held.
+func (c *classic) use(d *daemon) {
+	w := c.world
+	if d != c.owner {
+		w.judge.token(c.key, c.name).shared = true
+	}
+	switch w.random.IntN(5) {
+	case 0:
+		c.look(d, func(redlock.View) { c.hold() })
+	case 1:
+		c.look(d, func(v redlock.View) { c.add(d, v) })
+	case 2:
+		c.handOver(d)
+	case 3:
+		if c.retakes {
+			ttl := c.anyTTL()
+			c.ask(d, redlock.LockRequest{
+				Key: redlock.Key(c.key), TTL: ttl, Token: c.value,
+				Script: retake.say(c.key, c.value, ttl), Answers: &redlock.ScriptAnswers{},
+			})
+			return
+		}
+		fallthrough
+	default:
+		c.renew(d)
+	}
+}
+
+// look is GET and PTTL.
+func (c *classic) look(d *daemon, then func(redlock.View)) {
+	w := c.world
+	key, name, value := c.key, c.name, c.value
+	c.call(d, func(turn int) {
+		d.locker.View(nil, 0, redlock.Key(key), func(v redlock.View, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			if err != nil {
+				w.served("a look failed", key, err)
+				c.hold()
+				return
+			}
+			w.judge.viewed(key, name, value, v)
+			then(v)
+		})
+	})
+}
+
+// renew gives the lock another lease, longer or shorter.
+func (c *classic) renew(d *daemon) {
+	ttl := c.anyTTL()
+	t := c.world.judge.token(c.key, c.name)
+	t.until = min(t.until, c.world.now+counted(ttl))
+	c.until = min(c.until, c.world.now+counted(ttl))
+	c.world.judge.lasts(c.key, c.value, ttl)
+	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl))
+}
+
+// add makes what is left of the lease longer, unless it would be too long then.
+func (c *classic) add(d *daemon, v redlock.View) {
+	more := c.anyTTL()
+	if v.Kind != "string" || v.Left+more > c.world.Scenario.MaxTTL {
+		c.hold()
+		return
+	}
+	c.world.judge.token(c.key, c.name).added += more // each master adds to what it has then
+	c.run(d, addition, redlock.ScriptAdds, more, max(c.until, c.world.now)+counted(more))
+}
+
+func (c *classic) run(d *daemon, p *phrase, effect redlock.ScriptEffect, ttl, until time.Duration) {
+	w := c.world
+	key, name, value := c.key, c.name, c.value
+	request := redlock.ScriptRequest{Script: p.say(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
+	c.call(d, func(turn int) {
+		d.locker.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.trace.note(key, "client %d extends %q by a script: %v %v", c.index, name, o.Yes, err)
+			switch {
+			case err != nil:
+				w.served("an extension failed", key, err)
+			case o.Yes:
+				c.until = max(c.until, until)
+				w.judge.extended(d, key, name, until)
+			default:
+				c.left = 0
+			}
+			c.hold()
+		})
+	})
+}
+
+// handOver is SET IFEQ: another value takes the place of one's own.
+func (c *classic) handOver(d *daemon) {
+	w := c.world
+	key, old, next := c.key, c.name, fmt.Sprintf("heir-%d-%d", c.index, w.judge.tick())
+	request := redlock.WriteRequest{
+		Key: redlock.Key(key), Effect: redlock.WriteReplaces, Equal: c.value, Value: redlock.Token(next), TTL: c.anyTTL(),
+	}
+	end := w.now + counted(request.TTL)
+	sole, until, since := w.judge.releasing(key, old)
+	heir := w.judge.token(key, next)
+	heir.foreign = !w.Scenario.Reliable
+	w.judge.token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
+	w.judge.lasts(key, request.Value, request.TTL)
+	before := w.judge.ask(key, redlock.Exclusive)
+	c.call(d, func(turn int) {
+		d.locker.Write(nil, request, func(done bool, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.served("a hand-over failed", key, err)
+			w.judge.released(key, old, done, err != nil, sole, until, since)
+			if err != nil || !done {
+				heir.unsure = w.judge.tick()
+				c.value = ""
+				w.soon(c, 0, w.Scenario.think())
+				return
+			}
+			c.value, c.name, c.until = request.Value, next, end
+			w.judge.granted(d, key, next, 0, before, end)
+			c.hold()
+		})
+	})
+}
+
+// letGo releases the lock in one of three ways.
+func (c *classic) letGo(d *daemon) {
+	w := c.world
+	key, name, value := c.key, c.name, c.value
+	// DEL compares nothing: it is for those who are sure to be in time.
+	sure := w.Scenario.Reliable && c.until-w.now > 200*time.Millisecond
+	if d != c.owner {
+		w.judge.token(key, name).shared = true
+	}
+	sole, until, since := w.judge.releasing(key, name)
+	answer := func(turn int) func(bool, error) {
+		return func(released bool, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.served("a release failed", key, err)
+			w.judge.released(key, name, released, err != nil, sole, until, since)
+			c.value = ""
+			w.soon(c, 0, w.Scenario.think())
+		}
+	}
+	way := w.random.IntN(2)
+	c.call(d, func(turn int) {
+		switch {
+		case sure && w.chance(c.deletes):
+			d.locker.Write(nil, redlock.WriteRequest{Key: redlock.Key(key), Effect: redlock.WriteDeletes}, answer(turn))
+		case way == 0:
+			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, answer(turn))
+		default:
+			request := redlock.ScriptRequest{Script: w.anyOf(drops).say(key, value, 0), Keys: []redlock.Key{redlock.Key(key)}, Token: value}
+			d.locker.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) { answer(turn)(o.Yes, err) })
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// turning is a client that reads, becomes the writer in place and a reader again,
+// all with one token. What it may rely on meanwhile: a reader who asks to be the
+// writer stays a reader until it is told otherwise, whatever became of the
+// question; a writer is at most a reader from the moment it asks to be one.
+type turning struct {
+	somebody
+	key   string
+	token redlock.Token // "" = holds nothing
+	owner *daemon
+	until time.Duration
+	stays bool // what it writes it keeps as long as it can
+}
+
+func newStaying(w *World, index int) client {
+	return &turning{somebody: somebody{world: w, index: index}, stays: true}
+}
+
+func newTurning(w *World, index int) client {
+	return &turning{somebody: somebody{world: w, index: index}}
+}
+
+func (c *turning) lost(d *daemon) {
+	if c.daemon != d {
+		return
+	}
+	t := c.record()
+	t.unsure, t.asking, t.releases = c.world.judge.tick(), 0, 0
+	c.daemon, c.token = nil, ""
+	c.pending++
+	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+}
+
+func (c *turning) record() *tokenRecord { return c.world.judge.token(c.key, string(c.token)) }
+
+func (c *turning) act() {
+	w := c.world
+	d := w.anyDaemon()
+	if c.token != "" && c.owner.serves() && !w.chance(5) {
+		d = c.owner
+	}
+	switch {
+	case c.busy():
+	case c.token != "" && c.until <= w.now:
+		c.token = ""
+		w.soon(c, 0, w.Scenario.think())
+	case w.calm && (c.token == "" || w.chance(3)): // some locks are left to expire
+	case d == nil:
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+	case c.token == "":
+		c.key, c.token = w.anyKey(), redlock.Token(fmt.Sprintf("turning-%d-%d", c.index, w.judge.tick()))
+		c.ask(d, w.anyMode())
+	case c.stays && !w.calm && c.record().mode == redlock.Exclusive:
+		c.extend(d)
+	case w.chance(4) || w.calm:
+		c.release(d)
+	case w.chance(8): // is never heard of again
+		c.token = ""
+		w.soon(c, 0, 5*time.Millisecond)
+	case w.chance(3):
+		c.extend(d)
+	case c.record().mode == redlock.Shared:
+		c.ask(d, redlock.Exclusive)
+	default:
+		c.ask(d, redlock.Shared)
+	}
+}
+
+// ask is for a mode, whichever it holds.
+func (c *turning) ask(d *daemon, mode redlock.Mode) {
+	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
+	held := t.granted != 0
+	if held && mode == redlock.Shared {
+		t.mode = mode
+	}
+	before, alone := w.judge.ask(key, mode), s.Reliable && w.judge.alone(t)
+	r := redlock.LockRequest{
+		Key: redlock.Key(key), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond), Token: c.token, Mode: mode,
+	}
+	t.turned = t.turned || held
+	t.asks, t.asking, t.active = t.asks+1, t.asking+1, max(t.active, w.now)
+	w.trace.note(key, "client %d asks daemon %d for %q by %s, mode %d, ttl %v", c.index, d.index, key, t.token, mode, r.TTL)
+	c.call(d, func(turn int) {
+		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {
+			if !d.dead {
+				t.asking--
+				t.active = max(t.active, w.now)
+			}
+			if !c.answered(d, turn) {
+				return
+			}
+			if err != nil {
+				w.trace.note(key, "client %d hears from daemon %d: %v", c.index, d.index, err)
+				c.refused(d, t, held, alone, err)
+				return
+			}
+			t.mode, c.owner = mode, d
+			c.until = max(c.until, d.clock.world(d.clock.Now()+g.Validity()))
+			w.judge.granted(d, key, t.token, int64(g.Fence), before, d.clock.world(d.clock.Now()+g.Validity()))
+			t.active = c.until
+			c.rest()
+		})
+		if held && mode == redlock.Exclusive && w.chance(s.Impatient) {
+			w.after(w.between(500*time.Microsecond, 6*time.Millisecond), nil, func() { c.giveUp(turn) })
+		}
+	})
+}
+
+// giveUp asks another daemon at once to be the writer, while the first one is at it.
+func (c *turning) giveUp(turn int) {
+	w, d := c.world, c.world.anyDaemon()
+	if turn != c.pending || c.daemon == nil || w.calm || d == nil {
+		return
+	}
+	w.trace.note(c.key, "client %d gives up waiting for daemon %d", c.index, c.daemon.index)
+	c.daemon = nil
+	c.pending++
+	c.record().unsure = w.judge.tick()
+	c.ask(d, redlock.Exclusive)
+}
+
+// refused: what it held before it still holds. alone: nobody else had anything
+// to do with the key when it asked.
+func (c *turning) refused(d *daemon, t *tokenRecord, held, alone bool, err error) {
+	w := c.world
+	w.served("an acquire failed", t.key, err)
+	if alone && w.judge.alone(t) {
+		w.violate("liveness", t.key, fmt.Sprintf("%s was refused by daemon %d although nobody else had anything to do with the key: %v", t.token, d.index, err))
+	}
+	if !errors.Is(err, redlock.ErrHeld) {
+		t.unsure = w.judge.tick()
+	}
+	if !held {
+		c.token = ""
+		w.soon(c, 0, w.Scenario.think())
+		return
+	}
+	c.rest()
+}
+
+func (c *turning) rest() { c.world.soon(c, 0, max(0, c.until-c.world.now)/4) }
+
+func (c *turning) extend(d *daemon) {
+	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
+	r := redlock.ExtendRequest{Key: redlock.Key(key), Token: c.token, TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)}
+	c.call(d, func(turn int) {
+		d.locker.Extend(nil, r, func(g redlock.Grant, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.served("an extension failed", key, err)
+			if err == nil {
+				until := d.clock.world(d.clock.Now() + g.Validity())
+				w.judge.extended(d, key, t.token, until)
+				c.until = max(c.until, until)
+				t.active = c.until
+			}
+			c.rest()
+		})
+	})
+}
+
+func (c *turning) release(d *daemon) {
+	w, key, t := c.world, c.key, c.record()
+	t.shared = t.shared || d != c.owner
+	sole, until, since := w.judge.releasing(key, t.token)
+	c.call(d, func(turn int) {
+		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, func(released bool, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			w.served("a release failed", key, err)
+			w.judge.released(key, t.token, released, err != nil, sole, until, since)
+			t.active = w.now
+			c.token = ""
+			w.soon(c, 0, w.Scenario.think())
+		})
+	})
+}
+
+// alone tells whether no other token can have left anything at the key: all are
+// done with it for longer than a copy outlives its lease. What a writer that was
+// a reader has may last longer, by 1024 ms for each time, see acquire.lua.
+func (j *judge) alone(t *tokenRecord) bool {
+	for _, other := range j.tokens {
+		const outlives = late + 100*time.Millisecond
+		if other.key == t.key && other != t && (other.asking > 0 || other.active+outlives > j.world.now || other.turned && other.released == 0) {
+			return false
+		}
+	}
+	return true
+}

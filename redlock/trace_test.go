@@ -1,0 +1,51 @@
+package redlock
+
+// trace_test.go: what a Trace hears, and that nobody pays who has none.
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+)
+
+func TestWatch_WithoutATraceIsTheOperationItselfAndAllocatesNothing(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	op := pool.Operation(&release{})
+	request := &LockRequest{Who: &Who{}}
+	n := testing.AllocsPerRun(100, func() {
+		if d.watch(nil, op) != op || d.watch(request.trace(), op) != op {
+			t.Fatal("something stands in front of the operation")
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A request that is tried several times, and waits, announces every ballot, and each vote comes.
+func TestTrace_HearsEveryVoteThatWasAnnounced(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	held := d.take(LockRequest{Key: "k"})
+	var mu sync.Mutex
+	asked, words := 0, map[string]int{}
+	trace := &Trace{
+		Asked: func(n int) { mu.Lock(); asked += n; mu.Unlock() },
+		Voted: func(v Vote) { mu.Lock(); words[v.Word]++; mu.Unlock() },
+	}
+	answers := make(chan error, 1) // its one answer
+	d.Wait(nil, LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute, Who: &Who{Trace: trace}}, func(_ Grant, err error) { answers <- err })
+	if released, err := d.unlock(UnlockRequest{Key: "k", Token: held.Token, Trace: trace}); !released || err != nil {
+		t.Fatal(released, err)
+	}
+	if err := <-answers; err != nil {
+		t.Fatal(err)
+	}
+	d.quiet()
+	mu.Lock()
+	defer mu.Unlock()
+	if asked%5 != 0 || asked < 10 || words[VoteYes]+words[VoteNo]+words[VoteSilent] != asked || words[VoteYes] < 10 {
+		t.Errorf("%d votes announced, %v came", asked, words)
+	}
+}
