@@ -96,7 +96,9 @@ func (c *client) take(w wants) *lease {
 	var reply any
 	if err == nil {
 		if w.looks {
-			for look := 0; look < 3 && v.Stood == 0; look++ {
+			// To stand in a queue takes the masters an answer, and their disk.
+			for looks := 0; looks < 4 && v.Stood == 0; looks++ {
+				time.Sleep(time.Duration(looks) * 2 * time.Millisecond)
 				v.Stood = c.look(w.keys[0])
 			}
 		}

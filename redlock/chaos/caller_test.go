@@ -75,9 +75,10 @@ func (c *caller) rest(ctx context.Context, most time.Duration) {
 	pause(ctx, time.Duration(c.random.Int64N(int64(most)+1)))
 }
 
-// answers counts what was no answer to the question.
+// answers counts what was asked, and what was no answer to the question.
 type answers struct {
 	mu    sync.Mutex
+	asked int
 	codes map[string]int
 	odd   []string
 }
@@ -90,18 +91,19 @@ type answers struct {
 var undecided = []string{"NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN", "LOSTSTATE"}
 
 func (a *answers) note(words []any, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
 	if err == nil {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	refused := faulty.ReplyError("")
 	if !errors.As(err, &refused) {
-		a.codes["no answer"]++
+		a.codes[fmt.Sprint(words[0], " no answer")]++
 		return
 	}
 	code, _, _ := strings.Cut(string(refused), " ")
-	a.codes[code]++
+	a.codes[fmt.Sprint(words[0], " ", code)]++
 	const shown = 20
 	if !slices.Contains(undecided, code) && len(a.odd) < shown {
 		a.odd = append(a.odd, fmt.Sprintf("%v: %s", words, refused))

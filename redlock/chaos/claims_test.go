@@ -68,8 +68,12 @@ func newClaims(s *stand) *claims {
 
 // claim draws a victim for the scope; false if what was drawn is taken.
 func (c *claims) claim(s scope, random *rand.Rand) (*victim, bool) {
+	masters := len(c.stand.masters)
+	if c.stand.plan.spared {
+		masters = c.stand.minority() // always the same ones
+	}
 	v := &victim{
-		stand: c.stand, scope: s, daemon: random.IntN(len(c.stand.daemons)), master: random.IntN(len(c.stand.masters)),
+		stand: c.stand, scope: s, daemon: random.IntN(len(c.stand.daemons)), master: random.IntN(masters),
 		random: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())),
 	}
 	c.mu.Lock()

@@ -141,22 +141,15 @@ func (c *client) noted(words []any, err error) error {
 		c.broke()
 	}
 	c.answers.note(words, err)
-	if c.unsure = err != nil; c.unsure && c.desk.run.nemesis != nil {
-		c.desk.run.nemesis.noQuorum()
-	}
+	c.unsure = err != nil
 	return err
 }
 
 // probe: every key can be had again.
 func (d *desk) probe(c *caller) error {
 	for _, key := range d.keys {
-		reply, err := insist(func() (any, error) { return c.ask("DLOCK", key, 500) })
-		grant, ok := reply.([]any)
-		if !ok {
-			return fmt.Errorf("DLOCK %s: %v, %v", key, reply, err)
-		}
-		if reply, err := c.ask("DUNLOCK", key, grant[0]); reply != int64(1) {
-			return fmt.Errorf("DUNLOCK %s: %v, %v; want 1", key, reply, err)
+		if _, err := c.lockAndUnlock(key); err != nil {
+			return err
 		}
 	}
 	return nil

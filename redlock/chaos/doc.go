@@ -15,8 +15,16 @@
 // the daemons are as small as a new one, and the judges agree. A run is repeated
 // from its seed as far as processes and networks let themselves be repeated.
 //
+// What is promised without condition has no excuse. What is promised while a daemon
+// runs and reaches a quorum is excused where the log of faults shows that it did not
+// (excuses_test.go), or the kernel that it had no processor (machine_test.go).
+//
+// A run that fails says so three times: in place, in its artefacts, and, with what
+// repeats it, at the end of all output.
+//
 // CHAOS_SECONDS or CHAOS_MINUTES is the time of load of all runs together,
-// CHAOS_MIX names one mix or says all, CHAOS_SEED repeats the draws,
+// CHAOS_MIX names one mix, or says all, or how many, CHAOS_SEED repeats the draws,
+// CHAOS_PUBLISH=1 puts the figures into PROOF.md if nothing failed,
 // CHAOS_SOAK_MINUTES is the time of the soak, which is not run without it,
 // CHAOS_RACE=1 builds the daemon with the race detector, CHAOS_BINARY names a
 // daemon that is there already.

@@ -12,7 +12,7 @@ import (
 func TestHold_EndsWithItsLeaseWhenItsDaemonIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, plan{masters: 3, daemons: 2})
-	r := &run{t: t, stand: s, answers: &answers{codes: map[string]int{}}, record: judge.NewRecorder(nil)}
+	r := &run{t: &ledger{TB: t}, stand: s, answers: &answers{codes: map[string]int{}}, record: judge.NewRecorder(nil)}
 	d := newDesk(r, "hold", 1)
 	holder, next := d.client(r.caller(1)), d.client(r.caller(2))
 	defer holder.hangUp()

@@ -29,9 +29,13 @@ func TestMain(m *testing.M) {
 	buildDaemon = sync.OnceValues(func() (string, error) { return build(dir) })
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(dir)
+		failed.print(os.Stderr)
 		os.Exit(code)
 	}))
 }
+
+// failed are the runs that did, repeated when all tests are over.
+var failed epilogue
 
 // buildDaemon returns the path of the daemon's binary.
 var buildDaemon func() (string, error)

@@ -48,10 +48,11 @@ type nemesis struct {
 	// forgets tells whether a master's memory is not what it was, beyond its age.
 	forgets func(master int) bool
 
-	mu    sync.Mutex
-	lines []line
-	count map[string]int
-	all   []*strike
+	mu     sync.Mutex
+	lines  []line
+	count  map[string]int
+	all    []*strike
+	stalls []standstill
 }
 
 // strike is one fault, from its beginning to the end of what follows from it.
@@ -109,7 +110,6 @@ func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Dur
 	n.mu.Lock()
 	n.all = append(n.all, one)
 	n.mu.Unlock()
-	defer n.over(one)
 	n.note(f, v, fmt.Sprintf("begins, for %v", lasts.Round(time.Millisecond)))
 	f.inject(v)
 	pause(ctx, lasts)
@@ -119,13 +119,15 @@ func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Dur
 	n.note(f, v, "is over")
 	n.claims.healed(v)
 	if f.scope != onMemory && f.scope != onClock {
+		n.over(one)
 		return
 	}
 	for !n.stand.aged(v.master) || n.forgets != nil && n.forgets(v.master) {
 		if !pause(ctx, 20*time.Millisecond) {
-			return
+			return // it lasts until all masters vote
 		}
 	}
+	n.over(one)
 	n.note(f, v, "is forgotten")
 	n.claims.recovered(v)
 }
@@ -134,38 +136,6 @@ func (n *nemesis) over(one *strike) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one.to = n.since()
-}
-
-// noQuorum notes that somebody was told so: whatever the reason, a quorum was not
-// there for him at this instant.
-func (n *nemesis) noQuorum() {
-	at := n.since()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.all = append(n.all, &strike{fault: "no quorum", from: at, to: at})
-}
-
-// watchMachine notes when this machine does not run what is ready to run: then
-// daemons and masters may be late without a fault.
-func (n *nemesis) watchMachine(ctx context.Context) {
-	const beat, late = 10 * time.Millisecond, 60 * time.Millisecond
-	for from := n.since(); pause(ctx, beat); from = n.since() {
-		if to := n.since(); to > from+late {
-			n.mu.Lock()
-			n.all = append(n.all, &strike{fault: "a stalled machine", from: from, to: to})
-			n.mu.Unlock()
-		}
-	}
-}
-
-// quiet tells whether no fault was under way between two instants, but for those
-// that are allowed.
-func (n *nemesis) quiet(from, to time.Duration, allowed ...string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return !slices.ContainsFunc(n.all, func(one *strike) bool {
-		return one.from <= to && one.to >= from && !slices.Contains(allowed, one.fault)
-	})
 }
 
 func (n *nemesis) note(f fault, v *victim, what string) {
@@ -191,6 +161,11 @@ func (n *nemesis) dump(w io.Writer) error {
 	defer n.mu.Unlock()
 	for _, l := range n.lines {
 		if _, err := fmt.Fprintf(w, "%12v %s\n", l.at.Round(time.Microsecond), l.text); err != nil {
+			return err
+		}
+	}
+	for _, s := range n.stalls {
+		if _, err := fmt.Fprintf(w, "%12v daemon %d (%d: everybody) does not run for %v\n", s.from.Round(time.Microsecond), s.daemon, everybody, (s.to - s.from).Round(time.Millisecond)); err != nil {
 			return err
 		}
 	}

@@ -4,9 +4,11 @@ package chaos
 // daemon that has been through everything as small as a new one?
 
 import (
+	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"redlockd/pool/faulty"
@@ -40,26 +42,57 @@ func absences() []absence {
 	}
 }
 
-// recover takes a majority away and brings it back, in several ways. Times are
-// printed. A run that is not one of many tests at once also has a ceiling for
-// them, which is ten times the aim.
-func (r *run) recover(ceiling bool) {
+// returns of a majority in each of the ways, in a run of some length.
+const returns = 3
+
+// recover takes a majority away and brings it back, in several ways. All times are
+// printed. A run that is not one of many tests at once also has ceilings for them:
+// five times the aim for the median, twenty times for each, on a machine that may
+// have other things to do. A time in which it stood still for longer than the aim
+// says nothing about the daemon, and is taken again, a few times.
+func (r *run) recover() {
 	r.t.Helper()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() { r.nemesis.watchMachine(ctx) })
+	defer watch.Wait()
+	defer cancel()
+	rounds := 1
+	if r.long {
+		rounds = returns
+	}
 	for _, a := range absences() {
-		took, err := r.firstGrant(a)
-		r.t.Logf("first grant after a majority was %s: %v (aim %v)", a.name, took.Round(100*time.Microsecond), promptly)
-		if err != nil {
-			r.t.Errorf("after a majority was %s: %v", a.name, err)
-		} else if ceiling && took > 10*promptly {
-			r.t.Errorf("first grant %v after a majority that was %s came back, want %v and never more than %v", took, a.name, promptly, 10*promptly)
+		var took []time.Duration
+		for again := 0; len(took) < rounds; {
+			back, given, err := r.firstGrant(a)
+			if err != nil {
+				r.t.Errorf("after a majority was %s: %v", a.name, err)
+				break
+			}
+			for _, d := range r.stand.daemons {
+				d.awaitVotes()
+			}
+			one, stalled := given-back, r.nemesis.stood(0, back, given) > promptly
+			if stalled && again < 3 {
+				again++
+				continue
+			}
+			took = append(took, one)
+			if r.long && !stalled && one > 20*promptly {
+				r.t.Errorf("first grant %v after a majority that was %s came back, want %v and never more than %v", one, a.name, promptly, 20*promptly)
+			}
 		}
-		for _, d := range r.stand.daemons {
-			d.awaitVotes()
-		}
+		r.figures.firstGrants = append(r.figures.firstGrants, took...)
+		r.t.Logf("first grant after a majority was %s: %v (aim %v)", a.name, took, promptly)
+	}
+	sorted := slices.Sorted(slices.Values(r.figures.firstGrants))
+	if n := len(sorted); r.long && n > 0 && sorted[n/2] > 5*promptly {
+		r.t.Errorf("half of the first grants after the return of a majority took %v or more, want %v: %v", sorted[n/2], promptly, sorted)
 	}
 }
 
-func (r *run) firstGrant(a absence) (time.Duration, error) {
+// firstGrant tells when the majority was back, and when a daemon granted.
+func (r *run) firstGrant(a absence) (back, given time.Duration, err error) {
 	gone := r.stand.minority() + 1
 	for i := range gone {
 		a.begin(r.stand, i)
@@ -75,21 +108,12 @@ func (r *run) firstGrant(a absence) (time.Duration, error) {
 	for i := range gone {
 		a.end(r.stand, i)
 	}
-	back := time.Now()
+	back = r.record.Now()
 	if !unknown {
-		return 0, errors.New("DLOCK was answered without a majority")
+		return 0, 0, errors.New("DLOCK was answered without a majority")
 	}
-	var reply any
-	var err error
-	if !eventually(func() bool {
-		reply, err = c.ask("DLOCK", "recovery:after", 500)
-		return err == nil && reply != nil
-	}) {
-		return 0, fmt.Errorf("nothing was granted within %v: %v, %v", patience, reply, err)
-	}
-	took := time.Since(back)
-	_, err = c.ask("DUNLOCK", "recovery:after", reply.([]any)[0])
-	return took, err
+	at, err := c.lockAndUnlock("recovery:after")
+	return back, r.record.At(at), err
 }
 
 // slack is by how much two daemons that do the same may differ.

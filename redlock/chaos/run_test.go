@@ -27,7 +27,7 @@ type mix struct {
 
 // run is a mix while it lasts.
 type run struct {
-	t       *testing.T
+	t       *ledger
 	mix     mix
 	seed    uint64
 	stand   *stand
@@ -36,10 +36,12 @@ type run struct {
 	answers *answers
 	works   []workload // in the order of the mix's trades
 	long    bool       // enough is measured to hold it against a ceiling
+	figures figures
 }
 
-func newRun(t *testing.T, m mix, seed uint64) *run {
-	t.Helper()
+func newRun(test *testing.T, m mix, seed uint64) *run {
+	test.Helper()
+	t := &ledger{TB: test}
 	t.Logf("%s: %d masters, %d daemons, CHAOS_SEED=%d", m.name, m.plan.masters, m.plan.daemons, seed)
 	r := &run{t: t, mix: m, seed: seed, answers: &answers{codes: map[string]int{}}}
 	r.stand = newStand(t, m.plan)
@@ -63,14 +65,16 @@ func (r *run) chaos(span time.Duration) {
 	for _, d := range r.stand.daemons {
 		d.awaitVotes()
 	}
+	r.nemesis.allVote()
 	r.load(span/5, false) // and what is promised only where nothing fails
 	r.probe()
 	r.stand.awaitEmpty()
 	r.stand.awaitIdle()
-	r.recover(r.long)
+	r.recover()
 	r.stand.awaitEmpty()
 	r.verdict()
 	r.compareWithNew()
+	r.figures.take(r, span)
 }
 
 // load has the clients work, and the nemesis strike, for the span.
@@ -156,6 +160,11 @@ func (r *run) keepIfFailed() {
 			r.t.Errorf("writing %s: %v", name, err)
 		}
 	}
+	sentences := r.t.sentences()
+	keep("failures", func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, strings.Join(sentences, "\n"))
+		return err
+	})
 	keep("faults", r.nemesis.dump)
 	for i, trade := range r.mix.trades {
 		keep("history-"+trade.name, r.works[i].dump)
@@ -166,5 +175,6 @@ func (r *run) keepIfFailed() {
 			return err
 		})
 	}
+	failed.add(r.mix, r.seed, dir, sentences)
 	r.t.Logf("faults, histories and logs are in %s; times count from %s", dir, time.Now().Add(-r.record.Now()).Format(time.RFC3339Nano))
 }

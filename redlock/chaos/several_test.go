@@ -44,4 +44,4 @@ func (s *several) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (s *several) verdict() (string, error) { return s.judge(judge.Check) }
+func (s *several) verdict() (string, error) { return s.judge(judge.CheckSeveral) }

@@ -36,6 +36,7 @@ type plan struct {
 	daemons int
 	durable bool // masters that forget nothing over a crash
 	clocks  bool // masters whose clocks can be stepped
+	spared  bool // a majority of masters, with the links to them
 
 	longest   time.Duration // lease; 0: maxTTL
 	unguarded bool          // masters vote at once although they may have forgotten
@@ -48,6 +49,8 @@ type stand struct {
 	binary  string
 	masters []*faulty.Server
 	daemons []*daemon
+
+	leftovers int // keys that stayed on masters
 }
 
 func newStand(t testing.TB, p plan) *stand {
@@ -206,6 +209,7 @@ func (s *stand) awaitEmpty() {
 		var left []string
 		var err error
 		if !eventually(func() bool { left, err = s.left(i); return err == nil && len(left) == 0 }) {
+			s.leftovers += len(left)
 			s.t.Errorf("master %s still keeps %q (%v) after %v; leases last %v at most, work is remembered for %v",
 				masterName(i), left, err, patience, maxTTL, maxKeep)
 		}

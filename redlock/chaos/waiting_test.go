@@ -15,10 +15,9 @@ import (
 const (
 	// polled is what a poll costs where the masters announce nothing.
 	polled = 500 * time.Millisecond
-	// settled is how long after a fault its consequences are not held against anybody.
+	// settled is how long after a fault its consequences are not held against anybody
+	// who is to be served at once.
 	settled = 2 * time.Second
-	// standing in the queue of FAIR ends with the daemon's word for it, so long after.
-	abandoned = 4 * time.Second
 )
 
 type waiting struct{ *desk }
@@ -75,11 +74,7 @@ func (w *waiting) verdict() (string, error) {
 	tally, err := w.judge(judge.Check)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ceiling := time.Duration(0)
-	if w.run.long {
-		ceiling = 10 * polled
-	}
-	more, late := w.run.prompt(w.visits, settled, ceiling)
+	more, late := w.run.prompt(w.visits, 10*polled)
 	passed := overtakes(w.visits, func(first, later *visit) bool { return first.Daemon == later.Daemon })
 	return fmt.Sprintf("%s; %s; %d seen in line, %d overtaken", tally, more, seen(w.visits), len(passed)),
 		errors.Join(err, late, first(passed, 5))

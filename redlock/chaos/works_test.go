@@ -193,13 +193,17 @@ func (w *works) probe(c *caller) error {
 	key := "work:" + strconv.Itoa(w.pieces)
 	w.pieces++
 	w.mu.Unlock()
-	reply, err := insist(func() (any, error) { return c.ask("DWORK", key, 500, "MAX", 3, "KEEP", 100) })
+	var began time.Time
+	reply, err := insist(func() (any, error) {
+		began = time.Now()
+		return c.ask("DWORK", key, brief.Milliseconds(), "MAX", 3, "KEEP", 100)
+	})
 	answer, ok := reply.([]any)
 	if !ok || answer[0] != "acquired" {
 		return fmt.Errorf("DWORK %s: %v, %v", key, reply, err)
 	}
-	if reply, err := c.ask("DWORKDONE", key, answer[2]); reply != int64(1) {
-		return fmt.Errorf("DWORKDONE %s: %v, %v; want 1", key, reply, err)
+	if err := givenBack(began, func() (any, error) { return c.ask("DWORKDONE", key, answer[2]) }); err != nil {
+		return fmt.Errorf("DWORKDONE %s: %w", key, err)
 	}
 	return nil
 }

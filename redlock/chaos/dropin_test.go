@@ -1,0 +1,156 @@
+package chaos
+
+// dropin_test.go: clients that take a daemon for one Redis, with SET NX and the
+// scripts of lock libraries, and want the keys that the clients of DLOCK want.
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"redlockd/redlock/judge"
+)
+
+const (
+	takeScript    = `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`
+	renewScript   = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
+	dropInPrefix  = "value-"
+	dropInClients = 6
+)
+
+type dropIn struct {
+	run    *run
+	values atomic.Int64
+}
+
+func newDropIn(r *run) workload { return &dropIn{run: r} }
+
+func dropInTrade() trade { return trade{"drop-in", dropInClients, newDropIn} }
+
+func (d *dropIn) work(ctx context.Context, c *caller) {
+	record := d.run.record.Client()
+	for ctx.Err() == nil {
+		if c.connect() {
+			d.round(ctx, c, record)
+		}
+		c.rest(ctx, 20*time.Millisecond)
+	}
+}
+
+func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
+	key := "hot:" + strconv.Itoa(c.random.IntN(hotKeys))
+	value := fmt.Sprintf("%s%d-of-%d", dropInPrefix, d.values.Add(1), c.number)
+	ttl := 100*time.Millisecond + time.Duration(c.random.Int64N(int64(maxTTL-100*time.Millisecond))).Truncate(time.Millisecond)
+	words := []any{"SET", key, value, "NX", "PX", ttl.Milliseconds()}
+	if c.random.IntN(2) == 0 {
+		words = []any{"EVAL", takeScript, 1, key, value, ttl.Milliseconds()}
+	}
+	began := d.run.record.Now()
+	call := record.Begin(judge.Acquire, key, value)
+	reply, err := c.ask(words...)
+	switch {
+	case err != nil:
+		call.Unknown()
+		return
+	case reply != "OK" && reply != int64(1):
+		call.Refused()
+		return
+	}
+	call.GrantedUntil(value, began+counted(ttl), 0)
+	c.rest(ctx, 10*time.Millisecond)
+	if c.random.IntN(3) == 0 {
+		d.renew(c, record, key, value, ttl)
+		c.rest(ctx, 10*time.Millisecond)
+	}
+	if c.random.IntN(10) == 0 {
+		c.leave() // the rest through any daemon
+	}
+	if c.random.IntN(20) > 0 {
+		d.release(c, record, key, value)
+	}
+}
+
+// counted is what a careful library relies on of a lease, from when it asked.
+func counted(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Millisecond }
+
+func (d *dropIn) renew(c *caller, record *judge.Client, key, value string, ttl time.Duration) {
+	began := d.run.record.Now()
+	call := record.Begin(judge.Extend, key, value)
+	reply, err := c.ask("EVAL", renewScript, 1, key, value, ttl.Milliseconds())
+	switch {
+	case err != nil:
+		call.Unknown()
+	case reply != int64(1):
+		call.Refused()
+	default:
+		call.GrantedUntil(value, began+counted(ttl), 0)
+	}
+}
+
+func (d *dropIn) release(c *caller, record *judge.Client, key, value string) {
+	words := []any{"EVAL", compareAndDelete, 1, key, value}
+	if c.random.IntN(2) == 0 {
+		words = []any{"DELEX", key, "IFEQ", value}
+	}
+	call := record.Begin(judge.Release, key, value)
+	reply, err := c.ask(words...)
+	if err != nil {
+		call.Unknown()
+		return
+	}
+	call.Released(reply == int64(1))
+}
+
+// probe: every key can be had again.
+func (d *dropIn) probe(c *caller) error {
+	for i := range hotKeys {
+		key, value := "hot:"+strconv.Itoa(i), fmt.Sprintf("probe-%d", d.values.Add(1))
+		reply, err := insist(func() (any, error) { return c.ask("SET", key, value, "NX", "PX", 500) })
+		if reply != "OK" {
+			return fmt.Errorf("SET %s NX: %v, %v", key, reply, err)
+		}
+		if seen, err := c.ask("GET", key); seen != value {
+			return fmt.Errorf("GET %s: %v, %v; want %s", key, seen, err, value)
+		}
+		if reply, err := c.ask("EVAL", compareAndDelete, 1, key, value); reply != int64(1) {
+			return fmt.Errorf("compare and delete of %s: %v, %v; want 1", key, reply, err)
+		}
+	}
+	return nil
+}
+
+// verdict: what they were told is in the history that the locks are judged by.
+func (d *dropIn) verdict() (string, error) {
+	count := map[judge.Op]int{}
+	h := d.run.record.History()
+	for i := range h {
+		if h[i].Outcome == judge.OK && strings.HasPrefix(h[i].Token, dropInPrefix) {
+			count[h[i].Op]++
+		}
+	}
+	tally := fmt.Sprintf("%d grants by SET NX and scripts, %d extensions, %d releases answered", count[judge.Acquire], count[judge.Extend], count[judge.Release])
+	if count[judge.Acquire] == 0 {
+		return tally, fmt.Errorf("nobody was given anything")
+	}
+	return tally, nil
+}
+
+func (d *dropIn) dump(io.Writer) error { return nil }
+
+// Everybody at once: DLOCK, one Redis, and the masters themselves.
+func TestChaos_MixedFleet(t *testing.T) {
+	if os.Getenv("CHAOS_SECONDS")+os.Getenv("CHAOS_MINUTES") == "" {
+		t.Skip("a run of its own: make chaos")
+	}
+	t.Parallel()
+	m := mix{"mixed fleet", plan{masters: 3, daemons: 2, durable: true}, []trade{locksTrade(), dropInTrade(), foreignTrade()}, func(plan) []fault {
+		return append(networkFaults(), append(masterFaults(), crashFaults()...)...)
+	}}
+	newRun(t, m, chosenSeed(t)).chaos(shortest)
+}

@@ -1,0 +1,67 @@
+// A table: the row remembers the largest fence it was written with.
+package examples
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite" // PostgreSQL and MySQL take the same statement
+)
+
+// The comparison and the write are one statement, so nothing comes between them.
+// "<=" and not "<": one holder may write several times.
+const setState = `UPDATE invoices SET state = :state, fence = :fence WHERE id = :id AND fence <= :fence`
+
+// writeState tells whether the row took the write; if not, somebody with a larger
+// fence has been there, and whoever writes is not the holder any more.
+func writeState(db *sql.DB, id int, state string, fence int64) (bool, error) {
+	result, err := db.ExecContext(context.Background(), setState,
+		sql.Named("state", state), sql.Named("fence", fence), sql.Named("id", id))
+	if err != nil {
+		return false, err
+	}
+	rows, err := result.RowsAffected()
+	return rows == 1, err
+}
+
+func Example_table() {
+	db, err := sql.Open("sqlite", "file::memory:?cache=shared")
+	must(err)
+	defer db.Close()
+	_, err = db.Exec(`CREATE TABLE invoices (id INTEGER PRIMARY KEY, state TEXT, fence BIGINT NOT NULL DEFAULT 0)`)
+	must(err)
+	_, err = db.Exec(`INSERT INTO invoices (id, state) VALUES (7, 'open')`)
+	must(err)
+
+	stale := lock(sleeper, "invoice:7", 50) // and now it is paused for longer than 50 ms
+	fence := lock(other, "invoice:7", 30000)
+
+	fmt.Println(writeState(db, 7, "sent", fence))
+	fmt.Println(writeState(db, 7, "archived", fence))
+	fmt.Println(writeState(db, 7, "cancelled", stale))
+	var state string
+	must(db.QueryRow(`SELECT state FROM invoices WHERE id = 7`).Scan(&state))
+	fmt.Println(state)
+	// Output:
+	// true <nil>
+	// true <nil>
+	// false <nil>
+	// archived
+}
+
+func TestREADME_ShowsTheStatementThatIsTested(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if where := setState[strings.Index(setState, "fence = :fence"):]; !strings.Contains(string(page), where) {
+		t.Errorf("the README does not show %q", where)
+	}
+	if !strings.Contains(string(page), strings.TrimSpace(setGuarded)) {
+		t.Errorf("the README does not show\n%s", setGuarded)
+	}
+}
