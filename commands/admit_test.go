@@ -50,3 +50,34 @@ func TestAdmit_CountsFailedLoginsOfAnAddress(t *testing.T) {
 	}
 	t.Error("1000 wrong passwords in a row were looked at")
 }
+
+// Who was let in and is removed, or has other keys now, is treated so at once.
+func TestVisit_AsksTheUsersAtEveryQuestion(t *testing.T) {
+	who := Everything("ops", "pw")
+	who.Keys = []string{"a:*"}
+	users, err := NewUsers([]User{who})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := NewTable(Env{Users: users})
+	v, err := table.Visit("10.0.0.1", "ops", "pw")
+	if err != nil || v.Name() != "ops" || !v.May(CategoryForce) || !v.Sight()("a:1") || v.Sight()("b:1") {
+		t.Errorf("%v: %q, force %t, a:1 %t, b:1 %t", err, v.Name(), v.May(CategoryForce), v.Sight()("a:1"), v.Sight()("b:1"))
+	}
+	who.Keys, who.Commands = []string{"b:*"}, []string{categoryRead}
+	if err := users.Replace([]User{who}); err != nil {
+		t.Fatal(err)
+	}
+	if v.May(CategoryForce) || !v.May(CategoryRead) || v.Sight()("a:1") || !v.Sight()("b:1") {
+		t.Error("another roster, and nothing has changed")
+	}
+	if err := users.Replace(nil); err != nil {
+		t.Fatal(err)
+	}
+	if v.May(CategoryRead) || v.Sight()("b:1") {
+		t.Error("a user who is gone still looks")
+	}
+	if open, err := NewTable(Env{}).Visit("10.0.0.1", "", ""); err != nil || !open.May(CategoryForce) || !open.Sight()("b:1") {
+		t.Errorf("without users: %v", err)
+	}
+}

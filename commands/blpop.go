@@ -45,7 +45,8 @@ func (t *Table) blpop(c *Call) error {
 		return nil
 	}
 	sink, signal := c.Sink, c.Args[1]
-	c.Client.Ties.waits(t.env.Plain.AwaitFree(c.Client.DB, key, patience, func(free bool, err error) {
+	request := redlock.AwaitRequest{DB: c.Client.DB, Key: key, Patience: patience, Who: c.Client.who()}
+	c.Client.Ties.waits(t.env.Plain.AwaitFree(request, func(free bool, err error) {
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))

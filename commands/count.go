@@ -11,7 +11,8 @@ import (
 
 // count collects outcomes of one command.
 type count struct {
-	sink Sink
+	sink  Sink
+	watch stopwatch
 
 	mu   sync.Mutex
 	open int
@@ -19,7 +20,9 @@ type count struct {
 	err  error // the first that was not decided
 }
 
-func newCount(sink Sink, keys int) *count { return &count{sink: sink, open: keys} }
+func newCount(sink Sink, keys int, watch stopwatch) *count {
+	return &count{sink: sink, open: keys, watch: watch}
+}
 
 func (c *count) add(yes bool, err error) {
 	c.mu.Lock()
@@ -32,6 +35,9 @@ func (c *count) add(yes bool, err error) {
 	}
 	open, n, failed := c.open, c.n, c.err
 	c.mu.Unlock()
+	if open == 0 {
+		c.watch.stop(n > 0, failed)
+	}
 	switch {
 	case open > 0:
 	case failed != nil:

@@ -12,7 +12,7 @@ func (t *Table) del(c *Call) error {
 	if err != nil || !ok || !t.mayForce(c) {
 		return err
 	}
-	gone := newCount(c.Sink, len(keys))
+	gone := newCount(c.Sink, len(keys), t.timed("del"))
 	for _, key := range keys {
 		t.env.Plain.Write(c.Batch, redlock.WriteRequest{
 			DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: t.endlessToo(),
@@ -35,8 +35,9 @@ func (t *Table) delIfEqual(c *Call) error {
 		c.Reply(Int(0)) // no lock has such a value
 		return nil
 	}
-	sink := c.Sink
+	sink, watch := c.Sink, t.timed("delex")
 	t.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)}, func(was bool, err error) {
+		watch.stop(was, err)
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))

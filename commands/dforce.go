@@ -31,7 +31,8 @@ func (c *Client) who() *redlock.Who {
 		who.User = defaultUser
 	}
 	if c.known == nil || *c.known != who {
-		c.known = &who
+		known := who // who itself stays on the stack
+		c.known = &known
 	}
 	return c.known
 }

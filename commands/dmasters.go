@@ -1,4 +1,5 @@
-// DMASTERS: the masters as the lanes of this client's database see them.
+// DMASTERS: the masters as the lanes of this client's database see them, and which
+// of them this daemon does not ask for anything new.
 package commands
 
 import "redlockd/redlock"
@@ -8,7 +9,16 @@ type MasterReports interface {
 	Reports(db int) []redlock.MasterReport
 }
 
-var _ MasterReports = (*redlock.Locker)(nil)
+// MasterDrains takes masters out of service for maintenance, and back in.
+type MasterDrains interface {
+	DrainMaster(name string) error
+	UndrainMaster(name string) error
+}
+
+var (
+	_ MasterReports = (*redlock.Locker)(nil)
+	_ MasterDrains  = (*redlock.Locker)(nil)
+)
 
 func (t *Table) masterRows() []*command {
 	return []*command{{
@@ -16,7 +26,25 @@ func (t *Table) masterRows() []*command {
 		summary: "Shows the masters: a map for each, with its state, latency, queue and votes.",
 		flags:   []string{"readonly", "fast"},
 		handle:  served(t.env.Reports != nil, t.dmasters),
+		parts: []*command{
+			t.drainRow("drain", "Asks a master for nothing new from now on, through this daemon: before its maintenance.", func(name string) error { return t.env.Drains.DrainMaster(name) }),
+			t.drainRow("undrain", "Asks a master again.", func(name string) error { return t.env.Drains.UndrainMaster(name) }),
+		},
 	}}
+}
+
+func (t *Table) drainRow(name, summary string, say func(master string) error) *command {
+	return &command{
+		name: name, arity: exactly(3), category: categoryAdmin, summary: summary,
+		flags: []string{"admin"}, args: []argument{text("master")},
+		handle: served(t.env.Drains != nil, func(c *Call) error {
+			if err := say(c.Args[2]); err != nil {
+				return err
+			}
+			c.Reply(OK)
+			return nil
+		}),
+	}
 }
 
 // dmasters answers an array of maps. Times are integer milliseconds, round

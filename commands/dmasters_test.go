@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,45 @@ func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 	if reports.db != 3 {
 		t.Errorf("asked for the masters of database %d", reports.db)
 	}
+}
+
+// fakeDrains knows one master, c.
+type fakeDrains struct{ said []string }
+
+func (f *fakeDrains) DrainMaster(name string) error   { return f.say("drain", name) }
+func (f *fakeDrains) UndrainMaster(name string) error { return f.say("undrain", name) }
+
+func (f *fakeDrains) say(word, name string) error {
+	f.said = append(f.said, word+" "+name)
+	if name != "c" {
+		return &pool.NoMaster{Name: name, Names: []string{"c"}}
+	}
+	return nil
+}
+
+func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
+	c, drains := newConversation(t), &fakeDrains{}
+	c.table = NewTable(Env{Reports: &fakeReports{}, Drains: drains})
+	c.transcript(`
+		> DMASTERS DRAIN c
+		< +OK
+		> dmasters undrain c
+		< +OK
+		> DMASTERS DRAIN x
+		< -ERR no master is called "x"; the names are c; syntax: DMASTERS DRAIN master
+		> DMASTERS DRAIN
+		< -ERR wrong number of arguments for 'dmasters|drain' command; syntax: DMASTERS DRAIN master
+		> DMASTERS WHAT
+		< -ERR unknown subcommand 'WHAT'. Try DMASTERS HELP.
+	`)
+	if want := []string{"drain c", "undrain c", "drain x"}; !slices.Equal(drains.said, want) {
+		t.Errorf("said %q, want %q", drains.said, want)
+	}
+	every(c.table, func(row *command) {
+		if want := map[string]string{"dmasters": categoryRead, "dmasters|drain": categoryAdmin, "dmasters|undrain": categoryAdmin}[row.full]; want != "" && row.category != want {
+			t.Errorf("%s is in category %s", row.syntax, row.category)
+		}
+	})
 }
 
 func TestDMASTERS_IsRefusedWhereNobodyKnowsTheMasters(t *testing.T) {

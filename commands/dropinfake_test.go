@@ -43,8 +43,8 @@ func (o *oneRedis) RunScript(_ *redlock.Batch, r redlock.ScriptRequest, done red
 	done(o.answers, o.failure)
 }
 
-func (o *oneRedis) AwaitFree(_ int, key redlock.Key, patience time.Duration, done func(bool, error)) func() {
-	o.awaited = append(o.awaited, fmt.Sprint(key, " ", patience))
+func (o *oneRedis) AwaitFree(r redlock.AwaitRequest, done redlock.AwaitDone) func() {
+	o.awaited = append(o.awaited, fmt.Sprint(r.Key, " ", r.Patience))
 	o.free = done
 	return func() { done(false, nil) }
 }

@@ -68,7 +68,7 @@ type Plain interface {
 	Write(*redlock.Batch, redlock.WriteRequest, redlock.WriteDone)
 	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
 	// AwaitFree waits until nobody holds the key; leave ends the wait of a client that has gone.
-	AwaitFree(db int, key redlock.Key, patience time.Duration, done func(free bool, err error)) (leave func())
+	AwaitFree(redlock.AwaitRequest, redlock.AwaitDone) (leave func())
 }
 
 var (
@@ -107,8 +107,10 @@ type Env struct {
 	WorkEnds WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
 	Events   Events        // nil: subscribers hear nothing
 	Plain    Plain         // nil: SET, GET, EVAL and their like are not served
+	Compat   Compat        // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
 	Figures  Figures       // nil: INFO leaves out the sections Locks and Masters
 	Reports  MasterReports // nil: DMASTERS is not served
+	Drains   MasterDrains  // nil: DMASTERS DRAIN and UNDRAIN are not served
 	Looks    Looks         // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
 
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16
@@ -132,6 +134,7 @@ type Env struct {
 	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
 
 	Clients func() ClientCounts              // nil: INFO shows zeros
+	Traces  func() TraceCounts               // nil: nothing is traced
 	Config  func(pattern string) [][2]string // options whose name matches the glob pattern; nil: none
 }
 
@@ -151,6 +154,9 @@ func (e Env) withDefaults() Env {
 	}
 	if e.MasterTimeout == 0 {
 		e.MasterTimeout = 100 * time.Millisecond
+	}
+	if e.Compat != nil {
+		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
 	}
 	if e.Scripts == nil {
 		e.Scripts, _ = dropin.New(dropin.Options{}) // fails for pins only

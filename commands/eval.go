@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
@@ -35,13 +36,14 @@ type evaluation struct {
 	table *Table
 	call  *Call
 	db    int
-	who   *redlock.Who
 	sha   string
 	text  string
 	keys  []redlock.Key
-	given dropin.Call // KEYS and ARGV
+	key   [1]redlock.Key // of most: there is one
+	given dropin.Call    // KEYS and ARGV
 	class *dropin.Class
 	reads bool // it may change nothing: EVAL_RO
+	watch stopwatch
 }
 
 func (t *Table) eval(c *Call) error      { return t.evaluate(c, false, false) }
@@ -51,7 +53,7 @@ func (t *Table) evalSHARO(c *Call) error { return t.evaluate(c, true, true) }
 
 // evaluate finds out what the script is for, at once if it was seen before.
 func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
-	e := &evaluation{table: t, call: c, db: c.Client.DB, who: c.Client.who(), reads: reads}
+	e := &evaluation{table: t, call: c, db: c.Client.DB, reads: reads, watch: stopwatch{began: time.Now()}}
 	if err := e.arguments(c.Args); err != nil {
 		return err
 	}
@@ -121,6 +123,7 @@ func (e *evaluation) arguments(words []string) error {
 		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), mostKeys, mostArguments)
 	}
 	e.given = dropin.Call{Keys: rest[:n], Args: rest[n:]}
+	e.keys = e.key[:0]
 	for _, name := range e.given.Keys {
 		key, err := parseKey(name)
 		if err != nil {

@@ -27,6 +27,7 @@ func (s *fakeSink) wait(t *testing.T) Reply {
 const (
 	takes    = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 else return 0 end"
 	drops    = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
+	tells    = "local v = redis.call('get', KEYS[1]) if not v then return -1 end if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])"
 	renews   = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end"
 	adds     = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end local left = redis.call('pttl', KEYS[1]) if left < 0 then return 0 end redis.call('pexpire', KEYS[1], left + ARGV[2]) return 1"
 	looks    = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) else return -3 end"
@@ -58,9 +59,9 @@ func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
 		t.Errorf("asked for %+v, %+v", r, r.Script)
 	}
 	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
-	for text, want := range map[string]redlock.ScriptEffect{drops: redlock.ScriptReleases, renews: redlock.ScriptExtends, adds: redlock.ScriptAdds} {
+	for text, want := range map[string]redlock.ScriptEffect{tells: redlock.ScriptReleases, renews: redlock.ScriptExtends, adds: redlock.ScriptAdds} {
 		args := []string{"EVAL", text, "1", "k", "token-1"}
-		if text != drops {
+		if text != tells {
 			args = append(args, "20000")
 		}
 		if got := c.eval(args...); got != ":1" {
@@ -74,6 +75,36 @@ func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
 	o.answers = redlock.ScriptOutcome{} // decided without asking
 	if got := c.eval("EVAL", renews, "1", "k", "token-1", "20000"); got != ":0" {
 		t.Error(got)
+	}
+}
+
+// A text that deletes its key and answers in two ways is DUNLOCK in other words.
+func TestEVAL_OfAScriptThatOnlyReleasesIsARelease(t *testing.T) {
+	const (
+		says     = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) return redis.status_reply('OK') end return false"
+		signals  = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[2]) redis.call('lpush', KEYS[2], 1) redis.call('pexpire', KEYS[2], ARGV[2]) redis.call('del', KEYS[1]) return 0"
+		all      = "local n = 0 for _, key in ipairs(KEYS) do if redis.call('get', key) == ARGV[1] then n = n + redis.call('del', key) end end return n"
+		notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', 'freed', KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
+	)
+	c, o := dropinConversation(t, Env{})
+	for _, text := range []string{drops, says} {
+		for _, held := range []bool{true, false} {
+			c.releases(held, nil)
+			want := map[string]string{drops + "true": ":1", drops + "false": ":0", says + "true": "+OK", says + "false": "nil"}[text+fmt.Sprint(held)]
+			if got := c.eval("EVAL", text, "1", "k", "token-1"); got != want {
+				t.Errorf("%s, held %v: %s, want %s", text, held, got, want)
+			}
+		}
+	}
+	if len(o.ran) > 0 || len(c.locks.unlocked) != 4 || c.locks.unlocked[0].Key != "k" || c.locks.unlocked[0].Token != "token-1" {
+		t.Errorf("ran %v, released %v", o.ran, c.locks.unlocked)
+	}
+	for _, args := range [][]string{{signals, "2", "k", "s", "token-1", "1000"}, {all, "2", "k", "l", "token-1"}, {tells, "1", "k", "token-1"}, {notifies, "1", "k", "token-1"}} {
+		o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 0}, Replied: true}
+		ran := len(o.ran)
+		if got := c.eval(append([]string{"EVAL"}, args...)...); got != ":0" || len(o.ran) != ran+1 {
+			t.Errorf("%q: %s, ran %d times", args, got, len(o.ran)-ran)
+		}
 	}
 }
 
@@ -134,8 +165,8 @@ func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
 }
 
 func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
-	c, o := dropinConversation(t, Env{})
-	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true}
+	c, _ := dropinConversation(t, Env{})
+	c.releases(true, nil)
 	sha := shaOf(drops)
 	if got := c.words("SCRIPT", "LOAD", drops); got != fmt.Sprintf("%q", sha) {
 		t.Fatal(got)
@@ -180,7 +211,11 @@ func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
 func TestEVAL_TellsWhatTheMastersCouldNotDecide(t *testing.T) {
 	c, o := dropinConversation(t, Env{})
 	o.failure = errors.New("nobody knows")
-	if got := c.eval("EVAL", drops, "1", "k", "token-1"); got != "-ERR nobody knows" {
+	if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != "-ERR nobody knows" {
+		t.Error(got)
+	}
+	c.releases(false, errors.New("nobody knows of this, either"))
+	if got := c.eval("EVAL", drops, "1", "k", "token-1"); got != "-ERR nobody knows of this, either" {
 		t.Error(got)
 	}
 }

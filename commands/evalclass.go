@@ -14,6 +14,10 @@ import (
 
 // serve starts the operation; an error is the call's only answer.
 func (e *evaluation) serve() error {
+	e.watch.figure = e.table.figures.of(e.class.Library, e.class.Op.String())
+	if e.class.Pattern != "" && e.table.env.Compat != nil {
+		return e.table.forwardScript(e.call, e.text, e.given.Args)
+	}
 	locks, err := e.locks()
 	if err != nil {
 		return err
@@ -33,6 +37,10 @@ func (e *evaluation) serve() error {
 		if token == "" {
 			return e.refuse("its token is empty, allowed are 1 to %d bytes", longestValue)
 		}
+	}
+	if e.class.OnlyReleases() {
+		e.release(redlock.UnlockRequest{DB: e.db, Key: locks[0], Token: token})
+		return nil
 	}
 	ttl, err := e.lease()
 	if err != nil {
@@ -62,6 +70,9 @@ func (e *evaluation) locks() (locks []redlock.Key, err error) {
 		return nil, e.refuse("it selects database %s and the connection is in %d: SELECT the same", clip(e.given.Args[c.DB-1], shownBytes), e.db)
 	case e.failsLikeAMaster():
 		return nil, e.refuse("its errors could be taken for a master's")
+	}
+	if len(e.keys) == 1 && len(c.Signals) == 0 {
+		return e.keys, nil
 	}
 	for i, key := range e.keys {
 		if !slices.Contains(c.Signals, i+1) && !slices.Contains(locks, key) {
@@ -144,8 +155,8 @@ func (e *evaluation) effect() redlock.ScriptEffect {
 // acquire answers what the masters said whose votes decided.
 func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlock.Token, ttl time.Duration) {
 	answers := &redlock.ScriptAnswers{}
-	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers, Who: e.who}
-	e.table.take(e.call, request,
+	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers}
+	e.table.take(e.call, request, e.watch,
 		func() Reply { return ofScript(answers.Yes) },
 		func() Reply {
 			if answers.SaidNo {
@@ -153,6 +164,22 @@ func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlo
 			}
 			return e.predicted(dropin.Other)
 		})
+}
+
+// release is for scripts that are DUNLOCK in other words: all releases of a flush
+// are one command to a master, whereas every text would be one of its own.
+func (e *evaluation) release(r redlock.UnlockRequest) {
+	e.table.release(e.call, r, func(was bool, err error) {
+		e.watch.stop(was, err)
+		switch {
+		case err != nil:
+			e.call.Reply(failure(err))
+		case was:
+			e.call.Reply(e.predicted(dropin.Mine))
+		default:
+			e.call.Reply(e.predicted(dropin.Absent))
+		}
+	})
 }
 
 // add looks first whether the lease would become too long.
@@ -177,6 +204,7 @@ func (e *evaluation) run(r redlock.ScriptRequest) {
 	t, call := e.table, e.call
 	r.DB, r.Partly = e.db, e.class.Prefix > 0
 	t.env.Plain.RunScript(call.Batch, r, func(o redlock.ScriptOutcome, err error) {
+		e.watch.stop(o.Yes, err)
 		switch {
 		case err != nil:
 			call.Reply(failure(err))

@@ -26,6 +26,9 @@ func (e *evaluation) look(locks []redlock.Key) error {
 			open--
 			last, cause := open == 0, failed
 			mu.Unlock()
+			if last {
+				e.watch.stop(true, cause)
+			}
 			switch {
 			case !last:
 			case cause != nil:

@@ -14,6 +14,9 @@ func (t *Table) pexpire(c *Call) error { return t.expireIn(c, 1) }
 
 // expireIn: a time that is over deletes, as in Redis.
 func (t *Table) expireIn(c *Call, unit int64) error {
+	if t.env.Compat != nil {
+		return t.forwardKey(c)
+	}
 	key, err := parseKey(c.Args[1])
 	if err != nil {
 		return err
@@ -26,7 +29,7 @@ func (t *Table) expireIn(c *Call, unit int64) error {
 	if ttl == 0 {
 		request.Effect = redlock.WriteDeletes
 	}
-	t.env.Plain.Write(c.Batch, request, newCount(c.Sink, 1).add)
+	t.env.Plain.Write(c.Batch, request, newCount(c.Sink, 1, t.timed("expire")).add)
 	return nil
 }
 

@@ -22,8 +22,10 @@ func (t *Table) get(c *Call) error {
 	if !t.mayUseAll(c, []redlock.Key{key}) {
 		return nil
 	}
+	watch := t.timed("get")
 	sink, client, db := c.Sink, c.Client, c.Client.DB
 	t.env.Plain.View(c.Batch, db, key, func(v redlock.View, err error) {
+		watch.stop(v.Kind != "none", err)
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))
@@ -87,8 +89,9 @@ func (t *Table) look(c *Call, show func(redlock.View) Reply) error {
 	if err != nil {
 		return err
 	}
-	sink := c.Sink
+	sink, watch := c.Sink, t.timed("look")
 	t.env.Plain.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
+		watch.stop(v.Kind != "none", err)
 		if err != nil {
 			sink.Deliver(failure(err))
 			return
@@ -104,7 +107,7 @@ func (t *Table) exists(c *Call) error {
 	if err != nil || !ok {
 		return err
 	}
-	count := newCount(c.Sink, len(keys))
+	count := newCount(c.Sink, len(keys), t.timed("look"))
 	for _, key := range keys {
 		t.env.Plain.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
 			count.add(v.Kind != "none", err)

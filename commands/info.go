@@ -57,6 +57,9 @@ func (t *Table) sections() []section {
 		{"Replication", infoReplication},
 		{"Cluster", infoCluster},
 	}
+	if t.env.Plain != nil {
+		sections = append(sections, section{"Dropin", infoDropin})
+	}
 	if t.env.Figures != nil {
 		sections = append(sections, section{"Locks", infoLocks}, section{"Masters", infoMasters})
 	}
@@ -110,6 +113,9 @@ func infoServer(p *infoPage, t *Table, _ *Call) {
 	p.line("process_id", os.Getpid())
 	p.line("run_id", t.env.RunID)
 	p.line("tcp_port", t.env.Port)
+	if t.env.Compat != nil {
+		p.line("redlockd_warning", compatWarning)
+	}
 	p.line("server_time_usec", time.Now().UnixMicro())
 	p.line("uptime_in_seconds", up)
 	p.line("uptime_in_days", up/86400)
@@ -125,13 +131,13 @@ func infoClients(p *infoPage, t *Table, _ *Call) {
 
 // infoMemory reads one counter of the runtime; runtime.ReadMemStats would stop
 // the world for whoever polls INFO.
-func infoMemory(p *infoPage, _ *Table, _ *Call) {
+func infoMemory(p *infoPage, t *Table, _ *Call) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() == metrics.KindUint64 {
 		p.line("used_memory", sample[0].Value.Uint64())
 	}
-	p.line("number_of_cached_scripts", 0)
+	p.line("number_of_cached_scripts", t.scripts.count())
 }
 
 func infoPersistence(p *infoPage, _ *Table, _ *Call) {
@@ -157,7 +163,16 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 		p.line("events_received", n.Received)
 		p.line("events_missed", n.Missed)
 	}
+	if t.env.Traces != nil {
+		n := t.env.Traces()
+		p.line("traces_sent", n.Sent)
+		p.line("traces_dropped", n.Dropped)
+	}
 }
+
+// TraceCounts are how many spans of operations a collector took, and how many
+// were lost because it did not.
+type TraceCounts struct{ Sent, Dropped int64 }
 
 func infoReplication(p *infoPage, _ *Table, _ *Call) {
 	p.line("role", "master")

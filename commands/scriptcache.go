@@ -56,6 +56,12 @@ func (s *scriptCache) text(sha string) (text string, ok bool) {
 	return text, ok
 }
 
+func (s *scriptCache) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.texts)
+}
+
 func (s *scriptCache) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

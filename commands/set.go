@@ -12,11 +12,15 @@ import (
 var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX or IFEQ, without GET and KEEPTTL")
 
 func (t *Table) set(c *Call) error {
+	watch := t.timed("set")
 	r, err := dropin.ParseSet(c.Args)
 	if err != nil {
 		return redisText(err.Error())
 	}
 	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
+		if t.env.Compat != nil {
+			return t.forwardKey(c)
+		}
 		return errNoDatabase
 	}
 	key, err := parseKey(r.Key)
@@ -27,7 +31,7 @@ func (t *Table) set(c *Call) error {
 	if err != nil {
 		return err
 	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true, Who: c.Client.who()}
+	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true}
 	switch r.Expiry.Kind {
 	case dropin.After:
 		request.TTL, err = t.leaseOf(r.Expiry.MS)
@@ -41,44 +45,46 @@ func (t *Table) set(c *Call) error {
 	}
 	switch {
 	case r.When == dropin.IfAbsent:
-		t.take(c, request, reply(OK), reply(Nil))
+		t.take(c, request, watch, saysOK, saysNil)
 	case r.When == dropin.IfPresent:
 		if t.mayForce(c) {
-			t.replace(c, request, "")
+			t.replace(c, request, watch, "")
 		}
 	case r.Equal == r.Value && request.TTL < redlock.Endless:
-		t.prolong(c, request)
+		t.prolong(c, request, watch)
 	case len(r.Equal) < 1 || len(r.Equal) > longestValue:
 		c.Reply(Nil) // no lock has such a value
 	default:
-		t.replace(c, request, redlock.Token(r.Equal))
+		t.replace(c, request, watch, redlock.Token(r.Equal))
 	}
 	return nil
 }
 
 // setnx is SET NX without an expiry, answered by a number.
 func (t *Table) setnx(c *Call) error {
+	watch := t.timed("setnx")
 	key, err := parseKey(c.Args[1])
 	if err != nil {
 		return err
 	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Valued: true, Who: c.Client.who()}
+	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Valued: true}
 	if request.Token, err = parseValue(c.Args[2]); err != nil {
 		return err
 	}
 	if request.TTL, err = t.leaseless(); err != nil {
 		return err
 	}
-	t.take(c, request, reply(Int(1)), reply(Int(0)))
+	t.take(c, request, watch, saysOne, saysZero)
 	return nil
 }
 
 // replace gives a lock that is there another value and another expiry.
-func (t *Table) replace(c *Call, r redlock.LockRequest, equal redlock.Token) {
+func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal redlock.Token) {
 	sink := c.Sink
 	t.env.Plain.Write(c.Batch, redlock.WriteRequest{
 		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: t.endlessToo(),
 	}, func(done bool, err error) {
+		watch.stop(done, err)
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))
@@ -91,10 +97,11 @@ func (t *Table) replace(c *Call, r redlock.LockRequest, equal redlock.Token) {
 }
 
 // prolong makes a lock last longer whose value is known.
-func (t *Table) prolong(c *Call, r redlock.LockRequest) {
+func (t *Table) prolong(c *Call, r redlock.LockRequest, watch stopwatch) {
 	sink := c.Sink
 	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
 	t.env.Locks.Extend(c.Batch, request, t.prolonged(request, func(held bool, err error) {
+		watch.stop(held, err)
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))

@@ -15,6 +15,7 @@ type Table struct {
 	scripts scriptCache
 	probes  prober
 	fences  fences
+	figures figures // of dropinRows
 }
 
 // NewTable makes the vocabulary of one daemon.
@@ -25,7 +26,7 @@ func NewTable(env Env) *Table {
 		parts:  make(map[string]map[string]*command),
 	}
 	t.channels.events, t.channels.users = env.Events, env.Users
-	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.lookRows(), t.dropinRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
+	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.lookRows(), t.dropinRows(), t.compatRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
 		for _, row := range group {
 			t.add(row)
 		}

@@ -18,17 +18,25 @@ type taking struct {
 	keys  []heldKey
 	yes   func() Reply
 	no    func() Reply
+	watch stopwatch
 
 	grant     redlock.Grant
 	givenBack bool
+
+	room [1]place // of most: there is one key
+	key  [1]heldKey
 }
 
 // take asks for the lock.
-func (t *Table) take(c *Call, request redlock.LockRequest, yes, no func() Reply) {
-	a := &taking{table: t, sink: c.Sink, yes: yes, no: no}
+func (t *Table) take(c *Call, request redlock.LockRequest, watch stopwatch, yes, no func() Reply) {
+	a := &taking{table: t, sink: c.Sink, yes: yes, no: no, watch: watch}
+	a.rooms, a.keys = a.room[:0], a.key[:0]
 	who := t.user(c.Client)
-	for _, key := range append([]redlock.Key{request.Key}, request.More...) {
-		at := heldKey{request.DB, key}
+	for i := range 1 + len(request.More) {
+		at := heldKey{request.DB, request.Key}
+		if i > 0 {
+			at.key = request.More[i-1]
+		}
 		room, err := t.env.Users.take(who, at)
 		if err != nil {
 			a.free()
@@ -49,8 +57,14 @@ func (a *taking) free() {
 
 // decided takes the outcome from the masters.
 func (a *taking) decided(grant redlock.Grant, err error) {
+	held := errors.Is(err, redlock.ErrHeld)
+	if held {
+		a.watch.stop(false, nil)
+	} else {
+		a.watch.stop(true, err)
+	}
 	switch {
-	case errors.Is(err, redlock.ErrHeld):
+	case held:
 		a.free()
 		a.sink.Deliver(a.no())
 	case err != nil:
@@ -103,5 +117,8 @@ func (a *taking) giveBack() {
 	a.table.env.Locks.GiveBack(a.grant)
 }
 
-// reply is an answer that is known beforehand.
-func reply(r Reply) func() Reply { return func() Reply { return r } }
+// Answers that are known beforehand.
+func saysOK() Reply   { return OK }
+func saysNil() Reply  { return Nil }
+func saysOne() Reply  { return Int(1) }
+func saysZero() Reply { return Int(0) }

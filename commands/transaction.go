@@ -168,8 +168,9 @@ func (t *Table) exec(c *Call) error {
 
 // execIfEqual does the one command while the lock has this value.
 func (t *Table) execIfEqual(c *Call, words []string, key redlock.Key, value redlock.Token) error {
-	sink := c.Sink
+	sink, watch := c.Sink, t.timed("exec")
 	done := func(yes bool, err error) {
+		watch.stop(yes, err)
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))

@@ -5,7 +5,7 @@ import "strings"
 
 func adminOption() option {
 	return option{
-		name: "admin-listen", argument: "ADDRESS", help: "metrics and health over HTTP; profiles",
+		name: "admin-listen", argument: "ADDRESS", help: "page, metrics, health by HTTP; profiles",
 		allowed: "host:port, :port, tls:host:port", advice: "write for example 127.0.0.1:9379",
 		set:   setter(decodeText, func(c *Config) *string { return &c.AdminListen }),
 		show:  func(c *Config) string { return c.AdminListen },

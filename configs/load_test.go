@@ -99,7 +99,7 @@ func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:",
 		"master-timeout": "15ms", "restart-guard": "off", "bootstrap": "true",
 		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "max-waiters": "19", "max-waiters-per-key": "20", "client-timeout": "21s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
-		"admin-listen": "127.0.0.1:2", "pprof": "true", "lock-info": "true", "long-ttl": "clamp", "no-ttl": "lease", "script-class": strings.Repeat("a", 40) + "=release",
+		"admin-listen": "127.0.0.1:2", "pprof": "true", "lock-info": "true", "otlp-endpoint": "http://c:4318", "otlp-sample": "0.5", "compat-test": "true", "long-ttl": "clamp", "no-ttl": "lease", "script-class": strings.Repeat("a", 40) + "=release",
 	}
 	var args, environ, lines []string
 	for _, option := range allOptions() {
@@ -239,7 +239,7 @@ func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 			}
 		}
 	}
-	if ranges != 14 {
+	if ranges != 15 {
 		t.Errorf("%d options have a range", ranges)
 	}
 }
@@ -302,6 +302,17 @@ func TestLoad_RefusesListenersThatCannotExist(t *testing.T) {
 	mustLoad(t, []string{"--listen", "127.0.0.1:0,127.0.0.1:0,[::1]:7379,localhost:1,unix:/run/r.sock"}, nil)
 }
 
+func TestLoad_TestSuitesAreServedOnThisMachineAlone(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0,localhost:1", "127.0.0.2:1,unix:/run/r.sock"} {
+		if config := mustLoad(t, []string{"--compat-test", "--listen", address}, nil); !config.CompatTest || !strings.Contains(strings.Join(config.Warnings, " "), "never in production") {
+			t.Errorf("%s: warnings %q", address, config.Warnings)
+		}
+	}
+	for _, address := range []string{":0", "0.0.0.0:1", "10.0.0.1:1", "locks.example.com:1", "127.0.0.1:1,[::]:1", "tls:[fe80::1]:1"} {
+		wantRefused(t, []string{"--compat-test", "--listen", address}, nil, "compat-test = true (from --compat-test): is refused while listen has", "127.0.0.1")
+	}
+}
+
 func TestValidate_FindsWhatWasPutTogetherByHand(t *testing.T) {
 	config := Default()
 	config.Listen, config.MaxTTL, config.Group = nil, 0, ""
@@ -340,5 +351,27 @@ func TestSettings_ShowsWhatIsInForceWithoutPasswords(t *testing.T) {
 	}
 	if got := config.Settings("["); got != nil {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestLoad_TracesGoToAURLThatHoldsNoSecret(t *testing.T) {
+	for _, good := range []string{"http://127.0.0.1:4318", "https://c.example.com/otlp/v1/traces"} {
+		if config := mustLoad(t, []string{"--otlp-endpoint", good, "--otlp-sample", "1"}, nil); config.OTLPEndpoint != good || config.OTLPSample != 1 {
+			t.Errorf("%q, %v", config.OTLPEndpoint, config.OTLPSample)
+		}
+	}
+	for _, bad := range []string{"127.0.0.1:4318", "grpc://c:4317", "http://", "http://c:4318/?a=b", "http://%zz"} {
+		wantRefused(t, []string{"--otlp-endpoint", bad}, nil, "otlp-endpoint", "http://127.0.0.1:4318")
+	}
+	wantRefused(t, []string{"--otlp-endpoint", "http://u:S3CR3T@c:4318"}, nil, "otlp-endpoint", "has a user or a password", "collector on this machine")
+	if _, err := Load([]string{"--otlp-endpoint", "http://u:S3CR3T@c:4318"}, nil); strings.Contains(err.Error(), "S3CR3T") {
+		t.Error(err)
+	}
+	for _, bad := range []string{"-0.1", "1.1", "half", "NaN"} {
+		wantRefused(t, nil, []string{"REDLOCKD_OTLP_SAMPLE=" + bad}, "otlp-sample", "0 to 1", bad)
+	}
+	config := mustLoad(t, []string{"--config", writeFile(t, "otlp-sample = 0.25\n")}, nil)
+	if config.OTLPSample != 0.25 {
+		t.Errorf("the file's share is %v", config.OTLPSample)
 	}
 }

@@ -71,10 +71,10 @@ func masterOptions() []option {
 
 func lockOptions() []option {
 	return []option{
-		durationOption("max-ttl", "longest lease, and wait of a restarted master",
+		durationOption("max-ttl", "longest lease, KEEP, WAIT",
 			"choose the longest lease that is really needed, the same in all daemons",
 			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxTTL }),
-		durationOption("max-keep", "memory of finished work, longest WAIT",
+		durationOption("max-keep", "",
 			"choose the longest KEEP that is really needed, the same in all daemons",
 			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxKeep }),
 		durationOption("max-wait", "",
@@ -107,6 +107,9 @@ func daemonOptions() []option {
 	return []option{
 		adminOption(),
 		switchOption("pprof", "", func(c *Config) *bool { return &c.Pprof }),
+		compatTestOption(),
+		otlpEndpointOption(),
+		otlpSampleOption(),
 		choiceOption("log-level", "log on stderr",
 			"use info unless you are looking for something",
 			[]string{"debug", "info", "warn", "error"}, func(c *Config) *string { return &c.LogLevel }),

@@ -21,6 +21,9 @@ func (l *loader) warnings() []string {
 			found = append(found, fmt.Sprintf("%s holds a password and every user of this machine can read it: chmod o-r %s", source, source))
 		}
 	}
+	if l.config.CompatTest {
+		found = append(found, "compat-test = true: any client may overwrite any lock and empty the masters, and locks need no expiry: never in production")
+	}
 	found = append(found, l.accessWarnings()...)
 	if l.config.RestartGuard == GuardOff {
 		found = append(found, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")

@@ -70,6 +70,7 @@ type Given struct {
 // Class is what is known of a script. It never changes once it is made.
 type Class struct {
 	Op      Op
+	Library string // whose script it is; "" if found by its behaviour or pinned
 	Purpose string // what a known library calls it for ("acquire", "extend"); "" if found by its behaviour
 	Keys    int    // number of KEYS it is known for
 	Args    int    // number of ARGV it is known for
@@ -83,8 +84,23 @@ type Class struct {
 	Publish bool   // sends messages to channels
 	DB      int    // the ARGV, from 1, that it gives to SELECT: must be the client's own database; 0 if it selects none
 
+	pinned bool // by the operator: what else it does is not known
+
 	cases [holdings]outcome
 	mixed []outcome // several keys that are held differently
+}
+
+// OnlyReleases says that the script deletes the one key if the token holds it and
+// does nothing else, and answers alike whoever else holds the key, or nobody. Then
+// any release does what it does, and Predict has its answers.
+func (c *Class) OnlyReleases() bool {
+	alike := func(a, b Holding) bool {
+		s := c.cases[a].reply
+		fixed := s.kind != KindArray && !s.is(remainingMS) && !s.is(remainingS) && !s.is(fromMaster) && !s.is(fromScriptFail)
+		return fixed && c.cases[a].done == c.cases[b].done && s.same(c.cases[b].reply)
+	}
+	return c.Op == Release && !c.pinned && c.Keys == 1 && c.Args == 1 && c.Token == 1 && len(c.Signals) == 0 && !c.Publish &&
+		c.cases[Mine].done && !c.cases[Absent].done && alike(Mine, Endless) && alike(Absent, Other)
 }
 
 // outcome is what a script answers to one holding and whether it did what its

@@ -47,7 +47,7 @@ func (id sum) String() string { return hex.EncodeToString(id[:]) }
 
 func (k knownScript) class() *Class {
 	words := strings.Fields(k.args)
-	c := &Class{Op: k.op, Purpose: k.purpose, Keys: k.keys, Args: len(words)}
+	c := &Class{Op: k.op, Library: k.library, Purpose: k.purpose, Keys: k.keys, Args: len(words)}
 	for i, word := range words {
 		c.role(word, i+1)
 	}

@@ -57,7 +57,7 @@ func ParsePin(value string) (sha string, c *Class, err error) {
 }
 
 func pinned(op Op) *Class {
-	c := &Class{Op: op, Keys: 1}
+	c := &Class{Op: op, Keys: 1, pinned: true}
 	if op != Discard && op != Read {
 		c.Token = 1
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -258,4 +260,44 @@ func alike(words []string, got, want Reply) bool {
 		}
 	}
 	return got.Kind == want.Kind || isText(got.Kind) && isText(want.Kind)
+}
+
+// The texts of libraries are theirs and not kept here. Whoever has some of them in
+// a directory (LOCK_SCRIPTS), one a file, can see each classified by its behaviour
+// alone as the table says.
+func TestProbe_ClassifiesTheTextsOfLibrariesAsTheTableDoes(t *testing.T) {
+	dir := os.Getenv("LOCK_SCRIPTS")
+	if dir == "" {
+		t.Skip("LOCK_SCRIPTS names no directory with texts of lock libraries")
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := make(map[string]string) // by SHA1
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[shaOf(string(text)).String()] = string(text)
+	}
+	found := 0
+	for _, row := range knownScripts {
+		text, ok := texts[row.sha]
+		if !ok || row.keys == 0 { // one that makes up the names of its keys is known by its SHA1 alone
+			continue
+		}
+		found++
+		class, err := classOf(text, row.example())
+		if err != nil {
+			t.Errorf("%s of %s: %v", row.purpose, row.library, err)
+		} else if got, want := described(class), described(row.class()); got != want {
+			t.Errorf("%s of %s:\n got %s\nwant %s", row.purpose, row.library, got, want)
+		}
+	}
+	t.Logf("%d of %d known scripts, %d texts", found, len(knownScripts), len(files))
+	if found == 0 {
+		t.Error("no text is that of a known script")
+	}
 }

@@ -1,0 +1,88 @@
+// Which trace does an operation belong to?
+package tracing
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"redlockd/redlock"
+)
+
+// inMeta is how a client says it, as one of the words of META, followed by a
+// traceparent as W3C Trace Context defines it.
+const inMeta = "traceparent="
+
+// parentIn reads META; what is not a traceparent is somebody's text.
+func parentIn(meta string) trace.SpanContext {
+	at := strings.Index(meta, inMeta)
+	if at < 0 || at > 0 && meta[at-1] != ' ' {
+		return trace.SpanContext{}
+	}
+	value, _, _ := strings.Cut(meta[at+len(inMeta):], " ")
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": value})
+	return trace.SpanContextFromContext(ctx)
+}
+
+// leases are the traces of leases that were taken through a span, so that what
+// becomes of a lease is found in the trace in which it was taken.
+type leases struct {
+	count atomic.Int64 // 0 lets every release pass without a look
+
+	mu   sync.Mutex
+	byID map[lease]taken
+}
+
+type lease struct {
+	db    int
+	key   redlock.Key
+	token redlock.Token
+}
+
+type taken struct {
+	by    trace.SpanContext
+	until time.Time
+}
+
+// mostLeases bounds what is remembered; beyond it a release starts a trace of its own.
+const mostLeases = 8192
+
+func (l *leases) note(id lease, by trace.SpanContext, left time.Duration) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID == nil {
+		l.byID = map[lease]taken{}
+	}
+	if len(l.byID) >= mostLeases {
+		for id, old := range l.byID {
+			if old.until.Before(now) {
+				delete(l.byID, id)
+			}
+		}
+	}
+	if len(l.byID) < mostLeases {
+		l.byID[id] = taken{by, now.Add(left)}
+	}
+	l.count.Store(int64(len(l.byID)))
+}
+
+// find is the span that took the lease; forget is for its end.
+func (l *leases) find(id lease, forget bool) trace.SpanContext {
+	if l.count.Load() == 0 {
+		return trace.SpanContext{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by := l.byID[id].by
+	if forget {
+		delete(l.byID, id)
+		l.count.Store(int64(len(l.byID)))
+	}
+	return by
+}

@@ -1,0 +1,183 @@
+// How do spans get to the collector without anybody waiting for it?
+package tracing
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+const (
+	// together is how many spans are sent at once, and every how long fewer are:
+	// spans are for people, to whom a second is soon.
+	together = 512
+	every    = time.Second
+	// tries of a batch that the collector may take yet, with a pause that doubles
+	// between them; meanwhile the queue fills.
+	tries = 3
+	pause = time.Second
+	// quiet is the least time between two lines in the log about lost spans.
+	quiet = time.Minute
+)
+
+// sender delivers spans: how many the collector refused for good, and whether a
+// failure may be over when it is tried again.
+type sender interface {
+	send(context.Context, []sdktrace.ReadOnlySpan) (refused int64, again bool, err error)
+	forget() // connections that are idle
+}
+
+// queue takes spans that have ended and never blocks: what does not fit is
+// dropped and counted.
+type queue struct {
+	to     sender
+	logger *slog.Logger
+	spans  chan sdktrace.ReadOnlySpan // as many as may wait
+	ending chan struct{}              // closed by close …
+	once   sync.Once                  // … the first time
+	ended  chan struct{}              // closed by run
+	abort  context.CancelFunc         // ends a delivery under way
+
+	sent, dropped atomic.Int64
+
+	told     int64 // dropped, when it was last logged
+	lastTold time.Time
+}
+
+var _ sdktrace.SpanProcessor = (*queue)(nil)
+
+func newQueue(size int, to sender, logger *slog.Logger) *queue {
+	ctx, abort := context.WithCancel(context.Background())
+	q := &queue{
+		to: to, logger: logger, abort: abort,
+		spans:  make(chan sdktrace.ReadOnlySpan, size),
+		ending: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go q.run(ctx)
+	return q
+}
+
+// OnStart has nothing to do.
+func (q *queue) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+
+// OnEnd takes a span. It is called where votes are counted.
+func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
+	select {
+	case q.spans <- s:
+	default:
+		q.dropped.Add(1)
+	}
+}
+
+// ForceFlush is the provider's; nobody calls it.
+func (q *queue) ForceFlush(context.Context) error { return nil }
+
+// Shutdown is the provider's; the queue is ended by close.
+func (q *queue) Shutdown(context.Context) error { return nil }
+
+// run sends what comes until close.
+func (q *queue) run(ctx context.Context) {
+	defer close(q.ended)
+	defer q.to.forget()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var batch []sdktrace.ReadOnlySpan
+	for {
+		select {
+		case s := <-q.spans:
+			if batch = append(batch, s); len(batch) < together {
+				continue
+			}
+		case <-tick.C:
+		case <-q.ending:
+			q.sendRest(ctx, batch)
+			return
+		}
+		q.deliver(ctx, batch)
+		batch = nil
+	}
+}
+
+// sendRest is the farewell: no second tries, and nothing after a failure.
+func (q *queue) sendRest(ctx context.Context, batch []sdktrace.ReadOnlySpan) {
+	for {
+		select {
+		case s := <-q.spans:
+			if batch = append(batch, s); len(batch) < together {
+				continue
+			}
+		default:
+		}
+		if len(batch) == 0 {
+			return
+		}
+		if !q.deliver(ctx, batch) {
+			q.dropped.Add(int64(len(q.spans)))
+			return
+		}
+		batch = nil
+	}
+}
+
+// deliver sends a batch, or drops it.
+func (q *queue) deliver(ctx context.Context, batch []sdktrace.ReadOnlySpan) bool {
+	var failed error
+	defer func() { q.tell(failed) }()
+	if len(batch) == 0 {
+		return true
+	}
+	for try := 0; ; try++ {
+		refused, again, err := q.to.send(ctx, batch)
+		if err == nil {
+			q.dropped.Add(refused)
+			q.sent.Add(int64(len(batch)) - refused)
+			return true
+		}
+		failed = err
+		if !again || try+1 == tries || !q.rest(pause<<try) {
+			q.dropped.Add(int64(len(batch)))
+			return false
+		}
+	}
+}
+
+// rest pauses; false means that the queue is ending.
+func (q *queue) rest(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-q.ending:
+		return false
+	}
+}
+
+// tell says in the log that spans are lost, now and then.
+func (q *queue) tell(failed error) {
+	dropped := q.dropped.Load()
+	if dropped == q.told || !q.lastTold.IsZero() && time.Since(q.lastTold) < quiet {
+		return
+	}
+	cause := "the queue is full: lower otlp-sample"
+	if failed != nil {
+		cause = failed.Error()
+	}
+	q.logger.Warn("traces are lost", "spans", dropped-q.told, "because", cause)
+	q.told, q.lastTold = dropped, time.Now()
+}
+
+// close sends what is there until ctx ends.
+func (q *queue) close(ctx context.Context) {
+	q.once.Do(func() { close(q.ending) })
+	select {
+	case <-q.ended:
+	case <-ctx.Done():
+	}
+	q.abort()
+	<-q.ended
+}

@@ -1,0 +1,98 @@
+// Package tracing tells an OpenTelemetry collector what becomes of operations: a
+// span each, with what every master said to it.
+//
+// A Tracer stands in front of what decides, as seen from the commands, and
+// follows the operations it chooses; the others pass untouched. Spans leave by a
+// bounded queue: a collector that is slow or away costs spans and nothing else.
+// Keys are told. Tokens, values and META are not.
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"redlockd/commands"
+)
+
+// Options of a Tracer.
+type Options struct {
+	// Endpoint is the URL of an OTLP receiver over HTTP; without a path, /v1/traces.
+	Endpoint string
+	// Sample is the share of operations that are followed without being asked,
+	// 0 to 1. Those that come with a sampled traceparent always are.
+	Sample  float64
+	Version string // of redlockd
+	// Queue is how many spans may wait to be sent; 0 means 4096, about 8 MB.
+	Queue  int
+	Logger *slog.Logger
+}
+
+// Tracer follows operations. A nil one follows none.
+type Tracer struct {
+	sample float64
+	spans  trace.Tracer
+	queue  *queue
+	leases leases
+}
+
+// mostEvents bounds the votes of one span: a wait may ask many times.
+const mostEvents = 128
+
+// New starts a Tracer; it is to be ended by Close.
+func New(o Options) (*Tracer, error) {
+	if o.Sample < 0 || o.Sample > 1 {
+		return nil, fmt.Errorf("sample: %v, allowed are 0 to 1", o.Sample)
+	}
+	target, err := newTarget(o.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if o.Queue == 0 {
+		o.Queue = 4096
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	q := newQueue(o.Queue, target, o.Logger)
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), // nobody makes a span that is not wanted
+		sdktrace.WithSpanProcessor(q),
+		sdktrace.WithResource(resource.NewSchemaless(
+			attribute.String("service.name", "redlockd"), attribute.String("service.version", o.Version))),
+		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
+			AttributeValueLengthLimit: 1024, AttributeCountLimit: 64, EventCountLimit: mostEvents,
+			LinkCountLimit: 1, AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 1,
+		}))
+	return &Tracer{sample: o.Sample, spans: provider.Tracer("redlockd", trace.WithInstrumentationVersion(o.Version)), queue: q}, nil
+}
+
+// Counts are how many spans the collector took, and how many it never saw.
+func (t *Tracer) Counts() commands.TraceCounts {
+	if t == nil {
+		return commands.TraceCounts{}
+	}
+	return commands.TraceCounts{Sent: t.queue.sent.Load(), Dropped: t.queue.dropped.Load()}
+}
+
+// Close sends what is left until ctx ends, and drops the rest.
+func (t *Tracer) Close(ctx context.Context) {
+	if t != nil {
+		t.queue.close(ctx)
+	}
+}
+
+// wanted tells whether an operation is followed: as its client decided, or else
+// by lot.
+func (t *Tracer) wanted(parent trace.SpanContext) bool {
+	if parent.IsValid() {
+		return parent.IsSampled()
+	}
+	return t.sample > 0 && rand.Float64() < t.sample
+}

@@ -1,0 +1,112 @@
+// Work: attempts and their ends.
+package tracing
+
+import (
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"redlockd/commands"
+	"redlockd/redlock"
+)
+
+// Works follows what next decides.
+func (t *Tracer) Works(next commands.Works) commands.Works {
+	if t == nil {
+		return next
+	}
+	return &works{next, t}
+}
+
+// WorkEnds is Works for the ends of attempts.
+func (t *Tracer) WorkEnds(next commands.WorkEnds) commands.WorkEnds {
+	if t == nil {
+		return next
+	}
+	return &workEnds{next, t}
+}
+
+type works struct {
+	commands.Works
+	tracer *Tracer
+}
+
+type workEnds struct {
+	commands.WorkEnds
+	tracer *Tracer
+}
+
+func (w *works) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
+	o := w.tracer.begin(parentIn(r.Meta), "work.acquire")
+	if o == nil {
+		return w.Works.Work(b, r, done)
+	}
+	o.about(append(keyed(r.DB, r.Key),
+		attribute.Int64("redlockd.timeout_ms", r.Timeout.Milliseconds()), attribute.Int64("redlockd.max", r.Max))...)
+	r.Trace = &o.votes
+	return w.Works.Work(b, r, func(work redlock.Work, err error) {
+		word, failed := outcomeOf(err)
+		var about []attribute.KeyValue
+		if err == nil {
+			word = string(work.State)
+			about = append(about, attribute.Int64("redlockd.attempt", work.Attempt))
+		}
+		if work.State == redlock.WorkAcquired {
+			about = append(about, attribute.Int64("redlockd.validity_ms", work.Validity().Milliseconds()), attribute.Int64("redlockd.fence", int64(work.Fence)))
+			w.tracer.leases.note(lease{r.DB, r.Key, work.Token}, o.span.SpanContext(), work.Validity())
+		}
+		o.finish(word, failed, about...)
+		done(work, err)
+	})
+}
+
+// beginEnd follows what a worker says of its attempt.
+func (w *workEnds) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
+	o := w.tracer.begin(w.tracer.leases.find(lease{r.DB, r.Key, r.Token}, last), name)
+	if o != nil {
+		o.about(keyed(r.DB, r.Key)...)
+		r.Trace = &o.votes
+	}
+	return o
+}
+
+func (o *operation) ended(done redlock.WorkEndDone) redlock.WorkEndDone {
+	if o == nil {
+		return done
+	}
+	return func(ok bool, err error) {
+		word, failed := yesOr(ok, outcomeGranted, "taken over", err)
+		o.finish(word, failed)
+		done(ok, err)
+	}
+}
+
+func (w *workEnds) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	o := w.beginEnd("work.done", &r, true)
+	w.WorkEnds.WorkDone(b, r, o.ended(done))
+}
+
+func (w *workEnds) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	o := w.beginEnd("work.fail", &r, true)
+	w.WorkEnds.WorkFail(b, r, o.ended(done))
+}
+
+func (w *workEnds) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
+	o := w.beginEnd("work.extend", &r, false)
+	if o == nil {
+		w.WorkEnds.WorkExtend(b, r, done)
+		return
+	}
+	w.WorkEnds.WorkExtend(b, r, func(work redlock.Work, err error) {
+		word, failed := outcomeOf(err)
+		var about []attribute.KeyValue
+		switch {
+		case errors.Is(err, redlock.ErrNotHeld):
+			word = "taken over"
+		case err == nil:
+			about = append(about, attribute.Int64("redlockd.validity_ms", work.Validity().Milliseconds()))
+		}
+		o.finish(word, failed, about...)
+		done(work, err)
+	})
+}
