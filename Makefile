@@ -6,7 +6,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Enough for the slowest package on two cores under -race.
 TIMEOUT     ?= 12m
 
-.PHONY: run test test-go test-bench lint fmt bench bench-quick counters fuzz interop crowd chaos soak sim mutants twins needs
+.PHONY: run test test-go test-bench lint fmt bench bench-quick counters fuzz interop crowd chaos soak sim mutants twins page needs
 
 run:
 	$(GO) run .
@@ -23,9 +23,11 @@ test-go:
 	$(GO) vet -tags controls ./...
 	$(GO) test -race -timeout $(TIMEOUT) ./...
 
-# Peers live in a module of their own, so that they never enter the product's.
+# Peers and examples live in modules of their own, so that what they need never
+# enters the product's.
 test-bench: needs
 	cd bench && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) ./...
+	cd redlock/examples && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) ./...
 
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
@@ -56,17 +58,26 @@ crowd: needs
 interop: needs
 	.ci/interop $(ARGS)
 
+# The page of the admin endpoint as a browser shows it, on real masters; installs
+# Chromium when it is missing. PAGE_SHOTS=DIR keeps pictures.
+page: needs
+	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || sh proxy/admin/browser/install-chromium
+	cd proxy/admin/browser && $(GO) vet ./... && \
+		PAGE_SHOTS=$(if $(PAGE_SHOTS),$(abspath $(PAGE_SHOTS))) $(GO) test -count=1 -timeout $(TIMEOUT) ./...
+
 # Every fuzz target for FUZZTIME each.
 FUZZTIME ?= 30s
 fuzz:
 	FUZZTIME=$(FUZZTIME) sh .ci/fuzz
 
-# Daemons and masters as processes, and everything that may happen to them: every
-# mix of faults for a minute, or all of them together for MINUTES. MIX chooses
-# one, SEED repeats a run as far as processes let themselves be repeated.
+# Daemons and masters as processes, and everything that may happen to them, for
+# MINUTES of load. MIX is all mixes of faults, or one of them, or a number: so many,
+# drawn at random. SEED repeats a run as far as processes let themselves be repeated;
+# what failed, and its seed, are repeated at the end of the output. CHAOS_PUBLISH=1
+# puts the table into redlock/PROOF.md, if nothing failed.
 chaos: needs
 	CHAOS_MINUTES=$(or $(MINUTES),6) CHAOS_MIX="$(or $(MIX),all)" CHAOS_SEED=$(SEED) \
-		$(GO) test -run 'TestChaos|TestExclusion' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
+		$(GO) test -run 'TestChaos$$' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
 
 # The same load again and again for MINUTES: nothing may grow.
 soak: needs

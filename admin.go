@@ -58,12 +58,13 @@ func (d *operatorsDoor) take(masters *pool.Pool, locker *redlock.Locker, table *
 	if d == nil {
 		return nil
 	}
+	sources := admin.Sources{
+		Version: cli.Version(), Locks: locker, Looks: locker, Masters: masters, Clients: clients, Grants: d.grants, Dropin: table.DropinFigures,
+	}
 	server, err := admin.New(admin.Options{
-		Listen: d.config.AdminListen, LocalOnly: localOnly(d.config), Pprof: d.config.Pprof, Login: table, Logger: logger,
-		TLS: func() (*tls.Config, error) { return clientTLS(d.config).Config() },
-		Figures: admin.NewFigures(admin.Sources{
-			Version: cli.Version(), Locks: locker, Masters: masters, Clients: clients, Grants: d.grants,
-		}),
+		Listen: d.config.AdminListen, LocalOnly: localOnly(d.config), Pprof: d.config.Pprof, Login: table, Desk: table, Logger: logger,
+		TLS:     func() (*tls.Config, error) { return clientTLS(d.config).Config() },
+		Figures: admin.NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) { return votable(masters) },
 	})
 	if err != nil {

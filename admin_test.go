@@ -5,11 +5,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -186,6 +189,88 @@ func TestAdmin_AsksForTheUsersOfThePort(t *testing.T) {
 		t.Errorf("health without a login: %d", status)
 	}
 	o.stop(t)
+}
+
+// pageShows follows the page's stream until it has all texts.
+func (o *operated) pageShows(t *testing.T, login string, texts ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, "GET", o.url+"/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, password, _ := strings.Cut(login, ":")
+	request.SetBasicAuth(name, password)
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	last := response.Status
+	lines := bufio.NewScanner(response.Body)
+	for lines.Buffer(nil, 1<<20); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "data: ") {
+			last = lines.Text()
+		}
+		missing := slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(last, text) })
+		if !missing {
+			return
+		}
+	}
+	t.Fatalf("the page never showed %q, last: %s", texts, last)
+}
+
+func TestAdmin_ServesAPageThatShowsLocksAndTakesThemAway(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users.toml")
+	text := fmt.Sprintf("[user.ops]\npassword-sha256 = \"%x\"\nkeys = [\"inv*\"]\ncommands = [\"lock\", \"read\", \"force\"]\n", sha256.Sum256([]byte("open")))
+	if err := os.WriteFile(users, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := operate(t, "--embedded", "3", "--users", users)
+	o.await(t, "/readyz", http.StatusOK)
+	c := dial(t, o.port)
+	if got := c.ask(t, "AUTH ops open"); got != "+OK" {
+		t.Fatal(got)
+	}
+	c.lock(t, "invoices")
+	if status, body := o.get(t, "/", "ops:open"); status != http.StatusOK || !strings.Contains(body, "<title>redlockd</title>") {
+		t.Errorf("the page: %d %.80s", status, body)
+	}
+	if status, _ := o.get(t, "/", ""); status != http.StatusUnauthorized {
+		t.Errorf("the page without a login: %d", status)
+	}
+	o.pageShows(t, "ops:open", `"key":"invoices"`, "All 3 masters vote.")
+	request, err := http.NewRequestWithContext(t.Context(), "POST", o.url+"/force", strings.NewReader(`{"db":0,"id":"aW52b2ljZXM"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.SetBasicAuth("ops", "open")
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if said, _ := io.ReadAll(response.Body); string(said) != `"1"` {
+		t.Errorf("force: %s: %s", response.Status, said)
+	}
+	if got := c.ask(t, "DLOCK invoices 30000"); got != "*3" {
+		t.Errorf("after the force the next one is told %s", got)
+	}
+	open, err := http.NewRequestWithContext(t.Context(), "GET", o.url+"/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.SetBasicAuth("ops", "open")
+	stream, err := http.DefaultClient.Do(open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	o.stop(t) // a page that is open keeps nobody from stopping
 }
 
 func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {

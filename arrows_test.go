@@ -20,20 +20,21 @@ const module = "redlockd"
 // arrows lists what each package may import of this module. A new package gets
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
-	"":                {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "redlock", "pool", "pool/embedded", "configs"},
-	"proxy":           {"commands", "redlock", "pool"},
-	"proxy/admin":     {"commands", "redlock", "pool"},
-	"commands":        {"commands/dropin", "redlock", "pool"},
-	"commands/dropin": {},
-	"commands/cli":    {"configs"},
-	"redlock":         {"pool"},
-	"pool":            {"pool/embedded"},
-	"pool/embedded":   {},
-	"configs":         {},
-	"pool/faulty":     {},
-	"redlock/judge":   {},
-	"redlock/sim":     {"redlock", "pool"},
-	"redlock/chaos":   {},
+	"":                 {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "configs"},
+	"proxy":            {"commands", "redlock", "pool"},
+	"proxy/admin":      {"commands", "redlock", "pool"},
+	"commands":         {"commands/dropin", "redlock", "pool"},
+	"commands/dropin":  {},
+	"commands/tracing": {"commands", "redlock", "pool"},
+	"commands/cli":     {"configs"},
+	"redlock":          {"pool"},
+	"pool":             {"pool/embedded"},
+	"pool/embedded":    {},
+	"configs":          {},
+	"pool/faulty":      {},
+	"redlock/judge":    {},
+	"redlock/sim":      {"redlock", "pool"},
+	"redlock/chaos":    {},
 }
 
 // testSupport may be imported by any test, and by nothing that is shipped.

@@ -118,3 +118,38 @@ func (c *client) load(t *testing.T, text string) (sha string) {
 	c.send(t, "SCRIPT LOAD %q", text)
 	return c.lines(t, 2)[1]
 }
+
+func TestDropIn_TestSuitesMayWriteAndEmptyWhatTheyLike(t *testing.T) {
+	for name, address := range map[string]string{
+		"embedded": serveHere(t, nil, "--embedded", "3", "--compat-test", "--master-timeout", "2s"),
+		"real":     serveHere(t, addresses(faulty.StartGroup(t, 3)), "--bootstrap", "--compat-test", "--master-timeout", "2s", "--key-prefix", "locks:"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := dial(t, address)
+			one.ready(t)
+			one.types(t,
+				"SET k stolen", "+OK",
+				"SET k value-1 NX", "$-1",
+				"GET k", "$6|stolen",
+				"PEXPIRE k 100000", ":1",
+				"PERSIST k", ":1",
+				"PTTL k", ":-1",
+				"RPUSH l a b", ":2",
+				"LLEN l", ":2",
+				"SELECT 3", "+OK",
+				"SET other value-2 NX", "+OK",
+				"FLUSHDB", "+OK",
+				"GET other", "$-1",
+				"SELECT 0", "+OK",
+				"GET k", "$6|stolen",
+				"KEYS [l]", "*1",
+			)
+			one.lines(t, 2)
+			one.types(t,
+				"FLUSHALL", "+OK",
+				"KEYS *", "*0",
+				"SET k value-1 NX PX 20000", "+OK", // the masters still vote
+				"DELEX k IFEQ value-1", ":1")
+		})
+	}
+}

@@ -73,21 +73,22 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err != nil {
 		return err
 	}
-	users, err := clientUsers(config)
+	users, scripts, err := admitted(config)
 	if err != nil {
 		return err
 	}
-	scripts, err := knownScripts(config)
+	traces, err := newTraces(config, logger)
 	if err != nil {
 		return err
 	}
+	defer traces.close()
 	var server *proxy.Server // set before the first client can ask for its figures
 	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
 	door := newDoor(config)
 	defer door.close()
 	table := commands.NewTable(commands.Env{
-		Locks: door.measure(locker), Waits: door.measureWaits(locker), IDs: locker, Works: locker, WorkEnds: locker, Events: locker, Figures: locker, Reports: locker, Looks: locker, Databases: config.Databases,
-		Plain: locker, Scripts: scripts, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+		Locks: traces.Locks(door.measure(locker)), Waits: traces.Waits(door.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Figures: locker, Reports: locker, Drains: locker, Looks: locker, Databases: config.Databases,
+		Plain: traces.Plain(locker), Scripts: scripts, Compat: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
@@ -98,7 +99,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	// When the last client has its reply, what is left are the copies that are
 	// being given back: the flush under way and one more.
 	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
-	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last, logger), table)
+	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last-traces.farewell, logger), table)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +57,16 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 	}
 }
 
+// admitted are who may speak and which scripts they may send.
+func admitted(config configs.Config) (*commands.Users, *dropin.Recogniser, error) {
+	users, err := clientUsers(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	scripts, err := knownScripts(config)
+	return users, scripts, err
+}
+
 // knownScripts are those of lock libraries, with the operator's word on others.
 func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
 	scripts, err := commands.KnownScripts(config.ScriptClasses)
@@ -78,6 +87,14 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 	}
 }
 
+// compat is what serves test-suites, nil unless --compat-test.
+func compat(config configs.Config, locker *redlock.Locker) commands.Compat {
+	if !config.CompatTest {
+		return nil
+	}
+	return locker
+}
+
 // clientTLS is what clients are shown, at the port and at the operator's door.
 func clientTLS(config configs.Config) proxy.TLS {
 	return proxy.TLS{
@@ -89,16 +106,6 @@ func clientTLS(config configs.Config) proxy.TLS {
 // localOnly is protected mode in force.
 func localOnly(config configs.Config) bool {
 	return config.ProtectedMode == "on" && !needsLogin(config)
-}
-
-// reachable tells whether other machines may reach an address of listen.
-func reachable(address string) bool {
-	if strings.HasPrefix(address, "unix:") {
-		return false
-	}
-	host, _, _ := net.SplitHostPort(strings.TrimPrefix(address, "tls:")) // checked by configs
-	ip, err := netip.ParseAddr(host)
-	return host != "localhost" && (err != nil || !ip.IsLoopback())
 }
 
 func needsLogin(config configs.Config) bool { return config.RequirePass != "" || len(config.Users) > 0 }
@@ -135,7 +142,7 @@ func volatileIDs(config configs.Config) bool {
 // warnings are sentences for the log about what this daemon does not promise.
 func warnings(config configs.Config) []string {
 	found := slices.Clone(config.Warnings)
-	if open := slices.IndexFunc(config.Listen, reachable); open >= 0 && localOnly(config) {
+	if open := slices.IndexFunc(config.Listen, configs.Reachable); open >= 0 && localOnly(config) {
 		found = append(found, "protected mode: without requirepass and users only clients on this machine are served, although listen has "+config.Listen[open])
 	}
 	if config.Embedded > 0 {

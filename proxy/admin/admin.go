@@ -1,11 +1,12 @@
-// Package admin is the operator's door: figures, health and profiles over HTTP.
-// It decides nothing and serves nobody who takes locks.
+// Package admin is the operator's door: a live page, figures, health and profiles
+// over HTTP. It decides nothing and serves nobody who takes locks.
 //
 // Who may: /healthz and /readyz answer everybody who reaches the address, because
 // probes have no passwords, and they tell nothing but yes, no and how many
 // masters vote. /metrics needs a user with the category read and /debug/pprof one
 // with the category admin, by HTTP's Basic authentication, wherever the port needs
-// a login; nobody is exempt for coming from this machine, for a proxy in front
+// a login; the page at / needs read, shows the keys that the user may use, and
+// releases locks by force for users with that category; nobody is exempt for coming from this machine, for a proxy in front
 // makes everybody come from there. Where the port needs no login and protected
 // mode is on, both serve this machine alone, as the port does.
 package admin
@@ -23,6 +24,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlockd/commands"
 )
 
 // tlsPrefix stands before an address on which TLS is spoken, as for the port.
@@ -35,10 +38,13 @@ const (
 	reaperTime = 30 * time.Second // for a request, but for profiles
 )
 
-// Login tells who may look, see commands.Table.Admit.
+// Login tells who may look, see commands.Table.
 type Login interface {
-	Admit(host, name, password, category string) error
+	Visit(host, name, password string) (commands.Visitor, error)
+	NeedsLogin() bool
 }
+
+var _ Login = (*commands.Table)(nil)
 
 // Options of a Server.
 type Options struct {
@@ -48,6 +54,8 @@ type Options struct {
 	Pprof     bool                        // serve /debug/pprof
 	Login     Login
 	Figures   prometheus.Gatherer
+	Sources   Sources // of the page
+	Desk      Desk    // does what the page asks for
 	// Ready says whether locks can be granted now, and why, in one line.
 	Ready  func() (ready bool, why string)
 	Logger *slog.Logger
@@ -61,13 +69,16 @@ type Server struct {
 	server   *http.Server
 	tls      atomic.Pointer[tls.Config] // nil without TLS
 	draining atomic.Bool
+	lookouts *lookouts     // nil without a page
+	streams  chan struct{} // mostStreams: pages that are open
+	asking   chan struct{} // mostAsked: commands under way
 	serving  bool          // Serve was called
 	done     chan struct{} // closed when nobody is accepted any more
 }
 
 // New takes the address; the error names it.
 func New(o Options) (*Server, error) {
-	s := &Server{options: o, done: make(chan struct{})}
+	s := newServer(o)
 	address, secure := strings.CutPrefix(o.Listen, tlsPrefix)
 	if secure {
 		if err := s.ReloadTLS(); err != nil {
@@ -90,6 +101,15 @@ func New(o Options) (*Server, error) {
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
 	return s, nil
+}
+
+// newServer has no address yet.
+func newServer(o Options) *Server {
+	s := &Server{options: o, done: make(chan struct{}), streams: make(chan struct{}, mostStreams), asking: make(chan struct{}, mostAsked)}
+	if o.Sources.Looks != nil {
+		s.lookouts = newLookouts(o.Sources, o.Logger)
+	}
+	return s
 }
 
 // URL is where it listens.
@@ -137,6 +157,9 @@ func (s *Server) Drain() { s.draining.Store(true) }
 // returns when nothing runs any more.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.Drain()
+	if s.lookouts != nil {
+		s.lookouts.close() // pages would never end by themselves
+	}
 	if !s.serving {
 		s.listener.Close()
 		return

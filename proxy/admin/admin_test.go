@@ -58,12 +58,13 @@ func (fakeLanes) Databases() []int { return []int{0, 3} }
 func (fakeLanes) Quorum() int      { return 2 }
 
 func figures() Options {
+	sources := Sources{
+		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Grants: NewGrants(),
+		Clients: func() commands.ClientCounts { return commands.ClientCounts{Connected: 12} },
+	}
 	return Options{
 		Listen: "127.0.0.1:0", Login: commands.NewTable(commands.Env{}), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Figures: NewFigures(Sources{
-			Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Grants: NewGrants(),
-			Clients: func() commands.ClientCounts { return commands.ClientCounts{Connected: 12} },
-		}),
+		Figures: NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) { return true, "3 of 3" },
 	}
 }
@@ -86,13 +87,12 @@ func withUsers(t *testing.T, o Options) Options {
 // ask asks without a socket, as somebody at an address.
 func ask(t *testing.T, o Options, from, path, login string) *httptest.ResponseRecorder {
 	t.Helper()
-	s := &Server{options: o}
-	return askServer(s, from, path, login)
+	return askServer(newServer(o), from, path, login)
 }
 
 func askServer(s *Server, from, path, login string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", path, nil)
-	r.RemoteAddr = from
+	r.RemoteAddr, r.Host = from, "127.0.0.1:9379"
 	if name, password, ok := strings.Cut(login, ":"); ok {
 		r.SetBasicAuth(name, password)
 	}
@@ -143,7 +143,7 @@ func TestDoor_ServesEachToThoseWhoMay(t *testing.T) {
 }
 
 func TestDoor_StopsLookingAtPasswordsOfAGuesser(t *testing.T) {
-	s := &Server{options: withUsers(t, figures())}
+	s := newServer(withUsers(t, figures()))
 	for range 1000 {
 		if askServer(s, "10.0.0.1:1", "/metrics", "scraper:guess").Code == http.StatusTooManyRequests {
 			return
@@ -155,14 +155,14 @@ func TestDoor_StopsLookingAtPasswordsOfAGuesser(t *testing.T) {
 func TestReadyz_SaysNoWithoutAQuorumAndWhileDraining(t *testing.T) {
 	o := figures()
 	o.Ready = func() (bool, string) { return false, "1 of 3 masters may vote, 2 needed" }
-	s := &Server{options: o}
+	s := newServer(o)
 	if w := askServer(s, "10.0.0.1:1", "/readyz", ""); w.Code != 503 || w.Body.String() != "1 of 3 masters may vote, 2 needed\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := askServer(s, "10.0.0.1:1", "/healthz", ""); w.Code != 200 {
 		t.Errorf("healthz is %d: a restart would not bring masters back", w.Code)
 	}
-	s = &Server{options: figures()}
+	s = newServer(figures())
 	s.Drain()
 	if w := askServer(s, "10.0.0.1:1", "/readyz", ""); w.Code != 503 || w.Body.String() != "draining\n" {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -22,10 +22,11 @@ var waitBounds = prometheus.ExponentialBuckets(0.001, 3, 13)
 // Grants measures lock requests, from the moment they were read to their outcome.
 type Grants struct{ locks, waits *outcomes }
 
-// outcomes is a histogram for each outcome.
+// outcomes is a histogram for each outcome, and a finer one of all of them.
 type outcomes struct {
 	times                       *prometheus.HistogramVec
 	granted, refused, undecided prometheus.Observer
+	all                         latencies
 }
 
 // NewGrants makes empty histograms.
@@ -75,7 +76,9 @@ func (m *measuredWaits) Wait(b *redlock.Batch, r redlock.LockRequest, done redlo
 func (o *outcomes) before(done redlock.LockDone) redlock.LockDone {
 	began := time.Now()
 	return func(grant redlock.Grant, err error) {
-		o.of(err).Observe(time.Since(began).Seconds())
+		took := time.Since(began)
+		o.of(err).Observe(took.Seconds())
+		o.all.note(took)
 		done(grant, err)
 	}
 }

@@ -41,6 +41,8 @@ type Sources struct {
 	Masters Masters
 	Clients func() commands.ClientCounts
 	Grants  *Grants
+	Dropin  func() []commands.DropinFigure // nil: there are none
+	Looks   Looks                          // nil: there is no page
 }
 
 // NewFigures gathers all figures of the daemon and of its process.
@@ -60,17 +62,18 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is called by each scrape.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	p := page{out}
+	p := scrape{out}
 	p.gauge("redlockd_build_info", "Always 1; the labels say which build this is.", 1, "version", c.Version, "go", runtime.Version())
 	c.locks(p)
 	c.lanes(p)
 	c.clients(p)
+	c.dropin(p)
 	for _, db := range c.Masters.Databases() {
 		c.masters(p, db)
 	}
 }
 
-func (c *collector) locks(p page) {
+func (c *collector) locks(p scrape) {
 	n := c.Locks.Counters()
 	p.count("redlockd_locks_acquired_total", "Grants.", n.Acquired)
 	p.count("redlockd_locks_refused_total", "Lock requests answered nil: somebody else held the key.", n.Refused)
@@ -93,7 +96,7 @@ func (c *collector) locks(p page) {
 	p.gauge("redlockd_operations_in_flight", "Operations that have not been answered yet.", float64(c.Locks.InFlight()))
 }
 
-func (c *collector) lanes(p page) {
+func (c *collector) lanes(p scrape) {
 	n := c.Masters.Counters()
 	p.count("redlockd_flushes_total", "Round trips to masters.", n.Flushes)
 	p.count("redlockd_flushed_operations_total", "Operations in them.", n.Commands)
@@ -110,7 +113,7 @@ func (c *collector) lanes(p page) {
 	p.count("redlockd_panics_total", "Panics contained in the lanes; anything but 0 is a bug.", n.Panics)
 }
 
-func (c *collector) clients(p page) {
+func (c *collector) clients(p scrape) {
 	n := c.Clients()
 	p.gauge("redlockd_clients_connected", "Open connections of clients.", float64(n.Connected))
 	p.gauge("redlockd_clients_limit", "How many there may be (--max-clients).", float64(n.Limit))
@@ -121,9 +124,9 @@ func (c *collector) clients(p page) {
 }
 
 // states are all that a master can be in.
-var states = []string{"voting", "quarantined", "suspect", "dialing", "down", "refused"}
+var states = []string{"voting", "quarantined", "suspect", "ailing", "dialing", "down", "refused", "draining", "drained"}
 
-func (c *collector) masters(p page, db int) {
+func (c *collector) masters(p scrape, db int) {
 	reports, voting := c.Locks.Reports(db), 0
 	for i := range reports {
 		m := &reports[i]
@@ -138,7 +141,7 @@ func (c *collector) masters(p page, db int) {
 	p.gauge("redlockd_masters_voting", "Masters whose consent counts now.", float64(voting), "database", database)
 }
 
-func (c *collector) master(p page, m *redlock.MasterReport, db int) {
+func (c *collector) master(p scrape, m *redlock.MasterReport, db int) {
 	which := []string{"master", m.Name, "database", strconv.Itoa(db)}
 	with := func(more ...string) []string { return append(which[:4:4], more...) }
 	for _, state := range states {

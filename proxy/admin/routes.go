@@ -37,7 +37,24 @@ func (s *Server) routes() http.Handler {
 			mux.Handle("GET "+path, s.guarded(commands.CategoryAdmin, patient(handler)))
 		}
 	}
+	if s.lookouts != nil {
+		s.routePage(mux)
+	}
 	return mux
+}
+
+func (s *Server) routePage(mux *http.ServeMux) {
+	read := func(path string, serve visited) {
+		mux.Handle("GET "+path, s.sheltered(s.visitors(commands.CategoryRead, serve)))
+	}
+	for _, name := range files {
+		read("/"+name, file(name))
+	}
+	read("/{$}", file("index.html"))
+	read("/about", s.about)
+	read("/stream", s.stream)
+	read("/lock", s.lock)
+	mux.Handle("POST /force", s.sheltered(s.visitors(commands.CategoryForce, s.force)))
 }
 
 // patient gives a profile the time it was asked to take.
@@ -74,8 +91,16 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n")) // whoever has gone needs no answer
 }
 
+// visited serves somebody who was let in.
+type visited func(http.ResponseWriter, *http.Request, commands.Visitor)
+
 // guarded serves users with the category, see the package's head.
 func (s *Server) guarded(category string, inner http.Handler) http.Handler {
+	return s.visitors(category, func(w http.ResponseWriter, r *http.Request, _ commands.Visitor) { inner.ServeHTTP(w, r) })
+}
+
+// visitors is guarded for what depends on who they are.
+func (s *Server) visitors(category string, serve visited) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, local := origin(r.RemoteAddr)
 		if s.options.LocalOnly && !local {
@@ -83,11 +108,12 @@ func (s *Server) guarded(category string, inner http.Handler) http.Handler {
 			return
 		}
 		name, password, _ := r.BasicAuth()
-		switch err := s.options.Login.Admit(host, name, password, category); {
+		visitor, err := s.options.Login.Visit(host, name, password)
+		switch {
+		case err == nil && visitor.May(category):
+			serve(w, r, visitor)
 		case err == nil:
-			inner.ServeHTTP(w, r)
-		case errors.Is(err, commands.ErrNoPermit):
-			answer(w, http.StatusForbidden, err.Error()+": the category "+category+" is needed")
+			answer(w, http.StatusForbidden, commands.ErrNoPermit.Error()+": the category "+category+" is needed")
 		case errors.Is(err, commands.ErrGuessing):
 			answer(w, http.StatusTooManyRequests, err.Error())
 		default:

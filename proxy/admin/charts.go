@@ -1,0 +1,78 @@
+package admin
+
+// charts.go answers: what happened in the last minutes, second by second? It
+// knows no clock and no goroutine: whoever looks notes a sample.
+
+import (
+	"math"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// mostPoints is how far back charts reach, in looks of a second each.
+const mostPoints = 180
+
+// none stands where nothing was measured.
+const none = -1
+
+// sample is what the rooms have counted so far.
+type sample struct {
+	at      time.Time
+	counts  redlock.Counters
+	locks   pool.Histogram            // lock requests without WAIT
+	masters map[string]pool.Histogram // round trips by the master's name
+}
+
+// charts are rates and latencies, the oldest first. All series are equally long.
+type charts struct {
+	Granted   []float64 `json:"granted"` // a second
+	Refused   []float64 `json:"refused"`
+	Undecided []float64 `json:"undecided"`
+	P50       []int64   `json:"p50"` // µs
+	P99       []int64   `json:"p99"`
+
+	before  *sample
+	masters map[string][]int64 // p99 of round trips, µs
+}
+
+// note adds a point; the first sample only says where counting begins.
+func (c *charts) note(now sample) {
+	before := c.before
+	c.before = &now
+	if before == nil {
+		return
+	}
+	seconds := now.at.Sub(before.at).Seconds()
+	rate := func(now, before int64) float64 {
+		return math.Round(10*float64(now-before)/math.Max(seconds, 0.001)) / 10
+	}
+	n, b := &now.counts, &before.counts
+	c.Granted = follow(c.Granted, rate(n.Acquired, b.Acquired))
+	c.Refused = follow(c.Refused, rate(n.Refused, b.Refused))
+	c.Undecided = follow(c.Undecided, rate(n.NoQuorum+n.Expired, b.NoQuorum+b.Expired))
+	locks := since(now.locks, before.locks)
+	c.P50 = follow(c.P50, micros(&locks, 0.5))
+	c.P99 = follow(c.P99, micros(&locks, 0.99))
+	masters := make(map[string][]int64, len(now.masters))
+	for name, trips := range now.masters {
+		d := since(trips, before.masters[name])
+		masters[name] = follow(c.masters[name], micros(&d, 0.99))
+	}
+	c.masters = masters
+}
+
+// follow appends to a copy: what was handed out before never changes.
+func follow[T any](series []T, next T) []T {
+	series = series[max(0, len(series)+1-mostPoints):]
+	return append(append(make([]T, 0, len(series)+1), series...), next)
+}
+
+// micros is a quantile in µs, none without a measurement.
+func micros(h *pool.Histogram, part float64) int64 {
+	if h.Count() == 0 {
+		return none
+	}
+	return h.Quantile(part).Microseconds()
+}

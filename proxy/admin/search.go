@@ -1,0 +1,130 @@
+package admin
+
+// search.go answers: which locks does a viewer want to see, and in which order?
+
+import (
+	"slices"
+	"strings"
+
+	"redlockd/redlock"
+)
+
+// question is what a viewer wants to see.
+type question struct {
+	search string
+	order  string // one of orders
+	offset int
+}
+
+// found is a page of a list.
+type found struct {
+	entries        []*entry
+	matches, total int // of those that the viewer may see
+}
+
+// mostOffset is how far a list can be leafed through; beyond, searching is quicker.
+const (
+	pageSize   = 50
+	mostOffset = 100 * pageSize
+)
+
+// orders are the ways to sort, each with the key as the last word.
+var orders = map[string]func(a, b *entry) bool{
+	"key": func(a, b *entry) bool { return a.key < b.key },
+	"left": func(a, b *entry) bool {
+		return a.until.Before(b.until) || a.until.Equal(b.until) && a.key < b.key
+	},
+	"held": func(a, b *entry) bool {
+		x, _ := a.heldSince()
+		y, _ := b.heldSince()
+		return x.Before(y) || x.Equal(y) && a.key < b.key
+	},
+	"waiting": func(a, b *entry) bool {
+		x, y := max(a.waiters, a.queued), max(b.waiters, b.queued)
+		return x > y || x == y && a.key < b.key
+	},
+}
+
+// list is what is written in a book at one moment. It never changes, so all
+// viewers look through the same one.
+type list struct {
+	entries        []*entry // in no order
+	complete, full bool
+}
+
+// find answers a question of somebody who may see the keys of sight.
+func (l list) find(q question, sight func(redlock.Key) bool) found {
+	first := newFirst(q.offset+pageSize, orders[q.order])
+	pieces := pattern(q.search)
+	var f found
+	for _, e := range l.entries {
+		if !sight(e.key) {
+			continue
+		}
+		f.total++
+		if matches(string(e.key), pieces) {
+			f.matches++
+			first.offer(e)
+		}
+	}
+	f.entries = first.sorted[min(q.offset, len(first.sorted)):]
+	return f
+}
+
+// pattern splits a search at its stars. A search without any is looked for
+// anywhere in a name; case never matters.
+func pattern(search string) []string {
+	if search != "" && !strings.Contains(search, "*") {
+		search = "*" + search + "*"
+	}
+	return strings.Split(strings.ToLower(search), "*")
+}
+
+// matches tells whether a name has the pieces in this order, the first at its
+// beginning and the last at its end.
+func matches(name string, pieces []string) bool {
+	last := len(pieces) - 1
+	if last == 0 { // no search
+		return true
+	}
+	name = strings.ToLower(name)
+	rest, ok := strings.CutPrefix(name, pieces[0])
+	if !ok {
+		return false
+	}
+	for _, piece := range pieces[1:last] {
+		at := strings.Index(rest, piece)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(piece):]
+	}
+	return strings.HasSuffix(rest, pieces[last])
+}
+
+// first keeps the few that come first of many, without sorting the rest.
+type first struct {
+	most   int
+	before func(a, b *entry) bool
+	sorted []*entry
+}
+
+func newFirst(most int, before func(a, b *entry) bool) *first {
+	return &first{most: most, before: before}
+}
+
+func (f *first) offer(e *entry) {
+	if len(f.sorted) == f.most {
+		if !f.before(e, f.sorted[f.most-1]) {
+			return
+		}
+		f.sorted = f.sorted[:f.most-1]
+	}
+	at, _ := slices.BinarySearchFunc(f.sorted, e, func(a, b *entry) int {
+		if f.before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	f.sorted = slices.Insert(f.sorted, at, e)
+}

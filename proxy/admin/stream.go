@@ -1,0 +1,176 @@
+package admin
+
+// stream.go answers: how does the page hear of what changes? Over one response
+// that does not end, in the words of server-sent events: "view" with all that is
+// on the screen once a second, "events" as they come.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/redlock"
+)
+
+const (
+	// mostStreams is how many pages are served at once; each takes some 20 kB a
+	// second, and 20 ms of a core a second when there are a hundred thousand locks.
+	mostStreams = 16
+	// newsEvery is how often events are sent.
+	newsEvery = 250 * time.Millisecond
+	// readerTime is for a viewer to take what is written.
+	readerTime = 10 * time.Second
+	// longestSearch is that of a lock's name.
+	longestSearch = 512
+)
+
+// watching is one page on its way.
+type watching struct {
+	server   *Server
+	visitor  commands.Visitor
+	question question
+	lookout  *lookout
+	out      http.ResponseWriter
+	heard    uint64 // the last event that was sent
+}
+
+// stream serves one page until it is closed.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands.Visitor) {
+	db, q, err := s.asked(r)
+	if err != nil {
+		answer(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open already, which is as many as this daemon serves; close one", mostStreams))
+		return
+	}
+	o := s.lookouts.enter(db)
+	if o == nil {
+		answer(w, http.StatusServiceUnavailable, "this daemon is stopping")
+		return
+	}
+	defer s.lookouts.leave(o)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies would hold it back
+	w.Header().Set("Connection", "close")     // the deadlines set here are not for another request
+	patience := http.NewResponseController(w)
+	_ = patience.SetReadDeadline(time.Time{}) // the request has been read; nothing more comes
+	one := &watching{server: s, visitor: visitor, question: q, lookout: o, out: w}
+	_, one.heard, _ = o.news.after(0)
+	one.run(r.Context())
+}
+
+// asked reads what a page wants to see.
+func (s *Server) asked(r *http.Request) (db int, q question, err error) {
+	values := r.URL.Query()
+	q = question{search: values.Get("search"), order: values.Get("order")}
+	if q.order == "" {
+		q.order = "key"
+	}
+	if text := values.Get("offset"); text != "" {
+		if q.offset, err = strconv.Atoi(text); err != nil || q.offset < 0 || q.offset > mostOffset {
+			return 0, q, fmt.Errorf("offset %q: allowed are 0 to %d; search for less", text, mostOffset)
+		}
+	}
+	if text := values.Get("db"); text != "" {
+		if db, err = strconv.Atoi(text); err != nil {
+			return 0, q, fmt.Errorf("db %q is not a number", text)
+		}
+	}
+	switch {
+	case len(q.search) > longestSearch:
+		return 0, q, fmt.Errorf("search of %d bytes, allowed are 0 to %d", len(q.search), longestSearch)
+	case orders[q.order] == nil:
+		return 0, q, fmt.Errorf("order %q: allowed are key, left, held, waiting", q.order)
+	case !slices.Contains(s.databases(), db):
+		return 0, q, fmt.Errorf("db %d is not in use by this daemon", db) // looking would open connections to the masters
+	}
+	return db, q, nil
+}
+
+// databases that can be looked at.
+func (s *Server) databases() []int {
+	in := append(s.options.Sources.Masters.Databases(), 0)
+	slices.Sort(in)
+	return slices.Compact(in)
+}
+
+// run sends until the viewer goes, may not look any more, or the door closes.
+func (w *watching) run(ctx context.Context) {
+	ticker := time.NewTicker(newsEvery)
+	defer ticker.Stop()
+	next := w.lookout.first
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.server.lookouts.ctx.Done():
+			return
+		case <-ticker.C:
+			if !w.events() {
+				return
+			}
+		case <-next:
+			s := w.lookout.last()
+			if next = s.next; !w.view(s) {
+				return
+			}
+		}
+	}
+}
+
+// view sends the screen; false if there is nobody to send it to.
+func (w *watching) view(s *seen) bool {
+	if !w.visitor.May(commands.CategoryRead) { // as users are now
+		return false
+	}
+	sight := w.visitor.Sight()
+	v, entries := w.lookout.view(s, w.question, sight)
+	w.lookout.show(entries)
+	if whole := redlock.Key(w.question.search); sight(whole) {
+		w.lookout.seek(whole)
+	}
+	v.Draining = w.server.draining.Load()
+	return w.send("view", v)
+}
+
+// happened is what "events" carries.
+type happened struct {
+	Rows   []eventRow `json:"rows"`
+	Missed uint64     `json:"missed"`
+}
+
+func (w *watching) events() bool {
+	var all []redlock.Event
+	var missed uint64
+	all, w.heard, missed = w.lookout.news.after(w.heard)
+	rows := eventViews(all, w.visitor.Sight())
+	if len(rows) == 0 && missed == 0 {
+		return true
+	}
+	return w.send("events", happened{rows, missed})
+}
+
+func (w *watching) send(kind string, what any) bool {
+	text, err := json.Marshal(what)
+	if err != nil {
+		w.server.options.Logger.Error("the page cannot be written", "cause", err)
+		return false
+	}
+	control := http.NewResponseController(w.out)
+	_ = control.SetWriteDeadline(time.Now().Add(readerTime)) // a test's recorder has none
+	if _, err := fmt.Fprintf(w.out, "event: %s\ndata: %s\n\n", kind, text); err != nil {
+		return false
+	}
+	return control.Flush() == nil
+}

@@ -1,0 +1,84 @@
+package admin
+
+// website.go answers: of what does the page consist, and what may a browser do
+// with it? Everything is in the binary; the page asks nobody else for anything.
+
+import (
+	"embed"
+	"net"
+	"net/http"
+	"net/netip"
+	"path"
+	"strings"
+
+	"redlockd/commands"
+)
+
+//go:embed web
+var web embed.FS
+
+// policy lets the page run its own script and style and talk to this door alone;
+// nobody may frame it, and text can become markup nowhere (Trusted Types).
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// files are served below "/", index.html at it.
+var files = []string{"index.html", "page.css", "page.js", "draw.js", "rows.js", "icon.svg"}
+
+// file serves one of them.
+func file(name string) func(http.ResponseWriter, *http.Request, commands.Visitor) {
+	text, err := web.ReadFile("web/" + name)
+	if err != nil {
+		panic(err) // what is embedded is there: a test asks for every file
+	}
+	return func(w http.ResponseWriter, _ *http.Request, _ commands.Visitor) {
+		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
+		w.Header().Set("Cache-Control", "no-cache") // another version may be started at any time
+		_, _ = w.Write(text)                        // whoever has gone needs no answer
+	}
+}
+
+// sheltered puts the page's rules around everything that belongs to it.
+func (s *Server) sheltered(inner http.Handler) http.Handler {
+	others := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			w.Header().Set(name, value)
+		}
+		if err := others.Check(r); err != nil || embedded(r) {
+			answer(w, http.StatusForbidden, "this comes from another site's page")
+			return
+		}
+		if !s.options.Login.NeedsLogin() && !ownName(r.Host) {
+			answer(w, http.StatusForbidden, "without requirepass and users the page is served under an address or a name without dots only, "+
+				"because whoever owns the name "+shown(r.Host)+" could point it here; use an address, or set one of them")
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// embedded tells that another site's page asks for something as a part of itself.
+// It could not read it, but pages that are open are counted.
+func embedded(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate"
+}
+
+// ownName tells a name that no stranger can own: a browser takes a page for the
+// same site as long as the name is the same, wherever the name points meanwhile.
+func ownName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	_, err := netip.ParseAddr(host)
+	return err == nil || host != "" && !strings.Contains(host, ".")
+}

@@ -1,0 +1,155 @@
+// Package fleet is a mixed fleet on one key: redis-py's Lock over a daemon, redsync
+// straight on the masters, and DLOCK through two daemons, while masters are killed,
+// stopped and restarted. What all of them were told is judged as one history.
+//
+// FLEET_PYTHON is a Python with redis-py; without it the runs are skipped.
+// FLEET_SEED repeats the draws, FLEET_SECONDS is the time of load, 15 by default.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+	"redlockd/redlock/judge"
+)
+
+const (
+	key     = "fleet"
+	riders  = 4 // of redis-py
+	others  = 3 // of redsync, and of DLOCK
+	longest = 2 * time.Second
+)
+
+func TestFleet_NeverHasTwoHoldersWhileMastersDieAndComeBack(t *testing.T) {
+	f := start(t, true)
+	h := f.ride(span(t), func(m *faulty.Server, random *rand.Rand) {
+		switch pause := time.Duration(random.Int64N(int64(time.Second))); random.IntN(3) {
+		case 0:
+			m.Kill()
+			f.wait(pause)
+			m.Restart()
+		case 1:
+			m.Stop()
+			f.wait(pause)
+			m.Cont()
+		default:
+			m.Restart()
+		}
+	})
+	if err := judge.Check(h); err != nil {
+		t.Error(err)
+	}
+	f.tally(h)
+}
+
+// The judge sees what the fleet is told: if masters forget, who asks them himself
+// is given what somebody else holds.
+func TestFleet_IsCaughtWhereMastersForget(t *testing.T) {
+	f := start(t, false)
+	var found *judge.Violation
+	for range 10 {
+		h := f.ride(2*time.Second, func(*faulty.Server, *rand.Rand) {
+			for _, m := range f.masters {
+				m.FlushAll()
+			}
+		})
+		if errors.As(judge.CheckExclusion(h), &found) {
+			return
+		}
+	}
+	t.Error("masters that forget everything again and again were never caught")
+}
+
+// span is the time of load.
+func span(t *testing.T) time.Duration {
+	text := os.Getenv("FLEET_SECONDS")
+	if text == "" {
+		return 15 * time.Second
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 3600 {
+		t.Fatalf("FLEET_SECONDS: %q, allowed are 1 to 3600", text)
+	}
+	return time.Duration(n) * time.Second
+}
+
+// fleet is the stand and all who want the key.
+type fleet struct {
+	t       *testing.T
+	seed    uint64
+	python  string
+	masters []*faulty.Server
+	daemons []*faulty.Program
+	record  *judge.Recorder
+	stop    context.Context // ends with the load
+}
+
+// ride has everybody want the key for a while, and a master be struck now and then.
+func (f *fleet) ride(span time.Duration, strike func(*faulty.Server, *rand.Rand)) judge.History {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), span)
+	defer cancel()
+	f.stop = ctx
+	f.record = judge.NewRecorder(now)
+	var all sync.WaitGroup
+	var ridden judge.History
+	all.Go(func() { ridden = f.ridePython(span) })
+	for i := range others {
+		all.Go(func() { f.askDaemons(i) })
+		all.Go(func() { f.askMasters(i) })
+	}
+	random := rand.New(rand.NewPCG(f.seed, 0))
+	for f.wait(time.Duration(random.Int64N(int64(400 * time.Millisecond)))) {
+		strike(f.masters[random.IntN(len(f.masters))], random)
+	}
+	all.Wait()
+	return append(f.record.History(), ridden...)
+}
+
+// wait tells whether the load goes on.
+func (f *fleet) wait(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return f.stop.Err() == nil
+	case <-f.stop.Done():
+		return false
+	}
+}
+
+// lull is what a client does between two calls.
+func (f *fleet) lull(most time.Duration) { f.wait(rand.N(most)) }
+
+// tally: everybody was served, or nothing was tried.
+func (f *fleet) tally(h judge.History) {
+	f.t.Helper()
+	count := map[string]int{}
+	for i := range h {
+		if h[i].Op != judge.Acquire || h[i].Outcome != judge.OK {
+			continue
+		}
+		switch {
+		case h[i].Fence > 0:
+			count["DLOCK"]++
+		case h[i].Client >= firstRider:
+			count["redis-py"]++
+		default:
+			count["redsync"]++
+		}
+	}
+	f.t.Logf("%d calls, grants: %v", len(h), count)
+	for _, who := range []string{"DLOCK", "redis-py", "redsync"} {
+		if count[who] < 3 {
+			f.t.Errorf("%s was given the lock %d times: the others had it all the time", who, count[who])
+		}
+	}
+}
+
+func token(who string, user, serial int) string { return fmt.Sprintf("%s-%d-%d", who, user, serial) }
