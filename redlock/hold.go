@@ -40,6 +40,7 @@ type Hold struct {
 
 	// Guarded by holds.mu.
 	until time.Duration // end of the validity
+	tried time.Duration // when a renewal was asked for last
 	due   time.Duration // of what is next: a renewal, or the end
 	index int           // in the heap, −1 = not there
 	ended bool
@@ -63,7 +64,7 @@ type holds struct {
 // hold renews a grant until it is released, or ended with End, or lost.
 func (l *Locker) hold(g Grant, terms *HoldTerms) *Hold {
 	s := &l.holds
-	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
+	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, tried: g.start, index: -1}
 	if terms.Longest > 0 {
 		h.stop = g.start + terms.Longest
 	}
@@ -97,7 +98,7 @@ func (h *Hold) End() {
 	s.mu.Unlock()
 	if !ended {
 		if !s.draining.Load() {
-			s.locker.giveUp(h.grant)
+			s.locker.giveUp(h.grant, 0)
 		}
 		h.terms.Over(h.grant, nil)
 	}
@@ -117,16 +118,22 @@ func (s *holds) endOf(g Grant) {
 	}
 }
 
-// giveUp releases what nobody will release any more. A token that its owner
+// giveUp releases what nobody will release any more; of a lease that was lost only
+// copies that this daemon can have made, for leases up to ends: whoever holds the
+// token may have extended it through another daemon, and was told for how long. A token that its owner
 // chose may by now be held through another daemon, after the connection to this
 // one broke: that lease is not this daemon's to end, and runs out by itself.
-func (l *Locker) giveUp(g Grant) {
+func (l *Locker) giveUp(g Grant, ends time.Duration) {
 	if g.attempt != nil {
 		return
 	}
+	var upTo time.Duration
+	if ends != 0 {
+		upTo = max(ends-l.recent()+l.late+2*grain*time.Millisecond, 1)
+	}
 	for _, key := range g.Keys() {
 		l.inFlight.Add(1) // beyond the limit if it must be
-		l.release(nil, lockID{g.db, key, g.Token}, func(bool, error) {})
+		l.releaseAs(EventReleased, nil, lockID{g.db, key, g.Token}, upTo, nil, func(bool, error) {})
 	}
 }
 
@@ -209,6 +216,7 @@ func (s *holds) rings() {
 			heap.Push(&s.queue, h)
 			n = renewals
 		default:
+			h.tried = now
 			renewing = append(renewing, h)
 		}
 	}
@@ -302,7 +310,7 @@ func (h *Hold) isLost(reason error) {
 	for _, key := range h.grant.Keys() {
 		h.holds.locker.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
 	}
-	h.holds.locker.giveUp(h.grant)
+	h.holds.locker.giveUp(h.grant, max(h.until+drift(h.grant.ttl), h.tried+h.grant.ttl))
 	h.terms.Over(h.grant, reason)
 }
 

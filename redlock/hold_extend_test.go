@@ -4,6 +4,7 @@ package redlock
 // it may rely on it. A daemon that cannot renew meanwhile must not end it sooner.
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -42,4 +43,45 @@ func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
 	}
 	held.Hold.End()
 	eventually(t, "the lock is gone", func() bool { return c.empty(0, 1, 2) })
+}
+
+// Another daemon has prolonged the lease meanwhile: what the first one no longer
+// renews is not its to end before that.
+func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
+	const ttl = 500 * time.Millisecond
+	c := newCluster(t, 3, long)
+	d, other := c.daemon(relayed), c.daemon()
+	lost := make(chan error, 1)
+	granted := make(chan Grant, 1)
+	d.Lock(nil, LockRequest{Key: "k", TTL: ttl, Hold: &HoldTerms{Over: func(_ Grant, reason error) { lost <- reason }}}, func(g Grant, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- g
+	})
+	held := receive(t, granted)
+	for _, r := range d.relays {
+		r.Pause()
+	}
+	extended, err := other.extend("k", held.Token, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reason := receive(t, lost); !errors.Is(reason, ErrLostExpired) {
+		t.Errorf("lost because %v, want %v", reason, ErrLostExpired)
+	}
+	for _, r := range d.relays {
+		r.Resume()
+	}
+	// Whatever the first daemon had to say to the masters comes before this.
+	eventually(t, "the first daemon is heard again", func() bool {
+		_, err := d.lock("next", ttl)
+		return err == nil
+	})
+	if _, err := other.ask(LockRequest{Key: "k", TTL: ttl}); !errors.Is(err, ErrHeld) {
+		t.Errorf("another holder %v before the end of the first one: %v", extended.Validity(), err)
+	}
+	if was, err := other.unlock("k", held.Token); !was || err != nil {
+		t.Errorf("released: %v, %v", was, err)
+	}
 }

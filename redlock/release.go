@@ -21,6 +21,7 @@ type release struct {
 	fence  Fence     // of its grant; 0 = not known
 	event  EventKind // what it is told as
 	start  time.Duration
+	upTo   time.Duration // since start; copies that end later are spared, 0 = none are
 	done   UnlockDone
 
 	mu      sync.Mutex
@@ -33,11 +34,12 @@ type release struct {
 var _ pool.Bulky = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
-	l.releaseAs(EventReleased, b, id, nil, done)
+	l.releaseAs(EventReleased, b, id, 0, nil, done)
 }
 
-// releaseAs is release under the name by which it is told to those who listen.
-func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, t *Trace, done UnlockDone) {
+// releaseAs is release under the name by which it is told to those who listen. It
+// spares copies that end later than upTo from now; 0 = none.
+func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, upTo time.Duration, t *Trace, done UnlockDone) {
 	now := l.recent()
 	// Forgotten before it is queued: from here on no heal may re-create a copy.
 	known, ok := l.leases.drop(id)
@@ -53,14 +55,18 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, t *Trace, done 
 	l.undescribe(b, id)
 	l.submit(b, g, l.watch(t, &release{
 		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
-		valid: ok && known.until > now, fence: known.fence, event: event, start: now, done: done,
+		valid: ok && known.until > now, fence: known.fence, event: event, start: now, upTo: upTo, done: done,
 	}))
 	l.waits.freed(b, place{id.db, id.key})
 }
 
 // Plan: "deleted" needs no seal, "not held" is believed only under a good one.
 func (r *release) Plan() pool.Plan {
-	return pool.Plan{Key: r.key, Joins: true, SealZero: true, Bulk: r.locker.script.releases}
+	plan := pool.Plan{Key: r.key, Joins: true, SealZero: true}
+	if r.upTo == 0 {
+		plan.Bulk = r.locker.script.releases
+	}
+	return plan
 }
 
 // Word is what the script for all releases of a flush is told.
@@ -69,9 +75,14 @@ func (r *release) Word() string { return string(r.id.token) }
 // Propose: a release has no fence.
 func (r *release) Propose(int64) {}
 
-// Command deletes whatever the token holds, without a guard: it was sent once
-// and nothing overtakes it.
-func (r *release) Command(_ *pool.Moment, c *pool.Command) bool {
+// Command deletes whatever the token holds, usually without a guard: it is sent
+// once and nothing overtakes it.
+func (r *release) Command(m *pool.Moment, c *pool.Command) bool {
+	if r.upTo != 0 {
+		debt := r.debt()
+		c.Set(debt.Words(m)...)
+		return true
+	}
 	c.Set("EVALSHA", r.locker.script.release, "1", r.key, string(r.id.token), "", "")
 	return true
 }
@@ -138,14 +149,27 @@ func (r *release) decideLocked() (released bool, err error, decided bool) {
 // spares copies that end later than any that can exist now: if the token is
 // used again, they are another life's.
 func (r *release) owe(lane int) {
-	r.group.Owe(lane, r.locker.endDebt(r.key, r.id.token, r.start))
+	r.group.Owe(lane, r.debt())
+}
+
+func (r *release) debt() pool.Debt {
+	l := r.locker
+	if r.upTo != 0 {
+		return l.debtUpTo(r.key, r.id.token, r.start, r.upTo)
+	}
+	return l.endDebt(r.key, r.id.token, r.start)
 }
 
 // endDebt releases whatever the token may have held when its end was asked for.
 func (l *Locker) endDebt(key string, token Token, asked time.Duration) pool.Debt {
+	return l.debtUpTo(key, token, asked, l.maxTTL+l.late+time.Second)
+}
+
+// debtUpTo spares copies that end later than upTo after it was asked for.
+func (l *Locker) debtUpTo(key string, token Token, asked, upTo time.Duration) pool.Debt {
 	return pool.Debt{
 		Dated: func(then int64) []string {
-			return l.releaseWords(key, token, 0, then/1000+(l.maxTTL+l.late).Milliseconds()+1000)
+			return l.releaseWords(key, token, 0, then/1000+upTo.Milliseconds())
 		},
 		Since: asked,
 		Until: asked + l.maxTTL + 4*l.late,
