@@ -7,6 +7,7 @@ package redlock
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -163,16 +164,23 @@ func TestCounters_OfAWaiterAreNotWorseThanTheirBase(t *testing.T) {
 		}
 		return leave
 	}
-	leave := wait(50) // the line itself, and what it hears from the masters
-	before := bytesInUse()
-	began := time.Now()
-	leave = append(leave, wait(waiters)...)
-	each := float64(bytesInUse()-before) / waiters
-	if waited := time.Since(began); waited > long/2 {
-		t.Skipf("%v for %d waiters: the lock may end meanwhile", waited, waiters)
+	first := wait(50) // the line itself, and what it hears from the masters
+	// What else the process allocates meanwhile is added to one round or another.
+	least := math.Inf(1)
+	for range 3 {
+		before := bytesInUse()
+		began := time.Now()
+		leave := wait(waiters)
+		least = min(least, float64(bytesInUse()-before)/waiters)
+		if waited := time.Since(began); waited > long/4 {
+			t.Skipf("%v for %d waiters: the lock may end meanwhile", waited, waiters)
+		}
+		for _, end := range leave {
+			end()
+		}
 	}
-	counter{"bytes per waiter", 440}.check(t, each)
-	for _, end := range leave {
+	counter{"bytes per waiter", 425}.check(t, least)
+	for _, end := range first {
 		end()
 	}
 	ended.Wait()
