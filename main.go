@@ -21,6 +21,7 @@ import (
 )
 
 func main() {
+	collectLess()
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2) // both signals may come before the first is taken
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
