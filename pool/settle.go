@@ -12,6 +12,7 @@ var (
 	errForgot     = errors.New("its memory is gone (flushed, swapped or replaced)")
 	errBalanced   = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
 	errLate       = errors.New("answered too late to count")
+	errMisjudged  = errors.New("its clock was misjudged and is measured anew")
 	errSuspect    = errors.New("its clock is under suspicion")
 	errBehind     = errors.New("its clock is behind its estimate")
 	errRolledBack = errors.New("its memory was rolled back")
@@ -146,6 +147,9 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 		return l.goodLocked(c, f, old, top, us), nil
 	}
 	if err := l.clockLocked(f, now, us); err != nil {
+		if err == errLate && f.misjudged(now, us) {
+			return bad(err), errMisjudged
+		}
 		return bad(err), nil
 	}
 	if old < l.acked && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
@@ -185,6 +189,15 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 	}
 	l.est.sample(f.sent, now, us)
 	return nil
+}
+
+// misjudged tells that a flush was late only because the estimate of the master's
+// clock was behind when it was sent, by more than a quarter of what is late. It
+// would stay so: late flushes teach it nothing, and it may be off within its own
+// error after this process was suspended. Admission measures the clock anew.
+func (f *flush) misjudged(now time.Duration, us int64) bool {
+	limit := f.conn.lane.group.pool.options.MasterTimeout
+	return now-f.sent <= limit && us-micros(now-f.sent) > f.moment.Time+micros(limit)/4
 }
 
 func (l *lane) goodLocked(c *connection, f *flush, old, top, us int64) Seal {

@@ -255,3 +255,40 @@ func TestSettle_AFlushallInsideAFlushVoidsWhatStoodBeforeIt(t *testing.T) {
 		})
 	}
 }
+
+// After a suspend of this process an estimate may be wrong within its own error,
+// and a flush that is late for that alone teaches it nothing.
+func TestSettle_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
+	const limit = 100 * time.Millisecond // the stage's master timeout
+	for _, c := range []struct {
+		name      string
+		took, off time.Duration
+		want      error // in the seal
+		ends      bool
+	}{
+		{"in time", time.Millisecond, 0, nil, false},
+		{"the estimate is behind, not yet too far", time.Millisecond, 99 * time.Millisecond, nil, false},
+		{"the estimate is behind too far", time.Millisecond, limit + 2*time.Millisecond, errLate, true},
+		{"the master took its time", 98 * time.Millisecond, limit + time.Millisecond, errLate, false},
+		{"the answer took its time", limit + time.Millisecond, limit, errLate, false},
+	} {
+		s := newFlushStage()
+		s.lane.est.err = micros(time.Second) // whatever it may be, it is no step
+		f := &s.conn.flush
+		f.fill(queueOf(acquiring("a")), 10)
+		f.raise = 42
+		f.write()
+		us := f.moment.Time + micros(c.off)
+		f.replies = []Reply{
+			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 0},
+			{Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}},
+		}
+		seal, ending := s.lane.readSealLocked(s.conn, f, f.sent+c.took)
+		if !errors.Is(seal.Err, c.want) || seal.Good != (c.want == nil) {
+			t.Errorf("%s: the seal is %+v, want the error %v", c.name, seal, c.want)
+		}
+		if (ending != nil) != c.ends {
+			t.Errorf("%s: the connection ends with %v, want an end: %v", c.name, ending, c.ends)
+		}
+	}
+}
