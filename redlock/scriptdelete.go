@@ -15,8 +15,8 @@ func (l *Locker) deleteSeen(b *Batch, r WriteRequest, done WriteDone) {
 		case v.Kind != "string", v.Left >= Endless && !r.EndlessToo:
 			done(false, ErrWrongType) // readers, permits, or somebody's data
 		default:
-			r.Equal = v.Value
-			l.Write(nil, r, done)
+			r.Equal = v.Value // of an empty one, whatever is there
+			l.write(nil, r, done)
 		}
 	})
 }

@@ -26,3 +26,19 @@ func TestWrite_DeletesOnlyWhatAQuorumHolds(t *testing.T) {
 		t.Errorf("deleted what no quorum holds: %v, %v", was, err)
 	}
 }
+
+// An empty value cannot be told from "whatever is there" when it is compared.
+func TestWrite_DeletesALockWhoseValueIsEmpty(t *testing.T) {
+	c := newCluster(t, 3, time.Minute)
+	d := c.daemon()
+	for _, i := range []int{0, 1, 2} {
+		c.do(i, "SET", "k", "", "PX", 60000)
+	}
+	if was, err := d.write(WriteRequest{Key: "k"}); !was || err != nil {
+		t.Errorf("deleted: %v, %v", was, err)
+	}
+	d.idle()
+	if !c.empty(0, 1, 2) {
+		t.Error("it is still there")
+	}
+}

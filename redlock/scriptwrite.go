@@ -43,6 +43,11 @@ func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
 		l.deleteSeen(b, r, done)
 		return
 	}
+	l.write(b, r, done)
+}
+
+// write asks every master, whatever the others have.
+func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 	if err := l.enter(); err != nil {
 		done(false, err)
 		return

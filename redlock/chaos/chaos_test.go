@@ -46,6 +46,10 @@ func mixes() []mix {
 		{"a minority away", plan{masters: 5, daemons: 3, clocks: true, spared: true}, crowds(), func(p plan) []fault {
 			return slices.DeleteFunc(allFaults(p), func(f fault) bool { return f.scope == onDaemon })
 		}},
+		// DLOCK, clients of one Redis, and the masters themselves.
+		{"mixed fleet", plan{masters: 3, daemons: 2, durable: true}, []trade{locksTrade(), dropInTrade(), foreignTrade()}, func(plan) []fault {
+			return slices.Concat(networkFaults(), masterFaults(), crashFaults())
+		}},
 		{"everything", plan{masters: 5, daemons: 3, durable: true, clocks: true}, trades(), allFaults},
 	}
 }

@@ -7,11 +7,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"redlockd/redlock/judge"
@@ -142,15 +140,3 @@ func (d *dropIn) verdict() (string, error) {
 }
 
 func (d *dropIn) dump(io.Writer) error { return nil }
-
-// Everybody at once: DLOCK, one Redis, and the masters themselves.
-func TestChaos_MixedFleet(t *testing.T) {
-	if os.Getenv("CHAOS_SECONDS")+os.Getenv("CHAOS_MINUTES") == "" {
-		t.Skip("a run of its own: make chaos")
-	}
-	t.Parallel()
-	m := mix{"mixed fleet", plan{masters: 3, daemons: 2, durable: true}, []trade{locksTrade(), dropInTrade(), foreignTrade()}, func(plan) []fault {
-		return append(networkFaults(), append(masterFaults(), crashFaults()...)...)
-	}}
-	newRun(t, m, chosenSeed(t)).chaos(shortest)
-}
