@@ -26,15 +26,13 @@ type bulk struct {
 
 var errOddBulk = errors.New("answered a script for several keys with something unexpected")
 
-// bulky tells whether an entry may share its command. An operation that hides a
-// Bulky behind a layer of its own may not.
-func (f *flush) bulky(e *entry) bool {
-	if e.plan.Bulk == "" {
+// bulky tells whether an entry may share its command.
+func (f *flush) bulky(plan *Plan) bool {
+	if plan.Bulk == "" {
 		return false
 	}
-	_, taken := f.keys[e.plan.Key]
-	_, able := e.op.(Bulky)
-	return able && !taken
+	_, taken := f.keys[plan.Key]
+	return !taken
 }
 
 // gather adds entry i to the open bulk, or begins one; it returns which.

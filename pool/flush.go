@@ -106,7 +106,7 @@ func (f *flush) write() {
 		at := -1
 		switch {
 		case e.plan.Bare:
-		case f.bulky(e):
+		case f.bulky(&e.plan):
 			open = f.gather(open, i)
 			continue
 		case e.op.Command(&f.moment, f.next()):

@@ -34,16 +34,6 @@ var (
 	errPanic   = errors.New("internal error in a lane")
 )
 
-// keepQueue is how many entries an idle queue keeps room for.
-const keepQueue = 4096
-
-// entry is an operation in a queue.
-type entry struct {
-	op    Operation
-	plan  Plan
-	fence int64 // its proposal, 0 without one
-}
-
 // lane is guarded by its group's lock, except index and master.
 type lane struct {
 	group  *Group
@@ -112,25 +102,6 @@ type verdict struct {
 
 func newLane(g *Group, index int, m Master) *lane {
 	return &lane{group: g, index: index, master: m}
-}
-
-// queueLocked takes an operation, or says why this master is not asked.
-func (l *lane) queueLocked(e entry) error {
-	switch {
-	case l.group.closed:
-		return errClosed
-	case len(l.queue) >= l.group.pool.options.MaxQueue:
-		return errQueueFull
-	case l.drained != 0 && e.plan.begins():
-		return errDrained
-	case l.state == stateUp, l.state == stateDialing && !l.tried && l.group.clocked:
-		l.appendLocked(e)
-		return nil
-	}
-	if l.cause == nil {
-		return errNoClocks
-	}
-	return l.cause
 }
 
 // wakeLocked starts a task unless one runs or there is nothing to do.
@@ -231,48 +202,6 @@ func (l *lane) take() *connection {
 	}
 	c.building = true
 	return c
-}
-
-// appendLocked queues at the end of the buffer. When that is reached and half of
-// the buffer is free at its front, the queue moves there: with more queued than a
-// flush holds, a third of all memory was spent on new buffers.
-func (l *lane) appendLocked(e entry) {
-	n, full := len(l.queue), cap(l.queue)
-	if n == full && 2*n <= cap(l.buffer) {
-		moved := l.buffer[:n]
-		copy(moved, l.queue)
-		clear(l.queue)
-		l.queue, full = moved, cap(moved)
-	}
-	l.queue = append(l.queue, e)
-	if cap(l.queue) != full {
-		l.buffer = l.queue[:0]
-	}
-}
-
-// duesFirstLocked queues what is owed in front of everything else.
-func (l *lane) duesFirstLocked() { l.handOverLocked(append(l.duesLocked(), l.queue...)) }
-
-// handOverLocked gives the queue, with its memory, to the caller and goes on
-// with another one.
-func (l *lane) handOverLocked(next []entry) []entry {
-	queued := l.queue
-	l.queue, l.buffer = next, nil
-	return queued
-}
-
-// dequeueLocked drops the first n entries. A queue that has been emptied starts
-// again at the front of its buffer; one that has not is only resliced.
-func (l *lane) dequeueLocked(n int) {
-	clear(l.queue[:n])
-	if n < len(l.queue) {
-		l.queue = l.queue[n:]
-		return
-	}
-	if cap(l.buffer) > keepQueue { // a storm is over: its memory may go
-		l.buffer = nil
-	}
-	l.queue = l.buffer[:0]
 }
 
 // depart puts the written flush under the watch. If the connection was ended

@@ -63,7 +63,8 @@ func (l *Locker) watch(t *Trace, op pool.Operation) pool.Operation {
 	return &watched{Operation: op, trace: t, pool: l.pool}
 }
 
-// Plan has it asked by a command of its own, which has a time of its own.
+// Plan has it asked by a command of its own: that one is timed, and a watched
+// operation has no word for a bulk.
 func (w *watched) Plan() pool.Plan {
 	p := w.Operation.Plan()
 	p.Bulk = ""
