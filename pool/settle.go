@@ -173,8 +173,8 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 		return nil
 	case off != 0 && Broken(RuleLatch):
 		return errSuspect
-	case off != 0:
-		l.suspectLocked(f, now, us, off)
+	case off != 0 || l.suspect != nil:
+		l.suspectLocked(f, now, us)
 	}
 	switch {
 	case l.suspect != nil:

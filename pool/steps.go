@@ -13,33 +13,58 @@ import (
 	"time"
 )
 
-// suspicion holds what was seen until the other masters have been asked too.
+// suspicion is a clock that does not fit, and how far it is off. An answer that
+// was long under way, as when this process stood still meanwhile, hardly tells
+// how far: whose clock it was is decided by closer looks.
 type suspicion struct {
 	at        time.Duration
-	deviation int64 // µs, positive = the master's clock is ahead
-	width     int64 // µs: how long that answer was under way, which deviation may be wrong by
+	low, high int64 // µs: the master's clock is ahead of the estimate by no less and no more
+	moves     bool  // two looks contradict each other: this clock was set twice
 	sent      time.Duration
 	received  time.Duration
 	time      int64
 }
 
-func (l *lane) suspectLocked(f *flush, now time.Duration, us, off int64) {
-	if l.suspect == nil {
-		l.suspect = &suspicion{at: now, deviation: off, width: micros(now - f.sent)}
+// suspectLocked notes a look at a clock that does not fit, or did not.
+func (l *lane) suspectLocked(f *flush, now time.Duration, us int64) {
+	low, high := us-l.est.at(now), us-l.est.at(f.sent)
+	s := l.suspect
+	if s == nil {
+		l.suspect = &suspicion{at: now, low: low, high: high, sent: f.sent, received: now, time: us}
 		for _, other := range l.group.lanes {
-			if other.conn != nil {
-				other.beat = true
-				other.wakeLocked()
-			}
+			other.lookLocked()
 		}
+		return
 	}
-	l.suspect.sent, l.suspect.received, l.suspect.time = f.sent, now, us
+	slack := micros(step) + l.est.spread(now)
+	s.moves = s.moves || low > s.high+slack || high < s.low-slack
+	if high-low < s.width() {
+		s.low, s.high = low, high
+		s.sent, s.received, s.time = f.sent, now, us
+	}
+	if s.width() > micros(step) {
+		l.lookLocked()
+	}
 }
+
+// lookLocked asks the master for its clock.
+func (l *lane) lookLocked() {
+	if l.conn != nil {
+		l.beat = true
+		l.wakeLocked()
+	}
+}
+
+func (s *suspicion) width() int64 { return s.high - s.low }
+
+// by is how far the clock is off, give or take half the width.
+func (s *suspicion) by() int64 { return s.low + s.width()/2 }
 
 // alike tells whether one jump of ours can be the reason for both deviations, of
 // which estimates that are wrong by err µs are a part.
 func (s *suspicion) alike(other *suspicion, err int64) bool {
-	return abs(s.deviation-other.deviation) <= micros(step)+err+s.width+other.width
+	slack := micros(step) + err
+	return !s.moves && !other.moves && s.low <= other.high+slack && other.low <= s.high+slack
 }
 
 // latching are connections whose master's identity must be retired.
@@ -59,11 +84,16 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 		if l.suspect == nil || l.conn == nil {
 			continue
 		}
-		alike, open := g.companyLocked(l)
+		late := now-l.suspect.at > g.pool.options.MasterTimeout
+		width := micros(step)
+		if late {
+			width = micros(g.pool.options.MasterTimeout)
+		}
+		alike, open := g.companyLocked(l, width)
 		switch {
 		case alike >= Quorum(len(g.lanes)):
-			g.forgiveLocked(l.suspect)
-		case alike+open < Quorum(len(g.lanes)), now-l.suspect.at > g.pool.options.MasterTimeout:
+			g.forgiveLocked(l.suspect, width)
+		case alike+open < Quorum(len(g.lanes)), late:
 			l.retireLocked(l.conn)
 			list = append(list, l.conn)
 		}
@@ -72,16 +102,15 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 }
 
 // companyLocked counts the masters that deviate like l, itself included, and
-// those that have not shown their clock since.
-func (g *Group) companyLocked(l *lane) (alike, open int) {
+// those that have not shown their clock since, or not closely.
+func (g *Group) companyLocked(l *lane, width int64) (alike, open int) {
 	for _, other := range g.lanes {
-		switch {
+		switch s := other.suspect; {
 		case other.conn == nil || other.conn.benched:
-		case other.suspect != nil:
-			if other.suspect.alike(l.suspect, other.est.err+l.est.err) {
-				alike++
-			}
-		case other.proved < l.suspect.at:
+		case s != nil && !s.alike(l.suspect, other.est.err+l.est.err):
+		case s != nil && s.width() <= width && l.suspect.width() <= width:
+			alike++
+		case s != nil, other.proved < l.suspect.at:
 			open++
 		}
 	}
@@ -89,19 +118,22 @@ func (g *Group) companyLocked(l *lane) (alike, open int) {
 }
 
 // forgiveLocked starts the estimates of all masters that deviate alike anew.
-// Those that have not shown their clock since the jump would deviate as much
-// when they do, with nobody left to be alike: their estimates jump, too.
-func (g *Group) forgiveLocked(first *suspicion) {
+// Those that have not shown their clock since the jump, or not closely, would
+// deviate as much when they do, with nobody left to be alike: their estimates
+// jump, too.
+func (g *Group) forgiveLocked(first *suspicion, width int64) {
 	g.pool.options.Logger.Warn("this daemon's clock jumped; the masters' clocks are estimated anew",
-		"by_ms", first.deviation/1000)
+		"by_ms", first.by()/1000)
 	for _, l := range g.lanes {
 		switch s := l.suspect; {
-		case s == nil && l.unseenLocked(first):
-			l.est.offset += first.deviation
-			l.est.err += micros(step) + first.width
-		case s != nil && s.alike(first, l.est.err):
+		case s == nil && !l.unseenLocked(first), s != nil && !s.alike(first, l.est.err):
+		case s != nil && s.width() <= width:
 			l.est = estimate{}
 			l.est.sample(s.sent, s.received, s.time)
+			l.suspect = nil
+		default:
+			l.est.offset += first.by()
+			l.est.err += micros(step) + first.width()
 			l.suspect = nil
 		}
 	}
@@ -112,7 +144,7 @@ func (g *Group) forgiveLocked(first *suspicion) {
 // jumped. The jump lies in between for us as well: what was measured after it
 // differs from what was measured before it by the jump itself.
 func (l *lane) unseenLocked(first *suspicion) bool {
-	jump := first.at - max(0, time.Duration(-first.deviation)*time.Microsecond)
+	jump := first.at - max(0, time.Duration(-first.high)*time.Microsecond)
 	return l.est.known && l.proved <= first.at && l.est.taken <= jump
 }
 
@@ -125,6 +157,6 @@ func (l *lane) retireLocked(c *connection) {
 	l.est = estimate{}
 	if s := l.suspect; s != nil {
 		l.group.pool.options.Logger.Warn("a master's clock stepped",
-			"master", l.master.Name, "by_ms", s.deviation/1000)
+			"master", l.master.Name, "by_ms", s.by()/1000)
 	}
 }

@@ -211,3 +211,47 @@ func TestSteps_AMasterIsNotSpokenForByOthersThatShowNoClock(t *testing.T) {
 		}
 	})
 }
+
+// oversleep is a daemon that stands still while its questions are answered: the
+// clocks of some masters are set meanwhile, each by as much as ahead says.
+func (s *stage) oversleep(t *testing.T, ahead ...time.Duration) {
+	t.Helper()
+	s.vote(0)
+	for lane := range s.masters {
+		s.change(lane, func(m *fakeMaster) { m.waits = make(chan struct{}) })
+	}
+	s.send(acquiring("asked before"))
+	for lane, by := range ahead {
+		s.advanceAll(by, lane)
+	}
+	s.clock.pass(300 * time.Millisecond)
+	for lane := range s.masters {
+		close(s.masters[lane].waits)
+	}
+	synctest.Wait()
+	for lane := range s.masters {
+		s.change(lane, func(m *fakeMaster) { m.waits = nil })
+	}
+	s.clock.advance(time.Second)
+}
+
+// An answer that took 300 ms is wrong by as much, so that clocks which were set by
+// different amounts look as if one jump of ours could be the reason.
+func TestSteps_ClocksSetByDifferentAmountsWhileWeStoodStillAreRetired(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		s.oversleep(t, 700*time.Millisecond, 650*time.Millisecond, 600*time.Millisecond)
+		if s.latched() != 3 || s.group.Voters() != 2 {
+			t.Errorf("%d lives retired and %d voters, want 3 and 2", s.latched(), s.group.Voters())
+		}
+	})
+}
+
+func TestSteps_AJumpOfOursWhileQuestionsWereOnTheirWayIsForgiven(t *testing.T) {
+	onStage(t, 5, Options{}, func(s *stage) {
+		by := 700 * time.Millisecond
+		s.oversleep(t, by, by, by, by, by)
+		if s.latched() != 0 || s.group.Voters() != 5 {
+			t.Errorf("%d lives retired and %d voters, want none and 5", s.latched(), s.group.Voters())
+		}
+	})
+}

@@ -170,6 +170,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 		t := w.judge.token(c.key, string(token))
 		t.asking++
 		t.asks++
+		t.asked = w.now
 	}
 	key := c.key
 	c.call(d, func(turn int) {

@@ -75,6 +75,7 @@ type tokenRecord struct {
 	foreign    bool
 	hold       *holdRecord   // by which it is renewed
 	asks       int           // acquires with it: what an earlier one left is not undone by a later one
+	asked      time.Duration // when by the client's own choice of it, 0 = never
 	shared     bool          // released past the daemon that granted, which may still be at it
 	longest    time.Duration // lease that was asked for by it, of drop-in clients
 	added      time.Duration // to it

@@ -34,7 +34,9 @@ func (j *judge) leftover(s *server, key string, v *value) {
 	for token, ends := range v.holders() {
 		t := j.token(key, token)
 		kept := t.granted != 0 && (t.release == 0 || t.releases > 0)
-		if ends >= s.now && !kept && !t.foreign && !t.shared && t.asks < 2 {
+		// The undo of a token that a client chose goes on its own connection only.
+		lost := t.asked != 0 && s.parted >= t.asked
+		if ends >= s.now && !kept && !t.foreign && !t.shared && !lost && t.asks < 2 {
 			j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although nobody holds it",
 				s.name, abbreviate(token), ends-s.now))
 		}

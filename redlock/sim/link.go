@@ -302,6 +302,7 @@ func (l *link) Close() {
 		return
 	}
 	l.broken = errReset
+	l.server.parted = l.world.now
 	if l.daemon != nil {
 		delete(l.daemon.links, l)
 	}
@@ -323,6 +324,7 @@ func (l *link) Close() {
 // sever is the master's end: nothing of it is executed any more.
 func (l *link) sever() {
 	l.severed = true
+	l.server.parted = l.world.now
 	delete(l.server.links, l.id)
 	w := l.world
 	w.after(w.Scenario.latency(w), l.daemon, func() { l.end(errReset) })

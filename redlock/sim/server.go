@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"redlockd/pool"
 )
@@ -31,6 +32,7 @@ type server struct {
 	backlog  []*flight
 	links    map[int64]*link // by CLIENT ID
 	lastID   int64
+	parted   time.Duration // when a connection to it ended last
 	snapshot memory
 	steps    []*step
 	tracked  map[string][]*link // who hears of a key's next change

@@ -56,7 +56,7 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 			t.Logf("open: %s: %v", s.Open, v)
 		}
 	}
-	if os.Getenv("SIM_PUBLISH") != "" && !t.Failed() {
+	if environment(t, "SIM_PUBLISH", 0) != 0 && !t.Failed() {
 		publish(t, plan, r)
 	}
 }
