@@ -26,12 +26,17 @@ func aims() []aim {
 	naive := "two phases, retried at once"
 	return []aim{
 		{what: "one multiplexed client, 64 callers: throughput × redsync", scenario: multiplexedName(64), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 6},
+		{what: "one client on one connection, 64 callers: throughput × redsync", scenario: tunedName(64), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 6},
 		{what: "one multiplexed client, 256 callers: throughput × redsync", scenario: multiplexedName(256), name: pairsPerSecond, peer: redsyncName(256), atLeast: true, bound: 10},
+		{what: "one client on one connection, 256 callers: throughput × redsync", scenario: tunedName(256), name: pairsPerSecond, peer: redsyncName(256), atLeast: true, bound: 10},
 		{what: "50 connections, depth 1: throughput × redsync with 64", scenario: connectionsName(1), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 4},
 		{what: "50 connections, depth 16: throughput × redsync with 64", scenario: connectionsName(16), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 13},
 		{what: "one multiplexed client, 64 callers: acquire p99 × redsync", scenario: multiplexedName(64), name: acquireP99, peer: redsyncName(64), bound: 0.15},
+		{what: "one client on one connection, 64 callers: acquire p99 × redsync", scenario: tunedName(64), name: acquireP99, peer: redsyncName(64), bound: 0.15},
 		{what: "one multiplexed client, 1 caller: acquire p50 × redsync", scenario: multiplexedName(1), name: acquireP50, peer: redsyncName(1), bound: 1.2},
+		{what: "one client on one connection, 1 caller: acquire p50 × redsync", scenario: tunedName(1), name: acquireP50, peer: redsyncName(1), bound: 1.2},
 		{what: "one multiplexed client, 64 callers: processor time of the daemon, µs per pair", scenario: multiplexedName(64), name: daemonCPU, bound: 25},
+		{what: "one client on one connection, 64 callers: processor time of the daemon, µs per pair", scenario: tunedName(64), name: daemonCPU, bound: 25},
 		{what: "the fence, 64 callers in process: throughput × without register", scenario: fencedName, name: pairsPerSecond, peer: unfencedName, atLeast: true, bound: 0.85},
 		{what: "one master stopped, 64 callers: acquire p99 × before", scenario: stopped, name: afterP99, before: beforeP99, bound: 2},
 		{what: "ids in memory, 64 callers: throughput × two phases", scenario: ids("engine in process", media[0]), name: pairsPerSecond, peer: ids(naive, media[0]), atLeast: true, bound: 150},

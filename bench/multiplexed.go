@@ -1,11 +1,14 @@
 // The daemon behind one client: all callers of a process share what rueidis
-// makes of one address, a few connections on which it pipelines by itself.
+// makes of one address, a few connections on which it pipelines by itself; and,
+// as redsync's pool is set for it, too, a client that is set for a server of which
+// a process wants many answers at once.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -19,19 +22,39 @@ func multiplexedName(n int) string {
 	return "daemon, one multiplexed client, " + callers(n)
 }
 
+func tunedName(n int) string {
+	return "daemon, one client on one connection, " + callers(n)
+}
+
 func multiplexedScenarios() []scenario {
 	var all []scenario
 	for _, n := range []int{1, 8, 64, 256} {
 		all = append(all, scenario{
 			name: multiplexedName(n), page: pagePairs, peer: redsyncName(n),
 			run: pairs(n, openMultiplexed),
+		}, scenario{
+			name: tunedName(n), page: pagePairs, peer: redsyncName(n),
+			run: pairs(n, openTuned),
 		})
 	}
 	return all
 }
 
 func openMultiplexed(_ context.Context, st *stand, n int) (crew, error) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+	return openClient(st, rueidis.ClientOption{}, n)
+}
+
+// openTuned has one connection instead of four, and a pause between two writes in
+// which the next callers join: rueidis advises 20 µs. Measured, medians of three
+// rounds, 64 callers: 29 200 pairs a second as rueidis comes, 35 900 on one
+// connection, 45 200 with the pause, 41 500 and 40 300 with 50 and 100 µs.
+func openTuned(_ context.Context, st *stand, n int) (crew, error) {
+	return openClient(st, rueidis.ClientOption{PipelineMultiplex: -1, MaxFlushDelay: 20 * time.Microsecond}, n)
+}
+
+func openClient(st *stand, o rueidis.ClientOption, n int) (crew, error) {
+	o.InitAddress = []string{st.daemon.address}
+	client, err := rueidis.NewClient(o)
 	if err != nil {
 		return crew{}, err
 	}
