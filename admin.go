@@ -53,13 +53,13 @@ func (d *operatorsDoor) measureWaits(waits commands.Waits) commands.Waits {
 
 // take takes the address; nobody is served before open.
 func (d *operatorsDoor) take(masters *pool.Pool, locker *redlock.Locker, table *commands.Table,
-	clients func() commands.ClientCounts, logger *slog.Logger,
+	clients func() commands.ClientCounts, traces func() commands.TraceCounts, logger *slog.Logger,
 ) error {
 	if d == nil {
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: locker, Looks: locker, Masters: masters, Clients: clients, Grants: d.grants, Dropin: table.DropinFigures,
+		Version: cli.Version(), Locks: locker, Looks: locker, Masters: masters, Clients: clients, Grants: d.grants, Dropin: table.DropinFigures, Traces: traces,
 	}
 	server, err := admin.New(admin.Options{
 		Listen: d.config.AdminListen, LocalOnly: localOnly(d.config), Pprof: d.config.Pprof, Login: table, Desk: table, Logger: logger,

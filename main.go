@@ -94,7 +94,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
 	})
-	if err := door.take(masters, locker, table, clients, logger); err != nil {
+	if err := door.take(masters, locker, table, clients, traces.counts(), logger); err != nil {
 		return err
 	}
 	// When the last client has its reply, what is left are the copies that are

@@ -190,6 +190,21 @@ func TestMetrics_ShowWhatTheRoomsCount(t *testing.T) {
 	}
 }
 
+func TestMetrics_ShowSpansWhereACollectorIsTold(t *testing.T) {
+	o := figures()
+	if text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String(); strings.Contains(text, "redlockd_traces") {
+		t.Error("figures of traces although there are none")
+	}
+	o.Sources.Traces = func() commands.TraceCounts { return commands.TraceCounts{Sent: 13, Dropped: 14} }
+	o.Figures = NewFigures(o.Sources)
+	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
+	for _, line := range []string{"redlockd_traces_sent_total 13", "redlockd_traces_dropped_total 14"} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
+
 func TestMetrics_KeepPrometheusNamingConventions(t *testing.T) {
 	families, err := figures().Figures.Gather()
 	if err != nil {

@@ -42,6 +42,7 @@ type Sources struct {
 	Clients func() commands.ClientCounts
 	Grants  *Grants
 	Dropin  func() []commands.DropinFigure // nil: there are none
+	Traces  func() commands.TraceCounts    // nil: no collector is told
 	Looks   Looks                          // nil: there is no page
 }
 
@@ -68,6 +69,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.lanes(p)
 	c.clients(p)
 	c.dropin(p)
+	if c.Traces != nil {
+		n := c.Traces()
+		p.count("redlockd_traces_sent_total", "Spans of operations that the collector took.", n.Sent)
+		p.count("redlockd_traces_dropped_total", "Spans that were lost because it did not.", n.Dropped)
+	}
 	for _, db := range c.Masters.Databases() {
 		c.masters(p, db)
 	}
