@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 //go:embed scripts/admit.lua
@@ -107,12 +108,13 @@ func bit(yes bool) string {
 	return "0"
 }
 
-// quarantine says how long a young master still has to wait, or "".
-func (l *lane) quarantineLocked() string {
+// quarantineLocked is how long a young master still has to wait, 0 if it is none.
+func (l *lane) quarantineLocked() time.Duration {
 	age := micros(l.group.pool.options.age())
 	left := l.conn.life.Base + age - l.est.at(l.group.now())
-	if left <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("its memory is new, votes in %.1fs", float64(left)/1e6)
+	return max(0, time.Duration(left)*time.Microsecond)
+}
+
+func young(wait time.Duration) string {
+	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
 }

@@ -266,8 +266,8 @@ func (l *lane) welcome(c *connection) {
 	wait := l.quarantineLocked()
 	l.wakeLocked()
 	g.mu.Unlock()
-	if wait != "" {
-		g.pool.options.Logger.Warn("master admitted, but "+wait, "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
+	if wait > 0 {
+		g.pool.options.Logger.Warn("master admitted, but "+young(wait), "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
 	}
 }
 

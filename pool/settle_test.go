@@ -113,6 +113,9 @@ func TestSettle_AYoungMastersSealIsGoodAndSaysSo(t *testing.T) {
 		if s.state(0) != "quarantined" || s.group.Voters() != 2 {
 			t.Errorf("state %s, %d voters, want quarantined and 2", s.state(0), s.group.Voters())
 		}
+		if old, new := s.group.Statuses()[1].Left, s.group.Statuses()[0].Left; old != 0 || new <= time.Second || new > 1500*time.Millisecond {
+			t.Errorf("quarantined for another %v and %v, want none and about 1.5 s", old, new)
+		}
 		s.clock.advance(1500 * time.Millisecond)
 		if a := s.vote(0); !a.Seal.Good || a.Seal.Young {
 			t.Errorf("%+v once it is old enough, want good and not young", a.Seal)

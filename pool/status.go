@@ -10,6 +10,7 @@ type Status struct {
 	State   string        // "voting", "quarantined", "ailing", "dialing", "down", "refused", "draining", "drained"
 	Detail  string        // the reason: "connection refused", "restarted, votes in 12.3s"
 	Since   time.Duration // age of this state
+	Left    time.Duration // of the quarantine, 0 if it is not that
 	RunID   string        // "" until admitted
 	Version string        // of the server
 	Durable bool          // appendonly yes, appendfsync always

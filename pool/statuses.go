@@ -21,13 +21,18 @@ func (g *Group) Statuses() []Status {
 			s.RunID, s.Durable = l.life.RunID, l.life.Durable
 		}
 		s.State, s.Detail = l.describeLocked()
+		if s.State == quarantinedState {
+			s.Left = l.quarantineLocked()
+		}
 		out = append(out, s)
 	}
 	return out
 }
 
-// votingState is the state of a master whose consent counts.
-const votingState = "voting"
+const (
+	votingState      = "voting"      // its consent counts
+	quarantinedState = "quarantined" // not yet
+)
 
 func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }
 
@@ -47,8 +52,8 @@ func (l *lane) stateLocked() (state, detail string) {
 	if l.ailing != nil {
 		return "ailing", l.ailing.Error()
 	}
-	if wait := l.quarantineLocked(); wait != "" {
-		return "quarantined", wait
+	if wait := l.quarantineLocked(); wait > 0 {
+		return quarantinedState, young(wait)
 	}
 	return votingState, ""
 }

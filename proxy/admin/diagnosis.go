@@ -55,26 +55,13 @@ func (a absences) note(reports []redlock.MasterReport, now time.Time) {
 		if reason := reasonOf(m); reason != "" {
 			one.reason = reason
 		}
-		one.longer = max(one.longer, quarantineLeft(m))
+		one.longer = max(one.longer, m.Left)
 		a[m.Name] = one
 	}
 }
 
 // votesIn is in the words of pool.Status.Detail.
 const votesIn = "votes in "
-
-// quarantineLeft is how long a master must still grow older, 0 if it is not that.
-func quarantineLeft(m *redlock.MasterReport) time.Duration {
-	if m.State != stateQuarantined {
-		return 0
-	}
-	_, text, _ := strings.Cut(m.Detail, votesIn)
-	left, err := time.ParseDuration(text)
-	if err != nil {
-		return 0
-	}
-	return left
-}
 
 // reasonOf is the detail without the times in it, which are told elsewhere.
 func reasonOf(m *redlock.MasterReport) string {
@@ -94,7 +81,7 @@ func words(m *redlock.MasterReport, a absence, now time.Time) string {
 	ago := spell(now.Sub(a.since))
 	switch m.State {
 	case stateQuarantined:
-		return m.Name + " is quarantined " + spell(quarantineLeft(m)) + " more" + because
+		return m.Name + " is quarantined " + spell(m.Left) + " more" + because
 	case "refused":
 		return m.Name + " has been refused for " + ago + because
 	case "draining", "drained":

@@ -22,6 +22,8 @@ func diagnosed(reports []redlock.MasterReport, quorum int, list ...stuck) (level
 
 func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	voting := master("m1", "voting", "", time.Hour)
+	young := master("m4", "quarantined", "its memory is new, votes in 83.2s", time.Minute)
+	young.Left = 83200 * time.Millisecond
 	for _, c := range []struct {
 		reports []redlock.MasterReport
 		level   string
@@ -31,7 +33,7 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 		{[]redlock.MasterReport{voting, master("m2", "down", "connection refused, 12s ago", 12*time.Second), voting}, levelWarn, []string{
 			"1 of 3 masters cannot vote: m2 stopped answering 12 s ago (connection refused).", "2 vote and 2 are needed. None may fail any more.",
 		}},
-		{[]redlock.MasterReport{voting, voting, voting, master("m4", "quarantined", "its memory is new, votes in 83.2s", time.Minute), voting}, levelWarn, []string{
+		{[]redlock.MasterReport{voting, voting, voting, young, voting}, levelWarn, []string{
 			"m4 is quarantined 83 s more (its memory is new)", "One more may fail.",
 		}},
 		{[]redlock.MasterReport{voting, master("m2", "refused", "is a replica", 3*time.Minute), master("m3", "ailing", "OOM", time.Second)}, levelBad, []string{

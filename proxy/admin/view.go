@@ -198,7 +198,7 @@ func masterView(m *redlock.MasterReport, s *seen) masterRow {
 	}
 	if one, absent := s.gone[m.Name]; absent {
 		row.Since = s.at.Sub(one.since).Milliseconds()
-		row.Left, row.Whole = quarantineLeft(m).Milliseconds(), one.longer.Milliseconds()
+		row.Left, row.Whole = m.Left.Milliseconds(), one.longer.Milliseconds()
 		row.Detail = cmp.Or(one.reason, row.Detail)
 	}
 	return row
