@@ -46,5 +46,6 @@ func (l *lane) backLocked(c *connection) {
 	c.benched = false
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()
 	l.duesFirstLocked()
+	l.repeatSoonLocked()
 	l.beat = true
 }

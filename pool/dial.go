@@ -245,11 +245,13 @@ func (l *lane) connected(link Link, f facts, a admission) *connection {
 	return c
 }
 
-// welcome puts the connection to work: first what is owed, then what waits.
+// welcome puts the connection to work: first what is owed, then what is to be
+// repeated, then what waits.
 func (l *lane) welcome(c *connection) {
 	g := l.group
 	c.watch = g.pool.options.Clock.AfterFunc(g.pool.options.MasterTimeout, c.stalled)
 	c.armed = true
+	again := g.again()
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
@@ -261,6 +263,7 @@ func (l *lane) welcome(c *connection) {
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
 	l.tried, l.attempts, l.votes, l.proved, l.ailing = true, 0, false, 0, nil
+	l.againFirstLocked(again)
 	l.duesFirstLocked()
 	l.beat = true
 	wait := l.quarantineLocked()

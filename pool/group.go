@@ -36,8 +36,9 @@ type Group struct {
 	closed   bool
 	dialing  sync.WaitGroup
 
-	watch  watch
-	events events
+	watch   watch
+	events  events
+	returns returns
 }
 
 func newGroup(p *Pool, db int) *Group {
@@ -61,6 +62,7 @@ func (g *Group) start() {
 		l.state, l.since = stateDialing, g.now()
 		l.submitDialLocked()
 	}
+	g.returns.pulsed = g.now()
 	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.pulse)
 }
 
@@ -271,7 +273,11 @@ func (g *Group) pulse() {
 		g.mu.Unlock()
 		return
 	}
+	stood := g.returns.stoodStillLocked(g.now())
 	for _, l := range g.lanes {
+		if stood && l.state == stateUp {
+			l.repeatSoonLocked()
+		}
 		if l.conn != nil && !l.conn.benched {
 			// What a master refused to be told (BUSY, LOADING, NOPERM) it may take by now.
 			for _, due := range l.duesLocked() {

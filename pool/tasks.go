@@ -40,10 +40,10 @@ func (goroutines) Await(ctx context.Context, ready <-chan struct{}) bool {
 }
 
 // newGoroutines takes panics to the log. A lane is drained by at most one task
-// and dialled by at most one more, and its tracker has one; a full pool would
-// mean a leak, so Submit never has to wait.
+// and dialled by at most one more, its tracker has one, and one may ask what it is
+// to be told again; a full pool would mean a leak, so Submit never has to wait.
 func newGoroutines(o *Options) (Tasks, error) {
-	size := 3 * len(o.Masters) * o.Databases
+	size := 4 * len(o.Masters) * o.Databases
 	tasks, err := ants.NewPool(size, ants.WithNonblocking(true), ants.WithPanicHandler(func(v any) {
 		o.Logger.Error("a lane's task panicked; its master was taken out", "panic", v)
 	}))

@@ -8,13 +8,26 @@
 // for somebody else would need one of the masters where an established waiter
 // stands before it. Who asks without FAIR does not look at the queue.
 //
-// Waiters are kept in the queue by their daemon; those of a daemon that has died
-// are taken for dead after standLife. The queue's keys go with the last waiter.
+// Waiters are kept in the queue by their daemon: every keepEvery, and at once on a
+// master that is back, before it is asked anything else, and on all of them when
+// the daemon finds that it stood still. Those of a daemon that has died are taken
+// for dead after standLife. The queue's keys go with the last waiter.
+//
+// What can still be lost: a daemon that a master has not heard for standLife is
+// dead to it. One that stood still or was cut off from masters for longer than
+// standLife less keepEvery may thus find its waiters gone there, and once they are
+// gone from a quorum, whoever asks passes them: nobody can tell this from a death.
+// They have their old places again, with their tickets, when each master has heard
+// of them; until then it may have voted for daemons that were back before. A master
+// that has forgotten everything is too young to vote until long after that, unless
+// the operator has switched this off.
 package redlock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -250,6 +263,8 @@ func (s *waiters) established(w *waiter, ticket int64) {
 	ln.insertLocked(w)
 	if ln.keep == nil {
 		ln.keep = s.locker.clock.AfterFunc(keepEvery, ln.keepStanding)
+		db := ln.db
+		ln.group.OnReturn(func() []pool.Operation { return s.keptAgain(db) })
 	}
 	asks := ln.head == w && ln.asked == nil
 	if asks {
@@ -298,7 +313,7 @@ func (ln *line) keepStanding() {
 		return
 	}
 	ln.keep.Reset(keepEvery)
-	parts, request := (ln.length+keptTogether-1)/keptTogether, ln.head.request
+	parts, request := ln.partsLocked(), ln.head.request
 	s.mu.Unlock()
 	keys := s.locker.queueKeys(&request)
 	var b Batch
@@ -306,6 +321,32 @@ func (ln *line) keepStanding() {
 		b.Add(ln.group, &keeping{line: ln, keys: keys, part: part})
 	}
 	b.Send()
+}
+
+// partsLocked is how many commands keep a line.
+func (ln *line) partsLocked() int { return (ln.length + keptTogether - 1) / keptTogether }
+
+// keptAgain keeps everybody in the queues of a master that is back: it may have
+// forgotten them, or taken them for dead. The order is that of the keys.
+func (s *waiters) keptAgain(db int) (again []pool.Operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []*line
+	for _, ln := range s.lines {
+		if ln.fair && ln.db == db && ln.length > 0 {
+			lines = append(lines, ln)
+		}
+	}
+	slices.SortFunc(lines, func(a, b *line) int {
+		return cmp.Or(cmp.Compare(a.lineID.keys, b.lineID.keys), cmp.Compare(flag(a.looks), flag(b.looks)))
+	})
+	for _, ln := range lines {
+		keys := s.locker.queueKeys(&ln.head.request)
+		for part := range ln.partsLocked() {
+			again = append(again, &keeping{line: ln, part: part, keys: keys})
+		}
+	}
+	return again
 }
 
 // keeping is one part of a line. Who is in it is looked up when the command is

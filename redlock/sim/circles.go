@@ -148,7 +148,10 @@ func (c *circling) heard(d *daemon, key string, mine *keeping, mode redlock.Mode
 		t.mode = mode
 		w.judge.granted(d, key, string(g.Token), int64(g.Fence), before, until)
 		if mine != nil {
-			mine.mode, mine.until = mode, max(until, mine.until)
+			if mine.mode == mode {
+				until = max(until, mine.until)
+			}
+			mine.mode, mine.until = mode, until
 		} else {
 			c.held = append(c.held, &keeping{key, g.Token, mode, until})
 		}
@@ -193,8 +196,9 @@ func (c *circling) behind(other *circling) bool {
 }
 
 // slack is by how much later than another a client must have asked for it to be
-// certain that it stands behind it in their daemon's line.
-const slack = 500 * time.Millisecond
+// certain that it stands behind it in their daemon's line: longer than a daemon
+// sleeps, between asking the masters for the one and taking in the other.
+const slack = 800 * time.Millisecond
 
 // kept tells whether a lease keeps a client waiting: itself, or one of its daemon
 // that has asked before it, by a margin.

@@ -60,6 +60,7 @@ type lockRecord struct {
 type tokenRecord struct {
 	key, token string
 	mode       redlock.Mode
+	claims     redlock.Mode  // in which until was told
 	limit      int           // of permits
 	until      time.Duration // of the validity that was told
 	daemon     *daemon       // that granted last
@@ -162,10 +163,14 @@ func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
 				abbreviate(t.token), abbreviate(c.token), ms(c.until-now)))
 		}
 	}
-	t.until = max(until, t.until)
-	if !slices.Contains(r.claims, t) {
+	switch {
+	case !slices.Contains(r.claims, t):
 		r.claims = append(r.claims, t)
+	case t.claims != t.mode: // as a writer it has what it asked for as a writer, which may be less
+	default:
+		until = max(until, t.until)
 	}
+	t.claims, t.until = t.mode, until
 }
 
 // extended is called when a client hears that its lock was prolonged.

@@ -118,15 +118,12 @@ func (j *judge) waited(r *waitRecord, g redlock.Grant, err error) {
 	}
 }
 
-// placeLasts is how long a place stays that nobody keeps, and the look that finds it gone.
-const placeLasts = 3200 * time.Millisecond
-
-// before tells whether a waiter had its place in a queue before another asked. A
-// daemon that stood still may have lost it: it keeps places once a second, and not
-// on masters that come back at that moment. Seen in queue-3, seed 23.
+// before tells whether a waiter had its place in a queue before another asked. That
+// its daemon stood still is no excuse: a place lasts for three seconds and is kept
+// once a second, and on masters that are back; no daemon and no master is away for
+// the two seconds between them here.
 func (r *waitRecord) before(later *waitRecord) bool {
-	stood := r.daemon.resumed != 0 && r.daemon.resumed+placeLasts > r.daemon.world.now
-	return r.established != 0 && !stood && r.established < later.began && shares(r.keys, later.keys) &&
+	return r.established != 0 && r.established < later.began && shares(r.keys, later.keys) &&
 		(r.mode != redlock.Shared || later.mode != redlock.Shared)
 }
 

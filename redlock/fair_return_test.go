@@ -1,0 +1,132 @@
+package redlock
+
+// fair_return_test.go: places in the queue of a master that was away. Here no
+// line's timer ever rings, so that nothing but its return brings them back.
+
+import (
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+)
+
+// returning holds the timers of lines.
+func returning(d *daemon, _ *pool.Options) { d.clock.hold(keepEvery) }
+
+// newReturningDaemon is one on embedded masters.
+func newReturningDaemon(t *testing.T) *pureDaemon {
+	t.Helper()
+	c := &clock{Clock: pool.SystemClock()}
+	c.hold(keepEvery)
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: 5 * time.Second, Clock: c, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	l, err := New(p, Options{Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pureDaemon{l, t}
+}
+
+// places are the waiters of a key on one master, in their order.
+func (d *pureDaemon) places(lane int, key string) []string {
+	var all map[string]float64
+	var out []string
+	master := d.pool.Embedded().At(lane)
+	master.Turn(func() { all, _ = master.Server().SortedSet("redlockd:q:" + key) }) // no such key: nobody
+	for id := range all {
+		out = append(out, id)
+	}
+	slices.SortFunc(out, func(a, b string) int { return int(all[a] - all[b]) })
+	return out
+}
+
+// inLine are the waiters of a key in this daemon, in their order.
+func (d *pureDaemon) inLine(db int, key Key) (out []string) {
+	d.waits.mu.Lock()
+	defer d.waits.mu.Unlock()
+	w := waiter{request: LockRequest{DB: db, Key: key, Fair: true}}
+	if ln := d.waits.lines[w.lineID()]; ln != nil {
+		for one := ln.head; one != nil; one = one.next {
+			out = append(out, one.request.stand.id)
+		}
+	}
+	return out
+}
+
+func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) {
+	d := newReturningDaemon(t)
+	for _, db := range []int{0, 3} {
+		d.take(LockRequest{DB: db, Key: "k"})
+	}
+	out := make(chan waited, 4) // every answer
+	for _, db := range []int{0, 3} {
+		for range 2 {
+			d.waitFor("waits", LockRequest{DB: db, Key: "k", Fair: true}, out)
+		}
+	}
+	eventually(t, "all of them stand in line", func() bool { return len(d.inLine(0, "k")) == 2 && len(d.inLine(3, "k")) == 2 })
+	if n := len(d.waits.keptAgain(0)); n != 1 {
+		t.Errorf("%d commands keep two waiters for one key, want 1", n)
+	}
+	forgets := d.pool.Embedded().At(4)
+	forgets.Turn(forgets.Server().FlushAll)
+	eventually(t, "the master that forgot has them again, in their order", func() bool {
+		return slices.Equal(d.places(4, "k"), d.inLine(0, "k"))
+	})
+	d.EndWaits()
+	for range 4 {
+		<-out
+	}
+}
+
+// The price: a command for each key, in the first flush that is no admission.
+func TestFair_TheReturnOfAMasterCostsOneCommandAKeyInOneFlush(t *testing.T) {
+	c := newCluster(t, 3, long)
+	p := &tap{}
+	d := c.daemon(returning, p.tapped)
+	for _, key := range []string{"a", "b"} {
+		d.take(Key(key), long)
+		d.stands(key, LockRequest{})
+		d.stands(key, LockRequest{})
+	}
+	d.stands("b", LockRequest{More: []Key{"a"}})
+	d.idle()
+	seen := len(p.to("c"))
+	c.servers[2].RestartEmpty()
+	eventually(t, "the places are there again", func() bool { return c.queued(2, "a") == 3 && c.queued(2, "b") == 3 })
+	word := "EVALSHA " + d.script.keep
+	for _, flush := range p.to("c")[seen:] {
+		if n := len(flush); n > 0 && strings.HasPrefix(flush[0], word) {
+			keeps := slices.DeleteFunc(slices.Clone(flush), func(one string) bool { return !strings.HasPrefix(one, word) })
+			if len(keeps) != 3 {
+				t.Errorf("%d commands for two keys and both of them together: %q", len(keeps), keeps)
+			}
+			return
+		}
+	}
+	t.Error("no flush begins with the places")
+}
+
+// A daemon that stood still while its masters went on is taken for dead. Its own
+// heart says so, when its lines' timers do not: they may count by another clock.
+func TestFair_ADaemonThatStoodStillHasItsPlacesAgainBeforeTheNextKeep(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon(returning)
+	d.take("k", long)
+	d.stands("k", LockRequest{})
+	for i := range c.servers {
+		c.do(i, "DEL", "redlockd:q:k", "redlockd:qx:k", "redlockd:qw:k")
+	}
+	d.clock.ahead.Add(int64(standLife))
+	eventually(t, "it stands in the queues again", func() bool {
+		return c.queued(0, "k") == 1 && c.queued(1, "k") == 1 && c.queued(2, "k") == 1
+	})
+}
