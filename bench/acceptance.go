@@ -42,9 +42,11 @@ func aims() []aim {
 		{what: "ids in memory, 64 callers: throughput × two phases", scenario: ids("engine in process", media[0]), name: pairsPerSecond, peer: ids(naive, media[0]), atLeast: true, bound: 150},
 		{what: "ids with appendfsync always, 64 callers: throughput × two phases", scenario: ids("engine in process", media[1]), name: pairsPerSecond, peer: ids(naive, media[1]), atLeast: true, bound: 60},
 		{what: "two daemons, 64 callers each: throughput × one with 128", scenario: twoDaemonsName, name: pairsPerSecond, peer: multiplexedName(2 * callersOfEach), atLeast: true, bound: 0.85},
+		{what: "two daemons, one connection to each, 64 callers each: throughput × one with 128", scenario: twoTunedName, name: pairsPerSecond, peer: tunedName(2 * callersOfEach), atLeast: true, bound: 0.85},
 		{what: "64 clients that want one key: hand-overs × redsync", scenario: handoverName, name: handoversPerSecond, peer: handoverPeer, atLeast: true, bound: 10},
 		{what: "64 clients that want one key: p99 of the wait × redsync", scenario: handoverName, name: acquireP99, peer: handoverPeer, bound: 1},
 		{what: "beside 10 000 HOLD leases, 64 callers: throughput × without", scenario: holdName, name: pairsPerSecond, peer: multiplexedName(64), atLeast: true, bound: 0.9},
+		{what: "DLOCK p99 while 100 000 locks are listed × without, 16 callers that pause", scenario: pacedListing, name: besideP99, before: withoutP99, bound: 1.5},
 		{what: "drop-in SET NX PX and compare-and-delete, 64 callers: processor time of all × DLOCK and DUNLOCK", scenario: dropinName, name: allCPU, peer: multiplexedName(64), bound: 1.15},
 	}
 }

@@ -16,14 +16,23 @@ func daemonsScenarios() []scenario {
 	n := 2 * callersOfEach
 	return []scenario{
 		{name: multiplexedName(n), page: pagePairs, run: pairs(n, openMultiplexed)},
-		{name: twoDaemonsName, page: pageModes, peer: multiplexedName(n), run: pairs(n, openTwo)},
+		{name: twoDaemonsName, page: pageModes, peer: multiplexedName(n), run: pairs(n, openTwo(rueidis.ClientOption{}))},
+		{name: tunedName(n), page: pagePairs, run: pairs(n, openTuned)},
+		{name: twoTunedName, page: pageModes, peer: tunedName(n), run: pairs(n, openTwo(tuned()))},
 	}
 }
 
-const twoDaemonsName = "two daemons, one multiplexed client each, 2 × 64 callers"
+const (
+	twoDaemonsName = "two daemons, one multiplexed client each, 2 × 64 callers"
+	twoTunedName   = "two daemons, one client on one connection each, 2 × 64 callers"
+)
 
 // openTwo starts a second daemon for the run.
-func openTwo(ctx context.Context, st *stand, n int) (crew, error) {
+func openTwo(o rueidis.ClientOption) opener {
+	return func(ctx context.Context, st *stand, n int) (crew, error) { return openPair(ctx, st, o, n) }
+}
+
+func openPair(ctx context.Context, st *stand, o rueidis.ClientOption, n int) (crew, error) {
 	second, err := st.startDaemon("second")
 	if err != nil {
 		return crew{}, err
@@ -34,7 +43,8 @@ func openTwo(ctx context.Context, st *stand, n int) (crew, error) {
 		return crew{}, err
 	}
 	for i, d := range c.daemons {
-		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{d.address}})
+		o.InitAddress = []string{d.address}
+		client, err := rueidis.NewClient(o)
 		if err != nil {
 			return crew{}, errors.Join(err, c.end())
 		}

@@ -55,7 +55,8 @@ type results map[string][]figures
 // brief is one line for whoever watches.
 func (f figures) brief() string {
 	var parts []string
-	for _, name := range []figure{pairsPerSecond, handoversPerSecond, acquireP50, acquireP99, perFlush, pairsBefore, pairsAfter, beforeP99, afterP99, firstNoQuorum} {
+	for _, name := range []figure{pairsPerSecond, handoversPerSecond, acquireP50, acquireP99, perFlush, pairsBefore, pairsAfter, beforeP99, afterP99, firstNoQuorum,
+		pairsWithout, pairsBeside, withoutP99, besideP99, wholeWalk} {
 		if v, ok := f[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s %s", show(v), name))
 		}

@@ -14,6 +14,7 @@ const (
 	pagePairs    = "pairs"
 	pageModes    = "modes"
 	pageSizes    = "sizes"
+	pageListing  = "listing"
 	pageHandover = "handover"
 	pageWork     = "work"
 	pageIDs      = "ids"
@@ -47,6 +48,11 @@ func tables() []table {
 			against(pairsPerSecond, "plain")},
 		{[]string{pageSizes}, "Three to nine masters",
 			"Ratios are to redsync on masters of the same number.", against(pairsPerSecond, "redsync")},
+		{[]string{pageListing}, "Beside a walk over 100 000 locks",
+			"One client goes over all locks with DLOCKS again and again, in every second quarter of a second. Callers that pause " +
+				"leave the machine idle most of the time; callers flat out share its cores with the walk.",
+			[]column{value(pairsWithout), value(pairsBeside), value(withoutP50), value(besideP50), value(withoutP99), value(besideP99),
+				within("p99 beside × without", besideP99, withoutP99), value(wholeWalk), total(failures)}},
 		{[]string{pageHandover}, "One key that everybody wants",
 			"Every caller waits for the lock, gives it back at once and asks again; times are those of the wait. Hand-overs are " +
 				"grants to another caller than the one before: who polls leaves the lock to whoever has just had it. Ratios are to redsync.",
@@ -110,13 +116,24 @@ func total(name figure) column {
 // versus is the median of the paired ratios to the peer, and their range.
 func versus(title string, name figure) column {
 	return column{title, func(r results, s scenario) string {
-		ratios := r.ratios(s.name, s.peer, name)
-		v, ok := median(ratios)
-		if !ok {
-			return ""
-		}
-		return fmt.Sprintf("%s (%s-%s)", show(v), show(slices.Min(ratios)), show(slices.Max(ratios)))
+		return ranged(r.ratios(s.name, s.peer, name))
 	}}
+}
+
+// within is the median of the ratios of two figures of a run, and their range.
+func within(title string, name, other figure) column {
+	return column{title, func(r results, s scenario) string {
+		return ranged(r.within(s.name, name, other))
+	}}
+}
+
+// ranged is a median and the range.
+func ranged(values []float64) string {
+	v, ok := median(values)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s-%s)", show(v), show(slices.Min(values)), show(slices.Max(values)))
 }
 
 // describeMachine says what the figures were measured on.

@@ -52,6 +52,7 @@ func scenarios() []scenario {
 		commandScenarios(),
 		dropinScenarios(),
 		holdScenarios(),
+		listingScenarios(),
 		handoverScenarios(),
 		workScenarios(),
 		idScenarios(),

@@ -2,8 +2,11 @@
 // lock which is held from its first step to its last.
 //
 // A step is a SCAN on one master, with a bounded COUNT, and a look at what it
-// found on all masters, both some keys at a time: nobody is blocked, however many
-// locks there are. Masters are walked one after another until so many have been
+// found, both some keys at a time. The masters are looked at one after another,
+// and no more of them than it takes to decide: whoever wants a lock meanwhile has
+// a quorum of others that is not kept waiting, however many locks there are.
+//
+// Masters are walked one after another until so many have been
 // walked to the end that every quorum has one of them (n − quorum + 1); a master
 // counts only if it is old enough to remember every lease, and is the same
 // process with the same memory from its first step to its last. So every held
@@ -49,11 +52,15 @@ type LockPage struct {
 }
 
 const (
-	// scanAtOnce and keysAtOnce bound one command: each is about a quarter of a
-	// millisecond of a master's time (1 µs a key to find it, 6 µs to look at it),
-	// and other operations come in between.
+	// scanAtOnce and keysAtOnce bound one command, so that other operations come in
+	// between: a quarter and a tenth of a millisecond of a master's time (1 µs a key
+	// to find it, 6 µs to look at it). Measured with 16 callers that pause and 20 000
+	// locks, in two to four runs each on two cores that had much else to do: the
+	// median of an acquire beside a walk is 2.5 to 2.9 times that without when all
+	// masters look at 32 keys at once, 1.4 to 1.6 times when one after another looks
+	// at 50, and 1.0 to 1.3 with 16. The 99th percentile told nothing there.
 	scanAtOnce = 250
-	keysAtOnce = 32
+	keysAtOnce = 16
 	longestKey = 512 // bytes; what is longer is nobody's lock
 )
 
@@ -97,6 +104,7 @@ type walk struct {
 	listing Listing
 	order   []int // lanes by the name of their master: the same in every daemon
 	cursor  walkCursor
+	walked  int // place of the master that the keys are from, in the order
 	left    int // keys to go over
 	page    LockPage
 	done    func(LockPage, error)
@@ -176,6 +184,7 @@ func memoryOf(life *pool.Life) uint64 {
 // Answer takes one page of keys. A master that does not answer is passed over.
 func (s *walkStep) Answer(a pool.Answer) {
 	w, r := s.walk, a.Reply
+	w.walked = w.cursor.at
 	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 		w.step()
@@ -212,33 +221,117 @@ func (w *walk) wanted(items []pool.Reply) (keys []Key) {
 	return slices.Compact(keys)
 }
 
-// look asks all masters about the keys, some at a time.
+// look goes over the keys, some at a time.
 func (w *walk) look(keys []Key) {
 	if len(keys) == 0 {
 		w.finish()
 		return
 	}
-	l, some := w.locker, keys[:min(len(keys), keysAtOnce)]
-	l.askAll(w.group, func(_ *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.look, strconv.Itoa(len(some)))
-		for _, key := range some {
-			c.Args = append(c.Args, l.masterKey(key))
+	some := keys[:min(len(keys), keysAtOnce)]
+	s := &walkLook{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order))}
+	s.next()
+}
+
+// walkLook shows some keys to one master after another until a quorum has decided
+// about all of them. A lock that is held throughout stands on the same quorum
+// whenever its masters are asked, so it is as good as asking all at once.
+type walkLook struct {
+	walk    *walk
+	keys    []Key
+	rest    []Key         // to be looked at next
+	answers []pool.Answer // by lane; whoever has not been asked proves nothing
+	asked   int
+	known   int // answers that can be believed
+}
+
+var _ pool.Operation = (*walkLook)(nil)
+
+func (s *walkLook) Plan() pool.Plan { return pool.Plan{Sealed: true} }
+
+// Propose: a look has no fence.
+func (s *walkLook) Propose(int64) {}
+
+func (s *walkLook) Command(_ *pool.Moment, c *pool.Command) bool {
+	l := s.walk.locker
+	c.Set("EVALSHA", l.script.look, strconv.Itoa(len(s.keys)))
+	for _, key := range s.keys {
+		c.Args = append(c.Args, l.masterKey(key))
+	}
+	c.Args = append(c.Args, strconv.Itoa(someHolders))
+	return true
+}
+
+func (s *walkLook) Answer(a pool.Answer) {
+	s.answers[a.Lane] = a
+	s.asked++
+	if s.believes(a) {
+		s.known++
+	}
+	s.next()
+}
+
+func (s *walkLook) believes(a pool.Answer) bool {
+	return a.Seal.Good && a.Reply.Kind == pool.ReplyArray && len(a.Reply.Items) == len(s.keys)
+}
+
+// next asks one more master, unless those that were asked are enough.
+func (s *walkLook) next() {
+	w := s.walk
+	all := s.asked == len(w.order)
+	if s.known < w.locker.pool.Quorum() && !all {
+		s.ask()
+		return
+	}
+	locks, decided, err := s.judge()
+	switch {
+	case err != nil:
+		w.done(LockPage{}, err)
+	case !decided && !all:
+		s.ask()
+	default:
+		w.page.Locks = append(w.page.Locks, locks...)
+		w.look(s.rest)
+	}
+}
+
+// ask begins where the walk is: that master has the keys.
+func (s *walkLook) ask() {
+	w := s.walk
+	w.group.Push(w.order[(w.walked+s.asked)%len(w.order)], s)
+}
+
+// judge tells which of the keys are locks. It is decided when nobody else could
+// change a state or add a holder.
+func (s *walkLook) judge() (locks []ListedLock, decided bool, err error) {
+	l, g := s.walk.locker, s.walk.group
+	decided = true
+	masters := make([]LockOnMaster, len(s.answers))
+	for i, key := range s.keys {
+		s.show(masters, i)
+		view, err := l.judge(g, masters)
+		if err != nil {
+			return nil, false, err
 		}
-		c.Args = append(c.Args, strconv.Itoa(someHolders))
-	}, func(answers []pool.Answer) {
-		for i, key := range some {
-			view, err := l.judge(w.group, l.mastersOf(w.group, answers, i))
-			if err != nil {
-				w.done(LockPage{}, err)
-				return
-			}
-			if view.State == LockHeld || view.State == LockUndecided {
-				view.Masters = nil
-				w.page.Locks = append(w.page.Locks, ListedLock{key, view})
-			}
+		unsure := func(h Holder) bool { return !h.Sure }
+		decided = decided && !slices.ContainsFunc(view.Holders, unsure)
+		if view.State == LockHeld || view.State == LockUndecided {
+			view.Masters = nil
+			locks = append(locks, ListedLock{key, view})
 		}
-		w.look(keys[len(some):])
-	})
+	}
+	return locks, decided, nil
+}
+
+// show reads what the masters say of the i-th key.
+func (s *walkLook) show(masters []LockOnMaster, i int) {
+	for lane := range masters {
+		a, m := s.answers[lane], &masters[lane]
+		*m = LockOnMaster{}
+		if s.believes(a) {
+			m.Known, m.Young = true, a.Seal.Young
+			m.read(a.Reply.Items[i].Items)
+		}
+	}
 }
 
 // finish goes on with the step, or answers it; the walk is over once every quorum

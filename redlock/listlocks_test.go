@@ -5,6 +5,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,61 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 		t.Errorf("%d of %d locks that were held throughout are missing; %d keys were told", missing, held, len(told))
 	}
 	t.Logf("a key was told %d times at most", most)
+}
+
+// What the first masters leave open the others decide: in each combination a
+// lock has a quorum or lacks one.
+func TestListLocks_AsksMoreMastersUntilTheyDecide(t *testing.T) {
+	const n = 5
+	c := newCluster(t, n, long)
+	d := c.daemon()
+	quorate := func(lanes int) bool { return bits.OnesCount(uint(lanes)) >= d.pool.Quorum() }
+	name := func(lanes int) Key { return Key(fmt.Sprintf("on-%05b", lanes)) }
+	for lanes := range 1 << n {
+		for i := range n {
+			if lanes>>i&1 != 0 {
+				c.do(i, "SET", string(name(lanes)), "the-token-of-this-lock", "PX", 600_000)
+			}
+		}
+	}
+	found := map[Key]LockView{}
+	r := Listing{Count: 1000}
+	for {
+		page, err := d.list(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range page.Locks {
+			found[one.Key] = one.View
+		}
+		if r.Cursor = page.Cursor; r.Cursor == 0 {
+			break
+		}
+	}
+	for lanes := range 1 << n {
+		v, told := found[name(lanes)]
+		if told != quorate(lanes) || told && (v.State != LockHeld || v.Count != 1 || v.Left <= 0) {
+			t.Errorf("%s: told %t, %+v", name(lanes), told, v)
+		}
+	}
+}
+
+// More than a quorum need not be looked at where masters agree.
+func TestListLocks_LooksAtNoMoreMastersThanItTakes(t *testing.T) {
+	const n, locks = 5, 3 * keysAtOnce
+	c := newCluster(t, n, long)
+	d := c.daemon()
+	for i := range n {
+		c.crowd(i, "held-", 0, locks, -1, true)
+	}
+	before := d.pool.Counters().Commands
+	told := walkOver(t, []*daemon{d}, Listing{Count: 1000}, nil)
+	// Each of three masters is walked with one SCAN, and its keys take three looks
+	// at three masters.
+	const want = 3 * (1 + 3*3)
+	if got := d.pool.Counters().Commands - before; len(told) != locks || got > want {
+		t.Errorf("%d locks of %d were told with %d commands, want at most %d", len(told), locks, got, want)
+	}
 }
 
 func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
