@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"redlockd/pool"
 )
@@ -62,6 +63,11 @@ const (
 	scanAtOnce = 250
 	keysAtOnce = 16
 	longestKey = 512 // bytes; what is longer is nobody's lock
+	// A walk rests after every look for as long as that took: with 100 000 locks and 16
+	// callers that pause, the 99th percentile of an acquire is 1.4 times that without a
+	// walk, and 1.9 times without the rest (medians of 5 rounds). longestRest is for
+	// masters that are far away: what takes them so long is not work.
+	longestRest = 2 * time.Millisecond
 )
 
 // walkCursor is a cursor's content. A SCAN cursor is below the size of the
@@ -228,7 +234,7 @@ func (w *walk) look(keys []Key) {
 		return
 	}
 	some := keys[:min(len(keys), keysAtOnce)]
-	s := &walkLook{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order))}
+	s := &walkLook{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.clock.Now()}
 	s.next()
 }
 
@@ -242,6 +248,7 @@ type walkLook struct {
 	answers []pool.Answer // by lane; whoever has not been asked proves nothing
 	asked   int
 	known   int // answers that can be believed
+	began   time.Duration
 }
 
 var _ pool.Operation = (*walkLook)(nil)
@@ -290,8 +297,18 @@ func (s *walkLook) next() {
 		s.ask()
 	default:
 		w.page.Locks = append(w.page.Locks, locks...)
-		w.look(s.rest)
+		w.rest(s.began, func() { w.look(s.rest) })
 	}
+}
+
+// rest leaves the machines to others for as long as the walk has had them.
+func (w *walk) rest(began time.Duration, then func()) {
+	clock := w.locker.clock
+	if d := min(clock.Now()-began, longestRest); d > 0 {
+		clock.AfterFunc(d, then)
+		return
+	}
+	then()
 }
 
 // ask begins where the walk is: that master has the keys.
