@@ -33,12 +33,13 @@ var arrows = map[string][]string{
 	"configs":          {},
 	"pool/faulty":      {},
 	"redlock/judge":    {},
+	"redlock/mutants":  {},
 	"redlock/sim":      {"redlock", "pool"},
 	"redlock/chaos":    {},
 }
 
 // testSupport may be imported by any test, and by nothing that is shipped.
-var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/judge"}
+var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/judge", "redlock/mutants"}
 
 // listed is one package as `go list -json` describes it.
 type listed struct {

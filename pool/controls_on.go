@@ -4,8 +4,9 @@ package pool
 
 import "os"
 
-// broken is the one rule that this test process runs without.
-var broken = Rule(os.Getenv("REDLOCKD_BROKEN_RULE"))
+// broken is the one rule that this process runs without. Its variable has not the
+// prefix of options, so that a daemon of such a build takes it.
+var broken = Rule(os.Getenv("BROKEN_RULE"))
 
 // Broken tells whether a safety rule is switched off.
 func Broken(r Rule) bool { return r == broken }

@@ -85,7 +85,7 @@ func (c control) run(t *testing.T, engine string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, engine, "-test.v", "-test.run", "^"+c.test+"$")
-	cmd.Env = append(os.Environ(), "REDLOCKD_BROKEN_RULE="+string(c.rule))
+	cmd.Env = append(os.Environ(), "BROKEN_RULE="+string(c.rule))
 	output, err := cmd.CombinedOutput()
 	text := string(output)
 	switch {

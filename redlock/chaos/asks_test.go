@@ -23,6 +23,7 @@ type wants struct {
 	limit int
 	holds bool // as long as the connection
 	looks bool // whether it stands in line, while it waits
+	minds bool // the queue, though it may not wait
 }
 
 func (w *wants) command() []any {
@@ -80,7 +81,7 @@ func (c *client) begin(op judge.Op, w *wants, token string) []judge.Call {
 // take asks for keys; nil if they were not given.
 func (c *client) take(w wants) *lease {
 	now, words := c.desk.record.Now, w.command()
-	v := visit{Client: c.number, Key: w.keys[0], Reads: w.reads, Waits: w.wait > 0}
+	v := visit{Client: c.number, Key: w.keys[0], Reads: w.reads, Waits: w.wait > 0 || w.minds}
 	calls := c.begin(judge.Acquire, &w, w.token)
 	v.Invoke = now()
 	v.End = v.Invoke + w.wait

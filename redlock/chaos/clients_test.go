@@ -155,6 +155,9 @@ func (d *desk) probe(c *caller) error {
 	return nil
 }
 
+// errNothingGiven: a run in which nobody was given anything says nothing.
+var errNothingGiven = errors.New("nobody was given anything")
+
 // judge says how much there was, and what a judge of leases thinks of it.
 func (d *desk) judge(check func(judge.History) error) (string, error) {
 	h := d.history()
@@ -167,7 +170,7 @@ func (d *desk) judge(check func(judge.History) error) (string, error) {
 	tally := fmt.Sprintf("%d calls: %d grants, %d extensions, %d releases answered", len(h), count[judge.Acquire], count[judge.Extend], count[judge.Release])
 	tally, err := judged(tally, check(h))
 	if count[judge.Acquire] == 0 {
-		err = errors.Join(err, errors.New("nobody was given anything"))
+		err = errors.Join(err, errNothingGiven)
 	}
 	return tally, err
 }

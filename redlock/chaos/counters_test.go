@@ -5,9 +5,9 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,29 +17,64 @@ import (
 var counterNames = []string{"orders", "invoices"}
 
 type counters struct {
-	run *run
+	run   *run
+	names []string
 
 	mu     sync.Mutex
 	ranges []judge.Range
 }
 
-// newCounters asks each counter once while every master remembers everything: a
-// master that lost its memory cannot tell an unknown counter from a lost one.
 func newCounters(r *run) workload {
-	n := &counters{run: r}
+	n := &counters{run: r, names: counterNames}
 	r.nemesis.forgets = n.forgets
-	c := r.caller(0)
+	n.begin()
+	return n
+}
+
+// newHighCounters begin where one of a thousand integers is a double.
+func newHighCounters(r *run) workload {
+	w := newCounters(r)
+	for _, m := range r.stand.masters {
+		for _, name := range counterNames {
+			stored, _ := m.Do("GET", counterKey+name)
+			text, _ := stored.(string)
+			if _, lineage, ok := strings.Cut(text, "@"); ok {
+				_, _ = m.Do("SET", counterKey+name, "4611686018427387905@"+lineage)
+			}
+		}
+	}
+	return w
+}
+
+// idleCounters rest for longer than a master is young, so that several forget them
+// one after the other. They may end as lost.
+type idleCounters struct{ *counters }
+
+func newIdleCounters(r *run) workload {
+	n := &counters{run: r}
+	for i := range 1200 {
+		n.names = append(n.names, fmt.Sprint("idle", i))
+	}
+	n.begin()
+	return idleCounters{n}
+}
+
+func (idleCounters) probe(*caller) error { return nil }
+
+// begin asks each counter once while every master remembers everything: a master
+// that lost its memory cannot tell an unknown counter from a lost one.
+func (n *counters) begin() {
+	c := n.run.caller(0)
 	defer c.leave()
 	if err := n.probe(c); err != nil {
-		r.t.Error(err)
+		n.run.t.Error(err)
 	}
-	return n
 }
 
 func (n *counters) work(ctx context.Context, c *caller) {
 	for ctx.Err() == nil {
 		if c.connect() {
-			n.next(c, counterNames[c.random.IntN(len(counterNames))], 1+c.random.Int64N(20))
+			n.next(c, n.names[c.random.IntN(len(n.names))], 1+c.random.Int64N(20))
 		}
 		c.rest(ctx, 20*time.Millisecond)
 	}
@@ -58,7 +93,7 @@ func (n *counters) next(c *caller, name string, count int64) (any, error) {
 }
 
 func (n *counters) probe(c *caller) error {
-	for _, name := range counterNames {
+	for _, name := range n.names {
 		if reply, err := insist(func() (any, error) { return n.next(c, name, 1) }); err != nil {
 			return fmt.Errorf("DNEXTID %s: %v, %v", name, reply, err)
 		}
@@ -69,7 +104,7 @@ func (n *counters) probe(c *caller) error {
 // forgets tells whether a master does not yet remember a counter again: only
 // then may another one forget.
 func (n *counters) forgets(master int) bool {
-	for _, name := range counterNames {
+	for _, name := range n.names {
 		if !n.remembers(master, name) {
 			return true
 		}
@@ -99,7 +134,7 @@ func (n *counters) verdict() (string, error) {
 	defer n.mu.Unlock()
 	tally := fmt.Sprintf("%d ranges of ids", len(n.ranges))
 	if len(n.ranges) == 0 {
-		return tally, errors.New("nobody got an id")
+		return tally, errNothingGiven
 	}
 	return tally, judge.CheckIDs(n.ranges)
 }

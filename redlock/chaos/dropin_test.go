@@ -18,6 +18,7 @@ import (
 const (
 	takeScript    = `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`
 	renewScript   = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
+	addScript     = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end local left = redis.call('pttl', KEYS[1]) if left <= 0 then return 0 end redis.call('pexpire', KEYS[1], left + ARGV[2]) return 1`
 	dropInPrefix  = "value-"
 	dropInClients = 6
 )
@@ -62,6 +63,9 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
 	}
 	call.GrantedUntil(value, began+counted(ttl), 0)
 	c.rest(ctx, 10*time.Millisecond)
+	if c.random.IntN(10) == 0 {
+		c.rest(ctx, 2*ttl) // and comes too late, maybe
+	}
 	if c.random.IntN(3) == 0 {
 		d.renew(c, record, key, value, ttl)
 		c.rest(ctx, 10*time.Millisecond)
@@ -80,7 +84,11 @@ func counted(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Mi
 func (d *dropIn) renew(c *caller, record *judge.Client, key, value string, ttl time.Duration) {
 	began := d.run.record.Now()
 	call := record.Begin(judge.Extend, key, value)
-	reply, err := c.ask("EVAL", renewScript, 1, key, value, ttl.Milliseconds())
+	script := renewScript
+	if c.random.IntN(4) == 0 {
+		script, ttl = addScript, 20*time.Millisecond
+	}
+	reply, err := c.ask("EVAL", script, 1, key, value, ttl.Milliseconds())
 	switch {
 	case err != nil:
 		call.Unknown()
@@ -134,7 +142,7 @@ func (d *dropIn) verdict() (string, error) {
 	}
 	tally := fmt.Sprintf("%d grants by SET NX and scripts, %d extensions, %d releases answered", count[judge.Acquire], count[judge.Extend], count[judge.Release])
 	if count[judge.Acquire] == 0 {
-		return tally, fmt.Errorf("nobody was given anything")
+		return tally, errNothingGiven
 	}
 	return tally, nil
 }

@@ -12,9 +12,15 @@ import (
 	"redlockd/redlock/judge"
 )
 
-type fair struct{ *desk }
+type fair struct {
+	*desk
+	rests time.Duration // while it has a key
+}
 
-func newFair(r *run) workload { return &fair{newDesk(r, "fair", 2)} }
+func newFair(r *run) workload { return &fair{newDesk(r, "fair", 2), 60 * time.Millisecond} }
+
+// newLongFair has queues in which a place must be kept for longer than it lasts.
+func newLongFair(r *run) workload { return &fair{newDesk(r, "fair", 2), maxTTL} }
 
 func (f *fair) work(ctx context.Context, c *caller) { f.live(ctx, c, f.round, 30*time.Millisecond) }
 
@@ -30,11 +36,14 @@ func (f *fair) round(ctx context.Context, c *client) {
 		c.vanish(ctx, wants)
 		return
 	}
+	if c.often(8) {
+		wants.wait, wants.looks, wants.minds = 0, false, true // it passes nobody either
+	}
 	l := c.take(wants)
 	if l == nil {
 		return
 	}
-	c.rest(ctx, 60*time.Millisecond)
+	c.rest(ctx, min(f.rests, wants.ttl*3/4))
 	if c.often(15) { // dies
 		c.hangUp()
 		return

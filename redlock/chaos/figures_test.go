@@ -5,11 +5,12 @@ package chaos
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/redlock/mutants"
 )
 
 // figures of one run.
@@ -78,18 +79,8 @@ func table(all []figures) string {
 // publish writes the table into PROOF.md.
 func publish(t *testing.T, load time.Duration, all []figures) {
 	t.Helper()
-	const file, begin, end = "../PROOF.md", "<!-- chaos begin: generated, do not edit -->\n", "<!-- chaos end -->"
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(page), begin)
-	_, tail, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no place for the table of chaos, between %q and %q", file, begin, end)
-	}
 	text := fmt.Sprintf("`make chaos`, %s: %v of load.\n\n%s", time.Now().UTC().Format(time.DateOnly), load.Round(time.Second), table(all))
-	if err := os.WriteFile(file, []byte(head+begin+text+end+tail), 0o644); err != nil {
+	if err := mutants.WriteProof("../PROOF.md", "chaos", text); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,12 +68,19 @@ func environment(extra ...string) []string {
 	return append(clean, extra...)
 }
 
-const (
-	// patience bounds waits for what must happen; nothing is concluded from its length.
-	patience = 60 * time.Second
-	// look is the time between two looks at it.
-	look = 5 * time.Millisecond
-)
+// patience bounds waits for what must happen; nothing is concluded from its length.
+var patience = chosenPatience()
+
+// chosenPatience is short where something is expected never to happen.
+func chosenPatience() time.Duration {
+	if seconds, err := strconv.Atoi(os.Getenv(huntPatience)); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return 60 * time.Second
+}
+
+// look is the time between two looks at it.
+const look = 5 * time.Millisecond
 
 // eventually waits until something is true; false if it did not become so.
 func eventually(happened func() bool) bool {

@@ -34,8 +34,12 @@ func (s *readers) round(ctx context.Context, c *client) {
 	case c.often(4): // becomes the writer, or a reader
 		other := l.wants
 		other.reads, other.wait, other.token = !other.reads, 0, l.token
+		other.ttl = c.draw(60*time.Millisecond, maxTTL/2)
 		c.take(other)
 		c.rest(ctx, 10*time.Millisecond)
+		if c.often(3) {
+			c.rest(ctx, l.ttl)
+		}
 	case c.often(4):
 		c.extend(l)
 	case c.often(15): // dies

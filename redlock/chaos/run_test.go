@@ -41,7 +41,11 @@ type run struct {
 
 func newRun(test *testing.T, m mix, seed uint64) *run {
 	test.Helper()
-	t := &ledger{TB: test}
+	return startRun(&ledger{TB: test}, m, seed)
+}
+
+func startRun(t *ledger, m mix, seed uint64) *run {
+	t.Helper()
 	t.Logf("%s: %d masters, %d daemons, CHAOS_SEED=%d", m.name, m.plan.masters, m.plan.daemons, seed)
 	r := &run{t: t, mix: m, seed: seed, answers: &answers{codes: map[string]int{}}}
 	r.stand = newStand(t, m.plan)
@@ -81,6 +85,10 @@ func (r *run) chaos(span time.Duration) {
 func (r *run) load(span time.Duration, faults bool) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), span)
 	defer cancel()
+	r.loadUntil(ctx, faults)
+}
+
+func (r *run) loadUntil(ctx context.Context, faults bool) {
 	var all sync.WaitGroup
 	all.Go(func() { r.nemesis.watchMachine(ctx) })
 	number := 0

@@ -39,7 +39,10 @@ type plan struct {
 	spared  bool // a majority of masters, with the links to them
 
 	longest   time.Duration // lease; 0: maxTTL
+	keep      time.Duration // memory of finished work; 0: maxKeep
 	unguarded bool          // masters vote at once although they may have forgotten
+	lazy      bool          // masters that expire nothing before it is asked for
+	aliased   bool          // each daemon knows one of two masters by the last one's name, too
 }
 
 // stand is masters, daemons, and a relay for each pair of them.
@@ -77,12 +80,22 @@ func (s *stand) startMasters() {
 	if s.plan.durable {
 		args = []string{"--appendonly", "yes", "--appendfsync", "always"}
 	}
+	if s.plan.lazy {
+		args = append(args, "--enable-debug-command", "yes")
+	}
 	s.masters = make([]*faulty.Server, s.plan.masters)
 	var all sync.WaitGroup
 	for i := range s.masters {
 		all.Go(func() { s.masters[i] = faulty.Options{Clock: s.plan.clocks}.Start(s.t, args...) })
 	}
 	all.Wait()
+	for _, m := range s.masters {
+		if s.plan.lazy {
+			if _, err := m.Do("DEBUG", "SET-ACTIVE-EXPIRE", 0); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
 }
 
 // bootstrap lets the new group vote at once. It has time: nothing is measured
@@ -109,7 +122,7 @@ func (s *stand) settings(addresses []string) []string {
 	}
 	words := []string{
 		"--masters", strings.Join(named, ","),
-		"--max-ttl", s.longest().String(), "--max-keep", maxKeep.String(),
+		"--max-ttl", s.longest().String(), "--max-keep", s.keep().String(),
 	}
 	if s.plan.unguarded {
 		words = append(words, "--restart-guard", "off")
@@ -127,6 +140,9 @@ func (s *stand) minority() int { return (len(s.masters) - 1) / 2 }
 
 // longest lease that the daemons give.
 func (s *stand) longest() time.Duration { return cmp.Or(s.plan.longest, maxTTL) }
+
+// keep is how long finished work is remembered.
+func (s *stand) keep() time.Duration { return cmp.Or(s.plan.keep, maxKeep) }
 
 // age is the documented time until a master that forgot votes: the longest
 // lease, 1 %, and two seconds.

@@ -19,7 +19,7 @@ type visit struct {
 	Client, Daemon int
 	Key            string
 	Reads          bool // together with others
-	Waits          bool
+	Waits          bool // or minds who does
 	Invoke         time.Duration
 	Stood          time.Duration // it was seen in its line before this instant; 0: nobody looked
 	End            time.Duration // its time is not over before

@@ -39,10 +39,13 @@ func newWorks(r *run) workload {
 	return w
 }
 
-// find is the piece of work at some place.
+// find is the piece of work at some place, or at none: an old one.
 func (w *works) find(c *caller) (place, piece int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if c.random.IntN(8) == 0 && w.pieces > workPlaces {
+		return -1, c.random.IntN(w.pieces) // maybe it has ended, maybe that is forgotten
+	}
 	place = c.random.IntN(workPlaces)
 	return place, w.at[place]
 }
@@ -51,7 +54,7 @@ func (w *works) find(c *caller) (place, piece int) {
 func (w *works) next(place, ended int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.at[place] == ended {
+	if place >= 0 && w.at[place] == ended {
 		w.at[place] = w.pieces
 		w.pieces++
 	}
@@ -95,7 +98,7 @@ type job struct {
 // try asks for an attempt; true if the work has ended.
 func (j *job) try() (ended bool) {
 	j.timeout = 100*time.Millisecond + time.Duration(j.caller.random.Int64N(int64(500*time.Millisecond))).Truncate(time.Millisecond)
-	words := []any{"DWORK", j.key, j.timeout.Milliseconds(), "MAX", workMax, "KEEP", maxKeep.Milliseconds()}
+	words := []any{"DWORK", j.key, j.timeout.Milliseconds(), "MAX", workMax, "KEEP", j.caller.stand.keep().Milliseconds()}
 	if j.caller.random.IntN(4) == 0 {
 		words = append(words, "WAIT", 50)
 	}
@@ -176,7 +179,7 @@ func (j *job) end(op judge.WorkOp) bool {
 	call := j.record.Begin(judge.Release, j.key, j.token)
 	reply, err := j.caller.ask(word, j.key, j.token)
 	said.Complete = now()
-	said.Unknown = err != nil || said.Complete > j.began+maxKeep
+	said.Unknown = err != nil || said.Complete > j.began+j.caller.stand.keep()
 	said.Accepted = !said.Unknown && reply == int64(1)
 	j.works.note(said)
 	if said.Unknown {
@@ -221,7 +224,7 @@ func (w *works) verdict() (string, error) {
 		}
 	}
 	tally := fmt.Sprintf("%d attempts at %d pieces of work, %d done", given, w.pieces, done)
-	return judged(tally, errors.Join(judge.CheckWork(w.calls, maxKeep), judge.Check(w.attempts.History())))
+	return judged(tally, errors.Join(judge.CheckWork(w.calls, w.run.stand.keep()), judge.Check(w.attempts.History())))
 }
 
 func (w *works) dump(in io.Writer) error {

@@ -1,6 +1,8 @@
 package sim
 
-// breed_test.go: how mutants are built, played and written down.
+// breed_test.go: how mutants are built, played and written down. A simulation that
+// finds nothing proves nothing unless it finds what is there: each mutant must be
+// caught within two minutes.
 
 import (
 	"context"
@@ -14,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlockd/redlock/mutants"
 )
 
 // root of the module.
@@ -28,42 +32,14 @@ func source(t *testing.T, file string) string {
 	return string(text)
 }
 
-// breed builds one program that holds every mutant, each behind pool.Broken.
+// breed builds one program that holds every mutant, each behind pool.Broken; those
+// of scripts are changed when the simulated masters load them.
 func breed(t *testing.T) (program string) {
 	t.Helper()
 	dir := t.TempDir()
-	texts := map[string]string{}
-	for _, m := range mutants() {
-		for _, c := range m.change {
-			if c.script() {
-				continue
-			}
-			if texts[c.file] == "" {
-				texts[c.file] = source(t, c.file)
-			}
-			texts[c.file] = strings.Replace(texts[c.file], c.old, c.new, 1)
-		}
-	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for file, text := range texts {
-		original, err := filepath.Abs(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		replacement := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
-		if err := os.WriteFile(replacement, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		overlay.Replace[original] = replacement
-	}
-	list, _ := json.Marshal(overlay)
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	program = filepath.Join(dir, "mutants")
-	build := exec.Command("go", "test", "-c", "-tags", "controls", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, ".")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the mutants: %v\n%s", err, output)
+	if err := mutants.Build(root, dir, program, ".", nil, "test", "-c"); err != nil {
+		t.Fatal(err)
 	}
 	return program
 }
@@ -91,15 +67,17 @@ const (
 
 // TestMutant plays one mutant, in a process that breed built.
 func TestMutant(t *testing.T) {
-	name := os.Getenv("REDLOCKD_BROKEN_RULE")
+	name := os.Getenv(mutants.Variable)
 	if name == "" {
 		t.Skip("this is where TestMutants plays a mutant")
 	}
-	i := slices.IndexFunc(mutants(), func(m mutant) bool { return m.name == name })
-	m := mutants()[i]
-	plan := Plan{Scenarios: Scenarios(), Seed: 1, Threads: 1, Time: mutantTime, Executions: environment(t, "SIM_EXECUTIONS", mutantLife), Patch: m.patch}
+	m := mutants.Find(name)
+	if m == nil {
+		t.Fatalf("%s=%q: there is no such mutant", mutants.Variable, name)
+	}
+	plan := Plan{Scenarios: Scenarios(), Seed: 1, Threads: 1, Time: mutantTime, Executions: environment(t, "SIM_EXECUTIONS", mutantLife), Patch: m.Patch}
 	plan.Scenarios = slices.DeleteFunc(plan.Scenarios, func(s *Scenario) bool { return s.Open != "" })
-	only := m.where
+	only := m.Scenario
 	if name := os.Getenv("SIM_SCENARIO"); name != "" {
 		only = name
 	}
@@ -108,7 +86,7 @@ func TestMutant(t *testing.T) {
 	}
 	r := Run(plan)
 	sum := r.Total()
-	c := catch{Name: m.name, What: m.what, Covered: m.covered, Worlds: sum.Worlds, Executions: sum.Executions, Seconds: r.Elapsed.Seconds()}
+	c := catch{Name: m.Name, What: m.What, Covered: m.Covered, Worlds: sum.Worlds, Executions: sum.Executions, Seconds: r.Elapsed.Seconds()}
 	for _, v := range r.Violated() {
 		c.Caught, c.By, c.Scenario, c.Seed, c.Why = true, v.Rule, v.Scenario, v.Seed, v.Error()
 	}
@@ -121,7 +99,7 @@ func play(t *testing.T, program, name string) catch {
 	ctx, cancel := context.WithTimeout(t.Context(), mutantTime+time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "-test.run", "^TestMutant$", "-test.timeout", "20m")
-	cmd.Env = append(os.Environ(), "REDLOCKD_BROKEN_RULE="+name)
+	cmd.Env = append(os.Environ(), mutants.Variable+"="+name)
 	output, err := cmd.CombinedOutput()
 	for line := range strings.SplitSeq(string(output), "\n") {
 		if text, ok := strings.CutPrefix(line, "catch "); ok {
@@ -148,10 +126,7 @@ func TestMutants_AreCaught(t *testing.T) {
 	switch list := os.Getenv("SIM_MUTANTS"); list {
 	case "":
 	case "all":
-		wanted = nil
-		for _, m := range mutants() {
-			wanted = append(wanted, m.name)
-		}
+		wanted = mutants.Names()
 	default:
 		wanted = strings.Fields(list)
 	}
@@ -208,18 +183,7 @@ func writeMutants(t *testing.T, catches []catch) {
 // writeProof replaces a generated part of PROOF.md.
 func writeProof(t *testing.T, part, text string) {
 	t.Helper()
-	const file = "../PROOF.md"
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, end := "<!-- "+part+" begin: generated, do not edit -->\n", "<!-- "+part+" end -->"
-	head, rest, ok1 := strings.Cut(string(page), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no place for %s", file, part)
-	}
-	if err := os.WriteFile(file, []byte(head+begin+text+end+tail), 0o644); err != nil {
+	if err := mutants.WriteProof("../PROOF.md", part, text); err != nil {
 		t.Fatal(err)
 	}
 }

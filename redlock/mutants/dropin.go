@@ -1,42 +1,42 @@
-package sim
+package mutants
 
-// dropinmutants_test.go: the rows of the mutants of locks in other people's words.
+// dropin.go: the rows of the mutants of locks in other people's words.
 
 // brokenDropIn: lines of what serves SET NX, DEL, GET and the scripts of libraries.
-func brokenDropIn() []mutant {
-	return []mutant{
+func brokenDropIn() []Mutant {
+	return []Mutant{
 		patched("vote-class", "any answer of a script that takes a lock is a yes",
-			change{"redlock/scriptlock.go", "\tvote := f.script.Vote(own)\n",
+			Change{"redlock/scriptlock.go", "\tvote := f.script.Vote(own)\n",
 				"\tvote := f.script.Vote(own)\n\tif vote == ScriptNo && pool.Broken(\"vote-class\") {\n\t\tvote = ScriptYes\n\t}\n"}).in("libraries-3"),
 		patched("drop-class", "any answer of a script that releases or extends is a yes",
-			change{"redlock/scriptrun.go", "\t\tvote := r.Script.Vote(answer.Reply)\n",
+			Change{"redlock/scriptrun.go", "\t\tvote := r.Script.Vote(answer.Reply)\n",
 				"\t\tvote := r.Script.Vote(answer.Reply)\n\t\tif vote == ScriptNo && pool.Broken(\"drop-class\") {\n\t\t\tvote = ScriptYes\n\t\t}\n"}).in("libraries-3"),
 		patched("script-revive", "a script's extension re-creates what only a minority holds",
-			change{"redlock/scriptextend.go", "\ts.end = func(v verdict) {\n",
+			Change{"redlock/scriptextend.go", "\ts.end = func(v verdict) {\n",
 				"\ts.end = func(v verdict) {\n\t\tif v == refused && len(s.voters(ScriptYes)) > 0 && pool.Broken(\"script-revive\") {\n\t\t\tv = granted\n\t\t}\n"}).in("libraries-3"),
 		patched("script-undo", "what a script took is not taken back",
-			change{"redlock/scriptlock.go", "\tif c != copyMade && c != copyMaybe || c == copyMaybe && (",
+			Change{"redlock/scriptlock.go", "\tif c != copyMade && c != copyMaybe || c == copyMaybe && (",
 				"\tif pool.Broken(\"script-undo\") || c != copyMade && c != copyMaybe || c == copyMaybe && ("}).in("dropin-3"),
 		patched("equal", "an equal value is taken for one's own",
-			change{"redlock/form.go", "\tcase r.Valued:\n", "\tcase r.Valued && !pool.Broken(\"equal\"):\n"}).in("alike-3"),
+			Change{"redlock/form.go", "\tcase r.Valued:\n", "\tcase r.Valued && !pool.Broken(\"equal\"):\n"}).in("alike-3"),
 		patched("retake-own", "a script that takes a lock anew takes back what it found",
-			change{"redlock/scriptlock.go", "!strings.Contains(before, \"0\"):\n", "!strings.Contains(before, \"0\") && !pool.Broken(\"retake-own\"):\n"},
-			change{"redlock/scriptlock.go", "\t\tcase f.script.existed(f.before[lane], key):\n",
+			Change{"redlock/scriptlock.go", "!strings.Contains(before, \"0\"):\n", "!strings.Contains(before, \"0\") && !pool.Broken(\"retake-own\"):\n"},
+			Change{"redlock/scriptlock.go", "\t\tcase f.script.existed(f.before[lane], key):\n",
 				"\t\tcase f.script.existed(f.before[lane], key) && !pool.Broken(\"retake-own\"):\n"}).in("libraries-3"),
 		patched("script-margin", "a script's copies end with the lease, not a master timeout later",
-			change{"redlock/script.go", "\treturn (ttl + late).Milliseconds()\n",
+			Change{"redlock/script.go", "\treturn (ttl + late).Milliseconds()\n",
 				"\tif pool.Broken(\"script-margin\") {\n\t\tlate = 0\n\t}\n\treturn (ttl + late).Milliseconds()\n"}).in("libraries-3"),
 		patched("script-owed", "a script's release is not repeated on a master that did not answer",
-			change{"redlock/scriptrun.go", "if answer.Reply.Err != nil && !fromMaster(answer.Reply) {",
+			Change{"redlock/scriptrun.go", "if answer.Reply.Err != nil && !fromMaster(answer.Reply) {",
 				"if answer.Reply.Err != nil && !fromMaster(answer.Reply) && !pool.Broken(\"script-owed\") {"}).in("borrowed-3"),
 		patched("delete-all", "DEL deletes whatever stands at a key",
-			change{"redlock/scriptwrite.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),
+			Change{"redlock/scriptwrite.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),
 		patched("short-repeat", "what a value took that everybody uses is taken back again and again, whoever's it is by then",
-			change{"redlock/undo.go", "c != copyMaybe && len(a.token) >= shortToken {", "c != copyMaybe && (len(a.token) >= shortToken || pool.Broken(\"short-repeat\")) {"},
-			change{"redlock/scriptlock.go", "late, len(a.token) < shortToken)", "late, len(a.token) < shortToken && !pool.Broken(\"short-repeat\"))"}).in("alike-3"),
+			Change{"redlock/undo.go", "c != copyMaybe && len(a.token) >= shortToken {", "c != copyMaybe && (len(a.token) >= shortToken || pool.Broken(\"short-repeat\")) {"},
+			Change{"redlock/scriptlock.go", "late, len(a.token) < shortToken)", "late, len(a.token) < shortToken && !pool.Broken(\"short-repeat\"))"}).in("alike-3"),
 		patched("one-view", "what one master shows is shown",
-			change{"redlock/view.go", "\t\tif alike >= quorum {\n", "\t\tif alike >= quorum || pool.Broken(\"one-view\") {\n"}).in("libraries-3"),
+			Change{"redlock/view.go", "\t\tif alike >= quorum {\n", "\t\tif alike >= quorum || pool.Broken(\"one-view\") {\n"}).in("libraries-3"),
 		patched("young-view", "what a young master shows is believed",
-			change{"redlock/view.go", "ok && counts(answer) {", "ok && (counts(answer) || answer.Seal.Good && pool.Broken(\"young-view\")) {"}).in("amnesia-3"),
+			Change{"redlock/view.go", "ok && counts(answer) {", "ok && (counts(answer) || answer.Seal.Good && pool.Broken(\"young-view\")) {"}).in("amnesia-3"),
 	}
 }

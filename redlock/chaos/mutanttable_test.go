@@ -1,0 +1,101 @@
+package chaos
+
+// mutanttable_test.go: what became of the mutants, as PROOF.md shows it. `make
+// rig-mutants` writes the whole table; with RIG_PUBLISH=1 a run of some of them
+// replaces their rows.
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock/mutants"
+)
+
+const (
+	proofPage = "../PROOF.md"
+	proofPart = "rig-mutants"
+)
+
+// preyTable is the rows, by mutant; those without a fault by their mix.
+type preyTable map[string]string
+
+func (p preyTable) add(one *prey) {
+	key, by, where, seconds := one.name(), fmt.Sprintf("not in %v", huntTime), one.hunt, "–"
+	switch needs := beyond(key); {
+	case one.mutant == nil && one.bag.Caught:
+		key, by = unbroken+" "+where, "**"+one.bag.By+"**"
+	case one.mutant == nil:
+		key, by, seconds = unbroken+" "+where, "nothing", fmt.Sprintf("%.0f", one.bag.Seconds)
+	case one.bag.Caught:
+		by, seconds = one.bag.By, fmt.Sprintf("%.1f", one.bag.Seconds)
+	case needs != "":
+		by, where = "not hunted: it takes "+needs, "–"
+	}
+	p[key] = fmt.Sprintf("| %s | %s | %s | %s |", one.name(), by, where, seconds)
+}
+
+// rows in the order of the mutants, and of the hunts.
+func (p preyTable) rows() (rows []string) {
+	for _, m := range mutants.All() {
+		if row, ok := p[m.Name]; ok {
+			rows = append(rows, row)
+		}
+	}
+	for _, h := range hunts() {
+		if row, ok := p[unbroken+" "+h.name]; ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func (p preyTable) text() string {
+	return "| mutant | caught by | mix | seconds |\n|---|---|---|---:|\n" + strings.Join(p.rows(), "\n") + "\n"
+}
+
+func (p preyTable) publish(t *testing.T) {
+	t.Helper()
+	caught, hunted, passed := 0, 0, 0
+	for _, row := range p.rows() {
+		switch cells := strings.Split(row, " | "); {
+		case cells[0] == "| "+unbroken:
+			passed++
+		case strings.HasPrefix(cells[1], "not "):
+			hunted++
+		default:
+			caught++
+			hunted++
+		}
+	}
+	intro := fmt.Sprintf("`make rig-mutants`, %s, two at a time on two cores, at most %v of load a mutant: **%d of %d caught**. A daemon without a fault (%s) is caught by nothing, in %d mixes and the seconds shown.\n\n",
+		time.Now().UTC().Format(time.DateOnly), huntTime, caught, hunted, unbroken, passed)
+	if err := mutants.WriteProof(proofPage, proofPart, intro+p.text()); err != nil {
+		t.Error(err)
+	}
+}
+
+func readPreyTable(t *testing.T) preyTable {
+	t.Helper()
+	page, err := os.ReadFile(proofPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), "<!-- "+proofPart+" begin")
+	part, _, _ = strings.Cut(part, "<!-- "+proofPart+" end")
+	p := preyTable{}
+	for line := range strings.SplitSeq(part, "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		if len(cells) != 4 || cells[0] == "mutant" {
+			continue
+		}
+		key := cells[0]
+		if key == unbroken {
+			key += " " + cells[2]
+		}
+		p[key] = line
+	}
+	return p
+}

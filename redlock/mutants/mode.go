@@ -1,0 +1,98 @@
+package mutants
+
+// mode.go: the rows of the mutants of the modes, of circles of waits
+// and of the end of waits.
+
+const scripts = "redlock/scripts/"
+
+// brokenReaders: readers and their writer.
+func brokenReaders() []Mutant {
+	return []Mutant{
+		rule("unpurged", "readers whose time is over are counted").in("turning-3"),
+		rule("caller-clock", "whether a reader's time is over, the caller's clock says").in("readers-3"),
+		rule("upgrade-undo", "the undo of an upgrade takes the read lease, too").in("contest-3"),
+		rule("one-kind", "an extension adds up copies of a reader and of a writer").in("halves-3"),
+		rule("one-seal", "those who are together take fences as if they followed one another").in("permits-3"),
+		patched("read-written", "a reader comes in beside another's writer",
+			Change{scripts + "share.lua", "  if redis.call('GET', lock) ~= ARGV[1] then return 0 end\n", ""}).in("readers-3"),
+		patched("write-read", "a reader becomes the writer beside other readers",
+			Change{scripts + "acquire.lua", "if readers > 1 or (readers == 1 and not score) then", "if readers == 1 and not score then"}).in("contest-3"),
+		patched("reader-ends", "the key ends with the reader who came last, not with the last one",
+			Change{scripts + "share.lua", "redis.call('PEXPIREAT', lock, digits(lastOf(lock)))", "redis.call('PEXPIREAT', lock, digits(ends))"}).in("readers-3"),
+		patched("reader-leaves", "a reader's release takes all readers",
+			Change{scripts + "letgo.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
+		patched("upgrade-ends", "the writer's copy ends before the reader's did that it was",
+			Change{scripts + "acquire.lua", "if score then ends = math.max(tonumber(score), ends) end\n", ""}).in("turning-3"),
+		patched("unupgrade", "the undo of an upgrade does not look whose writer stands there",
+			Change{scripts + "unupgrade.lua", "if off < 1 or (off % 1024 ~= 1 and off % 1024 ~= 2) then return 0 end\n", ""}).in("eager-3"),
+	}
+}
+
+// brokenPermits: counted holders, and several keys.
+func brokenPermits() []Mutant {
+	return []Mutant{
+		rule("counted-permits", "masters count permits, each for itself").in("permits-3"),
+		patched("permit-taken", "a permit is given that somebody has",
+			Change{scripts + "permit.lua", "ends, holder = permit(redis.call('HGET', lock, slot), now)\n", "ends, holder = nil, nil\n"}).in("permits-3"),
+		patched("permit-ends", "the key ends with the permit that was given last",
+			Change{scripts + "permit.lua", "if new > last then redis.call", "if new > 0 then redis.call"}).in("permits-3"),
+		patched("permit-leaves", "a permit's release takes all permits",
+			Change{scripts + "letgo.lua", "redis.call('HDEL', lock, all[i])", "redis.call('DEL', lock)"}).in("permits-3"),
+		patched("permit-slot", "the undo of a permit does not look at the slot, nor when it ends",
+			Change{scripts + "letgo.lua", "if other == token and not spared(ends) and (not slot or slot == all[i]) then", "if other and (slot or other == token) then"}).in("permits-3"),
+		patched("multi-some", "of several keys only the first one is looked at",
+			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"}).in("blind-3"),
+		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
+			Change{"redlock/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undoKey(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undoKey(lane, c, key)\n"}).in("pairs-3"),
+		patched("multi-hold", "of several keys only the first one is given back when their holder goes",
+			Change{"redlock/hold.go", "\tfor _, key := range g.Keys() {\n\t\tl.inFlight.Add(1) // beyond the limit if it must be\n",
+				"\tfor i, key := range g.Keys() {\n\t\tif i > 0 && pool.Broken(\"multi-hold\") {\n\t\t\tbreak\n\t\t}\n\t\tl.inFlight.Add(1) // beyond the limit if it must be\n"}).in("waits-3"),
+		patched("multi-extend", "of several keys one that is another's is prolonged, too",
+			Change{scripts + "multiextend.lua", "if kind == 'string' and redis.call('GET', lock) == token then", "if kind == 'string' and (i > 1 or redis.call('GET', lock) == token) then"}).in("torn-3"),
+	}
+}
+
+// brokenOrder: FAIR.
+func brokenOrder() []Mutant {
+	const look = "  if before(i) and not mine(lock) then return {-2} end\n"
+	return []Mutant{
+		patched("barging", "who asks with FAIR does not look at the queue",
+			Change{scripts + "fair.lua", look, ""}).in("fair-3"),
+		patched("barging-readers", "a writer waits for the writers before it, not for readers",
+			Change{scripts + "fair.lua", "ARGV[#ARGV - 1] == '1' and queue or writers", "writers"}).in("fair-3"),
+		patched("own-lease", "the holder who asks again waits behind those who wait for it",
+			Change{scripts + "fair.lua", look, "  if before(i) then return {-2} end\n"}).in("chosen-3"),
+	}
+}
+
+// brokenCircles: DEADLOCK.
+func brokenCircles() []Mutant {
+	return []Mutant{
+		patched("circle-join", "who joins a line is not looked at for a circle",
+			Change{"redlock/waiters.go", "\tif keys := s.cycleLocked(w); keys != nil {\n\t\treturn &Deadlock{Keys: keys}\n",
+				"\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-join\") {\n\t\treturn &Deadlock{Keys: keys}\n"}).in("circles-3"),
+		patched("circle-refused", "who is refused is not looked at for a circle",
+			Change{"redlock/line.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-refused\") {\n"}).in("circles-3"),
+		patched("circle-own", "a reader who wants to write waits for itself",
+			Change{"redlock/upgrade.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"circle-own\")) && !together\n"}).in("circles-3"),
+		patched("circle-line", "those are overlooked who are kept waiting by those before them",
+			Change{"redlock/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"circle-line\") {\n\t\treturn false\n"}).in("circles-3"),
+		patched("circle-over", "leases that have run out count",
+			Change{"redlock/deadlock.go", "\treturn ok && known.until > l.recent()\n", "\treturn ok && (known.until > l.recent() || pool.Broken(\"circle-over\"))\n"},
+			Change{"redlock/deadlock.go", "import \"slices\"", "import (\n\t\"slices\"\n\n\t\"redlockd/pool\"\n)"}).in("knots-3"),
+	}
+}
+
+// brokenEnds: a daemon that lets nobody wait any more.
+func brokenEnds() []Mutant {
+	return []Mutant{
+		patched("drain-release", "a daemon that ends releases what is held with HOLD",
+			Change{"redlock/hold.go", "\t\tif !s.draining.Load() {\n", "\t\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
+		patched("drain-join", "a daemon that ends lets further clients wait",
+			Change{"redlock/waiters.go", "\tcase s.ended:\n\t\treturn ErrShutdown\n", "\tcase s.ended && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
+		patched("drain-way", "who is on its way into the line hears nothing of the end",
+			Change{"redlock/fair.go", "\tif s.ended { // while it was on its way into the line\n", "\tif s.ended && !pool.Broken(\"drain-way\") { // while it was on its way into the line\n"}).in("drain-3"),
+		patched("drain-queue", "those whose wait a daemon ends stay in the queue",
+			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.stepOut()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.stepOut()\n\t\t}\n"}).in("drain-3"),
+	}
+}

@@ -1,0 +1,95 @@
+// Package mutants is the product with one fault in it, many times: what a
+// simulation and a run of real processes must notice, since one that finds
+// nothing proves nothing. It is support for tests; nothing that is shipped
+// imports it.
+package mutants
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Mutant is one fault. Some are rules of pool/rules.go; the others are patches
+// of the product's text: of a Go file, built in behind pool.Broken(Name), or of
+// a script of the masters.
+type Mutant struct {
+	Name     string
+	What     string   // is wrong with it
+	Changes  []Change // none for a rule of pool/rules.go
+	Scenario string   // of the simulation, that was written for it, if it is rare elsewhere; "" = all are played
+	Covered  string   // why it does no harm that a client could see: another rule is enough; "" = it must be caught
+}
+
+// Change replaces text that stands in a file exactly once.
+type Change struct {
+	File     string // below the module's root
+	Old, New string
+}
+
+// Variable of the environment that names the mutant which a program built with
+// the tag "controls" is.
+const Variable = "BROKEN_RULE"
+
+func (c Change) script() bool { return strings.HasSuffix(c.File, ".lua") }
+
+// Patch changes a script as the mutant has it.
+func (m *Mutant) Patch(text string) string {
+	for _, c := range m.Changes {
+		if c.script() {
+			text = strings.Replace(text, c.Old, c.New, 1)
+		}
+	}
+	return text
+}
+
+// OfScripts tells whether the mutant is a patch of scripts.
+func (m *Mutant) OfScripts() bool { return slices.ContainsFunc(m.Changes, Change.script) }
+
+// Find a mutant by its name; nil if there is none.
+func Find(name string) *Mutant {
+	all := All()
+	i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// Names of all.
+func Names() []string {
+	var names []string
+	for _, m := range All() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Misfits are the changes that do not fit the product's text as it is now, which
+// stands below root.
+func Misfits(root string) error {
+	for _, m := range All() {
+		for _, c := range m.Changes {
+			text, err := os.ReadFile(filepath.Join(root, c.File))
+			if err != nil {
+				return fmt.Errorf("mutant %s: %w", m.Name, err)
+			}
+			if n := strings.Count(string(text), c.Old); n != 1 {
+				return fmt.Errorf("mutant %s: its text stands in %s %d times, want once: adapt it to the code:\n%s", m.Name, c.File, n, c.Old)
+			}
+		}
+	}
+	return nil
+}
+
+func rule(name, what string) Mutant { return Mutant{Name: name, What: what} }
+
+func (m Mutant) but(covered string) Mutant { m.Covered = covered; return m }
+
+func (m Mutant) in(scenario string) Mutant { m.Scenario = scenario; return m }
+
+func patched(name, what string, changes ...Change) Mutant {
+	return Mutant{Name: name, What: what, Changes: changes}
+}

@@ -1,0 +1,126 @@
+package mutants
+
+// table.go: the table, and the rows of locks, ids and work.
+
+import "slices"
+
+// All is the table. A row that no longer applies fails loudly: adapt it to the
+// code as it is now.
+func All() []Mutant {
+	return slices.Concat(brokenRules(), brokenLanes(), brokenLocks(), brokenScripts(), brokenWaits(), brokenHolds(), brokenQueues(), brokenDropIn(),
+		brokenReaders(), brokenPermits(), brokenOrder(), brokenCircles(), brokenEnds())
+}
+
+// brokenRules: the rules of pool/rules.go.
+func brokenRules() []Mutant {
+	return []Mutant{
+		rule("seal", "votes count without a good seal"),
+		rule("seal-last", "the seal stands in front"),
+		rule("identity", "the seal compares neither identity nor register"),
+		rule("latch", "a clock that stepped retires nothing"),
+		rule("clock", "the seal does not compare the clock"),
+		rule("xx", "the seal re-creates the identity"),
+		rule("gt", "a register may fall"),
+		rule("low-end", "a fence may lie below the voter's old register"),
+		rule("fence-vote", "masters that refused the lock own fences").in("again-3"),
+		rule("late", "late answers count").
+			but("the clock check is enough: a step that hides in the time an answer was under way is as long as that time at most, so who takes the place of a copy that ended early by it is told so only when that copy's lease is over"),
+		rule("age", "a young master's consent counts"),
+		rule("heal", "an absent copy counts as held"),
+		rule("shorten", "an extension may shorten"),
+		rule("young-absence", "a young master's \"not held\" is believed"),
+		rule("repeat-absence", "\"not held\" is believed without a seal"),
+		rule("undo-guard", "an undo takes any copy of its token"),
+		rule("undo-all", "an undo skips silent masters"),
+		rule("owed", "an unanswered release is not repeated"),
+		rule("trust", "a counter is believed in any memory"),
+		rule("distinct", "one server counts as two masters"),
+		rule("one-flush", "two acquires of a key share a flush").
+			but("the second one can succeed only behind the first one's release, which is queued after the first one's answer; by then every seal has been sent whose raise holds the first fence, and the second proposal is above all raises that were sent"),
+	}
+}
+
+// brokenLanes: patches of pool.
+func brokenLanes() []Mutant {
+	return []Mutant{
+		patched("quorum", "half of the masters are enough",
+			Change{"pool/options.go", "func Quorum(n int) int { return n/2 + 1 }",
+				"func Quorum(n int) int {\n\tif Broken(\"quorum\") {\n\t\treturn n / 2\n\t}\n\treturn n/2 + 1\n}"}),
+		patched("twice", "one master is counted twice",
+			Change{"pool/settle.go", "\t\tc.lane.group.answer(op, a)\n",
+				"\t\tc.lane.group.answer(op, a)\n\t\tif Broken(\"twice\") && seal.Good {\n\t\t\tc.lane.group.answer(op, a)\n\t\t}\n"}),
+		patched("kill", "the predecessor of a connection is not ended",
+			Change{"pool/dial.go", "if id == 0 || run != f.runID {", "if id == 0 || run != f.runID || Broken(\"kill\") {"}).in("orphans-3"),
+		patched("meet", "a step between two connections is not looked for",
+			Change{"pool/dial.go", "if l.est.known && l.life != nil {", "if l.est.known && l.life != nil && !Broken(\"meet\") {"}),
+		patched("rolled-back", "a register below what was acknowledged is nothing special",
+			Change{"pool/dial.go", "life.Lineage != a.life.Lineage || a.score >= acked", "life.Lineage != a.life.Lineage || a.score >= acked || Broken(\"rolled-back\")"},
+			Change{"pool/settle.go", "if old < l.acked && !Broken(RuleIdentity)", "if old < l.acked && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
+	}
+}
+
+// brokenLocks: patches of redlock.
+func brokenLocks() []Mutant {
+	return []Mutant{
+		patched("elapsed", "validity ignores what was spent",
+			Change{"redlock/acquire.go", "until: deadline(a.start, r.TTL)", "until: deadline(spent(a.start, now), r.TTL)"},
+			Change{"redlock/validity.go", "// Expiries are in", "func spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"},
+			Change{"redlock/validity.go", "import \"time\"", "import (\n\t\"time\"\n\n\t\"redlockd/pool\"\n)"}),
+		patched("rest", "an early answer cancels what has not been asked",
+			Change{"redlock/acquire.go", "if m.Now >= deadline(a.start, request.TTL) {",
+				"if m.Now >= deadline(a.start, request.TTL) || a.over && pool.Broken(\"rest\") {"}),
+		patched("margin", "copies end with the lease, not a master timeout later",
+			Change{"redlock/validity.go", "\tend := now/1000 + (ttl + late).Milliseconds() + 1",
+				"\tif pool.Broken(\"margin\") {\n\t\tlate = 0\n\t}\n\tend := now/1000 + (ttl + late).Milliseconds() + 1"}),
+		patched("heal-lapsed", "a copy is healed after the lease was released",
+			Change{"redlock/heal.go", "\tif !ok || m.Now >= until {",
+				"\tif pool.Broken(\"heal-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}).in("healing-3"),
+		patched("revive", "a daemon extends past a deadline it knows",
+			Change{"redlock/extend.go", "if known.until <= now && now < known.gone {",
+				"if known.until <= now && now < known.gone && !pool.Broken(\"revive\") {"}).
+			but("an extension counts copies that a quorum still holds, so somebody else can come in between only while some masters' clocks have let a copy go and others have not; not seen in 50 million executions"),
+		patched("turns", "a token's calls do not wait for one another",
+			Change{"redlock/turns.go", "case busy:", "case busy && !pool.Broken(\"turns\"):"},
+			Change{"redlock/turns.go", "import \"sync\"", "import (\n\t\"sync\"\n\n\t\"redlockd/pool\"\n)"}).in("regrets-3"),
+		patched("false-one", "one copy is enough for the answer 1",
+			Change{"redlock/release.go", "case r.valid && r.deleted > 0:", "case (r.valid || pool.Broken(\"false-one\")) && r.deleted > 0:"}).in("stragglers-3"),
+		patched("prefetch", "ids are served from what an earlier round left over",
+			Change{"redlock/nextid.go", "\tr.lo++\n\tr.announce", "\tr.lo++\n\tif pool.Broken(\"prefetch\") && len(r.callers) > 0 {\n\t\tr.hi += 8\n\t}\n\tr.announce"},
+			Change{"redlock/nextid.go", "\tc.mu.Lock()\n\tc.waiting = append(c.waiting, idCaller{", "\tc.mu.Lock()\n\tif first := c.spare; pool.Broken(\"prefetch\") && first > 0 && first+r.Count-1 <= c.highest {\n\t\tc.spare += r.Count\n\t\tc.mu.Unlock()\n\t\tl.leave()\n\t\tdone(first, nil)\n\t\treturn\n\t}\n\tc.waiting = append(c.waiting, idCaller{"},
+			Change{"redlock/nextid.go", "\tc.locker.counts.ids.Add(first - r.lo)", "\tc.spare = first\n\tc.locker.counts.ids.Add(first - r.lo)"},
+			Change{"redlock/mediators.go", "\trunning bool\n", "\trunning bool\n\tspare   int64\n"}),
+		patched("work-age", "a master that forgot ends of work votes on work",
+			Change{"redlock/workballot.go", "oldEnough := !seal.Young && (", "oldEnough := !seal.Young && (pool.Broken(\"work-age\") || "}),
+		patched("adopt", "a counter adopts ids that are older than its memory",
+			Change{"redlock/nextid.go", "if counter.since > m.Met+idRoundTime+idRoundMargin {", "if counter.since > m.Met+idRoundTime+idRoundMargin || pool.Broken(\"adopt\") {"}),
+	}
+}
+
+// brokenScripts: patches of what the masters run.
+func brokenScripts() []Mutant {
+	const dir = "redlock/scripts/"
+	return []Mutant{
+		patched("owner", "a release does not look at the owner",
+			Change{dir + "release.lua", "if holder == token and ARGV[2] == '' then", "if type(holder) == 'string' and ARGV[2] == '' then"}),
+		patched("re-create", "an extension re-creates what has lapsed",
+			Change{dir + "extend.lua", "if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end",
+				"if holder == false then redis.call('SET', lock, token, 'PXAT', ARGV[2]) return 1 end\nif type(holder) == 'string' and holder ~= token then return 0 end"}),
+		patched("mark", "what prolongs a copy leaves it in reach of an undo",
+			Change{dir + "shape.lua", "return new + (4 - new) % 8", "return new"}),
+		patched("doubles", "ids are compared as floating point",
+			Change{dir + "nextid.lua", "  if #a ~= #b then return #a < #b end\n  return a < b", "  return tonumber(a) < tonumber(b)"}).in("calm-3"),
+		patched("orphan", "an attempt that nobody was granted counts as knowledge of the work",
+			Change{dir + "worktry.lua", "local unknown = not state or h[5] == '1'", "local unknown = not state"}).in("jobs-3"),
+		patched("unfenced-end", "a superseded attempt may end the work",
+			Change{dir + "workend.lua", "if attempt > mine or (attempt == mine and owner ~= ARGV[1]) then return 0 end", ""},
+			Change{dir + "workend.lua", "if attempt < mine and began(owner) > began(ARGV[1]) then return 0 end", ""}),
+		patched("done-once", "the end of a work is forgotten when it is read",
+			Change{dir + "worktry.lua", "if state == 'D' then return {3, attempt} end", "if state == 'D' then redis.call('DEL', work) return {3, attempt} end"}),
+		patched("attempt-taken", "an attempt number may be given again",
+			Change{dir + "worktry.lua", "if attempt >= tonumber(ARGV[2]) then return {5, attempt} end", ""}),
+		patched("promoted", "a promoted replica is admitted",
+			Change{"pool/scripts/admit.lua", "if offset ~= '-1' then return {'PROMOTED', tostring(offset)} end", ""}).in("promotion-3"),
+		patched("durable-then", "a memory is believed that was not durable before",
+			Change{"pool/scripts/admit.lua", "(durable == '1' and ARGV[3] == '1')", "ARGV[3] == '1'"}),
+	}
+}
