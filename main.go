@@ -107,11 +107,16 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	defer onHangup(&reloader{config: config, users: users, server: server, door: door, logger: logger})()
 	cli.Banner(stdout, config, server.Addrs(), masters.Quorum())
 	door.open(ctx, stdout)
+	// In this order: a hold whose connection the server ends before the locker knows
+	// why would be released, with its client still at work.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	context.AfterFunc(ctx, func() {
 		logger.Info("draining", "within", config.DrainTimeout.String())
 		locker.EndWaits()
+		stop()
 	})
-	err = server.Serve(ctx)
+	err = server.Serve(serving)
 	if late := locker.Close(last); late != nil {
 		logger.Warn("stopped before all was given back", "because", late)
 	}

@@ -99,14 +99,59 @@ func TestWaiting_EndsWhenTheClientGoesAndWithNilWhenItsTimeIsOver(t *testing.T) 
 }
 
 func TestWaiting_ADrainingDaemonSaysSHUTDOWNToThoseWhoWait(t *testing.T) {
-	servers := faulty.StartGroup(t, 3)
+	_, address, drain := drainable(t)
+	holder, waiter := dial(t, address), dial(t, address)
+	holder.send(t, "DLOCK k 30000")
+	holder.lines(t, 5)
+	waiter.send(t, "DLOCK k 30000 WAIT 0")
+	waiting(t, address, 1)
+	ended := drain()
+	if got := waiter.lines(t, 1)[0]; !strings.HasPrefix(got, "-SHUTDOWN") {
+		t.Errorf("answered %s", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// The daemon ends these connections, so their clients may still be at work.
+func TestHold_OfADrainingDaemonRunsOutByItself(t *testing.T) {
+	const clients = 20
+	servers, address, drain := drainable(t)
+	var tokens []string
+	for i := range clients {
+		holder := dial(t, address)
+		holder.send(t, fmt.Sprintf("DLOCK k%d 30000 HOLD", i))
+		tokens = append(tokens, holder.lines(t, 5)[2])
+	}
+	if err := <-drain(); err != nil {
+		t.Error(err)
+	}
+	for i, token := range tokens {
+		kept := 0
+		for _, there := range held(t, servers, fmt.Sprintf("k%d", i)) {
+			if there == token {
+				kept++
+			}
+		}
+		if kept < 2 {
+			t.Errorf("k%d is left on %d of 3 masters, want a quorum", i, kept)
+		}
+	}
+}
+
+// drainable is a daemon of this process on three masters; drain begins its end and
+// returns where its result will come.
+func drainable(t *testing.T) (servers []*faulty.Server, address string, drain func() <-chan error) {
+	t.Helper()
+	servers = faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)
 	var masters []string
 	for i, s := range servers {
 		masters = append(masters, masterName(i)+"="+s.Addr())
 	}
-	ctx, drain := context.WithCancel(context.Background())
-	defer drain()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1) // its one result
 	go func() {
@@ -114,20 +159,9 @@ func TestWaiting_ADrainingDaemonSaysSHUTDOWNToThoseWhoWait(t *testing.T) {
 		writer.CloseWithError(errors.Join(errors.New("the daemon has ended"), err))
 		ended <- err
 	}()
-	address := readAddress(t, reader)
+	address = readAddress(t, reader)
 	go func() { _, _ = io.Copy(io.Discard, reader) }() // ends with run
-	holder, waiter := dial(t, address), dial(t, address)
-	holder.send(t, "DLOCK k 30000")
-	holder.lines(t, 5)
-	waiter.send(t, "DLOCK k 30000 WAIT 0")
-	waiting(t, address, 1)
-	drain()
-	if got := waiter.lines(t, 1)[0]; !strings.HasPrefix(got, "-SHUTDOWN") {
-		t.Errorf("answered %s", got)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	return servers, address, func() <-chan error { cancel(); return ended }
 }
 
 func TestHold_AClientThatIsCutOffFreesItsLock(t *testing.T) {
