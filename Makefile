@@ -6,7 +6,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Enough for the slowest package on two cores under -race.
 TIMEOUT     ?= 12m
 
-.PHONY: run test test-go test-bench lint fmt bench bench-quick counters fuzz interop crowd chaos soak sim mutants rig-mutants twins page needs
+.PHONY: run test test-go test-bench lint fmt bench bench-quick counters fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
 
 run:
 	$(GO) run .
@@ -57,6 +57,11 @@ crowd: needs
 # Every client library against a daemon on real masters; installs what is missing.
 interop: needs
 	.ci/interop $(ARGS)
+
+# The tests that drive real masters, on the oldest Redis that is supported and the
+# newest Valkey; installs them beside the tree. ARGS are packages.
+other-masters:
+	.ci/other-masters $(ARGS)
 
 # The page of the admin endpoint as a browser shows it, on real masters; installs
 # Chromium when it is missing. PAGE_SHOTS=DIR keeps pictures.

@@ -3,6 +3,7 @@ package pool
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,11 @@ func TestCheck_NamesTheCommandsThatTheUserMayNotSay(t *testing.T) {
 	}
 	words := strings.Fields(string(text))
 	servers := faulty.StartGroup(t, 3)
+	denied := []string{"hset", "script|load", "evalsha", "pexpireat"}
+	if _, err := servers[0].Do("PEXPIRETIME", "none"); err != nil { // Redis 6.2: as README says, and there subcommands cannot be taken away
+		words = slices.DeleteFunc(words, func(word string) bool { return word == "+pexpiretime" })
+		denied = slices.DeleteFunc(denied, func(name string) bool { return strings.Contains(name, "|") })
+	}
 	for _, s := range servers {
 		args := []any{"ACL", "SETUSER"}
 		for _, word := range words[1:] {
@@ -117,12 +123,12 @@ func TestCheck_NamesTheCommandsThatTheUserMayNotSay(t *testing.T) {
 	if out, err := check(t, o); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, denied := range []string{"hset", "script|load", "evalsha", "pexpireat"} {
-		if _, err := servers[1].Do("ACL", "SETUSER", "redlockd", "-"+denied); err != nil {
+	for _, name := range denied {
+		if _, err := servers[1].Do("ACL", "SETUSER", "redlockd", "-"+name); err != nil {
 			t.Fatal(err)
 		}
-		wantReason(t, o, "b: its user may not "+denied)
-		if _, err := servers[1].Do("ACL", "SETUSER", "redlockd", "+"+denied); err != nil {
+		wantReason(t, o, "b: its user may not "+name)
+		if _, err := servers[1].Do("ACL", "SETUSER", "redlockd", "+"+name); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@
 package pool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -47,7 +48,7 @@ func probe(link Link, clock Clock) (facts, error) {
 	f := facts{
 		clientID: replies[0].Int,
 		runID:    infoField(info, "run_id"),
-		version:  infoField(info, "redis_version"),
+		version:  versionOf(info),
 		volatile: volatile(replies[2], info),
 	}
 	if err := fitness(info); err != nil {
@@ -80,11 +81,10 @@ func (f *facts) readClock(link Link, clock Clock) error {
 
 // fitness refuses servers on which a lock could silently disappear.
 func fitness(info string) error {
-	version := infoField(info, "redis_version")
-	if !atLeast(version, 6, 2) {
-		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", version)
+	if !atLeast(infoField(info, "redis_version"), 6, 2) { // Valkey says 7.2.4 whatever it is
+		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}
-	if mode := infoField(info, "redis_mode"); mode != "standalone" {
+	if mode := cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
 		return unfitf("runs in %s mode: masters are independent standalone servers", mode)
 	}
 	if role := infoField(info, "role"); role != "master" {
@@ -94,6 +94,14 @@ func fitness(info string) error {
 		return unfitf("maxmemory-policy is %s: it may evict a lock; CONFIG SET maxmemory-policy noeviction", policy)
 	}
 	return nil
+}
+
+// versionOf is for people.
+func versionOf(info string) string {
+	if version := infoField(info, "valkey_version"); version != "" {
+		return "valkey " + version
+	}
+	return infoField(info, "redis_version")
 }
 
 // configRefused is why nothing is known of a server's durability.

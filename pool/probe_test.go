@@ -21,7 +21,7 @@ var servers = map[string]string{
 		"aof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_write_status:ok\r\naof_base_size:88\r\n",
 	"Valkey 7.2": "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:7.2.8\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory_policy:noeviction\r\n" +
 		"aof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_write_status:ok\r\naof_base_size:88\r\n",
-	"Valkey 8.1": "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.3\r\nvalkey_release_stage:ga\r\nredis_mode:standalone\r\nserver_mode:standalone\r\n" +
+	"Valkey 8.1": "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\nvalkey_release_stage:ga\r\nserver_mode:standalone\r\n" +
 		"role:master\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_write_status:ok\r\naof_base_size:88\r\n",
 }
 

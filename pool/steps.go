@@ -84,6 +84,8 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 		if l.suspect == nil || l.conn == nil {
 			continue
 		}
+		// Clocks are compared when they are known as closely as a step is long, or, when
+		// there is no time left, as closely as an answer that counts tells them.
 		late := now-l.suspect.at > g.pool.options.MasterTimeout
 		width := micros(step)
 		if late {

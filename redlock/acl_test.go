@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,10 @@ func (c *cluster) aclUser() {
 	for _, word := range words[1:] {
 		args = append(args, word)
 	}
-	for i := range c.servers {
+	for i, s := range c.servers {
+		if _, err := s.Do("PEXPIRETIME", "none"); err != nil { // Redis 6.2: as README says
+			args = slices.DeleteFunc(args, func(word any) bool { return word == "+pexpiretime" })
+		}
 		c.do(i, args...)
 	}
 }
@@ -182,7 +186,11 @@ func TestACL_AllowsNothingElse(t *testing.T) {
 		"BGREWRITEAOF", "RENAME a b", "GETDEL a", "PERSIST a", "LPOP a", "INCR a", "GETSET a b", "MIGRATE h 1 k 0 1", "RESTORE a 0 x", "SWAPDB 0 1", "PUBLISH a b", "SUBSCRIBE a", "PSUBSCRIBE redlockd:events:0", "PUBSUB CHANNELS", "SORT a", "OBJECT FREQ a",
 		"EVAL \"return redis.call('FLUSHALL')\" 0",
 	} {
-		if reply := ask(line); !strings.HasPrefix(reply, "-NOPERM") && !strings.Contains(reply, "can't run this command") && !strings.Contains(reply, "ACL failure in script") {
+		reply := ask(line)
+		if strings.HasPrefix(line, "FUNCTION") && strings.HasPrefix(reply, "-ERR unknown command") { // before Redis 7.0
+			continue
+		}
+		if !strings.HasPrefix(reply, "-NOPERM") && !strings.Contains(reply, "can't run this command") && !strings.Contains(reply, "ACL failure in script") {
 			t.Errorf("%s: %s", line, reply)
 		}
 	}

@@ -91,14 +91,14 @@ func TestForce_NeverTouchesSomebodysData(t *testing.T) {
 		for i := range c.servers {
 			c.do(i, "DEL", "k")
 			c.do(i, data...)
-			before = append(before, c.do(i, "DUMP", "k"), c.do(i, "PEXPIRETIME", "k"))
+			before = append(before, c.do(i, "DUMP", "k"), c.ends(i, "k"))
 		}
 		if was, err := d.force("k"); was || !errors.Is(err, ErrWrongType) {
 			t.Errorf("%.30v: %v, %v, want ErrWrongType", data, was, err)
 		}
 		var after []any
 		for i := range c.servers {
-			after = append(after, c.do(i, "DUMP", "k"), c.do(i, "PEXPIRETIME", "k"))
+			after = append(after, c.do(i, "DUMP", "k"), c.ends(i, "k"))
 		}
 		if fmt.Sprint(before) != fmt.Sprint(after) {
 			t.Errorf("%.30v was changed", data)

@@ -134,7 +134,7 @@ func TestModes_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
 		{"HSET", "k", "n", "many"}, {"RPUSH", "k", "x"}, {"SADD", "k", "x"},
 	} {
 		for _, expires := range []bool{false, true} {
-			dump := func(i int) any { return []any{c.do(i, "DUMP", "k"), c.do(i, "PEXPIRETIME", "k")} }
+			dump := func(i int) any { return []any{c.do(i, "DUMP", "k"), c.ends(i, "k")} }
 			var before []any
 			for i := range c.servers {
 				c.do(i, "DEL", "k")

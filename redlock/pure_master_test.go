@@ -60,12 +60,17 @@ func pureEmbedded(t *testing.T) *pureMaster {
 
 func pureReal(t *testing.T) *pureMaster {
 	conn, err := net.Dial("tcp", faulty.Start(t).Addr())
-	return newPureMaster(t, conn, err)
+	m := newPureMaster(t, conn, err)
+	_, m.exact = m.do("PEXPIRETIME", "none").(int64) // the server may be one before 7.0
+	return m
 }
 
 // pureOld is a real server that refuses what Redis 6.2 does not know.
 func pureOld(t *testing.T) *pureMaster {
 	m := pureReal(t)
+	if !m.exact {
+		return m
+	}
 	m.do("ACL", "SETUSER", "old", "on", ">pw", "~*", "+@all", "-pexpiretime", "-expiretime")
 	m.do("AUTH", "old", "pw")
 	m.exact = false
@@ -177,13 +182,15 @@ func (m *pureMaster) holds() string {
 // end is when the key expires, ms of the master's clock; −1 = never.
 func (m *pureMaster) end() int64 {
 	m.t.Helper()
+	return m.endOf("lock")
+}
+
+func (m *pureMaster) endOf(key string) int64 {
+	m.t.Helper()
 	if m.exact {
-		return m.do("PEXPIRETIME", "lock").(int64)
+		return m.do("PEXPIRETIME", key).(int64)
 	}
-	// As the default user, who may ask.
-	m.do("AUTH", "default", "")
-	defer m.do("AUTH", "old", "pw")
-	return m.do("PEXPIRETIME", "lock").(int64)
+	return m.do("EVAL", endScript, 1, key).(int64)
 }
 
 // put makes the key hold a token until an end; 0 = for ever.

@@ -97,7 +97,7 @@ func (m *pureMaster) content(key string) string {
 		out = fmt.Sprint(m.do("LRANGE", key, 0, -1))
 	}
 	if m.exact {
-		out += fmt.Sprint(" ends ", m.do("PEXPIRETIME", key))
+		out += fmt.Sprint(" ends ", m.endOf(key))
 	}
 	return out
 }

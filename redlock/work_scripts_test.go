@@ -247,12 +247,12 @@ func TestWorkScripts_TellTheStoryOfAnAttempt(t *testing.T) {
 func TestWorkExtendScript_NeverShortens(t *testing.T) {
 	m := &workMaster{t, faulty.Start(t)}
 	m.run(try(first, 1, 3, 30*time.Second).answers("[1 1]"))
-	lease, record := on(t, m.s, "HGET", "w", "e"), on(t, m.s, "PEXPIRETIME", "w")
+	lease, record := on(t, m.s, "HGET", "w", "e"), endOn(t, m.s, "w")
 	m.run(extend(first, 1, time.Second).answers("1"))
 	if got := on(t, m.s, "HGET", "w", "e"); got != lease {
 		t.Errorf("the lease ends at %v, ended at %v before", got, lease)
 	}
-	if got := on(t, m.s, "PEXPIRETIME", "w"); got != record {
+	if got := endOn(t, m.s, "w"); got != record {
 		t.Errorf("the record ends at %v, ended at %v before", got, record)
 	}
 }

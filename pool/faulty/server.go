@@ -228,13 +228,25 @@ func (s *Server) restart(empty bool) {
 	defer s.mu.Unlock()
 	s.killLocked()
 	if empty {
-		if err := os.RemoveAll(s.dir); err != nil {
+		if err := removeAll(s.dir); err != nil {
 			s.t.Errorf("restarting redis-server with an empty directory: %v", err)
 		}
 	}
 	if err := s.startLocked(); err != nil {
 		s.t.Errorf("restarting redis-server: %v", err)
 	}
+}
+
+// removeAll tries again for a while: a child of the killed server that rewrites a
+// file may still be putting it there.
+func removeAll(dir string) (err error) {
+	for range 100 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 // Stop freezes the server with SIGSTOP and returns when it is frozen: its
