@@ -249,7 +249,7 @@ func (a *attempt) grant(fence int64) {
 		l.events.emit(EventAcquired, lockID{r.DB, key, a.token}, g.Fence, known.gone-now)
 	}
 	if r.Hold != nil {
-		g.Hold = l.hold(g, r.Hold)
+		g.Hold = l.hold(g, a, r.Hold)
 	}
 	l.describe(r, &g)
 	l.counts.acquired.Add(1)
@@ -274,6 +274,18 @@ func (a *attempt) holders() uint16 {
 		}
 	}
 	return lanes
+}
+
+// everywhere tells whether every master is known to have a copy.
+func (a *attempt) everywhere() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.copies[:a.tally.n] {
+		if c == copyNone || c == copyMaybe {
+			return false
+		}
+	}
+	return true
 }
 
 // fail takes back what was taken and tells the caller, or tries again.

@@ -45,7 +45,7 @@ func formOf(r *LockRequest, token Token) form {
 	case len(r.More) > 0:
 		return &multi{reads: r.Mode == Shared}
 	case r.Mode == Shared:
-		return reader{}
+		return &reader{ends: new([maxMasters]int64)}
 	case r.Mode == Permits:
 		return &permits{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
 	case r.Token != "":

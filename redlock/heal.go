@@ -41,7 +41,7 @@ func (h *healing) Command(m *pool.Moment, c *pool.Command) bool {
 		c.Set("EVALSHA", s.multi, strconv.Itoa(len(e.keys)))
 		c.Args = append(append(c.Args, e.keys...), token, end, flag(e.how.mode == Shared))
 	case e.how.mode == Shared:
-		c.Set("EVALSHA", s.share, "1", key, token, end)
+		c.Set("EVALSHA", s.share, "1", key, token, end, "")
 	case e.how.mode == Permits:
 		c.Set("EVALSHA", s.permit, "1", key, token, end,
 			strconv.FormatInt(e.how.limit, 10), strconv.FormatInt(e.how.slot, 10), flag(true))

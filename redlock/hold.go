@@ -4,6 +4,10 @@
 // passed, together with all others that are due about then, and it ends in one
 // of four ways: it is released, its owner ends it, its time is over, or it is
 // lost. A lost lease is never revived: whoever holds it has been told.
+//
+// Beside contenders a quorum may be all that has a copy at first, so that the loss
+// of one master ends the lease, although a majority is there. A renewal gives the
+// others theirs; so the first one is early if a master has none.
 package redlock
 
 import (
@@ -22,6 +26,9 @@ const (
 	gathering = 20 * time.Millisecond
 	// renewals is how many of them are queued at once.
 	renewals = 1024
+	// afterBallot is how long after its ballot a hold is looked at: by then masters
+	// have answered, and whoever competed has taken its copies back.
+	afterBallot = 50 * time.Millisecond
 )
 
 // Why a hold is lost.
@@ -44,6 +51,7 @@ type Hold struct {
 	due   time.Duration // of what is next: a renewal, or the end
 	index int           // in the heap, −1 = not there
 	ended bool
+	made  *attempt // the ballot, until it has been looked at
 }
 
 // holds are the holds of all connections, by when they are due.
@@ -61,10 +69,15 @@ type holds struct {
 	at    time.Duration // the alarm rings; 0 = it is off
 }
 
-// hold renews a grant until it is released, or ended with End, or lost.
-func (l *Locker) hold(g Grant, terms *HoldTerms) *Hold {
+// hold renews a grant, made by a ballot, until it is released, or ended with End,
+// or lost.
+func (l *Locker) hold(g Grant, made *attempt, terms *HoldTerms) *Hold {
 	s := &l.holds
 	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, tried: g.start, index: -1}
+	first := g.start + g.ttl/3
+	if soon := l.clock.Now() + afterBallot; soon < first {
+		first, h.made = soon, made
+	}
 	if terms.Longest > 0 {
 		h.stop = g.start + terms.Longest
 	}
@@ -78,7 +91,7 @@ func (l *Locker) hold(g Grant, terms *HoldTerms) *Hold {
 	}
 	s.byID[h.id()] = h
 	s.count.Add(1)
-	s.scheduleLocked(h, g.start+g.ttl/3)
+	s.scheduleLocked(h, first)
 	s.mu.Unlock()
 	if before != nil {
 		before.terms.Over(before.grant, nil)
@@ -172,12 +185,16 @@ func (s *holds) endLocked(h *Hold) {
 // scheduleLocked sets when the hold is looked at next. Once no renewal is left,
 // that is the end of its validity.
 func (s *holds) scheduleLocked(h *Hold, due time.Duration) {
+	s.queueLocked(h, due)
+	s.alarmLocked()
+}
+
+func (s *holds) queueLocked(h *Hold, due time.Duration) {
 	if due >= h.stop {
 		due = h.until
 	}
 	h.due = min(due, h.until)
 	heap.Push(&s.queue, h)
-	s.alarmLocked()
 }
 
 // alarmLocked lets the alarm ring when the first hold is due.
@@ -215,6 +232,8 @@ func (s *holds) rings() {
 			h.due = h.until
 			heap.Push(&s.queue, h)
 			n = renewals
+		case h.settled():
+			s.queueLocked(h, h.grant.start+h.grant.ttl/3)
 		default:
 			h.tried = now
 			renewing = append(renewing, h)
@@ -231,6 +250,14 @@ func (s *holds) rings() {
 	for _, h := range lost {
 		h.isLost(h.reason(now))
 	}
+}
+
+// settled looks at the ballot, once: whether every master has a copy, so that there
+// is time until the first renewal.
+func (h *Hold) settled() bool {
+	made := h.made
+	h.made = nil
+	return made != nil && made.everywhere()
 }
 
 // renewal is what is asked for a hold. Should the lease be released while it is
@@ -316,28 +343,3 @@ func (h *Hold) isLost(reason error) {
 
 // Holds is how many leases are renewed now.
 func (l *Locker) Holds() int { return int(l.holds.count.Load()) }
-
-// dueQueue is a heap of holds, the next one due first.
-type dueQueue []*Hold
-
-func (q dueQueue) Len() int           { return len(q) }
-func (q dueQueue) Less(i, j int) bool { return q[i].due < q[j].due }
-func (q dueQueue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-
-func (q *dueQueue) Push(x any) {
-	h := x.(*Hold)
-	h.index = len(*q)
-	*q = append(*q, h)
-}
-
-func (q *dueQueue) Pop() any {
-	last := len(*q) - 1
-	h := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	h.index = -1
-	return h
-}

@@ -6,13 +6,13 @@
 // and no more of them than it takes to decide: whoever wants a lock meanwhile has
 // a quorum of others that is not kept waiting, however many locks there are.
 //
-// Masters are walked one after another until so many have been
-// walked to the end that every quorum has one of them (n − quorum + 1); a master
-// counts only if it is old enough to remember every lease, and is the same
-// process with the same memory from its first step to its last. So every held
-// lock stands on one of them. As with SCAN, what comes or goes meanwhile may be
-// told or not, and a key may be told several times, because it stands on several
-// masters: that it stood on an earlier one when that was walked, nobody knows.
+// Masters are walked one after another, too, until so many have been walked to
+// the end that every quorum has one of them (n − quorum + 1); a master counts only
+// if it is old enough to remember every lease, and is the same process with the
+// same memory from its first step to its last. So every held lock stands on one of
+// them. As with SCAN, what comes or goes meanwhile may be told or not, and a key may
+// be told several times, because it stands on several masters: that it stood on an
+// earlier one when that was walked, nobody knows.
 //
 // Everything that a walk knows is in its cursor, so any daemon can take any step.
 package redlock

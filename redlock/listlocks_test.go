@@ -3,12 +3,17 @@ package redlock
 // listlocks_test.go: the walk over all locks.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlockd/pool"
 )
 
 // listed is the outcome of one step.
@@ -168,6 +173,79 @@ func TestListLocks_LooksAtNoMoreMastersThanItTakes(t *testing.T) {
 	const want = 3 * (1 + 3*3)
 	if got := d.pool.Counters().Commands - before; len(told) != locks || got > want {
 		t.Errorf("%d locks of %d were told with %d commands, want at most %d", len(told), locks, got, want)
+	}
+}
+
+// lookout counts, between a daemon and its masters, how many of these are asked to
+// look at keys at one time, and how often the walk rests.
+type lookout struct {
+	pool.Clock
+	looks atomic.Int64 // commands
+	under atomic.Int64 // of them at this moment
+	most  atomic.Int64
+	rests atomic.Int64
+	look  atomic.Pointer[string] // the script; nil before the daemon is there
+}
+
+func (o *lookout) watches(d *daemon, options *pool.Options) {
+	o.Clock, options.Clock = d.clock, o
+	dial := pool.DialRueidis(2 * options.MasterTimeout)
+	options.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
+		inner, err := dial(ctx, m, db)
+		if err != nil {
+			return nil, err
+		}
+		return &watchedLink{inner, o}, nil
+	}
+}
+
+func (o *lookout) AfterFunc(d time.Duration, f func()) pool.Timer {
+	if d <= longestRest {
+		o.rests.Add(1)
+	}
+	return o.Clock.AfterFunc(d, f)
+}
+
+type watchedLink struct {
+	pool.Link
+	by *lookout
+}
+
+func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+	o := l.by
+	looks := int64(0)
+	for _, c := range commands {
+		if script := o.look.Load(); script != nil && slices.Contains(c.Args, *script) {
+			looks++
+		}
+	}
+	o.looks.Add(looks)
+	if under := o.under.Add(looks); under > o.most.Load() {
+		o.most.Store(under)
+	}
+	defer o.under.Add(-looks)
+	return l.Link.Exchange(commands, replies)
+}
+
+// Whoever wants a lock meanwhile has a quorum of masters, and a machine, that the
+// walk does not keep busy.
+func TestListLocks_LooksAtOneMasterAtATimeAndRests(t *testing.T) {
+	const n, locks = 5, 3 * keysAtOnce
+	c := newCluster(t, n, long)
+	var o lookout
+	d := c.daemon(o.watches)
+	o.look.Store(&d.script.look)
+	for i := range n {
+		c.crowd(i, "held-", 0, locks, -1, true)
+	}
+	before := o.rests.Load()
+	told := walkOver(t, []*daemon{d}, Listing{Count: 1000}, nil)
+	// Three masters are walked; the keys of each take three looks at three masters.
+	if len(told) != locks || o.looks.Load() != 3*3*3 || o.most.Load() != 1 {
+		t.Errorf("%d locks of %d were told with %d looks, %d at a time; want 27, one at a time", len(told), locks, o.looks.Load(), o.most.Load())
+	}
+	if rests := o.rests.Load() - before; rests < 3*3 {
+		t.Errorf("%d rests, want one after each of 9 groups of keys", rests)
 	}
 }
 

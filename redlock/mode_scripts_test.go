@@ -103,11 +103,30 @@ func TestShareScript_TheWriterStepsDownAndKeepsItsTime(t *testing.T) {
 		end := m.pureEnd()
 		for asked, want := range map[int64]int64{end + 80: end + 84, end - 80: end + 4, end: end + 4} {
 			m.put("mine", end)
-			m.says("the writer", "3", "share", "mine", asked)
+			m.leaves("the writer, nobody says which", fmt.Sprintf("[0 %d]", end), "share", "mine", asked, "")
+			m.leaves("another writer's copy", fmt.Sprintf("[0 %d]", end), "share", "mine", asked, end-8)
+			m.says("the writer", "3", "share", "mine", asked, end)
 			if m.score("mine") != want || m.end() != want {
 				t.Errorf("asked for %d: %s, want it until %d", asked, m.whole(), want)
 			}
 		}
+	})
+}
+
+// Who becomes the writer again moves the end of its copy, also with several keys
+// and for less: a step down that is late finds another copy than it names.
+func TestMultiScript_AlwaysMovesTheEndOfTheWritersCopy(t *testing.T) {
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		if !m.exact {
+			return
+		}
+		end := m.pureEnd()
+		m.put("mine", end+4)
+		m.says("its own from before", "[1 1]", "multi", "mine", end, "0")
+		if m.end() != end+5 {
+			t.Errorf("the copy ends at %d, ended at %d before", m.end(), end+4)
+		}
+		m.leaves("a step down that names the end of before", fmt.Sprintf("[0 %d]", end+5), "share", "mine", end, end+4)
 	})
 }
 
@@ -335,8 +354,8 @@ func TestMultiScripts_EveryBranch(t *testing.T) {
 		if got := fmt.Sprint(m.do("MGET", "x", "y")); got != "[mine mine]" {
 			t.Error(got)
 		}
-		if m.exact && (m.end() != end+4 || m.do("PEXPIRETIME", "x") != end) {
-			t.Errorf("ends %d and %v, want only what was there in its own class", m.end(), m.do("PEXPIRETIME", "x"))
+		if m.exact && (m.end() != end+4 || m.endOf("x") != end) {
+			t.Errorf("ends %d and %v, want only what was there in its own class", m.end(), m.endOf("x"))
 		}
 		all("held", "1", "multiextend", "mine", end+80)
 		m.put("other", end)

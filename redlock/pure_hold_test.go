@@ -75,6 +75,50 @@ func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
 	}
 }
 
+// Beside contenders a quorum may be all that has a copy: the others get theirs long
+// before a third of the ttl, so that the loss of a master does not end the lease.
+func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.onMasters(func(lane int) {
+		if lane < 2 {
+			if err := d.pool.Embedded().At(lane).Server().Set("k", "a contender's token"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	_, g, lost := d.holdFor("k", time.Hour, 0)
+	d.quiet()
+	d.onMasters(func(lane int) {
+		if lane < 2 {
+			d.pool.Embedded().At(lane).Server().Del("k")
+		}
+	})
+	eventually(t, "every master has a copy", func() bool { return d.holders(0, "k", string(g.Token)) == 5 })
+	eventually(t, "the renewal is decided", func() bool { return d.Counters().Extended == 1 })
+	d.onMasters(func(lane int) {
+		if lane > 2 {
+			d.pool.Embedded().At(lane).Server().Del("k")
+		}
+	})
+	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: time.Hour}); err != nil || len(lost) > 0 {
+		t.Errorf("two of five copies are lost: %v, told of %d losses", err, len(lost))
+	}
+}
+
+// What every master has at once is not renewed before a third of its ttl.
+func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	h, _, _ := d.holdFor("k", time.Hour, 0)
+	eventually(t, "its ballot has been looked at", func() bool {
+		d.holds.mu.Lock()
+		defer d.holds.mu.Unlock()
+		return h.made == nil && h.due == h.grant.start+20*time.Minute
+	})
+	if n := d.Counters().Extended; n != 0 {
+		t.Errorf("%d renewals", n)
+	}
+}
+
 func TestHold_EndsForGoodAtItsMaximum(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	_, _, lost := d.holdFor("k", 600*time.Millisecond, 1200*time.Millisecond)

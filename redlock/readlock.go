@@ -103,7 +103,7 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 		c.Set("EVALSHA", l.script.look, "3", l.masterKey(key), l.notesKey(key), l.queueEndsKey(key),
 			strconv.Itoa(mostHolders), "1")
 	}, func(answers []pool.Answer) {
-		masters := l.mastersOf(g, answers, 0)
+		masters := l.mastersOf(g, answers)
 		for i := range masters {
 			if items := answers[i].Reply.Items; masters[i].Known && len(items) > 1 {
 				masters[i].queued = int(items[1].Int)
@@ -128,8 +128,8 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 // alive, see fair.go.
 func (l *Locker) queueEndsKey(k Key) string { return l.options.KeyPrefix + "redlockd:qx:" + string(k) }
 
-// mastersOf reads what each master said of the i-th key that it was asked about.
-func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer, i int) []LockOnMaster {
+// mastersOf reads what each master said of the key that it was asked about.
+func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
 	masters := make([]LockOnMaster, len(answers))
 	for lane, status := range g.Statuses() {
 		a, m := answers[lane], &masters[lane]
@@ -144,14 +144,14 @@ func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer, i int) []LockOn
 		case !a.Seal.Good && a.Seal.Err != nil:
 			m.Why = a.Seal.Err.Error()
 			continue
-		case !a.Seal.Good || i >= len(a.Reply.Items):
+		case !a.Seal.Good || len(a.Reply.Items) == 0:
 			continue
 		}
 		m.Known, m.Young = true, a.Seal.Young
 		if !m.Young {
 			m.Why = ""
 		}
-		m.read(a.Reply.Items[i].Items)
+		m.read(a.Reply.Items[0].Items)
 	}
 	return masters
 }

@@ -6,21 +6,72 @@
 // there one of the two was refused.
 package redlock
 
-import "redlockd/pool"
+import (
+	"strconv"
+
+	"redlockd/pool"
+)
 
 // reader shares the key with other readers. With the token of the writer it
 // turns the writer into a reader: that is never undone, and from the moment it
 // was asked for the lock is at most a reader's.
-type reader struct{}
-
-var _ form = reader{}
-
-func (reader) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.share, "1", a.key, string(a.token), m.Decimal(end))
+//
+// The writer steps down in a second ballot, that names the very copy it is about,
+// by its end, which the first one was told. A question may be on its way to a slow
+// master for long: its client may have been answered by the others, and have become
+// the writer since, through another daemon, with a quorum to which this master
+// belongs. What is late must not step that writer down.
+type reader struct {
+	steps int                // ballots before this one in which a writer was met
+	told  int                // masters that say that the token is the writer; guarded by the attempt's lock
+	ends  *[maxMasters]int64 // when that copy ends, ms of the master's clock; of each lane, written and read on it
 }
 
-func (reader) read(_ *attempt, answer pool.Answer) said { return readTaken(answer) }
+// mostSteps bounds the ballots: somebody prolongs the writer's copy between two of them.
+const mostSteps = 8
 
-func (reader) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c) }
+var _ form = (*reader)(nil)
 
-func (f reader) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
+func (f *reader) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+	writer := ""
+	if f.steps > 0 {
+		writer = f.writerOn(a, m.Lane)
+	}
+	c.Set("EVALSHA", a.call.locker.script.share, "1", a.key, string(a.token), m.Decimal(end), writer)
+}
+
+// writerOn is the end of the copy that steps down on a master; "" if none does. Once
+// the ballot is decided, what the master has told of may be the copy of a writer
+// that its client has become since.
+func (f *reader) writerOn(a *attempt, lane int) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ends := f.ends[lane]; ends > 0 && !a.over {
+		return strconv.FormatInt(ends, 10)
+	}
+	return ""
+}
+
+func (f *reader) read(_ *attempt, answer pool.Answer) said {
+	r := answer.Reply
+	if r.Kind == pool.ReplyArray && answer.Asked && len(r.Items) == 2 {
+		f.told++
+		f.ends[answer.Lane] = r.Items[1].Int
+		return said{refused: true, repeats: true}
+	}
+	return readTaken(answer)
+}
+
+func (f *reader) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c) }
+
+func (f *reader) after(a *attempt, v verdict) (form, error) {
+	a.mu.Lock()
+	met := f.told > 0
+	a.mu.Unlock()
+	next := &reader{steps: f.steps, ends: f.ends}
+	if met && f.steps < mostSteps {
+		next.steps++
+		return next, nil
+	}
+	return sameAgain(next, a, v)
+}

@@ -105,6 +105,39 @@ func TestShared_TheOnlyReaderBecomesTheWriterInPlaceAndStepsDownAgain(t *testing
 	}
 }
 
+// A question for a read lease is on its way to a slow master for so long that its
+// client has become the writer meanwhile, through another daemon and with the vote
+// of that master. Found by the simulation (eager-3, seed 1227): it stepped the
+// writer down there, and another reader came in beside it. The second time the
+// client was the writer before, so that the master is asked twice (contest-3, 1).
+func TestShared_AQuestionThatIsLateStepsNoWriterDown(t *testing.T) {
+	for _, wrote := range []bool{false, true} {
+		c := newCluster(t, 3, long)
+		one, two, three := c.daemon(relayed), c.daemon(relayed), c.daemon()
+		if wrote {
+			one.get(LockRequest{Key: "k", Token: tokenA})
+			one.settled(0, 1, 2)
+		}
+		two.relays[0].Refuse()
+		two.relays[0].Cut()
+		two.await(0, "down")
+		one.relays[2].Pause(faulty.ToMaster)
+		if a := receive(t, one.request(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: long})); a.err != nil {
+			t.Fatal(a.err)
+		}
+		two.get(LockRequest{Key: "k", Token: tokenA})
+		if got := c.stands("k"); got != "readers[token-of-a] token-of-a token-of-a" {
+			t.Fatalf("wrote before %t: the writer has not the masters that this is about: %s", wrote, got)
+		}
+		one.relays[2].Resume(faulty.ToMaster)
+		one.settled(0, 1, 2)
+		three.held(LockRequest{Key: "k", Mode: Shared})
+		if got := c.stands("k"); got != "readers[token-of-a] token-of-a token-of-a" {
+			t.Errorf("wrote before %t: the writer was stepped down: %s", wrote, got)
+		}
+	}
+}
+
 // Rule: upgrade-undo. Another reader is on two masters only, so the upgrade
 // takes one master and fails; the read lease is a lease of all three again.
 func TestUndo_OfAnUpgradeGivesTheReadLeaseBack(t *testing.T) {

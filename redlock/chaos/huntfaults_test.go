@@ -4,7 +4,10 @@ package chaos
 // for a mutant to do harm, and are too rare or too coarse for long runs.
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"redlockd/pool/faulty"
@@ -124,14 +127,29 @@ func oversleep(v *victim) {
 	time.Sleep(10 * time.Millisecond)
 	d.Stop()
 	by := 220 * time.Millisecond
-	for i := range v.stand.minority() + 1 {
-		v.stand.masters[(v.master+i)%len(v.stand.masters)].Step(by + time.Duration(i)*40*time.Millisecond)
+	for i, m := range v.stand.behindFirst()[:v.stand.minority()+1] {
+		m.Step(by + time.Duration(i)*40*time.Millisecond)
 	}
 	for _, link := range d.links {
 		link.Resume()
 	}
 	time.Sleep(by + 60*time.Millisecond)
 	d.Cont()
+}
+
+// behindFirst are the masters by their clocks: steps of those that are behind do not
+// add up to more than what daemons forgive.
+func (s *stand) behindFirst() []*faulty.Server {
+	clocks := map[*faulty.Server]int64{}
+	for _, m := range s.masters {
+		pair, _ := m.Do("TIME")
+		if parts, ok := pair.([]any); ok && len(parts) == 2 {
+			sec, _ := strconv.ParseInt(fmt.Sprint(parts[0]), 10, 64)
+			us, _ := strconv.ParseInt(fmt.Sprint(parts[1]), 10, 64)
+			clocks[m] = sec*1_000_000 + us
+		}
+	}
+	return slices.SortedFunc(slices.Values(s.masters), func(a, b *faulty.Server) int { return cmp.Compare(clocks[a], clocks[b]) })
 }
 
 // slowness is of a whole daemon, just below what it gives its masters up for.

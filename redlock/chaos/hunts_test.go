@@ -117,7 +117,7 @@ func where(name string) string {
 		{"works", []string{"unfenced-end", "done-once", "attempt-taken"}},
 		{"replicas", []string{"promoted"}},
 		{"readers in peace", []string{"read-written", "write-read", "reader-ends", "reader-leaves", "upgrade-ends", "caller-clock"}},
-		{"readers", []string{"upgrade-undo", "unupgrade"}},
+		{"readers", []string{"upgrade-undo", "unupgrade", "step-any", "step-late"}},
 		{"permits in peace", []string{"one-seal", "counted-permits", "permit-taken", "permit-ends", "permit-leaves"}},
 		{"permits", []string{"permit-slot"}},
 		{"several in peace", []string{"multi-some"}},

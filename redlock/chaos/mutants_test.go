@@ -73,7 +73,7 @@ type prey struct {
 
 func (p *prey) name() string {
 	if p.mutant == nil {
-		return "none"
+		return unbroken
 	}
 	return p.mutant.Name
 }

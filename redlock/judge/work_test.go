@@ -34,6 +34,7 @@ func TestCheckWork_AcceptsWhatMayHappen(t *testing.T) {
 		"failed, then done":                      {try(1, 0, 1), says(Fail, 1, true, 5, 6), try(2, 7, 8), says(Done, 2, true, 9, 10), told("done", 11, 12)},
 		"told late that it runs":                 {try(1, 0, 1), says(Done, 1, true, 5, 6), told("running", 7, 8)},
 		"asked while it ended":                   {try(1, 0, 1), says(Done, 1, true, 5, 10), told("running", 6, 12)},
+		"new work as it was forgotten":           {try(1, 0, 1), says(Fail, 1, true, 5, 6), try(1, 990, 1010)},
 		"new work after it was forgotten":        {try(1, 0, 1), says(Done, 1, true, 5, 6), try(1, 1100, 1101)},
 		"forgotten a little earlier, by a first": {try(1, 0, 1), unheard(says(Done, 1, true, 5, 6)), says(Done, 1, true, 500, 501), try(2, 1000, 1010)},
 		"the last one came back":                 {try(3, 0, 1), told("exhausted", 50, 51), says(Done, 3, true, 60, 61), told("done", 62, 63)},

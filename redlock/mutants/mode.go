@@ -23,6 +23,10 @@ func brokenReaders() []Mutant {
 			Change{scripts + "letgo.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the reader's did that it was",
 			Change{scripts + "acquire.lua", "if score then ends = math.max(tonumber(score), ends) end\n", ""}).in("turning-3"),
+		patched("step-any", "a question that is late steps a later writer down",
+			Change{scripts + "share.lua", "  if had ~= tonumber(ARGV[3]) then return {0, had} end\n", ""}).in("eager-3"),
+		patched("step-late", "a master that tells of the writer only after the reader was answered has it stepped down",
+			Change{"redlock/shared.go", "ends > 0 && !a.over {", "ends > 0 && (!a.over || pool.Broken(\"step-late\")) {"}).in("contest-3"),
 		patched("unupgrade", "the undo of an upgrade does not look whose writer stands there",
 			Change{scripts + "unupgrade.lua", "if off < 1 or (off % 1024 ~= 1 and off % 1024 ~= 2) then return 0 end\n", ""}).in("eager-3"),
 	}

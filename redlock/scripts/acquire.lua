@@ -2,7 +2,8 @@
 -- only reader becomes the writer in place.
 -- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock.
 -- Returns 1 was free and is this token's now, 2 was this token's and lasts at
--- least until E (moved to a value = 4 mod 8, out of reach of any undo),
+-- least until E (moved to a value = 4 or 5 mod 8, out of reach of any undo, and
+-- always moved: whoever asked it to step down before does not find it, share.lua),
 -- {1, score} was this token's reader until score, -1 not a lock, 0 another's or
 -- too late, {0, readers, 1 this token is among them | 0}.
 local lock = KEYS[1]
@@ -24,7 +25,8 @@ if kind == 'string' then
   local ends = endOf(lock)
   if ends < 0 then return 0 end -- ours always expire: this is somebody's data
   local new = prolonged(ends, E)
-  if new > ends then redis.call('PEXPIREAT', lock, digits(new)) end
+  if new == ends then new = new + 1 end
+  redis.call('PEXPIREAT', lock, digits(new))
   return 2
 end
 purge(lock, now)

@@ -23,6 +23,7 @@ for i, lock in ipairs(KEYS) do
 end
 for i, lock in ipairs(KEYS) do
   local ends = had[i] and prolonged(had[i], E) or E
+  if ends == had[i] and not reads then ends = ends + 1 end -- as acquire.lua does
   if reads then
     purge(lock, now)
     redis.call('ZADD', lock, digits(ends), token)

@@ -1,8 +1,12 @@
--- Acquire as a reader; the writer with this token becomes one.
--- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock.
+-- Acquire as a reader; the writer with this token whose copy ends exactly then
+-- becomes one: a command that comes late, after the token has become the writer
+-- again through another daemon, finds another end.
+-- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock 3 when the writer's copy
+-- ends, '' = no writer steps down.
 -- Returns 1 is a reader now, 2 was one and lasts at least until E (moved to a
 -- value = 4 mod 8, out of reach of any undo), 3 was the writer and is a reader as
--- long as that, 0 another's or too late, -1 not a lock.
+-- long as that, {0, ends} is the writer until then, 0 another's or too late, -1 not
+-- a lock.
 local lock, E = KEYS[1], tonumber(ARGV[2])
 -- include shape.lua
 local now = clock()
@@ -15,6 +19,7 @@ if kind == 'string' then
   if redis.call('GET', lock) ~= ARGV[1] then return 0 end
   local had = endOf(lock)
   if had < 0 then return 0 end -- ours always expire: this is somebody's data
+  if had ~= tonumber(ARGV[3]) then return {0, had} end
   said, ends = 3, prolonged(had, E)
   redis.call('DEL', lock)
 else

@@ -28,6 +28,7 @@ type keeping struct {
 	token redlock.Token
 	mode  redlock.Mode
 	until time.Duration
+	lasts time.Duration // it may keep others waiting until then: who becomes the writer for a shorter time stays the reader
 }
 
 var _ redlock.Owner = (*circling)(nil)
@@ -148,12 +149,13 @@ func (c *circling) heard(d *daemon, key string, mine *keeping, mode redlock.Mode
 		t.mode = mode
 		w.judge.granted(d, key, string(g.Token), int64(g.Fence), before, until)
 		if mine != nil {
+			mine.lasts = max(until, mine.lasts)
 			if mine.mode == mode {
 				until = max(until, mine.until)
 			}
 			mine.mode, mine.until = mode, until
 		} else {
-			c.held = append(c.held, &keeping{key, g.Token, mode, until})
+			c.held = append(c.held, &keeping{key, g.Token, mode, until, until})
 		}
 	}
 	w.soon(c, 0, 20*time.Millisecond)
@@ -225,7 +227,7 @@ func (j *judge) deadlock(c *circling, keys []redlock.Key) {
 			for _, other := range w.circlers() {
 				if one.wants != nil && one.wants.keys[0] == string(key) && one.home() == other.home() &&
 					slices.ContainsFunc(other.held, func(k *keeping) bool {
-						return k.key == string(key) && k.until > w.now && one.kept(k, slack)
+						return k.key == string(key) && k.lasts > w.now && one.kept(k, slack)
 					}) {
 					next = append(next, other)
 				}

@@ -66,7 +66,7 @@ func (j *judge) holdOver(h *holdRecord, reason error) {
 	}
 	for _, key := range h.keys {
 		t := j.token(key, h.token)
-		t.until = min(t.until, w.now)
+		t.until, t.reads = min(t.until, w.now), min(t.reads, w.now)
 		if t.release == 0 {
 			t.release = j.tick() // what is left is being given back
 		}

@@ -63,6 +63,7 @@ type tokenRecord struct {
 	claims     redlock.Mode  // in which until was told
 	limit      int           // of permits
 	until      time.Duration // of the validity that was told
+	reads      time.Duration // until then it is a reader still, from before it became the writer
 	daemon     *daemon       // that granted last
 	granted    int64         // serial of the last grant, 0 = none
 	release    int64         // serial of the first release since then, 0 = none
@@ -149,7 +150,7 @@ func (j *judge) granted(d *daemon, key, token string, fence, before int64, until
 // exclusive makes sure that nobody else has validity, and notes who has.
 func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
 	now := j.world.now
-	r.claims = slices.DeleteFunc(r.claims, func(c *tokenRecord) bool { return c.until <= now && !c.hold.lives(now) })
+	r.claims = slices.DeleteFunc(r.claims, func(c *tokenRecord) bool { return max(c.until, c.reads) <= now && !c.hold.lives(now) })
 	together := 1
 	for _, c := range r.claims {
 		if c != t && j.world.Scenario.Wiped && c.hold.lives(now) {
@@ -158,15 +159,22 @@ func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
 		if c != t && c.mode == redlock.Permits && t.mode == redlock.Permits {
 			together++
 		}
-		if c != t && until > now && !j.world.Scenario.Wiped && (c.mode != t.mode || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
+		mode := c.mode
+		if c.until <= now && c.reads > now {
+			mode = redlock.Shared
+		}
+		if c != t && until > now && !j.world.Scenario.Wiped && (mode != t.mode || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
 			j.world.violate("exclusion", t.key, fmt.Sprintf("%s was given the lock although %s holds it for another %.3f ms",
-				abbreviate(t.token), abbreviate(c.token), ms(c.until-now)))
+				abbreviate(t.token), abbreviate(c.token), ms(max(c.until, c.reads)-now)))
 		}
 	}
 	switch {
 	case !slices.Contains(r.claims, t):
 		r.claims = append(r.claims, t)
 	case t.claims != t.mode: // as a writer it has what it asked for as a writer, which may be less
+		if t.mode == redlock.Exclusive {
+			t.reads = max(t.reads, t.until)
+		}
 	default:
 		until = max(until, t.until)
 	}
@@ -194,7 +202,7 @@ func (j *judge) releasing(key, token string) (sole bool, until time.Duration, si
 	j.world.trace.note(key, "client releases %q by %s", key, abbreviate(token))
 	sole = t.release == 0 && t.releases == 0 && t.asking == 0 && t.unsure < t.granted && t.granted != 0
 	until = t.until
-	t.until = min(t.until, j.world.now)
+	t.until, t.reads = min(t.until, j.world.now), min(t.reads, j.world.now)
 	t.releases++
 	if t.release == 0 {
 		t.release = now

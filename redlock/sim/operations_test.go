@@ -134,8 +134,13 @@ func (tw *twins) lockScript(file string) []string {
 	call := func(keys []string, args ...string) []string { return tw.call(file, keys, args...) }
 	one := []string{key}
 	switch file {
-	case "acquire", "extend", "share":
+	case "acquire", "extend":
 		return call(one, token, end)
+	case "share":
+		if tw.random.IntN(2) == 0 {
+			return call(one, token, end, "")
+		}
+		return call(one, token, end, strconv.FormatInt(tw.endOf(key), 10))
 	case "release":
 		lo, hi := "", ""
 		if tw.random.IntN(2) == 0 {
