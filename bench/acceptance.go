@@ -104,3 +104,31 @@ func aimed() *regexp.Regexp {
 	}
 	return regexp.MustCompile("^(" + strings.Join(names, "|") + ")$")
 }
+
+// spent tells of each aim for throughput that was missed where the processors'
+// time goes. Both sides keep both cores busy, so the aim allows as much time for a
+// pair as the peer takes, divided by the bound.
+func spent(r results) string {
+	var b strings.Builder
+	for _, a := range aims() {
+		middle, ok := median(a.values(r))
+		peer, known := r.median(a.peer, allCPU)
+		if a.name != pairsPerSecond || !a.atLeast || !ok || middle >= a.bound || !known {
+			continue
+		}
+		b.WriteString("| " + a.what + " |")
+		for _, name := range []figure{clientCPU, daemonCPU, mastersCPU, allCPU} {
+			v, _ := r.median(a.scenario, name)
+			b.WriteString(" " + show(v) + " |")
+		}
+		b.WriteString(" " + show(peer/a.bound) + " |\n")
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n### Where the time of what was missed goes\n\n" +
+		"Both sides keep both cores busy: the processor time of a pair decides. The last column is what the aim would allow: " +
+		"the peer's time divided by the aim. The client and the masters cost what they cost; what the daemon's lanes could " +
+		"gain without the client library is the row of raw lanes below.\n\n" +
+		"| what | client µs | daemon µs | masters µs | all µs per pair | the aim allows |\n|---|---:|---:|---:|---:|---:|\n" + b.String()
+}

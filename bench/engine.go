@@ -19,21 +19,24 @@ func engineScenarios() []scenario {
 	for _, n := range []int{1, 8, 64, 256} {
 		all = append(all, scenario{
 			name: engineName(n),
-			page: pagePairs, peer: redsyncName(n), run: pairs(n, openEngine),
+			page: pagePairs, peer: redsyncName(n), run: pairs(n, openEngineOn(nil)),
 		})
 	}
 	return all
 }
 
-func openEngine(_ context.Context, st *stand, n int) (crew, error) {
-	c, locker, err := startEngine(st, nil)
-	if err != nil {
-		return crew{}, err
+// openEngineOn opens links with this dialer; nil is the product's own.
+func openEngineOn(dialer pool.Dialer) opener {
+	return func(_ context.Context, st *stand, n int) (crew, error) {
+		c, locker, err := startEngine(st, dialer)
+		if err != nil {
+			return crew{}, err
+		}
+		for i := range n {
+			c.workers = append(c.workers, newEngineWorker(locker, i))
+		}
+		return c, nil
 	}
-	for i := range n {
-		c.workers = append(c.workers, newEngineWorker(locker, i))
-	}
-	return c, nil
 }
 
 // startEngine uses the daemon's settings: the masters refuse daemons that differ.

@@ -43,7 +43,7 @@ func tables() []table {
 			against(pairsPerSecond, "redsync")},
 		{[]string{pageModes}, "Forms of it, and what they cost",
 			"Ratios are to the same load without: readers, permits and several keys to exclusive locks in process; " +
-				"the engine with the register to that without; TLS, leases that are renewed and the drop-in commands to one multiplexed client with " +
+				"the engine with the register to that without; raw lanes, which are links without the client library and without its guard, to the engine; TLS, leases that are renewed and the drop-in commands to one multiplexed client with " +
 				"DLOCK and DUNLOCK; two daemons to one with as many callers.",
 			against(pairsPerSecond, "plain")},
 		{[]string{pageSizes}, "Three to nine masters",
@@ -150,6 +150,7 @@ func report(machine string, chosen []scenario, r results, missing map[string]str
 	b.WriteString("Written by `make bench`. On a shared machine absolute figures swing by a factor of two from minute to\n" +
 		"minute; the ratios are taken between runs of the same round and are what to compare.\n")
 	b.WriteString(acceptance(r))
+	b.WriteString(spent(r))
 	for _, t := range tables() {
 		rows := slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
 			_, measured := r[s.name]

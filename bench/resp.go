@@ -116,6 +116,15 @@ func (c *respConn) read() (reply, error) {
 }
 
 func (c *respConn) readBulk(n int64) (reply, error) {
+	if n+2 <= int64(c.in.Size()) {
+		body, err := c.in.Peek(int(n + 2))
+		if err != nil {
+			return reply{}, err
+		}
+		r := reply{kind: '$', text: string(body[:n])}
+		_, err = c.in.Discard(len(body))
+		return r, err
+	}
 	body := make([]byte, n+2)
 	_, err := io.ReadFull(c.in, body)
 	return reply{kind: '$', text: string(body[:n])}, err

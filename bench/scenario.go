@@ -35,6 +35,7 @@ func scenarios() []scenario {
 	return slices.Concat(
 		redsyncScenarios(),
 		engineScenarios(),
+		rawLaneScenarios(),
 		multiplexedScenarios(),
 		connectionScenarios(),
 		secureScenarios(),

@@ -21,7 +21,7 @@ func modeScenarios(name string, requests func(worker int) []redlock.LockRequest)
 		all = append(all, scenario{
 			name: name + callers(n), page: pageModes, peer: engineName(n),
 			run: pairs(n, func(ctx context.Context, st *stand, n int) (crew, error) {
-				c, err := openEngine(ctx, st, n)
+				c, err := openEngineOn(nil)(ctx, st, n)
 				if err != nil {
 					return c, err
 				}

@@ -1,0 +1,90 @@
+// Is the client library the limit of a lane? The same engine with links of our own
+// instead of rueidis': commands are encoded into one buffer, a flush is one write,
+// replies are read as they come. No TLS, no login, and no guard against what a
+// master must not send: what a lane could gain at most.
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"redlockd/pool"
+)
+
+func rawLaneName(n int) string { return "engine in process, raw lanes, " + callers(n) }
+
+func rawLaneScenarios() []scenario {
+	var all []scenario
+	for _, n := range []int{1, 64, 256} {
+		all = append(all, scenario{
+			name: rawLaneName(n),
+			page: pageModes, peer: engineName(n), run: pairs(n, openEngineOn(dialRaw)),
+		})
+	}
+	return all
+}
+
+func dialRaw(ctx context.Context, m pool.Master, _ int) (pool.Link, error) {
+	conn, err := dialRESP(ctx, m.Address)
+	if err != nil {
+		return nil, err
+	}
+	return &rawLink{conn: conn}, nil
+}
+
+// rawLink is one connection to one master, in RESP2.
+type rawLink struct{ conn *respConn }
+
+func (l *rawLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+	for i := range commands {
+		l.conn.queue(commands[i].Args...)
+	}
+	replies = replies[:0]
+	err := l.conn.flush()
+	for range commands {
+		var r pool.Reply
+		if err == nil {
+			r, err = l.reply()
+		}
+		if err != nil {
+			r = pool.Reply{Kind: pool.ReplyError, Err: err}
+		}
+		replies = append(replies, r)
+	}
+	return replies
+}
+
+func (l *rawLink) Close() { l.conn.close() }
+
+// reply turns what a master says into what the lanes know. err is about the
+// connection only.
+func (l *rawLink) reply() (pool.Reply, error) {
+	r, err := l.conn.read()
+	if err != nil {
+		return pool.Reply{}, err
+	}
+	return asLane(&r)
+}
+
+func asLane(r *reply) (pool.Reply, error) {
+	switch r.kind {
+	case '_':
+		return pool.Reply{}, nil
+	case '+', '$':
+		return pool.Reply{Kind: pool.ReplyString, Str: r.text}, nil
+	case ':':
+		return pool.Reply{Kind: pool.ReplyInt, Int: r.number}, nil
+	case '-':
+		return pool.Reply{Kind: pool.ReplyError, Err: pool.MasterError(r.text)}, nil
+	case '*':
+		items := make([]pool.Reply, len(r.items))
+		for i := range r.items {
+			var err error
+			if items[i], err = asLane(&r.items[i]); err != nil {
+				return pool.Reply{}, err
+			}
+		}
+		return pool.Reply{Kind: pool.ReplyArray, Items: items}, nil
+	}
+	return pool.Reply{}, fmt.Errorf("reply of type %q", r.kind)
+}
