@@ -52,6 +52,7 @@ type attempt struct {
 	ends     [maxMasters]int64          // expiry written for each master, ms of its clock
 	met      *[maxMasters]time.Duration // the connections it was written for; of a caller's token
 	odd      int                        // masters that hold something that is not a lock
+	kept     []keptEnd                  // of the token's copies that a script wants to end earlier
 	fresh    bool
 	claiming bool // one more seal for the fence is under way
 	over     bool // decided
@@ -252,6 +253,9 @@ func (a *attempt) grant(fence int64) {
 		g.Hold = l.hold(g, a, r.Hold)
 	}
 	l.describe(r, &g)
+	if r.Script != nil {
+		l.trim(a.call.group, a.kept, g.until, a.ids()...)
+	}
 	l.counts.acquired.Add(1)
 	if a.fencing.rounds > 0 {
 		l.counts.secondSeals.Add(1)
@@ -260,6 +264,16 @@ func (a *attempt) grant(fence int64) {
 		l.counts.thirdSeals.Add(1)
 	}
 	a.call.finish(g, nil)
+}
+
+// ids are the leases of the request's keys.
+func (a *attempt) ids() []lockID {
+	r := &a.call.request
+	ids := []lockID{{r.DB, r.Key, a.token}}
+	for _, key := range r.More {
+		ids = append(ids, lockID{r.DB, key, a.token})
+	}
+	return ids
 }
 
 // holders are the masters that may have a copy: those that made one, did not

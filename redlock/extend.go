@@ -25,6 +25,8 @@ type extension struct {
 	tally tally
 	holds [maxMasters]holding // of masters whose "held" counts
 	lost  [maxMasters]bool    // masters that have no copy (any more)
+	kept  []keptEnd           // of copies that a script wants to end earlier
+	exact bool                // a script's: the lease ends with it, though it was longer
 	over  bool
 	won   bool
 	how   holding // that a quorum agrees on, once won
@@ -189,6 +191,9 @@ func (e *extension) grant(lost [maxMasters]bool) {
 	for i, id := range e.ids {
 		l.leases.prolong(id, longer, e.lives[i], now)
 		l.events.extended(id, longer.gone-now)
+	}
+	if e.exact {
+		l.trim(e.group, e.kept, until, e.ids...)
 	}
 	l.redescribe(e.ids, until)
 	l.holds.extended(e.ids, until)

@@ -94,6 +94,19 @@ func (l *leases) prolong(id lockID, n lease, life uint64, now time.Duration) {
 	}
 }
 
+// shorten records that a lease ends then, if it was to last longer: a client whose
+// script sets an end is promised no more.
+func (l *leases) shorten(id lockID, until time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, generation := range []map[lockID]lease{l.young, l.old} {
+		if known, ok := generation[id]; ok {
+			known.until = min(known.until, until)
+			generation[id] = known
+		}
+	}
+}
+
 // unconsider drops a record that has stayed empty.
 func (l *leases) unconsider(id lockID) {
 	l.mu.Lock()

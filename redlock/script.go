@@ -21,8 +21,9 @@ type Script struct {
 	Keys []Key    // KEYS, in order
 	Args []string // ARGV
 	Time ScriptTime
-	// Prolongs: it may find the token's own copy and prolong it. Such a copy was
-	// not made by the attempt, and is not taken back with it.
+	// Prolongs: it may find the token's own copy and give it another end. Such a
+	// copy was not made by the attempt, and is not taken back with it; it ends
+	// earlier only where a quorum has agreed, see trim.go.
 	Prolongs bool
 	// Vote reads one master's answer. It is called from the lanes.
 	Vote func(pool.Reply) ScriptVote
@@ -61,7 +62,7 @@ const shortToken = 8
 // write asks one master. The arguments tell it a lease of ttl and late, so that
 // a copy which arrives up to late after it was sent still lives for all of ttl.
 func (s *Script) write(l *Locker, m *pool.Moment, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(), strconv.Itoa(len(s.Keys)))
+	c.Set("EVAL", s.text(l.script.within), strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
 		c.Args = append(c.Args, l.masterKey(key))
 	}
@@ -86,8 +87,9 @@ func (t ScriptTime) of(m *pool.Moment, ttl, late time.Duration) int64 {
 }
 
 // text is what the masters get. A script that may prolong what is there already
-// is asked in one go which of its keys were.
-func (s *Script) text() string {
+// runs within ours: it tells which of the keys were there, and keeps ends from
+// becoming earlier.
+func (s *Script) text(within [2]string) string {
 	if !s.Prolongs {
 		return s.Text
 	}
@@ -96,25 +98,22 @@ func (s *Script) text() string {
 		head, body, _ = strings.Cut(body, "\n")
 		head += "\n"
 	}
-	return head + "local function asked()\n" + body + "\nend\n" +
-		"local before = ''\n" +
-		"for i = 1, #KEYS do before = before .. redis.call('EXISTS', KEYS[i]) end\n" +
-		"return {before, (asked())}\n"
+	return head + within[0] + body + within[1]
 }
 
-// answer takes apart what text asked for: the script's own answer, and for each
-// of KEYS "1" if it was there before.
-func (s *Script) answer(r pool.Reply) (own pool.Reply, before string) {
+// answer takes apart what text asked for: the script's own answer, for each of
+// KEYS "1" if it was there before, and the copies that keep their end.
+func (s *Script) answer(r pool.Reply) (own pool.Reply, before string, kept []pool.Reply) {
 	if !s.Prolongs || r.Err != nil {
-		return r, ""
+		return r, "", nil
 	}
 	switch len(r.Items) {
-	case 1: // a nil ends the list
-		return pool.Reply{}, r.Items[0].Str
-	case 2:
-		return r.Items[1], r.Items[0].Str
+	case 2: // a nil ends the list
+		return pool.Reply{}, r.Items[0].Str, r.Items[1].Items
+	case 3:
+		return r.Items[2], r.Items[0].Str, r.Items[1].Items
 	}
-	return pool.Reply{Kind: pool.ReplyError, Err: errOddAnswer}, ""
+	return pool.Reply{Kind: pool.ReplyError, Err: errOddAnswer}, "", nil
 }
 
 const errOddAnswer = pool.MasterError("ERR a script answered something unexpected")

@@ -11,6 +11,9 @@ import (
 // masters that lost theirs are its business all the same.
 func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 	now := l.clock.Now()
+	prolongs := *r.Script
+	prolongs.Prolongs = true
+	r.Script = &prolongs
 	s := l.scriptSurvey(&r, true)
 	var outcome ScriptOutcome
 	e, lapsed := l.extensionOf(&r, s, now)
@@ -35,7 +38,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 	s.end = func(v verdict) {
 		switch v {
 		case granted:
-			outcome = s.outcome(ScriptYes)
+			outcome, e.kept, e.exact = s.outcome(ScriptYes), s.kept, true
 			e.grant(s.lostBy(&r))
 		case refused:
 			outcome = s.outcome(ScriptNo)

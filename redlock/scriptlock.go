@@ -103,8 +103,11 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 	case !fromMaster(answer.Reply):
 		return said{copy: copyMaybe}
 	}
-	own, before := f.script.answer(answer.Reply)
+	own, before, kept := f.script.answer(answer.Reply)
 	f.before[answer.Lane] = before
+	if !a.over {
+		a.kept = append(a.kept, f.script.keptEnds(kept, answer.Lane, a.call.locker)...)
+	}
 	vote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.over && answers != nil {
 		answers.note(vote, own)

@@ -78,6 +78,7 @@ func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
 	}
 	s := l.survey(l.pool.Group(r.DB), plan)
 	s.script = r.Script
+	s.open = func(answer *pool.Answer) []keptEnd { return r.Script.open(answer, l) }
 	s.read = func(answer pool.Answer) ScriptVote {
 		if !answer.Asked || !fromMaster(answer.Reply) {
 			return ScriptUnclear

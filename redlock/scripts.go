@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"redlockd/pool"
 )
@@ -24,7 +25,8 @@ type scripts struct {
 	fair                                             map[string]string // by the SHA1 of the script that does not look at the queue
 	workTry, workUndo, workEnd, workExtend, workRead string
 	look, note                                       string
-	view, write                                      string
+	view, write, trim                                string
+	within                                           [2]string // stand before and behind a library's script
 }
 
 // load fills in the SHA1s and returns the texts.
@@ -42,7 +44,7 @@ func (s *scripts) load() ([]string, error) {
 		{"worktry", &s.workTry}, {"workundo", &s.workUndo}, {"workend", &s.workEnd},
 		{"workextend", &s.workExtend}, {"workread", &s.workRead},
 		{"look", &s.look}, {"note", &s.note},
-		{"view", &s.view}, {"write", &s.write},
+		{"view", &s.view}, {"write", &s.write}, {"trim", &s.trim},
 	} {
 		text, err := scriptText(one.file)
 		if err != nil {
@@ -52,7 +54,27 @@ func (s *scripts) load() ([]string, error) {
 		*one.sha = hex.EncodeToString(sum[:])
 		texts = append(texts, string(text))
 	}
+	within, err := scriptText("within")
+	if err != nil {
+		return nil, err
+	}
+	before, behind, _ := strings.Cut(withoutComments(string(within)), libraryPlace)
+	s.within = [2]string{before, "\n" + behind}
 	return s.loadFair(texts)
+}
+
+// libraryPlace is where within.lua has a library's script.
+const libraryPlace = "-- the script\n"
+
+// withoutComments is for what is sent each time.
+func withoutComments(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") || line == libraryPlace {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // loadFair adds the lock scripts that look at the queue first.
@@ -82,7 +104,7 @@ func scriptText(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []string{"letgo.lua", "shape.lua"} { // the first includes the second
+	for _, part := range []string{"letgo.lua", "shape.lua", "clock.lua"} { // each may include the next
 		included, err := scriptFiles.ReadFile("scripts/" + part)
 		if err != nil {
 			return nil, err

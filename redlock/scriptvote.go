@@ -21,13 +21,17 @@ type survey struct {
 	// needs answers that come behind this one. nil: there is nothing to tell.
 	told func(verdict)
 	// late is for answers behind the end, which was v; nil: there is nothing to do.
-	late   func(lane int, vote ScriptVote, v verdict)
+	late func(lane int, vote ScriptVote, v verdict)
+	// open replaces an answer by what it says of the question, and tells which
+	// copies keep their end; nil: there is nothing else in it.
+	open   func(*pool.Answer) []keptEnd
 	script *Script // whose answers they are; nil: 1 is yes
 
 	mu      sync.Mutex
 	tally   tally
 	votes   [maxMasters]ScriptVote
 	replies [maxMasters]pool.Reply
+	kept    []keptEnd // told before the decision
 	final   verdict
 }
 
@@ -46,6 +50,10 @@ func (s *survey) Command(m *pool.Moment, c *pool.Command) bool { return s.comman
 
 // Answer counts one master.
 func (s *survey) Answer(answer pool.Answer) {
+	var kept []keptEnd
+	if s.open != nil {
+		kept = s.open(&answer)
+	}
 	vote := s.read(answer)
 	s.mu.Lock()
 	s.votes[answer.Lane], s.replies[answer.Lane] = vote, answer.Reply
@@ -59,6 +67,7 @@ func (s *survey) Answer(answer pool.Answer) {
 	}
 	over, v := s.final != undecided, s.final
 	if !over {
+		s.kept = append(s.kept, kept...)
 		v = s.tally.verdict()
 		s.final = v
 		if v != undecided && s.told != nil {

@@ -59,7 +59,7 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 	w := &writing{locker: l, request: r, key: l.masterKey(r.Key), start: l.recent(), done: done}
 	w.survey = l.survey(l.pool.Group(r.DB), pool.Plan{Key: w.key, Joins: true, Sealed: true})
 	w.survey.command, w.survey.read, w.survey.end, w.survey.late = w.command, w.read, w.decided, w.tooLate
-	w.survey.told = w.told
+	w.survey.told, w.survey.open = w.told, w.open
 	l.submit(b, w.survey.group, l.watch(r.Trace, w.survey))
 	if r.Effect != WriteReplaces {
 		l.waits.freed(b, place{r.DB, r.Key})
@@ -90,6 +90,16 @@ func (w *writing) command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
+// open: the same value, and its copy ends later than was asked for.
+func (w *writing) open(answer *pool.Answer) []keptEnd {
+	at := answer.Reply.Items
+	if len(at) != 3 {
+		return nil
+	}
+	answer.Reply = at[0]
+	return []keptEnd{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
+}
+
 // read: what was done was done, also by a young master, but it makes up no
 // quorum that holds.
 func (w *writing) read(answer pool.Answer) ScriptVote {
@@ -117,6 +127,9 @@ func (w *writing) decided(v verdict) {
 	l.leave()
 	switch {
 	case v == granted:
+		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
+			l.trim(s.group, s.kept, deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
+		}
 		w.done(true, nil)
 	case v == refused && w.oddMost():
 		w.done(false, ErrWrongType)
@@ -148,10 +161,11 @@ func (w *writing) oddMost() bool {
 	return odd > w.survey.tally.n-w.survey.tally.quorum
 }
 
-// takeBack deletes a value that a minority was given: nobody holds anything by it.
+// takeBack deletes a value that a minority was given: nobody holds anything by it,
+// unless it was there before.
 func (w *writing) takeBack(lanes ...int) {
 	l, r := w.locker, &w.request
-	if r.Effect != WriteReplaces || r.TTL >= Endless {
+	if r.Effect != WriteReplaces || r.TTL >= Endless || r.Value == r.Equal {
 		return
 	}
 	for _, lane := range lanes {

@@ -138,7 +138,7 @@ func (a *attempt) consent(r pool.Reply) bool {
 	if script == nil {
 		return consents(r)
 	}
-	own, _ := script.answer(r)
+	own, _, _ := script.answer(r)
 	return script.Vote(own) == ScriptYes
 }
 
@@ -146,7 +146,8 @@ func (s *survey) consent(r pool.Reply) bool {
 	if s.script == nil {
 		return isOne(r)
 	}
-	return s.script.Vote(r) == ScriptYes
+	own, _, _ := s.script.answer(r)
+	return s.script.Vote(own) == ScriptYes
 }
 
 // roundTrace is for a round of ids that serves requests with a Trace: its votes

@@ -2,7 +2,8 @@
 -- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock.
 -- Returns 1 this token holds it now, {1} as a reader, {1, slot, n} with one of n
 -- permits, 0 it does not.
--- The new end is the next value = 4 (mod 8), out of reach of any undo.
+-- The new end is a value = 4 or 5 (mod 8), out of reach of any undo, and that of an
+-- exclusive lock is always moved: who wants it to end earlier names it, trim.lua.
 local lock, token, E = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local holder = redis.pcall('GET', lock)
 if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end
@@ -13,7 +14,8 @@ local ends, now = endOf(lock), clock()
 if kind == 'string' then
   if ends < 0 then return 0 end -- ours always expire: this is somebody's data
   local new = prolonged(ends, E)
-  if new > ends then redis.call('PEXPIREAT', lock, digits(new)) end
+  if new == ends then new = new + 1 end
+  redis.call('PEXPIREAT', lock, digits(new))
   return 1
 end
 if kind == 'zset' then

@@ -24,7 +24,8 @@ for i, lock in ipairs(KEYS) do
   if readers > 0 then
     redis.call('ZADD', lock, 'XX', digits(new), token)
     redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
-  elseif new > ends[i] then
+  else
+    if new == ends[i] then new = new + 1 end -- as extend.lua does
     redis.call('PEXPIREAT', lock, digits(new))
   end
 end

@@ -5,22 +5,7 @@
 -- hash is permits: n -> how many, slot -> "when it ends, token". Ours always
 -- expire, a zset exactly when its last reader does; whatever else looks alike
 -- is somebody's data and is never touched.
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function digits(ms) return string.format('%.0f', ms) end
--- When a key ends, ms of the master's clock; below 0 = never, or it is not there.
-local function endOf(key)
-  local ends = redis.pcall('PEXPIRETIME', key)
-  if type(ends) == 'number' then return ends end
-  local before, left, after -- before Redis 7.0
-  repeat
-    before, left, after = clock(), redis.call('PTTL', key), clock()
-  until before == after
-  if left < 0 then return left end
-  return before + left
-end
+-- include clock.lua
 -- When the last reader ends, nil without one.
 local function lastOf(key)
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')

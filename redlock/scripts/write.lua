@@ -2,14 +2,23 @@
 -- KEYS 1 lock. ARGV 1 what: delete, expire or set 2 E, ms of the master's clock,
 -- '' = no expiry 3 value to set 4 the value that must be there, '' = any
 -- 5 '1': copies without an expiry are locks, too.
--- Returns 1 done, 0 nothing is there, or another value, -1 no lock that this
--- can be done to.
+-- Returns 1 done, {1, its end, SHA-1 of its value} the value is as it was, and keeps an
+-- end that is later than E, moved as within.lua does, 0 nothing is there, or another
+-- value, -1 no lock that this can be done to.
+-- include clock.lua
 local lock, what, E = KEYS[1], ARGV[1], ARGV[2]
 local holder = redis.pcall('GET', lock)
 if holder == false then return 0 end
 if type(holder) ~= 'string' then return -1 end -- readers, permits, or somebody's data
 if ARGV[5] ~= '1' and redis.call('PTTL', lock) < 0 then return -1 end -- ours always expire
 if ARGV[4] ~= '' and holder ~= ARGV[4] then return 0 end
+if what == 'set' and ARGV[4] == ARGV[3] and E ~= '' then
+  local ends = endOf(lock)
+  if ends > tonumber(E) then
+    redis.call('PEXPIREAT', lock, digits(ends + 1))
+    return {1, ends + 1, redis.sha1hex(holder)}
+  end
+end
 if what == 'delete' then
   redis.call('DEL', lock)
 elseif what == 'expire' then

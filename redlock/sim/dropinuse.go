@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +14,7 @@ func (c *classic) use(d *daemon) {
 	if d != c.owner {
 		w.judge.token(c.key, c.name).shared = true
 	}
-	switch w.random.IntN(5) {
+	switch w.random.IntN(6) {
 	case 0:
 		c.look(d, func(redlock.View) { c.hold() })
 	case 1:
@@ -22,14 +23,16 @@ func (c *classic) use(d *daemon) {
 		c.handOver(d)
 	case 3:
 		if c.retakes {
-			ttl := c.anyTTL()
-			c.ask(d, redlock.LockRequest{
-				Key: redlock.Key(c.key), TTL: ttl, Token: c.value,
-				Script: retake.say(c.key, c.value, ttl), Answers: &redlock.ScriptAnswers{},
-			})
+			request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: c.value}
+			if w.chance(2) { // else DLOCK with the value as TOKEN
+				request.Script, request.Answers = retake.say(c.key, c.value, request.TTL), &redlock.ScriptAnswers{}
+			}
+			c.ask(d, request)
 			return
 		}
 		fallthrough
+	case 4:
+		c.prolong(d)
 	default:
 		c.renew(d)
 	}
@@ -55,14 +58,44 @@ func (c *classic) look(d *daemon, then func(redlock.View)) {
 	})
 }
 
-// renew gives the lock another lease, longer or shorter.
+// renew gives the lock another lease, longer or shorter. Who has asked for a shorter
+// one relies on no more, unless it is told that nothing has changed.
 func (c *classic) renew(d *daemon) {
 	ttl := c.anyTTL()
 	t := c.world.judge.token(c.key, c.name)
-	t.until = min(t.until, c.world.now+counted(ttl))
-	c.until = min(c.until, c.world.now+counted(ttl))
+	before, until := t.until, min(t.until, c.world.now+counted(ttl))
+	t.until, c.until = until, min(c.until, until)
 	c.world.judge.lasts(c.key, c.value, ttl)
-	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl))
+	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl), func() {
+		if t.until == until {
+			t.until = before
+		}
+	})
+}
+
+// prolong is DEXTEND: by those who know that they talk to more than one Redis.
+func (c *classic) prolong(d *daemon) {
+	w := c.world
+	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.anyTTL()}
+	w.judge.lasts(key, c.value, request.TTL)
+	c.call(d, func(turn int) {
+		d.locker.Extend(nil, request, func(g redlock.Grant, err error) {
+			if !c.answered(d, turn) {
+				return
+			}
+			switch {
+			case errors.Is(err, redlock.ErrNotHeld):
+				c.left = 0
+			case err != nil:
+				w.served("an extension failed", key, err)
+			default:
+				until := d.clock.world(d.clock.Now() + g.Validity())
+				c.until = max(c.until, until)
+				w.judge.extended(d, key, name, until)
+			}
+			c.hold()
+		})
+	})
 }
 
 // add makes what is left of the lease longer, unless it would be too long then.
@@ -73,10 +106,11 @@ func (c *classic) add(d *daemon, v redlock.View) {
 		return
 	}
 	c.world.judge.token(c.key, c.name).added += more // each master adds to what it has then
-	c.run(d, addition, redlock.ScriptAdds, more, max(c.until, c.world.now)+counted(more))
+	c.run(d, addition, redlock.ScriptAdds, more, max(c.until, c.world.now)+counted(more), func() {})
 }
 
-func (c *classic) run(d *daemon, p *phrase, effect redlock.ScriptEffect, ttl, until time.Duration) {
+// run sends a script; unchanged is called if the old validity stands.
+func (c *classic) run(d *daemon, p *phrase, effect redlock.ScriptEffect, ttl, until time.Duration, unchanged func()) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
 	request := redlock.ScriptRequest{Script: p.say(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
@@ -89,6 +123,7 @@ func (c *classic) run(d *daemon, p *phrase, effect redlock.ScriptEffect, ttl, un
 			switch {
 			case err != nil:
 				w.served("an extension failed", key, err)
+				unchanged()
 			case o.Yes:
 				c.until = max(c.until, until)
 				w.judge.extended(d, key, name, until)

@@ -224,8 +224,10 @@ func (tw *twins) viewScript(file string) []string {
 		return tw.call(file, []string{"notes"}, token, tw.pick("", "a text", "another"), end)
 	case "view":
 		return tw.call(file, []string{key})
+	case "trim":
+		return tw.call(file, []string{key}, strconv.FormatInt(tw.endOf(key), 10), end, shaOf(token))
 	case "write":
-		return tw.call(file, []string{key}, tw.pick("delete", "expire", "set"), tw.pick(end, end, ""), tw.token(), tw.pick("", token), tw.pick("", "1"))
+		return tw.call(file, []string{key}, tw.pick("delete", "expire", "set"), tw.pick(end, end, ""), tw.pick(token, tw.token()), tw.pick("", token), tw.pick("", "1"))
 	}
 	return nil
 }

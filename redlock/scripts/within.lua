@@ -1,0 +1,32 @@
+-- A library's script, and what becomes of the ends that it sets. Sent with it by EVAL.
+--
+-- A copy that would end earlier by it keeps its end: the lease that rests on it ends
+-- earlier only if a quorum says so, and what comes late must not end what its client
+-- was given since by another daemon. The end is moved, so that who names it, trim.lua,
+-- finds it only if nobody has given the copy another one.
+-- Returns {for each key 1 it was there before | 0, for each copy that keeps its end:
+-- its index, its end, the end that the script set, SHA-1 of its value, the script's answer}.
+local function asked(...)
+-- the script
+end
+-- include clock.lua
+local before, had = '', {}
+for i, key in ipairs(KEYS) do
+  before = before .. redis.call('EXISTS', key)
+  local value = redis.pcall('GET', key)
+  if type(value) == 'string' then had[i] = {value, endOf(key)} end
+end
+local answer, kept = asked(), {}
+for i, key in ipairs(KEYS) do
+  local value, ends = unpack(had[i] or {})
+  if value and ends >= 0 then
+    local now, set = redis.pcall('GET', key), endOf(key)
+    if now == false then set = clock() end -- it has set an end that had passed
+    if set >= 0 and set < ends and (now == value or now == false) then
+      local later = ends + 1
+      redis.call('SET', key, value, 'PXAT', digits(later))
+      kept[#kept + 1] = {i, later, set, redis.sha1hex(value)}
+    end
+  end
+end
+return {before, kept, answer}
