@@ -1,28 +1,38 @@
 package redlock
 
-// duequeue.go: the holds by when they are due, for container/heap.
+import "time"
 
-// dueQueue is a heap of holds, the next one due first.
-type dueQueue []*Hold
+// duequeue.go: what is due at some time, for container/heap.
 
-func (q dueQueue) Len() int           { return len(q) }
-func (q dueQueue) Less(i, j int) bool { return q[i].due < q[j].due }
-func (q dueQueue) Swap(i, j int) {
+// dated is due at a moment, and knows its place in the queue.
+type dated interface {
+	dueAt() time.Duration
+	standsAt(index int) // -1 = it has left
+}
+
+// dueQueue is a heap, the next one due first.
+type dueQueue[T dated] []T
+
+func (q dueQueue[T]) Len() int           { return len(q) }
+func (q dueQueue[T]) Less(i, j int) bool { return q[i].dueAt() < q[j].dueAt() }
+func (q dueQueue[T]) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
+	q[i].standsAt(i)
+	q[j].standsAt(j)
 }
 
-func (q *dueQueue) Push(x any) {
-	h := x.(*Hold)
-	h.index = len(*q)
-	*q = append(*q, h)
+func (q *dueQueue[T]) Push(x any) {
+	one := x.(T)
+	one.standsAt(len(*q))
+	*q = append(*q, one)
 }
 
-func (q *dueQueue) Pop() any {
+func (q *dueQueue[T]) Pop() any {
+	var none T
 	last := len(*q) - 1
-	h := (*q)[last]
-	(*q)[last] = nil
+	one := (*q)[last]
+	(*q)[last] = none
 	*q = (*q)[:last]
-	h.index = -1
-	return h
+	one.standsAt(-1)
+	return one
 }

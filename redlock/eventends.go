@@ -35,6 +35,9 @@ type openGrant struct {
 	index  int    // in the queue
 }
 
+func (g *openGrant) dueAt() time.Duration { return g.due }
+func (g *openGrant) standsAt(index int)   { g.index = index }
+
 type openID struct {
 	key  Key
 	mark string
@@ -43,7 +46,7 @@ type openID struct {
 // openGrants are a database's open grants. The stage guards them.
 type openGrants struct {
 	by    map[openID]*openGrant
-	queue openQueue
+	queue dueQueue[*openGrant]
 	alarm pool.Timer
 	at    time.Duration // the alarm rings; 0 = it is off
 }
@@ -204,28 +207,4 @@ func (s *stage) rings() {
 		}
 	}
 	s.watchLocked(now)
-}
-
-// openQueue is a heap, the next one due first.
-type openQueue []*openGrant
-
-func (q openQueue) Len() int           { return len(q) }
-func (q openQueue) Less(i, j int) bool { return q[i].due < q[j].due }
-func (q openQueue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-
-func (q *openQueue) Push(x any) {
-	g := x.(*openGrant)
-	g.index = len(*q)
-	*q = append(*q, g)
-}
-
-func (q *openQueue) Pop() any {
-	last := len(*q) - 1
-	g := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return g
 }

@@ -54,6 +54,9 @@ type Hold struct {
 	made  *attempt // the ballot, until it has been looked at
 }
 
+func (h *Hold) dueAt() time.Duration { return h.due }
+func (h *Hold) standsAt(index int)   { h.index = index }
+
 // holds are the holds of all connections, by when they are due.
 type holds struct {
 	locker *Locker
@@ -64,7 +67,7 @@ type holds struct {
 
 	mu    sync.Mutex
 	byID  map[lockID]*Hold
-	queue dueQueue
+	queue dueQueue[*Hold]
 	alarm pool.Timer
 	at    time.Duration // the alarm rings; 0 = it is off
 }

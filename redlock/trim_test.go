@@ -29,7 +29,7 @@ func (m *pureMaster) within(text string, keys []string, args ...any) string {
 	return fmt.Sprint(m.do(append(words, args...)...))
 }
 
-func TestWithin_NoCopyOfTheSameValueEndsEarlier(t *testing.T) {
+func TestWithin_NoCopyEndsEarlier(t *testing.T) {
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, mine := m.pureEnd(), sha1Hex("mine")
 		one := []string{"lock"}
@@ -43,7 +43,8 @@ func TestWithin_NoCopyOfTheSameValueEndsEarlier(t *testing.T) {
 			{"as late", scriptRenewTo, "mine", end, end, "[1 [] renewed]"},
 			{"earlier", scriptRenewTo, "mine", end - 100, end + 1, fmt.Sprintf("[1 [[1 %d %d %s]] renewed]", end+1, end-100, mine)},
 			{"another's", scriptRenewTo, "other", end - 100, end, "[1 [] not yours]"},
-			{"a release", "return redis.call('SET', KEYS[1], 'other', 'PXAT', ARGV[2]).ok", "mine", end - 100, end - 100, "[1 [] OK]"},
+			{"earlier, with a count in the value", "return redis.call('SET', KEYS[1], 'mine:2', 'PXAT', ARGV[2]).ok", "mine:1",
+				end - 100, end + 1, fmt.Sprintf("[1 [[1 %d %d %s]] OK]", end+1, end-100, sha1Hex("mine:2"))},
 			{"no answer", "redis.call('PEXPIREAT', KEYS[1], ARGV[2])", "mine", end + 100, end + 100, "[1 []]"},
 			{"a line of flags", "#!lua flags=allow-stale\nreturn 'yes'", "mine", end, end, "[1 [] yes]"},
 		} {

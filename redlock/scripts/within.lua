@@ -1,6 +1,7 @@
 -- A library's script, and what becomes of the ends that it sets. Sent with it by EVAL.
 --
--- A copy that would end earlier by it keeps its end: the lease that rests on it ends
+-- It is one that takes or prolongs, and leaves alone what is another's. A copy that
+-- would end earlier by it keeps its end: the lease that rests on it ends
 -- earlier only if a quorum says so, and what comes late must not end what its client
 -- was given since by another daemon. The end is moved, so that who names it, trim.lua,
 -- finds it only if nobody has given the copy another one.
@@ -21,11 +22,11 @@ for i, key in ipairs(KEYS) do
   local value, ends = unpack(had[i] or {})
   if value and ends >= 0 then
     local now, set = redis.pcall('GET', key), endOf(key)
-    if now == false then set = clock() end -- it has set an end that had passed
-    if set >= 0 and set < ends and (now == value or now == false) then
+    if now == false then now, set = value, clock() end -- it has set an end that had passed
+    if type(now) == 'string' and set >= 0 and set < ends then
       local later = ends + 1
-      redis.call('SET', key, value, 'PXAT', digits(later))
-      kept[#kept + 1] = {i, later, set, redis.sha1hex(value)}
+      redis.call('SET', key, now, 'PXAT', digits(later))
+      kept[#kept + 1] = {i, later, set, redis.sha1hex(now)}
     end
   end
 end
