@@ -53,4 +53,8 @@ func (h *healing) Command(m *pool.Moment, c *pool.Command) bool {
 
 // Answer: a copy that may or may not have been made is covered by the lease's
 // own release, which goes to every master.
-func (h *healing) Answer(pool.Answer) {}
+func (h *healing) Answer(a pool.Answer) {
+	if a.Asked && a.Reply.Err == nil {
+		h.extension.locker.holds.healed(h.extension.ids, consents(a.Reply))
+	}
+}

@@ -7,7 +7,8 @@
 //
 // Beside contenders a quorum may be all that has a copy at first, so that the loss
 // of one master ends the lease, although a majority is there. A renewal gives the
-// others theirs; so the first one is early if a master has none.
+// others theirs; so the first one is early if a master has none, and so is the next
+// one after a master has refused its copy.
 package redlock
 
 import (
@@ -51,7 +52,9 @@ type Hold struct {
 	due   time.Duration // of what is next: a renewal, or the end
 	index int           // in the heap, −1 = not there
 	ended bool
-	made  *attempt // the ballot, until it has been looked at
+	made  *attempt      // the ballot, until it has been looked at
+	early time.Duration // the next renewal is due then at the latest; 0 = when it is due
+	wait  time.Duration // until a master is asked once more that refused a copy; 0 = none has
 }
 
 func (h *Hold) dueAt() time.Duration { return h.due }
@@ -255,6 +258,44 @@ func (s *holds) rings() {
 	}
 }
 
+// healed hears whether a master that has lost its copy, or never had one, has taken it.
+// Somebody who competes may have one there for as long as a ballot lasts; should a
+// master of the quorum go away meanwhile, the lease would be over, so the refusal is
+// not left to stand until a third of the ttl has passed. Each renewal that meets one
+// waits twice as long for the next: what is in the way may also be a dead client's.
+func (s *holds) healed(ids []lockID, taken bool) {
+	if s.count.Load() == 0 {
+		return
+	}
+	now := s.locker.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		h := s.byID[id]
+		switch {
+		case h == nil:
+			continue
+		case taken:
+			h.wait = 0
+			continue
+		}
+		wait := min(max(afterBallot, 2*h.wait), h.grant.ttl/3)
+		switch due := now + wait; {
+		case due >= h.stop:
+			continue
+		case h.index < 0: // a renewal is under way
+			h.early = due
+		case due < h.due:
+			h.due = due
+			heap.Fix(&s.queue, h.index)
+			s.alarmLocked()
+		default:
+			continue
+		}
+		h.wait = wait
+	}
+}
+
 // settled looks at the ballot, once: whether every master has a copy, so that there
 // is time until the first renewal.
 func (h *Hold) settled() bool {
@@ -322,7 +363,12 @@ func (h *Hold) renewed(g Grant, err error) {
 	switch {
 	case err == nil:
 		h.until = max(h.until, g.until)
-		s.scheduleLocked(h, g.start+g.ttl/3)
+		next := g.start + g.ttl/3
+		if h.early > 0 {
+			next = min(next, h.early)
+		}
+		h.early = 0
+		s.scheduleLocked(h, next)
 	case errors.Is(err, ErrNotHeld):
 		s.endLocked(h)
 		s.mu.Unlock()

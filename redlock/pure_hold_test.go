@@ -105,6 +105,61 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	}
 }
 
+// Somebody competes on a master whenever it is asked to take its copy: it is asked
+// again long before a third of the ttl, but less and less often.
+func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.onMasters(func(lane int) {
+		if lane < 2 {
+			if err := d.pool.Embedded().At(lane).Server().Set("k", "a contender's token"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	h, g, _ := d.holdFor("k", time.Hour, 0)
+	eventually(t, "it has been renewed three times", func() bool { return d.Counters().Extended == 3 })
+	d.onMasters(func(lane int) {
+		if lane < 2 {
+			d.pool.Embedded().At(lane).Server().Del("k")
+		}
+	})
+	eventually(t, "every master has a copy", func() bool { return d.holders(0, "k", string(g.Token)) == 5 })
+	eventually(t, "it is renewed as usual", func() bool {
+		d.holds.mu.Lock()
+		defer d.holds.mu.Unlock()
+		return h.wait == 0 && h.due > d.clock.Now()+15*time.Minute
+	})
+	if n := d.Counters().Extended; n > 8 {
+		t.Errorf("%d renewals, want that they become rare", n)
+	}
+}
+
+// What is in the way for good is not asked about all the time.
+func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	h, _, _ := d.holdFor("k", time.Minute, 0)
+	d.quiet()
+	ids := []lockID{h.id()}
+	for _, want := range []time.Duration{50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 20000, 20000} {
+		d.holds.mu.Lock()
+		h.due = d.clock.Now() + 20*time.Second // as after a renewal
+		d.holds.mu.Unlock()
+		d.holds.healed(ids, false)
+		d.holds.healed(ids, false) // another master, the same renewal
+		d.holds.mu.Lock()
+		if h.wait != want*time.Millisecond && want < 20000 {
+			t.Errorf("waits for %v, want %v", h.wait, want*time.Millisecond)
+		}
+		d.holds.mu.Unlock()
+	}
+	d.holds.healed(ids, true)
+	d.holds.mu.Lock()
+	defer d.holds.mu.Unlock()
+	if h.wait != 0 {
+		t.Errorf("waits for %v although the master has its copy", h.wait)
+	}
+}
+
 // What every master has at once is not renewed before a third of its ttl.
 func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
 	d := newPureDaemon(t, Options{})

@@ -26,6 +26,7 @@ const (
 type dropIn struct {
 	run    *run
 	values atomic.Int64
+	complaints
 }
 
 func newDropIn(r *run) workload { return &dropIn{run: r} }
@@ -43,6 +44,10 @@ func (d *dropIn) work(ctx context.Context, c *caller) {
 }
 
 func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
+	if c.random.IntN(6) == 0 {
+		d.cutShort(ctx, c)
+		return
+	}
 	key := "hot:" + strconv.Itoa(c.random.IntN(hotKeys))
 	value := fmt.Sprintf("%s%d-of-%d", dropInPrefix, d.values.Add(1), c.number)
 	ttl := 100*time.Millisecond + time.Duration(c.random.Int64N(int64(maxTTL-100*time.Millisecond))).Truncate(time.Millisecond)
@@ -56,13 +61,24 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
 	switch {
 	case err != nil:
 		call.Unknown()
+		if c.random.IntN(2) == 0 { // who does not know whether he holds it tries to keep it
+			d.renew(c, record, key, value, ttl)
+		}
 		return
 	case reply != "OK" && reply != int64(1):
 		call.Refused()
+		if c.random.IntN(4) == 0 { // of no use, and to be told so
+			d.release(c, record, key, value)
+		}
 		return
 	}
-	call.GrantedUntil(value, began+counted(ttl), 0)
+	until := began + counted(ttl)
+	call.GrantedUntil(value, until, 0)
 	c.rest(ctx, 10*time.Millisecond)
+	d.look(c, key, value, until)
+	if c.random.IntN(4) == 0 {
+		d.retake(c, record, key, value, ttl)
+	}
 	if c.random.IntN(10) == 0 {
 		c.rest(ctx, 2*ttl) // and comes too late, maybe
 	}
@@ -144,7 +160,7 @@ func (d *dropIn) verdict() (string, error) {
 	if count[judge.Acquire] == 0 {
 		return tally, errNothingGiven
 	}
-	return tally, nil
+	return tally, d.complaints.all()
 }
 
 func (d *dropIn) dump(io.Writer) error { return nil }

@@ -152,6 +152,7 @@ func checkOf(sentence string) string {
 	}
 	for _, of := range []struct{ words, check string }{
 		{"overtaken", "order"}, {"nobody had the key for", "waits"}, {"that its wait is over", "waits"}, {"circle of waits", "circles"}, {"was refused", "liveness"}, {"a lease was extended of which", "exclusion"}, {"still keeps", "leftovers"}, {"waiters and", "leftovers"},
+		{"a lock is not seen", "views"}, {"lost to an extension", "exclusion"}, {"a lock was lost", "continuity"},
 		{"no fault explains this answer", "answers"}, {"complains", "log"}, {"no daemon noticed", "clocks"},
 		{"a hold ", "HOLD"}, {"told the holder", "HOLD"}, {"after its holder was told", "HOLD"},
 	} {

@@ -7,8 +7,6 @@ package chaos
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"redlockd/redlock/judge"
@@ -16,9 +14,7 @@ import (
 
 type owners struct {
 	*desk
-
-	mu     sync.Mutex
-	broken []error
+	complaints
 }
 
 func newOwners(r *run) workload { return &owners{desk: newDesk(r, "own", 3)} }
@@ -95,17 +91,7 @@ func (o *owners) due(c *client, l *lease, w wants, otherwise string) {
 	o.breaks("%s: %q by %s at %v", otherwise, w.keys[0], w.token, at)
 }
 
-func (o *owners) breaks(how string, words ...any) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.broken) < 5 {
-		o.broken = append(o.broken, fmt.Errorf(how, words...))
-	}
-}
-
 func (o *owners) verdict() (string, error) {
 	tally, err := o.judge(judge.CheckReaders)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return tally, errors.Join(append(o.broken, err)...)
+	return tally, errors.Join(o.complaints.all(), err)
 }

@@ -15,6 +15,7 @@ import (
 //
 //	views       what is seen of a lock that is held is its value, for no longer
 //	            than somebody asked for
+//	copies      a lease rests on a quorum of copies that last as long
 //	orphans     no copy lasts longer than the lease that was asked for, and one
 //	            that was left behind is gone with it
 
@@ -76,7 +77,36 @@ func (c *auditor) act() {
 			w.violate("orphans", key, "nobody has done anything for longer than the longest lease, and master "+name+" keeps a copy")
 		}
 	}
+	if w.Scenario.Rests {
+		w.judge.rest()
+	}
 	w.soon(c, 5*time.Millisecond, 40*time.Millisecond)
+}
+
+// rest: where no master forgets and no clock is set, a lease that runs rests on copies
+// of a quorum that last as long, at any time. Nobody has to come and take it first.
+func (j *judge) rest() {
+	w := j.world
+	for _, s := range w.servers {
+		s.readClock(int64(w.now / time.Microsecond))
+	}
+	for _, key := range slices.Sorted(maps.Keys(j.locks)) {
+		for _, t := range j.locks[key].claims {
+			if t.until <= w.now || t.release != 0 || t.mode != redlock.Exclusive || t.claims != redlock.Exclusive || strings.HasPrefix(t.token, everybodys+",") {
+				continue
+			}
+			j.checked++
+			copies := 0
+			for _, s := range w.servers {
+				if v := s.look(key); v != nil && v.kind == kindString && v.text == t.token && time.Duration(v.expires-s.now)*time.Millisecond >= t.until-w.now {
+					copies++
+				}
+			}
+			if copies <= len(w.servers)/2 {
+				w.violate("copies", key, fmt.Sprintf("%d masters of %d keep %s for the %.3f ms that it was told", copies, len(w.servers), abbreviate(t.token), ms(t.until-w.now)))
+			}
+		}
+	}
 }
 
 // audit looks at every copy; it returns one, if there is any.

@@ -18,7 +18,7 @@ func dropInScenarios() []*Scenario {
 			s.People = []People{{1, newLocking}, {8, habits{deletes: 1}.newClassic}, {1, newAuditor}}
 		}),
 		base("libraries", func(s *Scenario) {
-			s.Keys, s.Slow = 2, 20
+			s.Keys, s.Slow, s.Rests = 2, 20, true
 			s.People = []People{{3, newLocking}, {6, all.newClassic}, {2, newForeign}, {2, newMeddling}, {1, newStayingAuditor}}
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {time.Second, part}, {2 * time.Second, die}}
 		}),

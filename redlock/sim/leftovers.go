@@ -39,7 +39,7 @@ func (j *judge) leftover(s *server, key string, v *value) {
 		// A script's lease counts from when it is run. What a master ran so late that the
 		// copy outlasts all that was asked for before the release is spared as a later lease.
 		left := time.Duration(ends-s.now) * time.Millisecond
-		if spared := t.until + j.world.Scenario.MaxTTL + late + time.Second - leeway; t.longest > 0 && j.world.now+left > spared {
+		if spared := t.until + j.world.Scenario.MaxTTL + late + time.Second - leeway; t.longest > 0 && t.release != 0 && j.world.now+left > spared {
 			continue
 		}
 		if ends >= s.now && !kept && !t.foreign && !t.shared && !lost && t.asks < 2 {

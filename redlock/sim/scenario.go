@@ -58,6 +58,7 @@ type Scenario struct {
 	Alias    bool   // one daemon reaches one server under two names
 	HighIDs  bool   // counters begin where doubles end
 	Private  bool   // no two clients want the same key
+	Rests    bool   // nothing is forgotten and no clock is set: leases rest on quorums of copies
 	Reliable bool   // nothing goes wrong: everything must be served
 	Open     string // why this scenario is measured and not required: an open finding, or an assumption it breaks
 }
