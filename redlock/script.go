@@ -101,19 +101,25 @@ func (s *Script) text(within [2]string) string {
 	return head + within[0] + body + within[1]
 }
 
-// answer takes apart what text asked for: the script's own answer, for each of
-// KEYS "1" if it was there before, and the copies that keep their end.
-func (s *Script) answer(r pool.Reply) (own pool.Reply, before string, kept []pool.Reply) {
+// around is what text tells beside the script's own answer.
+type around struct {
+	before string       // for each of KEYS "1" if it was there before
+	kept   []pool.Reply // copies that keep their end
+	left   []pool.Reply // ms of each of KEYS
+}
+
+// answer takes apart what text asked for.
+func (s *Script) answer(r pool.Reply) (own pool.Reply, more around) {
 	if !s.Prolongs || r.Err != nil {
-		return r, "", nil
+		return r, around{}
 	}
-	switch len(r.Items) {
-	case 2: // a nil ends the list
-		return pool.Reply{}, r.Items[0].Str, r.Items[1].Items
-	case 3:
-		return r.Items[2], r.Items[0].Str, r.Items[1].Items
+	if len(r.Items) != 3 && len(r.Items) != 4 {
+		return pool.Reply{Kind: pool.ReplyError, Err: errOddAnswer}, around{}
 	}
-	return pool.Reply{Kind: pool.ReplyError, Err: errOddAnswer}, "", nil
+	if len(r.Items) == 4 { // a nil ends the list
+		own = r.Items[3]
+	}
+	return own, around{r.Items[0].Str, r.Items[1].Items, r.Items[2].Items}
 }
 
 const errOddAnswer = pool.MasterError("ERR a script answered something unexpected")

@@ -2,6 +2,7 @@
 package redlock
 
 import (
+	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -28,6 +29,15 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 		e.finish(Grant{}, ErrNotHeld)
 		return
 	}
+	var sums sums
+	if r.Effect == ScriptAdds && !r.Partly {
+		open := s.open
+		s.open = func(answer *pool.Answer) []keptEnd {
+			_, more := r.Script.answer(answer.Reply)
+			sums.note(answer.Lane, more.left)
+			return open(answer)
+		}
+	}
 	s.command = func(m *pool.Moment, c *pool.Command) bool {
 		if m.Now >= deadline(now, r.TTL) {
 			return false
@@ -39,6 +49,11 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 		switch v {
 		case granted:
 			outcome, e.kept, e.exact = s.outcome(ScriptYes), s.kept, true
+			// Copies outlast their lease by the time for late answers.
+			if lease := sums.uneven(s.voters(ScriptYes), l.late/2) - l.late; lease > 0 {
+				l.level(e, r.Trace, lease, &outcome)
+				return
+			}
 			e.grant(s.lostBy(&r))
 		case refused:
 			outcome = s.outcome(ScriptNo)
@@ -57,6 +72,59 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 		}
 	}
 	l.submit(b, s.group, l.watch(r.Trace, s))
+}
+
+// sums are what is left of the copies that a script has added to, on each master.
+// Each had its own: of a lease that was prolonged through another daemon, with other
+// masters for its quorum, some have less than was promised. The client adds to what
+// it was promised, which the one that has most has at least.
+type sums struct {
+	mu          sync.Mutex
+	least, most [maxMasters]time.Duration // of all keys
+}
+
+func (s *sums) note(lane int, left []pool.Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range left {
+		ms := time.Duration(left[i].Int) * time.Millisecond
+		if s.most[lane] == 0 || ms < s.least[lane] {
+			s.least[lane] = ms
+		}
+		s.most[lane] = max(s.most[lane], ms)
+	}
+}
+
+// uneven is the longest of these masters' copies, if another one's is shorter by more
+// than the margin; 0 if none is.
+func (s *sums) uneven(lanes []int, margin time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var most, least time.Duration
+	for i, lane := range lanes {
+		most = max(most, s.most[lane])
+		if i == 0 || s.least[lane] < least {
+			least = s.least[lane]
+		}
+	}
+	if least+margin >= most {
+		return 0
+	}
+	return most
+}
+
+// level has a quorum of copies last as long as the longest of them, before anybody is
+// told that its lease does.
+func (l *Locker) level(e *extension, trace *Trace, ttl time.Duration, outcome *ScriptOutcome) {
+	r := e.request
+	r.TTL, r.Trace = ttl, trace
+	l.inFlight.Add(1)
+	l.extend(nil, r, func(g Grant, err error) {
+		if err != nil {
+			*outcome = ScriptOutcome{}
+		}
+		e.finish(g, err)
+	})
 }
 
 // extensionOf keeps the records of the extension that the script makes; lapsed

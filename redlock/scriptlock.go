@@ -103,10 +103,11 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 	case !fromMaster(answer.Reply):
 		return said{copy: copyMaybe}
 	}
-	own, before, kept := f.script.answer(answer.Reply)
+	own, more := f.script.answer(answer.Reply)
+	before := more.before
 	f.before[answer.Lane] = before
 	if !a.over {
-		a.kept = append(a.kept, f.script.keptEnds(kept, answer.Lane, a.call.locker)...)
+		a.kept = append(a.kept, f.script.keptEnds(more.kept, answer.Lane, a.call.locker)...)
 	}
 	vote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.over && answers != nil {

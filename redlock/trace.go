@@ -138,7 +138,7 @@ func (a *attempt) consent(r pool.Reply) bool {
 	if script == nil {
 		return consents(r)
 	}
-	own, _, _ := script.answer(r)
+	own, _ := script.answer(r)
 	return script.Vote(own) == ScriptYes
 }
 
@@ -146,7 +146,7 @@ func (s *survey) consent(r pool.Reply) bool {
 	if s.script == nil {
 		return isOne(r)
 	}
-	own, _, _ := s.script.answer(r)
+	own, _ := s.script.answer(r)
 	return s.script.Vote(own) == ScriptYes
 }
 

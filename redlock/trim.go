@@ -30,9 +30,9 @@ type keptEnd struct {
 
 // open replaces an answer by the script's own.
 func (s *Script) open(answer *pool.Answer, l *Locker) []keptEnd {
-	own, _, kept := s.answer(answer.Reply)
+	own, more := s.answer(answer.Reply)
 	answer.Reply = own
-	return s.keptEnds(kept, answer.Lane, l)
+	return s.keptEnds(more.kept, answer.Lane, l)
 }
 
 // keptEnds reads what within.lua tells of them.

@@ -4,6 +4,7 @@ package redlock
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 // scriptRenewTo sets an end, a moment.
 const scriptRenewTo = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) return 'renewed' end return 'not yours'"
 
-// within runs a library's script as the masters get it: its answer, and the keys'
-// ends behind it.
+// within runs a library's script as the masters get it, and shows what is answered
+// but for the times that are left.
 func (m *pureMaster) within(text string, keys []string, args ...any) string {
 	m.t.Helper()
 	var known scripts
@@ -26,7 +27,16 @@ func (m *pureMaster) within(text string, keys []string, args ...any) string {
 	for _, key := range keys {
 		words = append(words, key)
 	}
-	return fmt.Sprint(m.do(append(words, args...)...))
+	said, ok := m.do(append(words, args...)...).([]any)
+	if !ok || len(said) < 3 || len(said[2].([]any)) != len(keys) {
+		m.t.Fatalf("%s answered %v", text, said)
+	}
+	for i, key := range keys {
+		if left, now := said[2].([]any)[i].(int64), m.do("PTTL", key).(int64); left < now || left > now+100 {
+			m.t.Errorf("%s: %d ms of %s are left, it told of %d", text, now, key, left)
+		}
+	}
+	return fmt.Sprint(slices.Delete(said, 2, 3))
 }
 
 func TestWithin_NoCopyEndsEarlier(t *testing.T) {
@@ -371,5 +381,47 @@ func TestScript_AShorterLeaseIsOverForTheReleaseToo(t *testing.T) {
 	d.await(0, "down")
 	if was, err := d.unlock("k", "token-of-mine"); was {
 		t.Errorf("released: %v, %v, although somebody else has it", was, err)
+	}
+}
+
+// Found by the simulation (libraries-3, seed 3007), which looks whether a lease rests on
+// a quorum of copies: each master adds to what it has itself, and the lease had been
+// prolonged with others for its quorum.
+func TestScript_AddsToWhatTheClientWasPromised(t *testing.T) {
+	const adds = "local left = redis.call('PTTL', KEYS[1]) if redis.call('GET', KEYS[1]) ~= ARGV[1] or left < 0 then return 'not yours' end redis.call('PEXPIRE', KEYS[1], left + ARGV[2]) return 'renewed'"
+	c := newCluster(t, 3, time.Minute)
+	one, two, three := c.daemon(), c.daemon(relayed), c.daemon(relayed)
+	one.takeAs("k", "token-of-mine", 5*time.Second)
+	one.settled(0, 1, 2)
+	for d, away := range map[*daemon]int{two: 0, three: 1} {
+		d.relays[away].Refuse()
+		d.relays[away].Cut()
+		d.await(away, "down")
+	}
+	if _, err := two.lockAs("k", "token-of-mine", 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	two.settled(1, 2)
+	more := ScriptRequest{Script: script(adds, "token-of-mine", "5000", "k"), Effect: ScriptAdds, TTL: 5 * time.Second}
+	more.Script.Time = ScriptTime{}
+	o, err := three.runScript(more)
+	if err != nil || !o.Yes || o.Reply.Str != "renewed" || o.Grant.Validity() < 33*time.Second {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if left := c.left("k"); left[0] < 33*time.Second || left[2] < 33*time.Second {
+		t.Errorf("the masters that agreed keep it for %v: it had 30 s, and got 5 s more", left)
+	}
+	// Copies that are even are not asked about twice.
+	d := c.daemon()
+	d.takeAs("l", "token-of-mine", 5*time.Second)
+	d.settled(0, 1, 2)
+	before := d.Counters().Extended
+	more.Script = script(adds, "token-of-mine", "5000", "l")
+	more.Script.Time = ScriptTime{}
+	if o, err := d.runScript(more); err != nil || !o.Yes {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if n := d.Counters().Extended - before; n != 1 {
+		t.Errorf("%d extensions for one", n)
 	}
 }

@@ -27,6 +27,8 @@ func brokenDropIn() []Mutant {
 			Change{scripts + "within.lua", "local later = ends + 1", "local later = ends"}).in("libraries-3"),
 		patched("extend-still", "an extension that prolongs nothing does not move the end",
 			Change{scripts + "extend.lua", "  if new == ends then new = new + 1 end\n", ""}).in("libraries-3"),
+		patched("uneven", "each master adds to what it has of a lease itself",
+			Change{"redlock/scriptextend.go", "- l.late; lease > 0 {\n", "- l.late; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
 		patched("retake-own", "a script that takes a lock anew takes back what it found",
 			Change{"redlock/scriptlock.go", "!strings.Contains(before, \"0\"):\n", "!strings.Contains(before, \"0\") && !pool.Broken(\"retake-own\"):\n"},
 			Change{"redlock/scriptlock.go", "\t\tcase f.script.existed(f.before[lane], key):\n",

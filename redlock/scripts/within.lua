@@ -5,8 +5,9 @@
 -- earlier only if a quorum says so, and what comes late must not end what its client
 -- was given since by another daemon. The end is moved, so that who names it, trim.lua,
 -- finds it only if nobody has given the copy another one.
--- Returns {for each key 1 it was there before | 0, for each copy that keeps its end:
--- its index, its end, the end that the script set, SHA-1 of its value, the script's answer}.
+-- Returns {for each key 1 it was there before | 0, for each copy that keeps its end
+-- {its index, its end, the end that the script set, SHA-1 of its value}, for each key ms
+-- that are left of it, below 0 = no expiry or nothing, the script's answer}.
 local function asked(...)
 -- the script
 end
@@ -17,7 +18,7 @@ for i, key in ipairs(KEYS) do
   local value = redis.pcall('GET', key)
   if type(value) == 'string' then had[i] = {value, endOf(key)} end
 end
-local answer, kept = asked(), {}
+local answer, kept, left = asked(), {}, {}
 for i, key in ipairs(KEYS) do
   local value, ends = unpack(had[i] or {})
   if value and ends >= 0 then
@@ -30,4 +31,5 @@ for i, key in ipairs(KEYS) do
     end
   end
 end
-return {before, kept, answer}
+for i, key in ipairs(KEYS) do left[i] = redis.call('PTTL', key) end
+return {before, kept, left, answer}
