@@ -76,8 +76,9 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
 	call.GrantedUntil(value, until, 0)
 	c.rest(ctx, 10*time.Millisecond)
 	d.look(c, key, value, until)
-	if c.random.IntN(4) == 0 {
+	if c.random.IntN(2) == 0 {
 		d.retake(c, record, key, value, ttl)
+		d.look(c, key, value, until) // also if nobody knows what became of that
 	}
 	if c.random.IntN(10) == 0 {
 		c.rest(ctx, 2*ttl) // and comes too late, maybe
