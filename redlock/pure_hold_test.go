@@ -75,24 +75,33 @@ func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
 	}
 }
 
-// Beside contenders a quorum may be all that has a copy: the others get theirs long
-// before a third of the ttl, so that the loss of a master does not end the lease.
-func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
-	d := newPureDaemon(t, Options{})
+// contend has somebody compete for "k" on the first two masters.
+func (d *pureDaemon) contend() {
 	d.onMasters(func(lane int) {
 		if lane < 2 {
 			if err := d.pool.Embedded().At(lane).Server().Set("k", "a contender's token"); err != nil {
-				t.Error(err)
+				d.t.Error(err)
 			}
 		}
 	})
-	_, g, lost := d.holdFor("k", time.Hour, 0)
-	d.quiet()
+}
+
+func (d *pureDaemon) contendNoMore() {
 	d.onMasters(func(lane int) {
 		if lane < 2 {
 			d.pool.Embedded().At(lane).Server().Del("k")
 		}
 	})
+}
+
+// Beside contenders a quorum may be all that has a copy: the others get theirs long
+// before a third of the ttl, so that the loss of a master does not end the lease.
+func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.contend()
+	_, g, lost := d.holdFor("k", time.Hour, 0)
+	d.quiet()
+	d.contendNoMore()
 	eventually(t, "every master has a copy", func() bool { return d.holders(0, "k", string(g.Token)) == 5 })
 	eventually(t, "the renewal is decided", func() bool { return d.Counters().Extended == 1 })
 	d.onMasters(func(lane int) {
@@ -109,20 +118,10 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 // again long before a third of the ttl, but less and less often.
 func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
 	d := newPureDaemon(t, Options{})
-	d.onMasters(func(lane int) {
-		if lane < 2 {
-			if err := d.pool.Embedded().At(lane).Server().Set("k", "a contender's token"); err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	d.contend()
 	h, g, _ := d.holdFor("k", time.Hour, 0)
 	eventually(t, "it has been renewed three times", func() bool { return d.Counters().Extended == 3 })
-	d.onMasters(func(lane int) {
-		if lane < 2 {
-			d.pool.Embedded().At(lane).Server().Del("k")
-		}
-	})
+	d.contendNoMore()
 	eventually(t, "every master has a copy", func() bool { return d.holders(0, "k", string(g.Token)) == 5 })
 	eventually(t, "it is renewed as usual", func() bool {
 		d.holds.mu.Lock()

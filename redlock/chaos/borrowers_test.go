@@ -49,13 +49,18 @@ func (d *dropIn) retake(c *caller, record *judge.Client, key, value string, ttl 
 	began := d.run.record.Now()
 	call := record.Begin(judge.Acquire, key, value)
 	reply, err := c.ask("EVAL", retakeScript, 1, key, value, ttl.Milliseconds())
+	extended(call, reply, err, value, began+counted(ttl))
+}
+
+// extended notes what a script answered that takes or prolongs.
+func extended(call judge.Call, reply any, err error, value string, until time.Duration) {
 	switch {
 	case err != nil:
 		call.Unknown()
 	case reply != int64(1):
 		call.Refused()
 	default:
-		call.GrantedUntil(value, began+counted(ttl), 0)
+		call.GrantedUntil(value, until, 0)
 	}
 }
 

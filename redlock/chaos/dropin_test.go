@@ -106,14 +106,7 @@ func (d *dropIn) renew(c *caller, record *judge.Client, key, value string, ttl t
 		script, ttl = addScript, 20*time.Millisecond
 	}
 	reply, err := c.ask("EVAL", script, 1, key, value, ttl.Milliseconds())
-	switch {
-	case err != nil:
-		call.Unknown()
-	case reply != int64(1):
-		call.Refused()
-	default:
-		call.GrantedUntil(value, began+counted(ttl), 0)
-	}
+	extended(call, reply, err, value, began+counted(ttl))
 }
 
 func (d *dropIn) release(c *caller, record *judge.Client, key, value string) {
