@@ -132,6 +132,9 @@ func (c *client) take(w wants) *lease {
 	return l
 }
 
+// began is when the masters were asked for it, or earlier.
+func (l *lease) began() time.Duration { return l.until - l.ttl }
+
 // look asks on another connection whether this one stands in line, and is 0 if
 // it does not yet, or not any more.
 func (c *client) look(key string) time.Duration {

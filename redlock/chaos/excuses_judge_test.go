@@ -29,30 +29,35 @@ func TestExcuse_NamesWhatTookAQuorumFromADaemon(t *testing.T) {
 		stalls  []standstill
 		excused bool
 	}{
-		"nothing":                              {nil, nil, false},
-		"a link of it":                         {[]*strike{onLinkOf(0, 0, 9*s, 30*s)}, nil, false},
-		"one link twice":                       {[]*strike{onLinkOf(0, 0, 9*s, 30*s), onLinkOf(0, 0, 10*s, 12*s)}, nil, false},
-		"a link and the same master":           {[]*strike{onLinkOf(0, 0, 9*s, 30*s), onAll(onMaster, 0, 10*s, 12*s)}, nil, false},
-		"two links at once":                    {[]*strike{onLinkOf(0, 0, 9*s, 12*s), onLinkOf(0, 1, 11*s, 13*s)}, nil, true},
-		"two links, one after the other":       {[]*strike{onLinkOf(0, 0, 10*s, 11*s), onLinkOf(0, 1, 14*s, 15*s)}, nil, false},
-		"the second before the first is found": {[]*strike{onLinkOf(0, 0, 10*s, 11*s), onLinkOf(0, 1, 12*s, 13*s)}, nil, true},
-		"two links of another daemon":          {[]*strike{onLinkOf(1, 0, 9*s, 12*s), onLinkOf(1, 1, 9*s, 12*s)}, nil, false},
-		"links of two daemons":                 {[]*strike{onLinkOf(0, 0, 9*s, 12*s), onLinkOf(1, 1, 9*s, 12*s)}, nil, false},
-		"a master and a memory":                {[]*strike{onAll(onMaster, 0, 9*s, 12*s), onAll(onMemory, 1, 1*s, judge.Never)}, nil, true},
-		"before":                               {[]*strike{onAll(onMaster, 0, 1*s, 4*s), onAll(onClock, 1, 1*s, 4*s)}, nil, false},
-		"just before":                          {[]*strike{onAll(onMaster, 0, 1*s, 9*s), onAll(onClock, 1, 1*s, 9*s)}, nil, true},
-		"after":                                {[]*strike{onAll(onMaster, 0, 21*s, 24*s), onAll(onClock, 1, 21*s, 24*s)}, nil, false},
-		"it was stopped":                       {[]*strike{stopped(0, 11*s, 12*s)}, nil, true},
-		"another one was stopped":              {[]*strike{stopped(1, 11*s, 12*s)}, nil, false},
-		"a machine that stands still":          {nil, []standstill{{everybody, 11 * s, 11*s + 200*unit}}, true},
-		"in pieces":                            {nil, []standstill{{everybody, 11 * s, 11*s + 90*unit}, {everybody, 12 * s, 12*s + 90*unit}}, true},
-		"a daemon without a processor":         {nil, []standstill{{0, 11 * s, 11*s + 200*unit}}, true},
-		"another daemon without one":           {nil, []standstill{{1, 11 * s, 11*s + 200*unit}}, false},
-		"for a moment":                         {nil, []standstill{{everybody, 11 * s, 11*s + 90*unit}}, false},
-		"at another time":                      {nil, []standstill{{everybody, 1 * s, 9 * s}, {everybody, 21 * s, 30 * s}}, false},
+		"nothing":                               {nil, nil, false},
+		"a link of it":                          {[]*strike{onLinkOf(0, 0, 9*s, 30*s)}, nil, false},
+		"one link twice":                        {[]*strike{onLinkOf(0, 0, 9*s, 30*s), onLinkOf(0, 0, 11*s, 12*s)}, nil, false},
+		"a link and the same master":            {[]*strike{onLinkOf(0, 0, 9*s, 30*s), onAll(onMaster, 0, 11*s, 12*s)}, nil, false},
+		"a link when it had just begun":         {[]*strike{onLinkOf(0, 0, 10*s+90*unit, 11*s)}, nil, true},
+		"a master when it had just begun":       {[]*strike{onAll(onMaster, 0, 10*s, 11*s)}, nil, true},
+		"another's link when it had just begun": {[]*strike{onLinkOf(1, 0, 10*s, 11*s)}, nil, false},
+		"a link just before it began":           {[]*strike{onLinkOf(0, 0, 10*s-unit, 11*s)}, nil, false},
+		"a link soon after it began":            {[]*strike{onLinkOf(0, 0, 10*s+100*unit, 11*s)}, nil, false},
+		"two links at once":                     {[]*strike{onLinkOf(0, 0, 9*s, 12*s), onLinkOf(0, 1, 11*s, 13*s)}, nil, true},
+		"two links, one after the other":        {[]*strike{onLinkOf(0, 0, 11*s, 12*s), onLinkOf(0, 1, 15*s, 16*s)}, nil, false},
+		"the second before the first is found":  {[]*strike{onLinkOf(0, 0, 11*s, 12*s), onLinkOf(0, 1, 13*s, 14*s)}, nil, true},
+		"two links of another daemon":           {[]*strike{onLinkOf(1, 0, 9*s, 12*s), onLinkOf(1, 1, 9*s, 12*s)}, nil, false},
+		"links of two daemons":                  {[]*strike{onLinkOf(0, 0, 9*s, 12*s), onLinkOf(1, 1, 9*s, 12*s)}, nil, false},
+		"a master and a memory":                 {[]*strike{onAll(onMaster, 0, 9*s, 12*s), onAll(onMemory, 1, 1*s, judge.Never)}, nil, true},
+		"before":                                {[]*strike{onAll(onMaster, 0, 1*s, 4*s), onAll(onClock, 1, 1*s, 4*s)}, nil, false},
+		"just before":                           {[]*strike{onAll(onMaster, 0, 1*s, 9*s), onAll(onClock, 1, 1*s, 9*s)}, nil, true},
+		"after":                                 {[]*strike{onAll(onMaster, 0, 21*s, 24*s), onAll(onClock, 1, 21*s, 24*s)}, nil, false},
+		"it was stopped":                        {[]*strike{stopped(0, 11*s, 12*s)}, nil, true},
+		"another one was stopped":               {[]*strike{stopped(1, 11*s, 12*s)}, nil, false},
+		"a machine that stands still":           {nil, []standstill{{everybody, 11 * s, 11*s + 200*unit}}, true},
+		"in pieces":                             {nil, []standstill{{everybody, 11 * s, 11*s + 90*unit}, {everybody, 12 * s, 12*s + 90*unit}}, true},
+		"a daemon without a processor":          {nil, []standstill{{0, 11 * s, 11*s + 200*unit}}, true},
+		"another daemon without one":            {nil, []standstill{{1, 11 * s, 11*s + 200*unit}}, false},
+		"for a moment":                          {nil, []standstill{{everybody, 11 * s, 11*s + 90*unit}}, false},
+		"at another time":                       {nil, []standstill{{everybody, 1 * s, 9 * s}, {everybody, 21 * s, 30 * s}}, false},
 	} {
 		n := &nemesis{stand: &stand{masters: make([]*faulty.Server, 3)}, all: c.all, stalls: c.stalls}
-		got := n.excuse(0, 10*s, 20*s, terms{returns: 2 * s, stall: 150 * unit})
+		got := n.excuse(0, 10*s, 20*s, terms{returns: 2 * s, stall: 150 * unit, settles: 100 * unit})
 		if (got != "") != c.excused {
 			t.Errorf("%s: excuse %q, want one: %v", name, got, c.excused)
 		}

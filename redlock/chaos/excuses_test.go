@@ -23,14 +23,24 @@ import (
 type terms struct {
 	returns time.Duration // after a fault, until the promise is as good as new
 	stall   time.Duration // of the daemon without a processor, all together
+	settles time.Duration // from its beginning, until it stands the loss of a master
 }
 
 // A HOLD is renewed each third of its ttl and asks each twentieth of it while that
 // is not decided. So a master that is back (0.5 s at most, ten times the aim) is
 // healed by the next renewal, 0.34 s later at most. The two thirds of the shortest
 // ttl (0.5 s) that are left for asking again are 330 ms; a daemon that does not run
-// for half of it, in pieces, gives up its masters over and over.
-var holdTerms = terms{returns: 10*promptly + maxTTL/3 + 150*time.Millisecond, stall: 160 * time.Millisecond}
+// for half of it, in pieces, gives up its masters over and over. Beside contenders a
+// bare quorum may be all that has a copy: the others get theirs when who competes has
+// taken its copies back, for which its daemon may stand still as long as any, and when
+// they are asked again, which is put off no longer than it has taken so far.
+var holdTerms = terms{
+	returns: 10*promptly + maxTTL/3 + 150*time.Millisecond,
+	stall:   holdStall,
+	settles: 2 * holdStall,
+}
+
+const holdStall = 160 * time.Millisecond
 
 // A place in the queue of FAIR is told again to all masters each second, and lasts
 // three.
@@ -66,6 +76,8 @@ func (n *nemesis) excuse(daemon int, from, to time.Duration, terms terms, harmle
 		case v.scope == onDaemon && v.daemon == daemon:
 			return one.fault
 		case v.scope == onDaemon, v.scope == onLink && v.daemon != daemon:
+		case one.from >= from && one.from < from+terms.settles:
+			return fmt.Sprintf("%s when all that held it may have been a quorum", one.fault)
 		default:
 			edges = append(edges, edge{begins, v.master, 1}, edge{ends, v.master, -1})
 		}

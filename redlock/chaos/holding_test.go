@@ -81,7 +81,7 @@ func (h *holding) stay(ctx context.Context, c *client, w wants) {
 	if l == nil {
 		return
 	}
-	began := h.record.Now()
+	began := l.began()
 	lost, err := c.talk.hears(l.token, c.draw(w.ttl/2, 3*w.ttl))
 	if err != nil {
 		c.broke()
@@ -152,7 +152,7 @@ func (h *holding) forced(c *client, w wants) {
 	if l == nil {
 		return
 	}
-	began := h.record.Now()
+	began := l.began()
 	calls := c.begin(judge.Release, &l.wants, l.token)
 	reply, err := c.stand.daemons[c.daemon].ask("DFORCE", w.keys[0])
 	for _, call := range calls {
@@ -186,7 +186,7 @@ func (h *holding) limited(c *client, w wants) {
 	if l == nil {
 		return
 	}
-	began := h.record.Now()
+	began := l.began()
 	reason, err := c.talk.hears(l.token, longest+2*w.ttl)
 	h.gone(l, h.record.Now())
 	switch {
