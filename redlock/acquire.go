@@ -54,6 +54,7 @@ type attempt struct {
 	odd      int                        // masters that hold something that is not a lock
 	kept     []keptEnd                  // of the token's copies that a script wants to end earlier
 	fresh    bool
+	refused  bool // by a master at least
 	claiming bool // one more seal for the fence is under way
 	over     bool // decided
 	won      bool
@@ -136,8 +137,14 @@ func (a *attempt) Answer(answer pool.Answer) {
 		return
 	}
 	a.copies[answer.Lane] = said.copy
+	if said.refused {
+		a.refused = true
+	}
 	if a.over { // part of the lease: its release will reach this master, too
 		a.mu.Unlock()
+		if said.refused && a.call.request.Hold != nil {
+			a.call.locker.holds.heard(a.ids(), false)
+		}
 		return
 	}
 	a.answered |= 1 << answer.Lane
@@ -300,6 +307,13 @@ func (a *attempt) everywhere() bool {
 		}
 	}
 	return true
+}
+
+// wasRefused tells whether somebody else has a copy on some master.
+func (a *attempt) wasRefused() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refused
 }
 
 // fail takes back what was taken and tells the caller, or tries again.

@@ -120,6 +120,10 @@ type ExtendRequest struct {
 	Token Token
 	TTL   time.Duration
 	Trace *Trace // who hears the votes; nil = nobody
+
+	// wrote is the latest end asked of each master, ms of its clock, for who must not
+	// delete what ends later; nil = nobody. A lane writes its own one only.
+	wrote *[maxMasters]int64
 }
 
 // Completions are called exactly once, from any goroutine, and must not block.

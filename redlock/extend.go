@@ -78,7 +78,11 @@ func (e *extension) Command(m *pool.Moment, c *pool.Command) bool {
 	if m.Now >= deadline(e.start, r.TTL) {
 		return false
 	}
-	end := m.Decimal(expiry(m.Time, r.TTL, e.locker.late))
+	ends := expiry(m.Time, r.TTL, e.locker.late)
+	if r.wrote != nil {
+		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
+	}
+	end := m.Decimal(ends)
 	if len(e.keys) == 1 {
 		c.Set("EVALSHA", s.extend, "1", e.keys[0], string(r.Token), end)
 		return true

@@ -89,7 +89,7 @@ func (f *forcing) release(tokens []Token) {
 		id := lockID{r.DB, r.Key, token}
 		l.holds.forced(id)
 		l.inFlight.Add(1) // each release leaves by itself
-		l.releaseAs(EventForced, &batch, id, 0, nil, f.answered)
+		l.releaseAs(EventForced, &batch, id, nil, nil, f.answered)
 	}
 	batch.Send()
 }

@@ -55,6 +55,6 @@ func (h *healing) Command(m *pool.Moment, c *pool.Command) bool {
 // own release, which goes to every master.
 func (h *healing) Answer(a pool.Answer) {
 	if a.Asked && a.Reply.Err == nil {
-		h.extension.locker.holds.healed(h.extension.ids, consents(a.Reply))
+		h.extension.locker.holds.heard(h.extension.ids, consents(a.Reply))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"redlockd/pool"
 )
 
 // holdFor holds a new lock; what is said of its loss goes to the channel.
@@ -75,6 +77,26 @@ func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
 	}
 }
 
+// A renewal may have been written late on some master: what it wrote there is given back
+// all the same, and what ends later is somebody else's extension.
+func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
+	d.quiet()
+	var wrote [maxMasters]int64
+	d.onMasters(func(lane int) {
+		wrote[lane] = time.Now().Add(d.pool.Embedded().At(lane).Server().TTL("k")).UnixMilli()
+		if lane < 2 {
+			wrote[lane] -= 1000
+		}
+	})
+	d.giveUp(g, &reach{upTo: -time.Hour, wrote: &wrote})
+	d.quiet()
+	if n := d.holders(0, "k", string(g.Token)); n != 2 {
+		t.Errorf("%d copies are left, want the 2 that end later than what was written", n)
+	}
+}
+
 // contend has somebody compete for "k" on the first two masters.
 func (d *pureDaemon) contend() {
 	d.onMasters(func(lane int) {
@@ -103,7 +125,7 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	d.quiet()
 	d.contendNoMore()
 	eventually(t, "every master has a copy", func() bool { return d.holders(0, "k", string(g.Token)) == 5 })
-	eventually(t, "the renewal is decided", func() bool { return d.Counters().Extended == 1 })
+	eventually(t, "the renewal is decided", func() bool { return d.Counters().Extended > 0 })
 	d.onMasters(func(lane int) {
 		if lane > 2 {
 			d.pool.Embedded().At(lane).Server().Del("k")
@@ -111,6 +133,36 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	})
 	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: time.Hour}); err != nil || len(lost) > 0 {
 		t.Errorf("two of five copies are lost: %v, told of %d losses", err, len(lost))
+	}
+}
+
+// Whether a master's refusal is heard before the grant or after it: the hold is renewed
+// soon, not as late as where masters say nothing. A heal is refused likewise.
+func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
+	for name, after := range map[string]bool{"before the grant": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newPureDaemon(t, Options{})
+			l := d.Locker
+			terms := &HoldTerms{Over: func(Grant, error) {}}
+			made := &attempt{call: &acquire{locker: l, request: LockRequest{Key: "k", Hold: terms}}, form: plain{}, token: NewToken()}
+			made.over, made.won = true, true
+			no := pool.Answer{Asked: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
+			if !after {
+				made.Answer(no)
+			}
+			now := l.clock.Now()
+			h := l.hold(Grant{Key: "k", Token: made.token, ttl: time.Hour, start: now, until: now + time.Hour}, made, terms)
+			if after {
+				made.Answer(no)
+			}
+			l.holds.mu.Lock()
+			due, wait := h.due, h.wait
+			l.holds.mu.Unlock()
+			if most := l.clock.Now() + afterRefusal; wait != afterRefusal || due > most {
+				t.Errorf("looked at after %v, %v too late", wait, due-most)
+			}
+			l.holds.endOf(Grant{Hold: h})
+		})
 	}
 }
 
@@ -139,19 +191,19 @@ func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
 	h, _, _ := d.holdFor("k", time.Minute, 0)
 	d.quiet()
 	ids := []lockID{h.id()}
-	for _, want := range []time.Duration{50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 20000, 20000} {
+	for _, want := range []time.Duration{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 20000, 20000} {
 		d.holds.mu.Lock()
 		h.due = d.clock.Now() + 20*time.Second // as after a renewal
 		d.holds.mu.Unlock()
-		d.holds.healed(ids, false)
-		d.holds.healed(ids, false) // another master, the same renewal
+		d.holds.heard(ids, false)
+		d.holds.heard(ids, false) // another master, the same renewal
 		d.holds.mu.Lock()
 		if h.wait != want*time.Millisecond && want < 20000 {
 			t.Errorf("waits for %v, want %v", h.wait, want*time.Millisecond)
 		}
 		d.holds.mu.Unlock()
 	}
-	d.holds.healed(ids, true)
+	d.holds.heard(ids, true)
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
 	if h.wait != 0 {
@@ -190,7 +242,10 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	h, g, lost := d.holdFor("k", time.Minute, 0)
 	d.holds.mu.Lock()
-	h.until = d.clock.Now() - time.Millisecond
+	h.until = d.clock.Now() - time.Millisecond // so its copies seem to have been prolonged
+	for lane := range h.wrote {
+		h.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
+	}
 	h.due = h.until
 	d.holds.at = 0
 	d.holds.alarmLocked()

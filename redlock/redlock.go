@@ -128,10 +128,10 @@ func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 	}
 	id := lockID{r.DB, r.Key, r.Token}
 	if l.turns.idle() {
-		l.releaseAs(EventReleased, b, id, 0, r.Trace, done)
+		l.releaseAs(EventReleased, b, id, nil, r.Trace, done)
 		return
 	}
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, 0, r.Trace, done) }})
+	l.turns.take(id, b, turn{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, nil, r.Trace, done) }})
 }
 
 // Extend makes a lock that is still held last at least r.TTL from now.

@@ -21,7 +21,7 @@ type release struct {
 	fence  Fence     // of its grant; 0 = not known
 	event  EventKind // what it is told as
 	start  time.Duration
-	upTo   time.Duration // since start; copies that end later are spared, 0 = none are
+	only   *reach // nil = every copy
 	done   UnlockDone
 
 	mu      sync.Mutex
@@ -31,15 +31,22 @@ type release struct {
 	over    bool
 }
 
+// reach is which copies are released: those that end up to some time after the release
+// was asked for, or by what was written on that master.
+type reach struct {
+	upTo  time.Duration
+	wrote *[maxMasters]int64 // ms of each master's clock; an entry is its lane's to read
+}
+
 var _ pool.Bulky = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
-	l.releaseAs(EventReleased, b, id, 0, nil, done)
+	l.releaseAs(EventReleased, b, id, nil, nil, done)
 }
 
 // releaseAs is release under the name by which it is told to those who listen. It
-// spares copies that end later than upTo from now; 0 = none.
-func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, upTo time.Duration, t *Trace, done UnlockDone) {
+// spares copies beyond its reach; nil = none.
+func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *reach, t *Trace, done UnlockDone) {
 	now := l.recent()
 	// Forgotten before it is queued: from here on no heal may re-create a copy.
 	known, ok := l.leases.drop(id)
@@ -55,7 +62,7 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, upTo time.Durat
 	l.undescribe(b, id)
 	l.submit(b, g, l.watch(t, &release{
 		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
-		valid: ok && known.until > now, fence: known.fence, event: event, start: now, upTo: upTo, done: done,
+		valid: ok && known.until > now, fence: known.fence, event: event, start: now, only: only, done: done,
 	}))
 	l.waits.freed(b, place{id.db, id.key})
 }
@@ -63,7 +70,7 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, upTo time.Durat
 // Plan: "deleted" needs no seal, "not held" is believed only under a good one.
 func (r *release) Plan() pool.Plan {
 	plan := pool.Plan{Key: r.key, Joins: true, SealZero: true}
-	if r.upTo == 0 {
+	if r.only == nil {
 		plan.Bulk = r.locker.script.releases
 	}
 	return plan
@@ -78,8 +85,8 @@ func (r *release) Propose(int64) {}
 // Command deletes whatever the token holds, usually without a guard: it is sent
 // once and nothing overtakes it.
 func (r *release) Command(m *pool.Moment, c *pool.Command) bool {
-	if r.upTo != 0 {
-		debt := r.debt()
+	if r.only != nil {
+		debt := r.debt(m.Lane)
 		c.Set(debt.Words(m)...)
 		return true
 	}
@@ -149,27 +156,28 @@ func (r *release) decideLocked() (released bool, err error, decided bool) {
 // spares copies that end later than any that can exist now: if the token is
 // used again, they are another life's.
 func (r *release) owe(lane int) {
-	r.group.Owe(lane, r.debt())
+	r.group.Owe(lane, r.debt(lane))
 }
 
-func (r *release) debt() pool.Debt {
+func (r *release) debt(lane int) pool.Debt {
 	l := r.locker
-	if r.upTo != 0 {
-		return l.debtUpTo(r.key, r.id.token, r.start, r.upTo)
+	if r.only == nil {
+		return l.endDebt(r.key, r.id.token, r.start)
 	}
-	return l.endDebt(r.key, r.id.token, r.start)
+	return l.debtUpTo(r.key, r.id.token, r.start, r.only.upTo, r.only.wrote[lane]+2*grain)
 }
 
 // endDebt releases whatever the token may have held when its end was asked for.
 func (l *Locker) endDebt(key string, token Token, asked time.Duration) pool.Debt {
-	return l.debtUpTo(key, token, asked, l.maxTTL+l.late+time.Second)
+	return l.debtUpTo(key, token, asked, l.maxTTL+l.late+time.Second, 0)
 }
 
-// debtUpTo spares copies that end later than upTo after it was asked for.
-func (l *Locker) debtUpTo(key string, token Token, asked, upTo time.Duration) pool.Debt {
+// debtUpTo spares copies that end later than upTo after it was asked for, and later
+// than wrote, ms of the master's clock.
+func (l *Locker) debtUpTo(key string, token Token, asked, upTo time.Duration, wrote int64) pool.Debt {
 	return pool.Debt{
 		Dated: func(then int64) []string {
-			return l.releaseWords(key, token, 0, then/1000+upTo.Milliseconds())
+			return l.releaseWords(key, token, 0, max(then/1000+upTo.Milliseconds(), wrote))
 		},
 		Since: asked,
 		Until: asked + l.maxTTL + 4*l.late,

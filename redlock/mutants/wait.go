@@ -34,12 +34,13 @@ func brokenHolds() []Mutant {
 		patched("renew-released", "a lease is renewed after its release",
 			Change{"redlock/hold.go", "\th := s.byID[id]\n\tif h != nil {", "\th := s.byID[id]\n\tif h != nil && !pool.Broken(\"renew-released\") {"}).in("holds-3"),
 		patched("renew-max", "a lease is renewed past its longest time",
-			Change{"redlock/hold.go", "\tif due >= h.stop {", "\tif due >= h.stop && !pool.Broken(\"renew-max\") {"}).in("holds-3"),
+			Change{"redlock/renewals.go", "\tif due >= h.stop {", "\tif due >= h.stop && !pool.Broken(\"renew-max\") {"},
+			Change{"redlock/renewals.go", "\t\"time\"\n)", "\t\"time\"\n\n\t\"redlockd/pool\"\n)"}).in("holds-3"),
 		patched("renew-lost", "a lease that a quorum has lost is renewed further",
-			Change{"redlock/hold.go", "\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.isLost(ErrLostHeld)\n\t\treturn\n",
+			Change{"redlock/renewals.go", "\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.isLost(ErrLostHeld)\n\t\treturn\n",
 				"\t\tif pool.Broken(\"renew-lost\") {\n\t\t\th.until = now + h.grant.ttl\n\t\t\ts.scheduleLocked(h, now+h.grant.ttl/3)\n\t\t\tbreak\n\t\t}\n\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.isLost(ErrLostHeld)\n\t\treturn\n"}).in("wiped-3"),
 		patched("paused", "a lease is renewed although its validity is over",
-			Change{"redlock/hold.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
+			Change{"redlock/renewals.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
 	}
 }
 
