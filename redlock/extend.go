@@ -118,9 +118,9 @@ func (e *extension) Answer(answer pool.Answer) {
 		}
 		return
 	}
-	v := e.verdictLocked()
+	v, answered := e.verdictLocked()
 	e.over, e.won = v != undecided, v == granted
-	lost, answered := e.lost, e.tally.answered()
+	lost := e.lost
 	e.mu.Unlock()
 	switch v {
 	case undecided:
@@ -134,8 +134,8 @@ func (e *extension) Answer(answer pool.Answer) {
 }
 
 // verdictLocked counts those that agree with most others; who holds the key in
-// another way has answered and proves nothing.
-func (e *extension) verdictLocked() verdict {
+// another way has answered and proves nothing. It also tells how many have answered.
+func (e *extension) verdictLocked() (v verdict, answered int) {
 	t := e.tally
 	all := 0
 	for _, how := range e.holds {
@@ -154,7 +154,7 @@ func (e *extension) verdictLocked() verdict {
 		}
 	}
 	t.silent += all - t.yes
-	return t.verdict()
+	return t.verdict(), t.no + all
 }
 
 func readHolding(r pool.Reply) holding {

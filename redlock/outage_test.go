@@ -46,6 +46,20 @@ func TestOutage_OfThreeMastersOfFiveIsNoQuorumAndLeavesNothing(t *testing.T) {
 	noQuorum(t, err, "2 of 5")
 }
 
+// Masters that hold the copy have answered, too: the error says so.
+func TestOutage_AnExtensionWithoutAQuorumCountsWhoAnswered(t *testing.T) {
+	c := newCluster(t, 5, long)
+	one := c.daemon()
+	held := one.get(LockRequest{Key: "k", TTL: long})
+	one.settled(0, 1, 2, 3, 4)
+	for _, i := range []int{1, 2, 4} {
+		c.servers[i].Kill()
+		one.await(i, "down")
+	}
+	_, err := one.extend("k", held.Token, long)
+	noQuorum(t, err, "2 of 5 masters answered", "b=", "c=", "e=", "old validity stands")
+}
+
 // The first flush to a stopped master waits for the master timeout, and nothing
 // after it: its breaker is open until it is back.
 func TestOutage_AStoppedMasterOpensItsBreakerOnceAndFailsNothing(t *testing.T) {
