@@ -193,7 +193,7 @@ func (e *enlisting) Answer(answer pool.Answer) {
 		return
 	}
 	e.over = true
-	established, full, late := e.accepted >= quorum, e.full > l.pool.N()-quorum, e.silent > l.pool.N()-quorum
+	established, full, answered := e.accepted >= quorum, e.full > l.pool.N()-quorum, l.pool.N()-e.silent
 	e.mu.Unlock()
 	switch {
 	case established:
@@ -202,19 +202,22 @@ func (e *enlisting) Answer(answer pool.Answer) {
 		e.w.refusedPlace(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // somebody was faster
-		if late {
+		var trouble error
+		if answered < quorum {
 			delay = 50 * time.Millisecond
+			trouble = l.noQuorum(l.pool.Group(e.w.request.DB), answered, "it waits for its place in the queue")
 		}
-		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w, late) })
+		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w, trouble) })
 	}
 }
 
-// proposeAgain takes the next ticket, unless the wait is over.
-func (s *waiters) proposeAgain(w *waiter, late bool) {
+// proposeAgain takes the next ticket, unless the wait is over; trouble is what the last
+// one met, if its end should be told of it.
+func (s *waiters) proposeAgain(w *waiter, trouble error) {
 	s.mu.Lock()
 	over, ended := w.over, s.ended
-	if late {
-		w.trouble = s.locker.noQuorum(s.locker.pool.Group(w.request.DB), 0, "it waits for its place in the queue")
+	if trouble != nil {
+		w.trouble = trouble
 	}
 	s.mu.Unlock()
 	switch {

@@ -313,6 +313,22 @@ func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
 	}
 }
 
+// Who could not even take its place in a queue is told how many masters answered.
+func TestFair_WithoutAQuorumCountsWhoAnswered(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.onMasters(func(lane int) {
+		if lane > 1 {
+			d.pool.Embedded().At(lane).Server().SetError("LOADING for as long as it takes")
+		}
+	})
+	out := make(chan waited, 1) // its one answer
+	d.waitFor("one", LockRequest{Key: "k", Fair: true, Wait: 300 * time.Millisecond}, out)
+	var unknown *NoQuorum
+	if w := <-out; !errors.As(w.err, &unknown) || unknown.Answered != 2 {
+		t.Errorf("%v, want NoQuorum with 2 that answered", w.err)
+	}
+}
+
 // A reader who comes behind a writer in the line waits for the readers whom that
 // one waits for; so does whoever wants to write what it reads.
 func TestWait_BehindSomebodyInACircleIsInIt(t *testing.T) {
