@@ -37,6 +37,7 @@ type claim struct {
 	fence    int64
 	answered int // the attempt's lock guards these
 	fits     int
+	over     bool // decided
 }
 
 var _ pool.Operation = (*claim)(nil)
@@ -58,12 +59,14 @@ func (c *claim) Answer(answer pool.Answer) {
 	}
 	var step next
 	switch {
-	case a.over:
-	case c.fits == a.tally.quorum && a.claims(c.fence):
+	case a.over, c.over:
+	case c.fits >= a.tally.quorum && a.claims(c.fence):
 		a.over, a.won = true, true
 		step.fence = c.fence
-	case c.answered == a.tally.n:
-		a.claiming = false
+	case c.fits >= a.tally.quorum, c.fits+a.tally.n-c.answered < a.tally.quorum:
+		// Somebody else has it, or masters still to come cannot make up for those
+		// that it does not fit: a slow one is not waited for.
+		c.over, a.claiming = true, false
 		step = a.decide()
 	}
 	a.mu.Unlock()

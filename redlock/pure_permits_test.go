@@ -102,3 +102,41 @@ func TestClaimed_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
 		t.Errorf("%d fences are remembered for ever", n)
 	}
 }
+
+// A fence that cannot fit a quorum any more is given up at once, for another one: the
+// masters that have not answered yet may take their time.
+func TestClaim_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	done := make(chan error, 2) // 2: so that a second answer would be seen
+	l := d.Locker
+	l.inFlight.Add(1)
+	a := &attempt{
+		call: &acquire{
+			locker: l, group: l.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+			done: func(_ Grant, err error) { done <- err },
+		},
+		form: plain{}, token: NewToken(), start: l.clock.Now(), claiming: true,
+		tally:   tally{n: 5, quorum: 3, yes: 5},
+		fencing: fencing{rounds: 1},
+	}
+	for lane := range 5 {
+		a.fencing.voted(lane, pool.Seal{Good: true, Lineage: "of another time", Old: 1, Top: 2})
+	}
+	c := &claim{attempt: a, fence: 10}
+	for lane := range 3 { // somebody else has been there, and was ahead
+		c.Answer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, Lineage: "of another time", Old: 11, Top: 12}})
+	}
+	// These voters' memory is not the masters', so that no later fence fits either.
+	if err := <-done; err == nil {
+		t.Error("a fence was found")
+	}
+	if a.fencing.rounds != maxClaims {
+		t.Errorf("%d seals, want %d", a.fencing.rounds, maxClaims)
+	}
+	for lane := 3; lane < 5; lane++ {
+		c.Answer(pool.Answer{Lane: lane})
+	}
+	if len(done) > 0 {
+		t.Error("answered twice")
+	}
+}
