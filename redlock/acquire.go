@@ -4,6 +4,7 @@ package redlock
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
@@ -18,6 +19,9 @@ type acquire struct {
 	tries   int
 	done    LockDone
 	first   attempt // most requests need only one
+	// stepping: a master has been asked to make the writer a reader. That is never
+	// undone, so whatever comes of it, the lock is at most a reader's.
+	stepping atomic.Bool
 }
 
 // finish tells the caller, once, and lets the next one with the same token in.
@@ -188,7 +192,11 @@ type next struct {
 
 // decide looks at the votes so far. At most one caller ever gets an outcome.
 func (a *attempt) decide() next {
-	switch v := a.tally.verdict(); v {
+	v := a.tally.verdict()
+	if r, ok := a.form.(*reader); ok && v == undecided && r.stepsNext(a) {
+		v = split
+	}
+	switch v {
 	case undecided:
 		return next{}
 	case granted:
@@ -329,6 +337,9 @@ func (a *attempt) fail(v verdict) {
 		return
 	}
 	next, err := a.form.after(a, v)
+	if errors.Is(err, ErrHeld) {
+		err = a.call.inVain(a, err)
+	}
 	if v == split {
 		l.counts.split.Add(1)
 	}
@@ -339,10 +350,22 @@ func (a *attempt) fail(v verdict) {
 	case err != nil:
 		a.call.finish(Grant{}, err)
 	case v == split:
-		a.call.again(next)
+		a.call.again(a, next)
 	default:
 		a.call.attempt(nil, next)
 	}
+}
+
+// inVain is what is said instead of no: to who was the writer, no would mean that it
+// still is.
+func (c *acquire) inVain(a *attempt, no error) error {
+	if !c.stepping.Load() {
+		return no
+	}
+	err := c.locker.noQuorum(c.group, a.tally.answered(),
+		"the writer has begun to step down and is at most a reader from here on; ask again, or release it")
+	err.stepping = true
+	return err
 }
 
 // oddMost tells whether most masters keep something at a key that is no lock.
@@ -351,12 +374,15 @@ func (a *attempt) oddMost() bool { return a.odd > a.tally.n-a.tally.quorum }
 // again tries once more after a split vote: contenders that each hold a
 // minority must not give up together. Delays are random and double; the time
 // for it is one master timeout.
-func (c *acquire) again(next form) {
+func (c *acquire) again(a *attempt, next form) {
 	delay := time.Millisecond << min(c.tries, 6)
 	delay = delay/2 + c.locker.pool.Jitter(delay)
 	if c.locker.clock.Now()+delay > c.began+c.locker.late {
-		c.locker.counts.refused.Add(1)
-		c.finish(Grant{}, ErrHeld)
+		err := c.inVain(a, ErrHeld)
+		if errors.Is(err, ErrHeld) {
+			c.locker.counts.refused.Add(1)
+		}
+		c.finish(Grant{}, err)
 		return
 	}
 	c.locker.clock.AfterFunc(delay, func() { c.attempt(nil, next) })

@@ -31,6 +31,8 @@ type NoQuorum struct {
 	Answered, Needed, Total int
 	Missing                 []string // one phrase per missing master: "b=10.0.0.2:6379 down (connection refused)"
 	Note                    string   // what this means for the caller, "" for the usual
+
+	stepping bool // see acquire
 }
 
 func (e *NoQuorum) Error() string {

@@ -148,6 +148,7 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 	s.mu.Lock()
 	ln.asked = nil
 	left := w.over
+	w.notes(err)
 	stays := !left && (errors.Is(err, ErrHeld) || undecidedError(err)) && s.locker.clock.Now() < w.end && !s.ended
 	if stays {
 		w.trouble = nil // from here on its line knows

@@ -194,7 +194,7 @@ func (l *Locker) enter() error {
 func (l *Locker) leave() { l.inFlight.Add(-1) }
 
 // noQuorum names what is missing.
-func (l *Locker) noQuorum(g *pool.Group, answered int, note string) error {
+func (l *Locker) noQuorum(g *pool.Group, answered int, note string) *NoQuorum {
 	l.counts.noQuorum.Add(1)
 	return &NoQuorum{Answered: answered, Needed: l.pool.Quorum(), Total: l.pool.N(), Missing: g.Missing(), Note: note}
 }

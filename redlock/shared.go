@@ -35,7 +35,9 @@ var _ form = (*reader)(nil)
 func (f *reader) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
 	writer := ""
 	if f.steps > 0 {
-		writer = f.writerOn(a, m.Lane)
+		if writer = f.writerOn(a, m.Lane); writer != "" {
+			a.call.stepping.Store(true)
+		}
 	}
 	c.Set("EVALSHA", a.call.locker.script.share, "1", a.key, string(a.token), m.Decimal(end), writer)
 }
@@ -60,6 +62,13 @@ func (f *reader) read(_ *attempt, answer pool.Answer) said {
 		return said{refused: true, repeats: true}
 	}
 	return readTaken(answer)
+}
+
+// stepsNext tells whether the next ballot makes the reader: its writer has stepped down
+// on some masters, and the others of a quorum have told of its copy too late for this
+// one. A master that says nothing is not waited for meanwhile.
+func (f *reader) stepsNext(a *attempt) bool {
+	return f.steps > 0 && f.steps < mostSteps && f.told > 0 && a.tally.yes+f.told >= a.tally.quorum
 }
 
 func (f *reader) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c) }

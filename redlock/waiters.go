@@ -42,6 +42,7 @@ type waiter struct {
 	end        time.Duration // of the wait, on the pool's clock
 	timer      pool.Timer
 	trouble    error // why it could not be decided before it stood in line
+	stepping   error // a question of it has begun to make the writer a reader
 	over       bool  // out of the line, answered or about to be
 }
 
@@ -76,6 +77,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	// its own lock.
 	l.Lock(b, r, func(g Grant, err error) {
 		if errors.Is(err, ErrHeld) || undecidedError(err) {
+			w.notes(err)
 			enter(nil, w)
 			return
 		}
@@ -248,8 +250,17 @@ func (w *waiter) verdict() error {
 		return w.line.trouble
 	case w.trouble != nil:
 		return w.trouble
+	case w.stepping != nil:
+		return w.stepping
 	}
 	return ErrHeld
+}
+
+// notes what must not be forgotten when a later question is refused.
+func (w *waiter) notes(err error) {
+	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.stepping {
+		w.stepping = n
+	}
 }
 
 // freed is told of every release through this daemon, as part of its batch: the

@@ -1,0 +1,96 @@
+package redlock
+
+// pure_shared_test.go: a writer that steps down, answer by answer.
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+)
+
+// stepDown is an attempt of a writer to become a reader.
+func (d *pureDaemon) stepDown(f *reader, t tally) (a *attempt, said chan error) {
+	said = make(chan error, 2) // 2: so that a second answer would be seen
+	d.inFlight.Add(1)
+	call := &acquire{
+		locker: d.Locker, group: d.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+		done: func(_ Grant, err error) { said <- err },
+	}
+	f.ends = new([maxMasters]int64)
+	return &attempt{call: call, form: f, key: "k", token: NewToken(), start: d.clock.Now(), tally: t}, said
+}
+
+// Who was told no would still be the writer: once a master has been asked to make it a
+// reader, the answer is that nobody knows.
+func TestShared_AWriterThatHasBegunToStepDownIsNotToldNo(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	for name, v := range map[string]verdict{"refused": refused, "split for too long": split} {
+		for _, begun := range []bool{false, true} {
+			a, said := d.stepDown(&reader{steps: mostSteps}, tally{n: 5, quorum: 3, yes: 2, no: 3})
+			a.call.began = d.clock.Now() - time.Hour
+			a.call.stepping.Store(begun)
+			a.fail(v)
+			err := <-said
+			var unknown *NoQuorum
+			switch isUnknown := errors.As(err, &unknown); {
+			case begun && (!isUnknown || !strings.Contains(err.Error(), "at most a reader")):
+				t.Errorf("%s, and the writer had begun to step down: %v", name, err)
+			case !begun && !errors.Is(err, ErrHeld):
+				t.Errorf("%s: %v, want ErrHeld", name, err)
+			}
+		}
+	}
+}
+
+func TestShared_OnlyANamedCopyStepsDown(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	f := &reader{steps: 1}
+	a, _ := d.stepDown(f, tally{n: 5, quorum: 3})
+	f.ends[1] = 1234
+	for lane, want := range []bool{false, true} {
+		var c pool.Command
+		f.command(a, &pool.Moment{Lane: lane}, &c, 5678)
+		if got := a.call.stepping.Load(); got != want {
+			t.Errorf("master %d was asked, %q: has begun to step down: %v", lane, c.Args, got)
+		}
+	}
+}
+
+// A later question of the same wait may be refused: the wait does not end with no.
+func TestWait_RemembersThatAWriterHasBegunToStepDown(t *testing.T) {
+	w := &waiter{}
+	w.notes(ErrHeld)
+	w.notes(&NoQuorum{})
+	if err := w.verdict(); !errors.Is(err, ErrHeld) {
+		t.Errorf("%v, want ErrHeld", err)
+	}
+	begun := &NoQuorum{stepping: true}
+	w.notes(begun)
+	w.notes(ErrHeld)
+	if err := w.verdict(); err != error(begun) {
+		t.Errorf("%v, want what was told when it began", err)
+	}
+}
+
+// Two masters have stepped down, the third told of its copy too late to be named: it is
+// named in the next ballot at once, whatever the masters do that say nothing.
+func TestShared_DoesNotWaitForSilentMastersToStepDown(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	for name, c := range map[string]struct {
+		form reader
+		want verdict
+	}{
+		"told in the second ballot":            {reader{steps: 1, told: 1}, split},
+		"told in the first one":                {reader{told: 1}, undecided},
+		"refused by somebody else's copy":      {reader{steps: 1}, undecided},
+		"told in the last ballot there may be": {reader{steps: mostSteps, told: 1}, undecided},
+	} {
+		a, _ := d.stepDown(&c.form, tally{n: 5, quorum: 3, yes: 2, no: 1, silent: 1})
+		if got := a.decide().fail; got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
