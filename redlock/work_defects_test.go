@@ -109,6 +109,32 @@ func TestWork_IsNotEndedByAWorkerThatWasTakenOver(t *testing.T) {
 	one.find(r, WorkDone, 2)
 }
 
+// Masters that forgot who took over believe the one that was taken over, and so do those
+// that never heard of it: they are no quorum.
+func TestWork_IsNotEndedByAWorkerWhoseSuccessorWasForgotten(t *testing.T) {
+	c := newCluster(t, 5, time.Second)
+	one, two := c.daemon(), c.daemon(relayed)
+	stale := one.find(WorkRequest{Key: "k", Timeout: brief, Max: 3, Keep: long}, WorkAcquired, 1)
+	c.lapsed("k")
+	for _, i := range []int{3, 4} {
+		two.relays[i].Refuse()
+		two.relays[i].Cut()
+		two.await(i, "down")
+	}
+	two.find(WorkRequest{Key: "k", Timeout: long, Max: 3, Keep: long}, WorkAcquired, 2)
+	for _, i := range []int{0, 1} {
+		c.do(i, "FLUSHALL")
+		one.await(i, "quarantined")
+	}
+	for range 2 { // said again, it meets what it has written down itself
+		a := receive(t, one.requestEnd(one.WorkDone, stale))
+		if a.ok {
+			t.Fatal("a worker ended the work although it had been taken over")
+		}
+		noQuorum(t, a.err, "5 of 5", "2 of those that answered may have forgotten")
+	}
+}
+
 // The same across oblivion: numbers begin again, and the old worker's is higher.
 func TestWork_IsNotEndedByAWorkerOfAnEarlierTime(t *testing.T) {
 	c := newCluster(t, 3, long)

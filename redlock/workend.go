@@ -2,6 +2,7 @@
 package redlock
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -63,6 +64,7 @@ type workEnd struct {
 
 	mu    sync.Mutex
 	tally tally
+	newer int // masters that wrote it down, but may have forgotten a later attempt
 	over  bool
 }
 
@@ -100,6 +102,9 @@ func (w *workEnd) Answer(a pool.Answer) {
 	}
 	w.mu.Lock()
 	switch {
+	case code == 1 && a.Seal.Good && !w.remembers(a.Seal):
+		w.newer++
+		w.tally.silent++
 	case code == 1 && a.Seal.Good:
 		w.tally.yes++
 	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && a.Seal.Age >= w.locker.workAge():
@@ -107,12 +112,16 @@ func (w *workEnd) Answer(a pool.Answer) {
 	default:
 		w.tally.silent++
 	}
-	v, answered := w.tally.verdict(), w.tally.answered()
+	v, answered, newer := w.tally.verdict(), w.tally.answered(), w.newer
 	if w.over || v == undecided {
 		w.mu.Unlock()
 		return
 	}
 	w.over = true
+	note := "the end is repeated until every master has it; say it again to be sure"
+	if w.newer > 0 {
+		note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over", w.newer)
+	}
 	w.mu.Unlock()
 	switch v {
 	case granted:
@@ -123,8 +132,17 @@ func (w *workEnd) Answer(a pool.Answer) {
 	case refused:
 		w.done(false, nil)
 	default:
-		w.done(false, w.locker.noQuorum(w.group, answered, "the end is repeated until every master has it; say it again to be sure"))
+		w.done(false, w.locker.noQuorum(w.group, answered+newer, note))
 	}
+}
+
+// remembers tells whether a memory is unbroken since before the attempt began: one that
+// is not may have forgotten by whom it was taken over. All that gave the attempt had been
+// old enough to vote by then, so the time for which they must be is the margin for clocks
+// of masters that differ.
+func (w *workEnd) remembers(s pool.Seal) bool {
+	began := time.Duration(w.group.Time()/1000-w.token.began) * time.Millisecond
+	return w.locker.workAge() == 0 || s.Age >= began+w.locker.maxTTL
 }
 
 // WorkExtend makes an attempt's lease last at least r.Timeout from now.
