@@ -19,6 +19,8 @@ func brokenReaders() []Mutant {
 			Change{scripts + "acquire.lua", "if readers > 1 or (readers == 1 and not score) then", "if readers == 1 and not score then"}).in("contest-3"),
 		patched("reader-ends", "the key ends with the reader who came last, not with the last one",
 			Change{scripts + "share.lua", "redis.call('PEXPIREAT', lock, digits(lastOf(lock)))", "redis.call('PEXPIREAT', lock, digits(ends))"}).in("readers-3"),
+		patched("told-no", "a writer that has stepped down on some masters is told no",
+			Change{"redlock/acquire.go", "\tif !c.stepping.Load() {", "\tif !c.stepping.Load() || pool.Broken(\"told-no\") {"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
 			Change{scripts + "letgo.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the reader's did that it was",

@@ -114,6 +114,8 @@ func brokenScripts() []Mutant {
 		patched("unfenced-end", "a superseded attempt may end the work",
 			Change{dir + "workend.lua", "if attempt > mine or (attempt == mine and owner ~= ARGV[1]) then return 0 end", ""},
 			Change{dir + "workend.lua", "if attempt < mine and began(owner) > began(ARGV[1]) then return 0 end", ""}),
+		patched("believes-end", "masters that may have forgotten the successor accept the end of a superseded attempt",
+			Change{"redlock/workend.go", "case code == 1 && a.Seal.Good && !w.remembers(a.Seal):", "case code == 1 && a.Seal.Good && !w.remembers(a.Seal) && !pool.Broken(\"believes-end\"):"}).in("overdue-3"),
 		patched("done-once", "the end of a work is forgotten when it is read",
 			Change{dir + "worktry.lua", "if state == 'D' then return {3, attempt} end", "if state == 'D' then redis.call('DEL', work) return {3, attempt} end"}),
 		patched("attempt-taken", "an attempt number may be given again",

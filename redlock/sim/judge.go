@@ -181,6 +181,14 @@ func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
 	t.claims, t.until = t.mode, until
 }
 
+// stillWriter is called when a writer hears that it is not a reader.
+func (j *judge) stillWriter(t *tokenRecord) {
+	t.mode = redlock.Exclusive
+	if t.until > j.world.now {
+		j.exclusive(j.lock(t.key), t, t.until)
+	}
+}
+
 // extended is called when a client hears that its lock was prolonged.
 func (j *judge) extended(d *daemon, key, token string, until time.Duration) {
 	r, t := j.lock(key), j.token(key, token)

@@ -34,8 +34,9 @@ type Scenario struct {
 	RatePPM     int           // clocks run this much too fast or too slow, at most
 	ClockSpread time.Duration
 
-	Counters int // of ids; 0 = 2
-	Pieces   int // of work at a time; 0 = 3
+	Counters int  // of ids; 0 = 2
+	Pieces   int  // of work at a time; 0 = 3
+	Overdue  bool // workers mostly come back when their attempt is long over
 
 	Modes []redlock.Mode // of locks; none = exclusive
 

@@ -164,6 +164,11 @@ func kindScenarios() []*Scenario {
 			s.Pieces = 80
 			s.Faults = []fault{{500 * time.Millisecond, forget}, {200 * time.Millisecond, part}, {300 * time.Millisecond, stop}, {time.Second, die}}
 		}),
+		base("overdue", func(s *Scenario) { // workers that are taken over, by whom masters forget
+			s.People, s.MaxKeep, s.MinTTL, s.MaxTTL, s.Length = []People{{8, newWorking}}, 2*time.Second, 40*time.Millisecond, 150*time.Millisecond, 12*time.Second
+			s.Pieces, s.Overdue = 6, true
+			s.Faults = []fault{{150 * time.Millisecond, forget}, {100 * time.Millisecond, part}}
+		}),
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // turning is a client that reads, becomes the writer in place and a reader again,
 // all with one token. What it may rely on meanwhile: a reader who asks to be the
 // writer stays a reader until it is told otherwise, whatever became of the
-// question; a writer is at most a reader from the moment it asks to be one.
+// question; a writer is at most a reader from the moment it asks to be one, unless it
+// is told no.
 type turning struct {
 	somebody
 	key   string
@@ -79,6 +80,7 @@ func (c *turning) act() {
 func (c *turning) ask(d *daemon, mode redlock.Mode) {
 	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
 	held := t.granted != 0
+	wrote := held && mode == redlock.Shared && t.mode == redlock.Exclusive
 	if held && mode == redlock.Shared {
 		t.mode = mode
 	}
@@ -100,6 +102,9 @@ func (c *turning) ask(d *daemon, mode redlock.Mode) {
 			}
 			if err != nil {
 				w.trace.note(key, "client %d hears from daemon %d: %v", c.index, d.index, err)
+				if wrote && errors.Is(err, redlock.ErrHeld) {
+					w.judge.stillWriter(t)
+				}
 				c.refused(d, t, held, alone, err)
 				return
 			}

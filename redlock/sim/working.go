@@ -96,8 +96,11 @@ func (c *working) try(d *daemon) {
 func (c *working) hold(until time.Duration) {
 	w := c.world
 	left := until - w.now
-	if w.chance(5) {
+	switch {
+	case w.chance(5):
 		left *= 2
+	case w.Scenario.Overdue:
+		left *= 4
 	}
 	w.soon(c, 0, left)
 }
