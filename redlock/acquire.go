@@ -333,7 +333,7 @@ func (a *attempt) fail(v verdict) {
 		if a.tally.yes >= a.tally.quorum {
 			note = "a quorum said yes, but no fence could be had in time"
 		}
-		a.call.finish(Grant{}, l.noQuorum(a.call.group, a.tally.answered(), note))
+		a.call.finish(Grant{}, a.call.undecided(a, note))
 		return
 	}
 	next, err := a.form.after(a, v)
@@ -362,9 +362,17 @@ func (c *acquire) inVain(a *attempt, no error) error {
 	if !c.stepping.Load() {
 		return no
 	}
-	err := c.locker.noQuorum(c.group, a.tally.answered(),
-		"the writer has begun to step down and is at most a reader from here on; ask again, or release it")
-	err.stepping = true
+	return c.undecided(a, "")
+}
+
+// undecided is what is said where the masters could not decide.
+func (c *acquire) undecided(a *attempt, note string) error {
+	stepping := c.stepping.Load()
+	if stepping {
+		note = "the writer has begun to step down and is at most a reader from here on; ask again, or release it"
+	}
+	err := c.locker.noQuorum(c.group, a.tally.answered(), note)
+	err.stepping = stepping
 	return err
 }
 

@@ -27,19 +27,21 @@ func (d *pureDaemon) stepDown(f *reader, t tally) (a *attempt, said chan error) 
 // reader, the answer is that nobody knows.
 func TestShared_AWriterThatHasBegunToStepDownIsNotToldNo(t *testing.T) {
 	d := newPureDaemon(t, Options{})
-	for name, v := range map[string]verdict{"refused": refused, "split for too long": split} {
+	for name, v := range map[string]verdict{"refused": refused, "split for too long": split, "not decided": unknown} {
 		for _, begun := range []bool{false, true} {
 			a, said := d.stepDown(&reader{steps: mostSteps}, tally{n: 5, quorum: 3, yes: 2, no: 3})
 			a.call.began = d.clock.Now() - time.Hour
 			a.call.stepping.Store(begun)
 			a.fail(v)
 			err := <-said
-			var unknown *NoQuorum
-			switch isUnknown := errors.As(err, &unknown); {
-			case begun && (!isUnknown || !strings.Contains(err.Error(), "at most a reader")):
+			var less *NoQuorum
+			switch isLess := errors.As(err, &less); {
+			case begun && (!isLess || !less.stepping || !strings.Contains(err.Error(), "at most a reader")):
 				t.Errorf("%s, and the writer had begun to step down: %v", name, err)
-			case !begun && !errors.Is(err, ErrHeld):
+			case !begun && v != unknown && !errors.Is(err, ErrHeld):
 				t.Errorf("%s: %v, want ErrHeld", name, err)
+			case !begun && v == unknown && (!isLess || less.stepping):
+				t.Errorf("%s: %v, want NoQuorum and nothing of stepping down", name, err)
 			}
 		}
 	}
