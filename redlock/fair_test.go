@@ -25,19 +25,30 @@ func (d *daemon) stands(key string, r LockRequest) (out chan waited, leave func(
 	before := d.standing(r)
 	out = make(chan waited, 1) // its one answer
 	leave = d.Wait(nil, r, func(g Grant, err error) { out <- waited{key, g, err} })
-	eventually(d.t, "the wait is established", func() bool { return d.standing(r) > before || len(out) > 0 })
+	eventually(d.t, "the wait is established", func() bool {
+		for w := range d.standing(r) {
+			if !before[w] {
+				return true
+			}
+		}
+		return len(out) > 0
+	})
 	return out, leave
 }
 
-// standing is how many waiters of a key this daemon has in line.
-func (d *daemon) standing(r LockRequest) int {
+// standing are the waiters of a key that this daemon has in line. How many there are
+// says nothing of a new one: an earlier one may leave meanwhile.
+func (d *daemon) standing(r LockRequest) map[*waiter]bool {
 	d.waits.mu.Lock()
 	defer d.waits.mu.Unlock()
-	w := waiter{request: r}
-	if ln := d.waits.lines[w.lineID()]; ln != nil {
-		return ln.length
+	all := map[*waiter]bool{}
+	like := waiter{request: r}
+	if ln := d.waits.lines[like.lineID()]; ln != nil {
+		for w := ln.head; w != nil; w = w.next {
+			all[w] = true
+		}
 	}
-	return 0
+	return all
 }
 
 // queued is how many waiters a master has in a key's queue.
