@@ -32,7 +32,7 @@ type NoQuorum struct {
 	Missing                 []string // one phrase per missing master: "b=10.0.0.2:6379 down (connection refused)"
 	Note                    string   // what this means for the caller, "" for the usual
 
-	stepping bool // see acquire
+	stepping bool // the writer has begun to step down, see acquire
 }
 
 func (e *NoQuorum) Error() string {

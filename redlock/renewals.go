@@ -135,11 +135,12 @@ func (h *Hold) renewed(g Grant, err error) {
 	s.mu.Unlock()
 }
 
-// heard of a master whether it has taken a copy: in the ballot, or one that it has
-// lost or never had. Somebody who competes may have one there for as long as a ballot lasts; should a
-// master of the quorum go away meanwhile, the lease would be over, so the refusal is
-// not left to stand until a third of the ttl has passed. Each renewal that meets one
-// waits twice as long for the next: what is in the way may also be a dead client's.
+// heard of a master whether it has taken a copy: in the ballot, or one that it has lost
+// or never had. Somebody who competes may have one there for as long as a ballot lasts;
+// should a master of the quorum go away meanwhile, the lease would be over, so the
+// refusal is not left to stand until a third of the ttl has passed. Each renewal that
+// meets one waits twice as long for the next: what is in the way may also be a dead
+// client's.
 func (s *holds) heard(ids []lockID, taken bool) {
 	if s.count.Load() == 0 {
 		return

@@ -118,10 +118,6 @@ func (w *workEnd) Answer(a pool.Answer) {
 		return
 	}
 	w.over = true
-	note := "the end is repeated until every master has it; say it again to be sure"
-	if w.newer > 0 {
-		note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over", w.newer)
-	}
 	w.mu.Unlock()
 	switch v {
 	case granted:
@@ -132,6 +128,10 @@ func (w *workEnd) Answer(a pool.Answer) {
 	case refused:
 		w.done(false, nil)
 	default:
+		note := "the end is repeated until every master has it; say it again to be sure"
+		if newer > 0 {
+			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over", newer)
+		}
 		w.done(false, w.locker.noQuorum(w.group, answered+newer, note))
 	}
 }
