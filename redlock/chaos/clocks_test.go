@@ -3,6 +3,7 @@ package chaos
 // clocks_test.go: what happens to a master's clock.
 
 import (
+	"context"
 	"slices"
 	"time"
 )
@@ -31,10 +32,34 @@ func stepClock(v *victim) {
 func stepBack(v *victim) { v.server().Step(-v.step) }
 
 // creepClock stays below the master timeout: such steps need not be noticed,
-// and do no harm.
+// and do no harm. Those that are noticed, perhaps only when they are over, take
+// the memory like any other.
 func creepClock(v *victim) {
 	v.step = time.Duration(v.random.Int64N(int64(160*time.Millisecond))) - 80*time.Millisecond
 	v.server().Step(v.step)
 }
 
 func creepBack(v *victim) { v.server().Step(-v.step) }
+
+// judging is longer than a daemon takes to decide what it saw of a clock: the
+// master timeout.
+const judging = 200 * time.Millisecond
+
+// heeded waits until no daemon can have seen anything of a master's clock that it
+// has not acted upon: each had the master's vote, and has it when whatever it saw
+// before has been decided. It is false when the context ends first.
+func (s *stand) heeded(ctx context.Context, master int) bool {
+	for _, d := range s.daemons {
+		for voted := false; ; {
+			votes := d.hasVoteOf(master)
+			if votes && voted {
+				break
+			}
+			voted = votes
+			if !pause(ctx, judging) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -57,6 +57,11 @@ func (d *daemon) info(section, name string) string {
 	return field(text, name)
 }
 
+// hasVoteOf tells whether it runs and a master votes for it.
+func (d *daemon) hasVoteOf(master int) bool {
+	return strings.Contains(d.info("masters", fmt.Sprint("master", master)), ",state=voting,")
+}
+
 // awaitVotes waits until every master votes for this daemon.
 func (d *daemon) awaitVotes() {
 	d.stand.t.Helper()

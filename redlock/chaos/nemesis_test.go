@@ -111,31 +111,47 @@ func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Dur
 	n.all = append(n.all, one)
 	n.mu.Unlock()
 	n.note(f, v, fmt.Sprintf("begins, for %v", lasts.Round(time.Millisecond)))
+	var was []string
+	if f.scope == onClock {
+		was = n.stand.identity(v.master)
+	}
 	f.inject(v)
 	pause(ctx, lasts)
 	if f.heal != nil {
 		f.heal(v)
 	}
+	healed := n.since()
 	n.note(f, v, "is over")
 	n.claims.healed(v)
 	if f.scope != onMemory && f.scope != onClock {
-		n.over(one)
+		n.over(one, healed)
 		return
+	}
+	if f.scope == onClock {
+		if !n.stand.heeded(ctx, v.master) {
+			return
+		}
+		if was != nil && slices.Equal(was, n.stand.identity(v.master)) {
+			n.over(one, healed)
+			n.note(f, v, "was not minded")
+			n.claims.recovered(v)
+			return
+		}
 	}
 	for !n.stand.aged(v.master) || n.forgets != nil && n.forgets(v.master) {
 		if !pause(ctx, 20*time.Millisecond) {
 			return // it lasts until all masters vote
 		}
 	}
-	n.over(one)
+	n.over(one, n.since())
 	n.note(f, v, "is forgotten")
 	n.claims.recovered(v)
 }
 
-func (n *nemesis) over(one *strike) {
+func (n *nemesis) over(one *strike, at time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	one.to = n.since()
+	one.to = at
 }
 
 func (n *nemesis) note(f fault, v *victim, what string) {
