@@ -7,6 +7,8 @@ import (
 	"redlockd/redlock"
 )
 
+// del looks before it deletes, so its rows are barriers: what comes behind it in a
+// pipeline must find the keys as it leaves them.
 func (t *Table) del(c *Call) error {
 	keys, ok, err := t.keysOf(c)
 	if err != nil || !ok || !t.mayForce(c) {

@@ -29,14 +29,20 @@ func (t *Table) Dispatch(c *Call) {
 	row, mistake := t.route(c.Args)
 	if mistake != nil {
 		t.unknown(c)
+		c.Client.Transaction.refused()
 		c.Reply(Error("ERR", mistake.Error()))
 		return
 	}
 	if !row.arity.fits(len(c.Args)) {
+		c.Client.Transaction.refused()
 		c.Reply(row.refuse(row.wrongArity()))
 		return
 	}
-	if !t.allow(c, row) || t.queues(c, row) {
+	if !t.allow(c, row) {
+		c.Client.Transaction.refused()
+		return
+	}
+	if t.queues(c, row) {
 		return
 	}
 	if mistake := row.handle(c); mistake != nil {

@@ -3,6 +3,10 @@ package commands
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
 )
 
 func TestDispatch_FindsNamesInAnyCase(t *testing.T) {
@@ -83,6 +87,32 @@ func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
 		> DLOCK
 		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 	`)
+}
+
+// What looks at a key before it changes it must not be overtaken by what comes
+// behind it in a pipeline.
+func TestBarrier_HoldsWhatLooksFirst(t *testing.T) {
+	c, o := dropinConversation(t, Env{})
+	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
+	for line, want := range map[string]bool{
+		"DEL k": true, "unlink k": true, "EXPIRE k 0": true, "PEXPIRE k -1": true, "PEXPIRE k 1000": false, "EXPIRE k x": false,
+		"DELEX k IFEQ v": false, "SET k v NX PX 1000": false, "GET k": false, "EVAL x": false, "EVALSHA " + shaOf(renews) + " 1 k": true,
+	} {
+		if got := c.table.Barrier(strings.Fields(line)); got != want {
+			t.Errorf("%s: %t, want %t", line, got, want)
+		}
+	}
+	for text, after := range map[string]bool{renews: false, adds: true} {
+		call := []string{"EVAL", text, "1", "k", "token-1", "20000"}
+		if !c.table.Barrier(call) {
+			t.Errorf("nobody has seen it, and it is no barrier: %s", text)
+		}
+		c.eval(call...)
+		bySHA := []string{"evalsha", shaOf(text), "1", "k", "token-1", "20000"}
+		if c.table.Barrier(call) != after || c.table.Barrier(bySHA) != after {
+			t.Errorf("it was seen, a barrier is %t of: %s", !after, text)
+		}
+	}
 }
 
 func TestDispatch_LooksUpWithoutAllocating(t *testing.T) {

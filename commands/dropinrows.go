@@ -27,12 +27,15 @@ func (t *Table) dropinRows() []*command {
 		row("exists", atLeast(2), categoryRead, "How many of the keys are held.", t.exists, multiple(key)),
 		row("type", exactly(2), categoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", t.kindOf, key),
 		row("strlen", exactly(2), categoryRead, "The length of the value with which the lock is held.", t.strlen, key),
-		row("del", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)),
-		row("unlink", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)),
-		row("delex", atLeast(2), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, optional(ifeq)),
+		barred(row("del", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key))),
+		barred(row("unlink", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key))),
+		row("delex", exactly(4), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, ifeq),
 		row("delifeq", exactly(3), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, value),
 		row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.expire, key, integer("seconds")),
 		row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.pexpire, key, integer("milliseconds")),
+	}
+	for _, one := range rows[len(rows)-2:] {
+		one.barrier = deletes
 	}
 	return append(append(rows, t.transactionRows(row)...), t.scriptRows(row)...)
 }
@@ -63,7 +66,9 @@ func (t *Table) scriptRows(row rowMaker) []*command {
 		if name == "eval_ro" || name == "evalsha_ro" {
 			category = categoryRead
 		}
-		return row(name, atLeast(3), category, summary, handle, first, numkeys, keys, args)
+		one := row(name, atLeast(3), category, summary, handle, first, numkeys, keys, args)
+		one.barrier = t.looksFirst
+		return one
 	}
 	scripts := row("script", atLeast(2), categoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
 	scripts.handle = nil

@@ -113,6 +113,7 @@ type Env struct {
 	Drains   MasterDrains  // nil: DMASTERS DRAIN and UNDRAIN are not served
 	Looks    Looks         // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
 
+	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16
 	MaxTTL    time.Duration // longest lease, --max-ttl; 0 means 60 s
 	MaxKeep   time.Duration // longest memory of finished work, --max-keep; 0 means 10 min

@@ -42,6 +42,7 @@ type evaluation struct {
 	key   [1]redlock.Key // of most: there is one
 	given dropin.Call    // KEYS and ARGV
 	class *dropin.Class
+	how   dropin.How
 	reads bool // it may change nothing: EVAL_RO
 	watch stopwatch
 }
@@ -74,8 +75,8 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
 		t.scripts.keep(e.sha, e.text)
 	}
-	if class, _, ok := t.env.Scripts.BySHA(e.sha, e.given); ok {
-		e.class = class
+	if class, how, ok := t.env.Scripts.BySHA(e.sha, e.given); ok {
+		e.class, e.how = class, how
 		return e.serve()
 	}
 	c.Batch = nil // it will have left without this call
@@ -83,6 +84,25 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 		c.Reply(Error("TRYLATER", err.Error()))
 	}
 	return nil
+}
+
+// looksFirst says whether a call of EVAL or EVALSHA is not on its way to the masters
+// when it has been started, and could be overtaken by what comes behind it in its
+// pipeline: nobody has seen the script, or it must know what is left of the lease.
+func (t *Table) looksFirst(args []string) bool {
+	if len(args) < 3 || t.env.Scripts == nil {
+		return false
+	}
+	e := &evaluation{}
+	if e.arguments(args) != nil {
+		return false // refused at once
+	}
+	sha := args[1]
+	if !isWord(args[0][:min(len(args[0]), len("evalsha"))], "EVALSHA") {
+		sha = shaOf(args[1])
+	}
+	class, _, ok := t.env.Scripts.BySHA(sha, e.given)
+	return !ok || class.Op == dropin.ExtendAdd
 }
 
 // probe is evaluate for a script that nobody has seen.
@@ -104,7 +124,7 @@ func (e *evaluation) recognise() (err error) {
 			err = e.refuse("looking at it failed")
 		}
 	}()
-	e.class, _, err = e.table.env.Scripts.Recognise(e.text, e.given)
+	e.class, e.how, err = e.table.env.Scripts.Recognise(e.text, e.given)
 	return err
 }
 

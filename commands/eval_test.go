@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -216,6 +217,96 @@ func TestEVAL_TellsWhatTheMastersCouldNotDecide(t *testing.T) {
 	}
 	c.releases(false, errors.New("nobody knows of this, either"))
 	if got := c.eval("EVAL", drops, "1", "k", "token-1"); got != "-ERR nobody knows of this, either" {
+		t.Error(got)
+	}
+}
+
+// What a mock has shown is no proof, and what a read shows may be somebody's token.
+func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
+	const shows = "return redis.call('get', KEYS[1])"
+	user := Everything("me", "p")
+	user.Commands = []string{categoryLock}
+	users, err := NewUsers([]User{user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := KnownScripts([]string{shaOf(renews) + "=extend", shaOf(looks) + "=read,token=1,yes=pttl,no=-3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, env := range map[string]Env{"probed": {Users: users}, "pinned": {Users: users, Scripts: scripts}} {
+		c, o := dropinConversation(t, env)
+		c.client.User = "me"
+		c.grantsAll()
+		c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }
+		o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: time.Second}
+		o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
+		for text, refused := range map[string]string{
+			takes: "(category force)", tells: "(category force)", adds: "(category force)", renews: "(category force)",
+			shows: "(category read)", looks: "(category read)", drops: "",
+		} {
+			if name == "pinned" && (text == renews || text == looks) {
+				refused = ""
+			}
+			args := []string{"EVAL", text, "1", "k", "token-1", "20000"}
+			switch text {
+			case shows:
+				args = args[:4]
+			case drops, tells, looks:
+				args = args[:5]
+			}
+			got := c.eval(args...)
+			if refused == "" && strings.HasPrefix(got, "-") || refused != "" && (!strings.HasPrefix(got, "-NOPERM") || !strings.Contains(got, refused)) {
+				t.Errorf("%s: %s: %s, want %s", name, text, got, refused)
+			}
+		}
+	}
+}
+
+// redislock says how much of a token is compared; a byte of it is soon guessed.
+func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
+	scripts, err := KnownScripts(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const obtain = "eb0c00d98f6f33b4262419a509002884540f30be"
+	for given, want := range map[string]bool{"22": true, "8": true, "7": false, "1": false, "0": false, "23": false, "x": false} {
+		_, _, ok := scripts.BySHA(obtain, dropin.Call{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9d", given, "20000"}})
+		if ok != want {
+			t.Errorf("%s bytes are compared: %t", given, ok)
+		}
+	}
+}
+
+func TestEVAL_SendsNothingToTheDaemonsOwnChannels(t *testing.T) {
+	const notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', ARGV[2], KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
+	for prefix, names := range map[string][]string{"": {"redlockd:events:0", "redlockd:"}, "p:": {"p:redlockd:events:0"}} {
+		c, o := dropinConversation(t, Env{KeyPrefix: prefix})
+		for _, name := range names {
+			if got := c.eval("EVAL", notifies, "1", "k", "token-1", name); !strings.HasPrefix(got, "-ERR script ") || !strings.Contains(got, "argument 2 begins with '"+prefix+"redlockd:'") || len(o.ran) > 0 {
+				t.Errorf("%s: %s, ran %v", name, got, o.ran)
+			}
+		}
+		o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true}
+		if got := c.eval("EVAL", notifies, "1", "k", "token-1", "freed"); got != ":1" {
+			t.Error(got)
+		}
+	}
+}
+
+// With a prefix the masters call a key by another name than the client.
+func TestEVAL_AnswersWithTheKeyAsTheClientCallsIt(t *testing.T) {
+	const names = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return KEYS[1] end return false"
+	c, _ := dropinConversation(t, Env{KeyPrefix: "p:"})
+	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
+		one := pool.Reply{Kind: pool.ReplyString, Str: "p:k"}
+		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
+			t.Errorf("the key is %v", vote)
+		}
+		*r.Answers = redlock.ScriptAnswers{Yes: one, SaidYes: true}
+		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
+	}
+	if got := c.eval("EVAL", names, "1", "k", "token-1", "20000"); got != `"k"` {
 		t.Error(got)
 	}
 }

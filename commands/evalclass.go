@@ -25,6 +25,12 @@ func (e *evaluation) serve() error {
 	if e.reads && e.class.Op != dropin.Read {
 		return redisText("Write commands are not allowed from read-only scripts.")
 	}
+	if err := e.forges(); err != nil {
+		return err
+	}
+	if !e.allowed() {
+		return nil
+	}
 	token := redlock.Token(e.class.TokenOf(e.given))
 	switch e.class.Op {
 	case dropin.Read:
@@ -54,6 +60,43 @@ func (e *evaluation) serve() error {
 		e.add(script, locks, token, ttl)
 	default:
 		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl})
+	}
+	return nil
+}
+
+// allowed: where there are users, a script that looks at more than its own token is
+// GET, and one that is known by what it did to a mock may do to others' locks what no
+// mock has seen: it is taken at its word only from who may do that anyway. One that
+// is served as a release, or not run at all, can do no more than that.
+func (e *evaluation) allowed() bool {
+	vouched := e.how == dropin.ByPin || e.how == dropin.BySHA
+	var needs, why string
+	switch {
+	case e.class.Op == dropin.Read && vouched && e.class.Token > 0, e.class.OnlyReleases():
+		return true
+	case e.class.Op == dropin.Read:
+		needs, why = categoryRead, "it shows who holds a lock"
+	case vouched:
+		return true
+	default:
+		needs = categoryForce
+		why = "it is known by its behaviour alone; if it is a lock's, the operator can say so with --script-class " + e.sha + "=<class>"
+	}
+	if who := e.table.user(e.call.Client); e.table.env.Users == nil || who != nil && who.may(needs) {
+		return true
+	}
+	e.call.Reply(Error("NOPERM", "this user has no permissions to run script "+e.sha+" (category "+needs+"): "+why))
+	return false
+}
+
+// forges: a script may send messages to channels that it is given, but not to the
+// daemons' own.
+func (e *evaluation) forges() error {
+	own := e.table.env.KeyPrefix + reservedPrefix
+	for i, arg := range e.given.Args {
+		if strings.HasPrefix(arg, own) {
+			return e.refuse("argument %d begins with '%s', as only the daemon's own names do", i+1, own)
+		}
 	}
 	return nil
 }
@@ -129,7 +172,7 @@ func (e *evaluation) script(ttl time.Duration) *redlock.Script {
 		s.Time = redlock.ScriptTime{Arg: class.Time.Arg, Unit: units[class.Time.Unit]}
 	}
 	s.Vote = func(r pool.Reply) redlock.ScriptVote {
-		switch class.Vote(given, ofMaster(r)) {
+		switch class.Vote(given, e.answer(r)) {
 		case dropin.Yes:
 			return redlock.ScriptYes
 		case dropin.No:
@@ -138,6 +181,24 @@ func (e *evaluation) script(ttl time.Duration) *redlock.Script {
 		return redlock.ScriptUnclear
 	}
 	return s
+}
+
+// answer is what a master said, with the keys as the client calls them.
+func (e *evaluation) answer(r pool.Reply) dropin.Reply {
+	said := ofMaster(r)
+	if prefix := e.table.env.KeyPrefix; prefix != "" {
+		e.strip(&said, prefix)
+	}
+	return said
+}
+
+func (e *evaluation) strip(said *dropin.Reply, prefix string) {
+	for i := range said.Items {
+		e.strip(&said.Items[i], prefix)
+	}
+	if key, ok := strings.CutPrefix(said.Text, prefix); ok && said.Kind == dropin.KindBulk && slices.Contains(e.given.Keys, key) {
+		said.Text = key
+	}
 }
 
 func (e *evaluation) effect() redlock.ScriptEffect {
@@ -157,10 +218,10 @@ func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlo
 	answers := &redlock.ScriptAnswers{}
 	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers}
 	e.table.take(e.call, request, e.watch,
-		func() Reply { return ofScript(answers.Yes) },
+		func() Reply { return ofDropin(e.answer(answers.Yes)) },
 		func() Reply {
 			if answers.SaidNo {
-				return ofScript(answers.No)
+				return ofDropin(e.answer(answers.No))
 			}
 			return e.predicted(dropin.Other)
 		})
@@ -224,6 +285,6 @@ func (e *evaluation) run(r redlock.ScriptRequest) {
 				t.env.Users.lasts(r.DB, key, r.Token, o.Grant.Validity())
 			}
 		}
-		call.Reply(ofScript(o.Reply))
+		call.Reply(ofDropin(e.answer(o.Reply)))
 	})
 }

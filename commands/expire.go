@@ -8,6 +8,16 @@ import (
 	"redlockd/redlock"
 )
 
+// deletes says whether an EXPIRE is a DEL, which looks first and must not be
+// overtaken meanwhile.
+func deletes(args []string) bool {
+	if len(args) != 3 {
+		return false
+	}
+	n, ok := parseInteger(args[2])
+	return ok && n <= 0
+}
+
 func (t *Table) expire(c *Call) error { return t.expireIn(c, 1000) }
 
 func (t *Table) pexpire(c *Call) error { return t.expireIn(c, 1) }

@@ -46,6 +46,13 @@ func (x *Transaction) end() {
 	x.unwatch()
 }
 
+// refused notes that a command was not taken: a transaction does all or nothing.
+func (x *Transaction) refused() {
+	if x.open {
+		x.broken = true
+	}
+}
+
 func (x *Transaction) unwatch() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -60,7 +67,7 @@ func (t *Table) queues(c *Call, row *command) bool {
 	case "reset":
 		x.end()
 		return false
-	case "multi", "exec", "discard", "watch", "unwatch", "quit":
+	case "multi", "exec", "discard", "watch", "quit":
 		return false
 	}
 	if !x.open {
@@ -74,7 +81,7 @@ func (t *Table) queues(c *Call, row *command) bool {
 			return true
 		}
 	}
-	x.broken = true
+	x.refused()
 	c.Reply(row.refuse(errTransaction))
 	return true
 }

@@ -68,6 +68,9 @@ func TestMULTI_ServesNothingElse(t *testing.T) {
 	for name, story := range map[string][]string{
 		"another command":       {"WATCH k", "GET k", "MULTI", "DLOCK k 1000 " + refused, "EXEC -EXECABORT"},
 		"two commands":          {"WATCH k", "GET k", "MULTI", "DEL k", "DEL k " + refused, "EXEC -EXECABORT"},
+		"an unknown command":    {"WATCH k", "GET k", "MULTI", "FOO k -ERR unknown command", "DEL k", "EXEC -EXECABORT"},
+		"too few words":         {"WATCH k", "GET k", "MULTI", "PEXPIRE k -ERR wrong number", "DEL k", "EXEC -EXECABORT"},
+		"unwatched inside":      {"WATCH k", "GET k", "MULTI", "DEL k", "UNWATCH " + refused, "EXEC -EXECABORT"},
 		"nothing watched":       {"MULTI", "DEL k", "EXEC " + refused},
 		"not read":              {"WATCH k", "MULTI", "DEL k", "EXEC " + refused},
 		"another key":           {"WATCH k", "GET k", "MULTI", "DEL other", "EXEC " + refused},

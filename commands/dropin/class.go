@@ -123,8 +123,18 @@ func (c *Class) Fits(call Call) error {
 			return fmt.Errorf("argument %d is not '%s'", g.Arg, g.Value)
 		}
 	}
+	if c.Prefix > 0 {
+		n, ok := parseInt(call.Args[c.Prefix-1])
+		if most := int64(len(c.TokenOf(call))); !ok || n < shortestPrefix || n > most {
+			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, shortestPrefix, most)
+		}
+	}
 	return c.timeFits(call)
 }
+
+// shortestPrefix is the least that may be compared of a token: a single byte is
+// soon guessed.
+const shortestPrefix = 8
 
 func (c *Class) timeFits(call Call) error {
 	if c.Time.Arg == 0 {

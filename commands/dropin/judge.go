@@ -23,6 +23,9 @@ func (p *prober) judge() (*Class, error) {
 	if err := p.refute(); err != nil {
 		return nil, err
 	}
+	if p.program.survey.seeks && p.pattern == "" {
+		return nil, errors.New("it may look for keys that are not among KEYS")
+	}
 	if line := p.program.unreached(); line > 0 {
 		return nil, fmt.Errorf("line %d may do something that no probe has seen", line)
 	}

@@ -24,6 +24,13 @@ var harmlessNames = map[string]bool{
 	"server.error_reply": true, "server.status_reply": true, "server.sha1hex": true, "server.log": true,
 }
 
+// tableNames are what a call brings. They stay as they are: elements may be
+// read, and these functions may look at all of them.
+var (
+	tableNames   = map[string]bool{"KEYS": true, "ARGV": true}
+	lookingNames = map[string]bool{"unpack": true, "ipairs": true, "pairs": true, "next": true, "type": true}
+)
+
 // libraryNames may only be used as library.name.
 var libraryNames = map[string]bool{"redis": true, "server": true, "string": true, "math": true, "table": true}
 
@@ -39,9 +46,14 @@ type survey struct {
 	functions map[string]bool // locals that are functions of the script, and nothing else
 	callers   map[string]bool // locals that are redis.call or redis.pcall, and nothing else
 	assigned  map[string]bool // names that are given a value after they were made
-	fromKeys  map[string]bool // locals that are elements of KEYS
+	fromKeys  map[string]bool // locals and parameters that are elements of KEYS, and nothing else
+	fromArgs  map[string]bool // locals that are elements of ARGV, and nothing else
+	given     []parameters    // what the functions of the script are told
 	aliases   map[ast.Expr]bool
-	keys      []ast.Expr // what stands where commands have their keys
+	keys      []place // what stands where commands have their keys
+	channels  []place // and where PUBLISH has its channel
+	selects   []place // and SELECT its database
+	seeks     bool    // it calls KEYS, which finds keys that nobody named
 	asTime    map[ast.Expr]bool
 	loose     map[string]bool // names that are used for more than the expiry that a command gives
 	err       error
@@ -51,7 +63,7 @@ type survey struct {
 func examine(script []ast.Stmt) (*survey, error) {
 	s := &survey{
 		functions: make(map[string]bool), callers: make(map[string]bool), assigned: make(map[string]bool),
-		fromKeys: make(map[string]bool), aliases: make(map[ast.Expr]bool),
+		fromKeys: make(map[string]bool), fromArgs: make(map[string]bool), aliases: make(map[ast.Expr]bool),
 		asTime: make(map[ast.Expr]bool), loose: make(map[string]bool),
 	}
 	tree := reflect.ValueOf(script)
@@ -59,6 +71,8 @@ func examine(script []ast.Stmt) (*survey, error) {
 	allowed := make(map[ast.Expr]bool) // library names and redis.call in their places
 	walk(tree, deepest, func(node any) { s.places(node, allowed) })
 	walk(tree, deepest, func(node any) { s.uses(node, allowed) })
+	s.followKeys(tree)
+	s.reach()
 	walk(tree, deepest, func(node any) {
 		if name, ok := node.(*ast.IdentExpr); ok && !s.asTime[name] {
 			s.loose[name.Value] = true
@@ -84,21 +98,24 @@ func (s *survey) declarations(node any) {
 	switch n := node.(type) {
 	case *ast.LocalAssignStmt:
 		for i, name := range n.Names {
-			var e ast.Expr
-			if i < len(n.Exprs) {
-				e = n.Exprs[i]
+			s.local(name, valueOf(n.Exprs, i))
+			if f, ok := valueOf(n.Exprs, i).(*ast.FunctionExpr); ok {
+				s.given = append(s.given, parameters{name, f.ParList})
 			}
-			s.local(name, e)
 		}
 	case *ast.GenericForStmt:
 		for i, name := range n.Names {
-			s.note(s.fromKeys, name, i == 1 && overKeys(n.Exprs))
+			s.note(s.fromKeys, name, i == 1 && over(n.Exprs, "KEYS"))
+			s.note(s.fromArgs, name, i == 1 && over(n.Exprs, "ARGV"))
 			s.note(s.functions, name, false)
 			s.note(s.callers, name, false)
 		}
-	case *ast.ParList:
+	case *ast.ParList: // followKeys has the last word on what they are
 		for _, name := range n.Names {
-			s.local(name, nil)
+			s.note(s.fromKeys, name, true)
+			s.note(s.fromArgs, name, false)
+			s.note(s.functions, name, false)
+			s.note(s.callers, name, false)
 		}
 	case *ast.NumberForStmt:
 		s.local(n.Name, nil)
@@ -119,7 +136,8 @@ func (s *survey) local(name string, value ast.Expr) {
 	}
 	s.note(s.functions, name, isFunction)
 	s.note(s.callers, name, caller)
-	s.note(s.fromKeys, name, isKey(value))
+	s.note(s.fromKeys, name, elementOf("KEYS", value))
+	s.note(s.fromArgs, name, elementOf("ARGV", value))
 }
 
 func (s *survey) note(set map[string]bool, name string, is bool) {
@@ -157,12 +175,20 @@ func (s *survey) target(e ast.Expr) {
 func (s *survey) places(node any, allowed map[ast.Expr]bool) {
 	switch n := node.(type) {
 	case *ast.AttrGetExpr:
-		if object, field := fieldOf(n); libraryNames[object] && (!isCaller(n) || s.aliases[n]) && field != "" {
+		object, field := fieldOf(n)
+		if libraryNames[object] && (!isCaller(n) || s.aliases[n]) && field != "" || tableNames[nameOf(n.Object)] {
 			allowed[n.Object] = true
 		}
+	case *ast.UnaryLenOpExpr:
+		allowed[n.Expr] = true
 	case *ast.FuncCallExpr:
 		if get, ok := n.Func.(*ast.AttrGetExpr); ok && isCaller(get) {
 			allowed[get.Object] = true
+		}
+		if object, field := fieldOf(n.Func); lookingNames[nameOf(n.Func)] || object == "table" && (field == "getn" || field == "concat") {
+			for _, arg := range n.Args {
+				allowed[arg] = true
+			}
 		}
 	}
 }
@@ -170,8 +196,14 @@ func (s *survey) places(node any, allowed map[ast.Expr]bool) {
 func (s *survey) uses(node any, allowed map[ast.Expr]bool) {
 	switch n := node.(type) {
 	case *ast.IdentExpr:
-		if libraryNames[n.Value] && !allowed[n] {
+		_, local := s.functions[n.Value]
+		switch {
+		case libraryNames[n.Value] && !allowed[n]:
 			s.refuse(n.Line(), "it passes %s or its call on as a value", short(n.Value))
+		case tableNames[n.Value] && !allowed[n]:
+			s.refuse(n.Line(), "it passes %s on as a whole, so that it could be changed", n.Value)
+		case !local && !globalNames[n.Value]:
+			s.refuse(n.Line(), "it uses %s, which is not known here", short(n.Value))
 		}
 	case *ast.FuncCallExpr:
 		s.call(n)
@@ -224,9 +256,19 @@ func (s *survey) command(n *ast.FuncCallExpr) {
 		return
 	}
 	for i := c.first; i > 0 && i < len(n.Args) && (c.last == 0 || i <= c.last); i += max(c.step, 1) {
-		s.keys = append(s.keys, n.Args[i])
+		s.keys = append(s.keys, place{n.Line(), n.Args[i]})
 	}
-	if name := strings.ToLower(word.Value); timeCommands[name] && (name != "set" || !saysIfEqual(n.Args)) {
+	if last := len(n.Args) - 1; c.first > 0 && c.last == 0 && c.step > 1 && last > c.first && isMany(n.Args[last]) {
+		s.keys = append(s.keys, place{n.Line(), n.Args[last]}) // every other value of it
+	}
+	name := strings.ToLower(word.Value)
+	if at := valueOf(n.Args, 1); name == "publish" || name == "spublish" {
+		s.channels = append(s.channels, place{n.Line(), at})
+	} else if name == "select" {
+		s.selects = append(s.selects, place{n.Line(), at})
+	}
+	s.seeks = s.seeks || name == "keys"
+	if timeCommands[name] && (name != "set" || !saysIfEqual(n.Args)) {
 		for _, e := range n.Args[min(2, len(n.Args)):] {
 			s.timed(e)
 		}
@@ -275,54 +317,10 @@ func (s *survey) timed(e ast.Expr) {
 
 // mayAssign says whether giving a name a value that no probe has seen can do
 // no more than change an expiry.
-func (s *survey) mayAssign(name string) bool { return name != "" && !s.loose[name] && s.keysAreFixed() }
-
-// keysAreFixed says whether commands can reach nothing but KEYS even if names
-// that were given a value somewhere hold something else than in the probes.
-func (s *survey) keysAreFixed() bool {
-	for _, e := range s.keys {
-		name, isName := e.(*ast.IdentExpr)
-		if isKey(e) || isName && s.fromKeys[name.Value] && !s.assigned[name.Value] {
-			continue
-		}
-		return false
-	}
-	return true
-}
+func (s *survey) mayAssign(name string) bool { return name != "" && !s.loose[name] && !s.seeks }
 
 // isCaller is redis.call or redis.pcall.
 func isCaller(e ast.Expr) bool {
 	object, field := fieldOf(e)
 	return (object == "redis" || object == "server") && (field == "call" || field == "pcall")
-}
-
-// isKey is KEYS[…] or unpack(KEYS).
-func isKey(e ast.Expr) bool {
-	switch n := e.(type) {
-	case *ast.AttrGetExpr:
-		name, ok := n.Object.(*ast.IdentExpr)
-		return ok && name.Value == "KEYS"
-	case *ast.FuncCallExpr:
-		name, ok := n.Func.(*ast.IdentExpr)
-		return ok && name.Value == "unpack" && len(n.Args) == 1 && isKeys(n.Args[0])
-	}
-	return false
-}
-
-func isKeys(e ast.Expr) bool {
-	name, ok := e.(*ast.IdentExpr)
-	return ok && name.Value == "KEYS"
-}
-
-// overKeys is pairs(KEYS) or ipairs(KEYS).
-func overKeys(list []ast.Expr) bool {
-	if len(list) != 1 {
-		return false
-	}
-	n, ok := list[0].(*ast.FuncCallExpr)
-	if !ok {
-		return false
-	}
-	name, ok := n.Func.(*ast.IdentExpr)
-	return ok && (name.Value == "pairs" || name.Value == "ipairs") && len(n.Args) == 1 && isKeys(n.Args[0])
 }

@@ -140,7 +140,7 @@ func (p *prober) nearMisses() error {
 	p.prefix = 0
 	for i, value := range p.call.Args {
 		n, ok := parseInt(value)
-		if !ok || i == p.token || i == p.time.Arg-1 || n < 1 || n > int64(len(p.call.Args[p.token])) {
+		if !ok || i == p.token || i == p.time.Arg-1 || n < shortestPrefix || n > int64(len(p.call.Args[p.token])) {
 			continue
 		}
 		free := p.free[i]
