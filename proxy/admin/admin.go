@@ -98,7 +98,8 @@ func New(o Options) (*Server, error) {
 	s.server = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: headerTime, ReadTimeout: reaperTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		ConnState: (&visitors{from: map[string]int{}, away: map[net.Conn]bool{}}).note,
 	}
 	return s, nil
 }
