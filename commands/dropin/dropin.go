@@ -138,7 +138,16 @@ func (r *Recogniser) lookUp(id sum, call Call) (*Class, How, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	class := fitting(r.bySHA[id], call)
-	return class, ByProbe, class != nil
+	return class, probed(id), class != nil
+}
+
+// probed is what a script was recognised by that had to be looked at: a library's,
+// called with more keys than in the table, is a library's still.
+func probed(id sum) How {
+	if _, ok := known()[id]; ok {
+		return BySHA
+	}
+	return ByProbe
 }
 
 func fitting(classes []*Class, call Call) *Class {
@@ -155,7 +164,11 @@ func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error
 	if _, pinned := r.pins[id]; pinned {
 		return nil, Unrecognised, fmt.Errorf("its class is pinned, but %w", r.pins[id].Fits(call))
 	}
-	program, err := load(text)
+	library, vouched := known()[id]
+	if vouched && library.Prefix > 0 && library.Keys == len(call.Keys) && library.Args == len(call.Args) {
+		return nil, Unrecognised, library.Fits(call)
+	}
+	program, err := load(text, vouched)
 	if err != nil {
 		return nil, Unrecognised, err
 	}
@@ -163,7 +176,7 @@ func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error
 	class, how := fitting(r.byForm[program.form], call), ByForm
 	r.mu.Unlock()
 	if class == nil {
-		how = ByProbe
+		how = probed(id)
 		if class, err = probe(program, call); err != nil {
 			return nil, Unrecognised, err
 		}
@@ -173,7 +186,7 @@ func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error
 	}
 	r.keep(func() {
 		r.bySHA[id] = append(r.bySHA[id], class)
-		if how == ByProbe {
+		if how != ByForm {
 			r.byForm[program.form] = append(r.byForm[program.form], class)
 		}
 	})

@@ -20,7 +20,7 @@ func FuzzRecognise(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, keys, args string) {
 		call := Call{Keys: strings.Split(keys, "\x00"), Args: strings.Split(args, "\x00")}
-		program, err := load(text)
+		program, err := load(text, false)
 		if err != nil {
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzRecognise(f *testing.F) {
 				t.Fatalf("a refusal of %s counts as a yes: %+v", described(class), reply)
 			}
 		}
-		again, err := load("-- again\n" + text)
+		again, err := load("-- again\n"+text, false)
 		if strings.HasPrefix(text, "#") {
 			return // only the first line may be that
 		}

@@ -63,8 +63,8 @@ func (s *survey) keyed(e ast.Expr) bool {
 	return elementOf("KEYS", e) || name != "" && s.fromKeys[name] && !s.assigned[name]
 }
 
-// reach refuses what is computed.
-func (s *survey) reach() {
+// reach says what else than its keys the script may reach, or nil.
+func (s *survey) reach() error {
 	for _, key := range s.keys {
 		if !s.seeks && !s.keyed(key.e) {
 			s.refuse(key.line, "a key is not taken from KEYS as it is, and may be one that is not among KEYS")
@@ -80,6 +80,7 @@ func (s *survey) reach() {
 			s.refuse(db.line, "the database that it selects is not one of its arguments as it is")
 		}
 	}
+	return s.err
 }
 
 // reserved is in the names of what belongs to the daemon.

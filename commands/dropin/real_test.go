@@ -289,7 +289,7 @@ func TestProbe_ClassifiesTheTextsOfLibrariesAsTheTableDoes(t *testing.T) {
 			continue
 		}
 		found++
-		class, err := classOf(text, row.example())
+		class, err := classBehind(text, row.example(), true)
 		if err != nil {
 			t.Errorf("%s of %s: %v", row.purpose, row.library, err)
 		} else if got, want := described(class), described(row.class()); got != want {

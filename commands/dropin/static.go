@@ -72,7 +72,6 @@ func examine(script []ast.Stmt) (*survey, error) {
 	walk(tree, deepest, func(node any) { s.places(node, allowed) })
 	walk(tree, deepest, func(node any) { s.uses(node, allowed) })
 	s.followKeys(tree)
-	s.reach()
 	walk(tree, deepest, func(node any) {
 		if name, ok := node.(*ast.IdentExpr); ok && !s.asTime[name] {
 			s.loose[name.Value] = true
