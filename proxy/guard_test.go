@@ -328,10 +328,11 @@ func TestGuard_StillSeesTheClientLeaveAfterABadCommand(t *testing.T) {
 
 func TestGuard_IdleTimeoutSparesWhoWaitsForAnAnswer(t *testing.T) {
 	d := newDispatcher()
-	s := serve(t, Options{IdleTimeout: 30 * time.Millisecond}, d)
-	waits, idles := dial(t, s), dial(t, s)
+	s := serve(t, Options{IdleTimeout: 500 * time.Millisecond}, d)
+	waits := dial(t, s)
 	waits.send(command("LATER"))
 	call := d.next(t)
+	idles := dial(t, s)
 	idles.expectEnd("") // its time has passed, so the other's has too, or soon will
 	again := dial(t, s)
 	again.expectEnd("")

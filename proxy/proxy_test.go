@@ -206,6 +206,8 @@ func TestServer_ServeEndsWithItsContextAndDrains(t *testing.T) {
 	ended := make(chan error, 1) // 1: its one result
 	go func() { ended <- s.Serve(ctx) }()
 	c, probe := dial(t, s), dial(t, s)
+	probe.send(command("PING")) // accepted, and not only by the kernel, which resets what nobody takes
+	probe.expect("+PONG\r\n")
 	c.send(command("LATER"))
 	call := d.next(t)
 	cancel()

@@ -192,7 +192,11 @@ type next struct {
 // decide looks at the votes so far. At most one caller ever gets an outcome.
 func (a *attempt) decide() next {
 	v := a.tally.verdict()
-	if r, ok := a.form.(*reader); ok && v == undecided && r.stepsNext(a) {
+	asked := a.form
+	if f, ok := asked.(*fairly); ok {
+		asked = f.form
+	}
+	if r, ok := asked.(*reader); ok && v == undecided && r.stepsNext(a) {
 		v = split
 	}
 	switch v {

@@ -207,18 +207,26 @@ func (e *enlisting) Answer(answer pool.Answer) {
 			delay = 50 * time.Millisecond
 			trouble = l.noQuorum(l.pool.Group(e.w.request.DB), answered, "it waits for its place in the queue")
 		}
-		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w, trouble) })
+		e.w.waits.noPlace(e.w, trouble)
+		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
 	}
 }
 
-// proposeAgain takes the next ticket, unless the wait is over; trouble is what the last
-// one met, if its end should be told of it.
-func (s *waiters) proposeAgain(w *waiter, trouble error) {
+// noPlace notes what a proposal met: the end of the wait may have to tell of it.
+func (s *waiters) noPlace(w *waiter, trouble error) {
 	s.mu.Lock()
-	over, ended := w.over, s.ended
+	defer s.mu.Unlock()
 	if trouble != nil {
 		w.trouble = trouble
+		return
 	}
+	w.known = true
+}
+
+// proposeAgain takes the next ticket, unless the wait is over.
+func (s *waiters) proposeAgain(w *waiter) {
+	s.mu.Lock()
+	over, ended := w.over, s.ended
 	s.mu.Unlock()
 	switch {
 	case over:
@@ -311,7 +319,8 @@ func (s *steppingOut) Command(_ *pool.Moment, c *pool.Command) bool {
 func (ln *line) keepStanding() {
 	s := ln.waits
 	s.mu.Lock()
-	if ln.length == 0 {
+	if ln.length == 0 { // a question of one who left is still under way: the next one sets it anew
+		ln.keep = nil
 		s.mu.Unlock()
 		return
 	}

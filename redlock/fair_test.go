@@ -359,7 +359,8 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 9 {
 		d := daemons[i%3]
-		start := time.Now().Add(-d.clock.Now()) // of the daemon's clock
+		elapsed := d.clock.Now()
+		start := time.Now().Add(-elapsed) // of the daemon's clock, and never too early
 		all.Go(func() {
 			for round := range rounds {
 				out := make(chan waited, 1) // its one answer
@@ -379,11 +380,13 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				holders++
-				if holders > 1 {
+				if holders++; holders > 1 {
 					t.Error("two hold it")
 				}
 				served = append(served, turn{came, start.Add(w.request.stand.since)})
+				mu.Unlock()
+				lull(time.Millisecond) // whoever else holds it comes in between
+				mu.Lock()
 				holders--
 				mu.Unlock()
 				d.Unlock(nil, UnlockRequest{Key: "k", Token: answer.grant.Token}, func(bool, error) {})

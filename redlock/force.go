@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// ErrLostForced: an operator released the lock. It is the reason of a lost hold.
-var ErrLostForced = errors.New("an operator released it by force")
+// ErrLostForced: somebody released or overwrote the lock without being its holder. It is
+// the reason of a lost hold.
+var ErrLostForced = errors.New("it was released by force")
 
 // ForceRequest releases a lock whoever holds it.
 type ForceRequest struct {
@@ -119,7 +120,8 @@ func (f *forcing) finish(err error) {
 }
 
 // forced ends the renewal of a lease that is released by force and tells its
-// holder; it may be one of several keys, and then all of them are lost.
+// holder, before anybody else can be given the lock; it may be one of several keys, and
+// then all of them are lost. Without a token it is whoever's.
 func (s *holds) forced(id lockID) {
 	if s.count.Load() == 0 {
 		return
@@ -127,7 +129,7 @@ func (s *holds) forced(id lockID) {
 	var lost []*Hold
 	s.mu.Lock()
 	for at, h := range s.byID {
-		if at.db == id.db && at.token == id.token && slices.Contains(h.grant.Keys(), id.key) {
+		if at.db == id.db && (id.token == "" || at.token == id.token) && slices.Contains(h.grant.Keys(), id.key) {
 			s.endLocked(h)
 			lost = append(lost, h)
 		}

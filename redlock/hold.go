@@ -94,6 +94,13 @@ func (l *Locker) hold(g Grant, made *attempt, terms *HoldTerms) *Hold {
 	return h
 }
 
+func (h *Hold) ids() (ids []lockID) {
+	for _, key := range h.grant.Keys() {
+		ids = append(ids, lockID{h.grant.db, key, h.grant.Token})
+	}
+	return ids
+}
+
 func (h *Hold) id() lockID { return lockID{h.grant.db, h.grant.Key, h.grant.Token} }
 
 // End ends the renewal and releases the lease, as when its connection has ended;
@@ -192,6 +199,34 @@ func (s *holds) extended(ids []lockID, until time.Duration) {
 			h.due = until
 			heap.Fix(&s.queue, h.index)
 		}
+	}
+}
+
+// shortened: a lease ends earlier than its renewal knows, so it is renewed now: it would
+// be somebody else's before its holder is told. Without a token it is whoever's.
+func (s *holds) shortened(id lockID, until time.Duration) {
+	if s.count.Load() == 0 {
+		return
+	}
+	now := s.locker.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, h := range s.byID {
+		if at.db != id.db || id.token != "" && at.token != id.token || until >= h.until || !slices.Contains(h.grant.Keys(), id.key) {
+			continue
+		}
+		h.until, h.made = until, nil
+		switch {
+		case now >= h.stop: // its end is what is next
+			h.due = min(h.due, until)
+		case h.index < 0:
+			h.early = now
+			continue
+		default:
+			h.due = now
+		}
+		heap.Fix(&s.queue, h.index)
+		s.alarmLocked()
 	}
 }
 

@@ -117,6 +117,16 @@ func (l *leases) unconsider(id lockID) {
 	}
 }
 
+// disown forgets a lease that was given back, unless it has been granted again since.
+func (l *leases) disown(id lockID, fence Fence) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.findLocked(id); ok && known.fence == fence {
+		delete(l.young, id)
+		delete(l.old, id)
+	}
+}
+
 // drop forgets a lease and tells what was known.
 func (l *leases) drop(id lockID) (lease, bool) {
 	l.mu.Lock()

@@ -53,6 +53,7 @@ type line struct {
 	streak     int     // hand-overs in a row
 	troubles   int     // undecided questions in a row …
 	trouble    error   // … and why the last of them was not decided, nil if it was
+	known      bool    // a question has been decided
 
 	keep   pool.Timer // of FAIR, see keepStanding
 	alarm  pool.Timer // nil until the first is set
@@ -135,6 +136,7 @@ func (ln *line) handOverLocked() *waiter {
 	}
 	if ln.streak++; ln.streak > streakLimit {
 		ln.streak = 0
+		ln.news.due = false // it is to ask for the key
 		ln.wakeLocked(letPass)
 		return nil
 	}
@@ -171,8 +173,8 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 	case stays:
 	case !left:
 		w.done(g, err)
-	case err == nil && g.Fresh:
-		s.locker.GiveBack(g) // and its release hands over to the next
+	case err == nil:
+		s.locker.unheard(g) // and its release hands over to the next
 	}
 	if next != nil {
 		ln.ask(nil, next)
@@ -186,7 +188,7 @@ func (ln *line) nextLocked(g Grant, err error) *waiter {
 	if undecided {
 		ln.trouble = err
 	} else {
-		ln.troubles, ln.trouble = 0, nil
+		ln.troubles, ln.trouble, ln.known = 0, nil, true
 	}
 	switch {
 	case head == nil:

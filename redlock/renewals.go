@@ -80,6 +80,9 @@ func (s *holds) rings() {
 			n = renewals
 		case h.settled():
 			s.queueLocked(h, h.grant.start+h.grant.ttl/3)
+		case h.grant.attempt != nil && h.until-now > h.grant.ttl/4 && l.turns.taken(h.ids()):
+			// What it would move the undo of that acquire could not find.
+			s.queueLocked(h, now+2*gathering)
 		default:
 			renewing = append(renewing, h)
 		}

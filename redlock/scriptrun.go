@@ -169,6 +169,9 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 		b = &Batch{}
 		defer b.Send()
 	}
+	for _, key := range r.Keys {
+		l.holds.forced(lockID{r.DB, key, ""})
+	}
 	s := l.scriptSurvey(&r, true)
 	s.command = func(m *pool.Moment, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
 	s.end = func(v verdict) {

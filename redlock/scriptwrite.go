@@ -52,6 +52,9 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 		done(false, err)
 		return
 	}
+	if r.Effect == WriteDeletes || r.Effect == WriteReplaces && r.Value != r.Equal {
+		l.holds.forced(lockID{r.DB, r.Key, r.Equal})
+	}
 	if b == nil {
 		b = &Batch{}
 		defer b.Send()
@@ -129,6 +132,8 @@ func (w *writing) decided(v verdict) {
 	case v == granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
 			l.trim(s.group, s.kept, deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
+		} else if r.Effect == WriteExpires {
+			l.holds.shortened(lockID{r.DB, r.Key, ""}, deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)
 	case v == refused && w.oddMost():

@@ -19,6 +19,18 @@ func (t *turns) idle() bool {
 	return len(t.waiting) == 0
 }
 
+// taken tells whether an acquire of one of these is in flight.
+func (t *turns) taken(ids []lockID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range ids {
+		if _, busy := t.waiting[id]; busy {
+			return true
+		}
+	}
+	return false
+}
+
 // turn is something that waits; it holds the next ones back until left.
 type turn struct {
 	run   func(b *Batch)

@@ -43,6 +43,7 @@ type waiter struct {
 	timer      pool.Timer
 	trouble    error // why it could not be decided before it stood in line
 	stepping   error // a question of it has begun to make the writer a reader
+	known      bool  // somebody else stands before it: it was refused, or others were faster in the queue
 	over       bool  // out of the line, answered or about to be
 }
 
@@ -78,6 +79,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	l.Lock(b, r, func(g Grant, err error) {
 		if errors.Is(err, ErrHeld) || undecidedError(err) {
 			w.notes(err)
+			w.known = errors.Is(err, ErrHeld)
 			enter(nil, w)
 			return
 		}
@@ -95,8 +97,8 @@ func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
 	switch {
 	case !left:
 		w.done(g, err)
-	case err == nil && g.Fresh:
-		l.GiveBack(g)
+	case err == nil:
+		l.unheard(g)
 	}
 }
 
@@ -252,6 +254,8 @@ func (w *waiter) verdict() error {
 		return w.trouble
 	case w.stepping != nil:
 		return w.stepping
+	case !w.known && (w.line == nil || !w.line.known):
+		return w.waits.locker.noQuorum(w.waits.locker.pool.Group(w.request.DB), 0, "the wait was over before the masters had answered")
 	}
 	return ErrHeld
 }

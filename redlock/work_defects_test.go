@@ -225,7 +225,10 @@ func TestWork_ThatIsExhaustedIsRememberedAndThenBeginsAnew(t *testing.T) {
 	}
 	c.allExpire()
 	eventually(t, "it begins anew", func() bool {
-		w, err := two.tryWork(WorkRequest{Key: "forgotten", Timeout: long, Max: 3})
+		w, err := two.tryWork(WorkRequest{Key: "forgotten", Timeout: long, Max: 3, Keep: brief})
+		if err == nil && w.State == WorkAcquired && w.Attempt > 1 {
+			two.giveUp(w, true) // a master that heard of the end late had not forgotten it yet
+		}
 		return err == nil && w.State == WorkAcquired && w.Attempt == 1
 	})
 }

@@ -1,0 +1,115 @@
+package redlock
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// leftOver is a wait with HOLD and a token that holds the key already, whose client
+// leaves while the masters are asked; it tells when their answer is in.
+func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
+	t.Helper()
+	over = make(chan error, 2)
+	r.Hold = &HoldTerms{0, func(_ Grant, reason error) { over <- reason }}
+	out := make(chan waited, 1)
+	before := d.Counters().Acquired
+	leave := d.waitFor("w", r, out)
+	leave()
+	if w := <-out; !errors.Is(w.err, ErrLeft) {
+		t.Fatalf("%v, want ErrLeft (the answer was faster than the leave)", w.err)
+	}
+	eventually(t, "the masters have answered", func() bool { return d.Counters().Acquired > before })
+	return over
+}
+
+// Nobody is there any more who could end it.
+func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	const token = "a token of the client's"
+	d.take(LockRequest{Key: "k", Token: token, TTL: time.Minute})
+	d.quiet()
+	over := d.leftOver(t, LockRequest{Key: "k", Token: token, TTL: time.Minute, Wait: time.Minute})
+	eventually(t, "nothing is renewed", func() bool { return d.Holds() == 0 })
+	if reason := receive(t, over); reason != nil {
+		t.Errorf("it ended with %v", reason)
+	}
+	if _, err := d.lock(LockRequest{Key: "k", TTL: time.Second}); !errors.Is(err, ErrHeld) {
+		t.Errorf("what the token had before is gone: %v", err)
+	}
+}
+
+// The words of one Redis take a lock from its holder, or end it early: the holder is told
+// first, or keeps it.
+func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
+	const brief = 200 * time.Millisecond
+	for name, c := range map[string]struct {
+		end   func(d *daemon, token Token)
+		keeps bool
+	}{
+		"DEL": {func(d *daemon, _ Token) { d.write(WriteRequest{Key: "k"}) }, false},
+		"SET XX": {func(d *daemon, _ Token) {
+			d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "somebody else's", TTL: long})
+		}, false},
+		"discard": {func(d *daemon, _ Token) {
+			d.runScript(ScriptRequest{Script: script("redis.call('DEL', KEYS[1]) return 'dropped'", "", "", "k"), Effect: ScriptForces})
+		}, false},
+		"PEXPIRE": {func(d *daemon, _ Token) { d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: brief}) }, true},
+		"SET IFEQ": {func(d *daemon, token Token) {
+			d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: token, Equal: token, TTL: brief})
+		}, true},
+		"script": {func(d *daemon, token Token) {
+			d.runScript(ScriptRequest{Script: script(scriptRenew, string(token), "200", "k"), Effect: ScriptExtends, TTL: brief})
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newCluster(t, 3, long)
+			d := m.daemon()
+			lost := make(chan error, 2)
+			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{0, func(_ Grant, reason error) { lost <- reason }}})
+			c.end(d, g.Token)
+			if !c.keeps {
+				if len(lost) != 1 || d.Holds() != 0 {
+					t.Errorf("it is over, its holder was told %d times, %d are renewed", len(lost), d.Holds())
+				}
+				return
+			}
+			eventually(t, "it lasts as long as before", func() bool {
+				for i := range m.servers {
+					if left, _ := m.do(i, "PTTL", "k").(int64); left < (long / 2).Milliseconds() {
+						return false
+					}
+				}
+				return true
+			})
+			if len(lost) > 0 || d.Holds() != 1 {
+				t.Errorf("its holder was told %d times, %d are renewed", len(lost), d.Holds())
+			}
+		})
+	}
+}
+
+// A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it.
+func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d, other := c.daemon(relayed), c.daemon(relayed)
+	const token, ttl = "a token of the client's", 900 * time.Millisecond
+	other.relays[0].Cut()
+	other.relays[0].Refuse()
+	other.await(0, "down")
+	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
+	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{0, func(Grant, error) {}}})
+	d.relays[1].Pause()
+	d.relays[2].Pause()
+	answer := make(chan lockAnswer, 1)
+	d.Lock(nil, LockRequest{Key: "k", Token: token, TTL: long}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	eventually(t, "a has the writer", func() bool { return c.do(0, "TYPE", "k") == "string" })
+	ends := c.ends(0, "k")
+	eventually(t, "the copy on a is another one", func() bool { return c.ends(0, "k") != ends })
+	d.relays[1].Resume()
+	d.relays[2].Resume()
+	if a := <-answer; a.err == nil {
+		t.Fatal("it became the writer beside another reader")
+	}
+	eventually(t, "a has a reader again", func() bool { return c.do(0, "TYPE", "k") == "zset" })
+}

@@ -1,0 +1,156 @@
+package redlock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// The alarm that keeps places may ring when nobody stands in the line for a moment,
+// because one has left whose question is still with the masters.
+func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon(relayed, patient)
+	for i := range 2 {
+		c.do(i, "SET", "k", "foreign", "PX", 60_000)
+	}
+	out, leave := d.stands("k", LockRequest{})
+	d.relays[1].Pause()
+	d.waits.freed(nil, place{0, "k"}) // its head asks, and is not answered
+	leave()
+	<-out
+	d.waits.mu.Lock()
+	var ln *line
+	for _, one := range d.waits.lines {
+		ln = one
+	}
+	d.waits.mu.Unlock()
+	if ln == nil || ln.keep == nil {
+		t.Fatal("there is no line of which a question is out")
+	}
+	ln.keep.Stop() // it rings now
+	ln.keepStanding()
+	_, leave = d.stands("k", LockRequest{})
+	defer leave()
+	d.relays[1].Resume()
+	ends := func() string {
+		scores, _ := c.do(0, "ZRANGE", "redlockd:qx:k", 0, -1, "WITHSCORES").([]any)
+		if len(scores) != 2 {
+			t.Fatalf("%v stand in the queue, want one", scores)
+		}
+		return scores[1].(string)
+	}
+	first := ends()
+	eventually(t, "its place is kept", func() bool { return ends() > first })
+}
+
+// "no" is the answer of masters; before they have said anything nobody knows.
+func TestWait_IsNotToldNoWhereNobodyKnows(t *testing.T) {
+	for _, fair := range []bool{false, true} {
+		c := newCluster(t, 3, long)
+		d := c.daemon(relayed)
+		for _, r := range d.relays {
+			r.Pause()
+		}
+		first, second := make(chan waited, 1), make(chan waited, 1)
+		leave := d.Wait(nil, LockRequest{Key: "k", TTL: long, Fair: fair, Wait: time.Minute}, func(g Grant, err error) { first <- waited{"first", g, err} })
+		d.Wait(nil, LockRequest{Key: "k", TTL: long, Fair: fair, Wait: 50 * time.Millisecond}, func(g Grant, err error) { second <- waited{"second", g, err} })
+		w, n := <-second, (*NoQuorum)(nil)
+		if !errors.As(w.err, &n) {
+			t.Errorf("fair %v: no master could be asked about a free key, and its second waiter is told: %v", fair, w.err)
+		}
+		leave()
+		<-first
+	}
+}
+
+func TestWait_WithFairIsNotToldNoWhereTheMastersAreAway(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	for i := range c.servers {
+		c.servers[i].Kill()
+		d.await(i, "down")
+	}
+	for _, fair := range []bool{false, true} {
+		out := make(chan waited, 1)
+		d.Wait(nil, LockRequest{Key: "k", TTL: long, Fair: fair, Wait: 10 * time.Millisecond}, func(g Grant, err error) { out <- waited{"w", g, err} })
+		if w, n := <-out, (*NoQuorum)(nil); !errors.As(w.err, &n) {
+			t.Errorf("fair %v: all masters are down, and a wait is told: %v", fair, w.err)
+		}
+	}
+}
+
+// After so many hand-overs in a row others may pass, and then the head asks for the key,
+// whatever news the line was waiting for.
+func TestWait_TheHeadAsksForTheKeyAfterALongStreak(t *testing.T) {
+	d := newPureDaemon(t, Options{})
+	d.take(LockRequest{Key: "k", TTL: time.Minute})
+	d.quiet()
+	out := make(chan waited, 1)
+	leave := d.waitFor("w", LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute}, out)
+	defer leave()
+	var ln *line
+	eventually(t, "it stands in line", func() bool {
+		d.waits.mu.Lock()
+		defer d.waits.mu.Unlock()
+		for _, one := range d.waits.lines {
+			ln = one
+		}
+		return ln != nil && ln.length == 1 && ln.asked == nil
+	})
+	d.waits.mu.Lock()
+	defer d.waits.mu.Unlock()
+	ln.news.due, ln.streak = true, streakLimit
+	if next := ln.handOverLocked(); next != nil || ln.news.due {
+		t.Errorf("next %v, asks for news %v", next, ln.news.due)
+	}
+}
+
+// What was given back is nobody's, whatever a copy says that its undo did not reach.
+func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(relayed), c.daemon()
+	one.relays[2].Pause(faulty.ToClient)
+	g := one.takeAs("k", "a token of the client's", long)
+	eventually(t, "all have it", func() bool { at := c.copies("k"); return at[0] != "" && at[1] != "" && at[2] != "" })
+	one.relays[2].Cut()
+	one.relays[2].Resume()
+	one.await(2, "voting")
+	one.GiveBack(g) // its client has gone
+	eventually(t, "a quorum is free", func() bool { at := c.copies("k"); return at[0] == "" && at[1] == "" })
+	two.take("k", long)
+	one.relays[0].Pause()
+	one.relays[1].Pause()
+	if released, err := one.unlock("k", g.Token); released {
+		t.Errorf("released, %v: somebody else has held the lock since", err)
+	}
+}
+
+// Two masters can step down in the next ballot, the third one need not be waited for.
+func TestShared_AWriterStepsDownWithFairAsWithout(t *testing.T) {
+	for _, fair := range []bool{false, true} {
+		c := newCluster(t, 3, long)
+		d := c.daemon(relayed)
+		const token = "a token of the client's"
+		d.takeAs("k", token, long)
+		eventually(t, "all have it", func() bool { at := c.copies("k"); return at[0] != "" && at[1] != "" && at[2] != "" })
+		d.relays[2].Pause()
+		answer := make(chan lockAnswer, 1)
+		d.inFlight.Add(1)
+		call := &acquire{
+			locker: d.Locker, group: d.pool.Group(0), began: d.recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
+			request: LockRequest{Key: "k", TTL: long, Mode: Shared, Token: token, Fair: fair},
+		}
+		// As after a first ballot, behind which the copy on b was moved.
+		var f form = &reader{steps: 1, ends: &[maxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
+		if fair {
+			f = &fairly{form: f}
+		}
+		call.attempt(nil, f)
+		if a := <-answer; a.err != nil {
+			t.Errorf("fair %v: %v", fair, a.err)
+		}
+	}
+}
