@@ -19,6 +19,7 @@ func pair(t *testing.T, args ...string) (servers []*faulty.Server, one, two stri
 	t.Helper()
 	servers = faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)
+	args = append(args, "--master-timeout", "1s") // a busy machine makes no difference
 	return servers, serveHere(t, addresses(servers), args...), serveHere(t, addresses(servers), args...)
 }
 
@@ -183,7 +184,7 @@ func TestHold_AClientThatIsCutOffFreesItsLock(t *testing.T) {
 func TestHold_AClientThatSaysNothingIsCutOffAfterItsTimeout(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)
-	address := serveHere(t, addresses(servers), "--client-timeout", "300ms")
+	address := serveHere(t, addresses(servers), "--client-timeout", "300ms", "--master-timeout", "1s")
 	relay := faulty.NewRelay(address)
 	t.Cleanup(relay.Close)
 	holder := dial(t, relay.Addr())

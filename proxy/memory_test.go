@@ -3,34 +3,10 @@
 package proxy
 
 import (
-	"net"
 	"runtime"
 	"syscall"
 	"testing"
 )
-
-func TestServer_AnIdleConnectionCostsAtMost25kB(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector keeps memory of its own")
-	}
-	const clients, ceiling = 2000, 25_000
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 2*clients+200 {
-		t.Skipf("needs %d open files, the limit is %d", 2*clients+200, limit.Cur)
-	}
-	s := serve(t, Options{}, newDispatcher())
-	port := s.listeners[0].Addr().(*net.TCPAddr).Port
-	warm := connect(t, port, 50)
-	before := inUse()
-	idle := connect(t, port, clients)
-	each := (inUse() - before) / clients
-	t.Logf("%d bytes per idle connection", each)
-	if each > ceiling {
-		t.Errorf("%d bytes per idle connection, at most %d are allowed", each, ceiling)
-	}
-	runtime.KeepAlive(warm)
-	runtime.KeepAlive(idle)
-}
 
 // connect opens clients that cost no Go memory, each of which has been answered.
 func connect(t *testing.T, port, n int) []int {
