@@ -52,6 +52,7 @@ type Locker struct {
 	claimed claimed
 	turns   turns
 	waits   waiters
+	works   workWaits
 	holds   holds
 	events  events
 	ids     mediators

@@ -312,6 +312,7 @@ func (l *Locker) EndWaits() {
 		w.stepOut()
 		w.done(Grant{}, ErrShutdown)
 	}
+	l.endWorkWaits()
 }
 
 // over tells whether nobody may wait any more.

@@ -93,6 +93,7 @@ type workCall struct {
 	round   time.Duration // start of the current series of ballots
 	tries   int           // ballots in it
 	left    atomic.Bool   // its client has gone: no further ballot
+	wait    workWait
 	done    WorkCompletion
 }
 
@@ -112,21 +113,6 @@ func (w *workCall) try(b *Batch, n int64) {
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 	}
 	l.submit(b, w.group, l.watch(w.request.Trace, ballot))
-}
-
-// finish answers, or waits while somebody is at it and the caller wants to.
-func (w *workCall) finish(a Work, err error) {
-	l := w.locker
-	left := w.began + w.request.Wait - l.clock.Now()
-	waits := err == nil && a.State == WorkRunning && left > 0 && !w.left.Load()
-	if !waits || l.closing.Load() || l.waits.over() {
-		w.done(a, err)
-		return
-	}
-	w.tries = 0
-	// The number that runs is asked for again, not the one behind it: if that
-	// attempt is given back, it is not used up.
-	l.clock.AfterFunc(max(time.Millisecond, min(a.Retry, workPoll, left)), func() { w.try(nil, a.Attempt) })
 }
 
 func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }

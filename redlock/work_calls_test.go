@@ -164,7 +164,7 @@ func takenOver(t *testing.T, err error) {
 }
 
 // A worker that waits for somebody else's attempt and goes away asks no more, and
-// neither does one whose daemon drains.
+// who waits when its daemon drains is told so, as who waits for a lock is.
 func TestWork_AWaitEndsWithItsClientAndWithItsDaemon(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -177,9 +177,54 @@ func TestWork_AWaitEndsWithItsClientAndWithItsDaemon(t *testing.T) {
 	if a := receive(t, answers); a.err != nil || a.work.State != WorkRunning {
 		t.Errorf("the leaver was answered %+v", a)
 	}
+	eventually(t, "nobody waits", func() bool { return d.Waiters() == 0 })
 	d.Work(nil, r, func(w Work, err error) { answers <- workAnswer{w, err} })
+	eventually(t, "it waits", func() bool { return d.Waiters() == 1 })
 	d.EndWaits()
-	if a := receive(t, answers); a.err != nil || a.work.State != WorkRunning {
+	if a := receive(t, answers); !errors.Is(a.err, ErrShutdown) {
 		t.Errorf("who waited at the end was answered %+v", a)
+	}
+	if a := receive(t, d.requestWork(r)); !errors.Is(a.err, ErrShutdown) {
+		t.Errorf("who would wait after the end was answered %+v", a)
+	}
+	r.Wait = 0
+	d.find(r, WorkRunning, 1)
+	if n := d.Waiters(); n != 0 {
+		t.Errorf("%d wait after all were answered", n)
+	}
+}
+
+// Waits for work and for locks are counted together, towards one limit.
+func TestWork_WaitsAreCountedAsAllWaitsAre(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.Locker.options.MaxWaiters = 2
+	r := WorkRequest{Key: "w", Timeout: long, Max: 3}
+	w := d.find(r, WorkAcquired, 1)
+	d.take("k", long)
+	r.Wait = time.Minute
+	one := d.requestWork(r)
+	eventually(t, "one waits", func() bool { return d.Waiters() == 1 })
+	locks := make(chan error, 2) // both answers
+	d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute}, func(_ Grant, err error) { locks <- err })
+	eventually(t, "two wait", func() bool { return d.Waiters() == 2 })
+	var busy *Busy
+	if a := receive(t, d.requestWork(r)); !errors.As(a.err, &busy) || busy.Option != "--max-waiters" || busy.Limit != 2 {
+		t.Errorf("the third wait, for work, was answered %+v", a)
+	}
+	d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute}, func(_ Grant, err error) { locks <- err })
+	if err := receive(t, locks); !errors.As(err, &busy) {
+		t.Errorf("the third wait, for a lock, was answered %v", err)
+	}
+	d.giveUp(w, true)
+	if a := receive(t, one); a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != 2 {
+		t.Errorf("who waited for the work was answered %+v", a)
+	}
+	if n := d.Waiters(); n != 1 {
+		t.Errorf("%d wait, want the one for the lock", n)
+	}
+	d.EndWaits()
+	if err := receive(t, locks); !errors.Is(err, ErrShutdown) {
+		t.Errorf("who waited for the lock was answered %v", err)
 	}
 }

@@ -1,0 +1,106 @@
+// Who waits while somebody is at a piece of work?
+//
+// Requests that look again every workPoll, each for itself: there is no line, because
+// the end of an attempt is no release of a key that masters would announce. They
+// count with those who wait for locks, towards the same limit, and end as those do.
+package redlock
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"redlockd/pool"
+)
+
+// workWaits are the requests for work that wait; the registry of waiters guards them.
+type workWaits struct {
+	parked map[*workCall]struct{} // between two looks
+}
+
+// workWait is the wait of one request; the registry of waiters guards it.
+type workWait struct {
+	counted bool // from the first "running" to the answer
+	timer   pool.Timer
+}
+
+// finish answers, or waits while somebody is at it and the caller wants to.
+func (w *workCall) finish(a Work, err error) {
+	l := w.locker
+	left := w.began + w.request.Wait - l.clock.Now()
+	switch {
+	case err != nil || a.State != WorkRunning || left <= 0 || w.left.Load():
+		w.answer(a, err)
+	case l.closing.Load() || l.waits.over():
+		w.answer(Work{}, ErrShutdown)
+	default:
+		w.park(max(time.Millisecond, min(a.Retry, workPoll, left)), a.Attempt)
+	}
+}
+
+// park has the attempt that runs asked for again after the delay: that number, not
+// the one behind it, for if the attempt is given back it is not used up. Whoever takes
+// the call out of parked, the timer or the end of the daemon, goes on with it; should
+// the end come between the look at it and here, the next look finds it.
+func (w *workCall) park(delay time.Duration, attempt int64) {
+	l, s, most := w.locker, &w.locker.waits, w.locker.options.MaxWaiters
+	s.mu.Lock()
+	if !w.wait.counted && s.count.Load() >= int64(most) {
+		s.mu.Unlock()
+		w.answer(Work{}, &Busy{What: "waiters", Limit: most, Option: "--max-waiters"})
+		return
+	}
+	if !w.wait.counted {
+		w.wait.counted = true
+		s.count.Add(1)
+	}
+	if l.works.parked == nil {
+		l.works.parked = map[*workCall]struct{}{}
+	}
+	l.works.parked[w] = struct{}{}
+	w.wait.timer = l.clock.AfterFunc(delay, func() { w.look(attempt) })
+	s.mu.Unlock()
+}
+
+// look asks again, unless the daemon ended first.
+func (w *workCall) look(attempt int64) {
+	l := w.locker
+	l.waits.mu.Lock()
+	_, mine := l.works.parked[w]
+	delete(l.works.parked, w)
+	l.waits.mu.Unlock()
+	if mine {
+		w.tries = 0
+		w.try(nil, attempt)
+	}
+}
+
+// answer ends the request, and its wait if it waited.
+func (w *workCall) answer(a Work, err error) {
+	s := &w.locker.waits
+	s.mu.Lock()
+	if w.wait.counted {
+		w.wait.counted = false
+		s.count.Add(-1)
+	}
+	s.mu.Unlock()
+	w.done(a, err)
+}
+
+// endWorkWaits answers those who are between two looks, in the order they came; who
+// looks just now is answered by what it finds, or finds that nobody may wait any more.
+func (l *Locker) endWorkWaits() {
+	s := &l.waits
+	s.mu.Lock()
+	all := make([]*workCall, 0, len(l.works.parked))
+	for w := range l.works.parked {
+		w.wait.timer.Stop()
+		all = append(all, w)
+	}
+	clear(l.works.parked)
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b *workCall) int { return cmp.Compare(a.began, b.began) })
+	for _, w := range all {
+		w.answer(Work{}, ErrShutdown)
+	}
+}
