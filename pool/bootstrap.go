@@ -111,12 +111,16 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 			identities[c] = append(identities[c], identity)
 		}
 	}
-	offset := medianOffset(all)
+	offset, lives := medianOffset(all), false
 	for _, c := range all {
 		if err := p.baptiseOne(c, identities[c], offset); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
+		lives = lives || slices.ContainsFunc(identities[c], func(identity string) bool { return identity != "" })
+	}
+	if lives {
+		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients ask")
 	}
 	return nil
 }

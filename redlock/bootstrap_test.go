@@ -3,6 +3,8 @@ package redlock
 // bootstrap_test.go: only the operator can know that there is nothing to forget.
 
 import (
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,12 +14,16 @@ import (
 // bootstrap is what "redlockd bootstrap" does, with the limits of the daemon
 // that comes after it and none of its other traits.
 func bootstrap(c *cluster, force bool, traits ...trait) error {
+	return bootstrapTo(c.t.Output(), c, force, traits...)
+}
+
+func bootstrapTo(out io.Writer, c *cluster, force bool, traits ...trait) error {
 	o, with := c.options(), c.options()
 	for _, change := range traits {
 		change(&daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}, &with)
 	}
 	o.MaxTTL, o.MaxKeep, o.Group = with.MaxTTL, with.MaxKeep, with.Group
-	return pool.Bootstrap(c.t.Context(), o, force, c.t.Output())
+	return pool.Bootstrap(c.t.Context(), o, force, out)
 }
 
 func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {
@@ -78,6 +84,55 @@ func TestBootstrap_ByForceVoidsTheLivesBefore(t *testing.T) {
 		one.await(i, "voting")
 	}
 	one.free("k", one.take("k", time.Second).Token)
+}
+
+// What the masters knew of counters was the truth of the lives before; the command
+// says so.
+func TestBootstrap_ByForceLeavesEveryCounterToTheOperator(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	const says = "DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing"
+	var out strings.Builder
+	if err := bootstrapTo(&out, c, true); err != nil || strings.Contains(out.String(), says) {
+		t.Errorf("of masters that had no life before: %v, %q", err, &out)
+	}
+	if first := c.stranger().admitted().draw("orders", 7); first != 1 {
+		t.Errorf("the first id is %d", first)
+	}
+	out.Reset()
+	if err := bootstrapTo(&out, c, true); err != nil || !strings.Contains(out.String(), says) {
+		t.Fatalf("%v, it said %q, want %q", err, &out, says)
+	}
+	d := c.stranger().admitted()
+	_, err := d.ids("orders", 1)
+	lostState(t, err, 0)
+	for i, at := range d.counter("orders") {
+		if at.Value != 8 || at.Trusted {
+			t.Errorf("master %s shows %+v, want 8, not trusted", name(i), at)
+		}
+	}
+	if err := d.reseed("orders", 8); err != nil {
+		t.Fatal(err)
+	}
+	if first := d.draw("orders", 1); first != 9 {
+		t.Errorf("after DIDRESEED the next id is %d", first)
+	}
+	c.servers[0].RestartEmpty()
+	c.servers[1].RestartEmpty()
+	if err := bootstrap(c, true); err != nil {
+		t.Fatal(err)
+	}
+	if first := c.stranger().admitted().draw("orders", 1); first != 1 {
+		t.Errorf("where a quorum has forgotten the counter the first id is %d, want 1 as the command says", first)
+	}
+}
+
+// admitted waits until all masters vote.
+func (d *daemon) admitted() *daemon {
+	d.t.Helper()
+	for i := range d.pool.N() {
+		d.await(i, "voting")
+	}
+	return d
 }
 
 // The flag does what the command does, and left in a unit file it does nothing
