@@ -44,7 +44,7 @@ func TestDrain_AMasterGoesAndComesBackAndNobodyNotices(t *testing.T) {
 		t.Errorf("the masters hold %q, want nothing on c", all)
 	}
 	for _, c := range []*client{one, two} {
-		c.awaitMaster(t, 2, "drained", "nothing rests on it")
+		c.awaitMaster(t, 2, "drained", "no lock rests on it")
 	}
 	servers[2].Kill()
 	one.awaitMaster(t, 2, "down", "being drained")

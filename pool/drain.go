@@ -6,8 +6,9 @@
 // whatever is right with a minority stopped is right without its votes. What it
 // holds already stays alive: releases, undos and extensions reach it, and an
 // extension has the copies that the others lack made there. So once the longest
-// lease is over, nothing rests on it any more that does not rest on a quorum of
-// the others, too.
+// lease is over, no lock rests on it any more that does not rest on a quorum of
+// the others, too. An attempt at work may: it is extended where it runs and
+// nowhere else, so while its worker extends it, it stays on the masters that gave it.
 //
 // It is the word of one daemon about its own questions and ends with the process.
 package pool
@@ -157,7 +158,7 @@ func (g *Group) drain(index int, since time.Duration) {
 }
 
 // drainedLocked puts the drain into the words for a state: a master that could
-// vote is draining, and drained once nothing rests on it alone.
+// vote is draining, and drained once no lock needs it.
 func (l *lane) drainedLocked(state, detail string) (string, string) {
 	switch left := l.drained + l.group.pool.outlast() - l.group.now(); {
 	case l.drained == 0:
@@ -167,5 +168,5 @@ func (l *lane) drainedLocked(state, detail string) (string, string) {
 	case left > 0:
 		return "draining", "what was granted before is over in " + since(left)
 	}
-	return "drained", "nothing rests on it any more"
+	return "drained", "no lock rests on it any more"
 }

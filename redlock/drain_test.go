@@ -73,7 +73,7 @@ func TestDrain_TheMasterIsMissedByNobodyWhileItIsStoppedAndStartedAgain(t *testi
 	d.drain(2)
 	other.drain(2)
 	d.await(2, "draining")
-	eventually(t, "nothing rests on the master any more", func() bool { state, _ := d.state(2); return state == "drained" })
+	eventually(t, "no lock rests on the master any more", func() bool { state, _ := d.state(2); return state == "drained" })
 	if was, err := d.unlock("before", before.Token); was || err != nil {
 		t.Errorf("a lease longer than the drain: %v, %v", was, err)
 	}
