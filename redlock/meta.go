@@ -4,8 +4,8 @@
 // Nothing rests on these notes. They are kept on the masters, so that every
 // daemon can show them, under a key of their own beside the lock: a hash with an
 // entry for each holder. Who gives no text pays nothing, unless LockInfo has every
-// holder noted. A note is written after the grant, goes with the release through
-// the same daemon, is moved on when the lease is extended through it, and
+// holder of a lease noted. A note is written after the grant, goes with the release
+// through the same daemon, is moved on when the lease is extended through it, and
 // otherwise ends when the lease does.
 package redlock
 
@@ -122,9 +122,11 @@ func (n *notes) find(id lockID) (noted, bool) {
 
 func (l *Locker) notesKey(k Key) string { return l.options.KeyPrefix + "redlockd:meta:" + string(k) }
 
-// describe notes whose a new grant is, if its request has something to tell.
+// describe notes whose a new grant is, if its request has something to tell. Of a
+// lock without an expiry there is no note: it would not end by itself, and DEL, which
+// names no token, or a release through another daemon leaves it behind.
 func (l *Locker) describe(r *LockRequest, g *Grant) {
-	if r.Meta == "" && !l.options.LockInfo {
+	if r.Meta == "" && !l.options.LockInfo || r.TTL >= Endless {
 		return
 	}
 	note := Note{Meta: r.Meta, Daemon: l.daemon, Fence: g.Fence}

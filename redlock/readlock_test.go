@@ -270,6 +270,28 @@ func TestNotes_GoWithTheReleaseAndMoveWithTheExtension(t *testing.T) {
 	}
 }
 
+// A note of a lock that has no end would have none either, and who deletes the lock
+// names no token by which it is found.
+func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.options.LockInfo = true
+	if _, err := d.ask(LockRequest{Key: "k", Token: "my own value", TTL: Endless, Valued: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.idle()
+	if was, err := d.write(WriteRequest{Key: "k", EndlessToo: true}); !was || err != nil {
+		t.Fatalf("deleted: %v, %v", was, err)
+	}
+	d.idle()
+	if !c.empty(0, 1, 2) {
+		t.Errorf("left behind: %q", c.servers[0].Keys())
+	}
+	if n := d.notes.count.Load(); n != 0 {
+		t.Errorf("%d notes are remembered", n)
+	}
+}
+
 func TestNotes_AreKeptOfEveryHolderIfTheDaemonIsToldTo(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
