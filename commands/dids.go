@@ -29,7 +29,7 @@ func (t *Table) dids(c *Call) error {
 		})
 		return nil
 	}
-	name, err := parseKey(c.Args[1])
+	name, err := parseCounter(c.Args[1])
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (t *Table) visible(client *Client, names []redlock.Key) []redlock.Key {
 // didreseed answers OK once a quorum of masters remembers the value and vouches
 // for it.
 func (t *Table) didreseed(c *Call) error {
-	name, err := parseKey(c.Args[1])
+	name, err := parseCounter(c.Args[1])
 	if err != nil {
 		return err
 	}

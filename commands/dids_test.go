@@ -123,7 +123,7 @@ func TestDIDS_FailsAsAWholeWhenOneCounterCannotBeRead(t *testing.T) {
 func TestDIDS_RefusesANameThatCannotBe(t *testing.T) {
 	c := newWorkConversation(t)
 	c.refuses("DIDS [name]", [][2]string{
-		{`DIDS ""`, "invalid lock name: 0 bytes, allowed are 1 to 512"},
+		{`DIDS ""`, "invalid counter name: 0 bytes, allowed are 1 to 512"},
 		{"DIDS a b", "wrong number of arguments for 'dids' command"},
 	})
 }
@@ -147,7 +147,7 @@ func TestDIDRESEED_TellsACallersMistakes(t *testing.T) {
 	c := newWorkConversation(t)
 	c.refuses("DIDRESEED name value", [][2]string{
 		{"DIDRESEED orders", "wrong number of arguments for 'didreseed' command"},
-		{"DIDRESEED redlockd:id:orders 5", "invalid lock name 'redlockd:id:orders': names beginning with 'redlockd:' are reserved"},
+		{"DIDRESEED redlockd:id:orders 5", "invalid counter name 'redlockd:id:orders': names beginning with 'redlockd:' are reserved"},
 		{"DIDRESEED orders -1", "value '-1' is not an integer or out of range, allowed are 0 to 9223372036854775807"},
 		{"DIDRESEED orders 9223372036854775808", "value '9223372036854775808' is not an integer or out of range, allowed are 0 to 9223372036854775807"},
 		{"DIDRESEED orders 1e3", "value '1e3' is not an integer or out of range, allowed are 0 to 9223372036854775807"},

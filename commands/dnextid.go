@@ -30,7 +30,7 @@ func nextIDRequest(c *Call) (redlock.IDRequest, error) {
 	request := redlock.IDRequest{DB: c.Client.DB, Count: 1}
 	words := argumentsOf(c)
 	var err error
-	if request.Name, err = parseKey(words.next()); err != nil {
+	if request.Name, err = parseCounter(words.next()); err != nil {
 		return request, err
 	}
 	for words.more() {

@@ -31,9 +31,9 @@ func TestDNEXTID_TellsACallersMistakes(t *testing.T) {
 	c.refuses(nextIDSyntax, [][2]string{
 		{"DNEXTID", "wrong number of arguments for 'dnextid' command"},
 		{"DNEXTID a COUNT 1 2", "wrong number of arguments for 'dnextid' command"},
-		{`DNEXTID ""`, "invalid lock name: 0 bytes, allowed are 1 to 512"},
-		{"DNEXTID " + x(513), "invalid lock name: 513 bytes, allowed are 1 to 512"},
-		{"DNEXTID redlockd:seal", "invalid lock name 'redlockd:seal': names beginning with 'redlockd:' are reserved"},
+		{`DNEXTID ""`, "invalid counter name: 0 bytes, allowed are 1 to 512"},
+		{"DNEXTID " + x(513), "invalid counter name: 513 bytes, allowed are 1 to 512"},
+		{"DNEXTID redlockd:seal", "invalid counter name 'redlockd:seal': names beginning with 'redlockd:' are reserved"},
 		{"DNEXTID a COUNT", "option COUNT needs a value"},
 		{"DNEXTID a TIMES 5", "unknown option 'TIMES'"},
 	})

@@ -56,7 +56,7 @@ func (t *Table) workRequest(c *Call) (redlock.WorkRequest, error) {
 	request := redlock.WorkRequest{DB: c.Client.DB}
 	words := argumentsOf(c)
 	var err error
-	if request.Key, err = parseKey(words.next()); err != nil {
+	if request.Key, err = parseWork(words.next()); err != nil {
 		return request, err
 	}
 	if request.Timeout, err = t.leaseBounds().parseTime("timeout", words.next()); err != nil {

@@ -92,8 +92,8 @@ func TestDWORK_TellsACallersMistakes(t *testing.T) {
 	const notANumber = " is not an integer or out of range, allowed are "
 	c.refuses(workSyntax, [][2]string{
 		{"DWORK report 1000 MAX", "wrong number of arguments for 'dwork' command"},
-		{`DWORK "" 1000 MAX 1`, "invalid lock name: 0 bytes, allowed are 1 to 512"},
-		{"DWORK redlockd:work:a 1000 MAX 1", "invalid lock name 'redlockd:work:a': names beginning with 'redlockd:' are reserved"},
+		{`DWORK "" 1000 MAX 1`, "invalid name: 0 bytes, allowed are 1 to 512"},
+		{"DWORK redlockd:work:a 1000 MAX 1", "invalid name 'redlockd:work:a': names beginning with 'redlockd:' are reserved"},
 		{"DWORK report 9 MAX 1", "timeout '9'" + notANumber + "10 to 60000 ms (--max-ttl)"},
 		{"DWORK report 60001 MAX 1", "timeout '60001'" + notANumber + "10 to 60000 ms (--max-ttl)"},
 		{"DWORK report 1e3 MAX 1", "timeout '1e3'" + notANumber + "10 to 60000 ms (--max-ttl)"},

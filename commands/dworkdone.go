@@ -33,7 +33,7 @@ func (t *Table) dworkfail(c *Call) error {
 func attemptOf(c *Call) (redlock.WorkEndRequest, error) {
 	request := redlock.WorkEndRequest{DB: c.Client.DB}
 	var err error
-	if request.Key, err = parseKey(c.Args[1]); err != nil {
+	if request.Key, err = parseWork(c.Args[1]); err != nil {
 		return request, err
 	}
 	request.Token, err = parseToken(c.Args[2])

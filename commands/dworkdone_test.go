@@ -84,7 +84,7 @@ func TestWorkEnds_TellACallersMistakes(t *testing.T) {
 		}
 		c.refuses(syntax, [][2]string{
 			{name + " report", "wrong number of arguments for '" + strings.ToLower(name) + "' command"},
-			{name + ` "" work-token` + timeout, "invalid lock name: 0 bytes, allowed are 1 to 512"},
+			{name + ` "" work-token` + timeout, "invalid name: 0 bytes, allowed are 1 to 512"},
 			{name + " report secret!" + timeout, "invalid token: 7 bytes, allowed are 8 to 512"},
 			{name + " report " + x(513) + timeout, "invalid token: 513 bytes, allowed are 8 to 512"},
 		})

@@ -10,7 +10,7 @@ import (
 
 // dworkinfo answers a map, or nil if nothing is known of the work.
 func (t *Table) dworkinfo(c *Call) error {
-	key, err := parseKey(c.Args[1])
+	key, err := parseWork(c.Args[1])
 	if err != nil {
 		return err
 	}

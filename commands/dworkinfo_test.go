@@ -36,7 +36,7 @@ func TestDWORKINFO_IsNilForWorkThatNobodyKnows(t *testing.T) {
 func TestDWORKINFO_TellsACallersMistakes(t *testing.T) {
 	newWorkConversation(t).refuses("DWORKINFO key", [][2]string{
 		{"DWORKINFO", "wrong number of arguments for 'dworkinfo' command"},
-		{"DWORKINFO " + x(513), "invalid lock name: 513 bytes, allowed are 1 to 512"},
+		{"DWORKINFO " + x(513), "invalid name: 513 bytes, allowed are 1 to 512"},
 	})
 }
 

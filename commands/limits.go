@@ -26,13 +26,18 @@ const (
 	reservedPrefix = "redlockd:"
 )
 
-// parseKey checks the name of a lock: any bytes, NUL and line breaks included.
-func parseKey(s string) (redlock.Key, error) {
+// parseKey checks the name of a lock, parseCounter that of a counter and parseWork
+// that of a piece of work: any bytes, NUL and line breaks included.
+func parseKey(s string) (redlock.Key, error)     { return parseName("lock name", s) }
+func parseCounter(s string) (redlock.Key, error) { return parseName("counter name", s) }
+func parseWork(s string) (redlock.Key, error)    { return parseName("name", s) }
+
+func parseName(what, s string) (redlock.Key, error) {
 	if len(s) < 1 || len(s) > longestKey {
-		return "", fmt.Errorf("invalid lock name: %d bytes, allowed are 1 to %d", len(s), longestKey)
+		return "", fmt.Errorf("invalid %s: %d bytes, allowed are 1 to %d", what, len(s), longestKey)
 	}
 	if strings.HasPrefix(s, reservedPrefix) {
-		return "", fmt.Errorf("invalid lock name %s: names beginning with '%s' are reserved", quoted(s), reservedPrefix)
+		return "", fmt.Errorf("invalid %s %s: names beginning with '%s' are reserved", what, quoted(s), reservedPrefix)
 	}
 	return redlock.Key(s), nil
 }
