@@ -16,11 +16,13 @@ import (
 // workWaits are the requests for work that wait; the registry of waiters guards them.
 type workWaits struct {
 	parked map[*workCall]struct{} // between two looks
+	came   int64                  // how many have begun to wait
 }
 
 // workWait is the wait of one request; the registry of waiters guards it.
 type workWait struct {
 	counted bool // from the first "running" to the answer
+	number  int64
 	timer   pool.Timer
 }
 
@@ -51,7 +53,8 @@ func (w *workCall) park(delay time.Duration, attempt int64) {
 		return
 	}
 	if !w.wait.counted {
-		w.wait.counted = true
+		l.works.came++
+		w.wait.counted, w.wait.number = true, l.works.came
 		s.count.Add(1)
 	}
 	if l.works.parked == nil {
@@ -99,7 +102,7 @@ func (l *Locker) endWorkWaits() {
 	}
 	clear(l.works.parked)
 	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b *workCall) int { return cmp.Compare(a.began, b.began) })
+	slices.SortFunc(all, func(a, b *workCall) int { return cmp.Compare(a.wait.number, b.wait.number) })
 	for _, w := range all {
 		w.answer(Work{}, ErrShutdown)
 	}
