@@ -297,6 +297,34 @@ func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
 	o.stop(t)
 }
 
+// A balancer must not be told to send clients here who will all hear NOQUORUM.
+func TestAdmin_IsNotReadyWhileMastersThatAnswerRefuseWrites(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	var masters []string
+	for i, s := range servers {
+		masters = append(masters, masterName(i)+"="+s.Addr())
+	}
+	o := operate(t, "--masters", strings.Join(masters, ","))
+	o.await(t, "/readyz", http.StatusOK)
+	c := dial(t, o.port)
+	for _, s := range servers[:2] {
+		tell(t, s, "CONFIG", "SET", "maxmemory", 1)
+	}
+	if got := c.ask(t, "DLOCK invoices 30000"); !strings.HasPrefix(got, "-NOQUORUM ") {
+		t.Fatalf("DLOCK on masters that are full: %s", got)
+	}
+	if body := o.await(t, "/readyz", http.StatusServiceUnavailable); body != "1 of 3 masters may vote, 2 needed\n" {
+		t.Errorf("it says %q", body)
+	}
+	tell(t, servers[0], "CONFIG", "SET", "maxmemory", 0)
+	if body := o.await(t, "/readyz", http.StatusOK); body != "2 of 3 masters may vote, 2 needed\n" {
+		t.Errorf("it says %q once a quorum can be written to", body)
+	}
+	c.lock(t, "orders")
+	o.stop(t)
+}
+
 func TestRun_ReportsAnAdminAddressInUse(t *testing.T) {
 	o := operate(t, "--embedded", "3")
 	address := strings.TrimPrefix(o.url, "http://")

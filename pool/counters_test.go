@@ -43,12 +43,18 @@ func TestStatuses_AMasterThatCannotRaiseItsRegisterSaysWhyUntilItCan(t *testing.
 			if st := s.group.Statuses()[0]; st.State != "ailing" || st.Detail != "cannot raise its register: OOM no room" {
 				t.Errorf("%s (%s), want ailing and the master's reason", st.State, st.Detail)
 			}
+			if n := s.group.Voters(); n != 2 {
+				t.Errorf("%d voters beside one that ails, want 2", n)
+			}
 			s.clock.advance(heartbeat)
 		}
 		s.change(0, func(m *fakeMaster) { m.tamper = nil })
 		s.clock.advance(2 * heartbeat)
 		if st := s.state(0); st != "voting" {
 			t.Errorf("%s after it was cured, want voting without an operation", st)
+		}
+		if n := s.group.Voters(); n != 3 {
+			t.Errorf("%d voters after it was cured, want 3", n)
 		}
 	})
 }

@@ -276,5 +276,5 @@ func (l *lane) welcome(c *connection) {
 
 // votingLocked tells whether the master's consent counts as far as is known.
 func (l *lane) votingLocked(now time.Duration) bool {
-	return l.conn != nil && l.suspect == nil && l.conn.life.votes(l.est.at(now), l.group.pool.options.age())
+	return l.conn != nil && l.suspect == nil && l.ailing == nil && l.conn.life.votes(l.est.at(now), l.group.pool.options.age())
 }

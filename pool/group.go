@@ -212,8 +212,9 @@ func (g *Group) Busy() int {
 	return n
 }
 
-// Voters counts the masters whose consent would count now; masters whose first
-// connection is under way are given the benefit of the doubt.
+// Voters counts the masters whose consent would count now, so not those that
+// ail; masters whose first connection is under way are given the benefit of the
+// doubt.
 func (g *Group) Voters() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
