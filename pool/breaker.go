@@ -37,6 +37,7 @@ func (l *lane) benchLocked(c *connection) {
 	c.benched = true
 	c.watch.Reset(g.pool.options.MasterTimeout)
 	l.downLocked(stateDown, errStalled)
+	l.absentLocked(errStalled)
 	g.mu.Unlock()
 	l.answerLost(victims, unasked, errStalled)
 }

@@ -101,6 +101,7 @@ func (l *lane) refused(err error) {
 	}
 	g.mu.Lock()
 	changed := l.cause == nil || l.cause.Error() != err.Error() || l.state != state
+	news := changed && !sameSilence(l.cause, err)
 	before := l.since
 	again := l.state == state && !changed
 	l.downLocked(state, err)
@@ -111,6 +112,11 @@ func (l *lane) refused(err error) {
 	l.attempts++
 	queued := l.handOverLocked(nil)
 	closed := g.closed
+	if news && l.notice.told == toldAbsent {
+		l.tellAbsentLocked(err)
+	} else {
+		l.absentLocked(err)
+	}
 	g.mu.Unlock()
 	l.said.silence(queued)
 	for _, e := range queued {
@@ -118,9 +124,6 @@ func (l *lane) refused(err error) {
 	}
 	if closed {
 		return
-	}
-	if changed {
-		g.pool.options.Logger.Warn("master does not vote", "master", l.master.Name, "db", g.db, "because", err.Error())
 	}
 	l.dialSoon(err)
 }
@@ -262,16 +265,17 @@ func (l *lane) welcome(c *connection) {
 	}
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
-	l.tried, l.attempts, l.votes, l.proved, l.ailing = true, 0, false, 0, nil
+	l.tried, l.attempts, l.proved, l.ailing = true, 0, 0, nil
 	l.againFirstLocked(again)
 	l.duesFirstLocked()
 	l.beat = true
 	wait := l.quarantineLocked()
-	l.wakeLocked()
-	g.mu.Unlock()
-	if wait > 0 {
+	if wait > 0 { // before the lane wakes: the log has it in front of the first vote
+		l.notice = notice{toldAbsent, max(g.now(), 1)}
 		g.pool.options.Logger.Warn("master admitted, but "+young(wait), "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
 	}
+	l.wakeLocked()
+	g.mu.Unlock()
 }
 
 // votingLocked tells whether the master's consent counts as far as is known.

@@ -57,7 +57,6 @@ type lane struct {
 	life    *Life
 	acked   int64         // highest register read or raised under a good seal in life.Lineage
 	retire  string        // identity that the next admission must not let live on
-	votes   bool          // the last good seal was old enough
 	ailing  error         // why the last flush was void although the master answered
 	proved  time.Duration // when the last good seal was sent
 
@@ -75,6 +74,8 @@ type lane struct {
 
 	rtt  Histogram // of flushes that were settled
 	said votes
+
+	notice notice
 }
 
 // connection is a link from its admission to its end.

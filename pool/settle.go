@@ -106,7 +106,7 @@ func (l *lane) judgeLocked(c *connection, f *flush, now time.Duration) (Seal, er
 	if seal.Err != nil {
 		l.group.counters.BadSeals++
 		l.group.counters.Void[voidReason(seal.Err)]++
-		l.votes = false
+		l.absentLocked(seal.Err)
 	}
 	return seal, ending
 }
@@ -210,10 +210,10 @@ func (l *lane) goodLocked(c *connection, f *flush, old, top, us int64) Seal {
 	g.hybrid.observe(old)
 	g.reclockLocked()
 	young := !c.life.votes(us, g.pool.options.age())
-	if !young && !l.votes {
-		g.pool.options.Logger.Info("master votes", "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
+	if !young {
+		l.presentLocked(c.life.Lineage)
 	}
-	l.votes, l.proved = !young, f.sent
+	l.proved = f.sent
 	return Seal{
 		Good: true, Young: young, Age: c.life.age(us), Durable: c.life.Durable,
 		Lineage: c.life.Lineage, Old: old, Top: top,
