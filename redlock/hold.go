@@ -256,6 +256,7 @@ func (h *Hold) isLost(reason error) {
 	l.counts.holdsLost.Add(1)
 	for _, key := range h.grant.Keys() {
 		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
+		l.lostLog.note(h.grant, key, reason)
 	}
 	ends := h.until + drift(h.grant.ttl)
 	l.giveUp(h.grant, &reach{upTo: ends - l.recent() + l.late + 2*grain*time.Millisecond, wrote: &h.wrote})

@@ -54,6 +54,7 @@ type Locker struct {
 	waits   waiters
 	works   workWaits
 	holds   holds
+	lostLog lostLog
 	events  events
 	ids     mediators
 	notes   notes
@@ -92,6 +93,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
 		leases: newLeases(p.Options().MaxTTL), daemon: daemonName(),
 	}
+	l.lostLog.clock, l.lostLog.logger = p.Clock(), o.Logger
 	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
 	l.waits.name = string(NewToken())[:8]
 	texts, err := l.script.load()
