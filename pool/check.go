@@ -74,7 +74,7 @@ func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 		f.problem("%v", err)
 	}
 	p.measure(f, link)
-	f.permissions(link, p.options.KeyPrefix)
+	p.permissions(ctx, f, link)
 	p.settings(f, link)
 	return f
 }
@@ -156,49 +156,6 @@ func (f *finding) judgeSeal(identity, ours string, age time.Duration, us int64) 
 		f.seal = "votes"
 	case f.seal == "":
 		f.seal = "votes in " + since(time.Duration(life.Base+micros(age)-us)*time.Microsecond)
-	}
-}
-
-// askedInScripts are calls of what the daemon's scripts use. The script leaves
-// nothing behind: it is executed in one step.
-const askedInScripts = `
-local key, denied = KEYS[1], {}
-for _, call in ipairs({
-  {'set', key, 'x', 'PX', '1000'}, {'get', key}, {'exists', key}, {'type', key}, {'pttl', key}, {'pexpiretime', key},
-  {'pexpireat', key, '1'}, {'del', key}, {'hset', key, 'f', 'v'}, {'hmget', key, 'f'}, {'del', key},
-  {'zadd', key, 'XX', 'GT', '1', 'm'}, {'zrange', key, '0', '-1'}, {'zscore', key, 'm'}, {'info', 'server'}, {'time'}}) do
-  local reply = redis.pcall(unpack(call))
-  local text = type(reply) == 'table' and reply.err or ''
-  if string.find(text, 'NOPERM') or string.find(text, 'permission') or string.find(text, "can't run") or string.find(text, "can't access") then
-    denied[#denied + 1] = call[1]
-  end
-end
-return denied`
-
-// permissions tells what the daemon's user may not do.
-func (f *finding) permissions(link Link, prefix string) {
-	replies := link.Exchange([]Command{
-		{[]string{"EVAL", askedInScripts, "1", prefix + "redlockd:check"}},
-		{[]string{"SCRIPT", "LOAD", "return 1"}},
-		{[]string{"EVALSHA", "0000000000000000000000000000000000000000", "0"}}, // NOSCRIPT, if it is allowed
-		{[]string{"CLIENT", "KILL", "ID", "0"}},                                // no client has this number
-		{[]string{"SCAN", "0", "COUNT", "1"}},
-	}, nil)
-	if gone(replies, 5) != nil {
-		return
-	}
-	var denied []string
-	for _, item := range replies[0].Items {
-		denied = append(denied, item.Str)
-	}
-	for i, name := range []string{"eval", "script|load", "evalsha", "client|kill", "scan"} {
-		if err, ok := replies[i].Err.(MasterError); ok && err.Begins("NOPERM") {
-			denied = append(denied, name)
-		}
-	}
-	slices.Sort(denied)
-	if denied = slices.Compact(denied); len(denied) > 0 {
-		f.problem("its user may not %s: allow the commands of configs/master-acl.txt", strings.Join(denied, ", "))
 	}
 }
 

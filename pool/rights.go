@@ -1,0 +1,115 @@
+// What must the daemon's user be allowed to say on a master? The commands of
+// configs/master-acl.txt, each with a call that Check makes to find out.
+package pool
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// right is a command as the rules of a user name it, and a call of it that does
+// no harm: it asks, fails at its arguments, or finds nothing. $ is a key that
+// nothing else uses, and a channel. Without a call it is found out elsewhere.
+type right struct{ name, call string }
+
+var (
+	// rightsOutright are what connections say.
+	rightsOutright = []right{
+		{"auth", ""}, {"hello", ""}, // without them there is no connection
+		{"config|get", ""}, // may be refused: such a master is not durable, which Check says
+		{"subscribe", ""},  // needs a connection of its own, see maySubscribe
+		{"ping", "PING"}, {"select", "SELECT 0"}, {"info", "INFO server"}, {"time", "TIME"},
+		{"client|id", "CLIENT ID"}, {"client|setname", "CLIENT SETNAME redlockd"}, {"client|kill", "CLIENT KILL ID 0"}, // nobody has this number
+		{"client|tracking", "CLIENT TRACKING OFF"}, {"client|caching", "CLIENT CACHING YES"}, // an error where nothing is tracked
+		{"publish", "PUBLISH $ x"}, {"pubsub|numsub", "PUBSUB NUMSUB $"}, {"scan", "SCAN 0 COUNT 1"},
+		{"script|load", "SCRIPT LOAD return"}, {"eval", "EVAL return 0"}, {"evalsha", "EVALSHA 0000000000000000000000000000000000000000 0"},
+	}
+	// rightsOfScripts are what scripts say, ours and those of lock libraries. What
+	// writes is taken back by the last ones, in the same step.
+	rightsOfScripts = []right{
+		{"get", "GET $"}, {"set", "SET $ x XX PX 1"}, {"exists", "EXISTS $"}, {"type", "TYPE $"},
+		{"pttl", "PTTL $"}, {"pexpiretime", "PEXPIRETIME $"}, {"pexpireat", "PEXPIREAT $ 1"},
+		{"zadd", "ZADD $ XX GT 1 m"}, {"zrange", "ZRANGE $ 0 -1"}, {"zrangebyscore", "ZRANGEBYSCORE $ 0 0"}, {"zscore", "ZSCORE $ m"},
+		{"zcard", "ZCARD $"}, {"zcount", "ZCOUNT $ 0 0"}, {"zrem", "ZREM $ m"}, {"zremrangebyscore", "ZREMRANGEBYSCORE $ 0 0"},
+		{"strlen", "STRLEN $"}, {"hlen", "HLEN $"}, {"hget", "HGET $ f"}, {"hmget", "HMGET $ f"}, {"hgetall", "HGETALL $"}, {"hdel", "HDEL $ f"},
+		{"hset", "HSET $ f v f"}, {"mset", "MSET $ x $"}, {"msetnx", "MSETNX $ x $"}, // a value is missing
+		{"setex", "SETEX $ 0 x"}, {"psetex", "PSETEX $ 0 x"}, // no time at all
+		{"ttl", "TTL $"}, {"mget", "MGET $"}, {"getrange", "GETRANGE $ 0 0"}, {"expire", "EXPIRE $ 1"}, {"expireat", "EXPIREAT $ 1"},
+		{"setnx", "SETNX $ x"}, {"lpush", "LPUSH $ x"}, {"pexpire", "PEXPIRE $ 1"}, {"unlink", "UNLINK $"}, {"del", "DEL $"},
+	}
+)
+
+// askedInScripts makes the calls of ARGV and returns the error of each, or ”.
+const askedInScripts = `
+local said = {}
+for i, line in ipairs(ARGV) do
+  local call = {}
+  for word in string.gmatch(line, '%S+') do call[#call + 1] = word == '$' and KEYS[1] or word end
+  local reply = redis.pcall(unpack(call))
+  said[i] = type(reply) == 'table' and reply.err or ''
+end
+return said`
+
+// denied tells whether an error says that the user may not do it. In scripts
+// servers of different age word it differently.
+func denied(text string) bool {
+	for _, part := range []string{"NOPERM", "ACL failure in script", "no permission", "can't run this command", "can't access at least one"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// permissions tells what the daemon's user may not do.
+func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
+	own := p.options.KeyPrefix + "redlockd:events:check"
+	inScripts := Command{[]string{"EVAL", askedInScripts, "1", own}}
+	for _, r := range rightsOfScripts {
+		inScripts.Args = append(inScripts.Args, r.call)
+	}
+	asked := []Command{inScripts}
+	names := []string{"eval"}
+	for _, r := range rightsOutright {
+		if r.call != "" {
+			asked = append(asked, Command{strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
+			names = append(names, r.name)
+		}
+	}
+	replies := link.Exchange(asked, nil)
+	if gone(replies, len(asked)) != nil {
+		return
+	}
+	var missing []string
+	for i, r := range replies {
+		if r.Err != nil && denied(r.Err.Error()) {
+			missing = append(missing, names[i])
+		}
+	}
+	for i, said := range replies[0].Items {
+		if i < len(rightsOfScripts) && denied(said.Str) {
+			missing = append(missing, rightsOfScripts[i].name)
+		}
+	}
+	if !p.maySubscribe(ctx, f.master, own) {
+		missing = append(missing, "subscribe")
+	}
+	slices.Sort(missing)
+	if missing = slices.Compact(missing); len(missing) > 0 {
+		f.problem("its user may not %s: allow the commands of configs/master-acl.txt", strings.Join(missing, ", "))
+	}
+}
+
+// maySubscribe is only a no if the master says so.
+func (p *Pool) maySubscribe(ctx context.Context, m Master, channel string) bool {
+	if p.options.Dialer != nil { // it leads to something else than a socket
+		return true
+	}
+	s, err := subscribe(ctx, m, channel, p.patience())
+	if err == nil {
+		s.Close()
+		return true
+	}
+	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !denied(err.Error())
+}
