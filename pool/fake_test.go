@@ -239,7 +239,10 @@ func newStage(t testing.TB, n int, o Options, prepare ...func(m *fakeMaster, i i
 		s.masters, byName[name] = append(s.masters, m), m
 		o.Masters = append(o.Masters, Master{Name: name, Network: "tcp", Address: name + ":6379"})
 	}
-	o.Clock, o.Logger = s.clock, slog.New(slog.NewTextHandler(io.Discard, nil))
+	o.Clock = s.clock
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
 	o.Dialer = func(_ context.Context, m Master, _ int) (Link, error) { return byName[m.Name].dial() }
 	p, err := New(o)
 	if err != nil {

@@ -34,7 +34,8 @@ var (
 	errPanic   = errors.New("internal error in a lane")
 )
 
-// lane is guarded by its group's lock, except index and master.
+// lane is guarded by its group's lock, except index and master, and what its task
+// alone uses.
 type lane struct {
 	group  *Group
 	index  int
@@ -75,7 +76,8 @@ type lane struct {
 	rtt  Histogram // of flushes that were settled
 	said votes
 
-	notice notice
+	notice   notice   // what the log was told of it: that it is absent, or votes
+	refusals refusals // and what it refuses
 }
 
 // connection is a link from its admission to its end.

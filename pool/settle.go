@@ -61,6 +61,7 @@ func (l *lane) settle(c *connection) {
 	g.mu.Unlock()
 
 	c.deliver(f, seal, judged)
+	l.tellRefusals(f, now)
 	if ending == nil {
 		ending = f.refusal()
 	}

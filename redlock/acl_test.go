@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -171,6 +172,49 @@ func TestACL_AllowsToWait(t *testing.T) {
 			t.Errorf("master %s refused: %s", name(i), said)
 		}
 	}
+}
+
+// A client is told that no master answered; the operator, which one refused what.
+func TestACL_WhatAMasterRefusesIsInTheLog(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.aclUser()
+	for i := range c.servers {
+		c.do(i, "ACL", "SETUSER", "redlockd", "-zrangebyscore")
+	}
+	log := make(chan string, 100) // more than a daemon says here
+	d := c.daemon(restricted, func(_ *daemon, o *pool.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(lines(log), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	for range 2 {
+		out, _ := d.stands("k", LockRequest{Wait: 500 * time.Millisecond})
+		if w := <-out; w.err == nil {
+			t.Fatal("a lock without the right to ask for it")
+		}
+	}
+	d.idle()
+	told := map[string]int{}
+	for len(log) > 0 {
+		if line := <-log; strings.Contains(line, "refuses") {
+			for i := range c.servers {
+				if strings.Contains(line, " master="+name(i)+" ") {
+					told[name(i)]++
+				}
+			}
+		}
+	}
+	for i := range c.servers {
+		if told[name(i)] == 0 || told[name(i)] > 4 { // of each of the few scripts once
+			t.Errorf("the log names master %s %d times", name(i), told[name(i)])
+		}
+	}
+}
+
+// lines is a log that a test reads line by line.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }
 
 func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
