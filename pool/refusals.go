@@ -47,11 +47,11 @@ func refusedByServer(err MasterError) bool {
 }
 
 // tellRefusals logs what the server refused in a flush. The questions about its
-// settings do not count: whoever forbids them is told of it elsewhere.
+// settings do not count, nor does the seal: what they meet is told elsewhere.
 func (l *lane) tellRefusals(f *flush, now time.Duration) {
 	for i := range f.commands {
-		if f.whoAt >= 0 && i >= f.whoAt && i < f.sealAt {
-			continue
+		if f.whoAt >= 0 && i >= f.whoAt || f.sealAt >= 0 && i >= f.sealAt {
+			break
 		}
 		err, ok := f.replies[i].Err.(MasterError)
 		if ok && refusedByServer(err) && l.refusals.news(string(err), now) {
