@@ -25,7 +25,8 @@ type ForceRequest struct {
 
 // Force answers true if somebody held the lock, or may have, and nobody who did
 // does any more. It is done for everybody that is seen, also by too few masters
-// for a quorum.
+// for a quorum. False says that nobody held it; if that is not known, because too
+// few masters remember everybody, it is *NoQuorum.
 func (l *Locker) Force(r ForceRequest, done func(bool, error)) {
 	if err := l.enter(); err != nil {
 		done(false, err)
@@ -46,6 +47,8 @@ type forcing struct {
 	done    func(bool, error)
 	rounds  int
 	more    bool // holders than were told
+	telling int  // masters that would have shown everybody; see LockView
+	unseen  bool // they are too few to know that nobody else holds it
 
 	mu       sync.Mutex
 	open     int // releases without an answer
@@ -56,7 +59,7 @@ type forcing struct {
 // seen takes the masters' answer to who is there.
 func (f *forcing) seen(v LockView, err error) {
 	var tokens []Token
-	f.more = false
+	f.more, f.telling, f.unseen = false, v.telling, v.unseen
 	for i := range v.Masters {
 		m := &v.Masters[i]
 		f.more = f.more || m.Count > len(m.holders)
@@ -115,7 +118,11 @@ func (f *forcing) answered(released bool, err error) {
 }
 
 func (f *forcing) finish(err error) {
-	f.locker.leave()
+	l := f.locker
+	if err == nil && !f.released && f.unseen {
+		err = l.noQuorum(l.pool.Group(f.request.DB), f.telling, "who holds it is not known")
+	}
+	l.leave()
 	f.done(f.released && err == nil, err)
 }
 

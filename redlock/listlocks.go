@@ -331,7 +331,7 @@ func (s *walkLook) judge() (locks []ListedLock, decided bool, err error) {
 		}
 		unsure := func(h Holder) bool { return !h.Sure }
 		decided = decided && !slices.ContainsFunc(view.Holders, unsure)
-		if view.State == LockHeld || view.State == LockUndecided {
+		if len(view.Holders) > 0 { // whom no master shows the walk does not find either; then it ends in an error
 			view.Masters = nil
 			locks = append(locks, ListedLock{key, view})
 		}

@@ -395,3 +395,48 @@ func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
 		t.Errorf("%d operations are still in flight", d.inFlight.Load())
 	}
 }
+
+// Whoever holds a lock on masters that have forgotten is told by nobody: then the
+// walk does not end as if it had told everybody.
+func TestListLocks_NeverEndsWhereMostMastersHaveForgotten(t *testing.T) {
+	for _, forgotten := range []int{3, 5} {
+		c := newCluster(t, 5, long)
+		d := c.daemon()
+		d.get(LockRequest{Key: "k", Token: tokenA})
+		d.idle()
+		for i := range forgotten {
+			c.servers[i].RestartEmpty()
+			d.awaitProcess(i, c.servers[i])
+		}
+		for i := forgotten; i < 5; i++ {
+			c.do(i, "DEL", "k")
+		}
+		d.idle()
+		var err error
+		for r := (Listing{Count: 10}); err == nil; {
+			var page LockPage
+			if page, err = d.list(r); err == nil && (page.Cursor == 0 || len(page.Locks) > 0) {
+				t.Fatalf("forgotten by %d of 5: %+v", forgotten, page)
+			}
+			r.Cursor = page.Cursor
+		}
+		noQuorum(t, err, "begin again with cursor 0")
+	}
+}
+
+// What is on none of the masters that were asked is no lock, however few of them
+// could tell.
+func TestListLocks_TellsOnlyOfLocksThatAMasterShows(t *testing.T) {
+	c := newCluster(t, 5, long)
+	d := c.daemon()
+	for i := range 5 {
+		c.do(i, "SET", fmt.Sprint("data-", i), "for ever")
+	}
+	for _, i := range []int{3, 4} {
+		c.servers[i].RestartEmpty()
+		d.awaitProcess(i, c.servers[i])
+	}
+	if told := walkOver(t, []*daemon{d}, Listing{Count: 10}, nil); len(told) != 0 {
+		t.Errorf("told %v", told)
+	}
+}

@@ -5,7 +5,8 @@
 // counts under any good seal; that it shows nothing proves something only if it
 // is old enough. Whoever is shown by fewer masters, but by so many that those
 // which cannot tell might complete a quorum, may hold the key: that is shown, and
-// shown as such.
+// shown as such. Where so many cannot tell that nobody need be shown, nobody
+// knows whether it is free.
 package redlock
 
 import (
@@ -36,6 +37,9 @@ type LockView struct {
 	Masters []LockOnMaster // in the configured order
 	Waiters int            // requests that wait for it in this daemon
 	Queued  int            // entries in the queue over all daemons, as most masters have it
+
+	telling int  // masters whose silence about a lease proves that they have no copy
+	unseen  bool // they are too few: somebody whom no master shows may hold it
 }
 
 // Holder is one lease, or what may be one.

@@ -386,3 +386,51 @@ func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
 	}
 	one.free("k", held.Token)
 }
+
+// Most masters have forgotten: what the others do not show proves nothing.
+func TestReadLock_IsUndecidedWhereSomebodyWhomNobodyShowsMayHoldIt(t *testing.T) {
+	for _, of := range []struct {
+		n      int
+		forget []int
+		down   []int
+		gone   []int // lose the copy, as if it had never arrived
+		want   LockState
+	}{
+		{n: 3, forget: []int{0, 1, 2}, want: LockUndecided},
+		{n: 3, forget: []int{0, 1}, gone: []int{2}, want: LockUndecided},
+		{n: 3, forget: []int{0}, down: []int{1}, gone: []int{2}, want: LockUndecided},
+		{n: 5, forget: []int{0, 1, 2}, gone: []int{3, 4}, want: LockUndecided},
+		{n: 5, forget: []int{0, 1}, gone: []int{2, 3, 4}, want: LockFree},
+		{n: 5, forget: []int{0}, down: []int{1}, gone: []int{2, 3, 4}, want: LockFree},
+	} {
+		c := newCluster(t, of.n, long)
+		d := c.daemon()
+		d.get(LockRequest{Key: "k", Token: tokenA})
+		d.idle()
+		for _, i := range of.gone {
+			c.do(i, "DEL", "k")
+		}
+		for _, i := range of.forget {
+			c.servers[i].RestartEmpty()
+			d.awaitProcess(i, c.servers[i])
+		}
+		for _, i := range of.down {
+			c.servers[i].Kill()
+			d.await(i, "down")
+		}
+		d.idle()
+		v := d.see("k")
+		if v.State != of.want || len(v.Holders) != 0 || v.Count != 0 {
+			t.Errorf("of %d, forgotten by %v, %v down: %+v, want state %d", of.n, of.forget, of.down, v, of.want)
+		}
+		was, err := d.force("k")
+		switch {
+		case was:
+			t.Errorf("of %d, forgotten by %v: somebody was released", of.n, of.forget)
+		case of.want == LockFree && err != nil:
+			t.Errorf("of %d, forgotten by %v: %v, want 0", of.n, of.forget, err)
+		case of.want == LockUndecided:
+			noQuorum(t, err, "who holds it is not known")
+		}
+	}
+}

@@ -55,6 +55,9 @@ func (l *Locker) judge(g *pool.Group, masters []LockOnMaster) (LockView, error) 
 		}
 		view.Holders = append(view.Holders, l.holderOf(s, votes, quorum))
 	}
+	// Whoever no master shows can hold it only with a quorum of those that cannot tell.
+	view.telling = len(masters) - bits.OnesCount16(unsure)
+	view.unseen = len(masters)-view.telling >= quorum
 	view.settle(foreign > len(masters)-quorum)
 	if cut {
 		view.Count = max(view.Count, middle(counts, quorum))
@@ -114,6 +117,8 @@ func (v *LockView) settle(foreign bool) {
 		v.State = LockUndecided
 	case foreign:
 		v.State = LockForeign
+	case v.unseen:
+		v.State = LockUndecided
 	}
 	if v.Count > 0 {
 		first := v.Holders[max(0, slices.IndexFunc(v.Holders, func(h Holder) bool { return h.Sure }))]

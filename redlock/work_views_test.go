@@ -121,3 +121,31 @@ func TestWork_KeepsForTwiceTheTimeoutUnlessToldOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// Masters that have lost their memory know of no work, which proves nothing.
+func TestReadWork_IsUnknownWhereMostMastersHaveForgotten(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.find(WorkRequest{Key: "k", Timeout: 20 * time.Second, Max: 2}, WorkAcquired, 1)
+	d.settled(0, 1, 2)
+	forget := func(i int) {
+		c.servers[i].RestartEmpty()
+		d.awaitProcess(i, c.servers[i])
+		d.idle()
+	}
+	forget(0)
+	if v, err := d.view("k"); err != nil || v.State != WorkRunning || v.Votes != 2 {
+		t.Errorf("with two masters that remember: %+v, %v", v, err)
+	}
+	if v, err := d.view("another"); err != nil || v.State != "" || v.Votes != 2 {
+		t.Errorf("what two masters do not know: %+v, %v", v, err)
+	}
+	for i, want := range []string{1: "1 of 3", 2: "0 of 3"} {
+		if want == "" {
+			continue
+		}
+		forget(i)
+		_, err := d.view("k")
+		noQuorum(t, err, want)
+	}
+}

@@ -19,7 +19,8 @@ type WorkView struct {
 	Votes   int // masters that agree
 }
 
-// ReadWork asks every master; the answer is what a quorum agrees on.
+// ReadWork asks every master; the answer is what a quorum agrees on. That a young
+// master knows nothing proves nothing: it may have forgotten.
 func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
 	if err := l.enter(); err != nil {
 		done(WorkView{}, err)
@@ -53,6 +54,10 @@ func (l *Locker) viewOf(g *pool.Group, answers []pool.Answer) (WorkView, error) 
 			continue
 		}
 		view, state := l.workViewOf(a.Reply.Items)
+		if state == "" && a.Seal.Young {
+			answered--
+			continue
+		}
 		at := mark{view.Attempt, view.Holder, state}
 		if before, ok := views[at]; ok {
 			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)

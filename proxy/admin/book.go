@@ -100,6 +100,14 @@ func (b *book) put(key redlock.Key, v *redlock.LockView, now time.Time, single b
 		return
 	}
 	before := b.entries[key]
+	if len(v.Holders) == 0 && v.Count == 0 { // nobody can tell whether it is still held: what is known stands until its time is over
+		if before != nil {
+			doubted := *before
+			doubted.unsure = true
+			b.entries[key] = &doubted
+		}
+		return
+	}
 	room := mostEntries
 	if single {
 		room += moreEntries

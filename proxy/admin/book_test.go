@@ -127,3 +127,17 @@ func TestShown_WritesOutWhatDoesNotShowItself(t *testing.T) {
 		}
 	}
 }
+
+// Nobody is shown, and nobody can tell: that neither ends a lock nor makes one.
+func TestBook_KeepsWhatItKnowsWhereNobodyCanTell(t *testing.T) {
+	b := newBook()
+	b.put("known", lasting("t", time.Minute, 1), noon, true)
+	undecided := redlock.LockView{State: redlock.LockUndecided}
+	for _, key := range []redlock.Key{"known", "unknown"} {
+		b.put(key, &undecided, noon, true)
+	}
+	found := b.list().find(question{order: "key"}, everything).entries
+	if len(found) != 1 || found[0].key != "known" || !found[0].unsure || found[0].until != noon.Add(time.Minute) {
+		t.Errorf("%d locks, want the known one, unsure: %+v", len(found), found)
+	}
+}
