@@ -5,6 +5,7 @@ package redlock
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -147,5 +148,27 @@ func TestReadWork_IsUnknownWhereMostMastersHaveForgotten(t *testing.T) {
 		forget(i)
 		_, err := d.view("k")
 		noQuorum(t, err, want)
+	}
+}
+
+// Who is down has no opinion.
+func TestReadWork_SaysThatMastersDisagreeOnlyIfAQuorumAnswered(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	d.find(WorkRequest{Key: "k", Timeout: 20 * time.Second, Max: 2}, WorkAcquired, 1)
+	d.settled(0, 1, 2)
+	for i, want := range []string{"", "1 of 3", "0 of 3"} {
+		c.servers[i].Kill()
+		d.await(i, "down")
+		if want == "" {
+			c.do(1, "DEL", "redlockd:work:k")
+			_, err := d.view("k")
+			noQuorum(t, err, "2 of 3", "disagree")
+			continue
+		}
+		_, err := d.view("k")
+		if unknown := noQuorum(t, err, want, "unknown"); strings.Contains(unknown.Note, "disagree") {
+			t.Errorf("without a quorum: %v", err)
+		}
 	}
 }

@@ -74,7 +74,11 @@ func (l *Locker) viewOf(g *pool.Group, answers []pool.Answer) (WorkView, error) 
 	if odd >= l.pool.Quorum() {
 		return WorkView{}, ErrWrongType
 	}
-	return WorkView{}, l.noQuorum(g, answered, "the masters disagree about this work at the moment")
+	note := "how the work stands is unknown at the moment"
+	if answered >= l.pool.Quorum() { // and no quorum of them says the same
+		note = "the masters disagree about this work at the moment"
+	}
+	return WorkView{}, l.noQuorum(g, answered, note)
 }
 
 // workViewOf reads one master's answer. Its times include the master timeout by
