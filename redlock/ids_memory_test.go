@@ -160,7 +160,9 @@ func TestReseed_OnTooFewMastersSaysSo(t *testing.T) {
 	d := c.daemon(relayed).volatileIDs()
 	d.cutOff(1)
 	d.cutOff(2)
-	noQuorum(t, d.reseed("n", 7), "1 of 3", "repeat the command")
+	noQuorum(t, d.reseed("n", 7), "1 of 3", "installed on the masters that answered", "repeat the command")
+	d.cutOff(0)
+	noQuorum(t, d.reseed("n", 7), "0 of 3", "installed nowhere", "repeat the command")
 }
 
 func TestCounters_AreListedByNameOncePerDatabase(t *testing.T) {

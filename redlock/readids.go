@@ -110,7 +110,7 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
 		c.Set("EVALSHA", l.script.reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Life.Lineage)
 	}, func(answers []pool.Answer) {
-		installed := 0
+		installed, asked := 0, 0 // asked may have installed it without saying so
 		for _, a := range answers {
 			switch said := readID(a.Reply); {
 			case said.code == 1 && a.Seal.Good:
@@ -118,10 +118,19 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 			case said.code == 0:
 				done(&BelowKnown{Counter: name, Value: value, Known: said.number, Master: g.Statuses()[a.Lane].Name})
 				return
+			case said.code != -1 && a.Asked:
+				asked++
 			}
 		}
 		if installed < l.pool.Quorum() {
-			done(l.noQuorum(g, installed, "the value was installed on the masters that answered; repeat the command"))
+			note := "the value was installed on the masters that answered; repeat the command"
+			switch {
+			case installed == 0 && asked == 0:
+				note = "the value was installed nowhere; repeat the command"
+			case installed == 0:
+				note = "no master has confirmed the value; repeat the command"
+			}
+			done(l.noQuorum(g, installed, note))
 			return
 		}
 		done(nil)
