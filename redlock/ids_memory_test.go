@@ -203,3 +203,28 @@ func TestIDs_LeaveAloneWhatIsNoCounter(t *testing.T) {
 		t.Errorf("the third master: %v, want it untouched", got)
 	}
 }
+
+func TestReadCounter_OfTooFewMastersIsNoQuorum(t *testing.T) {
+	c := newCluster(t, 3, long)
+	d := c.daemon(relayed).volatileIDs()
+	d.draw("n", 41)
+	read := func() (Counter, error) {
+		type answer struct {
+			counter Counter
+			err     error
+		}
+		answers := make(chan answer, 1) // its one answer
+		d.ReadCounter(0, "n", func(c Counter, err error) { answers <- answer{c, err} })
+		a := receive(t, answers)
+		return a.counter, a.err
+	}
+	d.cutOff(2)
+	if counter, err := read(); err != nil || len(counter.Masters) != 3 || !counter.Masters[0].Known || counter.Masters[2].Known {
+		t.Errorf("with two of three masters: %+v, %v", counter, err)
+	}
+	for i, want := range []string{"1 of 3", "0 of 3"} {
+		d.cutOff(i)
+		_, err := read()
+		noQuorum(t, err, want)
+	}
+}

@@ -60,29 +60,40 @@ func (l *Locker) askAll(g *pool.Group, command func(*pool.Moment, *pool.Command)
 	l.submit(nil, g, &allMasters{command: command, done: done, answers: make([]pool.Answer, n), open: n})
 }
 
-// ReadCounter asks every master for one counter.
+// ReadCounter asks every master for one counter; err is *NoQuorum if fewer than a
+// quorum answered.
 func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
 	if err := l.enter(); err != nil {
 		done(Counter{}, err)
 		return
 	}
-	l.readCounter(db, name, func(c Counter) { l.leave(); done(c, nil) })
+	l.readCounter(db, name, func(c Counter, answered int) {
+		l.leave()
+		if answered < l.pool.Quorum() {
+			done(c, l.noQuorum(l.pool.Group(db), answered, "what is known of the counter is incomplete"))
+			return
+		}
+		done(c, nil)
+	})
 }
 
-func (l *Locker) readCounter(db int, name Key, done func(Counter)) {
+func (l *Locker) readCounter(db int, name Key, done func(c Counter, answered int)) {
 	g := l.pool.Group(db)
 	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
 		c.Set("EVALSHA", l.script.readID, "1", l.idKey(name), m.Life.Lineage, blankIsZero(m.Life))
 	}, func(answers []pool.Answer) {
-		counter := Counter{Name: name}
+		counter, answered := Counter{Name: name}, 0
 		for i, s := range g.Statuses() {
 			value := readID(answers[i].Reply)
+			if value.code >= -1 && answers[i].Seal.Good { // also that it keeps something else there
+				answered++
+			}
 			counter.Masters = append(counter.Masters, CounterOnMaster{
 				Master: s.Name, Known: value.code == 1 && answers[i].Seal.Good,
 				Value: value.number, Trusted: value.trusted,
 			})
 		}
-		done(counter)
+		done(counter, answered)
 	})
 }
 
@@ -94,7 +105,7 @@ func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
 		return
 	}
 	finish := func(err error) { l.leave(); done(err) }
-	l.readCounter(db, name, func(c Counter) {
+	l.readCounter(db, name, func(c Counter, _ int) {
 		for _, m := range c.Masters {
 			if m.Known && m.Value > value {
 				finish(&BelowKnown{Counter: name, Value: value, Known: m.Value, Master: m.Master})
