@@ -135,11 +135,9 @@ func (s *holds) forced(id lockID) {
 	}
 	var lost []*Hold
 	s.mu.Lock()
-	for at, h := range s.byID {
-		if at.db == id.db && (id.token == "" || at.token == id.token) && slices.Contains(h.grant.Keys(), id.key) {
-			s.endLocked(h)
-			lost = append(lost, h)
-		}
+	for _, h := range s.ofLocked(id) {
+		s.endLocked(h)
+		lost = append(lost, h)
 	}
 	s.mu.Unlock()
 	for _, h := range lost {

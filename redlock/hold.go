@@ -10,6 +10,7 @@ import (
 	"container/heap"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,11 +54,12 @@ type holds struct {
 	// work: what they hold runs out by itself.
 	draining atomic.Bool
 
-	mu    sync.Mutex
-	byID  map[lockID]*Hold
-	queue dueQueue[*Hold]
-	alarm pool.Timer
-	at    time.Duration // the alarm rings; 0 = it is off
+	mu      sync.Mutex
+	byID    map[lockID]*Hold // by the first key
+	several int              // of them have more keys
+	queue   dueQueue[*Hold]
+	alarm   pool.Timer
+	at      time.Duration // the alarm rings; 0 = it is off
 }
 
 // hold renews a grant, made by a ballot, until it is released, or ended with End,
@@ -82,6 +84,9 @@ func (l *Locker) hold(g Grant, made *attempt, terms *HoldTerms) *Hold {
 	}
 	s.byID[h.id()] = h
 	s.count.Add(1)
+	if len(g.More) > 0 {
+		s.several++
+	}
 	if made.wasRefused() { // asked now that a later refusal would find the hold
 		h.wait = afterRefusal
 		first = min(first, l.clock.Now()+h.wait)
@@ -171,6 +176,9 @@ func (s *holds) endLocked(h *Hold) {
 	}
 	h.ended = true
 	s.count.Add(-1)
+	if len(h.grant.More) > 0 {
+		s.several--
+	}
 	if s.byID[h.id()] == h {
 		delete(s.byID, h.id())
 	}
@@ -211,23 +219,41 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 	now := s.locker.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for at, h := range s.byID {
-		if at.db != id.db || id.token != "" && at.token != id.token || until >= h.until || !slices.Contains(h.grant.Keys(), id.key) {
+	for _, h := range s.ofLocked(id) {
+		if until >= h.until {
 			continue
 		}
 		h.until, h.made = until, nil
-		switch {
-		case now >= h.stop: // its end is what is next
-			h.due = min(h.due, until)
-		case h.index < 0:
+		if h.index < 0 { // a renewal is under way
 			h.early = now
 			continue
-		default:
-			h.due = now
+		}
+		h.due = now
+		if now >= h.stop { // its end is what is next
+			h.due = until
 		}
 		heap.Fix(&s.queue, h.index)
 		s.alarmLocked()
 	}
+}
+
+// ofLocked are the holds of a key, also as one of several, with this token; without a
+// token, with any. Only the latter, and those of several keys, are looked for among all.
+func (s *holds) ofLocked(id lockID) (found []*Hold) {
+	if id.token != "" && s.several == 0 {
+		if h := s.byID[id]; h != nil {
+			found = append(found, h)
+		}
+		return found
+	}
+	for at, h := range s.byID {
+		if at.db == id.db && (id.token == "" || at.token == id.token) && slices.Contains(h.grant.Keys(), id.key) {
+			found = append(found, h)
+		}
+	}
+	// In the same order whenever it is played again.
+	slices.SortFunc(found, func(a, b *Hold) int { return strings.Compare(string(a.grant.Token), string(b.grant.Token)) })
+	return found
 }
 
 // coveredBy tells whether all keys of the hold are among these.
