@@ -113,7 +113,7 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 	}
 	offset, lives := medianOffset(all), false
 	for _, c := range all {
-		if err := p.baptiseOne(c, identities[c], offset); err != nil {
+		if err := p.baptiseOne(c, identities[c], offset, force); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
@@ -125,21 +125,39 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 	return nil
 }
 
-func (p *Pool) baptiseOne(c *candidate, identities []string, offset int64) error {
+func (p *Pool) baptiseOne(c *candidate, identities []string, offset int64, force bool) error {
 	for db, identity := range identities {
 		g := newGroup(p, db)
 		if err := gone(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
-		_, err := g.admit(c.link, c.master.Name, admissionRequest{
+		r := admissionRequest{
 			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
 			retire: identity, bootstrap: true,
-		})
-		if err != nil {
+		}
+		if err := g.baptise(c, r, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}
 	}
 	return nil
+}
+
+// baptisms of one database are tried: each daemon that runs may begin a life in it
+// since it was looked at, and again when that one is retired.
+const baptisms = 10
+
+func (g *Group) baptise(c *candidate, r admissionRequest, force bool) error {
+	for range baptisms {
+		a, err := g.admit(c.link, c.master.Name, r)
+		if err != nil || a.life.Base == 0 {
+			return err
+		}
+		if !force {
+			break
+		}
+		r.retire = a.life.Identity
+	}
+	return errors.New("a daemon has begun a life in it meanwhile; stop the daemons, or say redlockd bootstrap --force once more")
 }
 
 func medianOffset(all []*candidate) int64 {

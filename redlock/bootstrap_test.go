@@ -137,6 +137,47 @@ func (d *daemon) admitted() *daemon {
 
 // The flag does what the command does, and left in a unit file it does nothing
 // when the masters come back.
+// onLine does something once, before the first line is written.
+type onLine struct {
+	io.Writer
+	once func()
+}
+
+func (w *onLine) Write(p []byte) (int, error) {
+	if w.once != nil {
+		w.once()
+		w.once = nil
+	}
+	return w.Writer.Write(p)
+}
+
+// Between the look at a master and its baptism a daemon may begin a life in it.
+func TestBootstrap_VoidsALifeThatADaemonBeganMeanwhile(t *testing.T) {
+	c := newCluster(t, 3, long)
+	if err := bootstrap(c, true); err != nil {
+		t.Fatal(err)
+	}
+	base := func() string {
+		seal, _ := c.do(1, "ZRANGE", "redlockd:seal", 0, -1).([]any)
+		if len(seal) != 1 {
+			return ""
+		}
+		return strings.Fields(seal[0].(string))[2]
+	}
+	out := &onLine{io.Discard, func() { // master a is done
+		c.do(1, "FLUSHALL")
+		c.stranger()
+		eventually(t, "a daemon has begun a life in b", func() bool { b := base(); return b != "" && b != "0" })
+	}}
+	if err := bootstrapTo(out, c, true); err != nil {
+		t.Fatal(err)
+	}
+	if b := base(); b != "0" {
+		t.Errorf("b was said to vote, and counts its age from %s", b)
+	}
+	c.stranger().admitted()
+}
+
 func TestBootstrap_ByFlagIsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one := c.stranger(func(_ *daemon, o *pool.Options) { o.Bootstrap = true })
