@@ -31,11 +31,8 @@ func (t *Table) dropinRows() []*command {
 		barred(row("unlink", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key))),
 		row("delex", exactly(4), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, ifeq),
 		row("delifeq", exactly(3), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, value),
-		row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.expire, key, integer("seconds")),
-		row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.pexpire, key, integer("milliseconds")),
-	}
-	for _, one := range rows[len(rows)-2:] {
-		one.barrier = deletes
+		barredWhen(deletes, row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.expire, key, integer("seconds"))),
+		barredWhen(deletes, row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.pexpire, key, integer("milliseconds"))),
 	}
 	return append(append(rows, t.transactionRows(row)...), t.scriptRows(row)...)
 }
@@ -66,9 +63,7 @@ func (t *Table) scriptRows(row rowMaker) []*command {
 		if name == "eval_ro" || name == "evalsha_ro" {
 			category = categoryRead
 		}
-		one := row(name, atLeast(3), category, summary, handle, first, numkeys, keys, args)
-		one.barrier = t.looksFirst
-		return one
+		return barredWhen(t.looksFirst, row(name, atLeast(3), category, summary, handle, first, numkeys, keys, args))
 	}
 	scripts := row("script", atLeast(2), categoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
 	scripts.handle = nil

@@ -89,19 +89,21 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 // looksFirst says whether a call of EVAL or EVALSHA is not on its way to the masters
 // when it has been started, and could be overtaken by what comes behind it in its
 // pipeline: nobody has seen the script, or it must know what is left of the lease.
+// What cannot be run is refused soon enough.
 func (t *Table) looksFirst(args []string) bool {
-	if len(args) < 3 || t.env.Scripts == nil {
+	if len(args) < 3 {
 		return false
 	}
-	e := &evaluation{}
-	if e.arguments(args) != nil {
-		return false // refused at once
+	n, ok := parseInteger(args[2])
+	rest := args[3:]
+	if !ok || n < 0 || n > int64(len(rest)) {
+		return false
 	}
 	sha := args[1]
 	if !isWord(args[0][:min(len(args[0]), len("evalsha"))], "EVALSHA") {
 		sha = shaOf(args[1])
 	}
-	class, _, ok := t.env.Scripts.BySHA(sha, e.given)
+	class, _, ok := t.env.Scripts.BySHA(sha, dropin.Call{Keys: rest[:n], Args: rest[n:]})
 	return !ok || class.Op == dropin.ExtendAdd
 }
 

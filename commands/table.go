@@ -205,8 +205,11 @@ func forAdmins(c *command) *command {
 	return c
 }
 
-// barred makes a row run alone on its connection.
-func barred(c *command) *command {
-	c.barrier = always
+// barred makes a row run alone on its connection, barredWhen its calls of which that
+// is so.
+func barred(c *command) *command { return barredWhen(always, c) }
+
+func barredWhen(alone func(args []string) bool, c *command) *command {
+	c.barrier = alone
 	return c
 }

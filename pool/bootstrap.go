@@ -157,7 +157,7 @@ func (g *Group) baptise(c *candidate, r admissionRequest, force bool) error {
 		}
 		r.retire = a.life.Identity
 	}
-	return errors.New("a daemon has begun a life in it meanwhile; stop the daemons, or say redlockd bootstrap --force once more")
+	return errors.New("a daemon has begun a life in it meanwhile; stop all daemons and say redlockd bootstrap --force")
 }
 
 func medianOffset(all []*candidate) int64 {

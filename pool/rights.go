@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// askedInScripts makes the calls of ARGV and returns the error of each, or ”.
+// askedInScripts makes the calls of ARGV and returns the error of each, or an empty text.
 const askedInScripts = `
 local said = {}
 for i, line in ipairs(ARGV) do

@@ -54,16 +54,14 @@ func (l *Locker) trim(g *pool.Group, kept []keptEnd, until time.Duration, ids ..
 	for _, id := range ids {
 		l.leases.shorten(id, until)
 	}
-	defer func() { // a renewal comes behind it on every master
-		for _, id := range ids {
-			l.holds.shortened(id, until)
-		}
-	}()
 	for _, k := range kept {
 		g.Push(k.lane, &repeated{group: g, key: k.key, debt: pool.Debt{
 			Args: []string{"EVALSHA", l.script.trim, "1", k.key,
 				strconv.FormatInt(k.ends, 10), strconv.FormatInt(k.set, 10), k.value},
 			Until: until + 4*l.late,
 		}})
+	}
+	for _, id := range ids { // last: a renewal comes behind it on every master
+		l.holds.shortened(id, until)
 	}
 }
