@@ -3,10 +3,13 @@
 
 GO          ?= go
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
-# Enough for the slowest package on two cores under -race.
-TIMEOUT     ?= 12m
+# Ends a package that hangs. It must never end one that is slow: two cores beside
+# twenty busy loops take ten times as long as two quiet ones.
+TIMEOUT     ?= 60m
+# Further flags of `go test`.
+GOTEST      ?=
 
-.PHONY: run test test-go test-bench lint fmt bench bench-quick counters fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
+.PHONY: run test test-go test-bench test-under-load lint fmt bench bench-quick counters fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
 
 run:
 	$(GO) run .
@@ -21,13 +24,20 @@ test: needs test-go test-bench
 test-go:
 	$(GO) vet ./...
 	$(GO) vet -tags controls ./...
-	$(GO) test -race -timeout $(TIMEOUT) ./...
+	$(GO) test -race -timeout $(TIMEOUT) $(GOTEST) ./...
 
 # Peers and examples live in modules of their own, so that what they need never
 # enters the product's.
 test-bench: needs
-	cd bench && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) ./...
-	cd redlock/examples && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) ./...
+	cd bench && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) $(GOTEST) ./...
+	cd redlock/examples && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) $(GOTEST) ./...
+
+# The same tests beside LOAD busy loops, RUNS times: no test may depend on how fast
+# the machine is.
+LOAD ?= 20
+RUNS ?= 1
+test-under-load: needs
+	@for run in $$(seq $(RUNS)); do .ci/under-load $(LOAD) 7200 $(MAKE) test GOTEST=-count=1 || exit 1; done
 
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
