@@ -60,7 +60,7 @@ func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 		}
 		return admission{life, score}, nil
 	case "REPLICA":
-		return admission{}, unfitf("is a %s: masters replicate from nobody", detail)
+		return admission{}, unfitf("is a %s: masters are independent, %s", detail, emptyReplica)
 	case "PROMOTED":
 		return admission{}, unfitf("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", detail)
 	case "CLOCK":

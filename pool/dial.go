@@ -136,7 +136,7 @@ func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
 	}
 	f, err := probe(link, g.pool.options.Clock)
 	if err != nil {
-		return nil, err
+		return nil, l.quarantineEvicting(link, f, err)
 	}
 	if err := l.meet(f); err != nil {
 		return nil, err
@@ -178,6 +178,11 @@ func (l *lane) meet(f facts) error {
 			l.retire = l.life.Identity
 			g.counters.Latched++
 		}
+	}
+	if reset := l.resetLocked(f.commands); reset != nil && l.life != nil && l.lastRun == f.runID {
+		g.pool.options.Logger.Warn("a master's incarnation ends", "master", l.master.Name, "db", g.db, "err", reset.Error())
+		l.retire = l.life.Identity
+		g.counters.Latched++
 	}
 	l.est = f.est
 	g.reclockLocked()

@@ -3,13 +3,20 @@
 // ends the connection: the next admission refuses, or clears the durable bit.
 package pool
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
 
 // factsEvery is how many heartbeats lie between two looks: CONFIG GET with a
 // pattern costs a master some ten microseconds.
 const factsEvery = 10
 
-var errSettings = errors.New("its settings changed, it must be admitted again")
+var (
+	errSettings = errors.New("its settings changed, it must be admitted again")
+	errEvicted  = errors.New("it may have evicted locks")
+)
 
 // askFacts appends the questions.
 func (f *flush) askFacts() {
@@ -17,6 +24,7 @@ func (f *flush) askFacts() {
 	f.next().Set("CONFIG", "GET", "*append*")
 	f.next().Set("INFO", "persistence")
 	f.next().Set("CONFIG", "GET", "maxmemory-policy")
+	f.next().Set("INFO", "stats")
 	f.listenersAt = -1
 	if g := f.conn.lane.group; g.asksForListeners() {
 		f.listenersAt = len(f.commands)
@@ -33,12 +41,46 @@ func (f *flush) changed() error {
 	if l := f.conn.lane; f.listenersAt >= 0 {
 		l.group.countListeners(l.index, f.replies[f.listenersAt], f.sent)
 	}
-	settings, info, policy := f.replies[f.factsAt], f.replies[f.factsAt+1], f.replies[f.factsAt+2]
-	if policy.Err == nil && len(policy.Items) == 2 && policy.Items[1].Str != "noeviction" {
-		return errSettings
-	}
+	settings, info := f.replies[f.factsAt], f.replies[f.factsAt+1]
 	if f.conn.life.Durable && settings.Err == nil && info.Err == nil && volatile(settings, info.Str) != "" {
 		return errSettings
 	}
 	return nil
+}
+
+// evictedLocked tells whether keys may have gone since the admission although the
+// seal is still there. Where CONFIG is forbidden the policy is read at admissions
+// only, and the count alone tells.
+func (l *lane) evictedLocked(f *flush) error {
+	if f.factsAt < 0 {
+		return nil
+	}
+	policy, stats := f.replies[f.factsAt+2], f.replies[f.factsAt+3]
+	if policy.Err == nil && len(policy.Items) == 2 && policy.Items[1].Str != "noeviction" {
+		return fmt.Errorf("%w: maxmemory-policy is %s, it must be noeviction", errEvicted, policy.Items[1].Str)
+	}
+	if stats.Err != nil {
+		return nil
+	}
+	if now, was := infoField(stats.Str, "evicted_keys"), f.conn.life.Evicted; now != was {
+		return fmt.Errorf("%w: evicted_keys is %s, and was %s at its admission; keep maxmemory-policy noeviction", errEvicted, now, was)
+	}
+	return l.resetLocked(processed(stats.Str))
+}
+
+// resetLocked notes the number of commands that a server counts, which falls by
+// CONFIG RESETSTAT alone. The reset may hide an eviction.
+func (l *lane) resetLocked(commands int64) error {
+	was := l.commands
+	l.commands = commands
+	if commands < was {
+		return fmt.Errorf("%w: CONFIG RESETSTAT erased the count; do not reset the statistics of a master", errEvicted)
+	}
+	return nil
+}
+
+// processed is total_commands_processed of INFO's text.
+func processed(info string) int64 {
+	n, _ := strconv.ParseInt(infoField(info, "total_commands_processed"), 10, 64)
+	return n
 }

@@ -21,8 +21,9 @@ const formatVersion = "v1"
 // holds this identity as its member, every command on the connection met the
 // same process with the same memory.
 type Life struct {
-	Identity string // "run_id lineage base durable fingerprint", compared byte for byte
+	Identity string // "run_id:evicted lineage base durable fingerprint", compared byte for byte
 	RunID    string
+	Evicted  string // evicted_keys of the process when the identity was written
 	Lineage  string // random; survives a restart only if the memory did
 	Base     int64  // µs of the master's clock at which this memory began; 0 = bootstrapped
 	Durable  bool   // every write of this lineage was on disk before it was answered
@@ -31,13 +32,14 @@ type Life struct {
 func parseLife(identity string) (*Life, error) {
 	f := strings.SplitN(identity, " ", 5)
 	if len(f) != 5 {
-		return nil, fmt.Errorf("identity %q is not of the form run_id lineage base durable fingerprint", identity)
+		return nil, fmt.Errorf("identity %q is not of the form run_id:evicted lineage base durable fingerprint", identity)
 	}
 	base, err := strconv.ParseInt(f[2], 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("identity %q: base %q is not a number", identity, f[2])
 	}
-	return &Life{Identity: identity, RunID: f[0], Lineage: f[1], Base: base, Durable: f[3] == "1"}, nil
+	run, evicted, _ := strings.Cut(f[0], ":")
+	return &Life{Identity: identity, RunID: run, Evicted: evicted, Lineage: f[1], Base: base, Durable: f[3] == "1"}, nil
 }
 
 // votes tells whether a memory that began at base is old enough at the

@@ -21,6 +21,9 @@ func TestIdentity_ReadsWhatTheAdmissionScriptWrites(t *testing.T) {
 	if l, err := parseLife("abc 0123 0 0 print"); err != nil || l.Durable || l.Base != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
+	if l, err := parseLife("abc:17 0123 0 0 print"); err != nil || l.RunID != "abc" || l.Evicted != "17" {
+		t.Errorf("%+v, %v", l, err)
+	}
 	for _, bad := range []string{"", "retired", "a b c d", "a b c d e", "a b 1.5 0 e", "a b 99999999999999999999 0 e"} {
 		if l, err := parseLife(bad); err == nil {
 			t.Errorf("parseLife(%q) = %+v, want an error", bad, l)

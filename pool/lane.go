@@ -66,6 +66,7 @@ type lane struct {
 	claim    string // run_id this lane is connected to, or about to be
 	lastID   int64  // CLIENT ID of the last admitted connection …
 	lastRun  string // … on the process with this run_id
+	commands int64  // that this process has counted, at the last look
 	version  string
 	volatile string // why the server is not durable, "" if it is
 	attempts int    // failed dials in a row

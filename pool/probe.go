@@ -16,6 +16,8 @@ type facts struct {
 	runID    string
 	version  string
 	volatile string // why it is not durable, "" if it is
+	commands int64  // that this process has counted
+	policy   string // maxmemory-policy
 	est      estimate
 }
 
@@ -50,6 +52,8 @@ func probe(link Link, clock Clock) (facts, error) {
 		runID:    infoField(info, "run_id"),
 		version:  versionOf(info),
 		volatile: volatile(replies[2], info),
+		commands: processed(info),
+		policy:   infoField(info, "maxmemory_policy"),
 	}
 	if err := fitness(info); err != nil {
 		return f, err
@@ -79,6 +83,9 @@ func (f *facts) readClock(link Link, clock Clock) error {
 	return nil
 }
 
+// emptyReplica is what to do with a server that is a copy of another one.
+const emptyReplica = "they replicate from nobody (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
+
 // fitness refuses servers on which a lock could silently disappear.
 func fitness(info string) error {
 	if !atLeast(infoField(info, "redis_version"), 6, 2) { // Valkey says 7.2.4 whatever it is
@@ -88,7 +95,7 @@ func fitness(info string) error {
 		return unfitf("runs in %s mode: masters are independent standalone servers", mode)
 	}
 	if role := infoField(info, "role"); role != "master" {
-		return unfitf("is a %s: masters are independent, they replicate from nobody (REPLICAOF NO ONE, then a restart)", role)
+		return unfitf("is a %s: masters are independent, %s", role, emptyReplica)
 	}
 	if policy := infoField(info, "maxmemory_policy"); policy != "noeviction" {
 		return unfitf("maxmemory-policy is %s: it may evict a lock; CONFIG SET maxmemory-policy noeviction", policy)

@@ -147,6 +147,10 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 	if Broken(RuleSeal) {
 		return l.goodLocked(c, f, old, top, us), nil
 	}
+	if err := l.evictedLocked(f); err != nil {
+		l.retireLocked(c)
+		return bad(err), err
+	}
 	if err := l.clockLocked(f, now, us); err != nil {
 		if err == errLate && f.misjudged(now, us) {
 			return bad(err), errMisjudged

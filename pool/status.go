@@ -31,7 +31,7 @@ type Counters struct {
 	Admissions    int64 // connections that may vote
 	NewLives      int64 // admissions that found no unbroken memory
 	Panics        int64 // panics contained; anything but 0 is a bug
-	Latched       int64 // lives retired because the master's clock stepped or its memory was rolled back
+	Latched       int64 // lives retired because the master's clock stepped, its memory was rolled back or it may have evicted keys
 }
 
 func (c *Counters) add(d Counters) {

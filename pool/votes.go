@@ -71,6 +71,7 @@ const (
 	voidBehind
 	voidRolledBack
 	voidDamaged
+	voidEvicted
 	voidOther
 	// VoidReasons is how many there are.
 	VoidReasons
@@ -78,13 +79,13 @@ const (
 
 // VoidReason is the word for the reason i of Counters.Void.
 func VoidReason(i int) string {
-	return [VoidReasons]string{"forgot", "balanced", "late", "suspect", "behind", "rolled-back", "damaged", "other"}[i]
+	return [VoidReasons]string{"forgot", "balanced", "late", "suspect", "behind", "rolled-back", "damaged", "evicted", "other"}[i]
 }
 
 func voidReason(err error) int {
 	for reason, sentinel := range [VoidReasons]error{
 		voidForgot: errForgot, voidBalanced: errBalanced, voidLate: errLate, voidSuspect: errSuspect,
-		voidBehind: errBehind, voidRolledBack: errRolledBack, voidDamaged: errDamaged,
+		voidBehind: errBehind, voidRolledBack: errRolledBack, voidDamaged: errDamaged, voidEvicted: errEvicted,
 	} {
 		if sentinel != nil && errors.Is(err, sentinel) {
 			return reason

@@ -1,7 +1,8 @@
 -- Admission: decide, in one step nobody can interrupt, which unbroken memory
 -- this master speaks from.
 -- KEYS 1 the seal: a zset whose one member is the identity
---        "run_id lineage base durable fingerprint", its score the register.
+--        "run_id:evicted lineage base durable fingerprint", its score the register.
+--        evicted is evicted_keys when the identity was written.
 -- ARGV 1 the group's clock, us   2 largest clock error, us   3 durable now: 0 | 1
 --      4 a random lineage        5 fingerprint               6 identity to retire, or ''
 --      7 bootstrap: 0 | 1 if no earlier life matters         8 floor for a new register
@@ -14,6 +15,8 @@ if role ~= 'master' then return {'REPLICA', tostring(role)} end
 local offset = string.match(replication, 'second_repl_offset:(%-?%d+)')
 if offset ~= '-1' then return {'PROMOTED', tostring(offset)} end
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+local evicted = string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)')
+local process = run .. ':' .. evicted
 
 local kind = redis.call('TYPE', seal).ok
 if kind ~= 'none' and kind ~= 'zset' then return {'FOREIGN', kind} end
@@ -33,10 +36,14 @@ if off > tonumber(ARGV[2]) or off < -tonumber(ARGV[2]) then
 end
 
 local was, lineage, base, durable, print
-if old then was, lineage, base, durable, print = string.match(old, '^(%x+) (%x+) (%d+) ([01]) (.+)$') end
+if old then was, lineage, base, durable, print = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) (.+)$') end
 if print and print ~= ARGV[5] then return {'FINGERPRINT', print} end
 
-local keeps = print and old ~= ARGV[6] and (was == run or (durable == '1' and ARGV[3] == '1'))
+-- An eviction takes locks and leaves the seal. A count that differs from the one
+-- that stands there, be it by CONFIG RESETSTAT, ends the incarnation. A new
+-- process counts from 0.
+local restarted = print and string.match(was, '%x+') ~= run and evicted == '0'
+local keeps = print and old ~= ARGV[6] and (was == process or restarted and (durable == '1' and ARGV[3] == '1'))
 if keeps then
   if ARGV[3] ~= '1' then durable = '0' end
 else
@@ -65,7 +72,7 @@ else
   end
   redis.call('SELECT', mine)
 end
-local identity = run .. ' ' .. lineage .. ' ' .. base .. ' ' .. durable .. ' ' .. ARGV[5]
+local identity = process .. ' ' .. lineage .. ' ' .. base .. ' ' .. durable .. ' ' .. ARGV[5]
 if identity ~= old then
   redis.call('DEL', seal)
   redis.call('ZADD', seal, score, identity)

@@ -1,12 +1,14 @@
 -- Reconfigure: begin a life under other settings, if nobody was faster.
 -- KEYS 1 the seal: a zset whose one member is the identity
---        "run_id lineage base durable fingerprint", its score the register.
+--        "run_id:evicted lineage base durable fingerprint", its score the register.
 -- ARGV 1 the identity that must stand there, '' for none    2 fingerprint
 --      3 a random lineage   4 whether an unbroken memory keeps its own: 0 | 1
 --      5 durable now: 0 | 1 6 by how much base lies ahead, us 7 floor for the register
 -- Returns {'OK', identity} or {'CHANGED', what stands there}.
 local seal = KEYS[1]
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+local evicted = string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)')
+local process = run .. ':' .. evicted
 local kind = redis.call('TYPE', seal).ok
 if kind ~= 'none' and kind ~= 'zset' then return {'CHANGED', kind} end
 local stored = redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES')
@@ -14,8 +16,9 @@ local old, score = stored[1] or '', stored[2] or '0'
 if old ~= ARGV[1] or #stored > 2 then return {'CHANGED', old} end
 
 local lineage, durable = ARGV[3], ARGV[5]
-local was, its, kept = string.match(old, '^(%x+) (%x+) %d+ ([01]) ')
-if ARGV[4] == '1' and was and (was == run or (kept == '1' and durable == '1')) then
+local was, its, kept = string.match(old, '^(%x+:%d+) (%x+) %d+ ([01]) ')
+local restarted = was and string.match(was, '%x+') ~= run and evicted == '0' -- see admit.lua
+if ARGV[4] == '1' and was and (was == process or restarted and kept == '1' and durable == '1') then
   lineage = its
   if kept ~= '1' then durable = '0' end
 end
@@ -25,7 +28,7 @@ local register = us + 500000
 for _, other in ipairs({score, ARGV[7]}) do
   if tonumber(other) > register then register = tonumber(other) end
 end
-local identity = string.format('%s %s %.0f %s %s', run, lineage, us + tonumber(ARGV[6]), durable, ARGV[2])
+local identity = string.format('%s %s %.0f %s %s', process, lineage, us + tonumber(ARGV[6]), durable, ARGV[2])
 redis.call('DEL', seal)
 redis.call('ZADD', seal, string.format('%.0f', register), identity)
 return {'OK', identity}

@@ -52,7 +52,6 @@ func masterFaults() []fault {
 		{"writes paused", 2, onMaster, span{10 * time.Millisecond, time.Second}, pauseWrites, unpauseWrites},
 		{"scripts flushed", 3, onMaster, span{}, flushScripts, nil},
 		{"a master out of memory", 2, onMaster, span{50 * time.Millisecond, time.Second}, fillMemory, freeMemory},
-		{"a policy that may evict", 1, onMaster, span{50 * time.Millisecond, time.Second}, allowEviction, forbidEviction},
 	}
 }
 
@@ -80,6 +79,7 @@ func memoryFaults() []fault {
 		{"a master restarted empty at once", 3, onMemory, span{}, startEmpty, nil},
 		{"SWAPDB and back", 3, onMemory, span{time.Millisecond, maxTTL}, swap, swap},
 		{"SWAPDB and back when it votes again", 3, onMemory, span{age + time.Second, age + 2*time.Second}, swapBlank, swap},
+		{"a policy that may evict", 1, onMemory, span{50 * time.Millisecond, time.Second}, allowEviction, forbidEviction},
 		{"a master that was a replica", 2, onMemory, span{time.Millisecond, time.Second}, replicate, startEmpty},
 	}
 }

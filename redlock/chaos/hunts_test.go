@@ -154,6 +154,8 @@ func beyond(name string) string {
 		return "bytes of a connection that arrive when its successor's have"
 	case "rolled-back", "durable-then":
 		return "a disk that has not got what its master answered"
+	case "evicted", "evicted-look":
+		return "keys that are evicted: until the next look their locks may be granted again"
 	}
 	return ""
 }

@@ -48,7 +48,7 @@ func unpauseWrites(v *victim) { say(v, "CLIENT", "UNPAUSE") }
 func fillMemory(v *victim) { say(v, "CONFIG", "SET", "maxmemory", 1) }
 func freeMemory(v *victim) { say(v, "CONFIG", "SET", "maxmemory", 0) }
 
-// allowEviction changes what the daemons demand at admission. Without a
-// maxmemory nothing is evicted, so nothing is forgotten.
+// allowEviction changes what the daemons demand at admission. Without a maxmemory
+// nothing is evicted; a daemon that sees the policy takes the memory for lost.
 func allowEviction(v *victim)  { say(v, "CONFIG", "SET", "maxmemory-policy", "allkeys-random") }
 func forbidEviction(v *victim) { say(v, "CONFIG", "SET", "maxmemory-policy", "noeviction") }

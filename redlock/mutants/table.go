@@ -56,6 +56,8 @@ func brokenLanes() []Mutant {
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
 			Change{"pool/dial.go", "life.Lineage != a.life.Lineage || a.score >= acked", "life.Lineage != a.life.Lineage || a.score >= acked || Broken(\"rolled-back\")"},
 			Change{"pool/settle.go", "if old < l.acked && !Broken(RuleIdentity)", "if old < l.acked && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
+		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
+			Change{"pool/facts.go", "if f.factsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.factsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
 	}
 }
 
@@ -122,6 +124,8 @@ func brokenScripts() []Mutant {
 			Change{dir + "worktry.lua", "if attempt >= tonumber(ARGV[2]) then return {5, attempt} end", ""}),
 		patched("promoted", "a promoted replica is admitted",
 			Change{"pool/scripts/admit.lua", "if offset ~= '-1' then return {'PROMOTED', tostring(offset)} end", ""}).in("promotion-3"),
+		patched("evicted", "an admission does not compare how many keys were evicted",
+			Change{"pool/scripts/admit.lua", "'evicted_keys:(%d+)')", "'evicted_keys:(%d+)') and '0'"}).in("evicted-3"),
 		patched("durable-then", "a memory is believed that was not durable before",
 			Change{"pool/scripts/admit.lua", "(durable == '1' and ARGV[3] == '1')", "ARGV[3] == '1'"}),
 	}

@@ -1,6 +1,11 @@
 package sim
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
 
 // flushall empties a master.
 func flushall(w *World) { w.anyServer().flushall() }
@@ -35,6 +40,38 @@ func flushSometimes(w *World) {
 	if w.overAge() {
 		flushall(w)
 	}
+}
+
+// evictUnseen takes keys of a master under a policy that is undone at once, with
+// no daemon connected: the next admission must find it.
+func evictUnseen(w *World) {
+	s := w.anyServer()
+	if !s.up || s.stopped || !w.overAge() {
+		return
+	}
+	s.evict()
+	for _, l := range s.sortedLinks() {
+		l.sever()
+	}
+}
+
+// evictUnderLook takes keys just before a daemon looks at the statistics.
+func (s *server) evictUnderLook(a []string) {
+	if w := s.world; w != nil && w.Scenario.Evicts && len(a) > 1 && a[1] == "stats" && !w.calm && w.overAge() {
+		s.evict()
+	}
+}
+
+// evict takes most keys and leaves the seal.
+func (s *server) evict() {
+	w := s.world
+	for _, key := range slices.Sorted(maps.Keys(s.memory)) {
+		if !strings.HasSuffix(key, "redlockd:seal") && !w.chance(4) {
+			delete(s.memory, key)
+			s.evicted++
+		}
+	}
+	w.trace.note("", "master %s has evicted %d keys", s.name, s.evicted)
 }
 
 // restart kills a master; what comes back may have forgotten.

@@ -55,6 +55,7 @@ type Scenario struct {
 	Wiped    bool          // somebody deletes locks by hand: exclusion is not required then
 
 	Unborn   bool   // the group was not bootstrapped: it grows old first
+	Evicts   bool   // masters evict keys just before a daemon looks
 	Durable  bool   // masters say that they keep what they answered
 	Alias    bool   // one daemon reaches one server under two names
 	HighIDs  bool   // counters begin where doubles end

@@ -114,6 +114,14 @@ func memoryScenarios() []*Scenario {
 			s.Length = 12 * time.Second
 			s.Faults = []fault{{150 * time.Millisecond, remember}, {500 * time.Millisecond, awaken}, {2 * time.Second, cut}}
 		}),
+		base("evicted", func(s *Scenario) {
+			s.Length, s.People = 16*time.Second, []People{{8, newLocking}, {2, newCounting}}
+			s.Faults = []fault{{500 * time.Millisecond, evictUnseen}, {2 * time.Second, cut}}
+		}),
+		base("evicting", func(s *Scenario) { // one daemon: another one looks up to a second later
+			s.Length, s.Daemons, s.Evicts = 16*time.Second, 1, true
+			s.Faults = []fault{{2 * time.Second, cut}}
+		}),
 		base("unborn", func(s *Scenario) {
 			s.Unborn, s.Length = true, 4*time.Second
 			s.Faults = []fault{{700 * time.Millisecond, stop}}

@@ -24,7 +24,9 @@ type server struct {
 
 	process  int // counts restarts
 	runID    string
-	facts    string // INFO's text
+	facts    string // INFO's text, but for its counts
+	executed int64  // commands, by this process
+	evicted  int64  // keys, by this process
 	durable  bool
 	promoted bool // was a replica, and lacks what had not reached it
 	up       bool
@@ -44,6 +46,7 @@ func (s *server) born(m memory) {
 	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*link{}
 	s.tracked = map[string][]*link{}
 	s.lastID, s.up, s.stopped, s.backlog = 0, true, false, nil
+	s.executed, s.evicted = 0, 0
 	s.runID = fmt.Sprintf("%030x%010x", s.process, hash(s.name))
 	s.facts = s.describe()
 }
@@ -75,6 +78,10 @@ func bit(yes bool) string {
 
 // execute runs one command; l is nil inside of a script.
 func (s *server) execute(l *link, a []string) pool.Reply {
+	s.executed++
+	if l != nil && a[0] == "INFO" {
+		s.evictUnderLook(a)
+	}
 	if handle := handlers[a[0]]; handle != nil {
 		r := handle(s, a)
 		s.changed(a, r)
@@ -130,7 +137,13 @@ func (s *server) time([]string) pool.Reply {
 	return list(text(strconv.FormatInt(s.micros/1_000_000, 10)), text(strconv.FormatInt(s.micros%1_000_000, 10)))
 }
 
-func (s *server) info([]string) pool.Reply { return text(s.facts) }
+func (s *server) info(a []string) pool.Reply {
+	if len(a) > 1 && a[1] != "stats" {
+		return text(s.facts)
+	}
+	return text(s.facts + "# Stats\r\ntotal_commands_processed:" + strconv.FormatInt(s.executed, 10) +
+		"\r\nevicted_keys:" + strconv.FormatInt(s.evicted, 10) + "\r\n")
+}
 
 func (s *server) config(a []string) pool.Reply {
 	if a[2] == "maxmemory-policy" {

@@ -1,0 +1,97 @@
+// The end of a master's incarnation: by an operator who replaced its files, and
+// where an eviction policy may have taken locks.
+package pool
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+)
+
+//go:embed scripts/quarantine.lua
+var quarantineScript string
+
+// ended is an incarnation that was ended.
+type ended struct{ db, identity string }
+
+// endIncarnations ends those of all databases of the server.
+func endIncarnations(link Link, sealKey string) ([]ended, error) {
+	replies := link.Exchange([]Command{{[]string{"EVAL", quarantineScript, "1", sealKey}}}, nil)
+	if err := gone(replies, 1); err != nil {
+		return nil, err
+	}
+	if replies[0].Err != nil {
+		return nil, replies[0].Err
+	}
+	var all []ended
+	for _, item := range replies[0].Items {
+		db, identity, _ := strings.Cut(item.Str, " ")
+		all = append(all, ended{db, identity})
+	}
+	return all, nil
+}
+
+// quarantineEvicting ends the incarnations of a server that is unfit if it may
+// evict: the keys that the policy takes do not come back when it is undone. If it
+// cannot end them, the next dial tries again, and the admission compares the count.
+func (l *lane) quarantineEvicting(link Link, f facts, cause error) error {
+	if f.policy == "" || f.policy == "noeviction" {
+		return cause
+	}
+	all, _ := endIncarnations(link, l.group.sealKey)
+	for _, e := range all {
+		l.group.pool.options.Logger.Warn("a master's incarnation ends", "master", l.master.Name, "db", e.db, "err", cause.Error())
+	}
+	return cause
+}
+
+// Quarantine ends the incarnations of one master, given by its name or address,
+// and reports to out what it ended and how long the master does not vote.
+func Quarantine(ctx context.Context, o Options, master string, out io.Writer) error {
+	if err := o.withDefaults(); err != nil {
+		return err
+	}
+	m, err := o.find(master)
+	if err != nil {
+		return err
+	}
+	p := &Pool{options: o, dial: o.Dialer}
+	if p.dial == nil {
+		p.dial = DialRueidis(p.patience())
+	}
+	link, err := p.dial(ctx, m, 0)
+	if err != nil {
+		return fmt.Errorf("quarantine: master %s: %w; nothing was changed", m.Name, err)
+	}
+	defer link.Close()
+	all, err := endIncarnations(link, o.KeyPrefix+"redlockd:seal")
+	if err != nil {
+		return fmt.Errorf("quarantine: master %s: %w", m.Name, err)
+	}
+	if len(all) == 0 {
+		fmt.Fprintf(out, "master %s: it has no incarnation in any database; nothing was changed\n", m.Name)
+	}
+	for _, e := range all {
+		fmt.Fprintf(out, "master %s: ended its incarnation in database %s (%s)\n", m.Name, e.db, e.identity)
+		// The daemons that admit it may run with other limits than this process.
+		if ttl, err := parseSettings(e.identity).duration("max-ttl"); err == nil {
+			o.MaxTTL = max(o.MaxTTL, ttl)
+		}
+	}
+	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, since(o.age()))
+	return nil
+}
+
+// find is the master of this name or address.
+func (o *Options) find(master string) (Master, error) {
+	var names []string
+	for _, m := range o.Masters {
+		if m.Name == master || m.Address == master {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	return Master{}, fmt.Errorf("quarantine: %q is the name or address of no master; allowed: %s (--masters)", master, strings.Join(names, ", "))
+}
