@@ -53,6 +53,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	app.Reconfigure = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
 		return withMasters(config, stderr, func(o pool.Options) error { return pool.Reconfigure(ctx, o, force, out) })
 	}
+	app.Quarantine = func(ctx context.Context, config configs.Config, master string, out io.Writer) error {
+		return withMasters(config, stderr, func(o pool.Options) error { return pool.Quarantine(ctx, o, master, out) })
+	}
 	return app.Run(ctx, args)
 }
 

@@ -48,6 +48,10 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 		{[]string{"check", masters}, cli.ExitRuntime, "serves daemons with other settings: max-ttl is 60000 here and 1000 there"},
 		{[]string{"reconfigure", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "3 masters begin a new life"},
 		{[]string{"check", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "votes in"},
+		{[]string{"quarantine", "b", masters}, cli.ExitOK, "master b: it does not vote for 1m2.6s from its next admission"},
+		{[]string{"quarantine", servers[1].Addr(), masters}, cli.ExitOK, "master b: it has no incarnation in any database"},
+		{[]string{"quarantine", "x", masters}, cli.ExitRuntime, `"x" is the name or address of no master; allowed: a, b, c`},
+		{[]string{"quarantine", masters}, cli.ExitUsage, "quarantine needs a master"},
 		{[]string{"check"}, cli.ExitUsage, "check needs --masters"},
 	} {
 		if code, output := typed(t, nil, step.args...); code != step.code || !strings.Contains(output, step.says) {

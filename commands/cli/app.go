@@ -29,6 +29,8 @@ type App struct {
 	// Reconfigure puts other settings in force on the masters. force is the
 	// operator's word that no daemon with others runs any more.
 	Reconfigure func(ctx context.Context, config configs.Config, force bool, out io.Writer) error
+	// Quarantine ends the incarnation of one master, given by its name or address.
+	Quarantine func(ctx context.Context, config configs.Config, master string, out io.Writer) error
 }
 
 // Run does what args (without the program's name) ask for. The error is for
@@ -62,6 +64,8 @@ func (a *App) Run(ctx context.Context, args []string) error {
 		return a.check(ctx, config)
 	case wordReconfigure:
 		return a.reconfigure(ctx, config, command.Force)
+	case wordQuarantine:
+		return a.quarantine(ctx, config, command.Master)
 	}
 	return a.Serve(ctx, config)
 }

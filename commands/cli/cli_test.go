@@ -23,6 +23,9 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"--masters a --force":               {Args: []string{"--masters", "a", "--force"}},
 		"check --masters a,b,c":             {Word: "check", Args: []string{"--masters", "a,b,c"}},
 		"reconfigure --force --masters a":   {Word: "reconfigure", Force: true, Args: []string{"--masters", "a"}},
+		"quarantine b --masters a,b,c":      {Word: "quarantine", Master: "b", Args: []string{"--masters", "a,b,c"}},
+		"quarantine --masters a,b,c":        {Word: "quarantine", Args: []string{"--masters", "a,b,c"}},
+		"quarantine":                        {Word: "quarantine", Args: []string{}},
 		"lock --force k -- true":            {Word: "lock", Args: []string{"--force", "k", "--", "true"}},
 		"version":                           {Word: "version", Args: []string{}},
 		"help":                              {Word: "help", Args: []string{}},
@@ -36,7 +39,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 
 func TestParse_RefusesWordsItDoesNotKnow(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, lock, version, help",
+		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
 		"help me":              "help takes no further words",
@@ -82,6 +85,10 @@ func record(environ ...string) *recorder {
 			}
 			return nil
 		},
+		Quarantine: func(_ context.Context, config configs.Config, master string, _ io.Writer) error {
+			r.did, r.config = "quarantine "+master, config
+			return nil
+		},
 	}
 	return r
 }
@@ -95,6 +102,8 @@ func TestRun_DoesWhatWasAskedFor(t *testing.T) {
 		"check --masters a,b,c":               {"check", ""},
 		"reconfigure --masters a,b,c":         {"reconfigure", ""},
 		"reconfigure --force --masters=a,b,c": {"reconfigure by force", ""},
+		"quarantine b --masters=a,b,c":        {"quarantine b", ""},
+		"quarantine --help":                   {"", configs.Help()},
 		"lock --help":                         {"", lockHelp},
 		"help":                                {"", configs.Help()},
 		"--help":                              {"", configs.Help()},
@@ -123,10 +132,19 @@ func TestRun_HandsTheSettingsOn(t *testing.T) {
 }
 
 func TestRun_RefusesToPrepareEmbeddedMasters(t *testing.T) {
-	for _, word := range []string{"bootstrap", "check", "reconfigure"} {
+	for _, word := range []string{"bootstrap", "check", "reconfigure", "quarantine"} {
 		r := record()
 		if err := r.Run(t.Context(), []string{word}); !errors.Is(err, ErrUsage) || r.did != "" {
 			t.Errorf("%s: did %q, %v", word, r.did, err)
+		}
+	}
+}
+
+func TestRun_QuarantineNeedsAMaster(t *testing.T) {
+	for _, args := range [][]string{{"quarantine", "--masters", "a,b,c"}, {"quarantine", "--masters", "a,b,c", "b"}, {"quarantine", "", "--masters", "a,b,c"}, {"quarantine", "b"}} {
+		r := record()
+		if err := r.Run(t.Context(), args); Report(io.Discard, err) != ExitUsage || r.did != "" {
+			t.Errorf("%q: did %q, %v", args, r.did, err)
 		}
 	}
 }

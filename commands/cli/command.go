@@ -16,6 +16,7 @@ const (
 	wordBootstrap   = "bootstrap"
 	wordCheck       = "check"
 	wordReconfigure = "reconfigure"
+	wordQuarantine  = "quarantine"
 	wordLock        = "lock"
 	wordVersion     = "version"
 	wordHelp        = "help"
@@ -27,9 +28,10 @@ var ErrUsage = errors.New("wrong usage")
 
 // Command is the command line taken apart.
 type Command struct {
-	Word  string   // "" or one of the words above
-	Force bool     // bootstrap --force, reconfigure --force
-	Args  []string // the options, for configs.Load or of lock
+	Word   string   // "" or one of the words above
+	Force  bool     // bootstrap --force, reconfigure --force
+	Master string   // quarantine MASTER
+	Args   []string // the options, for configs.Load or of lock
 }
 
 // Parse takes the command line without the program's name.
@@ -42,12 +44,16 @@ func Parse(args []string) (Command, error) {
 	case wordServe, wordCheck, wordLock:
 	case wordBootstrap, wordReconfigure:
 		command.Args, command.Force = takeForce(command.Args)
+	case wordQuarantine:
+		if args := command.Args; len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+			command.Master, command.Args = args[0], args[1:]
+		}
 	case wordVersion, wordHelp:
 		if len(command.Args) > 0 {
 			return Command{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
 		}
 	default:
-		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, lock, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
+		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
 	}
 	return command, nil
 }

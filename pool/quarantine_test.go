@@ -1,0 +1,150 @@
+package pool
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+func quarantine(t *testing.T, o Options, master string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := Quarantine(t.Context(), o, master, &out)
+	return out.String(), err
+}
+
+// within polls until something is true.
+func within(t *testing.T, what string, true func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !true(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it did not come about that %s", what)
+		}
+	}
+}
+
+func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	for _, by := range []string{"b", servers[1].Addr()} {
+		before := lives(t, servers)
+		out, err := quarantine(t, o, by)
+		if err != nil {
+			t.Fatal(out, err)
+		}
+		for db := range o.Databases {
+			if want := fmt.Sprintf("master b: ended its incarnation in database %d (", db); by == "b" && !strings.Contains(out, want) {
+				t.Errorf("%q is not among\n%s", want, out)
+			}
+		}
+		if want := "does not vote for " + since(o.age()); !strings.Contains(out, want) {
+			t.Errorf("%q is not among\n%s", want, out)
+		}
+		seen(t, o, 1, "voting")
+		after := lives(t, servers)
+		if after[1].Lineage == before[1].Lineage || after[1].Base == 0 {
+			t.Errorf("master b goes on in its incarnation: %+v, was %+v", after[1], before[1])
+		}
+		if after[0].Identity != before[0].Identity || after[2].Identity != before[2].Identity {
+			t.Error("another master has another identity")
+		}
+	}
+}
+
+// A daemon that runs meanwhile loses the vote at its next heartbeat.
+func TestQuarantine_IsSeenByADaemonThatRuns(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	g := p.Start()
+	within(t, "master b votes", func() bool { return g.Statuses()[1].State == votingState })
+	before := lives(t, servers)[1]
+	if out, err := quarantine(t, o, "b"); err != nil {
+		t.Fatal(out, err)
+	}
+	within(t, "master b has a new incarnation", func() bool {
+		life, err := parseLife(identity(t, servers[1]))
+		return err == nil && life.Lineage != before.Lineage && life.Base > 0
+	})
+}
+
+func TestQuarantine_KeepsTheRegister(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	register := func() string {
+		reply, err := servers[1].Do("ZRANGE", "redlockd:seal", "0", "-1", "WITHSCORES")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.([]any)[1].(string)
+	}
+	before := register()
+	if out, err := quarantine(t, o, "b"); err != nil || register() != before {
+		t.Errorf("the register is %s, was %s; %v\n%s", register(), before, err, out)
+	}
+}
+
+func TestQuarantine_LeavesForeignKeysAndBlankMastersAlone(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	for _, s := range servers {
+		s.FlushAll()
+	}
+	if _, err := servers[1].Do("ZADD", "redlockd:seal", "7", "not an identity"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := quarantine(t, o, "b")
+	if err != nil || !strings.Contains(out, "it has no incarnation in any database; nothing was changed") || identity(t, servers[1]) != "not an identity" {
+		t.Errorf("%v, %q at the seal\n%s", err, identity(t, servers[1]), out)
+	}
+}
+
+func TestQuarantine_FailsWithAReason(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	if _, err := quarantine(t, o, "d"); err == nil || !strings.Contains(err.Error(), `"d" is the name or address of no master; allowed: a, b, c`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+	replica := faulty.Start(t)
+	host, port, _ := strings.Cut(servers[1].Addr(), ":")
+	if _, err := replica.Do("REPLICAOF", host, port); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the replica has caught up", func() bool { return identity(t, replica) != "" })
+	alone := optionsOf(servers[0], replica, servers[2])
+	alone.MaxTTL = o.MaxTTL
+	if _, err := quarantine(t, alone, "b"); err == nil || !strings.Contains(err.Error(), "READONLY") {
+		t.Errorf("a replica: %v", err)
+	}
+	servers[1].Kill()
+	if _, err := quarantine(t, o, "b"); err == nil || !strings.Contains(err.Error(), "quarantine: master b: ") || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("a master that is down: %v", err)
+	}
+}
+
+// A lineage that lost keys does not go on under other settings.
+func TestReconfigure_EndsALineageThatWasEvicted(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	before := lives(t, servers)
+	do := func(args ...any) {
+		if _, err := servers[1].Do(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("SET", "k", "x", "EX", "1000")
+	do("CONFIG", "SET", "maxmemory-policy", "volatile-random")
+	do("CONFIG", "SET", "maxmemory", "1")
+	within(t, "the key is evicted", func() bool { n, err := servers[1].Do("EXISTS", "k"); return err == nil && n == int64(0) })
+	do("CONFIG", "SET", "maxmemory", "0")
+	do("CONFIG", "SET", "maxmemory-policy", "noeviction")
+	o.MaxTTL *= 2
+	if out, err := reconfigure(t, o, false); err != nil {
+		t.Fatal(out, err)
+	}
+	after := lives(t, servers)
+	if after[1].Lineage == before[1].Lineage || after[0].Lineage != before[0].Lineage {
+		t.Errorf("lineages %s and %s, were %s and %s: want that of b, which evicted keys, to end", after[0].Lineage, after[1].Lineage, before[0].Lineage, before[1].Lineage)
+	}
+}
