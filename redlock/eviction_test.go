@@ -13,16 +13,19 @@ import (
 	"redlockd/pool"
 )
 
-// heldByTwoFor is a plain cluster whose key is held on a and b only.
-func heldByTwoFor(t *testing.T, ttl time.Duration, args ...string) (c *cluster, one *daemon, key Key) {
+// lasting is a lease, and so a quarantine, that no test outlives on a busy machine.
+const lasting = 5 * time.Minute
+
+// heldForLong is a plain cluster whose key is held on a and b only.
+func heldForLong(t *testing.T, args ...string) (c *cluster, one *daemon, key Key) {
 	t.Helper()
-	c = newCluster(t, 3, ttl, args...)
+	c = newCluster(t, 3, lasting, args...)
 	for i := range c.servers { // more commands than follow a reset before the next look
 		c.do(i, "EVAL", "for i = 1, 100000 do redis.call('PING') end", 0)
 	}
 	one = c.daemon(relayed)
 	one.cutOff(2)
-	held := one.take("k", ttl)
+	held := one.take("k", lasting)
 	one.reconnect(2, "voting")
 	if got := c.copies("k"); got[0] != string(held.Token) || got[1] != got[0] || got[2] != "" {
 		t.Fatalf("copies %q, want them on a and b", got)
@@ -94,7 +97,7 @@ func (c *cluster) now(i int) int64 {
 }
 
 func TestEviction_BetweenTwoLooksEndsTheIncarnation(t *testing.T) {
-	c, one, key := heldByTwoFor(t, long)
+	c, one, key := heldForLong(t)
 	lineage, began := c.lineage(1), c.now(1)
 	c.evict(1)
 	one.startsAnew(c, 1, lineage, began, key)
@@ -113,7 +116,7 @@ func TestEviction_BetweenTwoLooksEndsTheIncarnation(t *testing.T) {
 
 // CONFIG RESETSTAT puts the count back where it was.
 func TestEviction_IsNotHiddenByAResetOfTheStatistics(t *testing.T) {
-	c, one, key := heldByTwoFor(t, long)
+	c, one, key := heldForLong(t)
 	lineage, began := c.lineage(1), c.now(1)
 	c.evict(1)
 	c.do(1, "CONFIG", "RESETSTAT")
@@ -124,7 +127,7 @@ func TestEviction_IsNotHiddenByAResetOfTheStatistics(t *testing.T) {
 }
 
 func TestEviction_AResetBetweenTwoConnectionsEndsTheIncarnation(t *testing.T) {
-	c, one, key := heldByTwoFor(t, long)
+	c, one, key := heldForLong(t)
 	lineage, began := c.lineage(1), c.now(1)
 	one.cutOff(1)
 	c.evict(1)
@@ -135,7 +138,7 @@ func TestEviction_AResetBetweenTwoConnectionsEndsTheIncarnation(t *testing.T) {
 
 // The policy alone is enough: what it takes would be counted too late.
 func TestEviction_APolicyThatWasSeenEndsTheIncarnation(t *testing.T) {
-	c, one, key := heldByTwoFor(t, long)
+	c, one, key := heldForLong(t)
 	lineage, began := c.lineage(1), c.now(1)
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	keptOut(t, one, 1, "maxmemory-policy is allkeys-lru")
@@ -144,7 +147,7 @@ func TestEviction_APolicyThatWasSeenEndsTheIncarnation(t *testing.T) {
 }
 
 func TestEviction_APolicyThatAFreshDaemonFindsEndsTheIncarnation(t *testing.T) {
-	c, one, key := heldByTwoFor(t, long)
+	c, one, key := heldForLong(t)
 	lineage, began := c.lineage(1), c.now(1)
 	one.end()
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
@@ -161,7 +164,7 @@ func TestEviction_APolicyThatAFreshDaemonFindsEndsTheIncarnation(t *testing.T) {
 func TestEviction_WhileNoDaemonIsConnectedEndsTheIncarnation(t *testing.T) {
 	for what, args := range map[string][]string{"volatile": nil, "durable": durably} {
 		t.Run(what, func(t *testing.T) {
-			c, one, key := heldByTwoFor(t, long, args...)
+			c, one, key := heldForLong(t, args...)
 			lineage, began := c.lineage(1), c.now(1)
 			one.end()
 			c.evict(1)
@@ -175,7 +178,7 @@ func TestEviction_WhileNoDaemonIsConnectedEndsTheIncarnation(t *testing.T) {
 // A server that evicted before its first incarnation is as good as any other; a
 // count that falls below the one it began with ends the incarnation.
 func TestEviction_BeforeTheFirstIncarnationDoesNoHarm(t *testing.T) {
-	c := newCluster(t, 3, long)
+	c := newCluster(t, 3, lasting)
 	c.do(1, "SET", "k", "x", "EX", 1000)
 	c.evictBlank(1)
 	one := c.daemon()
@@ -201,7 +204,7 @@ func (c *cluster) evictBlank(i int) {
 
 // The new process of a durable master counts from 0, whatever the count was.
 func TestEviction_TheCountOfADurableMasterBeginsAnewWithItsProcess(t *testing.T) {
-	c := newCluster(t, 3, long, durably...)
+	c := newCluster(t, 3, lasting, durably...)
 	c.do(1, "SET", "k", "x", "EX", 1000)
 	c.evictBlank(1)
 	one := c.daemon()
@@ -222,7 +225,7 @@ func TestEviction_TheCountOfADurableMasterBeginsAnewWithItsProcess(t *testing.T)
 
 // Without CONFIG the policy is read at admissions only, and the count tells.
 func TestEviction_IsFoundWhereCONFIGIsForbidden(t *testing.T) {
-	c := newCluster(t, 3, long)
+	c := newCluster(t, 3, lasting)
 	for i := range c.servers {
 		c.do(i, "ACL", "SETUSER", "noconfig", "on", ">secret", "~*", "&*", "+@all", "-config")
 	}
