@@ -4,6 +4,7 @@ package commands
 
 import (
 	"errors"
+	"strings"
 
 	"redlockd/redlock"
 )
@@ -11,7 +12,7 @@ import (
 // Answers of Visit and Admit.
 var (
 	ErrNoLogin  = errors.New("name and password of a user are needed")
-	ErrGuessing = errors.New("too many failed logins from this address, 10 per second are allowed")
+	ErrGuessing = errors.New("too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again")
 	ErrNoPermit = errors.New("this user may not look at that")
 )
 
@@ -30,8 +31,9 @@ type Visitor struct {
 	name  string
 }
 
-// Visit lets a user in. Failed logins count with those of the port for the same
-// host. Without users everybody is let in.
+// Visit lets a user in. Failed logins have limits of their own here, so that
+// guesses at the admin endpoint keep no client from the port, nor the other way
+// round. Without users everybody is let in.
 func (t *Table) Visit(host, name, password string) (Visitor, error) {
 	if t.env.Users == nil {
 		return Visitor{table: t}, nil
@@ -39,14 +41,13 @@ func (t *Table) Visit(host, name, password string) (Visitor, error) {
 	if name == "" && password == "" {
 		return Visitor{}, ErrNoLogin // nobody has tried anything
 	}
-	client := Client{Host: host}
-	if refusal, ok := t.signIn(&client, name, password); !ok {
+	if refusal, ok := t.env.Users.login(&t.env.Users.http, host, name, password); !ok {
 		if refusal.Text == guessing.Text {
 			return Visitor{}, ErrGuessing
 		}
 		return Visitor{}, ErrNoLogin
 	}
-	return Visitor{t, client.User}, nil
+	return Visitor{t, strings.Clone(name)}, nil
 }
 
 // NeedsLogin tells whether there are users, so that nobody is let in unasked.

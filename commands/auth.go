@@ -13,7 +13,7 @@ var (
 	wrongPassword   = Error("WRONGPASS", "invalid username-password pair or user is disabled.")
 	notSignedIn     = Error("NOAUTH", "Authentication required.")
 	helloWithoutYou = Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
-	guessing        = Error("TRYLATER", "too many failed logins from this address, 10 per second are allowed; the password was not looked at")
+	guessing        = Error("TRYLATER", "too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again")
 )
 
 // auth takes the texts of Redis; ioredis turns exactly the first into a warning.
@@ -41,17 +41,29 @@ func (t *Table) signIn(client *Client, name, password string) (refusal Reply, ok
 	if users == nil {
 		return wrongPassword, name == defaultUser
 	}
-	now := users.now()
-	switch {
-	case !users.failures.allows(client.Host, now):
+	if refusal, ok = users.login(&users.port, client.Host, name, password); !ok {
 		client.failed()
-		return guessing, false
-	case !users.check(name, password):
-		users.failures.failed(client.Host, now)
-		client.failed()
-		return wrongPassword, false
+		return refusal, false
 	}
 	client.User, client.Failures = strings.Clone(name), 0
+	return Reply{}, true
+}
+
+// login checks a password within the limits of an entrance.
+func (u *Users) login(limit *loginLimit, host, name, password string) (refusal Reply, ok bool) {
+	now := u.now()
+	attempt := loginAttempt{host: host, user: strings.Clone(name[:min(len(name), maxUserName)]), exists: u.find(name) != nil}
+	if !limit.allows(&attempt, now) {
+		return guessing, false
+	}
+	if !u.check(name, password) {
+		limit.failed(&attempt, now)
+		if attempt.reserved {
+			return guessing, false
+		}
+		return wrongPassword, false
+	}
+	limit.succeeded(&attempt)
 	return Reply{}, true
 }
 

@@ -146,9 +146,14 @@ func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
 			t.Fatalf("failure %d: %s", i+1, got)
 		}
 	}
-	const full = "-TRYLATER too many failed logins from this address, 10 per second are allowed; the password was not looked at"
+	const full = "-TRYLATER too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again"
+	for i := range 2 {
+		if got := attempt("10.0.0.1", "x"); got != full {
+			t.Errorf("failure %d, a reserved check: %s", 11+i, got)
+		}
+	}
 	if got := attempt("10.0.0.1", "pw"); got != full {
-		t.Errorf("the 11th: %s", got)
+		t.Errorf("the 13th: %s", got)
 	}
 	if got := attempt("10.0.0.2", "pw"); got != "+OK" {
 		t.Errorf("another address: %s", got)
@@ -162,22 +167,28 @@ func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
 func TestThrottle_IsBoundedAndForgivesInTime(t *testing.T) {
 	var th throttle
 	now := time.Now()
-	for i := range mostAddresses + 500 {
-		th.failed(string(rune(i+1)), now)
+	for i := range maxBuckets + 500 {
+		th.take(string(rune(i+1)), hostFailures, now)
 	}
-	if n := len(th.buckets); n > mostAddresses {
-		t.Errorf("%d addresses are remembered", n)
+	if n := len(th.buckets); n > maxBuckets {
+		t.Errorf("%d names are remembered", n)
 	}
-	if th.allows("another", now) {
+	if th.room("another", hostFailures, now) {
 		t.Error("beyond the bound there is no limit at all")
 	}
 	now = now.Add(time.Minute)
-	if !th.allows("another", now) {
+	if !th.room("another", hostFailures, now) {
 		t.Error("nothing was forgiven")
 	}
-	th.failed("another", now)
+	th.take("another", hostFailures, now)
 	if n := len(th.buckets); n != 1 {
-		t.Errorf("%d addresses are remembered after a minute, want 1", n)
+		t.Errorf("%d names are remembered after a minute, want 1", n)
+	}
+	for i := range maxBuckets + 500 {
+		th.keep(string(rune(i + 1)))
+	}
+	if n := len(th.buckets); n != maxBuckets || !th.has(string(rune(maxBuckets+500))) {
+		t.Errorf("%d names are kept, want %d with the last one", n, maxBuckets)
 	}
 }
 

@@ -42,14 +42,14 @@ func TestINFO_CountsLoginsThatWereRefused(t *testing.T) {
 		c.say(line)
 	}
 	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "3", "throttled_auths": "0"})
-	for range failuresPerSecond {
+	for range hostFailures {
 		c.client = &Client{Host: "10.0.0.9", Proto: 2}
 		c.say("AUTH x")
 	}
-	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "3"})
+	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "1"})
 	now = now.Add(time.Second)
 	c.say("AUTH pw")
-	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "3"})
+	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "1"})
 }
 
 func TestINFO_CountsNoLoginsWhereNobodySignsIn(t *testing.T) {

@@ -23,8 +23,8 @@ const defaultUser = "default"
 // places are always compared, taken or not.
 const MostPasswords = 4
 
-// longestUserName bounds what a connection keeps of its user.
-const longestUserName = 128
+// maxUserName bounds what a connection keeps of its user.
+const maxUserName = 128
 
 // Categories are what a user can be granted, in the order of the documentation.
 func Categories() []string {
@@ -52,11 +52,12 @@ func Everything(name, password string) User {
 // use. A nil *Users knows the default user alone, who needs no password and may
 // do everything.
 type Users struct {
-	decoy    [MostPasswords][sha256.Size]byte // random: what is compared for a name that nobody has
-	hash     func([]byte) [sha256.Size]byte   // tests count its calls
-	now      func() time.Time
-	failures throttle
-	ledger   ledger
+	decoy  [MostPasswords][sha256.Size]byte // random: what is compared for a name that nobody has
+	hash   func([]byte) [sha256.Size]byte   // tests count its calls
+	now    func() time.Time
+	port   loginLimit // of clients' connections
+	http   loginLimit // of the admin endpoint
+	ledger ledger
 
 	mu     sync.Mutex // orders Replace
 	roster atomic.Pointer[map[string]*user]
@@ -122,8 +123,8 @@ func (u *Users) prepare(given User) (*user, error) {
 	}
 	copy(made.digests[:], given.Passwords)
 	switch {
-	case given.Name == "" || len(given.Name) > longestUserName || !printable(given.Name):
-		return made, fmt.Errorf("has a name that is not 1 to %d visible ASCII characters", longestUserName)
+	case given.Name == "" || len(given.Name) > maxUserName || !printable(given.Name):
+		return made, fmt.Errorf("has a name that is not 1 to %d visible ASCII characters", maxUserName)
 	case len(given.Passwords) == 0 && !given.Disabled:
 		return made, errors.New("has no password: give password-sha256, or enabled = false")
 	case len(given.Passwords) > MostPasswords:
@@ -166,13 +167,13 @@ func (u *Users) check(name, password string) bool {
 }
 
 // refusedLogins counts logins since the start: all that were refused, and those
-// of them whose password was not looked at. A nil *Users refuses nobody.
-func (u *Users) refusedLogins() (all, unlooked int64) {
+// of them whose password was not checked. A nil *Users refuses none.
+func (u *Users) refusedLogins() (all, unchecked int64) {
 	if u == nil {
 		return 0, 0
 	}
-	unlooked = u.failures.unlooked.Load()
-	return u.failures.wrong.Load() + unlooked, unlooked
+	unchecked = u.port.refused.Load() + u.http.refused.Load()
+	return u.port.wrong.Load() + u.http.wrong.Load() + unchecked, unchecked
 }
 
 // may tells whether the user's categories include one.
