@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"redlockd/commands"
@@ -62,7 +63,7 @@ func (d *operatorsDoor) take(masters *pool.Pool, locker *redlock.Locker, table *
 		Version: cli.Version(), Locks: locker, Looks: locker, Masters: masters, Clients: clients, Grants: d.grants, Dropin: table.DropinFigures, Traces: traces,
 	}
 	server, err := admin.New(admin.Options{
-		Listen: d.config.AdminListen, LocalOnly: localOnly(d.config), Pprof: d.config.Pprof, Login: table, Desk: table, Logger: logger,
+		Listen: d.config.AdminListen, LocalOnly: localOnly(d.config), Pprof: d.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Desk: table, Logger: logger,
 		TLS:     func() (*tls.Config, error) { return clientTLS(d.config).Config() },
 		Figures: admin.NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) { return votable(masters) },

@@ -86,6 +86,8 @@ type Config struct {
 	// Masters are the Redis servers whose majority decides: 3, 5, 7 or 9, or
 	// none, which means embedded ones. All daemons of a group list the same.
 	Masters []Master
+	// MastersFile is the file that Masters were read from, "" if they were given.
+	MastersFile string
 	// Embedded is the number of masters inside this process, for trying out:
 	// 3, 5, 7 or 9, and 0 if and only if Masters are given. Default 5.
 	Embedded int

@@ -66,7 +66,7 @@ func TestExampleFile_HasEveryOptionOnce(t *testing.T) {
 }
 
 // withoutDefault are settings whose example is not what holds without them.
-var withoutDefault = []string{"masters", "requirepass", "users", "tls-cert", "tls-key", "tls-ca", "admin-listen", "otlp-endpoint", "script-class"}
+var withoutDefault = []string{"masters", "masters-file", "requirepass", "users", "tls-cert", "tls-key", "tls-ca", "admin-listen", "otlp-endpoint", "script-class"}
 
 func TestExampleFile_HoldsTheDefaults(t *testing.T) {
 	var all []string
@@ -101,7 +101,9 @@ func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
 	secret, plain := "redis://u:S3CR3T@a,b,c", "a,b,c"
 	open, closed := writeFile(t, `masters = "`+secret+`"`), writeFile(t, `masters = "`+secret+`"`)
 	harmless := writeFile(t, `masters = "`+plain+`"`)
-	for _, path := range []string{open, harmless} {
+	list := "# the group\n\n redis://u:S3CR3T@a \nb\nc\n"
+	openList, closedList := writeFile(t, list), writeFile(t, list)
+	for _, path := range []string{open, harmless, openList} {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -117,6 +119,11 @@ func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
 		{[]string{"--masters", secret}, nil, "list of processes"},
 		{[]string{"--masters", plain}, nil, ""},
 		{nil, []string{"REDLOCKD_MASTERS=" + secret}, ""},
+		{[]string{"--masters-file", openList}, nil, "chmod 600 " + openList},
+		{[]string{"--masters-file", closedList}, nil, ""},
+		{[]string{"--listen", "unix:/tmp/s", "--unix-mode", "0777"}, nil, "every user of this machine can connect"},
+		{[]string{"--listen", "unix:/tmp/s", "--unix-mode", "0770"}, nil, ""},
+		{[]string{"--unix-mode", "0777"}, nil, ""},
 		{[]string{"--restart-guard=off"}, nil, "two clients may hold one lock"},
 		{[]string{"--ids-durability=off"}, nil, "ids may be given a second time"},
 		{nil, []string{"REDLOCKD_BOOTSTRAP=true"}, "use `redlockd bootstrap` once"},

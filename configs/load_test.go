@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,7 +105,7 @@ func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 	var args, environ, lines []string
 	for _, option := range allOptions() {
 		value, ok := values[option.name]
-		if !ok && option.name != "embedded" && option.name != "config" {
+		if !ok && !slices.Contains([]string{"embedded", "masters-file", "config"}, option.name) {
 			t.Fatalf("give option %s a value in this test", option.name)
 		}
 		if ok {
@@ -149,6 +150,28 @@ func TestLoad_CollectsRepeatedAndCommaSeparatedLists(t *testing.T) {
 	}
 	if len(config.Masters) != 3 {
 		t.Errorf("masters are %v", config.Masters)
+	}
+}
+
+func TestLoad_ReadsMastersFromAFile(t *testing.T) {
+	path := writeFile(t, "# the group\na:1\n\n n=b:2\nredis://u:p%2Cq@c:3")
+	for _, config := range []Config{
+		mustLoad(t, []string{"--masters-file", path}, nil),
+		mustLoad(t, nil, []string{"REDLOCKD_MASTERS_FILE=" + path}),
+		mustLoad(t, []string{"--config", writeFile(t, "masters-file = \""+path+"\"")}, nil),
+	} {
+		if len(config.Masters) != 3 || config.Masters[1].Name != "n" || config.Masters[2].Password != "p,q" || config.Embedded != 0 {
+			t.Errorf("masters are %v beside %d embedded ones", config.Masters, config.Embedded)
+		}
+	}
+	wantRefused(t, []string{"--masters-file", path, "--masters", "a,b,c"}, nil, "masters-file", "cannot be combined with masters")
+	wantRefused(t, []string{"--masters-file", "/does/not/exist"}, nil, "masters-file = \"/does/not/exist\"", "cannot be read: no such file")
+	wantRefused(t, []string{"--masters-file", writeFile(t, "# nothing\n")}, nil, "names no master")
+	wantRefused(t, []string{"--masters-file", writeFile(t, "a\nb\n")}, nil, "2 masters", "cannot lose one")
+	for _, bad := range []string{"redis://u:S3CR3T@a:x\nb\nc", "u:S3CR3T@a\nb\nc"} {
+		if _, err := Load([]string{"--masters-file", writeFile(t, bad)}, nil); err == nil || strings.Contains(err.Error(), "S3CR3T") {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }
 

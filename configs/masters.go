@@ -3,11 +3,15 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,22 +42,87 @@ func setMasters(c *Config, value any) []problem {
 	if err != nil {
 		return []problem{{text: err.Error()}}
 	}
+	var entries []string
+	for _, list := range given {
+		entries = append(entries, strings.Split(list, ",")...)
+	}
+	return c.setMasterEntries(entries)
+}
+
+// mastersFileOption keeps URLs with passwords out of the list of processes and of
+// the configuration file.
+func mastersFileOption() option {
+	return option{
+		name: "masters-file", argument: "FILE",
+		allowed: "path of a text file with one master a line, of at most 1 MiB", advice: "write the entries of masters, one a line; # begins a comment",
+		set:   setMastersFile,
+		show:  func(c *Config) string { return c.MastersFile },
+		check: func(*Config) []problem { return nil },
+	}
+}
+
+func setMastersFile(c *Config, value any) []problem {
+	path, err := decodeText(value)
+	if err != nil {
+		return []problem{{text: err.Error()}}
+	}
+	if len(c.Masters) > 0 {
+		return []problem{{text: "cannot be combined with masters", advice: "leave one out"}}
+	}
+	c.MastersFile = path
+	text, err := readSmallFile(path)
+	if err != nil {
+		return []problem{{text: err.Error()}}
+	}
+	var entries []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") {
+			entries = append(entries, line)
+		}
+	}
+	if len(entries) == 0 {
+		return []problem{{text: "names no master"}}
+	}
+	problems := c.setMasterEntries(entries)
+	for i := range problems {
+		problems[i].value = strings.TrimSpace(strconv.Quote(path) + " " + problems[i].value)
+	}
+	return problems
+}
+
+// readSmallFile reads a file of at most maxFileSize bytes.
+func readSmallFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxFileSize {
+		return "", errors.New("is too large")
+	}
+	content, err := os.ReadFile(path)
+	var bare *fs.PathError
+	if errors.As(err, &bare) {
+		err = bare.Err
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", err)
+	}
+	return string(content), nil
+}
+
+// setMasterEntries puts masters into force, one for each entry.
+func (c *Config) setMasterEntries(entries []string) []problem {
 	var masters []Master
 	var problems []problem
-	for _, list := range given {
-		entries := strings.Split(list, ",")
-		if hasLooseLogin(entries) {
-			return []problem{{text: "has a login without a scheme before it", advice: "write redis:// before user:password@, and a comma in a password as %2C"}}
+	if hasLooseLogin(entries) {
+		return []problem{{text: "has a login without a scheme before it", advice: "write redis:// before user:password@, and a comma in a password as %2C"}}
+	}
+	for _, entry := range entries {
+		master, err := parseMaster(strings.TrimSpace(entry))
+		if err != nil {
+			shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, blotOut(entry))
+			problems = append(problems, problem{value: shown, text: err.Error()})
+			continue
 		}
-		for _, entry := range entries {
-			master, err := parseMaster(strings.TrimSpace(entry))
-			if err != nil {
-				shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, blotOut(entry))
-				problems = append(problems, problem{value: shown, text: err.Error()})
-				continue
-			}
-			masters = append(masters, master)
-		}
+		masters = append(masters, master)
 	}
 	if len(problems) > 0 {
 		return problems

@@ -238,3 +238,11 @@ func TestTLS_LoadNamesTheFileThatCannotBeUsed(t *testing.T) {
 		t.Error("a file that cannot be read is no wrong setting")
 	}
 }
+
+func TestRedactArgs_HidesEveryValueThatMayHoldAPassword(t *testing.T) {
+	args := []string{"redlockd", "--masters", "redis://u:S3CR3T@a,b,c", "--masters=redis://u:S3CR3T@d", "--requirepass", "S3CR3T", "--otlp-endpoint=http://u:S3CR3T@c", "--group", "g", "--pprof"}
+	want := "redlockd --masters *** --masters=*** --requirepass *** --otlp-endpoint=*** --group g --pprof"
+	if got := strings.Join(RedactArgs(args), " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -50,6 +50,7 @@ func clientOptions() []option {
 func masterOptions() []option {
 	return []option{
 		mastersOption(),
+		mastersFileOption(),
 		embeddedOption(),
 		groupOption(),
 		keyPrefixOption(),

@@ -52,3 +52,26 @@ func blotOut(entry string) string {
 	}
 	return head + "***"
 }
+
+// RedactArgs copies a command line, with three asterisks in place of the value of
+// every option that may hold a password.
+func RedactArgs(args []string) []string {
+	secret := make(map[string]bool)
+	for _, o := range allOptions() {
+		secret["--"+o.name] = o.secret
+	}
+	shown := make([]string, len(args))
+	hidden := false // the value of the option before
+	for i, arg := range args {
+		name, _, joined := strings.Cut(arg, "=")
+		switch {
+		case hidden:
+			shown[i], hidden = "***", false
+		case secret[name] && joined:
+			shown[i] = name + "=***"
+		default:
+			shown[i], hidden = arg, secret[arg]
+		}
+	}
+	return shown
+}

@@ -5,21 +5,32 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 )
 
-// worldReadable is the permission bit that lets every user of the machine read.
-const worldReadable = 0o004
+const (
+	// worldReadable is the permission bit that lets every user of the machine read.
+	worldReadable = 0o004
+	// worldBits are all that every user of the machine is allowed.
+	worldBits = 0o007
+)
 
 func (l *loader) warnings() []string {
 	var found []string
 	secret := slices.ContainsFunc(l.config.Masters, func(m Master) bool { return m.Password != "" })
 	switch source := l.source("masters"); {
 	case secret && source == "--masters":
-		found = append(found, "--masters holds a password, which every user of this machine can read in the list of processes: use REDLOCKD_MASTERS or a file")
+		found = append(found, "--masters holds a password, which every user of this machine can read in the list of processes: use --masters-file, or REDLOCKD_MASTERS")
 	case secret && source == l.config.File:
 		if readableByAll(source) {
 			found = append(found, fmt.Sprintf("%s holds a password and every user of this machine can read it: chmod o-r %s", source, source))
 		}
+	}
+	if path := l.config.MastersFile; path != "" && secret && readableByAll(path) {
+		found = append(found, fmt.Sprintf("%s holds a password and every user of this machine can read it: chmod 600 %s", path, path))
+	}
+	if l.config.UnixMode&worldBits != 0 && slices.ContainsFunc(l.config.Listen, func(address string) bool { return strings.HasPrefix(address, "unix:") }) {
+		found = append(found, fmt.Sprintf("unix-mode = %04o: every user of this machine can connect to the socket; use 0770 and a group", uint32(l.config.UnixMode)))
 	}
 	if l.config.CompatTest {
 		found = append(found, "compat-test = true: any client may overwrite any lock and empty the masters, and locks need no expiry: never in production")

@@ -165,6 +165,21 @@ func TestTLS_RefusesWhatIsOlderThan12(t *testing.T) {
 	}
 }
 
+func TestTLS_RefusesSuitesWithoutAuthenticatedEncryption(t *testing.T) {
+	a := newAuthority(t, "ca")
+	s := serve(t, secureOptions(t, a), newDispatcher())
+	for suite, want := range map[uint16]bool{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: false, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: true,
+	} {
+		config := a.trusting()
+		config.MaxVersion, config.CipherSuites = tls.VersionTLS12, []uint16{suite}
+		if _, err := dialTLS(t, s, config); (err == nil) != want {
+			t.Errorf("%s: %v, want accepted = %v", tls.CipherSuiteName(suite), err, want)
+		}
+	}
+}
+
 func TestTLS_ClosesOnPlainWordsWithoutExecutingThem(t *testing.T) {
 	a := newAuthority(t, "ca")
 	d := newDispatcher()

@@ -52,6 +52,7 @@ type Options struct {
 	TLS       func() (*tls.Config, error) // reads the certificates; needed with tls:
 	LocalOnly bool                        // protected mode: figures for this machine alone
 	Pprof     bool                        // serve /debug/pprof
+	Cmdline   []string                    // what /debug/pprof/cmdline shows: the command line without passwords
 	Login     Login
 	Figures   prometheus.Gatherer
 	Sources   Sources // of the page

@@ -4,10 +4,12 @@ package admin
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -31,7 +33,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET /metrics", s.guarded(commands.CategoryRead, figures))
 	if s.options.Pprof {
 		for path, handler := range map[string]http.HandlerFunc{
-			"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
+			"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": s.cmdline, "/debug/pprof/profile": pprof.Profile,
 			"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 		} {
 			mux.Handle("GET "+path, s.guarded(commands.CategoryAdmin, patient(handler)))
@@ -63,6 +65,13 @@ func patient(handler http.Handler) http.Handler {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(profileTime)) // a test's recorder has none
 		handler.ServeHTTP(w, r)
 	})
+}
+
+// cmdline serves the command line without passwords, in the form of net/http/pprof.
+func (s *Server) cmdline(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, strings.Join(s.options.Cmdline, "\x00")) // a client that has left needs no answer
 }
 
 // healthz: the process runs and answers. Whether masters vote is no reason to
@@ -105,6 +114,11 @@ func (s *Server) visitors(category string, serve visited) http.Handler {
 		host, local := origin(r.RemoteAddr)
 		if s.options.LocalOnly && !local {
 			answer(w, http.StatusForbidden, "protected mode: without requirepass and users only this machine is served; set one of them, or --protected-mode off")
+			return
+		}
+		if !s.options.Login.NeedsLogin() && !ownName(r.Host) {
+			answer(w, http.StatusForbidden, "without requirepass and users this is served under an address or a name without dots only, "+
+				"because the owner of the name "+shown(r.Host)+" could point it here; use an address, or set one of them")
 			return
 		}
 		name, password, _ := r.BasicAuth()

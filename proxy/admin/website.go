@@ -56,11 +56,6 @@ func (s *Server) sheltered(inner http.Handler) http.Handler {
 			answer(w, http.StatusForbidden, "this comes from another site's page")
 			return
 		}
-		if !s.options.Login.NeedsLogin() && !ownName(r.Host) {
-			answer(w, http.StatusForbidden, "without requirepass and users the page is served under an address or a name without dots only, "+
-				"because whoever owns the name "+shown(r.Host)+" could point it here; use an address, or set one of them")
-			return
-		}
 		inner.ServeHTTP(w, r)
 	})
 }

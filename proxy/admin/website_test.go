@@ -83,24 +83,32 @@ func TestWebsite_IsForThoseWhoMayRead(t *testing.T) {
 	}
 }
 
-// Whoever owns a name can point it at this machine while the page is open.
-func TestWebsite_WithoutALoginIsServedUnderNamesThatNobodyElseOwns(t *testing.T) {
-	open, users := withPage(figures(), lookingAt()), withUsers(t, withPage(figures(), lookingAt()))
-	for host, want := range map[string]int{
-		"127.0.0.1:9379": 200, "[::1]:9379": 200, "localhost:9379": 200, "10.0.0.7": 200, "locks:9379": 200,
-		"evil.example:9379": 403, "127.0.0.1.evil.example": 403, "": 403,
-	} {
-		for _, o := range []Options{open, users} {
-			r := httptest.NewRequest("GET", "/about", nil)
-			r.Host, r.RemoteAddr = host, "127.0.0.1:1"
-			r.SetBasicAuth("operator", "op")
-			w := httptest.NewRecorder()
-			newServer(o).routes().ServeHTTP(w, r)
-			if o.Login.NeedsLogin() {
-				want = 200
-			}
-			if w.Code != want {
-				t.Errorf("host %q: %d, want %d", host, w.Code, want)
+// The owner of a name can point it at this machine while one of the owner's pages is
+// open in a browser here, and that page could read what is served under the name.
+func TestAdmin_WithoutALoginIsServedUnderNamesThatNoStrangerOwns(t *testing.T) {
+	open := withPage(figures(), lookingAt())
+	open.Pprof, open.Cmdline = true, []string{"redlockd", "--requirepass", "***"}
+	users := withUsers(t, open)
+	for _, path := range []string{"/about", "/metrics", "/debug/pprof/", "/debug/pprof/cmdline"} {
+		for host, want := range map[string]int{
+			"127.0.0.1:9379": 200, "[::1]:9379": 200, "localhost:9379": 200, "10.0.0.7": 200, "locks:9379": 200,
+			"evil.example:9379": 403, "127.0.0.1.evil.example": 403, "": 403,
+		} {
+			for _, o := range []Options{open, users} {
+				r := httptest.NewRequest("GET", path, nil)
+				r.Host, r.RemoteAddr = host, "127.0.0.1:1"
+				r.SetBasicAuth("operator", "op")
+				w := httptest.NewRecorder()
+				newServer(o).routes().ServeHTTP(w, r)
+				if o.Login.NeedsLogin() {
+					want = 200
+				}
+				if w.Code != want {
+					t.Errorf("%s under host %q: %d, want %d", path, host, w.Code, want)
+				}
+				if path == "/debug/pprof/cmdline" && want == 200 && w.Body.String() != "redlockd\x00--requirepass\x00***" {
+					t.Errorf("cmdline is %q", w.Body)
+				}
 			}
 		}
 	}
