@@ -40,7 +40,7 @@ func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
 
 // run does what the command line asks for; ctx ends when the process shall.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	app := cli.App{Environ: environ, In: os.Stdin, Out: stdout, Err: stderr, Build: cli.Build()}
+	app := cli.App{Environ: environ, In: os.Stdin, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: commands.HashPassword}
 	app.Serve = func(ctx context.Context, config configs.Config) error {
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}

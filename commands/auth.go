@@ -13,6 +13,7 @@ var (
 	wrongPassword   = Error("WRONGPASS", "invalid username-password pair or user is disabled.")
 	notSignedIn     = Error("NOAUTH", "Authentication required.")
 	helloWithoutYou = Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+	busyLogin       = Error("TRYLATER", "too many logins are being checked at once; try again in a second")
 	guessing        = Error("TRYLATER", "too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again")
 )
 
@@ -56,7 +57,11 @@ func (u *Users) login(limit *loginLimit, host, name, password string) (refusal R
 	if !limit.allows(&attempt, now) {
 		return guessing, false
 	}
-	if !u.check(name, password) {
+	right, err := u.check(name, password)
+	if err != nil {
+		return busyLogin, false
+	}
+	if !right {
 		limit.failed(&attempt, now)
 		if attempt.reserved {
 			return guessing, false

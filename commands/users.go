@@ -36,6 +36,7 @@ func Categories() []string {
 type User struct {
 	Name      string
 	Passwords [][sha256.Size]byte // SHA-256 of each password that is accepted
+	Argon2id  []string            // further ones, as HashPassword makes them
 	Keys      []string            // globs; a command's key must match one
 	Commands  []string            // Categories that may be used
 	Held      int                 // locks held at once
@@ -58,15 +59,24 @@ type Users struct {
 	port   loginLimit // of clients' connections
 	http   loginLimit // of the admin endpoint
 	ledger ledger
+	argon  *argonChecks
+	secret [sha256.Size]byte // of this process, for digests that stay in memory
 
 	mu     sync.Mutex // orders Replace
-	roster atomic.Pointer[map[string]*user]
+	roster atomic.Pointer[roster]
+}
+
+// roster are all users at one time.
+type roster struct {
+	users  map[string]*user
+	decoys []*argonHash // for names that do not exist
 }
 
 // user is a User ready for questions.
 type user struct {
 	name       string
 	digests    [MostPasswords][sha256.Size]byte
+	argon      []*argonHash
 	keys       []glob
 	categories []string
 	held       int
@@ -81,6 +91,8 @@ func NewUsers(list []User) (*Users, error) {
 	for i := range u.decoy {
 		rand.Read(u.decoy[i][:]) // never fails: the runtime ends the process instead
 	}
+	rand.Read(u.secret[:])
+	u.argon = newArgonChecks()
 	return u, u.Replace(list)
 }
 
@@ -90,28 +102,28 @@ func (u *Users) Replace(list []User) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before := u.roster.Load()
-	roster := make(map[string]*user, len(list))
+	users := make(map[string]*user, len(list))
 	var errs []error
 	for _, given := range list {
 		made, err := u.prepare(given)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("user %q %w", given.Name, err))
-		case roster[given.Name] != nil:
+		case users[given.Name] != nil:
 			errs = append(errs, fmt.Errorf("user %q is there twice: leave one out", given.Name))
 		}
-		if before != nil && (*before)[given.Name] != nil {
-			made.account = (*before)[given.Name].account
+		if before != nil && before.users[given.Name] != nil {
+			made.account = before.users[given.Name].account
 		}
-		roster[given.Name] = made
+		users[given.Name] = made
 		if given.Disabled {
-			delete(roster, given.Name)
+			delete(users, given.Name)
 		}
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	u.roster.Store(&roster)
+	u.roster.Store(&roster{users, padArgon(users)})
 	return nil
 }
 
@@ -122,15 +134,23 @@ func (u *Users) prepare(given User) (*user, error) {
 		held: given.Held, rate: given.Rate, account: newAccount(),
 	}
 	copy(made.digests[:], given.Passwords)
+	passwords := len(given.Passwords) + len(given.Argon2id)
 	switch {
 	case given.Name == "" || len(given.Name) > maxUserName || !printable(given.Name):
 		return made, fmt.Errorf("has a name that is not 1 to %d visible ASCII characters", maxUserName)
-	case len(given.Passwords) == 0 && !given.Disabled:
-		return made, errors.New("has no password: give password-sha256, or enabled = false")
-	case len(given.Passwords) > MostPasswords:
-		return made, fmt.Errorf("has %d passwords, allowed are 1 to %d", len(given.Passwords), MostPasswords)
+	case passwords == 0 && !given.Disabled:
+		return made, errors.New("has no password: give password-argon2id or password-sha256, or enabled = false")
+	case passwords > MostPasswords:
+		return made, fmt.Errorf("has %d passwords, allowed are 1 to %d", passwords, MostPasswords)
 	case given.Held < 0 || given.Rate < 0:
 		return made, fmt.Errorf("has held = %d and rate = %d, allowed are 0 (no limit) and more", given.Held, given.Rate)
+	}
+	for i, text := range given.Argon2id {
+		h, err := parseArgon(text)
+		if err != nil {
+			return made, fmt.Errorf("has as entry %d of password-argon2id a text that %w", i+1, err)
+		}
+		made.argon = append(made.argon, h)
 	}
 	for _, category := range given.Commands {
 		if !slices.Contains(Categories(), category) {
@@ -148,22 +168,28 @@ func (u *Users) prepare(given User) (*user, error) {
 }
 
 // find is the user of that name, nil if there is none or they are disabled.
-func (u *Users) find(name string) *user { return (*u.roster.Load())[name] }
+func (u *Users) find(name string) *user { return u.roster.Load().users[name] }
 
-// check tells whether the password is the user's. A name that nobody has costs
-// what a wrong password costs: one hash and all comparisons.
-func (u *Users) check(name, password string) bool {
-	who := u.find(name)
-	digests := &u.decoy
+// check reports whether the password is the user's. A name that no user has costs
+// what a wrong password costs: one hash, all comparisons, and as many checks of
+// Argon2id as a user's. The error is errBusy.
+func (u *Users) check(name, password string) (bool, error) {
+	all := u.roster.Load()
+	who := all.users[name]
+	digests, argon := &u.decoy, all.decoys
 	if who != nil {
-		digests = &who.digests
+		digests, argon = &who.digests, who.argon
 	}
 	said := u.hash([]byte(password))
 	same := 0
 	for i := range digests {
 		same |= subtle.ConstantTimeCompare(said[:], digests[i][:])
 	}
-	return who != nil && same == 1
+	if same == 1 {
+		return who != nil, nil
+	}
+	fits, err := u.argon.fits(argon, password, sha256.Sum256(append(u.secret[:], password...)))
+	return who != nil && fits, err
 }
 
 // refusedLogins counts logins since the start: all that were refused, and those

@@ -2,7 +2,8 @@
 // each user, read at the start and again at every SIGHUP:
 //
 //	[user.billing]
-//	password-sha256 = "…64 hex digits…"   # or an array of up to 4, for rotation
+//	password-argon2id = "$argon2id$…"     # made by redlockd hash-password
+//	password-sha256 = "…64 hex digits…"   # or this; each may be an array, 4 in all, for rotation
 //	keys = ["invoices:*"]                 # which names; * and ? are wildcards
 //	commands = ["lock", "read"]           # lock read id work admin force
 //	held = 100                            # locks at once, 0 = no limit
@@ -26,6 +27,7 @@ import (
 type User struct {
 	Name      string
 	Passwords [][sha256.Size]byte // SHA-256 of each
+	Argon2id  []string            // further ones, in the text form of Argon2
 	Keys      []string
 	Commands  []string
 	Held      int
@@ -35,11 +37,12 @@ type User struct {
 
 // userFields are the settings of a user.
 var userFields = map[string]func(*User, any) error{
-	"password-sha256": setDigests,
-	"keys":            func(u *User, value any) (err error) { u.Keys, err = decodeList(value); return err },
-	"commands":        func(u *User, value any) (err error) { u.Commands, err = decodeList(value); return err },
-	"held":            func(u *User, value any) error { return setQuota(&u.Held, value) },
-	"rate":            func(u *User, value any) error { return setQuota(&u.Rate, value) },
+	"password-sha256":   setDigests,
+	"password-argon2id": func(u *User, value any) (err error) { u.Argon2id, err = decodeList(value); return err },
+	"keys":              func(u *User, value any) (err error) { u.Keys, err = decodeList(value); return err },
+	"commands":          func(u *User, value any) (err error) { u.Commands, err = decodeList(value); return err },
+	"held":              func(u *User, value any) error { return setQuota(&u.Held, value) },
+	"rate":              func(u *User, value any) error { return setQuota(&u.Rate, value) },
 	"enabled": func(u *User, value any) error {
 		enabled, err := decodeBool(value)
 		u.Disabled = !enabled

@@ -19,6 +19,8 @@ type App struct {
 	Err     io.Writer // for what lock and its command say meanwhile
 	Build   string    // one line about this program, see Build
 
+	// HashPassword makes the text of password-argon2id.
+	HashPassword func(password string) string
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, config configs.Config) error
 	// Bootstrap tells the masters that no earlier life matters, and out what
@@ -47,6 +49,8 @@ func (a *App) Run(ctx context.Context, args []string) error {
 		return a.print(a.Build + "\n")
 	case wordLock:
 		return a.lock(ctx, command.Args)
+	case wordHashPassword:
+		return a.hashPassword(command.Args)
 	}
 	config, err := configs.Load(command.Args, a.Environ)
 	switch {

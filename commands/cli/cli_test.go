@@ -39,7 +39,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 
 func TestParse_RefusesWordsItDoesNotKnow(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, version, help",
+		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
 		"help me":              "help takes no further words",

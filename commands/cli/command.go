@@ -12,14 +12,15 @@ import (
 
 // Words that may stand first on the command line. No word means: serve.
 const (
-	wordServe       = ""
-	wordBootstrap   = "bootstrap"
-	wordCheck       = "check"
-	wordReconfigure = "reconfigure"
-	wordQuarantine  = "quarantine"
-	wordLock        = "lock"
-	wordVersion     = "version"
-	wordHelp        = "help"
+	wordServe        = ""
+	wordBootstrap    = "bootstrap"
+	wordCheck        = "check"
+	wordReconfigure  = "reconfigure"
+	wordQuarantine   = "quarantine"
+	wordLock         = "lock"
+	wordHashPassword = "hash-password"
+	wordVersion      = "version"
+	wordHelp         = "help"
 )
 
 // ErrUsage is wrapped by every error about the words themselves; errors about
@@ -41,7 +42,7 @@ func Parse(args []string) (Command, error) {
 		command.Word, command.Args = args[0], args[1:]
 	}
 	switch command.Word {
-	case wordServe, wordCheck, wordLock:
+	case wordServe, wordCheck, wordLock, wordHashPassword:
 	case wordBootstrap, wordReconfigure:
 		command.Args, command.Force = takeForce(command.Args)
 	case wordQuarantine:
@@ -53,7 +54,7 @@ func Parse(args []string) (Command, error) {
 			return Command{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
 		}
 	default:
-		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
+		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
 	}
 	return command, nil
 }
