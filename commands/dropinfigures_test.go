@@ -27,7 +27,7 @@ func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	const redisPy = "c3f8721cbb97f72bc19e972846bd7aaf91901658"
-	c.table.scripts.keep(redisPy, "the text of a library")
+	c.table.scripts.keep("", redisPy, "the text of a library")
 	c.words("EVALSHA", redisPy, "1", "k", "value-1")
 	c.releases(false, nil)
 	c.words("EVALSHA", redisPy, "1", "k", "value-1")

@@ -68,9 +68,9 @@ func (t *Table) scriptRows(row rowMaker) []*command {
 	scripts := row("script", atLeast(2), categoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
 	scripts.handle = nil
 	scripts.parts = []*command{
-		row("load", exactly(3), categoryLock, "Keeps a text: its SHA1.", t.scriptLoad, script),
-		row("exists", atLeast(3), categoryLock, "Which of the texts are kept.", t.scriptExists, multiple(text("sha1"))),
-		row("flush", between(2, 3), categoryLock, "Forgets all texts.", t.scriptFlush, optional(oneOf("flush-type", word("ASYNC"), word("SYNC")))),
+		row("load", exactly(3), categoryLock, "Keeps a text for this user: its SHA1.", t.scriptLoad, script),
+		row("exists", atLeast(3), categoryLock, "Which texts are kept for this user.", t.scriptExists, multiple(text("sha1"))),
+		row("flush", between(2, 3), categoryLock, "Forgets the texts of this user.", t.scriptFlush, optional(oneOf("flush-type", word("ASYNC"), word("SYNC")))),
 	}
 	return []*command{
 		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there.", t.eval, script),

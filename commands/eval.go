@@ -64,7 +64,7 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 	if bySHA {
 		var ok bool
 		e.sha = strings.ToLower(c.Args[1])
-		if e.text, ok = t.scripts.text(e.sha); !ok {
+		if e.text, ok = t.scripts.text(c.Client.User, e.sha); !ok {
 			c.Reply(errNoScript)
 			return nil
 		}
@@ -73,7 +73,7 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 			return err
 		}
 		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
-		t.scripts.keep(e.sha, e.text)
+		t.scripts.keep(c.Client.User, e.sha, e.text)
 	}
 	if class, how, ok := t.env.Scripts.BySHA(e.sha, e.given); ok {
 		e.class, e.how = class, how

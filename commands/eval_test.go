@@ -185,11 +185,36 @@ func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
 	if got := c.words("EVALSHA", sha, "1", "k", "token-1"); got != "-NOSCRIPT No matching script. Please use EVAL." {
 		t.Error(got)
 	}
-	for i := range mostScripts + 1 {
+	for i := range maxScripts + 1 {
 		c.words("SCRIPT", "LOAD", fmt.Sprint("return ", i))
 	}
 	if got := c.words("SCRIPT", "EXISTS", shaOf("return 0"), shaOf("return 1")); got != "[:0 :1]" {
 		t.Errorf("with one more than there is room for: %s", got)
+	}
+}
+
+// One user can neither flush the texts of another nor push them out.
+func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
+	var s scriptCache
+	s.keep("a", shaOf("mine"), "mine")
+	s.keep("b", shaOf("mine"), "mine")
+	s.flush("b")
+	if _, ok := s.text("b", shaOf("mine")); ok {
+		t.Error("b's own text is left after b's flush")
+	}
+	for i := range 2 * maxScripts {
+		text := fmt.Sprint("return ", i)
+		s.keep("b", shaOf(text), text)
+	}
+	if text, ok := s.text("a", shaOf("mine")); !ok || text != "mine" {
+		t.Errorf("a's text is %q, %v after b loaded and flushed", text, ok)
+	}
+	if n := s.count(); n != maxScripts {
+		t.Errorf("%d texts are kept, want %d", n, maxScripts)
+	}
+	s.flush("b")
+	if n := s.count(); n != 1 {
+		t.Errorf("%d texts are left after b's flush, want a's", n)
 	}
 }
 

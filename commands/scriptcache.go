@@ -1,5 +1,5 @@
-// SCRIPT LOAD, EXISTS and FLUSH: the texts of scripts by their SHA1, as EVALSHA
-// needs them. They are the daemon's; a master is always sent the whole text.
+// scriptCache keeps the texts of scripts by their SHA1, for each user, as SCRIPT LOAD,
+// EXISTS, FLUSH and EVALSHA need them. A master is always sent the whole text.
 package commands
 
 import (
@@ -13,14 +13,21 @@ import (
 const (
 	// longestScript bounds one text; the longest of a known library has 3 kB.
 	longestScript = 16 << 10
-	// mostScripts are kept, of all clients together; a fleet has a few dozen.
-	mostScripts = 1024
+	// maxScripts are kept of all users together; a fleet has a few dozen.
+	maxScripts = 1024
 )
 
-// scriptCache keeps texts. Without room the oldest goes: whoever still needs it
-// is told NOSCRIPT and sends it again. The zero value is ready.
+// scriptCache keeps texts by user: no user can flush or push out those of another
+// one that keeps fewer. Without room the oldest text of the user with the most goes;
+// its next EVALSHA is answered NOSCRIPT, and clients send the text again. The zero
+// value is ready.
 type scriptCache struct {
 	mu    sync.Mutex
+	users map[string]*userScripts
+	all   int // texts of all users
+}
+
+type userScripts struct {
 	texts map[string]string // by SHA1
 	order []string          // of SHA1s, the oldest first
 }
@@ -31,41 +38,63 @@ func shaOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (s *scriptCache) keep(sha, text string) {
+func (s *scriptCache) keep(user, sha, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.texts[sha]; ok {
+	own := s.users[user]
+	if own == nil {
+		if s.users == nil {
+			s.users = make(map[string]*userScripts)
+		}
+		own = &userScripts{texts: make(map[string]string)}
+		s.users[user] = own
+	}
+	if _, ok := own.texts[sha]; ok {
 		return
 	}
-	if s.texts == nil {
-		s.texts = make(map[string]string)
-	}
-	if len(s.order) >= mostScripts {
-		delete(s.texts, s.order[0])
-		s.order = append([]string(nil), s.order[1:]...)
+	if s.all >= maxScripts {
+		s.dropOldestLocked()
 	}
 	// Copies: the originals point into the buffer of a whole command.
-	s.texts[sha] = strings.Clone(text)
-	s.order = append(s.order, sha)
+	own.texts[sha] = strings.Clone(text)
+	own.order = append(own.order, sha)
+	s.all++
 }
 
-func (s *scriptCache) text(sha string) (text string, ok bool) {
+func (s *scriptCache) dropOldestLocked() {
+	var most *userScripts
+	for _, u := range s.users {
+		if most == nil || len(u.order) > len(most.order) {
+			most = u
+		}
+	}
+	delete(most.texts, most.order[0])
+	most.order = append([]string(nil), most.order[1:]...)
+	s.all--
+}
+
+func (s *scriptCache) text(user, sha string) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, ok = s.texts[sha]
+	if own := s.users[user]; own != nil {
+		text, ok = own.texts[sha]
+	}
 	return text, ok
 }
 
 func (s *scriptCache) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.texts)
+	return s.all
 }
 
-func (s *scriptCache) flush() {
+func (s *scriptCache) flush(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.texts, s.order = nil, nil
+	if own := s.users[user]; own != nil {
+		s.all -= len(own.order)
+		delete(s.users, user)
+	}
 }
 
 // checkScript bounds a text.
@@ -83,7 +112,7 @@ func (t *Table) scriptLoad(c *Call) error {
 		return err
 	}
 	sha := shaOf(text)
-	t.scripts.keep(sha, text)
+	t.scripts.keep(c.Client.User, sha, text)
 	c.Reply(Bulk(sha))
 	return nil
 }
@@ -91,7 +120,7 @@ func (t *Table) scriptLoad(c *Call) error {
 func (t *Table) scriptExists(c *Call) error {
 	known := make([]Reply, 0, len(c.Args)-2)
 	for _, sha := range c.Args[2:] {
-		if _, ok := t.scripts.text(strings.ToLower(sha)); ok {
+		if _, ok := t.scripts.text(c.Client.User, strings.ToLower(sha)); ok {
 			known = append(known, Int(1))
 		} else {
 			known = append(known, Int(0))
@@ -105,7 +134,7 @@ func (t *Table) scriptFlush(c *Call) error {
 	if len(c.Args) == 3 && !isWord(c.Args[2], "ASYNC") && !isWord(c.Args[2], "SYNC") {
 		return redisText("SCRIPT FLUSH only support SYNC|ASYNC option")
 	}
-	t.scripts.flush()
+	t.scripts.flush(c.Client.User)
 	c.Reply(OK)
 	return nil
 }
