@@ -2,6 +2,7 @@
 package pool
 
 import (
+	"errors"
 	"strconv"
 	"time"
 )
@@ -38,6 +39,9 @@ type Plan struct {
 	// Joins: what it takes can be held together with others, or it takes nothing.
 	// Behind an acquire that joins, whatever else joins may be in the same flush.
 	Joins bool
+	// Shares: what it takes is held by one alone, and it reads Answer.Taken. Then
+	// other acquires that share may follow on its key in the same flush.
+	Shares bool
 	// Sealed: the answer counts only under a good seal at the end of its flush.
 	Sealed bool
 	// SealZero: an answer of 0 counts only under a good seal after it, one of 1 does not need it.
@@ -103,7 +107,37 @@ type Answer struct {
 	Asked bool // false: the command was never sent, there is nothing to take back
 	Reply Reply
 	Seal  Seal
+	Taken Taken // nil unless the flush had several acquires of one key, see Plan.Shares
 }
+
+// Taken are the keys that operations of one flush have acquired so far, in the order
+// of its commands.
+type Taken map[string]bool
+
+// Void reports whether an acquire of these keys that succeeded does not count,
+// because an earlier one of the same flush succeeded on one of them: the key was
+// released in between, and one seal cannot order the two holders. Otherwise it notes
+// the keys.
+func (t Taken) Void(key string, rest []string) bool {
+	if t == nil || Broken(RuleOneTaker) {
+		return false
+	}
+	void := t[key]
+	for _, other := range rest {
+		void = void || t[other]
+	}
+	if void {
+		return true
+	}
+	t[key] = true
+	for _, other := range rest {
+		t[other] = true
+	}
+	return false
+}
+
+// ErrSecondTaker is the Seal.Err of an answer that is void by Taken.
+var ErrSecondTaker = errors.New("another acquire in the same flush succeeded before")
 
 // Seal is what the end of a flush proved about everything before it.
 type Seal struct {

@@ -27,6 +27,7 @@ const (
 	RuleTrust         Rule = "trust"          // a counter is believed only in the memory that vouches for it
 	RuleDistinct      Rule = "distinct"       // one server is one master
 	RuleOneFlush      Rule = "one-flush"      // an acquire ends its key's part in a flush
+	RuleOneTaker      Rule = "one-taker"      // of several acquires of a key in one flush one may count
 	// Of the modes.
 	RuleUnpurged       Rule = "unpurged"        // readers whose time is over are not counted
 	RuleCallerClock    Rule = "caller-clock"    // whether it is over, the master's clock says

@@ -245,6 +245,9 @@ func (c *connection) deferLocked(f *flush, now time.Duration) {
 
 func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 	lane := c.lane.index
+	if f.repeats && f.taken == nil {
+		f.taken = Taken{}
+	}
 	var said Votes
 	for _, v := range judged {
 		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Asked: true, Reply: v.reply, Seal: seal})
@@ -255,6 +258,9 @@ func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 			continue
 		}
 		a := Answer{Lane: lane, Seal: seal}
+		if f.repeats {
+			a.Taken = f.taken
+		}
 		if at := f.index[i]; at >= 0 {
 			a.Asked, a.Reply = true, f.reply(i)
 		}

@@ -17,7 +17,8 @@ type acquire struct {
 	began   time.Duration
 	tries   int
 	done    LockDone
-	first   attempt // most requests need only one
+	others  []*acquire // what waits for the outcome, see hotkey.go
+	first   attempt    // most requests need only one
 	// stepping: a master has been asked to make the writer a reader. That is never
 	// undone, so whatever comes of it, the lock is at most a reader's.
 	stepping atomic.Bool
@@ -28,6 +29,10 @@ func (c *acquire) finish(g Grant, err error) {
 	l, r := c.locker, &c.request
 	l.leave()
 	c.done(g, err)
+	if r.bounded() {
+		defer l.hot.left(c)
+		c.answerOthers(err)
+	}
 	if r.Token == "" {
 		return
 	}
@@ -76,6 +81,19 @@ const (
 
 var _ pool.Operation = (*attempt)(nil)
 
+// start begins now, or when an acquire in flight with the same token is over.
+func (c *acquire) start(b *Batch) {
+	r := &c.request
+	switch {
+	case r.Token == "":
+		c.try(b)
+	case len(r.More) > 0:
+		c.inTurn(b, r.keys())
+	default:
+		c.locker.turns.take(lockID{r.DB, r.Key, r.Token}, b, turn{holds: true, run: c.try})
+	}
+}
+
 // try starts the first attempt.
 func (c *acquire) try(b *Batch) { c.attempt(b, nil) }
 
@@ -106,10 +124,11 @@ func (c *acquire) attempt(b *Batch, f form) {
 	c.locker.submit(b, c.group, c.locker.watch(c.request.trace(), a))
 }
 
-// Plan: nothing on its keys may share a flush with an acquire, except another
-// one beside which it holds them.
+// Plan: only other acquires may follow on its keys in one flush: those beside which
+// it holds them, or those of which one at most counts.
 func (a *attempt) Plan() pool.Plan {
-	return pool.Plan{Key: a.key, Rest: a.rest, Takes: true, Joins: a.call.request.Mode != Exclusive, Sealed: true}
+	alone := a.call.request.Mode == Exclusive
+	return pool.Plan{Key: a.key, Rest: a.rest, Takes: true, Joins: !alone, Shares: alone, Sealed: true}
 }
 
 // Propose notes the fence this attempt would like.
@@ -134,6 +153,9 @@ func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 func (a *attempt) Answer(answer pool.Answer) {
 	a.mu.Lock()
 	said := a.form.read(a, answer)
+	if said.took && answer.Taken.Void(a.key, a.rest) {
+		answer.Seal = pool.Seal{Lineage: answer.Seal.Lineage, Err: pool.ErrSecondTaker}
+	}
 	if a.over && !a.won {
 		a.mu.Unlock()
 		a.giveBackLate(answer.Lane, said.copy)

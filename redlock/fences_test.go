@@ -91,11 +91,76 @@ func TestFence_LiesInTheIntervalsOfMastersThatGaveTheLock(t *testing.T) {
 // patient waits long for its masters.
 func patient(_ *daemon, o *pool.Options) { o.MasterTimeout = 5 * time.Second }
 
-// Rule: one-flush. One seal must not speak for a lock and for what follows it.
-func TestFence_TwoLocksOfOneKeyShareNoFlush(t *testing.T) {
+// Rule: one-flush. Only what is refused beside the first one may follow it.
+func TestFence_AReaderBehindALockOfTheKeySharesNoFlush(t *testing.T) {
 	c := newCluster(t, 3, long)
 	p := new(tap)
 	one := c.daemon(p.tapped)
+	var b Batch
+	first, second := make(chan lockAnswer, 1), make(chan lockAnswer, 1)
+	one.Lock(&b, LockRequest{Key: "k", TTL: long}, func(g Grant, err error) { first <- lockAnswer{g, err} })
+	one.Lock(&b, LockRequest{Key: "k", TTL: long, Mode: Shared}, func(g Grant, err error) { second <- lockAnswer{g, err} })
+	b.Send()
+	if a := receive(t, first); a.err != nil {
+		t.Fatalf("the first of two in one batch: %v", a.err)
+	}
+	isHeld(t, receive(t, second).err)
+	for i := range c.servers {
+		for _, flush := range p.to(name(i)) {
+			if n := count(flush, "SET k "); n > 0 && count(flush, "EVALSHA") > 0 {
+				t.Errorf("master %s: two locks of one key in one flush: %q", name(i), flush)
+			}
+		}
+	}
+}
+
+// Locks of a key that nobody else can hold beside them share a flush: one is granted.
+func TestFence_LocksOfOneKeyShareAFlushAndOneIsGranted(t *testing.T) {
+	const tries = 10
+	c := newCluster(t, 3, long)
+	p := new(tap)
+	one := c.daemon(p.tapped)
+	var b Batch
+	answers := make(chan error, tries)
+	for range tries {
+		one.Lock(&b, LockRequest{Key: "k", TTL: long}, func(_ Grant, err error) { answers <- err })
+	}
+	b.Send()
+	granted := 0
+	for range tries {
+		if err := receive(t, answers); err == nil {
+			granted++
+		} else {
+			isHeld(t, err)
+		}
+	}
+	if granted != 1 {
+		t.Errorf("%d of %d are granted, want 1", granted, tries)
+	}
+	for i := range c.servers {
+		shared := 0
+		for _, flush := range p.to(name(i)) {
+			shared = max(shared, count(flush, "SET k "))
+		}
+		if shared != tries {
+			t.Errorf("master %s: at most %d tries in one flush, want all %d", name(i), shared, tries)
+		}
+	}
+}
+
+// Rule: one-taker. The key is deleted by hand between two locks of one flush, so both
+// find it free: the seal cannot order them, and the second one does not count.
+func TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts(t *testing.T) {
+	c := newCluster(t, 3, long)
+	p := new(tap)
+	one := c.daemon(blind, p.tapped)
+	p.between(func(master string) {
+		for i := range c.servers {
+			if name(i) == master {
+				c.do(i, "DEL", "k")
+			}
+		}
+	})
 	var b Batch
 	first, second := make(chan lockAnswer, 1), make(chan lockAnswer, 1)
 	for _, answer := range []chan lockAnswer{first, second} {
@@ -105,14 +170,13 @@ func TestFence_TwoLocksOfOneKeyShareNoFlush(t *testing.T) {
 	if a := receive(t, first); a.err != nil {
 		t.Fatalf("the first of two in one batch: %v", a.err)
 	}
-	isHeld(t, receive(t, second).err)
-	for i := range c.servers {
-		for _, flush := range p.to(name(i)) {
-			if n := count(flush, "SET k "); n > 1 {
-				t.Errorf("master %s: %d locks of one key in one flush: %q", name(i), n, flush)
-			}
-		}
+	if a := receive(t, second); a.err == nil {
+		t.Fatal("two locks that succeeded in one flush are both granted")
+	} else {
+		noQuorum(t, a.err)
 	}
+	p.between(nil)
+	eventually(t, "what does not count is given back", func() bool { return c.empty(0, 1, 2) })
 }
 
 // Rule: late. Nothing fires when the flush has been under way for too long, as

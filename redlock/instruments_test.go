@@ -65,6 +65,7 @@ type tap struct {
 	mu      sync.Mutex
 	flushes map[string][][]string // by master: every Exchange, a line a command
 	amid    func(master string)
+	each    bool // amid is called in front of every lock but the first instead
 }
 
 // tapped is the trait of a daemon that the tap listens to.
@@ -83,7 +84,14 @@ func (p *tap) tapped(d *daemon, o *pool.Options) {
 func (p *tap) before(f func(master string)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.amid = f
+	p.amid, p.each = f, false
+}
+
+// between has f called in front of every lock of a flush but the first from now on.
+func (p *tap) between(f func(master string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.amid, p.each = f, true
 }
 
 // to are the flushes that went to a master so far.
@@ -93,7 +101,7 @@ func (p *tap) to(master string) [][]string {
 	return slices.Clone(p.flushes[master])
 }
 
-func (p *tap) note(master string, commands []pool.Command) func(string) {
+func (p *tap) note(master string, commands []pool.Command) (amid func(string), each bool) {
 	lines := make([]string, len(commands))
 	for i := range commands {
 		lines[i] = strings.Join(commands[i].Args, " ")
@@ -104,7 +112,7 @@ func (p *tap) note(master string, commands []pool.Command) func(string) {
 		p.flushes = map[string][][]string{}
 	}
 	p.flushes[master] = append(p.flushes[master], lines)
-	return p.amid
+	return p.amid, p.each
 }
 
 type tappedLink struct {
@@ -113,19 +121,32 @@ type tappedLink struct {
 	master string
 }
 
-// Exchange splits a flush in front of its first lock, if somebody steps in there.
+// Exchange splits a flush where somebody steps in.
 func (l *tappedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
-	amid := l.tap.note(l.master, commands)
-	at := slices.IndexFunc(commands, func(c pool.Command) bool { return c.Args[0] == "SET" || c.Args[0] == "EVALSHA" })
-	if amid == nil || at < 0 {
+	amid, each := l.tap.note(l.master, commands)
+	if amid == nil {
 		return l.Link.Exchange(commands, replies)
 	}
-	replies = replies[:0]
-	if at > 0 {
-		replies = append(replies, l.Link.Exchange(commands[:at], nil)...)
+	var cuts []int
+	for i, c := range commands {
+		if c.Args[0] == "SET" || c.Args[0] == "EVALSHA" {
+			cuts = append(cuts, i)
+		}
 	}
-	amid(l.master)
-	return append(replies, l.Link.Exchange(commands[at:], nil)...)
+	if each && len(cuts) > 0 {
+		cuts = cuts[1:]
+	} else if len(cuts) > 0 {
+		cuts = cuts[:1]
+	}
+	replies, sent := replies[:0], 0
+	for _, at := range cuts {
+		if at > sent {
+			replies = append(replies, l.Link.Exchange(commands[sent:at], nil)...)
+		}
+		sent = at
+		amid(l.master)
+	}
+	return append(replies, l.Link.Exchange(commands[sent:], nil)...)
 }
 
 // barrier is an operation that only has its place in the queues: what was sent

@@ -51,6 +51,7 @@ type Locker struct {
 	leases  *leases
 	claimed claimed
 	turns   turns
+	hot     *hotKeys
 	waits   waiters
 	works   workWaits
 	holds   holds
@@ -91,7 +92,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l := &Locker{
 		pool: p, options: o, clock: p.Clock(), recent: pool.Recent(p.Clock()),
 		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
-		leases: newLeases(p.Options().MaxTTL), daemon: daemonName(),
+		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemon: daemonName(),
 	}
 	l.lostLog.clock, l.lostLog.logger = p.Clock(), o.Logger
 	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
@@ -112,15 +113,11 @@ func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 		return
 	}
 	call := &acquire{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
-	if r.Token == "" {
-		call.try(b)
+	if r.bounded() {
+		l.hot.enter(b, call)
 		return
 	}
-	if len(r.More) > 0 {
-		call.inTurn(b, r.keys())
-		return
-	}
-	l.turns.take(lockID{r.DB, r.Key, r.Token}, b, turn{holds: true, run: call.try})
+	call.start(b)
 }
 
 // Unlock gives a lock back: true if this token held it until now.

@@ -35,7 +35,9 @@ func brokenRules() []Mutant {
 		rule("owed", "an unanswered release is not repeated"),
 		rule("trust", "a counter is believed in any memory"),
 		rule("distinct", "one server counts as two masters"),
-		rule("one-flush", "two acquires of a key share a flush").
+		rule("one-taker", "two acquires of a key count that succeeded in one flush").
+			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
+		rule("one-flush", "whatever follows an acquire of its key shares its flush").
 			but("the second one can succeed only behind the first one's release, which is queued after the first one's answer; by then every seal has been sent whose raise holds the first fence, and the second proposal is above all raises that were sent"),
 	}
 }

@@ -47,6 +47,11 @@ func linkScenarios() []*Scenario {
 			s.Keys, s.Daemons = 1, 4
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, stop}}
 		}),
+		base("tries", func(s *Scenario) { // more of one key than a daemon puts to the masters at once
+			s.Keys, s.Daemons, s.Named, s.Length = 1, 2, 0, 4*time.Second
+			s.People = []People{{60, newLocking}}
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, stop}}
+		}),
 		base("slow", func(s *Scenario) { s.Slow, s.Stall, s.Split = 8, 40, 4 }),
 		base("orphans", func(s *Scenario) {
 			s.MinTTL, s.MaxTTL, s.Length, s.Keys = 8*time.Second, 10*time.Second, 3*time.Second, 40

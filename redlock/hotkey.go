@@ -1,0 +1,149 @@
+// hotKeys bounds how many tries for one key are put to the masters at once.
+//
+// Without a bound the tries for a hot key fill the queues of all masters, and most of
+// them are refused for the same reason. At most maxTries of this daemon are in flight
+// for one key; further ones wait in the daemon. One of them is asked when a try has
+// ended, for all that had arrived by then: if the key is held, or becomes its own, it
+// is held after the others' requests, so they are refused as well.
+//
+// Requests with a caller's TOKEN ask by themselves, since the token may hold the lock
+// already; so do those that WAIT, of which one a key asks, and those for several keys.
+package redlock
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// maxTries of a key are in flight: enough that one of them meets the key soon after
+	// it was freed, few beside the hundreds of commands that a flush takes.
+	maxTries = 16
+	// tryCounts is the number of counters; keys that share one share its bound.
+	tryCounts = 4096
+)
+
+// hotKeys counts in constant memory; only tries that wait are kept one by one.
+type hotKeys struct {
+	seed    uint32                  // not known to clients: they cannot choose keys that share a counter
+	tries   [tryCounts]atomic.Int32 // in flight
+	waiting atomic.Int32            // in all lists below
+
+	mu    sync.Mutex
+	lists map[uint32][]*acquire // that wait, by their counter, in the order of arrival
+}
+
+func newHotKeys(seed Token) *hotKeys {
+	return &hotKeys{seed: fnv1a(2166136261, string(seed)), lists: map[uint32][]*acquire{}}
+}
+
+// fnv1a goes on with a hash of 32 bits.
+func fnv1a(hash uint32, text string) uint32 {
+	for i := range len(text) {
+		hash = (hash ^ uint32(text[i])) * 16777619
+	}
+	return hash
+}
+
+// bounded reports whether a request counts.
+func (r *LockRequest) bounded() bool {
+	return r.Mode == Exclusive && !r.Fair && !r.looks && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && (r.Token == "" || r.Valued)
+}
+
+func (r *LockRequest) place() place { return place{r.DB, r.Key} }
+
+func (h *hotKeys) counter(c *acquire) uint32 {
+	return fnv1a(h.seed, string(c.request.Key)) % tryCounts
+}
+
+// enter starts a try, or has it wait.
+func (h *hotKeys) enter(b *Batch, c *acquire) {
+	i := h.counter(c)
+	if h.tries[i].Add(1) <= maxTries {
+		c.start(b)
+		return
+	}
+	h.mu.Lock()
+	h.lists[i] = append(h.lists[i], c)
+	h.waiting.Add(1)
+	h.mu.Unlock()
+	// Its count is given back only now. A try that ends later finds it in the list; if
+	// so many have ended before that there is room, it is asked here.
+	if h.tries[i].Add(-1) < maxTries {
+		h.next(i)
+	}
+}
+
+// left ends a try and starts one that waits.
+func (h *hotKeys) left(c *acquire) {
+	i := h.counter(c)
+	h.tries[i].Add(-1)
+	if h.waiting.Load() > 0 {
+		h.next(i)
+	}
+}
+
+// next has the first try that waits ask for all that wait for the same key.
+func (h *hotKeys) next(i uint32) {
+	h.mu.Lock()
+	list := h.lists[i]
+	if len(list) == 0 {
+		h.mu.Unlock()
+		return
+	}
+	first := list[0]
+	var rest []*acquire
+	for _, c := range list[1:] {
+		if c.request.place() == first.request.place() {
+			first.others = append(first.others, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	if h.lists[i] = rest; len(rest) == 0 {
+		delete(h.lists, i)
+	}
+	h.waiting.Add(-int32(1 + len(first.others)))
+	h.mu.Unlock()
+	h.tries[i].Add(1)
+	first.began = first.locker.recent()
+	first.start(nil)
+}
+
+// answerOthers gives the others the outcome of the try that asked for them. What says
+// nothing about the key, as a lease that was over before it was granted, has the next
+// one asked.
+func (c *acquire) answerOthers(err error) {
+	others := c.others
+	if len(others) == 0 {
+		return
+	}
+	c.others = nil
+	var unknown *NoQuorum
+	switch {
+	case err == nil:
+		err = ErrHeld
+	case errors.Is(err, ErrHeld), errors.Is(err, ErrWrongType), errors.As(err, &unknown):
+	default:
+		for _, other := range others {
+			c.locker.hot.enter(nil, other)
+		}
+		return
+	}
+	for _, other := range others {
+		other.refuse(err)
+	}
+}
+
+// refuse ends a request that was never put to the masters.
+func (c *acquire) refuse(err error) {
+	switch counts := &c.locker.counts; {
+	case errors.Is(err, ErrHeld):
+		counts.refused.Add(1)
+	case !errors.Is(err, ErrWrongType):
+		counts.noQuorum.Add(1)
+	}
+	c.locker.leave()
+	c.done(Grant{}, err)
+}
