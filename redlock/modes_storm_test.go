@@ -9,48 +9,67 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"redlockd/redlock/judge"
 )
 
-// stormTime is how long one storm lasts.
-func stormTime() time.Duration {
-	if os.Getenv("REDLOCKD_LONG") != "" {
-		return 2 * time.Minute
-	}
-	if testing.Short() {
-		return time.Second
-	}
-	return 5 * time.Second
-}
+// stormRounds bounds a storm that does not see what it must see.
+const stormRounds = 10
 
-// storm runs clients until the time is over: so many of each daemon, and so many
-// that ask the masters themselves.
-func (c *cluster) storm(record *judge.Recorder, daemons []*daemon, each, foreigners int, visit func(*witness), stray func(*foreigner)) {
+// storm has clients visit the keys: so many of each daemon, and so many that ask the
+// masters themselves. In a round each of them makes so many visits. There are further
+// rounds until there is enough to be judged. Each has half as many clients of daemons,
+// which win most keys, and every other one half as many of the rest: however slow the
+// machine is, both kinds are granted in the end.
+func (c *cluster) storm(record *judge.Recorder, daemons []*daemon, each, foreigners, visits int,
+	visit func(*witness), stray func(*foreigner), enough func(judge.History) bool) {
 	c.t.Helper()
-	stop := record.Now() + stormTime()
-	var all sync.WaitGroup
-	for _, d := range daemons {
-		for range each {
+	if os.Getenv("REDLOCKD_LONG") != "" {
+		visits *= 60
+	}
+	var ours []func() // the daemons in turn
+	for range each {
+		for _, d := range daemons {
 			w := d.witness(record)
+			ours = append(ours, func() { visit(w) })
+		}
+	}
+	var theirs []func()
+	for range foreigners {
+		f := c.foreigner(record)
+		theirs = append(theirs, func() { stray(f) })
+	}
+	for round := range stormRounds {
+		var all sync.WaitGroup
+		for _, client := range append(half(ours, round, len(daemons)), half(theirs, round/2, min(foreigners, 1))...) {
 			all.Go(func() {
-				for record.Now() < stop {
-					visit(w)
+				for range visits {
+					client()
 				}
 			})
 		}
+		all.Wait()
+		if enough(record.History()) {
+			c.t.Logf("enough after %d rounds", round+1)
+			return
+		}
 	}
-	for range foreigners {
-		f := c.foreigner(record)
-		all.Go(func() {
-			for record.Now() < stop {
-				stray(f)
-			}
-		})
+}
+
+// half of the clients, so many times, but not fewer than least.
+func half(clients []func(), times, least int) []func() {
+	return slices.Clone(clients[:max(len(clients)>>times, least)])
+}
+
+// grantsOf is the condition of a storm that so many grants by daemons are enough.
+func grantsOf(least int) func(judge.History) bool {
+	return func(h judge.History) bool {
+		ours, _ := grants(h)
+		return ours >= least
 	}
-	all.Wait()
 }
 
 // judgedBy is what the judge says, and how much there was to be judged.
@@ -69,19 +88,23 @@ func judgedBy(t *testing.T, h judge.History, check func(judge.History) error, le
 func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
 	c := newCluster(t, 3, time.Second)
 	record := judge.NewRecorder(nil)
-	c.storm(record, []*daemon{c.daemon(), c.daemon(wrongBy(3 * time.Second))}, 8, 3, func(w *witness) {
-		w.readOrWrite(key(rand.N(6)))
-	}, func(f *foreigner) { f.visit(string(key(rand.N(6)))) })
+	together := func(h judge.History) (n int) {
+		for i := range h {
+			if h[i].Shared && h[i].Outcome == judge.OK {
+				n++
+			}
+		}
+		return n
+	}
+	enough := grantsOf(50)
+	c.storm(record, []*daemon{c.daemon(), c.daemon(wrongBy(3 * time.Second))}, 8, 3, 100,
+		func(w *witness) { w.readOrWrite(key(rand.N(6))) },
+		func(f *foreigner) { f.visit(string(key(rand.N(6)))) },
+		func(h judge.History) bool { return enough(h) && together(h) >= 10 })
 	h := record.History()
 	judgedBy(t, h, judge.CheckReaders, 50)
-	together := 0
-	for i := range h {
-		if h[i].Shared && h[i].Outcome == judge.OK {
-			together++
-		}
-	}
-	if together < 10 {
-		t.Errorf("%d reads: the readers were starved", together)
+	if n := together(h); n < 10 {
+		t.Errorf("%d reads: the readers were starved", n)
 	}
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }
@@ -121,11 +144,13 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 			record := judge.NewRecorder(nil)
 			daemons := []*daemon{c.daemon(relayed), c.daemon(relayed), c.daemon(relayed)}
 			over, done := make(chan struct{}), make(chan struct{})
+			var cuts atomic.Int64
 			go func() {
 				defer close(done)
-				cutAround(daemons, of.masters/2, over)
+				cutAround(daemons, of.masters/2, &cuts, over)
 			}()
-			c.storm(record, daemons, 3*of.limit, 1, func(w *witness) {
+			enough := grantsOf(5)
+			c.storm(record, daemons, 3*of.limit, 1, 40, func(w *witness) {
 				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: Permits, Limit: of.limit, TTL: 200*time.Millisecond + rand.N(time.Second)})
 				if !ok {
 					lull(30 * time.Millisecond)
@@ -139,7 +164,8 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 					w.prolong("k", g.Token, time.Second)
 				}
 				w.release("k", g.Token)
-			}, func(f *foreigner) { f.visit("k") })
+			}, func(f *foreigner) { f.visit("k") },
+				func(h judge.History) bool { return enough(h) && cuts.Load() >= 4 })
 			close(over)
 			<-done
 			judgedBy(t, record.History(), judge.CheckPermits, 5)
@@ -152,9 +178,10 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 	}
 }
 
-// cutAround keeps every daemon from other few masters, until it is over.
-func cutAround(daemons []*daemon, few int, over <-chan struct{}) {
-	for {
+// cutAround keeps every daemon from other few masters, until it is over, and counts
+// how often.
+func cutAround(daemons []*daemon, few int, cuts *atomic.Int64, over <-chan struct{}) {
+	for ; ; cuts.Add(1) {
 		for _, d := range daemons {
 			out := rand.Perm(len(d.relays))[:few]
 			for i, r := range d.relays {
@@ -217,7 +244,7 @@ redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 	c := newCluster(t, 3, time.Second)
 	record := judge.NewRecorder(nil)
-	c.storm(record, []*daemon{c.daemon(), c.daemon()}, 8, 4, func(w *witness) {
+	c.storm(record, []*daemon{c.daemon(), c.daemon()}, 8, 4, 100, func(w *witness) {
 		var keys []Key
 		for _, i := range rand.Perm(12)[:3] {
 			keys = append(keys, key(i))
@@ -234,7 +261,7 @@ func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 		for _, key := range keys {
 			w.release(key, g.Token)
 		}
-	}, func(f *foreigner) { f.visit(string(key(rand.N(12)))) })
+	}, func(f *foreigner) { f.visit(string(key(rand.N(12)))) }, grantsOf(50))
 	judgedBy(t, record.History(), judge.CheckSeveral, 50)
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }

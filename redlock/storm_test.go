@@ -4,6 +4,7 @@ package redlock
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,32 +16,14 @@ import (
 
 // The judge sees every call; the masters are looked at when all is over.
 func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) {
-	const workers, foreigners = 32, 8
-	const lasts = 5 * time.Second
 	c := newCluster(t, 5, time.Second)
 	record := judge.NewRecorder(nil)
 	daemons := []*daemon{c.daemon(), c.daemon()}
-	stop := record.Now() + lasts
-	var all sync.WaitGroup
-	for _, d := range daemons {
-		for range workers {
-			w := d.witness(record)
-			all.Go(func() {
-				for record.Now() < stop {
-					w.visit("k")
-				}
-			})
-		}
-	}
-	for range foreigners {
-		f := c.foreigner(record)
-		all.Go(func() {
-			for record.Now() < stop {
-				f.visit("k")
-			}
+	c.storm(record, daemons, 32, 8, 30, func(w *witness) { w.visit("k") }, func(f *foreigner) { f.visit("k") },
+		func(h judge.History) bool {
+			ours, theirs := grants(h)
+			return ours > 0 && theirs > 0
 		})
-	}
-	all.Wait()
 	h := judged(t, record)
 	ours, theirs := grants(h)
 	t.Logf("%d grants by daemons, %d by foreign clients, %d other calls", ours, theirs, len(h)-ours-theirs)
@@ -48,6 +31,8 @@ func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) 
 		t.Errorf("%d grants by daemons and %d by foreign clients: nobody contended", ours, theirs)
 	}
 	for _, d := range daemons {
+		n := d.Counters()
+		t.Logf("a daemon: %d grants, %d refusals, %d split votes, %d without a quorum", n.Acquired, n.Refused, n.Split, n.NoQuorum)
 		d.oneFurtherSeal()
 	}
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2, 3, 4) })
@@ -104,7 +89,7 @@ func grants(h judge.History) (ours, theirs int) {
 func TestStorm_FencesOfTwoDaemonsAreStrictlyOrdered(t *testing.T) {
 	wanted := int64(100_000)
 	if raceDetector {
-		wanted = 20_000
+		wanted = 4_000
 	}
 	c := newCluster(t, 3, 10*time.Second)
 	one, two := c.daemon(), c.daemon(wrongBy(3*time.Second))
@@ -132,8 +117,12 @@ func (d *daemon) oneFurtherSeal() {
 
 // One daemon alone proposes in the order of its queues, so its first seal always fits.
 func TestStorm_OneDaemonNeedsNoSecondSeals(t *testing.T) {
+	wanted := int64(20_000)
+	if raceDetector {
+		wanted = 4_000
+	}
 	one := newCluster(t, 3, 10*time.Second).daemon()
-	crowd(t, []*daemon{one}, 20_000)
+	crowd(t, []*daemon{one}, wanted)
 	if n := one.Counters(); n.SecondSeals != 0 {
 		t.Errorf("%d of %d grants needed a second seal", n.SecondSeals, n.Acquired)
 	}
@@ -144,18 +133,24 @@ func wrongBy(d time.Duration) trait {
 	return func(one *daemon, _ *pool.Options) { one.clock.ahead.Store(int64(d)) }
 }
 
-// crowd takes and releases four hot keys until there were so many grants, two
-// clients a daemon and key, and has the judge look at it.
+// crowd takes and releases four hot keys, two clients a daemon and key, and has the
+// judge look at it. It ends with so many grants, a tenth of them at least through each
+// daemon; a daemon that is starved ends it at ten times as many.
 func crowd(t *testing.T, daemons []*daemon, wanted int64) {
 	t.Helper()
 	record := judge.NewRecorder(nil)
 	var all sync.WaitGroup
 	var granted atomic.Int64
+	over := func() bool {
+		n := granted.Load()
+		starved := slices.ContainsFunc(daemons, func(d *daemon) bool { return d.Counters().Acquired < wanted/10 })
+		return n >= wanted && !starved || n >= 10*wanted
+	}
 	for _, d := range daemons {
 		for i := range 8 {
 			w := d.witness(record)
 			all.Go(func() {
-				for granted.Load() < wanted {
+				for !over() {
 					if g, ok := w.acquire(key(i%4), 10*time.Second); ok {
 						granted.Add(1)
 						w.release(key(i%4), g.Token)
