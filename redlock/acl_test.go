@@ -176,6 +176,7 @@ func TestACL_AllowsToWait(t *testing.T) {
 
 // A client is told that no master answered; the operator, which one refused what.
 func TestACL_WhatAMasterRefusesIsInTheLog(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.aclUser()
 	for i := range c.servers {

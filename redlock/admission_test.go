@@ -123,6 +123,7 @@ func TestAdmission_ADaemonWithOtherSettingsIsRefusedByEveryMaster(t *testing.T) 
 }
 
 func TestAdmission_AMasterWithAWrongClockIsRefused(t *testing.T) {
+	t.Parallel()
 	c := newClockCluster(t, 3, long)
 	c.servers[2].Step(2 * time.Second)
 	one := c.stranger(unbound)

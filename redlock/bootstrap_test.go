@@ -89,6 +89,7 @@ func TestBootstrap_ByForceVoidsTheLivesBefore(t *testing.T) {
 // What the masters knew of counters was the truth of the lives before; the command
 // says so.
 func TestBootstrap_ByForceLeavesEveryCounterToTheOperator(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	const says = "DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing"
 	var out strings.Builder

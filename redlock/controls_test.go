@@ -83,7 +83,7 @@ func TestControls_EachBrokenRuleIsNoticed(t *testing.T) {
 
 // run has a limit that no test without its rule comes near.
 func (c control) run(t *testing.T, engine string) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, engine, "-test.v", "-test.run", "^"+c.test+"$")
 	cmd.Env = append(os.Environ(), "BROKEN_RULE="+string(c.rule))

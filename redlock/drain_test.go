@@ -64,6 +64,7 @@ func TestDrain_WhatTheMasterHoldsIsExtendedHealedElsewhereAndReleased(t *testing
 }
 
 func TestDrain_TheMasterIsMissedByNobodyWhileItIsStoppedAndStartedAgain(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Second, durable...)
 	d, other := c.daemon(), c.daemon()
 	before := d.take("before", time.Second)

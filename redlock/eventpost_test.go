@@ -79,6 +79,7 @@ func TestPost_EveryMessageIsReadOnceAndInOrder(t *testing.T) {
 }
 
 func TestPost_AMessageThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	s := d.events.stage(0)
@@ -145,6 +146,7 @@ func FuzzPost_ReadsNothingThatItWouldNotWrite(f *testing.F) {
 
 // Events of another daemon come once, by whichever masters are there.
 func TestPost_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(relayed)
 	j := listen(t, two.Locker)
@@ -204,6 +206,7 @@ func (c *cluster) subscribed(n int64) {
 }
 
 func TestPost_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	j := listen(t, two.Locker)
@@ -215,6 +218,7 @@ func TestPost_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
 }
 
 func TestPost_NobodyPublishesWithNobodyListening(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	count := func(commands ...string) (masters int) {

@@ -160,6 +160,7 @@ func TestEvents_ALeaseThatRunsOutIsToldOnce(t *testing.T) {
 }
 
 func TestEvents_ALostLockIsNotAlsoReleased(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	_, g, lost := d.holdFor("k", 600*time.Millisecond, 900*time.Millisecond)

@@ -62,6 +62,7 @@ func (d *pureDaemon) inLine(db int, key Key) (out []string) {
 }
 
 func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) {
+	t.Parallel()
 	d := newReturningDaemon(t)
 	for _, db := range []int{0, 3} {
 		d.take(LockRequest{DB: db, Key: "k"})

@@ -146,6 +146,7 @@ func TestFair_AWaiterThatLeavesOrGivesUpBlocksNobody(t *testing.T) {
 
 // The waiters of a daemon that dies are taken for dead.
 func TestFair_TheDeadBlockTheHeadForAsLongAsTheyAreTakenForAlive(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	held := two.take("k", long)

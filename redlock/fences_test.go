@@ -13,7 +13,7 @@ import (
 )
 
 // ahead is a register that no clock reaches during a test.
-func ahead() int64 { return time.Now().Add(5 * time.Second).UnixMicro() }
+func ahead() int64 { return time.Now().Add(time.Minute).UnixMicro() }
 
 // rises takes and releases the key and wants a fence above the last one.
 func rises(t *testing.T, d *daemon, last Fence) Fence {
@@ -182,18 +182,19 @@ func TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts(t *testing.T) {
 // Rule: late. Nothing fires when the flush has been under way for too long, as
 // in a daemon that was not run for a while: the answer is there when it looks.
 func TestVote_ThatComesAfterTheMasterTimeoutDoesNotCount(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
-	asleep := func(d *daemon, _ *pool.Options) { d.clock.hold(late) }
-	one := c.daemon(relayed, blind, asleep)
+	asleep := func(d *daemon, _ *pool.Options) { d.clock.hold(impatient) }
+	one := c.daemon(relayed, blind, timeout(impatient), asleep)
 	if one.clock.keptTimers() < 3 {
 		t.Fatal("the flushes' timers are not held: the test proves nothing")
 	}
 	for _, r := range one.relays {
-		r.Delay(late+50*time.Millisecond, faulty.ToClient)
+		r.Delay(impatient+50*time.Millisecond, faulty.ToClient)
 	}
 	g, err := one.lock("k", 10*time.Second)
 	if err == nil {
-		t.Fatalf("granted for %v by answers that came after %v", g.Validity(), late)
+		t.Fatalf("granted for %v by answers that came after %v", g.Validity(), impatient)
 	}
 	noQuorum(t, err, "0 of 3")
 	for _, r := range one.relays {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,12 +20,15 @@ import (
 
 const (
 	// patience bounds waits for what must happen; nothing is concluded from its length.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// late is the master timeout of all daemons: wide enough for a busy machine,
 	// and no duration that another timer of the pool has.
-	late = 500 * time.Millisecond
-	// long is a lease that no test outlives.
-	long = 30 * time.Second
+	late = 2 * time.Second
+	// impatient is the master timeout of daemons that are to run into it.
+	impatient = 500 * time.Millisecond
+	// long is a lease that no test outlives, and longer than patience: what is gone
+	// within it did not expire.
+	long = 3 * time.Minute
 )
 
 // cluster is a group of masters. It is bootstrapped for its first daemon.
@@ -271,6 +275,15 @@ func eventuallyIn(t *testing.T, limit time.Duration, what string, true func() bo
 			t.Fatalf("within %v it did not come about that %s", limit, what)
 		}
 	}
+}
+
+// beforeItsTime is a limit far below a long lease. A negative control, whose rule is
+// broken, waits for it in vain, and proves no more by waiting longer.
+func beforeItsTime() time.Duration {
+	if os.Getenv("BROKEN_RULE") != "" {
+		return 5 * time.Second
+	}
+	return patience
 }
 
 // sleepUntil lets real time pass where the masters' clocks are what is waited for.

@@ -42,6 +42,7 @@ func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 // The words of one Redis take a lock from its holder, or end it early: the holder is told
 // first, or keeps it.
 func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
+	t.Parallel()
 	const brief = 200 * time.Millisecond
 	for name, c := range map[string]struct {
 		end   func(d *daemon, token Token)
@@ -91,6 +92,7 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 
 // A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it.
 func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(relayed), c.daemon(relayed)
 	const token, ttl = "a token of the client's", 900 * time.Millisecond

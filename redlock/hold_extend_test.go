@@ -10,6 +10,7 @@ import (
 )
 
 func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
+	t.Parallel()
 	const ttl = 500 * time.Millisecond
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed)
@@ -48,6 +49,7 @@ func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
 // Another daemon has prolonged the lease meanwhile: what the first one no longer
 // renews is not its to end before that.
 func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
+	t.Parallel()
 	const ttl = 500 * time.Millisecond
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(relayed), c.daemon()

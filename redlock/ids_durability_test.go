@@ -32,6 +32,7 @@ func notDurable(t *testing.T, d *daemon, durable int, masters string, words ...s
 }
 
 func TestIDs_AreRefusedByMastersThatMayForgetThem(t *testing.T) {
+	t.Parallel()
 	for name, settings := range map[string]struct {
 		args []string
 		word string
@@ -52,6 +53,7 @@ func TestIDs_AreRefusedByMastersThatMayForgetThem(t *testing.T) {
 }
 
 func TestIDs_SurviveTheCrashOfAllDurableMasters(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	last := one.draw("n", 1000) + 999
@@ -78,6 +80,7 @@ func TestIDs_SurviveTheCrashOfAllDurableMasters(t *testing.T) {
 
 // The settings are looked at once a second; a life that was volatile once stays so.
 func TestIDs_StopWhenDurabilityIsSwitchedOffAtRunTime(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	d := c.daemon()
 	last := d.draw("n", 1)

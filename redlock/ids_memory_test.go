@@ -19,6 +19,7 @@ const shortLived = 100 * time.Millisecond
 // and a is away: c and b together must not begin again. The directed schedule of
 // what the load tests do at random.
 func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, shortLived)
 	one := c.daemon(relayed).volatileIDs()
 	one.cutOff(2)
@@ -49,6 +50,7 @@ func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
 // A round that holds the vote of a memory which is gone by now may still
 // succeed. What was chosen beside it is no id to trust that master with.
 func TestIDs_ChosenBesideARoundOfAnEarlierLifeVouchForNobody(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, shortLived)
 	slow := timeout(3 * time.Second)
 	one := c.daemon(relayed, slow).volatileIDs()
@@ -97,6 +99,7 @@ func TestIDs_ChosenBesideARoundOfAnEarlierLifeVouchForNobody(t *testing.T) {
 }
 
 func TestIDs_OfAGroupThatWasNotBootstrappedNeedTheOperatorsWord(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, shortLived)
 	c.born = true // nobody bootstraps it
 	d := c.daemon().volatileIDs()
@@ -117,6 +120,7 @@ func TestIDs_OfAGroupThatWasNotBootstrappedNeedTheOperatorsWord(t *testing.T) {
 }
 
 func TestIDs_WhoseTruthIsLostContinueAboveWhatTheOperatorSays(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, shortLived)
 	one := c.daemon().volatileIDs()
 	one.draw("n", 41)

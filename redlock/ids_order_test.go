@@ -129,6 +129,7 @@ func TestIDs_EndAtTheLargestIntegerAndNeverWrap(t *testing.T) {
 
 // A master that is killed with kill -9 and comes back with its memory.
 func TestIDs_AreDistinctAndInOrderWhileADurableMasterCrashes(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long, durable...)
 	one, two := c.daemon(), c.daemon()
 	l := load(t, one, two)
@@ -149,6 +150,7 @@ func TestIDs_AreDistinctAndInOrderWhileADurableMasterCrashes(t *testing.T) {
 // A master that comes back with nothing votes only after it has been told an id
 // that was chosen without it, and then the group can rely on it.
 func TestIDs_AreDistinctAndInOrderWhileAVolatileMasterForgets(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, 100*time.Millisecond)
 	one, two := c.daemon().volatileIDs(), c.daemon().volatileIDs()
 	l := load(t, one, two)

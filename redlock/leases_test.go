@@ -19,6 +19,7 @@ func notHeld(t *testing.T, g Grant, err error) {
 // Rule: heal. Somebody else held the key in between, so the lease is over; a
 // daemon without a record of it must learn that from the masters.
 func TestExtend_RevivesNoLeaseThatAQuorumHasLost(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	lapsed := one.take("k", 100*time.Millisecond)

@@ -312,6 +312,7 @@ func TestListLocks_TakesTheNamesThatAreWanted(t *testing.T) {
 // What a walk has seen of a process that is gone is worth nothing: its masters
 // are the others.
 func TestListLocks_GoesOnWhenAMasterEndsOrForgets(t *testing.T) {
+	t.Parallel()
 	for what, happens := range map[string]func(*cluster){
 		"is down":            func(c *cluster) { c.servers[0].Kill() },
 		"has forgotten":      func(c *cluster) { c.servers[0].RestartEmpty() },
@@ -337,6 +338,7 @@ func TestListLocks_GoesOnWhenAMasterEndsOrForgets(t *testing.T) {
 // A durable master remembers everything over a restart, but walks in another
 // order then: its cursor of before is worthless.
 func TestListLocks_WalksAMasterAnewThatIsAnotherProcess(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	d := c.daemon()
 	const held = 600
@@ -399,6 +401,7 @@ func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
 // Whoever holds a lock on masters that have forgotten is told by nobody: then the
 // walk does not end as if it had told everybody.
 func TestListLocks_NeverEndsWhereMostMastersHaveForgotten(t *testing.T) {
+	t.Parallel()
 	for _, forgotten := range []int{3, 5} {
 		c := newCluster(t, 5, long)
 		d := c.daemon()

@@ -38,6 +38,7 @@ func TestLife_OfADurableMasterGoesOnAfterARestart(t *testing.T) {
 }
 
 func TestLife_OfAVolatileMasterEndsWithItsProcess(t *testing.T) {
+	t.Parallel()
 	for what, args := range map[string][]string{
 		"nothing on disk":     nil,
 		"disk once a second":  {"--appendonly", "yes", "--appendfsync", "everysec"},

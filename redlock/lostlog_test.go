@@ -60,6 +60,7 @@ func TestLostLog_TellsTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 }
 
 func TestHold_ItsLossIsLogged(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	text := make(logLines, 1) // 1: there is one line
 	d.lostLog.logger = slog.New(slog.NewTextHandler(text, nil))

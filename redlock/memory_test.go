@@ -12,6 +12,7 @@ import (
 // Rule: age. Two masters forget a lock that is held; by the time their consent
 // counts again the lease is over whatever it was.
 func TestMemory_OfAMasterRestartedEmptyVotesOnlyOnceItIsOlderThanTheLongestLease(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Second)
 	one, two := c.daemon(), c.daemon()
 	one.take("k", time.Second)
@@ -80,6 +81,7 @@ func TestMemory_AFlushallInsideAFlushIsNoticed(t *testing.T) {
 // Fences are a promise about the past, and all masters have forgotten it: their
 // new registers begin above it because they were not allowed to vote for so long.
 func TestMemory_FencesRiseEvenIfAllMastersForget(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, 100*time.Millisecond)
 	one := c.daemon()
 	for i := range c.servers {

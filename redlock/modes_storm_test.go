@@ -138,6 +138,7 @@ func (w *witness) readOrWrite(key Key) {
 // Every daemon is cut off from a minority of the masters, now from this one, now
 // from another, so that every permit is held by another majority.
 func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct{ masters, limit int }{{3, 2}, {5, 5}} {
 		t.Run(fmt.Sprintf("%d-masters-%d-permits", of.masters, of.limit), func(t *testing.T) {
 			c := newCluster(t, of.masters, 2*time.Second)

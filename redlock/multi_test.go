@@ -87,6 +87,7 @@ func TestMulti_ARepeatIsTheSameLockAndTakesWhatIsMissing(t *testing.T) {
 
 // What was the token's before is not undone with an attempt that took more.
 func TestUndo_OfSeveralKeysLeavesWhatWasHeldBefore(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(relayed, blind)
 	one.get(LockRequest{Key: "a", Token: tokenA})

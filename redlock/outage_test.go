@@ -48,6 +48,7 @@ func TestOutage_OfThreeMastersOfFiveIsNoQuorumAndLeavesNothing(t *testing.T) {
 
 // Masters that hold the copy have answered, too: the error says so.
 func TestOutage_AnExtensionWithoutAQuorumCountsWhoAnswered(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long)
 	one := c.daemon()
 	held := one.get(LockRequest{Key: "k", TTL: long})

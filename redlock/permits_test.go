@@ -109,6 +109,7 @@ func TestPermits_OneMasterWithAnotherLimitIsNotAskedAnyFurther(t *testing.T) {
 // Rule: counted-permits. Every master has two of two permits given, and every
 // holder has two of three masters: those who only count would have three holders.
 func TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	var daemons []*daemon
 	for without := range 3 {
@@ -139,6 +140,7 @@ func TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders(t *testing.T) {
 }
 
 func TestPermits_LastAsLongAsTheirLongestHolder(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA, TTL: 10 * time.Second})

@@ -19,6 +19,7 @@ func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant,
 }
 
 func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, g, lost := d.holdFor("k", time.Second, 0)
 	eventually(t, "it is renewed three times", func() bool { return d.Counters().Extended >= 3 })
@@ -54,6 +55,7 @@ func TestHold_AReleaseEndsTheRenewal(t *testing.T) {
 }
 
 func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	_, g, lost := d.holdFor("k", 3*time.Second, 0)
 	d.quiet() // all copies are made
@@ -226,6 +228,7 @@ func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
 }
 
 func TestHold_EndsForGoodAtItsMaximum(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	_, _, lost := d.holdFor("k", 600*time.Millisecond, 1200*time.Millisecond)
 	if reason := <-lost; !errors.Is(reason, ErrLostMax) {

@@ -143,6 +143,7 @@ func TestWait_ALeaverIsForgottenAndItsGrantGivenBack(t *testing.T) {
 }
 
 func TestWait_NoticesAKeyThatWentAwayOnTheMastersAlone(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
 		s := d.pool.Embedded().At(lane).Server()
@@ -299,6 +300,7 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 
 // nil means no. Who only stood in line while nobody could tell is not told no.
 func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k"})
 	d.onMasters(func(lane int) { d.pool.Embedded().At(lane).Server().SetError("LOADING for as long as it takes") })
@@ -316,6 +318,7 @@ func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
 
 // Who could not even take its place in a queue is told how many masters answered.
 func TestFair_WithoutAQuorumCountsWhoAnswered(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
 		if lane > 1 {

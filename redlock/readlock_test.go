@@ -389,6 +389,7 @@ func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
 
 // Most masters have forgotten: what the others do not show proves nothing.
 func TestReadLock_IsUndecidedWhereSomebodyWhomNobodyShowsMayHoldIt(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		n      int
 		forget []int

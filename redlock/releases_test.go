@@ -53,10 +53,11 @@ func TestRelease_ReachesAMasterThatWasCutOff(t *testing.T) {
 		t.Fatalf("copies %q, want one left on c", got)
 	}
 	one.relays[2].Accept()
-	eventuallyIn(t, 10*time.Second, "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
+	eventuallyIn(t, beforeItsTime(), "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
 }
 
 func TestRelease_ReachesAMasterThatWasStopped(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	held := one.take("k", long)
@@ -64,12 +65,13 @@ func TestRelease_ReachesAMasterThatWasStopped(t *testing.T) {
 	one.await(2, "down")
 	one.free("k", held.Token)
 	c.servers[2].Cont()
-	eventuallyIn(t, 10*time.Second, "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
+	eventuallyIn(t, beforeItsTime(), "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
 }
 
 // The daemon's own record decides what the answers leave open: its lease runs,
 // so a quorum held it, and one master has let go of it.
 func TestRelease_OfALeaseThatTheDaemonKnowsToBeValidSucceedsOnOneMaster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(relayed, blind)
 	held := one.take("k", long)

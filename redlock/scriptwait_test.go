@@ -40,6 +40,7 @@ func isFree(t *testing.T, what string, answer <-chan freed) {
 }
 
 func TestAwaitFree_AnswersOnceNobodyHoldsTheKey(t *testing.T) {
+	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	free, _ := d.awaitFree("k", time.Minute)
 	isFree(t, "a free key", free)

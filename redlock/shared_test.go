@@ -165,6 +165,7 @@ func TestUndo_OfAnUpgradeGivesTheReadLeaseBack(t *testing.T) {
 // The masters did what they were asked and could not say so: nobody knows
 // whether a reader stood there.
 func TestUndo_OfAnUpgradeReachesMastersThatDidNotAnswer(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(relayed, blind)
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
@@ -194,6 +195,7 @@ func TestUndo_OfAnUpgradeReachesMastersThatDidNotAnswer(t *testing.T) {
 // Rule: unpurged. One reader's time is over, the other reader's is not; the
 // longer one's upgrade must not be refused by a reader who is gone.
 func TestShared_AReaderWhoseTimeIsOverIsNotCounted(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})

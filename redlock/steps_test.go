@@ -30,6 +30,7 @@ const beyond = 20 * time.Second
 
 // Rule: clock. The seal's TIME is all that tells a blind daemon.
 func TestClock_AMasterWhoseClockSteppedDoesNotVote(t *testing.T) {
+	t.Parallel()
 	c, _, key := heldByTwo(t)
 	two := c.daemon(blind)
 	c.servers[1].Step(beyond)
@@ -39,6 +40,7 @@ func TestClock_AMasterWhoseClockSteppedDoesNotVote(t *testing.T) {
 // Rule: latch. When the step is undone the master looks as before, but what it
 // forgot does not come back.
 func TestClock_AStepThatWasSeenAndUndoneRetiresTheMastersLife(t *testing.T) {
+	t.Parallel()
 	c, one, key := heldByTwo(t)
 	lineage := c.identity(1)[1]
 	seen := one.pool.Counters().BadSeals
@@ -84,6 +86,7 @@ func TestClock_AStepWhileTheConnectionIsCutIsNoticedAtTheNextAdmission(t *testin
 // Most masters cannot step alike: it was the daemon's own clock, say because its
 // machine was suspended. Retiring all of them would stop the group.
 func TestClock_ADaemonWhoseOwnClockJumpsRetiresNobody(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, 10*time.Second)
 	one := c.daemon()
 	c.daemon().take("k", 5*time.Second)

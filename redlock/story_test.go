@@ -10,6 +10,7 @@ import (
 )
 
 func TestStory_OfOneLock(t *testing.T) {
+	t.Parallel()
 	t.Run("real masters", func(t *testing.T) { story(t, newCluster(t, 5, time.Minute).daemon()) })
 	t.Run("embedded masters", func(t *testing.T) { story(t, embedded(t)) })
 }

@@ -13,6 +13,7 @@ import (
 // Rule: undo-guard. The repeat of a lock by its own token fails; what it found
 // on the masters is the lock itself and stays.
 func TestUndo_OfARepeatLeavesTheLeaseAlone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two, three := c.daemon(), c.daemon(relayed, blind), c.daemon()
 	const token = "the-holder's-own"
@@ -35,6 +36,7 @@ func TestUndo_OfARepeatLeavesTheLeaseAlone(t *testing.T) {
 // Rules: undo-all, owed. Three masters did what they were asked and could not
 // say so.
 func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long)
 	one := c.daemon(relayed, blind) // a heartbeat under way would keep the lock from being sent
 	mute := []int{2, 3, 4}
@@ -51,7 +53,7 @@ func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
 	for _, i := range mute {
 		one.relays[i].Resume()
 	}
-	eventuallyIn(t, 10*time.Second, "nothing is left long before the lease would have ended",
+	eventuallyIn(t, beforeItsTime(), "nothing is left long before the lease would have ended",
 		func() bool { return c.empty(0, 1, 2, 3, 4) })
 }
 

@@ -20,6 +20,7 @@ func (d *daemon) upgrade(token Token) <-chan lockAnswer {
 }
 
 func TestUpgrade_OfTwoReadersThroughOneDaemonIsADeadlockForTheSecond(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
@@ -39,6 +40,7 @@ func TestUpgrade_OfTwoReadersThroughOneDaemonIsADeadlockForTheSecond(t *testing.
 }
 
 func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})

@@ -11,6 +11,7 @@ import (
 // The alarm that keeps places may ring when nobody stands in the line for a moment,
 // because one has left whose question is still with the masters.
 func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed, patient)
 	for i := range 2 {
@@ -48,6 +49,7 @@ func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
 
 // "no" is the answer of masters; before they have said anything nobody knows.
 func TestWait_IsNotToldNoWhereNobodyKnows(t *testing.T) {
+	t.Parallel()
 	for _, fair := range []bool{false, true} {
 		c := newCluster(t, 3, long)
 		d := c.daemon(relayed)
@@ -67,6 +69,7 @@ func TestWait_IsNotToldNoWhereNobodyKnows(t *testing.T) {
 }
 
 func TestWait_WithFairIsNotToldNoWhereTheMastersAreAway(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	for i := range c.servers {
@@ -110,6 +113,7 @@ func TestWait_TheHeadAsksForTheKeyAfterALongStreak(t *testing.T) {
 
 // What was given back is nobody's, whatever a copy says that its undo did not reach.
 func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(relayed), c.daemon()
 	one.relays[2].Pause(faulty.ToClient)
@@ -130,6 +134,7 @@ func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
 
 // Two masters can step down in the next ballot, the third one need not be waited for.
 func TestShared_AWriterStepsDownWithFairAsWithout(t *testing.T) {
+	t.Parallel()
 	for _, fair := range []bool{false, true} {
 		c := newCluster(t, 3, long)
 		d := c.daemon(relayed)

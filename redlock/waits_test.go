@@ -79,6 +79,7 @@ func TestWait_IsWokenByForeignReleases(t *testing.T) {
 }
 
 func TestWait_IsWokenWhenTheCopiesOfAQuorumHaveExpired(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	for i := range c.servers {

@@ -52,6 +52,7 @@ func TestWork_ThatIsGivenBackUsesUpNoAttempt(t *testing.T) {
 // A ballot that reaches one master of three leaves nothing there, and not a
 // higher number either.
 func TestWork_BallotsWithoutAQuorumUseUpNoAttempt(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(relayed), c.daemon()
 	r := WorkRequest{Key: "k", Timeout: long, Max: 2, Keep: long}
@@ -77,6 +78,7 @@ func TestWork_BallotsWithoutAQuorumUseUpNoAttempt(t *testing.T) {
 // Daemons each reach another master first. None has a quorum, and what they see
 // of each other is no attempt that runs.
 func TestWork_ContendersThatSplitTheMastersUseUpNoAttempt(t *testing.T) {
+	t.Parallel()
 	for name, contenders := range map[string]int{"a master each": 3, "a master each, and one is dead": 2} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 3, long)
@@ -167,6 +169,7 @@ func TestWork_ExtendedInTimeIsNotTakenOver(t *testing.T) {
 // The end of work that all masters but one know must not be outvoted by that one
 // and one that forgot: an attempt's lease and what is remembered after it.
 func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
+	t.Parallel()
 	const lease, keep = 2500 * time.Millisecond, 2500 * time.Millisecond
 	c := newCluster(t, 3, lease)
 	one := c.daemon(relayed, keeps(keep))
@@ -235,6 +238,7 @@ func TestWork_WaitEndsWithTheRunningAttempt(t *testing.T) {
 }
 
 func TestWork_WaitStartsTheNextAttemptWhenTheLeaseIsOver(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := WorkRequest{Key: "k", Timeout: brief, Max: 2, Keep: long}

@@ -14,6 +14,7 @@ const brief = 150 * time.Millisecond
 
 // Defect: two checkers see an attempt time out, and both start the next one.
 func TestWork_OfAnAttemptThatTimedOutIsTakenOverByOneAlone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	for round := range 5 {
@@ -58,6 +59,7 @@ func contend(t *testing.T, r WorkRequest, workers int, daemons ...*daemon) (runs
 // Defect: DONE was read as a number, and the work ran again as attempt NaN.
 // Defect: the first who saw DONE deleted it, and a late starter did it again.
 func TestWork_ThatIsDoneIsDoneForAllWhoLookUntilItIsForgotten(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := WorkRequest{Key: "k", Timeout: time.Second, Max: 5, Keep: long}
@@ -82,6 +84,7 @@ func TestWork_ThatIsDoneIsDoneForAllWhoLookUntilItIsForgotten(t *testing.T) {
 // Defect: a worker that was taken over declared the work done, or deleted the
 // attempt of its successor.
 func TestWork_IsNotEndedByAWorkerThatWasTakenOver(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := WorkRequest{Key: "k", Timeout: brief, Max: 3, Keep: long}
@@ -112,6 +115,7 @@ func TestWork_IsNotEndedByAWorkerThatWasTakenOver(t *testing.T) {
 // Masters that forgot who took over believe the one that was taken over, and so do those
 // that never heard of it: they are no quorum.
 func TestWork_IsNotEndedByAWorkerWhoseSuccessorWasForgotten(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Second)
 	one, two := c.daemon(), c.daemon(relayed)
 	stale := one.find(WorkRequest{Key: "k", Timeout: brief, Max: 3, Keep: long}, WorkAcquired, 1)
@@ -137,6 +141,7 @@ func TestWork_IsNotEndedByAWorkerWhoseSuccessorWasForgotten(t *testing.T) {
 
 // The same across oblivion: numbers begin again, and the old worker's is higher.
 func TestWork_IsNotEndedByAWorkerOfAnEarlierTime(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	r := WorkRequest{Key: "k", Timeout: brief, Max: 3, Keep: brief}
@@ -158,6 +163,7 @@ func TestWork_IsNotEndedByAWorkerOfAnEarlierTime(t *testing.T) {
 // Defect: nothing expired; all workers dead meant a key for ever, and a timeout
 // that is no whole number of seconds meant that its expiry was refused.
 func TestWork_LeavesNothingForEver(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	step := func(what string, left int) {
@@ -205,6 +211,7 @@ func TestWork_LeavesNothingForEver(t *testing.T) {
 // Defect: the counter stayed behind when all attempts had failed, and the next
 // piece of work of that name began without any.
 func TestWork_ThatIsExhaustedIsRememberedAndThenBeginsAnew(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	for _, r := range []WorkRequest{

@@ -125,6 +125,7 @@ func TestWork_KeepsForTwiceTheTimeoutUnlessToldOtherwise(t *testing.T) {
 
 // Masters that have lost their memory know of no work, which proves nothing.
 func TestReadWork_IsUnknownWhereMostMastersHaveForgotten(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.find(WorkRequest{Key: "k", Timeout: 20 * time.Second, Max: 2}, WorkAcquired, 1)
