@@ -146,6 +146,7 @@ func TestACL_NamesEveryCommandThatIsSaidAndNoOther(t *testing.T) {
 // Who stands behind somebody in the queue looks for the dead first, and hears of
 // a release instead of asking for it.
 func TestACL_AllowsToWait(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.aclUser()
 	d := c.daemon(restricted)
@@ -219,6 +220,7 @@ func (l lines) Write(line []byte) (int, error) {
 }
 
 func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	c.aclUser()
 	d := c.daemon(restricted)
@@ -307,6 +309,7 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 }
 
 func TestACL_AllowsBootstrap(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.aclUser()
 	o := c.options()
@@ -322,6 +325,7 @@ func TestACL_AllowsBootstrap(t *testing.T) {
 }
 
 func TestACL_AllowsNothingElse(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1, long)
 	c.aclUser()
 	conn, err := net.Dial("tcp", c.servers[0].Addr())

@@ -29,6 +29,7 @@ func keptOut(t *testing.T, d *daemon, i int, words ...string) {
 
 // Rule: distinct. One process under two addresses would give two votes.
 func TestAdmission_OneServerUnderTwoAddressesIsOneMaster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2, long)
 	c.servers = append(c.servers, c.servers[1])
 	alias := func(_ *daemon, o *pool.Options) {
@@ -50,6 +51,7 @@ func TestAdmission_OneServerUnderTwoAddressesIsOneMaster(t *testing.T) {
 }
 
 func TestAdmission_AReplicaIsRefused(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	replicate(c, 2, 0)
 	one := c.stranger(unbound)
@@ -58,6 +60,7 @@ func TestAdmission_AReplicaIsRefused(t *testing.T) {
 }
 
 func TestAdmission_APromotedReplicaIsRefused(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	replicate(c, 2, 0)
 	c.do(2, "REPLICAOF", "NO", "ONE")
@@ -70,6 +73,7 @@ func TestAdmission_APromotedReplicaIsRefused(t *testing.T) {
 // A master that is made a replica while it serves loses its vote, and comes back
 // as a promoted one.
 func TestAdmission_AMasterThatBecomesAReplicaIsRefused(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, "--repl-diskless-sync-delay", "0")
 	one := c.daemon()
 	replicate(c, 2, 0)
@@ -90,6 +94,7 @@ func replicate(c *cluster, replica, of int) {
 }
 
 func TestAdmission_AMasterThatMayEvictIsRefused(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.do(2, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	one := c.stranger(unbound)
@@ -99,13 +104,14 @@ func TestAdmission_AMasterThatMayEvictIsRefused(t *testing.T) {
 }
 
 func TestAdmission_ADaemonWithOtherSettingsIsRefusedByEveryMaster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	for what, differs := range map[string]struct {
 		change func(*pool.Options)
 		words  string
 	}{
-		"longest lease": {func(o *pool.Options) { o.MaxTTL = time.Minute }, "max-ttl is 60000 here and 30000 there"},
+		"longest lease": {func(o *pool.Options) { o.MaxTTL = long / 2 }, fmt.Sprintf("max-ttl is %d here and %d there", (long / 2).Milliseconds(), long.Milliseconds())},
 		"group":         {func(o *pool.Options) { o.Group = "other" }, "group is other here and default there"},
 		"names":         {func(o *pool.Options) { o.Masters[0].Name = "z" }, "the list of masters differs"},
 	} {
@@ -136,6 +142,7 @@ func TestAdmission_AMasterWithAWrongClockIsRefused(t *testing.T) {
 }
 
 func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.servers[2] = faulty.Start(t, "--requirepass", "right")
 	one := c.stranger(unbound, func(_ *daemon, o *pool.Options) { o.Masters[2].Password = "wrong" })
@@ -150,6 +157,7 @@ func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 }
 
 func TestAdmission_SomebodyElsesDataAtTheSealIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.do(1, "SET", "redlockd:seal", "somebody else's")
 	c.do(2, "ZADD", "redlockd:seal", 1, "somebody", 2, "else")

@@ -27,6 +27,7 @@ func bootstrapTo(out io.Writer, c *cluster, force bool, traits ...trait) error {
 }
 
 func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.servers[2].Kill()
 	if err := bootstrap(c, false); err == nil {
@@ -57,6 +58,7 @@ func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {
 }
 
 func TestBootstrap_OneMasterWithAnIdentityIsEnoughToRefuse(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.daemon()
 	c.servers[0].RestartEmpty()
@@ -69,6 +71,7 @@ func TestBootstrap_OneMasterWithAnIdentityIsEnoughToRefuse(t *testing.T) {
 // A group that nobody bootstrapped waits until it is old enough, unless the
 // operator insists.
 func TestBootstrap_ByForceVoidsTheLivesBefore(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.stranger()
 	for i := range c.servers {
@@ -154,6 +157,7 @@ func (w *onLine) Write(p []byte) (int, error) {
 
 // Between the look at a master and its baptism a daemon may begin a life in it.
 func TestBootstrap_VoidsALifeThatADaemonBeganMeanwhile(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	if err := bootstrap(c, true); err != nil {
 		t.Fatal(err)
@@ -180,6 +184,7 @@ func TestBootstrap_VoidsALifeThatADaemonBeganMeanwhile(t *testing.T) {
 }
 
 func TestBootstrap_ByFlagIsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.stranger(func(_ *daemon, o *pool.Options) { o.Bootstrap = true })
 	for i := range c.servers {

@@ -26,6 +26,7 @@ func (d *daemon) undrain(i int) {
 }
 
 func TestDrain_WhatTheMasterHoldsIsExtendedHealedElsewhereAndReleased(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long)
 	d := c.daemon()
 	held := d.take("k", long/3)
@@ -102,6 +103,7 @@ func TestDrain_TheMasterIsMissedByNobodyWhileItIsStoppedAndStartedAgain(t *testi
 }
 
 func TestDrain_KeepsModesFairnessAndWorkAsTheyAre(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", long)
@@ -149,6 +151,7 @@ func TestDrain_KeepsModesFairnessAndWorkAsTheyAre(t *testing.T) {
 }
 
 func TestDrain_AQuorumThatFailsBesideItIsNoQuorumAndSaysSo(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.drain(2)

@@ -41,6 +41,7 @@ func grantOf(daemon string, n int, mark string) string {
 }
 
 func TestPost_AReleaseWaitsForTheNewsOfItsGrant(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	s := d.events.stage(0)
@@ -58,6 +59,7 @@ func TestPost_AReleaseWaitsForTheNewsOfItsGrant(t *testing.T) {
 }
 
 func TestPost_EveryMessageIsReadOnceAndInOrder(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	s := d.events.stage(0)
@@ -96,6 +98,7 @@ func TestPost_AMessageThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 }
 
 func TestPost_WhatWaitsIsBounded(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	listen(t, d.Locker)
 	s := d.events.stage(0)

@@ -60,6 +60,7 @@ func (j *journal) has(t *testing.T, key Key, lines ...string) {
 func tale(kind EventKind, fence Fence) string { return fmt.Sprint(eventWords[kind], " ", fence) }
 
 func TestEvents_TellOfAGrantAndItsRelease(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	const key = "line\nbreak \x00 and space"
@@ -90,6 +91,7 @@ func TestEvents_TellOfAGrantAndItsRelease(t *testing.T) {
 }
 
 func TestEvents_ANewHolderIsToldBehindTheOneBefore(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	const callers, rounds = 4, 25
@@ -129,6 +131,7 @@ func TestEvents_ANewHolderIsToldBehindTheOneBefore(t *testing.T) {
 }
 
 func TestEvents_ALeaseThatRunsOutIsToldOnce(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	short := d.take(LockRequest{Key: "k", TTL: 300 * time.Millisecond})
@@ -163,7 +166,7 @@ func TestEvents_ALostLockIsNotAlsoReleased(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
-	_, g, lost := d.holdFor("k", 600*time.Millisecond, 900*time.Millisecond)
+	_, g, lost := d.holdFor("k", 3*time.Second, time.Second)
 	if reason := <-lost; reason == nil {
 		t.Fatal("released, want lost")
 	}
@@ -173,6 +176,7 @@ func TestEvents_ALostLockIsNotAlsoReleased(t *testing.T) {
 }
 
 func TestEvents_AForcedReleaseEndsEveryHolder(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	one := d.take(LockRequest{Key: "k", Mode: Shared, TTL: 20 * time.Second})
@@ -222,6 +226,7 @@ func TestEvents_CostNothingWithNobodyListening(t *testing.T) {
 }
 
 func TestEvents_AListenerThatIsTooSlowForThemLosesTheRest(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	gate := make(chan struct{})
 	end := d.Listen(0, func(Event) { <-gate })

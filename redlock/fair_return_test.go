@@ -119,6 +119,7 @@ func TestFair_TheReturnOfAMasterCostsOneCommandAKeyInOneFlush(t *testing.T) {
 // A daemon that stood still while its masters went on is taken for dead. Its own
 // heart says so, when its lines' timers do not: they may count by another clock.
 func TestFair_ADaemonThatStoodStillHasItsPlacesAgainBeforeTheNextKeep(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(returning)
 	d.take("k", long)

@@ -80,6 +80,7 @@ func got(t *testing.T, out <-chan waited) Grant {
 }
 
 func TestFair_IsServedInOrderOfArrivalOverSeveralDaemons(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	daemons := []*daemon{c.daemon(), c.daemon(), c.daemon()}
 	held := daemons[0].take("k", long)
@@ -106,6 +107,7 @@ func TestFair_IsServedInOrderOfArrivalOverSeveralDaemons(t *testing.T) {
 // Rule: whoever uses FAIR does not pass an established waiter, with WAIT or
 // without. A plain try may.
 func TestFair_NobodyWhoUsesItPassesAnEstablishedWaiter(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", long)
@@ -128,6 +130,7 @@ func TestFair_NobodyWhoUsesItPassesAnEstablishedWaiter(t *testing.T) {
 }
 
 func TestFair_AWaiterThatLeavesOrGivesUpBlocksNobody(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", long)
@@ -200,6 +203,7 @@ func (d *daemon) tryShared(key string) error {
 }
 
 func TestFair_SeveralKeysAndPermitsStandInLine(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("b", long)
@@ -231,6 +235,7 @@ func TestFair_SeveralKeysAndPermitsStandInLine(t *testing.T) {
 }
 
 func TestFair_ARepeatOfTheHoldersTokenPassesTheQueue(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := LockRequest{Key: "k", TTL: long, Token: "the holder's token", Fair: true, Wait: time.Minute}
@@ -250,6 +255,7 @@ func TestFair_ARepeatOfTheHoldersTokenPassesTheQueue(t *testing.T) {
 // Readers that come and go all the time keep a writer waiting for those who were
 // there when it came, and for nobody else.
 func TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	daemons := []*daemon{c.daemon(), c.daemon()}
 	var mu sync.Mutex
@@ -324,6 +330,7 @@ func (d *daemon) writerStands(key string) (out chan waited, leave func()) {
 
 // A daemon that drains answers those, too, who are on their way into the line.
 func TestFair_AWaiterOnItsWayIntoTheLineHearsOfTheEnd(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.take("k", long)

@@ -29,6 +29,7 @@ func rises(t *testing.T, d *daemon, last Fence) Fence {
 // Rule: low-end. Two daemons know nothing of registers that a third has
 // followed far ahead of the clocks: only the old value at their voters tells them.
 func TestFence_RisesAboveRegistersThatAreFarAhead(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two, three := c.daemon(), c.daemon(blind), c.daemon(blind)
 	far := ahead()
@@ -45,6 +46,7 @@ func TestFence_RisesAboveRegistersThatAreFarAhead(t *testing.T) {
 // Rule: gt. A refused attempt raises the registers, too; where they are higher
 // already it must leave them there, or the next daemon finds no trace.
 func TestFence_OfARefusedAttemptLowersNoRegister(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two, three := c.daemon(), c.daemon(relayed, blind), c.daemon(blind)
 	for i, r := range two.relays {
@@ -63,6 +65,7 @@ func TestFence_OfARefusedAttemptLowersNoRegister(t *testing.T) {
 // by c, another lock comes and goes on a and c. What c said before that must not
 // lend its interval to the lock that a and b give afterwards.
 func TestFence_LiesInTheIntervalsOfMastersThatGaveTheLock(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(relayed), c.daemon(relayed, blind, patient)
 	one.relays[1].Refuse()

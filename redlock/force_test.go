@@ -31,6 +31,7 @@ func (d *daemon) forced(key Key) {
 }
 
 func TestForce_ReleasesTheHoldersOfEveryModeThroughAnyDaemon(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
 	var log bytes.Buffer
@@ -70,6 +71,7 @@ func TestForce_ReleasesTheHoldersOfEveryModeThroughAnyDaemon(t *testing.T) {
 }
 
 func TestForce_OfOneOfSeveralKeysLeavesTheOthers(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA})
@@ -80,6 +82,7 @@ func TestForce_OfOneOfSeveralKeysLeavesTheOthers(t *testing.T) {
 }
 
 func TestForce_NeverTouchesSomebodysData(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	soon := time.Now().Add(time.Hour).UnixMilli()
@@ -107,6 +110,7 @@ func TestForce_NeverTouchesSomebodysData(t *testing.T) {
 }
 
 func TestForce_TellsWhoeverRenewsTheLease(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	for _, forced := range []Key{"a", "b"} {
@@ -124,6 +128,7 @@ func TestForce_TellsWhoeverRenewsTheLease(t *testing.T) {
 }
 
 func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	heard := make(chan Event, 16) // more than there are
@@ -142,6 +147,7 @@ func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
 }
 
 func TestForce_LetsThoseWhoWaitIn(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k"})
@@ -157,6 +163,7 @@ func TestForce_LetsThoseWhoWaitIn(t *testing.T) {
 // A master that did not answer is told as soon as it does, by token: whoever has
 // taken the key since stays.
 func TestForce_TellsStragglersLaterAndSparesWhoCameSince(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed)
 	d.get(LockRequest{Key: "k", Token: tokenA})
@@ -177,6 +184,7 @@ func TestForce_TellsStragglersLaterAndSparesWhoCameSince(t *testing.T) {
 }
 
 func TestForce_TakesMoreReadersThanAreToldAtOnce(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	ends := time.Now().Add(20 * time.Second).UnixMilli()
@@ -195,6 +203,7 @@ func TestForce_TakesMoreReadersThanAreToldAtOnce(t *testing.T) {
 }
 
 func TestForce_WithoutAQuorumDoesNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Token: tokenA})

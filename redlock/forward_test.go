@@ -19,6 +19,7 @@ func (d *daemon) forward(r ForwardRequest) (reply pool.Reply, err error) {
 }
 
 func TestForward_RunsOnEveryMasterAndAnswersWhatAQuorumDoes(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	c.do(0, "RPUSH", "l", "left over")
@@ -45,6 +46,7 @@ func TestForward_RunsOnEveryMasterAndAnswersWhatAQuorumDoes(t *testing.T) {
 }
 
 func TestForward_GivesNamesTheKeyPrefixAndWakesWhoWaitsForThem(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	d.Locker.options.KeyPrefix = "p:"

@@ -25,6 +25,7 @@ func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 
 // Nobody is there any more who could end it.
 func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	const token = "a token of the client's"
 	d.take(LockRequest{Key: "k", Token: token, TTL: time.Minute})
@@ -94,8 +95,9 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	d, other := c.daemon(relayed), c.daemon(relayed)
-	const token, ttl = "a token of the client's", 900 * time.Millisecond
+	// The renewal is due while the masters are asked, and can wait until they have answered.
+	d, other := c.daemon(relayed, timeout(4*time.Second)), c.daemon(relayed)
+	const token, ttl = "a token of the client's", 8 * time.Second
 	other.relays[0].Cut()
 	other.relays[0].Refuse()
 	other.await(0, "down")

@@ -11,7 +11,7 @@ import (
 
 func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
 	t.Parallel()
-	const ttl = 500 * time.Millisecond
+	const ttl = 3 * time.Second
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed)
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
@@ -30,7 +30,7 @@ func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
 	for _, r := range d.relays {
 		r.Pause()
 	}
-	time.Sleep(3 * ttl) // no renewal is decided beyond the validity of the last one
+	time.Sleep(2 * ttl) // no renewal is decided beyond the validity of the last one
 	for _, r := range d.relays {
 		r.Resume()
 	}
@@ -50,7 +50,7 @@ func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
 // renews is not its to end before that.
 func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
 	t.Parallel()
-	const ttl = 500 * time.Millisecond
+	const ttl = 3 * time.Second
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(relayed), c.daemon()
 	lost := make(chan error, 1)

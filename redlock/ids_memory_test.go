@@ -160,6 +160,7 @@ func TestIDs_WhoseTruthIsLostContinueAboveWhatTheOperatorSays(t *testing.T) {
 }
 
 func TestReseed_OnTooFewMastersSaysSo(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, shortLived)
 	d := c.daemon(relayed).volatileIDs()
 	d.cutOff(1)
@@ -185,6 +186,7 @@ func TestCounters_AreListedByNameOncePerDatabase(t *testing.T) {
 }
 
 func TestIDs_LeaveAloneWhatIsNoCounter(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon().volatileIDs()
 	for i := range c.servers {
@@ -209,6 +211,7 @@ func TestIDs_LeaveAloneWhatIsNoCounter(t *testing.T) {
 }
 
 func TestReadCounter_OfTooFewMastersIsNoQuorum(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed).volatileIDs()
 	d.draw("n", 41)

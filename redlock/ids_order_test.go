@@ -17,6 +17,7 @@ import (
 )
 
 func TestIDs_OfOneCallerFollowEachOtherWithoutGaps(t *testing.T) {
+	t.Parallel()
 	d := newCluster(t, 3, long).daemon().volatileIDs()
 	for want := int64(1); want <= 50; want++ {
 		if got := d.draw("n", 1); got != want {
@@ -41,6 +42,7 @@ func TestIDs_OfOneCallerFollowEachOtherWithoutGaps(t *testing.T) {
 
 // A daemon that begins knows nothing, and its first guess is refused.
 func TestIDs_OfANewDaemonContinueAboveThoseOfTheOthers(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon().volatileIDs()
 	last := one.draw("n", 4711) + 4710
@@ -84,6 +86,7 @@ func TestIDs_SixtyFourCallersShareTheirRounds(t *testing.T) {
 }
 
 func TestIDs_EndAtTheLargestIntegerAndNeverWrap(t *testing.T) {
+	t.Parallel()
 	const end = math.MaxInt64
 	c := newCluster(t, 3, long)
 	one, two := c.daemon().volatileIDs(), c.daemon().volatileIDs()

@@ -33,6 +33,7 @@ func TestExtend_RevivesNoLeaseThatAQuorumHasLost(t *testing.T) {
 }
 
 func TestExtend_AfterADeadlineThatTheDaemonKnowsIsRefused(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	lapsed := one.take("k", 50*time.Millisecond)
@@ -44,6 +45,7 @@ func TestExtend_AfterADeadlineThatTheDaemonKnowsIsRefused(t *testing.T) {
 
 // A healed copy ends in the other half of the grain, where no undo reaches.
 func TestExtend_HealsAMasterThatLostItsCopy(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	held := one.take("k", 5*time.Second)
@@ -66,6 +68,7 @@ func TestExtend_HealsAMasterThatLostItsCopy(t *testing.T) {
 
 // Rule: shorten. The old validity was promised, so the copies must outlast it.
 func TestExtend_ShortensNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	held := one.take("k", 20*time.Second)
@@ -86,6 +89,7 @@ func TestExtend_ShortensNothing(t *testing.T) {
 }
 
 func TestDaemons_ShareTheirLocks(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", 10*time.Second)

@@ -124,6 +124,7 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 // What the first masters leave open the others decide: in each combination a
 // lock has a quorum or lacks one.
 func TestListLocks_AsksMoreMastersUntilTheyDecide(t *testing.T) {
+	t.Parallel()
 	const n = 5
 	c := newCluster(t, n, long)
 	d := c.daemon()
@@ -160,6 +161,7 @@ func TestListLocks_AsksMoreMastersUntilTheyDecide(t *testing.T) {
 
 // More than a quorum need not be looked at where masters agree.
 func TestListLocks_LooksAtNoMoreMastersThanItTakes(t *testing.T) {
+	t.Parallel()
 	const n, locks = 5, 3 * keysAtOnce
 	c := newCluster(t, n, long)
 	d := c.daemon()
@@ -250,6 +252,7 @@ func TestListLocks_LooksAtOneMasterAtATimeAndRests(t *testing.T) {
 }
 
 func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "writer", Meta: "noted"})
@@ -297,6 +300,7 @@ func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
 }
 
 func TestListLocks_TakesTheNamesThatAreWanted(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	for _, key := range []Key{"a*b", "a*c", "axb", "b"} {
@@ -358,6 +362,7 @@ func TestListLocks_WalksAMasterAnewThatIsAnotherProcess(t *testing.T) {
 }
 
 func TestListLocks_SaysWhenTooFewMastersCanBeWalked(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k"})
@@ -377,6 +382,7 @@ func TestListLocks_SaysWhenTooFewMastersCanBeWalked(t *testing.T) {
 }
 
 func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	good := walkCursor{scan: 5, memory: 77, complete: 1, at: 2}
@@ -430,6 +436,7 @@ func TestListLocks_NeverEndsWhereMostMastersHaveForgotten(t *testing.T) {
 // What is on none of the masters that were asked is no lock, however few of them
 // could tell.
 func TestListLocks_TellsOnlyOfLocksThatAMasterShows(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long)
 	d := c.daemon()
 	for i := range 5 {

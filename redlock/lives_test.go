@@ -18,6 +18,7 @@ func (c *cluster) lineage(i int) string {
 }
 
 func TestLife_OfADurableMasterGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durably...)
 	one := c.daemon()
 	held := one.take("k", long)
@@ -60,6 +61,7 @@ func TestLife_OfAVolatileMasterEndsWithItsProcess(t *testing.T) {
 
 // Durable now is not durable then: what the life before answered was not on disk.
 func TestLife_ThatBeganVolatileEndsAlthoughTheMasterIsDurableNow(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durably...)
 	c.do(1, "CONFIG", "SET", "appendfsync", "everysec")
 	one := c.daemon()
@@ -75,6 +77,7 @@ func TestLife_ThatBeganVolatileEndsAlthoughTheMasterIsDurableNow(t *testing.T) {
 // Yesterday's file under today's name: the register is below what this daemon
 // has seen acknowledged, so the memory is not the one that acknowledged it.
 func TestLife_ThatWasRolledBackIsRetired(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durably...)
 	one := c.daemon()
 	data := c.do(1, "CONFIG", "GET", "dir").([]any)[1].(string)

@@ -37,6 +37,7 @@ func (m *pureMaster) looks(most int) string {
 }
 
 func TestLook_TellsWhatStandsAtAKey(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		expect := func(what, want string, most int) {
 			t.Helper()
@@ -76,6 +77,7 @@ func TestLook_TellsWhatStandsAtAKey(t *testing.T) {
 }
 
 func TestLook_TellsOfManyKeysInTheirOrder(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		m.do("SET", "a", "token-a", "PX", 60_000)
 		m.do("SET", "c", "token-c", "PX", 60_000)
@@ -93,6 +95,7 @@ func TestLook_TellsOfManyKeysInTheirOrder(t *testing.T) {
 }
 
 func TestNote_KeepsTheLatestEndAndStartsAgainWhenThereAreTooMany(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		m.run("note", "a", "text of a", end+80)

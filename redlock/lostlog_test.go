@@ -64,13 +64,14 @@ func TestHold_ItsLossIsLogged(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	text := make(logLines, 1) // 1: there is one line
 	d.lostLog.logger = slog.New(slog.NewTextHandler(text, nil))
-	_, g, lost := d.holdFor("k", 3*time.Second, 0)
+	_, g, lost := d.holdFor("k", time.Minute, 0)
 	d.quiet()
 	d.onMasters(func(lane int) {
 		if lane < 3 {
 			d.pool.Embedded().At(lane).Server().Del("k")
 		}
 	})
+	d.renewNow()
 	if reason := <-lost; !errors.Is(reason, ErrLostHeld) {
 		t.Fatalf("lost because %v", reason)
 	}

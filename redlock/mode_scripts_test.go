@@ -61,6 +61,7 @@ func (m *pureMaster) score(token string) int64 {
 }
 
 func TestShareScript_EveryBranch(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
 		m.do("DEL", "lock")
@@ -96,6 +97,7 @@ func TestShareScript_EveryBranch(t *testing.T) {
 }
 
 func TestShareScript_TheWriterStepsDownAndKeepsItsTime(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
 			return
@@ -116,6 +118,7 @@ func TestShareScript_TheWriterStepsDownAndKeepsItsTime(t *testing.T) {
 // Who becomes the writer again moves the end of its copy, also with several keys
 // and for less: a step down that is late finds another copy than it names.
 func TestMultiScript_AlwaysMovesTheEndOfTheWritersCopy(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
 			return
@@ -144,6 +147,7 @@ func (m *pureMaster) permits(n int, slots ...any) {
 }
 
 func TestAcquireScript_TheOnlyReaderBecomesTheWriter(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
 		m.readers("mine", end-80, "gone", now-5)
@@ -171,6 +175,7 @@ func TestAcquireScript_TheOnlyReaderBecomesTheWriter(t *testing.T) {
 }
 
 func TestUnupgradeScript_FindsOutWhatThereIsToTakeBack(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		for what, want := range map[string]struct {
@@ -207,6 +212,7 @@ func TestUnupgradeScript_FindsOutWhatThereIsToTakeBack(t *testing.T) {
 }
 
 func TestPermitScript_EveryBranch(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
 		m.do("DEL", "lock")
@@ -245,6 +251,7 @@ func TestPermitScript_EveryBranch(t *testing.T) {
 }
 
 func TestPermitScript_NamesFreeSlotsFromTheOneAskedForOn(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		m.permits(1024, "1000", end, "other", "1001", end, "other2", "1024", end, "other3")
@@ -256,6 +263,7 @@ func TestPermitScript_NamesFreeSlotsFromTheOneAskedForOn(t *testing.T) {
 }
 
 func TestExtendScript_KnowsReadersAndPermits(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
 		m.readers("mine", end, "other", end+80)
@@ -282,6 +290,7 @@ func TestExtendScript_KnowsReadersAndPermits(t *testing.T) {
 }
 
 func TestReleaseScript_KnowsReadersAndPermits(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
 		m.readers("mine", end+80, "other", end)
@@ -317,6 +326,7 @@ func TestReleaseScript_KnowsReadersAndPermits(t *testing.T) {
 }
 
 func TestMultiScripts_EveryBranch(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
 		keys := []string{"x", "lock", "y"}

@@ -94,6 +94,7 @@ func (c *cluster) stands(key string) string {
 const tokenA, tokenB, tokenC = Token("token-of-a"), Token("token-of-b"), Token("token-of-c")
 
 func TestModes_EveryModeRefusesEveryOther(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	requests := map[string]LockRequest{
@@ -126,6 +127,7 @@ func TestModes_EveryModeRefusesEveryOther(t *testing.T) {
 
 // Nothing of somebody else's is ever taken for a lock of ours, or changed.
 func TestModes_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	soon := time.Now().Add(time.Hour).UnixMilli()
@@ -172,6 +174,7 @@ func TestModes_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
 }
 
 func TestACL_AllowsEveryMode(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.aclUser()
 	d := c.daemon(restricted)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestMulti_TakesAllKeysOrNone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	g := one.get(LockRequest{Key: "b", More: []Key{"c", "a"}})
@@ -33,6 +34,7 @@ func TestMulti_TakesAllKeysOrNone(t *testing.T) {
 }
 
 func TestMulti_ReadersShareEveryKeyAndKeepWritersOutOfEach(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	one.get(LockRequest{Key: "a", More: []Key{"b"}, Mode: Shared, Token: tokenA})
@@ -55,6 +57,7 @@ func TestMulti_ReadersShareEveryKeyAndKeepWritersOutOfEach(t *testing.T) {
 }
 
 func TestMulti_AnExtensionIsForAllKeysOrNone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA, TTL: 10 * time.Second})
@@ -72,6 +75,7 @@ func TestMulti_AnExtensionIsForAllKeysOrNone(t *testing.T) {
 }
 
 func TestMulti_ARepeatIsTheSameLockAndTakesWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	first := d.get(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA})
@@ -106,6 +110,7 @@ func TestUndo_OfSeveralKeysLeavesWhatWasHeldBefore(t *testing.T) {
 }
 
 func TestMulti_AnExtensionHealsAMasterThatLostAKeyUnlessOneIsReleased(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	for _, mode := range []Mode{Exclusive, Shared} {
@@ -125,6 +130,7 @@ func TestMulti_AnExtensionHealsAMasterThatLostAKeyUnlessOneIsReleased(t *testing
 }
 
 func TestMulti_AGrantNobodyHeardOfIsGivenBackWhole(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.GiveBack(d.get(LockRequest{Key: "a", More: []Key{"b", "c"}}))
@@ -134,6 +140,7 @@ func TestMulti_AGrantNobodyHeardOfIsGivenBackWhole(t *testing.T) {
 // Requests with one token for the same keys in other orders wait for one
 // another in turn, never in a circle.
 func TestMulti_OneTokenInManyOrdersNeverWaitsForItself(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	orders := [][]Key{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}, {"b"}, {"c", "a"}}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestOutage_OfTwoMastersOfFiveIsNoticedByNobody(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long)
 	one := c.daemon()
 	c.servers[0].Kill()
@@ -24,6 +25,7 @@ func TestOutage_OfTwoMastersOfFiveIsNoticedByNobody(t *testing.T) {
 }
 
 func TestOutage_OfThreeMastersOfFiveIsNoQuorumAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, long)
 	one := c.daemon()
 	for _, i := range []int{1, 2, 4} {
@@ -64,6 +66,7 @@ func TestOutage_AnExtensionWithoutAQuorumCountsWhoAnswered(t *testing.T) {
 // The first flush to a stopped master waits for the master timeout, and nothing
 // after it: its breaker is open until it is back.
 func TestOutage_AStoppedMasterOpensItsBreakerOnceAndFailsNothing(t *testing.T) {
+	t.Parallel()
 	const pairs = 2000
 	c := newCluster(t, 5, long)
 	one := c.daemon()

@@ -33,6 +33,7 @@ func (c *cluster) cutOff() (d *daemon, letThrough func()) {
 }
 
 func TestWork_ThatIsEndedThroughADaemonWithoutMastersIsNotForgotten(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	r := WorkRequest{Key: "done", Timeout: long, Max: 5, Keep: long}
@@ -54,6 +55,7 @@ func TestWork_ThatIsEndedThroughADaemonWithoutMastersIsNotForgotten(t *testing.T
 }
 
 func TestUnlock_ThroughADaemonWithoutMastersIsMadeGood(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	held := one.take("k", long)

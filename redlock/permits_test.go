@@ -11,6 +11,7 @@ import (
 )
 
 func TestPermits_AreGivenUntilThereAreNoMore(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	daemons := []*daemon{c.daemon(), c.daemon()}
 	const n = 5
@@ -54,6 +55,7 @@ func TestPermits_TheLastFreeOneOfManyIsFoundInAFewRounds(t *testing.T) {
 }
 
 func TestPermits_ARepeatOfATokenKeepsItsSlot(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	slot := firstSlot(tokenA, 3) // another token stands there first
@@ -79,6 +81,7 @@ func TestPermits_ARepeatOfATokenKeepsItsSlot(t *testing.T) {
 }
 
 func TestPermits_AnotherLimitIsAnErrorThatNamesBothUntilNobodyHoldsOne(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	g := d.get(LockRequest{Key: "k", Mode: Permits, Limit: 5})
@@ -95,6 +98,7 @@ func TestPermits_AnotherLimitIsAnErrorThatNamesBothUntilNobodyHoldsOne(t *testin
 
 // Two masters of three must say so; one alone may be left from an earlier number.
 func TestPermits_OneMasterWithAnotherLimitIsNotAskedAnyFurther(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 5, Token: tokenA})
@@ -168,6 +172,7 @@ func TestPermits_LastAsLongAsTheirLongestHolder(t *testing.T) {
 }
 
 func TestPermits_AnExtensionHealsTheSameSlot(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 9, Token: tokenA})
@@ -187,6 +192,7 @@ func TestPermits_AnExtensionHealsTheSameSlot(t *testing.T) {
 
 // A token in one slot on one master and in another on the next has no permit.
 func TestExtend_PermitsOfTwoSlotsDoNotAddUp(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 2, Token: tokenA})
@@ -204,6 +210,7 @@ func TestExtend_PermitsOfTwoSlotsDoNotAddUp(t *testing.T) {
 // An undo takes the slot of its own attempt, also if another one of the same
 // token ends at the same millisecond.
 func TestUndo_OfAPermitTakesItsOwnSlotOnly(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		m.do("DEL", "lock")

@@ -18,11 +18,26 @@ func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant,
 	return g.Hold, g, lost
 }
 
+// renewNow is what happens once a third of the ttl of every hold has passed.
+func (d *pureDaemon) renewNow() {
+	d.holds.mu.Lock()
+	defer d.holds.mu.Unlock()
+	now := d.clock.Now()
+	for _, h := range d.holds.queue {
+		h.due, h.made = now, nil
+	}
+	d.holds.at = 0
+	d.holds.alarmLocked()
+}
+
 func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	h, g, lost := d.holdFor("k", time.Second, 0)
-	eventually(t, "it is renewed three times", func() bool { return d.Counters().Extended >= 3 })
+	h, g, lost := d.holdFor("k", time.Minute, 0)
+	for n := int64(1); n <= 3; n++ {
+		d.renewNow()
+		eventually(t, "it is renewed once more", func() bool { return d.Counters().Extended >= n })
+	}
 	if _, err := d.lock(LockRequest{Key: "k", TTL: time.Second}); !errors.Is(err, ErrHeld) {
 		t.Errorf("a second lock: %v, want ErrHeld", err)
 	}
@@ -40,6 +55,7 @@ func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
 }
 
 func TestHold_AReleaseEndsTheRenewal(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	_, g, lost := d.holdFor("k", 3*time.Second, 0)
 	if released, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token}); !released || err != nil {
@@ -57,13 +73,14 @@ func TestHold_AReleaseEndsTheRenewal(t *testing.T) {
 func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	_, g, lost := d.holdFor("k", 3*time.Second, 0)
+	_, g, lost := d.holdFor("k", time.Minute, 0)
 	d.quiet() // all copies are made
 	d.onMasters(func(lane int) {
 		if lane < 3 {
 			d.pool.Embedded().At(lane).Server().Del("k")
 		}
 	})
+	d.renewNow()
 	if reason := <-lost; !errors.Is(reason, ErrLostHeld) {
 		t.Errorf("lost because %v", reason)
 	}
@@ -82,6 +99,7 @@ func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
 // A renewal may have been written late on some master: what it wrote there is given back
 // all the same, and what ends later is somebody else's extension.
 func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
 	d.quiet()
@@ -121,6 +139,7 @@ func (d *pureDaemon) contendNoMore() {
 // Beside contenders a quorum may be all that has a copy: the others get theirs long
 // before a third of the ttl, so that the loss of a master does not end the lease.
 func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.contend()
 	_, g, lost := d.holdFor("k", time.Hour, 0)
@@ -141,6 +160,7 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 // Whether a master's refusal is heard before the grant or after it: the hold is renewed
 // soon, not as late as where masters say nothing. A heal is refused likewise.
 func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, after := range map[string]bool{"before the grant": false, "after it": true} {
 		t.Run(name, func(t *testing.T) {
 			d := newPureDaemon(t, Options{})
@@ -171,6 +191,7 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 // Somebody competes on a master whenever it is asked to take its copy: it is asked
 // again long before a third of the ttl, but less and less often.
 func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.contend()
 	h, g, _ := d.holdFor("k", time.Hour, 0)
@@ -189,6 +210,7 @@ func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
 
 // What is in the way for good is not asked about all the time.
 func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, _, _ := d.holdFor("k", time.Minute, 0)
 	d.quiet()
@@ -215,6 +237,7 @@ func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
 
 // What every master has at once is not renewed before a third of its ttl.
 func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, _, _ := d.holdFor("k", time.Hour, 0)
 	eventually(t, "its ballot has been looked at", func() bool {
@@ -230,7 +253,7 @@ func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
 func TestHold_EndsForGoodAtItsMaximum(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	_, _, lost := d.holdFor("k", 600*time.Millisecond, 1200*time.Millisecond)
+	_, _, lost := d.holdFor("k", 4500*time.Millisecond, 2*time.Second)
 	if reason := <-lost; !errors.Is(reason, ErrLostMax) {
 		t.Errorf("lost because %v, want %v", reason, ErrLostMax)
 	}
@@ -242,6 +265,7 @@ func TestHold_EndsForGoodAtItsMaximum(t *testing.T) {
 
 // A paused process wakes up after its lease has ended.
 func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, g, lost := d.holdFor("k", time.Minute, 0)
 	d.holds.mu.Lock()
@@ -275,14 +299,7 @@ func TestHold_ManyAreRenewedTogether(t *testing.T) {
 	}
 	d.quiet()
 	before := d.pool.Counters()
-	d.holds.mu.Lock()
-	now := d.clock.Now()
-	for _, h := range d.holds.queue {
-		h.due = now
-	}
-	d.holds.at = 0
-	d.holds.alarmLocked()
-	d.holds.mu.Unlock()
+	d.renewNow()
 	eventually(t, "all are renewed", func() bool { return d.Counters().Extended >= n })
 	after := d.pool.Counters()
 	if flushes := after.Flushes - before.Flushes; flushes > 5*n/2 {
@@ -298,6 +315,7 @@ func TestHold_ManyAreRenewedTogether(t *testing.T) {
 
 // Whoever is cut off by a daemon that stops may still be at work.
 func TestHold_ADaemonThatDrainsReleasesNothing(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, g, over := d.holdFor("k", time.Minute, 0)
 	d.quiet()

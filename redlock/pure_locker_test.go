@@ -121,6 +121,7 @@ func (d *pureDaemon) quiet() {
 }
 
 func TestLocker_ALockIsOneTokensUntilItIsReleased(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{KeyPrefix: "p:"})
 	g := d.take(LockRequest{Key: "invoices"})
 	if !g.Fresh || len(g.Token) != 27 {
@@ -151,6 +152,7 @@ func TestLocker_ALockIsOneTokensUntilItIsReleased(t *testing.T) {
 }
 
 func TestLocker_AMinorityOfForeignLocksRefusesNothing(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	for lane := range 2 {
 		d.pool.Embedded().At(lane).Server().Set("key", "foreign")
@@ -184,6 +186,7 @@ func (d *pureDaemon) copies(key string) (out []string) {
 }
 
 func TestLocker_AnExtensionIsForTheHolderAndNeverShortens(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "key", TTL: 10 * time.Second})
 	if e, err := d.extend(ExtendRequest{Key: "key", Token: g.Token, TTL: 50 * time.Second}); err != nil || e.Validity() <= 40*time.Second {
@@ -207,6 +210,7 @@ func TestLocker_AnExtensionIsForTheHolderAndNeverShortens(t *testing.T) {
 }
 
 func TestLocker_ALockThatExpiredOnAMajorityIsGone(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "key", TTL: 30 * time.Second})
 	d.quiet()
@@ -225,6 +229,7 @@ func TestLocker_ALockThatExpiredOnAMajorityIsGone(t *testing.T) {
 }
 
 func TestLocker_AMinorityThatExpiredIsHealedByAnExtension(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "key", TTL: 30 * time.Second})
 	d.quiet()
@@ -241,6 +246,7 @@ func TestLocker_AMinorityThatExpiredIsHealedByAnExtension(t *testing.T) {
 }
 
 func TestLocker_ARepeatOfATokenIsTheSameLockWithANewFence(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	first := d.take(LockRequest{Key: "key", Token: "my own token"})
 	again := d.take(LockRequest{Key: "key", Token: "my own token"})
@@ -256,6 +262,7 @@ func TestLocker_ARepeatOfATokenIsTheSameLockWithANewFence(t *testing.T) {
 }
 
 func TestLocker_RepeatsOfATokenAtOnceAreAllGrantedWithDistinctFences(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	const callers = 20
 	grants := make(chan pureAnswer, callers)
@@ -281,6 +288,7 @@ func TestLocker_RepeatsOfATokenAtOnceAreAllGrantedWithDistinctFences(t *testing.
 }
 
 func TestLocker_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
 		if _, err := d.pool.Embedded().At(lane).Server().Push("key", "data"); err != nil {
@@ -308,6 +316,7 @@ func TestLocker_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
 }
 
 func TestLocker_EachDatabaseHasLocksOfItsOwn(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	zero, nine := d.take(LockRequest{Key: "key"}), d.take(LockRequest{DB: 9, Key: "key"})
 	d.quiet()
@@ -328,6 +337,7 @@ func TestLocker_EachDatabaseHasLocksOfItsOwn(t *testing.T) {
 }
 
 func TestLocker_AGrantNobodyHeardOfIsGivenBack(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{MaxOperations: 1})
 	for _, db := range []int{0, 3} {
 		d.GiveBack(d.take(LockRequest{DB: db, Key: "key"}))
@@ -340,6 +350,7 @@ func TestLocker_AGrantNobodyHeardOfIsGivenBack(t *testing.T) {
 }
 
 func TestLocker_AtItsLimitItDoesNothingAndSaysSo(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{MaxOperations: 2})
 	var b Batch
 	answers := make(chan error, 5)
@@ -373,6 +384,7 @@ func TestLocker_AtItsLimitItDoesNothingAndSaysSo(t *testing.T) {
 }
 
 func TestLocker_EveryOutcomeLeavesItsPlaceInTheLimit(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{MaxOperations: 1})
 	g := d.take(LockRequest{Key: "key", Token: "my own token"})
 	for range 3 {
@@ -390,6 +402,7 @@ func TestLocker_EveryOutcomeLeavesItsPlaceInTheLimit(t *testing.T) {
 }
 
 func TestLocker_AfterCloseItDoesNothing(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "key"})
 	if err := d.Close(time.Minute); err != nil {
@@ -423,6 +436,7 @@ func TestLocker_OptionsAreChecked(t *testing.T) {
 // The extension is decided after the release has been asked for: a copy that it
 // re-created would stand until it expires, and nobody would ever release it.
 func TestLocker_AnExtensionReleasedWhileItIsAskedForHealsNothing(t *testing.T) {
+	t.Parallel()
 	for _, granted := range []string{"here", "by another daemon"} {
 		d := newPureDaemon(t, Options{})
 		g := d.take(LockRequest{Key: "k"})

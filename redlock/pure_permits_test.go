@@ -30,6 +30,7 @@ func heard(d *pureDaemon, f *permits, tries int, v verdict, answers ...[]int64) 
 }
 
 func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	taken := func(free ...int64) []int64 { return append([]int64{0}, free...) }
 	yes := []int64{1, 1}
@@ -106,6 +107,7 @@ func TestClaimed_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
 // A fence that cannot fit a quorum any more is given up at once, for another one: the
 // masters that have not answered yet may take their time.
 func TestClaim_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	done := make(chan error, 2) // 2: so that a second answer would be seen
 	l := d.Locker

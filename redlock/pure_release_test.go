@@ -7,6 +7,7 @@ import (
 
 // deleted: the copy is gone now; absent: it certainly was not there; silent: no proof.
 func TestRelease_SaysOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	const n, quorum = 5, 3
 	for deleted := 0; deleted <= n; deleted++ {

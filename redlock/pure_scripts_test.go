@@ -52,6 +52,7 @@ func (m *pureMaster) strangers(check func(what string)) {
 }
 
 func TestAcquireScript_EveryBranch(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		m.do("DEL", "lock")
@@ -95,10 +96,12 @@ func (m *pureMaster) prolonged(file string, had, asked int64) {
 }
 
 func TestAcquireScript_ARepeatProlongsIntoItsOwnClassOfEndsAndNeverShortens(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) { pureProlongs(t, m, "acquire", 2) })
 }
 
 func TestExtendScript_ProlongsIntoItsOwnClassOfEndsAndNeverShortens(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) { pureProlongs(t, m, "extend", 1) })
 }
 
@@ -121,6 +124,7 @@ func pureProlongs(t *testing.T, m *pureMaster, file string, yes int64) {
 }
 
 func TestExtendScript_EveryBranch(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		m.do("DEL", "lock")
@@ -143,6 +147,7 @@ func TestExtendScript_EveryBranch(t *testing.T) {
 }
 
 func TestReleaseScript_EveryBranch(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		m.do("DEL", "lock")
@@ -165,6 +170,7 @@ func TestReleaseScript_EveryBranch(t *testing.T) {
 }
 
 func TestReleaseScript_AGuardIsExactToTheMillisecond(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
 		offsets := []int64{-2, -1, 0, 1, 2}

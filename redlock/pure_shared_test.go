@@ -26,6 +26,7 @@ func (d *pureDaemon) stepDown(f *reader, t tally) (a *attempt, said chan error) 
 // Who was told no would still be the writer: once a master has been asked to make it a
 // reader, the answer is that nobody knows.
 func TestShared_AWriterThatHasBegunToStepDownIsNotToldNo(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	for name, v := range map[string]verdict{"refused": refused, "split for too long": split, "not decided": unknown} {
 		for _, begun := range []bool{false, true} {
@@ -48,6 +49,7 @@ func TestShared_AWriterThatHasBegunToStepDownIsNotToldNo(t *testing.T) {
 }
 
 func TestShared_OnlyANamedCopyStepsDown(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	f := &reader{steps: 1}
 	a, _ := d.stepDown(f, tally{n: 5, quorum: 3})
@@ -63,6 +65,7 @@ func TestShared_OnlyANamedCopyStepsDown(t *testing.T) {
 
 // A later question of the same wait may be refused: the wait does not end with no.
 func TestWait_RemembersThatAWriterHasBegunToStepDown(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	w := &waiter{waits: &d.waits, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
 	w.line = &line{waits: &d.waits}
@@ -80,6 +83,7 @@ func TestWait_RemembersThatAWriterHasBegunToStepDown(t *testing.T) {
 // Two masters have stepped down, the third told of its copy too late to be named: it is
 // named in the next ballot at once, whatever the masters do that say nothing.
 func TestShared_DoesNotWaitForSilentMastersToStepDown(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	for name, c := range map[string]struct {
 		form reader

@@ -39,6 +39,7 @@ func (d *pureDaemon) wantGrant(w waited) Grant {
 }
 
 func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	held := d.take(LockRequest{Key: "k"})
 	const n = 50
@@ -95,6 +96,7 @@ func TestWait_AHandOverIsOneFlushOnEachMaster(t *testing.T) {
 }
 
 func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k"})
 	out := make(chan waited, 2) // both answers
@@ -111,6 +113,7 @@ func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestWait_ALeaverIsForgottenAndItsGrantGivenBack(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	held := d.take(LockRequest{Key: "k"})
 	out := make(chan waited, 4) // all answers
@@ -156,6 +159,7 @@ func TestWait_NoticesAKeyThatWentAwayOnTheMastersAlone(t *testing.T) {
 }
 
 func TestWait_ARepeatOfTheHoldersTokenDoesNotStandInLine(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k", Token: "the holder's"})
 	out := make(chan waited, 2) // both answers
@@ -167,6 +171,7 @@ func TestWait_ARepeatOfTheHoldersTokenDoesNotStandInLine(t *testing.T) {
 }
 
 func TestWait_LimitsAndTheEndOfTheDaemonAreAnswered(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{MaxWaiters: 3, MaxWaitersPerKey: 2})
 	d.take(LockRequest{Key: "k"})
 	d.take(LockRequest{Key: "l"})
@@ -217,6 +222,7 @@ func (o *pureOwner) Holds(runs func(Lease) bool) (running []Lease) {
 }
 
 func TestWait_ThatClosesACircleIsRefusedWithTheKeys(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	a, b, c := &pureOwner{}, &pureOwner{}, &pureOwner{}
 	for key, owner := range map[Key]*pureOwner{"a": a, "b": b, "c": c} {
@@ -336,6 +342,7 @@ func TestFair_WithoutAQuorumCountsWhoAnswered(t *testing.T) {
 // A reader who comes behind a writer in the line waits for the readers whom that
 // one waits for; so does whoever wants to write what it reads.
 func TestWait_BehindSomebodyInACircleIsInIt(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	a, c := &pureOwner{}, &pureOwner{}
 	hold := func(o *pureOwner, r LockRequest) Token {

@@ -44,6 +44,7 @@ func (v *LockView) tokens() string {
 }
 
 func TestReadLock_ShowsTheHoldersOfEveryMode(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
 	if v := d.see("k"); v.State != LockFree || len(v.Holders) != 0 || v.Count != 0 || v.Left != 0 {
@@ -100,6 +101,7 @@ func TestReadLock_ShowsTheHoldersOfEveryMode(t *testing.T) {
 
 // A lease ends before its copies do: by the master timeout.
 func TestReadLock_TimesAreThoseOfTheLeaseAndNeverZero(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", TTL: 20 * time.Second})
@@ -115,6 +117,7 @@ func TestReadLock_TimesAreThoseOfTheLeaseAndNeverZero(t *testing.T) {
 }
 
 func TestReadLock_AStrayCopyIsShownWithItsMasterAndHoldsNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	c.do(1, "SET", "k", string(tokenB), "PX", 20_000)
@@ -130,6 +133,7 @@ func TestReadLock_AStrayCopyIsShownWithItsMasterAndHoldsNothing(t *testing.T) {
 // Two of three masters hold the lock, one of them is down: nobody else can say
 // whether the third vote was there.
 func TestReadLock_IsUndecidedWhereTheMastersThatCouldTellAreMissing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Token: tokenA})
@@ -151,6 +155,7 @@ func TestReadLock_IsUndecidedWhereTheMastersThatCouldTellAreMissing(t *testing.T
 
 // A master that has lost its memory shows nothing, which proves nothing.
 func TestReadLock_AYoungMastersSilenceProvesNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Token: tokenA})
@@ -169,6 +174,7 @@ func TestReadLock_AYoungMastersSilenceProvesNothing(t *testing.T) {
 }
 
 func TestReadLock_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Token: tokenA, Mode: Shared})
@@ -181,6 +187,7 @@ func TestReadLock_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 }
 
 func TestReadLock_SomebodysDataIsForeign(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	for _, data := range [][]any{
@@ -198,6 +205,7 @@ func TestReadLock_SomebodysDataIsForeign(t *testing.T) {
 
 // There is room for a thousand of them; how many there are is told all the same.
 func TestReadLock_OfTooManyReadersTheLongestAreShownAndAllAreCounted(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	ends := time.Now().Add(20 * time.Second).UnixMilli()
@@ -216,6 +224,7 @@ func TestReadLock_OfTooManyReadersTheLongestAreShownAndAllAreCounted(t *testing.
 }
 
 func TestReadLock_ShowsWhatTheHolderSaysAndNothingAfterItsRelease(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
 	g := d.get(LockRequest{Key: "k", Meta: "build 7 of\x00 \xff", Who: &Who{Addr: "10.0.0.9:55 5", Name: "worker"}})
@@ -243,6 +252,7 @@ func TestReadLock_ShowsWhatTheHolderSaysAndNothingAfterItsRelease(t *testing.T) 
 }
 
 func TestNotes_GoWithTheReleaseAndMoveWithTheExtension(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	g := d.get(LockRequest{Key: "k", More: []Key{"z"}, Meta: "both", TTL: 10 * time.Second})
@@ -273,6 +283,7 @@ func TestNotes_GoWithTheReleaseAndMoveWithTheExtension(t *testing.T) {
 // A note of a lock that has no end would have none either, and who deletes the lock
 // names no token by which it is found.
 func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.options.LockInfo = true
@@ -293,6 +304,7 @@ func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
 }
 
 func TestNotes_AreKeptOfEveryHolderIfTheDaemonIsToldTo(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
 	d.options.LockInfo = true
@@ -321,6 +333,7 @@ func TestNotes_OfLapsedLeasesAreForgotten(t *testing.T) {
 }
 
 func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	held := d.get(LockRequest{Key: "k"})
@@ -371,6 +384,7 @@ func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
 
 // Those in the queue of all daemons are counted, wherever they wait.
 func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.get(LockRequest{Key: "k"})

@@ -11,6 +11,7 @@ import (
 // keys, of every kind there is and held by every combination of tokens, and
 // releases one set in a single call and the other key by key.
 func TestReleasesScript_DoesWhatReleaseDoesForEachKey(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		r := rand.New(rand.NewPCG(3, 17))
 		heard := map[string]int{}

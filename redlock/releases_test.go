@@ -12,6 +12,7 @@ import (
 
 // Rule: young-absence. The lease is valid; two masters forgot it.
 func TestRelease_AMasterThatForgotDoesNotProveThatALockWasNotHeld(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, 5*time.Second)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", 5*time.Second)
@@ -29,6 +30,7 @@ func TestRelease_AMasterThatForgotDoesNotProveThatALockWasNotHeld(t *testing.T) 
 // Rule: repeat-absence. "Not held" is the first thing that the daemon hears of
 // a memory that is another one.
 func TestRelease_AnAbsenceWithoutAGoodSealProvesNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(blind)
 	held := one.take("k", long)
@@ -43,6 +45,7 @@ func TestRelease_AnAbsenceWithoutAGoodSealProvesNothing(t *testing.T) {
 
 // Rule: owed. The copy would stand in everybody's way for half a minute.
 func TestRelease_ReachesAMasterThatWasCutOff(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(relayed)
 	held := one.take("k", long)

@@ -62,6 +62,7 @@ func (d *daemon) runScript(r ScriptRequest) (o ScriptOutcome, err error) {
 }
 
 func TestValued_AnEqualValueIsAStrangers(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	request := LockRequest{Key: "k", Token: "1", TTL: long, Valued: true}
@@ -80,6 +81,7 @@ func TestValued_AnEqualValueIsAStrangers(t *testing.T) {
 }
 
 func TestValued_WithoutAnExpiryItIsUndoneAndReleasedAllTheSame(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	for _, i := range []int{0, 1} {
@@ -104,6 +106,7 @@ func TestValued_WithoutAnExpiryItIsUndoneAndReleasedAllTheSame(t *testing.T) {
 }
 
 func TestScript_TakesAndReleasesInItsOwnWords(t *testing.T) {
+	t.Parallel()
 	for name, d := range map[string]*daemon{"real": newCluster(t, 5, time.Minute).daemon(), "embedded": embedded(t)} {
 		t.Run(name, func(t *testing.T) {
 			g, said, err := d.takeBy(script(scriptTake, "token-of-mine", "20000", "k"), 20*time.Second)
@@ -128,6 +131,7 @@ func TestScript_TakesAndReleasesInItsOwnWords(t *testing.T) {
 }
 
 func TestScript_TakesBackWhatAMinorityGave(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	for i := range 3 {
@@ -144,6 +148,7 @@ func TestScript_TakesBackWhatAMinorityGave(t *testing.T) {
 // A script that also prolongs found the token on one master: whatever becomes of
 // the attempt, that copy was not made by it.
 func TestScript_LeavesWhatTheTokenHeldBefore(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	c.do(0, "SET", "k", "token-of-mine", "PX", 60000)
@@ -169,6 +174,7 @@ func TestScript_LeavesWhatTheTokenHeldBefore(t *testing.T) {
 
 // Of two keys the token held one on a master: the attempt made the other alone.
 func TestScript_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	for i := range 3 {
@@ -186,6 +192,7 @@ func TestScript_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
 }
 
 func TestScript_AnExtensionHealsAndARefusedOneLeavesNothing(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	if _, _, err := d.takeBy(script(scriptTake, "token-of-mine", "20000", "k"), 20*time.Second); err != nil {
@@ -210,6 +217,7 @@ func TestScript_AnExtensionHealsAndARefusedOneLeavesNothing(t *testing.T) {
 }
 
 func TestScript_IsToldOfAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Shared})
@@ -223,6 +231,7 @@ func TestScript_IsToldOfAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
 }
 
 func TestScript_WithoutAQuorumTheOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	for _, i := range []int{0, 1} {
@@ -245,6 +254,7 @@ func (c *cluster) copyAt(i int, key string) string {
 
 // The daemon's user on the masters needs what the scripts of libraries do.
 func TestScript_MayRunForTheUserOfTheExample(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	c.aclUser()
 	d := c.daemon(restricted)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestWrite_DeletesOnlyWhatAQuorumHolds(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	c.do(0, "SET", "k", "somebody who is asking", "PX", 60000)
@@ -29,6 +30,7 @@ func TestWrite_DeletesOnlyWhatAQuorumHolds(t *testing.T) {
 
 // An empty value cannot be told from "whatever is there" when it is compared.
 func TestWrite_DeletesALockWhoseValueIsEmpty(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	for _, i := range []int{0, 1, 2} {

@@ -89,6 +89,7 @@ func TestAwaitFree_OfManyCostsTheMastersWhatOneCosts(t *testing.T) {
 }
 
 func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
+	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	held := d.take("k", 20*time.Second)
 	// What the one does who is woken: it takes the lock before the next one looks.
@@ -118,6 +119,7 @@ func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 // Nobody can take the lock while no quorum of masters has nothing, and whoever is
 // told that it is free would try at once, and again.
 func TestAwaitFree_CopiesOfSeveralThatHaveNoQuorumAreInTheWay(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	c.do(0, "SET", "k", "left over", "PX", 60000)
@@ -134,6 +136,7 @@ func TestAwaitFree_CopiesOfSeveralThatHaveNoQuorumAreInTheWay(t *testing.T) {
 }
 
 func TestAwaitFree_CountsAmongThoseWhoWait(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	d.Locker.options.MaxWaiters = 2
@@ -159,6 +162,7 @@ func TestAwaitFree_CountsAmongThoseWhoWait(t *testing.T) {
 }
 
 func TestAwaitFree_EndsWithTheDaemon(t *testing.T) {
+	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	d.take("k", 20*time.Second)
 	waits, _ := d.awaitFree("k", time.Minute)

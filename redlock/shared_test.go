@@ -38,6 +38,7 @@ func TestShared_ReadersHoldTheKeyTogetherAndKeepTheWriterOut(t *testing.T) {
 }
 
 func TestShared_TheKeyEndsExactlyWhenItsLongestReaderDoes(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	ends := func(token Token) int64 {
@@ -68,6 +69,7 @@ func TestShared_TheKeyEndsExactlyWhenItsLongestReaderDoes(t *testing.T) {
 }
 
 func TestShared_ARepeatIsTheSameLeaseWithANewFenceAndNeverShortens(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	first := d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
@@ -83,6 +85,7 @@ func TestShared_ARepeatIsTheSameLeaseWithANewFenceAndNeverShortens(t *testing.T)
 }
 
 func TestShared_TheOnlyReaderBecomesTheWriterInPlaceAndStepsDownAgain(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
@@ -111,6 +114,7 @@ func TestShared_TheOnlyReaderBecomesTheWriterInPlaceAndStepsDownAgain(t *testing
 // writer down there, and another reader came in beside it. The second time the
 // client was the writer before, so that the master is asked twice (contest-3, 1).
 func TestShared_AQuestionThatIsLateStepsNoWriterDown(t *testing.T) {
+	t.Parallel()
 	for _, wrote := range []bool{false, true} {
 		c := newCluster(t, 3, long)
 		one, two, three := c.daemon(relayed), c.daemon(relayed), c.daemon()
@@ -141,6 +145,7 @@ func TestShared_AQuestionThatIsLateStepsNoWriterDown(t *testing.T) {
 // Rule: upgrade-undo. Another reader is on two masters only, so the upgrade
 // takes one master and fails; the read lease is a lease of all three again.
 func TestUndo_OfAnUpgradeGivesTheReadLeaseBack(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two, three := c.daemon(), c.daemon(relayed), c.daemon()
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
@@ -212,6 +217,7 @@ func TestShared_AReaderWhoseTimeIsOverIsNotCounted(t *testing.T) {
 // Rule: caller-clock. A writer who asks for longer than the reader has must not
 // take the end it asks for as the time that it is.
 func TestShared_WhetherAReadersTimeIsOverIsTheMastersToSay(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(wrongBy(11*time.Second))
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 10 * time.Second})
@@ -219,6 +225,7 @@ func TestShared_WhetherAReadersTimeIsOverIsTheMastersToSay(t *testing.T) {
 }
 
 func TestShared_AnExtensionHealsAMasterThatLostTheReader(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
@@ -236,6 +243,7 @@ func TestShared_AnExtensionHealsAMasterThatLostTheReader(t *testing.T) {
 // Rule: one-kind. Two masters hold the token as the writer, one still as a
 // reader, which lets other readers in: that one says nothing for the writer.
 func TestExtend_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(relayed)
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
@@ -261,6 +269,7 @@ func TestExtend_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 // Rule: one-seal. The registers are far ahead of everybody's proposals, and the
 // readers come at once: what is the smallest fence for one is so for all.
 func TestFence_ReadersWhoComeAtOnceNeverShareOne(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(blind)
 	for i := range c.servers {

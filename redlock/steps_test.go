@@ -63,6 +63,7 @@ func TestClock_AStepThatWasSeenAndUndoneRetiresTheMastersLife(t *testing.T) {
 // The estimate outlives the connection: otherwise a step would only have to
 // fall into a moment in which nobody looks.
 func TestClock_AStepWhileTheConnectionIsCutIsNoticedAtTheNextAdmission(t *testing.T) {
+	t.Parallel()
 	c := newClockCluster(t, 3, 10*time.Second)
 	one := c.daemon(relayed)
 	lineage := c.identity(1)[1]

@@ -47,6 +47,7 @@ func story(t *testing.T, d *daemon) {
 
 // Databases are apart from each other, as in Redis.
 func TestStory_EachDatabaseHasItsOwnLocks(t *testing.T) {
+	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	for db := range 3 {
 		a := receive(t, d.request(LockRequest{DB: db, Key: "k", TTL: time.Second}))
@@ -57,6 +58,7 @@ func TestStory_EachDatabaseHasItsOwnLocks(t *testing.T) {
 }
 
 func TestStory_AClosedDaemonRefuses(t *testing.T) {
+	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	if err := d.Close(patience); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 const own = Token("token-of-a-caller")
 
 func TestToken_ARepeatIsTheSameLockWithANewFence(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	first := one.takeAs("k", own, 5*time.Second)
@@ -32,6 +33,7 @@ func TestToken_ARepeatIsTheSameLockWithANewFence(t *testing.T) {
 // A repeat must not count what an attempt before it is about to take back, and a
 // release must not overtake it: in one daemon they take turns.
 func TestToken_ConcurrentRepeatsTakeTurns(t *testing.T) {
+	t.Parallel()
 	const repeats = 50
 	c := newCluster(t, 3, long)
 	one := c.daemon()
@@ -59,6 +61,7 @@ func TestToken_ConcurrentRepeatsTakeTurns(t *testing.T) {
 }
 
 func TestToken_OfSomebodyElseIsRefused(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	held := one.take("k", long)
@@ -72,6 +75,7 @@ func TestToken_OfSomebodyElseIsRefused(t *testing.T) {
 
 // What is not a lock is left alone, whoever asks.
 func TestToken_SomebodyElsesDataIsNoLock(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	for i := range c.servers {
@@ -101,6 +105,7 @@ func TestToken_SomebodyElsesDataIsNoLock(t *testing.T) {
 // before the first one has noticed. What the first one gives back must not be
 // what the second one counts on.
 func TestGiveBack_SparesTheSameTokensRetryThroughAnotherDaemon(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	lost := one.get(LockRequest{Key: "k", Token: tokenA})
@@ -121,6 +126,7 @@ func TestGiveBack_SparesTheSameTokensRetryThroughAnotherDaemon(t *testing.T) {
 // The same client with HOLD: the end of its first connection is no release of
 // what it holds through the second.
 func TestHold_OfAChosenTokenIsNotReleasedByTheEndOfItsConnection(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	terms := func() *HoldTerms { return &HoldTerms{Over: func(Grant, error) {}} }

@@ -26,6 +26,7 @@ func TestWatch_WithoutATraceIsTheOperationItselfAndAllocatesNothing(t *testing.T
 
 // A request that is tried several times, and waits, announces every ballot, and each vote comes.
 func TestTrace_HearsEveryVoteThatWasAnnounced(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	held := d.take(LockRequest{Key: "k"})
 	var mu sync.Mutex

@@ -42,6 +42,7 @@ func (m *pureMaster) within(text string, keys []string, args ...any) string {
 }
 
 func TestWithin_NoCopyEndsEarlier(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, mine := m.pureEnd(), sha1Hex("mine")
 		one := []string{"lock"}
@@ -101,6 +102,7 @@ func TestWithin_NoCopyEndsEarlier(t *testing.T) {
 }
 
 func TestTrimScript_EveryBranch(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
 			return
@@ -129,6 +131,7 @@ func TestTrimScript_EveryBranch(t *testing.T) {
 
 // SET IFEQ with the value that is there is a renewal in other words.
 func TestWriteScript_TheSameValueKeepsALaterEnd(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
 			return
@@ -150,6 +153,7 @@ func TestWriteScript_TheSameValueKeepsALaterEnd(t *testing.T) {
 // Who holds the key on several masters prolongs it there in every case: a trim that
 // is late finds another end.
 func TestMultiExtendScript_AlwaysMovesTheEndOfAnExclusiveCopy(t *testing.T) {
+	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
 			return
@@ -190,6 +194,7 @@ func allLeft(left []time.Duration, from, to time.Duration) bool {
 }
 
 func TestScript_AShorterEndHoldsOnEveryMaster(t *testing.T) {
+	t.Parallel()
 	for name, shorten := range map[string]func(d *daemon) error{
 		"extends": func(d *daemon) error {
 			o, err := d.runScript(renews("token-of-mine", 100*time.Second))
@@ -395,6 +400,7 @@ func TestScript_AShorterLeaseIsOverForTheReleaseToo(t *testing.T) {
 // a quorum of copies: each master adds to what it has itself, and the lease had been
 // prolonged with others for its quorum.
 func TestScript_AddsToWhatTheClientWasPromised(t *testing.T) {
+	t.Parallel()
 	const adds = "local left = redis.call('PTTL', KEYS[1]) if redis.call('GET', KEYS[1]) ~= ARGV[1] or left < 0 then return 'not yours' end redis.call('PEXPIRE', KEYS[1], left + ARGV[2]) return 'renewed'"
 	c := newCluster(t, 3, 10*time.Minute)
 	one, two, three := c.daemon(), c.daemon(relayed), c.daemon(relayed)

@@ -59,6 +59,7 @@ func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
 
 // A grant whose holder never heard of it is released like any other.
 func TestUndo_AGrantCanBeGivenBack(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	one.GiveBack(one.take("k", long))
@@ -72,6 +73,7 @@ func TestUndo_AGrantCanBeGivenBack(t *testing.T) {
 // A lease that is shorter than what the masters need is not granted, and does
 // not stay on them either.
 func TestUndo_OfAQuorumThatCameTooLate(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(relayed, blind)
 	for _, r := range one.relays {

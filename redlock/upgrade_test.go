@@ -46,7 +46,12 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
 	two.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB})
 	answer := one.upgrade(tokenA)
-	eventually(t, "it waits", func() bool { return one.Waiters() == 1 })
+	eventually(t, "it waits and watches", func() bool {
+		one.waits.mu.Lock()
+		defer one.waits.mu.Unlock()
+		ln := one.waits.lines[lineID{keys: "k"}]
+		return ln != nil && ln.news.tracked == one.pool.N()
+	})
 	two.free("k", tokenB)
 	if a := receive(t, answer); a.err != nil {
 		t.Error(a.err)

@@ -51,6 +51,7 @@ func TestAgreement_IsWhatAQuorumShowsAlike(t *testing.T) {
 }
 
 func TestView_ShowsTheHoldersValueAndWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	if v, err := d.look("k"); err != nil || v.Kind != "none" {
@@ -74,6 +75,7 @@ func TestView_ShowsTheHoldersValueAndWhatIsLeft(t *testing.T) {
 }
 
 func TestWrite_ChangesWhatAQuorumHolds(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	if was, err := d.write(WriteRequest{Key: "k"}); was || err != nil {
@@ -104,6 +106,7 @@ func TestWrite_ChangesWhatAQuorumHolds(t *testing.T) {
 }
 
 func TestWrite_AMinoritysNewValueIsTakenBack(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	for _, i := range []int{0, 1} {
@@ -116,6 +119,7 @@ func TestWrite_AMinoritysNewValueIsTakenBack(t *testing.T) {
 }
 
 func TestWrite_LeavesAloneWhatIsNoLock(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	for i := range 3 {

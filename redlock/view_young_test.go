@@ -10,6 +10,7 @@ import (
 
 // A young master and somebody else's unfinished attempt do not make a holder.
 func TestView_DoesNotCountAMasterThatForgot(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	g := d.take("k", 30*time.Second)

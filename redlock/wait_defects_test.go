@@ -88,6 +88,7 @@ func TestWait_WithFairIsNotToldNoWhereTheMastersAreAway(t *testing.T) {
 // After so many hand-overs in a row others may pass, and then the head asks for the key,
 // whatever news the line was waiting for.
 func TestWait_TheHeadAsksForTheKeyAfterALongStreak(t *testing.T) {
+	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k", TTL: time.Minute})
 	d.quiet()

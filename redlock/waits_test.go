@@ -44,6 +44,7 @@ func (d *daemon) granted(out <-chan waited, asked int64) Grant {
 }
 
 func TestWait_IsWokenByAReleaseThroughAnotherDaemon(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	for range 20 {
@@ -56,6 +57,7 @@ func TestWait_IsWokenByAReleaseThroughAnotherDaemon(t *testing.T) {
 }
 
 func TestWait_IsWokenByForeignReleases(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	const compareAndDelete = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
@@ -92,6 +94,7 @@ func TestWait_IsWokenWhenTheCopiesOfAQuorumHaveExpired(t *testing.T) {
 
 // Connections for news are opened for those who wait, and not before.
 func TestWait_OpensConnectionsForNewsOnlyWhileSomebodyWaits(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	tracking := func() (n int) {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestWork_OfOneAttemptIsTheLastOne(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	r := WorkRequest{Key: "k", Timeout: long, Max: 1, Keep: long}
@@ -21,6 +22,7 @@ func TestWork_OfOneAttemptIsTheLastOne(t *testing.T) {
 }
 
 func TestWork_ThatIsGivenUpStartsAgainAtOnce(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := WorkRequest{Key: "k", Timeout: long, Max: 10, Keep: long}
@@ -33,6 +35,7 @@ func TestWork_ThatIsGivenUpStartsAgainAtOnce(t *testing.T) {
 }
 
 func TestWork_ThatIsGivenBackUsesUpNoAttempt(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	r := WorkRequest{Key: "k", Timeout: long, Max: 2, Keep: long}
@@ -134,6 +137,7 @@ func onlyRun(t *testing.T, r WorkRequest, workers int, daemons ...*daemon) Work 
 
 // The same without help: all ask at once, and one of them gets the first attempt.
 func TestWork_AskedForByManyAtOnceStartsOnce(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	for round := range 20 {
@@ -143,6 +147,7 @@ func TestWork_AskedForByManyAtOnceStartsOnce(t *testing.T) {
 }
 
 func TestWork_ExtendedInTimeIsNotTakenOver(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := WorkRequest{Key: "k", Timeout: time.Second, Max: 2, Keep: long}
@@ -211,6 +216,7 @@ func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
 }
 
 func TestWork_WaitEndsWithTheRunningAttempt(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	r := WorkRequest{Key: "k", Timeout: long, Max: 3, Keep: long, Wait: long}

@@ -166,6 +166,7 @@ func takenOver(t *testing.T, err error) {
 // A worker that waits for somebody else's attempt and goes away asks no more, and
 // who waits when its daemon drains is told so, as who waits for a lock is.
 func TestWork_AWaitEndsWithItsClientAndWithItsDaemon(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	r := WorkRequest{Key: "w", Timeout: long, Max: 3}
@@ -196,6 +197,7 @@ func TestWork_AWaitEndsWithItsClientAndWithItsDaemon(t *testing.T) {
 
 // Waits for work and for locks are counted together, towards one limit.
 func TestWork_WaitsAreCountedAsAllWaitsAre(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.Locker.options.MaxWaiters = 2

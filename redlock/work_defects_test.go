@@ -10,16 +10,22 @@ import (
 )
 
 // brief is a lease that ends while a test looks on.
-const brief = 150 * time.Millisecond
+const brief = 1500 * time.Millisecond
 
 // Defect: two checkers see an attempt time out, and both start the next one.
 func TestWork_OfAnAttemptThatTimedOutIsTakenOverByOneAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	for round := range 5 {
-		r := WorkRequest{Key: key(round), Timeout: brief, Max: 5, Keep: 5 * time.Second}
-		one.find(r, WorkAcquired, 1)
+	const rounds = 5
+	request := func(round int) WorkRequest {
+		return WorkRequest{Key: key(round), Timeout: brief, Max: 5, Keep: long}
+	}
+	for round := range rounds {
+		one.find(request(round), WorkAcquired, 1)
+	}
+	for round := range rounds {
+		r := request(round)
 		c.lapsed(r.Key)
 		r.Timeout = long
 		if runs, _ := contend(t, r, 8, one, two); len(runs) > 1 || len(runs) == 1 && runs[0].Attempt != 2 {
@@ -62,7 +68,7 @@ func TestWork_ThatIsDoneIsDoneForAllWhoLookUntilItIsForgotten(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	r := WorkRequest{Key: "k", Timeout: time.Second, Max: 5, Keep: long}
+	r := WorkRequest{Key: "k", Timeout: long, Max: 5, Keep: long}
 	one.finish(one.find(r, WorkAcquired, 1), true)
 	for range 20 {
 		for _, d := range []*daemon{one, two, c.daemon()} {
@@ -73,7 +79,7 @@ func TestWork_ThatIsDoneIsDoneForAllWhoLookUntilItIsForgotten(t *testing.T) {
 		t.Fatalf("work that is done was started again: %v", runs)
 	}
 	c.allExpire()
-	soon := WorkRequest{Key: "soon", Timeout: time.Second, Max: 1, Keep: brief}
+	soon := WorkRequest{Key: "soon", Timeout: long, Max: 1, Keep: brief}
 	two.finish(two.find(soon, WorkAcquired, 1), true)
 	eventually(t, "it is forgotten", func() bool {
 		w, err := one.tryWork(soon)
@@ -116,7 +122,7 @@ func TestWork_IsNotEndedByAWorkerThatWasTakenOver(t *testing.T) {
 // that never heard of it: they are no quorum.
 func TestWork_IsNotEndedByAWorkerWhoseSuccessorWasForgotten(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 5, time.Second)
+	c := newCluster(t, 5, long)
 	one, two := c.daemon(), c.daemon(relayed)
 	stale := one.find(WorkRequest{Key: "k", Timeout: brief, Max: 3, Keep: long}, WorkAcquired, 1)
 	c.lapsed("k")
@@ -177,11 +183,11 @@ func TestWork_LeavesNothingForEver(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	r := WorkRequest{Key: "k", Timeout: 1234 * time.Millisecond, Max: 4, Keep: 321 * time.Millisecond}
+	r := WorkRequest{Key: "k", Timeout: 5234 * time.Millisecond, Max: 4, Keep: 4321 * time.Millisecond}
 	w := d.find(r, WorkAcquired, 1)
 	d.settled(0, 1, 2)
 	step("acquired", 1)
-	if _, err := d.prolong(w, 1777*time.Millisecond); err != nil {
+	if _, err := d.prolong(w, 6777*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	d.settled(0, 1, 2)

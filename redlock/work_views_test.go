@@ -11,6 +11,7 @@ import (
 )
 
 func TestReadWork_ShowsWhatAQuorumKnows(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	see := func(want WorkView) {
@@ -65,6 +66,7 @@ func TestReadWork_ShowsWhatAQuorumKnows(t *testing.T) {
 }
 
 func TestWork_LeavesAloneWhatIsNoWork(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	r := WorkRequest{Key: "k", Timeout: long, Max: 2, Keep: long}
@@ -87,6 +89,7 @@ func TestWork_LeavesAloneWhatIsNoWork(t *testing.T) {
 }
 
 func TestWork_TokensThatItDidNotGiveAreRefused(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	good := d.find(WorkRequest{Key: "k", Timeout: long, Max: 2, Keep: long}, WorkAcquired, 1)
@@ -112,6 +115,7 @@ func TestWork_TokensThatItDidNotGiveAreRefused(t *testing.T) {
 }
 
 func TestWork_KeepsForTwiceTheTimeoutUnlessToldOtherwise(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(keeps(10 * time.Second))
 	for timeout, keep := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 20 * time.Second: 10 * time.Second} {
@@ -154,6 +158,7 @@ func TestReadWork_IsUnknownWhereMostMastersHaveForgotten(t *testing.T) {
 
 // Who is down has no opinion.
 func TestReadWork_SaysThatMastersDisagreeOnlyIfAQuorumAnswered(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.find(WorkRequest{Key: "k", Timeout: 20 * time.Second, Max: 2}, WorkAcquired, 1)
