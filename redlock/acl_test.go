@@ -283,11 +283,11 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 
 	j := listen(t, c.daemon(restricted).Locker)
 	eventually(t, "the daemon knows that another one listens", d.pool.Listened)
-	heard := d.take("heard", time.Second)
+	heard := d.take("heard", 10*time.Second)
 	d.free("heard", heard.Token)
 	j.wants(t, "heard", tale(EventAcquired, heard.Fence), tale(EventReleased, heard.Fence))
 
-	other := receive(t, d.request(LockRequest{DB: 3, Key: "k", TTL: time.Second})) // a group of its own, admitted now
+	other := receive(t, d.request(LockRequest{DB: 3, Key: "k", TTL: 10 * time.Second})) // a group of its own, admitted now
 	if other.err != nil {
 		t.Error(other.err)
 	}
@@ -299,7 +299,7 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	for i := range c.servers {
 		d.await(i, "voting")
 	}
-	d.free("after", d.take("after", time.Second).Token)
+	d.free("after", d.take("after", 10*time.Second).Token)
 	d.idle()
 	for i := range c.servers {
 		if said := c.denied(i); said != "" {

@@ -56,7 +56,7 @@ func TestAdmission_AReplicaIsRefused(t *testing.T) {
 	replicate(c, 2, 0)
 	one := c.stranger(unbound)
 	keptOut(t, one, 2, "is a slave", "replicate from nobody", "REPLICAOF NO ONE")
-	one.free("k", one.take("k", time.Second).Token)
+	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
 func TestAdmission_APromotedReplicaIsRefused(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAdmission_ADaemonWithOtherSettingsIsRefusedByEveryMaster(t *testing.T) 
 			noQuorum(t, err, "0 of 3", "other settings")
 		})
 	}
-	one.free("k", one.take("k", time.Second).Token)
+	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
 func TestAdmission_AMasterWithAWrongClockIsRefused(t *testing.T) {
@@ -153,7 +153,7 @@ func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 	if _, why := one.state(2); strings.Contains(why, "wrong") && !strings.Contains(why, "WRONGPASS") {
 		t.Errorf("the reason shows the password: %q", why)
 	}
-	one.free("k", one.take("k", time.Second).Token)
+	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
 func TestAdmission_SomebodyElsesDataAtTheSealIsLeftAlone(t *testing.T) {

@@ -86,7 +86,7 @@ func TestBootstrap_ByForceVoidsTheLivesBefore(t *testing.T) {
 	for i := range c.servers {
 		one.await(i, "voting")
 	}
-	one.free("k", one.take("k", time.Second).Token)
+	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
 // What the masters knew of counters was the truth of the lives before; the command

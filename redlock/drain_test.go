@@ -66,7 +66,7 @@ func TestDrain_WhatTheMasterHoldsIsExtendedHealedElsewhereAndReleased(t *testing
 
 func TestDrain_TheMasterIsMissedByNobodyWhileItIsStoppedAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 5, time.Second, durable...)
+	c := newCluster(t, 5, 5*time.Second, durable...)
 	d, other := c.daemon(), c.daemon()
 	before := d.take("before", time.Second)
 	first := d.draw("n", 1)
@@ -86,8 +86,8 @@ func TestDrain_TheMasterIsMissedByNobodyWhileItIsStoppedAndStartedAgain(t *testi
 	}
 	c.servers[2].Kill()
 	for range 20 { // each of them is decided by the other four
-		g := d.take("k", time.Second)
-		other.refuse("k", time.Second)
+		g := d.take("k", 5*time.Second)
+		other.refuse("k", 5*time.Second)
 		d.free("k", g.Token)
 	}
 	second := other.draw("n", 3)

@@ -214,7 +214,7 @@ func TestPost_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
 	one, two := c.daemon(), c.daemon()
 	j := listen(t, two.Locker)
 	eventually(t, "the other daemon knows", one.pool.Listened)
-	g := one.take("k", time.Second)
+	g := one.take("k", 2*time.Second)
 	j.wants(t, "k", tale(EventAcquired, g.Fence))
 	one.pool.Close()
 	j.wants(t, "k", tale(EventAcquired, g.Fence), tale(EventExpired, g.Fence))

@@ -134,7 +134,7 @@ func TestEvents_ALeaseThatRunsOutIsToldOnce(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
-	short := d.take(LockRequest{Key: "k", TTL: 300 * time.Millisecond})
+	short := d.take(LockRequest{Key: "k", TTL: 5 * time.Second})
 	longer := d.take(LockRequest{Key: "longer", TTL: 10 * time.Second})
 	if _, err := d.extend(ExtendRequest{Key: "longer", Token: longer.Token, TTL: time.Minute}); err != nil {
 		t.Fatal(err)

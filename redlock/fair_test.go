@@ -135,7 +135,7 @@ func TestFair_AWaiterThatLeavesOrGivesUpBlocksNobody(t *testing.T) {
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", long)
 	_, leave := one.stands("k", LockRequest{})
-	gaveUp, _ := one.stands("k", LockRequest{Wait: 50 * time.Millisecond})
+	gaveUp, _ := one.stands("k", LockRequest{Wait: 2 * time.Second})
 	out, _ := two.stands("k", LockRequest{})
 	leave()
 	if w := <-gaveUp; !errors.Is(w.err, ErrHeld) {

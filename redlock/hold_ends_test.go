@@ -44,7 +44,7 @@ func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 // first, or keeps it.
 func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 	t.Parallel()
-	const brief = 200 * time.Millisecond
+	const brief = 5 * time.Second
 	for name, c := range map[string]struct {
 		end   func(d *daemon, token Token)
 		keeps bool
@@ -61,7 +61,7 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 			d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: token, Equal: token, TTL: brief})
 		}, true},
 		"script": {func(d *daemon, token Token) {
-			d.runScript(ScriptRequest{Script: script(scriptRenew, string(token), "200", "k"), Effect: ScriptExtends, TTL: brief})
+			d.runScript(ScriptRequest{Script: script(scriptRenew, string(token), "5000", "k"), Effect: ScriptExtends, TTL: brief})
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

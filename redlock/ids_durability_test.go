@@ -90,7 +90,7 @@ func TestIDs_StopWhenDurabilityIsSwitchedOffAtRunTime(t *testing.T) {
 	if got := d.draw("n", 1); got <= last {
 		t.Fatalf("id %d after id %d", got, last)
 	}
-	d.free("k", d.take("k", time.Second).Token)
+	d.free("k", d.take("k", 10*time.Second).Token)
 
 	c.do(1, "CONFIG", "SET", "appendonly", "no")
 	eventually(t, "b is known to be volatile", func() bool { return !d.Masters(0)[1].Durable })

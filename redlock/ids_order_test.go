@@ -189,6 +189,9 @@ type idLoad struct {
 // load starts 32 callers at each daemon.
 func load(t *testing.T, daemons ...*daemon) *idLoad {
 	l := &idLoad{t: t, origin: time.Now(), target: 200_000}
+	if raceDetector {
+		l.target = 60_000
+	}
 	if longRun() {
 		l.target = 1_000_000
 	}

@@ -79,7 +79,10 @@ func (c *cluster) crowd(i int, prefix string, from, to, without int, make bool) 
 func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 	c := newCluster(t, 3, long)
 	daemons := []*daemon{c.daemon(), c.daemon()}
-	const held = 20_000
+	held := 20_000
+	if raceDetector {
+		held = 8_000
+	}
 	for i := range c.servers {
 		c.crowd(i, "held-", 0, held, i, true)
 	}

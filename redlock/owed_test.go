@@ -66,5 +66,5 @@ func TestUnlock_ThroughADaemonWithoutMastersIsMadeGood(t *testing.T) {
 	letThrough()
 
 	eventually(t, "the lock is gone everywhere", func() bool { return c.empty(0, 1, 2) })
-	one.free("k", one.take("k", time.Second).Token)
+	one.free("k", one.take("k", 10*time.Second).Token)
 }

@@ -100,8 +100,8 @@ func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k"})
 	out := make(chan waited, 2) // both answers
-	d.waitFor("head", LockRequest{Key: "k", Wait: 30 * time.Millisecond}, out)
-	d.waitFor("second", LockRequest{Key: "k", Wait: 10 * time.Millisecond}, out)
+	d.waitFor("head", LockRequest{Key: "k", Wait: 2 * time.Second}, out)
+	d.waitFor("second", LockRequest{Key: "k", Wait: 2 * time.Second}, out)
 	for range 2 {
 		if w := <-out; !errors.Is(w.err, ErrHeld) {
 			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
@@ -332,7 +332,7 @@ func TestFair_WithoutAQuorumCountsWhoAnswered(t *testing.T) {
 		}
 	})
 	out := make(chan waited, 1) // its one answer
-	d.waitFor("one", LockRequest{Key: "k", Fair: true, Wait: 300 * time.Millisecond}, out)
+	d.waitFor("one", LockRequest{Key: "k", Fair: true, Wait: 3 * time.Second}, out)
 	var unknown *NoQuorum
 	if w := <-out; !errors.As(w.err, &unknown) || unknown.Answered != 2 {
 		t.Errorf("%v, want NoQuorum with 2 that answered", w.err)

@@ -268,7 +268,7 @@ func TestScript_MayRunForTheUserOfTheExample(t *testing.T) {
 	if v, err := d.look("k"); err != nil || v.Value != "token-of-mine" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if was, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "another one", TTL: time.Second}); !was || err != nil {
+	if was, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "another one", TTL: 20 * time.Second}); !was || err != nil {
 		t.Errorf("%v, %v", was, err)
 	}
 	if o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "another one", "", "k")}); err != nil || !o.Yes {

@@ -45,7 +45,7 @@ func TestAwaitFree_AnswersOnceNobodyHoldsTheKey(t *testing.T) {
 	free, _ := d.awaitFree("k", time.Minute)
 	isFree(t, "a free key", free)
 	held := d.take("k", 20*time.Second)
-	inVain, _ := d.awaitFree("k", 50*time.Millisecond)
+	inVain, _ := d.awaitFree("k", 2*time.Second)
 	if a := receive(t, inVain); a.free || a.err != nil {
 		t.Errorf("of a held one, in vain: %+v", a)
 	}
@@ -58,7 +58,7 @@ func TestAwaitFree_AnswersOnceNobodyHoldsTheKey(t *testing.T) {
 	waits, _ := d.awaitFree("k", time.Minute)
 	d.free("k", held.Token)
 	isFree(t, "after the release", waits)
-	d.take("k", time.Second)
+	d.take("k", 2*time.Second)
 	expires, _ := d.awaitFree("k", time.Minute)
 	isFree(t, "after the lease", expires)
 	if n := d.Waiters(); n != 0 {

@@ -145,10 +145,10 @@ func scenarios() []scenario {
 		}, func(_ *testing.T, c *cluster) string {
 			d := c.daemon(relayed, blind)
 			for _, r := range d.relays {
-				r.Delay(60*time.Millisecond, faulty.ToClient)
+				r.Delay(600*time.Millisecond, faulty.ToClient)
 			}
 			for _, mode := range []Mode{Exclusive, Shared, Permits} {
-				g, err := d.ask(LockRequest{Key: "k", Mode: mode, Limit: 1, TTL: 30 * time.Millisecond})
+				g, err := d.ask(LockRequest{Key: "k", Mode: mode, Limit: 1, TTL: 500 * time.Millisecond})
 				var expired *Expired
 				if !errors.As(err, &expired) {
 					return fmt.Sprintf("%+v, %v for a lock that is over", g, err)
@@ -182,7 +182,7 @@ func scenarios() []scenario {
 			return ""
 		}, func(t *testing.T, c *cluster) string {
 			one, two := c.daemon(), c.daemon()
-			one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 50 * time.Millisecond})
+			one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 2 * time.Second})
 			var g Grant
 			eventually(t, "the reader's time is over", func() (ok bool) {
 				var err error

@@ -74,7 +74,7 @@ func TestShared_ARepeatIsTheSameLeaseWithANewFenceAndNeverShortens(t *testing.T)
 	d := c.daemon()
 	first := d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
 	ends := c.ends(0, "k")
-	again := d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: time.Second})
+	again := d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 10 * time.Second})
 	if again.Fresh || again.Fence <= first.Fence || c.ends(0, "k") < ends {
 		t.Errorf("%+v, then %+v; the key ended at %d and ends at %d", first, again, ends, c.ends(0, "k"))
 	}
@@ -204,7 +204,7 @@ func TestShared_AReaderWhoseTimeIsOverIsNotCounted(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB, TTL: 50 * time.Millisecond})
+	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB, TTL: 2 * time.Second})
 	eventually(t, "the only reader left becomes the writer", func() bool {
 		_, err := d.ask(LockRequest{Key: "k", Token: tokenA})
 		return err == nil

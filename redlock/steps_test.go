@@ -100,7 +100,7 @@ func TestClock_ADaemonWhoseOwnClockJumpsRetiresNobody(t *testing.T) {
 		for i := range c.servers {
 			one.await(i, "voting")
 		}
-		one.free("other", one.take("other", time.Second).Token)
+		one.free("other", one.take("other", 10*time.Second).Token)
 	}
 	for i, life := range lives {
 		if now := c.identity(i); now[1] != life[1] {
@@ -120,7 +120,7 @@ func TestDaemon_CanBeMadeBlind(t *testing.T) {
 		t.Fatalf("%d timers are held, want the heartbeat's: tests that rely on a blind daemon prove nothing", n)
 	}
 	seals := one.pool.Counters().Seals
-	one.free("k", one.take("k", time.Second).Token)
+	one.free("k", one.take("k", 10*time.Second).Token)
 	if n := one.pool.Counters().Seals - seals; n < 1 || n > 6 {
 		t.Errorf("%d seals for one lock on 3 masters", n)
 	}

@@ -64,7 +64,7 @@ func TestUndo_AGrantCanBeGivenBack(t *testing.T) {
 	one, two := c.daemon(), c.daemon()
 	one.GiveBack(one.take("k", long))
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
-	two.free("k", two.take("k", time.Second).Token)
+	two.free("k", two.take("k", 10*time.Second).Token)
 	if n := one.Counters().GivenBack; n != 1 {
 		t.Errorf("%d grants were given back, want 1", n)
 	}
@@ -77,9 +77,9 @@ func TestUndo_OfAQuorumThatCameTooLate(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one := c.daemon(relayed, blind)
 	for _, r := range one.relays {
-		r.Delay(60*time.Millisecond, faulty.ToClient)
+		r.Delay(600*time.Millisecond, faulty.ToClient)
 	}
-	_, err := one.lock("k", 50*time.Millisecond)
+	_, err := one.lock("k", 500*time.Millisecond)
 	if _, late := err.(*Expired); !late {
 		t.Fatalf("answered %v, want Expired", err)
 	}

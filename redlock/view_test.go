@@ -81,11 +81,11 @@ func TestWrite_ChangesWhatAQuorumHolds(t *testing.T) {
 	if was, err := d.write(WriteRequest{Key: "k"}); was || err != nil {
 		t.Errorf("deleted nothing: %v, %v", was, err)
 	}
-	d.takeAs("k", "token-of-mine", 20*time.Second)
-	if was, err := d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: time.Second}); !was || err != nil {
+	d.takeAs("k", "token-of-mine", 50*time.Second)
+	if was, err := d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: 30 * time.Second}); !was || err != nil {
 		t.Errorf("shortened: %v, %v", was, err)
 	}
-	if v, err := d.look("k"); err != nil || v.Left > time.Second {
+	if v, err := d.look("k"); err != nil || v.Left > 30*time.Second {
 		t.Errorf("%+v, %v", v, err)
 	}
 	swap := WriteRequest{Key: "k", Effect: WriteReplaces, Value: "another one", Equal: "not this", TTL: 20 * time.Second}

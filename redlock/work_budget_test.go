@@ -150,19 +150,19 @@ func TestWork_ExtendedInTimeIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	r := WorkRequest{Key: "k", Timeout: time.Second, Max: 2, Keep: long}
+	r := WorkRequest{Key: "k", Timeout: 20 * time.Second, Max: 2, Keep: long}
 	w := one.find(r, WorkAcquired, 1)
-	longer, err := two.prolong(w, 20*time.Second)
-	if err != nil || longer.Validity() < 15*time.Second || longer.Validity() > 20*time.Second || longer.Attempt != 1 {
+	longer, err := two.prolong(w, long)
+	if err != nil || longer.Validity() < long/2 || longer.Validity() > long || longer.Attempt != 1 {
 		t.Fatalf("extended: attempt %d for %v, %v", longer.Attempt, longer.Validity(), err)
 	}
-	if again := two.find(r, WorkRunning, 1); again.Retry < 15*time.Second {
-		t.Errorf("running, and to be retried in %v; the lease was extended to 20s", again.Retry)
+	if again := two.find(r, WorkRunning, 1); again.Retry < long/2 {
+		t.Errorf("running, and to be retried in %v; the lease was extended to %v", again.Retry, long)
 	}
-	if _, err := two.prolong(w, 100*time.Millisecond); err != nil { // never shortens
+	if _, err := two.prolong(w, 10*time.Second); err != nil { // never shortens
 		t.Fatal(err)
 	}
-	if again := one.find(r, WorkRunning, 1); again.Retry < 15*time.Second {
+	if again := one.find(r, WorkRunning, 1); again.Retry < long/2 {
 		t.Errorf("running, and to be retried in %v; an extension shortened the lease", again.Retry)
 	}
 	one.giveUp(w, true)
@@ -175,7 +175,7 @@ func TestWork_ExtendedInTimeIsNotTakenOver(t *testing.T) {
 // and one that forgot: an attempt's lease and what is remembered after it.
 func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
 	t.Parallel()
-	const lease, keep = 2500 * time.Millisecond, 2500 * time.Millisecond
+	const lease, keep = 3500 * time.Millisecond, 3500 * time.Millisecond
 	c := newCluster(t, 3, lease)
 	one := c.daemon(relayed, keeps(keep))
 	one.cutOff(2)
@@ -224,7 +224,7 @@ func TestWork_WaitEndsWithTheRunningAttempt(t *testing.T) {
 
 	waiting := two.requestWork(r)
 	impatient := r
-	impatient.Wait = 20 * time.Millisecond
+	impatient.Wait = 2 * time.Second
 	two.find(impatient, WorkRunning, 1)
 	select {
 	case a := <-waiting:

@@ -146,7 +146,7 @@ func attempts() map[string][]workStep {
 			try(second, 2, 3, running).answers("[1 1]"),
 		},
 		"extended": {
-			try(first, 1, 3, 500*time.Millisecond).answers("[1 1]"),
+			try(first, 1, 3, 20*time.Second).answers("[1 1]"),
 			extend(first, 1, 60*time.Second).answers("1"),
 			extend(first, 1, time.Second).answers("1"),
 			try(second, 2, 3, running).answers("[2 1 ~ " + first + "]"),
@@ -248,7 +248,7 @@ func TestWorkExtendScript_NeverShortens(t *testing.T) {
 	m := &workMaster{t, faulty.Start(t)}
 	m.run(try(first, 1, 3, 30*time.Second).answers("[1 1]"))
 	lease, record := on(t, m.s, "HGET", "w", "e"), endOn(t, m.s, "w")
-	m.run(extend(first, 1, time.Second).answers("1"))
+	m.run(extend(first, 1, 10*time.Second).answers("1"))
 	if got := on(t, m.s, "HGET", "w", "e"); got != lease {
 		t.Errorf("the lease ends at %v, ended at %v before", got, lease)
 	}

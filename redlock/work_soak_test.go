@@ -72,13 +72,16 @@ func (l *workLog) verdict() []string {
 }
 
 // soak is the workers' world: places, at each of which the next piece of work
-// waits when one has ended.
+// waits when one has ended. It is over when so many pieces of work have ended, and
+// some of them as done, others as exhausted.
 type soak struct {
 	t      *testing.T
 	origin time.Time
-	length time.Duration
+	wanted int
 
 	mu   sync.Mutex
+	ends map[WorkState]int
+	over bool
 	at   []*workLog
 	logs []*workLog
 }
@@ -87,7 +90,7 @@ const (
 	soakPlaces  = 50
 	soakWorkers = 200
 	soakMax     = 3
-	soakKeep    = 5 * time.Second // far longer than any worker is behind the others
+	soakKeep    = 15 * time.Second // far longer than any worker is behind the others
 )
 
 func (s *soak) request(k Key) WorkRequest {
@@ -106,15 +109,28 @@ func (s *soak) next(place int, ended *workLog) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ended == nil || s.at[place] == ended {
+		if ended != nil {
+			ended.mu.Lock()
+			s.ends[ended.state]++
+			ended.mu.Unlock()
+		}
+		s.over = len(s.logs) > soakPlaces+s.wanted && s.ends[WorkDone] > 0 && s.ends[WorkExhausted] > 0
 		s.at[place] = &workLog{key: key(len(s.logs)), runs: map[int64]int{}}
 		s.logs = append(s.logs, s.at[place])
 	}
 }
 
+// isOver tells whether enough work has ended.
+func (s *soak) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
 // work is one worker's life: it takes what is to be done, and may die at it.
 func (s *soak) work(number int, d *daemon) {
 	mortal := number%3 == 0
-	for time.Since(s.origin) < s.length {
+	for !s.isOver() {
 		place := rand.IntN(soakPlaces)
 		log := s.find(place)
 		r := s.request(log.key)
@@ -173,9 +189,10 @@ func (s *soak) conclude(d *daemon, w Work, log *workLog) {
 }
 
 func TestWork_SoakWithWorkersThatDie(t *testing.T) {
-	s := &soak{t: t, origin: time.Now(), length: 8 * time.Second, at: make([]*workLog, soakPlaces)}
+	t.Parallel()
+	s := &soak{t: t, origin: time.Now(), wanted: 300, ends: map[WorkState]int{}, at: make([]*workLog, soakPlaces)}
 	if longRun() {
-		s.length = time.Minute
+		s.wanted = 3000
 	}
 	c := newCluster(t, 5, long)
 	daemons := []*daemon{c.daemon(), c.daemon()}
@@ -183,16 +200,22 @@ func TestWork_SoakWithWorkersThatDie(t *testing.T) {
 		s.next(place, nil)
 	}
 	var workers sync.WaitGroup
-	t.Cleanup(workers.Wait)
+	t.Cleanup(func() { // also if not enough has ended
+		s.mu.Lock()
+		s.over = true
+		s.mu.Unlock()
+		workers.Wait()
+	})
 	for i := range soakWorkers {
 		workers.Go(func() { s.work(i, daemons[i%2]) })
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for time.Since(s.origin) < s.length {
+	eventuallyIn(t, 10*time.Minute, "enough work ends", func() bool {
 		<-tick.C
 		c.allExpire()
-	}
+		return s.isOver()
+	})
 	workers.Wait()
 	for place := range s.at {
 		workers.Go(func() { s.clearUp(place, daemons[place%2]) })
