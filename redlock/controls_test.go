@@ -68,6 +68,7 @@ func TestControls_EachBrokenRuleIsNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the controls run every directed test once more, without its rule")
 	}
+	t.Parallel()
 	engine := filepath.Join(t.TempDir(), "engine")
 	build := exec.Command("go", "test", "-c", "-tags", "controls", "-o", engine, ".")
 	if output, err := build.CombinedOutput(); err != nil {
