@@ -55,7 +55,7 @@ func Example_service() {
 	service := httptest.NewServer(s)
 	defer service.Close()
 
-	stale := strconv.FormatInt(lock(sleeper, "boiler", 50), 10)
+	stale := strconv.FormatInt(lock(sleeper, "boiler", 1000), 10)
 	fence := strconv.FormatInt(lock(other, "boiler", 30000), 10)
 
 	fmt.Println(set(service.URL, "19", fence))

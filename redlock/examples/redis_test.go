@@ -26,7 +26,7 @@ func Example_redis() {
 		return script.Exec(context.Background(), data, []string{"{cart:7}", "{cart:7}:fence"}, []string{fmt.Sprint(fence), value}).AsInt64()
 	}
 
-	stale := lock(sleeper, "cart:7", 50)
+	stale := lock(sleeper, "cart:7", 1000)
 	fence := lock(other, "cart:7", 30000)
 
 	fmt.Println(write("two apples", fence))

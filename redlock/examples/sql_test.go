@@ -37,7 +37,7 @@ func Example_table() {
 	_, err = db.Exec(`INSERT INTO invoices (id, state) VALUES (7, 'open')`)
 	must(err)
 
-	stale := lock(sleeper, "invoice:7", 50) // and now it is paused for longer than 50 ms
+	stale := lock(sleeper, "invoice:7", 1000) // and now it is paused for longer than that
 	fence := lock(other, "invoice:7", 30000)
 
 	fmt.Println(writeState(db, 7, "sent", fence))

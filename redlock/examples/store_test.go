@@ -73,7 +73,7 @@ func Example_objectStore() {
 	defer store.Close()
 	nothing := func() {}
 
-	stale, fence := lock(sleeper, "report.csv", 50), int64(0)
+	stale, fence := lock(sleeper, "report.csv", 1000), int64(0)
 	fmt.Println("the sleeper, paused between its look and its write:", put(store.URL, "old", stale, func() {
 		fence = lock(other, "report.csv", 30000)
 		fmt.Println("the other one:", put(store.URL, "new", fence, nothing))
