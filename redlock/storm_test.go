@@ -18,7 +18,7 @@ import (
 func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) {
 	c := newCluster(t, 5, time.Second)
 	record := judge.NewRecorder(nil)
-	daemons := []*daemon{c.daemon(), c.daemon()}
+	daemons := []*daemon{c.daemon(timeout(impatient)), c.daemon(timeout(impatient))} // what is left to expire blocks the key for less
 	c.storm(record, daemons, 32, 8, 30, func(w *witness) { w.visit("k") }, func(f *foreigner) { f.visit("k") },
 		func(h judge.History) bool {
 			ours, theirs := grants(h)
