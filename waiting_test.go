@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -236,5 +238,47 @@ func TestWaiting_ACircleOfConnectionsIsADEADLOCK(t *testing.T) {
 	b.send(t, "DLOCK x 30000 WAIT 60000")
 	if got := b.lines(t, 1)[0]; !strings.HasPrefix(got, "-DEADLOCK ") || !strings.Contains(got, "'x' -> 'y'") {
 		t.Errorf("answered %s", got)
+	}
+}
+
+// A grant whose reply is late arrives when the lock is somebody else's: the command must
+// not run until an extension has shown that the lock is held.
+func TestWaiting_LockRunsNothingOnALateGrant(t *testing.T) {
+	servers, one, two := pair(t)
+	relay := faulty.NewRelay(two)
+	defer relay.Close()
+	holder := dial(t, one)
+	holder.types(t, "DUNLOCK k "+holder.lock(t, "k"), ":1")
+	holder.send(t, "DLOCK k 30000 TOKEN holders-token")
+	holder.lines(t, 5)
+	ran := filepath.Join(t.TempDir(), "ran")
+	ended := make(chan string, 1)
+	go func() {
+		code, output := typed(t, nil, "lock", "--connect", relay.Addr(), "--ttl", "1s", "--wait", "1m", "k", "--", "sh", "-c", "echo > "+ran)
+		ended <- fmt.Sprint(code, output)
+	}()
+	waiting(t, two, 1)
+	relay.Pause(faulty.ToClient)
+	holder.types(t, "DUNLOCK k holders-token", ":1")
+	waiting(t, two, 0) // the lock is granted, and its reply is on its way
+	next := dial(t, one)
+	next.send(t, "DLOCK k 30000 TOKEN the-next-ones WAIT 60000")
+	if got := next.lines(t, 5); got[2] != "the-next-ones" {
+		t.Fatalf("the next one was answered %q", got)
+	}
+	relay.Resume(faulty.ToClient)
+	waiter := dial(t, two)
+	eventually(t, "the lock is waited for again", func() bool {
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatal("the command ran while somebody else held the lock")
+		}
+		return waiter.info(t, "locks")["waiters"] == "1"
+	}, func() string { return strings.Join(held(t, servers, "k"), " ") })
+	next.types(t, "DUNLOCK k the-next-ones", ":1")
+	if end := <-ended; end != "0" {
+		t.Errorf("it ended with %s", end)
+	}
+	if _, err := os.Stat(ran); err != nil {
+		t.Error("the command did not run:", err)
 	}
 }

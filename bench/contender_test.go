@@ -111,7 +111,7 @@ func (d *dlockContender) lock(w wish) (token string, ok bool) {
 }
 
 // deadline is validity from the receipt of the reply, less one round trip: the
-// same as validity from the moment the command left.
+// same as validity from the moment the command left, as no command here waits.
 func deadline(began time.Duration, validity int64) time.Duration {
 	return began + time.Duration(validity)*time.Millisecond
 }

@@ -61,7 +61,7 @@ func (t *Table) lockRows() []*command {
 	return []*command{
 		{
 			name: "dlock", arity: atLeast(3), category: categoryLock, since: firstVersion,
-			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it.",
+			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it. After WAIT, DEXTEND confirms it.",
 			flags:   []string{"write", "fast"},
 			args:    []argument{key, ttl, optional(oneOf("mode", word("SHARED"), option("LIMIT", integer("n")))), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dlock, barrier: blocks,
@@ -82,7 +82,7 @@ func (t *Table) lockRows() []*command {
 		},
 		{
 			name: "dmlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
-			summary: "Takes all of the keys or none, answers as DLOCK does.",
+			summary: "Takes all of the keys or none, answers as DLOCK does. After WAIT, DMEXTEND confirms it.",
 			flags:   []string{"write", "movablekeys"},
 			args:    []argument{ttl, integer("numkeys"), multiple(key), optional(word("SHARED")), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dmlock, barrier: blocks,

@@ -44,7 +44,7 @@ func (t *Table) workRows() []*command {
 	return []*command{
 		{
 			name: "dwork", arity: atLeast(5), category: categoryWork, since: firstVersion,
-			summary: "Asks for an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n].",
+			summary: "Asks for an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
 			flags:   []string{"write", "blocking"},
 			args:    append([]argument{key, timeout}, options...),
 			handle:  served(on, t.dwork), barrier: waits,

@@ -24,6 +24,9 @@ const (
 // errHeld: somebody else holds the lock, and the time to wait is over.
 var errHeld = errors.New("held by somebody else")
 
+// errLate: the lock was granted, and its lease was over when the client received the grant.
+var errLate = errors.New("the lease ended before the daemon's answer arrived; choose a longer --ttl, or find out what is slow")
+
 // lease is one lock. Its token is chosen here, so that a request whose answer was
 // lost can be said again.
 type lease struct {
@@ -36,9 +39,13 @@ type lease struct {
 }
 
 func newLease(d *daemons, key string, ttl time.Duration) *lease {
+	return &lease{daemons: d, key: key, ttl: ttl, token: newToken()}
+}
+
+func newToken() string {
 	var random [20]byte
 	_, _ = rand.Read(random[:]) // never fails: the runtime ends the process instead
-	return &lease{daemons: d, key: key, ttl: ttl, token: base64.RawURLEncoding.EncodeToString(random[:])}
+	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
 // take asks until the lock is granted or the time to wait is over.
@@ -89,21 +96,20 @@ func passing(err error) bool {
 // while clients that ask again and again are woken in no order.
 func (l *lease) ask(ctx context.Context, wait time.Duration) (granted bool, err error) {
 	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token}
-	patience := overWait
+	patience, waits := overWait, false
 	if wait > 0 {
 		longest, err := l.longestWait(ctx)
 		if err != nil {
 			return false, err
 		}
 		if wait = min(wait, longest); wait >= time.Millisecond {
-			words, patience = append(words, "WAIT", milliseconds(wait)), wait+overWait
+			words, patience, waits = append(words, "WAIT", milliseconds(wait)), wait+overWait, true
 		}
 	}
 	reply, err := l.daemons.do(ctx, patience, words...)
 	if err != nil || reply == nil {
 		return false, err
 	}
-	received := time.Now()
 	items, _ := reply.([]answer)
 	if len(items) != 3 {
 		return false, refusal(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
@@ -113,8 +119,29 @@ func (l *lease) ask(ctx context.Context, wait time.Duration) (granted bool, err 
 	if !ok1 || !ok2 {
 		return false, refusal(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
 	}
-	l.fence, l.until = fence, received.Add(time.Duration(validity)*time.Millisecond-l.daemons.rtt)
-	return true, nil
+	l.fence, l.until = fence, l.daemons.sent.Add(time.Duration(validity)*time.Millisecond)
+	return l.confirmed(ctx, waits)
+}
+
+// confirmed tells whether the lease still runs. Behind WAIT the time of the request is no
+// use, and nothing else bounds how long the grant was on its way: an extension proves that
+// the lock is held, and its validity counts from before it was sent.
+func (l *lease) confirmed(ctx context.Context, waited bool) (bool, error) {
+	if waited {
+		until, lost, err := l.extend(ctx)
+		if err != nil {
+			return false, err
+		}
+		if l.until = until; lost {
+			l.until = time.Time{}
+		}
+	}
+	if time.Now().Before(l.until) {
+		return true, nil
+	}
+	l.release()
+	l.token = newToken() // the old one is over, and names no other lock for a while
+	return false, errLate
 }
 
 // longestWait is what WAIT takes, 0 where the daemon has no WAIT.

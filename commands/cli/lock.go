@@ -39,7 +39,7 @@ const lockHelp = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs C
       --grace TIME      from TERM to KILL [a sixth of the lease, at most 5s]
 
 COMMAND finds LOCK_KEY, LOCK_TOKEN and LOCK_FENCE in its environment; let what it writes to refuse
-a smaller fence. LOCK_USER and LOCK_PASSWORD sign in to the daemon, LOCK_CONNECT is --connect.
+a smaller fence. After a wait COMMAND starts only when an extension has confirmed the lock. LOCK_USER and LOCK_PASSWORD sign in to the daemon, LOCK_CONNECT is --connect.
 Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held by somebody else,
 126 or 127 if COMMAND could not be run, 2 for wrong usage, 1 for everything else.
 `

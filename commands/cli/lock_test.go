@@ -145,12 +145,46 @@ func TestLock_WaitsInLineWhereTheDaemonHasWAIT(t *testing.T) {
 		"COMMAND": {"*2\r\n$5\r\ndlock\r\n*2\r\n$5\r\ntoken\r\n$4\r\nWAIT\r\n"},
 		"CONFIG":  {"*2\r\n$8\r\nmax-wait\r\n$2\r\n2m\r\n"},
 		"DLOCK":   {"$-1\r\n", granted},
+		"DEXTEND": {":30000\r\n"},
 	})
 	if code, out, said := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
 		t.Errorf("code %d, out %q, said %q", code, out, said)
 	}
 	if s.count("DLOCK k") != 2 || !strings.Contains(strings.Join(s.heard, "\n"), " WAIT 120000") {
 		t.Errorf("heard %q", s.heard)
+	}
+}
+
+// A grant that was waited for proves nothing until an extension has.
+func TestLock_RunsNothingBehindWAITUntilTheLockIsConfirmed(t *testing.T) {
+	s := startScript(t, map[string][]string{
+		"COMMAND": {"*2\r\n$5\r\ndlock\r\n*2\r\n$5\r\ntoken\r\n$4\r\nWAIT\r\n"},
+		"CONFIG":  {"*2\r\n$8\r\nmax-wait\r\n$2\r\n2m\r\n"},
+		"DLOCK":   {granted, granted, granted},
+		"DEXTEND": {"$-1\r\n", "-NOQUORUM 1 of 3\r\n", ":30000\r\n"},
+	})
+	code, out, said := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "sh", "-c", "echo $LOCK_TOKEN")
+	if code != 0 || strings.Count(out, "\n") != 1 {
+		t.Fatalf("code %d, out %q, said %q", code, out, said)
+	}
+	var tokens []string
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.heard {
+		if words := strings.Fields(line); words[0] == "DLOCK" {
+			tokens = append(tokens, words[4])
+		}
+	}
+	if len(tokens) != 3 || tokens[0] == tokens[1] || tokens[1] != tokens[2] || out != tokens[2]+"\n" {
+		t.Errorf("tokens %q and %q for the command; one that was lost is not used again, one that may be held is", tokens, out)
+	}
+}
+
+func TestLock_RunsNothingIfTheGrantHasNoTimeLeft(t *testing.T) {
+	s := startScript(t, map[string][]string{"DLOCK": {"*3\r\n$5\r\ntoken\r\n:0\r\n:41\r\n"}})
+	code, out, said := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
+	if code != ExitRuntime || out != "" || !strings.Contains(said, "the lease ended before the daemon's answer arrived") || s.count("DUNLOCK k") == 0 {
+		t.Errorf("code %d, out %q, said %q", code, out, said)
 	}
 }
 

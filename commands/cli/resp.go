@@ -49,7 +49,7 @@ type daemons struct {
 	next int
 	conn net.Conn // nil before the first command and after a failure
 	in   *bufio.Reader
-	rtt  time.Duration // of a greeting
+	sent time.Time // just before the last command was written
 }
 
 // do says one command and waits for its answer at most patience. An error that is
@@ -111,12 +111,8 @@ func (d *daemons) greet(ctx context.Context, address string) error {
 			return err
 		}
 	}
-	began := time.Now()
-	if _, err := d.talk(ctx, dialTime, []string{"SELECT", strconv.Itoa(d.database)}); err != nil {
-		return err
-	}
-	d.rtt = time.Since(began)
-	return nil
+	_, err = d.talk(ctx, dialTime, []string{"SELECT", strconv.Itoa(d.database)})
+	return err
 }
 
 func (d *daemons) dial(ctx context.Context, address string) (net.Conn, error) {
@@ -142,6 +138,7 @@ func (d *daemons) talk(ctx context.Context, patience time.Duration, words []stri
 	for _, word := range words {
 		fmt.Fprintf(&text, "$%d\r\n%s\r\n", len(word), word)
 	}
+	d.sent = time.Now()
 	if _, err := io.WriteString(conn, text.String()); err != nil {
 		return nil, err
 	}

@@ -130,7 +130,8 @@ func (l *locks) lockOnce(c *caller, record *judge.Client, w wish) (token string,
 }
 
 // deadline is the validity from the receipt of the reply less one round trip,
-// which is the validity from when the command left.
+// which is the validity from when the command left. A client that waited confirms the
+// lock and counts from there; counted from the command that waited it ends earlier.
 func deadline(began time.Duration, validity any) time.Duration {
 	return began + time.Duration(validity.(int64))*time.Millisecond
 }

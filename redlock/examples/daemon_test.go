@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -60,10 +61,29 @@ func must(err error) {
 // lock takes a lock for ttl milliseconds, waits for it if it must, and returns
 // the fence to be shown to the resource with every write.
 func lock(who rueidis.Client, key string, ttl int) (fence int64) {
-	reply, err := who.Do(context.Background(), who.B().Arbitrary("DLOCK").Keys(key).
-		Args(fmt.Sprint(ttl), "WAIT", "20000").Blocking()).ToArray()
+	for {
+		reply, err := who.Do(context.Background(), who.B().Arbitrary("DLOCK").Keys(key).
+			Args(fmt.Sprint(ttl), "WAIT", "20000").Blocking()).ToArray()
+		must(err)
+		token, err := reply[0].ToString() // token, validity, fence
+		must(err)
+		fence, err = reply[2].AsInt64()
+		must(err)
+		if confirm(who, key, token, ttl) {
+			return fence
+		}
+	}
+}
+
+// confirm follows every WAIT: the grant may have been on its way for longer than its
+// validity. The holder stops when this validity is over, counted from before the DEXTEND
+// was sent; nil means that the lock is lost already.
+func confirm(who rueidis.Client, key, token string, ttl int) bool {
+	sent := time.Now()
+	validity, err := who.Do(context.Background(), who.B().Arbitrary("DEXTEND").Keys(key).Args(token, fmt.Sprint(ttl)).Build()).AsInt64()
+	if rueidis.IsRedisNil(err) {
+		return false
+	}
 	must(err)
-	fence, err = reply[2].AsInt64() // token, validity, fence
-	must(err)
-	return fence
+	return time.Now().Before(sent.Add(time.Duration(validity) * time.Millisecond))
 }
