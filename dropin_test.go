@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +152,38 @@ func TestDropIn_TestSuitesMayWriteAndEmptyWhatTheyLike(t *testing.T) {
 				"SET k value-1 NX PX 20000", "+OK", // the masters still vote
 				"DELEX k IFEQ value-1", ":1")
 		})
+	}
+}
+
+// Who may only lock takes no lock from its holder, in no words.
+func TestDropIn_TheCategoryLockTakesNoLockFromItsHolder(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	path := filepath.Join(t.TempDir(), "users.toml")
+	usersFile(t, path, "anna", "bert")
+	address := serveHere(t, addresses(servers), "--users", path, "--master-timeout", "2s")
+	anna, bert := dial(t, address), dial(t, address)
+	anna.types(t, "AUTH anna anna", "+OK")
+	bert.types(t, "AUTH bert bert", "+OK")
+	token := anna.lock(t, "k")
+	bert.types(t, "DUNLOCK lock:own "+bert.lock(t, "lock:own"), ":1", "SET lock:own berts-value NX PX 30000", "+OK")
+	const wakes = `\n    if redis.call(\"get\", KEYS[1]) ~= ARGV[1] then\n        return 1\n    else\n        redis.call(\"del\", KEYS[2])\n` +
+		`        redis.call(\"lpush\", KEYS[2], 1)\n        redis.call(\"pexpire\", KEYS[2], ARGV[2])\n        redis.call(\"del\", KEYS[1])\n        return 0\n    end\n`
+	for _, words := range []string{
+		`EVAL "return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])" 1 k berts-value 30000`,
+		`EVAL "return redis.call('del', KEYS[1])" 1 k`,
+		`EVAL "` + wakes + `" 2 lock:own k berts-value 1000`,
+		"DEL k", "UNLINK k", "PEXPIRE k 10", "SET k berts-value XX PX 30000", "DFORCE k",
+	} {
+		got := bert.ask(t, "%s", words)
+		if !strings.HasPrefix(got, "-NOPERM ") || strings.Contains(words, wakes) != strings.Contains(got, "'lock-signal:' of its lock") {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
+	if got := bert.ask(t, "SET k berts-value PX 30000"); !strings.HasPrefix(got, "-ERR redlockd is not a database") {
+		t.Error(got)
+	}
+	if got := held(t, servers, "k"); strings.Join(got, " ") != strings.Join([]string{token, token, token}, " ") {
+		t.Errorf("the masters have %q", got)
 	}
 }

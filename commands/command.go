@@ -26,6 +26,7 @@ type command struct {
 	name     string // lower case; of a subcommand only its own word
 	arity    arity
 	category string
+	also     string // a category that a user needs beside it, for people: handlers look
 	since    string
 	summary  string     // one sentence for people
 	flags    []string   // as COMMAND INFO names them

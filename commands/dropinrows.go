@@ -19,7 +19,7 @@ func (t *Table) dropinRows() []*command {
 		}
 	}
 	rows := []*command{
-		row("set", atLeast(3), categoryLock, "Takes a lock with NX: OK, or nil if somebody holds it. XX and IFEQ change one that is held.", t.set, key, value, optional(when), optional(expiry)),
+		row("set", atLeast(3), categoryLock, "Takes a lock with NX: OK, or nil if somebody holds it. XX and IFEQ change one that is held; XX needs the category force.", t.set, key, value, optional(when), optional(expiry)),
 		row("setnx", exactly(3), categoryLock, "Takes a lock without saying for how long (--no-ttl): 1, or 0 if somebody holds it.", t.setnx, key, value),
 		row("get", exactly(2), categoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", t.get, text("key")),
 		row("pttl", exactly(2), categoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", t.pttl, key),
@@ -27,14 +27,20 @@ func (t *Table) dropinRows() []*command {
 		row("exists", atLeast(2), categoryRead, "How many of the keys are held.", t.exists, multiple(key)),
 		row("type", exactly(2), categoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", t.kindOf, key),
 		row("strlen", exactly(2), categoryRead, "The length of the value with which the lock is held.", t.strlen, key),
-		barred(row("del", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key))),
-		barred(row("unlink", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key))),
+		forces(barred(row("del", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)))),
+		forces(barred(row("unlink", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)))),
 		row("delex", exactly(4), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, ifeq),
 		row("delifeq", exactly(3), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, value),
-		barredWhen(deletes, row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.expire, key, integer("seconds"))),
-		barredWhen(deletes, row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.pexpire, key, integer("milliseconds"))),
+		forces(barredWhen(deletes, row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.expire, key, integer("seconds")))),
+		forces(barredWhen(deletes, row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.pexpire, key, integer("milliseconds")))),
 	}
 	return append(append(rows, t.transactionRows(row)...), t.scriptRows(row)...)
+}
+
+// forces marks a row whose commands take locks from whoever holds them.
+func forces(c *command) *command {
+	c.also = categoryForce
+	return c
 }
 
 type rowMaker func(name string, a arity, category, summary string, handle handler, args ...argument) *command
@@ -73,7 +79,7 @@ func (t *Table) scriptRows(row rowMaker) []*command {
 		row("flush", between(2, 3), categoryLock, "Forgets the texts of this user.", t.scriptFlush, optional(oneOf("flush-type", word("ASYNC"), word("SYNC")))),
 	}
 	return []*command{
-		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there.", t.eval, script),
+		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there; one that may take another's lock needs the category force.", t.eval, script),
 		evaluates("evalsha", "EVAL for a script that was sent before.", t.evalSHA, text("sha1")),
 		evaluates("eval_ro", "EVAL for a script that changes nothing.", t.evalRO, script),
 		evaluates("evalsha_ro", "EVALSHA for a script that changes nothing.", t.evalSHARO, text("sha1")),

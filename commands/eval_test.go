@@ -288,6 +288,87 @@ func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
 	}
 }
 
+// wakes is python-redis-lock's release: it replaces the list KEYS[2], whatever that is.
+const wakes = `
+    if redis.call("get", KEYS[1]) ~= ARGV[1] then
+        return 1
+    else
+        redis.call("del", KEYS[2])
+        redis.call("lpush", KEYS[2], 1)
+        redis.call("pexpire", KEYS[2], ARGV[2])
+        redis.call("del", KEYS[1])
+        return 0
+    end
+`
+
+// The category lock alone takes no lock from whoever holds it, whatever the script.
+func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
+	const (
+		overwrites = "return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])"
+		psetex     = "return redis.call('psetex', KEYS[1], ARGV[2], ARGV[1])"
+		setex      = "return redis.call('setex', KEYS[1], 20, ARGV[1])"
+		ends       = "return redis.call('expire', KEYS[1], 0)"
+		getdel     = "return redis.call('getdel', KEYS[1])"
+		all        = "return redis.call('del', KEYS[1], KEYS[2])"
+		shortens   = "return redis.call('pexpire', KEYS[1], ARGV[1])"
+		replaces   = "return redis.call('set', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2])"
+		renames    = "return redis.call('rename', KEYS[1], KEYS[2])"
+	)
+	pins, err := KnownScripts([]string{shaOf(replaces) + "=overwrite", shaOf(renames) + "=discard,keys=2,args=0", shaOf(overwrites) + "=extend,yes=OK,no=nil"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := KnownScripts(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		class string
+		by    *dropin.Recogniser
+		words []string
+		lock  string // how the answer begins with the category lock alone
+		force string // and with force
+	}{
+		{"overwrite", plain, []string{overwrites, "1", "k", "token-1", "20000"}, "-NOPERM", ":1"},
+		{"overwrite", plain, []string{psetex, "1", "k", "token-1", "20000"}, "-NOPERM", ":1"},
+		{"overwrite", plain, []string{setex, "1", "k", "token-1"}, "-NOPERM", ":1"},
+		{"discard", plain, []string{discards, "1", "k"}, "-NOPERM", ":1"},
+		{"discard", plain, []string{getdel, "1", "k"}, "-NOPERM", ":1"},
+		{"discard", plain, []string{ends, "1", "k"}, "-NOPERM", ":1"},
+		{"discard of two", plain, []string{all, "2", "k", "l"}, "-NOPERM", ":1"},
+		{"pinned as overwrite", pins, []string{replaces, "1", "k", "token-1", "20000"}, "-NOPERM", ":1"},
+		{"pinned as discard", pins, []string{renames, "2", "k", "l"}, "-NOPERM", ":1"},
+		{"pinned as extend, at the operator's word", pins, []string{overwrites, "1", "k", "token-1", "20000"}, ":1", ":1"},
+		{"expire, served to nobody", plain, []string{shortens, "1", "k", "20000"}, "-ERR", "-ERR"},
+		{"set xx, served to nobody", plain, []string{replaces, "1", "k", "token-1", "20000"}, "-ERR", "-ERR"},
+		{"rename, served to nobody", plain, []string{renames, "2", "k", "l"}, "-ERR", "-ERR"},
+		{"a library's release, its signal", plain, []string{wakes, "2", "lock:k", "lock-signal:k", "token-1", "1000"}, ":1", ":1"},
+		{"a library's release, another's lock", plain, []string{wakes, "2", "lock:k", "victim", "token-1", "1000"}, "-NOPERM", ":1"},
+		{"a library's release, another's signal", plain, []string{wakes, "2", "lock:k", "lock-signal:l", "token-1", "1000"}, "-NOPERM", ":1"},
+		{"a library's release, one key more", plain, []string{wakes, "3", "lock:k", "lock-signal:k", "victim", "token-1", "1000"}, "-NOPERM", ":1"},
+	} {
+		for category, want := range map[string]string{categoryLock: test.lock, categoryForce: test.force} {
+			user := Everything("me", "p")
+			user.Commands = []string{categoryLock, category}
+			users, err := NewUsers([]User{user})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, o := dropinConversation(t, Env{Users: users, Scripts: test.by})
+			c.client.User = "me"
+			c.grantsAll()
+			o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
+			got := c.eval(append([]string{"EVAL"}, test.words...)...)
+			if !strings.HasPrefix(got, want) || want == "-NOPERM" && !strings.Contains(got, "(category force)") {
+				t.Errorf("%s, with %s: %s, want %s", test.class, category, got, want)
+			}
+			if ran := len(o.ran) + len(c.locks.locked); (ran > 0) != (want == ":1") {
+				t.Errorf("%s, with %s: %d operations", test.class, category, ran)
+			}
+		}
+	}
+}
+
 // redislock says how much of a token is compared; a byte of it is soon guessed.
 func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
 	scripts, err := KnownScripts(nil)

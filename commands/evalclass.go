@@ -76,8 +76,11 @@ func (e *evaluation) allowed() bool {
 		return true
 	case e.class.Op == dropin.Read:
 		needs, why = categoryRead, "it shows who holds a lock"
-	case vouched:
+	case vouched && e.signalsItsOwn():
 		return true
+	case vouched:
+		needs = categoryForce
+		why = "it deletes a key that is not the '" + signalPrefix + "' of its lock, whoever holds it"
 	default:
 		needs = categoryForce
 		why = "it is known by its behaviour alone; if it is a lock's, the operator can say so with --script-class " + e.sha + "=<class>"
@@ -87,6 +90,18 @@ func (e *evaluation) allowed() bool {
 	}
 	e.call.Reply(Error("NOPERM", "this user has no permissions to run script "+e.sha+" (category "+needs+"): "+why))
 	return false
+}
+
+// signalsItsOwn tells whether the lists that a library's script wakes waiters with are its
+// lock's. The script replaces them unread, and under another name a list may be a lock.
+func (e *evaluation) signalsItsOwn() bool {
+	for _, i := range e.class.Signals {
+		name, isSignal := strings.CutPrefix(e.given.Keys[i-1], signalPrefix)
+		if !isSignal || e.given.Keys[0] != lockPrefix+name {
+			return false
+		}
+	}
+	return true
 }
 
 // forges: a script may send messages to channels that it is given, but not to the

@@ -34,5 +34,9 @@ func (t *Table) Markdown() string {
 // markdown is one line of the README table; a bar would end its cell.
 func (c *command) markdown() string {
 	bars := strings.NewReplacer("|", `\|`)
-	return "| `" + bars.Replace(c.syntax) + "` | " + bars.Replace(c.summary) + " | " + c.category + " |\n"
+	category := c.category
+	if c.also != "" {
+		category += ", " + c.also
+	}
+	return "| `" + bars.Replace(c.syntax) + "` | " + bars.Replace(c.summary) + " | " + category + " |\n"
 }

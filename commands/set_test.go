@@ -226,6 +226,11 @@ func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
 			t.Errorf("%s: %s", words, got)
 		}
 	}
+	for _, words := range []string{"SET k v PX 1000", "SET k v", "SET k v GET PX 1000"} { // served to nobody
+		if got := c.say(words); !strings.HasPrefix(got, "-ERR redlockd is not a database") {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
 	if got := c.say("DELEX k IFEQ v"); got != ":1" || len(o.written) > 0 {
 		t.Errorf("%s, %+v", got, o.written)
 	}
