@@ -282,3 +282,53 @@ func TestWaiting_LockRunsNothingOnALateGrant(t *testing.T) {
 		t.Error("the command did not run:", err)
 	}
 }
+
+// No renewal is due before the test ends: the daemon itself, or the masters, must have
+// announced what became of the lock.
+func TestHold_TheHolderIsToldOfItsLossAtOnce(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	args := []string{"--bootstrap", "--max-ttl", "1h", "--max-keep", "1h", "--master-timeout", "1s"}
+	one := serveHere(t, addresses(servers), args...)
+	two := serveHere(t, addresses(servers), args...)
+	by := func(address, words string) func() {
+		return func() { dial(t, address).types(t, words, ":1") }
+	}
+	onMasters := func(words ...any) func() {
+		return func() {
+			for _, s := range servers[:2] {
+				if _, err := s.Do(words...); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	dial(t, one).ready(t)
+	dial(t, two).ready(t)
+	const forced, lost = "it was released by force", "a quorum of masters no longer holds it"
+	for name, c := range map[string]struct {
+		take   func()
+		reason string
+	}{
+		"DFORCE, same daemon": {by(one, "DFORCE k"), forced}, "DEL, same daemon": {by(one, "DEL k"), forced},
+		"a script, same daemon":  {by(one, `EVAL "return redis.call('del', KEYS[1])" 1 k`), forced},
+		"DFORCE, another daemon": {by(two, "DFORCE k"), lost}, "DEL, another daemon": {by(two, "DEL k"), lost},
+		"a script, another daemon": {by(two, `EVAL "return redis.call('del', KEYS[1])" 1 k`), lost},
+		"DEL, masters":             {onMasters("DEL", "k"), lost}, "RENAME, masters": {onMasters("RENAME", "k", "elsewhere"), lost},
+	} {
+		holder := dial(t, one)
+		holder.send(t, "HELLO 3")
+		holder.send(t, "DLOCK k 3600000 HOLD TOKEN holders-token")
+		for holder.line(t) != "holders-token" {
+		}
+		holder.lines(t, 2)
+		c.take()
+		if got := holder.lines(t, 9); got[0] != ">4" || got[2] != "dlock-lost" || got[6] != "holders-token" || got[8] != c.reason {
+			t.Errorf("%s: the holder read %q, want %q", name, got, c.reason)
+		}
+		for _, s := range servers {
+			if _, err := s.Do("DEL", "k", "elsewhere"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

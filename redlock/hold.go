@@ -41,6 +41,9 @@ type Hold struct {
 	made  *attempt      // the ballot, until it has been looked at
 	early time.Duration // the next renewal is due then at the latest; 0 = when it is due
 	wait  time.Duration // from a master's refusal until it is asked once more; 0 = none has refused
+
+	watches []*holdWatch  // of its keys; nil while a renewal is under way
+	hurried time.Duration // the last renewal that an announcement caused was due then
 }
 
 func (h *Hold) dueAt() time.Duration { return h.due }
@@ -60,6 +63,7 @@ type holds struct {
 	queue   dueQueue[*Hold]
 	alarm   pool.Timer
 	at      time.Duration // the alarm rings; 0 = it is off
+	watched int           // keys, see holdwatch.go
 }
 
 // hold renews a grant, made by a ballot, until it is released, or ended with End,
@@ -175,6 +179,7 @@ func (s *holds) endLocked(h *Hold) {
 		return
 	}
 	h.ended = true
+	s.unwatchLocked(h)
 	s.count.Add(-1)
 	if len(h.grant.More) > 0 {
 		s.several--
@@ -228,13 +233,19 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 			h.early = now
 			continue
 		}
-		h.due = now
+		due := now
 		if now >= h.stop { // its end is what is next
-			h.due = until
+			due = until
 		}
-		heap.Fix(&s.queue, h.index)
-		s.alarmLocked()
+		s.moveLocked(h, due)
 	}
+}
+
+// moveLocked sets another time for what is next for a hold in the queue.
+func (s *holds) moveLocked(h *Hold, due time.Duration) {
+	h.due = due
+	heap.Fix(&s.queue, h.index)
+	s.alarmLocked()
 }
 
 // ofLocked are the holds of a key, also as one of several, with this token; without a

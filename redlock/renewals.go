@@ -80,10 +80,12 @@ func (s *holds) rings() {
 			n = renewals
 		case h.settled():
 			s.queueLocked(h, h.grant.start+h.grant.ttl/3)
+			s.watchLocked(h)
 		case h.grant.attempt != nil && h.until-now > h.grant.ttl/4 && l.turns.taken(h.ids()):
 			// What it would move the undo of that acquire could not find.
 			s.queueLocked(h, now+2*gathering)
 		default:
+			s.unwatchLocked(h)
 			renewing = append(renewing, h)
 		}
 	}
@@ -127,6 +129,7 @@ func (h *Hold) renewed(g Grant, err error) {
 	case err == nil:
 		h.until = max(h.until, g.until)
 		s.scheduleLocked(h, h.soonest(g.start+g.ttl/3))
+		s.watchLocked(h)
 	case errors.Is(err, ErrNotHeld):
 		s.endLocked(h)
 		s.mu.Unlock()
@@ -167,9 +170,7 @@ func (s *holds) heard(ids []lockID, taken bool) {
 		case h.index < 0: // a renewal is under way
 			h.early = due
 		case due < h.due:
-			h.due = due
-			heap.Fix(&s.queue, h.index)
-			s.alarmLocked()
+			s.moveLocked(h, due)
 		default:
 			continue
 		}
