@@ -1,5 +1,5 @@
 // One master's news: a second connection, with CLIENT TRACKING in OPTIN mode,
-// on which only the keys are asked for that somebody waits for.
+// on which only the keys are asked for that somebody waits for, or holds with HOLD.
 //
 // PTTL is asked for right behind CLIENT CACHING YES: the answer says how the key
 // stands, and every change after it is announced, once. Between the two there is

@@ -19,7 +19,7 @@ type Watcher interface {
 	Gone(lane int)
 }
 
-// trackersIdle is how long the connections for news stay open with nobody waiting.
+// trackersIdle is how long the connections for news stay open with nothing to watch.
 const trackersIdle = 10 * time.Second
 
 // watch is what a group knows of its watchers; it has a lock of its own, so
