@@ -254,7 +254,7 @@ func TestWaiting_LockRunsNothingOnALateGrant(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	ended := make(chan string, 1)
 	go func() {
-		code, output := typed(t, nil, "lock", "--connect", relay.Addr(), "--ttl", "1s", "--wait", "1m", "k", "--", "sh", "-c", "echo > "+ran)
+		code, output := typed(t, nil, "lock", "--connect", relay.Addr(), "--ttl", "3s", "--wait", "1m", "k", "--", "sh", "-c", "echo > "+ran)
 		ended <- fmt.Sprint(code, output)
 	}()
 	waiting(t, two, 1)
