@@ -84,10 +84,10 @@ type operated struct {
 
 func operate(t *testing.T, args ...string) *operated {
 	t.Helper()
-	limit, cancel := context.WithTimeout(context.Background(), 2*patience) // one that does not end is killed
+	limit, cancel := context.WithTimeout(context.Background(), 3*patience) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
-	process.Env = append(os.Environ(), "RUN_MAIN=1")
+	process.Env = append(os.Environ(), "RUN_MAIN=1", unhurried)
 	process.Stderr = t.Output()
 	out, err := process.StdoutPipe()
 	if err != nil {
@@ -280,7 +280,7 @@ func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
 		names[i] = s.Addr()
 	}
 	list := strings.Join(names, ",")
-	if err := run(t.Context(), []string{"bootstrap", "--masters", list, "--databases", "1"}, nil, io.Discard, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"bootstrap", "--masters", list, "--databases", "1"}, []string{unhurried}, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	o := operate(t, "--masters", list, "--databases", "1")

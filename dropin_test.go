@@ -37,38 +37,37 @@ func (c *client) ready(t *testing.T) {
 func TestDropIn_WhatOneDaemonGrantsAnotherKnows(t *testing.T) {
 	servers := faulty.StartGroup(t, 5)
 	bootstrapGroup(t, servers)
-	patient := []string{"--master-timeout", "2s"}
-	one, two := dial(t, serveHere(t, addresses(servers), patient...)), dial(t, serveHere(t, addresses(servers), patient...))
+	one, two := dial(t, serveHere(t, addresses(servers))), dial(t, serveHere(t, addresses(servers)))
 	one.ready(t)
 	two.ready(t)
-	one.types(t, "SET k value-1 NX PX 30000", "+OK")
+	one.types(t, "SET k value-1 NX PX 60000", "+OK")
 	two.types(t,
-		"SET k value-2 NX PX 30000", "$-1",
-		"set k value-1 px 30000 nx", "$-1",
-		"DLOCK k 30000", "$-1",
+		"SET k value-2 NX PX 60000", "$-1",
+		"set k value-1 px 60000 nx", "$-1",
+		"DLOCK k 60000", "$-1",
 		"GET k", "$7|value-1",
 		"EXISTS k", ":1",
 		"GET redlockd:fence:k", "$-1", // granted elsewhere
 		"WATCH k", "+OK", "GET k", "$7|value-1", "MULTI", "+OK", "DEL k", "+QUEUED")
-	one.types(t, "SET k value-1 PX 40000 IFEQ value-1", "+OK", "DELEX k IFEQ value-1", ":1", "SET k value-3 NX EX 30", "+OK")
+	one.types(t, "SET k value-1 PX 50000 IFEQ value-1", "+OK", "DELEX k IFEQ value-1", ":1", "SET k value-3 NX EX 60", "+OK")
 	two.types(t, "EXEC", "*-1", "DELIFEQ k value-3", ":1", "PTTL k", ":-2")
 
 	token := one.lock(t, "k")
-	two.types(t, "SET k value-1 NX PX 30000", "$-1", "DELEX k IFEQ "+token, ":1")
+	two.types(t, "SET k value-1 NX PX 60000", "$-1", "DELEX k IFEQ "+token, ":1")
 	// A client of the masters themselves.
 	for _, s := range servers[:3] {
-		if _, err := s.Do("SET", "s", "a stranger's", "NX", "PX", 30000); err != nil {
+		if _, err := s.Do("SET", "s", "a stranger's", "NX", "PX", 60000); err != nil {
 			t.Fatal(err)
 		}
 	}
-	two.types(t, "SET s value-1 NX PX 30000", "$-1", "GET s", "$12|a stranger's")
+	two.types(t, "SET s value-1 NX PX 60000", "$-1", "GET s", "$12|a stranger's")
 
 	for _, s := range servers[:2] {
 		s.Kill()
 	}
-	two.types(t, "SET l value-1 NX PX 30000", "+OK", "DEL l", ":1")
+	two.types(t, "SET l value-1 NX PX 60000", "+OK", "DEL l", ":1")
 	servers[2].Kill()
-	for _, words := range []string{"SET l value-1 NX PX 30000", "GET l", "DEL l", "DELEX l IFEQ value-1"} {
+	for _, words := range []string{"SET l value-1 NX PX 60000", "GET l", "DEL l", "DELEX l IFEQ value-1"} {
 		if got := two.ask(t, "%s", words); !strings.HasPrefix(got, "-NOQUORUM ") {
 			t.Errorf("%s with two masters of five: %s", words, got)
 		}
@@ -79,13 +78,13 @@ func TestDropIn_WhoWaitsForALockOfPythonIsWokenByItsRelease(t *testing.T) {
 	address := serveHere(t, nil, "--embedded", "3")
 	one, two := dial(t, address), dial(t, address)
 	one.ready(t)
-	one.types(t, "SET lock:jobs value-1 NX PX 30000", "+OK")
-	two.send(t, "BLPOP lock-signal:jobs 20")
+	one.types(t, "SET lock:jobs value-1 NX PX 60000", "+OK")
+	two.send(t, "BLPOP lock-signal:jobs 0")
 	one.types(t, "DELEX lock:jobs IFEQ value-1", ":1")
 	if got := two.lines(t, 5); !slices.Equal(got, []string{"*2", "$16", "lock-signal:jobs", "$1", "1"}) {
 		t.Errorf("%q", got)
 	}
-	one.types(t, "SET lock:jobs value-1 NX PX 30000", "+OK")
+	one.types(t, "SET lock:jobs value-1 NX PX 60000", "+OK")
 	two.types(t, "BLPOP lock-signal:jobs 0.05", "*-1")
 }
 
@@ -107,7 +106,7 @@ func TestDropIn_AScriptThatIsPinnedRuns(t *testing.T) {
 	two.load(t, text)
 	two.ready(t)
 	two.types(t,
-		"SET k value-1 NX PX 30000", "+OK",
+		"SET k value-1 NX PX 60000", "+OK",
 		"EVALSHA "+sha+" 1 k value-2", "$4|who?",
 		"EVALSHA "+sha+" 1 k value-1", "$4|bye1",
 		"EXISTS k", ":0")
@@ -122,8 +121,8 @@ func (c *client) load(t *testing.T, text string) (sha string) {
 
 func TestDropIn_TestSuitesMayWriteAndEmptyWhatTheyLike(t *testing.T) {
 	for name, address := range map[string]string{
-		"embedded": serveHere(t, nil, "--embedded", "3", "--compat-test", "--master-timeout", "2s"),
-		"real":     serveHere(t, addresses(faulty.StartGroup(t, 3)), "--bootstrap", "--compat-test", "--master-timeout", "2s", "--key-prefix", "locks:"),
+		"embedded": serveHere(t, nil, "--embedded", "3", "--compat-test"),
+		"real":     serveHere(t, addresses(faulty.StartGroup(t, 3)), "--bootstrap", "--compat-test", "--key-prefix", "locks:"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := dial(t, address)
@@ -149,7 +148,7 @@ func TestDropIn_TestSuitesMayWriteAndEmptyWhatTheyLike(t *testing.T) {
 			one.types(t,
 				"FLUSHALL", "+OK",
 				"KEYS *", "*0",
-				"SET k value-1 NX PX 20000", "+OK", // the masters still vote
+				"SET k value-1 NX PX 60000", "+OK", // the masters still vote
 				"DELEX k IFEQ value-1", ":1")
 		})
 	}

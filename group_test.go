@@ -26,7 +26,7 @@ func bootstrapGroup(t *testing.T, servers []*faulty.Server) {
 	for i, s := range servers {
 		masters = append(masters, masterName(i)+"="+s.Addr())
 	}
-	if err := run(t.Context(), []string{"bootstrap", "--masters", strings.Join(masters, ",")}, nil, io.Discard, t.Output()); err != nil {
+	if err := run(t.Context(), []string{"bootstrap", "--masters", strings.Join(masters, ",")}, []string{unhurried}, io.Discard, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,7 +47,7 @@ func serveHere(t *testing.T, places []string, args ...string) string {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1) // run reports once
 	go func() {
-		err := run(ctx, args, nil, writer, io.Discard)
+		err := run(ctx, args, []string{unhurried}, writer, io.Discard)
 		writer.CloseWithError(errors.Join(errors.New("the daemon has ended"), err))
 		ended <- err
 	}()
@@ -65,9 +65,6 @@ func serveHere(t *testing.T, places []string, args ...string) string {
 // info is a section of INFO by field.
 func (c *client) info(t *testing.T, section string) map[string]string {
 	t.Helper()
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil { // it is asked as long as something is waited for
-		t.Fatal(err)
-	}
 	head := c.ask(t, "INFO %s", section)
 	size, err := strconv.Atoi(strings.TrimPrefix(head, "$"))
 	if err != nil {
@@ -104,6 +101,14 @@ func (c *client) awaitMaster(t *testing.T, i int, want string, words ...string) 
 		state, detail = c.master(t, i)
 		return state == want && containsAll(detail, words)
 	}, func() string { return state + " (" + detail + ")" })
+}
+
+// awaitVoters waits until all masters vote.
+func (c *client) awaitVoters(t *testing.T, servers []*faulty.Server) {
+	t.Helper()
+	for i := range servers {
+		c.awaitMaster(t, i, "voting")
+	}
 }
 
 func containsAll(text string, words []string) bool {

@@ -12,7 +12,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,8 +24,12 @@ import (
 	"redlockd/configs"
 )
 
-// patience is how long a test waits for what comes at once unless it is broken.
-const patience = 30 * time.Second
+// patience bounds waits for what must happen; nothing is concluded from its length.
+const patience = 2 * time.Minute
+
+// unhurried has masters that a busy machine delays count as present: the default
+// master timeout of 100 ms does not.
+const unhurried = "REDLOCKD_MASTER_TIMEOUT=5s"
 
 // TestMain lets the test binary stand in for the daemon, see startProcess.
 func TestMain(m *testing.M) {
@@ -32,16 +39,40 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// printed collects what a process writes while a test reads it.
+type printed struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+// awaits returns when the text has been written.
+func (p *printed) awaits(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the process prints %q", text), func() bool { return strings.Contains(p.String(), text) }, p.String)
+}
+
 // startProcess runs the daemon as a process of its own on a free port and
-// returns its address once it has said so.
+// returns its address once it has printed it. Its log is a *printed at Stderr.
 func startProcess(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
-	limit, cancel := context.WithTimeout(context.Background(), patience) // one that does not end is killed
+	limit, cancel := context.WithTimeout(context.Background(), 2*patience) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
-	process.Env = append(os.Environ(), "RUN_MAIN=1")
-	var log bytes.Buffer
-	process.Stderr = &log
+	process.Env = append(os.Environ(), "RUN_MAIN=1", unhurried)
+	log := &printed{}
+	process.Stderr = log
 	stdout, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -82,15 +113,21 @@ func dial(t *testing.T, address string) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	return &client{conn, bufio.NewReader(conn)}
+}
+
+// renew gives the next exchange its time, however long the test already lasts.
+func (c *client) renew(t *testing.T) {
+	t.Helper()
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	return &client{conn, bufio.NewReader(conn)}
 }
 
 // ask sends a line and returns the first line of the reply.
 func (c *client) ask(t *testing.T, format string, args ...any) string {
 	t.Helper()
+	c.renew(t)
 	if _, err := fmt.Fprintf(c, format+"\r\n", args...); err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +136,7 @@ func (c *client) ask(t *testing.T, format string, args ...any) string {
 
 func (c *client) line(t *testing.T) string {
 	t.Helper()
+	c.renew(t)
 	line, err := c.replies.ReadString('\n')
 	if err != nil {
 		t.Fatalf("reply %q: %v", line, err)
@@ -110,7 +148,7 @@ func (c *client) line(t *testing.T) string {
 func (c *client) lock(t *testing.T, key string) (token string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
-		switch reply := c.ask(t, "DLOCK %s 30000", key); {
+		switch reply := c.ask(t, "DLOCK %s 60000", key); {
 		case reply == "*3":
 			c.line(t) // the token's length
 			token = c.line(t)
@@ -129,7 +167,7 @@ func TestRun_LocksOnEmbeddedMastersAndStopsWithItsContext(t *testing.T) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1) // run reports once
 	go func() {
-		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--embedded", "3", "--log-level=error"}, nil, writer, io.Discard)
+		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--embedded", "3", "--log-level=error"}, []string{unhurried}, writer, io.Discard)
 		writer.Close()
 		ended <- err
 	}()
@@ -220,10 +258,31 @@ func TestProcess_DrainsAndExitsWithZeroOnTheFirstSignal(t *testing.T) {
 
 // A client that asks and does not read keeps the drain waiting; the daemon
 // would go on and exit with 0, had the second signal no effect.
+//
+// Such a client is cut off after ten seconds and the drain is over, so a machine
+// that needs more than that for the second signal has several tries; a daemon
+// that ignores the signal exits with 0 in all of them.
 func TestProcess_ExitsAtOnceWithOneOnTheSecondSignal(t *testing.T) {
+	const tries = 5
+	for range tries {
+		err := twoSignals(t)
+		switch exitCode(t, err) {
+		case cli.ExitRuntime:
+			return
+		case cli.ExitOK: // the drain was over before
+		default:
+			t.Fatalf("got %v, want exit code %d", err, cli.ExitRuntime)
+		}
+	}
+	t.Errorf("got exit code %d in %d tries, want %d", cli.ExitOK, tries, cli.ExitRuntime)
+}
+
+// twoSignals sends a daemon that cannot end its drain a second signal, and
+// returns how it ended.
+func twoSignals(t *testing.T) error {
+	t.Helper()
 	process, address := startProcess(t, "--drain-timeout", "10m")
-	c := dial(t, address)
-	fillReplies(t, c)
+	fillReplies(t, address)
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -231,26 +290,63 @@ func TestProcess_ExitsAtOnceWithOneOnTheSecondSignal(t *testing.T) {
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	var exit *exec.ExitError
-	if err := process.Wait(); !errors.As(err, &exit) || exit.ExitCode() != cli.ExitRuntime {
-		t.Errorf("got %v, want exit code %d", err, cli.ExitRuntime)
-	}
+	return process.Wait()
 }
 
-// fillReplies sends until nobody takes any more: the daemon has replies that it
-// cannot get rid of.
-func fillReplies(t *testing.T, c *client) {
+// exitCode is how a process ended that has not been killed.
+func exitCode(t *testing.T, err error) int {
 	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return cli.ExitOK
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	t.Fatal(err)
+	return 0
+}
+
+// fillReplies sends without reading until the daemon has replies that it cannot
+// get rid of: it executes nothing more of this client, however often another one
+// is answered. The sender ends with the connection.
+func fillReplies(t *testing.T, address string) {
+	t.Helper()
+	const still = 20 // replies to another client in a row
+	c, other := dial(t, address), dial(t, address)
 	text := strings.Repeat("x", 32<<10)
 	echo := []byte(fmt.Sprintf("*2\r\n$4\r\nECHO\r\n$%d\r\n%s\r\n", len(text), text))
-	for {
-		if err := c.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+	var sent atomic.Int64
+	sending := make(chan struct{})
+	go func() {
+		defer close(sending)
+		for {
+			n, err := c.Write(echo)
+			sent.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { c.Close(); <-sending })
+	executed := func() int {
+		n, err := strconv.Atoi(other.info(t, "stats")["total_commands_processed"])
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Write(echo); errors.Is(err, os.ErrDeadlineExceeded) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
+		return n
+	}
+	end := time.Now().Add(patience)
+	for unchanged, before, left := 0, executed(), sent.Load(); unchanged < still; {
+		now, leaves := executed(), sent.Load()
+		if now == before+1 && leaves == left && now > still+2 { // INFO itself is one
+			unchanged++
+		} else {
+			unchanged = 0
+		}
+		before, left = now, leaves
+		if time.Now().After(end) {
+			t.Fatalf("the daemon still executes: %d commands, %d bytes sent", now, leaves)
 		}
 	}
 }

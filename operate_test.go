@@ -17,7 +17,7 @@ import (
 func typed(t *testing.T, environ []string, args ...string) (code int, output string) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), os.Args[0], args...)
-	process.Env = append(append(os.Environ(), "RUN_MAIN=1"), environ...)
+	process.Env = append(append(os.Environ(), "RUN_MAIN=1", unhurried), environ...)
 	text, err := process.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -65,7 +65,7 @@ func TestProcess_RunsACommandUnderALock(t *testing.T) {
 	o.await(t, "/readyz", http.StatusOK)
 	environ := []string{"LOCK_CONNECT=" + o.port, "LOCK_PASSWORD=secret"}
 	inner := os.Args[0] + ` lock invoices -- true; echo "inner $?"; echo "fence $LOCK_FENCE"; exit 3`
-	code, output := typed(t, environ, "lock", "--ttl=10s", "invoices", "--", "sh", "-c", `export LOCK_PASSWORD=secret; `+inner)
+	code, output := typed(t, environ, "lock", "--ttl=60s", "invoices", "--", "sh", "-c", `export LOCK_PASSWORD=secret; `+inner)
 	if code != 3 || !strings.Contains(output, "lock invoices: held by somebody else\ninner 75\n") || !strings.Contains(output, "fence 1") {
 		t.Errorf("code %d:\n%s", code, output)
 	}

@@ -208,9 +208,7 @@ func (c *client) suffers(t *testing.T, ill illness) {
 // recovers wants everything to work as before, and nothing to be left behind.
 func (c *client) recovers(t *testing.T, servers []*faulty.Server, mine string) {
 	t.Helper()
-	for i := range servers {
-		c.awaitMaster(t, i, "voting")
-	}
+	c.awaitVoters(t, servers)
 	token := c.lock(t, "other")
 	if got := c.ask(t, "DUNLOCK other %s", token); got != ":1" {
 		t.Errorf("DUNLOCK other: %s", got)

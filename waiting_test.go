@@ -21,13 +21,13 @@ func pair(t *testing.T, args ...string) (servers []*faulty.Server, one, two stri
 	t.Helper()
 	servers = faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)
-	args = append(args, "--master-timeout", "1s") // a busy machine makes no difference
 	return servers, serveHere(t, addresses(servers), args...), serveHere(t, addresses(servers), args...)
 }
 
 // lines reads n lines of replies.
 func (c *client) lines(t *testing.T, n int) []string {
 	t.Helper()
+	c.renew(t)
 	all := make([]string, n)
 	for i := range all {
 		line, err := c.replies.ReadString('\n')
@@ -60,10 +60,10 @@ func waiting(t *testing.T, address string, want int) {
 func TestWaiting_CommandsBehindAWaitAreHeldBackAsByBLPOP(t *testing.T) {
 	_, one, two := pair(t)
 	holder, waiter := dial(t, one), dial(t, two)
-	holder.send(t, "DLOCK k 30000 TOKEN holders-token")
+	holder.send(t, "DLOCK k 60000 TOKEN holders-token")
 	holder.lines(t, 5)
 	waiter.send(t, "ECHO before")
-	waiter.send(t, "DLOCK k 30000 WAIT 60000 TOKEN waiters-token")
+	waiter.send(t, "DLOCK k 60000 WAIT 60000 TOKEN waiters-token")
 	waiter.send(t, "ECHO behind")
 	if got := waiter.lines(t, 2); got[1] != "before" {
 		t.Errorf("before the wait: %q", got)
@@ -81,10 +81,10 @@ func TestWaiting_CommandsBehindAWaitAreHeldBackAsByBLPOP(t *testing.T) {
 func TestWaiting_EndsWhenTheClientGoesAndWithNilWhenItsTimeIsOver(t *testing.T) {
 	servers, one, two := pair(t)
 	holder := dial(t, one)
-	holder.send(t, "DLOCK k 30000 TOKEN holders-token")
+	holder.send(t, "DLOCK k 60000 TOKEN holders-token")
 	holder.lines(t, 5)
 	goner := dial(t, two)
-	goner.send(t, "DLOCK k 30000 FAIR WAIT 60000")
+	goner.send(t, "DLOCK k 60000 FAIR WAIT 60000")
 	waiting(t, two, 1)
 	goner.Close()
 	waiting(t, two, 0)
@@ -95,7 +95,7 @@ func TestWaiting_EndsWhenTheClientGoesAndWithNilWhenItsTimeIsOver(t *testing.T) 
 		}, func() string { return fmt.Sprint(s.Keys()) })
 	}
 	patient := dial(t, two)
-	patient.send(t, "DLOCK k 30000 WAIT 50")
+	patient.send(t, "DLOCK k 60000 WAIT 50")
 	if got := patient.lines(t, 1)[0]; got != "$-1" {
 		t.Errorf("after its time the wait answered %s, want nil", got)
 	}
@@ -104,9 +104,9 @@ func TestWaiting_EndsWhenTheClientGoesAndWithNilWhenItsTimeIsOver(t *testing.T) 
 func TestWaiting_ADrainingDaemonSaysSHUTDOWNToThoseWhoWait(t *testing.T) {
 	_, address, drain := drainable(t)
 	holder, waiter := dial(t, address), dial(t, address)
-	holder.send(t, "DLOCK k 30000")
+	holder.send(t, "DLOCK k 60000")
 	holder.lines(t, 5)
-	waiter.send(t, "DLOCK k 30000 WAIT 0")
+	waiter.send(t, "DLOCK k 60000 WAIT 0")
 	waiting(t, address, 1)
 	ended := drain()
 	if got := waiter.lines(t, 1)[0]; !strings.HasPrefix(got, "-SHUTDOWN") {
@@ -124,7 +124,7 @@ func TestHold_OfADrainingDaemonRunsOutByItself(t *testing.T) {
 	var tokens []string
 	for i := range clients {
 		holder := dial(t, address)
-		holder.send(t, fmt.Sprintf("DLOCK k%d 30000 HOLD", i))
+		holder.send(t, fmt.Sprintf("DLOCK k%d 60000 HOLD", i))
 		tokens = append(tokens, holder.lines(t, 5)[2])
 	}
 	if err := <-drain(); err != nil {
@@ -158,7 +158,7 @@ func drainable(t *testing.T) (servers []*faulty.Server, address string, drain fu
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1) // its one result
 	go func() {
-		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--log-level=error", "--masters", strings.Join(masters, ",")}, nil, writer, io.Discard)
+		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--log-level=error", "--masters", strings.Join(masters, ",")}, []string{unhurried}, writer, io.Discard)
 		writer.CloseWithError(errors.Join(errors.New("the daemon has ended"), err))
 		ended <- err
 	}()
@@ -170,9 +170,9 @@ func drainable(t *testing.T) (servers []*faulty.Server, address string, drain fu
 func TestHold_AClientThatIsCutOffFreesItsLock(t *testing.T) {
 	servers, one, two := pair(t)
 	holder, waiter := dial(t, one), dial(t, two)
-	holder.send(t, "DLOCK k 30000 HOLD")
+	holder.send(t, "DLOCK k 60000 HOLD")
 	token := holder.lines(t, 5)[2]
-	waiter.send(t, "DLOCK k 30000 WAIT 60000")
+	waiter.send(t, "DLOCK k 60000 WAIT 60000")
 	waiting(t, two, 1)
 	if got := held(t, servers, "k"); got[0] != token && got[1] != token {
 		t.Fatalf("the masters keep %q, want %s", got, token)
@@ -190,11 +190,11 @@ func TestHold_AClientThatSaysNothingIsCutOffAfterItsTimeout(t *testing.T) {
 	relay := faulty.NewRelay(address)
 	t.Cleanup(relay.Close)
 	holder := dial(t, relay.Addr())
-	holder.send(t, "DLOCK k 30000 HOLD")
+	holder.send(t, "DLOCK k 60000 HOLD")
 	holder.lines(t, 5)
 	relay.Pause() // the cable is pulled: nobody hears of an end
 	waiter := dial(t, address)
-	waiter.send(t, "DLOCK k 30000 WAIT 60000")
+	waiter.send(t, "DLOCK k 60000 WAIT 60000")
 	if got := waiter.lines(t, 5); got[0] != "*3" {
 		t.Errorf("the waiter was answered %q", got)
 	}
@@ -227,15 +227,15 @@ func TestHold_ALossIsPushedToRESP3(t *testing.T) {
 func TestWaiting_ACircleOfConnectionsIsADEADLOCK(t *testing.T) {
 	_, one, _ := pair(t)
 	a, b := dial(t, one), dial(t, one)
-	a.send(t, "DLOCK x 30000")
+	a.send(t, "DLOCK x 60000")
 	a.lines(t, 5)
-	b.send(t, "DLOCK y 30000")
+	b.send(t, "DLOCK y 60000")
 	b.lines(t, 5)
-	a.send(t, "DLOCK y 30000 WAIT 60000")
+	a.send(t, "DLOCK y 60000 WAIT 60000")
 	operator := dial(t, one)
 	eventually(t, "the masters have refused it", func() bool { return operator.info(t, "locks")["locks_refused"] == "1" },
 		func() string { return operator.info(t, "locks")["locks_refused"] })
-	b.send(t, "DLOCK x 30000 WAIT 60000")
+	b.send(t, "DLOCK x 60000 WAIT 60000")
 	if got := b.lines(t, 1)[0]; !strings.HasPrefix(got, "-DEADLOCK ") || !strings.Contains(got, "'x' -> 'y'") {
 		t.Errorf("answered %s", got)
 	}
