@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 
 	"redlockd/configs"
 	"redlockd/pool"
+	"redlockd/pool/faulty"
 )
 
 func file(t *testing.T, name string) string {
@@ -256,35 +256,7 @@ func startMaster(t *testing.T, conf string) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = ln.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	ln.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	var output bytes.Buffer
-	server := exec.CommandContext(ctx, "redis-server", path, "--port", port, "--dir", t.TempDir())
-	server.Stdout, server.Stderr = &output, &output
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		_ = server.Wait() // killed on purpose
-		if t.Failed() {
-			t.Logf("redis-server %s:\n%s", conf, output.String())
-		}
-	})
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			conn.Close()
-			return address
-		}
-	}
-	t.Fatalf("redis-server with %s does not answer", conf)
-	return ""
+	return faulty.Options{File: path}.Start(t).Addr()
 }
 
 func TestMasterFiles_MakeMastersThatAreFit(t *testing.T) {
@@ -295,7 +267,7 @@ func TestMasterFiles_MakeMastersThatAreFit(t *testing.T) {
 				list[i] = startMaster(t, conf)
 			}
 			var out strings.Builder
-			err := run(t.Context(), []string{"check", "--masters", strings.Join(list, ",")}, nil, &out, io.Discard)
+			err := run(t.Context(), []string{"check", "--masters", strings.Join(list, ",")}, []string{unhurried}, &out, io.Discard)
 			if err != nil || strings.Contains(out.String(), "appendonly no") == durable {
 				t.Errorf("%v\n%s", err, out.String())
 			}

@@ -52,10 +52,10 @@ func TestProcess_StopsThoughItsCollectorHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hangs.Close()
-	process, address := startProcess(t, "--otlp-endpoint", "http://"+hangs.Addr().String(), "--drain-timeout", "2s")
+	process, address := startProcess(t, "--otlp-endpoint", "http://"+hangs.Addr().String(), "--drain-timeout", "1m")
 	c := dial(t, address)
 	token := c.lock(t, "k")
-	if reply := c.ask(t, "DLOCK k 30000 TOKEN %s %s", token, sampledMeta); reply != "*3" {
+	if reply := c.ask(t, "DLOCK k 60000 TOKEN %s %s", token, sampledMeta); reply != "*3" {
 		t.Fatal(reply)
 	}
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {

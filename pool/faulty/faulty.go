@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"strconv"
 )
 
@@ -23,24 +24,45 @@ const (
 	portTries   = 50
 )
 
-// listenLoopback listens on a loopback port nobody else has.
-func listenLoopback() (ln net.Listener, err error) {
+// reservation keeps a loopback port for one user, also while nothing listens on
+// it: no other test process on this machine chooses the port. It is a name that
+// one process can have at a time and that the kernel takes back when it dies.
+type reservation struct {
+	port int
+	name net.Listener // nil where the system has no abstract sockets
+}
+
+// reservePort reserves a port that nothing listens on.
+func reservePort() (r *reservation, err error) {
 	for range portTries {
-		port := lowestPort + rand.IntN(highestPort-lowestPort+1)
-		if ln, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return ln, nil
+		r = &reservation{port: lowestPort + rand.IntN(highestPort-lowestPort+1)}
+		if err = r.try(); err == nil {
+			return r, nil
 		}
 	}
 	return nil, fmt.Errorf("no free port between %d and %d in %d tries: %w", lowestPort, highestPort, portTries, err)
 }
 
-// freePort is a loopback port that was free a moment ago. Another process may
-// take it before its user does, who must be prepared to ask again.
-func freePort() (int, error) {
-	ln, err := listenLoopback()
-	if err != nil {
-		return 0, err
+func (r *reservation) try() (err error) {
+	if runtime.GOOS == "linux" {
+		if r.name, err = net.Listen("unix", fmt.Sprint("@redlockd-test-port-", r.port)); err != nil {
+			return err
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port, nil
+	ln, err := r.listen() // programs that make no reservations have ports, too
+	if err != nil {
+		r.release()
+		return err
+	}
+	return ln.Close()
+}
+
+func (r *reservation) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
+
+func (r *reservation) listen() (net.Listener, error) { return net.Listen("tcp", r.addr()) }
+
+func (r *reservation) release() {
+	if r.name != nil {
+		r.name.Close()
+	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	dialPatience = 5 * time.Second // to a master on the same machine
+	dialPatience = patience // to a master on the same machine
 	chunkSize    = 16 << 10
 	// heldChunks bounds what a held direction keeps per connection (1 MiB);
 	// beyond that the relay stops reading and the sender's kernel does the rest.

@@ -29,15 +29,16 @@ type Program struct {
 	process *process // nil while it does not run
 }
 
-// FreeAddr is a loopback address that nobody listened at a moment ago.
+// FreeAddr is a loopback address that is reserved for the test: nothing listens
+// there unless the test makes it.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	ln, err := listenLoopback()
+	r, err := reservePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Cleanup(r.release)
+	return r.addr()
 }
 
 // StartProgram runs binary, which is to accept connections at addr, and returns

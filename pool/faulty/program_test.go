@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // program is a redis-server as any other program that serves on a port.
@@ -28,7 +27,7 @@ func program(t *testing.T) *Program {
 
 func connect(t *testing.T, p *Program) *Conn {
 	t.Helper()
-	c, err := Dial(p.Addr(), 5*time.Second)
+	c, err := Dial(p.Addr(), patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,17 +39,17 @@ func TestProgram_IsAnotherProcessAtTheSameAddressAfterARestart(t *testing.T) {
 	p := program(t)
 	first := p.Pid()
 	starts := func() int { return strings.Count(p.Output(), "Ready to accept connections") }
-	until := func(n int) { // it answers before its words are here
-		for end := time.Now().Add(10 * time.Second); starts() < n && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
+	wait := func(n int) { // it answers before its words are here
+		if err := until(nil, func() bool { return starts() >= n }); err != nil {
+			t.Errorf("start %d being told: %v", n, err)
 		}
 	}
-	until(1) // or they would die with it
+	wait(1) // or they would die with it
 	p.Kill()
 	if p.Pid() != 0 {
 		t.Errorf("after Kill its number is %d, want 0", p.Pid())
 	}
-	if _, err := Dial(p.Addr(), time.Second); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := Dial(p.Addr(), patience); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("after Kill: %v, want %v", err, syscall.ECONNREFUSED)
 	}
 	p.Restart()
@@ -60,7 +59,7 @@ func TestProgram_IsAnotherProcessAtTheSameAddressAfterARestart(t *testing.T) {
 	if reply, err := connect(t, p).Do("PING"); reply != "PONG" {
 		t.Errorf("PING: %v, %v", reply, err)
 	}
-	until(2)
+	wait(2)
 	if n := starts(); n != 2 {
 		t.Errorf("its output tells of %d starts, want 2", n)
 	}

@@ -50,7 +50,7 @@ const unlimited = -1
 // time from any goroutine; those that take directions mean both when none is
 // given. Faults that hold bytes hold those of present and future connections.
 type Relay struct {
-	addr   string
+	port   *reservation
 	target string
 	wg     sync.WaitGroup // every goroutine of the relay
 
@@ -67,12 +67,16 @@ type Relay struct {
 // NewRelay starts a relay to target (host:port) on a loopback port of its own,
 // without faults. It panics if no port is to be had. The caller closes it.
 func NewRelay(target string) *Relay {
-	ln, err := listenLoopback()
+	port, err := reservePort()
+	if err != nil {
+		panic("faulty: relay: " + err.Error())
+	}
+	ln, err := port.listen()
 	if err != nil {
 		panic("faulty: relay: " + err.Error())
 	}
 	r := &Relay{
-		addr: ln.Addr().String(), target: target, ln: ln,
+		port: port, target: target, ln: ln,
 		links: make(map[*link]struct{}), changed: make(chan struct{}),
 	}
 	for d := range r.flows {
@@ -83,7 +87,7 @@ func NewRelay(target string) *Relay {
 }
 
 // Addr is where clients find the relay; it never changes.
-func (r *Relay) Addr() string { return r.addr }
+func (r *Relay) Addr() string { return r.port.addr() }
 
 // Pause holds all bytes: nothing is lost, nothing arrives.
 func (r *Relay) Pause(ways ...Direction) { r.StallAfter(0, ways...) }
@@ -160,7 +164,7 @@ func (r *Relay) open(d door) {
 	if r.ln != nil || r.closed {
 		return
 	}
-	ln, err := net.Listen("tcp", r.addr)
+	ln, err := r.port.listen()
 	if err != nil {
 		panic(fmt.Sprintf("faulty: relay: its port was taken while it refused connections: %v", err))
 	}
@@ -185,6 +189,7 @@ func (r *Relay) Close() {
 	r.Refuse()
 	r.Cut()
 	r.wg.Wait()
+	r.port.release()
 }
 
 // accept takes the connections of one listener until it is closed.

@@ -84,6 +84,14 @@ func expectSilence(t *testing.T, conn net.Conn) {
 	}
 }
 
+// awaitCounts returns when the relay has seen so much.
+func awaitCounts(t *testing.T, r *Relay, enough func(Counts) bool) {
+	t.Helper()
+	if err := until(nil, func() bool { return enough(r.Counts()) }); err != nil {
+		t.Fatalf("%+v: %v", r.Counts(), err)
+	}
+}
+
 func TestRelay_PassesEverythingBothWaysAndTheEndBehindIt(t *testing.T) {
 	r := relayTo(t, echo(t))
 	conn := dial(t, r)
@@ -111,6 +119,9 @@ func TestRelay_HoldsTheBytesOfAPausedDirectionUntilItIsResumed(t *testing.T) {
 			expect(t, conn, "before")
 			r.Pause(ways...)
 			send(t, conn, "held")
+			if name == "to client" {
+				awaitCounts(t, r, func(c Counts) bool { return c.Bytes[ToMaster] > 6 })
+			}
 			expectSilence(t, conn)
 			if reached, want := r.Counts().Bytes[ToMaster] > 6, name == "to client"; reached != want {
 				t.Errorf("the master got the bytes: %v, want %v", reached, want)
@@ -163,9 +174,7 @@ func TestRelay_CutResetsWhatIsOpenAndNothingElse(t *testing.T) {
 	conn := dial(t, r)
 	r.Pause()
 	send(t, conn, "lost") // a link that holds bytes must be cut as well
-	if err := until(nil, func() bool { return r.Counts().Open == 1 }); err != nil {
-		t.Fatalf("being accepted: %v", err)
-	}
+	awaitCounts(t, r, func(c Counts) bool { return c.Open == 1 })
 	r.Cut()
 	conn.SetReadDeadline(time.Now().Add(patience))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
@@ -209,6 +218,7 @@ func TestRelay_ReachesTheMasterWithNoByteOfAHalfOpenConnection(t *testing.T) {
 	r.HalfOpen()
 	conn := dial(t, r)
 	send(t, conn, "hello?")
+	awaitCounts(t, r, func(c Counts) bool { return c.Accepted == 1 })
 	expectSilence(t, conn)
 	r.Accept()
 	expectSilence(t, conn)
@@ -218,11 +228,7 @@ func TestRelay_ReachesTheMasterWithNoByteOfAHalfOpenConnection(t *testing.T) {
 }
 
 func TestRelay_ResetsAClientWhoseMasterIsDead(t *testing.T) {
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := relayTo(t, (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String())
+	r := relayTo(t, FreeAddr(t))
 	conn, err := net.Dial("tcp", r.Addr())
 	if err == nil { // else the reset was quicker than Dial
 		defer conn.Close()

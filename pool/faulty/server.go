@@ -27,6 +27,9 @@ type Options struct {
 	// Certificate has the server also speak TLS, on a port of its own, and show
 	// this. Clients need none unless the arguments ask for theirs.
 	Certificate Certificate
+	// File is a configuration file for the server. It replaces the defaults, except
+	// for the address and the directory.
+	File string
 }
 
 // WithClock is the option for servers whose clocks a test steps; the test is
@@ -48,6 +51,8 @@ type Server struct {
 	password string // given with --requirepass
 	dir      string // where it keeps its data
 	output   string // file
+	conf     string // Options.File
+	held     []*reservation
 	clock    *clock // nil without Options.Clock
 	tls      Certificate
 	tlsPort  int // 0 without Options.Certificate
@@ -87,7 +92,7 @@ func (o Options) Start(t testing.TB, args ...string) *Server {
 			"install it (apt-get install redis-server, dnf install redis, brew install redis) or run a package whose tests need none", err)
 	}
 	home := t.TempDir()
-	s := &Server{t: t, args: args, tls: o.Certificate, dir: filepath.Join(home, "data"), output: filepath.Join(home, "output")}
+	s := &Server{t: t, args: args, conf: o.File, tls: o.Certificate, dir: filepath.Join(home, "data"), output: filepath.Join(home, "output")}
 	if i := slices.Index(args, "--requirepass"); i >= 0 && i+1 < len(args) {
 		s.password = args[i+1]
 	}
@@ -117,12 +122,30 @@ func (s *Server) startAnywhere() (err error) {
 	return err
 }
 
+// choosePorts reserves the ports until the server has ended for good.
 func (s *Server) choosePorts() (err error) {
-	if s.port, err = freePort(); err != nil || s.tls == (Certificate{}) {
+	s.releasePorts()
+	if s.port, err = s.reserve(); err != nil || s.tls == (Certificate{}) {
 		return err
 	}
-	s.tlsPort, err = freePort()
+	s.tlsPort, err = s.reserve()
 	return err
+}
+
+func (s *Server) reserve() (port int, err error) {
+	r, err := reservePort()
+	if err != nil {
+		return 0, err
+	}
+	s.held = append(s.held, r)
+	return r.port, nil
+}
+
+func (s *Server) releasePorts() {
+	for _, r := range s.held {
+		r.release()
+	}
+	s.held = nil
 }
 
 // speakTLS are the arguments for it.
@@ -142,9 +165,7 @@ func (s *Server) startLocked() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	defaults := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no"}
-	cmd := exec.Command("redis-server", slices.Concat(defaults, s.speakTLS(), s.args)...)
+	cmd := exec.Command("redis-server", slices.Concat(s.defaults(), s.speakTLS(), s.args)...)
 	if s.clock != nil {
 		s.clock.install(cmd)
 	}
@@ -160,6 +181,15 @@ func (s *Server) startLocked() error {
 	return nil
 }
 
+// defaults are the arguments in front of the test's own.
+func (s *Server) defaults() []string {
+	place := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--daemonize", "no"}
+	if s.conf != "" {
+		return slices.Concat([]string{s.conf}, place)
+	}
+	return slices.Concat(place, []string{"--save", "", "--appendonly", "no"})
+}
+
 // answersAs also is false while the server loads its data.
 func (s *Server) answersAs(pid int) bool {
 	info, err := s.Do("INFO", "server")
@@ -173,6 +203,7 @@ func (s *Server) answersAs(pid int) bool {
 // end is the cleanup.
 func (s *Server) end() {
 	s.Kill()
+	s.releasePorts()
 	if s.t.Failed() {
 		s.t.Logf("output of redis-server on %s:\n%s", s.Addr(), s.Output())
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,9 +189,26 @@ func TestServer_SaysHowToInstallWhatIsMissing(t *testing.T) {
 
 func TestServer_SaysWhatAServerThatDoesNotStartPrinted(t *testing.T) {
 	s := &Server{t: t, args: []string{"--no-such-option", "1"}, dir: t.TempDir(), output: t.TempDir() + "/output"}
+	defer s.releasePorts()
 	if err := s.startAnywhere(); err == nil || !strings.Contains(s.Output(), "no-such-option") {
 		t.Errorf("started with %v, output %q; want an error and the option in the output", err, s.Output())
 	}
+}
+
+func TestServer_KeepsItsPortWhileItIsDown(t *testing.T) {
+	s := Start(t)
+	s.Kill()
+	r := &reservation{port: s.port}
+	if err := r.try(); err == nil && runtime.GOOS == "linux" {
+		r.release()
+		t.Error("another one may have the port of a server that comes back")
+	}
+	s.Restart()
+	s.end()
+	if err := r.try(); err != nil {
+		t.Errorf("its port is kept beyond its end: %v", err)
+	}
+	r.release()
 }
 
 func TestServer_NoticesThatItsPortWasTaken(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const talkPatience = 5 * time.Second // for a whole command; only a stopped server needs it
+const talkPatience = patience // for a whole command; only a stopped server needs it
 
 // ReplyError is an error reply of a server, without the leading '-'.
 type ReplyError string
