@@ -87,7 +87,7 @@ func operate(t *testing.T, args ...string) *operated {
 	limit, cancel := context.WithTimeout(context.Background(), 3*patience) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
-	process.Env = append(os.Environ(), "RUN_MAIN=1", unhurried)
+	process.Env = asDaemon()
 	process.Stderr = t.Output()
 	out, err := process.StdoutPipe()
 	if err != nil {

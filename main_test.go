@@ -39,6 +39,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// asDaemon is the environment in which the test binary is the daemon. The race
+// detector would have each sleep for a second at its end.
+func asDaemon() []string {
+	return append(os.Environ(), "RUN_MAIN=1", unhurried, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+}
+
 // printed collects what a process writes while a test reads it.
 type printed struct {
 	mu   sync.Mutex
@@ -70,7 +76,7 @@ func startProcess(t *testing.T, args ...string) (*exec.Cmd, string) {
 	limit, cancel := context.WithTimeout(context.Background(), 2*patience) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
-	process.Env = append(os.Environ(), "RUN_MAIN=1", unhurried)
+	process.Env = asDaemon()
 	log := &printed{}
 	process.Stderr = log
 	stdout, err := process.StdoutPipe()
@@ -230,7 +236,7 @@ func TestRun_NamesTheMasterWhoseCertificateCannotBeRead(t *testing.T) {
 func TestProcess_ExitsWithTwoOnWrongUsage(t *testing.T) {
 	for _, args := range [][]string{{"--embedded", "4"}, {"--nonsense"}, {"serve"}, {"bootstrap"}} {
 		process := exec.Command(os.Args[0], args...)
-		process.Env = append(os.Environ(), "RUN_MAIN=1")
+		process.Env = asDaemon()
 		output, err := process.CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitUsage || !strings.HasPrefix(string(output), "redlockd: ") {

@@ -17,7 +17,7 @@ import (
 func typed(t *testing.T, environ []string, args ...string) (code int, output string) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), os.Args[0], args...)
-	process.Env = append(append(os.Environ(), "RUN_MAIN=1", unhurried), environ...)
+	process.Env = append(asDaemon(), environ...)
 	text, err := process.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

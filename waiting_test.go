@@ -225,7 +225,7 @@ func TestHold_ALossIsPushedToRESP3(t *testing.T) {
 	holder.send(t, "ECHO said-hello")
 	for holder.lines(t, 1)[0] != "said-hello" {
 	}
-	holder.send(t, "DLOCK k 60000 HOLD")
+	holder.send(t, "DLOCK k 10000 HOLD")
 	token := holder.lines(t, 5)[2]
 	for _, s := range servers {
 		if _, err := s.Do("SET", "k", "somebody else", "PX", 60_000); err != nil {
