@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlockd/commands"
@@ -274,16 +275,21 @@ func TestGuard_GivesItsBufferBackWhenNothingIsPartial(t *testing.T) {
 }
 
 func TestGuard_ClosesOnACommandThatNeverEnds(t *testing.T) {
-	d := newDispatcher()
-	s := serve(t, Options{CommandTimeout: 20 * time.Millisecond}, d)
-	for _, part := range []string{"*1\r\n$4\r\nPI", "PIN", "*", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03PING\r\n"} {
-		c := dial(t, s)
-		c.send(part)
-		c.expectEnd("")
-	}
-	if got := d.started(); len(got) != 0 {
-		t.Errorf("%q was run, want nothing", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher()
+		_, dial := serveOnPipes(t, Options{CommandTimeout: time.Second}, d)
+		for _, part := range []string{"*1\r\n$4\r\nPI", "PIN", "*", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03PING\r\n"} {
+			c, began := dial(), time.Now()
+			c.send(part)
+			c.expectEnd("")
+			if took := time.Since(began); took != time.Second {
+				t.Errorf("%q had %v to go on, want a second", part, took)
+			}
+		}
+		if got := d.started(); len(got) != 0 {
+			t.Errorf("%q was run, want nothing", got)
+		}
+	})
 }
 
 func TestGuard_RunsNothingOfHalfACommandAtTheEnd(t *testing.T) {
@@ -327,17 +333,22 @@ func TestGuard_StillSeesTheClientLeaveAfterABadCommand(t *testing.T) {
 }
 
 func TestGuard_IdleTimeoutSparesWhoWaitsForAnAnswer(t *testing.T) {
-	d := newDispatcher()
-	s := serve(t, Options{IdleTimeout: 500 * time.Millisecond}, d)
-	waits := dial(t, s)
-	waits.send(command("LATER"))
-	call := d.next(t)
-	idles := dial(t, s)
-	idles.expectEnd("") // its time has passed, so the other's has too, or soon will
-	again := dial(t, s)
-	again.expectEnd("")
-	call.Reply(commands.OK)
-	waits.expectEnd("+OK\r\n") // answered, and idle from then on
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher()
+		_, dial := serveOnPipes(t, Options{IdleTimeout: time.Second}, d)
+		waits := dial()
+		waits.send(command("LATER"))
+		call := d.next(t)
+		for range 3 {
+			dial().expectEnd("") // its time has passed, so the other's has, too
+		}
+		call.Reply(commands.OK)
+		began := time.Now()
+		waits.expectEnd("+OK\r\n") // answered, and idle from then on
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it was idle for %v", took)
+		}
+	})
 }
 
 func TestFraming_ReadsNumbersAsStrictlyAsRedis(t *testing.T) {

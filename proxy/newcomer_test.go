@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlockd/commands"
@@ -130,35 +131,42 @@ func forgotten(t *testing.T, s *Server) {
 }
 
 func TestNewcomers_AreClosedWithoutAWordWhenTheyDoNotSignInInTime(t *testing.T) {
-	s := serve(t, Options{LoginTimeout: 50 * time.Millisecond}, guarded(t))
-	user := dial(t, s)
-	user.send(command("AUTH", "pw"))
-	user.expect("+OK\r\n")
-	for _, said := range []string{"", "PING\r\n", "*2\r\n$4\r\nAU", command("AUTH", "x")} {
-		c := dial(t, s)
-		c.send(said)
-		got, err := io.ReadAll(c.in)
-		if err != nil || strings.Contains(string(got), "+PONG") {
-			t.Errorf("%q: got %q, %v", said, got, err)
+	synctest.Test(t, func(t *testing.T) {
+		_, dial := serveOnPipes(t, Options{LoginTimeout: time.Second}, guarded(t))
+		user := dial()
+		user.send(command("AUTH", "pw"))
+		user.expect("+OK\r\n")
+		for _, said := range []string{"", "PING\r\n", "*2\r\n$4\r\nAU", command("AUTH", "x")} {
+			c, began := dial(), time.Now()
+			c.send(said)
+			got, err := io.ReadAll(c.in)
+			if err != nil || strings.Contains(string(got), "+PONG") {
+				t.Errorf("%q: got %q, %v", said, got, err)
+			}
+			if took := time.Since(began); took != time.Second {
+				t.Errorf("%q was listened to for %v, want a second", said, took)
+			}
 		}
-	}
-	user.send(command("PING")) // it has outlived them all
-	user.expect("+PONG\r\n")
+		user.send(command("PING")) // it has outlived them all
+		user.expect("+PONG\r\n")
+	})
 }
 
 // A pool resets a connection and signs in again, however old it is.
 func TestNewcomers_HaveTimeAgainAfterTheySignedOut(t *testing.T) {
-	s := serve(t, Options{LoginTimeout: 300 * time.Millisecond}, guarded(t))
-	c, witness := dial(t, s), dial(t, s)
-	c.send(command("AUTH", "pw"))
-	c.expect("+OK\r\n")
-	witness.expectEnd("") // the time of the first login is over
-	c.send(command("RESET"))
-	c.expect("+RESET\r\n")
-	c.send(command("PING"))
-	c.expect(noAuth)
-	c.send(command("AUTH", "pw") + command("PING"))
-	c.expect("+OK\r\n+PONG\r\n")
+	synctest.Test(t, func(t *testing.T) {
+		_, dial := serveOnPipes(t, Options{LoginTimeout: time.Second}, guarded(t))
+		c, witness := dial(), dial()
+		c.send(command("AUTH", "pw"))
+		c.expect("+OK\r\n")
+		witness.expectEnd("") // the time of the first login is over
+		c.send(command("RESET"))
+		c.expect("+RESET\r\n")
+		c.send(command("PING"))
+		c.expect(noAuth)
+		c.send(command("AUTH", "pw") + command("PING"))
+		c.expect("+OK\r\n+PONG\r\n")
+	})
 }
 
 func TestNewcomers_WhereNobodyNeedsAPasswordThereAreNone(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlockd/commands"
@@ -105,26 +106,25 @@ func TestSession_KeepsWhatTheKernelTookWhenAWriteFails(t *testing.T) {
 }
 
 func TestSession_CutsOffAClientThatDoesNotRead(t *testing.T) {
-	d := newDispatcher()
-	s := serve(t, Options{WriteTimeout: 50 * time.Millisecond}, d)
-	c := dial(t, s)
-	gone := make(chan struct{})
-	go func() { // sends for as long as it is listened to
-		defer close(gone)
+	synctest.Test(t, func(t *testing.T) {
+		s, dial := serveOnPipes(t, Options{WriteTimeout: time.Second}, newDispatcher())
+		c, began := dial(), time.Now()
 		payload := strings.Repeat(command("ECHO", strings.Repeat("x", 30_000)), 8)
-		for {
+		for { // sends for as long as it is listened to
 			if _, err := io.WriteString(c.Conn, payload); err != nil {
-				return
+				break
 			}
 		}
-	}()
-	await(t, "the cut", gone)
-	if n := s.Stats().SlowClients; n != 1 {
-		t.Errorf("%d slow clients counted, want 1", n)
-	}
-	fine := dial(t, s)
-	fine.send(command("PING"))
-	fine.expect("+PONG\r\n")
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it was cut off after %v, want a second", took)
+		}
+		if n := s.Stats().SlowClients; n != 1 {
+			t.Errorf("%d slow clients counted, want 1", n)
+		}
+		fine := dial()
+		fine.send(command("PING"))
+		fine.expect("+PONG\r\n")
+	})
 }
 
 func TestSession_SendsItsBatchOnceARoundAndAroundBarriers(t *testing.T) {

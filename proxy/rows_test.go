@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlockd/commands"
@@ -82,31 +83,27 @@ func TestRows_NothingThatIsAnOperatorsIsForwarded(t *testing.T) {
 
 // A deadline that moved with every byte would let a slow writer stay for ever.
 func TestRows_AByteNowAndThenDoesNotKeepACommandAlive(t *testing.T) {
-	d := newDispatcher()
-	s := serve(t, Options{CommandTimeout: 500 * time.Millisecond}, d)
-	c := dial(t, s)
-	c.send("*2\r\n$4\r\nECHO\r\n$60000\r\n")
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		_, _ = io.Copy(io.Discard, c.in)
-	}()
-	pace := time.NewTicker(5 * time.Millisecond)
-	defer pace.Stop()
-	for bytes := 0; ; bytes++ {
-		select {
-		case <-closed:
-			if len(d.started()) != 0 {
-				t.Errorf("%q was run", d.started())
+	synctest.Test(t, func(t *testing.T) {
+		const pace, limit = 5 * time.Millisecond, time.Second
+		d := newDispatcher()
+		_, dial := serveOnPipes(t, Options{CommandTimeout: limit}, d)
+		c := dial()
+		c.send("*2\r\n$4\r\nECHO\r\n$60000\r\n")
+		bytes := 0
+		for ; bytes < 60_000; bytes++ {
+			time.Sleep(pace)
+			if _, err := c.Write([]byte("x")); err != nil {
+				break
 			}
-			return
-		case <-pace.C:
-			_, _ = c.Write([]byte("x")) // may meet a closed socket
 		}
-		if bytes > 2000 { // ten seconds: twenty times the limit, half the patience of dial
-			t.Fatal("it was never cut off")
+		if most := int(limit / pace); bytes > most {
+			t.Errorf("it was cut off after %d bytes, one every %v; want at most %d", bytes, pace, most)
 		}
-	}
+		c.expectEnd("")
+		if len(d.started()) != 0 {
+			t.Errorf("%q was run", d.started())
+		}
+	})
 }
 
 // A reset ends its own connection and no other, and the next client comes in.

@@ -22,6 +22,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/pool"
+	"redlockd/pool/faulty"
 	"redlockd/redlock"
 )
 
@@ -246,7 +247,7 @@ func fetch(t *testing.T, url string) (status int, serial int64) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Get(url)
+	response, err := (&http.Client{Transport: transport, Timeout: time.Minute}).Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,18 +305,15 @@ func TestServer_ShutsDownAlthoughARequestIsUnderWay(t *testing.T) {
 }
 
 func TestServer_NeverServedGivesItsAddressBack(t *testing.T) {
-	s, err := New(figures())
-	if err != nil {
-		t.Fatal(err)
+	o := figures()
+	o.Listen = faulty.FreeAddr(t)
+	for range 2 {
+		s, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Shutdown(t.Context())
 	}
-	s.Shutdown(t.Context())
-	again := figures()
-	again.Listen = s.listener.Addr().String()
-	second, err := New(again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second.Shutdown(t.Context())
 }
 
 func TestServer_ShowsTheCertificatesThatWereReadLast(t *testing.T) {

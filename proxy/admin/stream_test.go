@@ -15,7 +15,7 @@ import (
 // listenTo reads a stream over a socket until told is content.
 func listenTo(t *testing.T, address string, told func(kind, data string) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
 	if err != nil {
