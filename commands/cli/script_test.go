@@ -19,6 +19,7 @@ type script struct {
 	mu      sync.Mutex
 	answers map[string][]string
 	heard   []string
+	turn    func() // in front of every answer; may change the answers
 }
 
 func startScript(t *testing.T, answers map[string][]string, wrap ...func(net.Listener) net.Listener) *script {
@@ -69,6 +70,9 @@ func (s *script) answer(words []string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = append(s.heard, strings.Join(words, " "))
+	if s.turn != nil {
+		s.turn()
+	}
 	list, known := s.answers[words[0]]
 	switch {
 	case !known && words[0] == "DUNLOCK":

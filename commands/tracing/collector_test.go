@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -21,13 +20,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"redlockd/pool"
+	"redlockd/pool/faulty"
 	"redlockd/redlock"
 )
 
 // ants keeps a pool of its own from the start of the program on.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-const soon = 20 * time.Second // bounds waits for what must happen
+const soon = time.Minute // bounds waits for what must happen
 
 // testCollector keeps what it is sent.
 type testCollector struct {
@@ -164,12 +164,7 @@ var five = pool.Options{Embedded: 5, MasterTimeout: 5 * time.Second}
 func nobody(t *testing.T) pool.Options {
 	o := pool.Options{MasterTimeout: 100 * time.Millisecond}
 	for _, name := range []string{"a", "b", "c"} {
-		taken, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Masters = append(o.Masters, pool.Master{Name: name, Address: taken.Addr().String()})
-		taken.Close()
+		o.Masters = append(o.Masters, pool.Master{Name: name, Address: faulty.FreeAddr(t)})
 	}
 	return o
 }

@@ -20,6 +20,7 @@ import (
 	collector "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"redlockd/pool/faulty"
 	"redlockd/redlock"
 )
 
@@ -201,17 +202,12 @@ func TestQueue_ThatIsClosedWhileItPausesGivesUp(t *testing.T) {
 
 // A dead collector costs spans, and neither an operation nor the shutdown.
 func TestTracer_LivesWithADeadCollector(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // connects and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	for _, address := range []string{gone.Addr().String(), silent.Addr().String()} {
+	for _, address := range []string{faulty.FreeAddr(t), silent.Addr().String()} {
 		e := newEngine(t, Options{Endpoint: "http://" + address, Sample: 1, Queue: 4}, five)
 		for range 20 {
 			g := e.lock(redlock.LockRequest{Key: "k"})
