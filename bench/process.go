@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	startPatience = 20 * time.Second     // for a process to come up or to end, on a busy machine
+	startPatience = time.Minute          // for a process to come up or to end, on a busy machine
 	lookInterval  = 2 * time.Millisecond // between two looks at it
 )
 
