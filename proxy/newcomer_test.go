@@ -162,6 +162,7 @@ func TestNewcomers_HaveTimeAgainAfterTheySignedOut(t *testing.T) {
 		witness.expectEnd("") // the time of the first login is over
 		c.send(command("RESET"))
 		c.expect("+RESET\r\n")
+		time.Sleep(time.Second / 2)
 		c.send(command("PING"))
 		c.expect(noAuth)
 		c.send(command("AUTH", "pw") + command("PING"))
