@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"redlockd/commands/cli"
 	"redlockd/pool/faulty"
@@ -26,6 +27,17 @@ func typed(t *testing.T, environ []string, args ...string) (code int, output str
 	return process.ProcessState.ExitCode(), string(text)
 }
 
+// typedInTime runs the program, and says it again as it asks for when the machine
+// was too busy for a write to all masters within half a second.
+func typedInTime(t *testing.T, args []string) (code int, output string) {
+	t.Helper()
+	code, output = typed(t, nil, args...)
+	for end := time.Now().Add(patience); strings.Contains(output, "say it again when masters and network are quick") && time.Now().Before(end); {
+		code, output = typed(t, nil, append(args, "--force")...)
+	}
+	return code, output
+}
+
 func listOf(servers []*faulty.Server) string {
 	names := make([]string, len(servers))
 	for i, s := range servers {
@@ -37,6 +49,7 @@ func listOf(servers []*faulty.Server) string {
 func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 	servers := faulty.StartGroup(t, 3, "--appendonly", "yes", "--appendfsync", "always")
 	masters := "--masters=" + listOf(servers)
+	t.Setenv("REDLOCKD_DATABASES", "1")
 	for _, step := range []struct {
 		args []string
 		code int
@@ -54,7 +67,7 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 		{[]string{"quarantine", masters}, cli.ExitUsage, "quarantine needs a master"},
 		{[]string{"check"}, cli.ExitUsage, "check needs --masters"},
 	} {
-		if code, output := typed(t, nil, step.args...); code != step.code || !strings.Contains(output, step.says) {
+		if code, output := typedInTime(t, step.args); code != step.code || !strings.Contains(output, step.says) {
 			t.Errorf("%q: code %d, want %d and %q:\n%s", step.args, code, step.code, step.says, output)
 		}
 	}
