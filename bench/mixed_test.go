@@ -227,11 +227,12 @@ func (c *contest) expectTurns(t *testing.T) {
 	}
 }
 
-// expectNothingLeft: what is on a master expires in time, and only the seal stays.
+// expectNothingLeft: what is on a master expires in time, and only the seal and the records stay.
 func expectNothingLeft(t *testing.T, s *faulty.Server) {
 	t.Helper()
 	isSeal := func(key string) bool { return key == "redlockd:seal" }
-	left := func() []string { return slices.DeleteFunc(s.Keys(), isSeal) }
+	stays := func(key string) bool { return isSeal(key) || key == "redlockd:acked" }
+	left := func() []string { return slices.DeleteFunc(s.Keys(), stays) }
 	for _, key := range left() {
 		reply, err := s.Do("PTTL", key)
 		if err != nil {

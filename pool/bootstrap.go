@@ -111,9 +111,17 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 			identities[c] = append(identities[c], identity)
 		}
 	}
+	var least []map[string]int64 // below it daemons would take the register for a rolled-back one
+	for db := range p.options.Databases {
+		records, err := recallAll(&p.options, db, all)
+		if err != nil {
+			return fmt.Errorf("bootstrap: reading records in database %d: %w", db, err)
+		}
+		least = append(least, records)
+	}
 	offset, lives := medianOffset(all), false
 	for _, c := range all {
-		if err := p.baptiseOne(c, identities[c], offset, force); err != nil {
+		if err := p.baptiseOne(c, identities[c], least, offset, force); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
@@ -125,7 +133,7 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 	return nil
 }
 
-func (p *Pool) baptiseOne(c *candidate, identities []string, offset int64, force bool) error {
+func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]int64, offset int64, force bool) error {
 	for db, identity := range identities {
 		g := newGroup(p, db)
 		if err := gone(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
@@ -135,6 +143,7 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, offset int64, force
 			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
 			retire: identity, bootstrap: true,
 		}
+		r.floor = least[db][c.master.Name]
 		if err := g.baptise(c, r, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}

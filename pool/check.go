@@ -117,8 +117,9 @@ func (p *Pool) settings(f *finding, link Link) {
 		replies := link.Exchange([]Command{
 			{[]string{"SELECT", strconv.Itoa(db)}},
 			{[]string{"ZRANGE", p.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
+			{[]string{"ZSCORE", recordsKey(&p.options), ""}},
 		}, nil)
-		if gone(replies, 2) != nil {
+		if gone(replies, 3) != nil {
 			return
 		}
 		if err := replies[0].Err; err != nil {
@@ -128,6 +129,9 @@ func (p *Pool) settings(f *finding, link Link) {
 		if err := replies[1].Err; err != nil {
 			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, p.options.KeyPrefix)
 			return
+		}
+		if err, ok := replies[2].Err.(MasterError); ok && err.Begins("WRONGTYPE") {
+			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, recordsKey(&p.options)))
 		}
 		if len(replies[1].Items) == 0 {
 			continue

@@ -110,6 +110,7 @@ func (l *lane) refused(err error) {
 	}
 	l.tried, l.claim = true, ""
 	l.attempts++
+	g.recalledLocked()
 	queued := l.handOverLocked(nil)
 	closed := g.closed
 	if news && l.notice.told == toldAbsent {
@@ -141,8 +142,14 @@ func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
 	if err := l.meet(f); err != nil {
 		return nil, err
 	}
+	if err := l.recall(link); err != nil {
+		return nil, err
+	}
 	if !g.pool.tasks.Await(ctx, g.ready) {
 		return nil, errNoClocks
+	}
+	if !g.pool.tasks.Await(ctx, g.records) {
+		return nil, errNoRecords
 	}
 	a, err := l.admitOnce(link, f)
 	if err != nil {
@@ -189,20 +196,22 @@ func (l *lane) meet(f facts) error {
 	return nil
 }
 
-// admitOnce runs the admission; a life whose register lies below what this
-// daemon has seen acknowledged in it has been rolled back and is retired.
+// admitOnce runs the admission. A life whose register lies below what this daemon
+// has seen acknowledged, or what the other masters remember, has been rolled back
+// and is retired, also if it is an earlier life than the one that this daemon met:
+// a new life begins above the register of the one before.
 func (l *lane) admitOnce(link Link, f facts) (admission, error) {
 	g := l.group
-	for {
+	for range admissions {
 		g.mu.Lock()
-		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), retire: l.retire, floor: g.hybrid.seen}
-		life, acked := l.life, l.acked
+		least := l.leastLocked()
+		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), retire: l.retire, floor: max(g.hybrid.seen, least)}
 		g.mu.Unlock()
 		a, err := g.admit(link, l.master.Name, r)
 		if err != nil {
 			return a, err
 		}
-		if a.life.Identity != r.retire && (life == nil || life.Lineage != a.life.Lineage || a.score >= acked) {
+		if a.life.Identity != r.retire && a.score >= least {
 			return a, nil
 		}
 		g.mu.Lock()
@@ -210,8 +219,9 @@ func (l *lane) admitOnce(link Link, f facts) (admission, error) {
 		g.counters.Latched++
 		g.mu.Unlock()
 		g.pool.options.Logger.Warn("a master's memory was rolled back; it starts a new life",
-			"master", l.master.Name, "register", a.score, "acknowledged", acked)
+			"master", l.master.Name, "register", a.score, "acknowledged", least)
 	}
+	return admission{}, unfitf("every new life of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", admissions, g.sealKey)
 }
 
 // durable is what the admission is told: what CONFIG says, or the operator's
@@ -245,10 +255,12 @@ func (l *lane) connected(link Link, f facts, a admission) *connection {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if l.life == nil || l.life.Lineage != a.life.Lineage {
-		l.acked = 0
 		g.counters.NewLives++
+		clear(l.filed) // what it remembered may be gone with the life before
 	}
-	l.acked = max(l.acked, a.score)
+	if a.score <= tooHigh { // otherwise the register is damaged, as its seal will say
+		l.acked = max(l.acked, a.score)
+	}
 	l.lastID, l.lastRun, l.life, l.retire = f.clientID, f.runID, a.life, ""
 	return c
 }

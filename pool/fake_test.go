@@ -30,6 +30,7 @@ type fakeMaster struct {
 	mu        sync.Mutex
 	identity  string // "" = blank
 	register  int64
+	records   map[string]int64 // of other masters' registers
 	dials     int
 	links     []*fakeLink
 	executed  [][]string
@@ -167,11 +168,20 @@ func (m *fakeMaster) executeLocked(l *fakeLink, args []string) Reply {
 	case "EVAL":
 		return m.admitLocked(args)
 	case "ZSCORE":
+		if args[1] == "redlockd:acked" {
+			if score, ok := m.records[args[2]]; ok {
+				return decimal(score)
+			}
+			return Reply{}
+		}
 		if m.identity == "" || args[2] != m.identity {
 			return Reply{}
 		}
 		return decimal(m.register)
 	case "ZADD":
+		if args[1] == "redlockd:acked" {
+			return m.fileLocked(args[3:])
+		}
 		raise, _ := strconv.ParseInt(args[4], 10, 64)
 		if args[5] == m.identity {
 			m.register = max(m.register, raise)
@@ -181,6 +191,18 @@ func (m *fakeMaster) executeLocked(l *fakeLink, args []string) Reply {
 		return number(0)
 	}
 	return text("OK")
+}
+
+// fileLocked takes scores and members.
+func (m *fakeMaster) fileLocked(pairs []string) Reply {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if m.records == nil {
+			m.records = map[string]int64{}
+		}
+		score, _ := strconv.ParseInt(pairs[i], 10, 64)
+		m.records[pairs[i+1]] = max(m.records[pairs[i+1]], score)
+	}
+	return number(0)
 }
 
 // admitLocked keeps a life of this process unless it is to be retired.

@@ -29,6 +29,12 @@ type flush struct {
 	// factsAt is where the answers about settings begin, −1 = not asked.
 	factsAt int
 	facts   bool
+	// filing is what the master is to remember of others, recall that its records
+	// are read, and least what its own register cannot be below: see records.go.
+	filing           []record
+	recall           bool
+	fileAt, recallAt int // −1 = not asked
+	least            int64
 	// listenersAt is where the answer is who listens to events, −1 = not asked.
 	listenersAt int
 }
@@ -57,6 +63,7 @@ func (f *flush) reset(c *connection) {
 	f.conn = c
 	f.entries, f.commands, f.index, f.part, f.bulks = f.entries[:0], f.commands[:0], f.index[:0], f.part[:0], f.bulks[:0]
 	f.sealed, f.bare, f.beat, f.ahead = false, false, false, 0
+	f.filing, f.recall, f.least = f.filing[:0], false, 0
 	f.moment.Lane, f.moment.Life, f.moment.Met = c.lane.index, c.life, c.met
 	if f.keys == nil {
 		f.keys = make(map[string]taker)
@@ -172,12 +179,13 @@ func (f *flush) write() {
 		}
 	}
 	f.writeBulks()
-	f.whoAt, f.factsAt = -1, -1
+	f.whoAt, f.factsAt, f.fileAt, f.recallAt = -1, -1, -1, -1
 	if f.beat && !f.conn.lane.group.pool.embedded() {
 		f.whoAt = len(f.commands)
 		f.next().Set("INFO", "server")
 		if f.facts {
 			f.askFacts()
+			f.file()
 		}
 	}
 	if sealed {

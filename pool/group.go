@@ -36,6 +36,9 @@ type Group struct {
 	closed   bool
 	dialing  sync.WaitGroup
 
+	records     chan struct{} // closed once the records of a quorum were read, see records.go
+	recollected bool          // it is closed
+
 	watch   watch
 	events  events
 	returns returns
@@ -48,6 +51,7 @@ func newGroup(p *Pool, db int) *Group {
 		fingerprint: fingerprint(&p.options, db),
 		sealKey:     p.options.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
+		records:     make(chan struct{}),
 	}
 	for i, m := range p.options.Masters {
 		g.lanes = append(g.lanes, newLane(g, i, m))

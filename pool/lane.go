@@ -56,10 +56,12 @@ type lane struct {
 	est     estimate
 	suspect *suspicion
 	life    *Life
-	acked   int64         // highest register read or raised under a good seal in life.Lineage
+	acked   int64         // highest register read or raised under a good seal, in whatever life
 	retire  string        // identity that the next admission must not let live on
 	ailing  error         // why the last flush was void although the master answered
 	proved  time.Duration // when the last good seal was sent
+
+	recollection
 
 	drained time.Duration // since when it is being drained, 0 = it is not
 
@@ -192,6 +194,10 @@ func (l *lane) take() *connection {
 		l.beats++
 	}
 	f.facts = f.beat && l.beats%factsEvery == 0
+	f.least = l.leastLocked() // before it is sent: a record that is read later may be of a later register
+	if f.facts {
+		l.fileLocked(f)
+	}
 	f.sent = g.now()
 	f.moment.Now, f.moment.Time = f.sent, l.est.at(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {

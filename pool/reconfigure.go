@@ -82,6 +82,7 @@ type reconfiguration struct {
 	force  bool
 	former former
 	found  map[*candidate][]sealed // by database
+	least  []map[string]int64      // by database and name: what a register cannot be below, see records.go
 }
 
 // sealed is what stands at a master's seal.
@@ -185,6 +186,13 @@ func (r *reconfiguration) look() error {
 			}
 			r.found[c] = append(r.found[c], readSealed(replies[1].Items))
 		}
+	}
+	for db := range r.pool.options.Databases {
+		records, err := recallAll(&r.pool.options, db, r.all)
+		if err != nil {
+			return fmt.Errorf("reconfigure: reading records in database %d: %w", db, err)
+		}
+		r.least = append(r.least, records)
 	}
 	return nil
 }
@@ -298,7 +306,7 @@ func (r *reconfiguration) write(shift time.Duration) error {
 	order := append(slices.DeleteFunc(slices.Clone(r.all), r.former.carried), r.former.carriers...)
 	for _, c := range order {
 		for db := range r.pool.options.Databases {
-			var floor int64
+			floor := r.least[db][c.master.Name]
 			for _, other := range r.all {
 				floor = max(floor, r.found[other][db].register)
 			}
@@ -314,12 +322,13 @@ func (r *reconfiguration) write(shift time.Duration) error {
 
 func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
 	o := &r.pool.options
+	keeps := r.former.keeps && r.former.carried(c) && r.found[c][db].register >= r.least[db][c.master.Name] // else it was rolled back
 	durable := c.facts.volatile == "" || o.AssumeDurable && c.facts.volatile == configRefused
 	replies := c.link.Exchange([]Command{
 		{[]string{"SELECT", strconv.Itoa(db)}},
 		{[]string{
 			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
-			r.found[c][db].identity, ofMaster(fingerprint(o, db), c.master.Name), randomLineage(), bit(r.former.keeps && r.former.carried(c)),
+			r.found[c][db].identity, ofMaster(fingerprint(o, db), c.master.Name), randomLineage(), bit(keeps),
 			bit(durable), strconv.FormatInt(micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)

@@ -47,6 +47,9 @@ func (l *lane) settle(c *connection) {
 	l.rtt.note(now - f.sent)
 	var seal Seal
 	var ending error
+	if f.facts {
+		l.filedLocked(f)
+	}
 	if f.sealed || f.beat {
 		seal, ending = l.judgeLocked(c, f, now)
 	}
@@ -157,9 +160,9 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 		}
 		return bad(err), nil
 	}
-	if old < l.acked && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
+	if old < f.least && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
 		l.retireLocked(c)
-		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, l.acked)
+		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.least)
 		return bad(err), err
 	}
 	if old > tooHigh {

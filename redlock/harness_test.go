@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,11 +124,12 @@ func (c *cluster) register(i int) (score int64) {
 	return score
 }
 
-// empty tells whether nothing but seals is left on these masters.
+// empty tells whether nothing but seals and records is left on these masters.
 func (c *cluster) empty(masters ...int) bool {
 	c.t.Helper()
 	for _, i := range masters {
-		if keys := c.servers[i].Keys(); len(keys) != 1 || keys[0] != "redlockd:seal" {
+		keys := slices.DeleteFunc(c.servers[i].Keys(), func(key string) bool { return key == "redlockd:acked" })
+		if len(keys) != 1 || keys[0] != "redlockd:seal" {
 			return false
 		}
 	}

@@ -27,6 +27,7 @@ const (
 // Names of keys that stay on a master when all clients are served.
 const (
 	sealKey    = "redlockd:seal"
+	recordsKey = "redlockd:acked"
 	counterKey = "redlockd:id:"
 )
 
@@ -208,7 +209,7 @@ func (s *stand) left(i int) ([]string, error) {
 			return nil, err
 		}
 		for _, key := range keys.([]any) {
-			if name := key.(string); name != sealKey && !strings.HasPrefix(name, counterKey) {
+			if name := key.(string); name != sealKey && name != recordsKey && !strings.HasPrefix(name, counterKey) {
 				left = append(left, fmt.Sprintf("%s in database %s", name, db))
 			}
 		}

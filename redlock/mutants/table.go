@@ -56,8 +56,8 @@ func brokenLanes() []Mutant {
 		patched("meet", "a step between two connections is not looked for",
 			Change{"pool/dial.go", "if l.est.known && l.life != nil {", "if l.est.known && l.life != nil && !Broken(\"meet\") {"}),
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
-			Change{"pool/dial.go", "life.Lineage != a.life.Lineage || a.score >= acked", "life.Lineage != a.life.Lineage || a.score >= acked || Broken(\"rolled-back\")"},
-			Change{"pool/settle.go", "if old < l.acked && !Broken(RuleIdentity)", "if old < l.acked && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
+			Change{"pool/dial.go", "r.retire && a.score >= least {", "r.retire && (a.score >= least || Broken(\"rolled-back\")) {"},
+			Change{"pool/settle.go", "if old < f.least && !Broken(RuleIdentity)", "if old < f.least && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
 		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
 			Change{"pool/facts.go", "if f.factsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.factsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
 	}

@@ -1,0 +1,361 @@
+package redlock
+
+// records_test.go: durable masters that come back with older memory while no
+// daemon remembers what they had acknowledged. The other masters do.
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+)
+
+// dataOf is the directory of a server's files.
+func dataOf(t *testing.T, s *faulty.Server) string {
+	t.Helper()
+	return on(t, s, "CONFIG", "GET", "dir").([]any)[1].(string)
+}
+
+// backUp copies a server's files and returns where they are.
+func backUp(t *testing.T, s *faulty.Server) string {
+	t.Helper()
+	return copied(t, dataOf(t, s))
+}
+
+func copied(t *testing.T, from string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// comeBackWith kills masters, puts other files in place of theirs and starts them.
+func (c *cluster) comeBackWith(files map[int]string) {
+	c.t.Helper()
+	for i, from := range files {
+		data := dataOf(c.t, c.servers[i])
+		c.servers[i].Kill()
+		if err := os.RemoveAll(data); err != nil {
+			c.t.Fatal(err)
+		}
+		if err := os.CopyFS(data, os.DirFS(from)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for i := range files {
+		c.servers[i].Restart()
+	}
+}
+
+// remembered is what one master's record has of another one's register.
+func (c *cluster) remembered(by, of int) (score int64) {
+	c.t.Helper()
+	if text, ok := c.do(by, "ZSCORE", "redlockd:acked", "group=default/db=0/master="+name(of)).(string); ok {
+		score, _ = strconv.ParseInt(text, 10, 64)
+	}
+	return score
+}
+
+// awaitRecord waits until one master remembers another's register as it is now.
+func (c *cluster) awaitRecord(by, of int) {
+	c.t.Helper()
+	now := c.register(of)
+	eventually(c.t, fmt.Sprintf("master %s remembers the register of %s", name(by), name(of)), func() bool {
+		return c.remembered(by, of) >= now
+	})
+}
+
+// end stops a daemon as a kill does: nothing is released.
+func (d *daemon) end() { d.pool.Close() }
+
+// rolledBack wants a master to begin a new life under a new daemon.
+func (c *cluster) rolledBack(d *daemon, i int, lineage string) {
+	c.t.Helper()
+	d.await(i, "quarantined")
+	if now := c.lineage(i); now == lineage {
+		c.t.Errorf("master %s goes on as %s with a memory that was rolled back", name(i), now)
+	}
+}
+
+// Two of three masters come back from backups, and the daemon is new, too.
+func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	one := c.daemon()
+	backups := map[int]string{0: backUp(t, c.servers[0]), 1: backUp(t, c.servers[1])}
+	lineages := []string{c.lineage(0), c.lineage(1), c.lineage(2)}
+	held := one.take("k", long)
+	last := one.draw("n", 100) + 99
+	c.awaitRecord(2, 0)
+	c.awaitRecord(2, 1)
+	one.end()
+	c.comeBackWith(backups)
+
+	two := c.stranger()
+	if got, err := two.ids("n", 1); err == nil && got <= last {
+		t.Errorf("id %d was given after id %d", got, last)
+	}
+	noQuorum(t, two.refuse("k", time.Second), "1 of 3")
+	for i := range 2 {
+		c.rolledBack(two, i, lineages[i])
+	}
+	if state, why := two.state(2); state != "voting" || c.lineage(2) != lineages[2] {
+		t.Errorf("master c, which lost nothing, is %s (%s)", state, why)
+	}
+	if got := c.copies("k")[2]; got != string(held.Token) {
+		t.Errorf("master c has the copy %q", got)
+	}
+	// Both began again above what the third remembers: they are not retired once more.
+	for i := range 2 {
+		if now, want := c.register(i), c.remembered(2, i); now < want {
+			t.Errorf("master %s began a new life at %d, below the %d that is remembered", name(i), now, want)
+		}
+	}
+	if n := two.pool.Counters().Latched; n != 2 {
+		t.Errorf("%d lives were retired, want 2", n)
+	}
+}
+
+// One master of a bare quorum comes back from a backup, the third was away meanwhile:
+// its records are old, and the second's decide.
+func TestRecords_OneMasterOfABareQuorumFromABackupVotesForNobody(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	one := c.daemon()
+	backup, lineage := backUp(t, c.servers[0]), c.lineage(0)
+	c.servers[2].Kill()
+	one.await(2, "down")
+	one.take("k", long)
+	last := one.draw("n", 100) + 99
+	c.awaitRecord(1, 0)
+	one.end()
+	c.servers[2].Restart()
+	c.comeBackWith(map[int]string{0: backup})
+
+	two := c.stranger()
+	if err := two.refuse("k", time.Second); err == nil {
+		t.Error("granted")
+	}
+	c.rolledBack(two, 0, lineage)
+	if got := two.draw("n", 1); got <= last {
+		t.Errorf("id %d was given after id %d", got, last)
+	}
+}
+
+// A replica that lags is promoted and started again in its master's place: nothing
+// in its memory tells that it was a replica.
+func TestRecords_APromotedReplicaThatWasRestartedVotesForNobody(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	one := c.daemon()
+	files := map[int]string{}
+	lineages := []string{c.lineage(0), c.lineage(1)}
+	for i := range 2 {
+		files[i] = c.promoted(i)
+	}
+	one.take("k", long)
+	c.awaitRecord(2, 0)
+	c.awaitRecord(2, 1)
+	one.end()
+	c.comeBackWith(files)
+
+	two := c.stranger()
+	noQuorum(t, two.refuse("k", time.Second), "1 of 3")
+	for i := range 2 {
+		c.rolledBack(two, i, lineages[i])
+	}
+}
+
+// promoted are the files of a replica of a master that was cut off and promoted.
+func (c *cluster) promoted(of int) string {
+	c.t.Helper()
+	replica := faulty.Start(c.t, durable...)
+	host, port, _ := strings.Cut(c.servers[of].Addr(), ":")
+	c.do(of, "CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	on(c.t, replica, "REPLICAOF", host, port)
+	info := func(section string) string { return on(c.t, replica, "INFO", section).(string) }
+	eventually(c.t, "the replica has caught up and has it on disk", func() bool {
+		up := strings.Contains(info("replication"), "master_link_status:up") // its file is rewritten from then on
+		disk := info("persistence")
+		return up && strings.Contains(disk, "aof_rewrite_in_progress:0") && strings.Contains(disk, "aof_rewrite_scheduled:0") && strings.Contains(disk, "aof_last_write_status:ok")
+	})
+	on(c.t, replica, "REPLICAOF", "NO", "ONE")
+	data := dataOf(c.t, replica)
+	replica.Kill()
+	return copied(c.t, data)
+}
+
+// A daemon that ran all the time remembers the life after the one that comes back.
+func TestRecords_AnEarlierLifeDoesNotComeBack(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	one := c.daemon()
+	backup, first := backUp(t, c.servers[0]), c.lineage(0)
+	c.do(0, "FLUSHALL")
+	one.await(0, "quarantined")
+	eventually(t, "master a has begun another life", func() bool { return c.do(0, "EXISTS", "redlockd:seal") == int64(1) && c.lineage(0) != first })
+	c.servers[1].Kill() // its records are not needed
+	one.await(1, "down")
+	c.comeBackWith(map[int]string{0: backup})
+	one.awaitProcess(0, c.servers[0])
+	one.await(0, "quarantined")
+	if now := c.lineage(0); now == first {
+		t.Errorf("the life %s, which another one had followed, is back", now)
+	}
+}
+
+// Masters that kept everything vote at once, whoever remembers what.
+func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	one := c.daemon()
+	held := one.take("k", long)
+	var lineages []string
+	for i := range c.servers {
+		lineages = append(lineages, c.lineage(i))
+		c.awaitRecord(i, (i+1)%3)
+		c.awaitRecord(i, (i+2)%3)
+	}
+	one.end()
+	for _, away := range []int{-1, 1} { // all are there, one is not
+		for i := range c.servers {
+			if c.servers[i].Kill(); i != away {
+				c.servers[i].Restart()
+			}
+		}
+		two := c.stranger()
+		for i := range c.servers {
+			if i == away {
+				continue
+			}
+			if state, why := two.state(i); state != "voting" {
+				t.Errorf("master %s is %s (%s) as soon as the daemon has started", name(i), state, why)
+			}
+			if now := c.lineage(i); now != lineages[i] {
+				t.Errorf("master %s goes on as %s, want %s", name(i), now, lineages[i])
+			}
+		}
+		if n := two.pool.Counters().Latched; n != 0 {
+			t.Errorf("%d lives were retired", n)
+		}
+		if away < 0 {
+			isHeld(t, two.refuse("k", time.Second))
+		} else {
+			two.free("k", held.Token)
+		}
+		two.end()
+	}
+}
+
+// A blank master begins above what the others remember of it, although a daemon
+// that has just started has seen nothing.
+func TestRecords_ABlankMasterBeginsAboveThem(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one := c.daemon()
+	ahead := c.register(0) + time.Hour.Microseconds()
+	c.raise(0, ahead)
+	c.awaitRecord(1, 0)
+	one.end()
+	c.servers[0].RestartEmpty()
+	two := c.stranger()
+	two.await(0, "quarantined")
+	if got := c.register(0); got < ahead {
+		t.Errorf("the register is %d, and %d is remembered", got, ahead)
+	}
+	if n := two.pool.Counters().Latched; n != 0 {
+		t.Errorf("%d lives were retired, want none", n)
+	}
+}
+
+// Whatever stands at the key, the masters vote, and the log has it once.
+func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
+	for what, write := range map[string][]any{
+		"another type":  {"SET", "redlockd:acked", "mine"},
+		"too high":      {"ZADD", "redlockd:acked", int64(1)<<52 + 1, "group=default/db=0/master=a"},
+		"endless":       {"ZADD", "redlockd:acked", "inf", "group=default/db=0/master=a"},
+		"below zero":    {"ZADD", "redlockd:acked", -7, "group=default/db=0/master=a"},
+		"other members": {"ZADD", "redlockd:acked", int64(1) << 51, "group=default/db=1/master=a", int64(1) << 51, "group=other/db=0/master=a", int64(1) << 51, "a"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := newCluster(t, 3, long, durable...)
+			one := c.daemon()
+			one.end()
+			c.do(1, "DEL", "redlockd:acked")
+			c.do(1, write...)
+			two := c.stranger()
+			for i := range c.servers {
+				two.await(i, "voting")
+			}
+			two.free("k", two.take("k", time.Second).Token)
+			c.awaitRecord(2, 0) // the others' records are written all the same
+			if n := two.pool.Counters().Latched; n != 0 {
+				t.Errorf("%d lives were retired", n)
+			}
+		})
+	}
+}
+
+// The records cost nothing while nothing happens, and one command a second otherwise.
+func TestRecords_OfAnIdleGroupAreNotWritten(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	one := c.daemon()
+	one.take("k", long)
+	for i := range c.servers {
+		c.awaitRecord(i, (i+1)%3)
+		c.awaitRecord(i, (i+2)%3)
+	}
+	seals := func() int64 { return one.pool.Counters().Seals }
+	rest := func(heartbeats int64) {
+		t.Helper()
+		start := seals()
+		eventually(t, "heartbeats of all masters", func() bool { return seals() >= start+3*heartbeats })
+	}
+	rest(2 * 10) // what was on its way has arrived
+	writes, scores := c.calls("zadd"), c.calls("zscore")
+	start := seals()
+	rest(3 * 10)
+	if got := c.calls("zadd") - writes; got != 0 {
+		t.Errorf("%d ZADD for an idle group", got)
+	}
+	if got, most := c.calls("zscore")-scores, seals()-start+3; got > most {
+		t.Errorf("%d ZSCORE in %d heartbeats of an idle group that is complete, want one for each seal", got, most)
+	}
+}
+
+// calls adds up how often the masters have executed a command.
+func (c *cluster) calls(command string) (n int64) {
+	c.t.Helper()
+	for i := range c.servers {
+		_, stats, _ := strings.Cut(c.do(i, "INFO", "commandstats").(string), "cmdstat_"+command+":calls=")
+		calls, _, _ := strings.Cut(stats, ",")
+		one, _ := strconv.ParseInt(calls, 10, 64)
+		n += one
+	}
+	return n
+}
+
+// The operator's word that no earlier life matters holds, whatever the records are.
+func TestRecords_DoNotUndoABootstrap(t *testing.T) {
+	c := newCluster(t, 3, long, durable...)
+	one := c.daemon()
+	c.raise(0, c.register(0)+time.Hour.Microseconds())
+	c.awaitRecord(1, 0)
+	one.end()
+	for i := range c.servers {
+		c.do(i, "DEL", "redlockd:seal")
+	}
+	if err := pool.Bootstrap(t.Context(), c.options(), true, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	two := c.stranger()
+	for i := range c.servers {
+		if state, why := two.state(i); state != "voting" {
+			t.Errorf("master %s is %s (%s)", name(i), state, why)
+		}
+	}
+	if n := two.pool.Counters().Latched; n != 0 {
+		t.Errorf("%d lives were retired", n)
+	}
+}
