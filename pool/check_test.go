@@ -56,6 +56,17 @@ func TestCheck_WarnsOfMastersThatForget(t *testing.T) {
 	}
 }
 
+func TestCheck_WarnsOfAKeyOfOthersWhereRecordsBelong(t *testing.T) {
+	servers := faulty.StartGroup(t, 3, onDisk...)
+	if _, err := servers[1].Do("SET", "redlockd:acked", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := check(t, optionsOf(servers...))
+	if err != nil || strings.Count(out, "warning") != 1 || !strings.Contains(out, "b: warning: database 0: redlockd:acked holds something that redlockd did not write") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestCheck_SaysWhatIsWrongWithAMaster(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	a, b, c := servers[0], servers[1], servers[2]

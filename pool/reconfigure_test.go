@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,29 @@ func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testi
 	}
 	seen(t, was, 0, "max-ttl is 200 here and 400 there")
 	seen(t, now, 1, "voting")
+}
+
+// A memory that lacks what another master remembers of it was broken.
+func TestReconfigure_AMasterThatWasRolledBackLosesItsLineage(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	before := lives(t, servers)
+	o.Group = "default"
+	later := time.Now().Add(time.Hour).UnixMicro()
+	if _, err := servers[1].Do("ZADD", "redlockd:acked", later, recordOf(&o, 0, "a")); err != nil {
+		t.Fatal(err)
+	}
+	o.MaxTTL = 2 * brief
+	if out, err := reconfigure(t, o, false); err != nil {
+		t.Fatal(out, err)
+	}
+	after := lives(t, servers)
+	if after[0].Lineage == before[0].Lineage || after[1].Lineage != before[1].Lineage {
+		t.Errorf("lineages %s, %s after %s, %s, want another one for the first master only", after[0].Lineage, after[1].Lineage, before[0].Lineage, before[1].Lineage)
+	}
+	reply, err := servers[0].Do("ZSCORE", "redlockd:seal", after[0].Identity)
+	if register, _ := strconv.ParseInt(reply.(string), 10, 64); err != nil || register < later {
+		t.Errorf("its register is %v (%v), below the %d that is remembered", reply, err, later)
+	}
 }
 
 // Leases of the former settings may outlive those of the new ones.

@@ -57,8 +57,10 @@ func readRecord(r Reply) (int64, error) {
 		return 0, r.Err
 	case r.Kind == ReplyNil:
 		return 0, nil
-	case !ok || score < 0:
+	case !ok:
 		return 0, fmt.Errorf("the score %q is no register", r.Str)
+	case score < 0:
+		return 0, fmt.Errorf("the score %d is below 0", score)
 	case score > tooHigh:
 		return 0, fmt.Errorf("the score %d is above 2^52", score)
 	}

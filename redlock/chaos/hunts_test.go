@@ -152,7 +152,7 @@ func beyond(name string) string {
 	switch name {
 	case "kill":
 		return "bytes of a connection that arrive when its successor's have"
-	case "rolled-back", "durable-then":
+	case "rolled-back", "no-records", "durable-then":
 		return "a disk that has not got what its master answered"
 	case "evicted", "evicted-look":
 		return "keys that are evicted: until the next look their locks may be granted again"

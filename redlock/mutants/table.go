@@ -60,6 +60,8 @@ func brokenLanes() []Mutant {
 			Change{"pool/settle.go", "if old < f.least && !Broken(RuleIdentity)", "if old < f.least && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
 		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
 			Change{"pool/facts.go", "if f.factsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.factsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
+		patched("no-records", "masters remember nothing of each other's registers",
+			Change{"pool/records.go", "if other != l {", "if other != l && !Broken(\"no-records\") {"}).in("backups-3"),
 	}
 }
 

@@ -138,6 +138,32 @@ func awaken(w *World) {
 	}
 }
 
+// backUps: some masters come back with the files of a backup, and no daemon is left
+// that remembers what was acknowledged since. At least one master lost nothing, and
+// the backup is older than what its records may lack.
+func backUps(w *World) {
+	if !w.overAge() {
+		return
+	}
+	some := w.random.Perm(len(w.servers))[:1+w.random.IntN(len(w.servers)-1)]
+	for _, i := range some {
+		w.servers[i].snapshot = w.servers[i].memory.clone()
+	}
+	wait := w.between(2500*time.Millisecond, 4*time.Second)
+	w.judge.youngUntil += wait
+	w.after(wait, nil, func() {
+		if w.calm {
+			return
+		}
+		for _, i := range some {
+			w.servers[i].crash(1)
+		}
+		for _, d := range w.daemons {
+			kill(w, d)
+		}
+	})
+}
+
 // crash ends a process and starts the next: 0 empty, 1 with an older memory,
 // 2 with all of it, 3 as a replica that was promoted.
 func (s *server) crash(kind int) {

@@ -115,6 +115,11 @@ func memoryScenarios() []*Scenario {
 			s.Durable, s.Length = true, 12*time.Second
 			s.Faults = []fault{{50 * time.Millisecond, remember}, {500 * time.Millisecond, lie}, {2 * time.Second, cut}}
 		}),
+		base("backups", func(s *Scenario) {
+			s.Durable, s.Length, s.Split, s.Stall, s.Slow = true, 20*time.Second, 0, 0, 0
+			s.People = []People{{6, newLocking}, {2, newCounting}}
+			s.Faults = []fault{{time.Second, backUps}}
+		}),
 		base("awakened", func(s *Scenario) {
 			s.Length = 12 * time.Second
 			s.Faults = []fault{{150 * time.Millisecond, remember}, {500 * time.Millisecond, awaken}, {2 * time.Second, cut}}
