@@ -211,7 +211,7 @@ func (l *lane) admitOnce(link Link, f facts) (admission, error) {
 		if err != nil {
 			return a, err
 		}
-		if a.life.Identity != r.retire && a.score >= least {
+		if a.life.Identity != r.retire && (a.score >= least || Broken(RuleGreater)) {
 			return a, nil
 		}
 		g.mu.Lock()

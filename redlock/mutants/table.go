@@ -56,7 +56,7 @@ func brokenLanes() []Mutant {
 		patched("meet", "a step between two connections is not looked for",
 			Change{"pool/dial.go", "if l.est.known && l.life != nil {", "if l.est.known && l.life != nil && !Broken(\"meet\") {"}),
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
-			Change{"pool/dial.go", "r.retire && a.score >= least {", "r.retire && (a.score >= least || Broken(\"rolled-back\")) {"},
+			Change{"pool/dial.go", "a.score >= least || Broken(RuleGreater)", "a.score >= least || Broken(RuleGreater) || Broken(\"rolled-back\")"},
 			Change{"pool/settle.go", "if old < f.least && !Broken(RuleIdentity)", "if old < f.least && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
 		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
 			Change{"pool/facts.go", "if f.factsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.factsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
@@ -131,6 +131,6 @@ func brokenScripts() []Mutant {
 		patched("evicted", "an admission does not compare how many keys were evicted",
 			Change{"pool/scripts/admit.lua", "'evicted_keys:(%d+)')", "'evicted_keys:(%d+)') and '0'"}).in("evicted-3"),
 		patched("durable-then", "a memory is believed that was not durable before",
-			Change{"pool/scripts/admit.lua", "(durable == '1' and ARGV[3] == '1')", "ARGV[3] == '1'"}),
+			Change{"pool/scripts/admit.lua", "(durable == '1' and ARGV[3] == '1')", "ARGV[3] == '1'"}).in("awakened-3"),
 	}
 }
