@@ -72,8 +72,8 @@ func (c *cluster) awaitRecord(by, of int) {
 	})
 }
 
-// end stops a daemon as a kill does: nothing is released.
-func (d *daemon) end() { d.pool.Close() }
+// kill stops a daemon as a kill does: nothing is released.
+func (d *daemon) kill() { d.pool.Close() }
 
 // rolledBack wants a master to begin a new life under a new daemon.
 func (c *cluster) rolledBack(d *daemon, i int, lineage string) {
@@ -94,7 +94,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 	last := one.draw("n", 100) + 99
 	c.awaitRecord(2, 0)
 	c.awaitRecord(2, 1)
-	one.end()
+	one.kill()
 	c.comeBackWith(backups)
 
 	two := c.stranger()
@@ -134,7 +134,7 @@ func TestRecords_OneMasterOfABareQuorumFromABackupVotesForNobody(t *testing.T) {
 	one.take("k", long)
 	last := one.draw("n", 100) + 99
 	c.awaitRecord(1, 0)
-	one.end()
+	one.kill()
 	c.servers[2].Restart()
 	c.comeBackWith(map[int]string{0: backup})
 
@@ -161,7 +161,7 @@ func TestRecords_APromotedReplicaThatWasRestartedVotesForNobody(t *testing.T) {
 	one.take("k", long)
 	c.awaitRecord(2, 0)
 	c.awaitRecord(2, 1)
-	one.end()
+	one.kill()
 	c.comeBackWith(files)
 
 	two := c.stranger()
@@ -219,7 +219,7 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 		c.awaitRecord(i, (i+1)%3)
 		c.awaitRecord(i, (i+2)%3)
 	}
-	one.end()
+	one.kill()
 	for _, away := range []int{-1, 1} { // all are there, one is not
 		for i := range c.servers {
 			if c.servers[i].Kill(); i != away {
@@ -244,7 +244,7 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 		} else {
 			two.free("k", held.Token)
 		}
-		two.end()
+		two.kill()
 	}
 }
 
@@ -256,7 +256,7 @@ func TestRecords_ABlankMasterBeginsAboveThem(t *testing.T) {
 	ahead := c.register(0) + time.Hour.Microseconds()
 	c.raise(0, ahead)
 	c.awaitRecord(1, 0)
-	one.end()
+	one.kill()
 	c.servers[0].RestartEmpty()
 	two := c.stranger()
 	two.await(0, "quarantined")
@@ -280,7 +280,7 @@ func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			c := newCluster(t, 3, long, durable...)
 			one := c.daemon()
-			one.end()
+			one.kill()
 			c.do(1, "DEL", "redlockd:acked")
 			c.do(1, write...)
 			two := c.stranger()
@@ -356,7 +356,7 @@ func TestRecords_DoNotUndoABootstrap(t *testing.T) {
 	one := c.daemon()
 	c.raise(0, c.register(0)+time.Hour.Microseconds())
 	c.awaitRecord(1, 0)
-	one.end()
+	one.kill()
 	for i := range c.servers {
 		c.do(i, "DEL", "redlockd:seal")
 	}
