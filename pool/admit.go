@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -69,9 +70,17 @@ func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 	case "FINGERPRINT":
 		return admission{}, unfitf("serves daemons with other settings: %s", difference(ofMaster(g.fingerprint, name), detail))
 	case "FOREIGN":
-		return admission{}, unfitf("the key %s holds %s that redlockd did not write: use --key-prefix, or delete it", g.sealKey, detail)
+		return admission{}, unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", g.sealKey, g.db, withArticle(detail))
 	}
 	return admission{}, unfitf("the admission script answered %q", r.Items[0].Str)
+}
+
+// withArticle puts "a" before what TYPE answered.
+func withArticle(kind string) string {
+	if strings.HasPrefix(kind, "a ") {
+		return kind
+	}
+	return "a " + kind
 }
 
 // load makes sure that every script is known, so that EVALSHA never fails.

@@ -28,7 +28,7 @@ func TestAdmit_ReadsEveryAnswerOfTheScript(t *testing.T) {
 		{list(text("CLOCK"), text("-700000")), "-700 ms off"},
 		{list(text("FINGERPRINT"), text("format=v1/group=b/master=a")), "group is a here and b there"},
 		{list(text("FINGERPRINT"), text("format=v1/group=a/master=c")), "master is a here and c there"},
-		{list(text("FOREIGN"), text("string")), "redlockd:seal holds string"},
+		{list(text("FOREIGN"), text("string")), "redlockd:seal in database 0 holds a string"},
 		{list(text("HELLO"), text("there")), `"HELLO"`},
 		{refusal("NOPERM this user has no permissions to run the 'eval' command"), "NOPERM"},
 		{Reply{}, "unexpected"}, {number(1), "unexpected"}, {text("OK"), "unexpected"}, {list(text("OK")), "unexpected"},

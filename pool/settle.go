@@ -17,6 +17,7 @@ var (
 	errBehind     = errors.New("its clock is behind its estimate")
 	errRolledBack = errors.New("its memory was rolled back")
 	errDamaged    = errors.New("its register is damaged")
+	errForeign    = errors.New("its seal was overwritten by other data")
 	errOddSeal    = errors.New("answered the seal with something unexpected")
 )
 
@@ -131,6 +132,11 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 	}
 	if score.Kind == ReplyNil {
 		return bad(errForgot), errForgot
+	}
+	// Only a new admission tells what the data is and what the operator can do.
+	if wrong, is := score.Err.(MasterError); is && wrong.Begins("WRONGTYPE") {
+		err := fmt.Errorf("%w: %w", errForeign, wrong)
+		return bad(err), err
 	}
 	clock := f.replies[f.timeAt]
 	old, ok := score.Number()

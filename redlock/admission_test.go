@@ -162,10 +162,25 @@ func TestAdmission_SomebodyElsesDataAtTheSealIsLeftAlone(t *testing.T) {
 	c.do(1, "SET", "redlockd:seal", "somebody else's")
 	c.do(2, "ZADD", "redlockd:seal", 1, "somebody", 2, "else")
 	one := c.stranger(unbound)
-	keptOut(t, one, 1, "redlockd:seal holds string", "--key-prefix")
-	keptOut(t, one, 2, "redlockd:seal holds a zset of several members")
+	keptOut(t, one, 1, "redlockd:seal in database 0 holds a string that redlockd did not write", "delete it on this master", "--key-prefix")
+	keptOut(t, one, 2, "redlockd:seal in database 0 holds a zset of several members")
 	if got := c.do(1, "GET", "redlockd:seal"); got != "somebody else's" {
 		t.Errorf("the foreign value is now %v", got)
+	}
+}
+
+// While it serves, a master whose seal is overwritten shows the same reason, and
+// votes again once the data is gone.
+func TestAdmission_ASealThatIsOverwrittenWhileItServesIsNamed(t *testing.T) {
+	c := newCluster(t, 3, long)
+	one := c.daemon(unbound)
+	for kind, write := range map[string]string{"string": "SET", "list": "RPUSH"} {
+		c.do(1, write, "data", "x")
+		c.do(1, "RENAME", "data", "redlockd:seal")
+		keptOut(t, one, 1, "the key redlockd:seal in database 0 holds a "+kind+" that redlockd did not write", "delete it on this master", "--key-prefix")
+		one.free("k", one.take("k", time.Second).Token)
+		c.do(1, "DEL", "redlockd:seal")
+		one.await(1, "voting")
 	}
 }
 
