@@ -152,12 +152,13 @@ func (l *lane) unseenLocked(first *suspicion) bool {
 
 // retireLocked makes sure that no daemon counts this life of the master again.
 func (l *lane) retireLocked(c *connection) {
-	if l.retire == "" {
+	first := l.retire == "" // the end of the connection retires what was retired already
+	if first {
 		l.group.counters.Latched++
 	}
 	l.retire = c.life.Identity
 	l.est = estimate{}
-	if s := l.suspect; s != nil {
+	if s := l.suspect; s != nil && first {
 		l.group.pool.options.Logger.Warn("a master's clock stepped",
 			"master", l.master.Name, "by_ms", s.by()/1000)
 	}
