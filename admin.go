@@ -61,12 +61,16 @@ func (d *operatorsDoor) take(masters *pool.Pool, locker *redlock.Locker, table *
 	}
 	sources := admin.Sources{
 		Version: cli.Version(), Locks: locker, Looks: locker, Masters: masters, Clients: clients, Grants: d.grants, Dropin: table.DropinFigures, Traces: traces,
+		Warning: d.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{
 		Listen: d.config.AdminListen, LocalOnly: localOnly(d.config), Pprof: d.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Desk: table, Logger: logger,
 		TLS:     func() (*tls.Config, error) { return clientTLS(d.config).Config() },
 		Figures: admin.NewFigures(sources), Sources: sources,
-		Ready: func() (bool, string) { return votable(masters) },
+		Ready: func() (bool, string) {
+			ready, why := votable(masters)
+			return ready, why + bootstrapNote(d.config)
+		},
 	})
 	if err != nil {
 		return err
@@ -101,6 +105,14 @@ func (d *operatorsDoor) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	d.server.Shutdown(ctx)
+}
+
+// bootstrapNote is for /readyz, which everybody may read: it does not name the source.
+func bootstrapNote(config configs.Config) string {
+	if config.BootstrapWarning == "" {
+		return ""
+	}
+	return "; note: bootstrap = true stays in force, take it out (the log names its source)"
 }
 
 // votable tells whether a quorum may vote now.

@@ -44,7 +44,38 @@ func wantServes(t *testing.T, args, environ []string, port, admin string) config
 	if !strings.HasSuffix(config.Listen[0], ":"+port) || !strings.HasSuffix(config.AdminListen, ":"+admin) {
 		t.Errorf("%q listens on %q and %q, want ports %s and %s", args, config.Listen, config.AdminListen, port, admin)
 	}
+	if config.Bootstrap {
+		t.Errorf("%q sets bootstrap", args)
+	}
 	return config
+}
+
+// Left in force, it grants locks that are still held once all masters have lost
+// their memory. The subcommand of the same name is no option.
+func TestShippedFiles_NeverSetBootstrap(t *testing.T) {
+	set := regexp.MustCompile(`(?i)--bootstrap|REDLOCKD_BOOTSTRAP|bootstrap["']?\s*[=:]\s*["']?(true|1|yes|on)\b`)
+	for _, line := range []string{"--bootstrap", "REDLOCKD_BOOTSTRAP: \"true\"", "bootstrap = true"} {
+		if !set.MatchString(line) {
+			t.Fatalf("%s is not found", line)
+		}
+	}
+	shipped, err := os.ReadDir("configs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, entry := range shipped {
+		if ext := filepath.Ext(entry.Name()); entry.IsDir() || ext == ".go" || ext == ".md" {
+			continue
+		}
+		seen++
+		if found := set.FindString(file(t, entry.Name())); found != "" {
+			t.Errorf("%s sets bootstrap: %s", entry.Name(), found)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("%d shipped files were read, there are more", seen)
+	}
 }
 
 func TestUnit_StartsTheDaemonWithItsOptions(t *testing.T) {

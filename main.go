@@ -63,7 +63,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 // all of it within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
 	began := time.Now()
-	warn(config, logger)
+	defer warn(config, logger)()
 	options, err := poolOptions(config, logger)
 	if err != nil {
 		return err

@@ -151,9 +151,39 @@ func warnings(config configs.Config) []string {
 	return found
 }
 
-func warn(config configs.Config, logger *slog.Logger) {
+// warn logs all of them once, and what should not stay in force every minute until
+// the function it returns is called.
+func warn(config configs.Config, logger *slog.Logger) (stop func()) {
 	for _, warning := range warnings(config) {
 		logger.Warn(warning)
+	}
+	return remind(config.BootstrapWarning, logger)
+}
+
+// remindEvery is how often a warning of what should not stay in force is logged again.
+const remindEvery = time.Minute
+
+func remind(warning string, logger *slog.Logger) (stop func()) {
+	if warning == "" {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		again := time.NewTicker(remindEvery)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+				logger.Warn(warning)
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
 	}
 }
 

@@ -175,6 +175,9 @@ type Config struct {
 	// Warnings are sentences for the log about settings that are valid and
 	// unwise. Load fills them; they never hold a password.
 	Warnings []string
+	// BootstrapWarning is the one of them that the daemon repeats while it
+	// serves, and shows to its operators; "" unless Bootstrap is set.
+	BootstrapWarning string
 }
 
 // Default is what holds when nobody says anything: five embedded masters

@@ -103,6 +103,7 @@ func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
 	harmless := writeFile(t, `masters = "`+plain+`"`)
 	list := "# the group\n\n redis://u:S3CR3T@a \nb\nc\n"
 	openList, closedList := writeFile(t, list), writeFile(t, list)
+	boots := writeFile(t, "bootstrap = true")
 	for _, path := range []string{open, harmless, openList} {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
@@ -127,7 +128,10 @@ func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
 		{[]string{"--restart-guard=off"}, nil, "two clients may hold one lock"},
 		{[]string{"--ids-durability=off"}, nil, "ids may be given a second time"},
 		{nil, []string{"REDLOCKD_BOOTSTRAP=true"}, "use `redlockd bootstrap` once"},
-		{[]string{"--bootstrap"}, nil, ""},
+		{nil, []string{"REDLOCKD_BOOTSTRAP=true"}, "bootstrap = true (from REDLOCKD_BOOTSTRAP)"},
+		{[]string{"--bootstrap"}, nil, "bootstrap = true (from --bootstrap)"},
+		{[]string{"--config", boots}, nil, "bootstrap = true (from " + boots + ")"},
+		{[]string{"--config", boots, "--bootstrap=false"}, nil, ""},
 	} {
 		got := strings.Join(mustLoad(t, c.args, c.environ).Warnings, "\n")
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) || strings.Contains(got, "S3CR3T") {

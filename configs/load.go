@@ -37,6 +37,7 @@ func Load(args, environ []string) (Config, error) {
 	if len(l.problems) > 0 {
 		return Config{}, join(l.problems)
 	}
+	l.config.BootstrapWarning = l.bootstrapWarning()
 	l.config.Warnings = l.warnings()
 	return l.config, nil
 }

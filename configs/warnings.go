@@ -42,10 +42,18 @@ func (l *loader) warnings() []string {
 	if l.config.IDsDurability == IDsVolatile {
 		found = append(found, "ids-durability = off: after a crash of masters, ids may be given a second time")
 	}
-	if source := l.source("bootstrap"); l.config.Bootstrap && source != "--bootstrap" {
-		found = append(found, fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; use `redlockd bootstrap` once instead", source))
+	if l.config.BootstrapWarning != "" {
+		found = append(found, l.config.BootstrapWarning)
 	}
 	return found
+}
+
+// bootstrapWarning names the source, so that the operator can take the option out.
+func (l *loader) bootstrapWarning() string {
+	if !l.config.Bootstrap {
+		return ""
+	}
+	return fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; take it out and use `redlockd bootstrap` once instead", l.source("bootstrap"))
 }
 
 // accessWarnings are about passwords that others can read, and about doors that

@@ -2,8 +2,8 @@
 // over HTTP. It decides nothing and serves nobody who takes locks.
 //
 // Who may: /healthz and /readyz answer everybody who reaches the address, because
-// probes have no passwords, and they tell nothing but yes, no and how many
-// masters vote. /metrics needs a user with the category read and /debug/pprof one
+// probes have no passwords, and they tell nothing but yes, no, how many
+// masters vote and that bootstrap is set. /metrics needs a user with the category read and /debug/pprof one
 // with the category admin, by HTTP's Basic authentication, wherever the port needs
 // a login; the page at / needs read, shows the keys that the user may use, and
 // releases locks by force for users with that category; nobody is exempt for coming from this machine, for a proxy in front

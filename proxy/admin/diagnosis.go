@@ -171,6 +171,18 @@ func diagnose(reports []redlock.MasterReport, gone absences, quorum int, stuckAt
 	return h
 }
 
+// warned adds a warning. It stands first where nothing is worse.
+func (h headline) warned(warning string) headline {
+	switch {
+	case warning == "":
+	case h.Level == levelGood:
+		h = headline{levelWarn, append([]string{warning}, h.Lines...)}
+	default:
+		h.Lines = append(h.Lines, warning)
+	}
+	return h
+}
+
 func spare(more int) string {
 	switch more {
 	case 0:

@@ -44,6 +44,7 @@ type Sources struct {
 	Dropin  func() []commands.DropinFigure // nil: there are none
 	Traces  func() commands.TraceCounts    // nil: no collector is told
 	Looks   Looks                          // nil: there is no page
+	Warning string                         // stands on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all figures of the daemon and of its process.

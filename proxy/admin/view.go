@@ -120,7 +120,7 @@ func (o *lookout) view(s *seen, q question, sight func(redlock.Key) bool) (v vie
 			}
 		}
 	}
-	v.Headline = diagnose(s.reports, s.gone, v.Quorum, o.stuck(s, sight), s.at)
+	v.Headline = diagnose(s.reports, s.gone, v.Quorum, o.stuck(s, sight), s.at).warned(o.sources.Warning)
 	return v, f.entries
 }
 

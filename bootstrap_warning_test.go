@@ -1,0 +1,96 @@
+// Tests of what an operator reads while --bootstrap is set.
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"redlockd/configs"
+	"redlockd/pool/faulty"
+)
+
+// lockedLog is read while it is written.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// count is how many lines hold a text.
+func (l *lockedLog) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+func TestWarn_RepeatsWhereBootstrapComesFromEveryMinute(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "redlockd.toml")
+	if err := os.WriteFile(path, []byte("bootstrap = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for source, from := range map[string]struct{ args, environ []string }{
+		"--bootstrap":        {args: []string{"--bootstrap"}},
+		"REDLOCKD_BOOTSTRAP": {environ: []string{"REDLOCKD_BOOTSTRAP=true"}},
+		path:                 {args: []string{"--config", path}},
+		"":                   {},
+	} {
+		config, err := configs.Load(from.args, from.environ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var log lockedLog
+			lines := func() int {
+				synctest.Wait()
+				return log.count("bootstrap = true (from " + source + ") stays in force")
+			}
+			stop := warn(config, slog.New(slog.NewTextHandler(&log, nil)))
+			for minute := range 5 {
+				want := minute + 1
+				if source == "" {
+					want = 0
+				}
+				if n := lines(); n != want {
+					t.Errorf("from %q: %d lines after %d minutes, want %d", source, n, minute, want)
+				}
+				time.Sleep(time.Minute)
+			}
+			before := lines()
+			stop()
+			time.Sleep(time.Hour)
+			if lines() != before {
+				t.Errorf("from %q: lines after the end", source)
+			}
+		})
+	}
+}
+
+func TestAdmin_ShowsThatBootstrapIsSet(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	o := operate(t, "--masters", listOf(servers), "--bootstrap")
+	const note = "; note: bootstrap = true stays in force, take it out (the log names its source)\n"
+	if body := o.await(t, "/readyz", http.StatusOK); body != "3 of 3 masters may vote, 2 needed"+note {
+		t.Errorf("/readyz: %q", body)
+	}
+	o.pageShows(t, ":", `"level":"warn"`, "All 3 masters vote.", "bootstrap = true (from --bootstrap) stays in force")
+	o.stop(t)
+}
+
+func TestServe_WarnsOfBootstrapAtItsStart(t *testing.T) {
+	code, output := typed(t, nil, "--bootstrap", "--listen", "127.0.0.1:0", "--admin-listen", "192.0.2.1:0") // no address of this machine
+	if code == 0 || !strings.Contains(output, "bootstrap = true (from --bootstrap) stays in force") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+}
