@@ -44,8 +44,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	app.Serve = func(ctx context.Context, config configs.Config) error {
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}
-	app.Bootstrap = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return pool.Bootstrap(ctx, o, force, out) })
+	app.Bootstrap = func(ctx context.Context, config configs.Config, force bool, fenceAbove int64, out io.Writer) error {
+		if err := checkFenceAbove(fenceAbove); err != nil {
+			return err
+		}
+		return withMasters(config, stderr, func(o pool.Options) error {
+			o.FenceAbove = fenceAbove
+			return pool.Bootstrap(ctx, o, force, out)
+		})
 	}
 	app.Check = func(ctx context.Context, config configs.Config, out io.Writer) error {
 		return withMasters(config, stderr, func(o pool.Options) error { return pool.Check(ctx, o, out) })

@@ -3,9 +3,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +72,31 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 		if code, output := typedInTime(t, step.args); code != step.code || !strings.Contains(output, step.says) {
 			t.Errorf("%q: code %d, want %d and %q:\n%s", step.args, code, step.code, step.says, output)
 		}
+	}
+}
+
+func TestProcess_BootstrapsAboveAFence(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	masters := "--masters=" + listOf(servers)
+	for _, value := range []string{"4503599627370496", "4503595332403201"} {
+		code, output := typed(t, nil, "bootstrap", masters, "--fence-above", value)
+		if code != cli.ExitUsage || !strings.Contains(output, "fence-above = "+value+" (from --fence-above): leaves too few fences below 2^52, where they end; allowed: 1 to 4503595332403200; give the highest fence") {
+			t.Errorf("%s: code %d:\n%s", value, code, output)
+		}
+	}
+	above := time.Now().Add(time.Hour).UnixMicro()
+	if code, output := typed(t, nil, "bootstrap", masters, fmt.Sprintf("--fence-above=%d", above)); code != cli.ExitOK || !strings.Contains(output, fmt.Sprintf("fences: all are above %d", above)) {
+		t.Fatalf("code %d:\n%s", code, output)
+	}
+	c := dial(t, serveHere(t, addresses(servers)))
+	c.ready(t)
+	if got := c.ask(t, "DLOCK invoices 30000"); got != "*3" {
+		t.Fatalf("DLOCK: %s", got)
+	}
+	reply := c.lines(t, 4) // length and token, validity, fence
+	fence, err := strconv.ParseInt(strings.TrimPrefix(reply[3], ":"), 10, 64)
+	if err != nil || fence <= above {
+		t.Errorf("the first fence is %s, want more than %d", reply[3], above)
 	}
 }
 

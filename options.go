@@ -2,6 +2,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -47,6 +48,18 @@ func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) 
 		return err
 	}
 	return do(options)
+}
+
+// checkFenceAbove refuses what the masters could not start above.
+func checkFenceAbove(n int64) error {
+	if n <= pool.MaxFenceAbove {
+		return nil
+	}
+	return &configs.FieldError{
+		Field: "fence-above", Value: strconv.FormatInt(n, 10), Source: "--fence-above",
+		Problem: "leaves too few fences below 2^52, where they end", Allowed: fmt.Sprintf("1 to %d", int64(pool.MaxFenceAbove)),
+		Advice: "give the highest fence that the protected resources have seen",
+	}
 }
 
 func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {

@@ -127,6 +127,9 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
 		lives = lives || slices.ContainsFunc(identities[c], func(identity string) bool { return identity != "" })
 	}
+	if above := p.options.FenceAbove; above > 0 {
+		fmt.Fprintf(out, "fences: all are above %d in databases 0-%d; a register that was higher already was kept\n", above, p.options.Databases-1)
+	}
 	if lives {
 		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients ask")
 	}
@@ -141,7 +144,7 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]
 		}
 		r := admissionRequest{
 			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
-			retire: identity, bootstrap: true,
+			retire: identity, bootstrap: true, floor: p.options.floor(),
 		}
 		r.floor = least[db][c.master.Name]
 		if err := g.baptise(c, r, force); err != nil {
@@ -149,6 +152,15 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]
 		}
 	}
 	return nil
+}
+
+// floor is the lowest register that FenceAbove allows: fences are above it. A
+// register that is higher already stays, for registers never fall.
+func (o *Options) floor() int64 {
+	if o.FenceAbove == 0 {
+		return 0
+	}
+	return o.FenceAbove + 1
 }
 
 // baptisms of one database are tried: each daemon that runs may begin a life in it

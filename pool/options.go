@@ -40,6 +40,10 @@ type Options struct {
 	AssumeDurable   bool // masters whose CONFIG may not be read are durable, by the operator's word
 	Bootstrap       bool // a brand-new group may vote at once; ignored unless all masters are blank
 
+	// FenceAbove is for Bootstrap: the registers of all databases start above it.
+	// 0 to MaxFenceAbove; 0 = the clocks alone decide.
+	FenceAbove int64
+
 	Databases int // logical databases, each with lanes of its own; 16
 	// MaxQueue bounds the operations waiting on one master; 100 000. At the
 	// wire's few hundred bytes each that is the bound on bytes, too.
@@ -73,7 +77,14 @@ const (
 	step = 15 * time.Millisecond
 )
 
+// MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:
+// a group that starts at the limit would not outlive its first grants.
+const MaxFenceAbove = tooHigh - 1<<32
+
 func (o *Options) withDefaults() error {
+	if o.FenceAbove < 0 || o.FenceAbove > MaxFenceAbove {
+		return fmt.Errorf("fence-above: %d, 0 to %d are allowed", o.FenceAbove, int64(MaxFenceAbove))
+	}
 	if o.Embedded > 0 && len(o.Masters) > 0 {
 		return fmt.Errorf("masters and embedded masters exclude each other: %d masters and embedded %d given", len(o.Masters), o.Embedded)
 	}

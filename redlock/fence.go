@@ -4,7 +4,9 @@
 // master's register before its flush and up to the register after it. Two
 // grants of one key share a master, and there the later lock came after all of
 // the earlier one's raises; so a fence that lies in the intervals of a quorum is
-// larger than every fence granted before it was asked for, whatever clocks do.
+// larger than every fence granted before it was asked for, whatever clocks do. The
+// registers are remembered by the masters and the daemons: if all of them forget at
+// once, the registers begin anew at the masters' clocks, or at pool.Options.FenceAbove.
 package redlock
 
 import (

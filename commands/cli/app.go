@@ -24,8 +24,9 @@ type App struct {
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, config configs.Config) error
 	// Bootstrap tells the masters that no earlier life matters, and out what
-	// came of it. force is for a group that already carries identities.
-	Bootstrap func(ctx context.Context, config configs.Config, force bool, out io.Writer) error
+	// came of it. force is for a group that already carries identities; every
+	// fence is above fenceAbove.
+	Bootstrap func(ctx context.Context, config configs.Config, force bool, fenceAbove int64, out io.Writer) error
 	// Check tells out whether the masters are fit; the error says that they are not.
 	Check func(ctx context.Context, config configs.Config, out io.Writer) error
 	// Reconfigure puts other settings in force on the masters. force is the
@@ -63,7 +64,7 @@ func (a *App) Run(ctx context.Context, args []string) error {
 	}
 	switch command.Word {
 	case wordBootstrap:
-		return a.bootstrap(ctx, config, command.Force)
+		return a.bootstrap(ctx, config, command)
 	case wordCheck:
 		return a.check(ctx, config)
 	case wordReconfigure:
@@ -74,11 +75,11 @@ func (a *App) Run(ctx context.Context, args []string) error {
 	return a.Serve(ctx, config)
 }
 
-func (a *App) bootstrap(ctx context.Context, config configs.Config, force bool) error {
+func (a *App) bootstrap(ctx context.Context, config configs.Config, command Command) error {
 	if len(config.Masters) == 0 {
 		return fmt.Errorf("bootstrap needs --masters: embedded masters are new at every start%w", usage{})
 	}
-	return a.Bootstrap(ctx, config, force, a.Out)
+	return a.Bootstrap(ctx, config, command.Force, command.FenceAbove, a.Out)
 }
 
 func (a *App) print(text string) error {

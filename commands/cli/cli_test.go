@@ -57,6 +57,8 @@ type recorder struct {
 	out    strings.Builder
 	did    string
 	config configs.Config
+
+	fenceAbove int64
 }
 
 func record(environ ...string) *recorder {
@@ -67,8 +69,8 @@ func record(environ ...string) *recorder {
 			r.did, r.config = "serve", config
 			return nil
 		},
-		Bootstrap: func(_ context.Context, config configs.Config, force bool, _ io.Writer) error {
-			r.did, r.config = "bootstrap", config
+		Bootstrap: func(_ context.Context, config configs.Config, force bool, fenceAbove int64, _ io.Writer) error {
+			r.did, r.config, r.fenceAbove = "bootstrap", config, fenceAbove
 			if force {
 				r.did = "bootstrap by force"
 			}

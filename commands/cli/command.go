@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,10 +30,12 @@ var ErrUsage = errors.New("wrong usage")
 
 // Command is the command line taken apart.
 type Command struct {
-	Word   string   // "" or one of the words above
-	Force  bool     // bootstrap --force, reconfigure --force
-	Master string   // quarantine MASTER
-	Args   []string // the options, for configs.Load or of lock
+	Word   string // "" or one of the words above
+	Force  bool   // bootstrap --force, reconfigure --force
+	Master string // quarantine MASTER
+	// FenceAbove is bootstrap --fence-above, 0 without it.
+	FenceAbove int64
+	Args       []string // the options, for configs.Load or of lock
 }
 
 // Parse takes the command line without the program's name.
@@ -45,6 +48,9 @@ func Parse(args []string) (Command, error) {
 	case wordServe, wordCheck, wordLock, wordHashPassword:
 	case wordBootstrap, wordReconfigure:
 		command.Args, command.Force = takeForce(command.Args)
+		if command.Word == wordBootstrap {
+			return takeFenceAbove(command)
+		}
 	case wordQuarantine:
 		if args := command.Args; len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			command.Master, command.Args = args[0], args[1:]
@@ -74,6 +80,36 @@ func takeForce(args []string) (rest []string, force bool) {
 		rest = append(rest, arg)
 	}
 	return rest, force
+}
+
+// takeFenceAbove removes --fence-above N, which is no setting for the same reason.
+// Which numbers are allowed is the masters' matter.
+func takeFenceAbove(command Command) (Command, error) {
+	const flag = "--fence-above"
+	args := command.Args
+	for i, arg := range args {
+		value, joined := strings.CutPrefix(arg, flag+"=")
+		switch {
+		case arg == "--":
+			return command, nil
+		case joined:
+			command.Args = slices.Concat(args[:i], args[i+1:])
+		case arg == flag && i+1 < len(args):
+			value = args[i+1]
+			command.Args = slices.Concat(args[:i], args[i+2:])
+		case arg == flag:
+			value = ""
+		default:
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 {
+			return Command{}, fmt.Errorf("%s = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", flag, value, usage{})
+		}
+		command.FenceAbove = n
+		return command, nil
+	}
+	return command, nil
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9-]{1,32}$`)
