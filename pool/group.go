@@ -249,26 +249,19 @@ func (g *Group) Volatile() []string {
 	return out
 }
 
-// Missing says for every master that cannot vote which one and why.
-func (g *Group) Missing() []string {
-	var out []string
-	for _, s := range g.Statuses() {
-		if s.State != votingState {
-			out = append(out, s.phrase())
-		}
+func (s Status) phrase() string {
+	if s.Detail == "" {
+		return s.named() + " " + s.State
 	}
-	return out
+	return fmt.Sprintf("%s %s (%s)", s.named(), s.State, s.Detail)
 }
 
-func (s Status) phrase() string {
-	name := s.Name
+// named is the name with the address, where that is not the name.
+func (s Status) named() string {
 	if s.Name != s.Address && s.Address != "" {
-		name += "=" + s.Address
+		return s.Name + "=" + s.Address
 	}
-	if s.Detail == "" {
-		return name + " " + s.State
-	}
-	return fmt.Sprintf("%s %s (%s)", name, s.State, s.Detail)
+	return s.Name
 }
 
 // pulse makes every lane prove itself again, with or without traffic.

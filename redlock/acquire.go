@@ -54,6 +54,7 @@ type attempt struct {
 
 	mu       sync.Mutex
 	tally    tally
+	missing  missing
 	fencing  fencing
 	answered uint16 // lanes, as bits
 	copies   [maxMasters]copyState
@@ -186,14 +187,17 @@ func (a *attempt) count(answer pool.Answer, s said) {
 	switch {
 	case s.took && seal.Good && !seal.Young:
 		a.tally.yes++
+		a.missing.counts(answer.Lane)
 		a.fencing.voted(answer.Lane, seal)
 	case s.refused && seal.Good:
 		a.tally.no++
+		a.missing.counts(answer.Lane)
 		if pool.Broken(pool.RuleFenceVote) {
 			a.fencing.voted(answer.Lane, seal)
 		}
 	default:
 		a.tally.silent++
+		a.missing.lacks(answer.Lane, a.call.locker.pool.Absence(&answer))
 	}
 	if s.odd {
 		a.odd++

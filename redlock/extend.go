@@ -21,15 +21,16 @@ type extension struct {
 	start   time.Duration
 	done    ExtendDone
 
-	mu    sync.Mutex
-	tally tally
-	holds [maxMasters]holding // of masters whose "held" counts
-	lost  [maxMasters]bool    // masters that have no copy (any more)
-	kept  []keptEnd           // of copies that a script wants to end earlier
-	exact bool                // a script's: the lease ends with it, though it was longer
-	over  bool
-	won   bool
-	how   holding // that a quorum agrees on, once won
+	mu      sync.Mutex
+	tally   tally
+	missing missing
+	holds   [maxMasters]holding // of masters whose "held" counts
+	lost    [maxMasters]bool    // masters that have no copy (any more)
+	kept    []keptEnd           // of copies that a script wants to end earlier
+	exact   bool                // a script's: the lease ends with it, though it was longer
+	over    bool
+	won     bool
+	how     holding // that a quorum agrees on, once won
 }
 
 // holding is how a master says that the token holds the key. Copies of two
@@ -110,6 +111,13 @@ func (e *extension) Answer(answer pool.Answer) {
 		e.tally.silent++
 	}
 	e.lost[answer.Lane] = lacks
+	switch {
+	case e.over:
+	case counts && (how.held || lacks):
+		e.missing.counts(answer.Lane)
+	default:
+		e.missing.lacks(answer.Lane, e.locker.pool.Absence(&answer))
+	}
 	if e.over {
 		heal := e.won && lacks
 		e.mu.Unlock()
@@ -118,7 +126,7 @@ func (e *extension) Answer(answer pool.Answer) {
 		}
 		return
 	}
-	v, answered := e.verdictLocked()
+	v := e.verdictLocked()
 	e.over, e.won = v != undecided, v == granted
 	lost := e.lost
 	e.mu.Unlock()
@@ -129,13 +137,13 @@ func (e *extension) Answer(answer pool.Answer) {
 	case refused:
 		e.finish(Grant{}, ErrNotHeld)
 	default:
-		e.finish(Grant{}, e.locker.noQuorum(e.group, answered, "the lease is unchanged, its old validity stands"))
+		e.finish(Grant{}, e.locker.noQuorum(&e.missing, "the lease is unchanged, its old validity stands"))
 	}
 }
 
 // verdictLocked counts those that agree with most others; who holds the key in
-// another way has answered and proves nothing. It also tells how many have answered.
-func (e *extension) verdictLocked() (v verdict, answered int) {
+// another way has answered and proves nothing.
+func (e *extension) verdictLocked() verdict {
 	t := e.tally
 	all := 0
 	for _, how := range e.holds {
@@ -154,7 +162,7 @@ func (e *extension) verdictLocked() (v verdict, answered int) {
 		}
 	}
 	t.silent += all - t.yes
-	return t.verdict(), t.no + all
+	return t.verdict()
 }
 
 func readHolding(r pool.Reply) holding {

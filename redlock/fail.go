@@ -53,7 +53,7 @@ func (c *acquire) undecided(a *attempt, note string) error {
 	if stepping {
 		note = "the writer has begun to step down and is at most a reader from here on; ask again, or release it"
 	}
-	err := c.locker.noQuorum(c.group, a.tally.answered(), note)
+	err := c.locker.noQuorum(&a.missing, note)
 	err.stepping = stepping
 	return err
 }

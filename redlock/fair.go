@@ -120,6 +120,7 @@ type enlisting struct {
 	ticket int64
 
 	mu       sync.Mutex
+	missing  missing
 	accepted int
 	refused  int // the ticket was too low
 	full     int
@@ -176,9 +177,16 @@ func (e *enlisting) Answer(answer pool.Answer) {
 	l := e.w.waits.locker
 	n := words(answer.Reply)
 	e.mu.Lock()
+	if e.over { // read without the lock
+		e.mu.Unlock()
+		return
+	}
+	e.missing.counts(answer.Lane)
 	switch {
 	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Young:
 		e.silent++
+		e.missing.counted &^= 1 << answer.Lane
+		e.missing.lacks(answer.Lane, l.pool.Absence(&answer))
 	case n[0] == 1:
 		e.accepted++
 	case n[0] == 2:
@@ -188,7 +196,7 @@ func (e *enlisting) Answer(answer pool.Answer) {
 	}
 	all := e.accepted+e.refused+e.full+e.silent == l.pool.N()
 	quorum := l.pool.Quorum()
-	if e.over || e.accepted < quorum && !all {
+	if e.accepted < quorum && !all {
 		e.mu.Unlock()
 		return
 	}
@@ -205,7 +213,7 @@ func (e *enlisting) Answer(answer pool.Answer) {
 		var trouble error
 		if answered < quorum {
 			delay = 50 * time.Millisecond
-			trouble = l.noQuorum(l.pool.Group(e.w.request.DB), answered, "it waits for its place in the queue")
+			trouble = l.noQuorum(&e.missing, "it waits for its place in the queue")
 		}
 		e.w.waits.noPlace(e.w, trouble)
 		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"redlockd/pool"
 )
 
 // ErrLostForced: somebody released or overwrote the lock without being its holder. It is
@@ -47,8 +49,8 @@ type forcing struct {
 	done    func(bool, error)
 	rounds  int
 	more    bool // holders than were told
-	telling int  // masters that would have shown everybody; see LockView
-	unseen  bool // they are too few to know that nobody else holds it
+	unseen  bool // too few masters would have shown everybody; see LockView
+	masters []LockOnMaster
 
 	mu       sync.Mutex
 	open     int // releases without an answer
@@ -59,7 +61,7 @@ type forcing struct {
 // seen takes the masters' answer to who is there.
 func (f *forcing) seen(v LockView, err error) {
 	var tokens []Token
-	f.more, f.telling, f.unseen = false, v.telling, v.unseen
+	f.more, f.unseen, f.masters = false, v.unseen, v.Masters
 	for i := range v.Masters {
 		m := &v.Masters[i]
 		f.more = f.more || m.Count > len(m.holders)
@@ -120,10 +122,28 @@ func (f *forcing) answered(released bool, err error) {
 func (f *forcing) finish(err error) {
 	l := f.locker
 	if err == nil && !f.released && f.unseen {
-		err = l.noQuorum(l.pool.Group(f.request.DB), f.telling, "who holds it is not known")
+		err = l.noQuorum(remembering(f.masters), "who holds it is not known")
 	}
 	l.leave()
 	f.done(f.released && err == nil, err)
+}
+
+var errCutShort = errors.New("has more holders than it shows")
+
+// remembering are the masters that would have shown everybody who has a copy there.
+func remembering(masters []LockOnMaster) *missing {
+	var m missing
+	for lane := range masters {
+		switch one := &masters[lane]; {
+		case !one.Known || one.Young:
+			m.lacks(lane, one.absence)
+		case one.Count > len(one.holders):
+			m.lacks(lane, pool.AbsentFor(errCutShort, 0))
+		default:
+			m.counts(lane)
+		}
+	}
+	return &m
 }
 
 // forced ends the renewal of a lease that is released by force and tells its

@@ -52,6 +52,7 @@ type forward struct {
 	done   ForwardDone
 
 	mu       sync.Mutex
+	missing  missing
 	replies  []pool.Reply // of masters that answered
 	answered int
 	over     bool
@@ -71,28 +72,33 @@ func (f *forward) Command(_ *pool.Moment, c *pool.Command) bool {
 func (f *forward) Answer(answer pool.Answer) {
 	n, quorum := f.locker.pool.N(), f.locker.pool.Quorum()
 	f.mu.Lock()
+	if f.over { // read without the lock
+		f.mu.Unlock()
+		return
+	}
 	f.answered++
 	alike := 0
 	if answer.Asked && fromMaster(answer.Reply) {
+		f.missing.counts(answer.Lane)
 		f.replies = append(f.replies, answer.Reply)
 		for _, other := range f.replies {
 			if reflect.DeepEqual(other, answer.Reply) {
 				alike++
 			}
 		}
+	} else {
+		f.missing.lacks(answer.Lane, f.locker.pool.Absence(&answer))
 	}
 	decided, last := alike >= quorum, f.answered == n
-	first := !f.over && (decided || last)
-	f.over = f.over || first
-	counted := len(f.replies)
+	f.over = decided || last
 	f.mu.Unlock()
 	switch {
-	case !first:
+	case !decided && !last:
 	case decided:
 		f.locker.leave()
 		f.done(answer.Reply, nil)
 	default:
 		f.locker.leave()
-		f.done(pool.Reply{}, f.locker.noQuorum(f.group, counted, "no quorum answered alike; each master that answered has run the command"))
+		f.done(pool.Reply{}, f.locker.noQuorum(&f.missing, "no quorum answered alike; each master that answered has run the command"))
 	}
 }

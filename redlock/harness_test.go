@@ -314,6 +314,9 @@ func noQuorum(t *testing.T, err error, words ...string) *NoQuorum {
 			t.Errorf("NoQuorum says %q, want it to name %q", err, word)
 		}
 	}
+	if unknown.Answered+len(unknown.Missing) != unknown.Total {
+		t.Errorf("NoQuorum says %q: %d answered and %d are named, of %d", err, unknown.Answered, len(unknown.Missing), unknown.Total)
+	}
 	return unknown
 }
 

@@ -19,7 +19,9 @@ package redlock
 
 import (
 	"errors"
+	"fmt"
 	"hash/fnv"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,16 +73,16 @@ const (
 )
 
 // walkCursor is a cursor's content. A SCAN cursor is below the size of the
-// master's hash table, which has far fewer than 2⁴⁰ places.
+// master's hash table, which has far fewer than 2³⁵ places.
 type walkCursor struct {
-	scan     uint64 // 40 bits: the master's own cursor
+	scan     uint64 // 35 bits: the master's own cursor
 	memory   uint64 // 15 bits: of the hash of the process and its memory, 0 before its first step
-	complete int    // 4 bits: masters that were walked to the end and count
+	complete int    // 9 bits: one for each master that was walked to the end and counts, in the order of names
 	at       int    // 4 bits: the master that is being walked, in the order of names
 }
 
 const (
-	scanBits, memoryBits, completeBits = 40, 15, 4
+	scanBits, memoryBits, completeBits = 35, 15, maxMasters
 	memoryMask                         = 1<<memoryBits - 1
 )
 
@@ -97,7 +99,7 @@ func unpackCursor(text uint64, n int) (walkCursor, error) {
 		complete: int(text >> (scanBits + memoryBits) & (1<<completeBits - 1)),
 		at:       int(text >> (scanBits + memoryBits + completeBits)),
 	}
-	if c.at >= n || c.complete > c.at || (c.scan == 0) != (c.memory == 0) {
+	if c.at >= n || c.complete>>c.at != 0 || (c.scan == 0) != (c.memory == 0) {
 		return walkCursor{}, ErrBadCursor
 	}
 	return c, nil
@@ -110,8 +112,9 @@ type walk struct {
 	listing Listing
 	order   []int // lanes by the name of their master: the same in every daemon
 	cursor  walkCursor
-	walked  int // place of the master that the keys are from, in the order
-	left    int // keys to go over
+	missing missing // the masters that this step passed over
+	walked  int     // place of the master that the keys are from, in the order
+	left    int     // keys to go over
 	page    LockPage
 	done    func(LockPage, error)
 }
@@ -144,11 +147,33 @@ func byName(g *pool.Group) (order []int) {
 // step asks the master whose turn it is.
 func (w *walk) step() {
 	if w.cursor.at == len(w.order) {
-		w.done(LockPage{}, w.locker.noQuorum(w.group, w.cursor.complete,
+		w.done(LockPage{}, w.locker.noQuorum(w.unwalked(),
 			"too few masters could be walked to the end, so locks may be missing; begin again with cursor 0"))
 		return
 	}
 	w.group.Push(w.order[w.cursor.at], &walkStep{walk: w})
+}
+
+var (
+	errPassedOver = errors.New("was passed over by an earlier step")
+	errNotWalked  = errors.New("is not walked yet")
+)
+
+// unwalked are the masters that have not been walked to the end, and why.
+func (w *walk) unwalked() *missing {
+	m := &w.missing
+	for place, lane := range w.order {
+		switch {
+		case w.cursor.complete&(1<<place) != 0:
+			m.counts(lane)
+		case m.why[lane] != pool.Absence{}:
+		case place < w.cursor.at:
+			m.lacks(lane, pool.AbsentFor(errPassedOver, 0))
+		default:
+			m.lacks(lane, pool.AbsentFor(errNotWalked, 0))
+		}
+	}
+	return m
 }
 
 // walkStep is one SCAN on one master.
@@ -192,6 +217,7 @@ func (s *walkStep) Answer(a pool.Answer) {
 	w, r := s.walk, a.Reply
 	w.walked = w.cursor.at
 	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
+		w.missing.lacks(a.Lane, w.locker.pool.Absence(&a))
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 		w.step()
 		return
@@ -199,15 +225,18 @@ func (s *walkStep) Answer(a pool.Answer) {
 	next, err := strconv.ParseUint(r.Items[0].Str, 10, scanBits)
 	switch {
 	case err != nil:
-		w.done(LockPage{}, w.locker.noQuorum(w.group, w.cursor.complete, "a master answered SCAN with the cursor "+r.Items[0].Str))
+		w.missing.lacks(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
+		w.done(LockPage{}, w.locker.noQuorum(w.unwalked(), "begin again with cursor 0"))
 		return
 	case next != 0:
 		w.cursor.scan, w.cursor.memory = next, s.memory
 	default:
-		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 		if !a.Seal.Young {
-			w.cursor.complete++
+			w.cursor.complete |= 1 << w.cursor.at
+		} else {
+			w.missing.lacks(a.Lane, w.locker.pool.Absence(&a))
 		}
+		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 	}
 	w.left -= scanAtOnce
 	w.look(w.wanted(r.Items[1].Items))
@@ -320,12 +349,12 @@ func (s *walkLook) ask() {
 // judge tells which of the keys are locks. It is decided when nobody else could
 // change a state or add a holder.
 func (s *walkLook) judge() (locks []ListedLock, decided bool, err error) {
-	l, g := s.walk.locker, s.walk.group
+	l := s.walk.locker
 	decided = true
 	masters := make([]LockOnMaster, len(s.answers))
 	for i, key := range s.keys {
 		s.show(masters, i)
-		view, err := l.judge(g, masters)
+		view, err := l.judge(masters)
 		if err != nil {
 			return nil, false, err
 		}
@@ -347,7 +376,9 @@ func (s *walkLook) show(masters []LockOnMaster, i int) {
 		if s.believes(a) {
 			m.Known, m.Young = true, a.Seal.Young
 			m.read(a.Reply.Items[i].Items)
+			continue
 		}
+		m.absence = s.walk.locker.pool.Absence(&a)
 	}
 }
 
@@ -356,7 +387,7 @@ func (s *walkLook) show(masters []LockOnMaster, i int) {
 func (w *walk) finish() {
 	l := w.locker
 	switch {
-	case w.cursor.complete > l.pool.N()-l.pool.Quorum():
+	case bits.OnesCount(uint(w.cursor.complete)) > l.pool.N()-l.pool.Quorum():
 		w.page.Cursor = 0
 	case w.left > 0, w.cursor.at == len(w.order): // the latter is an error
 		w.step()

@@ -11,8 +11,11 @@
 package redlock
 
 import (
+	"errors"
 	"math"
+	"math/bits"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,6 +77,7 @@ type idRound struct {
 	lo, hi  int64
 	started time.Duration
 	tally   tally
+	missing missing
 	high    int64 // highest value a master reported
 	voids   idVoids
 	over    bool
@@ -82,7 +86,16 @@ type idRound struct {
 }
 
 // idVoids are acceptances that do not count, by reason.
-type idVoids struct{ volatile, untrusted, odd int }
+type idVoids struct {
+	volatile, untrusted, odd int
+	fading                   uint16 // quarantined masters that are volatile, too, as bits
+}
+
+var (
+	errIDsLate     = errors.New("answered after the time for a round of ids")
+	errIDsVolatile = errors.New("is not durable")
+	errIDsForgot   = errors.New("may have forgotten the counter")
+)
 
 var _ pool.Operation = (*idRound)(nil)
 
@@ -175,11 +188,14 @@ func (r *idRound) Answer(a pool.Answer) {
 	switch {
 	case value.code == 1 && good && durable && value.trusted:
 		r.tally.yes++
+		r.missing.counts(a.Lane)
 	case value.code == 0 && a.Seal.Good:
 		r.tally.no++
+		r.missing.counts(a.Lane)
 	default:
 		r.tally.silent++
 		r.void(value, good, durable)
+		r.missing.lacks(a.Lane, r.absence(&a, value, inTime, durable))
 	}
 	v := r.tally.verdict()
 	if v == undecided || v == unknown && r.tally.pending() > 0 { // what is missing is told in full
@@ -206,6 +222,28 @@ func (r *idRound) void(value idValue, good, durable bool) {
 	case !value.trusted:
 		r.voids.untrusted++
 	}
+}
+
+// absence is why an acceptance does not count.
+func (r *idRound) absence(a *pool.Answer, value idValue, inTime, durable bool) pool.Absence {
+	why := r.counter.locker.pool.Absence(a)
+	if a.Seal.Good && a.Seal.Young && !durable {
+		r.voids.fading |= 1 << a.Lane
+	}
+	if !why.Unreadable() {
+		return why
+	}
+	switch {
+	case value.code == -1:
+		return pool.AbsentFor(errNoCounter, 0)
+	case value.code != 1:
+		return why
+	case !inTime:
+		return pool.AbsentFor(errIDsLate, 0)
+	case !durable:
+		return pool.AbsentFor(errIDsVolatile, 0)
+	}
+	return pool.AbsentFor(errIDsForgot, 0)
 }
 
 // idValue is what a script says about a counter on one master.
@@ -323,18 +361,23 @@ func (c *mediator) finished(answered int) {
 // diagnosis says why a round without refusals has no quorum.
 func (r *idRound) diagnosis(refusals int) error {
 	l, g := r.counter.locker, r.counter.group
-	yes, quorum := r.tally.yes, l.pool.Quorum()
+	yes, n, quorum := r.tally.yes, l.pool.N(), l.pool.Quorum()
 	switch {
-	case r.voids.odd > l.pool.N()-quorum:
+	case r.voids.odd > n-quorum:
 		return ErrWrongType
 	case refusals > 0:
-		return l.noQuorum(g, r.tally.answered(), "other daemons were faster in every round; try again, and spread the load over several counters")
+		return l.noQuorum(&r.missing, "other daemons were faster in every round; try again, and spread the load over several counters")
 	case yes+r.voids.volatile >= quorum:
 		l.counts.noQuorum.Add(1)
-		return &NotDurable{Durable: yes, Needed: quorum, Total: l.pool.N(), Volatile: g.Volatile()}
-	case r.voids.volatile+r.voids.untrusted > l.pool.N()-quorum: // whoever else may return
+		return &NotDurable{Durable: yes, Needed: quorum, Total: n, Volatile: g.Volatile()}
+	case r.voids.volatile+r.voids.untrusted > n-quorum: // whoever else may return
 		l.counts.noQuorum.Add(1)
 		return &LostState{Counter: r.counter.id.name, Trusted: yes, Needed: quorum, Highest: r.high}
 	}
-	return l.noQuorum(g, yes, "ids may have been skipped, none is given twice")
+	note := "ids may have been skipped, none is given twice"
+	if fading := r.voids.fading; r.voids.volatile+bits.OnesCount16(fading) > n-quorum {
+		note += "; when they vote, too few masters are durable for ids (NOTDURABLE): set appendonly yes and appendfsync always on " +
+			strings.Join(names(l.pool, fading), ", ")
+	}
+	return l.noQuorum(&r.missing, note)
 }

@@ -35,7 +35,7 @@ func pureBench(t testing.TB) *Locker {
 		t.Fatal(err)
 	}
 	if n := p.Group(0).Voters(); n != 5 {
-		t.Fatalf("%d of 5 masters vote: %v", n, p.Group(0).Missing())
+		t.Fatalf("%d of 5 masters vote: %v", n, p.Group(0).Statuses())
 	}
 	return l
 }

@@ -316,8 +316,11 @@ func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
 	}
 	for range 3 {
 		var unknown *NoQuorum
-		if w := <-out; !errors.As(w.err, &unknown) {
+		w := <-out
+		if !errors.As(w.err, &unknown) {
 			t.Errorf("%s: %v, want NoQuorum", w.name, w.err)
+		} else if unknown.Answered+len(unknown.Missing) != 5 {
+			t.Errorf("%s: %v: %d of 5 masters are named", w.name, w.err, len(unknown.Missing))
 		}
 	}
 }

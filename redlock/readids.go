@@ -2,6 +2,7 @@
 package redlock
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,33 +68,34 @@ func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
 		done(Counter{}, err)
 		return
 	}
-	l.readCounter(db, name, func(c Counter, answered int) {
+	l.readCounter(db, name, func(c Counter, m *missing) {
 		l.leave()
-		if answered < l.pool.Quorum() {
-			done(c, l.noQuorum(l.pool.Group(db), answered, "what is known of the counter is incomplete"))
+		if m.answered() < l.pool.Quorum() {
+			done(c, l.noQuorum(m, "what is known of the counter is incomplete"))
 			return
 		}
 		done(c, nil)
 	})
 }
 
-func (l *Locker) readCounter(db int, name Key, done func(c Counter, answered int)) {
+func (l *Locker) readCounter(db int, name Key, done func(Counter, *missing)) {
 	g := l.pool.Group(db)
 	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
 		c.Set("EVALSHA", l.script.readID, "1", l.idKey(name), m.Life.Lineage, blankIsZero(m.Life))
 	}, func(answers []pool.Answer) {
-		counter, answered := Counter{Name: name}, 0
+		counter, m := Counter{Name: name}, new(missing)
 		for i, s := range g.Statuses() {
 			value := readID(answers[i].Reply)
 			if value.code >= -1 && answers[i].Seal.Good { // also that it keeps something else there
-				answered++
+				m.counts(i)
 			}
+			m.lacks(i, l.pool.Absence(&answers[i]))
 			counter.Masters = append(counter.Masters, CounterOnMaster{
 				Master: s.Name, Known: value.code == 1 && answers[i].Seal.Good,
 				Value: value.number, Trusted: value.trusted,
 			})
 		}
-		done(counter, answered)
+		done(counter, m)
 	})
 }
 
@@ -105,7 +107,7 @@ func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
 		return
 	}
 	finish := func(err error) { l.leave(); done(err) }
-	l.readCounter(db, name, func(c Counter, _ int) {
+	l.readCounter(db, name, func(c Counter, _ *missing) {
 		for _, m := range c.Masters {
 			if m.Known && m.Value > value {
 				finish(&BelowKnown{Counter: name, Value: value, Known: m.Value, Master: m.Master})
@@ -121,19 +123,23 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
 		c.Set("EVALSHA", l.script.reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Life.Lineage)
 	}, func(answers []pool.Answer) {
-		installed, asked := 0, 0 // asked may have installed it without saying so
+		var m missing
+		asked := 0 // may have installed it without saying so
 		for _, a := range answers {
+			m.lacks(a.Lane, l.pool.Absence(&a))
 			switch said := readID(a.Reply); {
 			case said.code == 1 && a.Seal.Good:
-				installed++
+				m.counts(a.Lane)
 			case said.code == 0:
 				done(&BelowKnown{Counter: name, Value: value, Known: said.number, Master: g.Statuses()[a.Lane].Name})
 				return
+			case said.code == -1 && a.Seal.Good:
+				m.lacks(a.Lane, pool.AbsentFor(errNoCounter, 0))
 			case said.code != -1 && a.Asked:
 				asked++
 			}
 		}
-		if installed < l.pool.Quorum() {
+		if installed := m.answered(); installed < l.pool.Quorum() {
 			note := "the value was installed on the masters that answered; repeat the command"
 			switch {
 			case installed == 0 && asked == 0:
@@ -141,12 +147,17 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 			case installed == 0:
 				note = "no master has confirmed the value; repeat the command"
 			}
-			done(l.noQuorum(g, installed, note))
+			done(l.noQuorum(&m, note))
 			return
 		}
 		done(nil)
 	})
 }
+
+var (
+	errNoCounter = errors.New("keeps something at the counter's key that is no counter")
+	errOddScan   = errors.New("answered SCAN with something unexpected")
+)
 
 // maxListed bounds what one listing collects, and with it the daemon's memory.
 const maxListed = 10_000
@@ -173,10 +184,10 @@ type scanning struct {
 	prefix string
 	done   func([]Key, error)
 
-	mu       sync.Mutex
-	names    map[string]bool
-	open     int // masters not finished
-	answered int
+	mu      sync.Mutex
+	missing missing
+	names   map[string]bool
+	open    int // masters not finished
 }
 
 // scanPage is one SCAN on one master.
@@ -198,9 +209,9 @@ func (p *scanPage) Command(_ *pool.Moment, c *pool.Command) bool {
 func (p *scanPage) Answer(a pool.Answer) {
 	s := p.scan
 	s.mu.Lock()
-	next := s.takeLocked(a.Reply)
+	next := s.takeLocked(&a)
 	if next != "" && len(s.names) >= maxListed {
-		s.answered++ // it has shown all that is wanted
+		s.missing.counts(a.Lane) // it has shown all that is wanted
 		next = ""
 	}
 	if next == "" {
@@ -210,7 +221,7 @@ func (p *scanPage) Answer(a pool.Answer) {
 		s.group.Push(a.Lane, &scanPage{scan: s, cursor: next})
 		return
 	}
-	last, answered := s.open == 0, s.answered
+	last := s.open == 0
 	var names []Key
 	if last {
 		for name := range s.names {
@@ -220,8 +231,8 @@ func (p *scanPage) Answer(a pool.Answer) {
 	s.mu.Unlock()
 	switch {
 	case !last:
-	case answered < s.locker.pool.Quorum():
-		s.done(nil, s.locker.noQuorum(s.group, answered, ""))
+	case s.missing.answered() < s.locker.pool.Quorum():
+		s.done(nil, s.locker.noQuorum(&s.missing, ""))
 	default:
 		slices.Sort(names)
 		s.done(names, nil)
@@ -229,15 +240,20 @@ func (p *scanPage) Answer(a pool.Answer) {
 }
 
 // takeLocked notes one page; "" ends this master's walk.
-func (s *scanning) takeLocked(r pool.Reply) (cursor string) {
+func (s *scanning) takeLocked(a *pool.Answer) (cursor string) {
+	r := &a.Reply
 	if r.Kind != pool.ReplyArray || len(r.Items) != 2 {
+		s.missing.lacks(a.Lane, s.locker.pool.Absence(a))
+		if a.Asked && r.Err == nil { // SCAN is asked without a seal
+			s.missing.lacks(a.Lane, pool.AbsentFor(errOddScan, 0))
+		}
 		return ""
 	}
 	for _, item := range r.Items[1].Items {
 		s.names[strings.TrimPrefix(item.Str, s.prefix)] = true
 	}
 	if r.Items[0].Str == "0" {
-		s.answered++
+		s.missing.counts(a.Lane)
 		return ""
 	}
 	return r.Items[0].Str

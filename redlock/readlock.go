@@ -38,8 +38,9 @@ type LockView struct {
 	Waiters int            // requests that wait for it in this daemon
 	Queued  int            // entries in the queue over all daemons, as most masters have it
 
-	telling int  // masters whose silence about a lease proves that they have no copy
-	unseen  bool // they are too few: somebody whom no master shows may hold it
+	// unseen: too few masters prove by their silence about a lease that they have no
+	// copy, so somebody whom no master shows may hold it.
+	unseen bool
 }
 
 // Holder is one lease, or what may be one.
@@ -70,6 +71,7 @@ type LockOnMaster struct {
 	limit   int
 	queued  int
 	holders []shownHolder
+	absence pool.Absence // of one that is not known or young
 }
 
 // shownHolder is one holder as one master shows it.
@@ -113,7 +115,7 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 				masters[i].queued = int(items[1].Int)
 			}
 		}
-		view, err := l.judge(g, masters)
+		view, err := l.judge(masters)
 		view.Waiters = l.waits.countAt(place{db, key})
 		for i := range view.Holders {
 			h := &view.Holders[i]
@@ -136,26 +138,16 @@ func (l *Locker) queueEndsKey(k Key) string { return l.options.KeyPrefix + "redl
 func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
 	masters := make([]LockOnMaster, len(answers))
 	for lane, status := range g.Statuses() {
-		a, m := answers[lane], &masters[lane]
-		m.Master, m.Why = status.Name, status.State
-		if status.Detail != "" {
-			m.Why += " (" + status.Detail + ")"
+		a, m := &answers[lane], &masters[lane]
+		m.Master, m.Known = status.Name, a.Reply.Err == nil && a.Seal.Good && len(a.Reply.Items) > 0
+		m.Young = m.Known && a.Seal.Young
+		if !m.Known || m.Young {
+			m.absence = l.pool.Absence(a)
+			m.Why = m.absence.String()
 		}
-		switch {
-		case a.Reply.Err != nil:
-			m.Why = a.Reply.Err.Error()
-			continue
-		case !a.Seal.Good && a.Seal.Err != nil:
-			m.Why = a.Seal.Err.Error()
-			continue
-		case !a.Seal.Good || len(a.Reply.Items) == 0:
-			continue
+		if m.Known {
+			m.read(a.Reply.Items[0].Items)
 		}
-		m.Known, m.Young = true, a.Seal.Young
-		if !m.Young {
-			m.Why = ""
-		}
-		m.read(a.Reply.Items[0].Items)
 	}
 	return masters
 }

@@ -204,12 +204,6 @@ func (l *Locker) enter() error {
 
 func (l *Locker) leave() { l.inFlight.Add(-1) }
 
-// noQuorum names what is missing.
-func (l *Locker) noQuorum(g *pool.Group, answered int, note string) *NoQuorum {
-	l.counts.noQuorum.Add(1)
-	return &NoQuorum{Answered: answered, Needed: l.pool.Quorum(), Total: l.pool.N(), Missing: g.Missing(), Note: note}
-}
-
 // Masters shows every master as database db's lanes see it.
 func (l *Locker) Masters(db int) []MasterStatus { return l.pool.Group(db).Statuses() }
 

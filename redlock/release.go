@@ -25,6 +25,7 @@ type release struct {
 	done   UnlockDone
 
 	mu      sync.Mutex
+	missing missing
 	deleted int // a: the copy is gone now
 	absent  int // z: certainly held no copy before
 	silent  int // u: no answer that proves anything
@@ -100,21 +101,23 @@ func (r *release) Answer(answer pool.Answer) {
 		r.owe(answer.Lane)
 	}
 	r.mu.Lock()
+	if r.over { // read without the lock
+		r.mu.Unlock()
+		return
+	}
 	switch {
 	case answer.Reply.Err != nil:
-		r.silent++
+		r.lacksLocked(&answer)
 	case answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1:
 		r.deleted++
+		r.missing.counts(answer.Lane)
 	case answer.Seal.Good && !answer.Seal.Young,
 		answer.Seal.Good && pool.Broken(pool.RuleYoungAbsence),
 		pool.Broken(pool.RuleRepeatAbsence):
 		r.absent++
+		r.missing.counts(answer.Lane)
 	default:
-		r.silent++
-	}
-	if r.over {
-		r.mu.Unlock()
-		return
+		r.lacksLocked(&answer)
 	}
 	released, err, decided := r.decideLocked()
 	r.over = decided
@@ -134,6 +137,11 @@ func (r *release) Answer(answer pool.Answer) {
 	r.done(released, err)
 }
 
+func (r *release) lacksLocked(answer *pool.Answer) {
+	r.silent++
+	r.missing.lacks(answer.Lane, r.locker.pool.Absence(answer))
+}
+
 func (r *release) decideLocked() (released bool, err error, decided bool) {
 	n, quorum := r.locker.pool.N(), r.locker.pool.Quorum()
 	switch {
@@ -148,7 +156,7 @@ func (r *release) decideLocked() (released bool, err error, decided bool) {
 		// silent are told again until they have let go.
 		return true, nil, true
 	}
-	return false, r.locker.noQuorum(r.group, r.deleted+r.absent,
+	return false, r.locker.noQuorum(&r.missing,
 		"whether the token held the lock is unknown; the release is repeated until every master has let go"), true
 }
 

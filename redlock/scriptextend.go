@@ -60,7 +60,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			l.dropRemnants(s, &r, now, s.voters(ScriptYes)...)
 			e.finish(Grant{}, ErrNotHeld)
 		default:
-			e.finish(Grant{}, l.noQuorum(s.group, s.answered(), "the lease is unchanged, its old validity stands"))
+			e.finish(Grant{}, l.noQuorum(&s.missing, "the lease is unchanged, its old validity stands"))
 		}
 	}
 	s.late = func(lane int, vote ScriptVote, v verdict) {

@@ -142,7 +142,7 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 		case v == refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
-			done(ScriptOutcome{}, l.noQuorum(s.group, s.answered(),
+			done(ScriptOutcome{}, l.noQuorum(&s.missing,
 				"whether the token held the lock is unknown; the release is repeated until every master has let go"))
 		}
 	}
@@ -181,7 +181,7 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 		case refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
-			done(ScriptOutcome{}, l.noQuorum(s.group, s.answered(), "some masters may have done it"))
+			done(ScriptOutcome{}, l.noQuorum(&s.missing, "some masters may have done it"))
 		}
 	}
 	l.submit(b, s.group, l.watch(r.Trace, s))

@@ -29,6 +29,7 @@ type survey struct {
 
 	mu      sync.Mutex
 	tally   tally
+	missing missing
 	votes   [maxMasters]ScriptVote
 	replies [maxMasters]pool.Reply
 	kept    []keptEnd // told before the decision
@@ -66,6 +67,13 @@ func (s *survey) Answer(answer pool.Answer) {
 		s.tally.silent++
 	}
 	over, v := s.final != undecided, s.final
+	switch {
+	case over: // read without the lock
+	case vote == ScriptUnclear:
+		s.missing.lacks(answer.Lane, s.locker.pool.Absence(&answer))
+	default:
+		s.missing.counts(answer.Lane)
+	}
 	if !over {
 		s.kept = append(s.kept, kept...)
 		v = s.tally.verdict()
@@ -115,12 +123,6 @@ func (s *survey) said(v ScriptVote) (reply pool.Reply, ok bool) {
 		}
 	}
 	return reply, most > 0
-}
-
-func (s *survey) answered() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tally.answered()
 }
 
 // counts tells whether an answer counts as a vote: what a young master holds it

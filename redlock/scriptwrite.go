@@ -143,7 +143,7 @@ func (w *writing) decided(v verdict) {
 		w.done(false, nil)
 	default:
 		w.takeBack(s.voters(ScriptYes)...)
-		w.done(false, l.noQuorum(s.group, s.answered(), "some masters may have done it"))
+		w.done(false, l.noQuorum(&s.missing, "some masters may have done it"))
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"math/bits"
 	"slices"
 	"time"
-
-	"redlockd/pool"
 )
 
 // sighting collects the masters that show one lease.
@@ -20,7 +18,7 @@ type sighting struct {
 }
 
 // judge is the decision: who holds the key, as far as the masters can tell.
-func (l *Locker) judge(g *pool.Group, masters []LockOnMaster) (LockView, error) {
+func (l *Locker) judge(masters []LockOnMaster) (LockView, error) {
 	view := LockView{Masters: masters}
 	var counts, queues []int
 	foreign, cut := 0, false
@@ -46,7 +44,7 @@ func (l *Locker) judge(g *pool.Group, masters []LockOnMaster) (LockView, error) 
 	}
 	quorum := l.pool.Quorum()
 	if len(counts) < quorum {
-		return view, l.noQuorum(g, len(counts), "who holds the lock is unknown at the moment")
+		return view, l.noQuorum(sighted(masters), "who holds the lock is unknown at the moment")
 	}
 	for _, s := range seen {
 		votes := bits.OnesCount16(s.lanes)
@@ -56,14 +54,25 @@ func (l *Locker) judge(g *pool.Group, masters []LockOnMaster) (LockView, error) 
 		view.Holders = append(view.Holders, l.holderOf(s, votes, quorum))
 	}
 	// Whoever no master shows can hold it only with a quorum of those that cannot tell.
-	view.telling = len(masters) - bits.OnesCount16(unsure)
-	view.unseen = len(masters)-view.telling >= quorum
+	view.unseen = bits.OnesCount16(unsure) >= quorum
 	view.settle(foreign > len(masters)-quorum)
 	if cut {
 		view.Count = max(view.Count, middle(counts, quorum))
 	}
 	view.Queued = middle(queues, quorum)
 	return view, nil
+}
+
+// sighted are the masters that show what they have, and why the others do not.
+func sighted(masters []LockOnMaster) *missing {
+	var m missing
+	for lane := range masters {
+		if masters[lane].Known {
+			m.counts(lane)
+		}
+		m.lacks(lane, masters[lane].absence)
+	}
+	return &m
 }
 
 // show adds what this master shows to what others have shown.

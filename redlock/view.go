@@ -41,6 +41,7 @@ type viewing struct {
 	done   ViewDone
 
 	mu       sync.Mutex
+	missing  missing
 	seen     []View // of masters whose answer counts
 	answered int
 	over     bool
@@ -58,19 +59,22 @@ func (w *viewing) Command(_ *pool.Moment, c *pool.Command) bool {
 
 func (w *viewing) Answer(answer pool.Answer) {
 	w.mu.Lock()
+	if w.over { // read without the lock
+		w.mu.Unlock()
+		return
+	}
 	w.answered++
 	// A young master may have forgotten what it does not show, and whoever has a
 	// copy there instead holds nothing by it: no grant has counted its yes.
 	if one, ok := w.locker.readView(answer.Reply); ok && counts(answer) {
 		w.seen = append(w.seen, one)
-	}
-	if w.over {
-		w.mu.Unlock()
-		return
+		w.missing.counts(answer.Lane)
+	} else {
+		w.missing.lacks(answer.Lane, w.locker.pool.Absence(&answer))
 	}
 	seen, decided := agreement(w.seen, w.locker.pool.N(), w.locker.pool.Quorum())
 	w.over = decided || w.answered == w.locker.pool.N()
-	over, counted := w.over, len(w.seen)
+	over := w.over
 	w.mu.Unlock()
 	switch {
 	case decided:
@@ -78,7 +82,7 @@ func (w *viewing) Answer(answer pool.Answer) {
 		w.done(seen, nil)
 	case over:
 		w.locker.leave()
-		w.done(View{}, w.locker.noQuorum(w.group, counted, "what stands at the key is unknown"))
+		w.done(View{}, w.locker.noQuorum(&w.missing, "what stands at the key is unknown"))
 	}
 }
 

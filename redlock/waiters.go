@@ -255,7 +255,7 @@ func (w *waiter) verdict() error {
 	case w.stepping != nil:
 		return w.stepping
 	case !w.known && (w.line == nil || !w.line.known):
-		return w.waits.locker.noQuorum(w.waits.locker.pool.Group(w.request.DB), 0, "the wait was over before the masters had answered")
+		return w.waits.locker.noQuorum(&missing{}, "the wait was over before the masters had answered")
 	}
 	return ErrHeld
 }

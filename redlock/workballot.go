@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,6 +22,7 @@ type workBallot struct {
 
 	mu       sync.Mutex
 	tally    tally
+	missing  missing
 	fencing  fencing
 	copies   [maxMasters]copyState
 	running  []runningWork // attempts of others, one a master
@@ -125,11 +127,14 @@ func (w *workBallot) count(a pool.Answer, said workSaid) {
 	switch {
 	case said.code == 1 && seal.Good && oldEnough:
 		w.tally.yes++
+		w.missing.counts(a.Lane)
 		w.fencing.voted(a.Lane, seal)
 	case (said.code > 1 || said.code == -1) && seal.Good:
 		w.tally.no++
+		w.missing.counts(a.Lane)
 	default:
 		w.tally.silent++
+		w.missing.lacks(a.Lane, w.absence(&a, said))
 		return
 	}
 	switch said.code {
@@ -148,6 +153,17 @@ func (w *workBallot) count(a pool.Answer, said workSaid) {
 	if said.code > 1 {
 		w.highest = max(w.highest, said.attempt)
 	}
+}
+
+var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
+
+// absence is why a master's vote does not count. A memory that is too new for locks is
+// too new for work that it does not know, too, and for longer.
+func (w *workBallot) absence(a *pool.Answer, said workSaid) pool.Absence {
+	if age := w.call.locker.workAge(); said.code == 1 && said.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
+		return pool.AbsentFor(errForgotWork, age-a.Seal.Age)
+	}
+	return w.call.locker.pool.Absence(a)
 }
 
 // workAge is how old a memory must be before "never heard of it" counts: a
@@ -245,15 +261,10 @@ func (w *workBallot) fail(v verdict) {
 	case w.odd > w.tally.n-quorum:
 		w.call.finish(Work{}, ErrWrongType)
 	case v == unknown:
-		w.call.finish(Work{}, l.noQuorum(w.call.group, w.tally.answered(), w.call.youngNote()))
+		w.call.finish(Work{}, l.noQuorum(&w.missing, ""))
 	default:
 		w.again()
 	}
-}
-
-// youngNote explains masters that vote on locks and not yet on work.
-func (c *workCall) youngNote() string {
-	return "a master that has forgotten ends of work votes on new work only after " + c.locker.workAge().String()
 }
 
 // atIt are the masters on which the same attempt runs, for the attempt that runs
@@ -304,7 +315,7 @@ func (w *workBallot) again() {
 		retry := min(w.retry(at), 2*c.locker.late)
 		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: at[0].attempt, Retry: retry}, nil)
 	default:
-		c.finish(Work{}, c.locker.noQuorum(c.group, w.tally.answered(), "the masters disagree about this work; try again"))
+		c.finish(Work{}, c.locker.noQuorum(&w.missing, "the masters disagree about this work; try again"))
 	}
 }
 

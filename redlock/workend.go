@@ -2,8 +2,10 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,11 +64,14 @@ type workEnd struct {
 	start  time.Duration
 	done   WorkEndDone
 
-	mu    sync.Mutex
-	tally tally
-	newer int // masters that wrote it down, but may have forgotten a later attempt
-	over  bool
+	mu      sync.Mutex
+	tally   tally
+	missing missing
+	newer   uint16 // masters that wrote it down, but may have forgotten a later attempt, as bits
+	over    bool
 }
+
+var errForgotTaker = errors.New("has a memory of only")
 
 var _ pool.Operation = (*workEnd)(nil)
 
@@ -101,19 +106,28 @@ func (w *workEnd) Answer(a pool.Answer) {
 		code = a.Reply.Int
 	}
 	w.mu.Lock()
+	if w.over { // read without the lock
+		w.mu.Unlock()
+		return
+	}
 	switch {
 	case code == 1 && a.Seal.Good && !w.remembers(a.Seal):
-		w.newer++
+		w.newer |= 1 << a.Lane
 		w.tally.silent++
+		w.missing.counts(a.Lane)
+		w.missing.lacks(a.Lane, pool.AbsentFor(errForgotTaker, a.Seal.Age))
 	case code == 1 && a.Seal.Good:
 		w.tally.yes++
+		w.missing.counts(a.Lane)
 	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && a.Seal.Age >= w.locker.workAge():
 		w.tally.no++
+		w.missing.counts(a.Lane)
 	default:
 		w.tally.silent++
+		w.missing.lacks(a.Lane, w.locker.workAbsence(&a, code))
 	}
-	v, answered, newer := w.tally.verdict(), w.tally.answered(), w.newer
-	if w.over || v == undecided {
+	v := w.tally.verdict()
+	if v == undecided {
 		w.mu.Unlock()
 		return
 	}
@@ -129,11 +143,22 @@ func (w *workEnd) Answer(a pool.Answer) {
 		w.done(false, nil)
 	default:
 		note := "the end is repeated until every master has it; say it again to be sure"
-		if newer > 0 {
-			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over", newer)
+		if newer := w.missing.of(w.locker.pool, w.newer); len(newer) > 0 {
+			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over: %s",
+				len(newer), strings.Join(newer, ", "))
 		}
-		w.done(false, w.locker.noQuorum(w.group, answered+newer, note))
+		w.done(false, w.locker.noQuorum(&w.missing, note))
 	}
+}
+
+var errUnknownWork = errors.New("knows nothing of the work and may have forgotten it: it is believed in")
+
+// workAbsence is why a master's word about an attempt does not count.
+func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
+	if age := l.workAge(); code == 2 && a.Seal.Good && a.Seal.Age < age {
+		return pool.AbsentFor(errUnknownWork, age-a.Seal.Age)
+	}
+	return l.pool.Absence(a)
 }
 
 // remembers tells whether a memory is unbroken since before the attempt began: one that
@@ -173,9 +198,10 @@ type workExtension struct {
 	start   time.Duration
 	done    WorkExtendDone
 
-	mu    sync.Mutex
-	tally tally
-	over  bool
+	mu      sync.Mutex
+	tally   tally
+	missing missing
+	over    bool
 }
 
 var _ pool.Operation = (*workExtension)(nil)
@@ -207,17 +233,24 @@ func (w *workExtension) Answer(a pool.Answer) {
 		code = a.Reply.Int
 	}
 	w.mu.Lock()
+	if w.over { // read without the lock
+		w.mu.Unlock()
+		return
+	}
 	switch {
 	case code == 1 && a.Seal.Good && !a.Seal.Young:
 		w.tally.yes++
+		w.missing.counts(a.Lane)
 	case code == 0 && a.Seal.Good,
 		code == 2 && a.Seal.Good && a.Seal.Age >= w.locker.workAge():
 		w.tally.no++
+		w.missing.counts(a.Lane)
 	default:
 		w.tally.silent++
+		w.missing.lacks(a.Lane, w.locker.workAbsence(&a, code))
 	}
-	v, answered := w.tally.verdict(), w.tally.answered()
-	if w.over || v == undecided {
+	v := w.tally.verdict()
+	if v == undecided {
 		w.mu.Unlock()
 		return
 	}
@@ -229,7 +262,7 @@ func (w *workExtension) Answer(a pool.Answer) {
 	case refused:
 		w.done(Work{}, ErrNotHeld)
 	default:
-		w.done(Work{}, w.locker.noQuorum(w.group, answered, "the lease is unchanged, its old validity stands"))
+		w.done(Work{}, w.locker.noQuorum(&w.missing, "the lease is unchanged, its old validity stands"))
 	}
 }
 

@@ -31,33 +31,37 @@ func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
 		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key))
 	}, func(answers []pool.Answer) {
 		l.leave()
-		done(l.viewOf(g, answers))
+		done(l.viewOf(answers))
 	})
 }
 
 // viewOf finds the (attempt, owner, state) that a quorum shows; times are those
 // of the master that forgets first.
-func (l *Locker) viewOf(g *pool.Group, answers []pool.Answer) (WorkView, error) {
+func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 	type mark struct {
 		attempt int64
 		holder  Token
 		state   string
 	}
-	views, answered, odd := map[mark]WorkView{}, 0, 0
-	for _, a := range answers {
+	views, odd := map[mark]WorkView{}, 0
+	var m missing
+	for lane := range answers {
+		a := &answers[lane]
 		if a.Reply.Kind != pool.ReplyArray || !a.Seal.Good {
+			m.lacks(lane, l.pool.Absence(a))
 			continue
 		}
-		answered++
 		if len(a.Reply.Items) == 1 {
+			m.counts(lane)
 			odd++
 			continue
 		}
 		view, state := l.workViewOf(a.Reply.Items)
 		if state == "" && a.Seal.Young {
-			answered--
+			m.lacks(lane, l.pool.Absence(a))
 			continue
 		}
+		m.counts(lane)
 		at := mark{view.Attempt, view.Holder, state}
 		if before, ok := views[at]; ok {
 			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)
@@ -75,10 +79,10 @@ func (l *Locker) viewOf(g *pool.Group, answers []pool.Answer) (WorkView, error) 
 		return WorkView{}, ErrWrongType
 	}
 	note := "how the work stands is unknown at the moment"
-	if answered >= l.pool.Quorum() { // and no quorum of them says the same
+	if m.answered() >= l.pool.Quorum() { // and no quorum of them says the same
 		note = "the masters disagree about this work at the moment"
 	}
-	return WorkView{}, l.noQuorum(g, answered, note)
+	return WorkView{}, l.noQuorum(&m, note)
 }
 
 // workViewOf reads one master's answer. Its times include the master timeout by

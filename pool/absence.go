@@ -1,0 +1,126 @@
+// Absence is why the answer of one master does not count in one ballot.
+package pool
+
+import (
+	"errors"
+	"time"
+)
+
+// Absence is noted for every answer that does not count, also where the ballot is
+// won without it. So it holds what a text is made of, and no text. The zero value is
+// a master that has not answered yet.
+type Absence struct {
+	err  error
+	span time.Duration
+	kind absenceKind
+}
+
+type absenceKind uint8
+
+const (
+	notYet     absenceKind = iota // it has not answered
+	notAsked                      // the command was never sent
+	lost                          // it was sent, and the answer did not come
+	voided                        // the seal is bad
+	unsealed                      // there is no seal, because the flush was late
+	refusedIt                     // an error reply under a good seal
+	tooYoung                      // the seal is good, and the memory too new
+	other                         // what the ballot says of it
+	unreadable                    // none of these
+)
+
+// Absence tells what is wrong with an answer that does not count.
+func (p *Pool) Absence(a *Answer) Absence {
+	err := a.Reply.Err
+	_, replied := err.(MasterError)
+	switch {
+	case !a.Asked && err == nil:
+		return Absence{kind: notAsked, err: a.Seal.Err}
+	case !a.Asked:
+		return Absence{kind: notAsked, err: err}
+	case err != nil && !replied:
+		return Absence{kind: lost, err: err}
+	case a.Seal.Err != nil:
+		return Absence{kind: voided, err: a.Seal.Err}
+	case err != nil:
+		return Absence{kind: refusedIt, err: err}
+	case !a.Seal.Good:
+		return Absence{kind: unsealed}
+	case a.Seal.Young:
+		return Absence{kind: tooYoung, span: max(0, p.options.age()-a.Seal.Age)}
+	}
+	return Absence{kind: unreadable}
+}
+
+// AbsentFor is a reason of the ballot's own, which the span ends; 0 = it has none.
+func AbsentFor(why error, span time.Duration) Absence {
+	return Absence{kind: other, err: why, span: span}
+}
+
+// Unreadable tells that an answer has no fault but its content.
+func (a *Absence) Unreadable() bool { return a.kind == unreadable }
+
+// String is the reason as a state with its cause.
+func (a Absence) String() string {
+	switch a.kind {
+	case notYet:
+		return "has not answered yet"
+	case notAsked:
+		if a.err == nil {
+			return "was not asked (the time for it was over)"
+		}
+		return stateOf(a.err) + " (" + a.err.Error() + ")"
+	case lost:
+		if errors.Is(a.err, errStalled) {
+			return "down (" + a.err.Error() + ")"
+		}
+		return "down (" + a.err.Error() + ", before it answered)"
+	case voided:
+		return voidWord(a.err) + " (" + a.err.Error() + ")"
+	case unsealed:
+		return voidWord(errLate) + " (" + errLate.Error() + ")"
+	case refusedIt:
+		return "answered an error (" + a.err.Error() + ")"
+	case tooYoung:
+		return quarantinedState + " (" + young(a.span) + ")"
+	case other:
+		if a.span == 0 {
+			return a.err.Error()
+		}
+		return a.err.Error() + " " + since(a.span)
+	}
+	return "answered something unexpected"
+}
+
+// stateOf is the state of a master that was not asked.
+func stateOf(err error) string {
+	var reason *unfit
+	switch {
+	case errors.As(err, &reason):
+		return "refused"
+	case errors.Is(err, errDrained):
+		return "draining"
+	case errors.Is(err, errQueueFull):
+		return "busy"
+	case errors.Is(err, errNoClocks):
+		return "dialing"
+	}
+	return "down"
+}
+
+// voidWord is the reason of Counters.Void, or the state of a master that refuses to write.
+func voidWord(err error) string {
+	if reason := voidReason(err); reason != voidOther {
+		return VoidReason(reason)
+	}
+	return "ailing"
+}
+
+// Absent names the master of a lane, and why its answer does not count.
+func (p *Pool) Absent(lane int, a Absence) string { return p.NameOf(lane) + " " + a.String() }
+
+// NameOf is a master's name with its address.
+func (p *Pool) NameOf(lane int) string {
+	m := &p.options.Masters[lane]
+	return Status{Name: m.Name, Address: m.Address}.named()
+}
