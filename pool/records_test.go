@@ -170,7 +170,7 @@ func TestRecords_OfAQuorumAreReadBeforeAnyAdmission(t *testing.T) {
 		s.change(2, func(m *fakeMaster) { m.forbidden = nil })
 		s.clock.advance(time.Second)
 		if n := g.Voters(); n != 3 {
-			t.Errorf("%d voters with three masters of five, want 3: %v", n, g.Missing())
+			t.Errorf("%d voters with three masters of five, want 3: %v", n, g.Statuses())
 		}
 	})
 }
@@ -198,15 +198,15 @@ func TestRecords_OfAMasterThatIsBeingDialledAreWaitedFor(t *testing.T) {
 	})
 }
 
-// unreadable notes what the log has of records.
-type unreadable struct {
+// misfiledLog notes what the log has of records.
+type misfiledLog struct {
 	slog.Handler
 	lines []string
 }
 
-func (u *unreadable) Enabled(context.Context, slog.Level) bool { return true }
+func (u *misfiledLog) Enabled(context.Context, slog.Level) bool { return true }
 
-func (u *unreadable) Handle(_ context.Context, r slog.Record) error {
+func (u *misfiledLog) Handle(_ context.Context, r slog.Record) error {
 	if strings.Contains(r.Message, "records") {
 		line := r.Message
 		r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
@@ -225,7 +225,7 @@ func TestRecords_ThatAreUnreadableAreLoggedOnceAndCountAsAbsent(t *testing.T) {
 		"a list":       list(number(1)),
 	} {
 		t.Run(what, func(t *testing.T) {
-			log := &unreadable{}
+			log := &misfiledLog{}
 			onStage(t, 3, Options{Logger: slog.New(log)}, func(s *stage) {
 				s.change(0, func(m *fakeMaster) {
 					m.tamper = func(args []string, r *Reply) {
