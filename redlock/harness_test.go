@@ -229,13 +229,16 @@ func (d *daemon) await(i int, want string) {
 // awaitProcess waits until the daemon is admitted to the process that is there now.
 func (d *daemon) awaitProcess(i int, s *faulty.Server) {
 	d.t.Helper()
-	eventually(d.t, "a connection to the new process of master "+name(i), func() bool {
-		m := d.Masters(0)[i]
-		info, err := s.Do("INFO", "server")
-		text, _ := info.(string)
-		return err == nil && (m.State == "voting" || m.State == "quarantined") &&
-			strings.Contains(text, "run_id:"+m.RunID)
-	})
+	eventually(d.t, "a connection to the new process of master "+name(i), func() bool { return d.knows(i, s) })
+}
+
+// knows tells whether the daemon is admitted to the process that is there now.
+func (d *daemon) knows(i int, s *faulty.Server) bool {
+	m := d.Masters(0)[i]
+	info, err := s.Do("INFO", "server")
+	text, _ := info.(string)
+	return err == nil && (m.State == "voting" || m.State == "quarantined") &&
+		strings.Contains(text, "run_id:"+m.RunID)
 }
 
 // idle waits until nothing is on its way to a master, not even the heartbeat

@@ -114,7 +114,7 @@ func TestNoQuorum_NamesTheMastersThatEachBallotMissed(t *testing.T) {
 		missed(t, what, err, why)
 	}
 	forgot := only(why, "bc")
-	forgot["d"] = " knows nothing of the work and may have forgotten it: it is believed in "
+	forgot["d"] = " may have forgotten what became of the work: it is believed in "
 	missed(t, "DWORKEXTEND", failureOf(one.prolong(work, long)), forgot)
 	for range 2 { // d has written it down by the second time
 		err := receive(t, one.requestEnd(one.WorkDone, ended)).err

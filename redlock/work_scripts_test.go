@@ -26,6 +26,9 @@ type workStep struct {
 	answer string // a "~" stands for any number of milliseconds
 }
 
+// memory is the incarnation of the master's memory, unless a story says another one.
+const memory = "memory"
+
 // Tokens as the engine makes them end in the time they were asked for.
 const (
 	first, rival, second, third = "F.1.3.5000.100", "R.1.3.5000.101", "S.2.3.5000.200", "T.3.3.5000.300"
@@ -33,7 +36,7 @@ const (
 )
 
 func try(token string, attempt, limit int, lease time.Duration) workStep {
-	return workStep{"worktry", []any{token, attempt, limit, lease, lease + 5*time.Second, 5000, "text"}, ""}
+	return workStep{"worktry", []any{token, attempt, limit, lease, lease + 5*time.Second, 5000, "text", memory}, ""}
 }
 
 func end(token string, attempt int, how string) workStep {
@@ -41,11 +44,11 @@ func end(token string, attempt int, how string) workStep {
 }
 
 func extend(token string, attempt int, lease time.Duration) workStep {
-	return workStep{"workextend", []any{token, attempt, lease, 5000}, ""}
+	return workStep{"workextend", []any{token, attempt, lease, 5000, memory}, ""}
 }
 
 func undoing(token string) workStep { return workStep{"workundo", []any{token}, ""} }
-func look() workStep                { return workStep{"workread", nil, ""} }
+func look() workStep                { return workStep{"workread", []any{memory}, ""} }
 
 func (s workStep) answers(want string) workStep {
 	s.answer = want
@@ -95,6 +98,15 @@ const (
 	over    = -time.Second
 )
 
+// in has the step met by the memory of another incarnation.
+func (s workStep) in(incarnation string) workStep {
+	s.args[len(s.args)-1] = incarnation
+	return s
+}
+
+// former makes the record one of the former format, which names no incarnation.
+func former() workStep { return workStep{file: "former"} }
+
 // attempts are stories of who may start when.
 func attempts() map[string][]workStep {
 	return map[string][]workStep{
@@ -103,7 +115,7 @@ func attempts() map[string][]workStep {
 			try(first, 1, 3, running).answers("[1 1]"),
 			try(rival, 1, 3, running).answers("[2 1 ~ " + first + "]"),
 			try(second, 2, 3, running).answers("[2 1 ~ " + first + "]"),
-			look().answers("[R 1 " + first + " ~ 3 5000 text ~]"),
+			look().answers("[R 1 " + first + " ~ 3 5000 text ~ 0]"),
 		},
 		"numbers rise": {
 			try(first, 1, 3, running).answers("[1 1]"),
@@ -141,7 +153,7 @@ func attempts() map[string][]workStep {
 			lapse(),
 			try(second, 2, 3, running).answers("[1 1]"),
 			undoing(second).answers("1"),
-			look().answers("[R 1 " + rival + " 0 3 5000 text ~]"),
+			look().answers("[R 1 " + rival + " 0 3 5000 text ~ 0]"),
 			undoing(second).answers("0"),
 			try(second, 2, 3, running).answers("[1 1]"),
 		},
@@ -184,7 +196,7 @@ func ends() map[string][]workStep {
 			try(second, 2, 3, running).answers("[3 1]"),
 			extend(first, 1, running).answers("0"),
 			undoing(first).answers("0"),
-			look().answers("[D 1 " + first + " 0 3 5000 text ~]"),
+			look().answers("[D 1 " + first + " 0 3 5000 text ~ 1]"),
 		},
 		"done by the last, after its lease": {
 			try(first, 1, 3, running).answers("[1 1]"),
@@ -200,14 +212,14 @@ func ends() map[string][]workStep {
 			end(first, 1, "F").answers("0"),
 			extend(first, 1, running).answers("0"),
 			undoing(first).answers("0"),
-			look().answers("[R 2 " + second + " ~ 3 5000 text ~]"),
+			look().answers("[R 2 " + second + " ~ 3 5000 text ~ 0]"),
 		},
 		"the end of an attempt that this master missed": {
 			try(first, 1, 3, running).answers("[1 1]"),
 			end(second, 2, "F").answers("2"),
 			extend(second, 2, running).answers("2"),
 			end(second, 2, "D").answers("1"),
-			look().answers("[D 2 " + second + " 0 3 5000 text ~]"),
+			look().answers("[D 2 " + second + " 0 3 5000 text ~ 1]"),
 		},
 		"the end of an attempt of which nothing is known": {
 			end(first, 1, "F").answers("2"),
@@ -226,18 +238,75 @@ func ends() map[string][]workStep {
 	}
 }
 
+// incarnations are stories of a record that came back with an older file, so that a
+// later end or attempt may be missing: what another incarnation wrote is no knowledge,
+// and no proof of an attempt makes it knowledge.
+func incarnations() map[string][]workStep {
+	const later = "later"
+	return map[string][]workStep{
+		"an attempt": {
+			try(first, 1, 3, running).answers("[1 1]"),
+			extend(first, 1, running).answers("1"),
+			look().answers("[R 1 " + first + " ~ 3 5000 text ~ 1]"),
+			look().in(later).answers("[R 1 " + first + " ~ 3 5000 text ~ 0]"),
+			try(second, 2, 3, running).in(later).answers("[2 1 ~ " + first + "]"),
+			extend(first, 1, time.Minute).in(later).answers("3"),
+			end(first, 1, "F").answers("1"),
+			look().in(later).answers("[R 1 " + first + " 0 3 5000 text ~ 0]"),
+			try(second, 2, 3, running).in(later).answers("[1 1]"),
+		},
+		"the next attempt": {
+			try(first, 1, 3, running).answers("[1 1]"),
+			end(first, 1, "F").answers("1"),
+			try(second, 2, 3, running).in(later).answers("[1 1]"),
+			extend(second, 2, running).in(later).answers("1"),
+			end(second, 2, "F").answers("1"),
+			try(third, 3, 3, running).in(later).answers("[1 0]"),
+		},
+		"the next attempt, undone": {
+			try(first, 1, 3, running).answers("[1 1]"),
+			extend(first, 1, running).answers("1"),
+			lapse(),
+			try(second, 2, 3, running).in(later).answers("[1 1]"),
+			undoing(second).answers("1"),
+			end(first, 1, "F").answers("1"),
+			try(second, 2, 3, running).in(later).answers("[1 1]"),
+		},
+		"work that is done": {
+			try(first, 1, 3, running).answers("[1 1]"),
+			end(first, 1, "D").answers("1"),
+			try(second, 2, 3, running).in(later).answers("[3 1]"),
+			end(first, 1, "D").answers("1"),
+		},
+		"a record of the former format": {
+			try(first, 1, 3, running).answers("[1 1]"),
+			end(first, 1, "F").answers("1"),
+			former(),
+			look().answers("[R 1 " + first + " 0 3 5000 text ~ 0]"),
+			end(first, 1, "F").answers("1"),
+			try(second, 2, 3, running).answers("[1 1]"),
+			former(),
+			extend(second, 2, running).answers("3"),
+		},
+	}
+}
+
 func TestWorkScripts_TellTheStoryOfAnAttempt(t *testing.T) {
 	m := &workMaster{t, faulty.Start(t)}
-	for _, stories := range []map[string][]workStep{attempts(), ends()} {
+	for _, stories := range []map[string][]workStep{attempts(), ends(), incarnations()} {
 		for name, steps := range stories {
 			on(t, m.s, "DEL", "w")
 			t.Log(name)
 			for _, s := range steps {
-				if s.file == "lapse" {
+				switch s.file {
+				case "lapse":
 					on(t, m.s, "HSET", "w", "e", time.Now().Add(over).UnixMilli())
-					continue
+				case "former":
+					on(t, m.s, "HSET", "w", "u", "")
+					on(t, m.s, "HDEL", "w", "l")
+				default:
+					m.run(s)
 				}
-				m.run(s)
 			}
 		}
 	}
@@ -269,17 +338,17 @@ func TestWorkScripts_LeaveAloneWhatIsNoWork(t *testing.T) {
 			args   []any
 			answer string
 		}{
-			{"worktry", []any{first, 1, 3, far, far, 5000, ""}, "[-1]"},
+			{"worktry", []any{first, 1, 3, far, far, 5000, "", memory}, "[-1]"},
 			{"workend", []any{first, 1, "D", far, 3, 5000}, "0"},
 			{"workend", []any{first, 1, "F", far, 3, 5000}, "0"},
 			{"workundo", []any{first}, "0"},
-			{"workread", nil, "[-1]"},
+			{"workread", []any{memory}, "[-1]"},
 		} {
 			if got := scriptOn(t, s, call.file, "w", call.args...); got != call.answer {
 				t.Errorf("%v: %s answered %s, want %s", made, call.file, got, call.answer)
 			}
 		}
-		if got := scriptOn(t, s, "workextend", "w", first, 1, far, 5000); got == "1" {
+		if got := scriptOn(t, s, "workextend", "w", first, 1, far, 5000, memory); got == "1" {
 			t.Errorf("%v: was extended", made)
 		}
 		if after := on(t, s, "DUMP", "w"); after != before {

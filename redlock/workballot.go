@@ -53,14 +53,14 @@ func (w *workBallot) Command(m *pool.Moment, c *pool.Command) bool {
 	c.Set("EVALSHA", w.call.locker.script.workTry, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
 		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),
-		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta)
+		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta, m.Life.Lineage)
 	return true
 }
 
 // workSaid is one master's answer.
 type workSaid struct {
 	code    int64 // see worktry.lua; 0 = no answer
-	attempt int64 // for 1: 1 if the master does not know what was before
+	attempt int64 // for 1: 1 if the master may not know what was before
 	left    time.Duration
 	owner   string
 }
@@ -118,12 +118,14 @@ func (w *workBallot) Answer(a pool.Answer) {
 	step.run(w)
 }
 
-// count: a master that knew nothing of the work, or only of attempts that nobody
-// was granted, votes only if it cannot have forgotten more, that is if its memory
-// is older than any record can be.
+// count: a master votes if its record of the work is knowledge: it was written in the
+// incarnation that votes, and a granted attempt has proved it. A master without such a
+// record votes only if it cannot have forgotten more: its memory is older than any
+// record can be. A record of an earlier incarnation may have come back with an older
+// file, without the end or the attempt that this master acknowledged behind it.
 func (w *workBallot) count(a pool.Answer, said workSaid) {
 	seal := a.Seal
-	oldEnough := !seal.Young && (said.attempt == 0 || seal.Age >= w.call.locker.workAge())
+	oldEnough := !seal.Young && (said.attempt == 0 || w.call.locker.outlivesWork(seal))
 	switch {
 	case said.code == 1 && seal.Good && oldEnough:
 		w.tally.yes++
@@ -176,6 +178,9 @@ func (l *Locker) workAge() time.Duration {
 	longest := o.MaxTTL + o.MaxKeep
 	return longest + longest/100 + 2*time.Second
 }
+
+// outlivesWork tells whether a memory is older than any record of work can be.
+func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
 
 // workNext is what has to happen once the ballot's lock is released.
 type workNext struct {

@@ -119,7 +119,7 @@ func (w *workEnd) Answer(a pool.Answer) {
 	case code == 1 && a.Seal.Good:
 		w.tally.yes++
 		w.missing.counts(a.Lane)
-	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && a.Seal.Age >= w.locker.workAge():
+	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.no++
 		w.missing.counts(a.Lane)
 	default:
@@ -151,11 +151,11 @@ func (w *workEnd) Answer(a pool.Answer) {
 	}
 }
 
-var errUnknownWork = errors.New("knows nothing of the work and may have forgotten it: it is believed in")
+var errUnknownWork = errors.New("may have forgotten what became of the work: it is believed in")
 
 // workAbsence is why a master's word about an attempt does not count.
 func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
-	if age := l.workAge(); code == 2 && a.Seal.Good && a.Seal.Age < age {
+	if age := l.workAge(); (code == 2 || code == 3) && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errUnknownWork, age-a.Seal.Age)
 	}
 	return l.pool.Absence(a)
@@ -220,13 +220,14 @@ func (w *workExtension) Command(m *pool.Moment, c *pool.Command) bool {
 	c.Set("EVALSHA", w.locker.script.workExtend, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.token.attempt, 10),
 		strconv.FormatInt(expiry(m.Time, w.request.Timeout, w.locker.late), 10),
-		strconv.FormatInt(w.token.keep.Milliseconds(), 10))
+		strconv.FormatInt(w.token.keep.Milliseconds(), 10), m.Life.Lineage)
 	return true
 }
 
 // Answer counts one master: the script answers 1 only if the attempt runs there
 // now, and 0 only if another or an end stands there, which cannot be forgotten
-// knowledge.
+// knowledge. 3 is the word of a record of another incarnation: the master may have
+// forgotten who took the attempt over, until its memory is older than any record.
 func (w *workExtension) Answer(a pool.Answer) {
 	code := int64(-1)
 	if a.Reply.Kind == pool.ReplyInt {
@@ -238,11 +239,11 @@ func (w *workExtension) Answer(a pool.Answer) {
 		return
 	}
 	switch {
-	case code == 1 && a.Seal.Good && !a.Seal.Young:
+	case code == 1 && a.Seal.Good && !a.Seal.Young, code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.yes++
 		w.missing.counts(a.Lane)
 	case code == 0 && a.Seal.Good,
-		code == 2 && a.Seal.Good && a.Seal.Age >= w.locker.workAge():
+		code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.no++
 		w.missing.counts(a.Lane)
 	default:

@@ -19,16 +19,16 @@ type WorkView struct {
 	Votes   int // masters that agree
 }
 
-// ReadWork asks every master; the answer is what a quorum agrees on. That a young
-// master knows nothing proves nothing: it may have forgotten.
+// ReadWork asks every master; the answer is what a quorum agrees on. A master that may
+// have forgotten proves nothing by what it does not know: see workBallot.count.
 func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
 	if err := l.enter(); err != nil {
 		done(WorkView{}, err)
 		return
 	}
 	g := l.pool.Group(db)
-	l.askAll(g, func(_ *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key))
+	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
+		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key), m.Life.Lineage)
 	}, func(answers []pool.Answer) {
 		l.leave()
 		done(l.viewOf(answers))
@@ -56,9 +56,9 @@ func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 			odd++
 			continue
 		}
-		view, state := l.workViewOf(a.Reply.Items)
-		if state == "" && a.Seal.Young {
-			m.lacks(lane, l.pool.Absence(a))
+		view, state, known := l.workViewOf(a.Reply.Items)
+		if !known && !l.outlivesWork(a.Seal) {
+			m.lacks(lane, pool.AbsentFor(errUnknownWork, l.workAge()-a.Seal.Age))
 			continue
 		}
 		m.counts(lane)
@@ -86,15 +86,17 @@ func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 }
 
 // workViewOf reads one master's answer. Its times include the master timeout by
-// which every copy outlives its lease; what is shown does not.
-func (l *Locker) workViewOf(items []pool.Reply) (WorkView, string) {
-	if len(items) != 8 {
-		return WorkView{}, ""
+// which every copy outlives its lease; what is shown does not. known: nothing that
+// this master acknowledged can be missing. What may be missing changes nothing for a
+// work that is done.
+func (l *Locker) workViewOf(items []pool.Reply) (view WorkView, state string, known bool) {
+	if len(items) != 9 {
+		return WorkView{}, "", false
 	}
 	number := func(i int) int64 { n, _ := items[i].Number(); return n }
 	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
 	left := ms(3)
-	view := WorkView{
+	view = WorkView{
 		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.late), Max: number(4),
 		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.late),
 	}
@@ -106,5 +108,5 @@ func (l *Locker) workViewOf(items []pool.Reply) (WorkView, string) {
 	default:
 		view.State = WorkRunning
 	}
-	return view, string(view.State)
+	return view, string(view.State), view.State == WorkDone || number(8) == 1
 }

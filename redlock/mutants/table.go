@@ -117,6 +117,8 @@ func brokenScripts() []Mutant {
 			Change{dir + "nextid.lua", "  if #a ~= #b then return #a < #b end\n  return a < b", "  return tonumber(a) < tonumber(b)"}).in("calm-3"),
 		patched("orphan", "an attempt that nobody was granted counts as knowledge of the work",
 			Change{dir + "worktry.lua", "local unknown = not state or h[5] == '1'", "local unknown = not state"}).in("jobs-3"),
+		patched("old-record", "a record of work that came back with an older file counts as knowledge",
+			Change{dir + "worktry.lua", " or h[6] ~= ARGV[8]", ""}).in("rollbacks-3"),
 		patched("unfenced-end", "a superseded attempt may end the work",
 			Change{dir + "workend.lua", "if attempt > mine or (attempt == mine and owner ~= ARGV[1]) then return 0 end", ""},
 			Change{dir + "workend.lua", "if attempt < mine and began(owner) > began(ARGV[1]) then return 0 end", ""}),

@@ -3,14 +3,17 @@
 -- end, m max, k keep ms, p what stood here before this attempt, t text for people,
 -- u '1' while nobody has proved that the record says more than this master knew
 -- when it was made from nothing: an attempt that was granted to nobody, and not
--- taken back, is no knowledge of what was before it.
+-- taken back, is no knowledge of what was before it; l the incarnation of this
+-- master's memory in which the attempt was written. A record of another incarnation
+-- may have come back with an older file, so it is no knowledge either: later
+-- attempts and ends that this master acknowledged may be missing.
 -- ARGV 1 token 2 attempt 3 max 4 lease end 5 record end, ms of the master's
--- clock 6 keep ms 7 text.
+-- clock 6 keep ms 7 text 8 the incarnation of this master's memory.
 -- Returns {1, 1 if nothing is known of what was before | 0} started, {2, attempt, ms,
 -- owner} running that much longer, {3, attempt} done, {4, attempt} no attempt left,
 -- {5, attempt} the proposed attempt is taken, {-1} not work.
 local work = KEYS[1]
-local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e', 'u')
+local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e', 'u', 'l')
 if h.err then return {-1} end
 local state, attempt, owner, ends = h[1], tonumber(h[2] or '0'), h[3], tonumber(h[4] or '0')
 if not state and redis.call('EXISTS', work) == 1 then return {-1} end
@@ -22,9 +25,9 @@ if attempt >= tonumber(ARGV[3]) then return {4, attempt} end
 if attempt >= tonumber(ARGV[2]) then return {5, attempt} end
 if tonumber(ARGV[4]) <= now then return {5, attempt} end -- arrived too late to start anything
 local before = state and (attempt .. ' ' .. ends .. ' ' .. owner) or ''
-local unknown = not state or h[5] == '1'
+local unknown = not state or h[5] == '1' or h[6] ~= ARGV[8]
 redis.call('HSET', work, 's', 'R', 'a', ARGV[2], 'o', ARGV[1], 'e', ARGV[4],
   'm', ARGV[3], 'k', ARGV[6], 'p', before, 't', ARGV[7],
-  'u', unknown and '1' or '')
+  'u', unknown and '1' or '', 'l', ARGV[8])
 redis.call('PEXPIREAT', work, ARGV[5])
 return {1, unknown and 1 or 0}

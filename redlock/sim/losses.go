@@ -124,6 +124,28 @@ func lie(w *World) {
 	}
 }
 
+// save has all masters take a snapshot at one moment.
+func save(w *World) {
+	for _, s := range w.servers {
+		s.snapshot = s.memory.clone()
+	}
+}
+
+// rollBack kills one master that is not durable, or all; they come back with what
+// their last snapshots have.
+func rollBack(w *World) {
+	if !w.overAge() {
+		return
+	}
+	if w.chance(2) {
+		w.anyServer().crash(1)
+		return
+	}
+	for _, s := range w.servers {
+		s.crash(1)
+	}
+}
+
 // awaken: a master that was not durable loses writes and is durable from then
 // on, and no daemon is left that knows how far its register had been.
 func awaken(w *World) {

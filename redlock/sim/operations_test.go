@@ -248,15 +248,15 @@ func (tw *twins) otherScript(file string) []string {
 		return call(one, tw.pick("3", "9007199254740993", "12"), tw.pick("aa", "bb"))
 	case "worktry":
 		ms, _ := strconv.ParseInt(end, 10, 64)
-		return call(one, worker, attempt, "3", end, strconv.FormatInt(ms+100_000, 10), "5000", "text")
+		return call(one, worker, attempt, "3", end, strconv.FormatInt(ms+100_000, 10), "5000", "text", tw.pick("aa", "bb"))
 	case "workundo":
 		return call(one, worker)
 	case "workend":
 		return call(one, worker, attempt, tw.pick("D", "F"), end, "3", "5000")
 	case "workextend":
-		return call(one, worker, attempt, end, "5000")
+		return call(one, worker, attempt, end, "5000", tw.pick("aa", "bb"))
 	case "workread":
-		return call(one)
+		return call(one, tw.pick("aa", "bb"))
 	case "admit":
 		us := strconv.FormatInt(time.Now().UnixMicro()+tw.random.Int64N(2)*tw.random.Int64N(9)*200_000, 10)
 		return call([]string{tw.pick("seal", "k1")}, us, "500000", tw.number(2), tw.pick("ab", "cd"), tw.pick("v/db=0/this", "v/db=0/this", "v/db=0/other"), tw.pick("", "", tw.identity()), tw.number(2), tw.pick("0", "8000000000000000"))

@@ -182,6 +182,11 @@ func kindScenarios() []*Scenario {
 			s.Pieces = 80
 			s.Faults = []fault{{500 * time.Millisecond, forget}, {200 * time.Millisecond, part}, {300 * time.Millisecond, stop}, {time.Second, die}}
 		}),
+		base("rollbacks", func(s *Scenario) { // masters that come back with an older file, one after another or all at once
+			s.People, s.MaxKeep, s.MaxTTL, s.Length = []People{{8, newWorking}}, 12*time.Second, 300*time.Millisecond, 24*time.Second
+			s.Pieces = 60
+			s.Faults = []fault{{400 * time.Millisecond, save}, {500 * time.Millisecond, rollBack}, {time.Second, part}}
+		}),
 		base("overdue", func(s *Scenario) { // workers that are taken over, by whom masters forget
 			s.People, s.MaxKeep, s.MinTTL, s.MaxTTL, s.Length = []People{{8, newWorking}}, 2*time.Second, 40*time.Millisecond, 150*time.Millisecond, 12*time.Second
 			s.Pieces, s.Overdue = 6, true
