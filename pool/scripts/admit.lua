@@ -9,6 +9,15 @@
 -- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
 -- nothing with a wrong clock, except that an identity to retire is replaced.
 local seal = KEYS[1]
+-- The seal gets another member by DEL and ZADD. If ZADD is refused, it must be while the
+-- old one still stands, or the register is lost: so it is tried first without effect.
+-- ZREM has none either: a full master refuses ZADD only as the first write of a script.
+local function replace(score, member)
+  redis.call('ZREM', seal, '')
+  redis.call('ZADD', seal, 'XX', '0', '')
+  redis.call('DEL', seal)
+  redis.call('ZADD', seal, score, member)
+end
 local replication = redis.call('INFO', 'replication')
 local role = string.match(replication, 'role:(%a+)')
 if role ~= 'master' then return {'REPLICA', tostring(role)} end
@@ -29,8 +38,7 @@ local us = time[1] * 1000000 + time[2]
 local off = us - tonumber(ARGV[1])
 if off > tonumber(ARGV[2]) or off < -tonumber(ARGV[2]) then
   if old and old == ARGV[6] then
-    redis.call('DEL', seal)
-    redis.call('ZADD', seal, score, 'retired')
+    replace(score, 'retired')
   end
   return {'CLOCK', string.format('%.0f', off)}
 end
@@ -64,8 +72,7 @@ else
     if db ~= mine and redis.call('TYPE', seal).ok == 'zset' then
       local aside = redis.call('ZRANGE', seal, 0, 0, 'WITHSCORES')
       if string.find(aside[1], '/db=' .. mine .. '/', 1, true) then
-        redis.call('DEL', seal)
-        redis.call('ZADD', seal, aside[2], 'retired')
+        replace(aside[2], 'retired')
       end
     end
     db = db + 1
@@ -74,7 +81,6 @@ else
 end
 local identity = process .. ' ' .. lineage .. ' ' .. base .. ' ' .. durable .. ' ' .. ARGV[5]
 if identity ~= old then
-  redis.call('DEL', seal)
-  redis.call('ZADD', seal, score, identity)
+  replace(score, identity)
 end
 return {'OK', identity, string.format('%.0f', us), score}

@@ -29,6 +29,9 @@ for _, other in ipairs({score, ARGV[7]}) do
   if tonumber(other) > register then register = tonumber(other) end
 end
 local identity = string.format('%s %s %.0f %s %s', process, lineage, us + tonumber(ARGV[6]), durable, ARGV[2])
+-- As admit.lua does: ZADD is tried without effect while the old member still stands.
+redis.call('ZREM', seal, '')
+redis.call('ZADD', seal, 'XX', '0', '')
 redis.call('DEL', seal)
 redis.call('ZADD', seal, string.format('%.0f', register), identity)
 return {'OK', identity}

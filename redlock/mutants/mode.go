@@ -30,6 +30,10 @@ func brokenReaders() []Mutant {
 			Change{scripts + "share.lua", "  if had ~= tonumber(ARGV[3]) then return {0, had} end\n", ""}).in("eager-3"),
 		patched("step-late", "a master that tells of the writer only after the reader was answered has it stepped down",
 			Change{"redlock/shared.go", "ends > 0 && !a.over {", "ends > 0 && (!a.over || pool.Broken(\"step-late\")) {"}).in("contest-3"),
+		patched("steps-first", "a writer that steps down is deleted before it is certain that the reader can be written",
+			Change{scripts + "share.lua", "  local refusal = refusesReaders(lock)\n  if refusal then return refusal end\n", ""}).in("denials-3"),
+		patched("deletes-first", "the undo of an upgrade deletes the writer before it is certain that the reader can be written",
+			Change{scripts + "unupgrade.lua", "local refusal = refusesReaders(lock)\nif refusal then return refusal end\n", ""}).in("denials-3"),
 		patched("unupgrade", "the undo of an upgrade does not look whose writer stands there",
 			Change{scripts + "unupgrade.lua", "if off < 1 or (off % 1024 ~= 1 and off % 1024 ~= 2) then return 0 end\n", ""}).in("eager-3"),
 	}

@@ -10,8 +10,11 @@ end
 -- include shape.lua
 if clock() >= tonumber(ARGV[3]) then return 1 end
 -- Those of holders that have lapsed go with the key. Should it never end because
--- there is always a new holder, it starts again.
-if redis.call('HLEN', notes) >= 1024 then redis.call('DEL', notes) end
+-- there is always a new holder, it starts again; only if it can be written.
 redis.call('HSET', notes, whose, ARGV[2])
+if redis.call('HLEN', notes) > 1024 then
+  redis.call('DEL', notes)
+  redis.call('HSET', notes, whose, ARGV[2])
+end
 if endOf(notes) < tonumber(ARGV[3]) then redis.call('PEXPIREAT', notes, ARGV[3]) end
 return 1

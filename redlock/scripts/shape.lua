@@ -23,6 +23,17 @@ local function kindOf(key)
 end
 -- Readers whose time is over go. Strictly less: a key lives through its last ms.
 local function purge(key, now) redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. digits(now)) end
+-- A string becomes readers by DEL, ZADD and PEXPIREAT. A write that the daemon's user may
+-- not make, or that the master refuses, must fail while the string still stands: so each
+-- is tried first with arguments that change nothing. Returns the error that it meets, nil
+-- if it meets none. ZADD stands behind another write, as it does behind DEL: a full
+-- master refuses it only as the first write of a script.
+local function refusesReaders(key)
+  local tried = redis.pcall('PEXPIREAT', key, 'never')
+  if not string.find(tried.err, 'not an integer', 1, true) then return tried end
+  tried = redis.pcall('ZADD', key, 'XX', '0', 'nobody')
+  if not string.find(tried.err, 'WRONGTYPE', 1, true) then return tried end
+end
 -- When the slot's permit ends and whose it is; nil if it is free.
 local function permit(value, now)
   if not value then return nil end

@@ -21,6 +21,8 @@ if kind == 'string' then
   if had < 0 then return 0 end -- ours always expire: this is somebody's data
   if had ~= tonumber(ARGV[3]) then return {0, had} end
   said, ends = 3, prolonged(had, E)
+  local refusal = refusesReaders(lock)
+  if refusal then return refusal end
   redis.call('DEL', lock)
 else
   purge(lock, now)

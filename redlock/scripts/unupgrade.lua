@@ -15,6 +15,8 @@ end
 if off < 1 or (off % 1024 ~= 1 and off % 1024 ~= 2) then return 0 end
 local score = ARGV[3]
 if score == '' then score = digits(ends) end
+local refusal = refusesReaders(lock)
+if refusal then return refusal end
 redis.call('DEL', lock)
 redis.call('ZADD', lock, score, ARGV[1])
 redis.call('PEXPIREAT', lock, score)

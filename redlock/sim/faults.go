@@ -88,6 +88,25 @@ func (s *server) resume() {
 	}
 }
 
+// deny has masters refuse ZADD for a while, as a change of their users' rights does:
+// one of them, or all.
+func deny(w *World) {
+	some := w.servers
+	if w.chance(2) {
+		some = []*server{w.anyServer()}
+	}
+	for _, s := range some {
+		w.trace.note("", "master %s denies ZADD", s.name)
+		s.denied = true
+	}
+	w.after(w.between(time.Millisecond, 300*time.Millisecond), nil, func() {
+		for _, s := range some {
+			s.denied = false
+		}
+		w.trace.note("", "ZADD is allowed again")
+	})
+}
+
 // sleep stops a daemon; its clock goes on.
 func sleep(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]

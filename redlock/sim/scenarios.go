@@ -249,6 +249,10 @@ func modeScenarios() []*Scenario {
 			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 400*time.Millisecond
 			s.Faults = []fault{{200 * time.Millisecond, cut}, {300 * time.Millisecond, flushSometimes}, {300 * time.Millisecond, part}}
 		}),
+		base("denials", func(s *Scenario) { // masters that refuse what makes a writer a reader
+			s.People, s.Modes, s.Keys, s.Length = []People{{6, newTurning}}, shared, 6, 10*time.Second
+			s.Faults = []fault{{400 * time.Millisecond, deny}, {2 * time.Second, part}}
+		}),
 		base("permits", func(s *Scenario) {
 			s.Modes, s.Keys, s.Slow = []redlock.Mode{redlock.Permits}, 2, 20
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}

@@ -31,6 +31,7 @@ type server struct {
 	promoted bool // was a replica, and lacks what had not reached it
 	up       bool
 	stopped  bool // SIGSTOP
+	denied   bool // the daemons' user may not say ZADD
 	backlog  []*flight
 	links    map[int64]*link // by CLIENT ID
 	lastID   int64
@@ -81,6 +82,9 @@ func (s *server) execute(l *link, a []string) pool.Reply {
 	s.executed++
 	if l != nil && a[0] == "INFO" {
 		s.evictUnderLook(a)
+	}
+	if s.denied && a[0] == "ZADD" {
+		return refusal("NOPERM this user has no permissions to run the 'zadd' command")
 	}
 	if handle := handlers[a[0]]; handle != nil {
 		r := handle(s, a)

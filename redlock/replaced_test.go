@@ -1,0 +1,123 @@
+package redlock
+
+// replaced_test.go: what a script replaces by DEL and a write stays as it is where the
+// daemon's user may not make that write.
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// forbidding has what follows be said by a user that may do all but one command.
+func (m *pureMaster) forbidding(command string) {
+	m.t.Helper()
+	m.do("ACL", "SETUSER", "daemon", "reset", "on", ">pw", "~*", "+@all", "-"+command)
+	if !m.exact { // a server before Redis 7.0, or one that is taken for it
+		m.do("ACL", "SETUSER", "daemon", "-pexpiretime", "-expiretime")
+	}
+	if got := m.do("AUTH", "daemon", "pw"); got != "OK" {
+		m.t.Fatal(got)
+	}
+}
+
+// refused runs a script that fails at a write, and wants nothing to be changed by it.
+func (m *pureMaster) refused(command, file string, args ...any) {
+	m.t.Helper()
+	before := m.whole()
+	m.forbidding(command)
+	said, _ := m.reply(file, args...).(string)
+	if !strings.HasPrefix(said, "-") || !strings.Contains(said, "can't run this command") && !strings.Contains(said, "ACL failure") && !strings.Contains(said, "NOPERM") {
+		m.t.Errorf("%s without the right to say %s: answered %q", file, command, said)
+	}
+	m.do("ACL", "SETUSER", "daemon", "+"+command)
+	if after := m.whole(); after != before {
+		m.t.Errorf("%s without the right to say %s: the key is %.200s, was %.200s", file, command, after, before)
+	}
+}
+
+func TestScripts_KeepTheWriterThatCannotBecomeAReader(t *testing.T) {
+	for kind, master := range map[string]func(*testing.T) *pureMaster{"real": pureReal, "before 7.0": pureOld} {
+		t.Run(kind, func(t *testing.T) {
+			for _, command := range []string{"zadd", "pexpireat", "del"} {
+				m := master(t)
+				end := m.pureEnd()
+				m.readers("mine", end-80)
+				m.says("upgraded", fmt.Sprintf("[1 %d]", end-80), "acquire", "mine", end)
+				m.refused(command, "unupgrade", "mine", end, end-80)
+				if m.exact {
+					m.refused(command, "share", "mine", end, m.end())
+				}
+				m.says("allowed again", "1", "unupgrade", "mine", end, end-80)
+				if got := m.score("mine"); got != end-80 {
+					t.Errorf("%s, want the reader until %d", m.whole(), end-80)
+				}
+			}
+		})
+	}
+}
+
+// A full master lets a writer step down, as it lets it be released.
+func TestScripts_AFullMasterMakesTheWriterAReader(t *testing.T) {
+	m := pureReal(t)
+	end := m.pureEnd()
+	m.readers("mine", end-80)
+	m.says("upgraded", fmt.Sprintf("[1 %d]", end-80), "acquire", "mine", end)
+	m.do("CONFIG", "SET", "maxmemory", 1)
+	if got := m.do("SET", "other", "x"); !strings.HasPrefix(fmt.Sprint(got), "-OOM") {
+		t.Fatalf("a full master answered %v", got)
+	}
+	m.says("on a full master", "1", "unupgrade", "mine", end, end-80)
+}
+
+func TestNoteScript_KeepsTheNotesThatItCannotReplace(t *testing.T) {
+	m := pureReal(t)
+	end := m.pureEnd()
+	m.do("EVAL", "for i = 1, 1024 do redis.call('HSET', KEYS[1], i, 'x') end", 1, "lock")
+	m.do("PEXPIREAT", "lock", end)
+	m.refused("hset", "note", "mine", "for people", end)
+	m.says("allowed again", "1", "note", "mine", "for people", end)
+	if n := m.do("HLEN", "lock"); n != int64(1) {
+		t.Errorf("%v notes, want them to begin anew with one", n)
+	}
+}
+
+// The seal is void meanwhile, so the upgrade fails everywhere and is undone everywhere.
+func TestUpgrade_ThatFailsWhileMastersRefuseToWriteReadersKeepsTheReadLease(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.aclUser()
+	d, other := c.daemon(restricted), c.daemon()
+	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: long})
+	d.settled(0, 1, 2)
+	for i := range c.servers {
+		c.do(i, "ACL", "LOG", "RESET")
+		c.do(i, "ACL", "SETUSER", "redlockd", "-zadd")
+	}
+	_, err := d.ask(LockRequest{Key: "k", Token: tokenA, TTL: long})
+	noQuorum(t, err)
+	eventually(t, "all masters have refused the undo", func() bool {
+		for i := range c.servers {
+			if !strings.Contains(c.denied(i), "lua") {
+				return false
+			}
+		}
+		return true
+	})
+	for i := range c.servers {
+		c.do(i, "ACL", "SETUSER", "redlockd", "+zadd")
+	}
+	for i := range c.servers {
+		d.await(i, "voting")
+	}
+	d.settled(0, 1, 2)
+	for i := range c.servers {
+		if kind := c.do(i, "TYPE", "k"); kind != "zset" || c.do(i, "ZSCORE", "k", string(tokenA)) == nil {
+			t.Errorf("master %s: %v stands at the key, want the reader", name(i), kind)
+		}
+	}
+	other.held(LockRequest{Key: "k", TTL: time.Second})
+	if _, err := d.extend("k", tokenA, long); err != nil {
+		t.Errorf("the read lease is extended: %v", err)
+	}
+}
