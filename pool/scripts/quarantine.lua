@@ -7,8 +7,8 @@ while not redis.pcall('SELECT', db).err do
   if redis.call('TYPE', seal).ok == 'zset' then
     local stored = redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES')
     if #stored == 2 and string.find(stored[1], '^%S+ %x+ %d+ [01] ') then
-      redis.call('DEL', seal)
-      redis.call('ZADD', seal, stored[2], 'retired')
+      redis.call('ZADD', seal, stored[2], 'retired') -- first: a write that fails leaves the seal as it is
+      redis.call('ZREM', seal, stored[1])
       ended[#ended + 1] = db .. ' ' .. stored[1]
     end
   end
