@@ -10,7 +10,7 @@ import (
 func Help() string {
 	var text strings.Builder
 	text.WriteString("redlockd [OPTION…]: quorum locks over independent Redis masters, for clients that speak RESP\n")
-	text.WriteString("redlockd bootstrap|check|reconfigure; quarantine MASTER; lock KEY -- COMMAND; hash-password\n")
+	text.WriteString("redlockd bootstrap [--fence-above N]|reconfigure [--force]|check|quarantine|lock|hash-password|help\n")
 	defaults := Default()
 	for _, group := range groups() {
 		title, row := group.title, helpRow{}

@@ -144,9 +144,8 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]
 		}
 		r := admissionRequest{
 			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
-			retire: identity, bootstrap: true, floor: p.options.floor(),
+			retire: identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
 		}
-		r.floor = least[db][c.master.Name]
 		if err := g.baptise(c, r, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}
