@@ -246,6 +246,7 @@ func infoLanes(p *infoPage, n pool.Counters) {
 	p.line("admissions", n.Admissions)
 	p.line("new_lives", n.NewLives)
 	p.line("lives_retired", n.Latched)
+	p.line("steps_forgiven", n.Forgiven)
 	p.line("lane_panics", n.Panics)
 }
 

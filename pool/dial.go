@@ -262,6 +262,7 @@ func (l *lane) connected(link Link, f facts, a admission) *connection {
 		l.acked = max(l.acked, a.score)
 	}
 	l.lastID, l.lastRun, l.life, l.retire = f.clientID, f.runID, a.life, ""
+	l.gain.restart(c.met, l.est.offset+l.est.spread(c.met), l.budget()) // nobody here has watched its clock
 	return c
 }
 

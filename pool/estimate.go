@@ -3,9 +3,8 @@ package pool
 
 import "time"
 
-// slewPPM bounds how fast an estimate follows a master: two small clock steps
-// must not add up unnoticed to one that matters.
-const slewPPM = 500
+// driftPPM is how fast two undisturbed clocks may drift apart.
+const driftPPM = 500
 
 // estimate is the offset of a master's clock from ours, from the round trips
 // of its TIME answers. All figures are microseconds; an offset turns a moment
@@ -14,8 +13,7 @@ type estimate struct {
 	known  bool
 	offset int64
 	err    int64         // the truth is within ± err of offset, while the master's clock runs evenly
-	taken  time.Duration // of the sample behind err
-	slewed time.Duration // when offset was last moved: the slew is counted from here
+	taken  time.Duration // when the sample was received
 }
 
 func micros(d time.Duration) int64 { return d.Microseconds() }
@@ -26,33 +24,18 @@ func (e *estimate) at(now time.Duration) int64 { return micros(now) + e.offset }
 // spread is the error of at(now): the sample's, and what the clocks may have
 // drifted apart since.
 func (e *estimate) spread(now time.Duration) int64 {
-	return e.err + micros(now-e.taken)*slewPPM/1_000_000
+	return e.err + micros(now-e.taken)*driftPPM/1_000_000
 }
 
 // sample learns from a TIME answer read between sent and received. The most
-// precise recent sample wins; the estimate moves towards it no faster than
-// slewPPM, and what is left of the way is added to its error.
+// precise recent sample wins. Steps that are too small to deviate are followed at
+// once: a lease must not be written with an estimate that is known to be behind.
+// That they do not add up unnoticed to one that matters, gain.go makes sure.
 func (e *estimate) sample(sent, received time.Duration, master int64) {
 	half := micros(received-sent)/2 + 1
-	offset := master - (micros(sent) + half)
-	if !e.known {
-		*e = estimate{known: true, offset: offset, err: half, taken: received, slewed: received}
-		return
+	if !e.known || half <= e.spread(received) {
+		*e = estimate{known: true, offset: master - (micros(sent) + half), err: half, taken: received}
 	}
-	if half > e.spread(received) {
-		return
-	}
-	way := offset - e.offset
-	// Counted in whole microseconds since the last move: with a flush every
-	// 50 µs, one microsecond a sample would be 20 000 ppm.
-	most := micros(received-e.slewed) * slewPPM / 1_000_000
-	if most > 0 {
-		e.slewed = received
-	}
-	moved := max(-most, min(most, way))
-	e.offset += moved
-	e.err = half + abs(way-moved)
-	e.taken = received
 }
 
 // deviation is how far a TIME answer lies outside of what the estimate allows

@@ -29,7 +29,8 @@ func newFlushStage() *flushStage {
 	c := &connection{lane: l, link: link, life: &Life{Identity: "run line 0 0 print", RunID: "run", Lineage: "line"}, inFlight: true}
 	c.watch = clock.AfterFunc(time.Hour, func() {})
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task
-	l.est = estimate{known: true, taken: clock.Now(), slewed: clock.Now(), err: 10}
+	l.est = estimate{known: true, taken: clock.Now(), err: 10}
+	l.gain.restart(clock.Now(), l.est.err, l.budget())
 	c.flush.reset(c)
 	c.flush.sent = clock.Now()
 	c.flush.moment.Now, c.flush.moment.Time = c.flush.sent, l.est.at(c.flush.sent)

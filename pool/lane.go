@@ -54,6 +54,7 @@ type lane struct {
 	beats   uint64
 
 	est     estimate
+	gain    gain
 	suspect *suspicion
 	life    *Life
 	acked   int64         // highest register read or raised under a good seal, in whatever life

@@ -15,6 +15,8 @@ var (
 	errMisjudged  = errors.New("its clock was misjudged and is measured anew")
 	errSuspect    = errors.New("its clock is under suspicion")
 	errBehind     = errors.New("its clock is behind its estimate")
+	errUnwatched  = errors.New("its clock went unwatched and is measured anew")
+	errCrept      = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new life")
 	errRolledBack = errors.New("its memory was rolled back")
 	errDamaged    = errors.New("its register is damaged")
 	errForeign    = errors.New("its seal was overwritten by other data")
@@ -160,10 +162,13 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 		l.retireLocked(c)
 		return bad(err), err
 	}
-	if err := l.clockLocked(f, now, us); err != nil {
-		if err == errLate && f.misjudged(now, us) {
-			return bad(err), errMisjudged
-		}
+	switch err := l.clockLocked(f, now, us); {
+	case err == errLate && f.misjudged(now, us):
+		return bad(err), errMisjudged
+	case err == errCrept:
+		l.retireLocked(c)
+		return bad(err), err
+	case err != nil:
 		return bad(err), nil
 	}
 	if old < f.least && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
@@ -200,8 +205,17 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 		return errLate
 	case us < f.moment.Time-micros(behind)-l.est.spread(now):
 		return fmt.Errorf("%w by %d ms", errBehind, (f.moment.Time-us)/1000)
+	case l.gain.blind(f.sent):
+		l.est = estimate{}
+		l.est.sample(f.sent, now, us)
+		l.gain.restart(now, us-micros(f.sent), l.budget())
+		l.lookLocked()
+		return errUnwatched
+	case l.creptLocked(now, us):
+		return errCrept
 	}
 	l.est.sample(f.sent, now, us)
+	l.gain.look(f.sent, now, us)
 	return nil
 }
 

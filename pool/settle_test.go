@@ -278,6 +278,7 @@ func TestSettle_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 	} {
 		s := newFlushStage()
 		s.lane.est.err = micros(time.Second) // whatever it may be, it is no step
+		s.lane.gain.restart(s.clock.Now(), s.lane.est.err, s.lane.budget())
 		f := &s.conn.flush
 		f.fill(queueOf(acquiring("a")), 10)
 		f.raise = 42

@@ -32,6 +32,7 @@ type Counters struct {
 	NewLives      int64 // admissions that found no unbroken memory
 	Panics        int64 // panics contained; anything but 0 is a bug
 	Latched       int64 // lives retired because the master's clock stepped, its memory was rolled back or it may have evicted keys
+	Forgiven      int64 // steps of masters' clocks that were small enough to retire nothing
 }
 
 func (c *Counters) add(d Counters) {
@@ -49,4 +50,5 @@ func (c *Counters) add(d Counters) {
 	c.NewLives += d.NewLives
 	c.Panics += d.Panics
 	c.Latched += d.Latched
+	c.Forgiven += d.Forgiven
 }

@@ -1,11 +1,13 @@
 // A master's clock does not fit its estimate: did its clock step, or ours?
 //
 // A step forward makes the master forget locks early, and undoing the step does
-// not bring them back. So one look is enough: the identity under which the
+// not bring them back. A small one is forgiven, because copies outlast their leases
+// by the master timeout: gain.go says how much. For a larger one, one look is
+// enough: the identity under which the
 // master voted is retired for good, by compare-and-set, and the master starts a
 // new life in which it must first grow old. If most masters deviate alike it was
 // our own clock that jumped (a suspended machine): then nothing is retired and
-// the estimates start anew.
+// the estimates start anew. In case it was their clocks, nothing is left of the budget.
 package pool
 
 import (
@@ -92,15 +94,34 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 			width = micros(g.pool.options.MasterTimeout)
 		}
 		alike, open := g.companyLocked(l, width)
+		left, forgiven, closer := l.pardonable()
 		switch {
 		case alike >= Quorum(len(g.lanes)):
 			g.forgiveLocked(l.suspect, width)
-		case alike+open < Quorum(len(g.lanes)), late:
+		case alike+open >= Quorum(len(g.lanes)) && !late:
+		case forgiven:
+			l.pardonLocked(left)
+		case late, !closer:
 			l.retireLocked(l.conn)
 			list = append(list, l.conn)
 		}
 	}
 	return list
+}
+
+// pardonLocked forgives a master a small step of its clock. Its votes count again:
+// no copy has ended before its lease, and none will as long as the gain stays within
+// the budget. See gain.go.
+func (l *lane) pardonLocked(left int64) {
+	s := l.suspect
+	l.group.counters.Forgiven++
+	l.group.pool.options.Logger.Info("small step of a master's clock forgiven",
+		"master", l.master.Name, "by_ms", s.by()/1000, "left_ms", left/1000)
+	l.est = estimate{}
+	l.est.sample(s.sent, s.received, s.time)
+	l.gain.look(s.sent, s.received, s.time)
+	l.suspect = nil
+	l.group.reclockLocked()
 }
 
 // companyLocked counts the masters that deviate like l, itself included, and
@@ -129,6 +150,7 @@ func (g *Group) forgiveLocked(first *suspicion, width int64) {
 	for _, l := range g.lanes {
 		switch s := l.suspect; {
 		case s == nil && !l.unseenLocked(first), s != nil && !s.alike(first, l.est.err):
+			continue
 		case s != nil && s.width() <= width:
 			l.est = estimate{}
 			l.est.sample(s.sent, s.received, s.time)
@@ -138,6 +160,8 @@ func (g *Group) forgiveLocked(first *suspicion, width int64) {
 			l.est.err += micros(step) + first.width()
 			l.suspect = nil
 		}
+		now := g.now()
+		l.gain.restart(now, l.est.offset+l.est.spread(now), l.budget())
 	}
 	g.reclockLocked()
 }

@@ -117,6 +117,7 @@ func (c *collector) lanes(p scrape) {
 	p.count("redlockd_admissions_total", "Connections to masters that may vote.", n.Admissions)
 	p.count("redlockd_new_lives_total", "Admissions that found no unbroken memory.", n.NewLives)
 	p.count("redlockd_lives_retired_total", "Lives retired because a clock stepped, a memory was rolled back or keys may have been evicted.", n.Latched)
+	p.count("redlockd_steps_forgiven_total", "Steps of masters' clocks that were small enough to retire nothing.", n.Forgiven)
 	p.count("redlockd_panics_total", "Panics contained in the lanes; anything but 0 is a bug.", n.Panics)
 }
 

@@ -101,6 +101,9 @@ func (s *server) looked(_ *link, f *flight) {
 }
 
 func (s *server) seen(l *link, f *flight) {
+	if f.looked > 0 && l.daemon != nil {
+		s.eyes[l.daemon] = f.looked
+	}
 	for _, st := range s.steps {
 		if f.looked >= st.at && l.daemon != nil {
 			st.seen[l.daemon] = true
@@ -113,6 +116,9 @@ func (s *server) heal() {
 	s.resume()
 	if s.promoted {
 		s.crash(0)
+	}
+	if s.rippling || len(s.steps) > 0 && s.steps[0].by == 0 {
+		s.steps = nil
 	}
 	s.undo()
 	if len(s.steps) == 0 {

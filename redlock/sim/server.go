@@ -38,14 +38,16 @@ type server struct {
 	parted   time.Duration // when a connection to it ended last
 	snapshot memory
 	steps    []*step
-	tracked  map[string][]*link // who hears of a key's next change
+	rippling bool                      // its clock is being moved by little steps
+	eyes     map[*daemon]time.Duration // when a daemon saw its clock last
+	tracked  map[string][]*link        // who hears of a key's next change
 }
 
 // born starts a process with what is left of the memory.
 func (s *server) born(m memory) {
 	s.process++
 	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*link{}
-	s.tracked = map[string][]*link{}
+	s.tracked, s.eyes = map[string][]*link{}, map[*daemon]time.Duration{}
 	s.lastID, s.up, s.stopped, s.backlog = 0, true, false, nil
 	s.executed, s.evicted = 0, 0
 	s.runID = fmt.Sprintf("%030x%010x", s.process, hash(s.name))

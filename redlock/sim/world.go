@@ -36,8 +36,9 @@ type World struct {
 	daemons []*daemon
 	clients []client
 	judge   *judge
-	calm    bool // no more faults
-	born    bool // bootstrapped
+	calm    bool          // no more faults
+	born    bool          // bootstrapped
+	ripples time.Duration // when clocks may be moved by little steps again
 	ended   bool
 
 	current *task // whose coroutine runs

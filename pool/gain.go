@@ -1,0 +1,115 @@
+// gain is how far a master's clock has run ahead of this daemon's clock, beyond a
+// rate, since the most favourable moment of the past. It decides which steps of a
+// clock are forgiven.
+//
+// Let a daemon write a copy at its moment s, with an estimate o of the master's
+// clock. The copy ends when that clock shows s + o + ttl + late, where late is the
+// master timeout. If the clock's offset is x(t) at the moment t, the copy is gone
+// too early by F = x(t) − o: it ends at s + ttl + late − F. A vote for the next
+// holder can be granted after that. The first holder's validity ends at
+// s + ttl − (1 % of ttl + 2 ms). So exclusion holds while, at every age a = t − s,
+//
+//	F ≤ late + 1 % of a
+//
+// How long a flush was under way does not matter: its end is absolute. Each daemon
+// holds the left side down, for copies of every daemon:
+//
+//   - It bounds x at every good seal: sent − TIME − received gives x ≥ TIME − received
+//     and x ≤ TIME − sent. The floor is the least upper bound so far, and it rises by
+//     0.9 % of the time. gain = x − floor is therefore the largest x(t) − x(u) − 0.9 % of
+//     (t − u) over all u that were seen. A step back lowers the floor with x, so a step
+//     forward after it counts in full. A step back after one forward refunds nothing
+//     to copies that were written before either, and harms none.
+//   - A step is forgiven while gain ≤ late − 2 steps. A clock that creeps ahead, each
+//     time by less than a step, is retired at gain > late − 1 step. The last step
+//     (15 ms) is for the error of the writer's estimate, and for its age: 0.9 % of the
+//     second within which each daemon must see a clock.
+//   - A daemon that has not watched the clock takes the whole budget for spent, and
+//     retires for every step as long as it does not know better. What others forgave
+//     before it came is at most that, and decays by 0.9 % of the time, too. So it does
+//     not matter how many daemons came and went, as long as one of them watched.
+//
+// 0.9 % + the 0.1 % by which undisturbed clocks of masters, daemons and clients may
+// differ is the 1 %. At the default master timeout of 100 ms the budget is 70 ms, and
+// is full again after 8 s. All other uses of a master's clock allow for as much: ages
+// of memory have 1 % and 2 s in reserve, undo guards compare with the same clock,
+// and scripts that set a relative end do so with the clock as it is by then.
+package pool
+
+import "time"
+
+const (
+	// leakPPM is how fast the floor rises: what a clock gains more slowly is a rate.
+	leakPPM = 9000
+	// unwatched is how long a daemon may go without a look at a clock. It is ten
+	// heartbeats. Then it measures the clock anew before it counts an answer.
+	unwatched = time.Second
+)
+
+// gain is guarded by its group's lock. All figures are microseconds, like an estimate's.
+type gain struct {
+	floor  int64         // at the moment since
+	since  time.Duration // the floor rises from then on
+	looked time.Duration // when the clock was seen last; 0 = never
+}
+
+// budget is how much gain is forgiven.
+func (l *lane) budget() int64 { return micros(l.group.pool.options.MasterTimeout - 2*step) }
+
+// restart takes the whole budget for spent; offset is an upper bound of the clock's.
+func (g *gain) restart(now time.Duration, offset, budget int64) {
+	*g = gain{floor: offset - max(0, budget), since: now, looked: now}
+}
+
+// of is the gain of a clock that has this offset now.
+func (g *gain) of(now time.Duration, offset int64) int64 {
+	return offset - g.floor - micros(now-g.since)*leakPPM/1_000_000
+}
+
+// look learns from a TIME answer read between sent and received.
+func (g *gain) look(sent, received time.Duration, master int64) {
+	if offset := master - micros(sent); g.of(received, offset) < 0 {
+		g.floor, g.since = offset, received
+	}
+	g.looked = received
+}
+
+// blind tells whether the clock went unwatched before this moment.
+func (g *gain) blind(now time.Duration) bool { return now-g.looked > unwatched }
+
+// creptLocked tells whether a clock has crept ahead too far, in steps too small to
+// be suspicious. If most clocks did it was ours: then all gains start anew.
+func (l *lane) creptLocked(now time.Duration, master int64) bool {
+	most := l.budget() + micros(step)
+	mine := l.gain.of(now, master-micros(now))
+	if mine <= max(most, micros(step)) {
+		return false
+	}
+	alike := 0
+	for _, other := range l.group.lanes {
+		if other == l || other.conn != nil && other.est.known && other.gain.of(now, other.est.offset) >= mine-micros(step) {
+			alike++
+		}
+	}
+	if alike < Quorum(len(l.group.lanes)) {
+		return true
+	}
+	for _, other := range l.group.lanes {
+		other.gain.restart(now, other.est.offset+other.est.spread(now), other.budget())
+	}
+	l.gain.restart(now, master-micros(now)+l.est.spread(now), l.budget())
+	return false
+}
+
+// pardonable tells whether a step may be forgiven, and what would be left of the
+// budget then. open: it may be known after a closer look.
+func (l *lane) pardonable() (left int64, yes, open bool) {
+	s := l.suspect
+	if s.moves || l.gain.blind(s.at) {
+		return 0, false, false
+	}
+	// A step back may end one forward that was not seen; it is taken for as long.
+	peak := max(s.time-micros(s.sent), 2*l.est.offset-(s.time-micros(s.received)))
+	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.err
+	return left, left >= 0, left+2*micros(s.received-s.sent) >= 0 && s.width() > micros(step)
+}

@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"time"
+
+	"redlockd/pool"
+)
+
+// rested is how long daemons take to forgive everything again that can be forgiven.
+const rested = 9 * time.Second
+
+// ripple moves the clocks of some masters by little steps, or slews them, forward
+// and the next time back. Each step waits until every daemon has seen the one
+// before: what nobody can see is beyond what is promised. Mostly the sum is small
+// enough to be forgiven. When it is not, daemons come and go between the steps.
+func ripple(w *World) {
+	for _, s := range w.servers {
+		if s.rippling || !s.steady() {
+			return
+		}
+	}
+	if w.now < w.ripples {
+		return
+	}
+	if w.ripples == 0 {
+		w.ripples = w.now + rested
+		return
+	}
+	far, some := w.chance(3), 1+w.random.IntN(len(w.servers))
+	if far {
+		w.ripples, some = w.now+rested, len(w.servers)
+	}
+	for i, at := range w.random.Perm(len(w.servers))[:some] {
+		s, few := w.servers[at], i < pool.Quorum(len(w.servers))-1
+		sum := w.between(16*time.Millisecond, 60*time.Millisecond)
+		if far {
+			sum = w.between(150*time.Millisecond, 350*time.Millisecond)
+		}
+		r := &rippled{server: s, left: sum, sign: 1, least: 16 * time.Millisecond, most: 60 * time.Millisecond, comings: far && w.chance(2)}
+		switch {
+		case !far && s.offset > s.home+10_000, s.offset > s.home+100_000: // and back
+			r.sign, r.left = -1, time.Duration(s.offset-s.home)*time.Microsecond
+		case few && w.chance(4): // too small to be suspicious, but many; of a quorum it would look like a daemon's own clock
+			r.least, r.most = 5*time.Millisecond, 14*time.Millisecond
+		case few && w.chance(3):
+			r.slews = true
+		case far:
+			r.least = 35 * time.Millisecond
+		}
+		s.rippling = true
+		w.after(w.between(0, 50*time.Millisecond), nil, r.next)
+	}
+}
+
+// rippled is what one master's clock has before it.
+type rippled struct {
+	server      *server
+	left        time.Duration
+	sign        int64
+	least, most time.Duration // of a step
+	slews       bool
+	comings     bool // daemons come and go between two steps
+}
+
+func (r *rippled) next() {
+	s := r.server
+	w := s.world
+	switch {
+	case w.calm || r.left <= 0:
+		s.rippling = false
+		return
+	case !s.steady():
+		w.after(5*time.Millisecond, nil, r.next)
+		return
+	case r.slews:
+		r.slew()
+		return
+	}
+	by := min(r.left, w.between(r.least, r.most))
+	w.trace.note("", "the clock of master %s is set by %.3f ms", s.name, float64(r.sign)*ms(by))
+	r.set(by)
+	s.steps = append(s.steps, &step{at: w.now, seen: map[*daemon]bool{}})
+	if r.comings {
+		w.after(20*time.Millisecond, nil, r.relieve)
+		return
+	}
+	w.after(w.between(time.Millisecond, 30*time.Millisecond), nil, r.next)
+}
+
+func (r *rippled) set(by time.Duration) {
+	s := r.server
+	s.offset += r.sign * int64(by/time.Microsecond)
+	r.left -= by
+	if s.up && !s.stopped {
+		s.readClock(int64(s.world.now / time.Microsecond))
+		s.expireActively()
+	}
+}
+
+// slew moves the clock by 8 %.
+func (r *rippled) slew() {
+	w := r.server.world
+	if w.calm || r.left <= 0 {
+		r.server.steps = append(r.server.steps, &step{at: w.now, seen: map[*daemon]bool{}})
+		w.after(0, nil, r.next)
+		return
+	}
+	r.set(min(r.left, 400*time.Microsecond))
+	w.after(5*time.Millisecond, nil, r.slew)
+}
+
+// relieve has every daemon connect anew, or another one come in its place, one
+// after the other, once all have seen the last step.
+func (r *rippled) relieve() {
+	s := r.server
+	w := s.world
+	if !s.steady() && !w.calm {
+		w.after(5*time.Millisecond, nil, r.relieve)
+		return
+	}
+	for i, d := range w.daemons {
+		w.after(time.Duration(i)*30*time.Millisecond, nil, func() {
+			if l := s.youngest(d); l != nil && !w.chance(4) {
+				l.sever()
+			} else if s.watched(d) && !d.dead {
+				kill(w, d)
+			}
+		})
+	}
+	w.after(time.Duration(len(w.daemons))*30*time.Millisecond+w.between(0, 100*time.Millisecond), nil, r.next)
+}
+
+// steady tells whether every daemon has seen where the clock is, and some watch it.
+func (s *server) steady() bool {
+	for _, st := range s.steps {
+		for _, d := range s.world.daemons {
+			if !d.dead && !st.seen[d] {
+				return false
+			}
+		}
+	}
+	s.steps = nil
+	return s.up && !s.stopped && s.watched(nil)
+}
+
+// watched tells whether a daemon other than this one looks at the clock.
+func (s *server) watched(but *daemon) bool {
+	for _, d := range s.world.daemons {
+		if d != but && !d.dead && s.youngest(d) != nil && s.world.now-s.eyes[d] < 200*time.Millisecond {
+			return true
+		}
+	}
+	return false
+}
