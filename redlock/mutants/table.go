@@ -65,7 +65,7 @@ func brokenLanes() []Mutant {
 			Change{"pool/steps.go", "\tl.gain.look(s.sent, s.received, s.time)\n\tl.suspect = nil\n",
 				"\tl.gain.look(s.sent, s.received, s.time)\n\tif Broken(\"step-last\") {\n\t\tl.gain.restart(s.received, s.time-micros(s.sent), 0)\n\t}\n\tl.suspect = nil\n"}).in("ripples-3"),
 		patched("step-creep", "small steps of a clock are followed without an end",
-			Change{"pool/settle.go", "\tcase l.creptLocked(now, us):\n", "\tcase !Broken(\"step-creep\") && l.creptLocked(now, us):\n"}).in("ripples-3"),
+			Change{"pool/settle.go", "\tcase l.creptLocked(now, us):\n", "\tcase !Broken(\"step-creep\") && l.creptLocked(now, us):\n"}).in("creep-3"),
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
 			Change{"pool/dial.go", "a.score >= least || Broken(RuleGreater)", "a.score >= least || Broken(RuleGreater) || Broken(\"rolled-back\")"},
 			Change{"pool/settle.go", "if old < f.least && !Broken(RuleIdentity)", "if old < f.least && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),

@@ -21,6 +21,7 @@ type link struct {
 	daemon  *daemon // nil for a foreign client
 	server  *server
 	id      int64 // CLIENT ID
+	since   time.Duration
 	process int
 	flight  *flight // under way, or executed without a listener
 	broken  error   // seen from the daemon's end
@@ -71,7 +72,7 @@ func (d *daemon) dial(_ context.Context, m pool.Master, _ int) (pool.Link, error
 
 func (s *server) accept(d *daemon) *link {
 	s.lastID++
-	l := &link{world: s.world, daemon: d, server: s, id: s.lastID, process: s.process}
+	l := &link{world: s.world, daemon: d, server: s, id: s.lastID, process: s.process, since: s.world.now}
 	s.links[l.id] = l
 	if d != nil {
 		d.links[l] = true

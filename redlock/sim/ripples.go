@@ -22,13 +22,14 @@ func ripple(w *World) {
 	if w.now < w.ripples {
 		return
 	}
-	if w.ripples == 0 {
-		w.ripples = w.now + rested
+	if !w.forgiving() && !w.chance(60) {
 		return
 	}
-	far, some := w.chance(3), 1+w.random.IntN(len(w.servers))
+	w.ripples = w.now + w.between(0, rested/4)
+	far, some := w.chance(2), 1+w.random.IntN(len(w.servers))
+	comings := far && w.chance(2)
 	if far {
-		w.ripples, some = w.now+rested, len(w.servers)
+		some = len(w.servers)
 	}
 	for i, at := range w.random.Perm(len(w.servers))[:some] {
 		s, few := w.servers[at], i < pool.Quorum(len(w.servers))-1
@@ -36,7 +37,7 @@ func ripple(w *World) {
 		if far {
 			sum = w.between(150*time.Millisecond, 350*time.Millisecond)
 		}
-		r := &rippled{server: s, left: sum, sign: 1, least: 16 * time.Millisecond, most: 60 * time.Millisecond, comings: far && w.chance(2)}
+		r := &rippled{server: s, left: sum, sign: 1, least: 16 * time.Millisecond, most: 60 * time.Millisecond, comings: comings}
 		switch {
 		case !far && s.offset > s.home+10_000, s.offset > s.home+100_000: // and back
 			r.sign, r.left = -1, time.Duration(s.offset-s.home)*time.Microsecond
@@ -50,6 +51,35 @@ func ripple(w *World) {
 		s.rippling = true
 		w.after(w.between(0, 50*time.Millisecond), nil, r.next)
 	}
+}
+
+// creep slews one master's clock further than is forgiven, and the next time back.
+func creep(w *World) {
+	for _, s := range w.servers {
+		if s.rippling {
+			return
+		}
+	}
+	s := w.anyServer()
+	r := &rippled{server: s, left: w.between(200*time.Millisecond, 350*time.Millisecond), sign: 1, slews: true}
+	if s.offset > s.home+10_000 {
+		r.sign, r.left = -1, time.Duration(s.offset-s.home)*time.Microsecond
+	}
+	w.trace.note("", "the clock of master %s is slewed by %.3f ms", s.name, float64(r.sign)*ms(r.left))
+	s.rippling = true
+	r.slew()
+}
+
+// forgiving tells whether all daemons have watched all clocks for long.
+func (w *World) forgiving() bool {
+	for _, s := range w.servers {
+		for _, d := range w.daemons {
+			if l := s.youngest(d); !d.dead && (l == nil || w.now-l.since < rested) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // rippled is what one master's clock has before it.
@@ -69,8 +99,8 @@ func (r *rippled) next() {
 	case w.calm || r.left <= 0:
 		s.rippling = false
 		return
-	case !s.steady():
-		w.after(5*time.Millisecond, nil, r.next)
+	case !w.steady():
+		w.after(w.between(2*time.Millisecond, 8*time.Millisecond), nil, r.next)
 		return
 	case r.slews:
 		r.slew()
@@ -130,6 +160,17 @@ func (r *rippled) relieve() {
 	w.after(time.Duration(len(w.daemons))*30*time.Millisecond+w.between(0, 100*time.Millisecond), nil, r.next)
 }
 
+// steady: the clocks of a quorum that are set alike, one before the other was judged,
+// look like a daemon's own clock.
+func (w *World) steady() bool {
+	for _, s := range w.servers {
+		if !s.steady() {
+			return false
+		}
+	}
+	return w.now-w.stepped > 10*time.Millisecond
+}
+
 // steady tells whether every daemon has seen where the clock is, and some watch it.
 func (s *server) steady() bool {
 	for _, st := range s.steps {
@@ -139,7 +180,9 @@ func (s *server) steady() bool {
 			}
 		}
 	}
-	s.steps = nil
+	if len(s.steps) > 0 {
+		s.steps, s.world.stepped = nil, s.world.now
+	}
 	return s.up && !s.stopped && s.watched(nil)
 }
 

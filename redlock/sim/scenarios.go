@@ -153,13 +153,17 @@ func clockScenarios() []*Scenario {
 			s.Faults = []fault{{100 * time.Millisecond, oversleep}}
 		}),
 		base("ripples", func(s *Scenario) { // clocks that are set by little, so that it is forgiven, or slewed
-			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}, {10 * time.Second, cut}}
+			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}, {30 * time.Second, cut}}
 			s.People, s.MinTTL, s.MaxTTL, s.Keys = []People{{6, newLocking}, {2, newWorking}}, time.Second, 2*time.Second, 3
 		}),
 		base("swell", func(s *Scenario) { // likewise, with readers and permits, and longer leases
 			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}}
 			s.Modes = []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Permits}
 			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 2500*time.Millisecond
+		}),
+		base("creep", func(s *Scenario) { // clocks that are slewed too far, of masters that leases need
+			s.Length, s.Faults = 30*time.Second, []fault{{2 * time.Second, creep}, {250 * time.Millisecond, stop}}
+			s.MinTTL, s.MaxTTL, s.Keys = 1500*time.Millisecond, 2*time.Second, 6
 		}),
 		base("rates", func(s *Scenario) {
 			s.RatePPM = 4500

@@ -39,6 +39,7 @@ type World struct {
 	calm    bool          // no more faults
 	born    bool          // bootstrapped
 	ripples time.Duration // when clocks may be moved by little steps again
+	stepped time.Duration // when all daemons had seen the last little step of a clock
 	ended   bool
 
 	current *task // whose coroutine runs
