@@ -78,7 +78,8 @@ func (g *gain) look(sent, received time.Duration, master int64) {
 func (g *gain) blind(now time.Duration) bool { return now-g.looked > unwatched }
 
 // creptLocked tells whether a clock has crept ahead too far, in steps too small to
-// be suspicious. If most clocks did it was ours: then all gains start anew.
+// be suspicious. If most clocks did it was ours that lost as much: then all floors
+// rise, until nothing is left of the budget.
 func (l *lane) creptLocked(now time.Duration, master int64) bool {
 	most := l.budget() + micros(step)
 	mine := l.gain.of(now, master-micros(now))
@@ -94,10 +95,9 @@ func (l *lane) creptLocked(now time.Duration, master int64) bool {
 	if alike < Quorum(len(l.group.lanes)) {
 		return true
 	}
-	for _, other := range l.group.lanes {
-		other.gain.restart(now, other.est.offset+other.est.spread(now), other.budget())
+	for _, other := range l.group.lanes { // by the same amount, so that they stay alike
+		other.gain.floor += mine - max(0, l.budget())
 	}
-	l.gain.restart(now, master-micros(now)+l.est.spread(now), l.budget())
 	return false
 }
 

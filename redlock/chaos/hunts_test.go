@@ -102,7 +102,7 @@ func where(name string) string {
 		{"latecomers", []string{"heal", "revive"}},
 		{"rare latecomers", []string{"re-create", "false-one"}},
 		{"slow daemons", []string{"elapsed"}},
-		{"clocks", []string{"latch", "clock"}},
+		{"clocks", []string{"latch", "clock", "step-all", "step-last", "step-unwatched", "step-creep"}},
 		{"steps unseen", []string{"meet"}},
 		{"oversleeping", []string{"late"}},
 		{"one server twice", []string{"distinct"}},

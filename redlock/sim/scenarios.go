@@ -162,8 +162,8 @@ func clockScenarios() []*Scenario {
 			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 2500*time.Millisecond
 		}),
 		base("creep", func(s *Scenario) { // clocks that are slewed too far, of masters that leases need
-			s.Length, s.Faults = 30*time.Second, []fault{{2 * time.Second, creep}, {250 * time.Millisecond, stop}}
-			s.MinTTL, s.MaxTTL, s.Keys = 1500*time.Millisecond, 2*time.Second, 6
+			s.Length, s.Faults = 30*time.Second, []fault{{1500 * time.Millisecond, creep}, {200 * time.Millisecond, stop}}
+			s.MinTTL, s.MaxTTL, s.Keys, s.Undelivered = 1800*time.Millisecond, 2*time.Second, 4, 0
 		}),
 		base("rates", func(s *Scenario) {
 			s.RatePPM = 4500
