@@ -14,8 +14,8 @@
 // How long a flush was under way does not matter: its end is absolute. Each daemon
 // holds the left side down, for copies of every daemon:
 //
-//   - It bounds x at every good seal: sent − TIME − received gives x ≥ TIME − received
-//     and x ≤ TIME − sent. The floor is the least upper bound so far, and it rises by
+//   - It bounds x at every good seal: a TIME that was read between sent and received
+//     gives TIME − received ≤ x ≤ TIME − sent. The floor is the least upper bound so far, and it rises by
 //     0.9 % of the time. gain = x − floor is therefore the largest x(t) − x(u) − 0.9 % of
 //     (t − u) over all u that were seen. A step back lowers the floor with x, so a step
 //     forward after it counts in full. A step back after one forward refunds nothing
