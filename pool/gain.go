@@ -20,10 +20,13 @@
 //     (t − u) over all u that were seen. A step back lowers the floor with x, so a step
 //     forward after it counts in full. A step back after one forward refunds nothing
 //     to copies that were written before either, and harms none.
-//   - A step is forgiven while gain ≤ late − 2 steps. A clock that creeps ahead, each
-//     time by less than a step, is retired at gain > late − 1 step. The last step
-//     (15 ms) is for the error of the writer's estimate, and for its age: 0.9 % of the
-//     second within which each daemon must see a clock.
+//   - A step is forgiven while gain ≤ late − reserve − 1 step. A clock that creeps
+//     ahead, each time by less than a step, is retired at gain > late − reserve. The
+//     reserve, 15 % of late and a step (15 ms) at least, is for the error of the
+//     writer's estimate and for its age: 0.9 % of the time within which each daemon must
+//     see a clock, a second at the default, is 60 % of it.
+//   - A flush that was sent after a longer time counts only if its TIME shows that the
+//     estimate was behind by no more than the reserve.
 //   - A daemon that has not watched the clock takes the whole budget for spent, and
 //     retires for every step as long as it does not know better. What others forgave
 //     before it came is at most that, and decays by 0.9 % of the time, too. So it does
@@ -41,9 +44,10 @@ import "time"
 const (
 	// leakPPM is how fast the floor rises: what a clock gains more slowly is a rate.
 	leakPPM = 9000
-	// unwatched is how long a daemon may go without a look at a clock. It is ten
-	// heartbeats. Then it measures the clock anew before it counts an answer.
-	unwatched = time.Second
+	// reservePercent of the master timeout are kept for errors of estimates, and
+	// agePercent of that for their age.
+	reservePercent = 15
+	agePercent     = 60
 )
 
 // gain is guarded by its group's lock. All figures are microseconds, like an estimate's.
@@ -53,8 +57,20 @@ type gain struct {
 	looked time.Duration // when the clock was seen last; 0 = never
 }
 
+// reserve is by how much the estimate of a copy's writer may be behind.
+func (o *Options) reserve() time.Duration { return max(step, o.MasterTimeout*reservePercent/100) }
+
+// unwatched is how long a daemon may go without a look at a clock: a second by
+// default, which is ten heartbeats.
+func (o *Options) unwatched() time.Duration {
+	return o.reserve() * agePercent / 100 * 1_000_000 / leakPPM
+}
+
 // budget is how much gain is forgiven.
-func (l *lane) budget() int64 { return micros(l.group.pool.options.MasterTimeout - 2*step) }
+func (l *lane) budget() int64 {
+	o := &l.group.pool.options
+	return micros(o.MasterTimeout - o.reserve() - step)
+}
 
 // restart takes the whole budget for spent; offset is an upper bound of the clock's.
 func (g *gain) restart(now time.Duration, offset, budget int64) {
@@ -74,8 +90,10 @@ func (g *gain) look(sent, received time.Duration, master int64) {
 	g.looked = received
 }
 
-// blind tells whether the clock went unwatched before this moment.
-func (g *gain) blind(now time.Duration) bool { return now-g.looked > unwatched }
+// blind reports whether the clock went unwatched before this moment.
+func (l *lane) blind(now time.Duration) bool {
+	return now-l.gain.looked > l.group.pool.options.unwatched()
+}
 
 // creptLocked tells whether a clock has crept ahead too far, in steps too small to
 // be suspicious. If most clocks did it was ours that lost as much: then all floors
@@ -105,7 +123,7 @@ func (l *lane) creptLocked(now time.Duration, master int64) bool {
 // budget then. open: it may be known after a closer look.
 func (l *lane) pardonable() (left int64, yes, open bool) {
 	s := l.suspect
-	if s.moves || l.gain.blind(s.at) {
+	if s.moves || l.blind(s.at) {
 		return 0, false, false
 	}
 	// A step back may end one forward that was not seen; it is taken for as long.

@@ -167,10 +167,15 @@ func TestSteps_ADaemonThatHasNotWatchedForgivesNothing(t *testing.T) {
 func TestSteps_AClockThatWentUnwatchedIsMeasuredAnewBeforeItsMasterCounts(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.watched()
-		s.clock.pass(unwatched + time.Millisecond)
+		s.change(0, func(m *fakeMaster) { m.takes = 40 * time.Millisecond }) // longer than the reserve
+		s.clock.pass(s.group.pool.options.unwatched() + time.Millisecond)
 		if a := s.vote(0); !errors.Is(a.Seal.Err, errUnwatched) {
 			t.Errorf("%+v, want void: %v", a.Seal, errUnwatched)
 		}
+		if a := s.vote(1); !a.Seal.Good {
+			t.Errorf("an answer that shows that the estimate was right is void: %+v", a.Seal)
+		}
+		s.change(0, func(m *fakeMaster) { m.takes = 0 })
 		s.wantAllVoting(t, "after one look", 0)
 		s.step(0, 20*time.Millisecond)
 		if s.latched() != 1 {

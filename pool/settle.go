@@ -205,12 +205,16 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 		return errLate
 	case us < f.moment.Time-micros(behind)-l.est.spread(now):
 		return fmt.Errorf("%w by %d ms", errBehind, (f.moment.Time-us)/1000)
-	case l.gain.blind(f.sent):
+	case l.blind(f.sent):
+		fits := us-f.moment.Time <= micros(l.group.pool.options.reserve())
 		l.est = estimate{}
 		l.est.sample(f.sent, now, us)
 		l.gain.restart(now, us-micros(f.sent), l.budget())
 		l.lookLocked()
-		return errUnwatched
+		if !fits {
+			return errUnwatched
+		}
+		return nil
 	case l.creptLocked(now, us):
 		return errCrept
 	}
