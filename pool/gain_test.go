@@ -167,7 +167,13 @@ func TestSteps_ADaemonThatHasNotWatchedForgivesNothing(t *testing.T) {
 func TestSteps_AClockThatWentUnwatchedIsMeasuredAnewBeforeItsMasterCounts(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.watched()
-		s.change(0, func(m *fakeMaster) { m.takes = 40 * time.Millisecond }) // longer than the reserve
+		s.change(0, func(m *fakeMaster) { // an answer that is under way for longer than the reserve, either way
+			m.between = func(i int, _ []Command) {
+				if i == 0 {
+					m.clock.pass(40 * time.Millisecond)
+				}
+			}
+		})
 		s.clock.pass(s.group.pool.options.unwatched() + time.Millisecond)
 		if a := s.vote(0); !errors.Is(a.Seal.Err, errUnwatched) {
 			t.Errorf("%+v, want void: %v", a.Seal, errUnwatched)
@@ -175,9 +181,9 @@ func TestSteps_AClockThatWentUnwatchedIsMeasuredAnewBeforeItsMasterCounts(t *tes
 		if a := s.vote(1); !a.Seal.Good {
 			t.Errorf("an answer that shows that the estimate was right is void: %+v", a.Seal)
 		}
-		s.change(0, func(m *fakeMaster) { m.takes = 0 })
+		s.change(0, func(m *fakeMaster) { m.between = nil })
 		s.wantAllVoting(t, "after one look", 0)
-		s.step(0, 20*time.Millisecond)
+		s.step(1, 20*time.Millisecond)
 		if s.latched() != 1 {
 			t.Errorf("%d lives retired, want the one that stepped after the pause", s.latched())
 		}
