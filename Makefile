@@ -9,7 +9,7 @@ TIMEOUT     ?= 60m
 # Further flags of `go test`.
 GOTEST      ?=
 
-.PHONY: run test test-go test-bench test-under-load lint fmt bench bench-quick counters fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence lint fmt bench bench-quick counters fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
 
 run:
 	$(GO) run .
@@ -19,17 +19,29 @@ run:
 needs:
 	@command -v redis-server >/dev/null 2>&1 || sh .ci/install-redis
 
+# Minutes. What takes longer is evidence.
 test: needs test-go test-bench
 
 test-go:
 	$(GO) vet ./...
 	$(GO) vet -tags controls ./...
-	$(GO) test -race -timeout $(TIMEOUT) $(GOTEST) ./...
+	$(GO) test -race -short -timeout $(TIMEOUT) $(GOTEST) ./...
+
+# What speaks for the product and takes longer than a contributor waits: rules and
+# seeded bugs that the tests must notice, other servers, libraries, browsers, fuzzing,
+# and six mixes of faults, drawn at random, a minute each.
+evidence: test-long other-masters counters interop page fuzz
+	$(MAKE) chaos MIX=6 MINUTES=6
+
+# The tests that `make test` leaves out.
+test-long: needs
+	$(GO) test -race -timeout $(TIMEOUT) -run '^TestControls_|^TestMutants_|^TestWaits_|^TestRigMutants_AMutant' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
+	cd bench && $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never
 # enters the product's.
 test-bench: needs
-	cd bench && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) $(GOTEST) ./...
+	cd bench && $(GO) vet ./... && $(GO) test -short -timeout $(TIMEOUT) $(GOTEST) ./...
 	cd redlock/examples && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) $(GOTEST) ./...
 
 # The same tests beside LOAD busy loops, RUNS times: no test may depend on how fast
