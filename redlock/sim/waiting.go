@@ -132,6 +132,8 @@ func (c *waiting) ask(d *daemon) {
 				c.heard(record, held, before, g, err)
 			} else if err == nil && g.Fresh {
 				d.locker.GiveBack(g)
+			} else if err == nil && g.Hold != nil {
+				g.Hold.End()
 			}
 		}
 		if !waits {
@@ -162,6 +164,8 @@ func (c *waiting) heard(record *waitRecord, held *holdRecord, before []int64, g 
 	if w.chance(w.Scenario.Undelivered) || until <= w.now {
 		if g.Fresh {
 			d.locker.GiveBack(g)
+		} else if g.Hold != nil { // its connection has ended
+			g.Hold.End()
 		}
 		w.soon(c, 0, w.Scenario.think())
 		return
