@@ -191,9 +191,15 @@ type manifest struct {
 			TargetPort string `yaml:"targetPort"`
 		}
 		Template struct {
-			Metadata struct{ Annotations map[string]string }
-			Spec     struct {
-				Grace      int `yaml:"terminationGracePeriodSeconds"`
+			Spec struct {
+				Token   *bool `yaml:"automountServiceAccountToken"`
+				Grace   int   `yaml:"terminationGracePeriodSeconds"`
+				Volumes []struct {
+					Name   string
+					Secret struct {
+						Name string `yaml:"secretName"`
+					}
+				}
 				Containers []struct {
 					Args, Command []string
 					Env           []struct{ Name, Value string }
@@ -211,7 +217,38 @@ type manifest struct {
 }
 
 type probe struct {
-	Get struct{ Path, Port string } `yaml:"httpGet"`
+	Get struct{ Path, Port, Scheme string } `yaml:"httpGet"`
+}
+
+// prepared runs the commands at the head of kubernetes.yaml that need no cluster, in
+// an empty directory beside the shipped files, and tells what the others create.
+func prepared(t *testing.T) (dir string, secrets map[string]bool) {
+	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("no openssl on this machine: the commands of kubernetes.yaml are not run")
+	}
+	dir, secrets = t.TempDir(), make(map[string]bool)
+	if err := os.WriteFile(filepath.Join(dir, "master-acl.txt"), []byte(file(t, "master-acl.txt")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(file(t, "kubernetes.yaml"), "\n\n")
+	script := "set -e\n"
+	for _, line := range strings.Split(head, "\n") {
+		command, ok := strings.CutPrefix(line, "#   ")
+		created := regexp.MustCompile(`create secret \w+ ([\w-]+)`).FindStringSubmatch(command)
+		switch {
+		case created != nil:
+			secrets[created[1]] = true
+		case ok && !strings.HasPrefix(command, "kubectl") && !strings.HasPrefix(command, "rm "):
+			script += command + "\n"
+		}
+	}
+	shell := exec.Command("sh", "-c", script)
+	shell.Dir = dir
+	if output, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, output, script)
+	}
+	return dir, secrets
 }
 
 func manifests(t *testing.T) map[string]manifest {
@@ -230,12 +267,14 @@ func manifests(t *testing.T) map[string]manifest {
 
 func TestKubernetes_ProbesThePortsThatTheDaemonServes(t *testing.T) {
 	all := manifests(t)
+	dir, secrets := prepared(t)
 	daemon, masters := all["Deployment/redlockd"], all["StatefulSet/redlockd-master"]
-	container := daemon.Spec.Template.Spec.Containers[0]
+	pod := daemon.Spec.Template.Spec
+	container := pod.Containers[0]
 	var environ []string
 	for _, v := range container.Env {
-		if v.Value == "" {
-			v.Value = "from-a-secret"
+		if strings.HasPrefix(v.Value, "/") {
+			v.Value = filepath.Join(dir, filepath.Base(v.Value)) // the Secrets are made of the files of the same names
 		}
 		environ = append(environ, v.Name+"="+v.Value)
 	}
@@ -244,25 +283,76 @@ func TestKubernetes_ProbesThePortsThatTheDaemonServes(t *testing.T) {
 		named[p.Name] = fmt.Sprint(p.ContainerPort)
 	}
 	config := wantServes(t, container.Args, environ, named["clients"], named["admin"])
-	if container.Ready.Get.Path != "/readyz" || container.Live.Get.Path != "/healthz" || container.Ready.Get.Port != "admin" || container.Live.Get.Port != "admin" {
+	if container.Ready.Get != (struct{ Path, Port, Scheme string }{"/readyz", "admin", "HTTPS"}) || container.Live.Get != (struct{ Path, Port, Scheme string }{"/healthz", "admin", "HTTPS"}) {
 		t.Errorf("probes %+v and %+v", container.Ready, container.Live)
 	}
-	if daemon.Spec.Template.Metadata.Annotations["prometheus.io/port"] != named["admin"] {
-		t.Error("Prometheus looks at another port")
+	if _, err := clientTLS(config).Config(); err != nil {
+		t.Error(err)
 	}
 	if service := all["Service/redlockd"]; service.Spec.Ports[0].TargetPort != "clients" {
 		t.Errorf("the service leads to %q", service.Spec.Ports[0].TargetPort)
 	}
-	if grace := time.Duration(daemon.Spec.Template.Spec.Grace) * time.Second; grace <= config.DrainTimeout {
+	if service := all["Service/redlockd-admin"]; service.Spec.Ports[0].TargetPort != "admin" {
+		t.Errorf("the service of the admin endpoint leads to %q", service.Spec.Ports[0].TargetPort)
+	}
+	if grace := time.Duration(pod.Grace) * time.Second; grace <= config.DrainTimeout {
 		t.Errorf("%s to end and %s to drain", grace, config.DrainTimeout)
 	}
 	if masters.Spec.Replicas != len(config.Masters) {
 		t.Errorf("%d masters run, %d are listed", masters.Spec.Replicas, len(config.Masters))
 	}
 	for i, m := range config.Masters {
-		if want := fmt.Sprintf("redlockd-master-%d.%s:6379", i, masters.Spec.ServiceName); m.Address != want {
-			t.Errorf("master %s is %s, want %s", m.Name, m.Address, want)
+		if want := fmt.Sprintf("redlockd-master-%d.%s:6379", i, masters.Spec.ServiceName); m.Address != want || m.Username != "redlockd" || len(m.Password) != 64 {
+			t.Errorf("master %s is %s as %q, want %s as redlockd", m.Name, m.Address, m.Username, want)
 		}
+	}
+	for _, template := range []manifest{daemon, masters} {
+		if token := template.Spec.Template.Spec.Token; token == nil || *token {
+			t.Errorf("%s mounts a token of the cluster's API", template.Metadata.Name)
+		}
+		for _, v := range template.Spec.Template.Spec.Volumes {
+			if name := v.Secret.Name; name != "" && !secrets[name] {
+				t.Errorf("%s mounts the Secret %s, which no command creates", template.Metadata.Name, name)
+			}
+		}
+	}
+	acl, err := os.ReadFile(filepath.Join(dir, "users.acl"))
+	if err != nil || !strings.HasPrefix(string(acl), "user default off\nuser redlockd on >"+string(config.Masters[0].Password)+" ") {
+		t.Errorf("%v: users of the masters:\n%s", err, acl)
+	}
+	users, err := clientUsers(config)
+	if err != nil || users == nil {
+		t.Errorf("users of the daemons: %v", err)
+	}
+}
+
+// A manifest is kept in repositories and shown by kubectl.
+func TestKubernetes_HoldsNoSecret(t *testing.T) {
+	all := manifests(t)
+	for name := range all {
+		if strings.HasPrefix(name, "Secret/") {
+			t.Errorf("%s stands in kubernetes.yaml", name)
+		}
+	}
+	for _, kind := range []string{"NetworkPolicy/redlockd", "NetworkPolicy/redlockd-master"} {
+		if _, there := all[kind]; !there {
+			t.Errorf("there is no %s", kind)
+		}
+	}
+	var monitor struct {
+		Spec struct {
+			Endpoints []struct {
+				Port, Scheme, Path string
+				BasicAuth          struct{ Username, Password struct{ Name, Key string } } `yaml:"basicAuth"`
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(file(t, "kubernetes-monitor.yaml")), &monitor); err != nil {
+		t.Fatal(err)
+	}
+	scrape := monitor.Spec.Endpoints[0]
+	if scrape.Port != "admin" || scrape.Scheme != "https" || scrape.Path != "/metrics" || scrape.BasicAuth.Password.Name != "redlockd-scraper" {
+		t.Errorf("the monitor scrapes %+v", scrape)
 	}
 }
 
