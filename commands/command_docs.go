@@ -5,9 +5,48 @@ package commands
 
 import "strings"
 
+// manual is what COMMAND answers of each row. All clients share these replies: a
+// client that does not read them costs no more than the list of what it named.
+type manual struct {
+	entries   map[*command]Reply
+	documents map[*command]Reply
+	all       Reply // the entry of every command
+}
+
+func (t *Table) newManual() *manual {
+	m := &manual{entries: make(map[*command]Reply), documents: make(map[*command]Reply)}
+	for _, row := range t.rows {
+		m.add(row)
+		for _, part := range row.parts {
+			m.add(part)
+		}
+	}
+	m.all = m.entriesOf(t.rows)
+	return m
+}
+
+func (m *manual) add(row *command) { m.entries[row], m.documents[row] = entry(row), document(row) }
+
+// entriesOf has nil where there is no row.
+func (m *manual) entriesOf(rows []*command) Reply {
+	items := make([]Reply, len(rows))
+	for i, row := range rows {
+		items[i] = m.entries[row]
+	}
+	return Array(items...)
+}
+
+func (m *manual) documentsOf(rows []*command) Reply {
+	items := make([]Reply, 0, 2*len(rows))
+	for _, row := range rows {
+		items = append(items, Bulk(row.full), m.documents[row])
+	}
+	return Map(items...)
+}
+
 // commandAll answers bare COMMAND: the entry of every command.
 func (t *Table) commandAll(c *Call) error {
-	c.Reply(t.entries(t.rows))
+	c.Reply(t.manual().all)
 	return nil
 }
 
@@ -34,7 +73,7 @@ func (t *Table) commandInfo(c *Call) error {
 	for _, name := range c.Args[2:] {
 		rows = append(rows, t.named(name))
 	}
-	c.Reply(t.entries(rows))
+	c.Reply(t.manual().entriesOf(rows))
 	return nil
 }
 
@@ -49,7 +88,7 @@ func (t *Table) commandDocs(c *Call) error {
 			}
 		}
 	}
-	c.Reply(documents(rows))
+	c.Reply(t.manual().documentsOf(rows))
 	return nil
 }
 
@@ -63,19 +102,17 @@ func (t *Table) named(name string) *command {
 	return row
 }
 
-func (t *Table) entries(rows []*command) Reply {
+func entries(rows []*command) Reply {
 	items := make([]Reply, len(rows))
 	for i, row := range rows {
-		if row != nil {
-			items[i] = t.entry(row)
-		}
+		items[i] = entry(row)
 	}
 	return Array(items...)
 }
 
 // entry has ten elements: name, arity, flags, first key, last key, step,
 // categories, tips, key specifications, subcommands.
-func (t *Table) entry(row *command) Reply {
+func entry(row *command) Reply {
 	first, specs := int64(0), Array()
 	if row.keyed() {
 		first, specs = 1, Array(keySpec())
@@ -83,7 +120,7 @@ func (t *Table) entry(row *command) Reply {
 	return Array(
 		Bulk(row.full), Int(row.arity.redis()), statuses(row.flags),
 		Int(first), Int(first), Int(first),
-		statuses([]string{"@" + row.category}), Array(), specs, t.entries(row.parts),
+		statuses([]string{"@" + row.category}), Array(), specs, entries(row.parts),
 	)
 }
 

@@ -101,3 +101,26 @@ func checkFields(t *testing.T, of string, r Reply) {
 		}
 	}
 }
+
+// A client that asks again and again, and reads nothing, has the daemon make nothing.
+func TestCOMMAND_DescriptionsAreMadeOnceForAllClients(t *testing.T) {
+	table := NewTable(Env{})
+	ask := func(words ...string) Reply {
+		sink := &keptReply{}
+		table.Dispatch(&Call{Args: words, Client: &Client{Proto: 2}, Sink: sink})
+		return sink.reply
+	}
+	for _, words := range [][]string{{"COMMAND"}, {"COMMAND", "INFO", "dlock"}, {"COMMAND", "DOCS"}, {"COMMAND", "DOCS", "x", "client|list"}} {
+		first, second := ask(words...), ask(words...)
+		last := len(first.Items) - 1
+		if last < 0 || len(first.Items[last].Items) == 0 || &first.Items[last].Items[0] != &second.Items[last].Items[0] {
+			t.Errorf("%q: two clients are answered with two descriptions", words)
+		}
+	}
+}
+
+// keptReply is a sink for one reply that is given at once.
+type keptReply struct{ reply Reply }
+
+func (k *keptReply) Deliver(r Reply)    { k.reply = r }
+func (k *keptReply) DeliverLate(l Late) { k.reply = l.Reply() }

@@ -3,6 +3,8 @@
 // made of these rows.
 package commands
 
+import "sync"
+
 // Table answers commands. It is safe for concurrent use and never changes
 // after NewTable.
 type Table struct {
@@ -14,6 +16,7 @@ type Table struct {
 
 	scripts scriptCache
 	probes  prober
+	manual  func() *manual // what COMMAND answers of the rows, made at the first use
 	fences  fences
 	figures figures // of dropinRows
 }
@@ -26,6 +29,7 @@ func NewTable(env Env) *Table {
 		parts:  make(map[string]map[string]*command),
 	}
 	t.channels.events, t.channels.users = env.Events, env.Users
+	t.manual = sync.OnceValue(t.newManual)
 	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.lookRows(), t.dropinRows(), t.compatRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
 		for _, row := range group {
 			t.add(row)

@@ -58,6 +58,10 @@ type Options struct {
 	// none of its commands is started and nothing more is read from it. What is
 	// in flight by then may still add its reply. Default 262 144.
 	MaxUnwritten int
+	// OutputLimit is how many bytes of replies and messages one client may leave
+	// unwritten. A client beyond it is closed. One reply may be larger, so that
+	// every reply can be read. Default 1 048 576.
+	OutputLimit int
 
 	// CommandTimeout is the time from the first byte of a command that did not
 	// come whole to its last. Default 10 s.
@@ -96,7 +100,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxBulk, 64<<10)
 	setDefault(&o.MaxCommand, 256<<10)
 	setDefault(&o.Window, 1024)
-	setDefault(&o.MaxUnwritten, 256<<10)
+	setDefault(&o.OutputLimit, 1<<20)
+	setDefault(&o.MaxUnwritten, min(256<<10, o.OutputLimit))
 	setDefault(&o.CommandTimeout, 10*time.Second)
 	setDefault(&o.LoginTimeout, loginTimeout)
 	setDefault(&o.WriteTimeout, 10*time.Second)
@@ -138,6 +143,7 @@ func (o Options) validate() error {
 		{"MaxCommand", o.MaxCommand, o.MaxBulk, 1 << 30, " (MaxBulk: a command holds at least one word)"},
 		{"Window", o.Window, 1, 1 << 20, ""},
 		{"MaxUnwritten", o.MaxUnwritten, 1024, 1 << 30, ""},
+		{"OutputLimit", o.OutputLimit, o.MaxUnwritten, 1 << 30, " (MaxUnwritten: until then commands are started)"},
 	}
 	for _, c := range counts {
 		if c.value < c.atLeast || c.value > c.atMost {

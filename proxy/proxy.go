@@ -49,7 +49,7 @@ type Server struct {
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	browsers, hasty rarely // warnings of them
+	browsers, hasty, unread rarely // warnings of them
 }
 
 const outSize = 4096 // replies of some eighty locks

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"redlockd/commands"
 )
@@ -143,6 +144,9 @@ func (s *session) containing(what string, after func()) {
 // encodeLocked moves the answers at the head to out; it says whether there were any.
 func (s *session) encodeLocked() bool {
 	s.barrierRunsLocked() // it may have been answered a moment ago
+	if s.dropped {
+		return false
+	}
 	first, n, input := s.head, 0, 0
 	sl := first
 	for ; sl != nil && sl != s.next && sl.answered && sl != s.barrier && s.written < writeSize; sl = sl.next {
@@ -174,7 +178,7 @@ func (s *session) encodeLocked() bool {
 // encodePushesLocked moves the messages to out, behind the replies: what a
 // client has subscribed to comes after the confirmation.
 func (s *session) encodePushesLocked() {
-	if len(s.pushes) == 0 {
+	if len(s.pushes) == 0 || s.dropped {
 		return
 	}
 	all := s.pushes
@@ -198,6 +202,9 @@ func (s *session) encodePushesLocked() {
 // Such an answer counts as delivered: its Lost would undo what was done.
 func (s *session) encode(sl *slot) {
 	before := len(s.out)
+	if sl.output > outSize && sl.late == nil && s.client.Hearing == commands.HearAll {
+		s.out = slices.Grow(s.out, sl.output) // growing by doubling takes twice as much
+	}
 	s.encodeHeard(sl)
 	if len(s.out) == before || s.client.Hearing == commands.HearAll {
 		return
@@ -260,8 +267,10 @@ func (s *session) writeLocked() {
 func (s *session) dropWriter(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.server.counters.slow.Add(1)
-		s.log.Info("client cut off: it did not read its replies in time",
-			"client", s.client.Addr, "timeout", s.options.WriteTimeout)
+		if s.server.unread.now() {
+			s.log.Warn("client did not read its replies in time; connection closed",
+				"client", s.client.Addr, "timeout", s.options.WriteTimeout)
+		}
 	} else if errors.Is(err, errUnheard) {
 		s.log.Debug("client cut off before its login: it asked much at once", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {

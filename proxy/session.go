@@ -217,6 +217,14 @@ func (s *session) answer(sl *slot, reply commands.Reply, late commands.Late) {
 		}
 		return
 	}
+	if s.unwritten > s.options.OutputLimit {
+		s.overflowLocked()
+		s.mu.Unlock()
+		if late != nil {
+			s.lose(late)
+		}
+		return
+	}
 	sl.reply, sl.late, sl.output = reply, late, lateOutput
 	if late == nil {
 		sl.output = replySize(&sl.reply)
@@ -248,11 +256,9 @@ func (s *session) push(message commands.Reply, plain bool) {
 		s.mu.Unlock()
 		return
 	}
-	if s.unwritten+one.size > s.options.MaxUnwritten {
+	if s.unwritten+one.size > s.options.OutputLimit {
+		s.overflowLocked()
 		s.mu.Unlock()
-		s.server.counters.slow.Add(1)
-		s.log.Info("client cut off: it did not read its messages", "client", s.client.Addr, "limit", s.options.MaxUnwritten)
-		s.guard.Close()
 		return
 	}
 	s.pushes = append(s.pushes, one)
@@ -263,6 +269,19 @@ func (s *session) push(message commands.Reply, plain bool) {
 	if wake {
 		s.server.writers.wake(s.task)
 	}
+}
+
+// overflowLocked closes a client that leaves more unread than it may. Its answers
+// come from lanes, which must not wait for the closing. Nothing more is encoded: an
+// answer is missing from the row.
+func (s *session) overflowLocked() {
+	s.dropped, s.next = true, nil
+	s.server.counters.slow.Add(1)
+	if s.server.unread.now() {
+		s.log.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.shown.User,
+			"limit", s.options.OutputLimit, "hint", "the client does not read its replies or messages; raise client-output-limit if it should not have to")
+	}
+	s.server.writers.wake(func() { s.guard.Close() })
 }
 
 // gone is the guard's word that the socket is closed: whatever is not yet with

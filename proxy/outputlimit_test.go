@@ -1,0 +1,49 @@
+package proxy
+
+// outputlimit_test.go: what a client costs that does not read its replies.
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"redlockd/commands"
+)
+
+// The head of the row is held back, so nothing is written, and the commands that
+// were started before answer all at once.
+func TestOutputLimit_ClosesAClientWhoseRepliesExceedIt(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{MaxUnwritten: 4096, OutputLimit: 8192}, d)
+	c, other := dial(t, s), dial(t, s)
+	const all = 12
+	c.send(command("LATER", "head") + strings.Repeat(command("LATER"), all+1))
+	head := d.next(t)
+	for range all {
+		d.next(t).Reply(commands.Bulk(strings.Repeat("x", 1000))) // the ninth exceeds the limit
+	}
+	last := newLate("granted")
+	d.next(t).Sink.DeliverLate(last)
+	await(t, "the loss of what nobody reads", last.lost)
+	if got, _ := io.ReadAll(c.in); len(got) != 0 {
+		t.Errorf("got %s behind a reply that is missing", shorten(string(got)))
+	}
+	head.Reply(commands.OK)
+	if n := s.Stats().SlowClients; n != 1 {
+		t.Errorf("%d clients closed, want 1", n)
+	}
+	other.send(command("PING"))
+	other.expect("+PONG\r\n")
+}
+
+func TestOutputLimit_LetsOneReplyBeLarger(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{MaxUnwritten: 4096, OutputLimit: 8192}, d)
+	c := dial(t, s)
+	text := strings.Repeat("x", 30_000)
+	c.send(command("ECHO", text) + command("ECHO", text) + command("PING"))
+	c.expect(string(appendBulk(appendBulk(nil, text), text)) + "+PONG\r\n")
+	if n := s.Stats().SlowClients; n != 0 {
+		t.Errorf("%d clients closed, want none", n)
+	}
+}
