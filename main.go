@@ -99,7 +99,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	table := commands.NewTable(commands.Env{
 		Locks: traces.Locks(door.measure(locker)), Waits: traces.Waits(door.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Figures: locker, Reports: locker, Drains: locker, Looks: locker, Databases: config.Databases,
 		Plain: traces.Plain(locker), Scripts: scripts, Compat: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
-		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, VolatileIDs: volatileIDs(config),
+		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
 	})

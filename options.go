@@ -95,6 +95,7 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, IdleTimeout: config.ClientTimeout, Logger: logger,
 		MaxClients: config.MaxClients, MaxPerAddress: config.MaxClientsPerAddress,
 		MaxConnects: config.MaxConnects, UnknownMemory: config.UnauthenticatedMemory,
+		ClientMemory: config.MaxMemoryClients, OutputLimit: config.ClientOutputLimit,
 		LocalOnly: localOnly(config),
 		TLS:       clientTLS(config),
 	}
@@ -223,5 +224,5 @@ func port(config configs.Config) int {
 }
 
 func clientCounts(s proxy.Stats, limit int) commands.ClientCounts {
-	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands, Panics: s.Panics, Slow: s.SlowClients}
+	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands, Panics: s.Panics, Slow: s.SlowClients, Evicted: s.Evicted, Memory: s.Memory}
 }

@@ -32,11 +32,11 @@ type Client struct {
 	// nil: nobody would see it.
 	Push func(message Reply, plain bool)
 
-	User     string   // who has signed in; "" is the default user, unless a password is needed
-	Failures int      // failed logins in a row
-	Hearing  Hearing  // CLIENT REPLY
-	Channels []string // SUBSCRIBE, in order
-	Patterns []string // PSUBSCRIBE
+	User     string        // who has signed in; "" is the default user, unless a password is needed
+	Failures int           // failed logins in a row
+	Hearing  Hearing       // CLIENT REPLY
+	channels subscriptions // SUBSCRIBE
+	patterns subscriptions // PSUBSCRIBE
 }
 
 // Sink takes the one answer of one command, now or later, from any goroutine.

@@ -4,19 +4,28 @@
 // that a pattern costs every event the same few steps, however it is written.
 package commands
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // newChannelPattern never refuses what Redis takes, except for its length; the
 // error is the end of a sentence.
 func newChannelPattern(text string) (glob, error) {
-	g := glob{text: text, steps: new([256]uint64)}
+	g := glob{text: text}
+	var prefix strings.Builder
 	i, n := 0, 0
 	for ; i < len(text) && text[i] != '*' && text[i] != '?' && text[i] != '['; i++ {
 		if text[i] == '\\' && i+1 < len(text) {
 			i++
 		}
-		g.prefix += text[i : i+1]
+		prefix.WriteByte(text[i])
 	}
+	g.prefix = prefix.String()
+	if text[i:] == "*" {
+		return g, nil // the prefix says all
+	}
+	g.steps = new([256]uint64)
 	for i < len(text) {
 		if text[i] == '*' {
 			g.loops |= 1 << n

@@ -49,7 +49,7 @@ type channels struct {
 }
 
 // enter subscribes a connection to channels and patterns, which have been
-// checked; what it hears already it hears from now on of its present database.
+// checked and are the connection's own copies; what it hears already it hears from now on of its present database.
 func (r *channels) enter(c *Client, names []string, patterns []glob) {
 	if r.events == nil || c.Push == nil {
 		return
@@ -68,7 +68,6 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 	for _, name := range names {
 		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
 		if isHeard(name) {
-			name = strings.Clone(name)
 			h.channels[name] = c.DB
 			r.wingLocked(c.DB).ofChannels().add(name, glob{}, h)
 		}
@@ -242,7 +241,7 @@ func (r *channels) mayHear(user, key string) bool {
 func readPatterns(texts []string) ([]glob, error) {
 	patterns := make([]glob, 0, len(texts))
 	for _, text := range texts {
-		pattern, err := newChannelPattern(strings.Clone(text))
+		pattern, err := newChannelPattern(text)
 		if err != nil {
 			return nil, fmt.Errorf("pattern '%s' %w", clip(text, shownBytes), err)
 		}
@@ -253,7 +252,7 @@ func readPatterns(texts []string) ([]glob, error) {
 
 // forgetChannels ends all subscriptions of a connection, as RESET does.
 func (t *Table) forgetChannels(c *Client) {
-	c.Channels, c.Patterns = nil, nil
+	c.channels, c.patterns = subscriptions{}, subscriptions{}
 	t.channels.leave(c)
 }
 

@@ -33,7 +33,7 @@ type Connections interface {
 func (c *Client) Describe() Description {
 	d := Description{
 		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User, LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
-		Channels: len(c.Channels), Patterns: len(c.Patterns), Since: c.Since,
+		Channels: len(c.channels.made), Patterns: len(c.patterns.made), Since: c.Since,
 	}
 	if d.User == "" {
 		d.User = defaultUser

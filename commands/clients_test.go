@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -186,10 +187,43 @@ func TestSUBSCRIBE_IsBounded(t *testing.T) {
 	}
 	words := make([]string, 1026)
 	words[0] = "SUBSCRIBE"
-	if got := c.words(words...); got != "-ERR 1025 subscriptions on one connection, allowed are 1024" {
+	if got := c.words(words...); got != "-ERR 1025 subscriptions on one connection, allowed are 1024 (--max-subscriptions)" {
 		t.Error(got)
 	}
 	if c.client.listening() {
 		t.Error("a refused SUBSCRIBE subscribes")
+	}
+	words = append(words[:1], make([]string, 64)...)
+	for i := range 64 {
+		words[i+1] = fmt.Sprintf("%01024d", i)
+	}
+	c.words(words...)
+	c.words(words...) // again is not more
+	if n, bytes := c.client.Subscriptions(), c.client.channels.bytes; n != 64 || bytes != 1024*64 {
+		t.Errorf("%d subscriptions with names of %d bytes", n, bytes)
+	}
+	if got := c.words("PSUBSCRIBE", "x"); got != "-ERR names of 65537 bytes in the subscriptions of one connection, allowed are 65536 (64 for each of --max-subscriptions)" {
+		t.Error(got)
+	}
+	c.words("UNSUBSCRIBE", words[64])
+	if got := c.words("PSUBSCRIBE", "x"); got != `each(>"psubscribe" "x" :64)` {
+		t.Error(got)
+	}
+	c.words("UNSUBSCRIBE")
+	c.words("PUNSUBSCRIBE")
+	if n := c.client.SubscribedBytes(); n != 0 {
+		t.Errorf("%d bytes are left of no subscription", n)
+	}
+}
+
+func TestSUBSCRIBE_BoundsChannelsAndPatternsTogether(t *testing.T) {
+	c := newConversation(t)
+	c.table = NewTable(Env{MaxSubscriptions: 3})
+	c.say("SUBSCRIBE a b")
+	c.say("PSUBSCRIBE c*")
+	for _, line := range []string{"SUBSCRIBE d", "PSUBSCRIBE d"} {
+		if got := c.say(line); got != "-ERR 4 subscriptions on one connection, allowed are 3 (--max-subscriptions)" {
+			t.Errorf("%s: %s", line, got)
+		}
 	}
 }

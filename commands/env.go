@@ -94,7 +94,9 @@ type ClientCounts struct {
 	Accepted  int64 // connections since the start
 	Rejected  int64 // connections refused because of the limit
 	Commands  int64 // commands since the start
-	Slow      int64 // clients cut off because they did not read their replies or messages
+	Slow      int64 // clients closed because they left replies or messages unread
+	Evicted   int64 // clients closed because of --max-memory-clients
+	Memory    int   // bytes that count for --max-memory-clients
 	Panics    int64 // contained panics, each of which cost a connection; anything but 0 is a bug
 }
 
@@ -120,6 +122,9 @@ type Env struct {
 	MaxWait   time.Duration // longest wait, --max-wait; 0 means 10 min
 	// MasterTimeout is what copies last longer than their leases; 0 means 100 ms.
 	MasterTimeout time.Duration
+	// MaxSubscriptions is how many channels and patterns a connection may subscribe
+	// to, --max-subscriptions; 0 means 1 024.
+	MaxSubscriptions int
 	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
 	// PolicyAllow: leases that Redis' own commands and scripts ask for.
 	LongTTL, NoTTL string
@@ -149,6 +154,9 @@ func (e Env) withDefaults() Env {
 	}
 	if e.MaxKeep == 0 {
 		e.MaxKeep = 10 * time.Minute
+	}
+	if e.MaxSubscriptions == 0 {
+		e.MaxSubscriptions = usualSubscriptions
 	}
 	if e.MaxWait == 0 {
 		e.MaxWait = 10 * time.Minute

@@ -137,6 +137,7 @@ func infoMemory(p *infoPage, t *Table, _ *Call) {
 	if sample[0].Value.Kind() == metrics.KindUint64 {
 		p.line("used_memory", sample[0].Value.Uint64())
 	}
+	p.line("mem_clients_normal", t.env.Clients().Memory) // Redis' name
 	p.line("number_of_cached_scripts", t.scripts.count())
 }
 
@@ -155,6 +156,7 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 	p.line("acl_access_denied_auth", refused) // Redis' name since 7.2
 	p.line("throttled_auths", unlooked)
 	p.line("client_output_buffer_limit_disconnections", clients.Slow) // Redis' name
+	p.line("evicted_clients", clients.Evicted)                        // Redis' name
 	if figures, ok := t.env.Figures.(eventFigures); ok {
 		n := figures.EventCounts()
 		p.line("events_delivered", n.Delivered)

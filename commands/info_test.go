@@ -29,7 +29,7 @@ func informed(t *testing.T) (*conversation, *fakeFigures) {
 	c.table = NewTable(Env{
 		Figures: figures, Version: "0.1.0", RunID: strings.Repeat("a", 40), Port: 7379, Start: time.Now().Add(-25 * time.Hour),
 		Clients: func() ClientCounts {
-			return ClientCounts{Connected: 4, Limit: 10000, Accepted: 9, Rejected: 2, Commands: 77}
+			return ClientCounts{Connected: 4, Limit: 10000, Accepted: 9, Rejected: 2, Commands: 77, Slow: 3, Evicted: 5, Memory: 4096}
 		},
 	})
 	return c, figures
@@ -54,6 +54,7 @@ func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
 		"uptime_in_seconds:90000", "uptime_in_days:1",
 		"connected_clients:4", "maxclients:10000", "number_of_cached_scripts:0", "loading:0", "aof_enabled:0",
 		"total_connections_received:9", "total_commands_processed:77", "rejected_connections:2",
+		"mem_clients_normal:4096", "client_output_buffer_limit_disconnections:3", "evicted_clients:5",
 		"role:master", "connected_slaves:0", "cluster_enabled:0",
 		"locks_acquired:1", "locks_refused:2", "locks_no_quorum:3", "locks_expired:4", "locks_split:5", "locks_released:6",
 		"locks_extended:7", "locks_given_back:8", "copies_undone:9", "copies_late:10", "second_seals:11", "third_seals:13", "copies_healed:12",

@@ -6,13 +6,15 @@ package commands
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 const (
-	// mostChannels bounds what one connection may subscribe to.
-	mostChannels = 1024
+	// usualSubscriptions is Env.MaxSubscriptions where it is not set.
+	usualSubscriptions = 1024
+	// bytesPerSubscription bounds the names of a connection's subscriptions together:
+	// so many bytes for each that it may have.
+	bytesPerSubscription = 64
 	// mostPatterns is less: each has a table of 2 kB, and every event is held
 	// against all that are different.
 	mostPatterns = 128
@@ -24,7 +26,7 @@ const (
 var notThisChannel = Error("NOPERM", "this user has no permissions to access one of the channels used as arguments")
 
 // listening tells whether the connection is a subscriber.
-func (c *Client) listening() bool { return len(c.Channels)+len(c.Patterns) > 0 }
+func (c *Client) listening() bool { return c.Subscriptions() > 0 }
 
 // onlyListening refuses what a subscriber on RESP2 cannot say: its replies
 // could not be told from messages.
@@ -33,43 +35,51 @@ func onlyListening(row *command) Reply {
 }
 
 func (t *Table) subscribe(c *Call) error {
-	if err := boundSubscriptions(c, len(c.Client.Channels), mostChannels); err != nil {
+	if err := t.boundSubscriptions(c, &c.Client.channels); err != nil {
 		return err
 	}
 	if !t.mayListen(c.Client, c.Args[1:]) {
 		c.Reply(notThisChannel)
 		return nil
 	}
-	t.channels.enter(c.Client, c.Args[1:], nil)
-	confirmEach(c, &c.Client.Channels)
+	names, confirmed := subscribeTo(c, &c.Client.channels)
+	t.channels.enter(c.Client, names, nil)
+	c.Reply(confirmed)
 	return nil
 }
 
 // psubscribe may name any pattern: what it covers is told as far as the user
 // may use the key.
 func (t *Table) psubscribe(c *Call) error {
-	if err := boundSubscriptions(c, len(c.Client.Patterns), mostPatterns); err != nil {
+	if count := len(c.Client.patterns.made) + len(c.Args) - 1; count > mostPatterns {
+		return fmt.Errorf("%d subscriptions on one connection, allowed are %d", count, mostPatterns)
+	}
+	if err := t.boundSubscriptions(c, &c.Client.patterns); err != nil {
 		return err
 	}
 	patterns, err := readPatterns(c.Args[1:])
 	if err != nil {
 		return err
 	}
+	names, confirmed := subscribeTo(c, &c.Client.patterns)
+	for i := range patterns {
+		patterns[i].text = names[i]
+	}
 	t.channels.enter(c.Client, nil, patterns)
-	confirmEach(c, &c.Client.Patterns)
+	c.Reply(confirmed)
 	return nil
 }
 
 func (t *Table) unsubscribe(c *Call) error {
-	names := orAll(c, c.Client.Channels)
+	names := orAll(c, &c.Client.channels)
 	t.channels.exit(c.Client, names, nil)
-	return unsubscribeFrom(c, names, &c.Client.Channels)
+	return unsubscribeFrom(c, names, &c.Client.channels)
 }
 
 func (t *Table) punsubscribe(c *Call) error {
-	names := orAll(c, c.Client.Patterns)
+	names := orAll(c, &c.Client.patterns)
 	t.channels.exit(c.Client, nil, names)
-	return unsubscribeFrom(c, names, &c.Client.Patterns)
+	return unsubscribeFrom(c, names, &c.Client.patterns)
 }
 
 // publish answers how many have heard it: none. Events are the daemon's own.
@@ -79,48 +89,57 @@ func (t *Table) publish(c *Call) error {
 }
 
 // boundSubscriptions refuses all of them, or none.
-func boundSubscriptions(c *Call, already, most int) error {
+func (t *Table) boundSubscriptions(c *Call, list *subscriptions) error {
+	bytes := c.Client.channels.bytes + c.Client.patterns.bytes
 	for _, name := range c.Args[1:] {
 		if len(name) > longestChannel {
 			return fmt.Errorf("channel of %d bytes, allowed are 0 to %d", len(name), longestChannel)
 		}
+		if _, again := list.made[name]; !again {
+			bytes += len(name)
+		}
 	}
-	if count := already + len(c.Args) - 1; count > most {
-		return fmt.Errorf("%d subscriptions on one connection, allowed are %d", count, most)
+	most := t.env.MaxSubscriptions
+	if count := c.Client.Subscriptions() + len(c.Args) - 1; count > most {
+		return fmt.Errorf("%d subscriptions on one connection, allowed are %d (--max-subscriptions)", count, most)
+	}
+	if allowed := max(longestChannel, most*bytesPerSubscription); bytes > allowed {
+		return fmt.Errorf("names of %d bytes in the subscriptions of one connection, allowed are %d (%d for each of --max-subscriptions)", bytes, allowed, bytesPerSubscription)
 	}
 	return nil
 }
 
-// confirmEach answers one confirmation for each name.
-func confirmEach(c *Call, list *[]string) {
-	confirmed := make([]Reply, 0, len(c.Args)-1)
+// subscribeTo notes the names; it returns the connection's own copies of them and
+// one confirmation for each.
+func subscribeTo(c *Call, list *subscriptions) (names []string, confirmed Reply) {
+	names = make([]string, 0, len(c.Args)-1)
+	items := make([]Reply, 0, len(c.Args)-1)
 	for _, name := range c.Args[1:] {
-		if !slices.Contains(*list, name) {
-			*list = append(*list, strings.Clone(name))
-		}
-		confirmed = append(confirmed, c.confirm(Bulk(name)))
+		name = list.add(name)
+		names = append(names, name)
+		items = append(items, c.confirm(Bulk(name)))
 	}
-	c.Reply(Each(confirmed...))
+	return names, Each(items...)
 }
 
 // orAll are the names that are given, or all that there are.
-func orAll(c *Call, list []string) []string {
+func orAll(c *Call, list *subscriptions) []string {
 	if len(c.Args) > 1 {
 		return c.Args[1:]
 	}
-	return slices.Clone(list)
+	return list.inOrder()
 }
 
 // unsubscribeFrom answers one confirmation for each name, and of nil if there
 // are none.
-func unsubscribeFrom(c *Call, names []string, list *[]string) error {
+func unsubscribeFrom(c *Call, names []string, list *subscriptions) error {
 	if len(names) == 0 {
 		c.Reply(c.confirm(Nil))
 		return nil
 	}
 	confirmed := make([]Reply, 0, len(names))
 	for _, name := range names {
-		*list = slices.DeleteFunc(*list, func(s string) bool { return s == name })
+		list.remove(name)
 		confirmed = append(confirmed, c.confirm(Bulk(name)))
 	}
 	c.Reply(Each(confirmed...))
@@ -129,6 +148,5 @@ func unsubscribeFrom(c *Call, names []string, list *[]string) error {
 
 // confirm is [kind, channel, subscriptions left]; a push in RESP3.
 func (c *Call) confirm(channel Reply) Reply {
-	count := len(c.Client.Channels) + len(c.Client.Patterns)
-	return Reply{Kind: KindPush, Items: []Reply{Bulk(strings.ToLower(c.Args[0])), channel, Int(int64(count))}}
+	return Reply{Kind: KindPush, Items: []Reply{Bulk(strings.ToLower(c.Args[0])), channel, Int(int64(c.Client.Subscriptions()))}}
 }

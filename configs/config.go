@@ -55,6 +55,17 @@ type Config struct {
 	// may have sent together who have not signed in; 2 kB of each are not counted.
 	// 262144 to 1073741824, default 4194304.
 	UnauthenticatedMemory int
+	// MaxMemoryClients is how many bytes of commands, replies, messages and
+	// subscriptions all clients may have together, and one user half of that; 16 kB of
+	// each are not counted. Beyond it the client with the most is closed. 1048576 to
+	// 1073741824, default 134217728.
+	MaxMemoryClients int
+	// ClientOutputLimit is how many bytes of replies and messages one client may leave
+	// unread before it is closed. 262144 to 1073741824, default 1048576.
+	ClientOutputLimit int
+	// MaxSubscriptions is how many channels and patterns one connection may subscribe
+	// to; their names may have 64 bytes each on average. 1 to 1000000, default 1024.
+	MaxSubscriptions int
 	// MaxOperations is how many lock operations may be in flight at once;
 	// further ones are answered TRYLATER. 1 to 10000000, default 100000.
 	MaxOperations int
@@ -190,6 +201,9 @@ func Default() Config {
 		MaxClientsPerAddress:  1000,
 		MaxConnects:           200,
 		UnauthenticatedMemory: 4 << 20,
+		MaxMemoryClients:      128 << 20,
+		ClientOutputLimit:     1 << 20,
+		MaxSubscriptions:      1024,
 		ProtectedMode:         "on",
 		TLSClientAuth:         ClientAuthOff,
 		MaxOperations:         100_000,

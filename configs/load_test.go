@@ -94,7 +94,7 @@ func TestLoad_PrefersTheFileOfTheFlagToThatOfTheEnvironment(t *testing.T) {
 func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 	users := writeFile(t, "[user.a]\npassword-sha256 = \""+strings.Repeat("0", 64)+"\"\n")
 	values := map[string]string{
-		"unix-mode": "0770", "max-clients-per-address": "10", "max-connects": "9", "unauthenticated-memory": "300000", "requirepass": "secret", "users": users, "protected-mode": "off",
+		"unix-mode": "0770", "max-clients-per-address": "10", "max-connects": "9", "unauthenticated-memory": "300000", "max-memory-clients": "1048577", "client-output-limit": "300001", "max-subscriptions": "22", "requirepass": "secret", "users": users, "protected-mode": "off",
 		"tls-cert": "/c", "tls-key": "/k", "tls-ca": "/a", "tls-client-auth": "required",
 		"listen": "tls:127.0.0.1:1,unix:/run/r.sock", "max-clients": "11", "max-operations": "12", "drain-timeout": "13s",
 		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:",
@@ -263,7 +263,7 @@ func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 			}
 		}
 	}
-	if ranges != 15 {
+	if ranges != 18 {
 		t.Errorf("%d options have a range", ranges)
 	}
 }

@@ -8,12 +8,16 @@ package proxy
 
 import "sync"
 
+// The budget of all clients' buffers works the same way, but its largest share goes
+// first: honest clients are small there. One user may have half of it.
 type budget struct {
-	most int // bytes
+	most    int  // bytes
+	largest bool // the largest share goes first, and users are counted
 
 	mu             sync.Mutex
 	held           int
-	oldest, newest *share // a list in the order in which they were begun
+	users          map[string]int // bytes of each user, with largest
+	oldest, newest *share         // a list in the order in which they were begun
 }
 
 // share is what one connection has of the budget. It is nobody's until it is
@@ -24,13 +28,14 @@ type share struct {
 	evict  func()
 
 	// Guarded by budget.mu.
+	user       string // "" is not counted as one
 	size       int
 	gone       bool // taken away, or at its end: there is nothing more for it
 	prev, next *share
 }
 
 // raise makes the share at least size bytes; false says that it cannot be had,
-// for this share itself is the oldest, or was taken away before.
+// for this share itself has to go, or was taken away before.
 func (s *share) raise(size int) bool {
 	b := s.budget
 	b.mu.Lock()
@@ -38,14 +43,33 @@ func (s *share) raise(size int) bool {
 		defer b.mu.Unlock()
 		return !s.gone
 	}
-	if s.size == 0 {
+	return b.resizeAndUnlock(s, s.user, size)
+}
+
+// resize makes the share size bytes of that user's, 0 being none; false says that
+// this share itself has to go.
+func (s *share) resize(user string, size int) bool {
+	b := s.budget
+	b.mu.Lock()
+	if s.gone {
+		defer b.mu.Unlock()
+		return true
+	}
+	return b.resizeAndUnlock(s, user, size)
+}
+
+func (b *budget) resizeAndUnlock(s *share, user string, size int) bool {
+	b.countLocked(s, -s.size)
+	switch s.user = user; {
+	case size == 0:
+		b.removeLocked(s)
+	case s.size == 0:
 		b.linkLocked(s)
 	}
-	b.held += size - s.size
+	b.countLocked(s, size)
 	s.size = size
 	var evicted []*share
-	for b.held > b.most {
-		victim := b.oldest
+	for victim := b.victimLocked(s.user); victim != nil; victim = b.victimLocked(s.user) {
 		b.unlinkLocked(victim)
 		victim.gone = true
 		if victim != s {
@@ -58,6 +82,51 @@ func (s *share) raise(size int) bool {
 		victim.evict()
 	}
 	return had
+}
+
+// victimLocked is the share that has to go now that this user's has grown, nil if none.
+func (b *budget) victimLocked(user string) *share {
+	switch {
+	case b.held > b.most && !b.largest:
+		return b.oldest
+	case b.held > b.most:
+		return b.largestLocked(func(*share) bool { return true })
+	case b.largest && user != "" && b.users[user] > b.most/2:
+		return b.largestLocked(func(s *share) bool { return s.user == user })
+	}
+	return nil
+}
+
+// largestLocked is called when the budget is used up: looking at some thousand shares
+// costs less than the closing.
+func (b *budget) largestLocked(among func(*share) bool) (victim *share) {
+	for s := b.oldest; s != nil; s = s.next {
+		if among(s) && (victim == nil || s.size > victim.size) {
+			victim = s
+		}
+	}
+	return victim
+}
+
+// countLocked adds bytes to the sums.
+func (b *budget) countLocked(s *share, bytes int) {
+	b.held += bytes
+	if !b.largest || s.user == "" {
+		return
+	}
+	if b.users == nil {
+		b.users = make(map[string]int)
+	}
+	if b.users[s.user] += bytes; b.users[s.user] == 0 {
+		delete(b.users, s.user)
+	}
+}
+
+// bytes is what all shares have.
+func (b *budget) bytes() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held
 }
 
 // release gives the share back; it may be begun again.
@@ -84,12 +153,17 @@ func (b *budget) linkLocked(s *share) {
 }
 
 // unlinkLocked takes a share out of the list, if it is there, and its bytes out
-// of the sum.
+// of the sums.
 func (b *budget) unlinkLocked(s *share) {
+	b.countLocked(s, -s.size)
+	b.removeLocked(s)
+}
+
+// removeLocked takes a share out of the list, if it is there.
+func (b *budget) removeLocked(s *share) {
 	if s.size == 0 {
 		return
 	}
-	b.held -= s.size
 	if s.prev == nil {
 		b.oldest = s.next
 	} else {

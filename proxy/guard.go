@@ -46,6 +46,7 @@ type receiver interface {
 	busy() bool         // something is in flight
 	gone()              // the socket is closed
 	known() bool        // the client has said who it is, or need not
+	keeps(bytes int)    // so many of a command that has not come whole are in memory
 }
 
 // guard is the net.Conn that redcon reads from. Read belongs to one goroutine;
@@ -75,6 +76,7 @@ type guard struct {
 	owed    atomic.Int64 // bytes said to it since it was last listened to
 	share   share        // of what is beyond the nook
 	charged bool         // buf is in the share
+	kept    int          // what the receiver was told of buf
 	credit  int          // commands that may be handed over in this turn
 
 	mu       sync.Mutex

@@ -49,6 +49,7 @@ type witness struct {
 func (w *witness) refuse(text string) { w.refused = append(w.refused, text) }
 func (w *witness) busy() bool         { return false }
 func (w *witness) gone()              {}
+func (w *witness) keeps(int)          {}
 func (w *witness) known() bool        { return !w.stranger }
 
 func guardOver(conn net.Conn, options Options) (*guard, *witness) {

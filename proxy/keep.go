@@ -49,6 +49,15 @@ func (g *guard) keep(p []byte) {
 	g.buf = append(g.buf, p...)
 	if cap(g.buf) != before { // append has moved it
 		g.giveBack()
+		g.tellKept(cap(g.buf))
+	}
+}
+
+// tellKept counts what a command takes that outgrew its page.
+func (g *guard) tellKept(bytes int) {
+	if g.kept != bytes {
+		g.kept = bytes
+		g.receiver.keeps(bytes)
 	}
 }
 
@@ -102,6 +111,7 @@ func (g *guard) release() {
 	g.discharge()
 	g.giveBack()
 	g.buf, g.start = nil, 0
+	g.tellKept(0)
 }
 
 // discharge ends the share in the budget.

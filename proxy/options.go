@@ -34,6 +34,11 @@ type Options struct {
 	// clients may have kept together who have not signed in; some 2 kB of each are
 	// not counted. Beyond it the oldest of them are cut off. Default 4 194 304.
 	UnknownMemory int
+	// ClientMemory is how many bytes of commands, replies, messages and subscriptions
+	// all clients may have together, and one user half of that; 16 kB of each client
+	// are not counted. Beyond it the client with the most is closed. Default
+	// 134 217 728.
+	ClientMemory int
 	// LocalOnly turns away whoever does not come from this machine, in words that
 	// tell what to set: protected mode.
 	LocalOnly bool
@@ -95,6 +100,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.UnixMode, 0o700)
 	setDefault(&o.MaxClients, 10_000)
 	setDefault(&o.UnknownMemory, 4<<20)
+	setDefault(&o.ClientMemory, 128<<20)
 	setDefault(&o.MaxInline, 64<<10)
 	setDefault(&o.MaxArgs, 1024)
 	setDefault(&o.MaxBulk, 64<<10)
@@ -137,6 +143,7 @@ func (o Options) validate() error {
 		{"MaxPerAddress", o.MaxPerAddress, 0, 1 << 20, ""},
 		{"MaxConnects", o.MaxConnects, 0, 1 << 20, ""},
 		{"UnknownMemory", o.UnknownMemory, 2 * hallSize, 1 << 30, " (two unfinished commands)"},
+		{"ClientMemory", o.ClientMemory, 256 << 10, 1 << 30, ""},
 		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
 		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},
 		{"MaxBulk", o.MaxBulk, 64, 512 << 20, ""},

@@ -31,7 +31,8 @@ type Server struct {
 	run       Dispatcher
 	listeners []*listener
 	writers   *writers
-	stock     stock // the guards'
+	stock     stock  // the guards'
+	memory    budget // of all clients' buffers
 	arrivals  arrivals
 	outs      sync.Pool // of *outBuffer, the pumps'
 	counters  counters
@@ -49,7 +50,7 @@ type Server struct {
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	browsers, hasty, unread rarely // warnings of them
+	browsers, hasty, unread, crowded rarely // warnings of them
 }
 
 const outSize = 4096 // replies of some eighty locks
@@ -79,6 +80,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		empty:    make(chan struct{}),
 	}
 	s.stock.fill(options.UnknownMemory)
+	s.memory.most, s.memory.largest = options.ClientMemory, true
 	s.arrivals.limit(options.MaxConnects)
 	for _, address := range options.Listen {
 		l, err := listen(address, options.UnixMode)
@@ -169,6 +171,7 @@ func (s *Server) newSession(conn net.Conn, door string) *session {
 		log:     s.options.Logger,
 		client:  commands.Client{ID: s.counters.lastID.Add(1), Addr: address, Proto: 2, Since: time.Now()},
 	}
+	c.memory = share{budget: &s.memory, evict: c.evicted}
 	c.describeLocked() // nobody else has it yet
 	c.room.L = &c.mu
 	c.task = c.pumpTask

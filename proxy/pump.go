@@ -190,7 +190,7 @@ func (s *session) encodePushesLocked() {
 	for i := range all {
 		s.written += all[i].size
 		// Whoever has just unsubscribed takes the next array for a reply.
-		listens := len(s.client.Channels)+len(s.client.Patterns) > 0
+		listens := s.client.Subscriptions() > 0
 		if all[i].plain && listens || !all[i].plain && s.client.Proto >= 3 {
 			s.out = appendReply(s.out, all[i].message, s.client.Proto)
 		}
@@ -260,6 +260,7 @@ func (s *session) writeLocked() {
 	s.mu.Lock()
 	s.unwritten -= s.written
 	s.written = 0
+	s.weighLocked()
 	s.room.Signal()
 }
 

@@ -65,11 +65,16 @@ type session struct {
 	shown          commands.Description // of the client, after its last barrier
 	room           sync.Cond            // the reader waits for room in the window
 	head, tail     *slot
-	next           *slot // first not started; nil when all are
-	barrier        *slot // started and not known to be answered
-	waiting        int   // commands in the row
-	input          int   // their bytes
-	unwritten      int   // estimated bytes of answers not yet written
+	next           *slot  // first not started; nil when all are
+	barrier        *slot  // started and not known to be answered
+	waiting        int    // commands in the row
+	input          int    // their bytes
+	unwritten      int    // estimated bytes of answers not yet written
+	kept           int    // bytes of a command that has not come whole
+	subscribed     int    // bytes of the subscriptions
+	charged        int    // bytes in the budget of all clients
+	memory         share  // of that budget
+	owner          string // the user whose share it is
 	pumping        bool
 	pushes         []push
 	draining       bool // new commands are refused, close when the row is empty
@@ -149,6 +154,7 @@ func (s *session) appendLocked(sl *slot) {
 	}
 	s.waiting++
 	s.input += sl.input
+	s.weighLocked()
 }
 
 func (s *session) fullLocked() bool {
@@ -183,6 +189,12 @@ func (s *session) known() bool { return s.trusted.Load() }
 func (s *session) describeLocked() {
 	s.trusted.Store(s.run.Known(&s.client))
 	s.shown = s.client.Describe()
+	s.subscribed = s.client.SubscribedBytes()
+	if s.owner != s.client.User {
+		s.owner = s.client.User
+		s.chargeLocked(s.charged)
+	}
+	s.weighLocked()
 }
 
 func (s *session) busy() bool {
@@ -230,6 +242,7 @@ func (s *session) answer(sl *slot, reply commands.Reply, late commands.Late) {
 		sl.output = replySize(&sl.reply)
 	}
 	s.unwritten += sl.output
+	s.weighLocked()
 	wake := !s.pumping && sl == s.head
 	if wake {
 		s.pumping = true // from here on there is a pump: the task
@@ -263,6 +276,7 @@ func (s *session) push(message commands.Reply, plain bool) {
 	}
 	s.pushes = append(s.pushes, one)
 	s.unwritten += one.size
+	s.weighLocked()
 	wake := !s.pumping
 	s.pumping = true
 	s.mu.Unlock()
@@ -298,6 +312,7 @@ func (s *session) gone() {
 	s.head, s.tail, s.next, s.waiting, s.pushes = nil, nil, nil, 0, nil
 	s.room.Broadcast()
 	s.mu.Unlock()
+	s.memory.end()
 	func() {
 		defer s.containing("end of a client", func() {})
 		s.client.Ties.Cut()

@@ -5,7 +5,7 @@ package proxy
 import "sync/atomic"
 
 type counters struct {
-	lastID, total, rejected, panics, commands, answeredTwice, slow, lost atomic.Int64
+	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted, lost atomic.Int64
 }
 
 // Stats counts since New; Connected is now.
@@ -16,7 +16,9 @@ type Stats struct {
 	Panics        int64 // panics contained; each cost a connection at most
 	Commands      int64 // commands read
 	AnsweredTwice int64 // second answers dropped; anything but 0 is a bug
-	SlowClients   int64 // clients cut off because they did not read
+	SlowClients   int64 // clients cut off because they left replies or messages unread
+	Evicted       int64 // clients closed because all of them, or one user's, had too much memory
+	Memory        int   // bytes of ClientMemory in use
 	Lost          int64 // late answers whose client had gone
 }
 
@@ -33,6 +35,8 @@ func (s *Server) Stats() Stats {
 		Commands:      s.counters.commands.Load(),
 		AnsweredTwice: s.counters.answeredTwice.Load(),
 		SlowClients:   s.counters.slow.Load(),
+		Evicted:       s.counters.evicted.Load(),
+		Memory:        s.memory.bytes(),
 		Lost:          s.counters.lost.Load(),
 	}
 }

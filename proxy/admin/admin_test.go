@@ -61,7 +61,7 @@ func (fakeLanes) Quorum() int      { return 2 }
 func figures() Options {
 	sources := Sources{
 		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Grants: NewGrants(),
-		Clients: func() commands.ClientCounts { return commands.ClientCounts{Connected: 12} },
+		Clients: func() commands.ClientCounts { return commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15} },
 	}
 	return Options{
 		Listen: "127.0.0.1:0", Login: commands.NewTable(commands.Env{}), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -183,7 +183,7 @@ func TestMetrics_ShowWhatTheRoomsCount(t *testing.T) {
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="6.4e-05"} 4`,
 		`redlockd_master_round_trip_seconds_sum{database="0",master="a"} 1`,
 		`redlockd_masters_voting{database="0"} 2`, `redlockd_masters_needed{database="0"} 2`, `redlockd_masters{database="3"} 3`,
-		"redlockd_clients_connected 12", `redlockd_lock_seconds_count{outcome="granted"} 0`,
+		"redlockd_clients_connected 12", "redlockd_clients_output_limit_total 13", "redlockd_clients_evicted_total 14", "redlockd_clients_memory_bytes 15", `redlockd_lock_seconds_count{outcome="granted"} 0`,
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)

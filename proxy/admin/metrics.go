@@ -127,6 +127,9 @@ func (c *collector) clients(p scrape) {
 	p.gauge("redlockd_clients_limit", "How many there may be (--max-clients).", float64(n.Limit))
 	p.count("redlockd_clients_accepted_total", "Connections accepted.", n.Accepted)
 	p.count("redlockd_clients_rejected_total", "Connections refused because of a limit.", n.Rejected)
+	p.count("redlockd_clients_output_limit_total", "Connections closed because the client left replies or messages unread (--client-output-limit).", n.Slow)
+	p.count("redlockd_clients_evicted_total", "Connections closed because clients had too much memory together (--max-memory-clients).", n.Evicted)
+	p.gauge("redlockd_clients_memory_bytes", "What counts for --max-memory-clients.", float64(n.Memory))
 	p.count("redlockd_commands_total", "Commands read.", n.Commands)
 	p.count("redlockd_client_panics_total", "Panics contained on the clients' side, each of which cost a connection; anything but 0 is a bug.", n.Panics)
 }

@@ -1,0 +1,60 @@
+package proxy
+
+// clientmemory.go counts what one client has in memory, in the budget of all clients:
+// commands that have not come whole, commands and replies in the row, messages and
+// subscriptions. The count is coarse, so that a client that sends little and reads its
+// replies never touches the budget.
+
+import "unsafe"
+
+const (
+	// freeMemory of each client is not counted: as much as an idle connection takes.
+	freeMemory = 16 << 10
+	memoryStep = 16 << 10
+	// slotMemory is what a command takes in the row beside its bytes.
+	slotMemory = int(unsafe.Sizeof(slot{}))
+)
+
+// weighLocked keeps the share in the budget up to date. The share shrinks when it is
+// twice too large, so that a client whose size varies does not change it each time.
+func (s *session) weighLocked() {
+	size := s.input + s.waiting*slotMemory + s.unwritten + s.subscribed + s.kept
+	switch {
+	case size <= freeMemory:
+		size = 0
+	case size > s.charged || size < s.charged/2:
+		size = (size + memoryStep - 1) / memoryStep * memoryStep
+	default:
+		return
+	}
+	if size != s.charged {
+		s.chargeLocked(size)
+	}
+}
+
+func (s *session) chargeLocked(size int) {
+	s.charged = size
+	if !s.memory.resize(s.owner, size) {
+		s.dropped, s.next = true, nil
+		s.evicted()
+	}
+}
+
+// keeps is the guard's count of a command that has not come whole.
+func (s *session) keeps(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = bytes
+	s.weighLocked()
+}
+
+// evicted closes the connection because its share is gone. It takes no lock: another
+// session's may be held.
+func (s *session) evicted() {
+	s.server.counters.evicted.Add(1)
+	if s.server.crowded.now() {
+		s.log.Warn("client memory limit reached; largest connection closed", "client", s.client.Addr,
+			"max-memory-clients", s.options.ClientMemory, "hint", "one user may have half of it; raise max-memory-clients if clients need more")
+	}
+	s.server.writers.wake(func() { s.guard.Close() })
+}
