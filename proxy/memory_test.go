@@ -3,9 +3,15 @@
 package proxy
 
 import (
+	"fmt"
+	"net"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"redlockd/commands"
 )
 
 // connect opens clients that cost no Go memory, each of which has been answered.
@@ -43,4 +49,55 @@ func inUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
+}
+
+// A user without any right subscribes to as much as it may, asks for the longest
+// replies and reads none of them.
+func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector keeps memory of its own")
+	}
+	users, err := commands.NewUsers([]commands.User{{Name: "nothing", Passwords: commands.Everything("", "pw").Passwords}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, Options{WriteTimeout: 10 * patience}, commands.NewTable(commands.Env{Events: &happenings{}, Users: users}))
+	const clients = 200
+	before := inUse()
+	greedy := command("AUTH", "nothing", "pw") + command("HELLO", "3")
+	channels, patterns := []string{"SUBSCRIBE"}, []string{"PSUBSCRIBE"}
+	for i := range 60 {
+		channels = append(channels, fmt.Sprintf("%0900d-channel", i))
+	}
+	for i := range 120 {
+		patterns = append(patterns, fmt.Sprintf("?%d*", i))
+	}
+	all := make([]*client, 0, clients)
+	for range clients {
+		c := dial(t, s)
+		_ = c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		c.send(greedy + command(channels...) + command(patterns...) + strings.Repeat(command("COMMAND", "DOCS"), 400))
+		all = append(all, c)
+	}
+	stuck := func() (n int) {
+		for _, one := range s.snapshot() {
+			one.mu.Lock()
+			if one.dropped || one.fullLocked() && one.pumping && one.written > 0 {
+				n++
+			}
+			one.mu.Unlock()
+		}
+		return n + clients - s.Stats().Connected
+	}
+	for end := time.Now().Add(2 * patience); stuck() < clients; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d clients wait to be read", stuck(), clients)
+		}
+	}
+	stats, took := s.Stats(), inUse()-before
+	t.Logf("%d clients take %d kB each, %d MB together; %d MB are counted, %d were closed", clients, took/clients>>10, took>>20, stats.Memory>>20, stats.Evicted)
+	if half := s.options.ClientMemory / 2; stats.Memory > half || took > uint64(half) {
+		t.Errorf("%d bytes, and %d are counted; one user may have %d", took, stats.Memory, half)
+	}
+	runtime.KeepAlive(all)
 }
