@@ -119,7 +119,7 @@ func (t *Table) permit(c *Call, row *command) (refusal Reply, ok bool) {
 	if !who.may(row.category) {
 		return Error("NOPERM", "this user has no permissions to run the '"+row.full+"' command"), false
 	}
-	if row.category == categoryConnection {
+	if free(row.category) {
 		return Reply{}, true
 	}
 	if err := users.within(who); err != nil {

@@ -396,3 +396,43 @@ func TestQuota_BoundsTheRateOfAUser(t *testing.T) {
 		t.Errorf("a reload filled the bucket: %s", got)
 	}
 }
+
+func TestAUTH_EventsAndInfoAreEverybodysUnlessDenied(t *testing.T) {
+	mute := User{Name: "mute", Passwords: [][32]byte{digest("pw")}, Keys: []string{"*"}, Commands: []string{"lock"}, Denied: []string{"events", "info"}}
+	c, users := guarded(t, low(), mute)
+	commands := []string{"SUBSCRIBE dlock:a:1", "PSUBSCRIBE *", "COMMAND", "COMMAND DOCS dlock", "COMMAND INFO dlock", "COMMAND LIST", "INFO", "CONFIG GET x"}
+	for name, password := range map[string]string{"low": "old", "mute": "pw"} {
+		c.say("HELLO 3 AUTH " + name + " " + password)
+		for _, line := range commands {
+			got := c.say(line)
+			if refused := strings.HasPrefix(got, "-NOPERM this user has no permissions to run the '"); refused != (name == "mute") {
+				t.Errorf("%s, %s: %s", name, line, got)
+			}
+		}
+		for _, line := range []string{"PING", "CLIENT ID", "UNSUBSCRIBE", "PUNSUBSCRIBE", "COMMAND COUNT", "SELECT 0"} {
+			if got := c.say(line); strings.HasPrefix(got, "-") {
+				t.Errorf("%s, %s: %s", name, line, got)
+			}
+		}
+	}
+	mute.Denied = []string{"lock"}
+	if err := users.Replace([]User{mute}); err == nil || !strings.Contains(err.Error(), `denies the command category "lock", allowed are events, info`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
+	c, events := listening(t, low())
+	heard := c.hears()
+	c.say("HELLO 3 AUTH low new")
+	c.say("SUBSCRIBE dlock:a:1")
+	denied := low()
+	denied.Denied = []string{"events"}
+	if err := c.table.env.Users.Replace([]User{denied}); err != nil {
+		t.Fatal(err)
+	}
+	events.granted(0, "a:1")
+	if got := heard(); got != "" {
+		t.Errorf("heard %s", got)
+	}
+}

@@ -234,7 +234,7 @@ func (r *channels) mayHear(user, key string) bool {
 		return true
 	}
 	who := r.users.find(user)
-	return who != nil && who.mayUse(key)
+	return who != nil && who.may(categoryEvents) && who.mayUse(key)
 }
 
 // readPatterns reads what PSUBSCRIBE was given.

@@ -9,8 +9,16 @@ const (
 	categoryWork       = "work"       // takes and ends attempts at work
 	categoryAdmin      = "admin"      // the operator's word
 	categoryForce      = "force"      // takes locks away from others
+	categoryEvents     = "events"     // subscribes; every user may unless it is denied
+	categoryInfo       = "info"       // describes the daemon; every user may unless it is denied
 	categoryConnection = "connection" // what every client may say first
 )
+
+// free tells whether users have a category without a grant. Client libraries send
+// such commands when they connect.
+func free(category string) bool {
+	return category == categoryConnection || category == categoryEvents || category == categoryInfo
+}
 
 // firstVersion is the release in which a command appeared.
 const firstVersion = "0.1.0"

@@ -35,7 +35,7 @@ func TestCOMMAND_DocsDescribeArguments(t *testing.T) {
 		> COMMAND DOCS dextend nope
 		< {"dextend" {"summary" "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more." "since" "0.1.0" "group" "lock" "arguments" [{"name" "key" "type" "key" "key_spec_index" :0} {"name" "token" "type" "string"} {"name" "ttl" "type" "integer"}]}}
 		> COMMAND DOCS config
-		< {"config" {"summary" "Tells the options of this daemon." "since" "0.1.0" "group" "connection" "subcommands" {"config|get" {"summary" "Options whose names match the patterns, with their values." "since" "0.1.0" "group" "connection" "arguments" [{"name" "parameter" "type" "string" "flags" [+multiple]}]} "config|help" {"summary" "Lists the subcommands." "since" "0.1.0" "group" "connection"}}}}
+		< {"config" {"summary" "Tells the options of this daemon." "since" "0.1.0" "group" "connection" "subcommands" {"config|get" {"summary" "Options whose names match the patterns, with their values." "since" "0.1.0" "group" "info" "arguments" [{"name" "parameter" "type" "string" "flags" [+multiple]}]} "config|help" {"summary" "Lists the subcommands." "since" "0.1.0" "group" "connection"}}}}
 		> COMMAND DOCS client|no-evict
 		< {"client|no-evict" {"summary" "Accepted: nothing is ever evicted." "since" "0.1.0" "group" "connection" "arguments" [{"name" "enabled" "type" "oneof" "arguments" [{"name" "on" "type" "pure-token" "token" "ON"} {"name" "off" "type" "pure-token" "token" "OFF"}]}]}}
 		> COMMAND DOCS nope

@@ -148,9 +148,9 @@ func (t *Table) channelRows() []*command {
 	channels := multiple(text("channel"))
 	patterns := multiple(text("pattern"))
 	return []*command{
-		fromListeners(barred(connection("subscribe", atLeast(2), "Tells what happens to the locks of these channels, dlock:<key>.", t.subscribe, channels))),
+		ofCategory(categoryEvents, fromListeners(barred(connection("subscribe", atLeast(2), "Tells what happens to the locks of these channels, dlock:<key>.", t.subscribe, channels)))),
 		fromListeners(barred(connection("unsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.unsubscribe, optional(channels)))),
-		fromListeners(barred(connection("psubscribe", atLeast(2), "The same for all channels that a pattern covers.", t.psubscribe, patterns))),
+		ofCategory(categoryEvents, fromListeners(barred(connection("psubscribe", atLeast(2), "The same for all channels that a pattern covers.", t.psubscribe, patterns)))),
 		fromListeners(barred(connection("punsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.punsubscribe, optional(patterns)))),
 		connection("publish", exactly(3), "Always 0: nobody hears it.", t.publish, text("channel"), text("message")),
 	}
@@ -158,21 +158,21 @@ func (t *Table) channelRows() []*command {
 
 func (t *Table) serverRows() []*command {
 	names := optional(multiple(text("command-name")))
-	list := connection("command", atLeast(1), "Describes the commands.", t.commandAll)
+	list := ofCategory(categoryInfo, connection("command", atLeast(1), "Describes the commands.", t.commandAll))
 	list.parts = []*command{
 		connection("count", exactly(2), "How many commands there are.", t.commandCount),
-		connection("docs", atLeast(2), "Summaries and arguments of commands.", t.commandDocs, names),
-		connection("info", atLeast(2), "Arity, flags and keys of commands.", t.commandInfo, names),
-		connection("list", exactly(2), "The names of all commands.", t.commandList),
+		ofCategory(categoryInfo, connection("docs", atLeast(2), "Summaries and arguments of commands.", t.commandDocs, names)),
+		ofCategory(categoryInfo, connection("info", atLeast(2), "Arity, flags and keys of commands.", t.commandInfo, names)),
+		ofCategory(categoryInfo, connection("list", exactly(2), "The names of all commands.", t.commandList)),
 	}
 	config := connection("config", atLeast(2), "Tells the options of this daemon.", nil)
 	config.parts = []*command{
-		connection("get", atLeast(3), "Options whose names match the patterns, with their values.", t.configGet, multiple(text("parameter"))),
+		ofCategory(categoryInfo, connection("get", atLeast(3), "Options whose names match the patterns, with their values.", t.configGet, multiple(text("parameter")))),
 	}
 	return []*command{
 		list,
 		config,
-		connection("info", atLeast(1), "Figures of this daemon and its masters, by sections.", t.info, optional(multiple(text("section")))),
+		ofCategory(categoryInfo, connection("info", atLeast(1), "Figures of this daemon and its masters, by sections.", t.info, optional(multiple(text("section"))))),
 		connection("role", exactly(1), "Always a master without replicas.", t.role),
 		connection("time", exactly(1), "Seconds and microseconds of this daemon's clock.", t.clock),
 		connection("dbsize", exactly(1), "Always 0: the daemon keeps no keys.", t.dbsize),
@@ -204,8 +204,11 @@ func fromListeners(c *command) *command {
 }
 
 // forAdmins makes a row of Redis the operator's.
-func forAdmins(c *command) *command {
-	c.category = categoryAdmin
+func forAdmins(c *command) *command { return ofCategory(categoryAdmin, c) }
+
+// ofCategory gives a row of Redis another category.
+func ofCategory(category string, c *command) *command {
+	c.category = category
 	return c
 }
 

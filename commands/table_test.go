@@ -19,7 +19,7 @@ func every(t *Table, f func(*command)) {
 }
 
 func TestTable_EveryRowIsComplete(t *testing.T) {
-	categories := []string{"lock", "read", "id", "work", "admin", "force", "connection"}
+	categories := []string{"lock", "read", "id", "work", "admin", "force", "events", "info", "connection"}
 	every(NewTable(Env{}), func(row *command) {
 		switch {
 		case row.name == "" || row.name != strings.ToLower(row.name) || len(row.name) > longestName:

@@ -31,6 +31,9 @@ func Categories() []string {
 	return []string{categoryLock, categoryRead, categoryID, categoryWork, categoryAdmin, categoryForce}
 }
 
+// Deniable are the categories that every user has unless they are denied.
+func Deniable() []string { return []string{categoryEvents, categoryInfo} }
+
 // User is one user as an operator describes them. The zero value of a limit
 // means that there is none.
 type User struct {
@@ -39,6 +42,7 @@ type User struct {
 	Argon2id  []string            // further ones, as HashPassword makes them
 	Keys      []string            // globs; a command's key must match one
 	Commands  []string            // Categories that may be used
+	Denied    []string            // Deniable categories that may not be used
 	Held      int                 // locks held at once
 	Rate      int                 // commands per second, those of Categories
 	Disabled  bool
@@ -79,6 +83,7 @@ type user struct {
 	argon      []*argonHash
 	keys       []glob
 	categories []string
+	denied     []string
 	held       int
 	rate       int
 	account    *account // outlives a reload
@@ -130,7 +135,7 @@ func (u *Users) Replace(list []User) error {
 // prepare checks one user; the error is the rest of a sentence.
 func (u *Users) prepare(given User) (*user, error) {
 	made := &user{
-		name: given.Name, digests: u.decoy, categories: given.Commands,
+		name: given.Name, digests: u.decoy, categories: given.Commands, denied: given.Denied,
 		held: given.Held, rate: given.Rate, account: newAccount(),
 	}
 	copy(made.digests[:], given.Passwords)
@@ -155,6 +160,11 @@ func (u *Users) prepare(given User) (*user, error) {
 	for _, category := range given.Commands {
 		if !slices.Contains(Categories(), category) {
 			return made, fmt.Errorf("has the command category %q, allowed are %s", category, strings.Join(Categories(), ", "))
+		}
+	}
+	for _, category := range given.Denied {
+		if !slices.Contains(Deniable(), category) {
+			return made, fmt.Errorf("denies the command category %q, allowed are %s", category, strings.Join(Deniable(), ", "))
 		}
 	}
 	for _, pattern := range given.Keys {
@@ -204,7 +214,10 @@ func (u *Users) refusedLogins() (all, unchecked int64) {
 
 // may tells whether the user's categories include one.
 func (w *user) may(category string) bool {
-	return category == categoryConnection || slices.Contains(w.categories, category)
+	if free(category) {
+		return !slices.Contains(w.denied, category)
+	}
+	return slices.Contains(w.categories, category)
 }
 
 // mayUse tells whether one of the user's patterns covers a name.

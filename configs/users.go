@@ -6,6 +6,7 @@
 //	password-sha256 = "…64 hex digits…"   # or this; each may be an array, 4 in all, for rotation
 //	keys = ["invoices:*"]                 # which names; * and ? are wildcards
 //	commands = ["lock", "read"]           # lock read id work admin force
+//	deny = ["events", "info"]             # what users have without a grant: events info
 //	held = 100                            # locks at once, 0 = no limit
 //	rate = 50                             # commands per second, 0 = no limit
 //	enabled = true
@@ -30,6 +31,7 @@ type User struct {
 	Argon2id  []string            // further ones, in the text form of Argon2
 	Keys      []string
 	Commands  []string
+	Denied    []string
 	Held      int
 	Rate      int
 	Disabled  bool
@@ -41,6 +43,7 @@ var userFields = map[string]func(*User, any) error{
 	"password-argon2id": func(u *User, value any) (err error) { u.Argon2id, err = decodeList(value); return err },
 	"keys":              func(u *User, value any) (err error) { u.Keys, err = decodeList(value); return err },
 	"commands":          func(u *User, value any) (err error) { u.Commands, err = decodeList(value); return err },
+	"deny":              func(u *User, value any) (err error) { u.Denied, err = decodeList(value); return err },
 	"held":              func(u *User, value any) error { return setQuota(&u.Held, value) },
 	"rate":              func(u *User, value any) error { return setQuota(&u.Rate, value) },
 	"enabled": func(u *User, value any) error {

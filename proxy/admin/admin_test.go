@@ -61,7 +61,9 @@ func (fakeLanes) Quorum() int      { return 2 }
 func figures() Options {
 	sources := Sources{
 		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Grants: NewGrants(),
-		Clients: func() commands.ClientCounts { return commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15} },
+		Clients: func() commands.ClientCounts {
+			return commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15}
+		},
 	}
 	return Options{
 		Listen: "127.0.0.1:0", Login: commands.NewTable(commands.Env{}), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
