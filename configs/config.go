@@ -42,7 +42,8 @@ type Config struct {
 	// UnixMode is the permission of unix sockets. At most 0777, default 0700.
 	UnixMode fs.FileMode
 	// MaxClients is how many connections are served at once; further ones are
-	// refused with an error. 1 to 1000000, default 10000.
+	// refused with an error. Those that need to sign in and have not may be half of
+	// them. 1 to 1000000, default 10000.
 	MaxClients int
 	// MaxClientsPerAddress is how many connections one address may have, an IPv6
 	// network of 64 bits counting as one. 0 (no limit) to 1000000, default 1000.

@@ -13,6 +13,7 @@ func (s *Server) admit(conn net.Conn, door string) *guard {
 	g, refusal := s.enter(conn, door)
 	if g != nil {
 		s.counters.total.Add(1)
+		g.receiver.(*session).takePlace()
 		return g
 	}
 	if refusal != "" {
@@ -57,6 +58,30 @@ func (s *Server) enter(conn net.Conn, door string) (g *guard, refusal string) {
 		s.hosts[host]++
 	}
 	return session.guard, ""
+}
+
+// takePlace counts a client among those that have not signed in. They may take half of
+// MaxClients; then the oldest is closed, as for their memory, because an honest client
+// signs in at once. To turn the new one away, as Redis does at maxclients, would keep
+// honest clients out for as long as silent ones stay. The count ends with the login, for
+// good: a client that signs out has shown a password.
+func (s *session) takePlace() {
+	if !s.known() {
+		s.place.raise(1)
+	}
+}
+
+// makeRoom closes a client that has not signed in, for a newer one.
+func (s *session) makeRoom() {
+	if s.known() { // just now
+		return
+	}
+	s.server.counters.rejected.Add(1)
+	if s.server.silent.now() {
+		s.log.Warn("unauthenticated connections hold half of max-clients; oldest closed", "client", s.client.Addr,
+			"max-clients", s.options.MaxClients, "hint", "clients that connect have to sign in at once; look for scanners, and lower max-connects")
+	}
+	s.guard.Close()
 }
 
 // origin is whom a connection counts for: an IPv4 address, or an IPv6 network of

@@ -291,3 +291,41 @@ func TestServer_KeepsNoAddressesOfThoseWhoLeft(t *testing.T) {
 		t.Errorf("%d addresses are kept", len(s.hosts))
 	}
 }
+
+func TestNewcomers_TakeHalfOfTheConnections(t *testing.T) {
+	s := serve(t, Options{MaxClients: 6}, guarded(t))
+	signIn := func() *client {
+		c := dial(t, s)
+		c.send(command("AUTH", "pw"))
+		c.expect("+OK\r\n")
+		return c
+	}
+	members := []*client{signIn(), signIn()}
+	var silent []*client
+	for i := range 9 {
+		c := dial(t, s)
+		c.send(command("PING")) // it is let in, and has not signed in
+		c.expect(noAuth)
+		if silent = append(silent, c); i >= 3 {
+			silent[i-3].expectGone()
+		}
+	}
+	members = append(members, signIn(), silent[7]) // one of the silent ones makes room
+	silent[6].expectGone()
+	members[3].send(command("AUTH", "pw"))
+	members[3].expect("+OK\r\n")
+	for _, c := range members {
+		c.send(command("PING"))
+		c.expect("+PONG\r\n")
+	}
+	if n := s.Stats().Rejected; n != 7 {
+		t.Errorf("%d turned away, want 7", n)
+	}
+	for _, c := range append(members, silent[8]) {
+		c.Close()
+	}
+	forgotten(t, s)
+	if n := s.places.bytes(); n != 0 {
+		t.Errorf("%d places are taken by nobody", n)
+	}
+}

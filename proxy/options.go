@@ -20,9 +20,9 @@ type Options struct {
 	// UnixMode is the permission of unix sockets. Default 0700: this user only.
 	UnixMode fs.FileMode
 	// MaxClients is how many connections are served at once; one more is told
-	// so and closed. Default 10 000.
+	// so and closed. Those that need to sign in and have not may be half of them; one
+	// more of these has the oldest closed. Default 10 000.
 	MaxClients int
-
 	// MaxPerAddress is how many connections one address may have, an IPv6 network
 	// of 64 bits counting as one. Unix sockets are not counted. Default 0: no limit.
 	MaxPerAddress int

@@ -33,6 +33,7 @@ type Server struct {
 	writers   *writers
 	stock     stock  // the guards'
 	memory    budget // of all clients' buffers
+	places    budget // connections of clients that have not signed in
 	arrivals  arrivals
 	outs      sync.Pool // of *outBuffer, the pumps'
 	counters  counters
@@ -50,7 +51,7 @@ type Server struct {
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	browsers, hasty, unread, crowded rarely // warnings of them
+	browsers, hasty, unread, crowded, silent rarely // warnings of them
 }
 
 const outSize = 4096 // replies of some eighty locks
@@ -80,6 +81,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		empty:    make(chan struct{}),
 	}
 	s.stock.fill(options.UnknownMemory)
+	s.places.most = max(1, options.MaxClients/2)
 	s.memory.most, s.memory.largest = options.ClientMemory, true
 	s.arrivals.limit(options.MaxConnects)
 	for _, address := range options.Listen {
@@ -171,6 +173,7 @@ func (s *Server) newSession(conn net.Conn, door string) *session {
 		log:     s.options.Logger,
 		client:  commands.Client{ID: s.counters.lastID.Add(1), Addr: address, Proto: 2, Since: time.Now()},
 	}
+	c.place = share{budget: &s.places, evict: c.makeRoom}
 	c.memory = share{budget: &s.memory, evict: c.evicted}
 	c.describeLocked() // nobody else has it yet
 	c.room.L = &c.mu

@@ -75,6 +75,7 @@ type session struct {
 	charged        int    // bytes in the budget of all clients
 	memory         share  // of that budget
 	owner          string // the user whose share it is
+	place          share  // among those that have not signed in
 	pumping        bool
 	pushes         []push
 	draining       bool // new commands are refused, close when the row is empty
@@ -187,7 +188,10 @@ func (s *session) known() bool { return s.trusted.Load() }
 
 // describeLocked notes who the client is now; no handler may be changing it.
 func (s *session) describeLocked() {
-	s.trusted.Store(s.run.Known(&s.client))
+	if known := s.run.Known(&s.client); known != s.trusted.Load() {
+		s.trusted.Store(known)
+		s.place.end()
+	}
 	s.shown = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()
 	if s.owner != s.client.User {
@@ -313,6 +317,7 @@ func (s *session) gone() {
 	s.room.Broadcast()
 	s.mu.Unlock()
 	s.memory.end()
+	s.place.end()
 	func() {
 		defer s.containing("end of a client", func() {})
 		s.client.Ties.Cut()
