@@ -72,6 +72,7 @@ type Server struct {
 	draining atomic.Bool
 	lookouts *lookouts     // nil without a page
 	streams  chan struct{} // mostStreams: pages that are open
+	readers  readers       // of those pages
 	asking   chan struct{} // mostAsked: commands under way
 	serving  bool          // Serve was called
 	done     chan struct{} // closed when nobody is accepted any more
@@ -96,11 +97,12 @@ func New(o Options) (*Server, error) {
 		}})
 	}
 	s.listener = ln
+	visitors := newVisitors()
 	s.server = &http.Server{
-		Handler:           s.routes(),
+		Handler:           visitors.keepingFree(s.routes()),
 		ReadHeaderTimeout: headerTime, ReadTimeout: reaperTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
 		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-		ConnState: (&visitors{from: map[string]int{}, away: map[net.Conn]bool{}}).note,
+		ConnState: visitors.note, ConnContext: visitors.context,
 	}
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"redlockd/commands"
@@ -21,6 +22,8 @@ const (
 	// mostStreams is how many pages are served at once; each takes some 20 kB a
 	// second, and 20 ms of a core a second when there are a hundred thousand locks.
 	mostStreams = 16
+	// mostStreamsOfUser leaves some for the others; without users it holds for an address.
+	mostStreamsOfUser = mostStreams / 2
 	// newsEvery is how often events are sent.
 	newsEvery = 250 * time.Millisecond
 	// readerTime is for a viewer to take what is written.
@@ -28,6 +31,33 @@ const (
 	// longestSearch is that of a lock's name.
 	longestSearch = 512
 )
+
+// readers are the pages that each user has open. The zero value is ready.
+type readers struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (r *readers) enter(user string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[user] >= mostStreamsOfUser {
+		return false
+	}
+	if r.of == nil {
+		r.of = make(map[string]int)
+	}
+	r.of[user]++
+	return true
+}
+
+func (r *readers) leave(user string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[user]--; r.of[user] == 0 {
+		delete(r.of, user)
+	}
+}
 
 // watching is one page on its way.
 type watching struct {
@@ -46,6 +76,15 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands
 		answer(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	user := visitor.Name()
+	if user == "" {
+		user, _ = origin(r.RemoteAddr)
+	}
+	if !s.readers.enter(user) {
+		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages of this user are open already, which is as many as this daemon serves to one; close one", mostStreamsOfUser))
+		return
+	}
+	defer s.readers.leave(user)
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()

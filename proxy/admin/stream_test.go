@@ -146,3 +146,30 @@ func TestStream_TellsWhatIsWrongWithAQuestion(t *testing.T) {
 		}
 	}
 }
+
+func TestStream_OneUserLeavesPagesToOthers(t *testing.T) {
+	s := newServer(withPage(withUsers(t, figures()), lookingAt()))
+	defer s.lookouts.close()
+	for i := range mostStreamsOfUser + 1 {
+		if got, want := s.readers.enter("scraper"), i < mostStreamsOfUser; got != want {
+			t.Fatalf("page %d of one user is served: %t", i+1, got)
+		}
+	}
+	w := askServer(s, "127.0.0.1:5", "/stream", "scraper:sc")
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "8 pages of this user are open already") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if len(s.streams) != 0 {
+		t.Error("a page that was refused takes a place")
+	}
+	if !s.readers.enter("another") {
+		t.Error("another user has no page")
+	}
+	for range mostStreamsOfUser {
+		s.readers.leave("scraper")
+	}
+	s.readers.leave("another")
+	if len(s.readers.of) != 0 {
+		t.Errorf("pages are left of %v", s.readers.of)
+	}
+}

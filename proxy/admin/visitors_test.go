@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -69,5 +70,86 @@ func TestServer_LetsOneAddressOpenSoManyConnections(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("one has gone, and nobody else is served")
 		}
+	}
+}
+
+// Half requests from one address: the oldest of them makes room for each probe.
+func TestServer_HalfRequestsKeepNoProbeOut(t *testing.T) {
+	s, err := New(figures())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Serve()
+	defer s.Shutdown(context.Background())
+	address := strings.TrimPrefix(s.URL(), "http://")
+	for i := range 360 {
+		half, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer half.Close()
+		if _, err := io.WriteString(half, "GET /healthz HTTP/1.1\r\nHost: loc"); err != nil {
+			t.Fatal(err)
+		}
+		if i%9 != 8 {
+			continue
+		}
+		conn, served := knock(t, address)
+		conn.Close()
+		if !served {
+			t.Fatalf("a probe was turned away after %d half requests", i+1)
+		}
+	}
+}
+
+// named is a connection that is only counted.
+type named struct {
+	net.Conn
+	name string
+}
+
+func TestVisitors_WhoGoesWhenAllConnectionsAreTaken(t *testing.T) {
+	v := newVisitors()
+	enter := func(name, host string) (conn net.Conn, away string) {
+		conn = &named{name: name}
+		if gone := v.enter(conn, host); gone != nil {
+			away = gone.(*named).name
+		}
+		return conn, away
+	}
+	var ends []func()
+	for i := range mostVisitors - 2 {
+		conn, _ := enter("busy", fmt.Sprint("host", i%100))
+		end, served := v.begin(conn, false)
+		if want := i < mostVisitors-keptForProbes; served != want {
+			t.Fatalf("request %d is served: %t", i, served)
+		}
+		ends = append(ends, end)
+	}
+	idle, _ := enter("idle", "a")
+	end, served := v.begin(idle, true)
+	if end(); !served {
+		t.Error("a probe is not served")
+	}
+	enter("silent", "a")
+	for _, want := range []string{"silent", "second", "third"} { // the idle one is older, and stays
+		next := map[string]string{"silent": "second", "second": "third", "third": "fourth"}[want]
+		if _, away := enter(next, "b"); away != want {
+			t.Errorf("%q makes room, want %q", away, want)
+		}
+	}
+	complete, _ := enter("complete", "b") // in place of the fourth
+	v.begin(complete, true)
+	if _, away := enter("fifth", "b"); away != "idle" {
+		t.Errorf("%q makes room, want the idle one", away)
+	}
+	for conn := range v.all {
+		v.leave(conn)
+	}
+	for _, end := range ends {
+		end()
+	}
+	if v.sum != (crowd{}) || len(v.from) != 0 {
+		t.Errorf("%+v connections are counted of hosts %v after all have gone", v.sum, v.from)
 	}
 }
