@@ -256,7 +256,8 @@ func (s *session) writeLocked() {
 			s.lose(l.late)
 		}
 	}
-	s.resetOut()
+	clear(s.lates)
+	s.out, s.lates = s.out[:0], s.lates[:0] // the pump may go on to fill it again
 	s.mu.Lock()
 	s.unwritten -= s.written
 	s.written = 0
