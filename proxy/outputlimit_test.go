@@ -47,3 +47,28 @@ func TestOutputLimit_LetsOneReplyBeLarger(t *testing.T) {
 		t.Errorf("%d clients closed, want none", n)
 	}
 }
+
+// Many clients that ask for much at once leave the cores to the others.
+func TestOutputLimit_LargeRepliesAreEncodedOneAfterTheOther(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	c, other := dial(t, s), dial(t, s)
+	s.large <- struct{}{} // as another session does
+	c.send(command("LATER"))
+	call := d.next(t)
+	text := strings.Repeat("x", largeReplies)
+	call.Reply(commands.Bulk(text))
+	for range 10 {
+		other.send(command("ECHO", "small"))
+		other.expect("$5\r\nsmall\r\n")
+	}
+	session := call.Sink.(*slot).session
+	session.mu.Lock()
+	unwritten := session.unwritten
+	session.mu.Unlock()
+	if unwritten == 0 {
+		t.Error("a large reply was written while another one was encoded")
+	}
+	<-s.large
+	c.expect(string(appendBulk(nil, text)))
+}

@@ -37,6 +37,7 @@ type Server struct {
 	arrivals  arrivals
 	outs      sync.Pool // of *outBuffer, the pumps'
 	counters  counters
+	large     chan struct{}        // 1: the session that encodes much
 	send      func(*redlock.Batch) // what queues a read batch's operations; tests watch it
 	stopping  chan struct{}        // closed when Shutdown begins
 	drained   chan struct{}        // closed when the last connection has ended
@@ -73,6 +74,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		run:      run,
 		send:     (*redlock.Batch).Send,
 		outs:     sync.Pool{New: func() any { return new(outBuffer) }},
+		large:    make(chan struct{}, 1),
 		stopping: make(chan struct{}),
 		drained:  make(chan struct{}),
 		released: make(chan struct{}),

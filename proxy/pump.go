@@ -16,6 +16,11 @@ import (
 // writeSize is where a write is made although more replies are ready.
 const writeSize = 64 << 10
 
+// largeReplies is where replies are encoded in turn with those of other clients. Many
+// clients that ask for much would else keep every core busy at once, and the lanes
+// would wait behind all of them.
+const largeReplies = 16 << 10
+
 // pumpTask is the pump as a task; `pumping` was set when it was woken.
 func (s *session) pumpTask() {
 	s.mu.Lock()
@@ -167,9 +172,16 @@ func (s *session) encodeLocked() bool {
 	if s.out == nil {
 		s.out = s.server.outs.Get().(*outBuffer)[:0]
 	}
+	large := s.written > largeReplies
+	if large {
+		s.server.large <- struct{}{} // never for long: nothing is written meanwhile
+	}
 	for ; n > 0; n-- {
 		s.encode(first)
 		first.next, first = nil, first.next
+	}
+	if large {
+		<-s.server.large
 	}
 	s.mu.Lock()
 	return true
