@@ -2,14 +2,22 @@
 package main
 
 import (
+	"bufio"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
 )
 
 // usersFile writes users who may lock everything and have their name for a password.
@@ -17,7 +25,7 @@ func usersFile(t *testing.T, path string, names ...string) {
 	t.Helper()
 	var text strings.Builder
 	for _, name := range names {
-		fmt.Fprintf(&text, "[user.%s]\npassword-sha256 = \"%x\"\nkeys = [\"*\"]\ncommands = [\"lock\"]\n", name, sha256.Sum256([]byte(name)))
+		fmt.Fprintf(&text, "[user.%s]\npassword-sha256 = \"%x\"\nkeys = [\"*\"]\ncommands = [\"lock\", \"read\", \"work\"]\n", name, sha256.Sum256([]byte(name)))
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -43,11 +51,7 @@ func TestProcess_ReadsTheUsersAgainOnSIGHUPAndKeepsConnections(t *testing.T) {
 	if err := process.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	log := process.Stderr.(*printed)
-	log.awaits(t, "SIGHUP: users read again")
-	if reply := bert.ask(t, "PING"); reply != "-NOAUTH user 'bert' was removed or disabled; this connection is closed" {
-		t.Fatal(reply)
-	}
+	// The reload closes bert's connection, which sends nothing.
 	if rest, err := io.ReadAll(bert.replies); err != nil || len(rest) > 0 {
 		t.Errorf("bert's connection is not closed: %q, %v", rest, err)
 	}
@@ -65,6 +69,7 @@ func TestProcess_ReadsTheUsersAgainOnSIGHUPAndKeepsConnections(t *testing.T) {
 	if err := process.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	log := process.Stderr.(*printed)
 	log.awaits(t, "SIGHUP: users not read again") // a file that cannot be used changes nothing
 	if reply := anna.ask(t, "PING"); reply != "+PONG" {
 		t.Error(reply)
@@ -99,5 +104,158 @@ func TestProcess_WithAPasswordAnswersAsRedis(t *testing.T) {
 		if line := c.line(t); line != want {
 			t.Errorf("%q, want %q", line, want)
 		}
+	}
+}
+
+// signed is a connection of a user of usersFile, on RESP3.
+func signed(t *testing.T, address, name string) *client {
+	t.Helper()
+	c := dial(t, address)
+	c.send(t, "HELLO 3 AUTH %s %s", name, name)
+	c.skipHello(t)
+	return c
+}
+
+// skipHello reads the replies up to one that the client knows.
+func (c *client) skipHello(t *testing.T) {
+	t.Helper()
+	c.send(t, "ECHO said-hello")
+	for c.line(t) != "said-hello" {
+	}
+}
+
+// closed reads to the end of the connection.
+func (c *client) closed(t *testing.T) string {
+	t.Helper()
+	rest, err := io.ReadAll(c.replies)
+	if err != nil {
+		t.Fatalf("the connection is not closed: %v, after %q", err, rest)
+	}
+	return string(rest)
+}
+
+func hangUp(t *testing.T, process *exec.Cmd) {
+	t.Helper()
+	if err := process.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The connections of a removed user end at once: those that are idle or subscribed, those
+// that wait, and one that holds, with the reason. What is held runs out.
+func TestProcess_AReloadEndsTheConnectionsOfAUserWhoIsRemoved(t *testing.T) {
+	const reason = "user 'bert' was removed or disabled; this connection is closed"
+	path := filepath.Join(t.TempDir(), "users.toml")
+	usersFile(t, path, "anna", "bert")
+	process, address := startProcess(t, "--users", path, "--master-timeout", "1s")
+	anna := signed(t, address, "anna")
+	anna.lock(t, "taken")
+	anna.lock(t, "lock:taken") // what python-redis-lock calls taken
+	anna.send(t, "DWORK job 30000 MAX 9")
+	anna.lines(t, 8)
+	idle, listener, holder := signed(t, address, "bert"), signed(t, address, "bert"), signed(t, address, "bert")
+	listener.send(t, "SUBSCRIBE dlock:taken")
+	listener.lines(t, 6)
+	holder.send(t, "DLOCK long 60000 HOLD")
+	token := holder.lines(t, 5)[2]
+	holder.send(t, "DLOCK short 3000 HOLD")
+	holder.lines(t, 5)
+	waits := []string{"DLOCK taken 30000 WAIT 60000", "DMLOCK 30000 2 free taken WAIT 60000", "BLPOP lock-signal:taken 60", "DWORK job 30000 MAX 9 WAIT 60000"}
+	var blocked []*client
+	for _, command := range waits {
+		c := signed(t, address, "bert")
+		c.send(t, "%s", command)
+		blocked = append(blocked, c)
+	}
+	last := ""
+	eventually(t, "bert's connections wait", func() bool {
+		last = anna.info(t, "locks")["waiters"]
+		return last == fmt.Sprint(len(waits))
+	}, func() string { return last })
+
+	usersFile(t, path, "anna")
+	hangUp(t, process)
+	for name, c := range map[string]*client{"idle": idle, "subscribed": listener} {
+		if got := c.closed(t); got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for i, c := range blocked {
+		if got := c.closed(t); got != "-NOPERM "+reason+"\r\n" {
+			t.Errorf("%s: %q", waits[i], got)
+		}
+	}
+	pushed := strings.Split(holder.closed(t), "\r\n")
+	if !slices.Contains(pushed, token) || pushed[0] != ">4" || pushed[2] != "dlock-lost" || pushed[8] != reason || len(pushed) != 19 {
+		t.Errorf("pushed %q", pushed)
+	}
+	if got := anna.ask(t, "DLOCK long 1000"); got != "_" {
+		t.Errorf("the lock of a removed user was released: %s", got)
+	}
+	anna.send(t, "DLOCK short 1000 WAIT 60000") // the lock ends with its ttl
+	if got := anna.line(t); got != "*3" {
+		t.Errorf("the lock of a removed user is still renewed: %s", got)
+	}
+}
+
+// dialTLS is a client with a certificate of its own.
+func dialTLS(t *testing.T, address string, servers, of *faulty.Authority, name string) *client {
+	t.Helper()
+	certificate := of.Issue(name)
+	shown, err := tls.LoadX509KeyPair(certificate.CertFile, certificate.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(readFile(t, servers.CAFile))
+	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots, ServerName: "daemon.test", Certificates: []tls.Certificate{shown}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return &client{conn, bufio.NewReader(conn)}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestProcess_AReloadEndsConnectionsWhoseCertificateTheNewCADidNotSign(t *testing.T) {
+	servers, former, latter := faulty.NewAuthority(t), faulty.NewAuthority(t), faulty.NewAuthority(t)
+	mine, path := servers.Issue("daemon.test"), filepath.Join(t.TempDir(), "clients.pem")
+	both := slices.Concat(readFile(t, former.CAFile), readFile(t, latter.CAFile))
+	if err := os.WriteFile(path, both, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process, addresses := startProcess(t, "--listen", "tls:127.0.0.1:0", "--master-timeout", "1s",
+		"--tls-cert", mine.CertFile, "--tls-key", mine.KeyFile, "--tls-ca", path, "--tls-client-auth", "required")
+	plain, address, _ := strings.Cut(addresses, ", tls:")
+	old, renewed, watcher := dialTLS(t, address, servers, former, "old"), dialTLS(t, address, servers, latter, "new"), dial(t, plain)
+	renewed.lock(t, "a")
+	old.send(t, "HELLO 3")
+	old.skipHello(t)
+	old.send(t, "DLOCK b 60000 HOLD")
+	old.lines(t, 5)
+
+	if err := os.WriteFile(path, readFile(t, latter.CAFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hangUp(t, process)
+	if got := old.closed(t); !strings.Contains(got, "dlock-lost") || !strings.Contains(got, "the client's certificate is no longer accepted") {
+		t.Errorf("pushed %q", got)
+	}
+	if got := watcher.ask(t, "DLOCK b 1000"); got != "$-1" {
+		t.Errorf("the lock was released: %s", got)
+	}
+	if got := renewed.ask(t, "DUNLOCK a"); got != ":1" {
+		t.Errorf("the connection with the new certificate: %s", got)
 	}
 }

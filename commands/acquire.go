@@ -23,7 +23,20 @@ func (t *Table) acquire(c *Call, request redlock.LockRequest, done redlock.LockD
 		return
 	}
 	request.Owner = &client.Held
+	done = client.unlessExpelled(done)
 	client.Ties.waits(t.env.Waits.Wait(c.Batch, request, done))
+}
+
+// unlessExpelled has a wait that the daemon ended with its connection tell why.
+func (c *Client) unlessExpelled(done redlock.LockDone) redlock.LockDone {
+	return func(grant redlock.Grant, err error) {
+		if errors.Is(err, redlock.ErrLeft) {
+			if why := c.Ties.expelled(); why != nil {
+				err = why
+			}
+		}
+		done(grant, err)
+	}
 }
 
 // bind makes the lock end with the client's connection.

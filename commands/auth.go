@@ -46,7 +46,12 @@ func (t *Table) signIn(client *Client, name, password string) (refusal Reply, ok
 		client.failed()
 		return refusal, false
 	}
-	client.User, client.Failures = strings.Clone(name), 0
+	name = strings.Clone(name)
+	if refusal, ok = users.join(client, name); !ok {
+		client.failed()
+		return refusal, false
+	}
+	client.User, client.Failures = name, 0
 	return Reply{}, true
 }
 
@@ -114,7 +119,7 @@ func (t *Table) permit(c *Call, row *command) (refusal Reply, ok bool) {
 	who := users.find(c.Client.User)
 	if who == nil {
 		c.Client.Closing = true
-		return Error("NOAUTH", "user '"+c.Client.User+"' was removed or disabled; this connection is closed"), false
+		return Error("NOAUTH", removed(c.Client.User).Error()), false
 	}
 	if !who.may(row.category) {
 		return Error("NOPERM", "this user has no permissions to run the '"+row.full+"' command"), false

@@ -44,9 +44,12 @@ func (t *Table) blpop(c *Call) error {
 	if !t.mayUseAll(c, []redlock.Key{key}) {
 		return nil
 	}
-	sink, signal := c.Sink, c.Args[1]
+	sink, signal, ties := c.Sink, c.Args[1], &c.Client.Ties
 	request := redlock.AwaitRequest{DB: c.Client.DB, Key: key, Patience: patience, Who: c.Client.who()}
-	c.Client.Ties.waits(t.env.Plain.AwaitFree(request, func(free bool, err error) {
+	ties.waits(t.env.Plain.AwaitFree(request, func(free bool, err error) {
+		if err == nil && !free {
+			err = ties.expelled()
+		}
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))

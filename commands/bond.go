@@ -25,7 +25,13 @@ type bond struct {
 // made ties the renewal to the connection. If the lock ended meanwhile, there is
 // nothing left to tie.
 func (b *bond) made(hold *redlock.Hold) {
-	tie := b.client.Ties.tie(hold.End)
+	tie := b.client.Ties.tie(func(why error) {
+		if why == nil {
+			hold.End()
+		} else {
+			hold.Abandon(why)
+		}
+	})
 	b.mu.Lock()
 	b.tie = tie
 	ended := b.ended

@@ -32,6 +32,12 @@ type Client struct {
 	// nil: nobody would see it.
 	Push func(message Reply, plain bool)
 
+	// Expel ends the connection because its client may not stay: what it waits for and
+	// what it holds are told why, nothing more is started, and it is closed behind the
+	// replies under way. It never blocks. nil: there is no connection to end.
+	Expel func(why Expelled)
+
+	member   string        // whose place it has, see signedIn; guarded by its mutex
 	User     string        // who has signed in; "" is the default user, unless a password is needed
 	Failures int           // failed logins in a row
 	Hearing  Hearing       // CLIENT REPLY

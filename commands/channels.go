@@ -83,7 +83,7 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 		return
 	}
 	// A connection that has ended meanwhile leaves at once.
-	tie := c.Ties.tie(func() { r.leave(c) })
+	tie := c.Ties.tie(func(error) { r.leave(c) })
 	r.mu.Lock()
 	h.tie = tie
 	r.mu.Unlock()

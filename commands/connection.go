@@ -42,6 +42,7 @@ func (t *Table) reset(c *Call) error {
 	c.Client.Proto = 2
 	c.Client.Name = ""
 	c.Client.User = ""
+	t.env.Users.signOut(c.Client)
 	c.Client.Hearing = HearAll
 	t.forgetChannels(c.Client)
 	c.Client.Held.Clear()

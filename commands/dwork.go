@@ -44,7 +44,7 @@ func (t *Table) dwork(c *Call) error {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
 	}
-	answer := &workAnswer{works: t.env.Works, sink: c.Sink, users: t.env.Users, room: room, at: at}
+	answer := &workAnswer{works: t.env.Works, sink: c.Sink, users: t.env.Users, room: room, at: at, ties: &c.Client.Ties}
 	leave := t.env.Works.Work(c.Batch, request, answer.decided)
 	if request.Wait > 0 {
 		c.Client.Ties.waits(leave)
@@ -111,6 +111,7 @@ type workAnswer struct {
 	users *Users
 	room  place // in the user's quota
 	at    heldKey
+	ties  *Ties
 
 	work      redlock.Work
 	givenBack bool
@@ -122,6 +123,9 @@ func (a *workAnswer) decided(work redlock.Work, err error) {
 		a.room.free()
 	} else {
 		a.room.fillFor(a.at, work.Token, work.Validity())
+	}
+	if err == nil && work.State == redlock.WorkRunning {
+		err = a.ties.expelled()
 	}
 	if err != nil {
 		a.sink.Deliver(failure(err))

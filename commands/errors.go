@@ -34,6 +34,7 @@ func code(err error) string {
 	var lostState *redlock.LostState
 	var exhausted *redlock.Exhausted
 	var deadlock *redlock.Deadlock
+	var expelled Expelled
 	switch {
 	case errors.As(err, &noQuorum):
 		return "NOQUORUM"
@@ -49,6 +50,8 @@ func code(err error) string {
 		return "EXHAUSTED"
 	case errors.As(err, &deadlock):
 		return "DEADLOCK"
+	case errors.As(err, &expelled):
+		return "NOPERM"
 	case errors.Is(err, redlock.ErrShutdown):
 		return "SHUTDOWN"
 	case errors.Is(err, redlock.ErrWrongType):

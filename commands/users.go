@@ -1,6 +1,7 @@
 // Who may do what? Users are kept by name in a roster that is replaced as a
 // whole, so that a reload never shows half of it. A connection knows its user
-// by name and asks for it at every command: a user who is gone is gone at once.
+// by name and asks for it at every command: a user who is gone is gone at once, and
+// their connections are ended.
 package commands
 
 import (
@@ -57,14 +58,15 @@ func Everything(name, password string) User {
 // use. A nil *Users knows the default user alone, who needs no password and may
 // do everything.
 type Users struct {
-	decoy  [MostPasswords][sha256.Size]byte // random: what is compared for a name that nobody has
-	hash   func([]byte) [sha256.Size]byte   // tests count its calls
-	now    func() time.Time
-	port   loginLimit // of clients' connections
-	http   loginLimit // of the admin endpoint
-	ledger ledger
-	argon  *argonChecks
-	secret [sha256.Size]byte // of this process, for digests that stay in memory
+	decoy    [MostPasswords][sha256.Size]byte // random: what is compared for a name that nobody has
+	hash     func([]byte) [sha256.Size]byte   // tests count its calls
+	now      func() time.Time
+	port     loginLimit // of clients' connections
+	http     loginLimit // of the admin endpoint
+	ledger   ledger
+	signedIn signedIn
+	argon    *argonChecks
+	secret   [sha256.Size]byte // of this process, for digests that stay in memory
 
 	mu     sync.Mutex // orders Replace
 	roster atomic.Pointer[roster]
@@ -128,7 +130,12 @@ func (u *Users) Replace(list []User) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	u.roster.Store(&roster{users, padArgon(users)})
+	gone, why := u.enforce(&roster{users, padArgon(users)})
+	for i, client := range gone {
+		if client.Expel != nil {
+			client.Expel(why[i])
+		}
+	}
 	return nil
 }
 

@@ -181,6 +181,7 @@ func (s *Server) newSession(conn net.Conn, door string) *session {
 	c.room.L = &c.mu
 	c.task = c.pumpTask
 	c.client.Push = c.push
+	c.client.Expel = c.expel
 	c.guard = newGuard(conn, &s.options, &s.stock, c)
 	return c
 }

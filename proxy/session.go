@@ -217,6 +217,30 @@ func (s *session) drain() {
 	}
 }
 
+// expel ends a connection whose client may not stay. Its waits are answered and its
+// holds are told first, so that this still reaches the client; nothing more is started.
+// It never blocks: one client that does not read must not keep the others in.
+func (s *session) expel(why commands.Expelled) {
+	defer s.containing("end of a client", func() { s.guard.Close() })
+	s.mu.Lock()
+	over := s.deafLocked()
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	s.log.Info("connection ended by the daemon", "client", s.client.Addr, "err", why)
+	s.client.Ties.Expel(why)
+	s.mu.Lock()
+	s.closing = true
+	s.room.Broadcast()
+	wake := !s.pumping && !s.dropped
+	s.pumping = s.pumping || wake
+	s.mu.Unlock()
+	if wake {
+		s.server.writers.wake(s.task)
+	}
+}
+
 // answer takes a call's one answer. It never blocks: it is called by the lanes.
 func (s *session) answer(sl *slot, reply commands.Reply, late commands.Late) {
 	s.mu.Lock()

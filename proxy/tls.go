@@ -12,6 +12,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"redlockd/commands"
 )
 
 const (
@@ -84,8 +86,9 @@ func suites12() []uint16 {
 	}
 }
 
-// ReloadTLS reads the files again, for the handshakes to come. After an error
-// the former ones stay in force. Without TLS listeners there is nothing to do.
+// ReloadTLS reads the files again, for the handshakes to come, and ends the connections
+// whose client's certificate the new CA did not sign. After an error the former ones
+// stay in force. Without TLS listeners there is nothing to do.
 func (s *Server) ReloadTLS() error {
 	for _, l := range s.listeners {
 		if !l.secure {
@@ -96,6 +99,11 @@ func (s *Server) ReloadTLS() error {
 			return err
 		}
 		s.tls.Store(config)
+		for _, c := range s.snapshot() {
+			if why := c.guard.unverified(config); why != "" {
+				c.expel(why)
+			}
+		}
 		return nil
 	}
 	return nil
@@ -118,7 +126,37 @@ func (l *listener) handshake(g *guard) bool {
 		g.Close()
 		return false
 	}
+	// A reload during the handshake has not seen this certificate: either it finds the
+	// handshake done, or its CA is found here.
+	if why := g.unverified(l.server.tls.Load()); why != "" {
+		l.server.options.Logger.Info("connection ended by the daemon", "client", g.RemoteAddr().String(), "err", why)
+		g.Close()
+		return false
+	}
 	return true
+}
+
+// unverified is why the client's certificate is not one that the configuration accepts;
+// "" if it is, or if there is none to verify.
+func (g *guard) unverified(config *tls.Config) commands.Expelled {
+	conn, ok := g.Conn.(secured)
+	if !ok || config.ClientCAs == nil || !recordsOf(conn).greeted.Load() {
+		return ""
+	}
+	shown := conn.ConnectionState().PeerCertificates
+	if len(shown) == 0 {
+		return "" // tls-client-auth optional
+	}
+	options := x509.VerifyOptions{
+		Roots: config.ClientCAs, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	for _, certificate := range shown[1:] {
+		options.Intermediates.AddCert(certificate)
+	}
+	if _, err := shown[0].Verify(options); err != nil {
+		return commands.Expelled("the client's certificate is no longer accepted (tls-ca was read again: " + err.Error() + "); this connection is closed")
+	}
+	return ""
 }
 
 // secure puts TLS over a socket.

@@ -2,8 +2,8 @@
 //
 // A hold has one owner of its renewal. It is renewed when a third of its ttl has
 // passed, together with all others that are due about then, and it ends in one
-// of four ways: it is released, its owner ends it, its time is over, or it is
-// lost. A lost lease is never revived: whoever holds it has been told.
+// of five ways: it is released, its owner ends it, the daemon abandons it, its time is
+// over, or it is lost. A lost lease is never revived: whoever holds it has been told.
 package redlock
 
 import (
@@ -125,6 +125,19 @@ func (h *Hold) End() {
 			s.locker.giveUp(h.grant, nil)
 		}
 		h.terms.Over(h.grant, nil)
+	}
+}
+
+// Abandon ends the renewal without a release, as when the daemon ends the connection of
+// a client that may be at work: the lease runs out by itself.
+func (h *Hold) Abandon(reason error) {
+	s := h.holds
+	s.mu.Lock()
+	ended := h.ended
+	s.endLocked(h)
+	s.mu.Unlock()
+	if !ended {
+		h.terms.Over(h.grant, reason)
 	}
 }
 

@@ -1,0 +1,75 @@
+// The connections of each user, from the login to their end. A reload ends those of
+// users who are no longer there.
+package commands
+
+import "sync"
+
+// signedIn are the connections by the name of their user. Its mutex also orders
+// logins and reloads: a login that a reload overtakes is refused or ended by it.
+type signedIn struct {
+	mu    sync.Mutex
+	users map[string]map[*Client]struct{}
+}
+
+// join makes the client one of the user's connections; refusal tells why it may not be.
+func (u *Users) join(client *Client, name string) (refusal Reply, ok bool) {
+	s := &u.signedIn
+	s.mu.Lock()
+	if u.find(name) == nil { // the user has gone since the password was checked
+		s.mu.Unlock()
+		return wrongPassword, false
+	}
+	s.removeLocked(client)
+	if s.users == nil {
+		s.users = make(map[string]map[*Client]struct{})
+	}
+	if s.users[name] == nil {
+		s.users[name] = make(map[*Client]struct{})
+	}
+	s.users[name][client] = struct{}{}
+	client.member = name
+	s.mu.Unlock()
+	client.Ties.signedIn(func() { u.signOut(client) })
+	return Reply{}, true
+}
+
+// signOut ends the client's place; a second time it does nothing. A nil *Users has none.
+func (u *Users) signOut(client *Client) {
+	if u == nil {
+		return
+	}
+	u.signedIn.mu.Lock()
+	defer u.signedIn.mu.Unlock()
+	u.signedIn.removeLocked(client)
+}
+
+func (s *signedIn) removeLocked(client *Client) {
+	of := s.users[client.member]
+	delete(of, client)
+	if len(of) == 0 {
+		delete(s.users, client.member)
+	}
+	client.member = ""
+}
+
+// enforce puts a roster in force and returns the connections of those who are not in it.
+func (u *Users) enforce(r *roster) (gone []*Client, why []Expelled) {
+	s := &u.signedIn
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.roster.Store(r)
+	for name, of := range s.users {
+		if r.users[name] != nil {
+			continue
+		}
+		for client := range of {
+			gone, why = append(gone, client), append(why, removed(name))
+		}
+	}
+	return gone, why
+}
+
+// removed is what the connections of a user hear who may not stay.
+func removed(name string) Expelled {
+	return Expelled("user '" + name + "' was removed or disabled; this connection is closed")
+}
