@@ -89,11 +89,22 @@ func (c *Client) failed() {
 func (t *Table) Known(client *Client) bool { return t.env.Users == nil || client.User != "" }
 
 // unknown counts words that are no command, said by somebody unknown, as what
-// a guesser does: scanners of other protocols get no further.
-func (t *Table) unknown(c *Call) {
+// a guesser does: scanners of other protocols get no further. Of a user they count as
+// commands do; refusal is what is answered then.
+func (t *Table) unknown(c *Call) (refusal error) {
 	if !t.Known(c.Client) {
 		c.Client.failed()
+		return nil
 	}
+	return t.pace(c)
+}
+
+// pace counts a command that no row takes against its user's rate.
+func (t *Table) pace(c *Call) error {
+	if who := t.user(c.Client); who != nil {
+		return t.env.Users.within(who)
+	}
+	return nil
 }
 
 // allow answers the call and returns false if the client may not do this.
@@ -121,14 +132,14 @@ func (t *Table) permit(c *Call, row *command) (refusal Reply, ok bool) {
 		c.Client.Closing = true
 		return Error("NOAUTH", removed(c.Client.User).Error()), false
 	}
+	if err := users.within(who); err != nil {
+		return Error("TRYLATER", err.Error()), false
+	}
 	if !who.may(row.category) {
 		return Error("NOPERM", "this user has no permissions to run the '"+row.full+"' command"), false
 	}
 	if free(row.category) {
 		return Reply{}, true
-	}
-	if err := users.within(who); err != nil {
-		return Error("TRYLATER", err.Error()), false
 	}
 	if row.named() && len(c.Args) > 1 && !who.mayUse(c.Args[1]) {
 		return Error("NOPERM", "this user has no permissions to access one of the keys used as arguments"), false

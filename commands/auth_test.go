@@ -382,8 +382,10 @@ func TestQuota_BoundsTheRateOfAUser(t *testing.T) {
 	if got := c.say("DLOCK a:1 1000"); granted != 3 || got != full {
 		t.Errorf("%d granted, then %s", granted, got)
 	}
-	if got := c.say("PING"); got != "+PONG" {
-		t.Errorf("what every client may say: %s", got)
+	for _, line := range []string{"PING", "INFO server", "CLIENT LIST", "NOSUCHCOMMAND", "CLIENT NOSUCH", "DUNLOCK", "DFORCE x"} {
+		if got := c.say(line); got != full {
+			t.Errorf("%s is not counted: %s", line, got)
+		}
 	}
 	now = now.Add(time.Second / 2)
 	if got := c.say("DLOCK a:1 1000"); !strings.HasPrefix(got, "[") {
@@ -434,5 +436,78 @@ func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
 	events.granted(0, "a:1")
 	if got := heard(); got != "" {
 		t.Errorf("heard %s", got)
+	}
+}
+
+func TestQuota_BoundsTheConnectionsOfAUser(t *testing.T) {
+	user := low()
+	user.Connections = 2
+	c, users := guarded(t, user, Everything("operator", "pw"))
+	others := []*conversation{c.another(2), c.another(3), c.another(4)}
+	for _, one := range []*conversation{c, others[0], c} { // the same connection twice is one
+		if got := one.say("AUTH low new"); got != "+OK" {
+			t.Fatal(got)
+		}
+	}
+	const full = "-TRYLATER user 'low' has 2 connections, as many as are allowed (connections in the users file); nothing was done; close one of them"
+	for _, line := range []string{"AUTH low new", "HELLO 3 AUTH low new"} {
+		if got := others[1].say(line); got != full {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+	if got := others[1].say("PING"); got != "-NOAUTH Authentication required." {
+		t.Errorf("one too many is in: %s", got)
+	}
+	others[0].client.Ties.Cut() // its connection ends
+	if got := others[2].say("AUTH low new"); got != "+OK" {
+		t.Errorf("behind one that has ended: %s", got)
+	}
+	c.say("AUTH operator pw")
+	if got := others[1].say("AUTH low new"); got != "+OK" {
+		t.Errorf("behind one that is another user: %s", got)
+	}
+	others[2].say("RESET")
+	if got := c.say("AUTH low new"); got != "+OK" {
+		t.Errorf("behind one that has signed out: %s", got)
+	}
+	others[1].say("RESET")
+	if got := others[0].say("AUTH low new"); got != "+OK" { // its handler runs although it has gone
+		t.Error(got)
+	}
+	if n := len(users.signedIn.users["low"]); n != 1 {
+		t.Errorf("%d connections are counted, want the one that is there", n)
+	}
+}
+
+func TestQuota_BoundsTheCountersOfAUser(t *testing.T) {
+	user, operator := low(), Everything("operator", "pw")
+	user.Counters = 2
+	c, users := guarded(t, user, operator)
+	admin := c.another(2)
+	c.say("AUTH low new")
+	admin.say("AUTH operator pw")
+	const full = "-NOPERM user 'low' may use 2 counters (counters in the users file) and has used as many others since this daemon started; nothing was done; use one of them, or have an admin delete one with DIDS DEL"
+	for _, step := range [][2]string{
+		{"DNEXTID a:1", ":0"}, {"DNEXTID a:2", ":0"}, {"DNEXTID a:1 COUNT 5", ":0"},
+		{"DNEXTID a:3", full}, {"DNEXTID a:1", ":0"},
+	} {
+		if got := c.say(step[0]); got != step[1] {
+			t.Errorf("%s: %s, want %s", step[0], got, step[1])
+		}
+	}
+	if err := users.Replace([]User{user, operator}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.say("DNEXTID a:3"); got != full {
+		t.Errorf("a reload forgot the counters: %s", got)
+	}
+	if got := admin.say("DIDS DEL a:2 CONFIRM 7"); !strings.HasPrefix(got, "[[") {
+		t.Fatal(got)
+	}
+	if got := c.say("DNEXTID a:3"); got != ":0" {
+		t.Errorf("a deleted counter takes room: %s", got)
+	}
+	if got := c.say("DIDS DEL a:1 CONFIRM 7"); got != "-NOPERM this user has no permissions to run the 'dids|del' command" {
+		t.Errorf("without the category admin: %s", got)
 	}
 }

@@ -16,11 +16,20 @@ func (t *Table) del(c *Call) error {
 	}
 	gone := newCount(c.Sink, len(keys), t.timed("del"))
 	for _, key := range keys {
-		t.env.Plain.Write(c.Batch, redlock.WriteRequest{
-			DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: t.endlessToo(),
-		}, gone.add)
+		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: t.endlessToo()}
+		t.env.Plain.Write(c.Batch, request, t.noting(request, gone.add))
 	}
 	return nil
+}
+
+// noting has the quota of the lock's holder follow what was done to the lock.
+func (t *Table) noting(r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
+	return func(did bool, err error) {
+		if err == nil && did {
+			t.env.Users.changed(heldKey{r.DB, r.Key}, r.TTL)
+		}
+		done(did, err)
+	}
 }
 
 // delIfEqual is a release: DELEX and DELIFEQ.

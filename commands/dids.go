@@ -1,5 +1,6 @@
-// DIDS [name] and DIDRESEED name value: what the masters remember of counters,
-// and the operator's word on a counter whose truth was lost.
+// DIDS [name], DIDS DEL name CONFIRM value and DIDRESEED name value: what the masters
+// remember of counters, and the operator's word on one that is to be forgotten or whose
+// truth was lost.
 package commands
 
 import (
@@ -53,12 +54,46 @@ func (t *Table) didreseed(c *Call) error {
 	if err != nil {
 		return err
 	}
+	if err := t.env.Users.mayCount(t.user(c.Client), c.Client.DB, name); err != nil {
+		c.Reply(Error("NOPERM", err.Error()))
+		return nil
+	}
 	t.env.IDs.Reseed(c.Client.DB, name, value, func(err error) {
 		if err != nil {
 			c.Reply(failure(err))
 			return
 		}
 		c.Reply(OK)
+	})
+	return nil
+}
+
+// didsDel answers [master, fate] for each master once a quorum has deleted the counter.
+// The row's first argument is no key, so this is where the name is looked at.
+func (t *Table) didsDel(c *Call) error {
+	name, err := parseCounter(c.Args[2])
+	if err != nil {
+		return err
+	}
+	if !isWord(c.Args[3], "CONFIRM") {
+		return fmt.Errorf("'%s' stands where CONFIRM is expected, and behind it the counter's value (see DIDS %s): what is deleted begins at 1 again", clip(c.Args[3], shownBytes), name)
+	}
+	value, err := bounds{most: math.MaxInt64}.parse("CONFIRM", c.Args[4])
+	if err != nil || !t.mayUseAll(c, []redlock.Key{name}) {
+		return err
+	}
+	db := c.Client.DB
+	t.env.IDs.DeleteCounter(db, name, value, func(fates []redlock.CounterFate, err error) {
+		if err != nil {
+			c.Reply(failure(err))
+			return
+		}
+		t.env.Users.counterGone(db, name)
+		masters := make([]Reply, len(fates))
+		for i, f := range fates {
+			masters[i] = Array(Bulk(f.Master), Bulk(f.Fate))
+		}
+		c.Reply(Array(masters...))
 	})
 	return nil
 }

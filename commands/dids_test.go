@@ -161,3 +161,39 @@ func TestDIDRESEED_MirrorsTheOutcomeOfTheMasters(t *testing.T) {
 	c := newWorkConversation(t)
 	c.mirrors("DIDRESEED orders 5", func(err error) { c.ids.err = err })
 }
+
+func TestDIDSDEL_DeletesWhatIsConfirmedAndShowsEachMaster(t *testing.T) {
+	c := newWorkConversation(t)
+	c.transcript(`
+		> DIDS DEL orders CONFIRM 41
+		< [["a" "deleted"] ["b" "unanswered"]]
+		> SELECT 2
+		< +OK
+		> dids del orders confirm 9223372036854775807
+		< [["a" "deleted"] ["b" "unanswered"]]
+	`)
+	if got, want := fmt.Sprint(c.ids.deleted), "[0 orders 41 2 orders 9223372036854775807]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	c.ids.deleted = nil
+	c.refuses("DIDS DEL name CONFIRM value", [][2]string{
+		{"DIDS DEL orders", "wrong number of arguments for 'dids|del' command"},
+		{"DIDS DEL orders VALUE 41", "'VALUE' stands where CONFIRM is expected, and behind it the counter's value (see DIDS orders): what is deleted begins at 1 again"},
+		{"DIDS DEL orders CONFIRM x", "CONFIRM 'x' is not an integer or out of range, allowed are 0 to 9223372036854775807"},
+		{"DIDS DEL redlockd:x CONFIRM 1", "invalid counter name 'redlockd:x': names beginning with 'redlockd:' are reserved"},
+	})
+	if len(c.ids.deleted) > 0 {
+		t.Errorf("deleted %v", c.ids.deleted)
+	}
+	c.mirrors("DIDS DEL orders CONFIRM 5", func(err error) { c.ids.err = err })
+}
+
+// A counter may have the name of the subcommand, and of HELP.
+func TestDIDS_ShowsCountersWhoseNamesAreWords(t *testing.T) {
+	c := newWorkConversation(t)
+	c.say("DIDS DEL")
+	c.say("DIDS help")
+	if got := fmt.Sprint(c.ids.read); got != "[DEL help]" {
+		t.Errorf("read %s", got)
+	}
+}

@@ -28,13 +28,20 @@ func (t *Table) Barrier(args []string) bool {
 func (t *Table) Dispatch(c *Call) {
 	row, mistake := t.route(c.Args)
 	if mistake != nil {
-		t.unknown(c)
 		c.Client.Transaction.refused()
+		if refusal := t.unknown(c); refusal != nil {
+			c.Reply(Error("TRYLATER", refusal.Error()))
+			return
+		}
 		c.Reply(Error("ERR", mistake.Error()))
 		return
 	}
 	if !row.arity.fits(len(c.Args)) {
 		c.Client.Transaction.refused()
+		if refusal := t.pace(c); refusal != nil {
+			c.Reply(Error("TRYLATER", refusal.Error()))
+			return
+		}
 		c.Reply(row.refuse(row.wrongArity()))
 		return
 	}
@@ -62,11 +69,17 @@ func (t *Table) route(args []string) (*command, error) {
 	if len(row.parts) == 0 || len(args) == 1 {
 		return row, nil
 	}
-	part := find(t.parts[row.name], args[1])
-	if part == nil {
-		return nil, unknownPart(row, args[1])
+	if row.named() && row.arity.fits(len(args)) {
+		return row, nil // the word is a name, as in DIDS DEL
 	}
-	return part, nil
+	part := find(t.parts[row.name], args[1])
+	switch {
+	case part != nil:
+		return part, nil
+	case row.named():
+		return row, nil
+	}
+	return nil, unknownPart(row, args[1])
 }
 
 // find looks a word up in any case. It does not allocate: the conversion in

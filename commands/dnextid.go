@@ -16,6 +16,10 @@ func (t *Table) dnextid(c *Call) error {
 	if err != nil {
 		return err
 	}
+	if err := t.env.Users.mayCount(t.user(c.Client), request.DB, request.Name); err != nil {
+		c.Reply(Error("NOPERM", err.Error()))
+		return nil
+	}
 	t.env.IDs.NextID(c.Batch, request, func(first int64, err error) {
 		if err != nil {
 			c.Reply(failure(err))

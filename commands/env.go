@@ -37,6 +37,7 @@ type IDs interface {
 	ReadCounter(db int, name redlock.Key, done func(redlock.Counter, error))
 	ListCounters(db int, done func([]redlock.Key, error))
 	Reseed(db int, name redlock.Key, value int64, done func(error))
+	DeleteCounter(db int, name redlock.Key, confirm int64, done func([]redlock.CounterFate, error))
 }
 
 // Works decides who may attempt a piece of work. Completions as for Locks.

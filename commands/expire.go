@@ -39,7 +39,7 @@ func (t *Table) expireIn(c *Call, unit int64) error {
 	if ttl == 0 {
 		request.Effect = redlock.WriteDeletes
 	}
-	t.env.Plain.Write(c.Batch, request, newCount(c.Sink, 1, t.timed("expire")).add)
+	t.env.Plain.Write(c.Batch, request, t.noting(request, newCount(c.Sink, 1, t.timed("expire")).add))
 	return nil
 }
 

@@ -86,6 +86,11 @@ func (r *refusing) ListCounters(_ int, done func([]redlock.Key, error)) {
 	done([]redlock.Key{"a:1", "b"}, nil)
 }
 
+func (r *refusing) DeleteCounter(_ int, _ redlock.Key, _ int64, done func([]redlock.CounterFate, error)) {
+	r.asked++
+	done(nil, nil)
+}
+
 func (r *refusing) Reseed(_ int, _ redlock.Key, _ int64, done func(error)) {
 	r.asked++
 	done(nil)

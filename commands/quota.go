@@ -19,6 +19,8 @@ type account struct {
 	asked   int // acquires in flight, which may become locks
 	leases  map[heldKey]lease
 	soonest time.Time // no lease ends before; zero: not known
+
+	counters map[counterName]struct{} // used, at most as many as the quota allows
 }
 
 type lease struct {
@@ -137,6 +139,26 @@ func (u *Users) prolonged(at heldKey, token redlock.Token, validity time.Duratio
 		a.leases[at] = lease{token, until}
 		a.noteLocked(until)
 	}
+}
+
+// changed notes that a lock lasts that long from now, whatever its token; 0 = it is gone.
+func (u *Users) changed(at heldKey, left time.Duration) {
+	if u == nil {
+		return
+	}
+	u.ledger.mu.Lock()
+	defer u.ledger.mu.Unlock()
+	a := u.ledger.owners[at]
+	if a == nil {
+		return
+	}
+	if left <= 0 {
+		u.ledger.dropLocked(at)
+		return
+	}
+	until := u.now().Add(left)
+	a.leases[at] = lease{a.leases[at].token, until}
+	a.noteLocked(until)
 }
 
 func (l *ledger) dropLocked(at heldKey) {

@@ -50,3 +50,42 @@ func TestQuota_NoLockHasTheNameOfAnAttemptsRoom(t *testing.T) {
 		t.Error("a client may lock a name that stands for an attempt")
 	}
 }
+
+// What SET and EXPIRE do to a lock counts as the lock does.
+func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
+	user := Everything("low", "pw")
+	user.Held = 2
+	users, err := NewUsers([]User{user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	users.now = func() time.Time { return now }
+	c := newConversation(t)
+	c.grantsAll()
+	masters := &oneRedis{fakeLocks: c.locks, wrote: true}
+	c.table = NewTable(Env{Locks: c.locks, Plain: masters, Users: users, NoTTL: PolicyAllow})
+	c.say("AUTH low pw")
+	const full = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
+	for _, step := range [][2]string{
+		{"SET k1 new XX PX 30000", "+OK"}, {"SET k2 new IFEQ old PX 30000", "+OK"},
+		{"SET k3 new XX PX 30000", full}, {"SET k3 new IFEQ old PX 30000", full}, {"SET k3 new NX PX 1000", full},
+		{"SET k1 newer XX PX 30000", "+OK"}, {"DEL k1", ":1"}, {"SET k3 new NX PX 1000", "+OK"},
+		{"PEXPIRE k3 30000", ":1"}, {"SET k4 new NX PX 1000", full},
+	} {
+		if got := c.say(step[0]); got != step[1] {
+			t.Errorf("%s: %s, want %s", step[0], got, step[1])
+		}
+	}
+	now = now.Add(10 * time.Second) // k3 would be over without its PEXPIRE
+	if got := c.say("SET k4 new NX PX 1000"); got != full {
+		t.Errorf("behind PEXPIRE: %s", got)
+	}
+	masters.wrote = false
+	now = now.Add(time.Minute)
+	for range 5 { // nothing is there to be replaced
+		if got := c.say("SET k5 new XX PX 30000"); got != "nil" {
+			t.Fatal(got)
+		}
+	}
+}

@@ -80,11 +80,22 @@ func (t *Table) setnx(c *Call) error {
 
 // replace gives a lock that is there another value and another expiry.
 func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal redlock.Token) {
-	sink := c.Sink
+	sink, at := c.Sink, heldKey{r.DB, r.Key}
+	room, err := t.env.Users.take(t.user(c.Client), at)
+	if err != nil {
+		c.Reply(Error("TRYLATER", err.Error()))
+		return
+	}
 	t.env.Plain.Write(c.Batch, redlock.WriteRequest{
 		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: t.endlessToo(),
 	}, func(done bool, err error) {
 		watch.stop(done, err)
+		if err == nil && done {
+			t.env.Users.changed(at, 0) // whoever held it
+			room.fillFor(at, r.Token, r.TTL)
+		} else {
+			room.free()
+		}
 		switch {
 		case err != nil:
 			sink.Deliver(failure(err))

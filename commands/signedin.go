@@ -2,7 +2,10 @@
 // users who are no longer there.
 package commands
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+)
 
 // signedIn are the connections by the name of their user. Its mutex also orders
 // logins and reloads: a login that a reload overtakes is refused or ended by it.
@@ -15,9 +18,14 @@ type signedIn struct {
 func (u *Users) join(client *Client, name string) (refusal Reply, ok bool) {
 	s := &u.signedIn
 	s.mu.Lock()
-	if u.find(name) == nil { // the user has gone since the password was checked
+	who := u.find(name)
+	if who == nil { // the user has gone since the password was checked
 		s.mu.Unlock()
 		return wrongPassword, false
+	}
+	if who.connections > 0 && client.member != name && len(s.users[name]) >= who.connections {
+		s.mu.Unlock()
+		return Error("TRYLATER", fmt.Sprintf("user '%s' has %d connections, as many as are allowed (connections in the users file); nothing was done; close one of them", name, who.connections)), false
 	}
 	s.removeLocked(client)
 	if s.users == nil {

@@ -38,7 +38,7 @@ func NewTable(env Env) *Table {
 	return t
 }
 
-// add files a row and its subcommands, each of which gets a HELP beside it.
+// add files a row and its subcommands, with a HELP beside them.
 func (t *Table) add(row *command) {
 	row.full = row.name
 	row.syntax = syntaxOf(row.full, row.args)
@@ -47,7 +47,9 @@ func (t *Table) add(row *command) {
 	if len(row.parts) == 0 {
 		return
 	}
-	row.parts = append(row.parts, t.helpRow(row))
+	if !row.named() { // where HELP may be a name
+		row.parts = append(row.parts, t.helpRow(row))
+	}
 	byName := make(map[string]*command)
 	for _, part := range row.parts {
 		part.since = row.since

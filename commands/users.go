@@ -38,15 +38,17 @@ func Deniable() []string { return []string{categoryEvents, categoryInfo} }
 // User is one user as an operator describes them. The zero value of a limit
 // means that there is none.
 type User struct {
-	Name      string
-	Passwords [][sha256.Size]byte // SHA-256 of each password that is accepted
-	Argon2id  []string            // further ones, as HashPassword makes them
-	Keys      []string            // globs; a command's key must match one
-	Commands  []string            // Categories that may be used
-	Denied    []string            // Deniable categories that may not be used
-	Held      int                 // locks held at once
-	Rate      int                 // commands per second, those of Categories
-	Disabled  bool
+	Name        string
+	Passwords   [][sha256.Size]byte // SHA-256 of each password that is accepted
+	Argon2id    []string            // further ones, as HashPassword makes them
+	Keys        []string            // globs; a command's key must match one
+	Commands    []string            // Categories that may be used
+	Denied      []string            // Deniable categories that may not be used
+	Held        int                 // locks held at once
+	Rate        int                 // commands per second, all but those of the login
+	Counters    int                 // names of counters used through this daemon
+	Connections int                 // connections at once
+	Disabled    bool
 }
 
 // Everything is a user who may do all, with one password.
@@ -80,15 +82,17 @@ type roster struct {
 
 // user is a User ready for questions.
 type user struct {
-	name       string
-	digests    [MostPasswords][sha256.Size]byte
-	argon      []*argonHash
-	keys       []glob
-	categories []string
-	denied     []string
-	held       int
-	rate       int
-	account    *account // outlives a reload
+	name        string
+	digests     [MostPasswords][sha256.Size]byte
+	argon       []*argonHash
+	keys        []glob
+	categories  []string
+	denied      []string
+	held        int
+	rate        int
+	counters    int
+	connections int
+	account     *account // outlives a reload
 }
 
 // NewUsers checks the users; the error names user, value and what is allowed.
@@ -143,7 +147,7 @@ func (u *Users) Replace(list []User) error {
 func (u *Users) prepare(given User) (*user, error) {
 	made := &user{
 		name: given.Name, digests: u.decoy, categories: given.Commands, denied: given.Denied,
-		held: given.Held, rate: given.Rate, account: newAccount(),
+		held: given.Held, rate: given.Rate, counters: given.Counters, connections: given.Connections, account: newAccount(),
 	}
 	copy(made.digests[:], given.Passwords)
 	passwords := len(given.Passwords) + len(given.Argon2id)
@@ -154,8 +158,8 @@ func (u *Users) prepare(given User) (*user, error) {
 		return made, errors.New("has no password: give password-argon2id or password-sha256, or enabled = false")
 	case passwords > MostPasswords:
 		return made, fmt.Errorf("has %d passwords, allowed are 1 to %d", passwords, MostPasswords)
-	case given.Held < 0 || given.Rate < 0:
-		return made, fmt.Errorf("has held = %d and rate = %d, allowed are 0 (no limit) and more", given.Held, given.Rate)
+	case min(given.Held, given.Rate, given.Counters, given.Connections) < 0:
+		return made, fmt.Errorf("has held = %d, rate = %d, counters = %d and connections = %d, allowed are 0 (no limit) and more", given.Held, given.Rate, given.Counters, given.Connections)
 	}
 	for i, text := range given.Argon2id {
 		h, err := parseArgon(text)

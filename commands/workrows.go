@@ -23,6 +23,13 @@ func (t *Table) idRows() []*command {
 			flags:   []string{"readonly"},
 			args:    []argument{optional(name)},
 			handle:  served(on, t.dids),
+			parts: []*command{{
+				name: "del", arity: exactly(5), category: categoryAdmin,
+				summary: "Deletes a counter whose value is confirmed: [master, deleted, absent, changed or unanswered] for each. Its ids begin at 1 again.",
+				flags:   []string{"write", "admin"},
+				args:    []argument{text("name"), option("CONFIRM", integer("value"))},
+				handle:  served(on, t.didsDel),
+			}},
 		},
 		{
 			name: "didreseed", arity: exactly(3), category: categoryAdmin, since: firstVersion,

@@ -80,6 +80,7 @@ type fakeIDs struct {
 	read     []redlock.Key
 	reading  []func()
 	reseeded []any // db, name, value, in turn
+	deleted  []any // the same
 	listed   []int // databases
 }
 
@@ -106,6 +107,11 @@ func (f *fakeIDs) ListCounters(db int, done func([]redlock.Key, error)) {
 	}
 	slices.Sort(names)
 	done(names, f.err)
+}
+
+func (f *fakeIDs) DeleteCounter(db int, name redlock.Key, confirm int64, done func([]redlock.CounterFate, error)) {
+	f.deleted = append(f.deleted, db, name, confirm)
+	done([]redlock.CounterFate{{Master: "a", Fate: redlock.CounterDeleted}, {Master: "b", Fate: redlock.CounterUnanswered}}, f.err)
 }
 
 func (f *fakeIDs) Reseed(db int, name redlock.Key, value int64, done func(error)) {

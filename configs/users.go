@@ -9,6 +9,8 @@
 //	deny = ["events", "info"]             # what users have without a grant: events info
 //	held = 100                            # locks at once, 0 = no limit
 //	rate = 50                             # commands per second, 0 = no limit
+//	counters = 20                         # names of counters, 0 = no limit
+//	connections = 64                      # at once, 0 = no limit
 //	enabled = true
 package configs
 
@@ -26,15 +28,17 @@ import (
 
 // User is one table of the users file.
 type User struct {
-	Name      string
-	Passwords [][sha256.Size]byte // SHA-256 of each
-	Argon2id  []string            // further ones, in the text form of Argon2
-	Keys      []string
-	Commands  []string
-	Denied    []string
-	Held      int
-	Rate      int
-	Disabled  bool
+	Name        string
+	Passwords   [][sha256.Size]byte // SHA-256 of each
+	Argon2id    []string            // further ones, in the text form of Argon2
+	Keys        []string
+	Commands    []string
+	Denied      []string
+	Held        int
+	Rate        int
+	Counters    int
+	Connections int
+	Disabled    bool
 }
 
 // userFields are the settings of a user.
@@ -44,8 +48,10 @@ var userFields = map[string]func(*User, any) error{
 	"keys":              func(u *User, value any) (err error) { u.Keys, err = decodeList(value); return err },
 	"commands":          func(u *User, value any) (err error) { u.Commands, err = decodeList(value); return err },
 	"deny":              func(u *User, value any) (err error) { u.Denied, err = decodeList(value); return err },
-	"held":              func(u *User, value any) error { return setQuota(&u.Held, value) },
-	"rate":              func(u *User, value any) error { return setQuota(&u.Rate, value) },
+	"held":              func(u *User, value any) error { return setQuota(&u.Held, value, maxQuota) },
+	"rate":              func(u *User, value any) error { return setQuota(&u.Rate, value, maxQuota) },
+	"counters":          func(u *User, value any) error { return setQuota(&u.Counters, value, maxCounters) },
+	"connections":       func(u *User, value any) error { return setQuota(&u.Connections, value, maxQuota) },
 	"enabled": func(u *User, value any) error {
 		enabled, err := decodeBool(value)
 		u.Disabled = !enabled
@@ -134,13 +140,16 @@ func setDigests(u *User, value any) error {
 // maxQuota is more than any daemon can hold or serve.
 const maxQuota = 10_000_000
 
-func setQuota(field *int, value any) error {
+// maxCounters bounds the memory of a user's quota: every name of a counter is kept.
+const maxCounters = 100_000
+
+func setQuota(field *int, value any, most int) error {
 	n, err := decodeInt(value)
 	if err != nil {
 		return err
 	}
-	if n < 0 || n > maxQuota {
-		return errors.New("is not a number from 0 (no limit) to " + strconv.Itoa(maxQuota))
+	if n < 0 || n > most {
+		return errors.New("is not a number from 0 (no limit) to " + strconv.Itoa(most))
 	}
 	*field = n
 	return nil

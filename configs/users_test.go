@@ -36,6 +36,8 @@ func TestReadUsers_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"[user.a]\npassword-sha256 = 5":        "is a whole number and neither text nor an array",
 		"[user.a]\nheld = -1":                  "user.a.held (from FILE): is not a number from 0",
 		"[user.a]\nrate = 10000001":            "is not a number from 0",
+		"[user.a]\ncounters = 100001":          "user.a.counters (from FILE): is not a number from 0 (no limit) to 100000",
+		"[user.a]\nconnections = -1":           "user.a.connections (from FILE): is not a number from 0",
 		"[user.a]\nrate = 1.5":                 "is a number with a fraction",
 		"[user.a]\nenabled = 'maybe'":          "is neither true nor false",
 		"[user.a]\nkeys = [1]":                 "holds a whole number as entry 1",

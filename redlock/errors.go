@@ -146,3 +146,31 @@ func (e *BelowKnown) Error() string {
 	return fmt.Sprintf("value %d is below %d, which master %s knows for counter '%s': ids up to there may have been given; choose a value of at least %d",
 		e.Value, e.Known, e.Master, e.Counter, e.Known)
 }
+
+// NotConfirmed means that a counter is not what the operator confirmed; nothing was deleted.
+type NotConfirmed struct {
+	Counter        Key
+	Confirm, Value int64
+	Absent         bool // no master that answered has it
+}
+
+func (e *NotConfirmed) Error() string {
+	if e.Absent {
+		return fmt.Sprintf("counter '%s' is on no master that answered; nothing was deleted", e.Counter)
+	}
+	return fmt.Sprintf("CONFIRM %d is not the value of counter '%s', which is %d; nothing was deleted; say CONFIRM %d if it is the right counter and all ids up to that may be given again",
+		e.Confirm, e.Counter, e.Value, e.Value)
+}
+
+// InUse means that a counter changed while it was being deleted.
+type InUse struct {
+	Counter         Key
+	Confirm         int64
+	Changed         []string // masters
+	Deleted, Needed int
+}
+
+func (e *InUse) Error() string {
+	return fmt.Sprintf("counter '%s' is in use: it changed on %s and was deleted on %d masters, %d needed; ids up to %d may be given again, none above; stop its clients, look at DIDS %s and repeat with the value that it has then",
+		e.Counter, strings.Join(e.Changed, ", "), e.Deleted, e.Needed, e.Confirm, e.Counter)
+}

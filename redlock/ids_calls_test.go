@@ -63,6 +63,27 @@ func (d *daemon) reseed(name Key, value int64) error {
 	return receive(d.t, answer)
 }
 
+// deleteCounter deletes a counter by the operator's word.
+func (d *daemon) deleteCounter(name Key, confirm int64) ([]CounterFate, error) {
+	d.t.Helper()
+	return d.deleting(name, confirm)()
+}
+
+// deleting is a deletion under way.
+func (d *daemon) deleting(name Key, confirm int64) (outcome func() ([]CounterFate, error)) {
+	type answer struct {
+		fates []CounterFate
+		err   error
+	}
+	answers := make(chan answer, 1)
+	d.DeleteCounter(0, name, confirm, func(fates []CounterFate, err error) { answers <- answer{fates, err} })
+	return func() ([]CounterFate, error) {
+		d.t.Helper()
+		a := receive(d.t, answers)
+		return a.fates, a.err
+	}
+}
+
 // counter is what the masters know, in their order.
 func (d *daemon) counter(name Key) []CounterOnMaster {
 	d.t.Helper()

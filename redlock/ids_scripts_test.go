@@ -3,6 +3,7 @@ package redlock
 // ids_scripts_test.go: what one master does with a counter, on a real server.
 
 import (
+	"strings"
 	"testing"
 
 	"redlockd/pool/faulty"
@@ -89,4 +90,38 @@ func TestReseedScript_NeverGoesBelowWhatIsKnown(t *testing.T) {
 		{"exact above 2^53", "9007199254740993@aa", []any{"9007199254740992", "aa"}, "[0 9007199254740993 1]", "9007199254740993@aa"},
 		{"somebody's text", "hello", []any{7, "aa"}, "[-1 0 0]", "hello"},
 	})
+}
+
+func TestDeleteIDScript_DeletesOnlyWhatWasShownAndOnlyInTime(t *testing.T) {
+	s, never := faulty.Start(t), "9999999999999"
+	for _, c := range []struct {
+		name   string
+		before any
+		args   []any
+		answer string // but for the time
+		after  any
+	}{
+		{"shown", "7@aa", []any{"aa", 1, "", ""}, "[1 7 1 7@aa", "7@aa"},
+		{"shown, another memory's", "7@bb", []any{"aa", 1, "", ""}, "[1 7 0 7@bb", "7@bb"},
+		{"shown, not there in a first life", nil, []any{"aa", 1, "", ""}, "[1 0 1 ", nil},
+		{"shown, not there in a later life", nil, []any{"aa", 0, "", ""}, "[1 0 0 ", nil},
+		{"deleted", "7@aa", []any{"aa", 1, never, "7@aa"}, "[1 7 1 7@aa", nil},
+		{"not there, as shown", nil, []any{"aa", 1, never, ""}, "[1 0 1 ", nil},
+		{"voted since", "8@aa", []any{"aa", 1, never, "7@aa"}, "[0 8 1 8@aa", "8@aa"},
+		{"voted since it was not there", "1@aa", []any{"aa", 1, never, ""}, "[0 1 1 1@aa", "1@aa"},
+		{"not there any more", nil, []any{"aa", 1, never, "7@aa"}, "[0 0 1 ", nil},
+		{"late", "7@aa", []any{"aa", 1, "1000", "7@aa"}, "[0 7 1 7@aa", "7@aa"},
+		{"somebody's text", "hello", []any{"aa", 1, never, "hello"}, "[-1 0 0 ", "hello"},
+	} {
+		on(t, s, "DEL", "n")
+		if c.before != nil {
+			on(t, s, "SET", "n", c.before)
+		}
+		if got := scriptOn(t, s, "deleteid", "n", c.args...); !strings.HasPrefix(got, c.answer) {
+			t.Errorf("%s: answered %s, want %s", c.name, got, c.answer)
+		}
+		if got := on(t, s, "GET", "n"); got != c.after {
+			t.Errorf("%s: the counter is %v, want %v", c.name, got, c.after)
+		}
+	}
 }

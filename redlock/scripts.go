@@ -20,7 +20,7 @@ var scriptFiles embed.FS
 type scripts struct {
 	acquire, release, releases, extend, unupgrade    string
 	share, permit, multi, multiExtend                string
-	nextID, readID, reseed                           string
+	nextID, readID, reseed, deleteID                 string
 	enlist, keep, stepOut                            string
 	fair                                             map[string]string // by the SHA1 of the script that does not look at the queue
 	workTry, workUndo, workEnd, workExtend, workRead string
@@ -40,7 +40,7 @@ func (s *scripts) load() ([]string, error) {
 		{"extend", &s.extend}, {"unupgrade", &s.unupgrade},
 		{"share", &s.share}, {"permit", &s.permit}, {"multi", &s.multi}, {"multiextend", &s.multiExtend},
 		{"enlist", &s.enlist}, {"keep", &s.keep}, {"stepout", &s.stepOut},
-		{"nextid", &s.nextID}, {"readid", &s.readID}, {"reseed", &s.reseed},
+		{"nextid", &s.nextID}, {"readid", &s.readID}, {"reseed", &s.reseed}, {"deleteid", &s.deleteID},
 		{"worktry", &s.workTry}, {"workundo", &s.workUndo}, {"workend", &s.workEnd},
 		{"workextend", &s.workExtend}, {"workread", &s.workRead},
 		{"look", &s.look}, {"note", &s.note},

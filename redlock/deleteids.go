@@ -1,0 +1,205 @@
+// The operator's deletion of a counter.
+//
+// A deletion makes masters forget votes, and that is what ids rest on. It is safe by
+// four rules, which leave the operator's word for one thing only: ids up to the value
+// that is confirmed may be given again.
+//
+//  1. A quorum of masters that vouch for the counter shows it, and the value to confirm
+//     is the highest that any of them shows. No id above it was given.
+//  2. A master deletes the very text that it has shown, or nothing. A vote that is cast
+//     meanwhile changes the text, so no vote is lost that was cast after the look. A
+//     counter is gone when a quorum has deleted it; a round that succeeds beside the
+//     deletion shares a master with that quorum, and its votes all stay.
+//  3. A master deletes within deleteTime of the look, by its own clock. A command that
+//     arrives later cannot take a later counter for the one that was shown.
+//  4. The answer is held back until no round counts any more that has a lost vote: for
+//     idRoundTime, and for deleteTime before, if a master has not answered.
+//
+// A master that was down keeps its copy. That copy raises no doubt: a master accepts only
+// ids above its value, so the copy can make later ids jump above the old value once the
+// master votes, and never repeats one. A copy that stays is named in the answer, and the
+// next deletion finds it: the value to confirm is then that of the copy.
+//
+// A later DNEXTID begins at 1, or above what its daemon remembers of the counter. On
+// masters that have lost their memory once, a counter that is not there may be a
+// forgotten one; there DNEXTID answers LOSTSTATE until DIDRESEED.
+package redlock
+
+import (
+	"strconv"
+	"time"
+
+	"redlockd/pool"
+)
+
+// deleteTime is how long after the look a master may delete.
+const deleteTime = 2 * time.Second
+
+// CounterFate is what became of a counter on one master.
+type CounterFate struct {
+	Master string
+	Fate   string // one of the words below
+}
+
+// Fates of a counter on a master.
+const (
+	CounterDeleted    = "deleted"
+	CounterAbsent     = "absent"     // it was not there
+	CounterChanged    = "changed"    // it changed after the look, or the time was over: it is there
+	CounterUnanswered = "unanswered" // a copy may be there
+)
+
+// deletion is one deletion under way.
+type deletion struct {
+	locker  *Locker
+	group   *pool.Group
+	id      counterID
+	name    Key
+	confirm int64
+	shown   []shownCounter // by lane
+	done    func([]CounterFate, error)
+}
+
+// shownCounter is what a master has shown of a counter.
+type shownCounter struct {
+	code    int64 // of the script; −2 no answer that counts
+	value   int64
+	trusted bool
+	text    string
+	at      int64 // ms of the master's clock
+}
+
+func readShown(a pool.Answer) shownCounter {
+	if a.Reply.Kind != pool.ReplyArray || len(a.Reply.Items) != 5 || !a.Seal.Good || a.Seal.Young {
+		return shownCounter{code: -2}
+	}
+	head := a.Reply
+	head.Items = head.Items[:3]
+	value := readID(head)
+	at, err := strconv.ParseInt(a.Reply.Items[4].Str, 10, 64)
+	if err != nil {
+		return shownCounter{code: -2}
+	}
+	return shownCounter{value.code, value.number, value.trusted, a.Reply.Items[3].Str, at}
+}
+
+// DeleteCounter deletes a counter whose value is confirm. done is called exactly once; its
+// errors are *NotConfirmed, *InUse, *LostState, *NoQuorum, ErrWrongType and ErrShutdown.
+func (l *Locker) DeleteCounter(db int, name Key, confirm int64, done func([]CounterFate, error)) {
+	if err := l.enter(); err != nil {
+		done(nil, err)
+		return
+	}
+	d := &deletion{locker: l, group: l.pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
+	d.ask(func(int) (until, text string) { return "", "" }, d.look)
+}
+
+// ask sends the script to every master; with an end it deletes there.
+func (d *deletion) ask(with func(lane int) (until, text string), done func([]pool.Answer)) {
+	key := d.locker.idKey(d.name)
+	d.locker.askAll(d.group, func(m *pool.Moment, c *pool.Command) {
+		until, text := with(m.Lane)
+		c.Set("EVALSHA", d.locker.script.deleteID, "1", key, m.Life.Lineage, blankIsZero(m.Life), until, text)
+	}, done)
+}
+
+// refuse answers that nothing was deleted.
+func (d *deletion) refuse(err error) {
+	d.locker.leave()
+	d.done(nil, err)
+}
+
+// look decides whether the counter may be deleted.
+func (d *deletion) look(answers []pool.Answer) {
+	d.shown = make([]shownCounter, len(answers))
+	shown, trusted, odd, there := 0, 0, 0, false
+	highest := int64(0)
+	for lane, a := range answers {
+		s := readShown(a)
+		d.shown[lane] = s
+		switch s.code {
+		case 1:
+			shown++
+			there = there || s.text != ""
+			highest = max(highest, s.value)
+			if s.trusted {
+				trusted++
+			}
+		case -1:
+			odd++
+		}
+	}
+	l, quorum := d.locker, d.locker.pool.Quorum()
+	switch {
+	case odd > l.pool.N()-quorum:
+		d.refuse(ErrWrongType)
+	case shown < quorum:
+		d.refuse(l.noQuorum(d.group, shown, "nothing was deleted"))
+	case !there || highest != d.confirm:
+		d.refuse(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
+	case trusted < quorum:
+		d.refuse(&LostState{Counter: d.name, Trusted: trusted, Needed: quorum, Highest: highest})
+	default:
+		d.ask(func(lane int) (until, text string) {
+			s := d.shown[lane]
+			if s.code != 1 {
+				return "", "" // it looks only: what it has is not known
+			}
+			return strconv.FormatInt(s.at+deleteTime.Milliseconds(), 10), s.text
+		}, d.settle)
+	}
+}
+
+// settle counts what was deleted and answers when no lost vote counts any more.
+func (d *deletion) settle(answers []pool.Answer) {
+	fates, gone, open := make([]CounterFate, len(answers)), 0, false
+	var changed []string
+	for lane, s := range d.group.Statuses() {
+		fate := CounterUnanswered
+		switch said := readShown(answers[lane]); {
+		case d.shown[lane].code != 1:
+		case said.code == 1 && said.text == "":
+			fate = CounterAbsent
+			gone++
+		case said.code == 1:
+			fate = CounterDeleted
+			gone++
+		case said.code == 0:
+			fate = CounterChanged
+			changed = append(changed, s.Name)
+		default:
+			open = open || answers[lane].Asked
+		}
+		fates[lane] = CounterFate{s.Name, fate}
+	}
+	wait := idRoundTime + idRoundMargin
+	if open {
+		wait += deleteTime + idRoundMargin
+	}
+	l, quorum := d.locker, d.locker.pool.Quorum()
+	l.leave() // a daemon that stops need not wait for the answer
+	l.clock.AfterFunc(wait, func() {
+		l.ids.forget(d.id)
+		switch {
+		case gone >= quorum:
+			d.done(fates, nil)
+		case len(changed) > 0:
+			d.done(fates, &InUse{Counter: d.name, Confirm: d.confirm, Changed: changed, Deleted: gone, Needed: quorum})
+		default:
+			d.done(fates, l.noQuorum(d.group, gone, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
+		}
+	})
+}
+
+// forget drops what this daemon remembers of a counter's value.
+func (m *mediators) forget(id counterID) {
+	m.mu.Lock()
+	c := m.byID[id]
+	m.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.highest, c.confirmed, c.since = 0, 0, 0
+}
