@@ -37,7 +37,8 @@ type Server struct {
 	arrivals  arrivals
 	outs      sync.Pool // of *outBuffer, the pumps'
 	counters  counters
-	large     chan struct{}        // 1: the session that encodes much
+	large     chan struct{} // 1: the session that encodes much
+	rounds    rounds
 	send      func(*redlock.Batch) // what queues a read batch's operations; tests watch it
 	stopping  chan struct{}        // closed when Shutdown begins
 	drained   chan struct{}        // closed when the last connection has ended
@@ -86,6 +87,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 	s.places.most = max(1, options.MaxClients/2)
 	s.memory.most, s.memory.largest = options.ClientMemory, true
 	s.arrivals.limit(options.MaxConnects)
+	s.rounds.open()
 	for _, address := range options.Listen {
 		l, err := listen(address, options.UnixMode)
 		if err != nil {

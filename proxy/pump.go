@@ -33,7 +33,7 @@ func (s *session) pumpTask() {
 // always given to a write, which fails when the client has gone meanwhile, so
 // that its late answers are told in one place.
 func (s *session) pumpLocked() {
-	s.pumping = true
+	s.pumping, s.begun, s.took = true, 0, 0
 	for !s.dropped {
 		s.startLocked()
 		// A barrier may have waited for just these replies; its own may leave
@@ -53,13 +53,26 @@ func (s *session) pumpLocked() {
 	s.endLocked()
 }
 
-// startLocked starts commands until one has to wait, and lets their operations
-// leave together. A barrier always finds the batch empty: it waits to be the
-// head, and nothing becomes the head within one call.
+// startLocked starts commands until one has to wait, or a share of them, and lets
+// their operations leave together. Beyond the first share it waits for its turn. A
+// barrier always finds the batch empty: it waits to be the head, and nothing becomes
+// the head within one call.
 func (s *session) startLocked() {
+	if !s.startableLocked() {
+		return
+	}
+	if s.begun >= shareCommands || s.took >= shareInput {
+		s.begun, s.took = 0, 0
+		s.mu.Unlock()
+		s.server.rounds.wait()
+		defer s.server.rounds.pass()
+		s.mu.Lock()
+	}
 	started := false
-	for s.startableLocked() {
+	for s.startableLocked() && s.begun < shareCommands && s.took < shareInput {
 		sl := s.next
+		s.begun++
+		s.took += sl.input
 		if sl.barrier {
 			s.barrier = sl
 		}

@@ -60,6 +60,8 @@ type session struct {
 	out     []byte // encoded, not written
 	written int    // estimated size of what is in out
 	lates   []lateEnd
+	begun   int // commands started since the pump began, see rounds.go
+	took    int // their bytes
 
 	mu             sync.Mutex
 	shown          commands.Description // of the client, after its last barrier

@@ -114,9 +114,15 @@ func (d *deletion) look(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
 	shown, trusted, odd, there := 0, 0, 0, false
 	highest := int64(0)
+	var m missing
 	for lane, a := range answers {
 		s := readShown(a)
 		d.shown[lane] = s
+		if s.code == 1 || s.code == -1 {
+			m.counts(lane)
+		} else {
+			m.lacks(lane, d.locker.pool.Absence(&answers[lane]))
+		}
 		switch s.code {
 		case 1:
 			shown++
@@ -134,7 +140,7 @@ func (d *deletion) look(answers []pool.Answer) {
 	case odd > l.pool.N()-quorum:
 		d.refuse(ErrWrongType)
 	case shown < quorum:
-		d.refuse(l.noQuorum(d.group, shown, "nothing was deleted"))
+		d.refuse(l.noQuorum(&m, "nothing was deleted"))
 	case !there || highest != d.confirm:
 		d.refuse(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
 	case trusted < quorum:
@@ -154,6 +160,7 @@ func (d *deletion) look(answers []pool.Answer) {
 func (d *deletion) settle(answers []pool.Answer) {
 	fates, gone, open := make([]CounterFate, len(answers)), 0, false
 	var changed []string
+	var m missing
 	for lane, s := range d.group.Statuses() {
 		fate := CounterUnanswered
 		switch said := readShown(answers[lane]); {
@@ -169,6 +176,11 @@ func (d *deletion) settle(answers []pool.Answer) {
 			changed = append(changed, s.Name)
 		default:
 			open = open || answers[lane].Asked
+		}
+		if fate == CounterUnanswered {
+			m.lacks(lane, d.locker.pool.Absence(&answers[lane]))
+		} else {
+			m.counts(lane)
 		}
 		fates[lane] = CounterFate{s.Name, fate}
 	}
@@ -186,7 +198,7 @@ func (d *deletion) settle(answers []pool.Answer) {
 		case len(changed) > 0:
 			d.done(fates, &InUse{Counter: d.name, Confirm: d.confirm, Changed: changed, Deleted: gone, Needed: quorum})
 		default:
-			d.done(fates, l.noQuorum(d.group, gone, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
+			d.done(fates, l.noQuorum(&m, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
 		}
 	})
 }
