@@ -12,7 +12,7 @@ import (
 
 const (
 	// subscriptionCost is what a channel takes beside its name, here and in the
-	// registry; measured with names of 6 to 1 024 bytes.
+	// registry; measured with names of 6 to 900 bytes.
 	subscriptionCost = 400
 	// patternCost is the same with the table of a pattern.
 	patternCost = subscriptionCost + 2<<10
