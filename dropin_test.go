@@ -95,6 +95,82 @@ func TestDropIn_AScriptClassThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
+// A script with an endless loop, wherever it stands and whatever leads to it, reaches
+// no master: one that runs it answers nothing any more, and behind a write it cannot
+// even be stopped.
+func TestDropIn_AnEndlessScriptReachesNoMaster(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	one := dial(t, serveHere(t, addresses(servers), "--master-timeout", "2s"))
+	one.ready(t)
+	const token = "a-token-of-37-bytes-that-no-probe-has"
+	const renews = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end"
+	one.types(t, "SET k "+token+" NX PX 30000", "+OK")
+	for _, attack := range []string{
+		"if #ARGV[1] == 37 then while true do end end " + renews,
+		"if #ARGV[1] == 37 then redis.call('pexpire', KEYS[1], 30000) while true do end end " + renews,
+		"if ARGV[1] == '" + token + "' then repeat until false end " + renews,
+		"if redis.call('get', KEYS[1]) == ARGV[1] then for i = 1, 1e18 do end end return 0",
+		"local function f() return f() end if #ARGV[1] == 37 then f() end " + renews,
+		"-- x\rwhile true do end\n" + renews,
+	} {
+		sha := one.load(t, attack)
+		for _, value := range []string{"harmless", token} { // what comes of the first call is remembered
+			got := one.ask(t, "EVALSHA %s 1 k %s 20000", sha, value)
+			if !strings.HasPrefix(got, "-ERR script "+sha+" is not a recognised lock script") || !strings.Contains(got, "--script-class "+sha+"=") {
+				t.Errorf("%s: %s", attack, got)
+			}
+		}
+		for i, s := range servers {
+			if seen, err := s.Do("SCRIPT", "EXISTS", sha); err != nil || !slices.Equal(seen.([]any), []any{int64(0)}) {
+				t.Errorf("%s: master %d has it: %v, %v", attack, i, seen, err)
+			}
+		}
+	}
+	one.types(t, "DELEX k IFEQ "+token, ":1", "SET l value-1 NX PX 30000", "+OK")
+}
+
+// The scripts of redlock-universal: several keys with a token each, as acquireBatch takes
+// them, and an extension that wants a least time left, as using() sends it. Both answer
+// with lists.
+func TestDropIn_SeveralTokensAndALeastTimeLeft(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	one := dial(t, serveHere(t, addresses(servers), "--bootstrap", "--master-timeout", "2s", "--key-prefix", "locks:"))
+	one.ready(t)
+	batch := one.load(t, "for i = 1, #KEYS do if redis.call('EXISTS', KEYS[i]) == 1 then return {0, i, KEYS[i]} end end for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[i], 'PX', tonumber(ARGV[#ARGV])) end return {1, #KEYS}")
+	extend := one.load(t, "local left = redis.call('PTTL', KEYS[1]) if left == -2 then return {-1, -2} end if left < tonumber(ARGV[2]) then return {0, left} end if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {-1, left} end redis.call('PEXPIRE', KEYS[1], tonumber(ARGV[3])) return {1, left}")
+	reply := func(want int, line string) string {
+		first := one.ask(t, "%s", line)
+		if first[0] != '*' {
+			return first
+		}
+		return first + " " + strings.Join(one.lines(t, want-1), " ")
+	}
+	if got := reply(3, "EVALSHA "+batch+" 3 a b c token-of-a token-of-b token-of-c 30000"); got != "*2 :1 :3" {
+		t.Fatal(got)
+	}
+	if got := reply(5, "EVALSHA "+batch+" 2 d b token-of-d token-of-e 30000"); got != "*3 :0 :2 $1 b" {
+		t.Error(got)
+	}
+	one.types(t, "GET d", "$-1", "GET b", "$10|token-of-b", "DELEX b IFEQ token-of-a", ":0")
+	for _, c := range []struct{ token, least, want string }{
+		{"token-of-b", "2000", "*2 :1 :"}, {"token-of-a", "2000", "*2 :-1 :"}, {"token-of-b", "50000", "*2 :0 :"},
+	} {
+		if got := reply(3, "EVALSHA "+extend+" 1 b "+c.token+" "+c.least+" 40000"); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s, at least %s: %s, want %s", c.token, c.least, got, c.want)
+		}
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		one.types(t, "DELEX "+key+" IFEQ token-of-"+key, ":1")
+	}
+	if got := reply(3, "EVALSHA "+extend+" 1 b token-of-b 2000 40000"); got != "*2 :-1 :-2" {
+		t.Error(got)
+	}
+	if got := reply(3, "EVALSHA "+batch+" 2 a b token-of-x token-of-y 30000"); got != "*2 :1 :2" {
+		t.Error(got)
+	}
+}
+
 func TestDropIn_AScriptThatIsPinnedRuns(t *testing.T) {
 	const text = "redis.call('append', KEYS[1], '') local v = redis.call('get', KEYS[1]) if v == ARGV[1] then redis.call('del', KEYS[1]) return 'bye' .. #KEYS end return 'who?'"
 	one := dial(t, serveHere(t, nil, "--embedded", "3"))
@@ -110,6 +186,40 @@ func TestDropIn_AScriptThatIsPinnedRuns(t *testing.T) {
 		"EVALSHA "+sha+" 1 k value-2", "$4|who?",
 		"EVALSHA "+sha+" 1 k value-1", "$4|bye1",
 		"EXISTS k", ":0")
+}
+
+// A pinned script may answer with a list, and take several keys. An answer that the pin
+// does not name is no vote, and the error does not promise that nothing has changed.
+func TestDropIn_APinnedScriptMayAnswerWithAListAndTakeSeveralKeys(t *testing.T) {
+	const text = "local function held(k) return redis.call('get', k) == ARGV[1] end for _, k in ipairs(KEYS) do if not held(k) then return {-1, k} end end for _, k in ipairs(KEYS) do redis.call('pexpire', k, ARGV[2]) end return {#KEYS, 'renewed'}"
+	one := dial(t, serveHere(t, nil, "--embedded", "3"))
+	one.ready(t)
+	sha := one.load(t, text)
+	got := one.ask(t, "EVALSHA %s 2 a b token-of-mine 40000", sha)
+	_, line, ok := strings.Cut(got, "--script-class ")
+	if !strings.HasPrefix(got, "-ERR script "+sha+" is not a recognised lock script") || !ok {
+		t.Fatalf("without a pin: %s", got)
+	}
+	for answers, want := range map[string]string{"yes=2,no=-1": "*2", "yes=1,no=-1": "-NOQUORUM "} {
+		pin := strings.Replace(line, "<class>", "extend", 1) + "," + answers
+		two := dial(t, serveHere(t, nil, "--embedded", "3", "--script-class", pin))
+		two.ready(t)
+		two.load(t, text)
+		two.types(t, "SET a token-of-mine NX PX 20000", "+OK", "SET b token-of-mine NX PX 20000", "+OK")
+		got := two.ask(t, "EVALSHA %s 2 a b token-of-mine 40000", sha)
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "unchanged") {
+			t.Errorf("%s: %s", pin, got)
+		}
+		if want != "*2" {
+			continue
+		}
+		if more := two.lines(t, 3); !slices.Equal(more, []string{":2", "$7", "renewed"}) {
+			t.Errorf("%s: %q", pin, more)
+		}
+		if left := two.ask(t, "PTTL a"); left < ":30000" || len(left) != len(":30000") {
+			t.Errorf("%s: PTTL is %s", pin, left)
+		}
+	}
 }
 
 // load sends a script.

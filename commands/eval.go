@@ -52,7 +52,7 @@ func (t *Table) evalRO(c *Call) error    { return t.evaluate(c, false, true) }
 func (t *Table) evalSHA(c *Call) error   { return t.evaluate(c, true, false) }
 func (t *Table) evalSHARO(c *Call) error { return t.evaluate(c, true, true) }
 
-// evaluate finds out what the script is for, at once if it was seen before.
+// evaluate finds what the script is for, at once if it was seen before.
 func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 	e := &evaluation{table: t, call: c, db: c.Client.DB, reads: reads, watch: stopwatch{began: time.Now()}}
 	if err := e.arguments(c.Args); err != nil {
@@ -88,7 +88,7 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 
 // looksFirst says whether a call of EVAL or EVALSHA is not on its way to the masters
 // when it has been started, and could be overtaken by what comes behind it in its
-// pipeline: nobody has seen the script, or it must know what is left of the lease.
+// pipeline: the script was not seen before, or it must know what is left of the lease.
 // What cannot be run is refused soon enough.
 func (t *Table) looksFirst(args []string) bool {
 	if len(args) < 3 {
@@ -107,7 +107,7 @@ func (t *Table) looksFirst(args []string) bool {
 	return !ok || class.Op == dropin.ExtendAdd
 }
 
-// probe is evaluate for a script that nobody has seen.
+// probe is evaluate for a script that was not seen before.
 func (e *evaluation) probe() {
 	err := e.recognise()
 	if err == nil {
@@ -118,7 +118,7 @@ func (e *evaluation) probe() {
 	}
 }
 
-// recognise keeps a text that breaks the looking from leaving its call unanswered.
+// recognise keeps a text that breaks the evaluation from leaving its call unanswered.
 func (e *evaluation) recognise() (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

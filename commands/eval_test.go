@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,29 @@ func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
 	o.answers = redlock.ScriptOutcome{} // decided without asking
 	if got := c.eval("EVAL", renews, "1", "k", "token-1", "20000"); got != ":0" {
 		t.Error(got)
+	}
+}
+
+// Each key that a script takes with a token of its own is known by that one.
+func TestEVAL_TakesSeveralKeysWithATokenEach(t *testing.T) {
+	const batch = "for i = 1, #KEYS do if redis.call('exists', KEYS[i]) == 1 then return {0, i} end end for i = 1, #KEYS do redis.call('set', KEYS[i], ARGV[i], 'PX', ARGV[#ARGV]) end return {1, #KEYS}"
+	c, _ := dropinConversation(t, Env{})
+	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
+		*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyArray, Items: []pool.Reply{{Kind: pool.ReplyInt, Int: 1}, {Kind: pool.ReplyInt, Int: 2}}}, SaidYes: true}
+		if r.Script.Vote(r.Answers.Yes) != redlock.ScriptYes {
+			t.Error("the list is no yes")
+		}
+		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
+	}
+	if got := c.eval("EVAL", batch, "2", "k", "l", "token-1", "token-2", "20000"); got != "[:1 :2]" {
+		t.Error(got)
+	}
+	r := c.locks.locked[0]
+	if r.Token != "token-1" || !slices.Equal(r.Script.Tokens, []redlock.Token{"token-1", "token-2"}) || r.Key != "k" || !slices.Equal(r.More, []redlock.Key{"l"}) || r.Script.Time.Arg != 3 {
+		t.Errorf("asked for %+v, %+v", r, r.Script)
+	}
+	if got := c.eval("EVAL", batch, "2", "k", "l", "token-1", "", "20000"); !strings.HasPrefix(got, "-ERR ") || len(c.locks.locked) != 1 {
+		t.Errorf("with an empty token: %s", got)
 	}
 }
 

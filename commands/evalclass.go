@@ -40,7 +40,7 @@ func (e *evaluation) serve() error {
 			return nil
 		}
 	default:
-		if token == "" {
+		if token == "" || slices.Contains(e.tokens(), "") {
 			return e.refuse("its token is empty, allowed are 1 to %d bytes", longestValue)
 		}
 	}
@@ -64,10 +64,19 @@ func (e *evaluation) serve() error {
 	return nil
 }
 
+// tokens are those of the locks, if each is given its own; else nil.
+func (e *evaluation) tokens() (tokens []redlock.Token) {
+	for _, arg := range e.class.Tokens {
+		tokens = append(tokens, redlock.Token(e.given.Args[arg-1]))
+	}
+	return tokens
+}
+
 // allowed: where there are users, a script that looks at more than its own token is
-// GET, and one that is known by what it did to a mock may do to others' locks what no
-// mock has seen: it is taken at its word only from who may do that anyway. One that
-// is served as a release, or not run at all, can do no more than that.
+// GET. One that is neither a library's nor the operator's needs the category of
+// commands that take others' locks, although its evaluation shows that it does not: two
+// independent checks keep it from that. One that is served as a release, or not run at
+// all, can do no more than that.
 func (e *evaluation) allowed() bool {
 	vouched := e.how == dropin.ByPin || e.how == dropin.BySHA
 	var needs, why string
@@ -120,8 +129,6 @@ func (e *evaluation) forges() error {
 func (e *evaluation) locks() (locks []redlock.Key, err error) {
 	c := e.class
 	switch {
-	case c.Slots:
-		return nil, e.refuse("it takes the first free one of several keys, of which masters could choose different ones; DLOCK has LIMIT n")
 	case c.Pattern != "":
 		return nil, e.refuse("it looks for its keys by a pattern")
 	case c.DB > 0 && e.given.Args[c.DB-1] != strconv.Itoa(e.db):
@@ -231,6 +238,7 @@ func (e *evaluation) effect() redlock.ScriptEffect {
 // acquire answers what the masters said whose votes decided.
 func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlock.Token, ttl time.Duration) {
 	answers := &redlock.ScriptAnswers{}
+	s.Tokens = e.tokens()
 	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers}
 	e.table.take(e.call, request, e.watch,
 		func() Reply { return ofDropin(e.answer(answers.Yes)) },

@@ -42,10 +42,10 @@ func (f *fences) note(grant *redlock.Grant) {
 	if len(f.all) >= mostFences {
 		f.thinLocked()
 	}
-	for _, key := range grant.Keys() {
+	for i, key := range grant.Keys() {
 		// Copies: the originals point into the buffer of a whole command.
 		key = redlock.Key(strings.Clone(string(key)))
-		f.all[heldKey{grant.DB(), key}] = fence{redlock.Token(strings.Clone(string(grant.Token))), grant.Fence, until}
+		f.all[heldKey{grant.DB(), key}] = fence{redlock.Token(strings.Clone(string(grant.TokenOf(i)))), grant.Fence, until}
 	}
 }
 

@@ -1,6 +1,6 @@
-// Looking at a script that nobody has seen takes milliseconds, which neither the
-// reader of a socket nor the tasks that write replies have to spare. One
-// goroutine at a time does it; it lives only while there is something to look at.
+// prober evaluates scripts that were not seen before. That takes up to some
+// milliseconds, which neither the reader of a socket nor the tasks that write replies
+// have to spare. One goroutine at a time does it, while there is something to do.
 package commands
 
 import (

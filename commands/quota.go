@@ -91,11 +91,6 @@ func (p place) free() {
 	p.account.asked--
 }
 
-// fill turns the room into a lock.
-func (p place) fill(at heldKey, grant redlock.Grant) {
-	p.fillFor(at, grant.Token, grant.Validity())
-}
-
 // fillFor turns the room into whatever token proves for that long.
 func (p place) fillFor(at heldKey, token redlock.Token, validity time.Duration) {
 	if p.account == nil {

@@ -72,7 +72,7 @@ func (a *taking) decided(grant redlock.Grant, err error) {
 		a.sink.Deliver(failure(err))
 	default:
 		for i, room := range a.rooms {
-			room.fill(a.keys[i], grant)
+			room.fillFor(a.keys[i], grant.TokenOf(i), grant.Validity())
 		}
 		a.grant = grant
 		a.sink.DeliverLate(a)
@@ -111,8 +111,8 @@ func (a *taking) giveBack() {
 		return
 	}
 	a.givenBack = true
-	for _, at := range a.keys {
-		a.table.env.Users.released(at, a.grant.Token)
+	for i, at := range a.keys {
+		a.table.env.Users.released(at, a.grant.TokenOf(i))
 	}
 	a.table.env.Locks.GiveBack(a.grant)
 }

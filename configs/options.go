@@ -186,7 +186,7 @@ func keyPrefixOption() option {
 func scriptClassOption() option {
 	return option{
 		name: "script-class", argument: "SPEC", list: true,
-		allowed: "<sha1>=<class>[,token=n][,time=n<unit>][,keys=n][,args=n][,yes=answer][,no=answer], separated by blanks",
+		allowed: "<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]], separated by blanks",
 		advice:  "the error of the script that was refused has its SHA1",
 		set: func(c *Config, value any) []problem {
 			given, err := decodeList(value)

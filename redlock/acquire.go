@@ -37,8 +37,8 @@ func (c *acquire) finish(g Grant, err error) {
 		return
 	}
 	l.turns.leave(lockID{r.DB, r.Key, r.Token})
-	for _, key := range r.More {
-		l.turns.leave(lockID{r.DB, key, r.Token})
+	for i, key := range r.More {
+		l.turns.leave(lockID{r.DB, key, r.tokenOf(i+1, r.Token)})
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *acquire) start(b *Batch) {
 	case r.Token == "":
 		c.try(b)
 	case len(r.More) > 0:
-		c.inTurn(b, r.keys())
+		c.inTurn(b, r.sortedIDs())
 	default:
 		c.locker.turns.take(lockID{r.DB, r.Key, r.Token}, b, turn{holds: true, run: c.try})
 	}
@@ -289,9 +289,10 @@ func (a *attempt) grant(fence int64) {
 	known := lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders(), mode: r.Mode, fence: g.Fence}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
 	l.events.emit(EventAcquired, lockID{r.DB, r.Key, a.token}, g.Fence, known.gone-now)
-	for _, key := range r.More {
-		l.leases.note(lockID{r.DB, key, a.token}, known, now)
-		l.events.emit(EventAcquired, lockID{r.DB, key, a.token}, g.Fence, known.gone-now)
+	for i, key := range r.More {
+		id := lockID{r.DB, key, r.tokenOf(i+1, a.token)}
+		l.leases.note(id, known, now)
+		l.events.emit(EventAcquired, id, g.Fence, known.gone-now)
 	}
 	if r.Hold != nil {
 		g.Hold = l.hold(g, a, r.Hold)
@@ -314,8 +315,8 @@ func (a *attempt) grant(fence int64) {
 func (a *attempt) ids() []lockID {
 	r := &a.call.request
 	ids := []lockID{{r.DB, r.Key, a.token}}
-	for _, key := range r.More {
-		ids = append(ids, lockID{r.DB, key, a.token})
+	for i, key := range r.More {
+		ids = append(ids, lockID{r.DB, key, r.tokenOf(i+1, a.token)})
 	}
 	return ids
 }

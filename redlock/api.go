@@ -92,6 +92,14 @@ type Grant struct {
 func (g *Grant) Keys() []Key { return append([]Key{g.Key}, g.More...) }
 func (g *Grant) DB() int     { return g.db }
 
+// TokenOf is the token of the i-th of Keys.
+func (g *Grant) TokenOf(i int) Token {
+	if g.attempt == nil {
+		return g.Token
+	}
+	return g.attempt.call.request.tokenOf(i, g.Token)
+}
+
 // Validity is what is left for the caller now; ≤ 0 means it is used up.
 func (g *Grant) Validity() time.Duration { return g.until - g.clock.Now() }
 

@@ -10,6 +10,7 @@ package redlock
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"redlockd/pool"
 )
@@ -63,14 +64,33 @@ func (r *LockRequest) keys() []Key {
 	return keys
 }
 
+// tokenOf is the token of the i-th key, of which 0 is Key; own is that of all keys, if
+// they have one.
+func (r *LockRequest) tokenOf(i int, own Token) Token {
+	if r.Script != nil && i < len(r.Script.Tokens) {
+		return r.Script.Tokens[i]
+	}
+	return own
+}
+
+// sortedIDs are the leases of the request's keys, in the order of the keys.
+func (r *LockRequest) sortedIDs() []lockID {
+	ids := []lockID{{r.DB, r.Key, r.Token}}
+	for i, key := range r.More {
+		ids = append(ids, lockID{r.DB, key, r.tokenOf(i+1, r.Token)})
+	}
+	slices.SortFunc(ids, func(a, b lockID) int { return strings.Compare(string(a.key), string(b.key)) })
+	return ids
+}
+
 // inTurn tries once no other acquire with this token is under way for any of
 // the keys. Turns are taken in one order everywhere, so nobody waits in a circle.
-func (c *acquire) inTurn(b *Batch, keys []Key) {
-	if len(keys) == 0 {
+func (c *acquire) inTurn(b *Batch, ids []lockID) {
+	if len(ids) == 0 {
 		c.try(b)
 		return
 	}
-	c.locker.turns.take(lockID{c.request.DB, keys[0], c.request.Token}, b, turn{holds: true, run: func(b *Batch) {
-		c.inTurn(b, keys[1:])
+	c.locker.turns.take(ids[0], b, turn{holds: true, run: func(b *Batch) {
+		c.inTurn(b, ids[1:])
 	}})
 }

@@ -164,8 +164,8 @@ func (l *Locker) GiveBack(g Grant) {
 	if g.attempt != nil {
 		l.holds.endOf(g)
 		g.attempt.takeBack()
-		for _, key := range g.Keys() {
-			l.leases.disown(lockID{g.db, key, g.Token}, g.Fence)
+		for i, key := range g.Keys() {
+			l.leases.disown(lockID{g.db, key, g.TokenOf(i)}, g.Fence)
 			l.waits.freed(nil, place{g.db, key})
 		}
 		return

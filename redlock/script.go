@@ -20,7 +20,10 @@ type Script struct {
 	Text string
 	Keys []Key    // KEYS, in order
 	Args []string // ARGV
-	Time ScriptTime
+	// Tokens of the request's keys, in their order, if an acquire gives each its own. The
+	// first is the request's Token. nil: that one is the token of all.
+	Tokens []Token
+	Time   ScriptTime
 	// Prolongs: it may find the token's own copy and give it another end. Such a
 	// copy was not made by the attempt, and is not taken back with it; it ends
 	// earlier only where a quorum has agreed, see trim.go.

@@ -191,6 +191,60 @@ func TestScript_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
 	}
 }
 
+// A script may give each key a token of its own. Each is then held, taken back, released
+// and given back by that one.
+func TestScript_GivesEachKeyATokenOfItsOwn(t *testing.T) {
+	const takesEach = "for i = 1, #KEYS do if redis.call('EXISTS', KEYS[i]) == 1 then return 'busy' end end for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[i], 'PX', ARGV[#ARGV]) end return 'taken'"
+	c := newCluster(t, 5, time.Minute)
+	d := c.daemon()
+	each := func() *Script {
+		s := script(takesEach, "token-of-c", "", "c", "a", "b")
+		s.Tokens = []Token{"token-of-c", "token-of-a", "token-of-b"}
+		s.Args, s.Time = []string{"token-of-c", "token-of-a", "token-of-b", "20000"}, ScriptTime{Arg: 4}
+		return s
+	}
+	for i := range 3 {
+		c.do(i, "SET", "b", "somebody else's", "PX", 60000)
+	}
+	if _, _, err := d.takeBy(each(), 20*time.Second); !errors.Is(err, ErrHeld) {
+		t.Fatalf("%v, want that it is held", err)
+	}
+	none := func(keys ...string) func() bool {
+		return func() bool {
+			all := ""
+			for _, key := range keys {
+				all += strings.Join(c.copies(key), "")
+			}
+			return all == ""
+		}
+	}
+	eventually(t, "nothing of the attempt is left", func() bool { return none("a", "c")() && slices.Equal(c.copies("b")[3:], []string{"", ""}) })
+	for i := range 3 {
+		c.do(i, "DEL", "b")
+	}
+	g, _, err := d.takeBy(each(), 20*time.Second)
+	if err != nil || !g.Fresh {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	for i, key := range g.Keys() {
+		if want := Token("token-of-" + string(key)); g.TokenOf(i) != want {
+			t.Errorf("%s is held by %s, want %s", key, g.TokenOf(i), want)
+		}
+		eventually(t, "all masters have "+string(key), func() bool { return !slices.Contains(c.copies(string(key)), "") })
+	}
+	if was, err := d.unlock("a", "token-of-c"); was || err != nil {
+		t.Errorf("by another key's token: %v, %v", was, err)
+	}
+	if was, err := d.unlock("a", "token-of-a"); !was || err != nil {
+		t.Errorf("by its own: %v, %v", was, err)
+	}
+	d.GiveBack(g)
+	eventually(t, "the others are given back", none("b", "c"))
+	if _, _, err := d.takeBy(each(), 20*time.Second); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+}
+
 func TestScript_AnExtensionHealsAndARefusedOneLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Minute)

@@ -60,7 +60,11 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			l.dropRemnants(s, &r, now, s.voters(ScriptYes)...)
 			e.finish(Grant{}, ErrNotHeld)
 		default:
-			e.finish(Grant{}, l.noQuorum(&s.missing, "the lease is unchanged, its old validity stands"))
+			note := "the lease is unchanged, its old validity stands"
+			if s.isUnclear() {
+				note = "a master's answer is none that the script is known to give, and the lease may have changed there"
+			}
+			e.finish(Grant{}, l.noQuorum(&s.missing, note))
 		}
 	}
 	s.late = func(lane int, vote ScriptVote, v verdict) {

@@ -37,20 +37,20 @@ func (valued) takeBack(a *attempt, lane int, c copyState) {
 	case a.call.request.TTL < Endless:
 		a.undo(lane, c)
 	case c == copyMade, c == copyMaybe:
-		a.undoAny(lane, c, a.key)
+		a.undoAny(lane, c, a.key, a.token)
 	}
 }
 
 func (f valued) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
 
 // undoAny deletes the token's copy whenever it ends.
-func (a *attempt) undoAny(lane int, c copyState, key string) {
+func (a *attempt) undoAny(lane int, c copyState, key string, token Token) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
 	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: pool.Debt{
-		Args:  []string{"EVALSHA", l.script.release, "1", key, string(a.token), "", ""},
+		Args:  []string{"EVALSHA", l.script.release, "1", key, string(token), "", ""},
 		Until: a.start + min(a.call.request.TTL, Endless) + 4*l.late,
-		Met:   a.onlyOn(lane, c),
+		Met:   a.onlyOn(lane, c, token),
 	}})
 }
 
@@ -70,7 +70,11 @@ var _ form = (*scripted)(nil)
 func (f *scripted) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
 	ttl, late := a.call.request.TTL, a.call.locker.late
 	f.script.write(a.call.locker, m, c, ttl)
-	f.spans[m.Lane] = f.script.Time.span(m, ttl, late, len(a.token) < shortToken)
+	tight := len(a.token) < shortToken
+	for _, token := range f.script.Tokens {
+		tight = tight || len(token) < shortToken
+	}
+	f.spans[m.Lane] = f.script.Time.span(m, ttl, late, tight)
 }
 
 // span is when a copy can end. A master adds a lease that counts from now to its
@@ -130,17 +134,19 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 // not known what was: if the token may have been the holder all along, its copy
 // is left to expire.
 func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
-	if c != copyMade && c != copyMaybe || c == copyMaybe && (f.script.Prolongs || len(a.token) < shortToken) {
+	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
 	}
-	request, at := &a.call.request, f.spans[lane]
-	for _, key := range append([]Key{request.Key}, request.More...) {
+	at := f.spans[lane]
+	for _, id := range a.ids() {
+		key := a.call.locker.masterKey(id.key)
 		switch {
-		case f.script.existed(f.before[lane], key):
-		case request.TTL >= Endless:
-			a.undoAny(lane, c, a.call.locker.masterKey(key))
+		case c == copyMaybe && len(id.token) < shortToken:
+		case f.script.existed(f.before[lane], id.key):
+		case a.call.request.TTL >= Endless:
+			a.undoAny(lane, c, key, id.token)
 		default:
-			a.undoWithin(lane, c, a.call.locker.masterKey(key), at.low, at.high)
+			a.undoToken(lane, c, key, id.token, at.low, at.high)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type survey struct {
 	votes   [maxMasters]ScriptVote
 	replies [maxMasters]pool.Reply
 	kept    []keptEnd // told before the decision
+	unclear bool      // some master answered what counts neither as yes nor as no
 	final   verdict
 }
 
@@ -65,6 +66,7 @@ func (s *survey) Answer(answer pool.Answer) {
 		s.tally.no++
 	default:
 		s.tally.silent++
+		s.unclear = s.unclear || answer.Asked && answer.Reply.Err == nil && counts(answer)
 	}
 	over, v := s.final != undecided, s.final
 	switch {
@@ -123,6 +125,13 @@ func (s *survey) said(v ScriptVote) (reply pool.Reply, ok bool) {
 		}
 	}
 	return reply, most > 0
+}
+
+// isUnclear tells whether a master answered the question, and not in a way that counts.
+func (s *survey) isUnclear() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unclear
 }
 
 // counts tells whether an answer counts as a vote: what a young master holds it

@@ -57,8 +57,8 @@ func (a *attempt) undoKey(lane int, c copyState, key string, slot ...string) {
 // too, even an undo must not be repeated: it may have been executed without an
 // answer, and what stands there now be a stranger's. A copy that is left so ends
 // with its ttl.
-func (a *attempt) onlyOn(lane int, c copyState) time.Duration {
-	if a.call.request.Token == "" || c != copyMaybe && len(a.token) >= shortToken {
+func (a *attempt) onlyOn(lane int, c copyState, token Token) time.Duration {
+	if a.call.request.Token == "" || c != copyMaybe && len(token) >= shortToken {
 		return 0
 	}
 	return a.met[lane]
@@ -66,10 +66,15 @@ func (a *attempt) onlyOn(lane int, c copyState) time.Duration {
 
 // undoWithin deletes a copy that ends within [lo, hi].
 func (a *attempt) undoWithin(lane int, c copyState, key string, lo, hi int64, slot ...string) {
+	a.undoToken(lane, c, key, a.token, lo, hi, slot...)
+}
+
+// undoToken is undoWithin for a key with a token of its own.
+func (a *attempt) undoToken(lane int, c copyState, key string, token Token, lo, hi int64, slot ...string) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
-	debt := l.releaseDebt(key, a.token, lo, hi, a.start+a.call.request.TTL+4*l.late)
+	debt := l.releaseDebt(key, token, lo, hi, a.start+a.call.request.TTL+4*l.late)
 	debt.Args = append(debt.Args, slot...)
-	debt.Met = a.onlyOn(lane, c)
+	debt.Met = a.onlyOn(lane, c, token)
 	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: debt})
 }

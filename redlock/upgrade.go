@@ -53,7 +53,7 @@ func (f *named) takeBack(a *attempt, lane int, c copyState) {
 	a.call.group.Push(lane, &repeated{group: a.call.group, key: a.key, debt: pool.Debt{
 		Args: []string{"EVALSHA", l.script.unupgrade, "1", a.key, string(a.token),
 			strconv.FormatInt(a.ends[lane], 10), score},
-		Until: a.start + l.maxTTL + 4*l.late, Met: a.onlyOn(lane, c),
+		Until: a.start + l.maxTTL + 4*l.late, Met: a.onlyOn(lane, c, a.token),
 	}})
 }
 

@@ -75,19 +75,21 @@ type Class struct {
 	Keys    int    // number of KEYS it is known for
 	Args    int    // number of ARGV it is known for
 	Token   int    // the ARGV that is the token, from 1; 0 if it needs none
+	Tokens  []int  // of an acquire that gives each of its locks a token of its own: the ARGVs, in the order of the locks; else nil
 	Prefix  int    // the ARGV with the number of leading bytes of the token that are compared; 0: all
 	Time    Time
 	Given   []Given
+	Numbers []int  // the ARGVs, from 1, that must be whole numbers of 0 or more: a least remaining time, or no lease
 	Signals []int  // the KEYS, from 1, that are no locks: lists to wake waiters with, or not used
-	Slots   bool   // takes the first free one of its keys
 	Pattern string // its keys are found by this glob, not given
 	Publish bool   // sends messages to channels
 	DB      int    // the ARGV, from 1, that it gives to SELECT: must be the client's own database; 0 if it selects none
 
-	pinned bool // by the operator: what else it does is not known
+	pinned  bool // by the operator: what else it does is not known
+	anyKeys bool // its answers are the same with any number of keys, all of them or none
 
 	cases [holdings]outcome
-	mixed []outcome // several keys that are held differently
+	mixed []outcome // several keys that are held differently, and too little left of a lease
 }
 
 // OnlyReleases says that the script deletes the one key if the token holds it and
@@ -96,11 +98,18 @@ type Class struct {
 func (c *Class) OnlyReleases() bool {
 	alike := func(a, b Holding) bool {
 		s := c.cases[a].reply
-		fixed := s.kind != KindArray && !s.is(remainingMS) && !s.is(remainingS) && !s.is(fromMaster) && !s.is(fromScriptFail)
+		fixed := s.kind != KindArray && !s.is(remainingMS) && !s.is(remainingS) && !s.is(fromMaster)
 		return fixed && c.cases[a].done == c.cases[b].done && s.same(c.cases[b].reply)
 	}
-	return c.Op == Release && !c.pinned && c.Keys == 1 && c.Args == 1 && c.Token == 1 && len(c.Signals) == 0 && !c.Publish &&
+	return c.Op == Release && !c.pinned && len(c.mixed) == 0 && c.Keys == 1 && c.Args == 1 && c.Token == 1 && len(c.Signals) == 0 && !c.Publish &&
 		c.cases[Mine].done && !c.cases[Absent].done && alike(Mine, Endless) && alike(Absent, Other)
+}
+
+// withKeys is the class for another number of keys.
+func (c *Class) withKeys(n int) *Class {
+	several := *c
+	several.Keys = n
+	return &several
 }
 
 // outcome is what a script answers to one holding and whether it did what its
@@ -121,6 +130,16 @@ func (c *Class) Fits(call Call) error {
 	for _, g := range c.Given {
 		if call.Args[g.Arg-1] != g.Value {
 			return fmt.Errorf("argument %d is not '%s'", g.Arg, g.Value)
+		}
+	}
+	for _, arg := range c.Numbers {
+		if n, ok := parseInt(call.Args[arg-1]); !ok || n < 0 || n > maxNumber {
+			return fmt.Errorf("argument %d is not a whole number from 0 to 2^53", arg)
+		}
+	}
+	for i, key := range call.Keys {
+		if slices.Contains(call.Keys[:i], key) {
+			return fmt.Errorf("key %d is the same as another one", i+1)
 		}
 	}
 	if c.Prefix > 0 {
@@ -199,8 +218,21 @@ const (
 )
 
 // Vote counts a master's answer to a call that fits. An answer that more than
-// one holding explains is a yes only if all of them are.
+// one holding explains is a yes only if all of them are. Of a list that a pinned script
+// answers, the first item counts if the list itself is not one of its answers.
 func (c *Class) Vote(call Call, reply Reply) Vote {
+	vote := c.vote(call, reply)
+	if vote == Unclear && c.pinned && reply.Kind == KindArray {
+		first := Reply{}
+		if len(reply.Items) > 0 {
+			first = reply.Items[0]
+		}
+		return c.vote(call, first)
+	}
+	return vote
+}
+
+func (c *Class) vote(call Call, reply Reply) Vote {
 	vote := Unclear
 	for h := range c.cases {
 		if c.cases[h].reply.matches(reply, call, c.notMine(Holding(h), call)) {

@@ -37,8 +37,8 @@ func TestKnownScripts_AreFoundBySHAAloneInEitherCase(t *testing.T) {
 			}
 		}
 	}
-	if len(known()) != 74 {
-		t.Errorf("the table has %d scripts, want 74: no two rows may have one SHA1", len(known()))
+	if len(known()) != 79 {
+		t.Errorf("the table has %d scripts, want 79: no two rows may have one SHA1", len(known()))
 	}
 	for _, sha := range []string{"", "c3f8", strings.Repeat("z", 40), strings.Repeat("0", 40)} {
 		if _, _, ok := r.BySHA(sha, Call{}); ok {
@@ -60,44 +60,30 @@ func TestKnownScripts_AreNotKnownForOtherCalls(t *testing.T) {
 	}
 }
 
-func TestRecognise_ProbesOnceAndKnowsTheFormAfterwards(t *testing.T) {
+func TestRecognise_EvaluatesOnce(t *testing.T) {
 	r := newRecogniser(t, Options{})
-	first := recognise(t, r, "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])", sample, ByProbe)
-	recognise(t, r, "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])", sample, ByProbe)
-	second := recognise(t, r, "-- mine?\nlocal held=redis.call(\"get\",KEYS[1]);\nif held ~= ARGV[1] then return 0; end\nreturn redis.call([[DEL]], KEYS[1])", sample, ByForm)
-	if first != second {
-		t.Error("the form was probed again")
+	text := "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])"
+	first := recognise(t, r, text, sample, ByText)
+	if recognise(t, r, text, sample, ByText) != first {
+		t.Error("it was evaluated again")
 	}
-	third := "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])"
-	if _, how, ok := r.BySHA(shaOf(third).String(), sample); !ok || how != ByProbe {
+	if class, how, ok := r.BySHA(shaOf(text).String(), sample); !ok || how != ByText || class != first {
 		t.Errorf("its SHA1 is found: %v, by %s", ok, how)
 	}
 }
 
-func TestForm_KeepsApartWhatDiffersInMoreThanLooks(t *testing.T) {
-	forms := make(map[Form]string)
-	for _, text := range []string{
-		`local a = 1 local b = 2 return a`, `local a = 1 local b = 2 return b`, `local a = 1 local a = 2 return a`,
-		`return 'GET'`, `return 'get'`, `return get`, `return GET`, `return (unpack(KEYS))`, `return unpack(KEYS)`,
-		`return redis.call('set', KEYS[1], 'nx')`, `return redis.call('set', KEYS[1], 'NX')`, `return redis.call('set', KEYS[1], 'v', 'nx')`,
-		`return redis.pcall('get', KEYS[1])`, `return redis.call('get', KEYS[1])`, `return redis.call(KEYS[1], 'get')`,
-		`local redis = ARGV return redis[1]`, `local x = ARGV return x[1]`, `return 1, 2`, `return {1, 2}`, `return {1, {2}}`, `return {{1}, 2}`,
-		`return {a = 1}`, `local a = 1 return {a = 1}`, `local a = 1 return {[a] = 1}`, `return 1 - (2 - 3)`, `return 1 - 2 - 3`,
-		`return #ARGV`, `return -ARGV`, `return not ARGV`, `if ARGV then return 1 end`, `if ARGV then else return 1 end`,
-		`return ARGV.sub`, `return ARGV:sub()`, `return ARGV.sub()`, `return 10`, `return '10'`,
-	} {
-		script, err := parseScript(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		form, ok := formOf(script)
-		if !ok {
-			t.Fatalf("no form of %s", text)
-		}
-		if other, taken := forms[form]; taken {
-			t.Errorf("the same form:\n%s\n%s", text, other)
-		}
-		forms[form] = text
+// A library's script with several keys is the library's still.
+func TestRecognise_KnowsAScriptOfALibraryWithMoreKeys(t *testing.T) {
+	r := newRecogniser(t, Options{})
+	const refresh = "5a22d7e8431313862816d4416b5e46dd70fc340d"
+	id, _ := parseSHA(refresh)
+	call := Call{Keys: []string{"a", "b", "c"}, Args: sample.Args}
+	class, how, err := r.examine(id, "its text is not looked at", call)
+	if err != nil || how != BySHA || class.Library != "bsm/redislock" || class.Keys != 3 || class.Vote(call, status("OK")) != Yes || class.Vote(call, Reply{}) != No {
+		t.Errorf("%v, by %s: %v", class, how, err)
+	}
+	if err := class.Fits(Call{Keys: []string{"a", "b", "a"}, Args: sample.Args}); err == nil {
+		t.Error("one key twice is taken for two")
 	}
 }
 
@@ -128,37 +114,14 @@ func TestRecognise_KnowsAScriptOncePerFlag(t *testing.T) {
 	call := func(flag string) Call {
 		return Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", flag}}
 	}
-	if c := recognise(t, r, text, call("yes"), ByProbe); c.Op != Reacquire {
+	if c := recognise(t, r, text, call("yes"), ByText); c.Op != Reacquire {
 		t.Errorf("with yes it is %s", c.Op)
 	}
-	if c := recognise(t, r, text, call("no"), ByProbe); c.Op != Extend {
+	if c := recognise(t, r, text, call("no"), ByText); c.Op != Extend {
 		t.Errorf("with no it is %s", c.Op)
 	}
-	if c := recognise(t, r, text, call("yes"), ByProbe); c.Op != Reacquire {
+	if c := recognise(t, r, text, call("yes"), ByText); c.Op != Reacquire {
 		t.Errorf("with yes it is %s at the second time", c.Op)
-	}
-}
-
-// With a flag of 1 the sum is never seen: what it is given to is an expiry alone.
-func TestProbe_AdmitsAnUnseenSumInATime(t *testing.T) {
-	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0]
-	class, err := classOf(text, Call{Keys: sample.Keys, Args: append(sample.Args[:2:2], "1")})
-	if err != nil || class.Op != Extend {
-		t.Errorf("it is %v, %v", class, err)
-	}
-}
-
-// The expiry is believed to be what was asked for only if it is.
-func TestProbe_TakesAShortenedExpiryForAFixedOne(t *testing.T) {
-	for text, want := range map[string]int64{
-		`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] / 1000) then return 1 end return 0`: 20,
-		`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] / 2) then return 1 end return 0`:    10_000,
-		`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', 5000) then return 1 end return 0`:           5000,
-	} {
-		class, err := classOf(text, sample)
-		if err != nil || class.Op != Acquire || class.Time != (Time{Unit: FixedMilliseconds, Fixed: want}) {
-			t.Errorf("%v %v, want %d ms:\n%s", class, err, want, text)
-		}
 	}
 }
 
@@ -169,7 +132,7 @@ func TestRecognise_ForgetsRatherThanGrows(t *testing.T) {
 		if _, _, err := r.Recognise(text, sample); err == nil {
 			t.Fatal("a hash is a lock")
 		}
-		recognise(t, r, fmt.Sprintf("-- %d\n", i)+release, Call{Keys: sample.Keys, Args: sample.Args[:1]}, map[bool]How{true: ByProbe, false: ByForm}[len(r.byForm) == 0])
+		recognise(t, r, fmt.Sprintf("-- %d\n", i)+release, Call{Keys: sample.Keys, Args: sample.Args[:1]}, ByText)
 	}
 	if n := len(r.bySHA) + len(r.refused); n > 5 {
 		t.Errorf("%d outcomes are kept, 4 are allowed", n)
@@ -200,7 +163,7 @@ func TestRecognise_ServesManyCallersAtOnce(t *testing.T) {
 func TestVote_OfSeveralKeysIsAYesOnlyForAll(t *testing.T) {
 	count := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('get', k) == ARGV[1] then n = n + redis.call('del', k) end end return n`
 	call := Call{Keys: []string{"a", "b", "c"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
-	class, err := classOf(count, call)
+	class, err := classOfText(count, call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,28 +173,17 @@ func TestVote_OfSeveralKeysIsAYesOnlyForAll(t *testing.T) {
 		}
 	}
 	half := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('set', k, ARGV[1], 'NX', 'PX', ARGV[2]) then n = 1 end end return n`
-	if class, err := classOf(half, Call{Keys: call.Keys, Args: sample.Args}); err == nil {
+	if class, err := classOfText(half, Call{Keys: call.Keys, Args: sample.Args}); err == nil {
 		t.Errorf("a script that takes some keys and says 1 is %s", described(class))
 	}
 }
 
-func TestProbe_SeesASemaphoreOfSlots(t *testing.T) {
+// A semaphore is refused: masters could choose different slots.
+func TestEvaluator_RefusesTheFirstFreeOneOfSeveralKeys(t *testing.T) {
 	text := behaviours["acquire 1 (any s token) {arg1}1!|nil|nil|nil"][0]
 	call := Call{Keys: []string{"a1", "a2", "a3"}, Args: []string{"a", "20", "f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
-	class, err := classOf(text, call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !class.Slots || class.Op != Acquire || class.Time != (Time{Arg: 2, Unit: Seconds}) {
-		t.Errorf("it is %s", described(class))
-	}
-	for _, answer := range []string{"a1", "a2", "a3"} {
-		if class.Vote(call, bulk(answer)) != Yes {
-			t.Errorf("slot %s is no yes", answer)
-		}
-	}
-	if class.Vote(call, Reply{}) != No || class.Vote(call, bulk("a4")) != Unclear {
-		t.Error("nil must be a no, and a slot that does not exist nothing")
+	if class, err := classOfText(text, call); err == nil || !strings.Contains(err.Error(), "LIMIT n") {
+		t.Errorf("it is %v, %v", class, err)
 	}
 }
 

@@ -5,6 +5,7 @@ package dropin
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -17,7 +18,14 @@ type knownScript struct {
 	op      Op
 	keys    int
 	args    string // one word each
-	answers string // of the four holdings
+	answers string // of the four holdings, and where too little is left
+}
+
+// allOrNone are scripts of the table that take any number of keys and answer alike
+// however many they are. Their texts are outside of the language.
+var allOrNone = []string{
+	"eb0c00d98f6f33b4262419a509002884540f30be", "5a22d7e8431313862816d4416b5e46dd70fc340d",
+	"9470c810040e272ee6c579d8d4331aaf6332a7b1", "66e1084c2d842a7e8c271925aae90219fac4e129",
 }
 
 // sum is a SHA1 in its short form.
@@ -59,8 +67,14 @@ func (k knownScript) class() *Class {
 	}
 	for h, answer := range strings.Split(k.answers, "|") {
 		word, done := strings.CutSuffix(answer, "!")
-		c.cases[h] = outcome{reply: parseShape(word), done: done}
+		o := outcome{reply: parseShape(word), done: done}
+		if h < int(holdings) {
+			c.cases[h] = o
+		} else {
+			c.mixed = append(c.mixed, o)
+		}
 	}
+	c.anyKeys = slices.Contains(allOrNone, k.sha)
 	if c.Op == Release {
 		c.Time = Time{} // it is there for others of the same library
 	}
@@ -83,6 +97,8 @@ func (c *Class) role(word string, arg int) {
 		c.Time = Time{Arg: arg, Unit: Seconds}
 	case "at":
 		c.Time = Time{Arg: arg, Unit: UnixMilliseconds}
+	case "least":
+		c.Numbers = append(c.Numbers, arg)
 	case "len":
 		c.Prefix = arg
 	case "db":

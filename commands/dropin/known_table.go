@@ -3,9 +3,10 @@ package dropin
 // knownScripts are facts: what was measured of the scripts of lock libraries
 // on a redis-server, and the SHA1 each is called by. Arguments: token; ms, s and
 // at (a point in time in ms) are the expiry; len is the number of bytes of the
-// token that count; db the database; =x must be x; any may be anything. Answers:
+// token that count; db the database; least
+// the ms that must be left; =x must be x; any may be anything. Answers:
 // key absent | held by the token | by another | by the token without expiry, with
-// a ! where the script did its work. Where a script takes any number of keys,
+// a ! where the script did its work | where too little is left. Where a script takes any number of keys,
 // this is what it does with one. The table is never changed.
 var knownScripts = []knownScript{
 	{"c3f8721cbb97f72bc19e972846bd7aaf91901658", "redis-py Lock", "release", Release, 1, "token", "0|1!|0|1!"},
@@ -82,4 +83,9 @@ var knownScripts = []knownScript{
 	{"1b77b94aa78451d55dfa97e18819bfbfc596cb5b", "@sesamecare-oss/redlock", "acquire", Acquire, 1, "db token ms", "1!|0|0|0"},
 	{"820e9778d2b6733e9ed771e4be90ae73a95a6f3b", "@sesamecare-oss/redlock", "extend", Extend, 1, "db token ms", "0|1!|0|1!"},
 	{"df51f6837dcfe303d334e6abea9aeae192bab216", "@sesamecare-oss/redlock", "release", Release, 1, "db token", "0|1!|0|1!"},
+	{"fd83166fb3d7235e3ace652b700c9e217c1adc1f", "redlock-universal", "release", Release, 1, "token", "0|1!|0|1!"},
+	{"e218d686a8f90368e5cd45074f06ce766cad9987", "redlock-universal", "extend", Extend, 1, "token ms", "0|1!|0|1!"},
+	{"c000e088bd4aca36ab429d3b7a16fc736f4cb6f1", "redlock-universal", "extend in time", Extend, 1, "token least ms", "[-1 -2]|[1 pttl]!|[-1 pttl]|[0 -1]|[0 pttl]"},
+	{"514d8d1b08387624661da2a9098d3949b633eb3a", "redlock-universal", "acquire batch", Acquire, 1, "token ms", "[1 1]!|[0 1 {key1}]|[0 1 {key1}]|[0 1 {key1}]"},
+	{"994908155dadb1bed08a5af6dee7fedf956c4826", "redlock-universal", "inspect", Read, 1, "", "nil|[value pttl]|[value pttl]|[value -1]"},
 }

@@ -1,5 +1,5 @@
-// How does an operator say what a script does? By --script-class, for a script
-// that the probes do not recognise, or recognise as something else.
+// ParsePin reads --script-class, by which an operator names what a script does that is
+// outside of the language, or that is to be taken for something else.
 package dropin
 
 import (
@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-const pinSyntax = "<sha1>=<class>[,token=n][,time=n<unit>][,keys=n][,args=n][,yes=answer][,no=answer]"
+const pinSyntax = "<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]]"
 
 // ParsePin reads the value of --script-class: a SHA1, and what the script of
-// that SHA1 does to its one key. Left out, the token is argument 1; an acquire
+// that SHA1 does to its keys. Of a list that it answers, the first item counts, unless
+// the answer is written as a list. An acquire may give each key its own token. Left out, the token is argument 1; an acquire
 // or an extension takes ms from argument 2; yes and no are OK and nil for an
 // acquire and 1 and 0 for the rest. Units are ms, s, ms@ and s@ (points in time).
 func ParsePin(value string) (sha string, c *Class, err error) {
@@ -49,10 +50,15 @@ func ParsePin(value string) (sha string, c *Class, err error) {
 	if max(c.Token, c.Time.Arg) > c.Args {
 		return "", nil, fmt.Errorf("script-class '%s': the token or the time is beyond the last of %d arguments", value, c.Args)
 	}
-	if yes == no && op != Read {
-		return "", nil, fmt.Errorf("script-class '%s': yes and no are the same answer '%s'", value, yes)
+	if len(c.Tokens) > 0 && (len(c.Tokens) != c.Keys || op != Acquire || slices.Max(c.Tokens) > c.Args) {
+		return "", nil, fmt.Errorf("script-class '%s': %d tokens are named, allowed are one, or for an acquire one of %d arguments for each of %d keys", value, len(c.Tokens), c.Args, c.Keys)
 	}
-	c.answers(yes, no)
+	for _, answer := range strings.Split(yes, "|") {
+		if slices.Contains(strings.Split(no, "|"), answer) && op != Read {
+			return "", nil, fmt.Errorf("script-class '%s': yes and no are the same answer '%s'", value, answer)
+		}
+	}
+	c.answers(strings.Split(yes, "|"), strings.Split(no, "|"))
 	return strings.ToLower(sha), c, nil
 }
 
@@ -68,6 +74,9 @@ func pinned(op Op) *Class {
 }
 
 func (c *Class) pin(name, value string) error {
+	if name == "token" && strings.Contains(value, "+") {
+		return c.pinTokens(value)
+	}
 	unit := Milliseconds
 	number := value
 	if name == "time" {
@@ -83,8 +92,8 @@ func (c *Class) pin(name, value string) error {
 		}
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || n > mostArgs {
-		return fmt.Errorf("'%s=%s' is not a number from 0 to %d", name, value, mostArgs)
+	if err != nil || n < 0 || n > maxArgs {
+		return fmt.Errorf("'%s=%s' is not a number from 0 to %d", name, value, maxArgs)
 	}
 	switch name {
 	case "token":
@@ -104,18 +113,46 @@ func (c *Class) pin(name, value string) error {
 	return nil
 }
 
-// answers gives every holding one of two answers.
-func (c *Class) answers(yes, no string) {
+// pinTokens reads an argument for each key.
+func (c *Class) pinTokens(value string) error {
+	for _, word := range strings.Split(value, "+") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > maxArgs {
+			return fmt.Errorf("'token=%s': '%s' is not a number from 1 to %d", value, word, maxArgs)
+		}
+		c.Tokens = append(c.Tokens, n)
+	}
+	c.Token = c.Tokens[0]
+	return nil
+}
+
+// answers gives every holding the first of the answers for yes or of those for no; the
+// others are answers, too.
+func (c *Class) answers(yes, no []string) {
 	does := map[Op][holdings]bool{
 		Acquire: {true, false, false, false}, Reacquire: {true, true, false, true},
 		Release: {false, true, false, true}, Extend: {false, true, false, true}, ExtendAdd: {false, true, false, false},
 		Read: {false, true, true, true}, Overwrite: {true, true, true, true}, Discard: {false, true, true, true},
 	}[c.Op]
 	for h := range c.cases {
-		word := no
+		word := no[0]
 		if does[h] {
-			word = yes
+			word = yes[0]
 		}
-		c.cases[h] = outcome{reply: parseShape(word), done: does[h]}
+		c.cases[h] = outcome{reply: pinnedShape(word), done: does[h]}
 	}
+	for i, words := range [][]string{no, yes} {
+		for _, word := range words[1:] {
+			c.mixed = append(c.mixed, outcome{reply: pinnedShape(word), done: i == 1})
+		}
+	}
+}
+
+// pinnedShape is an answer as the option names it: in a list, with ';' between its
+// items, as blanks separate the values of the option.
+func pinnedShape(word string) Shape {
+	if strings.HasPrefix(word, "[") {
+		word = strings.ReplaceAll(word, ";", " ")
+	}
+	return parseShape(word)
 }

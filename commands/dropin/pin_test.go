@@ -1,6 +1,7 @@
 package dropin
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -9,11 +10,11 @@ const anySHA = "00112233445566778899aabbccddeeff00112233"
 
 func TestParsePin_ReadsWhatTheErrorOfAnUnknownScriptAsksFor(t *testing.T) {
 	for spec, want := range map[string]string{
-		"release":                             "release token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\" slots false: 0|1!|0|1!",
-		"acquire":                             "acquire token 1 prefix 0 time {2 1 0} given [] signals [] db 0 pattern \"\" slots false: OK!|nil|nil|nil",
-		"extend,token=2,time=1s":              "extend token 2 prefix 0 time {1 2 0} given [] signals [] db 0 pattern \"\" slots false: 0|1!|0|1!",
-		"reacquire,time=3ms@,yes=1,no=-ERROR": "reacquire token 1 prefix 0 time {3 3 0} given [] signals [] db 0 pattern \"\" slots false: 1!|1!|-ERROR|1!",
-		"acquire,time=none,args=4":            "acquire token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\" slots false: OK!|nil|nil|nil",
+		"release":                             "release token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\": 0|1!|0|1!",
+		"acquire":                             "acquire token 1 prefix 0 time {2 1 0} given [] signals [] db 0 pattern \"\": OK!|nil|nil|nil",
+		"extend,token=2,time=1s":              "extend token 2 prefix 0 time {1 2 0} given [] signals [] db 0 pattern \"\": 0|1!|0|1!",
+		"reacquire,time=3ms@,yes=1,no=-ERROR": "reacquire token 1 prefix 0 time {3 3 0} given [] signals [] db 0 pattern \"\": 1!|1!|-ERROR|1!",
+		"acquire,time=none,args=4":            "acquire token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\": OK!|nil|nil|nil",
 	} {
 		sha, class, err := ParsePin(strings.ToUpper(anySHA) + "=" + spec)
 		if err != nil || sha != anySHA || described(class) != want {
@@ -22,10 +23,62 @@ func TestParsePin_ReadsWhatTheErrorOfAnUnknownScriptAsksFor(t *testing.T) {
 	}
 }
 
+// A pinned script may answer with lists, in several ways, and take several keys.
+func TestParsePin_CountsTheFirstItemOfAList(t *testing.T) {
+	list := func(items ...Reply) Reply { return Reply{Kind: KindArray, Items: items} }
+	for _, c := range []struct {
+		spec  string
+		reply Reply
+		want  Vote
+	}{
+		{"extend,yes=1,no=0|-1", list(number(1), number(500)), Yes},
+		{"extend,yes=1,no=0|-1", list(number(0), number(500)), No},
+		{"extend,yes=1,no=0|-1", list(number(-1), number(-2)), No},
+		{"extend,yes=1,no=0|-1", list(number(-2)), Unclear},
+		{"extend,yes=1|2,no=0|-1", number(2), Yes},
+		{"extend,yes=[1;pttl],no=[0;pttl]", list(number(1), number(500)), Yes},
+		{"extend,yes=[1;pttl],no=[0;pttl]", list(number(0), number(7)), No},
+		{"acquire,yes=OK,no=nil", list(), No},
+		{"acquire,yes=OK,no=nil", list(status("OK")), Yes},
+		{"acquire,yes=OK,no=nil", list(list(status("OK"))), Unclear},
+	} {
+		_, class, err := ParsePin(anySHA + "=" + c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := class.Vote(sample, c.reply); got != c.want {
+			t.Errorf("%s, %+v: vote %d, want %d", c.spec, c.reply, got, c.want)
+		}
+	}
+	_, class, err := ParsePin(anySHA + "=acquire,keys=2,args=3,token=1+2,time=3ms,yes=1,no=0")
+	if err != nil || class.Keys != 2 || fmt.Sprint(class.Tokens) != "[1 2]" || class.Token != 1 || class.Time.Arg != 3 {
+		t.Errorf("%+v, %v", class, err)
+	}
+}
+
+// The error of a script that is refused has the line that names it, but for its class.
+func TestParsePin_ReadsTheLineOfAnUnknownScript(t *testing.T) {
+	r := newRecogniser(t, Options{})
+	text := "return redis.call('hget', KEYS[1], ARGV[1])"
+	call := Call{Keys: []string{"a", "b"}, Args: []string{"token", "1000"}}
+	_, _, err := r.Recognise(text, call)
+	_, line, _ := strings.Cut(err.Error(), "--script-class ")
+	sha, class, err := ParsePin(strings.Replace(line, "<class>", "extend", 1))
+	if err != nil || sha != shaOf(text).String() {
+		t.Fatalf("'%s': %v", line, err)
+	}
+	pinned := newRecogniser(t, Options{Pins: map[string]*Class{sha: class}})
+	if got := recognise(t, pinned, text, call, ByPin); got.Keys != 2 || got.Op != Extend {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestParsePin_RefusesWhatItCannotMean(t *testing.T) {
 	for _, value := range []string{
 		"", "release", "abc=release", anySHA, anySHA + "=", anySHA + "=free", anySHA + "=release,token=x", anySHA + "=release,token=99",
 		anySHA + "=extend,time=2h", anySHA + "=release,colour=red", anySHA + "=release,yes=0", anySHA + "=extend,args=1", anySHA + "=release,token=-1",
+		anySHA + "=release,yes=1|2,no=0|2", anySHA + "=release,keys=2,token=1+2", anySHA + "=acquire,keys=3,token=1+2,time=3", anySHA + "=acquire,keys=2,args=2,token=1+3",
+		anySHA + "=acquire,keys=2,token=1+x", anySHA + "=acquire,keys=2,token=1+0",
 	} {
 		if _, _, err := ParsePin(value); err == nil || !strings.Contains(err.Error(), "script-class") {
 			t.Errorf("'%s': %v", value, err)

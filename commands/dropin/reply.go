@@ -37,13 +37,12 @@ func bulk(text string) Reply   { return Reply{Kind: KindBulk, Text: text} }
 type source uint8
 
 const (
-	fromScript     source = iota // always the same
-	fromArgument                 // the n-th ARGV
-	fromKey                      // the n-th KEYS
-	fromMaster                   // what the key holds
-	remainingMS                  // PTTL of the key
-	remainingS                   // TTL of the key
-	fromScriptFail               // an error the script ran into, whose words no two servers share
+	fromScript   source = iota // always the same
+	fromArgument               // the n-th ARGV
+	fromKey                    // the n-th KEYS
+	fromMaster                 // what the key holds
+	remainingMS                // PTTL of the key
+	remainingS                 // TTL of the key
 )
 
 // part is a piece of a text, or the origin of a number.
@@ -102,9 +101,6 @@ func (s Shape) matchesInt(n int64) bool {
 // matchesError: servers of different age put a code in front of an error of a
 // script and the script's SHA1 behind it.
 func (s Shape) matchesError(text string, call Call) bool {
-	if s.is(fromScriptFail) {
-		return strings.Contains(text, "script")
-	}
 	want := s.text(call)
 	return text == want || strings.TrimPrefix(text, "ERR ") == want || strings.HasPrefix(text, want+" script:")
 }
@@ -134,8 +130,6 @@ func (s Shape) text(call Call) string {
 func (s Shape) fill(call Call, holds string, remaining int64) (r Reply, ok bool) {
 	r = Reply{Kind: s.kind, Int: s.n}
 	switch {
-	case s.is(fromScriptFail):
-		return Reply{}, false
 	case s.is(remainingMS):
 		r.Int = remaining
 	case s.is(remainingS):
@@ -203,8 +197,6 @@ func (s Shape) String() string {
 		return "ttl"
 	case s.kind == KindInt:
 		return strconv.FormatInt(s.n, 10)
-	case s.is(fromScriptFail):
-		return "-failed"
 	case s.kind == KindArray:
 		words := make([]string, len(s.items))
 		for i, item := range s.items {
@@ -257,12 +249,13 @@ func parseShape(word string) Shape {
 		return Shape{kind: KindError, parts: []part{{text: rest}}}
 	}
 	s := Shape{kind: KindBulk}
-	if rest, named := strings.CutPrefix(word, "{arg"); named {
-		if digits, tail, closed := strings.Cut(rest, "}"); closed {
-			if n, err := strconv.Atoi(digits); err == nil {
-				s.parts = append(s.parts, part{from: fromArgument, n: n})
-				word = tail
-			}
+	for prefix, from := range map[string]source{"{arg": fromArgument, "{key": fromKey} {
+		rest, named := strings.CutPrefix(word, prefix)
+		digits, tail, closed := strings.Cut(rest, "}")
+		if n, err := strconv.Atoi(digits); named && closed && err == nil {
+			s.parts = append(s.parts, part{from: from, n: n})
+			word = tail
+			break
 		}
 	}
 	if word != "" || len(s.parts) == 0 {

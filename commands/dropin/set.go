@@ -1,6 +1,4 @@
-// How is SET spelled? Clients write its options in every order and case; the
-// same reading serves the command itself and SET inside a script that is being
-// probed.
+// ParseSet reads SET, whose options clients write in every order and case.
 package dropin
 
 import (

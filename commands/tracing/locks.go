@@ -59,8 +59,8 @@ func (t *Tracer) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.
 		var about []attribute.KeyValue
 		if err == nil {
 			about = granted(&grant, grant.Fence)
-			for _, key := range grant.Keys() {
-				t.leases.note(lease{grant.DB(), key, grant.Token}, o.span.SpanContext(), grant.Validity())
+			for i, key := range grant.Keys() {
+				t.leases.note(lease{grant.DB(), key, grant.TokenOf(i)}, o.span.SpanContext(), grant.Validity())
 			}
 		}
 		word, failed := outcomeOf(err)

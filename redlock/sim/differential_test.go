@@ -160,10 +160,17 @@ func (tw *twins) step(words []string) {
 }
 
 // sameMoment: an admission writes its clock down, to the microsecond, and tells
-// it: the simulated master is given the same.
+// it, and so does the deletion of a counter: the simulated master is given the same.
 func (tw *twins) sameMoment(words []string, reply any) {
 	said, ok := reply.([]any)
-	if words[0] != "EVALSHA" || words[1] != tw.scripts["admit"] || !ok {
+	if words[0] != "EVALSHA" || !ok {
+		return
+	}
+	if words[1] == tw.scripts["deleteid"] {
+		ms, _ := strconv.ParseInt(said[4].(string), 10, 64)
+		tw.server.readClock(ms*1000 - epoch)
+	}
+	if words[1] != tw.scripts["admit"] {
 		return
 	}
 	var us int64

@@ -244,6 +244,12 @@ func (tw *twins) otherScript(file string) []string {
 		return call(one, lo, strconv.FormatInt(n+tw.random.Int64N(7), 10), tw.pick("aa", "bb"), tw.pick("0", "0", "7", "9007199254740992"), tw.number(2))
 	case "readid":
 		return call(one, tw.pick("aa", "bb"), tw.number(2))
+	case "deleteid":
+		text := "7@aa"
+		if v := tw.server.look(one[0]); v != nil && v.kind == kindString {
+			text = v.text
+		}
+		return call(one, tw.pick("aa", "bb"), tw.pick("0", "1"), tw.pick("", end, "1"), tw.pick(text, "7@aa", ""))
 	case "reseed":
 		return call(one, tw.pick("3", "9007199254740993", "12"), tw.pick("aa", "bb"))
 	case "worktry":

@@ -1,0 +1,136 @@
+// comparison follows ==, ~=, <, <=, > and >=: both ways where the outcome depends on
+// what a key holds, one where it is known, none where it cannot be known.
+package dropin
+
+// compare evaluates one comparison.
+func (e *evaluator) compare(p *path, line int, operator string, l, r value) []branch {
+	switch operator {
+	case "==", "~=":
+		yes, no := e.equal(p, line, l, r)
+		return outcomes(yes, no, operator == "==")
+	case ">":
+		return e.less(p, line, r, l, false)
+	case ">=":
+		return e.less(p, line, r, l, true)
+	}
+	return e.less(p, line, l, r, operator == "<=")
+}
+
+// outcomes are the branches of a condition that holds on the path yes.
+func outcomes(yes, no *path, holds bool) (out []branch) {
+	if yes != nil {
+		out = append(out, branch{yes, boolValue(holds)})
+	}
+	if no != nil {
+		out = append(out, branch{no, boolValue(!holds)})
+	}
+	return out
+}
+
+// decided puts a path on one of two sides.
+func decided(p *path, holds bool) (yes, no *path) {
+	if holds {
+		return p, nil
+	}
+	return nil, p
+}
+
+// equal parts a path by whether two values are the same.
+func (e *evaluator) equal(p *path, line int, l, r value) (yes, no *path) {
+	if l.kind > r.kind {
+		l, r = r, l
+	}
+	known := func(v value) bool { return v.is(valueNil, valueFalse, valueTrue, valueNumber, valueText) }
+	switch {
+	case l.kind == valueUnknown || r.kind == valueUnknown:
+		e.refuse(line, "a condition depends on a reply that differs between masters")
+		return nil, nil
+	case known(l) && known(r):
+		return decided(p, l.kind == r.kind && l.n == r.n && l.text == r.text)
+	case l.is(valueNil, valueFalse, valueTrue): // r is none of them
+		return decided(p, false)
+	case l.kind == valueNumber:
+		return e.equalNumber(p, line, l.n, r)
+	case r.is(valueStatus, valueFailure) && l.is(valueText, valueArg): // a table is no text
+		return decided(p, false)
+	case l.kind == valueText && r.kind == valueArg:
+		e.given[r.arg] = true
+		return decided(p, e.call.Args[r.arg] == l.text)
+	case l.kind == valueArg && r.kind == valueArg && l.arg == r.arg:
+		return decided(p, true)
+	case l.kind == valueArg && r.kind == valueHeld:
+		if !e.token(line, r.key, l.arg) {
+			return nil, nil
+		}
+		return p.split(r.key, mineStates)
+	}
+	e.refuse(line, "a condition depends on something other than whether a key holds an argument")
+	return nil, nil
+}
+
+// equalNumber compares a number of the script.
+func (e *evaluator) equalNumber(p *path, line int, n int64, r value) (yes, no *path) {
+	switch r.kind {
+	case valueText, valueArg, valueKey, valueHeld, valueStatus, valueFailure, valueJoined, valueTable:
+		return decided(p, false) // of another type
+	case valueLeft, valueLeftSeconds, valueArgNumber:
+		if n < 0 {
+			return decided(p, false)
+		}
+	}
+	if r.kind == valueArgNumber {
+		if value, ok := parseInt(e.call.Args[r.arg]); ok {
+			e.given[r.arg] = true
+			return decided(p, value == n)
+		}
+	}
+	if r.kind == valueLeft && n == 0 {
+		return e.shorter(p, line, r.key, threshold{arg: -1, n: 1})
+	}
+	e.refuse(line, "a condition depends on how much exactly is left, or on the value of a number")
+	return nil, nil
+}
+
+// less evaluates l < r, or l <= r.
+func (e *evaluator) less(p *path, line int, l, r value, orEqual bool) []branch {
+	more := int64(0)
+	if orEqual {
+		more = 1
+	}
+	remains := func(v value) bool { return v.is(valueLeft, valueLeftSeconds) }
+	var yes, no *path
+	switch {
+	case l.kind == valueNumber && r.kind == valueNumber:
+		yes, no = decided(p, l.n < r.n+more)
+	case l.kind == valueNumber && l.n < 0 && (remains(r) || r.kind == valueArgNumber): // those are 0 or more
+		yes, no = decided(p, true)
+	case r.kind == valueNumber && r.n+more <= 0 && (remains(l) || l.kind == valueArgNumber):
+		yes, no = decided(p, false)
+	case l.kind == valueNumber && orEqual && l.n == 0 && (remains(r) || r.kind == valueArgNumber):
+		yes, no = decided(p, true)
+	case l.kind == valueLeft && r.kind == valueNumber:
+		yes, no = e.shorter(p, line, l.key, threshold{arg: -1, n: r.n + more})
+	case l.kind == valueLeft && r.kind == valueArgNumber:
+		yes, no = e.shorter(p, line, l.key, threshold{arg: r.arg, n: more})
+	case l.kind == valueNumber && r.kind == valueLeft: // n < left is not left < n+1
+		no, yes = e.shorter(p, line, r.key, threshold{arg: -1, n: l.n + 1 - more})
+	case l.kind == valueArgNumber && r.kind == valueLeft:
+		no, yes = e.shorter(p, line, r.key, threshold{arg: l.arg, n: 1 - more})
+	default:
+		e.refuse(line, "a condition depends on something other than how much is left of a key")
+	}
+	return outcomes(yes, no, true)
+}
+
+// shorter parts a path by whether less was left of the key than a threshold. A script
+// has one: with two it would have to be known which is the lower one.
+func (e *evaluator) shorter(p *path, line, key int, than threshold) (yes, no *path) {
+	if e.threshold == nil {
+		e.threshold = &than
+	}
+	if *e.threshold != than {
+		e.refuse(line, "it compares what is left with two different times")
+		return nil, nil
+	}
+	return p.below(key)
+}
