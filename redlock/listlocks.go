@@ -166,7 +166,7 @@ func (w *walk) unwalked() *missing {
 		switch {
 		case w.cursor.complete&(1<<place) != 0:
 			m.counts(lane)
-		case m.why[lane] != pool.Absence{}:
+		case m.reason(lane) != pool.Absence{}:
 		case place < w.cursor.at:
 			m.lacks(lane, pool.AbsentFor(errPassedOver, 0))
 		default:
