@@ -4,6 +4,7 @@ package redlock
 // each with the reason that it had in that ballot.
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -186,9 +187,16 @@ func (d *daemon) idleOn(i int) {
 // What a blind daemon is told by the ballot's own seals, and by nothing before.
 func TestNoQuorum_NamesWhatTheSealsOfTheBallotShow(t *testing.T) {
 	for words, fault := range map[string]func(c *cluster, i int){
-		"forgot (its memory is gone":                        func(c *cluster, i int) { c.do(i, "FLUSHALL") },
-		"ailing (cannot raise its register: OOM":            func(c *cluster, i int) { c.do(i, "CONFIG", "SET", "maxmemory", 1) },
-		"suspect (its clock is under suspicion)":            func(c *cluster, i int) { c.servers[i].Step(time.Duration(i) * 10 * time.Second) },
+		"forgot (its memory is gone":             func(c *cluster, i int) { c.do(i, "FLUSHALL") },
+		"ailing (cannot raise its register: OOM": func(c *cluster, i int) { c.do(i, "CONFIG", "SET", "maxmemory", 1) },
+		"suspect (its clock is under suspicion)": func(c *cluster, i int) {
+			by := time.Duration(i) * 10 * time.Second
+			c.servers[i].Step(by)
+			eventually(c.t, "the server shows the step", func() bool { // Valkey reads the clock once in a while
+				seconds, _ := strconv.ParseInt(c.do(i, "TIME").([]any)[0].(string), 10, 64)
+				return time.Unix(seconds, 0).After(time.Now().Add(by / 2))
+			})
+		},
 		"ailing (its seal was overwritten by other data: W": func(c *cluster, i int) { c.do(i, "SET", "redlockd:seal", "x") },
 		"rolled-back (its memory was rolled back: register": func(c *cluster, i int) {
 			c.do(i, "ZADD", "redlockd:seal", "XX", 1, strings.Join(c.identity(i), " "))
