@@ -14,8 +14,9 @@ const (
 	// userFailures are those that one user name may have from all addresses.
 	userFailures = 20
 	// reservedChecks are the passwords per second that are checked for an existing
-	// user although a limit above is reached: guesses at other names behind the same
-	// address, or from other addresses at the same name, must not lock a user out.
+	// user although a limit above is reached, so that guesses at other names behind the
+	// same address lock no user out. Guesses at the user's own name can use them up;
+	// then the user gets in only from addresses of earlier logins.
 	reservedChecks = 2
 	// maxBuckets are kept one by one, some 100 bytes each. Should more than these
 	// fail within a second, the rest share one bucket.

@@ -263,7 +263,7 @@ func TestEvaluator_KnowsAScriptOncePerFlag(t *testing.T) {
 	}
 }
 
-// What takes or deletes whoever holds the key is named so, in whatever words.
+// A script that takes or deletes another holder's lock is classed so, in any spelling.
 func TestEvaluator_NamesWhatTakesAnothersLock(t *testing.T) {
 	for text, want := range map[string]Op{
 		`return redis.call('expire', KEYS[1], 0)`:                                 Discard,
