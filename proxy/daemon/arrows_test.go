@@ -1,6 +1,6 @@
-// Tests that imports point one way: main → proxy → commands → redlock → pool.
-// Skipping a room on the way down is fine; going up or sideways is not.
-package main
+// Tests that imports point one way: main → proxy/daemon → proxy → commands → redlock → pool.
+// Skipping a package on the way down is fine; going up or sideways is not.
+package daemon
 
 import (
 	"encoding/json"
@@ -20,7 +20,8 @@ const module = "redlockd"
 // arrows lists what each package may import of this module. A new package gets
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
-	"":                 {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "configs"},
+	"":                 {"proxy/daemon"},
+	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "configs"},
 	"proxy":            {"commands", "redlock", "pool"},
 	"proxy/admin":      {"commands", "redlock", "pool"},
 	"commands":         {"commands/dropin", "redlock", "pool"},
@@ -175,7 +176,8 @@ func TestWrongArrows_AreFound(t *testing.T) {
 		want int
 	}{
 		{"down", listed{ImportPath: "redlockd/commands", Imports: []string{"fmt", "redlockd/redlock", "redlockd/pool"}}, 0},
-		{"main", listed{ImportPath: "redlockd", Imports: []string{"redlockd/proxy", "redlockd/configs", "redlockd/commands/cli"}}, 0},
+		{"main", listed{ImportPath: "redlockd", Imports: []string{"redlockd/proxy/daemon"}}, 0},
+		{"main past the daemon", listed{ImportPath: "redlockd", Imports: []string{"redlockd/pool"}}, 1},
 		{"up", listed{ImportPath: "redlockd/pool", Imports: []string{"redlockd/redlock"}}, 1},
 		{"skipping up", listed{ImportPath: "redlockd/pool", Imports: []string{"redlockd/commands"}}, 1},
 		{"sideways", listed{ImportPath: "redlockd/proxy", Imports: []string{"redlockd/configs"}}, 1},

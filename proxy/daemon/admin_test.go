@@ -1,6 +1,6 @@
 // Tests of the operator's door and of DMASTERS, on the process that an operator
 // would run.
-package main
+package daemon
 
 import (
 	"bufio"
@@ -280,7 +280,7 @@ func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
 		names[i] = s.Addr()
 	}
 	list := strings.Join(names, ",")
-	if err := run(t.Context(), []string{"bootstrap", "--masters", list, "--databases", "1"}, []string{unhurried}, io.Discard, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"bootstrap", "--masters", list, "--databases", "1"}, []string{unhurried}, nil, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	o := operate(t, "--masters", list, "--databases", "1")
@@ -328,7 +328,7 @@ func TestAdmin_IsNotReadyWhileMastersThatAnswerRefuseWrites(t *testing.T) {
 func TestRun_ReportsAnAdminAddressInUse(t *testing.T) {
 	o := operate(t, "--embedded", "3")
 	address := strings.TrimPrefix(o.url, "http://")
-	err := run(t.Context(), []string{"--listen", "127.0.0.1:0", "--admin-listen", address, "--log-level=error"}, nil, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"--listen", "127.0.0.1:0", "--admin-listen", address, "--log-level=error"}, nil, nil, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("got %v", err)
 	}

@@ -1,5 +1,5 @@
 // Tests of a master that is taken out of service, with daemons and masters as processes.
-package main
+package daemon
 
 import (
 	"fmt"

@@ -1,5 +1,5 @@
 // Tests that alerts, dashboard and runbook speak of what there is, and leave nothing out.
-package main
+package daemon
 
 import (
 	"encoding/json"

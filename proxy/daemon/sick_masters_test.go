@@ -1,4 +1,4 @@
-package main
+package daemon
 
 // sick_masters_test.go: two masters of three are there and refuse. The client
 // hears NOQUORUM, never the masters' own code: clients retry or redirect on

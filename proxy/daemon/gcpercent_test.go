@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import "testing"
 
@@ -11,7 +11,7 @@ func TestMemory_SmallHeapsGrowToTheFloorAndLargeOnesAsGoHasIt(t *testing.T) {
 		if got != want {
 			t.Errorf("%d bytes in use: %d %%, want %d", live, got, want)
 		}
-		if goal := live + live*uint64(got)/100; got > usual && goal > heapFloor {
+		if goal := live + live*uint64(got)/100; got > defaultPercent && goal > heapFloor {
 			t.Errorf("%d bytes in use may grow to %d, the floor is %d", live, goal, heapFloor)
 		}
 	}

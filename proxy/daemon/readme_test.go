@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"os"
@@ -45,7 +45,7 @@ func shows(t *testing.T, name, want string) {
 		return
 	}
 	if os.Getenv("REDLOCKD_UPDATE") == "" {
-		t.Fatalf("README.md does not show the %s; REDLOCKD_UPDATE=1 go test -run Readme . writes them\nwant:\n%s\nshown:\n%s", name, want, shown)
+		t.Fatalf("README.md does not show the %s; REDLOCKD_UPDATE=1 go test -run Readme ./proxy/daemon writes them\nwant:\n%s\nshown:\n%s", name, want, shown)
 	}
 	if err := os.WriteFile("README.md", []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)

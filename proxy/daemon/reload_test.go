@@ -1,5 +1,5 @@
 // Tests of SIGHUP and of who gets in, on whole daemons.
-package main
+package daemon
 
 import (
 	"bufio"
@@ -70,7 +70,7 @@ func TestProcess_ReadsTheUsersAgainOnSIGHUPAndKeepsConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := process.Stderr.(*printed)
-	log.awaits(t, "SIGHUP: users not read again") // a file that cannot be used changes nothing
+	log.awaits(t, "reload failed; keeping previous users") // a file that cannot be used changes nothing
 	if reply := anna.ask(t, "PING"); reply != "+PONG" {
 		t.Error(reply)
 	}

@@ -1,5 +1,5 @@
 // Tests of what an operator types: check, reconfigure and lock, as processes.
-package main
+package daemon
 
 import (
 	"errors"

@@ -1,5 +1,5 @@
 // Tests of what an operator reads while --bootstrap is set.
-package main
+package daemon
 
 import (
 	"log/slog"

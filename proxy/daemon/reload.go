@@ -1,7 +1,6 @@
-// What does SIGHUP read again? The users file and the certificates for clients:
-// what has to change while clients are connected. Everything else is settled at
-// the start.
-package main
+// What SIGHUP reloads: the users file and the certificates for clients, which must
+// change while clients are connected. All other settings are fixed at the start.
+package daemon
 
 import (
 	"errors"
@@ -15,19 +14,19 @@ import (
 	"redlockd/proxy"
 )
 
-// reloader knows what to read and who is told.
+// reloader holds what SIGHUP reads again and the parts that receive it.
 type reloader struct {
-	config configs.Config
-	users  *commands.Users // nil where nobody needs a password
-	server *proxy.Server
-	door   *operatorsDoor
-	logger *slog.Logger
+	config   configs.Config
+	users    *commands.Users // nil if no password is needed
+	server   *proxy.Server
+	endpoint *adminServer
+	logger   *slog.Logger
 }
 
-// onHangup reloads at every SIGHUP until the function it returns is called,
-// which waits for a reload under way.
+// onHangup reloads at every SIGHUP until stop is called, which waits for a reload
+// in progress.
 func onHangup(r *reloader) (stop func()) {
-	hangups := make(chan os.Signal, 1) // 1: those that come during a reload are one
+	hangups := make(chan os.Signal, 1) // 1: signals during a reload count as one
 	done := make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
 	go r.reloadOn(hangups, done)
@@ -45,25 +44,25 @@ func (r *reloader) reloadOn(hangups <-chan os.Signal, done chan<- struct{}) {
 	}
 }
 
-// reload puts in force what can be read; what cannot leaves the former in force.
+// reload replaces what can be read; what cannot be read keeps its previous value.
 func (r *reloader) reload() {
 	if r.config.UsersFile != "" {
 		r.report("users", r.config.UsersFile, r.reloadUsers())
 	}
 	if r.config.TLSCert != "" {
-		r.report("certificates", r.config.TLSCert, errors.Join(r.server.ReloadTLS(), r.door.reloadTLS()))
+		r.report("certificates", r.config.TLSCert, errors.Join(r.server.ReloadTLS(), r.endpoint.reloadTLS()))
 	}
 	if r.config.UsersFile == "" && r.config.TLSCert == "" {
-		r.logger.Info("SIGHUP: nothing to read again, there are no users file and no certificates")
+		r.logger.Info("nothing to reload: no users file and no certificates are configured")
 	}
 }
 
 func (r *reloader) report(what, path string, err error) {
 	if err != nil {
-		r.logger.Error("SIGHUP: "+what+" not read again, the former stay in force", "file", path, "cause", err)
+		r.logger.Error("reload failed; keeping previous "+what, "file", path, "err", err)
 		return
 	}
-	r.logger.Info("SIGHUP: "+what+" read again", "file", path)
+	r.logger.Info(what+" reloaded", "file", path)
 }
 
 func (r *reloader) reloadUsers() error {

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 // dropin_test.go: code written for one Redis, typed at daemons on real masters.
 
@@ -89,7 +89,7 @@ func TestDropIn_WhoWaitsForALockOfPythonIsWokenByItsRelease(t *testing.T) {
 }
 
 func TestDropIn_AScriptClassThatIsNoneIsRefused(t *testing.T) {
-	err := run(context.Background(), []string{"--embedded", "3", "--listen", "127.0.0.1:0", "--script-class", "abc=release"}, nil, io.Discard, t.Output())
+	err := run(context.Background(), []string{"--embedded", "3", "--listen", "127.0.0.1:0", "--script-class", "abc=release"}, nil, nil, io.Discard, t.Output())
 	if err == nil || !strings.Contains(err.Error(), "script-class") || !strings.Contains(err.Error(), "40 hex digits") {
 		t.Errorf("%v", err)
 	}

@@ -1,5 +1,5 @@
-// What does each part of the daemon get of its configuration?
-package main
+// What each part of the daemon receives of the configuration.
+package daemon
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	return options, nil
 }
 
-// withMasters does something with the masters once, without serving.
+// withMasters runs do once with the options of the masters, without serving.
 func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) error) error {
 	options, err := poolOptions(config, newLogger(config, stderr))
 	if err != nil {
@@ -50,7 +50,7 @@ func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) 
 	return do(options)
 }
 
-// checkFenceAbove refuses what the masters could not start above.
+// checkFenceAbove rejects a value above which the masters have no room to start.
 func checkFenceAbove(n int64) error {
 	if n <= pool.MaxFenceAbove {
 		return nil
@@ -70,8 +70,8 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 	}
 }
 
-// admitted are who may speak and which scripts they may send.
-func admitted(config configs.Config) (*commands.Users, *dropin.Recogniser, error) {
+// accessControl is which users may connect and which scripts they may send.
+func accessControl(config configs.Config) (*commands.Users, *dropin.Recogniser, error) {
 	users, err := clientUsers(config)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func admitted(config configs.Config) (*commands.Users, *dropin.Recogniser, error
 	return users, scripts, err
 }
 
-// knownScripts are those of lock libraries, with the operator's word on others.
+// knownScripts are those of lock libraries and those pinned by --script-class.
 func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
 	scripts, err := commands.KnownScripts(config.ScriptClasses)
 	if err != nil {
@@ -89,7 +89,7 @@ func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
 	return scripts, nil
 }
 
-// proxyOptions leaves drain of the time for stopping to the clients.
+// proxyOptions gives clients drain of the time that shutdown may take.
 func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logger) proxy.Options {
 	return proxy.Options{
 		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, IdleTimeout: config.ClientTimeout, Logger: logger,
@@ -101,7 +101,7 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 	}
 }
 
-// compat is what serves test-suites, nil unless --compat-test.
+// compat serves the test suites of lock libraries; nil unless --compat-test.
 func compat(config configs.Config, locker *redlock.Locker) commands.Compat {
 	if !config.CompatTest {
 		return nil
@@ -109,7 +109,7 @@ func compat(config configs.Config, locker *redlock.Locker) commands.Compat {
 	return locker
 }
 
-// clientTLS is what clients are shown, at the port and at the operator's door.
+// clientTLS is the certificate that clients of the port and of the admin endpoint receive.
 func clientTLS(config configs.Config) proxy.TLS {
 	return proxy.TLS{
 		CertFile: config.TLSCert, KeyFile: config.TLSKey, CAFile: config.TLSCA,
@@ -124,7 +124,7 @@ func localOnly(config configs.Config) bool {
 
 func needsLogin(config configs.Config) bool { return config.RequirePass != "" || len(config.Users) > 0 }
 
-// clientUsers are the users of the commands, nil where nobody needs a password.
+// clientUsers are the users of the commands; nil if no password is needed.
 func clientUsers(config configs.Config) (*commands.Users, error) {
 	if !needsLogin(config) {
 		return nil, nil
@@ -136,7 +136,7 @@ func clientUsers(config configs.Config) (*commands.Users, error) {
 	return users, nil
 }
 
-// userList is those of the file, and the user default if it has a password.
+// userList is the users of the file, and the user default if it has a password.
 func userList(config configs.Config, file []configs.User) []commands.User {
 	var list []commands.User
 	if config.RequirePass != "" {
@@ -148,12 +148,12 @@ func userList(config configs.Config, file []configs.User) []commands.User {
 	return list
 }
 
-// volatileIDs: nobody expects embedded masters to survive anything.
+// volatileIDs reports whether ids may repeat after a crash; those of embedded masters always may.
 func volatileIDs(config configs.Config) bool {
 	return config.IDsDurability == configs.IDsVolatile || config.Embedded > 0
 }
 
-// warnings are sentences for the log about what this daemon does not promise.
+// warnings are log messages about what this daemon does not promise.
 func warnings(config configs.Config) []string {
 	found := slices.Clone(config.Warnings)
 	if open := slices.IndexFunc(config.Listen, configs.Reachable); open >= 0 && localOnly(config) {
@@ -165,8 +165,8 @@ func warnings(config configs.Config) []string {
 	return found
 }
 
-// warn logs all of them once, and what should not stay in force every minute until
-// the function it returns is called.
+// warn logs all warnings once, and repeats those about settings that should not stay
+// in force every minute until stop is called.
 func warn(config configs.Config, logger *slog.Logger) (stop func()) {
 	for _, warning := range warnings(config) {
 		logger.Warn(warning)
@@ -174,7 +174,7 @@ func warn(config configs.Config, logger *slog.Logger) (stop func()) {
 	return remind(config.BootstrapWarning, logger)
 }
 
-// remindEvery is how often a warning of what should not stay in force is logged again.
+// remindEvery is the interval between repeats of a warning.
 const remindEvery = time.Minute
 
 func remind(warning string, logger *slog.Logger) (stop func()) {
@@ -211,7 +211,7 @@ func newLogger(config configs.Config, out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, options))
 }
 
-// port is what INFO shows: that of the first address with one, else 0.
+// port is the TCP port in INFO: that of the first address with one, else 0.
 func port(config configs.Config) int {
 	for _, address := range config.Listen {
 		if _, text, err := net.SplitHostPort(strings.TrimPrefix(address, "tls:")); err == nil {

@@ -1,5 +1,5 @@
 // Tests of what the parts get of the configuration.
-package main
+package daemon
 
 import (
 	"io"

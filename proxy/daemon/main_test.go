@@ -1,6 +1,6 @@
 // Tests of the whole program: as a function where that is enough, as a process
 // where signals and exit codes are the question.
-package main
+package daemon
 
 import (
 	"bufio"
@@ -34,7 +34,11 @@ const unhurried = "REDLOCKD_MASTER_TIMEOUT=5s"
 // TestMain lets the test binary stand in for the daemon, see startProcess.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUN_MAIN") == "1" {
-		main()
+		os.Exit(Main(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	// Tests read files of the whole project and start the program in its root.
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -173,7 +177,7 @@ func TestRun_LocksOnEmbeddedMastersAndStopsWithItsContext(t *testing.T) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1) // run reports once
 	go func() {
-		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--embedded", "3", "--log-level=error"}, []string{unhurried}, writer, io.Discard)
+		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--embedded", "3", "--log-level=error"}, []string{unhurried}, nil, writer, io.Discard)
 		writer.Close()
 		ended <- err
 	}()
@@ -220,14 +224,14 @@ func TestRun_ReportsAnAddressInUse(t *testing.T) {
 	}
 	defer taken.Close()
 	address := taken.Addr().String()
-	err = run(t.Context(), []string{"--listen", address, "--log-level=error"}, nil, io.Discard, io.Discard)
+	err = run(t.Context(), []string{"--listen", address, "--log-level=error"}, nil, nil, io.Discard, io.Discard)
 	if err == nil || errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), address) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestRun_NamesTheMasterWhoseCertificateCannotBeRead(t *testing.T) {
-	err := run(t.Context(), []string{"--masters", "a=rediss://h?ca=/does/not/exist,b,c"}, nil, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"--masters", "a=rediss://h?ca=/does/not/exist,b,c"}, nil, nil, io.Discard, io.Discard)
 	if !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "a=h:6379") || !strings.Contains(err.Error(), "/does/not/exist") {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 // group_test.go holds what tests of the daemon on real masters share: a daemon in
 // this process, and what it says of its masters.
@@ -26,7 +26,7 @@ func bootstrapGroup(t *testing.T, servers []*faulty.Server) {
 	for i, s := range servers {
 		masters = append(masters, masterName(i)+"="+s.Addr())
 	}
-	if err := run(t.Context(), []string{"bootstrap", "--masters", strings.Join(masters, ",")}, []string{unhurried}, io.Discard, t.Output()); err != nil {
+	if err := run(t.Context(), []string{"bootstrap", "--masters", strings.Join(masters, ",")}, []string{unhurried}, nil, io.Discard, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,7 +47,7 @@ func serveHere(t *testing.T, places []string, args ...string) string {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1) // run reports once
 	go func() {
-		err := run(ctx, args, []string{unhurried}, writer, io.Discard)
+		err := run(ctx, args, []string{unhurried}, nil, writer, io.Discard)
 		writer.CloseWithError(errors.Join(errors.New("the daemon has ended"), err))
 		ended <- err
 	}()

@@ -1,5 +1,5 @@
-// How are operations traced?
-package main
+// Spans of operations, exported to --otlp-endpoint.
+package daemon
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"redlockd/configs"
 )
 
-// traces is --otlp-endpoint; without it its Tracer is nil, and nothing stands
-// between the commands and what decides.
+// traces is --otlp-endpoint; without it Tracer is nil, and commands call the
+// locker directly.
 type traces struct {
 	*tracing.Tracer
-	farewell time.Duration // the share of drain-timeout for spans that are not sent yet
+	closeTimeout time.Duration // share of --drain-timeout for spans not yet sent
 }
 
 func newTraces(config configs.Config, logger *slog.Logger) (*traces, error) {
@@ -32,7 +32,7 @@ func newTraces(config configs.Config, logger *slog.Logger) (*traces, error) {
 	return &traces{tracer, min(time.Second, config.DrainTimeout/4)}, nil
 }
 
-// counts is what INFO shows, nil if nothing is traced.
+// counts are the figures in INFO; nil if nothing is traced.
 func (t *traces) counts() func() commands.TraceCounts {
 	if t.Tracer == nil {
 		return nil
@@ -40,9 +40,9 @@ func (t *traces) counts() func() commands.TraceCounts {
 	return t.Counts
 }
 
-// close sends what is left.
+// close sends the remaining spans.
 func (t *traces) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), t.farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), t.closeTimeout)
 	defer cancel()
 	t.Close(ctx)
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 // waiting_test.go: waits and locks that live with a connection, as clients of a
 // daemon on real masters see them.
@@ -159,7 +159,7 @@ func drainable(t *testing.T) (servers []*faulty.Server, address string, drain fu
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1) // its one result
 	go func() {
-		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--log-level=error", "--masters", strings.Join(masters, ",")}, []string{unhurried}, writer, io.Discard)
+		err := run(ctx, []string{"--listen", "127.0.0.1:0", "--log-level=error", "--masters", strings.Join(masters, ",")}, []string{unhurried}, nil, writer, io.Discard)
 		writer.CloseWithError(errors.Join(errors.New("the daemon has ended"), err))
 		ended <- err
 	}()

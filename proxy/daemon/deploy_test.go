@@ -1,6 +1,6 @@
 // Tests that what is deployed fits the program: every flag, port, path and metric
 // of the files in configs is one that there is.
-package main
+package daemon
 
 import (
 	"bytes"
@@ -388,7 +388,7 @@ func TestMasterFiles_MakeMastersThatAreFit(t *testing.T) {
 				list[i] = startMaster(t, conf)
 			}
 			var out strings.Builder
-			err := run(t.Context(), []string{"check", "--masters", strings.Join(list, ",")}, []string{unhurried}, &out, io.Discard)
+			err := run(t.Context(), []string{"check", "--masters", strings.Join(list, ",")}, []string{unhurried}, nil, &out, io.Discard)
 			if err != nil || strings.Contains(out.String(), "appendonly no") == durable {
 				t.Errorf("%v\n%s", err, out.String())
 			}

@@ -1,5 +1,5 @@
 // Tests of --otlp-endpoint with the whole program.
-package main
+package daemon
 
 import (
 	"io"

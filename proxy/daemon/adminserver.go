@@ -1,0 +1,122 @@
+// The admin endpoint (--admin-listen) and what it shows of the rest of the daemon.
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/commands/cli"
+	"redlockd/configs"
+	"redlockd/pool"
+	"redlockd/proxy/admin"
+	"redlockd/redlock"
+)
+
+// adminCloseTimeout bounds a scrape in flight after the last client has gone.
+const adminCloseTimeout = time.Second
+
+// adminServer is --admin-listen; nil is valid and means that there is none.
+type adminServer struct {
+	config configs.Config
+	grants *admin.Grants
+	server *admin.Server
+}
+
+// newAdminServer does not listen yet.
+func newAdminServer(config configs.Config) *adminServer {
+	if config.AdminListen == "" {
+		return nil
+	}
+	return &adminServer{config: config, grants: admin.NewGrants()}
+}
+
+// measure wraps locks so that the endpoint's latency figures include every operation.
+func (a *adminServer) measure(locks commands.Locks) commands.Locks {
+	if a == nil {
+		return locks
+	}
+	return a.grants.Measure(locks)
+}
+
+// measureWaits is measure for operations that block.
+func (a *adminServer) measureWaits(waits commands.Waits) commands.Waits {
+	if a == nil {
+		return waits
+	}
+	return a.grants.MeasureWaits(waits)
+}
+
+// listen opens the address; requests are served only after serve.
+func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, table *commands.Table,
+	clients func() commands.ClientCounts, traces func() commands.TraceCounts, logger *slog.Logger,
+) error {
+	if a == nil {
+		return nil
+	}
+	sources := admin.Sources{
+		Version: cli.Version(), Locks: locker, Looks: locker, Masters: masters, Clients: clients, Grants: a.grants, Dropin: table.DropinFigures, Traces: traces,
+		Warning: a.config.BootstrapWarning,
+	}
+	server, err := admin.New(admin.Options{
+		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Desk: table, Logger: logger,
+		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Config() },
+		Figures: admin.NewFigures(sources), Sources: sources,
+		Ready: func() (bool, string) {
+			ready, why := votable(masters)
+			return ready, why + bootstrapNote(a.config)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	a.server = server
+	return nil
+}
+
+// serve starts serving until close. ctx ends when the daemon drains.
+func (a *adminServer) serve(ctx context.Context, out io.Writer) {
+	if a == nil {
+		return
+	}
+	a.server.Serve()
+	context.AfterFunc(ctx, a.server.Drain)
+	fmt.Fprintf(out, "metrics and health on %s\n", a.server.URL())
+}
+
+// reloadTLS reads the certificates again.
+func (a *adminServer) reloadTLS() error {
+	if a == nil || a.server == nil {
+		return nil
+	}
+	return a.server.ReloadTLS()
+}
+
+// close may be called at any stage of construction.
+func (a *adminServer) close() {
+	if a == nil || a.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminCloseTimeout)
+	defer cancel()
+	a.server.Shutdown(ctx)
+}
+
+// bootstrapNote is part of /readyz, which needs no login: it does not name the source.
+func bootstrapNote(config configs.Config) string {
+	if config.BootstrapWarning == "" {
+		return ""
+	}
+	return "; note: bootstrap = true stays in force, take it out (the log names its source)"
+}
+
+// votable reports whether a quorum of masters may vote now.
+func votable(masters *pool.Pool) (bool, string) {
+	voters := masters.Group(0).Voters()
+	return voters >= masters.Quorum(), fmt.Sprintf("%d of %d masters may vote, %d needed", voters, masters.N(), masters.Quorum())
+}

@@ -1,0 +1,135 @@
+// The subcommands of redlockd, and the order in which the daemon builds its parts
+// and shuts them down.
+package daemon
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/commands/cli"
+	"redlockd/configs"
+	"redlockd/pool"
+	"redlockd/proxy"
+	"redlockd/redlock"
+)
+
+// Main runs the program and returns its exit code. args are without the program's
+// name; environ is in the form of os.Environ. It may be called once in a process:
+// it takes over SIGINT, SIGTERM and the garbage collector's setting.
+func Main(args, environ []string, in io.Reader, stdout, stderr io.Writer) int {
+	adaptGCPercent()
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // both signals may arrive before the first is received
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go watchSignals(signals, cancel)
+	return cli.Report(stderr, run(ctx, args, environ, in, stdout, stderr))
+}
+
+// watchSignals drains at the first signal and exits at the second. It runs until
+// the process ends.
+func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
+	<-signals
+	drain()
+	<-signals
+	os.Exit(cli.ExitRuntime)
+}
+
+// run executes the command line until ctx ends.
+func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stderr io.Writer) error {
+	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: commands.HashPassword}
+	app.Serve = func(ctx context.Context, config configs.Config) error {
+		return serve(ctx, config, stdout, newLogger(config, stderr))
+	}
+	app.Bootstrap = func(ctx context.Context, config configs.Config, force bool, fenceAbove int64, out io.Writer) error {
+		if err := checkFenceAbove(fenceAbove); err != nil {
+			return err
+		}
+		return withMasters(config, stderr, func(o pool.Options) error {
+			o.FenceAbove = fenceAbove
+			return pool.Bootstrap(ctx, o, force, out)
+		})
+	}
+	app.Check = func(ctx context.Context, config configs.Config, out io.Writer) error {
+		return withMasters(config, stderr, func(o pool.Options) error { return pool.Check(ctx, o, out) })
+	}
+	app.Reconfigure = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
+		return withMasters(config, stderr, func(o pool.Options) error { return pool.Reconfigure(ctx, o, force, out) })
+	}
+	app.Quarantine = func(ctx context.Context, config configs.Config, master string, out io.Writer) error {
+		return withMasters(config, stderr, func(o pool.Options) error { return pool.Quarantine(ctx, o, master, out) })
+	}
+	return app.Run(ctx, args)
+}
+
+// serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
+// top-down within --drain-timeout: clients, operations, masters.
+func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
+	began := time.Now()
+	defer warn(config, logger)()
+	options, err := poolOptions(config, logger)
+	if err != nil {
+		return err
+	}
+	masters, err := pool.New(options)
+	if err != nil {
+		return err
+	}
+	defer masters.Close()
+	locker, err := redlock.New(masters, lockerOptions(config, logger))
+	if err != nil {
+		return err
+	}
+	users, scripts, err := accessControl(config)
+	if err != nil {
+		return err
+	}
+	traces, err := newTraces(config, logger)
+	if err != nil {
+		return err
+	}
+	defer traces.close()
+	var server *proxy.Server // set before the first client can request its figures
+	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
+	endpoint := newAdminServer(config)
+	defer endpoint.close()
+	table := commands.NewTable(commands.Env{
+		Locks: traces.Locks(endpoint.measure(locker)), Waits: traces.Waits(endpoint.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Figures: locker, Reports: locker, Drains: locker, Looks: locker, Databases: config.Databases,
+		Plain: traces.Plain(locker), Scripts: scripts, Compat: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
+		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
+		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
+	})
+	if err := endpoint.listen(masters, locker, table, clients, traces.counts(), logger); err != nil {
+		return err
+	}
+	// After the last client received its reply, only copies of failed attempts remain
+	// to be given back: the flush in flight and one more.
+	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
+	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last-traces.closeTimeout, logger), table)
+	if err != nil {
+		return err
+	}
+	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
+	cli.Banner(stdout, config, server.Addrs(), masters.Quorum())
+	endpoint.serve(ctx, stdout)
+	// The locker ends waits before the server closes connections: otherwise closing a
+	// connection with HOLD would release its lock while the client is still at work.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	context.AfterFunc(ctx, func() {
+		logger.Info("draining", "timeout", config.DrainTimeout.String())
+		locker.EndWaits()
+		stop()
+	})
+	err = server.Serve(serving)
+	if late := locker.Close(last); late != nil {
+		logger.Warn("stopped before all copies were given back", "err", late)
+	}
+	return err
+}

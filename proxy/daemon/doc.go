@@ -1,0 +1,15 @@
+// Package daemon builds redlockd from its parts, serves until it is told to stop,
+// and takes the parts down in reverse order.
+//
+// Files in reading order:
+//
+//	daemon.go       the subcommands, and the order of construction and shutdown
+//	options.go      what each part receives of the configuration
+//	adminserver.go  the admin endpoint and what it shows of the other parts
+//	tracing.go      spans of operations, if --otlp-endpoint is set
+//	reload.go       what SIGHUP reads again
+//	gcpercent.go    how often Go collects garbage
+//
+// Its tests drive the whole program: as a function where that suffices, and as a
+// process where signals and exit codes matter.
+package daemon
