@@ -4,6 +4,7 @@ package redlock
 // the smaller fence, whoever gave them and whatever the registers hold.
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,14 +141,10 @@ func TestFence_LocksOfOneKeyShareAFlushAndOneIsGranted(t *testing.T) {
 	if granted != 1 {
 		t.Errorf("%d of %d are granted, want 1", granted, tries)
 	}
-	for i := range c.servers {
-		shared := 0
-		for _, flush := range p.to(name(i)) {
-			shared = max(shared, count(flush, "SET k "))
-		}
-		if shared != tries {
-			t.Errorf("master %s: at most %d tries in one flush, want all %d", name(i), shared, tries)
-		}
+	for i := range c.servers { // two masters decide: the third one's flush may follow the answers
+		eventually(t, "all tries share a flush to master "+name(i), func() bool {
+			return slices.ContainsFunc(p.to(name(i)), func(flush []string) bool { return count(flush, "SET k ") == tries })
+		})
 	}
 }
 
