@@ -22,8 +22,8 @@ import (
 // history names what no longer exists, too.
 const history = "CHANGELOG.md"
 
-// page is one Markdown file, taken apart.
-type page struct {
+// document is one Markdown file, taken apart.
+type document struct {
 	path    string            // from the root, with slashes
 	prose   string            // without code
 	blocks  map[string]string // code blocks by their language, "" for none
@@ -39,9 +39,9 @@ var (
 )
 
 // readPages reads every Markdown file of the tree.
-func readPages(t *testing.T) []*page {
+func readPages(t *testing.T) []*document {
 	t.Helper()
-	var pages []*page
+	var pages []*document
 	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -53,7 +53,7 @@ func readPages(t *testing.T) []*page {
 			if err != nil {
 				return err
 			}
-			pages = append(pages, newPage(filepath.ToSlash(file), string(text)))
+			pages = append(pages, newDocument(filepath.ToSlash(file), string(text)))
 		}
 		return nil
 	})
@@ -63,8 +63,8 @@ func readPages(t *testing.T) []*page {
 	return pages
 }
 
-func newPage(path, text string) *page {
-	p := &page{path: path, blocks: make(map[string]string)}
+func newDocument(path, text string) *document {
+	p := &document{path: path, blocks: make(map[string]string)}
 	var prose strings.Builder
 	language, inBlock := "", false
 	for line := range strings.Lines(text) {
@@ -90,7 +90,7 @@ func newPage(path, text string) *page {
 }
 
 // addAnchor makes the anchor of a heading as GitHub does.
-func (p *page) addAnchor(heading string) {
+func (p *document) addAnchor(heading string) {
 	var anchor strings.Builder
 	for _, r := range strings.ToLower(linkText.ReplaceAllString(heading, "$1")) {
 		switch {
@@ -105,7 +105,7 @@ func (p *page) addAnchor(heading string) {
 
 // commandLines returns the lines of the code blocks that a shell could run, and the
 // inline code.
-func (p *page) commandLines() []string {
+func (p *document) commandLines() []string {
 	lines := slices.Clone(p.spans)
 	for _, language := range []string{"", "sh", "bash", "console"} {
 		text := strings.ReplaceAll(p.blocks[language], "\\\n", " ")
@@ -117,7 +117,7 @@ func (p *page) commandLines() []string {
 }
 
 // wrongLinks returns the links of a page that lead nowhere.
-func wrongLinks(p *page, pages []*page) []string {
+func wrongLinks(p *document, pages []*document) []string {
 	var wrong []string
 	for _, match := range linkTarget.FindAllStringSubmatch(p.prose, -1) {
 		target, err := url.Parse(match[1])
@@ -139,7 +139,7 @@ func wrongLinks(p *page, pages []*page) []string {
 		if target.Fragment == "" {
 			continue
 		}
-		i := slices.IndexFunc(pages, func(other *page) bool { return other.path == file })
+		i := slices.IndexFunc(pages, func(other *document) bool { return other.path == file })
 		if i < 0 || !slices.Contains(pages[i].anchors, target.Fragment) {
 			wrong = append(wrong, match[1])
 		}
@@ -162,10 +162,10 @@ func TestPages_LinksLeadSomewhere(t *testing.T) {
 }
 
 func TestWrongLinks_AreFound(t *testing.T) {
-	right := newPage("README.md", "# A `b` & c\n## One\n[1](README.md) [2](#a-b--c) [`x`](commands) ![3](https://example.org/x) "+
+	right := newDocument("README.md", "# A `b` & c\n## One\n[1](README.md) [2](#a-b--c) [`x`](commands) ![3](https://example.org/x) "+
 		"`[4](gone)` [5](configs/../README.md#one)\n```\n[6](gone)\n```\n")
-	wrong := newPage("CHANGELOG.md", "[1](gone.md) [2](README.md#two) [3](#one) [4](commands#one) [5](../README.md)\n")
-	pages := []*page{right, wrong}
+	wrong := newDocument("CHANGELOG.md", "[1](gone.md) [2](README.md#two) [3](#one) [4](commands#one) [5](../README.md)\n")
+	pages := []*document{right, wrong}
 	if got := wrongLinks(right, pages); len(got) != 0 {
 		t.Errorf("right links are reported: %q", got)
 	}
