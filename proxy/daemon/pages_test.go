@@ -200,7 +200,7 @@ func TestPages_NameFilesThatExist(t *testing.T) {
 }
 
 var (
-	makeTarget  = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+	makeTarget  = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
 	shownOption = regexp.MustCompile(`--[a-z][a-z0-9-]*`)
 	plainWord   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
