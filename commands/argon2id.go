@@ -122,7 +122,7 @@ func (a *argonChecks) fits(hashes []*argonHash, password string, digest [32]byte
 }
 
 // padArgon gives every user as many hashes as the one with the most has, and decoys
-// for names that do not exist: how long a failed login takes tells nothing.
+// for names that do not exist: how long a failed login takes reveals nothing.
 func padArgon(roster map[string]*user) (decoys []*argonHash) {
 	var costliest []*argonHash
 	for _, who := range roster {

@@ -1,4 +1,4 @@
-// HOLD: how does a lock live as long as its connection?
+// heldLock is a lock with HOLD: it is renewed until its connection ends.
 package commands
 
 import (
@@ -8,11 +8,11 @@ import (
 	"redlockd/redlock"
 )
 
-// unbounded stands for the end of a lock that is renewed: whoever counts it
-// learns of its real end from the bond.
+// unbounded stands for the end of a lock that is renewed; heldLock reports its
+// real end.
 const unbounded = 10 * 365 * 24 * time.Hour
 
-// bond is one lock that is renewed for a connection, from the grant to its end.
+// heldLock is one lock that is renewed for a connection, from the grant to its end.
 type bond struct {
 	client *Client
 	users  *Users
@@ -22,10 +22,10 @@ type bond struct {
 	ended bool
 }
 
-// made ties the renewal to the connection. If the lock ended meanwhile, there is
-// nothing left to tie.
+// onGranted ties the renewal to the connection. If the lock ended meanwhile, it
+// removes the hook again.
 func (b *bond) made(hold *redlock.Hold) {
-	tie := b.client.Ties.tie(func(why error) {
+	hook := b.client.Ties.tie(func(why error) {
 		if why == nil {
 			hold.End()
 		} else {
@@ -33,22 +33,22 @@ func (b *bond) made(hold *redlock.Hold) {
 		}
 	})
 	b.mu.Lock()
-	b.tie = tie
+	b.tie = hook
 	ended := b.ended
 	b.mu.Unlock()
 	if ended {
-		b.client.Ties.untie(tie)
+		b.client.Ties.untie(hook)
 	}
 }
 
-// over takes the end of the renewal; reason is nil when the lock was released.
+// onEnded takes the end of the renewal; reason is nil when the lock was released.
 func (b *bond) over(grant redlock.Grant, reason error) {
 	b.mu.Lock()
 	b.ended = true
-	tie := b.tie
+	hook := b.tie
 	b.mu.Unlock()
-	if tie != nil {
-		b.client.Ties.untie(tie)
+	if hook != nil {
+		b.client.Ties.untie(hook)
 	}
 	for _, key := range grant.Keys() {
 		b.users.gone(grant.DB(), key, grant.Token)

@@ -1,7 +1,7 @@
-// Who hears of what happens to which lock? Subscriptions of all connections, by
-// database: the one that was selected when they were made. What happens on
-// channel dlock:<key> is told in Redis' own messages, to those who may use the key;
-// registries of Spring Integration hear it in theirs (unlockchannel.go).
+// channels is the registry of the subscriptions of all connections, by database:
+// the one that was selected when they were made. The events of a lock go to channel
+// dlock:<key> as Redis' own messages, to users who may use the key. Registries of
+// Spring Integration receive them in their own form (springchannel.go).
 package commands
 
 import (
@@ -16,31 +16,31 @@ import (
 // channelPrefix stands before a lock's name in the name of its channel.
 const channelPrefix = "dlock:"
 
-// hearer is one connection that has subscribed. Its registry guards it.
+// channelSubscriber is one connection with subscriptions. Its registry guards it.
 type hearer struct {
 	client   *Client
 	tie      *tie
-	user     string         // who subscribed last
+	user     string         // at the latest subscription
 	channels map[string]int // by name: the database
 	patterns map[string]int
 }
 
-// audience is who hears one channel, or what one pattern covers.
+// subscriberSet is the subscribers of one channel, or of one pattern.
 type audience struct {
 	pattern glob
 	who     map[*hearer]struct{}
 }
 
-// wing is the subscriptions to one database's locks.
+// dbSubscriptions is the subscriptions to one database's locks.
 type wing struct {
 	channels map[string]*audience
 	patterns map[string]*audience
-	end      func() // of the events
+	end      func() // ends its events
 }
 
-// channels is the registry. The zero value has no events to tell.
+// channels is the registry. The zero value sends no events.
 type channels struct {
-	events Events // nil: subscriptions are confirmed, and nothing is heard
+	events Events // nil: subscriptions are confirmed, and receive nothing
 	users  *Users
 
 	mu      sync.Mutex
@@ -48,8 +48,9 @@ type channels struct {
 	wings   map[int]*wing
 }
 
-// enter subscribes a connection to channels and patterns, which have been
-// checked and are the connection's own copies; what it hears already it hears from now on of its present database.
+// subscribe subscribes a connection to channels and patterns, which have been
+// checked and are the connection's own copies. A name that it is subscribed to
+// already moves to its present database.
 func (r *channels) enter(c *Client, names []string, patterns []glob) {
 	if r.events == nil || c.Push == nil {
 		return
@@ -82,14 +83,14 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 	if !isNew {
 		return
 	}
-	// A connection that has ended meanwhile leaves at once.
-	tie := c.Ties.tie(func(error) { r.leave(c) })
+	// If the connection has ended meanwhile, the hook runs at once.
+	hook := c.Ties.tie(func(error) { r.leave(c) })
 	r.mu.Lock()
-	h.tie = tie
+	h.tie = hook
 	r.mu.Unlock()
 }
 
-// exit ends some of a connection's subscriptions.
+// unsubscribe ends some of a connection's subscriptions.
 func (r *channels) exit(c *Client, names, patterns []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +107,7 @@ func (r *channels) exit(c *Client, names, patterns []string) {
 	r.sweepLocked()
 }
 
-// leave ends all of them.
+// unsubscribeAll ends all of them.
 func (r *channels) leave(c *Client) {
 	r.mu.Lock()
 	h := r.hearers[c]
@@ -122,14 +123,14 @@ func (r *channels) leave(c *Client) {
 		r.dropLocked(h, pattern, h.patterns, (*wing).ofPatterns)
 	}
 	r.sweepLocked()
-	tie := h.tie
+	hook := h.tie
 	r.mu.Unlock()
-	if tie != nil {
-		c.Ties.untie(tie)
+	if hook != nil {
+		c.Ties.untie(hook)
 	}
 }
 
-// wingLocked finds a database's subscriptions, or begins to hear of its locks.
+// dbLocked returns a database's subscriptions; the first call starts its events.
 func (r *channels) wingLocked(db int) *wing {
 	w := r.wings[db]
 	if w == nil {
@@ -140,7 +141,7 @@ func (r *channels) wingLocked(db int) *wing {
 	return w
 }
 
-// sweepLocked ends the events of databases that nobody hears of any more.
+// sweepLocked ends the events of databases without subscriptions.
 func (r *channels) sweepLocked() {
 	for db, w := range r.wings {
 		if len(w.channels)+len(w.patterns) == 0 {
@@ -164,7 +165,7 @@ func (r *channels) dropLocked(h *hearer, name string, databases map[string]int, 
 	}
 }
 
-// audiences are by the name of the channel, or by the pattern.
+// subscriberSets is by the name of the channel, or by the pattern.
 type audiences map[string]*audience
 
 func (w *wing) ofChannels() audiences { return w.channels }
@@ -179,17 +180,17 @@ func (all audiences) add(name string, pattern glob, h *hearer) {
 	a.who[h] = struct{}{}
 }
 
-// parcel is a message and who it is for.
+// delivery is a message and its recipients.
 type parcel struct {
 	message Reply
 	to      []*Client
 }
 
-// tell sends an event to everybody who has asked for it. The sending is done
-// without the lock: a client that is cut because it does not read leaves.
+// publish sends an event to every subscriber. It sends without the lock: a client
+// that is closed because it does not read leaves the registry.
 func (r *channels) tell(db int, e redlock.Event) {
 	channel, text := channelPrefix+string(e.Key), e.Text()
-	may := map[string]bool{} // users are asked once, not once for each subscription
+	may := map[string]bool{} // checks each user once, not once for each subscription
 	var all []parcel
 	r.mu.Lock()
 	if w := r.wings[db]; w != nil {
@@ -228,7 +229,7 @@ func (r *channels) addressLocked(all []parcel, a *audience, may map[string]bool,
 	return append(all, one)
 }
 
-// mayHear asks at every event: a user may have been changed or removed since.
+// mayReceive is checked at every event: a user may have been changed or removed since.
 func (r *channels) mayHear(user, key string) bool {
 	if r.users == nil {
 		return true
@@ -237,7 +238,7 @@ func (r *channels) mayHear(user, key string) bool {
 	return who != nil && who.may(categoryEvents) && who.mayUse(key)
 }
 
-// readPatterns reads what PSUBSCRIBE was given.
+// readPatterns reads the patterns of PSUBSCRIBE.
 func readPatterns(texts []string) ([]glob, error) {
 	patterns := make([]glob, 0, len(texts))
 	for _, text := range texts {
@@ -256,7 +257,7 @@ func (t *Table) forgetChannels(c *Client) {
 	t.channels.leave(c)
 }
 
-// mayListen tells whether the client may hear of the locks it names.
+// maySubscribe reports whether the client may receive events of the locks it names.
 func (t *Table) mayListen(c *Client, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		key, isLock := strings.CutPrefix(name, channelPrefix)

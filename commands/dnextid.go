@@ -3,7 +3,7 @@ package commands
 
 import "redlockd/redlock"
 
-// mostIDs bounds one request. All requests of a round share its range, so this
+// maxIDs bounds one request. All requests of a round share its range, so this
 // also bounds what a round that fails leaves unused.
 const mostIDs = 1_000_000
 

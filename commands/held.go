@@ -1,4 +1,5 @@
-// What did this connection acquire last on a key? DUNLOCK without a token asks.
+// LastAcquired remembers which lock a connection acquired last on each key, for
+// DUNLOCK without a token.
 package commands
 
 import (
@@ -17,16 +18,16 @@ const (
 	heldBytes   = 128 << 10 // of keys and tokens; a key and a token may have 512 each
 )
 
-// Held remembers for each key the token with which a connection acquired it
-// last. The zero value is ready and costs nothing until the first lock. Safe
+// LastAcquired remembers for each key the token with which a connection acquired
+// it last. The zero value is ready and costs nothing until the first lock. Safe
 // for concurrent use.
 type Held struct {
 	mu    sync.Mutex
 	locks map[heldKey]heldLock
 	bytes int
 	count uint64 // acquisitions so far, numbers them
-	// pooled: locks of other connections were released or extended over this one,
-	// so whoever holds a lock need not be the connection that acquired it.
+	// sharedByPool: locks of other connections were released or extended over this
+	// one, so a lock's holder need not use the connection that acquired it.
 	pooled bool
 }
 
@@ -43,7 +44,7 @@ type heldLock struct {
 	number uint64    // the larger, the later acquired
 }
 
-// Remember notes an acquired lock in place of what was noted for the key.
+// Remember notes an acquired lock in place of the former one of the key.
 func (h *Held) Remember(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
 	// One private copy of both: the originals point into the buffer of a whole
 	// command, which an entry would keep alive.
@@ -85,7 +86,7 @@ func (h *Held) Token(db int, key redlock.Key) (redlock.Token, bool) {
 	return lock.token, ok
 }
 
-// Speaks notes that somebody has shown the token of a lock over this connection.
+// sawToken notes that a client has sent the token of a lock over this connection.
 func (h *Held) Speaks(db int, key redlock.Key, token redlock.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,10 +95,10 @@ func (h *Held) Speaks(db int, key redlock.Key, token redlock.Token) {
 	}
 }
 
-// Holds implements redlock.Owner: which locks will only be released over this
-// connection? Those that are renewed for it, and those it acquired, unless it
-// belongs to a pool of connections, where any of them may bring the release. A
-// lock that ended early without a word over this connection shows that, too.
+// Holds implements redlock.Owner. It returns the locks that only this connection
+// will release: those renewed for it, and those it acquired. The latter count only
+// if the connection belongs to no pool, where any connection may send the release.
+// A lock that ended early without a command over this connection shows a pool, too.
 func (h *Held) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,9 +148,9 @@ func (h *Held) dropLocked(at heldKey) {
 	}
 }
 
-// thinLocked drops what has expired and then the oldest, down to three
-// quarters of the bounds: the next sweep is at least some acquisitions away,
-// so that its cost stays small for each of them.
+// evictLocked drops what has expired and then the oldest entries, down to three
+// quarters of the bounds. The next sweep is then at least some acquisitions away,
+// so its cost stays small for each of them.
 func (h *Held) thinLocked() {
 	now := time.Now()
 	for at, lock := range h.locks {

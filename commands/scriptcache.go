@@ -1,5 +1,5 @@
 // scriptCache keeps the texts of scripts by their SHA1, for each user, as SCRIPT LOAD,
-// EXISTS, FLUSH and EVALSHA need them. A master is always sent the whole text.
+// EXISTS, FLUSH and EVALSHA need them. A master always receives the whole text.
 package commands
 
 import (
@@ -105,7 +105,7 @@ func checkScript(text string) error {
 	return nil
 }
 
-// scriptLoad answers the SHA1. What the script is for is only seen when it is called.
+// scriptLoad answers the SHA1. The script is recognised only when it is called.
 func (t *Table) scriptLoad(c *Call) error {
 	text := c.Args[2]
 	if err := checkScript(text); err != nil {

@@ -61,7 +61,7 @@ func (s *subscriptions) inOrder() []string {
 	return names
 }
 
-// Subscriptions is how many channels and patterns the connection listens to.
+// Subscriptions is how many channels and patterns the connection has subscribed to.
 func (c *Client) Subscriptions() int { return len(c.channels.made) + len(c.patterns.made) }
 
 // SubscribedBytes is what its subscriptions take in memory.

@@ -1,30 +1,30 @@
-// What ends with a connection? The wait it is blocked in, the locks it holds with
-// HOLD, and its place among its user's connections.
+// OnClose runs what ends with a connection: the wait that blocks it, the locks it
+// holds with HOLD, and its place among its user's connections.
 package commands
 
 import "sync"
 
-// Ties are what is tied to one connection. The zero value is ready. Safe for
+// OnClose collects the hooks of one connection. The zero value is ready. Safe for
 // concurrent use.
 type Ties struct {
 	mu      sync.Mutex
 	cut     bool
-	why     error  // the daemon ends the connection, see Expel
+	why     error  // why the daemon ends the connection, see Expel
 	leave   func() // ends the wait under way
-	signOut func() // ends the connection's place among its user's
+	signOut func() // removes the connection from its user's connections
 	ends    map[*tie]struct{}
 }
 
-// Expelled is why the daemon ends a connection whose client may not stay.
+// Expelled is the reason why the daemon ends a connection whose client may not stay.
 type Expelled string
 
 func (e Expelled) Error() string { return string(e) }
 
-// tie is one thing that ends with the connection: why is nil if the client has left,
-// else why the daemon ends the connection.
+// closeHook is one thing that ends with the connection. why is nil if the client
+// has left, else the reason why the daemon ends the connection.
 type tie struct{ end func(why error) }
 
-// tie has end called when the connection ends, at once if it has, unless untied.
+// add has end called when the connection ends, at once if it has, unless removed.
 func (t *Ties) tie(end func(why error)) *tie {
 	one := &tie{end}
 	t.mu.Lock()
@@ -48,8 +48,8 @@ func (t *Ties) untie(one *tie) {
 	delete(t.ends, one)
 }
 
-// waits notes how to leave the wait that this connection is blocked in: there is
-// one at a time, and leaving one that is over does nothing.
+// setWait sets how to leave the wait that blocks this connection. There is one at
+// a time, and leaving one that is over does nothing.
 func (t *Ties) waits(leave func()) {
 	t.mu.Lock()
 	over := t.cut || t.why != nil
@@ -60,7 +60,7 @@ func (t *Ties) waits(leave func()) {
 	}
 }
 
-// signedIn notes how to end the connection's place among its user's.
+// setSignOut sets how to remove the connection from its user's connections.
 func (t *Ties) signedIn(signOut func()) {
 	t.mu.Lock()
 	cut := t.cut
@@ -71,8 +71,9 @@ func (t *Ties) signedIn(signOut func()) {
 	}
 }
 
-// Expel ends what is tied because the client may not stay: its wait answers why, and
-// its holds are renewed no longer. They are not released: the client may be at work.
+// Expel ends the wait and the holds of a connection whose client may not stay. The
+// wait replies with why, and the holds are renewed no longer. They are not released:
+// the client may be at work.
 func (t *Ties) Expel(why Expelled) {
 	t.mu.Lock()
 	if t.why == nil {
@@ -89,14 +90,14 @@ func (t *Ties) Expel(why Expelled) {
 	}
 }
 
-// expelled is why the daemon ends the connection, nil if it does not.
+// expelled returns why the daemon ends the connection, nil if it does not.
 func (t *Ties) expelled() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.why
 }
 
-// Cut ends everything: the connection is gone.
+// Run runs all hooks: the connection is gone.
 func (t *Ties) Cut() {
 	t.mu.Lock()
 	leave, signOut, ends, why := t.leave, t.signOut, t.ends, t.why
