@@ -1,4 +1,5 @@
 // Acquires: at once, with a wait, or held for as long as the connection lasts.
+
 package commands
 
 import (

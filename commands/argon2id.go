@@ -1,5 +1,6 @@
 // argon2id: passwords of the users file as memory-hard hashes, in the text form that
 // password hashing tools share: $argon2id$v=19$m=KiB,t=PASSES,p=LANES$SALT$HASH.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // arguments reads a command's arguments: a cursor for option words in any order and
 // any case, and one strict reading of integers.
+
 package commands
 
 import (

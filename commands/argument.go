@@ -1,6 +1,7 @@
 // argument describes how a command is written. One description serves the syntax
 // line in errors, the README table and COMMAND DOCS, from which redis-cli completes
 // and hints.
+
 package commands
 
 import "strings"

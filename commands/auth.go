@@ -1,4 +1,5 @@
 // AUTH, and the check before every command whether the client may run it.
+
 package commands
 
 import (

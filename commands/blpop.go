@@ -1,6 +1,7 @@
 // BLPOP lock-signal:<name> seconds: how python-redis-lock waits. Nothing is
 // popped: the answer comes when lock:<name> is free, and the library requests the
 // lock again.
+
 package commands
 
 import (

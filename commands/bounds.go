@@ -1,6 +1,7 @@
 // bounds is the range of an integer argument. All arguments are read here, so that
 // every refusal shows the value, the range and, where an operator can change it,
 // the option.
+
 package commands
 
 import (

@@ -2,6 +2,7 @@
 // byte, [abc] [a-z] [^a] one byte of a class, and a backslash takes away the meaning
 // of the byte behind it. A pattern becomes a glob (glob.go), so that it costs every
 // event the same few steps, however it is written.
+
 package commands
 
 import (

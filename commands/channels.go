@@ -2,6 +2,7 @@
 // the one that was selected when they were made. The events of a lock go to channel
 // dlock:<key> as Redis' own messages, to users who may use the key. Registries of
 // Spring Integration receive them in their own form (springchannel.go).
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // CLIENT subcommands by which a client library describes itself. Subcommands that
 // are not here are errors on purpose: a library that receives OK relies on it.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // CLIENT LIST, KILL and REPLY: what a connection may see of others and do to them,
 // and whether it receives replies.
+
 package commands
 
 import (

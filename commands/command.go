@@ -1,4 +1,5 @@
 // command is one row of the table: what is known of one command.
+
 package commands
 
 // Categories of commands. Users are granted categories.

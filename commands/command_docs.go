@@ -2,6 +2,7 @@
 // commands: redis-cli completes and hints from them, and libraries find the keys.
 // redis-cli ends its process on shapes it does not expect: names and texts are
 // strings, flags are statuses.
+
 package commands
 
 import "strings"

@@ -1,6 +1,7 @@
 // Commands that test suites of lock libraries send to a Redis beside locks, with
 // --compat-test. Every master receives them, and an answer that a quorum gives is
 // the answer. Never in production: any client may overwrite any lock.
+
 package commands
 
 import (

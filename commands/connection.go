@@ -1,4 +1,5 @@
 // Commands about the connection itself: PING, ECHO, QUIT, RESET and SELECT.
+
 package commands
 
 import (

@@ -1,6 +1,7 @@
 // Quota of counters per user. A counter stays on the masters for ever. So its name
 // counts from the user's first use of it through this daemon, until DIDS DEL of that
 // name through this daemon, or the daemon's end.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // DEL and UNLINK key [key …], DELEX key IFEQ value, DELIFEQ key value: delete a
 // lock regardless of its holder, or with the right value only.
+
 package commands
 
 import (

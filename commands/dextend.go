@@ -1,4 +1,5 @@
 // DEXTEND key token ttl: makes a held lock last at least ttl from now.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // DFORCE key: releases a lock regardless of its holder.
+
 package commands
 
 import "redlockd/redlock"

@@ -1,5 +1,6 @@
 // DIDS [name], DIDS DEL name CONFIRM value and DIDRESEED name value: show what the
 // masters remember of counters, delete a counter, or set one whose value was lost.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // DINFO key: shows a lock on all masters.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // Dispatch: finds the row of a command and runs it, or replies with the error
 // text of Redis.
+
 package commands
 
 import (

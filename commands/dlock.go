@@ -1,5 +1,6 @@
 // DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]]: takes a lock.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // DLOCKS cursor [MATCH pattern] [COUNT n]: one step of a walk over the locks.
+
 package commands
 
 import (

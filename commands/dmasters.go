@@ -1,5 +1,6 @@
 // DMASTERS: the masters as the lanes of this client's database see them, and which
 // of them this daemon drains.
+
 package commands
 
 import "redlockd/redlock"

@@ -1,5 +1,6 @@
 // DMEXTEND token ttl numkeys key [key …]: makes several held locks last at least
 // ttl from now.
+
 package commands
 
 import (

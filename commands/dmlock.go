@@ -1,5 +1,6 @@
 // DMLOCK ttl numkeys key [key …] [SHARED] [FAIR] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]]: takes several keys, all or none.
+
 package commands
 
 import (

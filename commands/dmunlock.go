@@ -1,4 +1,5 @@
 // DMUNLOCK token numkeys key [key …]: releases several locks.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // DNEXTID name [COUNT n]: the next ids of a counter.
+
 package commands
 
 import "redlockd/redlock"

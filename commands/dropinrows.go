@@ -1,5 +1,6 @@
 // The rows of the Redis commands by which code for one Redis takes, reads and
 // releases a lock.
+
 package commands
 
 func (t *Table) dropinRows() []*command {

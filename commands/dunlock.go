@@ -1,4 +1,5 @@
 // DUNLOCK key [token]: releases a lock.
+
 package commands
 
 import (

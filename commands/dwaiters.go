@@ -1,4 +1,5 @@
 // DWAITERS [key]: lists the requests that wait in this daemon.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // DWORK key timeout MAX n [WAIT ms] [KEEP ms] [META text]: one of many workers
 // does a piece of work; if it dies, another takes over, n times at most.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // DWORKDONE, DWORKFAIL and DWORKEXTEND: end or prolong a worker's attempt.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // DWORKINFO key: shows what a quorum of masters has of a piece of work.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // Error replies of operations on the masters.
+
 package commands
 
 import (

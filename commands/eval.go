@@ -1,5 +1,6 @@
 // EVAL, EVALSHA and their _RO forms: the scripts of lock libraries, recognised by
 // package dropin, run on a quorum of masters. Anything else is refused by name.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // EXPIRE key seconds, PEXPIRE key ms: set a lock's lease, regardless of its holder.
+
 package commands
 
 import (

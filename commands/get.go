@@ -1,4 +1,5 @@
 // GET, PTTL, TTL, EXISTS, TYPE and STRLEN: a lock as a quorum of masters sees it.
+
 package commands
 
 import (

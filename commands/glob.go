@@ -2,6 +2,7 @@
 // byte); a backslash takes away the meaning of the byte after it. Matching costs one
 // step of a few machine words per byte of the name, whatever the pattern is: there
 // is nothing to backtrack.
+
 package commands
 
 import (

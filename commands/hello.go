@@ -1,4 +1,5 @@
 // HELLO: switches the protocol, and may authenticate and name the client.
+
 package commands
 
 // greeting is the content of a HELLO.

@@ -1,4 +1,5 @@
 // Help texts and the README table, generated from the rows.
+
 package commands
 
 import "strings"

@@ -1,6 +1,7 @@
 // INFO: statistics of this daemon and its masters. Clients read it while they
 // connect: it must be a string, begin with redis_version and present a
 // standalone master that is not loading.
+
 package commands
 
 import (

@@ -1,6 +1,7 @@
 // Leases of clients that use the daemon as one Redis. Code written for Redis requests
 // leases that no quorum should give, or none at all; the operator's policies decide
 // what becomes of it.
+
 package commands
 
 import (

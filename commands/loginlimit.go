@@ -1,4 +1,5 @@
 // loginLimit bounds how often passwords are checked, by address and by user.
+
 package commands
 
 import (

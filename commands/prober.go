@@ -1,6 +1,7 @@
 // prober evaluates scripts that were not seen before. That takes up to some
 // milliseconds, too long for the reader of a socket and for the tasks that write
 // replies. One goroutine at a time does it, while there is something to do.
+
 package commands
 
 import (

@@ -1,6 +1,7 @@
 // Quotas of users: what one user may have at once and send per second. Held locks and
 // attempts at work are counted as far as this daemon takes part: granted here, minus
 // released or ended here, minus those whose time is over.
+
 package commands
 
 import (

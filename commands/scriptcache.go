@@ -1,5 +1,6 @@
 // scriptCache keeps the texts of scripts by their SHA1, for each user, as SCRIPT LOAD,
 // EXISTS, FLUSH and EVALSHA need them. A master always receives the whole text.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // SET key value NX|XX|IFEQ … and SETNX as lock libraries use them, as operations on
 // a quorum. Nothing else is served: redlockd is not a database.
+
 package commands
 
 import (

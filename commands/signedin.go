@@ -1,5 +1,6 @@
 // The connections of each user, from the login to their end. A reload ends those of
 // removed users.
+
 package commands
 
 import (

@@ -2,6 +2,7 @@
 // receives the events of the lock (channels.go), as do registries of Spring
 // Integration (springchannel.go). Other channels never receive anything; they are
 // confirmed because libraries wait for that.
+
 package commands
 
 import (

@@ -1,6 +1,7 @@
 // subscriptions are the channels or the patterns that one connection has
 // subscribed to, in the order in which it did. Adding and removing one costs the same,
 // however many there are.
+
 package commands
 
 import (

@@ -1,6 +1,7 @@
 // Table and its rows: every command, how it is written and which handler serves
 // it. Dispatch, arity errors, COMMAND, help texts and the README table are all
 // generated from these rows.
+
 package commands
 
 import "sync"

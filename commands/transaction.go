@@ -2,6 +2,7 @@
 // compared and deleted before there was a command for it. The value that GET
 // answered is the token of a release or an extension; no other transaction is
 // served.
+
 package commands
 
 import (

@@ -2,6 +2,7 @@
 // a whole, so that a reload never shows half of it. A connection keeps its user's name
 // and looks it up at every command: a removed user loses its rights at once, and its
 // connections are ended.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // The rows of ids and of work locks.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // LastAcquired remembers which lock a connection acquired last on each key, for
 // DUNLOCK without a token.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // pendingAcquire is an acquire with the reply of Redis or of a script: yes or no.
 // It gives the lock back if the client cannot have read the yes.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // numkeys key [key …]: the key arguments of commands on several keys.
+
 package commands
 
 import (

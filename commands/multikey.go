@@ -1,5 +1,6 @@
 // multiKeyCount counts the outcomes of a Redis command on several keys. Each key is
 // a request of its own; the answer is for how many of them it was true.
+
 package commands
 
 import (

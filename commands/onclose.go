@@ -1,5 +1,6 @@
 // OnClose runs what ends with a connection: the wait that blocks it, the locks it
 // holds with HOLD, and its place among its user's connections.
+
 package commands
 
 import "sync"

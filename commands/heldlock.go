@@ -1,4 +1,5 @@
 // heldLock is a lock with HOLD: it is renewed until its connection ends.
+
 package commands
 
 import (

@@ -1,5 +1,6 @@
 // HTTP authentication: name and password of a user at the admin endpoint, and the
 // user's permissions there.
+
 package commands
 
 import (

@@ -1,6 +1,7 @@
 // Statistics of commands and scripts from clients that use redlockd as one Redis:
 // how many there are and how long they take. Counted by the library whose script it
 // is, and by what it does to a lock.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // Execution of scripts of a known class on the masters.
+
 package commands
 
 import (

@@ -1,6 +1,7 @@
 // Keys of a user's quota. An exclusive lock counts under its key, and the next one
 // replaces it. Readers and permits hold a key beside one another, so each of them
 // counts under a name of its own.
+
 package commands
 
 import (

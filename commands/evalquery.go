@@ -1,6 +1,7 @@
 // Replies of scripts that only read, computed from what a quorum holds: the reply to
 // every state of a key is known, so the masters need not run the script. Also the
 // conversions between answers of masters, of package dropin and of this package.
+
 package commands
 
 import (

@@ -1,4 +1,5 @@
 // Deps: what the commands need from the rest of the daemon.
+
 package commands
 
 import (

@@ -6,6 +6,7 @@
 // the masters, which have no subscribers. redlockd sends the message for everything
 // that ends a lock, through whichever daemon it happens; also for the end of a lease,
 // for which Redis sends none.
+
 package commands
 
 import (
