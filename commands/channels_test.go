@@ -13,9 +13,9 @@ import (
 
 // fakeEvents play the daemon: a test makes the events.
 type fakeEvents struct {
-	mu    sync.Mutex
+	mu       sync.Mutex
 	received map[int]func(redlock.Event)
-	began int
+	began    int
 }
 
 func (f *fakeEvents) Listen(db int, received func(redlock.Event)) func() {

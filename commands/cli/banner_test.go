@@ -1,4 +1,5 @@
 // Tests of what is printed at the start.
+
 package cli
 
 import (

@@ -1,4 +1,5 @@
-// Work: attempts and their ends.
+// Spans of work: attempts and their ends.
+
 package tracing
 
 import (
@@ -10,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Works follows what next decides.
+// Works traces the operations of next.
 func (t *Tracer) Works(next commands.Works) commands.Works {
 	if t == nil {
 		return next
