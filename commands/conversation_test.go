@@ -41,7 +41,7 @@ func (c *conversation) transcript(script string) {
 		if sent == "" {
 			return
 		}
-		if got := c.say(said); got != expected {
+		if got := c.say(sent); got != expected {
 			c.t.Errorf("> %s\n got %s\nwant %s", sent, got, expected)
 		}
 	}
@@ -79,7 +79,7 @@ func (c *conversation) start(args ...string) *fakeSink {
 	return sink
 }
 
-// fakeSink takes one answer and fails the test at a second one.
+// fakeCompleter takes one answer and fails the test at a second one.
 type fakeSink struct {
 	t       *testing.T
 	mu      sync.Mutex

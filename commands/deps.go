@@ -130,7 +130,7 @@ type Env struct {
 	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
 	// PolicyAllow: for leases that Redis' own commands and scripts request.
 	LongTTL, NoTTL string
-	Scripts        *dropin.Recogniser // of Plain; nil: a new one without pins
+	Scripts        *dropin.Recogniser // of RedisCompat; nil: a new one without pins
 	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO
 
 	Version string    // of redlockd, shown by INFO

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostCounters bounds one listing: with nine masters and the longest names
+	// maxListedCounters bounds one listing: with nine masters and the longest names
 	// a thousand counters are about a megabyte on the wire.
 	mostCounters = 1000
 	// countersAtOnce is how many of them are read at the same time, so that a

@@ -8,7 +8,7 @@ import (
 	"redlockd/redlock"
 )
 
-// fakeLooks plays what is seen of locks.
+// fakeInspect plays the inspection of locks.
 type fakeLooks struct {
 	view    redlock.LockView
 	page    redlock.LockPage

@@ -16,7 +16,7 @@ var (
 	multiOptions = []string{"SHARED", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
 )
 
-// mostPermits is the largest number of holders of one key.
+// maxPermits is the largest number of holders of one key.
 const mostPermits = 1024
 
 // dlock answers [token, validity, fence], or nil if another token holds the key.

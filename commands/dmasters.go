@@ -10,7 +10,7 @@ type MasterReports interface {
 	Reports(db int) []redlock.MasterReport
 }
 
-// MasterDrains takes masters out of service for maintenance, and back in.
+// MasterDrain takes masters out of service for maintenance, and back in.
 type MasterDrains interface {
 	DrainMaster(name string) error
 	UndrainMaster(name string) error

@@ -21,7 +21,7 @@ const (
 	// byBehaviour is the library of scripts that are in no table: recognised by what
 	// they do, or by --script-class.
 	byBehaviour = "unnamed"
-	// firstDoubling: bucket i of a histogram ends at 2⁶⁺ⁱ µs, from 64 µs to 8.4 s.
+	// firstBucketBits: bucket i of a histogram ends at 2⁶⁺ⁱ µs, from 64 µs to 8.4 s.
 	firstDoubling = 6
 	doublings     = 18
 )

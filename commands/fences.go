@@ -1,5 +1,5 @@
-// Fences of locks that were taken by SET NX or by a script. Their replies have no
-// room for a fence, so the daemon that granted it shows it as the reply to
+// Fences of locks that were taken by SET NX or by a script. Their replies cannot
+// carry a fence, so the daemon that granted it shows it as the reply to
 // GET redlockd:fence:<key>.
 
 package commands

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// longestScript bounds one text; the longest of a known library has 3 kB.
+	// maxScriptBytes bounds one text; the longest of a known library has 3 kB.
 	longestScript = 16 << 10
 	// maxScripts are kept of all users together; a fleet has a few dozen.
 	maxScripts = 1024

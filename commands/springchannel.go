@@ -18,7 +18,7 @@ import (
 const (
 	registryChannel = "-channel"
 	registryPattern = registryChannel + ":*"
-	// mostRegistries bounds what a name of nothing but colons costs.
+	// maxRegistries bounds what a name of nothing but colons costs.
 	mostRegistries = 16
 )
 

@@ -123,7 +123,7 @@ func subscribeTo(c *Call, list *subscriptions) (names []string, confirmed Reply)
 	return names, Each(items...)
 }
 
-// orAll are the names that are given, or all that there are.
+// namesOrAll are the names that are given, or all that there are.
 func orAll(c *Call, list *subscriptions) []string {
 	if len(c.Args) > 1 {
 		return c.Args[1:]

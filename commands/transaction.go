@@ -14,7 +14,7 @@ import (
 	"redlockd/redlock"
 )
 
-// mostWatched bounds what a connection may watch.
+// maxWatched bounds what a connection may watch.
 const mostWatched = 16
 
 var (

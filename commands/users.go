@@ -21,7 +21,7 @@ import (
 // defaultUser is the user of every connection that has not authenticated as another.
 const defaultUser = "default"
 
-// MostPasswords is how many passwords a user may have, for rotation. All of the
+// MaxPasswords is how many passwords a user may have, for rotation. All of the
 // places are always compared, taken or not.
 const MostPasswords = 4
 

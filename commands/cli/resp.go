@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// dialTime is for a connection and its greeting.
+// dialTimeout is for a connection and its login.
 const dialTime = 5 * time.Second
 
 const (
