@@ -57,27 +57,27 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 		return
 	}
 	r.mu.Lock()
-	h := r.hearers[c]
-	isNew := h == nil
+	s := r.hearers[c]
+	isNew := s == nil
 	if isNew {
-		h = &hearer{client: c, channels: map[string]int{}, patterns: map[string]int{}}
+		s = &hearer{client: c, channels: map[string]int{}, patterns: map[string]int{}}
 		if r.hearers == nil {
 			r.hearers, r.wings = map[*Client]*hearer{}, map[int]*wing{}
 		}
-		r.hearers[c] = h
+		r.hearers[c] = s
 	}
-	h.user = c.User
+	s.user = c.User
 	for _, name := range names {
-		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
 		if isHeard(name) {
-			h.channels[name] = c.DB
-			r.wingLocked(c.DB).ofChannels().add(name, glob{}, h)
+			s.channels[name] = c.DB
+			r.wingLocked(c.DB).ofChannels().add(name, glob{}, s)
 		}
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(h, pattern.text, h.patterns, (*wing).ofPatterns)
-		h.patterns[pattern.text] = c.DB
-		r.wingLocked(c.DB).ofPatterns().add(pattern.text, pattern, h)
+		r.dropLocked(s, pattern.text, s.patterns, (*wing).ofPatterns)
+		s.patterns[pattern.text] = c.DB
+		r.wingLocked(c.DB).ofPatterns().add(pattern.text, pattern, s)
 	}
 	r.sweepLocked()
 	r.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 	// If the connection has ended meanwhile, the hook runs at once.
 	hook := c.Ties.tie(func(error) { r.leave(c) })
 	r.mu.Lock()
-	h.tie = hook
+	s.tie = hook
 	r.mu.Unlock()
 }
 
@@ -95,15 +95,15 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 func (r *channels) exit(c *Client, names, patterns []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.hearers[c]
-	if h == nil {
+	s := r.hearers[c]
+	if s == nil {
 		return
 	}
 	for _, name := range names {
-		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(h, pattern, h.patterns, (*wing).ofPatterns)
+		r.dropLocked(s, pattern, s.patterns, (*wing).ofPatterns)
 	}
 	r.sweepLocked()
 }
@@ -111,20 +111,20 @@ func (r *channels) exit(c *Client, names, patterns []string) {
 // unsubscribeAll ends all of them.
 func (r *channels) leave(c *Client) {
 	r.mu.Lock()
-	h := r.hearers[c]
-	if h == nil {
+	s := r.hearers[c]
+	if s == nil {
 		r.mu.Unlock()
 		return
 	}
 	delete(r.hearers, c)
-	for name := range h.channels {
-		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+	for name := range s.channels {
+		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
 	}
-	for pattern := range h.patterns {
-		r.dropLocked(h, pattern, h.patterns, (*wing).ofPatterns)
+	for pattern := range s.patterns {
+		r.dropLocked(s, pattern, s.patterns, (*wing).ofPatterns)
 	}
 	r.sweepLocked()
-	hook := h.tie
+	hook := s.tie
 	r.mu.Unlock()
 	if hook != nil {
 		c.Ties.untie(hook)
@@ -152,7 +152,7 @@ func (r *channels) sweepLocked() {
 	}
 }
 
-func (r *channels) dropLocked(h *hearer, name string, databases map[string]int, side func(*wing) audiences) {
+func (r *channels) dropLocked(s *hearer, name string, databases map[string]int, side func(*wing) audiences) {
 	db, known := databases[name]
 	if !known {
 		return
@@ -160,7 +160,7 @@ func (r *channels) dropLocked(h *hearer, name string, databases map[string]int, 
 	delete(databases, name)
 	all := side(r.wings[db])
 	if a := all[name]; a != nil {
-		if delete(a.who, h); len(a.who) == 0 {
+		if delete(a.who, s); len(a.who) == 0 {
 			delete(all, name)
 		}
 	}
@@ -172,13 +172,13 @@ type audiences map[string]*audience
 func (w *wing) ofChannels() audiences { return w.channels }
 func (w *wing) ofPatterns() audiences { return w.patterns }
 
-func (all audiences) add(name string, pattern glob, h *hearer) {
+func (all audiences) add(name string, pattern glob, s *hearer) {
 	a := all[name]
 	if a == nil {
 		a = &audience{pattern: pattern, who: map[*hearer]struct{}{}}
 		all[name] = a
 	}
-	a.who[h] = struct{}{}
+	a.who[s] = struct{}{}
 }
 
 // delivery is a message and its recipients.
@@ -217,14 +217,14 @@ func (r *channels) tell(db int, e redlock.Event) {
 
 func (r *channels) addressLocked(all []parcel, a *audience, may map[string]bool, key redlock.Key, words ...Reply) []parcel {
 	one := parcel{message: Reply{Kind: KindPush, Items: words}}
-	for h := range a.who {
-		allowed, known := may[h.user]
+	for s := range a.who {
+		allowed, known := may[s.user]
 		if !known {
-			allowed = r.mayHear(h.user, string(key))
-			may[h.user] = allowed
+			allowed = r.mayHear(s.user, string(key))
+			may[s.user] = allowed
 		}
 		if allowed {
-			one.to = append(one.to, h.client)
+			one.to = append(one.to, s.client)
 		}
 	}
 	return append(all, one)

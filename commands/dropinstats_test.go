@@ -57,7 +57,7 @@ func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
 	}
 }
 
-// answers is how often the call has been answered.
+// answerCount is how often the call has been answered.
 func (s *fakeSink) told() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

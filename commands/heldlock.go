@@ -25,43 +25,43 @@ type bond struct {
 
 // onGranted ties the renewal to the connection. If the lock ended meanwhile, it
 // removes the hook again.
-func (b *bond) made(hold *redlock.Hold) {
-	hook := b.client.Ties.tie(func(why error) {
+func (h *bond) made(hold *redlock.Hold) {
+	hook := h.client.Ties.tie(func(why error) {
 		if why == nil {
 			hold.End()
 		} else {
 			hold.Abandon(why)
 		}
 	})
-	b.mu.Lock()
-	b.tie = hook
-	ended := b.ended
-	b.mu.Unlock()
+	h.mu.Lock()
+	h.tie = hook
+	ended := h.ended
+	h.mu.Unlock()
 	if ended {
-		b.client.Ties.untie(hook)
+		h.client.Ties.untie(hook)
 	}
 }
 
 // onEnded takes the end of the renewal; reason is nil when the lock was released.
-func (b *bond) over(grant redlock.Grant, reason error) {
-	b.mu.Lock()
-	b.ended = true
-	hook := b.tie
-	b.mu.Unlock()
+func (h *bond) over(grant redlock.Grant, reason error) {
+	h.mu.Lock()
+	h.ended = true
+	hook := h.tie
+	h.mu.Unlock()
 	if hook != nil {
-		b.client.Ties.untie(hook)
+		h.client.Ties.untie(hook)
 	}
 	for _, key := range grant.Keys() {
-		b.users.gone(grant.DB(), key, grant.Token)
+		h.users.gone(grant.DB(), key, grant.Token)
 		if reason != nil {
-			b.client.Held.Forget(grant.DB(), key, grant.Token)
+			h.client.Held.Forget(grant.DB(), key, grant.Token)
 		}
 	}
-	if reason == nil || b.client.Push == nil {
+	if reason == nil || h.client.Push == nil {
 		return
 	}
 	for _, key := range grant.Keys() {
-		b.client.Push(Reply{Kind: KindPush, Items: []Reply{
+		h.client.Push(Reply{Kind: KindPush, Items: []Reply{
 			Bulk("dlock-lost"), Bulk(string(key)), Bulk(string(grant.Token)), Bulk(reason.Error()),
 		}}, false)
 	}

@@ -25,28 +25,29 @@ func (e Expelled) Error() string { return string(e) }
 // has left, else the reason why the daemon ends the connection.
 type tie struct{ end func(why error) }
 
-// add has end called when the connection ends, at once if it has, unless removed.
+// add calls end when the connection ends, unless the hook is removed before. If the
+// connection has ended, it calls end at once.
 func (t *Ties) tie(end func(why error)) *tie {
-	one := &tie{end}
+	hook := &tie{end}
 	t.mu.Lock()
 	if t.cut || t.why != nil {
 		why := t.why
 		t.mu.Unlock()
 		end(why)
-		return one
+		return hook
 	}
 	if t.ends == nil {
 		t.ends = make(map[*tie]struct{})
 	}
-	t.ends[one] = struct{}{}
+	t.ends[hook] = struct{}{}
 	t.mu.Unlock()
-	return one
+	return hook
 }
 
-func (t *Ties) untie(one *tie) {
+func (t *Ties) untie(hook *tie) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.ends, one)
+	delete(t.ends, hook)
 }
 
 // setWait sets how to leave the wait that blocks this connection. There is one at
@@ -64,30 +65,30 @@ func (t *Ties) waits(leave func()) {
 // setSignOut sets how to remove the connection from its user's connections.
 func (t *Ties) signedIn(signOut func()) {
 	t.mu.Lock()
-	cut := t.cut
+	closed := t.cut
 	t.signOut = signOut
 	t.mu.Unlock()
-	if cut {
+	if closed {
 		signOut()
 	}
 }
 
 // Expel ends the wait and the holds of a connection whose client may not stay. The
 // wait replies with why, and the holds are renewed no longer. They are not released:
-// the client may be at work.
+// the client may still be at work under them.
 func (t *Ties) Expel(why Expelled) {
 	t.mu.Lock()
 	if t.why == nil {
 		t.why = why
 	}
-	leave, ends := t.leave, t.ends
+	leave, hooks := t.leave, t.ends
 	t.leave, t.ends = nil, nil
 	t.mu.Unlock()
 	if leave != nil {
 		leave()
 	}
-	for one := range ends {
-		one.end(why)
+	for hook := range hooks {
+		hook.end(why)
 	}
 }
 
@@ -101,7 +102,7 @@ func (t *Ties) expelled() error {
 // Run runs all hooks: the connection is gone.
 func (t *Ties) Cut() {
 	t.mu.Lock()
-	leave, signOut, ends, why := t.leave, t.signOut, t.ends, t.why
+	leave, signOut, hooks, why := t.leave, t.signOut, t.ends, t.why
 	t.cut, t.leave, t.signOut, t.ends = true, nil, nil, nil
 	t.mu.Unlock()
 	if leave != nil {
@@ -110,7 +111,7 @@ func (t *Ties) Cut() {
 	if signOut != nil {
 		signOut()
 	}
-	for one := range ends {
-		one.end(why)
+	for hook := range hooks {
+		hook.end(why)
 	}
 }
