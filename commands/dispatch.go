@@ -108,11 +108,11 @@ func find(rows map[string]*command, name string) *command {
 func unknownCommand(args []string) error {
 	var list strings.Builder
 	for _, arg := range args[1:] {
-		room := shownBytes - list.Len()
-		if room <= 0 {
+		space := shownBytes - list.Len()
+		if space <= 0 {
 			break
 		}
-		list.WriteString("'" + clip(arg, room) + "' ")
+		list.WriteString("'" + clip(arg, space) + "' ")
 	}
 	return redisText("unknown command '" + clip(args[0], shownBytes) + "', with args beginning with: " + list.String())
 }

@@ -82,7 +82,7 @@ func (t *Table) setnx(c *Call) error {
 // replace gives a lock that is there another value and another expiry.
 func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal redlock.Token) {
 	completer, at := c.Sink, heldKey{r.DB, r.Key}
-	room, err := t.env.Users.take(t.user(c.Client), at)
+	slot, err := t.env.Users.take(t.user(c.Client), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return
@@ -93,9 +93,9 @@ func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal r
 		watch.stop(done, err)
 		if err == nil && done {
 			t.env.Users.changed(at, 0) // for any holder
-			room.fillFor(at, r.Token, r.TTL)
+			slot.fillFor(at, r.Token, r.TTL)
 		} else {
-			room.free()
+			slot.free()
 		}
 		switch {
 		case err != nil:
