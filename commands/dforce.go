@@ -27,12 +27,12 @@ func (t *Table) dforce(c *Call) error {
 // identity describes this client for people who inspect its requests. What was
 // handed out never changes.
 func (c *Client) who() *redlock.Who {
-	who := redlock.Who{Client: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
-	if who.User == "" {
-		who.User = defaultUser
+	id := redlock.Who{Client: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
+	if id.User == "" {
+		id.User = defaultUser
 	}
-	if c.known == nil || *c.known != who {
-		known := who // who itself stays on the stack
+	if c.known == nil || *c.known != id {
+		known := id // id itself stays on the stack
 		c.known = &known
 	}
 	return c.known

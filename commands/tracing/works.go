@@ -61,7 +61,7 @@ func (w *works) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkC
 	})
 }
 
-// beginEnd follows what a worker says of its attempt.
+// beginEnd traces the end or the extension of an attempt.
 func (w *workEnds) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
 	o := w.tracer.begin(w.tracer.leases.find(lease{r.DB, r.Key, r.Token}, last), name)
 	if o != nil {
