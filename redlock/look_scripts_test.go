@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// looks answers what look.lua tells of the key "lock" alone, without times.
+// looks answers what inspect.lua tells of the key "lock" alone, without times.
 func (m *pureMaster) looks(most int) string {
 	m.t.Helper()
 	before := m.whole()
-	said := m.replyOn("look", []string{"lock", "notes", "queue"}, most, "1").([]any)
+	said := m.replyOn("inspect", []string{"lock", "notes", "queue"}, most, "1").([]any)
 	if after := m.whole(); after != before {
 		m.t.Errorf("looking changed the key from %s to %s", before, after)
 	}
@@ -81,7 +81,7 @@ func TestLook_TellsOfManyKeysInTheirOrder(t *testing.T) {
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		m.do("SET", "a", "token-a", "PX", 60_000)
 		m.do("SET", "c", "token-c", "PX", 60_000)
-		said := m.replyOn("look", []string{"a", "b", "c"}, 4).([]any)
+		said := m.replyOn("inspect", []string{"a", "b", "c"}, 4).([]any)
 		if len(said) != 3 {
 			t.Fatal(said)
 		}

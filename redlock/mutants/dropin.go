@@ -20,7 +20,7 @@ func brokenDropIn() []Mutant {
 		patched("equal", "an equal value is taken for one's own",
 			Change{"redlock/form.go", "\tcase r.Valued:\n", "\tcase r.Valued && !pool.Broken(\"equal\"):\n"}).in("alike-3"),
 		patched("script-shortens", "a script's shorter end counts on every master that hears of it",
-			Change{scripts + "within.lua", "set >= 0 and set < ends then", "false then"}).in("amnesia-3"),
+			Change{scripts + "noshorten.lua", "set >= 0 and set < ends then", "false then"}).in("amnesia-3"),
 		patched("trim-any", "what a script wanted to end earlier does so, whatever was given to it since",
 			Change{scripts + "trim.lua", "if endOf(KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end\n", ""}).in("libraries-3"),
 		patched("uneven", "each master adds to what it has of a lease itself",

@@ -139,7 +139,7 @@ func (tw *twins) step(words []string) {
 	tw.sameMoment(words, theirs)
 	ours := tw.server.execute(nil, words)
 	a, b := flat(theirs, err), flatReply(ours)
-	if words[0] == "EVALSHA" && words[1] == tw.scripts["look"] { // permits that end together are in no order
+	if words[0] == "EVALSHA" && words[1] == tw.scripts["inspect"] { // permits that end together are in no order
 		a, b = sorted(a), sorted(b)
 	}
 	if !alike(a, b, words[0] != "PEXPIRETIME") {

@@ -2,7 +2,7 @@ package redlock
 
 import "redlockd/pool"
 
-// repeated is a command for one master that is sent until it is answered.
+// retryUntilAnswered is a command for one master that is sent until the master answers.
 type repeated struct {
 	group *pool.Group
 	key   string

@@ -1,4 +1,6 @@
-// What do the masters tell a line about its key?
+// This file handles what the masters report about a wait queue's keys: how long their
+// copies last, and when they change.
+
 package redlock
 
 import (
@@ -8,33 +10,33 @@ import (
 	"redlockd/pool"
 )
 
-// news is what a line knows of the copies of its key. It is forgotten whenever
-// the line asks for the key: the answer says more.
+// queueWatch is what a wait queue has learned about the copies of its keys. The queue discards
+// it when its head contends for the keys, because that ballot is decisive.
 type news struct {
-	due     bool      // to be asked for when the alarm rings
-	on      bool      // asked for
-	behind  bool      // refused, too, because somebody stands before this line in the queue
-	round   uint64    // which of several questions the answers belong to
-	tracked int       // masters that will say when the key changes
-	heard   []keyNews // of each key of the line
+	due     bool      // the watch starts when the timer fires
+	on      bool      // the masters have been queried
+	behind  bool      // the head was refused also because an earlier ticket stands before it
+	round   uint64    // the query that the answers belong to
+	tracked int       // masters that report when the key changes
+	heard   []keyNews // one for each key of the queue
 }
 
-// keyNews is what is known of the copies of one key.
+// keyWatch is what a wait queue has learned about the copies of one key.
 type keyNews struct {
 	line  *line
 	index int
-	known uint16 // masters whose copy's end is known, as bits
-	gone  uint16 // masters that have announced a change since they were asked
+	known uint16 // bits: masters whose copy's expiry is known
+	gone  uint16 // bits: masters that have reported a change since the query
 	ends  [maxMasters]time.Duration
 }
 
-// forever is the end of a copy that does not expire.
+// forever is the expiry of a copy that does not expire.
 const forever = time.Duration(1<<63 - 1)
 
 var _ pool.Watcher = (*keyNews)(nil)
 
-// watchLocked asks the masters how long their copies last, and to say when they
-// go; after a delay, if one is given.
+// watchLocked queries the masters for the remaining time of their copies and subscribes
+// to changes. With a delay it does so when that has passed.
 func (ln *line) watchLocked(delay time.Duration) {
 	if delay > 0 {
 		ln.news.due = true
@@ -60,7 +62,7 @@ func (ln *line) ignoreNewsLocked() {
 	ln.news = news{round: ln.news.round}
 }
 
-// Remains is one master's answer to Watch.
+// Remains takes one master's answer to Watch.
 func (k *keyNews) Remains(lane int, round uint64, left time.Duration, tracked bool) {
 	ln, s := k.line, k.line.waits
 	s.mu.Lock()
@@ -78,7 +80,7 @@ func (k *keyNews) Remains(lane int, round uint64, left time.Duration, tracked bo
 	ln.heardLocked(k.index, lane, end, false)
 }
 
-// Gone says that a master's copy has been deleted or changed.
+// Gone takes a master's report that its copy was deleted or changed.
 func (k *keyNews) Gone(lane int) {
 	ln, s := k.line, k.line.waits
 	s.mu.Lock()
@@ -89,8 +91,9 @@ func (k *keyNews) Gone(lane int) {
 	ln.heardLocked(k.index, lane, s.locker.clock.Now(), true)
 }
 
-// heardLocked notes when a master's copy ends and asks for the key if a quorum
-// has none; otherwise the alarm rings when that will be so. It lets the lock go.
+// noteCopyLocked records when a master's copy ends. If a quorum has none, the head
+// contends for the key; otherwise the timer is set to when that will be so. It unlocks
+// the mutex.
 func (ln *line) heardLocked(index, lane int, end time.Duration, changed bool) {
 	s := ln.waits
 	n := &ln.news
@@ -98,7 +101,7 @@ func (ln *line) heardLocked(index, lane int, end time.Duration, changed bool) {
 	if changed {
 		k.gone |= bit
 	}
-	// The announcement may be handed over before the answer that it follows.
+	// A master's report of a change may be delivered before the answer that it follows.
 	if changed || k.gone&bit == 0 {
 		k.known |= bit
 		k.ends[lane] = end
@@ -115,7 +118,7 @@ func (ln *line) heardLocked(index, lane int, end time.Duration, changed bool) {
 		s.mu.Unlock()
 		return
 	}
-	if n.behind && !changed { // free, and not for this one
+	if n.behind && !changed { // the key is free, but an earlier ticket may take it first
 		ln.wakeLocked(ln.spread(overtakenPause))
 		s.mu.Unlock()
 		return
@@ -125,7 +128,7 @@ func (ln *line) heardLocked(index, lane int, end time.Duration, changed bool) {
 	ln.ask(nil, w)
 }
 
-// quorumEnds is when a quorum of masters will have no copy of any key any more.
+// quorumEnds is when a quorum of masters will no longer have a copy of any of the keys.
 func (n *news) quorumEnds(masters, quorum int) time.Duration {
 	var ends [maxMasters]time.Duration
 	for lane := range masters {

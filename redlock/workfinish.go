@@ -1,4 +1,5 @@
-// The end of an attempt: done, given up, prolonged, or never delivered.
+// This file ends an attempt at work: done, failed, extended, or never delivered.
+
 package redlock
 
 import (
@@ -12,19 +13,20 @@ import (
 	"redlockd/pool"
 )
 
-// WorkEndRequest names an attempt by its token.
+// WorkEndRequest identifies an attempt by its token.
 type WorkEndRequest struct {
 	DB      int
 	Key     Key
 	Token   Token
 	Timeout time.Duration // WorkExtend: the new lease
-	Trace   *Trace        // who hears the votes; nil = nobody
+	Trace   *Trace        // receives the votes; may be nil
 }
 
-// WorkEndDone: true = so it is, false = the attempt was taken over or is over.
+// WorkEndDone receives the result: true = the end is recorded, false = the attempt was
+// taken over or is over.
 type WorkEndDone func(bool, error)
 
-// WorkExtendDone: the Work's Validity is what is left; see LockDone.
+// WorkExtendDone receives the Work, whose Validity is what is left; see LockDone.
 type WorkExtendDone func(Work, error)
 
 // WorkDone marks the work done; no attempt starts while that is remembered.
@@ -32,7 +34,7 @@ func (l *Locker) WorkDone(b *Batch, r WorkEndRequest, done WorkEndDone) {
 	l.endWork(b, r, "D", done)
 }
 
-// WorkFail gives the attempt up, so that the next may start at once.
+// WorkFail ends the attempt without success, so that the next may start at once.
 func (l *Locker) WorkFail(b *Batch, r WorkEndRequest, done WorkEndDone) {
 	l.endWork(b, r, "F", done)
 }
@@ -54,7 +56,7 @@ func (l *Locker) endWork(b *Batch, r WorkEndRequest, how string, done WorkEndDon
 	}))
 }
 
-// workEnd is answered by every lane exactly once.
+// workFinish is answered by every lane exactly once.
 type workEnd struct {
 	locker *Locker
 	group  *pool.Group
@@ -67,7 +69,7 @@ type workEnd struct {
 	mu      sync.Mutex
 	tally   tally
 	missing missing
-	newer   uint16 // masters that wrote it down, but may have forgotten a later attempt, as bits
+	newer   uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 	over    bool
 }
 
@@ -75,14 +77,14 @@ var errForgotTaker = errors.New("has a memory of only")
 
 var _ pool.Operation = (*workEnd)(nil)
 
-// Plan: an end that a quorum acknowledged must be met by every later attempt,
-// so it counts only under a good seal.
+// Props: an end that a quorum acknowledged must be met by every later attempt, so it
+// counts only under a good seal.
 func (w *workEnd) Plan() pool.Plan { return pool.Plan{Key: w.key, Sealed: true} }
 
-// Propose: an end has no fence.
+// Propose does nothing: an end has no fence.
 func (w *workEnd) Propose(int64) {}
 
-// Command writes the end down for as long as it is to be remembered.
+// Command records the end for as long as it is to be remembered.
 func (w *workEnd) Command(m *pool.Moment, c *pool.Command) bool {
 	c.Set(w.words(m.Time)...)
 	return true
@@ -96,7 +98,7 @@ func (w *workEnd) words(now int64) []string {
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
 }
 
-// Answer counts one master. One that did not answer is told again.
+// Answer counts one master. The end is repeated on a master that did not answer.
 func (w *workEnd) Answer(a pool.Answer) {
 	if a.Reply.Err != nil {
 		w.group.Owe(a.Lane, pool.Debt{Dated: w.words, Since: w.start, Until: w.start + w.token.keep})
@@ -153,7 +155,7 @@ func (w *workEnd) Answer(a pool.Answer) {
 
 var errUnknownWork = errors.New("may have forgotten what became of the work: it is believed in")
 
-// workAbsence is why a master's word about an attempt does not count.
+// workAbsence is why a master's answer about an attempt does not count.
 func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
 	if age := l.workAge(); (code == 2 || code == 3) && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errUnknownWork, age-a.Seal.Age)
@@ -161,10 +163,10 @@ func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
 	return l.pool.Absence(a)
 }
 
-// remembers tells whether a memory is unbroken since before the attempt began: one that
-// is not may have forgotten by whom it was taken over. All that gave the attempt had been
-// old enough to vote by then, so the time for which they must be is the margin for clocks
-// of masters that differ.
+// remembers reports whether a memory is unbroken since before the attempt began. If it is
+// not, the master may have forgotten which attempt took this one over. All masters that
+// granted the attempt were old enough to vote by then. The required age is therefore the
+// margin for the clocks of masters that differ.
 func (w *workEnd) remembers(s pool.Seal) bool {
 	began := time.Duration(w.group.Time()/1000-w.token.began) * time.Millisecond
 	return w.locker.workAge() == 0 || s.Age >= began+w.locker.maxTTL
@@ -206,10 +208,10 @@ type workExtension struct {
 
 var _ pool.Operation = (*workExtension)(nil)
 
-// Plan: as for a lock's extension.
+// Props: as for a lock's extension.
 func (w *workExtension) Plan() pool.Plan { return pool.Plan{Key: w.key, Sealed: true} }
 
-// Propose: an extension keeps the fence of its attempt.
+// Propose does nothing: an extension keeps the fence of its attempt.
 func (w *workExtension) Propose(int64) {}
 
 // Command moves the lease's end.
@@ -224,10 +226,10 @@ func (w *workExtension) Command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// Answer counts one master: the script answers 1 only if the attempt runs there
-// now, and 0 only if another or an end stands there, which cannot be forgotten
-// knowledge. 3 is the word of a record of another incarnation: the master may have
-// forgotten who took the attempt over, until its memory is older than any record.
+// Answer counts one master. The script answers 1 only if the attempt runs there now. It
+// answers 0 only if the master has another attempt or an end, which it cannot have
+// forgotten. 3 is the answer from a record of another incarnation: the master may have
+// forgotten which attempt took this one over, until its memory is older than any record.
 func (w *workExtension) Answer(a pool.Answer) {
 	code := int64(-1)
 	if a.Reply.Kind == pool.ReplyInt {
@@ -281,8 +283,8 @@ func (w *workExtension) grant() {
 	w.done(a, nil)
 }
 
-// WorkGiveBack undoes an attempt whose worker never heard of it; it does not
-// count as a run.
+// WorkGiveBack undoes an attempt that never reached its worker; it does not count as a
+// run.
 func (l *Locker) WorkGiveBack(w Work) {
 	l.counts.givenBack.Add(1)
 	g, key := l.pool.Group(w.grant.db), l.workKey(w.Key)

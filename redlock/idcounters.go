@@ -7,7 +7,8 @@ import (
 	"redlockd/pool"
 )
 
-// mediators keep one counter's requests together.
+// idCounters are the id counters that this daemon serves. Each has one entry, so that
+// concurrent requests for a counter share a round.
 type mediators struct {
 	mu   sync.Mutex
 	byID map[counterID]*mediator
@@ -18,8 +19,8 @@ type counterID struct {
 	name Key
 }
 
-// keepMediators is how many idle counters are remembered; forgetting one costs
-// its next request a second round.
+// maxIdleIDCounters bounds the counters that are remembered while idle. Forgetting one
+// costs its next request a second round.
 const keepMediators = 65_536
 
 func (m *mediators) of(id counterID, l *Locker) *mediator {
@@ -46,7 +47,7 @@ func (m *mediators) release(c *mediator, n int) {
 	c.users -= n
 }
 
-// forgetLocked drops some of the idle ones, in the map's random order.
+// forgetLocked drops some of the idle counters, in the map's random order.
 func (m *mediators) forgetLocked() {
 	n := 0
 	for id, c := range m.byID {
@@ -60,20 +61,20 @@ func (m *mediators) forgetLocked() {
 	}
 }
 
-// mediator is one counter in this daemon.
+// idCounter is one counter in this daemon.
 type mediator struct {
 	locker *Locker
 	group  *pool.Group
 	id     counterID
 	key    string
-	users  int // requests not yet answered; guarded by mediators.mu
+	users  int // requests not yet answered; guarded by idCounters.mu
 
 	mu      sync.Mutex
 	waiting []idCaller
 	running bool
 	highest int64 // X: highest value seen, a hint
-	// confirmed was chosen by a quorum of trusted masters in a round that
-	// started at since: a master admitted long enough before that may adopt it.
+	// confirmed was chosen by a quorum of trusted masters in a round that started at
+	// since. A master that was admitted long enough before since may adopt it.
 	confirmed int64
 	since     time.Duration
 }

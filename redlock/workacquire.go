@@ -11,8 +11,8 @@ import (
 	"redlockd/pool"
 )
 
-// workBallot asks all masters to start one attempt; see attempt for what the
-// two have in common.
+// workBallot proposes one attempt to all masters; see ballot for what the two have in
+// common.
 type workBallot struct {
 	call    *workCall
 	key     string
@@ -25,11 +25,11 @@ type workBallot struct {
 	missing  missing
 	fencing  fencing
 	copies   [maxMasters]copyState
-	running  []runningWork // attempts of others, one a master
+	running  []runningWork // attempts of other requests, one a master
 	finished int           // masters on which the work is done
 	spent    int           // masters on which no attempt is left
-	odd      int           // masters that hold something else there
-	highest  int64         // highest attempt number met
+	odd      int           // masters that hold something else at the key
+	highest  int64         // highest attempt number seen
 	taken    int64         // highest attempt number that is over
 	over     bool
 	won      bool
@@ -37,10 +37,10 @@ type workBallot struct {
 
 var _ pool.Operation = (*workBallot)(nil)
 
-// Plan: as for a lock.
+// Props: as for a lock.
 func (w *workBallot) Plan() pool.Plan { return pool.Plan{Key: w.key, Takes: true, Sealed: true} }
 
-// Propose notes the fence this attempt would like.
+// Propose records the fence that this attempt proposes.
 func (w *workBallot) Propose(fence int64) { w.fencing.proposal = fence }
 
 // Command proposes the attempt.
@@ -57,15 +57,15 @@ func (w *workBallot) Command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// workSaid is one master's answer.
+// workAnswer is one master's answer.
 type workSaid struct {
 	code    int64 // see worktry.lua; 0 = no answer
-	attempt int64 // for 1: 1 if the master may not know what was before
+	attempt int64 // for code 1: 1 if the master may not know what was before
 	left    time.Duration
 	owner   string
 }
 
-// runningWork is an attempt of somebody else on one master.
+// runningWork is another request's attempt on one master.
 type runningWork struct {
 	attempt int64
 	left    time.Duration
@@ -77,28 +77,28 @@ func readWork(r pool.Reply) workSaid {
 		return workSaid{}
 	}
 	code, _ := r.Items[0].Number()
-	said := workSaid{code: code}
+	answer := workSaid{code: code}
 	if len(r.Items) > 1 {
-		said.attempt, _ = r.Items[1].Number()
+		answer.attempt, _ = r.Items[1].Number()
 	}
 	if len(r.Items) > 2 {
 		ms, _ := r.Items[2].Number()
-		said.left = time.Duration(min(ms, 1<<40)) * time.Millisecond
+		answer.left = time.Duration(min(ms, 1<<40)) * time.Millisecond
 	}
 	if len(r.Items) > 3 {
-		said.owner = r.Items[3].Str
+		answer.owner = r.Items[3].Str
 	}
-	return said
+	return answer
 }
 
 // Answer counts one vote.
 func (w *workBallot) Answer(a pool.Answer) {
-	said := readWork(a.Reply)
+	answer := readWork(a.Reply)
 	copied := copyNone
 	switch {
 	case a.Reply.Err != nil && a.Asked:
 		copied = copyMaybe
-	case said.code == 1:
+	case answer.code == 1:
 		copied = copyMade
 	}
 	w.mu.Lock()
@@ -112,64 +112,65 @@ func (w *workBallot) Answer(a pool.Answer) {
 		w.mu.Unlock()
 		return
 	}
-	w.count(a, said)
+	w.count(a, answer)
 	step := w.decide()
 	w.mu.Unlock()
 	step.run(w)
 }
 
-// count: a master votes if its record of the work is knowledge: it was written in the
-// incarnation that votes, and a granted attempt has proved it. A master without such a
-// record votes only if it cannot have forgotten more: its memory is older than any
-// record can be. A record of an earlier incarnation may have come back with an older
-// file, without the end or the attempt that this master acknowledged behind it.
-func (w *workBallot) count(a pool.Answer, said workSaid) {
+// count: a master votes if its record of the work is reliable. The record is reliable if
+// it was written in the incarnation that votes, and a granted attempt has proved it. A
+// master without such a record votes only if it cannot have forgotten more, that is, if
+// its memory is older than any record can be. A record of an earlier incarnation may have
+// come back with an older file. It may then lack the end or the attempt that this master
+// acknowledged later.
+func (w *workBallot) count(a pool.Answer, answer workSaid) {
 	seal := a.Seal
-	oldEnough := !seal.Young && (said.attempt == 0 || w.call.locker.outlivesWork(seal))
+	oldEnough := !seal.Young && (answer.attempt == 0 || w.call.locker.outlivesWork(seal))
 	switch {
-	case said.code == 1 && seal.Good && oldEnough:
+	case answer.code == 1 && seal.Good && oldEnough:
 		w.tally.yes++
 		w.missing.counts(a.Lane)
 		w.fencing.voted(a.Lane, seal)
-	case (said.code > 1 || said.code == -1) && seal.Good:
+	case (answer.code > 1 || answer.code == -1) && seal.Good:
 		w.tally.no++
 		w.missing.counts(a.Lane)
 	default:
 		w.tally.silent++
-		w.missing.lacks(a.Lane, w.absence(&a, said))
+		w.missing.lacks(a.Lane, w.absence(&a, answer))
 		return
 	}
-	switch said.code {
+	switch answer.code {
 	case 2:
-		w.running = append(w.running, runningWork{said.attempt, said.left, said.owner})
+		w.running = append(w.running, runningWork{answer.attempt, answer.left, answer.owner})
 	case 3:
 		w.finished++
 	case 4:
 		w.spent++
-		w.taken = max(w.taken, said.attempt)
+		w.taken = max(w.taken, answer.attempt)
 	case 5:
-		w.taken = max(w.taken, said.attempt)
+		w.taken = max(w.taken, answer.attempt)
 	case -1:
 		w.odd++
 	}
-	if said.code > 1 {
-		w.highest = max(w.highest, said.attempt)
+	if answer.code > 1 {
+		w.highest = max(w.highest, answer.attempt)
 	}
 }
 
 var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
 
 // absence is why a master's vote does not count. A memory that is too new for locks is
-// too new for work that it does not know, too, and for longer.
-func (w *workBallot) absence(a *pool.Answer, said workSaid) pool.Absence {
-	if age := w.call.locker.workAge(); said.code == 1 && said.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
+// also too new for work that it does not have, and for longer.
+func (w *workBallot) absence(a *pool.Answer, answer workSaid) pool.Absence {
+	if age := w.call.locker.workAge(); answer.code == 1 && answer.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errForgotWork, age-a.Seal.Age)
 	}
 	return w.call.locker.pool.Absence(a)
 }
 
-// workAge is how old a memory must be before "never heard of it" counts: a
-// record lives as long as its attempt's lease and is kept for KEEP after that.
+// workAge is how old a memory must be before the absence of a record counts: a record
+// lasts as long as its attempt's lease and is kept for KEEP after that.
 func (l *Locker) workAge() time.Duration {
 	o := l.pool.Options()
 	if o.RestartGuardOff {
@@ -179,10 +180,10 @@ func (l *Locker) workAge() time.Duration {
 	return longest + longest/100 + 2*time.Second
 }
 
-// outlivesWork tells whether a memory is older than any record of work can be.
+// outlivesWork reports whether a memory is older than any record of work can be.
 func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
 
-// workNext is what has to happen once the ballot's lock is released.
+// workStep is what has to happen once the ballot's lock is released.
 type workNext struct {
 	fence int64
 	raise []int
@@ -201,8 +202,8 @@ func (w *workBallot) decide() workNext {
 		}
 		return workNext{fence: fence, raise: lanes}
 	default:
-		// No grant, but what stands in the way may show itself only on the
-		// masters still to come: two daemons reach them in different order.
+		// There is no grant, but the blocking attempt may show itself only on the masters
+		// still to come: two daemons reach them in different order.
 		if w.tally.pending() > 0 && w.finished < w.tally.quorum && w.spent < w.tally.quorum {
 			return workNext{}
 		}
@@ -251,18 +252,18 @@ func (w *workBallot) grant(fence int64) {
 	w.call.finish(a, nil)
 }
 
-// fail takes the attempt back and says what stands in its way.
+// fail takes the attempt back and reports what blocks it.
 func (w *workBallot) fail(v verdict) {
 	w.takeBack()
 	l, key, quorum := w.call.locker, w.call.request.Key, w.tally.quorum
-	at := w.atIt()
+	same := w.atIt()
 	switch {
 	case w.finished >= quorum:
 		w.call.finish(Work{State: WorkDone, Key: key, Attempt: w.highest}, nil)
 	case w.spent >= quorum:
 		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
-	case len(at) >= quorum:
-		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: at[0].attempt, Retry: w.retry(at)}, nil)
+	case len(same) >= quorum:
+		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
 	case w.odd > w.tally.n-quorum:
 		w.call.finish(Work{}, ErrWrongType)
 	case v == unknown:
@@ -272,8 +273,8 @@ func (w *workBallot) fail(v verdict) {
 	}
 }
 
-// atIt are the masters on which the same attempt runs, for the attempt that runs
-// on most. Attempts that split the masters between them run nowhere.
+// mostRunning are the masters on which the same attempt runs, for the attempt that runs
+// on most masters. Attempts that split the masters between them run nowhere.
 func (w *workBallot) atIt() (most []runningWork) {
 	for _, one := range w.running {
 		var same []runningWork
@@ -291,15 +292,15 @@ func (w *workBallot) atIt() (most []runningWork) {
 
 // retry is when a quorum of masters will be free of the running attempt: the
 // masters that do not run it are free now.
-func (w *workBallot) retry(at []runningWork) time.Duration {
-	slices.SortFunc(at, func(a, b runningWork) int { return cmp.Compare(a.left, b.left) })
-	free := w.tally.n - len(at)
-	return at[max(0, w.tally.quorum-free-1)].left + time.Millisecond
+func (w *workBallot) retry(same []runningWork) time.Duration {
+	slices.SortFunc(same, func(a, b runningWork) int { return cmp.Compare(a.left, b.left) })
+	free := w.tally.n - len(same)
+	return same[max(0, w.tally.quorum-free-1)].left + time.Millisecond
 }
 
-// again tries the next number if this one has been used up, at once; otherwise
-// the same number, later and at random, because contenders split the masters:
-// what they take back is not used up.
+// again tries the next number at once if this one has been used up. Otherwise it tries
+// the same number later, at a random time, because competing requests split the masters.
+// What they take back is not used up.
 func (w *workBallot) again() {
 	c := w.call
 	number := min(max(w.attempt, w.taken+1), c.request.Max)
@@ -315,10 +316,10 @@ func (w *workBallot) again() {
 			return
 		}
 		c.locker.clock.AfterFunc(delay, func() { c.try(nil, number) })
-	case len(w.running) > 0: // it may run, or be about to be taken back: look again soon
-		at := w.atIt()
-		retry := min(w.retry(at), 2*c.locker.late)
-		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: at[0].attempt, Retry: retry}, nil)
+	case len(w.running) > 0: // it may run, or be about to be taken back: poll again soon
+		same := w.atIt()
+		retry := min(w.retry(same), 2*c.locker.late)
+		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: same[0].attempt, Retry: retry}, nil)
 	default:
 		c.finish(Work{}, c.locker.noQuorum(&w.missing, "the masters disagree about this work; try again"))
 	}
@@ -334,8 +335,8 @@ func (w *workBallot) takeBack() {
 	}
 }
 
-// undo restores what stood on a master before this attempt; its token is its
-// own, so nothing else can be meant.
+// undo restores what a master had before this attempt. The attempt's token is its own, so
+// nothing else can match.
 func (w *workBallot) undo(lane int, c copyState) {
 	if c != copyMade && c != copyMaybe {
 		return

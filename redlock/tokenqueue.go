@@ -1,25 +1,26 @@
-// Who goes first when one token asks twice?
+// This file serialises the operations of one token.
+
 package redlock
 
 import "sync"
 
-// turns lets the operations of one (key, token) wait for an acquire of it that
-// is in flight in this daemon: a second attempt would otherwise count copies
-// that the first one is about to take back.
+// perTokenQueue makes the operations of one (key, token) wait for an acquire of it that
+// is in flight in this daemon. A second ballot would otherwise count copies that the
+// first one is about to take back.
 type turns struct {
 	mu      sync.Mutex
 	waiting map[lockID][]turn
 }
 
-// idle tells whether no acquire with a caller's token is in flight: the usual
-// case, in which nobody has to be asked for a turn.
+// idle reports whether no acquire with a caller's token is in flight. This is the usual
+// case, in which no operation has to wait.
 func (t *turns) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting) == 0
 }
 
-// taken tells whether an acquire of one of these is in flight.
+// busy reports whether an acquire of one of these is in flight.
 func (t *turns) taken(ids []lockID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,14 +32,15 @@ func (t *turns) taken(ids []lockID) bool {
 	return false
 }
 
-// turn is something that waits; it holds the next ones back until left.
+// queuedOperation is an operation that waits. If it holds, the next ones wait until it
+// has left.
 type turn struct {
 	run   func(b *Batch)
 	holds bool
 }
 
-// take runs t now, as part of batch b, or by itself when the acquire in flight
-// is over.
+// enter runs next now, as part of batch b, or by itself once the acquire in flight is
+// over.
 func (t *turns) take(id lockID, b *Batch, next turn) {
 	t.mu.Lock()
 	queue, busy := t.waiting[id]
@@ -57,7 +59,7 @@ func (t *turns) take(id lockID, b *Batch, next turn) {
 	next.run(b)
 }
 
-// leave ends an acquire's turn and starts what waited, up to the next acquire.
+// leave ends an acquire and starts the operations that waited, up to the next acquire.
 func (t *turns) leave(id lockID) {
 	for {
 		t.mu.Lock()

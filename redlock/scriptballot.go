@@ -1,4 +1,5 @@
-// What does a quorum say to a question with yes and no?
+// This file puts one yes-or-no question to all masters and counts the answers.
+
 package redlock
 
 import (
@@ -8,32 +9,33 @@ import (
 	"redlockd/pool"
 )
 
-// survey asks every master one thing and counts the answers. It is for
-// operations that take nothing which would have to be taken back.
+// scriptBallot sends every master one script and counts the answers. It serves operations
+// that take nothing which would have to be taken back.
 type survey struct {
 	locker  *Locker
 	group   *pool.Group
 	plan    pool.Plan
 	command func(*pool.Moment, *pool.Command) bool
 	read    func(pool.Answer) ScriptVote
-	end     func(verdict) // once, with the survey decided
-	// told is called before end with the lock held: whoever takes the key next
-	// needs answers that come behind this one. nil: there is nothing to tell.
+	end     func(verdict) // called once, with the ballot decided
+	// onDecidedLocked runs before onResult, with the lock held: the next holder of the
+	// key needs answers that come after this one. nil: there is nothing to report.
 	told func(verdict)
-	// late is for answers behind the end, which was v; nil: there is nothing to do.
+	// onLateVote receives answers that come after the decision, which was v. nil: there
+	// is nothing to do.
 	late func(lane int, vote ScriptVote, v verdict)
-	// open replaces an answer by what it says of the question, and tells which
-	// copies keep their end; nil: there is nothing else in it.
+	// unwrap replaces an answer by the script's own part and returns the copies that keep
+	// their expiry. nil: the answer has no other part.
 	open   func(*pool.Answer) []keptEnd
-	script *Script // whose answers they are; nil: 1 is yes
+	script *Script // the library script of the answers; nil: 1 is yes
 
 	mu      sync.Mutex
 	tally   tally
 	missing missing
 	votes   [maxMasters]ScriptVote
 	replies [maxMasters]pool.Reply
-	kept    []keptEnd // told before the decision
-	unclear bool      // some master answered what counts neither as yes nor as no
+	kept    []keptEnd // reported before the decision
+	unclear bool      // some master's answer counts neither as yes nor as no
 	final   verdict
 }
 
@@ -45,7 +47,7 @@ func (l *Locker) survey(g *pool.Group, plan pool.Plan) *survey {
 
 func (s *survey) Plan() pool.Plan { return s.plan }
 
-// Propose: nothing here has a fence.
+// Propose does nothing: these operations have no fence.
 func (s *survey) Propose(int64) {}
 
 func (s *survey) Command(m *pool.Moment, c *pool.Command) bool { return s.command(m, c) }
@@ -93,7 +95,7 @@ func (s *survey) Answer(answer pool.Answer) {
 	}
 }
 
-// voters are the lanes that have voted so until now.
+// voters are the lanes that have voted v so far.
 func (s *survey) voters(v ScriptVote) (lanes []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +107,7 @@ func (s *survey) voters(v ScriptVote) (lanes []int) {
 	return lanes
 }
 
-// said is the answer that most masters gave which voted so.
+// replyOf is the reply that most masters with this vote gave.
 func (s *survey) said(v ScriptVote) (reply pool.Reply, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,13 +129,13 @@ func (s *survey) said(v ScriptVote) (reply pool.Reply, ok bool) {
 	return reply, most > 0
 }
 
-// isUnclear tells whether a master answered the question, and not in a way that counts.
+// isUnclear reports whether a master answered in a way that does not count.
 func (s *survey) isUnclear() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unclear
 }
 
-// counts tells whether an answer counts as a vote: what a young master holds it
-// cannot have forgotten, what it lacks it may have.
+// countsAsVote reports whether an answer counts as a vote. A quarantined master cannot have
+// forgotten what it holds, but it may have forgotten what it lacks.
 func counts(answer pool.Answer) bool { return answer.Seal.Good && !answer.Seal.Young }

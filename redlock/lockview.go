@@ -1,5 +1,6 @@
-// Who holds a key, as far as the masters can tell? Counting what each of them
-// shows, with no network, clock or goroutine.
+// This file determines who holds a key from what each master shows. It uses no network,
+// clock or goroutine.
+
 package redlock
 
 import (
@@ -9,7 +10,7 @@ import (
 	"time"
 )
 
-// sighting collects the masters that show one lease.
+// leaseView collects the masters that show one lease.
 type sighting struct {
 	at    copyOf
 	lanes uint16
@@ -17,12 +18,12 @@ type sighting struct {
 	notes []string
 }
 
-// judge is the decision: who holds the key, as far as the masters can tell.
+// aggregate determines the holders of the key, as far as the masters show them.
 func (l *Locker) judge(masters []LockOnMaster) (LockView, error) {
 	view := LockView{Masters: masters}
 	var counts, queues []int
 	foreign, cut := 0, false
-	var unsure uint16 // masters whose silence about a lease proves nothing
+	var unsure uint16 // masters that prove nothing by not showing a lease
 	seen := map[copyOf]*sighting{}
 	for lane := range masters {
 		m := &masters[lane]
@@ -49,11 +50,12 @@ func (l *Locker) judge(masters []LockOnMaster) (LockView, error) {
 	for _, s := range seen {
 		votes := bits.OnesCount16(s.lanes)
 		if votes+bits.OnesCount16(unsure&^s.lanes) < quorum {
-			continue // a copy that nobody can be holding the key with
+			continue // a copy that cannot be part of a held lock
 		}
 		view.Holders = append(view.Holders, l.holderOf(s, votes, quorum))
 	}
-	// Whoever no master shows can hold it only with a quorum of those that cannot tell.
+	// A token that no master shows can hold the key only with a quorum of masters that
+	// cannot tell.
 	view.unseen = bits.OnesCount16(unsure) >= quorum
 	view.settle(foreign > len(masters)-quorum)
 	if cut {
@@ -63,7 +65,7 @@ func (l *Locker) judge(masters []LockOnMaster) (LockView, error) {
 	return view, nil
 }
 
-// sighted are the masters that show what they have, and why the others do not.
+// absences are the reasons of the masters that do not show what they have.
 func sighted(masters []LockOnMaster) *missing {
 	var m missing
 	for lane := range masters {
@@ -89,8 +91,8 @@ func (m *LockOnMaster) show(lane int, seen map[copyOf]*sighting) {
 	}
 }
 
-// holderOf: it holds the key for as long as a quorum shows it, or, without one,
-// no longer than the first copy lasts.
+// holderOf: a token holds the key for as long as a quorum shows it. Without a quorum it
+// holds the key no longer than the first copy lasts.
 func (l *Locker) holderOf(s *sighting, votes, quorum int) Holder {
 	slices.SortFunc(s.left, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	h := Holder{
@@ -105,7 +107,7 @@ func (l *Locker) holderOf(s *sighting, votes, quorum int) Holder {
 	return h
 }
 
-// shown is a copy's remaining time without what it outlives its lease by.
+// shown is a copy's remaining time without the time by which it outlasts its lease.
 func (l *Locker) shown(left time.Duration) time.Duration {
 	if left <= 0 {
 		return 0
@@ -113,7 +115,7 @@ func (l *Locker) shown(left time.Duration) time.Duration {
 	return max(left-l.late, time.Millisecond)
 }
 
-// settle puts the holders in order and says what they make of the key.
+// finish sorts the holders and derives the state of the key.
 func (v *LockView) settle(foreign bool) {
 	slices.SortFunc(v.Holders, func(a, b Holder) int {
 		return cmp.Or(-cmp.Compare(a.Left, b.Left), cmp.Compare(a.Token, b.Token))
@@ -135,7 +137,7 @@ func (v *LockView) settle(foreign bool) {
 	}
 }
 
-// middle is what a quorum of masters has at least of something.
+// middle is the largest count that a quorum of masters reaches.
 func middle(counts []int, quorum int) int {
 	slices.Sort(counts)
 	return counts[len(counts)-quorum]
