@@ -1,16 +1,15 @@
--- How is a token's copy deleted whose kind must be looked at first? Included
--- where a script says so, behind what answers for most copies; it is no script
--- of its own.
+-- Deletes a token's copy after a check of its kind. Other scripts include this file after
+-- the code that handles most copies; it is no script of its own.
 -- include shape.lua
--- Only a copy that ends within [lo, hi], nil = whenever it ends; of permits,
--- only this slot, nil = whichever it is. Returns 1 deleted, 0 not held.
+-- The copy is deleted only if it ends within [lo, hi], nil = whenever it ends; of
+-- permits, only this slot, nil = whichever it is. Returns 1 deleted, 0 not held.
 local function letGo(lock, token, lo, hi, slot)
   local function spared(ends) return lo and (ends < lo or ends > hi) end
   local kind = kindOf(lock)
   if kind == 'odd' or kind == 'none' then return 0 end
   if kind == 'string' then
     local ends = endOf(lock)
-    if ends < 0 or spared(ends) then return 0 end -- ours always expire
+    if ends < 0 or spared(ends) then return 0 end -- redlockd's locks always expire
     redis.call('DEL', lock)
     return 1
   end

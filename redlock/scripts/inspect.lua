@@ -1,10 +1,9 @@
--- What stands at the keys of locks, for people. Nothing is changed.
--- KEYS the locks; with ARGV 2 only one, then its notes and the ends of its queue.
--- ARGV 1 how many holders of each are told at most 2 '1' = one lock, with notes
--- and queue.
--- Returns for each lock {kind, permits, holders, ms until the key ends, then for
--- each holder, the longest first: token, ms left, slot, note}; with ARGV 2 also
--- how many stand in the queue. A value too long for a lock is 'odd', too.
+-- Show the locks at keys, for people. Nothing is changed. KEYS the locks; with ARGV 2
+-- only one, then its notes and the expiries of its queue. ARGV 1 the maximum number of
+-- holders shown of each 2 '1' = one lock, with notes and queue. Returns for each lock
+-- {kind, permits, holders, ms until the key ends, then for each holder, the longest
+-- first: token, ms left, slot, note}; with ARGV 2 also the length of the queue. A value
+-- too long for a lock is 'odd', too.
 local most, alone = tonumber(ARGV[1]), ARGV[2] == '1'
 -- include shape.lua
 local now = clock()
@@ -20,7 +19,8 @@ local function look(lock)
   local ends = kind == 'none' and now or endOf(lock)
   local limit = 0
   if kind == 'hash' then limit = tonumber(redis.call('HGET', lock, 'n')) end
-  -- Bounds: a string is a token, a hash has at most 1024 slots. Ours always expire.
+  -- Bounds: a string is a token, a hash has at most 1024 slots. redlockd's locks always
+  -- expire.
   if kind == 'string' and (ends < 0 or redis.call('STRLEN', lock) > 1024) then kind = 'odd' end
   if kind == 'hash' and redis.call('HLEN', lock) > 1025 then kind = 'odd' end
   local said = {kind, limit, 0, math.max(0, ends - now)}

@@ -1,13 +1,14 @@
--- A library's script, and what becomes of the ends that it sets. Sent with it by EVAL.
+-- Run a library's script so that no copy ends earlier. EVAL sends this text together with
+-- the script.
 --
--- It is one that takes or prolongs, and leaves alone what is another's. A copy that
--- would end earlier by it keeps its end: the lease that rests on it ends
--- earlier only if a quorum says so, and what comes late must not end what its client
--- was given since by another daemon. The end is moved, so that who names it, trim.lua,
--- finds it only if nobody has given the copy another one.
--- Returns {for each key 1 it was there before | 0, for each copy that keeps its end
--- {its index, its end, the end that the script set, SHA-1 of its value}, for each key ms
--- that are left of it, below 0 = no expiry or nothing, the script's answer}.
+-- The script takes or prolongs, and leaves the copies of other tokens alone. A copy that
+-- it would shorten keeps its expiry. The lease on that copy ends earlier only if a quorum
+-- agrees, and a late command must not end what another daemon has given its client since.
+-- The expiry is moved, so that trim.lua, which names the expiry, finds it only if no
+-- other command has given the copy another one. Returns {for each key 1 it existed before
+-- | 0, for each copy that keeps its expiry {its index, its expiry, the expiry that the
+-- script set, SHA-1 of its value}, for each key the remaining ms, below 0 = no expiry or
+-- nothing, the script's answer}.
 local function asked(...)
 -- the script
 end
@@ -23,7 +24,7 @@ for i, key in ipairs(KEYS) do
   local value, ends = unpack(had[i] or {})
   if value and ends >= 0 then
     local now, set = redis.pcall('GET', key), endOf(key)
-    if now == false then now, set = value, clock() end -- it has set an end that had passed
+    if now == false then now, set = value, clock() end -- it has set an expiry that had passed
     if type(now) == 'string' and set >= 0 and set < ends then
       local later = ends + 1
       redis.call('SET', key, now, 'PXAT', digits(later))
