@@ -1,6 +1,6 @@
 package redlock
 
-// steps_test.go: a master whose clock steps forward forgets locks early.
+// clockstep_test.go: a master whose clock steps forward forgets locks early.
 
 import (
 	"testing"
@@ -39,10 +39,10 @@ func TestClock_AMasterWhoseClockSteppedDoesNotVote(t *testing.T) {
 
 // Rule: latch. When the step is undone the master looks as before, but what it
 // forgot does not come back.
-func TestClock_AStepThatWasSeenAndUndoneRetiresTheMastersLife(t *testing.T) {
+func TestClock_AStepThatWasSeenAndUndoneInvalidatesTheMastersIncarnation(t *testing.T) {
 	t.Parallel()
 	c, one, key := heldByTwo(t)
-	lineage := c.identity(1)[1]
+	incarnation := c.identity(1)[1]
 	seen := one.pool.Counters().BadSeals
 	c.servers[1].Step(beyond)
 	// Valkey looks at its clock less often than at every command.
@@ -51,22 +51,22 @@ func TestClock_AStepThatWasSeenAndUndoneRetiresTheMastersLife(t *testing.T) {
 	c.servers[1].Step(-beyond)
 	one.refuse(key, time.Second)
 	one.await(1, "quarantined")
-	if now := c.identity(1)[1]; now == lineage {
-		t.Errorf("the master still lives the life %s in which its clock stepped", now)
+	if now := c.identity(1)[1]; now == incarnation {
+		t.Errorf("the master is still in the incarnation %s in which its clock stepped", now)
 	}
 	if n := one.pool.Counters().Latched; n != 1 {
-		t.Errorf("%d lives were retired, want 1", n)
+		t.Errorf("%d incarnations were invalidated, want 1", n)
 	}
 	one.refuse(key, time.Second)
 }
 
 // The estimate outlives the connection: otherwise a step would only have to
-// fall into a moment in which nobody looks.
+// fall into a moment in which no daemon checks.
 func TestClock_AStepWhileTheConnectionIsCutIsNoticedAtTheNextAdmission(t *testing.T) {
 	t.Parallel()
 	c := newClockCluster(t, 3, 10*time.Second)
 	one := c.daemon(relayed)
-	lineage := c.identity(1)[1]
+	incarnation := c.identity(1)[1]
 	one.relays[1].Refuse()
 	one.relays[1].Cut()
 	one.await(1, "down")
@@ -79,19 +79,19 @@ func TestClock_AStepWhileTheConnectionIsCutIsNoticedAtTheNextAdmission(t *testin
 	if state, _ := one.state(1); state != "quarantined" {
 		t.Errorf("the master is %s, want quarantined", state)
 	}
-	if now := c.identity(1)[1]; now == lineage {
-		t.Errorf("the master still lives the life %s in which its clock stepped", now)
+	if now := c.identity(1)[1]; now == incarnation {
+		t.Errorf("the master is still in the incarnation %s in which its clock stepped", now)
 	}
 }
 
-// Most masters cannot step alike: it was the daemon's own clock, say because its
-// machine was suspended. Retiring all of them would stop the group.
-func TestClock_ADaemonWhoseOwnClockJumpsRetiresNobody(t *testing.T) {
+// Most masters cannot step alike: it was the daemon's own clock, for example because its
+// machine was suspended. Invalidating all of them would stop the group.
+func TestClock_ADaemonWhoseOwnClockJumpsInvalidatesNoIncarnation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, 10*time.Second)
 	one := c.daemon()
 	c.daemon().take("k", 5*time.Second)
-	lives := [][]string{c.identity(0), c.identity(1), c.identity(2)}
+	identities := [][]string{c.identity(0), c.identity(1), c.identity(2)}
 	for range 3 {
 		one.clock.ahead.Add(int64(3 * time.Second))
 		bad := one.pool.Counters().BadSeals
@@ -102,13 +102,13 @@ func TestClock_ADaemonWhoseOwnClockJumpsRetiresNobody(t *testing.T) {
 		}
 		one.free("other", one.take("other", 10*time.Second).Token)
 	}
-	for i, life := range lives {
-		if now := c.identity(i); now[1] != life[1] {
-			t.Errorf("master %s began the life %s, want %s to go on", name(i), now[1], life[1])
+	for i, before := range identities {
+		if now := c.identity(i); now[1] != before[1] {
+			t.Errorf("master %s began the incarnation %s, want %s to go on", name(i), now[1], before[1])
 		}
 	}
 	if n := one.pool.Counters().Latched; n != 0 {
-		t.Errorf("%d lives were retired", n)
+		t.Errorf("%d incarnations were invalidated", n)
 	}
 }
 

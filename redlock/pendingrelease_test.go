@@ -1,7 +1,7 @@
 package redlock
 
-// owed_test.go: what a daemon owes to masters that it has not reached since its
-// start. It knows no master's clock then, and still has to say until when.
+// pendingrelease_test.go: releases that are pending on masters that a daemon has not
+// reached since its start. It has no master's clock then, and must still set an expiry.
 
 import (
 	"testing"

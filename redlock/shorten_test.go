@@ -1,6 +1,6 @@
 package redlock
 
-// trim_test.go: leases that end earlier than they did.
+// shorten_test.go: leases that end earlier than before.
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func (m *pureMaster) within(text string, keys []string, args ...any) string {
 	return fmt.Sprint(slices.Delete(said, 2, 3))
 }
 
-func TestWithin_NoCopyEndsEarlier(t *testing.T) {
+func TestNoShorten_NoCopyEndsEarlier(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, mine := m.pureEnd(), sha1Hex("mine")
@@ -243,7 +243,7 @@ func TestScript_AShorterEndHoldsOnEveryMaster(t *testing.T) {
 	}
 }
 
-// What a minority was told to shorten is part of what the old validity rests on.
+// What a minority shortened is part of what the old validity depends on.
 func TestScript_AnExtensionThatFailsShortensNothing(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]func(d *daemon) error{

@@ -1,6 +1,6 @@
 package redlock
 
-// view_young_test.go: what is seen while a master may have forgotten.
+// view_quarantine_test.go: what is seen while a master may have forgotten.
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A young master and somebody else's unfinished attempt do not make a holder.
+// A quarantined master and another client's unfinished ballot do not make a holder.
 func TestView_DoesNotCountAMasterThatForgot(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
