@@ -137,7 +137,7 @@ func (v *LockView) settle(foreign bool) {
 	}
 }
 
-// middle is the largest count that a quorum of masters reaches.
+// quorumCount is the largest count that a quorum of masters reaches.
 func middle(counts []int, quorum int) int {
 	slices.Sort(counts)
 	return counts[len(counts)-quorum]

@@ -16,7 +16,7 @@ import (
 	"redlockd/pool"
 )
 
-// multi takes the ballot's key and its further keys.
+// multiMode takes the ballot's key and its further keys.
 type multi struct {
 	reads bool // shared: as a reader of every key
 }

@@ -20,7 +20,7 @@ import (
 // maxPermitRounds bounds how many slots are tried before the key counts as taken.
 const permitRounds = 3
 
-// permits requests one slot. The ballot's lock guards what the masters answered.
+// permitMode requests one slot. The ballot's lock guards what the masters answered.
 type permits struct {
 	limit int
 	slot  int  // 1 … limit

@@ -14,7 +14,7 @@ import (
 // master is unreachable when such a lock is released, its copy stays for good.
 const Endless = 100 * 365 * 24 * time.Hour
 
-// valued is a lock with a value that the caller chose. An equal value that is already
+// valueMode is a lock with a value that the caller chose. An equal value that is already
 // there belongs to another client: values like "1" are common.
 type valued struct{}
 
@@ -54,8 +54,8 @@ func (a *attempt) undoAny(lane int, c copyState, key string, token Token) {
 	}})
 }
 
-// scripted acquires a lock with a library's script. The script's own answers are kept for
-// the client: the last yes and the last no before the outcome.
+// scriptMode acquires a lock with a library's script. The script's own answers are kept
+// for the client: the last yes and the last no before the outcome.
 type scripted struct {
 	script *Script
 	before [maxMasters]string // which keys existed, see Script.splitAnswer

@@ -13,9 +13,9 @@ import (
 	"redlockd/pool"
 )
 
-// reader shares the key with other readers. With the token of the writer it downgrades
-// the writer to a reader. A downgrade is never undone: from the first request for it on,
-// the lock is at most a reader's.
+// sharedMode shares the key with other readers. With the token of the writer it
+// downgrades the writer to a reader. A downgrade is never undone: from the first request
+// for it on, the lock is at most a reader's.
 //
 // The downgrade happens in a second ballot, which names the exact copy by its expiry; the
 // first ballot returned that expiry. A command may be on its way to a slow master for

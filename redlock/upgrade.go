@@ -13,6 +13,7 @@ import (
 	"redlockd/pool"
 )
 
+// tokenMode is an exclusive lock with the caller's token.
 type named struct {
 	scores [maxMasters]int64 // expiry of the reader that was upgraded on a master
 }

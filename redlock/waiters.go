@@ -44,7 +44,7 @@ type waiter struct {
 	timer      pool.Timer
 	trouble    error // why the masters could not decide before the waiter was in a queue
 	stepping   error // one of its ballots has begun to downgrade the writer
-	known      bool  // another request precedes it: it was refused, or others were faster in the queue
+	known      bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
 	over       bool  // out of the queue, answered or about to be
 }
 
@@ -315,7 +315,7 @@ func (l *Locker) EndWaits() {
 	l.endWorkWaits()
 }
 
-// over reports whether the daemon admits no more waiters.
+// isClosed reports whether the daemon admits no more waiters.
 func (s *waiters) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

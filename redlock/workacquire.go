@@ -57,7 +57,7 @@ func (w *workBallot) Command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// workAnswer is one master's answer.
+// workReply is one master's answer.
 type workSaid struct {
 	code    int64 // see worktry.lua; 0 = no answer
 	attempt int64 // for code 1: 1 if the master may not know what was before
@@ -183,7 +183,7 @@ func (l *Locker) workAge() time.Duration {
 // outlivesWork reports whether a memory is older than any record of work can be.
 func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
 
-// workStep is what has to happen once the ballot's lock is released.
+// workBallotStep is what has to happen once the ballot's lock is released.
 type workNext struct {
 	fence int64
 	raise []int
