@@ -123,7 +123,7 @@ func (n *notes) find(id lockID) (noted, bool) {
 
 func (l *Locker) notesKey(k Key) string { return l.options.KeyPrefix + "redlockd:meta:" + string(k) }
 
-// noteGrant writes the notes of a new grant if its request gives something to note. A
+// noteGrant writes the notes of a new grant if its request gives a text or LockInfo is set. A
 // lock without an expiry gets no note. Such a note would not end by itself: DEL, which
 // names no token, or a release through another daemon would leave it behind.
 func (l *Locker) describe(r *LockRequest, g *Grant) {
