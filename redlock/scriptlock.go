@@ -113,16 +113,16 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 	if !a.over {
 		a.kept = append(a.kept, f.script.keptEnds(more.kept, answer.Lane, a.call.locker)...)
 	}
-	vote := f.script.Vote(own)
+	scriptVote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.over && answers != nil {
-		answers.note(vote, own)
+		answers.note(scriptVote, own)
 	}
 	switch {
-	case vote == ScriptYes && before != "" && !strings.Contains(before, "0"):
+	case scriptVote == ScriptYes && before != "" && !strings.Contains(before, "0"):
 		return said{took: true, copy: copyEarlier}
-	case vote == ScriptYes:
+	case scriptVote == ScriptYes:
 		return said{took: true, repeats: strings.Contains(before, "1"), copy: copyMade}
-	case vote == ScriptNo:
+	case scriptVote == ScriptNo:
 		return said{refused: true}
 	case isWrongType(own):
 		return said{refused: true, odd: true}

@@ -6,8 +6,8 @@ package mutants
 func brokenDropIn() []Mutant {
 	return []Mutant{
 		patched("vote-class", "any answer of a script that takes a lock is a yes",
-			Change{"redlock/scriptlock.go", "\tvote := f.script.Vote(own)\n",
-				"\tvote := f.script.Vote(own)\n\tif vote == ScriptNo && pool.Broken(\"vote-class\") {\n\t\tvote = ScriptYes\n\t}\n"}).in("libraries-3"),
+			Change{"redlock/scriptlock.go", "\tscriptVote := f.script.Vote(own)\n",
+				"\tscriptVote := f.script.Vote(own)\n\tif scriptVote == ScriptNo && pool.Broken(\"vote-class\") {\n\t\tscriptVote = ScriptYes\n\t}\n"}).in("libraries-3"),
 		patched("drop-class", "any answer of a script that releases or extends is a yes",
 			Change{"redlock/scriptrun.go", "\t\tvote := r.Script.Vote(answer.Reply)\n",
 				"\t\tvote := r.Script.Vote(answer.Reply)\n\t\tif vote == ScriptNo && pool.Broken(\"drop-class\") {\n\t\t\tvote = ScriptYes\n\t\t}\n"}).in("libraries-3"),
