@@ -1,0 +1,73 @@
+package contract
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// transcripts are the golden files with commands and their replies.
+var transcripts = []string{"docs", "admin"}
+
+// received are the error replies of all transcripts.
+var received struct {
+	sync.Mutex
+	texts []string
+}
+
+func TestTranscripts(t *testing.T) {
+	t.Run("play", func(t *testing.T) {
+		t.Run("usage", func(t *testing.T) {
+			t.Parallel()
+			playUsage(t)
+		})
+		for _, name := range transcripts {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				playBoth(t, name)
+			})
+		}
+	})
+	t.Run("codes", everyCodeIsReceived)
+	t.Run("texts", textsNotReceived)
+}
+
+// playBoth plays a transcript with each of its protocols, on a daemon of its own.
+func playBoth(t *testing.T, name string) {
+	s := readScript(t, name)
+	protocols := s.protocols()
+	played := make([][]string, len(protocols))
+	for i, protocol := range protocols {
+		replies, errors := s.play(t, protocol)
+		played[i] = replies
+		received.Lock()
+		received.texts = append(received.texts, errors...)
+		received.Unlock()
+	}
+	compare(t, name, s.merge(protocols, played))
+}
+
+// Every command of COMMAND DOCS is sent in a transcript.
+func TestTranscripts_HaveEveryCommand(t *testing.T) {
+	var sent []string
+	for _, name := range transcripts {
+		for _, line := range readScript(t, name).lines {
+			if m := commandLine.FindStringSubmatch(line); m != nil && strings.ContainsAny(m[2], ">&?") {
+				words := strings.Fields(strings.ToLower(m[3]) + " -")
+				sent = append(sent, words[0], words[0]+"|"+words[1])
+			}
+		}
+	}
+	replies, _ := script{"commands", []string{"daemon --embedded 3", "> COMMAND DOCS"}}.play(t, "3")
+	names := regexp.MustCompile(`"([a-z|_-]+)": \{\s*"summary"`).FindAllStringSubmatch(replies[1], -1)
+	if len(names) < 80 {
+		t.Errorf("COMMAND DOCS names %d commands", len(names))
+	}
+	for _, name := range names {
+		if key := name[1]; !slices.Contains(sent, key) {
+			t.Errorf("no transcript sends %s", strings.ToUpper(key))
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package contract
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// notShipped are directories of tests and of their support.
+var notShipped = []string{"redlock/sim", "redlock/chaos", "redlock/judge", "redlock/checker", "redlock/mutants", "redlock/examples",
+	"pool/faulty", "proxy/interop", "proxy/contract", "proxy/admin/browser", "bench"}
+
+// shipped parses the Go files of the product.
+func shipped(t *testing.T) (files []*ast.File) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		switch {
+		case entry.IsDir() && (slices.Contains(notShipped, filepath.ToSlash(name)) || len(name) > 1 && name[0] == '.' || entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go"):
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			files = append(files, file)
+			return err
+		}
+		return nil
+	})
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	return files
+}
+
+// textOf is a constant text, with … for parts that are known only when it runs; ok
+// tells whether there is any constant part.
+func textOf(e ast.Expr) (text string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			text, err := strconv.Unquote(e.Value)
+			return text, err == nil
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			left, ok1 := textOf(e.X)
+			right, ok2 := textOf(e.Y)
+			return left + right, ok1 || ok2
+		}
+	case *ast.ParenExpr:
+		return textOf(e.X)
+	}
+	return "…", false
+}
+
+var loggers = regexp.MustCompile(`(?i)(log|logger|slog|log\(\))$`)
+
+// logLevel is the level of a call that logs, "" for other calls.
+func logLevel(call *ast.CallExpr) string {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains([]string{"Debug", "Info", "Warn", "Error", "Log", "LogAttrs"}, method.Sel.Name) || !loggers.MatchString(nameOf(method.X)) {
+		return ""
+	}
+	return strings.ToUpper(method.Sel.Name)
+}
+
+// nameOf is the last word of an expression.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.CallExpr:
+		return nameOf(e.Fun)
+	}
+	return ""
+}
+
+// Log messages with their level and keys, in alphabetical order.
+func TestLogMessages(t *testing.T) {
+	var lines []string
+	for _, file := range shipped(t) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || logLevel(call) == "" {
+				return true
+			}
+			message, keys := "", []string{}
+			for i, arg := range call.Args {
+				text, constant := textOf(arg)
+				if i == 0 {
+					message = text
+				} else if constant && i%2 == 1 {
+					keys = append(keys, text)
+				}
+			}
+			lines = append(lines, fmt.Sprintf("%-5s %q %s", logLevel(call), message, strings.Join(keys, " ")))
+			return true
+		})
+	}
+	compare(t, "logs", sorted(lines))
+}
+
+func sorted(lines []string) string {
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "\n") + "\n"
+}
+
+// makers are functions whose last constant argument becomes the text of an error.
+var makers = []string{"Errorf", "New", "Error", "redisText", "refuse", "unfitf"}
+
+var verb = regexp.MustCompile(`%[-+#0-9.]*[a-zA-Z]|…`)
+
+// errorTexts are the constant texts of errors, in alphabetical order.
+func errorTexts(t *testing.T) (texts []string) {
+	t.Helper()
+	add := func(e ast.Expr) {
+		if text, ok := textOf(e); ok && len(verb.ReplaceAllString(text, "")) > 5 && strings.Contains(text, " ") {
+			texts = append(texts, text)
+		}
+	}
+	for _, file := range shipped(t) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if logLevel(n) != "" {
+					return false
+				}
+				if slices.Contains(makers, nameOf(n.Fun)) {
+					for _, arg := range n.Args {
+						add(arg)
+					}
+				}
+			case *ast.KeyValueExpr: // of a FieldError
+				if key := nameOf(n.Key); key == "Problem" || key == "Advice" {
+					add(n.Value)
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name == "Error" && n.Recv != nil {
+					ast.Inspect(n.Body, func(n ast.Node) bool {
+						if e, ok := n.(ast.Expr); ok {
+							add(e)
+						}
+						_, sum := n.(*ast.BinaryExpr) // its parts are in its text
+						return !sum
+					})
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// errorCodes are the first words of error replies in the source code.
+func errorCodes(t *testing.T) (codes []string) {
+	t.Helper()
+	code := regexp.MustCompile(`^[A-Z]{3,}$`)
+	for _, file := range shipped(t) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			var all []ast.Expr
+			switch n := n.(type) {
+			case *ast.ReturnStmt:
+				all = n.Results
+			case *ast.CallExpr:
+				if nameOf(n.Fun) == "Error" && len(n.Args) == 2 && logLevel(n) == "" {
+					all = n.Args[:1]
+				}
+			}
+			if len(all) == 1 {
+				if text, ok := textOf(all[0]); ok && code.MatchString(text) {
+					codes = append(codes, text)
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// notReceived are codes that no transcript can show, and why.
+var notReceived = map[string]string{
+	"EXPIRED":    "needs masters that answer later than a lease lasts",
+	"NOTDURABLE": "embedded masters give ids without durability",
+	"LOSTSTATE":  "embedded masters end with their daemon, so none of them loses a counter",
+	"WRONGTYPE":  "embedded masters cannot be given a value of another type from outside",
+}
+
+// everyCodeIsReceived compares the codes in the source with those of the transcripts.
+func everyCodeIsReceived(t *testing.T) {
+	all := errorCodes(t)
+	if len(all) < 15 {
+		t.Errorf("only %q are found in the source", all)
+	}
+	for _, code := range all {
+		has := slices.ContainsFunc(received.texts, func(text string) bool { return strings.HasPrefix(text, code+" ") })
+		if why := notReceived[code]; has == (why != "") {
+			t.Errorf("%s: received by a transcript: %t; not expected, because: %q", code, has, why)
+		}
+	}
+}
+
+// textsNotReceived writes all texts of errors, and which of them transcripts show.
+func textsNotReceived(t *testing.T) {
+	shown := slices.Clone(received.texts)
+	for _, name := range []string{"usage", "admin"} {
+		text, err := os.ReadFile(golden(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, strings.Split(string(text), "\n")...)
+	}
+	var lines []string
+	for _, text := range errorTexts(t) {
+		mark := "-"
+		if slices.ContainsFunc(shown, func(line string) bool { return hasParts(line, text) }) {
+			mark = "+"
+		}
+		lines = append(lines, fmt.Sprintf("%s %q", mark, text))
+	}
+	compare(t, "texts", "# Texts of errors. + is shown in a transcript, - is not.\n"+sorted(lines))
+}
+
+// hasParts tells whether the line has the constant parts of a text, in order.
+func hasParts(line, text string) bool {
+	for _, part := range verb.Split(strings.ReplaceAll(text, "%%", "%"), -1) {
+		at := strings.Index(line, part)
+		if at < 0 {
+			return false
+		}
+		line = line[at+len(part):]
+	}
+	return true
+}
