@@ -9,7 +9,7 @@ import (
 )
 
 // transcripts are the golden files with commands and their replies.
-var transcripts = []string{"docs", "admin"}
+var transcripts = []string{"docs", "locks", "dropin", "connection", "inspection", "admin", "errors", "users", "limits", "draining", "masters"}
 
 // received are the error replies of all transcripts.
 var received struct {

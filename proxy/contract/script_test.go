@@ -3,6 +3,7 @@ package contract
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"regexp"
@@ -24,12 +25,15 @@ import (
 //	> COMMAND                 sends a command and reads the reply
 //	a> COMMAND                on connection a; a connection opens with its first line
 //	a& COMMAND                sends and does not read
+//	a^                        reads one push, with RESP3 only
+//	a= TEXT                   sends the text as it is, with escapes as in Go
 //	a<                        reads one reply or push
 //	a? COMMAND                repeats until the reply is neither empty nor an error
+//	a! COMMAND                repeats until the reply is an error
 //	a.                        closes the connection
 //	GET PATH, POST PATH BODY  sends a request to the admin endpoint
 //
-// A word may be "quoted as in Go", x*600 within braces is x 600 times, $name is what
+// A connection sends HELLO first with RESP3, unless its name is in upper case. A word may be "quoted as in Go", x*600 within braces is x 600 times, $name is what
 // an earlier reply held: behind a command "=> $name" stores its first token, "=>
 // shape" shows the types of the reply only, "=> fields" the names in INFO.
 type script struct {
@@ -85,7 +89,7 @@ func (s script) play(t *testing.T, protocol string) (replies, errors []string) {
 	return replies, p.errors
 }
 
-var commandLine = regexp.MustCompile(`^(\w*)([>&<?.])(?: (.*?))?(?: => (\$?\w+))?$`)
+var commandLine = regexp.MustCompile(`^(\w*)([>&<?!^=.])(?: (.*?))?(?: => (\$?\w+))?$`)
 
 func (p *player) line(line string) string {
 	word, rest, _ := strings.Cut(line, " ")
@@ -122,14 +126,26 @@ func (p *player) exchange(name, do, command, use string) string {
 		return ""
 	case "<":
 		return p.show(p.read(c), use)
-	case "?":
+	case "^":
+		if p.protocol == "2" {
+			return ""
+		}
+		return p.show(p.read(c), use)
+	case "=":
+		text, err := strconv.Unquote(`"` + command + `"`)
+		if _, err2 := io.WriteString(c, text); err != nil || err2 != nil {
+			p.Error(err, err2)
+		}
+		return ""
+	case "?", "!":
 		for end := time.Now().Add(timeout); time.Now().Before(end); {
 			p.send(c, command)
-			if r := p.read(c); r.kind != '-' && (len(r.items) > 0 || r.kind == ':' && r.text != "0") || p.Failed() {
+			r := p.read(c)
+			if failed := r.kind == '-'; failed == (do == "!") && (failed || len(r.items) > 0) {
 				return p.show(r, use)
 			}
 		}
-		p.Error("nothing comes")
+		p.Error("does not happen")
 		return ""
 	}
 	p.send(c, command)
@@ -150,7 +166,7 @@ func (p *player) connection(name string) *conn {
 	}
 	c := &conn{raw, bufio.NewReader(raw)}
 	p.conns[name] = c
-	if p.protocol == "3" {
+	if p.protocol == "3" && name == strings.ToLower(name) {
 		p.send(c, "HELLO 3")
 		p.read(c) // an error where a login is needed
 	}

@@ -30,6 +30,7 @@ var (
 		{regexp.MustCompile(`\b[0-9a-f]{40}\b`), "<sha1>"},
 		{regexp.MustCompile(`\d{12,}`), "<number>"},
 		{regexp.MustCompile(`\d+\.\d+s\b|\b\d+ ms left`), "<time>"},
+		{regexp.MustCompile(`( masters answered, \d needed): .*`), "$1: <masters>"},
 		{regexp.MustCompile(`(read|write) tcp <address>->`), "$1 tcp "},
 	}
 )
