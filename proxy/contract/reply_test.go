@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -74,11 +75,12 @@ func (r reply) render(indent string) string {
 	}
 	inner := indent + "  "
 	var all []string
+	between, pairs := r.pairs()
 	for i := 0; i < len(r.items); i++ {
 		text := r.items[i].render(inner)
-		if r.kind == '%' {
+		if pairs {
 			i++
-			text += ": " + r.items[i].render(inner)
+			text += between + r.items[i].render(inner)
 		}
 		all = append(all, text)
 	}
@@ -88,6 +90,22 @@ func (r reply) render(indent string) string {
 	}
 	return b[0] + "\n" + inner + strings.Join(all, "\n"+inner) + "\n" + indent + b[1]
 }
+
+// pairs tells whether keys and values alternate, in RESP2 by the looks of the keys, and
+// what stands between them.
+func (r reply) pairs() (between string, are bool) {
+	if r.kind == '%' {
+		return ": ", true
+	}
+	for i := 0; i < len(r.items); i += 2 {
+		if r.items[i].kind != '$' || !keyText.MatchString(r.items[i].text) {
+			return "", false
+		}
+	}
+	return ", ", len(r.items) > 2 && len(r.items)%2 == 0
+}
+
+var keyText = regexp.MustCompile(`^[a-z][a-z_|-]+$`)
 
 // quote shows text of several lines as such.
 func quote(text, indent string) string {

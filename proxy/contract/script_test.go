@@ -35,7 +35,7 @@ import (
 //
 // A connection sends HELLO first with RESP3, unless its name is in upper case. A word may be "quoted as in Go", x*600 within braces is x 600 times, $name is what
 // an earlier reply held: behind a command "=> $name" stores its first token, "=>
-// shape" shows the types of the reply only, "=> fields" the names in INFO.
+// shape" shows the types of the reply only, "=> fields" the names in INFO, "=> -" nothing.
 type script struct {
 	name  string
 	lines []string // without replies
@@ -89,7 +89,7 @@ func (s script) play(t *testing.T, protocol string) (replies, errors []string) {
 	return replies, p.errors
 }
 
-var commandLine = regexp.MustCompile(`^(\w*)([>&<?!^=.])(?: (.*?))?(?: => (\$?\w+))?$`)
+var commandLine = regexp.MustCompile(`^(\w*)([>&<?!^=.])(?: (.*))?$`)
 
 func (p *player) line(line string) string {
 	word, rest, _ := strings.Cut(line, " ")
@@ -109,12 +109,13 @@ func (p *player) line(line string) string {
 	case "GET", "POST":
 		return p.daemon.request(p.T, word, rest)
 	}
-	m := commandLine.FindStringSubmatch(line)
+	command, use, _ := strings.Cut(line, " => ")
+	m := commandLine.FindStringSubmatch(command)
 	if m == nil {
 		p.Error("cannot be read")
 		return ""
 	}
-	return p.exchange(m[1], m[2], m[3], m[4])
+	return p.exchange(m[1], m[2], m[3], use)
 }
 
 func (p *player) exchange(name, do, command, use string) string {
@@ -199,6 +200,8 @@ func (p *player) show(r reply, use string) string {
 		p.errors = append(p.errors, r.text)
 	}
 	switch name, isValue := strings.CutPrefix(use, "$"); {
+	case use == "-":
+		return ""
 	case isValue:
 		p.values[name] = r.first()
 	case use == "shape":

@@ -199,7 +199,6 @@ var notReceived = map[string]string{
 	"EXPIRED":    "needs masters that answer later than a lease lasts",
 	"NOTDURABLE": "embedded masters give ids without durability",
 	"LOSTSTATE":  "embedded masters end with their daemon, so none of them loses a counter",
-	"WRONGTYPE":  "embedded masters cannot be given a value of another type from outside",
 }
 
 // everyCodeIsReceived compares the codes in the source with those of the transcripts.

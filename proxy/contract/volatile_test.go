@@ -8,7 +8,7 @@ import (
 
 // volatileKeys are keys of maps whose values differ between runs.
 var volatileKeys = map[string]bool{
-	"since_ms": true, "rtt_p50_us": true, "rtt_p99_us": true, "run_id": true, "id": true,
+	"since_ms": true, "rtt_p50_us": true, "rtt_p99_us": true, "id": true,
 	"granted": true, "refused": true, "silent": true, "uncounted": true,
 	"client": true, "since": true, "waited-ms": true, "left-ms": true,
 	"in_flight": true, "queued": true, "owed": true, "pending_releases": true,
@@ -30,6 +30,8 @@ var (
 		{regexp.MustCompile(`\b[0-9a-f]{40}\b`), "<sha1>"},
 		{regexp.MustCompile(`\d{12,}`), "<number>"},
 		{regexp.MustCompile(`\d+\.\d+s\b|\b\d+ ms left`), "<time>"},
+		{regexp.MustCompile(`over in \w+\)`), "over in <time>)"},
+		{regexp.MustCompile(`first bring back b=127[^;]*`), "first bring back <masters>"},
 		{regexp.MustCompile(`( masters answered, \d needed): .*`), "$1: <masters>"},
 		{regexp.MustCompile(`(read|write) tcp <address>->`), "$1 tcp "},
 	}
@@ -38,7 +40,7 @@ var (
 // settle replaces what differs between runs; key is that of the value in its map.
 func (r reply) settle(key string) reply {
 	switch {
-	case volatileKeys[key] && len(r.items) == 0 && r.text != "":
+	case volatileKeys[key] && r.kind == ':', (key == "run_id" || key == "daemon") && r.kind == '$':
 		return reply{kind: '+', text: "<" + key + ">"}
 	case r.kind == ':':
 		if n, _ := strconv.ParseInt(r.text, 10, 64); n > largest {
