@@ -5,13 +5,13 @@
 //
 // Files in reading order:
 //
-//	golden_test.go  compares a text with its golden file
-//	daemon_test.go  one daemon process, started from the test binary
-//	reply_test.go   reads a RESP reply and renders it as text
+//	golden_test.go    compares a text with its golden file
+//	daemon_test.go    starts the test binary as a daemon
+//	reply_test.go     reads a RESP reply and renders it as text
 //	volatile_test.go  replaces values that differ between runs
-//	script_test.go  plays the commands of a transcript; syntax of transcripts
-//	replies_test.go all transcripts, and that no command and no error code is missing
-//	http_test.go    requests of a transcript to the admin endpoint
-//	usage_test.go   help and errors of the command line
-//	source_test.go  log messages and texts in the source code
+//	script_test.go    plays a transcript; its syntax
+//	replies_test.go   all transcripts; none of the commands is missing
+//	http_test.go      requests of a transcript to the admin endpoint
+//	usage_test.go     help and errors of the command line
+//	source_test.go    log messages, error codes and other texts in the source code
 package contract

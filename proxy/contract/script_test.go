@@ -68,7 +68,6 @@ type player struct {
 	daemon   *process
 	conns    map[string]*conn
 	values   map[string]string
-	errors   []string // that were received
 }
 
 type conn struct {
@@ -77,7 +76,7 @@ type conn struct {
 }
 
 // play returns the rendered reply of each line, "" for none.
-func (s script) play(t *testing.T, protocol string) (replies, errors []string) {
+func (s script) play(t *testing.T, protocol string) (replies []string) {
 	p := &player{T: t, protocol: protocol, conns: map[string]*conn{}, values: map[string]string{"proto": protocol}}
 	defer p.closeAll()
 	for i, line := range s.lines {
@@ -86,7 +85,7 @@ func (s script) play(t *testing.T, protocol string) (replies, errors []string) {
 			t.Fatalf("%s, RESP%s: line %d: %s", s.name, protocol, i+1, line)
 		}
 	}
-	return replies, p.errors
+	return replies
 }
 
 var commandLine = regexp.MustCompile(`^(\w*)([>&<?!^=.])(?: (.*))?$`)
@@ -196,9 +195,6 @@ func (p *player) read(c *conn) reply {
 }
 
 func (p *player) show(r reply, use string) string {
-	if r.kind == '-' {
-		p.errors = append(p.errors, r.text)
-	}
 	switch name, isValue := strings.CutPrefix(use, "$"); {
 	case use == "-":
 		return ""

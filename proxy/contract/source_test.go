@@ -120,53 +120,6 @@ func sorted(lines []string) string {
 	return strings.Join(slices.Compact(lines), "\n") + "\n"
 }
 
-// makers are functions whose last constant argument becomes the text of an error.
-var makers = []string{"Errorf", "New", "Error", "redisText", "refuse", "unfitf"}
-
-var verb = regexp.MustCompile(`%[-+#0-9.]*[a-zA-Z]|…`)
-
-// errorTexts are the constant texts of errors, in alphabetical order.
-func errorTexts(t *testing.T) (texts []string) {
-	t.Helper()
-	add := func(e ast.Expr) {
-		if text, ok := textOf(e); ok && len(verb.ReplaceAllString(text, "")) > 5 && strings.Contains(text, " ") {
-			texts = append(texts, text)
-		}
-	}
-	for _, file := range shipped(t) {
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				if logLevel(n) != "" {
-					return false
-				}
-				if slices.Contains(makers, nameOf(n.Fun)) {
-					for _, arg := range n.Args {
-						add(arg)
-					}
-				}
-			case *ast.KeyValueExpr: // of a FieldError
-				if key := nameOf(n.Key); key == "Problem" || key == "Advice" {
-					add(n.Value)
-				}
-			case *ast.FuncDecl:
-				if n.Name.Name == "Error" && n.Recv != nil {
-					ast.Inspect(n.Body, func(n ast.Node) bool {
-						if e, ok := n.(ast.Expr); ok {
-							add(e)
-						}
-						_, sum := n.(*ast.BinaryExpr) // its parts are in its text
-						return !sum
-					})
-				}
-			}
-			return true
-		})
-	}
-	slices.Sort(texts)
-	return slices.Compact(texts)
-}
-
 // errorCodes are the first words of error replies in the source code.
 func errorCodes(t *testing.T) (codes []string) {
 	t.Helper()
@@ -194,46 +147,61 @@ func errorCodes(t *testing.T) (codes []string) {
 	return slices.Compact(codes)
 }
 
-// notReceived are codes that no transcript can show, and why.
-var notReceived = map[string]string{
+// notShown are codes that no transcript can show, and why.
+var notShown = map[string]string{
 	"EXPIRED":    "needs masters that answer later than a lease lasts",
 	"NOTDURABLE": "embedded masters give ids without durability",
 	"LOSTSTATE":  "embedded masters end with their daemon, so none of them loses a counter",
 }
 
-// everyCodeIsReceived compares the codes in the source with those of the transcripts.
-func everyCodeIsReceived(t *testing.T) {
-	all := errorCodes(t)
+// everyCodeIsShown compares the codes in the source with those of the transcripts.
+func everyCodeIsShown(t *testing.T) {
+	all, shown := errorCodes(t), strings.Join(shownLines(t), "\n")
 	if len(all) < 15 {
 		t.Errorf("only %q are found in the source", all)
 	}
 	for _, code := range all {
-		has := slices.ContainsFunc(received.texts, func(text string) bool { return strings.HasPrefix(text, code+" ") })
-		if why := notReceived[code]; has == (why != "") {
-			t.Errorf("%s: received by a transcript: %t; not expected, because: %q", code, has, why)
+		has := strings.Contains(shown, "error \""+code+" ")
+		if why := notShown[code]; has == (why != "") {
+			t.Errorf("%s: shown by a transcript: %t; why not: %q", code, has, why)
 		}
 	}
 }
 
-// textsNotReceived writes all texts of errors, and which of them transcripts show.
-func textsNotReceived(t *testing.T) {
-	shown := slices.Clone(received.texts)
-	for _, name := range []string{"usage", "admin"} {
+// shownLines are the lines of all golden files but that of the texts.
+func shownLines(t *testing.T) (lines []string) {
+	t.Helper()
+	for _, name := range append([]string{"usage", "logs"}, transcripts...) {
 		text, err := os.ReadFile(golden(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown = append(shown, strings.Split(string(text), "\n")...)
+		lines = append(lines, strings.Split(string(text), "\n")...)
 	}
-	var lines []string
-	for _, text := range errorTexts(t) {
-		mark, parts := "-", verb.Split(strings.ReplaceAll(text, "%%", "%"), -1)
-		if slices.ContainsFunc(shown, func(line string) bool { return hasParts(line, parts) }) {
-			mark = "+"
+	return lines
+}
+
+var (
+	prose     = regexp.MustCompile(`[a-z]{2} [a-z%(…']`)
+	verb      = regexp.MustCompile(`%[-+#0-9.]*[a-zA-Z]|…`)
+	unescaped = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
+)
+
+// textsNotShown compares the sentences in the source code that no other golden file
+// shows: those that only rare faults bring about.
+func textsNotShown(t *testing.T) {
+	lines := shownLines(t)
+	for i, line := range lines {
+		lines[i] = unescaped.Replace(line)
+	}
+	var texts []string
+	for _, text := range sentences(t) {
+		parts := verb.Split(strings.ReplaceAll(strings.TrimSpace(text), "%%", "%"), -1)
+		if !slices.ContainsFunc(lines, func(line string) bool { return hasParts(line, parts) }) {
+			texts = append(texts, strconv.Quote(text))
 		}
-		lines = append(lines, fmt.Sprintf("%s %q", mark, text))
 	}
-	compare(t, "texts", "# Texts of errors. + is shown in a transcript, - is not.\n"+sorted(lines))
+	compare(t, "texts", "# Texts in the source code that no other file here shows.\n"+sorted(texts))
 }
 
 // hasParts tells whether the line has the parts of a text, in order.
@@ -246,4 +214,34 @@ func hasParts(line string, parts []string) bool {
 		line = line[at+len(part):]
 	}
 	return true
+}
+
+// sentences are the constant texts of the product that people read.
+func sentences(t *testing.T) (texts []string) {
+	for _, file := range shipped(t) {
+		parts := map[ast.Node]bool{} // of sums that are in texts
+		ast.Inspect(file, func(n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			if !ok || parts[n] {
+				return true
+			}
+			if text, ok := textOf(e); ok {
+				if prose.MatchString(text) && strings.Count(text, "\n") < 2 {
+					texts = append(texts, text)
+				}
+				markSum(e, parts)
+			}
+			return true
+		})
+	}
+	return texts
+}
+
+// markSum marks the terms of a sum.
+func markSum(e ast.Expr, parts map[ast.Node]bool) {
+	if sum, ok := e.(*ast.BinaryExpr); ok {
+		parts[sum.X], parts[sum.Y] = true, true
+		markSum(sum.X, parts)
+		markSum(sum.Y, parts)
+	}
 }

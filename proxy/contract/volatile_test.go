@@ -32,7 +32,7 @@ var (
 		{regexp.MustCompile(`\d+\.\d+s\b|\b\d+ ms left`), "<time>"},
 		{regexp.MustCompile(`over in \w+\)`), "over in <time>)"},
 		{regexp.MustCompile(`first bring back b=127[^;]*`), "first bring back <masters>"},
-		{regexp.MustCompile(`( masters answered, \d needed): .*`), "$1: <masters>"},
+		{regexp.MustCompile(`( masters answered, \d needed): [^;]*`), "$1: <masters>"},
 		{regexp.MustCompile(`(read|write) tcp <address>->`), "$1 tcp "},
 	}
 )
