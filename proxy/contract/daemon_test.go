@@ -100,7 +100,7 @@ func (p *process) awaitMasters(t *testing.T) {
 	t.Fatal("masters do not vote")
 }
 
-// stop tells the daemon to drain.
+// stop makes the daemon drain.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {

@@ -91,7 +91,7 @@ func (r reply) render(indent string) string {
 	return b[0] + "\n" + inner + strings.Join(all, "\n"+inner) + "\n" + indent + b[1]
 }
 
-// pairs tells whether keys and values alternate, in RESP2 by the looks of the keys, and
+// pairs reports whether keys and values alternate, in RESP2 by the looks of the keys, and
 // what stands between them.
 func (r reply) pairs() (between string, are bool) {
 	if r.kind == '%' {

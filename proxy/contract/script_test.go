@@ -33,9 +33,10 @@ import (
 //	a.                        closes the connection
 //	GET PATH, POST PATH BODY  sends a request to the admin endpoint
 //
-// A connection sends HELLO first with RESP3, unless its name is in upper case. A word may be "quoted as in Go", x*600 within braces is x 600 times, $name is what
-// an earlier reply held: behind a command "=> $name" stores its first token, "=>
-// shape" shows the types of the reply only, "=> fields" the names in INFO, "=> -" nothing.
+// With RESP3 a connection sends HELLO first, unless its name is in upper case. A word
+// may be "quoted as in Go"; {x*600} is x 600 times; $name is what an earlier reply held.
+// Behind a command "=> $name" stores the first token of the reply, "=> shape" shows
+// only its types, "=> fields" only the names in INFO, "=> -" nothing.
 type script struct {
 	name  string
 	lines []string // without replies

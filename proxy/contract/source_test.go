@@ -46,7 +46,7 @@ func shipped(t *testing.T) (files []*ast.File) {
 }
 
 // textOf is a constant text, with … for parts that are known only when it runs; ok
-// tells whether there is any constant part.
+// reports whether there is any constant part.
 func textOf(e ast.Expr) (text string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -204,7 +204,7 @@ func textsNotShown(t *testing.T) {
 	compare(t, "texts", "# Texts in the source code that no other file here shows.\n"+sorted(texts))
 }
 
-// hasParts tells whether the line has the parts of a text, in order.
+// hasParts reports whether the line has the parts of a text, in order.
 func hasParts(line string, parts []string) bool {
 	for _, part := range parts {
 		at := strings.Index(line, part)
