@@ -47,7 +47,7 @@ type process struct {
 // start runs a daemon until the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	limit, cancel := context.WithTimeout(context.Background(), 2*timeout)
+	limit, cancel := context.WithTimeout(context.Background(), 10*timeout) // one that does not end is killed
 	p := &process{command: exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)}
 	p.command.Env = environ("1")
 	var log strings.Builder
