@@ -48,7 +48,7 @@ func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 	}
 	text.Reset()
 	clock.ring()
-	if !strings.HasSuffix(text.String(), fmt.Sprintf("level=WARN msg=\"more holds are lost\" count=%d\n", 10_000-lostLines)) {
+	if !strings.HasSuffix(text.String(), fmt.Sprintf("level=WARN msg=\"more holds lost\" count=%d\n", 10_000-lostLines)) {
 		t.Errorf("at the end of the second: %s", text.String())
 	}
 	text.Reset()
