@@ -101,7 +101,7 @@ fuzz:
 # MINUTES of load. MIX is all mixes of faults, or one of them, or a number: so many,
 # drawn at random. SEED repeats a run as far as processes let themselves be repeated;
 # what failed, and its seed, are repeated at the end of the output. CHAOS_PUBLISH=1
-# puts the table into redlock/PROOF.md, if nothing failed.
+# puts the table into redlock/chaos/RESULTS.md, if nothing failed.
 chaos: needs
 	CHAOS_MINUTES=$(or $(MINUTES),6) CHAOS_MIX="$(or $(MIX),all)" CHAOS_SEED=$(SEED) \
 		$(GO) test -run 'TestChaos$$' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
@@ -112,7 +112,7 @@ soak: needs
 		$(GO) test -run TestSoak -count=1 -v -timeout $$(($(or $(MINUTES),3) + 15))m ./redlock/chaos
 
 # The product against simulated faults, 10^8 executions or half an hour, whichever
-# comes first; the table goes into redlock/PROOF.md. What it prints when a promise
+# comes first; the table goes into redlock/sim/RESULTS.md. What it prints when a promise
 # is broken plays that world again: SIM_SCENARIO=... SIM_SEED=... make sim
 sim:
 	SIM_EXECUTIONS=$${SIM_EXECUTIONS:-100000000} SIM_SECONDS=$${SIM_SECONDS:-1800} SIM_PUBLISH=$${SIM_PUBLISH:-1} \
@@ -123,7 +123,7 @@ mutants:
 	SIM_MUTANTS="$${SIM_MUTANTS:-all}" $(GO) test -run TestMutants -count=1 -v -timeout 120m ./redlock/sim
 
 # The same bugs in daemons as processes, with faults: two at a time, a minute each at
-# most; the table goes into redlock/PROOF.md. RIG_MUTANTS names some.
+# most; the table goes into redlock/mutants/RESULTS.md. RIG_MUTANTS names some.
 rig-mutants: needs
 	RIG_MUTANTS="$${RIG_MUTANTS:-all}" $(GO) test -run TestRigMutants_AreCaught -count=1 -v -timeout 150m ./redlock/chaos
 

@@ -143,10 +143,10 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
 		r := admissionRequest{
-			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
-			retire: identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
+			durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
+			retire:  identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
 		}
-		if err := g.baptise(c, r, force); err != nil {
+		if err := g.baptise(c, r, offset, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}
 	}
@@ -163,12 +163,21 @@ func (o *Options) floor() int64 {
 }
 
 // baptisms of one database are tried: each daemon that runs may begin a life in it
-// since it was looked at, and again when that one is retired.
+// since it was looked at, and again when that one is retired. An admission that a busy
+// machine delays is refused because of its clock, and tried again.
 const baptisms = 10
 
-func (g *Group) baptise(c *candidate, r admissionRequest, force bool) error {
+// baptise admits a master by the clock whose offset is given in µs.
+func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bool) error {
+	var slow error
 	for range baptisms {
+		began := g.pool.options.Clock.Now()
+		r.clock = micros(began) + offset
 		a, err := g.admit(c.link, c.master.Name, r)
+		if delayed(err, g.pool.options.Clock.Now()-began) {
+			slow = err
+			continue
+		}
 		if err != nil || a.life.Base == 0 {
 			return err
 		}
@@ -176,6 +185,9 @@ func (g *Group) baptise(c *candidate, r admissionRequest, force bool) error {
 			break
 		}
 		r.retire = a.life.Identity
+	}
+	if slow != nil {
+		return slow
 	}
 	return errors.New("a daemon has begun a life in it meanwhile; stop all daemons and say redlockd bootstrap --force")
 }

@@ -23,11 +23,14 @@ type facts struct {
 
 // unfit is a reason not to let a reachable server vote; it stays until the
 // operator changes something.
-type unfit struct{ reason string }
+type unfit struct {
+	reason string
+	ahead  int64 // µs by which its clock was ahead, if that is the reason
+}
 
 func (e *unfit) Error() string { return e.reason }
 
-func unfitf(format string, args ...any) error { return &unfit{fmt.Sprintf(format, args...)} }
+func unfitf(format string, args ...any) error { return &unfit{reason: fmt.Sprintf(format, args...)} }
 
 // probe asks who the server is and what time it has; it writes nothing.
 func probe(link Link, clock Clock) (facts, error) {

@@ -44,7 +44,7 @@ func (c *cluster) aclUser() {
 		args = append(args, word)
 	}
 	for i, s := range c.servers {
-		if _, err := s.Do("PEXPIRETIME", "none"); err != nil { // Redis 6.2: as README says
+		if _, err := s.Do("PEXPIRETIME", "none"); err != nil { // Redis 6.2: as ACCESS.md says
 			args = slices.DeleteFunc(args, func(word any) bool { return word == "+pexpiretime" })
 		}
 		c.do(i, args...)

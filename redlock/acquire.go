@@ -145,6 +145,9 @@ func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 	}
 	end := expiry(m.Time, request.TTL, a.call.locker.late)
 	a.ends[m.Lane] = end // read only after this lane has answered
+	if h := request.Hold; h != nil {
+		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
+	}
 	if a.met != nil {
 		a.met[m.Lane] = m.Met
 	}

@@ -63,6 +63,10 @@ type HoldTerms struct {
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
 	// the reason for its loss. What was left of the lease is being given back.
 	Over func(g Grant, reason error)
+
+	// wrote is the latest end written on each master, ms of its clock; each lane its
+	// own. What a lost lease gives back ends by then.
+	wrote [maxMasters]int64
 }
 
 // Grant is a lock that a quorum of masters gave.

@@ -31,8 +31,7 @@ type Hold struct {
 	holds *holds
 	grant Grant
 	terms *HoldTerms
-	stop  time.Duration     // no renewal from here on; forever = without an end
-	wrote [maxMasters]int64 // by renewals; each lane writes its own entry
+	stop  time.Duration // no renewal from here on; forever = without an end
 
 	// Guarded by holds.mu.
 	until time.Duration // end of the validity
@@ -310,7 +309,7 @@ func (h *Hold) isLost(reason error) {
 		l.lostLog.note(h.grant, key, reason)
 	}
 	ends := h.until + drift(h.grant.ttl)
-	l.giveUp(h.grant, &reach{upTo: ends - l.recent() + l.late + 2*grain*time.Millisecond, wrote: &h.wrote})
+	l.giveUp(h.grant, &reach{upTo: ends - l.recent() + l.late + 2*grain*time.Millisecond, wrote: &h.terms.wrote})
 	h.terms.Over(h.grant, reason)
 }
 

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -11,7 +12,7 @@ import (
 func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	t.Helper()
 	over = make(chan error, 2)
-	r.Hold = &HoldTerms{0, func(_ Grant, reason error) { over <- reason }}
+	r.Hold = &HoldTerms{Over: func(_ Grant, reason error) { over <- reason }}
 	out := make(chan waited, 1)
 	before := d.Counters().Acquired
 	leave := d.waitFor("w", r, out)
@@ -21,6 +22,40 @@ func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	}
 	eventually(t, "the masters have answered", func() bool { return d.Counters().Acquired > before })
 	return over
+}
+
+// The copies of a grant that waited in the lanes' queues end later than its validity
+// does. All of them are given back once the hold is lost.
+func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon(relayed, timeout(30*time.Second)) // so much longer the copies last
+	for _, r := range d.relays {
+		r.Pause()
+	}
+	other := d.request(LockRequest{Key: "other", TTL: long}) // every lane waits for its answer
+	eventually(t, "it has been sent", func() bool {
+		return !slices.ContainsFunc(d.Reports(0), func(m MasterReport) bool { return m.InFlight == 0 })
+	})
+	lost := make(chan error, 1)
+	answer := d.request(LockRequest{Key: "k", TTL: 5 * time.Second, Hold: &HoldTerms{
+		Longest: time.Millisecond, Over: func(_ Grant, reason error) { lost <- reason },
+	}})
+	time.Sleep(300 * time.Millisecond) // the drift that is allowed for is 52 ms
+	for _, r := range d.relays {
+		r.Resume()
+	}
+	if a := receive(t, answer); a.err != nil {
+		t.Fatal(a.err)
+	}
+	d.free("other", receive(t, other).grant.Token)
+	if reason := receive(t, lost); !errors.Is(reason, ErrLostMax) {
+		t.Fatalf("lost because %v, want %v", reason, ErrLostMax)
+	}
+	d.settled(0, 1, 2)
+	if !c.empty(0, 1, 2) {
+		t.Errorf("copies are left: %q", c.copies("k"))
+	}
 }
 
 // No client is left that could end it.
@@ -68,7 +103,7 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 			m := newCluster(t, 3, long)
 			d := m.daemon()
 			lost := make(chan error, 2)
-			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{0, func(_ Grant, reason error) { lost <- reason }}})
+			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{Over: func(_ Grant, reason error) { lost <- reason }}})
 			c.end(d, g.Token)
 			if !c.keeps {
 				if len(lost) != 1 || d.Holds() != 0 {
@@ -102,7 +137,7 @@ func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	other.relays[0].Refuse()
 	other.await(0, "down")
 	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
-	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{0, func(Grant, error) {}}})
+	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{Over: func(Grant, error) {}}})
 	d.relays[1].Pause()
 	d.relays[2].Pause()
 	answer := make(chan lockAnswer, 1)

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
 )
 
 func wantFates(t *testing.T, got []CounterFate, want string) {
@@ -92,6 +95,32 @@ func TestDeleteCounter_ACopyThatAMasterKeptRepeatsNoID(t *testing.T) {
 	if last <= 100 {
 		t.Errorf("the last id is %d: the copy of c never counted", last)
 	}
+}
+
+// Rule 3 of deleteids.go: by then the text may be that of a later counter.
+func TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon(relayed, patient).volatileIDs()
+	d.draw("n", 5)
+	for range 10 { // on a busy machine the others may be too late as well
+		executed := c.calls("evalsha")
+		d.relays[2].Pause(faulty.ToClient)
+		outcome := d.deleting("n", 5)
+		eventually(t, "all have shown the counter", func() bool { return c.calls("evalsha") >= executed+3 })
+		d.relays[2].Pause(faulty.ToMaster)
+		d.relays[2].Resume(faulty.ToClient)
+		time.Sleep(deleteTime + 200*time.Millisecond)
+		d.relays[2].Resume(faulty.ToMaster)
+		fates, err := outcome()
+		if got, _ := c.do(2, "GET", "redlockd:id:n").(string); !strings.HasPrefix(got, "5@") {
+			t.Fatalf("c has %q: it deleted the counter too late; %v, %v", got, fates, err)
+		}
+		if err == nil {
+			return
+		}
+	}
+	t.Error("no deletion succeeded")
 }
 
 func TestDeleteCounter_OnTooFewMastersIsReported(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant, chan error) {
 	d.t.Helper()
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{longest, func(_ Grant, reason error) { lost <- reason }}})
+	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{Longest: longest, Over: func(_ Grant, reason error) { lost <- reason }}})
 	return g.Hold, g, lost
 }
 
@@ -298,8 +298,8 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	h, g, lost := d.holdFor("k", time.Minute, 0)
 	d.holds.mu.Lock()
 	h.until = d.clock.Now() - time.Millisecond // so its copies seem to have been prolonged
-	for lane := range h.wrote {
-		h.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
+	for lane := range h.terms.wrote {
+		h.terms.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
 	}
 	h.due = h.until
 	d.holds.at = 0

@@ -113,7 +113,7 @@ func (h *Hold) settled() bool {
 // renewal is what is asked for a hold. Should the lease be released while it is
 // being asked, it comes before the release on every master, or finds nothing.
 func (h *Hold) renewal() ExtendRequest {
-	return ExtendRequest{DB: h.grant.db, Key: h.grant.Key, More: h.grant.More, Token: h.grant.Token, TTL: h.grant.ttl, wrote: &h.wrote}
+	return ExtendRequest{DB: h.grant.db, Key: h.grant.Key, More: h.grant.More, Token: h.grant.Token, TTL: h.grant.ttl, wrote: &h.terms.wrote}
 }
 
 // renewed takes the masters' answer to a renewal.

@@ -53,15 +53,17 @@ func Example_table() {
 	// archived
 }
 
-func TestREADME_ShowsTheStatementThatIsTested(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if where := setState[strings.Index(setState, "fence = :fence"):]; !strings.Contains(string(page), where) {
-		t.Errorf("the README does not show %q", where)
-	}
-	if !strings.Contains(string(page), strings.TrimSpace(setGuarded)) {
-		t.Errorf("the README does not show\n%s", setGuarded)
+func TestPages_ShowWhatIsTested(t *testing.T) {
+	for name, want := range map[string]string{
+		"README.md":          setState[strings.Index(setState, "fence = :fence"):],
+		"commands/README.md": strings.TrimSpace(setGuarded),
+	} {
+		page, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), want) {
+			t.Errorf("%s does not show\n%s", name, want)
+		}
 	}
 }

@@ -37,7 +37,7 @@ func brokenDropIn() []Mutant {
 				"if answer.Reply.Err != nil && !fromMaster(answer.Reply) && !pool.Broken(\"script-owed\") {"}).in("borrowed-3"),
 		patched("delete-all", "DEL deletes whatever stands at a key",
 			Change{"redlock/scriptwrite.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),
-		patched("short-repeat", "what a value took that everybody uses is taken back again and again, whoever's it is by then",
+		patched("short-repeat", "the undo of a shared value is repeated, and takes a later holder's copy",
 			Change{"redlock/undo.go", "c != copyMaybe && len(token) >= shortToken {", "c != copyMaybe && (len(token) >= shortToken || pool.Broken(\"short-repeat\")) {"},
 			Change{"redlock/scriptlock.go", "late, tight)", "late, tight && !pool.Broken(\"short-repeat\"))"}).in("alike-3"),
 		patched("one-view", "what one master shows is shown",

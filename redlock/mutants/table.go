@@ -110,6 +110,10 @@ func brokenLocks() []Mutant {
 			Change{"redlock/workballot.go", "oldEnough := !seal.Young && (", "oldEnough := !seal.Young && (pool.Broken(\"work-age\") || "}),
 		patched("adopt", "a counter adopts ids that are older than its memory",
 			Change{"redlock/nextid.go", "if counter.since > m.Met+idRoundTime+idRoundMargin {", "if counter.since > m.Met+idRoundTime+idRoundMargin || pool.Broken(\"adopt\") {"}),
+		patched("delete-unconfirmed", "a counter is deleted whose value is above the confirmed one",
+			Change{"redlock/deleteids.go", "case !there || highest != d.confirm:", "case !there || highest != d.confirm && !pool.Broken(\"delete-unconfirmed\"):"}).in("deletions-3"),
+		patched("delete-early", "a deletion is answered while rounds may count votes that it deleted",
+			Change{"redlock/deleteids.go", "	l.clock.AfterFunc(wait, func() {", "	if pool.Broken(\"delete-early\") {\n\t\twait = 0\n\t}\n	l.clock.AfterFunc(wait, func() {"}).in("deletions-3"),
 	}
 }
 
@@ -126,6 +130,11 @@ func brokenScripts() []Mutant {
 			Change{dir + "shape.lua", "return new + (4 - new) % 8", "return new"}),
 		patched("doubles", "ids are compared as floating point",
 			Change{dir + "nextid.lua", "  if #a ~= #b then return #a < #b end\n  return a < b", "  return tonumber(a) < tonumber(b)"}).in("calm-3"),
+		patched("delete-blind", "a counter is deleted although it changed since it was shown",
+			Change{dir + "deleteid.lua", "(stored or '') ~= ARGV[4] or now", "now"}).in("deletions-3"),
+		patched("delete-late", "a deletion is executed however late it arrives",
+			Change{dir + "deleteid.lua", " or now > tonumber(ARGV[3]) then", " then"}).in("deletions-3").
+			but("simulated masters stand still for half a second at most, and a deletion that is two seconds late must meet a later counter of the same value on the same master; TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing is a directed test"),
 		patched("orphan", "an attempt that nobody was granted counts as knowledge of the work",
 			Change{dir + "worktry.lua", "local unknown = not state or h[5] == '1'", "local unknown = not state"}).in("jobs-3"),
 		patched("old-record", "a record of work that came back with an older file counts as knowledge",

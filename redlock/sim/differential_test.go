@@ -276,7 +276,7 @@ func TestMasters_AnswerAsRedisDoes(t *testing.T) {
 	}
 	t.Logf("%d operations, seed %d, scripts %v", operations, seed, files)
 	if operations >= 1_000_000 {
-		writeProof(t, "twins", fmt.Sprintf("`make twins`, %s: **%d operations**, seed %d, scripts %s: no difference.\n",
+		writeResults(t, simPage, "sim-vs-redis", fmt.Sprintf("`make sim-vs-redis`, %s: **%d operations**, seed %d, scripts %s: no difference.\n",
 			time.Now().UTC().Format(time.DateOnly), operations, seed, strings.Join(files, ", ")))
 	}
 }

@@ -1,11 +1,12 @@
-// Where does a waiter of Spring Integration's RedisLockRegistry hear that its lock is
-// free? In the mode PUB_SUB_LOCK it sleeps until a message with the lock's name
-// comes: of <registry>:<name> on channel <registry>-channel (versions 5 and 6), or
-// on <registry>-channel:<registry>:<name>, to which it listens by the pattern
+// Unlock messages for RedisLockRegistry of Spring Integration. In the mode PUB_SUB_LOCK
+// a waiter sleeps until a message with the lock's name comes: <registry>:<name> on
+// channel <registry>-channel (versions 5 and 6), or on
+// <registry>-channel:<registry>:<name>, to which it subscribes by the pattern
 // <registry>-channel:* (since 7). The script that releases the lock publishes that on
-// the masters, where nobody listens. Here everything that ends a lock is told,
-// through whichever daemon it happens; also the end of a lease, of which Redis
-// tells nobody.
+// the masters, which have no subscribers. redlockd sends the message for everything
+// that ends a lock, through whichever daemon it happens; also for the end of a lease,
+// for which Redis sends none.
+
 package commands
 
 import (
@@ -17,16 +18,16 @@ import (
 const (
 	registryChannel = "-channel"
 	registryPattern = registryChannel + ":*"
-	// mostRegistries bounds what a name of nothing but colons costs.
+	// maxRegistries bounds what a name of nothing but colons costs.
 	mostRegistries = 16
 )
 
-// isHeard tells whether anything can ever happen on a channel.
+// hasEvents reports whether anything can ever happen on a channel.
 func isHeard(channel string) bool {
 	return strings.HasPrefix(channel, channelPrefix) || strings.HasSuffix(channel, registryChannel)
 }
 
-// ends tells whether whoever held the lock does so no more.
+// endsLock reports whether the event ends the lock of its holder.
 func ends(kind redlock.EventKind) bool {
 	switch kind {
 	case redlock.EventReleased, redlock.EventExpired, redlock.EventLost, redlock.EventForced:
@@ -35,8 +36,8 @@ func ends(kind redlock.EventKind) bool {
 	return false
 }
 
-// registriesLocked adds the messages to registries that the lock may be one of:
-// what stands before any colon of its name may be their name.
+// registriesLocked adds the messages to registries that the lock may belong to: the
+// text before any colon of its name may be their name.
 func (r *channels) registriesLocked(all []parcel, w *wing, may map[string]bool, key redlock.Key) []parcel {
 	lock, seen := string(key), 0
 	for i := 0; i < len(lock) && seen < mostRegistries; i++ {

@@ -75,7 +75,7 @@ func TestVisit_AsksTheUsersAtEveryQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.May(CategoryRead) || v.Sight()("b:1") {
-		t.Error("a user who is gone still looks")
+		t.Error("a user who was removed still has the category")
 	}
 	if open, err := NewTable(Env{}).Visit("10.0.0.1", "", ""); err != nil || !open.May(CategoryForce) || !open.Sight()("b:1") {
 		t.Errorf("without users: %v", err)

@@ -1,5 +1,6 @@
-// The answer to an acquire in the words of Redis or of a script: yes or no, and
-// the lock is given back if nobody can have read the yes.
+// pendingAcquire is an acquire with the reply of Redis or of a script: yes or no.
+// It gives the lock back if the client cannot have read the yes.
+
 package commands
 
 import (
@@ -10,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// taking is one such acquire from the request to the socket.
+// pendingAcquire is one such acquire from the request to the socket.
 type taking struct {
 	table *Table
 	sink  Sink
@@ -23,11 +24,11 @@ type taking struct {
 	grant     redlock.Grant
 	givenBack bool
 
-	room [1]place // of most: there is one key
+	room [1]place // behind the slices in the usual case of one key
 	key  [1]heldKey
 }
 
-// take asks for the lock.
+// startAcquire requests the lock.
 func (t *Table) take(c *Call, request redlock.LockRequest, watch stopwatch, yes, no func() Reply) {
 	a := &taking{table: t, sink: c.Sink, yes: yes, no: no, watch: watch}
 	a.rooms, a.keys = a.room[:0], a.key[:0]
@@ -37,21 +38,21 @@ func (t *Table) take(c *Call, request redlock.LockRequest, watch stopwatch, yes,
 		if i > 0 {
 			at.key = request.More[i-1]
 		}
-		room, err := t.env.Users.take(who, at)
+		slot, err := t.env.Users.take(who, at)
 		if err != nil {
 			a.free()
 			c.Reply(Error("TRYLATER", err.Error()))
 			return
 		}
-		a.rooms, a.keys = append(a.rooms, room), append(a.keys, at)
+		a.rooms, a.keys = append(a.rooms, slot), append(a.keys, at)
 	}
 	request.Who = c.Client.who()
 	t.env.Locks.Lock(c.Batch, request, a.decided)
 }
 
 func (a *taking) free() {
-	for _, room := range a.rooms {
-		room.free()
+	for _, slot := range a.rooms {
+		slot.free()
 	}
 }
 
@@ -71,17 +72,17 @@ func (a *taking) decided(grant redlock.Grant, err error) {
 		a.free()
 		a.sink.Deliver(failure(err))
 	default:
-		for i, room := range a.rooms {
-			room.fillFor(a.keys[i], grant.TokenOf(i), grant.Validity())
+		for i, slot := range a.rooms {
+			slot.fillFor(a.keys[i], grant.TokenOf(i), grant.Validity())
 		}
 		a.grant = grant
 		a.sink.DeliverLate(a)
 	}
 }
 
-// Reply: the client counts its lease from here, without being told how much is
-// left. The copies last longer than the lease by the master timeout, so an
-// answer that is not later than that promises nothing that is not so.
+// Reply runs when the reply is written. The client counts its lease from here and
+// does not learn how much is left. The copies outlast the lease by the master
+// timeout, so a reply that is no later than that promises nothing false.
 func (a *taking) Reply() Reply {
 	fate := "the lock is given back"
 	if !a.grant.Fresh {
@@ -91,21 +92,21 @@ func (a *taking) Reply() Reply {
 		a.giveBack()
 		return tooLate(a.grant.Spent(), fate)
 	}
-	if late, most := a.grant.Elapsed(), a.table.env.MasterTimeout; late > most {
+	if late, limit := a.grant.Elapsed(), a.table.env.MasterTimeout; late > limit {
 		a.giveBack()
 		return Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, and no copy outlasts its lease by more than %d ms (--master-timeout); %s, try again",
-			late.Milliseconds(), most.Milliseconds(), fate))
+			late.Milliseconds(), limit.Milliseconds(), fate))
 	}
 	a.table.fences.note(&a.grant)
 	return a.yes()
 }
 
-// Lost: the client has gone without reading that it holds the lock. It may ask
-// again with the same value, and would be told that somebody holds it.
+// Undelivered: the client has gone without reading that it holds the lock. It may
+// retry with the same value, and would then find the lock held.
 func (a *taking) Lost() { a.giveBack() }
 
-// giveBack undoes the grant once; what was there before it is not its to undo,
-// and what has expired may be another's with the same value by now.
+// giveBack undoes the grant once. It leaves what existed before the grant, and what
+// has expired: another client may hold that with the same value by now.
 func (a *taking) giveBack() {
 	if !a.grant.Fresh || a.givenBack || a.grant.Validity() <= 0 {
 		return
@@ -117,7 +118,7 @@ func (a *taking) giveBack() {
 	a.table.env.Locks.GiveBack(a.grant)
 }
 
-// Answers that are known beforehand.
+// Replies that are known beforehand.
 func saysOK() Reply   { return OK }
 func saysNil() Reply  { return Nil }
 func saysOne() Reply  { return Int(1) }

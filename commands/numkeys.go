@@ -1,4 +1,5 @@
-// numkeys key [key …]: how the commands on several keys name them.
+// numkeys key [key …]: the key arguments of commands on several keys.
+
 package commands
 
 import (
@@ -7,7 +8,7 @@ import (
 	"redlockd/redlock"
 )
 
-// mostKeys of one command: one script a master looks at all of them at once.
+// maxKeys of one command: one script a master reads all of them at once.
 const mostKeys = 64
 
 // parseKeys reads the number of keys and the keys. Naming one twice is refused,

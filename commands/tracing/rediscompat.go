@@ -1,5 +1,6 @@
-// What clients do who take the quorum for one Redis. How they take a lock is in
-// locks.go; looking is not followed.
+// Spans of clients that use the quorum as one Redis. How they take a lock is in
+// locks.go; reads are not traced.
+
 package tracing
 
 import (
@@ -10,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Plain follows what next decides.
+// RedisCompat traces the operations of next.
 func (t *Tracer) Plain(next commands.Plain) commands.Plain {
 	if t == nil {
 		return next

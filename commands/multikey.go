@@ -1,5 +1,6 @@
-// Several keys in one command of Redis: each is asked for by itself, the answer
-// is how many of them it was true for.
+// multiKeyCount counts the outcomes of a Redis command on several keys. Each key is
+// a request of its own; the answer is for how many of them it was true.
+
 package commands
 
 import (
@@ -9,7 +10,7 @@ import (
 	"redlockd/redlock"
 )
 
-// count collects outcomes of one command.
+// multiKeyCount collects the outcomes of one command.
 type count struct {
 	sink  Sink
 	watch stopwatch
@@ -20,8 +21,8 @@ type count struct {
 	err  error // the first that was not decided
 }
 
-func newCount(sink Sink, keys int, watch stopwatch) *count {
-	return &count{sink: sink, open: keys, watch: watch}
+func newCount(completer Sink, keys int, watch stopwatch) *count {
+	return &count{sink: completer, open: keys, watch: watch}
 }
 
 func (c *count) add(yes bool, err error) {
@@ -47,8 +48,8 @@ func (c *count) add(yes bool, err error) {
 	}
 }
 
-// keysOf are all arguments of the call as keys; ok is false if the call has been
-// answered, because not all of them are the client's to use.
+// keysOf returns all arguments of the call as keys. ok is false if the call has been
+// answered, because the client may not use all of them.
 func (t *Table) keysOf(c *Call) (keys []redlock.Key, ok bool, err error) {
 	if n := len(c.Args) - 1; n > mostKeys {
 		return nil, false, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, mostKeys)

@@ -1,5 +1,6 @@
-// Who may look through another door than the port? Somebody of whom a name and a
-// password are known.
+// HTTP authentication: name and password of a user at the admin endpoint, and the
+// user's permissions there.
+
 package commands
 
 import (
@@ -9,37 +10,37 @@ import (
 	"redlockd/redlock"
 )
 
-// Answers of Visit and Admit.
+// Errors of Authenticate and Authorize.
 var (
 	ErrNoLogin  = errors.New("name and password of a user are needed")
 	ErrGuessing = errors.New("too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again")
 	ErrNoPermit = errors.New("this user may not look at that")
 )
 
-// Categories of what is asked for at other doors: to look at figures and locks,
-// to look into the process, to release what others hold.
+// Categories for the admin endpoint: to read statistics and locks, to inspect the
+// process, to release what others hold.
 const (
 	CategoryRead  = categoryRead
 	CategoryAdmin = categoryAdmin
 	CategoryForce = categoryForce
 )
 
-// Visitor is somebody whom Visit let in. What they may is asked of the users at
-// every question, as for a connection: who is gone may nothing any more.
+// HTTPUser is an authenticated user of the admin endpoint. Every check reads the
+// current users, as for a connection: a removed user may do nothing any more.
 type Visitor struct {
 	table *Table
 	name  string
 }
 
-// Visit lets a user in. Failed logins have limits of their own here, so that
-// guesses at the admin endpoint keep no client from the port, nor the other way
-// round. Without users everybody is let in.
+// Authenticate checks name and password. Failed logins have limits of their own
+// here, so that guesses at the admin endpoint keep no client from the port, nor the
+// other way round. Without users every login succeeds.
 func (t *Table) Visit(host, name, password string) (Visitor, error) {
 	if t.env.Users == nil {
 		return Visitor{table: t}, nil
 	}
 	if name == "" && password == "" {
-		return Visitor{}, ErrNoLogin // nobody has tried anything
+		return Visitor{}, ErrNoLogin // not a guess
 	}
 	if refusal, ok := t.env.Users.login(&t.env.Users.http, host, name, password); !ok {
 		if refusal.Text == guessing.Text {
@@ -50,13 +51,13 @@ func (t *Table) Visit(host, name, password string) (Visitor, error) {
 	return Visitor{t, strings.Clone(name)}, nil
 }
 
-// NeedsLogin tells whether there are users, so that nobody is let in unasked.
+// NeedsLogin reports whether there are users, so that every request needs a login.
 func (t *Table) NeedsLogin() bool { return t.env.Users != nil }
 
-// Name of the user, "" where nobody needs a login.
+// Name of the user, "" where no login is needed.
 func (v Visitor) Name() string { return v.name }
 
-// May tells whether the visitor has a category.
+// May reports whether the user has a category.
 func (v Visitor) May(category string) bool {
 	if v.table.env.Users == nil {
 		return true
@@ -65,10 +66,10 @@ func (v Visitor) May(category string) bool {
 	return who != nil && who.may(category)
 }
 
-// Sight tells which keys the visitor may see, as the users are now.
+// KeyFilter returns which keys the user may see, as the users are now.
 func (v Visitor) Sight() func(redlock.Key) bool { return v.table.sight(&Client{User: v.name}) }
 
-// Admit tells whether the user may do what a category is needed for.
+// Authorize reports whether the user exists and has a category.
 func (t *Table) Admit(host, name, password, category string) error {
 	v, err := t.Visit(host, name, password)
 	if err == nil && !v.May(category) {

@@ -1,4 +1,5 @@
-// What is done on the masters for a script of a known class?
+// Execution of scripts of a known class on the masters.
+
 package commands
 
 import (
@@ -72,11 +73,11 @@ func (e *evaluation) tokens() (tokens []redlock.Token) {
 	return tokens
 }
 
-// allowed: where there are users, a script that looks at more than its own token is
-// GET. One that is neither a library's nor the operator's needs the category of
-// commands that take others' locks, although its evaluation shows that it does not: two
-// independent checks keep it from that. One that is served as a release, or not run at
-// all, can do no more than that.
+// allowed checks the categories of the user. A script that reads more than its own
+// token counts as GET. A script that is neither a library's nor pinned by the operator
+// needs the category force, although its evaluation shows that it takes no lock of
+// others: two independent checks keep it from that. A script that is served as a
+// release, or not run at all, can do no more than that.
 func (e *evaluation) allowed() bool {
 	vouched := e.how == dropin.ByPin || e.how == dropin.BySHA
 	var needs, why string
@@ -84,12 +85,12 @@ func (e *evaluation) allowed() bool {
 	case e.class.Op == dropin.Read && vouched && e.class.Token > 0, e.class.OnlyReleases():
 		return true
 	case e.class.Op == dropin.Read:
-		needs, why = categoryRead, "it shows who holds a lock"
+		needs, why = categoryRead, "it shows the holder of a lock"
 	case vouched && e.signalsItsOwn():
 		return true
 	case vouched:
 		needs = categoryForce
-		why = "it deletes a key that is not the '" + signalPrefix + "' of its lock, whoever holds it"
+		why = "it deletes a key that is not the '" + signalPrefix + "' of its lock, regardless of the holder"
 	default:
 		needs = categoryForce
 		why = "it is known by its behaviour alone; if it is a lock's, the operator can say so with --script-class " + e.sha + "=<class>"
@@ -101,8 +102,8 @@ func (e *evaluation) allowed() bool {
 	return false
 }
 
-// signalsItsOwn tells whether the lists that a library's script wakes waiters with are its
-// lock's. The script replaces them unread, and under another name a list may be a lock.
+// signalsItsOwn reports whether the lists that a library's script wakes waiters with are
+// its lock's. The script replaces them unread, and under another name a list may be a lock.
 func (e *evaluation) signalsItsOwn() bool {
 	for _, i := range e.class.Signals {
 		name, isSignal := strings.CutPrefix(e.given.Keys[i-1], signalPrefix)
@@ -113,8 +114,8 @@ func (e *evaluation) signalsItsOwn() bool {
 	return true
 }
 
-// forges: a script may send messages to channels that it is given, but not to the
-// daemons' own.
+// checkOwnNames: a script may send messages to the channels in its arguments, but not
+// to the daemons' own.
 func (e *evaluation) forges() error {
 	own := e.table.env.KeyPrefix + reservedPrefix
 	for i, arg := range e.given.Args {
@@ -125,7 +126,7 @@ func (e *evaluation) forges() error {
 	return nil
 }
 
-// locks are the keys that are locks and no lists of signals.
+// locks returns the keys that are locks, without the lists of signals.
 func (e *evaluation) locks() (locks []redlock.Key, err error) {
 	c := e.class
 	switch {
@@ -150,7 +151,8 @@ func (e *evaluation) locks() (locks []redlock.Key, err error) {
 	return locks, nil
 }
 
-// failsLikeAMaster: these errors of a master end its connection.
+// failsLikeAMaster reports whether the script may fail with an error that ends a
+// master's connection.
 func (e *evaluation) failsLikeAMaster() bool {
 	for h := dropin.Absent; h <= dropin.Endless; h++ {
 		r, ok := e.class.Predict(h, e.given, "", 0)
@@ -161,7 +163,7 @@ func (e *evaluation) failsLikeAMaster() bool {
 	return false
 }
 
-// lease is what the call asks for, by the operator's policies; 0 if it is about none.
+// lease is the requested lease, by the operator's policies; 0 if the script has none.
 func (e *evaluation) lease() (time.Duration, error) {
 	if e.class.Op == dropin.Release || e.class.Op == dropin.Discard {
 		return 0, nil
@@ -186,7 +188,7 @@ var units = map[dropin.Unit]redlock.ScriptUnit{
 }
 
 // script is what runs on the masters. What is added to a lease is sent as it is:
-// the lease was given the time for late answers when it began.
+// the lease got the time for late answers when it began.
 func (e *evaluation) script(ttl time.Duration) *redlock.Script {
 	class, given := e.class, e.given
 	s := &redlock.Script{Text: e.text, Keys: e.keys, Args: given.Args, Prolongs: class.Op == dropin.Reacquire}
@@ -205,21 +207,21 @@ func (e *evaluation) script(ttl time.Duration) *redlock.Script {
 	return s
 }
 
-// answer is what a master said, with the keys as the client calls them.
+// answer is a master's reply, with the keys as the client names them.
 func (e *evaluation) answer(r pool.Reply) dropin.Reply {
-	said := ofMaster(r)
+	reply := ofMaster(r)
 	if prefix := e.table.env.KeyPrefix; prefix != "" {
-		e.strip(&said, prefix)
+		e.strip(&reply, prefix)
 	}
-	return said
+	return reply
 }
 
-func (e *evaluation) strip(said *dropin.Reply, prefix string) {
-	for i := range said.Items {
-		e.strip(&said.Items[i], prefix)
+func (e *evaluation) strip(reply *dropin.Reply, prefix string) {
+	for i := range reply.Items {
+		e.strip(&reply.Items[i], prefix)
 	}
-	if key, ok := strings.CutPrefix(said.Text, prefix); ok && said.Kind == dropin.KindBulk && slices.Contains(e.given.Keys, key) {
-		said.Text = key
+	if key, ok := strings.CutPrefix(reply.Text, prefix); ok && reply.Kind == dropin.KindBulk && slices.Contains(e.given.Keys, key) {
+		reply.Text = key
 	}
 }
 
@@ -235,7 +237,7 @@ func (e *evaluation) effect() redlock.ScriptEffect {
 	return redlock.ScriptForces
 }
 
-// acquire answers what the masters said whose votes decided.
+// acquire replies with the answer of the masters whose votes decided.
 func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlock.Token, ttl time.Duration) {
 	answers := &redlock.ScriptAnswers{}
 	s.Tokens = e.tokens()
@@ -250,8 +252,8 @@ func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlo
 		})
 }
 
-// release is for scripts that are DUNLOCK in other words: all releases of a flush
-// are one command to a master, whereas every text would be one of its own.
+// release is for scripts that do what DUNLOCK does: all releases of a flush are one
+// command to a master, whereas every text would be one of its own.
 func (e *evaluation) release(r redlock.UnlockRequest) {
 	e.table.release(e.call, r, func(was bool, err error) {
 		e.watch.stop(was, err)
@@ -266,18 +268,18 @@ func (e *evaluation) release(r redlock.UnlockRequest) {
 	})
 }
 
-// add looks first whether the lease would become too long.
+// extendBy reads first whether the lease would become too long.
 func (e *evaluation) add(s *redlock.Script, locks []redlock.Key, token redlock.Token, more time.Duration) {
-	longest := e.table.env.MaxTTL + e.table.env.MasterTimeout
+	maxLeft := e.table.env.MaxTTL + e.table.env.MasterTimeout
 	e.table.env.Plain.View(nil, e.db, locks[0], func(v redlock.View, err error) {
 		switch {
 		case err != nil:
 			e.call.Reply(failure(err))
-		case v.Kind != "none" && v.Left < redlock.Endless && v.Left+more > longest:
+		case v.Kind != "none" && v.Left < redlock.Endless && v.Left+more > maxLeft:
 			e.call.Reply(Error("ERR", e.refuse("%d ms are left of the lease, with %d ms more it would exceed max-ttl, %d ms (--max-ttl); replace what is left instead of adding to it",
 				v.Left.Milliseconds(), more.Milliseconds(), e.table.env.MaxTTL.Milliseconds()).Error()))
 		default:
-			e.call.Batch = nil // it has left
+			e.call.Batch = nil // it has been sent
 			e.run(redlock.ScriptRequest{Script: s, Effect: redlock.ScriptAdds, Keys: locks, Token: token, TTL: more})
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
 	c, one := dropinConversation(t, Env{})
-	c.say("SET k value-1") // refused before it is asked for: not counted
+	c.say("SET k value-1") // refused before it is requested: not counted
 	c.grantsAll()
 	c.say("SET k value-1 NX PX 20000")
 	c.refusesAll()
@@ -57,7 +57,7 @@ func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
 	}
 }
 
-// told is how often the call has been answered.
+// answerCount is how often the call has been answered.
 func (s *fakeSink) told() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

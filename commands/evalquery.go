@@ -1,6 +1,7 @@
-// A script that only looks is answered from what a quorum holds: its answers to
-// every holding are known, so the masters need not run it. And how answers of
-// masters, of package dropin and of this package are turned into one another.
+// Replies of scripts that only read, computed from what a quorum holds: the reply to
+// every state of a key is known, so the masters need not run the script. Also the
+// conversions between answers of masters, of package dropin and of this package.
+
 package commands
 
 import (
@@ -11,7 +12,7 @@ import (
 	"redlockd/redlock"
 )
 
-// look asks for all locks of the script.
+// readLocks reads all locks of the script.
 func (e *evaluation) look(locks []redlock.Key) error {
 	var mu sync.Mutex
 	views, open := make([]redlock.View, len(locks)), len(locks)
@@ -41,8 +42,8 @@ func (e *evaluation) look(locks []redlock.Key) error {
 	return nil
 }
 
-// seen is the script's answer to what the quorum holds. Keys that are held
-// differently are as good as another's.
+// replyTo is the script's reply to what the quorum holds. Keys in different states
+// count as held by another.
 func (e *evaluation) seen(views []redlock.View) Reply {
 	holding, least := e.holding(views[0]), views[0]
 	for _, v := range views[1:] {
@@ -60,7 +61,7 @@ func (e *evaluation) seen(views []redlock.View) Reply {
 	return ofDropin(r)
 }
 
-// holding is whose the key is, for the caller of the script.
+// keyState is the state of the key for the caller of the script.
 func (e *evaluation) holding(v redlock.View) dropin.Holding {
 	token, value := e.class.TokenOf(e.given), string(v.Value)
 	if n, ok := parseInteger(nthOf(e.given.Args, e.class.Prefix)); ok && e.class.Prefix > 0 {
@@ -77,7 +78,7 @@ func (e *evaluation) holding(v redlock.View) dropin.Holding {
 	return dropin.Mine
 }
 
-// predicted is the script's answer if the key is held so.
+// predicted is the script's reply if the key is in that state.
 func (e *evaluation) predicted(h dropin.Holding) Reply {
 	remaining := int64(-2)
 	if h != dropin.Absent {
@@ -132,8 +133,8 @@ func ofMaster(r pool.Reply) dropin.Reply {
 // ofScript is a master's answer for the client.
 func ofScript(r pool.Reply) Reply { return ofDropin(ofMaster(r)) }
 
-// textOrStatus is a text of which the masters' connection does not tell whether it was
-// a status. OK is one wherever it comes from SET.
+// textOrStatus is a text that may have been a status: the masters' connection does
+// not show which. OK is a status wherever it comes from SET.
 func textOrStatus(s string) Reply {
 	if s == "OK" {
 		return OK

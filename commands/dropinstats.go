@@ -1,5 +1,7 @@
-// What do clients of one Redis ask for, and how long does it take? Counted by
-// the library whose script it is, and by what it does to a lock.
+// Statistics of commands and scripts from clients that use redlockd as one Redis:
+// how many there are and how long they take. Counted by the library whose script it
+// is, and by what it does to a lock.
+
 package commands
 
 import (
@@ -14,20 +16,20 @@ import (
 )
 
 const (
-	// plainCommands is the library of those that send no script.
+	// plainCommands is the library of commands without a script.
 	plainCommands = "commands"
-	// byBehaviour is that of scripts that are in no table: found by what they do,
-	// or by the operator's word.
+	// byBehaviour is the library of scripts that are in no table: recognised by what
+	// they do, or by --script-class.
 	byBehaviour = "unnamed"
-	// firstDoubling: bucket i of a histogram ends at 2⁶⁺ⁱ µs, from 64 µs to 8.4 s.
+	// firstBucketBits: bucket i of a histogram ends at 2⁶⁺ⁱ µs, from 64 µs to 8.4 s.
 	firstDoubling = 6
 	doublings     = 18
 )
 
-// DropinFigure is what was counted of one library's one doing.
+// DropinStat is what was counted of one operation of one library.
 type DropinFigure struct {
 	Library, Does      string
-	Yes, No, Undecided int64             // it did what it is for, it did not, nobody knows
+	Yes, No, Undecided int64             // it took effect, it did not, it is undecided
 	Times              [doublings]uint64 // see DropinBound
 	Sum                time.Duration     // of all times
 }
@@ -52,24 +54,24 @@ func (f *DropinFigure) Quantile(part float64) time.Duration {
 	return 0
 }
 
-// doing names one figure: there are as many as libraries in the table and words
-// of commands, so their number is bounded.
+// dropinOperation names one counter: there are as many as libraries in the table and
+// words of commands, so their number is bounded.
 type doing struct{ library, does string }
 
-// figure counts while others read.
+// dropinCounter counts while others read.
 type figure struct {
 	yes, no, undecided atomic.Int64
 	sum                atomic.Int64
 	times              [doublings]atomic.Uint64
 }
 
-// figures are those of one daemon. The zero value is ready.
+// dropinCounters are those of one daemon. The zero value is ready.
 type figures struct {
 	mu sync.RWMutex
 	by map[doing]*figure
 }
 
-// of finds or makes a figure.
+// of finds or makes a counter.
 func (f *figures) of(library, does string) *figure {
 	if library == "" {
 		library = byBehaviour
@@ -119,7 +121,7 @@ func (w stopwatch) stop(yes bool, err error) {
 	f.sum.Add(int64(took))
 }
 
-// DropinFigures are all of them, in the order of their names.
+// DropinStats are all of them, in the order of their names.
 func (t *Table) DropinFigures() []DropinFigure {
 	t.figures.mu.RLock()
 	defer t.figures.mu.RUnlock()

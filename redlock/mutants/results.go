@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WriteProof replaces a generated part of a page such as PROOF.md.
-func WriteProof(file, part, text string) error {
+// WriteResults replaces a generated part of a page, such as RESULTS.md.
+func WriteResults(file, part, text string) error {
 	page, err := os.ReadFile(file)
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-// What does the vocabulary need from the rest of the daemon?
+// Deps: what the commands need from the rest of the daemon.
+
 package commands
 
 import (
@@ -10,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// advertisedVersion is the Redis version that clients are told. Below 6 some
+// advertisedVersion is the Redis version that clients see. Below 6 some
 // do not use HELLO; from 8.4 on StackExchange.Redis replaces its
 // transactions around a lock by DELEX and SET IFEQ.
 const advertisedVersion = "8.4.0"
@@ -31,7 +32,7 @@ type Waits interface {
 	Wait(*redlock.Batch, redlock.LockRequest, redlock.LockDone) (leave func())
 }
 
-// IDs gives ids and looks after their counters. Completions as for Locks.
+// IDs gives ids and manages their counters. Completions as for Locks.
 type IDs interface {
 	NextID(*redlock.Batch, redlock.IDRequest, redlock.IDDone)
 	ReadCounter(db int, name redlock.Key, done func(redlock.Counter, error))
@@ -40,7 +41,7 @@ type IDs interface {
 	DeleteCounter(db int, name redlock.Key, confirm int64, done func([]redlock.CounterFate, error))
 }
 
-// Works decides who may attempt a piece of work. Completions as for Locks.
+// Works decides which worker may attempt a piece of work. Completions as for Locks.
 type Works interface {
 	// leave ends the wait of a client that has gone.
 	Work(*redlock.Batch, redlock.WorkRequest, redlock.WorkCompletion) (leave func())
@@ -49,26 +50,26 @@ type Works interface {
 	ReadWork(db int, key redlock.Key, done func(redlock.WorkView, error))
 }
 
-// WorkEnds takes what a worker says of its attempt. Completions as for Locks.
+// WorkEnds ends and prolongs attempts for their workers. Completions as for Locks.
 type WorkEnds interface {
 	WorkDone(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
 	WorkFail(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
 	WorkExtend(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkExtendDone)
 }
 
-// Events tells what happens to locks.
+// Events reports what happens to locks.
 type Events interface {
-	// Listen has every event of a database's locks told to heard, one at a time,
-	// until end is called; one may still be on its way then.
-	Listen(db int, heard func(redlock.Event)) (end func())
+	// Listen calls onEvent for every event of a database's locks, one at a time, until
+	// end is called; one may still be on its way then.
+	Listen(db int, onEvent func(redlock.Event)) (end func())
 }
 
-// Plain serves clients that take the quorum for one Redis. Completions as for Locks.
+// RedisCompat serves clients that use the quorum as one Redis. Completions as for Locks.
 type Plain interface {
 	View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone)
 	Write(*redlock.Batch, redlock.WriteRequest, redlock.WriteDone)
 	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
-	// AwaitFree waits until nobody holds the key; leave ends the wait of a client that has gone.
+	// AwaitFree waits until the key is free; leave ends the wait of a client that has gone.
 	AwaitFree(redlock.AwaitRequest, redlock.AwaitDone) (leave func())
 }
 
@@ -82,7 +83,7 @@ var (
 	_ WorkEnds = (*redlock.Locker)(nil)
 )
 
-// Figures are what INFO shows of the masters and of the work done.
+// Stats are what INFO shows of the masters and of the work done.
 type Figures interface {
 	Masters(db int) []redlock.MasterStatus
 	Counters() redlock.Counters
@@ -98,17 +99,17 @@ type ClientCounts struct {
 	Slow      int64 // clients closed because they left replies or messages unread
 	Evicted   int64 // clients closed because of --max-memory-clients
 	Memory    int   // bytes that count for --max-memory-clients
-	Panics    int64 // contained panics, each of which cost a connection; anything but 0 is a bug
+	Panics    int64 // recovered panics, each of which cost a connection; anything but 0 is a bug
 }
 
-// Env is everything outside of this package that commands use.
+// Deps is everything outside of this package that commands use.
 type Env struct {
 	Locks    Locks         // required by the lock commands
 	Waits    Waits         // nil: the options WAIT and HOLD are not served
 	IDs      IDs           // nil: DNEXTID, DIDS and DIDRESEED are not served
 	Works    Works         // nil: DWORK and DWORKINFO are not served
 	WorkEnds WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
-	Events   Events        // nil: subscribers hear nothing
+	Events   Events        // nil: subscribers receive nothing
 	Plain    Plain         // nil: SET, GET, EVAL and their like are not served
 	Compat   Compat        // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
 	Figures  Figures       // nil: INFO leaves out the sections Locks and Masters
@@ -121,15 +122,15 @@ type Env struct {
 	MaxTTL    time.Duration // longest lease, --max-ttl; 0 means 60 s
 	MaxKeep   time.Duration // longest memory of finished work, --max-keep; 0 means 10 min
 	MaxWait   time.Duration // longest wait, --max-wait; 0 means 10 min
-	// MasterTimeout is what copies last longer than their leases; 0 means 100 ms.
+	// MasterTimeout is how much longer copies last than their leases; 0 means 100 ms.
 	MasterTimeout time.Duration
 	// MaxSubscriptions is how many channels and patterns a connection may subscribe
 	// to, --max-subscriptions; 0 means 1 024.
 	MaxSubscriptions int
 	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
-	// PolicyAllow: leases that Redis' own commands and scripts ask for.
+	// PolicyAllow: for leases that Redis' own commands and scripts request.
 	LongTTL, NoTTL string
-	Scripts        *dropin.Recogniser // of Plain; nil: a new one without pins
+	Scripts        *dropin.Recogniser // of RedisCompat; nil: a new one without pins
 	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO
 
 	Version string    // of redlockd, shown by INFO

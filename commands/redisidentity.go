@@ -1,5 +1,6 @@
-// What does a client ask to find out which kind of Redis it talks to? The
+// Commands by which a client finds out which kind of Redis it has connected to. The
 // answers are those of a standalone master without replicas and without data.
+
 package commands
 
 import (
