@@ -64,8 +64,8 @@ type HoldTerms struct {
 	// the reason for its loss. What was left of the lease is being given back.
 	Over func(g Grant, reason error)
 
-	// wrote is the latest end written on each master, ms of its clock; each lane its
-	// own. What a lost lease gives back ends by then.
+	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
+	// own entry. What a lost lease gives back ends by then.
 	wrote [maxMasters]int64
 }
 
