@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// leftOver is a wait with HOLD and a token that holds the key already, whose client
-// leaves while the masters are asked; it tells when their answer is in.
+// leftOver is a wait with HOLD and a token that holds the key already, whose client leaves
+// during the query of the masters. It returns when their answer is in.
 func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	t.Helper()
 	over = make(chan error, 2)
@@ -25,7 +25,7 @@ func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 }
 
 // The copies of a grant that waited in the lanes' queues end later than its validity
-// tells. All of them are given back once the hold is lost.
+// does. All of them are given back once the hold is lost.
 func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -58,7 +58,7 @@ func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	}
 }
 
-// Nobody is there any more who could end it.
+// No client is left that could end it.
 func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
@@ -75,9 +75,9 @@ func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	}
 }
 
-// The words of one Redis take a lock from its holder, or end it early: the holder is told
+// Commands of one Redis take a lock from its holder, or end it early: the holder is notified
 // first, or keeps it.
-func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
+func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 	t.Parallel()
 	const brief = 5 * time.Second
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 }
 
 // A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it.
-func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
+func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	// The renewal is due while the masters are asked, and can wait until they have answered.

@@ -83,7 +83,7 @@ func brokenCircles() []Mutant {
 			Change{"redlock/waiters.go", "\tif keys := s.cycleLocked(w); keys != nil {\n\t\treturn &Deadlock{Keys: keys}\n",
 				"\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-join\") {\n\t\treturn &Deadlock{Keys: keys}\n"}).in("circles-3"),
 		patched("circle-refused", "who is refused is not looked at for a circle",
-			Change{"redlock/line.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-refused\") {\n"}).in("circles-3"),
+			Change{"redlock/waitqueue.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-refused\") {\n"}).in("circles-3"),
 		patched("circle-own", "a reader who wants to write waits for itself",
 			Change{"redlock/upgrade.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"circle-own\")) && !together\n"}).in("circles-3"),
 		patched("circle-line", "those are overlooked who are kept waiting by those before them",
@@ -102,7 +102,7 @@ func brokenEnds() []Mutant {
 		patched("drain-join", "a daemon that ends lets further clients wait",
 			Change{"redlock/waiters.go", "\tcase s.ended:\n\t\treturn ErrShutdown\n", "\tcase s.ended && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
 		patched("drain-way", "who is on its way into the line hears nothing of the end",
-			Change{"redlock/fair.go", "\tif s.ended { // while it was on its way into the line\n", "\tif s.ended && !pool.Broken(\"drain-way\") { // while it was on its way into the line\n"}).in("drain-3"),
+			Change{"redlock/fair.go", "\tif s.ended { // while it was on its way into the wait queue\n", "\tif s.ended && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
 		patched("drain-queue", "those whose wait a daemon ends stay in the queue",
 			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.stepOut()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.stepOut()\n\t\t}\n"}).in("drain-3"),
 	}

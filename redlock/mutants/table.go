@@ -90,7 +90,7 @@ func brokenLocks() []Mutant {
 			Change{"redlock/validity.go", "\tend := now/1000 + (ttl + late).Milliseconds() + 1",
 				"\tif pool.Broken(\"margin\") {\n\t\tlate = 0\n\t}\n\tend := now/1000 + (ttl + late).Milliseconds() + 1"}),
 		patched("heal-lapsed", "a copy is healed after the lease was released",
-			Change{"redlock/heal.go", "\tif !ok || m.Now >= until {",
+			Change{"redlock/repair.go", "\tif !ok || m.Now >= until {",
 				"\tif pool.Broken(\"heal-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}).in("healing-3"),
 		patched("revive", "a daemon extends past a deadline it knows",
 			Change{"redlock/extend.go", "if known.until <= now && now < known.gone {",

@@ -1,41 +1,42 @@
-// What does an attempt write on a master, and how does the answer read?
+// lockMode: what a ballot writes on a master, and how it reads the answer.
+
 package redlock
 
 import "redlockd/pool"
 
-// form is one way to hold a key: exclusive, as a reader, with one of several
-// permits, over several keys. An attempt is a ballot whatever it asks for; its
-// form writes the question and reads the answer. Command and read are called
-// for each master from its lane, the rest with the ballot decided.
+// lockMode is one way to hold a key: exclusive, as a reader, with one of several permits, over
+// several keys. The ballot is the same for all of them; its mode writes the command and reads
+// the answer. command and read are called for each master from its lane, the other methods
+// after the ballot is decided.
 type form interface {
-	// command asks one master for a copy that lasts until end, ms of its clock.
+	// command requests a copy from one master that lasts until end, ms of the master's clock.
 	command(a *attempt, m *pool.Moment, c *pool.Command, end int64)
-	// read puts one master's answer into the ballot's terms. It is called with
-	// the attempt's lock held, in the order of the answers.
+	// read turns one master's answer into a vote. It is called with the ballot's lock held, in
+	// the order of the answers.
 	read(a *attempt, answer pool.Answer) said
-	// takeBack returns what this attempt made, or may have made, on one master.
+	// takeBack returns what this ballot made, or may have made, on one master.
 	takeBack(a *attempt, lane int, c copyState)
-	// after is what follows a ballot that was refused or split: another attempt
-	// in this form, at once or after a pause, or what the caller is told.
+	// after decides what follows a ballot that was refused or split: another ballot in the
+	// returned mode, at once or after a pause, or the error for the caller.
 	after(a *attempt, v verdict) (form, error)
 }
 
-// said is a master's answer in the terms of the ballot.
+// vote is a master's answer in the terms of the ballot.
 type said struct {
 	took, refused, odd bool
 	repeats            bool // some of it was this token's before
 	copy               copyState
 }
 
-// formOf is how the request asks.
+// lockModeOf is the mode of a request.
 func formOf(r *LockRequest, token Token) form {
 	if r.Fair {
-		asks := *r
-		asks.Fair = false
-		if f := formOf(&asks, token); f != (plain{}) {
+		inner := *r
+		inner.Fair = false
+		if f := formOf(&inner, token); f != (plain{}) {
 			return &fairly{form: f}
 		}
-		return &fairly{form: &named{}} // a script, which can look at the queue
+		return &fairly{form: &named{}} // a script, which can check the queue
 	}
 	switch {
 	case r.Script != nil:
@@ -54,10 +55,9 @@ func formOf(r *LockRequest, token Token) form {
 	return plain{}
 }
 
-// plain is an exclusive lock with a token of the attempt's own: a plain SET, so
-// that this lock and those of every other Redlock client on the same masters
-// exclude one another. Its expiry is absolute: a copy that arrives late is dead
-// on arrival.
+// plainMode is an exclusive lock with a token of the ballot's own. It is a plain SET, so that
+// this lock and those of every other Redlock client on the same masters exclude one another.
+// Its expiry is absolute: a copy that arrives late has already expired.
 type plain struct{}
 
 var _ form = plain{}
@@ -72,7 +72,7 @@ func (plain) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c) }
 
 func (f plain) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
 
-// sameAgain is after for forms that ask the same question again after a split.
+// retrySplit is after for modes that send the same request again after a split.
 func sameAgain(f form, a *attempt, v verdict) (form, error) {
 	switch {
 	case v == split:
@@ -83,8 +83,8 @@ func sameAgain(f form, a *attempt, v verdict) (form, error) {
 	return nil, ErrHeld
 }
 
-// readTaken reads the answer of SET NX and of scripts that answer a number: 1
-// this attempt made a copy, above 1 the token had one, 0 another's, −1 no lock.
+// readVote reads the answer of SET NX and of scripts that answer a number: 1 = this ballot made
+// a copy, above 1 = the token had one, 0 = another token has one, −1 = it is not a lock.
 func readTaken(answer pool.Answer) said {
 	r := answer.Reply
 	switch {
@@ -102,7 +102,7 @@ func readTaken(answer pool.Answer) said {
 	return said{refused: true}
 }
 
-// words are the numbers of an answer of several.
+// replyNumbers are the numbers of an array answer.
 func words(r pool.Reply) (n []int64) {
 	for _, item := range r.Items {
 		n = append(n, item.Int)

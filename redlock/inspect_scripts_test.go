@@ -1,7 +1,7 @@
 package redlock
 
-// look_scripts_test.go: the scripts that look, and that keep notes, on an
-// embedded master, a real one, and one before Redis 7.0.
+// inspect_scripts_test.go: the scripts that inspect, and that keep notes, on an embedded
+// master, a real one, and one before Redis 7.0.
 
 import (
 	"crypto/sha1"
@@ -36,7 +36,7 @@ func (m *pureMaster) looks(most int) string {
 	return text
 }
 
-func TestLook_TellsWhatStandsAtAKey(t *testing.T) {
+func TestInspect_ReturnsWhatIsAtAKey(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		expect := func(what, want string, most int) {
@@ -76,7 +76,7 @@ func TestLook_TellsWhatStandsAtAKey(t *testing.T) {
 	})
 }
 
-func TestLook_TellsOfManyKeysInTheirOrder(t *testing.T) {
+func TestInspect_ReturnsManyKeysInTheirOrder(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		m.do("SET", "a", "token-a", "PX", 60_000)

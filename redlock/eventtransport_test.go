@@ -1,6 +1,6 @@
 package redlock
 
-// eventpost_test.go: events on their way between daemons, real masters included.
+// eventtransport_test.go: events on their way between daemons, real masters included.
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func letter(daemon string, n int) string {
 	return fmt.Sprintf("1 %s %d\n%d %d %d - 0 %d\n%s", daemon, n, EventReleased, n, 5, len(key), key)
 }
 
-// order are the fences that were told, in order.
+// order are the fences of the received events, in order.
 func (j *journal) order() (fences []Fence) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -34,31 +34,31 @@ func (j *journal) wantsOrder(t *testing.T, want ...Fence) {
 	}
 }
 
-// grantOf is the grant that letter releases, told by another daemon.
-func grantOf(daemon string, n int, mark string) string {
+// grantOf is the grant that letter releases, reported by another daemon.
+func grantOf(daemon string, n int, tokenHash string) string {
 	key := fmt.Sprint("key-", n)
-	return fmt.Sprintf("1 %s %d\n%d %d %d %s 60000 %d\n%s", daemon, n, EventAcquired, n, 5, mark, len(key), key)
+	return fmt.Sprintf("1 %s %d\n%d %d %d %s 60000 %d\n%s", daemon, n, EventAcquired, n, 5, tokenHash, len(key), key)
 }
 
-func TestPost_AReleaseWaitsForTheNewsOfItsGrant(t *testing.T) {
+func TestEventTransport_AReleaseWaitsForTheEventOfItsGrant(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	s := d.events.stage(0)
 	id := lockID{0, "key-7", "a-token-granted-elsewhere"}
-	mark := id.token.Shown()
+	tokenHash := id.token.Shown()
 	d.events.emit(EventReleased, id, 0, 0)
-	s.receive(grantOf("a", 7, mark))
+	s.receive(grantOf("a", 7, tokenHash))
 	j.wants(t, "key-7", tale(EventAcquired, 7), tale(EventReleased, 7))
 	d.events.extended(id, time.Minute)
 	d.events.emit(EventReleased, id, 0, 0)
 	j.wants(t, "key-7", tale(EventAcquired, 7), tale(EventReleased, 7), tale(EventReleased, 0)) // granted before anybody listened
-	s.receive(grantOf("a", 8, mark))
+	s.receive(grantOf("a", 8, tokenHash))
 	d.events.emit(EventReleased, lockID{0, "key-8", id.token}, 0, 0)
 	j.wants(t, "key-8", tale(EventAcquired, 8), tale(EventReleased, 8))
 }
 
-func TestPost_EveryMessageIsReadOnceAndInOrder(t *testing.T) {
+func TestEventTransport_EveryMessageIsReadOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -80,7 +80,7 @@ func TestPost_EveryMessageIsReadOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func TestPost_AMessageThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
+func TestEventTransport_AMessageThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -97,7 +97,7 @@ func TestPost_AMessageThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 	}
 }
 
-func TestPost_WhatWaitsIsBounded(t *testing.T) {
+func TestEventTransport_WhatWaitsIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	listen(t, d.Locker)
@@ -116,7 +116,7 @@ func TestPost_WhatWaitsIsBounded(t *testing.T) {
 	}
 }
 
-func TestPost_WhatIsMalformedIsNotRead(t *testing.T) {
+func TestEventTransport_WhatIsMalformedIsNotRead(t *testing.T) {
 	for _, body := range []string{
 		"", "x", "2 1 5 - 0 3\n", "2 1 5 - 0 3\nab", "0 1 5 - 0 1\na", "7 1 5 - 0 1\na", "2 -1 5 - 0 1\na", "2 1 5 -- 0 1\na",
 		"2 1 5 ABCDEF01 0 1\na", "2 1 5 - 999999999999 1\na", "2 1 5 - 0 99999999999999999999\na", "2 1 5 - 0 -1\na", "2  1 5 - 0 1\na",
@@ -148,7 +148,7 @@ func FuzzPost_ReadsNothingThatItWouldNotWrite(f *testing.F) {
 }
 
 // Events of another daemon come once, by whichever masters are there.
-func TestPost_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testing.T) {
+func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(relayed)
@@ -194,7 +194,7 @@ func TestPost_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testing.T) {
 		t.Error("the listener takes itself for another daemon")
 	}
 	two.pool.Close()
-	eventually(t, "the other daemon finds that nobody listens", func() bool { return !one.pool.Listened() })
+	eventually(t, "the other daemon finds that there are no listeners", func() bool { return !one.pool.Listened() })
 }
 
 // subscribed waits until so many daemons listen on every master.
@@ -208,7 +208,7 @@ func (c *cluster) subscribed(n int64) {
 	}
 }
 
-func TestPost_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
+func TestEventTransport_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -220,7 +220,7 @@ func TestPost_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
 	j.wants(t, "k", tale(EventAcquired, g.Fence), tale(EventExpired, g.Fence))
 }
 
-func TestPost_NobodyPublishesWithNobodyListening(t *testing.T) {
+func TestEventTransport_NothingIsPublishedWithoutListeners(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()

@@ -1,14 +1,14 @@
-// Events on their way between daemons.
+// Transport of events between daemons, in numbered batches.
 //
-// What happened within a few milliseconds leaves as one numbered message, which
-// every master carries to everybody who listens. A receiver takes the first copy
-// of each number. A number may come before its predecessor: masters are not
-// equally fast, and one may have been away when the predecessor was sent. Then
-// the predecessor is waited for, so that events of one daemon are delivered in
-// the order in which they happened.
+// The events of a few milliseconds leave as one numbered batch, which every master carries to
+// all daemons that listen. A receiver takes the first copy of each number. A batch may arrive
+// before its predecessor: masters are not equally fast, and one may have been away when the
+// predecessor was sent. Then the receiver waits for the predecessor, so that it delivers the
+// events of one daemon in the order in which they happened.
 //
-// A message is text: the line "1 daemon number", and for each event the line
-// "kind fence time mark lasts length" with the key behind it.
+// A batch is text: the line "1 daemon number", and for each event the line "kind fence time
+// token-hash lasts length" with the key behind it.
+
 package redlock
 
 import (
@@ -22,48 +22,48 @@ import (
 )
 
 const (
-	// postEvery is how long events are gathered: what one message costs is
-	// then spread over all events of a busy moment.
+	// batchInterval is how long events are gathered: the cost of one message is then spread
+	// over all events of a busy moment.
 	postEvery = 10 * time.Millisecond
-	// longestPost bounds a message in bytes, and so what a daemon sends to a
-	// master: 6 MB a second. What does not fit is dropped.
+	// maxBatchSize bounds a batch in bytes, and so what a daemon sends to a master: 6 MB a
+	// second. Events that do not fit are dropped.
 	longestPost = 64 << 10
-	// gapPatience is how long a message waits for its predecessor.
+	// gapTimeout is how long a batch waits for its predecessor.
 	gapPatience = 100 * time.Millisecond
-	// mostHeld is how many messages of a daemon wait for a predecessor.
+	// maxHeldBatches is how many batches of one daemon wait for a predecessor.
 	mostHeld = 64
-	// mostSenders and senderSilence bound what is remembered of daemons.
+	// maxEventSenders and senderTimeout bound what is remembered of other daemons.
 	mostSenders   = 256
 	senderSilence = time.Minute
-	// longestLease bounds what is believed of another daemon's leases.
+	// maxEventLease bounds the lease times that are accepted from other daemons.
 	longestLease = 24 * time.Hour
-	// noMark stands for a mark that is not known.
+	// noTokenHash stands for a token hash that is not known.
 	noMark = "-"
 )
 
-// outbox is what leaves with the next message. The stage guards it.
+// eventBatch is the next batch to send. dbEvents.mu guards it.
 type outbox struct {
 	post    []byte
-	number  uint64 // of the last message
-	leaving bool   // the alarm is set, or a message is about to leave
+	number  uint64 // of the last batch
+	leaving bool   // the timer is set, or a batch is about to leave
 	alarm   pool.Timer
 }
 
-// postLocked puts an event into the next message.
+// addToBatchLocked adds an event to the next batch.
 func (s *stage) postLocked(ev *Event) {
 	if len(s.post)+len(ev.Key)+128 > longestPost {
 		s.events.counts.dropped.Add(1)
 		return
 	}
-	mark := ev.Mark
-	if mark == "" {
-		mark = noMark
+	hash := ev.Mark
+	if hash == "" {
+		hash = noMark
 	}
 	line := s.post
 	for _, n := range []int64{int64(ev.Kind), int64(ev.Fence), ev.At.UnixMilli()} {
 		line = append(strconv.AppendInt(line, n, 10), ' ')
 	}
-	line = append(append(line, mark...), ' ')
+	line = append(append(line, hash...), ' ')
 	line = append(strconv.AppendInt(line, ev.lasts.Milliseconds(), 10), ' ')
 	line = append(strconv.AppendInt(line, int64(len(ev.Key)), 10), '\n')
 	s.post = append(line, ev.Key...)
@@ -78,7 +78,7 @@ func (s *stage) postLocked(ev *Event) {
 	s.outbox.alarm.Reset(postEvery)
 }
 
-// leaves sends what was gathered.
+// onBatchTimer sends the gathered batch.
 func (s *stage) leaves() {
 	s.mu.Lock()
 	s.number++
@@ -89,23 +89,23 @@ func (s *stage) leaves() {
 	s.events.counts.sent.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.post) > 0 { // it was gathered while this one was sent
+	if len(s.post) > 0 { // gathered while this batch was sent
 		s.outbox.alarm.Reset(postEvery)
 		return
 	}
 	s.leaving = false
 }
 
-// inbox is what has been heard of other daemons. The stage guards it.
+// eventSenders are the other daemons that send events. dbEvents.mu guards them.
 type inbox struct{ senders map[string]*sender }
 
-// sender is one daemon's messages, in order.
+// eventSender puts the batches of one daemon into order.
 type sender struct {
 	name  string
-	next  uint64            // the number that is waited for
-	held  map[uint64]string // what came before its predecessor
-	since time.Duration     // the last message came
-	alarm pool.Timer        // the predecessor has been waited for long enough
+	next  uint64            // the number that is expected next
+	held  map[uint64]string // batches that came before their predecessor
+	since time.Duration     // when the last batch came
+	alarm pool.Timer        // ends the wait for the predecessor
 }
 
 func (b *inbox) forget() {
@@ -146,7 +146,7 @@ func (s *stage) receive(message string) {
 	}
 }
 
-// senderLocked finds a daemon; what is heard first of a new one begins its row.
+// senderLocked finds or adds a daemon. The first number from a new daemon begins its sequence.
 func (s *stage) senderLocked(name string, number uint64) *sender {
 	if from := s.senders[name]; from != nil {
 		return from
@@ -170,7 +170,7 @@ func (s *stage) senderLocked(name string, number uint64) *sender {
 	return from
 }
 
-// readLocked takes the messages whose turn it is.
+// takeHeldLocked takes the batches whose turn has come.
 func (s *stage) readLocked(from *sender) {
 	for {
 		body, ok := from.held[from.next]
@@ -190,7 +190,7 @@ func (s *stage) readLocked(from *sender) {
 	}
 }
 
-// hurryLocked sets an end to the wait for a predecessor.
+// setGapTimerLocked sets an end to the wait for a predecessor.
 func (s *stage) hurryLocked(from *sender) {
 	if from.alarm != nil {
 		return
@@ -214,7 +214,7 @@ func (s *stage) giveUpWait(from *sender, waited uint64) {
 	}
 }
 
-// skipLocked goes on with the first message that is there.
+// skipGapLocked goes on with the first batch that is there.
 func (s *stage) skipLocked(from *sender) {
 	first := ^uint64(0)
 	for number := range from.held {
@@ -225,7 +225,7 @@ func (s *stage) skipLocked(from *sender) {
 	s.readLocked(from)
 }
 
-// readPost reads the first line; the events are read in their turn.
+// parseBatch reads the first line; the events are read in their turn.
 func readPost(message string) (daemon string, number uint64, body string, ok bool) {
 	head, body, _ := strings.Cut(message, "\n")
 	words := strings.Split(head, " ")
@@ -236,7 +236,7 @@ func readPost(message string) (daemon string, number uint64, body string, ok boo
 	return words[1], number, body, err == nil
 }
 
-// readEvent reads one event and what follows it.
+// parseEvent reads one event and returns what follows it.
 func readEvent(body string) (ev Event, rest string, ok bool) {
 	head, rest, _ := strings.Cut(body, "\n")
 	words := strings.Split(head, " ")

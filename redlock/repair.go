@@ -1,4 +1,5 @@
-// Giving a copy back to a master that has lost it.
+// copyRepair gives a copy back to a master that has lost it.
+
 package redlock
 
 import (
@@ -7,8 +8,8 @@ import (
 	"redlockd/pool"
 )
 
-// healing re-creates a copy on a master that lost it, of the kind that a quorum
-// holds. It never counts as a vote: the lease was proved by the others.
+// copyRepair re-creates a copy on a master that lost it, of the kind that a quorum holds. It
+// never counts as a vote: the other masters have proved the lease.
 type healing struct {
 	extension *extension
 	end       int64
@@ -16,7 +17,7 @@ type healing struct {
 
 var _ pool.Operation = (*healing)(nil)
 
-// Plan: it takes the keys, so nothing else on them shares its flush.
+// Props: it takes the keys, so nothing else on them shares its flush.
 func (h *healing) Plan() pool.Plan {
 	keys := h.extension.keys
 	return pool.Plan{Key: keys[0], Rest: keys[1:], Takes: true, Sealed: true}
@@ -25,9 +26,8 @@ func (h *healing) Plan() pool.Plan {
 // Propose: a copy has no fence.
 func (h *healing) Propose(int64) {}
 
-// Command asks for the copy unless the lease has been released meanwhile. A
-// release forgets the lease before it is queued, so it is either seen here or
-// follows on this lane.
+// Command requests the copy unless the lease has been released meanwhile. A release forgets the
+// lease before it is queued, so it is either visible here or follows on this lane.
 func (h *healing) Command(m *pool.Moment, c *pool.Command) bool {
 	e := h.extension
 	until, ok := e.heldUntil()
@@ -51,8 +51,8 @@ func (h *healing) Command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// Answer: a copy that may or may not have been made is covered by the lease's
-// own release, which goes to every master.
+// Answer: the lease's own release goes to every master, so it covers a copy that may or may not
+// have been made.
 func (h *healing) Answer(a pool.Answer) {
 	if a.Asked && a.Reply.Err == nil {
 		h.extension.locker.holds.heard(h.extension.ids, consents(a.Reply))

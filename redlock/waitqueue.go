@@ -1,17 +1,18 @@
-// One key's waiters: when is the head asked for again?
+// waitQueue is the FIFO of local waiters for one key. Only its head contends on the masters.
 //
-// The head asks the masters when it becomes the head of a line that is not known
-// to be held, and again at every hint that the key may be free:
+// The head contends when it becomes the head of a queue whose key is not known to be held. It
+// contends again at every hint that the key may be free:
 //
-//   - a release through this daemon: the release and the head's question leave
-//     in one flush, so nothing is wasted between two holders of one daemon;
-//   - news from the masters (pool.Watch): a key that went away or changed on a
+//   - a release through this daemon: the release and the head's request leave in one
+//     flush, so nothing is wasted between two holders of one daemon;
+//   - a report from the masters (pool.Watch): a key that went away or changed on a
 //     quorum, or the moment at which the copies of a quorum will have expired;
-//   - a timer, for news that were lost.
+//   - a timer, for reports that were lost.
 //
-// A hint is only a hint: the grant is always decided on the masters. A hint that
-// comes while the head's question is under way is remembered and asked about
-// afterwards, so none falls between a question and its answer.
+// A hint is only a hint: the masters always decide the grant. If a hint comes while the head's
+// request is in flight, the queue remembers it and the head contends again afterwards. So no
+// hint falls between a request and its answer.
+
 package redlock
 
 import (
@@ -22,24 +23,24 @@ import (
 )
 
 const (
-	// settling is how long a line behind a lock that was granted here waits
-	// before it asks the masters for news: most such locks are released here,
-	// and then the news would be of our own doing.
+	// settleDelay is how long a queue behind a lock that was granted here waits before it
+	// watches the masters. Most such locks are released here, and then the reports would be
+	// about this daemon's own release.
 	settling = 50 * time.Millisecond
-	// pollWatched and pollBlind bound what a lost piece of news costs, with a
-	// quorum of masters watched and without.
+	// pollWatched and pollUnwatched bound what a lost report costs, with a quorum of masters
+	// watched and without.
 	pollWatched = 5 * time.Second
 	pollBlind   = 500 * time.Millisecond
-	// streakLimit: after so many hand-overs in a row a release goes out alone, and
-	// the head asks after letPass, so that waiters of other daemons are served, too.
+	// maxStreak: after so many hand-overs in a row a release goes out alone. The head contends
+	// after yieldPause, so that waiters of other daemons are served, too.
 	streakLimit = 256
 	letPass     = 2 * time.Millisecond
-	// firstTrouble and lastTrouble are the delays after undecided questions.
+	// minRetryDelay and maxRetryDelay bound the delays after undecided requests.
 	firstTrouble = 20 * time.Millisecond
 	lastTrouble  = time.Second
 )
 
-// line is the waiters of one key. Everything is guarded by waits.mu.
+// waitQueue holds the waiters of one key. waits.mu guards all of it.
 type line struct {
 	waits *waiters
 	lineID
@@ -48,15 +49,15 @@ type line struct {
 
 	head, tail *waiter
 	length     int
-	asked      *waiter // whose question is with the masters
-	hinted     bool    // the key may have become free since it was asked
+	asked      *waiter // whose request is in flight
+	hinted     bool    // the key may have become free since the request
 	streak     int     // hand-overs in a row
-	troubles   int     // undecided questions in a row …
+	troubles   int     // undecided requests in a row …
 	trouble    error   // … and why the last of them was not decided, nil if it was
-	known      bool    // a question has been decided
+	known      bool    // a request has been decided
 
-	keep   pool.Timer // of FAIR, see keepStanding
-	alarm  pool.Timer // nil until the first is set
+	keep   pool.Timer // of FAIR, see refreshTickets
+	alarm  pool.Timer // nil until it is first set
 	wakeAt time.Duration
 	news   news
 }
@@ -96,7 +97,7 @@ func (ln *line) unlinkLocked(w *waiter) {
 	ln.length--
 }
 
-// dropIfDoneLocked forgets a line with nobody in it and nothing under way.
+// dropIfDoneLocked drops a queue without waiters and without a request in flight.
 func (ln *line) dropIfDoneLocked() {
 	if ln.head != nil || ln.asked != nil {
 		return
@@ -110,22 +111,22 @@ func (ln *line) dropIfDoneLocked() {
 	ln.waits.forgetLocked(ln)
 }
 
-// askedLocked notes that the waiter's question is about to leave.
+// setContenderLocked notes that the waiter's request is about to leave.
 func (ln *line) askedLocked(w *waiter) {
 	ln.asked, ln.hinted = w, false
 	ln.ignoreNewsLocked()
 }
 
-// ask puts the waiter's question to the masters; b may be nil.
+// contend sends the waiter's request to the masters; b may be nil.
 func (ln *line) ask(b *Batch, w *waiter) {
-	ask := ln.waits.locker.Lock
+	lock := ln.waits.locker.Lock
 	if ln.looks {
-		ask = ln.waits.locker.glance
+		lock = ln.waits.locker.glance
 	}
-	ask(b, w.request, func(g Grant, err error) { ln.decided(w, g, err) })
+	lock(b, w.request, func(g Grant, err error) { ln.decided(w, g, err) })
 }
 
-// handOverLocked is the waiter who asks together with a release, if any.
+// handOverLocked is the waiter whose request leaves together with a release, if any.
 func (ln *line) handOverLocked() *waiter {
 	switch {
 	case ln.asked != nil:
@@ -136,7 +137,7 @@ func (ln *line) handOverLocked() *waiter {
 	}
 	if ln.streak++; ln.streak > streakLimit {
 		ln.streak = 0
-		ln.news.due = false // it is to ask for the key
+		ln.news.due = false // when the timer fires, the head contends
 		ln.wakeLocked(letPass)
 		return nil
 	}
@@ -144,7 +145,7 @@ func (ln *line) handOverLocked() *waiter {
 	return ln.head
 }
 
-// decided takes the masters' answer to the waiter's question.
+// decided takes the masters' answer to the waiter's request.
 func (ln *line) decided(w *waiter, g Grant, err error) {
 	s := ln.waits
 	s.mu.Lock()
@@ -153,7 +154,7 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 	w.notes(err)
 	stays := !left && (errors.Is(err, ErrHeld) || undecidedError(err)) && s.locker.clock.Now() < w.end && !s.ended
 	if stays {
-		w.trouble = nil // from here on its line knows
+		w.trouble = nil // from here on the wait queue has it
 		if errors.Is(err, ErrHeld) {
 			if keys := s.cycleLocked(w); keys != nil {
 				stays, err = false, &Deadlock{Keys: keys}
@@ -181,7 +182,7 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 	}
 }
 
-// nextLocked is who asks now that an answer has come; nil sets an alarm instead.
+// nextLocked is the waiter that contends after an answer; if nil, the timer is set instead.
 func (ln *line) nextLocked(g Grant, err error) *waiter {
 	head := ln.head
 	undecided := undecidedError(err)
@@ -199,8 +200,9 @@ func (ln *line) nextLocked(g Grant, err error) *waiter {
 		ln.wakeLocked(ln.spread(delay))
 		return nil
 	case err == nil && g.mode == Exclusive && !ln.hinted:
-		// Held by whom we have just served; if its client has left, its release follows.
-		if ln.fair { // the next one may stand in another daemon's line
+		// Held by a client that this daemon has just served; if it has left, its release
+		// follows.
+		if ln.fair { // the next one may be in another daemon's queue
 			ln.watchLocked(0)
 		} else {
 			ln.watchLocked(settling)
@@ -216,7 +218,7 @@ func (ln *line) nextLocked(g Grant, err error) *waiter {
 	return head
 }
 
-// wakeLocked sets the alarm.
+// setTimerLocked sets the timer.
 func (ln *line) wakeLocked(delay time.Duration) {
 	clock := ln.waits.locker.clock
 	ln.wakeAt = clock.Now() + delay
@@ -227,7 +229,7 @@ func (ln *line) wakeLocked(delay time.Duration) {
 	ln.alarm.Reset(delay)
 }
 
-// rings is the alarm: time to watch, or to ask.
+// onTimer watches the key anew, or lets the head contend.
 func (ln *line) rings() {
 	s := ln.waits
 	s.mu.Lock()
@@ -235,7 +237,7 @@ func (ln *line) rings() {
 		s.mu.Unlock()
 		return
 	}
-	if early := ln.wakeAt - s.locker.clock.Now(); early > 0 { // it was set anew while it rang, or its clock runs fast
+	if early := ln.wakeAt - s.locker.clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
 		ln.alarm.Reset(early)
 		s.mu.Unlock()
 		return

@@ -12,7 +12,7 @@ import (
 	"redlockd/pool"
 )
 
-// ticks is a clock whose timers are the test's to ring.
+// ticks is a clock whose timers the test fires.
 type ticks struct {
 	pool.Clock
 	due []func()
@@ -31,7 +31,7 @@ func (c *ticks) ring() {
 	c.due = nil
 }
 
-func TestLostLog_TellsTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
+func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 	var text bytes.Buffer
 	clock := &ticks{}
 	log := lostLog{clock: clock, logger: slog.New(slog.NewTextHandler(&text, nil))}
@@ -42,13 +42,13 @@ func TestLostLog_TellsTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 	}
 	lose(10_000)
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-	want := `level=WARN msg="a hold is lost" key=k0 db=3 token=` + tokenA.Shown() + ` because="a quorum of masters no longer holds it"`
+	want := `level=WARN msg="hold lost" key=k0 db=3 token=` + tokenA.Shown() + ` err="a quorum of masters no longer holds it"`
 	if len(lines) != lostLines || !strings.HasSuffix(lines[0], want) || strings.Contains(text.String(), string(tokenA)) {
 		t.Errorf("%d lines, the first is %s\nwant %d, %s", len(lines), lines[0], lostLines, want)
 	}
 	text.Reset()
 	clock.ring()
-	if !strings.HasSuffix(text.String(), fmt.Sprintf("level=WARN msg=\"more holds are lost\" count=%d\n", 10_000-lostLines)) {
+	if !strings.HasSuffix(text.String(), fmt.Sprintf("level=WARN msg=\"more holds lost\" count=%d\n", 10_000-lostLines)) {
 		t.Errorf("at the end of the second: %s", text.String())
 	}
 	text.Reset()

@@ -1,7 +1,10 @@
-// Which grants have not ended? Every grant that was heard of ends once: it is
-// released, lost or forced, or it is watched until no copy of it can be left, and
-// then it has expired. Each listening daemon watches for itself: it hears of all
-// grants and extensions, and so needs nobody to be alive to tell it of the end.
+// openLeases tracks the grants that have not ended, and detects that they expire.
+//
+// Every grant that this daemon has received ends once: it is released, lost or forced. If not,
+// the daemon watches it until no copy of it can be left, and then it has expired. Each
+// listening daemon watches for itself. It receives all grants and extensions, so the end is
+// reported even if all other daemons are dead.
+
 package redlock
 
 import (
@@ -12,25 +15,25 @@ import (
 )
 
 const (
-	// mostOpen bounds the grants that are watched; the ends of others are told
-	// by whoever ends them, but not that they expire.
+	// maxOpenLeases bounds the grants that are watched. The daemons that end other grants still
+	// report those ends, but no daemon reports that they expire.
 	mostOpen = 1 << 17
-	// afterEnd is how long an end is remembered that may be told twice: what is
-	// given back of a lost lock is not also released.
+	// endedKept is how long an end is remembered that may be reported twice: a lost lock that
+	// is given back is not also released.
 	afterEnd = 10 * time.Second
-	// grantPatience is how long a release waits for the news of its grant. A lock
-	// that one daemon grants and another one releases is told of by two, whose
-	// messages overtake one another.
+	// grantTimeout is how long a release waits for the event of its grant. If one daemon grants
+	// a lock and another one releases it, two daemons report on it, and their messages overtake
+	// one another.
 	grantPatience = 10 * postEvery
 )
 
-// openGrant is a grant that was heard of.
+// openLease is a grant that this daemon has received.
 type openGrant struct {
 	openID
-	daemon string // who told of it
+	daemon string // the daemon that reported it
 	fence  Fence
 	due    time.Duration
-	ended  bool   // its end has been told, or waits for the news of the grant
+	ended  bool   // its end has been reported, or waits for the event of the grant
 	early  *Event // the release that waits
 	index  int    // in the queue
 }
@@ -43,16 +46,16 @@ type openID struct {
 	mark string
 }
 
-// openGrants are a database's open grants. The stage guards them.
+// openLeases are a database's open leases. dbEvents.mu guards them.
 type openGrants struct {
 	by    map[openID]*openGrant
 	queue dueQueue[*openGrant]
 	alarm pool.Timer
-	at    time.Duration // the alarm rings; 0 = it is off
+	at    time.Duration // when the timer fires; 0 = it is off
 }
 
-// judge notes an event and says which ones are to be delivered: usually itself,
-// or one for each holder if somebody was forced who is not named.
+// filter notes an event and returns the events to deliver: usually the event itself, or one for
+// each holder if the event forces an unnamed holder.
 func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 	if ev.Kind == EventForced && ev.Mark == "" {
 		return e.judgeAll(ev, now)
@@ -61,7 +64,7 @@ func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 	if ev.Kind == EventAcquired || ev.Kind == eventExtended {
 		return e.opens(g, ev, daemon, now)
 	}
-	if g != nil { // its daemon may not know the last grant of the token, or none
+	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
 		ev.Fence = max(ev.Fence, g.fence)
 	}
 	switch {
@@ -79,7 +82,7 @@ func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 		return nil
 	case ev.Kind == EventReleased && (g == nil || g.daemon == daemon):
 		if g != nil {
-			e.remove(g) // nobody else will tell of it
+			e.remove(g) // no other daemon reports it
 		}
 		return []Event{ev}
 	}
@@ -93,39 +96,39 @@ func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 	return []Event{ev}
 }
 
-// judgeAll ends every holder of a key. It is rare enough to look at all grants.
-func (e *openGrants) judgeAll(ev Event, now time.Duration) (told []Event) {
+// filterForced ends every holder of a key. It is rare enough to scan all grants.
+func (e *openGrants) judgeAll(ev Event, now time.Duration) (out []Event) {
 	for id, g := range e.by {
 		if id.key == ev.Key && !g.ended {
 			one := ev
 			one.Fence, one.Mark = g.fence, g.mark
-			told = append(told, one)
+			out = append(out, one)
 			e.over(g, now+afterEnd)
 		}
 	}
-	if told == nil {
+	if out == nil {
 		return []Event{ev}
 	}
-	return told
+	return out
 }
 
-// opens notes a grant or that it lasts longer; an extension of what has ended
-// was decided before the end and changes nothing.
-func (e *openGrants) opens(g *openGrant, ev Event, daemon string, now time.Duration) (told []Event) {
+// onGrant notes a grant or that it lasts longer. An extension of an ended lease was decided
+// before the end and changes nothing.
+func (e *openGrants) opens(g *openGrant, ev Event, daemon string, now time.Duration) (out []Event) {
 	if ev.Kind == EventAcquired {
-		told = append(told, ev)
+		out = append(out, ev)
 	}
 	due := now + ev.lasts
 	switch {
 	case g == nil:
 		e.add(&ev, daemon, due)
-		return told
-	case g.early != nil && told != nil:
+		return out
+	case g.early != nil && out != nil:
 		released := *g.early
 		released.Fence = ev.Fence
 		e.remove(g)
-		return append(told, released)
-	case told != nil:
+		return append(out, released)
+	case out != nil:
 		g.fence, g.daemon, g.ended = ev.Fence, daemon, false
 	case g.ended:
 		return nil
@@ -134,10 +137,10 @@ func (e *openGrants) opens(g *openGrant, ev Event, daemon string, now time.Durat
 		g.due = due
 		heap.Fix(&e.queue, g.index)
 	}
-	return told
+	return out
 }
 
-// over notes an end, to be remembered until due.
+// endLease notes an end. It is remembered until due.
 func (e *openGrants) over(g *openGrant, due time.Duration) {
 	g.ended, g.due = true, due
 	heap.Fix(&e.queue, g.index)
@@ -168,7 +171,7 @@ func (e *openGrants) forget() {
 	e.by, e.queue, e.at = nil, nil, 0
 }
 
-// watchLocked lets the alarm ring when the first grant is due.
+// setExpiryTimerLocked sets the timer to fire when the first grant is due.
 func (s *stage) watchLocked(now time.Duration) {
 	e := &s.ends
 	if len(e.queue) == 0 {
@@ -187,8 +190,8 @@ func (s *stage) watchLocked(now time.Duration) {
 	e.alarm.Reset(delay)
 }
 
-// rings tells of the grants that have run out, and of releases whose grant
-// nobody has heard of, and forgets those that had ended.
+// onExpiryTimer reports the grants that have run out, and the releases whose grant was never
+// received. It forgets the grants that had ended.
 func (s *stage) rings() {
 	at := s.time()
 	s.mu.Lock()
