@@ -9,7 +9,7 @@ TIMEOUT     ?= 60m
 # Further flags of `go test`.
 GOTEST      ?=
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
 
 run:
 	$(GO) run .
@@ -50,6 +50,11 @@ LOAD ?= 20
 RUNS ?= 1
 test-under-load: needs
 	@for run in $$(seq $(RUNS)); do .ci/under-load $(LOAD) 7200 $(MAKE) test GOTEST=-count=1 || exit 1; done
+
+# Static binaries of VERSION for Linux and macOS, and their checksums, in dist/.
+VERSION ?= $(shell git describe --tags --always --dirty)
+release:
+	.ci/release $(VERSION)
 
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
