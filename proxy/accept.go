@@ -1,6 +1,6 @@
 package proxy
 
-// door.go answers: who is let in, and what are the others told?
+// accept.go decides which sockets become sessions, and rejects the others.
 
 import (
 	"net"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// admit makes a session of a socket, or turns it away and returns nil.
-func (s *Server) admit(conn net.Conn, door string) *guard {
-	g, refusal := s.enter(conn, door)
+// accept makes a session of a socket, or rejects it and returns nil.
+func (s *Server) admit(conn net.Conn, listen string) *guard {
+	g, refusal := s.enter(conn, listen)
 	if g != nil {
 		s.counters.total.Add(1)
 		g.receiver.(*session).takePlace()
@@ -18,9 +18,9 @@ func (s *Server) admit(conn net.Conn, door string) *guard {
 	}
 	if refusal != "" {
 		s.counters.rejected.Add(1)
-		if !strings.HasPrefix(door, tlsPrefix) { // who speaks TLS could not read it
+		if !strings.HasPrefix(listen, tlsPrefix) { // a TLS client could not read it
 			_ = conn.SetWriteDeadline(time.Now().Add(rejectTime))
-			_, _ = conn.Write([]byte(refusal)) // whoever cannot take it learns by the close
+			_, _ = conn.Write([]byte(refusal)) // a client that cannot receive it sees the close
 		}
 	}
 	conn.Close()
@@ -33,9 +33,9 @@ const (
 		"Set --requirepass or --users; or listen on 127.0.0.1 alone; or, where everybody who reaches this port may do everything, set --protected-mode off.\r\n"
 )
 
-// enter gives a socket its place, or says why there is none: "" means that
-// nobody is let in any more.
-func (s *Server) enter(conn net.Conn, door string) (g *guard, refusal string) {
+// register adds a session for a socket, or returns the error to send. "" means that the
+// server has stopped and sends none.
+func (s *Server) enter(conn net.Conn, listen string) (g *guard, refusal string) {
 	host, local := origin(conn.RemoteAddr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Server) enter(conn net.Conn, door string) (g *guard, refusal string) {
 	case len(s.sessions) >= s.options.MaxClients, counted && s.hosts[host] >= s.options.MaxPerAddress:
 		return nil, tooMany
 	}
-	session := s.newSession(conn, door)
+	session := s.newSession(conn, listen)
 	if r := recordsOf(conn); r != nil {
 		r.guardedBy(session.guard)
 	}
@@ -60,18 +60,18 @@ func (s *Server) enter(conn net.Conn, door string) (g *guard, refusal string) {
 	return session.guard, ""
 }
 
-// takePlace counts a client among those that have not signed in. They may take half of
-// MaxClients; then the oldest is closed, as for their memory, because an honest client
-// signs in at once. To turn the new one away, as Redis does at maxclients, would keep
-// honest clients out for as long as silent ones stay. The count ends with the login, for
-// good: a client that signs out has shown a password.
+// countUnauth counts a client as unauthenticated. Unauthenticated clients may use half of
+// MaxClients. Beyond that the oldest is closed, as for their memory, because an honest
+// client authenticates at once. Redis rejects the newest at maxclients; that would lock
+// honest clients out for as long as idle ones stay. The count ends with the first login,
+// for good: a client that logs out later has already proved a password.
 func (s *session) takePlace() {
 	if !s.known() {
 		s.place.raise(1)
 	}
 }
 
-// makeRoom closes a client that has not signed in, for a newer one.
+// evictUnauth closes an unauthenticated client in favour of a newer one.
 func (s *session) makeRoom() {
 	if s.known() { // just now
 		return
@@ -79,14 +79,14 @@ func (s *session) makeRoom() {
 	s.server.counters.rejected.Add(1)
 	if s.server.silent.now() {
 		s.log.Warn("unauthenticated connections hold half of max-clients; oldest closed", "client", s.client.Addr,
-			"max-clients", s.options.MaxClients, "hint", "clients that connect have to sign in at once; look for scanners, and lower max-connects")
+			"max-clients", s.options.MaxClients, "hint", "clients have to authenticate right after they connect; look for scanners, and lower max-connects")
 	}
 	s.guard.Close()
 }
 
-// origin is whom a connection counts for: an IPv4 address, or an IPv6 network of
-// 64 bits, since whoever has one such address has all of them. "" and local is
-// what does not come over IP.
+// origin returns the host that a connection counts for: an IPv4 address, or an IPv6
+// network of 64 bits, since the owner of one such address has all of them. Connections
+// that do not use IP have the host "" and are local.
 func origin(remote net.Addr) (host string, local bool) {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {
@@ -99,25 +99,25 @@ func origin(remote net.Addr) (host string, local bool) {
 	return ip.String(), ip.IsLoopback()
 }
 
-// hurry tells whether a socket comes too soon after others of its address. Then
-// it is reset: no farewell, no port kept for its past, nothing made for it.
+// connectsTooFast reports whether a socket exceeds the connection rate of its address. It
+// resets such a socket: no reply, no port in TIME_WAIT, nothing allocated for it.
 func (s *Server) hurry(conn net.Conn) bool {
 	if s.arrivals.admit(conn.RemoteAddr()) {
 		return false
 	}
 	s.counters.rejected.Add(1)
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // fails on a socket that is gone, which is as good
+		_ = tcp.SetLinger(0) // fails only on a socket that is closed already
 	}
 	conn.Close()
 	if s.hasty.now() {
-		s.options.Logger.Warn("clients of one address connect too often and are reset; raise max-connects if they are meant to",
-			"client", conn.RemoteAddr().String(), "max-connects", s.options.MaxConnects)
+		s.options.Logger.Warn("connection rate limit of an address reached; connections reset", "client", conn.RemoteAddr().String(),
+			"max-connects", s.options.MaxConnects, "hint", "raise max-connects if these clients are meant to connect so often")
 	}
 	return true
 }
 
-// warnOfBrowser logs at most once a minute: such requests come in floods.
+// warnOfHTTP logs at most once a minute: such requests come in floods.
 func (s *Server) warnOfBrowser(client string) {
 	if s.browsers.now() {
 		s.options.Logger.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", client)
