@@ -70,7 +70,7 @@ func TestNewcomers_TheOldestHalfCommandMakesRoom(t *testing.T) {
 	first, second := park(t, s, hallSize), park(t, s, 2*hallSize)
 	third := park(t, s, 2*hallSize)
 	got, err := io.ReadAll(first.in)
-	if err != nil || !strings.HasPrefix(string(got), "-ERR clients that have not signed in hold more than 135168 bytes") ||
+	if err != nil || !strings.HasPrefix(string(got), "-ERR unauthenticated clients hold more than 135168 bytes") ||
 		!strings.HasSuffix(string(got), "raise unauthenticated-memory\r\n") {
 		t.Errorf("got %q, %v", got, err)
 	}

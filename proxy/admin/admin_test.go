@@ -180,7 +180,7 @@ func TestMetrics_ShowWhatTheRoomsCount(t *testing.T) {
 		`redlockd_seals_void_total{reason="forgot"} 8`, `redlockd_seals_void_total{reason="late"} 0`,
 		`redlockd_master_state{database="0",master="b",state="down"} 1`, `redlockd_master_state{database="3",master="b",state="voting"} 0`,
 		`redlockd_master_queued_operations{database="0",master="b"} 11`,
-		`redlockd_master_votes_total{database="0",master="a",vote="silent"} 3`,
+		`redlockd_master_votes_total{database="0",master="a",vote="uncounted"} 3`,
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="3.2e-05"} 0`,
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="6.4e-05"} 4`,
 		`redlockd_master_round_trip_seconds_sum{database="0",master="a"} 1`,

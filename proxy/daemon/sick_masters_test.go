@@ -26,9 +26,9 @@ type illness struct {
 
 func illnesses() map[string]illness {
 	return map[string]illness{
-		"OOM":      {fall: telling("CONFIG SET maxmemory 1"), cure: telling("CONFIG SET maxmemory 0"), state: "ailing", why: "OOM"},
-		"NOPERM":   {fall: telling("ACL SETUSER default -set -zadd"), cure: telling("ACL SETUSER default +@all"), state: "ailing", why: "NOPERM"},
-		"MISCONF":  {fall: loseSnapshots, cure: telling("CONFIG SET stop-writes-on-bgsave-error no"), state: "ailing", why: "MISCONF"},
+		"OOM":      {fall: telling("CONFIG SET maxmemory 1"), cure: telling("CONFIG SET maxmemory 0"), state: "failing", why: "OOM"},
+		"NOPERM":   {fall: telling("ACL SETUSER default -set -zadd"), cure: telling("ACL SETUSER default +@all"), state: "failing", why: "NOPERM"},
+		"MISCONF":  {fall: loseSnapshots, cure: telling("CONFIG SET stop-writes-on-bgsave-error no"), state: "failing", why: "MISCONF"},
 		"BUSY":     {args: []string{"--busy-reply-threshold", "10"}, fall: runForEver, cure: telling("SCRIPT KILL")},
 		"LOADING":  {args: []string{"--enable-debug-command", "yes"}, fall: reload, cure: telling("CONFIG SET key-load-delay 0")},
 		"NOAUTH":   {fall: demandPassword, cure: forgetPassword, state: "down", why: "NOAUTH"},

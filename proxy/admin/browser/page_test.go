@@ -191,7 +191,7 @@ func TestPage_CanBeReadInLightAndInDark(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		v.scheme(scheme)
 		grounds[scheme] = eval[float64](v, contrast+`; luminance(getComputedStyle(document.body).backgroundColor)`)
-		for _, selector := range []string{"#lines li", "#verdict", "#locks td", "#locks button.danger", "#locks button.link", ".state", "th", "footer", "#facts", "button"} {
+		for _, selector := range []string{"#lines li", "#summary", "#locks td", "#locks button.danger", "#locks button.link", ".state", "th", "footer", "#facts", "button"} {
 			if ratio := eval[float64](v, contrast+`; ratio(`+quote(selector)+`)`); ratio < 4.5 {
 				t.Errorf("%s: the contrast of %s is %.1f, want at least 4.5", scheme, selector, ratio)
 			}
