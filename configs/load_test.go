@@ -1,4 +1,4 @@
-// Tests of where settings come from and of what is said about wrong ones.
+// Tests of the sources of settings and of the errors for wrong ones.
 package configs
 
 import (

@@ -1,4 +1,4 @@
-// Tests of how masters are written and of what is kept out of sight.
+// Tests of the notation of masters and of hidden passwords.
 package configs
 
 import (

@@ -1,6 +1,6 @@
 package proxy
 
-// main_test.go holds what the tests share: a dispatcher that knows a few words
+// main_test.go holds what the tests share: a dispatcher with a few commands
 // and lets a test decide when a command is answered, and a client.
 
 import (
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-// patience bounds waits for what must happen; nothing is concluded from its length.
+// testTimeout bounds waits for what must happen; nothing is concluded from its length.
 const patience = time.Minute
 
 // dispatcher answers PING, ECHO, HELLO, QUIT, SELECT and PANIC at once; LATER
@@ -51,7 +51,7 @@ func (d *dispatcher) Barrier(args []string) bool {
 	return false
 }
 
-// Known: a test that sets known has clients that say HELLO first.
+// Known: in a test that sets known, clients have to send HELLO first.
 func (d *dispatcher) Known(client *commands.Client) bool { return d.known == nil || d.known(client) }
 
 func (d *dispatcher) Dispatch(call *commands.Call) {

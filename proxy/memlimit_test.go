@@ -1,6 +1,6 @@
 package proxy
 
-// budget_test.go: what strangers may keep together, how long they may talk on and
+// memlimit_test.go tests what unauthenticated clients may keep together, how long they may go on and
 // how often they may come.
 
 import (
@@ -74,7 +74,7 @@ func TestNewcomers_TheOldestHalfCommandMakesRoom(t *testing.T) {
 		!strings.HasSuffix(string(got), "raise unauthenticated-memory\r\n") {
 		t.Errorf("got %q, %v", got, err)
 	}
-	// Who has little to say is not touched, and the others end what they began.
+	// A client that sends little is not touched, and the others complete their commands.
 	small := dial(t, s)
 	small.send(command("AUTH", "pw") + command("ECHO", strings.Repeat("x", 60_000)))
 	small.expect("+OK\r\n$60000\r\n" + strings.Repeat("x", 60_000) + "\r\n")
@@ -164,7 +164,7 @@ func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
 	s := serve(t, Options{MaxConnects: 1}, newDispatcher())
 	now := time.Now()
 	s.arrivals.mu.Lock()
-	s.arrivals.now = func() time.Time { return now } // nobody is forgiven
+	s.arrivals.now = func() time.Time { return now } // no bucket fills again
 	s.arrivals.mu.Unlock()
 	for range arrivalBurst {
 		c := dial(t, s)
@@ -186,7 +186,7 @@ func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
 	}
 }
 
-// All strangers together get so many turns; each read and each four commands is one.
+// All unauthenticated clients together get so many turns; each read and each four commands is one.
 func TestNewcomers_WorkNoFasterThanTheirTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stock := &stock{}

@@ -1,6 +1,6 @@
 package proxy
 
-// outputlimit_test.go: what a client costs that does not read its replies.
+// outputlimit_test.go tests what a client costs that does not read its replies.
 
 import (
 	"io"
@@ -48,7 +48,7 @@ func TestOutputLimit_LetsOneReplyBeLarger(t *testing.T) {
 	}
 }
 
-// Many clients that ask for much at once leave the cores to the others.
+// Many clients that request much at once leave the cores to the others.
 func TestOutputLimit_LargeRepliesAreEncodedOneAfterTheOther(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)

@@ -87,7 +87,7 @@ func withUsers(t *testing.T, o Options) Options {
 	return o
 }
 
-// ask asks without a socket, as somebody at an address.
+// ask sends a request without a socket, as if from an address.
 func ask(t *testing.T, o Options, from, path, login string) *httptest.ResponseRecorder {
 	t.Helper()
 	return askServer(newServer(o), from, path, login)
@@ -244,7 +244,7 @@ func certificate(t *testing.T, serial int64) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
 }
 
-// fetch asks over a socket and returns the status and the certificate's number.
+// fetch requests over a socket and returns the status and the certificate's number.
 func fetch(t *testing.T, url string) (status int, serial int64) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}

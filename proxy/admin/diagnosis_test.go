@@ -40,7 +40,7 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 			"No lock can be granted: 1 of 3 masters can vote, 2 are needed: m2 has been refused for 3 min (is a replica), m3 answers but refuses to write (OOM).",
 		}},
 		{[]redlock.MasterReport{voting, master("m2", "dialing", "", time.Second), master("m3", "suspect", "its clock does not fit", 0)}, levelBad, []string{
-			"m2 is being dialled, m3 is not believed (its clock does not fit)",
+			"m2 is being dialled, m3 is suspect: its votes do not count (its clock does not fit)",
 		}},
 	} {
 		level, text := diagnosed(c.reports, len(c.reports)/2+1)
@@ -55,7 +55,7 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	}
 }
 
-// A master that is gone is dialled again and again: that is no news.
+// A master that is gone is dialled again and again: that is no change.
 func TestDiagnosis_RemembersSinceWhenAndWhyWhileItIsDialled(t *testing.T) {
 	gone := absences{}
 	gone.note([]redlock.MasterReport{master("m2", "down", "connection refused, 1s ago", time.Second)}, noon)

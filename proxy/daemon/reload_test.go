@@ -1,4 +1,4 @@
-// Tests of SIGHUP and of who gets in, on whole daemons.
+// Tests of SIGHUP and of access control, on whole daemons.
 package daemon
 
 import (
@@ -116,7 +116,7 @@ func signed(t *testing.T, address, name string) *client {
 	return c
 }
 
-// skipHello reads the replies up to one that the client knows.
+// skipHello reads the replies up to an expected one.
 func (c *client) skipHello(t *testing.T) {
 	t.Helper()
 	c.send(t, "ECHO said-hello")

@@ -1,7 +1,7 @@
 package daemon
 
 // sick_masters_test.go: two masters of three are there and refuse. The client
-// hears NOQUORUM, never the masters' own code: clients retry or redirect on
+// receives NOQUORUM, never the masters' own code: clients retry or redirect on
 // those by themselves. When the masters are well again, so is the group.
 
 import (
@@ -19,7 +19,7 @@ type illness struct {
 	args []string // of the servers
 	fall func(t *testing.T, s *faulty.Server)
 	cure func(t *testing.T, s *faulty.Server) // nil: only the operator can, see the admission's tests
-	// state and why are what the daemon says of such a master once it knows; ""
+	// state and why are the daemon's report of such a master once it has one; ""
 	// where it may also have given up waiting for an answer.
 	state, why string
 }
@@ -118,7 +118,7 @@ func awaitRefusal(t *testing.T, s *faulty.Server, code string) {
 	}, func() string { return s.Output() })
 }
 
-// demandPassword cuts everybody off who does not know the new password.
+// demandPassword closes every client that does not use the new password.
 func demandPassword(t *testing.T, s *faulty.Server) {
 	t.Helper()
 	operator := dial(t, s.Addr())
@@ -175,8 +175,8 @@ func addresses(servers []*faulty.Server) []string {
 // theirs are the codes that stay between the daemon and its masters.
 var theirs = regexp.MustCompile(`^-(LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MOVED|ASK|BUSY|OOM|MISCONF|NOAUTH|NOPERM|NOSCRIPT|ERR)\b`)
 
-// suffers asks for everything that needs a quorum, before and after the daemon
-// knows what ails its masters.
+// suffers sends everything that needs a quorum, before and after the daemon
+// detects why its masters fail.
 func (c *client) suffers(t *testing.T, ill illness) {
 	t.Helper()
 	for _, known := range []bool{false, true} {
