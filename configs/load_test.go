@@ -1,5 +1,6 @@
-// Tests of the sources of settings and of the errors for wrong ones.
 package configs
+
+// Tests of the sources of settings and of the errors for wrong ones.
 
 import (
 	"errors"

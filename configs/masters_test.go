@@ -1,5 +1,6 @@
-// Tests of the notation of masters and of hidden passwords.
 package configs
+
+// Tests of the notation of masters and of hidden passwords.
 
 import (
 	"encoding/json"

@@ -1,6 +1,7 @@
+package daemon
+
 // Tests of the admin endpoint and of DMASTERS, on the process that an operator
 // would run.
-package daemon
 
 import (
 	"bufio"

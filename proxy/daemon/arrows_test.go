@@ -1,6 +1,7 @@
+package daemon
+
 // Tests that imports point one way: main → proxy/daemon → proxy → commands → redlock → pool.
 // Skipping a package on the way down is fine; going up or sideways is not.
-package daemon
 
 import (
 	"encoding/json"

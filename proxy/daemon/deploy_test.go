@@ -1,6 +1,7 @@
+package daemon
+
 // Tests that the deployment files fit the program: every flag, port, path and metric
 // of the files in configs exists.
-package daemon
 
 import (
 	"bytes"

@@ -1,5 +1,6 @@
-// Tests of a master that is taken out of service, with daemons and masters as processes.
 package daemon
+
+// Tests of a master that is taken out of service, with daemons and masters as processes.
 
 import (
 	"fmt"

@@ -1,6 +1,7 @@
+package daemon
+
 // Tests of the whole program: as a function where that is enough, as a process
 // where signals and exit codes are the question.
-package daemon
 
 import (
 	"bufio"

@@ -1,5 +1,6 @@
-// Tests of what an operator types: check, reconfigure and lock, as processes.
 package daemon
+
+// Tests of what an operator types: check, reconfigure and lock, as processes.
 
 import (
 	"errors"

@@ -1,5 +1,6 @@
-// Tests of SIGHUP and of access control, on whole daemons.
 package daemon
+
+// Tests of SIGHUP and of access control, on whole daemons.
 
 import (
 	"bufio"

@@ -1,5 +1,6 @@
-// Tests that alerts, dashboard and runbook name existing metrics and states, and leave none out.
 package daemon
+
+// Tests that alerts, dashboard and runbook name existing metrics and states, and leave none out.
 
 import (
 	"encoding/json"

@@ -1,5 +1,6 @@
-// Tests of --otlp-endpoint with the whole program.
 package daemon
+
+// Tests of --otlp-endpoint with the whole program.
 
 import (
 	"io"

@@ -91,12 +91,12 @@ func newScene(t *testing.T) *scene {
 	if err := os.WriteFile(file, fmt.Appendf(nil, users, sha256.Sum256([]byte(password))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	door := faulty.FreeAddr(t)
-	s.url = "http://" + door
-	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, list, "--listen="+s.port, "--admin-listen="+door,
+	admin := faulty.FreeAddr(t)
+	s.url = "http://" + admin
+	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, list, "--listen="+s.port, "--admin-listen="+admin,
 		"--users="+file, "--lock-info", "--log-level=error")
-	eventually(t, "the door answers", func() error {
-		conn, err := net.Dial("tcp", door)
+	eventually(t, "the admin endpoint answers", func() error {
+		conn, err := net.Dial("tcp", admin)
 		if err == nil {
 			conn.Close()
 		}
