@@ -1,5 +1,6 @@
-// What each part of the daemon receives of the configuration.
 package daemon
+
+// What each part of the daemon receives of the configuration.
 
 import (
 	"fmt"
