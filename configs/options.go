@@ -149,7 +149,7 @@ func embeddedOption() option {
 
 func groupOption() option {
 	return option{
-		name: "group", argument: "NAME", help: "daemons and masters together; prefix",
+		name: "group", argument: "NAME", help: "group of daemons; key prefix",
 		allowed: wordAllowed, advice: "use the same short name in all daemons of these masters",
 		set:  setter(decodeText, func(c *Config) *string { return &c.Group }),
 		show: func(c *Config) string { return c.Group },

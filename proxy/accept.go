@@ -30,7 +30,7 @@ func (s *Server) admit(conn net.Conn, listen string) *guard {
 const (
 	tooMany   = "-ERR max number of clients reached\r\n"
 	localOnly = "-DENIED redlockd is in protected mode: it has no password and no users, so it serves its own machine alone, and you come from another one. " +
-		"Set --requirepass or --users; or listen on 127.0.0.1 alone; or, where everybody who reaches this port may do everything, set --protected-mode off.\r\n"
+		"Set --requirepass or --users; or listen on 127.0.0.1 alone; or, where every client that reaches this port may do everything, set --protected-mode off.\r\n"
 )
 
 // register adds a session for a socket, or returns the error to send. "" means that the

@@ -18,9 +18,9 @@ const (
 
 // bufferPools are the buffers that all guards of a server share, and their limits.
 type stock struct {
-	pages  sync.Pool // of *[pageSize]byte
-	nooks  sync.Pool // of *[nookSize]byte
-	halls  sync.Pool // of *[hallSize]byte
+	pages  sync.Pool // of *[mediumBufSize]byte
+	nooks  sync.Pool // of *[smallBufSize]byte
+	halls  sync.Pool // of *[largeBufSize]byte
 	budget budget
 	turns  turns
 }

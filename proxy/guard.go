@@ -85,9 +85,9 @@ type guard struct {
 	roused   chan struct{} // capacity 1: evict wakes a reader that waits for its turn
 }
 
-func newGuard(conn net.Conn, options *Options, stock *stock, receiver receiver) *guard {
-	g := &guard{Conn: conn, options: options, stock: stock, receiver: receiver, left: make(chan struct{}), roused: make(chan struct{}, 1)}
-	g.share = share{budget: &stock.budget, evict: g.evict}
+func newGuard(conn net.Conn, options *Options, pools *stock, events receiver) *guard {
+	g := &guard{Conn: conn, options: options, stock: pools, receiver: events, left: make(chan struct{}), roused: make(chan struct{}, 1)}
+	g.share = share{budget: &pools.budget, evict: g.evict}
 	return g
 }
 

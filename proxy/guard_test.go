@@ -56,9 +56,9 @@ func guardOver(conn net.Conn, options Options) (*guard, *witness) {
 	options.Listen = []string{"unused"}
 	options = options.withDefaults()
 	w := &witness{}
-	stock := &stock{}
-	stock.fill(options.UnknownMemory)
-	return newGuard(conn, &options, stock, w), w
+	pools := &stock{}
+	pools.fill(options.UnknownMemory)
+	return newGuard(conn, &options, pools, w), w
 }
 
 // heard is what passed the guard: commands, and the reason of a rejection.

@@ -116,7 +116,7 @@ func (d *dispatcher) next(t testing.TB) *commands.Call {
 	}
 }
 
-// late is an answer that counts what becomes of it.
+// fakeDeferred is a deferred reply that counts its calls.
 type late struct {
 	text  string
 	asked chan struct{} // one per Reply
@@ -201,15 +201,15 @@ func serveOnPipes(t *testing.T, options Options, d Dispatcher) (*Server, func() 
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
+	pipe := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
 	s.listeners[0].Listener.Close()
-	s.listeners[0].Listener = door
+	s.listeners[0].Listener = pipe
 	start(t, s)
 	return s, func() *client {
 		t.Helper()
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { theirs.Close() })
-		door.come <- from{ours, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}}
+		pipe.come <- from{ours, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}}
 		return &client{Conn: theirs, t: t, in: bufio.NewReader(theirs)}
 	}
 }

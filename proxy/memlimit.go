@@ -136,11 +136,11 @@ func (r *share) release() { r.leave(false) }
 // end frees the reservation for good.
 func (r *share) end() { r.leave(true) }
 
-func (r *share) leave(gone bool) {
+func (r *share) leave(forGood bool) {
 	r.budget.mu.Lock()
 	defer r.budget.mu.Unlock()
 	r.budget.unlinkLocked(r)
-	r.gone = gone
+	r.gone = forGood
 }
 
 func (l *budget) linkLocked(r *share) {

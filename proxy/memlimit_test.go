@@ -89,7 +89,7 @@ func TestNewcomers_TheOldestHalfCommandMakesRoom(t *testing.T) {
 	s.stock.budget.mu.Lock()
 	defer s.stock.budget.mu.Unlock()
 	if s.stock.budget.held != 0 || s.stock.budget.oldest != nil {
-		t.Errorf("%d bytes are held by nobody", s.stock.budget.held)
+		t.Errorf("%d bytes are held without a reservation", s.stock.budget.held)
 	}
 }
 
@@ -189,14 +189,14 @@ func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
 // All unauthenticated clients together get so many turns; each read and each four commands is one.
 func TestNewcomers_WorkNoFasterThanTheirTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stock := &stock{}
-		stock.fill(1 << 20)
-		stock.turns.pace = perSecond(10, 1)
+		pools := &stock{}
+		pools.fill(1 << 20)
+		pools.turns.pace = perSecond(10, 1)
 		options := Options{}.withDefaults()
 		start := time.Now()
 		for range 2 {
 			w := &witness{stranger: true}
-			g := newGuard(&wire{pieces: []string{strings.Repeat("PING\r\n", 9), "PING\r\n"}, end: io.EOF}, &options, stock, w)
+			g := newGuard(&wire{pieces: []string{strings.Repeat("PING\r\n", 9), "PING\r\n"}, end: io.EOF}, &options, pools, w)
 			for p := make([]byte, redconBuffer); ; {
 				if _, err := g.Read(p); err != nil {
 					break
@@ -242,19 +242,19 @@ func TestTLS_AHandshakeHasFiveSeconds(t *testing.T) {
 
 func TestTLS_WhatAHelloAnnouncesComesOutOfTheBudget(t *testing.T) {
 	const long, cost = "\x16\x03\x01\x40\x00", handshakeCost + 16<<10*3/2
-	stock := &stock{}
-	stock.fill(cost + cost/2)
+	pools := &stock{}
+	pools.fill(cost + cost/2)
 	options := Options{}.withDefaults()
-	stranger := func() (*records, *witness) {
+	unauth := func() (*records, *witness) {
 		conn, w := &wire{}, &witness{stranger: true}
 		r := &records{Conn: conn}
-		r.guardedBy(newGuard(conn, &options, stock, w))
+		r.guardedBy(newGuard(conn, &options, pools, w))
 		return r, w
 	}
-	first, _ := stranger()
-	second, known := stranger()
-	if !first.follow([]byte(long)) || stock.budget.held != cost {
-		t.Fatalf("%d bytes are held, want %d", stock.budget.held, cost)
+	first, _ := unauth()
+	second, known := unauth()
+	if !first.follow([]byte(long)) || pools.budget.held != cost {
+		t.Fatalf("%d bytes are held, want %d", pools.budget.held, cost)
 	}
 	for i := range len(long) { // a header that comes byte by byte
 		if !second.follow([]byte{long[i]}) {
@@ -267,7 +267,7 @@ func TestTLS_WhatAHelloAnnouncesComesOutOfTheBudget(t *testing.T) {
 		t.Error("the oldest handshake was not closed")
 	}
 	known.stranger = false
-	if !second.settleGreeted() || stock.budget.held != 0 {
-		t.Errorf("%d bytes are held for a client that is known", stock.budget.held)
+	if !second.settleGreeted() || pools.budget.held != 0 {
+		t.Errorf("%d bytes are held for a client that is known", pools.budget.held)
 	}
 }
