@@ -51,7 +51,7 @@ func (d *dispatcher) Barrier(args []string) bool {
 	return false
 }
 
-// Known: in a test that sets known, clients have to send HELLO first.
+// Authenticated: in a test that sets known, clients have to send HELLO first.
 func (d *dispatcher) Known(client *commands.Client) bool { return d.known == nil || d.known(client) }
 
 func (d *dispatcher) Dispatch(call *commands.Call) {

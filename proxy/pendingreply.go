@@ -74,10 +74,10 @@ func (pr *slot) stringsOf(command redcon.Command) []string {
 	return args
 }
 
-// Deliver implements commands.Sink.
+// Complete implements commands.Completer.
 func (pr *slot) Deliver(r commands.Reply) { pr.session.answer(pr, r, nil) }
 
-// DeliverLate implements commands.Sink.
+// CompleteDeferred implements commands.Completer.
 func (pr *slot) DeliverLate(deferred commands.Late) {
 	pr.session.answer(pr, commands.Reply{}, deferred)
 }

@@ -39,7 +39,7 @@ type Dispatcher interface {
 	// Dispatch starts the command and returns without waiting for its outcome.
 	// Calls of one client come one at a time.
 	Dispatch(call *commands.Call)
-	// Known reports whether the client is authenticated, or need not be. It is called
+	// Authenticated reports whether the client is authenticated, or need not be. It is called
 	// at the start and after every barrier.
 	Known(client *commands.Client) bool
 }

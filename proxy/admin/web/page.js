@@ -90,7 +90,7 @@ function showLocks(l) {
   byId("later").disabled = l.offset + l.rows.length >= l.matches || l.rows.length === 0;
   let text = "";
   if (l.trouble) text = "The list may be incomplete: " + l.trouble;
-  else if (l.full) text = "There are more locks than this list has room for.";
+  else if (l.full) text = "There are more locks than this list can hold.";
   else if (!l.rows.length) text = query.search ? "No lock that you may see matches." : "No lock that you may see is held.";
   setText(byId("no-locks"), text);
 }
