@@ -21,7 +21,7 @@ type budget struct {
 	oldest, newest *share         // a list in order of creation
 }
 
-// reservation is the part of a memLimit that one connection uses. It holds nothing until
+// memReservation is the part of a memLimit that one connection uses. It holds nothing until
 // it grows, and may be evicted at any time. evict is then called once, without any lock.
 // The owner frees the memory itself a moment later.
 type share struct {

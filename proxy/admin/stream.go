@@ -182,7 +182,7 @@ func (w *watching) view(s *seen) bool {
 	return w.send("view", v)
 }
 
-// eventBatch is the content of "events".
+// streamedEvents is the content of "events".
 type happened struct {
 	Rows   []eventRow `json:"rows"`
 	Missed uint64     `json:"missed"`
