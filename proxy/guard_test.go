@@ -61,7 +61,7 @@ func guardOver(conn net.Conn, options Options) (*guard, *witness) {
 	return newGuard(conn, &options, pools, w), w
 }
 
-// heard is what passed the guard: commands, and the reason of a rejection.
+// guardOutput is what passed the guard: commands, and the reason of a rejection.
 type heard struct {
 	commands [][]string
 	refused  []string

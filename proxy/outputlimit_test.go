@@ -10,7 +10,7 @@ import (
 	"redlockd/commands"
 )
 
-// The head of the row is held back, so nothing is written, and the commands that
+// The head of the reply queue is held back, so nothing is written, and the commands that
 // were started before answer all at once.
 func TestOutputLimit_ClosesAClientWhoseRepliesExceedIt(t *testing.T) {
 	d := newDispatcher()
