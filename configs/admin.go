@@ -1,5 +1,6 @@
-// Where do operators look, and what may they see?
 package configs
+
+// admin.go contains the options of the admin endpoint.
 
 import "strings"
 

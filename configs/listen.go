@@ -1,5 +1,6 @@
-// Where may clients connect?
 package configs
+
+// listen.go contains --listen and the check of its addresses.
 
 import (
 	"net"
@@ -7,7 +8,7 @@ import (
 	"strings"
 )
 
-// tlsPrefix stands before an address on which TLS is spoken.
+// tlsPrefix marks an address that uses TLS.
 const tlsPrefix = "tls:"
 
 func listenOption() option {
@@ -54,7 +55,7 @@ func checkListen(c *Config) []problem {
 	return problems
 }
 
-// objectToListen says what is wrong with one address, "" if nothing is.
+// listenProblem returns what is wrong with one address, "" if it is valid.
 func objectToListen(address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return objectToSocketPath(path)

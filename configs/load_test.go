@@ -1,5 +1,6 @@
-// Tests of where settings come from and of what is said about wrong ones.
 package configs
+
+// Tests of the sources of settings and of the errors for wrong ones.
 
 import (
 	"errors"

@@ -1,5 +1,6 @@
-// Tests of how masters are written and of what is kept out of sight.
 package configs
+
+// Tests of the notation of masters and of hidden passwords.
 
 import (
 	"encoding/json"

@@ -99,7 +99,7 @@ func TestLoad_WarnsOfOpenDoors(t *testing.T) {
 		{nil, []string{"REDLOCKD_REQUIREPASS=S3CR3T"}, ""},
 		{[]string{"--config", open}, nil, "chmod o-r " + open},
 		{[]string{"--users", users}, nil, "chmod o-r " + users},
-		{[]string{"--protected-mode", "off"}, nil, "everybody who reaches this port"},
+		{[]string{"--protected-mode", "off"}, nil, "every client that reaches this port"},
 		{[]string{"--protected-mode", "off"}, []string{"REDLOCKD_REQUIREPASS=S3CR3T"}, ""},
 	} {
 		got := strings.Join(mustLoad(t, c.args, c.environ).Warnings, "\n")

@@ -1,9 +1,9 @@
 package proxy
 
-// clientmemory.go counts what one client has in memory, in the budget of all clients:
-// commands that have not come whole, commands and replies in the row, messages and
+// clientmemory.go counts one client's memory against the limit of all clients:
+// incomplete commands, commands and replies in the reply queue, messages and
 // subscriptions. The count is coarse, so that a client that sends little and reads its
-// replies never touches the budget.
+// replies never locks the limit.
 
 import "unsafe"
 
@@ -11,12 +11,12 @@ const (
 	// freeMemory of each client is not counted: as much as an idle connection takes.
 	freeMemory = 16 << 10
 	memoryStep = 16 << 10
-	// slotMemory is what a command takes in the row beside its bytes.
+	// pendingMemory is what a command takes in the reply queue beside its bytes.
 	slotMemory = int(unsafe.Sizeof(slot{}))
 )
 
-// weighLocked keeps the share in the budget up to date. The share shrinks when it is
-// twice too large, so that a client whose size varies does not change it each time.
+// updateMemoryLocked keeps the reservation up to date. It shrinks the reservation when that
+// is twice too large, so that a client whose size varies does not change it each time.
 func (s *session) weighLocked() {
 	size := s.input + s.waiting*slotMemory + s.unwritten + s.subscribed + s.kept
 	switch {
@@ -40,7 +40,7 @@ func (s *session) chargeLocked(size int) {
 	}
 }
 
-// keeps is the guard's count of a command that has not come whole.
+// setBuffered implements connEvents: the bytes of the incomplete command in the guard.
 func (s *session) keeps(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,8 @@ func (s *session) keeps(bytes int) {
 	s.weighLocked()
 }
 
-// evicted closes the connection because its share is gone. It takes no lock: another
-// session's may be held.
+// evicted closes the connection because its reservation was evicted. It takes no lock: the
+// caller may hold another session's.
 func (s *session) evicted() {
 	s.server.counters.evicted.Add(1)
 	if s.server.crowded.now() {

@@ -1,6 +1,6 @@
 package proxy
 
-// clientmemory_test.go: what all clients may have in memory together, and which of
+// clientmemory_test.go tests what all clients may have in memory together, and which of
 // them is closed when it is too much.
 
 import (
@@ -41,7 +41,7 @@ func TestBudget_TakesTheLargestShareAwayAndHalfOfItIsOneUsers(t *testing.T) {
 	}
 }
 
-// weighs waits until the clients have that much in memory, as Stats tells it.
+// weighs waits until the clients have that much in memory, according to Stats.
 func weighs(t *testing.T, s *Server, what string, fits func(bytes int) bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !fits(s.Stats().Memory); time.Sleep(time.Millisecond) {

@@ -1,10 +1,9 @@
 package proxy
 
-// framing.go answers: where does the next command of this byte stream end, and
-// is it one? It is pure: no socket, no clock, no allocation. It remembers how
-// far it came, so a request that trickles in byte by byte costs as much as one
-// that comes at once, and its verdict depends on the bytes alone, never on how
-// the network cut them.
+// framing.go finds the end of the next command in a byte stream and checks its form. It is
+// pure: no socket, no clock, no allocation. It stores its progress, so a request that
+// arrives byte by byte costs as much as one that arrives at once. The result depends on
+// the bytes alone, never on how the network split them.
 
 import (
 	"bytes"
@@ -12,19 +11,19 @@ import (
 	"strconv"
 )
 
-// verdict is what the bytes seen so far amount to.
+// frameKind classifies the bytes read so far.
 type verdict uint8
 
 const (
 	incomplete verdict = iota // not yet decided: more bytes are needed
-	array                     // a whole command as an array of bulks
-	inline                    // a whole line with at least one word
+	array                     // a complete command as an array of bulks
+	inline                    // a complete line with at least one word
 	blank                     // an empty line or an empty array: ignored, as Redis does
-	broken                    // never a command; framing.fault says why
+	broken                    // never a command; framing.fault is the reason
 )
 
-// framing is the progress within the command that starts the buffer. The zero
-// value stands before its first byte; after a whole command start with a new one.
+// framing is the progress within the command at the start of the buffer. The zero
+// value is for its first byte; after a complete command start with a new one.
 type framing struct {
 	counted bool // the array's header has been read
 	inBulk  bool // the header of the bulk at `at` has been read
@@ -38,9 +37,9 @@ type framing struct {
 	fault   string // why it is broken: the error's text without "ERR "
 }
 
-// next judges b, which starts with the command and may be longer or shorter.
-// size is the command's length if the verdict is array, inline or blank. Asking
-// again without new bytes gives the same answer.
+// next classifies b, which starts with the command and may be longer or shorter.
+// size is the command's length if the result is array, inline or blank. A second call
+// without new bytes returns the same result.
 func (f *framing) next(b []byte, limits *Options) (size int, v verdict) {
 	switch {
 	case len(b) == 0:
@@ -81,7 +80,7 @@ func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
 	return 0, array
 }
 
-// bulk reads one "$length\r\n…\r\n", or what is there of it.
+// bulk reads one "$length\r\n…\r\n", or the received part of it.
 func (f *framing) bulk(b []byte, limits *Options) verdict {
 	if f.at == len(b) {
 		return incomplete
@@ -123,7 +122,7 @@ func (f *framing) bulk(b []byte, limits *Options) verdict {
 }
 
 // crlf finds the CR that ends the header line at f.at. The line feed must
-// follow it: a lone CR is refused where Redis takes any byte.
+// follow it: a lone CR is rejected where Redis accepts any byte.
 func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr int, v verdict) {
 	f.scan = max(f.scan, f.at)
 	end := min(len(b), f.at+limits.MaxInline+1)
@@ -145,9 +144,9 @@ func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr i
 	return f.scan, array
 }
 
-// line judges an inline command. A line with a NUL in it never ends, as in
-// Redis, whose search stops there: a TLS hello on this port starts with bytes
-// that are no array and has a NUL among the first, so nothing in it is ever
+// line classifies an inline command. A line with a NUL in it never ends, as in
+// Redis, whose search stops there. A TLS hello on this port starts with bytes
+// that are no array and has a NUL among the first. So nothing in it is ever
 // taken for a command; the limit or the deadline ends it.
 func (f *framing) line(b []byte, limits *Options) (size int, v verdict) {
 	end := min(len(b), limits.MaxInline+1)
@@ -204,7 +203,7 @@ func parseLength(b []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// words cuts a whole, valid array into its words. They share one copy.
+// words splits a complete, valid array into its words. They share one copy.
 func words(raw string) []string {
 	number := func(at int) (n, after int) {
 		for ; raw[at] != '\r'; at++ {

@@ -1,21 +1,19 @@
 package proxy
 
-// guard.go answers: what may redcon see of what a client sends? redcon v1.6.2
-// trusts lengths (27 bytes kill the process), recurses once per read, never
-// shrinks its buffer and drops good commands that stand before bad ones in one
-// read. So the guard stands between the socket and redcon and hands over only
-// whole, bounded, valid commands, always as arrays. Three facts about redcon
-// carry the design:
+// guard.go contains the connection that redcon reads from. redcon v1.6.2 trusts lengths
+// (27 bytes kill the process), recurses once per read, never shrinks its buffer and
+// drops good commands before bad ones in one read. So the guard sits between the socket
+// and redcon and hands over only complete, bounded, valid commands, always as arrays.
+// The design depends on three facts about redcon:
 //
-//  1. It reads only when it has handled everything it was given. Hence whatever
-//     one Read returns has been executed before the next Read begins, which
-//     gives a place for the error after the last good command, and makes it
-//     possible to pass a long command around redcon: the guard keeps its words
-//     in `aside` and hands redcon a stand-in of eleven bytes, and the very next
-//     call of the handler is the stand-in's.
+//  1. It reads only when it has handled everything it was given. Hence all commands of
+//     one Read have been executed before the next Read begins. So the error after the
+//     last good command can be sent in its place. A long command can bypass redcon: the
+//     guard keeps its words in `bypass` and hands redcon a placeholder of eleven bytes,
+//     and the very next call of the handler is for the placeholder.
 //  2. Its buffer has 4 096 bytes and starts over only when a read ends exactly
 //     at its end with nothing left over; otherwise it doubles, for good. The
-//     guard follows the fill level and, where a command does not fit any more,
+//     guard tracks the fill level and, where a command does not fit anymore,
 //     fills the rest with empty lines, which redcon skips. Should this ever be
 //     wrong, redcon would only use more memory.
 //  3. It never hands a partial command back. So an idle connection's bytes are
@@ -36,64 +34,64 @@ import (
 
 const (
 	redconBuffer = 4096 // redcon.NewReader, v1.6.2
-	lowRoom      = 256  // with less room left in redcon's buffer start it over rather than read a sliver
+	lowRoom      = 256  // with less space left in redcon's buffer start it over instead of reading a few bytes
 	standIn      = "*1\r\n$1\r\n-\r\n"
 )
 
-// receiver is what the guard tells about the connection; the session is one.
+// connEvents receives the guard's events of a connection; the session implements it.
 type receiver interface {
-	refuse(text string) // everything before has been taken; say this and close. "" closes without a word
-	busy() bool         // something is in flight
+	refuse(text string) // all earlier commands were received; send text and close. "" closes without a reply
+	busy() bool         // a command is in flight
 	gone()              // the socket is closed
-	known() bool        // the client has said who it is, or need not
-	keeps(bytes int)    // so many of a command that has not come whole are in memory
+	known() bool        // the client is authenticated, or need not be
+	keeps(bytes int)    // size of an incomplete command in memory
 }
 
-// guard is the net.Conn that redcon reads from. Read belongs to one goroutine;
-// send, finish and Close may be called from any.
+// guardConn is the net.Conn that redcon reads from. Read belongs to one goroutine;
+// send, closeGracefully and Close may be called from any.
 type guard struct {
 	net.Conn
 	options  *Options
 	stock    *stock
 	receiver receiver
 
-	page    *[pageSize]byte // what buf started in, to be given back
+	page    *[pageSize]byte // the pooled memory of buf, to be returned
 	nook    *[nookSize]byte // or this
 	hall    *[hallSize]byte // or this
 	buf     []byte
 	start   int      // buf[start:] is not handed over yet and starts with a command
 	frame   framing  // progress in that command
-	filled  int      // how far redcon's buffer is used
-	aside   []string // words of the command whose stand-in was handed over last
-	stop    error    // how the socket ended; told once buf holds no whole command
-	direct  bool     // redcon is not there yet: every command goes aside
-	refused bool     // a bad request was met; nothing is handed over any more
+	filled  int      // fill level of redcon's buffer
+	aside   []string // words of the command whose placeholder was handed over last
+	stop    error    // how the socket ended; returned once buf holds no complete command
+	direct  bool     // redcon does not run yet: every command bypasses it
+	refused bool     // a bad request was received; nothing is handed over anymore
 	timed   bool     // the command at the start of buf has its deadline
 	limited bool     // the socket has a read deadline
 
-	// Of an unknown client.
-	login   time.Time    // until when it must have said who it is
-	owed    atomic.Int64 // bytes said to it since it was last listened to
-	share   share        // of what is beyond the nook
-	charged bool         // buf is in the share
-	kept    int          // what the receiver was told of buf
+	// Of an unauthenticated client.
+	login   time.Time    // deadline of its login
+	owed    atomic.Int64 // bytes of replies since the last read
+	share   share        // of memory beyond the small buffer
+	charged bool         // buf is counted in the reservation
+	kept    int          // size of buf last reported by setBuffered
 	credit  int          // commands that may be handed over in this turn
 
 	mu       sync.Mutex
-	finished bool // answers are complete, the client may read them for a moment
-	evicted  bool // the share was taken away
+	finished bool // replies are complete, the client may read them for a moment
+	evicted  bool // the reservation was evicted
 	once     sync.Once
 	left     chan struct{} // closed with the socket
-	roused   chan struct{} // 1: evict's one word, for a reader that waits for its turn
+	roused   chan struct{} // capacity 1: evict wakes a reader that waits for its turn
 }
 
-func newGuard(conn net.Conn, options *Options, stock *stock, receiver receiver) *guard {
-	g := &guard{Conn: conn, options: options, stock: stock, receiver: receiver, left: make(chan struct{}), roused: make(chan struct{}, 1)}
-	g.share = share{budget: &stock.budget, evict: g.evict}
+func newGuard(conn net.Conn, options *Options, pools *stock, events receiver) *guard {
+	g := &guard{Conn: conn, options: options, stock: pools, receiver: events, left: make(chan struct{}), roused: make(chan struct{}, 1)}
+	g.share = share{budget: &pools.budget, evict: g.evict}
 	return g
 }
 
-// Read gives redcon whole commands, or the reason why there are no more.
+// Read gives redcon complete commands, or the error that ends them.
 func (g *guard) Read(p []byte) (int, error) {
 	for {
 		if g.refused || g.isFinished() {
@@ -128,7 +126,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	}
 }
 
-// given follows redcon's buffer, which starts over when it is exactly full.
+// advance tracks redcon's buffer, which starts over when it is exactly full.
 func (g *guard) given(n int) int {
 	g.filled = (g.filled + n) % redconBuffer
 	return n
@@ -153,17 +151,17 @@ func (g *guard) receive(p []byte) (int, error) {
 	case g.empty() && g.limited:
 		g.setReadDeadline(0)
 	}
-	if g.empty() { // may be handed over as it is, so it must fit
+	if g.empty() { // p may be handed over as it is, so it must fit
 		p = p[:min(len(p), redconBuffer-g.filled)]
 	}
 	n, err := g.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) && g.empty() && n == 0 && !g.isFinished() && g.receiver.busy() {
-		err = nil // who waits for an answer is not idle
+		err = nil // a client that waits for a reply is not idle
 	}
 	return n, err
 }
 
-// allWhole is the short way, and the usual one: p is nothing but whole arrays.
+// allWhole is the fast path, and the usual one: p contains nothing but complete arrays.
 func (g *guard) allWhole(p []byte) bool {
 	for len(p) > 0 {
 		var frame framing
@@ -176,9 +174,9 @@ func (g *guard) allWhole(p []byte) bool {
 	return true
 }
 
-// handOver moves as many whole commands as fit from buf to p. 0 means that more
-// bytes are needed or that the request was refused. What an unknown client says
-// is handed over one by one.
+// handOver moves as many complete commands as fit from buf to p. 0 means that more
+// bytes are needed or that the request was rejected. Commands of an unauthenticated
+// client are handed over one by one.
 func (g *guard) handOver(p []byte) (n int) {
 	p = p[:min(len(p), redconBuffer-g.filled)]
 	for {
@@ -196,10 +194,10 @@ func (g *guard) handOver(p []byte) (n int) {
 			n += copy(p[n:], command)
 			g.consume(size)
 			if !g.receiver.known() {
-				return n // a batch of short ones would cost a slot each, all at once
+				return n // a batch of short ones would cost a pending reply each, all at once
 			}
 		case n > 0:
-			return n // what is special goes alone, when everything before it has been executed
+			return n // a special command goes alone, when everything before it has been executed
 		case v == broken:
 			return g.refuse(g.frame.fault)
 		case v == inline:
@@ -222,7 +220,7 @@ func (g *guard) name(command []byte) []byte {
 }
 
 // handOverLine translates the inline command at the start of buf into an array;
-// redcon knows neither tabs nor escapes.
+// redcon handles neither tabs nor escapes.
 func (g *guard) handOverLine(p []byte, size int) int {
 	args, ok := splitLine(g.buf[g.start:g.start+size-1], g.options.MaxArgs)
 	refusal := ""
@@ -265,10 +263,10 @@ func (g *guard) consume(size int) {
 	g.timed = false
 }
 
-// Write drops what redcon writes: empty flushes. Replies leave through send.
+// Write drops redcon's writes: empty flushes. Replies leave through send.
 func (g *guard) Write(p []byte) (int, error) { return len(p), nil }
 
-// send hands replies to the kernel; n says how many bytes it took.
+// send hands replies to the kernel; n is how many bytes it accepted.
 func (g *guard) send(p []byte) (n int, err error) {
 	if !g.receiver.known() && g.owed.Add(int64(len(p))) > newcomerOutput {
 		return 0, errUnheard
@@ -279,15 +277,15 @@ func (g *guard) send(p []byte) (n int, err error) {
 	return g.Conn.Write(p)
 }
 
-// takeAside returns the words of the command that went around redcon, or nil.
+// takeBypass returns the words of the command that bypassed redcon, or nil.
 func (g *guard) takeAside() []string {
 	args := g.aside
 	g.aside = nil
 	return args
 }
 
-// isBrowser knows the words by which a web page, made to talk to this port, gives
-// itself away: nothing it says may be executed, whatever its body holds.
+// isHTTP recognizes the words of an HTTP request, which a web page can be made to send to
+// this port. Nothing of it may be executed, whatever its body contains.
 func isBrowser(word []byte) bool {
 	return len(word) == 4 && strings.EqualFold(string(word), "POST") ||
 		len(word) == 5 && strings.EqualFold(string(word), "Host:")

@@ -17,7 +17,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// wire is a socket whose peer has said everything already, in given pieces.
+// wire is a socket whose peer has sent everything already, in given pieces.
 type wire struct {
 	net.Conn
 	pieces []string
@@ -43,7 +43,7 @@ func (w *wire) Close() error                     { return nil }
 // witness is a receiver that remembers.
 type witness struct {
 	refused  []string
-	stranger bool // it has not said who it is
+	stranger bool // it is not authenticated
 }
 
 func (w *witness) refuse(text string) { w.refused = append(w.refused, text) }
@@ -56,12 +56,12 @@ func guardOver(conn net.Conn, options Options) (*guard, *witness) {
 	options.Listen = []string{"unused"}
 	options = options.withDefaults()
 	w := &witness{}
-	stock := &stock{}
-	stock.fill(options.UnknownMemory)
-	return newGuard(conn, &options, stock, w), w
+	pools := &stock{}
+	pools.fill(options.UnknownMemory)
+	return newGuard(conn, &options, pools, w), w
 }
 
-// heard is what came through the guard: commands, and what was refused.
+// guardOutput is what passed the guard: commands, and the reason of a rejection.
 type heard struct {
 	commands [][]string
 	refused  []string

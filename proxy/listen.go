@@ -1,7 +1,7 @@
 package proxy
 
-// listen.go answers: how does a client's socket come in, and how does the door
-// close without throwing out those who are inside?
+// listen.go opens listeners and accepts sockets. A listener can be closed without closing
+// the connections that it accepted.
 
 import (
 	"context"
@@ -20,21 +20,21 @@ import (
 const (
 	firstBackoff = 5 * time.Millisecond // as net/http does after a failed accept
 	lastBackoff  = time.Second
-	rejectTime   = 100 * time.Millisecond // the rejection fits an empty socket buffer; never wait for it
+	rejectTime   = 100 * time.Millisecond // the reply fits an empty socket buffer; never wait for longer
 )
 
-// listener is the net.Listener that redcon accepts from. redcon spins on errors
-// and closes every connection when its listener ends; so errors are waited out
-// here, and a closed door still blocks Accept until the server has drained.
+// clientListener is the net.Listener that redcon accepts from. redcon spins on errors
+// and closes every connection when its listener ends. So errors are waited out
+// here, and Accept of a closed listener blocks until the server has drained.
 type listener struct {
 	net.Listener
 	server *Server
-	name   string // for people: the address, or the path of the unix socket
-	remove func() // what Close leaves on disk
+	name   string // for display: the address, or the path of the unix socket
+	remove func() // removes the socket's file
 
-	secure bool        // TLS is spoken here
-	greet  sync.Once   // starts what accepts in fact
-	ready  chan *guard // unbuffered: a connection that has been greeted is Accept's or closed
+	secure bool        // connections use TLS
+	greet  sync.Once   // starts acceptLoop
+	ready  chan *guard // unbuffered: an authenticated connection goes to Accept or is closed
 }
 
 func newListener(ln net.Listener, name string, remove func()) *listener {
@@ -47,7 +47,7 @@ func listen(address string, mode fs.FileMode) (*listener, error) {
 		return listenUnix(path, mode)
 	}
 	address, secure := strings.CutPrefix(address, tlsPrefix)
-	config := net.ListenConfig{KeepAlive: -1} // take sets it for those who are let in
+	config := net.ListenConfig{KeepAlive: -1} // take sets it for accepted sockets
 	ln, err := config.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("proxy: Listen %q: %w", address, err)
@@ -59,8 +59,8 @@ func listen(address string, mode fs.FileMode) (*listener, error) {
 	return l, nil
 }
 
-// listenUnix makes the socket in a directory of its own that nobody else may
-// enter, gives it its mode there and moves it into place: at no moment can
+// listenUnix makes the socket in a directory of its own that no other user may
+// enter, sets its mode there and moves it into place: at no moment can
 // another user connect, whatever the umask.
 func listenUnix(path string, mode fs.FileMode) (*listener, error) {
 	fail := func(err error) (*listener, error) {
@@ -90,11 +90,11 @@ func listenUnix(path string, mode fs.FileMode) (*listener, error) {
 		ln.Close()
 		return fail(err)
 	}
-	mine, _ := os.Lstat(path)
-	return newListener(ln, "unix:"+path, func() { removeSame(path, mine) }), nil
+	ours, _ := os.Lstat(path)
+	return newListener(ln, "unix:"+path, func() { removeSame(path, ours) }), nil
 }
 
-// removable refuses to replace anything but a socket on which nobody answers.
+// removable refuses to replace anything but a socket on which no process answers.
 func removable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -117,14 +117,14 @@ func removable(path string) error {
 }
 
 // removeSame removes the socket unless a successor has put its own there.
-func removeSame(path string, mine fs.FileInfo) {
-	if now, err := os.Lstat(path); err == nil && mine != nil && os.SameFile(now, mine) {
-		_ = os.Remove(path) // gone already is as good
+func removeSame(path string, ours fs.FileInfo) {
+	if now, err := os.Lstat(path); err == nil && ours != nil && os.SameFile(now, ours) {
+		_ = os.Remove(path) // fails if it is gone already
 	}
 }
 
-// Accept returns connections behind their guards until the server has drained:
-// those whose client is known, or has become so.
+// Accept returns connections of authenticated clients, behind their guards, until the
+// server has drained.
 func (l *listener) Accept() (net.Conn, error) {
 	l.greet.Do(func() { l.server.greeters.Go(l.acceptAndGreet) })
 	select {
@@ -135,9 +135,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// acceptNext is the next connection that is let in, before any word is read.
+// acceptNext returns the next accepted connection, before anything is read from it.
 func (l *listener) acceptNext() (*guard, error) {
-	backoff, turnedAway := firstBackoff, 0
+	backoff, rejected := firstBackoff, 0
 	for {
 		conn, err := l.Listener.Accept()
 		switch {
@@ -146,22 +146,22 @@ func (l *listener) acceptNext() (*guard, error) {
 			if g := l.take(conn); g != nil {
 				return g, nil
 			}
-			if turnedAway++; turnedAway%tooHasty == 0 {
+			if rejected++; rejected%tooHasty == 0 {
 				l.server.pause(hastyPause)
 			}
 		case l.server.isStopping() || errors.Is(err, net.ErrClosed):
 			<-l.server.drained
 			return nil, net.ErrClosed
 		default:
-			l.server.options.Logger.Warn("cannot accept clients for now",
-				"listen", l.name, "cause", err, "retry", backoff)
+			l.server.options.Logger.Warn("accept failed; retrying",
+				"listen", l.name, "err", err, "retry", backoff)
 			l.server.pause(backoff)
 			backoff = min(2*backoff, lastBackoff)
 		}
 	}
 }
 
-// take lets a socket in, or ends it and returns nil.
+// take accepts a socket, or closes it and returns nil.
 func (l *listener) take(conn net.Conn) *guard {
 	if l.server.hurry(conn) {
 		return nil
@@ -175,7 +175,7 @@ func (l *listener) take(conn net.Conn) *guard {
 	return l.server.admit(conn, l.name)
 }
 
-// Close ends accepting, at once.
+// Close stops accepting at once.
 func (l *listener) Close() error {
 	err := l.Listener.Close()
 	l.remove()

@@ -1,6 +1,6 @@
 package proxy
 
-// main_test.go holds what the tests share: a dispatcher that knows a few words
+// main_test.go holds what the tests share: a dispatcher with a few commands
 // and lets a test decide when a command is answered, and a client.
 
 import (
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-// patience bounds waits for what must happen; nothing is concluded from its length.
+// testTimeout bounds waits for what must happen; nothing is concluded from its length.
 const patience = time.Minute
 
 // dispatcher answers PING, ECHO, HELLO, QUIT, SELECT and PANIC at once; LATER
@@ -51,7 +51,7 @@ func (d *dispatcher) Barrier(args []string) bool {
 	return false
 }
 
-// Known: a test that sets known has clients that say HELLO first.
+// Authenticated: in a test that sets known, clients have to send HELLO first.
 func (d *dispatcher) Known(client *commands.Client) bool { return d.known == nil || d.known(client) }
 
 func (d *dispatcher) Dispatch(call *commands.Call) {
@@ -116,7 +116,7 @@ func (d *dispatcher) next(t testing.TB) *commands.Call {
 	}
 }
 
-// late is an answer that counts what becomes of it.
+// fakeDeferred is a deferred reply that counts its calls.
 type late struct {
 	text  string
 	asked chan struct{} // one per Reply
@@ -201,15 +201,15 @@ func serveOnPipes(t *testing.T, options Options, d Dispatcher) (*Server, func() 
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
+	pipe := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
 	s.listeners[0].Listener.Close()
-	s.listeners[0].Listener = door
+	s.listeners[0].Listener = pipe
 	start(t, s)
 	return s, func() *client {
 		t.Helper()
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { theirs.Close() })
-		door.come <- from{ours, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}}
+		pipe.come <- from{ours, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}}
 		return &client{Conn: theirs, t: t, in: bufio.NewReader(theirs)}
 	}
 }

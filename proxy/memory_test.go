@@ -51,7 +51,7 @@ func inUse() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// A user without any right subscribes to as much as it may, asks for the longest
+// A user without any right subscribes to as much as it may, requests the longest
 // replies and reads none of them.
 func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	if raceDetector {

@@ -1,6 +1,6 @@
 package proxy
 
-// outputlimit_test.go: what a client costs that does not read its replies.
+// outputlimit_test.go tests what a client costs that does not read its replies.
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 	"redlockd/commands"
 )
 
-// The head of the row is held back, so nothing is written, and the commands that
+// The head of the reply queue is held back, so nothing is written, and the commands that
 // were started before answer all at once.
 func TestOutputLimit_ClosesAClientWhoseRepliesExceedIt(t *testing.T) {
 	d := newDispatcher()
@@ -48,7 +48,7 @@ func TestOutputLimit_LetsOneReplyBeLarger(t *testing.T) {
 	}
 }
 
-// Many clients that ask for much at once leave the cores to the others.
+// Many clients that request much at once leave the cores to the others.
 func TestOutputLimit_LargeRepliesAreEncodedOneAfterTheOther(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)

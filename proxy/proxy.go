@@ -1,8 +1,6 @@
-// Package proxy is the clients' side of redlockd: sockets, framing, order and
-// limits. It knows no lock; what a command means is the Dispatcher's business.
 package proxy
 
-// proxy.go answers: who is connected, and how does the server start and end?
+// proxy.go contains the Server: its construction, its start and its list of connections.
 //
 // Goroutines: one per listener (Serve), one per connection (redcon's, ends with
 // its socket), and tasks of the writers' pool while there is something to write.
@@ -31,20 +29,20 @@ type Server struct {
 	run       Dispatcher
 	listeners []*listener
 	writers   *writers
-	stock     stock  // the guards'
+	stock     stock  // shared by all guards
 	memory    budget // of all clients' buffers
-	places    budget // connections of clients that have not signed in
+	places    budget // connections of unauthenticated clients
 	arrivals  arrivals
-	outs      sync.Pool // of *outBuffer, the pumps'
+	outs      sync.Pool // of *outBuffer, for the writer loops
 	counters  counters
-	large     chan struct{} // 1: the session that encodes much
+	large     chan struct{} // capacity 1: only one session encodes large replies
 	rounds    rounds
-	send      func(*redlock.Batch) // what queues a read batch's operations; tests watch it
+	send      func(*redlock.Batch) // queues the operations of a read batch; tests replace it
 	stopping  chan struct{}        // closed when Shutdown begins
 	drained   chan struct{}        // closed when the last connection has ended
-	released  chan struct{}        // closed when nothing runs any more
+	released  chan struct{}        // closed when nothing runs anymore
 	tls       atomic.Pointer[tls.Config]
-	greeters  sync.WaitGroup // accept and shake hands for TLS
+	greeters  sync.WaitGroup // goroutines that accept, handshake and serve until the login
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -53,7 +51,7 @@ type Server struct {
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	browsers, hasty, unread, crowded, silent rarely // warnings of them
+	browsers, hasty, unread, crowded, silent rarely // limit the rate of these warnings
 }
 
 const outSize = 4096 // replies of some eighty locks
@@ -61,7 +59,7 @@ const outSize = 4096 // replies of some eighty locks
 type outBuffer [outSize]byte
 
 // New opens all listeners, or none: the error names the field and its value, or
-// the address and why it could not be had. Nobody is served before Serve.
+// the address and the reason why it cannot be used. Serve starts to accept clients.
 func New(options Options, run Dispatcher) (*Server, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -110,7 +108,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 	return s, nil
 }
 
-// Addrs are the addresses listened on, in the order of Options.Listen, with the
+// Addrs returns the addresses of the listeners, in the order of Options.Listen, with the
 // port the kernel chose; with TLS it is "tls:host:port", a unix socket is "unix:/path".
 func (s *Server) Addrs() []string {
 	names := make([]string, len(s.listeners))
@@ -121,7 +119,7 @@ func (s *Server) Addrs() []string {
 }
 
 // Serve serves until ctx ends, and then shuts down within DrainTimeout, or until
-// Shutdown is called. It returns when nothing runs any more; nil means that
+// Shutdown is called. It returns when nothing runs anymore; nil means that
 // everything in flight was answered.
 func (s *Server) Serve(ctx context.Context) error {
 	s.mu.Lock()
@@ -148,16 +146,16 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// accept runs redcon on one listener; it returns when the server has drained.
+// runRedcon runs redcon on one listener; it returns when the server has drained.
 func (s *Server) accept(l *listener) {
 	handle := func(conn redcon.Conn, command redcon.Command) {
 		sessionOf(conn).receive(conn, command)
 	}
-	welcome := func(redcon.Conn) bool { return true }
-	farewell := func(redcon.Conn, error) {} // the guard's Close has told the session
-	server := redcon.NewServerNetwork(l.Addr().Network(), l.name, handle, welcome, farewell)
+	onAccept := func(redcon.Conn) bool { return true }
+	onClose := func(redcon.Conn, error) {} // the guard's Close has already notified the session
+	server := redcon.NewServerNetwork(l.Addr().Network(), l.name, handle, onAccept, onClose)
 	if err := server.Serve(l); err != nil {
-		s.options.Logger.Error("redcon ended", "listen", l.name, "cause", err)
+		s.options.Logger.Error("redcon ended", "listen", l.name, "err", err)
 	}
 }
 
@@ -165,10 +163,10 @@ func sessionOf(conn redcon.Conn) *session {
 	return conn.NetConn().(*guard).receiver.(*session)
 }
 
-func (s *Server) newSession(conn net.Conn, door string) *session {
+func (s *Server) newSession(conn net.Conn, listen string) *session {
 	address := conn.RemoteAddr().String()
 	if conn.RemoteAddr().Network() == "unix" {
-		address = door
+		address = listen
 	}
 	c := &session{
 		options: &s.options,
@@ -179,7 +177,7 @@ func (s *Server) newSession(conn net.Conn, door string) *session {
 	}
 	c.place = share{budget: &s.places, evict: c.makeRoom}
 	c.memory = share{budget: &s.memory, evict: c.evicted}
-	c.describeLocked() // nobody else has it yet
+	c.describeLocked() // without mu: no other goroutine has the session yet
 	c.room.L = &c.mu
 	c.task = c.pumpTask
 	c.client.Push = c.push
@@ -201,8 +199,8 @@ func (s *Server) Describe() []commands.Description {
 	return list
 }
 
-// Cut implements commands.Connections: whatever is in flight is lost to the
-// client, and what it was granted is given back.
+// Cut implements commands.Connections. The client receives no reply to commands in
+// flight, and locks granted by them are released.
 func (s *Server) Cut(id int64) bool {
 	for _, c := range s.snapshot() {
 		if c.client.ID == id {

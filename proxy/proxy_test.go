@@ -163,7 +163,7 @@ func TestServer_AnswersShutdownToCommandsThatComeTooLate(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)
 	c, probe := dial(t, s), dial(t, s)
-	probe.send(command("PING")) // accepted, and not only by the kernel, which resets what nobody takes
+	probe.send(command("PING")) // accepted, and not only by the kernel, which resets connections that the server does not accept
 	probe.expect("+PONG\r\n")
 	c.send(command("LATER"))
 	call := d.next(t)
@@ -206,7 +206,7 @@ func TestServer_ServeEndsWithItsContextAndDrains(t *testing.T) {
 	ended := make(chan error, 1) // 1: its one result
 	go func() { ended <- s.Serve(ctx) }()
 	c, probe := dial(t, s), dial(t, s)
-	probe.send(command("PING")) // accepted, and not only by the kernel, which resets what nobody takes
+	probe.send(command("PING")) // accepted, and not only by the kernel, which resets connections that the server does not accept
 	probe.expect("+PONG\r\n")
 	c.send(command("LATER"))
 	call := d.next(t)
@@ -243,7 +243,7 @@ func TestServer_AdmitsNobodyOnceItIsStopping(t *testing.T) {
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	ours, theirs := net.Pipe() // accepted by the kernel a moment before the door closed
+	ours, theirs := net.Pipe() // accepted by the kernel a moment before the listener closed
 	defer theirs.Close()
 	if s.admit(ours, "test") != nil {
 		t.Error("a client was admitted that nobody would drain")

@@ -214,7 +214,7 @@ func TestSession_TakesTheFirstOfTwoAnswers(t *testing.T) {
 	call.Reply(commands.Simple("first"))
 	call.Reply(commands.Simple("second"))
 	c.expect("+first\r\n")
-	for range 50 { // its slot is never anybody else's
+	for range 50 { // its pendingReply is never reused
 		c.send(command("LATER"))
 		next := d.next(t)
 		call.Reply(commands.Simple("third"))

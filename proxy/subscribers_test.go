@@ -1,6 +1,6 @@
 package proxy
 
-// subscribers_test.go: what happens to locks, as subscribers read it.
+// subscribers_test.go tests the events of locks that subscribers read.
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func (h *happenings) Listen(_ int, heard func(redlock.Event)) func() {
 	}
 }
 
-// tell says that a key was granted; it is false if nobody listens.
+// tell publishes that a key was granted; it returns false without subscribers.
 func (h *happenings) tell(key string) bool {
 	h.mu.Lock()
 	heard := h.heard

@@ -224,7 +224,7 @@ func TestTLS_OnThePlainPortIsNeverACommand(t *testing.T) {
 	}
 }
 
-// Clients that connect and say nothing hold nobody back, and the door closes
+// Clients that connect and send nothing delay no other client, and the listener closes
 // over handshakes that never end.
 func TestTLS_ASilentClientKeepsNobodyWaiting(t *testing.T) {
 	a := newAuthority(t, "ca")
@@ -255,7 +255,7 @@ func TestTLS_AsksForCertificatesOfClientsAsItIsTold(t *testing.T) {
 		s := serve(t, options, newDispatcher())
 		try := func(what string, want bool, certificates ...tls.Certificate) {
 			config := servers.trusting()
-			// Shown whatever the server says it accepts, as an attacker would.
+			// Sent whatever the server accepts, as an attacker would.
 			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				if len(certificates) == 0 {
 					return &tls.Certificate{}, nil

@@ -87,7 +87,7 @@ func withUsers(t *testing.T, o Options) Options {
 	return o
 }
 
-// ask asks without a socket, as somebody at an address.
+// ask sends a request without a socket, as if from an address.
 func ask(t *testing.T, o Options, from, path, login string) *httptest.ResponseRecorder {
 	t.Helper()
 	return askServer(newServer(o), from, path, login)
@@ -180,7 +180,7 @@ func TestMetrics_ShowWhatTheRoomsCount(t *testing.T) {
 		`redlockd_seals_void_total{reason="forgot"} 8`, `redlockd_seals_void_total{reason="late"} 0`,
 		`redlockd_master_state{database="0",master="b",state="down"} 1`, `redlockd_master_state{database="3",master="b",state="voting"} 0`,
 		`redlockd_master_queued_operations{database="0",master="b"} 11`,
-		`redlockd_master_votes_total{database="0",master="a",vote="silent"} 3`,
+		`redlockd_master_votes_total{database="0",master="a",vote="uncounted"} 3`,
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="3.2e-05"} 0`,
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="6.4e-05"} 4`,
 		`redlockd_master_round_trip_seconds_sum{database="0",master="a"} 1`,
@@ -244,7 +244,7 @@ func certificate(t *testing.T, serial int64) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
 }
 
-// fetch asks over a socket and returns the status and the certificate's number.
+// fetch requests over a socket and returns the status and the certificate's number.
 func fetch(t *testing.T, url string) (status int, serial int64) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}

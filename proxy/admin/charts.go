@@ -1,7 +1,7 @@
 package admin
 
-// charts.go answers: what happened in the last minutes, second by second? It
-// knows no clock and no goroutine: whoever looks notes a sample.
+// charts.go keeps rates and latencies of the last minutes, second by second. It uses no
+// clock and no goroutine: the poller adds a sample per poll.
 
 import (
 	"math"
@@ -11,13 +11,13 @@ import (
 	"redlockd/redlock"
 )
 
-// mostPoints is how far back charts reach, in looks of a second each.
+// maxPoints is how far back charts reach, in polls of a second each.
 const mostPoints = 180
 
-// none stands where nothing was measured.
+// noValue marks a point without a measurement.
 const none = -1
 
-// sample is what the rooms have counted so far.
+// sample contains the counters at one moment.
 type sample struct {
 	at      time.Time
 	counts  redlock.Counters
@@ -37,7 +37,7 @@ type charts struct {
 	masters map[string][]int64 // p99 of round trips, µs
 }
 
-// note adds a point; the first sample only says where counting begins.
+// note adds a point; the first sample is only the base of the differences.
 func (c *charts) note(now sample) {
 	before := c.before
 	c.before = &now
@@ -63,13 +63,13 @@ func (c *charts) note(now sample) {
 	c.masters = masters
 }
 
-// follow appends to a copy: what was handed out before never changes.
+// appendPoint appends to a copy: series that were handed out never change.
 func follow[T any](series []T, next T) []T {
 	series = series[max(0, len(series)+1-mostPoints):]
 	return append(append(make([]T, 0, len(series)+1), series...), next)
 }
 
-// micros is a quantile in µs, none without a measurement.
+// micros returns a quantile in µs, noValue without a measurement.
 func micros(h *pool.Histogram, part float64) int64 {
 	if h.Count() == 0 {
 		return none

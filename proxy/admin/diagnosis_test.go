@@ -36,11 +36,11 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 		{[]redlock.MasterReport{voting, voting, voting, young, voting}, levelWarn, []string{
 			"m4 is quarantined 83 s more (its memory is new)", "One more may fail.",
 		}},
-		{[]redlock.MasterReport{voting, master("m2", "refused", "is a replica", 3*time.Minute), master("m3", "ailing", "OOM", time.Second)}, levelBad, []string{
+		{[]redlock.MasterReport{voting, master("m2", "refused", "is a replica", 3*time.Minute), master("m3", "failing", "OOM", time.Second)}, levelBad, []string{
 			"No lock can be granted: 1 of 3 masters can vote, 2 are needed: m2 has been refused for 3 min (is a replica), m3 answers but refuses to write (OOM).",
 		}},
 		{[]redlock.MasterReport{voting, master("m2", "dialing", "", time.Second), master("m3", "suspect", "its clock does not fit", 0)}, levelBad, []string{
-			"m2 is being dialled, m3 is not believed (its clock does not fit)",
+			"m2 is being dialled, m3 is suspect: its votes do not count (its clock does not fit)",
 		}},
 	} {
 		level, text := diagnosed(c.reports, len(c.reports)/2+1)
@@ -55,7 +55,7 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	}
 }
 
-// A master that is gone is dialled again and again: that is no news.
+// A master that is gone is dialled again and again: that is no change.
 func TestDiagnosis_RemembersSinceWhenAndWhyWhileItIsDialled(t *testing.T) {
 	gone := absences{}
 	gone.note([]redlock.MasterReport{master("m2", "down", "connection refused, 1s ago", time.Second)}, noon)
@@ -80,7 +80,7 @@ func TestDiagnosis_NamesTheKeysThatAreWaitedForLongest(t *testing.T) {
 		stuck{key: "d", longest: 11 * time.Second}, stuck{key: "e", longest: 10 * time.Second})
 	want := "All 1 masters vote.\n" +
 		"Key invoices has been held 4 min by worker-7 (10.0.0.9:1) with 3 waiting, the first for 3 min.\n" +
-		"Key b is held by nobody the masters show, with 1 waiting, the first for 20 s.\n" +
+		"Key b is not held by a client on any master, with 1 waiting, the first for 20 s.\n" +
 		"Key c has been held at least 60 min by token 12345678 with 1 waiting, the first for 15 s.\n" +
 		"2 more keys have been waited for longer than 10 s."
 	if level != levelWarn || text != want {

@@ -1,6 +1,6 @@
 package admin
 
-// routes.go answers: what is there to see, and who may see it?
+// routes.go contains the paths of the admin endpoint and the access checks.
 
 import (
 	"errors"
@@ -17,10 +17,10 @@ import (
 	"redlockd/commands"
 )
 
-// mostScrapes is how many scrapes run at once: a few scrapers, and whoever looks.
+// maxScrapes is how many scrapes run at once: a few scrapers, and people.
 const mostScrapes = 4
 
-// profileTime is for the longest profile that anybody takes, and its delivery.
+// profileTimeout is enough for the longest useful profile and its delivery.
 const profileTime = 5 * time.Minute
 
 func (s *Server) routes() http.Handler {
@@ -59,7 +59,7 @@ func (s *Server) routePage(mux *http.ServeMux) {
 	mux.Handle("POST /force", s.sheltered(s.visitors(commands.CategoryForce, s.force)))
 }
 
-// patient gives a profile the time it was asked to take.
+// withProfileTimeout gives a profile the time that it was requested to take.
 func patient(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(profileTime)) // a test's recorder has none
@@ -71,16 +71,16 @@ func patient(handler http.Handler) http.Handler {
 func (s *Server) cmdline(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, strings.Join(s.options.Cmdline, "\x00")) // a client that has left needs no answer
+	_, _ = io.WriteString(w, strings.Join(s.options.Cmdline, "\x00")) // a client that has left needs no reply
 }
 
 // healthz: the process runs and answers. Whether masters vote is no reason to
-// restart it, so that is not asked.
+// restart it, so healthz does not check that.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, "ok")
 }
 
-// readyz: a client that comes now can be granted a lock.
+// readyz: a client that connects now can be granted a lock.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	ready, why := s.options.Ready()
 	switch {
@@ -97,18 +97,18 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) // whoever has gone needs no answer
+	_, _ = w.Write([]byte(text + "\n")) // a client that has gone needs no reply
 }
 
-// visited serves somebody who was let in.
+// userHandler serves an authorized user.
 type visited func(http.ResponseWriter, *http.Request, commands.Visitor)
 
-// guarded serves users with the category, see the package's head.
+// guarded serves users with the category, see doc.go.
 func (s *Server) guarded(category string, inner http.Handler) http.Handler {
 	return s.visitors(category, func(w http.ResponseWriter, r *http.Request, _ commands.Visitor) { inner.ServeHTTP(w, r) })
 }
 
-// visitors is guarded for what depends on who they are.
+// authorized is guarded for handlers that depend on the user.
 func (s *Server) visitors(category string, serve visited) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, local := origin(r.RemoteAddr)
@@ -137,7 +137,7 @@ func (s *Server) visitors(category string, serve visited) http.Handler {
 	})
 }
 
-// origin is whom a request counts for, in the same words as at the port: an
+// origin returns the host that a request counts for, in the same form as at the port: an
 // address, or a network of 64 bits.
 func origin(remote string) (host string, local bool) {
 	text, _, err := net.SplitHostPort(remote)

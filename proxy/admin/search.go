@@ -1,6 +1,6 @@
 package admin
 
-// search.go answers: which locks does a viewer want to see, and in which order?
+// search.go finds and sorts the locks that a viewer requested.
 
 import (
 	"slices"
@@ -9,26 +9,26 @@ import (
 	"redlockd/redlock"
 )
 
-// question is what a viewer wants to see.
+// query is a viewer's search.
 type question struct {
 	search string
 	order  string // one of orders
 	offset int
 }
 
-// found is a page of a list.
+// searchResult is a page of a list.
 type found struct {
 	entries        []*entry
 	matches, total int // of those that the viewer may see
 }
 
-// mostOffset is how far a list can be leafed through; beyond, searching is quicker.
+// maxOffset is how far one can page through a list; beyond, a search is quicker.
 const (
 	pageSize   = 50
 	mostOffset = 100 * pageSize
 )
 
-// orders are the ways to sort, each with the key as the last word.
+// orders are the sort orders, each with the key as the last criterion.
 var orders = map[string]func(a, b *entry) bool{
 	"key": func(a, b *entry) bool { return a.key < b.key },
 	"left": func(a, b *entry) bool {
@@ -45,20 +45,20 @@ var orders = map[string]func(a, b *entry) bool{
 	},
 }
 
-// list is what is written in a book at one moment. It never changes, so all
-// viewers look through the same one.
+// lockSet is the content of a lockCache at one moment. It never changes, so all viewers
+// search the same one.
 type list struct {
 	entries        []*entry // in no order
 	complete, full bool
 }
 
-// find answers a question of somebody who may see the keys of sight.
-func (l list) find(q question, sight func(redlock.Key) bool) found {
+// find searches the keys that pass the viewer's key filter.
+func (l list) find(q question, keyFilter func(redlock.Key) bool) found {
 	first := newFirst(q.offset+pageSize, orders[q.order])
 	pieces := pattern(q.search)
 	var f found
 	for _, e := range l.entries {
-		if !sight(e.key) {
+		if !keyFilter(e.key) {
 			continue
 		}
 		f.total++
@@ -71,8 +71,8 @@ func (l list) find(q question, sight func(redlock.Key) bool) found {
 	return f
 }
 
-// pattern splits a search at its stars. A search without any is looked for
-// anywhere in a name; case never matters.
+// splitPattern splits a search at its stars. A search without any matches anywhere in a
+// name; case never matters.
 func pattern(search string) []string {
 	if search != "" && !strings.Contains(search, "*") {
 		search = "*" + search + "*"
@@ -80,7 +80,7 @@ func pattern(search string) []string {
 	return strings.Split(strings.ToLower(search), "*")
 }
 
-// matches tells whether a name has the pieces in this order, the first at its
+// matches reports whether a name has the pieces in this order, the first at its
 // beginning and the last at its end.
 func matches(name string, pieces []string) bool {
 	last := len(pieces) - 1
@@ -102,15 +102,15 @@ func matches(name string, pieces []string) bool {
 	return strings.HasSuffix(rest, pieces[last])
 }
 
-// first keeps the few that come first of many, without sorting the rest.
+// topLocks keeps the first few of many entries, without sorting the rest.
 type first struct {
 	most   int
 	before func(a, b *entry) bool
 	sorted []*entry
 }
 
-func newFirst(most int, before func(a, b *entry) bool) *first {
-	return &first{most: most, before: before}
+func newFirst(limit int, before func(a, b *entry) bool) *first {
+	return &first{most: limit, before: before}
 }
 
 func (f *first) offer(e *entry) {

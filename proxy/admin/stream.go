@@ -1,8 +1,7 @@
 package admin
 
-// stream.go answers: how does the page hear of what changes? Over one response
-// that does not end, in the words of server-sent events: "view" with all that is
-// on the screen once a second, "events" as they come.
+// stream.go sends changes to the page over one response that does not end, as server-sent
+// events: "view" with the whole screen once a second, "events" as they come.
 
 import (
 	"context"
@@ -19,20 +18,20 @@ import (
 )
 
 const (
-	// mostStreams is how many pages are served at once; each takes some 20 kB a
-	// second, and 20 ms of a core a second when there are a hundred thousand locks.
+	// maxStreams is how many pages are served at once; each costs some 20 kB a second,
+	// and 20 ms of a core a second when there are a hundred thousand locks.
 	mostStreams = 16
-	// mostStreamsOfUser leaves some for the others; without users it holds for an address.
+	// maxStreamsPerUser leaves some for others; without users it applies to an address.
 	mostStreamsOfUser = mostStreams / 2
-	// newsEvery is how often events are sent.
+	// eventsInterval is how often events are sent.
 	newsEvery = 250 * time.Millisecond
-	// readerTime is for a viewer to take what is written.
+	// sendTimeout is how long a viewer may take to receive a message.
 	readerTime = 10 * time.Second
-	// longestSearch is that of a lock's name.
+	// maxSearch is the length of the longest key.
 	longestSearch = 512
 )
 
-// readers are the pages that each user has open. The zero value is ready.
+// pageCounts counts the open pages of each user. The zero value is ready.
 type readers struct {
 	mu sync.Mutex
 	of map[string]int
@@ -59,7 +58,7 @@ func (r *readers) leave(user string) {
 	}
 }
 
-// watching is one page on its way.
+// pageStream is the stream of one open page.
 type watching struct {
 	server   *Server
 	visitor  commands.Visitor
@@ -81,7 +80,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands
 		user, _ = origin(r.RemoteAddr)
 	}
 	if !s.readers.enter(user) {
-		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages of this user are open already, which is as many as this daemon serves to one; close one", mostStreamsOfUser))
+		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages of this user are open already, the limit of this daemon for one user; close one", mostStreamsOfUser))
 		return
 	}
 	defer s.readers.leave(user)
@@ -89,7 +88,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open already, which is as many as this daemon serves; close one", mostStreams))
+		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open already, the limit of this daemon; close one", mostStreams))
 		return
 	}
 	o := s.lookouts.enter(db)
@@ -100,16 +99,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands
 	defer s.lookouts.leave(o)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies would hold it back
-	w.Header().Set("Connection", "close")     // the deadlines set here are not for another request
-	patience := http.NewResponseController(w)
-	_ = patience.SetReadDeadline(time.Time{}) // the request has been read; nothing more comes
+	w.Header().Set("X-Accel-Buffering", "no") // else proxies would buffer it
+	w.Header().Set("Connection", "close")     // the deadlines set here must not apply to another request
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // the request has been read; nothing more comes
 	one := &watching{server: s, visitor: visitor, question: q, lookout: o, out: w}
 	_, one.heard, _ = o.news.after(0)
 	one.run(r.Context())
 }
 
-// asked reads what a page wants to see.
+// parseQuery reads the parameters of a page.
 func (s *Server) asked(r *http.Request) (db int, q question, err error) {
 	values := r.URL.Query()
 	q = question{search: values.Get("search"), order: values.Get("order")}
@@ -132,19 +131,19 @@ func (s *Server) asked(r *http.Request) (db int, q question, err error) {
 	case orders[q.order] == nil:
 		return 0, q, fmt.Errorf("order %q: allowed are key, left, held, waiting", q.order)
 	case !slices.Contains(s.databases(), db):
-		return 0, q, fmt.Errorf("db %d is not in use by this daemon", db) // looking would open connections to the masters
+		return 0, q, fmt.Errorf("db %d is not in use by this daemon", db) // polling it would open connections to the masters
 	}
 	return db, q, nil
 }
 
-// databases that can be looked at.
+// databases returns those that can be viewed.
 func (s *Server) databases() []int {
 	in := append(s.options.Sources.Masters.Databases(), 0)
 	slices.Sort(in)
 	return slices.Compact(in)
 }
 
-// run sends until the viewer goes, may not look any more, or the door closes.
+// run sends until the viewer goes, loses the permission, or the endpoint closes.
 func (w *watching) run(ctx context.Context) {
 	ticker := time.NewTicker(newsEvery)
 	defer ticker.Stop()
@@ -168,22 +167,22 @@ func (w *watching) run(ctx context.Context) {
 	}
 }
 
-// view sends the screen; false if there is nobody to send it to.
+// view sends the screen; it returns false when the stream has to end.
 func (w *watching) view(s *seen) bool {
-	if !w.visitor.May(commands.CategoryRead) { // as users are now
+	if !w.visitor.May(commands.CategoryRead) { // users may have been reloaded
 		return false
 	}
-	sight := w.visitor.Sight()
-	v, entries := w.lookout.view(s, w.question, sight)
+	keyFilter := w.visitor.Sight()
+	v, entries := w.lookout.view(s, w.question, keyFilter)
 	w.lookout.show(entries)
-	if whole := redlock.Key(w.question.search); sight(whole) {
+	if whole := redlock.Key(w.question.search); keyFilter(whole) {
 		w.lookout.seek(whole)
 	}
 	v.Draining = w.server.draining.Load()
 	return w.send("view", v)
 }
 
-// happened is what "events" carries.
+// streamedEvents is the content of "events".
 type happened struct {
 	Rows   []eventRow `json:"rows"`
 	Missed uint64     `json:"missed"`
@@ -203,7 +202,7 @@ func (w *watching) events() bool {
 func (w *watching) send(kind string, what any) bool {
 	text, err := json.Marshal(what)
 	if err != nil {
-		w.server.options.Logger.Error("the page cannot be written", "cause", err)
+		w.server.options.Logger.Error("page data not encoded; this is a bug", "err", err)
 		return false
 	}
 	control := http.NewResponseController(w.out)

@@ -12,7 +12,7 @@ import (
 	"redlockd/redlock"
 )
 
-// listenTo reads a stream over a socket until told is content.
+// listenTo reads a stream over a socket until told returns true.
 func listenTo(t *testing.T, address string, told func(kind, data string) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -1,7 +1,7 @@
 package admin
 
-// view.go answers: what is one viewer told? What all share is cut down to the
-// keys that the viewer may see, and written as the page's script reads it.
+// view.go builds the data for one viewer: the shared snapshot, reduced to the keys that
+// the viewer may see, in the JSON form that the page's script reads.
 
 import (
 	"cmp"
@@ -34,17 +34,17 @@ type (
 		Address  string  `json:"address"`
 		State    string  `json:"state"`
 		Detail   string  `json:"detail"`
-		Since    int64   `json:"since"` // of the state, or since it does not vote
+		Since    int64   `json:"since"` // of the state, or of the outage
 		Left     int64   `json:"left"`  // of the quarantine
-		Whole    int64   `json:"whole"` // quarantine, as far as it was seen
+		Whole    int64   `json:"whole"` // quarantine, as far as it was polled
 		Version  string  `json:"version"`
 		Durable  bool    `json:"durable"`
 		Queued   int     `json:"queued"`
 		InFlight int     `json:"in_flight"`
-		Owed     int     `json:"owed"`
+		Owed     int     `json:"pending_releases"`
 		Yes      int64   `json:"yes"`
 		No       int64   `json:"no"`
-		Silent   int64   `json:"silent"`
+		Silent   int64   `json:"uncounted"`
 		Trips    []int64 `json:"trips"` // p99
 	}
 	lockList struct {
@@ -71,7 +71,7 @@ type (
 	}
 	waiterList struct {
 		Rows []waiterRow `json:"rows"`
-		All  int         `json:"all"` // that the viewer may see; of more than a thousand those of the longest
+		All  int         `json:"all"` // that the viewer may see; of more than a thousand the longest waits
 	}
 	waiterRow struct {
 		ID    string   `json:"id"`
@@ -79,7 +79,7 @@ type (
 		Mode  string   `json:"mode"`
 		Fair  bool     `json:"fair"`
 		Place int      `json:"place"`
-		Who   string   `json:"who"`
+		Who   string   `json:"client"`
 		Since int64    `json:"since"`
 		Left  int64    `json:"left"`
 	}
@@ -88,16 +88,16 @@ type (
 		Word  string `json:"word"`
 		Key   string `json:"key"`
 		Fence string `json:"fence"`
-		Mark  string `json:"mark"`
+		Mark  string `json:"token_hash"`
 	}
 )
 
-// mostWaiterRows are sent of those who wait.
+// maxWaiterRows bounds the waiters that are sent.
 const mostWaiterRows = 50
 
-// view is what a viewer with a question sees; entries are the locks in it.
-func (o *lookout) view(s *seen, q question, sight func(redlock.Key) bool) (v view, entries []*entry) {
-	f := s.list.find(q, sight)
+// view returns a viewer's data for a query; entries are the locks in it.
+func (o *lookout) view(s *seen, q question, keyFilter func(redlock.Key) bool) (v view, entries []*entry) {
+	f := s.list.find(q, keyFilter)
 	v = view{
 		Quorum: o.sources.Masters.Quorum(), Charts: s.charts, InFlight: o.sources.Locks.InFlight(),
 		Clients: o.sources.Clients().Connected, At: s.at.UnixMilli(),
@@ -114,18 +114,18 @@ func (o *lookout) view(s *seen, q question, sight func(redlock.Key) bool) (v vie
 		v.Locks.Rows = append(v.Locks.Rows, lockView(e, s.at))
 	}
 	for i := range s.waiting {
-		if row, ok := waiterView(&s.waiting[i], sight); ok {
+		if row, ok := waiterView(&s.waiting[i], keyFilter); ok {
 			if v.Waiters.All++; len(v.Waiters.Rows) < mostWaiterRows {
 				v.Waiters.Rows = append(v.Waiters.Rows, row)
 			}
 		}
 	}
-	v.Headline = diagnose(s.reports, s.gone, v.Quorum, o.stuck(s, sight), s.at).warned(o.sources.Warning)
+	v.Headline = diagnose(s.reports, s.gone, v.Quorum, o.stuck(s, keyFilter), s.at).warned(o.sources.Warning)
 	return v, f.entries
 }
 
-// stuck are the keys for which somebody has waited too long.
-func (o *lookout) stuck(s *seen, sight func(redlock.Key) bool) (list []stuck) {
+// stuckKeys returns the keys with a wait that takes too long.
+func (o *lookout) stuck(s *seen, keyFilter func(redlock.Key) bool) (list []stuck) {
 	at := map[redlock.Key]int{}
 	for i := range s.waiting {
 		w := &s.waiting[i]
@@ -134,8 +134,8 @@ func (o *lookout) stuck(s *seen, sight func(redlock.Key) bool) (list []stuck) {
 		}
 		for _, key := range w.Keys {
 			e := o.book.of(key)
-			if _, known := at[key]; known || !sight(key) || e == nil && len(w.Keys) > 1 {
-				continue // of several keys, those that nobody holds are not what is waited for
+			if _, known := at[key]; known || !keyFilter(key) || e == nil && len(w.Keys) > 1 {
+				continue // a wait for several keys does not wait for those that are free
 			}
 			at[key] = len(list)
 			list = append(list, stuckAt(key, e, w.Since, s.at))
@@ -160,7 +160,7 @@ func stuckAt(key redlock.Key, e *entry, longest time.Duration, now time.Time) st
 	if e.count == 1 && len(e.holders) == 1 {
 		one.by = holderWords(&e.holders[0])
 		if e.holders[0].Note == nil {
-			one.by += " (--lock-info would tell who)"
+			one.by += " (--lock-info would show the client)"
 		}
 	}
 	began, exactly := e.heldSince()
@@ -168,7 +168,7 @@ func stuckAt(key redlock.Key, e *entry, longest time.Duration, now time.Time) st
 	return one
 }
 
-// holderWords say who holds a lock, as far as anybody was told.
+// holderWords describes the holder of a lock, as far as its note contains it.
 func holderWords(h *redlock.Holder) string {
 	var about []string
 	if n := h.Note; n != nil {
@@ -229,9 +229,8 @@ func lockView(e *entry, now time.Time) lockRow {
 	return row
 }
 
-// waiterView leaves out the keys that the viewer may not see, and who waits for
-// those alone.
-func waiterView(w *redlock.Waiting, sight func(redlock.Key) bool) (row waiterRow, ok bool) {
+// waiterView leaves out the keys that the viewer may not see, and waiters for those alone.
+func waiterView(w *redlock.Waiting, keyFilter func(redlock.Key) bool) (row waiterRow, ok bool) {
 	row = waiterRow{
 		Mode: modeWords[w.Mode], Fair: w.Fair, Place: w.Place, Who: w.Who.Addr,
 		Since: w.Since.Milliseconds(), Left: w.Left.Milliseconds(),
@@ -241,7 +240,7 @@ func waiterView(w *redlock.Waiting, sight func(redlock.Key) bool) (row waiterRow
 	}
 	row.ID = strconv.FormatInt(w.Who.Client, 10)
 	for _, key := range w.Keys {
-		if sight(key) {
+		if keyFilter(key) {
 			row.Keys = append(row.Keys, shown(string(key)))
 			row.ID += " " + identify(key)
 		}
@@ -250,10 +249,10 @@ func waiterView(w *redlock.Waiting, sight func(redlock.Key) bool) (row waiterRow
 }
 
 // eventViews are the events of keys that the viewer may see, the oldest first.
-func eventViews(events []redlock.Event, sight func(redlock.Key) bool) []eventRow {
+func eventViews(events []redlock.Event, keyFilter func(redlock.Key) bool) []eventRow {
 	rows := []eventRow{}
 	for _, e := range events {
-		if !sight(e.Key) {
+		if !keyFilter(e.Key) {
 			continue
 		}
 		word, _, _ := strings.Cut(e.Text(), " ")
@@ -266,7 +265,7 @@ func eventViews(events []redlock.Event, sight func(redlock.Key) bool) []eventRow
 	return rows
 }
 
-// identify names a key whatever bytes it has.
+// encodeKey returns an identifier for a key of any bytes.
 func identify(key redlock.Key) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
 func identified(id string) (redlock.Key, error) {
@@ -274,12 +273,12 @@ func identified(id string) (redlock.Key, error) {
 	return redlock.Key(key), err
 }
 
-// shown is a text that others chose, for people. What does not show itself, such
-// as marks that turn the direction of writing, is written out as in Go, and then
-// quotes tell that it is.
+// printable makes a text that others chose fit for people. Invisible characters, such as
+// marks that change the direction of writing, are escaped as in Go, and the text is quoted
+// then.
 func shown(text string) string {
-	odd := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
-	if strings.HasPrefix(text, `"`) || strings.ContainsFunc(text, odd) || strings.TrimSpace(text) != text {
+	invisible := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+	if strings.HasPrefix(text, `"`) || strings.ContainsFunc(text, invisible) || strings.TrimSpace(text) != text {
 		return strconv.Quote(text)
 	}
 	return text

@@ -114,7 +114,7 @@ func TestAdmin_WithoutALoginIsServedUnderNamesThatNoStrangerOwns(t *testing.T) {
 	}
 }
 
-// desk is a daemon's commands over locks that are played.
+// apiOptions runs a daemon's commands over simulated locks.
 func desk(t *testing.T, looks commands.Looks) Options {
 	t.Helper()
 	digest := func(password string) [][sha256.Size]byte {

@@ -1,6 +1,7 @@
-// Tests of the operator's door and of DMASTERS, on the process that an operator
-// would run.
 package daemon
+
+// Tests of the admin endpoint and of DMASTERS, on the process that an operator
+// would run.
 
 import (
 	"bufio"
@@ -76,7 +77,7 @@ func (s *spoken) wait(t *testing.T, prefix string) string {
 	}
 }
 
-// operated is a daemon process with a port and an operator's door.
+// operated is a daemon process with a port and an admin endpoint.
 type operated struct {
 	process   *exec.Cmd
 	port, url string
@@ -108,7 +109,7 @@ func operate(t *testing.T, args ...string) *operated {
 	return o
 }
 
-// get asks the door; login is "user:password" or "".
+// get sends a request to the admin endpoint; login is "user:password" or "".
 func (o *operated) get(t *testing.T, path, login string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "GET", o.url+path, nil)
@@ -131,7 +132,7 @@ func (o *operated) get(t *testing.T, path, login string) (status int, body strin
 	return response.StatusCode, string(text)
 }
 
-// await asks until the door answers with the status.
+// await sends requests until the admin endpoint answers with the status.
 func (o *operated) await(t *testing.T, path string, want int) (body string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -270,7 +271,7 @@ func TestAdmin_ServesAPageThatShowsLocksAndTakesThemAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Body.Close()
-	o.stop(t) // a page that is open keeps nobody from stopping
+	o.stop(t) // an open page does not delay the stop
 }
 
 func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
@@ -297,7 +298,7 @@ func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
 	o.stop(t)
 }
 
-// A balancer must not be told to send clients here who will all hear NOQUORUM.
+// A balancer must not send clients here that would all receive NOQUORUM.
 func TestAdmin_IsNotReadyWhileMastersThatAnswerRefuseWrites(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)

@@ -1,5 +1,6 @@
-// The admin endpoint (--admin-listen) and what it shows of the rest of the daemon.
 package daemon
+
+// The admin endpoint (--admin-listen) and what it shows of the rest of the daemon.
 
 import (
 	"context"

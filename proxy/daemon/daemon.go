@@ -1,6 +1,7 @@
+package daemon
+
 // The subcommands of redlockd, and the order in which the daemon builds its parts
 // and shuts them down.
-package daemon
 
 import (
 	"context"

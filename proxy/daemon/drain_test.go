@@ -1,5 +1,6 @@
-// Tests of a master that is taken out of service, with daemons and masters as processes.
 package daemon
+
+// Tests of a master that is taken out of service, with daemons and masters as processes.
 
 import (
 	"fmt"
@@ -44,7 +45,7 @@ func (c *client) pairs(t *testing.T, key string) {
 	}
 }
 
-// The story of configs/RUNBOOK.md: said to both daemons, the master may go.
+// The procedure of configs/RUNBOOK.md: after both daemons received the drain, the master may go.
 func TestDrain_AMasterGoesAndComesBackAndNobodyNotices(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	one := dial(t, serveHere(t, addresses(servers), "--max-ttl", briefly.String(), "--bootstrap"))

@@ -264,7 +264,7 @@ func TestDropIn_TestSuitesMayWriteAndEmptyWhatTheyLike(t *testing.T) {
 	}
 }
 
-// Who may only lock takes no lock from its holder, in no words.
+// A user who may only lock takes no lock from its holder, with no command.
 func TestDropIn_TheCategoryLockTakesNoLockFromItsHolder(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)

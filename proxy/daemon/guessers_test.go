@@ -49,7 +49,7 @@ func guess(host, address string, said map[string]int) error {
 }
 
 // How many passwords are looked at depends on the time that the crowd takes and
-// the addresses it has, not on its size; somebody at another one notices nothing.
+// the addresses it has, not on its size; a client at another one notices nothing.
 // There are several so that none of them connects too often.
 func TestGuessers_TenThousandWrongLoginsAreBoundedAndOthersAreServed(t *testing.T) {
 	const hosts, connections = 8, 3334 // three guesses a connection

@@ -1,6 +1,7 @@
+package daemon
+
 // Tests of the whole program: as a function where that is enough, as a process
 // where signals and exit codes are the question.
-package daemon
 
 import (
 	"bufio"
@@ -24,7 +25,7 @@ import (
 	"redlockd/configs"
 )
 
-// patience bounds waits for what must happen; nothing is concluded from its length.
+// testTimeout bounds waits for what must happen; nothing is concluded from its length.
 const patience = 2 * time.Minute
 
 // unhurried has masters that a busy machine delays count as present: the default
@@ -154,7 +155,7 @@ func (c *client) line(t *testing.T) string {
 	return strings.TrimRight(line, "\r\n")
 }
 
-// lock asks for a lock until the embedded masters have been admitted.
+// lock requests a lock until the embedded masters have been admitted.
 func (c *client) lock(t *testing.T, key string) (token string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -266,7 +267,7 @@ func TestProcess_DrainsAndExitsWithZeroOnTheFirstSignal(t *testing.T) {
 	}
 }
 
-// A client that asks and does not read keeps the drain waiting; the daemon
+// A client that sends commands and does not read keeps the drain waiting; the daemon
 // would go on and exit with 0, had the second signal no effect.
 //
 // Such a client is cut off after ten seconds and the drain is over, so a machine

@@ -1,5 +1,6 @@
-// Tests of what an operator types: check, reconfigure and lock, as processes.
 package daemon
+
+// Tests of what an operator types: check, reconfigure and lock, as processes.
 
 import (
 	"errors"
@@ -29,7 +30,7 @@ func typed(t *testing.T, environ []string, args ...string) (code int, output str
 	return process.ProcessState.ExitCode(), string(text)
 }
 
-// typedInTime runs the program, and says it again as it asks for when the machine
+// typedInTime runs the program, and repeats it as its output requests when the machine
 // was too busy for a write to all masters within half a second.
 func typedInTime(t *testing.T, args []string) (code int, output string) {
 	t.Helper()

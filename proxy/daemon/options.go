@@ -1,5 +1,6 @@
-// What each part of the daemon receives of the configuration.
 package daemon
+
+// What each part of the daemon receives of the configuration.
 
 import (
 	"fmt"
@@ -50,7 +51,7 @@ func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) 
 	return do(options)
 }
 
-// checkFenceAbove rejects a value above which the masters have no room to start.
+// checkFenceAbove rejects a value above which the masters have no space to start.
 func checkFenceAbove(n int64) error {
 	if n <= pool.MaxFenceAbove {
 		return nil

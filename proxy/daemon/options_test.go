@@ -1,5 +1,6 @@
-// Tests of what the parts get of the configuration.
 package daemon
+
+// Tests of what the parts get of the configuration.
 
 import (
 	"io"

@@ -1,5 +1,6 @@
-// Tests that alerts, dashboard and runbook speak of what there is, and leave nothing out.
 package daemon
+
+// Tests that alerts, dashboard and runbook name existing metrics and states, and leave none out.
 
 import (
 	"encoding/json"
@@ -130,14 +131,14 @@ func TestDashboard_CanBeImported(t *testing.T) {
 	}
 }
 
-// sources are the Go files of some rooms, tests left out.
-func sources(t *testing.T, rooms ...string) string {
+// sources are the Go files of some packages, tests left out.
+func sources(t *testing.T, packages ...string) string {
 	t.Helper()
 	var all strings.Builder
-	for _, room := range rooms {
-		paths, err := filepath.Glob(filepath.Join(room, "*.go"))
+	for _, dir := range packages {
+		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(paths) == 0 {
-			t.Fatal(room, err)
+			t.Fatal(dir, err)
 		}
 		for _, path := range paths {
 			if strings.HasSuffix(path, "_test.go") {

@@ -14,7 +14,7 @@ func secured(s *faulty.Server, login string, query url.Values) string {
 	return "rediss://" + login + s.TLSAddr() + "?" + query.Encode()
 }
 
-// The masters ask for a certificate and a password, and are met by name.
+// The masters require a certificate and a password, and are addressed by name.
 func TestTLSMasters_ServeLocksToADaemonTheyKnow(t *testing.T) {
 	authority := faulty.NewAuthority(t)
 	servers := faulty.WithTLS(authority.Issue("master.test")).StartGroup(t, 3,
@@ -48,8 +48,8 @@ func TestTLSMasters_ServeLocksToADaemonTheyKnow(t *testing.T) {
 	}, func() string { return strings.Join(held(t, servers, "invoices"), " ") })
 }
 
-// One master of three cannot prove who it is, or is not told who asks: it has no
-// vote, its state says why, and the others decide.
+// One master of three cannot prove its identity, or receives no login: it has no
+// vote, its state gives the reason, and the others decide.
 func TestTLSMasters_OneThatCannotProveItselfDoesNotVoteAndSaysWhy(t *testing.T) {
 	authority, stranger := faulty.NewAuthority(t), faulty.NewAuthority(t)
 	query := url.Values{"ca": {authority.CAFile}}
@@ -84,7 +84,7 @@ func TestTLSMasters_OneThatCannotProveItselfDoesNotVoteAndSaysWhy(t *testing.T) 
 	}
 }
 
-// Without a quorum that can be believed, a client is told the reason, too.
+// Without a verified quorum, a client receives the reason, too.
 func TestTLSMasters_NobodyIsAskedWhoCannotProveItself(t *testing.T) {
 	servers := faulty.WithTLS(faulty.NewAuthority(t).Issue("127.0.0.1")).StartGroup(t, 3)
 	bootstrapGroup(t, servers)

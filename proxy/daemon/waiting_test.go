@@ -191,7 +191,7 @@ func TestHold_AClientThatSaysNothingIsCutOffAfterItsTimeout(t *testing.T) {
 	t.Cleanup(relay.Close)
 	other := serveHere(t, addresses(servers)) // its clients may be silent
 	holdQuickly(t, relay.Addr())
-	relay.Pause() // the cable is pulled: nobody hears of an end
+	relay.Pause() // the cable is pulled: no side receives an end
 	waiter := dial(t, other)
 	waiter.send(t, "DLOCK k 60000 WAIT 60000")
 	if got := waiter.lines(t, 5); got[0] != "*3" {
@@ -258,7 +258,7 @@ func TestWaiting_ACircleOfConnectionsIsADEADLOCK(t *testing.T) {
 	}
 }
 
-// A grant whose reply is late arrives when the lock is somebody else's: the command must
+// A grant whose reply is late arrives when the lock is another client's: the command must
 // not run until an extension has shown that the lock is held.
 func TestWaiting_LockRunsNothingOnALateGrant(t *testing.T) {
 	servers, one, two := pair(t)

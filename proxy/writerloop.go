@@ -1,7 +1,7 @@
 package proxy
 
-// pump.go answers: who starts a session's commands, and who writes its replies?
-// The essay is in session.go.
+// writerloop.go starts a session's commands and writes its replies. session.go describes
+// the design.
 
 import (
 	"errors"
@@ -13,31 +13,31 @@ import (
 	"redlockd/commands"
 )
 
-// writeSize is where a write is made although more replies are ready.
+// writeSize bytes are written although more replies are ready.
 const writeSize = 64 << 10
 
-// largeReplies is where replies are encoded in turn with those of other clients. Many
-// clients that ask for much would else keep every core busy at once, and the lanes
-// would wait behind all of them.
+// largeReplies bytes and more are encoded by one session at a time. Many clients with
+// large replies would else keep every core busy at once, and the lanes would wait behind
+// all of them.
 const largeReplies = 16 << 10
 
-// pumpTask is the pump as a task; `pumping` was set when it was woken.
+// flush is the writer loop as a task; `writerRuns` was set when the task was queued.
 func (s *session) pumpTask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pumpLocked()
 }
 
-// pumpLocked does what can be done and leaves when there is nothing left. It
-// lets mu go while it runs handlers, encodes and writes. What is encoded is
-// always given to a write, which fails when the client has gone meanwhile, so
-// that its late answers are told in one place.
+// writerLoopLocked starts commands and writes replies, and returns when there is nothing
+// left to do. It unlocks mu while it runs handlers, encodes and writes. Encoded replies
+// are always given to a write, which fails when the client has gone meanwhile. So
+// undelivered deferred replies are handled in one place.
 func (s *session) pumpLocked() {
 	s.pumping, s.begun, s.took = true, 0, 0
 	for !s.dropped {
 		s.startLocked()
 		// A barrier may have waited for just these replies; its own may leave
-		// with them, so look again before writing.
+		// with them, so check again before writing.
 		if s.encodeLocked() && len(s.out) < writeSize && s.next != nil {
 			continue
 		}
@@ -45,7 +45,7 @@ func (s *session) pumpLocked() {
 		if s.written > 0 || len(s.out) > 0 {
 			s.writeLocked()
 		} else if !s.startableLocked() && len(s.pushes) == 0 {
-			break // decided under mu, with `pumping` cleared before it is let go
+			break // decided under mu, with `writerRuns` cleared before it is unlocked
 		}
 	}
 	s.resetOut()
@@ -53,8 +53,8 @@ func (s *session) pumpLocked() {
 	s.endLocked()
 }
 
-// startLocked starts commands until one has to wait, or a share of them, and lets
-// their operations leave together. Beyond the first share it waits for its turn. A
+// startLocked starts commands until one has to wait, or a share of them, and sends
+// their operations together. Beyond the first share it waits for its turn. A
 // barrier always finds the batch empty: it waits to be the head, and nothing becomes
 // the head within one call.
 func (s *session) startLocked() {
@@ -70,23 +70,23 @@ func (s *session) startLocked() {
 	}
 	started := false
 	for s.startableLocked() && s.begun < shareCommands && s.took < shareInput {
-		sl := s.next
+		pr := s.next
 		s.begun++
-		s.took += sl.input
-		if sl.barrier {
-			s.barrier = sl
+		s.took += pr.input
+		if pr.barrier {
+			s.barrier = pr
 		}
-		s.next = sl.next
-		if sl.last {
+		s.next = pr.next
+		if pr.last {
 			s.closing = true
 		}
-		if !sl.answered {
+		if !pr.answered {
 			started = true
 			s.mu.Unlock()
-			s.dispatch(sl)
+			s.dispatch(pr)
 			s.mu.Lock()
 		}
-		if !sl.barrier && s.client.Closing {
+		if !pr.barrier && s.client.Closing {
 			s.closing = true
 		}
 	}
@@ -104,8 +104,8 @@ func (s *session) startableLocked() bool {
 		s.unwritten < s.options.MaxUnwritten && (!s.next.barrier || s.next == s.head)
 }
 
-// barrierRunsLocked also notices the end of the barrier: only from then on may
-// anybody look at what its handler did to the client.
+// barrierRunsLocked also detects the end of the barrier: only from then on may the session
+// read the client that its handler changed.
 func (s *session) barrierRunsLocked() bool {
 	if s.barrier != nil && s.barrier.answered {
 		s.barrier = nil
@@ -123,59 +123,58 @@ func (s *session) sendBatch() {
 }
 
 // dispatch runs a handler. One that panics costs its connection, not the process.
-func (s *session) dispatch(sl *slot) {
-	defer s.containing(commandName(sl.call.Args), func() { s.fail(sl) })
-	s.run.Dispatch(&sl.call)
+func (s *session) dispatch(pr *slot) {
+	defer s.containing(commandName(pr.call.Args), func() { s.fail(pr) })
+	s.run.Dispatch(&pr.call)
 }
 
 // fail answers for a handler that panicked, unless it had answered, and closes.
-func (s *session) fail(sl *slot) {
+func (s *session) fail(pr *slot) {
 	s.mu.Lock()
-	answered := sl.answered
+	answered := pr.answered
 	s.closing = true
 	s.mu.Unlock()
 	if !answered {
-		sl.Deliver(commands.Error("ERR", "internal error"))
+		pr.Deliver(commands.Error("ERR", "internal error"))
 	}
 }
 
-// isBarrier asks the dispatcher; should that panic, the handler will be run
-// alone and judged by itself.
+// isBarrier calls the dispatcher; if that panics, the handler runs alone, as a barrier.
 func (s *session) isBarrier(args []string) (barrier bool) {
 	defer s.containing("Barrier", func() { barrier = true })
 	return s.run.Barrier(args)
 }
 
-// containing is deferred around foreign code, which always runs without mu: a
-// panic that passed through the pump would find mu let go and end the process.
+// recoverPanic is deferred around foreign code, which always runs without mu: a
+// panic that passed through the writer loop would find mu unlocked and end the process.
 func (s *session) containing(what string, after func()) {
-	cause := recover()
-	if cause == nil {
+	value := recover()
+	if value == nil {
 		return
 	}
 	s.server.counters.panics.Add(1)
-	s.log.Error("panic contained; the connection is closed",
-		"in", what, "cause", cause, "stack", string(debug.Stack()))
+	s.log.Error("panic recovered; connection closed",
+		"in", what, "err", value, "stack", string(debug.Stack()))
 	after()
 }
 
-// encodeLocked moves the answers at the head to out; it says whether there were any.
+// encodeLocked moves the answers at the head to out; it returns whether there were any.
 func (s *session) encodeLocked() bool {
 	s.barrierRunsLocked() // it may have been answered a moment ago
 	if s.dropped {
 		return false
 	}
 	first, n, input := s.head, 0, 0
-	sl := first
-	for ; sl != nil && sl != s.next && sl.answered && sl != s.barrier && s.written < writeSize; sl = sl.next {
-		s.written += sl.output
-		input += sl.input
+	pr := first
+	for ; pr != nil && pr != s.next && pr.answered && pr != s.barrier && s.written < writeSize; pr = pr.next {
+		s.written += pr.output
+		input += pr.input
 		n++
 	}
 	if n == 0 {
 		return false
 	}
-	if s.head = sl; sl == nil {
+	if s.head = pr; pr == nil {
 		s.tail = nil
 	}
 	s.waiting -= n
@@ -200,8 +199,8 @@ func (s *session) encodeLocked() bool {
 	return true
 }
 
-// encodePushesLocked moves the messages to out, behind the replies: what a
-// client has subscribed to comes after the confirmation.
+// encodePushesLocked moves the messages to out, after the replies: messages of a
+// subscription come after its confirmation.
 func (s *session) encodePushesLocked() {
 	if len(s.pushes) == 0 || s.dropped {
 		return
@@ -214,23 +213,23 @@ func (s *session) encodePushesLocked() {
 	}
 	for i := range all {
 		s.written += all[i].size
-		// Whoever has just unsubscribed takes the next array for a reply.
-		listens := s.client.Subscriptions() > 0
-		if all[i].plain && listens || !all[i].plain && s.client.Proto >= 3 {
+		// A client that has just unsubscribed takes the next array for a reply.
+		subscribed := s.client.Subscriptions() > 0
+		if all[i].plain && subscribed || !all[i].plain && s.client.Proto >= 3 {
 			s.out = appendReply(s.out, all[i].message, s.client.Proto)
 		}
 	}
 	s.mu.Lock()
 }
 
-// encode appends one answer to out, unless the client has asked not to hear it.
-// Such an answer counts as delivered: its Lost would undo what was done.
-func (s *session) encode(sl *slot) {
+// encode appends one answer to out, unless the client switched replies off (CLIENT REPLY).
+// Such an answer counts as delivered: Undelivered would undo the command.
+func (s *session) encode(pr *slot) {
 	before := len(s.out)
-	if sl.output > outSize && sl.late == nil && s.client.Hearing == commands.HearAll {
-		s.out = slices.Grow(s.out, sl.output) // growing by doubling takes twice as much
+	if pr.output > outSize && pr.late == nil && s.client.Hearing == commands.HearAll {
+		s.out = slices.Grow(s.out, pr.output) // growing by doubling takes twice as much
 	}
-	s.encodeHeard(sl)
+	s.encodeHeard(pr)
 	if len(s.out) == before || s.client.Hearing == commands.HearAll {
 		return
 	}
@@ -243,34 +242,34 @@ func (s *session) encode(sl *slot) {
 	}
 }
 
-func (s *session) encodeHeard(sl *slot) {
+func (s *session) encodeHeard(pr *slot) {
 	switch {
-	case sl.silent:
-	case sl.late != nil:
-		s.out = appendReply(s.out, s.replyOf(sl.late), s.client.Proto)
-		s.lates = append(s.lates, lateEnd{sl.late, len(s.out)})
+	case pr.silent:
+	case pr.late != nil:
+		s.out = appendReply(s.out, s.replyOf(pr.late), s.client.Proto)
+		s.lates = append(s.lates, lateEnd{pr.late, len(s.out)})
 	default:
-		s.out = appendReply(s.out, sl.reply, s.client.Proto)
+		s.out = appendReply(s.out, pr.reply, s.client.Proto)
 	}
 }
 
-// replyOf asks a late answer for its content.
-func (s *session) replyOf(late commands.Late) (reply commands.Reply) {
-	defer s.containing("late reply", func() {
+// replyOf makes a deferred reply.
+func (s *session) replyOf(deferred commands.Late) (reply commands.Reply) {
+	defer s.containing("deferred reply", func() {
 		reply = commands.Error("ERR", "internal error")
 		s.mu.Lock()
 		s.closing = true
 		s.mu.Unlock()
 	})
-	return late.Reply()
+	return deferred.Reply()
 }
 
-// writeLocked writes out. When that fails, what the kernel did not take is lost;
-// what it took may have been read, so it stands.
+// writeLocked writes out. When that fails, replies that the kernel did not accept are
+// lost; replies that it accepted may have been read, so they count as delivered.
 func (s *session) writeLocked() {
 	s.mu.Unlock()
 	var n int
-	if len(s.out) > 0 { // else the client wants to hear none of it
+	if len(s.out) > 0 { // else the client switched these replies off
 		var err error
 		if n, err = s.guard.send(s.out); err != nil {
 			s.dropWriter(err)
@@ -282,7 +281,7 @@ func (s *session) writeLocked() {
 		}
 	}
 	clear(s.lates)
-	s.out, s.lates = s.out[:0], s.lates[:0] // the pump may go on to fill it again
+	s.out, s.lates = s.out[:0], s.lates[:0] // the writer loop may fill it again
 	s.mu.Lock()
 	s.unwritten -= s.written
 	s.written = 0
@@ -290,23 +289,23 @@ func (s *session) writeLocked() {
 	s.room.Signal()
 }
 
-// dropWriter ends a connection that cannot be written to.
+// closeUnwritable ends a connection that cannot be written to.
 func (s *session) dropWriter(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.server.counters.slow.Add(1)
 		if s.server.unread.now() {
-			s.log.Warn("client did not read its replies in time; connection closed",
-				"client", s.client.Addr, "timeout", s.options.WriteTimeout)
+			s.log.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
+				"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
 		}
 	} else if errors.Is(err, errUnheard) {
-		s.log.Debug("client cut off before its login: it asked much at once", "client", s.client.Addr)
+		s.log.Debug("reply limit before the login reached; connection closed", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {
-		s.log.Debug("client gone while being written to", "client", s.client.Addr, "cause", err)
+		s.log.Debug("write to a client failed; connection closed", "client", s.client.Addr, "err", err)
 	}
 	s.guard.Close()
 }
 
-// resetOut gives the memory back; nothing encoded is left unwritten by now.
+// resetOut returns the memory; nothing encoded is left unwritten by now.
 func (s *session) resetOut() {
 	if cap(s.out) == outSize {
 		s.server.outs.Put((*outBuffer)(s.out[:outSize]))
@@ -318,7 +317,7 @@ func (s *session) resetOut() {
 	}
 }
 
-// endLocked closes when the last answer is out.
+// closeWhenDoneLocked closes when the last answer is written.
 func (s *session) endLocked() {
 	complete := s.closing && s.head == s.next || s.draining && s.head == nil
 	if !complete || s.ended || s.dropped {
@@ -335,9 +334,9 @@ func (s *session) endLocked() {
 	s.mu.Lock()
 }
 
-// lose tells a late answer that nobody will read it.
-func (s *session) lose(late commands.Late) {
+// undelivered reports to a deferred reply that its client did not receive it.
+func (s *session) lose(deferred commands.Late) {
 	s.server.counters.lost.Add(1)
-	defer s.containing("lost reply", func() {})
-	late.Lost()
+	defer s.containing("undelivered reply", func() {})
+	deferred.Lost()
 }

@@ -1,8 +1,8 @@
 package proxy
 
-// keep.go answers: where do the bytes of a command wait that has not come whole?
-// In a page of the stock as long as they fit, and nowhere while there are none.
-// Who has not signed in gets a nook, and more than that out of the budget.
+// buffer.go stores the bytes of a command until it is complete: in a pooled medium buffer
+// while they fit, and in none while there are none. An unauthenticated client gets a small
+// buffer, and larger ones only from the memory limit.
 
 import (
 	"sync"
@@ -12,30 +12,30 @@ import (
 const (
 	pageSize = 8 << 10 // holds what a read can add to a command that fits redcon's buffer
 	nookSize = 2 << 10 // holds every honest login: names and passwords have some hundred bytes
-	// hallSize holds the longest command of a newcomer and what tells that it is too long.
+	// largeBufSize holds the longest unauthenticated command and the bytes that exceed it.
 	hallSize = newcomerCommand + nookSize
 )
 
-// stock is what the guards of a server share.
+// bufferPools are the buffers that all guards of a server share, and their limits.
 type stock struct {
-	pages  sync.Pool // of *[pageSize]byte
-	nooks  sync.Pool // of *[nookSize]byte
-	halls  sync.Pool // of *[hallSize]byte
+	pages  sync.Pool // of *[mediumBufSize]byte
+	nooks  sync.Pool // of *[smallBufSize]byte
+	halls  sync.Pool // of *[largeBufSize]byte
 	budget budget
 	turns  turns
 }
 
-// fill makes the stock ready; unknown is the budget of newcomers in bytes.
-func (s *stock) fill(unknown int) {
+// open makes the pools ready; unauth is the memory limit of unauthenticated clients in bytes.
+func (s *stock) fill(unauth int) {
 	s.pages.New = func() any { return new([pageSize]byte) }
 	s.nooks.New = func() any { return new([nookSize]byte) }
 	s.halls.New = func() any { return new([hallSize]byte) }
-	s.budget.most = unknown
+	s.budget.most = unauth
 	s.turns.pace, s.turns.now = perSecond(turnsPerSecond, turnsAtOnce), time.Now
 }
 
-// keep stores what came from the socket. buf never holds more than one command
-// short of its end and one read, since nothing is read while a whole one is there.
+// buffer stores bytes from the socket. buf never holds more than one incomplete command
+// and one read, since nothing is read while buf holds a complete one.
 func (g *guard) keep(p []byte) {
 	if len(p) == 0 {
 		return
@@ -47,13 +47,13 @@ func (g *guard) keep(p []byte) {
 	g.compact()
 	before := cap(g.buf)
 	g.buf = append(g.buf, p...)
-	if cap(g.buf) != before { // append has moved it
+	if cap(g.buf) != before { // append has reallocated it
 		g.giveBack()
 		g.tellKept(cap(g.buf))
 	}
 }
 
-// tellKept counts what a command takes that outgrew its page.
+// reportBuffered counts the bytes of a command that outgrew its medium buffer.
 func (g *guard) tellKept(bytes int) {
 	if g.kept != bytes {
 		g.kept = bytes
@@ -61,9 +61,9 @@ func (g *guard) tellKept(bytes int) {
 	}
 }
 
-// room is where a newcomer's next bytes go; false says that there is none. A
-// command that outgrows its place moves to a larger one: it is copied twice at
-// most on the way, and what it leaves is free at once.
+// readSpace returns the space for the next bytes of an unauthenticated client, or false if
+// there is none. A command that outgrows its buffer moves to a larger one: it is copied
+// twice at most, and the smaller buffer is free at once.
 func (g *guard) room() (free []byte, ok bool) {
 	if g.buf == nil {
 		g.nook = g.stock.nooks.Get().(*[nookSize]byte)
@@ -76,29 +76,29 @@ func (g *guard) room() (free []byte, ok bool) {
 	return g.buf[len(g.buf):cap(g.buf)], true
 }
 
-// grow moves a newcomer's command from a nook to a page and from there to a hall.
+// grow moves an unauthenticated command from a small to a medium and from there to a large buffer.
 func (g *guard) grow() bool {
 	old := g.buf
 	switch {
 	case cap(old) < pageSize && g.share.raise(pageSize):
 		g.charged = true
-		page := g.stock.pages.Get().(*[pageSize]byte)
-		g.buf = append(page[:0], old...)
+		medium := g.stock.pages.Get().(*[pageSize]byte)
+		g.buf = append(medium[:0], old...)
 		g.giveBack()
-		g.page = page
+		g.page = medium
 	case cap(old) >= pageSize && cap(old) < hallSize && g.share.raise(hallSize):
 		g.charged = true
-		hall := g.stock.halls.Get().(*[hallSize]byte)
-		g.buf = append(hall[:0], old...)
+		large := g.stock.halls.Get().(*[hallSize]byte)
+		g.buf = append(large[:0], old...)
 		g.giveBack()
-		g.hall = hall
+		g.hall = large
 	default:
 		return false
 	}
 	return true
 }
 
-// compact moves what is not handed over yet to the start of buf.
+// compact moves the bytes that are not handed over yet to the start of buf.
 func (g *guard) compact() {
 	if g.start > 0 {
 		g.buf = g.buf[:copy(g.buf, g.buf[g.start:])]
@@ -106,7 +106,7 @@ func (g *guard) compact() {
 	}
 }
 
-// release gives the memory back: an idle connection holds none.
+// release returns the memory to the pools: an idle connection holds none.
 func (g *guard) release() {
 	g.discharge()
 	g.giveBack()
@@ -114,7 +114,7 @@ func (g *guard) release() {
 	g.tellKept(0)
 }
 
-// discharge ends the share in the budget.
+// endReservation frees the reservation of unauthenticated memory.
 func (g *guard) discharge() {
 	if g.charged {
 		g.charged = false
@@ -122,7 +122,7 @@ func (g *guard) discharge() {
 	}
 }
 
-// giveBack returns what buf does not stand in any more.
+// returnBuffers returns the buffers that buf does not use anymore.
 func (g *guard) giveBack() {
 	if g.page != nil {
 		g.stock.pages.Put(g.page)

@@ -1,6 +1,6 @@
 package proxy
 
-// budget_test.go: what strangers may keep together, how long they may talk on and
+// memlimit_test.go tests what unauthenticated clients may keep together, how long they may go on and
 // how often they may come.
 
 import (
@@ -70,11 +70,11 @@ func TestNewcomers_TheOldestHalfCommandMakesRoom(t *testing.T) {
 	first, second := park(t, s, hallSize), park(t, s, 2*hallSize)
 	third := park(t, s, 2*hallSize)
 	got, err := io.ReadAll(first.in)
-	if err != nil || !strings.HasPrefix(string(got), "-ERR clients that have not signed in hold more than 135168 bytes") ||
+	if err != nil || !strings.HasPrefix(string(got), "-ERR unauthenticated clients hold more than 135168 bytes") ||
 		!strings.HasSuffix(string(got), "raise unauthenticated-memory\r\n") {
 		t.Errorf("got %q, %v", got, err)
 	}
-	// Who has little to say is not touched, and the others end what they began.
+	// A client that sends little is not touched, and the others complete their commands.
 	small := dial(t, s)
 	small.send(command("AUTH", "pw") + command("ECHO", strings.Repeat("x", 60_000)))
 	small.expect("+OK\r\n$60000\r\n" + strings.Repeat("x", 60_000) + "\r\n")
@@ -89,7 +89,7 @@ func TestNewcomers_TheOldestHalfCommandMakesRoom(t *testing.T) {
 	s.stock.budget.mu.Lock()
 	defer s.stock.budget.mu.Unlock()
 	if s.stock.budget.held != 0 || s.stock.budget.oldest != nil {
-		t.Errorf("%d bytes are held by nobody", s.stock.budget.held)
+		t.Errorf("%d bytes are held without a reservation", s.stock.budget.held)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
 	s := serve(t, Options{MaxConnects: 1}, newDispatcher())
 	now := time.Now()
 	s.arrivals.mu.Lock()
-	s.arrivals.now = func() time.Time { return now } // nobody is forgiven
+	s.arrivals.now = func() time.Time { return now } // no bucket fills again
 	s.arrivals.mu.Unlock()
 	for range arrivalBurst {
 		c := dial(t, s)
@@ -186,17 +186,17 @@ func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
 	}
 }
 
-// All strangers together get so many turns; each read and each four commands is one.
+// All unauthenticated clients together get so many turns; each read and each four commands is one.
 func TestNewcomers_WorkNoFasterThanTheirTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stock := &stock{}
-		stock.fill(1 << 20)
-		stock.turns.pace = perSecond(10, 1)
+		pools := &stock{}
+		pools.fill(1 << 20)
+		pools.turns.pace = perSecond(10, 1)
 		options := Options{}.withDefaults()
 		start := time.Now()
 		for range 2 {
 			w := &witness{stranger: true}
-			g := newGuard(&wire{pieces: []string{strings.Repeat("PING\r\n", 9), "PING\r\n"}, end: io.EOF}, &options, stock, w)
+			g := newGuard(&wire{pieces: []string{strings.Repeat("PING\r\n", 9), "PING\r\n"}, end: io.EOF}, &options, pools, w)
 			for p := make([]byte, redconBuffer); ; {
 				if _, err := g.Read(p); err != nil {
 					break
@@ -242,19 +242,19 @@ func TestTLS_AHandshakeHasFiveSeconds(t *testing.T) {
 
 func TestTLS_WhatAHelloAnnouncesComesOutOfTheBudget(t *testing.T) {
 	const long, cost = "\x16\x03\x01\x40\x00", handshakeCost + 16<<10*3/2
-	stock := &stock{}
-	stock.fill(cost + cost/2)
+	pools := &stock{}
+	pools.fill(cost + cost/2)
 	options := Options{}.withDefaults()
-	stranger := func() (*records, *witness) {
+	unauth := func() (*records, *witness) {
 		conn, w := &wire{}, &witness{stranger: true}
 		r := &records{Conn: conn}
-		r.guardedBy(newGuard(conn, &options, stock, w))
+		r.guardedBy(newGuard(conn, &options, pools, w))
 		return r, w
 	}
-	first, _ := stranger()
-	second, known := stranger()
-	if !first.follow([]byte(long)) || stock.budget.held != cost {
-		t.Fatalf("%d bytes are held, want %d", stock.budget.held, cost)
+	first, _ := unauth()
+	second, known := unauth()
+	if !first.follow([]byte(long)) || pools.budget.held != cost {
+		t.Fatalf("%d bytes are held, want %d", pools.budget.held, cost)
 	}
 	for i := range len(long) { // a header that comes byte by byte
 		if !second.follow([]byte{long[i]}) {
@@ -267,7 +267,7 @@ func TestTLS_WhatAHelloAnnouncesComesOutOfTheBudget(t *testing.T) {
 		t.Error("the oldest handshake was not closed")
 	}
 	known.stranger = false
-	if !second.settleGreeted() || stock.budget.held != 0 {
-		t.Errorf("%d bytes are held for a client that is known", stock.budget.held)
+	if !second.settleGreeted() || pools.budget.held != 0 {
+		t.Errorf("%d bytes are held for a client that is known", pools.budget.held)
 	}
 }

@@ -1,7 +1,7 @@
 package proxy
 
-// rounds_test.go: what a connection sends beyond its share waits behind the shares of
-// others, and those who send less wait for none of it.
+// sharequeue_test.go tests that what a connection sends beyond its share waits behind the
+// shares of others, and that clients that send less wait for none of it.
 
 import (
 	"fmt"

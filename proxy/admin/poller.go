@@ -1,13 +1,13 @@
 package admin
 
-// lookout.go answers: what does everybody see who looks at a database? There is
-// one look a second for all viewers together, so that another viewer costs the
-// masters nothing; with the last viewer it ends and forgets everything.
+// poller.go polls the state of one database for all its viewers. There is one poll a
+// second for all viewers together, so that another viewer costs the masters nothing;
+// with the last viewer the poller ends and drops its data.
 //
-// A look reads the daemon's own figures, walks on over the locks, and asks the
-// masters about single keys: those on somebody's screen and those for which
-// somebody waits. What a look may cost the masters is bounded, not how long a walk
-// takes: over a hundred thousand locks on three masters, a minute.
+// A poll reads the daemon's own counters, continues the walk over the locks, and reads
+// single keys from the masters: those on a viewer's screen and those with waiters. The
+// cost of a poll for the masters is bounded, the duration of a walk is not: over a hundred
+// thousand locks on three masters it takes a minute.
 
 import (
 	"context"
@@ -23,32 +23,32 @@ import (
 
 const (
 	lookEvery = time.Second
-	// lingering is how long looking goes on without viewers: another search or a
+	// idlePolling is how long polling goes on without viewers: another search or a
 	// reload of the page is a new stream.
 	lingering = 5 * time.Second
-	// walkStep and walkSteps bound a look's walk: some 7 µs of each master's time
-	// for a key that is new, 1 µs of one's for one that another has shown. Measured
-	// with a hundred thousand locks: 3 % of each master, 8 % of a core here.
+	// walkStep and walkSteps bound the walk of one poll: some 7 µs of each master's time
+	// for a new key, 1 µs of one master's for a key that another master has returned.
+	// Measured with a hundred thousand locks: 3 % of each master, 8 % of a core here.
 	walkStep  = 1000
 	walkSteps = 5
-	// mostSingles bounds the keys that are looked at one by one.
+	// maxSingles bounds the keys that are read one by one.
 	mostSingles = 200
-	// mostWaiting are read of those who wait; a thousand are listed in a millisecond.
+	// maxWaiting bounds the waiters that are read; a thousand are listed in a millisecond.
 	mostWaiting = 1000
 )
 
-// Looks are what the page shows of locks. Completions are called exactly once.
+// LockReader reads locks for the page. Completions are called exactly once.
 type Looks interface {
 	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
 	ListLocks(redlock.Listing, func(redlock.LockPage, error))
-	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
-	// Listen tells every event until end is called.
-	Listen(db int, heard func(redlock.Event)) (end func())
+	Waiting(db int, wanted func(redlock.Key) bool, limit int) (list []redlock.Waiting, all int)
+	// Listen reports every event until end is called.
+	Listen(db int, onEvent func(redlock.Event)) (end func())
 }
 
 var _ Looks = (*redlock.Locker)(nil)
 
-// seen is the outcome of one look; it never changes.
+// snapshot is the result of one poll; it never changes.
 type seen struct {
 	at      time.Time
 	reports []redlock.MasterReport
@@ -60,7 +60,7 @@ type seen struct {
 	next    chan struct{}
 }
 
-// lookout looks at one database. Its registry guards viewers and idle.
+// poller polls one database. Its registry guards viewers and idleSince.
 type lookout struct {
 	db      int
 	sources Sources
@@ -68,20 +68,20 @@ type lookout struct {
 	news    *news
 
 	viewers int
-	idle    time.Time // nobody has looked since
+	idle    time.Time // without viewers since
 
 	mu     sync.Mutex
-	seen   *seen                    // nil before the first look
-	first  chan struct{}            // closed with the first look
-	screen map[redlock.Key]struct{} // keys that viewers have before them
+	seen   *seen                    // nil before the first poll
+	first  chan struct{}            // closed with the first poll
+	screen map[redlock.Key]struct{} // keys on viewers' screens
 
-	// Of the goroutine that looks.
+	// Of the polling goroutine.
 	charts charts
 	gone   absences
 	cursor uint64
 }
 
-// lookouts are those of all databases that somebody looks at.
+// pollers contains the pollers of all databases with viewers.
 type lookouts struct {
 	sources Sources
 	logger  *slog.Logger
@@ -91,7 +91,7 @@ type lookouts struct {
 	closed bool
 	ctx    context.Context
 	end    context.CancelFunc
-	under  sync.WaitGroup // goroutines that look
+	under  sync.WaitGroup // polling goroutines
 }
 
 func newLookouts(s Sources, logger *slog.Logger) *lookouts {
@@ -100,7 +100,7 @@ func newLookouts(s Sources, logger *slog.Logger) *lookouts {
 	return l
 }
 
-// enter adds a viewer, who must leave; nil when the door has closed.
+// addViewer adds a viewer, to be removed by removeViewer; nil when the endpoint is closed.
 func (l *lookouts) enter(db int) *lookout {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *lookouts) leave(o *lookout) {
 	o.idle = time.Now()
 }
 
-// close ends all looking and waits for it.
+// close ends all pollers and waits for them.
 func (l *lookouts) close() {
 	l.mu.Lock()
 	l.closed = true
@@ -137,33 +137,33 @@ func (l *lookouts) close() {
 	l.under.Wait()
 }
 
-// run looks until nobody does; close waits for it.
+// run polls until there are no viewers; close waits for it.
 func (l *lookouts) run(o *lookout) {
 	defer l.under.Done()
 	defer o.sources.Looks.Listen(o.db, o.news.hear)()
-	again := time.NewTicker(lookEvery)
-	defer again.Stop()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
 	for !l.over(o) {
 		l.contained(o)
 		select {
-		case <-again.C:
+		case <-ticker.C:
 		case <-l.ctx.Done():
 		}
 	}
 }
 
-// contained looks once. A mistake in what is only for people to look at must not
-// end a daemon that holds locks.
+// pollSafely polls once. A bug in code that only displays data must not end a daemon that
+// holds locks.
 func (l *lookouts) contained(o *lookout) {
 	defer func() {
-		if mistake := recover(); mistake != nil {
-			l.logger.Error("a look of the page failed; this is a bug", "cause", mistake, "stack", string(debug.Stack()))
+		if value := recover(); value != nil {
+			l.logger.Error("panic recovered in a poll of the page; this is a bug", "err", value, "stack", string(debug.Stack()))
 		}
 	}()
 	o.look(l.ctx)
 }
 
-// over takes a lookout out that nobody needs.
+// removeIfIdle removes a poller that has had no viewers for idlePolling.
 func (l *lookouts) over(o *lookout) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +174,7 @@ func (l *lookouts) over(o *lookout) bool {
 	return true
 }
 
-// look looks once.
+// poll polls once.
 func (o *lookout) look(ctx context.Context) {
 	now, s := time.Now(), &seen{next: make(chan struct{})}
 	s.reports = o.sources.Locks.Reports(o.db)
@@ -189,8 +189,8 @@ func (o *lookout) look(ctx context.Context) {
 	}
 	o.charts.note(sample{at: now, counts: o.sources.Locks.Counters(), locks: o.sources.Grants.locks.all.load(), masters: trips})
 	s.charts = o.charts
-	everybody := func(redlock.Key) bool { return true }
-	s.waiting, _ = o.sources.Looks.Waiting(o.db, everybody, mostWaiting)
+	everyKey := func(redlock.Key) bool { return true }
+	s.waiting, _ = o.sources.Looks.Waiting(o.db, everyKey, mostWaiting)
 	if err := o.walk(ctx); err != nil {
 		s.trouble = err.Error()
 	}
@@ -214,23 +214,23 @@ func (o *lookout) publish(s *seen) {
 	}
 }
 
-// last is the last look; none before the first one.
+// snapshot returns the latest snapshot, nil before the first poll.
 func (o *lookout) last() *seen {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.seen
 }
 
-// page is a step of a walk, or why there is none.
+// walkStepResult is a step of a walk, or its error.
 type page struct {
 	redlock.LockPage
 	err error
 }
 
-// walk goes on over the locks, to the end at most.
+// walk continues the walk over the locks, to the end at most.
 func (o *lookout) walk(ctx context.Context) error {
 	for range walkSteps {
-		answer := make(chan page, 1) // the one answer must never wait
+		answer := make(chan page, 1) // the one answer must never block
 		o.sources.Looks.ListLocks(redlock.Listing{DB: o.db, Cursor: o.cursor, Count: walkStep, Wanted: o.book.met.wants},
 			func(p redlock.LockPage, err error) { answer <- page{p, err} })
 		select {
@@ -254,7 +254,7 @@ func (o *lookout) walk(ctx context.Context) error {
 	return nil
 }
 
-// show adds keys to those that are looked at one by one, until the next look.
+// addKeys adds keys to those that are read one by one, until the next poll.
 func (o *lookout) show(entries []*entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -265,8 +265,8 @@ func (o *lookout) show(entries []*entry) {
 	}
 }
 
-// seek has a key looked at that may have been searched for by its whole name: it
-// is found at once, however far the walk is.
+// addKey reads a key with the next poll that may have been searched for by its whole name:
+// it is found at once, however far the walk is.
 func (o *lookout) seek(key redlock.Key) {
 	if key == "" || strings.HasPrefix(string(key), "redlockd:") || o.book.of(key) != nil {
 		return
@@ -278,15 +278,15 @@ func (o *lookout) seek(key redlock.Key) {
 	}
 }
 
-// single is what the masters say of one key.
+// singleResult is the state of one key on the masters.
 type single struct {
 	key  redlock.Key
 	view redlock.LockView
 	err  error
 }
 
-// singles looks at keys one by one: those on screens, and as many of those that
-// have been waited for longest.
+// readSingles reads keys one by one: those on screens, and as many of those with the
+// longest waits.
 func (o *lookout) singles(ctx context.Context, waiting []redlock.Waiting) {
 	o.mu.Lock()
 	keys := o.screen
@@ -299,7 +299,7 @@ func (o *lookout) singles(ctx context.Context, waiting []redlock.Waiting) {
 			}
 		}
 	}
-	answers := make(chan single, len(keys)) // no answer must ever wait
+	answers := make(chan single, len(keys)) // no answer must ever block
 	for key := range keys {
 		o.sources.Looks.ReadLock(o.db, key, func(v redlock.LockView, err error) { answers <- single{key, v, err} })
 	}

@@ -1,6 +1,6 @@
 package proxy
 
-// newcomer_test.go: what a client gets before its login, byte for byte, from the
+// preauth_test.go tests what a client gets before its login, byte for byte, from the
 // real command table.
 
 import (
@@ -107,7 +107,7 @@ func split(text string, n int) []string {
 	return append(pieces, text)
 }
 
-// A newcomer that pipelines much at once is cut after a kilobyte of answers,
+// An unauthenticated client that pipelines much at once is cut after a kilobyte of answers,
 // whether it reads them or not.
 func TestNewcomers_AreCutOffWhenTheyAskMuchAtOnce(t *testing.T) {
 	s := serve(t, Options{}, guarded(t))
@@ -120,7 +120,7 @@ func TestNewcomers_AreCutOffWhenTheyAskMuchAtOnce(t *testing.T) {
 	forgotten(t, s)
 }
 
-// forgotten waits until the server serves nobody any more.
+// forgotten waits until the server has no connections.
 func forgotten(t *testing.T, s *Server) {
 	t.Helper()
 	for end := time.Now().Add(patience); s.Stats().Connected > 0; time.Sleep(time.Millisecond) {
@@ -206,7 +206,7 @@ func TestSession_ClosesWhenItsUserIsRemoved(t *testing.T) {
 	b.expect("+PONG\r\n")
 }
 
-// from is a socket that says it comes from elsewhere.
+// from is a socket with another remote address.
 type from struct {
 	net.Conn
 	address *net.TCPAddr
@@ -214,22 +214,22 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return f.address }
 
-// knock is what somebody from an address is told: "" if they are let in.
+// knock returns the reply to a connection from an address: "" if it is accepted.
 func knock(t *testing.T, s *Server, ip string) (answer string, g *guard) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { theirs.Close() })
-	said := make(chan string, 1) // 1: the one answer
+	reply := make(chan string, 1) // 1: the one answer
 	go func() {
 		text, _ := io.ReadAll(theirs)
-		said <- string(text)
+		reply <- string(text)
 	}()
 	g = s.admit(from{ours, &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}}, "test")
 	if g != nil {
 		t.Cleanup(func() { g.Close() })
 		return "", g
 	}
-	return <-said, nil
+	return <-reply, nil
 }
 
 func TestServer_InProtectedModeServesItsOwnMachineAlone(t *testing.T) {

@@ -1,8 +1,8 @@
 package proxy
 
-// rows_test.go: what a real redis-server answers to odd input, the server with
-// the real command table answers too, byte for byte; and what Redis would run
-// for anybody, this server has never heard of.
+// redis_diff_test.go compares replies to unusual input with a real redis-server: the server
+// with the real command table sends the same bytes. Commands that Redis would run for
+// any client are unknown to this server.
 
 import (
 	"io"
@@ -49,7 +49,7 @@ func TestRows_AreAnsweredInTheBytesOfARealRedis(t *testing.T) {
 	}
 }
 
-// overhear says something, asks whether it was cut off for it, and leaves.
+// overhear sends input, checks whether the connection was closed for it, and leaves.
 func overhear(t *testing.T, address, input string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -64,7 +64,7 @@ func overhear(t *testing.T, address, input string) string {
 	// Redis closes with input unread, so that the end may be a reset.
 	answers, err := io.ReadAll(conn)
 	if len(answers) == 0 {
-		t.Fatalf("%s: %s says nothing: %v", shorten(input), address, err)
+		t.Fatalf("%s: %s does not answer: %v", shorten(input), address, err)
 	}
 	return string(answers)
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// knock connects and asks for /healthz on a connection that stays open; it tells
+// knock connects and requests /healthz on a connection that stays open; it tells
 // whether it was answered.
 func knock(t *testing.T, address string) (net.Conn, bool) {
 	t.Helper()

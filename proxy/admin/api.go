@@ -1,9 +1,8 @@
 package admin
 
-// desk.go answers what the page asks for beside its stream: who am I, what do
-// the masters say of one key, and the one thing that it can do. Both go to the
-// commands of the port, DINFO and DFORCE, so that categories, key patterns, rates
-// and the log are the port's.
+// api.go serves the page's requests beside its stream: the user and the daemon, the state
+// of one key on the masters, and the forced release. The last two run the port's commands
+// DINFO and DFORCE, so that categories, key patterns, rates and the log are the port's.
 
 import (
 	"context"
@@ -20,18 +19,18 @@ import (
 )
 
 const (
-	// mostAsked is how many commands of pages run at once.
+	// maxCommands is how many commands of pages run at once.
 	mostAsked = 8
-	// longestWish is room for a key of 512 bytes and its database.
+	// maxForceBody has space for a key of 512 bytes and its database.
 	longestWish = 2048
 )
 
-// Desk answers commands, see commands.Table.
+// CallDispatcher runs commands, see commands.Table.
 type Desk interface{ Dispatch(*commands.Call) }
 
 var _ Desk = (*commands.Table)(nil)
 
-// about is what the page needs to know once.
+// about serves what the page needs once.
 func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor commands.Visitor) {
 	give(w, http.StatusOK, map[string]any{
 		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(commands.CategoryForce), "databases": s.databases(),
@@ -41,42 +40,42 @@ func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor commands.
 // lock shows one key as DINFO does.
 func (s *Server) lock(w http.ResponseWriter, r *http.Request, visitor commands.Visitor) {
 	key, err := identified(r.URL.Query().Get("id"))
-	db, mistake := strconv.Atoi(r.URL.Query().Get("db"))
-	if err := errors.Join(err, mistake); err != nil {
+	db, dbErr := strconv.Atoi(r.URL.Query().Get("db"))
+	if err := errors.Join(err, dbErr); err != nil {
 		answer(w, http.StatusBadRequest, "a lock is named by db, a number, and id, its key in base64url: "+err.Error())
 		return
 	}
 	s.command(w, r, visitor, db, "DINFO", key)
 }
 
-// wish is what force is asked for.
+// forceRequest is the body of a forced release.
 type wish struct {
 	DB int    `json:"db"`
 	ID string `json:"id"`
 }
 
-// force releases a lock whoever holds it. Other pages' scripts and forms cannot
-// ask for it: only JSON is taken, which they may not send here.
+// force releases a lock regardless of its holder. Other pages' scripts and forms cannot
+// do so: only JSON is accepted, which they may not send here.
 func (s *Server) force(w http.ResponseWriter, r *http.Request, visitor commands.Visitor) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		answer(w, http.StatusUnsupportedMediaType, "only application/json is taken")
+		answer(w, http.StatusUnsupportedMediaType, "only application/json is accepted")
 		return
 	}
-	var asked wish
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestWish)).Decode(&asked)
-	key, mistake := identified(asked.ID)
-	if err := errors.Join(err, mistake); err != nil {
+	var body wish
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestWish)).Decode(&body)
+	key, keyErr := identified(body.ID)
+	if err := errors.Join(err, keyErr); err != nil {
 		answer(w, http.StatusBadRequest, `a lock is named by {"db": number, "id": its key in base64url}: `+err.Error())
 		return
 	}
-	s.command(w, r, visitor, asked.DB, "DFORCE", key)
+	s.command(w, r, visitor, body.DB, "DFORCE", key)
 }
 
-// reply is the sink of one command.
+// replyChan receives the reply of one command.
 type reply chan commands.Reply
 
-func (c reply) Deliver(r commands.Reply)       { c <- r }
-func (c reply) DeliverLate(late commands.Late) { c <- late.Reply() }
+func (c reply) Deliver(r commands.Reply)           { c <- r }
+func (c reply) DeliverLate(deferred commands.Late) { c <- deferred.Reply() }
 func (c reply) wait(ctx context.Context) (r commands.Reply, ok bool) {
 	select {
 	case r = <-c:
@@ -86,7 +85,7 @@ func (c reply) wait(ctx context.Context) (r commands.Reply, ok bool) {
 	}
 }
 
-// command has the port's command done for a visitor.
+// command runs the port's command for a user.
 func (s *Server) command(w http.ResponseWriter, r *http.Request, visitor commands.Visitor, db int, word string, key redlock.Key) {
 	if !slices.Contains(s.databases(), db) {
 		answer(w, http.StatusBadRequest, "db "+strconv.Itoa(db)+" is not in use by this daemon")
@@ -100,19 +99,19 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, visitor command
 	}
 	host, _ := origin(r.RemoteAddr)
 	client := &commands.Client{Addr: r.RemoteAddr, Host: host, Name: "page", User: visitor.Name(), DB: db, Proto: 3}
-	sink := make(reply, 1) // the one answer must never wait
+	sink := make(reply, 1) // the one reply must never block
 	s.options.Desk.Dispatch(&commands.Call{Args: []string{word, string(key)}, Client: client, Batch: new(redlock.Batch), Sink: sink})
-	said, ok := sink.wait(r.Context())
+	result, ok := sink.wait(r.Context())
 	switch {
-	case !ok: // nobody is there any more
-	case said.Kind == commands.KindError:
-		answer(w, statusOf(said.Text), said.Text)
+	case !ok: // the client has gone
+	case result.Kind == commands.KindError:
+		answer(w, statusOf(result.Text), result.Text)
 	default:
-		give(w, http.StatusOK, plain(said))
+		give(w, http.StatusOK, plain(result))
 	}
 }
 
-// statusOf is the status for the code of an error.
+// statusOf returns the HTTP status for the code of an error.
 func statusOf(text string) int {
 	code, _, _ := strings.Cut(text, " ")
 	switch code {
@@ -128,7 +127,7 @@ func statusOf(text string) int {
 	return http.StatusBadRequest
 }
 
-// plain is a reply as JSON has it. Integers are texts: a script's numbers are not
+// jsonValue converts a reply for JSON. Integers are texts: a script's numbers are not
 // exact above 2⁵³.
 func plain(r commands.Reply) any {
 	switch r.Kind {
@@ -161,5 +160,5 @@ func give(w http.ResponseWriter, status int, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // whoever has gone needs no answer
+	_, _ = w.Write(text) // a client that has gone needs no reply
 }

@@ -1,6 +1,6 @@
 package admin
 
-// news.go answers: what has just happened to which lock?
+// eventring.go stores the last events of locks.
 
 import (
 	"sync"
@@ -8,18 +8,18 @@ import (
 	"redlockd/redlock"
 )
 
-// mostNews is how many events are kept; who looks four times a second misses some
-// of more than a thousand a second, and is told how many.
+// maxEvents is how many events are kept. A page reads four times a second, so it misses
+// some of more than a thousand a second, and receives their number.
 const mostNews = 256
 
-// news are the last events, numbered from 1.
+// eventRing contains the last events, numbered from 1.
 type news struct {
 	mu   sync.Mutex
 	ring [mostNews]redlock.Event
 	last uint64
 }
 
-// hear is called for one event at a time.
+// add is called for one event at a time.
 func (n *news) hear(e redlock.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -27,8 +27,8 @@ func (n *news) hear(e redlock.Event) {
 	n.ring[n.last%mostNews] = e
 }
 
-// after gives what came after an event, the oldest first, the number of the last
-// one, and how many are gone already.
+// after returns the events after a given one, the oldest first, the number of the last
+// one, and how many were overwritten already.
 func (n *news) after(seen uint64) (events []redlock.Event, last uint64, missed uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

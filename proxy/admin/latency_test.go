@@ -45,7 +45,7 @@ func TestGrants_TellOutcomesApartAndHandThemOn(t *testing.T) {
 	}
 }
 
-// oneWait is over at once; who leaves is heard.
+// oneWait is over at once; a leaving waiter is counted.
 type oneWait struct{}
 
 func (oneWait) Wait(_ *redlock.Batch, _ redlock.LockRequest, done redlock.LockDone) (leave func()) {

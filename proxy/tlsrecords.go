@@ -1,11 +1,10 @@
 package proxy
 
-// records.go answers: what does TLS make this daemon keep for a stranger?
-// crypto/tls makes room for a whole record, 16 kB, as soon as it has seen the
-// five bytes that announce it, never gives that back, and collects handshake
-// messages of up to 64 kB from them. So the lengths are read as they pass by, and
-// what goes beyond a hello of usual size comes out of the budget of those who
-// have not signed in.
+// tlsrecords.go counts the memory that TLS uses for an unauthenticated client. crypto/tls
+// allocates a whole record, 16 kB, as soon as it has read its five header bytes. It never
+// frees that, and collects handshake messages of up to 64 kB from records. So the lengths
+// are read as they pass by, and all memory beyond a hello of usual size is reserved from
+// the limit of unauthenticated clients.
 
 import (
 	"net"
@@ -20,19 +19,19 @@ const (
 	handshakeCost = 24 << 10
 )
 
-// records is the socket below TLS. Read belongs to one goroutine.
+// tlsRecords is the socket below TLS. Read belongs to one goroutine.
 type records struct {
 	net.Conn
-	guard   *guard // known from before the first Read
+	guard   *guard // set before the first Read
 	share   share
 	head    [recordHeader]byte // of the record that passes by
 	have    int                // bytes of it
 	left    int                // of the record's body
 	greeted atomic.Bool        // the handshake is done
-	total   int                // what crypto/tls holds by now
+	total   int                // bytes that crypto/tls holds by now
 }
 
-// recordsOf is what stands below a connection with TLS, nil for one without.
+// recordsOf returns the layer below a connection with TLS, nil for one without.
 func recordsOf(conn net.Conn) *records {
 	if c, ok := conn.(secured); ok {
 		return c.NetConn().(*records)
@@ -48,8 +47,8 @@ func (r *records) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// follow looks for the headers of records among bytes that pass by; false says
-// that there is no room for one.
+// follow finds the headers of records in the bytes that pass by; it returns false if a
+// record exceeds the memory limit.
 func (r *records) follow(p []byte) bool {
 	for len(p) > 0 {
 		if r.left > 0 {
@@ -69,7 +68,7 @@ func (r *records) follow(p []byte) bool {
 	return true
 }
 
-// charge counts a record of so many bytes; false says that there is no room for it.
+// countRecord counts a record of size bytes; it returns false if that exceeds the limit.
 func (r *records) charge(size int) bool {
 	if r.greeted.Load() {
 		r.total = max(r.total, size)
@@ -79,8 +78,8 @@ func (r *records) charge(size int) bool {
 	return r.settle()
 }
 
-// settle has the share hold what crypto/tls does, and nothing for a client who is
-// no stranger any more.
+// updateReservation sets the reservation to the memory of crypto/tls, and to nothing for an
+// authenticated client.
 func (r *records) settle() bool {
 	if !r.stranger() {
 		r.total = 0
@@ -97,7 +96,7 @@ func (r *records) settle() bool {
 	return size == 0 || r.share.raise(size)
 }
 
-// settleGreeted ends what only the handshake needed.
+// finishHandshake frees the memory that only the handshake needed.
 func (r *records) settleGreeted() bool {
 	r.greeted.Store(true)
 	r.share.release()
@@ -106,7 +105,7 @@ func (r *records) settleGreeted() bool {
 
 func (r *records) stranger() bool { return !r.greeted.Load() || !r.guard.receiver.known() }
 
-// evict closes the connection: what crypto/tls holds ends with it alone.
+// evict closes the connection: only that frees the memory of crypto/tls.
 func (r *records) evict() {
 	if r.stranger() {
 		r.guard.Close()

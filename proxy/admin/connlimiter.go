@@ -1,12 +1,12 @@
 package admin
 
-// visitors.go bounds the connections that are open at this door, and keeps some of
+// connlimiter.go limits the open connections of the admin endpoint, and reserves some of
 // them for probes. They share the process' descriptors with the lock clients, and
-// anybody who reaches the address may open them: /healthz asks for no login.
+// anybody who reaches the address may open them: /healthz needs no login.
 //
-// A connection without a complete request is the first to go, the oldest first: probes
-// send theirs at once. When all connections are taken, those between two requests go,
-// too. Requests for anything but the probes' paths leave some connections free.
+// A connection without a complete request is evicted first, the oldest first: probes
+// send theirs at once. When all connections are in use, those between two requests are
+// evicted, too. Requests for other paths than the probes' leave some connections free.
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 
 const (
 	mostVisitors = 256 // in all
-	mostOfHost   = 64  // of one address: 16 pages, scrapers and balancers have room
-	// So many of them answer /healthz and /readyz alone.
+	mostOfHost   = 64  // of one address: enough for 16 pages, scrapers and balancers
+	// So many of them serve only /healthz and /readyz.
 	keptForProbes       = 32
 	keptForProbesOfHost = 8
 )
 
-// visitors counts the open connections of each host.
+// connLimiter counts the open connections of each host.
 type visitors struct {
 	mu   sync.Mutex
 	all  map[net.Conn]*visit
@@ -33,44 +33,44 @@ type visitors struct {
 	last int // sequence of the latest
 }
 
-// crowd is how many connections there are, and how many of them have a request under
-// way that is no probe.
+// connCount is the number of open connections, and of those with a request in flight that
+// is no probe.
 type crowd struct{ open, served int }
 
-// visit is one connection.
+// httpConn is one connection.
 type visit struct {
 	host     string
 	sequence int
 	complete bool // a request of it was complete
-	busy     bool // one is under way
+	busy     bool // a request is in flight
 }
 
 func newVisitors() *visitors {
 	return &visitors{all: make(map[net.Conn]*visit), from: make(map[string]*crowd)}
 }
 
-// visitKey finds the connection of a request.
+// connKey is the context key for the connection of a request.
 type visitKey struct{}
 
 func (v *visitors) context(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitKey{}, conn)
 }
 
-// note is the server's hook for every change of a connection. One too many is
-// closed before a byte of it is read.
+// onStateChange is the server's hook for every change of a connection. A connection beyond
+// the limit is closed before a byte of it is read.
 func (v *visitors) note(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
-		if away := v.enter(conn, host); away != nil {
-			shut(away)
+		if evicted := v.enter(conn, host); evicted != nil {
+			shut(evicted)
 		}
 	case http.StateClosed, http.StateHijacked:
 		v.leave(conn)
 	}
 }
 
-// shut closes the socket at once: the alert that crypto/tls sends first may wait
+// closeSocket closes the socket at once: the alert that crypto/tls sends first may wait
 // seconds, and this is the goroutine that accepts.
 func shut(conn net.Conn) {
 	if c, ok := conn.(*tls.Conn); ok {
@@ -79,34 +79,34 @@ func shut(conn net.Conn) {
 	conn.Close()
 }
 
-// enter counts a connection; it returns the one that has to go, which may be this one.
-func (v *visitors) enter(conn net.Conn, host string) (away net.Conn) {
+// register counts a connection; it returns the one to close, which may be this one.
+func (v *visitors) enter(conn net.Conn, host string) (evicted net.Conn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	crowdOf := v.from[host]
+	ofHost := v.from[host]
 	switch {
-	case crowdOf != nil && crowdOf.open >= mostOfHost:
-		away = v.oldestLocked(func(one *visit) bool { return one.host == host && !one.complete })
+	case ofHost != nil && ofHost.open >= mostOfHost:
+		evicted = v.oldestLocked(func(one *visit) bool { return one.host == host && !one.complete })
 	case v.sum.open >= mostVisitors:
-		if away = v.oldestLocked(func(one *visit) bool { return !one.complete }); away == nil {
-			away = v.oldestLocked(func(one *visit) bool { return !one.busy })
+		if evicted = v.oldestLocked(func(one *visit) bool { return !one.complete }); evicted == nil {
+			evicted = v.oldestLocked(func(one *visit) bool { return !one.busy })
 		}
 	default:
 		v.addLocked(conn, host)
 		return nil
 	}
-	if away == nil {
+	if evicted == nil {
 		return conn
 	}
-	v.removeLocked(away)
+	v.removeLocked(evicted)
 	v.addLocked(conn, host)
-	return away
+	return evicted
 }
 
-// oldestLocked is the oldest connection that may go, nil if there is none.
-func (v *visitors) oldestLocked(mayGo func(*visit) bool) (oldest net.Conn) {
+// oldestLocked returns the oldest connection that may be evicted, nil if there is none.
+func (v *visitors) oldestLocked(evictable func(*visit) bool) (oldest net.Conn) {
 	for conn, one := range v.all {
-		if mayGo(one) && (oldest == nil || one.sequence < v.all[oldest].sequence) {
+		if evictable(one) && (oldest == nil || one.sequence < v.all[oldest].sequence) {
 			oldest = conn
 		}
 	}
@@ -140,12 +140,12 @@ func (v *visitors) forgetLocked(host string) {
 func (v *visitors) leave(conn net.Conn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.all[conn] != nil { // else it was turned away
+	if v.all[conn] != nil { // else it was evicted
 		v.removeLocked(conn)
 	}
 }
 
-// keepingFree serves a request unless the connections that are left are for probes.
+// limitRequests serves a request unless the remaining connections are reserved for probes.
 func (v *visitors) keepingFree(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _ := r.Context().Value(visitKey{}).(net.Conn)
@@ -154,14 +154,14 @@ func (v *visitors) keepingFree(inner http.Handler) http.Handler {
 		defer end()
 		if !served {
 			w.Header().Set("Connection", "close")
-			answer(w, http.StatusServiceUnavailable, "as many requests are under way as this address or all may have; those of /healthz and /readyz are still served")
+			answer(w, http.StatusServiceUnavailable, "too many requests of this address, or of all together, are in flight; /healthz and /readyz are still served")
 			return
 		}
 		inner.ServeHTTP(w, r)
 	})
 }
 
-// begin notes a complete request; end notes its end.
+// beginRequest counts a complete request; end ends it.
 func (v *visitors) begin(conn net.Conn, probe bool) (end func(), served bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

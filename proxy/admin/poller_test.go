@@ -15,7 +15,7 @@ import (
 	"redlockd/redlock"
 )
 
-// fakeLooks are locks that everybody agrees on.
+// fakeReader has locks on which all masters agree.
 type fakeLooks struct {
 	mu      sync.Mutex
 	held    []redlock.Key
@@ -197,7 +197,7 @@ func TestLookout_SaysWhyTheListMayBeIncomplete(t *testing.T) {
 	})
 }
 
-// What a look costs is bounded, however many locks there are.
+// The cost of a poll is bounded, however many locks there are.
 func TestLookout_WalksOnlySoFarAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []redlock.Key
@@ -242,7 +242,7 @@ func TestLookout_FindsALockByItsWholeNameHoweverFarTheWalkIs(t *testing.T) {
 	})
 }
 
-// A bug of the page ends a look, not the daemon.
+// A bug of the page ends a poll, not the daemon.
 func TestLookout_ContainsAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := &broken{fakeLooks: lookingAt("a")}

@@ -1,35 +1,37 @@
 package admin
 
-// grants.go answers: how long does a client wait for a lock to be decided?
+// latency.go measures how long lock requests take until they are decided.
 
 import (
 	"errors"
+	"sort"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlockd/commands"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
-// lockBounds reach from a quorum over loopback to the longest that is decided
-// without waiting.
+// lockBounds reach from a quorum over loopback to the longest request without WAIT.
 var lockBounds = prometheus.ExponentialBuckets(0.0001, 2, 16)
 
-// waitBounds reach to the longest that anybody may wait unless --max-wait is raised.
+// waitBounds reach to the longest wait unless --max-wait is raised.
 var waitBounds = prometheus.ExponentialBuckets(0.001, 3, 13)
 
-// Grants measures lock requests, from the moment they were read to their outcome.
+// Latencies measures lock requests, from the moment they were read to their outcome.
 type Grants struct{ locks, waits *outcomes }
 
-// outcomes is a histogram for each outcome, and a finer one of all of them.
+// outcomeTimes is a histogram for each outcome, and a finer one of all of them.
 type outcomes struct {
 	times                       *prometheus.HistogramVec
 	granted, refused, undecided prometheus.Observer
 	all                         latencies
 }
 
-// NewGrants makes empty histograms.
+// NewLatencies makes empty histograms.
 func NewGrants() *Grants {
 	return &Grants{
 		locks: newOutcomes("redlockd_lock_seconds", "Time from a lock request without WAIT to its outcome.", lockBounds),
@@ -45,11 +47,11 @@ func newOutcomes(name, help string, bounds []float64) *outcomes {
 	}
 }
 
-// Measure puts the histogram in front of what decides. It costs an allocation a
-// request, so it stands there only when somebody looks.
+// Measure wraps Locks with the histogram. It costs an allocation per request, so it is
+// used only with the admin endpoint.
 func (g *Grants) Measure(locks commands.Locks) commands.Locks { return &measured{locks, g.locks} }
 
-// MeasureWaits is Measure for what blocks.
+// MeasureWaits is Measure for requests that wait.
 func (g *Grants) MeasureWaits(waits commands.Waits) commands.Waits {
 	return &measuredWaits{waits, g.waits}
 }
@@ -72,7 +74,7 @@ func (m *measuredWaits) Wait(b *redlock.Batch, r redlock.LockRequest, done redlo
 	return m.Waits.Wait(b, r, m.outcomes.before(done))
 }
 
-// before is done with its time taken.
+// timed returns done with the measurement added.
 func (o *outcomes) before(done redlock.LockDone) redlock.LockDone {
 	began := time.Now()
 	return func(grant redlock.Grant, err error) {
@@ -91,4 +93,32 @@ func (o *outcomes) of(err error) prometheus.Observer {
 		return o.refused
 	}
 	return o.undecided
+}
+
+// latencyCounts counts durations in the buckets of pool.Histogram, since the histogram of
+// /metrics is too coarse for the last second and keeps only sums. The zero value is empty.
+type latencies struct {
+	counts [len(pool.Histogram{}.Counts)]atomic.Uint64
+}
+
+func (l *latencies) note(d time.Duration) {
+	last := len(l.counts) - 1
+	l.counts[sort.Search(last, func(i int) bool { return d < pool.Bound(i) })].Add(1)
+}
+
+// load returns the counts so far; Sum is not kept.
+func (l *latencies) load() (h pool.Histogram) {
+	for i := range l.counts {
+		h.Counts[i] = l.counts[i].Load()
+	}
+	return h
+}
+
+// countsSince returns the counts after an earlier load.
+func since(now, before pool.Histogram) pool.Histogram {
+	for i := range now.Counts {
+		now.Counts[i] -= min(before.Counts[i], now.Counts[i])
+	}
+	now.Sum -= before.Sum
+	return now
 }

@@ -1,7 +1,7 @@
 package proxy
 
-// farewell.go answers: how does a connection end so that its client still reads
-// the last word, and so that nobody stays for longer than that takes?
+// close.go ends connections: the client can still read its last reply, and the connection
+// stays open no longer than that takes.
 
 import (
 	"errors"
@@ -10,17 +10,17 @@ import (
 
 const (
 	lingerTime = time.Second // for a client to read the last reply before the socket is torn down
-	// lingerBytes is what a client may go on saying that is not listened to any
-	// more: a pipeline that was under way when it was refused.
+	// lingerBytes is how much input of a rejected client is read and discarded: a
+	// pipeline that was under way when it was rejected.
 	lingerBytes = 256 << 10
-	// newcomerLinger is the same before the login, where nobody has much to say.
+	// unauthLingerBytes is the same before the login, where honest clients send little.
 	newcomerLinger = 16 << 10
 )
 
-// errUnstoppable ends a connection whose client talks on and on.
-var errUnstoppable = errors.New("the client goes on although it was told that the connection ends")
+// errStillSending ends a connection whose client does not stop sending.
+var errUnstoppable = errors.New("the client goes on sending although the connection is being closed")
 
-// refuse ends the hand-over; the session says text when its turn has come.
+// refuse ends the hand-over; the session sends text after all earlier replies.
 func (g *guard) refuse(text string) (n int) {
 	g.refused = true
 	g.release()
@@ -28,10 +28,10 @@ func (g *guard) refuse(text string) (n int) {
 	return 0
 }
 
-// discard reads without looking, so that the client's leaving is still seen while
-// earlier commands are in flight, and so that the last reply is not lost to a
-// reset, which closing over unread bytes would cause. The deadline of finish ends
-// it, or lingerBytes.
+// discardInput reads and drops input. So a close by the client is still noticed while
+// earlier commands are in flight, and the last reply is not lost to a reset, which closing
+// with unread bytes would cause. It ends at the deadline of closeGracefully or after
+// lingerBytes.
 func (g *guard) discard() error {
 	g.release()
 	if g.stop != nil {
@@ -40,14 +40,14 @@ func (g *guard) discard() error {
 	if g.limited {
 		g.setReadDeadline(0)
 	}
-	nook := g.stock.nooks.Get().(*[nookSize]byte)
-	defer g.stock.nooks.Put(nook)
+	small := g.stock.nooks.Get().(*[nookSize]byte)
+	defer g.stock.nooks.Put(small)
 	rest := lingerBytes
 	if !g.receiver.known() {
 		rest = newcomerLinger
 	}
 	for rest > 0 {
-		n, err := g.Conn.Read(nook[:])
+		n, err := g.Conn.Read(small[:])
 		if err != nil {
 			return err
 		}
@@ -56,15 +56,15 @@ func (g *guard) discard() error {
 	return errUnstoppable
 }
 
-// finish says that nothing more will be sent. The client gets the end of the
-// stream and a moment to read what it was sent; its own end then ends Read.
+// closeGracefully ends the sending side. The client receives the end of the stream and has
+// a moment to read its replies; Read ends when the client closes its side.
 func (g *guard) finish() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.finished = true
 	half, ok := g.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
-		_ = g.Conn.SetReadDeadline(time.Now()) // no half to close: Read ends now and closes all
+		_ = g.Conn.SetReadDeadline(time.Now()) // no write side to close: Read ends now and closes the connection
 		return
 	}
 	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTime))
@@ -76,8 +76,8 @@ func (g *guard) isFinished() bool {
 	return g.finished
 }
 
-// evict is the budget's word that the share is gone. It only wakes the reader,
-// whose memory it is.
+// evict is called when the reservation was evicted. It only wakes the reader, which owns
+// the memory.
 func (g *guard) evict() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +92,7 @@ func (g *guard) evict() {
 	_ = g.Conn.SetReadDeadline(time.Now())
 }
 
-// tookEviction is true once after evict; from then on there are deadlines again.
+// takeEviction is true once after evict; from then on deadlines are set again.
 func (g *guard) tookEviction() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,7 +107,7 @@ func (g *guard) isEvicted() bool {
 	return g.evicted
 }
 
-// setReadDeadline must not undo the one that finish or evict has set; 0 means none.
+// setReadDeadline must not replace the deadline of closeGracefully or evict; 0 means none.
 func (g *guard) setReadDeadline(after time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,10 +119,10 @@ func (g *guard) setReadDeadline(after time.Duration) {
 	if after > 0 {
 		deadline = time.Now().Add(after)
 	}
-	_ = g.Conn.SetReadDeadline(deadline) // fails on a closed socket only, which Read will tell
+	_ = g.Conn.SetReadDeadline(deadline) // fails on a closed socket only, which Read reports
 }
 
-// Close closes the socket and tells the session, once.
+// Close closes the socket and notifies the session, once.
 func (g *guard) Close() error {
 	var err error
 	g.once.Do(func() {

@@ -1,27 +1,27 @@
 package proxy
 
-// pace.go answers: may this happen already, if so many a second may? A bucket of
-// tokens is one point in time here, that at which it will be full again: each
-// token taken moves it on, and how far it may lie ahead is the bucket's size.
+// ratelimit.go contains token buckets. A bucket is stored as one point in time: that at
+// which it will be full again. Each token taken moves that point on, and how far it may
+// lie ahead is the bucket's size.
 
 import (
 	"sync"
 	"time"
 )
 
-// pace is a rate: once an interval, and after a rest so many at once as fit slack.
+// tokenRate is a rate: one token per interval, and after a rest as many at once as fit slack.
 type pace struct {
 	interval, slack time.Duration
 }
 
-// perSecond is n a second, and burst at once.
+// perSecond allows n tokens a second, and burst at once.
 func perSecond(n, burst int) pace {
 	interval := time.Second / time.Duration(n)
 	return pace{interval: interval, slack: interval * time.Duration(burst)}
 }
 
-// take takes n tokens from a bucket that will be full at a given time; wait is
-// for how long they are owed, 0 or less if they were there.
+// take takes n tokens from a bucket that will be full at a given time; wait is the time
+// until they are available, 0 or less if they are available now.
 func (p pace) take(full, now time.Time, n int) (after time.Time, wait time.Duration) {
 	if full.Before(now) {
 		full = now
@@ -30,7 +30,7 @@ func (p pace) take(full, now time.Time, n int) (after time.Time, wait time.Durat
 	return after, after.Sub(now) - p.slack
 }
 
-// turns gives out turns at one pace to all who ask, in the order of their asking.
+// rateLimiter gives out turns at one rate, in the order of the requests.
 type turns struct {
 	pace pace
 	now  func() time.Time
@@ -39,7 +39,7 @@ type turns struct {
 	full time.Time
 }
 
-// reserve takes n turns and says after which time they have come.
+// reserve takes n turns and returns how long the caller must wait for them.
 func (t *turns) reserve(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +47,7 @@ func (t *turns) reserve(n int) (wait time.Duration) {
 	return max(0, wait)
 }
 
-// rarely is true at most once a minute. The zero value is ready.
+// oncePerMinute allows an event at most once a minute. The zero value is ready.
 type rarely struct {
 	mu   sync.Mutex
 	last time.Time

@@ -154,8 +154,8 @@ func TestSession_SendsItsBatchOnceARoundAndAroundBarriers(t *testing.T) {
 	}
 }
 
-// The pump lets its lock go for Send. What happens in that moment has nobody
-// else to see it.
+// The writer loop unlocks mu for Send. Only the writer loop itself can notice what happens
+// in that moment.
 
 func TestSession_SeesABarrierAnsweredWhileItSendsItsBatch(t *testing.T) {
 	d := newDispatcher()

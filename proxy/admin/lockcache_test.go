@@ -128,7 +128,7 @@ func TestShown_WritesOutWhatDoesNotShowItself(t *testing.T) {
 	}
 }
 
-// Nobody is shown, and nobody can tell: that neither ends a lock nor makes one.
+// No holder is shown and no master can decide: that neither ends a lock nor makes one.
 func TestBook_KeepsWhatItKnowsWhereNobodyCanTell(t *testing.T) {
 	b := newBook()
 	b.put("known", lasting("t", time.Minute, 1), noon, true)

@@ -1,7 +1,7 @@
 package admin
 
-// book.go answers: which locks are held? The book is what all viewers share: it
-// is filled by a walk over the masters and by looks at single keys. It knows no clock.
+// lockcache.go caches which locks are held, for all viewers of a database. A walk over
+// the masters and reads of single keys fill it. It reads no clock.
 
 import (
 	"slices"
@@ -13,51 +13,51 @@ import (
 )
 
 const (
-	// mostEntries bounds the book, at some 600 bytes an entry. Of more locks than
-	// these the rest is found by its whole name; moreEntries is room for that.
+	// maxEntries bounds the cache, at some 600 bytes an entry. Locks beyond it are found
+	// by their whole name only; extraEntries is space for those.
 	mostEntries = 100_000
 	moreEntries = 1_000
-	// mostShownHolders are written into a row; DINFO tells all of them.
+	// maxShownHolders are shown in a row; DINFO shows all of them.
 	mostShownHolders = 3
 )
 
-// entry is a lock as it was seen last.
+// cachedLock is the last known state of a lock.
 type entry struct {
 	key     redlock.Key
 	mode    redlock.Mode
-	unsure  bool // somebody may hold it: too few masters could tell
+	unsure  bool // it may be held: too few masters answered
 	limit   int
 	count   int // of holders
 	holders []redlock.Holder
 	until   time.Time // the last lease ends
 	fence   redlock.Fence
-	queued  int       // over all daemons, as far as it is known
+	queued  int       // over all daemons, as far as known
 	waiters int       // here
-	since   time.Time // it was first seen
+	since   time.Time // when it was first read
 }
 
-// book is safe for concurrent use. Entries are replaced, never changed.
+// lockCache is safe for concurrent use. Entries are replaced, never changed.
 type book struct {
 	mu       sync.Mutex
 	entries  map[redlock.Key]*entry
-	complete bool // one walk has come to its end
+	complete bool // one walk has been completed
 	met      met
 }
 
-// met are the keys that a walk has met so far. It has a lock of its own because a
-// lane asks for every key that it finds: it must never wait for a look at all of
-// them.
+// visitedKeys are the keys that a walk has visited so far. It has a mutex of its own
+// because a lane checks every key that it finds: the lane must never wait for a scan of
+// the whole cache.
 type met struct {
 	mu   sync.Mutex
 	keys map[redlock.Key]struct{}
-	full bool // a key found no room
+	full bool // a key exceeded maxEntries
 }
 
 func newBook() *book {
 	return &book{entries: map[redlock.Key]*entry{}, met: met{keys: map[redlock.Key]struct{}{}}}
 }
 
-// wants tells a walk which keys it has not looked at yet.
+// needsVisit reports whether a walk has not visited a key yet.
 func (m *met) wants(key redlock.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *met) note(key redlock.Key) {
 	m.keys[key] = struct{}{}
 }
 
-// end is for the end of a walk: what it has met, and a new beginning.
+// reset ends a walk: it returns the visited keys and starts anew.
 func (m *met) end() (keys map[redlock.Key]struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,8 +90,8 @@ func (m *met) isFull() bool {
 	return m.full
 }
 
-// put writes down what the masters show of a key. Only a look at a single key
-// knows fences, notes and queues; a walk leaves what is known of them.
+// put stores the state of a key on the masters. Only a read of a single key returns
+// fences, notes and queues; a walk leaves their known values.
 func (b *book) put(key redlock.Key, v *redlock.LockView, now time.Time, single bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,19 +100,19 @@ func (b *book) put(key redlock.Key, v *redlock.LockView, now time.Time, single b
 		return
 	}
 	before := b.entries[key]
-	if len(v.Holders) == 0 && v.Count == 0 { // nobody can tell whether it is still held: what is known stands until its time is over
+	if len(v.Holders) == 0 && v.Count == 0 { // no master's answer decides whether it is still held: the known state stays until it expires
 		if before != nil {
-			doubted := *before
-			doubted.unsure = true
-			b.entries[key] = &doubted
+			undecided := *before
+			undecided.unsure = true
+			b.entries[key] = &undecided
 		}
 		return
 	}
-	room := mostEntries
+	limit := mostEntries
 	if single {
-		room += moreEntries
+		limit += moreEntries
 	}
-	if before == nil && len(b.entries) >= room {
+	if before == nil && len(b.entries) >= limit {
 		return
 	}
 	e := &entry{
@@ -137,9 +137,9 @@ func sameHolder(a, b *entry) bool {
 	return len(a.holders) > 0 && len(b.holders) > 0 && a.count == b.count && a.holders[0].Token == b.holders[0].Token
 }
 
-// heldSince is when the lock was granted: a fence is the masters' time in µs, or
-// a little more. Of a lock whose fence nobody here knows it is since when it has
-// been seen, and then sure is false.
+// heldSince returns when the lock was granted: a fence is the masters' time in µs, or
+// a little more. For a lock with an unknown fence it returns when the lock was first read,
+// and sure is false.
 func (e *entry) heldSince() (t time.Time, sure bool) {
 	if e.fence > 0 {
 		return time.UnixMicro(int64(e.fence)), true
@@ -147,14 +147,14 @@ func (e *entry) heldSince() (t time.Time, sure bool) {
 	return e.since, false
 }
 
-// of is what is written of one key, nil if nothing is.
+// get returns the entry of a key, nil if there is none.
 func (b *book) of(key redlock.Key) *entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entries[key]
 }
 
-// endPass takes out what the walk that ends has not met.
+// endPass removes the keys that the ended walk has not visited.
 func (b *book) endPass() {
 	keys := b.met.end()
 	b.mu.Lock()
@@ -167,7 +167,7 @@ func (b *book) endPass() {
 	b.complete = true
 }
 
-// sweep takes out what has ended.
+// sweep removes expired locks.
 func (b *book) sweep(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,7 +178,7 @@ func (b *book) sweep(now time.Time) {
 	}
 }
 
-// list is the book as it is now.
+// list returns the present content.
 func (b *book) list() list {
 	l := list{full: b.met.isFull()}
 	b.mu.Lock()

@@ -1,6 +1,6 @@
 package proxy
 
-// hearing_test.go: answers that are not written, answers that are several, and
+// replymode_test.go tests replies that are not written, calls with several replies, and
 // what clients see of one another.
 
 import (
