@@ -9,7 +9,7 @@ TIMEOUT     ?= 60m
 # Further flags of `go test`.
 GOTEST      ?=
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence lint fmt bench bench-quick counters fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
 
 run:
 	$(GO) run .
@@ -72,6 +72,11 @@ bench-quick: needs
 counters: needs
 	$(GO) test -run Counters -count=1 -v -timeout $(TIMEOUT) ./redlock ./proxy
 
+# Writes the golden files of everything that users depend on. Without it a difference
+# fails the tests: read what `git diff` shows, and name the change in CHANGELOG.md.
+golden:
+	REDLOCKD_UPDATE=1 $(GO) test -count=1 ./proxy/contract
+
 # Clients that say nothing, and clients that do their worst: what they cost.
 crowd: needs
 	cd bench && BENCH_CROWD=1 $(GO) test -run Crowd -v -timeout $(TIMEOUT) .
@@ -101,7 +106,7 @@ fuzz:
 # MINUTES of load. MIX is all mixes of faults, or one of them, or a number: so many,
 # drawn at random. SEED repeats a run as far as processes let themselves be repeated;
 # what failed, and its seed, are repeated at the end of the output. CHAOS_PUBLISH=1
-# puts the table into redlock/PROOF.md, if nothing failed.
+# puts the table into redlock/chaos/RESULTS.md, if nothing failed.
 chaos: needs
 	CHAOS_MINUTES=$(or $(MINUTES),6) CHAOS_MIX="$(or $(MIX),all)" CHAOS_SEED=$(SEED) \
 		$(GO) test -run 'TestChaos$$' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
@@ -112,7 +117,7 @@ soak: needs
 		$(GO) test -run TestSoak -count=1 -v -timeout $$(($(or $(MINUTES),3) + 15))m ./redlock/chaos
 
 # The product against simulated faults, 10^8 executions or half an hour, whichever
-# comes first; the table goes into redlock/PROOF.md. What it prints when a promise
+# comes first; the table goes into redlock/sim/RESULTS.md. What it prints when a promise
 # is broken plays that world again: SIM_SCENARIO=... SIM_SEED=... make sim
 sim:
 	SIM_EXECUTIONS=$${SIM_EXECUTIONS:-100000000} SIM_SECONDS=$${SIM_SECONDS:-1800} SIM_PUBLISH=$${SIM_PUBLISH:-1} \
@@ -123,7 +128,7 @@ mutants:
 	SIM_MUTANTS="$${SIM_MUTANTS:-all}" $(GO) test -run TestMutants -count=1 -v -timeout 120m ./redlock/sim
 
 # The same bugs in daemons as processes, with faults: two at a time, a minute each at
-# most; the table goes into redlock/PROOF.md. RIG_MUTANTS names some.
+# most; the table goes into redlock/mutants/RESULTS.md. RIG_MUTANTS names some.
 rig-mutants: needs
 	RIG_MUTANTS="$${RIG_MUTANTS:-all}" $(GO) test -run TestRigMutants_AreCaught -count=1 -v -timeout 150m ./redlock/chaos
 

@@ -43,8 +43,8 @@ func aims() []aim {
 		{what: "ids with appendfsync always, 64 callers: throughput × two phases", scenario: ids("engine in process", media[1]), name: pairsPerSecond, peer: ids(naive, media[1]), atLeast: true, bound: 60},
 		{what: "two daemons, 64 callers each: throughput × one with 128", scenario: twoDaemonsName, name: pairsPerSecond, peer: multiplexedName(2 * callersOfEach), atLeast: true, bound: 0.85},
 		{what: "two daemons, one connection to each, 64 callers each: throughput × one with 128", scenario: twoTunedName, name: pairsPerSecond, peer: tunedName(2 * callersOfEach), atLeast: true, bound: 0.85},
-		{what: "64 clients that want one key: hand-overs × redsync", scenario: handoverName, name: handoversPerSecond, peer: handoverPeer, atLeast: true, bound: 10},
-		{what: "64 clients that want one key: p99 of the wait × redsync", scenario: handoverName, name: acquireP99, peer: handoverPeer, bound: 1},
+		{what: "64 clients, one contended key: hand-overs × redsync", scenario: handoverName, name: handoversPerSecond, peer: handoverPeer, atLeast: true, bound: 10},
+		{what: "64 clients, one contended key: p99 of the wait × redsync", scenario: handoverName, name: acquireP99, peer: handoverPeer, bound: 1},
 		{what: "beside 10 000 HOLD leases, 64 callers: throughput × without", scenario: holdName, name: pairsPerSecond, peer: multiplexedName(64), atLeast: true, bound: 0.9},
 		{what: "DLOCK p99 while 100 000 locks are listed × without, 16 callers that pause", scenario: pacedListing, name: besideP99, before: withoutP99, bound: 1.5},
 		{what: "drop-in SET NX PX and compare-and-delete, 64 callers: processor time of all × DLOCK and DUNLOCK", scenario: dropinName, name: allCPU, peer: multiplexedName(64), bound: 1.15},
@@ -92,8 +92,8 @@ func acceptance(r results) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\n## What is promised\n\nMedian over the rounds of paired figures, and their range.\n\n" +
-		"| what | aim | measured | |\n|---|---:|---:|---|\n" + b.String()
+	return "\n## Targets\n\nMedian over the rounds of paired figures, and their range.\n\n" +
+		"| what | target | measured | |\n|---|---:|---:|---|\n" + b.String()
 }
 
 // aimed matches the scenarios that an aim is about.
@@ -106,7 +106,7 @@ func aimed() *regexp.Regexp {
 }
 
 // spent tells of each aim for throughput that was missed where the processors'
-// time goes. Both sides keep both cores busy, so the aim allows as much time for a
+// time goes. Both sides keep both cores busy, so the target allows as much time for a
 // pair as the peer takes, divided by the bound.
 func spent(r results) string {
 	var b strings.Builder
@@ -126,9 +126,9 @@ func spent(r results) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\n### Where the time of what was missed goes\n\n" +
-		"Both sides keep both cores busy: the processor time of a pair decides. The last column is what the aim would allow: " +
-		"the peer's time divided by the aim. The client and the masters cost what they cost; what the daemon's lanes could " +
-		"gain without the client library is the row of raw lanes below.\n\n" +
-		"| what | client µs | daemon µs | masters µs | all µs per pair | the aim allows |\n|---|---:|---:|---:|---:|---:|\n" + b.String()
+	return "\n### Processor time of the missed targets\n\n" +
+		"Both sides keep both cores busy: the processor time of a pair decides. The last column is what the target would allow: " +
+		"the peer's time divided by the target. The row of raw lanes below shows what the daemon's lanes " +
+		"could gain without the client library.\n\n" +
+		"| what | client µs | daemon µs | masters µs | all µs per pair | the target allows |\n|---|---:|---:|---:|---:|---:|\n" + b.String()
 }

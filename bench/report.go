@@ -37,42 +37,44 @@ type table struct {
 func tables() []table {
 	return []table{
 		{[]string{pagePairs}, "Uncontended acquire and release, unique keys",
-			"Ratios are to redsync with as many callers (50 connections: with 64), median of the rounds (lowest-highest). " +
-				"Errors are turns that failed, over all rounds: where a machine keeps a process waiting for longer than the " +
-				"master timeout of 100 ms, a master's answer does not count.",
+			"Ratios are to redsync with as many callers (50 connections: with 64), as the median of the rounds (lowest-highest). " +
+				"Errors are failed turns over all rounds. If the machine stops a process for longer than the master timeout of 100 ms, " +
+				"a master's answer does not count.",
 			against(pairsPerSecond, "redsync")},
-		{[]string{pageModes}, "Forms of it, and what they cost",
-			"Ratios are to the same load without: readers, permits and several keys to exclusive locks in process; " +
-				"the engine with the register to that without; raw lanes, which are links without the client library and without its guard, to the engine; TLS, leases that are renewed and the drop-in commands to one multiplexed client with " +
-				"DLOCK and DUNLOCK; two daemons to one with as many callers.",
+		{[]string{pageModes}, "Modes and their cost",
+			"Ratios are to the same load without the feature. Readers, permits and several keys compare with exclusive locks in " +
+				"process, and the engine with a register with the engine without one. Raw lanes are links without the client library " +
+				"and its guard; they compare with the engine. TLS, renewed leases and the drop-in commands compare with one multiplexed " +
+				"client with DLOCK and DUNLOCK, and two daemons with one that has as many callers.",
 			against(pairsPerSecond, "plain")},
 		{[]string{pageSizes}, "Three to nine masters",
 			"Ratios are to redsync on masters of the same number.", against(pairsPerSecond, "redsync")},
 		{[]string{pageListing}, "Beside a walk over 100 000 locks",
-			"One client goes over all locks with DLOCKS again and again, in every second quarter of a second. Callers that pause " +
-				"leave the machine idle most of the time; callers flat out share its cores with the walk.",
+			"One client iterates over all locks with DLOCKS again and again, in every second quarter of a second. Callers that " +
+				"pause leave the machine idle most of the time. Callers without a pause share its cores with the walk.",
 			[]column{value(pairsWithout), value(pairsBeside), value(withoutP50), value(besideP50), value(withoutP99), value(besideP99),
 				within("p99 beside × without", besideP99, withoutP99), value(wholeWalk), total(failures)}},
-		{[]string{pageHandover}, "One key that everybody wants",
-			"Every caller waits for the lock, gives it back at once and asks again; times are those of the wait. Hand-overs are " +
-				"grants to another caller than the one before: who polls leaves the lock to whoever has just had it. Ratios are to redsync.",
+		{[]string{pageHandover}, "One contended key",
+			"Every caller waits for the lock, releases it at once and requests it again; times are those of the wait. Hand-overs " +
+				"are grants to another caller than the previous one: with polling the lock often returns to the previous holder. Ratios " +
+				"are to redsync.",
 			append(against("grants/s", "redsync"), value(handoversPerSecond), versus("hand-overs × redsync", handoversPerSecond))},
 		{[]string{pageWork}, "Work that is done once",
 			"DWORK and DWORKDONE, every time new work. Ratios are to redsync's plain locks with as many callers.",
 			against(pairsPerSecond, "redsync")},
 		{[]string{pageIDs}, "Ids of one counter",
-			"One id at a time. Ratios are to the algorithm that everybody writes first; fsync is the median of a write of " +
-				"100 bytes in the masters' directory, before each run.",
+			"One id at a time. Ratios are to the usual algorithm with two phases. The column fsync is the median of a write of 100 " +
+				"bytes in the masters' directory, before each run.",
 			append(against("ids/s", "two phases"), value(fsyncP50))},
 		{[]string{pagePairs, pageModes, pageSizes}, "What a pair costs",
-			"Processor time is user and system time; calls are reads and writes. The client's process is this program: " +
-				"for the engine in process it is all there is. Lock commands are SET, EVAL and EVALSHA, seals not counted; " +
-				"per flush as the lanes count them, per read as the masters do.",
+			"Processor time is user and system time; calls are reads and writes. The client's process is this program; the engine " +
+				"in process runs in it, too. Lock commands are SET, EVAL and EVALSHA without the seals. Lanes count the commands per " +
+				"flush, masters the commands per read.",
 			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(allCPU), value(perFlush), value(perRead),
 				value(mallocs), value(clientCalls), value(daemonCalls)}},
 		{[]string{pageFailures}, "Masters fail",
-			"After: acquires that began more than 100 ms after the fault. The slowest is the longest acquire that " +
-				"began before that and met the fault, which lasts half of a run. An empty cell: nothing of it happened.",
+			"\"After\" counts acquires that began more than 100 ms after the fault. The slowest is the longest acquire that began " +
+				"before that and met the fault, which lasts half of a run. In an empty cell nothing happened.",
 			[]column{value(pairsBefore), value(pairsAfter), value(beforeP50), value(afterP50), value(beforeP99), value(afterP99),
 				value(slowest), total(failures), value(firstNoQuorum), value(noQuorumAnswer)}},
 	}
@@ -136,19 +138,19 @@ func ranged(values []float64) string {
 	return fmt.Sprintf("%s (%s-%s)", show(v), show(slices.Min(values)), show(slices.Max(values)))
 }
 
-// describeMachine says what the figures were measured on.
+// describeMachine is the first sentence: what was measured, and on which machine.
 func describeMachine(st *stand, s settings) string {
-	return fmt.Sprintf("%d cores, %s %s/%s, Redis %s, %d masters on loopback, without persistence unless said, everything on one machine; "+
-		"medians of %d rounds of %v.",
+	return fmt.Sprintf("Throughput, latency and cost of redlockd beside other locks, on %d cores, %s %s/%s, Redis %s, %d masters on loopback, "+
+		"without persistence unless noted, everything on one machine; medians of %d rounds of %v.",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, st.masters[0].version, len(st.masters), s.rounds, s.span)
 }
 
-// report writes the page; missing says why scenarios have no figures.
+// report writes the page; missing has the reason of each scenario without figures.
 func report(machine string, chosen []scenario, r results, missing map[string]string) string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n" + machine + "\n\n")
-	b.WriteString("Written by `make bench`. On a shared machine absolute figures swing by a factor of two from minute to\n" +
-		"minute; the ratios are taken between runs of the same round and are what to compare.\n")
+	b.WriteString("`make bench` writes this page. On a shared machine absolute figures swing by a factor of two from minute to\n" +
+		"minute. So compare the ratios: they are between runs of the same round.\n")
 	b.WriteString(acceptance(r))
 	b.WriteString(spent(r))
 	for _, t := range tables() {

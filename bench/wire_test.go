@@ -297,12 +297,15 @@ func twoSignals(t *testing.T) *daemon {
 		}
 		return err != nil
 	})
+	select {
+	case <-d.process.exited: // on a busy machine its replies may have fitted after all
+		return d
+	default:
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.process.signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	_ = d.process.signal(syscall.SIGTERM) // the drain may end just now
 	waitGone(t, d)
 	return d
 }

@@ -1,4 +1,5 @@
-// How is a lock asked for: at once, waiting for it, for as long as a connection lives?
+// Acquires: at once, with a wait, or held for as long as the connection lasts.
+
 package commands
 
 import (
@@ -8,10 +9,10 @@ import (
 	"redlockd/redlock"
 )
 
-// errNoWaits stands where the daemon was built without waits.
+// errNoWaits is for a daemon that was built without waits.
 var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon; nothing was locked")
 
-// acquire puts a request to the masters; done is called exactly once.
+// acquire sends a request to the masters; done is called exactly once.
 func (t *Table) acquire(c *Call, request redlock.LockRequest, done redlock.LockDone) {
 	client := c.Client
 	request.Who = client.who()
@@ -27,7 +28,7 @@ func (t *Table) acquire(c *Call, request redlock.LockRequest, done redlock.LockD
 	client.Ties.waits(t.env.Waits.Wait(c.Batch, request, done))
 }
 
-// unlessExpelled has a wait that the daemon ended with its connection tell why.
+// unlessExpelled gives a wait that the daemon ended with its connection the reason.
 func (c *Client) unlessExpelled(done redlock.LockDone) redlock.LockDone {
 	return func(grant redlock.Grant, err error) {
 		if errors.Is(err, redlock.ErrLeft) {
@@ -53,8 +54,8 @@ func (t *Table) bind(client *Client, request *redlock.LockRequest, done redlock.
 	}
 }
 
-// lasting is for how long a grant counts: a lock that is renewed until it is
-// told to be over.
+// lasting is for how long a grant counts; a lock that is renewed counts until its
+// renewal ends.
 func lasting(grant *redlock.Grant) time.Duration {
 	if grant.Hold != nil {
 		return unbounded
@@ -95,11 +96,11 @@ func (t *Table) holdOption(words *arguments, request *redlock.LockRequest) error
 	return err
 }
 
-// longestHold bounds max-ms: who needs longer leaves it out.
+// maxHold bounds max-ms: for more, leave it out.
 const longestHold = 365 * 24 * time.Hour
 
-// blocks makes a lock command with WAIT hold back the later commands of its
-// connection, as BLPOP does. A token or note that says WAIT only costs order.
+// blocksLock makes a lock command with WAIT hold back the later commands of its
+// connection, as BLPOP does. A token or note that contains WAIT only costs order.
 func blocks(args []string) bool {
 	for i := 3; i < len(args); i++ {
 		if isWord(args[i], "WAIT") {

@@ -1,5 +1,6 @@
 // argon2id: passwords of the users file as memory-hard hashes, in the text form that
 // password hashing tools share: $argon2id$v=19$m=KiB,t=PASSES,p=LANES$SALT$HASH.
+
 package commands
 
 import (
@@ -122,7 +123,7 @@ func (a *argonChecks) fits(hashes []*argonHash, password string, digest [32]byte
 }
 
 // padArgon gives every user as many hashes as the one with the most has, and decoys
-// for names that do not exist: how long a failed login takes tells nothing.
+// for names that do not exist: how long a failed login takes reveals nothing.
 func padArgon(roster map[string]*user) (decoys []*argonHash) {
 	var costliest []*argonHash
 	for _, who := range roster {

@@ -41,7 +41,7 @@ func TestArgon2id_IsAcceptedBesideSHA256(t *testing.T) {
 	}
 }
 
-// What a failed login costs does not tell whether the user exists or which kind of
+// What a failed login costs does not reveal whether the user exists or which kind of
 // password they have.
 func TestArgon2id_EveryFailureChecksAsManyHashes(t *testing.T) {
 	mixed := low()
@@ -50,7 +50,7 @@ func TestArgon2id_EveryFailureChecksAsManyHashes(t *testing.T) {
 	all := users.roster.Load()
 	for _, n := range []int{len(all.decoys), len(all.users["low"].argon), len(all.users["default"].argon)} {
 		if n != 2 {
-			t.Errorf("%d hashes are checked, want 2 for everybody", n)
+			t.Errorf("%d hashes are checked, want 2 for every user", n)
 		}
 	}
 }

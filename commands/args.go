@@ -1,5 +1,6 @@
-// How are a command's arguments read? One cursor for option words in any order
-// and any case, and one strict idea of what an integer is.
+// arguments reads a command's arguments: a cursor for option words in any order and
+// any case, and one strict reading of integers.
+
 package commands
 
 import (
@@ -29,9 +30,9 @@ func (a *arguments) next() string {
 // option takes an option word and returns its index in known. At most 32
 // options, each at most once.
 func (a *arguments) option(known []string) (int, error) {
-	said := a.next()
+	given := a.next()
 	for i, name := range known {
-		if !isWord(said, name) {
+		if !isWord(given, name) {
 			continue
 		}
 		if a.given&(1<<i) != 0 {
@@ -40,7 +41,7 @@ func (a *arguments) option(known []string) (int, error) {
 		a.given |= 1 << i
 		return i, nil
 	}
-	return 0, fmt.Errorf("unknown option %s", quoted(said))
+	return 0, fmt.Errorf("unknown option %s", quoted(given))
 }
 
 // value is the argument of the option that was just taken.
@@ -53,12 +54,12 @@ func (a *arguments) value(option string) (string, error) {
 
 // isWord compares with an upper-case ASCII word. strings.EqualFold would also
 // accept letters outside of ASCII, such as the Kelvin sign for K.
-func isWord(said, upper string) bool {
-	if len(said) != len(upper) {
+func isWord(s, upper string) bool {
+	if len(s) != len(upper) {
 		return false
 	}
-	for i := range len(said) {
-		b := said[i]
+	for i := range len(s) {
+		b := s[i]
 		if 'a' <= b && b <= 'z' {
 			b -= 'a' - 'A'
 		}
@@ -71,7 +72,7 @@ func isWord(said, upper string) bool {
 
 // parseCount reads a decimal integer of at least 0: ASCII digits only, no
 // sign, no space, no leading zero, at most 2⁶³−1. "007" is refused because
-// somebody who writes it may mean an octal number.
+// it may be meant as an octal number.
 func parseCount(s string) (int64, bool) {
 	if s == "" || len(s) > 1 && s[0] == '0' {
 		return 0, false
@@ -88,7 +89,7 @@ func parseCount(s string) (int64, bool) {
 }
 
 // parseInteger also accepts one minus sign in front of a number that is not 0.
-// It is for arguments of which Redis says "negative" in words of its own.
+// It is for arguments for which Redis has a text of its own about negative numbers.
 func parseInteger(s string) (int64, bool) {
 	if s == "" || s[0] != '-' {
 		return parseCount(s)

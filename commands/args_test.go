@@ -41,7 +41,7 @@ func FuzzParseCount_AgreesWithStrconv(f *testing.F) {
 		want, err := strconv.ParseInt(s, 10, 64)
 		canonical := err == nil && want >= 0 && strconv.FormatInt(want, 10) == s
 		if ok != canonical || ok && got != want {
-			t.Errorf("%q: got %d %t, strconv says %d %v", s, got, ok, want, err)
+			t.Errorf("%q: got %d %t, strconv has %d %v", s, got, ok, want, err)
 		}
 	})
 }

@@ -1,5 +1,7 @@
-// How is a command written? One description serves the syntax line in errors,
-// the README table and COMMAND DOCS, from which redis-cli completes and hints.
+// argument describes how a command is written. One description serves the syntax
+// line in errors, the README table and COMMAND DOCS, from which redis-cli completes
+// and hints.
+
 package commands
 
 import "strings"

@@ -1,4 +1,5 @@
-// AUTH, and the question before every command: may this client do that?
+// AUTH, and the check before every command whether the client may run it.
+
 package commands
 
 import (
@@ -6,7 +7,7 @@ import (
 	"strings"
 )
 
-// mostFailures is how many failed logins a connection may have in a row.
+// maxLoginFailures is how many failed logins a connection may have in a row.
 const mostFailures = 3
 
 var (
@@ -17,7 +18,7 @@ var (
 	guessing        = Error("TRYLATER", "too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again")
 )
 
-// auth takes the texts of Redis; ioredis turns exactly the first into a warning.
+// auth uses the texts of Redis; ioredis turns exactly the first into a warning.
 func (t *Table) auth(c *Call) error {
 	name, password := defaultUser, c.Args[len(c.Args)-1]
 	switch {
@@ -36,7 +37,7 @@ func (t *Table) auth(c *Call) error {
 	return nil
 }
 
-// signIn makes the client that user, or says why not and leaves it who it was.
+// signIn makes the client that user, or returns a refusal and changes nothing.
 func (t *Table) signIn(client *Client, name, password string) (refusal Reply, ok bool) {
 	users := t.env.Users
 	if users == nil {
@@ -55,7 +56,7 @@ func (t *Table) signIn(client *Client, name, password string) (refusal Reply, ok
 	return Reply{}, true
 }
 
-// login checks a password within the limits of an entrance.
+// login checks a password within the login limit of the port or the admin endpoint.
 func (u *Users) login(limit *loginLimit, host, name, password string) (refusal Reply, ok bool) {
 	now := u.now()
 	attempt := loginAttempt{host: host, user: strings.Clone(name[:min(len(name), maxUserName)]), exists: u.find(name) != nil}
@@ -77,20 +78,20 @@ func (u *Users) login(limit *loginLimit, host, name, password string) (refusal R
 	return Reply{}, true
 }
 
-// failed counts what a guesser does; the last time closes behind the reply.
+// loginFailed counts a failed login; the last one closes the connection behind the reply.
 func (c *Client) failed() {
 	if c.Failures++; c.Failures >= mostFailures {
 		c.Closing = true
 	}
 }
 
-// Known tells whether the client may do more than say who it is. Until then it
-// gets little room.
+// Authenticated reports whether the client may do more than authenticate. Until
+// then it gets little memory.
 func (t *Table) Known(client *Client) bool { return t.env.Users == nil || client.User != "" }
 
-// unknown counts words that are no command, said by somebody unknown, as what
-// a guesser does: scanners of other protocols get no further. Of a user they count as
-// commands do; refusal is what is answered then.
+// countUnknown counts an unknown command. From an unauthenticated client it counts
+// as a failed login: scanners of other protocols get no further. From a user it
+// counts as a command; refusal is then the answer.
 func (t *Table) unknown(c *Call) (refusal error) {
 	if !t.Known(c.Client) {
 		c.Client.failed()
@@ -99,7 +100,7 @@ func (t *Table) unknown(c *Call) (refusal error) {
 	return t.pace(c)
 }
 
-// pace counts a command that no row takes against its user's rate.
+// chargeRate counts a command that no row serves against its user's rate.
 func (t *Table) pace(c *Call) error {
 	if who := t.user(c.Client); who != nil {
 		return t.env.Users.within(who)
@@ -155,17 +156,17 @@ func (t *Table) user(client *Client) *user {
 	return t.env.Users.find(client.User)
 }
 
-// mayUse tells whether the client may see a name; for listings.
+// mayUse reports whether the client may see a name; for listings.
 func (t *Table) mayUse(client *Client, name string) bool {
 	who := t.user(client)
 	return t.env.Users == nil || who != nil && who.mayUse(name)
 }
 
-// mayAdmin tells whether the client may look at others.
+// mayAdmin reports whether the client may see the connections of other users.
 func (t *Table) mayAdmin(client *Client) bool {
 	who := t.user(client)
 	return t.env.Users == nil || who != nil && who.may(categoryAdmin)
 }
 
-// errNoOthers: a table that is not behind a server.
+// errNoOthers is for a table without a server.
 var errNoOthers = errors.New("the connections of this daemon are not known here")

@@ -219,7 +219,7 @@ func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
 	}
 }
 
-// Every command of ours that is about a name asks for its pattern: one that is
+// Every command of ours that is about a name needs its pattern: one that is
 // added without is found here.
 func TestPermissions_CoverEveryCommandWithAName(t *testing.T) {
 	all := low()
@@ -320,7 +320,7 @@ func TestQuota_BoundsTheLocksOfAUserOverAllConnections(t *testing.T) {
 	c.say("AUTH low new")
 	for _, step := range []struct{ line, want string }{
 		{"DLOCK a:1 1000", "granted"}, {"DLOCK a:2 1000", "granted"}, {"DLOCK a:3 1000", full},
-		{"DLOCK a:2 1000", "granted"}, // the same key takes the same room
+		{"DLOCK a:2 1000", "granted"}, // the same key takes the same slot
 		{"DUNLOCK a:1 generated-token", ":1"}, {"DLOCK a:3 1000", "granted"}, {"DLOCK a:4 1000", full},
 	} {
 		if reply := got(step.line); reply != step.want {
@@ -425,7 +425,7 @@ func TestAUTH_EventsAndInfoAreEverybodysUnlessDenied(t *testing.T) {
 
 func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
 	c, events := listening(t, low())
-	heard := c.hears()
+	received := c.messages()
 	c.say("HELLO 3 AUTH low new")
 	c.say("SUBSCRIBE dlock:a:1")
 	denied := low()
@@ -434,8 +434,8 @@ func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")
-	if got := heard(); got != "" {
-		t.Errorf("heard %s", got)
+	if got := received(); got != "" {
+		t.Errorf("received %s", got)
 	}
 }
 
@@ -505,7 +505,7 @@ func TestQuota_BoundsTheCountersOfAUser(t *testing.T) {
 		t.Fatal(got)
 	}
 	if got := c.say("DNEXTID a:3"); got != ":0" {
-		t.Errorf("a deleted counter takes room: %s", got)
+		t.Errorf("a deleted counter takes a slot: %s", got)
 	}
 	if got := c.say("DIDS DEL a:1 CONFIRM 7"); got != "-NOPERM this user has no permissions to run the 'dids|del' command" {
 		t.Errorf("without the category admin: %s", got)

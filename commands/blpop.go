@@ -1,6 +1,7 @@
 // BLPOP lock-signal:<name> seconds: how python-redis-lock waits. Nothing is
-// popped: the answer comes when nobody holds lock:<name> any more, and the
-// library asks for the lock again.
+// popped: the answer comes when lock:<name> is free, and the library requests the
+// lock again.
+
 package commands
 
 import (
@@ -37,26 +38,26 @@ func (t *Table) blpop(c *Call) error {
 	if seconds < 0 {
 		return redisText("timeout is negative")
 	}
-	patience := t.env.MaxWait
+	timeout := t.env.MaxWait
 	if seconds > 0 && seconds < t.env.MaxWait.Seconds() {
-		patience = time.Duration(seconds * float64(time.Second))
+		timeout = time.Duration(seconds * float64(time.Second))
 	}
 	if !t.mayUseAll(c, []redlock.Key{key}) {
 		return nil
 	}
-	sink, signal, ties := c.Sink, c.Args[1], &c.Client.Ties
-	request := redlock.AwaitRequest{DB: c.Client.DB, Key: key, Patience: patience, Who: c.Client.who()}
-	ties.waits(t.env.Plain.AwaitFree(request, func(free bool, err error) {
+	completer, signal, onClose := c.Sink, c.Args[1], &c.Client.Ties
+	request := redlock.AwaitRequest{DB: c.Client.DB, Key: key, Patience: timeout, Who: c.Client.who()}
+	onClose.waits(t.env.Plain.AwaitFree(request, func(free bool, err error) {
 		if err == nil && !free {
-			err = ties.expelled()
+			err = onClose.expelled()
 		}
 		switch {
 		case err != nil:
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 		case free:
-			sink.Deliver(Array(Bulk(signal), Bulk("1")))
+			completer.Deliver(Array(Bulk(signal), Bulk("1")))
 		default:
-			sink.Deliver(NilArray)
+			completer.Deliver(NilArray)
 		}
 	}))
 	return nil

@@ -1,6 +1,7 @@
-// Between which ends may an integer argument lie? One reading for all of them,
-// so that every refusal tells the value, the range and, where an operator can
-// move it, the option.
+// bounds is the range of an integer argument. All arguments are read here, so that
+// every refusal shows the value, the range and, where an operator can change it,
+// the option.
+
 package commands
 
 import (

@@ -6,9 +6,9 @@ import (
 	"redlockd/redlock"
 )
 
-// Client is what commands may know and change of the connection they came
-// over. The session owns it. Fields other than Held are read and written only
-// by handlers running as barriers (nothing else of this connection in flight)
+// Client is what commands may read and change of the connection they came
+// over. The session owns it. Fields other than LastAcquired are read and written
+// only by handlers running as barriers (nothing else of this connection in flight)
 // or on the goroutine that reads the connection.
 type Client struct {
 	ID      int64  // unique in this process, from 1
@@ -21,50 +21,50 @@ type Client struct {
 	DB      int          // SELECT
 	Proto   int          // 2 or 3, set by HELLO; the encoder follows it
 	Closing bool         // set by QUIT: close after the replies so far, run nothing more
-	known   *redlock.Who // as it was last shown to the masters' side
+	known   *redlock.Who // the latest identity
 	Held    Held         // what this connection acquired last on each key
 	Ties    Ties         // what ends with this connection
 
 	Transaction Transaction // WATCH and MULTI
 
 	// Push sends a message out of turn: to clients on RESP3, and with plain to
-	// those on RESP2, too. It never blocks; a client that does not read is cut.
-	// nil: nobody would see it.
+	// those on RESP2, too. It never blocks; a client that does not read is closed.
+	// nil: there is no client to send to.
 	Push func(message Reply, plain bool)
 
-	// Expel ends the connection because its client may not stay: what it waits for and
-	// what it holds are told why, nothing more is started, and it is closed behind the
-	// replies under way. It never blocks. nil: there is no connection to end.
+	// Expel ends the connection because its client may not stay. Its wait and its holds
+	// end with the reason, nothing more is started, and it is closed behind the replies
+	// under way. It never blocks. nil: there is no connection to end.
 	Expel func(why Expelled)
 
-	member   string        // whose place it has, see signedIn; guarded by its mutex
-	User     string        // who has signed in; "" is the default user, unless a password is needed
+	member   string        // the user under which signedIn counts it; guarded by its mutex
+	User     string        // the authenticated user; "" is the default user, unless a password is needed
 	Failures int           // failed logins in a row
 	Hearing  Hearing       // CLIENT REPLY
 	channels subscriptions // SUBSCRIBE
 	patterns subscriptions // PSUBSCRIBE
 }
 
-// Sink takes the one answer of one command, now or later, from any goroutine.
+// Completer takes the one answer of one command, now or later, from any goroutine.
 type Sink interface {
-	// Deliver hands over a finished reply.
+	// Complete hands over a finished reply.
 	Deliver(Reply)
-	// DeliverLate hands over an answer that is only computed when its turn on
+	// CompleteDeferred hands over an answer that is only computed when its turn on
 	// the socket has come, because part of it is a remaining time.
 	DeliverLate(Late)
 }
 
-// Late is an answer whose content depends on when it is written.
+// DeferredReply is an answer whose content depends on when it is written.
 type Late interface {
 	// Reply is called once, when the reply is the next to be encoded.
 	Reply() Reply
-	// Lost is called instead of, or after, Reply when the client is known to
+	// Undelivered is called instead of, or after, Reply when the client is known to
 	// be gone before the reply was handed to the kernel.
 	Lost()
 }
 
 // Call is one command on its way through a handler: a promise of exactly one
-// answer through Sink, kept now or later.
+// answer through Completer, kept now or later.
 type Call struct {
 	Args   []string // Args[0] is the command's word as it was sent; binary safe
 	Client *Client

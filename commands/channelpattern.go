@@ -1,7 +1,8 @@
-// Which channels does a pattern of PSUBSCRIBE cover? As in Redis: * any run of
-// bytes, ? any one byte, [abc] [a-z] [^a] one byte of a class, and a backslash
-// takes away the meaning of the byte behind it. It becomes a glob (glob.go), so
-// that a pattern costs every event the same few steps, however it is written.
+// Channel patterns of PSUBSCRIBE, as in Redis: * is any run of bytes, ? any one
+// byte, [abc] [a-z] [^a] one byte of a class, and a backslash takes away the meaning
+// of the byte behind it. A pattern becomes a glob (glob.go), so that it costs every
+// event the same few steps, however it is written.
+
 package commands
 
 import (
@@ -9,8 +10,8 @@ import (
 	"strings"
 )
 
-// newChannelPattern never refuses what Redis takes, except for its length; the
-// error is the end of a sentence.
+// newChannelPattern accepts all that Redis does, except for its length; the error is
+// the end of a sentence.
 func newChannelPattern(text string) (glob, error) {
 	g := glob{text: text}
 	var prefix strings.Builder
@@ -23,7 +24,7 @@ func newChannelPattern(text string) (glob, error) {
 	}
 	g.prefix = prefix.String()
 	if text[i:] == "*" {
-		return g, nil // the prefix says all
+		return g, nil // the prefix decides
 	}
 	g.steps = new([256]uint64)
 	for i < len(text) {

@@ -1,7 +1,8 @@
-// Who hears of what happens to which lock? Subscriptions of all connections, by
-// database: the one that was selected when they were made. What happens on
-// channel dlock:<key> is told in Redis' own messages, to those who may use the key;
-// registries of Spring Integration hear it in theirs (unlockchannel.go).
+// channels is the registry of the subscriptions of all connections, by database:
+// the one that was selected when they were made. The events of a lock go to channel
+// dlock:<key> as Redis' own messages, to users who may use the key. Registries of
+// Spring Integration receive them in their own form (springchannel.go).
+
 package commands
 
 import (
@@ -16,31 +17,31 @@ import (
 // channelPrefix stands before a lock's name in the name of its channel.
 const channelPrefix = "dlock:"
 
-// hearer is one connection that has subscribed. Its registry guards it.
+// channelSubscriber is one connection with subscriptions. Its registry guards it.
 type hearer struct {
 	client   *Client
 	tie      *tie
-	user     string         // who subscribed last
+	user     string         // at the latest subscription
 	channels map[string]int // by name: the database
 	patterns map[string]int
 }
 
-// audience is who hears one channel, or what one pattern covers.
+// subscriberSet is the subscribers of one channel, or of one pattern.
 type audience struct {
 	pattern glob
 	who     map[*hearer]struct{}
 }
 
-// wing is the subscriptions to one database's locks.
+// dbSubscriptions is the subscriptions to one database's locks.
 type wing struct {
 	channels map[string]*audience
 	patterns map[string]*audience
-	end      func() // of the events
+	end      func() // ends its events
 }
 
-// channels is the registry. The zero value has no events to tell.
+// channels is the registry. The zero value sends no events.
 type channels struct {
-	events Events // nil: subscriptions are confirmed, and nothing is heard
+	events Events // nil: subscriptions are confirmed, and receive nothing
 	users  *Users
 
 	mu      sync.Mutex
@@ -48,88 +49,89 @@ type channels struct {
 	wings   map[int]*wing
 }
 
-// enter subscribes a connection to channels and patterns, which have been
-// checked and are the connection's own copies; what it hears already it hears from now on of its present database.
+// subscribe subscribes a connection to channels and patterns, which have been
+// checked and are the connection's own copies. A name that it is subscribed to
+// already moves to its present database.
 func (r *channels) enter(c *Client, names []string, patterns []glob) {
 	if r.events == nil || c.Push == nil {
 		return
 	}
 	r.mu.Lock()
-	h := r.hearers[c]
-	isNew := h == nil
+	s := r.hearers[c]
+	isNew := s == nil
 	if isNew {
-		h = &hearer{client: c, channels: map[string]int{}, patterns: map[string]int{}}
+		s = &hearer{client: c, channels: map[string]int{}, patterns: map[string]int{}}
 		if r.hearers == nil {
 			r.hearers, r.wings = map[*Client]*hearer{}, map[int]*wing{}
 		}
-		r.hearers[c] = h
+		r.hearers[c] = s
 	}
-	h.user = c.User
+	s.user = c.User
 	for _, name := range names {
-		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
 		if isHeard(name) {
-			h.channels[name] = c.DB
-			r.wingLocked(c.DB).ofChannels().add(name, glob{}, h)
+			s.channels[name] = c.DB
+			r.wingLocked(c.DB).ofChannels().add(name, glob{}, s)
 		}
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(h, pattern.text, h.patterns, (*wing).ofPatterns)
-		h.patterns[pattern.text] = c.DB
-		r.wingLocked(c.DB).ofPatterns().add(pattern.text, pattern, h)
+		r.dropLocked(s, pattern.text, s.patterns, (*wing).ofPatterns)
+		s.patterns[pattern.text] = c.DB
+		r.wingLocked(c.DB).ofPatterns().add(pattern.text, pattern, s)
 	}
 	r.sweepLocked()
 	r.mu.Unlock()
 	if !isNew {
 		return
 	}
-	// A connection that has ended meanwhile leaves at once.
-	tie := c.Ties.tie(func(error) { r.leave(c) })
+	// If the connection has ended meanwhile, the hook runs at once.
+	hook := c.Ties.tie(func(error) { r.leave(c) })
 	r.mu.Lock()
-	h.tie = tie
+	s.tie = hook
 	r.mu.Unlock()
 }
 
-// exit ends some of a connection's subscriptions.
+// unsubscribe ends some of a connection's subscriptions.
 func (r *channels) exit(c *Client, names, patterns []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.hearers[c]
-	if h == nil {
+	s := r.hearers[c]
+	if s == nil {
 		return
 	}
 	for _, name := range names {
-		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(h, pattern, h.patterns, (*wing).ofPatterns)
+		r.dropLocked(s, pattern, s.patterns, (*wing).ofPatterns)
 	}
 	r.sweepLocked()
 }
 
-// leave ends all of them.
+// unsubscribeAll ends all of them.
 func (r *channels) leave(c *Client) {
 	r.mu.Lock()
-	h := r.hearers[c]
-	if h == nil {
+	s := r.hearers[c]
+	if s == nil {
 		r.mu.Unlock()
 		return
 	}
 	delete(r.hearers, c)
-	for name := range h.channels {
-		r.dropLocked(h, name, h.channels, (*wing).ofChannels)
+	for name := range s.channels {
+		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
 	}
-	for pattern := range h.patterns {
-		r.dropLocked(h, pattern, h.patterns, (*wing).ofPatterns)
+	for pattern := range s.patterns {
+		r.dropLocked(s, pattern, s.patterns, (*wing).ofPatterns)
 	}
 	r.sweepLocked()
-	tie := h.tie
+	hook := s.tie
 	r.mu.Unlock()
-	if tie != nil {
-		c.Ties.untie(tie)
+	if hook != nil {
+		c.Ties.untie(hook)
 	}
 }
 
-// wingLocked finds a database's subscriptions, or begins to hear of its locks.
+// dbLocked returns a database's subscriptions; the first call starts its events.
 func (r *channels) wingLocked(db int) *wing {
 	w := r.wings[db]
 	if w == nil {
@@ -140,7 +142,7 @@ func (r *channels) wingLocked(db int) *wing {
 	return w
 }
 
-// sweepLocked ends the events of databases that nobody hears of any more.
+// sweepLocked ends the events of databases without subscriptions.
 func (r *channels) sweepLocked() {
 	for db, w := range r.wings {
 		if len(w.channels)+len(w.patterns) == 0 {
@@ -150,7 +152,7 @@ func (r *channels) sweepLocked() {
 	}
 }
 
-func (r *channels) dropLocked(h *hearer, name string, databases map[string]int, side func(*wing) audiences) {
+func (r *channels) dropLocked(s *hearer, name string, databases map[string]int, side func(*wing) audiences) {
 	db, known := databases[name]
 	if !known {
 		return
@@ -158,38 +160,38 @@ func (r *channels) dropLocked(h *hearer, name string, databases map[string]int, 
 	delete(databases, name)
 	all := side(r.wings[db])
 	if a := all[name]; a != nil {
-		if delete(a.who, h); len(a.who) == 0 {
+		if delete(a.who, s); len(a.who) == 0 {
 			delete(all, name)
 		}
 	}
 }
 
-// audiences are by the name of the channel, or by the pattern.
+// subscriberSets is by the name of the channel, or by the pattern.
 type audiences map[string]*audience
 
 func (w *wing) ofChannels() audiences { return w.channels }
 func (w *wing) ofPatterns() audiences { return w.patterns }
 
-func (all audiences) add(name string, pattern glob, h *hearer) {
+func (all audiences) add(name string, pattern glob, s *hearer) {
 	a := all[name]
 	if a == nil {
 		a = &audience{pattern: pattern, who: map[*hearer]struct{}{}}
 		all[name] = a
 	}
-	a.who[h] = struct{}{}
+	a.who[s] = struct{}{}
 }
 
-// parcel is a message and who it is for.
+// delivery is a message and its recipients.
 type parcel struct {
 	message Reply
 	to      []*Client
 }
 
-// tell sends an event to everybody who has asked for it. The sending is done
-// without the lock: a client that is cut because it does not read leaves.
+// publish sends an event to every subscriber. It sends without the lock: a client
+// that is closed because it does not read leaves the registry.
 func (r *channels) tell(db int, e redlock.Event) {
 	channel, text := channelPrefix+string(e.Key), e.Text()
-	may := map[string]bool{} // users are asked once, not once for each subscription
+	may := map[string]bool{} // checks each user once, not once for each subscription
 	var all []parcel
 	r.mu.Lock()
 	if w := r.wings[db]; w != nil {
@@ -215,20 +217,20 @@ func (r *channels) tell(db int, e redlock.Event) {
 
 func (r *channels) addressLocked(all []parcel, a *audience, may map[string]bool, key redlock.Key, words ...Reply) []parcel {
 	one := parcel{message: Reply{Kind: KindPush, Items: words}}
-	for h := range a.who {
-		allowed, known := may[h.user]
+	for s := range a.who {
+		allowed, known := may[s.user]
 		if !known {
-			allowed = r.mayHear(h.user, string(key))
-			may[h.user] = allowed
+			allowed = r.mayHear(s.user, string(key))
+			may[s.user] = allowed
 		}
 		if allowed {
-			one.to = append(one.to, h.client)
+			one.to = append(one.to, s.client)
 		}
 	}
 	return append(all, one)
 }
 
-// mayHear asks at every event: a user may have been changed or removed since.
+// mayReceive is checked at every event: a user may have been changed or removed since.
 func (r *channels) mayHear(user, key string) bool {
 	if r.users == nil {
 		return true
@@ -237,7 +239,7 @@ func (r *channels) mayHear(user, key string) bool {
 	return who != nil && who.may(categoryEvents) && who.mayUse(key)
 }
 
-// readPatterns reads what PSUBSCRIBE was given.
+// readPatterns reads the patterns of PSUBSCRIBE.
 func readPatterns(texts []string) ([]glob, error) {
 	patterns := make([]glob, 0, len(texts))
 	for _, text := range texts {
@@ -256,7 +258,7 @@ func (t *Table) forgetChannels(c *Client) {
 	t.channels.leave(c)
 }
 
-// mayListen tells whether the client may hear of the locks it names.
+// maySubscribe reports whether the client may receive events of the locks it names.
 func (t *Table) mayListen(c *Client, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		key, isLock := strings.CutPrefix(name, channelPrefix)

@@ -11,40 +11,40 @@ import (
 	"redlockd/redlock"
 )
 
-// fakeEvents play the daemon: a test tells what happens.
+// fakeEvents play the daemon: a test makes the events.
 type fakeEvents struct {
-	mu    sync.Mutex
-	heard map[int]func(redlock.Event)
-	began int
+	mu       sync.Mutex
+	received map[int]func(redlock.Event)
+	began    int
 }
 
-func (f *fakeEvents) Listen(db int, heard func(redlock.Event)) func() {
+func (f *fakeEvents) Listen(db int, received func(redlock.Event)) func() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.began++
-	f.heard[db] = heard
+	f.received[db] = received
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.heard, db)
+		delete(f.received, db)
 	}
 }
 
-// granted tells of a grant in a database, if anybody listens there.
+// granted sends a grant in a database, if it has a listener.
 func (f *fakeEvents) granted(db int, key string) {
 	f.mu.Lock()
-	heard := f.heard[db]
+	received := f.received[db]
 	f.mu.Unlock()
-	if heard != nil {
-		heard(redlock.Event{Kind: redlock.EventAcquired, Key: redlock.Key(key), Fence: 17, Mark: "0123abcd", At: time.UnixMilli(1700000000123)})
+	if received != nil {
+		received(redlock.Event{Kind: redlock.EventAcquired, Key: redlock.Key(key), Fence: 17, Mark: "0123abcd", At: time.UnixMilli(1700000000123)})
 	}
 }
 
-// databases are those whose events somebody has asked for.
+// databases are those whose events have a listener.
 func (f *fakeEvents) databases() (all []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for db := range f.heard {
+	for db := range f.received {
 		all = append(all, db)
 	}
 	slices.Sort(all)
@@ -55,7 +55,7 @@ func (f *fakeEvents) databases() (all []int) {
 func listening(t *testing.T, list ...User) (*conversation, *fakeEvents) {
 	t.Helper()
 	c := newConversation(t)
-	events := &fakeEvents{heard: map[int]func(redlock.Event){}}
+	events := &fakeEvents{received: map[int]func(redlock.Event){}}
 	env := Env{Locks: c.locks, Events: events}
 	if list != nil {
 		users, err := NewUsers(list)
@@ -68,8 +68,8 @@ func listening(t *testing.T, list ...User) (*conversation, *fakeEvents) {
 	return c, events
 }
 
-// hears gives the conversation's client an ear; what it has heard comes and goes.
-func (c *conversation) hears() func() string {
+// messages lets the conversation's client receive; each call of the function returns the messages so far, once.
+func (c *conversation) messages() func() string {
 	var all []string
 	c.client.Push = func(message Reply, plain bool) {
 		if !plain {
@@ -78,9 +78,9 @@ func (c *conversation) hears() func() string {
 		all = append(all, show(message))
 	}
 	return func() string {
-		said := strings.Join(all, " ")
+		text := strings.Join(all, " ")
 		all = nil
-		return said
+		return text
 	}
 }
 
@@ -93,42 +93,42 @@ const event = `"acquired 17 1700000000123 0123abcd"`
 
 func TestSUBSCRIBE_TellsWhatHappensToTheLock(t *testing.T) {
 	c, events := listening(t)
-	heard := c.hears()
+	received := c.messages()
 	events.granted(0, "a")
 	c.say(`SUBSCRIBE dlock:a "dlock:b\x00\n" a`)
 	events.granted(0, "a")
 	events.granted(0, "b\x00\n")
 	events.granted(0, "c")
-	if got, want := heard(), `>"message" "dlock:a" `+event+` >"message" "dlock:b\x00\n" `+event; got != want {
-		t.Errorf("heard %s, want %s", got, want)
+	if got, want := received(), `>"message" "dlock:a" `+event+` >"message" "dlock:b\x00\n" `+event; got != want {
+		t.Errorf("received %s, want %s", got, want)
 	}
 	c.say("PSUBSCRIBE dlock:* *a nothing*")
 	events.granted(0, "b")
-	if got, want := heard(), `>"pmessage" "dlock:*" "dlock:b" `+event; got != want {
-		t.Errorf("heard %s, want %s", got, want)
+	if got, want := received(), `>"pmessage" "dlock:*" "dlock:b" `+event; got != want {
+		t.Errorf("received %s, want %s", got, want)
 	}
-	events.granted(0, "a") // once for each subscription, as in Redis; the order of patterns is nobody's promise
-	if got := heard(); strings.Count(got, event) != 3 || !strings.HasPrefix(got, `>"message" "dlock:a"`) || !strings.Contains(got, `"*a" "dlock:a"`) {
-		t.Errorf("heard %s", got)
+	events.granted(0, "a") // once for each subscription, as in Redis; the order of patterns is not promised
+	if got := received(); strings.Count(got, event) != 3 || !strings.HasPrefix(got, `>"message" "dlock:a"`) || !strings.Contains(got, `"*a" "dlock:a"`) {
+		t.Errorf("received %s", got)
 	}
 	c.say("UNSUBSCRIBE dlock:a")
 	c.say("PUNSUBSCRIBE *a dlock:*")
 	events.granted(0, "a")
-	if got := heard(); got != "" {
-		t.Errorf("heard %s without a subscription", got)
+	if got := received(); got != "" {
+		t.Errorf("received %s without a subscription", got)
 	}
 }
 
 func TestSUBSCRIBE_HearsOfTheDatabaseThatWasSelected(t *testing.T) {
 	c, events := listening(t)
-	heard := c.hears()
+	received := c.messages()
 	c.say("HELLO 3")
 	c.say("SELECT 3")
 	c.say("SUBSCRIBE dlock:a")
 	events.granted(0, "a")
 	events.granted(3, "a")
-	if got := heard(); strings.Count(got, event) != 1 {
-		t.Errorf("heard %s", got)
+	if got := received(); strings.Count(got, event) != 1 {
+		t.Errorf("received %s", got)
 	}
 	c.say("SELECT 0")
 	c.say("PSUBSCRIBE dlock:?")
@@ -141,26 +141,26 @@ func TestSUBSCRIBE_HearsOfTheDatabaseThatWasSelected(t *testing.T) {
 	}
 	events.granted(3, "a")
 	events.granted(0, "a")
-	if got := heard(); strings.Count(got, event) != 2 {
-		t.Errorf("heard %s", got)
+	if got := received(); strings.Count(got, event) != 2 {
+		t.Errorf("received %s", got)
 	}
 }
 
 func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
 	c, events := listening(t)
-	heard := c.hears()
+	received := c.messages()
 	other := c.another(8)
-	alsoHeard := other.hears()
+	alsoReceived := other.messages()
 	c.say("SUBSCRIBE dlock:a dlock:b")
 	c.say("PSUBSCRIBE dlock:*")
 	other.say("SUBSCRIBE dlock:a")
 	c.client.Ties.Cut()
 	events.granted(0, "a")
-	if got := heard(); got != "" {
-		t.Errorf("a connection that has ended hears %s", got)
+	if got := received(); got != "" {
+		t.Errorf("a connection that has ended receives %s", got)
 	}
-	if got := alsoHeard(); !strings.Contains(got, event) {
-		t.Error("the other one hears nothing")
+	if got := alsoReceived(); !strings.Contains(got, event) {
+		t.Error("the other one receives nothing")
 	}
 	c.say("SUBSCRIBE dlock:a") // its last words were still being read
 	other.say("RESET")
@@ -169,14 +169,14 @@ func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
 	}
 	other.say("SUBSCRIBE dlock:a")
 	if n := len(events.databases()); n != 1 {
-		t.Error("nothing is heard behind a RESET")
+		t.Error("nothing is received behind a RESET")
 	}
 	other.client.Ties.Cut()
 }
 
 func TestSUBSCRIBE_TellsOnlyOfLocksThatTheUserMayUse(t *testing.T) {
 	c, events := listening(t, Everything("default", "pw"), low())
-	heard := c.hears()
+	received := c.messages()
 	const refused = "-NOPERM this user has no permissions to access one of the channels used as arguments"
 	c.transcript(strings.ReplaceAll(`
 		> AUTH low new
@@ -190,15 +190,15 @@ func TestSUBSCRIBE_TellsOnlyOfLocksThatTheUserMayUse(t *testing.T) {
 	`, "NOPERM", refused))
 	events.granted(0, "b")
 	events.granted(0, "a:2")
-	if got, want := heard(), `>"pmessage" "dlock:*" "dlock:a:2" `+event; got != want {
-		t.Errorf("heard %s, want %s", got, want)
+	if got, want := received(), `>"pmessage" "dlock:*" "dlock:a:2" `+event; got != want {
+		t.Errorf("received %s, want %s", got, want)
 	}
 	if err := c.table.env.Users.Replace([]User{Everything("default", "pw")}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")
-	if got := heard(); got != "" {
-		t.Errorf("a user who was removed hears %s", got)
+	if got := received(); got != "" {
+		t.Errorf("a user who was removed receives %s", got)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestPSUBSCRIBE_BoundsPatterns(t *testing.T) {
 	}
 }
 
-// Subscriptions come and go while events are told.
+// Subscriptions come and go while events are sent.
 func TestSUBSCRIBE_IsSafeWhileEventsAreTold(t *testing.T) {
 	c, events := listening(t)
 	var all sync.WaitGroup
@@ -241,6 +241,6 @@ func TestSUBSCRIBE_IsSafeWhileEventsAreTold(t *testing.T) {
 	}
 	all.Wait()
 	if n := len(c.table.channels.hearers); n != 0 || len(events.databases()) > 0 {
-		t.Errorf("%d connections hear after their end", n)
+		t.Errorf("%d connections receive after their end", n)
 	}
 }

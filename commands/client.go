@@ -1,5 +1,6 @@
-// CLIENT: what a client library tells about itself. Subcommands that are not
-// here are errors on purpose: a library that is told OK relies on the answer.
+// CLIENT subcommands by which a client library describes itself. Subcommands that
+// are not here are errors on purpose: a library that receives OK relies on it.
+
 package commands
 
 import (
@@ -8,11 +9,11 @@ import (
 	"strings"
 )
 
-// longestClientName bounds what a connection keeps of what it was told.
+// maxClientName bounds the names that a connection keeps.
 const longestClientName = 256
 
-// changesClient makes those subcommands run alone that others may see the
-// effect of: another connection's CLIENT LIST, and the answers behind.
+// changesClient makes those subcommands run alone whose effect others see: another
+// connection's CLIENT LIST, and the answers behind.
 func changesClient(args []string) bool {
 	return len(args) > 1 && (isWord(args[1], "SETNAME") || isWord(args[1], "SETINFO") || isWord(args[1], "REPLY"))
 }
@@ -108,8 +109,8 @@ func (t *Table) clientSwitch(c *Call) error {
 }
 
 // clientTracking accepts exactly what is safe without ever sending an
-// invalidation. With OPTIN a client caches nothing until it says CLIENT
-// CACHING YES, which is an error here; rueidis does not connect without it.
+// invalidation. With OPTIN a client caches nothing until it sends CLIENT
+// CACHING YES, which is an error here; rueidis does not connect without OPTIN.
 func (t *Table) clientTracking(c *Call) error {
 	mode, more := c.Args[2], c.Args[3:]
 	switch {

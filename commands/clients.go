@@ -1,5 +1,6 @@
-// CLIENT LIST, KILL and REPLY: what a connection may see of and do to others,
-// and whether it wants to hear answers.
+// CLIENT LIST, KILL and REPLY: what a connection may see of others and do to them,
+// and whether it receives replies.
+
 package commands
 
 import (
@@ -8,7 +9,7 @@ import (
 	"time"
 )
 
-// Description is what others may see of a connection. Its strings are its own.
+// Description is what other clients may see of a connection. Its strings are its own.
 type Description struct {
 	ID         int64
 	Addr, Name string
@@ -29,7 +30,7 @@ type Connections interface {
 	Cut(id int64) bool
 }
 
-// Describe is what others may see of this connection.
+// Describe returns what other clients may see of this connection.
 func (c *Client) Describe() Description {
 	d := Description{
 		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User, LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
@@ -42,9 +43,9 @@ func (c *Client) Describe() Description {
 }
 
 // line is an entry of CLIENT INFO and CLIENT LIST, with the fields known here.
-func (d Description) line(said string) string {
+func (d Description) line(cmd string) string {
 	return fmt.Sprintf("id=%d addr=%s name=%s db=%d age=%d idle=0 flags=N sub=%d psub=%d %s cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
-		d.ID, d.Addr, d.Name, d.DB, d.age(), d.Channels, d.Patterns, unmeasured, said, d.User, d.LibName, d.LibVer, d.Proto)
+		d.ID, d.Addr, d.Name, d.DB, d.age(), d.Channels, d.Patterns, unmeasured, cmd, d.User, d.LibName, d.LibVer, d.Proto)
 }
 
 // age is in whole seconds.
@@ -77,12 +78,12 @@ func (t *Table) clientList(c *Call) error {
 	me, all := c.Client.Describe(), t.mayAdmin(c.Client)
 	var page strings.Builder
 	for _, d := range t.env.Connections().Describe() {
-		said := ""
+		cmd := ""
 		if d.ID == me.ID {
-			d, said = me, "client|list"
+			d, cmd = me, "client|list"
 		}
 		if (all || d.User == me.User) && (len(c.Args) == 2 || wanted[d.ID]) {
-			page.WriteString(d.line(said))
+			page.WriteString(d.line(cmd))
 		}
 	}
 	c.Reply(Bulk(page.String()))
@@ -110,7 +111,7 @@ func (t *Table) clientKill(c *Call) error {
 	return nil
 }
 
-// filter says whom KILL means.
+// filter selects the connections that KILL closes.
 type filter struct {
 	id   int64 // 0: any
 	addr string
@@ -147,7 +148,7 @@ func readFilter(words []string) (filter, error) {
 	return f, nil
 }
 
-// kill closes who matches; the caller's own connection behind the reply.
+// kill closes the connections that match; the caller's own one behind the reply.
 func (t *Table) kill(caller *Client, f filter) (killed int64) {
 	others := t.env.Connections()
 	for _, d := range others.Describe() {
@@ -163,7 +164,7 @@ func (t *Table) kill(caller *Client, f filter) (killed int64) {
 	return killed
 }
 
-// Hearing is what CLIENT REPLY has set; the encoder follows it.
+// ReplyMode is what CLIENT REPLY has set; the encoder follows it.
 type Hearing uint8
 
 const (

@@ -30,8 +30,8 @@ func crowd(t *testing.T, list ...User) (*conversation, *fakeConnections) {
 
 func TestCLIENTLIST_ShowsTheOwnUserAndAllToAdmins(t *testing.T) {
 	c, _ := crowd(t, low(), Everything("default", "pw"))
-	line := func(head, sub, said, user string) string {
-		return head + " db=0 age=0 idle=0 flags=N " + sub + " " + unmeasured + " cmd=" + said + " user=" + user + " lib-name= lib-ver="
+	line := func(head, sub, cmd, user string) string {
+		return head + " db=0 age=0 idle=0 flags=N " + sub + " " + unmeasured + " cmd=" + cmd + " user=" + user + " lib-name= lib-ver="
 	}
 	me := func(user string) string {
 		return line("id=7 addr=10.0.0.9:5555 name=", "sub=0 psub=0", "client|list", user) + ` resp=2\n`

@@ -1,21 +1,22 @@
-// What does the table know about one command?
+// command is one row of the table: what is known of one command.
+
 package commands
 
-// Categories say who may: they are what users are granted.
+// Categories of commands. Users are granted categories.
 const (
 	categoryLock       = "lock"       // takes, prolongs and releases locks
-	categoryRead       = "read"       // looks and changes nothing
+	categoryRead       = "read"       // reads and changes nothing
 	categoryID         = "id"         // gives ids
 	categoryWork       = "work"       // takes and ends attempts at work
-	categoryAdmin      = "admin"      // the operator's word
+	categoryAdmin      = "admin"      // commands for operators
 	categoryForce      = "force"      // takes locks away from others
 	categoryEvents     = "events"     // subscribes; every user may unless it is denied
 	categoryInfo       = "info"       // describes the daemon; every user may unless it is denied
-	categoryConnection = "connection" // what every client may say first
+	categoryConnection = "connection" // every client may send these
 )
 
-// free tells whether users have a category without a grant. Client libraries send
-// such commands when they connect.
+// grantedToAll reports whether users have a category without a grant. Client
+// libraries send such commands when they connect.
 func free(category string) bool {
 	return category == categoryConnection || category == categoryEvents || category == categoryInfo
 }
@@ -24,25 +25,25 @@ func free(category string) bool {
 const firstVersion = "0.1.0"
 
 // handler answers one call now or arranges for its answer. An error is the
-// caller's mistake and becomes the call's only answer; whoever returns one has
-// not replied and never will.
+// caller's mistake and becomes the call's only answer: a handler that returns one
+// has not replied and never will.
 type handler func(*Call) error
 
 // command is one row of the table. Dispatch, arity errors, COMMAND, the help
-// texts and the README table are all made of rows, so nothing is said twice.
+// texts and the README table are all generated from rows: each fact stands once.
 type command struct {
 	name     string // lower case; of a subcommand only its own word
 	arity    arity
 	category string
-	also     string // a category that a user needs beside it, for people: handlers look
+	also     string // a category that a user needs as well; shown here, checked by the handler
 	since    string
 	summary  string     // one sentence for people
 	flags    []string   // as COMMAND INFO names them
 	args     []argument // after the name, in order
 	handle   handler
-	barrier  func(args []string) bool // nil: runs beside its neighbours
+	barrier  func(args []string) bool // nil: runs concurrently with its neighbours
 	redis    bool                     // Redis has it, too: the texts are those of Redis
-	anybody  bool                     // also from clients that have not signed in
+	anybody  bool                     // also from unauthenticated clients
 	listener bool                     // also from subscribers on RESP2
 	parts    []*command               // subcommands; handle answers for the bare word
 
@@ -73,11 +74,11 @@ func (a arity) redis() int64 {
 // always is the barrier of commands that change what later ones mean.
 func always([]string) bool { return true }
 
-// named says whether the first argument, if there is one, names a lock, a
+// named reports whether the first argument, if there is one, names a lock, a
 // counter or a piece of work.
 func (c *command) named() bool { return len(c.args) > 0 && c.args[0].kind == kindKey }
 
-// keyed says whether every call of the command names one.
+// keyed reports whether every call of the command names one.
 func (c *command) keyed() bool { return c.named() && !c.args[0].optional }
 
 // wrongArity is the caller's mistake of too few or too many words.
@@ -85,8 +86,8 @@ func (c *command) wrongArity() error {
 	return redisText("wrong number of arguments for '" + c.full + "' command")
 }
 
-// refuse turns a caller's mistake into the answer. Commands that only redlockd
-// has tell how they are written; the others keep the exact texts of Redis,
+// refuse turns a caller's mistake into the reply. For a command that only
+// redlockd has, it adds the syntax. The others keep the exact texts of Redis,
 // because client libraries match on them.
 func (c *command) refuse(mistake error) Reply {
 	text := mistake.Error()

@@ -1,12 +1,14 @@
-// COMMAND: the table as Redis 7 describes its own, so that redis-cli completes
-// and hints, and libraries learn where the keys are. redis-cli ends its process
-// on shapes it does not expect: names and texts are strings, flags are statuses.
+// The replies of COMMAND. They describe the table as Redis 7 describes its own
+// commands: redis-cli completes and hints from them, and libraries find the keys.
+// redis-cli ends its process on shapes it does not expect: names and texts are
+// strings, flags are statuses.
+
 package commands
 
 import "strings"
 
-// manual is what COMMAND answers of each row. All clients share these replies: a
-// client that does not read them costs no more than the list of what it named.
+// manual holds the replies of COMMAND for each row. All clients share them: a
+// client that does not read them costs no more than the list of names it sent.
 type manual struct {
 	entries   map[*command]Reply
 	documents map[*command]Reply

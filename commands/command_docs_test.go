@@ -35,7 +35,7 @@ func TestCOMMAND_DocsDescribeArguments(t *testing.T) {
 		> COMMAND DOCS dextend nope
 		< {"dextend" {"summary" "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more." "since" "0.1.0" "group" "lock" "arguments" [{"name" "key" "type" "key" "key_spec_index" :0} {"name" "token" "type" "string"} {"name" "ttl" "type" "integer"}]}}
 		> COMMAND DOCS config
-		< {"config" {"summary" "Tells the options of this daemon." "since" "0.1.0" "group" "connection" "subcommands" {"config|get" {"summary" "Options whose names match the patterns, with their values." "since" "0.1.0" "group" "info" "arguments" [{"name" "parameter" "type" "string" "flags" [+multiple]}]} "config|help" {"summary" "Lists the subcommands." "since" "0.1.0" "group" "connection"}}}}
+		< {"config" {"summary" "Shows the options of this daemon." "since" "0.1.0" "group" "connection" "subcommands" {"config|get" {"summary" "Options whose names match the patterns, with their values." "since" "0.1.0" "group" "info" "arguments" [{"name" "parameter" "type" "string" "flags" [+multiple]}]} "config|help" {"summary" "Lists the subcommands." "since" "0.1.0" "group" "connection"}}}}
 		> COMMAND DOCS client|no-evict
 		< {"client|no-evict" {"summary" "Accepted: nothing is ever evicted." "since" "0.1.0" "group" "connection" "arguments" [{"name" "enabled" "type" "oneof" "arguments" [{"name" "on" "type" "pure-token" "token" "ON"} {"name" "off" "type" "pure-token" "token" "OFF"}]}]}}
 		> COMMAND DOCS nope
@@ -43,7 +43,7 @@ func TestCOMMAND_DocsDescribeArguments(t *testing.T) {
 	`)
 }
 
-// redis-cli ends its process when a shape is not the one it knows.
+// redis-cli ends its process when it does not expect a shape.
 func TestCOMMAND_DocsHaveTheShapesThatClientsInsistOn(t *testing.T) {
 	c := newConversation(t)
 	all := c.start("COMMAND", "DOCS").read(t)
@@ -102,7 +102,7 @@ func checkFields(t *testing.T, of string, r Reply) {
 	}
 }
 
-// A client that asks again and again, and reads nothing, has the daemon make nothing.
+// A client that sends COMMAND again and again, and reads nothing, makes the daemon build nothing.
 func TestCOMMAND_DescriptionsAreMadeOnceForAllClients(t *testing.T) {
 	table := NewTable(Env{})
 	ask := func(words ...string) Reply {

@@ -1,6 +1,7 @@
-// What test-suites of lock libraries ask a Redis beside locks, with
-// --compat-test: every master is asked, and what a quorum answers alike is the
-// answer. Never in production: any client may overwrite any lock.
+// Commands that test suites of lock libraries send to a Redis beside locks, with
+// --compat-test. Every master receives them, and an answer that a quorum gives is
+// the answer. Never in production: any client may overwrite any lock.
+
 package commands
 
 import (
@@ -10,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Compat runs commands on the masters as they are.
+// CompatTest runs commands on the masters as they are.
 type Compat interface {
 	Forward(*redlock.Batch, redlock.ForwardRequest, redlock.ForwardDone)
 }
@@ -69,15 +70,15 @@ func (t *Table) compatRows() []*command {
 	}
 }
 
-// forward asks all masters; names are the words that get the key prefix.
+// forward sends a command to all masters; names are the words that get the key prefix.
 func (t *Table) forward(c *Call, words []string, names ...int) error {
-	sink := c.Sink
+	completer := c.Sink
 	t.env.Compat.Forward(c.Batch, redlock.ForwardRequest{DB: c.Client.DB, Words: words, Names: names}, func(r pool.Reply, err error) {
 		if err != nil {
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 			return
 		}
-		sink.Deliver(ofScript(r))
+		completer.Deliver(ofScript(r))
 	})
 	return nil
 }

@@ -1,4 +1,5 @@
-// CONFIG GET: which options does this daemon run with?
+// CONFIG GET: the options that this daemon runs with.
+
 package commands
 
 // configGet answers a map of the options that match any of the patterns, each

@@ -1,4 +1,5 @@
-// What does a connection say about itself and to find out whether it works?
+// Commands about the connection itself: PING, ECHO, QUIT, RESET and SELECT.
+
 package commands
 
 import (

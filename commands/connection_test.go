@@ -196,7 +196,7 @@ func TestCLIENT_RefusesWhatItCannotKeep(t *testing.T) {
 	}
 }
 
-// A client that is told OK relies on it: fail-over notices, invalidations.
+// A client that receives OK relies on it: fail-over notices, invalidations.
 func TestCLIENT_PromisesNothingThatIsNotServed(t *testing.T) {
 	const onlyOptIn = "CLIENT TRACKING is served as ON OPTIN only: no invalidation messages are sent"
 	newConversation(t).transcript(strings.ReplaceAll(`

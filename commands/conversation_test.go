@@ -1,5 +1,6 @@
-// How are commands tested? As conversations: what a client types and what it
-// reads, with the masters' side played by fakeLocks.
+// Tests of commands are conversations: what a client types and what it reads,
+// with the masters' side played by fakeLocks.
+
 package commands
 
 import (
@@ -34,14 +35,14 @@ func newConversation(t *testing.T) *conversation {
 // transcript plays lines "> words" and compares with the line or lines "< reply".
 func (c *conversation) transcript(script string) {
 	c.t.Helper()
-	var said, expected string
+	var sent, expected string
 	check := func() {
 		c.t.Helper()
-		if said == "" {
+		if sent == "" {
 			return
 		}
-		if got := c.say(said); got != expected {
-			c.t.Errorf("> %s\n got %s\nwant %s", said, got, expected)
+		if got := c.say(sent); got != expected {
+			c.t.Errorf("> %s\n got %s\nwant %s", sent, got, expected)
 		}
 	}
 	for _, line := range strings.Split(script, "\n") {
@@ -49,7 +50,7 @@ func (c *conversation) transcript(script string) {
 		switch {
 		case strings.HasPrefix(line, "> "):
 			check()
-			said = line[2:]
+			sent = line[2:]
 		case strings.HasPrefix(line, "< "):
 			expected = line[2:]
 		case line != "":
@@ -78,7 +79,7 @@ func (c *conversation) start(args ...string) *fakeSink {
 	return sink
 }
 
-// fakeSink takes one answer and fails the test at a second one.
+// fakeCompleter takes one answer and fails the test at a second one.
 type fakeSink struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -114,7 +115,7 @@ func (s *fakeSink) read(t *testing.T) Reply {
 // fakeLocks plays the masters. A nil function means that nothing is answered;
 // the completions are kept for the test to call.
 type fakeLocks struct {
-	asked  []redlock.Who // on whose behalf; not part of locked
+	asked  []redlock.Who // the clients of the requests; not part of locked
 	lock   func(redlock.LockRequest) (redlock.Grant, error)
 	unlock func(redlock.UnlockRequest) (bool, error)
 	extend func(redlock.ExtendRequest) (redlock.Grant, error)

@@ -1,6 +1,7 @@
-// How many counters may one user have? A counter stays on the masters for ever, so its
-// name is counted when the user first draws from it through this daemon, and counts until
-// DIDS DEL of that name through this daemon, or the daemon's end.
+// Quota of counters per user. A counter stays on the masters for ever. So its name
+// counts from the user's first use of it through this daemon, until DIDS DEL of that
+// name through this daemon, or the daemon's end.
+
 package commands
 
 import (
@@ -20,8 +21,8 @@ func counterNameOf(db int, name redlock.Key) counterName {
 	return counterName(sum[:16])
 }
 
-// mayCount notes that the user uses a counter, or refuses it. It stays noted if no id comes
-// of it: some master may have it all the same.
+// mayCount notes that the user uses a counter, or refuses it. The note stays if the
+// request yields no id: some master may have the counter all the same.
 func (u *Users) mayCount(who *user, db int, name redlock.Key) error {
 	if who == nil || who.counters == 0 {
 		return nil

@@ -1,5 +1,6 @@
-// DEL and UNLINK key [key …], DELEX key IFEQ value, DELIFEQ key value: a lock
-// goes away, whoever holds it, or with the right value only.
+// DEL and UNLINK key [key …], DELEX key IFEQ value, DELIFEQ key value: delete a
+// lock regardless of its holder, or with the right value only.
+
 package commands
 
 import (
@@ -7,22 +8,22 @@ import (
 	"redlockd/redlock"
 )
 
-// del looks before it deletes, so its rows are barriers: what comes behind it in a
-// pipeline must find the keys as it leaves them.
+// del reads before it deletes, so its rows are barriers: a later command of the
+// pipeline must find the keys as del leaves them.
 func (t *Table) del(c *Call) error {
 	keys, ok, err := t.keysOf(c)
 	if err != nil || !ok || !t.mayForce(c) {
 		return err
 	}
-	gone := newCount(c.Sink, len(keys), t.timed("del"))
+	deleted := newCount(c.Sink, len(keys), t.timed("del"))
 	for _, key := range keys {
 		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: t.endlessToo()}
-		t.env.Plain.Write(c.Batch, request, t.noting(request, gone.add))
+		t.env.Plain.Write(c.Batch, request, t.noting(request, deleted.add))
 	}
 	return nil
 }
 
-// noting has the quota of the lock's holder follow what was done to the lock.
+// noting updates the quota of the lock's holder after a change of the lock.
 func (t *Table) noting(r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
 	return func(did bool, err error) {
 		if err == nil && did {
@@ -46,22 +47,22 @@ func (t *Table) delIfEqual(c *Call) error {
 		c.Reply(Int(0)) // no lock has such a value
 		return nil
 	}
-	sink, watch := c.Sink, t.timed("delex")
+	completer, watch := c.Sink, t.timed("delex")
 	t.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)}, func(was bool, err error) {
 		watch.stop(was, err)
 		switch {
 		case err != nil:
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 		case was:
-			sink.Deliver(Int(1))
+			completer.Deliver(Int(1))
 		default:
-			sink.Deliver(Int(0))
+			completer.Deliver(Int(0))
 		}
 	})
 	return nil
 }
 
-// release gives a lock back and notes it.
+// release releases a lock and notes it in the quotas.
 func (t *Table) release(c *Call, r redlock.UnlockRequest, done redlock.UnlockDone) {
 	t.env.Locks.Unlock(c.Batch, r, func(was bool, err error) {
 		if err == nil {

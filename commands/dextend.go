@@ -1,4 +1,5 @@
 // DEXTEND key token ttl: makes a held lock last at least ttl from now.
+
 package commands
 
 import (
@@ -52,7 +53,7 @@ func (a *extendAnswer) decided(grant redlock.Grant, err error) {
 	a.sink.DeliverLate(a)
 }
 
-// Reply tells what is left when it is written.
+// Reply reports what is left when it is written.
 func (a *extendAnswer) Reply() Reply {
 	validity := a.grant.Validity()
 	if validity < time.Millisecond {
@@ -63,6 +64,6 @@ func (a *extendAnswer) Reply() Reply {
 	return Int(validity.Milliseconds())
 }
 
-// Lost does nothing: the lock was held before, and whoever holds its token may
-// still be there on another connection.
+// Undelivered does nothing: the lock was held before, and the client with its token
+// may still be there on another connection.
 func (a *extendAnswer) Lost() {}

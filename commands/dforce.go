@@ -1,9 +1,10 @@
-// DFORCE key: releases a lock whoever holds it.
+// DFORCE key: releases a lock regardless of its holder.
+
 package commands
 
 import "redlockd/redlock"
 
-// dforce answers 1 if somebody held the lock and 0 if nobody did.
+// dforce answers 1 if the lock was held and 0 if it was free.
 func (t *Table) dforce(c *Call) error {
 	key, err := parseKey(c.Args[1])
 	if err != nil {
@@ -23,15 +24,15 @@ func (t *Table) dforce(c *Call) error {
 	return nil
 }
 
-// who is this client, for people who look at what it asked for. What was handed
-// out never changes.
+// identity describes this client for people who inspect its requests. What was
+// handed out never changes.
 func (c *Client) who() *redlock.Who {
-	who := redlock.Who{Client: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
-	if who.User == "" {
-		who.User = defaultUser
+	id := redlock.Who{Client: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
+	if id.User == "" {
+		id.User = defaultUser
 	}
-	if c.known == nil || *c.known != who {
-		known := who // who itself stays on the stack
+	if c.known == nil || *c.known != id {
+		known := id // id itself stays on the stack
 		c.known = &known
 	}
 	return c.known

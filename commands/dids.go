@@ -1,6 +1,6 @@
-// DIDS [name], DIDS DEL name CONFIRM value and DIDRESEED name value: what the masters
-// remember of counters, and the operator's word on one that is to be forgotten or whose
-// truth was lost.
+// DIDS [name], DIDS DEL name CONFIRM value and DIDRESEED name value: show what the
+// masters remember of counters, delete a counter, or set one whose value was lost.
+
 package commands
 
 import (
@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// mostCounters bounds one listing: with nine masters and the longest names
+	// maxListedCounters bounds one listing: with nine masters and the longest names
 	// a thousand counters are about a megabyte on the wire.
 	mostCounters = 1000
-	// countersAtOnce is how many of them are asked for at the same time, so that
-	// a listing never stands in the lanes' way.
+	// countersAtOnce is how many of them are read at the same time, so that a
+	// listing never blocks the lanes.
 	countersAtOnce = 16
 )
 
@@ -38,7 +38,7 @@ func (t *Table) dids(c *Call) error {
 	return nil
 }
 
-// visible leaves out what the client's user has no key pattern for.
+// visible leaves out names that no key pattern of the client's user covers.
 func (t *Table) visible(client *Client, names []redlock.Key) []redlock.Key {
 	return slices.DeleteFunc(names, func(name redlock.Key) bool { return !t.mayUse(client, string(name)) })
 }
@@ -69,7 +69,7 @@ func (t *Table) didreseed(c *Call) error {
 }
 
 // didsDel answers [master, fate] for each master once a quorum has deleted the counter.
-// The row's first argument is no key, so this is where the name is looked at.
+// The row's first argument is no key, so the name is checked here.
 func (t *Table) didsDel(c *Call) error {
 	name, err := parseCounter(c.Args[2])
 	if err != nil {
@@ -98,7 +98,7 @@ func (t *Table) didsDel(c *Call) error {
 	return nil
 }
 
-// survey reads the named counters, some at a time, and answers when all are in.
+// listCounters reads the named counters, some at a time, and answers when all are in.
 func (t *Table) survey(c *Call, names []redlock.Key, err error) {
 	switch {
 	case err != nil:
@@ -117,7 +117,7 @@ func (t *Table) survey(c *Call, names []redlock.Key, err error) {
 	}
 }
 
-// survey is a listing on its way.
+// counterListing is a listing on its way.
 type survey struct {
 	ids   IDs
 	call  *Call
@@ -126,12 +126,12 @@ type survey struct {
 	mu     sync.Mutex
 	found  []Reply // by the index of the name
 	failed error   // the last one
-	next   int     // first name that was not asked for
+	next   int     // first name that was not requested
 	open   int     // names without an answer
 }
 
-// readNext asks for one more counter. Each answer asks for the next: what is in
-// flight never grows.
+// readNext reads one more counter. Each answer starts the next read, so that what
+// is in flight never grows.
 func (s *survey) readNext() {
 	s.mu.Lock()
 	i := s.next
@@ -145,7 +145,7 @@ func (s *survey) readNext() {
 	})
 }
 
-// take notes one counter and answers after the last.
+// add notes one counter and answers after the last.
 func (s *survey) take(i int, counter redlock.Counter, err error) {
 	s.mu.Lock()
 	s.found[i] = counterReply(counter)

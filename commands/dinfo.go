@@ -1,11 +1,12 @@
-// DINFO key: what the masters together know of a lock.
+// DINFO key: shows a lock on all masters.
+
 package commands
 
 import (
 	"redlockd/redlock"
 )
 
-// Looks are what is seen of locks, and the operator's hand. Completions as for
+// Inspect reads locks and waiters, and releases locks by force. Completions as for
 // Locks.
 type Looks interface {
 	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
@@ -35,14 +36,14 @@ func (t *Table) lookRows() []*command {
 		},
 		{
 			name: "dwaiters", arity: between(1, 2), category: categoryRead, since: firstVersion,
-			summary: "Shows who waits in this daemon, since when and for how long.",
+			summary: "Shows the requests that wait in this daemon, since when and for how long.",
 			flags:   []string{"readonly", "fast"},
 			args:    []argument{optional(key)},
 			handle:  served(on, t.dwaiters),
 		},
 		{
 			name: "dforce", arity: exactly(2), category: categoryForce, since: firstVersion,
-			summary: "Releases a lock whoever holds it: 1, or 0 if nobody does.",
+			summary: "Releases a lock regardless of its holder: 1, or 0 if it is free.",
 			flags:   []string{"write", "admin"},
 			args:    []argument{key},
 			handle:  served(on, t.dforce),
@@ -50,8 +51,8 @@ func (t *Table) lookRows() []*command {
 	}
 }
 
-// dinfo answers a map, also for a lock that nobody holds: what single masters
-// have is worth a look then, too.
+// dinfo answers a map, also for a free lock: what single masters have is useful
+// then, too.
 func (t *Table) dinfo(c *Call) error {
 	key, err := parseKey(c.Args[1])
 	if err != nil {
@@ -109,7 +110,7 @@ func lockReply(view *redlock.LockView) Reply {
 	)
 }
 
-// holderReply is one holder. What it has not told anybody is nil.
+// holderReply is one holder. What its note does not contain is nil.
 func holderReply(h *redlock.Holder, mode redlock.Mode) Reply {
 	slot, fence, meta, daemon, client, name := Nil, Nil, Nil, Nil, Nil, Nil
 	if mode == redlock.Permits {
@@ -134,7 +135,7 @@ func holderReply(h *redlock.Holder, mode redlock.Mode) Reply {
 	)
 }
 
-// orNil is nil for what nobody knows.
+// orNil is nil for an empty text.
 func orNil(text string) Reply {
 	if text == "" {
 		return Nil
@@ -149,7 +150,7 @@ func voteReply(m *redlock.LockOnMaster) Reply {
 	case !m.Known:
 		state = "unknown"
 	case m.Young:
-		state = "young"
+		state = "quarantined"
 	}
 	mode, token, ttl := Nil, Nil, Nil
 	switch {

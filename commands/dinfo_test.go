@@ -8,7 +8,7 @@ import (
 	"redlockd/redlock"
 )
 
-// fakeLooks plays what is seen of locks.
+// fakeInspect plays the inspection of locks.
 type fakeLooks struct {
 	view    redlock.LockView
 	page    redlock.LockPage
@@ -101,7 +101,7 @@ func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 		`{"token" "488dc3c9" "ttl" :5 "slot" :1 "fence" :76 "meta" nil "daemon" nil "client" nil "name" nil "votes" :2}] ` +
 		`"fence" :77 "waiters" :4 "queue" :6 "votes" [` +
 		`{"master" "a" "state" +voting "detail" "" "mode" +permits "holders" :2 "token" "488dc3c9" "ttl" :901} ` +
-		`{"master" "b" "state" +young "detail" "quarantined (restarted votes in 3s)" "mode" +foreign "holders" :0 "token" nil "ttl" nil} ` +
+		`{"master" "b" "state" +quarantined "detail" "quarantined (restarted votes in 3s)" "mode" +foreign "holders" :0 "token" nil "ttl" nil} ` +
 		`{"master" "c" "state" +unknown "detail" "connection refused" "mode" nil "holders" :0 "token" nil "ttl" nil} ` +
 		`{"master" "d" "state" +voting "detail" "" "mode" nil "holders" :0 "token" nil "ttl" nil}]}`
 	got := c.say("DINFO invoices")
@@ -109,7 +109,7 @@ func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}
 	if len(c.looks.keys) != 1 || c.looks.keys[0] != "invoices" {
-		t.Errorf("looked at %q", c.looks.keys)
+		t.Errorf("read %q", c.looks.keys)
 	}
 }
 

@@ -1,19 +1,21 @@
-// Which row answers a command, and what is said when none does?
+// Dispatch: finds the row of a command and runs it, or replies with the error
+// text of Redis.
+
 package commands
 
 import (
 	"strings"
 )
 
-// longestName bounds the words that are looked up at all; the longest name of
-// the table is shorter (a test says so).
+// maxCommandName bounds the words that are looked up; a test checks that every
+// name in the table is shorter.
 const longestName = 32
 
-// shownBytes is how much of an unknown command is repeated in its error; Redis
-// cuts at the same length and libraries match on the text.
+// shownBytes is how much of an unknown command its error repeats. Redis cuts at
+// the same length, and libraries match on the text.
 const shownBytes = 128
 
-// Barrier says whether a command must run alone: after the answers of all
+// Barrier reports whether a command must run alone: after the replies to all
 // earlier commands of its connection and before any later one starts.
 func (t *Table) Barrier(args []string) bool {
 	if len(args) == 0 {
@@ -24,7 +26,7 @@ func (t *Table) Barrier(args []string) bool {
 }
 
 // Dispatch hands the call to its command. Every call is answered exactly once
-// through its Sink, either before Dispatch returns or later.
+// through its Completer, before Dispatch returns or later.
 func (t *Table) Dispatch(c *Call) {
 	row, mistake := t.route(c.Args)
 	if mistake != nil {
@@ -99,18 +101,18 @@ func find(rows map[string]*command, name string) *command {
 	return rows[string(lower[:len(name)])]
 }
 
-// unknownCommand is word for word what Redis says: jedis, lettuce, Vert.x,
-// ioredis, Spring and rueidis decide by this text what a server can do. The
-// arguments are listed until the list is 128 bytes long, and the last one is
-// cut so that its text, without quotes, just fits.
+// unknownCommand repeats the text of Redis word for word: jedis, lettuce,
+// Vert.x, ioredis, Spring and rueidis decide by this text what a server supports.
+// The arguments are listed until the list is 128 bytes long. The last one is cut
+// so that its text, without quotes, just fits.
 func unknownCommand(args []string) error {
 	var list strings.Builder
 	for _, arg := range args[1:] {
-		room := shownBytes - list.Len()
-		if room <= 0 {
+		space := shownBytes - list.Len()
+		if space <= 0 {
 			break
 		}
-		list.WriteString("'" + clip(arg, room) + "' ")
+		list.WriteString("'" + clip(arg, space) + "' ")
 	}
 	return redisText("unknown command '" + clip(args[0], shownBytes) + "', with args beginning with: " + list.String())
 }

@@ -89,7 +89,7 @@ func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
 	`)
 }
 
-// What looks at a key before it changes it must not be overtaken by what comes
+// What reads a key before it changes it must not be overtaken by what comes
 // behind it in a pipeline.
 func TestBarrier_HoldsWhatLooksFirst(t *testing.T) {
 	c, o := dropinConversation(t, Env{})
@@ -105,7 +105,7 @@ func TestBarrier_HoldsWhatLooksFirst(t *testing.T) {
 	for text, after := range map[string]bool{renews: false, adds: true} {
 		call := []string{"EVAL", text, "1", "k", "token-1", "20000"}
 		if !c.table.Barrier(call) {
-			t.Errorf("nobody has seen it, and it is no barrier: %s", text)
+			t.Errorf("it is unknown, and no barrier: %s", text)
 		}
 		c.eval(call...)
 		bySHA := []string{"evalsha", shaOf(text), "1", "k", "token-1", "20000"}

@@ -1,5 +1,6 @@
 // DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]]: takes a lock.
+
 package commands
 
 import (
@@ -15,22 +16,22 @@ var (
 	multiOptions = []string{"SHARED", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
 )
 
-// mostPermits is the largest number of holders of one key.
+// maxPermits is the largest number of holders of one key.
 const mostPermits = 1024
 
-// dlock answers [token, validity, fence], or nil if somebody else holds the key.
+// dlock answers [token, validity, fence], or nil if another token holds the key.
 func (t *Table) dlock(c *Call) error {
 	request, err := t.lockRequest(c)
 	if err != nil {
 		return err
 	}
-	room, err := t.env.Users.take(t.user(c.Client), roomOf(&request, request.Key, request.Token))
+	slot, err := t.env.Users.take(t.user(c.Client), roomOf(&request, request.Key, request.Token))
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
 	}
 	answer := &lockAnswer{
-		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, room: room,
+		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, room: slot,
 		db: request.DB, key: request.Key, mode: request.Mode,
 	}
 	t.acquire(c, request, answer.decided)
@@ -95,7 +96,7 @@ func (t *Table) lockOption(words *arguments, known []string, request *redlock.Lo
 	return nil
 }
 
-// lockMode refuses what nobody can be at the same time.
+// lockMode refuses modes that exclude each other.
 func lockMode(request *redlock.LockRequest, mode redlock.Mode) error {
 	if request.Mode != redlock.Exclusive {
 		return errors.New("options SHARED and LIMIT contradict each other: a key has either readers or a number of permits")
@@ -105,7 +106,7 @@ func lockMode(request *redlock.LockRequest, mode redlock.Mode) error {
 }
 
 // lockAnswer is the reply of one DLOCK from the request to the socket. The
-// session calls Reply and Lost one after the other, never at the same time.
+// session calls Reply and Undelivered one after the other, never at the same time.
 type lockAnswer struct {
 	locks Locks
 	sink  Sink
@@ -132,7 +133,7 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 	a.sink.DeliverLate(a)
 }
 
-// Reply tells what is left of the lease at the moment it is written: replies
+// Reply reports what is left of the lease at the moment it is written: replies
 // wait for those before them, and a client counts from what it reads. It is a
 // whole number of milliseconds above 0, or the lock is given back.
 func (a *lockAnswer) Reply() Reply {
@@ -157,11 +158,11 @@ func (a *lockAnswer) usedUp() Reply {
 	return tooLate(a.grant.Spent(), "the lock that this token already held is left as it is")
 }
 
-// Lost: the client has gone without reading that it holds the lock.
+// Undelivered: the client has gone without reading that it holds the lock.
 func (a *lockAnswer) Lost() { a.giveBack() }
 
-// giveBack undoes the grant once. A lease that existed before this DLOCK is
-// not this reply's to undo: its holder, or the client's next try, counts on it.
+// giveBack undoes the grant once. It leaves a lease that existed before this DLOCK:
+// its holder, or the client's next try, counts on it.
 func (a *lockAnswer) giveBack() {
 	if a.grant.Fresh && !a.givenBack {
 		a.givenBack = true

@@ -1,4 +1,5 @@
 // DLOCKS cursor [MATCH pattern] [COUNT n]: one step of a walk over the locks.
+
 package commands
 
 import (
@@ -11,12 +12,12 @@ import (
 
 const (
 	usualCount = 100
-	// mostCount bounds one answer; the engine asks for less at once.
+	// maxCount bounds one answer; the engine reads fewer at once.
 	mostCount = 1000
 )
 
-// dlocks answers [cursor, [key, mode, holders, ttl, …]]. A lock of which it
-// cannot be said whether somebody holds it has the mode "undecided".
+// dlocks answers [cursor, [key, mode, holders, ttl, …]]. A lock whose holder cannot
+// be decided has the mode "undecided".
 func (t *Table) dlocks(c *Call) error {
 	listing, err := t.listing(c)
 	if err != nil {
@@ -41,7 +42,7 @@ func (t *Table) dlocks(c *Call) error {
 	return nil
 }
 
-// sight tells which keys the client's user may see, from any goroutine.
+// keyFilter returns which keys the client's user may see. It works in any goroutine.
 func (t *Table) sight(client *Client) func(redlock.Key) bool {
 	who := t.user(client)
 	return func(key redlock.Key) bool { return t.env.Users == nil || who != nil && who.mayUse(string(key)) }
@@ -80,8 +81,8 @@ func (t *Table) listing(c *Call) (redlock.Listing, error) {
 			r.Count = int(count)
 		}
 	}
-	sees := t.sight(c.Client)
+	visible := t.sight(c.Client)
 	r.Prefix = pattern.prefix
-	r.Wanted = func(key redlock.Key) bool { return pattern.matches(string(key)) && sees(key) }
+	r.Wanted = func(key redlock.Key) bool { return pattern.matches(string(key)) && visible(key) }
 	return r, nil
 }

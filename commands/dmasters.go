@@ -1,15 +1,16 @@
 // DMASTERS: the masters as the lanes of this client's database see them, and which
-// of them this daemon does not ask for anything new.
+// of them this daemon drains.
+
 package commands
 
 import "redlockd/redlock"
 
-// MasterReports are what DMASTERS shows.
+// MasterStatus is what DMASTERS shows.
 type MasterReports interface {
 	Reports(db int) []redlock.MasterReport
 }
 
-// MasterDrains takes masters out of service for maintenance, and back in.
+// MasterDrain takes masters out of service for maintenance, and back in.
 type MasterDrains interface {
 	DrainMaster(name string) error
 	UndrainMaster(name string) error
@@ -27,18 +28,18 @@ func (t *Table) masterRows() []*command {
 		flags:   []string{"readonly", "fast"},
 		handle:  served(t.env.Reports != nil, t.dmasters),
 		parts: []*command{
-			t.drainRow("drain", "Asks a master for nothing new from now on, through this daemon: before its maintenance.", func(name string) error { return t.env.Drains.DrainMaster(name) }),
-			t.drainRow("undrain", "Asks a master again.", func(name string) error { return t.env.Drains.UndrainMaster(name) }),
+			t.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return t.env.Drains.DrainMaster(name) }),
+			t.drainRow("undrain", "Ends the drain of a master.", func(name string) error { return t.env.Drains.UndrainMaster(name) }),
 		},
 	}}
 }
 
-func (t *Table) drainRow(name, summary string, say func(master string) error) *command {
+func (t *Table) drainRow(name, summary string, apply func(master string) error) *command {
 	return &command{
 		name: name, arity: exactly(3), category: categoryAdmin, summary: summary,
 		flags: []string{"admin"}, args: []argument{text("master")},
 		handle: served(t.env.Drains != nil, func(c *Call) error {
-			if err := say(c.Args[2]); err != nil {
+			if err := apply(c.Args[2]); err != nil {
 				return err
 			}
 			c.Reply(OK)
@@ -78,9 +79,9 @@ func masterReply(m *redlock.MasterReport) Reply {
 		Bulk("rtt_p99_us"), Int(m.RTT.Quantile(0.99).Microseconds()),
 		Bulk("in_flight"), Int(int64(m.InFlight)),
 		Bulk("queued"), Int(int64(m.Queued)),
-		Bulk("owed"), Int(int64(m.Owed)),
+		Bulk("pending_releases"), Int(int64(m.Owed)),
 		Bulk("granted"), Int(m.Votes.Yes),
 		Bulk("refused"), Int(m.Votes.No),
-		Bulk("silent"), Int(m.Votes.Silent),
+		Bulk("uncounted"), Int(m.Votes.Silent),
 	)
 }

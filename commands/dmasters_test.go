@@ -28,14 +28,14 @@ func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 	c.client.DB = 3
 	c.transcript(`
 		> DMASTERS
-		< [{"name" "a" "address" "10.0.0.1:6379" "state" "voting" "detail" "" "since_ms" :2000 "run_id" "abc" "version" "7.0.15" "role" "master" "durable" :1 "rtt_p50_us" :20 "rtt_p99_us" :40 "in_flight" :4 "queued" :3 "owed" :1 "granted" :5 "refused" :6 "silent" :7} {"name" "b" "address" "b:1" "state" "down" "detail" "said: x  y" "since_ms" :0 "run_id" "" "version" "" "role" "" "durable" :0 "rtt_p50_us" :0 "rtt_p99_us" :0 "in_flight" :0 "queued" :0 "owed" :0 "granted" :0 "refused" :0 "silent" :0}]
+		< [{"name" "a" "address" "10.0.0.1:6379" "state" "voting" "detail" "" "since_ms" :2000 "run_id" "abc" "version" "7.0.15" "role" "master" "durable" :1 "rtt_p50_us" :20 "rtt_p99_us" :40 "in_flight" :4 "queued" :3 "pending_releases" :1 "granted" :5 "refused" :6 "uncounted" :7} {"name" "b" "address" "b:1" "state" "down" "detail" "said: x  y" "since_ms" :0 "run_id" "" "version" "" "role" "" "durable" :0 "rtt_p50_us" :0 "rtt_p99_us" :0 "in_flight" :0 "queued" :0 "pending_releases" :0 "granted" :0 "refused" :0 "uncounted" :0}]
 	`)
 	if reports.db != 3 {
-		t.Errorf("asked for the masters of database %d", reports.db)
+		t.Errorf("read the masters of database %d", reports.db)
 	}
 }
 
-// fakeDrains knows one master, c.
+// fakeMasterDrain has one master, c.
 type fakeDrains struct{ said []string }
 
 func (f *fakeDrains) DrainMaster(name string) error   { return f.say("drain", name) }
@@ -65,7 +65,7 @@ func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 		< -ERR unknown subcommand 'WHAT'. Try DMASTERS HELP.
 	`)
 	if want := []string{"drain c", "undrain c", "drain x"}; !slices.Equal(drains.said, want) {
-		t.Errorf("said %q, want %q", drains.said, want)
+		t.Errorf("called %q, want %q", drains.said, want)
 	}
 	every(c.table, func(row *command) {
 		if want := map[string]string{"dmasters": categoryRead, "dmasters|drain": categoryAdmin, "dmasters|undrain": categoryAdmin}[row.full]; want != "" && row.category != want {

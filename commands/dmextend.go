@@ -1,5 +1,6 @@
 // DMEXTEND token ttl numkeys key [key …]: makes several held locks last at least
 // ttl from now.
+
 package commands
 
 import (
@@ -56,7 +57,7 @@ func (a *multiExtendAnswer) decided(grant redlock.Grant, err error) {
 	a.sink.DeliverLate(a)
 }
 
-// Reply tells what is left when it is written.
+// Reply reports what is left when it is written.
 func (a *multiExtendAnswer) Reply() Reply {
 	validity := a.grant.Validity()
 	if validity < time.Millisecond {
@@ -69,5 +70,5 @@ func (a *multiExtendAnswer) Reply() Reply {
 	return Int(validity.Milliseconds())
 }
 
-// Lost does nothing: the locks were held before.
+// Undelivered does nothing: the locks were held before.
 func (a *multiExtendAnswer) Lost() {}

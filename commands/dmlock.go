@@ -1,5 +1,6 @@
 // DMLOCK ttl numkeys key [key …] [SHARED] [FAIR] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]]: takes several keys, all or none.
+
 package commands
 
 import (
@@ -8,7 +9,7 @@ import (
 	"redlockd/redlock"
 )
 
-// dmlock answers [token, validity, fence], or nil if somebody else holds one of
+// dmlock answers [token, validity, fence], or nil if another token holds one of
 // the keys.
 func (t *Table) dmlock(c *Call) error {
 	request, err := t.multiLockRequest(c)
@@ -23,13 +24,13 @@ func (t *Table) dmlock(c *Call) error {
 		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request, keys: keys,
 	}
 	for _, key := range keys {
-		room, err := t.env.Users.take(t.user(c.Client), roomOf(&request, key, request.Token))
+		slot, err := t.env.Users.take(t.user(c.Client), roomOf(&request, key, request.Token))
 		if err != nil {
 			answer.freeRooms()
 			c.Reply(Error("TRYLATER", err.Error()))
 			return nil
 		}
-		answer.rooms = append(answer.rooms, room)
+		answer.rooms = append(answer.rooms, slot)
 	}
 	t.acquire(c, request, answer.decided)
 	return nil
@@ -84,12 +85,12 @@ func (a *multiLockAnswer) decided(grant redlock.Grant, err error) {
 }
 
 func (a *multiLockAnswer) freeRooms() {
-	for _, room := range a.rooms {
-		room.free()
+	for _, slot := range a.rooms {
+		slot.free()
 	}
 }
 
-// Reply tells what is left of the lease at the moment it is written.
+// Reply reports what is left of the lease at the moment it is written.
 func (a *multiLockAnswer) Reply() Reply {
 	validity := a.grant.Validity()
 	if validity < time.Millisecond {
@@ -109,7 +110,7 @@ func (a *multiLockAnswer) Reply() Reply {
 	)
 }
 
-// Lost: the client has gone without reading that it holds the locks.
+// Undelivered: the client has gone without reading that it holds the locks.
 func (a *multiLockAnswer) Lost() { a.giveBack() }
 
 // giveBack undoes the grant once, unless some of it existed before.

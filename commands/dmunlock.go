@@ -1,4 +1,5 @@
-// DMUNLOCK token numkeys key [key …]: gives several locks back.
+// DMUNLOCK token numkeys key [key …]: releases several locks.
+
 package commands
 
 import (
@@ -11,7 +12,7 @@ import (
 )
 
 // dmunlock answers how many of the keys the token held. Every key is released
-// by itself: what is wrong with one of them keeps none of the others.
+// by itself: a failure of one of them affects none of the others.
 func (t *Table) dmunlock(c *Call) error {
 	words := argumentsOf(c)
 	token, err := parseToken(words.next())

@@ -1,9 +1,10 @@
 // DNEXTID name [COUNT n]: the next ids of a counter.
+
 package commands
 
 import "redlockd/redlock"
 
-// mostIDs bounds one request. All requests of a round share its range, so this
+// maxIDs bounds one request. All requests of a round share its range, so this
 // also bounds what a round that fails leaves unused.
 const mostIDs = 1_000_000
 

@@ -1,4 +1,5 @@
-// Who plays the masters for clients that speak as to one Redis?
+// The fake masters of clients that use the daemon as one Redis.
+
 package commands
 
 import (

@@ -8,7 +8,7 @@ import (
 	"redlockd/redlock"
 )
 
-// FuzzDropIn: whatever somebody says who takes the daemon for one Redis, every
+// FuzzDropIn: whatever a client sends that uses the daemon as one Redis, every
 // command is answered exactly once, and nothing is asked of the masters about a
 // name that is not a lock's. Lines of data are commands, words end with a NUL.
 func FuzzDropIn(f *testing.F) {

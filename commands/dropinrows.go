@@ -1,5 +1,6 @@
-// The rows of what code written for one Redis says to take, look at and release
-// a lock.
+// The rows of the Redis commands by which code for one Redis takes, reads and
+// releases a lock.
+
 package commands
 
 func (t *Table) dropinRows() []*command {
@@ -19,25 +20,25 @@ func (t *Table) dropinRows() []*command {
 		}
 	}
 	rows := []*command{
-		row("set", atLeast(3), categoryLock, "Takes a lock with NX: OK, or nil if somebody holds it. XX and IFEQ change one that is held; XX needs the category force.", t.set, key, value, optional(when), optional(expiry)),
-		row("setnx", exactly(3), categoryLock, "Takes a lock without saying for how long (--no-ttl): 1, or 0 if somebody holds it.", t.setnx, key, value),
+		row("set", atLeast(3), categoryLock, "Takes a lock with NX: OK, or nil if it is held. XX and IFEQ change one that is held; XX needs the category force.", t.set, key, value, optional(when), optional(expiry)),
+		row("setnx", exactly(3), categoryLock, "Takes a lock without an expiry (--no-ttl): 1, or 0 if it is held.", t.setnx, key, value),
 		row("get", exactly(2), categoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", t.get, text("key")),
 		row("pttl", exactly(2), categoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", t.pttl, key),
 		row("ttl", exactly(2), categoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", t.ttl, key),
 		row("exists", atLeast(2), categoryRead, "How many of the keys are held.", t.exists, multiple(key)),
 		row("type", exactly(2), categoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", t.kindOf, key),
 		row("strlen", exactly(2), categoryRead, "The length of the value with which the lock is held.", t.strlen, key),
-		forces(barred(row("del", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)))),
-		forces(barred(row("unlink", atLeast(2), categoryLock, "Releases locks whoever holds them: how many they were.", t.del, multiple(key)))),
+		forces(barred(row("del", atLeast(2), categoryLock, "Releases locks regardless of their holders and returns their number.", t.del, multiple(key)))),
+		forces(barred(row("unlink", atLeast(2), categoryLock, "Releases locks regardless of their holders and returns their number.", t.del, multiple(key)))),
 		row("delex", exactly(4), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, ifeq),
 		row("delifeq", exactly(3), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, value),
-		forces(barredWhen(deletes, row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.expire, key, integer("seconds")))),
-		forces(barredWhen(deletes, row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, whoever holds it: 1, or 0 if nobody does.", t.pexpire, key, integer("milliseconds")))),
+		forces(barredWhen(deletes, row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", t.expire, key, integer("seconds")))),
+		forces(barredWhen(deletes, row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", t.pexpire, key, integer("milliseconds")))),
 	}
 	return append(append(rows, t.transactionRows(row)...), t.scriptRows(row)...)
 }
 
-// forces marks a row whose commands take locks from whoever holds them.
+// alsoForce marks a row whose commands take locks from their holders.
 func forces(c *command) *command {
 	c.also = categoryForce
 	return c
@@ -48,12 +49,12 @@ type rowMaker func(name string, a arity, category, summary string, handle handle
 func (t *Table) transactionRows(row rowMaker) []*command {
 	keys := multiple(keyArgument())
 	rows := []*command{
-		row("watch", atLeast(2), categoryLock, "Begins a comparison: GET tells the value that the lock must still have at EXEC.", t.watch, keys),
+		row("watch", atLeast(2), categoryLock, "Begins a comparison: GET reads the value that the lock must still have at EXEC.", t.watch, keys),
 		row("unwatch", exactly(1), categoryLock, "Ends the comparison.", t.unwatch),
 		row("multi", exactly(1), categoryLock, "Begins the one change: DEL, UNLINK, PEXPIRE or EXPIRE of a watched lock.", t.multi),
 		row("exec", exactly(1), categoryLock, "Makes the change if the lock still has the value: its answer in a list, or nil.", t.exec),
 		row("discard", exactly(1), categoryLock, "Makes no change.", t.discard),
-		row("blpop", atLeast(3), categoryRead, "Waits until nobody holds lock:name any more: the key and 1, or nil after the time.", t.blpop, text("lock-signal:name"), text("seconds")),
+		row("blpop", atLeast(3), categoryRead, "Waits until lock:name is free: the key and 1, or nil after the time.", t.blpop, text("lock-signal:name"), text("seconds")),
 	}
 	for _, one := range rows {
 		barred(one)

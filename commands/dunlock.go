@@ -1,4 +1,5 @@
-// DUNLOCK key [token]: gives a lock back.
+// DUNLOCK key [token]: releases a lock.
+
 package commands
 
 import (
@@ -7,8 +8,8 @@ import (
 	"redlockd/redlock"
 )
 
-// withoutToken makes DUNLOCK wait for the answers before it: which lock it
-// means is only known once they are delivered.
+// withoutToken makes DUNLOCK without a token wait for the answers before it: they
+// decide which lock it releases.
 func withoutToken(args []string) bool { return len(args) == 2 }
 
 // dunlock answers 1 if the lock was released and 0 if the token does not hold

@@ -1,4 +1,5 @@
-// DWAITERS [key]: who waits in this daemon?
+// DWAITERS [key]: lists the requests that wait in this daemon.
+
 package commands
 
 import (
@@ -9,15 +10,15 @@ import (
 	"redlockd/redlock"
 )
 
-// mostShown bounds one listing of waiters; each is some 200 bytes on the wire.
+// maxShownWaiters bounds one listing of waiters; each is some 200 bytes on the wire.
 const mostShown = 1000
 
-// dwaiters answers an array of maps, those who have waited longest first. Of one
-// key it shows as many as there is room for; of all keys it refuses to leave
-// somebody out without a word.
+// dwaiters answers an array of maps, the longest wait first. Of one key it shows as
+// many as there is room for; of all keys it replies with an error rather than leave
+// some out silently.
 func (t *Table) dwaiters(c *Call) error {
-	sees := t.sight(c.Client)
-	wanted := sees
+	visible := t.sight(c.Client)
+	wanted := visible
 	if len(c.Args) > 1 {
 		only, err := parseKey(c.Args[1])
 		if err != nil {
@@ -34,7 +35,7 @@ func (t *Table) dwaiters(c *Call) error {
 	items := make([]Reply, len(list))
 	for i := range list {
 		w := &list[i]
-		keys := slices.DeleteFunc(slices.Clone(w.Keys), func(key redlock.Key) bool { return !sees(key) })
+		keys := slices.DeleteFunc(slices.Clone(w.Keys), func(key redlock.Key) bool { return !visible(key) })
 		items[i] = waiterReply(w, keys, now)
 	}
 	c.Reply(Array(items...))

@@ -66,7 +66,7 @@ func TestDWAITERS_OfAllKeysLeavesNobodyOutWithoutAWord(t *testing.T) {
 	}
 }
 
-// Who waits is who asked: the connection as it was then.
+// A waiter shows its client: the connection as it was at the request.
 func TestDLOCK_SaysOnWhoseBehalfItAsks(t *testing.T) {
 	c := newConversation(t)
 	c.client.Name = "worker"

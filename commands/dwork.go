@@ -1,5 +1,6 @@
 // DWORK key timeout MAX n [WAIT ms] [KEEP ms] [META text]: one of many workers
 // does a piece of work; if it dies, another takes over, n times at most.
+
 package commands
 
 import (
@@ -10,17 +11,17 @@ import (
 )
 
 const (
-	// mostAttempts bounds MAX: who needs more wants a queue.
+	// maxAttempts bounds MAX: more is a case for a queue.
 	mostAttempts = 1_000_000
-	// shortestKeep is the shortest memory of an end: below it there is none.
+	// minKeep is the shortest memory of an end: below it there is none.
 	shortestKeep = time.Millisecond
 )
 
 // workOptions are the options of DWORK, each with a value.
 var workOptions = []string{"MAX", "WAIT", "KEEP", "META"}
 
-// waits makes DWORK with WAIT hold back the later commands of its connection,
-// as BLPOP does. Only words at the place of an option count: META may say
+// blocksWork makes DWORK with WAIT hold back the later commands of its connection,
+// as BLPOP does. Only words at the place of an option count: META may contain
 // anything.
 func waits(args []string) bool {
 	for i := 3; i < len(args); i += 2 {
@@ -39,12 +40,12 @@ func (t *Table) dwork(c *Call) error {
 		return err
 	}
 	at := workRoom(request.DB, request.Key)
-	room, err := t.env.Users.take(t.user(c.Client), at)
+	slot, err := t.env.Users.take(t.user(c.Client), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
 	}
-	answer := &workAnswer{works: t.env.Works, sink: c.Sink, users: t.env.Users, room: room, at: at, ties: &c.Client.Ties}
+	answer := &workAnswer{works: t.env.Works, sink: c.Sink, users: t.env.Users, room: slot, at: at, ties: &c.Client.Ties}
 	leave := t.env.Works.Work(c.Batch, request, answer.decided)
 	if request.Wait > 0 {
 		c.Client.Ties.waits(leave)
@@ -104,7 +105,7 @@ func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error
 }
 
 // workAnswer is the reply of one DWORK from the request to the socket. The
-// session calls Reply and Lost one after the other, never at the same time.
+// session calls Reply and Undelivered one after the other, never at the same time.
 type workAnswer struct {
 	works Works
 	sink  Sink
@@ -143,13 +144,13 @@ func (a *workAnswer) decided(work redlock.Work, err error) {
 	}
 }
 
-// roundUp is a time in whole milliseconds that is not shorter: who comes back
-// after it must not come too early.
+// roundUp is a time in whole milliseconds that is not shorter: a client that retries
+// after it must not be too early.
 func roundUp(d time.Duration) int64 {
 	return (d + time.Millisecond - 1).Milliseconds()
 }
 
-// Reply tells what is left of the attempt's lease at the moment it is written,
+// Reply reports what is left of the attempt's lease at the moment it is written,
 // as DLOCK does.
 func (a *workAnswer) Reply() Reply {
 	validity := a.work.Validity()
@@ -171,7 +172,7 @@ func (a *workAnswer) Reply() Reply {
 	)
 }
 
-// Lost: the client has gone without reading that the work is its own.
+// Undelivered: the client has gone without reading that the work is its own.
 func (a *workAnswer) Lost() { a.giveBack() }
 
 // giveBack undoes the attempt once; it is not used up.

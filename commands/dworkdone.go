@@ -1,4 +1,5 @@
-// DWORKDONE, DWORKFAIL and DWORKEXTEND: what the worker says of its attempt.
+// DWORKDONE, DWORKFAIL and DWORKEXTEND: end or prolong a worker's attempt.
+
 package commands
 
 import (
@@ -29,7 +30,7 @@ func (t *Table) dworkfail(c *Call) error {
 	return nil
 }
 
-// attemptOf reads the key and the token by which an attempt is known.
+// attemptOf reads the key and the token of an attempt.
 func attemptOf(c *Call) (redlock.WorkEndRequest, error) {
 	request := redlock.WorkEndRequest{DB: c.Client.DB}
 	var err error
@@ -40,7 +41,7 @@ func attemptOf(c *Call) (redlock.WorkEndRequest, error) {
 	return request, err
 }
 
-// ended takes the outcome of an end. Whatever it is, unless nobody knows, the
+// ended takes the outcome of an end. Whatever it is, unless it is undecided, the
 // attempt is not the user's any more.
 func (t *Table) ended(c *Call, request redlock.WorkEndRequest) redlock.WorkEndDone {
 	return func(so bool, err error) {
@@ -91,7 +92,7 @@ func (a *workExtendAnswer) decided(work redlock.Work, err error) {
 	a.sink.DeliverLate(a)
 }
 
-// Reply tells what is left when it is written.
+// Reply reports what is left when it is written.
 func (a *workExtendAnswer) Reply() Reply {
 	validity := a.work.Validity()
 	if validity < time.Millisecond {
@@ -101,6 +102,6 @@ func (a *workExtendAnswer) Reply() Reply {
 	return Int(validity.Milliseconds())
 }
 
-// Lost does nothing: the attempt runs, and its worker may still be there on
+// Undelivered does nothing: the attempt runs, and its worker may still be there on
 // another connection.
 func (a *workExtendAnswer) Lost() {}

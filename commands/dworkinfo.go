@@ -1,4 +1,5 @@
-// DWORKINFO key: what a quorum of masters knows of a piece of work.
+// DWORKINFO key: shows what a quorum of masters has of a piece of work.
+
 package commands
 
 import (
@@ -42,8 +43,8 @@ func workReply(view redlock.WorkView) Reply {
 	)
 }
 
-// shownToken is how a token may be shown: it proves ownership and is a secret,
-// eight hex digits of its hash only tell two of them apart.
+// shownToken is the form in which a token may be shown. A token proves ownership and
+// is a secret; eight hex digits of its hash only distinguish two of them.
 func shownToken(token redlock.Token) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:4])

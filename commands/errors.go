@@ -1,4 +1,5 @@
-// What does a client read when an operation on the masters did not succeed?
+// Error replies of operations on the masters.
+
 package commands
 
 import (
@@ -9,12 +10,12 @@ import (
 )
 
 // redisText is a caller's mistake in the exact words of Redis, which client
-// libraries match on: capitals and full stops are not ours to correct.
+// libraries match on: do not correct its capitals and full stops.
 type redisText string
 
 func (t redisText) Error() string { return string(t) }
 
-// failure is the one mirror from the errors of package redlock to answers. A
+// failure is the one translation of the errors of package redlock into replies. A
 // quorum's "no" is nil and never an error; an error means that the question
 // could not be decided. None of the codes is one that clients retry or
 // redirect on by themselves, such as LOADING or READONLY.
@@ -70,7 +71,7 @@ func wording(err error) string {
 
 // tooLate answers for a quorum's yes whose validity was used up before the
 // reply could be written, because replies wait for those before them. fate is
-// what becomes of the lock: only the command knows.
+// what becomes of the lock; it depends on the command.
 func tooLate(spent error, fate string) Reply {
 	var late *redlock.Expired
 	if !errors.As(spent, &late) {

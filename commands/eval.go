@@ -1,5 +1,6 @@
-// EVAL, EVALSHA and their _RO forms: the scripts of lock libraries, found by
+// EVAL, EVALSHA and their _RO forms: the scripts of lock libraries, recognised by
 // package dropin, run on a quorum of masters. Anything else is refused by name.
+
 package commands
 
 import (
@@ -12,13 +13,13 @@ import (
 	"redlockd/redlock"
 )
 
-// mostArguments of a script.
+// maxScriptArguments bounds the arguments of a script.
 const mostArguments = 64
 
 var errNoScript = Error("NOSCRIPT", "No matching script. Please use EVAL.")
 
-// KnownScripts recognises scripts, those of pins as they say: the values of
-// --script-class.
+// KnownScripts recognises scripts. pins are the values of --script-class; each gives
+// one script its class.
 func KnownScripts(pins []string) (*dropin.Recogniser, error) {
 	classes := make(map[string]*dropin.Class)
 	for _, pin := range pins {
@@ -39,7 +40,7 @@ type evaluation struct {
 	sha   string
 	text  string
 	keys  []redlock.Key
-	key   [1]redlock.Key // of most: there is one
+	key   [1]redlock.Key // behind keys in the usual case of one
 	given dropin.Call    // KEYS and ARGV
 	class *dropin.Class
 	how   dropin.How
@@ -52,7 +53,7 @@ func (t *Table) evalRO(c *Call) error    { return t.evaluate(c, false, true) }
 func (t *Table) evalSHA(c *Call) error   { return t.evaluate(c, true, false) }
 func (t *Table) evalSHARO(c *Call) error { return t.evaluate(c, true, true) }
 
-// evaluate finds what the script is for, at once if it was seen before.
+// evaluate finds the class of the script and runs it, at once if it was seen before.
 func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 	e := &evaluation{table: t, call: c, db: c.Client.DB, reads: reads, watch: stopwatch{began: time.Now()}}
 	if err := e.arguments(c.Args); err != nil {
@@ -86,10 +87,10 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 	return nil
 }
 
-// looksFirst says whether a call of EVAL or EVALSHA is not on its way to the masters
-// when it has been started, and could be overtaken by what comes behind it in its
-// pipeline: the script was not seen before, or it must know what is left of the lease.
-// What cannot be run is refused soon enough.
+// readsFirst reports whether a call of EVAL or EVALSHA is not on its way to the
+// masters when it has been started, so that a later command of its pipeline could
+// overtake it: the script was not seen before, or what is left of the lease must be
+// read first. A script that cannot be run is refused soon enough.
 func (t *Table) looksFirst(args []string) bool {
 	if len(args) < 3 {
 		return false
@@ -118,11 +119,11 @@ func (e *evaluation) probe() {
 	}
 }
 
-// recognise keeps a text that breaks the evaluation from leaving its call unanswered.
+// recognise turns a panic of the recogniser into a refusal, so that its call is answered.
 func (e *evaluation) recognise() (err error) {
 	defer func() {
-		if cause := recover(); cause != nil {
-			slog.Error("panic while a script was looked at", "sha1", e.sha, "cause", cause)
+		if reason := recover(); reason != nil {
+			slog.Error("script recogniser panicked", "sha1", e.sha, "err", reason)
 			err = e.refuse("looking at it failed")
 		}
 	}()

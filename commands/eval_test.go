@@ -13,7 +13,7 @@ import (
 	"redlockd/redlock"
 )
 
-// wait is read for answers that come from the goroutine that looks at scripts.
+// wait is read for answers that come from the goroutine that evaluates scripts.
 func (s *fakeSink) wait(t *testing.T) Reply {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -260,17 +260,17 @@ func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
 
 func TestEVAL_TellsWhatTheMastersCouldNotDecide(t *testing.T) {
 	c, o := dropinConversation(t, Env{})
-	o.failure = errors.New("nobody knows")
-	if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != "-ERR nobody knows" {
+	o.failure = errors.New("undecided")
+	if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != "-ERR undecided" {
 		t.Error(got)
 	}
-	c.releases(false, errors.New("nobody knows of this, either"))
-	if got := c.eval("EVAL", drops, "1", "k", "token-1"); got != "-ERR nobody knows of this, either" {
+	c.releases(false, errors.New("this is undecided, too"))
+	if got := c.eval("EVAL", drops, "1", "k", "token-1"); got != "-ERR this is undecided, too" {
 		t.Error(got)
 	}
 }
 
-// What a mock has shown is no proof, and what a read shows may be somebody's token.
+// What a mock has shown is no proof, and what a read shows may be another client's token.
 func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
 	const shows = "return redis.call('get', KEYS[1])"
 	user := Everything("me", "p")
@@ -325,7 +325,7 @@ const wakes = `
     end
 `
 
-// The category lock alone takes no lock from whoever holds it, whatever the script.
+// The category lock alone takes no lock from its holder, whatever the script.
 func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 	const (
 		overwrites = "return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])"
@@ -363,9 +363,9 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 		{"pinned as overwrite", pins, []string{replaces, "1", "k", "token-1", "20000"}, "-NOPERM", ":1"},
 		{"pinned as discard", pins, []string{renames, "2", "k", "l"}, "-NOPERM", ":1"},
 		{"pinned as extend, at the operator's word", pins, []string{overwrites, "1", "k", "token-1", "20000"}, ":1", ":1"},
-		{"expire, served to nobody", plain, []string{shortens, "1", "k", "20000"}, "-ERR", "-ERR"},
-		{"set xx, served to nobody", plain, []string{replaces, "1", "k", "token-1", "20000"}, "-ERR", "-ERR"},
-		{"rename, served to nobody", plain, []string{renames, "2", "k", "l"}, "-ERR", "-ERR"},
+		{"expire, served to no user", plain, []string{shortens, "1", "k", "20000"}, "-ERR", "-ERR"},
+		{"set xx, served to no user", plain, []string{replaces, "1", "k", "token-1", "20000"}, "-ERR", "-ERR"},
+		{"rename, served to no user", plain, []string{renames, "2", "k", "l"}, "-ERR", "-ERR"},
 		{"a library's release, its signal", plain, []string{wakes, "2", "lock:k", "lock-signal:k", "token-1", "1000"}, ":1", ":1"},
 		{"a library's release, another's lock", plain, []string{wakes, "2", "lock:k", "victim", "token-1", "1000"}, "-NOPERM", ":1"},
 		{"a library's release, another's signal", plain, []string{wakes, "2", "lock:k", "lock-signal:l", "token-1", "1000"}, "-NOPERM", ":1"},
@@ -393,7 +393,7 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 	}
 }
 
-// redislock says how much of a token is compared; a byte of it is soon guessed.
+// redislock sends how much of a token is compared; a byte of it is soon guessed.
 func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
 	scripts, err := KnownScripts(nil)
 	if err != nil {

@@ -1,4 +1,5 @@
-// EXPIRE key seconds, PEXPIRE key ms: a lock's lease, whoever holds it.
+// EXPIRE key seconds, PEXPIRE key ms: set a lock's lease, regardless of its holder.
+
 package commands
 
 import (
@@ -8,7 +9,7 @@ import (
 	"redlockd/redlock"
 )
 
-// deletes says whether an EXPIRE is a DEL, which looks first and must not be
+// expireDeletes reports whether an EXPIRE is a DEL, which reads first and must not be
 // overtaken meanwhile.
 func deletes(args []string) bool {
 	if len(args) != 3 {
@@ -22,7 +23,7 @@ func (t *Table) expire(c *Call) error { return t.expireIn(c, 1000) }
 
 func (t *Table) pexpire(c *Call) error { return t.expireIn(c, 1) }
 
-// expireIn: a time that is over deletes, as in Redis.
+// expireIn sets the lease: a time that is over deletes, as in Redis.
 func (t *Table) expireIn(c *Call, unit int64) error {
 	if t.env.Compat != nil {
 		return t.forwardKey(c)

@@ -1,6 +1,7 @@
-// What is the fence of a lock that was taken by SET NX or by a script? Their
-// answers have no room for it, so the daemon that granted it tells it to who
-// asks: GET redlockd:fence:<key>.
+// Fences of locks that were taken by SET NX or by a script. Their replies cannot
+// carry a fence, so the daemon that granted it shows it as the reply to
+// GET redlockd:fence:<key>.
+
 package commands
 
 import (
@@ -15,12 +16,12 @@ import (
 const (
 	// fencePrefix before the name of a lock names its fence.
 	fencePrefix = reservedPrefix + "fence:"
-	// mostFences are remembered, some 200 bytes each.
+	// maxFences bounds the remembered fences, some 200 bytes each.
 	mostFences = 100_000
 )
 
-// fences are of locks that this daemon has granted to clients who were not told.
-// The zero value is ready.
+// fences are of locks whose grant by this daemon did not report them. The zero value
+// is ready.
 type fences struct {
 	mu  sync.Mutex
 	all map[heldKey]fence
@@ -71,8 +72,8 @@ func (f *fences) of(at heldKey, token redlock.Token) (redlock.Fence, bool) {
 	return one.value, ok && one.token == token && one.until.After(time.Now())
 }
 
-// thinLocked drops what has expired, and everything if that is too little: a
-// fence that is not known is nil, never wrong.
+// evictLocked drops what has expired, and everything if that is too little: an
+// unknown fence is nil, never wrong.
 func (f *fences) thinLocked() {
 	now := time.Now()
 	for at, one := range f.all {
@@ -86,7 +87,7 @@ func (f *fences) thinLocked() {
 }
 
 // getFence answers GET redlockd:fence:<key>: the fence of the grant that holds
-// the key now, nil if it was granted elsewhere or nobody holds it.
+// the key now, nil if it was granted elsewhere or the key is free.
 func (t *Table) getFence(c *Call, name string) error {
 	key, err := parseKey(name)
 	if err != nil {
@@ -95,17 +96,17 @@ func (t *Table) getFence(c *Call, name string) error {
 	if !t.mayUseAll(c, []redlock.Key{key}) {
 		return nil
 	}
-	at, sink := heldKey{c.Client.DB, key}, c.Sink
+	at, completer := heldKey{c.Client.DB, key}, c.Sink
 	t.env.Plain.View(c.Batch, at.db, key, func(v redlock.View, err error) {
 		if err != nil {
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 			return
 		}
 		if value, ok := t.fences.of(at, v.Value); ok && v.Kind == "string" {
-			sink.Deliver(Bulk(strconv.FormatInt(int64(value), 10)))
+			completer.Deliver(Bulk(strconv.FormatInt(int64(value), 10)))
 			return
 		}
-		sink.Deliver(Nil)
+		completer.Deliver(Nil)
 	})
 	return nil
 }

@@ -73,9 +73,9 @@ func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 		Dials: 7, Admissions: 9, NewLives: 10, Panics: 11, Latched: 12, Forgiven: 13,
 	}}})
 	c.wantStats("masters", map[string]string{
-		"flushes": "8", "flushed_operations": "50", "operations_per_flush": "6.25", "seals": "3", "bad_seals": "4",
-		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_lives": "10",
-		"lane_panics": "11", "lives_retired": "12", "steps_forgiven": "13", "masters": "2", "masters_voting": "1",
+		"flushes": "8", "flushed_operations": "50", "operations_per_flush": "6.25", "seals": "3", "void_seals": "4",
+		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
+		"lane_panics": "11", "incarnations_invalidated": "12", "clock_steps_tolerated": "13", "masters": "2", "masters_voting": "1",
 	})
 	c.table = NewTable(Env{Figures: &laneCounts{}})
 	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})

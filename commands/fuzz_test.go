@@ -8,9 +8,9 @@ import (
 	"redlockd/redlock"
 )
 
-// FuzzDispatch: whatever words a client says, every command is answered exactly
+// FuzzDispatch: whatever words a client sends, every command is answered exactly
 // once and nothing panics; and as long as a client has not signed in, nothing it
-// says reaches the masters. Lines of data are commands, words end with a NUL.
+// sends reaches the masters. Lines of data are commands, words end with a NUL.
 func FuzzDispatch(f *testing.F) {
 	for _, seed := range []string{
 		"DLOCK\x00k\x0030000", "DLOCK\x00k\x001000\x00TOKEN\x00abcdefgh\x00META\x00m\nDUNLOCK\x00k\nDEXTEND\x00k\x00abcdefgh\x0020",
@@ -45,7 +45,7 @@ func FuzzDispatch(f *testing.F) {
 			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Sink: sink})
 			sink.read(t)
 			if !known && masters.asked != asked && !table.Known(client) {
-				t.Fatalf("%q reached the masters although nobody had signed in", args)
+				t.Fatalf("%q reached the masters although no user had signed in", args)
 			}
 		}
 	})

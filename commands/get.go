@@ -1,4 +1,5 @@
 // GET, PTTL, TTL, EXISTS, TYPE and STRLEN: a lock as a quorum of masters sees it.
+
 package commands
 
 import (
@@ -23,22 +24,22 @@ func (t *Table) get(c *Call) error {
 		return nil
 	}
 	watch := t.timed("get")
-	sink, client, db := c.Sink, c.Client, c.Client.DB
+	completer, client, db := c.Sink, c.Client, c.Client.DB
 	t.env.Plain.View(c.Batch, db, key, func(v redlock.View, err error) {
 		watch.stop(v.Kind != "none", err)
 		switch {
 		case err != nil:
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 			return
 		case v.Kind != "string" && v.Kind != "none":
-			sink.Deliver(errNoString)
+			completer.Deliver(errNoString)
 			return
 		}
 		client.Transaction.read(heldKey{db, key}, v)
 		if v.Kind == "none" {
-			sink.Deliver(Nil)
+			completer.Deliver(Nil)
 		} else {
-			sink.Deliver(Bulk(string(v.Value)))
+			completer.Deliver(Bulk(string(v.Value)))
 		}
 	})
 	return nil
@@ -72,7 +73,7 @@ func (t *Table) strlen(c *Call) error {
 	})
 }
 
-// remaining is in ms as PTTL says it.
+// remaining is in ms, as in the reply of PTTL.
 func remaining(v redlock.View) int64 {
 	switch {
 	case v.Kind == "none":
@@ -83,20 +84,20 @@ func remaining(v redlock.View) int64 {
 	return max(v.Left, time.Millisecond).Milliseconds()
 }
 
-// look answers what is seen at the key of the call.
+// viewKey answers the view of the call's key.
 func (t *Table) look(c *Call, show func(redlock.View) Reply) error {
 	key, err := parseKey(c.Args[1])
 	if err != nil {
 		return err
 	}
-	sink, watch := c.Sink, t.timed("look")
+	completer, watch := c.Sink, t.timed("look")
 	t.env.Plain.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
 		watch.stop(v.Kind != "none", err)
 		if err != nil {
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 			return
 		}
-		sink.Deliver(show(v))
+		completer.Deliver(show(v))
 	})
 	return nil
 }

@@ -1,7 +1,8 @@
-// Which names does a user's key pattern cover? Patterns are globs of * (any
-// run of bytes) and ? (any one byte); a backslash takes away the meaning of the
-// byte after it. Matching costs one step of a few machine words per byte of the
-// name, whatever the pattern is: there is nothing to backtrack.
+// Key patterns of users. A pattern is a glob of * (any run of bytes) and ? (any one
+// byte); a backslash takes away the meaning of the byte after it. Matching costs one
+// step of a few machine words per byte of the name, whatever the pattern is: there
+// is nothing to backtrack.
+
 package commands
 
 import (
@@ -10,16 +11,16 @@ import (
 	"strings"
 )
 
-// mostElements is what fits the bits of a state besides the final one. The text
+// maxElements is what fits the bits of a state besides the final one. The text
 // in front of the first wildcard is compared as it is and does not count.
 const mostElements = 63
 
-// glob is one pattern. Bit i of a state says that the elements before i may
+// glob is one pattern. Bit i of a state means that the elements before i may
 // have been used up; loops has the bits of states in front of which a * stands.
 type glob struct {
 	text   string
 	prefix string
-	steps  *[256]uint64 // by byte: the elements that take it; nil: prefix says all
+	steps  *[256]uint64 // by byte: the elements that take it; nil: the prefix decides
 	loops  uint64
 	end    uint64
 }
@@ -60,7 +61,7 @@ var (
 // compile reads what follows the prefix.
 func (g *glob) compile(rest string) error {
 	if rest == "*" {
-		return nil // the prefix says all
+		return nil // the prefix decides
 	}
 	g.steps = new([256]uint64)
 	n := 0
@@ -94,7 +95,7 @@ func (g *glob) compile(rest string) error {
 	return nil
 }
 
-// matches tells whether the whole name is covered.
+// matches reports whether the whole name is covered.
 func (g *glob) matches(name string) bool {
 	if !strings.HasPrefix(name, g.prefix) {
 		return false

@@ -1,4 +1,5 @@
-// Where do tests get a grant with a chosen validity from?
+// Grants with a chosen validity, for tests.
+
 package commands
 
 import (

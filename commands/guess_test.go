@@ -1,5 +1,6 @@
 // A test of how passwords are compared: not by its time, which a busy machine
 // hides, but by what stands in the source.
+
 package commands
 
 import (
@@ -24,7 +25,7 @@ func TestUsers_CompareInConstantTimeAlsoForNamesThatNobodyHas(t *testing.T) {
 		}
 	}
 	if check == nil {
-		t.Fatal("users.go has no method check; say here what compares passwords now")
+		t.Fatal("users.go has no method check; name here what compares passwords now")
 	}
 	found := false
 	for i, statement := range check.Body.List {

@@ -1,7 +1,8 @@
-// HELLO: which protocol, and who is there?
+// HELLO: switches the protocol, and may authenticate and name the client.
+
 package commands
 
-// greeting is what a HELLO asks for.
+// greeting is the content of a HELLO.
 type greeting struct {
 	auth     bool
 	user     string
@@ -13,8 +14,8 @@ type greeting struct {
 // hello answers a map of what this server is, in the protocol it has switched
 // to: the encoder follows Client.Proto. Nothing is changed by a HELLO that fails.
 func (t *Table) hello(c *Call) error {
-	version, asked := int64(0), len(c.Args) > 1
-	if asked {
+	version, versioned := int64(0), len(c.Args) > 1
+	if versioned {
 		var ok bool
 		if version, ok = parseInteger(c.Args[1]); !ok {
 			return redisText("Protocol version is not an integer or out of range")
@@ -38,7 +39,7 @@ func (t *Table) hello(c *Call) error {
 		c.Reply(helloWithoutYou)
 		return nil
 	}
-	if asked {
+	if versioned {
 		c.Client.Proto = int(version)
 	}
 	if wish.setsName {

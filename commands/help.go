@@ -1,4 +1,5 @@
-// How does a person read the table?
+// Help texts and the README table, generated from the rows.
+
 package commands
 
 import "strings"
@@ -16,7 +17,7 @@ func (t *Table) helpRow(of *command) *command {
 }
 
 // Markdown is the table of commands for the README: how each is written, what
-// it does and which category of users may say it.
+// it does and which category a user needs for it.
 func (t *Table) Markdown() string {
 	var page strings.Builder
 	page.WriteString("| command | what it does | category |\n|---|---|---|\n")

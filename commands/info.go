@@ -1,6 +1,7 @@
-// INFO: figures of this daemon and its masters. Clients read it while they
-// connect: it must be a string, begin with redis_version and call itself a
+// INFO: statistics of this daemon and its masters. Clients read it while they
+// connect: it must be a string, begin with redis_version and present a
 // standalone master that is not loading.
+
 package commands
 
 import (
@@ -15,24 +16,24 @@ import (
 	"redlockd/redlock"
 )
 
-// laneFigures are Figures that also know what passed between this daemon and
-// its masters. Where they do not, INFO leaves these lines out.
+// laneStats are Stats that also count what passed between this daemon and its
+// masters. Without them INFO leaves these lines out.
 type laneFigures interface {
 	MasterCounters() pool.Counters
 }
 
-// eventFigures are Figures that know of events.
+// eventStats are Stats that count events.
 type eventFigures interface {
 	EventCounts() redlock.EventCounts
 }
 
-// lineFigures are Figures that know of waits.
+// waitStats are Stats that count waits.
 type lineFigures interface {
 	Waiters() int
 	Holds() int
 }
 
-// waiters and holds are how many requests wait and how many leases are renewed.
+// waitersAndHolds returns how many requests wait and how many leases are renewed.
 func (t *Table) waitersAndHolds() (waiters, holds int) {
 	if lines, ok := t.env.Figures.(lineFigures); ok {
 		return lines.Waiters(), lines.Holds()
@@ -80,13 +81,13 @@ func (t *Table) info(c *Call) error {
 	return nil
 }
 
-func wantsSection(asked []string, name string) bool {
-	for _, a := range asked {
+func wantsSection(names []string, name string) bool {
+	for _, a := range names {
 		if isWord(a, name) || isWord(a, "DEFAULT") || isWord(a, "ALL") || isWord(a, "EVERYTHING") {
 			return true
 		}
 	}
-	return len(asked) == 0
+	return len(names) == 0
 }
 
 // infoPage is text in lines that end with CR and LF.
@@ -130,7 +131,7 @@ func infoClients(p *infoPage, t *Table, _ *Call) {
 }
 
 // infoMemory reads one counter of the runtime; runtime.ReadMemStats would stop
-// the world for whoever polls INFO.
+// the world for every client that polls INFO.
 func infoMemory(p *infoPage, t *Table, _ *Call) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
@@ -151,10 +152,10 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 	p.line("total_connections_received", clients.Accepted)
 	p.line("total_commands_processed", clients.Commands)
 	p.line("rejected_connections", clients.Rejected)
-	p.line("contained_panics", clients.Panics)
-	refused, unlooked := t.env.Users.refusedLogins()
+	p.line("recovered_panics", clients.Panics)
+	refused, unchecked := t.env.Users.refusedLogins()
 	p.line("acl_access_denied_auth", refused) // Redis' name since 7.2
-	p.line("throttled_auths", unlooked)
+	p.line("throttled_auths", unchecked)
 	p.line("client_output_buffer_limit_disconnections", clients.Slow) // Redis' name
 	p.line("evicted_clients", clients.Evicted)                        // Redis' name
 	if figures, ok := t.env.Figures.(eventFigures); ok {
@@ -172,7 +173,7 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 	}
 }
 
-// TraceCounts are how many spans of operations a collector took, and how many
+// TraceCounts are how many spans of operations a collector accepted, and how many
 // were lost because it did not.
 type TraceCounts struct{ Sent, Dropped int64 }
 
@@ -199,7 +200,7 @@ func infoLocks(p *infoPage, t *Table, _ *Call) {
 	p.line("holds_lost", n.HoldsLost)
 	p.line("copies_undone", n.Undone)
 	p.line("copies_late", n.LateGrants)
-	p.line("copies_healed", n.Healed)
+	p.line("copies_repaired", n.Healed)
 	p.line("second_seals", n.SecondSeals)
 	p.line("third_seals", n.ThirdSeals)
 	p.line("ids", n.IDs)
@@ -241,26 +242,26 @@ func infoLanes(p *infoPage, n pool.Counters) {
 	p.line("flushed_operations", n.Commands)
 	p.line("operations_per_flush", fmt.Sprintf("%.2f", float64(n.Commands)/float64(max(1, n.Flushes))))
 	p.line("seals", n.Seals)
-	p.line("bad_seals", n.BadSeals)
+	p.line("void_seals", n.BadSeals)
 	p.line("late_flushes", n.LateFlushes)
 	p.line("breakers_opened", n.BreakerOpened)
 	p.line("dials", n.Dials)
 	p.line("admissions", n.Admissions)
-	p.line("new_lives", n.NewLives)
-	p.line("lives_retired", n.Latched)
-	p.line("steps_forgiven", n.Forgiven)
+	p.line("new_incarnations", n.NewLives)
+	p.line("incarnations_invalidated", n.Latched)
+	p.line("clock_steps_tolerated", n.Forgiven)
 	p.line("lane_panics", n.Panics)
 }
 
 // masterFields is one master in a line of name=value pairs.
 func masterFields(m redlock.MasterStatus) string {
-	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,owed=%d,detail=%s",
+	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
 		field(m.Name), field(m.Address), field(m.State), m.Since.Milliseconds(),
 		field(m.RunID), field(m.Version), m.Durable, m.Queued, m.Owed, field(m.Detail))
 }
 
-// field keeps a text from ending its field or its line: details may quote what
-// a master said.
+// field keeps a text from ending its field or its line: details may quote an
+// error of a master.
 func field(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

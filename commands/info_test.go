@@ -57,10 +57,10 @@ func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
 		"mem_clients_normal:4096", "client_output_buffer_limit_disconnections:3", "evicted_clients:5",
 		"role:master", "connected_slaves:0", "cluster_enabled:0",
 		"locks_acquired:1", "locks_refused:2", "locks_no_quorum:3", "locks_expired:4", "locks_split:5", "locks_released:6",
-		"locks_extended:7", "locks_given_back:8", "copies_undone:9", "copies_late:10", "second_seals:11", "third_seals:13", "copies_healed:12",
+		"locks_extended:7", "locks_given_back:8", "copies_undone:9", "copies_late:10", "second_seals:11", "third_seals:13", "copies_repaired:12",
 		"masters:2", "masters_voting:1",
-		"master0:name=a,address=10.0.0.1:6379,state=voting,since_ms=2000,run_id=abc,version=7.0.15,durable=true,queued=3,owed=1,detail=",
-		"master1:name=b,address=10.0.0.2:6379,state=down,since_ms=60000,run_id=,version=,durable=false,queued=0,owed=0,detail=said: x;y  z",
+		"master0:name=a,address=10.0.0.1:6379,state=voting,since_ms=2000,run_id=abc,version=7.0.15,durable=true,queued=3,pending_releases=1,detail=",
+		"master1:name=b,address=10.0.0.2:6379,state=down,since_ms=60000,run_id=,version=,durable=false,queued=0,pending_releases=0,detail=said: x;y  z",
 	} {
 		if !strings.Contains(text, "\r\n"+line+"\r\n") {
 			t.Errorf("no line %s in\n%s", line, text)
@@ -70,7 +70,7 @@ func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
 		t.Error("a line ends without CR")
 	}
 	if figures.db != 6 {
-		t.Errorf("asked for the masters of database %d", figures.db)
+		t.Errorf("read the masters of database %d", figures.db)
 	}
 }
 

@@ -1,6 +1,7 @@
-// For how long may somebody hold a lock who speaks to the daemon as to one
-// Redis? Code written for Redis asks for leases that no quorum should give, or
-// for none at all; the operator says what becomes of it.
+// Leases of clients that use the daemon as one Redis. Code written for Redis requests
+// leases that no quorum should give, or none at all; the operator's policies decide
+// what becomes of it.
+
 package commands
 
 import (
@@ -11,7 +12,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Policies for leases that are asked for by Redis' own commands and by scripts.
+// Policies for leases that Redis' own commands and scripts request.
 const (
 	PolicyDeny  = "deny"  // an error that names the option
 	PolicyClamp = "clamp" // LongTTL: the longest lease instead
@@ -19,14 +20,14 @@ const (
 	PolicyAllow = "allow" // NoTTL: no expiry
 )
 
-// longestValue bounds what is written as the value of a lock: tokens of
+// maxValueBytes bounds what is written as the value of a lock: tokens of
 // libraries carry metadata.
 const longestValue = 1024
 
-// leaseOf is a lease of ms, or why it is not given.
+// leaseOf is a lease of ms, or an error that explains the refusal.
 func (t *Table) leaseOf(ms int64) (time.Duration, error) {
 	longest := t.env.MaxTTL.Milliseconds()
-	if t.env.Compat != nil && ms > 0 { // test-suites ask for 1 ms and sleep for 2
+	if t.env.Compat != nil && ms > 0 { // test suites request 1 ms and sleep for 2
 		ms = max(ms, shortestTTL.Milliseconds())
 	}
 	switch {
@@ -46,7 +47,7 @@ func (t *Table) leaseUntil(end int64) (time.Duration, error) {
 	return t.leaseOf(end - time.Now().UnixMilli())
 }
 
-// leaseless is the lease of somebody who asks for no expiry.
+// leaseWithoutExpiry is the lease of a request without an expiry.
 func (t *Table) leaseless() (time.Duration, error) {
 	switch t.env.NoTTL {
 	case PolicyLease:
@@ -65,12 +66,12 @@ func parseValue(s string) (redlock.Token, error) {
 	return redlock.Token(s), nil
 }
 
-// mayForce tells whether the client may take locks from others, and refuses if not.
+// mayForce reports whether the client may take locks from others, and refuses if not.
 func (t *Table) mayForce(c *Call) bool {
 	who := t.user(c.Client)
 	if t.env.Users == nil || who != nil && who.may(categoryForce) {
 		return true
 	}
-	c.Reply(Error("NOPERM", "this user has no permissions to run the '"+strings.ToLower(clip(c.Args[0], longestName))+"' command on a lock whoever holds it (category force); with the holder's value: DELEX key IFEQ value, SET key value PX ms IFEQ value"))
+	c.Reply(Error("NOPERM", "this user has no permissions to run the '"+strings.ToLower(clip(c.Args[0], longestName))+"' command on a lock regardless of its holder (category force); with the holder's value: DELEX key IFEQ value, SET key value PX ms IFEQ value"))
 	return false
 }

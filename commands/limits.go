@@ -1,6 +1,7 @@
-// What may a lock's name, token, ttl and note look like? Every limit is checked
-// here, before anything is allocated or sent, and refused with the value that
-// was given and the values that are allowed.
+// Limits of a lock's name, token, ttl and note. Every limit is checked here, before
+// anything is allocated or sent. A refusal states the value that was given and the
+// values that are allowed.
+
 package commands
 
 import (

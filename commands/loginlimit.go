@@ -1,4 +1,5 @@
 // loginLimit bounds how often passwords are checked, by address and by user.
+
 package commands
 
 import (
@@ -23,14 +24,14 @@ const (
 	maxBuckets = 10_000
 )
 
-// loginLimit is the brake of one entrance: the port and the admin endpoint have
+// loginLimit is the limit of one entrance: the port and the admin endpoint have
 // one each. The zero value is ready.
 type loginLimit struct {
 	wrong   atomic.Int64 // passwords that were checked and wrong
 	refused atomic.Int64 // logins refused without a check of the password
 
 	hosts    throttle
-	users    throttle // by name, whether or not such a user exists: the limit must not tell
+	users    throttle // by name, whether or not such a user exists: the limit must not reveal it
 	known    throttle // address and user of an earlier login: its own limit
 	reserved throttle
 }
@@ -105,7 +106,7 @@ type throttle struct {
 	rest    bucket
 }
 
-// room reports whether a name has a token left; it takes none.
+// hasToken reports whether a name has a token left; it takes none.
 func (t *throttle) room(name string, perSecond float64, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,8 +152,8 @@ func (t *throttle) bucketLocked(name string, perSecond float64, now time.Time) *
 		return b
 	}
 	if len(t.buckets) >= maxBuckets {
-		// Full buckets are as good as none. Were the sweep done for every new name, a
-		// flood of them would cost more than it should.
+		// Full buckets are as good as none. A sweep for every new name would make a
+		// flood of them cost more than it should.
 		if t.rest.missing(now, perSecond) == 0 {
 			for old, b := range t.buckets {
 				if b.missing(now, perSecond) == 0 {

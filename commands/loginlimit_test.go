@@ -15,9 +15,9 @@ func TestLoginLimit_TenThousandWrongLoginsCostAFewChecksASecondAndOthersNothing(
 	c, users := guarded(t, Everything("default", "pw"), low())
 	now := time.Now()
 	users.now = func() time.Time { return now }
-	looks, real := 0, users.hash
-	users.hash = func(b []byte) [32]byte { looks++; return real(b) }
-	said := map[string]int{}
+	checks, real := 0, users.hash
+	users.hash = func(b []byte) [32]byte { checks++; return real(b) }
+	replies := map[string]int{}
 	served := 0
 	for i := range guesses {
 		if i > 0 && i%(guesses/seconds) == 0 {
@@ -25,7 +25,7 @@ func TestLoginLimit_TenThousandWrongLoginsCostAFewChecksASecondAndOthersNothing(
 		}
 		c.client = &Client{Host: "10.0.0.1", Proto: 2}
 		word, _, _ := strings.Cut(c.words("AUTH", fmt.Sprint("guess-", i)), " ")
-		said[word]++
+		replies[word]++
 		if i%10 == 0 { // one login of another client for ten guesses
 			c.client = &Client{Host: fmt.Sprint("10.0.1.", i%250), Proto: 2}
 			if c.say("AUTH pw") == "+OK" && c.say("PING") == "+PONG" {
@@ -33,14 +33,14 @@ func TestLoginLimit_TenThousandWrongLoginsCostAFewChecksASecondAndOthersNothing(
 			}
 		}
 	}
-	if want := (hostFailures + reservedChecks) * seconds; looks != want+served {
-		t.Errorf("%d passwords were checked, want %d and %d", looks, want, served)
+	if want := (hostFailures + reservedChecks) * seconds; checks != want+served {
+		t.Errorf("%d passwords were checked, want %d and %d", checks, want, served)
 	}
-	if want := hostFailures * seconds; said["-WRONGPASS"] != want {
-		t.Errorf("%d guesses were answered WRONGPASS, want %d: reserved checks must not be told", said["-WRONGPASS"], want)
+	if want := hostFailures * seconds; replies["-WRONGPASS"] != want {
+		t.Errorf("%d guesses were answered WRONGPASS, want %d: reserved checks must not show", replies["-WRONGPASS"], want)
 	}
-	if want := guesses - hostFailures*seconds; said["-TRYLATER"] != want {
-		t.Errorf("answers %v, want %d times TRYLATER", said, want)
+	if want := guesses - hostFailures*seconds; replies["-TRYLATER"] != want {
+		t.Errorf("answers %v, want %d times TRYLATER", replies, want)
 	}
 	if served != guesses/10 {
 		t.Errorf("%d logins from other addresses were served, want all %d", served, guesses/10)
@@ -85,13 +85,13 @@ func TestLoginLimit_ManyAddressesShareTheLimitOfAName(t *testing.T) {
 	if got := from("10.1.0.1", "new"); got != "+OK" {
 		t.Fatal(got)
 	}
-	looks, real := 0, users.hash
-	users.hash = func(b []byte) [32]byte { looks++; return real(b) }
+	checks, real := 0, users.hash
+	users.hash = func(b []byte) [32]byte { checks++; return real(b) }
 	for i := range 1000 {
 		from(fmt.Sprintf("10.0.%d.%d", i/250, i%250), "wrong")
 	}
-	if want := userFailures + reservedChecks; looks != want {
-		t.Errorf("%d passwords were checked for one name within a moment, want %d", looks, want)
+	if want := userFailures + reservedChecks; checks != want {
+		t.Errorf("%d passwords were checked for one name within a moment, want %d", checks, want)
 	}
 	if got := from("10.1.0.1", "new"); got != "+OK" {
 		t.Errorf("where the user has logged in before: %s", got)

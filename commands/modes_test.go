@@ -151,7 +151,7 @@ func TestDMLOCK_RemembersEveryKeyAndGivesAllOfThemBack(t *testing.T) {
 		t.Error(got)
 	}
 	if len(c.locks.givenBack) != 2 {
-		t.Errorf("given back %q, want both grants nobody relies on", c.locks.givenBack)
+		t.Errorf("given back %q, want both grants, which no client relies on", c.locks.givenBack)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestDMEXTEND_AnswersTheValidityOrNil(t *testing.T) {
 }
 
 // Every reader and every permit is a lock of its own in a quota, several keys
-// are as many; whatever ends them makes room again.
+// are as many; whatever ends them frees a slot.
 func TestQuota_CountsHoldersInEveryMode(t *testing.T) {
 	user := low()
 	user.Held, user.Keys = 3, []string{"*"}
@@ -266,6 +266,6 @@ func TestUsers_EveryKeyOfSeveralMustBeAllowed(t *testing.T) {
 		}
 	}
 	if len(c.locks.locked)+len(c.locks.unlocked)+len(c.locks.extended) > 0 {
-		t.Error("a key of somebody else's reached the masters")
+		t.Error("a key of another user reached the masters")
 	}
 }

@@ -5,5 +5,5 @@ import "testing"
 func TestINFO_ShowsPanicsThatCostAConnection(t *testing.T) {
 	c := newConversation(t)
 	c.table = NewTable(Env{Clients: func() ClientCounts { return ClientCounts{Panics: 3} }})
-	c.wantStats("stats", map[string]string{"contained_panics": "3"})
+	c.wantStats("stats", map[string]string{"recovered_panics": "3"})
 }

@@ -1,6 +1,7 @@
 // prober evaluates scripts that were not seen before. That takes up to some
-// milliseconds, which neither the reader of a socket nor the tasks that write replies
-// have to spare. One goroutine at a time does it, while there is something to do.
+// milliseconds, too long for the reader of a socket and for the tasks that write
+// replies. One goroutine at a time does it, while there is something to do.
+
 package commands
 
 import (
@@ -14,7 +15,7 @@ const (
 	// probesPerSecond bounds what scripts that are sent again and again may cost;
 	// as many may come at once.
 	probesPerSecond = 50
-	// mostProbes may wait.
+	// maxProbes bounds the jobs that wait.
 	mostProbes = 64
 )
 
@@ -28,7 +29,7 @@ type prober struct {
 	running bool
 }
 
-// submit queues a job, or says why not.
+// submit queues a job, or returns why it does not.
 func (p *prober) submit(job func()) error {
 	now := time.Now
 	if p.now != nil {
@@ -64,11 +65,11 @@ func (p *prober) work() {
 	}
 }
 
-// contained keeps a panic from ending the process.
+// runRecovered keeps a panic from ending the process.
 func contained(job func()) {
 	defer func() {
-		if cause := recover(); cause != nil {
-			slog.Error("panic while a script was looked at", "cause", cause)
+		if reason := recover(); reason != nil {
+			slog.Error("script recogniser panicked", "err", reason)
 		}
 	}()
 	job()

@@ -1,6 +1,7 @@
-// How much may one user have at once and ask for per second? Held locks and
-// attempts at work are counted as this daemon knows them: granted here, minus
+// Quotas of users: what one user may have at once and send per second. Held locks and
+// attempts at work are counted as far as this daemon takes part: granted here, minus
 // released or ended here, minus those whose time is over.
+
 package commands
 
 import (
@@ -18,7 +19,7 @@ type account struct {
 	spent   bucket
 	asked   int // acquires in flight, which may become locks
 	leases  map[heldKey]lease
-	soonest time.Time // no lease ends before; zero: not known
+	soonest time.Time // no lease ends before it; zero: not known
 
 	counters map[counterName]struct{} // used, at most as many as the quota allows
 }
@@ -37,7 +38,7 @@ type ledger struct {
 	owners map[heldKey]*account
 }
 
-// within counts one command against the user's rate.
+// withinRate counts one command against the user's rate.
 func (u *Users) within(who *user) error {
 	if who.rate == 0 {
 		return nil
@@ -50,20 +51,20 @@ func (u *Users) within(who *user) error {
 	return fmt.Errorf("user '%s' may send %d commands per second (rate in the users file); nothing was done", who.name, who.rate)
 }
 
-// workRoom is where an attempt at the work key stands in a ledger. No lock can
-// stand there: its name would be a reserved one.
+// workQuotaKey is the quota key of an attempt at the work key. No lock can have it:
+// its name would be a reserved one.
 func workRoom(db int, key redlock.Key) heldKey {
 	return heldKey{db, reservedPrefix + "work:" + key}
 }
 
-// place is room for one lock in a user's quota. The zero value is no limit.
+// quotaSlot reserves one lock in a user's quota. The zero value is no limit.
 type place struct {
 	users   *Users
 	account *account
 }
 
-// take finds room for a lock on key. A key that the user holds already, as a
-// retry or a hand-over does, takes the same room again.
+// reserve finds a slot for a lock on key. A key that the user holds already, as in a
+// retry or a hand-over, takes the same slot again.
 func (u *Users) take(who *user, at heldKey) (place, error) {
 	if who == nil || who.held == 0 {
 		return place{}, nil
@@ -81,7 +82,7 @@ func (u *Users) take(who *user, at heldKey) (place, error) {
 	return place{u, a}, nil
 }
 
-// free gives the room back: nothing was granted.
+// free gives the slot back: nothing was granted.
 func (p place) free() {
 	if p.account == nil {
 		return
@@ -91,7 +92,7 @@ func (p place) free() {
 	p.account.asked--
 }
 
-// fillFor turns the room into whatever token proves for that long.
+// fill turns the slot into a lease of the token for that long.
 func (p place) fillFor(at heldKey, token redlock.Token, validity time.Duration) {
 	if p.account == nil {
 		return
@@ -110,7 +111,7 @@ func (p place) fillFor(at heldKey, token redlock.Token, validity time.Duration) 
 	l.owners[at] = p.account
 }
 
-// released notes that a token does not hold key any more, whoever said so.
+// released notes that a token does not hold key any more, whatever ended it.
 func (u *Users) released(at heldKey, token redlock.Token) {
 	if u == nil {
 		return
@@ -169,8 +170,8 @@ func (a *account) noteLocked(until time.Time) {
 	}
 }
 
-// sweepLocked drops what has expired; it looks only when something may have,
-// so that a user at the limit who keeps asking costs nothing.
+// sweepLocked drops what has expired. It runs only when something may have, so
+// that repeated requests of a user at the limit cost nothing.
 func (l *ledger) sweepLocked(a *account, now time.Time) {
 	if now.Before(a.soonest) {
 		return

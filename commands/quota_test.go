@@ -14,21 +14,21 @@ func TestQuota_AnAttemptAtWorkTakesRoomBesideALockOfItsName(t *testing.T) {
 	users.now = func() time.Time { return now }
 	who, lock, work := users.find("low"), heldKey{0, "a:1"}, workRoom(0, "a:1")
 	take := func(at heldKey) (place, bool) {
-		room, err := users.take(who, at)
-		return room, err == nil
+		slot, err := users.take(who, at)
+		return slot, err == nil
 	}
-	room, _ := take(lock)
-	room.fillFor(lock, "lock-token", time.Minute)
-	room, ok := take(work)
+	slot, _ := take(lock)
+	slot.fillFor(lock, "lock-token", time.Minute)
+	slot, ok := take(work)
 	if !ok {
-		t.Fatal("the lock of that name fills the room of the attempt")
+		t.Fatal("the lock of that name fills the slot of the attempt")
 	}
-	room.fillFor(work, "work-token", time.Second)
+	slot.fillFor(work, "work-token", time.Second)
 	if _, ok := take(workRoom(0, "a:2")); ok {
 		t.Error("a third thing is held")
 	}
 	if _, ok := take(workRoom(1, "a:1")); ok {
-		t.Error("the attempt of another database takes the same room")
+		t.Error("the attempt of another database takes the same slot")
 	}
 	users.released(work, "lock-token")
 	if _, ok := take(heldKey{0, "a:2"}); ok {
@@ -37,11 +37,11 @@ func TestQuota_AnAttemptAtWorkTakesRoomBesideALockOfItsName(t *testing.T) {
 	users.prolonged(work, "work-token", time.Hour)
 	now = now.Add(2 * time.Second)
 	if _, ok := take(heldKey{0, "a:2"}); ok {
-		t.Error("an attempt that was extended has lost its room")
+		t.Error("an attempt that was extended has lost its slot")
 	}
 	users.released(work, "work-token")
 	if _, ok := take(heldKey{0, "a:2"}); !ok {
-		t.Error("the room of an ended attempt stays taken")
+		t.Error("the slot of an ended attempt stays taken")
 	}
 }
 

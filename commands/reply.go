@@ -1,7 +1,7 @@
 package commands
 
 // Kind is the shape of a Reply. RESP2 and RESP3 write the same Reply
-// differently; that difference is the encoder's business alone.
+// differently; only the encoder handles that difference.
 type Kind uint8
 
 const (
@@ -26,10 +26,10 @@ type Reply struct {
 	Items []Reply
 }
 
-// OK is the answer of commands that have nothing else to say.
+// OK is the answer of commands that have nothing else to report.
 var OK = Simple("OK")
 
-// Nil is "no": somebody else holds it, or the wait ran out.
+// Nil is "no": another token holds the lock, or the wait ran out.
 var Nil = Reply{}
 
 // NilArray is "no" where clients on RESP2 expect a list: EXEC and BLPOP.

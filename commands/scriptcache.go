@@ -1,5 +1,6 @@
 // scriptCache keeps the texts of scripts by their SHA1, for each user, as SCRIPT LOAD,
-// EXISTS, FLUSH and EVALSHA need them. A master is always sent the whole text.
+// EXISTS, FLUSH and EVALSHA need them. A master always receives the whole text.
+
 package commands
 
 import (
@@ -11,7 +12,7 @@ import (
 )
 
 const (
-	// longestScript bounds one text; the longest of a known library has 3 kB.
+	// maxScriptBytes bounds one text; the longest of a known library has 3 kB.
 	longestScript = 16 << 10
 	// maxScripts are kept of all users together; a fleet has a few dozen.
 	maxScripts = 1024
@@ -105,7 +106,7 @@ func checkScript(text string) error {
 	return nil
 }
 
-// scriptLoad answers the SHA1. What the script is for is only seen when it is called.
+// scriptLoad answers the SHA1. The script is recognised only when it is called.
 func (t *Table) scriptLoad(c *Call) error {
 	text := c.Args[2]
 	if err := checkScript(text); err != nil {

@@ -1,5 +1,6 @@
-// SET key value NX|XX|IFEQ … and SETNX: what lock libraries do with them, as
-// operations on a quorum. Nothing else is served: redlockd is not a database.
+// SET key value NX|XX|IFEQ … and SETNX as lock libraries use them, as operations on
+// a quorum. Nothing else is served: redlockd is not a database.
+
 package commands
 
 import (
@@ -80,8 +81,8 @@ func (t *Table) setnx(c *Call) error {
 
 // replace gives a lock that is there another value and another expiry.
 func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal redlock.Token) {
-	sink, at := c.Sink, heldKey{r.DB, r.Key}
-	room, err := t.env.Users.take(t.user(c.Client), at)
+	completer, at := c.Sink, heldKey{r.DB, r.Key}
+	slot, err := t.env.Users.take(t.user(c.Client), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return
@@ -91,35 +92,35 @@ func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal r
 	}, func(done bool, err error) {
 		watch.stop(done, err)
 		if err == nil && done {
-			t.env.Users.changed(at, 0) // whoever held it
-			room.fillFor(at, r.Token, r.TTL)
+			t.env.Users.changed(at, 0) // for any holder
+			slot.fillFor(at, r.Token, r.TTL)
 		} else {
-			room.free()
+			slot.free()
 		}
 		switch {
 		case err != nil:
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 		case done:
-			sink.Deliver(OK)
+			completer.Deliver(OK)
 		default:
-			sink.Deliver(Nil)
+			completer.Deliver(Nil)
 		}
 	})
 }
 
 // prolong makes a lock last longer whose value is known.
 func (t *Table) prolong(c *Call, r redlock.LockRequest, watch stopwatch) {
-	sink := c.Sink
+	completer := c.Sink
 	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
 	t.env.Locks.Extend(c.Batch, request, t.prolonged(request, func(held bool, err error) {
 		watch.stop(held, err)
 		switch {
 		case err != nil:
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 		case held:
-			sink.Deliver(OK)
+			completer.Deliver(OK)
 		default:
-			sink.Deliver(Nil)
+			completer.Deliver(Nil)
 		}
 	}))
 }
@@ -142,5 +143,5 @@ func (t *Table) prolonged(r redlock.ExtendRequest, done func(held bool, err erro
 	}
 }
 
-// endlessToo: where locks without an expiry are allowed, they are locks.
+// endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
 func (t *Table) endlessToo() bool { return t.env.NoTTL == PolicyAllow }

@@ -202,13 +202,13 @@ func TestDEL_CountsLocksAndComparesWhereItIsAskedTo(t *testing.T) {
 	if last[0].TTL != 20*time.Second || last[1].TTL != 20*time.Second || last[2].Effect != redlock.WriteDeletes {
 		t.Errorf("%+v", last)
 	}
-	o.failure = errors.New("nobody knows")
-	if got := c.say("DEL a b"); !strings.HasPrefix(got, "-ERR nobody knows") {
+	o.failure = errors.New("undecided")
+	if got := c.say("DEL a b"); !strings.HasPrefix(got, "-ERR undecided") {
 		t.Error(got)
 	}
 }
 
-// Whoever may only lock must not take locks from others.
+// A user who may only lock must not take locks from others.
 func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
 	user := Everything("me", "p")
 	user.Commands = []string{categoryLock, categoryRead}
@@ -226,7 +226,7 @@ func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
 			t.Errorf("%s: %s", words, got)
 		}
 	}
-	for _, words := range []string{"SET k v PX 1000", "SET k v", "SET k v GET PX 1000"} { // served to nobody
+	for _, words := range []string{"SET k v PX 1000", "SET k v", "SET k v GET PX 1000"} { // served to no user
 		if got := c.say(words); !strings.HasPrefix(got, "-ERR redlockd is not a database") {
 			t.Errorf("%s: %s", words, got)
 		}

@@ -1,5 +1,6 @@
 // The connections of each user, from the login to their end. A reload ends those of
-// users who are no longer there.
+// removed users.
+
 package commands
 
 import (
@@ -14,7 +15,7 @@ type signedIn struct {
 	users map[string]map[*Client]struct{}
 }
 
-// join makes the client one of the user's connections; refusal tells why it may not be.
+// join makes the client one of the user's connections, or returns why it may not be.
 func (u *Users) join(client *Client, name string) (refusal Reply, ok bool) {
 	s := &u.signedIn
 	s.mu.Lock()
@@ -41,7 +42,7 @@ func (u *Users) join(client *Client, name string) (refusal Reply, ok bool) {
 	return Reply{}, true
 }
 
-// signOut ends the client's place; a second time it does nothing. A nil *Users has none.
+// signOut ends the client's place; a second call does nothing. A nil *Users has none.
 func (u *Users) signOut(client *Client) {
 	if u == nil {
 		return
@@ -60,7 +61,7 @@ func (s *signedIn) removeLocked(client *Client) {
 	client.member = ""
 }
 
-// enforce puts a roster in force and returns the connections of those who are not in it.
+// enforce puts a roster in force and returns the connections of users that are not in it.
 func (u *Users) enforce(r *roster) (gone []*Client, why []Expelled) {
 	s := &u.signedIn
 	s.mu.Lock()
@@ -77,7 +78,7 @@ func (u *Users) enforce(r *roster) (gone []*Client, why []Expelled) {
 	return gone, why
 }
 
-// removed is what the connections of a user hear who may not stay.
+// removed is the error that the connections of a removed user receive.
 func removed(name string) Expelled {
 	return Expelled("user '" + name + "' was removed or disabled; this connection is closed")
 }

@@ -1,7 +1,8 @@
-// SUBSCRIBE and its family, as Redis has them. Who listens on channel
-// dlock:<key> hears what happens to the lock (channels.go), as do registries of Spring
-// Integration (unlockchannel.go); on others nothing ever does, and they are confirmed
-// because libraries wait for that.
+// SUBSCRIBE and its family, as Redis has them. A subscriber of channel dlock:<key>
+// receives the events of the lock (channels.go), as do registries of Spring
+// Integration (springchannel.go). Other channels never receive anything; they are
+// confirmed because libraries wait for that.
+
 package commands
 
 import (
@@ -10,26 +11,26 @@ import (
 )
 
 const (
-	// usualSubscriptions is Env.MaxSubscriptions where it is not set.
+	// defaultSubscriptions is Deps.MaxSubscriptions where it is not set.
 	usualSubscriptions = 1024
 	// bytesPerSubscription bounds the names of a connection's subscriptions together:
 	// so many bytes for each that it may have.
 	bytesPerSubscription = 64
-	// mostPatterns is less: each has a table of 2 kB, and every event is held
+	// maxPatterns is less: each has a table of 2 kB, and every event is matched
 	// against all that are different.
 	mostPatterns = 128
-	// longestChannel is as a lock's name with the prefix of its channel.
+	// maxChannelBytes is as a lock's name with the prefix of its channel.
 	longestChannel = 1024
 )
 
-// notThisChannel is what Redis says.
+// noChannelPermission is the text of Redis.
 var notThisChannel = Error("NOPERM", "this user has no permissions to access one of the channels used as arguments")
 
-// listening tells whether the connection is a subscriber.
+// subscribed reports whether the connection is a subscriber.
 func (c *Client) listening() bool { return c.Subscriptions() > 0 }
 
-// onlyListening refuses what a subscriber on RESP2 cannot say: its replies
-// could not be told from messages.
+// refuseSubscribed refuses what a subscriber on RESP2 cannot send: the replies
+// could not be distinguished from messages.
 func onlyListening(row *command) Reply {
 	return Error("ERR", "Can't execute '"+row.full+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 }
@@ -48,8 +49,8 @@ func (t *Table) subscribe(c *Call) error {
 	return nil
 }
 
-// psubscribe may name any pattern: what it covers is told as far as the user
-// may use the key.
+// psubscribe may name any pattern: the subscriber receives events of keys that its
+// user may use.
 func (t *Table) psubscribe(c *Call) error {
 	if count := len(c.Client.patterns.made) + len(c.Args) - 1; count > mostPatterns {
 		return fmt.Errorf("%d subscriptions on one connection, allowed are %d", count, mostPatterns)
@@ -82,7 +83,7 @@ func (t *Table) punsubscribe(c *Call) error {
 	return unsubscribeFrom(c, names, &c.Client.patterns)
 }
 
-// publish answers how many have heard it: none. Events are the daemon's own.
+// publish answers how many have received it: none. Events are the daemon's own.
 func (t *Table) publish(c *Call) error {
 	c.Reply(Int(0))
 	return nil
@@ -122,7 +123,7 @@ func subscribeTo(c *Call, list *subscriptions) (names []string, confirmed Reply)
 	return names, Each(items...)
 }
 
-// orAll are the names that are given, or all that there are.
+// namesOrAll are the names that are given, or all that there are.
 func orAll(c *Call, list *subscriptions) []string {
 	if len(c.Args) > 1 {
 		return c.Args[1:]

@@ -1,6 +1,7 @@
 // subscriptions are the channels or the patterns that one connection has
 // subscribed to, in the order in which it did. Adding and removing one costs the same,
 // however many there are.
+
 package commands
 
 import (
@@ -61,7 +62,7 @@ func (s *subscriptions) inOrder() []string {
 	return names
 }
 
-// Subscriptions is how many channels and patterns the connection listens to.
+// Subscriptions is how many channels and patterns the connection has subscribed to.
 func (c *Client) Subscriptions() int { return len(c.channels.made) + len(c.patterns.made) }
 
 // SubscribedBytes is what its subscriptions take in memory.

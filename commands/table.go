@@ -1,6 +1,7 @@
-// THE table: every command there is, how it is written and what serves it.
-// Dispatch, arity errors, COMMAND, help texts and the README table are all
-// made of these rows.
+// Table and its rows: every command, how it is written and which handler serves
+// it. Dispatch, arity errors, COMMAND, help texts and the README table are all
+// generated from these rows.
+
 package commands
 
 import "sync"
@@ -9,19 +10,19 @@ import "sync"
 // after NewTable.
 type Table struct {
 	env      Env
-	channels channels                       // who hears of which locks
+	channels channels                       // the subscriptions to locks
 	rows     []*command                     // in the order of the documentation
 	byName   map[string]*command            // by lower-case name
 	parts    map[string]map[string]*command // subcommands by their command's name
 
 	scripts scriptCache
 	probes  prober
-	manual  func() *manual // what COMMAND answers of the rows, made at the first use
+	manual  func() *manual // the replies of COMMAND, built at the first use
 	fences  fences
 	figures figures // of dropinRows
 }
 
-// NewTable makes the vocabulary of one daemon.
+// NewTable builds the commands of one daemon.
 func NewTable(env Env) *Table {
 	t := &Table{
 		env:    env.withDefaults(),
@@ -38,7 +39,7 @@ func NewTable(env Env) *Table {
 	return t
 }
 
-// add files a row and its subcommands, with a HELP beside them.
+// add registers a row and its subcommands, and adds a HELP subcommand.
 func (t *Table) add(row *command) {
 	row.full = row.name
 	row.syntax = syntaxOf(row.full, row.args)
@@ -47,7 +48,7 @@ func (t *Table) add(row *command) {
 	if len(row.parts) == 0 {
 		return
 	}
-	if !row.named() { // where HELP may be a name
+	if !row.named() { // in a named row HELP may be a name
 		row.parts = append(row.parts, t.helpRow(row))
 	}
 	byName := make(map[string]*command)
@@ -67,7 +68,7 @@ func (t *Table) lockRows() []*command {
 	return []*command{
 		{
 			name: "dlock", arity: atLeast(3), category: categoryLock, since: firstVersion,
-			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it. After WAIT, DEXTEND confirms it.",
+			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it.",
 			flags:   []string{"write", "fast"},
 			args:    []argument{key, ttl, optional(oneOf("mode", word("SHARED"), option("LIMIT", integer("n")))), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dlock, barrier: blocks,
@@ -88,14 +89,14 @@ func (t *Table) lockRows() []*command {
 		},
 		{
 			name: "dmlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
-			summary: "Takes all of the keys or none, answers as DLOCK does. After WAIT, DMEXTEND confirms it.",
+			summary: "Takes all of the keys or none, with the reply of DLOCK. After WAIT, DMEXTEND confirms it.",
 			flags:   []string{"write", "movablekeys"},
 			args:    []argument{ttl, integer("numkeys"), multiple(key), optional(word("SHARED")), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dmlock, barrier: blocks,
 		},
 		{
 			name: "dmunlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
-			summary: "Releases the keys that the token holds: how many they were.",
+			summary: "Releases the keys that the token holds and returns their number.",
 			flags:   []string{"write", "movablekeys"},
 			args:    []argument{token, integer("numkeys"), multiple(key)},
 			handle:  t.dmunlock,
@@ -117,44 +118,44 @@ func (t *Table) connectionRows() []*command {
 		fromListeners(connection("ping", between(1, 2), "Answers PONG, or the message.", t.ping, optional(text("message")))),
 		connection("echo", exactly(2), "Answers the message.", t.echo, text("message")),
 		fromAnybody(barred(connection("hello", atLeast(1), "Describes this server and chooses protocol 2 or 3.", t.hello, optional(protocol)))),
-		fromAnybody(barred(connection("auth", atLeast(2), "Says who the client is.", t.auth, optional(text("username")), text("password")))),
+		fromAnybody(barred(connection("auth", atLeast(2), "Authenticates the client.", t.auth, optional(text("username")), text("password")))),
 		barred(connection("select", exactly(2), "Moves the connection to another database of the masters.", t.selectDatabase, integer("index"))),
-		fromListeners(fromAnybody(barred(connection("reset", exactly(1), "Makes the connection as good as new; locks stay.", t.reset)))),
-		fromListeners(fromAnybody(barred(connection("quit", atLeast(1), "Closes the connection after the answers before it.", t.quit)))),
+		fromListeners(fromAnybody(barred(connection("reset", exactly(1), "Returns the connection to its initial state; locks stay.", t.reset)))),
+		fromListeners(fromAnybody(barred(connection("quit", atLeast(1), "Closes the connection after all earlier replies.", t.quit)))),
 	}
 }
 
 func (t *Table) clientRows() []*command {
-	client := connection("client", atLeast(2), "Tells and asks about this connection.", nil)
+	client := connection("client", atLeast(2), "Shows and changes properties of this connection.", nil)
 	client.barrier = changesClient
 	onOff := oneOf("enabled", word("ON"), word("OFF"))
 	attribute := oneOf("attribute", option("LIB-NAME", text("libname")), option("LIB-VER", text("libver")))
 	client.parts = []*command{
 		connection("getname", exactly(2), "The name of this connection, or nil.", t.clientGetName),
 		connection("id", exactly(2), "The number of this connection, unique in this daemon.", t.clientID),
-		connection("info", exactly(2), "What is known of this connection, in one line.", t.clientInfo),
+		connection("info", exactly(2), "Describes this connection in one line.", t.clientInfo),
 		forAdmins(connection("kill", atLeast(3), "Closes connections by address or filter (ID, ADDR, USER, SKIPME).", t.clientKill, multiple(text("filter")))),
-		connection("list", atLeast(2), "The connections of the own user, all of them for admins.", t.clientList, optional(option("ID", multiple(integer("client-id"))))),
+		connection("list", atLeast(2), "Lists the connections of the client's user, for admins all connections.", t.clientList, optional(option("ID", multiple(integer("client-id"))))),
 		connection("no-evict", exactly(3), "Accepted: nothing is ever evicted.", t.clientSwitch, onOff),
 		connection("no-touch", exactly(3), "Accepted: no command changes what would be evicted.", t.clientSwitch, onOff),
-		connection("reply", exactly(3), "Whether answers are written.", t.clientReply, oneOf("action", word("ON"), word("OFF"), word("SKIP"))),
-		connection("setinfo", exactly(4), "Tells the name or version of the client library.", t.clientSetInfo, attribute),
-		connection("setname", exactly(3), "Names this connection, for people.", t.clientSetName, text("connection-name")),
+		connection("reply", exactly(3), "Turns the replies to this connection on or off.", t.clientReply, oneOf("action", word("ON"), word("OFF"), word("SKIP"))),
+		connection("setinfo", exactly(4), "Sets the name or version of the client library.", t.clientSetInfo, attribute),
+		connection("setname", exactly(3), "Names this connection.", t.clientSetName, text("connection-name")),
 		connection("tracking", atLeast(3), "Accepted with OPTIN only: no invalidations are sent.", t.clientTracking, onOff, optional(word("OPTIN"))),
 	}
 	return []*command{client}
 }
 
-// channelRows are confirmed and then silent.
+// channelRows are the rows of SUBSCRIBE and its family.
 func (t *Table) channelRows() []*command {
 	channels := multiple(text("channel"))
 	patterns := multiple(text("pattern"))
 	return []*command{
-		ofCategory(categoryEvents, fromListeners(barred(connection("subscribe", atLeast(2), "Tells what happens to the locks of these channels, dlock:<key>.", t.subscribe, channels)))),
+		ofCategory(categoryEvents, fromListeners(barred(connection("subscribe", atLeast(2), "Subscribes to the events of locks, each on channel dlock:<key>.", t.subscribe, channels)))),
 		fromListeners(barred(connection("unsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.unsubscribe, optional(channels)))),
-		ofCategory(categoryEvents, fromListeners(barred(connection("psubscribe", atLeast(2), "The same for all channels that a pattern covers.", t.psubscribe, patterns)))),
+		ofCategory(categoryEvents, fromListeners(barred(connection("psubscribe", atLeast(2), "Subscribes to all channels that match a pattern.", t.psubscribe, patterns)))),
 		fromListeners(barred(connection("punsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.punsubscribe, optional(patterns)))),
-		connection("publish", exactly(3), "Always 0: nobody hears it.", t.publish, text("channel"), text("message")),
+		connection("publish", exactly(3), "Always 0: no subscriber receives the message.", t.publish, text("channel"), text("message")),
 	}
 }
 
@@ -167,14 +168,14 @@ func (t *Table) serverRows() []*command {
 		ofCategory(categoryInfo, connection("info", atLeast(2), "Arity, flags and keys of commands.", t.commandInfo, names)),
 		ofCategory(categoryInfo, connection("list", exactly(2), "The names of all commands.", t.commandList)),
 	}
-	config := connection("config", atLeast(2), "Tells the options of this daemon.", nil)
+	config := connection("config", atLeast(2), "Shows the options of this daemon.", nil)
 	config.parts = []*command{
 		ofCategory(categoryInfo, connection("get", atLeast(3), "Options whose names match the patterns, with their values.", t.configGet, multiple(text("parameter")))),
 	}
 	return []*command{
 		list,
 		config,
-		ofCategory(categoryInfo, connection("info", atLeast(1), "Figures of this daemon and its masters, by sections.", t.info, optional(multiple(text("section"))))),
+		ofCategory(categoryInfo, connection("info", atLeast(1), "Statistics of this daemon and its masters, by sections.", t.info, optional(multiple(text("section"))))),
 		connection("role", exactly(1), "Always a master without replicas.", t.role),
 		connection("time", exactly(1), "Seconds and microseconds of this daemon's clock.", t.clock),
 		connection("dbsize", exactly(1), "Always 0: the daemon keeps no keys.", t.dbsize),
@@ -185,7 +186,7 @@ func (t *Table) serverRows() []*command {
 	}
 }
 
-// connection is a row of what every client may say at any time.
+// connection is a row that every client may send at any time.
 func connection(name string, arity arity, summary string, handle handler, args ...argument) *command {
 	return &command{
 		name: name, arity: arity, category: categoryConnection, since: firstVersion, redis: true,
@@ -193,19 +194,19 @@ func connection(name string, arity arity, summary string, handle handler, args .
 	}
 }
 
-// fromAnybody makes a row serve clients that have not signed in.
+// withoutAuth makes a row serve unauthenticated clients.
 func fromAnybody(c *command) *command {
 	c.anybody = true
 	return c
 }
 
-// fromListeners makes a row serve subscribers on RESP2.
+// whileSubscribed makes a row serve subscribers on RESP2.
 func fromListeners(c *command) *command {
 	c.listener = true
 	return c
 }
 
-// forAdmins makes a row of Redis the operator's.
+// forAdmins gives a row of Redis the category admin.
 func forAdmins(c *command) *command { return ofCategory(categoryAdmin, c) }
 
 // ofCategory gives a row of Redis another category.
@@ -214,8 +215,8 @@ func ofCategory(category string, c *command) *command {
 	return c
 }
 
-// barred makes a row run alone on its connection, barredWhen its calls of which that
-// is so.
+// barrier makes every call of a row run alone on its connection; barrierWhen
+// does so for the calls that alone selects.
 func barred(c *command) *command { return barredWhen(always, c) }
 
 func barredWhen(alone func(args []string) bool, c *command) *command {

@@ -151,7 +151,7 @@ func TestMarkdown_HasOneLineForEveryCommandThatCanBeCalled(t *testing.T) {
 			t.Errorf("%d bars in %s", cells, line)
 		}
 	}
-	first := "| `DLOCK key ttl [SHARED \\| LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]` | Takes a lock for ttl milliseconds: [token, validity, fence], or nil if somebody else holds it. After WAIT, DEXTEND confirms it. | lock |"
+	first := "| `DLOCK key ttl [SHARED \\| LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]` | Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. | lock |"
 	if lines[0] != first {
 		t.Errorf(" got %s\nwant %s", lines[0], first)
 	}

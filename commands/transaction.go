@@ -2,6 +2,7 @@
 // compared and deleted before there was a command for it. The value that GET
 // answered is the token of a release or an extension; no other transaction is
 // served.
+
 package commands
 
 import (
@@ -13,7 +14,7 @@ import (
 	"redlockd/redlock"
 )
 
-// mostWatched bounds what a connection may watch.
+// maxWatched bounds what a connection may watch.
 const mostWatched = 16
 
 var (
@@ -32,7 +33,7 @@ type Transaction struct {
 	watched map[heldKey]*redlock.View // nil until it was read
 }
 
-// read takes what GET has seen of a watched key.
+// read keeps what GET has seen of a watched key.
 func (x *Transaction) read(at heldKey, v redlock.View) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -59,7 +60,7 @@ func (x *Transaction) unwatch() {
 	x.watched = nil
 }
 
-// queues takes a command of an open transaction; it says that the call has been
+// queues takes a command of an open transaction; true means that the call has been
 // answered.
 func (t *Table) queues(c *Call, row *command) bool {
 	x := &c.Client.Transaction
@@ -175,16 +176,16 @@ func (t *Table) exec(c *Call) error {
 
 // execIfEqual does the one command while the lock has this value.
 func (t *Table) execIfEqual(c *Call, words []string, key redlock.Key, value redlock.Token) error {
-	sink, watch := c.Sink, t.timed("exec")
+	completer, watch := c.Sink, t.timed("exec")
 	done := func(yes bool, err error) {
 		watch.stop(yes, err)
 		switch {
 		case err != nil:
-			sink.Deliver(failure(err))
+			completer.Deliver(failure(err))
 		case yes:
-			sink.Deliver(Array(Int(1)))
+			completer.Deliver(Array(Int(1)))
 		default:
-			sink.Deliver(NilArray)
+			completer.Deliver(NilArray)
 		}
 	}
 	unit := int64(1)

@@ -1,7 +1,8 @@
-// Who may do what? Users are kept by name in a roster that is replaced as a
-// whole, so that a reload never shows half of it. A connection knows its user
-// by name and asks for it at every command: a user who is gone is gone at once, and
-// their connections are ended.
+// Users and their permissions. Users are kept by name in a roster that is replaced as
+// a whole, so that a reload never shows half of it. A connection keeps its user's name
+// and looks it up at every command: a removed user loses its rights at once, and its
+// connections are ended.
+
 package commands
 
 import (
@@ -17,10 +18,10 @@ import (
 	"time"
 )
 
-// defaultUser is whom every connection is before it says otherwise.
+// defaultUser is the user of every connection that has not authenticated as another.
 const defaultUser = "default"
 
-// MostPasswords is how many passwords a user may have, for rotation. All of the
+// MaxPasswords is how many passwords a user may have, for rotation. All of the
 // places are always compared, taken or not.
 const MostPasswords = 4
 
@@ -56,11 +57,10 @@ func Everything(name, password string) User {
 	return User{Name: name, Passwords: [][sha256.Size]byte{sha256.Sum256([]byte(password))}, Keys: []string{"*"}, Commands: Categories()}
 }
 
-// Users answers who somebody is and what they may. It is safe for concurrent
-// use. A nil *Users knows the default user alone, who needs no password and may
-// do everything.
+// Users checks passwords and permissions. It is safe for concurrent use. A nil *Users
+// has the default user alone, which needs no password and may do everything.
 type Users struct {
-	decoy    [MostPasswords][sha256.Size]byte // random: what is compared for a name that nobody has
+	decoy    [MostPasswords][sha256.Size]byte // random: compared for an unknown name
 	hash     func([]byte) [sha256.Size]byte   // tests count its calls
 	now      func() time.Time
 	port     loginLimit // of clients' connections
@@ -80,7 +80,7 @@ type roster struct {
 	decoys []*argonHash // for names that do not exist
 }
 
-// user is a User ready for questions.
+// user is a User prepared for checks.
 type user struct {
 	name        string
 	digests     [MostPasswords][sha256.Size]byte
@@ -108,7 +108,7 @@ func NewUsers(list []User) (*Users, error) {
 }
 
 // Replace puts another list in force, at once and for all connections, or
-// leaves everything as it is and says why.
+// leaves everything as it is and returns why.
 func (u *Users) Replace(list []User) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -201,10 +201,10 @@ func (u *Users) check(name, password string) (bool, error) {
 	if who != nil {
 		digests, argon = &who.digests, who.argon
 	}
-	said := u.hash([]byte(password))
+	digest := u.hash([]byte(password))
 	same := 0
 	for i := range digests {
-		same |= subtle.ConstantTimeCompare(said[:], digests[i][:])
+		same |= subtle.ConstantTimeCompare(digest[:], digests[i][:])
 	}
 	if same == 1 {
 		return who != nil, nil
@@ -223,7 +223,7 @@ func (u *Users) refusedLogins() (all, unchecked int64) {
 	return u.port.wrong.Load() + u.http.wrong.Load() + unchecked, unchecked
 }
 
-// may tells whether the user's categories include one.
+// may reports whether the user's categories include one.
 func (w *user) may(category string) bool {
 	if free(category) {
 		return !slices.Contains(w.denied, category)
@@ -231,7 +231,7 @@ func (w *user) may(category string) bool {
 	return slices.Contains(w.categories, category)
 }
 
-// mayUse tells whether one of the user's patterns covers a name.
+// mayUse reports whether one of the user's patterns covers a name.
 func (w *user) mayUse(name string) bool {
 	for i := range w.keys {
 		if w.keys[i].matches(name) {

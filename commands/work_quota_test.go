@@ -41,7 +41,7 @@ func TestQuota_CountsAttemptsAtWorkAndLocksTogether(t *testing.T) {
 		for _, step := range []struct{ line, want string }{
 			{"DWORK a:1 1000 MAX 3", "granted"}, {"DLOCK a:1 1000", "granted"},
 			{"DWORK a:2 1000 MAX 3", twoAreHeld}, {"DLOCK a:2 1000", twoAreHeld},
-			{"DWORK a:1 1000 MAX 3", "granted"}, // the same work takes the same room
+			{"DWORK a:1 1000 MAX 3", "granted"}, // the same work takes the same slot
 			{"DWORKDONE a:1 not-the-token", ":1"}, {"DLOCK a:2 1000", twoAreHeld},
 			{end, ":1"}, {"DLOCK a:2 1000", "granted"}, {"DWORK a:1 1000 MAX 3", twoAreHeld},
 		} {
@@ -50,7 +50,7 @@ func TestQuota_CountsAttemptsAtWorkAndLocksTogether(t *testing.T) {
 			}
 		}
 		if n := len(works.asked); n != 2 {
-			t.Errorf("the masters were asked %d times, want 2: what is over the quota is not asked", n)
+			t.Errorf("the masters received %d requests, want 2: none over the quota", n)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestQuota_AnAttemptKeepsItsRoomAsLongAsItsLease(t *testing.T) {
 	works.err = redlock.ErrShutdown
 	c.say("DWORKDONE a:1 work-token")
 	if got := c.outcome("DLOCK a:2 1000"); got != twoAreHeld {
-		t.Errorf("after an end that nobody knows of: %s", got)
+		t.Errorf("after an end that is undecided: %s", got)
 	}
 	*now = now.Add(time.Minute)
 	if got := c.outcome("DLOCK a:2 1000"); got != "granted" {

@@ -1,4 +1,5 @@
 // The rows of ids and of work locks.
+
 package commands
 
 import (
@@ -33,7 +34,7 @@ func (t *Table) idRows() []*command {
 		},
 		{
 			name: "didreseed", arity: exactly(3), category: categoryAdmin, since: firstVersion,
-			summary: "Sets a counter whose truth was lost; refused below any value that a master still knows.",
+			summary: "Sets a counter whose value was lost; refused below any value that a master still has.",
 			flags:   []string{"write", "admin"},
 			args:    []argument{name, integer("value")},
 			handle:  served(on, t.didreseed),
@@ -51,7 +52,7 @@ func (t *Table) workRows() []*command {
 	return []*command{
 		{
 			name: "dwork", arity: atLeast(5), category: categoryWork, since: firstVersion,
-			summary: "Asks for an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
+			summary: "Requests an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
 			flags:   []string{"write", "blocking"},
 			args:    append([]argument{key, timeout}, options...),
 			handle:  served(on, t.dwork), barrier: waits,
@@ -79,7 +80,7 @@ func (t *Table) workRows() []*command {
 		},
 		{
 			name: "dworkinfo", arity: exactly(2), category: categoryRead, since: firstVersion,
-			summary: "Shows what a quorum of masters knows of a piece of work, or nil.",
+			summary: "Shows what a quorum of masters has of a piece of work, or nil.",
 			flags:   []string{"readonly", "fast"},
 			args:    []argument{key},
 			handle:  served(on, t.dworkinfo),

@@ -1,4 +1,5 @@
-// Who plays the masters when a test talks about ids and work?
+// The fake masters of tests about ids and work.
+
 package commands
 
 import (
@@ -128,7 +129,7 @@ type fakeWorks struct {
 	err  error
 
 	asked     []redlock.WorkRequest
-	ended     []string // "done", "fail" or "extend" in front of what was asked
+	ended     []string // "done", "fail" or "extend" in front of the request
 	requests  []redlock.WorkEndRequest
 	read      []redlock.Key
 	givenBack []redlock.Token

@@ -68,7 +68,7 @@ func (a Absence) String() string {
 		return "has not answered yet"
 	case notAsked:
 		if a.err == nil {
-			return "was not asked (the time for it was over)"
+			return "did not receive the command (the time for it was over)"
 		}
 		return stateOf(a.err) + " (" + a.err.Error() + ")"
 	case lost:

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,6 +43,13 @@ func (g *Group) admit(link Link, name string, r admissionRequest) (admission, er
 	return g.readAdmission(name, replies[0])
 }
 
+// delayed reports whether the duration of an admission explains the refusal: the
+// script ran up to that much later than the clock in its arguments was read.
+func delayed(err error, took time.Duration) bool {
+	var reason *unfit
+	return errors.As(err, &reason) && reason.ahead > 0 && reason.ahead-micros(took) <= micros(skew)
+}
+
 func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 	if r.Err != nil {
 		return admission{}, unfitf("the admission script is refused: %v", r.Err)
@@ -67,7 +75,8 @@ func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 		return admission{}, unfitf("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", detail)
 	case "CLOCK":
 		us, _ := strconv.ParseInt(detail, 10, 64)
-		return admission{}, unfitf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, skew.Milliseconds())
+		reason := fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, skew.Milliseconds())
+		return admission{}, &unfit{reason, us}
 	case "FINGERPRINT":
 		return admission{}, unfitf("serves daemons with other settings: %s", difference(ofMaster(g.fingerprint, name), detail))
 	case "FOREIGN":

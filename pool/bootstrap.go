@@ -100,7 +100,7 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 			}
 			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
-				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
 			}
 			identity := ""
 			if len(replies[1].Items) > 0 {
@@ -144,10 +144,10 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
 		r := admissionRequest{
-			clock: micros(p.options.Clock.Now()) + offset, durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
-			retire: identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
+			durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
+			retire:  identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
 		}
-		if err := g.baptise(c, r, force); err != nil {
+		if err := g.baptise(c, r, offset, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}
 	}
@@ -164,12 +164,21 @@ func (o *Options) floor() int64 {
 }
 
 // maxInitTries of one database are made: each daemon that runs may begin an incarnation in
-// it since it was read, and again when that one is invalidated.
+// it since it was read, and again when that one is invalidated. An admission that a busy
+// machine delays is refused because of its clock, and tried again.
 const baptisms = 10
 
-func (g *Group) baptise(c *candidate, r admissionRequest, force bool) error {
+// initialize admits a master by the clock whose offset is given in µs.
+func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bool) error {
+	var slow error
 	for range baptisms {
+		began := g.pool.options.Clock.Now()
+		r.clock = micros(began) + offset
 		a, err := g.admit(c.link, c.master.Name, r)
+		if delayed(err, g.pool.options.Clock.Now()-began) {
+			slow = err
+			continue
+		}
 		if err != nil || a.life.Base == 0 {
 			return err
 		}
@@ -177,6 +186,9 @@ func (g *Group) baptise(c *candidate, r admissionRequest, force bool) error {
 			break
 		}
 		r.retire = a.life.Identity
+	}
+	if slow != nil {
+		return slow
 	}
 	return errors.New("a daemon has begun an incarnation in it meanwhile; stop all daemons and run redlockd bootstrap --force")
 }

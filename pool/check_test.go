@@ -113,7 +113,7 @@ func masterUser(t *testing.T, servers []*faulty.Server) (words []string) {
 		t.Fatal(err)
 	}
 	words = strings.Fields(string(text))[1:]
-	if isOld(servers[0]) { // as README says
+	if isOld(servers[0]) { // as ACCESS.md says
 		words = slices.DeleteFunc(words, func(word string) bool { return word == "+pexpiretime" })
 	}
 	for _, s := range servers {

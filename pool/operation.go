@@ -106,7 +106,7 @@ func (d *Debt) Words(m *Moment) []string {
 // Answer is what one master answered to one operation.
 type Answer struct {
 	Lane  int
-	Asked bool // false: the command was never sent, there is nothing to take back
+	Asked bool // false: the command was never sent, there is nothing to undo
 	Reply Reply
 	Seal  Seal
 	Taken Taken // nil unless the flush had several acquires of one key, see Plan.Shares
@@ -158,7 +158,7 @@ type Seal struct {
 	// Old was the master's register before this flush raised it, Top is what it is
 	// at least now: the operations of the flush own the fences (Old, Top].
 	Old, Top int64
-	// Err says why the seal is not good; nil if there was none.
+	// Err is the reason why the seal is not good; nil if there was none.
 	Err error
 }
 

@@ -24,11 +24,14 @@ type facts struct {
 
 // unfit is a reason not to let a reachable server vote; it stays until the
 // operator changes something.
-type unfit struct{ reason string }
+type unfit struct {
+	reason string
+	ahead  int64 // µs by which its clock was ahead, if that is the reason
+}
 
 func (e *unfit) Error() string { return e.reason }
 
-func unfitf(format string, args ...any) error { return &unfit{fmt.Sprintf(format, args...)} }
+func unfitf(format string, args ...any) error { return &unfit{reason: fmt.Sprintf(format, args...)} }
 
 // probe reads the identity and the clock of a server; it writes nothing.
 func probe(link Link, clock Clock) (facts, error) {
@@ -85,7 +88,7 @@ func (f *facts) readClock(link Link, clock Clock) error {
 }
 
 // emptyReplica is the advice for a server that is a copy of another one.
-const emptyReplica = "they replicate from nobody (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
+const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
 // checkFitness refuses servers on which a lock could silently disappear.
 func fitness(info string) error {

@@ -183,7 +183,7 @@ func (r *reconfiguration) look() error {
 				err = errors.Join(replies[0].Err, replies[1].Err)
 			}
 			if err != nil {
-				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
 			}
 			r.found[c] = append(r.found[c], readSealed(replies[1].Items))
 		}

@@ -1,4 +1,5 @@
-// One lock, from the request to the grant.
+// acquireCall and ballot: one lock, from the request to the grant.
+
 package redlock
 
 import (
@@ -9,7 +10,7 @@ import (
 	"redlockd/pool"
 )
 
-// acquire is a request for a lock over all of its attempts.
+// acquireCall is one request for a lock. It may take several ballots.
 type acquire struct {
 	locker  *Locker
 	group   *pool.Group
@@ -17,14 +18,15 @@ type acquire struct {
 	began   time.Duration
 	tries   int
 	done    LockDone
-	others  []*acquire // what waits for the outcome, see hotkey.go
+	others  []*acquire // calls that wait for this call's outcome, see hotkey.go
 	first   attempt    // most requests need only one
-	// stepping: a master has been asked to make the writer a reader. That is never
-	// undone, so whatever comes of it, the lock is at most a reader's.
+	// downgrading is set once a master has been sent the command that makes the writer a
+	// reader. That command is never undone, so from then on the token holds at most a reader's
+	// lock.
 	stepping atomic.Bool
 }
 
-// finish tells the caller, once, and lets the next one with the same token in.
+// finish answers the caller, once, and starts the next operation that uses the same token.
 func (c *acquire) finish(g Grant, err error) {
 	l, r := c.locker, &c.request
 	l.leave()
@@ -42,8 +44,8 @@ func (c *acquire) finish(g Grant, err error) {
 	}
 }
 
-// attempt is one ballot of all masters. It is answered by every lane exactly
-// once, from several goroutines.
+// ballot puts one request to all masters. Every lane answers it exactly once, from several
+// goroutines.
 type attempt struct {
 	call  *acquire
 	form  form
@@ -59,30 +61,30 @@ type attempt struct {
 	answered uint16 // lanes, as bits
 	copies   [maxMasters]copyState
 	ends     [maxMasters]int64          // expiry written for each master, ms of its clock
-	met      *[maxMasters]time.Duration // the connections it was written for; of a caller's token
+	met      *[maxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
 	odd      int                        // masters that hold something that is not a lock
-	kept     []keptEnd                  // of the token's copies that a script wants to end earlier
+	kept     []keptEnd                  // the token's copies that a script wants to end earlier
 	fresh    bool
-	refused  bool // by a master at least
-	claiming bool // one more seal for the fence is under way
+	refused  bool // by at least one master
+	claiming bool // another seal for the fence is in flight
 	over     bool // decided
 	won      bool
 }
 
-// copyState is what is known about this attempt's copy on one master.
+// copyState is what is known about this ballot's copy on one master.
 type copyState uint8
 
 const (
-	copyNone     copyState = iota // not asked, refused, or not answered yet
-	copyMade                      // this attempt made it
-	copyMaybe                     // asked, and no answer came
-	copyEarlier                   // the token's from before: never to be undone
-	copyUpgraded                  // the token's reader from before, made the writer
+	copyNone     copyState = iota // not sent, refused, or not answered yet
+	copyMade                      // this ballot made it
+	copyMaybe                     // sent, but no answer came
+	copyEarlier                   // the token had it before: never undone
+	copyUpgraded                  // the token was a reader before and is now the writer
 )
 
 var _ pool.Operation = (*attempt)(nil)
 
-// start begins now, or when an acquire in flight with the same token is over.
+// start starts the call now, or when the acquire in flight with the same token ends.
 func (c *acquire) start(b *Batch) {
 	r := &c.request
 	switch {
@@ -95,12 +97,12 @@ func (c *acquire) start(b *Batch) {
 	}
 }
 
-// try starts the first attempt.
+// try starts the first ballot.
 func (c *acquire) try(b *Batch) { c.attempt(b, nil) }
 
-// attempt starts one, in the form that follows from the last one; nil for the
-// first. Without a caller's token each attempt has a token of its own, so that
-// nothing of an earlier one can be mistaken for it.
+// startBallot starts a ballot in the mode that follows from the last ballot; nil for the first.
+// Without a caller's token each ballot has a token of its own. So nothing that an earlier
+// ballot made can be mistaken for this one's.
 func (c *acquire) attempt(b *Batch, f form) {
 	a := &c.first
 	if c.tries > 0 {
@@ -125,17 +127,17 @@ func (c *acquire) attempt(b *Batch, f form) {
 	c.locker.submit(b, c.group, c.locker.watch(c.request.trace(), a))
 }
 
-// Plan: only other acquires may follow on its keys in one flush: those beside which
-// it holds them, or those of which one at most counts.
+// Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
+// together with it, or those of which at most one counts.
 func (a *attempt) Plan() pool.Plan {
 	alone := a.call.request.Mode == Exclusive
 	return pool.Plan{Key: a.key, Rest: a.rest, Takes: true, Joins: !alone, Shares: alone, Sealed: true}
 }
 
-// Propose notes the fence this attempt would like.
+// Propose notes the fence that this ballot proposes.
 func (a *attempt) Propose(fence int64) { a.fencing.proposal = fence }
 
-// Command asks one master, unless the lease could not be used any more.
+// Command writes the command for one master, unless the lease could not be used any more.
 func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 	request := &a.call.request
 	if m.Now >= deadline(a.start, request.TTL) {
@@ -143,6 +145,9 @@ func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 	}
 	end := expiry(m.Time, request.TTL, a.call.locker.late)
 	a.ends[m.Lane] = end // read only after this lane has answered
+	if h := request.Hold; h != nil {
+		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
+	}
 	if a.met != nil {
 		a.met[m.Lane] = m.Met
 	}
@@ -153,35 +158,35 @@ func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
 // Answer counts one vote.
 func (a *attempt) Answer(answer pool.Answer) {
 	a.mu.Lock()
-	said := a.form.read(a, answer)
-	if said.took && answer.Taken.Void(a.key, a.rest) {
+	v := a.form.read(a, answer)
+	if v.took && answer.Taken.Void(a.key, a.rest) {
 		answer.Seal = pool.Seal{Lineage: answer.Seal.Lineage, Err: pool.ErrSecondTaker}
 	}
 	if a.over && !a.won {
 		a.mu.Unlock()
-		a.giveBackLate(answer.Lane, said.copy)
+		a.giveBackLate(answer.Lane, v.copy)
 		return
 	}
-	a.copies[answer.Lane] = said.copy
-	if said.refused {
+	a.copies[answer.Lane] = v.copy
+	if v.refused {
 		a.refused = true
 	}
-	if a.over { // part of the lease: its release will reach this master, too
+	if a.over { // the copy is part of the lease, and the lease's release also reaches this master
 		a.mu.Unlock()
-		if said.refused && a.call.request.Hold != nil {
+		if v.refused && a.call.request.Hold != nil {
 			a.call.locker.holds.heard(a.ids(), false)
 		}
 		return
 	}
 	a.answered |= 1 << answer.Lane
-	a.count(answer, said)
+	a.count(answer, v)
 	step := a.decide()
 	a.mu.Unlock()
 	step.run(a)
 }
 
-// count: a consent counts under a good seal of a master that is old enough; a
-// refusal is believed from a young one, too: what it holds it cannot have forgotten.
+// count counts one answer. A yes counts under a good seal of a master that is not quarantined.
+// A no also counts from a quarantined master: it cannot have forgotten what it holds.
 func (a *attempt) count(answer pool.Answer, s said) {
 	seal := answer.Seal
 	switch {
@@ -207,22 +212,22 @@ func (a *attempt) count(answer pool.Answer, s said) {
 	}
 }
 
-// next is what has to happen once the attempt's lock is released.
+// ballotStep is the next action. It is taken after the ballot's lock is released.
 type next struct {
-	fence int64 // > 0: granted with it
+	fence int64 // > 0: granted with this fence
 	fail  verdict
 	raise []int         // lanes whose register must be raised first
-	claim time.Duration // > 0: one more seal first, with a proposal so far ahead
+	claim time.Duration // > 0: another seal first, with a proposal this far ahead
 }
 
-// decide looks at the votes so far. At most one caller ever gets an outcome.
+// decide evaluates the votes so far. At most one caller ever gets an outcome.
 func (a *attempt) decide() next {
 	v := a.tally.verdict()
-	asked := a.form
-	if f, ok := asked.(*fairly); ok {
-		asked = f.form
+	mode := a.form
+	if f, ok := mode.(*fairly); ok {
+		mode = f.form
 	}
-	if r, ok := asked.(*reader); ok && v == undecided && r.stepsNext(a) {
+	if r, ok := mode.(*reader); ok && v == undecided && r.stepsNext(a) {
 		v = split
 	}
 	switch v {
@@ -232,9 +237,9 @@ func (a *attempt) decide() next {
 		if a.call.request.Mode != Exclusive && !pool.Broken(pool.RuleOneSeal) {
 			return a.claimLocked()
 		}
-		fence, lanes, hopeless := a.fencing.choose(a.tally.quorum, a.tally.pending())
-		a.over, a.won = fence > 0 || hopeless, fence > 0
-		if hopeless {
+		fence, lanes, impossible := a.fencing.choose(a.tally.quorum, a.tally.pending())
+		a.over, a.won = fence > 0 || impossible, fence > 0
+		if impossible {
 			return next{fail: unknown}
 		}
 		return next{fence: fence, raise: lanes}
@@ -257,7 +262,7 @@ func (n next) run(a *attempt) {
 	}
 }
 
-// lifted takes the answer of a further seal for the fence.
+// onRaised takes the answer of a further seal for the fence.
 func (a *attempt) lifted(lane int, seal pool.Seal) {
 	a.mu.Lock()
 	a.fencing.lifted(lane, seal)
@@ -272,7 +277,7 @@ func (a *attempt) lifted(lane int, seal pool.Seal) {
 
 func (a *attempt) grant(fence int64) {
 	l, r := a.call.locker, &a.call.request
-	now := l.recent() // the reply looks at the clock again before it promises anything
+	now := l.recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
 		db: r.DB, mode: r.Mode, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
@@ -321,8 +326,8 @@ func (a *attempt) ids() []lockID {
 	return ids
 }
 
-// holders are the masters that may have a copy: those that made one, did not
-// say, or have not answered yet.
+// lanesWithCopy are the masters that may have a copy: those that made one, gave an unclear
+// answer, or have not answered yet.
 func (a *attempt) holders() uint16 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -335,7 +340,7 @@ func (a *attempt) holders() uint16 {
 	return lanes
 }
 
-// everywhere tells whether every master is known to have a copy.
+// copiedEverywhere reports whether every master is known to have a copy.
 func (a *attempt) everywhere() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -347,7 +352,7 @@ func (a *attempt) everywhere() bool {
 	return true
 }
 
-// wasRefused tells whether somebody else has a copy on some master.
+// wasRefused reports whether some master has a copy of another token.
 func (a *attempt) wasRefused() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

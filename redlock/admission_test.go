@@ -1,6 +1,6 @@
 package redlock
 
-// admission_test.go: who may be a master at all, and what the others are told.
+// admission_test.go: which servers may be a master, and the reasons given for the others.
 
 import (
 	"fmt"
@@ -156,7 +156,7 @@ func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
-func TestAdmission_SomebodyElsesDataAtTheSealIsLeftAlone(t *testing.T) {
+func TestAdmission_ForeignDataAtTheSealIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.do(1, "SET", "redlockd:seal", "somebody else's")
@@ -184,8 +184,8 @@ func TestAdmission_ASealThatIsOverwrittenWhileItServesIsNamed(t *testing.T) {
 	}
 }
 
-// Connection ids begin anew with every process: after a restart the
-// predecessor's number is a stranger's.
+// Connection ids begin anew with every process: after a restart the predecessor's number
+// belongs to another client.
 func TestAdmission_EndsItsPredecessorOnTheSameProcessOnly(t *testing.T) {
 	c := newCluster(t, 3, long)
 	p := new(tap)

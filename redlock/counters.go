@@ -14,7 +14,7 @@ type counters struct {
 	holdsLost                                   atomic.Int64
 }
 
-// Counters shows what happened since the start.
+// Counters returns the counts since the start.
 func (l *Locker) Counters() Counters {
 	c := &l.counts
 	return Counters{

@@ -1,28 +1,28 @@
-// The operator's deletion of a counter.
+// deletion deletes a counter of ids for the operator.
 //
-// A deletion makes masters forget votes, and that is what ids rest on. It is safe by
-// four rules, which leave the operator's word for one thing only: ids up to the value
-// that is confirmed may be given again.
+// A deletion makes masters forget votes, and ids rely on votes. Four rules make it safe. They
+// leave one thing to the operator's decision: ids up to the confirmed value may be given again.
 //
 //  1. A quorum of masters that vouch for the counter shows it, and the value to confirm
 //     is the highest that any of them shows. No id above it was given.
-//  2. A master deletes the very text that it has shown, or nothing. A vote that is cast
-//     meanwhile changes the text, so no vote is lost that was cast after the look. A
-//     counter is gone when a quorum has deleted it; a round that succeeds beside the
+//  2. A master deletes exactly the text that it has shown, or nothing. A vote that is cast
+//     meanwhile changes the text, so no vote is lost that was cast after the inspection. A
+//     counter is gone when a quorum has deleted it. A round that succeeds beside the
 //     deletion shares a master with that quorum, and its votes all stay.
-//  3. A master deletes within deleteTime of the look, by its own clock. A command that
+//  3. A master deletes within deleteTime of the inspection, by its own clock. A command that
 //     arrives later cannot take a later counter for the one that was shown.
-//  4. The answer is held back until no round counts any more that has a lost vote: for
+//  4. The answer is held back until no round that has a lost vote counts any more: for
 //     idRoundTime, and for deleteTime before, if a master has not answered.
 //
-// A master that was down keeps its copy. That copy raises no doubt: a master accepts only
-// ids above its value, so the copy can make later ids jump above the old value once the
-// master votes, and never repeats one. A copy that stays is named in the answer, and the
-// next deletion finds it: the value to confirm is then that of the copy.
+// A master that was down keeps its copy. That copy causes no doubt: a master accepts only ids
+// above its value. So the copy can make later ids jump above the old value once the master
+// votes, but it never repeats one. The answer names a copy that stays, and the next deletion
+// finds it: the value to confirm is then that of the copy.
 //
-// A later DNEXTID begins at 1, or above what its daemon remembers of the counter. On
-// masters that have lost their memory once, a counter that is not there may be a
-// forgotten one; there DNEXTID answers LOSTSTATE until DIDRESEED.
+// A later DNEXTID begins at 1, or above what its daemon remembers of the counter. On masters
+// that have lost their memory once, a counter that is not there may be a forgotten one; there
+// DNEXTID answers LOSTSTATE until DIDRESEED.
+
 package redlock
 
 import (
@@ -32,10 +32,10 @@ import (
 	"redlockd/pool"
 )
 
-// deleteTime is how long after the look a master may delete.
+// deleteTime is how long after the inspection a master may delete.
 const deleteTime = 2 * time.Second
 
-// CounterFate is what became of a counter on one master.
+// CounterFate is the result of a deletion on one master.
 type CounterFate struct {
 	Master string
 	Fate   string // one of the words below
@@ -45,7 +45,7 @@ type CounterFate struct {
 const (
 	CounterDeleted    = "deleted"
 	CounterAbsent     = "absent"     // it was not there
-	CounterChanged    = "changed"    // it changed after the look, or the time was over: it is there
+	CounterChanged    = "changed"    // it changed after the inspection, or the time was over: it is there
 	CounterUnanswered = "unanswered" // a copy may be there
 )
 
@@ -62,7 +62,7 @@ type deletion struct {
 
 // shownCounter is what a master has shown of a counter.
 type shownCounter struct {
-	code    int64 // of the script; −2 no answer that counts
+	code    int64 // of the script; −2 = no answer that counts
 	value   int64
 	trusted bool
 	text    string
@@ -94,7 +94,7 @@ func (l *Locker) DeleteCounter(db int, name Key, confirm int64, done func([]Coun
 	d.ask(func(int) (until, text string) { return "", "" }, d.look)
 }
 
-// ask sends the script to every master; with an end it deletes there.
+// query sends the script to every master; with an end the script deletes the counter there.
 func (d *deletion) ask(with func(lane int) (until, text string), done func([]pool.Answer)) {
 	key := d.locker.idKey(d.name)
 	d.locker.askAll(d.group, func(m *pool.Moment, c *pool.Command) {
@@ -103,16 +103,16 @@ func (d *deletion) ask(with func(lane int) (until, text string), done func([]poo
 	}, done)
 }
 
-// refuse answers that nothing was deleted.
+// reject answers that nothing was deleted.
 func (d *deletion) refuse(err error) {
 	d.locker.leave()
 	d.done(nil, err)
 }
 
-// look decides whether the counter may be deleted.
+// onShown decides whether the counter may be deleted.
 func (d *deletion) look(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
-	shown, trusted, odd, there := 0, 0, 0, false
+	shown, trusted, wrongType, there := 0, 0, 0, false
 	highest := int64(0)
 	var m missing
 	for lane, a := range answers {
@@ -132,12 +132,12 @@ func (d *deletion) look(answers []pool.Answer) {
 				trusted++
 			}
 		case -1:
-			odd++
+			wrongType++
 		}
 	}
 	l, quorum := d.locker, d.locker.pool.Quorum()
 	switch {
-	case odd > l.pool.N()-quorum:
+	case wrongType > l.pool.N()-quorum:
 		d.refuse(ErrWrongType)
 	case shown < quorum:
 		d.refuse(l.noQuorum(&m, "nothing was deleted"))
@@ -149,29 +149,29 @@ func (d *deletion) look(answers []pool.Answer) {
 		d.ask(func(lane int) (until, text string) {
 			s := d.shown[lane]
 			if s.code != 1 {
-				return "", "" // it looks only: what it has is not known
+				return "", "" // the script only inspects: the content of this master is not known
 			}
 			return strconv.FormatInt(s.at+deleteTime.Milliseconds(), 10), s.text
 		}, d.settle)
 	}
 }
 
-// settle counts what was deleted and answers when no lost vote counts any more.
+// onDeleted counts what was deleted and answers when no lost vote counts any more.
 func (d *deletion) settle(answers []pool.Answer) {
 	fates, gone, open := make([]CounterFate, len(answers)), 0, false
 	var changed []string
 	var m missing
 	for lane, s := range d.group.Statuses() {
 		fate := CounterUnanswered
-		switch said := readShown(answers[lane]); {
+		switch result := readShown(answers[lane]); {
 		case d.shown[lane].code != 1:
-		case said.code == 1 && said.text == "":
+		case result.code == 1 && result.text == "":
 			fate = CounterAbsent
 			gone++
-		case said.code == 1:
+		case result.code == 1:
 			fate = CounterDeleted
 			gone++
-		case said.code == 0:
+		case result.code == 0:
 			fate = CounterChanged
 			changed = append(changed, s.Name)
 		default:

@@ -2,15 +2,15 @@ package redlock
 
 import "time"
 
-// duequeue.go: what is due at some time, for container/heap.
+// dueQueue orders items by the time at which they are due, for container/heap.
 
-// dated is due at a moment, and knows its place in the queue.
+// dueItem is due at a moment, and stores its index in the queue.
 type dated interface {
 	dueAt() time.Duration
 	standsAt(index int) // -1 = it has left
 }
 
-// dueQueue is a heap, the next one due first.
+// dueQueue is a heap; the item that is due next comes first.
 type dueQueue[T dated] []T
 
 func (q dueQueue[T]) Len() int           { return len(q) }

@@ -1,11 +1,12 @@
-// What happens to locks, for those who listen.
+// lockEvents delivers the events of locks to listeners.
 //
-// Whoever grants, releases or loses a lock says so with emit, which costs one
-// atomic load while nobody listens anywhere. Otherwise the event goes to the
-// database's stage: to the listeners of this daemon (they have a goroutine of
-// their own, so that no lane ever waits for them) and, if other daemons listen,
-// into the post (eventpost.go). That a lease has run out is found out by
-// whoever listens (eventends.go), so it is told also when its daemon is dead.
+// Code that grants, releases or loses a lock calls emit, which costs one atomic load while
+// there are no listeners anywhere. Otherwise the event goes to the dbEvents of its database.
+// They pass it to the listeners of this daemon, which have a goroutine of their own, so that no
+// lane ever waits for them. If other daemons listen, the event also goes into the next batch
+// (eventtransport.go). Each listening daemon detects expired leases itself (expirywatch.go), so
+// an expiry is reported even if the daemon that granted the lease is dead.
+
 package redlock
 
 import (
@@ -23,8 +24,8 @@ type EventKind uint8
 const (
 	EventAcquired EventKind = iota + 1 // granted, or granted again to the same token
 	EventReleased                      // given back
-	EventExpired                       // nobody prolonged it in time
-	EventLost                          // it was held for a connection, which has been told
+	EventExpired                       // not extended in time
+	EventLost                          // it was held for a connection, which has been notified
 	EventForced                        // taken away by an operator
 	eventExtended                      // between daemons only: it lasts longer
 )
@@ -42,18 +43,18 @@ type Event struct {
 	lasts time.Duration // of acquired and extended: when no copy will be left
 }
 
-// Text is the event for people and programs: its word, fence, time in ms since
-// 1970 and mark, with a space between them.
+// Text is the event for people and programs: its name, fence, time in ms since 1970 and token
+// hash, with a space between them.
 func (e Event) Text() string {
-	mark := e.Mark
-	if mark == "" {
-		mark = "-"
+	hash := e.Mark
+	if hash == "" {
+		hash = "-"
 	}
 	line := make([]byte, 0, 64)
 	line = append(append(line, eventWords[e.Kind]...), ' ')
 	line = append(strconv.AppendInt(line, int64(e.Fence), 10), ' ')
 	line = append(strconv.AppendInt(line, e.At.UnixMilli(), 10), ' ')
-	return string(append(line, mark...))
+	return string(append(line, hash...))
 }
 
 // mostUndelivered bounds the events that wait for this daemon's listeners.
@@ -62,7 +63,7 @@ const mostUndelivered = 1 << 16
 // EventCounts count since the start of the daemon.
 type EventCounts struct {
 	Delivered int64 // to this daemon's listeners
-	Dropped   int64 // that found no room here or in the post
+	Dropped   int64 // that found no room in the queue or in the batch
 	Sent      int64 // messages to other daemons, each of many events
 	Received  int64 // such messages, repetitions not counted
 	Missed    int64 // such messages that no master delivered
@@ -70,13 +71,13 @@ type EventCounts struct {
 
 type eventCounters struct{ delivered, dropped, sent, received, missed atomic.Int64 }
 
-// events are the stages of all databases in which anybody listens.
+// lockEvents are the dbEvents of all databases with listeners.
 type events struct {
 	locker *Locker
 	counts eventCounters
 
 	mu     sync.Mutex
-	daemon string // who we are in the post; made when first needed
+	daemon string // this daemon's name in batches; made when first needed
 	stages map[int]*stage
 }
 
@@ -89,23 +90,22 @@ func (l *Locker) EventCounts() EventCounts {
 	}
 }
 
-// Listen has every event of a database's locks told to heard, one at a time, in
-// order for each key, until end is called; one may still be on its way then.
-// Events of other daemons come from about a second later on, which is what they
-// need to learn that somebody listens.
-func (l *Locker) Listen(db int, heard func(Event)) (end func()) {
+// Listen calls onEvent with every event of a database's locks, one at a time and in order for
+// each key, until end is called; one call may still be under way then. Events of other daemons
+// come from about a second later on: those daemons need that time to learn of the listener.
+func (l *Locker) Listen(db int, onEvent func(Event)) (end func()) {
 	s := l.events.stage(db)
-	who := &listener{heard}
+	entry := &listener{onEvent}
 	s.mu.Lock()
-	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], who)
+	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
 	if len(s.listeners) == 1 {
 		s.group.Listen(s.receive)
 	}
 	s.mu.Unlock()
-	return sync.OnceFunc(func() { s.end(who) })
+	return sync.OnceFunc(func() { s.end(entry) })
 }
 
-// emit tells whoever listens. A token or fence that is not known is left empty;
+// emit reports an event to all listeners. A token or fence that is not known is left empty.
 // lasts is, for grants, the time until no copy is left.
 func (e *events) emit(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
 	if e.locker.pool.Listened() {
@@ -133,7 +133,7 @@ func (e *events) tell(kind EventKind, id lockID, fence Fence, lasts time.Duratio
 	}
 }
 
-// extended tells the watchers that a lease lasts longer.
+// extended reports to expiry watches that a lease lasts longer.
 func (e *events) extended(id lockID, lasts time.Duration) {
 	if e.locker.pool.Listened() {
 		known, _ := e.locker.leases.find(id)
@@ -141,7 +141,7 @@ func (e *events) extended(id lockID, lasts time.Duration) {
 	}
 }
 
-// busy counts what is on its way to listeners and into the post.
+// busy counts what is on its way to listeners and into batches.
 func (e *events) busy() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -171,7 +171,7 @@ func (e *events) stage(db int) *stage {
 
 type listener struct{ heard func(Event) }
 
-// stage is where a database's events come together.
+// dbEvents collects and delivers the events of one database.
 type stage struct {
 	events *events
 	group  *pool.Group
@@ -188,18 +188,18 @@ type stage struct {
 
 func (s *stage) clock() pool.Clock { return s.events.locker.clock }
 
-// time is what the masters' clocks say, so that the times of several daemons compare.
+// time is read from the masters' clocks, so that the times of several daemons compare.
 func (s *stage) time() time.Time { return time.UnixMicro(s.group.Time()) }
 
-// takeLocked has an event delivered, unless it is news only to the watch over
-// leases or of a lock whose end has been told. daemon is whose it is, "" = ours.
+// takeLocked delivers an event, unless only the expiry watch needs it or the end of its lock
+// has been reported. daemon is its sender, "" = this daemon.
 func (s *stage) takeLocked(ev Event, daemon string) {
 	if len(s.listeners) == 0 {
 		return
 	}
 	now := s.clock().Now()
-	for _, told := range s.ends.judge(ev, daemon, now) {
-		s.deliverLocked(told)
+	for _, ready := range s.ends.judge(ev, daemon, now) {
+		s.deliverLocked(ready)
 	}
 	s.watchLocked(now)
 }
@@ -228,21 +228,21 @@ func (s *stage) deliver() {
 			return
 		}
 		for _, ev := range queue {
-			for _, who := range listeners {
-				who.heard(ev)
+			for _, entry := range listeners {
+				entry.heard(ev)
 			}
 		}
 		s.events.counts.delivered.Add(int64(len(queue)))
 	}
 }
 
-// end takes a listener out; behind the last one everything is forgotten.
-func (s *stage) end(who *listener) {
+// unlisten removes a listener; after the last one everything is forgotten.
+func (s *stage) end(entry *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rest []*listener
 	for _, other := range s.listeners {
-		if other != who {
+		if other != entry {
 			rest = append(rest, other)
 		}
 	}

@@ -1,6 +1,6 @@
 package redlock
 
-// events_test.go: what is told of locks within a daemon.
+// events_test.go: the events of locks within a daemon.
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// journal is what a listener has heard.
+// journal is what a listener has received.
 type journal struct {
 	mu  sync.Mutex
 	all []Event
@@ -59,7 +59,7 @@ func (j *journal) has(t *testing.T, key Key, lines ...string) {
 
 func tale(kind EventKind, fence Fence) string { return fmt.Sprint(eventWords[kind], " ", fence) }
 
-func TestEvents_TellOfAGrantAndItsRelease(t *testing.T) {
+func TestEvents_ReportAGrantAndItsRelease(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -90,7 +90,7 @@ func TestEvents_TellOfAGrantAndItsRelease(t *testing.T) {
 	}
 }
 
-func TestEvents_ANewHolderIsToldBehindTheOneBefore(t *testing.T) {
+func TestEvents_ANewHolderIsReportedBehindTheOneBefore(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -130,7 +130,7 @@ func TestEvents_ANewHolderIsToldBehindTheOneBefore(t *testing.T) {
 	}
 }
 
-func TestEvents_ALeaseThatRunsOutIsToldOnce(t *testing.T) {
+func TestEvents_ALeaseThatRunsOutIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -198,7 +198,7 @@ func TestEvents_AForcedReleaseEndsEveryHolder(t *testing.T) {
 }
 
 // An operation of a busy daemon must not pay for listeners that are not there.
-func TestEvents_CostNothingWithNobodyListening(t *testing.T) {
+func TestEvents_CostNothingWithoutListeners(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	id := lockID{0, "k", "a-token-of-no-meaning"}
 	tells := func() {

@@ -1,5 +1,6 @@
-// One extension: it counts masters that hold the token now, never shortens,
-// and revives nothing.
+// extension is one extension of a lease: it counts masters that hold the token now, never
+// shortens, and revives nothing.
+
 package redlock
 
 import (
@@ -10,13 +11,13 @@ import (
 	"redlockd/pool"
 )
 
-// extension is answered by every lane exactly once.
+// extension extends one lease. Every lane answers it exactly once.
 type extension struct {
 	locker  *Locker
 	group   *pool.Group
 	request ExtendRequest
 	ids     []lockID // one for each key
-	lives   []uint64 // of the records that it prolongs
+	lives   []uint64 // numbers of the lease records that it prolongs
 	keys    []string // on the masters
 	start   time.Duration
 	done    ExtendDone
@@ -24,18 +25,18 @@ type extension struct {
 	mu      sync.Mutex
 	tally   tally
 	missing missing
-	holds   [maxMasters]holding // of masters whose "held" counts
+	holds   [maxMasters]holding // of masters whose yes counts
 	lost    [maxMasters]bool    // masters that have no copy (any more)
-	kept    []keptEnd           // of copies that a script wants to end earlier
-	exact   bool                // a script's: the lease ends with it, though it was longer
+	kept    []keptEnd           // copies that a script wants to end earlier
+	exact   bool                // of a script: the lease ends with the extension, even if it was longer
 	over    bool
 	won     bool
-	how     holding // that a quorum agrees on, once won
+	how     holding // the copy that a quorum agrees on, once won
 }
 
-// holding is how a master says that the token holds the key. Copies of two
-// kinds do not add up: a master on which the token is still the reader lets
-// other readers in, whatever it is on the others.
+// heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
+// up: a master on which the token is still the reader admits other readers, whatever the token
+// is on the others.
 type holding struct {
 	held        bool
 	mode        Mode
@@ -52,9 +53,9 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	}
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		id := lockID{r.DB, key, r.Token}
-		// A lease this daemon knows to have lapsed is over, even if a straggler's
-		// copy could still be prolonged. Once no copy of that lease can be left,
-		// what the masters hold is another daemon's extension, and they are asked.
+		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
+		// could still be prolonged. Once no copy of that lease can be left, what the masters
+		// hold is another daemon's extension, and they are queried.
 		known := l.leases.consider(id, now)
 		e.ids, e.lives, e.keys = append(e.ids, id), append(e.lives, known.life), append(e.keys, l.masterKey(key))
 		if known.until <= now && now < known.gone {
@@ -65,7 +66,7 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	l.submit(b, e.group, l.watch(r.Trace, e))
 }
 
-// Plan: an extension prolongs what excludes others, so it is sealed like an acquire.
+// Props: an extension prolongs what excludes others, so it is sealed like an acquire.
 func (e *extension) Plan() pool.Plan {
 	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Joins: true, Sealed: true}
 }
@@ -93,8 +94,8 @@ func (e *extension) Command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// Answer counts one master; one that has lost its copy gets it back once a
-// quorum has proved that the lease lives.
+// Answer counts one master. A master that has lost its copy gets it back once a quorum has
+// proved that the lease is held.
 func (e *extension) Answer(answer pool.Answer) {
 	how := readHolding(answer.Reply)
 	lacks := answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 0
@@ -141,7 +142,7 @@ func (e *extension) Answer(answer pool.Answer) {
 	}
 }
 
-// verdictLocked counts those that agree with most others; who holds the key in
+// verdictLocked counts the masters that agree with most others. A master that holds the key in
 // another way has answered and proves nothing.
 func (e *extension) verdictLocked() verdict {
 	t := e.tally
@@ -226,8 +227,8 @@ func (e *extension) heal(lane int) {
 	e.group.Push(lane, &healing{extension: e})
 }
 
-// heldUntil is how long the lease runs that a copy is to be re-created for: ok
-// is false if it has been released, of several keys if any of them has.
+// heldUntil is how long the lease runs whose copy is to be re-created. ok is false if it has
+// been released, or any of several keys.
 func (e *extension) heldUntil() (until time.Duration, ok bool) {
 	until = deadline(e.start, e.request.TTL)
 	for _, id := range e.ids {

@@ -1,4 +1,5 @@
-// What follows a ballot that gave no lease: an answer, or another ballot.
+// Handling of a ballot that gave no lease: an answer, or another ballot.
+
 package redlock
 
 import (
@@ -6,7 +7,7 @@ import (
 	"time"
 )
 
-// fail takes back what was taken and tells the caller, or tries again.
+// fail takes back the copies, and then answers the caller or starts another ballot.
 func (a *attempt) fail(v verdict) {
 	a.takeBack()
 	l := a.call.locker
@@ -38,8 +39,8 @@ func (a *attempt) fail(v verdict) {
 	}
 }
 
-// inVain is what is said instead of no: to who was the writer, no would mean that it
-// still is.
+// refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead:
+// to the former writer, a plain no would mean that it still is the writer.
 func (c *acquire) inVain(a *attempt, no error) error {
 	if !c.stepping.Load() {
 		return no
@@ -47,23 +48,23 @@ func (c *acquire) inVain(a *attempt, no error) error {
 	return c.undecided(a, "")
 }
 
-// undecided is what is said where the masters could not decide.
+// undecided is the error for a ballot that the masters could not decide.
 func (c *acquire) undecided(a *attempt, note string) error {
 	stepping := c.stepping.Load()
 	if stepping {
-		note = "the writer has begun to step down and is at most a reader from here on; ask again, or release it"
+		note = "the writer is being downgraded and is at most a reader from now on; try again, or release it"
 	}
 	err := c.locker.noQuorum(&a.missing, note)
 	err.stepping = stepping
 	return err
 }
 
-// oddMost tells whether most masters keep something at a key that is no lock.
+// mostlyWrongType reports whether most masters have something at a key that is not a lock.
 func (a *attempt) oddMost() bool { return a.odd > a.tally.n-a.tally.quorum }
 
-// again tries once more after a split vote: contenders that each hold a
-// minority must not give up together. Delays are random and double; the time
-// for it is one master timeout.
+// again starts another ballot after a split vote: contenders that each hold a minority must not
+// give up together. Delays are random and double; the time for all ballots is one master
+// timeout.
 func (c *acquire) again(a *attempt, next form) {
 	delay := time.Millisecond << min(c.tries, 6)
 	delay = delay/2 + c.locker.pool.Jitter(delay)

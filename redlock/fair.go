@@ -1,26 +1,26 @@
-// First come, first served, over all daemons.
+// FAIR: locks in the order of arrival, over all daemons.
 //
-// Whoever waits with FAIR stands in a queue on the masters, with one ticket that
-// is the same on all of them: so they can disagree about who stands there, but
-// never about the order. A master takes a ticket only above the last one it has.
-// A waiter is established once a quorum has taken its ticket; a lock script of
-// FAIR refuses everybody who is not the first alive in the queue, and a quorum
-// for somebody else would need one of the masters where an established waiter
-// stands before it. Who asks without FAIR does not look at the queue.
+// A waiter with FAIR has a ticket in a queue on the masters. Its number is the same on all of
+// them: so masters can disagree about which waiters are in the queue, but never about their
+// order. A master accepts a ticket only above the last one it has. A waiter is established once
+// a quorum has accepted its ticket. A lock script of FAIR refuses every request but that of the
+// first live waiter in the queue. A quorum for another request would need one of the masters
+// where an established waiter is ahead of it. Requests without FAIR do not check the queue.
 //
-// Waiters are kept in the queue by their daemon: every keepEvery, and at once on a
-// master that is back, before it is asked anything else, and on all of them when
-// the daemon finds that it stood still. Those of a daemon that has died are taken
-// for dead after standLife. The queue's keys go with the last waiter.
+// A daemon refreshes the tickets of its waiters every refreshInterval. It also refreshes them
+// at once on a master that is back, before any other command, and on all masters when the
+// daemon finds that it was paused. Tickets of a dead daemon expire after ticketTimeout. The
+// queue's keys go with the last waiter.
 //
-// What can still be lost: a daemon that a master has not heard for standLife is
-// dead to it. One that stood still or was cut off from masters for longer than
-// standLife less keepEvery may thus find its waiters gone there, and once they are
-// gone from a quorum, whoever asks passes them: nobody can tell this from a death.
-// They have their old places again, with their tickets, when each master has heard
-// of them; until then it may have voted for daemons that were back before. A master
-// that has forgotten everything is too young to vote until long after that, unless
-// the operator has switched this off.
+// What can still be lost: a master that has received nothing from a daemon for ticketTimeout
+// counts the daemon as dead. So a daemon that was paused, or cut off from masters, for longer
+// than ticketTimeout less refreshInterval may find its waiters gone there. Once they are gone
+// from a quorum, other requests overtake them: nothing distinguishes this from a dead daemon.
+// Each master gives the waiters their old places back, with their tickets, when it receives
+// them again. Until then it may have voted for daemons that were back before. A master that has
+// forgotten everything is quarantined until long after that, unless the operator has switched
+// this off.
+
 package redlock
 
 import (
@@ -36,22 +36,22 @@ import (
 )
 
 const (
-	// standLife is how long a waiter stands in a queue without a word of its
-	// daemon: nobody stands behind the dead for longer.
+	// ticketTimeout is how long a ticket stays in a queue without a refresh from its daemon: a
+	// dead daemon blocks no waiter for longer.
 	standLife = 3 * time.Second
-	// keepEvery leaves room for two lost messages.
+	// refreshInterval leaves room for two lost messages.
 	keepEvery = standLife / 3
-	// keptTogether is how many waiters one command keeps.
+	// maxTicketsPerRefresh is how many tickets one command refreshes.
 	keptTogether = 64
-	// overtakenPause is how long a daemon waits that was refused a free key: the
-	// one who stands before it is about to take it, or dead.
+	// overtakenPause is how long a daemon waits that was refused a free key: the waiter that is
+	// ahead of it is about to take the key, or dead.
 	overtakenPause = 30 * time.Millisecond
 )
 
-// errBehind: refused because somebody stands before this one in the queue.
-var errBehind = fmt.Errorf("%w, or somebody stands before this one in the queue", ErrHeld)
+// errBehind: refused because another waiter is ahead in the queue.
+var errBehind = fmt.Errorf("%w, or another waiter is ahead in the queue", ErrHeld)
 
-// standing is a place in a queue.
+// ticket is a place in a queue.
 type standing struct {
 	id     string
 	ticket int64         // 0 until it is established
@@ -69,10 +69,10 @@ func (l *Locker) queueKeys(r *LockRequest) []string {
 	return keys
 }
 
-// fairly is a form that looks at the queue first.
+// fairMode is a lockMode that checks the queue first.
 type fairly struct {
 	form
-	behind int // masters where somebody stands before this one
+	behind int // masters where another waiter is ahead
 }
 
 var _ form = (*fairly)(nil)
@@ -113,7 +113,7 @@ func (f *fairly) after(a *attempt, v verdict) (form, error) {
 	return &fairly{form: next}, err
 }
 
-// enlisting is one proposal of a ticket to all masters.
+// enqueueCall proposes one ticket to all masters.
 type enlisting struct {
 	w      *waiter
 	keys   []string
@@ -122,7 +122,7 @@ type enlisting struct {
 	mu       sync.Mutex
 	missing  missing
 	accepted int
-	refused  int // the ticket was too low
+	refused  int // the ticket's number was too low
 	full     int
 	silent   int
 	over     bool
@@ -130,7 +130,7 @@ type enlisting struct {
 
 var _ pool.Operation = (*enlisting)(nil)
 
-// enlist lets a waiter take its place in the queue before it stands in a line.
+// enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
 func (s *waiters) enlist(b *Batch, w *waiter) {
 	s.mu.Lock()
 	if w.over {
@@ -160,8 +160,8 @@ func (e *enlisting) Plan() pool.Plan {
 	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Begins: true, Sealed: true}
 }
 
-// Propose: the ticket is a fence, so it rises over all daemons that have seen
-// one another's.
+// Propose: the ticket's number is a fence, so it rises over all daemons that have received one
+// another's.
 func (e *enlisting) Propose(fence int64) { e.ticket = fence }
 
 func (e *enlisting) Command(m *pool.Moment, c *pool.Command) bool {
@@ -177,7 +177,7 @@ func (e *enlisting) Answer(answer pool.Answer) {
 	l := e.w.waits.locker
 	n := words(answer.Reply)
 	e.mu.Lock()
-	if e.over { // read without the lock
+	if e.over { // the fields are now read without the lock
 		e.mu.Unlock()
 		return
 	}
@@ -209,7 +209,7 @@ func (e *enlisting) Answer(answer pool.Answer) {
 	case full:
 		e.w.refusedPlace(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
 	default:
-		delay := 2 * time.Millisecond // somebody was faster
+		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
 		if answered < quorum {
 			delay = 50 * time.Millisecond
@@ -220,7 +220,7 @@ func (e *enlisting) Answer(answer pool.Answer) {
 	}
 }
 
-// noPlace notes what a proposal met: the end of the wait may have to tell of it.
+// noteEnqueueFailed notes the result of a proposal: the end of the wait may have to report it.
 func (s *waiters) noPlace(w *waiter, trouble error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *waiters) noPlace(w *waiter, trouble error) {
 	w.known = true
 }
 
-// proposeAgain takes the next ticket, unless the wait is over.
+// proposeAgain proposes the next ticket, unless the wait is over.
 func (s *waiters) proposeAgain(w *waiter) {
 	s.mu.Lock()
 	over, ended := w.over, s.ended
@@ -246,7 +246,7 @@ func (s *waiters) proposeAgain(w *waiter) {
 	}
 }
 
-// refusedPlace ends a wait that found no place.
+// rejectEnqueue ends a wait that got no ticket.
 func (w *waiter) refusedPlace(err error) {
 	s := w.waits
 	s.mu.Lock()
@@ -263,7 +263,7 @@ func (w *waiter) refusedPlace(err error) {
 	}
 }
 
-// established puts a waiter into its line, by ticket.
+// established puts a waiter into its wait queue, by the number of its ticket.
 func (s *waiters) established(w *waiter, ticket int64) {
 	s.mu.Lock()
 	if w.over {
@@ -271,7 +271,7 @@ func (s *waiters) established(w *waiter, ticket int64) {
 		w.stepOut()
 		return
 	}
-	if s.ended { // while it was on its way into the line
+	if s.ended { // while it was on its way into the wait queue
 		s.mu.Unlock()
 		w.refusedPlace(ErrShutdown)
 		return
@@ -285,17 +285,17 @@ func (s *waiters) established(w *waiter, ticket int64) {
 		db := ln.db
 		ln.group.OnReturn(func() []pool.Operation { return s.keptAgain(db) })
 	}
-	asks := ln.head == w && ln.asked == nil
-	if asks {
+	contends := ln.head == w && ln.asked == nil
+	if contends {
 		ln.askedLocked(w)
 	}
 	s.mu.Unlock()
-	if asks {
+	if contends {
 		ln.ask(nil, w)
 	}
 }
 
-// stepOut leaves the queues, if the waiter stands in any.
+// leaveQueue takes the waiter out of its queues on the masters, if it is in any.
 func (w *waiter) stepOut() {
 	if w.request.stand == nil {
 		return
@@ -304,8 +304,8 @@ func (w *waiter) stepOut() {
 	l.submit(nil, l.pool.Group(w.request.DB), &steppingOut{l, l.queueKeys(&w.request), w.request.stand.id})
 }
 
-// steppingOut takes one waiter out of its queues. Where it is not heard, the
-// waiter is taken for dead in time.
+// dequeueCall takes one waiter out of its queues. On a master that does not receive it, the
+// waiter's ticket expires in time.
 type steppingOut struct {
 	locker *Locker
 	keys   []string
@@ -323,11 +323,11 @@ func (s *steppingOut) Command(_ *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// keepStanding keeps everybody of a line in the queue, and comes again.
+// refreshTickets refreshes all tickets of a wait queue, and repeats.
 func (ln *line) keepStanding() {
 	s := ln.waits
 	s.mu.Lock()
-	if ln.length == 0 { // a question of one who left is still under way: the next one sets it anew
+	if ln.length == 0 { // a request of a waiter that left is still in flight: the next waiter sets the timer anew
 		ln.keep = nil
 		s.mu.Unlock()
 		return
@@ -343,11 +343,11 @@ func (ln *line) keepStanding() {
 	b.Send()
 }
 
-// partsLocked is how many commands keep a line.
+// partsLocked is how many commands refresh a wait queue.
 func (ln *line) partsLocked() int { return (ln.length + keptTogether - 1) / keptTogether }
 
-// keptAgain keeps everybody in the queues of a master that is back: it may have
-// forgotten them, or taken them for dead. The order is that of the keys.
+// refreshAfterReconnect refreshes all tickets on a master that is back: it may have forgotten
+// them, or counted them as dead. The order is that of the keys.
 func (s *waiters) keptAgain(db int) (again []pool.Operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -369,9 +369,9 @@ func (s *waiters) keptAgain(db int) (again []pool.Operation) {
 	return again
 }
 
-// keeping is one part of a line. Who is in it is looked up when the command is
-// written: a waiter that left before must not be put back, and the command of
-// one that leaves later comes later.
+// ticketRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
+// command is written: a waiter that left before must not be put back, and the command of one
+// that leaves later comes later.
 type keeping struct {
 	line *line
 	keys []string

@@ -1,7 +1,7 @@
 package redlock
 
-// fair_return_test.go: places in the queue of a master that was away. Here no
-// line's timer ever rings, so that nothing but its return brings them back.
+// fair_return_test.go: places in the queue of a master that was away. Here no wait queue's
+// timer ever fires, so that nothing but the reconnect brings them back.
 
 import (
 	"io"
@@ -116,9 +116,9 @@ func TestFair_TheReturnOfAMasterCostsOneCommandAKeyInOneFlush(t *testing.T) {
 	t.Error("no flush begins with the places")
 }
 
-// A daemon that stood still while its masters went on is taken for dead. Its own
-// heart says so, when its lines' timers do not: they may count by another clock.
-func TestFair_ADaemonThatStoodStillHasItsPlacesAgainBeforeTheNextKeep(t *testing.T) {
+// A daemon that was paused while its masters went on counts as dead. Its own heartbeat shows
+// this when the timers of its wait queues do not: they may count by another clock.
+func TestFair_ADaemonThatWasPausedHasItsPlacesAgainBeforeTheNextRefresh(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(returning)

@@ -1,15 +1,14 @@
-// Choosing a grant's fence from the votes, with one more seal if it must be.
+// fencing chooses a grant's fence from the votes, with a further seal if necessary.
+
 package redlock
 
 import "redlockd/pool"
 
-// maxRounds bounds the further seals of one attempt. One is enough by
-// construction; a second is for voters that failed in between, and beyond that
-// nothing helps.
+// maxRounds bounds the further seals of one ballot. One is enough by construction. A second is
+// for voters that failed in between, and beyond that nothing helps.
 const maxRounds = 3
 
-// fencing collects the intervals of an attempt's voters. Its owner's lock
-// guards it.
+// fencing collects the intervals of a ballot's voters. Its owner's lock guards it.
 type fencing struct {
 	proposal int64
 	voters   [maxMasters]interval
@@ -24,10 +23,10 @@ func (f *fencing) voted(lane int, seal pool.Seal) {
 	f.yes++
 }
 
-// choose is called with a quorum of yes: the fence, or the lanes whose register
-// must be raised first. The seal starts at once, without waiting for the other
-// votes; voters that come later get it too. hopeless: no fence can be had.
-func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, hopeless bool) {
+// choose is called with a quorum of yes. It returns the fence, or the lanes whose register must
+// be raised first. The further seal starts at once, without waiting for the other votes; voters
+// that come later get it too. impossible means that no fence can be had.
+func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, impossible bool) {
 	fence, ok := fit(f.voters[:f.yes], quorum, f.proposal)
 	if ok {
 		return fence, nil, false
@@ -52,9 +51,9 @@ func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, hopeles
 	return 0, raise, false
 }
 
-// lifted takes the answer of one further seal: the upper end of the voter's
-// interval rises, the lower end stays that of the lock's own flush, and only the
-// same memory may be compared.
+// onRaised takes the answer of one further seal. The upper end of the voter's interval rises,
+// and the lower end stays that of the lock's own flush. Only answers of the same incarnation
+// are compared.
 func (f *fencing) lifted(lane int, seal pool.Seal) {
 	f.raising--
 	if v := f.voter(lane); seal.Good && seal.Lineage == v.lineage {
@@ -71,7 +70,7 @@ func (f *fencing) voter(lane int) *interval {
 	return &interval{} // never: only voters are raised
 }
 
-// raiser is a bare seal on one voter's lane.
+// registerRaise is a seal without a command on one voter's lane.
 type raiser struct {
 	lane   int
 	lifted func(lane int, seal pool.Seal)
@@ -84,7 +83,7 @@ func (r *raiser) Propose(int64)                            {}
 func (r *raiser) Command(*pool.Moment, *pool.Command) bool { return false }
 func (r *raiser) Answer(a pool.Answer)                     { r.lifted(r.lane, a.Seal) }
 
-// raise queues a further seal on the given lanes.
+// raiseRegisters queues a further seal on the given lanes.
 func raise(g *pool.Group, lanes []int, lifted func(int, pool.Seal)) {
 	for _, lane := range lanes {
 		g.Push(lane, &raiser{lane: lane, lifted: lifted})

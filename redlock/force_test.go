@@ -1,6 +1,6 @@
 package redlock
 
-// force_test.go: the operator's hand.
+// force_test.go: releases by the operator.
 
 import (
 	"bytes"
@@ -81,7 +81,7 @@ func TestForce_OfOneOfSeveralKeysLeavesTheOthers(t *testing.T) {
 	}
 }
 
-func TestForce_NeverTouchesSomebodysData(t *testing.T) {
+func TestForce_NeverTouchesForeignData(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -109,7 +109,7 @@ func TestForce_NeverTouchesSomebodysData(t *testing.T) {
 	}
 }
 
-func TestForce_TellsWhoeverRenewsTheLease(t *testing.T) {
+func TestForce_NotifiesTheDaemonThatRenewsTheLease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -127,7 +127,7 @@ func TestForce_TellsWhoeverRenewsTheLease(t *testing.T) {
 	}
 }
 
-func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
+func TestForce_IsReportedAsSuchToListeners(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -146,7 +146,7 @@ func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
 	}
 }
 
-func TestForce_LetsThoseWhoWaitIn(t *testing.T) {
+func TestForce_LetsWaitersIn(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -160,9 +160,9 @@ func TestForce_LetsThoseWhoWaitIn(t *testing.T) {
 	}
 }
 
-// A master that did not answer is told as soon as it does, by token: whoever has
-// taken the key since stays.
-func TestForce_TellsStragglersLaterAndSparesWhoCameSince(t *testing.T) {
+// A master that did not answer receives the release as soon as it does, by token: a holder that
+// has taken the key since stays.
+func TestForce_ReachesStragglersLaterAndSparesLaterHolders(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed)
@@ -183,7 +183,7 @@ func TestForce_TellsStragglersLaterAndSparesWhoCameSince(t *testing.T) {
 	}
 }
 
-func TestForce_TakesMoreReadersThanAreToldAtOnce(t *testing.T) {
+func TestForce_TakesMoreReadersThanAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()

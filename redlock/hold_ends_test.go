@@ -2,16 +2,17 @@ package redlock
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
 
-// leftOver is a wait with HOLD and a token that holds the key already, whose client
-// leaves while the masters are asked; it tells when their answer is in.
+// leftOver is a wait with HOLD and a token that holds the key already, whose client leaves
+// during the query of the masters. It returns when their answer is in.
 func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	t.Helper()
 	over = make(chan error, 2)
-	r.Hold = &HoldTerms{0, func(_ Grant, reason error) { over <- reason }}
+	r.Hold = &HoldTerms{Over: func(_ Grant, reason error) { over <- reason }}
 	out := make(chan waited, 1)
 	before := d.Counters().Acquired
 	leave := d.waitFor("w", r, out)
@@ -23,7 +24,41 @@ func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	return over
 }
 
-// Nobody is there any more who could end it.
+// The copies of a grant that waited in the lanes' queues end later than its validity
+// does. All of them are given back once the hold is lost.
+func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon(relayed, timeout(30*time.Second)) // so much longer the copies last
+	for _, r := range d.relays {
+		r.Pause()
+	}
+	other := d.request(LockRequest{Key: "other", TTL: long}) // every lane waits for its answer
+	eventually(t, "it has been sent", func() bool {
+		return !slices.ContainsFunc(d.Reports(0), func(m MasterReport) bool { return m.InFlight == 0 })
+	})
+	lost := make(chan error, 1)
+	answer := d.request(LockRequest{Key: "k", TTL: 5 * time.Second, Hold: &HoldTerms{
+		Longest: time.Millisecond, Over: func(_ Grant, reason error) { lost <- reason },
+	}})
+	time.Sleep(300 * time.Millisecond) // the drift that is allowed for is 52 ms
+	for _, r := range d.relays {
+		r.Resume()
+	}
+	if a := receive(t, answer); a.err != nil {
+		t.Fatal(a.err)
+	}
+	d.free("other", receive(t, other).grant.Token)
+	if reason := receive(t, lost); !errors.Is(reason, ErrLostMax) {
+		t.Fatalf("lost because %v, want %v", reason, ErrLostMax)
+	}
+	d.settled(0, 1, 2)
+	if !c.empty(0, 1, 2) {
+		t.Errorf("copies are left: %q", c.copies("k"))
+	}
+}
+
+// No client is left that could end it.
 func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
@@ -40,9 +75,9 @@ func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	}
 }
 
-// The words of one Redis take a lock from its holder, or end it early: the holder is told
+// Commands of one Redis take a lock from its holder, or end it early: the holder is notified
 // first, or keeps it.
-func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
+func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 	t.Parallel()
 	const brief = 5 * time.Second
 	for name, c := range map[string]struct {
@@ -68,7 +103,7 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 			m := newCluster(t, 3, long)
 			d := m.daemon()
 			lost := make(chan error, 2)
-			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{0, func(_ Grant, reason error) { lost <- reason }}})
+			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{Over: func(_ Grant, reason error) { lost <- reason }}})
 			c.end(d, g.Token)
 			if !c.keeps {
 				if len(lost) != 1 || d.Holds() != 0 {
@@ -92,7 +127,7 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 }
 
 // A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it.
-func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
+func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	// The renewal is due while the masters are asked, and can wait until they have answered.
@@ -102,7 +137,7 @@ func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
 	other.relays[0].Refuse()
 	other.await(0, "down")
 	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
-	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{0, func(Grant, error) {}}})
+	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{Over: func(Grant, error) {}}})
 	d.relays[1].Pause()
 	d.relays[2].Pause()
 	answer := make(chan lockAnswer, 1)

@@ -1,7 +1,7 @@
 package redlock
 
-// hold_extend_test.go: a holder that extends its lease itself was told for how long
-// it may rely on it. A daemon that cannot renew meanwhile must not end it sooner.
+// hold_extend_test.go: a holder that extends its lease itself has received for how long it may
+// rely on it. A daemon that cannot renew meanwhile must not end it sooner.
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
+func TestHold_LastsAsLongAsAnExtensionPromisedItsHolder(t *testing.T) {
 	t.Parallel()
 	const ttl = 3 * time.Second
 	c := newCluster(t, 3, long)
@@ -75,8 +75,8 @@ func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
 	for _, r := range d.relays {
 		r.Resume()
 	}
-	// Whatever the first daemon had to say to the masters comes before this.
-	eventually(t, "the first daemon is heard again", func() bool {
+	// Whatever the first daemon had to send to the masters comes before this.
+	eventually(t, "the first daemon is answered again", func() bool {
 		_, err := d.lock("next", ttl)
 		return err == nil
 	})

@@ -1,13 +1,15 @@
-// hotKeys bounds how many tries for one key are put to the masters at once.
+// hotKeys bounds how many tries for one key are sent to the masters at once.
 //
-// Without a bound the tries for a hot key fill the queues of all masters, and most of
-// them are refused for the same reason. At most maxTries of this daemon are in flight
-// for one key; further ones wait in the daemon. One of them is asked when a try has
-// ended, for all that had arrived by then: if the key is held, or becomes its own, it
-// is held after the others' requests, so they are refused as well.
+// Without a bound the tries for a hot key fill the queues of all masters, and most of them are
+// refused for the same reason. At most maxTries of this daemon are in flight for one key;
+// further ones wait in the daemon. When a try has ended, one of them is sent for all that had
+// arrived by then. If the key is held, or this try gets it, the key is held after the others'
+// requests, so they are refused as well.
 //
-// Requests with a caller's TOKEN ask by themselves, since the token may hold the lock
-// already; so do those that WAIT, of which one a key asks, and those for several keys.
+// Requests with a caller's TOKEN are sent by themselves, since the token may hold the lock
+// already. So are requests for several keys, and those that WAIT, of which only one per key is
+// in flight.
+
 package redlock
 
 import (
@@ -57,7 +59,7 @@ func (h *hotKeys) counter(c *acquire) uint32 {
 	return fnv1a(h.seed, string(c.request.Key)) % tryCounts
 }
 
-// enter starts a try, or has it wait.
+// enter starts a try, or lets it wait.
 func (h *hotKeys) enter(b *Batch, c *acquire) {
 	i := h.counter(c)
 	if h.tries[i].Add(1) <= maxTries {
@@ -68,14 +70,14 @@ func (h *hotKeys) enter(b *Batch, c *acquire) {
 	h.lists[i] = append(h.lists[i], c)
 	h.waiting.Add(1)
 	h.mu.Unlock()
-	// Its count is given back only now. A try that ends later finds it in the list; if
-	// so many have ended before that there is room, it is asked here.
+	// Its count is given back only now. A try that ends later finds it in the list; if so many
+	// have ended before that there is room, it is sent here.
 	if h.tries[i].Add(-1) < maxTries {
 		h.next(i)
 	}
 }
 
-// left ends a try and starts one that waits.
+// leave ends a try and starts one that waits.
 func (h *hotKeys) left(c *acquire) {
 	i := h.counter(c)
 	h.tries[i].Add(-1)
@@ -84,7 +86,7 @@ func (h *hotKeys) left(c *acquire) {
 	}
 }
 
-// next has the first try that waits ask for all that wait for the same key.
+// next sends the first try that waits, for all that wait for the same key.
 func (h *hotKeys) next(i uint32) {
 	h.mu.Lock()
 	list := h.lists[i]
@@ -111,9 +113,9 @@ func (h *hotKeys) next(i uint32) {
 	first.start(nil)
 }
 
-// answerOthers gives the others the outcome of the try that asked for them. What says
-// nothing about the key, as a lease that was over before it was granted, has the next
-// one asked.
+// answerOthers gives the waiting calls the outcome of the try that was sent for them. If the
+// outcome means nothing for the key, such as a lease that was over before it was granted, the
+// next one is sent.
 func (c *acquire) answerOthers(err error) {
 	others := c.others
 	if len(others) == 0 {
@@ -136,7 +138,7 @@ func (c *acquire) answerOthers(err error) {
 	}
 }
 
-// refuse ends a request that was never put to the masters.
+// refuse ends a request that was never sent to the masters.
 func (c *acquire) refuse(err error) {
 	switch counts := &c.locker.counts; {
 	case errors.Is(err, ErrHeld):

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A thousand tries at once for a key that is held: a few are put to the masters, all
-// are refused.
+// A thousand tries at once for a key that is held: a few are sent to the masters, all are
+// refused.
 func TestHotKey_FewTriesOfManyAreInFlight(t *testing.T) {
 	const tries = 1000
 	c := newCluster(t, 3, long)

@@ -1,6 +1,6 @@
 package redlock
 
-// ids_delete_test.go: a counter is deleted by the operator's word, on masters that are
+// ids_delete_test.go: a counter is deleted by the operator's confirmation, on masters that are
 // there, and what stays on others repeats no id.
 
 import (
@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
 )
 
 func wantFates(t *testing.T, got []CounterFate, want string) {
@@ -94,7 +97,33 @@ func TestDeleteCounter_ACopyThatAMasterKeptRepeatsNoID(t *testing.T) {
 	}
 }
 
-func TestDeleteCounter_OnTooFewMastersSaysSo(t *testing.T) {
+// Rule 3 of deleteids.go: by then the text may be that of a later counter.
+func TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon(relayed, patient).volatileIDs()
+	d.draw("n", 5)
+	for range 10 { // on a busy machine the others may be too late as well
+		executed := c.calls("evalsha")
+		d.relays[2].Pause(faulty.ToClient)
+		outcome := d.deleting("n", 5)
+		eventually(t, "all have shown the counter", func() bool { return c.calls("evalsha") >= executed+3 })
+		d.relays[2].Pause(faulty.ToMaster)
+		d.relays[2].Resume(faulty.ToClient)
+		time.Sleep(deleteTime + 200*time.Millisecond)
+		d.relays[2].Resume(faulty.ToMaster)
+		fates, err := outcome()
+		if got, _ := c.do(2, "GET", "redlockd:id:n").(string); !strings.HasPrefix(got, "5@") {
+			t.Fatalf("c has %q: it deleted the counter too late; %v, %v", got, fates, err)
+		}
+		if err == nil {
+			return
+		}
+	}
+	t.Error("no deletion succeeded")
+}
+
+func TestDeleteCounter_OnTooFewMastersIsReported(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed).volatileIDs()

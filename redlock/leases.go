@@ -1,6 +1,7 @@
-// What does this daemon know about the leases it granted? Nothing that safety
-// rests on: the record only sharpens answers (was it still valid when it was
-// released?) and keeps a lapsed lease from being revived by a stray copy.
+// leaseRecords stores what this daemon knows about the leases it granted. Safety does not rest
+// on it: a record only makes answers more precise (was the lease still valid when it was
+// released?) and keeps a stray copy from reviving a lapsed lease.
+
 package redlock
 
 import (
@@ -8,7 +9,7 @@ import (
 	"time"
 )
 
-// everywhere are all masters, for leases whose copies are not known.
+// allLanes are all masters, for leases whose copies are not known.
 const everywhere = ^uint16(0)
 
 // lockID names one lease.
@@ -18,22 +19,22 @@ type lockID struct {
 	token Token
 }
 
-// lease is what was promised last.
+// leaseRecord is what was promised last.
 type lease struct {
-	until time.Duration // end of the validity that was told to the holder
+	until time.Duration // end of the validity that the holder received
 	gone  time.Duration // no copy that this daemon made lasts longer
-	// copies are the masters that may hold one, as bits: only they have to be
-	// told of the release if they do not answer.
+	// copies are the masters that may hold one, as bits: only they must receive the release
+	// later if they do not answer.
 	copies uint16
 	mode   Mode
 	fence  Fence // of the grant; 0 = another daemon's, not known
-	// life numbers what the record is about. An extension that is decided after
-	// a release of the same token must not bring the record back to life.
+	// number identifies the record. An extension that is decided after a release of the same
+	// token must not bring the record back.
 	life uint64
 }
 
-// leases forget by generation: what was noted before the last two periods has
-// expired, because no lease is longer than one. Forgetting costs nothing.
+// leaseRecords forget by generation: what was noted before the last two periods has expired,
+// because no lease is longer than one. Forgetting costs nothing.
 type leases struct {
 	period time.Duration
 
@@ -41,7 +42,7 @@ type leases struct {
 	young   map[lockID]lease
 	old     map[lockID]lease
 	rotated time.Duration
-	lives   uint64 // numbers given
+	lives   uint64 // the last number given
 }
 
 func newLeases(maxTTL time.Duration) *leases {
@@ -71,9 +72,9 @@ func (l *leases) noteLocked(id lockID, n lease, now time.Duration) {
 	l.young[id] = n
 }
 
-// consider tells what is known of a lease that is about to be extended. Of one
-// that another daemon granted nothing is known: it gets an empty record, so that
-// a release in the meantime has something to drop.
+// findOrAdd returns the record of a lease that is about to be extended. Nothing is known of a
+// lease that another daemon granted: it gets an empty record, so that a release in the meantime
+// has something to drop.
 func (l *leases) consider(id lockID, now time.Duration) lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,18 +85,18 @@ func (l *leases) consider(id lockID, now time.Duration) lease {
 	return l.young[id]
 }
 
-// prolong records an extension of what was considered, unless it has been
+// prolong records an extension of a lease that findOrAdd returned, unless the lease has been
 // released meanwhile.
-func (l *leases) prolong(id lockID, n lease, life uint64, now time.Duration) {
+func (l *leases) prolong(id lockID, n lease, number uint64, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known, ok := l.findLocked(id); ok && known.life == life {
+	if known, ok := l.findLocked(id); ok && known.life == number {
 		l.noteLocked(id, n, now)
 	}
 }
 
-// shorten records that a lease ends then, if it was to last longer: a client whose
-// script sets an end is promised no more.
+// shorten records that a lease ends at until, if it was to last longer: a client whose script
+// sets an end is promised no more.
 func (l *leases) shorten(id lockID, until time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +108,7 @@ func (l *leases) shorten(id lockID, until time.Duration) {
 	}
 }
 
-// unconsider drops a record that has stayed empty.
+// dropIfEmpty drops a record that has stayed empty.
 func (l *leases) unconsider(id lockID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +118,7 @@ func (l *leases) unconsider(id lockID) {
 	}
 }
 
-// disown forgets a lease that was given back, unless it has been granted again since.
+// dropGrant forgets a lease that was given back, unless it has been granted again since.
 func (l *leases) disown(id lockID, fence Fence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +128,7 @@ func (l *leases) disown(id lockID, fence Fence) {
 	}
 }
 
-// drop forgets a lease and tells what was known.
+// drop forgets a lease and returns its record.
 func (l *leases) drop(id lockID) (lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

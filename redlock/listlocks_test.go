@@ -33,9 +33,8 @@ func (d *daemon) list(r Listing) (LockPage, error) {
 	return a.page, a.err
 }
 
-// walkOver takes steps until the end, each through the next daemon; between
-// them, if it is not nil, something else happens. It returns how often each key
-// was told.
+// walkOver takes steps until the end, each through the next daemon; between them, if it is not
+// nil, something else happens. It returns how often each key was listed.
 func walkOver(t *testing.T, daemons []*daemon, r Listing, between func(step int)) map[Key]int {
 	t.Helper()
 	told := map[Key]int{}
@@ -126,7 +125,7 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 
 // What the first masters leave open the others decide: in each combination a
 // lock has a quorum or lacks one.
-func TestListLocks_AsksMoreMastersUntilTheyDecide(t *testing.T) {
+func TestListLocks_QueriesMoreMastersUntilTheyDecide(t *testing.T) {
 	t.Parallel()
 	const n = 5
 	c := newCluster(t, n, long)
@@ -163,7 +162,7 @@ func TestListLocks_AsksMoreMastersUntilTheyDecide(t *testing.T) {
 }
 
 // More than a quorum need not be looked at where masters agree.
-func TestListLocks_LooksAtNoMoreMastersThanItTakes(t *testing.T) {
+func TestListLocks_InspectsNoMoreMastersThanItTakes(t *testing.T) {
 	t.Parallel()
 	const n, locks = 5, 3 * keysAtOnce
 	c := newCluster(t, n, long)
@@ -181,8 +180,8 @@ func TestListLocks_LooksAtNoMoreMastersThanItTakes(t *testing.T) {
 	}
 }
 
-// lookout counts, between a daemon and its masters, how many of these are asked to
-// look at keys at one time, and how often the walk rests.
+// scanObserver counts, between a daemon and its masters, how many of these are sent keys to
+// inspect at one time, and how often the walk rests.
 type lookout struct {
 	pool.Clock
 	looks atomic.Int64 // commands
@@ -232,9 +231,9 @@ func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []
 	return l.Link.Exchange(commands, replies)
 }
 
-// Whoever wants a lock meanwhile has a quorum of masters, and a machine, that the
+// A client that wants a lock meanwhile has a quorum of masters, and a machine, that the
 // walk does not keep busy.
-func TestListLocks_LooksAtOneMasterAtATimeAndRests(t *testing.T) {
+func TestListLocks_InspectsOneMasterAtATimeAndRests(t *testing.T) {
 	const n, locks = 5, 3 * keysAtOnce
 	c := newCluster(t, n, long)
 	var o lookout
@@ -270,10 +269,10 @@ func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
 		c.do(i, "HSET", "record", "f", "v")
 		c.do(i, "SET", strings.Repeat("k", longestKey+1), "too long a name", "PX", 20_000)
 	}
-	// Those who wait in a queue of all daemons stand in a zset that ends with the last of them.
+	// Waiters in a queue of all daemons have entries in a zset that ends with the last of them.
 	leave := d.Wait(nil, LockRequest{Key: "writer", TTL: long, Fair: true, Wait: time.Minute}, func(Grant, error) {})
 	defer leave()
-	eventually(t, "it stands in the queue", func() bool { return d.see("writer").Queued == 1 })
+	eventually(t, "it is in the queue", func() bool { return d.see("writer").Queued == 1 })
 	found := map[Key]LockView{}
 	page, err := d.list(Listing{Count: 1000})
 	for ; err == nil; page, err = d.list(Listing{Count: 1000, Cursor: page.Cursor}) {
@@ -364,7 +363,7 @@ func TestListLocks_WalksAMasterAnewThatIsAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestListLocks_SaysWhenTooFewMastersCanBeWalked(t *testing.T) {
+func TestListLocks_ReportsThatTooFewMastersCanBeWalked(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -377,7 +376,7 @@ func TestListLocks_SaysWhenTooFewMastersCanBeWalked(t *testing.T) {
 	for r := (Listing{Count: 10}); err == nil; {
 		var page LockPage
 		if page, err = d.list(r); err == nil && page.Cursor == 0 {
-			t.Fatal("the walk has ended although one master is young and one is down")
+			t.Fatal("the walk has ended although one master is quarantined and one is down")
 		}
 		r.Cursor = page.Cursor
 	}
@@ -407,8 +406,8 @@ func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
 	}
 }
 
-// Whoever holds a lock on masters that have forgotten is told by nobody: then the
-// walk does not end as if it had told everybody.
+// No master reports the holder of a lock on masters that have forgotten: then the walk
+// does not end as if it had reported every holder.
 func TestListLocks_NeverEndsWhereMostMastersHaveForgotten(t *testing.T) {
 	t.Parallel()
 	for _, forgotten := range []int{3, 5} {
@@ -436,9 +435,9 @@ func TestListLocks_NeverEndsWhereMostMastersHaveForgotten(t *testing.T) {
 	}
 }
 
-// What is on none of the masters that were asked is no lock, however few of them
-// could tell.
-func TestListLocks_TellsOnlyOfLocksThatAMasterShows(t *testing.T) {
+// What is on none of the masters that were queried is no lock, however few of them
+// could know.
+func TestListLocks_ListsOnlyLocksThatAMasterShows(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, long)
 	d := c.daemon()

@@ -1,7 +1,7 @@
 package redlock
 
-// memory_test.go: a master that forgot must not help to prove that nobody
-// holds a lock.
+// memory_test.go: a master that lost its memory must not help to prove that a lock is
+// free.
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ func TestMemory_OfAMasterRestartedEmptyVotesOnlyOnceItIsOlderThanTheLongestLease
 		two.awaitProcess(i, c.servers[i])
 	}
 	g, err := two.lock("k", time.Second)
-	if young := time.Since(forgot) < c.age(); young && err == nil {
+	if quarantined := time.Since(forgot) < c.age(); quarantined && err == nil {
 		t.Fatalf("two tokens hold %q: granted with fence %d for %v", "k", g.Fence, g.Validity())
-	} else if young {
+	} else if quarantined {
 		noQuorum(t, err, "b=", "c=", "quarantined", "votes in")
 	}
 	eventually(t, "the masters are old enough", func() bool {

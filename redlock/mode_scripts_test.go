@@ -96,7 +96,7 @@ func TestShareScript_EveryBranch(t *testing.T) {
 	})
 }
 
-func TestShareScript_TheWriterStepsDownAndKeepsItsTime(t *testing.T) {
+func TestShareScript_TheWriterIsDowngradedAndKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
@@ -250,7 +250,7 @@ func TestPermitScript_EveryBranch(t *testing.T) {
 	})
 }
 
-func TestPermitScript_NamesFreeSlotsFromTheOneAskedForOn(t *testing.T) {
+func TestPermitScript_NamesFreeSlotsFromTheRequestedOneOn(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
@@ -262,7 +262,7 @@ func TestPermitScript_NamesFreeSlotsFromTheOneAskedForOn(t *testing.T) {
 	})
 }
 
-func TestExtendScript_KnowsReadersAndPermits(t *testing.T) {
+func TestExtendScript_HandlesReadersAndPermits(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
@@ -289,7 +289,7 @@ func TestExtendScript_KnowsReadersAndPermits(t *testing.T) {
 	})
 }
 
-func TestReleaseScript_KnowsReadersAndPermits(t *testing.T) {
+func TestReleaseScript_HandlesReadersAndPermits(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()

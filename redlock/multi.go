@@ -1,10 +1,11 @@
-// Several keys, all or none.
+// This file acquires several keys, all or none.
 //
-// One script a master looks at all keys and then takes all of them: on a master
-// nobody ever holds a part, and because nobody waits while holding something, no
-// order of the keys is needed. Each key by itself is held like any other, by a
-// quorum that gave all of them in one go; so what excludes the holders of one
-// key, exclusive or as readers, excludes them here.
+// One script on each master checks all keys and then takes all of them. No master ever
+// holds a part for anyone, and no request waits while it holds something, so the order of
+// the keys does not matter. Each single key is held like any other: by a quorum that gave
+// all of the keys in one step. Whatever excludes the holders of one key, exclusive or
+// shared, therefore excludes holders of several, too.
+
 package redlock
 
 import (
@@ -15,9 +16,9 @@ import (
 	"redlockd/pool"
 )
 
-// multi takes the attempt's key and its further ones.
+// multiMode takes the ballot's key and its further keys.
 type multi struct {
-	reads bool // as a reader of every key
+	reads bool // shared: as a reader of every key
 }
 
 var _ form = (*multi)(nil)
@@ -47,7 +48,8 @@ func (f *multi) read(_ *attempt, answer pool.Answer) said {
 	return said{refused: true}
 }
 
-// takeBack undoes key by key. What was the token's before was moved out of reach.
+// takeBack undoes key by key. The script moved the expiry of each copy that the token
+// already had, so the undo does not match it.
 func (f *multi) takeBack(a *attempt, lane int, c copyState) {
 	a.undo(lane, c)
 	for _, key := range a.rest {
@@ -57,15 +59,15 @@ func (f *multi) takeBack(a *attempt, lane int, c copyState) {
 
 func (f *multi) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
 
-// keys of the request, in rising order.
+// sortedKeys are the keys of the request, in rising order.
 func (r *LockRequest) keys() []Key {
 	keys := append([]Key{r.Key}, r.More...)
 	slices.Sort(keys)
 	return keys
 }
 
-// tokenOf is the token of the i-th key, of which 0 is Key; own is that of all keys, if
-// they have one.
+// tokenOf is the token of the i-th key, where 0 is Key. own is the token that all keys
+// share, if they share one.
 func (r *LockRequest) tokenOf(i int, own Token) Token {
 	if r.Script != nil && i < len(r.Script.Tokens) {
 		return r.Script.Tokens[i]
@@ -83,8 +85,8 @@ func (r *LockRequest) sortedIDs() []lockID {
 	return ids
 }
 
-// inTurn tries once no other acquire with this token is under way for any of
-// the keys. Turns are taken in one order everywhere, so nobody waits in a circle.
+// startInTurn starts the call once no other acquire with this token is under way for any
+// of the keys. All calls take the keys in one order, so they never wait in a cycle.
 func (c *acquire) inTurn(b *Batch, ids []lockID) {
 	if len(ids) == 0 {
 		c.try(b)

@@ -1,10 +1,11 @@
-// At most n holders of a key: a semaphore with leased permits.
+// This file grants a key to at most n holders: a semaphore with leased permits.
 //
-// Majorities that count do not add up: with 3 masters and 2 permits, three
-// holders can have two masters each without any master giving a third permit. So
-// a permit is a numbered slot, which is a lock of its own: a quorum must give the
-// same one. Which one, the daemon says; a master that has given it to somebody
-// else answers with its free slots, and they choose the next round.
+// Majorities of counted permits do not add up. With 3 masters and 2 permits, three
+// holders can have two masters each without any master giving a third permit. A permit is
+// therefore a numbered slot, which is a lock of its own: a quorum must give the same
+// slot. The daemon chooses the slot. A master that has given it to another token answers
+// with its free slots, and the answers choose the slot of the next round.
+
 package redlock
 
 import (
@@ -16,19 +17,19 @@ import (
 	"redlockd/pool"
 )
 
-// permitRounds bounds how many slots are tried before the key counts as taken.
+// maxPermitRounds bounds how many slots are tried before the key counts as taken.
 const permitRounds = 3
 
-// permits asks for one slot. Its attempt's lock guards what it heard.
+// permitMode requests one slot. The ballot's lock guards what the masters answered.
 type permits struct {
 	limit int
 	slot  int  // 1 … limit
 	named bool // the caller's token may have a slot already
 
-	heard  int         // masters that told which slots are free
+	heard  int         // masters that reported their free slots
 	free   map[int]int // on how many of them
-	mine   map[int]int // on how many masters the token has a slot already
-	others map[int]int // numbers of permits that masters hold the key for
+	mine   map[int]int // on how many masters the token already has a slot
+	others map[int]int // numbers of permits that masters have for the key
 }
 
 var _ form = (*permits)(nil)
@@ -38,8 +39,8 @@ func (f *permits) command(a *attempt, m *pool.Moment, c *pool.Command, end int64
 		strconv.Itoa(f.limit), strconv.Itoa(f.slot), flag(f.named))
 }
 
-// firstSlot is chosen by the token, so that those who come at the same time
-// through several daemons rarely want the same one, and a repeat finds its own.
+// firstSlot is chosen by the token. Requests that arrive together through several daemons
+// thus rarely try the same slot, and a repeat finds its own.
 func firstSlot(token Token, limit int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(token))
@@ -73,7 +74,7 @@ func (f *permits) read(a *attempt, answer pool.Answer) said {
 
 func (f *permits) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c, strconv.Itoa(f.slot)) }
 
-// after tries another slot while there may be one that a quorum gives.
+// after tries another slot as long as a quorum may give one.
 func (f *permits) after(a *attempt, v verdict) (form, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,14 +97,14 @@ func (f *permits) after(a *attempt, v verdict) (form, error) {
 	case v == split:
 		next.slot = draw(f.limit) + 1
 	}
-	// Those that were not heard may have any slot free.
+	// Masters without an answer may have any slot free.
 	if v == refused && (len(f.mine) == 0 && masters+n-f.heard < quorum || a.call.tries >= permitRounds || next.slot == f.slot) {
 		return nil, ErrHeld
 	}
 	return next, nil
 }
 
-// oneMore counts a slot or a number of permits, unless there can be none such.
+// countSlot counts a slot or a number of permits, unless the value is out of range.
 func (f *permits) oneMore(in *map[int]int, what int64) {
 	if what < 1 || in != &f.others && what > int64(f.limit) {
 		return
@@ -114,8 +115,8 @@ func (f *permits) oneMore(in *map[int]int, what int64) {
 	(*in)[int(what)]++
 }
 
-// most is what was counted most often, any of them if several were: those who
-// contend for the last slots must not choose alike.
+// mostCounted is the value that was counted most often. Among several it is a random one:
+// requests that contend for the last slots must not choose alike.
 func most(of map[int]int, draw func(int) int) (what, times int) {
 	var best []int
 	for one, n := range of {

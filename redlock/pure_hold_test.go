@@ -12,11 +12,11 @@ import (
 	"redlockd/pool"
 )
 
-// holdFor holds a new lock; what is said of its loss goes to the channel.
+// holdFor holds a new lock; the reason of its loss goes to the channel.
 func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant, chan error) {
 	d.t.Helper()
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{longest, func(_ Grant, reason error) { lost <- reason }}})
+	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{Longest: longest, Over: func(_ Grant, reason error) { lost <- reason }}})
 	return g.Hold, g, lost
 }
 
@@ -72,7 +72,7 @@ func TestHold_AReleaseEndsTheRenewal(t *testing.T) {
 	}
 }
 
-func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
+func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	_, g, lost := d.holdFor("k", time.Minute, 0)
@@ -99,7 +99,7 @@ func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
 }
 
 // A renewal may have been written late on some master: what it wrote there is given back
-// all the same, and what ends later is somebody else's extension.
+// all the same, and what ends later is another daemon's extension.
 func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
@@ -119,7 +119,7 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 	}
 }
 
-// contend has somebody compete for "k" on the first two masters.
+// contend lets another client compete for "k" on the first two masters.
 func (d *pureDaemon) contend() {
 	d.onMasters(func(lane int) {
 		if lane < 2 {
@@ -159,8 +159,8 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	}
 }
 
-// Whether a master's refusal is heard before the grant or after it: the hold is renewed
-// soon, not as late as where masters say nothing. A heal is refused likewise.
+// Whether a master's refusal arrives before the grant or after it: the hold is renewed
+// soon, not as late as where masters do not answer. A repair is refused likewise.
 func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]bool{"before the grant": false, "after it": true} {
@@ -190,9 +190,9 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// Somebody competes on a master whenever it is asked to take its copy: it is asked
-// again long before a third of the ttl, but less and less often.
-func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
+// A client competes on a master whenever that master is to take its copy: the renewal
+// tries it again long before a third of the ttl, but less and less often.
+func TestHold_RetriesOnAMasterThatRefusesItsCopy(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.contend()
@@ -213,8 +213,8 @@ func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
 	}
 }
 
-// What is in the way for good is not asked about all the time.
-func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
+// A master that refuses for good is not tried all the time.
+func TestHold_AMasterThatRefusesForGoodIsTriedLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, _, _ := d.holdFor("k", time.Minute, 0)
@@ -241,7 +241,7 @@ func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
 }
 
 // What every master has at once is not renewed before a third of its ttl.
-func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
+func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		d := newPureDaemon(t, Options{})
@@ -298,8 +298,8 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	h, g, lost := d.holdFor("k", time.Minute, 0)
 	d.holds.mu.Lock()
 	h.until = d.clock.Now() - time.Millisecond // so its copies seem to have been prolonged
-	for lane := range h.wrote {
-		h.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
+	for lane := range h.terms.wrote {
+		h.terms.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
 	}
 	h.due = h.until
 	d.holds.at = 0
@@ -341,7 +341,7 @@ func TestHold_ManyAreRenewedTogether(t *testing.T) {
 	}
 }
 
-// Whoever is cut off by a daemon that stops may still be at work.
+// A client that is cut off by a daemon that stops may still be at work.
 func TestHold_ADaemonThatDrainsReleasesNothing(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})

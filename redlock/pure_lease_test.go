@@ -27,7 +27,7 @@ func TestValidity_AHoldersDeadlineIsOnePercentAndTwoMillisecondsBeforeTheEnd(t *
 	}
 }
 
-func TestValidity_ACopyOutlivesItsLeaseAndSaysWhatWroteIt(t *testing.T) {
+func TestValidity_ACopyOutlastsItsLeaseAndShowsWhatWroteIt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for range 200_000 {
 		now := r.Int64N(1 << 52)
@@ -37,17 +37,17 @@ func TestValidity_ACopyOutlivesItsLeaseAndSaysWhatWroteIt(t *testing.T) {
 		if end%8 != 0 {
 			t.Fatalf("expiry(%d, %v, %v) = %d, want a multiple of 8", now, ttl, late, end)
 		}
-		// Sent now and executed up to late afterwards, it still lives for ttl.
+		// Sent now and executed up to late afterwards, it still lasts for ttl.
 		least := now + ttl.Microseconds() + late.Microseconds()
 		if end*1000 < least || end*1000 > least+10_000 {
 			t.Fatalf("expiry(%d, %v, %v) = %d ms, want within 10 ms above %d µs", now, ttl, late, end, least)
 		}
 		if h := healed(now, ttl, late); h != end+4 || h%8 != 4 {
-			t.Fatalf("healed ends at %d beside %d, want the class of 4", h, end)
+			t.Fatalf("repaired, it ends at %d beside %d, want the class of 4", h, end)
 		}
 		left := time.Duration(1 + r.Int64N(1<<50)) // of a lease, any fraction of a millisecond
 		if h := healed(now, left, late); h*1000 < now+left.Microseconds()+late.Microseconds() {
-			t.Fatalf("healed(%d, %v, %v) = %d ms is too short", now, left, late, h)
+			t.Fatalf("repaired (%d, %v, %v): %d ms is too short", now, left, late, h)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestLeases_AreKeptForAWholePeriodAndForgottenAfterTwo(t *testing.T) {
 	}
 }
 
-func TestLeases_ARepeatMovesALeaseIntoTheYoungGeneration(t *testing.T) {
+func TestLeases_ARepeatMovesALeaseIntoTheCurrentGeneration(t *testing.T) {
 	l := newLeases(time.Minute)
 	l.note(pureID("a"), lease{until: 10}, 0)
 	l.note(pureID("a"), lease{until: 20}, l.period+1)
@@ -140,7 +140,7 @@ func TestLeases_ARepeatMovesALeaseIntoTheYoungGeneration(t *testing.T) {
 	}
 }
 
-func TestTurns_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
+func TestTokenQueue_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
 	var list turns
 	var order []string
 	id := pureID("a")
@@ -178,7 +178,7 @@ func TestTurns_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
 	}
 }
 
-func TestTurns_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T) {
+func TestTokenQueue_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T) {
 	var list turns
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -234,7 +234,7 @@ func TestToken_IsTwentySevenSafeCharactersAndNeverTheSame(t *testing.T) {
 	}
 }
 
-func TestErrors_SayWhatWasWrongAndWhatToDo(t *testing.T) {
+func TestErrors_StateWhatWasWrongAndWhatToDo(t *testing.T) {
 	for want, err := range map[string]error{
 		"2 of 5 masters answered, 3 needed: b=10.0.0.2:6379 down (connection refused), c dialing; the lease is unchanged": &NoQuorum{
 			Answered: 2, Needed: 3, Total: 5, Missing: []string{"b=10.0.0.2:6379 down (connection refused)", "c dialing"}, Note: "the lease is unchanged"},

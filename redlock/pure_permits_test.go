@@ -8,7 +8,7 @@ import (
 	"redlockd/pool"
 )
 
-// heard gives a permit's attempt these answers, one a master, and asks what follows.
+// answered gives a permit's ballot these answers, one a master, and returns what follows.
 func heard(d *pureDaemon, f *permits, tries int, v verdict, answers ...[]int64) (*permits, error) {
 	a := &attempt{
 		call: &acquire{locker: d.Locker, request: LockRequest{Key: "k"}, tries: tries},
@@ -29,7 +29,7 @@ func heard(d *pureDaemon, f *permits, tries int, v verdict, answers ...[]int64) 
 	return after, err
 }
 
-func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
+func TestPermits_TheMastersAnswersChooseTheNextSlot(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	taken := func(free ...int64) []int64 { return append([]int64{0}, free...) }
@@ -42,7 +42,7 @@ func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
 	}{
 		"the slot that most have free":                  {[][]int64{taken(3, 4), taken(4, 5), taken(4), yes, yes}, 1, refused, 4},
 		"one that too few can have free":                {[][]int64{taken(3), taken(4), taken(5), taken(), taken()}, 1, refused, 0},
-		"those that gave the slot were not heard":       {[][]int64{taken(3), taken(), taken(), yes, yes}, 1, refused, 3},
+		"those that gave the slot did not answer":       {[][]int64{taken(3), taken(), taken(), yes, yes}, 1, refused, 3},
 		"none is free":                                  {[][]int64{taken(), taken(), taken(), yes, yes}, 1, refused, 0},
 		"the token's own":                               {[][]int64{{2, 7}, {2, 7}, {2, 7}, taken(4, 7), taken(4, 7)}, 1, refused, 7},
 		"the third round was the last":                  {[][]int64{taken(4), taken(4), taken(4), yes, yes}, 3, refused, 0},
@@ -85,7 +85,7 @@ func TestPermits_TheFirstSlotIsWithinTheLimitAndSpread(t *testing.T) {
 	}
 }
 
-func TestClaimed_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
+func TestUsedFences_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
 	var c claimed
 	keep := time.Second
 	if !c.first(7, 0, keep) || c.first(7, 1, keep) || !c.first(8, 2, keep) {
@@ -106,7 +106,7 @@ func TestClaimed_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
 
 // A fence that cannot fit a quorum any more is given up at once, for another one: the
 // masters that have not answered yet may take their time.
-func TestClaim_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
+func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	done := make(chan error, 2) // 2: so that a second answer would be seen

@@ -6,7 +6,7 @@ import (
 )
 
 // deleted: the copy is gone now; absent: it certainly was not there; silent: no proof.
-func TestRelease_SaysOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
+func TestRelease_ReturnsOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	const n, quorum = 5, 3

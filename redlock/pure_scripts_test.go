@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// pureFar is an end that no test lives to see, ms from now; a multiple of 8.
+// pureFar is an expiry that no test reaches, ms from now; a multiple of 8.
 const pureFar = 400_000
 
 // onEveryMaster runs a table on an embedded master, on a real one, and on a real
@@ -33,7 +33,7 @@ func (m *pureMaster) unchanged(what string, want int64, file string, args ...any
 	}
 }
 
-// strangers puts one thing of every other type at the key, with and without an end.
+// foreignData puts one thing of every other type at the key, with and without an expiry.
 func (m *pureMaster) strangers(check func(what string)) {
 	m.t.Helper()
 	for _, words := range [][]any{
@@ -195,7 +195,7 @@ func TestReleaseScript_AGuardIsExactToTheMillisecond(t *testing.T) {
 			}
 		}
 		m.put("mine", end)
-		m.unchanged("a repeated release of an earlier life", 0, "release", "mine", 0, end-60)
+		m.unchanged("a repeated release of an earlier lease", 0, "release", "mine", 0, end-60)
 		if got := m.run("release", "mine", 0, end+60); got != 1 {
 			t.Errorf("a repeated release: %d", got)
 		}

@@ -1,6 +1,6 @@
 package redlock
 
-// pure_shared_test.go: a writer that steps down, answer by answer.
+// pure_shared_test.go: the downgrade of a writer, answer by answer.
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"redlockd/pool"
 )
 
-// stepDown is an attempt of a writer to become a reader.
+// downgrade is a ballot of a writer that becomes a reader.
 func (d *pureDaemon) stepDown(f *reader, t tally) (a *attempt, said chan error) {
 	said = make(chan error, 2) // 2: so that a second answer would be seen
 	d.inFlight.Add(1)
@@ -23,9 +23,9 @@ func (d *pureDaemon) stepDown(f *reader, t tally) (a *attempt, said chan error) 
 	return &attempt{call: call, form: f, key: "k", token: NewToken(), start: d.clock.Now(), tally: t}, said
 }
 
-// Who was told no would still be the writer: once a master has been asked to make it a
-// reader, the answer is that nobody knows.
-func TestShared_AWriterThatHasBegunToStepDownIsNotToldNo(t *testing.T) {
+// A client that received a refusal would still be the writer. Once a master has received
+// a downgrade, the answer is therefore that the outcome is unknown.
+func TestShared_AWriterWhoseDowngradeHasBegunIsNotRefused(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	for name, v := range map[string]verdict{"refused": refused, "split for too long": split, "not decided": unknown} {
@@ -48,7 +48,7 @@ func TestShared_AWriterThatHasBegunToStepDownIsNotToldNo(t *testing.T) {
 	}
 }
 
-func TestShared_OnlyANamedCopyStepsDown(t *testing.T) {
+func TestShared_OnlyANamedCopyIsDowngraded(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	f := &reader{steps: 1}
@@ -64,7 +64,7 @@ func TestShared_OnlyANamedCopyStepsDown(t *testing.T) {
 }
 
 // A later question of the same wait may be refused: the wait does not end with no.
-func TestWait_RemembersThatAWriterHasBegunToStepDown(t *testing.T) {
+func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	w := &waiter{waits: &d.waits, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
@@ -80,9 +80,9 @@ func TestWait_RemembersThatAWriterHasBegunToStepDown(t *testing.T) {
 	}
 }
 
-// Two masters have stepped down, the third told of its copy too late to be named: it is
-// named in the next ballot at once, whatever the masters do that say nothing.
-func TestShared_DoesNotWaitForSilentMastersToStepDown(t *testing.T) {
+// Two masters have downgraded the writer; the third reported its copy too late to be
+// named. The next ballot names it at once, whatever the masters without an answer do.
+func TestShared_DoesNotWaitForMastersWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	for name, c := range map[string]struct {

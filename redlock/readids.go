@@ -1,4 +1,6 @@
-// Looking at counters, and the operator's word on one whose truth was lost.
+// This file reads and lists counters, and installs an operator's value for a counter
+// whose value was lost.
+
 package redlock
 
 import (
@@ -11,12 +13,12 @@ import (
 	"redlockd/pool"
 )
 
-// CounterOnMaster is what one master knows of a counter.
+// CounterOnMaster is one master's view of a counter.
 type CounterOnMaster struct {
 	Master  string
 	Known   bool  // the master answered
 	Value   int64 // last id it accepted
-	Trusted bool  // its memory vouches for the value
+	Trusted bool  // the master's memory vouches for the value
 }
 
 // Counter is a counter over all masters.
@@ -25,7 +27,7 @@ type Counter struct {
 	Masters []CounterOnMaster
 }
 
-// allMasters asks every master one command and hands over all answers.
+// allMastersQuery sends one command to every master and hands over all answers.
 type allMasters struct {
 	command func(m *pool.Moment, c *pool.Command)
 	done    func([]pool.Answer)
@@ -61,7 +63,7 @@ func (l *Locker) askAll(g *pool.Group, command func(*pool.Moment, *pool.Command)
 	l.submit(nil, g, &allMasters{command: command, done: done, answers: make([]pool.Answer, n), open: n})
 }
 
-// ReadCounter asks every master for one counter; err is *NoQuorum if fewer than a
+// ReadCounter reads one counter from every master; err is *NoQuorum if fewer than a
 // quorum answered.
 func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
 	if err := l.enter(); err != nil {
@@ -86,7 +88,7 @@ func (l *Locker) readCounter(db int, name Key, done func(Counter, *missing)) {
 		counter, m := Counter{Name: name}, new(missing)
 		for i, s := range g.Statuses() {
 			value := readID(answers[i].Reply)
-			if value.code >= -1 && answers[i].Seal.Good { // also that it keeps something else there
+			if value.code >= -1 && answers[i].Seal.Good { // -1 counts, too: the key holds something else
 				m.counts(i)
 			}
 			m.lacks(i, l.pool.Absence(&answers[i]))
@@ -99,8 +101,8 @@ func (l *Locker) readCounter(db int, name Key, done func(Counter, *missing)) {
 	})
 }
 
-// Reseed sets a counter whose truth was lost, on every master that answers. It
-// is refused below any value a master still knows.
+// Reseed installs the value of a counter whose value was lost, on every master that
+// answers. It is refused below any value that a master still has.
 func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
 	if err := l.enter(); err != nil {
 		done(err)
@@ -124,25 +126,25 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 		c.Set("EVALSHA", l.script.reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Life.Lineage)
 	}, func(answers []pool.Answer) {
 		var m missing
-		asked := 0 // may have installed it without saying so
+		unconfirmed := 0 // may have installed the value without confirming it
 		for _, a := range answers {
 			m.lacks(a.Lane, l.pool.Absence(&a))
-			switch said := readID(a.Reply); {
-			case said.code == 1 && a.Seal.Good:
+			switch stored := readID(a.Reply); {
+			case stored.code == 1 && a.Seal.Good:
 				m.counts(a.Lane)
-			case said.code == 0:
-				done(&BelowKnown{Counter: name, Value: value, Known: said.number, Master: g.Statuses()[a.Lane].Name})
+			case stored.code == 0:
+				done(&BelowKnown{Counter: name, Value: value, Known: stored.number, Master: g.Statuses()[a.Lane].Name})
 				return
-			case said.code == -1 && a.Seal.Good:
+			case stored.code == -1 && a.Seal.Good:
 				m.lacks(a.Lane, pool.AbsentFor(errNoCounter, 0))
-			case said.code != -1 && a.Asked:
-				asked++
+			case stored.code != -1 && a.Asked:
+				unconfirmed++
 			}
 		}
 		if installed := m.answered(); installed < l.pool.Quorum() {
 			note := "the value was installed on the masters that answered; repeat the command"
 			switch {
-			case installed == 0 && asked == 0:
+			case installed == 0 && unconfirmed == 0:
 				note = "the value was installed nowhere; repeat the command"
 			case installed == 0:
 				note = "no master has confirmed the value; repeat the command"
@@ -162,8 +164,8 @@ var (
 // maxListed bounds what one listing collects, and with it the daemon's memory.
 const maxListed = 10_000
 
-// ListCounters collects the names of counters from all masters, sorted, at most
-// maxListed of them.
+// ListCounters collects the names of counters from all masters, sorted, at most maxListed
+// of them.
 func (l *Locker) ListCounters(db int, done func([]Key, error)) {
 	if err := l.enter(); err != nil {
 		done(nil, err)
@@ -177,7 +179,7 @@ func (l *Locker) ListCounters(db int, done func([]Key, error)) {
 	}
 }
 
-// scanning walks over the keys of all masters side by side.
+// counterScan walks over the keys of all masters in parallel.
 type scanning struct {
 	locker *Locker
 	group  *pool.Group
@@ -187,7 +189,7 @@ type scanning struct {
 	mu      sync.Mutex
 	missing missing
 	names   map[string]bool
-	open    int // masters not finished
+	open    int // masters whose walk has not finished
 }
 
 // scanPage is one SCAN on one master.
@@ -211,7 +213,7 @@ func (p *scanPage) Answer(a pool.Answer) {
 	s.mu.Lock()
 	next := s.takeLocked(&a)
 	if next != "" && len(s.names) >= maxListed {
-		s.missing.counts(a.Lane) // it has shown all that is wanted
+		s.missing.counts(a.Lane) // this master has shown as many names as are listed
 		next = ""
 	}
 	if next == "" {
@@ -239,12 +241,12 @@ func (p *scanPage) Answer(a pool.Answer) {
 	}
 }
 
-// takeLocked notes one page; "" ends this master's walk.
+// addPageLocked adds the names of one page; "" ends this master's walk.
 func (s *scanning) takeLocked(a *pool.Answer) (cursor string) {
 	r := &a.Reply
 	if r.Kind != pool.ReplyArray || len(r.Items) != 2 {
 		s.missing.lacks(a.Lane, s.locker.pool.Absence(a))
-		if a.Asked && r.Err == nil { // SCAN is asked without a seal
+		if a.Asked && r.Err == nil { // SCAN is sent without a seal
 			s.missing.lacks(a.Lane, pool.AbsentFor(errOddScan, 0))
 		}
 		return ""
@@ -259,7 +261,7 @@ func (s *scanning) takeLocked(a *pool.Answer) (cursor string) {
 	return r.Items[0].Str
 }
 
-// globEscape makes a prefix mean itself in MATCH.
+// globEscape escapes a prefix so that MATCH takes it literally.
 func globEscape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

@@ -1,6 +1,6 @@
 package redlock
 
-// readlock_test.go: what is shown of a lock, and of whom.
+// readlock_test.go: what is shown of a lock, and of its holders.
 
 import (
 	"errors"
@@ -154,7 +154,7 @@ func TestReadLock_IsUndecidedWhereTheMastersThatCouldTellAreMissing(t *testing.T
 }
 
 // A master that has lost its memory shows nothing, which proves nothing.
-func TestReadLock_AYoungMastersSilenceProvesNothing(t *testing.T) {
+func TestReadLock_AQuarantinedMasterThatShowsNothingProvesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -162,14 +162,14 @@ func TestReadLock_AYoungMastersSilenceProvesNothing(t *testing.T) {
 	c.do(2, "DEL", "k")
 	c.servers[1].RestartEmpty()
 	d.awaitProcess(1, c.servers[1])
-	eventually(t, "the young master is looked at", func() bool { return d.see("k").Masters[1].Known })
+	eventually(t, "the quarantined master is read", func() bool { return d.see("k").Masters[1].Known })
 	v := d.see("k")
 	if v.State != LockUndecided || v.tokens() != string(tokenA) || !v.Masters[1].Young || v.Masters[1].Why == "" {
 		t.Errorf("%+v", v)
 	}
 	c.do(1, "SET", "k", string(tokenA), "PX", 20_000) // what it shows it cannot have forgotten
 	if v := d.see("k"); v.State != LockHeld || v.Holders[0].Votes != 2 {
-		t.Errorf("with a copy on the young master: %+v", v)
+		t.Errorf("with a copy on the quarantined master: %+v", v)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestReadLock_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 	}
 }
 
-func TestReadLock_SomebodysDataIsForeign(t *testing.T) {
+func TestReadLock_OtherDataIsForeign(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -223,7 +223,7 @@ func TestReadLock_OfTooManyReadersTheLongestAreShownAndAllAreCounted(t *testing.
 	}
 }
 
-func TestReadLock_ShowsWhatTheHolderSaysAndNothingAfterItsRelease(t *testing.T) {
+func TestReadLock_ShowsTheHoldersNoteAndNothingAfterItsRelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
@@ -303,7 +303,7 @@ func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
 	}
 }
 
-func TestNotes_AreKeptOfEveryHolderIfTheDaemonIsToldTo(t *testing.T) {
+func TestNotes_AreKeptOfEveryHolderWithLockInfo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
@@ -332,7 +332,7 @@ func TestNotes_OfLapsedLeasesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
+func TestWaiting_ShowsEveryWaiterWithItsKeysAndTimes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -383,7 +383,7 @@ func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
 }
 
 // Those in the queue of all daemons are counted, wherever they wait.
-func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
+func TestReadLock_CountsTheWaitersInTheQueueOfAllDaemons(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -402,7 +402,7 @@ func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
 }
 
 // Most masters have forgotten: what the others do not show proves nothing.
-func TestReadLock_IsUndecidedWhereSomebodyWhomNobodyShowsMayHoldIt(t *testing.T) {
+func TestReadLock_IsUndecidedWhereAnUnlistedTokenMayHoldIt(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct {
 		n      int

@@ -1,13 +1,14 @@
-// Package redlock runs the quorum algorithms over a pool of masters. It knows
-// no socket and no protocol: requests are values, outcomes are calls.
+// This file contains the Locker: its options, the calls that request, release and extend
+// a lock, and its end.
 //
-// The story of one lock: Lock queues a plain SET NX PXAT on every master's lane
-// (acquire.go). Each answer is a vote (quorum.go) if the seal at the end of its
-// flush is good. At a quorum of yes the fence is chosen (fence.go), what is
-// left of the lease is computed (validity.go) and the grant is handed over;
-// nothing is cancelled, the remaining masters are the lease's fault tolerance.
-// Without a quorum every copy that was or may have been made is taken back
-// (undo.go). Unlock (release.go) and Extend (extend.go) follow on the same lanes.
+// The path of one lock: Lock queues a plain SET NX PXAT on every master's lane
+// (acquire.go). Each answer is a vote (quorum.go) if the seal at the end of its flush is
+// good. At a quorum of yes votes, the fence is chosen (fence.go), the remaining lease is
+// computed (validity.go) and the grant is handed over. Nothing is cancelled: the
+// remaining masters are the lease's fault tolerance. Without a quorum, every copy that
+// was or may have been made is taken back (undo.go). Unlock (release.go) and Extend
+// (extend.go) follow on the same lanes.
+
 package redlock
 
 import (
@@ -24,16 +25,17 @@ import (
 type Options struct {
 	KeyPrefix     string // stands before every key on the masters
 	MaxOperations int    // operations in flight at once; 100 000
-	// MaxWaiters bounds requests that wait, over all keys; 100 000. Each costs
-	// less than 1 kB and no goroutine. MaxWaitersPerKey: 10 000.
+	// MaxWaiters bounds the waiting requests, over all keys; 100 000. Each costs less
+	// than 1 kB and no goroutine. MaxWaitersPerKey: 10 000.
 	MaxWaiters, MaxWaitersPerKey int
-	// VolatileIDs lets counters live on masters that may forget the last ids
-	// in a crash: a crash of a quorum may then repeat ids.
+	// VolatileIDs allows counters on masters that may forget the last ids in a crash. A
+	// crash of a quorum may then repeat ids.
 	VolatileIDs bool
-	// LockInfo has every holder noted on the masters, not only those that give
-	// META: one more short command a grant and one more a release, on each master.
+	// LockInfo notes every holder on the masters, not only holders that give META. It
+	// costs one more short command for a grant and one more for a release, on each
+	// master.
 	LockInfo bool
-	// Tokens makes those of requests without one; NewToken.
+	// Tokens makes the tokens of requests that have none; default NewToken.
 	Tokens func() Token
 	Logger *slog.Logger
 }
@@ -105,8 +107,8 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	return l, nil
 }
 
-// Lock asks for an exclusive lock; done is called exactly once. b may be nil;
-// otherwise nothing is sent before b.Send.
+// Lock requests a lock; done is called exactly once. b may be nil; otherwise nothing is
+// sent before b.Send.
 func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 	if err := l.enter(); err != nil {
 		done(Grant{}, err)
@@ -120,7 +122,7 @@ func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 	call.start(b)
 }
 
-// Unlock gives a lock back: true if this token held it until now.
+// Unlock releases a lock. The result is true if this token held it until now.
 func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 	if err := l.enter(); err != nil {
 		done(false, err)
@@ -148,8 +150,8 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, r, done) }})
 }
 
-// unheard deals with a grant whose client has left: what its token had before stays as
-// it was, but nobody is there any more to end its renewal.
+// undelivered handles a grant whose client has left. What its token held before stays as
+// it was, but its renewal ends, because no client is left to end it.
 func (l *Locker) unheard(g Grant) {
 	if g.Fresh {
 		l.GiveBack(g)
@@ -158,7 +160,7 @@ func (l *Locker) unheard(g Grant) {
 	l.holds.endOf(g)
 }
 
-// GiveBack releases a grant whose holder never heard of it.
+// GiveBack releases a grant that never reached its holder.
 func (l *Locker) GiveBack(g Grant) {
 	l.counts.givenBack.Add(1)
 	if g.attempt != nil {
@@ -170,7 +172,7 @@ func (l *Locker) GiveBack(g Grant) {
 		}
 		return
 	}
-	l.inFlight.Add(1) // beyond the limit if it must be: nobody else knows the token
+	l.inFlight.Add(1) // beyond the limit if necessary: no client has the token
 	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
 	for _, key := range g.More {
 		l.inFlight.Add(1)
@@ -207,16 +209,16 @@ func (l *Locker) leave() { l.inFlight.Add(-1) }
 // Masters shows every master as database db's lanes see it.
 func (l *Locker) Masters(db int) []MasterStatus { return l.pool.Group(db).Statuses() }
 
-// DrainMaster stops asking a master for anything new, UndrainMaster asks it again;
-// see pool.Pool.Drain.
+// DrainMaster stops sending new operations to a master, and UndrainMaster resumes; see
+// pool.Pool.Drain.
 func (l *Locker) DrainMaster(name string) error   { return l.pool.Drain(name) }
 func (l *Locker) UndrainMaster(name string) error { return l.pool.Undrain(name) }
 
-// Close refuses new operations and waits, at most patience, until what is in
-// flight has been answered and what must be taken back has left the queues.
-func (l *Locker) Close(patience time.Duration) error {
+// Close rejects new operations. It waits, at most for the timeout, until all operations
+// in flight have been answered and all undo commands have left the queues.
+func (l *Locker) Close(timeout time.Duration) error {
 	l.closing.Store(true)
-	for end := l.clock.Now() + patience; ; {
+	for end := l.clock.Now() + timeout; ; {
 		busy := int(l.inFlight.Load()) + l.events.busy() + l.pool.Busy()
 		if busy == 0 {
 			return nil

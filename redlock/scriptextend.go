@@ -1,4 +1,5 @@
-// Extensions in the words of a library.
+// This file extends leases with a library's own script.
+
 package redlock
 
 import (
@@ -8,8 +9,8 @@ import (
 	"redlockd/pool"
 )
 
-// scriptExtend is extend for another text; the records and the copies of
-// masters that lost theirs are its business all the same.
+// scriptExtend is extend for another text. It keeps the same records and repairs the
+// copies of masters that lost theirs.
 func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 	now := l.clock.Now()
 	prolongs := *r.Script
@@ -78,13 +79,13 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 	l.submit(b, s.group, l.watch(r.Trace, s))
 }
 
-// sums are what is left of the copies that a script has added to, on each master.
-// Each had its own: of a lease that was prolonged through another daemon, with other
-// masters for its quorum, some have less than was promised. The client adds to what
-// it was promised, which the one that has most has at least.
+// remainingTimes are what remains of the copies that a script has added to, on each
+// master. Each master added to its own remaining time. If another daemon prolonged the
+// lease with another quorum, some copies have less than was promised. The client adds to
+// what it was promised, and the copy with the longest remaining time has at least that.
 type sums struct {
 	mu          sync.Mutex
-	least, most [maxMasters]time.Duration // of all keys
+	least, most [maxMasters]time.Duration // over all keys
 }
 
 func (s *sums) note(lane int, left []pool.Reply) {
@@ -99,8 +100,8 @@ func (s *sums) note(lane int, left []pool.Reply) {
 	}
 }
 
-// uneven is the longest of these masters' copies, if another one's is shorter by more
-// than the margin; 0 if none is.
+// longestIfUneven is the longest of these masters' copies if another one is shorter by
+// more than the margin; 0 if none is.
 func (s *sums) uneven(lanes []int, margin time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +118,8 @@ func (s *sums) uneven(lanes []int, margin time.Duration) time.Duration {
 	return most
 }
 
-// level has a quorum of copies last as long as the longest of them, before anybody is
-// told that its lease does.
+// equalize makes a quorum of copies last as long as the longest of them, before the
+// client receives that time.
 func (l *Locker) level(e *extension, trace *Trace, ttl time.Duration, outcome *ScriptOutcome) {
 	r := e.request
 	r.TTL, r.Trace = ttl, trace
@@ -131,8 +132,8 @@ func (l *Locker) level(e *extension, trace *Trace, ttl time.Duration, outcome *S
 	})
 }
 
-// extensionOf keeps the records of the extension that the script makes; lapsed
-// says that this daemon knows the lease to be over.
+// extensionOf keeps the records of the extension that the script makes. lapsed is true if
+// this daemon's records show that the lease is over.
 func (l *Locker) extensionOf(r *ScriptRequest, s *survey, now time.Duration) (e *extension, lapsed bool) {
 	e = &extension{
 		locker: l, group: s.group, start: now, tally: s.tally,
@@ -153,7 +154,7 @@ func (l *Locker) extensionOf(r *ScriptRequest, s *survey, now time.Duration) (e 
 	return e, lapsed
 }
 
-// lostBy are the masters that have no copy to prolong.
+// lostCopies marks the masters that have no copy to prolong.
 func (s *survey) lostBy(r *ScriptRequest) (lost [maxMasters]bool) {
 	if r.Partly {
 		return lost
@@ -164,16 +165,16 @@ func (s *survey) lostBy(r *ScriptRequest) (lost [maxMasters]bool) {
 	return lost
 }
 
-// dropRemnants takes back what was prolonged of a lease that a quorum has lost:
-// it would only be in the next one's way.
+// dropRemnants takes back what was prolonged of a lease that a quorum has lost: it would
+// only block the next lease.
 func (l *Locker) dropRemnants(s *survey, r *ScriptRequest, start time.Duration, lanes ...int) {
 	if len(r.Token) < shortToken {
 		return
 	}
 	for _, lane := range lanes {
 		for _, key := range r.Keys {
-			debt := l.endDebt(l.masterKey(key), r.Token, start)
-			s.group.Push(lane, &repeated{group: s.group, key: l.masterKey(key), debt: debt})
+			pending := l.endDebt(l.masterKey(key), r.Token, start)
+			s.group.Push(lane, &repeated{group: s.group, key: l.masterKey(key), debt: pending})
 		}
 	}
 }

@@ -1,5 +1,6 @@
-// Taking a lock in other words than ours: with a value that somebody chose who
-// knows only SET NX, or with a library's own script.
+// This file acquires a lock with other commands than redlockd's own: with a value that a
+// client of plain SET NX chose, or with a library's own script.
+
 package redlock
 
 import (
@@ -9,13 +10,12 @@ import (
 	"redlockd/pool"
 )
 
-// Endless is the TTL of a lock without an expiry, where those are allowed. The
-// copy of such a lock on a master that was out of reach when it was released
-// stays for good.
+// Endless is the TTL of a lock without an expiry, where such locks are allowed. If a
+// master is unreachable when such a lock is released, its copy stays for good.
 const Endless = 100 * 365 * 24 * time.Hour
 
-// valued is a lock with a value of the caller's own. An equal one that is there
-// already is a stranger's: values like "1" are common.
+// valueMode is a lock with a value that the caller chose. An equal value that is already
+// there belongs to another client: values like "1" are common.
 type valued struct{}
 
 var _ form = valued{}
@@ -30,7 +30,7 @@ func (valued) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
 
 func (valued) read(_ *attempt, answer pool.Answer) said { return readTaken(answer) }
 
-// takeBack leaves a copy alone that may be a stranger's with the same value.
+// takeBack leaves a copy alone that may belong to another client with the same value.
 func (valued) takeBack(a *attempt, lane int, c copyState) {
 	switch {
 	case c == copyMaybe && len(a.token) < shortToken:
@@ -54,15 +54,15 @@ func (a *attempt) undoAny(lane int, c copyState, key string, token Token) {
 	}})
 }
 
-// scripted takes a lock with a library's script. Its own answers are kept for
-// the client: the last yes and the last no before the outcome.
+// scriptMode acquires a lock with a library's script. The script's own answers are kept
+// for the client: the last yes and the last no before the outcome.
 type scripted struct {
 	script *Script
-	before [maxMasters]string // which keys were there, as Script.answer says
-	spans  [maxMasters]span   // when a copy of this attempt ends
+	before [maxMasters]string // which keys existed, see Script.splitAnswer
+	spans  [maxMasters]span   // when a copy of this ballot ends
 }
 
-// span is a time on a master's clock, in ms.
+// expiryRange is a range on a master's clock, in ms.
 type span struct{ low, high int64 }
 
 var _ form = (*scripted)(nil)
@@ -77,10 +77,10 @@ func (f *scripted) command(a *attempt, m *pool.Moment, c *pool.Command, end int6
 	f.spans[m.Lane] = f.script.Time.span(m, ttl, late, tight)
 }
 
-// span is when a copy can end. A master adds a lease that counts from now to its
-// clock when the command arrives, and the seal allows a clock that is 250 ms
-// behind. Of a token that others use, too, only what was executed at once is
-// found again: who takes the key when such a copy has ended gets a later end.
+// expiryRange is when a copy can end. If a lease counts from now, a master adds it to its
+// clock when the command arrives, and the seal allows a clock that is 250 ms behind.
+// Other clients may use a short token, too, so tight covers only a copy that was written
+// at once: a client that takes the key after such a copy has ended gets a later expiry.
 func (t ScriptTime) span(m *pool.Moment, ttl, late time.Duration, tight bool) span {
 	written := t.of(m, ttl, late)
 	switch {
@@ -113,16 +113,16 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 	if !a.over {
 		a.kept = append(a.kept, f.script.keptEnds(more.kept, answer.Lane, a.call.locker)...)
 	}
-	vote := f.script.Vote(own)
+	scriptVote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.over && answers != nil {
-		answers.note(vote, own)
+		answers.note(scriptVote, own)
 	}
 	switch {
-	case vote == ScriptYes && before != "" && !strings.Contains(before, "0"):
+	case scriptVote == ScriptYes && before != "" && !strings.Contains(before, "0"):
 		return said{took: true, copy: copyEarlier}
-	case vote == ScriptYes:
+	case scriptVote == ScriptYes:
 		return said{took: true, repeats: strings.Contains(before, "1"), copy: copyMade}
-	case vote == ScriptNo:
+	case scriptVote == ScriptNo:
 		return said{refused: true}
 	case isWrongType(own):
 		return said{refused: true, odd: true}
@@ -130,9 +130,8 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 	return said{copy: copyMaybe}
 }
 
-// takeBack spares what was there before. Of a master that did not answer it is
-// not known what was: if the token may have been the holder all along, its copy
-// is left to expire.
+// takeBack spares what was there before. If a master did not answer, its earlier state is
+// unknown. If the token may have been the holder all along, its copy is left to expire.
 func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
 	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
@@ -155,8 +154,8 @@ func (f *scripted) after(a *attempt, v verdict) (form, error) {
 	return sameAgain(&scripted{script: f.script}, a, v)
 }
 
-// ScriptAnswers are a script's own answers to an acquire: what a master said
-// whose vote counted. They may be read once the outcome is known.
+// ScriptAnswers are a script's own answers to an acquire, from masters whose vote
+// counted. They may be read once the outcome is known.
 type ScriptAnswers struct {
 	Yes, No         pool.Reply
 	SaidYes, SaidNo bool
@@ -171,5 +170,5 @@ func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
 	}
 }
 
-// Elapsed is how long ago the attempt began.
+// Elapsed is the time since the ballot began.
 func (g *Grant) Elapsed() time.Duration { return g.clock.Now() - g.start }

@@ -1,4 +1,5 @@
-// Releases, and whatever needs no token, in the words of a library.
+// This file runs a library's scripts that release a lock, extend one, or need no token.
+
 package redlock
 
 import (
@@ -7,14 +8,14 @@ import (
 	"redlockd/pool"
 )
 
-// ScriptEffect is what a script does that is run by RunScript.
+// ScriptEffect is the effect of a script that RunScript runs.
 type ScriptEffect uint8
 
 const (
 	ScriptReleases ScriptEffect = iota // deletes the token's copy
-	ScriptExtends                      // gives it a new expiry
-	ScriptAdds                         // adds to what is left
-	ScriptForces                       // writes or deletes whoever holds the key
+	ScriptExtends                      // gives the copy a new expiry
+	ScriptAdds                         // adds to the remaining time
+	ScriptForces                       // writes or deletes the key, whichever token holds it
 )
 
 // ScriptRequest is a script that does not take a lock.
@@ -25,16 +26,16 @@ type ScriptRequest struct {
 	Keys   []Key         // the locks among the script's keys, at least one
 	Token  Token         // "" only with ScriptForces
 	TTL    time.Duration // of ScriptExtends and ScriptForces; what ScriptAdds adds
-	// Partly: the script compares a part of the token only, so that a copy's
-	// value is not known and none is re-created on masters that lost it.
+	// Partly: the script compares a part of the token only. A copy's value is then not
+	// known, and none is re-created on masters that lost it.
 	Partly bool
-	Trace  *Trace // who hears the votes; nil = nobody
+	Trace  *Trace // receives the votes; may be nil
 }
 
-// ScriptOutcome is the answer that a quorum's masters gave, with what it means.
+// ScriptOutcome is the answer of a quorum's masters, with its meaning.
 type ScriptOutcome struct {
 	Reply   pool.Reply
-	Replied bool // false: it was decided without asking
+	Replied bool // false: it was decided without a query
 	Yes     bool
 	Grant   Grant // of an extension that succeeded
 }
@@ -69,8 +70,8 @@ func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 }
 
-// scriptSurvey asks the script. A yes of sealed effects counts under a good
-// seal only, a no always.
+// libraryBallot runs the script on every master. If its effects are sealed, a yes counts
+// under a good seal only; a no always needs one.
 func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
 	plan := pool.Plan{Key: l.masterKey(r.Keys[0]), Joins: true, Sealed: true}
 	for _, key := range r.Keys[1:] {
@@ -95,13 +96,13 @@ func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
 	return s
 }
 
-// outcome is what the client reads.
+// outcome is what the client receives.
 func (s *survey) outcome(v ScriptVote) ScriptOutcome {
 	reply, ok := s.said(v)
 	return ScriptOutcome{Reply: reply, Replied: ok, Yes: v == ScriptYes}
 }
 
-// scriptRelease is release for another text.
+// scriptRelease is release with another text.
 func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	now := l.recent()
 	if b == nil {
@@ -152,8 +153,8 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 }
 
-// oweRelease tells a master later that did not answer. A value that is easily
-// chosen twice may be another's by then.
+// retryRelease repeats the release on a master that did not answer. By then, a value that
+// is easily chosen twice may be another client's.
 func (l *Locker) oweRelease(g *pool.Group, r *ScriptRequest, lane int, start time.Duration) {
 	if len(r.Token) < shortToken {
 		return
@@ -163,7 +164,7 @@ func (l *Locker) oweRelease(g *pool.Group, r *ScriptRequest, lane int, start tim
 	}
 }
 
-// scriptForce asks for what needs no token.
+// scriptForce runs a script that needs no token.
 func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 	if b == nil {
 		b = &Batch{}

@@ -1,6 +1,7 @@
-// Changing a lock in the words of a client that takes the quorum for one Redis:
-// DEL, EXPIRE, SET XX, SET IFEQ. Except for the last none of them compares a
-// token: whoever says it may be taking the lock from somebody.
+// This file changes a lock for a client that treats the quorum as one Redis: DEL, EXPIRE,
+// SET XX, SET IFEQ. Except for the last, these commands compare no token, so they may
+// take the lock from its holder.
+
 package redlock
 
 import (
@@ -9,7 +10,7 @@ import (
 	"redlockd/pool"
 )
 
-// WriteEffect is what is done to the copies.
+// WriteEffect is the change that a write makes to the copies.
 type WriteEffect uint8
 
 const (
@@ -20,21 +21,21 @@ const (
 
 var writeWords = []string{"delete", "expire", "set"}
 
-// WriteRequest changes the exclusive lock that is there.
+// WriteRequest changes the exclusive lock at a key.
 type WriteRequest struct {
 	DB     int
 	Key    Key
 	Effect WriteEffect
 	Value  Token         // of WriteReplaces
-	Equal  Token         // only while this is there; "" = whatever is
-	TTL    time.Duration // but for WriteDeletes; Endless = no expiry
-	// EndlessToo: a copy without an expiry is a lock and no data of somebody else's.
+	Equal  Token         // only while the copy has this value; "" = any value
+	TTL    time.Duration // not for WriteDeletes; Endless = no expiry
+	// EndlessToo: a copy without an expiry is a lock, not foreign data.
 	EndlessToo bool
-	Trace      *Trace // who hears the votes; nil = nobody
+	Trace      *Trace // receives the votes; may be nil
 }
 
-// WriteDone is called exactly once, from any goroutine: done is false if there
-// is no such lock. err is *NoQuorum, ErrWrongType, *Busy or ErrShutdown.
+// WriteDone is called exactly once, from any goroutine. done is false if there is no such
+// lock. err is *NoQuorum, ErrWrongType, *Busy or ErrShutdown.
 type WriteDone func(done bool, err error)
 
 // Write changes a lock on a quorum of masters.
@@ -46,7 +47,7 @@ func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
 	l.write(b, r, done)
 }
 
-// write asks every master, whatever the others have.
+// write sends the change to every master, whatever the others have.
 func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 	if err := l.enter(); err != nil {
 		done(false, err)
@@ -69,7 +70,7 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 	}
 }
 
-// writing is one Write.
+// writeCall is one Write.
 type writing struct {
 	locker  *Locker
 	request WriteRequest
@@ -84,7 +85,7 @@ func (w *writing) command(m *pool.Moment, c *pool.Command) bool {
 	r := &w.request
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
-		// It prolongs what is there: out of reach of any undo but its own.
+		// It prolongs the existing copy, so only its own undo matches the expiry.
 		w.ends[m.Lane] = expiry(m.Time, r.TTL, w.locker.late) + prolongs
 		end = m.Decimal(w.ends[m.Lane])
 	}
@@ -93,7 +94,7 @@ func (w *writing) command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// open: the same value, and its copy ends later than was asked for.
+// unwrap reports a copy that keeps its value and ends later than requested.
 func (w *writing) open(answer *pool.Answer) []keptEnd {
 	at := answer.Reply.Items
 	if len(at) != 3 {
@@ -103,7 +104,7 @@ func (w *writing) open(answer *pool.Answer) []keptEnd {
 	return []keptEnd{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
 }
 
-// read: what was done was done, also by a young master, but it makes up no
+// read: a change was made even if a quarantined master made it, but it adds nothing to a
 // quorum that holds.
 func (w *writing) read(answer pool.Answer) ScriptVote {
 	n := answer.Reply.Int
@@ -118,7 +119,7 @@ func (w *writing) read(answer pool.Answer) ScriptVote {
 	return ScriptUnclear
 }
 
-// told: whose lock was deleted is not known.
+// onDecidedLocked reports the release. The holder of the deleted lock is not known.
 func (w *writing) told(v verdict) {
 	if r := &w.request; v == granted && r.Effect == WriteDeletes {
 		w.locker.events.emit(EventReleased, lockID{r.DB, r.Key, ""}, 0, 0)
@@ -147,7 +148,7 @@ func (w *writing) decided(v verdict) {
 	}
 }
 
-// tooLate: behind a refusal there may still be a minority that did it.
+// onLateVote: after a refusal, a minority may still have made the change.
 func (w *writing) tooLate(lane int, vote ScriptVote, v verdict) {
 	if vote == ScriptYes && v == refused {
 		w.takeBack(lane)
@@ -157,17 +158,17 @@ func (w *writing) tooLate(lane int, vote ScriptVote, v verdict) {
 func (w *writing) oddMost() bool {
 	w.survey.mu.Lock()
 	defer w.survey.mu.Unlock()
-	odd := 0
+	wrongType := 0
 	for i := range w.survey.tally.n {
 		if w.survey.votes[i] == ScriptNo && w.survey.replies[i].Int == -1 {
-			odd++
+			wrongType++
 		}
 	}
-	return odd > w.survey.tally.n-w.survey.tally.quorum
+	return wrongType > w.survey.tally.n-w.survey.tally.quorum
 }
 
-// takeBack deletes a value that a minority was given: nobody holds anything by it,
-// unless it was there before.
+// takeBack deletes a value that only a minority received. It makes no holder, unless it
+// was there before.
 func (w *writing) takeBack(lanes ...int) {
 	l, r := w.locker, &w.request
 	if r.Effect != WriteReplaces || r.TTL >= Endless || r.Value == r.Equal {
@@ -175,7 +176,7 @@ func (w *writing) takeBack(lanes ...int) {
 	}
 	for _, lane := range lanes {
 		l.counts.undone.Add(1)
-		debt := l.releaseDebt(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.late)
-		w.survey.group.Push(lane, &repeated{group: w.survey.group, key: w.key, debt: debt})
+		pending := l.releaseDebt(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.late)
+		w.survey.group.Push(lane, &repeated{group: w.survey.group, key: w.key, debt: pending})
 	}
 }

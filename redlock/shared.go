@@ -1,9 +1,10 @@
-// Readers together, or one writer.
+// This file implements shared locks: several readers together, or one writer.
 //
-// Readers are members of a zset at the key, each with an end of its own. A
-// writer finds the key taken, whoever it is; a reader finds it taken by a writer.
-// A quorum of readers' copies and a quorum of writers' copies share a master, and
-// there one of the two was refused.
+// Readers are members of a zset at the key, and each has an expiry of its own. A writer
+// finds the key taken by readers or by another writer; a reader finds it taken by a
+// writer. A quorum of readers' copies and a quorum of writers' copies share a master, and
+// that master refused one of the two.
+
 package redlock
 
 import (
@@ -12,22 +13,23 @@ import (
 	"redlockd/pool"
 )
 
-// reader shares the key with other readers. With the token of the writer it
-// turns the writer into a reader: that is never undone, and from the moment it
-// was asked for the lock is at most a reader's.
+// sharedMode shares the key with other readers. With the token of the writer it
+// downgrades the writer to a reader. A downgrade is never undone: from the first request
+// for it on, the lock is at most a reader's.
 //
-// The writer steps down in a second ballot, that names the very copy it is about,
-// by its end, which the first one was told. A question may be on its way to a slow
-// master for long: its client may have been answered by the others, and have become
-// the writer since, through another daemon, with a quorum to which this master
-// belongs. What is late must not step that writer down.
+// The downgrade happens in a second ballot, which names the exact copy by its expiry; the
+// first ballot returned that expiry. A command may be on its way to a slow master for
+// long. Meanwhile the other masters may have answered its client, and the client may have
+// become the writer through another daemon, with a quorum that includes this master. A
+// late command must not downgrade that writer.
 type reader struct {
-	steps int                // ballots before this one in which a writer was met
-	told  int                // masters that say that the token is the writer; guarded by the attempt's lock
-	ends  *[maxMasters]int64 // when that copy ends, ms of the master's clock; of each lane, written and read on it
+	steps int                // ballots before this one that met a writer
+	told  int                // masters that report the token as the writer; guarded by the ballot's lock
+	ends  *[maxMasters]int64 // when that copy ends, ms of the master's clock; each lane writes and reads its own entry
 }
 
-// mostSteps bounds the ballots: somebody prolongs the writer's copy between two of them.
+// maxDowngradeBallots bounds the ballots: another request may prolong the writer's copy
+// between two of them.
 const mostSteps = 8
 
 var _ form = (*reader)(nil)
@@ -42,9 +44,9 @@ func (f *reader) command(a *attempt, m *pool.Moment, c *pool.Command, end int64)
 	c.Set("EVALSHA", a.call.locker.script.share, "1", a.key, string(a.token), m.Decimal(end), writer)
 }
 
-// writerOn is the end of the copy that steps down on a master; "" if none does. Once
-// the ballot is decided, what the master has told of may be the copy of a writer
-// that its client has become since.
+// writerEnd is the expiry of the copy to downgrade on a master; "" if there is none. Once
+// the ballot is decided, the master's answer may describe the copy of a writer that the
+// client has become since.
 func (f *reader) writerOn(a *attempt, lane int) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,9 +66,9 @@ func (f *reader) read(_ *attempt, answer pool.Answer) said {
 	return readTaken(answer)
 }
 
-// stepsNext tells whether the next ballot makes the reader: its writer has stepped down
-// on some masters, and the others of a quorum have told of its copy too late for this
-// one. A master that says nothing is not waited for meanwhile.
+// downgradesNext reports whether the next ballot makes the reader. That is so if the writer
+// has been downgraded on some masters, and the others of a quorum reported its copy too
+// late for this ballot. The daemon does not wait for masters without an answer.
 func (f *reader) stepsNext(a *attempt) bool {
 	return f.steps > 0 && f.steps < mostSteps && f.told > 0 && a.tally.yes+f.told >= a.tally.quorum
 }

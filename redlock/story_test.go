@@ -1,6 +1,6 @@
 package redlock
 
-// story_test.go: the life of a lock, told alike on embedded and on real masters.
+// story_test.go: the course of a lock, the same on embedded and on real masters.
 
 import (
 	"testing"

@@ -1,6 +1,6 @@
 package redlock
 
-// tokens_test.go: a caller's own token names one lock, however often it asks.
+// tokens_test.go: a caller's own token names one lock, however often it is repeated.
 
 import (
 	"testing"
@@ -32,7 +32,7 @@ func TestToken_ARepeatIsTheSameLockWithANewFence(t *testing.T) {
 
 // A repeat must not count what an attempt before it is about to take back, and a
 // release must not overtake it: in one daemon they take turns.
-func TestToken_ConcurrentRepeatsTakeTurns(t *testing.T) {
+func TestToken_ConcurrentRepeatsRunOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	const repeats = 50
 	c := newCluster(t, 3, long)
@@ -60,7 +60,7 @@ func TestToken_ConcurrentRepeatsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestToken_OfSomebodyElseIsRefused(t *testing.T) {
+func TestToken_OfAnotherClientIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
@@ -74,7 +74,7 @@ func TestToken_OfSomebodyElseIsRefused(t *testing.T) {
 }
 
 // What is not a lock is left alone, whoever asks.
-func TestToken_SomebodyElsesDataIsNoLock(t *testing.T) {
+func TestToken_ForeignDataIsNoLock(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()

@@ -1,8 +1,9 @@
-// Who is told what each master says to one request?
+// This file reports each master's vote on one request to a Trace.
 //
-// A request that carries a Trace costs an object for each of its ballots; one
-// without costs a look at a nil pointer. Nothing is decided here: what is heard
-// is the answer as it came, and the ballot behind it judges for itself.
+// A request with a Trace costs an object for each of its ballots; a request without one
+// costs a check of a nil pointer. Nothing is decided here: a Trace receives the answer as
+// it came, and the ballot counts it for itself.
+
 package redlock
 
 import (
@@ -11,28 +12,27 @@ import (
 	"redlockd/pool"
 )
 
-// Trace follows one request. Its functions are called from any goroutine, also
-// behind the outcome: masters that are not needed for it answer all the same.
-// They must not block.
+// Trace follows one request. Its functions are called from any goroutine, also after the
+// outcome: masters that are not needed for it answer all the same. They must not block.
 type Trace struct {
-	// Asked announces so many votes; each of them comes.
+	// OnBallot announces a number of votes; each of them follows.
 	Asked func(votes int)
 	Voted func(Vote)
 }
 
-// Vote is what one master said, for people.
+// Vote is one master's vote, for people.
 type Vote struct {
 	Master string
-	Word   string        // VoteYes, VoteNo or VoteSilent
-	Took   time.Duration // from the writing of the question to the answer; 0 = it was not asked
-	Cause  string        // of VoteSilent
+	Word   string        // VoteYes, VoteNo or VoteUncounted
+	Took   time.Duration // from the writing of the command to the answer; 0 = nothing was sent
+	Cause  string        // of VoteUncounted
 }
 
 // Words of a Vote.
 const (
-	VoteYes    = "yes"    // a consent that counts
-	VoteNo     = "no"     // a refusal that counts
-	VoteSilent = "silent" // neither: cut, late, void, young, or not asked
+	VoteYes    = "yes"    // a yes that counts
+	VoteNo     = "no"     // a no that counts
+	VoteSilent = "silent" // neither: cut, late, void, quarantined, or not asked
 )
 
 func (r *LockRequest) trace() *Trace {
@@ -42,7 +42,7 @@ func (r *LockRequest) trace() *Trace {
 	return r.Who.Trace
 }
 
-// watched is an operation whose answers somebody else hears, too.
+// tracedOperation is an operation that reports its answers to a Trace, too.
 type watched struct {
 	pool.Operation
 	trace *Trace
@@ -50,11 +50,10 @@ type watched struct {
 	sent  [maxMasters]time.Duration // of each lane, read only after it has answered
 }
 
-// consenting is an operation whose answers do not read as those of most do.
+// yesReader is implemented by operations whose answers differ from the usual form.
 type consenting interface{ consent(pool.Reply) bool }
 
-// watch has the trace hear what op is answered; a nil trace hears nothing and
-// op stays what it is.
+// traced reports op's answers to the trace. With a nil trace it returns op itself.
 func (l *Locker) watch(t *Trace, op pool.Operation) pool.Operation {
 	if t == nil {
 		return op
@@ -63,21 +62,21 @@ func (l *Locker) watch(t *Trace, op pool.Operation) pool.Operation {
 	return &watched{Operation: op, trace: t, pool: l.pool}
 }
 
-// Plan has it asked by a command of its own: that one is timed, and a watched
-// operation has no word for a bulk.
+// Props gives the operation a command of its own: the command is timed, and a traced
+// operation has no argument for a bulk.
 func (w *watched) Plan() pool.Plan {
 	p := w.Operation.Plan()
 	p.Bulk = ""
 	return p
 }
 
-// Command notes when the question was written.
+// Command records when the command was written.
 func (w *watched) Command(m *pool.Moment, c *pool.Command) bool {
 	w.sent[m.Lane] = m.Now
 	return w.Operation.Command(m, c)
 }
 
-// Answer tells the vote first: the answer may be the one that decides.
+// Answer reports the vote first: the answer may be the one that decides.
 func (w *watched) Answer(a pool.Answer) {
 	consent := consents
 	if op, ok := w.Operation.(consenting); ok {
@@ -114,8 +113,8 @@ func voteOf(p *pool.Pool, a pool.Answer, consent func(pool.Reply) bool, sent tim
 	return v
 }
 
-// consents reads the answers of commands and scripts that take, prolong or
-// release: a string or a positive number, alone or as the first of several.
+// isYes reads the answers of commands and scripts that take, prolong or release: a string
+// or a positive number, alone or as the first of several.
 func consents(r pool.Reply) bool {
 	if r.Kind == pool.ReplyArray {
 		if len(r.Items) == 0 {
@@ -127,7 +126,7 @@ func consents(r pool.Reply) bool {
 	return r.Kind == pool.ReplyString || r.Kind == pool.ReplyInt && r.Int > 0
 }
 
-// isOne reads those for which 1 alone is yes.
+// isOne reads the answers of which 1 alone is yes.
 func isOne(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 1 }
 
 func (w *workEnd) consent(r pool.Reply) bool       { return isOne(r) }
@@ -150,15 +149,15 @@ func (s *survey) consent(r pool.Reply) bool {
 	return s.script.Vote(own) == ScriptYes
 }
 
-// roundTrace is for a round of ids that serves requests with a Trace: its votes
-// are those of all of them.
+// roundTrace traces a round of ids that serves requests with a Trace. Its votes are those
+// of all of them.
 type roundTrace struct {
 	hear []*Trace
 	sent [maxMasters]time.Duration
 }
 
-// announceLocked is called when the round's requests are known. Masters that
-// have answered before could not be asked.
+// announceLocked is called when the round's requests are known. Masters that have
+// answered before did not receive the round's command.
 func (r *idRound) announceLocked() {
 	for i := range r.callers {
 		t := r.callers[i].trace
@@ -178,7 +177,7 @@ func (r *idRound) announceLocked() {
 	}
 }
 
-// tellLocked tells one vote.
+// reportLocked reports one vote.
 func (r *idRound) tellLocked(a pool.Answer) {
 	switch {
 	case !r.frozen:

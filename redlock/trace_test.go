@@ -1,6 +1,6 @@
 package redlock
 
-// trace_test.go: what a Trace hears, and that nobody pays who has none.
+// trace_test.go: what a Trace receives, and that a request without one costs nothing.
 
 import (
 	"sync"
@@ -25,7 +25,7 @@ func TestWatch_WithoutATraceIsTheOperationItselfAndAllocatesNothing(t *testing.T
 }
 
 // A request that is tried several times, and waits, announces every ballot, and each vote comes.
-func TestTrace_HearsEveryVoteThatWasAnnounced(t *testing.T) {
+func TestTrace_ReceivesEveryVoteThatWasAnnounced(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	held := d.take(LockRequest{Key: "k"})

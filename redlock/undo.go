@@ -1,7 +1,8 @@
-// Taking back what a failed attempt took, or may have taken.
+// This file takes back what a failed ballot took, or may have taken.
 //
-// Nothing here depends on the caller: it may be gone. A master that does not
-// answer is told again until it has answered or the copy has expired.
+// Nothing here depends on the caller, which may have left. The undo is repeated on a
+// master that does not answer until it has answered or the copy has expired.
+
 package redlock
 
 import (
@@ -10,11 +11,11 @@ import (
 	"redlockd/pool"
 )
 
-// takeBack goes to every master that made a copy or did not answer. Masters
-// that have not answered yet are dealt with when they do, see giveBackLate.
+// takeBack goes to every master that made a copy or did not answer. Masters that have not
+// answered yet are handled when they do, see giveBackLate.
 func (a *attempt) takeBack() {
 	a.mu.Lock()
-	a.won = false // answers that come from here on take care of themselves
+	a.won = false // later answers are handled by giveBackLate
 	copies, n := a.copies, a.tally.n
 	a.mu.Unlock()
 	for lane := range n {
@@ -22,7 +23,7 @@ func (a *attempt) takeBack() {
 	}
 }
 
-// giveBackLate returns a copy of an attempt that has failed meanwhile.
+// giveBackLate returns a copy of a ballot that has failed meanwhile.
 func (a *attempt) giveBackLate(lane int, c copyState) {
 	if c == copyMade {
 		a.call.locker.counts.lateGrants.Add(1)
@@ -30,7 +31,7 @@ func (a *attempt) giveBackLate(lane int, c copyState) {
 	a.form.takeBack(a, lane, c)
 }
 
-// undo deletes the copy of the attempt's first key; of permits, the one in slot.
+// undo deletes the copy of the ballot's first key; for permits, the one in slot.
 func (a *attempt) undo(lane int, c copyState, slot ...string) {
 	a.undoKey(lane, c, a.key, slot...)
 }
@@ -43,20 +44,21 @@ func (a *attempt) undoKey(lane int, c copyState, key string, slot ...string) {
 	if pool.Broken(pool.RuleUndoGuard) {
 		slack = end
 	}
-	// Guarded by its expiry, it cannot take a copy that a later attempt with the
+	// Guarded by its expiry, the undo cannot delete a copy that a later ballot with the
 	// same token counts on.
 	a.undoWithin(lane, c, key, end-slack, end+slack, slot...)
 }
 
-// onlyOn is the connection on which alone an undo may be sent, 0 for any. If
-// nobody knows whether the command with a caller's token was executed, and its
-// connection is gone, the same token may have been asked for through another
-// daemon since, and what stands there may be that one's, with the same end. On
-// the connection itself the undo comes behind the command: then it finds what
-// the command made, or what it moved out of reach. With a token that others use,
-// too, even an undo must not be repeated: it may have been executed without an
-// answer, and what stands there now be a stranger's. A copy that is left so ends
-// with its ttl.
+// soleConnection is the connection on which alone an undo may be sent, 0 for any. It
+// applies to a caller's token if it is unknown whether the command was executed and its
+// connection is gone. The same token may have been requested through another daemon
+// since, and the copy may belong to that request, with the same expiry. On the connection
+// itself the undo follows the command: it then finds what the command made, or what the
+// command moved to another expiry.
+//
+// With a token that other clients use, too, even an undo must not be repeated: it may
+// have been executed without an answer, and the copy there now may be another client's. A
+// copy that is left in this way ends with its ttl.
 func (a *attempt) onlyOn(lane int, c copyState, token Token) time.Duration {
 	if a.call.request.Token == "" || c != copyMaybe && len(token) >= shortToken {
 		return 0
@@ -73,8 +75,8 @@ func (a *attempt) undoWithin(lane int, c copyState, key string, lo, hi int64, sl
 func (a *attempt) undoToken(lane int, c copyState, key string, token Token, lo, hi int64, slot ...string) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
-	debt := l.releaseDebt(key, token, lo, hi, a.start+a.call.request.TTL+4*l.late)
-	debt.Args = append(debt.Args, slot...)
-	debt.Met = a.onlyOn(lane, c, token)
-	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: debt})
+	pending := l.releaseDebt(key, token, lo, hi, a.start+a.call.request.TTL+4*l.late)
+	pending.Args = append(pending.Args, slot...)
+	pending.Met = a.onlyOn(lane, c, token)
+	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: pending})
 }

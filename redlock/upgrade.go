@@ -1,9 +1,10 @@
-// An exclusive lock with the caller's token, which may hold the key already.
+// This file acquires an exclusive lock with the caller's token, which may already hold
+// the key.
 //
-// If it holds it as a reader and no other reader is there, it becomes the writer
-// in place. An attempt that turned the reader into the writer on a minority of
-// masters must not cost it the read lease: its undo is no release, it makes the
-// writer the reader again that it was.
+// If it holds the key as the only reader, it becomes the writer in place. A ballot may
+// turn the reader into the writer on a minority of masters. It must not lose the read
+// lease by that: its undo is no release, but makes the writer the reader that it was.
+
 package redlock
 
 import (
@@ -12,8 +13,9 @@ import (
 	"redlockd/pool"
 )
 
+// tokenMode is an exclusive lock with the caller's token.
 type named struct {
-	scores [maxMasters]int64 // when the reader ended that was upgraded on a master
+	scores [maxMasters]int64 // expiry of the reader that was upgraded on a master
 }
 
 var _ form = (*named)(nil)
@@ -34,8 +36,8 @@ func (f *named) read(_ *attempt, answer pool.Answer) said {
 	return said{refused: true}
 }
 
-// takeBack tells masters that did not say what they did, too: the script finds
-// out. It goes on for as long as the longest read lease can last.
+// takeBack also goes to masters that did not report what they did: the script finds out.
+// It goes on for as long as the longest read lease can last.
 func (f *named) takeBack(a *attempt, lane int, c copyState) {
 	switch {
 	case c != copyMade && c != copyUpgraded && c != copyMaybe,
@@ -59,9 +61,9 @@ func (f *named) takeBack(a *attempt, lane int, c copyState) {
 
 func (f *named) after(a *attempt, v verdict) (form, error) { return sameAgain(&named{}, a, v) }
 
-// inTheWay tells whether a lease of the key that is waited for keeps the waiter
-// from it. Its own token's does not: a reader who wants to be the writer waits
-// for the others, and if one of them wants that too, neither will ever go.
+// blockedBy reports whether a lease of the awaited key blocks the waiter. A lease of its
+// own token does not. A reader that requests the write lock waits for the other readers;
+// if one of them requests it, too, neither will ever release.
 func (s *waiters) inTheWay(w *waiter, l Lease) bool {
 	known, _ := s.locker.leases.find(lockID{l.DB, l.Key, l.Token})
 	together := w.request.Mode != Exclusive && w.request.Mode == known.mode

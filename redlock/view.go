@@ -1,4 +1,5 @@
-// What stands at a key, as a quorum of masters sees it?
+// This file reads what a quorum of masters has at a key.
+
 package redlock
 
 import (
@@ -11,11 +12,11 @@ import (
 // View is what a quorum agrees on.
 type View struct {
 	Kind  string // "none", "string" for an exclusive lock, "zset" readers, "hash" permits
-	Free  bool   // a quorum has nothing; without it "none" may be copies of several, none of which has a quorum
+	Free  bool   // a quorum has nothing; without it "none" may be copies of several tokens, none of which has a quorum
 	Value Token  // of a string
-	// Left is how long at least a quorum will hold it, above 0; Endless without
-	// an expiry. It leaves out what copies may last longer than their lease, so it
-	// is never more than was asked for.
+	// Left is how long at least a quorum will hold it, above 0; Endless without an
+	// expiry. It excludes the time by which copies may outlast their lease, so it is
+	// never more than was requested.
 	Left time.Duration
 }
 
@@ -23,7 +24,7 @@ type View struct {
 // or ErrShutdown.
 type ViewDone func(View, error)
 
-// View looks at a key.
+// View reads a key.
 func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
 	if err := l.enter(); err != nil {
 		done(View{}, err)
@@ -33,7 +34,7 @@ func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
 	l.submit(b, g, &viewing{locker: l, group: g, key: l.masterKey(key), done: done})
 }
 
-// viewing is one View.
+// viewCall is one View.
 type viewing struct {
 	locker *Locker
 	group  *pool.Group
@@ -64,8 +65,8 @@ func (w *viewing) Answer(answer pool.Answer) {
 		return
 	}
 	w.answered++
-	// A young master may have forgotten what it does not show, and whoever has a
-	// copy there instead holds nothing by it: no grant has counted its yes.
+	// A quarantined master may have forgotten what it does not show. A token that has a
+	// copy there instead holds nothing by it: no grant has counted that yes vote.
 	if one, ok := w.locker.readView(answer.Reply); ok && counts(answer) {
 		w.seen = append(w.seen, one)
 		w.missing.counts(answer.Lane)
@@ -102,9 +103,9 @@ func (l *Locker) readView(r pool.Reply) (View, bool) {
 	return v, true
 }
 
-// agreement is what a quorum shows alike, with the least of their times; nothing
-// stands there as soon as no quorum can. decided is false while the masters that
-// have not answered could change it.
+// agreement is what a quorum shows alike, with the least of their times. The result is
+// "none" as soon as no quorum can agree on anything else. decided is false while the
+// masters that have not answered could change it.
 func agreement(seen []View, n, quorum int) (View, bool) {
 	most := 0
 	for _, one := range seen {

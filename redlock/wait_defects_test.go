@@ -8,9 +8,9 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// The alarm that keeps places may ring when nobody stands in the line for a moment,
-// because one has left whose question is still with the masters.
-func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
+// The timer that refreshes tickets may fire when the queue is empty for a moment, because
+// a waiter has left whose ballot is still under way.
+func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed, patient)
@@ -19,7 +19,7 @@ func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
 	}
 	out, leave := d.stands("k", LockRequest{})
 	d.relays[1].Pause()
-	d.waits.freed(nil, place{0, "k"}) // its head asks, and is not answered
+	d.waits.freed(nil, place{0, "k"}) // its head contends, and gets no answer
 	leave()
 	<-out
 	d.waits.mu.Lock()
@@ -29,9 +29,9 @@ func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
 	}
 	d.waits.mu.Unlock()
 	if ln == nil || ln.keep == nil {
-		t.Fatal("there is no line of which a question is out")
+		t.Fatal("there is no queue with a ballot under way")
 	}
-	ln.keep.Stop() // it rings now
+	ln.keep.Stop() // it fires now
 	ln.keepStanding()
 	_, leave = d.stands("k", LockRequest{})
 	defer leave()
@@ -47,8 +47,8 @@ func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
 	eventually(t, "its place is kept", func() bool { return ends() > first })
 }
 
-// "no" is the answer of masters; before they have said anything nobody knows.
-func TestWait_IsNotToldNoWhereNobodyKnows(t *testing.T) {
+// "no" is the answer of masters; before they have answered the outcome is unknown.
+func TestWait_IsNotRefusedWhereTheOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, fair := range []bool{false, true} {
 		c := newCluster(t, 3, long)
@@ -68,7 +68,7 @@ func TestWait_IsNotToldNoWhereNobodyKnows(t *testing.T) {
 	}
 }
 
-func TestWait_WithFairIsNotToldNoWhereTheMastersAreAway(t *testing.T) {
+func TestWait_WithFairIsNotRefusedWhereTheMastersAreAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -85,9 +85,9 @@ func TestWait_WithFairIsNotToldNoWhereTheMastersAreAway(t *testing.T) {
 	}
 }
 
-// After so many hand-overs in a row others may pass, and then the head asks for the key,
-// whatever news the line was waiting for.
-func TestWait_TheHeadAsksForTheKeyAfterALongStreak(t *testing.T) {
+// After a long streak of hand-overs others may pass. Then the head contends for the key,
+// whatever reports the queue was waiting for.
+func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k", TTL: time.Minute})
@@ -112,7 +112,8 @@ func TestWait_TheHeadAsksForTheKeyAfterALongStreak(t *testing.T) {
 	}
 }
 
-// What was given back is nobody's, whatever a copy says that its undo did not reach.
+// A grant that was given back belongs to no client, even if its undo did not reach a
+// copy.
 func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -134,7 +135,7 @@ func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
 }
 
 // Two masters can step down in the next ballot, the third one need not be waited for.
-func TestShared_AWriterStepsDownWithFairAsWithout(t *testing.T) {
+func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
 	t.Parallel()
 	for _, fair := range []bool{false, true} {
 		c := newCluster(t, 3, long)

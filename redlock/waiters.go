@@ -1,8 +1,9 @@
-// Who waits for a key in this daemon?
+// This file keeps the requests that wait for a key in this daemon.
 //
-// Waiters of one key stand in a line, in order of arrival, and only the head of
-// the line asks the masters (line.go): a thousand waiters cost them what one
+// Waiters of one key stand in a wait queue, in order of arrival. Only the head of the
+// queue contends on the masters (waitqueue.go): a thousand waiters cost them what one
 // costs. A waiter is an entry and a timer, not a goroutine.
+
 package redlock
 
 import (
@@ -17,14 +18,14 @@ import (
 	"redlockd/pool"
 )
 
-// place is where a release may be waited for.
+// dbKey identifies a key for which a request may wait.
 type place struct {
 	db  int
 	key Key
 }
 
-// lineID tells lines apart: by their keys, whether they stand in a queue on the
-// masters, too, and whether they want the lock at all.
+// queueID identifies a wait queue. Queues differ by their keys, by whether their waiters
+// also have a ticket on the masters, and by whether they take the lock at all.
 type lineID struct {
 	db    int
 	keys  string
@@ -32,38 +33,38 @@ type lineID struct {
 	looks bool // they do not take the lock
 }
 
-// waiter is one request that waits. Its line's registry guards it.
+// waiter is one request that waits. The mutex of waiters guards it.
 type waiter struct {
 	waits      *waiters
-	line       *line // nil before it stands in one
+	line       *line // nil until the waiter is in a queue
 	prev, next *waiter
 	request    LockRequest
 	done       LockDone
 	end        time.Duration // of the wait, on the pool's clock
 	timer      pool.Timer
-	trouble    error // why it could not be decided before it stood in line
-	stepping   error // a question of it has begun to make the writer a reader
-	known      bool  // somebody else stands before it: it was refused, or others were faster in the queue
-	over       bool  // out of the line, answered or about to be
+	trouble    error // why the masters could not decide before the waiter was in a queue
+	stepping   error // one of its ballots has begun to downgrade the writer
+	known      bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
+	over       bool  // out of the queue, answered or about to be
 }
 
-// waiters are the lines of all keys.
+// waiters are the wait queues of all keys.
 type waiters struct {
 	locker *Locker
-	name   string       // of this daemon, in the queues
-	count  atomic.Int64 // 0 lets every release pass without a look
+	name   string       // of this daemon, in the queues on the masters
+	count  atomic.Int64 // at 0 a release does not take the lock
 
 	mu    sync.Mutex
 	lines map[lineID]*line
-	at    map[place][]*line // those that wait for a key, FAIR first
-	stood int64             // waiters that took a place in a queue, numbers them
+	at    map[place][]*line // the queues that wait for a key, FAIR first
+	stood int64             // number of the last waiter that requested a ticket
 	ended bool
 }
 
-// Wait asks for a lock and, while somebody else holds the key, waits for it,
-// r.Wait at most. done is called exactly once, as for Lock, or with ErrLeft once
-// leave was called; a grant that comes after that is given back. When the time
-// is over the answer is ErrHeld, or why the masters could not decide.
+// Wait requests a lock and waits while another token holds the key, r.Wait at most. done
+// is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
+// that arrives after that is given back. When the time is over the answer is ErrHeld, or
+// the reason why the masters could not decide.
 func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	w := &waiter{waits: &l.waits, request: r, done: done, end: l.recent() + r.Wait}
 	enter := l.waits.enter
@@ -74,8 +75,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 		enter(b, w)
 		return w.leave
 	}
-	// Its token may hold the key already: a repeat must not stand in line for
-	// its own lock.
+	// Its token may hold the key already: a repeat must not wait for its own lock.
 	l.Lock(b, r, func(g Grant, err error) {
 		if errors.Is(err, ErrHeld) || undecidedError(err) {
 			w.notes(err)
@@ -88,7 +88,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	return w.leave
 }
 
-// finishFirst answers a waiter that never stood in a line.
+// finishFirst answers a waiter that was never in a queue.
 func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
 	l.waits.mu.Lock()
 	left := w.over
@@ -102,10 +102,10 @@ func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
 	}
 }
 
-// enter puts a waiter at the end of its line; the first one asks at once.
+// enter puts a waiter at the end of its queue; the first one contends at once.
 func (s *waiters) enter(b *Batch, w *waiter) {
 	s.mu.Lock()
-	if w.over { // it left while its token was asked for
+	if w.over { // it left while its token was tried
 		s.mu.Unlock()
 		return
 	}
@@ -119,17 +119,17 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	ln.insertLocked(w)
 	s.count.Add(1)
 	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.timeOver)
-	asks := ln.head == w && ln.asked == nil
-	if asks {
+	first := ln.head == w && ln.asked == nil
+	if first {
 		ln.askedLocked(w)
 	}
 	s.mu.Unlock()
-	if asks {
+	if first {
 		ln.ask(b, w)
 	}
 }
 
-// roomLocked says why a request may not wait.
+// admitLocked returns the reason why a request may not wait.
 func (s *waiters) roomLocked(w *waiter) error {
 	o := &s.locker.options
 	ln := s.lines[w.lineID()]
@@ -143,15 +143,15 @@ func (s *waiters) roomLocked(w *waiter) error {
 	case ln.length >= o.MaxWaitersPerKey:
 		return &Busy{What: "waiters for this key", Limit: o.MaxWaitersPerKey, Option: "--max-waiters-per-key"}
 	}
-	// Somebody waits already, so the key is held. The first waiter finds out by
-	// asking, see line.decided.
+	// Another request waits already, so the key is held. The first waiter detects a cycle
+	// after its ballot, see waitQueue.decided.
 	if keys := s.cycleLocked(w); keys != nil {
 		return &Deadlock{Keys: keys}
 	}
 	return nil
 }
 
-// lineID of a request: several keys are one line in whatever order they are named.
+// queueID of a request: several keys are one queue in whatever order they are named.
 func (w *waiter) lineID() lineID {
 	r := &w.request
 	id := lineID{db: r.DB, keys: string(r.Key), fair: r.Fair, looks: r.looks}
@@ -166,7 +166,7 @@ func (w *waiter) lineID() lineID {
 	return id
 }
 
-// lineLocked finds or makes the waiter's line.
+// queueLocked finds or makes the waiter's queue.
 func (s *waiters) lineLocked(w *waiter) *line {
 	id := w.lineID()
 	if ln := s.lines[id]; ln != nil {
@@ -188,7 +188,7 @@ func (s *waiters) lineLocked(w *waiter) *line {
 	return ln
 }
 
-// forgetLocked drops a line.
+// forgetLocked drops a queue.
 func (s *waiters) forgetLocked(ln *line) {
 	delete(s.lines, ln.lineID)
 	for _, key := range ln.keys {
@@ -199,12 +199,12 @@ func (s *waiters) forgetLocked(ln *line) {
 	}
 }
 
-// removeLocked takes a waiter out of its line, if it stands in one; it must step
-// out of the queues and be answered afterwards.
+// removeLocked removes a waiter from its queue, if it is in one. The caller must then
+// remove it from the queues on the masters and answer it.
 func (s *waiters) removeLocked(w *waiter) {
 	w.over = true
 	if w.timer == nil {
-		return // its token is being asked for
+		return // its token is being tried
 	}
 	w.timer.Stop()
 	s.count.Add(-1)
@@ -214,7 +214,7 @@ func (s *waiters) removeLocked(w *waiter) {
 	}
 }
 
-// leave ends a wait whose client has gone.
+// leave ends a wait whose client has left.
 func (w *waiter) leave() {
 	s := w.waits
 	s.mu.Lock()
@@ -228,8 +228,8 @@ func (w *waiter) leave() {
 	w.done(Grant{}, ErrLeft)
 }
 
-// timeOver ends a wait. A question that is with the masters may still be
-// answered yes, and then that is the answer.
+// onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
+// and then the grant is the answer.
 func (w *waiter) timeOver() {
 	s := w.waits
 	s.mu.Lock()
@@ -238,14 +238,14 @@ func (w *waiter) timeOver() {
 		return
 	}
 	s.removeLocked(w)
-	verdict := w.verdict()
+	err := w.verdict()
 	s.mu.Unlock()
 	w.stepOut()
-	w.done(Grant{}, verdict)
+	w.done(Grant{}, err)
 }
 
-// verdict is the answer of a wait that was in vain: "no" only if the last question
-// for the key was refused, whoever of the line asked it.
+// finalError is the answer of a wait without a grant. It is ErrHeld only if the queue's
+// last ballot for the key was refused, whichever waiter started that ballot.
 func (w *waiter) verdict() error {
 	switch {
 	case w.line != nil && w.line.trouble != nil:
@@ -260,40 +260,40 @@ func (w *waiter) verdict() error {
 	return ErrHeld
 }
 
-// notes what must not be forgotten when a later question is refused.
+// noteDowngrade keeps an error that a later refusal must not hide.
 func (w *waiter) notes(err error) {
 	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.stepping {
 		w.stepping = n
 	}
 }
 
-// freed is told of every release through this daemon, as part of its batch: the
-// head's question leaves in the same flush. That the release was a real one is
-// not known yet; the masters decide.
+// onRelease is called for every release through this daemon, as part of its batch: the
+// head's ballot leaves in the same flush. It is not known yet whether the release will
+// succeed; the masters decide.
 func (s *waiters) freed(b *Batch, at place) {
 	if s.count.Load() == 0 {
 		return
 	}
-	type question struct {
-		line   *line
+	type contender struct {
+		queue  *line
 		waiter *waiter
 	}
-	var room [2]question
-	asks := room[:0]
+	var buffer [2]contender
+	next := buffer[:0]
 	s.mu.Lock()
 	for _, ln := range s.at[at] {
 		if w := ln.handOverLocked(); w != nil {
-			asks = append(asks, question{ln, w})
+			next = append(next, contender{ln, w})
 		}
 	}
 	s.mu.Unlock()
-	for _, q := range asks {
-		q.line.ask(b, q.waiter)
+	for _, c := range next {
+		c.queue.ask(b, c.waiter)
 	}
 }
 
-// EndWaits begins the end of this daemon: it answers every waiter with ErrShutdown
-// and lets nobody wait any more, and holds that end from here on are not released.
+// EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
+// admits no new ones. Holds that end from here on are not released.
 func (l *Locker) EndWaits() {
 	l.holds.draining.Store(true)
 	s := &l.waits
@@ -307,7 +307,7 @@ func (l *Locker) EndWaits() {
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // as they came
+	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
 	for _, w := range all {
 		w.stepOut()
 		w.done(Grant{}, ErrShutdown)
@@ -315,7 +315,7 @@ func (l *Locker) EndWaits() {
 	l.endWorkWaits()
 }
 
-// over tells whether nobody may wait any more.
+// isClosed reports whether the daemon admits no more waiters.
 func (s *waiters) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +325,7 @@ func (s *waiters) over() bool {
 // Waiters is how many requests wait.
 func (l *Locker) Waiters() int { return int(l.waits.count.Load()) }
 
-// undecidedError: the masters could not decide now, they may later.
+// isUndecided reports whether the masters could not decide now, but may decide later.
 func undecidedError(err error) bool {
 	var quorum *NoQuorum
 	var late *Expired

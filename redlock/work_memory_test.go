@@ -168,7 +168,7 @@ func TestWorkExtend_IsNotGrantedByMastersThatCameBackWithAnOlderFile(t *testing.
 	})
 }
 
-// A record that a master has written since it came back is knowledge, however young
+// A record that a master has written since it came back is reliable, however new
 // its memory is.
 func TestWork_IsGivenByAMasterThatHasSeenTheAttemptSinceItCameBack(t *testing.T) {
 	c, d := newForgetful(t)

@@ -127,7 +127,7 @@ func (s *soak) isOver() bool {
 	return s.over
 }
 
-// work is one worker's life: it takes what is to be done, and may die at it.
+// work is one worker: it takes what is to be done, and may die at it.
 func (s *soak) work(number int, d *daemon) {
 	mortal := number%3 == 0
 	for !s.isOver() {
@@ -246,7 +246,7 @@ func (s *soak) clearUp(place int, d *daemon) {
 	}
 }
 
-// judge looks at all there was.
+// check inspects all that was recorded.
 func (s *soak) judge() {
 	s.t.Helper()
 	runs, ends := 0, map[WorkState]int{}

@@ -1,8 +1,9 @@
-// Who waits while somebody is at a piece of work?
+// This file keeps the requests that wait while an attempt at a piece of work runs.
 //
-// Requests that look again every workPoll, each for itself: there is no line, because
-// the end of an attempt is no release of a key that masters would announce. They
-// count with those who wait for locks, towards the same limit, and end as those do.
+// Each request polls by itself every workPollInterval. There is no wait queue, because
+// the end of an attempt is no release of a key that masters would announce. The requests
+// count with those that wait for locks, towards the same limit, and end as those do.
+
 package redlock
 
 import (
@@ -13,20 +14,20 @@ import (
 	"redlockd/pool"
 )
 
-// workWaits are the requests for work that wait; the registry of waiters guards them.
+// workWaits are the requests for work that wait; the mutex of waiters guards them.
 type workWaits struct {
-	parked map[*workCall]struct{} // between two looks
+	parked map[*workCall]struct{} // between two polls
 	came   int64                  // how many have begun to wait
 }
 
-// workWait is the wait of one request; the registry of waiters guards it.
+// workWait is the wait of one request; the mutex of waiters guards it.
 type workWait struct {
 	counted bool // from the first "running" to the answer
 	number  int64
 	timer   pool.Timer
 }
 
-// finish answers, or waits while somebody is at it and the caller wants to.
+// finish answers, or waits while another attempt runs and the caller's wait lasts.
 func (w *workCall) finish(a Work, err error) {
 	l := w.locker
 	left := w.began + w.request.Wait - l.clock.Now()
@@ -40,16 +41,16 @@ func (w *workCall) finish(a Work, err error) {
 	}
 }
 
-// park has the attempt that runs asked for again after the delay: that number, not
-// the one behind it, for if the attempt is given back it is not used up. Whoever takes
-// the call out of parked, the timer or the end of the daemon, goes on with it; should
-// the end come between the look at it and here, the next look finds it.
+// park retries the attempt that runs after the delay. It retries that number, not the
+// next one: if the attempt is given back, its number is not used up. The timer and the
+// end of the daemon both take the call out of parked; the one that does so continues it.
+// If the daemon ends between finish's check and here, the next poll finds it.
 func (w *workCall) park(delay time.Duration, attempt int64) {
-	l, s, most := w.locker, &w.locker.waits, w.locker.options.MaxWaiters
+	l, s, limit := w.locker, &w.locker.waits, w.locker.options.MaxWaiters
 	s.mu.Lock()
-	if !w.wait.counted && s.count.Load() >= int64(most) {
+	if !w.wait.counted && s.count.Load() >= int64(limit) {
 		s.mu.Unlock()
-		w.answer(Work{}, &Busy{What: "waiters", Limit: most, Option: "--max-waiters"})
+		w.answer(Work{}, &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"})
 		return
 	}
 	if !w.wait.counted {
@@ -65,7 +66,7 @@ func (w *workCall) park(delay time.Duration, attempt int64) {
 	s.mu.Unlock()
 }
 
-// look asks again, unless the daemon ended first.
+// poll tries again, unless the daemon ended first.
 func (w *workCall) look(attempt int64) {
 	l := w.locker
 	l.waits.mu.Lock()
@@ -90,8 +91,8 @@ func (w *workCall) answer(a Work, err error) {
 	w.done(a, err)
 }
 
-// endWorkWaits answers those who are between two looks, in the order they came; who
-// looks just now is answered by what it finds, or finds that nobody may wait any more.
+// endWorkWaits answers the requests that are between two polls, in order of arrival. A
+// request that is polling now gets that poll's answer, or finds that waits have ended.
 func (l *Locker) endWorkWaits() {
 	s := &l.waits
 	s.mu.Lock()

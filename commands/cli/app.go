@@ -1,4 +1,5 @@
-// Who does what was asked for, and with what does the process end?
+// App runs the job that the command line names; Report ends the process.
+
 package cli
 
 import (
@@ -11,32 +12,32 @@ import (
 	"redlockd/configs"
 )
 
-// App is the program without its work, which main puts in.
+// App is the program; main adds the functions that do the work.
 type App struct {
 	Environ []string  // "NAME=value", as os.Environ has it
 	In      io.Reader // for the command of lock
-	Out     io.Writer // for what was asked for; errors go to Report
-	Err     io.Writer // for what lock and its command say meanwhile
+	Out     io.Writer // for the output of the job; errors go to Report
+	Err     io.Writer // for messages of lock and its command
 	Build   string    // one line about this program, see Build
 
 	// HashPassword makes the text of password-argon2id.
 	HashPassword func(password string) string
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, config configs.Config) error
-	// Bootstrap tells the masters that no earlier life matters, and out what
-	// came of it. force is for a group that already carries identities; every
+	// Bootstrap records on the masters that no earlier incarnation matters, and writes
+	// the result to out. force is for a group that already carries identities; every
 	// fence is above fenceAbove.
 	Bootstrap func(ctx context.Context, config configs.Config, force bool, fenceAbove int64, out io.Writer) error
-	// Check tells out whether the masters are fit; the error says that they are not.
+	// Check writes to out whether the masters are fit; it returns an error if they are not.
 	Check func(ctx context.Context, config configs.Config, out io.Writer) error
-	// Reconfigure puts other settings in force on the masters. force is the
-	// operator's word that no daemon with others runs any more.
+	// Reconfigure puts other settings in force on the masters. With force the operator
+	// asserts that no daemon with other settings runs any more.
 	Reconfigure func(ctx context.Context, config configs.Config, force bool, out io.Writer) error
 	// Quarantine ends the incarnation of one master, given by its name or address.
 	Quarantine func(ctx context.Context, config configs.Config, master string, out io.Writer) error
 }
 
-// Run does what args (without the program's name) ask for. The error is for
+// Run runs the job that args (without the program's name) name. The error is for
 // Report.
 func (a *App) Run(ctx context.Context, args []string) error {
 	command, err := Parse(args)
@@ -116,11 +117,11 @@ func Report(out io.Writer, err error) int {
 	return ExitRuntime
 }
 
-// Exit is the end of the process with a code that is somebody else's, or that
-// says more than ExitRuntime.
+// Exit ends the process with the code of a command, or with one that is more specific
+// than ExitRuntime.
 type Exit struct {
 	Code   int
-	Reason string // for people, "" if everything has been said
+	Reason string // for people, "" if everything has been reported
 }
 
 func (e *Exit) Error() string { return e.Reason }

@@ -1,4 +1,5 @@
-// What does somebody see who has just started the daemon?
+// Banner is what the daemon prints at its start.
+
 package cli
 
 import (
@@ -10,8 +11,8 @@ import (
 	"redlockd/configs"
 )
 
-// Banner says where the daemon listens and whose majority decides. For
-// embedded masters it also says what they are not, and what to type next.
+// Banner prints where the daemon listens and how many masters must agree. For
+// embedded masters it also prints their limits, and what to type next.
 func Banner(out io.Writer, config configs.Config, addresses []string, quorum int) {
 	fmt.Fprintf(out, "redlockd listens on %s\n", strings.Join(addresses, ", "))
 	if config.Embedded == 0 {
@@ -22,7 +23,7 @@ func Banner(out io.Writer, config configs.Config, addresses []string, quorum int
 		fmt.Fprintf(out, "%d masters, %d must agree: %s\n", len(names), quorum, strings.Join(names, ", "))
 		return
 	}
-	fmt.Fprintf(out, "%d embedded masters live in this process, for trying out only: locks, counters and work\n", config.Embedded)
+	fmt.Fprintf(out, "%d embedded masters run in this process, for trying out only: locks, counters and work\n", config.Embedded)
 	fmt.Fprintf(out, "end with it; name masters that outlive it with --masters. Type next:\n\n")
 	fmt.Fprintf(out, "    %s\n", redisCLI(addresses[0]))
 	fmt.Fprintf(out, "    DLOCK invoices 30000\n")

@@ -1,4 +1,5 @@
 // Tests of what is printed at the start.
+
 package cli
 
 import (
@@ -12,7 +13,7 @@ func TestBanner_TellsWhatToTypeNextWithEmbeddedMasters(t *testing.T) {
 	var out strings.Builder
 	Banner(&out, configs.Default(), []string{"127.0.0.1:7379", "unix:/run/r"}, 3)
 	for _, part := range []string{
-		"listens on 127.0.0.1:7379, unix:/run/r\n", "5 embedded masters live in this process, for trying out only",
+		"listens on 127.0.0.1:7379, unix:/run/r\n", "5 embedded masters run in this process, for trying out only",
 		"    redis-cli -p 7379\n", "    DLOCK invoices 30000\n", "    DUNLOCK invoices TOKEN",
 	} {
 		if !strings.Contains(out.String(), part) {

@@ -1,4 +1,5 @@
-// redlockd check: are the masters fit, before anything depends on them?
+// redlockd check: shows whether the masters are fit, before anything depends on them.
+
 package cli
 
 import (

@@ -1,4 +1,5 @@
-// Tests of which job a command line asks for and of how the process ends.
+// Tests of the job that a command line names and of how the process ends.
+
 package cli
 
 import (
@@ -51,7 +52,7 @@ func TestParse_RefusesWordsItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// recorder is an App that writes down what it was told to do.
+// recorder is an App that records the jobs that it runs.
 type recorder struct {
 	App
 	out    strings.Builder
@@ -164,7 +165,7 @@ func TestReport_TellsWrongSettingsFromFailuresAtWork(t *testing.T) {
 		{usage, ExitUsage, 1},
 		{errors.New("address in use"), ExitRuntime, 1},
 		{&Exit{Code: 143}, 143, 0},
-		{&Exit{ExitHeld, "lock k: held by somebody else"}, ExitHeld, 1},
+		{&Exit{ExitHeld, "lock k: held by another client"}, ExitHeld, 1},
 	} {
 		var out strings.Builder
 		if code := Report(&out, c.err); code != c.code || strings.Count(out.String(), "redlockd: ") != c.lines || strings.Count(out.String(), "\n") != c.lines {

@@ -1,5 +1,5 @@
-// Package cli answers the words on redlockd's own command line: which job is
-// wanted, with which settings, and what the shell is told in the end.
+// Parse: the words on the command line, without the settings.
+
 package cli
 
 import (
@@ -65,8 +65,8 @@ func Parse(args []string) (Command, error) {
 	return command, nil
 }
 
-// takeForce removes --force, which is said to one run and is
-// therefore no setting that a file or the environment could hold.
+// takeForce removes --force. It is for one run and therefore no setting that a file
+// or the environment could hold.
 func takeForce(args []string) (rest []string, force bool) {
 	end := slices.Index(args, "--")
 	if end < 0 {
@@ -83,7 +83,7 @@ func takeForce(args []string) (rest []string, force bool) {
 }
 
 // takeFenceAbove removes --fence-above N, which is no setting for the same reason.
-// Which numbers are allowed is the masters' matter.
+// The masters decide which numbers are allowed.
 func takeFenceAbove(command Command) (Command, error) {
 	const flag = "--fence-above"
 	args := command.Args

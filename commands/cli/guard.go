@@ -1,5 +1,6 @@
-// What happens between a command that runs under a lock and the lock? The command
-// must have ended when the lock is lost, not some time after.
+// guard runs a command under a lock. The command must have ended when the lock is
+// lost, not some time after.
+
 package cli
 
 import (
@@ -66,7 +67,7 @@ func (g *guard) execute() {
 	err := g.command.Start()
 	g.started <- err
 	if err == nil {
-		_ = g.command.Wait() // the state tells more
+		_ = g.command.Wait() // the state holds more
 		g.ended <- exitCode(g.command)
 	}
 }
@@ -88,23 +89,23 @@ func (g *guard) watch(ctx context.Context) int {
 	doubt := time.NewTimer(g.doubtful())
 	kill := time.NewTimer(time.Hour)
 	kill.Stop()
-	asking, told := false, ctx.Done()
+	extending, stop := false, ctx.Done()
 	for {
 		select {
 		case code := <-g.ended:
 			stopExtending()
-			if asking {
+			if extending {
 				<-g.extended // the connection is needed for the release
 			}
 			return code
-		case <-told:
-			told = nil
+		case <-stop:
+			stop = nil
 			signal(g.command, syscall.SIGTERM) // it may take its time: the lock is kept
 		case <-renew.C:
-			asking = true
+			extending = true
 			go g.extend(extend)
 		case e := <-g.extended:
-			asking = false
+			extending = false
 			switch {
 			case g.lost:
 			case e.err != nil:
@@ -134,8 +135,8 @@ func (g *guard) extend(ctx context.Context) {
 	g.extended <- extended{until, lost, err}
 }
 
-// give up the lock: it is lost for good, for whoever held it in between knows
-// nothing of this command.
+// onLost gives up the lock. It is lost for good: another client that held it in
+// between is not aware of this command.
 func (g *guard) give(kill *time.Timer, left time.Duration, why string) {
 	g.lost = true
 	if g.warn {

@@ -1,4 +1,5 @@
 // hashPassword turns a password into the line that a users file needs.
+
 package cli
 
 import (
@@ -13,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// maxPassword is what a client can send before it is known.
+// maxPassword is what a client can send before it is authenticated.
 const maxPassword = 512
 
 // hashPassword reads the password from standard input, where no other user of the

@@ -1,4 +1,5 @@
-// How is the lock of `redlockd lock` taken, kept and given back?
+// The lock of `redlockd lock`: how it is taken, extended and released.
+
 package cli
 
 import (
@@ -18,17 +19,17 @@ const (
 	lastPause   = time.Second
 	giveBack    = 5 * time.Second  // for the release
 	overWait    = 10 * time.Second // beyond WAIT, until the daemon counts as gone
-	longestWait = 10 * time.Minute // the daemon's --max-wait unless it says otherwise
+	longestWait = 10 * time.Minute // the daemon's --max-wait unless it reports another one
 )
 
-// errHeld: somebody else holds the lock, and the time to wait is over.
-var errHeld = errors.New("held by somebody else")
+// errHeld: another client holds the lock, and the time to wait is over.
+var errHeld = errors.New("held by another client")
 
 // errLate: the lock was granted, and its lease was over when the client received the grant.
 var errLate = errors.New("the lease ended before the daemon's answer arrived; choose a longer --ttl, or find out what is slow")
 
-// lease is one lock. Its token is chosen here, so that a request whose answer was
-// lost can be said again.
+// clientLease is one lock. Its token is chosen here, so that a request whose answer was
+// lost can be sent again.
 type lease struct {
 	daemons *daemons
 	key     string
@@ -48,7 +49,7 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// take asks until the lock is granted or the time to wait is over.
+// take requests the lock until it is granted or the time to wait is over.
 func (l *lease) take(ctx context.Context, wait time.Duration) error {
 	end := time.Now().Add(wait)
 	for tries := 0; ; tries++ {
@@ -79,7 +80,7 @@ func (l *lease) take(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// passing tells whether it may go better the next time.
+// retryable reports whether the next try may succeed.
 func passing(err error) bool {
 	var refused refusal
 	if !errors.As(err, &refused) {
@@ -92,21 +93,21 @@ func passing(err error) bool {
 	return false
 }
 
-// ask is one DLOCK, with WAIT where the daemon has it: it wakes the first in line,
-// while clients that ask again and again are woken in no order.
+// request is one DLOCK, with WAIT where the daemon has it: it wakes the first waiter in
+// the queue, while clients that retry get the lock in no order.
 func (l *lease) ask(ctx context.Context, wait time.Duration) (granted bool, err error) {
 	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token}
-	patience, waits := overWait, false
+	timeout, waits := overWait, false
 	if wait > 0 {
 		longest, err := l.longestWait(ctx)
 		if err != nil {
 			return false, err
 		}
 		if wait = min(wait, longest); wait >= time.Millisecond {
-			words, patience, waits = append(words, "WAIT", milliseconds(wait)), wait+overWait, true
+			words, timeout, waits = append(words, "WAIT", milliseconds(wait)), wait+overWait, true
 		}
 	}
-	reply, err := l.daemons.do(ctx, patience, words...)
+	reply, err := l.daemons.do(ctx, timeout, words...)
 	if err != nil || reply == nil {
 		return false, err
 	}
@@ -123,8 +124,8 @@ func (l *lease) ask(ctx context.Context, wait time.Duration) (granted bool, err 
 	return l.confirmed(ctx, waits)
 }
 
-// confirmed tells whether the lease still runs. Behind WAIT the time of the request is no
-// use, and nothing else bounds how long the grant was on its way: an extension proves that
+// confirmed reports whether the lease still runs. After WAIT the time of the request is no
+// use, and nothing else bounds how long the grant was on its way. So an extension proves that
 // the lock is held, and its validity counts from before it was sent.
 func (l *lease) confirmed(ctx context.Context, waited bool) (bool, error) {
 	if waited {
@@ -144,7 +145,7 @@ func (l *lease) confirmed(ctx context.Context, waited bool) (bool, error) {
 	return false, errLate
 }
 
-// longestWait is what WAIT takes, 0 where the daemon has no WAIT.
+// maxWait is the longest WAIT of the daemon, 0 where it has no WAIT.
 func (l *lease) longestWait(ctx context.Context) (time.Duration, error) {
 	docs, err := l.daemons.do(ctx, dialTime, "COMMAND", "DOCS", "DLOCK")
 	if err != nil || !mentions(docs, "WAIT") {
@@ -179,8 +180,8 @@ func mentions(a answer, word string) bool {
 	return false
 }
 
-// extend makes the lease last ttl from now. lost is the quorum's word that it is
-// gone; an error leaves everything as it was.
+// extend makes the lease last ttl from now. lost means that a quorum does not have it
+// any more; an error leaves everything as it was.
 func (l *lease) extend(ctx context.Context) (until time.Time, lost bool, err error) {
 	began := time.Now()
 	reply, err := l.daemons.do(ctx, max(l.ttl/3, time.Second), "DEXTEND", l.key, l.token, milliseconds(l.ttl))
@@ -194,7 +195,7 @@ func (l *lease) extend(ctx context.Context) (until time.Time, lost bool, err err
 	return began.Add(time.Duration(validity) * time.Millisecond), false, nil
 }
 
-// release gives back what was taken, or may have been.
+// release releases a lock that was taken, or may have been.
 func (l *lease) release() (released bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()

@@ -1,5 +1,6 @@
 // redlockd lock KEY -- COMMAND: runs a command while a lock is held, as flock does
 // for one machine.
+
 package cli
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ExitHeld: the lock was not to be had in time; nothing was run. It is
+// ExitHeld: the lock was not free in time; nothing was run. It is
 // EX_TEMPFAIL of sysexits.h, which schedulers take for "try again".
 const ExitHeld = 75
 
@@ -31,16 +32,16 @@ const (
 const lockHelp = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs COMMAND while the lock on KEY is held
 
       --connect LIST    daemons: [tls:]host:port, unix:/path, the next one if one fails [127.0.0.1:7379]
-      --ca FILE         PEM, who signs the certificates of tls: daemons [those the machine trusts]
+      --ca FILE         PEM, the signers of the certificates of tls: daemons [those the machine trusts]
       --db N            database [0]
       --ttl TIME        lease, extended every third of it while COMMAND runs [30s]
       --wait TIME       how long to wait for the lock; 0 is one try [0s]
-      --on-lost WORD    kill: end COMMAND when the lock is lost; warn: say so and let it go on [kill]
+      --on-lost WORD    kill: end COMMAND when the lock is lost; warn: print a message and let it go on [kill]
       --grace TIME      from TERM to KILL [a sixth of the lease, at most 5s]
 
 COMMAND finds LOCK_KEY, LOCK_TOKEN and LOCK_FENCE in its environment; let what it writes to refuse
-a smaller fence. After a wait COMMAND starts only when an extension has confirmed the lock. LOCK_USER and LOCK_PASSWORD sign in to the daemon, LOCK_CONNECT is --connect.
-Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held by somebody else,
+a smaller fence. After a wait COMMAND starts only when an extension has confirmed the lock. LOCK_USER and LOCK_PASSWORD authenticate to the daemon, LOCK_CONNECT is --connect.
+Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held by another client,
 126 or 127 if COMMAND could not be run, 2 for wrong usage, 1 for everything else.
 `
 
@@ -132,7 +133,7 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 	}
 	var lost string
 	flags := pflag.NewFlagSet("lock", pflag.ContinueOnError)
-	flags.Usage = func() {} // errors are said by Report, --help by lock
+	flags.Usage = func() {} // Report prints errors, lock prints --help
 	flags.StringSliceVar(&o.connect, "connect", o.connect, "")
 	flags.StringVar(&o.ca, "ca", "", "")
 	flags.IntVar(&o.database, "db", 0, "")
@@ -156,7 +157,7 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 	return o, o.check(lost)
 }
 
-// check judges what the daemon does not.
+// check checks what the daemon does not.
 func (o *lockOptions) check(lost string) error {
 	switch {
 	case o.ttl < shortestTTL || o.ttl%time.Millisecond != 0:

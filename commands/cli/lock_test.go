@@ -1,5 +1,6 @@
 // Tests of the lock's command line and of how it is taken, kept and given back,
 // against a daemon that is made of a list of answers.
+
 package cli
 
 import (
@@ -78,8 +79,8 @@ func (s *shared) String() string {
 
 const granted = "*3\r\n$5\r\ntoken\r\n:30000\r\n:41\r\n"
 
-// locked runs lock on scripted daemons; err is a buffer for what it says.
-func locked(t *testing.T, environ []string, daemons []*script, args ...string) (code int, out, said string) {
+// locked runs lock on scripted daemons; printed is its standard error.
+func locked(t *testing.T, environ []string, daemons []*script, args ...string) (code int, out, printed string) {
 	t.Helper()
 	list := make([]string, len(daemons))
 	for i, s := range daemons {
@@ -96,13 +97,13 @@ func locked(t *testing.T, environ []string, daemons []*script, args ...string) (
 func TestLock_HandsTheLockToTheCommandAndGivesItBack(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {granted}})
 	environ := []string{"LOCK_USER=anna", "LOCK_PASSWORD=secret", "LOCK_FENCE=7"}
-	code, out, said := locked(t, environ, []*script{s}, "--db", "3", "invoices", "--", "sh", "-c", `echo $LOCK_KEY $LOCK_FENCE ${#LOCK_TOKEN} "$LOCK_PASSWORD"; exit 9`)
-	if code != 9 || out != "invoices 41 27 \n" || said != "" {
-		t.Errorf("code %d, out %q, said %q", code, out, said)
+	code, out, printed := locked(t, environ, []*script{s}, "--db", "3", "invoices", "--", "sh", "-c", `echo $LOCK_KEY $LOCK_FENCE ${#LOCK_TOKEN} "$LOCK_PASSWORD"; exit 9`)
+	if code != 9 || out != "invoices 41 27 \n" || printed != "" {
+		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
-	heard := strings.Join(s.heard, "\n")
-	if !strings.HasPrefix(heard, "AUTH anna secret\nSELECT 3\nDLOCK invoices 30000 TOKEN ") || s.count("DUNLOCK invoices") != 1 {
-		t.Errorf("heard\n%s", heard)
+	received := strings.Join(s.received, "\n")
+	if !strings.HasPrefix(received, "AUTH anna secret\nSELECT 3\nDLOCK invoices 30000 TOKEN ") || s.count("DUNLOCK invoices") != 1 {
+		t.Errorf("received\n%s", received)
 	}
 }
 
@@ -111,16 +112,16 @@ func TestLock_TellsHeldFromFailed(t *testing.T) {
 		answer, says string
 		code         int
 	}{
-		{"$-1\r\n", "lock k: held by somebody else", ExitHeld},
+		{"$-1\r\n", "lock k: held by another client", ExitHeld},
 		{"-NOQUORUM 1 of 3 masters answered\r\n", "lock k: NOQUORUM 1 of 3", ExitRuntime},
 		{"-ERR ttl is too long\r\n", "ERR ttl is too long", ExitRuntime},
 		{"*1\r\n:1\r\n", "which is no grant", ExitRuntime},
 		{"%1\r\n", "not RESP2", ExitRuntime},
 	} {
 		s := startScript(t, map[string][]string{"DLOCK": {c.answer}})
-		code, out, said := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
-		if code != c.code || out != "" || !strings.Contains(said, c.says) {
-			t.Errorf("%q: code %d, out %q, said %q", c.answer, code, out, said)
+		code, out, printed := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
+		if code != c.code || out != "" || !strings.Contains(printed, c.says) {
+			t.Errorf("%q: code %d, out %q, printed %q", c.answer, code, out, printed)
 		}
 		if s.count("DUNLOCK k") == 0 {
 			t.Errorf("%q: what may have been taken was not given back", c.answer)
@@ -130,15 +131,15 @@ func TestLock_TellsHeldFromFailed(t *testing.T) {
 
 func TestLock_AsksAgainWhileItMayWait(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {"$-1\r\n", "-TRYLATER busy\r\n", "", "-NOQUORUM 1 of 3\r\n", granted}})
-	code, out, said := locked(t, nil, []*script{s}, "--wait", "1m", "k", "--", "echo", "ran")
+	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1m", "k", "--", "echo", "ran")
 	if code != 0 || out != "ran\n" || s.count("DLOCK k") != 5 {
-		t.Errorf("code %d, out %q, said %q, %d tries", code, out, said, s.count("DLOCK k"))
+		t.Errorf("code %d, out %q, printed %q, %d tries", code, out, printed, s.count("DLOCK k"))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, line := range s.heard {
+	for _, line := range s.received {
 		if strings.Contains(line, "WAIT") {
-			t.Errorf("WAIT was said to a daemon that does not have it: %s", line)
+			t.Errorf("WAIT was sent to a daemon that does not have it: %s", line)
 		}
 	}
 }
@@ -150,11 +151,11 @@ func TestLock_WaitsInLineWhereTheDaemonHasWAIT(t *testing.T) {
 		"DLOCK":   {"$-1\r\n", granted},
 		"DEXTEND": {":30000\r\n"},
 	})
-	if code, out, said := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
-		t.Errorf("code %d, out %q, said %q", code, out, said)
+	if code, out, printed := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
+		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
-	if s.count("DLOCK k") != 2 || !strings.Contains(strings.Join(s.heard, "\n"), " WAIT 120000") {
-		t.Errorf("heard %q", s.heard)
+	if s.count("DLOCK k") != 2 || !strings.Contains(strings.Join(s.received, "\n"), " WAIT 120000") {
+		t.Errorf("received %q", s.received)
 	}
 }
 
@@ -166,14 +167,14 @@ func TestLock_RunsNothingBehindWAITUntilTheLockIsConfirmed(t *testing.T) {
 		"DLOCK":   {granted, granted, granted},
 		"DEXTEND": {"$-1\r\n", "-NOQUORUM 1 of 3\r\n", ":30000\r\n"},
 	})
-	code, out, said := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "sh", "-c", "echo $LOCK_TOKEN")
+	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "sh", "-c", "echo $LOCK_TOKEN")
 	if code != 0 || strings.Count(out, "\n") != 1 {
-		t.Fatalf("code %d, out %q, said %q", code, out, said)
+		t.Fatalf("code %d, out %q, printed %q", code, out, printed)
 	}
 	var tokens []string
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, line := range s.heard {
+	for _, line := range s.received {
 		if words := strings.Fields(line); words[0] == "DLOCK" {
 			tokens = append(tokens, words[4])
 		}
@@ -185,16 +186,16 @@ func TestLock_RunsNothingBehindWAITUntilTheLockIsConfirmed(t *testing.T) {
 
 func TestLock_RunsNothingIfTheGrantHasNoTimeLeft(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {"*3\r\n$5\r\ntoken\r\n:0\r\n:41\r\n"}})
-	code, out, said := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
-	if code != ExitRuntime || out != "" || !strings.Contains(said, "the lease ended before the daemon's answer arrived") || s.count("DUNLOCK k") == 0 {
-		t.Errorf("code %d, out %q, said %q", code, out, said)
+	code, out, printed := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
+	if code != ExitRuntime || out != "" || !strings.Contains(printed, "the lease ended before the daemon's answer arrived") || s.count("DUNLOCK k") == 0 {
+		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
 }
 
 func TestLock_GoesToTheNextDaemonWhenOneFails(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {granted}})
-	if code, out, said := locked(t, nil, nil, "--connect", faulty.FreeAddr(t)+","+s.Addr().String(), "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
-		t.Errorf("code %d, out %q, said %q", code, out, said)
+	if code, out, printed := locked(t, nil, nil, "--connect", faulty.FreeAddr(t)+","+s.Addr().String(), "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
+		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
 }
 
@@ -213,9 +214,9 @@ func TestLock_TrustsTheCertificatesThatItIsTold(t *testing.T) {
 		code int
 		says string
 	}{{ca, 0, ""}, {"", ExitRuntime, "certificate"}, {empty, ExitUsage, "holds no certificate"}, {"/does/not/exist", ExitUsage, "--ca"}} {
-		code, _, said := locked(t, nil, nil, "--connect", address, "--ca", c.ca, "k", "--", "true")
-		if code != c.code || !strings.Contains(said, c.says) {
-			t.Errorf("--ca %s: code %d, said %q", c.ca, code, said)
+		code, _, printed := locked(t, nil, nil, "--connect", address, "--ca", c.ca, "k", "--", "true")
+		if code != c.code || !strings.Contains(printed, c.says) {
+			t.Errorf("--ca %s: code %d, printed %q", c.ca, code, printed)
 		}
 	}
 }
@@ -225,18 +226,18 @@ func TestLock_KeepsTheLeaseWhileTheCommandRuns(t *testing.T) {
 	for ttl := 900 * time.Millisecond; ; ttl *= 2 {
 		short := fmt.Sprintf("*3\r\n$5\r\ntoken\r\n:%d\r\n:41\r\n", ttl.Milliseconds())
 		s := startScript(t, map[string][]string{"DLOCK": {short}, "DEXTEND": {"", fmt.Sprintf(":%d\r\n", ttl.Milliseconds())}})
-		code, _, said := locked(t, nil, []*script{s}, "--ttl", ttl.String(), "k", "--", "sleep", fmt.Sprint((ttl * 9 / 4).Seconds()))
-		if strings.Contains(said, "could not be extended in time") && ttl < 20*time.Second {
+		code, _, printed := locked(t, nil, []*script{s}, "--ttl", ttl.String(), "k", "--", "sleep", fmt.Sprint((ttl * 9 / 4).Seconds()))
+		if strings.Contains(printed, "could not be extended in time") && ttl < 20*time.Second {
 			continue
 		}
-		if code != 0 || s.count("DEXTEND k") < 3 || !strings.Contains(said, "could not be extended, trying again") {
-			t.Errorf("code %d, %d extensions, said %q", code, s.count("DEXTEND k"), said)
+		if code != 0 || s.count("DEXTEND k") < 3 || !strings.Contains(printed, "could not be extended, trying again") {
+			t.Errorf("code %d, %d extensions, printed %q", code, s.count("DEXTEND k"), printed)
 		}
 		return
 	}
 }
 
-// The quorum says that it is lost, or nobody says anything: the command must end,
+// The quorum replies that it is lost, or no reply comes: the command must end,
 // and so must what it has started.
 func TestLock_EndsTheCommandWhenTheLockIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -249,9 +250,9 @@ func TestLock_EndsTheCommandWhenTheLockIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			grant := fmt.Sprintf("*3\r\n$5\r\ntoken\r\n:%d\r\n:41\r\n", c.validity)
 			s := startScript(t, map[string][]string{"DLOCK": {grant}, "DEXTEND": {c.extend}})
-			code, out, said := locked(t, nil, []*script{s}, "--ttl", "900ms", "k", "--", "sh", "-c", "sleep 600; echo survived")
-			if code != 128+15 || out != "" || !strings.Contains(said, "LOST: "+c.says) {
-				t.Errorf("code %d, out %q, said %q", code, out, said)
+			code, out, printed := locked(t, nil, []*script{s}, "--ttl", "900ms", "k", "--", "sh", "-c", "sleep 600; echo survived")
+			if code != 128+15 || out != "" || !strings.Contains(printed, "LOST: "+c.says) {
+				t.Errorf("code %d, out %q, printed %q", code, out, printed)
 			}
 		})
 	}
@@ -265,25 +266,25 @@ func TestLock_KillsWhatDoesNotEndOnTERM(t *testing.T) {
 			s.answers["DEXTEND"] = []string{"$-1\r\n"}
 		}
 	}
-	code, _, said := locked(t, nil, []*script{s}, "--ttl", "900ms", "--grace", "100ms", "k", "--", "sh", "-c", `trap "" TERM; : > "$0/ready"; while :; do sleep 1; done`, dir)
+	code, _, printed := locked(t, nil, []*script{s}, "--ttl", "900ms", "--grace", "100ms", "k", "--", "sh", "-c", `trap "" TERM; : > "$0/ready"; while :; do sleep 1; done`, dir)
 	if code != 128+9 {
-		t.Errorf("code %d, said %q", code, said)
+		t.Errorf("code %d, printed %q", code, printed)
 	}
 }
 
 func TestLock_OnlyWarnsIfThatIsWanted(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {"*3\r\n$5\r\ntoken\r\n:900\r\n:41\r\n"}, "DEXTEND": {"$-1\r\n"}, "DUNLOCK": {":0\r\n"}})
-	code, out, said := locked(t, nil, []*script{s}, "--ttl", "900ms", "--on-lost", "warn", "k", "--", "sh", "-c", "sleep 2; echo survived")
-	if code != 0 || out != "survived\n" || strings.Count(said, "LOST") != 1 {
-		t.Errorf("code %d, out %q, said %q", code, out, said)
+	code, out, printed := locked(t, nil, []*script{s}, "--ttl", "900ms", "--on-lost", "warn", "k", "--", "sh", "-c", "sleep 2; echo survived")
+	if code != 0 || out != "survived\n" || strings.Count(printed, "LOST") != 1 {
+		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
 }
 
 func TestLock_GivesTheLockBackIfTheCommandCannotBeRun(t *testing.T) {
 	for command, want := range map[string]int{"/does/not/exist": ExitNotFound, "no-such-command": ExitNotFound, "/": ExitNotExecutable} {
 		s := startScript(t, map[string][]string{"DLOCK": {granted}})
-		if code, _, said := locked(t, nil, []*script{s}, "k", "--", command); code != want || s.count("DUNLOCK k") != 1 {
-			t.Errorf("%s: code %d, %d releases, said %q", command, code, s.count("DUNLOCK k"), said)
+		if code, _, printed := locked(t, nil, []*script{s}, "k", "--", command); code != want || s.count("DUNLOCK k") != 1 {
+			t.Errorf("%s: code %d, %d releases, printed %q", command, code, s.count("DUNLOCK k"), printed)
 		}
 	}
 }
@@ -292,7 +293,7 @@ func TestLock_PassesTheRequestToEndOn(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {granted}})
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	go func() { // the command says that it is there
+	go func() { // the command shows that it runs
 		_, _ = bufio.NewReader(reader).ReadString('\n')
 		cancel()
 		_, _ = io.Copy(io.Discard, reader)
@@ -303,6 +304,6 @@ func TestLock_PassesTheRequestToEndOn(t *testing.T) {
 	writer.Close()
 	var exit *Exit
 	if !errors.As(err, &exit) || exit.Code != 5 || s.count("DUNLOCK k") != 1 {
-		t.Errorf("%v, said %q", err, stderr.String())
+		t.Errorf("%v, printed %q", err, stderr.String())
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // prepare gives the command a group of its own, so that a signal reaches what it
 // has started, too, and lets it end with us. On a terminal its group is the one
-// that is typed to.
+// that receives the input.
 func prepare(command *exec.Cmd) {
 	attributes := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if in, ok := command.Stdin.(*os.File); ok {
@@ -22,4 +22,4 @@ func prepare(command *exec.Cmd) {
 }
 
 // signal reaches the command and what it has started.
-func signal(command *exec.Cmd, s syscall.Signal) { _ = syscall.Kill(-command.Process.Pid, s) } // who has ended needs none
+func signal(command *exec.Cmd, s syscall.Signal) { _ = syscall.Kill(-command.Process.Pid, s) } // a command that has ended needs none

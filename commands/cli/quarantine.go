@@ -1,5 +1,6 @@
 // redlockd quarantine MASTER: the end of a master's incarnation, for an operator
 // who replaced its files.
+
 package cli
 
 import (

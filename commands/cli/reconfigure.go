@@ -1,4 +1,5 @@
 // redlockd reconfigure: another list of masters, other limits, another version.
+
 package cli
 
 import (

@@ -1,5 +1,6 @@
-// How does the command line talk to a daemon? One connection, one command at a
-// time, RESP2.
+// The command line's connection to a daemon: one connection, one command at a time,
+// RESP2.
+
 package cli
 
 import (
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-// dialTime is for a connection and its greeting.
+// dialTimeout is for a connection and its login.
 const dialTime = 5 * time.Second
 
 const (
@@ -39,7 +40,7 @@ func (r refusal) code() string {
 type answer any
 
 // daemons are those that serve the same masters: a token taken through one works
-// through all, so the next one is asked when one fails.
+// through all, so the next one is used when one fails.
 type daemons struct {
 	addresses          []string
 	username, password string
@@ -52,15 +53,15 @@ type daemons struct {
 	sent time.Time // just before the last command was written
 }
 
-// do says one command and waits for its answer at most patience. An error that is
-// no refusal means that nobody knows whether it was executed.
-func (d *daemons) do(ctx context.Context, patience time.Duration, words ...string) (answer, error) {
+// do sends one command and waits for its answer at most timeout. After an error that is
+// no refusal it is unknown whether the command was executed.
+func (d *daemons) do(ctx context.Context, timeout time.Duration, words ...string) (answer, error) {
 	if d.conn == nil {
 		if err := d.connect(ctx); err != nil {
 			return nil, err
 		}
 	}
-	reply, err := d.talk(ctx, patience, words)
+	reply, err := d.talk(ctx, timeout, words)
 	var refused refusal
 	if err != nil && !errors.As(err, &refused) {
 		d.close()
@@ -88,7 +89,7 @@ func (d *daemons) connect(ctx context.Context) error {
 		d.close()
 		var refused refusal
 		if errors.As(err, &refused) {
-			return err // every daemon would say so
+			return err // every daemon would reply so
 		}
 		errs = append(errs, err)
 	}
@@ -127,9 +128,9 @@ func (d *daemons) dial(ctx context.Context, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-func (d *daemons) talk(ctx context.Context, patience time.Duration, words []string) (answer, error) {
+func (d *daemons) talk(ctx context.Context, timeout time.Duration, words []string) (answer, error) {
 	conn := d.conn
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // a closed one needs no waking

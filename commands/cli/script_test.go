@@ -1,4 +1,5 @@
 // A daemon that is made of a list of answers.
+
 package cli
 
 import (
@@ -16,10 +17,10 @@ import (
 // for ever. An empty answer cuts the connection.
 type script struct {
 	net.Listener
-	mu      sync.Mutex
-	answers map[string][]string
-	heard   []string
-	turn    func() // in front of every answer; may change the answers
+	mu       sync.Mutex
+	answers  map[string][]string
+	received []string
+	turn     func() // in front of every answer; may change the answers
 }
 
 func startScript(t *testing.T, answers map[string][]string, wrap ...func(net.Listener) net.Listener) *script {
@@ -69,7 +70,7 @@ func (s *script) talk(conn net.Conn) {
 func (s *script) answer(words []string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = append(s.heard, strings.Join(words, " "))
+	s.received = append(s.received, strings.Join(words, " "))
 	if s.turn != nil {
 		s.turn()
 	}
@@ -117,7 +118,7 @@ func readNumber(in *bufio.Reader, kind byte) (int, error) {
 func (s *script) count(word string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, line := range s.heard {
+	for _, line := range s.received {
 		if strings.HasPrefix(line, word+" ") {
 			n++
 		}

@@ -1,4 +1,5 @@
-// Which build is this?
+// Version and build of this program.
+
 package cli
 
 import (

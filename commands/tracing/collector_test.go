@@ -1,4 +1,5 @@
 // A collector inside this process, and a daemon's engine behind a Tracer.
+
 package tracing
 
 import (
@@ -160,8 +161,8 @@ func newEngine(t *testing.T, o Options, masters pool.Options) *engine {
 // five are masters that answer; a busy machine does not reach the timeout.
 var five = pool.Options{Embedded: 5, MasterTimeout: time.Minute}
 
-// nobody are three masters of which none is there.
-func nobody(t *testing.T) pool.Options {
+// absentMasters are three masters of which none is there.
+func absentMasters(t *testing.T) pool.Options {
 	o := pool.Options{MasterTimeout: 100 * time.Millisecond}
 	for _, name := range []string{"a", "b", "c"} {
 		o.Masters = append(o.Masters, pool.Master{Name: name, Address: faulty.FreeAddr(t)})
@@ -169,7 +170,7 @@ func nobody(t *testing.T) pool.Options {
 	return o
 }
 
-// outcome is what any operation says.
+// outcome is the result of any operation.
 type outcome struct {
 	grant redlock.Grant
 	work  redlock.Work
@@ -177,8 +178,8 @@ type outcome struct {
 	err   error
 }
 
-// ask waits for the one answer.
-func ask(call func(say func(outcome))) outcome {
+// await waits for the one answer.
+func await(call func(done func(outcome))) outcome {
 	answers := make(chan outcome, 1) // its one answer
 	call(func(o outcome) { answers <- o })
 	return <-answers
@@ -188,13 +189,13 @@ func (e *engine) lock(r redlock.LockRequest) outcome {
 	if r.TTL == 0 {
 		r.TTL = 30 * time.Second
 	}
-	return ask(func(say func(outcome)) {
-		e.tracer.Locks(e.Locker).Lock(nil, r, func(g redlock.Grant, err error) { say(outcome{grant: g, err: err}) })
+	return await(func(done func(outcome)) {
+		e.tracer.Locks(e.Locker).Lock(nil, r, func(g redlock.Grant, err error) { done(outcome{grant: g, err: err}) })
 	})
 }
 
 func (e *engine) unlock(r redlock.UnlockRequest) outcome {
-	return ask(func(say func(outcome)) {
-		e.tracer.Locks(e.Locker).Unlock(nil, r, func(yes bool, err error) { say(outcome{yes: yes, err: err}) })
+	return await(func(done func(outcome)) {
+		e.tracer.Locks(e.Locker).Unlock(nil, r, func(yes bool, err error) { done(outcome{yes: yes, err: err}) })
 	})
 }

@@ -1,4 +1,5 @@
-// A span in the words of OTLP.
+// Conversion of spans to OTLP.
+
 package tracing
 
 import (

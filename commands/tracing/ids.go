@@ -1,5 +1,6 @@
-// Ids. The round that gives them may serve other requests, too: its votes are
-// those of all of them.
+// Spans of ids. The round that gives them may serve other requests, too: its votes
+// are those of all of them.
+
 package tracing
 
 import (
@@ -10,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// IDs follows what next decides.
+// IDs traces the operations of next.
 func (t *Tracer) IDs(next commands.IDs) commands.IDs {
 	if t == nil {
 		return next

@@ -1,4 +1,5 @@
-// Locks: taken, prolonged and released.
+// Spans of locks: taken, prolonged and released.
+
 package tracing
 
 import (
@@ -9,7 +10,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Locks follows what next decides.
+// Locks traces the operations of next.
 func (t *Tracer) Locks(next commands.Locks) commands.Locks {
 	if t == nil {
 		return next
@@ -17,7 +18,7 @@ func (t *Tracer) Locks(next commands.Locks) commands.Locks {
 	return &locks{next, t}
 }
 
-// Waits is Locks for what blocks.
+// Waits is Locks for requests that wait.
 func (t *Tracer) Waits(next commands.Waits) commands.Waits {
 	if t == nil {
 		return next
@@ -43,7 +44,7 @@ func (w *waits) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockD
 	return w.Waits.Wait(b, r, w.tracer.acquire(&r, done))
 }
 
-// acquire follows a request for a lock.
+// acquire traces a request for a lock.
 func (t *Tracer) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
 	o := t.begin(parentIn(r.Meta), "lock.acquire")
 	if o == nil {
@@ -97,7 +98,7 @@ func modeOf(m redlock.Mode) string {
 	return "exclusive"
 }
 
-// keyed says what an operation is about.
+// keyed returns the database and the keys of an operation.
 func keyed(db int, key redlock.Key, more ...redlock.Key) []attribute.KeyValue {
 	about := []attribute.KeyValue{attribute.Int("redlockd.database", db), attribute.String("redlockd.key", string(key))}
 	if len(more) > 0 {
@@ -110,7 +111,7 @@ func keyed(db int, key redlock.Key, more ...redlock.Key) []attribute.KeyValue {
 	return about
 }
 
-// granted says what was given; an extension keeps its fence and has none to tell.
+// granted returns what was given; an extension keeps its fence and reports none.
 func granted(grant *redlock.Grant, fence redlock.Fence) []attribute.KeyValue {
 	about := []attribute.KeyValue{attribute.Int64("redlockd.validity_ms", grant.Validity().Milliseconds())}
 	if fence > 0 {
@@ -158,7 +159,7 @@ func (l *locks) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.E
 	})
 }
 
-// longer keeps the trace of a lease as long as the lease.
+// keepTrace keeps the trace of a lease as long as the lease.
 func (t *Tracer) longer(by trace.SpanContext, db int, keys []redlock.Key, token redlock.Token, grant *redlock.Grant) {
 	if !by.IsValid() {
 		return

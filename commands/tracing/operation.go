@@ -1,4 +1,5 @@
-// One operation that is followed, from its request to the last vote on it.
+// operation is one traced operation, from its request to the last vote on it.
+
 package tracing
 
 import (
@@ -15,7 +16,7 @@ import (
 )
 
 // operation is a span. It ends, for the collector, when the outcome is known;
-// it is sent when every master that was asked has said its word, too.
+// it is sent when every queried master has voted, too.
 type operation struct {
 	span  trace.Span
 	votes redlock.Trace
@@ -40,7 +41,7 @@ func (t *Tracer) begin(parent trace.SpanContext, name string) *operation {
 	return o
 }
 
-// about says what the operation asks for.
+// about adds what the operation requests.
 func (o *operation) about(attributes ...attribute.KeyValue) { o.span.SetAttributes(attributes...) }
 
 func (o *operation) asked(votes int) {

@@ -1,4 +1,5 @@
-// Which trace does an operation belong to?
+// The parent of an operation's span: the trace that the operation belongs to.
+
 package tracing
 
 import (
@@ -14,11 +15,11 @@ import (
 	"redlockd/redlock"
 )
 
-// inMeta is how a client says it, as one of the words of META, followed by a
-// traceparent as W3C Trace Context defines it.
+// parentWord is how a client names the trace, as one of the words of META, followed by
+// a traceparent as W3C Trace Context defines it.
 const inMeta = "traceparent="
 
-// parentIn reads META; what is not a traceparent is somebody's text.
+// parentIn reads META; what is not a traceparent is a note for people.
 func parentIn(meta string) trace.SpanContext {
 	at := strings.Index(meta, inMeta)
 	if at < 0 || at > 0 && meta[at-1] != ' ' {
@@ -29,10 +30,10 @@ func parentIn(meta string) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// leases are the traces of leases that were taken through a span, so that what
+// leaseTraces are the traces of leases that were taken through a span, so that what
 // becomes of a lease is found in the trace in which it was taken.
 type leases struct {
-	count atomic.Int64 // 0 lets every release pass without a look
+	count atomic.Int64 // 0 lets every release pass without a search
 
 	mu   sync.Mutex
 	byID map[lease]taken
@@ -49,7 +50,7 @@ type taken struct {
 	until time.Time
 }
 
-// mostLeases bounds what is remembered; beyond it a release starts a trace of its own.
+// maxLeases bounds what is remembered; beyond it a release starts a trace of its own.
 const mostLeases = 8192
 
 func (l *leases) note(id lease, by trace.SpanContext, left time.Duration) {

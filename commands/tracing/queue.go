@@ -1,4 +1,5 @@
-// How do spans get to the collector without anybody waiting for it?
+// queue sends spans to the collector; no operation waits for it.
+
 package tracing
 
 import (
@@ -12,20 +13,20 @@ import (
 )
 
 const (
-	// together is how many spans are sent at once, and every how long fewer are:
-	// spans are for people, to whom a second is soon.
+	// maxBatch is how many spans are sent at once, and batchInterval how often fewer are:
+	// spans are for people, to whom a second is short.
 	together = 512
 	every    = time.Second
-	// tries of a batch that the collector may take yet, with a pause that doubles
-	// between them; meanwhile the queue fills.
+	// maxTries of a batch that the collector may still accept, with a retryPause that
+	// doubles between them; meanwhile the queue fills.
 	tries = 3
 	pause = time.Second
-	// quiet is the least time between two lines in the log about lost spans.
+	// logInterval is the least time between two lines in the log about lost spans.
 	quiet = time.Minute
 )
 
-// sender delivers spans: how many the collector refused for good, and whether a
-// failure may be over when it is tried again.
+// spanSender delivers spans. It returns how many the collector refused for good, and
+// whether a failure may be over when it is tried again.
 type sender interface {
 	send(context.Context, []sdktrace.ReadOnlySpan) (refused int64, again bool, err error)
 	forget() // connections that are idle
@@ -73,7 +74,7 @@ func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// ForceFlush is the provider's; nobody calls it.
+// ForceFlush is the provider's; it is never called.
 func (q *queue) ForceFlush(context.Context) error { return nil }
 
 // Shutdown is the provider's; the queue is ended by close.
@@ -102,7 +103,7 @@ func (q *queue) run(ctx context.Context) {
 	}
 }
 
-// sendRest is the farewell: no second tries, and nothing after a failure.
+// sendRest sends the rest at the end: no second tries, and nothing after a failure.
 func (q *queue) sendRest(ctx context.Context, batch []sdktrace.ReadOnlySpan) {
 	for {
 		select {
@@ -145,7 +146,7 @@ func (q *queue) deliver(ctx context.Context, batch []sdktrace.ReadOnlySpan) bool
 	}
 }
 
-// rest pauses; false means that the queue is ending.
+// sleep pauses; false means that the queue is ending.
 func (q *queue) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -157,17 +158,17 @@ func (q *queue) rest(d time.Duration) bool {
 	}
 }
 
-// tell says in the log that spans are lost, now and then.
+// logDropped logs that spans are lost, at most once in logInterval.
 func (q *queue) tell(failed error) {
 	dropped := q.dropped.Load()
 	if dropped == q.told || !q.lastTold.IsZero() && time.Since(q.lastTold) < quiet {
 		return
 	}
-	cause := "the queue is full: lower otlp-sample"
 	if failed != nil {
-		cause = failed.Error()
+		q.logger.Warn("traces dropped", "spans", dropped-q.told, "err", failed)
+	} else {
+		q.logger.Warn("traces dropped", "spans", dropped-q.told, "err", "the queue is full", "hint", "lower otlp-sample")
 	}
-	q.logger.Warn("traces are lost", "spans", dropped-q.told, "because", cause)
 	q.told, q.lastTold = dropped, time.Now()
 }
 

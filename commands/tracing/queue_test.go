@@ -1,4 +1,5 @@
 // Tests of the way to a collector that is away, slow or choosy.
+
 package tracing
 
 import (
@@ -152,7 +153,7 @@ func TestQueue_TriesAgainWhatMayPass(t *testing.T) {
 	}{
 		{"it comes back", []fakeAnswer{{again: true, err: away}, {again: true, err: away}, {}}, 3, 7, 0},
 		{"it stays away", []fakeAnswer{{again: true, err: away}}, 3, 0, 7},
-		{"it will not have them", []fakeAnswer{{err: errors.New("400")}}, 1, 0, 7},
+		{"it refuses them", []fakeAnswer{{err: errors.New("400")}}, 1, 0, 7},
 		{"it takes some", []fakeAnswer{{refused: 2}}, 1, 5, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -163,7 +164,7 @@ func TestQueue_TriesAgainWhatMayPass(t *testing.T) {
 			if len(to.delivered()) != c.tries || q.sent.Load() != c.sent || q.dropped.Load() != c.dropped {
 				t.Errorf("%s: %d tries, sent %d, dropped %d", c.name, len(to.delivered()), q.sent.Load(), q.dropped.Load())
 			}
-			if told := strings.Contains(log.String(), "traces are lost"); told != (c.dropped > 0) {
+			if logged := strings.Contains(log.String(), "traces dropped"); logged != (c.dropped > 0) {
 				t.Errorf("%s: log %q", c.name, log)
 			}
 			closed(q, time.Second)
@@ -179,7 +180,7 @@ func TestQueue_SaysOnceAMinuteThatTracesAreLost(t *testing.T) {
 			time.Sleep(every)
 		}
 		synctest.Wait()
-		if lines := strings.Count(log.String(), "traces are lost"); lines != 3 || !strings.Contains(log.String(), "410 Gone") {
+		if lines := strings.Count(log.String(), "traces dropped"); lines != 3 || !strings.Contains(log.String(), "410 Gone") {
 			t.Errorf("%d lines: %s", lines, log)
 		}
 		closed(q, time.Second)
@@ -215,7 +216,7 @@ func TestTracer_LivesWithADeadCollector(t *testing.T) {
 				t.Fatal(g.err)
 			}
 		}
-		if err := e.Locker.Close(soon); err != nil { // every master has said its word
+		if err := e.Locker.Close(soon); err != nil { // every master has voted
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

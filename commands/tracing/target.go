@@ -1,4 +1,5 @@
-// OTLP over HTTP: a POST of protobuf.
+// target sends spans by OTLP over HTTP: a POST of protobuf.
+
 package tracing
 
 import (
@@ -18,15 +19,15 @@ import (
 )
 
 const (
-	// usualPath is where receivers listen unless they are told otherwise.
+	// defaultPath is where receivers listen unless they are configured otherwise.
 	usualPath = "/v1/traces"
-	// postPatience bounds one delivery.
+	// postTimeout bounds one delivery.
 	postPatience = 5 * time.Second
-	// longestAnswer is what is read of what a collector says.
+	// maxAnswerBytes is how much of a collector's answer is read.
 	longestAnswer = 64 << 10
 )
 
-// mayPass are answers after which the same spans may be sent again.
+// retryable are answers after which the same spans may be sent again.
 var mayPass = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
 // target is where spans are sent.
@@ -56,7 +57,7 @@ func newTarget(endpoint string) (*target, error) {
 	}}, nil
 }
 
-// send delivers spans; see sender.
+// send delivers spans; see spanSender.
 func (t *target) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) (refused int64, again bool, err error) {
 	body, err := proto.Marshal(&collector.ExportTraceServiceRequest{ResourceSpans: resourceSpans(spans)})
 	if err != nil {
@@ -72,7 +73,7 @@ func (t *target) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) (refus
 		return 0, true, err
 	}
 	defer response.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
+	received, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
 	if response.StatusCode != http.StatusOK {
 		return 0, slices.Contains(mayPass, response.StatusCode), fmt.Errorf("%s answered %s", t.url, response.Status)
 	}
@@ -80,7 +81,7 @@ func (t *target) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) (refus
 		return 0, false, errors.Join(errors.New("the collector took the spans and did not finish its answer"), err)
 	}
 	var answer collector.ExportTraceServiceResponse
-	if proto.Unmarshal(said, &answer) != nil {
+	if proto.Unmarshal(received, &answer) != nil {
 		return 0, false, nil // taken all the same
 	}
 	return min(max(answer.GetPartialSuccess().GetRejectedSpans(), 0), int64(len(spans))), false, nil

@@ -1,10 +1,6 @@
-// Package tracing tells an OpenTelemetry collector what becomes of operations: a
-// span each, with what every master said to it.
-//
-// A Tracer stands in front of what decides, as seen from the commands, and
-// follows the operations it chooses; the others pass untouched. Spans leave by a
-// bounded queue: a collector that is slow or away costs spans and nothing else.
-// Keys are told. Tokens, values and META are not.
+// Tracer wraps the engine, as seen from the commands, and traces the operations that
+// it chooses. The others pass untouched.
+
 package tracing
 
 import (
@@ -25,8 +21,8 @@ import (
 type Options struct {
 	// Endpoint is the URL of an OTLP receiver over HTTP; without a path, /v1/traces.
 	Endpoint string
-	// Sample is the share of operations that are followed without being asked,
-	// 0 to 1. Those that come with a sampled traceparent always are.
+	// Sample is the share of operations that are traced without a request of the
+	// client, 0 to 1. Those that come with a sampled traceparent always are.
 	Sample  float64
 	Version string // of redlockd
 	// Queue is how many spans may wait to be sent; 0 means 4096, about 8 MB.
@@ -34,7 +30,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Tracer follows operations. A nil one follows none.
+// Tracer traces operations. A nil one traces none.
 type Tracer struct {
 	sample float64
 	spans  trace.Tracer
@@ -42,7 +38,7 @@ type Tracer struct {
 	leases leases
 }
 
-// mostEvents bounds the votes of one span: a wait may ask many times.
+// maxEvents bounds the votes of one span: a wait may hold many ballots.
 const mostEvents = 128
 
 // New starts a Tracer; it is to be ended by Close.
@@ -62,7 +58,7 @@ func New(o Options) (*Tracer, error) {
 	}
 	q := newQueue(o.Queue, target, o.Logger)
 	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithSampler(sdktrace.AlwaysSample()), // nobody makes a span that is not wanted
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), // unwanted spans are never started
 		sdktrace.WithSpanProcessor(q),
 		sdktrace.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", "redlockd"), attribute.String("service.version", o.Version))),
@@ -73,7 +69,7 @@ func New(o Options) (*Tracer, error) {
 	return &Tracer{sample: o.Sample, spans: provider.Tracer("redlockd", trace.WithInstrumentationVersion(o.Version)), queue: q}, nil
 }
 
-// Counts are how many spans the collector took, and how many it never saw.
+// Counts are how many spans the collector accepted, and how many were lost.
 func (t *Tracer) Counts() commands.TraceCounts {
 	if t == nil {
 		return commands.TraceCounts{}
@@ -88,7 +84,7 @@ func (t *Tracer) Close(ctx context.Context) {
 	}
 }
 
-// wanted tells whether an operation is followed: as its client decided, or else
+// wanted reports whether an operation is traced: as its client decided, or else
 // by lot.
 func (t *Tracer) wanted(parent trace.SpanContext) bool {
 	if parent.IsValid() {

@@ -1,4 +1,5 @@
-// Tests of what a collector is told.
+// Tests of what a collector receives.
+
 package tracing
 
 import (
@@ -23,7 +24,7 @@ const (
 func TestSpan_OfALockHasItsParentItsOutcomeAndEveryMastersVote(t *testing.T) {
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Version: "v9"}, five)
-	token := redlock.Token("a-token-that-nobody-may-read")
+	token := redlock.Token("a-token-that-must-stay-secret")
 	before := time.Now()
 	got := e.lock(redlock.LockRequest{Key: "invoices", Token: token, Meta: "job 7 " + sampled + " of secret-note"})
 	if got.err != nil {
@@ -62,7 +63,7 @@ func TestSpan_OfALockHasItsParentItsOutcomeAndEveryMastersVote(t *testing.T) {
 	defer c.mu.Unlock()
 	for _, secret := range []string{string(token), token.Shown(), "secret-note", "job 7"} {
 		if bytes.Contains(c.raw.Bytes(), []byte(secret)) {
-			t.Errorf("the collector was told %q", secret)
+			t.Errorf("the collector received %q", secret)
 		}
 	}
 }
@@ -71,8 +72,8 @@ func TestSpan_OfAReleaseIsInTheTraceOfItsLock(t *testing.T) {
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL}, five)
 	g := e.lock(redlock.LockRequest{Key: "k", Meta: sampled}).grant
-	extended := ask(func(say func(outcome)) {
-		e.tracer.Locks(e.Locker).Extend(nil, redlock.ExtendRequest{Key: "k", Token: g.Token, TTL: 40 * time.Second}, func(g redlock.Grant, err error) { say(outcome{grant: g, err: err}) })
+	extended := await(func(done func(outcome)) {
+		e.tracer.Locks(e.Locker).Extend(nil, redlock.ExtendRequest{Key: "k", Token: g.Token, TTL: 40 * time.Second}, func(g redlock.Grant, err error) { done(outcome{grant: g, err: err}) })
 	})
 	if extended.err != nil || !e.unlock(redlock.UnlockRequest{Key: "k", Token: g.Token}).yes {
 		t.Fatal(extended.err)
@@ -115,43 +116,43 @@ func TestSample_FollowsTheClientsWordFirst(t *testing.T) {
 	}
 }
 
-// play says one of everything, and returns how many spans that makes by name.
+// play runs one of everything, and returns how many spans that makes by name.
 func (e *engine) play() map[string]int {
 	locks, waits, works, ends, plain := e.tracer.Locks(e.Locker), e.tracer.Waits(e.Locker), e.tracer.Works(e.Locker), e.tracer.WorkEnds(e.Locker), e.tracer.Plain(e.Locker)
-	say2 := func(say func(outcome)) func(bool, error) {
-		return func(yes bool, err error) { say(outcome{yes: yes, err: err}) }
+	doneIf := func(done func(outcome)) func(bool, error) {
+		return func(yes bool, err error) { done(outcome{yes: yes, err: err}) }
 	}
 	g := e.lock(redlock.LockRequest{Key: "k\xff\x00", Mode: redlock.Permits, Limit: 3}).grant
-	ask(func(say func(outcome)) {
-		waits.Wait(nil, redlock.LockRequest{Key: "w", TTL: time.Second, Wait: time.Second, Fair: true, More: []redlock.Key{"z"}}, func(g redlock.Grant, err error) { say(outcome{err: err}) })
+	await(func(done func(outcome)) {
+		waits.Wait(nil, redlock.LockRequest{Key: "w", TTL: time.Second, Wait: time.Second, Fair: true, More: []redlock.Key{"z"}}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
 	})
-	ask(func(say func(outcome)) {
-		locks.Extend(nil, redlock.ExtendRequest{Key: "k\xff\x00", Token: g.Token, TTL: time.Second}, func(g redlock.Grant, err error) { say(outcome{err: err}) })
+	await(func(done func(outcome)) {
+		locks.Extend(nil, redlock.ExtendRequest{Key: "k\xff\x00", Token: g.Token, TTL: time.Second}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
 	})
 	e.unlock(redlock.UnlockRequest{Key: "k\xff\x00", Token: g.Token})
-	ask(func(say func(outcome)) {
-		e.tracer.IDs(e.Locker).NextID(nil, redlock.IDRequest{Name: "n", Count: 2}, func(first int64, err error) { say(outcome{err: err}) })
+	await(func(done func(outcome)) {
+		e.tracer.IDs(e.Locker).NextID(nil, redlock.IDRequest{Name: "n", Count: 2}, func(first int64, err error) { done(outcome{err: err}) })
 	})
 	work := func() redlock.Work {
-		return ask(func(say func(outcome)) {
-			works.Work(nil, redlock.WorkRequest{Key: "j", Timeout: 20 * time.Second, Max: 3}, func(w redlock.Work, err error) { say(outcome{work: w, err: err}) })
+		return await(func(done func(outcome)) {
+			works.Work(nil, redlock.WorkRequest{Key: "j", Timeout: 20 * time.Second, Max: 3}, func(w redlock.Work, err error) { done(outcome{work: w, err: err}) })
 		}).work
 	}
 	w := work()
-	ask(func(say func(outcome)) {
-		ends.WorkExtend(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token, Timeout: 20 * time.Second}, func(_ redlock.Work, err error) { say(outcome{err: err}) })
+	await(func(done func(outcome)) {
+		ends.WorkExtend(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token, Timeout: 20 * time.Second}, func(_ redlock.Work, err error) { done(outcome{err: err}) })
 	})
-	ask(func(say func(outcome)) {
-		ends.WorkFail(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, say2(say))
+	await(func(done func(outcome)) {
+		ends.WorkFail(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
 	})
 	w = work()
-	ask(func(say func(outcome)) {
-		ends.WorkDone(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, say2(say))
+	await(func(done func(outcome)) {
+		ends.WorkDone(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
 	})
 	e.lock(redlock.LockRequest{Key: "p", Token: "value-of-p", Valued: true})
 	for _, effect := range []redlock.WriteEffect{redlock.WriteReplaces, redlock.WriteExpires, redlock.WriteDeletes} {
-		ask(func(say func(outcome)) {
-			plain.Write(nil, redlock.WriteRequest{Key: "p", Effect: effect, Value: "another-of-p", TTL: 20 * time.Second}, say2(say))
+		await(func(done func(outcome)) {
+			plain.Write(nil, redlock.WriteRequest{Key: "p", Effect: effect, Value: "another-of-p", TTL: 20 * time.Second}, doneIf(done))
 		})
 	}
 	return map[string]int{
@@ -203,17 +204,17 @@ func TestSpan_SaysWhoRefused(t *testing.T) {
 
 func TestSpan_SaysWhichMastersWereMissing(t *testing.T) {
 	c := newCollector(t)
-	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, nobody(t))
+	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, absentMasters(t))
 	e.lock(redlock.LockRequest{Key: "k"})
-	ask(func(say func(outcome)) {
-		e.tracer.IDs(e.Locker).NextID(nil, redlock.IDRequest{Name: "n", Count: 1}, func(_ int64, err error) { say(outcome{err: err}) })
+	await(func(done func(outcome)) {
+		e.tracer.IDs(e.Locker).NextID(nil, redlock.IDRequest{Name: "n", Count: 1}, func(_ int64, err error) { done(outcome{err: err}) })
 	})
 	for _, name := range []string{"lock.acquire", "ids.next"} {
 		s := c.the(name)
 		if value(s.Attributes, "redlockd.outcome") != "no quorum" || s.Status.Code != otlp.Status_STATUS_CODE_ERROR || !strings.Contains(s.Status.Message, "0 of 3 masters answered") {
 			t.Errorf("%s: %v %v", name, s.Attributes, s.Status)
 		}
-		if votes(s)["silent"] != 3 || !strings.HasPrefix(value(s.Events[0].Attributes, "redlockd.cause").(string), "not asked") {
+		if votes(s)[redlock.VoteSilent] != 3 || !strings.HasPrefix(value(s.Events[0].Attributes, "redlockd.cause").(string), "not asked") {
 			t.Errorf("%s: %v", name, s.Events)
 		}
 	}

@@ -1,4 +1,5 @@
-// Work: attempts and their ends.
+// Spans of work: attempts and their ends.
+
 package tracing
 
 import (
@@ -10,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Works follows what next decides.
+// Works traces the operations of next.
 func (t *Tracer) Works(next commands.Works) commands.Works {
 	if t == nil {
 		return next
@@ -60,7 +61,7 @@ func (w *works) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkC
 	})
 }
 
-// beginEnd follows what a worker says of its attempt.
+// beginEnd traces the end or the extension of an attempt.
 func (w *workEnds) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
 	o := w.tracer.begin(w.tracer.leases.find(lease{r.DB, r.Key, r.Token}, last), name)
 	if o != nil {

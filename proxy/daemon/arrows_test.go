@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"pool":             {"pool/embedded"},
 	"pool/embedded":    {},
 	"configs":          {},
+	"proxy/contract":   {"proxy/daemon"}, // tests only
 	"pool/faulty":      {},
 	"redlock/judge":    {},
 	"redlock/mutants":  {},

@@ -126,7 +126,7 @@ func TestFigures_OfTheLanesFollowWhatHappensToTheMasters(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	d := observe(t, servers)
 	start := d.figures()
-	if start["dials"] != 3 || start["admissions"] != 3 || start["bad_seals"] != 0 || start["lane_panics"] != 0 {
+	if start["dials"] != 3 || start["admissions"] != 3 || start["void_seals"] != 0 || start["lane_panics"] != 0 {
 		t.Errorf("a group that was never disturbed: %v, want 3 dials, 3 admissions and nothing bad", start)
 	}
 	d.rises(func() {
@@ -137,7 +137,7 @@ func TestFigures_OfTheLanesFollowWhatHappensToTheMasters(t *testing.T) {
 	d.awaits("every lock and release is counted on every master", func(f figures) bool {
 		return f["flushed_operations"]-start["flushed_operations"] >= 3*2*pairs
 	})
-	d.rises(servers[0].FlushAll, "bad_seals", "dials", "admissions", "new_lives")
+	d.rises(servers[0].FlushAll, "void_seals", "dials", "admissions", "new_incarnations")
 	d.rises(func() { servers[1].Kill() }, "dials")
 	servers[1].Restart()
 	d.rises(func() {
@@ -161,7 +161,7 @@ func TestFigures_CountALifeThatAClockHasEnded(t *testing.T) {
 	// many looks: the first ones may have been slow.
 	looks := d.figures()["seals"]
 	d.awaits("the clocks are known closely", func(f figures) bool { return f["seals"] >= looks+30 })
-	d.rises(func() { servers[0].Step(200 * time.Millisecond) }, "lives_retired", "bad_seals", "new_lives")
+	d.rises(func() { servers[0].Step(200 * time.Millisecond) }, "incarnations_invalidated", "void_seals", "new_incarnations")
 }
 
 func TestFigures_CountClientsThatWereTurnedAway(t *testing.T) {

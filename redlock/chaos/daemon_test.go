@@ -80,7 +80,7 @@ func (d *daemon) owes() bool {
 	reply, err := d.ask("INFO", "masters")
 	text, ok := reply.(string)
 	n := len(d.stand.masters)
-	return err != nil || !ok || strings.Count(text, ",queued=0,") != n || strings.Count(text, ",owed=0,") != n
+	return err != nil || !ok || strings.Count(text, ",queued=0,") != n || strings.Count(text, ",pending_releases=0,") != n
 }
 
 // descriptors that it has open.

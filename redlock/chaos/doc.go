@@ -24,11 +24,11 @@
 //
 // CHAOS_SECONDS or CHAOS_MINUTES is the time of load of all runs together,
 // CHAOS_MIX names one mix, or says all, or how many, CHAOS_SEED repeats the draws,
-// CHAOS_PUBLISH=1 puts the figures into PROOF.md if nothing failed,
+// CHAOS_PUBLISH=1 puts the figures into RESULTS.md if nothing failed,
 // CHAOS_SOAK_MINUTES is the time of the soak, which is not run without it,
 // RIG_MUTANTS names mutants that are hunted (mutants_test.go), or says all, RIG_SECONDS
 // lets some of them live for a shorter time, RIG_PUBLISH=1 puts their rows into
-// PROOF.md, as all does with all rows,
+// redlock/mutants/RESULTS.md, as all does with all rows,
 // CHAOS_RACE=1 builds the daemon with the race detector, CHAOS_BINARY names a
 // daemon that is there already.
 package chaos

@@ -1,7 +1,7 @@
 package chaos
 
 // figures_test.go: what a run amounts to, as a row of a table. A whole run of
-// `make chaos` with CHAOS_PUBLISH=1 puts the table into PROOF.md, if nothing failed.
+// `make chaos` with CHAOS_PUBLISH=1 puts the table into RESULTS.md, if nothing failed.
 
 import (
 	"fmt"
@@ -76,11 +76,11 @@ func table(all []figures) string {
 	return out.String()
 }
 
-// publish writes the table into PROOF.md.
+// publish writes the table into RESULTS.md.
 func publish(t *testing.T, load time.Duration, all []figures) {
 	t.Helper()
 	text := fmt.Sprintf("`make chaos`, %s: %v of load.\n\n%s", time.Now().UTC().Format(time.DateOnly), load.Round(time.Second), table(all))
-	if err := mutants.WriteProof("../PROOF.md", "chaos", text); err != nil {
+	if err := mutants.WriteResults("RESULTS.md", "chaos", text); err != nil {
 		t.Fatal(err)
 	}
 }

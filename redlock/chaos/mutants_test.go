@@ -2,7 +2,7 @@ package chaos
 
 // mutants_test.go: the rig finds what is there. The product with one fault, as the
 // simulation plays it, is run as processes; the table of what is caught goes into
-// PROOF.md.
+// redlock/mutants/RESULTS.md.
 
 import (
 	"cmp"

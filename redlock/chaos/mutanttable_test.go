@@ -1,8 +1,8 @@
 package chaos
 
-// mutanttable_test.go: what became of the mutants, as PROOF.md shows it. `make
-// rig-mutants` writes the whole table; with RIG_PUBLISH=1 a run of some of them
-// replaces their rows.
+// mutanttable_test.go: the table of seeded bugs and their outcomes, as
+// redlock/mutants/RESULTS.md shows it. `make mutation-e2e` writes the whole table; with
+// RIG_PUBLISH=1 a run of some of them replaces their rows.
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	proofPage = "../PROOF.md"
-	proofPart = "rig-mutants"
+	resultsPage = "../mutants/RESULTS.md"
+	resultsPart = "mutation-e2e"
 )
 
 // preyTable is the rows, by mutant; those without a fault by their mix.
@@ -70,21 +70,21 @@ func (p preyTable) publish(t *testing.T) {
 			hunted++
 		}
 	}
-	intro := fmt.Sprintf("`make rig-mutants`, %s, two at a time on two cores, at most %v of load a mutant: **%d of %d caught**. A daemon without a fault (%s) is caught by nothing, in %d mixes and the seconds shown.\n\n",
+	intro := fmt.Sprintf("`make mutation-e2e`, %s, two at a time on two cores, at most %v of load a mutant: **%d of %d caught**. A daemon without a fault (%s) is caught by nothing, in %d mixes and the seconds shown.\n\n",
 		time.Now().UTC().Format(time.DateOnly), huntTime, caught, hunted, unbroken, passed)
-	if err := mutants.WriteProof(proofPage, proofPart, intro+p.text()); err != nil {
+	if err := mutants.WriteResults(resultsPage, resultsPart, intro+p.text()); err != nil {
 		t.Error(err)
 	}
 }
 
 func readPreyTable(t *testing.T) preyTable {
 	t.Helper()
-	page, err := os.ReadFile(proofPage)
+	page, err := os.ReadFile(resultsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(page), "<!-- "+proofPart+" begin")
-	part, _, _ = strings.Cut(part, "<!-- "+proofPart+" end")
+	_, part, _ := strings.Cut(string(page), "<!-- "+resultsPart+" begin")
+	part, _, _ = strings.Cut(part, "<!-- "+resultsPart+" end")
 	p := preyTable{}
 	for line := range strings.SplitSeq(part, "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")

@@ -175,20 +175,25 @@ func writeMutants(t *testing.T, catches []catch) {
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s | %s | %d | %d | %.1f |\n", c.Name, c.What, by, where, c.Worlds, c.Executions, c.Seconds)
 	}
-	intro := fmt.Sprintf("`make mutants`, %s, one thread and at most %d million executions a mutant: **%d of %d caught**, %d more are covered by another rule, %d live.\n\n",
+	intro := fmt.Sprintf("`make mutants`, %s, one thread and at most %d million executions a mutant: **%d of %d caught**, %d more are covered by another rule, %d not caught.\n\n",
 		time.Now().UTC().Format(time.DateOnly), mutantLife/1_000_000, caught, len(catches), covered, len(catches)-caught-covered)
-	writeProof(t, "mutants", intro+out.String())
+	writeResults(t, mutantsPage, "mutants", intro+out.String())
 }
 
-// writeProof replaces a generated part of PROOF.md.
-func writeProof(t *testing.T, part, text string) {
+const (
+	simPage     = "RESULTS.md"
+	mutantsPage = "../mutants/RESULTS.md"
+)
+
+// writeResults replaces a generated part of a page.
+func writeResults(t *testing.T, page, part, text string) {
 	t.Helper()
-	if err := mutants.WriteProof("../PROOF.md", part, text); err != nil {
+	if err := mutants.WriteResults(page, part, text); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// publish writes what was played into PROOF.md.
+// publish writes what was played into RESULTS.md.
 func publish(t *testing.T, p Plan, r *Report) {
 	t.Helper()
 	sum := r.Total()
@@ -204,5 +209,5 @@ func publish(t *testing.T, p Plan, r *Report) {
 			fmt.Fprintf(&out, "\n%s: measured, not required: %s.\n", s.Name, s.Open)
 		}
 	}
-	writeProof(t, "sim", out.String())
+	writeResults(t, simPage, "sim", out.String())
 }

@@ -45,17 +45,17 @@ func (c *counting) act() {
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
 	count := int64(1 + w.random.IntN(4))
-	before := w.judge.counter(name).answered
+	request := w.judge.counter(name).request()
 	c.call(d, func(turn int) {
-		if w.Scenario.HighIDs && before == 0 {
-			d.locker.Reseed(0, redlock.Key(name), aboveDoubles(name), func(error) { c.next(d, name, count, before, turn) })
+		if w.Scenario.HighIDs && request.answered == 0 {
+			d.locker.Reseed(0, redlock.Key(name), aboveDoubles(name), func(error) { c.next(d, name, count, request, turn) })
 			return
 		}
-		c.next(d, name, count, before, turn)
+		c.next(d, name, count, request, turn)
 	})
 }
 
-func (c *counting) next(d *daemon, name string, count, before int64, turn int) {
+func (c *counting) next(d *daemon, name string, count int64, request idRequest, turn int) {
 	w := c.world
 	if d.dead {
 		return
@@ -70,7 +70,7 @@ func (c *counting) next(d *daemon, name string, count, before int64, turn int) {
 			w.soon(c, 0, 50*time.Millisecond)
 			return
 		}
-		w.judge.ids(name, first, count, before)
+		w.judge.ids(name, first, count, request)
 		w.soon(c, 0, w.Scenario.think()*time.Duration(1+w.Scenario.Counters/10))
 	})
 }

@@ -249,6 +249,40 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 type counterRecord struct {
 	given    map[int64]bool
 	answered int64
+
+	// A deletion allows ids up to the value that it confirms to be given again, until
+	// it is answered.
+	deleting  int   // deletions under way
+	deletions int   // begun so far
+	confirmed int64 // the highest value that any of them confirms
+}
+
+// idRequest is what is known when ids are requested.
+type idRequest struct {
+	answered  int64 // ids up to here were answered
+	deletions int   // begun by then
+}
+
+func (c *counterRecord) request() idRequest {
+	return idRequest{c.answered, c.deletions}
+}
+
+// deletion is called when one leaves its client, and what it returns when it is answered.
+func (j *judge) deletion(name string, value int64) (over func()) {
+	c := j.counter(name)
+	j.checked++
+	c.deleting++
+	c.deletions++
+	c.confirmed = max(c.confirmed, value)
+	if c.answered <= value {
+		c.answered = 0
+	}
+	for id := range c.given {
+		if id <= value {
+			delete(c.given, id)
+		}
+	}
+	return func() { c.deleting-- }
 }
 
 func (j *judge) counter(name string) *counterRecord {
@@ -260,21 +294,27 @@ func (j *judge) counter(name string) *counterRecord {
 	return c
 }
 
-// ids is called when a client hears its ids.
-func (j *judge) ids(name string, first, count, before int64) {
+// ids is called when a client receives its ids.
+func (j *judge) ids(name string, first, count int64, r idRequest) {
 	c := j.counter(name)
 	j.checked++
-	j.world.trace.note(name, "client got %d..%d of %q, %d had been answered before", first, first+count-1, name, before)
-	for id := first; id < first+count; id++ {
+	j.world.trace.note(name, "client got %d..%d of %q, %d had been answered before", first, first+count-1, name, r.answered)
+	free := int64(0) // ids up to here may be given again
+	if c.deleting > 0 {
+		free = c.confirmed
+	}
+	for id := max(first, free+1); id < first+count; id++ {
 		if c.given[id] {
 			j.world.violate("ids", name, fmt.Sprintf("id %d was given twice", id))
 		}
 		c.given[id] = true
 	}
-	if first <= before {
-		j.world.violate("ids", name, fmt.Sprintf("id %d was given after %d had been answered", first, before))
+	if first <= r.answered && (r.deletions == c.deletions || r.answered > c.confirmed) {
+		j.world.violate("ids", name, fmt.Sprintf("id %d was given after %d had been answered", first, r.answered))
 	}
-	c.answered = max(c.answered, first+count-1)
+	if last := first + count - 1; last > free {
+		c.answered = max(c.answered, last)
+	}
 }
 
 // workRecord is one piece of work.

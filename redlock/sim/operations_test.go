@@ -187,7 +187,7 @@ func (tw *twins) queueScript(file string) []string {
 			args = append(args, tw.pick("p/1", "p/2", "q/1", "q/2"), strconv.Itoa(100+tw.random.IntN(50)), tw.number(2))
 		}
 		return tw.call(file, queues, args...)
-	case "stepout":
+	case "dequeue":
 		return tw.call(file, queues, waiter)
 	}
 	behind, fair := strings.CutPrefix(file, "fair ")
@@ -208,7 +208,7 @@ func (tw *twins) queueScript(file string) []string {
 func (tw *twins) viewScript(file string) []string {
 	key, token, end := tw.key(), tw.token(), tw.end()
 	switch file {
-	case "look":
+	case "inspect":
 		keys, alone := []string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], ""
 		if tw.random.IntN(2) == 0 {
 			keys, alone = []string{key, tw.pick("notes", "k1"), tw.pick("x1", "x2", "q1", "k2")}, "1"

@@ -186,6 +186,10 @@ func kindScenarios() []*Scenario {
 			s.People, s.Length, s.Counters, s.Daemons, s.Slow = []People{{8, newCounting}}, 20*time.Second, 150, 2, 20
 			s.Faults = []fault{{400 * time.Millisecond, part}, {400 * time.Millisecond, stop}, {500 * time.Millisecond, forget}}
 		}),
+		base("deletions", func(s *Scenario) { // counters are deleted while ids are drawn
+			s.People, s.Length, s.Counters, s.Slow = []People{{16, newCounting}, {16, newDeleting}}, 16*time.Second, 40, 4
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {150 * time.Millisecond, part}, {700 * time.Millisecond, stop}}
+		}),
 		base("work", func(s *Scenario) {
 			s.People, s.MaxKeep, s.MaxTTL = []People{{6, newWorking}}, 10*time.Second, 500*time.Millisecond
 			s.Faults = []fault{{500 * time.Millisecond, stop}, {500 * time.Millisecond, cut}, {time.Second, part}}

@@ -4,7 +4,9 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,7 +26,8 @@ func environment(t *testing.T, name string, otherwise int64) int64 {
 }
 
 // TestSimulation plays SIM_SECONDS seconds or SIM_EXECUTIONS executions, from
-// SIM_SEED on, in SIM_THREADS threads; SIM_SCENARIO alone plays one world again.
+// SIM_SEED on, in SIM_THREADS threads. SIM_ONLY limits it to scenarios whose names
+// begin with it; SIM_SCENARIO alone plays one world again.
 func TestSimulation_KeepsEveryPromise(t *testing.T) {
 	if name := os.Getenv("SIM_SCENARIO"); name != "" {
 		s := Find(name)
@@ -41,7 +44,7 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 		return
 	}
 	plan := Plan{
-		Scenarios: Scenarios(), Seed: uint64(environment(t, "SIM_SEED", 1)),
+		Scenarios: named(os.Getenv("SIM_ONLY")), Seed: uint64(environment(t, "SIM_SEED", 1)),
 		Threads:    int(environment(t, "SIM_THREADS", int64(min(2, runtime.GOMAXPROCS(0))))),
 		Time:       time.Duration(environment(t, "SIM_SECONDS", 8)) * time.Second,
 		Executions: environment(t, "SIM_EXECUTIONS", 0), Progress: os.Stderr,
@@ -59,6 +62,11 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 	if environment(t, "SIM_PUBLISH", 0) != 0 && !t.Failed() {
 		publish(t, plan, r)
 	}
+}
+
+// named are the scenarios whose names begin so.
+func named(prefix string) []*Scenario {
+	return slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return !strings.HasPrefix(s.Name, prefix) })
 }
 
 // A world is a function of its scenario and its seed.

@@ -11,8 +11,8 @@ import (
 func table(outcomes []outcome, stand string) string {
 	var b strings.Builder
 	b.WriteString("# Client libraries against redlockd\n\n")
-	fmt.Fprintf(&b, "Written by `make interop` from its last run (%s). The story and its steps: [README.md](README.md).\n", stand)
-	b.WriteString("Lock libraries, unmodified, take a daemon on five masters for one Redis.\n\n")
+	fmt.Fprintf(&b, "`make interop` wrote this page in its last run (%s). [README.md](README.md) describes the scenario and its steps.\n", stand)
+	b.WriteString("Lock libraries run unmodified and use a daemon on five masters as one Redis.\n\n")
 	b.WriteString("| library | version | as | protocol | steps passed | |\n|---|---|---|---|---|---|\n")
 	for _, o := range outcomes {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",

@@ -1,0 +1,11 @@
+// Package cli runs redlockd's own command line: it chooses the job, reads its
+// settings and ends the process with an exit code.
+//
+// Reading order:
+//   - command.go: the words of the command line;
+//   - app.go: one job for each word, and the exit codes;
+//   - banner.go, check.go, reconfigure.go, quarantine.go, hashpassword.go, version.go:
+//     the jobs and their output;
+//   - lock.go, guard.go, lease.go, resp.go: redlockd lock, which runs a command while
+//     it holds a lock.
+package cli

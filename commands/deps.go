@@ -1,0 +1,196 @@
+// Deps: what the commands need from the rest of the daemon.
+
+package commands
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+
+	"redlockd/commands/dropin"
+	"redlockd/redlock"
+)
+
+// advertisedVersion is the Redis version that clients see. Below 6 some
+// do not use HELLO; from 8.4 on StackExchange.Redis replaces its
+// transactions around a lock by DELEX and SET IFEQ.
+const advertisedVersion = "8.4.0"
+
+// Locks decides the lock commands on a quorum of masters. Every operation
+// calls its completion exactly once, from any goroutine.
+type Locks interface {
+	Lock(*redlock.Batch, redlock.LockRequest, redlock.LockDone)
+	Unlock(*redlock.Batch, redlock.UnlockRequest, redlock.UnlockDone)
+	Extend(*redlock.Batch, redlock.ExtendRequest, redlock.ExtendDone)
+	// GiveBack undoes a won acquire whose reply could not be delivered.
+	GiveBack(redlock.Grant)
+}
+
+// Waits blocks for locks.
+type Waits interface {
+	// Wait is Lock for a request with Wait; leave ends the wait of a client that has gone.
+	Wait(*redlock.Batch, redlock.LockRequest, redlock.LockDone) (leave func())
+}
+
+// IDs gives ids and manages their counters. Completions as for Locks.
+type IDs interface {
+	NextID(*redlock.Batch, redlock.IDRequest, redlock.IDDone)
+	ReadCounter(db int, name redlock.Key, done func(redlock.Counter, error))
+	ListCounters(db int, done func([]redlock.Key, error))
+	Reseed(db int, name redlock.Key, value int64, done func(error))
+	DeleteCounter(db int, name redlock.Key, confirm int64, done func([]redlock.CounterFate, error))
+}
+
+// Works decides which worker may attempt a piece of work. Completions as for Locks.
+type Works interface {
+	// leave ends the wait of a client that has gone.
+	Work(*redlock.Batch, redlock.WorkRequest, redlock.WorkCompletion) (leave func())
+	// WorkGiveBack undoes an attempt whose reply could not be delivered.
+	WorkGiveBack(redlock.Work)
+	ReadWork(db int, key redlock.Key, done func(redlock.WorkView, error))
+}
+
+// WorkEnds ends and prolongs attempts for their workers. Completions as for Locks.
+type WorkEnds interface {
+	WorkDone(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
+	WorkFail(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
+	WorkExtend(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkExtendDone)
+}
+
+// Events reports what happens to locks.
+type Events interface {
+	// Listen calls onEvent for every event of a database's locks, one at a time, until
+	// end is called; one may still be on its way then.
+	Listen(db int, onEvent func(redlock.Event)) (end func())
+}
+
+// RedisCompat serves clients that use the quorum as one Redis. Completions as for Locks.
+type Plain interface {
+	View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone)
+	Write(*redlock.Batch, redlock.WriteRequest, redlock.WriteDone)
+	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
+	// AwaitFree waits until the key is free; leave ends the wait of a client that has gone.
+	AwaitFree(redlock.AwaitRequest, redlock.AwaitDone) (leave func())
+}
+
+var (
+	_ Plain    = (*redlock.Locker)(nil)
+	_ Events   = (*redlock.Locker)(nil)
+	_ Locks    = (*redlock.Locker)(nil)
+	_ Waits    = (*redlock.Locker)(nil)
+	_ IDs      = (*redlock.Locker)(nil)
+	_ Works    = (*redlock.Locker)(nil)
+	_ WorkEnds = (*redlock.Locker)(nil)
+)
+
+// Stats are what INFO shows of the masters and of the work done.
+type Figures interface {
+	Masters(db int) []redlock.MasterStatus
+	Counters() redlock.Counters
+}
+
+// ClientCounts are what INFO shows of the clients' side.
+type ClientCounts struct {
+	Connected int   // open connections
+	Limit     int   // --max-clients
+	Accepted  int64 // connections since the start
+	Rejected  int64 // connections refused because of the limit
+	Commands  int64 // commands since the start
+	Slow      int64 // clients closed because they left replies or messages unread
+	Evicted   int64 // clients closed because of --max-memory-clients
+	Memory    int   // bytes that count for --max-memory-clients
+	Panics    int64 // recovered panics, each of which cost a connection; anything but 0 is a bug
+}
+
+// Deps is everything outside of this package that commands use.
+type Env struct {
+	Locks    Locks         // required by the lock commands
+	Waits    Waits         // nil: the options WAIT and HOLD are not served
+	IDs      IDs           // nil: DNEXTID, DIDS and DIDRESEED are not served
+	Works    Works         // nil: DWORK and DWORKINFO are not served
+	WorkEnds WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
+	Events   Events        // nil: subscribers receive nothing
+	Plain    Plain         // nil: SET, GET, EVAL and their like are not served
+	Compat   Compat        // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
+	Figures  Figures       // nil: INFO leaves out the sections Locks and Masters
+	Reports  MasterReports // nil: DMASTERS is not served
+	Drains   MasterDrains  // nil: DMASTERS DRAIN and UNDRAIN are not served
+	Looks    Looks         // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
+
+	KeyPrefix string        // stands before every key on the masters, --key-prefix
+	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16
+	MaxTTL    time.Duration // longest lease, --max-ttl; 0 means 60 s
+	MaxKeep   time.Duration // longest memory of finished work, --max-keep; 0 means 10 min
+	MaxWait   time.Duration // longest wait, --max-wait; 0 means 10 min
+	// MasterTimeout is how much longer copies last than their leases; 0 means 100 ms.
+	MasterTimeout time.Duration
+	// MaxSubscriptions is how many channels and patterns a connection may subscribe
+	// to, --max-subscriptions; 0 means 1 024.
+	MaxSubscriptions int
+	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
+	// PolicyAllow: for leases that Redis' own commands and scripts request.
+	LongTTL, NoTTL string
+	Scripts        *dropin.Recogniser // of RedisCompat; nil: a new one without pins
+	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO
+
+	Version string    // of redlockd, shown by INFO
+	RunID   string    // 40 hex digits, new in every process; "" means random ones
+	Start   time.Time // of the process; zero means now
+	Port    int       // shown by INFO
+
+	Users       *Users             // nil: the default user may do everything, without a password
+	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
+
+	Clients func() ClientCounts              // nil: INFO shows zeros
+	Traces  func() TraceCounts               // nil: nothing is traced
+	Config  func(pattern string) [][2]string // options whose name matches the glob pattern; nil: none
+}
+
+// withDefaults fills what was left at zero.
+func (e Env) withDefaults() Env {
+	if e.Databases == 0 {
+		e.Databases = 16
+	}
+	if e.MaxTTL == 0 {
+		e.MaxTTL = time.Minute
+	}
+	if e.MaxKeep == 0 {
+		e.MaxKeep = 10 * time.Minute
+	}
+	if e.MaxSubscriptions == 0 {
+		e.MaxSubscriptions = usualSubscriptions
+	}
+	if e.MaxWait == 0 {
+		e.MaxWait = 10 * time.Minute
+	}
+	if e.MasterTimeout == 0 {
+		e.MasterTimeout = 100 * time.Millisecond
+	}
+	if e.Compat != nil {
+		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
+	}
+	if e.Scripts == nil {
+		e.Scripts, _ = dropin.New(dropin.Options{}) // fails for pins only
+	}
+	if e.RunID == "" {
+		e.RunID = randomRunID()
+	}
+	if e.Start.IsZero() {
+		e.Start = time.Now()
+	}
+	if e.Clients == nil {
+		e.Clients = func() ClientCounts { return ClientCounts{} }
+	}
+	if e.Config == nil {
+		e.Config = func(string) [][2]string { return nil }
+	}
+	return e
+}
+
+// randomRunID is 40 hex digits. Clients drop what they cached about a server
+// when its run_id changes, so no two processes may share one.
+func randomRunID() string {
+	var id [20]byte
+	rand.Read(id[:]) // never fails: the runtime ends the process instead
+	return hex.EncodeToString(id[:])
+}

@@ -1,0 +1,82 @@
+package commands
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/redlock"
+)
+
+func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
+	c, one := dropinConversation(t, Env{})
+	c.say("SET k value-1") // refused before it is requested: not counted
+	c.grantsAll()
+	c.say("SET k value-1 NX PX 20000")
+	c.refusesAll()
+	c.say("SET k value-1 NX PX 20000")
+	c.say("GET k")
+	one.failure = &redlock.NoQuorum{Needed: 3, Total: 5}
+	c.say("GET k")
+	one.failure = nil
+	const release = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])`
+	c.releases(true, nil)
+	unseen := c.start("EVAL", release, "1", "k", "value-1") // looked at on a goroutine of its own
+	for deadline := time.Now().Add(20 * time.Second); unseen.told() == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	const redisPy = "c3f8721cbb97f72bc19e972846bd7aaf91901658"
+	c.table.scripts.keep("", redisPy, "the text of a library")
+	c.words("EVALSHA", redisPy, "1", "k", "value-1")
+	c.releases(false, nil)
+	c.words("EVALSHA", redisPy, "1", "k", "value-1")
+	want := map[string]string{
+		"commands set": "1 1 0", "commands get": "0 1 1",
+		"redis-py Lock release": "1 1 0", "unnamed release": "1 0 0",
+	}
+	for _, f := range c.table.DropinFigures() {
+		name := f.Library + " " + f.Does
+		if got := fmt.Sprint(f.Yes, f.No, f.Undecided); got != want[name] {
+			t.Errorf("%s: %s, want %q", name, got, want[name])
+		}
+		if f.Quantile(1) <= 0 || f.Sum <= 0 {
+			t.Errorf("%s took no time", name)
+		}
+		delete(want, name)
+	}
+	if len(want) > 0 {
+		t.Errorf("%v are missing", want)
+	}
+	page := c.say("INFO dropin")
+	if !strings.Contains(page, "dropin_redis-py_Lock_release:calls=2,yes=1,no=1,undecided=0,p50_us=") {
+		t.Error(page)
+	}
+	if page := c.say("INFO memory"); !strings.Contains(page, "number_of_cached_scripts:2\\r\\n") {
+		t.Error(page)
+	}
+}
+
+// answerCount is how often the call has been answered.
+func (s *fakeSink) told() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers
+}
+
+func TestDropinFigures_QuantileIsTheEndOfItsDoubling(t *testing.T) {
+	var f DropinFigure
+	if f.Quantile(.99) != 0 {
+		t.Error("of nothing")
+	}
+	f.Times[0], f.Times[3] = 98, 2
+	if f.Quantile(.5) != 64*time.Microsecond || f.Quantile(.99) != 512*time.Microsecond {
+		t.Errorf("%v, %v", f.Quantile(.5), f.Quantile(.99))
+	}
+	var counted figures
+	w := stopwatch{counted.of("", "release"), time.Now().Add(-time.Hour)}
+	w.stop(true, nil)
+	if n := counted.by[doing{byBehaviour, "release"}].times[doublings-1].Load(); n != 1 {
+		t.Errorf("%d lasted longer than all bounds", n)
+	}
+}

@@ -1,0 +1,163 @@
+// Replies of scripts that only read, computed from what a quorum holds: the reply to
+// every state of a key is known, so the masters need not run the script. Also the
+// conversions between answers of masters, of package dropin and of this package.
+
+package commands
+
+import (
+	"sync"
+
+	"redlockd/commands/dropin"
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// readLocks reads all locks of the script.
+func (e *evaluation) look(locks []redlock.Key) error {
+	var mu sync.Mutex
+	views, open := make([]redlock.View, len(locks)), len(locks)
+	var failed error
+	for i, key := range locks {
+		e.table.env.Plain.View(e.call.Batch, e.db, key, func(v redlock.View, err error) {
+			mu.Lock()
+			views[i] = v
+			if err != nil && failed == nil {
+				failed = err
+			}
+			open--
+			last, cause := open == 0, failed
+			mu.Unlock()
+			if last {
+				e.watch.stop(true, cause)
+			}
+			switch {
+			case !last:
+			case cause != nil:
+				e.call.Reply(failure(cause))
+			default:
+				e.call.Reply(e.seen(views))
+			}
+		})
+	}
+	return nil
+}
+
+// replyTo is the script's reply to what the quorum holds. Keys in different states
+// count as held by another.
+func (e *evaluation) seen(views []redlock.View) Reply {
+	holding, least := e.holding(views[0]), views[0]
+	for _, v := range views[1:] {
+		if e.holding(v) != holding {
+			holding = dropin.Other
+		}
+		if remaining(v) < remaining(least) {
+			least = v
+		}
+	}
+	r, ok := e.class.Predict(holding, e.given, string(least.Value), remaining(least))
+	if !ok {
+		return Error("ERR", e.refuse("it fails on what the key holds").Error())
+	}
+	return ofDropin(r)
+}
+
+// keyState is the state of the key for the caller of the script.
+func (e *evaluation) holding(v redlock.View) dropin.Holding {
+	token, value := e.class.TokenOf(e.given), string(v.Value)
+	if n, ok := parseInteger(nthOf(e.given.Args, e.class.Prefix)); ok && e.class.Prefix > 0 {
+		token, value = token[:min(int64(len(token)), n)], value[:min(int64(len(value)), n)]
+	}
+	switch {
+	case v.Kind == "none":
+		return dropin.Absent
+	case v.Kind != "string" || e.class.Token > 0 && token != value:
+		return dropin.Other
+	case v.Left >= redlock.Endless:
+		return dropin.Endless
+	}
+	return dropin.Mine
+}
+
+// predicted is the script's reply if the key is in that state.
+func (e *evaluation) predicted(h dropin.Holding) Reply {
+	remaining := int64(-2)
+	if h != dropin.Absent {
+		remaining = 0
+	}
+	if r, ok := e.class.Predict(h, e.given, "", remaining); ok {
+		return ofDropin(r)
+	}
+	return Nil
+}
+
+// ofDropin is an answer for the client.
+func ofDropin(r dropin.Reply) Reply {
+	switch r.Kind {
+	case dropin.KindStatus:
+		return Simple(r.Text)
+	case dropin.KindError:
+		return scriptError(r.Text)
+	case dropin.KindInt:
+		return Int(r.Int)
+	case dropin.KindBulk:
+		return textOrStatus(r.Text)
+	case dropin.KindArray:
+		items := make([]Reply, len(r.Items))
+		for i := range r.Items {
+			items[i] = ofDropin(r.Items[i])
+		}
+		return Array(items...)
+	}
+	return Nil
+}
+
+// ofMaster is a master's answer in the terms of package dropin.
+func ofMaster(r pool.Reply) dropin.Reply {
+	switch {
+	case r.Err != nil:
+		return dropin.Reply{Kind: dropin.KindError, Text: r.Err.Error()}
+	case r.Kind == pool.ReplyInt:
+		return dropin.Reply{Kind: dropin.KindInt, Int: r.Int}
+	case r.Kind == pool.ReplyString:
+		return dropin.Reply{Kind: dropin.KindBulk, Text: r.Str}
+	case r.Kind == pool.ReplyArray:
+		list := dropin.Reply{Kind: dropin.KindArray}
+		for _, item := range r.Items {
+			list.Items = append(list.Items, ofMaster(item))
+		}
+		return list
+	}
+	return dropin.Reply{}
+}
+
+// ofScript is a master's answer for the client.
+func ofScript(r pool.Reply) Reply { return ofDropin(ofMaster(r)) }
+
+// textOrStatus is a text that may have been a status: the masters' connection does
+// not show which. OK is a status wherever it comes from SET.
+func textOrStatus(s string) Reply {
+	if s == "OK" {
+		return OK
+	}
+	return Bulk(s)
+}
+
+// scriptError has a code in front, as all errors do.
+func scriptError(s string) Reply {
+	for i := range len(s) {
+		if s[i] == ' ' && i > 0 {
+			break
+		}
+		if s[i] < 'A' || s[i] > 'Z' {
+			return Error("ERR", s)
+		}
+	}
+	return Reply{Kind: KindError, Text: s}
+}
+
+func nthOf(list []string, n int) string {
+	if n < 1 || n > len(list) {
+		return ""
+	}
+	return list[n-1]
+}

@@ -1,0 +1,175 @@
+// LastAcquired remembers which lock a connection acquired last on each key, for
+// DUNLOCK without a token.
+
+package commands
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// A connection remembers at most this much. Dropping an entry costs no safety:
+// the lock stays as it is, and DUNLOCK with its token releases it.
+const (
+	heldEntries = 1024
+	heldBytes   = 128 << 10 // of keys and tokens; a key and a token may have 512 each
+)
+
+// LastAcquired remembers for each key the token with which a connection acquired
+// it last. The zero value is ready and costs nothing until the first lock. Safe
+// for concurrent use.
+type Held struct {
+	mu    sync.Mutex
+	locks map[heldKey]heldLock
+	bytes int
+	count uint64 // acquisitions so far, numbers them
+	// sharedByPool: locks of other connections were released or extended over this
+	// one, so a lock's holder need not use the connection that acquired it.
+	pooled bool
+}
+
+var _ redlock.Owner = (*Held)(nil)
+
+type heldKey struct {
+	db  int
+	key redlock.Key
+}
+
+type heldLock struct {
+	token  redlock.Token
+	until  time.Time // when its validity is used up
+	number uint64    // the larger, the later acquired
+}
+
+// Remember notes an acquired lock in place of the former one of the key.
+func (l *Held) Remember(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
+	// One private copy of both: the originals point into the buffer of a whole
+	// command, which an entry would keep alive.
+	both := string(key) + string(token)
+	at := heldKey{db, redlock.Key(both[:len(key)])}
+	lock := heldLock{token: redlock.Token(both[len(key):]), until: time.Now().Add(validity)}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.locks == nil {
+		l.locks = make(map[heldKey]heldLock)
+	}
+	l.dropLocked(at) // also so that the map refers to the new copy of the key
+	l.count++
+	lock.number = l.count
+	l.locks[at] = lock
+	l.bytes += len(both)
+	if len(l.locks) > heldEntries || l.bytes > heldBytes {
+		l.thinLocked()
+	}
+}
+
+// Prolong notes that a remembered lock lasts longer now.
+func (l *Held) Prolong(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := heldKey{db, key}
+	if lock, ok := l.locks[at]; ok && lock.token == token {
+		lock.until = time.Now().Add(validity)
+		l.locks[at] = lock
+	}
+}
+
+// Token is the token of the last acquired lock on key, if one is remembered.
+func (l *Held) Token(db int, key redlock.Key) (redlock.Token, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lock, ok := l.locks[heldKey{db, key}]
+	return lock.token, ok
+}
+
+// sawToken notes that a client has sent the token of a lock over this connection.
+func (l *Held) Speaks(db int, key redlock.Key, token redlock.Token) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lock, ok := l.locks[heldKey{db, key}]; !ok || lock.token != token {
+		l.pooled = true
+	}
+}
+
+// Holds implements redlock.Owner. It returns the locks that only this connection
+// will release: those renewed for it, and those it acquired. The latter count only
+// if the connection belongs to no pool, where any connection may send the release.
+// A lock that ended early without a command over this connection shows a pool, too.
+func (l *Held) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	var own, bound []redlock.Lease
+	for at, lock := range l.locks {
+		one := redlock.Lease{DB: at.db, Key: at.key, Token: lock.token}
+		left := lock.until.Sub(now)
+		switch {
+		case left <= 0:
+		case !runs(one):
+			l.pooled = l.pooled || left < unbounded/2
+		case left > unbounded/2:
+			bound = append(bound, one)
+		default:
+			own = append(own, one)
+		}
+	}
+	if l.pooled {
+		return bound
+	}
+	return append(bound, own...)
+}
+
+// Forget drops a lock that is no longer held, unless the key was acquired with
+// another token since.
+func (l *Held) Forget(db int, key redlock.Key, token redlock.Token) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := heldKey{db, key}
+	if l.locks[at].token == token {
+		l.dropLocked(at)
+	}
+}
+
+// Clear forgets everything.
+func (l *Held) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.locks, l.bytes = nil, 0
+}
+
+func (l *Held) dropLocked(at heldKey) {
+	if lock, ok := l.locks[at]; ok {
+		l.bytes -= len(at.key) + len(lock.token)
+		delete(l.locks, at)
+	}
+}
+
+// evictLocked drops what has expired and then the oldest entries, down to three
+// quarters of the bounds. The next sweep is then at least some acquisitions away,
+// so its cost stays small for each of them.
+func (l *Held) thinLocked() {
+	now := time.Now()
+	for at, lock := range l.locks {
+		if lock.until.Before(now) {
+			l.dropLocked(at)
+		}
+	}
+	oldest := make([]heldKey, 0, len(l.locks))
+	for at := range l.locks {
+		oldest = append(oldest, at)
+	}
+	slices.SortFunc(oldest, func(a, b heldKey) int {
+		return cmp.Compare(l.locks[a].number, l.locks[b].number)
+	})
+	for _, at := range oldest {
+		if len(l.locks) <= heldEntries*3/4 && l.bytes <= heldBytes*3/4 {
+			return
+		}
+		l.dropLocked(at)
+	}
+}

@@ -1,0 +1,65 @@
+// multiKeyCount counts the outcomes of a Redis command on several keys. Each key is
+// a request of its own; the answer is for how many of them it was true.
+
+package commands
+
+import (
+	"fmt"
+	"sync"
+
+	"redlockd/redlock"
+)
+
+// multiKeyCount collects the outcomes of one command.
+type count struct {
+	sink  Sink
+	watch stopwatch
+
+	mu   sync.Mutex
+	open int
+	n    int64
+	err  error // the first that was not decided
+}
+
+func newCount(completer Sink, keys int, watch stopwatch) *count {
+	return &count{sink: completer, open: keys, watch: watch}
+}
+
+func (c *count) add(yes bool, err error) {
+	c.mu.Lock()
+	c.open--
+	switch {
+	case err != nil && c.err == nil:
+		c.err = err
+	case err == nil && yes:
+		c.n++
+	}
+	open, n, failed := c.open, c.n, c.err
+	c.mu.Unlock()
+	if open == 0 {
+		c.watch.stop(n > 0, failed)
+	}
+	switch {
+	case open > 0:
+	case failed != nil:
+		c.sink.Deliver(failure(failed))
+	default:
+		c.sink.Deliver(Int(n))
+	}
+}
+
+// keysOf returns all arguments of the call as keys. ok is false if the call has been
+// answered, because the client may not use all of them.
+func (t *Table) keysOf(c *Call) (keys []redlock.Key, ok bool, err error) {
+	if n := len(c.Args) - 1; n > mostKeys {
+		return nil, false, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, mostKeys)
+	}
+	for _, arg := range c.Args[1:] {
+		key, err := parseKey(arg)
+		if err != nil {
+			return nil, false, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, t.mayUseAll(c, keys), nil
+}

@@ -1,0 +1,12 @@
+// Package tracing sends spans of operations to an OpenTelemetry collector: one for each
+// operation, with the votes of all masters.
+//
+// Spans leave by a bounded queue: a collector that is slow or away costs spans and
+// nothing else. Spans contain keys. They never contain tokens, values or META.
+//
+// Reading order:
+//   - tracing.go, operation.go: a Tracer and one traced operation;
+//   - locks.go, works.go, ids.go, rediscompat.go: the traced interfaces of package commands;
+//   - parent.go: which trace an operation belongs to;
+//   - queue.go, target.go, convert.go: the way to the collector.
+package tracing

@@ -1,0 +1,58 @@
+package pool
+
+// slowbootstrap_test.go: a bootstrap on a machine that stands still for a moment.
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+)
+
+// slowLink is late with its first admissions by a clock that is moved.
+type slowLink struct {
+	Link
+	late func()
+}
+
+func (l *slowLink) Exchange(commands []Command, replies []Reply) []Reply {
+	if commands[0].Args[0] == "EVAL" {
+		l.late()
+	}
+	return l.Link.Exchange(commands, replies)
+}
+
+// A clock is wrong only if the time that the admission took does not explain it.
+func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
+	for name, c := range map[string]struct {
+		stops int // admissions that stand still
+		fails bool
+	}{
+		"once":   {1, false},
+		"always": {1 << 30, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := faulty.StartGroup(t, 3)
+			stops := c.stops
+			o := Options{MasterTimeout: 10 * time.Second, Databases: 1}
+			for i, s := range servers {
+				o.Masters = append(o.Masters, Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
+			}
+			dial := DialRueidis(20 * time.Second)
+			o.Dialer = func(ctx context.Context, m Master, db int) (Link, error) {
+				link, err := dial(ctx, m, db)
+				return &slowLink{link, func() {
+					if stops--; stops >= 0 {
+						time.Sleep(skew + 100*time.Millisecond)
+					}
+				}}, err
+			}
+			err := Bootstrap(t.Context(), o, false, io.Discard)
+			if (err != nil) != c.fails {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
