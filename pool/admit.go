@@ -63,12 +63,12 @@ func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 		if len(r.Items) != 4 {
 			return admission{}, unfitf("the admission script answered something unexpected")
 		}
-		life, err := parseLife(detail)
+		incarnation, err := parseLife(detail)
 		score, ok := r.Items[3].Number()
 		if err != nil || !ok {
 			return admission{}, unfitf("the admission script answered something unexpected: %v", err)
 		}
-		return admission{life, score}, nil
+		return admission{incarnation, score}, nil
 	case "REPLICA":
 		return admission{}, unfitf("is a %s: masters are independent, %s", detail, emptyReplica)
 	case "PROMOTED":
