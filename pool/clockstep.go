@@ -40,13 +40,13 @@ func (l *lane) suspectLocked(f *flush, now time.Duration, us int64) {
 		}
 		return
 	}
-	slack := micros(step) + l.est.spread(now)
+	slack := micros(minStep) + l.est.spread(now)
 	s.moves = s.moves || low > s.high+slack || high < s.low-slack
 	if high-low < s.width() {
 		s.low, s.high = low, high
 		s.sent, s.received, s.time = f.sent, now, us
 	}
-	if s.width() > micros(step) {
+	if s.width() > micros(minStep) {
 		l.lookLocked()
 	}
 }
@@ -67,7 +67,7 @@ func (s *suspicion) by() int64 { return s.low + s.width()/2 }
 // agrees reports whether one jump of this daemon's clock can be the reason for both
 // deviations. Estimates that are wrong by err µs account for a part of them.
 func (s *suspicion) alike(other *suspicion, err int64) bool {
-	slack := micros(step) + err
+	slack := micros(minStep) + err
 	return !s.moves && !other.moves && s.low <= other.high+slack && other.low <= s.high+slack
 }
 
@@ -91,7 +91,7 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 		// Clocks are compared when they are measured as closely as a step is long, or, when
 		// no time is left, as closely as an answer that counts measures them.
 		late := now-l.suspect.at > g.pool.options.MasterTimeout
-		width := micros(step)
+		width := micros(minStep)
 		if late {
 			width = micros(g.pool.options.MasterTimeout)
 		}
@@ -158,7 +158,7 @@ func (g *Group) forgiveLocked(first *suspicion, width int64) {
 			l.suspect = nil
 		default:
 			l.est.offset += first.by()
-			l.est.err += micros(step) + first.width()
+			l.est.err += micros(minStep) + first.width()
 			l.suspect = nil
 		}
 		now := g.now()

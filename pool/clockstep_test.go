@@ -96,7 +96,7 @@ func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsInvalidated(t 
 			if s.latched() != 0 {
 				t.Errorf("%v: %d incarnations invalidated, want none", by, s.latched())
 			}
-			if off := abs(s.group.Time() - s.masters[0].micros()); off > micros(step) {
+			if off := abs(s.group.Time() - s.masters[0].micros()); off > micros(minStep) {
 				t.Errorf("%v: the group's clock is %d µs off", by, off)
 			}
 		})

@@ -180,7 +180,7 @@ func (l *lane) meet(f facts) error {
 	if l.est.known && l.life != nil {
 		// A clock that stepped while this daemon was not connected has stepped all the same.
 		now := g.now()
-		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(step)+l.est.spread(now)+f.est.err {
+		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(minStep)+l.est.spread(now)+f.est.err {
 			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
 				"master", l.master.Name, "by_ms", off/1000)
 			l.retire = l.life.Identity

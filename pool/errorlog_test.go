@@ -60,7 +60,7 @@ func TestErrorLog_NamesTheMaster(t *testing.T) {
 	var log strings.Builder
 	o := Options{MaxTTL: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	onStage(t, 3, o, func(s *stage) {
-		lines := func() int { return strings.Count(log.String(), "refuses") }
+		lines := func() int { return strings.Count(log.String(), "returned an error") }
 		s.change(0, falsify("SET", refusal("WRONGTYPE of another client's key")))
 		s.change(2, falsify("CONFIG", refusal("NOPERM no CONFIG"))) // is allowed to be refused
 		s.vote(0)

@@ -44,7 +44,7 @@ func (e *estimate) sample(sent, received time.Duration, master int64) {
 // master's clock is ahead. The round trip is counted from the moment the
 // estimate was read, so a busy daemon never looks like a stepping clock.
 func (e *estimate) deviation(sent, received time.Duration, master int64) int64 {
-	wide := e.spread(received) + micros(step)
+	wide := e.spread(received) + micros(minStep)
 	if latest := e.at(received) + wide; master > latest {
 		return master - e.at(received)
 	}

@@ -59,7 +59,7 @@ type gain struct {
 }
 
 // reserve is by how much the estimate of a copy's writer may be behind.
-func (o *Options) reserve() time.Duration { return max(step, o.MasterTimeout*reservePercent/100) }
+func (o *Options) reserve() time.Duration { return max(minStep, o.MasterTimeout*reservePercent/100) }
 
 // maxUnobserved is how long a daemon may go without measuring a clock: a second by
 // default, which is ten heartbeats.
@@ -70,7 +70,7 @@ func (o *Options) unwatched() time.Duration {
 // budget is how much gain is tolerated.
 func (l *lane) budget() int64 {
 	o := &l.group.pool.options
-	return micros(o.MasterTimeout - o.reserve() - step)
+	return micros(o.MasterTimeout - o.reserve() - minStep)
 }
 
 // restart assumes that the whole budget is spent; offset is an upper bound of the clock's.
@@ -100,14 +100,14 @@ func (l *lane) blind(now time.Duration) bool {
 // be an anomaly. If most clocks did, this daemon's own clock lost as much: then all
 // floors rise, until nothing is left of the budget.
 func (l *lane) creptLocked(now time.Duration, master int64) bool {
-	most := l.budget() + micros(step)
+	most := l.budget() + micros(minStep)
 	mine := l.gain.of(now, master-micros(now))
-	if mine <= max(most, micros(step)) {
+	if mine <= max(most, micros(minStep)) {
 		return false
 	}
 	alike := 0
 	for _, other := range l.group.lanes {
-		if other == l || other.conn != nil && other.est.known && other.gain.of(now, other.est.offset) >= mine-micros(step) {
+		if other == l || other.conn != nil && other.est.known && other.gain.of(now, other.est.offset) >= mine-micros(minStep) {
 			alike++
 		}
 	}
@@ -130,5 +130,5 @@ func (l *lane) pardonable() (left int64, yes, open bool) {
 	// A step back may end an unseen step forward; it is taken to be as long.
 	peak := max(s.time-micros(s.sent), 2*l.est.offset-(s.time-micros(s.received)))
 	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.err
-	return left, left >= 0, left+2*micros(s.received-s.sent) >= 0 && s.width() > micros(step)
+	return left, left >= 0, left+2*micros(s.received-s.sent) >= 0 && s.width() > micros(minStep)
 }

@@ -76,7 +76,7 @@ const (
 	// maxBehind is how far a master's clock may lag its estimate while it votes.
 	behind = 250 * time.Millisecond
 	// minStep is the deviation of a master's clock that cannot be jitter.
-	step = 15 * time.Millisecond
+	minStep = 15 * time.Millisecond
 )
 
 // MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:

@@ -57,7 +57,7 @@ func brokenLanes() []Mutant {
 			Change{"pool/dial.go", "if l.est.known && l.life != nil {", "if l.est.known && l.life != nil && !Broken(\"meet\") {"}),
 		patched("step-all", "every step of a master's clock is forgiven",
 			Change{"pool/gain.go", "return left, left >= 0,", "return left, left >= 0 || Broken(\"step-all\"),"},
-			Change{"pool/gain.go", "mine <= max(most, micros(step)) {", "mine <= max(most, micros(step)) || Broken(\"step-all\") {"}).in("ripples-3"),
+			Change{"pool/gain.go", "mine <= max(most, micros(minStep)) {", "mine <= max(most, micros(minStep)) || Broken(\"step-all\") {"}).in("ripples-3"),
 		patched("step-unwatched", "a daemon forgives that has not watched the clock",
 			Change{"pool/gain.go", "floor: offset - max(0, budget),", "floor: offset - unlessBroken(\"step-unwatched\", max(0, budget)),"},
 			Change{"pool/gain.go", "// gain is guarded", "func unlessBroken(rule Rule, n int64) int64 {\n\tif Broken(rule) {\n\t\treturn 0\n\t}\n\treturn n\n}\n\n// gain is guarded"}).in("ripples-3"),
