@@ -102,7 +102,7 @@ func (l *lane) refused(err error) {
 	}
 	g.mu.Lock()
 	changed := l.cause == nil || l.cause.Error() != err.Error() || l.state != state
-	news := changed && !sameSilence(l.cause, err)
+	newReason := changed && !sameSilence(l.cause, err)
 	before := l.since
 	again := l.state == state && !changed
 	l.downLocked(state, err)
@@ -114,7 +114,7 @@ func (l *lane) refused(err error) {
 	g.recalledLocked()
 	queued := l.handOverLocked(nil)
 	closed := g.closed
-	if news && l.notice.told == toldAbsent {
+	if newReason && l.notice.told == toldAbsent {
 		l.tellAbsentLocked(err)
 	} else {
 		l.absentLocked(err)

@@ -185,12 +185,12 @@ type wireReplies struct {
 
 // check returns how many bytes of p may be delivered and, if not all, what is
 // wrong with the next one. It must not be called again after that.
-func (r *wireReplies) judge(p []byte, asked *atomic.Int64) (valid int, what string) {
+func (r *wireReplies) judge(p []byte, requests *atomic.Int64) (valid int, what string) {
 	for i := 0; i < len(p); {
 		n := 1
 		switch r.state {
 		case wireType:
-			what = r.begin(p[i:], asked)
+			what = r.begin(p[i:], requests)
 		case wireText:
 			n, what = r.text(p[i:])
 		case wireNumber:
@@ -233,10 +233,10 @@ func expect(got, want byte, name string) string {
 }
 
 // begin checks the first byte of a reply or an element.
-func (r *wireReplies) begin(p []byte, asked *atomic.Int64) (what string) {
+func (r *wireReplies) begin(p []byte, requests *atomic.Int64) (what string) {
 	b := p[0]
 	if r.depth == 0 {
-		if what = r.beginReply(p, asked); what != "" {
+		if what = r.beginReply(p, requests); what != "" {
 			return what
 		}
 	}
@@ -268,11 +268,11 @@ func (r *wireReplies) begin(p []byte, asked *atomic.Int64) (what string) {
 }
 
 // beginReply checks whether a reply may come now at all.
-func (r *wireReplies) beginReply(p []byte, asked *atomic.Int64) (what string) {
+func (r *wireReplies) beginReply(p []byte, requests *atomic.Int64) (what string) {
 	r.room = wireMaxReply
 	r.push = p[0] == '>'
 	if r.answered == r.allowed || r.push {
-		r.allowed = asked.Load()
+		r.allowed = requests.Load()
 	}
 	if r.push && r.allowed == 0 {
 		return "a push before any request"
