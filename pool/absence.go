@@ -1,4 +1,5 @@
-// Absence is why the answer of one master does not count in one ballot.
+// Absence is the reason why the answer of one master does not count in one ballot.
+
 package pool
 
 import (
@@ -6,8 +7,8 @@ import (
 	"time"
 )
 
-// Absence is noted for every answer that does not count, also where the ballot is
-// won without it. So it holds what a text is made of, and no text. The zero value is
+// Absence is stored for every answer that does not count, also where the ballot is
+// won without it. So it holds the parts of a text, and no text. The zero value is
 // a master that has not answered yet.
 type Absence struct {
 	err  error
@@ -25,11 +26,11 @@ const (
 	unsealed                      // there is no seal, because the flush was late
 	refusedIt                     // an error reply under a good seal
 	tooYoung                      // the seal is good, and the memory too new
-	other                         // what the ballot says of it
+	other                         // a reason of the ballot's own
 	unreadable                    // none of these
 )
 
-// Absence tells what is wrong with an answer that does not count.
+// Absence returns the reason why an answer does not count.
 func (p *Pool) Absence(a *Answer) Absence {
 	err := a.Reply.Err
 	_, replied := err.(MasterError)
@@ -52,12 +53,12 @@ func (p *Pool) Absence(a *Answer) Absence {
 	return Absence{kind: unreadable}
 }
 
-// AbsentFor is a reason of the ballot's own, which the span ends; 0 = it has none.
-func AbsentFor(why error, span time.Duration) Absence {
-	return Absence{kind: other, err: why, span: span}
+// AbsentFor is a reason of the ballot's own, with the time after which it ends; 0 = it has none.
+func AbsentFor(reason error, span time.Duration) Absence {
+	return Absence{kind: other, err: reason, span: span}
 }
 
-// Unreadable tells that an answer has no fault but its content.
+// Unreadable reports that only the content of the answer is wrong.
 func (a *Absence) Unreadable() bool { return a.kind == unreadable }
 
 // String is the reason as a state with its cause.
@@ -67,7 +68,7 @@ func (a Absence) String() string {
 		return "has not answered yet"
 	case notAsked:
 		if a.err == nil {
-			return "was not asked (the time for it was over)"
+			return "did not receive the command (the time for it was over)"
 		}
 		return stateOf(a.err) + " (" + a.err.Error() + ")"
 	case lost:
@@ -92,7 +93,7 @@ func (a Absence) String() string {
 	return "answered something unexpected"
 }
 
-// stateOf is the state of a master that was not asked.
+// stateOf is the state of a master that received no command.
 func stateOf(err error) string {
 	var reason *unfit
 	switch {
@@ -113,10 +114,10 @@ func voidWord(err error) string {
 	if reason := voidReason(err); reason != voidOther {
 		return VoidReason(reason)
 	}
-	return "ailing"
+	return "failing"
 }
 
-// Absent names the master of a lane, and why its answer does not count.
+// Absent names the master of a lane, and the reason why its answer does not count.
 func (p *Pool) Absent(lane int, a Absence) string { return p.NameOf(lane) + " " + a.String() }
 
 // NameOf is a master's name with its address.

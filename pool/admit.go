@@ -1,4 +1,5 @@
-// Which life does a new connection belong to?
+// Admission: the script that finds or begins the incarnation of a master, and its answer.
+
 package pool
 
 import (
@@ -21,7 +22,7 @@ type admission struct {
 	score int64
 }
 
-// admissionRequest is what it is told.
+// admissionRequest is what the script receives.
 type admissionRequest struct {
 	clock     int64 // the group's clock, µs
 	durable   bool
@@ -62,12 +63,12 @@ func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 		if len(r.Items) != 4 {
 			return admission{}, unfitf("the admission script answered something unexpected")
 		}
-		life, err := parseLife(detail)
+		incarnation, err := parseLife(detail)
 		score, ok := r.Items[3].Number()
 		if err != nil || !ok {
 			return admission{}, unfitf("the admission script answered something unexpected: %v", err)
 		}
-		return admission{life, score}, nil
+		return admission{incarnation, score}, nil
 	case "REPLICA":
 		return admission{}, unfitf("is a %s: masters are independent, %s", detail, emptyReplica)
 	case "PROMOTED":
@@ -84,7 +85,7 @@ func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 	return admission{}, unfitf("the admission script answered %q", r.Items[0].Str)
 }
 
-// withArticle puts "a" before what TYPE answered.
+// withArticle puts "a" before the answer of TYPE.
 func withArticle(kind string) string {
 	if strings.HasPrefix(kind, "a ") {
 		return kind
@@ -92,7 +93,7 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// load makes sure that every script is known, so that EVALSHA never fails.
+// load loads every script into the master, so that EVALSHA never fails.
 func load(link Link, scripts []string) error {
 	if len(scripts) == 0 {
 		return nil
@@ -126,7 +127,7 @@ func bit(yes bool) string {
 	return "0"
 }
 
-// quarantineLocked is how long a young master still has to wait, 0 if it is none.
+// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
 func (l *lane) quarantineLocked() time.Duration {
 	age := micros(l.group.pool.options.age())
 	left := l.conn.life.Base + age - l.est.at(l.group.now())

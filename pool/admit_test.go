@@ -67,12 +67,12 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 			}
 		}
 		if a, b := randomLineage(), randomLineage(); a == b {
-			t.Errorf("two lineages are both %s", a)
+			t.Errorf("two incarnation ids are both %s", a)
 		}
 	})
 }
 
-func TestAdmit_NobodyIsAdmittedBeforeAQuorumHasSaidWhatTimeItIs(t *testing.T) {
+func TestAdmit_NoMasterIsAdmittedBeforeTheClocksOfAQuorumAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 5, Options{}, func(m *fakeMaster, i int) {
 			if i > 1 {
@@ -143,7 +143,7 @@ func FuzzAdmission(f *testing.F) {
 		r := anyReply(&data, 0)
 		a, err := g.readAdmission("a", r)
 		if (err == nil) != (a.life != nil) {
-			t.Fatalf("%+v: life %v, error %v", r, a.life, err)
+			t.Fatalf("%+v: incarnation %v, error %v", r, a.life, err)
 		}
 		if err == nil && (a.life.Identity != r.Items[1].Str || a.life.Lineage == "" && !strings.Contains(a.life.Identity, "  ")) {
 			t.Fatalf("%+v was read as %+v", r, a.life)

@@ -82,7 +82,7 @@ func TestAnswers_EveryLaneAnswersEveryOperationExactlyOnceWhateverHappens(t *tes
 	}
 }
 
-// ask queues a few operations, on all lanes or on one, and perhaps a debt.
+// ask queues a few operations, on all lanes or on one, and perhaps a pending release.
 func (s *stage) ask(r *rand.Rand) (out []*question) {
 	var b Batch
 	for range r.IntN(5) {

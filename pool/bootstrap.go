@@ -1,10 +1,11 @@
-// How does a brand-new group vote at once?
+// Bootstrap lets a brand-new group vote at once.
 //
 // A blank master may have forgotten locks, so it waits until it is older than
 // the longest lease. Only the operator can know that there was nothing to
-// forget. Saying so takes effect once, for all databases, and only while all
-// masters answer and none of them has an identity: left in a unit file it does
+// forget. The operator's assurance takes effect once, for all databases, and only while
+// all masters answer and none of them has an identity: left in a unit file it does
 // nothing at later restarts.
+
 package pool
 
 import (
@@ -16,8 +17,8 @@ import (
 	"strconv"
 )
 
-// Bootstrap lets a group of blank masters vote at once; force does so for
-// masters that have an identity already, and voids what it stood for.
+// Bootstrap lets a group of blank masters vote at once. With force it also replaces the
+// identities that masters have already, and their memories no longer count.
 func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error {
 	if err := o.withDefaults(); err != nil {
 		return err
@@ -30,7 +31,7 @@ func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error 
 	return p.bootstrap(ctx, force, out)
 }
 
-// candidate is a master that is asked whether it is blank.
+// candidate is a connected master of a command that needs all of them.
 type candidate struct {
 	master Master
 	link   Link
@@ -46,8 +47,8 @@ func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
 	return p.baptise(all, force, out)
 }
 
-// assemble connects to all masters, for what all of them must agree to; the
-// error says what that is, and why it cannot be.
+// connectAll connects to all masters, for a command that needs all of them; the
+// error names the command and the reason why it cannot run.
 func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err error) {
 	var errs []error
 	for _, m := range p.options.Masters {
@@ -85,7 +86,7 @@ func distinct(all []*candidate, what string) error {
 	return nil
 }
 
-// baptise first looks at every database of every master, then writes.
+// initialize first reads every database of every master, then writes.
 func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 	key := p.options.KeyPrefix + "redlockd:seal"
 	identities := map[*candidate][]string{}
@@ -99,19 +100,19 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 			}
 			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
-				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
 			}
 			identity := ""
 			if len(replies[1].Items) > 0 {
 				identity = replies[1].Items[0].Str
 			}
 			if identity != "" && !force {
-				return fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; nothing was changed. If no lock of an earlier life matters: redlockd bootstrap --force", c.master.Name, db)
+				return fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; nothing was changed. If no lock of an earlier incarnation matters: redlockd bootstrap --force", c.master.Name, db)
 			}
 			identities[c] = append(identities[c], identity)
 		}
 	}
-	var least []map[string]int64 // below it daemons would take the register for a rolled-back one
+	var least []map[string]int64 // below it daemons would take the register for one that was rolled back
 	for db := range p.options.Databases {
 		records, err := recallAll(&p.options, db, all)
 		if err != nil {
@@ -119,18 +120,18 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 		}
 		least = append(least, records)
 	}
-	offset, lives := medianOffset(all), false
+	offset, existed := medianOffset(all), false
 	for _, c := range all {
 		if err := p.baptiseOne(c, identities[c], least, offset, force); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
-		lives = lives || slices.ContainsFunc(identities[c], func(identity string) bool { return identity != "" })
+		existed = existed || slices.ContainsFunc(identities[c], func(identity string) bool { return identity != "" })
 	}
 	if above := p.options.FenceAbove; above > 0 {
 		fmt.Fprintf(out, "fences: all are above %d in databases 0-%d; a register that was higher already was kept\n", above, p.options.Databases-1)
 	}
-	if lives {
+	if existed {
 		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients ask")
 	}
 	return nil
@@ -154,7 +155,7 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]
 }
 
 // floor is the lowest register that FenceAbove allows: fences are above it. A
-// register that is higher already stays, for registers never fall.
+// higher register stays as it is, for registers never fall.
 func (o *Options) floor() int64 {
 	if o.FenceAbove == 0 {
 		return 0
@@ -162,12 +163,12 @@ func (o *Options) floor() int64 {
 	return o.FenceAbove + 1
 }
 
-// baptisms of one database are tried: each daemon that runs may begin a life in it
-// since it was looked at, and again when that one is retired. An admission that a busy
+// maxInitTries of one database are made: each daemon that runs may begin an incarnation in
+// it since it was read, and again when that one is invalidated. An admission that a busy
 // machine delays is refused because of its clock, and tried again.
 const baptisms = 10
 
-// baptise admits a master by the clock whose offset is given in µs.
+// initialize admits a master by the clock whose offset is given in µs.
 func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bool) error {
 	var slow error
 	for range baptisms {
@@ -189,7 +190,7 @@ func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bo
 	if slow != nil {
 		return slow
 	}
-	return errors.New("a daemon has begun a life in it meanwhile; stop all daemons and say redlockd bootstrap --force")
+	return errors.New("a daemon has begun an incarnation in it meanwhile; stop all daemons and run redlockd bootstrap --force")
 }
 
 func medianOffset(all []*candidate) int64 {

@@ -1,9 +1,10 @@
-// A master that does not answer is not asked. See lane.go for what that means
+// Circuit breaker: a master that does not answer receives no further commands. See lane.go
 // for the operations of its flush.
+
 package pool
 
-// stalled runs when a flush may have been on its way for too long. The timer
-// is not touched by every flush: it fires, looks, and sleeps for the rest.
+// onTimer runs when a flush may have been on its way for too long. Flushes do
+// not touch the timer: it fires, compares the times, and sleeps for the rest.
 func (c *connection) stalled() {
 	l := c.lane
 	l.group.mu.Lock()
@@ -29,20 +30,20 @@ func (c *connection) stalled() {
 	l.benchLocked(c)
 }
 
-// benchLocked opens the breaker; it lets the lock go.
+// stallLocked opens the breaker; it releases the lock.
 func (l *lane) benchLocked(c *connection) {
 	g := l.group
 	g.counters.BreakerOpened++
-	victims, unasked := c.victimsLocked(), l.handOverLocked(nil)
+	unanswered, unsent := c.victimsLocked(), l.handOverLocked(nil)
 	c.benched = true
 	c.watch.Reset(g.pool.options.MasterTimeout)
 	l.downLocked(stateDown, errStalled)
 	l.absentLocked(errStalled)
 	g.mu.Unlock()
-	l.answerLost(victims, unasked, errStalled)
+	l.answerLost(unanswered, unsent, errStalled)
 }
 
-// backLocked ends a pause: first what is owed, then whatever comes.
+// resumeLocked ends a pause: first the pending releases, then everything else.
 func (l *lane) backLocked(c *connection) {
 	c.benched = false
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()

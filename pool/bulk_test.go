@@ -115,7 +115,7 @@ func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
 	want := []string{
 		"SET a", "EVALSHA " + bulkScript + " 2 b d 1 2", "SET c", // d moved to the place of b
 		"EVALSHA alone 1 e 3", "SET e", // e is acquired behind it
-		"GET x", "EVALSHA alone 1 f 4", // f did not pass x, and has nobody to share with
+		"GET x", "EVALSHA alone 1 f 4", // f did not pass x, and shares with no other
 	}
 	if !slices.Equal(got[:len(want)], want) {
 		t.Errorf("written\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -1,5 +1,6 @@
-// Are these servers fit to be the masters of these daemons? Asked by an operator
-// before anything depends on it; nothing is changed on the masters.
+// Check: whether servers are fit to be the masters of a group. Operators run it before
+// anything depends on the servers; it changes nothing on them.
+
 package pool
 
 import (
@@ -15,17 +16,17 @@ import (
 )
 
 const (
-	// looks is how many round trips are measured.
+	// samples is how many round trips are measured.
 	looks = 20
-	// nearTimeout is the part of the master timeout from which a round trip is
-	// worth a word: flushes take longer than a single command.
+	// nearTimeout is the part of the master timeout from which a round trip causes a
+	// warning: flushes take longer than a single command.
 	nearTimeout = 4
 )
 
 // ErrUnfit is wrapped by the error of Check if a master must not vote.
 var ErrUnfit = errors.New("not fit")
 
-// finding is what is known of one server.
+// finding is the result of the checks of one server.
 type finding struct {
 	master   Master
 	facts    facts
@@ -42,7 +43,7 @@ func (f *finding) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
-// Check writes a table of the masters to out, and what is wrong with them.
+// Check writes a table of the masters to out, and their problems.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	if err := o.withDefaults(); err != nil {
 		return err
@@ -60,7 +61,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 	return verdictOf(all, out)
 }
 
-// inspect asks one server everything that can be asked of it alone.
+// inspect runs all checks that concern one server alone.
 func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 	f := &finding{master: m}
 	link, err := p.dial(ctx, m, 0)
@@ -79,11 +80,11 @@ func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 	return f
 }
 
-// measure reads what INFO says, and how long an answer takes.
+// measure reads INFO, and how long an answer takes.
 func (p *Pool) measure(f *finding, link Link) {
 	replies := link.Exchange([]Command{{[]string{"INFO"}}}, nil)
 	if gone(replies, 1) != nil {
-		return // the probe has said why
+		return // the probe has added the reason
 	}
 	f.role, f.policy = infoField(replies[0].Str, "role"), infoField(replies[0].Str, "maxmemory_policy")
 	if offset := infoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
@@ -111,7 +112,7 @@ func (p *Pool) measure(f *finding, link Link) {
 	}
 }
 
-// settings compares what other daemons left on the server with our own.
+// settings compares the settings that other daemons stored on the server with our own.
 func (p *Pool) settings(f *finding, link Link) {
 	for db := range p.options.Databases {
 		replies := link.Exchange([]Command{
@@ -144,9 +145,9 @@ func (p *Pool) settings(f *finding, link Link) {
 }
 
 func (f *finding) judgeSeal(identity, ours string, age time.Duration, us int64) {
-	life, err := parseLife(identity)
+	incarnation, err := parseLife(identity)
 	if err != nil {
-		f.seal = "retired"
+		f.seal = "invalidated"
 		return
 	}
 	print := strings.SplitN(identity, " ", 5)[4]
@@ -156,14 +157,14 @@ func (f *finding) judgeSeal(identity, ours string, age time.Duration, us int64) 
 			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", difference(ours, print))
 		}
 		f.seal = "other settings"
-	case life.votes(us, age):
+	case incarnation.votes(us, age):
 		f.seal = "votes"
 	case f.seal == "":
-		f.seal = "votes in " + since(time.Duration(life.Base+micros(age)-us)*time.Microsecond)
+		f.seal = "votes in " + since(time.Duration(incarnation.Base+micros(age)-us)*time.Microsecond)
 	}
 }
 
-// compare judges what only all servers together tell.
+// compare checks what only all servers together show.
 func compare(all []*finding) {
 	var offsets []int64
 	for i, f := range all {
@@ -216,7 +217,7 @@ func writeTable(all []*finding, out io.Writer) {
 		}
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	_ = table.Flush() // whoever does not read the table reads the exit code
+	_ = table.Flush() // a caller that does not read the table reads the exit code
 }
 
 func yesNo(yes bool) string {
@@ -226,7 +227,7 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// verdictOf writes every reason in a line of its own.
+// summarize writes every reason in a line of its own.
 func verdictOf(all []*finding, out io.Writer) error {
 	unfit := 0
 	for _, f := range all {

@@ -40,8 +40,8 @@ func TestStatuses_AMasterThatCannotRaiseItsRegisterSaysWhyUntilItCan(t *testing.
 		s.change(0, falsify("ZADD", refusal("OOM no room")))
 		s.vote(0)
 		for range 3 {
-			if st := s.group.Statuses()[0]; st.State != "ailing" || st.Detail != "cannot raise its register: OOM no room" {
-				t.Errorf("%s (%s), want ailing and the master's reason", st.State, st.Detail)
+			if st := s.group.Statuses()[0]; st.State != "failing" || st.Detail != "cannot raise its register: OOM no room" {
+				t.Errorf("%s (%s), want failing and the master's reason", st.State, st.Detail)
 			}
 			if n := s.group.Voters(); n != 2 {
 				t.Errorf("%d voters beside one that ails, want 2", n)
@@ -68,7 +68,7 @@ func TestOwed_WhatWasRefusedIsRepeatedUntilItIsTaken(t *testing.T) {
 		s.group.Owe(0, Debt{Args: []string{"DEL", "key"}, Until: s.clock.Now() + time.Minute})
 		s.clock.advance(3 * heartbeat)
 		if n := s.group.Statuses()[0].Owed; n > 1 {
-			t.Errorf("%d releases owed, want the one", n)
+			t.Errorf("%d releases pending, want the one", n)
 		}
 		s.change(0, func(m *fakeMaster) { m.tamper, m.executed = nil, nil })
 		s.clock.advance(3 * heartbeat)
@@ -79,7 +79,7 @@ func TestOwed_WhatWasRefusedIsRepeatedUntilItIsTaken(t *testing.T) {
 			}
 		}
 		if told != 1 || s.group.Statuses()[0].Owed != 0 || s.masters[0].dials != dials {
-			t.Errorf("told %d times over %d new connections, %d still owed; want once, on the connection that stood",
+			t.Errorf("told %d times over %d new connections, %d still pending; want once, on the connection that stood",
 				told, s.masters[0].dials-dials, s.group.Statuses()[0].Owed)
 		}
 	})

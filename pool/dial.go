@@ -1,4 +1,5 @@
-// From a cut connection to one that may vote.
+// Dials: from an ended connection to one whose master may vote.
+
 package pool
 
 import (
@@ -12,8 +13,8 @@ import (
 
 var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
 
-// firstRetry is also how often a server that is not there is looked for: that
-// costs next to nothing, and clients wait for it. With it a quorum that returned
+// minRetryDelay is also the interval between dials of a server that does not answer: they
+// cost next to nothing, and clients wait for the server. With it a quorum that returned
 // granted again after 7 to 40 ms; with delays that doubled, after 137 to 634 ms.
 // A server that answers and is unfit waits for its operator.
 const (
@@ -21,11 +22,11 @@ const (
 	lastRetry  = time.Second
 )
 
-// patienceWith is the longest delay between two dials.
+// retryLimit is the longest delay between two dials.
 func patienceWith(cause error) time.Duration {
 	var reason *unfit
-	var said *rueidis.RedisError
-	if errors.As(cause, &reason) || errors.As(cause, &said) {
+	var reply *rueidis.RedisError
+	if errors.As(cause, &reason) || errors.As(cause, &reply) {
 		return lastRetry
 	}
 	return firstRetry
@@ -91,7 +92,7 @@ func (l *lane) dialOnce() {
 	l.welcome(c)
 }
 
-// refused records why the attempt failed and answers what waited for it.
+// dialFailed records why the attempt failed and answers the operations that waited for it.
 func (l *lane) refused(err error) {
 	g := l.group
 	state := stateDown
@@ -101,7 +102,7 @@ func (l *lane) refused(err error) {
 	}
 	g.mu.Lock()
 	changed := l.cause == nil || l.cause.Error() != err.Error() || l.state != state
-	news := changed && !sameSilence(l.cause, err)
+	newReason := changed && !sameSilence(l.cause, err)
 	before := l.since
 	again := l.state == state && !changed
 	l.downLocked(state, err)
@@ -113,7 +114,7 @@ func (l *lane) refused(err error) {
 	g.recalledLocked()
 	queued := l.handOverLocked(nil)
 	closed := g.closed
-	if news && l.notice.told == toldAbsent {
+	if newReason && l.notice.told == toldAbsent {
 		l.tellAbsentLocked(err)
 	} else {
 		l.absentLocked(err)
@@ -129,7 +130,7 @@ func (l *lane) refused(err error) {
 	l.dialSoon(err)
 }
 
-// prove asks the server for its identity and admits the connection.
+// verify checks the server's identity and admits the connection.
 func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
 	g := l.group
 	if g.pool.embedded() {
@@ -164,7 +165,7 @@ func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
 	return l.connected(link, f, a), nil
 }
 
-// meet notes who the server is and what time it has, and refuses a server that
+// identify stores the server's run_id and clock, and refuses a server that
 // is another master already.
 func (l *lane) meet(f facts) error {
 	g := l.group
@@ -177,17 +178,17 @@ func (l *lane) meet(f facts) error {
 	}
 	l.claim, l.version, l.volatile = f.runID, f.version, f.volatile
 	if l.est.known && l.life != nil {
-		// A clock that stepped while we were not connected has stepped all the same.
+		// A clock that stepped while this daemon was not connected has stepped all the same.
 		now := g.now()
-		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(step)+l.est.spread(now)+f.est.err {
-			g.pool.options.Logger.Warn("a master's clock stepped between two connections",
+		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(minStep)+l.est.spread(now)+f.est.err {
+			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
 				"master", l.master.Name, "by_ms", off/1000)
 			l.retire = l.life.Identity
 			g.counters.Latched++
 		}
 	}
 	if reset := l.resetLocked(f.commands); reset != nil && l.life != nil && l.lastRun == f.runID {
-		g.pool.options.Logger.Warn("a master's incarnation ends", "master", l.master.Name, "db", g.db, "err", reset.Error())
+		g.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", g.db, "err", reset.Error())
 		l.retire = l.life.Identity
 		g.counters.Latched++
 	}
@@ -196,10 +197,10 @@ func (l *lane) meet(f facts) error {
 	return nil
 }
 
-// admitOnce runs the admission. A life whose register lies below what this daemon
-// has seen acknowledged, or what the other masters remember, has been rolled back
-// and is retired, also if it is an earlier life than the one that this daemon met:
-// a new life begins above the register of the one before.
+// admitOnce runs the admission. An incarnation whose register lies below what this daemon
+// has seen acknowledged, or what the other masters have recorded, was rolled back and is
+// invalidated. That includes an incarnation earlier than the last one that this daemon
+// admitted: a new incarnation begins above the register of the one before.
 func (l *lane) admitOnce(link Link, f facts) (admission, error) {
 	g := l.group
 	for range admissions {
@@ -218,14 +219,14 @@ func (l *lane) admitOnce(link Link, f facts) (admission, error) {
 		l.retire = a.life.Identity
 		g.counters.Latched++
 		g.mu.Unlock()
-		g.pool.options.Logger.Warn("a master's memory was rolled back; it starts a new life",
+		g.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
 			"master", l.master.Name, "register", a.score, "acknowledged", least)
 	}
-	return admission{}, unfitf("every new life of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", admissions, g.sealKey)
+	return admission{}, unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", admissions, g.sealKey)
 }
 
-// durable is what the admission is told: what CONFIG says, or the operator's
-// word where it may not be asked.
+// durable is what the admission receives: what CONFIG answers, or the operator's
+// assurance where CONFIG is forbidden.
 func (l *lane) durable(f facts) bool {
 	return f.volatile == "" || l.group.pool.options.AssumeDurable && f.volatile == configRefused
 }
@@ -256,17 +257,17 @@ func (l *lane) connected(link Link, f facts, a admission) *connection {
 	defer g.mu.Unlock()
 	if l.life == nil || l.life.Lineage != a.life.Lineage {
 		g.counters.NewLives++
-		clear(l.filed) // what it remembered may be gone with the life before
+		clear(l.filed) // the records that it held may be lost with the incarnation before
 	}
-	if a.score <= tooHigh { // otherwise the register is damaged, as its seal will say
+	if a.score <= tooHigh { // otherwise the register is damaged, as its seal will show
 		l.acked = max(l.acked, a.score)
 	}
 	l.lastID, l.lastRun, l.life, l.retire = f.clientID, f.runID, a.life, ""
-	l.gain.restart(c.met, l.est.offset+l.est.spread(c.met), l.budget()) // nobody here has watched its clock
+	l.gain.restart(c.met, l.est.offset+l.est.spread(c.met), l.budget()) // this daemon has not watched its clock
 	return c
 }
 
-// welcome puts the connection to work: first what is owed, then what is to be
+// activate puts the connection to work: first the pending releases, then what is to be
 // repeated, then what waits.
 func (l *lane) welcome(c *connection) {
 	g := l.group
@@ -290,13 +291,13 @@ func (l *lane) welcome(c *connection) {
 	wait := l.quarantineLocked()
 	if wait > 0 { // before the lane wakes: the log has it in front of the first vote
 		l.notice = notice{toldAbsent, max(g.now(), 1)}
-		g.pool.options.Logger.Warn("master admitted, but "+young(wait), "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
+		g.pool.options.Logger.Warn("master admitted, but "+young(wait), "master", l.master.Name, "db", g.db, "incarnation", c.life.Lineage)
 	}
 	l.wakeLocked()
 	g.mu.Unlock()
 }
 
-// votingLocked tells whether the master's consent counts as far as is known.
+// votingLocked reports whether the master's consent counts as far as is known.
 func (l *lane) votingLocked(now time.Duration) bool {
 	return l.conn != nil && l.suspect == nil && l.ailing == nil && l.conn.life.votes(l.est.at(now), l.group.pool.options.age())
 }

@@ -1,4 +1,5 @@
 // Tests of masters that are taken out of service.
+
 package pool
 
 import (

@@ -1,10 +1,11 @@
-// Who else wants to know? Messages between daemons, by way of the masters.
+// Events: messages between daemons, by way of the masters.
 //
-// A daemon whose clients listen subscribes to one channel on every master, on a
-// connection of its own (hearer.go). The others find that out with the settings
-// they look at once a second (facts.go), and only then publish, on their lanes.
+// A daemon whose clients subscribe to events subscribes to one channel on every master, on
+// a connection of its own (subscriber.go). The other daemons detect that when they read the
+// settings once a second (settings.go), and only then publish, on their lanes.
 // Every master carries every message, so N copies arrive unless some are lost:
-// telling them apart is the caller's business. Nothing that is decided rests on it.
+// the caller removes the duplicates. No decision depends on events.
+
 package pool
 
 import (
@@ -15,55 +16,55 @@ import (
 )
 
 const (
-	// hearersIdle is how long the connections stay open with nobody listening.
+	// subscriberIdleTime is how long the connections stay open without a listener.
 	hearersIdle = 10 * time.Second
-	// audienceLasts is for how long a master's count of listeners stands: three
-	// looks, so that one that was not answered ends nothing.
+	// listenerCountLasts is how long a master's count of listeners is valid: three
+	// readings, so that one that was not answered ends nothing.
 	audienceLasts = 3 * factsEvery * heartbeat
 	// refusedLasts is the pause after a master refused to count them.
 	refusedLasts = time.Minute
 )
 
-// events is what a group knows of those who listen; it has a lock of its own.
+// eventState is the listeners of a group, here and elsewhere; it has a lock of its own.
 type events struct {
 	here, elsewhere atomic.Bool
 
 	mu       sync.Mutex
 	heard    func(message string)
-	hearers  []*hearer // by lane; nil with nobody listening
+	hearers  []*hearer // by lane; nil without a listener
 	audience []time.Duration
 	idle     Timer
 	refused  time.Duration // a master refused to count, 0 = none did
 	closed   bool
 }
 
-// Listened tells whether anybody listens to any database's events, here or
-// elsewhere. It costs one atomic load.
+// HasListeners reports whether any database's events have a listener, in this daemon or
+// in another one. It costs one atomic load.
 func (p *Pool) Listened() bool { return p.listened.Load() != 0 }
 
-// Listened tells who listens to this database's events: this daemon, others.
+// Listeners reports whether this database's events have listeners in this daemon, and in others.
 func (g *Group) Listened() (here, elsewhere bool) {
 	return g.events.here.Load(), g.events.elsewhere.Load()
 }
 
-// hears tells whether there are masters that carry messages: embedded ones have
-// no other daemon, and who brings a dialer of his own brings other masters.
+// carriesEvents reports whether the masters carry messages. Embedded masters have
+// no other daemon, and a custom Dialer leads to other masters.
 func (p *Pool) hears() bool { return !p.embedded() && p.options.Dialer == nil }
 
 func (g *Group) eventChannel() string {
 	return g.pool.options.KeyPrefix + "redlockd:events:" + strconv.Itoa(g.db)
 }
 
-// Listen gives every message of every master to heard, from several goroutines,
+// Listen passes every message of every master to onMessage, from several goroutines,
 // until Unlisten. There is one listener at a time.
-func (g *Group) Listen(heard func(message string)) {
+func (g *Group) Listen(onMessage func(message string)) {
 	e := &g.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return
 	}
-	e.heard = heard
+	e.heard = onMessage
 	g.listenedLocked(true, e.elsewhere.Load())
 	if e.hearers != nil || !g.pool.hears() {
 		return
@@ -106,7 +107,7 @@ func (g *Group) endIdleHearers() {
 	}
 }
 
-// listenedLocked keeps the pool's count of databases that somebody listens to.
+// setListenersLocked keeps the pool's count of databases that have a listener.
 func (g *Group) listenedLocked(here, elsewhere bool) {
 	e := &g.events
 	before := e.here.Load() || e.elsewhere.Load()
@@ -120,18 +121,18 @@ func (g *Group) listenedLocked(here, elsewhere bool) {
 	}
 }
 
-// hear hands one message over.
+// deliver passes one message to the listener.
 func (g *Group) hear(message string) {
 	e := &g.events
 	e.mu.Lock()
-	heard := e.heard
+	onMessage := e.heard
 	e.mu.Unlock()
-	if heard != nil {
-		heard(message)
+	if onMessage != nil {
+		onMessage(message)
 	}
 }
 
-// asksForListeners tells whether the masters are to count who listens.
+// countsListeners reports whether the masters should count the listeners.
 func (g *Group) asksForListeners() bool {
 	if !g.pool.hears() {
 		return false
@@ -143,8 +144,8 @@ func (g *Group) asksForListeners() bool {
 }
 
 // countListeners reads a master's answer to PUBSUB NUMSUB. This daemon's own
-// subscription does not count if it was there before the question was sent.
-func (g *Group) countListeners(lane int, r Reply, asked time.Duration) {
+// subscription does not count if it existed before the command was sent.
+func (g *Group) countListeners(lane int, r Reply, sent time.Duration) {
 	e := &g.events
 	now := g.now()
 	e.mu.Lock()
@@ -154,8 +155,8 @@ func (g *Group) countListeners(lane int, r Reply, asked time.Duration) {
 	}
 	if r.Err != nil {
 		if e.refused == 0 {
-			g.pool.options.Logger.Warn("a master does not tell who listens; events stay within this daemon: allow what the documented ACL does",
-				"master", g.lanes[lane].master.Name, "because", r.Err.Error())
+			g.pool.options.Logger.Warn("count of event listeners refused; events stay within this daemon",
+				"master", g.lanes[lane].master.Name, "err", r.Err.Error(), "hint", "allow the commands of the documented ACL")
 		}
 		e.refused = now
 		return
@@ -167,7 +168,7 @@ func (g *Group) countListeners(lane int, r Reply, asked time.Duration) {
 	if !ok {
 		return
 	}
-	if e.hearers != nil && e.hearers[lane].hearsSince(asked) {
+	if e.hearers != nil && e.hearers[lane].hearsSince(sent) {
 		n--
 	}
 	if e.audience == nil {
@@ -183,7 +184,7 @@ func (g *Group) countListeners(lane int, r Reply, asked time.Duration) {
 	g.listenedLocked(e.here.Load(), elsewhere)
 }
 
-// Publish sends a message to whoever listens, by every master that is there.
+// Publish sends a message to the subscribers, by every connected master.
 func (g *Group) Publish(message string) {
 	op := &announcement{channel: g.eventChannel(), message: message}
 	for lane := range g.lanes {
@@ -191,8 +192,8 @@ func (g *Group) Publish(message string) {
 	}
 }
 
-// announcement is one message on its way to the masters. Whether one of them
-// took it makes no difference: another one did, or the message is lost.
+// eventMessage is one message on its way to the masters. Whether one of them
+// accepts it makes no difference: another one does, or the message is lost.
 type announcement struct{ channel, message string }
 
 var _ Operation = (*announcement)(nil)

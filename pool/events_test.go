@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// deafGroup is a group that was never started: nobody asks its masters anything.
+// deafGroup is a group that was never started: no lane sends anything to its masters.
 func deafGroup(t *testing.T) *Group {
 	t.Helper()
 	p, err := New(Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Masters: []Master{
@@ -66,7 +66,7 @@ func TestEvents_ThisDaemonsOwnSubscriptionDoesNotCount(t *testing.T) {
 	if _, elsewhere := g.Listened(); elsewhere {
 		t.Error("the daemon takes itself for another one")
 	}
-	g.countListeners(0, listeners(1), began) // asked before it had subscribed: somebody else's
+	g.countListeners(0, listeners(1), began) // asked before it had subscribed: of another daemon
 	if _, elsewhere := g.Listened(); !elsewhere {
 		t.Error("another daemon is taken for this one")
 	}
@@ -154,7 +154,7 @@ func TestSubscription_AMasterThatSaysNothingIsAskedAndThenGivenUp(t *testing.T) 
 }
 
 // A master that speaks out of turn costs its connection, which is made anew.
-func TestHearer_ComesBackAfterItsConnectionEnded(t *testing.T) {
+func TestEventSubscriber_ComesBackAfterItsConnectionEnded(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestHearer_ComesBackAfterItsConnectionEnded(t *testing.T) {
 	g.Unlisten()
 	g.endIdleHearers()
 	if g.events.hearers != nil || g.pool.Listened() {
-		t.Error("it goes on with nobody listening")
+		t.Error("it goes on without a listener")
 	}
 	g.closeEvents()
 	ln.Close()

@@ -1,4 +1,5 @@
-// A master that is made of a map, and a link to it that fails when it is told to.
+// fakeMaster is a master in memory; its link fails when a test sets it to.
+
 package pool
 
 import (
@@ -25,7 +26,7 @@ type fakeMaster struct {
 	clock   *handClock
 	runID   string
 	ahead   time.Duration // of the hand clock
-	blessed bool          // its first life is old enough to vote
+	blessed bool          // its first incarnation is old enough to vote
 
 	mu        sync.Mutex
 	identity  string // "" = blank
@@ -205,18 +206,18 @@ func (m *fakeMaster) fileLocked(pairs []string) Reply {
 	return number(0)
 }
 
-// admitLocked keeps a life of this process unless it is to be retired.
+// admitLocked keeps an incarnation of this process unless it is to be invalidated.
 func (m *fakeMaster) admitLocked(args []string) Reply {
-	lineage, print, retire := args[7], args[8], args[9]
+	id, print, invalidate := args[7], args[8], args[9]
 	floor, _ := strconv.ParseInt(args[11], 10, 64)
 	us := m.micros()
-	life, err := parseLife(m.identity)
-	if err != nil || life.RunID != m.runID || m.identity == retire {
+	incarnation, err := parseLife(m.identity)
+	if err != nil || incarnation.RunID != m.runID || m.identity == invalidate {
 		base := us
 		if m.blessed {
 			base, m.blessed = 0, false
 		}
-		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, lineage, base, print)
+		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, id, base, print)
 		m.register = max(m.register, floor, us+micros(skew))
 	}
 	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))

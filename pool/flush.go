@@ -1,4 +1,5 @@
-// What one write to a master holds: operations in queue order, then the seal.
+// flush is one write to a master: operations in queue order, then the seal.
+
 package pool
 
 import "time"
@@ -11,41 +12,42 @@ type flush struct {
 	replies  []Reply
 	index    []int            // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
 	part     []int            // … by this digit of it; −1 = by the whole reply
-	bulks    []bulk           // commands that stand for several operations
+	bulks    []bulk           // commands shared by several operations
 	keys     map[string]taker // that are acquired in this flush
 	repeats  bool             // several operations acquire one key
 	taken    Taken            // made when repeats is first true
 
 	sealed bool // a seal with a raise stands at the end
-	bare   bool // the raise itself is what an operation waits for
-	beat   bool // the master is also asked who it is
+	bare   bool // an operation needs the raise itself
+	beat   bool // the flush also verifies which process the master is
 	raise  int64
-	ahead  int64 // the furthest that an operation wants the register raised above the clock
+	ahead  int64 // the furthest that an operation needs the register raised above the clock
 	sent   time.Duration
 	moment Moment
 	sealAt int // index of the seal's first reply …
 	timeAt int // … and of its last
-	whoAt  int // index of INFO server's reply, −1 = not asked
-	// factsAt is where the answers about settings begin, −1 = not asked.
+	whoAt  int // index of INFO server's reply, −1 = not sent
+	// settingsAt is the index of the first reply about settings, −1 = not sent.
 	factsAt int
 	facts   bool
-	// filing is what the master is to remember of others, recall that its records
-	// are read, and least what its own register cannot be below: see records.go.
+	// newRecords is what the flush stores on the master about the others, readRecords that
+	// it reads the master's records, minRegister what the master's own register cannot be
+	// below: see records.go.
 	filing           []record
 	recall           bool
-	fileAt, recallAt int // −1 = not asked
+	fileAt, recallAt int // −1 = not sent
 	least            int64
-	// listenersAt is where the answer is who listens to events, −1 = not asked.
+	// listenersAt is the index of the reply that counts listeners to events, −1 = not sent.
 	listenersAt int
 }
 
-// taker is how a key is acquired in a flush, and so what may follow on it.
+// acquireKind is how a key is acquired in a flush, and so what may follow on it.
 type taker uint8
 
 const (
 	takesAlone taker = 1 + iota // nothing
-	takesJoint                  // what joins
-	takesOnce                   // what shares: at most one of them counts
+	takesJoint                  // operations that share the key
+	takesOnce                   // acquires that share the flush: at most one of them counts
 )
 
 func (p *Plan) taker() taker {
@@ -75,19 +77,20 @@ func (f *flush) reset(c *connection) {
 
 // fill takes entries from the front of the queue, at most limit, and stops
 // before one whose key was acquired earlier in the same flush: one seal must
-// not speak for an acquire and for what comes after it on the same key.
+// not stand for an acquire and for what comes after it on the same key.
 //
-// Acquires of one key that share are the exception, because a hot key would
-// otherwise end every flush at its second acquire, and with it whatever is queued
-// behind: 64 callers with keys of their own had 639 pairs a second beside 64 that
-// tried one key, and have 4 490 with this (4 368 beside 64 with keys of their own).
-// A master executes them in order, so one of them is OK and the others are refused,
-// under the seal that speaks for all: a refusal is believed as ever. Two are OK only
-// if the key was freed between the two commands by another connection, by its expiry
-// or by hand. Both fences would lie in the one interval of the flush, in any order;
-// so the second one is void (Taken), and its copy is given back unless other masters
-// grant it. A release, or anything else on the key, still ends the flush: what comes
-// behind it may be OK after an acquire that counts.
+// Acquires of one key that share a flush are the exception, because a hot key would
+// otherwise end every flush at its second acquire, and with it everything queued
+// behind. Measured beside 64 callers that try one key, 64 callers with keys of their own
+// had 639 pairs a second without this exception and have 4 490 with it (4 368 beside 64
+// with keys of their own).
+// A master executes them in order, so one of them is OK and the others are refused, under
+// the seal that stands for all: a refusal counts as ever. Two are OK only if something
+// freed the key between the two commands: another connection, its expiry or an operator.
+// Both fences would lie in the one interval of the flush, in any order; so the second one
+// is void (Taken), and its copy is released unless other masters grant it. A release, or
+// anything else on the key, still ends the flush: what comes behind it may be OK after an
+// acquire that counts.
 func (f *flush) fill(queue []entry, limit int) int {
 	n := 0
 	for ; n < len(queue) && n < limit; n++ {
@@ -110,8 +113,8 @@ func (f *flush) fill(queue []entry, limit int) int {
 	return n
 }
 
-// takenBefore reports whether an earlier command of the flush takes one of the keys
-// and this one must not follow it.
+// conflictsWithEarlier reports whether an earlier command of the flush acquires one of
+// the keys and this operation must not follow it.
 func (f *flush) takenBefore(plan *Plan) bool {
 	if plan.Key != "" && f.conflicts(plan, plan.Key) {
 		return true
@@ -193,7 +196,7 @@ func (f *flush) write() {
 	}
 }
 
-// seal appends the proof. It stands last: a check in front of a command says
+// seal appends the verification. It stands last: a check before a command proves
 // nothing about what happened after the check. A heartbeat without operations
 // reads the register and does not raise it: there is no fence to make room
 // for, and a durable master would pay for a write.
@@ -219,7 +222,7 @@ func (f *flush) breakRaise(c *Command) {
 	}
 }
 
-// next is one more command to be written, with the buffer of an earlier one.
+// next appends one more command, with the buffer of an earlier one.
 func (f *flush) next() *Command {
 	if len(f.commands) < cap(f.commands) {
 		f.commands = f.commands[:len(f.commands)+1]

@@ -1,4 +1,5 @@
-// The lanes of one database: who is there, what time it is, what to queue.
+// Group is the lanes of one database: their states, their common clock and their queues.
+
 package pool
 
 import (
@@ -70,7 +71,7 @@ func (g *Group) start() {
 	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.pulse)
 }
 
-// settled tells whether every master has been tried once.
+// allTried reports whether every master has been dialled once.
 func (g *Group) settled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +83,7 @@ func (g *Group) settled() bool {
 	return true
 }
 
-// borrow takes over the clock of another database's lanes to the same masters.
+// copyClock copies the clock of another database's lanes to the same masters.
 func (g *Group) borrow(other *Group) {
 	other.mu.Lock()
 	offset, clocked := other.offset, other.clocked
@@ -101,8 +102,8 @@ func (g *Group) medianLocked(now time.Duration) int64 { return micros(now) + g.o
 // tickLocked draws the next fence proposal or register value.
 func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.medianLocked(now)) }
 
-// reclockLocked takes the median of the clocks that are known and not under
-// suspicion. With fewer than a quorum of them our own clock carries on from
+// updateClockLocked takes the median of the clocks that are known and have no
+// anomaly. With fewer than a quorum of them this daemon's own clock carries on from
 // the last median.
 func (g *Group) reclockLocked() {
 	offsets := make([]int64, 0, 9)
@@ -122,7 +123,7 @@ func (g *Group) reclockLocked() {
 	}
 }
 
-// absence is an operation that a lane cannot take.
+// rejectedOperation is an operation that a lane cannot queue.
 type absence struct {
 	op   Operation
 	lane int
@@ -155,23 +156,23 @@ func (g *Group) send(ops []Operation) {
 	}
 }
 
-// answer hands one answer over. A callback that panics costs its own operation,
-// not the lane's others and not the process.
+// answer passes one answer to its operation. A callback that panics costs its own
+// operation, not the lane's others and not the process.
 func (g *Group) answer(op Operation, a Answer) {
 	defer g.contain()
 	op.Answer(a)
 }
 
 func (g *Group) contain() {
-	cause := recover()
-	if cause == nil {
+	panicked := recover()
+	if panicked == nil {
 		return
 	}
 	g.mu.Lock()
 	g.counters.Panics++
 	g.mu.Unlock()
-	g.pool.options.Logger.Error("panic in an operation's callback; the operation is lost",
-		"cause", cause, "stack", string(debug.Stack()))
+	g.pool.options.Logger.Error("callback of an operation panicked; the operation is lost",
+		"err", panicked, "stack", string(debug.Stack()))
 }
 
 // Push queues an operation on one lane only.
@@ -186,7 +187,7 @@ func (g *Group) Push(index int, op Operation) {
 	}
 }
 
-// Owe makes the lane send a command until the master has answered it, over
+// RetryRelease makes the lane send a release until the master has answered it, over
 // reconnections and restarts, as long as it can matter.
 func (g *Group) Owe(index int, d Debt) {
 	g.mu.Lock()
@@ -216,9 +217,8 @@ func (g *Group) Busy() int {
 	return n
 }
 
-// Voters counts the masters whose consent would count now, so not those that
-// ail; masters whose first connection is under way are given the benefit of the
-// doubt.
+// Voters counts the masters whose consent would count now, so not those that are
+// failing. A master whose first connection is being made counts, too.
 func (g *Group) Voters() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -231,19 +231,19 @@ func (g *Group) Voters() int {
 	return n
 }
 
-// Volatile says for every connected master that may forget in a crash which one
-// and why.
+// Volatile names every connected master that may forget in a crash, and the
+// reason.
 func (g *Group) Volatile() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out []string
 	for _, l := range g.lanes {
 		if l.conn != nil && !l.conn.life.Durable {
-			why := l.volatile
-			if why == "" {
-				why = "been volatile since it was admitted"
+			reason := l.volatile
+			if reason == "" {
+				reason = "been volatile since it was admitted"
 			}
-			out = append(out, l.master.Name+" has "+why)
+			out = append(out, l.master.Name+" has "+reason)
 		}
 	}
 	return out
@@ -256,7 +256,7 @@ func (s Status) phrase() string {
 	return fmt.Sprintf("%s %s (%s)", s.named(), s.State, s.Detail)
 }
 
-// named is the name with the address, where that is not the name.
+// named is the name with the address, unless they are the same.
 func (s Status) named() string {
 	if s.Name != s.Address && s.Address != "" {
 		return s.Name + "=" + s.Address
@@ -264,7 +264,7 @@ func (s Status) named() string {
 	return s.Name
 }
 
-// pulse makes every lane prove itself again, with or without traffic.
+// onTimer makes every lane verify its master again, with or without traffic.
 func (g *Group) pulse() {
 	g.mu.Lock()
 	if g.closed {
@@ -277,9 +277,9 @@ func (g *Group) pulse() {
 			l.repeatSoonLocked()
 		}
 		if l.conn != nil && !l.conn.benched {
-			// What a master refused to be told (BUSY, LOADING, NOPERM) it may take by now.
-			for _, due := range l.duesLocked() {
-				l.appendLocked(due)
+			// A release that a master refused (BUSY, LOADING, NOPERM) it may accept by now.
+			for _, e := range l.duesLocked() {
+				l.appendLocked(e)
 			}
 		}
 		if l.conn != nil {

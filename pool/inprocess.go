@@ -1,6 +1,7 @@
-// How do the embedded masters join a pool? Like real ones, through rueidis and
-// the reply guard, except that they are trusted to be who they are: they know
-// neither INFO nor CLIENT KILL, and their memory is exactly as old as this process.
+// Embedded masters in a pool. They join it as real ones do, through rueidis and
+// the reply guard, except that their identity is trusted: they support neither INFO
+// nor CLIENT KILL, and their memory is exactly as old as this process.
+
 package pool
 
 import (
@@ -10,11 +11,11 @@ import (
 	"redlockd/pool/embedded"
 )
 
-// embeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
+// maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
 // state for every script (0.4 ms): 16 of them stay far below the master timeout.
 const embeddedFlush = 16
 
-// embeddedTimeout is the least master timeout with embedded masters: they
+// minEmbeddedTimeout is the least master timeout with embedded masters: they
 // compete with everything else in this process for the processor, and no
 // network and no other clock is involved.
 const embeddedTimeout = time.Second
@@ -43,8 +44,8 @@ func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 	return &embeddedLink{Link: link, master: master}, nil
 }
 
-// trackEmbedded opens a connection that tells how long copies last, and no news:
-// miniredis does not track. Whoever takes or releases a lock is in this process.
+// trackEmbedded opens a connection that reads how long copies last, without tracking:
+// miniredis does not track. Every client of these masters is in this process.
 func (p *Pool) trackEmbedded(ctx context.Context, m Master, db int, _ func([]string)) (Link, error) {
 	return p.dialEmbedded(ctx, m, db)
 }
@@ -60,7 +61,7 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 	return replies
 }
 
-// proveEmbedded writes the identity of a memory that began with this process.
+// verifyEmbedded writes the identity of a memory that began with this process.
 func (l *lane) proveEmbedded(link Link) (*connection, error) {
 	g := l.group
 	f := facts{runID: link.(*embeddedLink).master.RunID, version: "embedded"}

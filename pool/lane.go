@@ -1,17 +1,18 @@
-// One master, one queue, one connection.
+// lane is one master's queue and its one connection.
 //
 // A lane is drained by at most one task of the pool at a time: take a flush,
-// exchange it, settle it, again, until nothing is queued. What keeps a
-// master's order: operations are queued under the group's lock, leave in that
+// exchange it, verify it, again, until nothing is queued. A master's order is kept
+// because operations are queued under the group's lock, leave in that
 // order on one connection, and a connection is never replaced while one of its
 // flushes could still be executed (dial.go ends the predecessor first).
 //
 // A flush that is not answered within the master timeout opens the breaker: its
 // operations and everything queued behind it are answered "unknown" at once, and
-// nothing more is asked. A stopped master therefore costs one timeout, once. If
+// nothing more is sent. A stopped master therefore costs one timeout, once. If
 // the answer still comes within a second timeout, the lane goes on where it was,
 // on the same connection: a short pause, of the master or of this process, is
 // not worth a new admission. Otherwise the connection ends and is dialled anew.
+
 package pool
 
 import (
@@ -50,16 +51,16 @@ type lane struct {
 	queue   []entry
 	buffer  []entry // the memory that the queue is a part of, from its front
 	running bool    // a task drains the queue
-	beat    bool    // the next flush also asks who the master is
+	beat    bool    // the next flush also verifies which process the master is
 	beats   uint64
 
 	est     estimate
 	gain    gain
 	suspect *suspicion
 	life    *Life
-	acked   int64         // highest register read or raised under a good seal, in whatever life
-	retire  string        // identity that the next admission must not let live on
-	ailing  error         // why the last flush was void although the master answered
+	acked   int64         // highest register read or raised under a good seal, in whatever incarnation
+	retire  string        // identity that the next admission must replace
+	ailing  error         // the reason why the last flush was void although the master answered
 	proved  time.Duration // when the last good seal was sent
 
 	recollection
@@ -69,7 +70,7 @@ type lane struct {
 	claim    string // run_id this lane is connected to, or about to be
 	lastID   int64  // CLIENT ID of the last admitted connection …
 	lastRun  string // … on the process with this run_id
-	commands int64  // that this process has counted, at the last look
+	commands int64  // that this process has counted, at the last reading
 	version  string
 	volatile string // why the server is not durable, "" if it is
 	attempts int    // failed dials in a row
@@ -80,8 +81,8 @@ type lane struct {
 	rtt  Histogram // of flushes that were settled
 	said votes
 
-	notice   notice   // what the log was told of it: that it is absent, or votes
-	refusals refusals // and what it refuses
+	notice   notice   // whether the log has it as absent or voting
+	refusals refusals // the errors of it that the log has
 }
 
 // connection is a link from its admission to its end.
@@ -96,12 +97,12 @@ type connection struct {
 
 	building bool // the flush is being written, nothing has been sent
 	inFlight bool // the flush has been sent and not been settled
-	benched  bool // its operations were answered "unknown", its replies are awaited all the same
+	benched  bool // its operations were answered "unknown", its replies are read all the same
 	flush    flush
 	awaiting []verdict // answers of 0 that need a good seal after them
 }
 
-// verdict is an answer that waits for the seal of a later flush.
+// unsealedAnswer is an answer that waits for the seal of a later flush.
 type verdict struct {
 	entry entry
 	reply Reply
@@ -149,7 +150,7 @@ func (l *lane) run() {
 	}
 }
 
-// recovered turns a panic in an operation's callback into a lost connection:
+// recoverPanic turns a panic in an operation's callback into a lost connection:
 // every operation of the lane still gets its answer.
 func (l *lane) recovered() {
 	v := recover()
@@ -171,7 +172,7 @@ func (l *lane) recovered() {
 	panic(v) // to the pool's panic handler, which logs it
 }
 
-// take moves what fits from the queue into the connection's next flush. It
+// nextFlush moves what fits from the queue into the connection's next flush. It
 // returns nil, and the lane is idle, when there is nothing to send.
 func (l *lane) take() *connection {
 	g := l.group
@@ -187,8 +188,8 @@ func (l *lane) take() *connection {
 	n := f.fill(l.queue, g.pool.options.MaxFlush)
 	left := f.leftBehind(l.queue[n:])
 	l.dequeueLocked(n)
-	// A master that could not raise its register is asked again by the heartbeat:
-	// reading it would not tell whether it can by now.
+	// For a master that could not raise its register, the heartbeat tries again to raise it:
+	// reading it would not show whether that works by now.
 	f.sealed = f.sealed || len(c.awaiting) > 0 || l.beat && l.ailing != nil
 	f.beat, l.beat = l.beat, false
 	if f.beat {
@@ -215,7 +216,7 @@ func (l *lane) take() *connection {
 	return c
 }
 
-// depart puts the written flush under the watch. If the connection was ended
+// startFlush sets the timer for the written flush. If the connection was ended
 // while the flush was written, nothing of it was sent, and that is the answer.
 func (l *lane) depart(c *connection) bool {
 	g := l.group
@@ -239,22 +240,22 @@ func (l *lane) depart(c *connection) bool {
 	return true
 }
 
-// answerLost tells operations that nobody knows, or that nobody was asked.
-func (l *lane) answerLost(asked, unasked []entry, cause error) {
-	l.said.silence(asked)
-	l.said.silence(unasked)
+// answerLost answers operations whose outcome is unknown, or that were not sent.
+func (l *lane) answerLost(sent, unsent []entry, cause error) {
+	l.said.silence(sent)
+	l.said.silence(unsent)
 	lost := Reply{Kind: ReplyError, Err: cause}
-	for _, e := range asked {
+	for _, e := range sent {
 		l.group.answer(e.op, Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})
 	}
-	for _, e := range unasked {
+	for _, e := range unsent {
 		l.group.answer(e.op, Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
 	}
 }
 
 // fail ends a connection: the flush on its way and the queue are answered
-// "unknown", and the next connection is dialled. Whoever marks the connection
-// closed first delivers the answers; a late settle finds it closed.
+// "unknown", and the next connection is dialled. The goroutine that marks the connection
+// closed first delivers the answers; a late finishFlush finds it closed.
 func (l *lane) fail(c *connection, cause error) {
 	g := l.group
 	g.mu.Lock()
@@ -265,10 +266,10 @@ func (l *lane) fail(c *connection, cause error) {
 	c.closed = true
 	c.watch.Stop()
 	if l.suspect != nil {
-		l.retireLocked(c) // nobody can tell any more whose clock it was: assume the worst
+		l.retireLocked(c) // whose clock it was can no longer be found out: assume the worst
 	}
-	victims := c.victimsLocked()
-	unasked := l.handOverLocked(nil)
+	unanswered := c.victimsLocked()
+	unsent := l.handOverLocked(nil)
 	l.conn, l.beat, l.suspect = nil, false, nil
 	l.claim = ""
 	if g.now()-c.met < time.Second {
@@ -278,13 +279,13 @@ func (l *lane) fail(c *connection, cause error) {
 	g.mu.Unlock()
 
 	c.link.Close()
-	l.answerLost(victims, unasked, cause)
-	// Only now: the answers above may leave debts that the next connection
-	// must pay before anything else.
+	l.answerLost(unanswered, unsent, cause)
+	// Only now: the answers above may leave pending releases that the next connection
+	// must send before anything else.
 	l.dialSoon(cause)
 }
 
-// victimsLocked are the entries whose commands may or may not be executed.
+// unansweredLocked are the entries whose commands may or may not be executed.
 func (c *connection) victimsLocked() []entry {
 	var out []entry
 	if c.inFlight {

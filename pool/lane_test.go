@@ -68,7 +68,7 @@ func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
 			t.Errorf("%+v after the pause with %d connections, want a vote on the first one", a.Seal, s.masters[0].dials)
 		}
 		if got := s.heard(); !slices.Equal(got, []string{"SET", "D0", "SET"}) {
-			t.Errorf("heard %q, want what is owed before anything new", got)
+			t.Errorf("heard %q, want the pending releases before anything new", got)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestLane_AMasterThatAnswersAgainVotesAgain(t *testing.T) {
 		s.change(0, func(m *fakeMaster) { m.hangs = false })
 		s.clock.advance(2 * time.Second)
 		if a := s.vote(0); !a.Seal.Good || a.Seal.Young || s.masters[0].identity != was {
-			t.Errorf("%+v, want a vote in the old life", a)
+			t.Errorf("%+v, want a vote in the old incarnation", a)
 		}
 		if n := s.masters[0].dials; n > 20 {
 			t.Errorf("%d connections in 12 s, want growing delays", n)
@@ -159,7 +159,7 @@ func TestLane_ThePredecessorIsEndedBeforeAnythingNewIsAsked(t *testing.T) {
 	})
 }
 
-func TestLane_NobodyIsKilledOnAnotherProcess(t *testing.T) {
+func TestLane_NoConnectionIsKilledOnAnotherProcess(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.cut, m.runID, m.executed = true, "another", nil })
 		s.vote(0)
@@ -194,10 +194,10 @@ func TestLane_ARegisterBelowWhatWasAcknowledgedIsFoundAtAdmission(t *testing.T) 
 		s.change(0, func(m *fakeMaster) { m.cut = false; m.register -= 10 })
 		s.clock.advance(2 * time.Second)
 		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that was rolled back", s.latched())
+			t.Errorf("%d incarnations invalidated, want the one that was rolled back", s.latched())
 		}
 		if got := s.group.Counters().Admissions; got != 4 {
-			t.Errorf("%d admissions, want 4: the old life was not admitted again", got)
+			t.Errorf("%d admissions, want 4: the old incarnation was not admitted again", got)
 		}
 	})
 }

@@ -1,5 +1,6 @@
-// What carries a flush to a master? Exactly one TCP connection, which is never
-// replaced behind our back: a vote belongs to the connection it was asked on.
+// Link carries flushes to a master, on exactly one TCP connection that the client library
+// cannot replace: a vote belongs to the connection that carried its command.
+
 package pool
 
 import (

@@ -1,4 +1,5 @@
-// Is this server fit to be a master at all?
+// Probe: the facts that a server reports before its admission, and whether it is fit to be a master.
+
 package pool
 
 import (
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// facts are what a server says about itself before it is admitted.
+// serverInfo is what a server reports about itself before it is admitted.
 type facts struct {
 	clientID int64
 	runID    string
@@ -32,7 +33,7 @@ func (e *unfit) Error() string { return e.reason }
 
 func unfitf(format string, args ...any) error { return &unfit{reason: fmt.Sprintf(format, args...)} }
 
-// probe asks who the server is and what time it has; it writes nothing.
+// probe reads the identity and the clock of a server; it writes nothing.
 func probe(link Link, clock Clock) (facts, error) {
 	commands := []Command{
 		{[]string{"CLIENT", "ID"}},
@@ -86,12 +87,12 @@ func (f *facts) readClock(link Link, clock Clock) error {
 	return nil
 }
 
-// emptyReplica is what to do with a server that is a copy of another one.
-const emptyReplica = "they replicate from nobody (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
+// emptyReplica is the advice for a server that is a copy of another one.
+const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
-// fitness refuses servers on which a lock could silently disappear.
+// checkFitness refuses servers on which a lock could silently disappear.
 func fitness(info string) error {
-	if !atLeast(infoField(info, "redis_version"), 6, 2) { // Valkey says 7.2.4 whatever it is
+	if !atLeast(infoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
 		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}
 	if mode := cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
@@ -106,7 +107,7 @@ func fitness(info string) error {
 	return nil
 }
 
-// versionOf is for people.
+// versionOf is the version for people.
 func versionOf(info string) string {
 	if version := infoField(info, "valkey_version"); version != "" {
 		return "valkey " + version
@@ -114,11 +115,11 @@ func versionOf(info string) string {
 	return infoField(info, "redis_version")
 }
 
-// configRefused is why nothing is known of a server's durability.
+// configRefused is the reason why nothing is known of a server's durability.
 const configRefused = "CONFIG GET refused"
 
-// volatile says what keeps a server from having on disk whatever it answered;
-// "" if nothing does. Where CONFIG is forbidden nothing is known.
+// volatile returns the reason why a server may not have on disk whatever it answered;
+// "" if there is none. Where CONFIG is forbidden nothing is known.
 func volatile(config Reply, info string) string {
 	if config.Err != nil {
 		return configRefused
@@ -152,7 +153,7 @@ func atLeast(version string, major, minor int) bool {
 	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
 }
 
-// gone is the error of a connection that ended during an exchange.
+// exchangeErr is the error of a connection that ended during an exchange.
 func gone(replies []Reply, want int) error {
 	if len(replies) != want {
 		return errLinkOver
@@ -166,5 +167,5 @@ func gone(replies []Reply, want int) error {
 	return nil
 }
 
-// since is a duration for people.
+// humanDuration is a duration for people.
 func since(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

@@ -1,5 +1,6 @@
-// The end of a master's incarnation: by an operator who replaced its files, and
-// where an eviction policy may have taken locks.
+// Quarantine: an incarnation ends because an operator replaced the master's files, or
+// because an eviction policy may have removed locks.
+
 package pool
 
 import (
@@ -13,7 +14,7 @@ import (
 //go:embed scripts/quarantine.lua
 var quarantineScript string
 
-// ended is an incarnation that was ended.
+// endedIncarnation is one that the script ended, in one database.
 type ended struct{ db, identity string }
 
 // endIncarnations ends those of all databases of the server.
@@ -33,16 +34,16 @@ func endIncarnations(link Link, sealKey string) ([]ended, error) {
 	return all, nil
 }
 
-// quarantineEvicting ends the incarnations of a server that is unfit if it may
-// evict: the keys that the policy takes do not come back when it is undone. If it
-// cannot end them, the next dial tries again, and the admission compares the count.
+// quarantineEvicting ends the incarnations of an unfit server that may evict keys: the
+// keys that the policy removed do not return when the policy changes. If it cannot end
+// them, the next dial tries again, and the admission compares the count.
 func (l *lane) quarantineEvicting(link Link, f facts, cause error) error {
 	if f.policy == "" || f.policy == "noeviction" {
 		return cause
 	}
 	all, _ := endIncarnations(link, l.group.sealKey)
 	for _, e := range all {
-		l.group.pool.options.Logger.Warn("a master's incarnation ends", "master", l.master.Name, "db", e.db, "err", cause.Error())
+		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", e.db, "err", cause.Error())
 	}
 	return cause
 }

@@ -68,8 +68,8 @@ func TestQuarantine_IsSeenByADaemonThatRuns(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	within(t, "master b has a new incarnation", func() bool {
-		life, err := parseLife(identity(t, servers[1]))
-		return err == nil && life.Lineage != before.Lineage && life.Base > 0
+		incarnation, err := parseLife(identity(t, servers[1]))
+		return err == nil && incarnation.Lineage != before.Lineage && incarnation.Base > 0
 	})
 }
 
@@ -124,8 +124,8 @@ func TestQuarantine_FailsWithAReason(t *testing.T) {
 	}
 }
 
-// A lineage that lost keys does not go on under other settings.
-func TestReconfigure_EndsALineageThatWasEvicted(t *testing.T) {
+// An incarnation that lost keys does not go on under other settings.
+func TestReconfigure_EndsAnIncarnationThatWasEvicted(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	before := lives(t, servers)
 	do := func(args ...any) {
@@ -145,6 +145,6 @@ func TestReconfigure_EndsALineageThatWasEvicted(t *testing.T) {
 	}
 	after := lives(t, servers)
 	if after[1].Lineage == before[1].Lineage || after[0].Lineage != before[0].Lineage {
-		t.Errorf("lineages %s and %s, were %s and %s: want that of b, which evicted keys, to end", after[0].Lineage, after[1].Lineage, before[0].Lineage, before[1].Lineage)
+		t.Errorf("incarnations %s and %s, were %s and %s: want that of b, which evicted keys, to end", after[0].Lineage, after[1].Lineage, before[0].Lineage, before[1].Lineage)
 	}
 }

@@ -1,7 +1,8 @@
-// What waits to be asked of a master?
+// Queue of a lane: the operations that wait for the next flush to a master.
+
 package pool
 
-// keepQueue is how many entries an idle queue keeps room for.
+// maxIdleQueue is for how many entries an idle queue keeps memory.
 const keepQueue = 4096
 
 // entry is an operation in a queue.
@@ -11,7 +12,7 @@ type entry struct {
 	fence int64 // its proposal, 0 without one
 }
 
-// queueLocked takes an operation, or says why this master is not asked.
+// queueLocked queues an operation, or returns why this master does not receive it.
 func (l *lane) queueLocked(e entry) error {
 	switch {
 	case l.group.closed:
@@ -47,11 +48,11 @@ func (l *lane) appendLocked(e entry) {
 	}
 }
 
-// duesFirstLocked queues what is owed in front of everything else.
+// queuePendingFirstLocked queues the pending releases in front of everything else.
 func (l *lane) duesFirstLocked() { l.handOverLocked(append(l.duesLocked(), l.queue...)) }
 
-// handOverLocked gives the queue, with its memory, to the caller and goes on
-// with another one.
+// swapQueueLocked returns the queue, with its memory, and replaces it by
+// another one.
 func (l *lane) handOverLocked(next []entry) []entry {
 	queued := l.queue
 	l.queue, l.buffer = next, nil
@@ -66,7 +67,7 @@ func (l *lane) dequeueLocked(n int) {
 		l.queue = l.queue[n:]
 		return
 	}
-	if cap(l.buffer) > keepQueue { // a storm is over: its memory may go
+	if cap(l.buffer) > keepQueue { // a storm is over: its memory may be freed
 		l.buffer = nil
 	}
 	l.queue = l.buffer[:0]

@@ -1,4 +1,4 @@
-// How does a group get another list of masters, other limits or another version?
+// Reconfigure gives a group another list of masters, other limits or another version.
 //
 // The fingerprint in every identity keeps daemons with different settings from
 // sharing masters. Replacing it is safe under three conditions, which are checked:
@@ -8,15 +8,16 @@
 //  2. The daemons with the former settings cannot find a quorum afterwards: of
 //     their N masters fewer than a quorum are left outside of the new list. A
 //     minority of the masters can be replaced at a time.
-//  3. Nobody votes until the leases of the former settings are over: every life
-//     begins now, and if the former limits were longer, as much later as they
-//     were. What is left of the clocks' and the writing's unevenness is in the
+//  3. No master votes until the leases of the former settings are over: every
+//     incarnation begins now, and if the former limits were longer, as much later as
+//     they were. What is left of the clocks' and the writing's unevenness is in the
 //     two seconds that every age has in reserve.
 //
-// A memory that was not broken keeps its lineage, and so its counters stay trusted,
+// A memory that was not broken keeps its incarnation id, and so its counters stay trusted,
 // if every new quorum of such masters shares one with every former quorum. A master
 // that was away and carries the new settings from an earlier time may have missed
-// anything: it never keeps its lineage.
+// anything: it never keeps its incarnation id.
+
 package pool
 
 import (
@@ -41,8 +42,8 @@ const (
 	writingTries = 3
 )
 
-// Reconfigure puts the options in force on their masters. force is the
-// operator's word that no daemon with other settings runs any more.
+// Reconfigure puts the options in force on their masters. With force the operator
+// assures that no daemon with other settings runs any more.
 func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) error {
 	if err := o.withDefaults(); err != nil {
 		return err
@@ -63,7 +64,7 @@ func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) erro
 	return r.run(out)
 }
 
-// sameClocks: a life that begins by a wrong clock ends its quarantine at a wrong time.
+// checkClocks: an incarnation that begins by a wrong clock ends its quarantine at a wrong time.
 func sameClocks(all []*candidate) error {
 	median := medianOffset(all)
 	var errs []error
@@ -85,18 +86,18 @@ type reconfiguration struct {
 	least  []map[string]int64      // by database and name: what a register cannot be below, see records.go
 }
 
-// sealed is what stands at a master's seal.
+// sealRecord is the content of a master's seal.
 type sealed struct {
 	identity string // "" for none
 	register int64
 }
 
-// former are the settings that the masters carry and that are to be replaced.
+// formerSettings are the settings that the masters carry and that are to be replaced.
 type former struct {
 	print    settings // nil if there are none
 	carriers []*candidate
 	several  bool // not all of them carry the same
-	keeps    bool // carriers keep their lineage
+	keeps    bool // carriers keep their incarnation ids
 	current  int  // masters that carry the new settings already
 }
 
@@ -131,7 +132,7 @@ func (f *former) carried(c *candidate) bool { return slices.Contains(f.carriers,
 // number is how many masters the list had.
 func (s settings) number() int {
 	n, _, _ := strings.Cut(s["masters"], "-")
-	count, _ := strconv.Atoi(n) // 0 is refused by whoever asks
+	count, _ := strconv.Atoi(n) // the callers refuse 0
 	return count
 }
 
@@ -160,14 +161,14 @@ func (r *reconfiguration) run(out io.Writer) error {
 		}
 		if r.pool.options.Clock.Now()-began <= writingTime {
 			wait := r.pool.options.age() + shift
-			fmt.Fprintf(out, "%d masters begin a new life in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, since(wait))
+			fmt.Fprintf(out, "%d masters begin a new incarnation in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, since(wait))
 			return nil
 		}
 	}
-	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but say it again when masters and network are quick, before any daemon starts", writingTime, writingTries)
+	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but run it again when masters and network are quick, before any daemon starts", writingTime, writingTries)
 }
 
-// look reads every seal.
+// readSeals reads every seal.
 func (r *reconfiguration) look() error {
 	r.found = map[*candidate][]sealed{}
 	key := r.pool.options.KeyPrefix + "redlockd:seal"
@@ -182,7 +183,7 @@ func (r *reconfiguration) look() error {
 				err = errors.Join(replies[0].Err, replies[1].Err)
 			}
 			if err != nil {
-				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
 			}
 			r.found[c] = append(r.found[c], readSealed(replies[1].Items))
 		}
@@ -197,7 +198,7 @@ func (r *reconfiguration) look() error {
 	return nil
 }
 
-// readSealed takes member and score, flat as RESP2 has them or as a pair.
+// readSealed reads member and score, flat as RESP2 has them or as a pair.
 func readSealed(items []Reply) sealed {
 	if len(items) > 0 && items[0].Kind == ReplyArray {
 		items = items[0].Items
@@ -209,7 +210,7 @@ func readSealed(items []Reply) sealed {
 	return sealed{items[0].Str, register}
 }
 
-// judge finds the former settings and whether their daemons are left without a
+// findFormer finds the former settings and checks that their daemons are left without a
 // quorum.
 func (r *reconfiguration) judge() error {
 	now := parseSettings("- - 0 0 " + fingerprint(&r.pool.options, 0))
@@ -226,7 +227,7 @@ func (r *reconfiguration) judge() error {
 		}
 		r.former.several = r.former.several || r.former.print != nil && !r.former.print.same(carries)
 		if r.former.several && !r.force {
-			return fmt.Errorf("reconfigure: masters %s and %s carry different settings (%s, and %s), so one of them has been away; nothing was changed. Delete redlockd:seal in every database of the one that was, or stop all daemons and say redlockd reconfigure --force",
+			return fmt.Errorf("reconfigure: masters %s and %s carry different settings (%s, and %s), so one of them has been away; nothing was changed. Delete redlockd:seal in every database of the one that was, or stop all daemons and run redlockd reconfigure --force",
 				r.former.carriers[0].master.Name, c.master.Name, r.former.print.text(), carries.text())
 		}
 		if r.former.print == nil {
@@ -247,7 +248,7 @@ func (r *reconfiguration) carried(c *candidate) (settings, error) {
 		case one["group"] != r.pool.options.Group && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
 		case carries != nil && !carries.same(one) && !r.force:
-			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and say redlockd reconfigure --force", c.master.Name)
+			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and run redlockd reconfigure --force", c.master.Name)
 		default:
 			carries = one
 		}
@@ -259,7 +260,7 @@ func (s settings) text() string {
 	return fmt.Sprintf("format %s, group %s, max-ttl %s ms, max-keep %s ms, masters %s", s["format"], s["group"], s["max-ttl"], s["max-keep"], s["masters"])
 }
 
-// outvoted is condition 2 of the file's head.
+// checkQuorum checks condition 2 of the file's head.
 func (r *reconfiguration) outvoted() error {
 	f := &r.former
 	if f.print == nil {
@@ -268,7 +269,7 @@ func (r *reconfiguration) outvoted() error {
 	n := f.print.number()
 	left := n - len(f.carriers)
 	if left >= Quorum(n) && !r.force {
-		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and say redlockd reconfigure --force",
+		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
 			len(f.carriers), n, Quorum(n))
 	}
 	f.keeps = !f.several && f.print["format"] == formatVersion && f.print["group"] == r.pool.options.Group &&
@@ -299,9 +300,9 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 	return longest, nil
 }
 
-// write begins the new lives, in all databases of all masters, and remembers them,
-// so that it can be repeated. Masters with the former settings come last: if it is
-// interrupted before, their daemons work on, and it can be said again.
+// write begins the new incarnations, in all databases of all masters, and stores their
+// identities, so that it can be repeated. Masters with the former settings come last: if
+// it is interrupted before, their daemons work on, and it can be run again.
 func (r *reconfiguration) write(shift time.Duration) error {
 	order := append(slices.DeleteFunc(slices.Clone(r.all), r.former.carried), r.former.carriers...)
 	for _, c := range order {
@@ -343,7 +344,7 @@ func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time
 	case len(items) == 2 && items[0].Str == "OK":
 		return items[1].Str, nil
 	case len(items) == 2 && items[0].Str == "CHANGED":
-		return "", fmt.Errorf("its identity changed meanwhile (now %q), because a daemon admitted it anew; say the same again", items[1].Str)
+		return "", fmt.Errorf("its identity changed meanwhile (now %q), because a daemon admitted it anew; run the same command again", items[1].Str)
 	}
 	return "", errors.New("the script answered something unexpected")
 }

@@ -1,21 +1,22 @@
-// Records are what the masters of a group remember of each other's registers.
+// Records are the copies of other masters' registers that each master of a group stores.
 //
-// A register never falls, in whatever life: a new life begins above the old
-// register. So a master that comes back with a lower one has lost what it
+// A register never falls, in whatever incarnation: a new incarnation begins above the old
+// register. So a master that returns with a lower one has lost what it
 // acknowledged, although its file calls itself durable. A daemon that has run all
-// the time notices by itself (lane.acked). For daemons that have not, every daemon
+// the time detects that by itself (lane.acked). For daemons that have not, every daemon
 // writes what it has seen acknowledged by each master to the other masters: at most
 // once a second, and only what has risen. A record is true for ever, whichever
-// memory bears it, so ZADD GT is enough, and damaged or missing records only take
-// the protection away.
+// memory holds it, so ZADD GT is enough, and damaged or missing records only remove
+// the protection.
 //
 // A new daemon reads the records of a quorum of masters before it admits any
 // master, and of every master that its first dial reaches. A grant needs a quorum
-// of connected masters anyway, so this costs no availability. Later the records
-// are read again only while a master is away, for another daemon may still reach it.
+// of connected masters anyway, so this costs no availability. Later the daemon reads the
+// records again only while a master is away, for another daemon may still reach it.
 //
 // This covers no register that was raised in the last second or so before the last
-// daemon ended, and no record whose bearers are all away, blank or rolled back, too.
+// daemon ended, and no record whose holders are all away, blank or rolled back, too.
+
 package pool
 
 import (
@@ -28,18 +29,18 @@ import (
 
 var errNoRecords = errors.New("waits until the records of a quorum of masters are read")
 
-// admissions of one connection are tried: each after the first begins a new life.
+// maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const admissions = 10
 
 func recordsKey(o *Options) string { return o.KeyPrefix + "redlockd:acked" }
 
-// recordOf is the member of the zset that stands for one master. It names group
+// recordOf is the member of the zset for one master. It names group
 // and database: records that SWAPDB or an operator moves elsewhere mean nothing there.
 func recordOf(o *Options, db int, name string) string {
 	return "group=" + o.Group + "/db=" + strconv.Itoa(db) + "/master=" + url.PathEscape(name)
 }
 
-// recallFrom appends one question for each master of the list, in its order. The
+// appendRecordQueries appends one query for each master of the list, in its order. The
 // reply stays small whatever else the key holds.
 func recallFrom(o *Options, db int, commands []Command) []Command {
 	for i := range o.Masters {
@@ -48,8 +49,8 @@ func recallFrom(o *Options, db int, commands []Command) []Command {
 	return commands
 }
 
-// readRecord reads one record, 0 if there is none. What cannot be a register
-// counts as absent; the error says why.
+// readRecord reads one record, 0 if there is none. A value that cannot be a register
+// counts as absent; the error has the reason.
 func readRecord(r Reply) (int64, error) {
 	score, ok := r.Number()
 	switch {
@@ -67,16 +68,16 @@ func readRecord(r Reply) (int64, error) {
 	return score, nil
 }
 
-// recollection is a lane's part in it, guarded like the lane.
+// peerRecords is a lane's part of the records, guarded like the lane.
 type recollection struct {
-	remembered int64         // highest register of this master that the others' records hold
+	remembered int64         // highest register of this master in the others' records
 	recalled   time.Duration // when this master's own records were read last, 0 = never
-	filed      []int64       // what they hold of each lane's register, as far as is known
-	misfiled   bool          // the log has it that they are unreadable
+	filed      []int64       // each lane's register in this master's records, as far as is known
+	misfiled   bool          // it is logged that they are unreadable
 }
 
-// recallAll reads one database's records on masters that are assembled, and tells
-// by name what the register of each cannot be below.
+// readAllRecords reads one database's records on connected masters. It returns by name
+// what the register of each cannot be below.
 func recallAll(o *Options, db int, all []*candidate) (map[string]int64, error) {
 	least := map[string]int64{}
 	for _, c := range all {
@@ -94,10 +95,10 @@ func recallAll(o *Options, db int, all []*candidate) (map[string]int64, error) {
 	return least, nil
 }
 
-// leastLocked is what the master's register cannot be below.
+// minRegisterLocked is what the master's register cannot be below.
 func (l *lane) leastLocked() int64 { return max(l.acked, l.remembered) }
 
-// recall reads what the master remembers of the others, before it is admitted:
+// readRecords reads the master's records of the others, before it is admitted:
 // its records count whether it may vote or not.
 func (l *lane) recall(link Link) error {
 	g := l.group
@@ -116,7 +117,7 @@ func (l *lane) recall(link Link) error {
 	return nil
 }
 
-// rememberLocked takes the records of one master, in the order of the lanes.
+// mergeRecordsLocked applies the records of one master, in the order of the lanes.
 func (l *lane) rememberLocked(replies []Reply) {
 	g := l.group
 	for i, other := range g.lanes {
@@ -132,7 +133,7 @@ func (l *lane) rememberLocked(replies []Reply) {
 	g.recalledLocked()
 }
 
-// recalledLocked lets masters be admitted once the records of a quorum have been
+// checkRecordsReadLocked lets masters be admitted once the records of a quorum have been
 // read and the first dial of every other master is over. A first dial takes a
 // master timeout or two at most, and Start waits for it anyway.
 func (g *Group) recalledLocked() {
@@ -151,7 +152,7 @@ func (g *Group) recalledLocked() {
 	}
 }
 
-// misfiledLocked logs once that the master's records cannot be used.
+// logUnreadableLocked logs once that the master's records cannot be used.
 func (l *lane) misfiledLocked(err error) {
 	if l.misfiled {
 		return
@@ -162,13 +163,13 @@ func (l *lane) misfiledLocked(err error) {
 		"key", recordsKey(o), "err", err.Error(), "hint", "delete the key; if other software uses it: --key-prefix")
 }
 
-// record is what the flush writes of one other master.
+// record is the register of one other master that the flush writes.
 type record struct {
 	lane  int
 	score int64
 }
 
-// fileLocked decides what the flush writes and whether it reads. Masters are
+// planRecordsLocked decides what the flush writes and whether it reads. Masters are
 // connected as a rule, and then their own registers tell more than records do.
 func (l *lane) fileLocked(f *flush) {
 	if l.filed == nil {
@@ -185,7 +186,7 @@ func (l *lane) fileLocked(f *flush) {
 	}
 }
 
-// file appends what fileLocked has decided.
+// appendRecords appends the commands that planRecordsLocked has chosen.
 func (f *flush) file() {
 	g := f.conn.lane.group
 	o := &g.pool.options
@@ -203,7 +204,7 @@ func (f *flush) file() {
 	}
 }
 
-// filedLocked notes what the flush has written and read. What a master refuses for
+// noteRecordsLocked stores what the flush has written and read. What a master refuses for
 // a while, as without memory, is written again a second later.
 func (l *lane) filedLocked(f *flush) {
 	if f.fileAt >= 0 {

@@ -115,15 +115,15 @@ func TestRecords_AreReadWhileAMasterIsAway(t *testing.T) {
 		s.change(0, func(m *fakeMaster) { m.cut, m.forbidden = false, nil })
 		s.clock.advance(2 * time.Second)
 		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that lacks what another daemon has seen", s.latched())
+			t.Errorf("%d incarnations invalidated, want the one that lacks what another daemon has seen", s.latched())
 		}
 		if got := s.masters[0].register; got < later {
-			t.Errorf("the new life begins at %d, below %d", got, later)
+			t.Errorf("the new incarnation begins at %d, below %d", got, later)
 		}
 	})
 }
 
-// A record that is read while a master's flush is under way may be younger than
+// A record that is read while a master's flush is under way may be newer than
 // the register that the flush read: that proves nothing.
 func TestRecords_OfALaterRegisterDoNotConvictAnEarlierAnswer(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
@@ -137,16 +137,16 @@ func TestRecords_OfALaterRegisterDoNotConvictAnEarlierAnswer(t *testing.T) {
 		close(hold)
 		s.clock.advance(0)
 		if s.latched() != 0 {
-			t.Fatal("a life was retired by an answer that is older than the record")
+			t.Fatal("an incarnation was invalidated by an answer that is older than the record")
 		}
 		s.vote(0)
 		if s.latched() != 1 {
-			t.Errorf("%d lives retired by an answer that is younger than the record, want 1", s.latched())
+			t.Errorf("%d incarnations invalidated by an answer that is newer than the record, want 1", s.latched())
 		}
 	})
 }
 
-// Nobody is admitted before the records of a quorum have been read, in any database.
+// No master is admitted before the records of a quorum have been read, in any database.
 func TestRecords_OfAQuorumAreReadBeforeAnyAdmission(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		for lane := range s.masters {
@@ -193,7 +193,7 @@ func TestRecords_OfAMasterThatIsBeingDialledAreWaitedFor(t *testing.T) {
 		close(hold)
 		s.clock.advance(time.Second)
 		if got := g.Counters(); got.Latched != 1 || got.Admissions != 3 {
-			t.Errorf("%d lives retired and %d admissions, want one that is retired before its admission, and 3", got.Latched, got.Admissions)
+			t.Errorf("%d incarnations invalidated and %d admissions, want one that is invalidated before its admission, and 3", got.Latched, got.Admissions)
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestRecords_ThatAreUnreadableAreLoggedOnceAndCountAsAbsent(t *testing.T) {
 				s.change(0, func(m *fakeMaster) { m.cut = false })
 				s.clock.advance(3 * time.Second)
 				if a := s.vote(0); !a.Seal.Good || s.latched() != 0 {
-					t.Errorf("seal %+v, %d lives retired", a.Seal, s.latched())
+					t.Errorf("seal %+v, %d incarnations invalidated", a.Seal, s.latched())
 				}
 			})
 			if len(log.lines) != 1 || !strings.Contains(log.lines[0], "master=a") || !strings.Contains(log.lines[0], "key=redlockd:acked") {

@@ -1,4 +1,5 @@
-// What does an operator see of a master?
+// Status and Counters: the state of a master for operators, and the counters of its lanes.
+
 package pool
 
 import "time"
@@ -7,10 +8,10 @@ import "time"
 type Status struct {
 	Name    string        // as configured
 	Address string        // host:port or socket path
-	State   string        // "voting", "quarantined", "ailing", "dialing", "down", "refused", "draining", "drained"
+	State   string        // "voting", "quarantined", "failing", "suspect", "dialing", "down", "refused", "draining", "drained"
 	Detail  string        // the reason: "connection refused", "restarted, votes in 12.3s"
 	Since   time.Duration // age of this state
-	Left    time.Duration // of the quarantine, 0 if it is not that
+	Left    time.Duration // of the quarantine, 0 in other states
 	RunID   string        // "" until admitted
 	Version string        // of the server
 	Durable bool          // appendonly yes, appendfsync always
@@ -29,10 +30,10 @@ type Counters struct {
 	BreakerOpened int64
 	Dials         int64
 	Admissions    int64 // connections that may vote
-	NewLives      int64 // admissions that found no unbroken memory
-	Panics        int64 // panics contained; anything but 0 is a bug
-	Latched       int64 // lives retired because the master's clock stepped, its memory was rolled back or it may have evicted keys
-	Forgiven      int64 // steps of masters' clocks that were small enough to retire nothing
+	NewLives      int64 // admissions that found no unbroken memory and began a new incarnation
+	Panics        int64 // panics recovered; anything but 0 is a bug
+	Latched       int64 // incarnations invalidated because the master's clock stepped, its memory was rolled back or it may have evicted keys
+	Forgiven      int64 // steps of masters' clocks that were small enough to invalidate nothing
 }
 
 func (c *Counters) add(d Counters) {

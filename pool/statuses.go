@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Statuses shows every master as this database's lanes see it.
+// Statuses returns every master as this database's lanes see it.
 func (g *Group) Statuses() []Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -36,7 +36,7 @@ const (
 
 func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }
 
-// stateLocked is the state without regard to drains.
+// stateLocked is the state without drains.
 func (l *lane) stateLocked() (state, detail string) {
 	switch l.state {
 	case stateDialing:
@@ -50,7 +50,7 @@ func (l *lane) stateLocked() (state, detail string) {
 		return "suspect", "its clock does not fit"
 	}
 	if l.ailing != nil {
-		return "ailing", l.ailing.Error()
+		return "failing", l.ailing.Error()
 	}
 	if wait := l.quarantineLocked(); wait > 0 {
 		return quarantinedState, young(wait)
@@ -58,7 +58,7 @@ func (l *lane) stateLocked() (state, detail string) {
 	return votingState, ""
 }
 
-// Report is one master with all that is measured of it.
+// MasterReport is one master with all that is measured of it.
 type Report struct {
 	Status
 	Role     string    // "master" while it is connected, "" otherwise
@@ -67,8 +67,8 @@ type Report struct {
 	Votes    Votes
 }
 
-// Reports shows every master as this database's lanes see it, with figures that
-// Statuses leaves out because errors have no use for them.
+// Reports returns every master as this database's lanes see it, with figures that
+// Statuses leaves out because errors do not need them.
 func (g *Group) Reports() []Report {
 	statuses := g.Statuses()
 	out := make([]Report, len(statuses))

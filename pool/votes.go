@@ -1,5 +1,6 @@
-// What have the masters said to those who wanted something? For people: nothing
-// is decided by these figures.
+// Votes are counts of the answers of each master to acquires. They are for people:
+// no decision depends on them.
+
 package pool
 
 import (
@@ -7,15 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// Votes count the answers of one master to operations that take a key.
+// Votes count the answers of one master to operations that acquire a key.
 type Votes struct {
 	Yes    int64 // consents that counted
 	No     int64 // refusals that counted
-	Silent int64 // neither: cut, late, void, young, or not asked
+	Silent int64 // neither: cut, late, void, quarantined, or not sent
 }
 
-// votes are kept outside of the group's lock: they are noted by the task that
-// hands the answers out.
+// votes are kept outside of the group's lock: the task that delivers the answers
+// updates them.
 type votes struct{ yes, no, silent atomic.Int64 }
 
 func (v *votes) add(n Votes) {
@@ -33,7 +34,7 @@ func (v *votes) load() Votes {
 	return Votes{Yes: v.yes.Load(), No: v.no.Load(), Silent: v.silent.Load()}
 }
 
-// count notes one answer. A command that takes a key answers a string or a
+// count adds one answer. A command that acquires a key answers a string or a
 // positive number if it did, alone or as {1, …}, and anything else if not.
 func (v *Votes) count(a *Answer) {
 	r := a.Reply
@@ -51,7 +52,7 @@ func (v *Votes) count(a *Answer) {
 	}
 }
 
-// silence notes operations that nobody knows, or that nobody was asked.
+// addUncounted adds operations whose outcome is unknown, or that were not sent.
 func (v *votes) silence(entries []entry) {
 	var n Votes
 	for i := range entries {
@@ -62,7 +63,7 @@ func (v *votes) silence(entries []entry) {
 	v.add(n)
 }
 
-// Why a flush did not count.
+// The reasons why a flush did not count.
 const (
 	voidForgot = iota
 	voidBalanced
@@ -73,11 +74,11 @@ const (
 	voidDamaged
 	voidEvicted
 	voidOther
-	// VoidReasons is how many there are.
+	// VoidReasons is the number of reasons.
 	VoidReasons
 )
 
-// VoidReason is the word for the reason i of Counters.Void.
+// VoidReason is the name of the reason i of Counters.Void.
 func VoidReason(i int) string {
 	return [VoidReasons]string{"forgot", "balanced", "late", "suspect", "behind", "rolled-back", "damaged", "evicted", "other"}[i]
 }

@@ -7,8 +7,8 @@ import (
 
 func (s *stage) report(lane int) Report { return s.group.Reports()[lane] }
 
-func TestVotes_TellConsentRefusalAndSilenceApart(t *testing.T) {
-	good, young, bad := Seal{Good: true}, Seal{Good: true, Young: true}, Seal{}
+func TestVotes_TellConsentRefusalAndUncountedApart(t *testing.T) {
+	good, quarantined, bad := Seal{Good: true}, Seal{Good: true, Young: true}, Seal{}
 	for _, c := range []struct {
 		answer Answer
 		want   Votes
@@ -19,8 +19,8 @@ func TestVotes_TellConsentRefusalAndSilenceApart(t *testing.T) {
 		{Answer{Asked: true, Reply: list(number(2), number(7)), Seal: good}, Votes{No: 1}},
 		{Answer{Asked: true, Reply: Reply{}, Seal: good}, Votes{No: 1}},
 		{Answer{Asked: true, Reply: number(0), Seal: good}, Votes{No: 1}},
-		{Answer{Asked: true, Reply: number(-1), Seal: young}, Votes{No: 1}},
-		{Answer{Asked: true, Reply: text("OK"), Seal: young}, Votes{Silent: 1}},
+		{Answer{Asked: true, Reply: number(-1), Seal: quarantined}, Votes{No: 1}},
+		{Answer{Asked: true, Reply: text("OK"), Seal: quarantined}, Votes{Silent: 1}},
 		{Answer{Asked: true, Reply: text("OK"), Seal: bad}, Votes{Silent: 1}},
 		{Answer{Asked: true, Reply: refusal("ERR no"), Seal: good}, Votes{Silent: 1}},
 		{Answer{Reply: text("OK"), Seal: good}, Votes{Silent: 1}},

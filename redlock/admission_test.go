@@ -55,7 +55,7 @@ func TestAdmission_AReplicaIsRefused(t *testing.T) {
 	c := newCluster(t, 3, long)
 	replicate(c, 2, 0)
 	one := c.stranger(unbound)
-	keptOut(t, one, 2, "is a slave", "replicate from nobody", "REPLICAOF NO ONE")
+	keptOut(t, one, 2, "is a slave", "they do not replicate", "REPLICAOF NO ONE")
 	one.free("k", one.take("k", 10*time.Second).Token)
 }
 

@@ -1,7 +1,8 @@
-// How is a master's clock stepped? The server runs with a small library of ours
-// preloaded, built here, that adds the number in a file to the wall clock.
+// Stepped clocks: the server runs with a small preloaded library of ours, built here, that
+// adds the number in a file to the wall clock.
 // (libfaketime cannot do it: it deadlocks with the jemalloc redis-server is
 // linked with, see its issues 130 and 478.)
+
 package faulty
 
 import (
@@ -20,8 +21,8 @@ import (
 //go:embed clock.c
 var shimSource []byte
 
-// builtShim is the preloadable library, built once a process. The file has no
-// name any more, so nothing is left behind; processes get it as a descriptor.
+// builtShim is the preloadable library, built once a process. The file no longer has a
+// name, so nothing is left behind; processes receive it as a descriptor.
 var builtShim = sync.OnceValues(buildShim)
 
 func buildShim() (*os.File, error) {
@@ -39,7 +40,7 @@ func buildShim() (*os.File, error) {
 	return os.Open(path)
 }
 
-// clock is the stepped clock of one server. It outlives the server's process, so
+// steppedClock is the clock of one server. It outlives the server's process, so
 // a server that restarts finds its clock as wrong as it was.
 type clock struct {
 	shim *os.File

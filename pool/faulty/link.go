@@ -1,7 +1,8 @@
-// How does one connection pass through a relay? In each direction one goroutine
-// reads and stamps what arrives and another hands it on when the relay's faults
+// Connections through a relay. In each direction one goroutine
+// reads and stamps what arrives and another forwards it when the relay's faults
 // allow: with one for both, a delay would also delay the reading of what comes
 // next, and the delays of a pipeline would add up.
+
 package faulty
 
 import (
@@ -16,7 +17,7 @@ import (
 const (
 	dialPatience = patience // to a master on the same machine
 	chunkSize    = 16 << 10
-	// heldChunks bounds what a held direction keeps per connection (1 MiB);
+	// maxHeldChunks bounds what a held direction keeps per connection (1 MiB);
 	// beyond that the relay stops reading and the sender's kernel does the rest.
 	heldChunks = 64
 )
@@ -92,7 +93,7 @@ func (l *link) attach(master *net.TCPConn) bool {
 	return true
 }
 
-// carry relays one direction: an end in order is handed on behind the last
+// carry relays one direction: an orderly end is forwarded behind the last
 // byte, anything else resets both sides.
 func (l *link) carry(d Direction, from, to *net.TCPConn) {
 	chunks := make(chan chunk, heldChunks)
@@ -137,8 +138,8 @@ func (l *link) receive(from *net.TCPConn, chunks chan<- chunk) error {
 	}
 }
 
-// deliver hands on a chunk as the relay grants it; false if the link is cut or
-// its receiver gone.
+// deliver forwards a chunk as the relay grants it; false if the link is cut or
+// its receiver has disconnected.
 func (l *link) deliver(d Direction, c chunk, to *net.TCPConn) bool {
 	for len(c.data) > 0 {
 		n, due, changed := l.relay.grant(d, c.arrived, len(c.data))

@@ -105,6 +105,6 @@ func TestConn_TellsAnErrorReplyFromNoAnswer(t *testing.T) {
 	}
 	p.Kill()
 	if _, err := c.Do("PING"); err == nil || errors.As(err, &refused) {
-		t.Errorf("PING to nobody: %v, want an error that is no reply", err)
+		t.Errorf("PING to a dead program: %v, want an error that is no reply", err)
 	}
 }

@@ -1,5 +1,5 @@
-// What can happen between a daemon and its master? Relay is the network
-// between them, and every fault of it is a method.
+// Relay is the network between a daemon and its master; every fault of it is a method.
+
 package faulty
 
 import (
@@ -19,16 +19,16 @@ const (
 	directions
 )
 
-// Counts is what a relay has seen since it was made. The arrays are indexed by
+// Counts is what has passed a relay since it was made. The arrays are indexed by
 // Direction.
 type Counts struct {
 	Accepted int64             // connections, refused ones included
 	Open     int               // of them now
-	Bytes    [directions]int64 // handed on
-	Writes   [directions]int64 // they were handed on in
+	Bytes    [directions]int64 // forwarded
+	Writes   [directions]int64 // in which they were forwarded
 }
 
-// door is what happens to a new connection.
+// connMode is how the relay treats a new connection.
 type door int
 
 const (
@@ -55,7 +55,7 @@ type Relay struct {
 	wg     sync.WaitGroup // every goroutine of the relay
 
 	mu      sync.Mutex
-	ln      net.Listener // nil while nobody listens
+	ln      net.Listener // nil while the relay refuses connections
 	door    door
 	flows   [directions]flow
 	links   map[*link]struct{}
@@ -220,8 +220,8 @@ func (r *Relay) welcome(ln net.Listener, client *net.TCPConn) {
 	}
 }
 
-// grant says how many of the size bytes that arrived at a time may leave now.
-// If none, it says when to ask again: at due, if not zero, or after a change.
+// grant returns how many of the size bytes that arrived at a time may leave now.
+// If none, it returns when to call again: at due, if not zero, or after a change.
 func (r *Relay) grant(d Direction, arrived time.Time, size int) (n int, due time.Time, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,6 @@
-// What can happen to a master? Server is a real redis-server process, alone in
-// a directory of its own, and every fault of it is a method.
+// Server is a real redis-server process, alone in a directory of its own; every fault of it
+// is a method.
+
 package faulty
 
 import (
@@ -16,16 +17,16 @@ import (
 	"time"
 )
 
-// startTries is how often a new server looks for a port nobody snatches away.
+// maxStartTries is how often a new server tries a port that another process does not take.
 const startTries = 5
 
-// Options are servers to start. The zero value is what Start uses.
+// Options are the options of servers to start. The zero value is what Start uses.
 type Options struct {
-	// Clock lets Step change the server's wall clock. It costs a system call a
-	// look at the clock, so it is off unless a test steps.
+	// Clock lets Step change the server's wall clock. It costs a system call for each
+	// reading of the clock, so it is off unless a test steps.
 	Clock bool
-	// Certificate has the server also speak TLS, on a port of its own, and show
-	// this. Clients need none unless the arguments ask for theirs.
+	// Certificate has the server also serve TLS, on a port of its own, and present
+	// this. Clients need none unless the arguments require theirs.
 	Certificate Certificate
 	// File is a configuration file for the server. It replaces the defaults, except
 	// for the address and the directory.
@@ -36,12 +37,12 @@ type Options struct {
 // skipped where there is no C compiler. Use: faulty.WithClock().Start(t).
 func WithClock() Options { return Options{Clock: true} }
 
-// WithTLS is the option for servers that also speak TLS. Use:
+// WithTLS is the option for servers that also serve TLS. Use:
 // faulty.WithTLS(authority.Issue("127.0.0.1")).Start(t).
 func WithTLS(c Certificate) Options { return Options{Certificate: c} }
 
 // Server is one redis-server on a loopback port, without persistence unless its
-// arguments say otherwise. It ends with the test, and its output is logged if
+// arguments set it. It ends with the test, and its output is logged if
 // the test failed. The methods may be called from any goroutine; what fails in
 // them fails the test.
 type Server struct {
@@ -61,8 +62,8 @@ type Server struct {
 	process *process
 }
 
-// Start runs a redis-server and returns when it answers. args go behind the
-// defaults (--save "" --appendonly no) and win over them.
+// Start runs a redis-server and returns when it answers. args follow the
+// defaults (--save "" --appendonly no) and override them.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return Options{}.Start(t, args...)
@@ -148,7 +149,7 @@ func (s *Server) releasePorts() {
 	s.held = nil
 }
 
-// speakTLS are the arguments for it.
+// tlsArgs are the arguments for TLS.
 func (s *Server) speakTLS() []string {
 	if s.tlsPort == 0 {
 		return nil
@@ -159,8 +160,8 @@ func (s *Server) speakTLS() []string {
 
 func (s *Server) lostItsPort() bool { return strings.Contains(s.Output(), "Address already in use") }
 
-// startLocked starts the server on its port and waits until it, and not another
-// server that was quicker to take the port, answers.
+// startLocked starts the server on its port and waits until it answers, and not another
+// server that was quicker to take the port.
 func (s *Server) startLocked() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -190,7 +191,7 @@ func (s *Server) defaults() []string {
 	return slices.Concat(place, []string{"--save", "", "--appendonly", "no"})
 }
 
-// answersAs also is false while the server loads its data.
+// answersWithPID is also false while the server loads its data.
 func (s *Server) answersAs(pid int) bool {
 	info, err := s.Do("INFO", "server")
 	if text, ok := info.(string); err != nil || !ok || !strings.Contains(text, fmt.Sprintf("process_id:%d\r\n", pid)) {
@@ -212,7 +213,7 @@ func (s *Server) end() {
 // Addr is host:port; it stays the same through restarts.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// TLSAddr is host:port of the port that speaks TLS; it stays the same, too.
+// TLSAddr is host:port of the port that serves TLS; it stays the same, too.
 func (s *Server) TLSAddr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tlsPort)) }
 
 // Output is the end of what the server has printed.
@@ -225,8 +226,8 @@ func (s *Server) Output() string {
 	return string(text[max(0, len(text)-tail):])
 }
 
-// Kill ends the server with SIGKILL, also a stopped one, and returns when it is
-// gone. Killing a dead server does nothing.
+// Kill ends the server with SIGKILL, also a stopped one, and returns when it has
+// ended. Killing a dead server does nothing.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,7 +307,7 @@ func (s *Server) Cont() {
 }
 
 // Step moves the server's wall clock by d, forward or back, on top of earlier
-// steps. The server's next look at its clock sees it; the offset survives a
+// steps. The server's next reading of its clock shows it; the offset survives a
 // restart. It needs WithClock.
 func (s *Server) Step(d time.Duration) {
 	s.t.Helper()
@@ -334,7 +335,7 @@ func (s *Server) FlushAll() {
 	}
 }
 
-// DBSize is the number of keys in database 0, or -1 if it cannot be had.
+// DBSize is the number of keys in database 0, or -1 if the server does not answer.
 func (s *Server) DBSize() int64 {
 	s.t.Helper()
 	reply, err := s.Do("DBSIZE")
@@ -345,7 +346,7 @@ func (s *Server) DBSize() int64 {
 	return reply.(int64)
 }
 
-// Keys are the keys of database 0 in order, nil if they cannot be had.
+// Keys are the keys of database 0 in order, nil if the server does not answer.
 func (s *Server) Keys() []string {
 	s.t.Helper()
 	reply, err := s.Do("KEYS", "*")

@@ -107,7 +107,7 @@ func runID(t *testing.T, s *Server) string {
 	return id[:40]
 }
 
-func TestServer_KeepsConnectionsButAnswersNobodyWhileStopped(t *testing.T) {
+func TestServer_KeepsConnectionsButDoesNotAnswerWhileStopped(t *testing.T) {
 	s := Start(t)
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {

@@ -35,7 +35,7 @@ func typed(t *testing.T, environ []string, args ...string) (code int, output str
 func typedInTime(t *testing.T, args []string) (code int, output string) {
 	t.Helper()
 	code, output = typed(t, nil, args...)
-	for end := time.Now().Add(patience); strings.Contains(output, "say it again when masters and network are quick") && time.Now().Before(end); {
+	for end := time.Now().Add(patience); strings.Contains(output, "run it again when masters and network are quick") && time.Now().Before(end); {
 		code, output = typed(t, nil, append(args, "--force")...)
 	}
 	return code, output
@@ -62,7 +62,7 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 		{[]string{"reconfigure", masters}, cli.ExitRuntime, "for a new group: redlockd bootstrap"},
 		{[]string{"bootstrap", masters, "--max-ttl=1s", "--max-keep=1s"}, cli.ExitOK, "may vote"},
 		{[]string{"check", masters}, cli.ExitRuntime, "serves daemons with other settings: max-ttl is 60000 here and 1000 there"},
-		{[]string{"reconfigure", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "3 masters begin a new life"},
+		{[]string{"reconfigure", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "3 masters begin a new incarnation"},
 		{[]string{"check", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "votes in"},
 		{[]string{"quarantine", "b", masters}, cli.ExitOK, "master b: it does not vote for 1m2.6s from its next admission"},
 		{[]string{"quarantine", servers[1].Addr(), masters}, cli.ExitOK, "master b: it has no incarnation in any database"},

@@ -1,4 +1,5 @@
-// What did a flush prove?
+// Verification of a flush: the checks of its seal, and the delivery of its answers.
+
 package pool
 
 import (
@@ -16,18 +17,18 @@ var (
 	errSuspect    = errors.New("its clock is under suspicion")
 	errBehind     = errors.New("its clock is behind its estimate")
 	errUnwatched  = errors.New("its clock went unwatched and is measured anew")
-	errCrept      = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new life")
+	errCrept      = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new incarnation")
 	errRolledBack = errors.New("its memory was rolled back")
 	errDamaged    = errors.New("its register is damaged")
 	errForeign    = errors.New("its seal was overwritten by other data")
 	errOddSeal    = errors.New("answered the seal with something unexpected")
 )
 
-// tooHigh is where Lua and zset scores stop being exact integers; a register
-// up there is damaged (clocks reach it in 2112) and nothing can be ordered on it.
+// maxRegister is where Lua and zset scores stop being exact integers. A register
+// above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
 const tooHigh = 1 << 52
 
-// settle judges the flush and hands the answers out.
+// finishFlush verifies the flush and delivers the answers.
 func (l *lane) settle(c *connection) {
 	g := l.group
 	f := &c.flush
@@ -37,11 +38,11 @@ func (l *lane) settle(c *connection) {
 		return
 	}
 	g.mu.Lock()
-	if c.closed { // the watch was faster: everything has been answered "unknown"
+	if c.closed { // the timer was faster: everything has been answered "unknown"
 		g.mu.Unlock()
 		return
 	}
-	if c.benched { // likewise, but the master is there again
+	if c.benched { // likewise, but the master answers again
 		l.backLocked(c)
 		g.mu.Unlock()
 		return
@@ -56,17 +57,17 @@ func (l *lane) settle(c *connection) {
 	if f.sealed || f.beat {
 		seal, ending = l.judgeLocked(c, f, now)
 	}
-	judged := c.awaiting
+	sealed := c.awaiting
 	if f.sealed {
 		c.awaiting = nil
 	} else {
-		judged = nil
+		sealed = nil
 	}
 	c.deferLocked(f, now)
 	steps := g.judgeStepsLocked(now)
 	g.mu.Unlock()
 
-	c.deliver(f, seal, judged)
+	c.deliver(f, seal, sealed)
 	l.tellRefusals(f, now)
 	if ending == nil {
 		ending = f.refusal()
@@ -80,7 +81,7 @@ func (l *lane) settle(c *connection) {
 	steps.latch()
 }
 
-// broken is the error of a connection that ended under the flush.
+// brokenLink is the error of a connection that ended during the flush.
 func (f *flush) broken() error {
 	for i := range f.replies {
 		if err := f.replies[i].Err; err != nil {
@@ -95,8 +96,8 @@ func (f *flush) broken() error {
 	return f.oddBulk()
 }
 
-// refusal is an error reply that ends the connection: the scripts are gone, or
-// the master has become a replica. Both are settled by a new admission.
+// endingReply is an error reply that ends the connection: the scripts are lost, or
+// the master has become a replica. A new admission settles both.
 func (f *flush) refusal() error {
 	for i := range f.commands {
 		if err, ok := f.replies[i].Err.(MasterError); ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY")) {
@@ -106,7 +107,7 @@ func (f *flush) refusal() error {
 	return nil
 }
 
-// judgeLocked reads the seal. The second result ends the connection.
+// verifySealLocked checks the seal and counts a void one. The second result ends the connection.
 func (l *lane) judgeLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
 	seal, ending := l.readSealLocked(c, f, now)
 	l.ailing = seal.Err
@@ -135,7 +136,7 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 	if score.Kind == ReplyNil {
 		return bad(errForgot), errForgot
 	}
-	// Only a new admission tells what the data is and what the operator can do.
+	// Only a new admission finds out what the data is and what the operator can do.
 	if wrong, is := score.Err.(MasterError); is && wrong.Begins("WRONGTYPE") {
 		err := fmt.Errorf("%w: %w", errForeign, wrong)
 		return bad(err), err
@@ -199,8 +200,8 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 	case l.suspect != nil:
 		return errSuspect
 	case (now-f.sent > limit || us > f.moment.Time+micros(limit)) && !Broken(RuleLate):
-		// E was chosen from moment.Time: beyond it a copy could live shorter
-		// than its lease, so this bound is not widened by the estimate's error.
+		// The expiry was chosen from context.Time: beyond it a copy could last shorter
+		// than its lease, so the estimate's error does not widen this bound.
 		l.group.counters.LateFlushes++
 		return errLate
 	case us < f.moment.Time-micros(behind)-l.est.spread(now):
@@ -223,10 +224,10 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 	return nil
 }
 
-// misjudged tells that a flush was late only because the estimate of the master's
-// clock was behind when it was sent, by more than a quarter of what is late. It
-// would stay so: late flushes teach it nothing, and it may be off within its own
-// error after this process was suspended. Admission measures the clock anew.
+// estimateBehind reports that a flush was late only because the estimate of the master's
+// clock was behind when it was sent, by more than a quarter of the timeout. It would stay
+// so: late flushes do not update the estimate, and it may be off within its own error
+// after this process was suspended. Admission measures the clock anew.
 func (f *flush) misjudged(now time.Duration, us int64) bool {
 	limit := f.conn.lane.group.pool.options.MasterTimeout
 	return now-f.sent <= limit && us-micros(now-f.sent) > f.moment.Time+micros(limit)/4
@@ -235,24 +236,24 @@ func (f *flush) misjudged(now time.Duration, us int64) bool {
 func (l *lane) goodLocked(c *connection, f *flush, old, top, us int64) Seal {
 	g := l.group
 	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.seen {
-		g.pool.options.Logger.Warn("a register is far ahead of the clocks; fences follow it",
+		g.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
 			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
 	}
 	l.acked = max(l.acked, top)
 	g.hybrid.observe(old)
 	g.reclockLocked()
-	young := !c.life.votes(us, g.pool.options.age())
-	if !young {
+	quarantined := !c.life.votes(us, g.pool.options.age())
+	if !quarantined {
 		l.presentLocked(c.life.Lineage)
 	}
 	l.proved = f.sent
 	return Seal{
-		Good: true, Young: young, Age: c.life.age(us), Durable: c.life.Durable,
+		Good: true, Young: quarantined, Age: c.life.age(us), Durable: c.life.Durable,
 		Lineage: c.life.Lineage, Old: old, Top: top,
 	}
 }
 
-// deferLocked keeps answers of 0 that came without a seal until the next one.
+// deferLocked holds back answers of 0 that came without a seal until the next one.
 func (c *connection) deferLocked(f *flush, now time.Duration) {
 	if f.sealed {
 		return
@@ -270,13 +271,13 @@ func (c *connection) deferLocked(f *flush, now time.Duration) {
 	}
 }
 
-func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
+func (c *connection) deliver(f *flush, seal Seal, sealed []verdict) {
 	lane := c.lane.index
 	if f.repeats && f.taken == nil {
 		f.taken = Taken{}
 	}
-	var said Votes
-	for _, v := range judged {
+	var counted Votes
+	for _, v := range sealed {
 		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Asked: true, Reply: v.reply, Seal: seal})
 	}
 	for i := range f.entries {
@@ -292,11 +293,11 @@ func (c *connection) deliver(f *flush, seal Seal, judged []verdict) {
 			a.Asked, a.Reply = true, f.reply(i)
 		}
 		if f.entries[i].plan.Takes {
-			said.count(&a)
+			counted.count(&a)
 		}
 		c.lane.group.answer(op, a)
 	}
-	c.lane.said.add(said)
+	c.lane.said.add(counted)
 }
 
 func parseTime(r Reply) (us int64, ok bool) {
@@ -317,7 +318,7 @@ func firstError(replies ...Reply) string {
 	return "not a number"
 }
 
-// infoField reads one field of INFO's text; "" when it is absent.
+// infoField reads one field of INFO's text; "" if it is absent.
 func infoField(info, name string) string {
 	for line := range strings.SplitSeq(info, "\n") {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

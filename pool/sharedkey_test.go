@@ -7,8 +7,8 @@ func joining(op *asker) *asker {
 	return op
 }
 
-// Those who hold a key together need not wait for one another's flush; who wants
-// it for himself does, and so does everything behind him.
+// Holders of one key together need not wait for one another's flush; an exclusive
+// acquire waits, and so does everything behind it.
 func TestFlush_AcquiresThatJoinShareOneWithEachOtherAndWithReleases(t *testing.T) {
 	for _, of := range []struct {
 		what string

@@ -1,8 +1,9 @@
-// One master's messages: a connection that has subscribed and does nothing else.
+// Event subscriber: a connection to one master that has subscribed and does nothing else.
 //
-// It is read here and not by the client library: replies to nothing that was
-// asked are what a subscription consists of, and the library trusts them. What
-// is read is bounded, and anything unexpected ends the connection.
+// This package reads it, and not the client library: a subscription consists of replies
+// without a request, and the library trusts them. What is read is bounded, and anything
+// unexpected ends the connection.
+
 package pool
 
 import (
@@ -20,18 +21,17 @@ import (
 )
 
 const (
-	// longestMessage bounds one string of a message; ours are below 100 kB.
+	// maxMessage bounds one string of a message; ours are below 100 kB.
 	longestMessage = 1 << 20
-	// hearerRetry is the pause before a lost connection is made anew.
+	// subscribeRetry is the pause before a lost connection is replaced.
 	hearerRetry = time.Second
-	// hearerQuiet is how long a master may say nothing before it is asked
-	// whether it is still there.
+	// maxQuiet is how long a master may send nothing before it receives a PING.
 	hearerQuiet = 5 * time.Second
 )
 
 var errOddMessage = errors.New("sent something that is no message")
 
-// hearer keeps a subscription to one master. It has a goroutine while it is
+// eventSubscriber keeps a subscription to one master. It has a goroutine while it is
 // connected or connecting, and a timer between two attempts.
 type hearer struct {
 	group *Group
@@ -40,8 +40,8 @@ type hearer struct {
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // of an attempt
-	conn   net.Conn           // while it hears
-	since  time.Duration      // it has heard, on the pool's clock
+	conn   net.Conn           // while it is subscribed
+	since  time.Duration      // it is subscribed, on the pool's clock
 	retry  Timer
 	closed bool
 }
@@ -59,7 +59,7 @@ func (h *hearer) start() {
 	go h.run(ctx)
 }
 
-// run hears until the connection ends, and has the next one made.
+// run reads until the connection ends, and schedules the next one.
 func (h *hearer) run(ctx context.Context) {
 	defer h.work.Done()
 	o := &h.group.pool.options
@@ -74,7 +74,7 @@ func (h *hearer) run(ctx context.Context) {
 	if h.closed {
 		return
 	}
-	o.Logger.Debug("no events from a master for now", "master", o.Masters[h.index].Name, "because", err.Error())
+	o.Logger.Debug("no events from master for now", "master", o.Masters[h.index].Name, "err", err.Error())
 	if h.retry == nil {
 		h.retry = o.Clock.AfterFunc(hearerRetry, h.start)
 		return
@@ -82,7 +82,7 @@ func (h *hearer) run(ctx context.Context) {
 	h.retry.Reset(hearerRetry)
 }
 
-// listen hands messages over until the connection ends.
+// listen delivers messages until the connection ends.
 func (h *hearer) listen(conn *subscription) error {
 	defer conn.Close()
 	h.mu.Lock()
@@ -105,7 +105,7 @@ func (h *hearer) listen(conn *subscription) error {
 	}
 }
 
-// hearsSince tells whether it has heard everything since then.
+// subscribedSince reports whether it has received everything since then.
 func (h *hearer) hearsSince(then time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +128,7 @@ func (h *hearer) close() {
 	h.work.Wait()
 }
 
-// subscription is a connection on RESP2 that has subscribed to one channel.
+// eventConn is a connection on RESP2 that has subscribed to one channel.
 type subscription struct {
 	net.Conn
 	in      *bufio.Reader
@@ -161,23 +161,23 @@ func newSubscription(conn net.Conn, timeout time.Duration) *subscription {
 
 func (s *subscription) greet(m Master, channel string) error {
 	_ = s.SetDeadline(time.Now().Add(s.timeout))
-	var ask [][]string
+	var commands [][]string
 	switch {
 	case m.Username != "":
-		ask = append(ask, []string{"AUTH", m.Username, m.Password})
+		commands = append(commands, []string{"AUTH", m.Username, m.Password})
 	case m.Password != "":
-		ask = append(ask, []string{"AUTH", m.Password})
+		commands = append(commands, []string{"AUTH", m.Password})
 	}
-	ask = append(ask, []string{"CLIENT", "SETNAME", "redlockd-events"}, []string{"SUBSCRIBE", channel})
-	for _, words := range ask {
+	commands = append(commands, []string{"CLIENT", "SETNAME", "redlockd-events"}, []string{"SUBSCRIBE", channel})
+	for _, words := range commands {
 		if err := s.say(words...); err != nil {
 			return err
 		}
-		said, err := s.read()
+		reply, err := s.read()
 		if err != nil {
 			return fmt.Errorf("%s: %w", words[0], err)
 		}
-		if len(said) == 3 != (words[0] == "SUBSCRIBE") {
+		if len(reply) == 3 != (words[0] == "SUBSCRIBE") {
 			return errOddMessage
 		}
 	}
@@ -194,8 +194,8 @@ func (s *subscription) say(words ...string) error {
 	return err
 }
 
-// next waits for a message. A master that says nothing for long is asked; one
-// that does not answer has gone.
+// next waits for a message. A master that sends nothing for long receives a PING; one
+// that does not answer it has ended.
 func (s *subscription) next() ([]string, error) {
 	_ = s.SetDeadline(time.Now().Add(s.quiet))
 	_, err := s.in.Peek(1)
@@ -213,7 +213,7 @@ func (s *subscription) next() ([]string, error) {
 	return s.read()
 }
 
-// read takes a status, which is one word, or an array of strings and numbers.
+// read returns a status, which is one word, or an array of strings and numbers.
 func (s *subscription) read() ([]string, error) {
 	kind, rest, err := s.line()
 	if err != nil {
@@ -259,8 +259,8 @@ func (s *subscription) word() (string, error) {
 	return string(bytes[:n]), nil
 }
 
-// line is what stands before a line end; longer ones than the reader's buffer
-// are none of ours.
+// line reads up to a line end; no line of ours is longer than the reader's
+// buffer.
 func (s *subscription) line() (kind byte, rest string, err error) {
 	line, err := s.in.ReadSlice('\n')
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestRefusals_AreTheServersOwn(t *testing.T) {
+func TestErrorLog_HasTheServersOwnRefusals(t *testing.T) {
 	for text, want := range map[string]bool{
 		"NOPERM User redlockd has no permissions to run the 'set' command":                                                                     true,
 		"NOPERM this user has no permissions to run the 'set' command or its subcommand":                                                       true,
@@ -31,7 +31,7 @@ func TestRefusals_AreTheServersOwn(t *testing.T) {
 	}
 }
 
-func TestRefusals_AreToldOnceAMinuteAndAreBounded(t *testing.T) {
+func TestErrorLog_HasEachErrorOnceAMinuteAndIsBounded(t *testing.T) {
 	var r refusals
 	for _, step := range []struct {
 		text string
@@ -56,23 +56,23 @@ func TestRefusals_AreToldOnceAMinuteAndAreBounded(t *testing.T) {
 	}
 }
 
-func TestRefusals_StandInTheLogWithTheirMaster(t *testing.T) {
+func TestErrorLog_NamesTheMaster(t *testing.T) {
 	var log strings.Builder
 	o := Options{MaxTTL: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	onStage(t, 3, o, func(s *stage) {
-		lines := func() int { return strings.Count(log.String(), "refuses") }
-		s.change(0, falsify("SET", refusal("WRONGTYPE of somebody's key")))
-		s.change(2, falsify("CONFIG", refusal("NOPERM no CONFIG for anybody"))) // is allowed to be refused
+		lines := func() int { return strings.Count(log.String(), "returned an error") }
+		s.change(0, falsify("SET", refusal("WRONGTYPE of another client's key")))
+		s.change(2, falsify("CONFIG", refusal("NOPERM no CONFIG"))) // is allowed to be refused
 		s.vote(0)
 		s.clock.advance(2 * time.Second)
 		if lines() != 0 {
-			t.Errorf("the log tells of somebody's own errors:\n%s", &log)
+			t.Errorf("the log has errors that a client caused:\n%s", &log)
 		}
 		s.change(1, falsify("SET", refusal("NOPERM User redlockd has no permissions to run the 'set' command")))
 		for range 3 {
 			s.vote(1)
 		}
-		if lines() != 1 || !strings.Contains(log.String(), `level=WARN msg="a master refuses what it is asked" master=b db=0 because="NOPERM User redlockd`) {
+		if lines() != 1 || !strings.Contains(log.String(), `level=WARN msg="master returned an error" master=b db=0 err="NOPERM User redlockd`) {
 			t.Errorf("the log says\n%s", &log)
 		}
 		s.clock.advance(refusalRest)

@@ -1,6 +1,6 @@
 package pool
 
-// steps_log_test.go: an operator reads of one step once.
+// clockstep_log_test.go: one step of a clock is one line in the log.
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func stepsLogged(t *testing.T, play func(*stage)) int {
 		s.vote(0)
 		s.pool.Close()
 	})
-	return strings.Count(text.String(), `msg="a master's clock stepped`)
+	return strings.Count(text.String(), `msg="clock of a master stepped`)
 }
 
 func TestSteps_AStepIsLoggedOnce(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSteps_AStepIsLoggedOnce(t *testing.T) {
 			s.advanceAll(by, 0)
 			s.vote(0)
 		},
-		"the connection ends under suspicion": func(s *stage) {
+		"the connection ends during an anomaly": func(s *stage) {
 			for lane := 1; lane < 5; lane++ {
 				s.change(lane, func(m *fakeMaster) { m.hangs = true })
 			}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestSettle_AGoodSealSaysWhatTheOperationsOwn(t *testing.T) {
+func TestVerify_AGoodSealSaysWhatTheOperationsOwn(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		before := s.masters[0].register
 		op := acquiring("key")
@@ -43,7 +43,7 @@ var badSeals = []struct {
 	change func(*fakeMaster)
 	says   string // in Seal.Err
 	ends   bool   // the connection
-	latch  bool   // the life
+	latch  bool   // the incarnation is invalidated
 }{
 	{"the identity is gone", func(m *fakeMaster) { m.identity = "" }, "memory is gone", true, false},
 	{"another identity stands there", func(m *fakeMaster) { m.identity += "x" }, "memory is gone", true, false},
@@ -69,7 +69,7 @@ var badSeals = []struct {
 	{"TIME overflows", falsify("TIME", list(number(1<<62), number(1<<62))), "suspicion", false, true},
 }
 
-func TestSettle_NoVoteCountsUnderABadSeal(t *testing.T) {
+func TestVerify_NoVoteCountsUnderABadSeal(t *testing.T) {
 	for _, c := range badSeals {
 		t.Run(c.name, func(t *testing.T) {
 			onStage(t, 5, Options{}, func(s *stage) {
@@ -96,20 +96,20 @@ func TestSettle_NoVoteCountsUnderABadSeal(t *testing.T) {
 					t.Errorf("another admission: %v, want %v", ended, c.ends || c.latch)
 				}
 				if got := s.latched() > 0; got != c.latch {
-					t.Errorf("the life was retired: %v, want %v", got, c.latch)
+					t.Errorf("the incarnation was invalidated: %v, want %v", got, c.latch)
 				}
 			})
 		})
 	}
 }
 
-func TestSettle_AYoungMastersSealIsGoodAndSaysSo(t *testing.T) {
+func TestVerify_AQuarantinedMastersSealIsGoodAndMarked(t *testing.T) {
 	onStage(t, 3, Options{MaxTTL: time.Second}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.identity, m.register = "", 0 })
 		s.vote(0)
 		s.clock.advance(2 * time.Second)
 		if a := s.vote(0); !a.Seal.Good || !a.Seal.Young {
-			t.Fatalf("%+v, want good and young", a.Seal)
+			t.Fatalf("%+v, want good and quarantined", a.Seal)
 		}
 		if s.state(0) != "quarantined" || s.group.Voters() != 2 {
 			t.Errorf("state %s, %d voters, want quarantined and 2", s.state(0), s.group.Voters())
@@ -119,12 +119,12 @@ func TestSettle_AYoungMastersSealIsGoodAndSaysSo(t *testing.T) {
 		}
 		s.clock.advance(1500 * time.Millisecond)
 		if a := s.vote(0); !a.Seal.Good || a.Seal.Young {
-			t.Errorf("%+v once it is old enough, want good and not young", a.Seal)
+			t.Errorf("%+v once it is old enough, want good and not quarantined", a.Seal)
 		}
 	})
 }
 
-func TestSettle_AFlushThatTookTooLongDoesNotCountAndBlamesNobody(t *testing.T) {
+func TestVerify_AFlushThatTookTooLongDoesNotCountAndBlamesNoMaster(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.takes = s.pool.options.MasterTimeout + time.Microsecond })
 		a := s.vote(0)
@@ -136,12 +136,12 @@ func TestSettle_AFlushThatTookTooLongDoesNotCountAndBlamesNobody(t *testing.T) {
 			t.Errorf("%+v afterwards, want good: the connection still stands", a.Seal)
 		}
 		if c := s.group.Counters(); c.LateFlushes == 0 || c.Latched != 0 || c.Admissions != 5 {
-			t.Errorf("counters %+v, want a late flush, nothing retired, no other admission", c)
+			t.Errorf("counters %+v, want a late flush, nothing invalidated, no other admission", c)
 		}
 	})
 }
 
-func TestSettle_AMasterFarFromTheOthersByTheClockItWasAdmittedWithVotes(t *testing.T) {
+func TestVerify_AMasterFarFromTheOthersByTheClockItWasAdmittedWithVotes(t *testing.T) {
 	for _, off := range []time.Duration{-400 * time.Millisecond, 400 * time.Millisecond} {
 		onStage(t, 5, Options{}, func(s *stage) {
 			s.change(0, func(m *fakeMaster) { m.cut, m.runID = true, "other" })
@@ -155,12 +155,12 @@ func TestSettle_AMasterFarFromTheOthersByTheClockItWasAdmittedWithVotes(t *testi
 	}
 }
 
-func TestSettle_AnotherProcessOnTheConnectionIsNoticedByTheHeartbeat(t *testing.T) {
+func TestVerify_AnotherProcessOnTheConnectionIsNoticedByTheHeartbeat(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) {
 			m.tamper = func(args []string, r *Reply) {
 				if args[0] == "INFO" {
-					*r = text(goodInfo("7.0.15", "somebodyelse"))
+					*r = text(goodInfo("7.0.15", "anotherserver"))
 				}
 			}
 		})
@@ -176,7 +176,7 @@ func TestSettle_AnotherProcessOnTheConnectionIsNoticedByTheHeartbeat(t *testing.
 	})
 }
 
-func TestSettle_TheWrongNumberOfAnswersEndsTheConnection(t *testing.T) {
+func TestVerify_TheWrongNumberOfAnswersEndsTheConnection(t *testing.T) {
 	for name, resize := range map[string]func([]Reply) []Reply{
 		"none":     func(r []Reply) []Reply { return nil },
 		"one less": func(r []Reply) []Reply { return r[:len(r)-1] },
@@ -199,7 +199,7 @@ func TestSettle_TheWrongNumberOfAnswersEndsTheConnection(t *testing.T) {
 	}
 }
 
-func TestSettle_AnAnswerOfZeroWaitsForASealAndOneOfOneDoesNot(t *testing.T) {
+func TestVerify_AnAnswerOfZeroWaitsForASealAndOneOfOneDoesNot(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		one, zero := releasing("one"), releasing("zero")
 		zero.words = []string{"ZERO"}
@@ -223,7 +223,7 @@ func TestSettle_AnAnswerOfZeroWaitsForASealAndOneOfOneDoesNot(t *testing.T) {
 	})
 }
 
-func TestSettle_AnAnswerOfZeroIsVoidIfTheSealBehindItIsBad(t *testing.T) {
+func TestVerify_AnAnswerOfZeroIsVoidIfTheSealBehindItIsBad(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) {
 			m.between = func(_ int, commands []Command) {
@@ -241,7 +241,7 @@ func TestSettle_AnAnswerOfZeroIsVoidIfTheSealBehindItIsBad(t *testing.T) {
 	})
 }
 
-func TestSettle_AFlushallInsideAFlushVoidsWhatStoodBeforeIt(t *testing.T) {
+func TestVerify_AFlushallInsideAFlushVoidsWhatStoodBeforeIt(t *testing.T) {
 	for at := range 4 {
 		onStage(t, 3, Options{}, func(s *stage) {
 			s.change(0, func(m *fakeMaster) {
@@ -262,7 +262,7 @@ func TestSettle_AFlushallInsideAFlushVoidsWhatStoodBeforeIt(t *testing.T) {
 
 // After a suspend of this process an estimate may be wrong within its own error,
 // and a flush that is late for that alone teaches it nothing.
-func TestSettle_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
+func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 	const limit = 100 * time.Millisecond // the stage's master timeout
 	for _, c := range []struct {
 		name      string

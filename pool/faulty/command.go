@@ -1,6 +1,7 @@
-// How does a test ask a server directly, past everything that is being tested?
-// One connection a command, so that nothing needs care when the server is
+// Commands of a test to a server directly, around everything that is being tested: one
+// connection a command, so that nothing needs care when the server is
 // killed, and RESP2, so that a reply is one of five things.
+
 package faulty
 
 import (
@@ -19,7 +20,7 @@ type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
 
-// talk sends commands on a connection of its own and returns the last one's
+// roundTrip sends commands on a connection of its own and returns the last one's
 // reply: string, int64, nil, []any of these, or a ReplyError as err. An error
 // reply to an earlier command ends it.
 func talk(addr string, commands ...[]any) (reply any, err error) {

@@ -1,4 +1,5 @@
-// What moves time in these tests? A hand: nothing is due before the test says so.
+// handClock moves time in these tests by hand: nothing is due before the test moves it.
+
 package pool
 
 import (

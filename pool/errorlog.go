@@ -1,7 +1,8 @@
-// Why does a master that answers not do what it is asked? Error replies of locks
-// and of clients' scripts are everyday answers, and belong to who asked. Those by
-// which the server itself refuses concern its operator: they go to the log, too,
-// because the client is told only how many masters voted.
+// Error log: error replies by which the server itself refuses a command. Error replies of
+// locks and of clients' scripts are everyday answers, and go to the caller alone. Those of
+// the server concern its operator: they go to the log, too, because the client receives
+// only how many masters voted.
+
 package pool
 
 import (
@@ -10,20 +11,20 @@ import (
 )
 
 const (
-	// refusalRest is for how long a refusal is not repeated in the log.
+	// errorLogPeriod is how long an error is not repeated in the log.
 	refusalRest = time.Minute
-	// refusalTexts is how many refusals are told in that time: texts may name keys.
+	// maxErrorTexts is how many errors are logged in that time: texts may name keys.
 	refusalTexts = 16
 )
 
-// refusals is what the log has been told of one master since then. Only the
+// errorLog is the errors of one master that were logged since then. Only the
 // lane's task uses it.
 type refusals struct {
 	since time.Duration
 	told  map[string]bool
 }
 
-// news tells whether the text is to be logged now.
+// shouldLog reports whether the text is to be logged now, and counts it as logged.
 func (r *refusals) news(text string, now time.Duration) bool {
 	if r.told == nil || now-r.since >= refusalRest {
 		r.since, r.told = now, map[string]bool{}
@@ -35,7 +36,7 @@ func (r *refusals) news(text string, now time.Duration) bool {
 	return true
 }
 
-// refusedByServer tells whether an error reply is none of the caller's making.
+// isServerRefusal reports whether the caller of a command did not cause its error reply.
 // Before Redis 7.0 the error of a command within a script stands behind a dash.
 func refusedByServer(err MasterError) bool {
 	for _, code := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS"} {
@@ -46,8 +47,8 @@ func refusedByServer(err MasterError) bool {
 	return denied(string(err))
 }
 
-// tellRefusals logs what the server refused in a flush. The questions about its
-// settings do not count, nor does the seal: what they meet is told elsewhere.
+// logErrors logs the commands that the server refused in a flush. The readings of its
+// settings do not count, nor does the seal: their errors are reported elsewhere.
 func (l *lane) tellRefusals(f *flush, now time.Duration) {
 	for i := range f.commands {
 		if f.whoAt >= 0 && i >= f.whoAt || f.sealAt >= 0 && i >= f.sealAt {
@@ -55,7 +56,7 @@ func (l *lane) tellRefusals(f *flush, now time.Duration) {
 		}
 		err, ok := f.replies[i].Err.(MasterError)
 		if ok && refusedByServer(err) && l.refusals.news(string(err), now) {
-			l.group.pool.options.Logger.Warn("a master refuses what it is asked", "master", l.master.Name, "db", l.group.db, "because", err.Error())
+			l.group.pool.options.Logger.Warn("master returned an error", "master", l.master.Name, "db", l.group.db, "err", err.Error())
 		}
 	}
 }

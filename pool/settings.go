@@ -1,6 +1,7 @@
-// What may an operator have changed behind our back? Once a second the masters
-// are asked for the settings that the admission relied on. One that has changed
+// Settings of a master that an operator may have changed since its admission. Once a
+// second each flush reads the settings on which the admission relied. One that has changed
 // ends the connection: the next admission refuses, or clears the durable bit.
+
 package pool
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strconv"
 )
 
-// factsEvery is how many heartbeats lie between two looks: CONFIG GET with a
+// settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
 // pattern costs a master some ten microseconds.
 const factsEvery = 10
 
@@ -18,7 +19,7 @@ var (
 	errEvicted  = errors.New("it may have evicted locks")
 )
 
-// askFacts appends the questions.
+// appendSettings appends the commands that read the settings.
 func (f *flush) askFacts() {
 	f.factsAt = len(f.commands)
 	f.next().Set("CONFIG", "GET", "*append*")
@@ -32,8 +33,8 @@ func (f *flush) askFacts() {
 	}
 }
 
-// changed tells whether the answers contradict what the connection was
-// admitted with. Where CONFIG is forbidden there is nothing to compare.
+// settingsChanged reports whether the answers contradict the settings of the
+// admission. Where CONFIG is forbidden there is nothing to compare.
 func (f *flush) changed() error {
 	if f.factsAt < 0 {
 		return nil
@@ -48,9 +49,9 @@ func (f *flush) changed() error {
 	return nil
 }
 
-// evictedLocked tells whether keys may have gone since the admission although the
+// evictedLocked reports whether keys may have been lost since the admission although the
 // seal is still there. Where CONFIG is forbidden the policy is read at admissions
-// only, and the count alone tells.
+// only, and the count alone decides.
 func (l *lane) evictedLocked(f *flush) error {
 	if f.factsAt < 0 {
 		return nil
@@ -68,7 +69,7 @@ func (l *lane) evictedLocked(f *flush) error {
 	return l.resetLocked(processed(stats.Str))
 }
 
-// resetLocked notes the number of commands that a server counts, which falls by
+// statsResetLocked stores the number of commands that a server counts, which falls by
 // CONFIG RESETSTAT alone. The reset may hide an eviction.
 func (l *lane) resetLocked(commands int64) error {
 	was := l.commands

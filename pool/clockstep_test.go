@@ -33,16 +33,16 @@ func TestSteps_OneMasterThatStepsLosesItsLifeAndTheOthersNothing(t *testing.T) {
 			}
 			s.clock.advance(2 * time.Second)
 			if s.masters[0].identity == was {
-				t.Errorf("%v: the identity lives on", by)
+				t.Errorf("%v: the identity is still in force", by)
 			}
 			if s.latched() != 1 || s.group.Voters() != 4 {
-				t.Errorf("%v: %d lives retired and %d voters, want 1 and 4", by, s.latched(), s.group.Voters())
+				t.Errorf("%v: %d incarnations invalidated and %d voters, want 1 and 4", by, s.latched(), s.group.Voters())
 			}
 		})
 	}
 }
 
-func TestSteps_AStepThatIsUndoneBeforeTheVerdictRetiresTheLifeAllTheSame(t *testing.T) {
+func TestSteps_AStepThatIsUndoneBeforeItIsResolvedInvalidatesTheIncarnationAllTheSame(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.vote(0)
 		was := s.masters[0].identity
@@ -58,12 +58,12 @@ func TestSteps_AStepThatIsUndoneBeforeTheVerdictRetiresTheLifeAllTheSame(t *test
 		s.vote(0)
 		s.clock.advance(time.Second)
 		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that stepped", s.latched())
+			t.Errorf("%d incarnations invalidated, want the one that stepped", s.latched())
 		}
 	})
 }
 
-func TestSteps_AJitterBelowTheThresholdRetiresNothing(t *testing.T) {
+func TestSteps_AJitterBelowTheThresholdInvalidatesNothing(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		for _, by := range []time.Duration{14 * time.Millisecond, -14 * time.Millisecond} {
 			s.advanceAll(by, 0)
@@ -74,12 +74,12 @@ func TestSteps_AJitterBelowTheThresholdRetiresNothing(t *testing.T) {
 			s.vote(0)
 		}
 		if s.latched() != 0 {
-			t.Errorf("%d lives retired, want none", s.latched())
+			t.Errorf("%d incarnations invalidated, want none", s.latched())
 		}
 	})
 }
 
-func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsRetired(t *testing.T) {
+func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsInvalidated(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -30 * time.Minute} {
 		onStage(t, 5, Options{}, func(s *stage) {
 			s.vote(0)
@@ -94,9 +94,9 @@ func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsRetired(t *tes
 				}
 			}
 			if s.latched() != 0 {
-				t.Errorf("%v: %d lives retired, want none", by, s.latched())
+				t.Errorf("%v: %d incarnations invalidated, want none", by, s.latched())
 			}
-			if off := abs(s.group.Time() - s.masters[0].micros()); off > micros(step) {
+			if off := abs(s.group.Time() - s.masters[0].micros()); off > micros(minStep) {
 				t.Errorf("%v: the group's clock is %d µs off", by, off)
 			}
 		})
@@ -104,8 +104,8 @@ func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsRetired(t *tes
 }
 
 // The masters need not answer at the same moment: those that answer after the
-// quorum has shown that it was our clock must be forgiven, too.
-func TestSteps_AMasterThatAnswersAfterOurJumpWasForgivenIsForgivenToo(t *testing.T) {
+// quorum has shown that it was our clock must be resynced, too.
+func TestSteps_AMasterThatAnswersAfterTheResyncIsResyncedToo(t *testing.T) {
 	for _, by := range []time.Duration{time.Minute, -time.Minute} {
 		onStage(t, 5, Options{}, func(s *stage) {
 			s.vote(0)
@@ -123,25 +123,25 @@ func TestSteps_AMasterThatAnswersAfterOurJumpWasForgivenIsForgivenToo(t *testing
 			}
 			s.clock.advance(time.Second)
 			if s.latched() != 0 || s.group.Voters() != 5 {
-				t.Errorf("%v: %d lives retired and %d voters, want none and 5", by, s.latched(), s.group.Voters())
+				t.Errorf("%v: %d incarnations invalidated and %d voters, want none and 5", by, s.latched(), s.group.Voters())
 			}
 		})
 	}
 }
 
-func TestSteps_FewerThanAQuorumThatDeviateAlikeAreRetired(t *testing.T) {
+func TestSteps_FewerThanAQuorumThatDeviateAlikeAreInvalidated(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.vote(0)
 		s.advanceAll(time.Minute, 0, 1)
 		s.vote(0)
 		s.clock.advance(time.Second)
 		if s.latched() != 2 || s.group.Voters() != 3 {
-			t.Errorf("%d lives retired and %d voters, want 2 and 3", s.latched(), s.group.Voters())
+			t.Errorf("%d incarnations invalidated and %d voters, want 2 and 3", s.latched(), s.group.Voters())
 		}
 	})
 }
 
-func TestSteps_MastersThatDeviateEachInItsOwnWayAreAllRetired(t *testing.T) {
+func TestSteps_MastersThatDeviateEachInItsOwnWayAreAllInvalidated(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.vote(0)
 		for lane := range s.masters {
@@ -150,12 +150,12 @@ func TestSteps_MastersThatDeviateEachInItsOwnWayAreAllRetired(t *testing.T) {
 		s.vote(0)
 		s.clock.advance(time.Second)
 		if s.latched() != 5 {
-			t.Errorf("%d lives retired, want all 5", s.latched())
+			t.Errorf("%d incarnations invalidated, want all 5", s.latched())
 		}
 	})
 }
 
-func TestSteps_AStepWhileNobodyWasConnectedIsFoundAtTheNextAdmission(t *testing.T) {
+func TestSteps_AStepWithoutAConnectionIsFoundAtTheNextAdmission(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.vote(0)
 		was := s.masters[0].identity
@@ -164,16 +164,16 @@ func TestSteps_AStepWhileNobodyWasConnectedIsFoundAtTheNextAdmission(t *testing.
 		s.change(0, func(m *fakeMaster) { m.cut, m.ahead = false, 300*time.Millisecond })
 		s.clock.advance(2 * time.Second)
 		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that stepped", s.latched())
+			t.Errorf("%d incarnations invalidated, want the one that stepped", s.latched())
 		}
 	})
 }
 
-func TestSteps_AConnectionThatEndsUnderSuspicionTakesItsLifeWithIt(t *testing.T) {
+func TestSteps_AConnectionThatEndsDuringAnAnomalyInvalidatesItsIncarnation(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.vote(0)
 		was := s.masters[0].identity
-		// The others are silent, so that nothing can be decided yet.
+		// The others do not answer, so that nothing can be decided yet.
 		for lane := 1; lane < 5; lane++ {
 			s.change(lane, func(m *fakeMaster) { m.hangs = true })
 		}
@@ -186,10 +186,10 @@ func TestSteps_AConnectionThatEndsUnderSuspicionTakesItsLifeWithIt(t *testing.T)
 		for lane := range s.masters {
 			s.change(lane, func(m *fakeMaster) { m.cut, m.hangs = false, false })
 		}
-		s.advanceAll(-time.Second, 0) // nobody would notice it any more
+		s.advanceAll(-time.Second, 0) // it would no longer be detected
 		s.clock.advance(2 * time.Second)
 		if s.masters[0].identity == was {
-			t.Error("the identity lives on")
+			t.Error("the identity is still in force")
 		}
 	})
 }
@@ -207,7 +207,7 @@ func TestSteps_AMasterIsNotSpokenForByOthersThatShowNoClock(t *testing.T) {
 		}
 		s.clock.advance(3 * s.pool.options.MasterTimeout)
 		if s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that stepped", s.latched())
+			t.Errorf("%d incarnations invalidated, want the one that stepped", s.latched())
 		}
 	})
 }
@@ -237,21 +237,21 @@ func (s *stage) oversleep(t *testing.T, ahead ...time.Duration) {
 
 // An answer that took 300 ms is wrong by as much, so that clocks which were set by
 // different amounts look as if one jump of ours could be the reason.
-func TestSteps_ClocksSetByDifferentAmountsWhileWeStoodStillAreRetired(t *testing.T) {
+func TestSteps_ClocksSetByDifferentAmountsWhileWeStoodStillAreInvalidated(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.oversleep(t, 700*time.Millisecond, 650*time.Millisecond, 600*time.Millisecond)
 		if s.latched() != 3 || s.group.Voters() != 2 {
-			t.Errorf("%d lives retired and %d voters, want 3 and 2", s.latched(), s.group.Voters())
+			t.Errorf("%d incarnations invalidated and %d voters, want 3 and 2", s.latched(), s.group.Voters())
 		}
 	})
 }
 
-func TestSteps_AJumpOfOursWhileQuestionsWereOnTheirWayIsForgiven(t *testing.T) {
+func TestSteps_AJumpOfOursWhileCommandsWereOnTheirWayIsResynced(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		by := 700 * time.Millisecond
 		s.oversleep(t, by, by, by, by, by)
 		if s.latched() != 0 || s.group.Voters() != 5 {
-			t.Errorf("%d lives retired and %d voters, want none and 5", s.latched(), s.group.Voters())
+			t.Errorf("%d incarnations invalidated and %d voters, want none and 5", s.latched(), s.group.Voters())
 		}
 	})
 }

@@ -1,9 +1,5 @@
-// Package faulty makes masters fail on purpose, for tests and benchmarks: a
-// relay that holds, delays, cuts and dribbles what passes between a daemon and
-// a master, redis-server processes that are killed, stopped and restarted, and
-// a clock that is stepped under a running server.
-//
-// Nothing here decides whether the daemon behaved: that is the test's part.
+// Port reservations for servers, programs and relays.
+
 package faulty
 
 import (
@@ -25,8 +21,8 @@ const (
 )
 
 // reservation keeps a loopback port for one user, also while nothing listens on
-// it: no other test process on this machine chooses the port. It is a name that
-// one process can have at a time and that the kernel takes back when it dies.
+// it: no other test process on this machine chooses the port. It is a socket name that
+// one process can have at a time and that the kernel releases when the process ends.
 type reservation struct {
 	port int
 	name net.Listener // nil where the system has no abstract sockets
@@ -49,7 +45,7 @@ func (r *reservation) try() (err error) {
 			return err
 		}
 	}
-	ln, err := r.listen() // programs that make no reservations have ports, too
+	ln, err := r.listen() // programs that make no reservations use ports, too
 	if err != nil {
 		r.release()
 		return err

@@ -1,13 +1,15 @@
-// A master's clock does not fit its estimate: did its clock step, or ours?
+// Clock steps: a master's clock does not fit its estimate, because it stepped or because
+// this daemon's own clock did.
 //
 // A step forward makes the master forget locks early, and undoing the step does
-// not bring them back. A small one is forgiven, because copies outlast their leases
-// by the master timeout: gain.go says how much. For a larger one, one look is
-// enough: the identity under which the
-// master voted is retired for good, by compare-and-set, and the master starts a
-// new life in which it must first grow old. If most masters deviate alike it was
-// our own clock that jumped (a suspended machine): then nothing is retired and
-// the estimates start anew. In case it was their clocks, nothing is left of the budget.
+// not bring them back. A small step is tolerated, because copies outlast their leases
+// by the master timeout: gain.go computes by how much. For a larger step, one measurement
+// is enough: the identity under which the master voted is invalidated for good, by
+// compare-and-set. The master starts a new incarnation and is quarantined until that is
+// old enough. If most masters deviate alike, this daemon's own clock jumped (a suspended
+// machine): then nothing is invalidated and the estimates start anew. In case the masters'
+// clocks did jump, nothing is left of the budget.
+
 package pool
 
 import (
@@ -15,19 +17,19 @@ import (
 	"time"
 )
 
-// suspicion is a clock that does not fit, and how far it is off. An answer that
-// was long under way, as when this process stood still meanwhile, hardly tells
-// how far: whose clock it was is decided by closer looks.
+// clockAnomaly is a clock that does not fit, and how far it is off. An answer that
+// was long under way, as when this process stood still meanwhile, hardly shows how far
+// it is off: closer measurements decide whose clock it was.
 type suspicion struct {
 	at        time.Duration
-	low, high int64 // µs: the master's clock is ahead of the estimate by no less and no more
-	moves     bool  // two looks contradict each other: this clock was set twice
+	low, high int64 // µs: the master's clock is ahead of the estimate by at least low and at most high
+	moves     bool  // two measurements contradict each other: this clock was set twice
 	sent      time.Duration
 	received  time.Duration
 	time      int64
 }
 
-// suspectLocked notes a look at a clock that does not fit, or did not.
+// noteAnomalyLocked stores a measurement of a clock that does not fit, or did not.
 func (l *lane) suspectLocked(f *flush, now time.Duration, us int64) {
 	low, high := us-l.est.at(now), us-l.est.at(f.sent)
 	s := l.suspect
@@ -38,18 +40,18 @@ func (l *lane) suspectLocked(f *flush, now time.Duration, us int64) {
 		}
 		return
 	}
-	slack := micros(step) + l.est.spread(now)
+	slack := micros(minStep) + l.est.spread(now)
 	s.moves = s.moves || low > s.high+slack || high < s.low-slack
 	if high-low < s.width() {
 		s.low, s.high = low, high
 		s.sent, s.received, s.time = f.sent, now, us
 	}
-	if s.width() > micros(step) {
+	if s.width() > micros(minStep) {
 		l.lookLocked()
 	}
 }
 
-// lookLocked asks the master for its clock.
+// requestClockLocked makes the lane measure the master's clock.
 func (l *lane) lookLocked() {
 	if l.conn != nil {
 		l.beat = true
@@ -59,47 +61,47 @@ func (l *lane) lookLocked() {
 
 func (s *suspicion) width() int64 { return s.high - s.low }
 
-// by is how far the clock is off, give or take half the width.
+// deviation is how far the clock is off, give or take half the width.
 func (s *suspicion) by() int64 { return s.low + s.width()/2 }
 
-// alike tells whether one jump of ours can be the reason for both deviations, of
-// which estimates that are wrong by err µs are a part.
+// agrees reports whether one jump of this daemon's clock can be the reason for both
+// deviations. Estimates that are wrong by err µs account for a part of them.
 func (s *suspicion) alike(other *suspicion, err int64) bool {
-	slack := micros(step) + err
+	slack := micros(minStep) + err
 	return !s.moves && !other.moves && s.low <= other.high+slack && other.low <= s.high+slack
 }
 
-// latching are connections whose master's identity must be retired.
+// invalidations are connections whose master's identity must be invalidated.
 type latching []*connection
 
 func (list latching) latch() {
 	for _, c := range list {
 		l := c.lane
-		l.fail(c, fmt.Errorf("its clock stepped; its locks may be lost, so it starts a new life"))
+		l.fail(c, fmt.Errorf("its clock stepped; its locks may be lost, so it starts a new incarnation"))
 	}
 }
 
-// judgeStepsLocked decides every suspicion that can be decided now.
+// resolveAnomaliesLocked resolves every anomaly that can be resolved now.
 func (g *Group) judgeStepsLocked(now time.Duration) latching {
 	var list latching
 	for _, l := range g.lanes {
 		if l.suspect == nil || l.conn == nil {
 			continue
 		}
-		// Clocks are compared when they are known as closely as a step is long, or, when
-		// there is no time left, as closely as an answer that counts tells them.
+		// Clocks are compared when they are measured as closely as a step is long, or, when
+		// no time is left, as closely as an answer that counts measures them.
 		late := now-l.suspect.at > g.pool.options.MasterTimeout
-		width := micros(step)
+		width := micros(minStep)
 		if late {
 			width = micros(g.pool.options.MasterTimeout)
 		}
 		alike, open := g.companyLocked(l, width)
-		left, forgiven, closer := l.pardonable()
+		left, tolerable, closer := l.pardonable()
 		switch {
 		case alike >= Quorum(len(g.lanes)):
 			g.forgiveLocked(l.suspect, width)
 		case alike+open >= Quorum(len(g.lanes)) && !late:
-		case forgiven:
+		case tolerable:
 			l.pardonLocked(left)
 		case late, !closer:
 			l.retireLocked(l.conn)
@@ -109,13 +111,13 @@ func (g *Group) judgeStepsLocked(now time.Duration) latching {
 	return list
 }
 
-// pardonLocked forgives a master a small step of its clock. Its votes count again:
+// tolerateLocked accepts a small step of a master's clock. Its votes count again:
 // no copy has ended before its lease, and none will as long as the gain stays within
 // the budget. See gain.go.
 func (l *lane) pardonLocked(left int64) {
 	s := l.suspect
 	l.group.counters.Forgiven++
-	l.group.pool.options.Logger.Info("small step of a master's clock forgiven",
+	l.group.pool.options.Logger.Info("small step of a master's clock tolerated",
 		"master", l.master.Name, "by_ms", s.by()/1000, "left_ms", left/1000)
 	l.est = estimate{}
 	l.est.sample(s.sent, s.received, s.time)
@@ -124,8 +126,8 @@ func (l *lane) pardonLocked(left int64) {
 	l.group.reclockLocked()
 }
 
-// companyLocked counts the masters that deviate like l, itself included, and
-// those that have not shown their clock since, or not closely.
+// agreeingLocked counts the masters that deviate like l, itself included, and
+// those whose clock has not been measured since, or not closely.
 func (g *Group) companyLocked(l *lane, width int64) (alike, open int) {
 	for _, other := range g.lanes {
 		switch s := other.suspect; {
@@ -140,12 +142,11 @@ func (g *Group) companyLocked(l *lane, width int64) (alike, open int) {
 	return alike, open
 }
 
-// forgiveLocked starts the estimates of all masters that deviate alike anew.
-// Those that have not shown their clock since the jump, or not closely, would
-// deviate as much when they do, with nobody left to be alike: their estimates
-// jump, too.
+// resyncLocked restarts the estimates of all masters that deviate alike. A master whose
+// clock has not been measured since the jump, or not closely, would deviate as much once it
+// is, with no other master left that agrees. So its estimate jumps, too.
 func (g *Group) forgiveLocked(first *suspicion, width int64) {
-	g.pool.options.Logger.Warn("this daemon's clock jumped; the masters' clocks are estimated anew",
+	g.pool.options.Logger.Warn("clock of this daemon jumped; the masters' clocks are estimated anew",
 		"by_ms", first.by()/1000)
 	for _, l := range g.lanes {
 		switch s := l.suspect; {
@@ -157,7 +158,7 @@ func (g *Group) forgiveLocked(first *suspicion, width int64) {
 			l.suspect = nil
 		default:
 			l.est.offset += first.by()
-			l.est.err += micros(step) + first.width()
+			l.est.err += micros(minStep) + first.width()
 			l.suspect = nil
 		}
 		now := g.now()
@@ -166,24 +167,24 @@ func (g *Group) forgiveLocked(first *suspicion, width int64) {
 	g.reclockLocked()
 }
 
-// unseenLocked tells whether the estimate of a master is from before our clock
-// jumped. The jump lies in between for us as well: what was measured after it
-// differs from what was measured before it by the jump itself.
+// estimateStaleLocked reports whether the estimate of a master is from before this
+// daemon's clock jumped. Measurements before the jump and after it differ by the jump
+// itself, for this daemon as well.
 func (l *lane) unseenLocked(first *suspicion) bool {
 	jump := first.at - max(0, time.Duration(-first.high)*time.Microsecond)
 	return l.est.known && l.proved <= first.at && l.est.taken <= jump
 }
 
-// retireLocked makes sure that no daemon counts this life of the master again.
+// invalidateLocked makes sure that no daemon counts votes of this incarnation again.
 func (l *lane) retireLocked(c *connection) {
-	first := l.retire == "" // the end of the connection retires what was retired already
+	first := l.retire == "" // the end of the connection invalidates it a second time
 	if first {
 		l.group.counters.Latched++
 	}
 	l.retire = c.life.Identity
 	l.est = estimate{}
 	if s := l.suspect; s != nil && first {
-		l.group.pool.options.Logger.Warn("a master's clock stepped",
+		l.group.pool.options.Logger.Warn("clock of a master stepped",
 			"master", l.master.Name, "by_ms", s.by()/1000)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// owe leaves debts D0, D1 … with the master in lane 0.
+// retryReleases leaves releases D0, D1 … pending for the master in lane 0.
 func (s *stage) owe(from, to int, until time.Duration) {
 	for i := from; i < to; i++ {
 		s.group.Owe(0, Debt{Args: []string{"D" + strconv.Itoa(i)}, Until: s.clock.Now() + until})
@@ -16,7 +16,7 @@ func (s *stage) owe(from, to int, until time.Duration) {
 	synctest.Wait()
 }
 
-// heard are the debts and acquires that the master in lane 0 executed.
+// heard are the releases and acquires that the master in lane 0 executed.
 func (s *stage) heard() []string {
 	var out []string
 	for _, words := range s.masters[0].executed {
@@ -27,7 +27,7 @@ func (s *stage) heard() []string {
 	return out
 }
 
-// silence cuts lane 0 until restore.
+// cutOff cuts lane 0 until restore.
 func (s *stage) silence() {
 	s.change(0, func(m *fakeMaster) { m.cut, m.executed = true, nil })
 	s.vote(0)
@@ -38,35 +38,35 @@ func (s *stage) restore() {
 	s.clock.advance(2 * time.Second)
 }
 
-func TestOwed_ADebtIsPaidAtOnceWhenTheMasterIsThere(t *testing.T) {
+func TestPendingRelease_IsSentAtOnceWhenTheMasterIsThere(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.owe(0, 2, time.Minute)
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1"}) {
 			t.Errorf("heard %q", got)
 		}
 		if got := s.group.Statuses()[0].Owed; got != 0 {
-			t.Errorf("%d still owed", got)
+			t.Errorf("%d still pending", got)
 		}
 	})
 }
 
-func TestOwed_DebtsSurviveConnectionsAndComeFirst(t *testing.T) {
+func TestPendingRelease_SurvivesConnectionsAndComesFirst(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.silence()
 		s.owe(0, 3, time.Minute)
 		if got := s.group.Statuses()[0].Owed; got != 3 {
-			t.Fatalf("%d owed, want 3", got)
+			t.Fatalf("%d pending, want 3", got)
 		}
 		s.clock.advance(10 * time.Second) // several dials fail
 		s.restore()
 		s.vote(0)
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1", "D2", "SET"}) {
-			t.Errorf("heard %q, want the debts in order before the acquire, each once", got)
+			t.Errorf("heard %q, want the releases in order before the acquire, each once", got)
 		}
 	})
 }
 
-func TestOwed_DebtsComeBeforeWhatWasQueuedDuringTheFirstDial(t *testing.T) {
+func TestPendingRelease_ComesBeforeWhatWasQueuedDuringTheFirstDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := make(chan struct{})
 		s := newStage(t, 3, Options{}, func(m *fakeMaster, i int) {
@@ -84,12 +84,12 @@ func TestOwed_DebtsComeBeforeWhatWasQueuedDuringTheFirstDial(t *testing.T) {
 		close(waits)
 		synctest.Wait()
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1", "SET"}) || !op.only(t, 0).Seal.Good {
-			t.Errorf("heard %q, want the debts before the acquire", got)
+			t.Errorf("heard %q, want the releases before the acquire", got)
 		}
 	})
 }
 
-func TestOwed_ADebtWhoseAnswerWasLostIsPaidAgain(t *testing.T) {
+func TestPendingRelease_WhoseAnswerWasLostIsSentAgain(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.cutAfter = true })
 		s.owe(0, 1, time.Minute)
@@ -101,26 +101,26 @@ func TestOwed_ADebtWhoseAnswerWasLostIsPaidAgain(t *testing.T) {
 	})
 }
 
-func TestOwed_ADebtThatWasOnItsWayWhenTheMasterPausedIsPaidAgain(t *testing.T) {
+func TestPendingRelease_ThatWasOnItsWayWhenTheMasterPausedIsSentAgain(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		waits := make(chan struct{})
 		s.change(0, func(m *fakeMaster) { m.waits, m.executed = waits, nil })
 		s.owe(0, 1, time.Minute)
 		s.clock.advance(s.pool.options.MasterTimeout)
 		if got := s.group.Statuses()[0].Owed; got != 1 {
-			t.Errorf("%d owed after the master timeout, want 1", got)
+			t.Errorf("%d pending after the master timeout, want 1", got)
 		}
 		s.owe(1, 2, time.Minute)
 		s.change(0, func(m *fakeMaster) { m.waits = nil })
 		close(waits)
 		synctest.Wait()
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D0", "D1"}) || s.masters[0].dials != 1 {
-			t.Errorf("heard %q on %d connections, want the first debt again and then the second", got, s.masters[0].dials)
+			t.Errorf("heard %q on %d connections, want the first release again and then the second", got, s.masters[0].dials)
 		}
 	})
 }
 
-func TestOwed_ARefusedDebtWaitsForTheNextConnection(t *testing.T) {
+func TestPendingRelease_ThatIsRefusedWaitsForTheNextConnection(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, falsify("D0", refusal("NOSCRIPT No matching script.")))
 		s.owe(0, 1, time.Minute)
@@ -145,13 +145,13 @@ func TestOwed_WhatHasExpiredIsForgotten(t *testing.T) {
 	})
 }
 
-func TestOwed_DebtsAreBoundedAndTheNewestAreKept(t *testing.T) {
+func TestPendingRelease_AreBoundedAndTheNewestAreKept(t *testing.T) {
 	onStage(t, 3, Options{MaxOwed: 8}, func(s *stage) {
 		s.silence()
 		for i := range 100 {
 			s.owe(i, i+1, time.Minute)
 			if got := s.group.Statuses()[0].Owed; got > 8 {
-				t.Fatalf("%d owed, 8 allowed", got)
+				t.Fatalf("%d pending, 8 allowed", got)
 			}
 		}
 		s.restore()

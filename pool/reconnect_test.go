@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// repeats has every master told DAGAIN that is back, and tells how often one was.
+// repeats has every master that is back receive DAGAIN, and returns how often one did.
 func (s *stage) repeats() (told func(lane int) int) {
 	s.group.OnReturn(func() []Operation {
 		return []Operation{&asker{plan: Plan{Key: "kept"}, words: []string{"DAGAIN"}}}
@@ -33,7 +33,7 @@ func TestReturn_OfAMasterThatWasCutOffRepeatsBehindWhatIsOwedAndBeforeAllElse(t 
 		s.restore()
 		s.vote(0)
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "DAGAIN", "SET"}) {
-			t.Errorf("heard %q, want the debt, what is repeated, the acquire", got)
+			t.Errorf("heard %q, want the release, what is repeated, the acquire", got)
 		}
 		if told(1)+told(2) != 0 {
 			t.Error("masters were told again that had not been away")

@@ -1,13 +1,14 @@
-// What a master must still be told.
+// Releases that a master has not acknowledged.
 //
 // A release whose answer did not come is sent again on the next connection,
-// after the predecessor has been ended and before anything new is asked, until
-// it is answered or the copy it is about has expired by itself.
+// after the predecessor has been ended and before anything new is sent, until
+// it is answered or the copy that it releases has expired by itself.
+
 package pool
 
 import "slices"
 
-// debtor sends one debt; any answer settles it.
+// releaseRetry sends one pending release; any answer but an error settles it.
 type debtor struct {
 	lane *lane
 	debt Debt
@@ -26,7 +27,7 @@ func (d *debtor) Command(m *Moment, c *Command) bool {
 	return true
 }
 
-// Answer settles the debt, or keeps it for the next heartbeat or connection.
+// Answer settles the release, or keeps it for the next heartbeat or connection.
 func (d *debtor) Answer(a Answer) {
 	if a.Reply.Err == nil {
 		return
@@ -48,21 +49,21 @@ func (l *lane) oweLocked(d Debt) {
 	l.wakeLocked()
 }
 
-// keepLocked bounds the debts: what has expired goes first, then the oldest.
+// keepPendingLocked bounds the pending releases: expired ones go first, then the oldest.
 func (l *lane) keepLocked(d Debt) {
 	if len(l.owed) >= l.group.pool.options.MaxOwed {
 		now := l.group.now()
 		l.owed = slices.DeleteFunc(l.owed, func(d Debt) bool { return d.Until < now })
 	}
 	if len(l.owed) >= l.group.pool.options.MaxOwed {
-		l.owed = slices.Delete(l.owed, 0, len(l.owed)/4+1) // in one go: a copy per debt would be quadratic
-		l.group.pool.options.Logger.Warn("too many releases wait for a master; the oldest are left to expire",
+		l.owed = slices.Delete(l.owed, 0, len(l.owed)/4+1) // in one go: a copy per release would be quadratic
+		l.group.pool.options.Logger.Warn("too many pending releases for a master; the oldest are left to expire",
 			"master", l.master.Name, "limit", l.group.pool.options.MaxOwed)
 	}
 	l.owed = append(l.owed, d)
 }
 
-// duesLocked are the debts that still matter, as operations.
+// takePendingLocked removes the pending releases and returns those that still matter, as operations.
 func (l *lane) duesLocked() []entry {
 	now := l.group.now()
 	var out []entry

@@ -32,7 +32,7 @@ func logOf(t *testing.T, play func(*stage)) []string {
 			t.Errorf("a line that does not name master and database: %s", line)
 		}
 		_, line, _ = strings.Cut(strings.TrimSpace(line), "level=")
-		line, _, _ = strings.Cut(line, " lineage=")
+		line, _, _ = strings.Cut(line, " incarnation=")
 		lines = append(lines, strings.Replace(line, " master=a db=0", "", 1))
 	}
 	return lines
@@ -50,9 +50,9 @@ const (
 	full       = `"cannot raise its register: OOM no room"`
 )
 
-func absentBecause(why string) string { return `WARN msg="master does not vote" because=` + why }
+func absentBecause(why string) string { return `WARN msg="master does not vote" err=` + why }
 
-// ails has master a refuse to write, heals has it write again.
+// failWrites has master a refuse to write, allowWrites has it write again.
 func (s *stage) ails() {
 	s.change(0, falsify("ZADD", refusal("OOM no room")))
 	s.vote(0)

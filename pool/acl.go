@@ -1,5 +1,6 @@
-// What must the daemon's user be allowed to say on a master? The commands of
-// configs/master-acl.txt, each with a call that Check makes to find out.
+// ACL: the commands that the daemon's user needs on a master, those of
+// configs/master-acl.txt, each with a call by which Check tests the permission.
+
 package pool
 
 import (
@@ -8,25 +9,25 @@ import (
 	"strings"
 )
 
-// right is a command as the rules of a user name it, and a call of it that does
-// no harm: it asks, fails at its arguments, or finds nothing. $ is a key that
-// nothing else uses, and a channel. Without a call it is found out elsewhere.
+// aclRule is a command as the rules of a user name it, and a call of it that does
+// no harm: it reads, fails at its arguments, or finds nothing. $ is a key that
+// nothing else uses, and a channel. Without a call the permission is tested elsewhere.
 type right struct{ name, call string }
 
 var (
-	// rightsOutright are what connections say.
+	// connectionRules are the commands that connections send.
 	rightsOutright = []right{
 		{"auth", ""}, {"hello", ""}, // without them there is no connection
-		{"config|get", ""}, // may be refused: such a master is not durable, which Check says
+		{"config|get", ""}, // may be refused: such a master is not durable, which Check reports
 		{"subscribe", ""},  // needs a connection of its own, see maySubscribe
 		{"ping", "PING"}, {"select", "SELECT 0"}, {"info", "INFO server"}, {"time", "TIME"},
-		{"client|id", "CLIENT ID"}, {"client|setname", "CLIENT SETNAME redlockd"}, {"client|kill", "CLIENT KILL ID 0"}, // nobody has this number
+		{"client|id", "CLIENT ID"}, {"client|setname", "CLIENT SETNAME redlockd"}, {"client|kill", "CLIENT KILL ID 0"}, // no client has this number
 		{"client|tracking", "CLIENT TRACKING OFF"}, {"client|caching", "CLIENT CACHING YES"}, // an error where nothing is tracked
 		{"publish", "PUBLISH $ x"}, {"pubsub|numsub", "PUBSUB NUMSUB $"}, {"scan", "SCAN 0 COUNT 1"},
 		{"script|load", "SCRIPT LOAD return"}, {"eval", "EVAL return 0"}, {"evalsha", "EVALSHA 0000000000000000000000000000000000000000 0"},
 	}
-	// rightsOfScripts are what scripts say, ours and those of lock libraries. What
-	// writes is taken back by the last ones, in the same step.
+	// scriptRules are the commands that scripts call, ours and those of lock libraries. The
+	// last ones delete what the others write, in the same step.
 	rightsOfScripts = []right{
 		{"get", "GET $"}, {"set", "SET $ x XX PX 1"}, {"exists", "EXISTS $"}, {"type", "TYPE $"},
 		{"pttl", "PTTL $"}, {"pexpiretime", "PEXPIRETIME $"}, {"pexpireat", "PEXPIREAT $ 1"},
@@ -40,7 +41,7 @@ var (
 	}
 )
 
-// askedInScripts makes the calls of ARGV and returns the error of each, or an empty text.
+// aclProbeScript makes the calls of ARGV and returns the error of each, or an empty text.
 const askedInScripts = `
 local said = {}
 for i, line in ipairs(ARGV) do
@@ -51,7 +52,7 @@ for i, line in ipairs(ARGV) do
 end
 return said`
 
-// denied tells whether an error says that the user may not do it. In scripts
+// isDenied reports whether an error means that the user may not run the command. In scripts
 // servers of different age word it differently.
 func denied(text string) bool {
 	for _, part := range []string{"NOPERM", "ACL failure in script", "no permission", "can't run this command", "can't access at least one"} {
@@ -62,23 +63,23 @@ func denied(text string) bool {
 	return false
 }
 
-// permissions tells what the daemon's user may not do.
+// permissions finds the commands that the daemon's user may not run.
 func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 	own := p.options.KeyPrefix + "redlockd:events:check"
 	inScripts := Command{[]string{"EVAL", askedInScripts, "1", own}}
 	for _, r := range rightsOfScripts {
 		inScripts.Args = append(inScripts.Args, r.call)
 	}
-	asked := []Command{inScripts}
+	calls := []Command{inScripts}
 	names := []string{"eval"}
 	for _, r := range rightsOutright {
 		if r.call != "" {
-			asked = append(asked, Command{strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
+			calls = append(calls, Command{strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
 			names = append(names, r.name)
 		}
 	}
-	replies := link.Exchange(asked, nil)
-	if gone(replies, len(asked)) != nil {
+	replies := link.Exchange(calls, nil)
+	if gone(replies, len(calls)) != nil {
 		return
 	}
 	var missing []string
@@ -87,8 +88,8 @@ func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 			missing = append(missing, names[i])
 		}
 	}
-	for i, said := range replies[0].Items {
-		if i < len(rightsOfScripts) && denied(said.Str) {
+	for i, text := range replies[0].Items {
+		if i < len(rightsOfScripts) && denied(text.Str) {
 			missing = append(missing, rightsOfScripts[i].name)
 		}
 	}
@@ -101,7 +102,7 @@ func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 	}
 }
 
-// maySubscribe is only a no if the master says so.
+// maySubscribe is false only if the master denies it.
 func (p *Pool) maySubscribe(ctx context.Context, m Master, channel string) bool {
 	if p.options.Dialer != nil { // it leads to something else than a socket
 		return true
