@@ -96,17 +96,17 @@ func tcpMaster(place string) (Master, error) {
 }
 
 func hostMaster(host, port string) (Master, error) {
-	if text := objectToPort(port, 1); text != "" {
+	if text := portProblem(port, 1); text != "" {
 		return Master{}, errors.New(text)
 	}
-	if text := objectToHost(host); text != "" {
+	if text := hostProblem(host); text != "" {
 		return Master{}, errors.New(text)
 	}
 	return Master{Network: "tcp", Address: net.JoinHostPort(host, port)}, nil
 }
 
 func socketMaster(path string) (Master, error) {
-	if text := objectToSocketPath(path); text != "" {
+	if text := socketPathProblem(path); text != "" {
 		return Master{}, errors.New(text)
 	}
 	return Master{Network: "unix", Address: path}, nil

@@ -18,7 +18,7 @@ const (
 	maxHost       = 253 // of a host name, RFC 1035
 )
 
-func objectToSocketPath(path string) string {
+func socketPathProblem(path string) string {
 	switch {
 	case !strings.HasPrefix(path, "/"):
 		return "is not an absolute path"
@@ -35,7 +35,7 @@ func objectToSocketPath(path string) string {
 }
 
 // portProblem accepts min to 65535 in plain digits.
-func objectToPort(port string, min int) string {
+func portProblem(port string, min int) string {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || int(n) < min {
 		return fmt.Sprintf("has a port that is not a number from %d to 65535", min)
@@ -48,7 +48,7 @@ var (
 	numberPattern = regexp.MustCompile(`^[0-9.]+$`)
 )
 
-func objectToHost(host string) string {
+func hostProblem(host string) string {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if ip.Zone() != "" && !wordPattern.MatchString(ip.Zone()) {
 			return "has an IPv6 zone that is not " + wordAllowed

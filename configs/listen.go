@@ -45,7 +45,7 @@ func checkListen(c *Config) []problem {
 	seen := make(map[string]bool)
 	for _, address := range c.Listen {
 		shown := strconv.Quote(address)
-		if text := objectToListen(address); text != "" {
+		if text := listenProblem(address); text != "" {
 			problems = append(problems, problem{value: shown, text: text})
 		} else if seen[address] && !strings.HasSuffix(address, ":0") {
 			problems = append(problems, problem{value: shown, text: "is given twice", advice: "leave one out"})
@@ -56,20 +56,20 @@ func checkListen(c *Config) []problem {
 }
 
 // listenProblem returns what is wrong with one address, "" if it is valid.
-func objectToListen(address string) string {
+func listenProblem(address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		return objectToSocketPath(path)
+		return socketPathProblem(path)
 	}
 	address = strings.TrimPrefix(address, tlsPrefix)
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "is not of that form"
 	}
-	if text := objectToPort(port, 0); text != "" {
+	if text := portProblem(port, 0); text != "" {
 		return text
 	}
 	if host == "" {
 		return ""
 	}
-	return objectToHost(host)
+	return hostProblem(host)
 }

@@ -119,7 +119,7 @@ func (c *Config) setMasterEntries(entries []string) []problem {
 	for _, entry := range entries {
 		master, err := parseMaster(strings.TrimSpace(entry))
 		if err != nil {
-			shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, blotOut(entry))
+			shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, redactEntry(entry))
 			problems = append(problems, problem{value: shown, text: err.Error()})
 			continue
 		}
@@ -150,7 +150,7 @@ func checkMasters(c *Config) []problem {
 	names := make(map[string]bool)
 	addresses := make(map[string]bool)
 	for _, master := range c.Masters {
-		if text := objectToMaster(master); text != "" {
+		if text := masterProblem(master); text != "" {
 			problems = append(problems, problem{value: master.String(), text: text})
 		}
 		if names[master.Name] {
@@ -188,22 +188,22 @@ func checkMajority(n int) []problem {
 const maxName = 264
 
 // masterProblem checks the same as parseMaster, for a Master that was built by hand.
-func objectToMaster(m Master) string {
+func masterProblem(m Master) string {
 	if m.Name == "" || len(m.Name) > maxName || hasBlank(m.Name) || strings.Contains(m.Name, ",") {
 		return "has a name that is empty, too long, or holds a blank or a comma"
 	}
 	switch m.Network {
 	case "unix":
-		return objectToSocketPath(m.Address)
+		return socketPathProblem(m.Address)
 	case "tcp":
 		host, port, err := net.SplitHostPort(m.Address)
 		if err != nil {
 			return "has an address that is not host:port"
 		}
-		if text := objectToPort(port, 1); text != "" {
+		if text := portProblem(port, 1); text != "" {
 			return text
 		}
-		return objectToHost(host)
+		return hostProblem(host)
 	}
 	return `has a network that is neither "tcp" nor "unix"`
 }

@@ -187,7 +187,7 @@ func FuzzParseMaster(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if text := objectToMaster(master); text != "" {
+		if text := masterProblem(master); text != "" {
 			t.Fatalf("%q was accepted as %s, which %s", entry, describe(master), text)
 		}
 		// A host called unix is the one address that reads as something else.

@@ -27,7 +27,7 @@ func shownName(name string) string {
 	if wordPattern.MatchString(name) {
 		return name
 	}
-	return strconv.Quote(blotOut(name))
+	return strconv.Quote(redactEntry(name))
 }
 
 // distance is Levenshtein's: insertions, deletions and replacements of bytes.

@@ -42,7 +42,7 @@ func decodeSecret(value any) (Secret, error) {
 
 // redactEntry makes an entry that could not be parsed fit for an error: every part that
 // may belong to a login becomes three asterisks.
-func blotOut(entry string) string {
+func redactEntry(entry string) string {
 	head := headPattern.FindString(entry)
 	rest := entry[len(head):]
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {

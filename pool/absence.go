@@ -19,15 +19,15 @@ type Absence struct {
 type absenceKind uint8
 
 const (
-	notYet     absenceKind = iota // it has not answered
-	notAsked                      // the command was never sent
-	lost                          // it was sent, and the answer did not come
-	voided                        // the seal is bad
-	unsealed                      // there is no seal, because the flush was late
-	refusedIt                     // an error reply under a good seal
-	tooYoung                      // the seal is good, and the memory too new
-	other                         // a reason of the ballot's own
-	unreadable                    // none of these
+	notYet       absenceKind = iota // it has not answered
+	notSent                         // the command was never sent
+	lost                            // it was sent, and the answer did not come
+	voided                          // the seal is bad
+	unsealed                        // there is no seal, because the flush was late
+	errorReply                      // an error reply under a good seal
+	inQuarantine                    // the seal is good, and the memory too new
+	other                           // a reason of the ballot's own
+	unreadable                      // none of these
 )
 
 // Absence returns the reason why an answer does not count.
@@ -35,20 +35,20 @@ func (p *Pool) Absence(a *Answer) Absence {
 	err := a.Reply.Err
 	_, replied := err.(MasterError)
 	switch {
-	case !a.Asked && err == nil:
-		return Absence{kind: notAsked, err: a.Seal.Err}
-	case !a.Asked:
-		return Absence{kind: notAsked, err: err}
+	case !a.Sent && err == nil:
+		return Absence{kind: notSent, err: a.Seal.Err}
+	case !a.Sent:
+		return Absence{kind: notSent, err: err}
 	case err != nil && !replied:
 		return Absence{kind: lost, err: err}
 	case a.Seal.Err != nil:
 		return Absence{kind: voided, err: a.Seal.Err}
 	case err != nil:
-		return Absence{kind: refusedIt, err: err}
+		return Absence{kind: errorReply, err: err}
 	case !a.Seal.Good:
 		return Absence{kind: unsealed}
-	case a.Seal.Young:
-		return Absence{kind: tooYoung, span: max(0, p.options.age()-a.Seal.Age)}
+	case a.Seal.Quarantined:
+		return Absence{kind: inQuarantine, span: max(0, p.options.age()-a.Seal.Age)}
 	}
 	return Absence{kind: unreadable}
 }
@@ -66,7 +66,7 @@ func (a Absence) String() string {
 	switch a.kind {
 	case notYet:
 		return "has not answered yet"
-	case notAsked:
+	case notSent:
 		if a.err == nil {
 			return "did not receive the command (the time for it was over)"
 		}
@@ -80,15 +80,15 @@ func (a Absence) String() string {
 		return voidWord(a.err) + " (" + a.err.Error() + ")"
 	case unsealed:
 		return voidWord(errLate) + " (" + errLate.Error() + ")"
-	case refusedIt:
+	case errorReply:
 		return "answered an error (" + a.err.Error() + ")"
-	case tooYoung:
-		return quarantinedState + " (" + young(a.span) + ")"
+	case inQuarantine:
+		return quarantinedState + " (" + quarantineText(a.span) + ")"
 	case other:
 		if a.span == 0 {
 			return a.err.Error()
 		}
-		return a.err.Error() + " " + since(a.span)
+		return a.err.Error() + " " + humanDuration(a.span)
 	}
 	return "answered something unexpected"
 }

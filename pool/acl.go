@@ -12,11 +12,11 @@ import (
 // aclRule is a command as the rules of a user name it, and a call of it that does
 // no harm: it reads, fails at its arguments, or finds nothing. $ is a key that
 // nothing else uses, and a channel. Without a call the permission is tested elsewhere.
-type right struct{ name, call string }
+type aclRule struct{ name, call string }
 
 var (
 	// connectionRules are the commands that connections send.
-	rightsOutright = []right{
+	connectionRules = []aclRule{
 		{"auth", ""}, {"hello", ""}, // without them there is no connection
 		{"config|get", ""}, // may be refused: such a master is not durable, which Check reports
 		{"subscribe", ""},  // needs a connection of its own, see maySubscribe
@@ -28,7 +28,7 @@ var (
 	}
 	// scriptRules are the commands that scripts call, ours and those of lock libraries. The
 	// last ones delete what the others write, in the same step.
-	rightsOfScripts = []right{
+	scriptRules = []aclRule{
 		{"get", "GET $"}, {"set", "SET $ x XX PX 1"}, {"exists", "EXISTS $"}, {"type", "TYPE $"},
 		{"pttl", "PTTL $"}, {"pexpiretime", "PEXPIRETIME $"}, {"pexpireat", "PEXPIREAT $ 1"},
 		{"zadd", "ZADD $ XX GT 1 m"}, {"zrange", "ZRANGE $ 0 -1"}, {"zrangebyscore", "ZRANGEBYSCORE $ 0 0"}, {"zscore", "ZSCORE $ m"},
@@ -42,7 +42,7 @@ var (
 )
 
 // aclProbeScript makes the calls of ARGV and returns the error of each, or an empty text.
-const askedInScripts = `
+const aclProbeScript = `
 local said = {}
 for i, line in ipairs(ARGV) do
   local call = {}
@@ -54,7 +54,7 @@ return said`
 
 // isDenied reports whether an error means that the user may not run the command. In scripts
 // servers of different age word it differently.
-func denied(text string) bool {
+func isDenied(text string) bool {
 	for _, part := range []string{"NOPERM", "ACL failure in script", "no permission", "can't run this command", "can't access at least one"} {
 		if strings.Contains(text, part) {
 			return true
@@ -66,31 +66,31 @@ func denied(text string) bool {
 // permissions finds the commands that the daemon's user may not run.
 func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 	own := p.options.KeyPrefix + "redlockd:events:check"
-	inScripts := Command{[]string{"EVAL", askedInScripts, "1", own}}
-	for _, r := range rightsOfScripts {
+	inScripts := Command{[]string{"EVAL", aclProbeScript, "1", own}}
+	for _, r := range scriptRules {
 		inScripts.Args = append(inScripts.Args, r.call)
 	}
 	calls := []Command{inScripts}
 	names := []string{"eval"}
-	for _, r := range rightsOutright {
+	for _, r := range connectionRules {
 		if r.call != "" {
 			calls = append(calls, Command{strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
 			names = append(names, r.name)
 		}
 	}
 	replies := link.Exchange(calls, nil)
-	if gone(replies, len(calls)) != nil {
+	if exchangeErr(replies, len(calls)) != nil {
 		return
 	}
 	var missing []string
 	for i, r := range replies {
-		if r.Err != nil && denied(r.Err.Error()) {
+		if r.Err != nil && isDenied(r.Err.Error()) {
 			missing = append(missing, names[i])
 		}
 	}
 	for i, text := range replies[0].Items {
-		if i < len(rightsOfScripts) && denied(text.Str) {
-			missing = append(missing, rightsOfScripts[i].name)
+		if i < len(scriptRules) && isDenied(text.Str) {
+			missing = append(missing, scriptRules[i].name)
 		}
 	}
 	if !p.maySubscribe(ctx, f.master, own) {
@@ -107,10 +107,10 @@ func (p *Pool) maySubscribe(ctx context.Context, m Master, channel string) bool 
 	if p.options.Dialer != nil { // it leads to something else than a socket
 		return true
 	}
-	s, err := subscribe(ctx, m, channel, p.patience())
+	s, err := subscribe(ctx, m, channel, p.dialTimeout())
 	if err == nil {
 		s.Close()
 		return true
 	}
-	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !denied(err.Error())
+	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !isDenied(err.Error())
 }

@@ -26,7 +26,7 @@ func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error 
 	p := &Pool{options: o}
 	p.dial = o.Dialer
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
 	return p.bootstrap(ctx, force, out)
 }
@@ -35,21 +35,21 @@ func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error 
 type candidate struct {
 	master Master
 	link   Link
-	facts  facts
+	info   serverInfo
 }
 
 func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
-	all, err := p.assemble(ctx, "bootstrap")
-	defer dismiss(all)
+	all, err := p.connectAll(ctx, "bootstrap")
+	defer closeAll(all)
 	if err != nil {
 		return err
 	}
-	return p.baptise(all, force, out)
+	return p.initialize(all, force, out)
 }
 
 // connectAll connects to all masters, for a command that needs all of them; the
 // error names the command and the reason why it cannot run.
-func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err error) {
+func (p *Pool) connectAll(ctx context.Context, what string) (all []*candidate, err error) {
 	var errs []error
 	for _, m := range p.options.Masters {
 		link, err := p.dial(ctx, m, 0)
@@ -59,7 +59,7 @@ func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err
 		}
 		c := &candidate{master: m, link: link}
 		all = append(all, c)
-		if c.facts, err = probe(link, p.options.Clock); err != nil {
+		if c.info, err = probe(link, p.options.Clock); err != nil {
 			errs = append(errs, fmt.Errorf("master %s %w", m.Name, err))
 		}
 	}
@@ -69,7 +69,7 @@ func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err
 	return all, distinct(all, what)
 }
 
-func dismiss(all []*candidate) {
+func closeAll(all []*candidate) {
 	for _, c := range all {
 		c.link.Close()
 	}
@@ -78,8 +78,8 @@ func dismiss(all []*candidate) {
 func distinct(all []*candidate, what string) error {
 	for i, a := range all {
 		for _, b := range all[:i] {
-			if a.facts.runID == b.facts.runID {
-				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.facts.runID)
+			if a.info.runID == b.info.runID {
+				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.info.runID)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func distinct(all []*candidate, what string) error {
 }
 
 // initialize first reads every database of every master, then writes.
-func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
+func (p *Pool) initialize(all []*candidate, force bool, out io.Writer) error {
 	key := p.options.KeyPrefix + "redlockd:seal"
 	identities := map[*candidate][]string{}
 	for _, c := range all {
@@ -96,7 +96,7 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 				{[]string{"SELECT", strconv.Itoa(db)}},
 				{[]string{"ZRANGE", key, "0", "-1"}},
 			}, nil)
-			if err := gone(replies, 2); err != nil {
+			if err := exchangeErr(replies, 2); err != nil {
 				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 			}
 			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
@@ -114,7 +114,7 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 	}
 	var least []map[string]int64 // below it daemons would take the register for one that was rolled back
 	for db := range p.options.Databases {
-		records, err := recallAll(&p.options, db, all)
+		records, err := readAllRecords(&p.options, db, all)
 		if err != nil {
 			return fmt.Errorf("bootstrap: reading records in database %d: %w", db, err)
 		}
@@ -122,7 +122,7 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 	}
 	offset, existed := medianOffset(all), false
 	for _, c := range all {
-		if err := p.baptiseOne(c, identities[c], least, offset, force); err != nil {
+		if err := p.initializeMaster(c, identities[c], least, offset, force); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
@@ -137,17 +137,17 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 	return nil
 }
 
-func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]int64, offset int64, force bool) error {
+func (p *Pool) initializeMaster(c *candidate, identities []string, least []map[string]int64, offset int64, force bool) error {
 	for db, identity := range identities {
 		g := newGroup(p, db)
-		if err := gone(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
+		if err := exchangeErr(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
 		r := admissionRequest{
-			durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
-			retire:  identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
+			durable:    c.info.volatile == "" || p.options.AssumeDurable && c.info.volatile == configRefused,
+			invalidate: identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
 		}
-		if err := g.baptise(c, r, offset, force); err != nil {
+		if err := g.initialize(c, r, offset, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}
 	}
@@ -166,12 +166,12 @@ func (o *Options) floor() int64 {
 // maxInitTries of one database are made: each daemon that runs may begin an incarnation in
 // it since it was read, and again when that one is invalidated. An admission that a busy
 // machine delays is refused because of its clock, and tried again.
-const baptisms = 10
+const maxInitTries = 10
 
 // initialize admits a master by the clock whose offset is given in µs.
-func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bool) error {
+func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force bool) error {
 	var slow error
-	for range baptisms {
+	for range maxInitTries {
 		began := g.pool.options.Clock.Now()
 		r.clock = micros(began) + offset
 		a, err := g.admit(c.link, c.master.Name, r)
@@ -179,13 +179,13 @@ func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bo
 			slow = err
 			continue
 		}
-		if err != nil || a.life.Base == 0 {
+		if err != nil || a.incarnation.Base == 0 {
 			return err
 		}
 		if !force {
 			break
 		}
-		r.retire = a.life.Identity
+		r.invalidate = a.incarnation.Identity
 	}
 	if slow != nil {
 		return slow
@@ -196,7 +196,7 @@ func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bo
 func medianOffset(all []*candidate) int64 {
 	var offsets []int64
 	for _, c := range all {
-		offsets = append(offsets, c.facts.est.offset)
+		offsets = append(offsets, c.info.est.offset)
 	}
 	slices.Sort(offsets)
 	return offsets[(len(offsets)-1)/2]

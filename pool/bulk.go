@@ -25,10 +25,10 @@ type bulk struct {
 	entries []int // of the flush, in the order of the script's keys
 }
 
-var errOddBulk = errors.New("answered a script for several keys with something unexpected")
+var errUnexpectedBulk = errors.New("answered a script for several keys with something unexpected")
 
 // sharesCommand reports whether an entry may share its command.
-func (f *flush) bulky(plan *Plan) bool {
+func (f *flush) sharesCommand(plan *Props) bool {
 	if plan.Bulk == "" {
 		return false
 	}
@@ -37,8 +37,8 @@ func (f *flush) bulky(plan *Plan) bool {
 }
 
 // addToBulk adds entry i to the open bulk, or begins one; it returns its index.
-func (f *flush) gather(open, i int) int {
-	if open < 0 || f.entries[f.bulks[open].entries[0]].plan.Bulk != f.entries[i].plan.Bulk {
+func (f *flush) addToBulk(open, i int) int {
+	if open < 0 || f.entries[f.bulks[open].entries[0]].props.Bulk != f.entries[i].props.Bulk {
 		open = len(f.bulks)
 		f.next()
 		f.bulks = f.nextBulk()
@@ -74,28 +74,28 @@ func (f *flush) writeBulks() {
 		c, first := &f.commands[b.at], &f.entries[b.entries[0]]
 		if len(b.entries) == 1 {
 			f.part[b.entries[0]] = -1
-			first.op.Command(&f.moment, c)
+			first.op.Command(&f.context, c)
 			continue
 		}
-		c.Set("EVALSHA", first.plan.Bulk, strconv.Itoa(len(b.entries)))
+		c.Set("EVALSHA", first.props.Bulk, strconv.Itoa(len(b.entries)))
 		for _, i := range b.entries {
-			c.Args = append(c.Args, f.entries[i].plan.Key)
+			c.Args = append(c.Args, f.entries[i].props.Key)
 		}
 		for _, i := range b.entries {
-			c.Args = append(c.Args, f.entries[i].op.(Bulky).Word())
+			c.Args = append(c.Args, f.entries[i].op.(BulkOperation).BulkArg())
 		}
 	}
 }
 
 // unexpectedBulk is the error of a bulk's reply that is not one digit for each operation.
-func (f *flush) oddBulk() error {
+func (f *flush) unexpectedBulk() error {
 	for _, b := range f.bulks {
 		r := f.replies[b.at]
 		if r.Kind == ReplyError || len(b.entries) == 1 {
 			continue
 		}
 		if r.Kind != ReplyString || len(r.Str) != len(b.entries) || strings.Trim(r.Str, "01") != "" {
-			return errOddBulk
+			return errUnexpectedBulk
 		}
 	}
 	return nil

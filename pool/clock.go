@@ -21,7 +21,7 @@ type Clock interface {
 }
 
 // recentClock is a Clock that also has a cheaper reading.
-type recently interface {
+type recentClock interface {
 	// Recent is never later than Now, and earlier only by what a suspend of the
 	// machine has added since the last Now.
 	Recent() time.Duration
@@ -30,7 +30,7 @@ type recently interface {
 // Recent returns the cheapest reading of a clock that is never ahead of it: suitable
 // for the beginning of a lease, not for its end.
 func Recent(c Clock) func() time.Duration {
-	if r, ok := c.(recently); ok {
+	if r, ok := c.(recentClock); ok {
 		return r.Recent
 	}
 	return c.Now
@@ -38,7 +38,7 @@ func Recent(c Clock) func() time.Duration {
 
 // RecentNow is one such reading.
 func RecentNow(c Clock) time.Duration {
-	if r, ok := c.(recently); ok {
+	if r, ok := c.(recentClock); ok {
 		return r.Recent()
 	}
 	return c.Now()

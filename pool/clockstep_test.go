@@ -35,8 +35,8 @@ func TestSteps_OneMasterThatStepsLosesItsLifeAndTheOthersNothing(t *testing.T) {
 			if s.masters[0].identity == was {
 				t.Errorf("%v: the identity is still in force", by)
 			}
-			if s.latched() != 1 || s.group.Voters() != 4 {
-				t.Errorf("%v: %d incarnations invalidated and %d voters, want 1 and 4", by, s.latched(), s.group.Voters())
+			if s.invalidated() != 1 || s.group.Voters() != 4 {
+				t.Errorf("%v: %d incarnations invalidated and %d voters, want 1 and 4", by, s.invalidated(), s.group.Voters())
 			}
 		})
 	}
@@ -57,8 +57,8 @@ func TestSteps_AStepThatIsUndoneBeforeItIsResolvedInvalidatesTheIncarnationAllTh
 		})
 		s.vote(0)
 		s.clock.advance(time.Second)
-		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d incarnations invalidated, want the one that stepped", s.latched())
+		if s.masters[0].identity == was || s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated, want the one that stepped", s.invalidated())
 		}
 	})
 }
@@ -73,8 +73,8 @@ func TestSteps_AJitterBelowTheThresholdInvalidatesNothing(t *testing.T) {
 			s.advanceAll(-by, 0)
 			s.vote(0)
 		}
-		if s.latched() != 0 {
-			t.Errorf("%d incarnations invalidated, want none", s.latched())
+		if s.invalidated() != 0 {
+			t.Errorf("%d incarnations invalidated, want none", s.invalidated())
 		}
 	})
 }
@@ -93,8 +93,8 @@ func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsInvalidated(t 
 					t.Errorf("%v, lane %d: %+v, want good again", by, lane, a.Seal)
 				}
 			}
-			if s.latched() != 0 {
-				t.Errorf("%v: %d incarnations invalidated, want none", by, s.latched())
+			if s.invalidated() != 0 {
+				t.Errorf("%v: %d incarnations invalidated, want none", by, s.invalidated())
 			}
 			if off := abs(s.group.Time() - s.masters[0].micros()); off > micros(minStep) {
 				t.Errorf("%v: the group's clock is %d µs off", by, off)
@@ -122,8 +122,8 @@ func TestSteps_AMasterThatAnswersAfterTheResyncIsResyncedToo(t *testing.T) {
 				close(s.masters[lane].waits)
 			}
 			s.clock.advance(time.Second)
-			if s.latched() != 0 || s.group.Voters() != 5 {
-				t.Errorf("%v: %d incarnations invalidated and %d voters, want none and 5", by, s.latched(), s.group.Voters())
+			if s.invalidated() != 0 || s.group.Voters() != 5 {
+				t.Errorf("%v: %d incarnations invalidated and %d voters, want none and 5", by, s.invalidated(), s.group.Voters())
 			}
 		})
 	}
@@ -135,8 +135,8 @@ func TestSteps_FewerThanAQuorumThatDeviateAlikeAreInvalidated(t *testing.T) {
 		s.advanceAll(time.Minute, 0, 1)
 		s.vote(0)
 		s.clock.advance(time.Second)
-		if s.latched() != 2 || s.group.Voters() != 3 {
-			t.Errorf("%d incarnations invalidated and %d voters, want 2 and 3", s.latched(), s.group.Voters())
+		if s.invalidated() != 2 || s.group.Voters() != 3 {
+			t.Errorf("%d incarnations invalidated and %d voters, want 2 and 3", s.invalidated(), s.group.Voters())
 		}
 	})
 }
@@ -149,8 +149,8 @@ func TestSteps_MastersThatDeviateEachInItsOwnWayAreAllInvalidated(t *testing.T) 
 		}
 		s.vote(0)
 		s.clock.advance(time.Second)
-		if s.latched() != 5 {
-			t.Errorf("%d incarnations invalidated, want all 5", s.latched())
+		if s.invalidated() != 5 {
+			t.Errorf("%d incarnations invalidated, want all 5", s.invalidated())
 		}
 	})
 }
@@ -163,8 +163,8 @@ func TestSteps_AStepWithoutAConnectionIsFoundAtTheNextAdmission(t *testing.T) {
 		s.vote(0)
 		s.change(0, func(m *fakeMaster) { m.cut, m.ahead = false, 300*time.Millisecond })
 		s.clock.advance(2 * time.Second)
-		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d incarnations invalidated, want the one that stepped", s.latched())
+		if s.masters[0].identity == was || s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated, want the one that stepped", s.invalidated())
 		}
 	})
 }
@@ -202,12 +202,12 @@ func TestSteps_AMasterIsNotSpokenForByOthersThatShowNoClock(t *testing.T) {
 		}
 		s.advanceAll(time.Second, 0)
 		s.vote(0)
-		if s.latched() != 0 {
+		if s.invalidated() != 0 {
 			t.Fatal("condemned before the others could be asked")
 		}
 		s.clock.advance(3 * s.pool.options.MasterTimeout)
-		if s.latched() != 1 {
-			t.Errorf("%d incarnations invalidated, want the one that stepped", s.latched())
+		if s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated, want the one that stepped", s.invalidated())
 		}
 	})
 }
@@ -240,8 +240,8 @@ func (s *stage) oversleep(t *testing.T, ahead ...time.Duration) {
 func TestSteps_ClocksSetByDifferentAmountsWhileWeStoodStillAreInvalidated(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.oversleep(t, 700*time.Millisecond, 650*time.Millisecond, 600*time.Millisecond)
-		if s.latched() != 3 || s.group.Voters() != 2 {
-			t.Errorf("%d incarnations invalidated and %d voters, want 3 and 2", s.latched(), s.group.Voters())
+		if s.invalidated() != 3 || s.group.Voters() != 2 {
+			t.Errorf("%d incarnations invalidated and %d voters, want 3 and 2", s.invalidated(), s.group.Voters())
 		}
 	})
 }
@@ -250,8 +250,8 @@ func TestSteps_AJumpOfOursWhileCommandsWereOnTheirWayIsResynced(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		by := 700 * time.Millisecond
 		s.oversleep(t, by, by, by, by, by)
-		if s.latched() != 0 || s.group.Voters() != 5 {
-			t.Errorf("%d incarnations invalidated and %d voters, want none and 5", s.latched(), s.group.Voters())
+		if s.invalidated() != 0 || s.group.Voters() != 5 {
+			t.Errorf("%d incarnations invalidated and %d voters, want none and 5", s.invalidated(), s.group.Voters())
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (p *Pool) Drain(name string) error {
 	began, err := p.drain(name)
 	if began {
 		p.options.Logger.Warn("master drain started; it receives nothing new",
-			"master", name, "over_in", since(p.outlast()))
+			"master", name, "over_in", humanDuration(p.drainTime()))
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func (p *Pool) drain(name string) (began bool, err error) {
 		return false, nil
 	}
 	for _, g := range p.groups {
-		if err := g.spares(i); err != nil {
+		if err := g.canSpare(i); err != nil {
 			return false, err
 		}
 	}
@@ -123,14 +123,14 @@ func (p *Pool) indexOf(name string) (int, error) {
 }
 
 // drainTime is how long a grant with a master's vote may depend on it.
-func (p *Pool) outlast() time.Duration {
+func (p *Pool) drainTime() time.Duration {
 	longest := p.options.MaxTTL + p.options.MasterTimeout
 	return longest + longest/100
 }
 
 // canSpare returns an error if no quorum may vote without a master. Masters that are
 // being dialled for the first time do not count.
-func (g *Group) spares(index int) error {
+func (g *Group) canSpare(index int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e := &Undrainable{Master: g.lanes[index].master.Name, DB: g.db, Needed: Quorum(len(g.lanes)), Total: len(g.lanes)}
@@ -160,13 +160,13 @@ func (g *Group) drain(index int, since time.Duration) {
 // drainedLocked adds the drain to the text of a state: a master that could
 // vote is draining, and drained once no lock needs it.
 func (l *lane) drainedLocked(state, detail string) (string, string) {
-	switch left := l.drained + l.group.pool.outlast() - l.group.now(); {
+	switch left := l.drained + l.group.pool.drainTime() - l.group.now(); {
 	case l.drained == 0:
 		return state, detail
 	case state != votingState:
 		return state, strings.TrimPrefix(detail+", being drained", ", ")
 	case left > 0:
-		return "draining", "what was granted before is over in " + since(left)
+		return "draining", "what was granted before is over in " + humanDuration(left)
 	}
 	return "drained", "no lock rests on it any more"
 }

@@ -25,14 +25,14 @@ func TestErrorLog_HasTheServersOwnRefusals(t *testing.T) {
 		"OOMPH":                        false,
 		"ERR Error compiling script (new function): user_script:1: '=' expected near 'x'": false,
 	} {
-		if got := refusedByServer(MasterError(text)); got != want {
+		if got := isServerRefusal(MasterError(text)); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
 }
 
 func TestErrorLog_HasEachErrorOnceAMinuteAndIsBounded(t *testing.T) {
-	var r refusals
+	var r errorLog
 	for _, step := range []struct {
 		text string
 		at   time.Duration
@@ -41,18 +41,18 @@ func TestErrorLog_HasEachErrorOnceAMinuteAndIsBounded(t *testing.T) {
 		{"one", time.Hour, true}, {"one", time.Hour + 59*time.Second, false}, {"two", time.Hour + 59*time.Second, true},
 		{"one", time.Hour + time.Minute, true}, {"one", time.Hour + time.Minute, false},
 	} {
-		if got := r.news(step.text, step.at); got != step.want {
+		if got := r.shouldLog(step.text, step.at); got != step.want {
 			t.Errorf("%s at %s: %v", step.text, step.at, got)
 		}
 	}
 	told := 0
 	for i := range 100 {
-		if r.news(fmt.Sprint("key ", i), 2*time.Hour) {
+		if r.shouldLog(fmt.Sprint("key ", i), 2*time.Hour) {
 			told++
 		}
 	}
-	if told != refusalTexts {
-		t.Errorf("%d texts in a minute, want %d", told, refusalTexts)
+	if told != maxErrorTexts {
+		t.Errorf("%d texts in a minute, want %d", told, maxErrorTexts)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestErrorLog_NamesTheMaster(t *testing.T) {
 		if lines() != 1 || !strings.Contains(log.String(), `level=WARN msg="master returned an error" master=b db=0 err="NOPERM User redlockd`) {
 			t.Errorf("the log says\n%s", &log)
 		}
-		s.clock.advance(refusalRest)
+		s.clock.advance(errorLogPeriod)
 		s.vote(1)
 		if lines() != 2 {
 			t.Errorf("%d lines after a minute, want 2", lines())

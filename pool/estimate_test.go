@@ -102,7 +102,7 @@ func TestEstimate_DeviationBeginsBehindTheStepAndTheError(t *testing.T) {
 
 func TestHybrid_EveryNumberIsAboveAllGivenAndAllSeen(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var h hybrid
+	var h hybridClock
 	var highest int64
 	for range 10_000 {
 		switch r.IntN(3) {

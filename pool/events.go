@@ -17,39 +17,39 @@ import (
 
 const (
 	// subscriberIdleTime is how long the connections stay open without a listener.
-	hearersIdle = 10 * time.Second
+	subscriberIdleTime = 10 * time.Second
 	// listenerCountLasts is how long a master's count of listeners is valid: three
 	// readings, so that one that was not answered ends nothing.
-	audienceLasts = 3 * factsEvery * heartbeat
+	listenerCountLasts = 3 * settingsEvery * heartbeat
 	// refusedLasts is the pause after a master refused to count them.
-	refusedLasts = time.Minute
+	countPause = time.Minute
 )
 
 // eventState is the listeners of a group, here and elsewhere; it has a lock of its own.
-type events struct {
-	here, elsewhere atomic.Bool
+type eventState struct {
+	local, remote atomic.Bool
 
-	mu       sync.Mutex
-	heard    func(message string)
-	hearers  []*hearer // by lane; nil without a listener
-	audience []time.Duration
-	idle     Timer
-	refused  time.Duration // a master refused to count, 0 = none did
-	closed   bool
+	mu          sync.Mutex
+	onMessage   func(message string)
+	subscribers []*eventSubscriber // by lane; nil without a listener
+	remoteUntil []time.Duration
+	idle        Timer
+	refusedAt   time.Duration // a master refused to count, 0 = none did
+	closed      bool
 }
 
 // HasListeners reports whether any database's events have a listener, in this daemon or
 // in another one. It costs one atomic load.
-func (p *Pool) Listened() bool { return p.listened.Load() != 0 }
+func (p *Pool) HasListeners() bool { return p.listenedDBs.Load() != 0 }
 
 // Listeners reports whether this database's events have listeners in this daemon, and in others.
-func (g *Group) Listened() (here, elsewhere bool) {
-	return g.events.here.Load(), g.events.elsewhere.Load()
+func (g *Group) Listeners() (here, elsewhere bool) {
+	return g.events.local.Load(), g.events.remote.Load()
 }
 
 // carriesEvents reports whether the masters carry messages. Embedded masters have
 // no other daemon, and a custom Dialer leads to other masters.
-func (p *Pool) hears() bool { return !p.embedded() && p.options.Dialer == nil }
+func (p *Pool) carriesEvents() bool { return !p.embedded() && p.options.Dialer == nil }
 
 func (g *Group) eventChannel() string {
 	return g.pool.options.KeyPrefix + "redlockd:events:" + strconv.Itoa(g.db)
@@ -64,14 +64,14 @@ func (g *Group) Listen(onMessage func(message string)) {
 	if e.closed {
 		return
 	}
-	e.heard = onMessage
-	g.listenedLocked(true, e.elsewhere.Load())
-	if e.hearers != nil || !g.pool.hears() {
+	e.onMessage = onMessage
+	g.setListenersLocked(true, e.remote.Load())
+	if e.subscribers != nil || !g.pool.carriesEvents() {
 		return
 	}
 	for lane := range g.lanes {
-		h := &hearer{group: g, index: lane}
-		e.hearers = append(e.hearers, h)
+		h := &eventSubscriber{group: g, index: lane}
+		e.subscribers = append(e.subscribers, h)
 		h.start()
 	}
 }
@@ -81,26 +81,26 @@ func (g *Group) Unlisten() {
 	e := &g.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = nil
-	g.listenedLocked(false, e.elsewhere.Load())
+	e.onMessage = nil
+	g.setListenersLocked(false, e.remote.Load())
 	switch {
-	case e.hearers == nil:
+	case e.subscribers == nil:
 	case e.idle == nil:
-		e.idle = g.pool.options.Clock.AfterFunc(hearersIdle, g.endIdleHearers)
+		e.idle = g.pool.options.Clock.AfterFunc(subscriberIdleTime, g.closeIdleSubscribers)
 	default:
-		e.idle.Reset(hearersIdle)
+		e.idle.Reset(subscriberIdleTime)
 	}
 }
 
-func (g *Group) endIdleHearers() {
+func (g *Group) closeIdleSubscribers() {
 	e := &g.events
 	e.mu.Lock()
-	if e.heard != nil {
+	if e.onMessage != nil {
 		e.mu.Unlock()
 		return
 	}
-	hearers := e.hearers
-	e.hearers = nil
+	hearers := e.subscribers
+	e.subscribers = nil
 	e.mu.Unlock()
 	for _, h := range hearers {
 		h.close()
@@ -108,24 +108,24 @@ func (g *Group) endIdleHearers() {
 }
 
 // setListenersLocked keeps the pool's count of databases that have a listener.
-func (g *Group) listenedLocked(here, elsewhere bool) {
+func (g *Group) setListenersLocked(here, elsewhere bool) {
 	e := &g.events
-	before := e.here.Load() || e.elsewhere.Load()
-	e.here.Store(here)
-	e.elsewhere.Store(elsewhere)
+	before := e.local.Load() || e.remote.Load()
+	e.local.Store(here)
+	e.remote.Store(elsewhere)
 	switch after := here || elsewhere; {
 	case after && !before:
-		g.pool.listened.Add(1)
+		g.pool.listenedDBs.Add(1)
 	case before && !after:
-		g.pool.listened.Add(-1)
+		g.pool.listenedDBs.Add(-1)
 	}
 }
 
 // deliver passes one message to the listener.
-func (g *Group) hear(message string) {
+func (g *Group) deliver(message string) {
 	e := &g.events
 	e.mu.Lock()
-	onMessage := e.heard
+	onMessage := e.onMessage
 	e.mu.Unlock()
 	if onMessage != nil {
 		onMessage(message)
@@ -133,14 +133,14 @@ func (g *Group) hear(message string) {
 }
 
 // countsListeners reports whether the masters should count the listeners.
-func (g *Group) asksForListeners() bool {
-	if !g.pool.hears() {
+func (g *Group) countsListeners() bool {
+	if !g.pool.carriesEvents() {
 		return false
 	}
 	e := &g.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.refused == 0 || g.now()-e.refused > refusedLasts
+	return e.refusedAt == 0 || g.now()-e.refusedAt > countPause
 }
 
 // countListeners reads a master's answer to PUBSUB NUMSUB. This daemon's own
@@ -154,11 +154,11 @@ func (g *Group) countListeners(lane int, r Reply, sent time.Duration) {
 		return
 	}
 	if r.Err != nil {
-		if e.refused == 0 {
+		if e.refusedAt == 0 {
 			g.pool.options.Logger.Warn("count of event listeners refused; events stay within this daemon",
 				"master", g.lanes[lane].master.Name, "err", r.Err.Error(), "hint", "allow the commands of the documented ACL")
 		}
-		e.refused = now
+		e.refusedAt = now
 		return
 	}
 	if len(r.Items) != 2 {
@@ -168,25 +168,25 @@ func (g *Group) countListeners(lane int, r Reply, sent time.Duration) {
 	if !ok {
 		return
 	}
-	if e.hearers != nil && e.hearers[lane].hearsSince(sent) {
+	if e.subscribers != nil && e.subscribers[lane].subscribedSince(sent) {
 		n--
 	}
-	if e.audience == nil {
-		e.audience = make([]time.Duration, len(g.lanes))
+	if e.remoteUntil == nil {
+		e.remoteUntil = make([]time.Duration, len(g.lanes))
 	}
-	if e.audience[lane] = 0; n > 0 {
-		e.audience[lane] = now + audienceLasts
+	if e.remoteUntil[lane] = 0; n > 0 {
+		e.remoteUntil[lane] = now + listenerCountLasts
 	}
 	elsewhere := false
-	for _, until := range e.audience {
+	for _, until := range e.remoteUntil {
 		elsewhere = elsewhere || until > now
 	}
-	g.listenedLocked(e.here.Load(), elsewhere)
+	g.setListenersLocked(e.local.Load(), elsewhere)
 }
 
 // Publish sends a message to the subscribers, by every connected master.
 func (g *Group) Publish(message string) {
-	op := &announcement{channel: g.eventChannel(), message: message}
+	op := &eventMessage{channel: g.eventChannel(), message: message}
 	for lane := range g.lanes {
 		g.Push(lane, op)
 	}
@@ -194,15 +194,15 @@ func (g *Group) Publish(message string) {
 
 // eventMessage is one message on its way to the masters. Whether one of them
 // accepts it makes no difference: another one does, or the message is lost.
-type announcement struct{ channel, message string }
+type eventMessage struct{ channel, message string }
 
-var _ Operation = (*announcement)(nil)
+var _ Operation = (*eventMessage)(nil)
 
-func (a *announcement) Plan() Plan    { return Plan{} }
-func (a *announcement) Propose(int64) {}
-func (a *announcement) Answer(Answer) {}
+func (a *eventMessage) Props() Props  { return Props{} }
+func (a *eventMessage) Propose(int64) {}
+func (a *eventMessage) Answer(Answer) {}
 
-func (a *announcement) Command(_ *Moment, c *Command) bool {
+func (a *eventMessage) Command(_ *SendContext, c *Command) bool {
 	c.Set("PUBLISH", a.channel, a.message)
 	return true
 }
@@ -210,13 +210,13 @@ func (a *announcement) Command(_ *Moment, c *Command) bool {
 func (g *Group) closeEvents() {
 	e := &g.events
 	e.mu.Lock()
-	e.closed, e.heard = true, nil
-	g.listenedLocked(false, false)
+	e.closed, e.onMessage = true, nil
+	g.setListenersLocked(false, false)
 	if e.idle != nil {
 		e.idle.Stop()
 	}
-	hearers := e.hearers
-	e.hearers = nil
+	hearers := e.subscribers
+	e.subscribers = nil
 	e.mu.Unlock()
 	for _, h := range hearers {
 		h.close()

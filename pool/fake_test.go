@@ -211,14 +211,14 @@ func (m *fakeMaster) admitLocked(args []string) Reply {
 	id, print, invalidate := args[7], args[8], args[9]
 	floor, _ := strconv.ParseInt(args[11], 10, 64)
 	us := m.micros()
-	incarnation, err := parseLife(m.identity)
+	incarnation, err := parseIdentity(m.identity)
 	if err != nil || incarnation.RunID != m.runID || m.identity == invalidate {
 		base := us
 		if m.blessed {
 			base, m.blessed = 0, false
 		}
 		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, id, base, print)
-		m.register = max(m.register, floor, us+micros(skew))
+		m.register = max(m.register, floor, us+micros(maxSkew))
 	}
 	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))
 }
@@ -304,11 +304,11 @@ func (s *stage) vote(lane int) Answer {
 
 func (s *stage) state(lane int) string { return s.group.Statuses()[lane].State }
 
-func (s *stage) latched() int64 { return s.group.Counters().Latched }
+func (s *stage) invalidated() int64 { return s.group.Counters().Invalidated }
 
 // asker is an operation that notes what it is told.
 type asker struct {
-	plan   Plan
+	plan   Props
 	words  []string
 	skip   bool // its time is up: no command
 	panics bool // in Command
@@ -322,17 +322,17 @@ var _ Operation = (*asker)(nil)
 
 // acquiring asks as an acquire does, releasing as a release does.
 func acquiring(key string) *asker {
-	return &asker{plan: Plan{Key: key, Takes: true, Sealed: true}, words: []string{"SET", key}}
+	return &asker{plan: Props{Key: key, Exclusive: true, Sealed: true}, words: []string{"SET", key}}
 }
 
 func releasing(key string) *asker {
-	return &asker{plan: Plan{Key: key, SealZero: true}, words: []string{"DEL", key}}
+	return &asker{plan: Props{Key: key, SealZero: true}, words: []string{"DEL", key}}
 }
 
-func (a *asker) Plan() Plan          { return a.plan }
+func (a *asker) Props() Props        { return a.plan }
 func (a *asker) Propose(fence int64) { a.fence = fence }
 
-func (a *asker) Command(_ *Moment, c *Command) bool {
+func (a *asker) Command(_ *SendContext, c *Command) bool {
 	if a.panics {
 		panic("an operation's own mistake")
 	}
@@ -362,7 +362,7 @@ func (a *asker) only(t testing.TB, lane int) Answer {
 	return a.answers[lane][0]
 }
 
-func (a *asker) silent(lane int) bool {
+func (a *asker) unanswered(lane int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.answers[lane]) == 0

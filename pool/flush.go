@@ -7,57 +7,57 @@ import "time"
 // flush is reused by its connection; its buffers keep their size.
 type flush struct {
 	conn     *connection
-	entries  []entry
+	entries  []queueEntry
 	commands []Command
 	replies  []Reply
-	index    []int            // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
-	part     []int            // … by this digit of it; −1 = by the whole reply
-	bulks    []bulk           // commands shared by several operations
-	keys     map[string]taker // that are acquired in this flush
-	repeats  bool             // several operations acquire one key
-	taken    Taken            // made when repeats is first true
+	index    []int                  // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
+	part     []int                  // … by this digit of it; −1 = by the whole reply
+	bulks    []bulk                 // commands shared by several operations
+	keys     map[string]acquireKind // that are acquired in this flush
+	repeats  bool                   // several operations acquire one key
+	taken    Taken                  // made when repeats is first true
 
-	sealed bool // a seal with a raise stands at the end
-	bare   bool // an operation needs the raise itself
-	beat   bool // the flush also verifies which process the master is
-	raise  int64
-	ahead  int64 // the furthest that an operation needs the register raised above the clock
-	sent   time.Duration
-	moment Moment
-	sealAt int // index of the seal's first reply …
-	timeAt int // … and of its last
-	whoAt  int // index of INFO server's reply, −1 = not sent
+	sealed   bool // a seal with a raise stands at the end
+	bare     bool // an operation needs the raise itself
+	beat     bool // the flush also verifies which process the master is
+	raise    int64
+	ahead    int64 // the furthest that an operation needs the register raised above the clock
+	sent     time.Duration
+	context  SendContext
+	sealAt   int // index of the seal's first reply …
+	timeAt   int // … and of its last
+	serverAt int // index of INFO server's reply, −1 = not sent
 	// settingsAt is the index of the first reply about settings, −1 = not sent.
-	factsAt int
-	facts   bool
+	settingsAt   int
+	readSettings bool
 	// newRecords is what the flush stores on the master about the others, readRecords that
 	// it reads the master's records, minRegister what the master's own register cannot be
 	// below: see records.go.
-	filing           []record
-	recall           bool
-	fileAt, recallAt int // −1 = not sent
-	least            int64
+	newRecords                      []record
+	readRecords                     bool
+	recordsWrittenAt, recordsReadAt int // −1 = not sent
+	minRegister                     int64
 	// listenersAt is the index of the reply that counts listeners to events, −1 = not sent.
 	listenersAt int
 }
 
 // acquireKind is how a key is acquired in a flush, and so what may follow on it.
-type taker uint8
+type acquireKind uint8
 
 const (
-	takesAlone taker = 1 + iota // nothing
-	takesJoint                  // operations that share the key
-	takesOnce                   // acquires that share the flush: at most one of them counts
+	acquireAlone acquireKind = 1 + iota // nothing
+	acquireJoint                        // operations that share the key
+	acquireOnce                         // acquires that share the flush: at most one of them counts
 )
 
-func (p *Plan) taker() taker {
+func (p *Props) acquireKind() acquireKind {
 	switch {
-	case p.Joins:
-		return takesJoint
-	case p.Shares:
-		return takesOnce
+	case p.SharesKey:
+		return acquireJoint
+	case p.SharesFlush:
+		return acquireOnce
 	}
-	return takesAlone
+	return acquireAlone
 }
 
 func (f *flush) reset(c *connection) {
@@ -65,10 +65,10 @@ func (f *flush) reset(c *connection) {
 	f.conn = c
 	f.entries, f.commands, f.index, f.part, f.bulks = f.entries[:0], f.commands[:0], f.index[:0], f.part[:0], f.bulks[:0]
 	f.sealed, f.bare, f.beat, f.ahead = false, false, false, 0
-	f.filing, f.recall, f.least = f.filing[:0], false, 0
-	f.moment.Lane, f.moment.Life, f.moment.Met = c.lane.index, c.life, c.met
+	f.newRecords, f.readRecords, f.minRegister = f.newRecords[:0], false, 0
+	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	if f.keys == nil {
-		f.keys = make(map[string]taker)
+		f.keys = make(map[string]acquireKind)
 	}
 	clear(f.keys)
 	clear(f.taken)
@@ -91,23 +91,23 @@ func (f *flush) reset(c *connection) {
 // is void (Taken), and its copy is released unless other masters grant it. A release, or
 // anything else on the key, still ends the flush: what comes behind it may be OK after an
 // acquire that counts.
-func (f *flush) fill(queue []entry, limit int) int {
+func (f *flush) fill(queue []queueEntry, limit int) int {
 	n := 0
 	for ; n < len(queue) && n < limit; n++ {
-		plan := &queue[n].plan
-		if len(f.keys) > 0 && f.takenBefore(plan) && !Broken(RuleOneFlush) {
+		plan := &queue[n].props
+		if len(f.keys) > 0 && f.conflictsWithEarlier(plan) && !Broken(RuleOneFlush) {
 			break
 		}
-		if plan.Takes {
-			by := plan.taker()
+		if plan.Exclusive {
+			by := plan.acquireKind()
 			f.keys[plan.Key] = by
 			for _, key := range plan.Rest {
 				f.keys[key] = by
 			}
 		}
 		f.sealed = f.sealed || plan.Sealed
-		f.bare = f.bare || plan.Bare
-		f.ahead = max(f.ahead, plan.Ahead)
+		f.bare = f.bare || plan.SealOnly
+		f.ahead = max(f.ahead, plan.RaiseBy)
 		f.entries = append(f.entries, queue[n])
 	}
 	return n
@@ -115,7 +115,7 @@ func (f *flush) fill(queue []entry, limit int) int {
 
 // conflictsWithEarlier reports whether an earlier command of the flush acquires one of
 // the keys and this operation must not follow it.
-func (f *flush) takenBefore(plan *Plan) bool {
+func (f *flush) conflictsWithEarlier(plan *Props) bool {
 	if plan.Key != "" && f.conflicts(plan, plan.Key) {
 		return true
 	}
@@ -127,14 +127,14 @@ func (f *flush) takenBefore(plan *Plan) bool {
 	return false
 }
 
-func (f *flush) conflicts(plan *Plan, key string) bool {
+func (f *flush) conflicts(plan *Props, key string) bool {
 	switch f.keys[key] {
 	case 0:
 		return false
-	case takesJoint:
-		return !plan.Joins
-	case takesOnce:
-		if plan.Takes && plan.Shares && !plan.Joins {
+	case acquireJoint:
+		return !plan.SharesKey
+	case acquireOnce:
+		if plan.Exclusive && plan.SharesFlush && !plan.SharesKey {
 			f.repeats = true
 			return false
 		}
@@ -146,7 +146,7 @@ func (f *flush) conflicts(plan *Plan, key string) bool {
 // the queue, 0 if there is none. The flush raises the register to just below it
 // instead of to the clock: otherwise every operation left behind would find
 // the register above its own proposal and need a second seal.
-func (f *flush) leftBehind(queue []entry) int64 {
+func (f *flush) leftBehind(queue []queueEntry) int64 {
 	for i := range queue {
 		if fence := queue[i].fence; fence > 0 {
 			return fence
@@ -167,28 +167,28 @@ func (f *flush) write() {
 		e := &f.entries[i]
 		at := -1
 		switch {
-		case e.plan.Bare:
-		case f.bulky(&e.plan):
-			open = f.gather(open, i)
+		case e.props.SealOnly:
+		case f.sharesCommand(&e.props):
+			open = f.addToBulk(open, i)
 			continue
-		case e.op.Command(&f.moment, f.next()):
+		case e.op.Command(&f.context, f.next()):
 			at = len(f.commands) - 1
 		default:
 			f.commands = f.commands[:len(f.commands)-1]
 		}
 		f.answeredBy(at, -1)
-		if !e.plan.Takes {
+		if !e.props.Exclusive {
 			open = -1
 		}
 	}
 	f.writeBulks()
-	f.whoAt, f.factsAt, f.fileAt, f.recallAt = -1, -1, -1, -1
+	f.serverAt, f.settingsAt, f.recordsWrittenAt, f.recordsReadAt = -1, -1, -1, -1
 	if f.beat && !f.conn.lane.group.pool.embedded() {
-		f.whoAt = len(f.commands)
+		f.serverAt = len(f.commands)
 		f.next().Set("INFO", "server")
-		if f.facts {
-			f.askFacts()
-			f.file()
+		if f.readSettings {
+			f.appendSettings()
+			f.appendRecords()
 		}
 	}
 	if sealed {
@@ -202,10 +202,10 @@ func (f *flush) write() {
 // for, and a durable master would pay for a write.
 func (f *flush) seal() {
 	f.sealAt = len(f.commands)
-	key, identity := f.conn.lane.group.sealKey, f.conn.life.Identity
+	key, identity := f.conn.lane.group.sealKey, f.conn.incarnation.Identity
 	f.next().Set("ZSCORE", key, identity)
 	if f.sealed {
-		f.next().Set("ZADD", key, "XX", "GT", f.moment.Decimal(f.raise), identity)
+		f.next().Set("ZADD", key, "XX", "GT", f.context.Decimal(f.raise), identity)
 		f.breakRaise(&f.commands[len(f.commands)-1])
 	}
 	f.timeAt = len(f.commands)

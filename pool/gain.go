@@ -53,9 +53,9 @@ const (
 
 // gain is guarded by its group's lock. All figures are microseconds, like an estimate's.
 type gain struct {
-	floor  int64         // at the moment since
-	since  time.Duration // the floor rises from then on
-	looked time.Duration // when the clock was measured last; 0 = never
+	floor      int64         // at the moment since
+	since      time.Duration // the floor rises from then on
+	observedAt time.Duration // when the clock was measured last; 0 = never
 }
 
 // reserve is by how much the estimate of a copy's writer may be behind.
@@ -63,7 +63,7 @@ func (o *Options) reserve() time.Duration { return max(minStep, o.MasterTimeout*
 
 // maxUnobserved is how long a daemon may go without measuring a clock: a second by
 // default, which is ten heartbeats.
-func (o *Options) unwatched() time.Duration {
+func (o *Options) maxUnobserved() time.Duration {
 	return o.reserve() * agePercent / 100 * 1_000_000 / leakPPM
 }
 
@@ -75,7 +75,7 @@ func (l *lane) budget() int64 {
 
 // restart assumes that the whole budget is spent; offset is an upper bound of the clock's.
 func (g *gain) restart(now time.Duration, offset, budget int64) {
-	*g = gain{floor: offset - max(0, budget), since: now, looked: now}
+	*g = gain{floor: offset - max(0, budget), since: now, observedAt: now}
 }
 
 // of is the gain of a clock that has this offset now.
@@ -84,16 +84,16 @@ func (g *gain) of(now time.Duration, offset int64) int64 {
 }
 
 // observe updates the floor from a TIME answer read between sent and received.
-func (g *gain) look(sent, received time.Duration, master int64) {
+func (g *gain) observe(sent, received time.Duration, master int64) {
 	if offset := master - micros(sent); g.of(received, offset) < 0 {
 		g.floor, g.since = offset, received
 	}
-	g.looked = received
+	g.observedAt = received
 }
 
 // unobserved reports whether the clock was not measured for too long before this moment.
-func (l *lane) blind(now time.Duration) bool {
-	return now-l.gain.looked > l.group.pool.options.unwatched()
+func (l *lane) unobserved(now time.Duration) bool {
+	return now-l.gain.observedAt > l.group.pool.options.maxUnobserved()
 }
 
 // creptLocked reports whether a clock has crept ahead too far, in steps too small to
@@ -122,9 +122,9 @@ func (l *lane) creptLocked(now time.Duration, master int64) bool {
 
 // tolerable reports whether a step may be tolerated, and what would be left of the
 // budget then. open: closer measurements may show that it may.
-func (l *lane) pardonable() (left int64, yes, open bool) {
-	s := l.suspect
-	if s.moves || l.blind(s.at) {
+func (l *lane) tolerable() (left int64, yes, open bool) {
+	s := l.anomaly
+	if s.contradictory || l.unobserved(s.at) {
 		return 0, false, false
 	}
 	// A step back may end an unseen step forward; it is taken to be as long.

@@ -10,7 +10,7 @@ import (
 // watched lets the daemon measure all clocks until nothing of the budget is spent.
 func (s *stage) watched() { s.clock.advance(9 * time.Second) }
 
-func (s *stage) forgiven() int64 { return s.group.Counters().Forgiven }
+func (s *stage) tolerated() int64 { return s.group.Counters().StepsTolerated }
 
 // step sets a master's clock and has it looked at.
 func (s *stage) step(lane int, by time.Duration) {
@@ -20,8 +20,8 @@ func (s *stage) step(lane int, by time.Duration) {
 
 func (s *stage) wantAllVoting(t *testing.T, what string, tolerated int64) {
 	t.Helper()
-	if s.latched() != 0 || s.group.Voters() != len(s.masters) || s.forgiven() != tolerated {
-		t.Errorf("%s: %d incarnations invalidated, %d voters, %d steps tolerated, want 0, %d and %d", what, s.latched(), s.group.Voters(), s.forgiven(), len(s.masters), tolerated)
+	if s.invalidated() != 0 || s.group.Voters() != len(s.masters) || s.tolerated() != tolerated {
+		t.Errorf("%s: %d incarnations invalidated, %d voters, %d steps tolerated, want 0, %d and %d", what, s.invalidated(), s.group.Voters(), s.tolerated(), len(s.masters), tolerated)
 	}
 	for lane := range s.masters {
 		if a := s.vote(lane); !a.Seal.Good {
@@ -51,7 +51,7 @@ func TestGain_IsTheLargestRiseBeyondARateSinceAnyLook(t *testing.T) {
 			if got := max(0, g.of(now, offset)); abs(got-want) > 1 {
 				t.Fatalf("seed %d, at %v: gain %d, want %d", seed, now, got, want)
 			}
-			g.look(now, now, micros(now)+offset)
+			g.observe(now, now, micros(now)+offset)
 			past = append(past, look{now, offset})
 		}
 	}
@@ -64,7 +64,7 @@ func TestGain_ASlowAnswerNeitherGainsNorLowersTheFloor(t *testing.T) {
 	for _, read := range []time.Duration{0, 50 * time.Millisecond, 90 * time.Millisecond} {
 		before := g.floor
 		sent, received := 2*time.Second, 2*time.Second+90*time.Millisecond
-		g.look(sent, received, micros(sent+read)+offset)
+		g.observe(sent, received, micros(sent+read)+offset)
 		if g.floor != before {
 			t.Errorf("read %v after it was sent: the floor moved by %d µs", read, g.floor-before)
 		}
@@ -104,7 +104,7 @@ func TestSteps_ASlewOf40MillisecondsInvalidatesNothing(t *testing.T) {
 			}
 			s.change(0, func(m *fakeMaster) { m.takes = 0 })
 			s.clock.advance(2 * heartbeat)
-			s.wantAllVoting(t, "a slew by 40 ms", s.forgiven())
+			s.wantAllVoting(t, "a slew by 40 ms", s.tolerated())
 		})
 	}
 }
@@ -122,13 +122,13 @@ func TestSteps_ASumBeyondTheBudgetInvalidates(t *testing.T) {
 			s.watched()
 			was := s.masters[0].identity
 			for i, by := range steps {
-				if s.latched() != 0 {
+				if s.invalidated() != 0 {
 					t.Errorf("%s: invalidated before step %d", name, i+1)
 				}
 				s.step(0, by*time.Millisecond)
 			}
-			if s.latched() != 1 || s.masters[0].identity == was || s.group.Voters() != 4 {
-				t.Errorf("%s: %d incarnations invalidated and %d voters, want 1 and 4", name, s.latched(), s.group.Voters())
+			if s.invalidated() != 1 || s.masters[0].identity == was || s.group.Voters() != 4 {
+				t.Errorf("%s: %d incarnations invalidated and %d voters, want 1 and 4", name, s.invalidated(), s.group.Voters())
 			}
 		})
 	}
@@ -158,8 +158,8 @@ func TestSteps_ADaemonThatHasNotWatchedToleratesNothing(t *testing.T) {
 		s.clock.advance(time.Second)
 		s.wantAllVoting(t, "before the step", 0)
 		s.step(0, 20*time.Millisecond)
-		if s.latched() != 1 || s.group.Voters() != 4 {
-			t.Errorf("%d incarnations invalidated and %d voters, want 1 and 4", s.latched(), s.group.Voters())
+		if s.invalidated() != 1 || s.group.Voters() != 4 {
+			t.Errorf("%d incarnations invalidated and %d voters, want 1 and 4", s.invalidated(), s.group.Voters())
 		}
 	})
 }
@@ -174,9 +174,9 @@ func TestSteps_AClockThatWentUnwatchedIsMeasuredAnewBeforeItsMasterCounts(t *tes
 				}
 			}
 		})
-		s.clock.pass(s.group.pool.options.unwatched() + time.Millisecond)
-		if a := s.vote(0); !errors.Is(a.Seal.Err, errUnwatched) {
-			t.Errorf("%+v, want void: %v", a.Seal, errUnwatched)
+		s.clock.pass(s.group.pool.options.maxUnobserved() + time.Millisecond)
+		if a := s.vote(0); !errors.Is(a.Seal.Err, errUnobserved) {
+			t.Errorf("%+v, want void: %v", a.Seal, errUnobserved)
 		}
 		if a := s.vote(1); !a.Seal.Good {
 			t.Errorf("an answer that shows that the estimate was right is void: %+v", a.Seal)
@@ -184,8 +184,8 @@ func TestSteps_AClockThatWentUnwatchedIsMeasuredAnewBeforeItsMasterCounts(t *tes
 		s.change(0, func(m *fakeMaster) { m.between = nil })
 		s.wantAllVoting(t, "after one look", 0)
 		s.step(1, 20*time.Millisecond)
-		if s.latched() != 1 {
-			t.Errorf("%d incarnations invalidated, want the one that stepped after the pause", s.latched())
+		if s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated, want the one that stepped after the pause", s.invalidated())
 		}
 	})
 }

@@ -29,7 +29,7 @@ type Group struct {
 
 	mu       sync.Mutex
 	lanes    []*lane
-	hybrid   hybrid
+	hybrid   hybridClock
 	offset   int64 // µs: the group's clock is the median of its masters' clocks
 	clocked  bool  // offset is known
 	beat     Timer
@@ -37,12 +37,12 @@ type Group struct {
 	closed   bool
 	dialing  sync.WaitGroup
 
-	records     chan struct{} // closed once the records of a quorum were read, see records.go
-	recollected bool          // it is closed
+	recordsRead  chan struct{} // closed once the records of a quorum were read, see records.go
+	recordsKnown bool          // it is closed
 
-	watch   watch
-	events  events
-	returns returns
+	watch      watchState
+	events     eventState
+	reconnects reconnects
 }
 
 func newGroup(p *Pool, db int) *Group {
@@ -52,7 +52,7 @@ func newGroup(p *Pool, db int) *Group {
 		fingerprint: fingerprint(&p.options, db),
 		sealKey:     p.options.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
-		records:     make(chan struct{}),
+		recordsRead: make(chan struct{}),
 	}
 	for i, m := range p.options.Masters {
 		g.lanes = append(g.lanes, newLane(g, i, m))
@@ -67,12 +67,12 @@ func (g *Group) start() {
 		l.state, l.since = stateDialing, g.now()
 		l.submitDialLocked()
 	}
-	g.returns.pulsed = g.now()
-	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.pulse)
+	g.reconnects.heartbeatAt = g.now()
+	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.onTimer)
 }
 
 // allTried reports whether every master has been dialled once.
-func (g *Group) settled() bool {
+func (g *Group) allTried() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.lanes {
@@ -84,7 +84,7 @@ func (g *Group) settled() bool {
 }
 
 // copyClock copies the clock of another database's lanes to the same masters.
-func (g *Group) borrow(other *Group) {
+func (g *Group) copyClock(other *Group) {
 	other.mu.Lock()
 	offset, clocked := other.offset, other.clocked
 	other.mu.Unlock()
@@ -105,10 +105,10 @@ func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.med
 // updateClockLocked takes the median of the clocks that are known and have no
 // anomaly. With fewer than a quorum of them this daemon's own clock carries on from
 // the last median.
-func (g *Group) reclockLocked() {
+func (g *Group) updateClockLocked() {
 	offsets := make([]int64, 0, 9)
 	for _, l := range g.lanes {
-		if l.est.known && l.suspect == nil {
+		if l.est.known && l.anomaly == nil {
 			offsets = append(offsets, l.est.offset)
 		}
 	}
@@ -124,26 +124,26 @@ func (g *Group) reclockLocked() {
 }
 
 // rejectedOperation is an operation that a lane cannot queue.
-type absence struct {
+type rejectedOperation struct {
 	op   Operation
 	lane int
 	err  error
 }
 
 func (g *Group) send(ops []Operation) {
-	var absent []absence
+	var absent []rejectedOperation
 	g.mu.Lock()
 	now := g.now()
 	for _, op := range ops {
-		e := entry{op: op, plan: op.Plan()}
-		if e.plan.Sealed {
+		e := queueEntry{op: op, props: op.Props()}
+		if e.props.Sealed {
 			e.fence = g.tickLocked(now)
 			op.Propose(e.fence)
 		}
 		for _, l := range g.lanes {
 			if err := l.queueLocked(e); err != nil {
-				absent = append(absent, absence{op, l.index, err})
-				l.said.silence([]entry{e})
+				absent = append(absent, rejectedOperation{op, l.index, err})
+				l.votes.addUncounted([]queueEntry{e})
 			}
 		}
 	}
@@ -159,11 +159,11 @@ func (g *Group) send(ops []Operation) {
 // answer passes one answer to its operation. A callback that panics costs its own
 // operation, not the lane's others and not the process.
 func (g *Group) answer(op Operation, a Answer) {
-	defer g.contain()
+	defer g.recoverPanic()
 	op.Answer(a)
 }
 
-func (g *Group) contain() {
+func (g *Group) recoverPanic() {
 	panicked := recover()
 	if panicked == nil {
 		return
@@ -179,7 +179,7 @@ func (g *Group) contain() {
 func (g *Group) Push(index int, op Operation) {
 	g.mu.Lock()
 	l := g.lanes[index]
-	err := l.queueLocked(entry{op: op, plan: op.Plan()})
+	err := l.queueLocked(queueEntry{op: op, props: op.Props()})
 	l.wakeLocked()
 	g.mu.Unlock()
 	if err != nil {
@@ -189,10 +189,10 @@ func (g *Group) Push(index int, op Operation) {
 
 // RetryRelease makes the lane send a release until the master has answered it, over
 // reconnections and restarts, as long as it can matter.
-func (g *Group) Owe(index int, d Debt) {
+func (g *Group) RetryRelease(index int, d PendingRelease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lanes[index].oweLocked(d)
+	g.lanes[index].retryLocked(d)
 }
 
 // Time is the group's clock now, the median of its masters' clocks, in µs.
@@ -238,7 +238,7 @@ func (g *Group) Volatile() []string {
 	defer g.mu.Unlock()
 	var out []string
 	for _, l := range g.lanes {
-		if l.conn != nil && !l.conn.life.Durable {
+		if l.conn != nil && !l.conn.incarnation.Durable {
 			reason := l.volatile
 			if reason == "" {
 				reason = "been volatile since it was admitted"
@@ -265,20 +265,20 @@ func (s Status) named() string {
 }
 
 // onTimer makes every lane verify its master again, with or without traffic.
-func (g *Group) pulse() {
+func (g *Group) onTimer() {
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
 		return
 	}
-	stood := g.returns.stoodStillLocked(g.now())
+	stood := g.reconnects.wasSuspendedLocked(g.now())
 	for _, l := range g.lanes {
 		if stood && l.state == stateUp {
-			l.repeatSoonLocked()
+			l.scheduleRepeatLocked()
 		}
-		if l.conn != nil && !l.conn.benched {
+		if l.conn != nil && !l.conn.stalled {
 			// A release that a master refused (BUSY, LOADING, NOPERM) it may accept by now.
-			for _, e := range l.duesLocked() {
+			for _, e := range l.takePendingLocked() {
 				l.appendLocked(e)
 			}
 		}
@@ -287,10 +287,10 @@ func (g *Group) pulse() {
 			l.wakeLocked()
 		}
 	}
-	steps := g.judgeStepsLocked(g.now())
+	steps := g.resolveAnomaliesLocked(g.now())
 	g.beat.Reset(heartbeat)
 	g.mu.Unlock()
-	steps.latch()
+	steps.disconnect()
 }
 
 // Counters of this database's lanes.

@@ -7,15 +7,15 @@ package pool
 // seen on a master is followed without a bound: bounding it was simulated and
 // cost a third of the grants. It is below 2⁵³, where Lua and zset scores stop
 // being exact, until the year 2255.
-type hybrid struct {
+type hybridClock struct {
 	last int64 // highest given
 	seen int64 // highest register read under a good seal
 }
 
 // tick draws a number above all earlier ones; median is the masters' time in µs.
-func (h *hybrid) tick(median int64) int64 {
+func (h *hybridClock) tick(median int64) int64 {
 	h.last = max(median, h.last+1, h.seen+1)
 	return h.last
 }
 
-func (h *hybrid) observe(register int64) { h.seen = max(h.seen, register) }
+func (h *hybridClock) observe(register int64) { h.seen = max(h.seen, register) }

@@ -21,16 +21,16 @@ const formatVersion = "v1"
 // Incarnation is the memory for which a connection was admitted: while the zset
 // redlockd:seal holds this identity as its member, the same process with the same memory
 // executed every command on the connection.
-type Life struct {
+type Incarnation struct {
 	Identity string // "run_id:evicted incarnation base durable fingerprint", compared byte for byte
 	RunID    string
 	Evicted  string // evicted_keys of the process when the identity was written
-	Lineage  string // random; survives a restart only if the memory did
+	ID       string // random; survives a restart only if the memory did
 	Base     int64  // µs of the master's clock at which this memory began; 0 = bootstrapped
 	Durable  bool   // every write of this incarnation was on disk before it was answered
 }
 
-func parseLife(identity string) (*Life, error) {
+func parseIdentity(identity string) (*Incarnation, error) {
 	f := strings.SplitN(identity, " ", 5)
 	if len(f) != 5 {
 		return nil, fmt.Errorf("identity %q is not of the form run_id:evicted incarnation base durable fingerprint", identity)
@@ -40,15 +40,15 @@ func parseLife(identity string) (*Life, error) {
 		return nil, fmt.Errorf("identity %q: base %q is not a number", identity, f[2])
 	}
 	run, evicted, _ := strings.Cut(f[0], ":")
-	return &Life{Identity: identity, RunID: run, Evicted: evicted, Lineage: f[1], Base: base, Durable: f[3] == "1"}, nil
+	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1"}, nil
 }
 
 // mayVote reports whether a memory that began at Base is old enough when the
 // master's clock shows us: until then it may have forgotten a lease that still runs.
-func (l *Life) votes(us int64, age time.Duration) bool { return us >= l.Base+micros(age) }
+func (l *Incarnation) mayVote(us int64, age time.Duration) bool { return us >= l.Base+micros(age) }
 
 // age is how long the memory has been unbroken when the master's clock shows us.
-func (l *Life) age(us int64) time.Duration {
+func (l *Incarnation) age(us int64) time.Duration {
 	if l.Base == 0 {
 		return math.MaxInt64
 	}
@@ -77,7 +77,7 @@ func fingerprint(o *Options, db int) string {
 
 // forMaster binds it to one master: a copy of another master's memory, as a
 // replica or a restored file has it, never votes in its place.
-func ofMaster(fingerprint, name string) string {
+func forMaster(fingerprint, name string) string {
 	if Broken(RuleDistinct) { // it would refuse one server under two names, too
 		return fingerprint
 	}

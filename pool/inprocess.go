@@ -13,17 +13,17 @@ import (
 
 // maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
 // state for every script (0.4 ms): 16 of them stay far below the master timeout.
-const embeddedFlush = 16
+const maxEmbeddedFlush = 16
 
 // minEmbeddedTimeout is the least master timeout with embedded masters: they
 // compete with everything else in this process for the processor, and no
 // network and no other clock is involved.
-const embeddedTimeout = time.Second
+const minEmbeddedTimeout = time.Second
 
-func (p *Pool) embedded() bool { return p.inner != nil }
+func (p *Pool) embedded() bool { return p.inProcess != nil }
 
 // Embedded returns the in-process masters, nil with real ones.
-func (p *Pool) Embedded() *embedded.Masters { return p.inner }
+func (p *Pool) Embedded() *embedded.Masters { return p.inProcess }
 
 func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 	index := 0
@@ -32,12 +32,12 @@ func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 			index = i
 		}
 	}
-	master := p.inner.At(index)
+	master := p.inProcess.At(index)
 	conn, err := master.Dial()
 	if err != nil {
 		return nil, err
 	}
-	link, err := newRueidisLink(conn, m, db, p.patience())
+	link, err := newRueidisLink(conn, m, db, p.dialTimeout())
 	if err != nil {
 		return nil, err
 	}
@@ -62,22 +62,22 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 }
 
 // verifyEmbedded writes the identity of a memory that began with this process.
-func (l *lane) proveEmbedded(link Link) (*connection, error) {
+func (l *lane) verifyEmbedded(link Link) (*connection, error) {
 	g := l.group
-	f := facts{runID: link.(*embeddedLink).master.RunID, version: "embedded"}
+	f := serverInfo{runID: link.(*embeddedLink).master.RunID, version: "embedded"}
 	if err := f.readClock(link, g.pool.options.Clock); err != nil {
 		return nil, err
 	}
-	if err := l.meet(f); err != nil {
+	if err := l.identify(f); err != nil {
 		return nil, err
 	}
-	identity := f.runID + " 0 0 0 " + ofMaster(g.fingerprint, l.master.Name)
+	identity := f.runID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
 	replies := link.Exchange([]Command{{[]string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
-	if err := gone(replies, 1); err != nil {
+	if err := exchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
 	if err := load(link, g.pool.scripts); err != nil {
 		return nil, err
 	}
-	return l.connected(link, f, admission{life: &Life{Identity: identity, RunID: f.runID, Lineage: "0"}}), nil
+	return l.connected(link, f, admission{incarnation: &Incarnation{Identity: identity, RunID: f.runID, ID: "0"}}), nil
 }

@@ -13,46 +13,46 @@ import (
 // goroutines, several at a time.
 type Operation interface {
 	// Props returns what the lanes must know about the operation; it is constant.
-	Plan() Plan
+	Props() Props
 	// Propose passes the fence with which the operation may be granted: higher
 	// than that of every operation queued before it. It is called once, before
 	// anything else, with the queues locked: it may only store the fence.
 	Propose(fence int64)
 	// Command writes the command for one master and reports true, or reports
 	// false when its time is up and nothing has to be sent.
-	Command(m *Moment, c *Command) bool
+	Command(m *SendContext, c *Command) bool
 	// Answer receives one master's answer. It must not block.
 	Answer(a Answer)
 }
 
 // Props is what the lanes must know about an operation.
-type Plan struct {
+type Props struct {
 	// Key is what the command is about; operations on one key keep their order.
 	Key string
 	// Rest are further keys that the command is about; usually there are none.
 	Rest []string
 	// Exclusive: the command acquires Key, and nothing else on Key may follow in
 	// the same flush, so that one seal never stands for two holders.
-	Takes bool
+	Exclusive bool
 	// StartsNew: it acquires no key and still starts something new. It is not sent to
 	// a master that is being drained, as if it were Exclusive.
-	Begins bool
+	StartsNew bool
 	// SharesKey: what it acquires can be held together with others, or it acquires
 	// nothing. After an acquire that shares its key, operations that share it too may
 	// follow in the same flush.
-	Joins bool
+	SharesKey bool
 	// SharesFlush: what it acquires has one holder only, and it reads Answer.Taken. Then
 	// other acquires that share a flush may follow on its key in the same flush.
-	Shares bool
+	SharesFlush bool
 	// Sealed: the answer counts only under a good seal at the end of its flush.
 	Sealed bool
 	// SealZero: an answer of 0 counts only under a good seal after it; an answer of 1 needs none.
 	SealZero bool
 	// SealOnly: there is no command; the operation needs the seal itself.
-	Bare bool
+	SealOnly bool
 	// RaiseBy is by how much the seal raises the register above the clock, in µs: room
 	// for operations whose fence must not be overtaken on its way.
-	Ahead int64
+	RaiseBy int64
 	// Bulk is the SHA1 of a script that does what the command does for many operations
 	// at once; "" = none. An operation that has one is a BulkOperation.
 	Bulk string
@@ -62,28 +62,28 @@ type Plan struct {
 // keys as KEYS and their arguments as ARGV. The script answers with a string of one digit
 // for each: 1 or 0, which their own commands answer as an integer. Their Command always
 // has something to send.
-type Bulky interface {
+type BulkOperation interface {
 	Operation
-	Word() string
+	BulkArg() string
 }
 
 // startsNew reports whether the operation starts something that does not exist yet.
-func (p *Plan) begins() bool { return p.Takes || p.Begins }
+func (p *Props) startsNew() bool { return p.Exclusive || p.StartsNew }
 
 // SendContext is what an operation may use when its command for one master is written.
-type Moment struct {
-	Lane int           // index of the master
-	Now  time.Duration // on the pool's Clock
-	Time int64         // estimated clock of the master, µs since 1970
-	Life *Life         // the memory that executes the command; otherwise the seal is bad
-	Met  time.Duration // on the pool's Clock, when this connection was admitted to it
+type SendContext struct {
+	Lane        int           // index of the master
+	Now         time.Duration // on the pool's Clock
+	Time        int64         // estimated clock of the master, µs since 1970
+	Incarnation *Incarnation  // the memory that executes the command; otherwise the seal is bad
+	ConnectedAt time.Duration // on the pool's Clock, when this connection was admitted to it
 
 	number int64  // the last number written out, and its digits: within a
 	digits string // flush most expiries are the same after rounding
 }
 
 // Decimal writes n as digits.
-func (m *Moment) Decimal(n int64) string {
+func (m *SendContext) Decimal(n int64) string {
 	if n != m.number || m.digits == "" {
 		m.number, m.digits = n, strconv.FormatInt(n, 10)
 	}
@@ -91,22 +91,22 @@ func (m *Moment) Decimal(n int64) string {
 }
 
 // Lapsed reports whether the release need not, or must not, be sent in this context.
-func (d *Debt) Lapsed(m *Moment) bool {
-	return m.Now > d.Until || d.Met != 0 && d.Met != m.Met
+func (d *PendingRelease) Lapsed(m *SendContext) bool {
+	return m.Now > d.Until || d.ConnectedAt != 0 && d.ConnectedAt != m.ConnectedAt
 }
 
 // CommandArgs returns the command for one master.
-func (d *Debt) Words(m *Moment) []string {
-	if d.Dated == nil {
+func (d *PendingRelease) CommandArgs(m *SendContext) []string {
+	if d.ArgsAt == nil {
 		return d.Args
 	}
-	return d.Dated(m.Time - (m.Now - d.Since).Microseconds())
+	return d.ArgsAt(m.Time - (m.Now - d.Since).Microseconds())
 }
 
 // Answer is what one master answered to one operation.
 type Answer struct {
 	Lane  int
-	Asked bool // false: the command was never sent, there is nothing to undo
+	Sent  bool // false: the command was never sent, there is nothing to undo
 	Reply Reply
 	Seal  Seal
 	Taken Taken // nil unless the flush had several acquires of one key, see Plan.Shares
@@ -147,14 +147,14 @@ type Seal struct {
 	// here. Only then does a refusal count; a consent also needs Quarantined to be false.
 	Good bool
 	// Quarantined: this memory is so new that it may have forgotten a lease.
-	Young bool
+	Quarantined bool
 	// Age is how long this memory has been unbroken; a bootstrapped one has the
 	// maximum.
 	Age time.Duration
 	// Durable: what was answered is on disk.
 	Durable bool
 	// IncarnationID names the memory; registers of two incarnations are not comparable.
-	Lineage string
+	IncarnationID string
 	// Old was the master's register before this flush raised it, Top is what it is
 	// at least now: the operations of the flush own the fences (Old, Top].
 	Old, Top int64
@@ -164,15 +164,15 @@ type Seal struct {
 
 // PendingRelease is a command that a master still has to receive although it did not
 // answer: it is sent again, usually on the next connection, until it is answered.
-type Debt struct {
+type PendingRelease struct {
 	Args  []string
 	Until time.Duration // on the pool's Clock; afterwards the command is pointless
 	// ArgsAt returns the command, instead of Args, where it carries a time. Its argument
 	// is what the master's clock showed at Since, in µs. When the release becomes pending
 	// no clock may be known yet, in a daemon that has reached no master since its start.
-	Dated func(then int64) []string
-	Since time.Duration // on the pool's Clock
+	ArgsAt func(then int64) []string
+	Since  time.Duration // on the pool's Clock
 	// ConnectedAt is the connection (SendContext.ConnectedAt) on which alone it may be
 	// sent: after the command that it undoes. 0 = any.
-	Met time.Duration
+	ConnectedAt time.Duration
 }

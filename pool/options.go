@@ -48,8 +48,8 @@ type Options struct {
 	Databases int // logical databases, each with lanes of its own; 16
 	// MaxQueue bounds the operations waiting on one master; 100 000. At the
 	// wire's few hundred bytes each that is the bound on bytes, too.
-	MaxQueue int
-	MaxOwed  int // releases kept for a master that does not answer; 65 536
+	MaxQueue           int
+	MaxPendingReleases int // releases kept for a master that does not answer; 65 536
 	// MaxFlush bounds the operations of one flush; 256. Measured on loopback
 	// with 256 callers: flushes hold 60–130, so the bound is for storms.
 	MaxFlush int
@@ -72,16 +72,16 @@ const (
 	heartbeat = 100 * time.Millisecond
 	// maxSkew is how far a master's clock may be off the median at its admission. A new
 	// incarnation's register begins as far above the master's clock.
-	skew = 500 * time.Millisecond
+	maxSkew = 500 * time.Millisecond
 	// maxBehind is how far a master's clock may lag its estimate while it votes.
-	behind = 250 * time.Millisecond
+	maxBehind = 250 * time.Millisecond
 	// minStep is the deviation of a master's clock that cannot be jitter.
 	minStep = 15 * time.Millisecond
 )
 
 // MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:
 // a group that starts at the limit would not outlive its first grants.
-const MaxFenceAbove = tooHigh - 1<<32
+const MaxFenceAbove = maxRegister - 1<<32
 
 func (o *Options) withDefaults() error {
 	if o.FenceAbove < 0 || o.FenceAbove > MaxFenceAbove {
@@ -99,10 +99,10 @@ func (o *Options) withDefaults() error {
 	setDefault(&o.MasterTimeout, 100*time.Millisecond)
 	setDefault(&o.Databases, 16)
 	setDefault(&o.MaxQueue, 100_000)
-	setDefault(&o.MaxOwed, 65_536)
+	setDefault(&o.MaxPendingReleases, 65_536)
 	if o.Embedded > 0 {
-		setDefault(&o.MaxFlush, embeddedFlush)
-		o.MasterTimeout = max(o.MasterTimeout, embeddedTimeout)
+		setDefault(&o.MaxFlush, maxEmbeddedFlush)
+		o.MasterTimeout = max(o.MasterTimeout, minEmbeddedTimeout)
 	}
 	setDefault(&o.MaxFlush, 256)
 	if o.Clock == nil {

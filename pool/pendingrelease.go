@@ -9,69 +9,69 @@ package pool
 import "slices"
 
 // releaseRetry sends one pending release; any answer but an error settles it.
-type debtor struct {
-	lane *lane
-	debt Debt
+type releaseRetry struct {
+	lane    *lane
+	release PendingRelease
 }
 
-var _ Operation = (*debtor)(nil)
+var _ Operation = (*releaseRetry)(nil)
 
-func (d *debtor) Plan() Plan    { return Plan{} }
-func (d *debtor) Propose(int64) {}
+func (d *releaseRetry) Props() Props  { return Props{} }
+func (d *releaseRetry) Propose(int64) {}
 
-func (d *debtor) Command(m *Moment, c *Command) bool {
-	if d.debt.Lapsed(m) {
+func (d *releaseRetry) Command(m *SendContext, c *Command) bool {
+	if d.release.Lapsed(m) {
 		return false
 	}
-	c.Set(d.debt.Words(m)...)
+	c.Set(d.release.CommandArgs(m)...)
 	return true
 }
 
 // Answer settles the release, or keeps it for the next heartbeat or connection.
-func (d *debtor) Answer(a Answer) {
+func (d *releaseRetry) Answer(a Answer) {
 	if a.Reply.Err == nil {
 		return
 	}
 	d.lane.group.mu.Lock()
 	defer d.lane.group.mu.Unlock()
-	d.lane.keepLocked(d.debt)
+	d.lane.keepPendingLocked(d.release)
 }
 
-func (l *lane) oweLocked(d Debt) {
-	if Broken(RuleOwed) {
+func (l *lane) retryLocked(d PendingRelease) {
+	if Broken(RulePendingRelease) {
 		return
 	}
 	if l.conn == nil {
-		l.keepLocked(d)
+		l.keepPendingLocked(d)
 		return
 	}
-	l.appendLocked(entry{op: &debtor{l, d}})
+	l.appendLocked(queueEntry{op: &releaseRetry{l, d}})
 	l.wakeLocked()
 }
 
 // keepPendingLocked bounds the pending releases: expired ones go first, then the oldest.
-func (l *lane) keepLocked(d Debt) {
-	if len(l.owed) >= l.group.pool.options.MaxOwed {
+func (l *lane) keepPendingLocked(d PendingRelease) {
+	if len(l.pending) >= l.group.pool.options.MaxPendingReleases {
 		now := l.group.now()
-		l.owed = slices.DeleteFunc(l.owed, func(d Debt) bool { return d.Until < now })
+		l.pending = slices.DeleteFunc(l.pending, func(d PendingRelease) bool { return d.Until < now })
 	}
-	if len(l.owed) >= l.group.pool.options.MaxOwed {
-		l.owed = slices.Delete(l.owed, 0, len(l.owed)/4+1) // in one go: a copy per release would be quadratic
+	if len(l.pending) >= l.group.pool.options.MaxPendingReleases {
+		l.pending = slices.Delete(l.pending, 0, len(l.pending)/4+1) // in one go: a copy per release would be quadratic
 		l.group.pool.options.Logger.Warn("too many pending releases for a master; the oldest are left to expire",
-			"master", l.master.Name, "limit", l.group.pool.options.MaxOwed)
+			"master", l.master.Name, "limit", l.group.pool.options.MaxPendingReleases)
 	}
-	l.owed = append(l.owed, d)
+	l.pending = append(l.pending, d)
 }
 
 // takePendingLocked removes the pending releases and returns those that still matter, as operations.
-func (l *lane) duesLocked() []entry {
+func (l *lane) takePendingLocked() []queueEntry {
 	now := l.group.now()
-	var out []entry
-	for _, d := range l.owed {
+	var out []queueEntry
+	for _, d := range l.pending {
 		if d.Until > now {
-			out = append(out, entry{op: &debtor{l, d}})
+			out = append(out, queueEntry{op: &releaseRetry{l, d}})
 		}
 	}
-	l.owed = nil
+	l.pending = nil
 	return out
 }

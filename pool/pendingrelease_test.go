@@ -9,9 +9,9 @@ import (
 )
 
 // retryReleases leaves releases D0, D1 … pending for the master in lane 0.
-func (s *stage) owe(from, to int, until time.Duration) {
+func (s *stage) retryReleases(from, to int, until time.Duration) {
 	for i := from; i < to; i++ {
-		s.group.Owe(0, Debt{Args: []string{"D" + strconv.Itoa(i)}, Until: s.clock.Now() + until})
+		s.group.RetryRelease(0, PendingRelease{Args: []string{"D" + strconv.Itoa(i)}, Until: s.clock.Now() + until})
 	}
 	synctest.Wait()
 }
@@ -28,7 +28,7 @@ func (s *stage) heard() []string {
 }
 
 // cutOff cuts lane 0 until restore.
-func (s *stage) silence() {
+func (s *stage) cutOff() {
 	s.change(0, func(m *fakeMaster) { m.cut, m.executed = true, nil })
 	s.vote(0)
 }
@@ -40,11 +40,11 @@ func (s *stage) restore() {
 
 func TestPendingRelease_IsSentAtOnceWhenTheMasterIsThere(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
-		s.owe(0, 2, time.Minute)
+		s.retryReleases(0, 2, time.Minute)
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1"}) {
 			t.Errorf("heard %q", got)
 		}
-		if got := s.group.Statuses()[0].Owed; got != 0 {
+		if got := s.group.Statuses()[0].PendingReleases; got != 0 {
 			t.Errorf("%d still pending", got)
 		}
 	})
@@ -52,9 +52,9 @@ func TestPendingRelease_IsSentAtOnceWhenTheMasterIsThere(t *testing.T) {
 
 func TestPendingRelease_SurvivesConnectionsAndComesFirst(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
-		s.silence()
-		s.owe(0, 3, time.Minute)
-		if got := s.group.Statuses()[0].Owed; got != 3 {
+		s.cutOff()
+		s.retryReleases(0, 3, time.Minute)
+		if got := s.group.Statuses()[0].PendingReleases; got != 3 {
 			t.Fatalf("%d pending, want 3", got)
 		}
 		s.clock.advance(10 * time.Second) // several dials fail
@@ -77,10 +77,10 @@ func TestPendingRelease_ComesBeforeWhatWasQueuedDuringTheFirstDial(t *testing.T)
 		defer s.pool.Close()
 		op := acquiring("key")
 		s.send(op)
-		if !op.silent(0) {
+		if !op.unanswered(0) {
 			t.Fatalf("%+v before its first connection, want it queued", op.only(t, 0))
 		}
-		s.owe(0, 2, time.Minute)
+		s.retryReleases(0, 2, time.Minute)
 		close(waits)
 		synctest.Wait()
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1", "SET"}) || !op.only(t, 0).Seal.Good {
@@ -92,7 +92,7 @@ func TestPendingRelease_ComesBeforeWhatWasQueuedDuringTheFirstDial(t *testing.T)
 func TestPendingRelease_WhoseAnswerWasLostIsSentAgain(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.cutAfter = true })
-		s.owe(0, 1, time.Minute)
+		s.retryReleases(0, 1, time.Minute)
 		s.change(0, func(m *fakeMaster) { m.cutAfter = false })
 		s.restore()
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D0"}) {
@@ -105,12 +105,12 @@ func TestPendingRelease_ThatWasOnItsWayWhenTheMasterPausedIsSentAgain(t *testing
 	onStage(t, 3, Options{}, func(s *stage) {
 		waits := make(chan struct{})
 		s.change(0, func(m *fakeMaster) { m.waits, m.executed = waits, nil })
-		s.owe(0, 1, time.Minute)
+		s.retryReleases(0, 1, time.Minute)
 		s.clock.advance(s.pool.options.MasterTimeout)
-		if got := s.group.Statuses()[0].Owed; got != 1 {
+		if got := s.group.Statuses()[0].PendingReleases; got != 1 {
 			t.Errorf("%d pending after the master timeout, want 1", got)
 		}
-		s.owe(1, 2, time.Minute)
+		s.retryReleases(1, 2, time.Minute)
 		s.change(0, func(m *fakeMaster) { m.waits = nil })
 		close(waits)
 		synctest.Wait()
@@ -123,7 +123,7 @@ func TestPendingRelease_ThatWasOnItsWayWhenTheMasterPausedIsSentAgain(t *testing
 func TestPendingRelease_ThatIsRefusedWaitsForTheNextConnection(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, falsify("D0", refusal("NOSCRIPT No matching script.")))
-		s.owe(0, 1, time.Minute)
+		s.retryReleases(0, 1, time.Minute)
 		s.change(0, func(m *fakeMaster) { m.tamper = nil })
 		s.restore()
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D0"}) {
@@ -134,9 +134,9 @@ func TestPendingRelease_ThatIsRefusedWaitsForTheNextConnection(t *testing.T) {
 
 func TestOwed_WhatHasExpiredIsForgotten(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
-		s.silence()
-		s.owe(0, 1, 5*time.Second)
-		s.owe(1, 2, time.Minute)
+		s.cutOff()
+		s.retryReleases(0, 1, 5*time.Second)
+		s.retryReleases(1, 2, time.Minute)
 		s.clock.advance(6 * time.Second)
 		s.restore()
 		if got := s.heard(); !slices.Equal(got, []string{"D1"}) {
@@ -146,11 +146,11 @@ func TestOwed_WhatHasExpiredIsForgotten(t *testing.T) {
 }
 
 func TestPendingRelease_AreBoundedAndTheNewestAreKept(t *testing.T) {
-	onStage(t, 3, Options{MaxOwed: 8}, func(s *stage) {
-		s.silence()
+	onStage(t, 3, Options{MaxPendingReleases: 8}, func(s *stage) {
+		s.cutOff()
 		for i := range 100 {
-			s.owe(i, i+1, time.Minute)
-			if got := s.group.Statuses()[0].Owed; got > 8 {
+			s.retryReleases(i, i+1, time.Minute)
+			if got := s.group.Statuses()[0].PendingReleases; got > 8 {
 				t.Fatalf("%d pending, 8 allowed", got)
 			}
 		}
@@ -170,12 +170,12 @@ func TestPendingRelease_AreBoundedAndTheNewestAreKept(t *testing.T) {
 }
 
 func TestOwed_WhatHasExpiredMakesRoomBeforeTheOldest(t *testing.T) {
-	onStage(t, 3, Options{MaxOwed: 4}, func(s *stage) {
-		s.silence()
-		s.owe(0, 2, time.Minute)
-		s.owe(2, 4, time.Second)
+	onStage(t, 3, Options{MaxPendingReleases: 4}, func(s *stage) {
+		s.cutOff()
+		s.retryReleases(0, 2, time.Minute)
+		s.retryReleases(2, 4, time.Second)
 		s.clock.advance(2 * time.Second)
-		s.owe(4, 6, time.Minute)
+		s.retryReleases(4, 6, time.Minute)
 		s.restore()
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D1", "D4", "D5"}) {
 			t.Errorf("heard %q, want everything that still matters", got)

@@ -14,14 +14,14 @@ import (
 // Pool is N independent masters, used by all databases' lanes on one bounded
 // pool of goroutines.
 type Pool struct {
-	options Options
-	dial    Dialer
-	track   TrackDialer       // nil: no tracking, waiters poll
-	inner   *embedded.Masters // nil with real masters
-	tasks   Tasks
-	scripts []string
+	options   Options
+	dial      Dialer
+	track     TrackDialer       // nil: no tracking, waiters poll
+	inProcess *embedded.Masters // nil with real masters
+	tasks     Tasks
+	scripts   []string
 
-	listened atomic.Int32 // databases whose events have a listener, see events.go
+	listenedDBs atomic.Int32 // databases whose events have a listener, see events.go
 
 	mu      sync.Mutex
 	groups  map[int]*Group        // by database, made on first use
@@ -36,7 +36,7 @@ func New(o Options) (*Pool, error) {
 	}
 	p := &Pool{options: o, groups: map[int]*Group{}, dial: o.Dialer}
 	if o.Embedded > 0 {
-		p.inner = embedded.New(o.Embedded, time.Now)
+		p.inProcess = embedded.New(o.Embedded, time.Now)
 		p.dial = p.dialEmbedded
 		p.options.Tracker = p.trackEmbedded
 		for i := range o.Embedded {
@@ -45,10 +45,10 @@ func New(o Options) (*Pool, error) {
 		}
 	}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
 	if p.track = p.options.Tracker; p.track == nil && o.Dialer == nil {
-		p.track = DialTracking(p.patience())
+		p.track = DialTracking(p.dialTimeout())
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error
@@ -61,7 +61,9 @@ func New(o Options) (*Pool, error) {
 
 // dialTimeout bounds every step of a dial: a master that needs longer than two
 // flush timeouts for a handshake could not vote anyway.
-func (p *Pool) patience() time.Duration { return max(2*p.options.MasterTimeout, 200*time.Millisecond) }
+func (p *Pool) dialTimeout() time.Duration {
+	return max(2*p.options.MasterTimeout, 200*time.Millisecond)
+}
 
 // Start dials the masters for database 0 and waits, briefly, until each of them
 // has been tried once. The scripts are loaded on every
@@ -72,7 +74,7 @@ func (p *Pool) Start(scripts ...string) *Group {
 		p.bootstrapOnce()
 	}
 	g := p.Group(0)
-	for end := p.Clock().Now() + 2*p.patience(); !g.settled() && p.Clock().Now() < end; {
+	for end := p.Clock().Now() + 2*p.dialTimeout(); !g.allTried() && p.Clock().Now() < end; {
 		p.tasks.Sleep(time.Millisecond)
 	}
 	return g
@@ -81,7 +83,7 @@ func (p *Pool) Start(scripts ...string) *Group {
 // bootstrapOnce runs the bootstrap of the flag, once. If it has no effect, a line
 // in the log suffices: the masters are verified as always.
 func (p *Pool) bootstrapOnce() {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*p.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), 4*p.dialTimeout())
 	defer cancel()
 	if err := p.bootstrap(ctx, false, io.Discard); err != nil {
 		p.options.Logger.Info("--bootstrap has no effect", "err", err.Error())
@@ -99,7 +101,7 @@ func (p *Pool) Group(db int) *Group {
 	}
 	g := newGroup(p, db)
 	if first := p.groups[0]; first != nil {
-		g.borrow(first)
+		g.copyClock(first)
 	}
 	for i, since := range p.drained {
 		g.drain(i, since)
@@ -135,8 +137,8 @@ func (p *Pool) Close() {
 		g.close()
 	}
 	p.tasks.Release(5 * time.Second)
-	if p.inner != nil {
-		p.inner.Close()
+	if p.inProcess != nil {
+		p.inProcess.Close()
 	}
 }
 

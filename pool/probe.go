@@ -12,7 +12,7 @@ import (
 )
 
 // serverInfo is what a server reports about itself before it is admitted.
-type facts struct {
+type serverInfo struct {
 	clientID int64
 	runID    string
 	version  string
@@ -34,24 +34,24 @@ func (e *unfit) Error() string { return e.reason }
 func unfitf(format string, args ...any) error { return &unfit{reason: fmt.Sprintf(format, args...)} }
 
 // probe reads the identity and the clock of a server; it writes nothing.
-func probe(link Link, clock Clock) (facts, error) {
+func probe(link Link, clock Clock) (serverInfo, error) {
 	commands := []Command{
 		{[]string{"CLIENT", "ID"}},
 		{[]string{"INFO"}},
 		{[]string{"CONFIG", "GET", "*append*"}},
 	}
 	replies := link.Exchange(commands, nil)
-	if err := gone(replies, len(commands)); err != nil {
-		return facts{}, err
+	if err := exchangeErr(replies, len(commands)); err != nil {
+		return serverInfo{}, err
 	}
 	if err := replies[1].Err; err != nil {
-		return facts{}, unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
+		return serverInfo{}, unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
 	}
 	if err := replies[0].Err; err != nil {
-		return facts{}, unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
+		return serverInfo{}, unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
 	}
 	info := replies[1].Str
-	f := facts{
+	f := serverInfo{
 		clientID: replies[0].Int,
 		runID:    infoField(info, "run_id"),
 		version:  versionOf(info),
@@ -59,19 +59,19 @@ func probe(link Link, clock Clock) (facts, error) {
 		commands: processed(info),
 		policy:   infoField(info, "maxmemory_policy"),
 	}
-	if err := fitness(info); err != nil {
+	if err := checkFitness(info); err != nil {
 		return f, err
 	}
 	return f, f.readClock(link, clock)
 }
 
 // readClock takes the most precise of three samples.
-func (f *facts) readClock(link Link, clock Clock) error {
+func (f *serverInfo) readClock(link Link, clock Clock) error {
 	for range 3 {
 		sent := clock.Now()
 		replies := link.Exchange([]Command{{[]string{"TIME"}}}, nil)
 		received := clock.Now()
-		if err := gone(replies, 1); err != nil {
+		if err := exchangeErr(replies, 1); err != nil {
 			return err
 		}
 		us, ok := parseTime(replies[0])
@@ -91,7 +91,7 @@ func (f *facts) readClock(link Link, clock Clock) error {
 const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
 // checkFitness refuses servers on which a lock could silently disappear.
-func fitness(info string) error {
+func checkFitness(info string) error {
 	if !atLeast(infoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
 		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}
@@ -154,9 +154,9 @@ func atLeast(version string, major, minor int) bool {
 }
 
 // exchangeErr is the error of a connection that ended during an exchange.
-func gone(replies []Reply, want int) error {
+func exchangeErr(replies []Reply, want int) error {
 	if len(replies) != want {
-		return errLinkOver
+		return errLinkClosed
 	}
 	for _, r := range replies {
 		var fromMaster MasterError
@@ -168,4 +168,4 @@ func gone(replies []Reply, want int) error {
 }
 
 // humanDuration is a duration for people.
-func since(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+func humanDuration(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

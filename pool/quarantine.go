@@ -15,21 +15,21 @@ import (
 var quarantineScript string
 
 // endedIncarnation is one that the script ended, in one database.
-type ended struct{ db, identity string }
+type endedIncarnation struct{ db, identity string }
 
 // endIncarnations ends those of all databases of the server.
-func endIncarnations(link Link, sealKey string) ([]ended, error) {
+func endIncarnations(link Link, sealKey string) ([]endedIncarnation, error) {
 	replies := link.Exchange([]Command{{[]string{"EVAL", quarantineScript, "1", sealKey}}}, nil)
-	if err := gone(replies, 1); err != nil {
+	if err := exchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
 	if replies[0].Err != nil {
 		return nil, replies[0].Err
 	}
-	var all []ended
+	var all []endedIncarnation
 	for _, item := range replies[0].Items {
 		db, identity, _ := strings.Cut(item.Str, " ")
-		all = append(all, ended{db, identity})
+		all = append(all, endedIncarnation{db, identity})
 	}
 	return all, nil
 }
@@ -37,7 +37,7 @@ func endIncarnations(link Link, sealKey string) ([]ended, error) {
 // quarantineEvicting ends the incarnations of an unfit server that may evict keys: the
 // keys that the policy removed do not return when the policy changes. If it cannot end
 // them, the next dial tries again, and the admission compares the count.
-func (l *lane) quarantineEvicting(link Link, f facts, cause error) error {
+func (l *lane) quarantineEvicting(link Link, f serverInfo, cause error) error {
 	if f.policy == "" || f.policy == "noeviction" {
 		return cause
 	}
@@ -60,7 +60,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
 	link, err := p.dial(ctx, m, 0)
 	if err != nil {
@@ -81,7 +81,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 			o.MaxTTL = max(o.MaxTTL, ttl)
 		}
 	}
-	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, since(o.age()))
+	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(o.age()))
 	return nil
 }
 

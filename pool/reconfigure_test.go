@@ -66,12 +66,12 @@ func identity(t *testing.T, s *faulty.Server) string {
 	return ""
 }
 
-func lives(t *testing.T, servers []*faulty.Server) []*Life {
+func lives(t *testing.T, servers []*faulty.Server) []*Incarnation {
 	t.Helper()
-	all := make([]*Life, len(servers))
+	all := make([]*Incarnation, len(servers))
 	for i, s := range servers {
 		var err error
-		if all[i], err = parseLife(identity(t, s)); err != nil {
+		if all[i], err = parseIdentity(identity(t, s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testi
 		t.Fatal(out, err)
 	}
 	for i, now := range lives(t, servers) {
-		if now.Lineage != before[i].Lineage {
+		if now.ID != before[i].ID {
 			t.Errorf("master %d: an unbroken memory lost its incarnation id, and with it its counters", i)
 		}
 		if now.Base == 0 {
@@ -130,8 +130,8 @@ func TestReconfigure_AMasterThatWasRolledBackLosesItsIncarnationID(t *testing.T)
 		t.Fatal(out, err)
 	}
 	after := lives(t, servers)
-	if after[0].Lineage == before[0].Lineage || after[1].Lineage != before[1].Lineage {
-		t.Errorf("incarnations %s, %s after %s, %s, want another one for the first master only", after[0].Lineage, after[1].Lineage, before[0].Lineage, before[1].Lineage)
+	if after[0].ID == before[0].ID || after[1].ID != before[1].ID {
+		t.Errorf("incarnations %s, %s after %s, %s, want another one for the first master only", after[0].ID, after[1].ID, before[0].ID, before[1].ID)
 	}
 	reply, err := servers[0].Do("ZSCORE", "redlockd:seal", after[0].Identity)
 	if register, _ := strconv.ParseInt(reply.(string), 10, 64); err != nil || register < later {
@@ -200,7 +200,7 @@ func TestReconfigure_KeepsNoCountersWhereQuorumsNeedNotMeet(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	for i, now := range lives(t, servers[:3]) {
-		if now.Lineage == before[i].Lineage {
+		if now.ID == before[i].ID {
 			t.Errorf("master %d kept its incarnation id", i)
 		}
 	}
@@ -224,10 +224,10 @@ func TestReconfigure_RefusesAMasterThatWasAway(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	after := lives(t, servers)
-	if after[2].Lineage == before[2].Lineage || after[2].Base == 0 {
+	if after[2].ID == before[2].ID || after[2].Base == 0 {
 		t.Errorf("master c goes on where it was: %+v", after[2])
 	}
-	if after[0].Lineage != before[0].Lineage {
+	if after[0].ID != before[0].ID {
 		t.Error("master a was never away and lost its incarnation id")
 	}
 }
@@ -258,17 +258,17 @@ func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &Pool{options: o, dial: DialRueidis(unhurried)}
-	all, err := p.assemble(context.Background(), "test")
-	defer dismiss(all)
+	all, err := p.connectAll(context.Background(), "test")
+	defer closeAll(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &reconfiguration{pool: p, all: all}
-	if err := r.look(); err != nil {
+	if err := r.readSeals(); err != nil {
 		t.Fatal(err)
 	}
 	before := identity(t, servers[1])
-	r.found[all[1]][0].identity = "another one"
+	r.seals[all[1]][0].identity = "another one"
 	if err := r.write(0); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("got %v", err)
 	}

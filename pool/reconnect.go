@@ -16,26 +16,28 @@ import (
 
 // maxHeartbeatGap is the time between two heartbeats above which this process stood still:
 // less than repeated data lasts, and more than a busy machine takes.
-const stoodStill = 10 * heartbeat
+const maxHeartbeatGap = 10 * heartbeat
 
 // reconnects is the source of a group's repeated operations; its lock is the group's.
-type returns struct {
-	repeats atomic.Pointer[func() []Operation]
-	asked   uint16        // lanes, as bits, for which a task is submitted
-	pulsed  time.Duration // time of the last heartbeat, or of the start
+type reconnects struct {
+	operations  atomic.Pointer[func() []Operation]
+	scheduled   uint16        // lanes, as bits, for which a task is submitted
+	heartbeatAt time.Duration // time of the last heartbeat, or of the start
 }
 
 // OnReconnect sets the function that is called whenever a master is back; there is one at
 // a time. It is called without a lock, from several goroutines, and returns what that
 // master must receive again: operations that are not Sealed. Each goes to this one
 // master, in front of everything that is queued for it from then on.
-func (g *Group) OnReturn(operations func() []Operation) { g.returns.repeats.Store(&operations) }
+func (g *Group) OnReconnect(operations func() []Operation) {
+	g.reconnects.operations.Store(&operations)
+}
 
 // reconnectEntries returns what a master that is back must receive. Operations that do not
 // fit into a queue are left to their next repetition.
-func (g *Group) again() (out []entry) {
-	defer g.contain()
-	operations := g.returns.repeats.Load()
+func (g *Group) reconnectEntries() (out []queueEntry) {
+	defer g.recoverPanic()
+	operations := g.reconnects.operations.Load()
 	if operations == nil {
 		return nil
 	}
@@ -43,49 +45,49 @@ func (g *Group) again() (out []entry) {
 		if len(out) == g.pool.options.MaxQueue {
 			break
 		}
-		out = append(out, entry{op: op, plan: op.Plan()})
+		out = append(out, queueEntry{op: op, props: op.Props()})
 	}
 	return out
 }
 
 // queueFirstLocked queues entries in front of everything else.
-func (l *lane) againFirstLocked(entries []entry) {
+func (l *lane) queueFirstLocked(entries []queueEntry) {
 	if len(entries) > 0 {
-		l.handOverLocked(append(slices.Clip(entries), l.queue...))
+		l.swapQueueLocked(append(slices.Clip(entries), l.queue...))
 	}
 }
 
 // scheduleRepeatLocked submits a task that repeats the operations: this method must not,
 // because their source has locks of its own.
-func (l *lane) repeatSoonLocked() {
-	r, bit := &l.group.returns, uint16(1)<<l.index
-	if r.repeats.Load() == nil || r.asked&bit != 0 {
+func (l *lane) scheduleRepeatLocked() {
+	r, bit := &l.group.reconnects, uint16(1)<<l.index
+	if r.operations.Load() == nil || r.scheduled&bit != 0 {
 		return
 	}
 	if l.group.pool.tasks.Submit(l.repeat) == nil {
-		r.asked |= bit
+		r.scheduled |= bit
 	}
 }
 
 func (l *lane) repeat() {
 	g := l.group
 	g.mu.Lock()
-	g.returns.asked &^= uint16(1) << l.index
+	g.reconnects.scheduled &^= uint16(1) << l.index
 	g.mu.Unlock()
-	entries := g.again()
+	entries := g.reconnectEntries()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if l.state != stateUp { // it has stopped again, and will be back
 		return
 	}
-	l.againFirstLocked(entries)
+	l.queueFirstLocked(entries)
 	l.wakeLocked()
 }
 
 // wasSuspendedLocked notes a heartbeat, and reports whether it came so late
 // that this process stood still.
-func (r *returns) stoodStillLocked(now time.Duration) bool {
-	before := r.pulsed
-	r.pulsed = now
-	return now-before > stoodStill
+func (r *reconnects) wasSuspendedLocked(now time.Duration) bool {
+	before := r.heartbeatAt
+	r.heartbeatAt = now
+	return now-before > maxHeartbeatGap
 }

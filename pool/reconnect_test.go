@@ -10,8 +10,8 @@ import (
 
 // repeats has every master that is back receive DAGAIN, and returns how often one did.
 func (s *stage) repeats() (told func(lane int) int) {
-	s.group.OnReturn(func() []Operation {
-		return []Operation{&asker{plan: Plan{Key: "kept"}, words: []string{"DAGAIN"}}}
+	s.group.OnReconnect(func() []Operation {
+		return []Operation{&asker{plan: Props{Key: "kept"}, words: []string{"DAGAIN"}}}
 	})
 	return func(lane int) (n int) {
 		s.change(lane, func(m *fakeMaster) {
@@ -28,8 +28,8 @@ func (s *stage) repeats() (told func(lane int) int) {
 func TestReturn_OfAMasterThatWasCutOffRepeatsBehindWhatIsOwedAndBeforeAllElse(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		told := s.repeats()
-		s.silence()
-		s.owe(0, 1, time.Minute)
+		s.cutOff()
+		s.retryReleases(0, 1, time.Minute)
 		s.restore()
 		s.vote(0)
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "DAGAIN", "SET"}) {
@@ -70,7 +70,7 @@ func TestReturn_OfThisProcessFromAStandstillRepeatsToEveryMasterOnce(t *testing.
 				t.Errorf("master %d was told %d times while the heart beat", lane, n)
 			}
 		}
-		s.clock.pass(2 * stoodStill)
+		s.clock.pass(2 * maxHeartbeatGap)
 		s.clock.advance(5 * heartbeat)
 		for lane := range s.masters {
 			if n := told(lane); n != 1 {
@@ -82,8 +82,8 @@ func TestReturn_OfThisProcessFromAStandstillRepeatsToEveryMasterOnce(t *testing.
 
 func TestReturn_WhoRepeatsAndPanicsCostsNoMaster(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
-		s.group.OnReturn(func() []Operation { panic("a mistake of its own") })
-		s.silence()
+		s.group.OnReconnect(func() []Operation { panic("a mistake of its own") })
+		s.cutOff()
 		s.restore()
 		if !s.vote(0).Seal.Good {
 			t.Error("the master does not vote")

@@ -12,7 +12,7 @@ import (
 
 // settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
 // pattern costs a master some ten microseconds.
-const factsEvery = 10
+const settingsEvery = 10
 
 var (
 	errSettings = errors.New("its settings changed, it must be admitted again")
@@ -20,14 +20,14 @@ var (
 )
 
 // appendSettings appends the commands that read the settings.
-func (f *flush) askFacts() {
-	f.factsAt = len(f.commands)
+func (f *flush) appendSettings() {
+	f.settingsAt = len(f.commands)
 	f.next().Set("CONFIG", "GET", "*append*")
 	f.next().Set("INFO", "persistence")
 	f.next().Set("CONFIG", "GET", "maxmemory-policy")
 	f.next().Set("INFO", "stats")
 	f.listenersAt = -1
-	if g := f.conn.lane.group; g.asksForListeners() {
+	if g := f.conn.lane.group; g.countsListeners() {
 		f.listenersAt = len(f.commands)
 		f.next().Set("PUBSUB", "NUMSUB", g.eventChannel())
 	}
@@ -35,15 +35,15 @@ func (f *flush) askFacts() {
 
 // settingsChanged reports whether the answers contradict the settings of the
 // admission. Where CONFIG is forbidden there is nothing to compare.
-func (f *flush) changed() error {
-	if f.factsAt < 0 {
+func (f *flush) settingsChanged() error {
+	if f.settingsAt < 0 {
 		return nil
 	}
 	if l := f.conn.lane; f.listenersAt >= 0 {
 		l.group.countListeners(l.index, f.replies[f.listenersAt], f.sent)
 	}
-	settings, info := f.replies[f.factsAt], f.replies[f.factsAt+1]
-	if f.conn.life.Durable && settings.Err == nil && info.Err == nil && volatile(settings, info.Str) != "" {
+	settings, info := f.replies[f.settingsAt], f.replies[f.settingsAt+1]
+	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && volatile(settings, info.Str) != "" {
 		return errSettings
 	}
 	return nil
@@ -53,25 +53,25 @@ func (f *flush) changed() error {
 // seal is still there. Where CONFIG is forbidden the policy is read at admissions
 // only, and the count alone decides.
 func (l *lane) evictedLocked(f *flush) error {
-	if f.factsAt < 0 {
+	if f.settingsAt < 0 {
 		return nil
 	}
-	policy, stats := f.replies[f.factsAt+2], f.replies[f.factsAt+3]
+	policy, stats := f.replies[f.settingsAt+2], f.replies[f.settingsAt+3]
 	if policy.Err == nil && len(policy.Items) == 2 && policy.Items[1].Str != "noeviction" {
 		return fmt.Errorf("%w: maxmemory-policy is %s, it must be noeviction", errEvicted, policy.Items[1].Str)
 	}
 	if stats.Err != nil {
 		return nil
 	}
-	if now, was := infoField(stats.Str, "evicted_keys"), f.conn.life.Evicted; now != was {
+	if now, was := infoField(stats.Str, "evicted_keys"), f.conn.incarnation.Evicted; now != was {
 		return fmt.Errorf("%w: evicted_keys is %s, and was %s at its admission; keep maxmemory-policy noeviction", errEvicted, now, was)
 	}
-	return l.resetLocked(processed(stats.Str))
+	return l.statsResetLocked(processed(stats.Str))
 }
 
 // statsResetLocked stores the number of commands that a server counts, which falls by
 // CONFIG RESETSTAT alone. The reset may hide an eviction.
-func (l *lane) resetLocked(commands int64) error {
+func (l *lane) statsResetLocked(commands int64) error {
 	was := l.commands
 	l.commands = commands
 	if commands < was {

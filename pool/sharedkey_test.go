@@ -3,7 +3,7 @@ package pool
 import "testing"
 
 func joining(op *asker) *asker {
-	op.plan.Joins = true
+	op.plan.SharesKey = true
 	return op
 }
 
@@ -31,8 +31,8 @@ func TestFlush_AcquiresThatJoinShareOneWithEachOtherAndWithReleases(t *testing.T
 
 func TestFlush_RaisesTheRegisterAheadForWhoWantsIt(t *testing.T) {
 	stage := newFlushStage()
-	ahead := &asker{plan: Plan{Sealed: true, Bare: true, Ahead: 500}}
-	stage.conn.flush.fill(queueOf(&asker{plan: Plan{Sealed: true}}, ahead, &asker{plan: Plan{Sealed: true, Ahead: 20}}), 100)
+	ahead := &asker{plan: Props{Sealed: true, SealOnly: true, RaiseBy: 500}}
+	stage.conn.flush.fill(queueOf(&asker{plan: Props{Sealed: true}}, ahead, &asker{plan: Props{Sealed: true, RaiseBy: 20}}), 100)
 	if got := stage.conn.flush.ahead; got != 500 {
 		t.Errorf("raised by %d µs ahead of the clock, want 500", got)
 	}

@@ -53,27 +53,27 @@ const (
 func absentBecause(why string) string { return `WARN msg="master does not vote" err=` + why }
 
 // failWrites has master a refuse to write, allowWrites has it write again.
-func (s *stage) ails() {
+func (s *stage) failWrites() {
 	s.change(0, falsify("ZADD", refusal("OOM no room")))
 	s.vote(0)
 }
 
-func (s *stage) heals() {
+func (s *stage) allowWrites() {
 	s.change(0, func(m *fakeMaster) { m.tamper = nil })
 	s.clock.advance(2 * heartbeat)
 }
 
 func TestNotice_AMasterThatAilsIsLoggedOnceAndItsRecovery(t *testing.T) {
 	expectLog(t, logOf(t, func(s *stage) {
-		s.ails()
+		s.failWrites()
 		for range 30 { // longer than calm
 			s.vote(0)
 			s.clock.advance(time.Second)
 		}
-		s.heals()
+		s.allowWrites()
 		s.vote(0)
 		s.clock.advance(time.Minute)
-		s.ails()
+		s.failWrites()
 	}), absentBecause(full), votesAgain, absentBecause(full))
 }
 
@@ -109,8 +109,8 @@ func TestNotice_AMasterThatStallsAndIsDialledAnewIsLoggedOnce(t *testing.T) {
 func TestNotice_AMasterThatFlapsDoesNotFloodTheLog(t *testing.T) {
 	lines := logOf(t, func(s *stage) {
 		for range 100 {
-			s.ails()
-			s.heals()
+			s.failWrites()
+			s.allowWrites()
 		}
 	})
 	if len(lines) < 2 || len(lines) > 6 { // 20 s and a little: every calm one absence and its end
@@ -120,17 +120,17 @@ func TestNotice_AMasterThatFlapsDoesNotFloodTheLog(t *testing.T) {
 
 func TestNotice_WhatFollowsAFlapAndLastsIsLogged(t *testing.T) {
 	for why, fall := range map[string]func(s *stage){
-		full: (*stage).ails,
+		full: (*stage).failWrites,
 		`"connection refused"`: func(s *stage) {
 			s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = errors.New("connection refused"), true })
 			s.vote(0)
 		},
 	} {
 		expectLog(t, logOf(t, func(s *stage) {
-			s.ails()
-			s.heals()
+			s.failWrites()
+			s.allowWrites()
 			fall(s)
-			s.clock.advance(calm + time.Second)
+			s.clock.advance(logPause + time.Second)
 		}), absentBecause(full), votesAgain, absentBecause(why))
 	}
 }

@@ -22,18 +22,18 @@ import (
 
 const (
 	// maxMessage bounds one string of a message; ours are below 100 kB.
-	longestMessage = 1 << 20
+	maxMessage = 1 << 20
 	// subscribeRetry is the pause before a lost connection is replaced.
-	hearerRetry = time.Second
+	subscribeRetry = time.Second
 	// maxQuiet is how long a master may send nothing before it receives a PING.
-	hearerQuiet = 5 * time.Second
+	maxQuiet = 5 * time.Second
 )
 
-var errOddMessage = errors.New("sent something that is no message")
+var errUnexpectedMessage = errors.New("sent something that is no message")
 
 // eventSubscriber keeps a subscription to one master. It has a goroutine while it is
 // connected or connecting, and a timer between two attempts.
-type hearer struct {
+type eventSubscriber struct {
 	group *Group
 	index int
 	work  sync.WaitGroup // its goroutine
@@ -47,23 +47,23 @@ type hearer struct {
 }
 
 // start begins an attempt.
-func (h *hearer) start() {
+func (h *eventSubscriber) start() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.group.pool.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), h.group.pool.dialTimeout())
 	h.cancel = cancel
 	h.work.Add(1)
 	go h.run(ctx)
 }
 
 // run reads until the connection ends, and schedules the next one.
-func (h *hearer) run(ctx context.Context) {
+func (h *eventSubscriber) run(ctx context.Context) {
 	defer h.work.Done()
 	o := &h.group.pool.options
-	conn, err := subscribe(ctx, o.Masters[h.index], h.group.eventChannel(), h.group.pool.patience())
+	conn, err := subscribe(ctx, o.Masters[h.index], h.group.eventChannel(), h.group.pool.dialTimeout())
 	if err == nil {
 		err = h.listen(conn)
 	}
@@ -76,14 +76,14 @@ func (h *hearer) run(ctx context.Context) {
 	}
 	o.Logger.Debug("no events from master for now", "master", o.Masters[h.index].Name, "err", err.Error())
 	if h.retry == nil {
-		h.retry = o.Clock.AfterFunc(hearerRetry, h.start)
+		h.retry = o.Clock.AfterFunc(subscribeRetry, h.start)
 		return
 	}
-	h.retry.Reset(hearerRetry)
+	h.retry.Reset(subscribeRetry)
 }
 
 // listen delivers messages until the connection ends.
-func (h *hearer) listen(conn *subscription) error {
+func (h *eventSubscriber) listen(conn *eventConn) error {
 	defer conn.Close()
 	h.mu.Lock()
 	if h.closed {
@@ -98,21 +98,21 @@ func (h *hearer) listen(conn *subscription) error {
 		case err != nil:
 			return err
 		case len(words) == 3 && words[0] == "message":
-			h.group.hear(words[2])
+			h.group.deliver(words[2])
 		case len(words) != 2 || words[0] != "pong":
-			return errOddMessage
+			return errUnexpectedMessage
 		}
 	}
 }
 
 // subscribedSince reports whether it has received everything since then.
-func (h *hearer) hearsSince(then time.Duration) bool {
+func (h *eventSubscriber) subscribedSince(then time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.conn != nil && h.since < then
 }
 
-func (h *hearer) close() {
+func (h *eventSubscriber) close() {
 	h.mu.Lock()
 	h.closed = true
 	if h.cancel != nil {
@@ -129,7 +129,7 @@ func (h *hearer) close() {
 }
 
 // eventConn is a connection on RESP2 that has subscribed to one channel.
-type subscription struct {
+type eventConn struct {
 	net.Conn
 	in      *bufio.Reader
 	timeout time.Duration // of every step
@@ -137,14 +137,14 @@ type subscription struct {
 }
 
 // subscribe opens one; every step may take timeout.
-func subscribe(ctx context.Context, m Master, channel string, timeout time.Duration) (*subscription, error) {
+func subscribe(ctx context.Context, m Master, channel string, timeout time.Duration) (*eventConn, error) {
 	conn, err := dialMaster(ctx, m, timeout)
 	if err != nil {
 		return nil, err
 	}
 	s := newSubscription(conn, timeout)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	if err := s.greet(m, channel); err != nil {
+	if err := s.login(m, channel); err != nil {
 		stop()
 		conn.Close()
 		return nil, err
@@ -155,11 +155,11 @@ func subscribe(ctx context.Context, m Master, channel string, timeout time.Durat
 	return s, nil
 }
 
-func newSubscription(conn net.Conn, timeout time.Duration) *subscription {
-	return &subscription{Conn: conn, in: bufio.NewReader(conn), timeout: timeout, quiet: hearerQuiet}
+func newSubscription(conn net.Conn, timeout time.Duration) *eventConn {
+	return &eventConn{Conn: conn, in: bufio.NewReader(conn), timeout: timeout, quiet: maxQuiet}
 }
 
-func (s *subscription) greet(m Master, channel string) error {
+func (s *eventConn) login(m Master, channel string) error {
 	_ = s.SetDeadline(time.Now().Add(s.timeout))
 	var commands [][]string
 	switch {
@@ -170,7 +170,7 @@ func (s *subscription) greet(m Master, channel string) error {
 	}
 	commands = append(commands, []string{"CLIENT", "SETNAME", "redlockd-events"}, []string{"SUBSCRIBE", channel})
 	for _, words := range commands {
-		if err := s.say(words...); err != nil {
+		if err := s.send(words...); err != nil {
 			return err
 		}
 		reply, err := s.read()
@@ -178,13 +178,13 @@ func (s *subscription) greet(m Master, channel string) error {
 			return fmt.Errorf("%s: %w", words[0], err)
 		}
 		if len(reply) == 3 != (words[0] == "SUBSCRIBE") {
-			return errOddMessage
+			return errUnexpectedMessage
 		}
 	}
 	return s.SetDeadline(time.Time{})
 }
 
-func (s *subscription) say(words ...string) error {
+func (s *eventConn) send(words ...string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "*%d\r\n", len(words))
 	for _, word := range words {
@@ -196,12 +196,12 @@ func (s *subscription) say(words ...string) error {
 
 // next waits for a message. A master that sends nothing for long receives a PING; one
 // that does not answer it has ended.
-func (s *subscription) next() ([]string, error) {
+func (s *eventConn) next() ([]string, error) {
 	_ = s.SetDeadline(time.Now().Add(s.quiet))
 	_, err := s.in.Peek(1)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = s.SetDeadline(time.Now().Add(s.timeout))
-		if err := s.say("PING"); err != nil {
+		if err := s.send("PING"); err != nil {
 			return nil, err
 		}
 		_, err = s.in.Peek(1)
@@ -214,7 +214,7 @@ func (s *subscription) next() ([]string, error) {
 }
 
 // read returns a status, which is one word, or an array of strings and numbers.
-func (s *subscription) read() ([]string, error) {
+func (s *eventConn) read() ([]string, error) {
 	kind, rest, err := s.line()
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *subscription) read() ([]string, error) {
 	case '*':
 		n, err := strconv.Atoi(rest)
 		if err != nil || n < 0 || n > 4 {
-			return nil, errOddMessage
+			return nil, errUnexpectedMessage
 		}
 		words := make([]string, n)
 		for i := range words {
@@ -237,37 +237,37 @@ func (s *subscription) read() ([]string, error) {
 		}
 		return words, nil
 	}
-	return nil, errOddMessage
+	return nil, errUnexpectedMessage
 }
 
-func (s *subscription) word() (string, error) {
+func (s *eventConn) word() (string, error) {
 	kind, rest, err := s.line()
 	if err != nil || kind == ':' {
 		return rest, err
 	}
 	n, err := strconv.Atoi(rest)
-	if kind != '$' || err != nil || n < 0 || n > longestMessage {
-		return "", errOddMessage
+	if kind != '$' || err != nil || n < 0 || n > maxMessage {
+		return "", errUnexpectedMessage
 	}
 	bytes := make([]byte, n+2)
 	if _, err := io.ReadFull(s.in, bytes); err != nil {
 		return "", err
 	}
 	if bytes[n] != '\r' || bytes[n+1] != '\n' {
-		return "", errOddMessage
+		return "", errUnexpectedMessage
 	}
 	return string(bytes[:n]), nil
 }
 
 // line reads up to a line end; no line of ours is longer than the reader's
 // buffer.
-func (s *subscription) line() (kind byte, rest string, err error) {
+func (s *eventConn) line() (kind byte, rest string, err error) {
 	line, err := s.in.ReadSlice('\n')
 	if err != nil {
 		return 0, "", err
 	}
 	if len(line) < 3 || line[len(line)-2] != '\r' {
-		return 0, "", errOddMessage
+		return 0, "", errUnexpectedMessage
 	}
 	return line[0], string(line[1 : len(line)-2]), nil
 }

@@ -23,15 +23,15 @@ type Tasks interface {
 }
 
 // goroutinePool is the Tasks of the product.
-type goroutines struct{ *ants.Pool }
+type goroutinePool struct{ *ants.Pool }
 
-var _ Tasks = goroutines{}
+var _ Tasks = goroutinePool{}
 
-func (goroutines) Sleep(d time.Duration) { time.Sleep(d) }
+func (goroutinePool) Sleep(d time.Duration) { time.Sleep(d) }
 
-func (g goroutines) Release(timeout time.Duration) { _ = g.ReleaseTimeout(timeout) }
+func (g goroutinePool) Release(timeout time.Duration) { _ = g.ReleaseTimeout(timeout) }
 
-func (goroutines) Await(ctx context.Context, ready <-chan struct{}) bool {
+func (goroutinePool) Await(ctx context.Context, ready <-chan struct{}) bool {
 	select {
 	case <-ready:
 		return true
@@ -48,5 +48,5 @@ func newGoroutines(o *Options) (Tasks, error) {
 	tasks, err := ants.NewPool(size, ants.WithNonblocking(true), ants.WithPanicHandler(func(v any) {
 		o.Logger.Error("task of a lane panicked; its master was disconnected", "err", v)
 	}))
-	return goroutines{tasks}, err
+	return goroutinePool{tasks}, err
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	// maxQueries is how many keys one exchange reads at most.
-	inquiries = 128
+	maxQueries = 128
 	// trackerRetry is the pause after a tracker's connection failed.
 	trackerRetry = time.Second
 )
@@ -30,7 +30,7 @@ const (
 type TrackDialer func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error)
 
 // keyQuery is a key that a watcher wants to be tracked.
-type inquiry struct {
+type keyQuery struct {
 	key     string
 	round   uint64
 	watcher Watcher
@@ -41,7 +41,7 @@ type tracker struct {
 	index int
 
 	mu      sync.Mutex
-	queue   []inquiry
+	queue   []keyQuery
 	running bool
 	closed  bool
 	link    Link // used by the running task alone, closed by any goroutine
@@ -49,7 +49,7 @@ type tracker struct {
 }
 
 // enqueue queues a query. What does not fit is dropped: the watcher polls.
-func (t *tracker) ask(q inquiry) {
+func (t *tracker) enqueue(q keyQuery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || len(t.queue) >= t.group.pool.options.MaxQueue {
@@ -66,7 +66,7 @@ func (t *tracker) ask(q inquiry) {
 func (t *tracker) run() {
 	for {
 		t.mu.Lock()
-		n := min(len(t.queue), inquiries)
+		n := min(len(t.queue), maxQueries)
 		if n == 0 || t.closed {
 			t.queue, t.running = nil, false
 			t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *tracker) run() {
 // dial opens the connection, or sets the time of the next attempt.
 func (t *tracker) dial() Link {
 	p := t.group.pool
-	ctx, cancel := context.WithTimeout(context.Background(), p.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), p.dialTimeout())
 	defer cancel()
 	link, err := p.track(ctx, p.options.Masters[t.index], t.group.db, func(keys []string) {
 		t.group.changed(t.index, keys)
@@ -109,7 +109,7 @@ func (t *tracker) dial() Link {
 }
 
 // exchange queries a batch of keys and delivers the answers.
-func (t *tracker) exchange(link Link, batch []inquiry) {
+func (t *tracker) exchange(link Link, batch []keyQuery) {
 	tracked := !t.group.pool.embedded()
 	each := 1
 	if tracked {
@@ -123,7 +123,7 @@ func (t *tracker) exchange(link Link, batch []inquiry) {
 		commands = append(commands, Command{Args: []string{"PTTL", q.key}})
 	}
 	replies := link.Exchange(commands, nil)
-	if err := gone(replies, len(commands)); err != nil {
+	if err := exchangeErr(replies, len(commands)); err != nil {
 		t.drop(link)
 		return
 	}
@@ -187,13 +187,13 @@ func DialTracking(timeout time.Duration) TrackDialer {
 		client, err := rueidis.NewClient(rueidis.ClientOption{
 			InitAddress: []string{m.Address}, Username: m.Username, Password: m.Password, SelectDB: db,
 			ClientName: "redlockd-news", ClientSetInfo: rueidis.DisableClientSetInfo,
-			ClientTrackingOptions: []string{"OPTIN"}, OnInvalidations: announced(gone),
+			ClientTrackingOptions: []string{"OPTIN"}, OnInvalidations: onInvalidation(gone),
 			ForceSingleClient: true, DisableRetry: true, PipelineMultiplex: -1, BlockingPipeline: -1,
 			RingScaleEachConn: 8, ReadBufferEachConn: 16 << 10, WriteBufferEachConn: 16 << 10, CacheSizeEachConn: 1 << 10,
 			ConnWriteTimeout: timeout, Dialer: net.Dialer{Timeout: timeout, KeepAlive: timeout},
 			DialCtxFn: func(context.Context, string, *net.Dialer, *tlsConfig) (net.Conn, error) {
 				if used.Swap(true) {
-					return nil, errLinkOver
+					return nil, errLinkClosed
 				}
 				return conn, nil
 			},
@@ -211,7 +211,7 @@ func DialTracking(timeout time.Duration) TrackDialer {
 
 // onInvalidation turns an invalidation into keys; rueidis passes nil for all of
 // them, also when the connection has ended.
-func announced(gone func(keys []string)) func([]rueidis.RedisMessage) {
+func onInvalidation(gone func(keys []string)) func([]rueidis.RedisMessage) {
 	return func(messages []rueidis.RedisMessage) {
 		if messages == nil {
 			gone(nil)

@@ -10,30 +10,30 @@ import (
 )
 
 var (
-	errForgot     = errors.New("its memory is gone (flushed, swapped or replaced)")
-	errBalanced   = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
-	errLate       = errors.New("answered too late to count")
-	errMisjudged  = errors.New("its clock was misjudged and is measured anew")
-	errSuspect    = errors.New("its clock is under suspicion")
-	errBehind     = errors.New("its clock is behind its estimate")
-	errUnwatched  = errors.New("its clock went unwatched and is measured anew")
-	errCrept      = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new incarnation")
-	errRolledBack = errors.New("its memory was rolled back")
-	errDamaged    = errors.New("its register is damaged")
-	errForeign    = errors.New("its seal was overwritten by other data")
-	errOddSeal    = errors.New("answered the seal with something unexpected")
+	errMemoryGone     = errors.New("its memory is gone (flushed, swapped or replaced)")
+	errBalanced       = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
+	errLate           = errors.New("answered too late to count")
+	errEstimateBehind = errors.New("its clock was misjudged and is measured anew")
+	errSuspect        = errors.New("its clock is under suspicion")
+	errBehind         = errors.New("its clock is behind its estimate")
+	errUnobserved     = errors.New("its clock went unwatched and is measured anew")
+	errCrept          = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new incarnation")
+	errRolledBack     = errors.New("its memory was rolled back")
+	errDamaged        = errors.New("its register is damaged")
+	errForeign        = errors.New("its seal was overwritten by other data")
+	errUnexpectedSeal = errors.New("answered the seal with something unexpected")
 )
 
 // maxRegister is where Lua and zset scores stop being exact integers. A register
 // above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
-const tooHigh = 1 << 52
+const maxRegister = 1 << 52
 
 // finishFlush verifies the flush and delivers the answers.
-func (l *lane) settle(c *connection) {
+func (l *lane) finishFlush(c *connection) {
 	g := l.group
 	f := &c.flush
 	now := g.now()
-	if err := f.broken(); err != nil {
+	if err := f.brokenLink(); err != nil {
 		l.fail(c, err)
 		return
 	}
@@ -42,8 +42,8 @@ func (l *lane) settle(c *connection) {
 		g.mu.Unlock()
 		return
 	}
-	if c.benched { // likewise, but the master answers again
-		l.backLocked(c)
+	if c.stalled { // likewise, but the master answers again
+		l.resumeLocked(c)
 		g.mu.Unlock()
 		return
 	}
@@ -51,38 +51,38 @@ func (l *lane) settle(c *connection) {
 	l.rtt.note(now - f.sent)
 	var seal Seal
 	var ending error
-	if f.facts {
-		l.filedLocked(f)
+	if f.readSettings {
+		l.noteRecordsLocked(f)
 	}
 	if f.sealed || f.beat {
-		seal, ending = l.judgeLocked(c, f, now)
+		seal, ending = l.verifySealLocked(c, f, now)
 	}
-	sealed := c.awaiting
+	sealed := c.unsealed
 	if f.sealed {
-		c.awaiting = nil
+		c.unsealed = nil
 	} else {
 		sealed = nil
 	}
 	c.deferLocked(f, now)
-	steps := g.judgeStepsLocked(now)
+	steps := g.resolveAnomaliesLocked(now)
 	g.mu.Unlock()
 
 	c.deliver(f, seal, sealed)
-	l.tellRefusals(f, now)
+	l.logErrors(f, now)
 	if ending == nil {
-		ending = f.refusal()
+		ending = f.endingReply()
 	}
 	if ending == nil {
-		ending = f.changed()
+		ending = f.settingsChanged()
 	}
 	if ending != nil {
 		l.fail(c, ending)
 	}
-	steps.latch()
+	steps.disconnect()
 }
 
 // brokenLink is the error of a connection that ended during the flush.
-func (f *flush) broken() error {
+func (f *flush) brokenLink() error {
 	for i := range f.replies {
 		if err := f.replies[i].Err; err != nil {
 			if _, fromMaster := err.(MasterError); !fromMaster {
@@ -91,14 +91,14 @@ func (f *flush) broken() error {
 		}
 	}
 	if len(f.commands) != 0 && len(f.replies) != len(f.commands) {
-		return errOddSeal
+		return errUnexpectedSeal
 	}
-	return f.oddBulk()
+	return f.unexpectedBulk()
 }
 
 // endingReply is an error reply that ends the connection: the scripts are lost, or
 // the master has become a replica. A new admission settles both.
-func (f *flush) refusal() error {
+func (f *flush) endingReply() error {
 	for i := range f.commands {
 		if err, ok := f.replies[i].Err.(MasterError); ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY")) {
 			return err
@@ -108,24 +108,24 @@ func (f *flush) refusal() error {
 }
 
 // verifySealLocked checks the seal and counts a void one. The second result ends the connection.
-func (l *lane) judgeLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
-	seal, ending := l.readSealLocked(c, f, now)
-	l.ailing = seal.Err
+func (l *lane) verifySealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
+	seal, ending := l.checkSealLocked(c, f, now)
+	l.failing = seal.Err
 	if seal.Err != nil {
-		l.group.counters.BadSeals++
+		l.group.counters.VoidSeals++
 		l.group.counters.Void[voidReason(seal.Err)]++
-		l.absentLocked(seal.Err)
+		l.noteAbsentLocked(seal.Err)
 	}
 	return seal, ending
 }
 
-func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
-	bad := func(err error) Seal { return Seal{Lineage: c.life.Lineage, Err: err} }
-	if f.whoAt >= 0 {
-		if err := f.replies[f.whoAt].Err; err != nil { // LOADING, BUSY …
+func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
+	bad := func(err error) Seal { return Seal{IncarnationID: c.incarnation.ID, Err: err} }
+	if f.serverAt >= 0 {
+		if err := f.replies[f.serverAt].Err; err != nil { // LOADING, BUSY …
 			return bad(err), nil
 		}
-		if run := infoField(f.replies[f.whoAt].Str, "run_id"); run != c.life.RunID {
+		if run := infoField(f.replies[f.serverAt].Str, "run_id"); run != c.incarnation.RunID {
 			return bad(errBalanced), errBalanced
 		}
 	}
@@ -134,7 +134,7 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 		score = Reply{Kind: ReplyInt}
 	}
 	if score.Kind == ReplyNil {
-		return bad(errForgot), errForgot
+		return bad(errMemoryGone), errMemoryGone
 	}
 	// Only a new admission finds out what the data is and what the operator can do.
 	if wrong, is := score.Err.(MasterError); is && wrong.Begins("WRONGTYPE") {
@@ -145,7 +145,7 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 	old, ok := score.Number()
 	us, isTime := parseTime(clock)
 	if !ok || !isTime {
-		err := fmt.Errorf("%w: %s", errOddSeal, firstError(score, clock))
+		err := fmt.Errorf("%w: %s", errUnexpectedSeal, firstError(score, clock))
 		return bad(err), nil
 	}
 	top := old
@@ -157,70 +157,70 @@ func (l *lane) readSealLocked(c *connection, f *flush, now time.Duration) (Seal,
 		top = max(old, f.raise)
 	}
 	if Broken(RuleSeal) {
-		return l.goodLocked(c, f, old, top, us), nil
+		return l.goodSealLocked(c, f, old, top, us), nil
 	}
 	if err := l.evictedLocked(f); err != nil {
-		l.retireLocked(c)
+		l.invalidateLocked(c)
 		return bad(err), err
 	}
-	switch err := l.clockLocked(f, now, us); {
-	case err == errLate && f.misjudged(now, us):
-		return bad(err), errMisjudged
+	switch err := l.checkClockLocked(f, now, us); {
+	case err == errLate && f.estimateBehind(now, us):
+		return bad(err), errEstimateBehind
 	case err == errCrept:
-		l.retireLocked(c)
+		l.invalidateLocked(c)
 		return bad(err), err
 	case err != nil:
 		return bad(err), nil
 	}
-	if old < f.least && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
-		l.retireLocked(c)
-		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.least)
+	if old < f.minRegister && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
+		l.invalidateLocked(c)
+		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)
 		return bad(err), err
 	}
-	if old > tooHigh {
+	if old > maxRegister {
 		err := fmt.Errorf("%w: %d is above 2^52; stop all daemons, delete %s on this master, start again", errDamaged, old, l.group.sealKey)
 		return bad(err), err
 	}
-	return l.goodLocked(c, f, old, top, us), nil
+	return l.goodSealLocked(c, f, old, top, us), nil
 }
 
 // clockLocked checks the TIME that was read after everything else of the flush.
-func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
+func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	limit := l.group.pool.options.MasterTimeout
 	off := l.est.deviation(f.sent, now, us)
 	switch {
 	case Broken(RuleClock):
 		return nil
-	case off != 0 && Broken(RuleLatch):
+	case off != 0 && Broken(RuleInvalidate):
 		return errSuspect
-	case off != 0 || l.suspect != nil:
-		l.suspectLocked(f, now, us)
+	case off != 0 || l.anomaly != nil:
+		l.noteAnomalyLocked(f, now, us)
 	}
 	switch {
-	case l.suspect != nil:
+	case l.anomaly != nil:
 		return errSuspect
-	case (now-f.sent > limit || us > f.moment.Time+micros(limit)) && !Broken(RuleLate):
+	case (now-f.sent > limit || us > f.context.Time+micros(limit)) && !Broken(RuleLate):
 		// The expiry was chosen from context.Time: beyond it a copy could last shorter
 		// than its lease, so the estimate's error does not widen this bound.
 		l.group.counters.LateFlushes++
 		return errLate
-	case us < f.moment.Time-micros(behind)-l.est.spread(now):
-		return fmt.Errorf("%w by %d ms", errBehind, (f.moment.Time-us)/1000)
-	case l.blind(f.sent):
-		fits := us-f.moment.Time <= micros(l.group.pool.options.reserve())
+	case us < f.context.Time-micros(maxBehind)-l.est.spread(now):
+		return fmt.Errorf("%w by %d ms", errBehind, (f.context.Time-us)/1000)
+	case l.unobserved(f.sent):
+		fits := us-f.context.Time <= micros(l.group.pool.options.reserve())
 		l.est = estimate{}
 		l.est.sample(f.sent, now, us)
 		l.gain.restart(now, us-micros(f.sent), l.budget())
-		l.lookLocked()
+		l.requestClockLocked()
 		if !fits {
-			return errUnwatched
+			return errUnobserved
 		}
 		return nil
 	case l.creptLocked(now, us):
 		return errCrept
 	}
 	l.est.sample(f.sent, now, us)
-	l.gain.look(f.sent, now, us)
+	l.gain.observe(f.sent, now, us)
 	return nil
 }
 
@@ -228,12 +228,12 @@ func (l *lane) clockLocked(f *flush, now time.Duration, us int64) error {
 // clock was behind when it was sent, by more than a quarter of the timeout. It would stay
 // so: late flushes do not update the estimate, and it may be off within its own error
 // after this process was suspended. Admission measures the clock anew.
-func (f *flush) misjudged(now time.Duration, us int64) bool {
+func (f *flush) estimateBehind(now time.Duration, us int64) bool {
 	limit := f.conn.lane.group.pool.options.MasterTimeout
-	return now-f.sent <= limit && us-micros(now-f.sent) > f.moment.Time+micros(limit)/4
+	return now-f.sent <= limit && us-micros(now-f.sent) > f.context.Time+micros(limit)/4
 }
 
-func (l *lane) goodLocked(c *connection, f *flush, old, top, us int64) Seal {
+func (l *lane) goodSealLocked(c *connection, f *flush, old, top, us int64) Seal {
 	g := l.group
 	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.seen {
 		g.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
@@ -241,15 +241,15 @@ func (l *lane) goodLocked(c *connection, f *flush, old, top, us int64) Seal {
 	}
 	l.acked = max(l.acked, top)
 	g.hybrid.observe(old)
-	g.reclockLocked()
-	quarantined := !c.life.votes(us, g.pool.options.age())
+	g.updateClockLocked()
+	quarantined := !c.incarnation.mayVote(us, g.pool.options.age())
 	if !quarantined {
-		l.presentLocked(c.life.Lineage)
+		l.noteVotingLocked(c.incarnation.ID)
 	}
-	l.proved = f.sent
+	l.provedAt = f.sent
 	return Seal{
-		Good: true, Young: quarantined, Age: c.life.age(us), Durable: c.life.Durable,
-		Lineage: c.life.Lineage, Old: old, Top: top,
+		Good: true, Quarantined: quarantined, Age: c.incarnation.age(us), Durable: c.incarnation.Durable,
+		IncarnationID: c.incarnation.ID, Old: old, Top: top,
 	}
 }
 
@@ -261,24 +261,24 @@ func (c *connection) deferLocked(f *flush, now time.Duration) {
 	late := now-f.sent > c.lane.group.pool.options.MasterTimeout
 	for i, e := range f.entries {
 		at := f.index[i]
-		if !e.plan.SealZero || at < 0 || late {
+		if !e.props.SealZero || at < 0 || late {
 			continue
 		}
 		if r := f.reply(i); r.Kind == ReplyInt && r.Int == 0 {
-			c.awaiting = append(c.awaiting, verdict{entry: e, reply: r})
+			c.unsealed = append(c.unsealed, unsealedAnswer{entry: e, reply: r})
 			f.entries[i].op = nil // answered later
 		}
 	}
 }
 
-func (c *connection) deliver(f *flush, seal Seal, sealed []verdict) {
+func (c *connection) deliver(f *flush, seal Seal, sealed []unsealedAnswer) {
 	lane := c.lane.index
 	if f.repeats && f.taken == nil {
 		f.taken = Taken{}
 	}
 	var counted Votes
 	for _, v := range sealed {
-		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Asked: true, Reply: v.reply, Seal: seal})
+		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Sent: true, Reply: v.reply, Seal: seal})
 	}
 	for i := range f.entries {
 		op := f.entries[i].op
@@ -290,14 +290,14 @@ func (c *connection) deliver(f *flush, seal Seal, sealed []verdict) {
 			a.Taken = f.taken
 		}
 		if at := f.index[i]; at >= 0 {
-			a.Asked, a.Reply = true, f.reply(i)
+			a.Sent, a.Reply = true, f.reply(i)
 		}
-		if f.entries[i].plan.Takes {
+		if f.entries[i].props.Exclusive {
 			counted.count(&a)
 		}
 		c.lane.group.answer(op, a)
 	}
-	c.lane.said.add(counted)
+	c.lane.votes.add(counted)
 }
 
 func parseTime(r Reply) (us int64, ok bool) {

@@ -14,7 +14,7 @@ func TestVerify_AGoodSealSaysWhatTheOperationsOwn(t *testing.T) {
 		s.send(op)
 		for lane := range s.masters {
 			a := op.only(t, lane)
-			if !a.Asked || a.Reply.Str != "OK" || !a.Seal.Good || a.Seal.Young || a.Seal.Err != nil || a.Seal.Lineage == "" {
+			if !a.Sent || a.Reply.Str != "OK" || !a.Seal.Good || a.Seal.Quarantined || a.Seal.Err != nil || a.Seal.IncarnationID == "" {
 				t.Errorf("lane %d: %+v, want a good vote", lane, a)
 			}
 			if m := s.masters[lane]; a.Seal.Top != m.register || a.Seal.Top < op.fence || a.Seal.Old >= op.fence {
@@ -48,7 +48,7 @@ var badSeals = []struct {
 	{"the identity is gone", func(m *fakeMaster) { m.identity = "" }, "memory is gone", true, false},
 	{"another identity stands there", func(m *fakeMaster) { m.identity += "x" }, "memory is gone", true, false},
 	{"the register lies below what was acknowledged", func(m *fakeMaster) { m.register-- }, "rolled back", true, true},
-	{"the register is damaged", func(m *fakeMaster) { m.register = tooHigh + 1 }, "above 2^52", true, false},
+	{"the register is damaged", func(m *fakeMaster) { m.register = maxRegister + 1 }, "above 2^52", true, false},
 	{"a clock within the slack but too far ahead", func(m *fakeMaster) { m.ahead = 101 * time.Millisecond }, "suspicion", false, true},
 	{"the clock steps forward", func(m *fakeMaster) { m.ahead = time.Second }, "suspicion", false, true},
 	{"the clock steps back", func(m *fakeMaster) { m.ahead = -time.Second }, "suspicion", false, true},
@@ -82,7 +82,7 @@ func TestVerify_NoVoteCountsUnderABadSeal(t *testing.T) {
 				if c.says != "" && (a.Seal.Good || a.Seal.Err == nil || !strings.Contains(a.Seal.Err.Error(), c.says)) {
 					t.Errorf("seal %+v, want a bad one that says %q", a.Seal, c.says)
 				}
-				if !a.Asked {
+				if !a.Sent {
 					t.Error("the answer claims that nothing was sent")
 				}
 				for lane := 1; lane < 5; lane++ {
@@ -95,7 +95,7 @@ func TestVerify_NoVoteCountsUnderABadSeal(t *testing.T) {
 				if ended := s.group.Counters().Admissions > admissions; ended != (c.ends || c.latch) {
 					t.Errorf("another admission: %v, want %v", ended, c.ends || c.latch)
 				}
-				if got := s.latched() > 0; got != c.latch {
+				if got := s.invalidated() > 0; got != c.latch {
 					t.Errorf("the incarnation was invalidated: %v, want %v", got, c.latch)
 				}
 			})
@@ -108,7 +108,7 @@ func TestVerify_AQuarantinedMastersSealIsGoodAndMarked(t *testing.T) {
 		s.change(0, func(m *fakeMaster) { m.identity, m.register = "", 0 })
 		s.vote(0)
 		s.clock.advance(2 * time.Second)
-		if a := s.vote(0); !a.Seal.Good || !a.Seal.Young {
+		if a := s.vote(0); !a.Seal.Good || !a.Seal.Quarantined {
 			t.Fatalf("%+v, want good and quarantined", a.Seal)
 		}
 		if s.state(0) != "quarantined" || s.group.Voters() != 2 {
@@ -118,7 +118,7 @@ func TestVerify_AQuarantinedMastersSealIsGoodAndMarked(t *testing.T) {
 			t.Errorf("quarantined for another %v and %v, want none and about 1.5 s", old, new)
 		}
 		s.clock.advance(1500 * time.Millisecond)
-		if a := s.vote(0); !a.Seal.Good || a.Seal.Young {
+		if a := s.vote(0); !a.Seal.Good || a.Seal.Quarantined {
 			t.Errorf("%+v once it is old enough, want good and not quarantined", a.Seal)
 		}
 	})
@@ -128,14 +128,14 @@ func TestVerify_AFlushThatTookTooLongDoesNotCountAndBlamesNoMaster(t *testing.T)
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.takes = s.pool.options.MasterTimeout + time.Microsecond })
 		a := s.vote(0)
-		if a.Seal.Good || !errors.Is(a.Seal.Err, errLate) || !a.Asked {
+		if a.Seal.Good || !errors.Is(a.Seal.Err, errLate) || !a.Sent {
 			t.Fatalf("%+v, want late", a)
 		}
 		s.change(0, func(m *fakeMaster) { m.takes = 0 })
 		if a := s.vote(0); !a.Seal.Good {
 			t.Errorf("%+v afterwards, want good: the connection still stands", a.Seal)
 		}
-		if c := s.group.Counters(); c.LateFlushes == 0 || c.Latched != 0 || c.Admissions != 5 {
+		if c := s.group.Counters(); c.LateFlushes == 0 || c.Invalidated != 0 || c.Admissions != 5 {
 			t.Errorf("counters %+v, want a late flush, nothing invalidated, no other admission", c)
 		}
 	})
@@ -165,7 +165,7 @@ func TestVerify_AnotherProcessOnTheConnectionIsNoticedByTheHeartbeat(t *testing.
 			}
 		})
 		s.clock.advance(heartbeat)
-		if got := s.group.Counters().BadSeals; got != 1 {
+		if got := s.group.Counters().VoidSeals; got != 1 {
 			t.Errorf("%d bad seals, want the heartbeat's", got)
 		}
 		select {
@@ -186,7 +186,7 @@ func TestVerify_TheWrongNumberOfAnswersEndsTheConnection(t *testing.T) {
 			onStage(t, 3, Options{}, func(s *stage) {
 				s.change(0, func(m *fakeMaster) { m.resize = resize })
 				a := s.vote(0)
-				if a.Reply.Err == nil || !a.Asked || a.Seal.Good {
+				if a.Reply.Err == nil || !a.Sent || a.Seal.Good {
 					t.Errorf("%+v, want unknown", a)
 				}
 				select {
@@ -213,7 +213,7 @@ func TestVerify_AnAnswerOfZeroWaitsForASealAndOneOfOneDoesNot(t *testing.T) {
 		}
 		s.send(zero)
 		for lane := range s.masters {
-			if a := zero.only(t, lane); !a.Seal.Good || a.Reply.Int != 0 || !a.Asked {
+			if a := zero.only(t, lane); !a.Seal.Good || a.Reply.Int != 0 || !a.Sent {
 				t.Errorf("lane %d: %+v, want 0 under a good seal", lane, a)
 			}
 		}
@@ -235,7 +235,7 @@ func TestVerify_AnAnswerOfZeroIsVoidIfTheSealBehindItIsBad(t *testing.T) {
 		zero := releasing("zero")
 		zero.words = []string{"ZERO"}
 		s.send(zero)
-		if a := zero.only(t, 0); a.Seal.Good || !errors.Is(a.Seal.Err, errForgot) {
+		if a := zero.only(t, 0); a.Seal.Good || !errors.Is(a.Seal.Err, errMemoryGone) {
 			t.Errorf("%+v, want forgotten", a)
 		}
 	})
@@ -283,12 +283,12 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 		f.fill(queueOf(acquiring("a")), 10)
 		f.raise = 42
 		f.write()
-		us := f.moment.Time + micros(c.off)
+		us := f.context.Time + micros(c.off)
 		f.replies = []Reply{
 			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 0},
 			{Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}},
 		}
-		seal, ending := s.lane.readSealLocked(s.conn, f, f.sent+c.took)
+		seal, ending := s.lane.checkSealLocked(s.conn, f, f.sent+c.took)
 		if !errors.Is(seal.Err, c.want) || seal.Good != (c.want == nil) {
 			t.Errorf("%s: the seal is %+v, want the error %v", c.name, seal, c.want)
 		}

@@ -10,20 +10,20 @@ import (
 
 // Votes count the answers of one master to operations that acquire a key.
 type Votes struct {
-	Yes    int64 // consents that counted
-	No     int64 // refusals that counted
-	Silent int64 // neither: cut, late, void, quarantined, or not sent
+	Yes       int64 // consents that counted
+	No        int64 // refusals that counted
+	Uncounted int64 // neither: cut, late, void, quarantined, or not sent
 }
 
 // votes are kept outside of the group's lock: the task that delivers the answers
 // updates them.
-type votes struct{ yes, no, silent atomic.Int64 }
+type votes struct{ yes, no, uncounted atomic.Int64 }
 
 func (v *votes) add(n Votes) {
 	for _, c := range []struct {
 		to *atomic.Int64
 		n  int64
-	}{{&v.yes, n.Yes}, {&v.no, n.No}, {&v.silent, n.Silent}} {
+	}{{&v.yes, n.Yes}, {&v.no, n.No}, {&v.uncounted, n.Uncounted}} {
 		if c.n != 0 {
 			c.to.Add(c.n)
 		}
@@ -31,7 +31,7 @@ func (v *votes) add(n Votes) {
 }
 
 func (v *votes) load() Votes {
-	return Votes{Yes: v.yes.Load(), No: v.no.Load(), Silent: v.silent.Load()}
+	return Votes{Yes: v.yes.Load(), No: v.no.Load(), Uncounted: v.uncounted.Load()}
 }
 
 // count adds one answer. A command that acquires a key answers a string or a
@@ -43,8 +43,8 @@ func (v *Votes) count(a *Answer) {
 	}
 	yes := r.Kind == ReplyString || r.Kind == ReplyInt && r.Int > 0
 	switch {
-	case !a.Asked || r.Err != nil || !a.Seal.Good || yes && a.Seal.Young:
-		v.Silent++
+	case !a.Sent || r.Err != nil || !a.Seal.Good || yes && a.Seal.Quarantined:
+		v.Uncounted++
 	case yes:
 		v.Yes++
 	default:
@@ -53,11 +53,11 @@ func (v *Votes) count(a *Answer) {
 }
 
 // addUncounted adds operations whose outcome is unknown, or that were not sent.
-func (v *votes) silence(entries []entry) {
+func (v *votes) addUncounted(entries []queueEntry) {
 	var n Votes
 	for i := range entries {
-		if entries[i].plan.Takes {
-			n.Silent++
+		if entries[i].props.Exclusive {
+			n.Uncounted++
 		}
 	}
 	v.add(n)
@@ -65,7 +65,7 @@ func (v *votes) silence(entries []entry) {
 
 // The reasons why a flush did not count.
 const (
-	voidForgot = iota
+	voidMemoryGone = iota
 	voidBalanced
 	voidLate
 	voidSuspect
@@ -85,7 +85,7 @@ func VoidReason(i int) string {
 
 func voidReason(err error) int {
 	for reason, sentinel := range [VoidReasons]error{
-		voidForgot: errForgot, voidBalanced: errBalanced, voidLate: errLate, voidSuspect: errSuspect,
+		voidMemoryGone: errMemoryGone, voidBalanced: errBalanced, voidLate: errLate, voidSuspect: errSuspect,
 		voidBehind: errBehind, voidRolledBack: errRolledBack, voidDamaged: errDamaged, voidEvicted: errEvicted,
 	} {
 		if sentinel != nil && errors.Is(err, sentinel) {

@@ -25,9 +25,9 @@ const trackersIdle = 10 * time.Second
 
 // watchState is the watchers of a group; it has a lock of its own, so
 // that announcements never wait for a flush.
-type watch struct {
+type watchState struct {
 	mu       sync.Mutex
-	by       map[string][]Watcher
+	byKey    map[string][]Watcher
 	trackers []*tracker // by lane; nil before the first Watch and after a long silence
 	idle     Timer
 	closed   bool
@@ -42,19 +42,19 @@ func (g *Group) Watch(key string, round uint64, w Watcher) {
 		s.mu.Unlock()
 		return
 	}
-	if s.by == nil {
-		s.by = map[string][]Watcher{}
+	if s.byKey == nil {
+		s.byKey = map[string][]Watcher{}
 	}
 	if s.trackers == nil {
 		for lane := range g.lanes {
 			s.trackers = append(s.trackers, &tracker{group: g, index: lane})
 		}
 	}
-	s.by[key] = append(s.by[key], w)
+	s.byKey[key] = append(s.byKey[key], w)
 	trackers := s.trackers
 	s.mu.Unlock()
 	for _, t := range trackers {
-		t.ask(inquiry{key: key, round: round, watcher: w})
+		t.enqueue(keyQuery{key: key, round: round, watcher: w})
 	}
 }
 
@@ -64,13 +64,13 @@ func (g *Group) Unwatch(key string, w Watcher) {
 	s := &g.watch
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by == nil { // nothing was ever watched: there is no tracking, or the group had closed before
+	if s.byKey == nil { // nothing was ever watched: there is no tracking, or the group had closed before
 		return
 	}
-	if s.by[key] = slices.DeleteFunc(s.by[key], func(other Watcher) bool { return other == w }); len(s.by[key]) == 0 {
-		delete(s.by, key)
+	if s.byKey[key] = slices.DeleteFunc(s.byKey[key], func(other Watcher) bool { return other == w }); len(s.byKey[key]) == 0 {
+		delete(s.byKey, key)
 	}
-	if len(s.by) > 0 || s.trackers == nil {
+	if len(s.byKey) > 0 || s.trackers == nil {
 		return
 	}
 	if s.idle == nil {
@@ -83,7 +83,7 @@ func (g *Group) Unwatch(key string, w Watcher) {
 func (g *Group) endIdleTrackers() {
 	s := &g.watch
 	s.mu.Lock()
-	if len(s.by) > 0 {
+	if len(s.byKey) > 0 {
 		s.mu.Unlock()
 		return
 	}
@@ -101,10 +101,10 @@ func (g *Group) changed(lane int, keys []string) {
 	var watching []Watcher
 	s.mu.Lock()
 	for _, key := range keys {
-		watching = append(watching, s.by[key]...)
+		watching = append(watching, s.byKey[key]...)
 	}
 	if keys == nil {
-		for _, watchers := range s.by {
+		for _, watchers := range s.byKey {
 			watching = append(watching, watchers...)
 		}
 	}

@@ -52,8 +52,8 @@ func (e *wireError) Error() string {
 // a time.
 type wire struct {
 	net.Conn
-	asked atomic.Int64              // requests passed to the socket; raised before their last byte is
-	fault atomic.Pointer[wireError] // set once, by the reader
+	requestCount atomic.Int64              // requests passed to the socket; raised before their last byte is
+	fault        atomic.Pointer[wireError] // set once, by the reader
 
 	requests wireRequests // of the writer
 	replies  wireReplies  // of the reader
@@ -73,7 +73,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		return 0, fault
 	}
 	n, err := w.Conn.Read(p)
-	valid, what := w.replies.judge(p[:n], &w.asked)
+	valid, what := w.replies.check(p[:n], &w.requestCount)
 	if what == "" {
 		return n, err
 	}
@@ -93,7 +93,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	if !ok {
 		return 0, fmt.Errorf("request to a master is not an array of bulk strings: %.64q", p)
 	}
-	w.asked.Add(n)
+	w.requestCount.Add(n)
 	sent, err := w.Conn.Write(p)
 	if fault := w.fault.Load(); err != nil && fault != nil {
 		err = fault // "use of closed network connection" is only the consequence
@@ -185,7 +185,7 @@ type wireReplies struct {
 
 // check returns how many bytes of p may be delivered and, if not all, what is
 // wrong with the next one. It must not be called again after that.
-func (r *wireReplies) judge(p []byte, requests *atomic.Int64) (valid int, what string) {
+func (r *wireReplies) check(p []byte, requests *atomic.Int64) (valid int, what string) {
 	for i := 0; i < len(p); {
 		n := 1
 		switch r.state {
@@ -300,7 +300,7 @@ func (r *wireReplies) text(p []byte) (n int, what string) {
 		n++
 	}
 	if r.naming {
-		r.learnName(p[:n])
+		r.addToName(p[:n])
 	}
 	r.left -= n
 	r.room -= n
@@ -418,7 +418,7 @@ func (r *wireReplies) take(size int) (what string) {
 func (r *wireReplies) body(p []byte) (n int) {
 	n = min(len(p), r.left)
 	if r.naming {
-		r.learnName(p[:n])
+		r.addToName(p[:n])
 	}
 	if r.left -= n; r.left == 0 {
 		r.state = wireBodyCR
@@ -429,7 +429,7 @@ func (r *wireReplies) body(p []byte) (n int) {
 // elementEnd closes the element and every array it completes.
 func (r *wireReplies) elementEnd() (what string) {
 	if r.naming {
-		if what = r.judgeName(); what != "" {
+		if what = r.checkName(); what != "" {
 			return what
 		}
 	}
@@ -443,7 +443,7 @@ func (r *wireReplies) elementEnd() (what string) {
 	return ""
 }
 
-func (r *wireReplies) learnName(p []byte) {
+func (r *wireReplies) addToName(p []byte) {
 	if r.named < len(r.name) {
 		copy(r.name[r.named:], p)
 	}
@@ -452,7 +452,7 @@ func (r *wireReplies) learnName(p []byte) {
 
 // checkName refuses a push that the library takes for the answer to a subscription:
 // it panics when it has none open, and we never subscribe, we only track.
-func (r *wireReplies) judgeName() (what string) {
+func (r *wireReplies) checkName() (what string) {
 	r.naming = false
 	name := r.name[:min(r.named, len(r.name))]
 	if len(name) == 0 {

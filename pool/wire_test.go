@@ -659,7 +659,7 @@ func BenchmarkWire_Replies(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				asked.Add(int64(bench.replies))
-				if n, what := replies.judge(data, &asked); n != len(data) {
+				if n, what := replies.check(data, &asked); n != len(data) {
 					b.Fatal(n, what)
 				}
 			}

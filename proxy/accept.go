@@ -9,17 +9,17 @@ import (
 )
 
 // accept makes a session of a socket, or rejects it and returns nil.
-func (s *Server) admit(conn net.Conn, listen string) *guard {
-	g, refusal := s.enter(conn, listen)
+func (s *Server) accept(conn net.Conn, listen string) *guardConn {
+	g, refusal := s.register(conn, listen)
 	if g != nil {
 		s.counters.total.Add(1)
-		g.receiver.(*session).takePlace()
+		g.events.(*session).countUnauth()
 		return g
 	}
 	if refusal != "" {
 		s.counters.rejected.Add(1)
 		if !strings.HasPrefix(listen, tlsPrefix) { // a TLS client could not read it
-			_ = conn.SetWriteDeadline(time.Now().Add(rejectTime))
+			_ = conn.SetWriteDeadline(time.Now().Add(rejectTimeout))
 			_, _ = conn.Write([]byte(refusal)) // a client that cannot receive it sees the close
 		}
 	}
@@ -28,14 +28,14 @@ func (s *Server) admit(conn net.Conn, listen string) *guard {
 }
 
 const (
-	tooMany   = "-ERR max number of clients reached\r\n"
-	localOnly = "-DENIED redlockd is in protected mode: it has no password and no users, so it serves its own machine alone, and you come from another one. " +
+	tooManyClients = "-ERR max number of clients reached\r\n"
+	protectedMode  = "-DENIED redlockd is in protected mode: it has no password and no users, so it serves its own machine alone, and you come from another one. " +
 		"Set --requirepass or --users; or listen on 127.0.0.1 alone; or, where every client that reaches this port may do everything, set --protected-mode off.\r\n"
 )
 
 // register adds a session for a socket, or returns the error to send. "" means that the
 // server has stopped and sends none.
-func (s *Server) enter(conn net.Conn, listen string) (g *guard, refusal string) {
+func (s *Server) register(conn net.Conn, listen string) (g *guardConn, refusal string) {
 	host, local := origin(conn.RemoteAddr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,13 +44,13 @@ func (s *Server) enter(conn net.Conn, listen string) (g *guard, refusal string) 
 	case s.stopped:
 		return nil, ""
 	case s.options.LocalOnly && !local:
-		return nil, localOnly
+		return nil, protectedMode
 	case len(s.sessions) >= s.options.MaxClients, counted && s.hosts[host] >= s.options.MaxPerAddress:
-		return nil, tooMany
+		return nil, tooManyClients
 	}
 	session := s.newSession(conn, listen)
 	if r := recordsOf(conn); r != nil {
-		r.guardedBy(session.guard)
+		r.attach(session.guard)
 	}
 	session.client.Host = host
 	s.sessions[session] = struct{}{}
@@ -65,19 +65,19 @@ func (s *Server) enter(conn net.Conn, listen string) (g *guard, refusal string) 
 // client authenticates at once. Redis rejects the newest at maxclients; that would lock
 // honest clients out for as long as idle ones stay. The count ends with the first login,
 // for good: a client that logs out later has already proved a password.
-func (s *session) takePlace() {
-	if !s.known() {
-		s.place.raise(1)
+func (s *session) countUnauth() {
+	if !s.authenticated() {
+		s.unauth.grow(1)
 	}
 }
 
 // evictUnauth closes an unauthenticated client in favour of a newer one.
-func (s *session) makeRoom() {
-	if s.known() { // just now
+func (s *session) evictUnauth() {
+	if s.authenticated() { // just now
 		return
 	}
 	s.server.counters.rejected.Add(1)
-	if s.server.silent.now() {
+	if s.server.warnedUnauth.allow() {
 		s.log.Warn("unauthenticated connections hold half of max-clients; oldest closed", "client", s.client.Addr,
 			"max-clients", s.options.MaxClients, "hint", "clients have to authenticate right after they connect; look for scanners, and lower max-connects")
 	}
@@ -101,8 +101,8 @@ func origin(remote net.Addr) (host string, local bool) {
 
 // connectsTooFast reports whether a socket exceeds the connection rate of its address. It
 // resets such a socket: no reply, no port in TIME_WAIT, nothing allocated for it.
-func (s *Server) hurry(conn net.Conn) bool {
-	if s.arrivals.admit(conn.RemoteAddr()) {
+func (s *Server) connectsTooFast(conn net.Conn) bool {
+	if s.connRates.allow(conn.RemoteAddr()) {
 		return false
 	}
 	s.counters.rejected.Add(1)
@@ -110,7 +110,7 @@ func (s *Server) hurry(conn net.Conn) bool {
 		_ = tcp.SetLinger(0) // fails only on a socket that is closed already
 	}
 	conn.Close()
-	if s.hasty.now() {
+	if s.warnedConnRate.allow() {
 		s.options.Logger.Warn("connection rate limit of an address reached; connections reset", "client", conn.RemoteAddr().String(),
 			"max-connects", s.options.MaxConnects, "hint", "raise max-connects if these clients are meant to connect so often")
 	}
@@ -118,8 +118,8 @@ func (s *Server) hurry(conn net.Conn) bool {
 }
 
 // warnOfHTTP logs at most once a minute: such requests come in floods.
-func (s *Server) warnOfBrowser(client string) {
-	if s.browsers.now() {
+func (s *Server) warnOfHTTP(client string) {
+	if s.warnedHTTP.allow() {
 		s.options.Logger.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", client)
 	}
 }

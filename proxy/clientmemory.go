@@ -12,28 +12,28 @@ const (
 	freeMemory = 16 << 10
 	memoryStep = 16 << 10
 	// pendingMemory is what a command takes in the reply queue beside its bytes.
-	slotMemory = int(unsafe.Sizeof(slot{}))
+	pendingMemory = int(unsafe.Sizeof(pendingReply{}))
 )
 
 // updateMemoryLocked keeps the reservation up to date. It shrinks the reservation when that
 // is twice too large, so that a client whose size varies does not change it each time.
-func (s *session) weighLocked() {
-	size := s.input + s.waiting*slotMemory + s.unwritten + s.subscribed + s.kept
+func (s *session) updateMemoryLocked() {
+	size := s.input + s.waiting*pendingMemory + s.unwritten + s.subscribed + s.buffered
 	switch {
 	case size <= freeMemory:
 		size = 0
-	case size > s.charged || size < s.charged/2:
+	case size > s.reserved || size < s.reserved/2:
 		size = (size + memoryStep - 1) / memoryStep * memoryStep
 	default:
 		return
 	}
-	if size != s.charged {
-		s.chargeLocked(size)
+	if size != s.reserved {
+		s.reserveLocked(size)
 	}
 }
 
-func (s *session) chargeLocked(size int) {
-	s.charged = size
+func (s *session) reserveLocked(size int) {
+	s.reserved = size
 	if !s.memory.resize(s.owner, size) {
 		s.dropped, s.next = true, nil
 		s.evicted()
@@ -41,18 +41,18 @@ func (s *session) chargeLocked(size int) {
 }
 
 // setBuffered implements connEvents: the bytes of the incomplete command in the guard.
-func (s *session) keeps(bytes int) {
+func (s *session) setBuffered(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = bytes
-	s.weighLocked()
+	s.buffered = bytes
+	s.updateMemoryLocked()
 }
 
 // evicted closes the connection because its reservation was evicted. It takes no lock: the
 // caller may hold another session's.
 func (s *session) evicted() {
 	s.server.counters.evicted.Add(1)
-	if s.server.crowded.now() {
+	if s.server.warnedMemory.allow() {
 		s.log.Warn("client memory limit reached; largest connection closed", "client", s.client.Addr,
 			"max-memory-clients", s.options.ClientMemory, "hint", "one user may have half of it; raise max-memory-clients if clients need more")
 	}

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	lingerTime = time.Second // for a client to read the last reply before the socket is torn down
+	lingerTimeout = time.Second // for a client to read the last reply before the socket is torn down
 	// lingerBytes is how much input of a rejected client is read and discarded: a
 	// pipeline that was under way when it was rejected.
 	lingerBytes = 256 << 10
 	// unauthLingerBytes is the same before the login, where honest clients send little.
-	newcomerLinger = 16 << 10
+	unauthLingerBytes = 16 << 10
 )
 
 // errStillSending ends a connection whose client does not stop sending.
-var errUnstoppable = errors.New("the client goes on sending although the connection is being closed")
+var errStillSending = errors.New("the client goes on sending although the connection is being closed")
 
 // refuse ends the hand-over; the session sends text after all earlier replies.
-func (g *guard) refuse(text string) (n int) {
+func (g *guardConn) refuse(text string) (n int) {
 	g.refused = true
 	g.release()
-	g.receiver.refuse(text)
+	g.events.refuse(text)
 	return 0
 }
 
@@ -32,19 +32,19 @@ func (g *guard) refuse(text string) (n int) {
 // earlier commands are in flight, and the last reply is not lost to a reset, which closing
 // with unread bytes would cause. It ends at the deadline of closeGracefully or after
 // lingerBytes.
-func (g *guard) discard() error {
+func (g *guardConn) discardInput() error {
 	g.release()
-	if g.stop != nil {
-		return g.stop
+	if g.readErr != nil {
+		return g.readErr
 	}
-	if g.limited {
+	if g.deadlineSet {
 		g.setReadDeadline(0)
 	}
-	small := g.stock.nooks.Get().(*[nookSize]byte)
-	defer g.stock.nooks.Put(small)
+	small := g.pools.small.Get().(*[smallBufSize]byte)
+	defer g.pools.small.Put(small)
 	rest := lingerBytes
-	if !g.receiver.known() {
-		rest = newcomerLinger
+	if !g.events.authenticated() {
+		rest = unauthLingerBytes
 	}
 	for rest > 0 {
 		n, err := g.Conn.Read(small[:])
@@ -53,12 +53,12 @@ func (g *guard) discard() error {
 		}
 		rest -= n
 	}
-	return errUnstoppable
+	return errStillSending
 }
 
 // closeGracefully ends the sending side. The client receives the end of the stream and has
 // a moment to read its replies; Read ends when the client closes its side.
-func (g *guard) finish() {
+func (g *guardConn) closeGracefully() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.finished = true
@@ -67,10 +67,10 @@ func (g *guard) finish() {
 		_ = g.Conn.SetReadDeadline(time.Now()) // no write side to close: Read ends now and closes the connection
 		return
 	}
-	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTime))
+	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 }
 
-func (g *guard) isFinished() bool {
+func (g *guardConn) isFinished() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.finished
@@ -78,7 +78,7 @@ func (g *guard) isFinished() bool {
 
 // evict is called when the reservation was evicted. It only wakes the reader, which owns
 // the memory.
-func (g *guard) evict() {
+func (g *guardConn) evict() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.finished {
@@ -86,14 +86,14 @@ func (g *guard) evict() {
 	}
 	g.evicted = true
 	select {
-	case g.roused <- struct{}{}:
+	case g.wake <- struct{}{}:
 	default:
 	}
 	_ = g.Conn.SetReadDeadline(time.Now())
 }
 
 // takeEviction is true once after evict; from then on deadlines are set again.
-func (g *guard) tookEviction() bool {
+func (g *guardConn) takeEviction() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	evicted := g.evicted
@@ -101,20 +101,20 @@ func (g *guard) tookEviction() bool {
 	return evicted
 }
 
-func (g *guard) isEvicted() bool {
+func (g *guardConn) isEvicted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.evicted
 }
 
 // setReadDeadline must not replace the deadline of closeGracefully or evict; 0 means none.
-func (g *guard) setReadDeadline(after time.Duration) {
+func (g *guardConn) setReadDeadline(after time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.finished || g.evicted {
 		return
 	}
-	g.limited = after > 0
+	g.deadlineSet = after > 0
 	deadline := time.Time{}
 	if after > 0 {
 		deadline = time.Now().Add(after)
@@ -123,16 +123,16 @@ func (g *guard) setReadDeadline(after time.Duration) {
 }
 
 // Close closes the socket and notifies the session, once.
-func (g *guard) Close() error {
+func (g *guardConn) Close() error {
 	var err error
 	g.once.Do(func() {
 		err = g.Conn.Close()
-		close(g.left)
-		g.share.end()
+		close(g.closed)
+		g.memory.end()
 		if r := recordsOf(g.Conn); r != nil {
-			r.share.end()
+			r.memory.end()
 		}
-		g.receiver.gone()
+		g.events.socketClosed()
 	})
 	return err
 }

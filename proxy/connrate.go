@@ -13,21 +13,21 @@ import (
 const (
 	// connBurst seconds' worth of connections may come at once: a fleet behind
 	// one address starts together.
-	arrivalBurst = 5
+	connBurst = 5
 	// minSweepSize addresses are stored before the first sweep, some 100 bytes each.
-	fewestAddresses = 1024
+	minSweepSize = 1024
 	// After rejectsPerPause rejected connections in a row, accepting pauses for
 	// rejectPause. At most 3 200 a second are rejected then; the others wait in the
 	// kernel's queue, or the kernel drops them.
-	tooHasty   = 16
-	hastyPause = 5 * time.Millisecond
+	rejectsPerPause = 16
+	rejectPause     = 5 * time.Millisecond
 )
 
 // connRates counts the connections of each address. It removes an address when its
 // bucket is full again, so the rate bounds the memory: a flood from many addresses keeps
 // each for one interval only.
-type arrivals struct {
-	pace pace // of one address; the zero value allows every connection
+type connRates struct {
+	rate tokenRate // of one address; the zero value allows every connection
 	now  func() time.Time
 
 	mu    sync.Mutex
@@ -36,16 +36,16 @@ type arrivals struct {
 }
 
 // setRate sets how many connections per second one address may open, 0 for no limit.
-func (a *arrivals) limit(each int) {
-	a.now, a.full, a.sweep = time.Now, make(map[string]time.Time), fewestAddresses
+func (a *connRates) setRate(each int) {
+	a.now, a.full, a.sweep = time.Now, make(map[string]time.Time), minSweepSize
 	if each > 0 {
-		a.pace = perSecond(each, arrivalBurst*each)
+		a.rate = perSecond(each, connBurst*each)
 	}
 }
 
 // allow reports whether another connection from this address is allowed.
-func (a *arrivals) admit(remote net.Addr) bool {
-	if a.pace.interval == 0 {
+func (a *connRates) allow(remote net.Addr) bool {
+	if a.rate.interval == 0 {
 		return true
 	}
 	host, _ := origin(remote)
@@ -55,22 +55,22 @@ func (a *arrivals) admit(remote net.Addr) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	full, wait := a.pace.take(a.full[host], now, 1)
+	full, wait := a.rate.take(a.full[host], now, 1)
 	if wait > 0 {
 		return false
 	}
 	a.full[host] = full
 	if len(a.full) >= a.sweep {
-		a.forgetLocked(now)
+		a.sweepLocked(now)
 	}
 	return true
 }
 
-func (a *arrivals) forgetLocked(now time.Time) {
+func (a *connRates) sweepLocked(now time.Time) {
 	for host, full := range a.full {
 		if !full.After(now) {
 			delete(a.full, host)
 		}
 	}
-	a.sweep = max(fewestAddresses, 2*len(a.full))
+	a.sweep = max(minSweepSize, 2*len(a.full))
 }

@@ -12,14 +12,14 @@ import (
 )
 
 // frameKind classifies the bytes read so far.
-type verdict uint8
+type frameKind uint8
 
 const (
-	incomplete verdict = iota // not yet decided: more bytes are needed
-	array                     // a complete command as an array of bulks
-	inline                    // a complete line with at least one word
-	blank                     // an empty line or an empty array: ignored, as Redis does
-	broken                    // never a command; framing.fault is the reason
+	incomplete frameKind = iota // not yet decided: more bytes are needed
+	array                       // a complete command as an array of bulks
+	inline                      // a complete line with at least one word
+	blank                       // an empty line or an empty array: ignored, as Redis does
+	broken                      // never a command; framing.fault is the reason
 )
 
 // framing is the progress within the command at the start of the buffer. The zero
@@ -40,7 +40,7 @@ type framing struct {
 // next classifies b, which starts with the command and may be longer or shorter.
 // size is the command's length if the result is array, inline or blank. A second call
 // without new bytes returns the same result.
-func (f *framing) next(b []byte, limits *Options) (size int, v verdict) {
+func (f *framing) next(b []byte, limits *Options) (size int, v frameKind) {
 	switch {
 	case len(b) == 0:
 		return 0, incomplete
@@ -61,7 +61,7 @@ func (f *framing) next(b []byte, limits *Options) (size int, v verdict) {
 }
 
 // header reads "*count\r\n".
-func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
+func (f *framing) header(b []byte, limits *Options) (size int, v frameKind) {
 	end, v := f.crlf(b, limits, "too big mbulk count string", "invalid multibulk length")
 	if v != array {
 		return 0, v
@@ -70,8 +70,8 @@ func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
 	if !ok || count > int64(limits.MaxArgs) {
 		return 0, f.breaks("invalid multibulk length")
 	}
-	if limits.unknown && count > newcomerArgs {
-		return 0, f.breaksBy(tooManyNewcomerArgs)
+	if limits.unauth && count > maxUnauthArgs {
+		return 0, f.breaksBy(unauthArgsFault)
 	}
 	if count <= 0 {
 		return end + 2, blank
@@ -81,7 +81,7 @@ func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
 }
 
 // bulk reads one "$length\r\n…\r\n", or the received part of it.
-func (f *framing) bulk(b []byte, limits *Options) verdict {
+func (f *framing) bulk(b []byte, limits *Options) frameKind {
 	if f.at == len(b) {
 		return incomplete
 	}
@@ -97,8 +97,8 @@ func (f *framing) bulk(b []byte, limits *Options) verdict {
 		if !ok || size < 0 || size > int64(limits.MaxBulk) {
 			return f.breaks("invalid bulk length")
 		}
-		if limits.unknown && size > newcomerBulk {
-			return f.breaksBy(tooLongNewcomerBulk)
+		if limits.unauth && size > maxUnauthBulk {
+			return f.breaksBy(unauthBulkFault)
 		}
 		// Both summands are bounded by options, so the sum cannot overflow.
 		if end+2+int(size)+2 > limits.MaxCommand {
@@ -123,7 +123,7 @@ func (f *framing) bulk(b []byte, limits *Options) verdict {
 
 // crlf finds the CR that ends the header line at f.at. The line feed must
 // follow it: a lone CR is rejected where Redis accepts any byte.
-func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr int, v verdict) {
+func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr int, v frameKind) {
 	f.scan = max(f.scan, f.at)
 	end := min(len(b), f.at+limits.MaxInline+1)
 	i := bytes.IndexByte(b[f.scan:end], '\r')
@@ -148,7 +148,7 @@ func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr i
 // Redis, whose search stops there. A TLS hello on this port starts with bytes
 // that are no array and has a NUL among the first. So nothing in it is ever
 // taken for a command; the limit or the deadline ends it.
-func (f *framing) line(b []byte, limits *Options) (size int, v verdict) {
+func (f *framing) line(b []byte, limits *Options) (size int, v frameKind) {
 	end := min(len(b), limits.MaxInline+1)
 	if !f.nul && f.scan < end {
 		part := b[f.scan:end]
@@ -170,9 +170,9 @@ func (f *framing) line(b []byte, limits *Options) (size int, v verdict) {
 	return 0, incomplete
 }
 
-func (f *framing) breaks(why string) verdict { return f.breaksBy("Protocol error: " + why) }
+func (f *framing) breaks(why string) frameKind { return f.breaksBy("Protocol error: " + why) }
 
-func (f *framing) breaksBy(fault string) verdict {
+func (f *framing) breaksBy(fault string) frameKind {
 	f.fault = fault
 	return broken
 }

@@ -18,31 +18,31 @@ import (
 )
 
 const (
-	firstBackoff = 5 * time.Millisecond // as net/http does after a failed accept
-	lastBackoff  = time.Second
-	rejectTime   = 100 * time.Millisecond // the reply fits an empty socket buffer; never wait for longer
+	minBackoff    = 5 * time.Millisecond // as net/http does after a failed accept
+	maxBackoff    = time.Second
+	rejectTimeout = 100 * time.Millisecond // the reply fits an empty socket buffer; never wait for longer
 )
 
 // clientListener is the net.Listener that redcon accepts from. redcon spins on errors
 // and closes every connection when its listener ends. So errors are waited out
 // here, and Accept of a closed listener blocks until the server has drained.
-type listener struct {
+type clientListener struct {
 	net.Listener
 	server *Server
 	name   string // for display: the address, or the path of the unix socket
 	remove func() // removes the socket's file
 
-	secure bool        // connections use TLS
-	greet  sync.Once   // starts acceptLoop
-	ready  chan *guard // unbuffered: an authenticated connection goes to Accept or is closed
+	secure      bool            // connections use TLS
+	startAccept sync.Once       // starts acceptLoop
+	ready       chan *guardConn // unbuffered: an authenticated connection goes to Accept or is closed
 }
 
-func newListener(ln net.Listener, name string, remove func()) *listener {
-	return &listener{Listener: ln, name: name, remove: remove, ready: make(chan *guard)}
+func newClientListener(ln net.Listener, name string, remove func()) *clientListener {
+	return &clientListener{Listener: ln, name: name, remove: remove, ready: make(chan *guardConn)}
 }
 
 // listen opens one of Options.Listen.
-func listen(address string, mode fs.FileMode) (*listener, error) {
+func listen(address string, mode fs.FileMode) (*clientListener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path, mode)
 	}
@@ -52,7 +52,7 @@ func listen(address string, mode fs.FileMode) (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy: Listen %q: %w", address, err)
 	}
-	l := newListener(ln, ln.Addr().String(), func() {})
+	l := newClientListener(ln, ln.Addr().String(), func() {})
 	if secure {
 		l.name, l.secure = tlsPrefix+l.name, true
 	}
@@ -62,8 +62,8 @@ func listen(address string, mode fs.FileMode) (*listener, error) {
 // listenUnix makes the socket in a directory of its own that no other user may
 // enter, sets its mode there and moves it into place: at no moment can
 // another user connect, whatever the umask.
-func listenUnix(path string, mode fs.FileMode) (*listener, error) {
-	fail := func(err error) (*listener, error) {
+func listenUnix(path string, mode fs.FileMode) (*clientListener, error) {
+	fail := func(err error) (*clientListener, error) {
 		return nil, fmt.Errorf("proxy: Listen \"unix:%s\": %w", path, err)
 	}
 	if path == "" {
@@ -91,7 +91,7 @@ func listenUnix(path string, mode fs.FileMode) (*listener, error) {
 		return fail(err)
 	}
 	ours, _ := os.Lstat(path)
-	return newListener(ln, "unix:"+path, func() { removeSame(path, ours) }), nil
+	return newClientListener(ln, "unix:"+path, func() { removeSame(path, ours) }), nil
 }
 
 // removable refuses to replace anything but a socket on which no process answers.
@@ -125,8 +125,8 @@ func removeSame(path string, ours fs.FileInfo) {
 
 // Accept returns connections of authenticated clients, behind their guards, until the
 // server has drained.
-func (l *listener) Accept() (net.Conn, error) {
-	l.greet.Do(func() { l.server.greeters.Go(l.acceptAndGreet) })
+func (l *clientListener) Accept() (net.Conn, error) {
+	l.startAccept.Do(func() { l.server.preauth.Go(l.acceptLoop) })
 	select {
 	case g := <-l.ready:
 		return g, nil
@@ -136,18 +136,18 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // acceptNext returns the next accepted connection, before anything is read from it.
-func (l *listener) acceptNext() (*guard, error) {
-	backoff, rejected := firstBackoff, 0
+func (l *clientListener) acceptNext() (*guardConn, error) {
+	backoff, rejected := minBackoff, 0
 	for {
 		conn, err := l.Listener.Accept()
 		switch {
 		case err == nil:
-			backoff = firstBackoff
+			backoff = minBackoff
 			if g := l.take(conn); g != nil {
 				return g, nil
 			}
-			if rejected++; rejected%tooHasty == 0 {
-				l.server.pause(hastyPause)
+			if rejected++; rejected%rejectsPerPause == 0 {
+				l.server.pause(rejectPause)
 			}
 		case l.server.isStopping() || errors.Is(err, net.ErrClosed):
 			<-l.server.drained
@@ -156,27 +156,27 @@ func (l *listener) acceptNext() (*guard, error) {
 			l.server.options.Logger.Warn("accept failed; retrying",
 				"listen", l.name, "err", err, "retry", backoff)
 			l.server.pause(backoff)
-			backoff = min(2*backoff, lastBackoff)
+			backoff = min(2*backoff, maxBackoff)
 		}
 	}
 }
 
 // take accepts a socket, or closes it and returns nil.
-func (l *listener) take(conn net.Conn) *guard {
-	if l.server.hurry(conn) {
+func (l *clientListener) take(conn net.Conn) *guardConn {
+	if l.server.connectsTooFast(conn) {
 		return nil
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlivePeriod, Interval: keepAlivePeriod})
 	}
 	if l.secure {
-		conn = secure(conn, l.server.tls.Load())
+		conn = wrapTLS(conn, l.server.tls.Load())
 	}
-	return l.server.admit(conn, l.name)
+	return l.server.accept(conn, l.name)
 }
 
 // Close stops accepting at once.
-func (l *listener) Close() error {
+func (l *clientListener) Close() error {
 	err := l.Listener.Close()
 	l.remove()
 	return err

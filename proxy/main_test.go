@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // testTimeout bounds waits for what must happen; nothing is concluded from its length.
-const patience = time.Minute
+const testTimeout = time.Minute
 
 // dispatcher answers PING, ECHO, HELLO, QUIT, SELECT and PANIC at once; LATER
 // waits for the test; anything else is unknown.
@@ -52,7 +52,9 @@ func (d *dispatcher) Barrier(args []string) bool {
 }
 
 // Authenticated: in a test that sets known, clients have to send HELLO first.
-func (d *dispatcher) Known(client *commands.Client) bool { return d.known == nil || d.known(client) }
+func (d *dispatcher) Authenticated(client *commands.Client) bool {
+	return d.known == nil || d.known(client)
+}
 
 func (d *dispatcher) Dispatch(call *commands.Call) {
 	d.mu.Lock()
@@ -110,31 +112,31 @@ func (d *dispatcher) next(t testing.TB) *commands.Call {
 	select {
 	case call := <-d.later:
 		return call
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("no command was started")
 		return nil
 	}
 }
 
 // fakeDeferred is a deferred reply that counts its calls.
-type late struct {
-	text  string
-	asked chan struct{} // one per Reply
-	lost  chan struct{} // one per Lost
+type fakeDeferred struct {
+	text string
+	made chan struct{} // one per Reply
+	lost chan struct{} // one per Lost
 }
 
-func newLate(text string) *late {
-	return &late{text: text, asked: make(chan struct{}, 8), lost: make(chan struct{}, 8)}
+func newFakeDeferred(text string) *fakeDeferred {
+	return &fakeDeferred{text: text, made: make(chan struct{}, 8), lost: make(chan struct{}, 8)}
 }
 
-func (l *late) Reply() commands.Reply { l.asked <- struct{}{}; return commands.Bulk(l.text) }
-func (l *late) Lost()                 { l.lost <- struct{}{} }
+func (l *fakeDeferred) Reply() commands.Reply { l.made <- struct{}{}; return commands.Bulk(l.text) }
+func (l *fakeDeferred) Undelivered()          { l.lost <- struct{}{} }
 
 func await(t testing.TB, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatalf("%s did not happen", what)
 	}
 }
@@ -232,7 +234,7 @@ func dial(t testing.TB, s *Server) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	return &client{Conn: conn, t: t, in: bufio.NewReader(conn)}
 }
 

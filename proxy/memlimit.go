@@ -11,55 +11,55 @@ import "sync"
 // memLimit is a number of bytes that reservations share. The limit of all clients' buffers
 // works the same way, but evicts the largest reservation first: honest clients are small
 // there. One user may have half of it.
-type budget struct {
-	most    int  // bytes
-	largest bool // evict the largest reservation first, and count users
+type memLimit struct {
+	max          int  // bytes
+	evictLargest bool // evict the largest reservation first, and count users
 
 	mu             sync.Mutex
-	held           int
-	users          map[string]int // bytes of each user, with evictLargest
-	oldest, newest *share         // a list in order of creation
+	used           int
+	users          map[string]int  // bytes of each user, with evictLargest
+	oldest, newest *memReservation // a list in order of creation
 }
 
 // memReservation is the part of a memLimit that one connection uses. It holds nothing until
 // it grows, and may be evicted at any time. evict is then called once, without any lock.
 // The owner frees the memory itself a moment later.
-type share struct {
-	budget *budget
-	evict  func()
+type memReservation struct {
+	limit *memLimit
+	evict func()
 
 	// Guarded by memLimit.mu.
 	user       string // "" is not counted as a user
 	size       int
-	gone       bool // evicted or closed: it cannot grow anymore
-	prev, next *share
+	ended      bool // evicted or closed: it cannot grow anymore
+	prev, next *memReservation
 }
 
 // grow makes the reservation at least size bytes. It returns false if this reservation
 // itself is evicted by that, or was evicted before.
-func (r *share) raise(size int) bool {
-	l := r.budget
+func (r *memReservation) grow(size int) bool {
+	l := r.limit
 	l.mu.Lock()
-	if r.gone || size <= r.size {
+	if r.ended || size <= r.size {
 		defer l.mu.Unlock()
-		return !r.gone
+		return !r.ended
 	}
 	return l.resizeAndUnlock(r, r.user, size)
 }
 
 // resize sets the reservation to size bytes of that user, 0 being none. It returns false
 // if this reservation itself is evicted by that.
-func (r *share) resize(user string, size int) bool {
-	l := r.budget
+func (r *memReservation) resize(user string, size int) bool {
+	l := r.limit
 	l.mu.Lock()
-	if r.gone {
+	if r.ended {
 		defer l.mu.Unlock()
 		return true
 	}
 	return l.resizeAndUnlock(r, user, size)
 }
 
-func (l *budget) resizeAndUnlock(r *share, user string, size int) bool {
+func (l *memLimit) resizeAndUnlock(r *memReservation, user string, size int) bool {
 	l.countLocked(r, -r.size)
 	switch r.user = user; {
 	case size == 0:
@@ -69,15 +69,15 @@ func (l *budget) resizeAndUnlock(r *share, user string, size int) bool {
 	}
 	l.countLocked(r, size)
 	r.size = size
-	var evicted []*share
+	var evicted []*memReservation
 	for victim := l.victimLocked(r.user); victim != nil; victim = l.victimLocked(r.user) {
 		l.unlinkLocked(victim)
-		victim.gone = true
+		victim.ended = true
 		if victim != r {
 			evicted = append(evicted, victim)
 		}
 	}
-	kept := !r.gone
+	kept := !r.ended
 	l.mu.Unlock()
 	for _, victim := range evicted {
 		victim.evict()
@@ -86,21 +86,21 @@ func (l *budget) resizeAndUnlock(r *share, user string, size int) bool {
 }
 
 // victimLocked returns the reservation to evict after this user's has grown, nil if none.
-func (l *budget) victimLocked(user string) *share {
+func (l *memLimit) victimLocked(user string) *memReservation {
 	switch {
-	case l.held > l.most && !l.largest:
+	case l.used > l.max && !l.evictLargest:
 		return l.oldest
-	case l.held > l.most:
-		return l.largestLocked(func(*share) bool { return true })
-	case l.largest && user != "" && l.users[user] > l.most/2:
-		return l.largestLocked(func(r *share) bool { return r.user == user })
+	case l.used > l.max:
+		return l.largestLocked(func(*memReservation) bool { return true })
+	case l.evictLargest && user != "" && l.users[user] > l.max/2:
+		return l.largestLocked(func(r *memReservation) bool { return r.user == user })
 	}
 	return nil
 }
 
 // largestLocked is called when the limit is exceeded: a scan of some thousand reservations
 // costs less than closing a connection.
-func (l *budget) largestLocked(among func(*share) bool) (victim *share) {
+func (l *memLimit) largestLocked(among func(*memReservation) bool) (victim *memReservation) {
 	for r := l.oldest; r != nil; r = r.next {
 		if among(r) && (victim == nil || r.size > victim.size) {
 			victim = r
@@ -110,9 +110,9 @@ func (l *budget) largestLocked(among func(*share) bool) (victim *share) {
 }
 
 // countLocked adds bytes to the sums.
-func (l *budget) countLocked(r *share, bytes int) {
-	l.held += bytes
-	if !l.largest || r.user == "" {
+func (l *memLimit) countLocked(r *memReservation, bytes int) {
+	l.used += bytes
+	if !l.evictLargest || r.user == "" {
 		return
 	}
 	if l.users == nil {
@@ -124,26 +124,26 @@ func (l *budget) countLocked(r *share, bytes int) {
 }
 
 // bytes is the sum of all reservations.
-func (l *budget) bytes() int {
+func (l *memLimit) bytes() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held
+	return l.used
 }
 
 // release frees the reservation, which may grow again.
-func (r *share) release() { r.leave(false) }
+func (r *memReservation) release() { r.drop(false) }
 
 // end frees the reservation for good.
-func (r *share) end() { r.leave(true) }
+func (r *memReservation) end() { r.drop(true) }
 
-func (r *share) leave(forGood bool) {
-	r.budget.mu.Lock()
-	defer r.budget.mu.Unlock()
-	r.budget.unlinkLocked(r)
-	r.gone = forGood
+func (r *memReservation) drop(forGood bool) {
+	r.limit.mu.Lock()
+	defer r.limit.mu.Unlock()
+	r.limit.unlinkLocked(r)
+	r.ended = forGood
 }
 
-func (l *budget) linkLocked(r *share) {
+func (l *memLimit) linkLocked(r *memReservation) {
 	r.prev = l.newest
 	if r.prev == nil {
 		l.oldest = r
@@ -155,13 +155,13 @@ func (l *budget) linkLocked(r *share) {
 
 // unlinkLocked removes a reservation from the list, if it is there, and its bytes from
 // the sums.
-func (l *budget) unlinkLocked(r *share) {
+func (l *memLimit) unlinkLocked(r *memReservation) {
 	l.countLocked(r, -r.size)
 	l.removeLocked(r)
 }
 
 // removeLocked removes a reservation from the list, if it is there.
-func (l *budget) removeLocked(r *share) {
+func (l *memLimit) removeLocked(r *memReservation) {
 	if r.size == 0 {
 		return
 	}

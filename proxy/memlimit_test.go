@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-func TestBudget_TakesTheOldestShareAwayWhenItIsUsedUp(t *testing.T) {
-	b := &budget{most: 100}
+func TestMemLimit_EvictsTheOldestReservationWhenExceeded(t *testing.T) {
+	b := &memLimit{max: 100}
 	var evicted []string
-	make := func(name string) *share {
-		return &share{budget: b, evict: func() { evicted = append(evicted, name) }}
+	make := func(name string) *memReservation {
+		return &memReservation{limit: b, evict: func() { evicted = append(evicted, name) }}
 	}
 	first, second, third := make("first"), make("second"), make("third")
-	if !first.raise(40) || !second.raise(40) || !first.raise(60) {
+	if !first.grow(40) || !second.grow(40) || !first.grow(60) {
 		t.Fatal("what fits is refused")
 	}
-	if !third.raise(30) || strings.Join(evicted, " ") != "first" || b.held != 70 {
-		t.Fatalf("evicted %q, %d bytes held", evicted, b.held)
+	if !third.grow(30) || strings.Join(evicted, " ") != "first" || b.used != 70 {
+		t.Fatalf("evicted %q, %d bytes held", evicted, b.used)
 	}
-	if first.raise(1) {
+	if first.grow(1) {
 		t.Error("an evicted share is raised")
 	}
-	if second.raise(80) || b.held != 30 { // it is the oldest itself
-		t.Errorf("the oldest grows at the cost of others; %d bytes held", b.held)
+	if second.grow(80) || b.used != 30 { // it is the oldest itself
+		t.Errorf("the oldest grows at the cost of others; %d bytes held", b.used)
 	}
 	if len(evicted) != 1 {
 		t.Errorf("evicted %q; who is refused need not be told", evicted)
@@ -38,12 +38,12 @@ func TestBudget_TakesTheOldestShareAwayWhenItIsUsedUp(t *testing.T) {
 	third.release()
 	third.release()
 	first.release() // begun again from the start
-	if !first.raise(100) || b.held != 100 || b.oldest != first || b.newest != first {
-		t.Errorf("%d bytes held", b.held)
+	if !first.grow(100) || b.used != 100 || b.oldest != first || b.newest != first {
+		t.Errorf("%d bytes held", b.used)
 	}
 	first.end()
-	if first.raise(1) || b.held != 0 || b.oldest != nil || b.newest != nil {
-		t.Errorf("%d bytes held after the end", b.held)
+	if first.grow(1) || b.used != 0 || b.oldest != nil || b.newest != nil {
+		t.Errorf("%d bytes held after the end", b.used)
 	}
 }
 
@@ -52,10 +52,10 @@ func park(t *testing.T, s *Server, held int) *client {
 	t.Helper()
 	c := dial(t, s)
 	c.send("*2\r\n$4\r\nECHO\r\n$16384\r\n" + strings.Repeat("x", 12_000))
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		s.stock.budget.mu.Lock()
-		now := s.stock.budget.held
-		s.stock.budget.mu.Unlock()
+	for end := time.Now().Add(testTimeout); ; time.Sleep(time.Millisecond) {
+		s.buffers.limit.mu.Lock()
+		now := s.buffers.limit.used
+		s.buffers.limit.mu.Unlock()
 		if now == held {
 			return c
 		}
@@ -65,10 +65,10 @@ func park(t *testing.T, s *Server, held int) *client {
 	}
 }
 
-func TestNewcomers_TheOldestHalfCommandMakesRoom(t *testing.T) {
-	s := serve(t, Options{UnknownMemory: 2 * hallSize}, guarded(t))
-	first, second := park(t, s, hallSize), park(t, s, 2*hallSize)
-	third := park(t, s, 2*hallSize)
+func TestUnauth_TheOldestIncompleteCommandIsEvicted(t *testing.T) {
+	s := serve(t, Options{UnauthMemory: 2 * largeBufSize}, guarded(t))
+	first, second := park(t, s, largeBufSize), park(t, s, 2*largeBufSize)
+	third := park(t, s, 2*largeBufSize)
 	got, err := io.ReadAll(first.in)
 	if err != nil || !strings.HasPrefix(string(got), "-ERR unauthenticated clients hold more than 135168 bytes") ||
 		!strings.HasSuffix(string(got), "raise unauthenticated-memory\r\n") {
@@ -86,10 +86,10 @@ func TestNewcomers_TheOldestHalfCommandMakesRoom(t *testing.T) {
 	first.Close()
 	small.Close()
 	forgotten(t, s)
-	s.stock.budget.mu.Lock()
-	defer s.stock.budget.mu.Unlock()
-	if s.stock.budget.held != 0 || s.stock.budget.oldest != nil {
-		t.Errorf("%d bytes are held without a reservation", s.stock.budget.held)
+	s.buffers.limit.mu.Lock()
+	defer s.buffers.limit.mu.Unlock()
+	if s.buffers.limit.used != 0 || s.buffers.limit.oldest != nil {
+		t.Errorf("%d bytes are held without a reservation", s.buffers.limit.used)
 	}
 }
 
@@ -101,23 +101,23 @@ type flood struct {
 
 func (f *flood) Read(p []byte) (int, error) { f.read += len(p); return len(p), nil }
 
-func TestGuard_ListensToWhoWasRefusedForABoundedNumberOfBytes(t *testing.T) {
+func TestGuard_ReadsABoundedNumberOfBytesFromARejectedClient(t *testing.T) {
 	for _, c := range []struct {
 		known bool
 		most  int
-	}{{true, lingerBytes}, {false, newcomerLinger}} {
+	}{{true, lingerBytes}, {false, unauthLingerBytes}} {
 		source := &flood{}
 		g, w := guardOver(source, Options{})
-		w.stranger = !c.known
+		w.unauth = !c.known
 		g.refuse("no")
 		_, err := g.Read(make([]byte, redconBuffer))
-		if !errors.Is(err, errUnstoppable) || source.read < c.most || source.read > c.most+nookSize {
+		if !errors.Is(err, errStillSending) || source.read < c.most || source.read > c.most+smallBufSize {
 			t.Errorf("known %t: %d bytes were read, want %d; %v", c.known, source.read, c.most, err)
 		}
 	}
 }
 
-func TestPace_ForgivesWithTime(t *testing.T) {
+func TestTokenRate_RefillsWithTime(t *testing.T) {
 	start := time.Unix(1, 0)
 	p := perSecond(10, 3)
 	var full time.Time
@@ -132,18 +132,18 @@ func TestPace_ForgivesWithTime(t *testing.T) {
 	}
 }
 
-func TestArrivals_AreCountedByAddressAndForgotten(t *testing.T) {
+func TestConnRates_AreCountedByAddressAndRemoved(t *testing.T) {
 	now := time.Unix(1, 0)
-	var a arrivals
-	a.limit(10)
+	var a connRates
+	a.setRate(10)
 	a.now = func() time.Time { return now }
-	from := func(ip string) bool { return a.admit(&net.TCPAddr{IP: net.ParseIP(ip), Port: 1}) }
-	for i := range 10 * arrivalBurst {
+	from := func(ip string) bool { return a.allow(&net.TCPAddr{IP: net.ParseIP(ip), Port: 1}) }
+	for i := range 10 * connBurst {
 		if !from("10.0.0.1") {
 			t.Fatalf("number %d at once is turned away", i)
 		}
 	}
-	if from("10.0.0.1") || !from("10.0.0.2") || !a.admit(&net.UnixAddr{}) {
+	if from("10.0.0.1") || !from("10.0.0.2") || !a.allow(&net.UnixAddr{}) {
 		t.Error("the burst is not the address' own")
 	}
 	now = now.Add(100 * time.Millisecond)
@@ -151,7 +151,7 @@ func TestArrivals_AreCountedByAddressAndForgotten(t *testing.T) {
 		t.Error("a tenth of a second is not worth one connection")
 	}
 	now = now.Add(time.Minute)
-	for i := range fewestAddresses {
+	for i := range minSweepSize {
 		from(net.IPv4(10, 1, byte(i>>8), byte(i)).String())
 		now = now.Add(time.Second)
 	}
@@ -160,13 +160,13 @@ func TestArrivals_AreCountedByAddressAndForgotten(t *testing.T) {
 	}
 }
 
-func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
+func TestServer_ResetsClientsThatConnectTooOften(t *testing.T) {
 	s := serve(t, Options{MaxConnects: 1}, newDispatcher())
 	now := time.Now()
-	s.arrivals.mu.Lock()
-	s.arrivals.now = func() time.Time { return now } // no bucket fills again
-	s.arrivals.mu.Unlock()
-	for range arrivalBurst {
+	s.connRates.mu.Lock()
+	s.connRates.now = func() time.Time { return now } // no bucket fills again
+	s.connRates.mu.Unlock()
+	for range connBurst {
 		c := dial(t, s)
 		c.send(command("PING"))
 		c.expect("+PONG\r\n")
@@ -174,12 +174,12 @@ func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
 	conn, err := net.Dial("tcp", s.Addrs()[0])
 	if err == nil { // else reset already
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(patience))
+		_ = conn.SetDeadline(time.Now().Add(testTimeout))
 		if got, err := io.ReadAll(conn); len(got) > 0 || err == nil {
 			t.Errorf("got %q, %v, want a reset", got, err)
 		}
 	}
-	for end := time.Now().Add(patience); s.Stats().Rejected != 1; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testTimeout); s.Stats().Rejected != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d rejected, want 1", s.Stats().Rejected)
 		}
@@ -187,15 +187,15 @@ func TestServer_ResetsWhoConnectsTooOften(t *testing.T) {
 }
 
 // All unauthenticated clients together get so many turns; each read and each four commands is one.
-func TestNewcomers_WorkNoFasterThanTheirTurns(t *testing.T) {
+func TestUnauth_WorksNoFasterThanItsTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pools := &stock{}
-		pools.fill(1 << 20)
-		pools.turns.pace = perSecond(10, 1)
+		pools := &bufferPools{}
+		pools.open(1 << 20)
+		pools.turns.rate = perSecond(10, 1)
 		options := Options{}.withDefaults()
 		start := time.Now()
 		for range 2 {
-			w := &witness{stranger: true}
+			w := &witness{unauth: true}
 			g := newGuard(&wire{pieces: []string{strings.Repeat("PING\r\n", 9), "PING\r\n"}, end: io.EOF}, &options, pools, w)
 			for p := make([]byte, redconBuffer); ; {
 				if _, err := g.Read(p); err != nil {
@@ -218,8 +218,8 @@ func TestTLS_AHandshakeHasFiveSeconds(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{run: newDispatcher(), options: Options{Logger: quiet()}.withDefaults(), sessions: map[*session]struct{}{}}
-		s.stock.fill(s.options.UnknownMemory)
-		l := &listener{server: s, name: "test", secure: true}
+		s.buffers.open(s.options.UnauthMemory)
+		l := &clientListener{server: s, name: "test", secure: true}
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
 		s.tls.Store(config)
@@ -231,7 +231,7 @@ func TestTLS_AHandshakeHasFiveSeconds(t *testing.T) {
 		if l.handshake(g) {
 			t.Error("a handshake with a silent client succeeded")
 		}
-		if took := time.Since(start); took != handshakeTime || handshakeTime != 5*time.Second {
+		if took := time.Since(start); took != handshakeTimeout || handshakeTimeout != 5*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		if len(s.sessions) != 0 {
@@ -242,19 +242,19 @@ func TestTLS_AHandshakeHasFiveSeconds(t *testing.T) {
 
 func TestTLS_WhatAHelloAnnouncesComesOutOfTheBudget(t *testing.T) {
 	const long, cost = "\x16\x03\x01\x40\x00", handshakeCost + 16<<10*3/2
-	pools := &stock{}
-	pools.fill(cost + cost/2)
+	pools := &bufferPools{}
+	pools.open(cost + cost/2)
 	options := Options{}.withDefaults()
-	unauth := func() (*records, *witness) {
-		conn, w := &wire{}, &witness{stranger: true}
-		r := &records{Conn: conn}
-		r.guardedBy(newGuard(conn, &options, pools, w))
+	unauth := func() (*tlsRecords, *witness) {
+		conn, w := &wire{}, &witness{unauth: true}
+		r := &tlsRecords{Conn: conn}
+		r.attach(newGuard(conn, &options, pools, w))
 		return r, w
 	}
 	first, _ := unauth()
 	second, known := unauth()
-	if !first.follow([]byte(long)) || pools.budget.held != cost {
-		t.Fatalf("%d bytes are held, want %d", pools.budget.held, cost)
+	if !first.follow([]byte(long)) || pools.limit.used != cost {
+		t.Fatalf("%d bytes are held, want %d", pools.limit.used, cost)
 	}
 	for i := range len(long) { // a header that comes byte by byte
 		if !second.follow([]byte{long[i]}) {
@@ -262,12 +262,12 @@ func TestTLS_WhatAHelloAnnouncesComesOutOfTheBudget(t *testing.T) {
 		}
 	}
 	select {
-	case <-first.guard.left:
+	case <-first.guard.closed:
 	default:
 		t.Error("the oldest handshake was not closed")
 	}
-	known.stranger = false
-	if !second.settleGreeted() || pools.budget.held != 0 {
-		t.Errorf("%d bytes are held for a client that is known", pools.budget.held)
+	known.unauth = false
+	if !second.finishHandshake() || pools.limit.used != 0 {
+		t.Errorf("%d bytes are held for a client that is known", pools.limit.used)
 	}
 }

@@ -32,7 +32,7 @@ type Options struct {
 	// UnauthMemory is how many bytes of incomplete commands and TLS records all
 	// unauthenticated clients may have in memory together; some 2 kB of each are
 	// not counted. Beyond it the oldest of them are closed. Default 4 194 304.
-	UnknownMemory int
+	UnauthMemory int
 	// ClientMemory is how many bytes of commands, replies, messages and subscriptions
 	// all clients may have together, and one user half of that; 16 kB of each client
 	// are not counted. Beyond it the client with the most is closed. Default
@@ -89,8 +89,8 @@ type Options struct {
 	// logging it. For tests.
 	Strict bool
 
-	unknown  bool     // these are the options of unauthenticated clients
-	newcomer *Options // the options before the login
+	unauth        bool     // these are the options of unauthenticated clients
+	unauthOptions *Options // the options before the login
 }
 
 const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
@@ -98,7 +98,7 @@ const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without cl
 func (o Options) withDefaults() Options {
 	setDefault(&o.UnixMode, 0o700)
 	setDefault(&o.MaxClients, 10_000)
-	setDefault(&o.UnknownMemory, 4<<20)
+	setDefault(&o.UnauthMemory, 4<<20)
 	setDefault(&o.ClientMemory, 128<<20)
 	setDefault(&o.MaxInline, 64<<10)
 	setDefault(&o.MaxArgs, 1024)
@@ -114,7 +114,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.newcomer = o.newcomers()
+	o.unauthOptions = o.unauthLimits()
 	return o
 }
 
@@ -140,7 +140,7 @@ func (o Options) validate() error {
 		{"MaxClients", o.MaxClients, 1, 1 << 20, ""},
 		{"MaxPerAddress", o.MaxPerAddress, 0, 1 << 20, ""},
 		{"MaxConnects", o.MaxConnects, 0, 1 << 20, ""},
-		{"UnauthMemory", o.UnknownMemory, 2 * hallSize, 1 << 30, " (two unfinished commands)"},
+		{"UnauthMemory", o.UnauthMemory, 2 * largeBufSize, 1 << 30, " (two unfinished commands)"},
 		{"ClientMemory", o.ClientMemory, 256 << 10, 1 << 30, ""},
 		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
 		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},

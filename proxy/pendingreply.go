@@ -15,39 +15,39 @@ import (
 // Pending replies are allocated in small blocks and never reused: a handler that answers
 // twice must be detected, however late, and must never answer another command
 // that has taken over its pendingReply.
-type slot struct {
-	session *session
-	next    *slot // the command after it
-	call    commands.Call
-	words   [slotWords]string // memory of call.Args of ordinary commands
-	input   int               // bytes it was sent in
-	barrier bool              // runs alone
-	last    bool              // nothing after it is run
-	silent  bool              // no reply is written
+type pendingReply struct {
+	session  *session
+	next     *pendingReply // the command after it
+	call     commands.Call
+	argSpace [ownArgs]string // memory of call.Args of ordinary commands
+	input    int             // bytes it was sent in
+	barrier  bool            // runs alone
+	last     bool            // nothing after it is run
+	noReply  bool            // no reply is written
 
 	// Guarded by session.mu.
 	answered bool
 	reply    commands.Reply
-	late     commands.Late // replaces reply when its turn has come
-	output   int           // estimated bytes of the answer
+	deferred commands.DeferredReply // replaces reply when its turn has come
+	output   int                    // estimated bytes of the answer
 }
 
 const (
-	slotWords  = 6   // DLOCK key ttl TOKEN token fits, as do most
-	slotBlock  = 4   // at depth 1 a quarter of an allocation per command
-	slotBlocks = 16  // largest block, for a deep pipeline
-	longInput  = 512 // longer commands get a block of their own, so that no other command keeps them in memory
-	lateOutput = 256 // estimated size of a deferred reply, which is made only when it is written
+	ownArgs         = 6   // DLOCK key ttl TOKEN token fits, as do most
+	minPendingBlock = 4   // at depth 1 a quarter of an allocation per command
+	maxPendingBlock = 16  // largest block, for a deep pipeline
+	longInput       = 512 // longer commands get a block of their own, so that no other command keeps them in memory
+	deferredSize    = 256 // estimated size of a deferred reply, which is made only when it is written
 )
 
 // newPending returns the next pendingReply of the session; batchHint is how many more will
 // be needed at once. Only the reader calls it.
-func (s *session) newSlot(input, batchHint int) *slot {
+func (s *session) newPending(input, batchHint int) *pendingReply {
 	if input > longInput {
-		return &slot{session: s, input: input}
+		return &pendingReply{session: s, input: input}
 	}
 	if len(s.block) == 0 {
-		s.block = make([]slot, min(max(batchHint, slotBlock), slotBlocks))
+		s.block = make([]pendingReply, min(max(batchHint, minPendingBlock), maxPendingBlock))
 	}
 	pr := &s.block[0]
 	s.block = s.block[1:]
@@ -56,16 +56,16 @@ func (s *session) newSlot(input, batchHint int) *slot {
 }
 
 // take makes pr the answer to a command.
-func (pr *slot) take(args []string) *slot {
-	pr.call = commands.Call{Args: args, Client: &pr.session.client, Batch: &pr.session.batch, Sink: pr}
+func (pr *pendingReply) take(args []string) *pendingReply {
+	pr.call = commands.Call{Args: args, Client: &pr.session.client, Batch: &pr.session.batch, Completer: pr}
 	return pr
 }
 
 // stringsOf returns redcon's words as strings without copying: redcon copies each
 // command to memory of its own and never writes to it again.
-func (pr *slot) stringsOf(command redcon.Command) []string {
-	args := pr.words[:0]
-	if len(command.Args) > slotWords {
+func (pr *pendingReply) stringsOf(command redcon.Command) []string {
+	args := pr.argSpace[:0]
+	if len(command.Args) > ownArgs {
 		args = make([]string, 0, len(command.Args))
 	}
 	for _, word := range command.Args {
@@ -75,11 +75,11 @@ func (pr *slot) stringsOf(command redcon.Command) []string {
 }
 
 // Complete implements commands.Completer.
-func (pr *slot) Deliver(r commands.Reply) { pr.session.answer(pr, r, nil) }
+func (pr *pendingReply) Complete(r commands.Reply) { pr.session.answer(pr, r, nil) }
 
 // CompleteDeferred implements commands.Completer.
-func (pr *slot) DeliverLate(deferred commands.Late) {
+func (pr *pendingReply) CompleteDeferred(deferred commands.DeferredReply) {
 	pr.session.answer(pr, commands.Reply{}, deferred)
 }
 
-var _ commands.Sink = (*slot)(nil)
+var _ commands.Completer = (*pendingReply)(nil)

@@ -23,7 +23,7 @@ func guarded(t testing.TB) *commands.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return commands.NewTable(commands.Env{Users: users})
+	return commands.NewTable(commands.Deps{Users: users})
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	helloAuth = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
 )
 
-func newcomers() []hostile {
+func unauthCases() []hostile {
 	auth, ping := command("AUTH", "pw"), command("PING")
 	eleven := command("PING", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
 	long := strings.Repeat("x", 16<<10)
@@ -62,8 +62,8 @@ func newcomers() []hostile {
 	}
 }
 
-func TestNewcomers_AreAnsweredExactly(t *testing.T) {
-	for _, row := range newcomers() {
+func TestUnauth_RepliesAreExact(t *testing.T) {
+	for _, row := range unauthCases() {
 		t.Run(row.name, func(t *testing.T) {
 			s := serve(t, Options{}, guarded(t)) // of its own: failures of one address are limited
 			input, output := row.input, row.output
@@ -109,13 +109,13 @@ func split(text string, n int) []string {
 
 // An unauthenticated client that pipelines much at once is cut after a kilobyte of answers,
 // whether it reads them or not.
-func TestNewcomers_AreCutOffWhenTheyAskMuchAtOnce(t *testing.T) {
+func TestUnauth_IsClosedAfterTooManyReplies(t *testing.T) {
 	s := serve(t, Options{}, guarded(t))
 	c := dial(t, s)
 	_, _ = io.WriteString(c.Conn, strings.Repeat(command("PING"), 20_000)) // may fail: it is cut off meanwhile
 	got, _ := io.ReadAll(c.in)                                             // a reset is as good an end
-	if n := len(got); n > newcomerOutput {
-		t.Errorf("got %d bytes of answers, want at most %d", n, newcomerOutput)
+	if n := len(got); n > maxUnauthOutput {
+		t.Errorf("got %d bytes of answers, want at most %d", n, maxUnauthOutput)
 	}
 	forgotten(t, s)
 }
@@ -123,14 +123,14 @@ func TestNewcomers_AreCutOffWhenTheyAskMuchAtOnce(t *testing.T) {
 // forgotten waits until the server has no connections.
 func forgotten(t *testing.T, s *Server) {
 	t.Helper()
-	for end := time.Now().Add(patience); s.Stats().Connected > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testTimeout); s.Stats().Connected > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d clients are still there", s.Stats().Connected)
 		}
 	}
 }
 
-func TestNewcomers_AreClosedWithoutAWordWhenTheyDoNotSignInInTime(t *testing.T) {
+func TestUnauth_IsClosedWithoutAReplyAfterTheLoginTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, dial := serveOnPipes(t, Options{LoginTimeout: time.Second}, guarded(t))
 		user := dial()
@@ -153,7 +153,7 @@ func TestNewcomers_AreClosedWithoutAWordWhenTheyDoNotSignInInTime(t *testing.T) 
 }
 
 // A pool resets a connection and signs in again, however old it is.
-func TestNewcomers_HaveTimeAgainAfterTheySignedOut(t *testing.T) {
+func TestUnauth_GetsANewTimeoutAfterALogout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, dial := serveOnPipes(t, Options{LoginTimeout: time.Second}, guarded(t))
 		c, witness := dial(), dial()
@@ -170,8 +170,8 @@ func TestNewcomers_HaveTimeAgainAfterTheySignedOut(t *testing.T) {
 	})
 }
 
-func TestNewcomers_WhereNobodyNeedsAPasswordThereAreNone(t *testing.T) {
-	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Env{}))
+func TestUnauth_DoesNotExistWithoutPasswords(t *testing.T) {
+	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Deps{}))
 	c := dial(t, s)
 	c.send(command("PING"))
 	c.expect("+PONG\r\n")
@@ -192,7 +192,7 @@ func TestSession_ClosesWhenItsUserIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{}, commands.NewTable(commands.Env{Users: users}))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Users: users}))
 	a, b := dial(t, s), dial(t, s)
 	for name, c := range map[string]*client{"a": a, "b": b} {
 		c.send(command("AUTH", name, "pw"))
@@ -215,7 +215,7 @@ type from struct {
 func (f from) RemoteAddr() net.Addr { return f.address }
 
 // knock returns the reply to a connection from an address: "" if it is accepted.
-func knock(t *testing.T, s *Server, ip string) (answer string, g *guard) {
+func knock(t *testing.T, s *Server, ip string) (answer string, g *guardConn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { theirs.Close() })
@@ -224,7 +224,7 @@ func knock(t *testing.T, s *Server, ip string) (answer string, g *guard) {
 		text, _ := io.ReadAll(theirs)
 		reply <- string(text)
 	}()
-	g = s.admit(from{ours, &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}}, "test")
+	g = s.accept(from{ours, &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}}, "test")
 	if g != nil {
 		t.Cleanup(func() { g.Close() })
 		return "", g
@@ -253,7 +253,7 @@ func TestServer_InProtectedModeServesItsOwnMachineAlone(t *testing.T) {
 func TestServer_BoundsTheConnectionsOfOneAddress(t *testing.T) {
 	const full = "-ERR max number of clients reached\r\n"
 	s := serve(t, Options{MaxPerAddress: 2}, newDispatcher())
-	var first *guard
+	var first *guardConn
 	for i, step := range []struct{ ip, want string }{
 		{"10.0.0.1", ""}, {"10.0.0.1", ""}, {"10.0.0.1", full}, {"10.0.0.2", ""},
 		{"2001:db8::1", ""}, {"2001:db8::2", ""}, {"2001:db8::3", full}, {"2001:db8:0:1::1", ""}, {"::ffff:10.0.0.1", full},
@@ -278,7 +278,7 @@ func TestServer_BoundsTheConnectionsOfOneAddress(t *testing.T) {
 	dial(t, s).expectEnd(full)
 }
 
-func TestServer_KeepsNoAddressesOfThoseWhoLeft(t *testing.T) {
+func TestServer_KeepsNoAddressesOfClosedConnections(t *testing.T) {
 	s := serve(t, Options{MaxPerAddress: 2}, newDispatcher())
 	for i := range 50 {
 		_, g := knock(t, s, fmt.Sprintf("10.0.0.%d", i))
@@ -291,7 +291,7 @@ func TestServer_KeepsNoAddressesOfThoseWhoLeft(t *testing.T) {
 	}
 }
 
-func TestNewcomers_TakeHalfOfTheConnections(t *testing.T) {
+func TestUnauth_UsesHalfOfTheConnections(t *testing.T) {
 	s := serve(t, Options{MaxClients: 6}, guarded(t))
 	signIn := func() *client {
 		c := dial(t, s)
@@ -324,7 +324,7 @@ func TestNewcomers_TakeHalfOfTheConnections(t *testing.T) {
 		c.Close()
 	}
 	forgotten(t, s)
-	if n := s.places.bytes(); n != 0 {
+	if n := s.unauthClients.bytes(); n != 0 {
 		t.Errorf("%d places are taken by nobody", n)
 	}
 }

@@ -25,24 +25,24 @@ import (
 
 // Server accepts clients and runs their commands.
 type Server struct {
-	options   Options
-	run       Dispatcher
-	listeners []*listener
-	writers   *writers
-	stock     stock  // shared by all guards
-	memory    budget // of all clients' buffers
-	places    budget // connections of unauthenticated clients
-	arrivals  arrivals
-	outs      sync.Pool // of *outBuffer, for the writer loops
-	counters  counters
-	large     chan struct{} // capacity 1: only one session encodes large replies
-	rounds    rounds
-	send      func(*redlock.Batch) // queues the operations of a read batch; tests replace it
-	stopping  chan struct{}        // closed when Shutdown begins
-	drained   chan struct{}        // closed when the last connection has ended
-	released  chan struct{}        // closed when nothing runs anymore
-	tls       atomic.Pointer[tls.Config]
-	greeters  sync.WaitGroup // goroutines that accept, handshake and serve until the login
+	options       Options
+	run           Dispatcher
+	listeners     []*clientListener
+	writers       *writers
+	buffers       bufferPools // shared by all guards
+	memory        memLimit    // of all clients' buffers
+	unauthClients memLimit    // connections of unauthenticated clients
+	connRates     connRates
+	outBuffers    sync.Pool // of *outBuffer, for the writer loops
+	counters      serverCounters
+	largeReply    chan struct{} // capacity 1: only one session encodes large replies
+	shares        shareQueue
+	send          func(*redlock.Batch) // queues the operations of a read batch; tests replace it
+	stopping      chan struct{}        // closed when Shutdown begins
+	drained       chan struct{}        // closed when the last connection has ended
+	released      chan struct{}        // closed when nothing runs anymore
+	tls           atomic.Pointer[tls.Config]
+	preauth       sync.WaitGroup // goroutines that accept, handshake and serve until the login
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -51,7 +51,7 @@ type Server struct {
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	browsers, hasty, unread, crowded, silent rarely // limit the rate of these warnings
+	warnedHTTP, warnedConnRate, warnedUnread, warnedMemory, warnedUnauth oncePerMinute // limit the rate of these warnings
 }
 
 const outSize = 4096 // replies of some eighty locks
@@ -69,23 +69,23 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		return nil, errors.New("proxy: the dispatcher is nil")
 	}
 	s := &Server{
-		options:  options,
-		run:      run,
-		send:     (*redlock.Batch).Send,
-		outs:     sync.Pool{New: func() any { return new(outBuffer) }},
-		large:    make(chan struct{}, 1),
-		stopping: make(chan struct{}),
-		drained:  make(chan struct{}),
-		released: make(chan struct{}),
-		sessions: make(map[*session]struct{}),
-		hosts:    make(map[string]int),
-		empty:    make(chan struct{}),
+		options:    options,
+		run:        run,
+		send:       (*redlock.Batch).Send,
+		outBuffers: sync.Pool{New: func() any { return new(outBuffer) }},
+		largeReply: make(chan struct{}, 1),
+		stopping:   make(chan struct{}),
+		drained:    make(chan struct{}),
+		released:   make(chan struct{}),
+		sessions:   make(map[*session]struct{}),
+		hosts:      make(map[string]int),
+		empty:      make(chan struct{}),
 	}
-	s.stock.fill(options.UnknownMemory)
-	s.places.most = max(1, options.MaxClients/2)
-	s.memory.most, s.memory.largest = options.ClientMemory, true
-	s.arrivals.limit(options.MaxConnects)
-	s.rounds.open()
+	s.buffers.open(options.UnauthMemory)
+	s.unauthClients.max = max(1, options.MaxClients/2)
+	s.memory.max, s.memory.evictLargest = options.ClientMemory, true
+	s.connRates.setRate(options.MaxConnects)
+	s.shares.open()
 	for _, address := range options.Listen {
 		l, err := listen(address, options.UnixMode)
 		if err != nil {
@@ -131,7 +131,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	var accepting sync.WaitGroup
 	for _, l := range s.listeners {
-		accepting.Go(func() { s.accept(l) })
+		accepting.Go(func() { s.runRedcon(l) })
 	}
 	var err error
 	select {
@@ -142,12 +142,12 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-s.released:
 	}
 	accepting.Wait()
-	s.greeters.Wait()
+	s.preauth.Wait()
 	return err
 }
 
 // runRedcon runs redcon on one listener; it returns when the server has drained.
-func (s *Server) accept(l *listener) {
+func (s *Server) runRedcon(l *clientListener) {
 	handle := func(conn redcon.Conn, command redcon.Command) {
 		sessionOf(conn).receive(conn, command)
 	}
@@ -160,7 +160,7 @@ func (s *Server) accept(l *listener) {
 }
 
 func sessionOf(conn redcon.Conn) *session {
-	return conn.NetConn().(*guard).receiver.(*session)
+	return conn.NetConn().(*guardConn).events.(*session)
 }
 
 func (s *Server) newSession(conn net.Conn, listen string) *session {
@@ -175,14 +175,14 @@ func (s *Server) newSession(conn net.Conn, listen string) *session {
 		log:     s.options.Logger,
 		client:  commands.Client{ID: s.counters.lastID.Add(1), Addr: address, Proto: 2, Since: time.Now()},
 	}
-	c.place = share{budget: &s.places, evict: c.makeRoom}
-	c.memory = share{budget: &s.memory, evict: c.evicted}
+	c.unauth = memReservation{limit: &s.unauthClients, evict: c.evictUnauth}
+	c.memory = memReservation{limit: &s.memory, evict: c.evicted}
 	c.describeLocked() // without mu: no other goroutine has the session yet
-	c.room.L = &c.mu
-	c.task = c.pumpTask
+	c.windowSpace.L = &c.mu
+	c.flushTask = c.flush
 	c.client.Push = c.push
 	c.client.Expel = c.expel
-	c.guard = newGuard(conn, &s.options, &s.stock, c)
+	c.guard = newGuard(conn, &s.options, &s.buffers, c)
 	return c
 }
 
@@ -192,7 +192,7 @@ func (s *Server) Describe() []commands.Description {
 	list := make([]commands.Description, len(all))
 	for i, c := range all {
 		c.mu.Lock()
-		list[i] = c.shown
+		list[i] = c.description
 		c.mu.Unlock()
 	}
 	slices.SortFunc(list, func(a, b commands.Description) int { return cmp.Compare(a.ID, b.ID) })

@@ -10,19 +10,19 @@ import (
 )
 
 // tokenRate is a rate: one token per interval, and after a rest as many at once as fit slack.
-type pace struct {
+type tokenRate struct {
 	interval, slack time.Duration
 }
 
 // perSecond allows n tokens a second, and burst at once.
-func perSecond(n, burst int) pace {
+func perSecond(n, burst int) tokenRate {
 	interval := time.Second / time.Duration(n)
-	return pace{interval: interval, slack: interval * time.Duration(burst)}
+	return tokenRate{interval: interval, slack: interval * time.Duration(burst)}
 }
 
 // take takes n tokens from a bucket that will be full at a given time; wait is the time
 // until they are available, 0 or less if they are available now.
-func (p pace) take(full, now time.Time, n int) (after time.Time, wait time.Duration) {
+func (p tokenRate) take(full, now time.Time, n int) (after time.Time, wait time.Duration) {
 	if full.Before(now) {
 		full = now
 	}
@@ -31,8 +31,8 @@ func (p pace) take(full, now time.Time, n int) (after time.Time, wait time.Durat
 }
 
 // rateLimiter gives out turns at one rate, in the order of the requests.
-type turns struct {
-	pace pace
+type rateLimiter struct {
+	rate tokenRate
 	now  func() time.Time
 
 	mu   sync.Mutex
@@ -40,20 +40,20 @@ type turns struct {
 }
 
 // reserve takes n turns and returns how long the caller must wait for them.
-func (t *turns) reserve(n int) (wait time.Duration) {
+func (t *rateLimiter) reserve(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.full, wait = t.pace.take(t.full, t.now(), n)
+	t.full, wait = t.rate.take(t.full, t.now(), n)
 	return max(0, wait)
 }
 
 // oncePerMinute allows an event at most once a minute. The zero value is ready.
-type rarely struct {
+type oncePerMinute struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-func (r *rarely) now() bool {
+func (r *oncePerMinute) allow() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.last.IsZero() && time.Since(r.last) < time.Minute {

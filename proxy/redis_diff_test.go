@@ -35,9 +35,9 @@ func alike() []string {
 	}
 }
 
-func TestRows_AreAnsweredInTheBytesOfARealRedis(t *testing.T) {
+func TestRedisDiff_RepliesAreTheBytesOfARealRedis(t *testing.T) {
 	redis := faulty.Start(t).Addr()
-	s := serve(t, Options{}, commands.NewTable(commands.Env{}))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{}))
 	for _, input := range alike() {
 		want, got := overhear(t, redis, input), overhear(t, s.Addrs()[0], input)
 		if got != want {
@@ -57,7 +57,7 @@ func overhear(t *testing.T, address, input string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := io.WriteString(conn, input+command("ECHO", "still here")+command("QUIT")); err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func overhear(t *testing.T, address, input string) string {
 	return string(answers)
 }
 
-func TestRows_NothingThatIsAnOperatorsIsForwarded(t *testing.T) {
-	s := serve(t, Options{}, commands.NewTable(commands.Env{}))
+func TestRedisDiff_NoOperatorCommandIsForwarded(t *testing.T) {
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{}))
 	c := dial(t, s)
 	for _, name := range []string{"FCALL", "FUNCTION", "DEBUG", "SHUTDOWN", "MONITOR", "KEYS", "SCAN", "FLUSHALL",
 		"MODULE", "ACL", "REPLICAOF", "SYNC", "PSYNC", "BGSAVE", "LASTSAVE", "SLOWLOG", "MIGRATE", "RESTORE"} {
@@ -82,7 +82,7 @@ func TestRows_NothingThatIsAnOperatorsIsForwarded(t *testing.T) {
 }
 
 // A deadline that moved with every byte would let a slow writer stay for ever.
-func TestRows_AByteNowAndThenDoesNotKeepACommandAlive(t *testing.T) {
+func TestRedisDiff_ASlowCommandTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace, limit = 5 * time.Millisecond, time.Second
 		d := newDispatcher()
@@ -107,7 +107,7 @@ func TestRows_AByteNowAndThenDoesNotKeepACommandAlive(t *testing.T) {
 }
 
 // A reset ends its own connection and no other, and the next client comes in.
-func TestRows_AResetEndsItsOwnConnectionAlone(t *testing.T) {
+func TestRedisDiff_AResetEndsItsOwnConnectionAlone(t *testing.T) {
 	s := serve(t, Options{}, newDispatcher())
 	stays := dial(t, s)
 	for _, said := range []string{"", "*1\r\n$4\r\nPI", strings.Repeat(command("ECHO", strings.Repeat("x", 30_000)), 50)} {

@@ -10,8 +10,8 @@ import (
 	"redlockd/commands"
 )
 
-func TestSession_WritesNothingToWhoDoesNotWantToHear(t *testing.T) {
-	s := serve(t, Options{MaxUnwritten: 4096, Window: 16}, commands.NewTable(commands.Env{}))
+func TestSession_WritesNothingToAClientWithRepliesOff(t *testing.T) {
+	s := serve(t, Options{MaxUnwritten: 4096, Window: 16}, commands.NewTable(commands.Deps{}))
 	c := dial(t, s)
 	c.send(command("CLIENT", "REPLY", "SKIP") + command("ECHO", "a") + command("ECHO", "b"))
 	c.expect("$1\r\nb\r\n")
@@ -21,11 +21,11 @@ func TestSession_WritesNothingToWhoDoesNotWantToHear(t *testing.T) {
 	c.expect("+OK\r\n$1\r\nd\r\n")
 }
 
-func TestSession_WhatIsNotHeardIsNotLost(t *testing.T) {
+func TestSession_RepliesSwitchedOffAreNotUndelivered(t *testing.T) {
 	d := newDispatcher()
 	d.execute = func(call *commands.Call) bool {
 		if call.Args[0] == "OFF" {
-			call.Client.Hearing = commands.HearNone
+			call.Client.ReplyMode = commands.ReplyOff
 			call.Reply(commands.Silence)
 			return true
 		}
@@ -34,10 +34,10 @@ func TestSession_WhatIsNotHeardIsNotLost(t *testing.T) {
 	s := serve(t, Options{}, d)
 	c := dial(t, s)
 	c.send(command("OFF") + command("LATER"))
-	answer := newLate("granted")
+	answer := newFakeDeferred("granted")
 	call := d.next(t)
-	call.Sink.DeliverLate(answer)
-	await(t, "the question for the answer", answer.asked)
+	call.Completer.CompleteDeferred(answer)
+	await(t, "the question for the answer", answer.made)
 	c.Close()
 	forgotten(t, s)
 	if n := len(answer.lost); n != 0 {
@@ -46,7 +46,7 @@ func TestSession_WhatIsNotHeardIsNotLost(t *testing.T) {
 }
 
 func TestSession_ConfirmsSubscriptionsInBothProtocols(t *testing.T) {
-	s := serve(t, Options{}, commands.NewTable(commands.Env{}))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{}))
 	c := dial(t, s)
 	c.send(command("SUBSCRIBE", "a", "b") + command("PING") + command("UNSUBSCRIBE"))
 	c.expect("*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n" +
@@ -62,7 +62,7 @@ func TestSession_ConfirmsSubscriptionsInBothProtocols(t *testing.T) {
 
 func TestServer_LetsAdminsSeeAndCloseConnections(t *testing.T) {
 	var s *Server
-	s = serve(t, Options{}, commands.NewTable(commands.Env{Connections: func() commands.Connections { return s }}))
+	s = serve(t, Options{}, commands.NewTable(commands.Deps{Connections: func() commands.Connections { return s }}))
 	admin, other := dial(t, s), dial(t, s)
 	other.send(command("CLIENT", "SETNAME", "worker") + command("SELECT", "3"))
 	other.expect("+OK\r\n+OK\r\n")
@@ -77,7 +77,7 @@ func TestServer_LetsAdminsSeeAndCloseConnections(t *testing.T) {
 }
 
 func TestServer_DescribesClientsAsTheyAreAfterTheirLastCommand(t *testing.T) {
-	s := serve(t, Options{}, commands.NewTable(commands.Env{}))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{}))
 	c := dial(t, s)
 	c.send(command("HELLO", "3", "SETNAME", "worker") + command("SELECT", "3") + command("CLIENT", "SETINFO", "LIB-NAME", "lib") + command("SUBSCRIBE", "x") + command("ECHO", "end"))
 	for line := ""; line != "end\r\n"; {

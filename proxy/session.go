@@ -41,67 +41,67 @@ type Dispatcher interface {
 	Dispatch(call *commands.Call)
 	// Authenticated reports whether the client is authenticated, or need not be. It is called
 	// at the start and after every barrier.
-	Known(client *commands.Client) bool
+	Authenticated(client *commands.Client) bool
 }
 
 type session struct {
-	options *Options
-	guard   *guard
-	run     Dispatcher
-	server  *Server
-	log     *slog.Logger
-	task    func() // s.flush, allocated once
-	client  commands.Client
-	block   []slot        // of the reader: pending replies not yet used
-	batch   redlock.Batch // of the writer loop
-	trusted atomic.Bool   // the client is authenticated
+	options   *Options
+	guard     *guardConn
+	run       Dispatcher
+	server    *Server
+	log       *slog.Logger
+	flushTask func() // s.flush, allocated once
+	client    commands.Client
+	block     []pendingReply // of the reader: pending replies not yet used
+	batch     redlock.Batch  // of the writer loop
+	trusted   atomic.Bool    // the client is authenticated
 
 	// Also of the writer loop.
-	out     []byte // encoded, not written
-	written int    // estimated size of what is in out
-	lates   []lateEnd
-	begun   int // commands started in this share, see sharequeue.go
-	took    int // their bytes
+	out          []byte // encoded, not written
+	written      int    // estimated size of what is in out
+	deferred     []deferredEnd
+	shareStarted int // commands started in this share, see sharequeue.go
+	shareBytes   int // their bytes
 
 	mu             sync.Mutex
-	shown          commands.Description // of the client, after its last barrier
-	room           sync.Cond            // the reader waits for space in the window
-	head, tail     *slot
-	next           *slot  // the first not started; nil when all are
-	barrier        *slot  // started, not yet found answered
-	waiting        int    // commands in the reply queue
-	input          int    // their bytes
-	unwritten      int    // estimated bytes of answers not yet written
-	kept           int    // bytes of an incomplete command
-	subscribed     int    // bytes of the subscriptions
-	charged        int    // bytes in the memory limit of all clients
-	memory         share  // of that limit
-	owner          string // the user of that reservation
-	place          share  // among the unauthenticated clients
-	pumping        bool
-	pushes         []push
+	description    commands.Description // of the client, after its last barrier
+	windowSpace    sync.Cond            // the reader waits for space in the window
+	head, tail     *pendingReply
+	next           *pendingReply  // the first not started; nil when all are
+	barrier        *pendingReply  // started, not yet found answered
+	waiting        int            // commands in the reply queue
+	input          int            // their bytes
+	unwritten      int            // estimated bytes of answers not yet written
+	buffered       int            // bytes of an incomplete command
+	subscribed     int            // bytes of the subscriptions
+	reserved       int            // bytes in the memory limit of all clients
+	memory         memReservation // of that limit
+	owner          string         // the user of that reservation
+	unauth         memReservation // among the unauthenticated clients
+	writerRuns     bool
+	pushes         []pushMessage
 	draining       bool // new commands are rejected, close when the reply queue is empty
 	closing        bool // nothing more is started; close when the started commands are answered
 	ended, dropped bool // the guard is closing gracefully; the socket is closed
 }
 
 // deferredEnd is a deferred reply and where it ends in out.
-type lateEnd struct {
-	late commands.Late
-	end  int
+type deferredEnd struct {
+	reply commands.DeferredReply
+	end   int
 }
 
 // receive takes the commands of redcon; it returns when all are in the reply queue.
 func (s *session) receive(conn redcon.Conn, first redcon.Command) {
-	defer s.containing("reader", func() { s.guard.Close() })
+	defer s.recoverPanic("reader", func() { s.guard.Close() })
 	rest := conn.ReadPipeline()
 	s.server.counters.commands.Add(int64(1 + len(rest)))
-	if args := s.guard.takeAside(); args != nil {
+	if args := s.guard.takeBypass(); args != nil {
 		input := 0
 		for _, arg := range args {
 			input += len(arg)
 		}
-		s.append(s.newSlot(max(input, longInput+1), 0).take(args))
+		s.append(s.newPending(max(input, longInput+1), 0).take(args))
 	} else {
 		s.appendCommand(first, len(rest)+1)
 		for i, command := range rest {
@@ -110,31 +110,31 @@ func (s *session) receive(conn redcon.Conn, first redcon.Command) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.pumping {
-		s.pumpLocked()
+	if !s.writerRuns {
+		s.writerLoopLocked()
 	}
 }
 
 func (s *session) appendCommand(command redcon.Command, batchHint int) {
-	pr := s.newSlot(len(command.Raw), batchHint)
+	pr := s.newPending(len(command.Raw), batchHint)
 	s.append(pr.take(pr.stringsOf(command)))
 }
 
 // append puts a command at the end of the reply queue, and waits for space. While it
 // waits it reads nothing: that slows down a client that sends more than it reads.
-func (s *session) append(pr *slot) {
+func (s *session) append(pr *pendingReply) {
 	pr.barrier = s.isBarrier(pr.call.Args)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.fullLocked() && !s.deafLocked() {
-		if !s.pumping {
-			s.pumpLocked()
+	for s.fullLocked() && !s.inputClosedLocked() {
+		if !s.writerRuns {
+			s.writerLoopLocked()
 		}
-		if s.fullLocked() && !s.deafLocked() {
-			s.room.Wait()
+		if s.fullLocked() && !s.inputClosedLocked() {
+			s.windowSpace.Wait()
 		}
 	}
-	if s.deafLocked() {
+	if s.inputClosedLocked() {
 		return
 	}
 	if s.draining {
@@ -145,7 +145,7 @@ func (s *session) append(pr *slot) {
 	s.appendLocked(pr)
 }
 
-func (s *session) appendLocked(pr *slot) {
+func (s *session) appendLocked(pr *pendingReply) {
 	if s.tail == nil {
 		s.head = pr
 	} else {
@@ -157,7 +157,7 @@ func (s *session) appendLocked(pr *slot) {
 	}
 	s.waiting++
 	s.input += pr.input
-	s.weighLocked()
+	s.updateMemoryLocked()
 }
 
 func (s *session) fullLocked() bool {
@@ -165,48 +165,48 @@ func (s *session) fullLocked() bool {
 }
 
 // inputClosedLocked: commands read from now on are not run.
-func (s *session) deafLocked() bool { return s.closing || s.dropped }
+func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
 
 // refuse implements connEvents: the client violated the protocol after all earlier
 // commands were received. It sends text after their replies and closes; "" closes without
 // a reply.
 func (s *session) refuse(text string) {
 	if text == "" {
-		s.server.warnOfBrowser(s.client.Addr)
+		s.server.warnOfHTTP(s.client.Addr)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.deafLocked() {
+	if s.inputClosedLocked() {
 		return
 	}
-	pr := &slot{session: s, answered: true, last: true, silent: text == "", reply: commands.Error("ERR", text)}
+	pr := &pendingReply{session: s, answered: true, last: true, noReply: text == "", reply: commands.Error("ERR", text)}
 	s.appendLocked(pr)
-	if !s.pumping {
-		s.pumpLocked()
+	if !s.writerRuns {
+		s.writerLoopLocked()
 	}
 }
 
-func (s *session) known() bool { return s.trusted.Load() }
+func (s *session) authenticated() bool { return s.trusted.Load() }
 
 // describeLocked stores the client's present state; no handler may be changing it.
 func (s *session) describeLocked() {
-	if known := s.run.Known(&s.client); known != s.trusted.Load() {
+	if known := s.run.Authenticated(&s.client); known != s.trusted.Load() {
 		s.trusted.Store(known)
-		s.place.end()
+		s.unauth.end()
 	}
-	s.shown = s.client.Describe()
+	s.description = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()
 	if s.owner != s.client.User {
 		s.owner = s.client.User
-		s.chargeLocked(s.charged)
+		s.reserveLocked(s.reserved)
 	}
-	s.weighLocked()
+	s.updateMemoryLocked()
 }
 
 func (s *session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.waiting > 0 || s.pumping || s.shown.Channels+s.shown.Patterns > 0 // a subscriber is not idle
+	return s.waiting > 0 || s.writerRuns || s.description.Channels+s.description.Patterns > 0 // a subscriber is not idle
 }
 
 // drain lets received commands finish and closes then.
@@ -214,8 +214,8 @@ func (s *session) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	if !s.pumping {
-		s.pumpLocked()
+	if !s.writerRuns {
+		s.writerLoopLocked()
 	}
 }
 
@@ -223,28 +223,28 @@ func (s *session) drain() {
 // holds reported as lost, so that this still reaches the client; nothing more is started.
 // It never blocks: one client that does not read must not delay the others' end.
 func (s *session) expel(why commands.Expelled) {
-	defer s.containing("end of a client", func() { s.guard.Close() })
+	defer s.recoverPanic("end of a client", func() { s.guard.Close() })
 	s.mu.Lock()
-	ended := s.deafLocked()
+	ended := s.inputClosedLocked()
 	s.mu.Unlock()
 	if ended {
 		return
 	}
 	s.log.Info("connection ended by the daemon", "client", s.client.Addr, "err", why)
-	s.client.Ties.Expel(why)
+	s.client.OnClose.Expel(why)
 	s.mu.Lock()
 	s.closing = true
-	s.room.Broadcast()
-	wake := !s.pumping && !s.dropped
-	s.pumping = s.pumping || wake
+	s.windowSpace.Broadcast()
+	wake := !s.writerRuns && !s.dropped
+	s.writerRuns = s.writerRuns || wake
 	s.mu.Unlock()
 	if wake {
-		s.server.writers.wake(s.task)
+		s.server.writers.wake(s.flushTask)
 	}
 }
 
 // answer stores a call's one answer. It never blocks: the lanes call it.
-func (s *session) answer(pr *slot, reply commands.Reply, deferred commands.Late) {
+func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred commands.DeferredReply) {
 	s.mu.Lock()
 	if pr.answered {
 		s.mu.Unlock()
@@ -255,7 +255,7 @@ func (s *session) answer(pr *slot, reply commands.Reply, deferred commands.Late)
 	if s.dropped {
 		s.mu.Unlock()
 		if deferred != nil {
-			s.lose(deferred)
+			s.undelivered(deferred)
 		}
 		return
 	}
@@ -263,28 +263,28 @@ func (s *session) answer(pr *slot, reply commands.Reply, deferred commands.Late)
 		s.overflowLocked()
 		s.mu.Unlock()
 		if deferred != nil {
-			s.lose(deferred)
+			s.undelivered(deferred)
 		}
 		return
 	}
-	pr.reply, pr.late, pr.output = reply, deferred, lateOutput
+	pr.reply, pr.deferred, pr.output = reply, deferred, deferredSize
 	if deferred == nil {
 		pr.output = replySize(&pr.reply)
 	}
 	s.unwritten += pr.output
-	s.weighLocked()
-	wake := !s.pumping && pr == s.head
+	s.updateMemoryLocked()
+	wake := !s.writerRuns && pr == s.head
 	if wake {
-		s.pumping = true // from here on the task is the writer loop
+		s.writerRuns = true // from here on the task is the writer loop
 	}
 	s.mu.Unlock()
 	if wake {
-		s.server.writers.wake(s.task)
+		s.server.writers.wake(s.flushTask)
 	}
 }
 
 // pushMessage is an out-of-band message.
-type push struct {
+type pushMessage struct {
 	message commands.Reply
 	plain   bool // also for clients on RESP2
 	size    int
@@ -293,7 +293,7 @@ type push struct {
 // push queues an out-of-band message; it is written after the replies that are ready. It
 // never blocks: a client that does not read its messages is closed.
 func (s *session) push(message commands.Reply, plain bool) {
-	one := push{message, plain, replySize(&message)}
+	one := pushMessage{message, plain, replySize(&message)}
 	s.mu.Lock()
 	if s.dropped || s.closing {
 		s.mu.Unlock()
@@ -306,12 +306,12 @@ func (s *session) push(message commands.Reply, plain bool) {
 	}
 	s.pushes = append(s.pushes, one)
 	s.unwritten += one.size
-	s.weighLocked()
-	wake := !s.pumping
-	s.pumping = true
+	s.updateMemoryLocked()
+	wake := !s.writerRuns
+	s.writerRuns = true
 	s.mu.Unlock()
 	if wake {
-		s.server.writers.wake(s.task)
+		s.server.writers.wake(s.flushTask)
 	}
 }
 
@@ -321,8 +321,8 @@ func (s *session) push(message commands.Reply, plain bool) {
 func (s *session) overflowLocked() {
 	s.dropped, s.next = true, nil
 	s.server.counters.slow.Add(1)
-	if s.server.unread.now() {
-		s.log.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.shown.User,
+	if s.server.warnedUnread.allow() {
+		s.log.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.description.User,
 			"limit", s.options.OutputLimit, "hint", "the client does not read its replies or messages; raise client-output-limit if it should not have to")
 	}
 	s.server.writers.wake(func() { s.guard.Close() })
@@ -330,31 +330,31 @@ func (s *session) overflowLocked() {
 
 // socketClosed implements connEvents: replies not yet handed to the kernel will never be
 // read.
-func (s *session) gone() {
+func (s *session) socketClosed() {
 	s.mu.Lock()
 	s.dropped = true
-	var lost []commands.Late
+	var lost []commands.DeferredReply
 	for pr := s.head; pr != nil; pr = pr.next {
-		if pr.answered && pr.late != nil {
-			lost = append(lost, pr.late)
+		if pr.answered && pr.deferred != nil {
+			lost = append(lost, pr.deferred)
 		}
 	}
 	s.head, s.tail, s.next, s.waiting, s.pushes = nil, nil, nil, 0, nil
-	s.room.Broadcast()
+	s.windowSpace.Broadcast()
 	s.mu.Unlock()
 	s.memory.end()
-	s.place.end()
+	s.unauth.end()
 	func() {
-		defer s.containing("end of a client", func() {})
-		s.client.Ties.Cut()
+		defer s.recoverPanic("end of a client", func() {})
+		s.client.OnClose.Run()
 	}()
 	for _, deferred := range lost {
-		s.lose(deferred)
+		s.undelivered(deferred)
 	}
 	s.server.forget(s)
 }
 
-func (s *session) answeredTwice(pr *slot) {
+func (s *session) answeredTwice(pr *pendingReply) {
 	s.server.counters.answeredTwice.Add(1)
 	if s.options.Strict {
 		panic("proxy: " + commandName(pr.call.Args) + " was answered twice")

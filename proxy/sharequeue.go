@@ -19,17 +19,17 @@ const (
 )
 
 // shareQueue is the queue for further shares.
-type rounds struct {
+type shareQueue struct {
 	mu    sync.Mutex
 	free  int // further shares that may be started now
 	queue []chan struct{}
 }
 
 // open sets how many connections may start further shares at the same time.
-func (r *rounds) open() { r.free = max(1, runtime.GOMAXPROCS(0)/2) }
+func (r *shareQueue) open() { r.free = max(1, runtime.GOMAXPROCS(0)/2) }
 
 // enter returns when the caller may start a share. The caller calls leave afterwards.
-func (r *rounds) wait() {
+func (r *shareQueue) enter() {
 	r.mu.Lock()
 	if r.free > 0 {
 		r.free--
@@ -42,7 +42,7 @@ func (r *rounds) wait() {
 	<-turn
 }
 
-func (r *rounds) pass() {
+func (r *shareQueue) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.queue) == 0 {

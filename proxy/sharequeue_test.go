@@ -40,7 +40,7 @@ func repeated(n int, line string) string { return strings.Repeat(line+"\r\n", n)
 
 func comesTrue(t *testing.T, what string, true func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !true(); runtime.Gosched() {
+	for end := time.Now().Add(testTimeout); !true(); runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatalf("it does not come true that %s", what)
 		}
@@ -50,13 +50,13 @@ func comesTrue(t *testing.T, what string, true func() bool) {
 
 func queued(s *Server, n int) func() bool {
 	return func() bool {
-		s.rounds.mu.Lock()
-		defer s.rounds.mu.Unlock()
-		return len(s.rounds.queue) == n
+		s.shares.mu.Lock()
+		defer s.shares.mu.Unlock()
+		return len(s.shares.queue) == n
 	}
 }
 
-func TestRounds_WhatIsBeyondAShareTakesTurnsAndKeepsNobodyElse(t *testing.T) {
+func TestShareQueue_FurtherSharesTakeTurnsAndDelayNoOtherClient(t *testing.T) {
 	d, gate := newDispatcher(), make(chan struct{})
 	d.execute = func(c *commands.Call) bool {
 		if c.Args[0] != "BLOCK" {
@@ -67,9 +67,9 @@ func TestRounds_WhatIsBeyondAShareTakesTurnsAndKeepsNobodyElse(t *testing.T) {
 		return true
 	}
 	s := serve(t, Options{}, d)
-	s.rounds.mu.Lock()
-	s.rounds.free = 1
-	s.rounds.mu.Unlock()
+	s.shares.mu.Lock()
+	s.shares.free = 1
+	s.shares.mu.Unlock()
 
 	release := sync.OnceFunc(func() { close(gate) })
 	defer release()

@@ -4,7 +4,7 @@ package proxy
 
 import "sync/atomic"
 
-type counters struct {
+type serverCounters struct {
 	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted, lost atomic.Int64
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	tlsPrefix     = "tls:"
-	handshakeTime = 5 * time.Second // several round trips around the world
+	tlsPrefix        = "tls:"
+	handshakeTimeout = 5 * time.Second // several round trips around the world
 )
 
 // ClientAuth is the policy for clients' certificates.
@@ -111,18 +111,18 @@ func (s *Server) ReloadTLS() error {
 
 // handshake runs with the socket's deadlines: a context would cost every unauthenticated
 // client another goroutine. false means that the connection is closed.
-func (l *listener) handshake(g *guard) bool {
-	conn := g.Conn.(secured)
-	g.wait(g.stock.turns.reserve(greetingTurns))
-	g.setReadDeadline(handshakeTime)
-	_ = conn.SetWriteDeadline(time.Now().Add(handshakeTime)) // fails on a closed socket only, which Handshake reports
+func (l *clientListener) handshake(g *guardConn) bool {
+	conn := g.Conn.(tlsConn)
+	g.wait(g.pools.turns.reserve(handshakeTurns))
+	g.setReadDeadline(handshakeTimeout)
+	_ = conn.SetWriteDeadline(time.Now().Add(handshakeTimeout)) // fails on a closed socket only, which Handshake reports
 	if err := conn.Handshake(); err != nil {
 		l.server.options.Logger.Debug("TLS handshake failed", "client", g.RemoteAddr().String(), "listen", l.name, "err", err)
 		g.Close()
 		return false
 	}
 	g.setReadDeadline(0)
-	if !recordsOf(conn).settleGreeted() {
+	if !recordsOf(conn).finishHandshake() {
 		g.Close()
 		return false
 	}
@@ -138,9 +138,9 @@ func (l *listener) handshake(g *guard) bool {
 
 // unverified returns why the configuration does not accept the client's certificate, "" if
 // it does, or if there is none to verify.
-func (g *guard) unverified(config *tls.Config) commands.Expelled {
-	conn, ok := g.Conn.(secured)
-	if !ok || config.ClientCAs == nil || !recordsOf(conn).greeted.Load() {
+func (g *guardConn) unverified(config *tls.Config) commands.Expelled {
+	conn, ok := g.Conn.(tlsConn)
+	if !ok || config.ClientCAs == nil || !recordsOf(conn).handshakeDone.Load() {
 		return ""
 	}
 	shown := conn.ConnectionState().PeerCertificates
@@ -160,21 +160,21 @@ func (g *guard) unverified(config *tls.Config) commands.Expelled {
 }
 
 // wrapTLS puts TLS over a socket.
-func secure(conn net.Conn, config *tls.Config) secured {
-	return secured{tls.Server(&records{Conn: conn}, config)}
+func wrapTLS(conn net.Conn, config *tls.Config) tlsConn {
+	return tlsConn{tls.Server(&tlsRecords{Conn: conn}, config)}
 }
 
 // attach makes the layer below TLS count for its guard.
-func (r *records) guardedBy(g *guard) {
+func (r *tlsRecords) attach(g *guardConn) {
 	r.guard = g
-	r.share = share{budget: &g.stock.budget, evict: r.evict}
+	r.memory = memReservation{limit: &g.pools.limit, evict: r.evict}
 }
 
 // tlsConn is a client's connection with TLS. It closes the socket at once:
 // the alert that crypto/tls sends first may wait seconds for a client that does
 // not read.
-type secured struct {
+type tlsConn struct {
 	*tls.Conn
 }
 
-func (c secured) Close() error { return c.NetConn().Close() }
+func (c tlsConn) Close() error { return c.NetConn().Close() }

@@ -22,18 +22,18 @@ const writeSize = 64 << 10
 const largeReplies = 16 << 10
 
 // flush is the writer loop as a task; `writerRuns` was set when the task was queued.
-func (s *session) pumpTask() {
+func (s *session) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pumpLocked()
+	s.writerLoopLocked()
 }
 
 // writerLoopLocked starts commands and writes replies, and returns when there is nothing
 // left to do. It unlocks mu while it runs handlers, encodes and writes. Encoded replies
 // are always given to a write, which fails when the client has gone meanwhile. So
 // undelivered deferred replies are handled in one place.
-func (s *session) pumpLocked() {
-	s.pumping, s.begun, s.took = true, 0, 0
+func (s *session) writerLoopLocked() {
+	s.writerRuns, s.shareStarted, s.shareBytes = true, 0, 0
 	for !s.dropped {
 		s.startLocked()
 		// A barrier may have waited for just these replies; its own may leave
@@ -49,8 +49,8 @@ func (s *session) pumpLocked() {
 		}
 	}
 	s.resetOut()
-	s.pumping = false
-	s.endLocked()
+	s.writerRuns = false
+	s.closeWhenDoneLocked()
 }
 
 // startLocked starts commands until one has to wait, or a share of them, and sends
@@ -61,18 +61,18 @@ func (s *session) startLocked() {
 	if !s.startableLocked() {
 		return
 	}
-	if s.begun >= shareCommands || s.took >= shareInput {
-		s.begun, s.took = 0, 0
+	if s.shareStarted >= shareCommands || s.shareBytes >= shareInput {
+		s.shareStarted, s.shareBytes = 0, 0
 		s.mu.Unlock()
-		s.server.rounds.wait()
-		defer s.server.rounds.pass()
+		s.server.shares.enter()
+		defer s.server.shares.leave()
 		s.mu.Lock()
 	}
 	started := false
-	for s.startableLocked() && s.begun < shareCommands && s.took < shareInput {
+	for s.startableLocked() && s.shareStarted < shareCommands && s.shareBytes < shareInput {
 		pr := s.next
-		s.begun++
-		s.took += pr.input
+		s.shareStarted++
+		s.shareBytes += pr.input
 		if pr.barrier {
 			s.barrier = pr
 		}
@@ -100,7 +100,7 @@ func (s *session) startLocked() {
 // startableLocked: the next command need not wait. A barrier waits until the
 // replies before it are encoded, since it may change how replies are written.
 func (s *session) startableLocked() bool {
-	return !s.barrierRunsLocked() && s.next != nil && !s.deafLocked() &&
+	return !s.barrierRunsLocked() && s.next != nil && !s.inputClosedLocked() &&
 		s.unwritten < s.options.MaxUnwritten && (!s.next.barrier || s.next == s.head)
 }
 
@@ -118,36 +118,36 @@ func (s *session) barrierRunsLocked() bool {
 }
 
 func (s *session) sendBatch() {
-	defer s.containing("Batch.Send", func() { s.guard.Close() })
+	defer s.recoverPanic("Batch.Send", func() { s.guard.Close() })
 	s.server.send(&s.batch)
 }
 
 // dispatch runs a handler. One that panics costs its connection, not the process.
-func (s *session) dispatch(pr *slot) {
-	defer s.containing(commandName(pr.call.Args), func() { s.fail(pr) })
+func (s *session) dispatch(pr *pendingReply) {
+	defer s.recoverPanic(commandName(pr.call.Args), func() { s.fail(pr) })
 	s.run.Dispatch(&pr.call)
 }
 
 // fail answers for a handler that panicked, unless it had answered, and closes.
-func (s *session) fail(pr *slot) {
+func (s *session) fail(pr *pendingReply) {
 	s.mu.Lock()
 	answered := pr.answered
 	s.closing = true
 	s.mu.Unlock()
 	if !answered {
-		pr.Deliver(commands.Error("ERR", "internal error"))
+		pr.Complete(commands.Error("ERR", "internal error"))
 	}
 }
 
 // isBarrier calls the dispatcher; if that panics, the handler runs alone, as a barrier.
 func (s *session) isBarrier(args []string) (barrier bool) {
-	defer s.containing("Barrier", func() { barrier = true })
+	defer s.recoverPanic("Barrier", func() { barrier = true })
 	return s.run.Barrier(args)
 }
 
 // recoverPanic is deferred around foreign code, which always runs without mu: a
 // panic that passed through the writer loop would find mu unlocked and end the process.
-func (s *session) containing(what string, after func()) {
+func (s *session) recoverPanic(what string, after func()) {
 	value := recover()
 	if value == nil {
 		return
@@ -179,21 +179,21 @@ func (s *session) encodeLocked() bool {
 	}
 	s.waiting -= n
 	s.input -= input
-	s.room.Signal()
+	s.windowSpace.Signal()
 	s.mu.Unlock()
 	if s.out == nil {
-		s.out = s.server.outs.Get().(*outBuffer)[:0]
+		s.out = s.server.outBuffers.Get().(*outBuffer)[:0]
 	}
 	large := s.written > largeReplies
 	if large {
-		s.server.large <- struct{}{} // never for long: nothing is written meanwhile
+		s.server.largeReply <- struct{}{} // never for long: nothing is written meanwhile
 	}
 	for ; n > 0; n-- {
 		s.encode(first)
 		first.next, first = nil, first.next
 	}
 	if large {
-		<-s.server.large
+		<-s.server.largeReply
 	}
 	s.mu.Lock()
 	return true
@@ -209,7 +209,7 @@ func (s *session) encodePushesLocked() {
 	s.pushes = nil
 	s.mu.Unlock()
 	if s.out == nil {
-		s.out = s.server.outs.Get().(*outBuffer)[:0]
+		s.out = s.server.outBuffers.Get().(*outBuffer)[:0]
 	}
 	for i := range all {
 		s.written += all[i].size
@@ -224,38 +224,38 @@ func (s *session) encodePushesLocked() {
 
 // encode appends one answer to out, unless the client switched replies off (CLIENT REPLY).
 // Such an answer counts as delivered: Undelivered would undo the command.
-func (s *session) encode(pr *slot) {
+func (s *session) encode(pr *pendingReply) {
 	before := len(s.out)
-	if pr.output > outSize && pr.late == nil && s.client.Hearing == commands.HearAll {
+	if pr.output > outSize && pr.deferred == nil && s.client.ReplyMode == commands.ReplyOn {
 		s.out = slices.Grow(s.out, pr.output) // growing by doubling takes twice as much
 	}
-	s.encodeHeard(pr)
-	if len(s.out) == before || s.client.Hearing == commands.HearAll {
+	s.encodeAnswer(pr)
+	if len(s.out) == before || s.client.ReplyMode == commands.ReplyOn {
 		return
 	}
-	if s.client.Hearing == commands.SkipOne {
-		s.client.Hearing = commands.HearAll
+	if s.client.ReplyMode == commands.ReplySkip {
+		s.client.ReplyMode = commands.ReplyOn
 	}
 	s.out = s.out[:before]
-	if n := len(s.lates); n > 0 && s.lates[n-1].end > before {
-		s.lates = s.lates[:n-1]
+	if n := len(s.deferred); n > 0 && s.deferred[n-1].end > before {
+		s.deferred = s.deferred[:n-1]
 	}
 }
 
-func (s *session) encodeHeard(pr *slot) {
+func (s *session) encodeAnswer(pr *pendingReply) {
 	switch {
-	case pr.silent:
-	case pr.late != nil:
-		s.out = appendReply(s.out, s.replyOf(pr.late), s.client.Proto)
-		s.lates = append(s.lates, lateEnd{pr.late, len(s.out)})
+	case pr.noReply:
+	case pr.deferred != nil:
+		s.out = appendReply(s.out, s.replyOf(pr.deferred), s.client.Proto)
+		s.deferred = append(s.deferred, deferredEnd{pr.deferred, len(s.out)})
 	default:
 		s.out = appendReply(s.out, pr.reply, s.client.Proto)
 	}
 }
 
 // replyOf makes a deferred reply.
-func (s *session) replyOf(deferred commands.Late) (reply commands.Reply) {
-	defer s.containing("deferred reply", func() {
+func (s *session) replyOf(deferred commands.DeferredReply) (reply commands.Reply) {
+	defer s.recoverPanic("deferred reply", func() {
 		reply = commands.Error("ERR", "internal error")
 		s.mu.Lock()
 		s.closing = true
@@ -272,32 +272,32 @@ func (s *session) writeLocked() {
 	if len(s.out) > 0 { // else the client switched these replies off
 		var err error
 		if n, err = s.guard.send(s.out); err != nil {
-			s.dropWriter(err)
+			s.closeUnwritable(err)
 		}
 	}
-	for _, l := range s.lates {
+	for _, l := range s.deferred {
 		if l.end > n {
-			s.lose(l.late)
+			s.undelivered(l.reply)
 		}
 	}
-	clear(s.lates)
-	s.out, s.lates = s.out[:0], s.lates[:0] // the writer loop may fill it again
+	clear(s.deferred)
+	s.out, s.deferred = s.out[:0], s.deferred[:0] // the writer loop may fill it again
 	s.mu.Lock()
 	s.unwritten -= s.written
 	s.written = 0
-	s.weighLocked()
-	s.room.Signal()
+	s.updateMemoryLocked()
+	s.windowSpace.Signal()
 }
 
 // closeUnwritable ends a connection that cannot be written to.
-func (s *session) dropWriter(err error) {
+func (s *session) closeUnwritable(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.server.counters.slow.Add(1)
-		if s.server.unread.now() {
+		if s.server.warnedUnread.allow() {
 			s.log.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
 				"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
 		}
-	} else if errors.Is(err, errUnheard) {
+	} else if errors.Is(err, errUnreadReplies) {
 		s.log.Debug("reply limit before the login reached; connection closed", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {
 		s.log.Debug("write to a client failed; connection closed", "client", s.client.Addr, "err", err)
@@ -308,17 +308,17 @@ func (s *session) dropWriter(err error) {
 // resetOut returns the memory; nothing encoded is left unwritten by now.
 func (s *session) resetOut() {
 	if cap(s.out) == outSize {
-		s.server.outs.Put((*outBuffer)(s.out[:outSize]))
+		s.server.outBuffers.Put((*outBuffer)(s.out[:outSize]))
 	}
-	clear(s.lates)
-	s.out, s.lates = nil, s.lates[:0]
-	if cap(s.lates) > slotBlocks {
-		s.lates = nil
+	clear(s.deferred)
+	s.out, s.deferred = nil, s.deferred[:0]
+	if cap(s.deferred) > maxPendingBlock {
+		s.deferred = nil
 	}
 }
 
 // closeWhenDoneLocked closes when the last answer is written.
-func (s *session) endLocked() {
+func (s *session) closeWhenDoneLocked() {
 	complete := s.closing && s.head == s.next || s.draining && s.head == nil
 	if !complete || s.ended || s.dropped {
 		return
@@ -327,7 +327,7 @@ func (s *session) endLocked() {
 	linger := s.closing
 	s.mu.Unlock()
 	if linger {
-		s.guard.finish()
+		s.guard.closeGracefully()
 	} else {
 		s.guard.Close()
 	}
@@ -335,8 +335,8 @@ func (s *session) endLocked() {
 }
 
 // undelivered reports to a deferred reply that its client did not receive it.
-func (s *session) lose(deferred commands.Late) {
+func (s *session) undelivered(deferred commands.DeferredReply) {
 	s.server.counters.lost.Add(1)
-	defer s.containing("undelivered reply", func() {})
-	deferred.Lost()
+	defer s.recoverPanic("undelivered reply", func() {})
+	deferred.Undelivered()
 }

@@ -26,13 +26,13 @@ func TestSession_GivesBackWhatAClientThatHasGoneCannotRead(t *testing.T) {
 			c := dial(t, s)
 			c.send(command("LATER", "blocks") + command("LATER", "won") + command("LATER", "wins"))
 			_, won, wins := d.next(t), d.next(t), d.next(t)
-			answered, pending := newLate("a"), newLate("b")
-			won.Sink.DeliverLate(answered) // its turn has not come
+			answered, pending := newFakeDeferred("a"), newFakeDeferred("b")
+			won.Completer.CompleteDeferred(answered) // its turn has not come
 			leave(c)
 			await(t, "the loss of an answer that waited for its turn", answered.lost)
-			wins.Sink.DeliverLate(pending)
+			wins.Completer.CompleteDeferred(pending)
 			await(t, "the loss of an answer that came too late", pending.lost)
-			if len(answered.asked)+len(pending.asked) > 0 {
+			if len(answered.made)+len(pending.made) > 0 {
 				t.Error("a late answer was computed for nobody")
 			}
 			if len(answered.lost)+len(pending.lost) > 0 {
@@ -42,23 +42,23 @@ func TestSession_GivesBackWhatAClientThatHasGoneCannotRead(t *testing.T) {
 	}
 }
 
-func TestSession_AsksALateAnswerOnceAndOnlyInItsTurn(t *testing.T) {
+func TestSession_MakesADeferredReplyOnceAndOnlyInItsTurn(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)
 	c := dial(t, s)
 	c.send(command("LATER") + command("LATER"))
 	first, second := d.next(t), d.next(t)
-	answer := newLate("x")
-	second.Sink.DeliverLate(answer)
-	if len(answer.asked) != 0 {
+	answer := newFakeDeferred("x")
+	second.Completer.CompleteDeferred(answer)
+	if len(answer.made) != 0 {
 		t.Error("asked before its turn")
 	}
 	first.Reply(commands.OK)
 	c.expect("+OK\r\n$1\r\nx\r\n")
 	c.send(command("QUIT"))
 	c.expectEnd("+OK\r\n")
-	if len(answer.asked) != 1 || len(answer.lost) != 0 {
-		t.Errorf("asked %d times, lost %d times; want once and never", len(answer.asked), len(answer.lost))
+	if len(answer.made) != 1 || len(answer.lost) != 0 {
+		t.Errorf("asked %d times, lost %d times; want once and never", len(answer.made), len(answer.lost))
 	}
 }
 
@@ -86,22 +86,22 @@ func TestSession_KeepsWhatTheKernelTookWhenAWriteFails(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
 	go io.Copy(io.Discard, theirs)
-	first, second := newLate("first"), newLate("second")
+	first, second := newFakeDeferred("first"), newFakeDeferred("second")
 	session := adopt(s, &brittle{ours, len("+OK\r\n$5\r\nfirst\r\n$6")})
 	var calls []*commands.Call
 	for range 3 {
-		session.append(session.newSlot(1, 0).take([]string{"LATER"}))
+		session.append(session.newPending(1, 0).take([]string{"LATER"}))
 	}
-	session.pumpTask()
+	session.flush()
 	for range 3 {
 		calls = append(calls, d.next(t))
 	}
-	calls[1].Sink.DeliverLate(first)
-	calls[2].Sink.DeliverLate(second)
+	calls[1].Completer.CompleteDeferred(first)
+	calls[2].Completer.CompleteDeferred(second)
 	calls[0].Reply(commands.OK)
 	await(t, "the loss of the second", second.lost)
-	if len(first.asked) != 1 || len(first.lost) != 0 {
-		t.Errorf("the first was asked %d times and lost %d times, want once and never", len(first.asked), len(first.lost))
+	if len(first.made) != 1 || len(first.lost) != 0 {
+		t.Errorf("the first was asked %d times and lost %d times, want once and never", len(first.made), len(first.lost))
 	}
 }
 
@@ -138,9 +138,9 @@ func TestSession_SendsItsBatchOnceARoundAndAroundBarriers(t *testing.T) {
 		sent = append(sent, len(d.started()))
 	}
 	for _, words := range [][]string{{"PING"}, {"PING"}, {"SELECT", "1"}, {"PING"}, {"LATER"}, {"PING"}} {
-		session.append(session.newSlot(1, 0).take(words))
+		session.append(session.newPending(1, 0).take(words))
 	}
-	go session.pumpTask()
+	go session.flush()
 	got := make([]byte, 26)
 	if _, err := io.ReadFull(theirs, got); err != nil {
 		t.Fatal(err)
@@ -161,8 +161,8 @@ func TestSession_SeesABarrierAnsweredWhileItSendsItsBatch(t *testing.T) {
 	d := newDispatcher()
 	s, session, theirs := lone(t, d)
 	s.send = func(*redlock.Batch) { d.next(t).Reply(commands.Simple("B")) }
-	session.append(session.newSlot(1, 0).take([]string{"LATERBARRIER"}))
-	go session.pumpTask()
+	session.append(session.newPending(1, 0).take([]string{"LATERBARRIER"}))
+	go session.flush()
 	got := make([]byte, 4)
 	if _, err := io.ReadFull(theirs, got); err != nil || string(got) != "+B\r\n" {
 		t.Fatalf("got %q, %v", got, err)
@@ -176,11 +176,11 @@ func TestSession_SeesACommandThatArrivesWhileItSendsItsBatch(t *testing.T) {
 	s.send = func(*redlock.Batch) {
 		if arrives {
 			arrives = false
-			session.append(session.newSlot(1, 0).take([]string{"PING"}))
+			session.append(session.newPending(1, 0).take([]string{"PING"}))
 		}
 	}
-	session.append(session.newSlot(1, 0).take([]string{"LATER"}))
-	session.pumpTask()
+	session.append(session.newPending(1, 0).take([]string{"LATER"}))
+	session.flush()
 	if got := d.started(); len(got) != 2 {
 		t.Fatalf("started %q, want the one that arrived, too", got)
 	}
@@ -194,8 +194,8 @@ func TestSession_SeesACommandThatArrivesWhileItSendsItsBatch(t *testing.T) {
 func TestSession_ABatchThatPanicsCostsItsConnectionOnly(t *testing.T) {
 	s, session, theirs := lone(t, newDispatcher())
 	s.send = func(*redlock.Batch) { panic("a bug in Send") }
-	session.append(session.newSlot(1, 0).take([]string{"LATER"}))
-	session.pumpTask()
+	session.append(session.newPending(1, 0).take([]string{"LATER"}))
+	session.flush()
 	if _, err := theirs.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("got %v, want the end", err)
 	}
@@ -209,7 +209,7 @@ func lone(t *testing.T, d Dispatcher) (*Server, *session, net.Conn) {
 	t.Helper()
 	s := serve(t, Options{}, d)
 	ours, theirs := net.Pipe()
-	_ = theirs.SetDeadline(time.Now().Add(patience))
+	_ = theirs.SetDeadline(time.Now().Add(testTimeout))
 	t.Cleanup(func() { theirs.Close() })
 	return s, adopt(s, ours), theirs
 }
@@ -243,14 +243,14 @@ func TestSession_AHandlerThatPanicsCostsItsConnectionOnly(t *testing.T) {
 type explosive struct{}
 
 func (explosive) Reply() commands.Reply { panic("a bug in Reply") }
-func (explosive) Lost()                 { panic("a bug in Lost") }
+func (explosive) Undelivered()          { panic("a bug in Lost") }
 
 func TestSession_ALateAnswerThatPanicsCostsItsConnectionOnly(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)
 	c := dial(t, s)
 	c.send(command("LATER"))
-	d.next(t).Sink.DeliverLate(explosive{})
+	d.next(t).Completer.CompleteDeferred(explosive{})
 	c.expectEnd("-ERR internal error\r\n")
 	if n := s.Stats().Panics; n != 1 {
 		t.Errorf("%d panics counted, want 1", n)
@@ -269,9 +269,9 @@ func TestSession_WritesWhatIsAnsweredAtOnceInOneWrite(t *testing.T) {
 		if i == 20 {
 			words = []string{"SELECT", "1"}
 		}
-		session.append(session.newSlot(14, 40).take(words))
+		session.append(session.newPending(14, 40).take(words))
 	}
-	go session.pumpTask()
+	go session.flush()
 	want := strings.Repeat("+PONG\r\n", 20) + "+OK\r\n" + strings.Repeat("+PONG\r\n", 19)
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(theirs, got); err != nil || string(got) != want {
@@ -308,9 +308,9 @@ func TestSession_NeverWritesOnTheGoroutineThatAnswers(t *testing.T) {
 	d := newDispatcher()
 	_, session, theirs := lone(t, d)
 	for range 3 {
-		session.append(session.newSlot(1, 0).take([]string{"LATER"}))
+		session.append(session.newPending(1, 0).take([]string{"LATER"}))
 	}
-	session.pumpTask()
+	session.flush()
 	for range 3 {
 		d.next(t).Reply(commands.OK)
 	}

@@ -38,16 +38,16 @@ type LockRequest struct {
 	Fair bool // first come, first served, over all daemons
 	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
 	// value that is already there belongs to another holder.
-	Valued bool
-	looks  bool  // waits for a free key without taking it, see AwaitFree
-	Limit  int   // of Permits: 1 … 1024, the same for all users of the key
-	More   []Key // further keys, different from Key and from one another: all of them or none
+	Valued   bool
+	peekOnly bool  // waits for a free key without taking it, see AwaitFree
+	Limit    int   // of Permits: 1 … 1024, the same for all users of the key
+	More     []Key // further keys, different from Key and from one another: all of them or none
 
-	Wait  time.Duration // of Locker.Wait: how long at most
-	Owner Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown
-	Who   *Who          // the client that makes the request, for people; nil = unknown
+	Wait      time.Duration // of Locker.Wait: how long at most
+	Owner     Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown
+	Requester *Requester    // the client that makes the request, for people; nil = unknown
 
-	stand *standing // its place in the queue, of FAIR with Wait
+	ticket *ticket // its place in the queue, of FAIR with Wait
 
 	Hold *HoldTerms // renew the lease, see Hold; nil = do not
 
@@ -59,10 +59,10 @@ type LockRequest struct {
 
 // HoldTerms are how long a lease is renewed, and the function that reports its end.
 type HoldTerms struct {
-	Longest time.Duration // since the granted ballot began; 0 = without an end
+	MaxTime time.Duration // since the granted ballot began; 0 = without an end
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
 	// the reason for its loss. What was left of the lease is being given back.
-	Over func(g Grant, reason error)
+	OnEnd func(g Grant, reason error)
 
 	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
 	// own entry. What a lost lease gives back ends by then.
@@ -82,7 +82,7 @@ type Grant struct {
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
-	attempt *attempt
+	ballot *ballot
 
 	db    int
 	mode  Mode
@@ -98,10 +98,10 @@ func (g *Grant) DB() int     { return g.db }
 
 // TokenOf is the token of the i-th of Keys.
 func (g *Grant) TokenOf(i int) Token {
-	if g.attempt == nil {
+	if g.ballot == nil {
 		return g.Token
 	}
-	return g.attempt.call.request.tokenOf(i, g.Token)
+	return g.ballot.call.request.tokenOf(i, g.Token)
 }
 
 // Validity is what is left for the caller now; ≤ 0 means it is used up.
@@ -114,7 +114,7 @@ func (g *Grant) Left() time.Duration { return g.until - pool.RecentNow(g.clock) 
 
 // ExpiredError is the error for a grant whose validity is used up before the grant could be
 // handed over.
-func (g *Grant) Spent() error { return &Expired{Elapsed: g.clock.Now() - g.start, TTL: g.ttl} }
+func (g *Grant) ExpiredError() error { return &Expired{Elapsed: g.clock.Now() - g.start, TTL: g.ttl} }
 
 // UnlockRequest gives a lock back.
 type UnlockRequest struct {
@@ -164,7 +164,7 @@ type Counters struct {
 	LateGrants  int64 // votes that came after the decision and were given back
 	SecondSeals int64 // grants that needed one more seal for their fence
 	ThirdSeals  int64 // grants that needed a third seal, because a voter failed in between
-	Healed      int64 // copies re-created on masters that had lost an extended lease
+	Repaired    int64 // copies re-created on masters that had lost an extended lease
 	IDs         int64 // ids given
 	IDRounds    int64 // proposals to the masters for them
 	WorkStarted int64 // attempts granted

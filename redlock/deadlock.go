@@ -19,10 +19,10 @@ type Lease struct {
 }
 
 // maxCycleSteps bounds a search: it runs under the lock of all wait queues.
-const cycleSteps = 10_000
+const maxCycleSteps = 10_000
 
 // visitedOwner is an owner that the search has reached, and the key that led to it.
-type found struct {
+type visitedOwner struct {
 	owner Owner
 	key   Key
 	from  int // index of the owner that led here, −1 for the first
@@ -38,27 +38,27 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 	if w.request.Owner == nil {
 		return nil
 	}
-	goals := w.request.keys()
-	queue := []found{{w.request.Owner, "", -1}}
+	goals := w.request.sortedKeys()
+	queue := []visitedOwner{{w.request.Owner, "", -1}}
 	visited := map[Owner]bool{w.request.Owner: true}
 	steps := 0
 	for at := 0; at < len(queue); at++ {
-		for _, lease := range queue[at].owner.Holds(s.locker.running) {
-			if steps++; steps > cycleSteps {
+		for _, lease := range queue[at].owner.Holds(s.locker.isRunning) {
+			if steps++; steps > maxCycleSteps {
 				return nil
 			}
-			held := place{lease.DB, lease.Key}
-			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.keepsLocked(w, lease) {
-				return circle(lease.Key, queue, at)
+			held := dbKey{lease.DB, lease.Key}
+			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.blocksLocked(w, lease) {
+				return cycleKeys(lease.Key, queue, at)
 			}
-			for _, ln := range s.at[held] {
+			for _, ln := range s.byKey[held] {
 				blocked := false // no waiter overtakes one that the lease blocks
-				for other := ln.head; other != nil && steps <= cycleSteps; other = other.next {
+				for other := ln.head; other != nil && steps <= maxCycleSteps; other = other.next {
 					steps++
-					blocked = blocked || s.inTheWay(other, lease)
+					blocked = blocked || s.blockedBy(other, lease)
 					if owner := other.request.Owner; blocked && owner != nil && !visited[owner] {
 						visited[owner] = true
-						queue = append(queue, found{owner, lease.Key, at})
+						queue = append(queue, visitedOwner{owner, lease.Key, at})
 					}
 				}
 			}
@@ -69,17 +69,17 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 
 // blocksLocked reports whether a lease blocks the waiter, or another one that is, or would be,
 // ahead of it in its wait queue.
-func (s *waiters) keepsLocked(w *waiter, l Lease) bool {
-	if s.inTheWay(w, l) {
+func (s *waiters) blocksLocked(w *waiter, l Lease) bool {
+	if s.blockedBy(w, l) {
 		return true
 	}
-	ln := s.lines[w.lineID()]
+	ln := s.queues[w.queueID()]
 	if ln == nil {
 		return false
 	}
 	steps := 0
-	for other := ln.head; other != nil && other != w && steps < cycleSteps; other = other.next {
-		if steps++; s.inTheWay(other, l) {
+	for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
+		if steps++; s.blockedBy(other, l) {
 			return true
 		}
 	}
@@ -87,7 +87,7 @@ func (s *waiters) keepsLocked(w *waiter, l Lease) bool {
 }
 
 // cycleKeys lists the keys of the cycle: first the key that the wait needs, then back to it.
-func circle(goal Key, queue []found, at int) []Key {
+func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 	keys := []Key{goal}
 	for ; at > 0; at = queue[at].from {
 		keys = append(keys, queue[at].key)
@@ -96,7 +96,7 @@ func circle(goal Key, queue []found, at int) []Key {
 }
 
 // isRunning reports whether this daemon knows that the lease is running now.
-func (l *Locker) running(one Lease) bool {
+func (l *Locker) isRunning(one Lease) bool {
 	known, ok := l.leases.find(lockID{one.DB, one.Key, one.Token})
 	return ok && known.until > l.recent()
 }

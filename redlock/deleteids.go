@@ -70,7 +70,7 @@ type shownCounter struct {
 }
 
 func readShown(a pool.Answer) shownCounter {
-	if a.Reply.Kind != pool.ReplyArray || len(a.Reply.Items) != 5 || !a.Seal.Good || a.Seal.Young {
+	if a.Reply.Kind != pool.ReplyArray || len(a.Reply.Items) != 5 || !a.Seal.Good || a.Seal.Quarantined {
 		return shownCounter{code: -2}
 	}
 	head := a.Reply
@@ -91,26 +91,26 @@ func (l *Locker) DeleteCounter(db int, name Key, confirm int64, done func([]Coun
 		return
 	}
 	d := &deletion{locker: l, group: l.pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
-	d.ask(func(int) (until, text string) { return "", "" }, d.look)
+	d.query(func(int) (until, text string) { return "", "" }, d.onShown)
 }
 
 // query sends the script to every master; with an end the script deletes the counter there.
-func (d *deletion) ask(with func(lane int) (until, text string), done func([]pool.Answer)) {
+func (d *deletion) query(with func(lane int) (until, text string), done func([]pool.Answer)) {
 	key := d.locker.idKey(d.name)
-	d.locker.askAll(d.group, func(m *pool.Moment, c *pool.Command) {
+	d.locker.queryAll(d.group, func(m *pool.SendContext, c *pool.Command) {
 		until, text := with(m.Lane)
-		c.Set("EVALSHA", d.locker.script.deleteID, "1", key, m.Life.Lineage, blankIsZero(m.Life), until, text)
+		c.Set("EVALSHA", d.locker.script.deleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
 	}, done)
 }
 
 // reject answers that nothing was deleted.
-func (d *deletion) refuse(err error) {
+func (d *deletion) reject(err error) {
 	d.locker.leave()
 	d.done(nil, err)
 }
 
 // onShown decides whether the counter may be deleted.
-func (d *deletion) look(answers []pool.Answer) {
+func (d *deletion) onShown(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
 	shown, trusted, wrongType, there := 0, 0, 0, false
 	highest := int64(0)
@@ -119,9 +119,9 @@ func (d *deletion) look(answers []pool.Answer) {
 		s := readShown(a)
 		d.shown[lane] = s
 		if s.code == 1 || s.code == -1 {
-			m.counts(lane)
+			m.markCounted(lane)
 		} else {
-			m.lacks(lane, d.locker.pool.Absence(&answers[lane]))
+			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
 		}
 		switch s.code {
 		case 1:
@@ -138,26 +138,26 @@ func (d *deletion) look(answers []pool.Answer) {
 	l, quorum := d.locker, d.locker.pool.Quorum()
 	switch {
 	case wrongType > l.pool.N()-quorum:
-		d.refuse(ErrWrongType)
+		d.reject(ErrWrongType)
 	case shown < quorum:
-		d.refuse(l.noQuorum(&m, "nothing was deleted"))
+		d.reject(l.noQuorum(&m, "nothing was deleted"))
 	case !there || highest != d.confirm:
-		d.refuse(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
+		d.reject(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
 	case trusted < quorum:
-		d.refuse(&LostState{Counter: d.name, Trusted: trusted, Needed: quorum, Highest: highest})
+		d.reject(&LostState{Counter: d.name, Trusted: trusted, Needed: quorum, Highest: highest})
 	default:
-		d.ask(func(lane int) (until, text string) {
+		d.query(func(lane int) (until, text string) {
 			s := d.shown[lane]
 			if s.code != 1 {
 				return "", "" // the script only inspects: the content of this master is not known
 			}
 			return strconv.FormatInt(s.at+deleteTime.Milliseconds(), 10), s.text
-		}, d.settle)
+		}, d.onDeleted)
 	}
 }
 
 // onDeleted counts what was deleted and answers when no lost vote counts any more.
-func (d *deletion) settle(answers []pool.Answer) {
+func (d *deletion) onDeleted(answers []pool.Answer) {
 	fates, gone, open := make([]CounterFate, len(answers)), 0, false
 	var changed []string
 	var m missing
@@ -175,12 +175,12 @@ func (d *deletion) settle(answers []pool.Answer) {
 			fate = CounterChanged
 			changed = append(changed, s.Name)
 		default:
-			open = open || answers[lane].Asked
+			open = open || answers[lane].Sent
 		}
 		if fate == CounterUnanswered {
-			m.lacks(lane, d.locker.pool.Absence(&answers[lane]))
+			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
 		} else {
-			m.counts(lane)
+			m.markCounted(lane)
 		}
 		fates[lane] = CounterFate{s.Name, fate}
 	}
@@ -204,7 +204,7 @@ func (d *deletion) settle(answers []pool.Answer) {
 }
 
 // forget drops what this daemon remembers of a counter's value.
-func (m *mediators) forget(id counterID) {
+func (m *idCounters) forget(id counterID) {
 	m.mu.Lock()
 	c := m.byID[id]
 	m.mu.Unlock()

@@ -32,7 +32,7 @@ type NoQuorum struct {
 	Missing                 []string // one phrase per missing master: "b=10.0.0.2:6379 down (connection refused)"
 	Note                    string   // what this means for the caller, "" for the usual
 
-	stepping bool // the downgrade of the writer has begun, see acquireCall
+	downgrading bool // the downgrade of the writer has begun, see acquireCall
 }
 
 func (e *NoQuorum) Error() string {

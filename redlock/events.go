@@ -30,15 +30,15 @@ const (
 	eventExtended                      // between daemons only: it lasts longer
 )
 
-var eventWords = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended"}
+var eventNames = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended"}
 
 // Event is one thing that happened to one lock.
 type Event struct {
-	Kind  EventKind
-	Key   Key
-	Fence Fence     // of its grant; 0 = not known
-	Mark  string    // the first 8 hex digits of the SHA-256 of its token; "" = not known
-	At    time.Time // on the masters' clock
+	Kind      EventKind
+	Key       Key
+	Fence     Fence     // of its grant; 0 = not known
+	TokenHash string    // the first 8 hex digits of the SHA-256 of its token; "" = not known
+	At        time.Time // on the masters' clock
 
 	lasts time.Duration // of acquired and extended: when no copy will be left
 }
@@ -46,19 +46,19 @@ type Event struct {
 // Text is the event for people and programs: its name, fence, time in ms since 1970 and token
 // hash, with a space between them.
 func (e Event) Text() string {
-	hash := e.Mark
+	hash := e.TokenHash
 	if hash == "" {
 		hash = "-"
 	}
 	line := make([]byte, 0, 64)
-	line = append(append(line, eventWords[e.Kind]...), ' ')
+	line = append(append(line, eventNames[e.Kind]...), ' ')
 	line = append(strconv.AppendInt(line, int64(e.Fence), 10), ' ')
 	line = append(strconv.AppendInt(line, e.At.UnixMilli(), 10), ' ')
 	return string(append(line, hash...))
 }
 
 // mostUndelivered bounds the events that wait for this daemon's listeners.
-const mostUndelivered = 1 << 16
+const maxUndelivered = 1 << 16
 
 // EventCounts count since the start of the daemon.
 type EventCounts struct {
@@ -72,13 +72,13 @@ type EventCounts struct {
 type eventCounters struct{ delivered, dropped, sent, received, missed atomic.Int64 }
 
 // lockEvents are the dbEvents of all databases with listeners.
-type events struct {
+type lockEvents struct {
 	locker *Locker
 	counts eventCounters
 
 	mu     sync.Mutex
 	daemon string // this daemon's name in batches; made when first needed
-	stages map[int]*stage
+	byDB   map[int]*dbEvents
 }
 
 // EventCounts are a snapshot.
@@ -94,39 +94,39 @@ func (l *Locker) EventCounts() EventCounts {
 // each key, until end is called; one call may still be under way then. Events of other daemons
 // come from about a second later on: those daemons need that time to learn of the listener.
 func (l *Locker) Listen(db int, onEvent func(Event)) (end func()) {
-	s := l.events.stage(db)
-	entry := &listener{onEvent}
+	s := l.events.ofDB(db)
+	entry := &eventListener{onEvent}
 	s.mu.Lock()
 	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
 	if len(s.listeners) == 1 {
 		s.group.Listen(s.receive)
 	}
 	s.mu.Unlock()
-	return sync.OnceFunc(func() { s.end(entry) })
+	return sync.OnceFunc(func() { s.unlisten(entry) })
 }
 
 // emit reports an event to all listeners. A token or fence that is not known is left empty.
 // lasts is, for grants, the time until no copy is left.
-func (e *events) emit(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
-	if e.locker.pool.Listened() {
-		e.tell(kind, id, fence, lasts)
+func (e *lockEvents) emit(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
+	if e.locker.pool.HasListeners() {
+		e.emitNow(kind, id, fence, lasts)
 	}
 }
 
-func (e *events) tell(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
-	s := e.stage(id.db)
-	here, elsewhere := s.group.Listened()
+func (e *lockEvents) emitNow(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
+	s := e.ofDB(id.db)
+	here, elsewhere := s.group.Listeners()
 	if !here && !elsewhere {
 		return
 	}
 	ev := Event{Kind: kind, Key: id.key, Fence: fence, At: s.time(), lasts: lasts}
 	if id.token != "" {
-		ev.Mark = id.token.Shown()
+		ev.TokenHash = id.token.ShortHash()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if elsewhere {
-		s.postLocked(&ev)
+		s.addToBatchLocked(&ev)
 	}
 	if here {
 		s.takeLocked(ev, "")
@@ -134,20 +134,20 @@ func (e *events) tell(kind EventKind, id lockID, fence Fence, lasts time.Duratio
 }
 
 // extended reports to expiry watches that a lease lasts longer.
-func (e *events) extended(id lockID, lasts time.Duration) {
-	if e.locker.pool.Listened() {
+func (e *lockEvents) extended(id lockID, lasts time.Duration) {
+	if e.locker.pool.HasListeners() {
 		known, _ := e.locker.leases.find(id)
-		e.tell(eventExtended, id, known.fence, lasts)
+		e.emitNow(eventExtended, id, known.fence, lasts)
 	}
 }
 
 // busy counts what is on its way to listeners and into batches.
-func (e *events) busy() (n int) {
+func (e *lockEvents) busy() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, s := range e.stages {
+	for _, s := range e.byDB {
 		s.mu.Lock()
-		if s.delivering || s.leaving {
+		if s.delivering || s.sending {
 			n++
 		}
 		s.mu.Unlock()
@@ -155,57 +155,57 @@ func (e *events) busy() (n int) {
 	return n
 }
 
-func (e *events) stage(db int) *stage {
+func (e *lockEvents) ofDB(db int) *dbEvents {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.stages[db]; s != nil {
+	if s := e.byDB[db]; s != nil {
 		return s
 	}
-	if e.stages == nil {
-		e.stages, e.daemon = map[int]*stage{}, string(NewToken())
+	if e.byDB == nil {
+		e.byDB, e.daemon = map[int]*dbEvents{}, string(NewToken())
 	}
-	s := &stage{events: e, group: e.locker.pool.Group(db), daemon: e.daemon}
-	e.stages[db] = s
+	s := &dbEvents{events: e, group: e.locker.pool.Group(db), daemon: e.daemon}
+	e.byDB[db] = s
 	return s
 }
 
-type listener struct{ heard func(Event) }
+type eventListener struct{ onEvent func(Event) }
 
 // dbEvents collects and delivers the events of one database.
-type stage struct {
-	events *events
+type dbEvents struct {
+	events *lockEvents
 	group  *pool.Group
 	daemon string
 
 	mu         sync.Mutex
-	listeners  []*listener // never changed in place
-	queue      []Event     // for them
-	delivering bool        // a goroutine empties the queue
-	ends       openGrants
-	outbox
-	inbox
+	listeners  []*eventListener // never changed in place
+	queue      []Event          // for them
+	delivering bool             // a goroutine empties the queue
+	ends       openLeases
+	eventBatch
+	eventSenders
 }
 
-func (s *stage) clock() pool.Clock { return s.events.locker.clock }
+func (s *dbEvents) clock() pool.Clock { return s.events.locker.clock }
 
 // time is read from the masters' clocks, so that the times of several daemons compare.
-func (s *stage) time() time.Time { return time.UnixMicro(s.group.Time()) }
+func (s *dbEvents) time() time.Time { return time.UnixMicro(s.group.Time()) }
 
 // takeLocked delivers an event, unless only the expiry watch needs it or the end of its lock
 // has been reported. daemon is its sender, "" = this daemon.
-func (s *stage) takeLocked(ev Event, daemon string) {
+func (s *dbEvents) takeLocked(ev Event, daemon string) {
 	if len(s.listeners) == 0 {
 		return
 	}
 	now := s.clock().Now()
-	for _, ready := range s.ends.judge(ev, daemon, now) {
+	for _, ready := range s.ends.filter(ev, daemon, now) {
 		s.deliverLocked(ready)
 	}
-	s.watchLocked(now)
+	s.setExpiryTimerLocked(now)
 }
 
-func (s *stage) deliverLocked(ev Event) {
-	if len(s.queue) >= mostUndelivered {
+func (s *dbEvents) deliverLocked(ev Event) {
+	if len(s.queue) >= maxUndelivered {
 		s.events.counts.dropped.Add(1)
 		return
 	}
@@ -217,7 +217,7 @@ func (s *stage) deliverLocked(ev Event) {
 }
 
 // deliver empties the queue; there is one at a time.
-func (s *stage) deliver() {
+func (s *dbEvents) deliver() {
 	for {
 		s.mu.Lock()
 		queue, listeners := s.queue, s.listeners
@@ -229,7 +229,7 @@ func (s *stage) deliver() {
 		}
 		for _, ev := range queue {
 			for _, entry := range listeners {
-				entry.heard(ev)
+				entry.onEvent(ev)
 			}
 		}
 		s.events.counts.delivered.Add(int64(len(queue)))
@@ -237,10 +237,10 @@ func (s *stage) deliver() {
 }
 
 // unlisten removes a listener; after the last one everything is forgotten.
-func (s *stage) end(entry *listener) {
+func (s *dbEvents) unlisten(entry *eventListener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var rest []*listener
+	var rest []*eventListener
 	for _, other := range s.listeners {
 		if other != entry {
 			rest = append(rest, other)
@@ -253,5 +253,5 @@ func (s *stage) end(entry *listener) {
 	s.group.Unlisten()
 	s.queue = nil
 	s.ends.forget()
-	s.inbox.forget()
+	s.eventSenders.forget()
 }

@@ -24,102 +24,102 @@ import (
 const (
 	// batchInterval is how long events are gathered: the cost of one message is then spread
 	// over all events of a busy moment.
-	postEvery = 10 * time.Millisecond
+	batchInterval = 10 * time.Millisecond
 	// maxBatchSize bounds a batch in bytes, and so what a daemon sends to a master: 6 MB a
 	// second. Events that do not fit are dropped.
-	longestPost = 64 << 10
+	maxBatchSize = 64 << 10
 	// gapTimeout is how long a batch waits for its predecessor.
-	gapPatience = 100 * time.Millisecond
+	gapTimeout = 100 * time.Millisecond
 	// maxHeldBatches is how many batches of one daemon wait for a predecessor.
-	mostHeld = 64
+	maxHeldBatches = 64
 	// maxEventSenders and senderTimeout bound what is remembered of other daemons.
-	mostSenders   = 256
-	senderSilence = time.Minute
+	maxEventSenders = 256
+	senderTimeout   = time.Minute
 	// maxEventLease bounds the lease times that are accepted from other daemons.
-	longestLease = 24 * time.Hour
+	maxEventLease = 24 * time.Hour
 	// noTokenHash stands for a token hash that is not known.
-	noMark = "-"
+	noTokenHash = "-"
 )
 
 // eventBatch is the next batch to send. dbEvents.mu guards it.
-type outbox struct {
-	post    []byte
-	number  uint64 // of the last batch
-	leaving bool   // the timer is set, or a batch is about to leave
-	alarm   pool.Timer
+type eventBatch struct {
+	text       []byte
+	number     uint64 // of the last batch
+	sending    bool   // the timer is set, or a batch is about to leave
+	batchTimer pool.Timer
 }
 
 // addToBatchLocked adds an event to the next batch.
-func (s *stage) postLocked(ev *Event) {
-	if len(s.post)+len(ev.Key)+128 > longestPost {
+func (s *dbEvents) addToBatchLocked(ev *Event) {
+	if len(s.text)+len(ev.Key)+128 > maxBatchSize {
 		s.events.counts.dropped.Add(1)
 		return
 	}
-	hash := ev.Mark
+	hash := ev.TokenHash
 	if hash == "" {
-		hash = noMark
+		hash = noTokenHash
 	}
-	line := s.post
+	line := s.text
 	for _, n := range []int64{int64(ev.Kind), int64(ev.Fence), ev.At.UnixMilli()} {
 		line = append(strconv.AppendInt(line, n, 10), ' ')
 	}
 	line = append(append(line, hash...), ' ')
 	line = append(strconv.AppendInt(line, ev.lasts.Milliseconds(), 10), ' ')
 	line = append(strconv.AppendInt(line, int64(len(ev.Key)), 10), '\n')
-	s.post = append(line, ev.Key...)
-	if s.leaving {
+	s.text = append(line, ev.Key...)
+	if s.sending {
 		return
 	}
-	s.leaving = true
-	if s.outbox.alarm == nil {
-		s.outbox.alarm = s.clock().AfterFunc(postEvery, s.leaves)
+	s.sending = true
+	if s.eventBatch.batchTimer == nil {
+		s.eventBatch.batchTimer = s.clock().AfterFunc(batchInterval, s.onBatchTimer)
 		return
 	}
-	s.outbox.alarm.Reset(postEvery)
+	s.eventBatch.batchTimer.Reset(batchInterval)
 }
 
 // onBatchTimer sends the gathered batch.
-func (s *stage) leaves() {
+func (s *dbEvents) onBatchTimer() {
 	s.mu.Lock()
 	s.number++
-	message := fmt.Sprintf("1 %s %d\n%s", s.daemon, s.number, s.post)
-	s.post = s.post[:0]
+	message := fmt.Sprintf("1 %s %d\n%s", s.daemon, s.number, s.text)
+	s.text = s.text[:0]
 	s.mu.Unlock()
 	s.group.Publish(message)
 	s.events.counts.sent.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.post) > 0 { // gathered while this batch was sent
-		s.outbox.alarm.Reset(postEvery)
+	if len(s.text) > 0 { // gathered while this batch was sent
+		s.eventBatch.batchTimer.Reset(batchInterval)
 		return
 	}
-	s.leaving = false
+	s.sending = false
 }
 
 // eventSenders are the other daemons that send events. dbEvents.mu guards them.
-type inbox struct{ senders map[string]*sender }
+type eventSenders struct{ senders map[string]*eventSender }
 
 // eventSender puts the batches of one daemon into order.
-type sender struct {
-	name  string
-	next  uint64            // the number that is expected next
-	held  map[uint64]string // batches that came before their predecessor
-	since time.Duration     // when the last batch came
-	alarm pool.Timer        // ends the wait for the predecessor
+type eventSender struct {
+	name     string
+	next     uint64            // the number that is expected next
+	held     map[uint64]string // batches that came before their predecessor
+	since    time.Duration     // when the last batch came
+	gapTimer pool.Timer        // ends the wait for the predecessor
 }
 
-func (b *inbox) forget() {
+func (b *eventSenders) forget() {
 	for _, from := range b.senders {
-		if from.alarm != nil {
-			from.alarm.Stop()
+		if from.gapTimer != nil {
+			from.gapTimer.Stop()
 		}
 	}
 	b.senders = nil
 }
 
 // receive takes a message from one of the masters.
-func (s *stage) receive(message string) {
-	name, number, body, ok := readPost(message)
+func (s *dbEvents) receive(message string) {
+	name, number, body, ok := parseBatch(message)
 	if !ok || name == s.daemon {
 		return
 	}
@@ -137,41 +137,41 @@ func (s *stage) receive(message string) {
 		from.held = map[uint64]string{}
 	}
 	from.held[number] = body
-	s.readLocked(from)
-	if len(from.held) > mostHeld {
-		s.skipLocked(from)
+	s.takeHeldLocked(from)
+	if len(from.held) > maxHeldBatches {
+		s.skipGapLocked(from)
 	}
 	if len(from.held) > 0 {
-		s.hurryLocked(from)
+		s.setGapTimerLocked(from)
 	}
 }
 
 // senderLocked finds or adds a daemon. The first number from a new daemon begins its sequence.
-func (s *stage) senderLocked(name string, number uint64) *sender {
+func (s *dbEvents) senderLocked(name string, number uint64) *eventSender {
 	if from := s.senders[name]; from != nil {
 		return from
 	}
 	if s.senders == nil {
-		s.senders = map[string]*sender{}
+		s.senders = map[string]*eventSender{}
 	}
-	if len(s.senders) >= mostSenders {
+	if len(s.senders) >= maxEventSenders {
 		now := s.clock().Now()
 		for other, from := range s.senders {
-			if now-from.since > senderSilence {
+			if now-from.since > senderTimeout {
 				delete(s.senders, other)
 			}
 		}
-		if len(s.senders) >= mostSenders {
+		if len(s.senders) >= maxEventSenders {
 			return nil
 		}
 	}
-	from := &sender{name: name, next: number}
+	from := &eventSender{name: name, next: number}
 	s.senders[name] = from
 	return from
 }
 
 // takeHeldLocked takes the batches whose turn has come.
-func (s *stage) readLocked(from *sender) {
+func (s *dbEvents) takeHeldLocked(from *eventSender) {
 	for {
 		body, ok := from.held[from.next]
 		if !ok {
@@ -182,7 +182,7 @@ func (s *stage) readLocked(from *sender) {
 		s.events.counts.received.Add(1)
 		for len(body) > 0 {
 			var ev Event
-			if ev, body, ok = readEvent(body); !ok {
+			if ev, body, ok = parseEvent(body); !ok {
 				return
 			}
 			s.takeLocked(ev, from.name)
@@ -191,42 +191,42 @@ func (s *stage) readLocked(from *sender) {
 }
 
 // setGapTimerLocked sets an end to the wait for a predecessor.
-func (s *stage) hurryLocked(from *sender) {
-	if from.alarm != nil {
+func (s *dbEvents) setGapTimerLocked(from *eventSender) {
+	if from.gapTimer != nil {
 		return
 	}
 	waited := from.next
-	from.alarm = s.clock().AfterFunc(gapPatience, func() { s.giveUpWait(from, waited) })
+	from.gapTimer = s.clock().AfterFunc(gapTimeout, func() { s.onGapTimer(from, waited) })
 }
 
-func (s *stage) giveUpWait(from *sender, waited uint64) {
+func (s *dbEvents) onGapTimer(from *eventSender, waited uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from.alarm = nil
+	from.gapTimer = nil
 	if s.senders[from.name] != from || len(from.held) == 0 {
 		return
 	}
 	if from.next == waited {
-		s.skipLocked(from)
+		s.skipGapLocked(from)
 	}
 	if len(from.held) > 0 {
-		s.hurryLocked(from)
+		s.setGapTimerLocked(from)
 	}
 }
 
 // skipGapLocked goes on with the first batch that is there.
-func (s *stage) skipLocked(from *sender) {
+func (s *dbEvents) skipGapLocked(from *eventSender) {
 	first := ^uint64(0)
 	for number := range from.held {
 		first = min(first, number)
 	}
 	s.events.counts.missed.Add(int64(first - from.next))
 	from.next = first
-	s.readLocked(from)
+	s.takeHeldLocked(from)
 }
 
 // parseBatch reads the first line; the events are read in their turn.
-func readPost(message string) (daemon string, number uint64, body string, ok bool) {
+func parseBatch(message string) (daemon string, number uint64, body string, ok bool) {
 	head, body, _ := strings.Cut(message, "\n")
 	words := strings.Split(head, " ")
 	if len(words) != 3 || words[0] != "1" || words[1] == "" || len(words[1]) > 64 {
@@ -237,7 +237,7 @@ func readPost(message string) (daemon string, number uint64, body string, ok boo
 }
 
 // parseEvent reads one event and returns what follows it.
-func readEvent(body string) (ev Event, rest string, ok bool) {
+func parseEvent(body string) (ev Event, rest string, ok bool) {
 	head, rest, _ := strings.Cut(body, "\n")
 	words := strings.Split(head, " ")
 	if len(words) != 6 {
@@ -253,19 +253,19 @@ func readEvent(body string) (ev Event, rest string, ok bool) {
 			return Event{}, "", false
 		}
 	}
-	if n[0] == 0 || n[0] >= int64(len(eventWords)) || n[4] > longestLease.Milliseconds() || n[5] > int64(len(rest)) || !isMark(words[3]) {
+	if n[0] == 0 || n[0] >= int64(len(eventNames)) || n[4] > maxEventLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
 		return Event{}, "", false
 	}
 	ev = Event{
 		Kind: EventKind(n[0]), Fence: Fence(n[1]), At: time.UnixMilli(n[2]),
 		lasts: time.Duration(n[4]) * time.Millisecond, Key: Key(rest[:n[5]]),
 	}
-	if words[3] != noMark {
-		ev.Mark = words[3]
+	if words[3] != noTokenHash {
+		ev.TokenHash = words[3]
 	}
 	return ev, rest[n[5]:], true
 }
 
-func isMark(word string) bool {
-	return word == noMark || len(word) == 8 && len(bytes.Trim([]byte(word), "0123456789abcdef")) == 0
+func isTokenHash(word string) bool {
+	return word == noTokenHash || len(word) == 8 && len(bytes.Trim([]byte(word), "0123456789abcdef")) == 0
 }

@@ -44,9 +44,9 @@ func TestEventTransport_AReleaseWaitsForTheEventOfItsGrant(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
-	s := d.events.stage(0)
+	s := d.events.ofDB(0)
 	id := lockID{0, "key-7", "a-token-granted-elsewhere"}
-	tokenHash := id.token.Shown()
+	tokenHash := id.token.ShortHash()
 	d.events.emit(EventReleased, id, 0, 0)
 	s.receive(grantOf("a", 7, tokenHash))
 	j.wants(t, "key-7", tale(EventAcquired, 7), tale(EventReleased, 7))
@@ -62,7 +62,7 @@ func TestEventTransport_EveryMessageIsReadOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
-	s := d.events.stage(0)
+	s := d.events.ofDB(0)
 	for _, n := range []int{7, 7, 8, 7, 10, 9, 10, 8, 9} { // two masters, one of them behind
 		s.receive(letter("a", n))
 	}
@@ -84,7 +84,7 @@ func TestEventTransport_AMessageThatDoesNotComeIsNotWaitedForForEver(t *testing.
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
-	s := d.events.stage(0)
+	s := d.events.ofDB(0)
 	for _, n := range []int{1, 4, 6} {
 		s.receive(letter("a", n))
 	}
@@ -101,17 +101,17 @@ func TestEventTransport_WhatWaitsIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	listen(t, d.Locker)
-	s := d.events.stage(0)
+	s := d.events.ofDB(0)
 	s.receive(letter("a", 1))
-	for n := 3; n < 3+2*mostHeld; n++ { // number 2 never comes
+	for n := 3; n < 3+2*maxHeldBatches; n++ { // number 2 never comes
 		s.receive(letter("a", n))
 	}
-	for n := range 2 * mostSenders {
+	for n := range 2 * maxEventSenders {
 		s.receive(letter(fmt.Sprint("daemon-", n), 1))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if held, senders := len(s.senders["a"].held), len(s.senders); held > mostHeld || senders > mostSenders {
+	if held, senders := len(s.senders["a"].held), len(s.senders); held > maxHeldBatches || senders > maxEventSenders {
 		t.Errorf("%d messages of %d daemons wait", held, senders)
 	}
 }
@@ -121,12 +121,12 @@ func TestEventTransport_WhatIsMalformedIsNotRead(t *testing.T) {
 		"", "x", "2 1 5 - 0 3\n", "2 1 5 - 0 3\nab", "0 1 5 - 0 1\na", "7 1 5 - 0 1\na", "2 -1 5 - 0 1\na", "2 1 5 -- 0 1\na",
 		"2 1 5 ABCDEF01 0 1\na", "2 1 5 - 999999999999 1\na", "2 1 5 - 0 99999999999999999999\na", "2 1 5 - 0 -1\na", "2  1 5 - 0 1\na",
 	} {
-		if ev, _, ok := readEvent(body); ok {
+		if ev, _, ok := parseEvent(body); ok {
 			t.Errorf("%q is read as %+v", body, ev)
 		}
 	}
 	for _, message := range []string{"", "1", "1 a", "2 a 1\n", "1  1\n", "1 a -1\n", "1 a x\n", "1 a 1 1\n", "1 " + strings.Repeat("a", 65) + " 1\n"} {
-		if _, _, _, ok := readPost(message); ok {
+		if _, _, _, ok := parseBatch(message); ok {
 			t.Errorf("%q is read", message)
 		}
 	}
@@ -136,11 +136,11 @@ func FuzzPost_ReadsNothingThatItWouldNotWrite(f *testing.F) {
 	f.Add(letter("a", 1))
 	f.Add("1 a 1\n1 5 6 0123abcd 7 0\n2 5 6 - 0 1\n\n")
 	f.Fuzz(func(t *testing.T, message string) {
-		_, _, body, ok := readPost(message)
+		_, _, body, ok := parseBatch(message)
 		for ok && len(body) > 0 {
 			var ev Event
 			before := len(body)
-			if ev, body, ok = readEvent(body); ok && (len(body) >= before || len(ev.Text()) > 96) {
+			if ev, body, ok = parseEvent(body); ok && (len(body) >= before || len(ev.Text()) > 96) {
 				t.Errorf("%q of %q", ev.Text(), message)
 			}
 		}
@@ -154,7 +154,7 @@ func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testi
 	one, two := c.daemon(), c.daemon(relayed)
 	j := listen(t, two.Locker)
 	c.subscribed(1)
-	eventually(t, "the other daemon knows", one.pool.Listened)
+	eventually(t, "the other daemon knows", one.pool.HasListeners)
 	own := two.take("own", long)
 	two.free("own", own.Token)
 
@@ -190,11 +190,11 @@ func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testi
 	if n := two.EventCounts(); n.Missed != 0 || n.Dropped != 0 {
 		t.Errorf("%+v", n)
 	}
-	if _, elsewhere := two.pool.Group(0).Listened(); elsewhere {
+	if _, elsewhere := two.pool.Group(0).Listeners(); elsewhere {
 		t.Error("the listener takes itself for another daemon")
 	}
 	two.pool.Close()
-	eventually(t, "the other daemon finds that there are no listeners", func() bool { return !one.pool.Listened() })
+	eventually(t, "the other daemon finds that there are no listeners", func() bool { return !one.pool.HasListeners() })
 }
 
 // subscribed waits until so many daemons listen on every master.
@@ -213,7 +213,7 @@ func TestEventTransport_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	j := listen(t, two.Locker)
-	eventually(t, "the other daemon knows", one.pool.Listened)
+	eventually(t, "the other daemon knows", one.pool.HasListeners)
 	g := one.take("k", 2*time.Second)
 	j.wants(t, "k", tale(EventAcquired, g.Fence))
 	one.pool.Close()
@@ -237,11 +237,11 @@ func TestEventTransport_NothingIsPublishedWithoutListeners(t *testing.T) {
 	eventually(t, "every master is asked who listens", func() bool { return count("pubsub|numsub", "pubsub") == 3 })
 	d.free("k", d.take("k", long).Token)
 	d.idle()
-	if n := count("publish"); n != 0 || d.pool.Listened() {
+	if n := count("publish"); n != 0 || d.pool.HasListeners() {
 		t.Errorf("%d masters were told of events that nobody listens to", n)
 	}
 	listen(t, c.daemon().Locker)
-	eventually(t, "the daemon knows that another one listens", d.pool.Listened)
+	eventually(t, "the daemon knows that another one listens", d.pool.HasListeners)
 	d.free("k", d.take("k", long).Token)
 	eventually(t, "all masters are told", func() bool { return count("publish") == 3 })
 }

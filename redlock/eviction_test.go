@@ -98,10 +98,10 @@ func (c *cluster) now(i int) int64 {
 
 func TestEviction_BetweenTwoChecksEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	incarnation, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
 	one.startsAnew(c, 1, incarnation, began, key)
-	if n := one.pool.Counters().Latched; n != 1 {
+	if n := one.pool.Counters().Invalidated; n != 1 {
 		t.Errorf("%d incarnations were ended, want 1", n)
 	}
 	for i, n := range one.pool.Counters().Void {
@@ -117,7 +117,7 @@ func TestEviction_BetweenTwoChecksEndsTheIncarnation(t *testing.T) {
 // CONFIG RESETSTAT puts the count back where it was.
 func TestEviction_IsNotHiddenByAResetOfTheStatistics(t *testing.T) {
 	c, one, key := heldForLong(t)
-	incarnation, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
 	c.do(1, "CONFIG", "RESETSTAT")
 	if n := c.stat(1, "evicted_keys"); n != 0 {
@@ -128,7 +128,7 @@ func TestEviction_IsNotHiddenByAResetOfTheStatistics(t *testing.T) {
 
 func TestEviction_AResetBetweenTwoConnectionsEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	incarnation, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	one.cutOff(1)
 	c.evict(1)
 	c.do(1, "CONFIG", "RESETSTAT")
@@ -139,7 +139,7 @@ func TestEviction_AResetBetweenTwoConnectionsEndsTheIncarnation(t *testing.T) {
 // The policy alone is enough: what it takes would be counted too late.
 func TestEviction_APolicyThatWasSeenEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	incarnation, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	keptOut(t, one, 1, "maxmemory-policy is allkeys-lru")
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "noeviction")
@@ -148,14 +148,14 @@ func TestEviction_APolicyThatWasSeenEndsTheIncarnation(t *testing.T) {
 
 func TestEviction_APolicyThatAFreshDaemonFindsEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	incarnation, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	one.end()
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-	two := c.stranger()
+	two := c.startDaemon()
 	keptOut(t, two, 1, "maxmemory-policy is allkeys-lru")
 	two.end()
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "noeviction")
-	three := c.stranger()
+	three := c.startDaemon()
 	three.startsAnew(c, 1, incarnation, began, key)
 }
 
@@ -165,10 +165,10 @@ func TestEviction_WhileNoDaemonIsConnectedEndsTheIncarnation(t *testing.T) {
 	for what, args := range map[string][]string{"volatile": nil, "durable": durably} {
 		t.Run(what, func(t *testing.T) {
 			c, one, key := heldForLong(t, args...)
-			incarnation, began := c.lineage(1), c.now(1)
+			incarnation, began := c.incarnation(1), c.now(1)
 			one.end()
 			c.evict(1)
-			two := c.stranger()
+			two := c.startDaemon()
 			two.startsAnew(c, 1, incarnation, began, key)
 			two.await(0, "voting")
 		})
@@ -185,10 +185,10 @@ func TestEviction_BeforeTheFirstIncarnationDoesNoHarm(t *testing.T) {
 	if got := c.identity(1)[0]; !strings.HasSuffix(got, fmt.Sprint(":", c.stat(1, "evicted_keys"))) || strings.HasSuffix(got, ":0") {
 		t.Errorf("the identity begins with %s, evicted_keys is %d", got, c.stat(1, "evicted_keys"))
 	}
-	incarnation, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	one.end()
 	c.do(1, "CONFIG", "RESETSTAT")
-	two := c.stranger()
+	two := c.startDaemon()
 	two.startsAnew(c, 1, incarnation, began, "")
 }
 
@@ -208,18 +208,18 @@ func TestEviction_TheCountOfADurableMasterBeginsAnewWithItsProcess(t *testing.T)
 	c.do(1, "SET", "k", "x", "EX", 1000)
 	c.evictBlank(1)
 	one := c.daemon()
-	incarnation := c.lineage(1)
+	incarnation := c.incarnation(1)
 	c.servers[1].Restart()
 	one.awaitProcess(1, c.servers[1])
 	one.await(1, "voting")
-	if now := c.lineage(1); now != incarnation {
+	if now := c.incarnation(1); now != incarnation {
 		t.Errorf("the incarnation is %s after a restart, want %s", now, incarnation)
 	}
 	one.end()
 	c.servers[1].Restart()
 	began := c.now(1)
 	c.evict(1) // by the new process, before a daemon has met it
-	two := c.stranger()
+	two := c.startDaemon()
 	two.startsAnew(c, 1, incarnation, began, "")
 }
 
@@ -234,7 +234,7 @@ func TestEviction_IsFoundWhereCONFIGIsForbidden(t *testing.T) {
 			o.Masters[i].Username, o.Masters[i].Password = "noconfig", "secret"
 		}
 	})
-	incarnation, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
 	one.startsAnew(c, 1, incarnation, began, "")
 }

@@ -17,52 +17,52 @@ import (
 const (
 	// maxOpenLeases bounds the grants that are watched. The daemons that end other grants still
 	// report those ends, but no daemon reports that they expire.
-	mostOpen = 1 << 17
+	maxOpenLeases = 1 << 17
 	// endedKept is how long an end is remembered that may be reported twice: a lost lock that
 	// is given back is not also released.
-	afterEnd = 10 * time.Second
+	endedKept = 10 * time.Second
 	// grantTimeout is how long a release waits for the event of its grant. If one daemon grants
 	// a lock and another one releases it, two daemons report on it, and their messages overtake
 	// one another.
-	grantPatience = 10 * postEvery
+	grantTimeout = 10 * batchInterval
 )
 
 // openLease is a grant that this daemon has received.
-type openGrant struct {
-	openID
-	daemon string // the daemon that reported it
-	fence  Fence
-	due    time.Duration
-	ended  bool   // its end has been reported, or waits for the event of the grant
-	early  *Event // the release that waits
-	index  int    // in the queue
+type openLease struct {
+	openLeaseID
+	daemon       string // the daemon that reported it
+	fence        Fence
+	due          time.Duration
+	ended        bool   // its end has been reported, or waits for the event of the grant
+	earlyRelease *Event // the release that waits
+	index        int    // in the queue
 }
 
-func (g *openGrant) dueAt() time.Duration { return g.due }
-func (g *openGrant) standsAt(index int)   { g.index = index }
+func (g *openLease) dueAt() time.Duration { return g.due }
+func (g *openLease) setIndex(index int)   { g.index = index }
 
-type openID struct {
-	key  Key
-	mark string
+type openLeaseID struct {
+	key       Key
+	tokenHash string
 }
 
 // openLeases are a database's open leases. dbEvents.mu guards them.
-type openGrants struct {
-	by    map[openID]*openGrant
-	queue dueQueue[*openGrant]
-	alarm pool.Timer
-	at    time.Duration // when the timer fires; 0 = it is off
+type openLeases struct {
+	byID    map[openLeaseID]*openLease
+	queue   dueQueue[*openLease]
+	timer   pool.Timer
+	timerAt time.Duration // when the timer fires; 0 = it is off
 }
 
 // filter notes an event and returns the events to deliver: usually the event itself, or one for
 // each holder if the event forces an unnamed holder.
-func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
-	if ev.Kind == EventForced && ev.Mark == "" {
-		return e.judgeAll(ev, now)
+func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event {
+	if ev.Kind == EventForced && ev.TokenHash == "" {
+		return e.filterForced(ev, now)
 	}
-	g := e.by[openID{ev.Key, ev.Mark}]
+	g := e.byID[openLeaseID{ev.Key, ev.TokenHash}]
 	if ev.Kind == EventAcquired || ev.Kind == eventExtended {
-		return e.opens(g, ev, daemon, now)
+		return e.onGrant(g, ev, daemon, now)
 	}
 	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
 		ev.Fence = max(ev.Fence, g.fence)
@@ -77,8 +77,8 @@ func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 		if g == nil {
 			return []Event{ev}
 		}
-		g.early = &ev
-		e.over(g, now+grantPatience)
+		g.earlyRelease = &ev
+		e.endLease(g, now+grantTimeout)
 		return nil
 	case ev.Kind == EventReleased && (g == nil || g.daemon == daemon):
 		if g != nil {
@@ -92,18 +92,18 @@ func (e *openGrants) judge(ev Event, daemon string, now time.Duration) []Event {
 	if g == nil {
 		return []Event{ev}
 	}
-	e.over(g, now+afterEnd)
+	e.endLease(g, now+endedKept)
 	return []Event{ev}
 }
 
 // filterForced ends every holder of a key. It is rare enough to scan all grants.
-func (e *openGrants) judgeAll(ev Event, now time.Duration) (out []Event) {
-	for id, g := range e.by {
+func (e *openLeases) filterForced(ev Event, now time.Duration) (out []Event) {
+	for id, g := range e.byID {
 		if id.key == ev.Key && !g.ended {
 			one := ev
-			one.Fence, one.Mark = g.fence, g.mark
+			one.Fence, one.TokenHash = g.fence, g.tokenHash
 			out = append(out, one)
-			e.over(g, now+afterEnd)
+			e.endLease(g, now+endedKept)
 		}
 	}
 	if out == nil {
@@ -114,7 +114,7 @@ func (e *openGrants) judgeAll(ev Event, now time.Duration) (out []Event) {
 
 // onGrant notes a grant or that it lasts longer. An extension of an ended lease was decided
 // before the end and changes nothing.
-func (e *openGrants) opens(g *openGrant, ev Event, daemon string, now time.Duration) (out []Event) {
+func (e *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Duration) (out []Event) {
 	if ev.Kind == EventAcquired {
 		out = append(out, ev)
 	}
@@ -123,8 +123,8 @@ func (e *openGrants) opens(g *openGrant, ev Event, daemon string, now time.Durat
 	case g == nil:
 		e.add(&ev, daemon, due)
 		return out
-	case g.early != nil && out != nil:
-		released := *g.early
+	case g.earlyRelease != nil && out != nil:
+		released := *g.earlyRelease
 		released.Fence = ev.Fence
 		e.remove(g)
 		return append(out, released)
@@ -141,73 +141,73 @@ func (e *openGrants) opens(g *openGrant, ev Event, daemon string, now time.Durat
 }
 
 // endLease notes an end. It is remembered until due.
-func (e *openGrants) over(g *openGrant, due time.Duration) {
+func (e *openLeases) endLease(g *openLease, due time.Duration) {
 	g.ended, g.due = true, due
 	heap.Fix(&e.queue, g.index)
 }
 
-func (e *openGrants) add(ev *Event, daemon string, due time.Duration) *openGrant {
-	if len(e.queue) >= mostOpen {
+func (e *openLeases) add(ev *Event, daemon string, due time.Duration) *openLease {
+	if len(e.queue) >= maxOpenLeases {
 		return nil
 	}
-	if e.by == nil {
-		e.by = map[openID]*openGrant{}
+	if e.byID == nil {
+		e.byID = map[openLeaseID]*openLease{}
 	}
-	g := &openGrant{openID: openID{ev.Key, ev.Mark}, daemon: daemon, fence: ev.Fence, due: due}
-	e.by[g.openID] = g
+	g := &openLease{openLeaseID: openLeaseID{ev.Key, ev.TokenHash}, daemon: daemon, fence: ev.Fence, due: due}
+	e.byID[g.openLeaseID] = g
 	heap.Push(&e.queue, g)
 	return g
 }
 
-func (e *openGrants) remove(g *openGrant) {
+func (e *openLeases) remove(g *openLease) {
 	heap.Remove(&e.queue, g.index)
-	delete(e.by, g.openID)
+	delete(e.byID, g.openLeaseID)
 }
 
-func (e *openGrants) forget() {
-	if e.alarm != nil {
-		e.alarm.Stop()
+func (e *openLeases) forget() {
+	if e.timer != nil {
+		e.timer.Stop()
 	}
-	e.by, e.queue, e.at = nil, nil, 0
+	e.byID, e.queue, e.timerAt = nil, nil, 0
 }
 
 // setExpiryTimerLocked sets the timer to fire when the first grant is due.
-func (s *stage) watchLocked(now time.Duration) {
+func (s *dbEvents) setExpiryTimerLocked(now time.Duration) {
 	e := &s.ends
 	if len(e.queue) == 0 {
 		return
 	}
 	due := e.queue[0].due
-	if e.at != 0 && e.at <= due {
+	if e.timerAt != 0 && e.timerAt <= due {
 		return
 	}
-	e.at = due
+	e.timerAt = due
 	delay := max(due-now, time.Millisecond)
-	if e.alarm == nil {
-		e.alarm = s.clock().AfterFunc(delay, s.rings)
+	if e.timer == nil {
+		e.timer = s.clock().AfterFunc(delay, s.onExpiryTimer)
 		return
 	}
-	e.alarm.Reset(delay)
+	e.timer.Reset(delay)
 }
 
 // onExpiryTimer reports the grants that have run out, and the releases whose grant was never
 // received. It forgets the grants that had ended.
-func (s *stage) rings() {
+func (s *dbEvents) onExpiryTimer() {
 	at := s.time()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := &s.ends
 	now := s.clock().Now()
-	e.at = 0
+	e.timerAt = 0
 	for len(e.queue) > 0 && e.queue[0].due <= now {
 		g := e.queue[0]
 		e.remove(g)
 		switch {
-		case g.early != nil:
-			s.deliverLocked(*g.early)
+		case g.earlyRelease != nil:
+			s.deliverLocked(*g.earlyRelease)
 		case !g.ended:
-			s.deliverLocked(Event{Kind: EventExpired, Key: g.key, Fence: g.fence, Mark: g.mark, At: at})
+			s.deliverLocked(Event{Kind: EventExpired, Key: g.key, Fence: g.fence, TokenHash: g.tokenHash, At: at})
 		}
 	}
-	s.watchLocked(now)
+	s.setExpiryTimerLocked(now)
 }

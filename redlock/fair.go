@@ -38,11 +38,11 @@ import (
 const (
 	// ticketTimeout is how long a ticket stays in a queue without a refresh from its daemon: a
 	// dead daemon blocks no waiter for longer.
-	standLife = 3 * time.Second
+	ticketTimeout = 3 * time.Second
 	// refreshInterval leaves room for two lost messages.
-	keepEvery = standLife / 3
+	refreshInterval = ticketTimeout / 3
 	// maxTicketsPerRefresh is how many tickets one command refreshes.
-	keptTogether = 64
+	maxTicketsPerRefresh = 64
 	// overtakenPause is how long a daemon waits that was refused a free key: the waiter that is
 	// ahead of it is about to take the key, or dead.
 	overtakenPause = 30 * time.Millisecond
@@ -52,9 +52,9 @@ const (
 var errBehind = fmt.Errorf("%w, or another waiter is ahead in the queue", ErrHeld)
 
 // ticket is a place in a queue.
-type standing struct {
+type ticket struct {
 	id     string
-	ticket int64         // 0 until it is established
+	number int64         // 0 until it is established
 	since  time.Duration // when that was
 }
 
@@ -70,19 +70,19 @@ func (l *Locker) queueKeys(r *LockRequest) []string {
 }
 
 // fairMode is a lockMode that checks the queue first.
-type fairly struct {
-	form
+type fairMode struct {
+	lockMode
 	behind int // masters where another waiter is ahead
 }
 
-var _ form = (*fairly)(nil)
+var _ lockMode = (*fairMode)(nil)
 
-func (f *fairly) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
-	f.form.command(a, m, c, end)
+func (f *fairMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+	f.lockMode.command(a, m, c, end)
 	r := &a.call.request
 	ticket, id := "", ""
-	if r.stand != nil {
-		ticket, id = strconv.FormatInt(r.stand.ticket, 10), r.stand.id
+	if r.ticket != nil {
+		ticket, id = strconv.FormatInt(r.ticket.number, 10), r.ticket.id
 	}
 	locks := 1 + len(r.More)
 	queues := a.call.locker.queueKeys(r)
@@ -91,16 +91,16 @@ func (f *fairly) command(a *attempt, m *pool.Moment, c *pool.Command, end int64)
 	c.Set(append(words, ticket, id, flag(r.Mode != Shared), strconv.Itoa(locks))...)
 }
 
-func (f *fairly) read(a *attempt, answer pool.Answer) said {
-	if n := words(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
+func (f *fairMode) read(a *ballot, answer pool.Answer) vote {
+	if n := replyNumbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
 		f.behind++
-		return said{refused: true}
+		return vote{no: true}
 	}
-	return f.form.read(a, answer)
+	return f.lockMode.read(a, answer)
 }
 
-func (f *fairly) after(a *attempt, v verdict) (form, error) {
-	next, err := f.form.after(a, v)
+func (f *fairMode) after(a *ballot, v ballotResult) (lockMode, error) {
+	next, err := f.lockMode.after(a, v)
 	a.mu.Lock()
 	behind := f.behind
 	a.mu.Unlock()
@@ -110,83 +110,83 @@ func (f *fairly) after(a *attempt, v verdict) (form, error) {
 	if next == nil {
 		return nil, err
 	}
-	return &fairly{form: next}, err
+	return &fairMode{lockMode: next}, err
 }
 
 // enqueueCall proposes one ticket to all masters.
-type enlisting struct {
+type enqueueCall struct {
 	w      *waiter
 	keys   []string
 	ticket int64
 
-	mu       sync.Mutex
-	missing  missing
-	accepted int
-	refused  int // the ticket's number was too low
-	full     int
-	silent   int
-	over     bool
+	mu        sync.Mutex
+	missing   missing
+	accepted  int
+	refused   int // the ticket's number was too low
+	full      int
+	uncounted int
+	over      bool
 }
 
-var _ pool.Operation = (*enlisting)(nil)
+var _ pool.Operation = (*enqueueCall)(nil)
 
 // enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
-func (s *waiters) enlist(b *Batch, w *waiter) {
+func (s *waiters) enqueue(b *Batch, w *waiter) {
 	s.mu.Lock()
 	if w.over {
 		s.mu.Unlock()
 		return
 	}
-	if err := s.roomLocked(w); err != nil {
+	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
 		w.done(Grant{}, err)
 		return
 	}
-	s.stood++
-	w.request.stand = &standing{id: s.name + "/" + strconv.FormatInt(s.stood, 36)}
+	s.enqueued++
+	w.request.ticket = &ticket{id: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 	s.count.Add(1)
-	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.timeOver)
+	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
 	s.propose(b, w)
 }
 
 func (s *waiters) propose(b *Batch, w *waiter) {
-	e := &enlisting{w: w, keys: s.locker.queueKeys(&w.request)}
+	e := &enqueueCall{w: w, keys: s.locker.queueKeys(&w.request)}
 	s.locker.submit(b, s.locker.pool.Group(w.request.DB), e)
 }
 
-func (e *enlisting) Plan() pool.Plan {
-	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Begins: true, Sealed: true}
+func (e *enqueueCall) Props() pool.Props {
+	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], StartsNew: true, Sealed: true}
 }
 
 // Propose: the ticket's number is a fence, so it rises over all daemons that have received one
 // another's.
-func (e *enlisting) Propose(fence int64) { e.ticket = fence }
+func (e *enqueueCall) Propose(fence int64) { e.ticket = fence }
 
-func (e *enlisting) Command(m *pool.Moment, c *pool.Command) bool {
+func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	l, r := e.w.waits.locker, &e.w.request
 	c.Set("EVALSHA", l.script.enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
-	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.stand.id,
-		strconv.FormatInt(m.Time/1000+standLife.Milliseconds(), 10), flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.ticket.id,
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
 	return true
 }
 
-func (e *enlisting) Answer(answer pool.Answer) {
+func (e *enqueueCall) Answer(answer pool.Answer) {
 	l := e.w.waits.locker
-	n := words(answer.Reply)
+	n := replyNumbers(answer.Reply)
 	e.mu.Lock()
 	if e.over { // the fields are now read without the lock
 		e.mu.Unlock()
 		return
 	}
-	e.missing.counts(answer.Lane)
+	e.missing.markCounted(answer.Lane)
 	switch {
-	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Young:
-		e.silent++
+	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Quarantined:
+		e.uncounted++
 		e.missing.counted &^= 1 << answer.Lane
-		e.missing.lacks(answer.Lane, l.pool.Absence(&answer))
+		e.missing.markMissing(answer.Lane, l.pool.Absence(&answer))
 	case n[0] == 1:
 		e.accepted++
 	case n[0] == 2:
@@ -194,20 +194,20 @@ func (e *enlisting) Answer(answer pool.Answer) {
 	default:
 		e.full++
 	}
-	all := e.accepted+e.refused+e.full+e.silent == l.pool.N()
+	all := e.accepted+e.refused+e.full+e.uncounted == l.pool.N()
 	quorum := l.pool.Quorum()
 	if e.accepted < quorum && !all {
 		e.mu.Unlock()
 		return
 	}
 	e.over = true
-	established, full, answered := e.accepted >= quorum, e.full > l.pool.N()-quorum, l.pool.N()-e.silent
+	established, full, answered := e.accepted >= quorum, e.full > l.pool.N()-quorum, l.pool.N()-e.uncounted
 	e.mu.Unlock()
 	switch {
 	case established:
 		e.w.waits.established(e.w, e.ticket)
 	case full:
-		e.w.refusedPlace(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
+		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
@@ -215,39 +215,39 @@ func (e *enlisting) Answer(answer pool.Answer) {
 			delay = 50 * time.Millisecond
 			trouble = l.noQuorum(&e.missing, "it waits for its place in the queue")
 		}
-		e.w.waits.noPlace(e.w, trouble)
+		e.w.waits.noteEnqueueFailed(e.w, trouble)
 		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
 	}
 }
 
 // noteEnqueueFailed notes the result of a proposal: the end of the wait may have to report it.
-func (s *waiters) noPlace(w *waiter, trouble error) {
+func (s *waiters) noteEnqueueFailed(w *waiter, trouble error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if trouble != nil {
-		w.trouble = trouble
+		w.firstErr = trouble
 		return
 	}
-	w.known = true
+	w.everRefused = true
 }
 
 // proposeAgain proposes the next ticket, unless the wait is over.
 func (s *waiters) proposeAgain(w *waiter) {
 	s.mu.Lock()
-	over, ended := w.over, s.ended
+	over, ended := w.over, s.closed
 	s.mu.Unlock()
 	switch {
 	case over:
-		w.stepOut()
+		w.leaveQueue()
 	case ended:
-		w.refusedPlace(ErrShutdown)
+		w.rejectEnqueue(ErrShutdown)
 	default:
 		s.propose(nil, w)
 	}
 }
 
 // rejectEnqueue ends a wait that got no ticket.
-func (w *waiter) refusedPlace(err error) {
+func (w *waiter) rejectEnqueue(err error) {
 	s := w.waits
 	s.mu.Lock()
 	over := w.over
@@ -257,7 +257,7 @@ func (w *waiter) refusedPlace(err error) {
 		s.count.Add(-1)
 	}
 	s.mu.Unlock()
-	w.stepOut()
+	w.leaveQueue()
 	if !over {
 		w.done(Grant{}, err)
 	}
@@ -268,102 +268,104 @@ func (s *waiters) established(w *waiter, ticket int64) {
 	s.mu.Lock()
 	if w.over {
 		s.mu.Unlock()
-		w.stepOut()
+		w.leaveQueue()
 		return
 	}
-	if s.ended { // while it was on its way into the wait queue
+	if s.closed { // while it was on its way into the wait queue
 		s.mu.Unlock()
-		w.refusedPlace(ErrShutdown)
+		w.rejectEnqueue(ErrShutdown)
 		return
 	}
-	w.request.stand.ticket, w.request.stand.since = ticket, s.locker.clock.Now()
-	w.trouble = nil
-	ln := s.lineLocked(w)
+	w.request.ticket.number, w.request.ticket.since = ticket, s.locker.clock.Now()
+	w.firstErr = nil
+	ln := s.queueLocked(w)
 	ln.insertLocked(w)
-	if ln.keep == nil {
-		ln.keep = s.locker.clock.AfterFunc(keepEvery, ln.keepStanding)
+	if ln.refreshTimer == nil {
+		ln.refreshTimer = s.locker.clock.AfterFunc(refreshInterval, ln.refreshTickets)
 		db := ln.db
-		ln.group.OnReturn(func() []pool.Operation { return s.keptAgain(db) })
+		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
 	}
-	contends := ln.head == w && ln.asked == nil
+	contends := ln.head == w && ln.contender == nil
 	if contends {
-		ln.askedLocked(w)
+		ln.setContenderLocked(w)
 	}
 	s.mu.Unlock()
 	if contends {
-		ln.ask(nil, w)
+		ln.contend(nil, w)
 	}
 }
 
 // leaveQueue takes the waiter out of its queues on the masters, if it is in any.
-func (w *waiter) stepOut() {
-	if w.request.stand == nil {
+func (w *waiter) leaveQueue() {
+	if w.request.ticket == nil {
 		return
 	}
 	l := w.waits.locker
-	l.submit(nil, l.pool.Group(w.request.DB), &steppingOut{l, l.queueKeys(&w.request), w.request.stand.id})
+	l.submit(nil, l.pool.Group(w.request.DB), &dequeueCall{l, l.queueKeys(&w.request), w.request.ticket.id})
 }
 
 // dequeueCall takes one waiter out of its queues. On a master that does not receive it, the
 // waiter's ticket expires in time.
-type steppingOut struct {
+type dequeueCall struct {
 	locker *Locker
 	keys   []string
 	id     string
 }
 
-var _ pool.Operation = (*steppingOut)(nil)
+var _ pool.Operation = (*dequeueCall)(nil)
 
-func (s *steppingOut) Plan() pool.Plan    { return pool.Plan{Key: s.keys[0], Rest: s.keys[1:]} }
-func (s *steppingOut) Propose(int64)      {}
-func (s *steppingOut) Answer(pool.Answer) {}
-func (s *steppingOut) Command(_ *pool.Moment, c *pool.Command) bool {
-	c.Set("EVALSHA", s.locker.script.stepOut, strconv.Itoa(len(s.keys)))
+func (s *dequeueCall) Props() pool.Props  { return pool.Props{Key: s.keys[0], Rest: s.keys[1:]} }
+func (s *dequeueCall) Propose(int64)      {}
+func (s *dequeueCall) Answer(pool.Answer) {}
+func (s *dequeueCall) Command(_ *pool.SendContext, c *pool.Command) bool {
+	c.Set("EVALSHA", s.locker.script.dequeue, strconv.Itoa(len(s.keys)))
 	c.Args = append(append(c.Args, s.keys...), s.id)
 	return true
 }
 
 // refreshTickets refreshes all tickets of a wait queue, and repeats.
-func (ln *line) keepStanding() {
+func (ln *waitQueue) refreshTickets() {
 	s := ln.waits
 	s.mu.Lock()
 	if ln.length == 0 { // a request of a waiter that left is still in flight: the next waiter sets the timer anew
-		ln.keep = nil
+		ln.refreshTimer = nil
 		s.mu.Unlock()
 		return
 	}
-	ln.keep.Reset(keepEvery)
+	ln.refreshTimer.Reset(refreshInterval)
 	parts, request := ln.partsLocked(), ln.head.request
 	s.mu.Unlock()
 	keys := s.locker.queueKeys(&request)
 	var b Batch
 	for part := range parts {
-		b.Add(ln.group, &keeping{line: ln, keys: keys, part: part})
+		b.Add(ln.group, &ticketRefresh{line: ln, keys: keys, part: part})
 	}
 	b.Send()
 }
 
 // partsLocked is how many commands refresh a wait queue.
-func (ln *line) partsLocked() int { return (ln.length + keptTogether - 1) / keptTogether }
+func (ln *waitQueue) partsLocked() int {
+	return (ln.length + maxTicketsPerRefresh - 1) / maxTicketsPerRefresh
+}
 
 // refreshAfterReconnect refreshes all tickets on a master that is back: it may have forgotten
 // them, or counted them as dead. The order is that of the keys.
-func (s *waiters) keptAgain(db int) (again []pool.Operation) {
+func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var lines []*line
-	for _, ln := range s.lines {
+	var lines []*waitQueue
+	for _, ln := range s.queues {
 		if ln.fair && ln.db == db && ln.length > 0 {
 			lines = append(lines, ln)
 		}
 	}
-	slices.SortFunc(lines, func(a, b *line) int {
-		return cmp.Or(cmp.Compare(a.lineID.keys, b.lineID.keys), cmp.Compare(flag(a.looks), flag(b.looks)))
+	slices.SortFunc(lines, func(a, b *waitQueue) int {
+		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(flag(a.peekOnly), flag(b.peekOnly)))
 	})
 	for _, ln := range lines {
 		keys := s.locker.queueKeys(&ln.head.request)
 		for part := range ln.partsLocked() {
-			again = append(again, &keeping{line: ln, part: part, keys: keys})
+			again = append(again, &ticketRefresh{line: ln, part: part, keys: keys})
 		}
 	}
 	return again
@@ -372,30 +374,30 @@ func (s *waiters) keptAgain(db int) (again []pool.Operation) {
 // ticketRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
 // command is written: a waiter that left before must not be put back, and the command of one
 // that leaves later comes later.
-type keeping struct {
-	line *line
+type ticketRefresh struct {
+	line *waitQueue
 	keys []string
 	part int
 }
 
-var _ pool.Operation = (*keeping)(nil)
+var _ pool.Operation = (*ticketRefresh)(nil)
 
-func (k *keeping) Plan() pool.Plan    { return pool.Plan{Key: k.keys[0], Rest: k.keys[1:]} }
-func (k *keeping) Propose(int64)      {}
-func (k *keeping) Answer(pool.Answer) {}
-func (k *keeping) Command(m *pool.Moment, c *pool.Command) bool {
+func (k *ticketRefresh) Props() pool.Props  { return pool.Props{Key: k.keys[0], Rest: k.keys[1:]} }
+func (k *ticketRefresh) Propose(int64)      {}
+func (k *ticketRefresh) Answer(pool.Answer) {}
+func (k *ticketRefresh) Command(m *pool.SendContext, c *pool.Command) bool {
 	s := k.line.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Set("EVALSHA", s.locker.script.keep, strconv.Itoa(len(k.keys)))
-	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+standLife.Milliseconds(), 10))
+	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
 	at, kept := 0, 0
 	for w := k.line.head; w != nil; w = w.next {
-		if at++; (at-1)/keptTogether != k.part {
+		if at++; (at-1)/maxTicketsPerRefresh != k.part {
 			continue
 		}
-		stand := w.request.stand
-		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.ticket, 10), flag(w.request.Mode != Shared))
+		stand := w.request.ticket
+		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), flag(w.request.Mode != Shared))
 		kept++
 	}
 	return kept > 0

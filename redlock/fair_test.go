@@ -43,7 +43,7 @@ func (d *daemon) standing(r LockRequest) map[*waiter]bool {
 	defer d.waits.mu.Unlock()
 	all := map[*waiter]bool{}
 	like := waiter{request: r}
-	if ln := d.waits.lines[like.lineID()]; ln != nil {
+	if ln := d.waits.queues[like.queueID()]; ln != nil {
 		for w := ln.head; w != nil; w = w.next {
 			all[w] = true
 		}
@@ -159,7 +159,7 @@ func TestFair_TheDeadBlockTheHeadForAsLongAsTheyAreTakenForAlive(t *testing.T) {
 	began := time.Now()
 	two.free("k", held.Token)
 	two.free("k", got(t, out).Token)
-	t.Logf("the dead blocked the head for %v, at most %v are meant", time.Since(began), standLife+200*time.Millisecond)
+	t.Logf("the dead blocked the head for %v, at most %v are meant", time.Since(began), ticketTimeout+200*time.Millisecond)
 	c.noQueues("k")
 }
 
@@ -319,11 +319,11 @@ func (d *daemon) writerStands(key string) (out chan waited, leave func()) {
 	out = make(chan waited, 1) // its one answer
 	r := LockRequest{Key: Key(key), TTL: long, Wait: time.Minute, Fair: true}
 	w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{"writer", g, err} }}
-	d.waits.enlist(nil, w)
+	d.waits.enqueue(nil, w)
 	eventually(d.t, "the writer is established", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		return w.line != nil || w.over
+		return w.queue != nil || w.over
 	})
 	return out, w.leave
 }
@@ -342,7 +342,7 @@ func TestFair_AWaiterOnItsWayIntoTheWaitQueueReceivesTheEnd(t *testing.T) {
 			t.Fatalf("answered %v, want ErrShutdown", w.err)
 		}
 		d.waits.mu.Lock()
-		d.waits.ended = false
+		d.waits.closed = false
 		d.waits.mu.Unlock()
 	}
 	c.noQueues("k")
@@ -375,7 +375,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				r := LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
 				w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
 				came := time.Now()
-				d.waits.enlist(nil, w)
+				d.waits.enqueue(nil, w)
 				if (i+round)%5 == 0 {
 					w.leave()
 				}
@@ -391,7 +391,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				if holders++; holders > 1 {
 					t.Error("two hold it")
 				}
-				served = append(served, turn{came, start.Add(w.request.stand.since)})
+				served = append(served, turn{came, start.Add(w.request.ticket.since)})
 				mu.Unlock()
 				lull(time.Millisecond) // whoever else holds it comes in between
 				mu.Lock()

@@ -19,10 +19,10 @@ import (
 
 // interval is what one voter lets the operation own: (low, top].
 type interval struct {
-	low, top int64
-	lineage  string
-	lane     int
-	asked    bool // a further seal was sent
+	low, top    int64
+	incarnation string
+	lane        int
+	raised      bool // a further seal was sent
 }
 
 // fit returns max(proposal, q-th smallest low + 1) if it lies in the intervals

@@ -40,7 +40,7 @@ func TestFence_RisesAboveRegistersThatAreFarAhead(t *testing.T) {
 	last := rises(t, one, Fence(far))
 	last = rises(t, two, last)
 	last = rises(t, three, last)
-	last = rises(t, c.stranger(), last)
+	last = rises(t, c.startDaemon(), last)
 	rises(t, one, last)
 }
 

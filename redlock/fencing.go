@@ -19,7 +19,7 @@ type fencing struct {
 
 // voted adds a voter's interval.
 func (f *fencing) voted(lane int, seal pool.Seal) {
-	f.voters[f.yes] = interval{low: seal.Old, top: seal.Top, lineage: seal.Lineage, lane: lane}
+	f.voters[f.yes] = interval{low: seal.Old, top: seal.Top, incarnation: seal.IncarnationID, lane: lane}
 	f.yes++
 }
 
@@ -33,7 +33,7 @@ func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, impossi
 	}
 	switch {
 	case f.raising > 0:
-		if last := &f.voters[f.yes-1]; !last.asked {
+		if last := &f.voters[f.yes-1]; !last.raised {
 			raise = []int{last.lane}
 		}
 	case f.rounds < maxRounds:
@@ -45,7 +45,7 @@ func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, impossi
 		return 0, nil, pending == 0
 	}
 	for _, lane := range raise {
-		f.voter(lane).asked = true
+		f.voter(lane).raised = true
 	}
 	f.raising += len(raise)
 	return 0, raise, false
@@ -54,9 +54,9 @@ func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, impossi
 // onRaised takes the answer of one further seal. The upper end of the voter's interval rises,
 // and the lower end stays that of the lock's own flush. Only answers of the same incarnation
 // are compared.
-func (f *fencing) lifted(lane int, seal pool.Seal) {
+func (f *fencing) onRaised(lane int, seal pool.Seal) {
 	f.raising--
-	if v := f.voter(lane); seal.Good && seal.Lineage == v.lineage {
+	if v := f.voter(lane); seal.Good && seal.IncarnationID == v.incarnation {
 		v.top = max(v.top, seal.Top)
 	}
 }
@@ -71,21 +71,21 @@ func (f *fencing) voter(lane int) *interval {
 }
 
 // registerRaise is a seal without a command on one voter's lane.
-type raiser struct {
-	lane   int
-	lifted func(lane int, seal pool.Seal)
+type registerRaise struct {
+	lane     int
+	onRaised func(lane int, seal pool.Seal)
 }
 
-var _ pool.Operation = (*raiser)(nil)
+var _ pool.Operation = (*registerRaise)(nil)
 
-func (r *raiser) Plan() pool.Plan                          { return pool.Plan{Sealed: true, Bare: true} }
-func (r *raiser) Propose(int64)                            {}
-func (r *raiser) Command(*pool.Moment, *pool.Command) bool { return false }
-func (r *raiser) Answer(a pool.Answer)                     { r.lifted(r.lane, a.Seal) }
+func (r *registerRaise) Props() pool.Props                             { return pool.Props{Sealed: true, SealOnly: true} }
+func (r *registerRaise) Propose(int64)                                 {}
+func (r *registerRaise) Command(*pool.SendContext, *pool.Command) bool { return false }
+func (r *registerRaise) Answer(a pool.Answer)                          { r.onRaised(r.lane, a.Seal) }
 
 // raiseRegisters queues a further seal on the given lanes.
-func raise(g *pool.Group, lanes []int, lifted func(int, pool.Seal)) {
+func raiseRegisters(g *pool.Group, lanes []int, lifted func(int, pool.Seal)) {
 	for _, lane := range lanes {
-		g.Push(lane, &raiser{lane: lane, lifted: lifted})
+		g.Push(lane, &registerRaise{lane: lane, onRaised: lifted})
 	}
 }

@@ -23,7 +23,7 @@ var ErrLostForced = errors.New("it was released by force")
 type ForceRequest struct {
 	DB  int
 	Key Key
-	By  Who // for the log
+	By  Requester // for the log
 }
 
 // Force answers true if the key had holders, or may have had some, and none of them holds it
@@ -35,16 +35,16 @@ func (l *Locker) Force(r ForceRequest, done func(bool, error)) {
 		done(false, err)
 		return
 	}
-	f := &forcing{locker: l, request: r, done: done}
-	l.readLock(r.DB, r.Key, f.seen)
+	f := &forceCall{locker: l, request: r, done: done}
+	l.readLock(r.DB, r.Key, f.onView)
 }
 
 // maxForceRounds bounds how often the masters are queried for further holders, because they do
 // not report all holders at once.
-const forceRounds = 64
+const maxForceRounds = 64
 
 // forceCall is the release of every holder that is found.
-type forcing struct {
+type forceCall struct {
 	locker  *Locker
 	request ForceRequest
 	done    func(bool, error)
@@ -60,7 +60,7 @@ type forcing struct {
 }
 
 // onView takes the masters' answer about the holders.
-func (f *forcing) seen(v LockView, err error) {
+func (f *forceCall) onView(v LockView, err error) {
 	var tokens []Token
 	f.more, f.unseen, f.masters = false, v.unseen, v.Masters
 	for i := range v.Masters {
@@ -82,12 +82,12 @@ func (f *forcing) seen(v LockView, err error) {
 	}
 }
 
-func (f *forcing) release(tokens []Token) {
+func (f *forceCall) release(tokens []Token) {
 	l, r := f.locker, &f.request
 	f.open = len(tokens)
 	var shown []string
-	for _, token := range tokens[:min(len(tokens), someHolders)] {
-		shown = append(shown, token.Shown())
+	for _, token := range tokens[:min(len(tokens), maxListedHolders)] {
+		shown = append(shown, token.ShortHash())
 	}
 	l.options.Logger.Warn("lock released by force", "key", string(r.Key), "db", r.DB, "holders", len(tokens), "tokens", shown,
 		"client", r.By.Addr, "name", r.By.Name, "user", r.By.User)
@@ -102,7 +102,7 @@ func (f *forcing) release(tokens []Token) {
 }
 
 // answered takes the outcome of one release.
-func (f *forcing) answered(released bool, err error) {
+func (f *forceCall) answered(released bool, err error) {
 	f.mu.Lock()
 	f.released = f.released || released
 	if err != nil {
@@ -113,17 +113,17 @@ func (f *forcing) answered(released bool, err error) {
 	f.mu.Unlock()
 	switch {
 	case !last:
-	case f.more && f.failed == nil && f.rounds < forceRounds:
-		f.locker.readLock(f.request.DB, f.request.Key, f.seen)
+	case f.more && f.failed == nil && f.rounds < maxForceRounds:
+		f.locker.readLock(f.request.DB, f.request.Key, f.onView)
 	default:
 		f.finish(f.failed)
 	}
 }
 
-func (f *forcing) finish(err error) {
+func (f *forceCall) finish(err error) {
 	l := f.locker
 	if err == nil && !f.released && f.unseen {
-		err = l.noQuorum(remembering(f.masters), "who holds it is not known")
+		err = l.noQuorum(showingAll(f.masters), "who holds it is not known")
 	}
 	l.leave()
 	f.done(f.released && err == nil, err)
@@ -132,16 +132,16 @@ func (f *forcing) finish(err error) {
 var errCutShort = errors.New("has more holders than it shows")
 
 // showingAll are the masters that would have shown every token that has a copy there.
-func remembering(masters []LockOnMaster) *missing {
+func showingAll(masters []LockOnMaster) *missing {
 	var m missing
 	for lane := range masters {
 		switch one := &masters[lane]; {
-		case !one.Known || one.Young:
-			m.lacks(lane, one.absence)
+		case !one.Known || one.Quarantined:
+			m.markMissing(lane, one.absence)
 		case one.Count > len(one.holders):
-			m.lacks(lane, pool.AbsentFor(errCutShort, 0))
+			m.markMissing(lane, pool.AbsentFor(errCutShort, 0))
 		default:
-			m.counts(lane)
+			m.markCounted(lane)
 		}
 	}
 	return &m
@@ -162,12 +162,12 @@ func (s *holds) forced(id lockID) {
 	}
 	s.mu.Unlock()
 	for _, h := range lost {
-		h.isForced(id.key)
+		h.onForced(id.key)
 	}
 }
 
 // onForced notifies the holder and gives up the keys besides the one that is being released.
-func (h *Hold) isForced(key Key) {
+func (h *Hold) onForced(key Key) {
 	l := h.holds.locker
 	l.counts.holdsLost.Add(1)
 	for _, other := range h.grant.Keys() {
@@ -176,5 +176,5 @@ func (h *Hold) isForced(key Key) {
 			l.release(nil, lockID{h.grant.db, other, h.grant.Token}, func(bool, error) {})
 		}
 	}
-	h.terms.Over(h.grant, ErrLostForced)
+	h.terms.OnEnd(h.grant, ErrLostForced)
 }

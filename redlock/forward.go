@@ -39,7 +39,7 @@ func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
 	}
 	l.submit(b, f.group, f)
 	for _, i := range r.Names {
-		l.waits.freed(b, place{r.DB, Key(r.Words[i])}) // it may be free now
+		l.waits.onRelease(b, dbKey{r.DB, Key(r.Words[i])}) // it may be free now
 	}
 }
 
@@ -60,10 +60,10 @@ type forward struct {
 
 var _ pool.Operation = (*forward)(nil)
 
-func (f *forward) Plan() pool.Plan { return pool.Plan{Key: f.key, Joins: true} }
-func (f *forward) Propose(int64)   {}
+func (f *forward) Props() pool.Props { return pool.Props{Key: f.key, SharesKey: true} }
+func (f *forward) Propose(int64)     {}
 
-func (f *forward) Command(_ *pool.Moment, c *pool.Command) bool {
+func (f *forward) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set(f.words...)
 	return true
 }
@@ -78,8 +78,8 @@ func (f *forward) Answer(answer pool.Answer) {
 	}
 	f.answered++
 	alike := 0
-	if answer.Asked && fromMaster(answer.Reply) {
-		f.missing.counts(answer.Lane)
+	if answer.Sent && fromMaster(answer.Reply) {
+		f.missing.markCounted(answer.Lane)
 		f.replies = append(f.replies, answer.Reply)
 		for _, other := range f.replies {
 			if reflect.DeepEqual(other, answer.Reply) {
@@ -87,7 +87,7 @@ func (f *forward) Answer(answer pool.Answer) {
 			}
 		}
 	} else {
-		f.missing.lacks(answer.Lane, f.locker.pool.Absence(&answer))
+		f.missing.markMissing(answer.Lane, f.locker.pool.Absence(&answer))
 	}
 	decided, last := alike >= quorum, f.answered == n
 	f.over = decided || last

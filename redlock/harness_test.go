@@ -182,7 +182,7 @@ func (c *cluster) daemon(traits ...trait) *daemon {
 			c.t.Fatal(err)
 		}
 	}
-	d := c.stranger(traits...)
+	d := c.startDaemon(traits...)
 	for i := range c.servers {
 		d.await(i, "voting")
 	}
@@ -191,7 +191,7 @@ func (c *cluster) daemon(traits ...trait) *daemon {
 }
 
 // stranger starts a daemon whatever the masters think of it.
-func (c *cluster) stranger(traits ...trait) *daemon {
+func (c *cluster) startDaemon(traits ...trait) *daemon {
 	c.t.Helper()
 	d := &daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}
 	o := c.options()
@@ -260,7 +260,7 @@ func (d *daemon) settled(masters ...int) {
 	for _, i := range masters {
 		eventually(d.t, "the daemon has no pending release for master "+name(i), func() bool {
 			s := d.Masters(0)[i]
-			return (s.State == "voting" || s.State == "quarantined") && s.Owed == 0 && d.pool.Busy() == 0
+			return (s.State == "voting" || s.State == "quarantined") && s.PendingReleases == 0 && d.pool.Busy() == 0
 		})
 	}
 }

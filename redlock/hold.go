@@ -34,20 +34,20 @@ type Hold struct {
 	stop  time.Duration // no renewal from here on; forever = without an end
 
 	// Guarded by holds.mu.
-	until time.Duration // end of the validity
-	due   time.Duration // of the next action: a renewal, or the end
-	index int           // in the heap, −1 = not there
-	ended bool
-	made  *attempt      // the ballot, until it has been evaluated
-	early time.Duration // the next renewal is due then at the latest; 0 = at its regular time
-	wait  time.Duration // from a master's refusal until the next try; 0 = no master has refused
+	until        time.Duration // end of the validity
+	due          time.Duration // of the next action: a renewal, or the end
+	index        int           // in the heap, −1 = not there
+	ended        bool
+	ballot       *ballot       // the ballot, until it has been evaluated
+	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
+	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
 	watches []*holdWatch  // of its keys; nil while a renewal is under way
 	hurried time.Duration // when the last renewal that an announcement caused was due
 }
 
 func (h *Hold) dueAt() time.Duration { return h.due }
-func (h *Hold) standsAt(index int)   { h.index = index }
+func (h *Hold) setIndex(index int)   { h.index = index }
 
 // holds are the holds of all connections, by when they are due.
 type holds struct {
@@ -57,26 +57,26 @@ type holds struct {
 	// leases run out by themselves.
 	draining atomic.Bool
 
-	mu      sync.Mutex
-	byID    map[lockID]*Hold // by the first key
-	several int              // holds with more than one key
-	queue   dueQueue[*Hold]
-	alarm   pool.Timer
-	at      time.Duration // when the timer fires; 0 = it is off
-	watched int           // keys, see holdwatch.go
+	mu       sync.Mutex
+	byID     map[lockID]*Hold // by the first key
+	multiKey int              // holds with more than one key
+	queue    dueQueue[*Hold]
+	timer    pool.Timer
+	timerAt  time.Duration // when the timer fires; 0 = it is off
+	watched  int           // keys, see holdwatch.go
 }
 
 // hold renews a grant until it is released, or ended with End, or lost. made is the ballot that
 // granted it.
-func (l *Locker) hold(g Grant, made *attempt, terms *HoldTerms) *Hold {
+func (l *Locker) hold(g Grant, made *ballot, terms *HoldTerms) *Hold {
 	s := &l.holds
 	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
 	first := g.start + g.ttl/3
 	if soon := l.clock.Now() + afterBallot; soon < first {
-		first, h.made = soon, made
+		first, h.ballot = soon, made
 	}
-	if terms.Longest > 0 {
-		h.stop = g.start + terms.Longest
+	if terms.MaxTime > 0 {
+		h.stop = g.start + terms.MaxTime
 	}
 	s.mu.Lock()
 	if s.byID == nil {
@@ -89,16 +89,16 @@ func (l *Locker) hold(g Grant, made *attempt, terms *HoldTerms) *Hold {
 	s.byID[h.id()] = h
 	s.count.Add(1)
 	if len(g.More) > 0 {
-		s.several++
+		s.multiKey++
 	}
 	if made.wasRefused() { // read now that a later refusal would find the hold
-		h.wait = afterRefusal
-		first = min(first, l.clock.Now()+h.wait)
+		h.refusalPause = afterRefusal
+		first = min(first, l.clock.Now()+h.refusalPause)
 	}
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
 	if before != nil {
-		before.terms.Over(before.grant, nil)
+		before.terms.OnEnd(before.grant, nil)
 	}
 	return h
 }
@@ -124,7 +124,7 @@ func (h *Hold) End() {
 		if !s.draining.Load() {
 			s.locker.giveUp(h.grant, nil)
 		}
-		h.terms.Over(h.grant, nil)
+		h.terms.OnEnd(h.grant, nil)
 	}
 }
 
@@ -137,7 +137,7 @@ func (h *Hold) Abandon(reason error) {
 	s.endLocked(h)
 	s.mu.Unlock()
 	if !ended {
-		h.terms.Over(h.grant, reason)
+		h.terms.OnEnd(h.grant, reason)
 	}
 }
 
@@ -151,15 +151,15 @@ func (s *holds) endOf(g Grant) {
 	s.endLocked(g.Hold)
 	s.mu.Unlock()
 	if !ended {
-		g.Hold.terms.Over(g, nil)
+		g.Hold.terms.OnEnd(g, nil)
 	}
 }
 
 // giveUp releases what no client will release any more, as far as only reaches; nil = all. If
 // the holder chose the token, it may by now hold it through another daemon, after its
 // connection to this one broke. That lease is not this daemon's to end, and runs out by itself.
-func (l *Locker) giveUp(g Grant, only *reach) {
-	if g.attempt != nil {
+func (l *Locker) giveUp(g Grant, only *releaseScope) {
+	if g.ballot != nil {
 		return
 	}
 	for _, key := range g.Keys() {
@@ -181,7 +181,7 @@ func (s *holds) released(id lockID) {
 	}
 	s.mu.Unlock()
 	if h != nil {
-		h.terms.Over(h.grant, nil)
+		h.terms.OnEnd(h.grant, nil)
 	}
 }
 
@@ -194,7 +194,7 @@ func (s *holds) endLocked(h *Hold) {
 	s.unwatchLocked(h)
 	s.count.Add(-1)
 	if len(h.grant.More) > 0 {
-		s.several--
+		s.multiKey--
 	}
 	if s.byID[h.id()] == h {
 		delete(s.byID, h.id())
@@ -241,9 +241,9 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 		if until >= h.until {
 			continue
 		}
-		h.until, h.made = until, nil
+		h.until, h.ballot = until, nil
 		if h.index < 0 { // a renewal is under way
-			h.early = now
+			h.renewBy = now
 			continue
 		}
 		due := now
@@ -258,13 +258,13 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 func (s *holds) moveLocked(h *Hold, due time.Duration) {
 	h.due = due
 	heap.Fix(&s.queue, h.index)
-	s.alarmLocked()
+	s.setTimerLocked()
 }
 
 // ofLocked are the holds of a key, also as one of several, with this token; without a token,
 // with any. Only a search without a token, or for holds of several keys, scans all of them.
 func (s *holds) ofLocked(id lockID) (found []*Hold) {
-	if id.token != "" && s.several == 0 {
+	if id.token != "" && s.multiKey == 0 {
 		if h := s.byID[id]; h != nil {
 			found = append(found, h)
 		}
@@ -301,16 +301,16 @@ func (h *Hold) reason(now time.Duration) error {
 // onLost gives back what is left and notifies the holder. It gives back only copies that this
 // daemon can have made: the holder of the token may have extended it through another daemon,
 // and relies on that.
-func (h *Hold) isLost(reason error) {
+func (h *Hold) onLost(reason error) {
 	l := h.holds.locker
 	l.counts.holdsLost.Add(1)
 	for _, key := range h.grant.Keys() {
 		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
-		l.lostLog.note(h.grant, key, reason)
+		l.holdLog.note(h.grant, key, reason)
 	}
 	ends := h.until + drift(h.grant.ttl)
-	l.giveUp(h.grant, &reach{upTo: ends - l.recent() + l.late + 2*grain*time.Millisecond, wrote: &h.terms.wrote})
-	h.terms.Over(h.grant, reason)
+	l.giveUp(h.grant, &releaseScope{upTo: ends - l.recent() + l.masterTimeout + 2*expiryGrain*time.Millisecond, wrote: &h.terms.wrote})
+	h.terms.OnEnd(h.grant, reason)
 }
 
 // Holds is how many leases are being renewed.

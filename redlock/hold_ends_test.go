@@ -12,7 +12,7 @@ import (
 func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	t.Helper()
 	over = make(chan error, 2)
-	r.Hold = &HoldTerms{Over: func(_ Grant, reason error) { over <- reason }}
+	r.Hold = &HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }}
 	out := make(chan waited, 1)
 	before := d.Counters().Acquired
 	leave := d.waitFor("w", r, out)
@@ -39,7 +39,7 @@ func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	})
 	lost := make(chan error, 1)
 	answer := d.request(LockRequest{Key: "k", TTL: 5 * time.Second, Hold: &HoldTerms{
-		Longest: time.Millisecond, Over: func(_ Grant, reason error) { lost <- reason },
+		MaxTime: time.Millisecond, OnEnd: func(_ Grant, reason error) { lost <- reason },
 	}})
 	time.Sleep(300 * time.Millisecond) // the drift that is allowed for is 52 ms
 	for _, r := range d.relays {
@@ -103,7 +103,7 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 			m := newCluster(t, 3, long)
 			d := m.daemon()
 			lost := make(chan error, 2)
-			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{Over: func(_ Grant, reason error) { lost <- reason }}})
+			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}})
 			c.end(d, g.Token)
 			if !c.keeps {
 				if len(lost) != 1 || d.Holds() != 0 {
@@ -137,7 +137,7 @@ func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	other.relays[0].Refuse()
 	other.await(0, "down")
 	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
-	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{Over: func(Grant, error) {}}})
+	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}})
 	d.relays[1].Pause()
 	d.relays[2].Pause()
 	answer := make(chan lockAnswer, 1)

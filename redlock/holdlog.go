@@ -16,36 +16,36 @@ import (
 
 // maxLossLines is how many of one second's lost locks have a line of their own. A daemon that
 // serves a few jobs logs each; more in a second have one cause.
-const lostLines = 20
+const maxLossLines = 20
 
 // holdLog is idle until a hold is lost; then it has a timer for a second.
-type lostLog struct {
+type holdLog struct {
 	clock  pool.Clock
 	logger *slog.Logger
 
-	mu      sync.Mutex
-	ticking bool // a second is being counted
-	lines   int  // written in this second
-	untold  int  // in this second
+	mu         sync.Mutex
+	ticking    bool // a second is being counted
+	lines      int  // written in this second
+	suppressed int  // in this second
 }
 
 // note logs a lost lock, or counts it. It must not be called under a lock.
-func (s *lostLog) note(g Grant, key Key, reason error) {
-	if s.room() {
-		s.logger.Warn("hold lost", "key", string(key), "db", g.db, "token", g.Token.Shown(), "err", reason.Error())
+func (s *holdLog) note(g Grant, key Key, reason error) {
+	if s.allow() {
+		s.logger.Warn("hold lost", "key", string(key), "db", g.db, "token", g.Token.ShortHash(), "err", reason.Error())
 	}
 }
 
 // allow takes one of this second's lines.
-func (s *lostLog) room() bool {
+func (s *holdLog) allow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ticking {
 		s.ticking = true
-		s.clock.AfterFunc(time.Second, s.sum)
+		s.clock.AfterFunc(time.Second, s.onTimer)
 	}
-	if s.lines == lostLines {
-		s.untold++
+	if s.lines == maxLossLines {
+		s.suppressed++
 		return false
 	}
 	s.lines++
@@ -53,10 +53,10 @@ func (s *lostLog) room() bool {
 }
 
 // onTimer ends the second.
-func (s *lostLog) sum() {
+func (s *holdLog) onTimer() {
 	s.mu.Lock()
-	suppressed := s.untold
-	s.ticking, s.lines, s.untold = false, 0, 0
+	suppressed := s.suppressed
+	s.ticking, s.lines, s.suppressed = false, 0, 0
 	s.mu.Unlock()
 	if suppressed > 0 {
 		s.logger.Warn("more holds lost", "count", suppressed)

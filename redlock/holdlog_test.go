@@ -34,7 +34,7 @@ func (c *ticks) ring() {
 func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 	var text bytes.Buffer
 	clock := &ticks{}
-	log := lostLog{clock: clock, logger: slog.New(slog.NewTextHandler(&text, nil))}
+	log := holdLog{clock: clock, logger: slog.New(slog.NewTextHandler(&text, nil))}
 	lose := func(n int) {
 		for i := range n {
 			log.note(Grant{Token: tokenA, db: 3}, Key(fmt.Sprint("k", i)), ErrLostHeld)
@@ -42,13 +42,13 @@ func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 	}
 	lose(10_000)
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-	want := `level=WARN msg="hold lost" key=k0 db=3 token=` + tokenA.Shown() + ` err="a quorum of masters no longer holds it"`
-	if len(lines) != lostLines || !strings.HasSuffix(lines[0], want) || strings.Contains(text.String(), string(tokenA)) {
-		t.Errorf("%d lines, the first is %s\nwant %d, %s", len(lines), lines[0], lostLines, want)
+	want := `level=WARN msg="hold lost" key=k0 db=3 token=` + tokenA.ShortHash() + ` err="a quorum of masters no longer holds it"`
+	if len(lines) != maxLossLines || !strings.HasSuffix(lines[0], want) || strings.Contains(text.String(), string(tokenA)) {
+		t.Errorf("%d lines, the first is %s\nwant %d, %s", len(lines), lines[0], maxLossLines, want)
 	}
 	text.Reset()
 	clock.ring()
-	if !strings.HasSuffix(text.String(), fmt.Sprintf("level=WARN msg=\"more holds lost\" count=%d\n", 10_000-lostLines)) {
+	if !strings.HasSuffix(text.String(), fmt.Sprintf("level=WARN msg=\"more holds lost\" count=%d\n", 10_000-maxLossLines)) {
 		t.Errorf("at the end of the second: %s", text.String())
 	}
 	text.Reset()
@@ -63,7 +63,7 @@ func TestHold_ItsLossIsLogged(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	text := make(logLines, 1) // 1: there is one line
-	d.lostLog.logger = slog.New(slog.NewTextHandler(text, nil))
+	d.holdLog.logger = slog.New(slog.NewTextHandler(text, nil))
 	_, g, lost := d.holdFor("k", time.Minute, 0)
 	d.quiet()
 	d.onMasters(func(lane int) {
@@ -75,7 +75,7 @@ func TestHold_ItsLossIsLogged(t *testing.T) {
 	if reason := <-lost; !errors.Is(reason, ErrLostHeld) {
 		t.Fatalf("lost because %v", reason)
 	}
-	if line := <-text; !strings.Contains(line, "key=k db=0 token="+g.Token.Shown()) || strings.Contains(line, string(g.Token)) {
+	if line := <-text; !strings.Contains(line, "key=k db=0 token="+g.Token.ShortHash()) || strings.Contains(line, string(g.Token)) {
 		t.Errorf("the log says %s", line)
 	}
 }

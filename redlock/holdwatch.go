@@ -47,7 +47,7 @@ var _ pool.Watcher = (*holdWatch)(nil)
 func (s *holds) watchLocked(h *Hold) {
 	l := s.locker
 	n := 1 + len(h.grant.More)
-	if h.due-l.clock.Now() < settling || s.watched+n > maxWatchedKeys || l.pool.Embedded() != nil {
+	if h.due-l.clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || l.pool.Embedded() != nil {
 		return
 	}
 	s.watched += n
@@ -78,7 +78,7 @@ func (w *holdWatch) Remains(lane int, _ uint64, left time.Duration, _ bool) {
 	if left == 0 {
 		w.gone |= 1 << lane
 	}
-	s.judgeLocked(w)
+	s.checkCopiesLocked(w)
 }
 
 // Gone is one master's announcement. One that arrives before the master's answer may be
@@ -92,12 +92,12 @@ func (w *holdWatch) Gone(lane int) {
 	} else {
 		w.changed |= 1 << lane
 	}
-	s.judgeLocked(w)
+	s.checkCopiesLocked(w)
 }
 
 // checkCopiesLocked renews a hold at once if too few masters may have a copy. If a change is in
 // doubt, it queries the masters again: one that has announced a change announces no more.
-func (s *holds) judgeLocked(w *holdWatch) {
+func (s *holds) checkCopiesLocked(w *holdWatch) {
 	spare := s.locker.pool.N() - s.locker.pool.Quorum()
 	switch {
 	case w.off:

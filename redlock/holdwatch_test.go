@@ -31,7 +31,7 @@ func (s *sequence) add(line string) {
 // watchedHold takes a lock with HOLD and returns when all masters have answered the watch.
 func (d *daemon) watchedHold(r LockRequest, over func(reason error)) Grant {
 	d.t.Helper()
-	r.TTL, r.Hold = rare, &HoldTerms{Over: func(_ Grant, reason error) { over(reason) }}
+	r.TTL, r.Hold = rare, &HoldTerms{OnEnd: func(_ Grant, reason error) { over(reason) }}
 	g := d.get(r)
 	d.watched(g)
 	return g

@@ -33,11 +33,11 @@ type hotKeys struct {
 	waiting atomic.Int32            // in all lists below
 
 	mu    sync.Mutex
-	lists map[uint32][]*acquire // that wait, by their counter, in the order of arrival
+	lists map[uint32][]*acquireCall // that wait, by their counter, in the order of arrival
 }
 
 func newHotKeys(seed Token) *hotKeys {
-	return &hotKeys{seed: fnv1a(2166136261, string(seed)), lists: map[uint32][]*acquire{}}
+	return &hotKeys{seed: fnv1a(2166136261, string(seed)), lists: map[uint32][]*acquireCall{}}
 }
 
 // fnv1a goes on with a hash of 32 bits.
@@ -50,17 +50,17 @@ func fnv1a(hash uint32, text string) uint32 {
 
 // bounded reports whether a request counts.
 func (r *LockRequest) bounded() bool {
-	return r.Mode == Exclusive && !r.Fair && !r.looks && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && (r.Token == "" || r.Valued)
+	return r.Mode == Exclusive && !r.Fair && !r.peekOnly && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && (r.Token == "" || r.Valued)
 }
 
-func (r *LockRequest) place() place { return place{r.DB, r.Key} }
+func (r *LockRequest) dbKey() dbKey { return dbKey{r.DB, r.Key} }
 
-func (h *hotKeys) counter(c *acquire) uint32 {
+func (h *hotKeys) counter(c *acquireCall) uint32 {
 	return fnv1a(h.seed, string(c.request.Key)) % tryCounts
 }
 
 // enter starts a try, or lets it wait.
-func (h *hotKeys) enter(b *Batch, c *acquire) {
+func (h *hotKeys) enter(b *Batch, c *acquireCall) {
 	i := h.counter(c)
 	if h.tries[i].Add(1) <= maxTries {
 		c.start(b)
@@ -78,7 +78,7 @@ func (h *hotKeys) enter(b *Batch, c *acquire) {
 }
 
 // leave ends a try and starts one that waits.
-func (h *hotKeys) left(c *acquire) {
+func (h *hotKeys) leave(c *acquireCall) {
 	i := h.counter(c)
 	h.tries[i].Add(-1)
 	if h.waiting.Load() > 0 {
@@ -95,9 +95,9 @@ func (h *hotKeys) next(i uint32) {
 		return
 	}
 	first := list[0]
-	var rest []*acquire
+	var rest []*acquireCall
 	for _, c := range list[1:] {
-		if c.request.place() == first.request.place() {
+		if c.request.dbKey() == first.request.dbKey() {
 			first.others = append(first.others, c)
 		} else {
 			rest = append(rest, c)
@@ -116,7 +116,7 @@ func (h *hotKeys) next(i uint32) {
 // answerOthers gives the waiting calls the outcome of the try that was sent for them. If the
 // outcome means nothing for the key, such as a lease that was over before it was granted, the
 // next one is sent.
-func (c *acquire) answerOthers(err error) {
+func (c *acquireCall) answerOthers(err error) {
 	others := c.others
 	if len(others) == 0 {
 		return
@@ -139,7 +139,7 @@ func (c *acquire) answerOthers(err error) {
 }
 
 // refuse ends a request that was never sent to the masters.
-func (c *acquire) refuse(err error) {
+func (c *acquireCall) refuse(err error) {
 	switch counts := &c.locker.counts; {
 	case errors.Is(err, ErrHeld):
 		counts.refused.Add(1)

@@ -50,9 +50,9 @@ func TestHotKey_EveryTryIsAnsweredOnceWhateverSharesItsCounter(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	keys := []Key{"k"}
-	like := one.hot.counter(&acquire{request: LockRequest{Key: "k"}})
+	like := one.hot.counter(&acquireCall{request: LockRequest{Key: "k"}})
 	for i := 0; len(keys) < 4; i++ {
-		if one.hot.counter(&acquire{request: LockRequest{Key: key(i)}}) == like {
+		if one.hot.counter(&acquireCall{request: LockRequest{Key: key(i)}}) == like {
 			keys = append(keys, key(i))
 		}
 	}

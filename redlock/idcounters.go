@@ -9,9 +9,9 @@ import (
 
 // idCounters are the id counters that this daemon serves. Each has one entry, so that
 // concurrent requests for a counter share a round.
-type mediators struct {
+type idCounters struct {
 	mu   sync.Mutex
-	byID map[counterID]*mediator
+	byID map[counterID]*idCounter
 }
 
 type counterID struct {
@@ -21,48 +21,48 @@ type counterID struct {
 
 // maxIdleIDCounters bounds the counters that are remembered while idle. Forgetting one
 // costs its next request a second round.
-const keepMediators = 65_536
+const maxIdleIDCounters = 65_536
 
-func (m *mediators) of(id counterID, l *Locker) *mediator {
+func (m *idCounters) get(id counterID, l *Locker) *idCounter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byID == nil {
-		m.byID = map[counterID]*mediator{}
+		m.byID = map[counterID]*idCounter{}
 	}
 	c := m.byID[id]
 	if c == nil {
-		if len(m.byID) >= keepMediators {
+		if len(m.byID) >= maxIdleIDCounters {
 			m.forgetLocked()
 		}
-		c = &mediator{locker: l, group: l.pool.Group(id.db), id: id, key: l.idKey(id.name)}
+		c = &idCounter{locker: l, group: l.pool.Group(id.db), id: id, key: l.idKey(id.name)}
 		m.byID[id] = c
 	}
 	c.users++
 	return c
 }
 
-func (m *mediators) release(c *mediator, n int) {
+func (m *idCounters) release(c *idCounter, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.users -= n
 }
 
 // forgetLocked drops some of the idle counters, in the map's random order.
-func (m *mediators) forgetLocked() {
+func (m *idCounters) forgetLocked() {
 	n := 0
 	for id, c := range m.byID {
 		if c.users == 0 {
 			delete(m.byID, id)
 			n++
 		}
-		if n == keepMediators/8 {
+		if n == maxIdleIDCounters/8 {
 			return
 		}
 	}
 }
 
 // idCounter is one counter in this daemon.
-type mediator struct {
+type idCounter struct {
 	locker *Locker
 	group  *pool.Group
 	id     counterID

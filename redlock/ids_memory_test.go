@@ -25,7 +25,7 @@ func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
 	one.cutOff(2)
 	last := one.draw("n", 100) + 99
 	c.servers[1].RestartEmpty()
-	two := c.stranger(relayed).volatileIDs()
+	two := c.startDaemon(relayed).volatileIDs()
 	for i := range c.servers {
 		two.await(i, "voting")
 	}

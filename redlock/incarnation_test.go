@@ -12,7 +12,7 @@ import (
 var durably = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
 // incarnation is the id of the incarnation of a master's memory.
-func (c *cluster) lineage(i int) string {
+func (c *cluster) incarnation(i int) string {
 	c.t.Helper()
 	return c.identity(i)[1]
 }
@@ -22,11 +22,11 @@ func TestIncarnation_OfADurableMasterGoesOnAfterARestart(t *testing.T) {
 	c := newCluster(t, 3, long, durably...)
 	one := c.daemon()
 	held := one.take("k", long)
-	incarnation := c.lineage(1)
+	incarnation := c.incarnation(1)
 	c.servers[1].Restart()
 	one.awaitProcess(1, c.servers[1])
 	one.await(1, "voting")
-	if now := c.lineage(1); now != incarnation {
+	if now := c.incarnation(1); now != incarnation {
 		t.Errorf("the incarnation is %s after a restart, want %s: everything was on disk", now, incarnation)
 	}
 	if got := c.copies("k")[1]; got != string(held.Token) {
@@ -48,11 +48,11 @@ func TestIncarnation_OfAVolatileMasterEndsWithItsProcess(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			c := newCluster(t, 3, long, args...)
 			one := c.daemon()
-			incarnation := c.lineage(1)
+			incarnation := c.incarnation(1)
 			c.servers[1].Restart()
 			one.awaitProcess(1, c.servers[1])
 			one.await(1, "quarantined")
-			if c.lineage(1) == incarnation {
+			if c.incarnation(1) == incarnation {
 				t.Errorf("the incarnation %s survived", incarnation)
 			}
 		})
@@ -65,12 +65,12 @@ func TestIncarnation_ThatBeganVolatileEndsAlthoughTheMasterIsDurableNow(t *testi
 	c := newCluster(t, 3, long, durably...)
 	c.do(1, "CONFIG", "SET", "appendfsync", "everysec")
 	one := c.daemon()
-	incarnation := c.lineage(1)
+	incarnation := c.incarnation(1)
 	c.servers[1].Restart() // durable again, as its arguments say
 	one.awaitProcess(1, c.servers[1])
 	one.await(1, "quarantined")
-	if c.lineage(1) == incarnation || !one.Masters(0)[1].Durable {
-		t.Errorf("incarnation %s after %s, durable %v; want a new one that is", c.lineage(1), incarnation, one.Masters(0)[1].Durable)
+	if c.incarnation(1) == incarnation || !one.Masters(0)[1].Durable {
+		t.Errorf("incarnation %s after %s, durable %v; want a new one that is", c.incarnation(1), incarnation, one.Masters(0)[1].Durable)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestIncarnation_ThatWasRolledBackIsInvalidated(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := one.take("k", long)
-	incarnation := c.lineage(1)
+	incarnation := c.incarnation(1)
 	c.servers[1].Kill()
 	if err := os.RemoveAll(data); err != nil {
 		t.Fatal(err)
@@ -97,10 +97,10 @@ func TestIncarnation_ThatWasRolledBackIsInvalidated(t *testing.T) {
 	c.servers[1].Restart()
 	one.awaitProcess(1, c.servers[1])
 	one.await(1, "quarantined")
-	if now := c.lineage(1); now == incarnation {
+	if now := c.incarnation(1); now == incarnation {
 		t.Errorf("the rolled-back memory goes on as %s", now)
 	}
-	if n := one.pool.Counters().Latched; n != 1 {
+	if n := one.pool.Counters().Invalidated; n != 1 {
 		t.Errorf("%d incarnations were invalidated, want 1", n)
 	}
 	isHeld(t, one.refuse("k", time.Second))

@@ -68,7 +68,7 @@ func TestInspect_ReturnsWhatIsAtAKey(t *testing.T) {
 		expect("a string without an end", "odd 0 0", 9)
 		m.put(strings.Repeat("x", 1025), end)
 		expect("a string that is longer than any token", "odd 0 0", 9)
-		m.strangers(func(string) {
+		m.foreignData(func(string) {
 			if got := m.looks(9); !strings.HasPrefix(got, "odd ") || !strings.HasSuffix(got, " 0") {
 				t.Errorf("somebody's data is told as %q", got)
 			}

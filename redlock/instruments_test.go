@@ -157,10 +157,10 @@ type barrier struct {
 
 var _ pool.Operation = (*barrier)(nil)
 
-func (b *barrier) Plan() pool.Plan      { return pool.Plan{} }
+func (b *barrier) Props() pool.Props    { return pool.Props{} }
 func (b *barrier) Propose(int64)        {}
 func (b *barrier) Answer(a pool.Answer) { b.answered <- a }
-func (b *barrier) Command(_ *pool.Moment, c *pool.Command) bool {
+func (b *barrier) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set("PING")
 	return true
 }

@@ -55,11 +55,11 @@ func TestExtend_RepairsAMasterThatLostItsCopy(t *testing.T) {
 	}
 	eventually(t, "the copy is back", func() bool { return c.copies("k")[2] == string(held.Token) })
 	for i := range c.servers {
-		if end := c.ends(i, "k"); end%grain != prolongs {
-			t.Errorf("master %s: the copy ends at %d ≡ %d mod %d, want %d", name(i), end, end%grain, grain, prolongs)
+		if end := c.ends(i, "k"); end%expiryGrain != prolongedOffset {
+			t.Errorf("master %s: the copy ends at %d ≡ %d mod %d, want %d", name(i), end, end%expiryGrain, expiryGrain, prolongedOffset)
 		}
 	}
-	if n := one.Counters().Healed; n != 1 {
+	if n := one.Counters().Repaired; n != 1 {
 		t.Errorf("%d copies repaired, want 1", n)
 	}
 	one.free("k", held.Token)

@@ -63,14 +63,14 @@ const (
 	// walk is a multiple of that without: 2.5 to 2.9 times when all masters inspect 32 keys at
 	// once, 1.4 to 1.6 times when one after another inspects 50, and 1.0 to 1.3 times with 16.
 	// The 99th percentile was inconclusive.
-	scanAtOnce = 250
-	keysAtOnce = 16
-	longestKey = 512 // bytes; a longer key is not a lock
+	maxScanCount      = 250
+	maxKeysPerInspect = 16
+	maxKeyLength      = 512 // bytes; a longer key is not a lock
 	// A walk rests after every inspection for as long as that took. With 100 000 locks and 16
 	// callers that pause, the 99th percentile of an acquire is 1.4 times that without a walk,
 	// and 1.9 times without the rest (medians of 5 rounds). maxRest is for masters that are far
 	// away: what takes them so long is not work.
-	longestRest = 2 * time.Millisecond
+	maxRest = 2 * time.Millisecond
 )
 
 // walkCursor is a cursor's content. A SCAN cursor is below the size of the
@@ -166,12 +166,12 @@ func (w *walk) unwalked() *missing {
 	for place, lane := range w.order {
 		switch {
 		case w.cursor.complete&(1<<place) != 0:
-			m.counts(lane)
+			m.markCounted(lane)
 		case m.reason(lane) != pool.Absence{}:
 		case place < w.cursor.at:
-			m.lacks(lane, pool.AbsentFor(errPassedOver, 0))
+			m.markMissing(lane, pool.AbsentFor(errPassedOver, 0))
 		default:
-			m.lacks(lane, pool.AbsentFor(errNotWalked, 0))
+			m.markMissing(lane, pool.AbsentFor(errNotWalked, 0))
 		}
 	}
 	return m
@@ -187,28 +187,28 @@ type walkStep struct {
 var _ pool.Operation = (*walkStep)(nil)
 
 // Props: a seal proves that the process and its memory are the ones of the cursor.
-func (s *walkStep) Plan() pool.Plan { return pool.Plan{Sealed: true} }
+func (s *walkStep) Props() pool.Props { return pool.Props{Sealed: true} }
 
 // Propose: a SCAN has no fence.
 func (s *walkStep) Propose(int64) {}
 
 // Command goes on where the cursor is. A cursor of another process is worthless, and what
 // another memory has shown was not what this one holds: then the scan begins anew.
-func (s *walkStep) Command(m *pool.Moment, c *pool.Command) bool {
+func (s *walkStep) Command(m *pool.SendContext, c *pool.Command) bool {
 	w := s.walk
-	s.memory, s.scan = memoryOf(m.Life), w.cursor.scan
+	s.memory, s.scan = memoryOf(m.Incarnation), w.cursor.scan
 	if s.memory != w.cursor.memory {
 		s.scan = 0
 	}
 	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", globEscape(w.locker.masterKey(Key(w.listing.Prefix)))+"*",
-		"COUNT", strconv.Itoa(min(w.left, scanAtOnce)))
+		"COUNT", strconv.Itoa(min(w.left, maxScanCount)))
 	return true
 }
 
 // memoryOf identifies a process and its memory; never 0.
-func memoryOf(incarnation *pool.Life) uint64 {
+func memoryOf(incarnation *pool.Incarnation) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(incarnation.RunID + incarnation.Lineage))
+	_, _ = h.Write([]byte(incarnation.RunID + incarnation.ID))
 	return h.Sum64()%memoryMask + 1
 }
 
@@ -217,7 +217,7 @@ func (s *walkStep) Answer(a pool.Answer) {
 	w, r := s.walk, a.Reply
 	w.walked = w.cursor.at
 	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
-		w.missing.lacks(a.Lane, w.locker.pool.Absence(&a))
+		w.missing.markMissing(a.Lane, w.locker.pool.Absence(&a))
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 		w.step()
 		return
@@ -225,21 +225,21 @@ func (s *walkStep) Answer(a pool.Answer) {
 	next, err := strconv.ParseUint(r.Items[0].Str, 10, scanBits)
 	switch {
 	case err != nil:
-		w.missing.lacks(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
+		w.missing.markMissing(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
 		w.done(LockPage{}, w.locker.noQuorum(w.unwalked(), "begin again with cursor 0"))
 		return
 	case next != 0:
 		w.cursor.scan, w.cursor.memory = next, s.memory
 	default:
-		if !a.Seal.Young {
+		if !a.Seal.Quarantined {
 			w.cursor.complete |= 1 << w.cursor.at
 		} else {
-			w.missing.lacks(a.Lane, w.locker.pool.Absence(&a))
+			w.missing.markMissing(a.Lane, w.locker.pool.Absence(&a))
 		}
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 	}
-	w.left -= scanAtOnce
-	w.look(w.wanted(r.Items[1].Items))
+	w.left -= maxScanCount
+	w.inspect(w.wanted(r.Items[1].Items))
 }
 
 // wanted are the keys of a page that may be locks and that the listing wants, once each.
@@ -248,7 +248,7 @@ func (w *walk) wanted(items []pool.Reply) (keys []Key) {
 	for _, item := range items {
 		name, ours := strings.CutPrefix(item.Str, prefix)
 		key := Key(name)
-		if ours && name != "" && len(name) <= longestKey && !strings.HasPrefix(name, "redlockd:") && w.listing.Wanted(key) {
+		if ours && name != "" && len(name) <= maxKeyLength && !strings.HasPrefix(name, "redlockd:") && w.listing.Wanted(key) {
 			keys = append(keys, key)
 		}
 	}
@@ -257,83 +257,83 @@ func (w *walk) wanted(items []pool.Reply) (keys []Key) {
 }
 
 // inspect inspects the keys, some at a time.
-func (w *walk) look(keys []Key) {
+func (w *walk) inspect(keys []Key) {
 	if len(keys) == 0 {
 		w.finish()
 		return
 	}
-	some := keys[:min(len(keys), keysAtOnce)]
-	s := &walkLook{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.clock.Now()}
+	some := keys[:min(len(keys), maxKeysPerInspect)]
+	s := &walkInspect{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.clock.Now()}
 	s.next()
 }
 
 // walkInspect shows some keys to one master after another until a quorum has decided about all
 // of them. A lock that is held throughout has copies on the same quorum whenever its masters
 // are queried, so this is as good as querying all at once.
-type walkLook struct {
+type walkInspect struct {
 	walk    *walk
 	keys    []Key
 	rest    []Key         // to be inspected next
 	answers []pool.Answer // by lane; a master that was not queried proves nothing
-	asked   int
+	queried int
 	known   int // answers that count
 	began   time.Duration
 }
 
-var _ pool.Operation = (*walkLook)(nil)
+var _ pool.Operation = (*walkInspect)(nil)
 
-func (s *walkLook) Plan() pool.Plan { return pool.Plan{Sealed: true} }
+func (s *walkInspect) Props() pool.Props { return pool.Props{Sealed: true} }
 
 // Propose: an inspection has no fence.
-func (s *walkLook) Propose(int64) {}
+func (s *walkInspect) Propose(int64) {}
 
-func (s *walkLook) Command(_ *pool.Moment, c *pool.Command) bool {
+func (s *walkInspect) Command(_ *pool.SendContext, c *pool.Command) bool {
 	l := s.walk.locker
-	c.Set("EVALSHA", l.script.look, strconv.Itoa(len(s.keys)))
+	c.Set("EVALSHA", l.script.inspect, strconv.Itoa(len(s.keys)))
 	for _, key := range s.keys {
 		c.Args = append(c.Args, l.masterKey(key))
 	}
-	c.Args = append(c.Args, strconv.Itoa(someHolders))
+	c.Args = append(c.Args, strconv.Itoa(maxListedHolders))
 	return true
 }
 
-func (s *walkLook) Answer(a pool.Answer) {
+func (s *walkInspect) Answer(a pool.Answer) {
 	s.answers[a.Lane] = a
-	s.asked++
-	if s.believes(a) {
+	s.queried++
+	if s.counts(a) {
 		s.known++
 	}
 	s.next()
 }
 
-func (s *walkLook) believes(a pool.Answer) bool {
+func (s *walkInspect) counts(a pool.Answer) bool {
 	return a.Seal.Good && a.Reply.Kind == pool.ReplyArray && len(a.Reply.Items) == len(s.keys)
 }
 
 // next queries one more master, unless those that were queried are enough.
-func (s *walkLook) next() {
+func (s *walkInspect) next() {
 	w := s.walk
-	all := s.asked == len(w.order)
+	all := s.queried == len(w.order)
 	if s.known < w.locker.pool.Quorum() && !all {
-		s.ask()
+		s.query()
 		return
 	}
-	locks, decided, err := s.judge()
+	locks, decided, err := s.aggregate()
 	switch {
 	case err != nil:
 		w.done(LockPage{}, err)
 	case !decided && !all:
-		s.ask()
+		s.query()
 	default:
 		w.page.Locks = append(w.page.Locks, locks...)
-		w.rest(s.began, func() { w.look(s.rest) })
+		w.rest(s.began, func() { w.inspect(s.rest) })
 	}
 }
 
 // rest leaves the machines to other work for as long as the walk has used them.
 func (w *walk) rest(began time.Duration, then func()) {
 	clock := w.locker.clock
-	if d := min(clock.Now()-began, longestRest); d > 0 {
+	if d := min(clock.Now()-began, maxRest); d > 0 {
 		clock.AfterFunc(d, then)
 		return
 	}
@@ -341,24 +341,24 @@ func (w *walk) rest(began time.Duration, then func()) {
 }
 
 // query begins with the master that is being walked: it has the keys.
-func (s *walkLook) ask() {
+func (s *walkInspect) query() {
 	w := s.walk
-	w.group.Push(w.order[(w.walked+s.asked)%len(w.order)], s)
+	w.group.Push(w.order[(w.walked+s.queried)%len(w.order)], s)
 }
 
 // aggregate returns which of the keys are locks. It is decided when no other master could
 // change a state or add a holder.
-func (s *walkLook) judge() (locks []ListedLock, decided bool, err error) {
+func (s *walkInspect) aggregate() (locks []ListedLock, decided bool, err error) {
 	l := s.walk.locker
 	decided = true
 	masters := make([]LockOnMaster, len(s.answers))
 	for i, key := range s.keys {
-		s.show(masters, i)
-		view, err := l.judge(masters)
+		s.readAnswers(masters, i)
+		view, err := l.aggregate(masters)
 		if err != nil {
 			return nil, false, err
 		}
-		unsure := func(h Holder) bool { return !h.Sure }
+		unsure := func(h Holder) bool { return !h.Confirmed }
 		decided = decided && !slices.ContainsFunc(view.Holders, unsure)
 		if len(view.Holders) > 0 { // a holder that no master shows is not found by the walk either; then it ends in an error
 			view.Masters = nil
@@ -369,12 +369,12 @@ func (s *walkLook) judge() (locks []ListedLock, decided bool, err error) {
 }
 
 // readAnswers reads the masters' answers about the i-th key.
-func (s *walkLook) show(masters []LockOnMaster, i int) {
+func (s *walkInspect) readAnswers(masters []LockOnMaster, i int) {
 	for lane := range masters {
 		a, m := s.answers[lane], &masters[lane]
 		*m = LockOnMaster{}
-		if s.believes(a) {
-			m.Known, m.Young = true, a.Seal.Young
+		if s.counts(a) {
+			m.Known, m.Quarantined = true, a.Seal.Quarantined
 			m.read(a.Reply.Items[i].Items)
 			continue
 		}

@@ -97,7 +97,7 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 	before := commands()
 	grown := false
 	told := walkOver(t, daemons, r, func(step int) {
-		if after := commands(); after-before > int64(5+3*(seen/keysAtOnce+5)) || seen > 8*r.Count {
+		if after := commands(); after-before > int64(5+3*(seen/maxKeysPerInspect+5)) || seen > 8*r.Count {
 			t.Fatalf("step %d asked %d commands of the masters and looked at %d keys", step, after-before, seen)
 		}
 		seen = 0
@@ -164,7 +164,7 @@ func TestListLocks_QueriesMoreMastersUntilTheyDecide(t *testing.T) {
 // More than a quorum need not be looked at where masters agree.
 func TestListLocks_InspectsNoMoreMastersThanItTakes(t *testing.T) {
 	t.Parallel()
-	const n, locks = 5, 3 * keysAtOnce
+	const n, locks = 5, 3 * maxKeysPerInspect
 	c := newCluster(t, n, long)
 	d := c.daemon()
 	for i := range n {
@@ -182,7 +182,7 @@ func TestListLocks_InspectsNoMoreMastersThanItTakes(t *testing.T) {
 
 // scanObserver counts, between a daemon and its masters, how many of these are sent keys to
 // inspect at one time, and how often the walk rests.
-type lookout struct {
+type scanObserver struct {
 	pool.Clock
 	looks atomic.Int64 // commands
 	under atomic.Int64 // of them at this moment
@@ -191,7 +191,7 @@ type lookout struct {
 	look  atomic.Pointer[string] // the script; nil before the daemon is there
 }
 
-func (o *lookout) watches(d *daemon, options *pool.Options) {
+func (o *scanObserver) watches(d *daemon, options *pool.Options) {
 	o.Clock, options.Clock = d.clock, o
 	dial := pool.DialRueidis(2 * options.MasterTimeout)
 	options.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
@@ -203,8 +203,8 @@ func (o *lookout) watches(d *daemon, options *pool.Options) {
 	}
 }
 
-func (o *lookout) AfterFunc(d time.Duration, f func()) pool.Timer {
-	if d <= longestRest {
+func (o *scanObserver) AfterFunc(d time.Duration, f func()) pool.Timer {
+	if d <= maxRest {
 		o.rests.Add(1)
 	}
 	return o.Clock.AfterFunc(d, f)
@@ -212,7 +212,7 @@ func (o *lookout) AfterFunc(d time.Duration, f func()) pool.Timer {
 
 type watchedLink struct {
 	pool.Link
-	by *lookout
+	by *scanObserver
 }
 
 func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
@@ -234,11 +234,11 @@ func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []
 // A client that wants a lock meanwhile has a quorum of masters, and a machine, that the
 // walk does not keep busy.
 func TestListLocks_InspectsOneMasterAtATimeAndRests(t *testing.T) {
-	const n, locks = 5, 3 * keysAtOnce
+	const n, locks = 5, 3 * maxKeysPerInspect
 	c := newCluster(t, n, long)
-	var o lookout
+	var o scanObserver
 	d := c.daemon(o.watches)
-	o.look.Store(&d.script.look)
+	o.look.Store(&d.script.inspect)
 	for i := range n {
 		c.crowd(i, "held-", 0, locks, -1, true)
 	}
@@ -267,7 +267,7 @@ func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
 	for i := range c.servers {
 		c.do(i, "SET", "data", "for ever")
 		c.do(i, "HSET", "record", "f", "v")
-		c.do(i, "SET", strings.Repeat("k", longestKey+1), "too long a name", "PX", 20_000)
+		c.do(i, "SET", strings.Repeat("k", maxKeyLength+1), "too long a name", "PX", 20_000)
 	}
 	// Waiters in a queue of all daemons have entries in a zset that ends with the last of them.
 	leave := d.Wait(nil, LockRequest{Key: "writer", TTL: long, Fair: true, Wait: time.Minute}, func(Grant, error) {})

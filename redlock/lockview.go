@@ -11,26 +11,26 @@ import (
 )
 
 // leaseView collects the masters that show one lease.
-type sighting struct {
-	at    copyOf
+type leaseView struct {
+	at    copyKind
 	lanes uint16
 	left  []time.Duration
 	notes []string
 }
 
 // aggregate determines the holders of the key, as far as the masters show them.
-func (l *Locker) judge(masters []LockOnMaster) (LockView, error) {
+func (l *Locker) aggregate(masters []LockOnMaster) (LockView, error) {
 	view := LockView{Masters: masters}
 	var counts, queues []int
 	foreign, cut := 0, false
 	var unsure uint16 // masters that prove nothing by not showing a lease
-	seen := map[copyOf]*sighting{}
+	seen := map[copyKind]*leaseView{}
 	for lane := range masters {
 		m := &masters[lane]
 		if m.Count > len(m.holders) {
 			cut = true
 		}
-		if !m.Known || m.Young || m.Count > len(m.holders) {
+		if !m.Known || m.Quarantined || m.Count > len(m.holders) {
 			unsure |= 1 << lane
 		}
 		if !m.Known {
@@ -45,7 +45,7 @@ func (l *Locker) judge(masters []LockOnMaster) (LockView, error) {
 	}
 	quorum := l.pool.Quorum()
 	if len(counts) < quorum {
-		return view, l.noQuorum(sighted(masters), "who holds the lock is unknown at the moment")
+		return view, l.noQuorum(absences(masters), "who holds the lock is unknown at the moment")
 	}
 	for _, s := range seen {
 		votes := bits.OnesCount16(s.lanes)
@@ -57,32 +57,32 @@ func (l *Locker) judge(masters []LockOnMaster) (LockView, error) {
 	// A token that no master shows can hold the key only with a quorum of masters that
 	// cannot tell.
 	view.unseen = bits.OnesCount16(unsure) >= quorum
-	view.settle(foreign > len(masters)-quorum)
+	view.finish(foreign > len(masters)-quorum)
 	if cut {
-		view.Count = max(view.Count, middle(counts, quorum))
+		view.Count = max(view.Count, quorumCount(counts, quorum))
 	}
-	view.Queued = middle(queues, quorum)
+	view.Queued = quorumCount(queues, quorum)
 	return view, nil
 }
 
 // absences are the reasons of the masters that do not show what they have.
-func sighted(masters []LockOnMaster) *missing {
+func absences(masters []LockOnMaster) *missing {
 	var m missing
 	for lane := range masters {
 		if masters[lane].Known {
-			m.counts(lane)
+			m.markCounted(lane)
 		}
-		m.lacks(lane, masters[lane].absence)
+		m.markMissing(lane, masters[lane].absence)
 	}
 	return &m
 }
 
 // show adds what this master shows to what others have shown.
-func (m *LockOnMaster) show(lane int, seen map[copyOf]*sighting) {
+func (m *LockOnMaster) show(lane int, seen map[copyKind]*leaseView) {
 	for _, h := range m.holders {
 		s := seen[h.at]
 		if s == nil {
-			s = &sighting{at: h.at}
+			s = &leaseView{at: h.at}
 			seen[h.at] = s
 		}
 		s.lanes |= 1 << lane
@@ -93,10 +93,10 @@ func (m *LockOnMaster) show(lane int, seen map[copyOf]*sighting) {
 
 // holderOf: a token holds the key for as long as a quorum shows it. Without a quorum it
 // holds the key no longer than the first copy lasts.
-func (l *Locker) holderOf(s *sighting, votes, quorum int) Holder {
+func (l *Locker) holderOf(s *leaseView, votes, quorum int) Holder {
 	slices.SortFunc(s.left, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	h := Holder{
-		at: s.at, Token: s.at.token, Slot: s.at.slot, Votes: votes, Sure: votes >= quorum,
+		at: s.at, Token: s.at.token, Slot: s.at.slot, Votes: votes, Confirmed: votes >= quorum,
 		Left: l.shown(s.left[min(votes, quorum)-1]),
 	}
 	for _, text := range s.notes {
@@ -112,17 +112,17 @@ func (l *Locker) shown(left time.Duration) time.Duration {
 	if left <= 0 {
 		return 0
 	}
-	return max(left-l.late, time.Millisecond)
+	return max(left-l.masterTimeout, time.Millisecond)
 }
 
 // finish sorts the holders and derives the state of the key.
-func (v *LockView) settle(foreign bool) {
+func (v *LockView) finish(foreign bool) {
 	slices.SortFunc(v.Holders, func(a, b Holder) int {
 		return cmp.Or(-cmp.Compare(a.Left, b.Left), cmp.Compare(a.Token, b.Token))
 	})
 	v.Count = len(v.Holders)
 	switch {
-	case slices.ContainsFunc(v.Holders, func(h Holder) bool { return h.Sure }):
+	case slices.ContainsFunc(v.Holders, func(h Holder) bool { return h.Confirmed }):
 		v.State = LockHeld
 	case v.Count > 0:
 		v.State = LockUndecided
@@ -132,13 +132,13 @@ func (v *LockView) settle(foreign bool) {
 		v.State = LockUndecided
 	}
 	if v.Count > 0 {
-		first := v.Holders[max(0, slices.IndexFunc(v.Holders, func(h Holder) bool { return h.Sure }))]
+		first := v.Holders[max(0, slices.IndexFunc(v.Holders, func(h Holder) bool { return h.Confirmed }))]
 		v.Mode, v.Limit, v.Left = first.at.mode, first.at.limit, v.Holders[0].Left
 	}
 }
 
 // quorumCount is the largest count that a quorum of masters reaches.
-func middle(counts []int, quorum int) int {
+func quorumCount(counts []int, quorum int) int {
 	slices.Sort(counts)
 	return counts[len(counts)-quorum]
 }

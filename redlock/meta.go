@@ -72,25 +72,25 @@ type notes struct {
 	count atomic.Int64 // at 0 a release does not take the lock
 
 	mu    sync.Mutex
-	texts map[lockID]noted
+	texts map[lockID]storedNote
 	sweep int // number of entries at which add removes those of lapsed leases
 }
 
-type noted struct {
+type storedNote struct {
 	text  string
 	until time.Duration // on the pool's clock: when the lease lapses
 }
 
-const leastSweep = 1024
+const minSweep = 1024
 
-func (n *notes) add(id lockID, one noted, now time.Duration) {
+func (n *notes) add(id lockID, one storedNote, now time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.texts == nil {
-		n.texts = map[lockID]noted{}
+		n.texts = map[lockID]storedNote{}
 	}
 	n.texts[id] = one
-	if len(n.texts) > max(n.sweep, leastSweep) {
+	if len(n.texts) > max(n.sweep, minSweep) {
 		for id, old := range n.texts {
 			if old.until < now {
 				delete(n.texts, id)
@@ -114,7 +114,7 @@ func (n *notes) take(id lockID) string {
 	return text
 }
 
-func (n *notes) find(id lockID) (noted, bool) {
+func (n *notes) find(id lockID) (storedNote, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one, ok := n.texts[id]
@@ -126,81 +126,81 @@ func (l *Locker) notesKey(k Key) string { return l.options.KeyPrefix + "redlockd
 // noteGrant writes the notes of a new grant if its request gives a text or LockInfo is set. A
 // lock without an expiry gets no note. Such a note would not end by itself: DEL, which
 // names no token, or a release through another daemon would leave it behind.
-func (l *Locker) describe(r *LockRequest, g *Grant) {
+func (l *Locker) noteGrant(r *LockRequest, g *Grant) {
 	if r.Meta == "" && !l.options.LockInfo || r.TTL >= Endless {
 		return
 	}
-	note := Note{Meta: r.Meta, Daemon: l.daemon, Fence: g.Fence}
-	if r.Who != nil {
-		note.Client, note.Name = r.Who.Addr, r.Who.Name
+	note := Note{Meta: r.Meta, Daemon: l.daemonName, Fence: g.Fence}
+	if r.Requester != nil {
+		note.Client, note.Name = r.Requester.Addr, r.Requester.Name
 	}
 	text := note.encode()
 	for _, key := range g.Keys() {
-		l.writeNote(lockID{g.db, key, g.Token}, noted{text, g.until})
+		l.writeNote(lockID{g.db, key, g.Token}, storedNote{text, g.until})
 	}
 }
 
 // prolongNotes prolongs the notes of an extended lease.
-func (l *Locker) redescribe(ids []lockID, until time.Duration) {
+func (l *Locker) prolongNotes(ids []lockID, until time.Duration) {
 	if l.notes.count.Load() == 0 {
 		return
 	}
 	for _, id := range ids {
 		if one, ok := l.notes.find(id); ok && one.until < until {
-			l.writeNote(id, noted{one.text, until})
+			l.writeNote(id, storedNote{one.text, until})
 		}
 	}
 }
 
-func (l *Locker) writeNote(id lockID, one noted) {
+func (l *Locker) writeNote(id lockID, one storedNote) {
 	l.notes.add(id, one, l.recent())
-	l.submit(nil, l.pool.Group(id.db), &noting{locker: l, id: id, note: one})
+	l.submit(nil, l.pool.Group(id.db), &noteWrite{locker: l, id: id, note: one})
 }
 
 // dropNote drops the note of a lease that is being released.
-func (l *Locker) undescribe(b *Batch, id lockID) {
+func (l *Locker) dropNote(b *Batch, id lockID) {
 	if l.notes.take(id) == "" {
 		return
 	}
-	l.submit(b, l.pool.Group(id.db), &noting{locker: l, id: id})
+	l.submit(b, l.pool.Group(id.db), &noteWrite{locker: l, id: id})
 }
 
 // noteWrite writes or drops a note on every master. It is not repeated on a master that
 // does not answer: the note expires.
-type noting struct {
+type noteWrite struct {
 	locker *Locker
 	id     lockID
-	note   noted
+	note   storedNote
 }
 
-var _ pool.Operation = (*noting)(nil)
+var _ pool.Operation = (*noteWrite)(nil)
 
 // Props: a note follows the acquire of its lock and precedes the release.
-func (n *noting) Plan() pool.Plan {
-	return pool.Plan{Key: n.locker.masterKey(n.id.key), Joins: true}
+func (n *noteWrite) Props() pool.Props {
+	return pool.Props{Key: n.locker.masterKey(n.id.key), SharesKey: true}
 }
 
 // Propose does nothing: a note has no fence.
-func (n *noting) Propose(int64) {}
+func (n *noteWrite) Propose(int64) {}
 
-func (n *noting) Command(m *pool.Moment, c *pool.Command) bool {
+func (n *noteWrite) Command(m *pool.SendContext, c *pool.Command) bool {
 	l, end := n.locker, "0"
 	if n.note.text != "" {
 		left := n.note.until - m.Now
 		if left <= 0 {
 			return false
 		}
-		end = m.Decimal(expiry(m.Time, left, l.late))
+		end = m.Decimal(expiry(m.Time, left, l.masterTimeout))
 	}
 	c.Set("EVALSHA", l.script.note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
 	return true
 }
 
-func (n *noting) Answer(pool.Answer) {}
+func (n *noteWrite) Answer(pool.Answer) {}
 
 // ShortHash is the form in which a token may be shown. A token proves ownership and is a
 // secret; eight hex digits of its hash only tell two tokens apart.
-func (t Token) Shown() string {
+func (t Token) ShortHash() string {
 	sum := sha256.Sum256([]byte(t))
 	return hex.EncodeToString(sum[:4])
 }

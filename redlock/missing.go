@@ -17,35 +17,35 @@ import (
 // instead of 192.
 type missing struct {
 	counted uint16 // bits: the lanes whose answer counts
-	why     *[maxMasters]pool.Absence
+	reasons *[maxMasters]pool.Absence
 }
 
 // markCounted records that a lane's answer counts.
-func (m *missing) counts(lane int) { m.counted |= 1 << lane }
+func (m *missing) markCounted(lane int) { m.counted |= 1 << lane }
 
 // markMissing records why a lane's answer does not count.
-func (m *missing) lacks(lane int, why pool.Absence) {
-	if m.why == nil {
-		m.why = new([maxMasters]pool.Absence)
+func (m *missing) markMissing(lane int, why pool.Absence) {
+	if m.reasons == nil {
+		m.reasons = new([maxMasters]pool.Absence)
 	}
-	m.why[lane] = why
+	m.reasons[lane] = why
 }
 
 // reason is why a lane's answer does not count, as far as it is known.
 func (m *missing) reason(lane int) pool.Absence {
-	if m.why == nil {
+	if m.reasons == nil {
 		return pool.Absence{}
 	}
-	return m.why[lane]
+	return m.reasons[lane]
 }
 
 func (m *missing) answered() int { return bits.OnesCount16(m.counted) }
 
 // phrases describe each master whose answer did not count.
-func (m *missing) phrases(p *pool.Pool) []string { return m.of(p, ^m.counted) }
+func (m *missing) phrases(p *pool.Pool) []string { return m.phrasesOf(p, ^m.counted) }
 
 // phrasesOf are the phrases of some lanes, given as bits.
-func (m *missing) of(p *pool.Pool, lanes uint16) (list []string) {
+func (m *missing) phrasesOf(p *pool.Pool, lanes uint16) (list []string) {
 	for lane := range p.N() {
 		if lanes&(1<<lane) != 0 {
 			list = append(list, p.Absent(lane, m.reason(lane)))
@@ -55,7 +55,7 @@ func (m *missing) of(p *pool.Pool, lanes uint16) (list []string) {
 }
 
 // masterNames are the names of some lanes' masters; the lanes are given as bits.
-func names(p *pool.Pool, lanes uint16) (list []string) {
+func masterNames(p *pool.Pool, lanes uint16) (list []string) {
 	for lane := range p.N() {
 		if lanes&(1<<lane) != 0 {
 			list = append(list, p.NameOf(lane))

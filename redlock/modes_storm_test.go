@@ -73,7 +73,7 @@ func grantsOf(least int) func(judge.History) bool {
 }
 
 // checkedBy reports the checker's findings, and whether there was enough to be checked.
-func judgedBy(t *testing.T, h judge.History, check func(judge.History) error, least int) {
+func checkedBy(t *testing.T, h judge.History, check func(judge.History) error, least int) {
 	t.Helper()
 	if err := check(h); err != nil {
 		t.Error(err)
@@ -102,7 +102,7 @@ func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
 		func(f *foreigner) { f.visit(string(key(rand.N(6)))) },
 		func(h judge.History) bool { return enough(h) && together(h) >= 10 })
 	h := record.History()
-	judgedBy(t, h, judge.CheckReaders, 50)
+	checkedBy(t, h, judge.CheckReaders, 50)
 	if n := together(h); n < 10 {
 		t.Errorf("%d reads: the readers were starved", n)
 	}
@@ -169,7 +169,7 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 				func(h judge.History) bool { return enough(h) && cuts.Load() >= 4 })
 			close(over)
 			<-done
-			judgedBy(t, record.History(), judge.CheckPermits, 5)
+			checkedBy(t, record.History(), judge.CheckPermits, 5)
 			all := make([]int, of.masters)
 			for i := range all {
 				all[i] = i
@@ -263,6 +263,6 @@ func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 			w.release(key, g.Token)
 		}
 	}, func(f *foreigner) { f.visit(string(key(rand.N(12)))) }, grantsOf(50))
-	judgedBy(t, record.History(), judge.CheckSeveral, 50)
+	checkedBy(t, record.History(), judge.CheckSeveral, 50)
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }

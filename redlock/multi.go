@@ -17,50 +17,50 @@ import (
 )
 
 // multiMode takes the ballot's key and its further keys.
-type multi struct {
-	reads bool // shared: as a reader of every key
+type multiMode struct {
+	shared bool // shared: as a reader of every key
 }
 
-var _ form = (*multi)(nil)
+var _ lockMode = (*multiMode)(nil)
 
-func (f *multi) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (f *multiMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.locker.script.multi, strconv.Itoa(1+len(a.rest)), a.key)
 	c.Args = append(c.Args, a.rest...)
-	c.Args = append(c.Args, string(a.token), m.Decimal(end), flag(f.reads))
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), flag(f.shared))
 }
 
-func (f *multi) read(_ *attempt, answer pool.Answer) said {
-	n := words(answer.Reply)
-	if answer.Reply.Err != nil || !answer.Asked || len(n) == 0 {
-		return readTaken(answer)
+func (f *multiMode) read(_ *ballot, answer pool.Answer) vote {
+	n := replyNumbers(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
+		return readVote(answer)
 	}
 	switch n[0] {
 	case 1:
 		made := slices.Contains(n[1:], 0)
 		earlier := slices.Contains(n[1:], 1)
 		if made {
-			return said{took: true, repeats: earlier, copy: copyMade}
+			return vote{yes: true, hadCopy: earlier, copy: copyMade}
 		}
-		return said{took: true, copy: copyEarlier}
+		return vote{yes: true, copy: copyEarlier}
 	case -1:
-		return said{refused: true, odd: true}
+		return vote{no: true, wrongType: true}
 	}
-	return said{refused: true}
+	return vote{no: true}
 }
 
 // takeBack undoes key by key. The script moved the expiry of each copy that the token
 // already had, so the undo does not match it.
-func (f *multi) takeBack(a *attempt, lane int, c copyState) {
+func (f *multiMode) takeBack(a *ballot, lane int, c copyState) {
 	a.undo(lane, c)
 	for _, key := range a.rest {
 		a.undoKey(lane, c, key)
 	}
 }
 
-func (f *multi) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
+func (f *multiMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
 
 // sortedKeys are the keys of the request, in rising order.
-func (r *LockRequest) keys() []Key {
+func (r *LockRequest) sortedKeys() []Key {
 	keys := append([]Key{r.Key}, r.More...)
 	slices.Sort(keys)
 	return keys
@@ -87,12 +87,12 @@ func (r *LockRequest) sortedIDs() []lockID {
 
 // startInTurn starts the call once no other acquire with this token is under way for any
 // of the keys. All calls take the keys in one order, so they never wait in a cycle.
-func (c *acquire) inTurn(b *Batch, ids []lockID) {
+func (c *acquireCall) startInTurn(b *Batch, ids []lockID) {
 	if len(ids) == 0 {
 		c.try(b)
 		return
 	}
-	c.locker.turns.take(ids[0], b, turn{holds: true, run: func(b *Batch) {
-		c.inTurn(b, ids[1:])
+	c.locker.tokenQueue.enter(ids[0], b, queuedOperation{holds: true, run: func(b *Batch) {
+		c.startInTurn(b, ids[1:])
 	}})
 }

@@ -156,5 +156,5 @@ func TestMulti_OneTokenInManyOrdersNeverWaitsForItself(t *testing.T) {
 		}
 	}
 	// The last answered call leaves the queue just after that.
-	eventually(t, "no operation is queued", d.turns.idle)
+	eventually(t, "no operation is queued", d.tokenQueue.idle)
 }

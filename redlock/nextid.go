@@ -36,7 +36,7 @@ type IDRequest struct {
 type IDDone func(first int64, err error)
 
 // idTimeout bounds how long a request competes with other daemons.
-const idPatience = 2 * time.Second
+const idTimeout = 2 * time.Second
 
 // A master may lose its memory before a round in which it voted is over. An id chosen in
 // the same period can be smaller than that round's ids, so it does not show what the
@@ -55,7 +55,7 @@ func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
 		done(0, err)
 		return
 	}
-	c := l.ids.of(counterID{r.DB, r.Name}, l)
+	c := l.ids.get(counterID{r.DB, r.Name}, l)
 	c.mu.Lock()
 	c.waiting = append(c.waiting, idCaller{r.Count, l.clock.Now(), done, r.Trace})
 	start := !c.running
@@ -68,28 +68,28 @@ func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
 
 // idRound is one proposal to all masters.
 type idRound struct {
-	counter *mediator
+	counter *idCounter
 	tries   int
 
-	mu      sync.Mutex
-	frozen  bool
-	callers []idCaller
-	misfits []idCaller // requests for more ids than are left
-	lo, hi  int64
-	started time.Duration
-	tally   tally
-	missing missing
-	high    int64 // highest value that a master reported
-	voids   idVoids
-	over    bool
-	trace   *roundTrace // nil: no request is traced
-	early   uint16      // bits: masters that answered before the round was frozen
+	mu       sync.Mutex
+	frozen   bool
+	callers  []idCaller
+	tooLarge []idCaller // requests for more ids than are left
+	lo, hi   int64
+	started  time.Duration
+	tally    tally
+	missing  missing
+	high     int64 // highest value that a master reported
+	voids    idVoids
+	over     bool
+	trace    *roundTrace // nil: no request is traced
+	early    uint16      // bits: masters that answered before the round was frozen
 }
 
 // idVoids counts acceptances that do not count, by reason.
 type idVoids struct {
-	volatile, untrusted, odd int
-	fading                   uint16 // bits: quarantined masters that are also volatile
+	volatile, untrusted, wrongType int
+	quarantinedVolatile            uint16 // bits: quarantined masters that are also volatile
 }
 
 var (
@@ -100,13 +100,15 @@ var (
 
 var _ pool.Operation = (*idRound)(nil)
 
-func (c *mediator) newRound(tries int) *idRound {
+func (c *idCounter) newRound(tries int) *idRound {
 	return &idRound{counter: c, tries: tries, tally: tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}}
 }
 
 // Props: the order of rounds matters, and an acceptance counts as a vote only with a
 // seal.
-func (r *idRound) Plan() pool.Plan { return pool.Plan{Key: r.counter.key, Begins: true, Sealed: true} }
+func (r *idRound) Props() pool.Props {
+	return pool.Props{Key: r.counter.key, StartsNew: true, Sealed: true}
+}
 
 // Propose does nothing: ids are not fences.
 func (r *idRound) Propose(int64) {}
@@ -129,7 +131,7 @@ func (r *idRound) freeze() {
 	r.hi = c.highest
 	for _, caller := range c.waiting {
 		if caller.count > math.MaxInt64-r.hi {
-			r.misfits = append(r.misfits, caller)
+			r.tooLarge = append(r.tooLarge, caller)
 			continue
 		}
 		r.hi += caller.count
@@ -141,7 +143,7 @@ func (r *idRound) freeze() {
 }
 
 // Command proposes the range.
-func (r *idRound) Command(m *pool.Moment, c *pool.Command) bool {
+func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	r.freeze()
 	r.mu.Lock()
 	lo, hi, empty := r.lo, r.hi, len(r.callers) == 0
@@ -155,20 +157,20 @@ func (r *idRound) Command(m *pool.Moment, c *pool.Command) bool {
 	counter := r.counter
 	counter.mu.Lock()
 	confirmed := int64(0)
-	if counter.since > m.Met+idRoundTime+idRoundMargin {
+	if counter.since > m.ConnectedAt+idRoundTime+idRoundMargin {
 		confirmed = counter.confirmed
 	}
 	counter.mu.Unlock()
 	c.Set("EVALSHA", counter.locker.script.nextID, "1", counter.key,
-		strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10), m.Life.Lineage,
-		strconv.FormatInt(confirmed, 10), blankIsZero(m.Life))
+		strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10), m.Incarnation.ID,
+		strconv.FormatInt(confirmed, 10), blankIsZero(m.Incarnation))
 	return true
 }
 
 // blankIsZero reports whether a missing counter counts as zero. That holds only in an
 // incarnation that the operator declared to be the first, where no counter can have been
 // forgotten.
-func blankIsZero(life *pool.Life) string {
+func blankIsZero(life *pool.Incarnation) string {
 	if life.Base == 0 || pool.Broken(pool.RuleTrust) {
 		return "1"
 	}
@@ -179,7 +181,7 @@ func blankIsZero(life *pool.Life) string {
 func (r *idRound) Answer(a pool.Answer) {
 	value := readID(a.Reply)
 	r.mu.Lock()
-	r.tellLocked(a)
+	r.reportLocked(a)
 	if r.over { // the code that decided the round reads it without the lock
 		r.mu.Unlock()
 		return
@@ -187,20 +189,20 @@ func (r *idRound) Answer(a pool.Answer) {
 	r.high = max(r.high, value.number)
 	durable := a.Seal.Durable || r.counter.locker.options.VolatileIDs
 	inTime := r.counter.locker.clock.Now()-r.started <= idRoundTime
-	good := a.Seal.Good && !a.Seal.Young && inTime
+	good := a.Seal.Good && !a.Seal.Quarantined && inTime
 	switch {
 	case value.code == 1 && good && durable && value.trusted:
 		r.tally.yes++
-		r.missing.counts(a.Lane)
+		r.missing.markCounted(a.Lane)
 	case value.code == 0 && a.Seal.Good:
 		r.tally.no++
-		r.missing.counts(a.Lane)
+		r.missing.markCounted(a.Lane)
 	default:
-		r.tally.silent++
+		r.tally.uncounted++
 		r.void(value, good, durable)
-		r.missing.lacks(a.Lane, r.absence(&a, value, inTime, durable))
+		r.missing.markMissing(a.Lane, r.absence(&a, value, inTime, durable))
 	}
-	v := r.tally.verdict()
+	v := r.tally.result()
 	if v == undecided || v == unknown && r.tally.pending() > 0 { // the error lists every missing master
 		r.mu.Unlock()
 		return
@@ -212,13 +214,13 @@ func (r *idRound) Answer(a pool.Answer) {
 		r.succeed()
 		return
 	}
-	r.lose(refusals)
+	r.fail(refusals)
 }
 
 func (r *idRound) void(value idValue, good, durable bool) {
 	switch {
 	case value.code == -1:
-		r.voids.odd++
+		r.voids.wrongType++
 	case value.code != 1 || !good:
 	case !durable:
 		r.voids.volatile++
@@ -230,8 +232,8 @@ func (r *idRound) void(value idValue, good, durable bool) {
 // absence is why an acceptance does not count.
 func (r *idRound) absence(a *pool.Answer, value idValue, inTime, durable bool) pool.Absence {
 	why := r.counter.locker.pool.Absence(a)
-	if a.Seal.Good && a.Seal.Young && !durable {
-		r.voids.fading |= 1 << a.Lane
+	if a.Seal.Good && a.Seal.Quarantined && !durable {
+		r.voids.quarantinedVolatile |= 1 << a.Lane
 	}
 	if !why.Unreadable() {
 		return why
@@ -278,7 +280,7 @@ func (r *idRound) succeed() {
 		c.confirmed, c.since = r.hi, r.started
 	}
 	c.mu.Unlock()
-	r.refuseMisfits()
+	r.refuseTooLarge()
 	first := r.lo
 	for _, caller := range r.callers {
 		c.locker.leave()
@@ -292,7 +294,7 @@ func (r *idRound) succeed() {
 
 // fail retries above the highest value seen, or answers the callers with the reason why a
 // retry cannot succeed.
-func (r *idRound) lose(refusals int) {
+func (r *idRound) fail(refusals int) {
 	c := r.counter
 	now := c.locker.clock.Now()
 	r.freeze() // if no master received the proposal, the callers are still waiting
@@ -303,19 +305,19 @@ func (r *idRound) lose(refusals int) {
 		c.highest = max(c.highest, r.hi)
 	}
 	c.mu.Unlock()
-	r.refuseMisfits()
+	r.refuseTooLarge()
 	switch {
 	case len(r.callers) == 0:
 		c.finished(0)
-	case refusals > 0 && now-r.callers[0].arrived < idPatience:
-		r.again()
+	case refusals > 0 && now-r.callers[0].arrived < idTimeout:
+		r.retry()
 	default:
 		r.refuse(r.diagnosis(refusals))
 	}
 }
 
 // retry puts the callers back in front of those that arrived meanwhile.
-func (r *idRound) again() {
+func (r *idRound) retry() {
 	c := r.counter
 	c.mu.Lock()
 	c.waiting = append(r.callers, c.waiting...)
@@ -330,16 +332,16 @@ func (r *idRound) again() {
 }
 
 // refuseTooLarge answers the callers for which too few ids are left.
-func (r *idRound) refuseMisfits() {
+func (r *idRound) refuseTooLarge() {
 	c := r.counter
 	c.mu.Lock()
 	highest := c.highest
 	c.mu.Unlock()
-	for _, caller := range r.misfits {
+	for _, caller := range r.tooLarge {
 		c.locker.leave()
 		caller.done(0, &Exhausted{Counter: c.id.name, Value: highest})
 	}
-	c.locker.ids.release(c, len(r.misfits))
+	c.locker.ids.release(c, len(r.tooLarge))
 }
 
 func (r *idRound) refuse(err error) {
@@ -351,7 +353,7 @@ func (r *idRound) refuse(err error) {
 }
 
 // finished starts the next round for the requests that arrived during this one.
-func (c *mediator) finished(answered int) {
+func (c *idCounter) finished(answered int) {
 	c.locker.ids.release(c, answered)
 	c.mu.Lock()
 	c.running = len(c.waiting) > 0
@@ -367,7 +369,7 @@ func (r *idRound) diagnosis(refusals int) error {
 	l, g := r.counter.locker, r.counter.group
 	yes, n, quorum := r.tally.yes, l.pool.N(), l.pool.Quorum()
 	switch {
-	case r.voids.odd > n-quorum:
+	case r.voids.wrongType > n-quorum:
 		return ErrWrongType
 	case refusals > 0:
 		return l.noQuorum(&r.missing, "other daemons were faster in every round; try again, and spread the load over several counters")
@@ -379,9 +381,9 @@ func (r *idRound) diagnosis(refusals int) error {
 		return &LostState{Counter: r.counter.id.name, Trusted: yes, Needed: quorum, Highest: r.high}
 	}
 	note := "ids may have been skipped, none is given twice"
-	if fading := r.voids.fading; r.voids.volatile+bits.OnesCount16(fading) > n-quorum {
+	if fading := r.voids.quarantinedVolatile; r.voids.volatile+bits.OnesCount16(fading) > n-quorum {
 		note += "; when they vote, too few masters are durable for ids (NOTDURABLE): set appendonly yes and appendfsync always on " +
-			strings.Join(names(l.pool, fading), ", ")
+			strings.Join(masterNames(l.pool, fading), ", ")
 	}
 	return l.noQuorum(&r.missing, note)
 }

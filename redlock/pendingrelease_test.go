@@ -13,7 +13,7 @@ import (
 // cutOff starts a daemon that reaches no master until it is let through.
 func (c *cluster) cutOff() (d *daemon, letThrough func()) {
 	c.t.Helper()
-	d = c.stranger(relayed, func(d *daemon, _ *pool.Options) {
+	d = c.startDaemon(relayed, func(d *daemon, _ *pool.Options) {
 		for _, r := range d.relays {
 			r.Refuse()
 		}

@@ -18,23 +18,23 @@ import (
 )
 
 // maxPermitRounds bounds how many slots are tried before the key counts as taken.
-const permitRounds = 3
+const maxPermitRounds = 3
 
 // permitMode requests one slot. The ballot's lock guards what the masters answered.
-type permits struct {
+type permitMode struct {
 	limit int
 	slot  int  // 1 … limit
 	named bool // the caller's token may have a slot already
 
-	heard  int         // masters that reported their free slots
-	free   map[int]int // on how many of them
-	mine   map[int]int // on how many masters the token already has a slot
-	others map[int]int // numbers of permits that masters have for the key
+	answered    int         // masters that reported their free slots
+	free        map[int]int // on how many of them
+	ownSlots    map[int]int // on how many masters the token already has a slot
+	otherLimits map[int]int // numbers of permits that masters have for the key
 }
 
-var _ form = (*permits)(nil)
+var _ lockMode = (*permitMode)(nil)
 
-func (f *permits) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (f *permitMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.locker.script.permit, "1", a.key, string(a.token), m.Decimal(end),
 		strconv.Itoa(f.limit), strconv.Itoa(f.slot), flag(f.named))
 }
@@ -47,49 +47,51 @@ func firstSlot(token Token, limit int) int {
 	return int(h.Sum32()%uint32(limit)) + 1
 }
 
-func (f *permits) read(a *attempt, answer pool.Answer) said {
-	n := words(answer.Reply)
-	if answer.Reply.Err != nil || !answer.Asked || len(n) == 0 {
-		return readTaken(answer)
+func (f *permitMode) read(a *ballot, answer pool.Answer) vote {
+	n := replyNumbers(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
+		return readVote(answer)
 	}
 	switch what, more := n[0], n[1:]; {
 	case what == 1 && len(more) == 1 && more[0] == 2:
-		return said{took: true, copy: copyEarlier}
+		return vote{yes: true, copy: copyEarlier}
 	case what == 1:
-		return said{took: true, copy: copyMade}
+		return vote{yes: true, copy: copyMade}
 	case what == -1:
-		return said{refused: true, odd: true}
+		return vote{no: true, wrongType: true}
 	case what == 0:
-		f.heard++
+		f.answered++
 		for _, slot := range more {
-			f.oneMore(&f.free, slot)
+			f.countSlot(&f.free, slot)
 		}
 	case what == 2 && len(more) == 1:
-		f.oneMore(&f.mine, more[0])
+		f.countSlot(&f.ownSlots, more[0])
 	case what == 3 && len(more) == 1 && answer.Seal.Good:
-		f.oneMore(&f.others, more[0])
+		f.countSlot(&f.otherLimits, more[0])
 	}
-	return said{refused: true}
+	return vote{no: true}
 }
 
-func (f *permits) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c, strconv.Itoa(f.slot)) }
+func (f *permitMode) takeBack(a *ballot, lane int, c copyState) {
+	a.undo(lane, c, strconv.Itoa(f.slot))
+}
 
 // after tries another slot as long as a quorum may give one.
-func (f *permits) after(a *attempt, v verdict) (form, error) {
+func (f *permitMode) after(a *ballot, v ballotResult) (lockMode, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n, quorum := a.tally.n, a.tally.quorum
-	if a.oddMost() {
+	if a.mostlyWrongType() {
 		return nil, ErrWrongType
 	}
 	draw := func(n int) int { return int(a.call.locker.pool.Jitter(time.Duration(n))) }
-	if limit, masters := most(f.others, draw); masters > n-quorum {
+	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-quorum {
 		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
 	}
-	next := &permits{limit: f.limit, named: f.named, slot: f.slot}
-	slot, masters := most(f.mine, draw)
+	next := &permitMode{limit: f.limit, named: f.named, slot: f.slot}
+	slot, masters := mostCounted(f.ownSlots, draw)
 	if masters == 0 {
-		slot, masters = most(f.free, draw)
+		slot, masters = mostCounted(f.free, draw)
 	}
 	switch {
 	case masters > 0:
@@ -98,15 +100,15 @@ func (f *permits) after(a *attempt, v verdict) (form, error) {
 		next.slot = draw(f.limit) + 1
 	}
 	// Masters without an answer may have any slot free.
-	if v == refused && (len(f.mine) == 0 && masters+n-f.heard < quorum || a.call.tries >= permitRounds || next.slot == f.slot) {
+	if v == refused && (len(f.ownSlots) == 0 && masters+n-f.answered < quorum || a.call.tries >= maxPermitRounds || next.slot == f.slot) {
 		return nil, ErrHeld
 	}
 	return next, nil
 }
 
 // countSlot counts a slot or a number of permits, unless the value is out of range.
-func (f *permits) oneMore(in *map[int]int, what int64) {
-	if what < 1 || in != &f.others && what > int64(f.limit) {
+func (f *permitMode) countSlot(in *map[int]int, what int64) {
+	if what < 1 || in != &f.otherLimits && what > int64(f.limit) {
 		return
 	}
 	if *in == nil {
@@ -117,7 +119,7 @@ func (f *permits) oneMore(in *map[int]int, what int64) {
 
 // mostCounted is the value that was counted most often. Among several it is a random one:
 // requests that contend for the last slots must not choose alike.
-func most(of map[int]int, draw func(int) int) (what, times int) {
+func mostCounted(of map[int]int, draw func(int) int) (what, times int) {
 	var best []int
 	for one, n := range of {
 		if n > times {

@@ -16,7 +16,7 @@ import (
 func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant, chan error) {
 	d.t.Helper()
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{Longest: longest, Over: func(_ Grant, reason error) { lost <- reason }}})
+	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{MaxTime: longest, OnEnd: func(_ Grant, reason error) { lost <- reason }}})
 	return g.Hold, g, lost
 }
 
@@ -26,10 +26,10 @@ func (d *pureDaemon) renewNow() {
 	defer d.holds.mu.Unlock()
 	now := d.clock.Now()
 	for _, h := range d.holds.queue {
-		h.due, h.made = now, nil
+		h.due, h.ballot = now, nil
 	}
-	d.holds.at = 0
-	d.holds.alarmLocked()
+	d.holds.timerAt = 0
+	d.holds.setTimerLocked()
 }
 
 func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
@@ -112,7 +112,7 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 			wrote[lane] -= 1000
 		}
 	})
-	d.giveUp(g, &reach{upTo: -time.Hour, wrote: &wrote})
+	d.giveUp(g, &releaseScope{upTo: -time.Hour, wrote: &wrote})
 	d.quiet()
 	if n := d.holders(0, "k", string(g.Token)); n != 2 {
 		t.Errorf("%d copies are left, want the 2 that end later than what was written", n)
@@ -167,10 +167,10 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newPureDaemon(t, Options{})
 			l := d.Locker
-			terms := &HoldTerms{Over: func(Grant, error) {}}
-			made := &attempt{call: &acquire{locker: l, request: LockRequest{Key: "k", Hold: terms}}, form: plain{}, token: NewToken()}
+			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
+			made := &ballot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
 			made.over, made.won = true, true
-			no := pool.Answer{Asked: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
+			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
 			if !after {
 				made.Answer(no)
 			}
@@ -180,7 +180,7 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 				made.Answer(no)
 			}
 			l.holds.mu.Lock()
-			due, wait := h.due, h.wait
+			due, wait := h.due, h.refusalPause
 			l.holds.mu.Unlock()
 			if most := l.clock.Now() + afterRefusal; wait != afterRefusal || due > most {
 				t.Errorf("looked at after %v, %v too late", wait, due-most)
@@ -224,19 +224,19 @@ func TestHold_AMasterThatRefusesForGoodIsTriedLessAndLessOften(t *testing.T) {
 		d.holds.mu.Lock()
 		h.due = d.clock.Now() + 20*time.Second // as after a renewal
 		d.holds.mu.Unlock()
-		d.holds.heard(ids, false)
-		d.holds.heard(ids, false) // another master, the same renewal
+		d.holds.noteCopy(ids, false)
+		d.holds.noteCopy(ids, false) // another master, the same renewal
 		d.holds.mu.Lock()
-		if h.wait != want*time.Millisecond && want < 20000 {
-			t.Errorf("waits for %v, want %v", h.wait, want*time.Millisecond)
+		if h.refusalPause != want*time.Millisecond && want < 20000 {
+			t.Errorf("waits for %v, want %v", h.refusalPause, want*time.Millisecond)
 		}
 		d.holds.mu.Unlock()
 	}
-	d.holds.heard(ids, true)
+	d.holds.noteCopy(ids, true)
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
-	if h.wait != 0 {
-		t.Errorf("waits for %v although the master has its copy", h.wait)
+	if h.refusalPause != 0 {
+		t.Errorf("waits for %v although the master has its copy", h.refusalPause)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 		eventually(t, "its ballot has been looked at", func() bool {
 			d.holds.mu.Lock()
 			defer d.holds.mu.Unlock()
-			return h.made == nil && h.due == h.grant.start+20*time.Minute
+			return h.ballot == nil && h.due == h.grant.start+20*time.Minute
 		})
 		if n := d.Counters().Extended; n != 0 {
 			t.Errorf("%d renewals", n)
@@ -268,13 +268,13 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 func (d *pureDaemon) look(h *Hold, at time.Duration) bool {
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
-	if h.made == nil || h.index < 0 {
+	if h.ballot == nil || h.index < 0 {
 		return false
 	}
 	h.due = at
 	heap.Fix(&d.holds.queue, h.index)
-	d.holds.at = 0
-	d.holds.alarmLocked()
+	d.holds.timerAt = 0
+	d.holds.setTimerLocked()
 	return true
 }
 
@@ -302,8 +302,8 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 		h.terms.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
 	}
 	h.due = h.until
-	d.holds.at = 0
-	d.holds.alarmLocked()
+	d.holds.timerAt = 0
+	d.holds.setTimerLocked()
 	d.holds.mu.Unlock()
 	if reason := <-lost; !errors.Is(reason, ErrLostExpired) {
 		t.Errorf("lost because %v", reason)

@@ -42,11 +42,11 @@ func TestValidity_ACopyOutlastsItsLeaseAndShowsWhatWroteIt(t *testing.T) {
 		if end*1000 < least || end*1000 > least+10_000 {
 			t.Fatalf("expiry(%d, %v, %v) = %d ms, want within 10 ms above %d µs", now, ttl, late, end, least)
 		}
-		if h := healed(now, ttl, late); h != end+4 || h%8 != 4 {
+		if h := repairedExpiry(now, ttl, late); h != end+4 || h%8 != 4 {
 			t.Fatalf("repaired, it ends at %d beside %d, want the class of 4", h, end)
 		}
 		left := time.Duration(1 + r.Int64N(1<<50)) // of a lease, any fraction of a millisecond
-		if h := healed(now, left, late); h*1000 < now+left.Microseconds()+late.Microseconds() {
+		if h := repairedExpiry(now, left, late); h*1000 < now+left.Microseconds()+late.Microseconds() {
 			t.Fatalf("repaired (%d, %v, %v): %d ms is too short", now, left, late, h)
 		}
 	}
@@ -80,9 +80,9 @@ func pureID(key string) lockID { return lockID{0, Key(key), "token"} }
 
 func TestLeases_ALaterEndWinsAndCopiesAddUp(t *testing.T) {
 	l := newLeases(time.Minute)
-	l.note(pureID("a"), lease{until: 10, gone: 20, copies: 0b001}, 0)
-	l.note(pureID("a"), lease{until: 5, gone: 30, copies: 0b100}, 1)
-	if got, ok := l.find(pureID("a")); !ok || got != (lease{until: 10, gone: 30, copies: 0b101, life: 1}) {
+	l.note(pureID("a"), leaseRecord{until: 10, gone: 20, copies: 0b001}, 0)
+	l.note(pureID("a"), leaseRecord{until: 5, gone: 30, copies: 0b100}, 1)
+	if got, ok := l.find(pureID("a")); !ok || got != (leaseRecord{until: 10, gone: 30, copies: 0b101, number: 1}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	for _, other := range []lockID{{1, "a", "token"}, {0, "b", "token"}, {0, "a", "other"}} {
@@ -94,8 +94,8 @@ func TestLeases_ALaterEndWinsAndCopiesAddUp(t *testing.T) {
 
 func TestLeases_WhatIsDroppedIsGoneFromBothGenerations(t *testing.T) {
 	l := newLeases(time.Minute)
-	l.note(pureID("a"), lease{until: 10}, 0)
-	l.note(pureID("b"), lease{until: 1}, l.period+1) // a is old now
+	l.note(pureID("a"), leaseRecord{until: 10}, 0)
+	l.note(pureID("b"), leaseRecord{until: 1}, l.period+1) // a is old now
 	if got, ok := l.drop(pureID("a")); !ok || got.until != 10 {
 		t.Errorf("dropped %+v, %v", got, ok)
 	}
@@ -114,7 +114,7 @@ func TestLeases_AreKeptForAWholePeriodAndForgottenAfterTwo(t *testing.T) {
 	for i := range 5000 {
 		now += time.Duration(r.Int64N(int64(time.Second)))
 		key := "k" + string(rune(i))
-		l.note(pureID(key), lease{until: now + time.Minute}, now)
+		l.note(pureID(key), leaseRecord{until: now + time.Minute}, now)
 		noted[key] = now
 	}
 	for key, at := range noted {
@@ -125,27 +125,27 @@ func TestLeases_AreKeptForAWholePeriodAndForgottenAfterTwo(t *testing.T) {
 			t.Errorf("known after %v, twice the period is %v", age, 2*l.period)
 		}
 	}
-	if n := len(l.young) + len(l.old); n > 400 {
+	if n := len(l.current) + len(l.previous); n > 400 {
 		t.Errorf("%d leases are kept, the last two periods had some 260", n)
 	}
 }
 
 func TestLeases_ARepeatMovesALeaseIntoTheCurrentGeneration(t *testing.T) {
 	l := newLeases(time.Minute)
-	l.note(pureID("a"), lease{until: 10}, 0)
-	l.note(pureID("a"), lease{until: 20}, l.period+1)
-	l.note(pureID("b"), lease{}, 2*(l.period+1))
+	l.note(pureID("a"), leaseRecord{until: 10}, 0)
+	l.note(pureID("a"), leaseRecord{until: 20}, l.period+1)
+	l.note(pureID("b"), leaseRecord{}, 2*(l.period+1))
 	if got, ok := l.find(pureID("a")); !ok || got.until != 20 {
 		t.Errorf("%+v, %v, want the repeat to be remembered", got, ok)
 	}
 }
 
 func TestTokenQueue_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
-	var list turns
+	var list perTokenQueue
 	var order []string
 	id := pureID("a")
-	say := func(what string, holds bool) turn {
-		return turn{holds: holds, run: func(b *Batch) {
+	say := func(what string, holds bool) queuedOperation {
+		return queuedOperation{holds: holds, run: func(b *Batch) {
 			if b != nil {
 				what += " in a batch"
 			}
@@ -153,13 +153,13 @@ func TestTokenQueue_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
 		}}
 	}
 	var batch Batch
-	list.take(id, &batch, say("release", false))
-	list.take(id, &batch, say("acquire", true))
-	list.take(id, &batch, say("extend", false))
-	list.take(id, &batch, say("release", false))
-	list.take(id, &batch, say("again", true))
-	list.take(id, &batch, say("last", false))
-	list.take(pureID("b"), &batch, say("other", false))
+	list.enter(id, &batch, say("release", false))
+	list.enter(id, &batch, say("acquire", true))
+	list.enter(id, &batch, say("extend", false))
+	list.enter(id, &batch, say("release", false))
+	list.enter(id, &batch, say("again", true))
+	list.enter(id, &batch, say("last", false))
+	list.enter(pureID("b"), &batch, say("other", false))
 	if list.idle() {
 		t.Error("idle with an acquire in flight")
 	}
@@ -179,7 +179,7 @@ func TestTokenQueue_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
 }
 
 func TestTokenQueue_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T) {
-	var list turns
+	var list perTokenQueue
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	running, done := 0, 0
@@ -187,7 +187,7 @@ func TestTokenQueue_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T)
 	const callers = 200
 	for range callers {
 		wg.Add(1)
-		go list.take(id, nil, turn{holds: true, run: func(*Batch) {
+		go list.enter(id, nil, queuedOperation{holds: true, run: func(*Batch) {
 			mu.Lock()
 			running++
 			if running > 1 {

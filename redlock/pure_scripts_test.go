@@ -34,7 +34,7 @@ func (m *pureMaster) unchanged(what string, want int64, file string, args ...any
 }
 
 // foreignData puts one thing of every other type at the key, with and without an expiry.
-func (m *pureMaster) strangers(check func(what string)) {
+func (m *pureMaster) foreignData(check func(what string)) {
 	m.t.Helper()
 	for _, words := range [][]any{
 		{"RPUSH", "lock", "mine"}, {"HSET", "lock", "n", "mine"}, {"SADD", "lock", "mine"},
@@ -73,7 +73,7 @@ func TestAcquireScript_EveryBranch(t *testing.T) {
 		m.unchanged("its own for ever: not a lock of ours", 0, "acquire", "mine", end)
 		m.put("mine"+"x", end)
 		m.unchanged("a longer token", 0, "acquire", "mine", end)
-		m.strangers(func(what string) { m.unchanged(what, -1, "acquire", "mine", end) })
+		m.foreignData(func(what string) { m.unchanged(what, -1, "acquire", "mine", end) })
 	})
 }
 
@@ -142,7 +142,7 @@ func TestExtendScript_EveryBranch(t *testing.T) {
 				}
 			}
 		}
-		m.strangers(func(what string) { m.unchanged(what, 0, "extend", "mine", end) })
+		m.foreignData(func(what string) { m.unchanged(what, 0, "extend", "mine", end) })
 	})
 }
 
@@ -156,7 +156,7 @@ func TestReleaseScript_EveryBranch(t *testing.T) {
 		m.put("other", end)
 		m.unchanged("another's", 0, "release", "mine", "", "")
 		m.unchanged("another's, guarded", 0, "release", "mine", 0, end+1)
-		m.strangers(func(what string) {
+		m.foreignData(func(what string) {
 			m.unchanged(what, 0, "release", "mine", "", "")
 			m.unchanged(what+", guarded", 0, "release", "mine", 0, end+1)
 		})

@@ -62,8 +62,8 @@ func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
 		}
 		fence = held.Fence
 	}
-	if len(out) > 0 || d.Waiters() != 0 || len(d.waits.lines) != 0 {
-		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waits.lines))
+	if len(out) > 0 || d.Waiters() != 0 || len(d.waits.queues) != 0 {
+		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waits.queues))
 	}
 }
 
@@ -107,8 +107,8 @@ func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
 			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
 		}
 	}
-	if d.Waiters() != 0 || len(d.waits.lines) != 0 {
-		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waits.lines))
+	if d.Waiters() != 0 || len(d.waits.queues) != 0 {
+		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waits.queues))
 	}
 }
 
@@ -298,8 +298,8 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 	}
 	all.Wait()
 	d.quiet()
-	if breaches > 0 || d.Waiters() != 0 || len(d.waits.lines) != 0 {
-		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waits.lines))
+	if breaches > 0 || d.Waiters() != 0 || len(d.waits.queues) != 0 {
+		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waits.queues))
 	}
 	d.take(LockRequest{Key: "k"})
 }

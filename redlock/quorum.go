@@ -4,14 +4,14 @@
 package redlock
 
 // ballotResult is what the votes so far decide.
-type verdict uint8
+type ballotResult uint8
 
 const (
-	undecided verdict = iota
-	granted           // a quorum said yes
-	refused           // so many said no that a quorum of yes is impossible
-	split             // a quorum answered, but neither yes nor no has enough
-	unknown           // fewer than a quorum gave an answer that counts
+	undecided ballotResult = iota
+	granted                // a quorum said yes
+	refused                // so many said no that a quorum of yes is impossible
+	split                  // a quorum answered, but neither yes nor no has enough
+	unknown                // fewer than a quorum gave an answer that counts
 )
 
 // tally counts the votes of one operation. Each master is counted once, because its lane
@@ -19,14 +19,14 @@ const (
 type tally struct {
 	n, quorum int
 	yes, no   int // answers that count
-	silent    int // answers that do not count: cut, late, void, quarantined, not asked
+	uncounted int // answers that do not count: cut, late, void, quarantined, not asked
 }
 
 // pending is how many masters have not answered yet.
-func (t *tally) pending() int { return t.n - t.yes - t.no - t.silent }
+func (t *tally) pending() int { return t.n - t.yes - t.no - t.uncounted }
 
 // result decides as soon as the answers still to come cannot change it.
-func (t *tally) verdict() verdict {
+func (t *tally) result() ballotResult {
 	switch {
 	case t.yes >= t.quorum:
 		return granted

@@ -46,28 +46,28 @@ type LockView struct {
 
 // Holder is one lease, or a possible one.
 type Holder struct {
-	Token Token
-	Slot  int           // of Permits, from 1
-	Left  time.Duration // until a quorum no longer holds it, at least 1 ms
-	Votes int           // masters that show this lease
-	Sure  bool          // a quorum shows it
-	Fence Fence         // 0 if this daemon has not granted it and there is no note
-	Note  *Note         // nil if there is none
+	Token     Token
+	Slot      int           // of Permits, from 1
+	Left      time.Duration // until a quorum no longer holds it, at least 1 ms
+	Votes     int           // masters that show this lease
+	Confirmed bool          // a quorum shows it
+	Fence     Fence         // 0 if this daemon has not granted it and there is no note
+	Note      *Note         // nil if there is none
 
-	at copyOf
+	at copyKind
 }
 
 // LockOnMaster is one master's view of a key.
 type LockOnMaster struct {
-	Master string
-	Known  bool   // the master answered, and its answer counts
-	Young  bool   // quarantined: the master may have forgotten, so only what it shows counts
-	Why    string // why it is not known, or quarantined
-	State  LockState
-	Mode   Mode
-	Count  int           // holders that it shows
-	Token  Token         // of the lease that lasts longest, "" = none
-	Left   time.Duration // of that lease
+	Master      string
+	Known       bool   // the master answered, and its answer counts
+	Quarantined bool   // quarantined: the master may have forgotten, so only what it shows counts
+	Reason      string // why it is not known, or quarantined
+	State       LockState
+	Mode        Mode
+	Count       int           // holders that it shows
+	Token       Token         // of the lease that lasts longest, "" = none
+	Left        time.Duration // of that lease
 
 	limit   int
 	queued  int
@@ -77,22 +77,22 @@ type LockOnMaster struct {
 
 // shownHolder is one holder on one master.
 type shownHolder struct {
-	at   copyOf
+	at   copyKind
 	left time.Duration
 	note string
 }
 
 // copyKind is what the copies of one lease have in common. Copies of two kinds do not add
 // up.
-type copyOf struct {
+type copyKind struct {
 	mode        Mode
 	limit, slot int
 	token       Token
 }
 
 const (
-	mostHolders = 1000 // holders that DINFO lists, for each master
-	someHolders = 16   // holders that a listing reads, for each key and master
+	maxHolders       = 1000 // holders that DINFO lists, for each master
+	maxListedHolders = 16   // holders that a listing reads, for each key and master
 )
 
 // ReadLock reads one lock from every master.
@@ -106,9 +106,9 @@ func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
 
 func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 	g := l.pool.Group(db)
-	l.askAll(g, func(_ *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.look, "3", l.masterKey(key), l.notesKey(key), l.queueEndsKey(key),
-			strconv.Itoa(mostHolders), "1")
+	l.queryAll(g, func(_ *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.script.inspect, "3", l.masterKey(key), l.notesKey(key), l.queueEndsKey(key),
+			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
 		masters := l.mastersOf(g, answers)
 		for i := range masters {
@@ -116,8 +116,8 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 				masters[i].queued = int(items[1].Int)
 			}
 		}
-		view, err := l.judge(masters)
-		view.Waiters = l.waits.countAt(place{db, key})
+		view, err := l.aggregate(masters)
+		view.Waiters = l.waits.countAt(dbKey{db, key})
 		for i := range view.Holders {
 			h := &view.Holders[i]
 			if known, ok := l.leases.find(lockID{db, key, h.Token}); ok {
@@ -141,10 +141,10 @@ func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster 
 	for lane, status := range g.Statuses() {
 		a, m := &answers[lane], &masters[lane]
 		m.Master, m.Known = status.Name, a.Reply.Err == nil && a.Seal.Good && len(a.Reply.Items) > 0
-		m.Young = m.Known && a.Seal.Young
-		if !m.Known || m.Young {
+		m.Quarantined = m.Known && a.Seal.Quarantined
+		if !m.Known || m.Quarantined {
 			m.absence = l.pool.Absence(a)
-			m.Why = m.absence.String()
+			m.Reason = m.absence.String()
 		}
 		if m.Known {
 			m.read(a.Reply.Items[0].Items)
@@ -174,7 +174,7 @@ func (m *LockOnMaster) read(items []pool.Reply) {
 	m.limit, m.Count = int(items[1].Int), int(items[2].Int)
 	for at := 4; at+3 < len(items); at += 4 {
 		m.holders = append(m.holders, shownHolder{
-			at:   copyOf{m.Mode, m.limit, int(items[at+2].Int), Token(items[at].Str)},
+			at:   copyKind{m.Mode, m.limit, int(items[at+2].Int), Token(items[at].Str)},
 			left: time.Duration(items[at+1].Int) * time.Millisecond,
 			note: items[at+3].Str,
 		})

@@ -79,7 +79,7 @@ func (d *daemon) kill() { d.pool.Close() }
 func (c *cluster) rolledBack(d *daemon, i int, incarnation string) {
 	c.t.Helper()
 	d.await(i, "quarantined")
-	if now := c.lineage(i); now == incarnation {
+	if now := c.incarnation(i); now == incarnation {
 		c.t.Errorf("master %s goes on as %s with a memory that was rolled back", name(i), now)
 	}
 }
@@ -89,7 +89,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	backups := map[int]string{0: backUp(t, c.servers[0]), 1: backUp(t, c.servers[1])}
-	incarnations := []string{c.lineage(0), c.lineage(1), c.lineage(2)}
+	incarnations := []string{c.incarnation(0), c.incarnation(1), c.incarnation(2)}
 	held := one.take("k", long)
 	last := one.draw("n", 100) + 99
 	c.awaitRecord(2, 0)
@@ -97,7 +97,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 	one.kill()
 	c.comeBackWith(backups)
 
-	two := c.stranger()
+	two := c.startDaemon()
 	if got, err := two.ids("n", 1); err == nil && got <= last {
 		t.Errorf("id %d was given after id %d", got, last)
 	}
@@ -106,7 +106,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 		c.rolledBack(two, i, incarnations[i])
 	}
 	two.await(2, "voting")
-	if now := c.lineage(2); now != incarnations[2] {
+	if now := c.incarnation(2); now != incarnations[2] {
 		t.Errorf("master c, which lost nothing, goes on as %s, want %s", now, incarnations[2])
 	}
 	if got := c.copies("k")[2]; got != string(held.Token) {
@@ -119,7 +119,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 			t.Errorf("master %s began a new incarnation at %d, below the %d that is remembered", name(i), now, want)
 		}
 	}
-	if n := two.pool.Counters().Latched; n != 2 {
+	if n := two.pool.Counters().Invalidated; n != 2 {
 		t.Errorf("%d incarnations were invalidated, want 2", n)
 	}
 }
@@ -129,7 +129,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 func TestRecords_OneMasterOfABareQuorumFromABackupDoesNotVote(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
-	backup, incarnation := backUp(t, c.servers[0]), c.lineage(0)
+	backup, incarnation := backUp(t, c.servers[0]), c.incarnation(0)
 	c.servers[2].Kill()
 	one.await(2, "down")
 	one.take("k", long)
@@ -139,7 +139,7 @@ func TestRecords_OneMasterOfABareQuorumFromABackupDoesNotVote(t *testing.T) {
 	c.servers[2].Restart()
 	c.comeBackWith(map[int]string{0: backup})
 
-	two := c.stranger()
+	two := c.startDaemon()
 	_ = two.refuse("k", time.Second) // as held, or without a quorum
 	c.rolledBack(two, 0, incarnation)
 	two.await(1, "voting")
@@ -155,7 +155,7 @@ func TestRecords_APromotedReplicaThatWasRestartedDoesNotVote(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	files := map[int]string{}
-	incarnations := []string{c.lineage(0), c.lineage(1)}
+	incarnations := []string{c.incarnation(0), c.incarnation(1)}
 	for i := range 2 {
 		files[i] = c.promoted(i)
 	}
@@ -165,7 +165,7 @@ func TestRecords_APromotedReplicaThatWasRestartedDoesNotVote(t *testing.T) {
 	one.kill()
 	c.comeBackWith(files)
 
-	two := c.stranger()
+	two := c.startDaemon()
 	noQuorum(t, two.refuse("k", time.Second))
 	for i := range 2 {
 		c.rolledBack(two, i, incarnations[i])
@@ -196,16 +196,16 @@ func (c *cluster) promoted(of int) string {
 func TestRecords_AnEarlierIncarnationDoesNotComeBack(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
-	backup, first := backUp(t, c.servers[0]), c.lineage(0)
+	backup, first := backUp(t, c.servers[0]), c.incarnation(0)
 	c.do(0, "FLUSHALL")
 	one.await(0, "quarantined")
-	eventually(t, "master a has begun another incarnation", func() bool { return c.do(0, "EXISTS", "redlockd:seal") == int64(1) && c.lineage(0) != first })
+	eventually(t, "master a has begun another incarnation", func() bool { return c.do(0, "EXISTS", "redlockd:seal") == int64(1) && c.incarnation(0) != first })
 	c.servers[1].Kill() // its records are not needed
 	one.await(1, "down")
 	c.comeBackWith(map[int]string{0: backup})
 	one.awaitProcess(0, c.servers[0])
 	one.await(0, "quarantined")
-	if now := c.lineage(0); now == first {
+	if now := c.incarnation(0); now == first {
 		t.Errorf("the incarnation %s, which another one had followed, is back", now)
 	}
 }
@@ -217,7 +217,7 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 	held := one.take("k", long)
 	var incarnations []string
 	for i := range c.servers {
-		incarnations = append(incarnations, c.lineage(i))
+		incarnations = append(incarnations, c.incarnation(i))
 		c.awaitRecord(i, (i+1)%3)
 		c.awaitRecord(i, (i+2)%3)
 	}
@@ -228,17 +228,17 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 				c.servers[i].Restart()
 			}
 		}
-		two := c.stranger()
+		two := c.startDaemon()
 		for i := range c.servers {
 			if i == away {
 				continue
 			}
 			two.await(i, "voting") // much sooner than after a quarantine
-			if now := c.lineage(i); now != incarnations[i] {
+			if now := c.incarnation(i); now != incarnations[i] {
 				t.Errorf("master %s goes on as %s, want %s", name(i), now, incarnations[i])
 			}
 		}
-		if n := two.pool.Counters().Latched; n != 0 {
+		if n := two.pool.Counters().Invalidated; n != 0 {
 			t.Errorf("%d incarnations were invalidated", n)
 		}
 		if away < 0 {
@@ -260,12 +260,12 @@ func TestRecords_ABlankMasterBeginsAboveThem(t *testing.T) {
 	c.awaitRecord(1, 0)
 	one.kill()
 	c.servers[0].RestartEmpty()
-	two := c.stranger()
+	two := c.startDaemon()
 	two.await(0, "quarantined")
 	if got := c.register(0); got < ahead {
 		t.Errorf("the register is %d, and %d is remembered", got, ahead)
 	}
-	if n := two.pool.Counters().Latched; n != 0 {
+	if n := two.pool.Counters().Invalidated; n != 0 {
 		t.Errorf("%d incarnations were invalidated, want none", n)
 	}
 }
@@ -285,13 +285,13 @@ func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
 			one.kill()
 			c.do(1, "DEL", "redlockd:acked")
 			c.do(1, write...)
-			two := c.stranger()
+			two := c.startDaemon()
 			for i := range c.servers {
 				two.await(i, "voting")
 			}
 			two.free("k", two.take("k", time.Second).Token)
 			c.awaitRecord(2, 0) // the others' records are written all the same
-			if n := two.pool.Counters().Latched; n != 0 {
+			if n := two.pool.Counters().Invalidated; n != 0 {
 				t.Errorf("%d incarnations were invalidated", n)
 			}
 		})
@@ -366,11 +366,11 @@ func TestRecords_DoNotUndoABootstrap(t *testing.T) {
 	if err := pool.Bootstrap(t.Context(), c.options(), true, t.Output()); err != nil {
 		t.Fatal(err)
 	}
-	two := c.stranger()
+	two := c.startDaemon()
 	for i := range c.servers {
 		two.await(i, "voting") // much sooner than after a quarantine
 	}
-	if n := two.pool.Counters().Latched; n != 0 {
+	if n := two.pool.Counters().Invalidated; n != 0 {
 		t.Errorf("%d incarnations were invalidated", n)
 	}
 }

@@ -42,30 +42,30 @@ type Options struct {
 
 // Locker grants, extends and releases locks by a quorum of masters.
 type Locker struct {
-	pool    *pool.Pool
-	options Options
-	late    time.Duration // the master timeout
-	maxTTL  time.Duration
-	clock   pool.Clock
-	recent  func() time.Duration // the clock, or a cheaper one that is never ahead of it
-	script  scripts
+	pool          *pool.Pool
+	options       Options
+	masterTimeout time.Duration // the master timeout
+	maxTTL        time.Duration
+	clock         pool.Clock
+	recent        func() time.Duration // the clock, or a cheaper one that is never ahead of it
+	script        scripts
 
-	leases  *leases
-	claimed claimed
-	turns   turns
-	hot     *hotKeys
-	waits   waiters
-	works   workWaits
-	holds   holds
-	lostLog lostLog
-	events  events
-	ids     mediators
-	notes   notes
-	daemon  string // the name of this daemon in notes
+	leases     *leaseRecords
+	usedFences usedFences
+	tokenQueue perTokenQueue
+	hot        *hotKeys
+	waits      waiters
+	workWaits  workWaits
+	holds      holds
+	holdLog    holdLog
+	events     lockEvents
+	ids        idCounters
+	notes      notes
+	daemonName string // the name of this daemon in notes
 
 	inFlight atomic.Int64
 	closing  atomic.Bool
-	counts   counters
+	counts   lockCounters
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -93,10 +93,10 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	}
 	l := &Locker{
 		pool: p, options: o, clock: p.Clock(), recent: pool.Recent(p.Clock()),
-		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
-		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemon: daemonName(),
+		masterTimeout: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
+		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
 	}
-	l.lostLog.clock, l.lostLog.logger = p.Clock(), o.Logger
+	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
 	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
 	l.waits.name = string(NewToken())[:8]
 	texts, err := l.script.load()
@@ -114,7 +114,7 @@ func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 		done(Grant{}, err)
 		return
 	}
-	call := &acquire{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
+	call := &acquireCall{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
 	if r.bounded() {
 		l.hot.enter(b, call)
 		return
@@ -129,11 +129,11 @@ func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 		return
 	}
 	id := lockID{r.DB, r.Key, r.Token}
-	if l.turns.idle() {
+	if l.tokenQueue.idle() {
 		l.releaseAs(EventReleased, b, id, nil, r.Trace, done)
 		return
 	}
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, nil, r.Trace, done) }})
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, nil, r.Trace, done) }})
 }
 
 // Extend makes a lock that is still held last at least r.TTL from now.
@@ -143,16 +143,16 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 		return
 	}
 	id := lockID{r.DB, r.Key, r.Token}
-	if l.turns.idle() {
+	if l.tokenQueue.idle() {
 		l.extend(b, r, done)
 		return
 	}
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, r, done) }})
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.extend(b, r, done) }})
 }
 
 // undelivered handles a grant whose client has left. What its token held before stays as
 // it was, but its renewal ends, because no client is left to end it.
-func (l *Locker) unheard(g Grant) {
+func (l *Locker) undelivered(g Grant) {
 	if g.Fresh {
 		l.GiveBack(g)
 		return
@@ -163,12 +163,12 @@ func (l *Locker) unheard(g Grant) {
 // GiveBack releases a grant that never reached its holder.
 func (l *Locker) GiveBack(g Grant) {
 	l.counts.givenBack.Add(1)
-	if g.attempt != nil {
+	if g.ballot != nil {
 		l.holds.endOf(g)
-		g.attempt.takeBack()
+		g.ballot.takeBack()
 		for i, key := range g.Keys() {
-			l.leases.disown(lockID{g.db, key, g.TokenOf(i)}, g.Fence)
-			l.waits.freed(nil, place{g.db, key})
+			l.leases.dropGrant(lockID{g.db, key, g.TokenOf(i)}, g.Fence)
+			l.waits.onRelease(nil, dbKey{g.db, key})
 		}
 		return
 	}

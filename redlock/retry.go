@@ -3,27 +3,27 @@ package redlock
 import "redlockd/pool"
 
 // retryUntilAnswered is a command for one master that is sent until the master answers.
-type repeated struct {
-	group *pool.Group
-	key   string
-	debt  pool.Debt
+type retryUntilAnswered struct {
+	group   *pool.Group
+	key     string
+	pending pool.PendingRelease
 }
 
-var _ pool.Operation = (*repeated)(nil)
+var _ pool.Operation = (*retryUntilAnswered)(nil)
 
-func (r *repeated) Plan() pool.Plan { return pool.Plan{Key: r.key, Joins: true} }
-func (r *repeated) Propose(int64)   {}
+func (r *retryUntilAnswered) Props() pool.Props { return pool.Props{Key: r.key, SharesKey: true} }
+func (r *retryUntilAnswered) Propose(int64)     {}
 
-func (r *repeated) Command(m *pool.Moment, c *pool.Command) bool {
-	if r.debt.Lapsed(m) {
+func (r *retryUntilAnswered) Command(m *pool.SendContext, c *pool.Command) bool {
+	if r.pending.Lapsed(m) {
 		return false
 	}
-	c.Set(r.debt.Words(m)...)
+	c.Set(r.pending.CommandArgs(m)...)
 	return true
 }
 
-func (r *repeated) Answer(a pool.Answer) {
+func (r *retryUntilAnswered) Answer(a pool.Answer) {
 	if a.Reply.Err != nil {
-		r.group.Owe(a.Lane, r.debt)
+		r.group.RetryRelease(a.Lane, r.pending)
 	}
 }

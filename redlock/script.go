@@ -66,20 +66,20 @@ const shortToken = 8
 
 // write writes the command for one master. Its arguments give a lease of ttl plus late,
 // so that a copy which arrives up to late after it was sent still lives for all of ttl.
-func (s *Script) write(l *Locker, m *pool.Moment, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(l.script.within), strconv.Itoa(len(s.Keys)))
+func (s *Script) write(l *Locker, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
+	c.Set("EVAL", s.text(l.script.noShorten), strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
 		c.Args = append(c.Args, l.masterKey(key))
 	}
 	first := len(c.Args)
 	c.Args = append(c.Args, s.Args...)
 	if s.Time.Arg > 0 {
-		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.late), 10)
+		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.masterTimeout), 10)
 	}
 }
 
 // of is a lease of ttl in the unit of the script, rounded up.
-func (t ScriptTime) of(m *pool.Moment, ttl, late time.Duration) int64 {
+func (t ScriptTime) of(m *pool.SendContext, ttl, late time.Duration) int64 {
 	switch t.Unit {
 	case ScriptSeconds:
 		return int64((ttl + late + time.Second - 1) / time.Second)
@@ -107,27 +107,27 @@ func (s *Script) text(within [2]string) string {
 }
 
 // wrapperAnswer is what noshorten.lua returns beside the script's own answer.
-type around struct {
+type wrapperAnswer struct {
 	before string       // for each of KEYS "1" if it existed before
 	kept   []pool.Reply // copies that keep their expiry
 	left   []pool.Reply // ms of each of KEYS
 }
 
 // splitAnswer separates the script's own answer from that of noshorten.lua.
-func (s *Script) answer(r pool.Reply) (own pool.Reply, more around) {
+func (s *Script) splitAnswer(r pool.Reply) (own pool.Reply, more wrapperAnswer) {
 	if !s.Prolongs || r.Err != nil {
-		return r, around{}
+		return r, wrapperAnswer{}
 	}
 	if len(r.Items) != 3 && len(r.Items) != 4 {
-		return pool.Reply{Kind: pool.ReplyError, Err: errOddAnswer}, around{}
+		return pool.Reply{Kind: pool.ReplyError, Err: errUnexpectedAnswer}, wrapperAnswer{}
 	}
 	if len(r.Items) == 4 { // a nil ends the list
 		own = r.Items[3]
 	}
-	return own, around{r.Items[0].Str, r.Items[1].Items, r.Items[2].Items}
+	return own, wrapperAnswer{r.Items[0].Str, r.Items[1].Items, r.Items[2].Items}
 }
 
-const errOddAnswer = pool.MasterError("ERR a script answered something unexpected")
+const errUnexpectedAnswer = pool.MasterError("ERR a script answered something unexpected")
 
 // existed reports whether a key of the script existed before it ran.
 func (s *Script) existed(before string, key Key) bool {

@@ -11,22 +11,22 @@ import (
 
 // scriptBallot sends every master one script and counts the answers. It serves operations
 // that take nothing which would have to be taken back.
-type survey struct {
-	locker  *Locker
-	group   *pool.Group
-	plan    pool.Plan
-	command func(*pool.Moment, *pool.Command) bool
-	read    func(pool.Answer) ScriptVote
-	end     func(verdict) // called once, with the ballot decided
+type scriptBallot struct {
+	locker   *Locker
+	group    *pool.Group
+	plan     pool.Props
+	command  func(*pool.SendContext, *pool.Command) bool
+	read     func(pool.Answer) ScriptVote
+	onResult func(ballotResult) // called once, with the ballot decided
 	// onDecidedLocked runs before onResult, with the lock held: the next holder of the
 	// key needs answers that come after this one. nil: there is nothing to report.
-	told func(verdict)
+	onDecidedLocked func(ballotResult)
 	// onLateVote receives answers that come after the decision, which was v. nil: there
 	// is nothing to do.
-	late func(lane int, vote ScriptVote, v verdict)
+	onLateVote func(lane int, vote ScriptVote, v ballotResult)
 	// unwrap replaces an answer by the script's own part and returns the copies that keep
 	// their expiry. nil: the answer has no other part.
-	open   func(*pool.Answer) []keptEnd
+	unwrap func(*pool.Answer) []keptExpiry
 	script *Script // the library script of the answers; nil: 1 is yes
 
 	mu      sync.Mutex
@@ -34,29 +34,29 @@ type survey struct {
 	missing missing
 	votes   [maxMasters]ScriptVote
 	replies [maxMasters]pool.Reply
-	kept    []keptEnd // reported before the decision
-	unclear bool      // some master's answer counts neither as yes nor as no
-	final   verdict
+	kept    []keptExpiry // reported before the decision
+	unclear bool         // some master's answer counts neither as yes nor as no
+	result  ballotResult
 }
 
-var _ pool.Operation = (*survey)(nil)
+var _ pool.Operation = (*scriptBallot)(nil)
 
-func (l *Locker) survey(g *pool.Group, plan pool.Plan) *survey {
-	return &survey{locker: l, group: g, plan: plan, tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()}}
+func (l *Locker) newScriptBallot(g *pool.Group, plan pool.Props) *scriptBallot {
+	return &scriptBallot{locker: l, group: g, plan: plan, tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()}}
 }
 
-func (s *survey) Plan() pool.Plan { return s.plan }
+func (s *scriptBallot) Props() pool.Props { return s.plan }
 
 // Propose does nothing: these operations have no fence.
-func (s *survey) Propose(int64) {}
+func (s *scriptBallot) Propose(int64) {}
 
-func (s *survey) Command(m *pool.Moment, c *pool.Command) bool { return s.command(m, c) }
+func (s *scriptBallot) Command(m *pool.SendContext, c *pool.Command) bool { return s.command(m, c) }
 
 // Answer counts one master.
-func (s *survey) Answer(answer pool.Answer) {
-	var kept []keptEnd
-	if s.open != nil {
-		kept = s.open(&answer)
+func (s *scriptBallot) Answer(answer pool.Answer) {
+	var kept []keptExpiry
+	if s.unwrap != nil {
+		kept = s.unwrap(&answer)
 	}
 	vote := s.read(answer)
 	s.mu.Lock()
@@ -67,36 +67,36 @@ func (s *survey) Answer(answer pool.Answer) {
 	case ScriptNo:
 		s.tally.no++
 	default:
-		s.tally.silent++
-		s.unclear = s.unclear || answer.Asked && answer.Reply.Err == nil && counts(answer)
+		s.tally.uncounted++
+		s.unclear = s.unclear || answer.Sent && answer.Reply.Err == nil && countsAsVote(answer)
 	}
-	over, v := s.final != undecided, s.final
+	over, v := s.result != undecided, s.result
 	switch {
 	case over: // read without the lock
 	case vote == ScriptUnclear:
-		s.missing.lacks(answer.Lane, s.locker.pool.Absence(&answer))
+		s.missing.markMissing(answer.Lane, s.locker.pool.Absence(&answer))
 	default:
-		s.missing.counts(answer.Lane)
+		s.missing.markCounted(answer.Lane)
 	}
 	if !over {
 		s.kept = append(s.kept, kept...)
-		v = s.tally.verdict()
-		s.final = v
-		if v != undecided && s.told != nil {
-			s.told(v)
+		v = s.tally.result()
+		s.result = v
+		if v != undecided && s.onDecidedLocked != nil {
+			s.onDecidedLocked(v)
 		}
 	}
 	s.mu.Unlock()
 	switch {
-	case over && s.late != nil:
-		s.late(answer.Lane, vote, v)
+	case over && s.onLateVote != nil:
+		s.onLateVote(answer.Lane, vote, v)
 	case !over && v != undecided:
-		s.end(v)
+		s.onResult(v)
 	}
 }
 
 // voters are the lanes that have voted v so far.
-func (s *survey) voters(v ScriptVote) (lanes []int) {
+func (s *scriptBallot) voters(v ScriptVote) (lanes []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for lane := range s.tally.n {
@@ -108,7 +108,7 @@ func (s *survey) voters(v ScriptVote) (lanes []int) {
 }
 
 // replyOf is the reply that most masters with this vote gave.
-func (s *survey) said(v ScriptVote) (reply pool.Reply, ok bool) {
+func (s *scriptBallot) replyOf(v ScriptVote) (reply pool.Reply, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	most := 0
@@ -130,7 +130,7 @@ func (s *survey) said(v ScriptVote) (reply pool.Reply, ok bool) {
 }
 
 // isUnclear reports whether a master answered in a way that does not count.
-func (s *survey) isUnclear() bool {
+func (s *scriptBallot) isUnclear() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unclear
@@ -138,4 +138,4 @@ func (s *survey) isUnclear() bool {
 
 // countsAsVote reports whether an answer counts as a vote. A quarantined master cannot have
 // forgotten what it holds, but it may have forgotten what it lacks.
-func counts(answer pool.Answer) bool { return answer.Seal.Good && !answer.Seal.Young }
+func countsAsVote(answer pool.Answer) bool { return answer.Seal.Good && !answer.Seal.Quarantined }

@@ -16,11 +16,11 @@ const Endless = 100 * 365 * 24 * time.Hour
 
 // valueMode is a lock with a value that the caller chose. An equal value that is already
 // there belongs to another client: values like "1" are common.
-type valued struct{}
+type valueMode struct{}
 
-var _ form = valued{}
+var _ lockMode = valueMode{}
 
-func (valued) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (valueMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {
 		c.Set("SET", a.key, string(a.token), "NX")
 		return
@@ -28,10 +28,10 @@ func (valued) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (valued) read(_ *attempt, answer pool.Answer) said { return readTaken(answer) }
+func (valueMode) read(_ *ballot, answer pool.Answer) vote { return readVote(answer) }
 
 // takeBack leaves a copy alone that may belong to another client with the same value.
-func (valued) takeBack(a *attempt, lane int, c copyState) {
+func (valueMode) takeBack(a *ballot, lane int, c copyState) {
 	switch {
 	case c == copyMaybe && len(a.token) < shortToken:
 	case a.call.request.TTL < Endless:
@@ -41,77 +41,77 @@ func (valued) takeBack(a *attempt, lane int, c copyState) {
 	}
 }
 
-func (f valued) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
+func (f valueMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
 
 // undoAny deletes the token's copy whenever it ends.
-func (a *attempt) undoAny(lane int, c copyState, key string, token Token) {
+func (a *ballot) undoAny(lane int, c copyState, key string, token Token) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
-	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: pool.Debt{
-		Args:  []string{"EVALSHA", l.script.release, "1", key, string(token), "", ""},
-		Until: a.start + min(a.call.request.TTL, Endless) + 4*l.late,
-		Met:   a.onlyOn(lane, c, token),
+	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: key, pending: pool.PendingRelease{
+		Args:        []string{"EVALSHA", l.script.release, "1", key, string(token), "", ""},
+		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.masterTimeout,
+		ConnectedAt: a.soleConnection(lane, c, token),
 	}})
 }
 
 // scriptMode acquires a lock with a library's script. The script's own answers are kept
 // for the client: the last yes and the last no before the outcome.
-type scripted struct {
-	script *Script
-	before [maxMasters]string // which keys existed, see Script.splitAnswer
-	spans  [maxMasters]span   // when a copy of this ballot ends
+type scriptMode struct {
+	script   *Script
+	before   [maxMasters]string      // which keys existed, see Script.splitAnswer
+	expiries [maxMasters]expiryRange // when a copy of this ballot ends
 }
 
 // expiryRange is a range on a master's clock, in ms.
-type span struct{ low, high int64 }
+type expiryRange struct{ low, high int64 }
 
-var _ form = (*scripted)(nil)
+var _ lockMode = (*scriptMode)(nil)
 
-func (f *scripted) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
-	ttl, late := a.call.request.TTL, a.call.locker.late
+func (f *scriptMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+	ttl, late := a.call.request.TTL, a.call.locker.masterTimeout
 	f.script.write(a.call.locker, m, c, ttl)
 	tight := len(a.token) < shortToken
 	for _, token := range f.script.Tokens {
 		tight = tight || len(token) < shortToken
 	}
-	f.spans[m.Lane] = f.script.Time.span(m, ttl, late, tight)
+	f.expiries[m.Lane] = f.script.Time.expiryRange(m, ttl, late, tight)
 }
 
 // expiryRange is when a copy can end. If a lease counts from now, a master adds it to its
 // clock when the command arrives, and the seal allows a clock that is 250 ms behind.
 // Other clients may use a short token, too, so tight covers only a copy that was written
 // at once: a client that takes the key after such a copy has ended gets a later expiry.
-func (t ScriptTime) span(m *pool.Moment, ttl, late time.Duration, tight bool) span {
+func (t ScriptTime) expiryRange(m *pool.SendContext, ttl, late time.Duration, tight bool) expiryRange {
 	written := t.of(m, ttl, late)
 	switch {
 	case t.Arg == 0:
 		written = ttl.Milliseconds()
 	case t.Unit == ScriptUnixMilliseconds:
-		return span{written - 1, written + 1}
+		return expiryRange{written - 1, written + 1}
 	case t.Unit == ScriptUnixSeconds:
-		return span{1000*written - 1, 1000*written + 1}
+		return expiryRange{1000*written - 1, 1000*written + 1}
 	case t.Unit == ScriptSeconds:
 		written *= 1000
 	}
 	end := m.Time/1000 + written
 	if tight {
-		return span{end - 5, end + 15}
+		return expiryRange{end - 5, end + 15}
 	}
-	return span{end - 300, end + (4 * late).Milliseconds() + 1300}
+	return expiryRange{end - 300, end + (4 * late).Milliseconds() + 1300}
 }
 
-func (f *scripted) read(a *attempt, answer pool.Answer) said {
+func (f *scriptMode) read(a *ballot, answer pool.Answer) vote {
 	switch {
-	case !answer.Asked:
-		return said{}
+	case !answer.Sent:
+		return vote{}
 	case !fromMaster(answer.Reply):
-		return said{copy: copyMaybe}
+		return vote{copy: copyMaybe}
 	}
-	own, more := f.script.answer(answer.Reply)
+	own, more := f.script.splitAnswer(answer.Reply)
 	before := more.before
 	f.before[answer.Lane] = before
 	if !a.over {
-		a.kept = append(a.kept, f.script.keptEnds(more.kept, answer.Lane, a.call.locker)...)
+		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.locker)...)
 	}
 	scriptVote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.over && answers != nil {
@@ -119,24 +119,24 @@ func (f *scripted) read(a *attempt, answer pool.Answer) said {
 	}
 	switch {
 	case scriptVote == ScriptYes && before != "" && !strings.Contains(before, "0"):
-		return said{took: true, copy: copyEarlier}
+		return vote{yes: true, copy: copyEarlier}
 	case scriptVote == ScriptYes:
-		return said{took: true, repeats: strings.Contains(before, "1"), copy: copyMade}
+		return vote{yes: true, hadCopy: strings.Contains(before, "1"), copy: copyMade}
 	case scriptVote == ScriptNo:
-		return said{refused: true}
+		return vote{no: true}
 	case isWrongType(own):
-		return said{refused: true, odd: true}
+		return vote{no: true, wrongType: true}
 	}
-	return said{copy: copyMaybe}
+	return vote{copy: copyMaybe}
 }
 
 // takeBack spares what was there before. If a master did not answer, its earlier state is
 // unknown. If the token may have been the holder all along, its copy is left to expire.
-func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
+func (f *scriptMode) takeBack(a *ballot, lane int, c copyState) {
 	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
 	}
-	at := f.spans[lane]
+	at := f.expiries[lane]
 	for _, id := range a.ids() {
 		key := a.call.locker.masterKey(id.key)
 		switch {
@@ -150,23 +150,23 @@ func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
 	}
 }
 
-func (f *scripted) after(a *attempt, v verdict) (form, error) {
-	return sameAgain(&scripted{script: f.script}, a, v)
+func (f *scriptMode) after(a *ballot, v ballotResult) (lockMode, error) {
+	return retrySplit(&scriptMode{script: f.script}, a, v)
 }
 
 // ScriptAnswers are a script's own answers to an acquire, from masters whose vote
 // counted. They may be read once the outcome is known.
 type ScriptAnswers struct {
-	Yes, No         pool.Reply
-	SaidYes, SaidNo bool
+	Yes, No       pool.Reply
+	HasYes, HasNo bool
 }
 
 func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
 	switch vote {
 	case ScriptYes:
-		s.Yes, s.SaidYes = r, true
+		s.Yes, s.HasYes = r, true
 	case ScriptNo:
-		s.No, s.SaidNo = r, true
+		s.No, s.HasNo = r, true
 	}
 }
 

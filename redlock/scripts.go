@@ -21,12 +21,12 @@ type scripts struct {
 	acquire, release, releases, extend, unupgrade    string
 	share, permit, multi, multiExtend                string
 	nextID, readID, reseed, deleteID                 string
-	enlist, keep, stepOut                            string
+	enlist, keep, dequeue                            string
 	fair                                             map[string]string // by the SHA1 of the script that does not check the queue
 	workTry, workUndo, workEnd, workExtend, workRead string
-	look, note                                       string
+	inspect, note                                    string
 	view, write, trim                                string
-	within                                           [2]string // put before and after a library's script
+	noShorten                                        [2]string // put before and after a library's script
 }
 
 // load fills in the SHA1s and returns the texts.
@@ -39,11 +39,11 @@ func (s *scripts) load() ([]string, error) {
 		{"acquire", &s.acquire}, {"release", &s.release}, {"releases", &s.releases},
 		{"extend", &s.extend}, {"unupgrade", &s.unupgrade},
 		{"share", &s.share}, {"permit", &s.permit}, {"multi", &s.multi}, {"multiextend", &s.multiExtend},
-		{"enlist", &s.enlist}, {"keep", &s.keep}, {"dequeue", &s.stepOut},
+		{"enlist", &s.enlist}, {"keep", &s.keep}, {"dequeue", &s.dequeue},
 		{"nextid", &s.nextID}, {"readid", &s.readID}, {"reseed", &s.reseed}, {"deleteid", &s.deleteID},
 		{"worktry", &s.workTry}, {"workundo", &s.workUndo}, {"workend", &s.workEnd},
 		{"workextend", &s.workExtend}, {"workread", &s.workRead},
-		{"inspect", &s.look}, {"note", &s.note},
+		{"inspect", &s.inspect}, {"note", &s.note},
 		{"view", &s.view}, {"write", &s.write}, {"trim", &s.trim},
 	} {
 		text, err := scriptText(one.file)
@@ -58,19 +58,19 @@ func (s *scripts) load() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, after, _ := strings.Cut(withoutComments(string(wrapper)), libraryPlace)
-	s.within = [2]string{before, "\n" + after}
+	before, after, _ := strings.Cut(withoutComments(string(wrapper)), libraryMarker)
+	s.noShorten = [2]string{before, "\n" + after}
 	return s.loadFair(texts)
 }
 
 // libraryMarker is the line of noshorten.lua that a library's script replaces.
-const libraryPlace = "-- the script\n"
+const libraryMarker = "-- the script\n"
 
 // withoutComments removes the comments of a text that is sent each time.
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "--") || line == libraryPlace {
+		if !strings.HasPrefix(line, "--") || line == libraryMarker {
 			b.WriteString(line)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 
 // AwaitRequest waits for a key that no token holds.
 type AwaitRequest struct {
-	DB       int
-	Key      Key
-	Patience time.Duration // how long at most
-	Who      *Who          // the client, for people; nil = unknown
+	DB        int
+	Key       Key
+	Timeout   time.Duration // how long at most
+	Requester *Requester    // the client, for people; nil = unknown
 }
 
 // AwaitDone is called exactly once, from any goroutine. free is true if a quorum of
@@ -30,8 +30,8 @@ type AwaitDone func(free bool, err error)
 
 // AwaitFree waits in order of arrival. leave ends the wait of a client that has left.
 func (l *Locker) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
-	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Patience, Who: r.Who, looks: true}
-	w := &waiter{waits: &l.waits, request: request, end: l.recent() + r.Patience, done: func(_ Grant, err error) {
+	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester, peekOnly: true}
+	w := &waiter{waits: &l.waits, request: request, end: l.recent() + r.Timeout, done: func(_ Grant, err error) {
 		if errors.Is(err, ErrHeld) || errors.Is(err, ErrLeft) {
 			done(false, nil)
 			return
@@ -43,7 +43,7 @@ func (l *Locker) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
 }
 
 // peek is Lock without taking the lock: it only determines whether Lock would be refused.
-func (l *Locker) glance(b *Batch, r LockRequest, done LockDone) {
+func (l *Locker) peek(b *Batch, r LockRequest, done LockDone) {
 	l.View(b, r.DB, r.Key, func(v View, err error) {
 		if err == nil && !v.Free {
 			err = ErrHeld

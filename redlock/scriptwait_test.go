@@ -16,7 +16,7 @@ type freed struct {
 
 func (d *daemon) awaitFree(key Key, timeout time.Duration) (answer <-chan freed, leave func()) {
 	answers := make(chan freed, 1) // it answers once
-	leave = d.AwaitFree(AwaitRequest{Key: key, Patience: timeout}, func(free bool, err error) { answers <- freed{free, err} })
+	leave = d.AwaitFree(AwaitRequest{Key: key, Timeout: timeout}, func(free bool, err error) { answers <- freed{free, err} })
 	return answers, leave
 }
 
@@ -27,8 +27,8 @@ func (d *daemon) watches(key Key, length int) {
 	eventually(d.t, "the masters tell of the key", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		ln := d.waits.lines[lineID{keys: string(key), looks: true}]
-		return ln != nil && ln.length == length && ln.asked == nil && ln.news.tracked == d.pool.N()
+		ln := d.waits.queues[queueID{keys: string(key), peekOnly: true}]
+		return ln != nil && ln.length == length && ln.contender == nil && ln.watch.tracked == d.pool.N()
 	})
 }
 
@@ -94,7 +94,7 @@ func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 	held := d.take("k", 20*time.Second)
 	// The woken client takes the lock before the next one polls.
 	taken := make(chan Grant, 1) // its one answer
-	d.AwaitFree(AwaitRequest{Key: "k", Patience: time.Minute}, func(bool, error) {
+	d.AwaitFree(AwaitRequest{Key: "k", Timeout: time.Minute}, func(bool, error) {
 		d.Lock(nil, LockRequest{Key: "k", TTL: 20 * time.Second}, func(g Grant, err error) {
 			if err != nil {
 				t.Error(err)

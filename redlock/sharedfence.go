@@ -26,16 +26,16 @@ import (
 const (
 	// maxSharedFenceSeals bounds the further seals. The second and later ones fail only if
 	// other daemons choose shared fences at the same time.
-	maxClaims = 12
+	maxSharedFenceSeals = 12
 	// minAhead and maxAhead are how far the first and the last further seal are ahead of the
 	// clock: little compared with what registers may be ahead at all.
-	firstAhead = 500 * time.Microsecond
-	lastAhead  = 16 * time.Millisecond
+	minAhead = 500 * time.Microsecond
+	maxAhead = 16 * time.Millisecond
 )
 
 // sharedFence is one further seal on all masters, with a proposal of its own.
-type claim struct {
-	attempt  *attempt
+type sharedFence struct {
+	ballot   *ballot
 	ahead    int64 // µs
 	fence    int64
 	answered int // the ballot's lock guards this and the fields below
@@ -43,32 +43,34 @@ type claim struct {
 	over     bool // decided
 }
 
-var _ pool.Operation = (*claim)(nil)
+var _ pool.Operation = (*sharedFence)(nil)
 
 // Props: the answer of a later seal on a lane comes after the lock's vote has been counted.
-func (c *claim) Plan() pool.Plan                          { return pool.Plan{Sealed: true, Bare: true, Ahead: c.ahead} }
-func (c *claim) Propose(fence int64)                      { c.fence = fence + c.ahead }
-func (c *claim) Command(*pool.Moment, *pool.Command) bool { return false }
+func (c *sharedFence) Props() pool.Props {
+	return pool.Props{Sealed: true, SealOnly: true, RaiseBy: c.ahead}
+}
+func (c *sharedFence) Propose(fence int64)                           { c.fence = fence + c.ahead }
+func (c *sharedFence) Command(*pool.SendContext, *pool.Command) bool { return false }
 
 // Answer counts masters that gave the lock and whose register, in the same incarnation, was
 // below the fence.
-func (c *claim) Answer(answer pool.Answer) {
-	a, seal := c.attempt, answer.Seal
+func (c *sharedFence) Answer(answer pool.Answer) {
+	a, seal := c.ballot, answer.Seal
 	a.mu.Lock()
 	c.answered++
-	if v := a.fencing.voter(answer.Lane); seal.Good && seal.Lineage == v.lineage && seal.Old < c.fence && c.fence <= seal.Top {
+	if v := a.fencing.voter(answer.Lane); seal.Good && seal.IncarnationID == v.incarnation && seal.Old < c.fence && c.fence <= seal.Top {
 		c.fits++
 	}
-	var step next
+	var step ballotStep
 	switch {
 	case a.over, c.over:
-	case c.fits >= a.tally.quorum && a.claims(c.fence):
+	case c.fits >= a.tally.quorum && a.reserveSharedFence(c.fence):
 		a.over, a.won = true, true
 		step.fence = c.fence
 	case c.fits >= a.tally.quorum, c.fits+a.tally.n-c.answered < a.tally.quorum:
 		// Another operation has the fence, or masters still to come cannot make up for those
 		// that it does not fit. The ballot does not wait for a slow master.
-		c.over, a.claiming = true, false
+		c.over, a.sharedFenceOpen = true, false
 		step = a.decide()
 	}
 	a.mu.Unlock()
@@ -77,50 +79,50 @@ func (c *claim) Answer(answer pool.Answer) {
 
 // chooseSharedFenceLocked returns the fence for a quorum of yes in a shared mode: the ballot's
 // own proposal, or another seal.
-func (a *attempt) claimLocked() next {
+func (a *ballot) chooseSharedFenceLocked() ballotStep {
 	switch {
-	case a.fencing.around(a.fencing.proposal) >= a.tally.quorum && a.claims(a.fencing.proposal):
+	case a.fencing.countContaining(a.fencing.proposal) >= a.tally.quorum && a.reserveSharedFence(a.fencing.proposal):
 		a.over, a.won = true, true
-		return next{fence: a.fencing.proposal}
-	case a.claiming:
-		return next{}
-	case a.fencing.rounds == maxClaims:
+		return ballotStep{fence: a.fencing.proposal}
+	case a.sharedFenceOpen:
+		return ballotStep{}
+	case a.fencing.rounds == maxSharedFenceSeals:
 		a.over = true
-		return next{fail: unknown}
+		return ballotStep{fail: unknown}
 	}
 	a.fencing.rounds++
-	a.claiming = true
-	return next{claim: min(firstAhead<<(a.fencing.rounds-1), lastAhead)}
+	a.sharedFenceOpen = true
+	return ballotStep{sealAhead: min(minAhead<<(a.fencing.rounds-1), maxAhead)}
 }
 
-func (a *attempt) claims(fence int64) bool {
+func (a *ballot) reserveSharedFence(fence int64) bool {
 	l := a.call.locker
-	return l.claimed.first(fence, l.recent(), 4*l.late)
+	return l.usedFences.reserve(fence, l.recent(), 4*l.masterTimeout)
 }
 
 // usedFences are the shared fences that this daemon has given, kept for as long as a seal that
 // contains them can be under way.
-type claimed struct {
-	mu         sync.Mutex
-	young, old map[int64]struct{}
-	rotated    time.Duration
+type usedFences struct {
+	mu                sync.Mutex
+	current, previous map[int64]struct{}
+	rotated           time.Duration
 }
 
 // reserve notes the fence and reports whether it was unused.
-func (c *claimed) first(fence int64, now, keep time.Duration) bool {
+func (c *usedFences) reserve(fence int64, now, keep time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.young == nil || now-c.rotated > keep {
-		c.old, c.young, c.rotated = c.young, map[int64]struct{}{}, now
+	if c.current == nil || now-c.rotated > keep {
+		c.previous, c.current, c.rotated = c.current, map[int64]struct{}{}, now
 	}
-	_, recent := c.young[fence]
-	_, earlier := c.old[fence]
-	c.young[fence] = struct{}{}
+	_, recent := c.current[fence]
+	_, earlier := c.previous[fence]
+	c.current[fence] = struct{}{}
 	return !recent && !earlier
 }
 
 // countContaining counts the voters whose interval contains the fence.
-func (f *fencing) around(fence int64) (n int) {
+func (f *fencing) countContaining(fence int64) (n int) {
 	for _, v := range f.voters[:f.yes] {
 		if v.low < fence && fence <= v.top {
 			n++

@@ -25,7 +25,7 @@ import (
 )
 
 // keptExpiry is a copy that a script wants to end earlier and that has kept its expiry.
-type keptEnd struct {
+type keptExpiry struct {
 	lane      int
 	key       string
 	ends, set int64  // ms of the master's clock: its expiry, and the requested one
@@ -33,17 +33,17 @@ type keptEnd struct {
 }
 
 // unwrap replaces an answer by the script's own part.
-func (s *Script) open(answer *pool.Answer, l *Locker) []keptEnd {
-	own, more := s.answer(answer.Reply)
+func (s *Script) unwrap(answer *pool.Answer, l *Locker) []keptExpiry {
+	own, more := s.splitAnswer(answer.Reply)
 	answer.Reply = own
-	return s.keptEnds(more.kept, answer.Lane, l)
+	return s.keptExpiries(more.kept, answer.Lane, l)
 }
 
 // keptExpiries reads what noshorten.lua reports about them.
-func (s *Script) keptEnds(reported []pool.Reply, lane int, l *Locker) (kept []keptEnd) {
+func (s *Script) keptExpiries(reported []pool.Reply, lane int, l *Locker) (kept []keptExpiry) {
 	for _, one := range reported {
 		if at := one.Items; len(at) == 4 && at[0].Int >= 1 && at[0].Int <= int64(len(s.Keys)) {
-			kept = append(kept, keptEnd{
+			kept = append(kept, keptExpiry{
 				lane: lane, key: l.masterKey(s.Keys[at[0].Int-1]),
 				ends: at[1].Int, set: at[2].Int, value: at[3].Str,
 			})
@@ -54,15 +54,15 @@ func (s *Script) keptEnds(reported []pool.Reply, lane int, l *Locker) (kept []ke
 
 // shorten makes copies of these leases end earlier. A quorum has agreed to the script
 // that ends them at until.
-func (l *Locker) trim(g *pool.Group, kept []keptEnd, until time.Duration, ids ...lockID) {
+func (l *Locker) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...lockID) {
 	for _, id := range ids {
 		l.leases.shorten(id, until)
 	}
 	for _, k := range kept {
-		g.Push(k.lane, &repeated{group: g, key: k.key, debt: pool.Debt{
+		g.Push(k.lane, &retryUntilAnswered{group: g, key: k.key, pending: pool.PendingRelease{
 			Args: []string{"EVALSHA", l.script.trim, "1", k.key,
 				strconv.FormatInt(k.ends, 10), strconv.FormatInt(k.set, 10), k.value},
-			Until: until + 4*l.late,
+			Until: until + 4*l.masterTimeout,
 		}})
 	}
 	for _, id := range ids { // last: a renewal follows it on every master

@@ -17,14 +17,14 @@ const scriptRenewTo = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call(
 
 // within runs a library's script as the masters get it, and shows what is answered
 // but for the times that are left.
-func (m *pureMaster) within(text string, keys []string, args ...any) string {
+func (m *pureMaster) noShorten(text string, keys []string, args ...any) string {
 	m.t.Helper()
 	var known scripts
 	if _, err := known.load(); err != nil {
 		m.t.Fatal(err)
 	}
 	began := time.Now()
-	words := []any{"EVAL", (&Script{Text: text, Prolongs: true}).text(known.within), len(keys)}
+	words := []any{"EVAL", (&Script{Text: text, Prolongs: true}).text(known.noShorten), len(keys)}
 	for _, key := range keys {
 		words = append(words, key)
 	}
@@ -65,7 +65,7 @@ func TestNoShorten_NoCopyEndsEarlier(t *testing.T) {
 				continue // they came with Redis 7.0
 			}
 			m.put(c.had, end)
-			if got := m.within(c.text, one, "mine", c.asked); got != c.says && m.exact {
+			if got := m.noShorten(c.text, one, "mine", c.asked); got != c.says && m.exact {
 				t.Errorf("%s: answered %s, want %s", c.what, got, c.says)
 			}
 			if got := m.end(); m.exact && got != c.wants || !m.exact && (got < c.wants-50 || got > c.wants+50) {
@@ -73,28 +73,28 @@ func TestNoShorten_NoCopyEndsEarlier(t *testing.T) {
 			}
 		}
 		m.put("mine", end)
-		m.within(scriptRenewTo, one, "mine", 1000) // would delete it
+		m.noShorten(scriptRenewTo, one, "mine", 1000) // would delete it
 		if m.do("GET", "lock") != "mine" || m.exact && m.end() != end+1 {
 			t.Errorf("an end that has passed: the key is %s, want it as long as before", m.holds())
 		}
 		m.put("mine", 0)
-		if got := m.within(scriptRenewTo, one, "mine", end); got != "[1 [] renewed]" || m.exact && m.end() != end {
+		if got := m.noShorten(scriptRenewTo, one, "mine", end); got != "[1 [] renewed]" || m.exact && m.end() != end {
 			t.Errorf("without an expiry: %s, ends at %d", got, m.end())
 		}
 		m.do("DEL", "lock")
-		if got := m.within(scriptRetake, one, "mine", 400_000); got != "[0 [] taken]" {
+		if got := m.noShorten(scriptRetake, one, "mine", 400_000); got != "[0 [] taken]" {
 			t.Errorf("free: %s", got)
 		}
-		m.strangers(func(what string) {
+		m.foreignData(func(what string) {
 			before := m.whole()
-			m.within("return redis.call('PTTL', KEYS[1]) > 0", one)
+			m.noShorten("return redis.call('PTTL', KEYS[1]) > 0", one)
 			if after := m.whole(); after != before {
 				t.Errorf("%s: the key is %s, was %s", what, after, before)
 			}
 		})
 		m.put("mine", end)
 		m.do("SET", "b", "mine", "PXAT", end+40)
-		got := m.within(scriptRetakeTwo, []string{"lock", "b"}, "mine", 1000)
+		got := m.noShorten(scriptRetakeTwo, []string{"lock", "b"}, "mine", 1000)
 		if m.exact && (m.end() != end+1 || m.endOf("b") != end+41) || got[:6] != "[11 [[" {
 			t.Errorf("of two keys: %s, ends at %d and %d", got, m.end(), m.endOf("b"))
 		}
@@ -112,7 +112,7 @@ func TestTrimScript_EveryBranch(t *testing.T) {
 		m.unchanged("free", 0, "trim", end, end-100, mine)
 		m.put("other", end)
 		m.unchanged("another's", 0, "trim", end, end-100, mine)
-		m.strangers(func(what string) { m.unchanged(what, 0, "trim", end, end-100, mine) })
+		m.foreignData(func(what string) { m.unchanged(what, 0, "trim", end, end-100, mine) })
 		for _, by := range []int64{-1, 1, 2, 8} {
 			m.put("mine", end+by)
 			m.unchanged("it ends at another time", 0, "trim", end, end-100, mine)

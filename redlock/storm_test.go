@@ -24,7 +24,7 @@ func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) 
 			ours, theirs := grants(h)
 			return ours > 0 && theirs > 0
 		})
-	h := judged(t, record)
+	h := checked(t, record)
 	ours, theirs := grants(h)
 	t.Logf("%d grants by daemons, %d by foreign clients, %d other calls", ours, theirs, len(h)-ours-theirs)
 	if ours == 0 || theirs == 0 {
@@ -109,9 +109,9 @@ func TestStorm_FencesOfTwoDaemonsAreStrictlyOrdered(t *testing.T) {
 func (d *daemon) oneFurtherSeal() {
 	d.t.Helper()
 	n, faults := d.Counters(), d.pool.Counters()
-	if n.SecondSeals > n.Acquired || n.ThirdSeals > faults.BadSeals+faults.BreakerOpened {
+	if n.SecondSeals > n.Acquired || n.ThirdSeals > faults.VoidSeals+faults.BreakerOpened {
 		d.t.Errorf("%d second seals for %d grants, %d third ones; %d seals were bad, %d breakers opened",
-			n.SecondSeals, n.Acquired, n.ThirdSeals, faults.BadSeals, faults.BreakerOpened)
+			n.SecondSeals, n.Acquired, n.ThirdSeals, faults.VoidSeals, faults.BreakerOpened)
 	}
 }
 
@@ -162,5 +162,5 @@ func crowd(t *testing.T, daemons []*daemon, wanted int64) {
 		}
 	}
 	all.Wait()
-	judged(t, record)
+	checked(t, record)
 }

@@ -7,21 +7,21 @@ import "sync"
 // perTokenQueue makes the operations of one (key, token) wait for an acquire of it that
 // is in flight in this daemon. A second ballot would otherwise count copies that the
 // first one is about to take back.
-type turns struct {
+type perTokenQueue struct {
 	mu      sync.Mutex
-	waiting map[lockID][]turn
+	waiting map[lockID][]queuedOperation
 }
 
 // idle reports whether no acquire with a caller's token is in flight. This is the usual
 // case, in which no operation has to wait.
-func (t *turns) idle() bool {
+func (t *perTokenQueue) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting) == 0
 }
 
 // busy reports whether an acquire of one of these is in flight.
-func (t *turns) taken(ids []lockID) bool {
+func (t *perTokenQueue) busy(ids []lockID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range ids {
@@ -34,14 +34,14 @@ func (t *turns) taken(ids []lockID) bool {
 
 // queuedOperation is an operation that waits. If it holds, the next ones wait until it
 // has left.
-type turn struct {
+type queuedOperation struct {
 	run   func(b *Batch)
 	holds bool
 }
 
 // enter runs next now, as part of batch b, or by itself once the acquire in flight is
 // over.
-func (t *turns) take(id lockID, b *Batch, next turn) {
+func (t *perTokenQueue) enter(id lockID, b *Batch, next queuedOperation) {
 	t.mu.Lock()
 	queue, busy := t.waiting[id]
 	switch {
@@ -51,7 +51,7 @@ func (t *turns) take(id lockID, b *Batch, next turn) {
 		return
 	case next.holds:
 		if t.waiting == nil {
-			t.waiting = map[lockID][]turn{}
+			t.waiting = map[lockID][]queuedOperation{}
 		}
 		t.waiting[id] = nil
 	}
@@ -60,7 +60,7 @@ func (t *turns) take(id lockID, b *Batch, next turn) {
 }
 
 // leave ends an acquire and starts the operations that waited, up to the next acquire.
-func (t *turns) leave(id lockID) {
+func (t *perTokenQueue) leave(id lockID) {
 	for {
 		t.mu.Lock()
 		queue := t.waiting[id]

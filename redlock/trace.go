@@ -16,8 +16,8 @@ import (
 // outcome: masters that are not needed for it answer all the same. They must not block.
 type Trace struct {
 	// OnBallot announces a number of votes; each of them follows.
-	Asked func(votes int)
-	Voted func(Vote)
+	OnBallot func(votes int)
+	OnVote   func(Vote)
 }
 
 // Vote is one master's vote, for people.
@@ -30,20 +30,20 @@ type Vote struct {
 
 // Words of a Vote.
 const (
-	VoteYes    = "yes"    // a yes that counts
-	VoteNo     = "no"     // a no that counts
-	VoteSilent = "silent" // neither: cut, late, void, quarantined, or not asked
+	VoteYes       = "yes"    // a yes that counts
+	VoteNo        = "no"     // a no that counts
+	VoteUncounted = "silent" // neither: cut, late, void, quarantined, or not asked
 )
 
 func (r *LockRequest) trace() *Trace {
-	if r.Who == nil {
+	if r.Requester == nil {
 		return nil
 	}
-	return r.Who.Trace
+	return r.Requester.Trace
 }
 
 // tracedOperation is an operation that reports its answers to a Trace, too.
-type watched struct {
+type tracedOperation struct {
 	pool.Operation
 	trace *Trace
 	pool  *pool.Pool
@@ -51,61 +51,61 @@ type watched struct {
 }
 
 // yesReader is implemented by operations whose answers differ from the usual form.
-type consenting interface{ consent(pool.Reply) bool }
+type yesReader interface{ isYes(pool.Reply) bool }
 
 // traced reports op's answers to the trace. With a nil trace it returns op itself.
-func (l *Locker) watch(t *Trace, op pool.Operation) pool.Operation {
+func (l *Locker) traced(t *Trace, op pool.Operation) pool.Operation {
 	if t == nil {
 		return op
 	}
-	t.Asked(l.pool.N())
-	return &watched{Operation: op, trace: t, pool: l.pool}
+	t.OnBallot(l.pool.N())
+	return &tracedOperation{Operation: op, trace: t, pool: l.pool}
 }
 
 // Props gives the operation a command of its own: the command is timed, and a traced
 // operation has no argument for a bulk.
-func (w *watched) Plan() pool.Plan {
-	p := w.Operation.Plan()
+func (w *tracedOperation) Props() pool.Props {
+	p := w.Operation.Props()
 	p.Bulk = ""
 	return p
 }
 
 // Command records when the command was written.
-func (w *watched) Command(m *pool.Moment, c *pool.Command) bool {
+func (w *tracedOperation) Command(m *pool.SendContext, c *pool.Command) bool {
 	w.sent[m.Lane] = m.Now
 	return w.Operation.Command(m, c)
 }
 
 // Answer reports the vote first: the answer may be the one that decides.
-func (w *watched) Answer(a pool.Answer) {
-	consent := consents
-	if op, ok := w.Operation.(consenting); ok {
-		consent = op.consent
+func (w *tracedOperation) Answer(a pool.Answer) {
+	consent := isYes
+	if op, ok := w.Operation.(yesReader); ok {
+		consent = op.isYes
 	}
-	w.trace.Voted(voteOf(w.pool, a, consent, w.sent[a.Lane]))
+	w.trace.OnVote(voteOf(w.pool, a, consent, w.sent[a.Lane]))
 	w.Operation.Answer(a)
 }
 
 func voteOf(p *pool.Pool, a pool.Answer, consent func(pool.Reply) bool, sent time.Duration) Vote {
-	v := Vote{Master: p.Options().Masters[a.Lane].Name, Word: VoteSilent}
+	v := Vote{Master: p.Options().Masters[a.Lane].Name, Word: VoteUncounted}
 	cause := a.Reply.Err
 	if cause == nil {
 		cause = a.Seal.Err
 	}
-	if a.Asked {
+	if a.Sent {
 		v.Took = p.Clock().Now() - sent
 	} else {
 		v.Cause = "not asked"
 	}
 	switch {
-	case cause != nil && !a.Asked:
+	case cause != nil && !a.Sent:
 		v.Cause += ": " + cause.Error()
 	case cause != nil:
 		v.Cause = cause.Error()
-	case !a.Asked:
+	case !a.Sent:
 	case !consent(a.Reply):
 		v.Word = VoteNo
-	case a.Seal.Young:
+	case a.Seal.Quarantined:
 		v.Cause = "quarantined: it may have forgotten"
 	default:
 		v.Word = VoteYes
@@ -115,7 +115,7 @@ func voteOf(p *pool.Pool, a pool.Answer, consent func(pool.Reply) bool, sent tim
 
 // isYes reads the answers of commands and scripts that take, prolong or release: a string
 // or a positive number, alone or as the first of several.
-func consents(r pool.Reply) bool {
+func isYes(r pool.Reply) bool {
 	if r.Kind == pool.ReplyArray {
 		if len(r.Items) == 0 {
 			return false
@@ -129,31 +129,31 @@ func consents(r pool.Reply) bool {
 // isOne reads the answers of which 1 alone is yes.
 func isOne(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 1 }
 
-func (w *workEnd) consent(r pool.Reply) bool       { return isOne(r) }
-func (w *workExtension) consent(r pool.Reply) bool { return isOne(r) }
+func (w *workFinish) isYes(r pool.Reply) bool    { return isOne(r) }
+func (w *workExtension) isYes(r pool.Reply) bool { return isOne(r) }
 
-func (a *attempt) consent(r pool.Reply) bool {
+func (a *ballot) isYes(r pool.Reply) bool {
 	script := a.call.request.Script
 	if script == nil {
-		return consents(r)
+		return isYes(r)
 	}
-	own, _ := script.answer(r)
+	own, _ := script.splitAnswer(r)
 	return script.Vote(own) == ScriptYes
 }
 
-func (s *survey) consent(r pool.Reply) bool {
+func (s *scriptBallot) isYes(r pool.Reply) bool {
 	if s.script == nil {
 		return isOne(r)
 	}
-	own, _ := s.script.answer(r)
+	own, _ := s.script.splitAnswer(r)
 	return s.script.Vote(own) == ScriptYes
 }
 
 // roundTrace traces a round of ids that serves requests with a Trace. Its votes are those
 // of all of them.
 type roundTrace struct {
-	hear []*Trace
-	sent [maxMasters]time.Duration
+	traces []*Trace
+	sent   [maxMasters]time.Duration
 }
 
 // announceLocked is called when the round's requests are known. Masters that have
@@ -167,25 +167,25 @@ func (r *idRound) announceLocked() {
 		if r.trace == nil {
 			r.trace = &roundTrace{}
 		}
-		r.trace.hear = append(r.trace.hear, t)
-		t.Asked(r.tally.n)
+		r.trace.traces = append(r.trace.traces, t)
+		t.OnBallot(r.tally.n)
 	}
 	for lane := range r.tally.n {
 		if r.early&(1<<lane) != 0 {
-			r.tellLocked(pool.Answer{Lane: lane})
+			r.reportLocked(pool.Answer{Lane: lane})
 		}
 	}
 }
 
 // reportLocked reports one vote.
-func (r *idRound) tellLocked(a pool.Answer) {
+func (r *idRound) reportLocked(a pool.Answer) {
 	switch {
 	case !r.frozen:
 		r.early |= 1 << a.Lane
 	case r.trace != nil:
-		v := voteOf(r.counter.locker.pool, a, consents, r.trace.sent[a.Lane])
-		for _, t := range r.trace.hear {
-			t.Voted(v)
+		v := voteOf(r.counter.locker.pool, a, isYes, r.trace.sent[a.Lane])
+		for _, t := range r.trace.traces {
+			t.OnVote(v)
 		}
 	}
 }

@@ -18,8 +18,8 @@ func deadline(start, ttl time.Duration) time.Duration { return start + ttl - dri
 // only a copy that ends within 1 ms of the ballot's own expiry, so it can never delete a
 // copy that a later ballot counts on.
 const (
-	grain    = 8
-	prolongs = 4
+	expiryGrain     = 8
+	prolongedOffset = 4
 )
 
 // expiry is where a ballot's copies end on a master whose clock shows now µs. It is ttl
@@ -27,9 +27,11 @@ const (
 // lives for the whole ttl.
 func expiry(now int64, ttl, late time.Duration) int64 {
 	end := now/1000 + (ttl + late).Milliseconds() + 1
-	return (end + grain - 1) / grain * grain
+	return (end + expiryGrain - 1) / expiryGrain * expiryGrain
 }
 
 // repairedExpiry is where a copy ends that is re-created for a lease with this remaining
 // time.
-func healed(now int64, left, late time.Duration) int64 { return expiry(now, left, late) + prolongs }
+func repairedExpiry(now int64, left, late time.Duration) int64 {
+	return expiry(now, left, late) + prolongedOffset
+}

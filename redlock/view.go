@@ -31,11 +31,11 @@ func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
 		return
 	}
 	g := l.pool.Group(db)
-	l.submit(b, g, &viewing{locker: l, group: g, key: l.masterKey(key), done: done})
+	l.submit(b, g, &viewCall{locker: l, group: g, key: l.masterKey(key), done: done})
 }
 
 // viewCall is one View.
-type viewing struct {
+type viewCall struct {
 	locker *Locker
 	group  *pool.Group
 	key    string
@@ -43,22 +43,22 @@ type viewing struct {
 
 	mu       sync.Mutex
 	missing  missing
-	seen     []View // of masters whose answer counts
+	views    []View // of masters whose answer counts
 	answered int
 	over     bool
 }
 
-var _ pool.Operation = (*viewing)(nil)
+var _ pool.Operation = (*viewCall)(nil)
 
-func (w *viewing) Plan() pool.Plan { return pool.Plan{Key: w.key, Joins: true, Sealed: true} }
-func (w *viewing) Propose(int64)   {}
+func (w *viewCall) Props() pool.Props { return pool.Props{Key: w.key, SharesKey: true, Sealed: true} }
+func (w *viewCall) Propose(int64)     {}
 
-func (w *viewing) Command(_ *pool.Moment, c *pool.Command) bool {
+func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set("EVALSHA", w.locker.script.view, "1", w.key)
 	return true
 }
 
-func (w *viewing) Answer(answer pool.Answer) {
+func (w *viewCall) Answer(answer pool.Answer) {
 	w.mu.Lock()
 	if w.over { // read without the lock
 		w.mu.Unlock()
@@ -67,13 +67,13 @@ func (w *viewing) Answer(answer pool.Answer) {
 	w.answered++
 	// A quarantined master may have forgotten what it does not show. A token that has a
 	// copy there instead holds nothing by it: no grant has counted that yes vote.
-	if one, ok := w.locker.readView(answer.Reply); ok && counts(answer) {
-		w.seen = append(w.seen, one)
-		w.missing.counts(answer.Lane)
+	if one, ok := w.locker.readView(answer.Reply); ok && countsAsVote(answer) {
+		w.views = append(w.views, one)
+		w.missing.markCounted(answer.Lane)
 	} else {
-		w.missing.lacks(answer.Lane, w.locker.pool.Absence(&answer))
+		w.missing.markMissing(answer.Lane, w.locker.pool.Absence(&answer))
 	}
-	seen, decided := agreement(w.seen, w.locker.pool.N(), w.locker.pool.Quorum())
+	seen, decided := agreement(w.views, w.locker.pool.N(), w.locker.pool.Quorum())
 	w.over = decided || w.answered == w.locker.pool.N()
 	over := w.over
 	w.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Locker) readView(r pool.Reply) (View, bool) {
 	}
 	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
 	if left := r.Items[2].Int; left >= 0 {
-		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(grain+prolongs)*time.Millisecond, time.Millisecond)
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.masterTimeout-(expiryGrain+prolongedOffset)*time.Millisecond, time.Millisecond)
 	}
 	return v, true
 }

@@ -19,20 +19,20 @@ func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
 	}
 	out, leave := d.stands("k", LockRequest{})
 	d.relays[1].Pause()
-	d.waits.freed(nil, place{0, "k"}) // its head contends, and gets no answer
+	d.waits.onRelease(nil, dbKey{0, "k"}) // its head contends, and gets no answer
 	leave()
 	<-out
 	d.waits.mu.Lock()
-	var ln *line
-	for _, one := range d.waits.lines {
+	var ln *waitQueue
+	for _, one := range d.waits.queues {
 		ln = one
 	}
 	d.waits.mu.Unlock()
-	if ln == nil || ln.keep == nil {
+	if ln == nil || ln.refreshTimer == nil {
 		t.Fatal("there is no queue with a ballot under way")
 	}
-	ln.keep.Stop() // it fires now
-	ln.keepStanding()
+	ln.refreshTimer.Stop() // it fires now
+	ln.refreshTickets()
 	_, leave = d.stands("k", LockRequest{})
 	defer leave()
 	d.relays[1].Resume()
@@ -95,20 +95,20 @@ func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
 	out := make(chan waited, 1)
 	leave := d.waitFor("w", LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute}, out)
 	defer leave()
-	var ln *line
+	var ln *waitQueue
 	eventually(t, "it stands in line", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		for _, one := range d.waits.lines {
+		for _, one := range d.waits.queues {
 			ln = one
 		}
-		return ln != nil && ln.length == 1 && ln.asked == nil
+		return ln != nil && ln.length == 1 && ln.contender == nil
 	})
 	d.waits.mu.Lock()
 	defer d.waits.mu.Unlock()
-	ln.news.due, ln.streak = true, streakLimit
-	if next := ln.handOverLocked(); next != nil || ln.news.due {
-		t.Errorf("next %v, asks for news %v", next, ln.news.due)
+	ln.watch.due, ln.streak = true, maxStreak
+	if next := ln.handOverLocked(); next != nil || ln.watch.due {
+		t.Errorf("next %v, asks for news %v", next, ln.watch.due)
 	}
 }
 
@@ -146,16 +146,16 @@ func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
 		d.relays[2].Pause()
 		answer := make(chan lockAnswer, 1)
 		d.inFlight.Add(1)
-		call := &acquire{
+		call := &acquireCall{
 			locker: d.Locker, group: d.pool.Group(0), began: d.recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
 			request: LockRequest{Key: "k", TTL: long, Mode: Shared, Token: token, Fair: fair},
 		}
 		// As after a first ballot, behind which the copy on b was moved.
-		var f form = &reader{steps: 1, ends: &[maxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
+		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[maxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
 		if fair {
-			f = &fairly{form: f}
+			f = &fairMode{lockMode: f}
 		}
-		call.attempt(nil, f)
+		call.startBallot(nil, f)
 		if a := <-answer; a.err != nil {
 			t.Errorf("fair %v: %v", fair, a.err)
 		}

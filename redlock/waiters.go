@@ -19,33 +19,33 @@ import (
 )
 
 // dbKey identifies a key for which a request may wait.
-type place struct {
+type dbKey struct {
 	db  int
 	key Key
 }
 
 // queueID identifies a wait queue. Queues differ by their keys, by whether their waiters
 // also have a ticket on the masters, and by whether they take the lock at all.
-type lineID struct {
-	db    int
-	keys  string
-	fair  bool
-	looks bool // they do not take the lock
+type queueID struct {
+	db       int
+	keys     string
+	fair     bool
+	peekOnly bool // they do not take the lock
 }
 
 // waiter is one request that waits. The mutex of waiters guards it.
 type waiter struct {
-	waits      *waiters
-	line       *line // nil until the waiter is in a queue
-	prev, next *waiter
-	request    LockRequest
-	done       LockDone
-	end        time.Duration // of the wait, on the pool's clock
-	timer      pool.Timer
-	trouble    error // why the masters could not decide before the waiter was in a queue
-	stepping   error // one of its ballots has begun to downgrade the writer
-	known      bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
-	over       bool  // out of the queue, answered or about to be
+	waits       *waiters
+	queue       *waitQueue // nil until the waiter is in a queue
+	prev, next  *waiter
+	request     LockRequest
+	done        LockDone
+	end         time.Duration // of the wait, on the pool's clock
+	timer       pool.Timer
+	firstErr    error // why the masters could not decide before the waiter was in a queue
+	downgrading error // one of its ballots has begun to downgrade the writer
+	everRefused bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
+	over        bool  // out of the queue, answered or about to be
 }
 
 // waiters are the wait queues of all keys.
@@ -54,11 +54,11 @@ type waiters struct {
 	name   string       // of this daemon, in the queues on the masters
 	count  atomic.Int64 // at 0 a release does not take the lock
 
-	mu    sync.Mutex
-	lines map[lineID]*line
-	at    map[place][]*line // the queues that wait for a key, FAIR first
-	stood int64             // number of the last waiter that requested a ticket
-	ended bool
+	mu       sync.Mutex
+	queues   map[queueID]*waitQueue
+	byKey    map[dbKey][]*waitQueue // the queues that wait for a key, FAIR first
+	enqueued int64                  // number of the last waiter that requested a ticket
+	closed   bool
 }
 
 // Wait requests a lock and waits while another token holds the key, r.Wait at most. done
@@ -69,7 +69,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	w := &waiter{waits: &l.waits, request: r, done: done, end: l.recent() + r.Wait}
 	enter := l.waits.enter
 	if r.Fair {
-		enter = l.waits.enlist
+		enter = l.waits.enqueue
 	}
 	if r.Token == "" {
 		enter(b, w)
@@ -77,9 +77,9 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	}
 	// Its token may hold the key already: a repeat must not wait for its own lock.
 	l.Lock(b, r, func(g Grant, err error) {
-		if errors.Is(err, ErrHeld) || undecidedError(err) {
-			w.notes(err)
-			w.known = errors.Is(err, ErrHeld)
+		if errors.Is(err, ErrHeld) || isUndecided(err) {
+			w.noteDowngrade(err)
+			w.everRefused = errors.Is(err, ErrHeld)
 			enter(nil, w)
 			return
 		}
@@ -98,7 +98,7 @@ func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		l.unheard(g)
+		l.undelivered(g)
 	}
 }
 
@@ -109,32 +109,32 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 		s.mu.Unlock()
 		return
 	}
-	if err := s.roomLocked(w); err != nil {
+	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
 		w.done(Grant{}, err)
 		return
 	}
-	ln := s.lineLocked(w)
+	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	s.count.Add(1)
-	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.timeOver)
-	first := ln.head == w && ln.asked == nil
+	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.onTimeout)
+	first := ln.head == w && ln.contender == nil
 	if first {
-		ln.askedLocked(w)
+		ln.setContenderLocked(w)
 	}
 	s.mu.Unlock()
 	if first {
-		ln.ask(b, w)
+		ln.contend(b, w)
 	}
 }
 
 // admitLocked returns the reason why a request may not wait.
-func (s *waiters) roomLocked(w *waiter) error {
+func (s *waiters) admitLocked(w *waiter) error {
 	o := &s.locker.options
-	ln := s.lines[w.lineID()]
+	ln := s.queues[w.queueID()]
 	switch {
-	case s.ended:
+	case s.closed:
 		return ErrShutdown
 	case s.count.Load() >= int64(o.MaxWaiters):
 		return &Busy{What: "waiters", Limit: o.MaxWaiters, Option: "--max-waiters"}
@@ -152,12 +152,12 @@ func (s *waiters) roomLocked(w *waiter) error {
 }
 
 // queueID of a request: several keys are one queue in whatever order they are named.
-func (w *waiter) lineID() lineID {
+func (w *waiter) queueID() queueID {
 	r := &w.request
-	id := lineID{db: r.DB, keys: string(r.Key), fair: r.Fair, looks: r.looks}
+	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: r.peekOnly}
 	if len(r.More) > 0 {
 		var names strings.Builder
-		for _, key := range r.keys() {
+		for _, key := range r.sortedKeys() {
 			names.WriteString(string(key))
 			names.WriteByte(0)
 		}
@@ -167,34 +167,34 @@ func (w *waiter) lineID() lineID {
 }
 
 // queueLocked finds or makes the waiter's queue.
-func (s *waiters) lineLocked(w *waiter) *line {
-	id := w.lineID()
-	if ln := s.lines[id]; ln != nil {
+func (s *waiters) queueLocked(w *waiter) *waitQueue {
+	id := w.queueID()
+	if ln := s.queues[id]; ln != nil {
 		return ln
 	}
-	ln := &line{waits: s, lineID: id, keys: w.request.keys(), group: s.locker.pool.Group(id.db)}
-	if s.lines == nil {
-		s.lines, s.at = map[lineID]*line{}, map[place][]*line{}
+	ln := &waitQueue{waits: s, queueID: id, keys: w.request.sortedKeys(), group: s.locker.pool.Group(id.db)}
+	if s.queues == nil {
+		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
 	}
-	s.lines[id] = ln
+	s.queues[id] = ln
 	for _, key := range ln.keys {
-		at := place{id.db, key}
+		at := dbKey{id.db, key}
 		if id.fair {
-			s.at[at] = append([]*line{ln}, s.at[at]...)
+			s.byKey[at] = append([]*waitQueue{ln}, s.byKey[at]...)
 		} else {
-			s.at[at] = append(s.at[at], ln)
+			s.byKey[at] = append(s.byKey[at], ln)
 		}
 	}
 	return ln
 }
 
 // forgetLocked drops a queue.
-func (s *waiters) forgetLocked(ln *line) {
-	delete(s.lines, ln.lineID)
+func (s *waiters) forgetLocked(ln *waitQueue) {
+	delete(s.queues, ln.queueID)
 	for _, key := range ln.keys {
-		at := place{ln.db, key}
-		if s.at[at] = slices.DeleteFunc(s.at[at], func(other *line) bool { return other == ln }); len(s.at[at]) == 0 {
-			delete(s.at, at)
+		at := dbKey{ln.db, key}
+		if s.byKey[at] = slices.DeleteFunc(s.byKey[at], func(other *waitQueue) bool { return other == ln }); len(s.byKey[at]) == 0 {
+			delete(s.byKey, at)
 		}
 	}
 }
@@ -208,9 +208,9 @@ func (s *waiters) removeLocked(w *waiter) {
 	}
 	w.timer.Stop()
 	s.count.Add(-1)
-	if w.line != nil {
-		w.line.unlinkLocked(w)
-		w.line.dropIfDoneLocked()
+	if w.queue != nil {
+		w.queue.unlinkLocked(w)
+		w.queue.dropIfDoneLocked()
 	}
 }
 
@@ -224,71 +224,71 @@ func (w *waiter) leave() {
 	}
 	s.removeLocked(w)
 	s.mu.Unlock()
-	w.stepOut()
+	w.leaveQueue()
 	w.done(Grant{}, ErrLeft)
 }
 
 // onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
 // and then the grant is the answer.
-func (w *waiter) timeOver() {
+func (w *waiter) onTimeout() {
 	s := w.waits
 	s.mu.Lock()
-	if w.over || w.line != nil && w.line.asked == w {
+	if w.over || w.queue != nil && w.queue.contender == w {
 		s.mu.Unlock()
 		return
 	}
 	s.removeLocked(w)
-	err := w.verdict()
+	err := w.finalError()
 	s.mu.Unlock()
-	w.stepOut()
+	w.leaveQueue()
 	w.done(Grant{}, err)
 }
 
 // finalError is the answer of a wait without a grant. It is ErrHeld only if the queue's
 // last ballot for the key was refused, whichever waiter started that ballot.
-func (w *waiter) verdict() error {
+func (w *waiter) finalError() error {
 	switch {
-	case w.line != nil && w.line.trouble != nil:
-		return w.line.trouble
-	case w.trouble != nil:
-		return w.trouble
-	case w.stepping != nil:
-		return w.stepping
-	case !w.known && (w.line == nil || !w.line.known):
+	case w.queue != nil && w.queue.lastErr != nil:
+		return w.queue.lastErr
+	case w.firstErr != nil:
+		return w.firstErr
+	case w.downgrading != nil:
+		return w.downgrading
+	case !w.everRefused && (w.queue == nil || !w.queue.everDecided):
 		return w.waits.locker.noQuorum(&missing{}, "the wait was over before the masters had answered")
 	}
 	return ErrHeld
 }
 
 // noteDowngrade keeps an error that a later refusal must not hide.
-func (w *waiter) notes(err error) {
-	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.stepping {
-		w.stepping = n
+func (w *waiter) noteDowngrade(err error) {
+	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.downgrading {
+		w.downgrading = n
 	}
 }
 
 // onRelease is called for every release through this daemon, as part of its batch: the
 // head's ballot leaves in the same flush. It is not known yet whether the release will
 // succeed; the masters decide.
-func (s *waiters) freed(b *Batch, at place) {
+func (s *waiters) onRelease(b *Batch, at dbKey) {
 	if s.count.Load() == 0 {
 		return
 	}
 	type contender struct {
-		queue  *line
+		queue  *waitQueue
 		waiter *waiter
 	}
 	var buffer [2]contender
 	next := buffer[:0]
 	s.mu.Lock()
-	for _, ln := range s.at[at] {
+	for _, ln := range s.byKey[at] {
 		if w := ln.handOverLocked(); w != nil {
 			next = append(next, contender{ln, w})
 		}
 	}
 	s.mu.Unlock()
 	for _, c := range next {
-		c.queue.ask(b, c.waiter)
+		c.queue.contend(b, c.waiter)
 	}
 }
 
@@ -298,9 +298,9 @@ func (l *Locker) EndWaits() {
 	l.holds.draining.Store(true)
 	s := &l.waits
 	s.mu.Lock()
-	s.ended = true
+	s.closed = true
 	var all []*waiter
-	for _, ln := range s.lines {
+	for _, ln := range s.queues {
 		for w := ln.head; w != nil; w = ln.head {
 			s.removeLocked(w)
 			all = append(all, w)
@@ -309,24 +309,24 @@ func (l *Locker) EndWaits() {
 	s.mu.Unlock()
 	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
 	for _, w := range all {
-		w.stepOut()
+		w.leaveQueue()
 		w.done(Grant{}, ErrShutdown)
 	}
 	l.endWorkWaits()
 }
 
 // isClosed reports whether the daemon admits no more waiters.
-func (s *waiters) over() bool {
+func (s *waiters) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ended
+	return s.closed
 }
 
 // Waiters is how many requests wait.
 func (l *Locker) Waiters() int { return int(l.waits.count.Load()) }
 
 // isUndecided reports whether the masters could not decide now, but may decide later.
-func undecidedError(err error) bool {
+func isUndecided(err error) bool {
 	var quorum *NoQuorum
 	var late *Expired
 	var busy *Busy

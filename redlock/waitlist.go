@@ -9,8 +9,8 @@ import (
 )
 
 // Requester describes the client of a request, for people.
-type Who struct {
-	Client     int64 // number of the connection in this daemon
+type Requester struct {
+	ID         int64 // number of the connection in this daemon
 	Addr, Name string
 	User       string
 	// Trace receives the votes on this one request; may be nil. It is here because a
@@ -20,13 +20,13 @@ type Who struct {
 
 // Waiting is one request that waits.
 type Waiting struct {
-	Keys  []Key // the keys that it waits for
-	Mode  Mode
-	Fair  bool
-	Who   Who
-	Place int           // in its wait queue in this daemon, from 1
-	Since time.Duration // the time that it has waited
-	Left  time.Duration // the time that it will wait at most
+	Keys      []Key // the keys that it waits for
+	Mode      Mode
+	Fair      bool
+	Requester Requester
+	Place     int           // in its wait queue in this daemon, from 1
+	Since     time.Duration // the time that it has waited
+	Left      time.Duration // the time that it will wait at most
 }
 
 // Waiting lists the requests that wait for a wanted key of a database, at most limit of
@@ -38,7 +38,7 @@ func (l *Locker) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiti
 		return nil, 0
 	}
 	s.mu.Lock()
-	for _, ln := range s.lines {
+	for _, ln := range s.queues {
 		if ln.db != db || !slices.ContainsFunc(ln.keys, wanted) {
 			continue
 		}
@@ -59,11 +59,11 @@ func (l *Locker) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiti
 func (w *waiter) describe(place int, now time.Duration) Waiting {
 	r := &w.request
 	one := Waiting{
-		Keys: w.line.keys, Mode: r.Mode, Fair: r.Fair, Place: place,
+		Keys: w.queue.keys, Mode: r.Mode, Fair: r.Fair, Place: place,
 		Since: max(0, now-(w.end-r.Wait)), Left: max(0, w.end-now),
 	}
-	if r.Who != nil {
-		one.Who = *r.Who
+	if r.Requester != nil {
+		one.Requester = *r.Requester
 	}
 	return one
 }
@@ -77,14 +77,14 @@ func oldest(list []Waiting, limit int) []Waiting {
 }
 
 // countAt is how many requests wait for one key.
-func (s *waiters) countAt(p place) int {
+func (s *waiters) countAt(p dbKey) int {
 	if s.count.Load() == 0 {
 		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for _, ln := range s.at[p] {
+	for _, ln := range s.byKey[p] {
 		n += ln.length
 	}
 	return n

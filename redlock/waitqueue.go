@@ -26,49 +26,49 @@ const (
 	// settleDelay is how long a queue behind a lock that was granted here waits before it
 	// watches the masters. Most such locks are released here, and then the reports would be
 	// about this daemon's own release.
-	settling = 50 * time.Millisecond
+	settleDelay = 50 * time.Millisecond
 	// pollWatched and pollUnwatched bound what a lost report costs, with a quorum of masters
 	// watched and without.
-	pollWatched = 5 * time.Second
-	pollBlind   = 500 * time.Millisecond
+	pollWatched   = 5 * time.Second
+	pollUnwatched = 500 * time.Millisecond
 	// maxStreak: after so many hand-overs in a row a release goes out alone. The head contends
 	// after yieldPause, so that waiters of other daemons are served, too.
-	streakLimit = 256
-	letPass     = 2 * time.Millisecond
+	maxStreak  = 256
+	yieldPause = 2 * time.Millisecond
 	// minRetryDelay and maxRetryDelay bound the delays after undecided requests.
-	firstTrouble = 20 * time.Millisecond
-	lastTrouble  = time.Second
+	minRetryDelay = 20 * time.Millisecond
+	maxRetryDelay = time.Second
 )
 
 // waitQueue holds the waiters of one key. waits.mu guards all of it.
-type line struct {
+type waitQueue struct {
 	waits *waiters
-	lineID
+	queueID
 	keys  []Key
 	group *pool.Group
 
-	head, tail *waiter
-	length     int
-	asked      *waiter // whose request is in flight
-	hinted     bool    // the key may have become free since the request
-	streak     int     // hand-overs in a row
-	troubles   int     // undecided requests in a row …
-	trouble    error   // … and why the last of them was not decided, nil if it was
-	known      bool    // a request has been decided
+	head, tail  *waiter
+	length      int
+	contender   *waiter // whose request is in flight
+	hinted      bool    // the key may have become free since the request
+	streak      int     // hand-overs in a row
+	failures    int     // undecided requests in a row …
+	lastErr     error   // … and why the last of them was not decided, nil if it was
+	everDecided bool    // a request has been decided
 
-	keep   pool.Timer // of FAIR, see refreshTickets
-	alarm  pool.Timer // nil until it is first set
-	wakeAt time.Duration
-	news   news
+	refreshTimer pool.Timer // of FAIR, see refreshTickets
+	timer        pool.Timer // nil until it is first set
+	wakeAt       time.Duration
+	watch        queueWatch
 }
 
 // insertLocked puts a waiter at the end, or where its ticket belongs.
-func (ln *line) insertLocked(w *waiter) {
+func (ln *waitQueue) insertLocked(w *waiter) {
 	after := ln.tail
-	for ln.fair && after != nil && after.request.stand.ticket > w.request.stand.ticket {
+	for ln.fair && after != nil && after.request.ticket.number > w.request.ticket.number {
 		after = after.prev
 	}
-	w.line, w.prev = ln, after
+	w.queue, w.prev = ln, after
 	if after == nil {
 		w.next, ln.head = ln.head, w
 	} else {
@@ -82,7 +82,7 @@ func (ln *line) insertLocked(w *waiter) {
 	ln.length++
 }
 
-func (ln *line) unlinkLocked(w *waiter) {
+func (ln *waitQueue) unlinkLocked(w *waiter) {
 	if w.prev == nil {
 		ln.head = w.next
 	} else {
@@ -98,63 +98,63 @@ func (ln *line) unlinkLocked(w *waiter) {
 }
 
 // dropIfDoneLocked drops a queue without waiters and without a request in flight.
-func (ln *line) dropIfDoneLocked() {
-	if ln.head != nil || ln.asked != nil {
+func (ln *waitQueue) dropIfDoneLocked() {
+	if ln.head != nil || ln.contender != nil {
 		return
 	}
-	for _, timer := range []pool.Timer{ln.alarm, ln.keep} {
+	for _, timer := range []pool.Timer{ln.timer, ln.refreshTimer} {
 		if timer != nil {
 			timer.Stop()
 		}
 	}
-	ln.ignoreNewsLocked()
+	ln.unwatchLocked()
 	ln.waits.forgetLocked(ln)
 }
 
 // setContenderLocked notes that the waiter's request is about to leave.
-func (ln *line) askedLocked(w *waiter) {
-	ln.asked, ln.hinted = w, false
-	ln.ignoreNewsLocked()
+func (ln *waitQueue) setContenderLocked(w *waiter) {
+	ln.contender, ln.hinted = w, false
+	ln.unwatchLocked()
 }
 
 // contend sends the waiter's request to the masters; b may be nil.
-func (ln *line) ask(b *Batch, w *waiter) {
+func (ln *waitQueue) contend(b *Batch, w *waiter) {
 	lock := ln.waits.locker.Lock
-	if ln.looks {
-		lock = ln.waits.locker.glance
+	if ln.peekOnly {
+		lock = ln.waits.locker.peek
 	}
 	lock(b, w.request, func(g Grant, err error) { ln.decided(w, g, err) })
 }
 
 // handOverLocked is the waiter whose request leaves together with a release, if any.
-func (ln *line) handOverLocked() *waiter {
+func (ln *waitQueue) handOverLocked() *waiter {
 	switch {
-	case ln.asked != nil:
+	case ln.contender != nil:
 		ln.hinted = true
 		return nil
 	case ln.head == nil:
 		return nil
 	}
-	if ln.streak++; ln.streak > streakLimit {
+	if ln.streak++; ln.streak > maxStreak {
 		ln.streak = 0
-		ln.news.due = false // when the timer fires, the head contends
-		ln.wakeLocked(letPass)
+		ln.watch.due = false // when the timer fires, the head contends
+		ln.setTimerLocked(yieldPause)
 		return nil
 	}
-	ln.askedLocked(ln.head)
+	ln.setContenderLocked(ln.head)
 	return ln.head
 }
 
 // decided takes the masters' answer to the waiter's request.
-func (ln *line) decided(w *waiter, g Grant, err error) {
+func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
 	s := ln.waits
 	s.mu.Lock()
-	ln.asked = nil
+	ln.contender = nil
 	left := w.over
-	w.notes(err)
-	stays := !left && (errors.Is(err, ErrHeld) || undecidedError(err)) && s.locker.clock.Now() < w.end && !s.ended
+	w.noteDowngrade(err)
+	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.locker.clock.Now() < w.end && !s.closed
 	if stays {
-		w.trouble = nil // from here on the wait queue has it
+		w.firstErr = nil // from here on the wait queue has it
 		if errors.Is(err, ErrHeld) {
 			if keys := s.cycleLocked(w); keys != nil {
 				stays, err = false, &Deadlock{Keys: keys}
@@ -168,36 +168,36 @@ func (ln *line) decided(w *waiter, g Grant, err error) {
 	ln.dropIfDoneLocked()
 	s.mu.Unlock()
 	if !stays && !left {
-		w.stepOut()
+		w.leaveQueue()
 	}
 	switch {
 	case stays:
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		s.locker.unheard(g) // and its release hands over to the next
+		s.locker.undelivered(g) // and its release hands over to the next
 	}
 	if next != nil {
-		ln.ask(nil, next)
+		ln.contend(nil, next)
 	}
 }
 
 // nextLocked is the waiter that contends after an answer; if nil, the timer is set instead.
-func (ln *line) nextLocked(g Grant, err error) *waiter {
+func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 	head := ln.head
-	undecided := undecidedError(err)
+	undecided := isUndecided(err)
 	if undecided {
-		ln.trouble = err
+		ln.lastErr = err
 	} else {
-		ln.troubles, ln.trouble, ln.known = 0, nil, true
+		ln.failures, ln.lastErr, ln.everDecided = 0, nil, true
 	}
 	switch {
 	case head == nil:
 		return nil
 	case undecided:
-		delay := min(lastTrouble, firstTrouble<<min(ln.troubles, 8))
-		ln.troubles++
-		ln.wakeLocked(ln.spread(delay))
+		delay := min(maxRetryDelay, minRetryDelay<<min(ln.failures, 8))
+		ln.failures++
+		ln.setTimerLocked(ln.spread(delay))
 		return nil
 	case err == nil && g.mode == Exclusive && !ln.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release
@@ -205,50 +205,50 @@ func (ln *line) nextLocked(g Grant, err error) *waiter {
 		if ln.fair { // the next one may be in another daemon's queue
 			ln.watchLocked(0)
 		} else {
-			ln.watchLocked(settling)
+			ln.watchLocked(settleDelay)
 		}
 		return nil
 	case errors.Is(err, ErrHeld) && !ln.hinted:
 		ln.streak = 0
 		ln.watchLocked(0)
-		ln.news.behind = errors.Is(err, errBehind)
+		ln.watch.behind = errors.Is(err, errBehind)
 		return nil
 	}
-	ln.askedLocked(head)
+	ln.setContenderLocked(head)
 	return head
 }
 
 // setTimerLocked sets the timer.
-func (ln *line) wakeLocked(delay time.Duration) {
+func (ln *waitQueue) setTimerLocked(delay time.Duration) {
 	clock := ln.waits.locker.clock
 	ln.wakeAt = clock.Now() + delay
-	if ln.alarm == nil {
-		ln.alarm = clock.AfterFunc(delay, ln.rings)
+	if ln.timer == nil {
+		ln.timer = clock.AfterFunc(delay, ln.onTimer)
 		return
 	}
-	ln.alarm.Reset(delay)
+	ln.timer.Reset(delay)
 }
 
 // onTimer watches the key anew, or lets the head contend.
-func (ln *line) rings() {
+func (ln *waitQueue) onTimer() {
 	s := ln.waits
 	s.mu.Lock()
-	if ln.asked != nil || ln.head == nil {
+	if ln.contender != nil || ln.head == nil {
 		s.mu.Unlock()
 		return
 	}
 	if early := ln.wakeAt - s.locker.clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
-		ln.alarm.Reset(early)
+		ln.timer.Reset(early)
 		s.mu.Unlock()
 		return
 	}
-	if ln.news.due {
+	if ln.watch.due {
 		ln.watchLocked(0)
 		s.mu.Unlock()
 		return
 	}
 	w := ln.head
-	ln.askedLocked(w)
+	ln.setContenderLocked(w)
 	s.mu.Unlock()
-	ln.ask(nil, w)
+	ln.contend(nil, w)
 }

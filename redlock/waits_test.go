@@ -23,8 +23,8 @@ func (d *daemon) waiting(key string, r LockRequest) <-chan waited {
 	eventually(d.t, "the wait was refused once and watches", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		ln := d.waits.lines[lineID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
-		return d.Counters().Refused > before && ln != nil && ln.news.tracked == d.pool.N()
+		ln := d.waits.queues[queueID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
+		return d.Counters().Refused > before && ln != nil && ln.watch.tracked == d.pool.N()
 	})
 	return out
 }

@@ -174,7 +174,7 @@ func (f *foreigner) release(key, token string) {
 func lull(most time.Duration) { time.Sleep(rand.N(most)) }
 
 // checked reports the checker's findings on everything that was recorded.
-func judged(t *testing.T, r *judge.Recorder) judge.History {
+func checked(t *testing.T, r *judge.Recorder) judge.History {
 	t.Helper()
 	h := r.History()
 	began := time.Now()

@@ -59,14 +59,14 @@ type Work struct {
 func (w *Work) Validity() time.Duration { return w.grant.Validity() }
 
 // Spent is the error of an attempt whose validity ran out before it could be handed over.
-func (w *Work) Spent() error { return w.grant.Spent() }
+func (w *Work) Spent() error { return w.grant.ExpiredError() }
 
 // WorkCompletion receives the answer; see LockDone.
 type WorkCompletion func(Work, error)
 
 // workPollInterval is how often a waiting request polls before the running attempt can
 // have timed out: the attempt may have ended earlier.
-const workPoll = 100 * time.Millisecond
+const workPollInterval = 100 * time.Millisecond
 
 // Work requests an attempt; done is called exactly once. leave ends the wait of a client
 // that has left: an attempt that is granted after that is given back.
@@ -112,7 +112,7 @@ func (w *workCall) try(b *Batch, n int64) {
 		},
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 	}
-	l.submit(b, w.group, l.watch(w.request.Trace, ballot))
+	l.submit(b, w.group, l.traced(w.request.Trace, ballot))
 }
 
 func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }

@@ -192,7 +192,7 @@ func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
 	one.awaitProcess(1, c.servers[1])
 	one.Close(0)
 	one.pool.Close()
-	two := c.stranger(relayed, keeps(keep))
+	two := c.startDaemon(relayed, keeps(keep))
 	for i := range c.servers {
 		two.await(i, "voting")
 	}

@@ -61,7 +61,7 @@ func (l *workLog) over(asked, now time.Duration, state WorkState) {
 }
 
 // verdict is what is wrong with the log.
-func (l *workLog) verdict() []string {
+func (l *workLog) breaches() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	breach := l.breach
@@ -221,7 +221,7 @@ func TestWork_SoakWithWorkersThatDie(t *testing.T) {
 		workers.Go(func() { s.clearUp(place, daemons[place%2]) })
 	}
 	workers.Wait()
-	s.judge()
+	s.check()
 	c.forgotten()
 }
 
@@ -247,11 +247,11 @@ func (s *soak) clearUp(place int, d *daemon) {
 }
 
 // check inspects all that was recorded.
-func (s *soak) judge() {
+func (s *soak) check() {
 	s.t.Helper()
 	runs, ends := 0, map[WorkState]int{}
 	for _, log := range s.logs {
-		for _, breach := range log.verdict() {
+		for _, breach := range log.breaches() {
 			s.t.Errorf("work %q: %s", log.key, breach)
 		}
 		ends[log.state]++

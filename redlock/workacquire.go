@@ -20,45 +20,45 @@ type workBallot struct {
 	token   workToken
 	start   time.Duration
 
-	mu       sync.Mutex
-	tally    tally
-	missing  missing
-	fencing  fencing
-	copies   [maxMasters]copyState
-	running  []runningWork // attempts of other requests, one a master
-	finished int           // masters on which the work is done
-	spent    int           // masters on which no attempt is left
-	odd      int           // masters that hold something else at the key
-	highest  int64         // highest attempt number seen
-	taken    int64         // highest attempt number that is over
-	over     bool
-	won      bool
+	mu        sync.Mutex
+	tally     tally
+	missing   missing
+	fencing   fencing
+	copies    [maxMasters]copyState
+	running   []runningWork // attempts of other requests, one a master
+	finished  int           // masters on which the work is done
+	spent     int           // masters on which no attempt is left
+	wrongType int           // masters that hold something else at the key
+	highest   int64         // highest attempt number seen
+	taken     int64         // highest attempt number that is over
+	over      bool
+	won       bool
 }
 
 var _ pool.Operation = (*workBallot)(nil)
 
 // Props: as for a lock.
-func (w *workBallot) Plan() pool.Plan { return pool.Plan{Key: w.key, Takes: true, Sealed: true} }
+func (w *workBallot) Props() pool.Props { return pool.Props{Key: w.key, Exclusive: true, Sealed: true} }
 
 // Propose records the fence that this attempt proposes.
 func (w *workBallot) Propose(fence int64) { w.fencing.proposal = fence }
 
 // Command proposes the attempt.
-func (w *workBallot) Command(m *pool.Moment, c *pool.Command) bool {
+func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	r := &w.call.request
 	if m.Now >= deadline(w.start, r.Timeout) {
 		return false
 	}
-	end := expiry(m.Time, r.Timeout, w.call.locker.late)
+	end := expiry(m.Time, r.Timeout, w.call.locker.masterTimeout)
 	c.Set("EVALSHA", w.call.locker.script.workTry, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
 		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),
-		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta, m.Life.Lineage)
+		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta, m.Incarnation.ID)
 	return true
 }
 
 // workReply is one master's answer.
-type workSaid struct {
+type workReply struct {
 	code    int64 // see worktry.lua; 0 = no answer
 	attempt int64 // for code 1: 1 if the master may not know what was before
 	left    time.Duration
@@ -72,12 +72,12 @@ type runningWork struct {
 	owner   string
 }
 
-func readWork(r pool.Reply) workSaid {
+func readWork(r pool.Reply) workReply {
 	if r.Kind != pool.ReplyArray || len(r.Items) == 0 {
-		return workSaid{}
+		return workReply{}
 	}
 	code, _ := r.Items[0].Number()
-	answer := workSaid{code: code}
+	answer := workReply{code: code}
 	if len(r.Items) > 1 {
 		answer.attempt, _ = r.Items[1].Number()
 	}
@@ -96,7 +96,7 @@ func (w *workBallot) Answer(a pool.Answer) {
 	answer := readWork(a.Reply)
 	copied := copyNone
 	switch {
-	case a.Reply.Err != nil && a.Asked:
+	case a.Reply.Err != nil && a.Sent:
 		copied = copyMaybe
 	case answer.code == 1:
 		copied = copyMade
@@ -124,20 +124,20 @@ func (w *workBallot) Answer(a pool.Answer) {
 // its memory is older than any record can be. A record of an earlier incarnation may have
 // come back with an older file. It may then lack the end or the attempt that this master
 // acknowledged later.
-func (w *workBallot) count(a pool.Answer, answer workSaid) {
+func (w *workBallot) count(a pool.Answer, answer workReply) {
 	seal := a.Seal
-	oldEnough := !seal.Young && (answer.attempt == 0 || w.call.locker.outlivesWork(seal))
+	oldEnough := !seal.Quarantined && (answer.attempt == 0 || w.call.locker.outlivesWork(seal))
 	switch {
 	case answer.code == 1 && seal.Good && oldEnough:
 		w.tally.yes++
-		w.missing.counts(a.Lane)
+		w.missing.markCounted(a.Lane)
 		w.fencing.voted(a.Lane, seal)
 	case (answer.code > 1 || answer.code == -1) && seal.Good:
 		w.tally.no++
-		w.missing.counts(a.Lane)
+		w.missing.markCounted(a.Lane)
 	default:
-		w.tally.silent++
-		w.missing.lacks(a.Lane, w.absence(&a, answer))
+		w.tally.uncounted++
+		w.missing.markMissing(a.Lane, w.absence(&a, answer))
 		return
 	}
 	switch answer.code {
@@ -151,7 +151,7 @@ func (w *workBallot) count(a pool.Answer, answer workSaid) {
 	case 5:
 		w.taken = max(w.taken, answer.attempt)
 	case -1:
-		w.odd++
+		w.wrongType++
 	}
 	if answer.code > 1 {
 		w.highest = max(w.highest, answer.attempt)
@@ -162,7 +162,7 @@ var errForgotWork = errors.New("may have forgotten ends of work: votes on new wo
 
 // absence is why a master's vote does not count. A memory that is too new for locks is
 // also too new for work that it does not have, and for longer.
-func (w *workBallot) absence(a *pool.Answer, answer workSaid) pool.Absence {
+func (w *workBallot) absence(a *pool.Answer, answer workReply) pool.Absence {
 	if age := w.call.locker.workAge(); answer.code == 1 && answer.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errForgotWork, age-a.Seal.Age)
 	}
@@ -184,48 +184,48 @@ func (l *Locker) workAge() time.Duration {
 func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
 
 // workBallotStep is what has to happen once the ballot's lock is released.
-type workNext struct {
+type workBallotStep struct {
 	fence int64
 	raise []int
-	fail  verdict
+	fail  ballotResult
 }
 
-func (w *workBallot) decide() workNext {
-	switch v := w.tally.verdict(); v {
+func (w *workBallot) decide() workBallotStep {
+	switch v := w.tally.result(); v {
 	case undecided:
-		return workNext{}
+		return workBallotStep{}
 	case granted:
 		fence, lanes, hopeless := w.fencing.choose(w.tally.quorum, w.tally.pending())
 		w.over, w.won = fence > 0 || hopeless, fence > 0
 		if hopeless {
-			return workNext{fail: unknown}
+			return workBallotStep{fail: unknown}
 		}
-		return workNext{fence: fence, raise: lanes}
+		return workBallotStep{fence: fence, raise: lanes}
 	default:
 		// There is no grant, but the blocking attempt may show itself only on the masters
 		// still to come: two daemons reach them in different order.
 		if w.tally.pending() > 0 && w.finished < w.tally.quorum && w.spent < w.tally.quorum {
-			return workNext{}
+			return workBallotStep{}
 		}
 		w.over = true
-		return workNext{fail: v}
+		return workBallotStep{fail: v}
 	}
 }
 
-func (n workNext) run(w *workBallot) {
+func (n workBallotStep) run(w *workBallot) {
 	switch {
 	case n.fence > 0:
 		w.grant(n.fence)
 	case len(n.raise) > 0:
-		raise(w.call.group, n.raise, w.lifted)
+		raiseRegisters(w.call.group, n.raise, w.onRaised)
 	case n.fail != undecided:
 		w.fail(n.fail)
 	}
 }
 
-func (w *workBallot) lifted(lane int, seal pool.Seal) {
+func (w *workBallot) onRaised(lane int, seal pool.Seal) {
 	w.mu.Lock()
-	w.fencing.lifted(lane, seal)
+	w.fencing.onRaised(lane, seal)
 	if w.over {
 		w.mu.Unlock()
 		return
@@ -253,10 +253,10 @@ func (w *workBallot) grant(fence int64) {
 }
 
 // fail takes the attempt back and reports what blocks it.
-func (w *workBallot) fail(v verdict) {
+func (w *workBallot) fail(v ballotResult) {
 	w.takeBack()
 	l, key, quorum := w.call.locker, w.call.request.Key, w.tally.quorum
-	same := w.atIt()
+	same := w.mostRunning()
 	switch {
 	case w.finished >= quorum:
 		w.call.finish(Work{State: WorkDone, Key: key, Attempt: w.highest}, nil)
@@ -264,7 +264,7 @@ func (w *workBallot) fail(v verdict) {
 		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
 	case len(same) >= quorum:
 		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
-	case w.odd > w.tally.n-quorum:
+	case w.wrongType > w.tally.n-quorum:
 		w.call.finish(Work{}, ErrWrongType)
 	case v == unknown:
 		w.call.finish(Work{}, l.noQuorum(&w.missing, ""))
@@ -275,7 +275,7 @@ func (w *workBallot) fail(v verdict) {
 
 // mostRunning are the masters on which the same attempt runs, for the attempt that runs
 // on most masters. Attempts that split the masters between them run nowhere.
-func (w *workBallot) atIt() (most []runningWork) {
+func (w *workBallot) mostRunning() (most []runningWork) {
 	for _, one := range w.running {
 		var same []runningWork
 		for _, other := range w.running {
@@ -310,15 +310,15 @@ func (w *workBallot) again() {
 		delay = delay/2 + c.locker.pool.Jitter(delay)
 	}
 	switch now := c.locker.clock.Now(); {
-	case now+delay <= c.round+2*c.locker.late:
+	case now+delay <= c.round+2*c.locker.masterTimeout:
 		if delay == 0 {
 			c.try(nil, number)
 			return
 		}
 		c.locker.clock.AfterFunc(delay, func() { c.try(nil, number) })
 	case len(w.running) > 0: // it may run, or be about to be taken back: poll again soon
-		same := w.atIt()
-		retry := min(w.retry(same), 2*c.locker.late)
+		same := w.mostRunning()
+		retry := min(w.retry(same), 2*c.locker.masterTimeout)
 		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: same[0].attempt, Retry: retry}, nil)
 	default:
 		c.finish(Work{}, c.locker.noQuorum(&w.missing, "the masters disagree about this work; try again"))
@@ -347,7 +347,7 @@ func (w *workBallot) undo(lane int, c copyState) {
 }
 
 func (l *Locker) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
-	g.Push(lane, &repeated{group: g, debt: pool.Debt{
+	g.Push(lane, &retryUntilAnswered{group: g, pending: pool.PendingRelease{
 		Args: []string{"EVALSHA", l.script.workUndo, "1", key, token}, Until: until,
 	}, key: key})
 }

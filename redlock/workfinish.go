@@ -31,15 +31,15 @@ type WorkExtendDone func(Work, error)
 
 // WorkDone marks the work done; no attempt starts while that is remembered.
 func (l *Locker) WorkDone(b *Batch, r WorkEndRequest, done WorkEndDone) {
-	l.endWork(b, r, "D", done)
+	l.finishWork(b, r, "D", done)
 }
 
 // WorkFail ends the attempt without success, so that the next may start at once.
 func (l *Locker) WorkFail(b *Batch, r WorkEndRequest, done WorkEndDone) {
-	l.endWork(b, r, "F", done)
+	l.finishWork(b, r, "F", done)
 }
 
-func (l *Locker) endWork(b *Batch, r WorkEndRequest, how string, done WorkEndDone) {
+func (l *Locker) finishWork(b *Batch, r WorkEndRequest, how string, done WorkEndDone) {
 	token, err := l.parseWorkToken(r.Token)
 	if err == nil {
 		err = l.enter()
@@ -49,7 +49,7 @@ func (l *Locker) endWork(b *Batch, r WorkEndRequest, how string, done WorkEndDon
 		return
 	}
 	g := l.pool.Group(r.DB)
-	l.submit(b, g, l.watch(r.Trace, &workEnd{
+	l.submit(b, g, l.traced(r.Trace, &workFinish{
 		locker: l, group: g, key: l.workKey(r.Key), token: token, how: how, start: l.clock.Now(),
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 		done:  func(ok bool, err error) { l.leave(); done(ok, err) },
@@ -57,7 +57,7 @@ func (l *Locker) endWork(b *Batch, r WorkEndRequest, how string, done WorkEndDon
 }
 
 // workFinish is answered by every lane exactly once.
-type workEnd struct {
+type workFinish struct {
 	locker *Locker
 	group  *pool.Group
 	key    string
@@ -75,33 +75,33 @@ type workEnd struct {
 
 var errForgotTaker = errors.New("has a memory of only")
 
-var _ pool.Operation = (*workEnd)(nil)
+var _ pool.Operation = (*workFinish)(nil)
 
 // Props: an end that a quorum acknowledged must be met by every later attempt, so it
 // counts only under a good seal.
-func (w *workEnd) Plan() pool.Plan { return pool.Plan{Key: w.key, Sealed: true} }
+func (w *workFinish) Props() pool.Props { return pool.Props{Key: w.key, Sealed: true} }
 
 // Propose does nothing: an end has no fence.
-func (w *workEnd) Propose(int64) {}
+func (w *workFinish) Propose(int64) {}
 
 // Command records the end for as long as it is to be remembered.
-func (w *workEnd) Command(m *pool.Moment, c *pool.Command) bool {
+func (w *workFinish) Command(m *pool.SendContext, c *pool.Command) bool {
 	c.Set(w.words(m.Time)...)
 	return true
 }
 
-func (w *workEnd) words(now int64) []string {
+func (w *workFinish) words(now int64) []string {
 	t := w.token
 	return []string{"EVALSHA", w.locker.script.workEnd, "1", w.key, t.String(),
 		strconv.FormatInt(t.attempt, 10), w.how,
-		strconv.FormatInt(expiry(now, t.keep, w.locker.late), 10),
+		strconv.FormatInt(expiry(now, t.keep, w.locker.masterTimeout), 10),
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
 }
 
 // Answer counts one master. The end is repeated on a master that did not answer.
-func (w *workEnd) Answer(a pool.Answer) {
+func (w *workFinish) Answer(a pool.Answer) {
 	if a.Reply.Err != nil {
-		w.group.Owe(a.Lane, pool.Debt{Dated: w.words, Since: w.start, Until: w.start + w.token.keep})
+		w.group.RetryRelease(a.Lane, pool.PendingRelease{ArgsAt: w.words, Since: w.start, Until: w.start + w.token.keep})
 	}
 	code := int64(-1)
 	if a.Reply.Kind == pool.ReplyInt {
@@ -115,20 +115,20 @@ func (w *workEnd) Answer(a pool.Answer) {
 	switch {
 	case code == 1 && a.Seal.Good && !w.remembers(a.Seal):
 		w.newer |= 1 << a.Lane
-		w.tally.silent++
-		w.missing.counts(a.Lane)
-		w.missing.lacks(a.Lane, pool.AbsentFor(errForgotTaker, a.Seal.Age))
+		w.tally.uncounted++
+		w.missing.markCounted(a.Lane)
+		w.missing.markMissing(a.Lane, pool.AbsentFor(errForgotTaker, a.Seal.Age))
 	case code == 1 && a.Seal.Good:
 		w.tally.yes++
-		w.missing.counts(a.Lane)
+		w.missing.markCounted(a.Lane)
 	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.no++
-		w.missing.counts(a.Lane)
+		w.missing.markCounted(a.Lane)
 	default:
-		w.tally.silent++
-		w.missing.lacks(a.Lane, w.locker.workAbsence(&a, code))
+		w.tally.uncounted++
+		w.missing.markMissing(a.Lane, w.locker.workAbsence(&a, code))
 	}
-	v := w.tally.verdict()
+	v := w.tally.result()
 	if v == undecided {
 		w.mu.Unlock()
 		return
@@ -145,7 +145,7 @@ func (w *workEnd) Answer(a pool.Answer) {
 		w.done(false, nil)
 	default:
 		note := "the end is repeated until every master has it; say it again to be sure"
-		if newer := w.missing.of(w.locker.pool, w.newer); len(newer) > 0 {
+		if newer := w.missing.phrasesOf(w.locker.pool, w.newer); len(newer) > 0 {
 			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over: %s",
 				len(newer), strings.Join(newer, ", "))
 		}
@@ -167,7 +167,7 @@ func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
 // not, the master may have forgotten which attempt took this one over. All masters that
 // granted the attempt were old enough to vote by then. The required age is therefore the
 // margin for the clocks of masters that differ.
-func (w *workEnd) remembers(s pool.Seal) bool {
+func (w *workFinish) remembers(s pool.Seal) bool {
 	began := time.Duration(w.group.Time()/1000-w.token.began) * time.Millisecond
 	return w.locker.workAge() == 0 || s.Age >= began+w.locker.maxTTL
 }
@@ -183,7 +183,7 @@ func (l *Locker) WorkExtend(b *Batch, r WorkEndRequest, done WorkExtendDone) {
 		return
 	}
 	g := l.pool.Group(r.DB)
-	l.submit(b, g, l.watch(r.Trace, &workExtension{
+	l.submit(b, g, l.traced(r.Trace, &workExtension{
 		locker: l, group: g, request: r, key: l.workKey(r.Key), token: token, start: l.clock.Now(),
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 		done:  func(w Work, err error) { l.leave(); done(w, err) },
@@ -209,20 +209,20 @@ type workExtension struct {
 var _ pool.Operation = (*workExtension)(nil)
 
 // Props: as for a lock's extension.
-func (w *workExtension) Plan() pool.Plan { return pool.Plan{Key: w.key, Sealed: true} }
+func (w *workExtension) Props() pool.Props { return pool.Props{Key: w.key, Sealed: true} }
 
 // Propose does nothing: an extension keeps the fence of its attempt.
 func (w *workExtension) Propose(int64) {}
 
 // Command moves the lease's end.
-func (w *workExtension) Command(m *pool.Moment, c *pool.Command) bool {
+func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= deadline(w.start, w.request.Timeout) {
 		return false
 	}
 	c.Set("EVALSHA", w.locker.script.workExtend, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.token.attempt, 10),
-		strconv.FormatInt(expiry(m.Time, w.request.Timeout, w.locker.late), 10),
-		strconv.FormatInt(w.token.keep.Milliseconds(), 10), m.Life.Lineage)
+		strconv.FormatInt(expiry(m.Time, w.request.Timeout, w.locker.masterTimeout), 10),
+		strconv.FormatInt(w.token.keep.Milliseconds(), 10), m.Incarnation.ID)
 	return true
 }
 
@@ -241,18 +241,18 @@ func (w *workExtension) Answer(a pool.Answer) {
 		return
 	}
 	switch {
-	case code == 1 && a.Seal.Good && !a.Seal.Young, code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
+	case code == 1 && a.Seal.Good && !a.Seal.Quarantined, code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.yes++
-		w.missing.counts(a.Lane)
+		w.missing.markCounted(a.Lane)
 	case code == 0 && a.Seal.Good,
 		code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.no++
-		w.missing.counts(a.Lane)
+		w.missing.markCounted(a.Lane)
 	default:
-		w.tally.silent++
-		w.missing.lacks(a.Lane, w.locker.workAbsence(&a, code))
+		w.tally.uncounted++
+		w.missing.markMissing(a.Lane, w.locker.workAbsence(&a, code))
 	}
-	v := w.tally.verdict()
+	v := w.tally.result()
 	if v == undecided {
 		w.mu.Unlock()
 		return

@@ -28,8 +28,8 @@ func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
 		return
 	}
 	g := l.pool.Group(db)
-	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key), m.Life.Lineage)
+	l.queryAll(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		l.leave()
 		done(l.viewOf(answers))
@@ -49,20 +49,20 @@ func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 	for lane := range answers {
 		a := &answers[lane]
 		if a.Reply.Kind != pool.ReplyArray || !a.Seal.Good {
-			m.lacks(lane, l.pool.Absence(a))
+			m.markMissing(lane, l.pool.Absence(a))
 			continue
 		}
 		if len(a.Reply.Items) == 1 {
-			m.counts(lane)
+			m.markCounted(lane)
 			wrongType++
 			continue
 		}
 		view, state, known := l.workViewOf(a.Reply.Items)
 		if !known && !l.outlivesWork(a.Seal) {
-			m.lacks(lane, pool.AbsentFor(errUnknownWork, l.workAge()-a.Seal.Age))
+			m.markMissing(lane, pool.AbsentFor(errUnknownWork, l.workAge()-a.Seal.Age))
 			continue
 		}
-		m.counts(lane)
+		m.markCounted(lane)
 		at := record{view.Attempt, view.Holder, state}
 		if before, ok := views[at]; ok {
 			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)
@@ -97,8 +97,8 @@ func (l *Locker) workViewOf(items []pool.Reply) (view WorkView, state string, kn
 	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
 	left := ms(3)
 	view = WorkView{
-		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.late), Max: number(4),
-		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.late),
+		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.masterTimeout), Max: number(4),
+		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.masterTimeout),
 	}
 	switch {
 	case items[0].Str == "D":

@@ -16,8 +16,8 @@ import (
 
 // workWaits are the requests for work that wait; the mutex of waiters guards them.
 type workWaits struct {
-	parked map[*workCall]struct{} // between two polls
-	came   int64                  // how many have begun to wait
+	parked  map[*workCall]struct{} // between two polls
+	started int64                  // how many have begun to wait
 }
 
 // workWait is the wait of one request; the mutex of waiters guards it.
@@ -34,10 +34,10 @@ func (w *workCall) finish(a Work, err error) {
 	switch {
 	case err != nil || a.State != WorkRunning || left <= 0 || w.left.Load():
 		w.answer(a, err)
-	case l.closing.Load() || l.waits.over():
+	case l.closing.Load() || l.waits.isClosed():
 		w.answer(Work{}, ErrShutdown)
 	default:
-		w.park(max(time.Millisecond, min(a.Retry, workPoll, left)), a.Attempt)
+		w.park(max(time.Millisecond, min(a.Retry, workPollInterval, left)), a.Attempt)
 	}
 }
 
@@ -54,24 +54,24 @@ func (w *workCall) park(delay time.Duration, attempt int64) {
 		return
 	}
 	if !w.wait.counted {
-		l.works.came++
-		w.wait.counted, w.wait.number = true, l.works.came
+		l.workWaits.started++
+		w.wait.counted, w.wait.number = true, l.workWaits.started
 		s.count.Add(1)
 	}
-	if l.works.parked == nil {
-		l.works.parked = map[*workCall]struct{}{}
+	if l.workWaits.parked == nil {
+		l.workWaits.parked = map[*workCall]struct{}{}
 	}
-	l.works.parked[w] = struct{}{}
-	w.wait.timer = l.clock.AfterFunc(delay, func() { w.look(attempt) })
+	l.workWaits.parked[w] = struct{}{}
+	w.wait.timer = l.clock.AfterFunc(delay, func() { w.poll(attempt) })
 	s.mu.Unlock()
 }
 
 // poll tries again, unless the daemon ended first.
-func (w *workCall) look(attempt int64) {
+func (w *workCall) poll(attempt int64) {
 	l := w.locker
 	l.waits.mu.Lock()
-	_, mine := l.works.parked[w]
-	delete(l.works.parked, w)
+	_, mine := l.workWaits.parked[w]
+	delete(l.workWaits.parked, w)
 	l.waits.mu.Unlock()
 	if mine {
 		w.tries = 0
@@ -96,12 +96,12 @@ func (w *workCall) answer(a Work, err error) {
 func (l *Locker) endWorkWaits() {
 	s := &l.waits
 	s.mu.Lock()
-	all := make([]*workCall, 0, len(l.works.parked))
-	for w := range l.works.parked {
+	all := make([]*workCall, 0, len(l.workWaits.parked))
+	for w := range l.workWaits.parked {
 		w.wait.timer.Stop()
 		all = append(all, w)
 	}
-	clear(l.works.parked)
+	clear(l.workWaits.parked)
 	s.mu.Unlock()
 	slices.SortFunc(all, func(a, b *workCall) int { return cmp.Compare(a.wait.number, b.wait.number) })
 	for _, w := range all {

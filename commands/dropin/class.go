@@ -28,14 +28,14 @@ var opNames = []string{"", "acquire", "reacquire", "release", "extend", "extend-
 func (o Op) String() string { return opNames[o] }
 
 // Holding is who holds the key on a master when the script comes.
-type Holding uint8
+type KeyState uint8
 
 const (
-	Absent  Holding = iota // nobody
-	Mine                   // the call's token
-	Other                  // another token
-	Endless                // the call's token, without an expiry
-	holdings
+	Free        KeyState = iota // nobody
+	HeldBySelf                  // the call's token
+	HeldByOther                 // another token
+	NoExpiry                    // the call's token, without an expiry
+	keyStates
 )
 
 // Call is one EVAL or EVALSHA: KEYS and ARGV.
@@ -88,7 +88,7 @@ type Class struct {
 	pinned  bool // by the operator: what else it does is not known
 	anyKeys bool // its answers are the same with any number of keys, all of them or none
 
-	cases [holdings]outcome
+	cases [keyStates]outcome
 	mixed []outcome // several keys that are held differently, and too little left of a lease
 }
 
@@ -96,13 +96,13 @@ type Class struct {
 // does nothing else, and answers alike whoever else holds the key, or nobody. Then
 // any release does what it does, and Predict has its answers.
 func (c *Class) OnlyReleases() bool {
-	alike := func(a, b Holding) bool {
+	alike := func(a, b KeyState) bool {
 		s := c.cases[a].reply
 		fixed := s.kind != KindArray && !s.is(remainingMS) && !s.is(remainingS) && !s.is(fromMaster)
 		return fixed && c.cases[a].done == c.cases[b].done && s.same(c.cases[b].reply)
 	}
 	return c.Op == Release && !c.pinned && len(c.mixed) == 0 && c.Keys == 1 && c.Args == 1 && c.Token == 1 && len(c.Signals) == 0 && !c.Publish &&
-		c.cases[Mine].done && !c.cases[Absent].done && alike(Mine, Endless) && alike(Absent, Other)
+		c.cases[HeldBySelf].done && !c.cases[Free].done && alike(HeldBySelf, NoExpiry) && alike(Free, HeldByOther)
 }
 
 // withKeys is the class for another number of keys.
@@ -144,8 +144,8 @@ func (c *Class) Fits(call Call) error {
 	}
 	if c.Prefix > 0 {
 		n, ok := parseInt(call.Args[c.Prefix-1])
-		if most := int64(len(c.TokenOf(call))); !ok || n < shortestPrefix || n > most {
-			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, shortestPrefix, most)
+		if most := int64(len(c.TokenOf(call))); !ok || n < minPrefix || n > most {
+			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, most)
 		}
 	}
 	return c.timeFits(call)
@@ -153,7 +153,7 @@ func (c *Class) Fits(call Call) error {
 
 // shortestPrefix is the least that may be compared of a token: a single byte is
 // soon guessed.
-const shortestPrefix = 8
+const minPrefix = 8
 
 func (c *Class) timeFits(call Call) error {
 	if c.Time.Arg == 0 {
@@ -192,7 +192,7 @@ func (c *Class) TTL(call Call, now int64) (ms int64, ok bool) {
 
 // Later is the arguments of a call with ms added to its time, rounded up to
 // the unit of the script; the same arguments if it takes no time from them.
-func (c *Class) Later(call Call, ms int64) []string {
+func (c *Class) LengthenArgs(call Call, ms int64) []string {
 	if c.Time.Arg == 0 || ms <= 0 {
 		return call.Args
 	}
@@ -235,7 +235,7 @@ func (c *Class) Vote(call Call, reply Reply) Vote {
 func (c *Class) vote(call Call, reply Reply) Vote {
 	vote := Unclear
 	for h := range c.cases {
-		if c.cases[h].reply.matches(reply, call, c.notMine(Holding(h), call)) {
+		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
 			if !c.cases[h].done {
 				return No
 			}
@@ -255,31 +255,31 @@ func (c *Class) vote(call Call, reply Reply) Vote {
 
 // Holdings says which holdings of the key explain the answer; empty if only
 // keys that are held differently do, or none.
-func (c *Class) Holdings(call Call, reply Reply) []Holding {
-	var found []Holding
+func (c *Class) KeyStates(call Call, reply Reply) []KeyState {
+	var found []KeyState
 	for h := range c.cases {
-		if c.cases[h].reply.matches(reply, call, c.notMine(Holding(h), call)) {
-			found = append(found, Holding(h))
+		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
+			found = append(found, KeyState(h))
 		}
 	}
 	return found
 }
 
 // notMine is the token that a key held by another one cannot hold.
-func (c *Class) notMine(h Holding, call Call) string {
-	if h == Other {
+func (c *Class) excludedToken(h KeyState, call Call) string {
+	if h == HeldByOther {
 		return c.TokenOf(call)
 	}
 	return ""
 }
 
 // Does says whether the script does what its Op says if the key is held so.
-func (c *Class) Does(h Holding) bool { return c.cases[h].done }
+func (c *Class) ActsOn(h KeyState) bool { return c.cases[h].done }
 
 // Predict is the answer of the script if the key is held so: value is what it
 // holds and remaining the ms it still does (-1 without expiry, -2 if absent).
 // ok is false if the script fails there with an error of its own making.
-func (c *Class) Predict(h Holding, call Call, value string, remaining int64) (r Reply, ok bool) {
+func (c *Class) Predict(h KeyState, call Call, value string, remaining int64) (r Reply, ok bool) {
 	return c.cases[h].reply.fill(call, value, remaining)
 }
 

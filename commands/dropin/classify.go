@@ -18,30 +18,30 @@ func classOfText(text string, call Call) (*Class, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &verdict{evaluator: e, paths: paths}
-	return v.class()
+	v := &classifier{evaluator: e, paths: paths}
+	return v.classify()
 }
 
 // change is what became of one key.
-type change uint8
+type keyChange uint8
 
 const (
-	kept change = iota
+	unchanged keyChange = iota
 	taken
 	renewed
 	deleted
-	stolen
+	overwritten
 )
 
 // effect is a change with the expiry it gave.
 type effect struct {
-	change change
+	change keyChange
 	expiry expirySource
 	fixed  int64 // ms, of expiryFixed
 }
 
 // verdict is about one script.
-type verdict struct {
+type classifier struct {
 	*evaluator
 	paths   []*path
 	locks   []int
@@ -49,7 +49,7 @@ type verdict struct {
 	effects map[states]effect // what becomes of a lock that was held so
 }
 
-func (v *verdict) class() (*Class, error) {
+func (v *classifier) classify() (*Class, error) {
 	v.findLocks()
 	for _, step := range []func() error{v.findUniform, v.findEffects, v.checkPaths} {
 		if err := step(); err != nil {
@@ -75,11 +75,11 @@ func (v *verdict) class() (*Class, error) {
 	if err := v.outcomes(c); err != nil {
 		return nil, err
 	}
-	return c, c.telling()
+	return c, c.checkDecisive()
 }
 
 // findLocks: a key that no command uses is no lock, if another one is.
-func (v *verdict) findLocks() {
+func (v *classifier) findLocks() {
 	v.locks = nil
 	for i := range v.call.Keys {
 		if !v.signals[i] && (v.touched[i] || len(v.touched) == 0) {
@@ -90,11 +90,11 @@ func (v *verdict) findLocks() {
 
 // findUniform finds the path of each way in which all locks can be held alike. There
 // is exactly one, as every condition parts the ways.
-func (v *verdict) findUniform() error {
+func (v *classifier) findUniform() error {
 	v.uniform = make(map[states]*path)
 	for _, state := range eachState {
 		for _, p := range v.paths {
-			alike := func(i int) bool { return p.keys[i].before&state != 0 && p.keys[i].left != remainderBelow }
+			alike := func(i int) bool { return p.keys[i].before&state != 0 && p.keys[i].remainder != remainderBelow }
 			if slices.ContainsFunc(v.locks, func(i int) bool { return !alike(i) }) {
 				continue
 			}
@@ -111,7 +111,7 @@ func (v *verdict) findUniform() error {
 }
 
 // findEffects: all locks must be treated alike.
-func (v *verdict) findEffects() error {
+func (v *classifier) findEffects() error {
 	v.effects = make(map[states]effect)
 	for _, state := range eachState {
 		for n, i := range v.locks {
@@ -125,7 +125,7 @@ func (v *verdict) findEffects() error {
 			v.effects[state] = effect
 		}
 	}
-	if e := v.effects[stateOtherEndless]; e.change != kept && e != v.effects[stateOther] {
+	if e := v.effects[stateOtherNoExpiry]; e.change != unchanged && e != v.effects[stateOther] {
 		return errors.New("it does something else to another's lock without an expiry")
 	}
 	return nil
@@ -133,9 +133,9 @@ func (v *verdict) findEffects() error {
 
 // checkPaths: whatever way the keys are held, a lock is left as it is, or what becomes
 // of it is what becomes of one that is held so.
-func (v *verdict) checkPaths() error {
+func (v *classifier) checkPaths() error {
 	for _, p := range v.paths {
-		keys := slices.Clone(p.seen)
+		keys := slices.Clone(p.merged)
 		for _, i := range v.locks {
 			keys = append(keys, p.keys[i])
 		}
@@ -148,7 +148,7 @@ func (v *verdict) checkPaths() error {
 				if err != nil {
 					return err
 				}
-				if effect.change != kept && effect != v.effects[state] {
+				if effect.change != unchanged && effect != v.effects[state] {
 					return errors.New("what it does to a key depends on the other keys, or on how much is left of it")
 				}
 			}
@@ -158,8 +158,8 @@ func (v *verdict) checkPaths() error {
 }
 
 // effect is what becomes of a key that was held in one way.
-func (v *verdict) effect(k keyPath, state states) (effect, error) {
-	held, mine := state != stateAbsent, state&mineStates != 0
+func (v *classifier) effect(k keyPath, state states) (effect, error) {
+	held, mine := state != stateFree, state&selfStates != 0
 	switch {
 	case k.content == contentNone && held:
 		return effect{change: deleted}, nil
@@ -167,7 +167,7 @@ func (v *verdict) effect(k keyPath, state states) (effect, error) {
 		return effect{}, nil
 	case k.content == contentSame && !mine:
 		return effect{}, errors.New("it changes the expiry of what is not known to be its token's")
-	case k.content == contentToken && state == stateEndless && k.expiry == expiryNone:
+	case k.content == contentToken && state == stateSelfNoExpiry && k.expiry == expiryNone:
 		return effect{}, nil
 	}
 	e := effect{expiry: k.expiry, fixed: k.fixed}
@@ -177,20 +177,20 @@ func (v *verdict) effect(k keyPath, state states) (effect, error) {
 	case mine:
 		e.change = renewed
 	default:
-		e.change = stolen
+		e.change = overwritten
 	}
 	return e, nil
 }
 
 // operation names the pattern of changes.
-func (v *verdict) operation() (Op, error) {
-	if err := v.expiries(); err != nil {
+func (v *classifier) operation() (Op, error) {
+	if err := v.checkExpiries(); err != nil {
 		return 0, err
 	}
-	mine, other, endless := v.effects[stateMine], v.effects[stateOther].change, v.effects[stateEndless].change
-	changes := [3]change{v.effects[stateAbsent].change, mine.change, other}
+	mine, other, endless := v.effects[stateSelf], v.effects[stateOther].change, v.effects[stateSelfNoExpiry].change
+	changes := [3]keyChange{v.effects[stateFree].change, mine.change, other}
 	switch {
-	case changes == [3]change{kept, kept, kept} && endless == kept:
+	case changes == [3]keyChange{unchanged, unchanged, unchanged} && endless == unchanged:
 		if v.writes && len(v.signals) == 0 {
 			return 0, errors.New("it writes, and neither takes, releases nor prolongs anything")
 		}
@@ -198,33 +198,33 @@ func (v *verdict) operation() (Op, error) {
 			return 0, errors.New("it wakes or tells others, and neither takes, releases nor prolongs anything")
 		}
 		return Read, nil
-	case changes == [3]change{taken, kept, kept} && endless == kept:
+	case changes == [3]keyChange{taken, unchanged, unchanged} && endless == unchanged:
 		return Acquire, nil
-	case changes == [3]change{taken, renewed, kept} && endless != deleted:
+	case changes == [3]keyChange{taken, renewed, unchanged} && endless != deleted:
 		return Reacquire, nil
-	case changes == [3]change{kept, deleted, kept} && (endless == deleted || endless == kept):
+	case changes == [3]keyChange{unchanged, deleted, unchanged} && (endless == deleted || endless == unchanged):
 		return Release, nil
-	case changes == [3]change{kept, renewed, kept} && endless != deleted && mine.expiry == expiryAdded:
+	case changes == [3]keyChange{unchanged, renewed, unchanged} && endless != deleted && mine.expiry == expiryAdded:
 		return ExtendAdd, nil
-	case changes == [3]change{kept, renewed, kept} && endless != deleted && mine.expiry != expiryNone:
+	case changes == [3]keyChange{unchanged, renewed, unchanged} && endless != deleted && mine.expiry != expiryNone:
 		return Extend, nil
-	case other == stolen && changes[0] == taken && mine.change == renewed && (endless == renewed || endless == kept):
+	case other == overwritten && changes[0] == taken && mine.change == renewed && (endless == renewed || endless == unchanged):
 		return Overwrite, nil
-	case changes == [3]change{kept, deleted, deleted} && endless == deleted:
+	case changes == [3]keyChange{unchanged, deleted, deleted} && endless == deleted:
 		return Discard, nil
 	case other == deleted:
 		return 0, errors.New("it deletes what another token holds, but not what its own does")
-	case other == stolen:
+	case other == overwritten:
 		return 0, errors.New("it takes over what another token holds, but not a free key")
 	}
 	return 0, errors.New("it is neither an acquire, a release, an extension nor a read")
 }
 
 // expiries: every way to set one must take it from the same place.
-func (v *verdict) expiries() error {
+func (v *classifier) checkExpiries() error {
 	for _, state := range eachState {
 		e := v.effects[state]
-		if e.change != taken && e.change != renewed && e.change != stolen {
+		if e.change != taken && e.change != renewed && e.change != overwritten {
 			continue
 		}
 		ok := false
@@ -234,20 +234,20 @@ func (v *verdict) expiries() error {
 		case FixedMilliseconds:
 			ok = e.expiry == expiryFixed && e.fixed == v.time.Fixed
 		default:
-			ok = e.expiry == expiryAsked || e.expiry == expiryAdded && e.change == renewed && v.effects[stateAbsent].change == kept
+			ok = e.expiry == expiryFromArg || e.expiry == expiryAdded && e.change == renewed && v.effects[stateFree].change == unchanged
 		}
 		if !ok {
 			return errors.New("it does not always give the expiry that it is asked for")
 		}
 	}
-	if mine, endless := v.effects[stateMine], v.effects[stateEndless]; mine.change == renewed && endless.change == renewed && mine.expiry != endless.expiry {
+	if mine, endless := v.effects[stateSelf], v.effects[stateSelfNoExpiry]; mine.change == renewed && endless.change == renewed && mine.expiry != endless.expiry {
 		return errors.New("it gives a lock without an expiry another one than a lock with one")
 	}
 	return nil
 }
 
 // roles names what each argument is for. None may be two things.
-func (v *verdict) roles(c *Class) error {
+func (v *classifier) roles(c *Class) error {
 	role := make(map[int]string)
 	take := func(arg int, as string) error {
 		if before := role[arg]; before != "" && before != as {
@@ -292,7 +292,7 @@ func (v *verdict) roles(c *Class) error {
 }
 
 // tokenRoles: one token holds all locks, or each lock that is taken has its own.
-func (v *verdict) tokenRoles(c *Class, name func(arg int, as string)) error {
+func (v *classifier) tokenRoles(c *Class, name func(arg int, as string)) error {
 	var tokens []int
 	for _, i := range v.locks {
 		tokens = append(tokens, v.tokens[i]+1)
@@ -315,9 +315,9 @@ func (v *verdict) tokenRoles(c *Class, name func(arg int, as string)) error {
 }
 
 // outcomes fills in what the script answers, and whether it has done its work.
-func (v *verdict) outcomes(c *Class) error {
-	for h, state := range map[Holding]states{Absent: stateAbsent, Mine: stateMine, Other: stateOther, Endless: stateEndless} {
-		o, err := v.outcome(c, v.uniform[state].only(state), state)
+func (v *classifier) outcomes(c *Class) error {
+	for h, state := range map[KeyState]states{Free: stateFree, HeldBySelf: stateSelf, HeldByOther: stateOther, NoExpiry: stateSelfNoExpiry} {
+		o, err := v.outcome(c, v.uniform[state].withState(state), state)
 		if err != nil {
 			return err
 		}
@@ -345,7 +345,7 @@ func (v *verdict) outcomes(c *Class) error {
 func (o outcome) same(other outcome) bool { return o.done == other.done && o.reply.same(other.reply) }
 
 // only is the path for keys that were all held in one way.
-func (p *path) only(state states) *path {
+func (p *path) withState(state states) *path {
 	alike := p.clone()
 	for i := range alike.keys {
 		alike.keys[i].before = state
@@ -354,55 +354,55 @@ func (p *path) only(state states) *path {
 }
 
 // outcome is what a path answers; state is how all locks were held, 0 if differently.
-func (v *verdict) outcome(c *Class, p *path, state states) (outcome, error) {
+func (v *classifier) outcome(c *Class, p *path, state states) (outcome, error) {
 	done := c.Op != Read && len(v.locks) > 0
 	for _, i := range v.locks {
 		for _, state := range eachState {
 			// A lock without an expiry counts for itself, see telling.
 			before := p.keys[i].before
-			if before&state == 0 || state == stateEndless && before != stateEndless {
+			if before&state == 0 || state == stateSelfNoExpiry && before != stateSelfNoExpiry {
 				continue
 			}
 			effect, err := v.effect(p.keys[i], state)
 			if err != nil {
 				return outcome{}, err
 			}
-			done = done && effect.change != kept
+			done = done && effect.change != unchanged
 		}
 	}
 	shape, err := v.shape(p.reply, c, state)
-	if err == nil && c.Time.Arg > 0 && shape.shows(c.Time.Arg) {
+	if err == nil && c.Time.Arg > 0 && shape.containsArg(c.Time.Arg) {
 		err = errors.New("it answers the time argument, which every master is given another one of")
 	}
 	return outcome{reply: shape, done: done}, err
 }
 
 // shows tells whether the answer has an argument in it.
-func (s Shape) shows(arg int) bool {
-	return slices.ContainsFunc(s.parts, func(p part) bool { return p.from == fromArgument && p.n == arg }) ||
-		slices.ContainsFunc(s.items, func(item Shape) bool { return item.shows(arg) })
+func (s Shape) containsArg(arg int) bool {
+	return slices.ContainsFunc(s.parts, func(p replyPart) bool { return p.from == fromArgument && p.n == arg }) ||
+		slices.ContainsFunc(s.items, func(item Shape) bool { return item.containsArg(arg) })
 }
 
 // readOutcomes: what the daemon answers itself it must be able to make of what a
 // quorum holds: of one key all of it, of several only that they are held alike.
-func (v *verdict) readOutcomes(c *Class) error {
-	if err := v.endsAlike(c); err != nil {
+func (v *classifier) readOutcomes(c *Class) error {
+	if err := v.checkExpiring(c); err != nil {
 		return err
 	}
-	endless, err := v.outcome(c, v.uniform[stateOtherEndless].only(stateOtherEndless), stateOtherEndless)
+	endless, err := v.outcome(c, v.uniform[stateOtherNoExpiry].withState(stateOtherNoExpiry), stateOtherNoExpiry)
 	if err != nil {
 		return err
 	}
-	if !c.cases[Other].reply.withRemaining(-1).same(endless.reply.withRemaining(-1)) {
+	if !c.cases[HeldByOther].reply.withRemaining(-1).same(endless.reply.withRemaining(-1)) {
 		return errors.New("it tells another's lock without an expiry from one with an expiry")
 	}
 	if len(v.locks) > 1 {
 		for _, o := range append(c.mixed, c.cases[:]...) {
-			if o.reply.looksAtKey() {
+			if o.reply.showsKey() {
 				return errors.New("it shows what several keys hold")
 			}
 		}
-		if slices.ContainsFunc(c.mixed, func(o outcome) bool { return !o.reply.same(c.cases[Other].reply) }) {
+		if slices.ContainsFunc(c.mixed, func(o outcome) bool { return !o.reply.same(c.cases[HeldByOther].reply) }) {
 			return errors.New("its answer depends on which of its keys are held")
 		}
 	}
@@ -413,11 +413,11 @@ func (v *verdict) readOutcomes(c *Class) error {
 
 // endsAlike: with less than 1 ms left a read must answer as with more, and 0 for what
 // is left. No other threshold can be seen in what a quorum holds.
-func (v *verdict) endsAlike(c *Class) error {
+func (v *classifier) checkExpiring(c *Class) error {
 	for _, p := range v.paths {
 		for _, i := range v.locks {
 			for _, state := range eachState {
-				if k := p.keys[i]; k.left != remainderBelow || k.before&state == 0 {
+				if k := p.keys[i]; k.remainder != remainderBelow || k.before&state == 0 {
 					continue
 				}
 				is, err := v.outcome(c, p, state)
@@ -438,8 +438,8 @@ func (v *verdict) endsAlike(c *Class) error {
 }
 
 // looksAtKey tells whether the answer shows what a key holds or how long.
-func (s Shape) looksAtKey() bool {
-	return s.is(fromMaster) || s.is(remainingMS) || s.is(remainingS) || slices.ContainsFunc(s.items, Shape.looksAtKey)
+func (s Shape) showsKey() bool {
+	return s.is(fromMaster) || s.is(remainingMS) || s.is(remainingS) || slices.ContainsFunc(s.items, Shape.showsKey)
 }
 
 // withRemaining is the answer with n for what is left.
@@ -457,7 +457,7 @@ func (s Shape) withRemaining(n int64) Shape {
 
 // shape is an answer as Redis makes it of a value: false is nil, and a list ends at
 // its first nil.
-func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
+func (v *classifier) shape(of luaValue, c *Class, state states) (Shape, error) {
 	switch of.kind {
 	case valueNil, valueFalse:
 		return Shape{}, nil
@@ -466,25 +466,25 @@ func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
 	case valueNumber:
 		return Shape{kind: KindInt, n: of.n}, nil
 	case valueText:
-		return Shape{kind: KindBulk, parts: []part{{text: of.text}}}, nil
+		return Shape{kind: KindBulk, parts: []replyPart{{text: of.text}}}, nil
 	case valueStatus:
-		return Shape{kind: KindStatus, parts: []part{{text: of.text}}}, nil
+		return Shape{kind: KindStatus, parts: []replyPart{{text: of.text}}}, nil
 	case valueFailure:
 		if strings.HasPrefix(of.text, "NOSCRIPT") || strings.HasPrefix(of.text, "READONLY") {
 			return Shape{}, errors.New("its errors could be taken for a master's")
 		}
-		return Shape{kind: KindError, parts: []part{{text: of.text}}}, nil
+		return Shape{kind: KindError, parts: []replyPart{{text: of.text}}}, nil
 	case valueArg, valueKey, valueJoined:
 		return Shape{kind: KindBulk, parts: partsOf(of)}, nil
-	case valueLeft:
-		return Shape{kind: KindInt, parts: []part{{from: remainingMS}}}, nil
-	case valueLeftSeconds:
-		return Shape{kind: KindInt, parts: []part{{from: remainingS}}}, nil
+	case valueRemainingMS:
+		return Shape{kind: KindInt, parts: []replyPart{{from: remainingMS}}}, nil
+	case valueRemainingS:
+		return Shape{kind: KindInt, parts: []replyPart{{from: remainingS}}}, nil
 	case valueHeld:
-		if v.tokens[of.key] >= 0 && state != 0 && state&^mineStates == 0 {
-			return Shape{kind: KindBulk, parts: []part{{from: fromArgument, n: v.tokens[of.key] + 1}}}, nil
+		if v.tokens[of.key] >= 0 && state != 0 && state&^selfStates == 0 {
+			return Shape{kind: KindBulk, parts: []replyPart{{from: fromArgument, n: v.tokens[of.key] + 1}}}, nil
 		}
-		return Shape{kind: KindBulk, parts: []part{{from: fromMaster}}}, nil
+		return Shape{kind: KindBulk, parts: []replyPart{{from: fromMaster}}}, nil
 	case valueTable:
 		list := Shape{kind: KindArray}
 		for _, item := range of.items {
@@ -502,20 +502,20 @@ func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
 	return Shape{}, errors.New("its answer differs between masters, or is a number that it is given")
 }
 
-func partsOf(of value) []part {
+func partsOf(of luaValue) []replyPart {
 	switch of.kind {
 	case valueArg:
-		return []part{{from: fromArgument, n: of.arg + 1}}
+		return []replyPart{{from: fromArgument, n: of.arg + 1}}
 	case valueKey:
-		return []part{{from: fromKey, n: of.key + 1}}
+		return []replyPart{{from: fromKey, n: of.key + 1}}
 	case valueJoined:
-		var parts []part
+		var parts []replyPart
 		for _, item := range of.items {
 			parts = append(parts, partsOf(item)...)
 		}
 		return parts
 	}
-	return []part{{text: of.text}}
+	return []replyPart{{text: of.text}}
 }
 
 // readOutcomes: a read says yes if it sees what it looks for: something other
@@ -523,12 +523,12 @@ func partsOf(of value) []part {
 func (c *Class) readOutcomes() {
 	same := true
 	for h := range c.cases {
-		differs := !c.cases[h].reply.same(c.cases[Absent].reply)
+		differs := !c.cases[h].reply.same(c.cases[Free].reply)
 		c.cases[h].done = differs
 		same = same && !differs
 	}
-	if c.Token > 0 && !c.cases[Other].reply.same(c.cases[Mine].reply) {
-		c.cases[Other].done = false
+	if c.Token > 0 && !c.cases[HeldByOther].reply.same(c.cases[HeldBySelf].reply) {
+		c.cases[HeldByOther].done = false
 	}
 	for h := range c.cases {
 		c.cases[h].done = c.cases[h].done || same
@@ -540,16 +540,16 @@ func (c *Class) readOutcomes() {
 
 // telling: an answer that means both yes and no is no vote. What a key without
 // expiry answers may look like a refusal: it is then counted as one.
-func (c *Class) telling() error {
+func (c *Class) checkDecisive() error {
 	if c.Op == Read {
 		return nil
 	}
 	var yes, no []Shape
 	for h, o := range c.cases {
 		switch {
-		case o.done && Holding(h) != Endless:
+		case o.done && KeyState(h) != NoExpiry:
 			yes = append(yes, o.reply)
-		case !o.done && Holding(h) != Endless:
+		case !o.done && KeyState(h) != NoExpiry:
 			no = append(no, o.reply)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 // evaluatedCommand is one command: how many words follow its name, whether it writes,
 // and what it does.
 type evaluatedCommand struct {
-	least, most int // most 0: any number
-	effect      commandEffect
-	run         func(c *commandCall) []branch
+	minWords, maxWords int // most 0: any number
+	effect             commandEffect
+	run                func(c *commandCall) []branch
 }
 
 // commandEffect tells what it means that a command fails.
@@ -31,7 +31,7 @@ type commandCall struct {
 	path *path
 	line int
 	name string // in lower case
-	args []value
+	args []luaValue
 }
 
 // evaluatedCommands is never changed.
@@ -47,7 +47,7 @@ var evaluatedCommands = map[string]evaluatedCommand{
 	"ttl": {1, 1, readsOnly, (*commandCall).remaining}, "pttl": {1, 1, readsOnly, (*commandCall).remaining},
 	"lpush": {2, 0, writes, (*commandCall).push}, "rpush": {2, 0, writes, (*commandCall).push},
 	"publish": {2, 2, readsOnly, (*commandCall).publish}, "spublish": {2, 2, readsOnly, (*commandCall).publish},
-	"select": {1, 1, readsOnly, (*commandCall).selects},
+	"select": {1, 1, readsOnly, (*commandCall).selectDB},
 }
 
 // command follows redis.call and redis.pcall.
@@ -71,7 +71,7 @@ func (c *commandCall) key(n int) (key int, ok bool) {
 	}
 	key = c.args[n].key
 	c.touch(key)
-	return key, !c.over()
+	return key, !c.stopped()
 }
 
 // lock is the n-th argument, a key that holds no list.
@@ -101,14 +101,14 @@ func (c *commandCall) get() []branch {
 		return nil
 	}
 	if c.path.keys[key].content == contentToken {
-		return c.one(c.path, value{kind: valueArg, arg: c.tokens[key]})
+		return c.one(c.path, luaValue{kind: valueArg, arg: c.tokens[key]})
 	}
-	free, held := c.path.absent(key)
-	return replies(free, boolValue(false), held, value{kind: valueHeld, key: key})
+	free, held := c.path.splitFree(key)
+	return twoBranches(free, boolValue(false), held, luaValue{kind: valueHeld, key: key})
 }
 
 // replies are the branches of a command with two outcomes.
-func replies(p *path, v value, q *path, w value) (out []branch) {
+func twoBranches(p *path, v luaValue, q *path, w luaValue) (out []branch) {
 	if p != nil {
 		out = append(out, branch{p, v})
 	}
@@ -139,9 +139,9 @@ func (p *path) store(key int, expiry expirySource, fixed int64) {
 }
 
 // stores notes that the n-th argument is written to the key: its token.
-func (c *commandCall) stores(key, n int) bool {
+func (c *commandCall) storesToken(key, n int) bool {
 	v := c.args[n]
-	if v.kind == valueHeld && v.key == key && c.path.keys[key].before&^mineStates == 0 && c.tokens[key] >= 0 {
+	if v.kind == valueHeld && v.key == key && c.path.keys[key].before&^selfStates == 0 && c.tokens[key] >= 0 {
 		return true // it holds its token
 	}
 	if v.kind != valueArg {
@@ -154,7 +154,7 @@ func (c *commandCall) stores(key, n int) bool {
 // set reads the options of SET: NX, XX, IFEQ token, EX, PX, EXAT and PXAT.
 func (c *commandCall) set() []branch {
 	key, ok := c.lock(0)
-	if !ok || !c.stores(key, 1) {
+	if !ok || !c.storesToken(key, 1) {
 		return nil
 	}
 	when, expiry, fixed := Always, expiryNone, int64(0)
@@ -193,7 +193,7 @@ func (c *commandCall) set() []branch {
 			i++
 		}
 	}
-	return c.storeWhen(key, when, expiry, fixed, value{kind: valueStatus, text: "OK"}, boolValue(false))
+	return c.storeWhen(key, when, expiry, fixed, luaValue{kind: valueStatus, text: "OK"}, boolValue(false))
 }
 
 var (
@@ -201,27 +201,27 @@ var (
 	setConditions = map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}
 )
 
-func (c *commandCall) storeWhen(key int, when Condition, expiry expirySource, fixed int64, done, not value) []branch {
+func (c *commandCall) storeWhen(key int, when Condition, expiry expirySource, fixed int64, done, not luaValue) []branch {
 	var yes, no *path
 	switch when {
 	case IfAbsent:
-		yes, no = c.path.absent(key)
+		yes, no = c.path.splitFree(key)
 	case IfPresent:
-		no, yes = c.path.absent(key)
+		no, yes = c.path.splitFree(key)
 	case IfEqual:
-		yes, no = c.path.mine(key)
+		yes, no = c.path.splitSelf(key)
 	default:
 		yes = c.path
 	}
 	if yes != nil {
 		yes.store(key, expiry, fixed)
 	}
-	return replies(yes, done, no, not)
+	return twoBranches(yes, done, no, not)
 }
 
 func (c *commandCall) setNX() []branch {
 	key, ok := c.lock(0)
-	if !ok || !c.stores(key, 1) {
+	if !ok || !c.storesToken(key, 1) {
 		return nil
 	}
 	return c.storeWhen(key, IfAbsent, expiryNone, 0, numberValue(1), numberValue(0))
@@ -229,7 +229,7 @@ func (c *commandCall) setNX() []branch {
 
 func (c *commandCall) setEX() []branch {
 	key, ok := c.lock(0)
-	if !ok || !c.stores(key, 2) {
+	if !ok || !c.storesToken(key, 2) {
 		return nil
 	}
 	unit := Seconds
@@ -244,19 +244,19 @@ func (c *commandCall) setEX() []branch {
 		c.refuse(c.line, "it gives an expiry of %d ms", fixed)
 		return nil
 	}
-	return c.storeWhen(key, Always, expiry, fixed, value{kind: valueStatus, text: "OK"}, value{})
+	return c.storeWhen(key, Always, expiry, fixed, luaValue{kind: valueStatus, text: "OK"}, luaValue{})
 }
 
 // expiry is what a time stands for. There is one time argument, in one unit.
-func (c *commandCall) expiry(key int, v value, unit Unit) (source expirySource, fixed int64, ok bool) {
+func (c *commandCall) expiry(key int, v luaValue, unit Unit) (source expirySource, fixed int64, ok bool) {
 	if n, ok := parseInt(v.text); ok && v.kind == valueText && n <= maxNumber && n >= -maxNumber {
 		v = numberValue(n)
 	}
 	from := Time{Arg: v.arg + 1, Unit: unit}
 	switch {
 	case v.is(valueArg, valueArgNumber):
-		source = expiryAsked
-	case v.kind == valueLater && v.key == key && unit == Milliseconds && c.name == "pexpire":
+		source = expiryFromArg
+	case v.kind == valueExtended && v.key == key && unit == Milliseconds && c.name == "pexpire":
 		source = expiryAdded
 	case v.kind == valueNumber && (unit == Milliseconds || unit == Seconds):
 		if source, fixed = expiryFixed, v.n; unit == Seconds {
@@ -281,7 +281,7 @@ func (c *commandCall) expiry(key int, v value, unit Unit) (source expirySource, 
 }
 
 // sum counts over all keys of a command, as DEL and EXISTS do.
-func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch {
+func (c *commandCall) countKeys(each func(p *path, key int) (yes, no *path)) []branch {
 	out := c.one(c.path, numberValue(0))
 	for i := range c.args {
 		key, ok := c.key(i)
@@ -291,7 +291,7 @@ func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch 
 		var next []branch
 		for _, b := range out {
 			if c.signals[key] || b.value.kind == valueUnknown {
-				b.value = value{kind: valueUnknown}
+				b.value = luaValue{kind: valueUnknown}
 			}
 			if c.signals[key] {
 				next = append(next, b)
@@ -300,7 +300,7 @@ func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch 
 			yes, no := each(b.path, key)
 			more := b.value
 			more.n++
-			next = append(next, replies(yes, more, no, b.value)...)
+			next = append(next, twoBranches(yes, more, no, b.value)...)
 		}
 		out = next
 	}
@@ -308,8 +308,8 @@ func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch 
 }
 
 func (c *commandCall) del() []branch {
-	return c.sum(func(p *path, key int) (yes, no *path) {
-		no, yes = p.absent(key)
+	return c.countKeys(func(p *path, key int) (yes, no *path) {
+		no, yes = p.splitFree(key)
 		if yes != nil {
 			yes.remove(key)
 		}
@@ -318,8 +318,8 @@ func (c *commandCall) del() []branch {
 }
 
 func (c *commandCall) exists() []branch {
-	return c.sum(func(p *path, key int) (yes, no *path) {
-		no, yes = p.absent(key)
+	return c.countKeys(func(p *path, key int) (yes, no *path) {
+		no, yes = p.splitFree(key)
 		return yes, no
 	})
 }
@@ -338,11 +338,11 @@ func (c *commandCall) delIfEqual() []branch {
 	if !c.token(c.line, key, want.arg) {
 		return nil
 	}
-	yes, no := c.path.mine(key)
+	yes, no := c.path.splitSelf(key)
 	if yes != nil {
 		yes.remove(key)
 	}
-	return replies(yes, numberValue(1), no, numberValue(0))
+	return twoBranches(yes, numberValue(1), no, numberValue(0))
 }
 
 var expireUnits = map[string]Unit{"pexpire": Milliseconds, "expire": Seconds, "pexpireat": UnixMilliseconds, "expireat": UnixSeconds}
@@ -359,7 +359,7 @@ func (c *commandCall) expire() []branch {
 	if !ok {
 		return nil
 	}
-	free, held := c.path.absent(key)
+	free, held := c.path.splitFree(key)
 	switch {
 	case held == nil:
 	case source == expiryFixed && fixed <= 0:
@@ -367,7 +367,7 @@ func (c *commandCall) expire() []branch {
 	default:
 		held.keys[key].expiry, held.keys[key].fixed = source, fixed
 	}
-	return replies(free, numberValue(0), held, numberValue(1))
+	return twoBranches(free, numberValue(0), held, numberValue(1))
 }
 
 // expireSignal: how long a list lasts is no lease.
@@ -379,7 +379,7 @@ func (c *commandCall) expireSignal() []branch {
 	default:
 		c.refuse(c.line, "it gives a list an expiry that is neither an argument nor a number of its own")
 	}
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }
 
 // remaining is TTL and PTTL.
@@ -389,17 +389,17 @@ func (c *commandCall) remaining() []branch {
 		return nil
 	}
 	if k := c.path.keys[key]; k.content == contentToken || k.expiry != expirySame {
-		return c.one(c.path, value{kind: valueUnknown})
+		return c.one(c.path, luaValue{kind: valueUnknown})
 	}
-	left := value{kind: valueLeft, key: key}
+	left := luaValue{kind: valueRemainingMS, key: key}
 	if c.name == "ttl" {
-		left.kind = valueLeftSeconds
+		left.kind = valueRemainingS
 	}
-	free, held := c.path.absent(key)
-	out := replies(free, numberValue(-2), nil, value{})
+	free, held := c.path.splitFree(key)
+	out := twoBranches(free, numberValue(-2), nil, luaValue{})
 	if held != nil {
 		timed, endless := held.split(key, timedStates)
-		out = append(out, replies(timed, left, endless, numberValue(-1))...)
+		out = append(out, twoBranches(timed, left, endless, numberValue(-1))...)
 	}
 	return out
 }
@@ -417,10 +417,10 @@ func (c *commandCall) push() []branch {
 		}
 	}
 	if !c.signals[key] {
-		c.signals[key], c.again = true, true
+		c.signals[key], c.restart = true, true
 		return nil
 	}
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }
 
 // publish: the number of receivers differs between masters. The daemon looks at the
@@ -438,19 +438,19 @@ func (c *commandCall) publish() []branch {
 		return nil
 	}
 	c.publishes = true
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }
 
 // reservedChannel is in the names of the daemons' own channels.
 const reservedChannel = "redlockd:"
 
 // selects: only the database of the connection may be selected, which is an argument.
-func (c *commandCall) selects() []branch {
+func (c *commandCall) selectDB() []branch {
 	v := c.args[0]
 	if !v.is(valueArg, valueArgNumber) || c.db >= 0 && c.db != v.arg {
 		c.refuse(c.line, "the database that it selects is not one of its arguments as it is")
 		return nil
 	}
 	c.evaluator.db = v.arg
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }

@@ -20,18 +20,18 @@ import (
 )
 
 // How says what a script was recognised by.
-type How uint8
+type RecognisedBy uint8
 
 const (
-	Unrecognised How = iota
-	ByPin            // the operator's option
-	BySHA            // the table of known scripts
-	ByText           // its text, on every path
+	Unrecognised RecognisedBy = iota
+	ByPin                     // the operator's option
+	BySHA                     // the table of known scripts
+	ByText                    // its text, on every path
 )
 
-var howNames = []string{"unrecognised", "pin", "sha1", "text"}
+var recognisedByNames = []string{"unrecognised", "pin", "sha1", "text"}
 
-func (h How) String() string { return howNames[h] }
+func (h RecognisedBy) String() string { return recognisedByNames[h] }
 
 // Unknown is a script that is not recognised, or not for this call.
 type Unknown struct {
@@ -53,15 +53,15 @@ type Options struct {
 	Pins map[string]*Class
 	// Remember is how many outcomes of evaluations are kept. Zero means 1024: some
 	// 1 KB each, and a fleet has a few dozen scripts.
-	Remember int
+	MaxRemembered int
 }
 
 // Recogniser classifies scripts. It is safe for concurrent use. One caller at a time
 // evaluates, so that unknown scripts cannot take more than one processor from the
 // daemon.
 type Recogniser struct {
-	pins     map[sum]*Class
-	remember int
+	pins          map[sum]*Class
+	maxRemembered int
 
 	evaluating sync.Mutex
 
@@ -72,12 +72,12 @@ type Recogniser struct {
 
 // New makes a Recogniser. An error names the pin that is no SHA1.
 func New(o Options) (*Recogniser, error) {
-	r := &Recogniser{pins: make(map[sum]*Class), remember: o.Remember}
-	if r.remember < 0 {
-		return nil, fmt.Errorf("dropin: Remember is %d, allowed are 0 and more", o.Remember)
+	r := &Recogniser{pins: make(map[sum]*Class), maxRemembered: o.MaxRemembered}
+	if r.maxRemembered < 0 {
+		return nil, fmt.Errorf("dropin: Remember is %d, allowed are 0 and more", o.MaxRemembered)
 	}
-	if r.remember == 0 {
-		r.remember = 1024
+	if r.maxRemembered == 0 {
+		r.maxRemembered = 1024
 	}
 	for sha, class := range o.Pins {
 		id, ok := parseSHA(sha)
@@ -93,12 +93,12 @@ func New(o Options) (*Recogniser, error) {
 // Recognise classifies a text for a call; the class Fits it. The error is an
 // *Unknown. A script that was never seen costs some 50 µs and at most a few
 // milliseconds, a known one less than a microsecond.
-func (r *Recogniser) Recognise(text string, call Call) (*Class, How, error) {
+func (r *Recogniser) Recognise(text string, call Call) (*Class, RecognisedBy, error) {
 	id := shaOf(text)
 	if class, how, found := r.lookUp(id, call); found {
 		return class, how, nil
 	}
-	key := id.String() + silhouette(call)
+	key := id.String() + callSignature(call)
 	unknown := func(reason string) error {
 		return &Unknown{SHA: id.String(), Reason: reason, Keys: len(call.Keys), Args: len(call.Args)}
 	}
@@ -122,7 +122,7 @@ func (r *Recogniser) Recognise(text string, call Call) (*Class, How, error) {
 // BySHA looks up a script of which only the SHA1 is given, as EVALSHA does. It
 // finds what is pinned, what is in the table and what Recognise has found before.
 // ok is false if the text is needed: NOSCRIPT.
-func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how How, ok bool) {
+func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how RecognisedBy, ok bool) {
 	id, isSHA := parseSHA(sha)
 	if !isSHA {
 		return nil, Unrecognised, false
@@ -131,7 +131,7 @@ func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how How, ok boo
 }
 
 // lookUp finds a class that fits the call.
-func (r *Recogniser) lookUp(id sum, call Call) (*Class, How, bool) {
+func (r *Recogniser) lookUp(id sum, call Call) (*Class, RecognisedBy, bool) {
 	if class, ok := r.pins[id]; ok && class.Fits(call) == nil {
 		return class, ByPin, true
 	}
@@ -140,20 +140,20 @@ func (r *Recogniser) lookUp(id sum, call Call) (*Class, How, bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	class := fitting(r.bySHA[id], call)
-	return class, evaluated(id), class != nil
+	class := firstFitting(r.bySHA[id], call)
+	return class, evaluatedBy(id), class != nil
 }
 
 // evaluated is what a script was recognised by that had to be evaluated: a library's,
 // called with more keys than in the table, is a library's still.
-func evaluated(id sum) How {
+func evaluatedBy(id sum) RecognisedBy {
 	if _, ok := known()[id]; ok {
 		return BySHA
 	}
 	return ByText
 }
 
-func fitting(classes []*Class, call Call) *Class {
+func firstFitting(classes []*Class, call Call) *Class {
 	for _, class := range classes {
 		if class.Fits(call) == nil {
 			return class
@@ -163,7 +163,7 @@ func fitting(classes []*Class, call Call) *Class {
 }
 
 // examine evaluates an unseen script.
-func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error) {
+func (r *Recogniser) examine(id sum, text string, call Call) (*Class, RecognisedBy, error) {
 	if pin, pinned := r.pins[id]; pinned {
 		return nil, Unrecognised, fmt.Errorf("its class is pinned, but %w", pin.Fits(call))
 	}
@@ -175,7 +175,7 @@ func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error
 		return nil, Unrecognised, err
 	}
 	r.keep(func() { r.bySHA[id] = append(r.bySHA[id], class) })
-	return class, evaluated(id), nil
+	return class, evaluatedBy(id), nil
 }
 
 func (r *Recogniser) classOf(id sum, text string, call Call) (*Class, error) {
@@ -211,7 +211,7 @@ func (r *Recogniser) keep(store func()) {
 	for _, classes := range r.bySHA {
 		kept += len(classes)
 	}
-	if kept >= r.remember {
+	if kept >= r.maxRemembered {
 		r.forget()
 	}
 	store()
@@ -225,7 +225,7 @@ func (r *Recogniser) forget() {
 // silhouette is what a refusal may depend on: the number of keys, and of each
 // argument its value if it is short, else what it looks like. Tokens and times
 // change with every call, and a refusal is remembered all the same.
-func silhouette(call Call) string {
+func callSignature(call Call) string {
 	var b strings.Builder
 	b.WriteString("/" + strconv.Itoa(len(call.Keys)))
 	for _, arg := range call.Args {

@@ -19,9 +19,9 @@ const (
 	valueArgNumber   // tonumber(ARGV[arg])
 	valueKey         // KEYS[key] as it is
 	valueHeld        // what KEYS[key] held before the script changed it
-	valueLeft        // the ms that KEYS[key] had left, 0 or more
-	valueLeftSeconds // the same in seconds
-	valueLater       // valueLeft of KEYS[key] plus ARGV[arg]
+	valueRemainingMS // the ms that KEYS[key] had left, 0 or more
+	valueRemainingS  // the same in seconds
+	valueExtended    // valueLeft of KEYS[key] plus ARGV[arg]
 	valueStatus      // {ok = text}
 	valueFailure     // {err = text}
 	valueJoined      // the texts of items, one behind the other
@@ -30,13 +30,13 @@ const (
 )
 
 // value has indexes from 0.
-type value struct {
+type luaValue struct {
 	kind  valueKind
 	n     int64
 	text  string
 	key   int
 	arg   int
-	items []value
+	items []luaValue
 }
 
 const (
@@ -49,22 +49,22 @@ const (
 	maxNumber = 1 << 53
 )
 
-func numberValue(n int64) value { return value{kind: valueNumber, n: n} }
+func numberValue(n int64) luaValue { return luaValue{kind: valueNumber, n: n} }
 
-func boolValue(b bool) value {
+func boolValue(b bool) luaValue {
 	if b {
-		return value{kind: valueTrue}
+		return luaValue{kind: valueTrue}
 	}
-	return value{kind: valueFalse}
+	return luaValue{kind: valueFalse}
 }
 
-func (v value) is(kinds ...valueKind) bool { return slices.Contains(kinds, v.kind) }
+func (v luaValue) is(kinds ...valueKind) bool { return slices.Contains(kinds, v.kind) }
 
 // truth is whether a condition holds that is this value.
-func (v value) truth() bool { return !v.is(valueNil, valueFalse) }
+func (v luaValue) truth() bool { return !v.is(valueNil, valueFalse) }
 
 // size is the number of values in it.
-func (v value) size() int {
+func (v luaValue) size() int {
 	n := 1
 	for _, item := range v.items {
 		n += item.size()
@@ -73,12 +73,12 @@ func (v value) size() int {
 }
 
 // looksAtKey tells whether it depends on what a key held.
-func (v value) looksAtKey() bool {
-	return v.is(valueHeld, valueLeft, valueLeftSeconds, valueLater) || slices.ContainsFunc(v.items, value.looksAtKey)
+func (v luaValue) dependsOnKey() bool {
+	return v.is(valueHeld, valueRemainingMS, valueRemainingS, valueExtended) || slices.ContainsFunc(v.items, luaValue.dependsOnKey)
 }
 
 // write appends a text that no other value has.
-func (v value) write(b []byte) []byte {
+func (v luaValue) write(b []byte) []byte {
 	b = append(b, byte(v.kind), ' ')
 	b = strconv.AppendInt(b, v.n, 10)
 	b = append(b, ' ')

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-const talkPatience = patience // for a whole command; only a stopped server needs it
+const commandTimeout = maxWait // for a whole command; only a stopped server needs it
 
 // ReplyError is an error reply of a server, without the leading '-'.
 type ReplyError string
@@ -23,13 +23,13 @@ func (e ReplyError) Error() string { return string(e) }
 // roundTrip sends commands on a connection of its own and returns the last one's
 // reply: string, int64, nil, []any of these, or a ReplyError as err. An error
 // reply to an earlier command ends it.
-func talk(addr string, commands ...[]any) (reply any, err error) {
-	conn, err := net.DialTimeout("tcp", addr, talkPatience)
+func roundTrip(addr string, commands ...[]any) (reply any, err error) {
+	conn, err := net.DialTimeout("tcp", addr, commandTimeout)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(talkPatience))
+	conn.SetDeadline(time.Now().Add(commandTimeout))
 	in := bufio.NewReader(conn)
 	for _, words := range commands {
 		if _, err := conn.Write(appendCommand(nil, words)); err != nil {

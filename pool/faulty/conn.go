@@ -12,9 +12,9 @@ import (
 // Conn is one connection to a server that speaks RESP2, for one goroutine at a
 // time. After an error that is not a ReplyError it is of no more use.
 type Conn struct {
-	conn     net.Conn
-	in       *bufio.Reader
-	patience time.Duration
+	conn    net.Conn
+	in      *bufio.Reader
+	timeout time.Duration
 }
 
 // Dial connects to host:port. timeout bounds the dialling and each command.
@@ -23,7 +23,7 @@ func Dial(addr string, timeout time.Duration) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, in: bufio.NewReader(conn), patience: timeout}, nil
+	return &Conn{conn: conn, in: bufio.NewReader(conn), timeout: timeout}, nil
 }
 
 // Do sends one command and returns its reply, as Server.Do does.
@@ -44,7 +44,7 @@ func (c *Conn) Do(args ...any) (any, error) {
 // Send sends one command and leaves the reply unread, as a client that disconnects
 // does: close the connection next.
 func (c *Conn) Send(args ...any) error {
-	if err := c.conn.SetDeadline(time.Now().Add(c.patience)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return err
 	}
 	_, err := c.conn.Write(appendCommand(nil, args))

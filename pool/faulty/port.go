@@ -15,9 +15,9 @@ import (
 // any client while its server is down, and a client that dials a dead port of
 // its own range over and over ends up connected to itself.
 const (
-	lowestPort  = 12000
-	highestPort = 31999
-	portTries   = 50
+	minPort      = 12000
+	maxPort      = 31999
+	maxPortTries = 50
 )
 
 // reservation keeps a loopback port for one user, also while nothing listens on
@@ -30,13 +30,13 @@ type reservation struct {
 
 // reservePort reserves a port that nothing listens on.
 func reservePort() (r *reservation, err error) {
-	for range portTries {
-		r = &reservation{port: lowestPort + rand.IntN(highestPort-lowestPort+1)}
+	for range maxPortTries {
+		r = &reservation{port: minPort + rand.IntN(maxPort-minPort+1)}
 		if err = r.try(); err == nil {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("no free port between %d and %d in %d tries: %w", lowestPort, highestPort, portTries, err)
+	return nil, fmt.Errorf("no free port between %d and %d in %d tries: %w", minPort, maxPort, maxPortTries, err)
 }
 
 func (r *reservation) try() (err error) {

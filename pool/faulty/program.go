@@ -130,8 +130,8 @@ func (p *Program) End(s syscall.Signal) {
 	select {
 	case <-p.process.exited:
 		p.process = nil
-	case <-time.After(patience):
-		p.t.Errorf("%s did not end within %v of %v", filepath.Base(p.binary), patience, s)
+	case <-time.After(maxWait):
+		p.t.Errorf("%s did not end within %v of %v", filepath.Base(p.binary), maxWait, s)
 		p.killLocked()
 	}
 }

@@ -29,12 +29,12 @@ type Counts struct {
 }
 
 // connMode is how the relay treats a new connection.
-type door int
+type connMode int
 
 const (
-	doorOpen door = iota
-	doorHangUp
-	doorSilent
+	modeRelay connMode = iota
+	modeHangUp
+	modeSilent
 )
 
 // flow is the state of one direction, the same for all connections.
@@ -56,9 +56,9 @@ type Relay struct {
 
 	mu      sync.Mutex
 	ln      net.Listener // nil while the relay refuses connections
-	door    door
+	mode    connMode
 	flows   [directions]flow
-	links   map[*link]struct{}
+	links   map[*relayLink]struct{}
 	counts  Counts
 	changed chan struct{} // closed and replaced whenever a flow changes
 	closed  bool
@@ -77,7 +77,7 @@ func NewRelay(target string) *Relay {
 	}
 	r := &Relay{
 		port: port, target: target, ln: ln,
-		links: make(map[*link]struct{}), changed: make(chan struct{}),
+		links: make(map[*relayLink]struct{}), changed: make(chan struct{}),
 	}
 	for d := range r.flows {
 		r.flows[d].quota = unlimited
@@ -149,18 +149,18 @@ func (r *Relay) Refuse() {
 }
 
 // HangUp accepts new connections and closes them at once.
-func (r *Relay) HangUp() { r.open(doorHangUp) }
+func (r *Relay) HangUp() { r.setMode(modeHangUp) }
 
 // HalfOpen accepts new connections, then never reads from or answers them.
-func (r *Relay) HalfOpen() { r.open(doorSilent) }
+func (r *Relay) HalfOpen() { r.setMode(modeSilent) }
 
 // Accept relays new connections again. Those that met HalfOpen stay silent.
-func (r *Relay) Accept() { r.open(doorOpen) }
+func (r *Relay) Accept() { r.setMode(modeRelay) }
 
-func (r *Relay) open(d door) {
+func (r *Relay) setMode(d connMode) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.door = d
+	r.mode = d
 	if r.ln != nil || r.closed {
 		return
 	}
@@ -199,23 +199,23 @@ func (r *Relay) accept(ln net.Listener) {
 		if err != nil {
 			return
 		}
-		r.welcome(ln, conn.(*net.TCPConn))
+		r.handle(ln, conn.(*net.TCPConn))
 	}
 }
 
-func (r *Relay) welcome(ln net.Listener, client *net.TCPConn) {
+func (r *Relay) handle(ln net.Listener, client *net.TCPConn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Accepted++
 	refused := r.ln != ln // Refuse came between the kernel's accept and here
-	if refused || r.door == doorHangUp {
+	if refused || r.mode == modeHangUp {
 		client.Close()
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &link{relay: r, client: client, cancel: cancel, cut: ctx.Done()}
+	l := &relayLink{relay: r, client: client, cancel: cancel, cut: ctx.Done()}
 	r.links[l] = struct{}{}
-	if r.door == doorOpen {
+	if r.mode == modeRelay {
 		r.wg.Go(func() { l.run(ctx) })
 	}
 }

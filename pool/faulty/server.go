@@ -18,7 +18,7 @@ import (
 )
 
 // maxStartTries is how often a new server tries a port that another process does not take.
-const startTries = 5
+const maxStartTries = 5
 
 // Options are the options of servers to start. The zero value is what Start uses.
 type Options struct {
@@ -46,17 +46,17 @@ func WithTLS(c Certificate) Options { return Options{Certificate: c} }
 // the test failed. The methods may be called from any goroutine; what fails in
 // them fails the test.
 type Server struct {
-	t        testing.TB
-	port     int
-	args     []string
-	password string // given with --requirepass
-	dir      string // where it keeps its data
-	output   string // file
-	conf     string // Options.File
-	held     []*reservation
-	clock    *clock // nil without Options.Clock
-	tls      Certificate
-	tlsPort  int // 0 without Options.Certificate
+	t            testing.TB
+	port         int
+	args         []string
+	password     string // given with --requirepass
+	dir          string // where it keeps its data
+	output       string // file
+	conf         string // Options.File
+	reservations []*reservation
+	clock        *steppedClock // nil without Options.Clock
+	tls          Certificate
+	tlsPort      int // 0 without Options.Certificate
 
 	mu      sync.Mutex
 	process *process
@@ -101,21 +101,21 @@ func (o Options) Start(t testing.TB, args ...string) *Server {
 		s.clock = newClock(t)
 	}
 	t.Cleanup(s.end)
-	if err := s.startAnywhere(); err != nil {
+	if err := s.startOnFreePort(); err != nil {
 		t.Fatalf("redis-server %q: %v\n%s", args, err, s.Output())
 	}
 	return s
 }
 
 // startAnywhere starts the server on a free port.
-func (s *Server) startAnywhere() (err error) {
+func (s *Server) startOnFreePort() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for range startTries {
+	for range maxStartTries {
 		if err = s.choosePorts(); err != nil {
 			return err
 		}
-		if err = s.startLocked(); err == nil || !s.lostItsPort() {
+		if err = s.startLocked(); err == nil || !s.portTaken() {
 			return err
 		}
 		os.Remove(s.output) // or the next try would be blamed for it
@@ -138,19 +138,19 @@ func (s *Server) reserve() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s.held = append(s.held, r)
+	s.reservations = append(s.reservations, r)
 	return r.port, nil
 }
 
 func (s *Server) releasePorts() {
-	for _, r := range s.held {
+	for _, r := range s.reservations {
 		r.release()
 	}
-	s.held = nil
+	s.reservations = nil
 }
 
 // tlsArgs are the arguments for TLS.
-func (s *Server) speakTLS() []string {
+func (s *Server) tlsArgs() []string {
 	if s.tlsPort == 0 {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (s *Server) speakTLS() []string {
 		"--tls-key-file", s.tls.KeyFile, "--tls-auth-clients", "no"}
 }
 
-func (s *Server) lostItsPort() bool { return strings.Contains(s.Output(), "Address already in use") }
+func (s *Server) portTaken() bool { return strings.Contains(s.Output(), "Address already in use") }
 
 // startLocked starts the server on its port and waits until it answers, and not another
 // server that was quicker to take the port.
@@ -166,7 +166,7 @@ func (s *Server) startLocked() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	cmd := exec.Command("redis-server", slices.Concat(s.defaults(), s.speakTLS(), s.args)...)
+	cmd := exec.Command("redis-server", slices.Concat(s.defaults(), s.tlsArgs(), s.args)...)
 	if s.clock != nil {
 		s.clock.install(cmd)
 	}
@@ -174,7 +174,7 @@ func (s *Server) startLocked() error {
 	if err != nil {
 		return err
 	}
-	if err := until(p.exited, func() bool { return s.answersAs(p.pid()) }); err != nil {
+	if err := until(p.exited, func() bool { return s.answersWithPID(p.pid()) }); err != nil {
 		p.kill()
 		return fmt.Errorf("answering on %s: %w", s.Addr(), err)
 	}
@@ -192,7 +192,7 @@ func (s *Server) defaults() []string {
 }
 
 // answersWithPID is also false while the server loads its data.
-func (s *Server) answersAs(pid int) bool {
+func (s *Server) answersWithPID(pid int) bool {
 	info, err := s.Do("INFO", "server")
 	if text, ok := info.(string); err != nil || !ok || !strings.Contains(text, fmt.Sprintf("process_id:%d\r\n", pid)) {
 		return false
@@ -322,9 +322,9 @@ func (s *Server) Step(d time.Duration) {
 // int64, nil or a []any of these; an error reply is a ReplyError.
 func (s *Server) Do(args ...any) (any, error) {
 	if s.password != "" {
-		return talk(s.Addr(), []any{"AUTH", s.password}, args)
+		return roundTrip(s.Addr(), []any{"AUTH", s.password}, args)
 	}
-	return talk(s.Addr(), args)
+	return roundTrip(s.Addr(), args)
 }
 
 // FlushAll empties the server.

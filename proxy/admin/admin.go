@@ -23,15 +23,15 @@ import (
 const tlsPrefix = "tls:"
 
 const (
-	headerTime = 5 * time.Second  // a probe sends its few lines at once
-	idleTime   = 2 * time.Minute  // longer than the interval of most scrapers
-	mostHeader = 16 << 10         // bytes
-	reaperTime = 30 * time.Second // for a request, except profiles
+	headerTimeout  = 5 * time.Second  // a probe sends its few lines at once
+	idleTimeout    = 2 * time.Minute  // longer than the interval of most scrapers
+	maxHeader      = 16 << 10         // bytes
+	requestTimeout = 30 * time.Second // for a request, except profiles
 )
 
 // Login authenticates users, see commands.Table.
 type Login interface {
-	Visit(host, name, password string) (commands.Visitor, error)
+	Authenticate(host, name, password string) (commands.HTTPUser, error)
 	NeedsLogin() bool
 }
 
@@ -46,8 +46,8 @@ type Options struct {
 	Cmdline   []string                    // for /debug/pprof/cmdline: the command line without passwords
 	Login     Login
 	Figures   prometheus.Gatherer
-	Sources   Sources // of the page
-	Desk      Desk    // runs the commands of the page
+	Sources   Sources        // of the page
+	Commands  CallDispatcher // runs the commands of the page
 	// Ready reports whether locks can be granted now, and why, in one line.
 	Ready  func() (ready bool, why string)
 	Logger *slog.Logger
@@ -56,17 +56,17 @@ type Options struct {
 // Server is the admin endpoint. New opens its address; it serves clients from Serve until
 // Shutdown.
 type Server struct {
-	options  Options
-	listener net.Listener
-	server   *http.Server
-	tls      atomic.Pointer[tls.Config] // nil without TLS
-	draining atomic.Bool
-	lookouts *lookouts     // nil without a page
-	streams  chan struct{} // capacity maxStreams: open pages
-	readers  readers       // open pages per user
-	asking   chan struct{} // capacity maxCommands: commands in flight
-	serving  bool          // Serve was called
-	done     chan struct{} // closed when no connection is accepted anymore
+	options      Options
+	listener     net.Listener
+	server       *http.Server
+	tls          atomic.Pointer[tls.Config] // nil without TLS
+	draining     atomic.Bool
+	pollers      *pollers      // nil without a page
+	streams      chan struct{} // capacity maxStreams: open pages
+	openPages    pageCounts    // open pages per user
+	commandSlots chan struct{} // capacity maxCommands: commands in flight
+	serving      bool          // Serve was called
+	done         chan struct{} // closed when no connection is accepted anymore
 }
 
 // New opens the address; the error contains it.
@@ -88,21 +88,21 @@ func New(o Options) (*Server, error) {
 		}})
 	}
 	s.listener = ln
-	limiter := newVisitors()
+	limiter := newConnLimiter()
 	s.server = &http.Server{
-		Handler:           limiter.keepingFree(s.routes()),
-		ReadHeaderTimeout: headerTime, ReadTimeout: reaperTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
+		Handler:           limiter.limitRequests(s.routes()),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-		ConnState: limiter.note, ConnContext: limiter.context,
+		ConnState: limiter.onStateChange, ConnContext: limiter.connContext,
 	}
 	return s, nil
 }
 
 // newServer builds a server without an address.
 func newServer(o Options) *Server {
-	s := &Server{options: o, done: make(chan struct{}), streams: make(chan struct{}, mostStreams), asking: make(chan struct{}, mostAsked)}
-	if o.Sources.Looks != nil {
-		s.lookouts = newLookouts(o.Sources, o.Logger)
+	s := &Server{options: o, done: make(chan struct{}), streams: make(chan struct{}, maxStreams), commandSlots: make(chan struct{}, maxCommands)}
+	if o.Sources.Reader != nil {
+		s.pollers = newPollers(o.Sources, o.Logger)
 	}
 	return s
 }
@@ -152,8 +152,8 @@ func (s *Server) Drain() { s.draining.Store(true) }
 // returns when nothing runs anymore.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.Drain()
-	if s.lookouts != nil {
-		s.lookouts.close() // streams of pages would never end by themselves
+	if s.pollers != nil {
+		s.pollers.close() // streams of pages would never end by themselves
 	}
 	if !s.serving {
 		s.listener.Close()

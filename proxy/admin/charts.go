@@ -12,10 +12,10 @@ import (
 )
 
 // maxPoints is how far back charts reach, in polls of a second each.
-const mostPoints = 180
+const maxPoints = 180
 
 // noValue marks a point without a measurement.
-const none = -1
+const noValue = -1
 
 // sample contains the counters at one moment.
 type sample struct {
@@ -49,30 +49,30 @@ func (c *charts) note(now sample) {
 		return math.Round(10*float64(now-before)/math.Max(seconds, 0.001)) / 10
 	}
 	n, b := &now.counts, &before.counts
-	c.Granted = follow(c.Granted, rate(n.Acquired, b.Acquired))
-	c.Refused = follow(c.Refused, rate(n.Refused, b.Refused))
-	c.Undecided = follow(c.Undecided, rate(n.NoQuorum+n.Expired, b.NoQuorum+b.Expired))
-	locks := since(now.locks, before.locks)
-	c.P50 = follow(c.P50, micros(&locks, 0.5))
-	c.P99 = follow(c.P99, micros(&locks, 0.99))
+	c.Granted = appendPoint(c.Granted, rate(n.Acquired, b.Acquired))
+	c.Refused = appendPoint(c.Refused, rate(n.Refused, b.Refused))
+	c.Undecided = appendPoint(c.Undecided, rate(n.NoQuorum+n.Expired, b.NoQuorum+b.Expired))
+	locks := countsSince(now.locks, before.locks)
+	c.P50 = appendPoint(c.P50, micros(&locks, 0.5))
+	c.P99 = appendPoint(c.P99, micros(&locks, 0.99))
 	masters := make(map[string][]int64, len(now.masters))
 	for name, trips := range now.masters {
-		d := since(trips, before.masters[name])
-		masters[name] = follow(c.masters[name], micros(&d, 0.99))
+		d := countsSince(trips, before.masters[name])
+		masters[name] = appendPoint(c.masters[name], micros(&d, 0.99))
 	}
 	c.masters = masters
 }
 
 // appendPoint appends to a copy: series that were handed out never change.
-func follow[T any](series []T, next T) []T {
-	series = series[max(0, len(series)+1-mostPoints):]
+func appendPoint[T any](series []T, next T) []T {
+	series = series[max(0, len(series)+1-maxPoints):]
 	return append(append(make([]T, 0, len(series)+1), series...), next)
 }
 
 // micros returns a quantile in µs, noValue without a measurement.
 func micros(h *pool.Histogram, part float64) int64 {
 	if h.Count() == 0 {
-		return none
+		return noValue
 	}
 	return h.Quantile(part).Microseconds()
 }

@@ -17,62 +17,62 @@ import (
 )
 
 const (
-	mostVisitors = 256 // in all
-	mostOfHost   = 64  // of one address: enough for 16 pages, scrapers and balancers
+	maxConns        = 256 // in all
+	maxConnsPerHost = 64  // of one address: enough for 16 pages, scrapers and balancers
 	// So many of them serve only /healthz and /readyz.
-	keptForProbes       = 32
-	keptForProbesOfHost = 8
+	reservedForProbes        = 32
+	reservedForProbesPerHost = 8
 )
 
 // connLimiter counts the open connections of each host.
-type visitors struct {
-	mu   sync.Mutex
-	all  map[net.Conn]*visit
-	from map[string]*crowd
-	sum  crowd
-	last int // sequence of the latest
+type connLimiter struct {
+	mu    sync.Mutex
+	all   map[net.Conn]*httpConn
+	hosts map[string]*connCount
+	sum   connCount
+	last  int // sequence of the latest
 }
 
 // connCount is the number of open connections, and of those with a request in flight that
 // is no probe.
-type crowd struct{ open, served int }
+type connCount struct{ open, served int }
 
 // httpConn is one connection.
-type visit struct {
+type httpConn struct {
 	host     string
 	sequence int
 	complete bool // a request of it was complete
 	busy     bool // a request is in flight
 }
 
-func newVisitors() *visitors {
-	return &visitors{all: make(map[net.Conn]*visit), from: make(map[string]*crowd)}
+func newConnLimiter() *connLimiter {
+	return &connLimiter{all: make(map[net.Conn]*httpConn), hosts: make(map[string]*connCount)}
 }
 
 // connKey is the context key for the connection of a request.
-type visitKey struct{}
+type connKey struct{}
 
-func (v *visitors) context(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, visitKey{}, conn)
+func (v *connLimiter) connContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
 }
 
 // onStateChange is the server's hook for every change of a connection. A connection beyond
 // the limit is closed before a byte of it is read.
-func (v *visitors) note(conn net.Conn, state http.ConnState) {
+func (v *connLimiter) onStateChange(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
-		if evicted := v.enter(conn, host); evicted != nil {
-			shut(evicted)
+		if evicted := v.register(conn, host); evicted != nil {
+			closeSocket(evicted)
 		}
 	case http.StateClosed, http.StateHijacked:
-		v.leave(conn)
+		v.unregister(conn)
 	}
 }
 
 // closeSocket closes the socket at once: the alert that crypto/tls sends first may wait
 // seconds, and this is the goroutine that accepts.
-func shut(conn net.Conn) {
+func closeSocket(conn net.Conn) {
 	if c, ok := conn.(*tls.Conn); ok {
 		conn = c.NetConn()
 	}
@@ -80,16 +80,16 @@ func shut(conn net.Conn) {
 }
 
 // register counts a connection; it returns the one to close, which may be this one.
-func (v *visitors) enter(conn net.Conn, host string) (evicted net.Conn) {
+func (v *connLimiter) register(conn net.Conn, host string) (evicted net.Conn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	ofHost := v.from[host]
+	ofHost := v.hosts[host]
 	switch {
-	case ofHost != nil && ofHost.open >= mostOfHost:
-		evicted = v.oldestLocked(func(one *visit) bool { return one.host == host && !one.complete })
-	case v.sum.open >= mostVisitors:
-		if evicted = v.oldestLocked(func(one *visit) bool { return !one.complete }); evicted == nil {
-			evicted = v.oldestLocked(func(one *visit) bool { return !one.busy })
+	case ofHost != nil && ofHost.open >= maxConnsPerHost:
+		evicted = v.oldestLocked(func(one *httpConn) bool { return one.host == host && !one.complete })
+	case v.sum.open >= maxConns:
+		if evicted = v.oldestLocked(func(one *httpConn) bool { return !one.complete }); evicted == nil {
+			evicted = v.oldestLocked(func(one *httpConn) bool { return !one.busy })
 		}
 	default:
 		v.addLocked(conn, host)
@@ -104,7 +104,7 @@ func (v *visitors) enter(conn net.Conn, host string) (evicted net.Conn) {
 }
 
 // oldestLocked returns the oldest connection that may be evicted, nil if there is none.
-func (v *visitors) oldestLocked(evictable func(*visit) bool) (oldest net.Conn) {
+func (v *connLimiter) oldestLocked(evictable func(*httpConn) bool) (oldest net.Conn) {
 	for conn, one := range v.all {
 		if evictable(one) && (oldest == nil || one.sequence < v.all[oldest].sequence) {
 			oldest = conn
@@ -113,31 +113,31 @@ func (v *visitors) oldestLocked(evictable func(*visit) bool) (oldest net.Conn) {
 	return oldest
 }
 
-func (v *visitors) addLocked(conn net.Conn, host string) {
+func (v *connLimiter) addLocked(conn net.Conn, host string) {
 	v.last++
-	v.all[conn] = &visit{host: host, sequence: v.last}
-	if v.from[host] == nil {
-		v.from[host] = &crowd{}
+	v.all[conn] = &httpConn{host: host, sequence: v.last}
+	if v.hosts[host] == nil {
+		v.hosts[host] = &connCount{}
 	}
-	v.from[host].open++
+	v.hosts[host].open++
 	v.sum.open++
 }
 
-func (v *visitors) removeLocked(conn net.Conn) {
+func (v *connLimiter) removeLocked(conn net.Conn) {
 	one := v.all[conn]
 	delete(v.all, conn)
-	v.from[one.host].open--
+	v.hosts[one.host].open--
 	v.sum.open--
-	v.forgetLocked(one.host)
+	v.dropHostLocked(one.host)
 }
 
-func (v *visitors) forgetLocked(host string) {
-	if *v.from[host] == (crowd{}) {
-		delete(v.from, host)
+func (v *connLimiter) dropHostLocked(host string) {
+	if *v.hosts[host] == (connCount{}) {
+		delete(v.hosts, host)
 	}
 }
 
-func (v *visitors) leave(conn net.Conn) {
+func (v *connLimiter) unregister(conn net.Conn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.all[conn] != nil { // else it was evicted
@@ -146,15 +146,15 @@ func (v *visitors) leave(conn net.Conn) {
 }
 
 // limitRequests serves a request unless the remaining connections are reserved for probes.
-func (v *visitors) keepingFree(inner http.Handler) http.Handler {
+func (v *connLimiter) limitRequests(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, _ := r.Context().Value(visitKey{}).(net.Conn)
+		conn, _ := r.Context().Value(connKey{}).(net.Conn)
 		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-		end, served := v.begin(conn, probe)
+		end, served := v.beginRequest(conn, probe)
 		defer end()
 		if !served {
 			w.Header().Set("Connection", "close")
-			answer(w, http.StatusServiceUnavailable, "too many requests of this address, or of all together, are in flight; /healthz and /readyz are still served")
+			writeText(w, http.StatusServiceUnavailable, "too many requests of this address, or of all together, are in flight; /healthz and /readyz are still served")
 			return
 		}
 		inner.ServeHTTP(w, r)
@@ -162,7 +162,7 @@ func (v *visitors) keepingFree(inner http.Handler) http.Handler {
 }
 
 // beginRequest counts a complete request; end ends it.
-func (v *visitors) begin(conn net.Conn, probe bool) (end func(), served bool) {
+func (v *connLimiter) beginRequest(conn net.Conn, probe bool) (end func(), served bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	one := v.all[conn]
@@ -170,8 +170,8 @@ func (v *visitors) begin(conn net.Conn, probe bool) (end func(), served bool) {
 		return func() {}, true
 	}
 	one.complete, one.busy = true, true
-	of := v.from[one.host]
-	served = probe || v.sum.served < mostVisitors-keptForProbes && of.served < mostOfHost-keptForProbesOfHost
+	of := v.hosts[one.host]
+	served = probe || v.sum.served < maxConns-reservedForProbes && of.served < maxConnsPerHost-reservedForProbesPerHost
 	counted := served && !probe
 	if counted {
 		v.sum.served++
@@ -184,7 +184,7 @@ func (v *visitors) begin(conn net.Conn, probe bool) (end func(), served bool) {
 		if counted {
 			v.sum.served--
 			of.served--
-			v.forgetLocked(one.host)
+			v.dropHostLocked(one.host)
 		}
 	}, served
 }

@@ -47,18 +47,18 @@ func TestServer_LetsOneAddressOpenSoManyConnections(t *testing.T) {
 	defer s.Shutdown(context.Background())
 	address := strings.TrimPrefix(s.URL(), "http://")
 	var open []net.Conn
-	for i := range mostOfHost {
+	for i := range maxConnsPerHost {
 		conn, served := knock(t, address)
 		defer conn.Close()
 		if !served {
-			t.Fatalf("connection %d of %d was turned away", i+1, mostOfHost)
+			t.Fatalf("connection %d of %d was turned away", i+1, maxConnsPerHost)
 		}
 		open = append(open, conn)
 	}
 	conn, served := knock(t, address)
 	conn.Close()
 	if served {
-		t.Errorf("connection %d of one address was served", mostOfHost+1)
+		t.Errorf("connection %d of one address was served", maxConnsPerHost+1)
 	}
 	open[0].Close()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server sees it go
@@ -108,26 +108,26 @@ type named struct {
 	name string
 }
 
-func TestVisitors_WhoGoesWhenAllConnectionsAreTaken(t *testing.T) {
-	v := newVisitors()
+func TestConnLimiter_EvictsWhenAllConnectionsAreInUse(t *testing.T) {
+	v := newConnLimiter()
 	enter := func(name, host string) (conn net.Conn, away string) {
 		conn = &named{name: name}
-		if gone := v.enter(conn, host); gone != nil {
+		if gone := v.register(conn, host); gone != nil {
 			away = gone.(*named).name
 		}
 		return conn, away
 	}
 	var ends []func()
-	for i := range mostVisitors - 2 {
+	for i := range maxConns - 2 {
 		conn, _ := enter("busy", fmt.Sprint("host", i%100))
-		end, served := v.begin(conn, false)
-		if want := i < mostVisitors-keptForProbes; served != want {
+		end, served := v.beginRequest(conn, false)
+		if want := i < maxConns-reservedForProbes; served != want {
 			t.Fatalf("request %d is served: %t", i, served)
 		}
 		ends = append(ends, end)
 	}
 	idle, _ := enter("idle", "a")
-	end, served := v.begin(idle, true)
+	end, served := v.beginRequest(idle, true)
 	if end(); !served {
 		t.Error("a probe is not served")
 	}
@@ -139,17 +139,17 @@ func TestVisitors_WhoGoesWhenAllConnectionsAreTaken(t *testing.T) {
 		}
 	}
 	complete, _ := enter("complete", "b") // in place of the fourth
-	v.begin(complete, true)
+	v.beginRequest(complete, true)
 	if _, away := enter("fifth", "b"); away != "idle" {
 		t.Errorf("%q makes room, want the idle one", away)
 	}
 	for conn := range v.all {
-		v.leave(conn)
+		v.unregister(conn)
 	}
 	for _, end := range ends {
 		end()
 	}
-	if v.sum != (crowd{}) || len(v.from) != 0 {
-		t.Errorf("%+v connections are counted of hosts %v after all have gone", v.sum, v.from)
+	if v.sum != (connCount{}) || len(v.hosts) != 0 {
+		t.Errorf("%+v connections are counted of hosts %v after all have gone", v.sum, v.hosts)
 	}
 }

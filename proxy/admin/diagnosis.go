@@ -31,17 +31,17 @@ const (
 )
 
 // outage is the time in which a master does not vote, as far back as there were viewers.
-type absence struct {
-	since  time.Time
-	reason string        // the last that was reported: while it is dialled there is none
-	longer time.Duration // the longest remaining quarantine that was reported
+type outage struct {
+	since      time.Time
+	reason     string        // the last that was reported: while it is dialled there is none
+	quarantine time.Duration // the longest remaining quarantine that was reported
 }
 
 // outages by the master's name.
-type absences map[string]absence
+type outages map[string]outage
 
 // note adds the present state of the masters.
-func (a absences) note(reports []redlock.MasterReport, now time.Time) {
+func (a outages) note(reports []redlock.MasterReport, now time.Time) {
 	for i := range reports {
 		m := &reports[i]
 		if m.State == stateVoting {
@@ -55,7 +55,7 @@ func (a absences) note(reports []redlock.MasterReport, now time.Time) {
 		if reason := reasonOf(m); reason != "" {
 			one.reason = reason
 		}
-		one.longer = max(one.longer, m.Left)
+		one.quarantine = max(one.quarantine, m.Left)
 		a[m.Name] = one
 	}
 }
@@ -73,15 +73,15 @@ func reasonOf(m *redlock.MasterReport) string {
 }
 
 // outageText describes why a master does not vote.
-func words(m *redlock.MasterReport, a absence, now time.Time) string {
+func outageText(m *redlock.MasterReport, a outage, now time.Time) string {
 	reason := ""
 	if a.reason != "" {
-		reason = " (" + plainly(a.reason) + ")"
+		reason = " (" + plainReason(a.reason) + ")"
 	}
-	ago := spell(now.Sub(a.since))
+	ago := durationText(now.Sub(a.since))
 	switch m.State {
 	case stateQuarantined:
-		return m.Name + " is quarantined " + spell(m.Left) + " more" + reason
+		return m.Name + " is quarantined " + durationText(m.Left) + " more" + reason
 	case "refused":
 		return m.Name + " has been refused for " + ago + reason
 	case "draining", "drained":
@@ -99,7 +99,7 @@ func words(m *redlock.MasterReport, a absence, now time.Time) string {
 }
 
 // plainReason translates errors of Go into plain words; the page's table has the rest.
-func plainly(reason string) string {
+func plainReason(reason string) string {
 	if strings.HasSuffix(reason, "context deadline exceeded") {
 		return "it can be reached but does not answer"
 	}
@@ -107,7 +107,7 @@ func plainly(reason string) string {
 }
 
 // stuckKey is a key with a wait that takes too long.
-type stuck struct {
+type stuckKey struct {
 	key     string
 	held    time.Duration // 0 = unknown
 	exactly bool          // else at least
@@ -117,12 +117,12 @@ type stuck struct {
 }
 
 // stuckAfter is how long a wait takes before the headline reports it.
-const tooLong = 10 * time.Second
+const stuckAfter = 10 * time.Second
 
 // maxStuck keys are named in the headline.
-const mostStuck = 3
+const maxStuck = 3
 
-func (s *stuck) words() string {
+func (s *stuckKey) text() string {
 	text := "key " + s.key
 	if s.by == "" {
 		text += " is not held by a client on any master,"
@@ -131,17 +131,17 @@ func (s *stuck) words() string {
 		if !s.exactly {
 			text += "at least "
 		}
-		text += spell(s.held) + " by " + s.by
+		text += durationText(s.held) + " by " + s.by
 	}
-	return text + fmt.Sprintf(" with %d waiting, the first for %s", s.waiting, spell(s.longest))
+	return text + fmt.Sprintf(" with %d waiting, the first for %s", s.waiting, durationText(s.longest))
 }
 
 // diagnose builds the headline.
-func diagnose(reports []redlock.MasterReport, gone absences, quorum int, stuckKeys []stuck, now time.Time) headline {
+func diagnose(reports []redlock.MasterReport, gone outages, quorum int, stuckKeys []stuckKey, now time.Time) headline {
 	var missing []string
 	for i := range reports {
 		if m := &reports[i]; m.State != stateVoting {
-			missing = append(missing, words(m, gone[m.Name], now))
+			missing = append(missing, outageText(m, gone[m.Name], now))
 		}
 	}
 	n, voting := len(reports), len(reports)-len(missing)
@@ -154,16 +154,16 @@ func diagnose(reports []redlock.MasterReport, gone absences, quorum int, stuckKe
 	case len(missing) > 0:
 		h = headline{levelWarn, []string{
 			fmt.Sprintf("%d of %d masters cannot vote: %s.", len(missing), n, list),
-			fmt.Sprintf("Locks are granted: %d vote and %d are needed. %s", voting, quorum, spare(voting-quorum)),
+			fmt.Sprintf("Locks are granted: %d vote and %d are needed. %s", voting, quorum, spareText(voting-quorum)),
 		}}
 	}
-	slices.SortStableFunc(stuckKeys, func(a, b stuck) int { return int(b.longest/time.Millisecond - a.longest/time.Millisecond) })
-	for i := range stuckKeys[:min(len(stuckKeys), mostStuck)] {
-		line := stuckKeys[i].words() + "."
+	slices.SortStableFunc(stuckKeys, func(a, b stuckKey) int { return int(b.longest/time.Millisecond - a.longest/time.Millisecond) })
+	for i := range stuckKeys[:min(len(stuckKeys), maxStuck)] {
+		line := stuckKeys[i].text() + "."
 		h.Lines = append(h.Lines, strings.ToUpper(line[:1])+line[1:])
 	}
-	if more := len(stuckKeys) - mostStuck; more > 0 {
-		h.Lines = append(h.Lines, fmt.Sprintf("%d more keys have been waited for longer than %s.", more, spell(tooLong)))
+	if more := len(stuckKeys) - maxStuck; more > 0 {
+		h.Lines = append(h.Lines, fmt.Sprintf("%d more keys have been waited for longer than %s.", more, durationText(stuckAfter)))
 	}
 	if len(stuckKeys) > 0 && h.Level == levelGood {
 		h.Level = levelWarn
@@ -172,7 +172,7 @@ func diagnose(reports []redlock.MasterReport, gone absences, quorum int, stuckKe
 }
 
 // withWarning adds a warning. It comes first unless there is something worse.
-func (h headline) warned(warning string) headline {
+func (h headline) withWarning(warning string) headline {
 	switch {
 	case warning == "":
 	case h.Level == levelGood:
@@ -183,7 +183,7 @@ func (h headline) warned(warning string) headline {
 	return h
 }
 
-func spare(more int) string {
+func spareText(more int) string {
 	switch more {
 	case 0:
 		return "None may fail any more."
@@ -194,7 +194,7 @@ func spare(more int) string {
 }
 
 // durationText formats a duration for people.
-func spell(d time.Duration) string {
+func durationText(d time.Duration) string {
 	s := int64(d.Round(time.Second) / time.Second)
 	switch {
 	case s < 120:

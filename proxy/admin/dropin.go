@@ -14,17 +14,17 @@ func (c *collector) dropin(s scrape) {
 		return
 	}
 	for _, f := range c.Dropin() {
-		which := []string{"library", f.Library, "does", f.Does}
+		which := []string{"library", f.Library, "does", f.Operation}
 		with := func(outcome string) []string { return append(which[:4:4], "outcome", outcome) }
 		const name, help = "redlockd_dropin_total", "Commands and scripts of clients that use the quorum as one Redis, by library and outcome: yes, no or undecided."
 		s.count(name, help, f.Yes, with("yes")...)
 		s.count(name, help, f.No, with("no")...)
 		s.count(name, help, f.Undecided, with("undecided")...)
-		s.doublings("redlockd_dropin_seconds", "Time from such a command to its outcome.", &f, which...)
+		s.powersOfTwo("redlockd_dropin_seconds", "Time from such a command to its outcome.", &f, which...)
 	}
 }
 
-func (s scrape) doublings(name, help string, f *commands.DropinFigure, labels ...string) {
+func (s scrape) powersOfTwo(name, help string, f *commands.DropinStat, labels ...string) {
 	desc, values := describe(name, help, labels)
 	bounds, seen := make(map[float64]uint64), uint64(0)
 	for i, n := range f.Times {

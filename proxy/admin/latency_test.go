@@ -18,8 +18,8 @@ func (l oneLock) Lock(_ *redlock.Batch, _ redlock.LockRequest, done redlock.Lock
 	done(redlock.Grant{}, l.err)
 }
 
-func TestGrants_TellOutcomesApartAndHandThemOn(t *testing.T) {
-	g := NewGrants()
+func TestLatencies_SeparateOutcomesAndPassThemOn(t *testing.T) {
+	g := NewLatencies()
 	for _, err := range []error{nil, nil, redlock.ErrHeld, &redlock.NoQuorum{}, errors.New("anything else")} {
 		calls := 0
 		g.Measure(oneLock{err: err}).Lock(nil, redlock.LockRequest{}, func(_ redlock.Grant, got error) {
@@ -33,7 +33,7 @@ func TestGrants_TellOutcomesApartAndHandThemOn(t *testing.T) {
 	}
 	g.MeasureWaits(oneWait{}).Wait(nil, redlock.LockRequest{}, func(redlock.Grant, error) {})()
 	o := figures()
-	o.Figures = NewFigures(Sources{Locks: fakes{}, Masters: fakeLanes{}, Grants: g, Clients: func() commands.ClientCounts { return commands.ClientCounts{} }})
+	o.Figures = NewFigures(Sources{Locks: fakes{}, Masters: fakeLanes{}, Latencies: g, Clients: func() commands.ClientCounts { return commands.ClientCounts{} }})
 	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
 	for outcome, n := range map[string]string{"granted": "2", "refused": "1", "undecided": "2"} {
 		if line := `redlockd_lock_seconds_count{outcome="` + outcome + `"} ` + n; !strings.Contains(text, line+"\n") {

@@ -15,76 +15,76 @@ import (
 const (
 	// maxEntries bounds the cache, at some 600 bytes an entry. Locks beyond it are found
 	// by their whole name only; extraEntries is space for those.
-	mostEntries = 100_000
-	moreEntries = 1_000
+	maxEntries   = 100_000
+	extraEntries = 1_000
 	// maxShownHolders are shown in a row; DINFO shows all of them.
-	mostShownHolders = 3
+	maxShownHolders = 3
 )
 
 // cachedLock is the last known state of a lock.
-type entry struct {
-	key     redlock.Key
-	mode    redlock.Mode
-	unsure  bool // it may be held: too few masters answered
-	limit   int
-	count   int // of holders
-	holders []redlock.Holder
-	until   time.Time // the last lease ends
-	fence   redlock.Fence
-	queued  int       // over all daemons, as far as known
-	waiters int       // here
-	since   time.Time // when it was first read
+type cachedLock struct {
+	key       redlock.Key
+	mode      redlock.Mode
+	undecided bool // it may be held: too few masters answered
+	limit     int
+	count     int // of holders
+	holders   []redlock.Holder
+	until     time.Time // the last lease ends
+	fence     redlock.Fence
+	queued    int       // over all daemons, as far as known
+	waiters   int       // here
+	since     time.Time // when it was first read
 }
 
 // lockCache is safe for concurrent use. Entries are replaced, never changed.
-type book struct {
+type lockCache struct {
 	mu       sync.Mutex
-	entries  map[redlock.Key]*entry
+	entries  map[redlock.Key]*cachedLock
 	complete bool // one walk has been completed
-	met      met
+	visited  visitedKeys
 }
 
 // visitedKeys are the keys that a walk has visited so far. It has a mutex of its own
 // because a lane checks every key that it finds: the lane must never wait for a scan of
 // the whole cache.
-type met struct {
+type visitedKeys struct {
 	mu   sync.Mutex
 	keys map[redlock.Key]struct{}
 	full bool // a key exceeded maxEntries
 }
 
-func newBook() *book {
-	return &book{entries: map[redlock.Key]*entry{}, met: met{keys: map[redlock.Key]struct{}{}}}
+func newLockCache() *lockCache {
+	return &lockCache{entries: map[redlock.Key]*cachedLock{}, visited: visitedKeys{keys: map[redlock.Key]struct{}{}}}
 }
 
 // needsVisit reports whether a walk has not visited a key yet.
-func (m *met) wants(key redlock.Key) bool {
+func (m *visitedKeys) needsVisit(key redlock.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, known := m.keys[key]
-	if !known && len(m.keys) >= mostEntries {
+	if !known && len(m.keys) >= maxEntries {
 		m.full = true
 		return false
 	}
 	return !known
 }
 
-func (m *met) note(key redlock.Key) {
+func (m *visitedKeys) add(key redlock.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.keys[key] = struct{}{}
 }
 
 // reset ends a walk: it returns the visited keys and starts anew.
-func (m *met) end() (keys map[redlock.Key]struct{}) {
+func (m *visitedKeys) reset() (keys map[redlock.Key]struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	keys = m.keys
-	m.keys, m.full = map[redlock.Key]struct{}{}, m.full && len(keys) >= mostEntries
+	m.keys, m.full = map[redlock.Key]struct{}{}, m.full && len(keys) >= maxEntries
 	return keys
 }
 
-func (m *met) isFull() bool {
+func (m *visitedKeys) isFull() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.full
@@ -92,7 +92,7 @@ func (m *met) isFull() bool {
 
 // put stores the state of a key on the masters. Only a read of a single key returns
 // fences, notes and queues; a walk leaves their known values.
-func (b *book) put(key redlock.Key, v *redlock.LockView, now time.Time, single bool) {
+func (b *lockCache) put(key redlock.Key, v *redlock.LockView, now time.Time, single bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if v.State != redlock.LockHeld && v.State != redlock.LockUndecided {
@@ -103,21 +103,21 @@ func (b *book) put(key redlock.Key, v *redlock.LockView, now time.Time, single b
 	if len(v.Holders) == 0 && v.Count == 0 { // no master's answer decides whether it is still held: the known state stays until it expires
 		if before != nil {
 			undecided := *before
-			undecided.unsure = true
+			undecided.undecided = true
 			b.entries[key] = &undecided
 		}
 		return
 	}
-	limit := mostEntries
+	limit := maxEntries
 	if single {
-		limit += moreEntries
+		limit += extraEntries
 	}
 	if before == nil && len(b.entries) >= limit {
 		return
 	}
-	e := &entry{
-		key: redlock.Key(strings.Clone(string(key))), mode: v.Mode, unsure: v.State == redlock.LockUndecided, limit: v.Limit,
-		count: v.Count, holders: slices.Clone(v.Holders[:min(len(v.Holders), mostShownHolders)]),
+	e := &cachedLock{
+		key: redlock.Key(strings.Clone(string(key))), mode: v.Mode, undecided: v.State == redlock.LockUndecided, limit: v.Limit,
+		count: v.Count, holders: slices.Clone(v.Holders[:min(len(v.Holders), maxShownHolders)]),
 		until: now.Add(v.Left), queued: v.Queued, waiters: v.Waiters, since: now,
 	}
 	for i := range v.Holders {
@@ -130,17 +130,17 @@ func (b *book) put(key redlock.Key, v *redlock.LockView, now time.Time, single b
 		}
 	}
 	b.entries[e.key] = e
-	b.met.note(e.key)
+	b.visited.add(e.key)
 }
 
-func sameHolder(a, b *entry) bool {
+func sameHolder(a, b *cachedLock) bool {
 	return len(a.holders) > 0 && len(b.holders) > 0 && a.count == b.count && a.holders[0].Token == b.holders[0].Token
 }
 
 // heldSince returns when the lock was granted: a fence is the masters' time in µs, or
 // a little more. For a lock with an unknown fence it returns when the lock was first read,
 // and sure is false.
-func (e *entry) heldSince() (t time.Time, sure bool) {
+func (e *cachedLock) heldSince() (t time.Time, sure bool) {
 	if e.fence > 0 {
 		return time.UnixMicro(int64(e.fence)), true
 	}
@@ -148,15 +148,15 @@ func (e *entry) heldSince() (t time.Time, sure bool) {
 }
 
 // get returns the entry of a key, nil if there is none.
-func (b *book) of(key redlock.Key) *entry {
+func (b *lockCache) get(key redlock.Key) *cachedLock {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entries[key]
 }
 
 // endPass removes the keys that the ended walk has not visited.
-func (b *book) endPass() {
-	keys := b.met.end()
+func (b *lockCache) endPass() {
+	keys := b.visited.reset()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key := range b.entries {
@@ -168,7 +168,7 @@ func (b *book) endPass() {
 }
 
 // sweep removes expired locks.
-func (b *book) sweep(now time.Time) {
+func (b *lockCache) sweep(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key, e := range b.entries {
@@ -179,12 +179,12 @@ func (b *book) sweep(now time.Time) {
 }
 
 // list returns the present content.
-func (b *book) list() list {
-	l := list{full: b.met.isFull()}
+func (b *lockCache) list() lockSet {
+	l := lockSet{full: b.visited.isFull()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l.complete = b.complete
-	l.entries = make([]*entry, 0, len(b.entries))
+	l.entries = make([]*cachedLock, 0, len(b.entries))
 	for _, e := range b.entries {
 		l.entries = append(l.entries, e)
 	}

@@ -19,15 +19,15 @@ func lasting(token redlock.Token, left time.Duration, fence redlock.Fence) *redl
 	return &v
 }
 
-func (b *book) keys(q question) []string {
+func (b *lockCache) keys(q query) []string {
 	if q.order == "" {
 		q.order = "key"
 	}
 	return keysOf(b.list().find(q, everything).entries)
 }
 
-func TestBook_FindsByPiecesOfANameWhateverItsCase(t *testing.T) {
-	b := newBook()
+func TestLockCache_FindsByPiecesOfANameWhateverItsCase(t *testing.T) {
+	b := newLockCache()
 	for _, key := range []redlock.Key{"Invoices:2025", "invoices:2026", "orders:2026", "2026"} {
 		b.put(key, lasting("t", time.Minute, 1), noon, true)
 	}
@@ -36,14 +36,14 @@ func TestBook_FindsByPiecesOfANameWhateverItsCase(t *testing.T) {
 		"*2026": "2026 invoices:2026 orders:2026", "2026*": "2026", "i*2*6": "invoices:2026", "*": "2026 Invoices:2025 invoices:2026 orders:2026",
 		"o*o": "", "orders:2026*2026": "",
 	} {
-		if got := strings.Join(b.keys(question{search: search}), " "); got != want {
+		if got := strings.Join(b.keys(query{search: search}), " "); got != want {
 			t.Errorf("%q finds %q, want %q", search, got, want)
 		}
 	}
 }
 
-func TestBook_SortsAndLeafs(t *testing.T) {
-	b := newBook()
+func TestLockCache_SortsAndPages(t *testing.T) {
+	b := newLockCache()
 	for i := range 120 {
 		v := lasting("t", time.Duration(200-i)*time.Second, redlock.Fence(noon.UnixMicro())-redlock.Fence(i*7%120))
 		v.Waiters = i % 3
@@ -52,67 +52,67 @@ func TestBook_SortsAndLeafs(t *testing.T) {
 	for order, want := range map[string][2]string{
 		"key": {"k000", "k050"}, "left": {"k119", "k069"}, "held": {"k017", "k027"}, "waiting": {"k002", "k031"},
 	} {
-		first, second := b.keys(question{order: order}), b.keys(question{order: order, offset: 50})
+		first, second := b.keys(query{order: order}), b.keys(query{order: order, offset: 50})
 		if len(first) != 50 || len(second) != 50 || first[0] != want[0] || second[0] != want[1] {
 			t.Errorf("%s: %d from %s, then %d from %s, want %q", order, len(first), first[0], len(second), second[0], want)
 		}
 	}
-	if last := b.keys(question{offset: 100}); len(last) != 20 {
+	if last := b.keys(query{offset: 100}); len(last) != 20 {
 		t.Errorf("the last page has %d", len(last))
 	}
-	if beyond := b.list().find(question{order: "key", offset: 500}, everything); len(beyond.entries) != 0 || beyond.matches != 120 {
+	if beyond := b.list().find(query{order: "key", offset: 500}, everything); len(beyond.entries) != 0 || beyond.matches != 120 {
 		t.Errorf("beyond the end: %d of %d", len(beyond.entries), beyond.matches)
 	}
 }
 
-func TestBook_TakesOutWhatAWalkHasNotMetAndWhatHasEnded(t *testing.T) {
-	b := newBook()
+func TestLockCache_RemovesUnvisitedAndExpiredKeys(t *testing.T) {
+	b := newLockCache()
 	b.put("gone", lasting("t", time.Minute, 1), noon, false)
 	b.endPass()
-	if !b.met.wants("gone") || !b.met.wants("new") {
+	if !b.visited.needsVisit("gone") || !b.visited.needsVisit("new") {
 		t.Error("a new walk wants to see everything again")
 	}
 	b.put("new", lasting("t", time.Second, 1), noon, false)
-	if b.met.wants("new") {
+	if b.visited.needsVisit("new") {
 		t.Error("it has been seen by this walk")
 	}
 	b.endPass()
-	if got := b.keys(question{}); !slices.Equal(got, []string{"new"}) {
+	if got := b.keys(query{}); !slices.Equal(got, []string{"new"}) {
 		t.Errorf("behind the walk: %q", got)
 	}
 	b.sweep(noon.Add(time.Second))
-	if got := b.keys(question{}); len(got) != 1 {
+	if got := b.keys(query{}); len(got) != 1 {
 		t.Error("it was swept out before its end")
 	}
 	b.sweep(noon.Add(time.Second + 1))
-	if got := b.keys(question{}); len(got) != 0 {
+	if got := b.keys(query{}); len(got) != 0 {
 		t.Errorf("ended: %q", got)
 	}
 }
 
-func TestBook_AWalkLeavesWhatASingleLookHasFound(t *testing.T) {
-	b := newBook()
+func TestLockCache_AWalkKeepsTheDataOfASingleRead(t *testing.T) {
+	b := newLockCache()
 	b.put("k", lasting("one", time.Minute, 5), noon, true)
 	b.put("k", lasting("one", time.Minute, 0), noon.Add(time.Second), false)
-	if e := b.of("k"); e.fence != 5 || !e.since.Equal(noon) {
+	if e := b.get("k"); e.fence != 5 || !e.since.Equal(noon) {
 		t.Errorf("the same holder: fence %d, since %v", e.fence, e.since)
 	}
 	b.put("k", lasting("two", time.Minute, 0), noon.Add(time.Second), false)
-	if e := b.of("k"); e.fence != 0 || e.since.Equal(noon) {
+	if e := b.get("k"); e.fence != 0 || e.since.Equal(noon) {
 		t.Errorf("another holder: fence %d, since %v", e.fence, e.since)
 	}
 }
 
-func TestBook_HasAnEnd(t *testing.T) {
-	b := newBook()
-	for i := range mostEntries {
+func TestLockCache_IsBounded(t *testing.T) {
+	b := newLockCache()
+	for i := range maxEntries {
 		b.put(redlock.Key(fmt.Sprint(i)), lasting("t", time.Minute, 1), noon, false)
 	}
-	if b.met.wants("one more") || !b.list().full {
+	if b.visited.needsVisit("one more") || !b.list().full {
 		t.Error("it wants more than there is room for, or does not say that it is full")
 	}
 	b.put("one more", lasting("t", time.Minute, 1), noon, false)
-	if n := b.list().find(question{order: "key"}, everything).total; n != mostEntries {
+	if n := b.list().find(query{order: "key"}, everything).total; n != maxEntries {
 		t.Errorf("%d entries", n)
 	}
 }
@@ -122,22 +122,22 @@ func TestShown_WritesOutWhatDoesNotShowItself(t *testing.T) {
 		"invoices": "invoices", "<b>": "<b>", "größe 日本": "größe 日本", `a"b`: `a"b`,
 		"a\nb": `"a\nb"`, "\xff": `"\xff"`, "safe\u202egnp": `"safe\u202egnp"`, `"quoted"`: `"\"quoted\""`, " lead": `" lead"`, "": "",
 	} {
-		if got := shown(text); got != want {
+		if got := printable(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}
 	}
 }
 
 // No holder is shown and no master can decide: that neither ends a lock nor makes one.
-func TestBook_KeepsWhatItKnowsWhereNobodyCanTell(t *testing.T) {
-	b := newBook()
+func TestLockCache_KeepsTheKnownStateWithoutADecision(t *testing.T) {
+	b := newLockCache()
 	b.put("known", lasting("t", time.Minute, 1), noon, true)
 	undecided := redlock.LockView{State: redlock.LockUndecided}
 	for _, key := range []redlock.Key{"known", "unknown"} {
 		b.put(key, &undecided, noon, true)
 	}
-	found := b.list().find(question{order: "key"}, everything).entries
-	if len(found) != 1 || found[0].key != "known" || !found[0].unsure || found[0].until != noon.Add(time.Minute) {
+	found := b.list().find(query{order: "key"}, everything).entries
+	if len(found) != 1 || found[0].key != "known" || !found[0].undecided || found[0].until != noon.Add(time.Minute) {
 		t.Errorf("%d locks, want the known one, unsure: %+v", len(found), found)
 	}
 }

@@ -16,42 +16,42 @@ import (
 )
 
 // LockStats provides the counters of the lock algorithms.
-type Locks interface {
+type LockStats interface {
 	Counters() redlock.Counters
 	InFlight() int
 	Reports(db int) []redlock.MasterReport
 }
 
 // MasterStats provides the counters of the lanes.
-type Masters interface {
+type MasterStats interface {
 	Counters() pool.Counters
 	Databases() []int
 	Quorum() int
 }
 
 var (
-	_ Locks   = (*redlock.Locker)(nil)
-	_ Masters = (*pool.Pool)(nil)
+	_ LockStats   = (*redlock.Locker)(nil)
+	_ MasterStats = (*pool.Pool)(nil)
 )
 
 // Sources provide the data of metrics and page.
 type Sources struct {
-	Version string
-	Locks   Locks
-	Masters Masters
-	Clients func() commands.ClientCounts
-	Grants  *Grants
-	Dropin  func() []commands.DropinFigure // nil: no drop-in clients
-	Traces  func() commands.TraceCounts    // nil: no traces
-	Looks   Looks                          // nil: no page
-	Warning string                         // shown on the page as long as the daemon runs; "" = none
+	Version   string
+	Locks     LockStats
+	Masters   MasterStats
+	Clients   func() commands.ClientCounts
+	Latencies *Latencies
+	Dropin    func() []commands.DropinStat // nil: no drop-in clients
+	Traces    func() commands.TraceCounts  // nil: no traces
+	Reader    LockReader                   // nil: no page
+	Warning   string                       // shown on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all metrics of the daemon and of its process.
 func NewFigures(s Sources) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(s.Grants.locks.times, s.Grants.waits.times, &collector{s})
+	registry.MustRegister(s.Latencies.locks.times, s.Latencies.waits.times, &collector{s})
 	return registry
 }
 
@@ -92,7 +92,7 @@ func (c *collector) locks(p scrape) {
 	p.count("redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", n.NoQuorum)
 	p.count("redlockd_copies_undone_total", "Copies of failed attempts released on single masters.", n.Undone)
 	p.count("redlockd_copies_late_total", "Copies made after the decision and released.", n.LateGrants)
-	p.count("redlockd_copies_repaired_total", "Copies made again on masters that had lost an extended lease.", n.Healed)
+	p.count("redlockd_copies_repaired_total", "Copies made again on masters that had lost an extended lease.", n.Repaired)
 	p.count("redlockd_fence_second_seals_total", "Grants that needed one more seal for their fence.", n.SecondSeals)
 	p.count("redlockd_fence_third_seals_total", "Grants that needed yet another seal.", n.ThirdSeals)
 	p.count("redlockd_ids_total", "Ids issued.", n.IDs)
@@ -114,9 +114,9 @@ func (c *collector) lanes(p scrape) {
 	p.count("redlockd_breaker_opened_total", "Times the daemon stopped sending to a master because it did not answer.", n.BreakerOpened)
 	p.count("redlockd_dials_total", "Connections to masters tried.", n.Dials)
 	p.count("redlockd_admissions_total", "Connections to masters that may vote.", n.Admissions)
-	p.count("redlockd_new_incarnations_total", "Admissions of a master as a new incarnation: its memory was not unbroken.", n.NewLives)
-	p.count("redlockd_incarnations_invalidated_total", "Incarnations invalidated because a clock stepped, acknowledged writes were lost or keys may have been evicted.", n.Latched)
-	p.count("redlockd_clock_steps_tolerated_total", "Steps of masters' clocks that were too small to invalidate an incarnation.", n.Forgiven)
+	p.count("redlockd_new_incarnations_total", "Admissions of a master as a new incarnation: its memory was not unbroken.", n.NewIncarnations)
+	p.count("redlockd_incarnations_invalidated_total", "Incarnations invalidated because a clock stepped, acknowledged writes were lost or keys may have been evicted.", n.Invalidated)
+	p.count("redlockd_clock_steps_tolerated_total", "Steps of masters' clocks that were too small to invalidate an incarnation.", n.StepsTolerated)
 	p.count("redlockd_panics_total", "Panics recovered in the lanes; anything but 0 is a bug.", n.Panics)
 }
 
@@ -155,20 +155,20 @@ func (c *collector) master(p scrape, m *redlock.MasterReport, db int) {
 	which := []string{"master", m.Name, "database", strconv.Itoa(db)}
 	with := func(more ...string) []string { return append(which[:4:4], more...) }
 	for _, state := range states {
-		p.gauge("redlockd_master_state", "1 for the present state of a master.", truth(m.State == state), with("state", state)...)
+		p.gauge("redlockd_master_state", "1 for the present state of a master.", boolValue(m.State == state), with("state", state)...)
 	}
 	p.gauge("redlockd_master_state_seconds", "Time since a master's connection was opened or closed.", m.Since.Seconds(), which...)
-	p.gauge("redlockd_master_durable", "1 if a master has its acknowledged writes on disk.", truth(m.Durable), which...)
+	p.gauge("redlockd_master_durable", "1 if a master has its acknowledged writes on disk.", boolValue(m.Durable), which...)
 	p.gauge("redlockd_master_queued_operations", "Operations that wait for a master's next flush.", float64(m.Queued), which...)
 	p.gauge("redlockd_master_in_flight_operations", "Operations sent to a master and not answered.", float64(m.InFlight), which...)
-	p.gauge("redlockd_master_pending_releases", "Releases that a master has not acknowledged yet.", float64(m.Owed), which...)
+	p.gauge("redlockd_master_pending_releases", "Releases that a master has not acknowledged yet.", float64(m.PendingReleases), which...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Yes, with("vote", "yes")...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.No, with("vote", "no")...)
-	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Silent, with("vote", "uncounted")...)
+	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
 	p.roundTrips("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", &m.RTT, which...)
 }
 
-func truth(yes bool) float64 {
+func boolValue(yes bool) float64 {
 	if yes {
 		return 1
 	}

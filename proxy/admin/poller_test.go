@@ -16,7 +16,7 @@ import (
 )
 
 // fakeReader has locks on which all masters agree.
-type fakeLooks struct {
+type fakeReader struct {
 	mu      sync.Mutex
 	held    []redlock.Key
 	waiting []redlock.Waiting
@@ -26,17 +26,17 @@ type fakeLooks struct {
 	failure error
 }
 
-func lookingAt(keys ...redlock.Key) *fakeLooks {
-	return &fakeLooks{held: keys, single: map[redlock.Key]int{}}
+func lookingAt(keys ...redlock.Key) *fakeReader {
+	return &fakeReader{held: keys, single: map[redlock.Key]int{}}
 }
 
 func heldBy(token redlock.Token, fence redlock.Fence) redlock.LockView {
 	return redlock.LockView{
-		State: redlock.LockHeld, Count: 1, Left: time.Minute, Holders: []redlock.Holder{{Token: token, Left: time.Minute, Sure: true, Fence: fence}},
+		State: redlock.LockHeld, Count: 1, Left: time.Minute, Holders: []redlock.Holder{{Token: token, Left: time.Minute, Confirmed: true, Fence: fence}},
 	}
 }
 
-func (f *fakeLooks) ReadLock(_ int, key redlock.Key, done func(redlock.LockView, error)) {
+func (f *fakeReader) ReadLock(_ int, key redlock.Key, done func(redlock.LockView, error)) {
 	f.mu.Lock()
 	f.single[key]++
 	held := slices.Contains(f.held, key)
@@ -49,7 +49,7 @@ func (f *fakeLooks) ReadLock(_ int, key redlock.Key, done func(redlock.LockView,
 }
 
 // ListLocks answers ten keys a step, whatever Count says.
-func (f *fakeLooks) ListLocks(r redlock.Listing, done func(redlock.LockPage, error)) {
+func (f *fakeReader) ListLocks(r redlock.Listing, done func(redlock.LockPage, error)) {
 	f.mu.Lock()
 	f.walks++
 	from := min(int(r.Cursor), len(f.held))
@@ -68,7 +68,7 @@ func (f *fakeLooks) ListLocks(r redlock.Listing, done func(redlock.LockPage, err
 	done(p, failure)
 }
 
-func (f *fakeLooks) Waiting(_ int, wanted func(redlock.Key) bool, _ int) (list []redlock.Waiting, all int) {
+func (f *fakeReader) Waiting(_ int, wanted func(redlock.Key) bool, _ int) (list []redlock.Waiting, all int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range f.waiting {
@@ -79,7 +79,7 @@ func (f *fakeLooks) Waiting(_ int, wanted func(redlock.Key) bool, _ int) (list [
 	return list, len(list)
 }
 
-func (f *fakeLooks) Listen(_ int, heard func(redlock.Event)) (end func()) {
+func (f *fakeReader) Listen(_ int, heard func(redlock.Event)) (end func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heard = heard
@@ -90,52 +90,52 @@ func (f *fakeLooks) Listen(_ int, heard func(redlock.Event)) (end func()) {
 	}
 }
 
-func (f *fakeLooks) steps() int {
+func (f *fakeReader) steps() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.walks
 }
 
-func (f *fakeLooks) change(change func()) {
+func (f *fakeReader) change(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
 }
 
 // withPage are figures with a page about the looks.
-func withPage(o Options, looks Looks) Options {
-	o.Sources.Looks = looks
+func withPage(o Options, looks LockReader) Options {
+	o.Sources.Reader = looks
 	return o
 }
 
 // next waits for a look that was begun after now, under a bubble's clock.
-func next(o *lookout) *seen {
-	time.Sleep(2 * lookEvery)
+func next(o *poller) *snapshot {
+	time.Sleep(2 * pollInterval)
 	synctest.Wait()
-	return o.last()
+	return o.snapshot()
 }
 
 func everything(redlock.Key) bool { return true }
 
-func keysOf(entries []*entry) (keys []string) {
+func keysOf(entries []*cachedLock) (keys []string) {
 	for _, e := range entries {
 		keys = append(keys, string(e.key))
 	}
 	return keys
 }
 
-func TestLookout_LooksOnceForAllViewersAndEndsWithTheLast(t *testing.T) {
+func TestPoller_PollsOnceForAllViewersAndEndsWithTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := lookingAt("a", "b", "c")
-		all := newLookouts(withPage(figures(), looks).Sources, figures().Logger)
+		all := newPollers(withPage(figures(), looks).Sources, figures().Logger)
 		defer all.close()
-		first := all.enter(0)
+		first := all.addViewer(0)
 		next(first)
 		alone := looks.steps()
 		next(first)
 		alone = looks.steps() - alone
 		for range 9 {
-			if all.enter(0) != first {
+			if all.addViewer(0) != first {
 				t.Fatal("another viewer of the same database has another lookout")
 			}
 		}
@@ -145,120 +145,120 @@ func TestLookout_LooksOnceForAllViewersAndEndsWithTheLast(t *testing.T) {
 			t.Errorf("%d steps for ten viewers, %d for one", together, alone)
 		}
 		for range 10 {
-			all.leave(first)
+			all.removeViewer(first)
 		}
-		time.Sleep(lingering + 2*lookEvery)
+		time.Sleep(idlePolling + 2*pollInterval)
 		before = looks.steps()
 		time.Sleep(time.Hour)
 		if after := looks.steps(); after != before || looks.heard != nil {
 			t.Errorf("nobody looks, and there were %d steps; events are heard: %t", after-before, looks.heard != nil)
 		}
-		if again := all.enter(0); again == first {
+		if again := all.addViewer(0); again == first {
 			t.Error("who comes later sees what was")
 		}
 	})
 }
 
-func TestLookout_LearnsFencesOfWhatIsOnAScreenAndForgetsWhatWasReleased(t *testing.T) {
+func TestPoller_ReadsFencesOfKeysOnScreenAndDropsReleasedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := lookingAt("a", "b")
-		all := newLookouts(withPage(figures(), looks).Sources, figures().Logger)
+		all := newPollers(withPage(figures(), looks).Sources, figures().Logger)
 		defer all.close()
-		o := all.enter(0)
+		o := all.addViewer(0)
 		s := next(o)
-		v, entries := o.view(s, question{order: "key"}, everything)
+		v, entries := o.view(s, query{order: "key"}, everything)
 		if len(v.Locks.Rows) != 2 || v.Locks.Rows[0].Fence != "" || v.Locks.Rows[0].Exactly {
 			t.Errorf("before anybody looked: %+v", v.Locks.Rows)
 		}
-		o.show(entries[:1])
+		o.addKeys(entries[:1])
 		s = next(o)
-		v, _ = o.view(s, question{order: "key"}, everything)
+		v, _ = o.view(s, query{order: "key"}, everything)
 		if v.Locks.Rows[0].Fence != "1700000000000000" || !v.Locks.Rows[0].Exactly || v.Locks.Rows[1].Fence != "" {
 			t.Errorf("with a on a screen: %+v", v.Locks.Rows)
 		}
 		looks.change(func() { looks.held = looks.held[:1] })
 		s = next(o)
-		if v, entries = o.view(s, question{order: "key"}, everything); len(entries) != 1 || v.Locks.Total != 1 {
+		if v, entries = o.view(s, query{order: "key"}, everything); len(entries) != 1 || v.Locks.Total != 1 {
 			t.Errorf("b was released, and there are %q", keysOf(entries))
 		}
 	})
 }
 
-func TestLookout_SaysWhyTheListMayBeIncomplete(t *testing.T) {
+func TestPoller_ReportsWhyTheListMayBeIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := lookingAt("a")
 		looks.failure = errors.New("too few masters")
-		all := newLookouts(withPage(figures(), looks).Sources, figures().Logger)
+		all := newPollers(withPage(figures(), looks).Sources, figures().Logger)
 		defer all.close()
-		o := all.enter(0)
-		if v, _ := o.view(next(o), question{order: "key"}, everything); v.Locks.Trouble != "too few masters" || v.Locks.Complete {
+		o := all.addViewer(0)
+		if v, _ := o.view(next(o), query{order: "key"}, everything); v.Locks.Trouble != "too few masters" || v.Locks.Complete {
 			t.Errorf("%+v", v.Locks)
 		}
 	})
 }
 
 // The cost of a poll is bounded, however many locks there are.
-func TestLookout_WalksOnlySoFarAtOnce(t *testing.T) {
+func TestPoller_BoundsTheWalkOfOnePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []redlock.Key
 		for i := range 40 * walkSteps {
 			keys = append(keys, redlock.Key(fmt.Sprintf("k%04d", i)))
 		}
 		looks := lookingAt(keys...) // twenty looks
-		all := newLookouts(withPage(figures(), looks).Sources, figures().Logger)
+		all := newPollers(withPage(figures(), looks).Sources, figures().Logger)
 		defer all.close()
-		o := all.enter(0)
+		o := all.addViewer(0)
 		<-o.first
-		if v, _ := o.view(o.last(), question{order: "key"}, everything); v.Locks.Total != 10*walkSteps || v.Locks.Complete {
+		if v, _ := o.view(o.snapshot(), query{order: "key"}, everything); v.Locks.Total != 10*walkSteps || v.Locks.Complete {
 			t.Errorf("the first look found %d, complete: %t", v.Locks.Total, v.Locks.Complete)
 		}
-		time.Sleep(10 * lookEvery)
+		time.Sleep(10 * pollInterval)
 		synctest.Wait()
-		if v, _ := o.view(o.last(), question{order: "key"}, everything); v.Locks.Total != len(keys) || !v.Locks.Complete || len(v.Locks.Rows) != pageSize {
+		if v, _ := o.view(o.snapshot(), query{order: "key"}, everything); v.Locks.Total != len(keys) || !v.Locks.Complete || len(v.Locks.Rows) != pageSize {
 			t.Errorf("in the end there are %d, complete: %t, on a page %d", v.Locks.Total, v.Locks.Complete, len(v.Locks.Rows))
 		}
 	})
 }
 
-func TestLookout_FindsALockByItsWholeNameHoweverFarTheWalkIs(t *testing.T) {
+func TestPoller_FindsALockByItsWholeNameHoweverFarTheWalkIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []redlock.Key
 		for i := range 100 * walkSteps {
 			keys = append(keys, redlock.Key(fmt.Sprintf("k%04d", i)))
 		}
-		all := newLookouts(withPage(figures(), lookingAt(append(keys, "the last")...)).Sources, figures().Logger)
+		all := newPollers(withPage(figures(), lookingAt(append(keys, "the last")...)).Sources, figures().Logger)
 		defer all.close()
-		o := all.enter(0)
+		o := all.addViewer(0)
 		<-o.first
-		o.seek("the last")
-		o.seek("redlockd:seal")
+		o.addKey("the last")
+		o.addKey("redlockd:seal")
 		s := next(o)
-		if _, entries := o.view(s, question{search: "the last", order: "key"}, everything); len(entries) != 1 {
+		if _, entries := o.view(s, query{search: "the last", order: "key"}, everything); len(entries) != 1 {
 			t.Errorf("it finds %q", keysOf(entries))
 		}
-		if n := o.sources.Looks.(*fakeLooks).single["redlockd:seal"]; n != 0 {
+		if n := o.sources.Reader.(*fakeReader).single["redlockd:seal"]; n != 0 {
 			t.Error("it looked at a key that is no lock's")
 		}
 	})
 }
 
 // A bug of the page ends a poll, not the daemon.
-func TestLookout_ContainsAPanic(t *testing.T) {
+func TestPoller_RecoversAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		looks := &broken{fakeLooks: lookingAt("a")}
-		all := newLookouts(withPage(figures(), looks).Sources, figures().Logger)
+		looks := &broken{fakeReader: lookingAt("a")}
+		all := newPollers(withPage(figures(), looks).Sources, figures().Logger)
 		defer all.close()
-		o := all.enter(0)
-		time.Sleep(3 * lookEvery)
+		o := all.addViewer(0)
+		time.Sleep(3 * pollInterval)
 		looks.well.Store(true)
-		if s := next(o); s == nil || o.book.of("a") == nil {
+		if s := next(o); s == nil || o.cache.get("a") == nil {
 			t.Error("it does not look any more")
 		}
 	})
 }
 
 type broken struct {
-	*fakeLooks
+	*fakeReader
 	well atomic.Bool
 }
 
@@ -266,7 +266,7 @@ func (b *broken) Waiting(db int, wanted func(redlock.Key) bool, most int) ([]red
 	if !b.well.Load() {
 		panic("broken")
 	}
-	return b.fakeLooks.Waiting(db, wanted, most)
+	return b.fakeReader.Waiting(db, wanted, most)
 }
 
 func TestView_ShowsOnlyWhatTheViewerMaySee(t *testing.T) {
@@ -274,14 +274,14 @@ func TestView_ShowsOnlyWhatTheViewerMaySee(t *testing.T) {
 		looks := lookingAt("mine:1", "theirs")
 		looks.waiting = []redlock.Waiting{
 			{Keys: []redlock.Key{"theirs"}, Since: time.Minute},
-			{Keys: []redlock.Key{"mine:1", "theirs"}, Since: time.Minute, Who: redlock.Who{Client: 7, Addr: "10.0.0.9:1"}},
+			{Keys: []redlock.Key{"mine:1", "theirs"}, Since: time.Minute, Requester: redlock.Requester{ID: 7, Addr: "10.0.0.9:1"}},
 		}
-		all := newLookouts(withPage(figures(), looks).Sources, figures().Logger)
+		all := newPollers(withPage(figures(), looks).Sources, figures().Logger)
 		defer all.close()
-		o := all.enter(0)
+		o := all.addViewer(0)
 		s := next(o)
 		mine := func(key redlock.Key) bool { return strings.HasPrefix(string(key), "mine:") }
-		v, entries := o.view(s, question{order: "key"}, mine)
+		v, entries := o.view(s, query{order: "key"}, mine)
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)

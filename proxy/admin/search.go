@@ -10,36 +10,36 @@ import (
 )
 
 // query is a viewer's search.
-type question struct {
+type query struct {
 	search string
 	order  string // one of orders
 	offset int
 }
 
 // searchResult is a page of a list.
-type found struct {
-	entries        []*entry
+type searchResult struct {
+	entries        []*cachedLock
 	matches, total int // of those that the viewer may see
 }
 
 // maxOffset is how far one can page through a list; beyond, a search is quicker.
 const (
-	pageSize   = 50
-	mostOffset = 100 * pageSize
+	pageSize  = 50
+	maxOffset = 100 * pageSize
 )
 
 // orders are the sort orders, each with the key as the last criterion.
-var orders = map[string]func(a, b *entry) bool{
-	"key": func(a, b *entry) bool { return a.key < b.key },
-	"left": func(a, b *entry) bool {
+var orders = map[string]func(a, b *cachedLock) bool{
+	"key": func(a, b *cachedLock) bool { return a.key < b.key },
+	"left": func(a, b *cachedLock) bool {
 		return a.until.Before(b.until) || a.until.Equal(b.until) && a.key < b.key
 	},
-	"held": func(a, b *entry) bool {
+	"held": func(a, b *cachedLock) bool {
 		x, _ := a.heldSince()
 		y, _ := b.heldSince()
 		return x.Before(y) || x.Equal(y) && a.key < b.key
 	},
-	"waiting": func(a, b *entry) bool {
+	"waiting": func(a, b *cachedLock) bool {
 		x, y := max(a.waiters, a.queued), max(b.waiters, b.queued)
 		return x > y || x == y && a.key < b.key
 	},
@@ -47,16 +47,16 @@ var orders = map[string]func(a, b *entry) bool{
 
 // lockSet is the content of a lockCache at one moment. It never changes, so all viewers
 // search the same one.
-type list struct {
-	entries        []*entry // in no order
+type lockSet struct {
+	entries        []*cachedLock // in no order
 	complete, full bool
 }
 
 // find searches the keys that pass the viewer's key filter.
-func (l list) find(q question, keyFilter func(redlock.Key) bool) found {
-	first := newFirst(q.offset+pageSize, orders[q.order])
-	pieces := pattern(q.search)
-	var f found
+func (l lockSet) find(q query, keyFilter func(redlock.Key) bool) searchResult {
+	first := newTopLocks(q.offset+pageSize, orders[q.order])
+	pieces := splitPattern(q.search)
+	var f searchResult
 	for _, e := range l.entries {
 		if !keyFilter(e.key) {
 			continue
@@ -64,7 +64,7 @@ func (l list) find(q question, keyFilter func(redlock.Key) bool) found {
 		f.total++
 		if matches(string(e.key), pieces) {
 			f.matches++
-			first.offer(e)
+			first.add(e)
 		}
 	}
 	f.entries = first.sorted[min(q.offset, len(first.sorted)):]
@@ -73,7 +73,7 @@ func (l list) find(q question, keyFilter func(redlock.Key) bool) found {
 
 // splitPattern splits a search at its stars. A search without any matches anywhere in a
 // name; case never matters.
-func pattern(search string) []string {
+func splitPattern(search string) []string {
 	if search != "" && !strings.Contains(search, "*") {
 		search = "*" + search + "*"
 	}
@@ -103,24 +103,24 @@ func matches(name string, pieces []string) bool {
 }
 
 // topLocks keeps the first few of many entries, without sorting the rest.
-type first struct {
-	most   int
-	before func(a, b *entry) bool
-	sorted []*entry
+type topLocks struct {
+	limit  int
+	before func(a, b *cachedLock) bool
+	sorted []*cachedLock
 }
 
-func newFirst(limit int, before func(a, b *entry) bool) *first {
-	return &first{most: limit, before: before}
+func newTopLocks(limit int, before func(a, b *cachedLock) bool) *topLocks {
+	return &topLocks{limit: limit, before: before}
 }
 
-func (f *first) offer(e *entry) {
-	if len(f.sorted) == f.most {
-		if !f.before(e, f.sorted[f.most-1]) {
+func (f *topLocks) add(e *cachedLock) {
+	if len(f.sorted) == f.limit {
+		if !f.before(e, f.sorted[f.limit-1]) {
 			return
 		}
-		f.sorted = f.sorted[:f.most-1]
+		f.sorted = f.sorted[:f.limit-1]
 	}
-	at, _ := slices.BinarySearchFunc(f.sorted, e, func(a, b *entry) int {
+	at, _ := slices.BinarySearchFunc(f.sorted, e, func(a, b *cachedLock) int {
 		if f.before(a, b) {
 			return -1
 		}

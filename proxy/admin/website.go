@@ -19,7 +19,7 @@ var web embed.FS
 
 // contentPolicy lets the page run its own script and style and connect to this endpoint
 // alone; no page may frame it, and text can become markup nowhere (Trusted Types).
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 var contentTypes = map[string]string{
@@ -30,12 +30,12 @@ var contentTypes = map[string]string{
 var files = []string{"index.html", "page.css", "page.js", "draw.js", "rows.js", "icon.svg"}
 
 // file serves one of them.
-func file(name string) func(http.ResponseWriter, *http.Request, commands.Visitor) {
+func file(name string) func(http.ResponseWriter, *http.Request, commands.HTTPUser) {
 	text, err := web.ReadFile("web/" + name)
 	if err != nil {
 		panic(err) // the file is embedded: a test reads every file
 	}
-	return func(w http.ResponseWriter, _ *http.Request, _ commands.Visitor) {
+	return func(w http.ResponseWriter, _ *http.Request, _ commands.HTTPUser) {
 		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
 		w.Header().Set("Cache-Control", "no-cache") // another version may be started at any time
 		_, _ = w.Write(text)                        // a client that has gone needs no reply
@@ -43,17 +43,17 @@ func file(name string) func(http.ResponseWriter, *http.Request, commands.Visitor
 }
 
 // protected adds the page's policy to everything that belongs to it.
-func (s *Server) sheltered(inner http.Handler) http.Handler {
+func (s *Server) protected(inner http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
-			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": contentPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			w.Header().Set(name, value)
 		}
 		if err := crossOrigin.Check(r); err != nil || embedded(r) {
-			answer(w, http.StatusForbidden, "this comes from another site's page")
+			writeText(w, http.StatusForbidden, "this comes from another site's page")
 			return
 		}
 		inner.ServeHTTP(w, r)

@@ -53,7 +53,7 @@ func (s *spoken) read(out io.Reader) {
 // wait returns what follows a prefix.
 func (s *spoken) wait(t *testing.T, prefix string) string {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(testTimeout)
 	for ended := false; ; {
 		s.mu.Lock()
 		for _, line := range s.lines {
@@ -85,7 +85,7 @@ type operated struct {
 
 func operate(t *testing.T, args ...string) *operated {
 	t.Helper()
-	limit, cancel := context.WithTimeout(context.Background(), 3*patience) // one that does not end is killed
+	limit, cancel := context.WithTimeout(context.Background(), 3*testTimeout) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
 	process.Env = asDaemon()
@@ -135,7 +135,7 @@ func (o *operated) get(t *testing.T, path, login string) (status int, body strin
 // await sends requests until the admin endpoint answers with the status.
 func (o *operated) await(t *testing.T, path string, want int) (body string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); ; time.Sleep(10 * time.Millisecond) {
 		status, body := o.get(t, path, "")
 		if status == want {
 			return body
@@ -179,7 +179,7 @@ func TestAdmin_ShowsWhatTheDaemonDoes(t *testing.T) {
 	o.stop(t)
 }
 
-func TestAdmin_AsksForTheUsersOfThePort(t *testing.T) {
+func TestAdmin_RequiresTheUsersOfThePort(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users.toml")
 	usersFile(t, users, "anna")
 	o := operate(t, "--embedded", "3", "--users", users, "--pprof")
@@ -195,7 +195,7 @@ func TestAdmin_AsksForTheUsersOfThePort(t *testing.T) {
 // pageShows follows the page's stream until it has all texts.
 func (o *operated) pageShows(t *testing.T, login string, texts ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, "GET", o.url+"/stream", nil)
 	if err != nil {

@@ -134,7 +134,7 @@ func TestImports_PointOneWay(t *testing.T) {
 }
 
 // New directories change the listing of the root alone.
-func TestImports_EveryGoFileIsInAKnownRoom(t *testing.T) {
+func TestImports_EveryGoFileIsInAKnownPackage(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
 		switch {
 		case err != nil:

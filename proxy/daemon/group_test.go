@@ -125,7 +125,7 @@ func eventually(t *testing.T, what string, true func() bool, last func() string)
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !true(); <-tick.C {
+	for end := time.Now().Add(testTimeout); !true(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatalf("it did not come about that %s; seen last: %s", what, last())
 		}

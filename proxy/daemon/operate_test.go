@@ -35,7 +35,7 @@ func typed(t *testing.T, environ []string, args ...string) (code int, output str
 func typedInTime(t *testing.T, args []string) (code int, output string) {
 	t.Helper()
 	code, output = typed(t, nil, args...)
-	for end := time.Now().Add(patience); strings.Contains(output, "run it again when masters and network are quick") && time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); strings.Contains(output, "run it again when masters and network are quick") && time.Now().Before(end); {
 		code, output = typed(t, nil, append(args, "--force")...)
 	}
 	return code, output

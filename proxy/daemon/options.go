@@ -95,7 +95,7 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 	return proxy.Options{
 		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, IdleTimeout: config.ClientTimeout, Logger: logger,
 		MaxClients: config.MaxClients, MaxPerAddress: config.MaxClientsPerAddress,
-		MaxConnects: config.MaxConnects, UnknownMemory: config.UnauthenticatedMemory,
+		MaxConnects: config.MaxConnects, UnauthMemory: config.UnauthenticatedMemory,
 		ClientMemory: config.MaxMemoryClients, OutputLimit: config.ClientOutputLimit,
 		LocalOnly: localOnly(config),
 		TLS:       clientTLS(config),
@@ -103,7 +103,7 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 }
 
 // compat serves the test suites of lock libraries; nil unless --compat-test.
-func compat(config configs.Config, locker *redlock.Locker) commands.Compat {
+func compat(config configs.Config, locker *redlock.Locker) commands.CompatTest {
 	if !config.CompatTest {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 const sampledMeta = "META traceparent=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-func TestProcess_TellsACollectorOfTheLocksThatAreTraced(t *testing.T) {
+func TestProcess_SendsTracedLocksToACollector(t *testing.T) {
 	var spans atomic.Int64
 	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -12,8 +12,8 @@ func brokenDropIn() []Mutant {
 			Change{"redlock/scriptrun.go", "\t\tvote := r.Script.Vote(answer.Reply)\n",
 				"\t\tvote := r.Script.Vote(answer.Reply)\n\t\tif vote == ScriptNo && pool.Broken(\"drop-class\") {\n\t\t\tvote = ScriptYes\n\t\t}\n"}).in("libraries-3"),
 		patched("script-revive", "a script's extension re-creates what only a minority holds",
-			Change{"redlock/scriptextend.go", "\ts.end = func(v verdict) {\n",
-				"\ts.end = func(v verdict) {\n\t\tif v == refused && len(s.voters(ScriptYes)) > 0 && pool.Broken(\"script-revive\") {\n\t\t\tv = granted\n\t\t}\n"}).in("libraries-3"),
+			Change{"redlock/scriptextend.go", "\ts.onResult = func(v ballotResult) {\n",
+				"\ts.onResult = func(v ballotResult) {\n\t\tif v == refused && len(s.voters(ScriptYes)) > 0 && pool.Broken(\"script-revive\") {\n\t\t\tv = granted\n\t\t}\n"}).in("libraries-3"),
 		patched("script-undo", "what a script took is not taken back",
 			Change{"redlock/scriptlock.go", "\tif c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {",
 				"\tif pool.Broken(\"script-undo\") || c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {"}).in("dropin-3"),
@@ -24,7 +24,7 @@ func brokenDropIn() []Mutant {
 		patched("trim-any", "what a script wanted to end earlier does so, whatever was given to it since",
 			Change{scripts + "trim.lua", "if endOf(KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end\n", ""}).in("libraries-3"),
 		patched("uneven", "each master adds to what it has of a lease itself",
-			Change{"redlock/scriptextend.go", "- l.late; lease > 0 {\n", "- l.late; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
+			Change{"redlock/scriptextend.go", "- l.masterTimeout; lease > 0 {\n", "- l.masterTimeout; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
 		patched("retake-own", "a script that takes a lock anew takes back what it found",
 			Change{"redlock/scriptlock.go", "!strings.Contains(before, \"0\"):\n", "!strings.Contains(before, \"0\") && !pool.Broken(\"retake-own\"):\n"},
 			Change{"redlock/scriptlock.go", "\t\tcase f.script.existed(f.before[lane], id.key):\n",
@@ -43,6 +43,6 @@ func brokenDropIn() []Mutant {
 		patched("one-view", "what one master shows is shown",
 			Change{"redlock/view.go", "\t\tif alike >= quorum {\n", "\t\tif alike >= quorum || pool.Broken(\"one-view\") {\n"}).in("libraries-3"),
 		patched("young-view", "what a young master shows is believed",
-			Change{"redlock/view.go", "ok && counts(answer) {", "ok && (counts(answer) || answer.Seal.Good && pool.Broken(\"young-view\")) {"}).in("amnesia-3"),
+			Change{"redlock/view.go", "ok && countsAsVote(answer) {", "ok && (countsAsVote(answer) || answer.Seal.Good && pool.Broken(\"young-view\")) {"}).in("amnesia-3"),
 	}
 }

@@ -20,7 +20,7 @@ func brokenReaders() []Mutant {
 		patched("reader-ends", "the key ends with the reader who came last, not with the last one",
 			Change{scripts + "share.lua", "redis.call('PEXPIREAT', lock, digits(lastOf(lock)))", "redis.call('PEXPIREAT', lock, digits(ends))"}).in("readers-3"),
 		patched("told-no", "a writer that has stepped down on some masters is told no",
-			Change{"redlock/fail.go", "\tif !c.stepping.Load() {", "\tif !c.stepping.Load() || pool.Broken(\"told-no\") {"},
+			Change{"redlock/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"},
 			Change{"redlock/fail.go", "\t\"time\"\n)", "\t\"time\"\n\n\t\"redlockd/pool\"\n)"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
 			Change{scripts + "forcerelease.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
@@ -77,7 +77,7 @@ func brokenOrder() []Mutant {
 }
 
 // brokenCircles: DEADLOCK.
-func brokenCircles() []Mutant {
+func brokenCycles() []Mutant {
 	return []Mutant{
 		patched("circle-join", "who joins a line is not looked at for a circle",
 			Change{"redlock/waiters.go", "\tif keys := s.cycleLocked(w); keys != nil {\n\t\treturn &Deadlock{Keys: keys}\n",
@@ -100,10 +100,10 @@ func brokenEnds() []Mutant {
 		patched("drain-release", "a daemon that ends releases what is held with HOLD",
 			Change{"redlock/hold.go", "\t\tif !s.draining.Load() {\n", "\t\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
 		patched("drain-join", "a daemon that ends lets further clients wait",
-			Change{"redlock/waiters.go", "\tcase s.ended:\n\t\treturn ErrShutdown\n", "\tcase s.ended && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
+			Change{"redlock/waiters.go", "\tcase s.closed:\n\t\treturn ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
 		patched("drain-way", "who is on its way into the line hears nothing of the end",
-			Change{"redlock/fair.go", "\tif s.ended { // while it was on its way into the wait queue\n", "\tif s.ended && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
+			Change{"redlock/fair.go", "\tif s.closed { // while it was on its way into the wait queue\n", "\tif s.closed && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
 		patched("drain-queue", "those whose wait a daemon ends stay in the queue",
-			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.stepOut()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.stepOut()\n\t\t}\n"}).in("drain-3"),
+			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.leaveQueue()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.leaveQueue()\n\t\t}\n"}).in("drain-3"),
 	}
 }

@@ -8,7 +8,7 @@ import "slices"
 // code as it is now.
 func All() []Mutant {
 	return slices.Concat(brokenRules(), brokenLanes(), brokenLocks(), brokenScripts(), brokenWaits(), brokenHolds(), brokenQueues(), brokenDropIn(),
-		brokenReaders(), brokenPermits(), brokenOrder(), brokenCircles(), brokenEnds())
+		brokenReaders(), brokenPermits(), brokenOrder(), brokenCycles(), brokenEnds())
 }
 
 // brokenRules: the rules of pool/rules.go.
@@ -54,7 +54,7 @@ func brokenLanes() []Mutant {
 		patched("kill", "the predecessor of a connection is not ended",
 			Change{"pool/dial.go", "if id == 0 || run != f.runID {", "if id == 0 || run != f.runID || Broken(\"kill\") {"}).in("orphans-3"),
 		patched("meet", "a step between two connections is not looked for",
-			Change{"pool/dial.go", "if l.est.known && l.life != nil {", "if l.est.known && l.life != nil && !Broken(\"meet\") {"}),
+			Change{"pool/dial.go", "if l.est.known && l.incarnation != nil {", "if l.est.known && l.incarnation != nil && !Broken(\"meet\") {"}),
 		patched("step-all", "every step of a master's clock is forgiven",
 			Change{"pool/gain.go", "return left, left >= 0,", "return left, left >= 0 || Broken(\"step-all\"),"},
 			Change{"pool/gain.go", "mine <= max(most, micros(minStep)) {", "mine <= max(most, micros(minStep)) || Broken(\"step-all\") {"}).in("ripples-3"),
@@ -62,15 +62,15 @@ func brokenLanes() []Mutant {
 			Change{"pool/gain.go", "floor: offset - max(0, budget),", "floor: offset - unlessBroken(\"step-unwatched\", max(0, budget)),"},
 			Change{"pool/gain.go", "// gain is guarded", "func unlessBroken(rule Rule, n int64) int64 {\n\tif Broken(rule) {\n\t\treturn 0\n\t}\n\treturn n\n}\n\n// gain is guarded"}).in("ripples-3"),
 		patched("step-last", "of the steps that were forgiven only the last one counts",
-			Change{"pool/clockstep.go", "\tl.gain.look(s.sent, s.received, s.time)\n\tl.suspect = nil\n",
-				"\tl.gain.look(s.sent, s.received, s.time)\n\tif Broken(\"step-last\") {\n\t\tl.gain.restart(s.received, s.time-micros(s.sent), 0)\n\t}\n\tl.suspect = nil\n"}).in("ripples-3"),
+			Change{"pool/clockstep.go", "\tl.gain.observe(s.sent, s.received, s.time)\n\tl.anomaly = nil\n",
+				"\tl.gain.observe(s.sent, s.received, s.time)\n\tif Broken(\"step-last\") {\n\t\tl.gain.restart(s.received, s.time-micros(s.sent), 0)\n\t}\n\tl.anomaly = nil\n"}).in("ripples-3"),
 		patched("step-creep", "small steps of a clock are followed without an end",
 			Change{"pool/verify.go", "\tcase l.creptLocked(now, us):\n", "\tcase !Broken(\"step-creep\") && l.creptLocked(now, us):\n"}).in("creep-3"),
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
 			Change{"pool/dial.go", "a.score >= least || Broken(RuleGreater)", "a.score >= least || Broken(RuleGreater) || Broken(\"rolled-back\")"},
-			Change{"pool/verify.go", "if old < f.least && !Broken(RuleIdentity)", "if old < f.least && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
+			Change{"pool/verify.go", "if old < f.minRegister && !Broken(RuleIdentity)", "if old < f.minRegister && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
 		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
-			Change{"pool/settings.go", "if f.factsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.factsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
+			Change{"pool/settings.go", "if f.settingsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.settingsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
 		patched("no-records", "masters remember nothing of each other's registers",
 			Change{"pool/records.go", "if other != l {", "if other != l && !Broken(\"no-records\") {"}).in("backups-3"),
 	}
@@ -107,9 +107,9 @@ func brokenLocks() []Mutant {
 			Change{"redlock/nextid.go", "\tc.locker.counts.ids.Add(first - r.lo)", "\tc.spare = first\n\tc.locker.counts.ids.Add(first - r.lo)"},
 			Change{"redlock/idcounters.go", "\trunning bool\n", "\trunning bool\n\tspare   int64\n"}),
 		patched("work-age", "a master that forgot ends of work votes on work",
-			Change{"redlock/workacquire.go", "oldEnough := !seal.Young && (", "oldEnough := !seal.Young && (pool.Broken(\"work-age\") || "}),
+			Change{"redlock/workacquire.go", "oldEnough := !seal.Quarantined && (", "oldEnough := !seal.Quarantined && (pool.Broken(\"work-age\") || "}),
 		patched("adopt", "a counter adopts ids that are older than its memory",
-			Change{"redlock/nextid.go", "if counter.since > m.Met+idRoundTime+idRoundMargin {", "if counter.since > m.Met+idRoundTime+idRoundMargin || pool.Broken(\"adopt\") {"}),
+			Change{"redlock/nextid.go", "if counter.since > m.ConnectedAt+idRoundTime+idRoundMargin {", "if counter.since > m.ConnectedAt+idRoundTime+idRoundMargin || pool.Broken(\"adopt\") {"}),
 		patched("delete-unconfirmed", "a counter is deleted whose value is above the confirmed one",
 			Change{"redlock/deleteids.go", "case !there || highest != d.confirm:", "case !there || highest != d.confirm && !pool.Broken(\"delete-unconfirmed\"):"}).in("deletions-3"),
 		patched("delete-early", "a deletion is answered while rounds may count votes that it deleted",
