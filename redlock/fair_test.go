@@ -393,7 +393,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				}
 				served = append(served, turn{came, start.Add(w.request.ticket.since)})
 				mu.Unlock()
-				lull(time.Millisecond) // whoever else holds it comes in between
+				lull(time.Millisecond) // another holder comes in between
 				mu.Lock()
 				holders--
 				mu.Unlock()

@@ -288,7 +288,7 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 				}
 				holder = me
 				mu.Unlock()
-				lull(time.Millisecond) // whoever else holds it comes in between
+				lull(time.Millisecond) // another holder comes in between
 				mu.Lock()
 				holder = ""
 				mu.Unlock()

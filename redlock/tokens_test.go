@@ -73,7 +73,7 @@ func TestToken_OfAnotherClientIsRefused(t *testing.T) {
 	one.free("k", held.Token)
 }
 
-// What is not a lock is left alone, whoever asks.
+// What is not a lock is left alone, whichever client requests it.
 func TestToken_ForeignDataIsNoLock(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
