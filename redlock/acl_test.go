@@ -196,7 +196,7 @@ func TestACL_WhatAMasterRefusesIsInTheLog(t *testing.T) {
 	d.idle()
 	told := map[string]int{}
 	for len(log) > 0 {
-		if line := <-log; strings.Contains(line, "refuses") {
+		if line := <-log; strings.Contains(line, "master returned an error") {
 			for i := range c.servers {
 				if strings.Contains(line, " master="+name(i)+" ") {
 					told[name(i)]++
