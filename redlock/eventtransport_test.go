@@ -182,7 +182,7 @@ func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testi
 	}
 	eventually(t, "the listener is back", func() bool { return two.pool.Counters().Admissions > admitted })
 	two.await(1, "voting")
-	crossed := one.take("crossed", long) // granted there, given back here
+	crossed := one.take("crossed", long)                      // granted there, given back here
 	j.wants(t, "crossed", tale(EventAcquired, crossed.Fence)) // it travels longer than the release
 	two.free("crossed", crossed.Token)
 	j.wants(t, "crossed", tale(EventAcquired, crossed.Fence), tale(EventReleased, crossed.Fence))
