@@ -9,13 +9,13 @@ TIMEOUT     ?= 60m
 # Further flags of `go test`.
 GOTEST      ?=
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants mutation-e2e sim-vs-redis page needs
 
 run:
 	$(GO) run .
 
 # The tests drive real redis-server processes and build a small clock shim with
-# cc; without cc the tests of stepping clocks are skipped and say so.
+# cc; without cc the tests of stepping clocks are skipped with a message.
 needs:
 	@command -v redis-server >/dev/null 2>&1 || sh .ci/install-redis
 
@@ -27,7 +27,7 @@ test-go:
 	$(GO) vet -tags controls ./...
 	$(GO) test -race -short -timeout $(TIMEOUT) $(GOTEST) ./...
 
-# What speaks for the product and takes longer than a contributor waits: rules and
+# The evidence for the product that takes longer than a contributor waits: rules and
 # seeded bugs that the tests must notice, other servers, libraries, browsers, fuzzing,
 # and six mixes of faults, drawn at random, a minute each.
 evidence: test-long other-masters counters interop page fuzz
@@ -35,7 +35,7 @@ evidence: test-long other-masters counters interop page fuzz
 
 # The tests that `make test` leaves out.
 test-long: needs
-	$(GO) test -race -timeout $(TIMEOUT) -run '^TestControls_|^TestMutants_|^TestWaits_|^TestRigMutants_AMutant' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
+	$(GO) test -race -timeout $(TIMEOUT) -run '^TestControls_|^TestMutants_|^TestWaits_|^TestMutationE2E_AMutant' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
 	cd bench && $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never
@@ -82,7 +82,7 @@ counters: needs
 golden:
 	REDLOCKD_UPDATE=1 $(GO) test -count=1 ./proxy/contract
 
-# Clients that say nothing, and clients that do their worst: what they cost.
+# The cost of clients that send nothing, and of clients that do their worst.
 crowd: needs
 	cd bench && BENCH_CROWD=1 $(GO) test -run Crowd -v -timeout $(TIMEOUT) .
 
@@ -133,10 +133,10 @@ mutants:
 	SIM_MUTANTS="$${SIM_MUTANTS:-all}" $(GO) test -run TestMutants -count=1 -v -timeout 120m ./redlock/sim
 
 # The same bugs in daemons as processes, with faults: two at a time, a minute each at
-# most; the table goes into redlock/mutants/RESULTS.md. RIG_MUTANTS names some.
-rig-mutants: needs
-	RIG_MUTANTS="$${RIG_MUTANTS:-all}" $(GO) test -run TestRigMutants_AreCaught -count=1 -v -timeout 150m ./redlock/chaos
+# most; the table goes into redlock/mutants/RESULTS.md. E2E_MUTANTS names some.
+mutation-e2e: needs
+	E2E_MUTANTS="$${E2E_MUTANTS:-all}" $(GO) test -run TestMutationE2E_MutantsAreCaught -count=1 -v -timeout 150m ./redlock/chaos
 
 # The simulated masters against redis-server, a million operations.
-twins: needs
+sim-vs-redis: needs
 	SIM_DIFFERENTIAL=$${SIM_DIFFERENTIAL:-1000000} $(GO) test -run TestMasters -count=1 -v -timeout 60m ./redlock/sim

@@ -12,13 +12,13 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/redis/go-redis/v9"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // redsyncContender locks on the masters directly.
 type redsyncContender struct {
 	contest *contest
-	record  *judge.Client
+	record  *checker.Client
 	number  int
 	locks   *redsync.Redsync
 	end     func()
@@ -38,7 +38,7 @@ func (r *redsyncContender) round(ctx context.Context, w wish) {
 	token := fmt.Sprintf("redsync-%d-%d", r.number, r.rounds)
 	mutex := r.locks.NewMutex(w.key, redsync.WithExpiry(w.ttl), redsync.WithTries(1),
 		redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
-	call := r.record.Begin(judge.Acquire, w.key, token)
+	call := r.record.Begin(checker.Acquire, w.key, token)
 	if err := mutex.LockContext(context.Background()); err != nil {
 		call.Refused() // and taken back, as far as the masters could be reached
 		return
@@ -48,7 +48,7 @@ func (r *redsyncContender) round(ctx context.Context, w wish) {
 	if w.lapse {
 		return
 	}
-	call = r.record.Begin(judge.Release, w.key, token)
+	call = r.record.Begin(checker.Release, w.key, token)
 	released, err := mutex.UnlockContext(context.Background())
 	if failed := new(redsync.RedisError); errors.As(err, &failed) {
 		r.contest.noAnswer()
@@ -61,7 +61,7 @@ func (r *redsyncContender) round(ctx context.Context, w wish) {
 // dlockContender locks through a daemon, with a client as it comes.
 type dlockContender struct {
 	contest *contest
-	record  *judge.Client
+	record  *checker.Client
 	client  *redis.Client
 }
 
@@ -94,7 +94,7 @@ func (d *dlockContender) ask(words ...any) (answer any, began time.Duration, err
 }
 
 func (d *dlockContender) lock(w wish) (token string, ok bool) {
-	call := d.record.Begin(judge.Acquire, w.key, "")
+	call := d.record.Begin(checker.Acquire, w.key, "")
 	answer, began, err := d.ask("DLOCK", w.key, w.ttl.Milliseconds())
 	if err != nil {
 		d.without(call, err)
@@ -117,7 +117,7 @@ func deadline(began time.Duration, validity int64) time.Duration {
 }
 
 func (d *dlockContender) extend(w wish, token string) {
-	call := d.record.Begin(judge.Extend, w.key, token)
+	call := d.record.Begin(checker.Extend, w.key, token)
 	answer, began, err := d.ask("DEXTEND", w.key, token, w.ttl.Milliseconds())
 	if err != nil {
 		d.without(call, err)
@@ -127,7 +127,7 @@ func (d *dlockContender) extend(w wish, token string) {
 }
 
 func (d *dlockContender) unlock(w wish, token string) {
-	call := d.record.Begin(judge.Release, w.key, token)
+	call := d.record.Begin(checker.Release, w.key, token)
 	answer, _, err := d.ask("DUNLOCK", w.key, token)
 	if err != nil {
 		d.without(call, err)
@@ -138,7 +138,7 @@ func (d *dlockContender) unlock(w wish, token string) {
 
 // without an outcome: nil is a no, two errors say that the outcome is unknown,
 // and no other answer belongs here.
-func (d *dlockContender) without(call judge.Call, err error) {
+func (d *dlockContender) without(call checker.Call, err error) {
 	word, _, _ := strings.Cut(err.Error(), " ")
 	switch {
 	case errors.Is(err, redis.Nil):

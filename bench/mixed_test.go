@@ -16,7 +16,7 @@ import (
 	"math/rand/v2"
 
 	"redlockd/pool/faulty"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const (
@@ -38,7 +38,7 @@ func TestMixedFleet_NeverHasTwoHolders(t *testing.T) {
 	second := launch(t, options...)
 	c := newContest(t, servers, []*daemon{first, second})
 	c.run(t, mixedSpan(t), true, func() bool { return c.turns().changes >= leastChanges })
-	if err := judge.Check(c.recorder.History()); err != nil {
+	if err := checker.Check(c.recorder.History()); err != nil {
 		t.Error(err)
 	}
 	c.expectTurns(t)
@@ -53,9 +53,9 @@ func TestMixedFleet_IsCaughtWhenItDoesNotShareItsKeys(t *testing.T) {
 	servers, options := realMasters(t, 5)
 	apart := launch(t, append(options, "--key-prefix", "apart:")...)
 	c := newContest(t, servers, []*daemon{apart})
-	var found *judge.Violation
-	c.run(t, time.Second, false, func() bool { return errors.As(judge.CheckExclusion(c.recorder.History()), &found) })
-	if err := judge.CheckExclusion(c.recorder.History()); !errors.As(err, &found) {
+	var found *checker.Violation
+	c.run(t, time.Second, false, func() bool { return errors.As(checker.CheckExclusion(c.recorder.History()), &found) })
+	if err := checker.CheckExclusion(c.recorder.History()); !errors.As(err, &found) {
 		t.Errorf("two kinds of clients that cannot see each other were never caught: %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func mixedSpan(t *testing.T) time.Duration {
 
 // contest is the clients, what they want and what they were told.
 type contest struct {
-	recorder   *judge.Recorder
+	recorder   *checker.Recorder
 	servers    []*faulty.Server
 	contenders []contender
 	seed       uint64
@@ -107,7 +107,7 @@ type wish struct {
 
 func newContest(t *testing.T, servers []*faulty.Server, daemons []*daemon) *contest {
 	t.Helper()
-	c := &contest{recorder: judge.NewRecorder(nil), servers: servers, seed: rand.Uint64()}
+	c := &contest{recorder: checker.NewRecorder(nil), servers: servers, seed: rand.Uint64()}
 	t.Logf("seed %d", c.seed)
 	for i := range contendersOfAKind {
 		c.contenders = append(c.contenders,
@@ -196,8 +196,8 @@ func (c *contest) noAnswer() {
 type turns struct{ byDaemon, byRedsync, changes int }
 
 func (c *contest) turns() (n turns) {
-	grants := slices.DeleteFunc(c.recorder.History(), func(e judge.Event) bool {
-		return e.Op != judge.Acquire || e.Outcome != judge.OK
+	grants := slices.DeleteFunc(c.recorder.History(), func(e checker.Event) bool {
+		return e.Op != checker.Acquire || e.Outcome != checker.OK
 	})
 	last := map[string]bool{}
 	for _, e := range grants {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 func TestIDs_OfOneCallerFollowEachOtherWithoutGaps(t *testing.T) {
@@ -182,7 +182,7 @@ type idLoad struct {
 	ended  sync.WaitGroup
 
 	mu     sync.Mutex
-	ranges []judge.Range
+	ranges []checker.Range
 	undone []error // answers that were neither ids nor NoQuorum
 }
 
@@ -203,11 +203,11 @@ func load(t *testing.T, daemons ...*daemon) *idLoad {
 }
 
 func (l *idLoad) draw(caller int, d *daemon) {
-	var mine []judge.Range
+	var mine []checker.Range
 	var unexpected []error
 	count := int64(1)
 	for !l.stop.Load() {
-		r := judge.Range{Client: caller, Name: "n", Count: count, Invoke: time.Since(l.origin)}
+		r := checker.Range{Client: caller, Name: "n", Count: count, Invoke: time.Since(l.origin)}
 		a := <-d.requestIDs(IDRequest{Name: "n", Count: count})
 		r.First, r.Complete = a.first, time.Since(l.origin)
 		var unknown *NoQuorum
@@ -241,13 +241,13 @@ func (l *idLoad) end() {
 	l.stop.Store(true)
 	l.ended.Wait()
 	l.t.Logf("%d ids in %d requests over %v", l.given.Load(), len(l.ranges), time.Since(l.origin).Round(time.Millisecond))
-	if err := judge.CheckIDs(l.ranges); err != nil {
+	if err := checker.CheckIDs(l.ranges); err != nil {
 		l.t.Error(err)
 	}
 	for _, err := range l.undone[:min(3, len(l.undone))] {
 		l.t.Errorf("%d requests were answered like this: %v", len(l.undone), err)
 	}
-	if slices.ContainsFunc(l.ranges, func(r judge.Range) bool { return r.First < 1 }) {
+	if slices.ContainsFunc(l.ranges, func(r checker.Range) bool { return r.First < 1 }) {
 		l.t.Error("an id is not positive")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // stormRounds bounds a storm that does not see what it must see.
@@ -24,8 +24,8 @@ const stormRounds = 10
 // There are further rounds until there is enough to be checked. Each has half as many
 // clients of daemons, which win most keys, and every other one half as many of the rest:
 // however slow the machine is, both kinds are granted in the end.
-func (c *cluster) storm(record *judge.Recorder, daemons []*daemon, each, foreigners, visits int,
-	visit func(*witness), stray func(*foreigner), enough func(judge.History) bool) {
+func (c *cluster) storm(record *checker.Recorder, daemons []*daemon, each, foreigners, visits int,
+	visit func(*witness), stray func(*foreigner), enough func(checker.History) bool) {
 	c.t.Helper()
 	if os.Getenv("REDLOCKD_LONG") != "" {
 		visits *= 60
@@ -65,15 +65,15 @@ func half(clients []func(), times, least int) []func() {
 }
 
 // grantsOf is the condition of a storm that so many grants by daemons are enough.
-func grantsOf(least int) func(judge.History) bool {
-	return func(h judge.History) bool {
+func grantsOf(least int) func(checker.History) bool {
+	return func(h checker.History) bool {
 		ours, _ := grants(h)
 		return ours >= least
 	}
 }
 
 // checkedBy reports the checker's findings, and whether there was enough to be checked.
-func checkedBy(t *testing.T, h judge.History, check func(judge.History) error, least int) {
+func checkedBy(t *testing.T, h checker.History, check func(checker.History) error, least int) {
 	t.Helper()
 	if err := check(h); err != nil {
 		t.Error(err)
@@ -87,10 +87,10 @@ func checkedBy(t *testing.T, h judge.History, check func(judge.History) error, l
 
 func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
 	c := newCluster(t, 3, time.Second)
-	record := judge.NewRecorder(nil)
-	together := func(h judge.History) (n int) {
+	record := checker.NewRecorder(nil)
+	together := func(h checker.History) (n int) {
 		for i := range h {
-			if h[i].Shared && h[i].Outcome == judge.OK {
+			if h[i].Shared && h[i].Outcome == checker.OK {
 				n++
 			}
 		}
@@ -100,9 +100,9 @@ func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
 	c.storm(record, []*daemon{c.daemon(), c.daemon(wrongBy(3 * time.Second))}, 8, 3, 100,
 		func(w *witness) { w.readOrWrite(key(rand.N(6))) },
 		func(f *foreigner) { f.visit(string(key(rand.N(6)))) },
-		func(h judge.History) bool { return enough(h) && together(h) >= 10 })
+		func(h checker.History) bool { return enough(h) && together(h) >= 10 })
 	h := record.History()
-	checkedBy(t, h, judge.CheckReaders, 50)
+	checkedBy(t, h, checker.CheckReaders, 50)
 	if n := together(h); n < 10 {
 		t.Errorf("%d reads: the readers were starved", n)
 	}
@@ -142,7 +142,7 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 	for _, of := range []struct{ masters, limit int }{{3, 2}, {5, 5}} {
 		t.Run(fmt.Sprintf("%d-masters-%d-permits", of.masters, of.limit), func(t *testing.T) {
 			c := newCluster(t, of.masters, 2*time.Second)
-			record := judge.NewRecorder(nil)
+			record := checker.NewRecorder(nil)
 			daemons := []*daemon{c.daemon(relayed), c.daemon(relayed), c.daemon(relayed)}
 			over, done := make(chan struct{}), make(chan struct{})
 			var cuts atomic.Int64
@@ -166,10 +166,10 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 				}
 				w.release("k", g.Token)
 			}, func(f *foreigner) { f.visit("k") },
-				func(h judge.History) bool { return enough(h) && cuts.Load() >= 4 })
+				func(h checker.History) bool { return enough(h) && cuts.Load() >= 4 })
 			close(over)
 			<-done
-			checkedBy(t, record.History(), judge.CheckPermits, 5)
+			checkedBy(t, record.History(), checker.CheckPermits, 5)
 			all := make([]int, of.masters)
 			for i := range all {
 				all[i] = i
@@ -215,12 +215,12 @@ if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 	for _, of := range []struct{ masters, limit, holders int }{{3, 2, 3}, {5, 5, 8}} {
 		c := newCluster(t, of.masters, long)
-		record := judge.NewRecorder(nil)
+		record := checker.NewRecorder(nil)
 		client := record.Client()
 		granted := 0
 		for holder := range of.holders {
 			token := fmt.Sprint("holder-", holder)
-			call := client.Begin(judge.Acquire, "k", token).OfPermits(of.limit)
+			call := client.Begin(checker.Acquire, "k", token).OfPermits(of.limit)
 			yes := 0
 			for j := range of.masters/2 + 1 { // only so many, each time others
 				now := time.Now()
@@ -234,7 +234,7 @@ redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 				call.Granted(token, time.Minute, 0)
 			}
 		}
-		if err := judge.CheckPermits(record.History()); err == nil || granted <= of.limit {
+		if err := checker.CheckPermits(record.History()); err == nil || granted <= of.limit {
 			t.Errorf("%d masters: %d holders of %d permits, the checker reports %v", of.masters, granted, of.limit, err)
 		}
 	}
@@ -244,7 +244,7 @@ redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 // of the keys: no request ever waits while it holds something.
 func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 	c := newCluster(t, 3, time.Second)
-	record := judge.NewRecorder(nil)
+	record := checker.NewRecorder(nil)
 	c.storm(record, []*daemon{c.daemon(), c.daemon()}, 8, 4, 100, func(w *witness) {
 		var keys []Key
 		for _, i := range rand.Perm(12)[:3] {
@@ -263,6 +263,6 @@ func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 			w.release(key, g.Token)
 		}
 	}, func(f *foreigner) { f.visit(string(key(rand.N(12)))) }, grantsOf(50))
-	checkedBy(t, record.History(), judge.CheckSeveral, 50)
+	checkedBy(t, record.History(), checker.CheckSeveral, 50)
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // twoKeys is the lock of two keys on all masters, by a majority. Its callers
@@ -250,18 +250,18 @@ func scenarios() []scenario {
 			return ""
 		}},
 		{"tests without wrong clocks and lost answers find nothing", func(_ *testing.T, l twoKeys) string {
-			record := judge.NewRecorder(nil)
+			record := checker.NewRecorder(nil)
 			client := record.Client()
-			call := client.Begin(judge.Acquire, "k", "a").AsReader()
+			call := client.Begin(checker.Acquire, "k", "a").AsReader()
 			l.read("k", "a", time.Now().Add(5*time.Second))
 			call.Granted("a", 5*time.Second, 0)
-			call = client.Begin(judge.Acquire, "k", "b")
+			call = client.Begin(checker.Acquire, "k", "b")
 			if l.write("k", "b", time.Now().Add(6*time.Second), time.Second) {
 				call.Granted("b", time.Second, 0)
 			}
-			return fmt.Sprint(judge.CheckReaders(record.History()))
+			return fmt.Sprint(checker.CheckReaders(record.History()))
 		}, func(t *testing.T, c *cluster) string {
-			record := judge.NewRecorder(nil)
+			record := checker.NewRecorder(nil)
 			right, wrong := c.daemon(relayed).witness(record), c.daemon(wrongBy(6*time.Second)).witness(record)
 			right.relays[0].Pause(faulty.ToClient) // its answers are lost
 			for i := range 40 {
@@ -276,7 +276,7 @@ func scenarios() []scenario {
 					wrong.release("k", second.Token)
 				}
 			}
-			if err := judge.CheckReaders(record.History()); err != nil {
+			if err := checker.CheckReaders(record.History()); err != nil {
 				return err.Error()
 			}
 			return ""

@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"redlockd/pool"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // The checker sees every call; the masters are read when all is over.
 func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) {
 	c := newCluster(t, 5, time.Second)
-	record := judge.NewRecorder(nil)
+	record := checker.NewRecorder(nil)
 	daemons := []*daemon{c.daemon(timeout(impatient)), c.daemon(timeout(impatient))} // what is left to expire blocks the key for less
 	c.storm(record, daemons, 32, 8, 30, func(w *witness) { w.visit("k") }, func(f *foreigner) { f.visit("k") },
-		func(h judge.History) bool {
+		func(h checker.History) bool {
 			ours, theirs := grants(h)
 			return ours > 0 && theirs > 0
 		})
@@ -71,10 +71,10 @@ func (f *foreigner) visit(key string) {
 }
 
 // grants of a history, with a fence and without.
-func grants(h judge.History) (ours, theirs int) {
+func grants(h checker.History) (ours, theirs int) {
 	for i := range h {
 		switch e := &h[i]; {
-		case e.Op != judge.Acquire || e.Outcome != judge.OK:
+		case e.Op != checker.Acquire || e.Outcome != checker.OK:
 		case e.Fence != 0:
 			ours++
 		default:
@@ -138,7 +138,7 @@ func wrongBy(d time.Duration) trait {
 // each daemon; a daemon that is starved ends it at ten times as many.
 func crowd(t *testing.T, daemons []*daemon, wanted int64) {
 	t.Helper()
-	record := judge.NewRecorder(nil)
+	record := checker.NewRecorder(nil)
 	var all sync.WaitGroup
 	var granted atomic.Int64
 	over := func() bool {

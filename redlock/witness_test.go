@@ -13,17 +13,17 @@ import (
 	"time"
 
 	"redlockd/pool"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // witness is a client of a daemon.
 type witness struct {
 	*daemon
-	record *judge.Recorder
-	book   *judge.Client
+	record *checker.Recorder
+	book   *checker.Client
 }
 
-func (d *daemon) witness(r *judge.Recorder) *witness { return &witness{d, r, r.Client()} }
+func (d *daemon) witness(r *checker.Recorder) *witness { return &witness{d, r, r.Client()} }
 
 // relies is the deadline of a grant on the recorder's clock. The recorder's is
 // read first: what passes in between shortens the lease.
@@ -38,9 +38,9 @@ func (w *witness) acquire(key Key, ttl time.Duration) (Grant, bool) {
 
 // acquireAs writes down every key of the request as a call of its own.
 func (w *witness) acquireAs(r LockRequest) (Grant, bool) {
-	var calls []judge.Call
+	var calls []checker.Call
 	for _, key := range append([]Key{r.Key}, r.More...) {
-		call := w.book.Begin(judge.Acquire, string(key), string(r.Token))
+		call := w.book.Begin(checker.Acquire, string(key), string(r.Token))
 		switch r.Mode {
 		case Shared:
 			call = call.AsReader()
@@ -61,7 +61,7 @@ func (w *witness) acquireAs(r LockRequest) (Grant, bool) {
 	return grant, <-answer
 }
 
-func (w *witness) acquired(call judge.Call, g *Grant, err error) {
+func (w *witness) acquired(call checker.Call, g *Grant, err error) {
 	switch {
 	case err == nil:
 		call.GrantedUntil(string(g.Token), w.relies(g), int64(g.Fence))
@@ -73,7 +73,7 @@ func (w *witness) acquired(call judge.Call, g *Grant, err error) {
 }
 
 func (w *witness) prolong(key Key, token Token, ttl time.Duration) {
-	call := w.book.Begin(judge.Extend, string(key), string(token))
+	call := w.book.Begin(checker.Extend, string(key), string(token))
 	answered := make(chan struct{})
 	w.Extend(nil, ExtendRequest{Key: key, Token: token, TTL: ttl}, func(g Grant, err error) {
 		switch {
@@ -90,7 +90,7 @@ func (w *witness) prolong(key Key, token Token, ttl time.Duration) {
 }
 
 func (w *witness) release(key Key, token Token) {
-	call := w.book.Begin(judge.Release, string(key), string(token))
+	call := w.book.Begin(checker.Release, string(key), string(token))
 	answered := make(chan struct{})
 	w.Unlock(nil, UnlockRequest{Key: key, Token: token}, func(was bool, err error) {
 		if err != nil {
@@ -105,14 +105,14 @@ func (w *witness) release(key Key, token Token) {
 
 // foreigner contacts all masters at once: SET NX PX, and a compare and delete.
 type foreigner struct {
-	record *judge.Recorder
-	book   *judge.Client
+	record *checker.Recorder
+	book   *checker.Client
 	links  []pool.Link
 }
 
 const compareAndDelete = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
-func (c *cluster) foreigner(r *judge.Recorder) *foreigner {
+func (c *cluster) foreigner(r *checker.Recorder) *foreigner {
 	c.t.Helper()
 	f := &foreigner{record: r, book: r.Client()}
 	dial := pool.DialRueidis(patience)
@@ -145,7 +145,7 @@ func (f *foreigner) everywhere(args ...string) int {
 }
 
 func (f *foreigner) acquire(key, token string, ttl time.Duration) bool {
-	call := f.book.Begin(judge.Acquire, key, token)
+	call := f.book.Begin(checker.Acquire, key, token)
 	deadline := f.record.Now() + ttl - drift(ttl)
 	yes := f.everywhere("SET", key, token, "NX", "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
 	switch {
@@ -162,7 +162,7 @@ func (f *foreigner) acquire(key, token string, ttl time.Duration) bool {
 }
 
 func (f *foreigner) release(key, token string) {
-	call := f.book.Begin(judge.Release, key, token)
+	call := f.book.Begin(checker.Release, key, token)
 	if f.everywhere("EVAL", compareAndDelete, "1", key, token) >= pool.Quorum(len(f.links)) {
 		call.Released(true)
 	} else {
@@ -174,11 +174,11 @@ func (f *foreigner) release(key, token string) {
 func lull(most time.Duration) { time.Sleep(rand.N(most)) }
 
 // checked reports the checker's findings on everything that was recorded.
-func checked(t *testing.T, r *judge.Recorder) judge.History {
+func checked(t *testing.T, r *checker.Recorder) checker.History {
 	t.Helper()
 	h := r.History()
 	began := time.Now()
-	if err := judge.Check(h); err != nil {
+	if err := checker.Check(h); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d calls checked in %v", len(h), time.Since(began).Round(time.Millisecond))

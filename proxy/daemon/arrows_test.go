@@ -35,14 +35,14 @@ var arrows = map[string][]string{
 	"configs":          {},
 	"proxy/contract":   {"proxy/daemon"}, // tests only
 	"pool/faulty":      {},
-	"redlock/judge":    {},
+	"redlock/checker":  {},
 	"redlock/mutants":  {},
 	"redlock/sim":      {"redlock", "pool"},
 	"redlock/chaos":    {},
 }
 
 // testSupport may be imported by any test, and by nothing that is shipped.
-var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/judge", "redlock/mutants"}
+var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/checker", "redlock/mutants"}
 
 // listed is one package as `go list -json` describes it.
 type listed struct {

@@ -1,7 +1,7 @@
 package chaos
 
-// caller_test.go: one client, as a program in production is one: it talks to
-// some daemon, goes to another when that does not answer, and gives up.
+// caller_test.go: one client, like a program in production: it connects to some
+// daemon, changes to another when that does not answer, and gives up.
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func (c *caller) leave() {
 	}
 }
 
-// ask sends one command. An error means that the answer is not known, unless it
+// ask sends one command. An error means that the answer is unknown, unless it
 // is a ReplyError.
 func (c *caller) ask(words ...any) (any, error) {
 	if !c.connect() {
@@ -67,7 +67,7 @@ func (c *caller) ask(words ...any) (any, error) {
 	return reply, err
 }
 
-// rest is the client's own business. Who was not served comes back later.
+// rest is the client's own pause. A client that was not served comes back later.
 func (c *caller) rest(ctx context.Context, most time.Duration) {
 	if c.unsure {
 		most *= 4
@@ -75,7 +75,7 @@ func (c *caller) rest(ctx context.Context, most time.Duration) {
 	pause(ctx, time.Duration(c.random.Int64N(int64(most)+1)))
 }
 
-// answers counts what was asked, and what was no answer to the question.
+// answers counts the commands, and the replies that are no answer to them.
 type answers struct {
 	mu    sync.Mutex
 	asked int
@@ -84,7 +84,7 @@ type answers struct {
 }
 
 // undecided are the codes that a client must expect when masters and daemons
-// fail; ERR, WRONGTYPE and whatever else are nobody's fault but the daemon's.
+// fail; ERR, WRONGTYPE and all others are the fault of the daemon.
 // LOSTSTATE is among them while faults last: a master that forgot and one that
 // does not answer leave no majority that is sure of a counter. When all is
 // healed the probe wants an id.

@@ -1,6 +1,21 @@
 package chaos
 
-// chaos_test.go: the runs.
+// chaos_test.go: the table of mixes, and the runs.
+//
+// CHAOS_SECONDS or CHAOS_MINUTES is the time of load of all runs together. CHAOS_MIX names
+// one mix, or is all, or how many. CHAOS_SEED repeats the draws. CHAOS_PUBLISH=1 puts the
+// figures into RESULTS.md if nothing failed. CHAOS_SOAK_MINUTES is the time of the soak,
+// which does not run without it. E2E_MUTANTS names mutants to search for (mutants_test.go),
+// or is all; E2E_SECONDS ends the search for some of them sooner; E2E_PUBLISH=1 puts their
+// rows into redlock/mutants/RESULTS.md, as all does with all rows. CHAOS_RACE=1 builds the
+// daemon with the race detector. CHAOS_BINARY names a daemon that is there already.
+//
+// A run that fails reports it three times: in place, in its artefacts, and, with the
+// variables that repeat it, at the end of all output.
+//
+// The clients of waits, holds and modes form a clientGroup, with a history and the
+// elections of their keys: the waiters, the order in which they were served, and how long a
+// key lay idle.
 
 import (
 	"errors"
@@ -12,10 +27,10 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
-// shortest is the time of load where nobody asks for more, as in `make test`.
+// minRun is the time of load where no more is requested, as in `make test`.
 const minRun = 5 * time.Second
 
 // mixes are the runs of `make chaos`.
@@ -41,7 +56,7 @@ func mixes() []mix {
 		}},
 		{"queues that forget", plan{masters: 5, daemons: 2, durable: true, clocks: true}, crowds(), allFaults},
 		{"queues in peace", plan{masters: 3, daemons: 3}, crowds(), func(plan) []fault { return nil }},
-		// A majority is there all the time: nothing excuses a lost HOLD, or a place lost
+		// A majority is there all the time: no fault explains a lost HOLD, or a ticket lost
 		// in a queue.
 		{"a minority away", plan{masters: 5, daemons: 3, clocks: true, spared: true}, crowds(), func(p plan) []fault {
 			return slices.DeleteFunc(allFaults(p), func(f fault) bool { return f.scope == onDaemon })
@@ -84,16 +99,16 @@ func TestChaos_CatchesMastersThatVoteTooSoon(t *testing.T) {
 	}}
 	r := newRun(t, m, chosenSeed(t))
 	r.nemesis.pace = 10 * time.Millisecond
-	var found *judge.Violation
+	var found *checker.Violation
 	if !eventually(func() bool {
 		r.load(time.Second, true)
-		return errors.As(judge.CheckExclusion(r.record.History()), &found)
+		return errors.As(checker.CheckExclusion(r.record.History()), &found)
 	}) {
 		t.Errorf("masters that forget and vote were never caught in %v", waitTimeout)
 	}
 }
 
-// chosenMixes: a number says how many, whichever they are.
+// chosenMixes reads CHAOS_MIX; a number is how many, drawn at random.
 func chosenMixes(t *testing.T) []mix {
 	t.Helper()
 	all := mixes()

@@ -1,7 +1,7 @@
 package chaos
 
-// claims_test.go: who is struck already? A fault has what it needs for itself
-// while it lasts, so that two faults never fight over one process, and so that
+// claims_test.go: the processes and links that a fault has struck. A fault has what it
+// needs for itself while it lasts, so that two faults never fight over one process, and so that
 // what the product assumes stays true.
 
 import (
@@ -20,7 +20,7 @@ const (
 	// assumed of the network.
 	onLink scope = iota
 	// onDaemon strikes a daemon. Nothing is assumed of daemons, but one of them
-	// stays alive, so that the clients have somebody to talk to.
+	// stays alive, so that the clients have a daemon to use.
 	onDaemon
 	// onMaster stops or disturbs a master that keeps its memory. Nothing is
 	// assumed but that memory.
@@ -30,10 +30,10 @@ const (
 	// counters survive the loss of a minority's, so no more than a minority is
 	// struck until those have aged and remember the counters again.
 	onMemory
-	// onClock steps a master's clock, which ends its memory's life. Assumed is
-	// that a step above the master timeout is looked at before it is undone: so
-	// nothing else stops this master, and it ends only when it was seen. A
-	// majority that steps alike would be taken for the daemon's own clock.
+	// onClock steps a master's clock, which invalidates its incarnation. Assumed is
+	// that a step above the master timeout is observed before it is undone: so
+	// no other fault stops this master, and it ends only when it was seen. A
+	// majority that steps alike would look like the daemon's own clock.
 	onClock
 )
 

@@ -1,7 +1,7 @@
 package chaos
 
 // clients_test.go: what the clients of waits, holds and modes have in common: a
-// connection they may wait on, and a history for keys that nobody else wants.
+// connection they may wait on, and a history for keys that no other clients use.
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
-// desk is where the clients of one workload write down what they were told.
+// clientGroup is the clients of one workload, with the records of their replies.
 type clientGroup struct {
 	run    *run
-	record *judge.Recorder
+	record *checker.Recorder
 	keys   []string
 	tokens atomic.Int64
 
@@ -29,11 +29,11 @@ type clientGroup struct {
 
 	mu        sync.Mutex
 	elections []election
-	broken    judge.History // releases, by connections that ended
+	broken    checker.History // releases, by connections that ended
 }
 
 func newClientGroup(r *run, name string, keys int) *clientGroup {
-	d := &clientGroup{run: r, record: judge.NewRecorder(r.record.Now)}
+	d := &clientGroup{run: r, record: checker.NewRecorder(r.record.Now)}
 	for i := range keys {
 		d.keys = append(d.keys, name+":"+strconv.Itoa(i))
 	}
@@ -44,10 +44,10 @@ func newClientGroup(r *run, name string, keys int) *clientGroup {
 type client struct {
 	*caller
 	group  *clientGroup
-	page   *judge.Client
+	page   *checker.Client
 	talk   *talk
 	daemon int
-	held   *lease // what lives as long as the connection
+	held   *lease // what lasts as long as the connection
 }
 
 func (d *clientGroup) client(c *caller) *client {
@@ -79,15 +79,15 @@ func (c *client) reach() bool {
 	}
 	c.daemon = c.random.IntN(len(c.stand.daemons))
 	if c.group.crowded && !c.often(3) {
-		c.daemon = 0 // where a line gets long
+		c.daemon = 0 // where a wait queue gets long
 	}
 	var err error
 	c.talk, err = dialTalk(c.stand.daemons[c.daemon].Addr(), c.group.record.Now)
 	return err == nil
 }
 
-// broke: a daemon may release what lives with a connection from the moment it
-// ends, and the client learns of that later.
+// broke: a daemon may release what a connection holds from the moment it
+// ends, and the client notices the end later.
 func (c *client) broke() {
 	if c.talk != nil && c.held != nil {
 		c.group.leaves(c.held, c.number, c.talk.open)
@@ -99,13 +99,13 @@ func (d *clientGroup) leaves(l *lease, client int, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range l.keys {
-		d.broken = append(d.broken, judge.Event{
-			Client: client, Op: judge.Release, Key: key, Token: l.token, Invoke: at, Complete: max(at, d.record.Now()), Outcome: judge.Unknown,
+		d.broken = append(d.broken, checker.Event{
+			Client: client, Op: checker.Release, Key: key, Token: l.token, Invoke: at, Complete: max(at, d.record.Now()), Outcome: checker.Unknown,
 		})
 	}
 }
 
-func (d *clientGroup) history() judge.History {
+func (d *clientGroup) history() checker.History {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append(d.record.History(), d.broken...)
@@ -119,8 +119,8 @@ func (c *client) hangUp() {
 	}
 }
 
-// say sends one command and waits for its answer, as caller.ask does.
-func (c *client) do(patience time.Duration, words ...any) (any, error) {
+// do sends one command and waits for its answer, as caller.ask does.
+func (c *client) do(timeout time.Duration, words ...any) (any, error) {
 	if !c.reach() {
 		return nil, errors.New("no daemon there")
 	}
@@ -128,11 +128,11 @@ func (c *client) do(patience time.Duration, words ...any) (any, error) {
 	if err != nil {
 		return nil, c.noted(words, err)
 	}
-	return c.await(patience, words)
+	return c.await(timeout, words)
 }
 
-func (c *client) await(patience time.Duration, words []any) (any, error) {
-	reply, err := c.talk.answer(patience)
+func (c *client) await(timeout time.Duration, words []any) (any, error) {
+	reply, err := c.talk.answer(timeout)
 	return reply, c.noted(words, err)
 }
 
@@ -155,21 +155,21 @@ func (d *clientGroup) probe(c *caller) error {
 	return nil
 }
 
-// errNothingGiven: a run in which nobody was given anything says nothing.
-var errNothingGiven = errors.New("nobody was given anything")
+// errNothingGiven: a run without a single grant proves nothing.
+var errNothingGiven = errors.New("no client was given anything")
 
-// judge says how much there was, and what a judge of leases thinks of it.
-func (d *clientGroup) check(check func(judge.History) error) (string, error) {
+// check returns how much was recorded, and what a check of leases reports.
+func (d *clientGroup) check(check func(checker.History) error) (string, error) {
 	h := d.history()
-	count := map[judge.Op]int{}
+	count := map[checker.Op]int{}
 	for i := range h {
-		if h[i].Outcome == judge.OK {
+		if h[i].Outcome == checker.OK {
 			count[h[i].Op]++
 		}
 	}
-	tally := fmt.Sprintf("%d calls: %d grants, %d extensions, %d releases answered", len(h), count[judge.Acquire], count[judge.Extend], count[judge.Release])
+	tally := fmt.Sprintf("%d calls: %d grants, %d extensions, %d releases answered", len(h), count[checker.Acquire], count[checker.Extend], count[checker.Release])
 	tally, err := checked(tally, check(h))
-	if count[judge.Acquire] == 0 {
+	if count[checker.Acquire] == 0 {
 		err = errors.Join(err, errNothingGiven)
 	}
 	return tally, err

@@ -1,6 +1,6 @@
 package chaos
 
-// clocks_test.go: what happens to a master's clock.
+// clocks_test.go: faults of a master's clock.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ var steps = []time.Duration{
 }
 
 // stepClock steps and waits until a daemon has looked, which retires the life
-// that the master's memory had: a step that nobody saw is outside of what is
+// that the master's memory had: a step that no daemon saw is outside of what is
 // promised. Nothing else stops this master, and all daemons are not away at
 // once, so one of them looks soon.
 func stepClock(v *victim) {
@@ -41,7 +41,7 @@ func creepClock(v *victim) {
 
 func creepBack(v *victim) { v.server().Step(-v.step) }
 
-// judging is longer than a daemon takes to decide what it saw of a clock: the
+// checkTime is longer than a daemon takes to decide what it saw of a clock: the
 // master timeout.
 const checkTime = 200 * time.Millisecond
 

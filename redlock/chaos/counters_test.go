@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 var counterNames = []string{"orders", "invoices"}
@@ -21,7 +21,7 @@ type counters struct {
 	names []string
 
 	mu     sync.Mutex
-	ranges []judge.Range
+	ranges []checker.Range
 }
 
 func newCounters(r *run) workload {
@@ -38,15 +38,15 @@ func newHighCounters(r *run) workload {
 		for _, name := range counterNames {
 			stored, _ := m.Do("GET", counterKey+name)
 			text, _ := stored.(string)
-			if _, lineage, ok := strings.Cut(text, "@"); ok {
-				_, _ = m.Do("SET", counterKey+name, "4611686018427387905@"+lineage)
+			if _, incarnation, ok := strings.Cut(text, "@"); ok {
+				_, _ = m.Do("SET", counterKey+name, "4611686018427387905@"+incarnation)
 			}
 		}
 	}
 	return w
 }
 
-// idleCounters rest for longer than a master is young, so that several forget them
+// idleCounters rest for longer than a master is quarantined, so that several forget them
 // one after the other. They may end as lost.
 type idleCounters struct{ *counters }
 
@@ -61,8 +61,8 @@ func newIdleCounters(r *run) workload {
 
 func (idleCounters) probe(*caller) error { return nil }
 
-// begin asks each counter once while every master remembers everything: a master
-// that lost its memory cannot tell an unknown counter from a lost one.
+// begin uses each counter once while every master has its memory: a master
+// that lost it cannot distinguish an unknown counter from a lost one.
 func (n *counters) begin() {
 	c := n.run.caller(0)
 	defer c.leave()
@@ -87,7 +87,7 @@ func (n *counters) next(c *caller, name string, count int64) (any, error) {
 	if first, ok := reply.(int64); ok {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.ranges = append(n.ranges, judge.Range{Client: c.number, Name: name, First: first, Count: count, Invoke: began, Complete: ended})
+		n.ranges = append(n.ranges, checker.Range{Client: c.number, Name: name, First: first, Count: count, Invoke: began, Complete: ended})
 	}
 	return reply, err
 }
@@ -101,7 +101,7 @@ func (n *counters) probe(c *caller) error {
 	return nil
 }
 
-// forgets tells whether a master does not yet remember a counter again: only
+// forgets reports whether a master does not yet remember a counter again: only
 // then may another one forget.
 func (n *counters) forgets(master int) bool {
 	for _, name := range n.names {
@@ -112,7 +112,7 @@ func (n *counters) forgets(master int) bool {
 	return false
 }
 
-// remembers asks the daemons, of which any that can see the master knows.
+// remembers queries the daemons: any that reaches the master has the answer.
 func (n *counters) remembers(master int, name string) bool {
 	for _, d := range n.run.stand.daemons {
 		reply, err := d.ask("DIDS", name)
@@ -136,7 +136,7 @@ func (n *counters) verdict() (string, error) {
 	if len(n.ranges) == 0 {
 		return tally, errNothingGiven
 	}
-	return tally, judge.CheckIDs(n.ranges)
+	return tally, checker.CheckIDs(n.ranges)
 }
 
 func (n *counters) dump(w io.Writer) error {

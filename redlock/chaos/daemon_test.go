@@ -1,6 +1,6 @@
 package chaos
 
-// daemon_test.go: one redlockd process, and what it says and shows of itself.
+// daemon_test.go: one redlockd process, its replies, statistics and log.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// daemon listens at the same address through all its lives.
+// daemon listens at the same address through all its restarts.
 type daemon struct {
 	*faulty.Program
 	stand *stand
@@ -57,7 +57,7 @@ func (d *daemon) info(section, name string) string {
 	return field(text, name)
 }
 
-// hasVoteOf tells whether it runs and a master votes for it.
+// hasVoteOf reports whether it runs and a master votes for it.
 func (d *daemon) hasVoteOf(master int) bool {
 	return strings.Contains(d.info("masters", fmt.Sprint("master", master)), ",state=voting,")
 }
@@ -75,7 +75,7 @@ func (d *daemon) awaitVotes() {
 	}
 }
 
-// owes tells whether it has something left to tell a master.
+// hasPendingReleases reports whether it has anything left to send to a master.
 func (d *daemon) hasPendingReleases() bool {
 	reply, err := d.ask("INFO", "masters")
 	text, ok := reply.(string)

@@ -1,14 +1,14 @@
 package chaos
 
-// directed_test.go: two ways in which a master can speak from a memory that is
-// not the one that promised, and that chance finds rarely. A has the lock on
+// directed_test.go: two ways in which a master can answer from a memory that is
+// not the one that promised, and that random faults find rarely. A has the lock on
 // masters a and c, or a and b; then a forgets; B must not get it.
 
 import (
 	"testing"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // isolate keeps a daemon from a master.
@@ -22,16 +22,16 @@ func (s *stand) isolate(daemon, master int) {
 }
 
 // contest has daemon 0 lock, then something happen, and daemon 1 try many times, and
-// once at least, within the lease. The judge reads both.
+// once at least, within the lease. The checker reads both.
 func (s *stand) contest(happens func()) {
 	s.t.Helper()
-	record := judge.NewRecorder(nil)
-	var held judge.Event
+	record := checker.NewRecorder(nil)
+	var held checker.Event
 	if !eventually(func() bool {
 		s.lock(record, 0)
 		h := record.History()
 		held = h[len(h)-1]
-		return held.Outcome == judge.OK
+		return held.Outcome == checker.OK
 	}) {
 		s.t.Fatalf("daemon 0 did not get the lock: %v", &held)
 	}
@@ -44,7 +44,7 @@ func (s *stand) contest(happens func()) {
 	if tries == 0 {
 		s.t.Fatalf("what happened lasted longer than the lease of %v: this proves nothing", held.Validity)
 	}
-	if err := judge.Check(record.History()); err != nil {
+	if err := checker.Check(record.History()); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -54,9 +54,9 @@ const (
 	attempts  = 200
 )
 
-// lock asks a daemon once, and never releases.
-func (s *stand) lock(record *judge.Recorder, daemon int) {
-	call := record.Client().Begin(judge.Acquire, "k", "")
+// lock sends one request to a daemon, and never releases.
+func (s *stand) lock(record *checker.Recorder, daemon int) {
+	call := record.Client().Begin(checker.Acquire, "k", "")
 	began := record.Now()
 	reply, err := s.daemons[daemon].ask("DLOCK", "k", s.plan.maxLease.Milliseconds())
 	switch grant, ok := reply.([]any); {
@@ -86,7 +86,7 @@ func TestExclusion_HoldsWhenAReplicaRestartsWithItsFile(t *testing.T) {
 	s := newStand(t, plan{masters: 3, daemons: 2, durable: true, maxLease: longLease})
 	v := &victim{stand: s, scope: onMemory}
 	s.isolate(0, 2)
-	s.contest(func() { replicateAndRestart(v) }) // c, whose memory it takes, has not heard of the lock
+	s.contest(func() { replicateAndRestart(v) }) // c, whose memory it takes, does not have the lock
 }
 
 // awaitAge waits until a master has lost its old identity, and votes again for

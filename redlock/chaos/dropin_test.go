@@ -1,7 +1,7 @@
 package chaos
 
-// dropin_test.go: clients that take a daemon for one Redis, with SET NX and the
-// scripts of lock libraries, and want the keys that the clients of DLOCK want.
+// dropin_test.go: clients that use a daemon as one Redis, with SET NX and the
+// scripts of lock libraries, on the keys that the clients of DLOCK use.
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const (
@@ -43,7 +43,7 @@ func (d *dropIn) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
+func (d *dropIn) round(ctx context.Context, c *caller, record *checker.Client) {
 	if c.random.IntN(6) == 0 {
 		d.cutShort(ctx, c)
 		return
@@ -56,18 +56,18 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
 		words = []any{"EVAL", takeScript, 1, key, value, ttl.Milliseconds()}
 	}
 	began := d.run.record.Now()
-	call := record.Begin(judge.Acquire, key, value)
+	call := record.Begin(checker.Acquire, key, value)
 	reply, err := c.ask(words...)
 	switch {
 	case err != nil:
 		call.Unknown()
-		if c.random.IntN(2) == 0 { // who does not know whether he holds it tries to keep it
+		if c.random.IntN(2) == 0 { // a client with an unknown answer tries to keep the lock
 			d.renew(c, record, key, value, ttl)
 		}
 		return
 	case reply != "OK" && reply != int64(1):
 		call.Refused()
-		if c.random.IntN(4) == 0 { // of no use, and to be told so
+		if c.random.IntN(4) == 0 { // of no use, which the reply must show
 			d.release(c, record, key, value)
 		}
 		return
@@ -78,7 +78,7 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
 	d.look(c, key, value, until)
 	if c.random.IntN(2) == 0 {
 		d.retake(c, record, key, value, ttl)
-		d.look(c, key, value, until) // also if nobody knows what became of that
+		d.look(c, key, value, until) // also if its outcome is unknown
 	}
 	if c.random.IntN(10) == 0 {
 		c.rest(ctx, 2*ttl) // and comes too late, maybe
@@ -95,12 +95,12 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *judge.Client) {
 	}
 }
 
-// counted is what a careful library relies on of a lease, from when it asked.
+// counted is what a careful library relies on of a lease, from its request on.
 func counted(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Millisecond }
 
-func (d *dropIn) renew(c *caller, record *judge.Client, key, value string, ttl time.Duration) {
+func (d *dropIn) renew(c *caller, record *checker.Client, key, value string, ttl time.Duration) {
 	began := d.run.record.Now()
-	call := record.Begin(judge.Extend, key, value)
+	call := record.Begin(checker.Extend, key, value)
 	script := renewScript
 	if c.random.IntN(4) == 0 {
 		script, ttl = addScript, 20*time.Millisecond
@@ -109,12 +109,12 @@ func (d *dropIn) renew(c *caller, record *judge.Client, key, value string, ttl t
 	extended(call, reply, err, value, began+counted(ttl))
 }
 
-func (d *dropIn) release(c *caller, record *judge.Client, key, value string) {
+func (d *dropIn) release(c *caller, record *checker.Client, key, value string) {
 	words := []any{"EVAL", compareAndDelete, 1, key, value}
 	if c.random.IntN(2) == 0 {
 		words = []any{"DELEX", key, "IFEQ", value}
 	}
-	call := record.Begin(judge.Release, key, value)
+	call := record.Begin(checker.Release, key, value)
 	reply, err := c.ask(words...)
 	if err != nil {
 		call.Unknown()
@@ -141,17 +141,17 @@ func (d *dropIn) probe(c *caller) error {
 	return nil
 }
 
-// verdict: what they were told is in the history that the locks are judged by.
+// verdict: their replies are in the history by which the locks are checked.
 func (d *dropIn) verdict() (string, error) {
-	count := map[judge.Op]int{}
+	count := map[checker.Op]int{}
 	h := d.run.record.History()
 	for i := range h {
-		if h[i].Outcome == judge.OK && strings.HasPrefix(h[i].Token, dropInPrefix) {
+		if h[i].Outcome == checker.OK && strings.HasPrefix(h[i].Token, dropInPrefix) {
 			count[h[i].Op]++
 		}
 	}
-	tally := fmt.Sprintf("%d grants by SET NX and scripts, %d extensions, %d releases answered", count[judge.Acquire], count[judge.Extend], count[judge.Release])
-	if count[judge.Acquire] == 0 {
+	tally := fmt.Sprintf("%d grants by SET NX and scripts, %d extensions, %d releases answered", count[checker.Acquire], count[checker.Extend], count[checker.Release])
+	if count[checker.Acquire] == 0 {
 		return tally, errNothingGiven
 	}
 	return tally, d.complaints.all()

@@ -1,7 +1,7 @@
 package chaos
 
-// fair_test.go: clients of all daemons that stand in one queue, and a writer
-// among readers. Who stood there before somebody came is served before him.
+// fair_test.go: clients of all daemons that wait in one queue, and a writer
+// among readers. A client that is in the queue before another one comes is served first.
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 type fair struct {
@@ -37,7 +37,7 @@ func (f *fair) round(ctx context.Context, c *client) {
 		return
 	}
 	if c.often(8) {
-		wants.wait, wants.looks, wants.minds = 0, false, true // it passes nobody either
+		wants.wait, wants.looks, wants.minds = 0, false, true // it passes no waiter either
 	}
 	l := c.take(wants)
 	if l == nil {
@@ -52,7 +52,7 @@ func (f *fair) round(ctx context.Context, c *client) {
 }
 
 func (f *fair) verdict() (string, error) {
-	tally, err := f.check(judge.CheckReaders)
+	tally, err := f.check(checker.CheckReaders)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := overtakes(f.elections, func(*election, *election) bool { return true })
@@ -68,7 +68,7 @@ func (f *fair) verdict() (string, error) {
 }
 
 // undisturbed: nothing kept its daemon from keeping this one in the queues of a
-// quorum. What happens to the daemon of the one who passes is no excuse.
+// quorum. Faults of the daemon of the one that passes explain nothing.
 func (f *fair) undisturbed(v *election) bool {
 	return f.run.nemesis.allowedError(v.Daemon, v.Invoke, v.Complete, queueTerms, "scripts flushed") == ""
 }

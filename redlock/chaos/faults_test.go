@@ -1,8 +1,8 @@
 package chaos
 
-// faults_test.go: the vocabulary. A new fault is a row here and, if it is more
+// faults_test.go: the table of faults. A new fault is a row here and, if it is more
 // than one call, a file for its noun. What each of them may strike at the same
-// time as others, and why that respects what the product assumes, is said at
+// time as others, and why that respects what the product assumes, is documented at
 // its scope (claims_test.go).
 
 import (
@@ -32,7 +32,7 @@ func networkFaults() []fault {
 	}
 }
 
-// daemonFaults are of a redlockd process. Whoever is served meanwhile talks to
+// daemonFaults are of a redlockd process. A client that is served meanwhile uses
 // another one.
 func daemonFaults() []fault {
 	return []fault{
@@ -47,7 +47,7 @@ func masterFaults() []fault {
 	return []fault{
 		{"a stopped master", 8, onMaster, span{time.Millisecond, longestPause}, stopMaster, continueMaster},
 		{"a busy master", 3, onMaster, span{}, busy, nil},
-		{"a master that says BUSY", 2, onMaster, span{}, busyAloud, resetTimeLimit},
+		{"a master that answers BUSY", 2, onMaster, span{}, busyAloud, resetTimeLimit},
 		{"clients killed", 4, onMaster, span{}, killClients, nil},
 		{"writes paused", 2, onMaster, span{10 * time.Millisecond, time.Second}, pauseWrites, unpauseWrites},
 		{"scripts flushed", 3, onMaster, span{}, flushScripts, nil},
@@ -64,7 +64,7 @@ func crashFaults() []fault {
 	}
 }
 
-// copyFaults have a master with a file remember what another one told it.
+// copyFaults have a master with a file store what it copied from another one.
 func copyFaults() []fault {
 	return []fault{
 		{"a replica restarted with its file", 2, onMemory, span{500 * time.Millisecond, 2 * maxTTL}, replicateAndRestart, startEmpty},

@@ -1,6 +1,6 @@
 package chaos
 
-// figures_test.go: what a run amounts to, as a row of a table. A whole run of
+// figures_test.go: the figures of a run, as a row of a table. A whole run of
 // `make chaos` with CHAOS_PUBLISH=1 puts the table into RESULTS.md, if nothing failed.
 
 import (
@@ -23,7 +23,7 @@ type figures struct {
 	firstGrants              []time.Duration // after a majority came back
 }
 
-// take reads them off a run that has been judged.
+// take reads them off a run that has been checked.
 func (f *figures) take(r *run, load time.Duration) {
 	f.mix, f.masters, f.daemons, f.load = r.mix.name, r.mix.plan.masters, r.mix.plan.daemons, load
 	f.violations, f.leftovers = len(r.t.sentences()), r.stand.leftovers

@@ -1,7 +1,7 @@
 package chaos
 
-// foreign_test.go: clients of a plain Redlock library, which talk to the masters
-// themselves and want the keys that the daemons' clients want. They have no rule
+// foreign_test.go: clients of a plain Redlock library, which use the masters
+// themselves and the keys that the daemons' clients use. They have no rule
 // for masters that forget and none for clocks that step, so they are in no run
 // where masters do; what holds then holds for them, too.
 
@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const foreignTimeout = 50 * time.Millisecond // for one master
@@ -35,12 +35,12 @@ func (f *foreign) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (f *foreign) round(ctx context.Context, c *caller, record *judge.Client) {
+func (f *foreign) round(ctx context.Context, c *caller, record *checker.Client) {
 	key := "hot:" + strconv.Itoa(c.random.IntN(hotKeys))
 	ttl := 200*time.Millisecond + time.Duration(c.random.Int64N(int64(maxTTL-200*time.Millisecond))).Truncate(time.Millisecond)
 	token := fmt.Sprintf("foreign-%d", f.tokens.Add(1))
 	began := f.run.record.Now()
-	call := record.Begin(judge.Acquire, key, token)
+	call := record.Begin(checker.Acquire, key, token)
 	yes := f.all(func(c *faulty.Conn) bool {
 		reply, err := c.Do("SET", key, token, "NX", "PX", ttl.Milliseconds())
 		return err == nil && reply == "OK"
@@ -53,9 +53,9 @@ func (f *foreign) round(ctx context.Context, c *caller, record *judge.Client) {
 	}
 	call.GrantedUntil(token, until, 0)
 	c.rest(ctx, 30*time.Millisecond)
-	call = record.Begin(judge.Release, key, token)
+	call = record.Begin(checker.Release, key, token)
 	f.release(key, token)
-	call.Unknown() // what a release achieved is nothing that these libraries say reliably
+	call.Unknown() // these libraries do not report reliably what a release achieved
 }
 
 const compareAndDelete = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
@@ -67,7 +67,7 @@ func (f *foreign) release(key, token string) {
 	})
 }
 
-// all asks every master at once and counts who said yes.
+// all sends to every master at once and counts the answers yes.
 func (f *foreign) all(ask func(*faulty.Conn) bool) int {
 	var yes atomic.Int64
 	var masters sync.WaitGroup
@@ -90,12 +90,12 @@ func (f *foreign) all(ask func(*faulty.Conn) bool) int {
 // probe: what a client of the daemons can have, these can.
 func (f *foreign) probe(*caller) error { return nil }
 
-// verdict: their leases are in the history that the locks are judged by.
+// verdict: their leases are in the history by which the locks are checked.
 func (f *foreign) verdict() (string, error) {
 	grants := 0
 	h := f.run.record.History()
 	for i := range h {
-		if h[i].Op == judge.Acquire && h[i].Outcome == judge.OK && h[i].Fence == 0 {
+		if h[i].Op == checker.Acquire && h[i].Outcome == checker.OK && h[i].Fence == 0 {
 			grants++
 		}
 	}

@@ -1,7 +1,7 @@
 package chaos
 
 // holder_test.go: a holder that is a process of its own, so that it can be
-// killed without a word. The test binary is the process.
+// killed at any time. The test binary is the process.
 
 import (
 	"bufio"
@@ -14,13 +14,13 @@ import (
 	"strings"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // holderWords are what such a process does: address, key, ttl and wait in ms.
 const holderWords = "CHAOS_HOLDER"
 
-// beHolder takes a lock with HOLD, says so, and lives until it is killed or its
+// beHolder takes a lock with HOLD, reports it, and runs until it is killed or its
 // parent has gone.
 func beHolder(words []string) {
 	origin := time.Now()
@@ -45,8 +45,8 @@ func beHolder(words []string) {
 
 // killed has a process hold the lock and kills it with SIGKILL.
 func (h *holding) killed(ctx context.Context, c *client, w wants) {
-	v := election{Client: c.number, Daemon: c.daemon, Key: w.keys[0], Waits: true, Outcome: judge.Unknown}
-	calls := c.begin(judge.Acquire, &w, "")
+	v := election{Client: c.number, Daemon: c.daemon, Key: w.keys[0], Waits: true, Outcome: checker.Unknown}
+	calls := c.begin(checker.Acquire, &w, "")
 	v.Invoke = h.record.Now()
 	v.End = v.Invoke + w.wait
 	cmd := exec.Command(os.Args[0])
@@ -73,9 +73,9 @@ func (h *holding) killed(ctx context.Context, c *client, w wants) {
 	if len(said) == 4 && said[0] == "granted" {
 		validity, _ := strconv.ParseInt(said[2], 10, 64)
 		v.Fence, _ = strconv.ParseInt(said[3], 10, 64)
-		l.token, l.until, v.Outcome = said[1], deadline(v.Invoke, validity), judge.OK
+		l.token, l.until, v.Outcome = said[1], deadline(v.Invoke, validity), checker.OK
 		calls[0].GrantedUntil(l.token, l.until, v.Fence)
-		h.leaves(l, c.number, v.Complete) // it does not tell when its connection ends
+		h.leaves(l, c.number, v.Complete) // it does not report when its connection ends
 	} else {
 		calls[0].Unknown()
 	}
@@ -83,7 +83,7 @@ func (h *holding) killed(ctx context.Context, c *client, w wants) {
 	l.election = h.note(v)
 	if l.token != "" {
 		c.rest(ctx, w.ttl)
-		calls = c.begin(judge.Release, &l.wants, l.token)
+		calls = c.begin(checker.Release, &l.wants, l.token)
 		h.gone(l, h.record.Now())
 		h.tally("killed")
 	}

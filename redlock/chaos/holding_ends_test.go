@@ -1,20 +1,20 @@
 package chaos
 
-// holding_ends_test.go: what a killed daemon leaves. Nobody renews the lock, so
+// holding_ends_test.go: locks that a killed daemon leaves. No daemon renews the lock, so
 // it ends with its ttl, and not before.
 
 import (
 	"testing"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 func TestHold_EndsWithItsLeaseWhenItsDaemonIsKilled(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second // a busy machine may stop the daemon for a while
 	s := newStand(t, plan{masters: 3, daemons: 2, maxLease: ttl})
-	r := &run{t: &ledger{TB: t}, stand: s, answers: &answers{codes: map[string]int{}}, record: judge.NewRecorder(nil)}
+	r := &run{t: &ledger{TB: t}, stand: s, answers: &answers{codes: map[string]int{}}, record: checker.NewRecorder(nil)}
 	d := newClientGroup(r, "hold", 1)
 	holder, next := d.client(r.caller(1)), d.client(r.caller(2))
 	defer holder.hangUp()
@@ -34,12 +34,12 @@ func TestHold_EndsWithItsLeaseWhenItsDaemonIsKilled(t *testing.T) {
 	s.daemons[0].Kill()
 	n := next.take(wants{keys: d.keys, ttl: ttl, wait: waitTimeout})
 	if n == nil {
-		t.Fatalf("nobody was given the lock within %v, its daemon was killed", waitTimeout)
+		t.Fatalf("no client was given the lock within %v, its daemon was killed", waitTimeout)
 	}
 	if _, known := next.giveBack(n); !known {
 		t.Error("the release was not answered")
 	}
-	if _, err := d.check(judge.Check); err != nil {
+	if _, err := d.check(checker.Check); err != nil {
 		t.Error(err)
 	}
 	s.awaitEmpty()

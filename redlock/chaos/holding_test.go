@@ -1,8 +1,8 @@
 package chaos
 
-// holding_test.go: locks that live as long as their connection. Holders stay for
-// several leases, are cut off or killed, hear that they have lost, or outlive
-// what they asked for.
+// holding_test.go: locks that last as long as their connection. Holders stay for
+// several leases, are cut off or killed, receive that they have lost, or outlive
+// what they requested.
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 type holding struct {
@@ -74,8 +74,8 @@ func (h *holding) round(ctx context.Context, c *client) {
 	}
 }
 
-// stay holds for up to three leases and gives back. Who is told that the token
-// holds the key has had it all the time: the judge looks at that.
+// stay holds for up to three leases and gives back. A client that receives that the
+// token holds the key has had it all the time: the checker verifies that.
 func (h *holding) stay(ctx context.Context, c *client, w wants) {
 	l := c.take(w)
 	if l == nil {
@@ -92,18 +92,18 @@ func (h *holding) stay(ctx context.Context, c *client, w wants) {
 		h.tally("extended although lost")
 	}
 	if known && !held && lost == "" {
-		lost, err = c.talk.awaitLoss(l.token, 2*w.ttl) // the news may be on its way
+		lost, err = c.talk.awaitLoss(l.token, 2*w.ttl) // the push may be on its way
 		if err != nil {
 			c.broke()
 			return
 		}
 	}
 	if known && !held && lost == "" {
-		h.claim(l, began, "a hold was lost without a fault, or nobody said so: %s by %s", w.keys[0], l.token)
+		h.claim(l, began, "a hold was lost without a fault, or it was not reported: %s by %s", w.keys[0], l.token)
 	}
 	if lost != "" {
 		h.claim(l, began, "a hold was lost without a fault: %s by %s: %s", w.keys[0], l.token, lost)
-		h.tally("heard of a loss")
+		h.tally("received a loss")
 	}
 	was, known := c.giveBack(l)
 	if known && !was && held {
@@ -125,7 +125,7 @@ func (h *holding) cut(ctx context.Context, c *client, w wants) {
 		return
 	}
 	c.rest(ctx, 2*w.ttl)
-	calls := c.begin(judge.Release, &l.wants, l.token)
+	calls := c.begin(checker.Release, &l.wants, l.token)
 	at := h.record.Now()
 	c.hangUp()
 	for _, call := range calls {
@@ -139,21 +139,21 @@ func (h *holding) cut(ctx context.Context, c *client, w wants) {
 	c.next(l)
 }
 
-// next comes for what somebody has left, as do all others who want it.
+// next takes what another client has left, as do all others that wait for it.
 func (c *client) next(l *lease) {
 	if n := c.take(wants{keys: l.keys, ttl: l.ttl, wait: 2 * maxTTL}); n != nil {
 		c.finish(n)
 	}
 }
 
-// forced has somebody else release the lock: the holder is told.
+// forced has an operator release the lock: the holder receives that.
 func (h *holding) forced(c *client, w wants) {
 	l := c.take(w)
 	if l == nil {
 		return
 	}
 	began := l.began()
-	calls := c.begin(judge.Release, &l.wants, l.token)
+	calls := c.begin(checker.Release, &l.wants, l.token)
 	reply, err := c.stand.daemons[c.daemon].ask("DFORCE", w.keys[0])
 	for _, call := range calls {
 		call.Unknown()
@@ -169,16 +169,16 @@ func (h *holding) forced(c *client, w wants) {
 	}
 	h.gone(l, h.record.Now())
 	if reason == "" {
-		h.claim(l, began, "nobody told the holder of %s within %v that it was released by force", w.keys[0], 2*w.ttl)
+		h.claim(l, began, "the holder of %s did not receive within %v that it was released by force", w.keys[0], 2*w.ttl)
 		return
 	}
-	h.tally("heard of a release by force")
+	h.tally("received a release by force")
 	if held, known := c.extend(l); known && held {
 		h.tally("extended although lost")
 	}
 }
 
-// limited asks for no more than so long, and is told when that is over.
+// limited requests no more than so long, and receives the end of that.
 func (h *holding) limited(c *client, w wants) {
 	longest := c.draw(w.ttl/2, 2*w.ttl)
 	w.words = []any{"HOLD", longest.Milliseconds()}
@@ -193,35 +193,35 @@ func (h *holding) limited(c *client, w wants) {
 	case err != nil:
 		c.broke()
 	case reason == "":
-		h.claim(l, began, "nobody told the holder of %s within %v that its %v are over", w.keys[0], longest+2*w.ttl, longest)
+		h.claim(l, began, "the holder of %s did not receive within %v that its %v are over", w.keys[0], longest+2*w.ttl, longest)
 	default:
-		h.tally("heard that its time is over")
+		h.tally("received that its time is over")
 	}
 }
 
 func (h *holding) verdict() (string, error) {
-	tally, err := h.check(judge.Check)
+	tally, err := h.check(checker.Check)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	errs := []error{err}
-	excused, kept := 0, 0
+	allowed, kept := 0, 0
 	for _, one := range h.claims {
-		excuse := h.run.nemesis.allowedError(one.daemon, one.from, one.to, holdTerms)
+		explained := h.run.nemesis.allowedError(one.daemon, one.from, one.to, holdTerms)
 		switch {
-		case one.broken == "" && excuse == "":
+		case one.broken == "" && explained == "":
 			kept++
 		case one.broken == "":
-		case excuse != "":
-			excused++
+		case explained != "":
+			allowed++
 		default:
 			errs = append(errs, fmt.Errorf("%s: promised by daemon %d, no fault explains it in [%v, %v]", one.broken, one.daemon, one.from, one.to))
 		}
 	}
 	if n := h.count["extended although lost"]; n > 0 {
-		errs = append(errs, fmt.Errorf("%d times a lock was extended after its holder was told that it is lost", n))
+		errs = append(errs, fmt.Errorf("%d times a lock was extended after its holder had received that it is lost", n))
 	}
 	h.clientGroup.mu.Lock()
 	defer h.clientGroup.mu.Unlock()
 	more, late := h.run.prompt(h.elections, 10*promptly)
-	return fmt.Sprintf("%s; %v; %d stayed with a quorum all the time, %d losses that a fault explains; %s", tally, h.count, kept, excused, more), errors.Join(append(errs, late)...)
+	return fmt.Sprintf("%s; %v; %d stayed with a quorum all the time, %d losses that a fault explains; %s", tally, h.count, kept, allowed, more), errors.Join(append(errs, late)...)
 }

@@ -1,8 +1,7 @@
 package chaos
 
-// ledger_test.go: what failed is said three times: where it happened, in the
-// artefacts of its run, and at the very end, where somebody looks who has ten
-// minutes of output before him.
+// ledger_test.go: the report of what failed, in three places: where it happened, in the
+// artefacts of its run, and at the very end, for a reader of ten minutes of output.
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 package chaos
 
-// links_test.go: what happens to the bytes between a daemon and a master.
+// links_test.go: faults of the bytes between a daemon and a master.
 
 import (
 	"time"

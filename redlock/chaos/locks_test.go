@@ -1,6 +1,6 @@
 package chaos
 
-// locks_test.go: clients that want the same few keys, each for itself, and use
+// locks_test.go: clients that compete for the same few keys, each for itself, and use
 // every freedom that the contract gives them: they repeat what was not answered,
 // hand the token to another daemon, come late, forget to release, and go away.
 
@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const hotKeys = 5
@@ -66,10 +66,10 @@ func (l *locks) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (l *locks) round(ctx context.Context, c *caller, record *judge.Client) {
+func (l *locks) round(ctx context.Context, c *caller, record *checker.Client) {
 	w := l.draw(c)
 	if w.vanish {
-		call := record.Begin(judge.Acquire, w.key, w.token)
+		call := record.Begin(checker.Acquire, w.key, w.token)
 		_ = c.conn.Send("DLOCK", w.key, w.ttl.Milliseconds(), "TOKEN", w.token) // not known either way
 		c.rest(ctx, 3*time.Millisecond)
 		c.leave()
@@ -97,9 +97,9 @@ func (l *locks) round(ctx context.Context, c *caller, record *judge.Client) {
 	}
 }
 
-// lock asks, and asks again with the same token if the answer was not known and
+// lock sends a request, and repeats it with the same token if the answer was unknown and
 // the lease of the first try may still run: the documented use of a token.
-func (l *locks) lock(c *caller, record *judge.Client, w wish) (token string, held bool) {
+func (l *locks) lock(c *caller, record *checker.Client, w wish) (token string, held bool) {
 	token, held, known := l.lockOnce(c, record, w)
 	if !known && w.token != "" {
 		token, held, _ = l.lockOnce(c, record, w)
@@ -107,13 +107,13 @@ func (l *locks) lock(c *caller, record *judge.Client, w wish) (token string, hel
 	return token, held
 }
 
-func (l *locks) lockOnce(c *caller, record *judge.Client, w wish) (token string, held, known bool) {
+func (l *locks) lockOnce(c *caller, record *checker.Client, w wish) (token string, held, known bool) {
 	words := []any{"DLOCK", w.key, w.ttl.Milliseconds()}
 	if w.token != "" {
 		words = append(words, "TOKEN", w.token)
 	}
 	began := l.run.record.Now()
-	call := record.Begin(judge.Acquire, w.key, w.token)
+	call := record.Begin(checker.Acquire, w.key, w.token)
 	reply, err := c.ask(words...)
 	if err != nil {
 		call.Unknown()
@@ -136,13 +136,13 @@ func deadline(began time.Duration, validity any) time.Duration {
 	return began + time.Duration(validity.(int64))*time.Millisecond
 }
 
-func (l *locks) extend(c *caller, record *judge.Client, w wish, token string) {
+func (l *locks) extend(c *caller, record *checker.Client, w wish, token string) {
 	began := l.run.record.Now()
 	ttl := w.ttl
 	if c.random.IntN(3) == 0 {
 		ttl = ttl/4 + time.Millisecond // which shortens nothing
 	}
-	call := record.Begin(judge.Extend, w.key, token)
+	call := record.Begin(checker.Extend, w.key, token)
 	reply, err := c.ask("DEXTEND", w.key, token, ttl.Milliseconds())
 	switch {
 	case err != nil:
@@ -154,9 +154,9 @@ func (l *locks) extend(c *caller, record *judge.Client, w wish, token string) {
 	}
 }
 
-// unlock tells whether the answer is known.
-func (l *locks) unlock(c *caller, record *judge.Client, w wish, token string) bool {
-	call := record.Begin(judge.Release, w.key, token)
+// unlock reports whether the answer is known.
+func (l *locks) unlock(c *caller, record *checker.Client, w wish, token string) bool {
+	call := record.Begin(checker.Release, w.key, token)
 	reply, err := c.ask("DUNLOCK", w.key, token)
 	if err != nil {
 		call.Unknown()
@@ -186,10 +186,10 @@ func insist(ask func() (any, error)) (reply any, err error) {
 	return reply, err
 }
 
-// brief is the lease of those who only want to know whether they are served.
+// brief is the lease of requests that only test whether they are served.
 const brief = 500 * time.Millisecond
 
-// lockAndUnlock insists on a key, and tells when it was given.
+// lockAndUnlock insists on a key, and returns when it was given.
 func (c *caller) lockAndUnlock(key string) (given time.Time, err error) {
 	var began time.Time
 	reply, err := insist(func() (any, error) {
@@ -207,16 +207,16 @@ func (c *caller) lockAndUnlock(key string) (given time.Time, err error) {
 	return given, nil
 }
 
-// givenBack ends what was asked for at that instant, and asks for its end until
-// that is answered: a machine may be so busy that it is not decided at once. 1 is
+// givenBack ends what was requested at that instant, and repeats that until
+// it is answered: a machine may be so busy that it is not decided at once. 1 is
 // wanted where it is certain: by the first answer, if that came before the end.
 func givenBack(began time.Time, end func() (any, error)) error {
-	asked := 0
+	sent := 0
 	reply, err := insist(func() (any, error) {
-		asked++
+		sent++
 		return end()
 	})
-	if err != nil || reply != int64(1) && asked == 1 && time.Since(began) < brief/2 {
+	if err != nil || reply != int64(1) && sent == 1 && time.Since(began) < brief/2 {
 		return fmt.Errorf("%v, %v; want 1", reply, err)
 	}
 	return nil
@@ -224,22 +224,22 @@ func givenBack(began time.Time, end func() (any, error)) error {
 
 func (l *locks) verdict() (string, error) {
 	h := l.run.record.History()
-	count := map[judge.Op]int{}
+	count := map[checker.Op]int{}
 	for i := range h {
-		if h[i].Outcome == judge.OK {
+		if h[i].Outcome == checker.OK {
 			count[h[i].Op]++
 		}
 	}
-	tally := fmt.Sprintf("%d calls: %d grants, %d extensions, %d releases answered", len(h), count[judge.Acquire], count[judge.Extend], count[judge.Release])
-	return checked(tally, judge.Check(h))
+	tally := fmt.Sprintf("%d calls: %d grants, %d extensions, %d releases answered", len(h), count[checker.Acquire], count[checker.Extend], count[checker.Release])
+	return checked(tally, checker.Check(h))
 }
 
-// judged keeps apart what was violated from what could not be searched in time.
+// checked keeps apart what was violated from what could not be searched in time.
 func checked(tally string, err error) (string, error) {
 	var broken []error
 	open := 0
 	for _, e := range parts(err) {
-		if undecided := (*judge.Undecided)(nil); errors.As(e, &undecided) {
+		if undecided := (*checker.Undecided)(nil); errors.As(e, &undecided) {
 			open++
 			continue
 		}

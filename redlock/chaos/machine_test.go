@@ -1,7 +1,7 @@
 package chaos
 
-// machine_test.go: when did this machine not run what was ready to run? Then a
-// daemon is late without a fault: its masters' answers wait longer than the master
+// machine_test.go: the times at which this machine did not run what was ready to run. Then
+// a daemon is late without a fault: its masters' answers wait longer than the master
 // timeout to be read, and it gives them up.
 
 import (
@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// standstill is a time in which somebody was kept from running.
+// standstill is a time in which a process was kept from running.
 type standstill struct {
-	daemon   int // everybody: this process, and others alike
+	daemon   int // allDaemons: this process, and others alike
 	from, to time.Duration
 }
 
 const allDaemons = -1
 
-// watchMachine measures it in this process, and asks the kernel how long the
+// watchMachine measures it in this process, and reads from the kernel how long the
 // threads of each daemon have waited for a processor.
 func (n *nemesis) watchMachine(ctx context.Context) {
 	var all sync.WaitGroup
@@ -67,7 +67,7 @@ func (n *nemesis) stands(s standstill) {
 }
 
 // queued is how long each thread of a process has waited for a processor, since it
-// began; empty if the kernel does not say.
+// began; empty if the kernel does not report it.
 func queued(pid int) map[string]time.Duration {
 	dir := fmt.Sprintf("/proc/%d/task", pid)
 	threads, err := os.ReadDir(dir)

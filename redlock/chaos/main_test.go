@@ -68,10 +68,10 @@ func environment(extra ...string) []string {
 	return append(clean, extra...)
 }
 
-// patience bounds waits for what must happen; nothing is concluded from its length.
+// waitTimeout bounds waits for what must happen; nothing is concluded from its length.
 var waitTimeout = chosenTimeout()
 
-// chosenPatience is short where something is expected never to happen.
+// chosenTimeout is short where an event is expected never to happen.
 func chosenTimeout() time.Duration {
 	if seconds, err := strconv.Atoi(os.Getenv(searchTimeout)); err == nil && seconds > 0 {
 		return time.Duration(seconds) * time.Second
@@ -79,7 +79,7 @@ func chosenTimeout() time.Duration {
 	return 60 * time.Second
 }
 
-// look is the time between two looks at it.
+// look is the time between two polls.
 const look = 5 * time.Millisecond
 
 // eventually waits until something is true; false if it did not become so.

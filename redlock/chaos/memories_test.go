@@ -1,6 +1,6 @@
 package chaos
 
-// memories_test.go: what makes a running master forget.
+// memories_test.go: faults that make a running master forget.
 
 import "net"
 
@@ -10,7 +10,7 @@ func flushAll(v *victim) { sendTo(v, "FLUSHALL") }
 // was promised meanwhile, in the same process.
 func swap(v *victim) { sendTo(v, "SWAPDB", 0, 1) }
 
-// swapBlank is swap on a master whose other database nobody has spoken for, so
+// swapBlank is swap on a master whose other database was never admitted, so
 // that a new life begins in it.
 func swapBlank(v *victim) {
 	flushAll(v)
@@ -20,7 +20,7 @@ func swapBlank(v *victim) {
 
 // replicate makes the master a replica of another, which replaces its memory by
 // a copy of the other's, and then a master again. Daemons refuse one that was a
-// replica and ask for an empty restart, which is how it ends.
+// replica and request an empty restart, which is how it ends.
 func replicate(v *victim) {
 	follow(v)
 	if v.random.IntN(2) == 0 { // at once, or after the copy has arrived
@@ -47,14 +47,14 @@ func follow(v *victim) {
 	sendTo(v, "REPLICAOF", host, port)
 }
 
-// replicated tells whether the copy has arrived, or the master is not there.
+// replicated reports whether the copy has arrived, or the master is not there.
 func replicated(v *victim) bool {
 	role, err := v.server().Do("ROLE")
 	words, ok := role.([]any)
 	return err != nil || !ok || words[0] != "slave" || words[3] == "connected"
 }
 
-// rewriting tells whether the copy is on its way into the file.
+// rewriting reports whether the copy is on its way into the file.
 func rewriting(v *victim) bool {
 	info, _ := v.server().Do("INFO", "persistence")
 	text, _ := info.(string)

@@ -1,7 +1,7 @@
 package chaos
 
-// mutants_test.go: the rig finds what is there. The product with one fault, as the
-// simulation plays it, is run as processes; the table of what is caught goes into
+// mutants_test.go: mutation tests with processes. The product with one fault, as the
+// simulation plays it, runs as processes; the table of what is caught goes into
 // redlock/mutants/RESULTS.md.
 
 import (
@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// huntTime is how long a mutant may live.
+	// searchTime is how long a search for a mutant may take.
 	searchTime = 40 * time.Second
-	// huntWaits are the seconds in which what is expected must happen.
+	// searchWaits are the seconds in which what is expected must happen.
 	searchWaits = 10
 	// unbroken is no mutant.
 	unbroken = "none"
@@ -41,7 +41,7 @@ type breeder struct {
 	made map[string]string // by the mutant of scripts, "" for none
 }
 
-// daemon with the mutant in it; "" is the daemon with all of them asleep.
+// daemon with the mutant in it; "" is the daemon with all of them switched off.
 func (b *breeder) daemon(name string) (string, error) {
 	m := mutants.Find(name)
 	if m == nil || !m.OfScripts() {
@@ -64,7 +64,7 @@ func (b *breeder) daemon(name string) (string, error) {
 	return program, nil
 }
 
-// prey is a mutant, or none, and where it is hunted.
+// mutantRun is a mutant, or none, and the search for it.
 type mutantRun struct {
 	mutant  *mutants.Mutant
 	search  string
@@ -78,7 +78,7 @@ func (p *mutantRun) name() string {
 	return p.mutant.Name
 }
 
-// chase runs the hunt in a process of its own.
+// run runs the search in a process of its own.
 func (p *mutantRun) run(b *breeder, most time.Duration) error {
 	name := ""
 	if p.mutant != nil {
@@ -93,22 +93,22 @@ func (p *mutantRun) run(b *breeder, most time.Duration) error {
 	}
 	i := slices.IndexFunc(searches(), func(h search) bool { return h.name == p.search })
 	if i < 0 {
-		return fmt.Errorf("%q is no hunt", p.search)
+		return fmt.Errorf("%q is no search", p.search)
 	}
 	waits := searches()[i].waits
-	cmd := exec.Command(os.Args[0], "-test.run", "^TestHunt$", "-test.timeout", "10m")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestSearch$", "-test.timeout", "10m")
 	cmd.Env = append(os.Environ(), searchName+"="+p.search, fmt.Sprintf("%s=%d", searchSeconds, int(most.Seconds())),
 		searchTimeout+"="+strconv.Itoa(cmp.Or(waits, searchWaits)), "CHAOS_BINARY="+binary, mutants.Variable+"="+name)
 	output, err := cmd.CombinedOutput()
 	for line := range strings.SplitSeq(string(output), "\n") {
-		if text, ok := strings.CutPrefix(line, "bag "); ok {
+		if text, ok := strings.CutPrefix(line, "outcome "); ok {
 			return json.Unmarshal([]byte(text), &p.outcome)
 		}
 	}
-	return fmt.Errorf("the hunt of %s did not come to an end: %w\n%s", p.name(), err, output)
+	return fmt.Errorf("the search for %s did not come to an end: %w\n%s", p.name(), err, output)
 }
 
-// chaseAll has two of them run at a time, one for each core.
+// runAll runs two of them at a time, one for each core.
 func runAll(t *testing.T, all []*mutantRun, most time.Duration) {
 	t.Helper()
 	b := &breeder{dir: t.TempDir(), made: map[string]string{}}
@@ -135,18 +135,18 @@ func (p *mutantRun) report(t *testing.T, err error) {
 	case err != nil:
 		t.Error(err)
 	case !p.outcome.Caught:
-		t.Logf("%-16s lives after %3.0f s in %q", p.name(), p.outcome.Seconds, p.search)
+		t.Logf("%-16s not caught after %3.0f s in %q", p.name(), p.outcome.Seconds, p.search)
 	default:
 		t.Logf("%-16s caught by %s after %.1f s in %q: %s", p.name(), p.outcome.By, p.outcome.Seconds, p.search, why)
 	}
 }
 
-// quickly is what every run of the tests hunts.
+// quickly is the mutant for which every run of the tests searches.
 const quickly = "quorum"
 
-func TestRigMutants_AMutantIsCaught(t *testing.T) {
+func TestMutationE2E_AMutantIsCaught(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds and hunts a mutant")
+		t.Skip("it builds a mutant and searches for it")
 	}
 	p := &mutantRun{mutant: mutants.Find(quickly), search: where(quickly)}
 	runAll(t, []*mutantRun{p}, searchTime)
@@ -155,26 +155,26 @@ func TestRigMutants_AMutantIsCaught(t *testing.T) {
 	}
 }
 
-func TestRigMutants_HuntsAreThereAndUsed(t *testing.T) {
+func TestMutationE2E_SearchesAreThereAndUsed(t *testing.T) {
 	for _, h := range searches() {
 		if !slices.ContainsFunc(mutants.Names(), func(name string) bool { return where(name) == h.name }) {
-			t.Errorf("nothing is hunted in %q", h.name)
+			t.Errorf("no mutant has the search %q", h.name)
 		}
 	}
 	for _, name := range mutants.Names() {
 		if !slices.ContainsFunc(searches(), func(h search) bool { return h.name == where(name) }) {
-			t.Errorf("mutant %s is hunted in %q, which is no hunt", name, where(name))
+			t.Errorf("mutant %s has the search %q, which does not exist", name, where(name))
 		}
 	}
 }
 
-// TestRigMutants_AreCaught hunts RIG_MUTANTS: names, or all. A name is that of a
-// mutant, or of a mutant and a hunt: "quorum:deaths"; none is the daemon without a
+// TestMutationE2E_MutantsAreCaught searches for E2E_MUTANTS: names, or all. A name is that
+// of a mutant, or of a mutant and a search: "quorum:links"; none is the daemon without a
 // fault.
-func TestRigMutants_AreCaught(t *testing.T) {
-	list := os.Getenv("RIG_MUTANTS")
+func TestMutationE2E_MutantsAreCaught(t *testing.T) {
+	list := os.Getenv("E2E_MUTANTS")
 	if list == "" {
-		t.Skip("a run of its own: make rig-mutants")
+		t.Skip("a run of its own: make mutation-e2e")
 	}
 	all := chosenMutants(t, list)
 	runAll(t, all, chosenLife(t))
@@ -190,23 +190,23 @@ func TestRigMutants_AreCaught(t *testing.T) {
 	case t.Failed():
 	case list == "all":
 		table.publish(t)
-	case os.Getenv("RIG_PUBLISH") != "":
+	case os.Getenv("E2E_PUBLISH") != "":
 		older := readMutantTable(t)
 		maps.Copy(older, table)
 		older.publish(t)
 	}
 }
 
-// chosenLife is how long a mutant may live: RIG_SECONDS says less for some of them.
+// chosenLife is how long a mutant may live: E2E_SECONDS shortens it for some of them.
 func chosenLife(t *testing.T) time.Duration {
 	t.Helper()
-	text := os.Getenv("RIG_SECONDS")
+	text := os.Getenv("E2E_SECONDS")
 	if text == "" {
 		return searchTime
 	}
 	seconds, err := strconv.Atoi(text)
-	if err != nil || seconds < 1 || os.Getenv("RIG_PUBLISH") != "" || os.Getenv("RIG_MUTANTS") == "all" {
-		t.Fatalf("RIG_SECONDS=%q: want the seconds that some mutants may live, 1 or more; what is published has %v", text, searchTime)
+	if err != nil || seconds < 1 || os.Getenv("E2E_PUBLISH") != "" || os.Getenv("E2E_MUTANTS") == "all" {
+		t.Fatalf("E2E_SECONDS=%q: want the seconds that some mutants may live, 1 or more; what is published has %v", text, searchTime)
 	}
 	return time.Duration(seconds) * time.Second
 }
@@ -221,18 +221,18 @@ func chosenMutants(t *testing.T, list string) (all []*mutantRun) {
 		}
 	}
 	for _, name := range names {
-		name, hunt, _ := strings.Cut(name, ":")
+		name, search, _ := strings.Cut(name, ":")
 		m := mutants.Find(name)
 		if m == nil && name != unbroken {
-			t.Fatalf("RIG_MUTANTS: %q is no mutant; allowed are all, %s, and %q", name, unbroken, mutants.Names())
+			t.Fatalf("E2E_MUTANTS: %q is no mutant; allowed are all, %s, and %q", name, unbroken, mutants.Names())
 		}
 		if m != nil && m.Covered != "" {
 			continue
 		}
-		if hunt == "" {
-			hunt = where(name)
+		if search == "" {
+			search = where(name)
 		}
-		all = append(all, &mutantRun{mutant: m, search: strings.ReplaceAll(hunt, "_", " ")})
+		all = append(all, &mutantRun{mutant: m, search: strings.ReplaceAll(search, "_", " ")})
 	}
 	return all
 }

@@ -2,7 +2,7 @@ package chaos
 
 // mutanttable_test.go: the table of seeded bugs and their outcomes, as
 // redlock/mutants/RESULTS.md shows it. `make mutation-e2e` writes the whole table; with
-// RIG_PUBLISH=1 a run of some of them replaces their rows.
+// E2E_PUBLISH=1 a run of some of them replaces their rows.
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ const (
 	resultsPart = "mutation-e2e"
 )
 
-// preyTable is the rows, by mutant; those without a fault by their mix.
+// mutantTable is the rows, by mutant; those without a fault by their mix.
 type mutantTable map[string]string
 
 func (p mutantTable) add(one *mutantRun) {
@@ -32,12 +32,12 @@ func (p mutantTable) add(one *mutantRun) {
 	case one.outcome.Caught:
 		by, seconds = one.outcome.By, fmt.Sprintf("%.1f", one.outcome.Seconds)
 	case needs != "":
-		by, where = "not hunted: it takes "+needs, "–"
+		by, where = "not searched: it takes "+needs, "–"
 	}
 	p[key] = fmt.Sprintf("| %s | %s | %s | %s |", one.name(), by, where, seconds)
 }
 
-// rows in the order of the mutants, and of the hunts.
+// rows are in the order of the mutants, and of the searches.
 func (p mutantTable) rows() (rows []string) {
 	for _, m := range mutants.All() {
 		if row, ok := p[m.Name]; ok {
@@ -58,20 +58,20 @@ func (p mutantTable) text() string {
 
 func (p mutantTable) publish(t *testing.T) {
 	t.Helper()
-	caught, hunted, passed := 0, 0, 0
+	caught, searched, passed := 0, 0, 0
 	for _, row := range p.rows() {
 		switch cells := strings.Split(row, " | "); {
 		case cells[0] == "| "+unbroken:
 			passed++
 		case strings.HasPrefix(cells[1], "not "):
-			hunted++
+			searched++
 		default:
 			caught++
-			hunted++
+			searched++
 		}
 	}
 	intro := fmt.Sprintf("`make mutation-e2e`, %s, two at a time on two cores, at most %v of load a mutant: **%d of %d caught**. A daemon without a fault (%s) is caught by nothing, in %d mixes and the seconds shown.\n\n",
-		time.Now().UTC().Format(time.DateOnly), searchTime, caught, hunted, unbroken, passed)
+		time.Now().UTC().Format(time.DateOnly), searchTime, caught, searched, unbroken, passed)
 	if err := mutants.WriteResults(resultsPage, resultsPart, intro+p.text()); err != nil {
 		t.Error(err)
 	}

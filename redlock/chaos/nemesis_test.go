@@ -1,6 +1,6 @@
 package chaos
 
-// nemesis_test.go: what happens, and when? One goroutine draws faults, one more
+// nemesis_test.go: the choice and the times of faults. One goroutine draws them, one more
 // per fault under way waits for its end; all are over when strike returns.
 
 import (
@@ -15,10 +15,10 @@ import (
 	"sync"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
-// fault is something that may happen.
+// fault is one kind of failure.
 type fault struct {
 	name   string
 	weight int   // how often it is drawn, in relation to the others
@@ -45,7 +45,7 @@ type nemesis struct {
 	random *rand.Rand
 	claims *claims
 	since  func() time.Duration
-	// forgets tells whether a master's memory is not what it was, beyond its age.
+	// forgets reports whether a master's memory is not what it was, beyond its age.
 	forgets func(master int) bool
 
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ type nemesis struct {
 type strike struct {
 	fault    string
 	victim   *victim
-	from, to time.Duration // to is judge.Never while it lasts
+	from, to time.Duration // to is checker.Never while it lasts
 }
 
 // line is one entry of the log of faults.
@@ -106,7 +106,7 @@ func (n *nemesis) draw() fault {
 
 // happen is one fault from its beginning to the end of what follows from it.
 func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Duration) {
-	one := &strike{fault: f.name, victim: v, from: n.since(), to: judge.Never}
+	one := &strike{fault: f.name, victim: v, from: n.since(), to: checker.Never}
 	n.mu.Lock()
 	n.all = append(n.all, one)
 	n.mu.Unlock()
@@ -181,14 +181,14 @@ func (n *nemesis) dump(w io.Writer) error {
 		}
 	}
 	for _, s := range n.stalls {
-		if _, err := fmt.Fprintf(w, "%12v daemon %d (%d: everybody) does not run for %v\n", s.from.Round(time.Microsecond), s.daemon, allDaemons, (s.to - s.from).Round(time.Millisecond)); err != nil {
+		if _, err := fmt.Fprintf(w, "%12v daemon %d (%d: all) does not run for %v\n", s.from.Round(time.Microsecond), s.daemon, allDaemons, (s.to - s.from).Round(time.Millisecond)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tally says how often each fault struck.
+// tally counts how often each fault struck.
 func (n *nemesis) tally() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -202,7 +202,7 @@ func (n *nemesis) tally() string {
 	return strings.Join(parts, ", ")
 }
 
-// pause tells whether the context lasted that long.
+// pause reports whether the context lasted that long.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

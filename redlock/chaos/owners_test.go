@@ -1,15 +1,15 @@
 package chaos
 
-// owners_test.go: clients that are due what they ask for, though others want it:
-// the holder his own lock once more, the last reader to write. And who has lost one
-// of his keys is not due the rest of their time.
+// owners_test.go: clients that must get what they request, though others compete for it:
+// the holder its own lock once more, the last reader the write lock. And a client that has
+// lost one of its keys must not prolong the others.
 
 import (
 	"context"
 	"errors"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 type owners struct {
@@ -65,7 +65,7 @@ func (o *owners) robbed(c *client) {
 		return
 	}
 	one := wants{keys: l.keys[1:], ttl: maxTTL}
-	calls := c.begin(judge.Release, &one, l.token)
+	calls := c.begin(checker.Release, &one, l.token)
 	_, _ = c.stand.daemons[c.daemon].ask("DFORCE", one.keys[0])
 	for _, call := range calls {
 		call.Unknown()
@@ -92,6 +92,6 @@ func (o *owners) due(c *client, l *lease, w wants, otherwise string) {
 }
 
 func (o *owners) verdict() (string, error) {
-	tally, err := o.check(judge.CheckReaders)
+	tally, err := o.check(checker.CheckReaders)
 	return tally, errors.Join(o.complaints.all(), err)
 }

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const permitsEach = 2 // of every key
@@ -47,4 +47,4 @@ func (p *permits) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (p *permits) verdict() (string, error) { return p.check(judge.CheckPermits) }
+func (p *permits) verdict() (string, error) { return p.check(checker.CheckPermits) }

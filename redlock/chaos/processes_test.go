@@ -1,6 +1,6 @@
 package chaos
 
-// processes_test.go: what happens to daemons and masters as processes.
+// processes_test.go: faults of daemons and masters as processes.
 
 import (
 	"syscall"
@@ -18,8 +18,8 @@ func killMaster(v *victim)     { v.server().Kill() }
 func startMaster(v *victim)    { v.server().Restart() }
 func startEmpty(v *victim)     { v.server().RestartEmpty() }
 
-// say sends a command to the master that is struck. Killed clients include the
-// one that says so, and a master out of memory refuses: no answer is wanted.
+// sendTo sends a command to the master that is struck. Killed clients include the
+// sender, and a master out of memory refuses: no answer is needed.
 func sendTo(v *victim, words ...any) { _, _ = v.server().Do(words...) }
 
 const busyScript = `local t = redis.call('TIME') local ends = t[1] * 1000 + t[2] / 1000 + ARGV[1]
@@ -28,7 +28,7 @@ repeat t = redis.call('TIME') until t[1] * 1000 + t[2] / 1000 > ends return 1`
 // busy blocks the master as DEBUG SLEEP and a slow command do.
 func busy(v *victim) { sendTo(v, "EVAL", busyScript, 0, 20+v.random.IntN(600)) }
 
-// busyAloud has it answer BUSY to everybody meanwhile.
+// busyAloud has it answer BUSY to all clients meanwhile.
 func busyAloud(v *victim) {
 	sendTo(v, "CONFIG", "SET", "lua-time-limit", 20)
 	sendTo(v, "EVAL", busyScript, 0, 50+v.random.IntN(600))

@@ -1,13 +1,12 @@
 package chaos
 
-// readers_test.go: readers together or one writer, and tokens that change what
-// they are.
+// readers_test.go: readers together or one writer, and tokens that change their mode.
 
 import (
 	"context"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 type readers struct{ *clientGroup }
@@ -49,4 +48,4 @@ func (s *readers) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (s *readers) verdict() (string, error) { return s.check(judge.CheckReaders) }
+func (s *readers) verdict() (string, error) { return s.check(checker.CheckReaders) }

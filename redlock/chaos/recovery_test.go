@@ -1,7 +1,7 @@
 package chaos
 
-// recovery_test.go: how soon is there a grant when a quorum is back, and is a
-// daemon that has been through everything as small as a new one?
+// recovery_test.go: the time to the first grant when a quorum is back, and the size of a
+// daemon after all faults against that of a new one.
 
 import (
 	"context"
@@ -49,7 +49,7 @@ const returns = 3
 // printed. A run that is not one of many tests at once also has ceilings for them:
 // five times the aim for the median, twenty times for each, on a machine that may
 // have other things to do. A time in which it stood still for longer than the aim
-// says nothing about the daemon, and is taken again, a few times.
+// proves nothing about the daemon, and is taken again, a few times.
 func (r *run) recover() {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
@@ -61,7 +61,7 @@ func (r *run) recover() {
 	if r.long {
 		rounds = returns
 	}
-	var told []time.Duration // by a machine that did not stand still
+	var measured []time.Duration // while the machine did not stand still
 	for _, a := range absences() {
 		var took []time.Duration
 		for again := 0; len(took) < rounds; {
@@ -80,7 +80,7 @@ func (r *run) recover() {
 			}
 			took = append(took, one)
 			if !stalled {
-				told = append(told, one)
+				measured = append(measured, one)
 			}
 			if r.long && !stalled && one > 20*promptly {
 				r.t.Errorf("first grant %v after a majority that was %s came back, want %v and never more than %v", one, a.name, promptly, 20*promptly)
@@ -89,13 +89,13 @@ func (r *run) recover() {
 		r.figures.firstGrants = append(r.figures.firstGrants, took...)
 		r.t.Logf("first grant after a majority was %s: %v (aim %v)", a.name, took, promptly)
 	}
-	sorted := slices.Sorted(slices.Values(told))
+	sorted := slices.Sorted(slices.Values(measured))
 	if n := len(sorted); r.long && n > 0 && sorted[n/2] > 5*promptly {
 		r.t.Errorf("half of the first grants after the return of a majority took %v or more, want %v: %v", sorted[n/2], promptly, sorted)
 	}
 }
 
-// firstGrant tells when the majority was back, and when a daemon granted.
+// firstGrant returns when the majority was back, and when a daemon granted.
 func (r *run) firstGrant(a absence) (back, given time.Duration, err error) {
 	gone := r.stand.minority() + 1
 	for i := range gone {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // mix is what comes together in one run.
@@ -32,7 +32,7 @@ type run struct {
 	seed    uint64
 	stand   *stand
 	nemesis *nemesis
-	record  *judge.Recorder // of all who want the hot keys; its clock is everybody's
+	record  *checker.Recorder // of all clients of the hot keys; its clock is that of all histories
 	answers *answers
 	works   []workload // in the order of the mix's trades
 	long    bool       // enough is measured to hold it against a ceiling
@@ -49,7 +49,7 @@ func startRun(t *ledger, m mix, seed uint64) *run {
 	t.Logf("%s: %d masters, %d daemons, CHAOS_SEED=%d", m.name, m.plan.masters, m.plan.daemons, seed)
 	r := &run{t: t, mix: m, seed: seed, answers: &answers{codes: map[string]int{}}}
 	r.stand = newStand(t, m.plan)
-	r.record = judge.NewRecorder(nil)
+	r.record = checker.NewRecorder(nil)
 	r.nemesis = newNemesis(r.stand, m.faults(m.plan), seed, r.record.Now)
 	for _, trade := range m.trades {
 		r.works = append(r.works, trade.start(r))
@@ -109,7 +109,7 @@ func (r *run) loadUntil(ctx context.Context, faults bool) {
 }
 
 // probe: with everything healed, every daemon serves everything. What was left
-// on the masters is in nobody's way for longer than the longest lease.
+// on the masters blocks no client for longer than the longest lease.
 func (r *run) probe() {
 	r.t.Helper()
 	began := time.Now()
@@ -126,7 +126,7 @@ func (r *run) probe() {
 	}
 }
 
-// verdict is that of all judges.
+// verdict is that of all checks.
 func (r *run) verdict() {
 	r.t.Helper()
 	for i, trade := range r.mix.trades {

@@ -1,13 +1,13 @@
 package chaos
 
 // several_test.go: three of twelve keys, all or none, each time in another order,
-// beside clients that want one of them.
+// beside clients of one of them.
 
 import (
 	"context"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 type several struct{ *clientGroup }
@@ -44,4 +44,4 @@ func (s *several) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (s *several) verdict() (string, error) { return s.check(judge.CheckSeveral) }
+func (s *several) verdict() (string, error) { return s.check(checker.CheckSeveral) }

@@ -1,7 +1,7 @@
 package chaos
 
-// soak_test.go: does anything grow? The same load again and again, one master
-// stopped for a part of it, and a look at everybody's size when it is quiet.
+// soak_test.go: the test that nothing grows. It runs the same load again and again, one
+// master stopped for a part of it, and measures every process when it is quiet.
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func soakTime(t *testing.T) time.Duration {
 	return time.Duration(n) * time.Minute
 }
 
-// size is what somebody takes up, when nothing is asked of it.
+// size is what a process takes up without load.
 type size struct {
 	who    string
 	slack  int64 // of memory

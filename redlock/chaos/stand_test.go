@@ -1,6 +1,6 @@
 package chaos
 
-// stand_test.go: everything that is there while a run lasts.
+// stand_test.go: the processes of a run: masters, daemons, and the relays between them.
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// All daemons of a stand share these, where its plan says nothing else. They are short, because a master without
+// All daemons of a stand share these, unless its plan has others. They are short, because a master without
 // memory has to wait for the longest lease before it votes.
 const (
 	maxTTL  = time.Second
@@ -42,8 +42,8 @@ type plan struct {
 	maxLease  time.Duration // lease; 0: maxTTL
 	keep      time.Duration // memory of finished work; 0: maxKeep
 	unguarded bool          // masters vote at once although they may have forgotten
-	lazy      bool          // masters that expire nothing before it is asked for
-	aliased   bool          // each daemon knows one of two masters by the last one's name, too
+	lazy      bool          // masters that expire keys only when they are read
+	aliased   bool          // each daemon reaches one of two masters by the last one's name, too
 }
 
 // stand is masters, daemons, and a relay for each pair of them.
@@ -149,7 +149,7 @@ func (s *stand) keep() time.Duration { return cmp.Or(s.plan.keep, maxKeep) }
 // lease, 1 %, and two seconds.
 func (s *stand) age() time.Duration { return s.maxLease() + s.maxLease()/100 + 2*time.Second }
 
-// identity is what a master's seal holds, as words: run_id, lineage, base, …;
+// identity is what a master's seal holds, as words: run_id, incarnation id, base, …;
 // nil if it holds none or does not answer.
 func (s *stand) identity(i int) []string {
 	members, err := s.masters[i].Do("ZRANGE", sealKey, 0, -1)
@@ -164,7 +164,7 @@ func (s *stand) identity(i int) []string {
 	return words
 }
 
-// aged tells whether a master's memory is older than every lease.
+// aged reports whether a master's memory is older than every lease.
 func (s *stand) aged(i int) bool {
 	words := s.identity(i)
 	if words == nil {
@@ -183,7 +183,7 @@ func (s *stand) aged(i int) bool {
 	return seconds*1_000_000 >= base+s.age().Microseconds()
 }
 
-// left are the keys on a master that are somebody's lock or work, of all
+// left are the keys on a master that are a client's lock or work, of all
 // databases; bookkeeping that is documented to stay is passed over.
 func (s *stand) left(i int) ([]string, error) {
 	c, err := faulty.Dial(s.masters[i].Addr(), waitTimeout)
@@ -233,7 +233,7 @@ func (s *stand) awaitEmpty() {
 	}
 }
 
-// awaitIdle: no daemon knows of anybody who waits or whose lock it renews.
+// awaitIdle: no daemon has a waiter, or a lock to renew.
 func (s *stand) awaitIdle() {
 	s.t.Helper()
 	for i, d := range s.daemons {

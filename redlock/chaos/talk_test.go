@@ -1,8 +1,8 @@
 package chaos
 
-// talk_test.go: a connection in RESP3, for clients that wait long or listen. It
-// knows an instant at which the answer was not there yet: what is valid from the
-// receipt of the reply is valid from then at least, however late we look.
+// talk_test.go: a connection in RESP3, for clients that wait long or receive pushes. It
+// records an instant at which the answer was not there yet: what is valid from the
+// receipt of the reply is valid from then at least, however late it is read.
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// slice is how long one look at the socket lasts.
+// slice is how long one read of the socket waits.
 const slice = 25 * time.Millisecond
 
 // talk is used by one goroutine; after an error that is not a ReplyError it is
@@ -27,7 +27,7 @@ type talk struct {
 	conn  net.Conn
 	in    *bufio.Reader
 	now   func() time.Duration
-	ends  time.Duration     // of our patience
+	ends  time.Duration     // of the timeout
 	empty time.Duration     // nothing was there to be read at this instant
 	open  time.Duration     // the connection had not ended yet at this instant
 	lost  map[string]string // token of a lock that was lost -> reason
@@ -47,7 +47,7 @@ func dialTalk(address string, now func() time.Duration) (*talk, error) {
 	return t, nil
 }
 
-// Read looks again and again until there is something.
+// Read polls until there is something to read.
 func (t *talk) Read(p []byte) (int, error) {
 	for {
 		began := t.now()
@@ -76,8 +76,8 @@ func (t *talk) send(words ...any) error {
 }
 
 // answer is the next reply that is no push.
-func (t *talk) answer(patience time.Duration) (any, error) {
-	t.ends = t.now() + patience
+func (t *talk) answer(timeout time.Duration) (any, error) {
+	t.ends = t.now() + timeout
 	for {
 		reply, err := t.reply()
 		if err != nil {
@@ -94,16 +94,16 @@ func (t *talk) answer(patience time.Duration) (any, error) {
 	}
 }
 
-func (t *talk) do(patience time.Duration, words ...any) (any, error) {
+func (t *talk) do(timeout time.Duration, words ...any) (any, error) {
 	if err := t.send(words...); err != nil {
 		return nil, err
 	}
-	return t.answer(patience)
+	return t.answer(timeout)
 }
 
-// hears waits for the news that a lock was lost; "" if there was none in time.
-func (t *talk) awaitLoss(token string, patience time.Duration) (reason string, err error) {
-	until := t.now() + patience
+// awaitLoss waits for the push that a lock was lost; "" if there was none in time.
+func (t *talk) awaitLoss(token string, timeout time.Duration) (reason string, err error) {
+	until := t.now() + timeout
 	for t.lost[token] == "" {
 		t.ends = until
 		if _, err := t.in.Peek(1); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -114,8 +114,8 @@ func (t *talk) awaitLoss(token string, patience time.Duration) (reason string, e
 		if err != nil {
 			return "", err
 		}
-		if news, ok := reply.(pushed); ok {
-			t.onPush(news)
+		if push, ok := reply.(pushed); ok {
+			t.onPush(push)
 		}
 	}
 	return t.lost[token], nil

@@ -1,6 +1,6 @@
 package chaos
 
-// tidy_test.go: clients that leave nothing behind: they ask without a token, stay
+// tidy_test.go: clients that leave nothing behind: they lock without a token, stay
 // with their daemon, and give back until that is answered. Their leases are long,
 // so what is left of them was left by the daemons.
 
@@ -8,7 +8,7 @@ import (
 	"context"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 type tidy struct{ *clientGroup }
@@ -55,11 +55,11 @@ func (s *tidy) round(ctx context.Context, c *client) {
 
 // drop hangs up: the daemon gives back what was held with HOLD.
 func (s *tidy) drop(c *client, l *lease) {
-	calls := c.begin(judge.Release, &l.wants, l.token)
+	calls := c.begin(checker.Release, &l.wants, l.token)
 	c.hangUp()
 	for _, call := range calls {
 		call.Unknown()
 	}
 }
 
-func (s *tidy) verdict() (string, error) { return s.check(judge.CheckSeveral) }
+func (s *tidy) verdict() (string, error) { return s.check(checker.CheckSeveral) }

@@ -9,14 +9,14 @@ import (
 	"fmt"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const (
 	// polled is what a poll costs where the masters announce nothing.
 	polled = 500 * time.Millisecond
-	// settled is how long after a fault its consequences are not held against anybody
-	// who is to be served at once.
+	// settled is how long after a fault its consequences allow that a client is
+	// not served at once.
 	settled = 2 * time.Second
 )
 
@@ -53,7 +53,7 @@ func (w *waiting) round(ctx context.Context, c *client) {
 		c.vanish(ctx, wants)
 		return
 	case c.often(10):
-		wants.wait = 0 // it may pass those who wait
+		wants.wait = 0 // it may pass those that wait
 	}
 	l := c.take(wants)
 	if l == nil {
@@ -71,16 +71,16 @@ func (w *waiting) round(ctx context.Context, c *client) {
 }
 
 func (w *waiting) verdict() (string, error) {
-	tally, err := w.check(judge.Check)
+	tally, err := w.check(checker.Check)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	more, late := w.run.prompt(w.elections, 10*polled)
 	passed := overtakes(w.elections, func(first, later *election) bool { return first.Daemon == later.Daemon })
-	return fmt.Sprintf("%s; %s; %d seen in line, %d overtaken", tally, more, seen(w.elections), len(passed)),
+	return fmt.Sprintf("%s; %s; %d seen waiting, %d overtaken", tally, more, seen(w.elections), len(passed)),
 		errors.Join(err, late, first(passed, 5))
 }
 
-// seen counts those of which it is known that they stood in a line.
+// seen counts those that were seen in a wait queue.
 func seen(visits []election) (n int) {
 	for i := range visits {
 		if visits[i].Stood > 0 {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // words are SET NX and scripts of clients that give back until that is answered. Their leases
@@ -34,7 +34,7 @@ func (w *words) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (w *words) round(ctx context.Context, c *caller, record *judge.Client) {
+func (w *words) round(ctx context.Context, c *caller, record *checker.Client) {
 	key := fmt.Sprint("words:", c.random.IntN(3))
 	value, ttl := fmt.Sprintf("%s%d-of-%d", dropInPrefix, w.values.Add(1), c.number), c.stand.maxLease()
 	words := []any{"SET", key, value, "NX", "PX", ttl.Milliseconds()}
@@ -42,7 +42,7 @@ func (w *words) round(ctx context.Context, c *caller, record *judge.Client) {
 		words = []any{"EVAL", takeScript, 1, key, value, ttl.Milliseconds()}
 	}
 	began := w.run.record.Now()
-	call := record.Begin(judge.Acquire, key, value)
+	call := record.Begin(checker.Acquire, key, value)
 	reply, err := c.ask(words...)
 	switch {
 	case err != nil:
@@ -55,7 +55,7 @@ func (w *words) round(ctx context.Context, c *caller, record *judge.Client) {
 	}
 	c.rest(ctx, 5*time.Millisecond)
 	eventually(func() bool {
-		call := record.Begin(judge.Release, key, value)
+		call := record.Begin(checker.Release, key, value)
 		reply, err := c.ask("EVAL", compareAndDelete, 1, key, value)
 		if err != nil {
 			call.Unknown()
@@ -70,12 +70,12 @@ func (w *words) probe(*caller) error { return nil }
 
 func (w *words) verdict() (string, error) {
 	h := w.run.record.History()
-	return checked(fmt.Sprintf("%d calls", len(h)), judge.Check(h))
+	return checked(fmt.Sprintf("%d calls", len(h)), checker.Check(h))
 }
 
 func (w *words) dump(in io.Writer) error { return w.run.record.History().Dump(in) }
 
-// alike write one value, and never release: nobody could say whose it was.
+// alike write one value, and never release: its owner could not be told.
 type alike struct {
 	run  *run
 	made atomic.Int64
@@ -95,12 +95,12 @@ func (a *alike) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (a *alike) round(ctx context.Context, c *caller, record *judge.Client) {
+func (a *alike) round(ctx context.Context, c *caller, record *checker.Client) {
 	const value = "locked"
 	const ttl = 150 * time.Millisecond
 	key, name := fmt.Sprint("alike:", c.random.IntN(3)), fmt.Sprint("alike-", a.made.Add(1))
 	began := a.run.record.Now()
-	call := record.Begin(judge.Acquire, key, name)
+	call := record.Begin(checker.Acquire, key, name)
 	reply, err := c.ask("SET", key, value, "NX", "PX", ttl.Milliseconds())
 	switch {
 	case err != nil:
@@ -116,7 +116,7 @@ func (a *alike) probe(*caller) error { return nil }
 
 func (a *alike) verdict() (string, error) {
 	h := a.run.record.History()
-	return checked(fmt.Sprintf("%d calls", len(h)), judge.CheckExclusion(h))
+	return checked(fmt.Sprintf("%d calls", len(h)), checker.CheckExclusion(h))
 }
 
 func (a *alike) dump(in io.Writer) error { return a.run.record.History().Dump(in) }

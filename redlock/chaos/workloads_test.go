@@ -1,6 +1,6 @@
 package chaos
 
-// workloads_test.go: what clients want. A new workload is a file with a type
+// workloads_test.go: the workloads of clients. A new workload is a file with a type
 // and a row in the table.
 
 import (
@@ -8,16 +8,16 @@ import (
 	"io"
 )
 
-// workload is what some clients want, and what they must be told.
+// workload is what some clients request, and what their replies must be.
 type workload interface {
 	// work is the life of one client; it ends with the context.
 	work(ctx context.Context, c *caller)
 	// probe wants everything to be served again by the caller's daemon, and
 	// leaves nothing behind.
 	probe(c *caller) error
-	// verdict judges what all clients were told; the tally says how much it was.
+	// verdict checks the replies to all clients; the tally counts them.
 	verdict() (tally string, err error)
-	// dump writes what they were told.
+	// dump writes their replies.
 	dump(w io.Writer) error
 }
 

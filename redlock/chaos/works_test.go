@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const (
@@ -23,16 +23,16 @@ const (
 
 type works struct {
 	run      *run
-	attempts *judge.Recorder // attempts are leases
+	attempts *checker.Recorder // attempts are leases
 
 	mu     sync.Mutex
 	at     [workPlaces]int // which piece of work is at a place
 	pieces int
-	calls  []judge.WorkCall
+	calls  []checker.WorkCall
 }
 
 func newWorks(r *run) workload {
-	w := &works{run: r, attempts: judge.NewRecorder(r.record.Now), pieces: workPlaces}
+	w := &works{run: r, attempts: checker.NewRecorder(r.record.Now), pieces: workPlaces}
 	for place := range w.at {
 		w.at[place] = place
 	}
@@ -60,7 +60,7 @@ func (w *works) next(place, ended int) {
 	}
 }
 
-func (w *works) note(c judge.WorkCall) {
+func (w *works) note(c checker.WorkCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls = append(w.calls, c)
@@ -87,7 +87,7 @@ func (w *works) work(ctx context.Context, c *caller) {
 type job struct {
 	works   *works
 	caller  *caller
-	record  *judge.Client
+	record  *checker.Client
 	key     string
 	token   string
 	attempt int64
@@ -95,7 +95,7 @@ type job struct {
 	began   time.Duration // when the attempt was given
 }
 
-// try asks for an attempt; true if the work has ended.
+// try requests an attempt; true if the work has ended.
 func (j *job) try() (ended bool) {
 	j.timeout = 100*time.Millisecond + time.Duration(j.caller.random.Int64N(int64(500*time.Millisecond))).Truncate(time.Millisecond)
 	words := []any{"DWORK", j.key, j.timeout.Milliseconds(), "MAX", workMax, "KEEP", j.caller.stand.keep().Milliseconds()}
@@ -104,14 +104,14 @@ func (j *job) try() (ended bool) {
 	}
 	now := j.works.run.record.Now
 	began := now()
-	call := j.record.Begin(judge.Acquire, j.key, "")
+	call := j.record.Begin(checker.Acquire, j.key, "")
 	reply, err := j.caller.ask(words...)
 	answer, ok := reply.([]any)
 	if err != nil || !ok {
 		call.Unknown()
 		return false
 	}
-	try := judge.WorkCall{Client: j.caller.number, Key: j.key, Op: judge.Try, State: answer[0].(string), Max: workMax, Invoke: began, Complete: now()}
+	try := checker.WorkCall{Client: j.caller.number, Key: j.key, Op: checker.Try, State: answer[0].(string), Max: workMax, Invoke: began, Complete: now()}
 	if try.State != "acquired" {
 		call.Refused()
 		j.works.note(try)
@@ -143,9 +143,9 @@ func (j *job) attend(ctx context.Context) {
 	case often(8):
 		c.leave()
 	}
-	op := judge.Done
+	op := checker.Done
 	if often(3) {
-		op = judge.Fail
+		op = checker.Fail
 	}
 	if !j.end(op) {
 		j.end(op) // the first answer was not known
@@ -154,7 +154,7 @@ func (j *job) attend(ctx context.Context) {
 
 func (j *job) extend() {
 	began := j.works.run.record.Now()
-	call := j.record.Begin(judge.Extend, j.key, j.token)
+	call := j.record.Begin(checker.Extend, j.key, j.token)
 	reply, err := j.caller.ask("DWORKEXTEND", j.key, j.token, j.timeout.Milliseconds())
 	switch {
 	case err != nil:
@@ -166,17 +166,17 @@ func (j *job) extend() {
 	}
 }
 
-// end tells whether the answer is known. What is said later than KEEP after the
+// end reports whether the answer is known. What is sent later than KEEP after the
 // attempt began may be about work that was ended by others and is forgotten: the
-// answer says nothing then.
-func (j *job) end(op judge.WorkOp) bool {
+// answer proves nothing then.
+func (j *job) end(op checker.WorkOp) bool {
 	word := "DWORKDONE"
-	if op == judge.Fail {
+	if op == checker.Fail {
 		word = "DWORKFAIL"
 	}
 	now := j.works.run.record.Now
-	said := judge.WorkCall{Client: j.caller.number, Key: j.key, Op: op, Attempt: j.attempt, Invoke: now()}
-	call := j.record.Begin(judge.Release, j.key, j.token)
+	said := checker.WorkCall{Client: j.caller.number, Key: j.key, Op: op, Attempt: j.attempt, Invoke: now()}
+	call := j.record.Begin(checker.Release, j.key, j.token)
 	reply, err := j.caller.ask(word, j.key, j.token)
 	said.Complete = now()
 	said.Unknown = err != nil || said.Complete > j.began+j.caller.stand.keep()
@@ -219,12 +219,12 @@ func (w *works) verdict() (string, error) {
 		switch c := &w.calls[i]; {
 		case c.State == "acquired":
 			given++
-		case c.Op == judge.Done && c.Accepted:
+		case c.Op == checker.Done && c.Accepted:
 			done++
 		}
 	}
 	tally := fmt.Sprintf("%d attempts at %d pieces of work, %d done", given, w.pieces, done)
-	return checked(tally, errors.Join(judge.CheckWork(w.calls, w.run.stand.keep()), judge.Check(w.attempts.History())))
+	return checked(tally, errors.Join(checker.CheckWork(w.calls, w.run.stand.keep()), checker.Check(w.attempts.History())))
 }
 
 func (w *works) dump(in io.Writer) error {

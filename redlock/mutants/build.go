@@ -1,7 +1,7 @@
 package mutants
 
-// build.go: a program in which every mutant of Go text sleeps, and one of scripts
-// is awake.
+// build.go: the build of a program that holds every mutant of Go text, switched off,
+// and one mutant of scripts, switched on.
 
 import (
 	"encoding/json"

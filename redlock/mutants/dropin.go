@@ -1,8 +1,8 @@
 package mutants
 
-// dropin.go: the rows of the mutants of locks in other people's words.
+// dropin.go: the rows of the mutants of locks that clients take with Redis commands.
 
-// brokenDropIn: lines of what serves SET NX, DEL, GET and the scripts of libraries.
+// brokenDropIn: rows of the code that serves SET NX, DEL, GET and the scripts of libraries.
 func brokenDropIn() []Mutant {
 	return []Mutant{
 		patched("vote-class", "any answer of a script that takes a lock is a yes",
@@ -19,9 +19,9 @@ func brokenDropIn() []Mutant {
 				"\tif pool.Broken(\"script-undo\") || c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {"}).in("dropin-3"),
 		patched("equal", "an equal value is taken for one's own",
 			Change{"redlock/lockmode.go", "\tcase r.Valued:\n", "\tcase r.Valued && !pool.Broken(\"equal\"):\n"}).in("alike-3"),
-		patched("script-shortens", "a script's shorter end counts on every master that hears of it",
+		patched("script-shortens", "a script's shorter end counts on every master that receives it",
 			Change{scripts + "noshorten.lua", "set >= 0 and set < ends then", "false then"}).in("amnesia-3"),
-		patched("trim-any", "what a script wanted to end earlier does so, whatever was given to it since",
+		patched("shorten-any", "a script's earlier end takes effect, whatever was given to the key since",
 			Change{scripts + "trim.lua", "if endOf(KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end\n", ""}).in("libraries-3"),
 		patched("uneven", "each master adds to what it has of a lease itself",
 			Change{"redlock/scriptextend.go", "- l.masterTimeout; lease > 0 {\n", "- l.masterTimeout; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
@@ -32,17 +32,17 @@ func brokenDropIn() []Mutant {
 		patched("script-margin", "a script's copies end with the lease, not a master timeout later",
 			Change{"redlock/script.go", "\treturn (ttl + late).Milliseconds()\n",
 				"\tif pool.Broken(\"script-margin\") {\n\t\tlate = 0\n\t}\n\treturn (ttl + late).Milliseconds()\n"}).in("libraries-3"),
-		patched("script-owed", "a script's release is not repeated on a master that did not answer",
+		patched("script-pending", "a script's release is not repeated on a master that did not answer",
 			Change{"redlock/scriptrun.go", "if answer.Reply.Err != nil && !fromMaster(answer.Reply) {",
-				"if answer.Reply.Err != nil && !fromMaster(answer.Reply) && !pool.Broken(\"script-owed\") {"}).in("borrowed-3"),
+				"if answer.Reply.Err != nil && !fromMaster(answer.Reply) && !pool.Broken(\"script-pending\") {"}).in("longleases-3"),
 		patched("delete-all", "DEL deletes whatever stands at a key",
 			Change{"redlock/scriptwrite.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),
 		patched("short-repeat", "the undo of a shared value is repeated, and takes a later holder's copy",
 			Change{"redlock/undo.go", "c != copyMaybe && len(token) >= shortToken {", "c != copyMaybe && (len(token) >= shortToken || pool.Broken(\"short-repeat\")) {"},
 			Change{"redlock/scriptlock.go", "late, tight)", "late, tight && !pool.Broken(\"short-repeat\"))"}).in("alike-3"),
-		patched("one-view", "what one master shows is shown",
+		patched("one-view", "the view of one master is shown",
 			Change{"redlock/view.go", "\t\tif alike >= quorum {\n", "\t\tif alike >= quorum || pool.Broken(\"one-view\") {\n"}).in("libraries-3"),
-		patched("young-view", "what a young master shows is believed",
-			Change{"redlock/view.go", "ok && countsAsVote(answer) {", "ok && (countsAsVote(answer) || answer.Seal.Good && pool.Broken(\"young-view\")) {"}).in("amnesia-3"),
+		patched("quarantined-view", "the view of a quarantined master counts",
+			Change{"redlock/view.go", "ok && countsAsVote(answer) {", "ok && (countsAsVote(answer) || answer.Seal.Good && pool.Broken(\"quarantined-view\")) {"}).in("amnesia-3"),
 	}
 }

@@ -1,36 +1,36 @@
 package mutants
 
-// mode.go: the rows of the mutants of the modes, of circles of waits
+// mode.go: the rows of the mutants of the modes, of cycles of waits
 // and of the end of waits.
 
 const scripts = "redlock/scripts/"
 
-// brokenReaders: readers and their writer.
+// brokenReaders: rows of readers and their writer.
 func brokenReaders() []Mutant {
 	return []Mutant{
 		rule("unpurged", "readers whose time is over are counted").in("turning-3"),
-		rule("caller-clock", "whether a reader's time is over, the caller's clock says").in("readers-3"),
+		rule("caller-clock", "the caller's clock decides whether a reader's lease is over").in("readers-3"),
 		rule("upgrade-undo", "the undo of an upgrade takes the read lease, too").in("contest-3"),
 		rule("one-kind", "an extension adds up copies of a reader and of a writer").in("halves-3"),
-		rule("one-seal", "those who are together take fences as if they followed one another").in("permits-3"),
+		rule("one-seal", "overlapping holders choose fences as if they followed one another").in("permits-3"),
 		patched("read-written", "a reader comes in beside another's writer",
 			Change{scripts + "share.lua", "  if redis.call('GET', lock) ~= ARGV[1] then return 0 end\n", ""}).in("readers-3"),
 		patched("write-read", "a reader becomes the writer beside other readers",
 			Change{scripts + "acquire.lua", "if readers > 1 or (readers == 1 and not score) then", "if readers == 1 and not score then"}).in("contest-3"),
-		patched("reader-ends", "the key ends with the reader who came last, not with the last one",
+		patched("reader-ends", "the key ends with the newest reader, not with the last one to expire",
 			Change{scripts + "share.lua", "redis.call('PEXPIREAT', lock, digits(lastOf(lock)))", "redis.call('PEXPIREAT', lock, digits(ends))"}).in("readers-3"),
-		patched("told-no", "a writer that has stepped down on some masters is told no",
+		patched("told-no", "a writer that was downgraded on some masters is answered nil",
 			Change{"redlock/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"},
 			Change{"redlock/fail.go", "\t\"time\"\n)", "\t\"time\"\n\n\t\"redlockd/pool\"\n)"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
 			Change{scripts + "forcerelease.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
-		patched("upgrade-ends", "the writer's copy ends before the reader's did that it was",
+		patched("upgrade-ends", "the writer's copy ends before the copy of its former read lease",
 			Change{scripts + "acquire.lua", "if score then ends = math.max(tonumber(score), ends) end\n", ""}).in("turning-3"),
-		patched("step-any", "a question that is late steps a later writer down",
+		patched("downgrade-any", "a late ballot downgrades a later writer",
 			Change{scripts + "share.lua", "  if had ~= tonumber(ARGV[3]) then return {0, had} end\n", ""}).in("eager-3"),
-		patched("step-late", "a master that tells of the writer only after the reader was answered has it stepped down",
-			Change{"redlock/shared.go", "ends > 0 && !a.over {", "ends > 0 && (!a.over || pool.Broken(\"step-late\")) {"}).in("contest-3"),
-		patched("steps-first", "a writer that steps down is deleted before it is certain that the reader can be written",
+		patched("downgrade-late", "a master that shows the writer only after the reply to the reader downgrades it",
+			Change{"redlock/shared.go", "ends > 0 && !a.over {", "ends > 0 && (!a.over || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
+		patched("downgrade-first", "a downgrade deletes the writer before the reader can be written",
 			Change{scripts + "share.lua", "  local refusal = refusesReaders(lock)\n  if refusal then return refusal end\n", ""}).in("denials-3"),
 		patched("deletes-first", "the undo of an upgrade deletes the writer before it is certain that the reader can be written",
 			Change{scripts + "unupgrade.lua", "local refusal = refusesReaders(lock)\nif refusal then return refusal end\n", ""}).in("denials-3"),
@@ -39,11 +39,11 @@ func brokenReaders() []Mutant {
 	}
 }
 
-// brokenPermits: counted holders, and several keys.
+// brokenPermits: rows of counted holders, and of several keys.
 func brokenPermits() []Mutant {
 	return []Mutant{
 		rule("counted-permits", "masters count permits, each for itself").in("permits-3"),
-		patched("permit-taken", "a permit is given that somebody has",
+		patched("permit-taken", "a permit is given twice",
 			Change{scripts + "permit.lua", "ends, holder = permit(redis.call('HGET', lock, slot), now)\n", "ends, holder = nil, nil\n"}).in("permits-3"),
 		patched("permit-ends", "the key ends with the permit that was given last",
 			Change{scripts + "permit.lua", "if new > last then redis.call", "if new > 0 then redis.call"}).in("permits-3"),
@@ -63,47 +63,47 @@ func brokenPermits() []Mutant {
 	}
 }
 
-// brokenOrder: FAIR.
+// brokenOrder: rows of the order of FAIR.
 func brokenOrder() []Mutant {
 	const look = "  if before(i) and not mine(lock) then return {-2} end\n"
 	return []Mutant{
-		patched("barging", "who asks with FAIR does not look at the queue",
+		patched("barging", "a request with FAIR does not look at the queue",
 			Change{scripts + "fair.lua", look, ""}).in("fair-3"),
 		patched("barging-readers", "a writer waits for the writers before it, not for readers",
 			Change{scripts + "fair.lua", "ARGV[#ARGV - 1] == '1' and queue or writers", "writers"}).in("fair-3"),
-		patched("own-lease", "the holder who asks again waits behind those who wait for it",
+		patched("own-lease", "the holder's repeated request waits behind its own waiters",
 			Change{scripts + "fair.lua", look, "  if before(i) then return {-2} end\n"}).in("chosen-3"),
 	}
 }
 
-// brokenCircles: DEADLOCK.
+// brokenCycles: rows of DEADLOCK.
 func brokenCycles() []Mutant {
 	return []Mutant{
-		patched("circle-join", "who joins a line is not looked at for a circle",
+		patched("cycle-join", "joining a wait queue starts no search for a cycle",
 			Change{"redlock/waiters.go", "\tif keys := s.cycleLocked(w); keys != nil {\n\t\treturn &Deadlock{Keys: keys}\n",
-				"\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-join\") {\n\t\treturn &Deadlock{Keys: keys}\n"}).in("circles-3"),
-		patched("circle-refused", "who is refused is not looked at for a circle",
-			Change{"redlock/waitqueue.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-refused\") {\n"}).in("circles-3"),
-		patched("circle-own", "a reader who wants to write waits for itself",
-			Change{"redlock/upgrade.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"circle-own\")) && !together\n"}).in("circles-3"),
-		patched("circle-line", "those are overlooked who are kept waiting by those before them",
-			Change{"redlock/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"circle-line\") {\n\t\treturn false\n"}).in("circles-3"),
-		patched("circle-over", "leases that have run out count",
-			Change{"redlock/deadlock.go", "\treturn ok && known.until > l.recent()\n", "\treturn ok && (known.until > l.recent() || pool.Broken(\"circle-over\"))\n"},
-			Change{"redlock/deadlock.go", "import \"slices\"", "import (\n\t\"slices\"\n\n\t\"redlockd/pool\"\n)"}).in("knots-3"),
+				"\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"cycle-join\") {\n\t\treturn &Deadlock{Keys: keys}\n"}).in("cycles-3"),
+		patched("cycle-refused", "a refusal starts no search for a cycle",
+			Change{"redlock/waitqueue.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"cycle-refused\") {\n"}).in("cycles-3"),
+		patched("cycle-own", "a reader that upgrades waits for itself",
+			Change{"redlock/upgrade.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"cycle-own\")) && !together\n"}).in("cycles-3"),
+		patched("cycle-queue", "the search ignores waiters that are blocked by earlier waiters",
+			Change{"redlock/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"cycle-queue\") {\n\t\treturn false\n"}).in("cycles-3"),
+		patched("cycle-over", "leases that have run out count",
+			Change{"redlock/deadlock.go", "\treturn ok && known.until > l.recent()\n", "\treturn ok && (known.until > l.recent() || pool.Broken(\"cycle-over\"))\n"},
+			Change{"redlock/deadlock.go", "import \"slices\"", "import (\n\t\"slices\"\n\n\t\"redlockd/pool\"\n)"}).in("cyclefaults-3"),
 	}
 }
 
-// brokenEnds: a daemon that lets nobody wait any more.
+// brokenEnds: rows of a daemon that ends all waits.
 func brokenEnds() []Mutant {
 	return []Mutant{
 		patched("drain-release", "a daemon that ends releases what is held with HOLD",
 			Change{"redlock/hold.go", "\t\tif !s.draining.Load() {\n", "\t\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
 		patched("drain-join", "a daemon that ends lets further clients wait",
 			Change{"redlock/waiters.go", "\tcase s.closed:\n\t\treturn ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
-		patched("drain-way", "who is on its way into the line hears nothing of the end",
+		patched("drain-way", "a waiter that is just joining the wait queue does not receive SHUTDOWN",
 			Change{"redlock/fair.go", "\tif s.closed { // while it was on its way into the wait queue\n", "\tif s.closed && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
-		patched("drain-queue", "those whose wait a daemon ends stay in the queue",
+		patched("drain-queue", "waiters whose wait a daemon ends stay in the FAIR queue",
 			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.leaveQueue()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.leaveQueue()\n\t\t}\n"}).in("drain-3"),
 	}
 }

@@ -1,8 +1,6 @@
-// Package mutants is the product with one fault in it, many times: what a
-// simulation and a run of real processes must notice, since one that finds
-// nothing proves nothing. It is support for tests; nothing that is shipped
-// imports it.
 package mutants
+
+// mutant.go: the form of a mutant, and of the changes that it makes to the product's text.
 
 import (
 	"fmt"
@@ -17,13 +15,13 @@ import (
 // a script of the masters.
 type Mutant struct {
 	Name     string
-	What     string   // is wrong with it
+	What     string   // what is wrong with the product
 	Changes  []Change // none for a rule of pool/rules.go
 	Scenario string   // of the simulation, that was written for it, if it is rare elsewhere; "" = all are played
 	Covered  string   // why it does no harm that a client could see: another rule is enough; "" = it must be caught
 }
 
-// Change replaces text that stands in a file exactly once.
+// Change replaces text that occurs in a file exactly once.
 type Change struct {
 	File     string // below the module's root
 	Old, New string
@@ -45,10 +43,10 @@ func (m *Mutant) Patch(text string) string {
 	return text
 }
 
-// OfScripts tells whether the mutant is a patch of scripts.
+// OfScripts reports whether the mutant is a patch of scripts.
 func (m *Mutant) OfScripts() bool { return slices.ContainsFunc(m.Changes, Change.script) }
 
-// Find a mutant by its name; nil if there is none.
+// Find returns the mutant of a name; nil if there is none.
 func Find(name string) *Mutant {
 	all := All()
 	i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name })
@@ -58,7 +56,7 @@ func Find(name string) *Mutant {
 	return &all[i]
 }
 
-// Names of all.
+// Names are those of all mutants.
 func Names() []string {
 	var names []string
 	for _, m := range All() {
@@ -67,8 +65,8 @@ func Names() []string {
 	return names
 }
 
-// Misfits are the changes that do not fit the product's text as it is now, which
-// stands below root.
+// Misfits returns an error for the first change that does not fit the product's text as
+// it is now, below root.
 func Misfits(root string) error {
 	for _, m := range All() {
 		for _, c := range m.Changes {
@@ -77,7 +75,7 @@ func Misfits(root string) error {
 				return fmt.Errorf("mutant %s: %w", m.Name, err)
 			}
 			if n := strings.Count(string(text), c.Old); n != 1 {
-				return fmt.Errorf("mutant %s: its text stands in %s %d times, want once: adapt it to the code:\n%s", m.Name, c.File, n, c.Old)
+				return fmt.Errorf("mutant %s: its text occurs in %s %d times, want once: adapt it to the code:\n%s", m.Name, c.File, n, c.Old)
 			}
 		}
 	}

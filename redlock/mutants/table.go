@@ -1,6 +1,6 @@
 package mutants
 
-// table.go: the table, and the rows of locks, ids and work.
+// table.go: the table of all mutants, and the rows of locks, ids and work.
 
 import "slices"
 
@@ -11,29 +11,29 @@ func All() []Mutant {
 		brokenReaders(), brokenPermits(), brokenOrder(), brokenCycles(), brokenEnds())
 }
 
-// brokenRules: the rules of pool/rules.go.
+// brokenRules: rows of the rules of pool/rules.go.
 func brokenRules() []Mutant {
 	return []Mutant{
 		rule("seal", "votes count without a good seal"),
 		rule("seal-last", "the seal stands in front"),
 		rule("identity", "the seal compares neither identity nor register"),
-		rule("latch", "a clock that stepped retires nothing"),
+		rule("latch", "a clock step invalidates nothing"),
 		rule("clock", "the seal does not compare the clock"),
 		rule("xx", "the seal re-creates the identity"),
 		rule("gt", "a register may fall"),
 		rule("low-end", "a fence may lie below the voter's old register"),
 		rule("fence-vote", "masters that refused the lock own fences").in("again-3"),
 		rule("late", "late answers count").
-			but("the clock check is enough: a step that hides in the time an answer was under way is as long as that time at most, so who takes the place of a copy that ended early by it is told so only when that copy's lease is over"),
-		rule("age", "a young master's consent counts"),
+			but("the clock check is enough: a step that hides in the time of an answer is at most as long as that time, so the next holder of a copy that ended early receives its grant only when that copy's lease is over"),
+		rule("age", "a quarantined master's consent counts"),
 		rule("heal", "an absent copy counts as held"),
 		rule("shorten", "an extension may shorten"),
-		rule("young-absence", "a young master's \"not held\" is believed"),
-		rule("repeat-absence", "\"not held\" is believed without a seal"),
+		rule("young-absence", "a quarantined master's \"not held\" counts"),
+		rule("repeat-absence", "\"not held\" counts without a seal"),
 		rule("undo-guard", "an undo takes any copy of its token"),
-		rule("undo-all", "an undo skips silent masters"),
+		rule("undo-all", "an undo skips masters that have not answered"),
 		rule("owed", "an unanswered release is not repeated"),
-		rule("trust", "a counter is believed in any memory"),
+		rule("trust", "a counter counts in any memory"),
 		rule("distinct", "one server counts as two masters"),
 		rule("one-taker", "two acquires of a key count that succeeded in one flush").
 			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
@@ -42,7 +42,7 @@ func brokenRules() []Mutant {
 	}
 }
 
-// brokenLanes: patches of pool.
+// brokenLanes: rows of patches of pool.
 func brokenLanes() []Mutant {
 	return []Mutant{
 		patched("quorum", "half of the masters are enough",
@@ -53,18 +53,18 @@ func brokenLanes() []Mutant {
 				"\t\tc.lane.group.answer(op, a)\n\t\tif Broken(\"twice\") && seal.Good {\n\t\t\tc.lane.group.answer(op, a)\n\t\t}\n"}),
 		patched("kill", "the predecessor of a connection is not ended",
 			Change{"pool/dial.go", "if id == 0 || run != f.runID {", "if id == 0 || run != f.runID || Broken(\"kill\") {"}).in("orphans-3"),
-		patched("meet", "a step between two connections is not looked for",
-			Change{"pool/dial.go", "if l.est.known && l.incarnation != nil {", "if l.est.known && l.incarnation != nil && !Broken(\"meet\") {"}),
-		patched("step-all", "every step of a master's clock is forgiven",
+		patched("step-offline", "a clock step between two connections goes unnoticed",
+			Change{"pool/dial.go", "if l.est.known && l.incarnation != nil {", "if l.est.known && l.incarnation != nil && !Broken(\"step-offline\") {"}),
+		patched("step-all", "every step of a master's clock is tolerated",
 			Change{"pool/gain.go", "return left, left >= 0,", "return left, left >= 0 || Broken(\"step-all\"),"},
 			Change{"pool/gain.go", "mine <= max(most, micros(minStep)) {", "mine <= max(most, micros(minStep)) || Broken(\"step-all\") {"}).in("ripples-3"),
-		patched("step-unwatched", "a daemon forgives that has not watched the clock",
+		patched("step-unwatched", "a daemon tolerates a step without having observed the clock",
 			Change{"pool/gain.go", "floor: offset - max(0, budget),", "floor: offset - unlessBroken(\"step-unwatched\", max(0, budget)),"},
 			Change{"pool/gain.go", "// gain is guarded", "func unlessBroken(rule Rule, n int64) int64 {\n\tif Broken(rule) {\n\t\treturn 0\n\t}\n\treturn n\n}\n\n// gain is guarded"}).in("ripples-3"),
-		patched("step-last", "of the steps that were forgiven only the last one counts",
+		patched("step-last", "only the last tolerated step counts",
 			Change{"pool/clockstep.go", "\tl.gain.observe(s.sent, s.received, s.time)\n\tl.anomaly = nil\n",
 				"\tl.gain.observe(s.sent, s.received, s.time)\n\tif Broken(\"step-last\") {\n\t\tl.gain.restart(s.received, s.time-micros(s.sent), 0)\n\t}\n\tl.anomaly = nil\n"}).in("ripples-3"),
-		patched("step-creep", "small steps of a clock are followed without an end",
+		patched("step-creep", "small steps of a clock are followed without a limit",
 			Change{"pool/verify.go", "\tcase l.creptLocked(now, us):\n", "\tcase !Broken(\"step-creep\") && l.creptLocked(now, us):\n"}).in("creep-3"),
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
 			Change{"pool/dial.go", "a.score >= least || Broken(RuleGreater)", "a.score >= least || Broken(RuleGreater) || Broken(\"rolled-back\")"},
@@ -76,28 +76,28 @@ func brokenLanes() []Mutant {
 	}
 }
 
-// brokenLocks: patches of redlock.
+// brokenLocks: rows of patches of redlock.
 func brokenLocks() []Mutant {
 	return []Mutant{
 		patched("elapsed", "validity ignores what was spent",
 			Change{"redlock/acquire.go", "until: deadline(a.start, r.TTL)", "until: deadline(spent(a.start, now), r.TTL)"},
 			Change{"redlock/validity.go", "// Expiries are in", "func spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"},
 			Change{"redlock/validity.go", "import \"time\"", "import (\n\t\"time\"\n\n\t\"redlockd/pool\"\n)"}),
-		patched("rest", "an early answer cancels what has not been asked",
+		patched("rest", "an early decision cancels commands that were not sent yet",
 			Change{"redlock/acquire.go", "if m.Now >= deadline(a.start, request.TTL) {",
 				"if m.Now >= deadline(a.start, request.TTL) || a.over && pool.Broken(\"rest\") {"}),
 		patched("margin", "copies end with the lease, not a master timeout later",
 			Change{"redlock/validity.go", "\tend := now/1000 + (ttl + late).Milliseconds() + 1",
 				"\tif pool.Broken(\"margin\") {\n\t\tlate = 0\n\t}\n\tend := now/1000 + (ttl + late).Milliseconds() + 1"}),
-		patched("heal-lapsed", "a copy is healed after the lease was released",
+		patched("repair-lapsed", "a copy is repaired after the lease was released",
 			Change{"redlock/repair.go", "\tif !ok || m.Now >= until {",
-				"\tif pool.Broken(\"heal-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}).in("healing-3"),
-		patched("revive", "a daemon extends past a deadline it knows",
+				"\tif pool.Broken(\"repair-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}).in("repairs-3"),
+		patched("revive", "a daemon extends past a known deadline",
 			Change{"redlock/extend.go", "if known.until <= now && now < known.gone {",
 				"if known.until <= now && now < known.gone && !pool.Broken(\"revive\") {"}).
-			but("an extension counts copies that a quorum still holds, so somebody else can come in between only while some masters' clocks have let a copy go and others have not; not seen in 50 million executions"),
-		patched("turns", "a token's calls do not wait for one another",
-			Change{"redlock/tokenqueue.go", "case busy:", "case busy && !pool.Broken(\"turns\"):"},
+			but("an extension counts copies that a quorum still holds, so another client can come in between only while copies have ended by some masters' clocks and not by others; not seen in 50 million executions"),
+		patched("token-queue", "a token's calls do not wait for one another",
+			Change{"redlock/tokenqueue.go", "case busy:", "case busy && !pool.Broken(\"token-queue\"):"},
 			Change{"redlock/tokenqueue.go", "import \"sync\"", "import (\n\t\"sync\"\n\n\t\"redlockd/pool\"\n)"}).in("regrets-3"),
 		patched("false-one", "one copy is enough for the answer 1",
 			Change{"redlock/release.go", "case r.valid && r.deleted > 0:", "case (r.valid || pool.Broken(\"false-one\")) && r.deleted > 0:"}).in("stragglers-3"),
@@ -117,7 +117,7 @@ func brokenLocks() []Mutant {
 	}
 }
 
-// brokenScripts: patches of what the masters run.
+// brokenScripts: rows of patches of the masters' scripts.
 func brokenScripts() []Mutant {
 	const dir = "redlock/scripts/"
 	return []Mutant{
@@ -135,7 +135,7 @@ func brokenScripts() []Mutant {
 		patched("delete-late", "a deletion is executed however late it arrives",
 			Change{dir + "deleteid.lua", " or now > tonumber(ARGV[3]) then", " then"}).in("deletions-3").
 			but("simulated masters stand still for half a second at most, and a deletion that is two seconds late must meet a later counter of the same value on the same master; TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing is a directed test"),
-		patched("orphan", "an attempt that nobody was granted counts as knowledge of the work",
+		patched("orphan", "an attempt that was not granted counts as a record of the work",
 			Change{dir + "worktry.lua", "local unknown = not state or h[5] == '1'", "local unknown = not state"}).in("jobs-3"),
 		patched("old-record", "a record of work that came back with an older file counts as knowledge",
 			Change{dir + "worktry.lua", " or h[6] ~= ARGV[8]", ""}).in("rollbacks-3"),
@@ -152,7 +152,7 @@ func brokenScripts() []Mutant {
 			Change{"pool/scripts/admit.lua", "if offset ~= '-1' then return {'PROMOTED', tostring(offset)} end", ""}).in("promotion-3"),
 		patched("evicted", "an admission does not compare how many keys were evicted",
 			Change{"pool/scripts/admit.lua", "'evicted_keys:(%d+)')", "'evicted_keys:(%d+)') and '0'"}).in("evicted-3"),
-		patched("durable-then", "a memory is believed that was not durable before",
+		patched("durable-then", "a memory counts that was not durable before",
 			Change{"pool/scripts/admit.lua", "(durable == '1' and ARGV[3] == '1')", "ARGV[3] == '1'"}).in("awakened-3"),
 	}
 }

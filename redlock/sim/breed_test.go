@@ -49,7 +49,7 @@ type catch struct {
 	Name, What string
 	Caught     bool
 	Covered    string // why it may live
-	By         string // the judge's rule
+	By         string // the checker's rule
 	Scenario   string
 	Seed       uint64
 	Worlds     int64
@@ -114,7 +114,7 @@ func play(t *testing.T, program, name string) catch {
 }
 
 // smoke are the mutants that every run of the tests plays: quick to catch, and
-// each by another part of the judge.
+// each by another part of the checker.
 var smoke = []string{"quorum", "seal", "owner", "low-end", "unfenced-end"}
 
 // TestMutants_AreCaught plays SIM_MUTANTS: a few by default, "all", or names.
@@ -202,10 +202,10 @@ func publish(t *testing.T, p Plan, r *RunReport) {
 		time.Now().UTC().Format(time.DateOnly), r.Seeds[0], r.Seeds[1], p.Threads, r.Elapsed.Round(time.Second),
 		float64(sum.Executions)/1e6, float64(sum.Commands)/1e6, len(r.Violated()))
 	out.WriteString(r.Table())
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	for _, s := range Scenarios() {
-		if s.Open != "" && !told[s.Open] {
-			told[s.Open] = true
+		if s.Open != "" && !listed[s.Open] {
+			listed[s.Open] = true
 			fmt.Fprintf(&out, "\n%s: measured, not required: %s.\n", s.Name, s.Open)
 		}
 	}

@@ -8,26 +8,26 @@ import (
 	"redlockd/redlock"
 )
 
-// client is somebody who uses a daemon, as a state machine: act does the next
-// thing and has itself called again.
+// client uses a daemon, as a state machine: act does the next thing and schedules
+// itself again.
 type client interface {
 	act()
 	busy() bool     // waits for an answer
-	lost(d *daemon) // a daemon died: what was asked of it has no answer
+	lost(d *daemon) // a daemon died: what was sent to it gets no answer
 }
 
-// somebody is what clients have in common.
+// baseClient is what clients have in common.
 type baseClient struct {
 	world   *World
 	index   int
-	daemon  *daemon // whom it has asked, nil = nobody
+	daemon  *daemon // that has its request, nil = none has
 	pending int     // counts calls; an answer to an earlier one comes too late
 }
 
 func (s *baseClient) busy() bool     { return s.daemon != nil }
 func (s *baseClient) String() string { return fmt.Sprintf("client %d", s.index) }
 
-// call asks a daemon; do runs there once it is awake.
+// call sends a request to a daemon; do runs there once it is awake.
 func (s *baseClient) call(d *daemon, do func(turn int)) {
 	s.pending++
 	s.daemon = d
@@ -35,7 +35,7 @@ func (s *baseClient) call(d *daemon, do func(turn int)) {
 	s.world.after(s.world.between(0, 100*time.Microsecond), d, func() { do(turn) })
 }
 
-// answered tells whether an answer is to the call that the client waits for.
+// answered reports whether an answer is to the call that the client waits for.
 func (s *baseClient) answered(d *daemon, turn int) bool {
 	if turn != s.pending || s.daemon == nil || d.dead {
 		return false
@@ -54,7 +54,7 @@ func (w *World) anyDaemon() *daemon {
 
 func (w *World) soon(c client, low, high time.Duration) { w.after(w.between(low, high), nil, c.act) }
 
-// reliable scenarios have nothing that excuses an error.
+// served reports an error in a reliable scenario, which has no fault that allows it.
 func (w *World) served(what, key string, err error) {
 	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) && !isShutdown(err) {
 		w.violate("liveness", key, what+" without any fault: "+err.Error())
@@ -69,8 +69,8 @@ type locking struct {
 	owner *daemon       // that granted
 	mode  redlock.Mode
 	named bool          // the token is its own choice
-	ttl   time.Duration // that it asks for
-	again int           // tries with a token whose fate is unknown
+	ttl   time.Duration // that it requests
+	again int           // tries with a token whose outcome is unknown
 	left  int           // things to do with the lock before it is released
 }
 
@@ -113,7 +113,7 @@ func (c *locking) act() {
 	case c.left > 0 && !w.calm:
 		c.left--
 		c.use(d)
-	case w.chance(20) && !w.calm: // forgets that it holds it
+	case w.chance(20) && !w.calm: // forgets its lock
 		c.token = ""
 		w.soon(c, 0, 5*time.Millisecond)
 	default:
@@ -134,10 +134,10 @@ func (c *locking) anyTTL() time.Duration {
 	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
 }
 
-// permits there are of a key that is held by permits.
+// permits is how many there are of a key that is held by permits.
 const permits = 2
 
-// anyMode: keys are used in all ways at once, unless a scenario says one.
+// anyMode draws a mode: keys are used in all modes at once, unless a scenario has one.
 func (w *World) anyMode() redlock.Mode {
 	some := w.Scenario.Modes
 	if len(some) == 0 {
@@ -146,7 +146,7 @@ func (w *World) anyMode() redlock.Mode {
 	return some[w.random.IntN(len(some))]
 }
 
-// acquire asks for the key, with a token of its own if it is to be named.
+// acquire requests the key, with a token of its own if it is to be named.
 func (c *locking) acquire(d *daemon, token redlock.Token) {
 	w := c.world
 	fresh := token == ""
@@ -164,7 +164,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if c.mode == redlock.Permits {
 		request.Limit = permits
 	}
-	w.trace.note(c.key, "client %d asks daemon %d for %q with %q, ttl %v", c.index, d.index, c.key, token, request.TTL)
+	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v", c.index, d.index, c.key, token, request.TTL)
 	if c.named {
 		c.token = token
 		t := w.checker.token(c.key, string(token))
@@ -196,7 +196,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 // undeliverable is what the daemon does with a grant whose client has gone.
 func (c *locking) undeliverable(d *daemon, g redlock.Grant, err error) {
 	if c.world.Scenario.Impatient > 0 && !c.world.Scenario.GivesBack {
-		return // nobody says that the client has gone
+		return // the daemon does not notice that the client has gone
 	}
 	if err == nil && !d.dead && g.Fresh {
 		c.world.trace.note(string(g.Key), "daemon %d gives %s back: its client has gone", d.index, abbreviate(string(g.Token)))
@@ -204,7 +204,8 @@ func (c *locking) undeliverable(d *daemon, g redlock.Grant, err error) {
 	}
 }
 
-// giveUp stops waiting and asks another daemon at once, with the same token.
+// giveUp stops waiting and repeats the request at another daemon at once, with the same
+// token.
 func (c *locking) giveUp(turn int) {
 	w := c.world
 	if turn != c.pending || c.daemon == nil || w.calm {
@@ -230,8 +231,8 @@ func (c *locking) giveUp(turn int) {
 	w.soon(c, 0, 10*time.Millisecond)
 }
 
-// regret releases what it does not wait for any more: once that is answered, the
-// token has nothing.
+// regret releases what the client does not wait for any more: once that is answered,
+// the token has nothing.
 func (c *locking) regret(d *daemon) {
 	w, t := c.world, c.world.checker.token(c.key, string(c.token))
 	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
@@ -287,7 +288,7 @@ func (c *locking) hold(until time.Duration) {
 
 func (c *locking) failed(d *daemon, err error) {
 	w := c.world
-	w.trace.note(c.key, "client %d hears from daemon %d: %v", c.index, d.index, err)
+	w.trace.note(c.key, "client %d receives from daemon %d: %v", c.index, d.index, err)
 	undecided := !errors.Is(err, redlock.ErrHeld)
 	if c.named && undecided {
 		w.checker.token(c.key, string(c.token)).unsure = w.checker.tick()
@@ -302,7 +303,7 @@ func (c *locking) failed(d *daemon, err error) {
 	w.soon(c, 0, w.Scenario.think())
 }
 
-// use does something with a lock that is held: prolong it, or ask for it again.
+// use prolongs a lock that is held, or requests it again.
 func (c *locking) use(d *daemon) {
 	w := c.world
 	if c.named && w.chance(3) {

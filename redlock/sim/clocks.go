@@ -6,7 +6,7 @@ import (
 	"redlockd/pool"
 )
 
-// absent: a master's clock is set while no daemon is connected to it.
+// absent sets a master's clock while no daemon is connected to it.
 func absent(w *World) {
 	if !w.overAge() {
 		return
@@ -26,10 +26,10 @@ func absent(w *World) {
 	})
 }
 
-// oversleep: a daemon stands still, and while its questions are on their way the
-// clocks of a quorum are set ahead, none like another, by less than the daemon
-// sleeps: what it hears in the end may have been said by the clocks that it knew,
-// only later. Next time they are set back.
+// oversleep stops a daemon, and while its commands are on their way it sets the clocks
+// of a quorum ahead, none like another, by less than the daemon sleeps. The replies that
+// the daemon reads in the end could come from the old clocks, only later. Next time the
+// clocks are set back.
 func oversleep(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	if d.paused > w.now || !w.overAge() {
@@ -49,7 +49,7 @@ func oversleep(w *World) {
 	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
 }
 
-// step is a clock that was set, and who has seen it since.
+// clockStep is a clock that was set, and the daemons that have seen it since.
 type clockStep struct {
 	at   time.Duration
 	by   int64
@@ -57,7 +57,7 @@ type clockStep struct {
 }
 
 // stepClock sets a master's clock. A step that is undone is undone only after
-// every daemon has read the clock meanwhile: one that nobody could see is beyond
+// every daemon has read the clock meanwhile: one that no daemon could see is beyond
 // what is promised.
 func stepClock(w *World) {
 	s := w.anyServer()
@@ -75,7 +75,7 @@ func stepClock(w *World) {
 	w.after(w.between(120*time.Millisecond, 900*time.Millisecond), nil, s.undo)
 }
 
-// undo sets the clock right again once everybody has seen that it was wrong.
+// undo sets the clock right again once every daemon has seen that it was wrong.
 func (s *server) undo() {
 	w := s.world
 	if len(s.steps) == 0 {
@@ -93,7 +93,8 @@ func (s *server) undo() {
 	s.steps = nil
 }
 
-// looked notes that a flush has read the clock, seen that its daemon knows.
+// noteClockRead notes that a flush has read the clock, noteClockSeen that its daemon has
+// received it.
 func (s *server) noteClockRead(_ *simLink, f *flight) {
 	if f.done == len(f.commands) && f.commands[f.done-1].Args[0] == "TIME" {
 		f.clockReadAt = s.world.now

@@ -9,7 +9,7 @@ import (
 	"redlockd/pool"
 )
 
-// What masters do with sorted sets and hashes.
+// The commands of sorted sets and hashes.
 
 func (s *server) zadd(a []string) pool.Reply {
 	v, fits := s.typed(a[1], kindZset)
@@ -140,8 +140,8 @@ func (s *server) zrange(a []string) pool.Reply {
 	return out
 }
 
-// zrangeByScore knows the one form in which the product asks for it: BYSCORE REV
-// LIMIT 0 most WITHSCORES.
+// zrangeByScore accepts the one form that the product sends: BYSCORE REV
+// LIMIT 0 count WITHSCORES.
 func (s *server) zrangeByScore(a []string) pool.Reply {
 	if len(a) != 10 || !strings.EqualFold(a[5], "REV") || !strings.EqualFold(a[6], "LIMIT") || a[7] != "0" || !strings.EqualFold(a[9], "WITHSCORES") {
 		return syntaxError
@@ -164,7 +164,7 @@ func (s *server) zrangeByScore(a []string) pool.Reply {
 	return out
 }
 
-// within reads a range of scores; without such a zset, what is answered then.
+// within reads a range of scores; refused is the reply if there is no such zset.
 func (s *server) within(key, from, to string) (v *storedValue, in func(float64) bool, refused pool.Reply) {
 	v, fits := s.typed(key, kindZset)
 	low, above, err1 := bound(from)
@@ -231,7 +231,7 @@ func (s *server) zremrangebyscore(a []string) pool.Reply {
 	return s.shrunk(a[1], n, len(v.scores))
 }
 
-// zrangebyscore knows LIMIT from the first one on.
+// zrangebyscore accepts LIMIT from the first one on.
 func (s *server) zrangebyscore(a []string) pool.Reply {
 	v, fits := s.typed(a[1], kindZset)
 	low, above, err1 := bound(a[2])

@@ -7,8 +7,8 @@ import (
 	"redlockd/pool"
 )
 
-// handlers are the commands a master knows. One that is missing is refused
-// loudly (see execute), so that a new script cannot fail in silence.
+// handlers are the commands of a simulated master. One that is missing is reported as a
+// violation (see execute), so that a new script cannot fail unnoticed.
 var handlers = map[string]func(s *server, a []string) pool.Reply{
 	"SET": (*server).set, "GET": (*server).get, "STRLEN": (*server).strlen, "DEL": (*server).del, "UNLINK": (*server).del,
 	"EXISTS": (*server).exists, "TYPE": (*server).kindOf,
@@ -26,7 +26,7 @@ var handlers = map[string]func(s *server, a []string) pool.Reply{
 	"FLUSHALL": func(s *server, _ []string) pool.Reply { clear(s.memory); return ok },
 }
 
-// choose knows one database only.
+// choose accepts one database only.
 func (s *server) choose(a []string) pool.Reply {
 	if a[1] != "0" {
 		return refusal("ERR DB index is out of range")
@@ -34,7 +34,7 @@ func (s *server) choose(a []string) pool.Reply {
 	return ok
 }
 
-// look finds a key that has not expired; expired ones go when they are met.
+// lookup finds a key that has not expired; it removes expired ones.
 func (s *server) lookup(key string) *storedValue {
 	v := s.memory[key]
 	if v != nil && v.expires != 0 && s.now > v.expires {

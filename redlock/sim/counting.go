@@ -66,7 +66,7 @@ func (c *counting) next(d *daemon, name string, count int64, request idRequest, 
 		}
 		if err != nil {
 			w.served("ids were refused", name, err)
-			w.trace.note(name, "client %d hears from daemon %d: %v", c.index, d.index, err)
+			w.trace.note(name, "client %d receives from daemon %d: %v", c.index, d.index, err)
 			w.soon(c, 0, 50*time.Millisecond)
 			return
 		}

@@ -21,7 +21,7 @@ type daemon struct {
 
 	paused  time.Duration             // stopped until then
 	resumed time.Duration             // when it goes on, or went on last
-	drained time.Duration             // nobody may wait since then; 0 = everybody may
+	drained time.Duration             // no client may wait since then; 0 = every client may
 	blocked map[*server]time.Duration // cut off until then
 	links   map[*simLink]bool
 	tasks   map[*task]bool
@@ -37,10 +37,10 @@ func newDaemon(w *World, index int) *daemon {
 	return d
 }
 
-// late is the master timeout of all daemons.
+// masterTimeout is the master timeout of all daemons.
 const masterTimeout = 100 * time.Millisecond
 
-// patience is the pool's own bound for one exchange, see pool.Pool.
+// exchangeTimeout is the pool's own bound for one exchange, see pool.Pool.
 func (d *daemon) exchangeTimeout() time.Duration { return 2 * masterTimeout }
 
 // resolve finds the server behind a master's name.
@@ -140,10 +140,10 @@ func (d *daemon) heal() {
 	d.paused = 0
 }
 
-// serves tells whether clients can reach it.
+// serves reports whether clients can reach it.
 func (d *daemon) serves() bool { return !d.dead && d.locker != nil }
 
-// alarm hears what the product logs as an error: nothing may be.
+// errorHandler receives what the product logs as an error: there must be nothing.
 type errorHandler struct{ world *World }
 
 func (*errorHandler) Enabled(_ context.Context, level slog.Level) bool {

@@ -8,7 +8,8 @@ import (
 	"redlockd/redlock"
 )
 
-// deleting is an operator who deletes counters with the value that the masters show.
+// deleting is an operator's program that deletes counters with the value that the masters
+// show.
 type deleting struct {
 	baseClient
 }

@@ -36,7 +36,7 @@ for i, key in ipairs(KEYS) do
 end
 return out`
 
-// twins are a real master and a simulated one.
+// differential is a real master and a simulated one that run the same commands.
 type differential struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -98,7 +98,7 @@ func fileOf(t *testing.T, text string) string {
 	return ""
 }
 
-// nameOf tells the scripts apart that look at a queue first: they begin alike.
+// nameOf distinguishes the scripts that check a queue first: they begin alike.
 func nameOf(t *testing.T, text string) string {
 	t.Helper()
 	name := fileOf(t, text)
@@ -159,8 +159,8 @@ func (tw *differential) step(words []string) {
 	}
 }
 
-// sameMoment: an admission writes its clock down, to the microsecond, and tells
-// it, and so does the deletion of a counter: the simulated master is given the same.
+// sameMoment gives the simulated master the time of the real one: an admission stores its
+// clock, to the microsecond, and returns it, and so does the deletion of a counter.
 func (tw *differential) sameMoment(words []string, reply any) {
 	said, ok := reply.([]any)
 	if words[0] != "EVALSHA" || !ok {

@@ -8,9 +8,9 @@ import (
 	"redlockd/redlock"
 )
 
-// drain is how a daemon ends when it is asked to: it lets nobody wait any more,
-// then its clients' connections end, then it is gone and another one starts.
-// What is held with HOLD is not released: whoever holds it may still be at work.
+// drain ends a daemon in order: it ends all waits, then its clients' connections
+// end, then it is gone and another one starts.
+// What is held with HOLD is not released: its holder may still be at work.
 func drain(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	if !d.serves() || d.drained != 0 {
@@ -18,7 +18,7 @@ func drain(w *World) {
 	}
 	d.drained = w.now
 	w.after(0, d, func() {
-		w.trace.note("", "daemon %d lets nobody wait any more", d.index)
+		w.trace.note("", "daemon %d ends all waits", d.index)
 		d.drained = w.now
 		d.locker.EndWaits()
 		w.checker.draining(d)
@@ -33,11 +33,11 @@ func drain(w *World) {
 	w.after(w.between(drainGrace+100*time.Millisecond, 1500*time.Millisecond), nil, func() { kill(w, d) })
 }
 
-// drainGrace is what a wait's answer may take once nobody may wait: its place in
+// drainGrace is what a wait's answer may take once no client may wait: its ticket in
 // a queue, or its token, may be with the masters.
 const drainGrace = 700 * time.Millisecond
 
-// parts: the daemon ends the connection. The holder is told so, not that its
+// onDrain: the daemon ends the connection. The holder receives that, not that its
 // lease is over: it relies on what a lease that was being renewed has left.
 func (c *waiting) onDrain(d *daemon) {
 	t := c.tenure
@@ -56,7 +56,7 @@ func (c *waiting) onDrain(d *daemon) {
 	w.soon(c, 0, w.Scenario.think())
 }
 
-// draining: everybody in a line has been told; the others will be soon.
+// draining: every client in a wait queue has its answer; the others get it soon.
 func (j *checker) draining(d *daemon) {
 	w := j.world
 	for _, r := range j.waiting.all {
@@ -71,7 +71,7 @@ func (j *checker) draining(d *daemon) {
 	})
 }
 
-// unsettled tells whether somebody may be on the way into a line.
+// unsettled reports whether a request may be on its way into a wait queue.
 func (w *World) unsettled(d *daemon) bool {
 	for _, r := range w.checker.waiting.all {
 		if r.daemon == d && !r.over && r.waits && (r.named || r.fair) {
@@ -81,15 +81,15 @@ func (w *World) unsettled(d *daemon) bool {
 	return false
 }
 
-// endsSoon: a wait in a daemon that lets nobody wait is answered.
+// mustEndSoon: a wait in a daemon that ends all waits is answered.
 func (j *checker) mustEndSoon(r *waitRecord) {
 	w := j.world
 	w.after(drainGrace, r.daemon, func() {
 		if !r.over {
-			w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s goes on in daemon %d, which lets nobody wait since %.3f ms", r.keySet, r.daemon.index, ms(r.daemon.drained)))
+			w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s goes on in daemon %d, which has ended all waits at %.3f ms", r.keySet, r.daemon.index, ms(r.daemon.drained)))
 		}
 	})
 }
 
-// shut tells whether an error is that of a daemon that ends.
+// isShutdown reports whether an error is that of a daemon that ends.
 func isShutdown(err error) bool { return errors.Is(err, redlock.ErrShutdown) }

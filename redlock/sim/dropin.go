@@ -7,15 +7,15 @@ import (
 	"redlockd/redlock"
 )
 
-// classic is a client that takes the quorum for one Redis: SET NX with a value
-// of its own or with one that everybody uses, and the scripts of lock libraries.
-// It is told yes or no and never for how long, so it counts the lease itself.
+// dropInClient uses the quorum as one Redis: SET NX with a value of its own or with one
+// that all clients use, and the scripts of lock libraries. It receives yes or no and
+// never a validity, so it counts the lease itself.
 type dropInClient struct {
 	baseClient
 	habits
 	key   string
 	value redlock.Token // "" = holds nothing
-	name  string        // of what it holds, for the judge: the value, unless others use it, too
+	name  string        // of what it holds, for the checker: the value, unless others use it, too
 	owner *daemon       // that granted
 	until time.Duration
 	left  int // things to do with the lock before it is let go
@@ -23,8 +23,8 @@ type dropInClient struct {
 
 // habits are what such clients do.
 type habits struct {
-	alike   int  // one lock in so many is taken with a value that everybody uses; 0 = none
-	deletes int  // … is released by DEL, which compares nothing, where that is sure to be in time
+	alike   int  // one lock in so many is taken with a value that all clients use; 0 = none
+	deletes int  // one lock in so many is released by DEL, which compares nothing, where that is sure to be in time
 	retakes bool // a lock is also prolonged by a script that takes it anew if it is gone
 }
 
@@ -32,7 +32,7 @@ func (h habits) newClient(w *World, index int) client {
 	return &dropInClient{baseClient: baseClient{world: w, index: index}, habits: h}
 }
 
-// everybodys is the value that many people would choose.
+// commonValue is a value that many programs use.
 const commonValue = "1"
 
 func (c *dropInClient) lost(d *daemon) {
@@ -46,13 +46,13 @@ func (c *dropInClient) lost(d *daemon) {
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
-// abandon: of what was asked for nobody knows what it did.
+// abandon gives up a request of unknown outcome.
 func (c *dropInClient) abandon() {
 	if c.value != "" {
 		t := c.world.checker.token(c.key, c.name)
 		t.unsure, t.releases = c.world.checker.tick(), 0
-		// A copy on a master that did not answer may be another try's by now: where
-		// masters may be silent, what is left of it is looked after by its end.
+		// A copy on a master that did not answer may be another try's by now. Where
+		// masters may fail to answer, what is left of it ends with its expiry.
 		t.foreign = t.foreign || !c.world.Scenario.Reliable
 	}
 	c.value = ""
@@ -75,7 +75,7 @@ func (c *dropInClient) act() {
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 	case c.value == "":
 		c.acquire(d)
-	case c.value == commonValue: // who compares values alone must not release what may be another's
+	case c.value == commonValue: // a client that only compares values must not release what may be another's
 		c.value = ""
 		w.soon(c, 0, w.Scenario.think())
 	case c.left > 0 && !w.calm:
@@ -91,7 +91,7 @@ func (c *dropInClient) anyTTL() time.Duration {
 	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
 }
 
-// acquire asks for a lock with a new value.
+// acquire requests a lock with a new value.
 func (c *dropInClient) acquire(d *daemon) {
 	w := c.world
 	c.key = w.anyKey()
@@ -100,7 +100,7 @@ func (c *dropInClient) acquire(d *daemon) {
 	c.name = string(value)
 	if w.chance(c.alike) {
 		value, c.name = commonValue, fmt.Sprintf("%s, of client %d, %d", commonValue, c.index, serial)
-		w.checker.token(c.key, commonValue).foreign = true // what is left of it is looked after by its end
+		w.checker.token(c.key, commonValue).foreign = true // what is left of it ends with its expiry
 	}
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: value}
 	switch {
@@ -108,14 +108,14 @@ func (c *dropInClient) acquire(d *daemon) {
 		request.Valued = true
 	case c.retakes && value != commonValue && w.chance(2):
 		request.Script, request.Answers = retake.call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
-		w.checker.token(c.key, c.name).foreign = true // what it may have found is spared by what takes it back
+		w.checker.token(c.key, c.name).foreign = true // the undo spares what it may have found
 	default:
 		request.Script, request.Answers = w.anyOf(takes).call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
 	}
 	c.request(d, request)
 }
 
-// ask sends an acquire, of a value that may be held already if it is a retake.
+// request sends an acquire, of a value that may be held already if it is a retake.
 func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	w := c.world
 	key, name, sent, ttl := c.key, c.name, w.now, request.TTL
@@ -125,7 +125,7 @@ func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	t.until = min(t.until, w.now+counted(request.TTL)) // a retake may shorten
 	w.checker.leaseRequested(key, request.Token, request.TTL)
 	t.acquiring++
-	w.trace.note(key, "client %d asks daemon %d for %q with %q, script %v, ttl %v", c.index, d.index, key, name, request.Script != nil, request.TTL)
+	w.trace.note(key, "client %d sends daemon %d an acquire of %q with %q, script %v, ttl %v", c.index, d.index, key, name, request.Script != nil, request.TTL)
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
 			if !d.dead {
@@ -139,14 +139,14 @@ func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	})
 }
 
-// heard: an answer that comes later than copies outlast their lease is no yes.
+// onAnswer takes the answer. One that comes later than copies outlast their lease is no yes.
 func (c *dropInClient) onAnswer(d *daemon, g redlock.Grant, err error, before int64, sent, ttl time.Duration) {
 	w := c.world
 	gone := w.chance(w.Scenario.Undelivered)
 	switch {
 	case err != nil:
 		w.served("an acquire failed", c.key, err)
-		w.trace.note(c.key, "client %d hears from daemon %d: %v", c.index, d.index, err)
+		w.trace.note(c.key, "client %d receives from daemon %d: %v", c.index, d.index, err)
 		c.abandon()
 		w.soon(c, 0, w.Scenario.think())
 		return

@@ -7,9 +7,9 @@ import (
 	"redlockd/redlock"
 )
 
-// meddling is a client that says DEL, EXPIRE, SET XX and SET IFEQ about a key
-// without asking whose it is. Nobody relies on that key: what is looked at is
-// that everything is answered and that nothing is left for good.
+// meddling is a client that sends DEL, EXPIRE, SET XX and SET IFEQ for a key of any
+// holder. No client relies on that key: the checks are that everything is answered and
+// that nothing is left for good.
 type meddling struct {
 	baseClient
 	last redlock.Token
@@ -39,7 +39,7 @@ func (c *meddling) act() {
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 		return
 	}
-	value := redlock.Token(fmt.Sprintf("anybody-%d", w.checker.tick()))
+	value := redlock.Token(fmt.Sprintf("meddled-%d", w.checker.tick()))
 	w.checker.token(meddled, string(value)).foreign = true
 	ttl := w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
 	what := w.random.IntN(6)
@@ -72,8 +72,8 @@ func (c *meddling) change(d *daemon, what int, value redlock.Token, ttl time.Dur
 		r.Effect, r.Equal = redlock.WriteReplaces, c.last
 	case 4:
 		d.locker.View(nil, 0, meddled, func(v redlock.View, err error) {
-			if most := c.world.Scenario.MaxTTL + leeway; err == nil && v.Kind != "none" && v.Left > most {
-				c.world.violate("views", meddled, fmt.Sprintf("%q is seen for another %.3f ms, nobody asked for more than %.3f ms", v.Value, ms(v.Left), ms(most)))
+			if limit := c.world.Scenario.MaxTTL + leeway; err == nil && v.Kind != "none" && v.Left > limit {
+				c.world.violate("views", meddled, fmt.Sprintf("%q is seen for another %.3f ms, at most %.3f ms were requested", v.Value, ms(v.Left), ms(limit)))
 			}
 			answer(false, err)
 		})

@@ -8,14 +8,14 @@ import (
 	"redlockd/redlock"
 )
 
-// phrase is a script as a lock library sends it, and how its answers read. The
-// libraries agree about nothing: what is yes to one is no to another.
+// libraryScript is a script as a lock library sends it, and the meaning of its answers.
+// The libraries differ in everything: what is yes to one is no to another.
 type libraryScript struct {
 	text     string
 	vote     func(pool.Reply) redlock.ScriptVote
 	unit     redlock.ScriptUnit
 	timed    bool // ARGV[2] is a time
-	prolongs bool // it takes a lock, or finds it its own
+	prolongs bool // it takes a lock, or prolongs its own
 }
 
 // KEYS[1] is the lock, ARGV[1] the value, ARGV[2] the lease.
@@ -76,7 +76,7 @@ func zeroOrOne(r pool.Reply) redlock.ScriptVote {
 	return redlock.ScriptUnclear
 }
 
-// say is one call of the script.
+// call makes one call of the script.
 func (p *libraryScript) call(key string, value redlock.Token, ttl time.Duration) *redlock.Script {
 	s := &redlock.Script{Text: p.text, Keys: []redlock.Key{redlock.Key(key)}, Args: []string{string(value)}, Prolongs: p.prolongs, Vote: p.vote}
 	if ttl > 0 {

@@ -8,7 +8,7 @@ import (
 	"redlockd/redlock"
 )
 
-// use does something with a lock that is held.
+// use reads, prolongs, retakes or hands over a lock that is held.
 func (c *dropInClient) use(d *daemon) {
 	w := c.world
 	if d != c.owner {
@@ -38,7 +38,7 @@ func (c *dropInClient) use(d *daemon) {
 	}
 }
 
-// look is GET and PTTL.
+// view is GET and PTTL.
 func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
@@ -48,7 +48,7 @@ func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 				return
 			}
 			if err != nil {
-				w.served("a look failed", key, err)
+				w.served("a view failed", key, err)
 				c.hold()
 				return
 			}
@@ -58,8 +58,8 @@ func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	})
 }
 
-// renew gives the lock another lease, longer or shorter. Who has asked for a shorter
-// one relies on no more, unless it is told that nothing has changed.
+// renew gives the lock another lease, longer or shorter. A client that requested a shorter
+// one relies on no more, unless it receives that nothing has changed.
 func (c *dropInClient) renew(d *daemon) {
 	ttl := c.anyTTL()
 	t := c.world.checker.token(c.key, c.name)
@@ -73,7 +73,7 @@ func (c *dropInClient) renew(d *daemon) {
 	})
 }
 
-// prolong is DEXTEND: by those who know that they talk to more than one Redis.
+// prolong is DEXTEND, from clients that are written for several masters.
 func (c *dropInClient) prolong(d *daemon) {
 	w := c.world
 	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.anyTTL()}
@@ -169,11 +169,11 @@ func (c *dropInClient) handOver(d *daemon) {
 	})
 }
 
-// letGo releases the lock in one of three ways.
+// release releases the lock in one of three ways.
 func (c *dropInClient) release(d *daemon) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
-	// DEL compares nothing: it is for those who are sure to be in time.
+	// DEL compares nothing: it is for a client that is sure to be in time.
 	sure := w.Scenario.Reliable && c.until-w.now > 200*time.Millisecond
 	if d != c.owner {
 		w.checker.token(key, name).shared = true

@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// fault is something that goes wrong again and again until the world is calm.
+// fault is a failure that happens again and again until the world is calm.
 type fault struct {
 	every time.Duration // on average
 	do    func(w *World)
@@ -35,7 +35,7 @@ func cut(w *World) {
 	}
 }
 
-// youngest is the last connection of a daemon, nil if it has none.
+// newestLink is the last connection of a daemon, nil if it has none.
 func (s *server) newestLink(d *daemon) (last *simLink) {
 	for _, l := range s.links {
 		if l.daemon == d && l.broken == nil && (last == nil || l.id > last.id) {
@@ -45,7 +45,7 @@ func (s *server) newestLink(d *daemon) (last *simLink) {
 	return last
 }
 
-// part keeps one daemon and one master apart for a while.
+// partition keeps one daemon and one master apart for a while.
 func partition(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	d.blocked[w.anyServer()] = w.now + w.between(5*time.Millisecond, 600*time.Millisecond)
@@ -120,7 +120,7 @@ func jump(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	by := w.between(20*time.Millisecond, 3*time.Second)
 	d.clock.jumped += by
-	w.checker.forgets = true // what it still had to say may seem too old to it
+	w.checker.forgets = true // its pending releases may seem too old to it
 	w.trace.note("", "the clock of daemon %d jumps by %v", d.index, by)
 }
 

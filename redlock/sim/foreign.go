@@ -9,7 +9,7 @@ import (
 )
 
 // foreign is a Redlock client of the ordinary kind, on the same masters and past
-// all daemons: SET NX PX everywhere, a quorum, what is left of the time; a script
+// all daemons: SET NX PX on every master, a quorum, what is left of the time; a script
 // that deletes what is its own. Locks of the product must exclude it.
 type foreign struct {
 	baseClient
@@ -31,15 +31,15 @@ func (c *foreign) lost(*daemon) {}
 
 const deleteOwn = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
-// everywhere sends one command to all masters, each on a connection of its own.
-func (c *foreign) sendToAll(words []string, heard func(yes bool)) {
+// sendToAll sends one command to all masters, each on a connection of its own.
+func (c *foreign) sendToAll(words []string, onAnswer func(yes bool)) {
 	w := c.world
 	for _, s := range w.servers {
 		answered := false
 		once := func(yes bool) {
 			if !answered {
 				answered = true
-				heard(yes)
+				onAnswer(yes)
 			}
 		}
 		w.after(50*time.Millisecond, nil, func() { once(false) }) // its own time-out

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// leftovers looks at the masters when nothing is to be expected any more.
+// leftovers checks the masters when no command is under way any more.
 func (j *checker) leftovers() {
 	for _, s := range j.world.servers {
 		s.readClock(int64(j.world.now / time.Microsecond))
@@ -37,19 +37,19 @@ func (j *checker) leftover(s *server, key string, v *storedValue) {
 		// The undo of a token that a client chose goes on its own connection only.
 		lost := t.chosenAt != 0 && s.parted >= t.chosenAt
 		// A script's lease counts from when it is run. What a master ran so late that the
-		// copy outlasts all that was asked for before the release is spared as a later lease.
+		// copy outlasts all that was requested before the release is spared as a later lease.
 		left := time.Duration(ends-s.now) * time.Millisecond
 		if spared := t.until + j.world.Scenario.MaxTTL + masterTimeout + time.Second - leeway; t.maxLease > 0 && t.release != 0 && j.world.now+left > spared {
 			continue
 		}
 		if ends >= s.now && !kept && !t.foreign && !t.shared && !lost && t.acquires < 2 {
-			j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although nobody holds it",
+			j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although no client holds it",
 				s.name, abbreviate(token), ends-s.now))
 		}
 	}
 }
 
-// holders are the tokens that stand at a key, and when their copies end.
+// holders are the tokens at a key, and when their copies end.
 func (v *storedValue) holders() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if v.kind == kindString && !yield(v.text, v.expires) {
@@ -70,8 +70,8 @@ func (v *storedValue) holders() iter.Seq2[string, int64] {
 	}
 }
 
-// everywhere: where nothing went wrong, a lock that is held has a copy on every
-// master: they are what it survives failures by.
+// checkFullCopies: where nothing went wrong, a lock that is held has a copy on every
+// master. The copies let it survive failures.
 func (j *checker) checkFullCopies() {
 	for key, r := range j.locks {
 		for _, t := range r.claims {

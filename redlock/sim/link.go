@@ -15,7 +15,7 @@ var (
 	errRefused = errors.New("connection refused")
 )
 
-// link is one connection: the daemon's end and the master's.
+// simLink is one connection: the daemon's end and the master's.
 type simLink struct {
 	world   *World
 	daemon  *daemon // nil for a foreign client
@@ -27,8 +27,8 @@ type simLink struct {
 	broken  error   // seen from the daemon's end
 	severed bool    // the master executes nothing more from it
 
-	onKeys      func(keys []string) // of connections for news
-	trackedKeys []string            // keys it was asked for
+	onKeys      func(keys []string) // of connections for announcements
+	trackedKeys []string            // keys whose changes it is to receive
 	caching     bool                // the next command's key is to be announced
 }
 
@@ -43,7 +43,7 @@ type flight struct {
 	sent        time.Duration
 	waiter      *task
 	listener    func([]pool.Reply) // instead of a waiter, for foreign clients
-	orphan      bool               // nobody waits any more
+	orphan      bool               // no task waits any more
 	result      []pool.Reply
 	timed       bool          // a time-out is scheduled
 	clockReadAt time.Duration // when TIME was executed, at the end
@@ -129,7 +129,7 @@ func lost(replies []pool.Reply, n int, err error) []pool.Reply {
 	return replies
 }
 
-// arrive brings commands to the master: all of them, or what one packet holds.
+// arrive delivers commands to the master: all of them, or what one packet holds.
 func (f *flight) arrive() {
 	l := f.link
 	w, s := l.world, l.server
@@ -230,9 +230,9 @@ func (f *flight) deliver() {
 	f.complete(f.replies)
 }
 
-// judged tells the judge of what concerns waits: what was executed, and what the
-// daemon has heard of it.
-func (f *flight) check(words []string, r pool.Reply, heard bool) {
+// check passes what concerns waits to the checker: what was executed, and what the
+// daemon has received of it.
+func (f *flight) check(words []string, r pool.Reply, received bool) {
 	l := f.link
 	w := l.world
 	if w.Scenario.MaxWait == 0 || l.daemon == nil || words[0] != "EVALSHA" {
@@ -240,8 +240,8 @@ func (f *flight) check(words []string, r pool.Reply, heard bool) {
 	}
 	switch kind := l.server.engine.kinds[words[1]]; {
 	case kind == scriptEnlist:
-		w.checker.queued(l.daemon, l.server, words, r, heard && w.now-f.sent < masterTimeout*4/5)
-	case kind == scriptExtend && !heard:
+		w.checker.queued(l.daemon, l.server, words, r, received && w.now-f.sent < masterTimeout*4/5)
+	case kind == scriptExtend && !received:
 		w.checker.renewing(l.daemon, words, f.sent)
 	}
 }
@@ -257,7 +257,7 @@ func (f *flight) complete(result []pool.Reply) {
 	}
 }
 
-// expectTimeout: the daemon's transport gives up after its patience.
+// expectTimeout schedules the moment at which the daemon's transport gives up.
 func (f *flight) expectTimeout() {
 	if f.timed || f.orphan || f.link.daemon == nil {
 		return
@@ -277,7 +277,7 @@ func (f *flight) expectTimeoutIf(takes time.Duration) {
 	}
 }
 
-// end tells the daemon's end that the connection is over. What was sent may
+// end closes the daemon's end of the connection. What was sent may
 // still be on its way to the master.
 func (l *simLink) end(err error) {
 	if l.broken != nil {
@@ -296,8 +296,8 @@ func (l *simLink) end(err error) {
 	f.complete(lost(nil, len(f.commands), err))
 }
 
-// Close is the daemon's; an Exchange under way fails at once. The master learns
-// of it later, and may execute meanwhile what has been sent.
+// Close is the daemon's; an Exchange under way fails at once. The master notices
+// it later, and may execute meanwhile what has been sent.
 func (l *simLink) Close() {
 	if l.broken != nil {
 		return
@@ -322,7 +322,7 @@ func (l *simLink) Close() {
 	}
 }
 
-// sever is the master's end: nothing of it is executed any more.
+// sever closes the master's end: no command of it is executed any more.
 func (l *simLink) sever() {
 	l.severed = true
 	l.server.parted = l.world.now

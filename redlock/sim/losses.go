@@ -25,8 +25,8 @@ func flushInside(_ *World, s *server) {
 	}
 }
 
-// overAge: a fault that makes a master young is followed by another only when
-// the group has had time to recover: with every master young nothing is tested.
+// overAge: a fault that quarantines a master is followed by another only when the
+// group has had time to recover. With every master quarantined nothing is tested.
 func (w *World) overAge() bool {
 	if w.now < w.checker.quarantinedUntil {
 		return false
@@ -55,7 +55,7 @@ func evictUnseen(w *World) {
 	}
 }
 
-// evictUnderLook takes keys just before a daemon looks at the statistics.
+// evictBeforeInfo takes keys just before a daemon reads the statistics.
 func (s *server) evictBeforeInfo(a []string) {
 	if w := s.world; w != nil && w.Scenario.Evicts && len(a) > 1 && a[1] == "stats" && !w.calm && w.overAge() {
 		s.evict()
@@ -101,7 +101,7 @@ func restartAll(w *World) {
 func restartDurable(w *World) { w.anyServer().crash(2) }
 
 // promote puts a replica in a master's place that lacks the last writes, when no
-// daemon is left that knows better; after a while it is started again, empty.
+// daemon is left that has acknowledged them; after a while it is started again, empty.
 func promote(w *World) {
 	if w.overAge() {
 		s := w.anyServer()
@@ -147,7 +147,7 @@ func rollBack(w *World) {
 }
 
 // awaken: a master that was not durable loses writes and is durable from then
-// on, and no daemon is left that knows how far its register had been.
+// on, and no daemon is left that has seen its last register.
 func awaken(w *World) {
 	if !w.overAge() {
 		return

@@ -14,14 +14,14 @@ import (
 )
 
 // engine runs the product's own scripts. One serves all masters of a world, as
-// scripts keep nothing between two runs; what differs is whose memory they see.
+// scripts keep nothing between two runs; each run gets the memory of its master.
 type engine struct {
 	state  *lua.LState
 	known  map[string]*lua.LFunction // by SHA1
 	master *server                   // that runs the script
 	patch  func(script string) string
 	texts  map[string]string // by SHA1
-	kinds  map[string]int    // by SHA1, of those that the judge listens to
+	kinds  map[string]int    // by SHA1, of those that the checker observes
 }
 
 func newEngine(patch func(string) string) *engine {
@@ -47,7 +47,7 @@ func newEngine(patch func(string) string) *engine {
 	return e
 }
 
-// Scripts that the judge listens to, by how their text begins.
+// Scripts that the checker observes, by how their text begins.
 const (
 	scriptEnlist = iota + 1
 	scriptExtend
@@ -55,6 +55,7 @@ const (
 
 var scriptHeads = map[string]int{
 	"-- Stand at the end of a queue": scriptEnlist,
+	"-- Enter a queue at its end":    scriptEnlist,
 	"-- Make a held lock last":       scriptExtend,
 	"-- Make several held locks":     scriptExtend,
 }

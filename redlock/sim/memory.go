@@ -9,10 +9,10 @@ import (
 	"redlockd/pool"
 )
 
-// memory is what a master remembers and may lose.
+// memory is what a master stores and may lose.
 type memory map[string]*storedValue
 
-// value is one key.
+// storedValue is the value of one key.
 type storedValue struct {
 	kind    kind
 	text    string
@@ -42,9 +42,9 @@ type field struct{ name, value string }
 func (m memory) clone() memory {
 	out := make(memory, len(m))
 	for key, v := range m {
-		twin := *v
-		twin.scores, twin.fields = slices.Clone(v.scores), slices.Clone(v.fields)
-		out[key] = &twin
+		copied := *v
+		copied.scores, copied.fields = slices.Clone(v.scores), slices.Clone(v.fields)
+		out[key] = &copied
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// behindQueues are the lock scripts that FAIR asks behind a look at the queue.
+// behindQueues are the lock scripts that FAIR runs behind a check of the queue.
 func behindQueues() []string { return []string{"acquire", "share", "permit", "multi"} }
 
 // queueKeys are those of the queues of k1, k2 and k3.
@@ -204,7 +204,7 @@ func (tw *differential) queueScript(file string) []string {
 	return tw.call(file, keys, args...)
 }
 
-// viewScript: looking at locks, and changing them in another's words.
+// viewScript: reads of locks, and changes of them by other commands.
 func (tw *differential) viewScript(file string) []string {
 	key, token, end := tw.key(), tw.token(), tw.end()
 	switch file {
@@ -216,7 +216,7 @@ func (tw *differential) viewScript(file string) []string {
 		most := tw.pick("1", "32")
 		for _, key := range keys {
 			if v := tw.server.lookup(key); v != nil && v.kind == kindHash {
-				most = "32" // which of those that end together are told is in no order
+				most = "32" // those that end together are returned in no order
 			}
 		}
 		return tw.call(file, keys, most, alone)
@@ -270,7 +270,7 @@ func (tw *differential) otherScript(file string) []string {
 	return nil
 }
 
-// identity is what the seal holds, to be retired.
+// identity is what the seal holds, to be invalidated.
 func (tw *differential) identity() string {
 	if v := tw.server.lookup("seal"); v != nil && len(v.scores) > 0 {
 		return v.scores[0].member

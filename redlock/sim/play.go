@@ -9,7 +9,7 @@ func Replay(s *Scenario, seed uint64, patch func(string) string, out io.Writer) 
 	return w.Play()
 }
 
-// Find is the scenario of a name, nil if there is none.
+// Find returns the scenario of a name, nil if there is none.
 func Find(name string) *Scenario {
 	for _, s := range Scenarios() {
 		if s.Name == name {

@@ -6,13 +6,13 @@ import (
 	"redlockd/pool"
 )
 
-// rested is how long daemons take to forgive everything again that can be forgiven.
+// rested is how long daemons take to tolerate everything again that can be tolerated.
 const rested = 9 * time.Second
 
 // ripple moves the clocks of some masters by little steps, or slews them, forward
 // and the next time back. Each step waits until every daemon has seen the one
-// before: what nobody can see is beyond what is promised. Mostly the sum is small
-// enough to be forgiven. When it is not, daemons come and go between the steps.
+// before: what no daemon can see is beyond what is promised. Mostly the sum is small
+// enough to be tolerated. When it is not, daemons come and go between the steps.
 func ripple(w *World) {
 	for _, s := range w.servers {
 		if s.rippling || !s.steady() {
@@ -41,7 +41,7 @@ func ripple(w *World) {
 		switch {
 		case !far && s.offset > s.home+10_000, s.offset > s.home+100_000: // and back
 			r.sign, r.left = -1, time.Duration(s.offset-s.home)*time.Microsecond
-		case few && w.chance(4): // too small to be suspicious, but many; of a quorum it would look like a daemon's own clock
+		case few && w.chance(4): // too small to count as an anomaly, but many; of a quorum it would look like a daemon's own clock
 			r.minStep, r.maxStep = 5*time.Millisecond, 14*time.Millisecond
 		case few && w.chance(3):
 			r.slews = true
@@ -53,7 +53,7 @@ func ripple(w *World) {
 	}
 }
 
-// creep slews one master's clock further than is forgiven, and the next time back.
+// creep slews one master's clock further than is tolerated, and the next time back.
 func creep(w *World) {
 	for _, s := range w.servers {
 		if s.rippling {
@@ -70,7 +70,7 @@ func creep(w *World) {
 	r.slew()
 }
 
-// forgiving tells whether all daemons have watched all clocks for long.
+// tolerating reports whether all daemons have observed all clocks for long.
 func (w *World) tolerating() bool {
 	for _, s := range w.servers {
 		for _, d := range w.daemons {
@@ -82,7 +82,7 @@ func (w *World) tolerating() bool {
 	return true
 }
 
-// rippled is what one master's clock has before it.
+// rippled is the plan of steps for one master's clock.
 type rippled struct {
 	server           *server
 	left             time.Duration
@@ -160,8 +160,8 @@ func (r *rippled) relieve() {
 	w.after(time.Duration(len(w.daemons))*30*time.Millisecond+w.between(0, 100*time.Millisecond), nil, r.next)
 }
 
-// steady: the clocks of a quorum that are set alike, one before the other was judged,
-// look like a daemon's own clock.
+// steady reports whether the next step may come. The clocks of a quorum that are set
+// alike, one before the other was checked, look like a daemon's own clock.
 func (w *World) steady() bool {
 	for _, s := range w.servers {
 		if !s.steady() {
@@ -171,7 +171,7 @@ func (w *World) steady() bool {
 	return w.now-w.stepped > 10*time.Millisecond
 }
 
-// steady tells whether every daemon has seen where the clock is, and some watch it.
+// steady reports whether every daemon has seen where the clock is, and some observe it.
 func (s *server) steady() bool {
 	for _, st := range s.steps {
 		for _, d := range s.world.daemons {
@@ -186,7 +186,7 @@ func (s *server) steady() bool {
 	return s.up && !s.stopped && s.watched(nil)
 }
 
-// watched tells whether a daemon other than this one looks at the clock.
+// watched reports whether a daemon other than this one observes the clock.
 func (s *server) watched(but *daemon) bool {
 	for _, d := range s.world.daemons {
 		if d != but && !d.dead && s.newestLink(d) != nil && s.world.now-s.clockSeenAt[d] < 200*time.Millisecond {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Plan says how much is to be played.
+// Plan is what is to be played, and how much of it.
 type Plan struct {
 	Scenarios  []*Scenario
 	Seed       uint64 // the first
@@ -27,12 +27,12 @@ type Result struct {
 	Executions int64 // commands of operations, and seals
 	Commands   int64 // all commands on all masters
 	Steps      int64 // events
-	Checked    int64 // answers that the judge compared
+	Checked    int64 // answers that the checker compared
 	Grants     int64
 	Violations []*WorldViolation
 }
 
-// Report is what came of a plan.
+// RunReport is the outcome of a plan.
 type RunReport struct {
 	Seeds   [2]uint64 // first and last
 	Results []Result
@@ -97,7 +97,7 @@ func (r *runner) play() {
 			if again := Replay(s, seed, r.plan.Patch, io.Discard); again != nil {
 				v = again
 			} else {
-				v.Why += " (and not when it was played again: something in the product is not drawn from the seed)"
+				v.Why += " (and not when it was played again: part of the product does not depend on the seed)"
 			}
 		}
 		r.note(i, w, v)

@@ -6,7 +6,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Scenario says what is in a world and what goes wrong in it.
+// Scenario is what is in a world and what goes wrong in it.
 type Scenario struct {
 	Name    string
 	Masters int
@@ -21,16 +21,16 @@ type Scenario struct {
 	MaxFlush                int
 
 	Split       int           // one flush in so many arrives in pieces; 0 = none
-	Stall       int           // … leaves late
+	Stall       int           // one flush in so many leaves late
 	Slow        int           // one message in so many takes long
 	Named       int           // one acquire in so many brings its own token
-	GivesBack   bool          // … and whose daemon gives the grant back when it notices
-	Loyal       bool          // … and who asks the same daemon again
+	GivesBack   bool          // the daemon of a client that gave up gives the grant back when it notices
+	Loyal       bool          // a client that gave up uses the same daemon again
 	Restless    bool          // a token is tried again with another ttl
-	Impatient   int           // … whose client gives up within milliseconds and asks elsewhere
+	Impatient   int           // one acquire in so many is given up within milliseconds and repeated at another daemon
 	Undelivered int           // one grant in so many finds its client gone
-	Regrets     bool          // … or, as often, releases it
-	Askew       time.Duration // the first daemon gets every answer so much later: it takes all clocks to be behind
+	Regrets     bool          // a client that gave up releases, as often as it repeats the acquire
+	Askew       time.Duration // the first daemon gets every answer so much later: it estimates all clocks to be behind
 	RatePPM     int           // clocks run this much too fast or too slow, at most
 	ClockSpread time.Duration
 
@@ -40,32 +40,32 @@ type Scenario struct {
 
 	Modes []redlock.Mode // of locks; none = exclusive
 
-	MaxWait           time.Duration // of those that wait; 0 = nobody does
+	MaxWait           time.Duration // of those that wait; 0 = no client waits
 	Asleep            time.Duration // a free key may be waited for so long: what a lost wake-up costs
-	Announcements     bool          // masters tell of keys that change
+	Announcements     bool          // masters announce keys that change
 	AnnouncementsLost int           // one announcement in so many is lost
-	AnnouncementsLate int           // … is late
+	AnnouncementsLate int           // one announcement in so many is late
 	Fair              int           // one request in so many is FAIR
-	Holding           int           // … is renewed as long as its client is there
-	Leavers           int           // … has a client that leaves
-	Several           int           // … is for two keys
+	Holding           int           // one request in so many has HOLD: it is renewed as long as its client is there
+	Leavers           int           // one request in so many has a client that leaves
+	Several           int           // one request in so many is for two keys
 	Prompt            bool          // locks are released at once, none is left to expire
 	Chosen            bool          // every client has a daemon of its own, and a token for each of its waits, FAIR or not
-	MaxCycle          time.Duration // a circle of waits may last so long
-	Wiped             bool          // somebody deletes locks by hand: exclusion is not required then
+	MaxCycle          time.Duration // a cycle of waits may last so long
+	Wiped             bool          // an operator deletes locks by hand: exclusion is not required then
 
-	NotBootstrapped bool   // the group was not bootstrapped: it grows old first
-	Evicts          bool   // masters evict keys just before a daemon looks
-	Durable         bool   // masters say that they keep what they answered
+	NotBootstrapped bool   // without a bootstrap, the masters are quarantined first
+	Evicts          bool   // masters evict keys just before a daemon reads their statistics
+	Durable         bool   // masters report that they keep what they answered
 	Alias           bool   // one daemon reaches one server under two names
 	HighIDs         bool   // counters begin where doubles end
-	Private         bool   // no two clients want the same key
-	Rests           bool   // nothing is forgotten and no clock is set: leases rest on quorums of copies
+	Private         bool   // no two clients use the same key
+	Rests           bool   // no memory is lost and no clock is set: leases rest on quorums of copies
 	Reliable        bool   // nothing goes wrong: everything must be served
 	Open            string // why this scenario is measured and not required: an open finding, or an assumption it breaks
 }
 
-// People are clients of one kind.
+// ClientGroup is some clients of one kind.
 type ClientGroup struct {
 	Number int
 	New    func(w *World, index int) client
@@ -74,7 +74,7 @@ type ClientGroup struct {
 // age is how old a memory must be before its master votes, see pool.
 func (s *Scenario) age() time.Duration { return s.MaxTTL + s.MaxTTL/100 + 2*time.Second }
 
-// patience bounds the rest at the end of a world.
+// settleTimeout bounds the rest at the end of a world.
 func (s *Scenario) settleTimeout() time.Duration { return 20 * time.Second }
 
 func (s *Scenario) think() time.Duration { return 8 * time.Millisecond }

@@ -20,7 +20,7 @@ func Scenarios() []*Scenario {
 	return out
 }
 
-// quietScenarios: nothing goes wrong in them: everybody must be served.
+// quietScenarios have no faults: every client must be served.
 func quietScenarios() []*Scenario {
 	return []*Scenario{
 		base("calm", func(s *Scenario) {
@@ -29,15 +29,15 @@ func quietScenarios() []*Scenario {
 			s.MaxTTL, s.Length, s.HighIDs = 10*time.Second, 3*time.Second, true
 		}),
 		base("private", func(s *Scenario) {
-			// Nothing is given back unasked: what is left of that on a master that
-			// had not answered yet may keep the next one's copy away from it.
+			// No grant is given back by a daemon on its own: what is left of that on a
+			// master that had not answered yet may keep the next client's copy away from it.
 			s.Private, s.Slow, s.Stall, s.Split, s.Reliable, s.Daemons, s.Undelivered = true, 6, 0, 0, true, 1, 0
 			s.MinTTL, s.MaxTTL, s.Length = 5*time.Second, 10*time.Second, 4*time.Second
 		}),
 	}
 }
 
-// linkScenarios: connections, and processes that stand still.
+// linkScenarios have faults of connections, and processes that stand still.
 func linkScenarios() []*Scenario {
 	return []*Scenario{
 		base("links", func(s *Scenario) {
@@ -47,7 +47,7 @@ func linkScenarios() []*Scenario {
 			s.Keys, s.Daemons = 1, 4
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, stop}}
 		}),
-		base("tries", func(s *Scenario) { // more of one key than a daemon puts to the masters at once
+		base("tries", func(s *Scenario) { // more tries for one key than a daemon sends to the masters at once
 			s.Keys, s.Daemons, s.Named, s.Length = 1, 2, 0, 4*time.Second
 			s.Clients = []ClientGroup{{60, newLocking}}
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, stop}}
@@ -58,7 +58,7 @@ func linkScenarios() []*Scenario {
 			s.Faults = []fault{{250 * time.Millisecond, cut}, {400 * time.Millisecond, partition}, {300 * time.Millisecond, stop}}
 			s.Split, s.Slow, s.Undelivered = 5, 20, 20
 		}),
-		base("healing", func(s *Scenario) {
+		base("repairs", func(s *Scenario) {
 			s.MinTTL, s.MaxTTL, s.Length, s.Keys, s.Daemons, s.Slow = 8*time.Second, 10*time.Second, 4*time.Second, 20, 1, 3
 			s.Faults = []fault{{300 * time.Millisecond, flushSometimes}, {500 * time.Millisecond, stop}}
 		}),
@@ -89,7 +89,7 @@ func linkScenarios() []*Scenario {
 	}
 }
 
-// memoryScenarios: what masters forget.
+// memoryScenarios have masters that lose their memory.
 func memoryScenarios() []*Scenario {
 	return []*Scenario{
 		base("memory", func(s *Scenario) {
@@ -128,7 +128,7 @@ func memoryScenarios() []*Scenario {
 			s.Length, s.Clients = 16*time.Second, []ClientGroup{{8, newLocking}, {2, newCounting}}
 			s.Faults = []fault{{500 * time.Millisecond, evictUnseen}, {2 * time.Second, cut}}
 		}),
-		base("evicting", func(s *Scenario) { // one daemon: another one looks up to a second later
+		base("evicting", func(s *Scenario) { // one daemon: another one reads the statistics up to a second later
 			s.Length, s.Daemons, s.Evicts = 16*time.Second, 1, true
 			s.Faults = []fault{{2 * time.Second, cut}}
 		}),
@@ -139,7 +139,7 @@ func memoryScenarios() []*Scenario {
 	}
 }
 
-// clockScenarios: clocks of masters and of daemons.
+// clockScenarios have faults of the clocks of masters and of daemons.
 func clockScenarios() []*Scenario {
 	return []*Scenario{
 		base("steps", func(s *Scenario) {
@@ -148,11 +148,11 @@ func clockScenarios() []*Scenario {
 		base("absence", func(s *Scenario) {
 			s.Length, s.Faults = 16*time.Second, []fault{{500 * time.Millisecond, absent}, {2 * time.Second, cut}}
 		}),
-		base("overslept", func(s *Scenario) { // a clock is set while a daemon stands still, with its questions on their way
+		base("overslept", func(s *Scenario) { // a clock is set while a daemon stands still, with its commands on their way
 			s.Length, s.Keys, s.Slow, s.MinTTL = 16*time.Second, 2, 3, 600*time.Millisecond
 			s.Faults = []fault{{100 * time.Millisecond, oversleep}}
 		}),
-		base("ripples", func(s *Scenario) { // clocks that are set by little, so that it is forgiven, or slewed
+		base("ripples", func(s *Scenario) { // clocks that are set by so little that it is tolerated, or slewed
 			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}, {30 * time.Second, cut}}
 			s.Clients, s.MinTTL, s.MaxTTL, s.Keys = []ClientGroup{{6, newLocking}, {2, newWorking}}, time.Second, 2*time.Second, 3
 		}),
@@ -175,14 +175,14 @@ func clockScenarios() []*Scenario {
 	}
 }
 
-// kindScenarios: ids and work.
+// kindScenarios have clients of ids and of work.
 func kindScenarios() []*Scenario {
 	return []*Scenario{
 		base("ids", func(s *Scenario) {
 			s.Clients, s.Length = []ClientGroup{{6, newCounting}}, 16*time.Second
 			s.Faults = []fault{{300 * time.Millisecond, restart}, {time.Second, stop}, {time.Second, cut}, {2 * time.Second, remember}}
 		}),
-		base("idle", func(s *Scenario) { // counters that rest for longer than a master is young
+		base("idle", func(s *Scenario) { // counters that rest for longer than a master is quarantined
 			s.Clients, s.Length, s.Counters, s.Daemons, s.Slow = []ClientGroup{{8, newCounting}}, 20*time.Second, 150, 2, 20
 			s.Faults = []fault{{400 * time.Millisecond, partition}, {400 * time.Millisecond, stop}, {500 * time.Millisecond, forget}}
 		}),
@@ -204,7 +204,7 @@ func kindScenarios() []*Scenario {
 			s.Pieces = 60
 			s.Faults = []fault{{400 * time.Millisecond, save}, {500 * time.Millisecond, rollBack}, {time.Second, partition}}
 		}),
-		base("overdue", func(s *Scenario) { // workers that are taken over, by whom masters forget
+		base("overdue", func(s *Scenario) { // workers whose attempts are taken over while masters forget the successors
 			s.Clients, s.MaxKeep, s.MinTTL, s.MaxTTL, s.Length = []ClientGroup{{8, newWorking}}, 2*time.Second, 40*time.Millisecond, 150*time.Millisecond, 12*time.Second
 			s.Pieces, s.Overdue = 6, true
 			s.Faults = []fault{{150 * time.Millisecond, forget}, {100 * time.Millisecond, partition}}
@@ -212,7 +212,7 @@ func kindScenarios() []*Scenario {
 	}
 }
 
-// tokenScenarios: tokens of the callers' own, and clients that ask twice.
+// tokenScenarios have tokens that the clients choose, and clients that repeat requests.
 func tokenScenarios() []*Scenario {
 	return []*Scenario{
 		base("named", func(s *Scenario) {
@@ -241,7 +241,7 @@ func tokenScenarios() []*Scenario {
 	}
 }
 
-// modeScenarios: readers and permits.
+// modeScenarios have readers and permits.
 func modeScenarios() []*Scenario {
 	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Shared}
 	return []*Scenario{
@@ -253,7 +253,7 @@ func modeScenarios() []*Scenario {
 			s.Clients, s.Modes, s.Keys, s.Daemons = []ClientGroup{{6, newModeChanger}}, shared, 8, 2
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Length = 0, 0, 0, 0, true, 12*time.Second
 		}),
-		base("contest", func(s *Scenario) { // readers that want to write, on few keys
+		base("contest", func(s *Scenario) { // readers that become writers, on few keys
 			s.Clients, s.Modes, s.Keys, s.Slow, s.Length = []ClientGroup{{8, newModeChanger}}, shared, 2, 10, 10*time.Second
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}
 		}),
@@ -266,7 +266,7 @@ func modeScenarios() []*Scenario {
 			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 400*time.Millisecond
 			s.Faults = []fault{{200 * time.Millisecond, cut}, {300 * time.Millisecond, flushSometimes}, {300 * time.Millisecond, partition}}
 		}),
-		base("denials", func(s *Scenario) { // masters that refuse what makes a writer a reader
+		base("denials", func(s *Scenario) { // masters that refuse the command that makes a writer a reader
 			s.Clients, s.Modes, s.Keys, s.Length = []ClientGroup{{6, newModeChanger}}, shared, 6, 10*time.Second
 			s.Faults = []fault{{400 * time.Millisecond, deny}, {2 * time.Second, partition}}
 		}),

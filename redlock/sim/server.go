@@ -15,11 +15,11 @@ type server struct {
 	engine *engine
 	name   string
 	memory memory
-	loaded map[string]bool // scripts this process knows
+	loaded map[string]bool // scripts this process has loaded
 	now    int64           // ms of its own clock, read once per command
 	micros int64           // the same in µs
 	offset int64           // µs its clock is ahead of the world's
-	home   int64           // what offset is while nobody sets the clock
+	home   int64           // what offset is while the clock is not set
 	ppm    int64           // how much faster it runs
 
 	process     int // counts restarts
@@ -31,7 +31,7 @@ type server struct {
 	promoted    bool // was a replica, and lacks what had not reached it
 	up          bool
 	stopped     bool // SIGSTOP
-	denied      bool // the daemons' user may not say ZADD
+	denied      bool // the daemons' user may not send ZADD
 	backlog     []*flight
 	links       map[int64]*simLink // by CLIENT ID
 	lastID      int64
@@ -40,10 +40,10 @@ type server struct {
 	steps       []*clockStep
 	rippling    bool                      // its clock is being moved by little steps
 	clockSeenAt map[*daemon]time.Duration // when a daemon saw its clock last
-	tracked     map[string][]*simLink     // who hears of a key's next change
+	tracked     map[string][]*simLink     // connections that receive a key's next change
 }
 
-// born starts a process with what is left of the memory.
+// start begins a process with what is left of the memory.
 func (s *server) start(m memory) {
 	s.process++
 	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*simLink{}
@@ -117,7 +117,7 @@ func (s *server) execute(l *simLink, a []string) pool.Reply {
 		return s.client(l, a)
 	}
 	if s.world != nil {
-		s.world.violate("masters", "", "a simulated master does not know the command "+strings.Join(a, " ")+": add it to commands.go")
+		s.world.violate("masters", "", "a simulated master does not have the command "+strings.Join(a, " ")+": add it to commands.go")
 	}
 	return refusal("ERR unknown command '" + a[0] + "'")
 }

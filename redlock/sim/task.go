@@ -71,7 +71,7 @@ var _ pool.Tasks = tasks{}
 
 var errDead = errors.New("the daemon is dead")
 
-// Submit starts a task soon: in the meantime others may queue something.
+// Submit starts a task soon: in the meantime other tasks may queue operations.
 func (t tasks) Submit(job func()) error {
 	d := t.daemon
 	if d.dead {
@@ -82,7 +82,7 @@ func (t tasks) Submit(job func()) error {
 	return nil
 }
 
-// Await looks every now and then; the context is of another time.
+// Await polls; the context has another clock.
 func (t tasks) Await(_ context.Context, ready <-chan struct{}) bool {
 	for end := t.daemon.world.now + 4*t.daemon.exchangeTimeout(); ; t.Sleep(time.Millisecond) {
 		select {
@@ -114,8 +114,8 @@ func (t tasks) Sleep(d time.Duration) {
 // Release has nothing to wait for: a world ends all at once.
 func (t tasks) Release(time.Duration) {}
 
-// clock is a daemon's own: it may run faster or slower than the world's, and
-// jump ahead as if the machine had been suspended.
+// daemonClock is a daemon's own clock: it may run faster or slower than the world's,
+// and jump ahead as if the machine had been suspended.
 type daemonClock struct {
 	daemon *daemon
 	origin time.Duration
@@ -167,8 +167,8 @@ func (t *timer) Reset(d time.Duration) bool {
 	return was
 }
 
-// expire calls the timer's function when the daemon's own clock says so, not the
-// world's: a timer that rings early by the clock it was set by exists nowhere.
+// expire calls the timer's function when it is due by the daemon's own clock, not by the
+// world's: no real timer fires early by the clock that it was set by.
 func (t *timer) expire(d time.Duration, round int, due time.Duration) {
 	clock := t.daemon.clock
 	t.daemon.world.after(d, t.daemon, func() {

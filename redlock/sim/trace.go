@@ -10,8 +10,8 @@ import (
 	"redlockd/pool"
 )
 
-// trace remembers what happened last. It is kept only when a world is played
-// again to see why something was violated.
+// trace keeps the last events. It is kept only when a world is played
+// again to see why a promise was violated.
 type trace struct {
 	world *World
 	on    bool
@@ -24,7 +24,7 @@ type traceLine struct {
 	text string
 }
 
-// keepLines bounds a trace.
+// maxTraceLines bounds a trace.
 const maxTraceLines = 20_000
 
 func (t *trace) note(key, format string, args ...any) {
@@ -54,15 +54,15 @@ func (t *trace) command(l *simLink, words []string, r pool.Reply) {
 	case len(words) > 1:
 		key = words[1]
 	}
-	who := "foreign"
+	sender := "foreign"
 	if l.daemon != nil {
-		who = fmt.Sprintf("daemon %d", l.daemon.index)
+		sender = fmt.Sprintf("daemon %d", l.daemon.index)
 	}
 	short := make([]string, len(words))
 	for i, word := range words {
 		short[i] = abbreviate(word)
 	}
-	t.note(key, "%s/%d -> %s at %d: %s = %s", who, l.id, l.server.name, l.server.now, strings.Join(short, " "), show(r))
+	t.note(key, "%s/%d -> %s at %d: %s = %s", sender, l.id, l.server.name, l.server.now, strings.Join(short, " "), show(r))
 }
 
 func abbreviate(word string) string {

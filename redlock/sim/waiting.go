@@ -9,7 +9,7 @@ import (
 	"redlockd/redlock"
 )
 
-// waiting is a client that waits for what it cannot have at once, and may have it
+// waiting is a client that waits for what it cannot have at once, and may have its lease
 // renewed for as long as it is there.
 type waiting struct {
 	baseClient
@@ -21,7 +21,7 @@ type tenure struct {
 	keys  []string
 	token redlock.Token
 	owner *daemon
-	hold  *redlock.Hold // nil = nobody renews it
+	hold  *redlock.Hold // nil = it is not renewed
 	until time.Duration
 	ttl   time.Duration // what was left of it when it was granted
 	mode  redlock.Mode
@@ -75,7 +75,7 @@ func (c *waiting) act() {
 	}
 }
 
-// wants draws a request.
+// drawRequest draws a request from the seed.
 func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits bool) {
 	w, s := c.world, c.world.Scenario
 	keys = []string{w.anyKey()}
@@ -95,13 +95,13 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if r.Wait = s.MaxWait; w.chance(3) {
 		r.Wait = w.between(2*time.Millisecond, s.MaxWait/4)
 	}
-	if s.Chosen && r.Wait < drainGrace { // its place in the queue is to be seen, see queued
+	if s.Chosen && r.Wait < drainGrace { // the checker must see its ticket in the queue, see queued
 		r.Wait += drainGrace
 	}
 	if s.Chosen || !r.Fair && w.chance(s.Named) {
 		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker.tick()))
 		for _, key := range keys {
-			w.checker.token(key, string(r.Token)).acquires = 2 // a wait asks again and again
+			w.checker.token(key, string(r.Token)).acquires = 2 // a wait tries again and again
 		}
 	}
 	return r, keys, true
@@ -143,7 +143,7 @@ func (c *waiting) request(d *daemon) {
 		leave := d.locker.Wait(nil, r, done)
 		if w.chance(s.Leavers) {
 			after := w.between(0, r.Wait)
-			if w.chance(2) { // while it is asked for
+			if w.chance(2) { // while its ballot is under way
 				after = w.between(0, 500*time.Microsecond)
 			}
 			w.after(after, d, func() { w.checker.leaves(record, leave) })
@@ -185,15 +185,15 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 		w.soon(c, 0, 30*time.Millisecond)
 	case held != nil:
 		w.soon(c, 0, 5*ttl)
-	case w.chance(4): // is never heard of again
+	case w.chance(4): // the client sends nothing more about it
 		w.soon(c, ttl+time.Millisecond, ttl+50*time.Millisecond)
 	default:
 		w.soon(c, 0, ttl/4)
 	}
 }
 
-// again asks once more for what it holds, as somebody does who missed the answer:
-// it stands before everybody who waits.
+// again requests once more what the client holds, as after a lost answer. The request
+// goes before all that wait.
 func (c *waiting) again(d *daemon) {
 	w, t := c.world, c.tenure
 	r := redlock.LockRequest{Key: redlock.Key(t.keys[0]), TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
@@ -210,7 +210,7 @@ func (c *waiting) again(d *daemon) {
 				return
 			}
 			if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
-				w.violate("order", t.keys[0], fmt.Sprintf("the holder asked again with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
+				w.violate("order", t.keys[0], fmt.Sprintf("the holder repeated its request with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
 				return
 			}
 			if err == nil {
@@ -224,7 +224,7 @@ func (c *waiting) again(d *daemon) {
 	})
 }
 
-// goes: its connection ends.
+// disconnect ends the client's connection.
 func (c *waiting) disconnect() {
 	w, t := c.world, c.tenure
 	for _, key := range t.keys {
@@ -246,16 +246,16 @@ func (c *waiting) disconnect() {
 // release gives every key back.
 func (c *waiting) release(d *daemon) {
 	w, t := c.world, c.tenure
-	type asked struct {
+	type sent struct {
 		sole  bool
 		until time.Duration
 		since int64
 	}
-	var all []asked
+	var all []sent
 	for _, key := range t.keys {
 		record := w.checker.token(key, string(t.token))
 		record.shared = record.shared || d != t.owner
-		var a asked
+		var a sent
 		a.sole, a.until, a.since = w.checker.releasing(key, string(t.token))
 		all = append(all, a)
 	}
@@ -276,10 +276,10 @@ func (c *waiting) release(d *daemon) {
 	})
 }
 
-// anyKey is one of the keys that everybody wants.
+// anyKey is one of the keys that all clients use.
 func (w *World) anyKey() string { return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys)) }
 
-// shares tells whether two requests want a key in common.
+// shares reports whether two requests have a key in common.
 func shares(a, b []string) bool {
 	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestWaits plays the scenarios in which somebody waits, each with SIM_WORLDS
-// seeds; SIM_ONLY is how the names of those begin that are wanted.
+// TestWaits plays the scenarios in which clients wait, each with SIM_WORLDS
+// seeds. SIM_ONLY limits it to scenarios whose names begin with it.
 func TestWaits_KeepEveryPromise(t *testing.T) {
 	worlds := environment(t, "SIM_WORLDS", 1)
 	rows := slices.DeleteFunc(named(os.Getenv("SIM_ONLY")), func(s *Scenario) bool {

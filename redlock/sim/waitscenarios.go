@@ -6,8 +6,8 @@ import (
 	"redlockd/redlock"
 )
 
-// waitScenarios: clients that wait, with and without news from the masters, in
-// queues, and with leases that are renewed.
+// waitScenarios have clients that wait, with and without announcements from the
+// masters, in queues, and with leases that are renewed.
 func waitScenarios() []*Scenario {
 	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared}
 	return []*Scenario{
@@ -15,12 +15,12 @@ func waitScenarios() []*Scenario {
 			s.Keys, s.Several, s.Leavers, s.Holding, s.Modes = 2, 6, 6, 6, shared
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, true, true, time.Second
 		}),
-		waitBase("alone", func(s *Scenario) { // nothing but the releases of its own daemon wakes anybody up
+		waitBase("alone", func(s *Scenario) { // only the releases of its own daemon wake a waiter
 			s.Keys, s.Daemons, s.Prompt, s.Leavers, s.Modes, s.Named = 2, 1, true, 10, shared, 0
 			s.MinTTL, s.MaxTTL = 5*time.Second, 10*time.Second
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Asleep = 0, 0, 0, 20, true, 150*time.Millisecond
 		}),
-		waitBase("pairs", func(s *Scenario) { // of keys, of which others want one
+		waitBase("pairs", func(s *Scenario) { // requests for two keys, while others want one of them
 			s.Keys, s.Several, s.Prompt, s.Named, s.Modes, s.Length, s.Asleep = 3, 2, true, 0, shared, 4*time.Second, 15*time.Second
 			s.MinTTL, s.MaxTTL, s.Slow, s.Undelivered = 8*time.Second, 10*time.Second, 10, 20
 			s.Faults = []fault{{300 * time.Millisecond, cut}, {400 * time.Millisecond, partition}}
@@ -60,7 +60,7 @@ func waitScenarios() []*Scenario {
 		waitBase("queue", func(s *Scenario) {
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Announcements = 2, 6, 1, 4, shared, true
 			s.Clients, s.Length, s.MaxWait, s.Asleep, s.Slow = []ClientGroup{{12, newWaiting}}, 10*time.Second, 8*time.Second, 5*time.Second, 10
-			s.ClockSpread = 40 * time.Millisecond // so that daemons that know other masters disagree about the time
+			s.ClockSpread = 40 * time.Millisecond // so that daemons that reach different masters disagree about the time
 			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
 		}),
 		waitBase("askew", func(s *Scenario) { // one daemon is behind with all clocks
@@ -68,7 +68,7 @@ func waitScenarios() []*Scenario {
 			s.Clients, s.Daemons = []ClientGroup{{8, newWaiting}}, 2
 			s.Slow, s.Stall, s.Split, s.Undelivered = 0, 0, 0, 0
 		}),
-		waitBase("mute", func(s *Scenario) { // all news are lost, of leases that are longer than a poll
+		waitBase("mute", func(s *Scenario) { // all announcements are lost, with leases that are longer than a poll
 			s.Keys, s.Prompt, s.Undelivered, s.Announcements, s.AnnouncementsLost = 2, true, 0, true, 1
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Named = 0, 0, 0, true, 0
 			s.MinTTL, s.MaxTTL, s.MaxWait, s.Length, s.Asleep = 15*time.Second, 20*time.Second, 20*time.Second, 30*time.Second, 9*time.Second
@@ -76,16 +76,17 @@ func waitScenarios() []*Scenario {
 	}
 }
 
-// partyScenarios: who waits for whom, and a daemon that lets nobody wait.
+// cycleScenarios have clients that wait for one another, daemons that end all waits, and
+// clients that choose their tokens.
 func cycleScenarios() []*Scenario {
 	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared}
 	return []*Scenario{
-		waitBase("circles", func(s *Scenario) {
+		waitBase("cycles", func(s *Scenario) {
 			s.Clients, s.Keys, s.Daemons, s.Modes, s.Announcements, s.Named = []ClientGroup{{10, newCycleClient}}, 4, 1, shared, true, 0
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Asleep = 0, 0, 0, 0, true, time.Second
 			s.MinTTL, s.MaxTTL, s.MaxCycle, s.Length = 2*time.Second, 4*time.Second, 200*time.Millisecond, 3*time.Second
 		}),
-		waitBase("knots", func(s *Scenario) {
+		waitBase("cyclefaults", func(s *Scenario) { // likewise, among faults
 			s.Clients, s.Keys, s.Daemons, s.Modes, s.Announcements, s.Fair, s.Named = []ClientGroup{{12, newCycleClient}}, 4, 2, shared, true, 4, 0
 			s.Undelivered, s.Asleep, s.MinTTL, s.MaxTTL, s.MaxCycle = 0, 6*time.Second, 300*time.Millisecond, 2*time.Second, 2*time.Second
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {2 * time.Second, die}}

@@ -11,7 +11,7 @@ import (
 type working struct {
 	baseClient
 	key     string
-	attempt redlock.Work // it is at, if its token is not ""
+	attempt redlock.Work // under way, if its token is not ""
 }
 
 func newWorking(w *World, index int) client {
@@ -27,7 +27,7 @@ func (c *working) lost(d *daemon) {
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
-// attempts a piece of work may take.
+// attempts is how many a piece of work may take.
 const attempts = 4
 
 func (c *working) act() {
@@ -81,7 +81,7 @@ func (c *working) try(d *daemon) {
 			}
 			if err != nil || a.State != redlock.WorkAcquired {
 				w.served("work was refused", key, err)
-				w.trace.note(key, "client %d hears from daemon %d: %v %v", c.index, d.index, a.State, err)
+				w.trace.note(key, "client %d receives from daemon %d: %v %v", c.index, d.index, a.State, err)
 				w.soon(c, 0, 30*time.Millisecond)
 				return
 			}
@@ -115,7 +115,7 @@ func (c *working) extend(d *daemon) {
 				return
 			}
 			if err != nil {
-				w.trace.note(key, "client %d hears from daemon %d: extend: %v", c.index, d.index, err)
+				w.trace.note(key, "client %d receives from daemon %d: extend: %v", c.index, d.index, err)
 				w.soon(c, 0, 20*time.Millisecond)
 				return
 			}
@@ -126,7 +126,7 @@ func (c *working) extend(d *daemon) {
 	})
 }
 
-// end says that the work is done, or that the attempt is given up.
+// end reports that the work is done, or that the attempt is given up.
 func (c *working) end(d *daemon, failed bool) {
 	w := c.world
 	key, a := c.key, c.attempt
@@ -138,7 +138,7 @@ func (c *working) end(d *daemon, failed bool) {
 			if !c.answered(d, turn) {
 				return
 			}
-			w.trace.note(key, "client %d hears from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
+			w.trace.note(key, "client %d receives from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
 			if err == nil && so {
 				w.checker.done(key, a.Attempt, newest, !failed)
 			}

@@ -1,16 +1,7 @@
-// Package sim plays the product against faults that a test on real servers
-// meets once in a year.
-//
-// A World is a group of masters, some daemons, and clients, in one thread and in
-// virtual time. The daemons are the product itself, redlock on pool, with their
-// clock, transport, tasks and jitter injected; the masters run the product's own
-// Lua scripts on a memory of their own. What happens next is drawn from a seed,
-// so a world can be played again, step by step. Faults fall between any two
-// commands of a flush. A judge compares, at every answer, what a client was told
-// with what every other client has been told, and never looks inside a daemon.
-//
-// Read scenario.go for what is played, judge.go for what is promised.
 package sim
+
+// One world: its events in virtual time, its course from the first fault to the
+// rest at the end, and the form of a violation.
 
 import (
 	"cmp"
@@ -36,8 +27,8 @@ type World struct {
 	daemons      []*daemon
 	clients      []client
 	checker      *checker
-	calm         bool          // no more faults
-	bootstrapped bool          // bootstrapped
+	calm         bool // no more faults
+	bootstrapped bool
 	ripples      time.Duration // when clocks may be moved by little steps again
 	stepped      time.Duration // when all daemons had seen the last little step of a clock
 	ended        bool
@@ -51,7 +42,7 @@ type World struct {
 	trace      *trace
 }
 
-// Violation is a promise that was not kept.
+// WorldViolation is a promise that was not kept.
 type WorldViolation struct {
 	Scenario string
 	Seed     uint64
@@ -91,7 +82,7 @@ func (w *World) violate(rule, key, why string) {
 	}
 }
 
-// after schedules an event for a daemon, or for nobody.
+// after schedules an event for a daemon, or for none (nil).
 func (w *World) after(d time.Duration, owner *daemon, do func()) {
 	w.serial++
 	e := event{at: w.now + max(0, d), serial: w.serial, owner: owner, do: do}
@@ -132,7 +123,7 @@ func (w *World) next() event {
 	}
 }
 
-// manySteps is far above what any scenario takes.
+// maxSteps is far above what any scenario takes.
 const maxSteps = 5_000_000
 
 // run lets the world go on until a moment, or until something is wrong.
@@ -150,7 +141,7 @@ func (w *World) run(until time.Duration) {
 			}
 		}
 		if w.steps++; w.steps > maxSteps {
-			w.violate("liveness", "", "so much happens that the world does not come forward")
+			w.violate("liveness", "", "so many events happen that the world makes no progress")
 			return
 		}
 		e.do()
@@ -227,7 +218,7 @@ func (w *World) Play() (v *WorldViolation) {
 
 // begin bootstraps the group, unless it is to grow old, and starts the daemons.
 func (w *World) begin() bool {
-	w.calm = true // a bootstrap that fails is said again, which is not what is played here
+	w.calm = true // a bootstrap that fails is repeated, which is not what is played here
 	if !w.Scenario.NotBootstrapped {
 		first := w.daemons[0]
 		w.spawn(first, first.bootstrap)
@@ -250,7 +241,7 @@ func (w *World) begin() bool {
 	return true
 }
 
-// settle ends all faults and all clients, and looks at what is left.
+// settle ends all faults and all clients, and checks what is left.
 func (w *World) settle() {
 	w.calm = true
 	for _, s := range w.servers {
@@ -268,7 +259,7 @@ func (w *World) settle() {
 			w.run(w.now + 50*time.Millisecond)
 			w.checker.leftovers()
 			if s := w.Scenario; s.Fair > 0 && w.violation == nil {
-				if !s.Reliable { // who is heard of no more is taken for dead
+				if !s.Reliable { // a ticket that is refreshed no more expires
 					w.run(w.now + 4*time.Second)
 				}
 				w.checker.queues()
@@ -282,7 +273,7 @@ func (w *World) settle() {
 	}
 }
 
-// quiet tells whether every daemon has nothing left to do.
+// quiet reports whether every daemon has nothing left to do.
 func (w *World) quiet() bool { return w.unrest() == "" }
 
 func (w *World) unrest() string {
@@ -300,11 +291,11 @@ func (w *World) unrest() string {
 		}
 		for _, m := range d.locker.Masters(0) {
 			if m.PendingReleases > 0 || m.Queued > 0 || m.State != "voting" && m.State != "quarantined" {
-				return fmt.Sprintf("daemon %d: master %s is %s (%s), owed %d, queued %d", d.index, m.Name, m.State, m.Detail, m.PendingReleases, m.Queued)
+				return fmt.Sprintf("daemon %d: master %s is %s (%s), pending releases %d, queued %d", d.index, m.Name, m.State, m.Detail, m.PendingReleases, m.Queued)
 			}
 		}
 		if n := d.locker.Waiters() + d.locker.Holds(); n > 0 {
-			return fmt.Sprintf("daemon %d keeps %d waiters and %d leases to renew, of nobody", d.index, d.locker.Waiters(), d.locker.Holds())
+			return fmt.Sprintf("daemon %d keeps %d waiters and %d leases to renew, of no client", d.index, d.locker.Waiters(), d.locker.Holds())
 		}
 		if n := d.pool.Busy(); n > 0 && slices.ContainsFunc(w.events, func(e event) bool { return e.owner == d }) {
 			continue // the heartbeat may be under way

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 const (
@@ -44,7 +44,7 @@ func TestFleet_NeverHasTwoHoldersWhileMastersDieAndComeBack(t *testing.T) {
 			m.Restart()
 		}
 	})
-	if err := judge.Check(h); err != nil {
+	if err := checker.Check(h); err != nil {
 		t.Error(err)
 	}
 	f.tally(h)
@@ -54,14 +54,14 @@ func TestFleet_NeverHasTwoHoldersWhileMastersDieAndComeBack(t *testing.T) {
 // is given what somebody else holds.
 func TestFleet_IsCaughtWhereMastersForget(t *testing.T) {
 	f := start(t, false)
-	var found *judge.Violation
+	var found *checker.Violation
 	for range 10 {
 		h := f.ride(2*time.Second, func(*faulty.Server, *rand.Rand) {
 			for _, m := range f.masters {
 				m.FlushAll()
 			}
 		})
-		if errors.As(judge.CheckExclusion(h), &found) {
+		if errors.As(checker.CheckExclusion(h), &found) {
 			return
 		}
 	}
@@ -88,19 +88,19 @@ type fleet struct {
 	python  string
 	masters []*faulty.Server
 	daemons []*faulty.Program
-	record  *judge.Recorder
+	record  *checker.Recorder
 	stop    context.Context // ends with the load
 }
 
 // ride has everybody want the key for a while, and a master be struck now and then.
-func (f *fleet) ride(span time.Duration, strike func(*faulty.Server, *rand.Rand)) judge.History {
+func (f *fleet) ride(span time.Duration, strike func(*faulty.Server, *rand.Rand)) checker.History {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), span)
 	defer cancel()
 	f.stop = ctx
-	f.record = judge.NewRecorder(now)
+	f.record = checker.NewRecorder(now)
 	var all sync.WaitGroup
-	var ridden judge.History
+	var ridden checker.History
 	all.Go(func() { ridden = f.ridePython(span) })
 	for i := range others {
 		all.Go(func() { f.askDaemons(i) })
@@ -128,11 +128,11 @@ func (f *fleet) wait(d time.Duration) bool {
 func (f *fleet) lull(most time.Duration) { f.wait(rand.N(most)) }
 
 // tally: everybody was served, or nothing was tried.
-func (f *fleet) tally(h judge.History) {
+func (f *fleet) tally(h checker.History) {
 	f.t.Helper()
 	count := map[string]int{}
 	for i := range h {
-		if h[i].Op != judge.Acquire || h[i].Outcome != judge.OK {
+		if h[i].Op != checker.Acquire || h[i].Outcome != checker.OK {
 			continue
 		}
 		switch {

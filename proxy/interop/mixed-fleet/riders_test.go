@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redlockd/pool/faulty"
-	"redlockd/redlock/judge"
+	"redlockd/redlock/checker"
 )
 
 // firstRider is the number of the first user of redis-py in the history.
@@ -39,16 +39,16 @@ func now() time.Duration {
 // told is a line of rider.py.
 type told struct {
 	Client           int
-	Op               judge.Op
+	Op               checker.Op
 	Token            string
 	Invoke, Complete time.Duration
 	Until            time.Duration
-	Outcome          judge.Outcome
+	Outcome          checker.Outcome
 	Released         bool
 }
 
 // ridePython returns what the users of redis-py were told.
-func (f *fleet) ridePython(span time.Duration) (h judge.History) {
+func (f *fleet) ridePython(span time.Duration) (h checker.History) {
 	cmd := exec.Command(f.python, "-B", "rider.py", key, fmt.Sprint(riders), fmt.Sprint(span.Seconds()))
 	cmd.Env = append(clean(), "REDLOCKD_ADDR="+f.daemons[0].Addr())
 	var complaints bytes.Buffer
@@ -63,7 +63,7 @@ func (f *fleet) ridePython(span time.Duration) (h judge.History) {
 			f.t.Errorf("rider.py said %q: %v", lines.Text(), err)
 			continue
 		}
-		e := judge.Event{
+		e := checker.Event{
 			Client: firstRider + one.Client, Op: one.Op, Key: key, Token: one.Token,
 			Invoke: one.Invoke, Complete: one.Complete, Outcome: one.Outcome, Released: one.Released,
 		}
@@ -87,7 +87,7 @@ func (f *fleet) askDaemons(user int) {
 	for f.stop.Err() == nil {
 		ttl := 100*time.Millisecond + rand.N(900*time.Millisecond).Truncate(time.Millisecond)
 		began := now()
-		call := book.Begin(judge.Acquire, key, "")
+		call := book.Begin(checker.Acquire, key, "")
 		reply, err := c.Do("DLOCK", key, ttl.Milliseconds())
 		grant, granted := reply.([]any)
 		switch {
@@ -105,10 +105,10 @@ func (f *fleet) askDaemons(user int) {
 	}
 }
 
-func (f *fleet) extendAndRelease(c *faulty.Conn, book *judge.Client, held string, ttl time.Duration) {
+func (f *fleet) extendAndRelease(c *faulty.Conn, book *checker.Client, held string, ttl time.Duration) {
 	if rand.N(3) == 0 {
 		began := now()
-		call := book.Begin(judge.Extend, key, held)
+		call := book.Begin(checker.Extend, key, held)
 		reply, err := c.Do("DEXTEND", key, held, ttl.Milliseconds())
 		switch left, ok := reply.(int64); {
 		case f.failed(err):
@@ -122,7 +122,7 @@ func (f *fleet) extendAndRelease(c *faulty.Conn, book *judge.Client, held string
 	if rand.N(20) == 0 {
 		return // never says that it is done
 	}
-	call := book.Begin(judge.Release, key, held)
+	call := book.Begin(checker.Release, key, held)
 	reply, err := c.Do("DUNLOCK", key, held)
 	if f.failed(err) {
 		call.Unknown()
@@ -169,7 +169,7 @@ func (f *fleet) askMasters(user int) {
 		value := token("redsync", user, serial)
 		mutex := locks.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1), redsync.WithTimeoutFactor(0.2),
 			redsync.WithGenValueFunc(func() (string, error) { return value, nil }))
-		call := book.Begin(judge.Acquire, key, value)
+		call := book.Begin(checker.Acquire, key, value)
 		if mutex.Lock() != nil {
 			call.Refused()
 			f.lull(20 * time.Millisecond)
@@ -178,14 +178,14 @@ func (f *fleet) askMasters(user int) {
 		call.GrantedUntil(value, now()+time.Until(mutex.Until()), 0)
 		f.lull(10 * time.Millisecond)
 		if rand.N(3) == 0 {
-			call := book.Begin(judge.Extend, key, value)
+			call := book.Begin(checker.Extend, key, value)
 			if ok, err := mutex.Extend(); ok && err == nil {
 				call.GrantedUntil(value, now()+time.Until(mutex.Until()), 0)
 			} else {
 				call.Unknown()
 			}
 		}
-		call = book.Begin(judge.Release, key, value)
+		call = book.Begin(checker.Release, key, value)
 		_, _ = mutex.UnlockContext(context.Background())
 		call.Unknown() // what a release achieved is nothing that the library says reliably
 		f.lull(20 * time.Millisecond)

@@ -1,0 +1,57 @@
+package checker
+
+// The rule of continuity: a token that extends has held the key all along. A successful
+// extend states that, from the token's last acquire up to the extend, even across a
+// deadline that its client had let pass: what a quorum has lost is never revived.
+
+import (
+	"fmt"
+)
+
+// CheckContinuity reports successful extends by a token that had never requested
+// the key, whose release had been answered, or in whose time another token
+// had the key.
+func CheckContinuity(h History) error {
+	return checkRule(h, ruleContinuity, (*keyRecord).continuity)
+}
+
+func (k *keyRecord) continuity(f *findings) {
+	var marks []mark
+	leases := k.leases()
+	for i := range leases {
+		marks = append(marks, mark{at: leases[i].from, value: leases[i].end, event: leases[i].first})
+	}
+	running := newFrontier(marks)
+	for _, t := range k.tokens {
+		for _, e := range t.extends {
+			k.continuous(t, e, &running, f)
+		}
+	}
+}
+
+// continuous checks one extend. An acquire of the token that may have taken
+// effect later than the supposed loss allows everything, an unknown one always.
+func (k *keyRecord) continuous(t *tokenRecord, e *Event, running *frontier, f *findings) {
+	grant := t.grantable.upTo(e.Complete)
+	if grant == nil {
+		f.add("extended by a token that had never requested it", e)
+		return
+	}
+	held := grant.effectBy() // from here to e.Invoke, if the answer to the extend is true
+	if held >= e.Invoke {
+		return
+	}
+	if release, ok := t.answered.before(e.Invoke, ""); ok && held < release.value {
+		f.add("extended after its release had been answered", grant, release.event, e)
+	}
+	if other, ok := k.foreignDone.before(e.Invoke, t.token); ok && held < other.value {
+		f.add(fmt.Sprintf("extended by %q although %q had got it in between", t.token, other.event.Token),
+			grant, other.event, e)
+		return
+	}
+	if other, ok := running.before(e.Invoke, t.token); ok && held < other.value {
+		f.add(fmt.Sprintf("extended by %q, which must have held it since %v, although %q held it over %s",
+			t.token, held, other.event.Token, span(max(held, other.at), min(other.value, e.Invoke))),
+			grant, other.event, e)
+	}
+}

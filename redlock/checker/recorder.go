@@ -1,0 +1,157 @@
+package checker
+
+// The recorder of what clients saw, cheap enough not to disturb them. Each client
+// appends to a buffer of its own; the buffers are merged only when the history is read.
+//
+// Two readings of the clock carry all conclusions, and both err towards reporting
+// nothing: Invoke is read before anything else happens, Complete is the
+// first thing read when the answer is there. Because validity counts from
+// Complete, a late reading would lengthen a lease; GrantedUntil is free of that
+// and fits clients that report a deadline instead.
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Recorder collects the calls of any number of clients on one clock.
+type Recorder struct {
+	origin time.Time
+	now    func() time.Duration
+
+	mu      sync.Mutex
+	clients []*Client
+}
+
+// NewRecorder returns an empty recorder. now must be monotonic and safe for
+// concurrent use; nil means the machine's monotonic clock, with this moment as
+// its origin. Pass the clock of the masters' fake where a test moves the time.
+func NewRecorder(now func() time.Duration) *Recorder {
+	r := &Recorder{origin: time.Now(), now: now}
+	if now == nil {
+		r.now = func() time.Duration { return time.Since(r.origin) }
+	}
+	return r
+}
+
+// Now reads the recorder's clock.
+func (r *Recorder) Now() time.Duration { return r.now() }
+
+// At converts an instant to the machine's monotonic clock, for clients that
+// report a deadline as time.Time. It is meaningless on a clock of the caller's.
+func (r *Recorder) At(instant time.Time) time.Duration { return instant.Sub(r.origin) }
+
+// Client returns the recorder of a new client. Clients are numbered from 0.
+func (r *Recorder) Client() *Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &Client{recorder: r, number: len(r.clients)}
+	r.clients = append(r.clients, c)
+	return c
+}
+
+// History returns what was recorded so far, ordered by invocation. Calls that
+// have no answer yet are unknown and complete Never.
+func (r *Recorder) History() History {
+	r.mu.Lock()
+	clients := slices.Clone(r.clients)
+	r.mu.Unlock()
+	var h History
+	for _, c := range clients {
+		c.mu.Lock()
+		h = append(h, c.events...)
+		c.mu.Unlock()
+	}
+	slices.SortStableFunc(h, func(a, b Event) int { return cmp.Compare(a.Invoke, b.Invoke) })
+	return h
+}
+
+// ClientRecorder is one client's buffer. Calls may overlap and may be answered on any
+// goroutine.
+type Client struct {
+	recorder *Recorder
+	number   int
+
+	mu     sync.Mutex // contended only if the client's own calls overlap
+	events []Event
+}
+
+// PendingCall is one request waiting for its answer. Exactly one of its methods is to
+// be called; a call without an answer stays unknown.
+type Call struct {
+	client *Client
+	index  int
+}
+
+// Begin records that a request is about to leave. token is the caller's, or ""
+// when the server chooses one.
+func (c *Client) Begin(op Op, key, token string) Call {
+	invoke := c.recorder.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = append(c.events, Event{
+		Client: c.number, Op: op, Key: key, Token: token,
+		Invoke: invoke, Complete: Never, Outcome: Unknown,
+	})
+	return Call{client: c, index: len(c.events) - 1}
+}
+
+// AsReader marks an acquire as a reader's.
+func (c Call) AsReader() Call { return c.mark(func(e *Event) { e.Shared = true }) }
+
+// OfPermits marks an acquire as one of so many permits.
+func (c Call) OfPermits(limit int) Call { return c.mark(func(e *Event) { e.Limit = limit }) }
+
+func (c Call) mark(as func(*Event)) Call {
+	c.client.mu.Lock()
+	defer c.client.mu.Unlock()
+	as(&c.client.events[c.index])
+	return c
+}
+
+// Granted: an acquire or an extend succeeded, and the client relies on the lock
+// for validity from now. fence is 0 for an extend and where there is none.
+func (c Call) Granted(token string, validity time.Duration, fence int64) {
+	complete := c.client.recorder.now()
+	c.finish(complete, func(e *Event) {
+		e.Outcome, e.Token, e.Validity, e.Fence = OK, token, validity, fence
+	})
+}
+
+// GrantedUntil is Granted for a client that has its deadline on the
+// recorder's clock.
+func (c Call) GrantedUntil(token string, deadline time.Duration, fence int64) {
+	complete := c.client.recorder.now()
+	c.finish(complete, func(e *Event) {
+		e.Outcome, e.Token, e.Validity, e.Fence = OK, token, deadline-complete, fence
+	})
+}
+
+// Released: a release was answered, with 1 (true) or 0.
+func (c Call) Released(released bool) {
+	complete := c.client.recorder.now()
+	c.finish(complete, func(e *Event) { e.Outcome, e.Released = OK, released })
+}
+
+// Refused: an acquire or an extend was answered "no".
+func (c Call) Refused() {
+	complete := c.client.recorder.now()
+	c.finish(complete, func(e *Event) { e.Outcome = No })
+}
+
+// Unknown: an error, a time-out or a cut connection; the call may have taken
+// effect or may yet do so.
+func (c Call) Unknown() {
+	complete := c.client.recorder.now()
+	c.finish(complete, func(*Event) {})
+}
+
+func (c Call) finish(complete time.Duration, answer func(*Event)) {
+	c.client.mu.Lock()
+	defer c.client.mu.Unlock()
+	e := &c.client.events[c.index]
+	e.Complete = complete
+	answer(e)
+}

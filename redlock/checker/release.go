@@ -1,0 +1,83 @@
+package checker
+
+// The rule of releases: the answer to a release is true. 1 means that the token held
+// the key until then, 0 means that it did not.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// CheckReleases reports answers 1 to a token that was never granted the key,
+// that had already received 1 or that had certainly lost the key to another
+// token; and answers 0 to a token that certainly held it. Calls that overlap
+// get every benefit of the doubt.
+func CheckReleases(h History) error {
+	return checkRule(h, ruleRelease, (*keyRecord).releaseTruth)
+}
+
+func (k *keyRecord) releaseTruth(f *findings) {
+	for _, t := range k.tokens {
+		for _, e := range t.releases {
+			if e.Outcome == OK && e.Released {
+				k.releasedTruth(t, e, f)
+			}
+		}
+		t.notHeldTruth(f)
+	}
+}
+
+// releasedTruth checks one answer 1. An acquire of the token that may have
+// taken effect after the supposed loss allows everything.
+func (k *keyRecord) releasedTruth(t *tokenRecord, e *Event, f *findings) {
+	grant := t.grantable.upTo(e.Complete)
+	if grant == nil {
+		f.add("released by a token that had never requested it", e)
+		return
+	}
+	if earlier, ok := t.released.before(e.Invoke, ""); ok && grant.effectBy() < earlier.value {
+		f.add("released twice by one grant", grant, earlier.event, e)
+	}
+	if other, ok := k.foreignDone.before(e.Invoke, t.token); ok && grant.effectBy() < other.value {
+		f.add(fmt.Sprintf("released by %q although %q had got it in between", t.token, other.event.Token),
+			grant, other.event, e)
+	}
+}
+
+// notHeldTruth checks the answers 0. The token certainly held the key if one
+// of its promises was answered before the release was invoked and still ran when
+// the release was answered, and no other release can have ended it.
+func (t *tokenRecord) notHeldTruth(f *findings) {
+	answered := make([]*Event, 0, len(t.releases))
+	for _, e := range t.releases {
+		if e.Outcome != Unknown {
+			answered = append(answered, e)
+		}
+	}
+	over := time.Duration(-1) // when the last of the releases before this one was answered
+	for i, e := range answered {
+		alone := i+1 == len(answered) || e.Complete < answered[i+1].Invoke // as to earlier ones, see promiseAcross
+		if alone && !e.Released && e.Complete < t.voiding.unknown {
+			if c := t.claimAcross(over, e); c != nil {
+				f.add(fmt.Sprintf("answered \"not held\" although the lease ran until %v", c.until), c.event, e)
+			}
+		}
+		over = max(over, e.Complete)
+	}
+}
+
+// promiseAcross returns a promise that was requested after the instant and ran all
+// through the release, nil if there is none, as where an earlier release was
+// answered only after this one was invoked. The walks of successive releases do
+// not overlap, so all of them together are linear.
+func (t *tokenRecord) claimAcross(after time.Duration, release *Event) *claim {
+	n, _ := slices.BinarySearchFunc(t.claims, release.Invoke, func(c claim, at time.Duration) int { return cmp.Compare(c.from, at) })
+	for i := n - 1; i >= 0 && t.claims[i].from > after; i-- {
+		if c := &t.claims[i]; c.event.Invoke > after && c.until > release.Complete {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// cycleClient takes one lock after another and waits for each. Others do so
+// in other orders, and sooner or later they wait for one another. It
+// always uses the same daemon, which identifies it by its connection.
+//
+// What the checker requires of the product: a client that receives DEADLOCK waits in a
+// cycle, and no cycle of waits through one daemon lasts.
+type cycleClient struct {
+	baseClient
+	held  []*cycleLock
+	wait  *waitRecord // nil = it does not wait
+	token redlock.Token
+}
+
+// cycleLock is one lock of such a client.
+type cycleLock struct {
+	key         string
+	token       redlock.Token
+	mode        redlock.Mode
+	until       time.Duration
+	blocksUntil time.Duration // it may block others until then: a reader that becomes the writer for a shorter time stays the reader
+}
+
+var _ redlock.Owner = (*cycleClient)(nil)
+
+func newCycleClient(w *World, index int) client {
+	return &cycleClient{baseClient: baseClient{world: w, index: index}}
+}
+
+// Holds are the leases that only this client will release.
+func (c *cycleClient) Holds(runs func(redlock.Lease) bool) (list []redlock.Lease) {
+	for _, one := range c.held {
+		if lease := (redlock.Lease{Key: redlock.Key(one.key), Token: one.token}); runs(lease) {
+			list = append(list, lease)
+		}
+	}
+	return list
+}
+
+func (c *cycleClient) home() *daemon { return c.world.daemons[c.index%len(c.world.daemons)] }
+
+func (c *cycleClient) lost(d *daemon) {
+	if c.home() == d { // its connection has ended; what it held runs out
+		c.held, c.wait, c.daemon = nil, nil, nil
+		c.pending++
+		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	}
+}
+
+// maxHeldLocks is how many locks such a client holds.
+const maxHeldLocks = 3
+
+func (c *cycleClient) act() {
+	w, d := c.world, c.home()
+	c.held = slices.DeleteFunc(c.held, func(one *cycleLock) bool { return one.until <= w.now })
+	switch {
+	case c.busy():
+	case !d.serves():
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+	case len(c.held) > 0 && (w.calm || len(c.held) == maxHeldLocks || w.chance(6)):
+		c.release(d)
+	case !w.calm:
+		c.request(d)
+	}
+}
+
+// drawRequest draws a request: for a key that the client has not, or to write what it reads.
+func (c *cycleClient) drawRequest() (r redlock.LockRequest, mine *cycleLock) {
+	w, s := c.world, c.world.Scenario
+	r = redlock.LockRequest{
+		Key: redlock.Key(w.anyKey()), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond),
+		Mode: w.anyMode(), Wait: s.MaxWait, Owner: c, Fair: w.chance(s.Fair),
+	}
+	for _, one := range c.held {
+		if one.key == string(r.Key) {
+			mine = one
+		}
+	}
+	if mine != nil {
+		r.Mode, r.Token, r.Fair = redlock.Exclusive, mine.token, false
+	} else if r.Mode == redlock.Shared {
+		r.Token, r.Fair = redlock.Token(fmt.Sprint("cycles-", w.checker.tick())), false
+	}
+	return r, mine
+}
+
+func (c *cycleClient) request(d *daemon) {
+	w := c.world
+	r, mine := c.drawRequest()
+	if mine != nil && mine.mode == redlock.Exclusive {
+		w.soon(c, 0, 5*time.Millisecond)
+		return
+	}
+	key := string(r.Key)
+	before := w.checker.beforeAcquire(key, r.Mode)
+	if r.Token != "" {
+		w.checker.token(key, string(r.Token)).acquires = 2 // a wait tries again and again
+	}
+	c.call(d, func(turn int) {
+		if d.dead {
+			return
+		}
+		record := w.checker.waitBegins(d, []string{key}, &r, true)
+		c.wait, c.token = record, r.Token
+		d.locker.Wait(nil, r, func(g redlock.Grant, err error) {
+			if d.dead {
+				return
+			}
+			var deadlock *redlock.Deadlock
+			if errors.As(err, &deadlock) {
+				w.checker.deadlock(c, deadlock.Keys)
+			}
+			w.checker.waitEnds(record, g, err)
+			c.wait = nil
+			if c.answered(d, turn) {
+				c.onAnswer(d, key, mine, r.Mode, before, g, err)
+			} else if err == nil && g.Fresh {
+				d.locker.GiveBack(g)
+			}
+		})
+	})
+}
+
+func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redlock.Mode, before int64, g redlock.Grant, err error) {
+	w := c.world
+	var deadlock *redlock.Deadlock
+	switch {
+	case errors.As(err, &deadlock):
+		c.release(d) // one of the cycle has to
+		return
+	case err != nil:
+		w.served("a wait failed", key, err)
+		w.soon(c, 0, w.Scenario.think())
+		return
+	}
+	until := d.clock.world(d.clock.Now() + g.Validity())
+	if until > w.now {
+		t := w.checker.token(key, string(g.Token))
+		t.mode = mode
+		w.checker.granted(d, key, string(g.Token), int64(g.Fence), before, until)
+		if mine != nil {
+			mine.blocksUntil = max(until, mine.blocksUntil)
+			if mine.mode == mode {
+				until = max(until, mine.until)
+			}
+			mine.mode, mine.until = mode, until
+		} else {
+			c.held = append(c.held, &cycleLock{key, g.Token, mode, until, until})
+		}
+	}
+	w.soon(c, 0, 20*time.Millisecond)
+}
+
+// release gives everything back.
+func (c *cycleClient) release(d *daemon) {
+	w, all := c.world, c.held
+	if len(all) == 0 {
+		w.soon(c, 0, w.Scenario.think())
+		return
+	}
+	open := len(all)
+	c.call(d, func(turn int) {
+		c.held = nil
+		for _, one := range all {
+			sole, until, since := w.checker.releasing(one.key, string(one.token))
+			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(one.key), Token: one.token}, func(released bool, err error) {
+				if d.dead {
+					return
+				}
+				w.checker.released(one.key, string(one.token), released, err != nil, sole, until, since)
+				if open--; open == 0 && c.answered(d, turn) {
+					w.soon(c, 0, w.Scenario.think())
+				}
+			})
+		}
+	})
+}
+
+// waitsFor reports whether a client waits for what another one holds, both by the
+// same daemon.
+func (c *cycleClient) waitsFor(other *cycleClient) bool {
+	if c.wait == nil || c.wait.over || c.home() != other.home() {
+		return false
+	}
+	return slices.ContainsFunc(other.held, func(one *cycleLock) bool {
+		return one.until > c.world.now && c.blockedBy(one, -orderMargin)
+	})
+}
+
+// orderMargin is how much later than another a client must have sent its request, to be
+// certainly behind it in their daemon's wait queue: longer than a daemon sleeps, between
+// the ballot for the one and the arrival of the other.
+const orderMargin = 800 * time.Millisecond
+
+// blockedBy reports whether a lease blocks a client: itself, or one of its daemon
+// that has sent its request before it, by a margin.
+func (c *cycleClient) blockedBy(one *cycleLock, margin time.Duration) bool {
+	return one.key == c.wait.keys[0] && slices.ContainsFunc(c.world.cycleClients(), func(first *cycleClient) bool {
+		r := first.wait
+		return r != nil && !r.over && first.home() == c.home() && r.keys[0] == one.key && first.token != one.token &&
+			(first == c || r.fair == c.wait.fair && r.began < c.wait.began+margin) &&
+			(one.mode == redlock.Exclusive || r.mode == redlock.Exclusive)
+	})
+}
+
+// deadlock is called when a client receives that it waits in a cycle. The keys are
+// those that the clients of the cycle wait for, from its own around to the one it holds.
+func (j *checker) deadlock(c *cycleClient, keys []redlock.Key) {
+	j.checked++
+	j.deadlocks++
+	w := j.world
+	w.trace.note(c.wait.keys[0], "client %d receives DEADLOCK over %q", c.index, keys)
+	at := []*cycleClient{c}
+	for _, key := range keys {
+		var next []*cycleClient
+		for _, one := range at {
+			for _, other := range w.cycleClients() {
+				if one.wait != nil && one.wait.keys[0] == string(key) && one.home() == other.home() &&
+					slices.ContainsFunc(other.held, func(k *cycleLock) bool {
+						return k.key == string(key) && k.blocksUntil > w.now && one.blockedBy(k, orderMargin)
+					}) {
+					next = append(next, other)
+				}
+			}
+		}
+		at = next
+	}
+	if !slices.Contains(at, c) {
+		w.violate("cycles", c.wait.keys[0], fmt.Sprintf("client %d received DEADLOCK, its wait closes a cycle over %q, and there is none", c.index, keys))
+	}
+}
+
+func (w *World) cycleClients() (all []*cycleClient) {
+	for _, c := range w.clients {
+		if one, is := c.(*cycleClient); is {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// inCycle reports whether a client's wait leads back to itself.
+func (c *cycleClient) inCycle(all []*cycleClient) bool {
+	visited := map[*cycleClient]bool{}
+	for queue := []*cycleClient{c}; len(queue) > 0; queue = queue[1:] {
+		for _, other := range all {
+			switch {
+			case !queue[0].waitsFor(other):
+			case other == c:
+				return true
+			case !visited[other]:
+				visited[other] = true
+				queue = append(queue, other)
+			}
+		}
+	}
+	return false
+}
+
+// checkCycles checks at intervals whether a client waits in a cycle for longer than a
+// ballot takes.
+func (j *checker) checkCycles(since map[*cycleClient]time.Duration) {
+	w := j.world
+	const every = 20 * time.Millisecond
+	all := w.cycleClients()
+	for _, c := range all {
+		d := c.home()
+		began, known := since[c]
+		switch {
+		case d.dead || d.resumed+every > w.now || !c.inCycle(all):
+			delete(since, c)
+		case !known:
+			since[c] = w.now
+		case w.now-began > w.Scenario.MaxCycle:
+			w.violate("cycles", c.wait.keys[0], fmt.Sprintf("client %d has waited in a cycle in daemon %d for %.3f ms, and no client of it received DEADLOCK", c.index, d.index, ms(w.now-began)))
+		}
+	}
+	w.after(every, nil, func() { j.checkCycles(since) })
+}

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"redlockd/pool"
+)
+
+// Announcements of changed keys, from masters to the connections that subscribed: CLIENT
+// TRACKING in OPTIN mode, as pool/tracker.go uses it. In some scenarios they are lost or
+// late.
+
+// track is the daemon's TrackDialer.
+func (d *daemon) track(ctx context.Context, m pool.Master, db int, gone func(keys []string)) (pool.Link, error) {
+	if !d.world.Scenario.Announcements {
+		return nil, errRefused // masters without tracking, or without the right to it
+	}
+	l, err := d.dial(ctx, m, db)
+	if err != nil {
+		return nil, err
+	}
+	l.(*simLink).onKeys = gone
+	return l, nil
+}
+
+// tracks notes that a connection subscribes to the key that it has read.
+func (s *server) tracks(l *simLink, command []string) {
+	if !l.caching || command[0] != "PTTL" {
+		return
+	}
+	key := command[1]
+	l.caching = false
+	if !slices.Contains(s.tracked[key], l) {
+		s.tracked[key] = append(s.tracked[key], l)
+	}
+	if !slices.Contains(l.trackedKeys, key) {
+		l.trackedKeys = append(l.trackedKeys, key)
+	}
+}
+
+// changed announces what a command has changed.
+func (s *server) changed(a []string, r pool.Reply) {
+	if s.world == nil || s.world.Scenario.MaxWait == 0 {
+		return
+	}
+	keys := a[1:min(2, len(a))]
+	switch a[0] {
+	case "SET":
+		if r.Kind == pool.ReplyNil {
+			return
+		}
+	case "ZADD", "HSET":
+	case "DEL", "UNLINK":
+		keys = a[1:]
+		if r.Int == 0 {
+			return
+		}
+	case "PEXPIREAT", "PEXPIRE", "PERSIST", "ZREM", "ZREMRANGEBYSCORE", "HDEL":
+		if r.Int == 0 {
+			return
+		}
+	default:
+		return
+	}
+	for _, key := range keys {
+		s.announce(key)
+	}
+}
+
+// announce sends once that a key has changed or expired.
+func (s *server) announce(key string) {
+	w := s.world
+	w.checker.waiting.touched[key] = w.now
+	for _, l := range s.tracked[key] {
+		if l.severed || l.broken != nil || w.chance(w.Scenario.AnnouncementsLost) {
+			continue
+		}
+		delay := w.Scenario.latency(w)
+		if w.chance(w.Scenario.AnnouncementsLate) {
+			delay += w.between(0, masterTimeout*4)
+		}
+		if until := l.daemon.blocked[s]; until > w.now {
+			delay += until - w.now
+		}
+		w.after(delay, l.daemon, func() {
+			if l.broken == nil {
+				l.onKeys([]string{key})
+			}
+		})
+	}
+	delete(s.tracked, key)
+}
+
+// stopTracking is called when a connection for announcements has ended: any key may have
+// changed. The keys are named one by one, in an order, so that a world can be played again.
+func (l *simLink) stopTracking() {
+	if l.onKeys != nil && l.daemon != nil {
+		l.world.after(0, l.daemon, func() { l.onKeys(slices.Clone(l.trackedKeys)) })
+	}
+}
+
+// wipe deletes a lock on all masters, as an operator does by hand with a lock that seems
+// to be stuck.
+func wipe(w *World) {
+	key := w.anyKey()
+	w.trace.note(key, "an operator deletes %q", key)
+	for _, s := range w.servers {
+		if s.up {
+			f := &flight{link: s.accept(nil), commands: []pool.Command{{Args: []string{"DEL", key}}}, sent: w.now}
+			f.listener = func([]pool.Reply) {}
+			w.after(w.Scenario.latency(w), nil, f.arrive)
+		}
+	}
+}

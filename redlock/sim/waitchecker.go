@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// waitChecker records the requests that wait. What it requires of the product:
+//
+//	answers    every wait is answered once, at its end at the latest; one whose
+//	           client has left at once, and never with a lock
+//	order      waiters of one daemon and key are granted in order of arrival;
+//	           with FAIR no later request, of any daemon, passes a waiter that has
+//	           a ticket in the queue of a quorum
+//	sleep      no client waits while the key is free, for longer than a wake-up takes
+//	queues     nothing of a queue is left when no client waits
+type waitChecker struct {
+	all       []*waitRecord            // in the order of their arrival, those that are not over
+	touched   map[string]time.Duration // when a key changed last, on any master
+	queued    map[*daemon]int64        // waiters that requested a ticket in a queue
+	holds     map[string]*holdRecord   // by token
+	ambiguous map[*daemon]bool         // whose tickets in queues cannot be told apart any more, see queued
+}
+
+// waitRecord is one request that waits, or that tries once and checks the queue.
+type waitRecord struct {
+	daemon *daemon
+	keys   []string
+	keySet string // the keys, sorted
+	mode   redlock.Mode
+	fair   bool
+	named  bool
+	waits  bool
+	began  time.Duration
+	end    time.Duration
+	over   bool
+	free   time.Duration // since when it could have the lock; 0 = it could not
+
+	number      int64 // its number in its daemon's queueing, 0 = none
+	ticket      string
+	accepted    map[*server]bool
+	established time.Duration // 0 = not
+}
+
+// grace is what an answer may take when the time of a wait is over: a ballot may be
+// with the masters, some of which do not answer, and be repeated.
+const grace = 1500 * time.Millisecond
+
+// waitBegins is called when a daemon gets a request.
+func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, waits bool) *waitRecord {
+	w, s := j.world, &j.waiting
+	sorted := slices.Sorted(slices.Values(keys))
+	record := &waitRecord{
+		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, named: r.Token != "",
+		waits: waits, began: w.now, end: w.now + r.Wait, accepted: map[*server]bool{},
+	}
+	if waits && r.Fair && r.Token == "" {
+		s.queued[d]++
+		record.number = s.queued[d]
+	}
+	s.all = append(s.all, record)
+	w.trace.note(keys[0], "daemon %d receives a request for %s, mode %d, fair %v, wait %v, token %q", d.index, record.keySet, r.Mode, r.Fair, r.Wait, r.Token)
+	w.after(r.Wait+grace, d, func() { j.overdue(record) })
+	if d.drained != 0 && waits {
+		j.mustEndSoon(record)
+	}
+	return record
+}
+
+// overdue reports a wait without an answer. A daemon that stood still answers when it
+// goes on.
+func (j *checker) overdue(r *waitRecord) {
+	switch w := j.world; {
+	case r.over:
+	case r.daemon.resumed+grace > w.now:
+		w.after(r.daemon.resumed+grace-w.now, r.daemon, func() { j.overdue(r) })
+	default:
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was to end %.3f ms ago and has not been answered", r.keySet, ms(w.now-r.end)))
+	}
+}
+
+// waitEnds is called with the answer.
+func (j *checker) waitEnds(r *waitRecord, g redlock.Grant, err error) {
+	w, s := j.world, &j.waiting
+	j.checked++
+	w.trace.note(r.keys[0], "daemon %d answers the wait for %s of %.3fms by %s: %v", r.daemon.index, r.keySet, ms(r.began), abbreviate(string(g.Token)), err)
+	if r.over {
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was answered twice: now %v", r.keySet, err))
+		return
+	}
+	if r.over = true; r.number == 0 && r.fair && r.waits && err != nil {
+		s.ambiguous[r.daemon] = true // it may have a ticket that the checker has not seen yet
+	}
+	const inexact = 50 * time.Millisecond // clocks run at different rates
+	if r.waits && errors.Is(err, redlock.ErrHeld) && w.now+inexact < r.end {
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was refused %.3f ms before its end: %v", r.keySet, ms(r.end-w.now), err))
+	}
+	s.all = slices.DeleteFunc(s.all, func(other *waitRecord) bool { return other.over || other.daemon.dead })
+	if err != nil {
+		return
+	}
+	for _, other := range s.all {
+		switch {
+		case r.waits && !r.fair && !r.named && other.waits && !other.fair && !other.named &&
+			other.daemon == r.daemon && other.keySet == r.keySet && other.began < r.began:
+			w.violate("order", r.keys[0], fmt.Sprintf("a wait for %s that began at %.3f ms was granted before one in the same daemon from %.3f ms",
+				r.keySet, ms(r.began), ms(other.began)))
+		case r.fair && other.before(r):
+			w.violate("order", r.keys[0], fmt.Sprintf("a request of daemon %d with FAIR for %s from %.3f ms was granted before one of daemon %d for %s, which was in the queue since %.3f ms",
+				r.daemon.index, r.keySet, ms(r.began), other.daemon.index, other.keySet, ms(other.established)))
+		}
+	}
+}
+
+// before reports whether a waiter had its ticket in a queue before another one sent its
+// request. A daemon that stood still does not lose it: a ticket lasts for three seconds
+// and is refreshed once a second, also on masters that are back. No daemon and no master
+// is away for the two seconds between them here.
+func (r *waitRecord) before(later *waitRecord) bool {
+	return r.established != 0 && r.established < later.began && shares(r.keys, later.keys) &&
+		(r.mode != redlock.Shared || later.mode != redlock.Shared)
+}
+
+// leaves is called when the client of a wait has gone.
+func (j *checker) leaves(r *waitRecord, leave func()) {
+	if r.over {
+		leave() // too late, and must do no harm
+		return
+	}
+	j.world.trace.note(r.keys[0], "the client of the wait for %s of %.3fms leaves daemon %d", r.keySet, ms(r.began), r.daemon.index)
+	leave()
+	open := 0
+	for _, other := range j.waiting.all {
+		if other.daemon == r.daemon && other.waits && !other.over {
+			open++
+		}
+	}
+	if kept := r.daemon.locker.Waiters(); !r.over || kept > open {
+		j.world.violate("answers", r.keys[0], fmt.Sprintf("the client of a wait has left: answered %v, and its daemon counts %d waiters, of which %d are there", r.over, kept, open))
+	}
+}
+
+// queued receives every ticket in a queue for which a daemon got a master's reply. A
+// request with its own token takes a ticket only after it was refused without one. Its
+// daemon has no other waiter then (Scenario.Chosen), so the next number is its own.
+func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, quick bool) {
+	n, _ := strconv.Atoi(words[2])
+	args := words[3+n:]
+	_, digits, _ := strings.Cut(args[1], "/")
+	number, _ := strconv.ParseInt(digits, 36, 64)
+	for _, one := range j.waiting.all {
+		if one.daemon == d && one.number == 0 && one.named && one.fair && one.waits && number > j.waiting.queued[d] && !j.waiting.ambiguous[d] {
+			one.number, j.waiting.queued[d] = number, number
+		}
+		if one.daemon != d || one.number != number {
+			continue
+		}
+		if one.ticket != args[0] {
+			one.ticket, one.established = args[0], 0
+			clear(one.accepted)
+		}
+		if quick && len(r.Items) == 1 && r.Items[0].Int == 1 {
+			one.accepted[s] = true
+		}
+		if one.established == 0 && len(one.accepted) >= pool.Quorum(len(j.world.servers)) {
+			one.established = j.world.now
+		}
+	}
+}
+
+// checkSleep checks at intervals whether a client waits although the key is free.
+func (j *checker) checkSleep() {
+	w := j.world
+	const every = 20 * time.Millisecond
+	for _, r := range j.waiting.all {
+		if r.over || r.daemon.dead || !r.waits {
+			continue
+		}
+		if r.daemon.resumed+every > w.now || !j.couldHave(r) {
+			r.free = 0
+			continue
+		}
+		since := max(r.free, r.began, r.daemon.resumed)
+		for _, key := range r.keys {
+			since = max(since, j.waiting.touched[key])
+		}
+		if r.free == 0 {
+			r.free = w.now
+		} else if w.now-since > w.Scenario.Asleep {
+			w.violate("sleep", r.keys[0], fmt.Sprintf("daemon %d lets a client wait for %s, fair %v, although a quorum of masters has had no copy for %.3f ms",
+				r.daemon.index, r.keySet, r.fair, ms(w.now-since)))
+		}
+	}
+	w.after(every, nil, j.checkSleep)
+}
+
+// couldHave reports whether a quorum of masters that can be reached keeps nothing
+// at the keys of a request. It does not change what it reads. A request in a queue behind
+// one that waits for another key, too, has to leave the key free.
+func (j *checker) couldHave(r *waitRecord) bool {
+	w, free := j.world, 0
+	if r.fair && slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool {
+		return other.fair && !other.over && other.keySet != r.keySet && shares(other.keys, r.keys)
+	}) {
+		return false
+	}
+	for _, s := range w.servers {
+		world := int64(w.now / time.Microsecond)
+		now := (epoch + world + world*s.ppm/1_000_000 + s.offset) / 1000
+		if s.up && !s.stopped && r.daemon.blocked[s] <= w.now && !slices.ContainsFunc(r.keys, func(key string) bool {
+			v := s.memory[key]
+			return v != nil && (v.expires == 0 || v.expires >= now)
+		}) {
+			free++
+		}
+	}
+	return free >= pool.Quorum(len(w.servers))
+}
+
+// queues checks what is left of queues when no client waits.
+func (j *checker) queues() {
+	for _, s := range j.world.servers {
+		s.readClock(int64(j.world.now / time.Microsecond))
+		for _, key := range slices.Sorted(func(yield func(string) bool) {
+			for key := range s.memory {
+				if !yield(key) {
+					return
+				}
+			}
+		}) {
+			if strings.HasPrefix(key, "redlockd:q") && s.lookup(key) != nil {
+				j.world.violate("queues", key, fmt.Sprintf("master %s keeps %d waiters in the queue %q although no client waits",
+					s.name, len(s.memory[key].scores), key))
+			}
+		}
+	}
+}
