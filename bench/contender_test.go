@@ -18,7 +18,7 @@ import (
 // redsyncContender locks on the masters directly.
 type redsyncContender struct {
 	contest *contest
-	record  *checker.Client
+	record  *checker.ClientRecorder
 	number  int
 	locks   *redsync.Redsync
 	end     func()
@@ -61,7 +61,7 @@ func (r *redsyncContender) round(ctx context.Context, w wish) {
 // dlockContender locks through a daemon, with a client as it comes.
 type dlockContender struct {
 	contest *contest
-	record  *checker.Client
+	record  *checker.ClientRecorder
 	client  *redis.Client
 }
 
@@ -138,7 +138,7 @@ func (d *dlockContender) unlock(w wish, token string) {
 
 // without an outcome: nil is a no, two errors say that the outcome is unknown,
 // and no other answer belongs here.
-func (d *dlockContender) without(call checker.Call, err error) {
+func (d *dlockContender) without(call checker.PendingCall, err error) {
 	word, _, _ := strings.Cut(err.Error(), " ")
 	switch {
 	case errors.Is(err, redis.Nil):

@@ -196,7 +196,7 @@ func (c *contest) noAnswer() {
 type turns struct{ byDaemon, byRedsync, changes int }
 
 func (c *contest) turns() (n turns) {
-	grants := slices.DeleteFunc(c.recorder.History(), func(e checker.Event) bool {
+	grants := slices.DeleteFunc(c.recorder.History(), func(e checker.CallRecord) bool {
 		return e.Op != checker.Acquire || e.Outcome != checker.OK
 	})
 	last := map[string]bool{}

@@ -20,7 +20,7 @@ import (
 type witness struct {
 	*daemon
 	record *checker.Recorder
-	book   *checker.Client
+	book   *checker.ClientRecorder
 }
 
 func (d *daemon) witness(r *checker.Recorder) *witness { return &witness{d, r, r.Client()} }
@@ -38,7 +38,7 @@ func (w *witness) acquire(key Key, ttl time.Duration) (Grant, bool) {
 
 // acquireAs writes down every key of the request as a call of its own.
 func (w *witness) acquireAs(r LockRequest) (Grant, bool) {
-	var calls []checker.Call
+	var calls []checker.PendingCall
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		call := w.book.Begin(checker.Acquire, string(key), string(r.Token))
 		switch r.Mode {
@@ -61,7 +61,7 @@ func (w *witness) acquireAs(r LockRequest) (Grant, bool) {
 	return grant, <-answer
 }
 
-func (w *witness) acquired(call checker.Call, g *Grant, err error) {
+func (w *witness) acquired(call checker.PendingCall, g *Grant, err error) {
 	switch {
 	case err == nil:
 		call.GrantedUntil(string(g.Token), w.relies(g), int64(g.Fence))
@@ -106,7 +106,7 @@ func (w *witness) release(key Key, token Token) {
 // foreigner contacts all masters at once: SET NX PX, and a compare and delete.
 type foreigner struct {
 	record *checker.Recorder
-	book   *checker.Client
+	book   *checker.ClientRecorder
 	links  []pool.Link
 }
 

@@ -44,7 +44,7 @@ func newClientGroup(r *run, name string, keys int) *clientGroup {
 type client struct {
 	*caller
 	group  *clientGroup
-	page   *checker.Client
+	page   *checker.ClientRecorder
 	talk   *talk
 	daemon int
 	held   *lease // what lasts as long as the connection
@@ -99,7 +99,7 @@ func (d *clientGroup) leaves(l *lease, client int, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range l.keys {
-		d.broken = append(d.broken, checker.Event{
+		d.broken = append(d.broken, checker.CallRecord{
 			Client: client, Op: checker.Release, Key: key, Token: l.token, Invoke: at, Complete: max(at, d.record.Now()), Outcome: checker.Unknown,
 		})
 	}
@@ -161,7 +161,7 @@ var errNothingGiven = errors.New("no client was given anything")
 // check returns how much was recorded, and what a check of leases reports.
 func (d *clientGroup) check(check func(checker.History) error) (string, error) {
 	h := d.history()
-	count := map[checker.Op]int{}
+	count := map[checker.OpKind]int{}
 	for i := range h {
 		if h[i].Outcome == checker.OK {
 			count[h[i].Op]++

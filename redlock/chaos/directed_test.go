@@ -26,7 +26,7 @@ func (s *stand) isolate(daemon, master int) {
 func (s *stand) contest(happens func()) {
 	s.t.Helper()
 	record := checker.NewRecorder(nil)
-	var held checker.Event
+	var held checker.CallRecord
 	if !eventually(func() bool {
 		s.lock(record, 0)
 		h := record.History()

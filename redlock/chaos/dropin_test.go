@@ -43,7 +43,7 @@ func (d *dropIn) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (d *dropIn) round(ctx context.Context, c *caller, record *checker.Client) {
+func (d *dropIn) round(ctx context.Context, c *caller, record *checker.ClientRecorder) {
 	if c.random.IntN(6) == 0 {
 		d.cutShort(ctx, c)
 		return
@@ -98,7 +98,7 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *checker.Client) {
 // counted is what a careful library relies on of a lease, from its request on.
 func counted(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Millisecond }
 
-func (d *dropIn) renew(c *caller, record *checker.Client, key, value string, ttl time.Duration) {
+func (d *dropIn) renew(c *caller, record *checker.ClientRecorder, key, value string, ttl time.Duration) {
 	began := d.run.record.Now()
 	call := record.Begin(checker.Extend, key, value)
 	script := renewScript
@@ -109,7 +109,7 @@ func (d *dropIn) renew(c *caller, record *checker.Client, key, value string, ttl
 	extended(call, reply, err, value, began+counted(ttl))
 }
 
-func (d *dropIn) release(c *caller, record *checker.Client, key, value string) {
+func (d *dropIn) release(c *caller, record *checker.ClientRecorder, key, value string) {
 	words := []any{"EVAL", compareAndDelete, 1, key, value}
 	if c.random.IntN(2) == 0 {
 		words = []any{"DELEX", key, "IFEQ", value}
@@ -143,7 +143,7 @@ func (d *dropIn) probe(c *caller) error {
 
 // verdict: their replies are in the history by which the locks are checked.
 func (d *dropIn) verdict() (string, error) {
-	count := map[checker.Op]int{}
+	count := map[checker.OpKind]int{}
 	h := d.run.record.History()
 	for i := range h {
 		if h[i].Outcome == checker.OK && strings.HasPrefix(h[i].Token, dropInPrefix) {

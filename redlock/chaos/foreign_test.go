@@ -35,7 +35,7 @@ func (f *foreign) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (f *foreign) round(ctx context.Context, c *caller, record *checker.Client) {
+func (f *foreign) round(ctx context.Context, c *caller, record *checker.ClientRecorder) {
 	key := "hot:" + strconv.Itoa(c.random.IntN(hotKeys))
 	ttl := 200*time.Millisecond + time.Duration(c.random.Int64N(int64(maxTTL-200*time.Millisecond))).Truncate(time.Millisecond)
 	token := fmt.Sprintf("foreign-%d", f.tokens.Add(1))

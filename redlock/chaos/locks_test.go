@@ -66,7 +66,7 @@ func (l *locks) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (l *locks) round(ctx context.Context, c *caller, record *checker.Client) {
+func (l *locks) round(ctx context.Context, c *caller, record *checker.ClientRecorder) {
 	w := l.draw(c)
 	if w.vanish {
 		call := record.Begin(checker.Acquire, w.key, w.token)
@@ -99,7 +99,7 @@ func (l *locks) round(ctx context.Context, c *caller, record *checker.Client) {
 
 // lock sends a request, and repeats it with the same token if the answer was unknown and
 // the lease of the first try may still run: the documented use of a token.
-func (l *locks) lock(c *caller, record *checker.Client, w wish) (token string, held bool) {
+func (l *locks) lock(c *caller, record *checker.ClientRecorder, w wish) (token string, held bool) {
 	token, held, known := l.lockOnce(c, record, w)
 	if !known && w.token != "" {
 		token, held, _ = l.lockOnce(c, record, w)
@@ -107,7 +107,7 @@ func (l *locks) lock(c *caller, record *checker.Client, w wish) (token string, h
 	return token, held
 }
 
-func (l *locks) lockOnce(c *caller, record *checker.Client, w wish) (token string, held, known bool) {
+func (l *locks) lockOnce(c *caller, record *checker.ClientRecorder, w wish) (token string, held, known bool) {
 	words := []any{"DLOCK", w.key, w.ttl.Milliseconds()}
 	if w.token != "" {
 		words = append(words, "TOKEN", w.token)
@@ -136,7 +136,7 @@ func deadline(began time.Duration, validity any) time.Duration {
 	return began + time.Duration(validity.(int64))*time.Millisecond
 }
 
-func (l *locks) extend(c *caller, record *checker.Client, w wish, token string) {
+func (l *locks) extend(c *caller, record *checker.ClientRecorder, w wish, token string) {
 	began := l.run.record.Now()
 	ttl := w.ttl
 	if c.random.IntN(3) == 0 {
@@ -155,7 +155,7 @@ func (l *locks) extend(c *caller, record *checker.Client, w wish, token string) 
 }
 
 // unlock reports whether the answer is known.
-func (l *locks) unlock(c *caller, record *checker.Client, w wish, token string) bool {
+func (l *locks) unlock(c *caller, record *checker.ClientRecorder, w wish, token string) bool {
 	call := record.Begin(checker.Release, w.key, token)
 	reply, err := c.ask("DUNLOCK", w.key, token)
 	if err != nil {
@@ -224,7 +224,7 @@ func givenBack(began time.Time, end func() (any, error)) error {
 
 func (l *locks) verdict() (string, error) {
 	h := l.run.record.History()
-	count := map[checker.Op]int{}
+	count := map[checker.OpKind]int{}
 	for i := range h {
 		if h[i].Outcome == checker.OK {
 			count[h[i].Op]++

@@ -63,8 +63,8 @@ func (d *clientGroup) token(c *client) string {
 }
 
 // begin records what is requested.
-func (c *client) begin(op checker.Op, w *wants, token string) []checker.Call {
-	var calls []checker.Call
+func (c *client) begin(op checker.OpKind, w *wants, token string) []checker.PendingCall {
+	var calls []checker.PendingCall
 	for _, key := range w.keys {
 		call := c.page.Begin(op, key, token)
 		if w.reads && op == checker.Acquire {

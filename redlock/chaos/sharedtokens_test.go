@@ -45,7 +45,7 @@ func (d *dropIn) look(c *caller, key, value string, until time.Duration) {
 }
 
 // retake requests the lock that is held, for as long again.
-func (d *dropIn) retake(c *caller, record *checker.Client, key, value string, ttl time.Duration) {
+func (d *dropIn) retake(c *caller, record *checker.ClientRecorder, key, value string, ttl time.Duration) {
 	began := d.run.record.Now()
 	call := record.Begin(checker.Acquire, key, value)
 	reply, err := c.ask("EVAL", retakeScript, 1, key, value, ttl.Milliseconds())
@@ -53,7 +53,7 @@ func (d *dropIn) retake(c *caller, record *checker.Client, key, value string, tt
 }
 
 // extended notes what a script answered that takes or prolongs.
-func extended(call checker.Call, reply any, err error, value string, until time.Duration) {
+func extended(call checker.PendingCall, reply any, err error, value string, until time.Duration) {
 	switch {
 	case err != nil:
 		call.Unknown()

@@ -34,7 +34,7 @@ func (w *words) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (w *words) round(ctx context.Context, c *caller, record *checker.Client) {
+func (w *words) round(ctx context.Context, c *caller, record *checker.ClientRecorder) {
 	key := fmt.Sprint("words:", c.random.IntN(3))
 	value, ttl := fmt.Sprintf("%s%d-of-%d", dropInPrefix, w.values.Add(1), c.number), c.stand.maxLease()
 	words := []any{"SET", key, value, "NX", "PX", ttl.Milliseconds()}
@@ -95,7 +95,7 @@ func (a *alike) work(ctx context.Context, c *caller) {
 	}
 }
 
-func (a *alike) round(ctx context.Context, c *caller, record *checker.Client) {
+func (a *alike) round(ctx context.Context, c *caller, record *checker.ClientRecorder) {
 	const value = "locked"
 	const ttl = 150 * time.Millisecond
 	key, name := fmt.Sprint("alike:", c.random.IntN(3)), fmt.Sprint("alike-", a.made.Add(1))

@@ -87,7 +87,7 @@ func (w *works) work(ctx context.Context, c *caller) {
 type job struct {
 	works   *works
 	caller  *caller
-	record  *checker.Client
+	record  *checker.ClientRecorder
 	key     string
 	token   string
 	attempt int64

@@ -3,7 +3,7 @@ package checker
 // bad_together_test.go: histories that no lock for several holders can have.
 
 // of is a permit among more or fewer than two.
-func of(limit int, e Event) Event {
+func of(limit int, e CallRecord) CallRecord {
 	e.Limit = limit
 	return e
 }
@@ -70,7 +70,7 @@ func badPermits() []badHistory {
 }
 
 // set is one request for several keys.
-func set(e Event, keys ...string) (h History) {
+func set(e CallRecord, keys ...string) (h History) {
 	for _, key := range keys {
 		h = append(h, on(key, e))
 	}
@@ -85,7 +85,7 @@ func sets(all ...History) (h History) {
 }
 
 func badSeveral() []badHistory {
-	short := func(token string, invoke, complete int) Event { return acq(token, invoke, complete, 0) }
+	short := func(token string, invoke, complete int) CallRecord { return acq(token, invoke, complete, 0) }
 	return []badHistory{
 		{"two sets that share a key", "EL", sets(set(acq("a", 0, 1, 100), "x", "y"), set(acq("b", 10, 11, 10), "y", "z"))},
 		{"a set and one of its keys", "EL", sets(set(acq("a", 0, 1, 100), "x", "y"), set(acq("b", 10, 11, 10), "y"))},

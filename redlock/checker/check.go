@@ -19,10 +19,10 @@ func Check(h History) error {
 		return err
 	}
 	return errors.Join(
-		judgeKeys(keys, ruleExclusion, (*keyRecord).exclusion),
-		judgeKeys(keys, ruleFence, (*keyRecord).fences),
-		judgeKeys(keys, ruleRelease, (*keyRecord).releaseTruth),
-		judgeKeys(keys, ruleContinuity, (*keyRecord).continuity),
+		checkKeys(keys, ruleExclusion, (*keyRecord).exclusion),
+		checkKeys(keys, ruleFence, (*keyRecord).fences),
+		checkKeys(keys, ruleRelease, (*keyRecord).releaseTruth),
+		checkKeys(keys, ruleContinuity, (*keyRecord).continuity),
 		checkLinear(keys, Search{}),
 	)
 }
@@ -39,10 +39,10 @@ const (
 
 // Violation is one contradiction in a history.
 type Violation struct {
-	Rule   string  // which rule was broken
-	Key    string  // the lock's key, or the counter's name
-	Why    string  // what contradicts what
-	Events []Event // the calls that cannot both have been answered so
+	Rule   string       // which rule was broken
+	Key    string       // the lock's key, or the counter's name
+	Why    string       // what contradicts what
+	Events []CallRecord // the calls that cannot both have been answered so
 }
 
 func (v *Violation) Error() string {
@@ -80,7 +80,7 @@ type findings struct {
 	dropped int
 }
 
-func (f *findings) add(why string, events ...*Event) {
+func (f *findings) add(why string, events ...*CallRecord) {
 	if len(f.errs) >= maxFindings {
 		f.dropped++
 		return
@@ -100,7 +100,7 @@ func (f *findings) err() error {
 }
 
 // checkKeys applies one rule to every key.
-func judgeKeys(keys []*keyRecord, rule string, check func(*keyRecord, *findings)) error {
+func checkKeys(keys []*keyRecord, rule string, check func(*keyRecord, *findings)) error {
 	f := &findings{rule: rule}
 	for _, k := range keys {
 		f.key = k.key
@@ -123,7 +123,7 @@ func checkRules(h History, rules []rule) error {
 	}
 	var errs []error
 	for _, r := range rules {
-		errs = append(errs, judgeKeys(keys, r.name, r.check))
+		errs = append(errs, checkKeys(keys, r.name, r.check))
 	}
 	return errors.Join(errs...)
 }
@@ -134,5 +134,5 @@ func checkRule(h History, rule string, check func(*keyRecord, *findings)) error 
 	if err != nil {
 		return err
 	}
-	return judgeKeys(keys, rule, check)
+	return checkKeys(keys, rule, check)
 }

@@ -18,60 +18,62 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-func call(op Op, token string, invoke, complete int) Event {
-	return Event{Client: int(token[0] - 'a'), Op: op, Key: "k", Token: token, Invoke: ms(invoke), Complete: ms(complete), Outcome: OK}
+func call(op OpKind, token string, invoke, complete int) CallRecord {
+	return CallRecord{Client: int(token[0] - 'a'), Op: op, Key: "k", Token: token, Invoke: ms(invoke), Complete: ms(complete), Outcome: OK}
 }
 
 // acq is a grant without a fence.
-func acq(token string, invoke, complete, validity int) Event {
+func acq(token string, invoke, complete, validity int) CallRecord {
 	e := call(Acquire, token, invoke, complete)
 	e.Validity = ms(validity)
 	return e
 }
 
-func fenced(fence int64, token string, invoke, complete, validity int) Event {
+func fenced(fence int64, token string, invoke, complete, validity int) CallRecord {
 	e := acq(token, invoke, complete, validity)
 	e.Fence = fence
 	return e
 }
 
-func ext(token string, invoke, complete, validity int) Event {
+func ext(token string, invoke, complete, validity int) CallRecord {
 	e := call(Extend, token, invoke, complete)
 	e.Validity = ms(validity)
 	return e
 }
 
-func rel1(token string, invoke, complete int) Event {
+func rel1(token string, invoke, complete int) CallRecord {
 	e := call(Release, token, invoke, complete)
 	e.Released = true
 	return e
 }
 
-func rel0(token string, invoke, complete int) Event { return call(Release, token, invoke, complete) }
+func rel0(token string, invoke, complete int) CallRecord {
+	return call(Release, token, invoke, complete)
+}
 
-func no(e Event) Event {
+func no(e CallRecord) CallRecord {
 	e.Outcome, e.Validity, e.Fence, e.Released = No, 0, 0, false
 	return e
 }
 
-func unknown(e Event) Event {
+func unknown(e CallRecord) CallRecord {
 	e = no(e)
 	e.Outcome = Unknown
 	return e
 }
 
-func never(e Event) Event {
+func never(e CallRecord) CallRecord {
 	e = unknown(e)
 	e.Complete = Never
 	return e
 }
 
-func on(key string, e Event) Event {
+func on(key string, e CallRecord) CallRecord {
 	e.Key = key
 	return e
 }
 
-func by(client int, e Event) Event {
+func by(client int, e CallRecord) CallRecord {
 	e.Client = client
 	return e
 }
@@ -129,20 +131,20 @@ func TestCheck_ReportsTheFirstViolationsOfARuleAndCountsTheRest(t *testing.T) {
 
 func TestCheck_RejectsAnEventThatContradictsItself(t *testing.T) {
 	good := acq("a", 0, 1, 100)
-	for name, spoil := range map[string]func(*Event){
-		"unknown op":               func(e *Event) { e.Op = "lock" },
-		"no outcome":               func(e *Event) { e.Outcome = "" },
-		"no key":                   func(e *Event) { e.Key = "" },
-		"grant without token":      func(e *Event) { e.Token = "" },
-		"release without token":    func(e *Event) { *e = rel0("a", 0, 1); e.Token = "" },
-		"negative time":            func(e *Event) { e.Invoke = -1 },
-		"answered before invoked":  func(e *Event) { e.Invoke = 2 * time.Millisecond },
-		"answered, never complete": func(e *Event) { e.Complete = Never },
-		"negative fence":           func(e *Event) { e.Fence = -1 },
-		"fence of a refusal":       func(e *Event) { e.Outcome, e.Fence = No, 1 },
-		"fence of an extend":       func(e *Event) { e.Op, e.Fence = Extend, 1 },
-		"released by an acquire":   func(e *Event) { e.Released = true },
-		"released, outcome no":     func(e *Event) { *e = no(rel1("a", 0, 1)); e.Released = true },
+	for name, spoil := range map[string]func(*CallRecord){
+		"unknown op":               func(e *CallRecord) { e.Op = "lock" },
+		"no outcome":               func(e *CallRecord) { e.Outcome = "" },
+		"no key":                   func(e *CallRecord) { e.Key = "" },
+		"grant without token":      func(e *CallRecord) { e.Token = "" },
+		"release without token":    func(e *CallRecord) { *e = rel0("a", 0, 1); e.Token = "" },
+		"negative time":            func(e *CallRecord) { e.Invoke = -1 },
+		"answered before invoked":  func(e *CallRecord) { e.Invoke = 2 * time.Millisecond },
+		"answered, never complete": func(e *CallRecord) { e.Complete = Never },
+		"negative fence":           func(e *CallRecord) { e.Fence = -1 },
+		"fence of a refusal":       func(e *CallRecord) { e.Outcome, e.Fence = No, 1 },
+		"fence of an extend":       func(e *CallRecord) { e.Op, e.Fence = Extend, 1 },
+		"released by an acquire":   func(e *CallRecord) { e.Released = true },
+		"released, outcome no":     func(e *CallRecord) { *e = no(rel1("a", 0, 1)); e.Released = true },
 	} {
 		e := good
 		spoil(&e)

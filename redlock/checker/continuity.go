@@ -16,10 +16,10 @@ func CheckContinuity(h History) error {
 }
 
 func (k *keyRecord) continuity(f *findings) {
-	var marks []mark
+	var marks []rankedEvent
 	leases := k.leases()
 	for i := range leases {
-		marks = append(marks, mark{at: leases[i].from, value: leases[i].end, event: leases[i].first})
+		marks = append(marks, rankedEvent{at: leases[i].from, value: leases[i].end, event: leases[i].first})
 	}
 	running := newFrontier(marks)
 	for _, t := range k.tokens {
@@ -31,7 +31,7 @@ func (k *keyRecord) continuity(f *findings) {
 
 // continuous checks one extend. An acquire of the token that may have taken
 // effect later than the supposed loss allows everything, an unknown one always.
-func (k *keyRecord) continuous(t *tokenRecord, e *Event, running *frontier, f *findings) {
+func (k *keyRecord) continuous(t *tokenRecord, e *CallRecord, running *frontier, f *findings) {
 	grant := t.grantable.upTo(e.Complete)
 	if grant == nil {
 		f.add("extended by a token that had never requested it", e)

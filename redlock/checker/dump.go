@@ -15,9 +15,9 @@ import (
 
 // historyLine is an event as it is written. Keys and tokens are binary safe and JSON
 // strings are not, so what is not UTF-8 goes into the …Raw field as base64.
-type line struct {
+type historyLine struct {
 	Client   int           `json:"client"`
-	Op       Op            `json:"op"`
+	Op       OpKind        `json:"op"`
 	Key      string        `json:"key,omitempty"`
 	KeyRaw   []byte        `json:"key_raw,omitempty"`
 	Token    string        `json:"token,omitempty"`
@@ -62,7 +62,7 @@ func Load(r io.Reader) (History, error) {
 		}
 		decoder := json.NewDecoder(bytes.NewReader(scanner.Bytes()))
 		decoder.DisallowUnknownFields()
-		var l line
+		var l historyLine
 		if err := decoder.Decode(&l); err != nil {
 			return nil, fmt.Errorf("checker: line %d is no event: %w", number, err)
 		}
@@ -77,8 +77,8 @@ func Load(r io.Reader) (History, error) {
 	return h, nil
 }
 
-func toLine(e *Event) line {
-	l := line{
+func toLine(e *CallRecord) historyLine {
+	l := historyLine{
 		Client: e.Client, Op: e.Op, Invoke: e.Invoke, Complete: e.Complete,
 		Outcome: e.Outcome, Validity: e.Validity, Shared: e.Shared, Limit: e.Limit, Fence: e.Fence, Released: e.Released,
 	}
@@ -87,8 +87,8 @@ func toLine(e *Event) line {
 	return l
 }
 
-func (l *line) event() Event {
-	return Event{
+func (l *historyLine) event() CallRecord {
+	return CallRecord{
 		Client: l.Client, Op: l.Op, Key: l.Key + string(l.KeyRaw), Token: l.Token + string(l.TokenRaw),
 		Invoke: l.Invoke, Complete: l.Complete, Outcome: l.Outcome,
 		Validity: l.Validity, Shared: l.Shared, Limit: l.Limit, Fence: l.Fence, Released: l.Released,

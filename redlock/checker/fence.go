@@ -17,7 +17,7 @@ func CheckFences(h History) error {
 }
 
 func (k *keyRecord) fences(f *findings) {
-	var grants []*Event
+	var grants []*CallRecord
 	for _, e := range k.proofs {
 		if e.Op == Acquire && e.Fence != 0 {
 			grants = append(grants, e)
@@ -27,9 +27,9 @@ func (k *keyRecord) fences(f *findings) {
 	risingFences(grants, f)
 }
 
-func uniqueFences(grants []*Event, f *findings) {
+func uniqueFences(grants []*CallRecord, f *findings) {
 	sorted := slices.Clone(grants)
-	slices.SortStableFunc(sorted, func(a, b *Event) int { return cmp.Compare(a.Fence, b.Fence) })
+	slices.SortStableFunc(sorted, func(a, b *CallRecord) int { return cmp.Compare(a.Fence, b.Fence) })
 	for i, first := 1, 0; i < len(sorted); i++ {
 		switch {
 		case sorted[i].Fence != sorted[first].Fence:
@@ -42,10 +42,10 @@ func uniqueFences(grants []*Event, f *findings) {
 
 // risingFences walks the grants (sorted by Invoke) and keeps the highest fence
 // of those answered before the one at hand was requested: O(n log n), and exact.
-func risingFences(grants []*Event, f *findings) {
+func risingFences(grants []*CallRecord, f *findings) {
 	answered := slices.Clone(grants)
-	slices.SortStableFunc(answered, func(a, b *Event) int { return cmp.Compare(a.Complete, b.Complete) })
-	var highest *Event
+	slices.SortStableFunc(answered, func(a, b *CallRecord) int { return cmp.Compare(a.Complete, b.Complete) })
+	var highest *CallRecord
 	next := 0
 	for _, e := range grants {
 		for ; answered[next].Complete < e.Invoke; next++ {

@@ -12,13 +12,13 @@ import (
 )
 
 // OpKind names what a client requested.
-type Op string
+type OpKind string
 
 // The three requests that a client can send about a lock.
 const (
-	Acquire Op = "acquire"
-	Extend  Op = "extend"
-	Release Op = "release"
+	Acquire OpKind = "acquire"
+	Extend  OpKind = "extend"
+	Release OpKind = "release"
 )
 
 // Outcome names what the client received.
@@ -37,9 +37,9 @@ const Never = time.Duration(math.MaxInt64)
 
 // CallRecord is one call. Times are read from one monotonic clock that all clients
 // of a history share, and count from its origin.
-type Event struct {
+type CallRecord struct {
 	Client   int
-	Op       Op
+	Op       OpKind
 	Key      string
 	Token    string        // may be "" only where nothing was granted and the token was the server's to choose
 	Invoke   time.Duration // read before the request left
@@ -68,7 +68,7 @@ type Event struct {
 
 // History is a set of events in any order. It must be complete: an acquire that
 // is missing makes later, honest answers look like contradictions.
-type History []Event
+type History []CallRecord
 
 // ErrMalformed: the history cannot be checked because an event contradicts
 // itself. The recording is wrong, which proves nothing about the lock.
@@ -86,10 +86,10 @@ func (h History) Validate() error {
 }
 
 // flaw is what is wrong with the event by itself, "" if nothing is.
-func (e *Event) flaw() string {
+func (e *CallRecord) flaw() string {
 	granted := e.Outcome == OK && e.Op != Release
 	switch {
-	case !slices.Contains([]Op{Acquire, Extend, Release}, e.Op):
+	case !slices.Contains([]OpKind{Acquire, Extend, Release}, e.Op):
 		return fmt.Sprintf("op is %q, want acquire, extend or release", e.Op)
 	case !slices.Contains([]Outcome{OK, No, Unknown}, e.Outcome):
 		return fmt.Sprintf("outcome is %q, want ok, no or unknown", e.Outcome)
@@ -112,7 +112,7 @@ func (e *Event) flaw() string {
 }
 
 // deadline is the instant up to which the client relies on the answer.
-func (e *Event) deadline() time.Duration {
+func (e *CallRecord) deadline() time.Duration {
 	if e.Validity > Never-e.Complete {
 		return Never
 	}
@@ -120,7 +120,7 @@ func (e *Event) deadline() time.Duration {
 }
 
 // String shows the event in one line, as errors do.
-func (e *Event) String() string {
+func (e *CallRecord) String() string {
 	text := fmt.Sprintf("client %d %s %q by %q at %s: ", e.Client, e.Op, e.Key, e.Token, span(e.Invoke, e.Complete))
 	switch {
 	case e.Outcome == OK && e.Op == Release:

@@ -41,7 +41,7 @@ func TestRecorder_WritesDownWhatEachAnswerMeans(t *testing.T) {
 		start := time.Now()
 		r := NewRecorder(nil)
 		c := r.Client()
-		after := func(d time.Duration, call Call) Call { time.Sleep(d); return call }
+		after := func(d time.Duration, call PendingCall) PendingCall { time.Sleep(d); return call }
 		after(ms(5), c.Begin(Acquire, "k", "")).Granted("t", ms(100), 7)
 		after(ms(5), c.Begin(Extend, "k", "t")).GrantedUntil("t", r.At(start.Add(ms(205))), 0)
 		after(ms(1), c.Begin(Extend, "k", "t")).Unknown()

@@ -13,7 +13,7 @@ import (
 type keyRecord struct {
 	key         string
 	tokens      []*tokenRecord // in order of first appearance
-	proofs      []*Event       // successful acquires and extends, by Invoke: their token held the key at an instant within
+	proofs      []*CallRecord  // successful acquires and extends, by Invoke: their token held the key at an instant within
 	foreignDone frontier       // of the proofs completed before an instant, the one that was invoked last
 	foreignNext frontier       // mirrored: of the proofs invoked from an instant on, the one that completed first
 }
@@ -21,10 +21,10 @@ type keyRecord struct {
 // tokenRecord is all that one token did to one key.
 type tokenRecord struct {
 	token    string
-	acquires []*Event // granted or unknown, by Invoke
-	extends  []*Event // successful, by Invoke
-	releases []*Event // all, by Invoke
-	claims   []claim  // by from
+	acquires []*CallRecord // granted or unknown, by Invoke
+	extends  []*CallRecord // successful, by Invoke
+	releases []*CallRecord // all, by Invoke
+	promises []promise     // by from
 
 	grantable horizon // latest instant at which an acquire invoked so far may have taken effect
 	voiding   releaseTimes
@@ -38,11 +38,11 @@ func newIndex(h History) ([]*keyRecord, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
-	events := make([]*Event, len(h))
+	events := make([]*CallRecord, len(h))
 	for i := range h {
 		events[i] = &h[i]
 	}
-	slices.SortStableFunc(events, func(a, b *Event) int { return cmp.Compare(a.Invoke, b.Invoke) })
+	slices.SortStableFunc(events, func(a, b *CallRecord) int { return cmp.Compare(a.Invoke, b.Invoke) })
 	var keys []*keyRecord
 	keyOf := map[string]*keyRecord{}
 	type owner struct{ key, token string }
@@ -69,7 +69,7 @@ func newIndex(h History) ([]*keyRecord, error) {
 	return keys, nil
 }
 
-func (k *keyRecord) add(t *tokenRecord, e *Event) {
+func (k *keyRecord) add(t *tokenRecord, e *CallRecord) {
 	switch {
 	case e.Op == Release:
 		t.releases = append(t.releases, e)
@@ -85,18 +85,18 @@ func (k *keyRecord) add(t *tokenRecord, e *Event) {
 }
 
 func (k *keyRecord) finish() {
-	k.foreignDone = lastInvoked(k.proofs, func(*Event) bool { return true })
-	marks := make([]mark, 0, len(k.proofs))
+	k.foreignDone = lastInvoked(k.proofs, func(*CallRecord) bool { return true })
+	marks := make([]rankedEvent, 0, len(k.proofs))
 	for _, e := range k.proofs {
-		marks = append(marks, mark{at: -e.Invoke, value: -e.Complete, event: e})
+		marks = append(marks, rankedEvent{at: -e.Invoke, value: -e.Complete, event: e})
 	}
 	k.foreignNext = newFrontier(marks)
 	for _, t := range k.tokens {
 		t.grantable = newHorizon(t.acquires)
 		t.voiding = newReleaseTimes(t.releases)
-		t.claims = newClaims(k, t)
-		t.released = lastInvoked(t.releases, func(e *Event) bool { return e.Outcome == OK && e.Released })
-		t.answered = lastInvoked(t.releases, func(e *Event) bool { return e.Outcome != Unknown })
+		t.promises = newPromises(k, t)
+		t.released = lastInvoked(t.releases, func(e *CallRecord) bool { return e.Outcome == OK && e.Released })
+		t.answered = lastInvoked(t.releases, func(e *CallRecord) bool { return e.Outcome != Unknown })
 	}
 }
 
@@ -110,7 +110,7 @@ func (k *keyRecord) takenBy(instant time.Duration, token string) time.Duration {
 }
 
 // effectBy is the latest instant at which the call can have taken effect.
-func (e *Event) effectBy() time.Duration {
+func (e *CallRecord) effectBy() time.Duration {
 	if e.Outcome == Unknown {
 		return Never
 	}
@@ -118,22 +118,22 @@ func (e *Event) effectBy() time.Duration {
 }
 
 // rankedEvent is one event placed at an instant, with a value to be maximised.
-type mark struct {
+type rankedEvent struct {
 	at, value time.Duration
-	event     *Event
+	event     *CallRecord
 }
 
 // frontier finds, of the events placed before an instant, the one of another token
 // with the highest value. Two candidates of different tokens are enough.
 type frontier struct {
-	marks []mark
-	best  [][2]mark
+	ranked []rankedEvent
+	best   [][2]rankedEvent
 }
 
-func newFrontier(marks []mark) frontier {
-	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
-	f := frontier{marks: marks, best: make([][2]mark, len(marks))}
-	var top [2]mark
+func newFrontier(marks []rankedEvent) frontier {
+	slices.SortStableFunc(marks, func(a, b rankedEvent) int { return cmp.Compare(a.at, b.at) })
+	f := frontier{ranked: marks, best: make([][2]rankedEvent, len(marks))}
+	var top [2]rankedEvent
 	for i, m := range marks {
 		switch {
 		case top[0].event == nil || m.value > top[0].value:
@@ -151,11 +151,11 @@ func newFrontier(marks []mark) frontier {
 
 // lastInvoked builds the frontier that finds, of the chosen events completed
 // before an instant, the one that was invoked last.
-func lastInvoked(events []*Event, chosen func(*Event) bool) frontier {
-	var marks []mark
+func lastInvoked(events []*CallRecord, chosen func(*CallRecord) bool) frontier {
+	var marks []rankedEvent
 	for _, e := range events {
 		if chosen(e) {
-			marks = append(marks, mark{at: e.Complete, value: e.Invoke, event: e})
+			marks = append(marks, rankedEvent{at: e.Complete, value: e.Invoke, event: e})
 		}
 	}
 	return newFrontier(marks)
@@ -163,28 +163,28 @@ func lastInvoked(events []*Event, chosen func(*Event) bool) frontier {
 
 // before returns the best event strictly before the instant that is not token's
 // ("" excludes none); ok is false if there is none.
-func (f *frontier) before(instant time.Duration, token string) (m mark, ok bool) {
-	n, _ := slices.BinarySearchFunc(f.marks, instant, func(m mark, t time.Duration) int { return cmp.Compare(m.at, t) })
+func (f *frontier) before(instant time.Duration, token string) (m rankedEvent, ok bool) {
+	n, _ := slices.BinarySearchFunc(f.ranked, instant, func(m rankedEvent, t time.Duration) int { return cmp.Compare(m.at, t) })
 	if n == 0 {
-		return mark{}, false
+		return rankedEvent{}, false
 	}
 	for _, m := range f.best[n-1] {
 		if m.event != nil && m.event.Token != token {
 			return m, true
 		}
 	}
-	return mark{}, false
+	return rankedEvent{}, false
 }
 
 // horizon finds, of the calls invoked up to an instant, the one that may have
 // taken effect last. Calls are sorted by Invoke.
 type horizon struct {
-	calls []*Event
-	last  []*Event
+	calls []*CallRecord
+	last  []*CallRecord
 }
 
-func newHorizon(calls []*Event) horizon {
-	h := horizon{calls: calls, last: make([]*Event, len(calls))}
+func newHorizon(calls []*CallRecord) horizon {
+	h := horizon{calls: calls, last: make([]*CallRecord, len(calls))}
 	for i, e := range calls {
 		h.last[i] = e
 		if i > 0 && h.last[i-1].effectBy() > e.effectBy() {
@@ -195,8 +195,8 @@ func newHorizon(calls []*Event) horizon {
 }
 
 // upTo returns nil if no call was invoked up to the instant.
-func (h *horizon) upTo(instant time.Duration) *Event {
-	n, _ := slices.BinarySearchFunc(h.calls, instant, func(e *Event, t time.Duration) int {
+func (h *horizon) upTo(instant time.Duration) *CallRecord {
+	n, _ := slices.BinarySearchFunc(h.calls, instant, func(e *CallRecord, t time.Duration) int {
 		if e.Invoke <= t {
 			return -1
 		}

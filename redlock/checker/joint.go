@@ -28,83 +28,85 @@ import (
 )
 
 // accessMode is how a token holds a key.
-type part int
+type accessMode int
 
 const (
-	solely part = iota
-	reads
-	permitted
+	exclusiveAccess accessMode = iota
+	sharedAccess
+	permitAccess
 )
 
 // jointOp is one operation of the model.
-type joint struct {
-	step  step
-	keys  []string
-	token string
-	as    part
-	limit int             // of permits
-	until []time.Duration // the deadline in the reply, for each key
-	call  time.Duration
-	done  time.Duration // the instant at which it has taken effect at the latest
-	event *Event
+type jointOp struct {
+	step   modelStep
+	keys   []string
+	token  string
+	access accessMode
+	limit  int             // of permits
+	until  []time.Duration // the deadline in the reply, for each key
+	call   time.Duration
+	done   time.Duration // the instant at which it has taken effect at the latest
+	event  *CallRecord
 }
 
 // jointHolder is one token that holds one key.
-type place struct {
+type jointHolder struct {
 	key, token string
-	as         part
+	access     accessMode
 	until      time.Duration
 }
 
 // jointState is the state: the holders, sorted, and the earliest possible time.
-type company struct {
-	places []place
-	now    time.Duration
+type jointState struct {
+	holders []jointHolder
+	now     time.Duration
 }
 
-func (c company) equal(o company) bool { return c.now == o.now && slices.Equal(c.places, o.places) }
+func (c jointState) equal(o jointState) bool {
+	return c.now == o.now && slices.Equal(c.holders, o.holders)
+}
 
 // without the token on the key.
-func (c company) without(key, token string) company {
-	places := slices.DeleteFunc(slices.Clone(c.places), func(p place) bool { return p.key == key && p.token == token })
-	return company{places, c.now}
+func (c jointState) without(key, token string) jointState {
+	places := slices.DeleteFunc(slices.Clone(c.holders), func(p jointHolder) bool { return p.key == key && p.token == token })
+	return jointState{places, c.now}
 }
 
-func (c company) find(key, token string) int {
-	return slices.IndexFunc(c.places, func(p place) bool { return p.key == key && p.token == token })
+func (c jointState) find(key, token string) int {
+	return slices.IndexFunc(c.holders, func(p jointHolder) bool { return p.key == key && p.token == token })
 }
 
 // with a holder. If the token is one already, it is prolonged.
-func (c company) with(p place) company {
+func (c jointState) with(p jointHolder) jointState {
 	if i := c.find(p.key, p.token); i >= 0 {
-		p.until = max(p.until, c.places[i].until)
+		p.until = max(p.until, c.holders[i].until)
 	}
 	next := c.without(p.key, p.token)
-	at, _ := slices.BinarySearchFunc(next.places, p, func(a, b place) int {
+	at, _ := slices.BinarySearchFunc(next.holders, p, func(a, b jointHolder) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.token, b.token))
 	})
-	next.places = slices.Insert(next.places, at, p)
+	next.holders = slices.Insert(next.holders, at, p)
 	return next
 }
 
 // next returns the states that the operation can lead to; none if the lock
 // cannot have given this answer in that state.
-func (in *joint) next(s company) []company {
+func (in *jointOp) next(s jointState) []jointState {
 	s.now = max(s.now, in.call)
 	if s.now > in.done {
 		return nil
 	}
 	switch in.step {
 	case give:
-		return []company{s.without(in.keys[0], in.token)}
+		return []jointState{s.without(in.keys[0], in.token)}
 	case prolong:
 		i := s.find(in.keys[0], in.token)
 		if i < 0 {
 			return nil
 		}
-		held := s.places[i]
+		held := s.holders[i]
 		held.until = max(held.until, in.until[0])
-		return []company{s.with(held)}
+		return []jointState{s.with(held)}
 	case perhaps:
 		return append(in.take(s), s)
 	}
@@ -112,13 +114,13 @@ func (in *joint) next(s company) []company {
 }
 
 // take all keys at once.
-func (in *joint) take(s company) []company {
-	states := []company{s}
+func (in *jointOp) take(s jointState) []jointState {
+	states := []jointState{s}
 	for i := range in.keys {
-		var next []company
+		var next []jointState
 		for _, before := range states {
-			for _, after := range in.room(before, in.keys[i]) {
-				next = append(next, after.with(place{in.keys[i], in.token, in.as, in.until[i]}))
+			for _, after := range in.withRoomFor(before, in.keys[i]) {
+				next = append(next, after.with(jointHolder{in.keys[i], in.token, in.access, in.until[i]}))
 			}
 		}
 		states = next
@@ -129,13 +131,13 @@ func (in *joint) take(s company) []company {
 // withRoomFor returns the states in which the key is free for the operation's token. The
 // tokens that cannot be together with it leave, and of too many permits any one whose
 // deadline is over.
-func (in *joint) room(s company, key string) []company {
+func (in *jointOp) withRoomFor(s jointState, key string) []jointState {
 	others := 0
-	for _, p := range slices.Clone(s.places) {
+	for _, p := range slices.Clone(s.holders) {
 		switch {
 		case p.key != key:
-		case p.token == in.token && (p.as == permitted) == (in.as == permitted): // it may have another mode from now on
-		case p.as == in.as && p.as != solely:
+		case p.token == in.token && (p.access == permitAccess) == (in.access == permitAccess): // it may have another mode from now on
+		case p.access == in.access && p.access != exclusiveAccess:
 			others++
 		case p.until > in.done:
 			return nil
@@ -144,11 +146,11 @@ func (in *joint) room(s company, key string) []company {
 			s.now = max(s.now, p.until)
 		}
 	}
-	if in.as != permitted || others < in.limit {
-		return []company{s}
+	if in.access != permitAccess || others < in.limit {
+		return []jointState{s}
 	}
-	var ways []company
-	for _, p := range s.places {
+	var ways []jointState
+	for _, p := range s.holders {
 		if p.key == key && p.token != in.token && p.until <= in.done {
 			way := s.without(key, p.token)
 			way.now = max(s.now, p.until)
@@ -161,15 +163,15 @@ func (in *joint) room(s company, key string) []company {
 // jointModel is the perfect lock.
 func jointModel() porcupine.Model {
 	model := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{company{}} },
+		Init: func() []any { return []any{jointState{}} },
 		Step: func(state, in, _ any) []any {
 			var out []any
-			for _, s := range in.(*joint).next(state.(company)) {
+			for _, s := range in.(*jointOp).next(state.(jointState)) {
 				out = append(out, s)
 			}
 			return out
 		},
-		Equal: func(a, b any) bool { return a.(company).equal(b.(company)) },
+		Equal: func(a, b any) bool { return a.(jointState).equal(b.(jointState)) },
 	}
 	return model.ToModel()
 }

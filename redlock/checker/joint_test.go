@@ -79,7 +79,7 @@ func TestTogether_AgreesWithTheModelOfExclusiveLocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := porcupine.CheckOperations(lockModel(holding{}), plainOperations(keys[0]))
+		want := porcupine.CheckOperations(lockModel(lockState{}), plainOperations(keys[0]))
 		for _, s := range []Search{{}, {Window: 10}} {
 			if got := CheckTogetherLinear(h, s) == nil; got != want {
 				t.Fatalf("accepted: %v with %+v, the model of exclusive locks gives %v:\n%v", got, s, want, listing(h))
@@ -107,7 +107,7 @@ func later(h History) History {
 
 // inModes makes some of the acquires a reader's, or those of one of two permits.
 // Readers may become writers; a permit's token has nothing else.
-func inModes(random *rand.Rand, h History, as func(*Event)) History {
+func inModes(random *rand.Rand, h History, as func(*CallRecord)) History {
 	for i := range h {
 		as(&h[i])
 		if h[i].Shared && random.IntN(3) == 0 {
@@ -124,13 +124,13 @@ func inModes(random *rand.Rand, h History, as func(*Event)) History {
 func TestTogether_TheSweepsRejectNothingThatHasAnOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(12, 12))
 	for name, mode := range map[string]struct {
-		as    func(*Event)
+		as    func(*CallRecord)
 		sweep func(History) error
 	}{
-		"readers": {func(e *Event) { e.Shared = true }, func(h History) error {
+		"readers": {func(e *CallRecord) { e.Shared = true }, func(h History) error {
 			return checkRules(h, []rule{{ruleExclusion, (*keyRecord).readersAndWriters}, {ruleContinuity, (*keyRecord).ownContinuity}})
 		}},
-		"permits": {func(e *Event) { e.Limit = 2 }, func(h History) error {
+		"permits": {func(e *CallRecord) { e.Limit = 2 }, func(h History) error {
 			return checkRules(h, []rule{{ruleExclusion, (*keyRecord).counted}, {ruleContinuity, (*keyRecord).ownContinuity}})
 		}},
 	} {

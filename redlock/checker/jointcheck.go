@@ -22,7 +22,7 @@ func CheckTogetherLinear(h History, s Search) error {
 	}
 	f := &findings{rule: ruleLinear}
 	for _, k := range keys {
-		var all []*joint
+		var all []*jointOp
 		for _, t := range k.tokens {
 			all = append(all, t.joints(k.key)...)
 		}
@@ -50,8 +50,8 @@ func CheckSeveralLinear(h History, s Search) error {
 		return err
 	}
 	f := &findings{rule: ruleLinear}
-	for _, some := range bundles(keys) {
-		var all []*joint
+	for _, some := range keyGroups(keys) {
+		var all []*jointOp
 		var records []*tokenRecord
 		var names []string
 		for _, k := range some {
@@ -62,7 +62,7 @@ func CheckSeveralLinear(h History, s Search) error {
 			names = append(names, k.key)
 		}
 		f.key = strings.Join(names, " ")
-		checkJoint(taken(all), records, s, f)
+		checkJoint(joinRequests(all), records, s, f)
 	}
 	return f.err()
 }
@@ -75,9 +75,9 @@ type grantID struct {
 }
 
 // joinRequests makes one operation of the grants of one request.
-func taken(all []*joint) (out []*joint) {
-	open := map[grantID]*joint{}
-	slices.SortStableFunc(all, func(a, b *joint) int { return cmp.Compare(a.call, b.call) })
+func joinRequests(all []*jointOp) (out []*jointOp) {
+	open := map[grantID]*jointOp{}
+	slices.SortStableFunc(all, func(a, b *jointOp) int { return cmp.Compare(a.call, b.call) })
 	for _, op := range all {
 		id := grantID{op.event.Client, op.token}
 		whole := open[id]
@@ -97,7 +97,7 @@ func taken(all []*joint) (out []*joint) {
 }
 
 // keyGroups are the keys that some token has had together.
-func bundles(keys []*keyRecord) (out [][]*keyRecord) {
+func keyGroups(keys []*keyRecord) (out [][]*keyRecord) {
 	leader := make([]int, len(keys)) // of each key's group
 	first := map[string]int{}        // key that a token was seen at
 	find := func(i int) int {

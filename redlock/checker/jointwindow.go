@@ -16,14 +16,14 @@ import (
 )
 
 // joints are the operations of one token on one key.
-func (t *tokenRecord) joints(key string) []*joint {
-	if len(t.claims) == 0 {
+func (t *tokenRecord) joints(key string) []*jointOp {
+	if len(t.promises) == 0 {
 		return nil // no client relied on it, and what it extended is not known to have been
 	}
-	over := t.over()
-	var all []*joint
+	over := t.allOver()
+	var all []*jointOp
 	for _, e := range t.acquires {
-		op := &joint{step: take, keys: []string{key}, token: t.token, as: e.as(), limit: e.Limit, until: []time.Duration{0}, call: e.Invoke, done: e.Complete, event: e}
+		op := &jointOp{step: take, keys: []string{key}, token: t.token, access: e.access(), limit: e.Limit, until: []time.Duration{0}, call: e.Invoke, done: e.Complete, event: e}
 		if e.Outcome == Unknown {
 			op.step, op.done = perhaps, max(e.Invoke, over)
 		} else {
@@ -32,10 +32,10 @@ func (t *tokenRecord) joints(key string) []*joint {
 		all = append(all, op)
 	}
 	for _, e := range t.extends {
-		all = append(all, &joint{step: prolong, keys: []string{key}, token: t.token, until: []time.Duration{e.deadline()}, call: e.Invoke, done: e.Complete, event: e})
+		all = append(all, &jointOp{step: prolong, keys: []string{key}, token: t.token, until: []time.Duration{e.deadline()}, call: e.Invoke, done: e.Complete, event: e})
 	}
 	for _, e := range t.releases {
-		op := &joint{step: give, keys: []string{key}, token: t.token, call: e.Invoke, done: e.Complete, event: e}
+		op := &jointOp{step: give, keys: []string{key}, token: t.token, call: e.Invoke, done: e.Complete, event: e}
 		if e.Outcome == Unknown {
 			op.done = max(e.Invoke, over)
 		}
@@ -45,29 +45,29 @@ func (t *tokenRecord) joints(key string) []*joint {
 }
 
 // allOver is when everything has ended that the token was promised.
-func (t *tokenRecord) over() time.Duration {
+func (t *tokenRecord) allOver() time.Duration {
 	over := time.Duration(0)
-	for i := range t.claims {
-		over = max(over, t.claims[i].until, t.claims[i].from)
+	for i := range t.promises {
+		over = max(over, t.promises[i].until, t.promises[i].from)
 	}
 	return over
 }
 
-func (e *Event) as() part {
+func (e *CallRecord) access() accessMode {
 	switch {
 	case e.Shared:
-		return reads
+		return sharedAccess
 	case e.Limit > 0:
-		return permitted
+		return permitAccess
 	}
-	return solely
+	return exclusiveAccess
 }
 
 // checkJoint searches an order for operations that depend on one another.
-func checkJoint(all []*joint, records []*tokenRecord, s Search, f *findings) {
-	slices.SortStableFunc(all, func(a, b *joint) int { return cmp.Compare(a.call, b.call) })
+func checkJoint(all []*jointOp, records []*tokenRecord, s Search, f *findings) {
+	slices.SortStableFunc(all, func(a, b *jointOp) int { return cmp.Compare(a.call, b.call) })
 	gone := goneBy(all, records)
-	var stretch []*joint
+	var stretch []*jointOp
 	busy := time.Duration(-1)
 	for _, op := range all {
 		if op.call > busy && len(stretch) > s.Window/10 {
@@ -84,11 +84,11 @@ func checkJoint(all []*joint, records []*tokenRecord, s Search, f *findings) {
 
 // goneBy is when no part of a token matters any more: its calls are over, and it
 // holds nothing, because it has released everything or its deadlines are over.
-func goneBy(all []*joint, records []*tokenRecord) map[string]time.Duration {
+func goneBy(all []*jointOp, records []*tokenRecord) map[string]time.Duration {
 	gone := map[string]time.Duration{}
 	for _, t := range records {
-		if !t.letGo() {
-			gone[t.token] = max(gone[t.token], t.over())
+		if !t.releasedLast() {
+			gone[t.token] = max(gone[t.token], t.allOver())
 		}
 	}
 	for _, op := range all {
@@ -100,10 +100,10 @@ func goneBy(all []*joint, records []*tokenRecord) map[string]time.Duration {
 }
 
 // releasedLast reports whether the last event of the token was a release.
-func (t *tokenRecord) letGo() bool {
+func (t *tokenRecord) releasedLast() bool {
 	last := time.Duration(-1)
-	for i := range t.claims {
-		last = max(last, t.claims[i].from)
+	for i := range t.promises {
+		last = max(last, t.promises[i].from)
 	}
 	for _, e := range t.acquires {
 		last = max(last, e.effectBy())
@@ -112,7 +112,7 @@ func (t *tokenRecord) letGo() bool {
 }
 
 // searchJoint searches one stretch.
-func searchJoint(stretch []*joint, s Search, f *findings) {
+func searchJoint(stretch []*jointOp, s Search, f *findings) {
 	first, last := stretch[0].call, stretch[len(stretch)-1].call
 	undecided := func(why string) {
 		f.errs = append(f.errs, &Undecided{Key: f.key, From: first, To: last, Operations: len(stretch), Why: why})
@@ -132,7 +132,7 @@ func searchJoint(stretch []*joint, s Search, f *findings) {
 	case porcupine.Illegal:
 		stuck := firstUnplaced(operations, &info)
 		f.add(fmt.Sprintf("no order of its calls over %s explains their answers; the longest one breaks off before this call", span(first, last)),
-			operations[stuck].Input.(*joint).event)
+			operations[stuck].Input.(*jointOp).event)
 	}
 }
 

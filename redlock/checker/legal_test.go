@@ -84,14 +84,14 @@ func (w *world) idle(client int) {
 	key := []string{"k", "j"}[w.random.IntN(2)]
 	if known := w.tokens[key]; len(known) > 0 && w.chance(10) {
 		token := known[max(0, len(known)-1-w.random.IntN(4))]
-		op := []Op{Release, Extend, Acquire}[w.random.IntN(3)]
-		w.ask(client, op, key, token, func(Event) { w.idle(client) })
+		op := []OpKind{Release, Extend, Acquire}[w.random.IntN(3)]
+		w.ask(client, op, key, token, func(CallRecord) { w.idle(client) })
 		return
 	}
 	w.serial++
 	token := fmt.Sprintf("t%d", w.serial)
 	w.tokens[key] = append(w.tokens[key], token)
-	w.ask(client, Acquire, key, token, func(e Event) {
+	w.ask(client, Acquire, key, token, func(e CallRecord) {
 		if e.Outcome == OK || e.Outcome == Unknown && w.chance(50) {
 			w.holding(client, e)
 			return
@@ -101,8 +101,8 @@ func (w *world) idle(client int) {
 }
 
 // holding: a client that has a lock, or believes so, goes on.
-func (w *world) holding(client int, e Event) {
-	again := func(e Event) {
+func (w *world) holding(client int, e CallRecord) {
+	again := func(e CallRecord) {
 		if e.Outcome == No {
 			w.idle(client)
 			return
@@ -115,9 +115,9 @@ func (w *world) holding(client int, e Event) {
 	case dice < 40:
 		w.ask(client, Acquire, e.Key, e.Token, again)
 	case dice < 85:
-		w.ask(client, Release, e.Key, e.Token, func(e Event) {
+		w.ask(client, Release, e.Key, e.Token, func(e CallRecord) {
 			if e.Outcome == Unknown && w.chance(60) {
-				w.ask(client, Release, e.Key, e.Token, func(Event) { w.idle(client) })
+				w.ask(client, Release, e.Key, e.Token, func(CallRecord) { w.idle(client) })
 				return
 			}
 			w.idle(client)
@@ -128,10 +128,10 @@ func (w *world) holding(client int, e Event) {
 }
 
 // ask sends one request: it leaves after a pause, takes effect, is answered.
-func (w *world) ask(client int, op Op, key, token string, then func(Event)) {
+func (w *world) ask(client int, op OpKind, key, token string, then func(CallRecord)) {
 	w.at(w.now+w.random.IntN(12), func() {
 		index := len(w.h)
-		w.h = append(w.h, Event{Client: client, Op: op, Key: key, Token: token, Invoke: ms(w.now), Complete: Never})
+		w.h = append(w.h, CallRecord{Client: client, Op: op, Key: key, Token: token, Invoke: ms(w.now), Complete: Never})
 		arrives := w.now + w.random.IntN(4)
 		answered := arrives + w.random.IntN(4)
 		if w.chance(2) {

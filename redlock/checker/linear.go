@@ -61,7 +61,7 @@ func checkLinear(keys []*keyRecord, s Search) error {
 	for _, k := range keys {
 		f.key = k.key
 		for _, w := range k.windows(s.Window) {
-			w.judge(s, f)
+			w.check(s, f)
 		}
 	}
 	return f.err()
@@ -83,10 +83,10 @@ func (s *Search) complete() error {
 }
 
 // modelStep is what an operation does to the lock.
-type step int
+type modelStep int
 
 const (
-	take step = iota
+	take modelStep = iota
 	prolong
 	give
 	lapse
@@ -95,46 +95,46 @@ const (
 
 // input is one operation of the model. event is the call it stands for.
 type input struct {
-	step  step
-	token string
-	until time.Duration // the deadline in the reply, for take, prolong and lapse
-	event *Event
-	claim *claim // what a take or prolong promised
+	step    modelStep
+	token   string
+	until   time.Duration // the deadline in the reply, for take, prolong and lapse
+	event   *CallRecord
+	promise *promise // what a take or prolong promised
 }
 
 // lockState is the state of the lock; the zero value is a free lock.
-type holding struct {
+type lockState struct {
 	token string
 	until time.Duration
 }
 
 // next returns the states that the operation can lead to; none if the lock
 // cannot have given this answer in that state.
-func (in *input) next(s holding) []holding {
+func (in *input) next(s lockState) []lockState {
 	mine, free := s.token == in.token, s.token == ""
 	switch {
 	case in.step == take && (free || mine), in.step == prolong && mine:
-		return []holding{{token: in.token, until: max(s.until, in.until)}}
+		return []lockState{{token: in.token, until: max(s.until, in.until)}}
 	case in.step == take, in.step == prolong:
 		return nil
 	case in.step == give && mine, in.step == lapse && mine && s.until <= in.until:
-		return []holding{{}}
+		return []lockState{{}}
 	case in.step == perhaps && free:
-		return []holding{s, {token: in.token}}
+		return []lockState{s, {token: in.token}}
 	}
-	return []holding{s}
+	return []lockState{s}
 }
 
 // lockModel is the perfect lock on one key.
-func lockModel(start holding) porcupine.Model {
+func lockModel(start lockState) porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{start} },
-		Step: func(state, in, _ any) []any { return boxed(in.(*input).next(state.(holding))) },
+		Step: func(state, in, _ any) []any { return boxed(in.(*input).next(state.(lockState))) },
 	}
 	return model.ToModel()
 }
 
-func boxed(states []holding) []any {
+func boxed(states []lockState) []any {
 	out := make([]any, len(states))
 	for i, s := range states {
 		out[i] = s
@@ -144,7 +144,7 @@ func boxed(states []holding) []any {
 
 // check searches one window. The verbose search runs only on windows without an
 // order, to find where the order breaks off.
-func (w *window) judge(s Search, f *findings) {
+func (w *window) check(s Search, f *findings) {
 	undecided := func(why string) {
 		last := w.operations[len(w.operations)-1]
 		f.errs = append(f.errs, &Undecided{Key: f.key, From: time.Duration(w.operations[0].Call),

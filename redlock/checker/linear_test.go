@@ -46,7 +46,7 @@ func chaos(random *rand.Rand) History {
 	h := make(History, 2+random.IntN(6))
 	for i := range h {
 		invoke := random.IntN(20)
-		e := call([]Op{Acquire, Acquire, Extend, Release}[random.IntN(4)], string(rune('a'+random.IntN(3))), invoke, invoke+random.IntN(6))
+		e := call([]OpKind{Acquire, Acquire, Extend, Release}[random.IntN(4)], string(rune('a'+random.IntN(3))), invoke, invoke+random.IntN(6))
 		switch dice := random.IntN(10); {
 		case dice == 0:
 			e = no(e)
@@ -81,7 +81,7 @@ func TestLinear_AgreesWithTheUnreducedModelOnSmallHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := keys[0]
-		want := porcupine.CheckOperations(lockModel(holding{}), plainOperations(k))
+		want := porcupine.CheckOperations(lockModel(lockState{}), plainOperations(k))
 		whole, parts := k.windows(maxWindow), k.windows(1)
 		if got := accepted(whole); got != want {
 			t.Fatalf("accepted: %v, the unreduced model gives %v:\n%v", got, want, listing(h))
@@ -115,7 +115,7 @@ func listing(h History) string {
 
 // pileUp is a history of n grants whose requests all overlap, each lease inside
 // the requests of all others: legal in one order, and hard to search for.
-func pileUp(n int, last Event) History {
+func pileUp(n int, last CallRecord) History {
 	var h History
 	for i := range n {
 		token := fmt.Sprintf("a%d", i)

@@ -31,7 +31,7 @@ func (k *keyRecord) counted(f *findings) {
 	type edge struct {
 		at    time.Duration
 		by    int
-		event *Event
+		event *CallRecord
 	}
 	var edges []edge
 	for _, t := range k.tokens {
@@ -45,7 +45,7 @@ func (k *keyRecord) counted(f *findings) {
 		}
 		return a.by - b.by
 	})
-	holding := map[string]*Event{}
+	holding := map[string]*CallRecord{}
 	for _, e := range edges {
 		if e.by < 0 {
 			delete(holding, e.event.Token)
@@ -57,11 +57,11 @@ func (k *keyRecord) counted(f *findings) {
 			alone = alone || other.Op == Acquire && other.Limit == 0
 		}
 		if len(holding) > limit || alone && len(holding) > 1 {
-			var all []*Event
+			var all []*CallRecord
 			for _, other := range holding {
 				all = append(all, other)
 			}
-			slices.SortFunc(all, func(a, b *Event) int { return cmp.Compare(a.Complete, b.Complete) })
+			slices.SortFunc(all, func(a, b *CallRecord) int { return cmp.Compare(a.Complete, b.Complete) })
 			f.add(fmt.Sprintf("%d tokens hold it at %v, one of them alone: %v; there are %d permits", len(holding), e.at, alone, limit), all...)
 		}
 	}

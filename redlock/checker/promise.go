@@ -12,8 +12,8 @@ import (
 // promise is what one successful acquire or extend guarantees: the token holds the
 // key from the answer up to the deadline, or up to the first release that may
 // have ended it. The interval [from, end) is empty if end <= from.
-type claim struct {
-	event *Event
+type promise struct {
+	event *CallRecord
 	from  time.Duration // when the answer came
 	until time.Duration // from + validity
 	end   time.Duration // min(until, invocation of a release that may end it)
@@ -21,13 +21,13 @@ type claim struct {
 }
 
 // newPromises requires that t.voiding and k.foreignNext are built.
-func newClaims(k *keyRecord, t *tokenRecord) []claim {
-	var claims []claim
-	add := func(e *Event) {
+func newPromises(k *keyRecord, t *tokenRecord) []promise {
+	var claims []promise
+	add := func(e *CallRecord) {
 		if e.Outcome != OK {
 			return
 		}
-		c := claim{event: e, from: e.Complete, until: e.deadline()}
+		c := promise{event: e, from: e.Complete, until: e.deadline()}
 		c.end = min(c.until, t.voiding.first(e.Invoke))
 		later := c.from + 1 // at the same instant, either may come first
 		c.gone = min(t.voiding.doneAfter(later), k.takenBy(later, t.token))
@@ -39,23 +39,23 @@ func newClaims(k *keyRecord, t *tokenRecord) []claim {
 	for _, e := range t.extends {
 		add(e)
 	}
-	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(claims, func(a, b promise) int { return cmp.Compare(a.from, b.from) })
 	return claims
 }
 
 // leaseSpan is a stretch of time over which the promises of one token overlap or
 // touch. first opened it, last prolonged it.
-type lease struct {
-	first, last *Event
+type leaseSpan struct {
+	first, last *CallRecord
 	from, end   time.Duration
 }
 
 // leases are disjoint and sorted by from. An extend whose answer came after the
 // old deadline opens a new lease: in between its client relied on nothing (the
 // rule of continuity checks that gap).
-func (t *tokenRecord) leases() []lease {
-	var leases []lease
-	for _, c := range t.claims {
+func (t *tokenRecord) leases() []leaseSpan {
+	var leases []leaseSpan
+	for _, c := range t.promises {
 		if c.end <= c.from {
 			continue
 		}
@@ -65,27 +65,27 @@ func (t *tokenRecord) leases() []lease {
 			}
 			continue
 		}
-		leases = append(leases, lease{first: c.event, last: c.event, from: c.from, end: c.end})
+		leases = append(leases, leaseSpan{first: c.event, last: c.event, from: c.from, end: c.end})
 	}
 	return leases
 }
 
 // leases of all tokens of a key, sorted by from.
-func (k *keyRecord) leases() []lease {
-	var all []lease
+func (k *keyRecord) leases() []leaseSpan {
+	var all []leaseSpan
 	for _, t := range k.tokens {
 		all = append(all, t.leases()...)
 	}
-	slices.SortStableFunc(all, func(a, b lease) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(all, func(a, b leaseSpan) int { return cmp.Compare(a.from, b.from) })
 	return all
 }
 
 // events that explain a lease in an error.
-func (l *lease) events() []*Event {
+func (l *leaseSpan) events() []*CallRecord {
 	if l.first == l.last {
-		return []*Event{l.first}
+		return []*CallRecord{l.first}
 	}
-	return []*Event{l.first, l.last}
+	return []*CallRecord{l.first, l.last}
 }
 
 // releaseTimes finds the releases of one token that bear on a promise. An answered
@@ -100,9 +100,9 @@ type releaseTimes struct {
 	firstDone   []time.Duration // earliest Complete of invokes[i:]
 }
 
-func newReleaseTimes(releases []*Event) releaseTimes {
+func newReleaseTimes(releases []*CallRecord) releaseTimes {
 	t := releaseTimes{unknown: Never}
-	var answered []*Event
+	var answered []*CallRecord
 	for _, e := range releases {
 		if e.Outcome == Unknown {
 			t.unknown = min(t.unknown, e.Invoke)
@@ -110,8 +110,8 @@ func newReleaseTimes(releases []*Event) releaseTimes {
 		}
 		answered = append(answered, e)
 	}
-	invoke := func(e *Event) time.Duration { return e.Invoke }
-	complete := func(e *Event) time.Duration { return e.Complete }
+	invoke := func(e *CallRecord) time.Duration { return e.Invoke }
+	complete := func(e *CallRecord) time.Duration { return e.Complete }
 	t.invokes, t.firstDone = suffixMin(answered, invoke, complete)
 	t.completes, t.firstInvoke = suffixMin(answered, complete, invoke)
 	return t
@@ -119,9 +119,9 @@ func newReleaseTimes(releases []*Event) releaseTimes {
 
 // suffixMin sorts events by at and returns those instants together with the
 // least value from each position on.
-func suffixMin(events []*Event, at, value func(*Event) time.Duration) (ats, least []time.Duration) {
+func suffixMin(events []*CallRecord, at, value func(*CallRecord) time.Duration) (ats, least []time.Duration) {
 	events = slices.Clone(events)
-	slices.SortStableFunc(events, func(a, b *Event) int { return cmp.Compare(at(a), at(b)) })
+	slices.SortStableFunc(events, func(a, b *CallRecord) int { return cmp.Compare(at(a), at(b)) })
 	ats, least = make([]time.Duration, len(events)), make([]time.Duration, len(events))
 	low := Never
 	for i := len(events) - 1; i >= 0; i-- {

@@ -34,18 +34,18 @@ func checkTogether(h History, exclusion func(*keyRecord, *findings)) error {
 type stay struct {
 	from, end time.Duration
 	writes    bool
-	event     *Event
+	event     *CallRecord
 }
 
 // stays of a token. A promise ends early by a release, or for a writer by the
 // token's own request to be a reader.
 func (t *tokenRecord) stays() []stay {
 	var all []stay
-	for i := range t.claims {
-		c := &t.claims[i]
+	for i := range t.promises {
+		c := &t.promises[i]
 		s := stay{from: c.from, end: c.end, event: c.event, writes: t.writesAt(c.event)}
 		if s.writes {
-			s.end = min(s.end, t.steppedDown(c.event.Invoke))
+			s.end = min(s.end, t.downgradedAt(c.event.Invoke))
 		}
 		if s.from < s.end {
 			all = append(all, s)
@@ -57,7 +57,7 @@ func (t *tokenRecord) stays() []stay {
 // writesAt reports whether the call certainly made, or kept, the token the writer.
 // An extend keeps what the token was: it is the writer only if every acquire
 // that may have been the last one was exclusive.
-func (t *tokenRecord) writesAt(e *Event) bool {
+func (t *tokenRecord) writesAt(e *CallRecord) bool {
 	if e.Op == Acquire {
 		return !e.Shared
 	}
@@ -71,7 +71,7 @@ func (t *tokenRecord) writesAt(e *Event) bool {
 
 // downgradedAt is when the token requested to be a reader, for calls that may have
 // come after one that was invoked at the instant; Never if it did not.
-func (t *tokenRecord) steppedDown(invoked time.Duration) time.Duration {
+func (t *tokenRecord) downgradedAt(invoked time.Duration) time.Duration {
 	first := Never
 	for _, a := range t.acquires {
 		if a.Shared && a.effectBy() >= invoked {
@@ -92,9 +92,9 @@ func (k *keyRecord) stays() []stay {
 
 func (k *keyRecord) readersAndWriters(f *findings) {
 	stays := k.stays()
-	var everyone, writers []mark
+	var everyone, writers []rankedEvent
 	for _, s := range stays {
-		m := mark{at: s.from, value: s.end, event: s.event}
+		m := rankedEvent{at: s.from, value: s.end, event: s.event}
 		everyone = append(everyone, m)
 		if s.writes {
 			writers = append(writers, m)
@@ -135,7 +135,7 @@ func (k *keyRecord) ownReleases(f *findings) {
 // ownContinuity reports an extend by a token that had never requested the key, or had
 // been released, or in whose time a writer had the key.
 func (k *keyRecord) ownContinuity(f *findings) {
-	writers := lastInvoked(k.proofs, func(e *Event) bool { return e.Op == Acquire && !e.Shared && e.Limit == 0 })
+	writers := lastInvoked(k.proofs, func(e *CallRecord) bool { return e.Op == Acquire && !e.Shared && e.Limit == 0 })
 	for _, t := range k.tokens {
 		for _, e := range t.extends {
 			grant := t.grantable.upTo(e.Complete)

@@ -22,7 +22,7 @@ type Recorder struct {
 	now    func() time.Duration
 
 	mu      sync.Mutex
-	clients []*Client
+	clients []*ClientRecorder
 }
 
 // NewRecorder returns an empty recorder. now must be monotonic and safe for
@@ -44,10 +44,10 @@ func (r *Recorder) Now() time.Duration { return r.now() }
 func (r *Recorder) At(instant time.Time) time.Duration { return instant.Sub(r.origin) }
 
 // Client returns the recorder of a new client. Clients are numbered from 0.
-func (r *Recorder) Client() *Client {
+func (r *Recorder) Client() *ClientRecorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Client{recorder: r, number: len(r.clients)}
+	c := &ClientRecorder{recorder: r, number: len(r.clients)}
 	r.clients = append(r.clients, c)
 	return c
 }
@@ -64,47 +64,49 @@ func (r *Recorder) History() History {
 		h = append(h, c.events...)
 		c.mu.Unlock()
 	}
-	slices.SortStableFunc(h, func(a, b Event) int { return cmp.Compare(a.Invoke, b.Invoke) })
+	slices.SortStableFunc(h, func(a, b CallRecord) int { return cmp.Compare(a.Invoke, b.Invoke) })
 	return h
 }
 
 // ClientRecorder is one client's buffer. Calls may overlap and may be answered on any
 // goroutine.
-type Client struct {
+type ClientRecorder struct {
 	recorder *Recorder
 	number   int
 
 	mu     sync.Mutex // contended only if the client's own calls overlap
-	events []Event
+	events []CallRecord
 }
 
 // PendingCall is one request waiting for its answer. Exactly one of its methods is to
 // be called; a call without an answer stays unknown.
-type Call struct {
-	client *Client
+type PendingCall struct {
+	client *ClientRecorder
 	index  int
 }
 
 // Begin records that a request is about to leave. token is the caller's, or ""
 // when the server chooses one.
-func (c *Client) Begin(op Op, key, token string) Call {
+func (c *ClientRecorder) Begin(op OpKind, key, token string) PendingCall {
 	invoke := c.recorder.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.events = append(c.events, Event{
+	c.events = append(c.events, CallRecord{
 		Client: c.number, Op: op, Key: key, Token: token,
 		Invoke: invoke, Complete: Never, Outcome: Unknown,
 	})
-	return Call{client: c, index: len(c.events) - 1}
+	return PendingCall{client: c, index: len(c.events) - 1}
 }
 
 // AsReader marks an acquire as a reader's.
-func (c Call) AsReader() Call { return c.mark(func(e *Event) { e.Shared = true }) }
+func (c PendingCall) AsReader() PendingCall { return c.mark(func(e *CallRecord) { e.Shared = true }) }
 
 // OfPermits marks an acquire as one of so many permits.
-func (c Call) OfPermits(limit int) Call { return c.mark(func(e *Event) { e.Limit = limit }) }
+func (c PendingCall) OfPermits(limit int) PendingCall {
+	return c.mark(func(e *CallRecord) { e.Limit = limit })
+}
 
-func (c Call) mark(as func(*Event)) Call {
+func (c PendingCall) mark(as func(*CallRecord)) PendingCall {
 	c.client.mu.Lock()
 	defer c.client.mu.Unlock()
 	as(&c.client.events[c.index])
@@ -113,42 +115,42 @@ func (c Call) mark(as func(*Event)) Call {
 
 // Granted: an acquire or an extend succeeded, and the client relies on the lock
 // for validity from now. fence is 0 for an extend and where there is none.
-func (c Call) Granted(token string, validity time.Duration, fence int64) {
+func (c PendingCall) Granted(token string, validity time.Duration, fence int64) {
 	complete := c.client.recorder.now()
-	c.finish(complete, func(e *Event) {
+	c.finish(complete, func(e *CallRecord) {
 		e.Outcome, e.Token, e.Validity, e.Fence = OK, token, validity, fence
 	})
 }
 
 // GrantedUntil is Granted for a client that has its deadline on the
 // recorder's clock.
-func (c Call) GrantedUntil(token string, deadline time.Duration, fence int64) {
+func (c PendingCall) GrantedUntil(token string, deadline time.Duration, fence int64) {
 	complete := c.client.recorder.now()
-	c.finish(complete, func(e *Event) {
+	c.finish(complete, func(e *CallRecord) {
 		e.Outcome, e.Token, e.Validity, e.Fence = OK, token, deadline-complete, fence
 	})
 }
 
 // Released: a release was answered, with 1 (true) or 0.
-func (c Call) Released(released bool) {
+func (c PendingCall) Released(released bool) {
 	complete := c.client.recorder.now()
-	c.finish(complete, func(e *Event) { e.Outcome, e.Released = OK, released })
+	c.finish(complete, func(e *CallRecord) { e.Outcome, e.Released = OK, released })
 }
 
 // Refused: an acquire or an extend was answered "no".
-func (c Call) Refused() {
+func (c PendingCall) Refused() {
 	complete := c.client.recorder.now()
-	c.finish(complete, func(e *Event) { e.Outcome = No })
+	c.finish(complete, func(e *CallRecord) { e.Outcome = No })
 }
 
 // Unknown: an error, a time-out or a cut connection; the call may have taken
 // effect or may yet do so.
-func (c Call) Unknown() {
+func (c PendingCall) Unknown() {
 	complete := c.client.recorder.now()
-	c.finish(complete, func(*Event) {})
+	c.finish(complete, func(*CallRecord) {})
 }
 
-func (c Call) finish(complete time.Duration, answer func(*Event)) {
+func (c PendingCall) finish(complete time.Duration, answer func(*CallRecord)) {
 	c.client.mu.Lock()
 	defer c.client.mu.Unlock()
 	e := &c.client.events[c.index]

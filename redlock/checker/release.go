@@ -31,7 +31,7 @@ func (k *keyRecord) releaseTruth(f *findings) {
 
 // releasedTruth checks one answer 1. An acquire of the token that may have
 // taken effect after the supposed loss allows everything.
-func (k *keyRecord) releasedTruth(t *tokenRecord, e *Event, f *findings) {
+func (k *keyRecord) releasedTruth(t *tokenRecord, e *CallRecord, f *findings) {
 	grant := t.grantable.upTo(e.Complete)
 	if grant == nil {
 		f.add("released by a token that had never requested it", e)
@@ -50,7 +50,7 @@ func (k *keyRecord) releasedTruth(t *tokenRecord, e *Event, f *findings) {
 // of its promises was answered before the release was invoked and still ran when
 // the release was answered, and no other release can have ended it.
 func (t *tokenRecord) notHeldTruth(f *findings) {
-	answered := make([]*Event, 0, len(t.releases))
+	answered := make([]*CallRecord, 0, len(t.releases))
 	for _, e := range t.releases {
 		if e.Outcome != Unknown {
 			answered = append(answered, e)
@@ -60,7 +60,7 @@ func (t *tokenRecord) notHeldTruth(f *findings) {
 	for i, e := range answered {
 		alone := i+1 == len(answered) || e.Complete < answered[i+1].Invoke // as to earlier ones, see promiseAcross
 		if alone && !e.Released && e.Complete < t.voiding.unknown {
-			if c := t.claimAcross(over, e); c != nil {
+			if c := t.promiseAcross(over, e); c != nil {
 				f.add(fmt.Sprintf("answered \"not held\" although the lease ran until %v", c.until), c.event, e)
 			}
 		}
@@ -72,10 +72,10 @@ func (t *tokenRecord) notHeldTruth(f *findings) {
 // through the release, nil if there is none, as where an earlier release was
 // answered only after this one was invoked. The walks of successive releases do
 // not overlap, so all of them together are linear.
-func (t *tokenRecord) claimAcross(after time.Duration, release *Event) *claim {
-	n, _ := slices.BinarySearchFunc(t.claims, release.Invoke, func(c claim, at time.Duration) int { return cmp.Compare(c.from, at) })
-	for i := n - 1; i >= 0 && t.claims[i].from > after; i-- {
-		if c := &t.claims[i]; c.event.Invoke > after && c.until > release.Complete {
+func (t *tokenRecord) promiseAcross(after time.Duration, release *CallRecord) *promise {
+	n, _ := slices.BinarySearchFunc(t.promises, release.Invoke, func(c promise, at time.Duration) int { return cmp.Compare(c.from, at) })
+	for i := n - 1; i >= 0 && t.promises[i].from > after; i-- {
+		if c := &t.promises[i]; c.event.Invoke > after && c.until > release.Complete {
 			return c
 		}
 	}

@@ -17,7 +17,7 @@ func CheckExclusion(h History) error {
 // That is enough: leases of one token are disjoint, and had two earlier leases
 // of different tokens both been running, they would have been reported.
 func (k *keyRecord) exclusion(f *findings) {
-	var longest *lease
+	var longest *leaseSpan
 	leases := k.leases()
 	for i := range leases {
 		next := &leases[i]

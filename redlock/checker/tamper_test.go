@@ -15,7 +15,7 @@ type mutation struct {
 
 // alone reports that the token has exactly one acquire that may have taken
 // effect, and returns the other events of the token on that key.
-func alone(h History, grant *Event) (others []*Event, ok bool) {
+func alone(h History, grant *CallRecord) (others []*CallRecord, ok bool) {
 	for i := range h {
 		e := &h[i]
 		switch {
@@ -31,7 +31,7 @@ func alone(h History, grant *Event) (others []*Event, ok bool) {
 
 // grants calls visit with each pair of grants of one key, a before b, until it
 // returns true.
-func grants(h History, visit func(a, b *Event) bool) bool {
+func grants(h History, visit func(a, b *CallRecord) bool) bool {
 	for i := range h {
 		for j := range h {
 			a, b := &h[i], &h[j]
@@ -44,8 +44,8 @@ func grants(h History, visit func(a, b *Event) bool) bool {
 	return false
 }
 
-func without(h History, gone func(*Event) bool) History {
-	return slices.DeleteFunc(slices.Clone(h), func(e Event) bool { return gone(&e) })
+func without(h History, gone func(*CallRecord) bool) History {
+	return slices.DeleteFunc(slices.Clone(h), func(e CallRecord) bool { return gone(&e) })
 }
 
 func mutations() []mutation {
@@ -55,7 +55,7 @@ func mutations() []mutation {
 func overlapMutations() []mutation {
 	return []mutation{
 		{"a validity is lengthened into the next lease", ruleExclusion, func(h History) (History, bool) {
-			return h, grants(h, func(a, b *Event) bool {
+			return h, grants(h, func(a, b *CallRecord) bool {
 				others, ok := alone(h, a)
 				next, lasts := alone(h, b)
 				if !ok || !lasts || len(others) > 0 || len(next) > 0 || b.Validity <= ms(1) {
@@ -66,14 +66,14 @@ func overlapMutations() []mutation {
 			})
 		}},
 		{"a release is forgotten", ruleExclusion, func(h History) (out History, ok bool) {
-			ok = grants(h, func(a, b *Event) bool {
+			ok = grants(h, func(a, b *CallRecord) bool {
 				if _, once := alone(h, a); !once || a.deadline() <= b.Complete+ms(1) || b.Validity <= 0 {
 					return false
 				}
 				if next, once := alone(h, b); !once || len(next) > 0 {
 					return false
 				}
-				out = without(h, func(e *Event) bool { return e.Op == Release && e.Token == a.Token })
+				out = without(h, func(e *CallRecord) bool { return e.Op == Release && e.Token == a.Token })
 				return true
 			})
 			return out, ok
@@ -82,7 +82,7 @@ func overlapMutations() []mutation {
 			for i := range h {
 				e := &h[i]
 				if others, once := alone(h, e); e.Op == Acquire && e.Outcome == OK && once && len(others) == 0 && e.Validity > ms(5) {
-					return append(h, Event{Op: Acquire, Key: e.Key, Token: "stranger", Outcome: OK, Validity: ms(1),
+					return append(h, CallRecord{Op: Acquire, Key: e.Key, Token: "stranger", Outcome: OK, Validity: ms(1),
 						Invoke: e.Complete + ms(1), Complete: e.Complete + ms(2)}), true
 				}
 			}
@@ -94,7 +94,7 @@ func overlapMutations() []mutation {
 func fenceMutations() []mutation {
 	return []mutation{
 		{"a fence is duplicated", ruleFence, func(h History) (History, bool) {
-			return h, grants(h, func(a, b *Event) bool {
+			return h, grants(h, func(a, b *CallRecord) bool {
 				if a.Fence == 0 || b.Fence == 0 {
 					return false
 				}
@@ -103,7 +103,7 @@ func fenceMutations() []mutation {
 			})
 		}},
 		{"two fences are swapped", ruleFence, func(h History) (History, bool) {
-			return h, grants(h, func(a, b *Event) bool {
+			return h, grants(h, func(a, b *CallRecord) bool {
 				if a.Fence == 0 || b.Fence == 0 {
 					return false
 				}
@@ -131,9 +131,9 @@ func answerMutations() []mutation {
 			return h, false
 		}},
 		{"a vain release is answered 1", ruleRelease, func(h History) (History, bool) {
-			return h, grants(h, func(a, b *Event) bool {
+			return h, grants(h, func(a, b *CallRecord) bool {
 				others, once := alone(h, a)
-				i := slices.IndexFunc(others, func(e *Event) bool {
+				i := slices.IndexFunc(others, func(e *CallRecord) bool {
 					return e.Op == Release && e.Outcome == OK && !e.Released && e.Invoke > b.Complete
 				})
 				if !once || i < 0 {
@@ -144,9 +144,9 @@ func answerMutations() []mutation {
 			})
 		}},
 		{"a refused extend is granted", ruleContinuity, func(h History) (History, bool) {
-			return h, grants(h, func(a, b *Event) bool {
+			return h, grants(h, func(a, b *CallRecord) bool {
 				others, once := alone(h, a)
-				i := slices.IndexFunc(others, func(e *Event) bool {
+				i := slices.IndexFunc(others, func(e *CallRecord) bool {
 					return e.Op == Extend && e.Outcome == No && e.Invoke > b.Complete
 				})
 				if !once || i < 0 {
@@ -161,12 +161,12 @@ func answerMutations() []mutation {
 
 // swapOwners exchanges the tokens of two grants, the first of which was used
 // before the second was requested.
-func swapOwners(use Op) func(History) (History, bool) {
+func swapOwners(use OpKind) func(History) (History, bool) {
 	return func(h History) (History, bool) {
-		return h, grants(h, func(a, b *Event) bool {
+		return h, grants(h, func(a, b *CallRecord) bool {
 			others, once := alone(h, a)
 			_, onceToo := alone(h, b)
-			used := slices.ContainsFunc(others, func(e *Event) bool {
+			used := slices.ContainsFunc(others, func(e *CallRecord) bool {
 				return e.Op == use && e.Outcome == OK && (use == Extend || e.Released) && e.Complete < b.Invoke
 			})
 			if !once || !onceToo || !used {

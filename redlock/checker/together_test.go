@@ -6,13 +6,13 @@ import (
 )
 
 // shr is a grant as a reader, per one of two permits.
-func shr(token string, invoke, complete, validity int) Event {
+func shr(token string, invoke, complete, validity int) CallRecord {
 	e := acq(token, invoke, complete, validity)
 	e.Shared = true
 	return e
 }
 
-func per(token string, invoke, complete, validity int) Event {
+func per(token string, invoke, complete, validity int) CallRecord {
 	e := acq(token, invoke, complete, validity)
 	e.Limit = 2
 	return e
@@ -50,7 +50,7 @@ func readersHistories() []togetherHistory {
 	}
 }
 
-func asReader(e Event) Event {
+func asReader(e CallRecord) CallRecord {
 	e.Shared = true
 	return e
 }
@@ -70,14 +70,14 @@ func permitsHistories() []togetherHistory {
 }
 
 func TestCheckReaders_TellsWhatCanHaveHappened(t *testing.T) {
-	judgeTogether(t, readersHistories(), CheckReaders)
+	checkAllTogether(t, readersHistories(), CheckReaders)
 }
 
 func TestCheckPermits_CountsHolders(t *testing.T) {
-	judgeTogether(t, permitsHistories(), CheckPermits)
+	checkAllTogether(t, permitsHistories(), CheckPermits)
 }
 
-func judgeTogether(t *testing.T, histories []togetherHistory, check func(History) error) {
+func checkAllTogether(t *testing.T, histories []togetherHistory, check func(History) error) {
 	for _, of := range histories {
 		err := check(of.history)
 		if of.rules == "" {

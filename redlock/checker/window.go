@@ -27,7 +27,7 @@ import (
 
 // window is a stretch of operations that is searched by itself.
 type window struct {
-	start      holding
+	start      lockState
 	operations []porcupine.Operation
 }
 
@@ -35,11 +35,11 @@ type window struct {
 // after a tenth of the limit. A stretch without one grows beyond the limit.
 func (k *keyRecord) windows(limit int) []*window {
 	var windows []*window
-	var carried []*claim // of the operations so far, those that may still hold the key
+	var carried []*promise // of the operations so far, those that may still hold the key
 	w, quiet := &window{}, int64(-1)
 	for _, op := range k.operations() {
 		if at := time.Duration(op.Call); op.Call > quiet && len(w.operations) > limit/10 {
-			carried = slices.DeleteFunc(carried, func(c *claim) bool { return c.until < at || c.gone < at })
+			carried = slices.DeleteFunc(carried, func(c *promise) bool { return c.until < at || c.gone < at })
 			if start, known := stateAt(at, carried); known {
 				windows = append(windows, w)
 				w = &window{start: start}
@@ -48,7 +48,7 @@ func (k *keyRecord) windows(limit int) []*window {
 		w.operations = append(w.operations, op)
 		quiet = max(quiet, op.Return)
 		if in := op.Input.(*input); in.step == take || in.step == prolong {
-			carried = append(carried, in.claim)
+			carried = append(carried, in.promise)
 		}
 	}
 	if len(w.operations) > 0 {
@@ -60,12 +60,12 @@ func (k *keyRecord) windows(limit int) []*window {
 // stateAt returns the state of the lock at a quiet instant, from the promises that
 // are not over. The state is unknown where a release overlapped a grant, so that
 // either may have come first.
-func stateAt(at time.Duration, carried []*claim) (state holding, known bool) {
+func stateAt(at time.Duration, carried []*promise) (state lockState, known bool) {
 	for _, c := range carried {
 		if c.end < at || state.token != "" && state.token != c.event.Token {
-			return holding{}, false
+			return lockState{}, false
 		}
-		state = holding{token: c.event.Token, until: max(state.until, c.until)}
+		state = lockState{token: c.event.Token, until: max(state.until, c.until)}
 	}
 	return state, true
 }
@@ -90,10 +90,10 @@ func (t *tokenRecord) operations(k *keyRecord) []porcupine.Operation {
 		})
 	}
 	settled := time.Duration(-1) // when the token's last successful call was answered
-	for i := range t.claims {
-		c := &t.claims[i]
+	for i := range t.promises {
+		c := &t.promises[i]
 		settled = max(settled, c.from)
-		in := input{step: take, token: t.token, until: c.until, event: c.event, claim: c}
+		in := input{step: take, token: t.token, until: c.until, event: c.event, promise: c}
 		if c.event.Op == Extend {
 			in.step = prolong
 		}
@@ -113,7 +113,7 @@ func (t *tokenRecord) operations(k *keyRecord) []porcupine.Operation {
 	for _, e := range t.releases {
 		in := input{step: give, token: t.token, event: e}
 		switch {
-		case len(t.claims) == 0:
+		case len(t.promises) == 0:
 		case e.Outcome == Unknown:
 			add(in, e.Invoke, k.takenBy(max(e.Invoke, settled+1), t.token))
 		default:
@@ -125,14 +125,14 @@ func (t *tokenRecord) operations(k *keyRecord) []porcupine.Operation {
 
 // lapses reports whether the deadline of a promise can end the time in which the token holds the key.
 func (t *tokenRecord) lapses(i int) bool {
-	c := &t.claims[i]
+	c := &t.promises[i]
 	if c.gone < c.until {
 		return false // lost before
 	}
-	if i+1 == len(t.claims) {
+	if i+1 == len(t.promises) {
 		return true
 	}
-	next := &t.claims[i+1]
+	next := &t.promises[i+1]
 	prolonged := next.event.Invoke > c.from && next.from < c.until && next.until >= c.until
 	return !prolonged
 }

@@ -71,16 +71,16 @@ func CheckWork(calls []WorkCall, keep time.Duration) error {
 		f.key = key
 		all := keys[key]
 		slices.SortStableFunc(all, func(a, b *WorkCall) int { return cmp.Compare(a.Invoke, b.Invoke) })
-		attemptsOf(all).judge(keep, f)
-		endOf(all).judge(all, keep, f)
+		workAttemptsOf(all).check(keep, f)
+		workEndingOf(all).check(all, keep, f)
 	}
 	return f.err()
 }
 
 // workAttempts are the calls that gave an attempt, and those that ended one.
-type attempts struct{ given, ended []*WorkCall }
+type workAttempts struct{ given, ended []*WorkCall }
 
-func attemptsOf(calls []*WorkCall) (a attempts) {
+func workAttemptsOf(calls []*WorkCall) (a workAttempts) {
 	for _, c := range calls {
 		switch {
 		case c.Op == Try && c.State == "acquired":
@@ -92,7 +92,7 @@ func attemptsOf(calls []*WorkCall) (a attempts) {
 	return a
 }
 
-func (a attempts) judge(keep time.Duration, f *findings) {
+func (a workAttempts) check(keep time.Duration, f *findings) {
 	for i, c := range a.given {
 		if c.Attempt < 1 || c.Attempt > c.Max {
 			f.add(fmt.Sprintf("the attempts end at %d: %v", c.Max, c))
@@ -113,12 +113,12 @@ func (a attempts) judge(keep time.Duration, f *findings) {
 
 // workEnding is the first acknowledged end of the work, nil if there is none, and when
 // the masters may have begun to store it.
-type end struct {
+type workEnding struct {
 	acknowledged *WorkCall
 	began        time.Duration
 }
 
-func endOf(calls []*WorkCall) (e end) {
+func workEndingOf(calls []*WorkCall) (e workEnding) {
 	for _, c := range calls {
 		if c.Op == Done && c.Accepted && (e.acknowledged == nil || c.Complete < e.acknowledged.Complete) {
 			e.acknowledged = c
@@ -136,7 +136,7 @@ func endOf(calls []*WorkCall) (e end) {
 	return e
 }
 
-func (e end) judge(calls []*WorkCall, keep time.Duration, f *findings) {
+func (e workEnding) check(calls []*WorkCall, keep time.Duration, f *findings) {
 	if e.acknowledged == nil {
 		return
 	}

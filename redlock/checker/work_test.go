@@ -12,15 +12,15 @@ func try(attempt int64, invoke, complete int) WorkCall {
 	return WorkCall{Key: "k", Op: Try, State: "acquired", Attempt: attempt, Max: 3, Invoke: ms(invoke), Complete: ms(complete)}
 }
 
-func told(state string, invoke, complete int) WorkCall {
+func tryAnswered(state string, invoke, complete int) WorkCall {
 	return WorkCall{Key: "k", Op: Try, State: state, Max: 3, Invoke: ms(invoke), Complete: ms(complete)}
 }
 
-func says(op WorkOp, attempt int64, accepted bool, invoke, complete int) WorkCall {
+func ends(op WorkOp, attempt int64, accepted bool, invoke, complete int) WorkCall {
 	return WorkCall{Key: "k", Op: op, Attempt: attempt, Accepted: accepted, Invoke: ms(invoke), Complete: ms(complete)}
 }
 
-func unheard(c WorkCall) WorkCall {
+func unanswered(c WorkCall) WorkCall {
 	c.Accepted, c.Unknown = false, true
 	return c
 }
@@ -29,16 +29,16 @@ const workKeep = time.Second
 
 func TestCheckWork_AcceptsWhatMayHappen(t *testing.T) {
 	for name, calls := range map[string][]WorkCall{
-		"one attempt, done":                      {try(1, 0, 1), says(Done, 1, true, 5, 6), told("done", 7, 8)},
-		"two attempts, the first refused":        {try(1, 0, 1), try(2, 50, 51), says(Done, 1, false, 55, 56), says(Done, 2, true, 57, 58)},
-		"failed, then done":                      {try(1, 0, 1), says(Fail, 1, true, 5, 6), try(2, 7, 8), says(Done, 2, true, 9, 10), told("done", 11, 12)},
-		"answered late: it runs":                 {try(1, 0, 1), says(Done, 1, true, 5, 6), told("running", 7, 8)},
-		"tried while it ended":                   {try(1, 0, 1), says(Done, 1, true, 5, 10), told("running", 6, 12)},
-		"new work as it was forgotten":           {try(1, 0, 1), says(Fail, 1, true, 5, 6), try(1, 990, 1010)},
-		"new work after it was forgotten":        {try(1, 0, 1), says(Done, 1, true, 5, 6), try(1, 1100, 1101)},
-		"forgotten a little earlier, by a first": {try(1, 0, 1), unheard(says(Done, 1, true, 5, 6)), says(Done, 1, true, 500, 501), try(2, 1000, 1010)},
-		"the last one came back":                 {try(3, 0, 1), told("exhausted", 50, 51), says(Done, 3, true, 60, 61), told("done", 62, 63)},
-		"an end that overlaps the next attempt":  {try(1, 0, 1), says(Done, 1, true, 50, 55), try(2, 51, 52)},
+		"one attempt, done":                      {try(1, 0, 1), ends(Done, 1, true, 5, 6), tryAnswered("done", 7, 8)},
+		"two attempts, the first refused":        {try(1, 0, 1), try(2, 50, 51), ends(Done, 1, false, 55, 56), ends(Done, 2, true, 57, 58)},
+		"failed, then done":                      {try(1, 0, 1), ends(Fail, 1, true, 5, 6), try(2, 7, 8), ends(Done, 2, true, 9, 10), tryAnswered("done", 11, 12)},
+		"answered late: it runs":                 {try(1, 0, 1), ends(Done, 1, true, 5, 6), tryAnswered("running", 7, 8)},
+		"tried while it ended":                   {try(1, 0, 1), ends(Done, 1, true, 5, 10), tryAnswered("running", 6, 12)},
+		"new work as it was forgotten":           {try(1, 0, 1), ends(Fail, 1, true, 5, 6), try(1, 990, 1010)},
+		"new work after it was forgotten":        {try(1, 0, 1), ends(Done, 1, true, 5, 6), try(1, 1100, 1101)},
+		"forgotten a little earlier, by a first": {try(1, 0, 1), unanswered(ends(Done, 1, true, 5, 6)), ends(Done, 1, true, 500, 501), try(2, 1000, 1010)},
+		"the last one came back":                 {try(3, 0, 1), tryAnswered("exhausted", 50, 51), ends(Done, 3, true, 60, 61), tryAnswered("done", 62, 63)},
+		"an end that overlaps the next attempt":  {try(1, 0, 1), ends(Done, 1, true, 50, 55), try(2, 51, 52)},
 	} {
 		if err := CheckWork(calls, workKeep); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -52,11 +52,11 @@ func TestCheckWork_RejectsWhatMustNot(t *testing.T) {
 		"attempt 0":                     {try(0, 0, 1)},
 		"given twice":                   {try(1, 0, 1), try(1, 50, 51)},
 		"given twice at once":           {try(2, 0, 10), try(2, 5, 6)},
-		"given after the end":           {try(1, 0, 1), says(Done, 1, true, 5, 6), try(2, 7, 8)},
-		"exhausted after the end":       {try(3, 0, 1), says(Done, 3, true, 5, 6), told("exhausted", 7, 8)},
-		"done by a superseded attempt":  {try(1, 0, 1), try(2, 50, 51), says(Done, 1, true, 55, 56)},
-		"given up by a superseded one":  {try(1, 0, 1), try(2, 50, 51), says(Fail, 1, true, 55, 56)},
-		"given after the second of two": {try(1, 0, 1), unheard(says(Done, 1, true, 5, 6)), says(Done, 1, true, 7, 8), try(2, 9, 10)},
+		"given after the end":           {try(1, 0, 1), ends(Done, 1, true, 5, 6), try(2, 7, 8)},
+		"exhausted after the end":       {try(3, 0, 1), ends(Done, 3, true, 5, 6), tryAnswered("exhausted", 7, 8)},
+		"done by a superseded attempt":  {try(1, 0, 1), try(2, 50, 51), ends(Done, 1, true, 55, 56)},
+		"given up by a superseded one":  {try(1, 0, 1), try(2, 50, 51), ends(Fail, 1, true, 55, 56)},
+		"given after the second of two": {try(1, 0, 1), unanswered(ends(Done, 1, true, 5, 6)), ends(Done, 1, true, 7, 8), try(2, 9, 10)},
 	} {
 		err := CheckWork(calls, workKeep)
 		var v *Violation
