@@ -182,3 +182,22 @@ func (p *path) absorb(other *path) {
 		}
 	}
 }
+
+// remove empties a key.
+func (p *path) remove(key int) {
+	p.keys[key].content, p.keys[key].expiry, p.keys[key].fixed = contentNone, expirySame, 0
+}
+
+// store writes the token to a key.
+func (p *path) store(key int, expiry expirySource, fixed int64) {
+	p.keys[key].content, p.keys[key].expiry, p.keys[key].fixed = contentToken, expiry, fixed
+}
+
+// only is the path for keys that were all held in one way.
+func (p *path) only(state states) *path {
+	alike := p.clone()
+	for i := range alike.keys {
+		alike.keys[i].before = state
+	}
+	return alike
+}

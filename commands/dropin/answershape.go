@@ -1,0 +1,120 @@
+// The shape of an answer, from the value that a path returns.
+
+package dropin
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// shows tells whether the answer has an argument in it.
+func (s Shape) shows(arg int) bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.from == fromArgument && p.n == arg }) ||
+		slices.ContainsFunc(s.items, func(item Shape) bool { return item.shows(arg) })
+}
+
+// looksAtKey tells whether the answer shows what a key holds or how long.
+func (s Shape) looksAtKey() bool {
+	return s.is(fromMaster) || s.is(remainingMS) || s.is(remainingS) || slices.ContainsFunc(s.items, Shape.looksAtKey)
+}
+
+// withRemaining is the answer with n for what is left.
+func (s Shape) withRemaining(n int64) Shape {
+	if s.is(remainingMS) || s.is(remainingS) {
+		return Shape{kind: KindInt, n: n}
+	}
+	items := s.items
+	s.items = nil
+	for _, item := range items {
+		s.items = append(s.items, item.withRemaining(n))
+	}
+	return s
+}
+
+// shape is an answer as Redis makes it of a value: false is nil, and a list ends at
+// its first nil.
+func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
+	switch of.kind {
+	case valueNil, valueFalse:
+		return Shape{}, nil
+	case valueTrue:
+		return Shape{kind: KindInt, n: 1}, nil
+	case valueNumber:
+		return Shape{kind: KindInt, n: of.n}, nil
+	case valueText:
+		return Shape{kind: KindBulk, parts: []part{{text: of.text}}}, nil
+	case valueStatus:
+		return Shape{kind: KindStatus, parts: []part{{text: of.text}}}, nil
+	case valueFailure:
+		if strings.HasPrefix(of.text, "NOSCRIPT") || strings.HasPrefix(of.text, "READONLY") {
+			return Shape{}, errors.New("its errors could be taken for a master's")
+		}
+		return Shape{kind: KindError, parts: []part{{text: of.text}}}, nil
+	case valueArg, valueKey, valueJoined:
+		return Shape{kind: KindBulk, parts: partsOf(of)}, nil
+	case valueLeft:
+		return Shape{kind: KindInt, parts: []part{{from: remainingMS}}}, nil
+	case valueLeftSeconds:
+		return Shape{kind: KindInt, parts: []part{{from: remainingS}}}, nil
+	case valueHeld:
+		if v.tokens[of.key] >= 0 && state != 0 && state&^mineStates == 0 {
+			return Shape{kind: KindBulk, parts: []part{{from: fromArgument, n: v.tokens[of.key] + 1}}}, nil
+		}
+		return Shape{kind: KindBulk, parts: []part{{from: fromMaster}}}, nil
+	case valueTable:
+		list := Shape{kind: KindArray}
+		for _, item := range of.items {
+			if item.kind == valueNil {
+				break
+			}
+			shape, err := v.shape(item, c, state)
+			if err != nil {
+				return Shape{}, err
+			}
+			list.items = append(list.items, shape)
+		}
+		return list, nil
+	}
+	return Shape{}, errors.New("its answer differs between masters, or is a number that it is given")
+}
+
+func partsOf(of value) []part {
+	switch of.kind {
+	case valueArg:
+		return []part{{from: fromArgument, n: of.arg + 1}}
+	case valueKey:
+		return []part{{from: fromKey, n: of.key + 1}}
+	case valueJoined:
+		var parts []part
+		for _, item := range of.items {
+			parts = append(parts, partsOf(item)...)
+		}
+		return parts
+	}
+	return []part{{text: of.text}}
+}
+
+// overlaps says whether some answer is of both shapes.
+func (s Shape) overlaps(t Shape) bool {
+	remaining := func(s Shape) bool { return s.is(remainingMS) || s.is(remainingS) }
+	switch {
+	case s.same(t):
+		return true
+	case s.kind == KindArray && t.kind == KindArray:
+		if len(s.items) != len(t.items) {
+			return false
+		}
+		for i := range s.items {
+			if !s.items[i].overlaps(t.items[i]) {
+				return false
+			}
+		}
+		return true
+	case s.kind == KindInt && t.kind == KindInt:
+		return remaining(s) && (remaining(t) || t.n >= 0) || remaining(t) && s.n >= 0
+	case isText(s.kind) && isText(t.kind):
+		return !s.is(fromScript) || !t.is(fromScript)
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+// The effect of a script on one lock: how it changes the key, and which expiry it gives.
+
+package dropin
+
+import (
+	"errors"
+	"slices"
+)
+
+// change is what became of one key.
+type change uint8
+
+const (
+	kept change = iota
+	taken
+	renewed
+	deleted
+	stolen
+)
+
+// effect is a change with the expiry it gave.
+type effect struct {
+	change change
+	expiry expirySource
+	fixed  int64 // ms, of expiryFixed
+}
+
+// findEffects: all locks must be treated alike.
+func (v *verdict) findEffects() error {
+	v.effects = make(map[states]effect)
+	for _, state := range eachState {
+		for n, i := range v.locks {
+			effect, err := v.effect(v.uniform[state].keys[i], state)
+			if err != nil {
+				return err
+			}
+			if n > 0 && effect != v.effects[state] {
+				return errors.New("it does not treat its keys alike (for the first free one of several, DLOCK has LIMIT n)")
+			}
+			v.effects[state] = effect
+		}
+	}
+	if e := v.effects[stateOtherEndless]; e.change != kept && e != v.effects[stateOther] {
+		return errors.New("it does something else to another's lock without an expiry")
+	}
+	return nil
+}
+
+// checkPaths: whatever way the keys are held, a lock is left as it is, or what becomes
+// of it is what becomes of one that is held so.
+func (v *verdict) checkPaths() error {
+	for _, p := range v.paths {
+		keys := slices.Clone(p.seen)
+		for _, i := range v.locks {
+			keys = append(keys, p.keys[i])
+		}
+		for _, k := range keys {
+			for _, state := range eachState {
+				if k.before&state == 0 {
+					continue
+				}
+				effect, err := v.effect(k, state)
+				if err != nil {
+					return err
+				}
+				if effect.change != kept && effect != v.effects[state] {
+					return errors.New("what it does to a key depends on the other keys, or on how much is left of it")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// effect is what becomes of a key that was held in one way.
+func (v *verdict) effect(k keyPath, state states) (effect, error) {
+	held, mine := state != stateAbsent, state&mineStates != 0
+	switch {
+	case k.content == contentNone && held:
+		return effect{change: deleted}, nil
+	case k.content == contentNone, !k.changed():
+		return effect{}, nil
+	case k.content == contentSame && !mine:
+		return effect{}, errors.New("it changes the expiry of what is not known to be its token's")
+	case k.content == contentToken && state == stateEndless && k.expiry == expiryNone:
+		return effect{}, nil
+	}
+	e := effect{expiry: k.expiry, fixed: k.fixed}
+	switch {
+	case !held:
+		e.change = taken
+	case mine:
+		e.change = renewed
+	default:
+		e.change = stolen
+	}
+	return e, nil
+}

@@ -1,0 +1,95 @@
+// The outcomes of a script: its answer for each state of the locks, and whether it did its work.
+
+package dropin
+
+import (
+	"errors"
+	"slices"
+)
+
+// outcomes fills in what the script answers, and whether it has done its work.
+func (v *verdict) outcomes(c *Class) error {
+	for h, state := range map[Holding]states{Absent: stateAbsent, Mine: stateMine, Other: stateOther, Endless: stateEndless} {
+		o, err := v.outcome(c, v.uniform[state].only(state), state)
+		if err != nil {
+			return err
+		}
+		c.cases[h] = o
+	}
+	for _, p := range v.paths {
+		states := allStates
+		for _, i := range v.locks {
+			states &= p.keys[i].before
+		}
+		o, err := v.outcome(c, p, states)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(append(c.mixed, c.cases[:]...), o.same) {
+			c.mixed = append(c.mixed, o)
+		}
+	}
+	if c.Op == Read {
+		return v.readOutcomes(c)
+	}
+	return nil
+}
+
+func (o outcome) same(other outcome) bool { return o.done == other.done && o.reply.same(other.reply) }
+
+// outcome is what a path answers; state is how all locks were held, 0 if differently.
+func (v *verdict) outcome(c *Class, p *path, state states) (outcome, error) {
+	done := c.Op != Read && len(v.locks) > 0
+	for _, i := range v.locks {
+		for _, state := range eachState {
+			// A lock without an expiry counts for itself, see telling.
+			before := p.keys[i].before
+			if before&state == 0 || state == stateEndless && before != stateEndless {
+				continue
+			}
+			effect, err := v.effect(p.keys[i], state)
+			if err != nil {
+				return outcome{}, err
+			}
+			done = done && effect.change != kept
+		}
+	}
+	shape, err := v.shape(p.reply, c, state)
+	if err == nil && c.Time.Arg > 0 && shape.shows(c.Time.Arg) {
+		err = errors.New("it answers the time argument, which every master is given another one of")
+	}
+	return outcome{reply: shape, done: done}, err
+}
+
+// telling: an answer that means both yes and no is no vote. What a key without
+// expiry answers may look like a refusal: it is then counted as one.
+func (c *Class) telling() error {
+	if c.Op == Read {
+		return nil
+	}
+	var yes, no []Shape
+	for h, o := range c.cases {
+		switch {
+		case o.done && Holding(h) != Endless:
+			yes = append(yes, o.reply)
+		case !o.done && Holding(h) != Endless:
+			no = append(no, o.reply)
+		}
+	}
+	for _, o := range c.mixed {
+		if o.done {
+			yes = append(yes, o.reply)
+		} else {
+			no = append(no, o.reply)
+		}
+	}
+	for _, y := range yes {
+		if y.kind == KindError {
+			return errors.New("it answers with an error where it did something")
+		}
+		if slices.ContainsFunc(no, y.overlaps) {
+			return errors.New("its answer does not tell whether it did anything")
+		}
+	}
+	return nil
+}
