@@ -38,9 +38,9 @@ func (e *evaluator) expression(p *path, x ast.Expr) []branch {
 	case *ast.UnaryLenOpExpr:
 		return e.length(p, n)
 	case *ast.UnaryNotOpExpr:
-		return e.negation(p, n)
+		return e.convert(p, n.Line(), n.Expr, e.negation)
 	case *ast.UnaryMinusOpExpr:
-		return e.minus(p, n)
+		return e.convert(p, n.Line(), n.Expr, e.minus)
 	case *ast.LogicalOpExpr:
 		return e.logic(p, n)
 	case *ast.TableExpr:
@@ -115,24 +115,14 @@ func (e *evaluator) length(p *path, n *ast.UnaryLenOpExpr) []branch {
 	return e.one(p, numberValue(int64(len(e.call.Args))))
 }
 
-func (e *evaluator) negation(p *path, n *ast.UnaryNotOpExpr) []branch {
-	out := e.expression(p, n.Expr)
-	for i := range out {
-		out[i].value = boolValue(!e.truth(n.Line(), out[i].value))
-	}
-	return out
-}
+func (e *evaluator) negation(line int, v value) value { return boolValue(!e.truth(line, v)) }
 
-func (e *evaluator) minus(p *path, n *ast.UnaryMinusOpExpr) []branch {
-	out := e.expression(p, n.Expr)
-	for i := range out {
-		if out[i].value.kind != valueNumber {
-			e.refuse(n.Line(), "it calculates with something other than numbers of its own")
-			return nil
-		}
-		out[i].value.n = -out[i].value.n
+func (e *evaluator) minus(line int, v value) value {
+	if v.kind != valueNumber {
+		e.refuse(line, "it calculates with something other than numbers of its own")
 	}
-	return out
+	v.n = -v.n
+	return v
 }
 
 // logic evaluates the right side only where Lua does.
@@ -247,19 +237,20 @@ func (e *evaluator) function(p *path, n *ast.FuncCallExpr) []branch {
 	case field == "call", field == "pcall":
 		return e.command(p, n)
 	case field == "status_reply":
-		return e.convert(p, n, func(line int, v value) value { return e.toReply(line, v, valueStatus) })
+		return e.convert(p, n.Line(), n.Args[0], func(line int, v value) value { return e.toReply(line, v, valueStatus) })
 	case field == "error_reply":
-		return e.convert(p, n, func(line int, v value) value { return e.toReply(line, v, valueFailure) })
+		return e.convert(p, n.Line(), n.Args[0], func(line int, v value) value { return e.toReply(line, v, valueFailure) })
 	case name == "tonumber":
-		return e.convert(p, n, e.toNumber)
+		return e.convert(p, n.Line(), n.Args[0], e.toNumber)
 	}
-	return e.convert(p, n, e.toText)
+	return e.convert(p, n.Line(), n.Args[0], e.toText)
 }
 
-func (e *evaluator) convert(p *path, n *ast.FuncCallExpr, to func(line int, v value) value) []branch {
-	out := e.expression(p, n.Args[0])
+// convert evaluates an expression and converts its value on every path.
+func (e *evaluator) convert(p *path, line int, x ast.Expr, to func(line int, v value) value) []branch {
+	out := e.expression(p, x)
 	for i := range out {
-		out[i].value = to(n.Line(), out[i].value)
+		out[i].value = to(line, out[i].value)
 	}
 	return out
 }
