@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// shows tells whether the answer has an argument in it.
+// containsArg reports whether the answer contains an argument.
 func (s Shape) shows(arg int) bool {
 	return slices.ContainsFunc(s.parts, func(p part) bool { return p.from == fromArgument && p.n == arg }) ||
 		slices.ContainsFunc(s.items, func(item Shape) bool { return item.shows(arg) })
 }
 
-// looksAtKey tells whether the answer shows what a key holds or how long.
+// showsKey reports whether the answer shows the value of a key or its remaining time.
 func (s Shape) looksAtKey() bool {
 	return s.is(fromMaster) || s.is(remainingMS) || s.is(remainingS) || slices.ContainsFunc(s.items, Shape.looksAtKey)
 }
 
-// withRemaining is the answer with n for what is left.
+// withRemaining returns the shape with n for the remaining time.
 func (s Shape) withRemaining(n int64) Shape {
 	if s.is(remainingMS) || s.is(remainingS) {
 		return Shape{kind: KindInt, n: n}
@@ -32,7 +32,7 @@ func (s Shape) withRemaining(n int64) Shape {
 	return s
 }
 
-// shape is an answer as Redis makes it of a value: false is nil, and a list ends at
+// shape is the answer that Redis makes from a value: false becomes nil, and a list ends at
 // its first nil.
 func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
 	switch of.kind {
@@ -95,7 +95,7 @@ func partsOf(of value) []part {
 	return []part{{text: of.text}}
 }
 
-// overlaps says whether some answer is of both shapes.
+// overlaps reports whether some answer has both shapes.
 func (s Shape) overlaps(t Shape) bool {
 	remaining := func(s Shape) bool { return s.is(remainingMS) || s.is(remainingS) }
 	switch {

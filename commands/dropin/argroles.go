@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// roles names what each argument is for. None may be two things.
+// roles finds the role of each argument. No argument may have two roles.
 func (v *verdict) roles(c *Class) error {
 	role := make(map[int]string)
 	take := func(arg int, as string) error {
@@ -53,7 +53,8 @@ func (v *verdict) roles(c *Class) error {
 	return err
 }
 
-// tokenRoles: one token holds all locks, or each lock that is taken has its own.
+// tokenRoles finds the tokens: one token for all locks, or one for each lock that the script
+// takes.
 func (v *verdict) tokenRoles(c *Class, name func(arg int, as string)) error {
 	var tokens []int
 	for _, i := range v.locks {

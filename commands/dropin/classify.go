@@ -1,4 +1,5 @@
-// classify names what a script does by what its paths do.
+// The classifier, which derives the Class of a script from its paths.
+
 package dropin
 
 import (
@@ -6,7 +7,7 @@ import (
 	"slices"
 )
 
-// classOfText reads a script and classifies it for a call.
+// classOfText parses a script and classifies it for a call.
 func classOfText(text string, call Call) (*Class, error) {
 	script, err := parseText(text)
 	if err != nil {
@@ -20,13 +21,13 @@ func classOfText(text string, call Call) (*Class, error) {
 	return v.class()
 }
 
-// verdict is about one script.
+// classifier derives the class of one script.
 type verdict struct {
 	*evaluator
 	paths   []*path
 	locks   []int
-	uniform map[states]*path  // where every lock was held in one way, with enough left
-	effects map[states]effect // what becomes of a lock that was held so
+	uniform map[states]*path  // by the state that every lock was in, with enough time left
+	effects map[states]effect // the effect on a lock in that state
 }
 
 func (v *verdict) class() (*Class, error) {
@@ -58,7 +59,8 @@ func (v *verdict) class() (*Class, error) {
 	return c, c.telling()
 }
 
-// findLocks: a key that no command uses is no lock, if another one is.
+// findLocks finds the keys that are locks. An unused key is no lock if the script uses
+// another one.
 func (v *verdict) findLocks() {
 	v.locks = nil
 	for i := range v.call.Keys {
@@ -68,8 +70,8 @@ func (v *verdict) findLocks() {
 	}
 }
 
-// findUniform finds the path of each way in which all locks can be held alike. There
-// is exactly one, as every condition parts the ways.
+// findUniform finds the path for each state that all locks can be in. There is exactly one,
+// because every condition splits the paths.
 func (v *verdict) findUniform() error {
 	v.uniform = make(map[states]*path)
 	for _, state := range eachState {

@@ -1,5 +1,6 @@
-// command follows the commands that a script may call, each as Redis 7 runs it on a
-// string key. A key is an element of KEYS as it is.
+// The commands that a script may call. Each is followed as Redis 7 runs it on a string key. A
+// key must be an unchanged element of KEYS.
+
 package dropin
 
 import (
@@ -8,21 +9,21 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// evaluatedCommand is one command: how many words follow its name, whether it writes,
-// and what it does.
+// evaluatedCommand is one command: the number of words after its name, whether it writes,
+// and its behaviour.
 type evaluatedCommand struct {
-	least, most int // most 0: any number
+	least, most int // without a maximum if it is 0
 	effect      commandEffect
 	run         func(c *commandCall) []branch
 }
 
-// commandEffect tells what it means that a command fails.
+// commandEffect is the consequence of a command that fails.
 type commandEffect uint8
 
 const (
 	readsOnly commandEffect = iota
-	removes                 // the key stays until it ends, as if the script had never come
-	writes                  // the script must not go on as if it had written
+	removes                 // the key stays until its expiry, as if the script had not run
+	writes                  // the script must not continue as if it had written
 )
 
 // commandCall is one call on one path.
@@ -34,7 +35,7 @@ type commandCall struct {
 	args []value
 }
 
-// evaluatedCommands is never changed.
+// evaluatedCommands is the table of commands. It never changes.
 var evaluatedCommands = map[string]evaluatedCommand{
 	"get": {1, 1, readsOnly, (*commandCall).get}, "getdel": {1, 1, writes, (*commandCall).getDel},
 	"set": {2, 0, writes, (*commandCall).set}, "setnx": {2, 2, writes, (*commandCall).setNX},
@@ -62,8 +63,8 @@ func (e *evaluator) command(p *path, n *ast.FuncCallExpr) []branch {
 	return out
 }
 
-// key is the n-th argument of a command, an element of KEYS. ok is false if it is
-// something else, or if the evaluation is over.
+// key is the n-th argument of a command, an element of KEYS. ok is false if it is no
+// element of KEYS, or if the evaluation has stopped.
 func (c *commandCall) key(n int) (key int, ok bool) {
 	if c.args[n].kind != valueKey {
 		c.refuse(c.line, "a key is not taken from KEYS as it is, and may be one that is not among KEYS")
@@ -74,7 +75,7 @@ func (c *commandCall) key(n int) (key int, ok bool) {
 	return key, !c.over()
 }
 
-// lock is the n-th argument, a key that holds no list.
+// lock is the n-th argument, a key that is not used as a list.
 func (c *commandCall) lock(n int) (key int, ok bool) {
 	if key, ok = c.key(n); ok && c.signals[key] {
 		c.refuse(c.line, "it uses key %d both as a list and as a lock", key+1)
@@ -83,7 +84,7 @@ func (c *commandCall) lock(n int) (key int, ok bool) {
 	return key, ok
 }
 
-// token notes that an argument is the token of a key.
+// token records that an argument is the token of a key.
 func (e *evaluator) token(line, key, arg int) bool {
 	if e.tokens[key] < 0 {
 		e.tokens[key] = arg
@@ -95,7 +96,7 @@ func (e *evaluator) token(line, key, arg int) bool {
 	return true
 }
 
-// replies are the branches of a command with two outcomes.
+// twoBranches are the branches of a command with two outcomes.
 func replies(p *path, v value, q *path, w value) (out []branch) {
 	if p != nil {
 		out = append(out, branch{p, v})
@@ -106,7 +107,8 @@ func replies(p *path, v value, q *path, w value) (out []branch) {
 	return out
 }
 
-// selects: only the database of the connection may be selected, which is an argument.
+// selectDB follows SELECT. A script may select only the database of the connection, which is
+// an argument.
 func (c *commandCall) selects() []branch {
 	v := c.args[0]
 	if !v.is(valueArg, valueArgNumber) || c.db >= 0 && c.db != v.arg {

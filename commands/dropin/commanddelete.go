@@ -12,7 +12,7 @@ func (c *commandCall) getDel() []branch {
 	return out
 }
 
-// sum counts over all keys of a command, as DEL and EXISTS do.
+// countKeys counts over all keys of a command, as DEL and EXISTS do.
 func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch {
 	out := c.one(c.path, numberValue(0))
 	for i := range c.args {

@@ -2,7 +2,7 @@
 
 package dropin
 
-// expiry is what a time stands for. There is one time argument, in one unit.
+// expiry is the meaning of a time. A script has one time argument, in one unit.
 func (c *commandCall) expiry(key int, v value, unit Unit) (source expirySource, fixed int64, ok bool) {
 	if n, ok := parseInt(v.text); ok && v.kind == valueText && n <= maxNumber && n >= -maxNumber {
 		v = numberValue(n)
@@ -60,7 +60,7 @@ func (c *commandCall) expire() []branch {
 	return replies(free, numberValue(0), held, numberValue(1))
 }
 
-// expireSignal: how long a list lasts is no lease.
+// expireSignal follows the expiry of a list, which is no lease.
 func (c *commandCall) expireSignal() []branch {
 	switch v := c.args[1]; v.kind {
 	case valueArg, valueArgNumber:

@@ -4,7 +4,7 @@ package dropin
 
 import "strings"
 
-// push marks its key as a list, which wakes those who wait for it.
+// push marks its key as a list, which wakes waiters.
 func (c *commandCall) push() []branch {
 	key, ok := c.key(0)
 	if !ok {
@@ -23,8 +23,8 @@ func (c *commandCall) push() []branch {
 	return c.one(c.path, value{kind: valueUnknown})
 }
 
-// publish: the number of receivers differs between masters. The daemon looks at the
-// arguments of each call for channels of its own.
+// publish has an unknown result: the number of receivers differs between masters. The
+// daemon checks the arguments of each call for its own channels.
 func (c *commandCall) publish() []branch {
 	channel, message := c.args[0], c.args[1]
 	switch {
@@ -41,5 +41,5 @@ func (c *commandCall) publish() []branch {
 	return c.one(c.path, value{kind: valueUnknown})
 }
 
-// reservedChannel is in the names of the daemons' own channels.
+// reservedChannel is a part of the names of the daemons' own channels.
 const reservedChannel = "redlockd:"

@@ -2,11 +2,11 @@
 
 package dropin
 
-// stores notes that the n-th argument is written to the key: its token.
+// storesToken records that the command stores the n-th argument in the key: its token.
 func (c *commandCall) stores(key, n int) bool {
 	v := c.args[n]
 	if v.kind == valueHeld && v.key == key && c.path.keys[key].before&^mineStates == 0 && c.tokens[key] >= 0 {
-		return true // it holds its token
+		return true // the key holds its token
 	}
 	if v.kind != valueArg {
 		c.refuse(c.line, "it stores something that is not an argument as it is")
@@ -15,7 +15,7 @@ func (c *commandCall) stores(key, n int) bool {
 	return c.token(c.line, key, v.arg)
 }
 
-// set reads the options of SET: NX, XX, IFEQ token, EX, PX, EXAT and PXAT.
+// set follows SET with the options NX, XX, IFEQ token, EX, PX, EXAT and PXAT.
 func (c *commandCall) set() []branch {
 	key, ok := c.lock(0)
 	if !ok || !c.stores(key, 1) {

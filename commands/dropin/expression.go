@@ -1,5 +1,5 @@
-// expression evaluates the expressions of a script. A comparison of what a key holds
-// parts the path.
+// The evaluation of expressions. A comparison with the value of a key splits the path.
+
 package dropin
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// branch is a path with the value that an expression has on it.
+// branch is a path with the value of an expression on it.
 type branch struct {
 	path  *path
 	value value
@@ -173,7 +173,7 @@ func (e *evaluator) table(p *path, n *ast.TableExpr) []branch {
 	return out
 }
 
-// arithmetic counts with the script's own numbers, and adds an argument to what is left.
+// arithmetic calculates with numbers of the script, and adds an argument to a remaining time.
 func (e *evaluator) arithmetic(p *path, line int, operator string, l, r value) []branch {
 	if operator == "+" && r.kind == valueLeft {
 		l, r = r, l
@@ -203,7 +203,7 @@ func (e *evaluator) arithmetic(p *path, line int, operator string, l, r value) [
 	return e.one(p, numberValue(n))
 }
 
-// join is a .. b. What comes out can only be returned or published.
+// join is a .. b. A script can only return or publish the result.
 func (e *evaluator) join(p *path, line int, l, r value) []branch {
 	joined := value{kind: valueJoined}
 	literal := 0
@@ -230,7 +230,7 @@ func (e *evaluator) join(p *path, line int, l, r value) []branch {
 	return e.one(p, joined)
 }
 
-// function is a call of a command, or of one of the few functions of the language.
+// function follows the call of a command, or of one of the few functions of the language.
 func (e *evaluator) function(p *path, n *ast.FuncCallExpr) []branch {
 	_, field := fieldOf(n.Func)
 	switch name := nameOf(n.Func); {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// change is what became of one key.
+// keyChange is the change of one key.
 type change uint8
 
 const (
@@ -18,14 +18,14 @@ const (
 	stolen
 )
 
-// effect is a change with the expiry it gave.
+// effect is a change with the expiry that it sets.
 type effect struct {
 	change change
 	expiry expirySource
 	fixed  int64 // ms, of expiryFixed
 }
 
-// findEffects: all locks must be treated alike.
+// findEffects finds the effect for each state. It must be the same for all locks.
 func (v *verdict) findEffects() error {
 	v.effects = make(map[states]effect)
 	for _, state := range eachState {
@@ -46,8 +46,8 @@ func (v *verdict) findEffects() error {
 	return nil
 }
 
-// checkPaths: whatever way the keys are held, a lock is left as it is, or what becomes
-// of it is what becomes of one that is held so.
+// checkPaths checks all paths, also those for locks in different states. Each lock must stay
+// unchanged, or get the effect for its own state.
 func (v *verdict) checkPaths() error {
 	for _, p := range v.paths {
 		keys := slices.Clone(p.seen)
@@ -72,7 +72,7 @@ func (v *verdict) checkPaths() error {
 	return nil
 }
 
-// effect is what becomes of a key that was held in one way.
+// effect is the effect on a key that was in one state.
 func (v *verdict) effect(k keyPath, state states) (effect, error) {
 	held, mine := state != stateAbsent, state&mineStates != 0
 	switch {

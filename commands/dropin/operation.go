@@ -4,7 +4,7 @@ package dropin
 
 import "errors"
 
-// operation names the pattern of changes.
+// operation returns the Op for the pattern of changes.
 func (v *verdict) operation() (Op, error) {
 	if err := v.expiries(); err != nil {
 		return 0, err
@@ -42,7 +42,7 @@ func (v *verdict) operation() (Op, error) {
 	return 0, errors.New("it is neither an acquire, a release, an extension nor a read")
 }
 
-// expiries: every way to set one must take it from the same place.
+// checkExpiries checks that every state takes its expiry from the same source.
 func (v *verdict) expiries() error {
 	for _, state := range eachState {
 		e := v.effects[state]

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// outcomes fills in what the script answers, and whether it has done its work.
+// outcomes fills in the answers of the script, and whether it did its work.
 func (v *verdict) outcomes(c *Class) error {
 	for h, state := range map[Holding]states{Absent: stateAbsent, Mine: stateMine, Other: stateOther, Endless: stateEndless} {
 		o, err := v.outcome(c, v.uniform[state].only(state), state)
@@ -37,12 +37,12 @@ func (v *verdict) outcomes(c *Class) error {
 
 func (o outcome) same(other outcome) bool { return o.done == other.done && o.reply.same(other.reply) }
 
-// outcome is what a path answers; state is how all locks were held, 0 if differently.
+// outcome is the answer of a path. state is the state of all locks, 0 if they differ.
 func (v *verdict) outcome(c *Class, p *path, state states) (outcome, error) {
 	done := c.Op != Read && len(v.locks) > 0
 	for _, i := range v.locks {
 		for _, state := range eachState {
-			// A lock without an expiry counts for itself, see telling.
+			// A lock without an expiry counts separately, see checkDecisive.
 			before := p.keys[i].before
 			if before&state == 0 || state == stateEndless && before != stateEndless {
 				continue
@@ -61,8 +61,8 @@ func (v *verdict) outcome(c *Class, p *path, state states) (outcome, error) {
 	return outcome{reply: shape, done: done}, err
 }
 
-// telling: an answer that means both yes and no is no vote. What a key without
-// expiry answers may look like a refusal: it is then counted as one.
+// checkDecisive rejects a class with an answer that means both yes and no: it is no vote. The
+// answer for a key without an expiry may equal a refusal. It then counts as a refusal.
 func (c *Class) telling() error {
 	if c.Op == Read {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// readOutcomes: what the daemon answers itself it must be able to make of what a
-// quorum holds: of one key all of it, of several only that they are held alike.
+// readOutcomes checks that the daemon can answer the script itself from the state that a
+// quorum holds. For one key it can show all of that state. For several keys it can only
+// tell whether all are in the same state.
 func (v *verdict) readOutcomes(c *Class) error {
 	if err := v.endsAlike(c); err != nil {
 		return err
@@ -35,8 +36,9 @@ func (v *verdict) readOutcomes(c *Class) error {
 	return nil
 }
 
-// endsAlike: with less than 1 ms left a read must answer as with more, and 0 for what
-// is left. No other threshold can be seen in what a quorum holds.
+// checkExpiring checks the answers of a read with less than 1 ms left. They must be the
+// same as with more time, with 0 for the remaining time. The state that a quorum holds shows
+// no other threshold.
 func (v *verdict) endsAlike(c *Class) error {
 	for _, p := range v.paths {
 		for _, i := range v.locks {
@@ -61,8 +63,8 @@ func (v *verdict) endsAlike(c *Class) error {
 	return nil
 }
 
-// readOutcomes: a read says yes if it sees what it looks for: something other
-// than what it says of an absent key. One that always says the same is always right.
+// readOutcomes finds the yes of a read: an answer that differs from the one for a free key.
+// A read that always gives the same answer is always a yes.
 func (c *Class) readOutcomes() {
 	same := true
 	for h := range c.cases {
