@@ -1,5 +1,6 @@
-// The comparisons ==, ~=, <, <=, > and >=. A comparison splits the path if its result depends on
-// the state of a key. It keeps one path if the result is known, and none if it cannot be known.
+// The comparisons ==, ~=, <, <=, > and >=. A comparison splits the path if its result
+// depends on the state of a key. It keeps one path if the result is known, and none if it
+// cannot be known.
 
 package dropin
 

@@ -1,8 +1,10 @@
-// The evaluator, which follows every path of a script for one number of keys and arguments.
+// The evaluator, which follows every path of a script for one number of keys and
+// arguments.
 //
-// A condition must depend on the state of the keys, on their remaining time, or on an argument
-// that the class then lists as given. Any other condition is refused, so a master has no path
-// that the evaluator does not follow. Every path ends because of the language, see checkSyntax.
+// A condition must depend on the state of the keys, on their remaining time, or on an
+// argument that the class then lists as given. Any other condition is refused, so a
+// master has no path that the evaluator does not follow. Every path ends because of the
+// language, see checkSyntax.
 
 package dropin
 

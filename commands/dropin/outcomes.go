@@ -1,4 +1,5 @@
-// The outcomes of a script: its answer for each state of the locks, and whether it did its work.
+// The outcomes of a script: its answer for each state of the locks, and whether it did
+// its work.
 
 package dropin
 

@@ -1,4 +1,5 @@
-// The text of a script. Only texts that Redis reads in the same way, byte for byte, are parsed.
+// The text of a script. Only texts that Redis reads in the same way, byte for byte, are
+// parsed.
 
 package dropin
 

@@ -1,5 +1,6 @@
-// The path: one way through a script. It has the state of the keys before the script, what the
-// script did to them, and its locals. Every way that can run on a master is one of the paths.
+// The path: one way through a script. It has the state of the keys before the script,
+// what the script did to them, and its locals. Every way that can run on a master is one
+// of the paths.
 
 package dropin
 

@@ -1,9 +1,9 @@
-// The closed language of lock scripts. It is checked in the whole text, because another call
-// may reach statements that this call does not reach.
+// The closed language of lock scripts. It is checked in the whole text, because another
+// call may reach statements that this call does not reach.
 //
-// The only loops are those over KEYS, which are not nested. There are no functions, and the
-// text names every command. So every script of the language ends: it runs each of its commands
-// at most once, or once for each key.
+// The only loops are those over KEYS, which are not nested. There are no functions, and
+// the text names every command. So every script of the language ends: it runs each of its
+// commands at most once, or once for each key.
 
 package dropin
 
