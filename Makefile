@@ -9,7 +9,7 @@ TIMEOUT     ?= 60m
 # Further flags of `go test`.
 GOTEST      ?=
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence lint fmt bench bench-quick counters fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants rig-mutants twins page needs
 
 run:
 	$(GO) run .
@@ -51,6 +51,11 @@ RUNS ?= 1
 test-under-load: needs
 	@for run in $$(seq $(RUNS)); do .ci/under-load $(LOAD) 7200 $(MAKE) test GOTEST=-count=1 || exit 1; done
 
+# Static binaries of VERSION for Linux and macOS, and their checksums, in dist/.
+VERSION ?= $(shell git describe --tags --always --dirty)
+release:
+	.ci/release $(VERSION)
+
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
@@ -71,6 +76,11 @@ bench-quick: needs
 # What does not depend on the machine: flushes, system calls, allocations, bytes.
 counters: needs
 	$(GO) test -run Counters -count=1 -v -timeout $(TIMEOUT) ./redlock ./proxy
+
+# Writes the golden files of everything that users depend on. Without it a difference
+# fails the tests: read what `git diff` shows, and name the change in CHANGELOG.md.
+golden:
+	REDLOCKD_UPDATE=1 $(GO) test -count=1 ./proxy/contract
 
 # Clients that say nothing, and clients that do their worst: what they cost.
 crowd: needs

@@ -15,24 +15,24 @@ var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon
 // acquire sends a request to the masters; done is called exactly once.
 func (t *Table) acquire(c *Call, request redlock.LockRequest, done redlock.LockDone) {
 	client := c.Client
-	request.Who = client.who()
+	request.Requester = client.identity()
 	if request.Hold != nil {
 		done = t.bind(client, &request, done)
 	}
 	if request.Wait == 0 {
-		t.env.Locks.Lock(c.Batch, request, done)
+		t.deps.Locks.Lock(c.Batch, request, done)
 		return
 	}
-	request.Owner = &client.Held
+	request.Owner = &client.LastAcquired
 	done = client.unlessExpelled(done)
-	client.Ties.waits(t.env.Waits.Wait(c.Batch, request, done))
+	client.OnClose.setWait(t.deps.Waits.Wait(c.Batch, request, done))
 }
 
 // unlessExpelled gives a wait that the daemon ended with its connection the reason.
 func (c *Client) unlessExpelled(done redlock.LockDone) redlock.LockDone {
 	return func(grant redlock.Grant, err error) {
 		if errors.Is(err, redlock.ErrLeft) {
-			if why := c.Ties.expelled(); why != nil {
+			if why := c.OnClose.expelled(); why != nil {
 				err = why
 			}
 		}
@@ -42,14 +42,14 @@ func (c *Client) unlessExpelled(done redlock.LockDone) redlock.LockDone {
 
 // bind makes the lock end with the client's connection.
 func (t *Table) bind(client *Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
-	b := &bond{client: client, users: t.env.Users}
+	b := &heldLock{client: client, users: t.deps.Users}
 	terms := *request.Hold
-	terms.Over = b.over
+	terms.OnEnd = b.onEnded
 	request.Hold = &terms
 	return func(grant redlock.Grant, err error) {
 		done(grant, err)
 		if err == nil && grant.Hold != nil {
-			b.made(grant.Hold)
+			b.onGranted(grant.Hold)
 		}
 	}
 }
@@ -65,23 +65,23 @@ func lasting(grant *redlock.Grant) time.Duration {
 
 // waitOption reads WAIT ms; 0 is for ever, which ends as every wait does.
 func (t *Table) waitOption(words *arguments, request *redlock.LockRequest) error {
-	if t.env.Waits == nil {
+	if t.deps.Waits == nil {
 		return errNoWaits
 	}
 	value, err := words.value("WAIT")
 	if err != nil {
 		return err
 	}
-	request.Wait, err = milliseconds(0, t.env.MaxWait, "--max-wait").parseTime("WAIT", value)
+	request.Wait, err = milliseconds(0, t.deps.MaxWait, "--max-wait").parseTime("WAIT", value)
 	if request.Wait == 0 {
-		request.Wait = t.env.MaxWait
+		request.Wait = t.deps.MaxWait
 	}
 	return err
 }
 
 // holdOption reads HOLD and, if a number follows, after how long it ends for good.
 func (t *Table) holdOption(words *arguments, request *redlock.LockRequest) error {
-	if t.env.Waits == nil {
+	if t.deps.Waits == nil {
 		return errNoWaits
 	}
 	request.Hold = &redlock.HoldTerms{}
@@ -92,16 +92,16 @@ func (t *Table) holdOption(words *arguments, request *redlock.LockRequest) error
 		return nil
 	}
 	var err error
-	request.Hold.Longest, err = milliseconds(shortestTTL, longestHold, "").parseTime("HOLD", words.next())
+	request.Hold.MaxTime, err = milliseconds(minTTL, maxHold, "").parseTime("HOLD", words.next())
 	return err
 }
 
 // maxHold bounds max-ms: for more, leave it out.
-const longestHold = 365 * 24 * time.Hour
+const maxHold = 365 * 24 * time.Hour
 
 // blocksLock makes a lock command with WAIT hold back the later commands of its
 // connection, as BLPOP does. A token or note that contains WAIT only costs order.
-func blocks(args []string) bool {
+func blocksLock(args []string) bool {
 	for i := 3; i < len(args); i++ {
 		if isWord(args[i], "WAIT") {
 			return true

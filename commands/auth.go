@@ -8,21 +8,21 @@ import (
 )
 
 // maxLoginFailures is how many failed logins a connection may have in a row.
-const mostFailures = 3
+const maxLoginFailures = 3
 
 var (
 	wrongPassword   = Error("WRONGPASS", "invalid username-password pair or user is disabled.")
 	notSignedIn     = Error("NOAUTH", "Authentication required.")
-	helloWithoutYou = Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+	helloNeedsAuth  = Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 	busyLogin       = Error("TRYLATER", "too many logins are being checked at once; try again in a second")
-	guessing        = Error("TRYLATER", "too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again")
+	tooManyFailures = Error("TRYLATER", "too many failed logins from this address or for this user, 10 and 20 per second are allowed; wait a second and try again")
 )
 
 // auth uses the texts of Redis; ioredis turns exactly the first into a warning.
 func (t *Table) auth(c *Call) error {
 	name, password := defaultUser, c.Args[len(c.Args)-1]
 	switch {
-	case len(c.Args) == 2 && t.env.Users == nil:
+	case len(c.Args) == 2 && t.deps.Users == nil:
 		return redisText("AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 	case len(c.Args) > 3:
 		return redisText("syntax error")
@@ -39,17 +39,17 @@ func (t *Table) auth(c *Call) error {
 
 // signIn makes the client that user, or returns a refusal and changes nothing.
 func (t *Table) signIn(client *Client, name, password string) (refusal Reply, ok bool) {
-	users := t.env.Users
+	users := t.deps.Users
 	if users == nil {
 		return wrongPassword, name == defaultUser
 	}
 	if refusal, ok = users.login(&users.port, client.Host, name, password); !ok {
-		client.failed()
+		client.loginFailed()
 		return refusal, false
 	}
 	name = strings.Clone(name)
 	if refusal, ok = users.join(client, name); !ok {
-		client.failed()
+		client.loginFailed()
 		return refusal, false
 	}
 	client.User, client.Failures = name, 0
@@ -61,7 +61,7 @@ func (u *Users) login(limit *loginLimit, host, name, password string) (refusal R
 	now := u.now()
 	attempt := loginAttempt{host: host, user: strings.Clone(name[:min(len(name), maxUserName)]), exists: u.find(name) != nil}
 	if !limit.allows(&attempt, now) {
-		return guessing, false
+		return tooManyFailures, false
 	}
 	right, err := u.check(name, password)
 	if err != nil {
@@ -70,7 +70,7 @@ func (u *Users) login(limit *loginLimit, host, name, password string) (refusal R
 	if !right {
 		limit.failed(&attempt, now)
 		if attempt.reserved {
-			return guessing, false
+			return tooManyFailures, false
 		}
 		return wrongPassword, false
 	}
@@ -79,31 +79,31 @@ func (u *Users) login(limit *loginLimit, host, name, password string) (refusal R
 }
 
 // loginFailed counts a failed login; the last one closes the connection behind the reply.
-func (c *Client) failed() {
-	if c.Failures++; c.Failures >= mostFailures {
+func (c *Client) loginFailed() {
+	if c.Failures++; c.Failures >= maxLoginFailures {
 		c.Closing = true
 	}
 }
 
 // Authenticated reports whether the client may do more than authenticate. Until
 // then it gets little memory.
-func (t *Table) Known(client *Client) bool { return t.env.Users == nil || client.User != "" }
+func (t *Table) Authenticated(client *Client) bool { return t.deps.Users == nil || client.User != "" }
 
 // countUnknown counts an unknown command. From an unauthenticated client it counts
 // as a failed login: scanners of other protocols get no further. From a user it
 // counts as a command; refusal is then the answer.
-func (t *Table) unknown(c *Call) (refusal error) {
-	if !t.Known(c.Client) {
-		c.Client.failed()
+func (t *Table) countUnknown(c *Call) (refusal error) {
+	if !t.Authenticated(c.Client) {
+		c.Client.loginFailed()
 		return nil
 	}
-	return t.pace(c)
+	return t.chargeRate(c)
 }
 
 // chargeRate counts a command that no row serves against its user's rate.
-func (t *Table) pace(c *Call) error {
+func (t *Table) chargeRate(c *Call) error {
 	if who := t.user(c.Client); who != nil {
-		return t.env.Users.within(who)
+		return t.deps.Users.withinRate(who)
 	}
 	return nil
 }
@@ -111,8 +111,8 @@ func (t *Table) pace(c *Call) error {
 // allow answers the call and returns false if the client may not do this.
 func (t *Table) allow(c *Call, row *command) bool {
 	refusal, ok := t.permit(c, row)
-	if ok && c.Client.listening() && c.Client.Proto < 3 && !row.listener {
-		refusal, ok = onlyListening(row), false
+	if ok && c.Client.subscribed() && c.Client.Proto < 3 && !row.allowedWhileSubscribed {
+		refusal, ok = refuseSubscribed(row), false
 	}
 	if !ok {
 		c.Reply(refusal)
@@ -121,8 +121,8 @@ func (t *Table) allow(c *Call, row *command) bool {
 }
 
 func (t *Table) permit(c *Call, row *command) (refusal Reply, ok bool) {
-	users := t.env.Users
-	if users == nil || row.anybody {
+	users := t.deps.Users
+	if users == nil || row.noAuth {
 		return Reply{}, true
 	}
 	if c.Client.User == "" {
@@ -133,13 +133,13 @@ func (t *Table) permit(c *Call, row *command) (refusal Reply, ok bool) {
 		c.Client.Closing = true
 		return Error("NOAUTH", removed(c.Client.User).Error()), false
 	}
-	if err := users.within(who); err != nil {
+	if err := users.withinRate(who); err != nil {
 		return Error("TRYLATER", err.Error()), false
 	}
 	if !who.may(row.category) {
 		return Error("NOPERM", "this user has no permissions to run the '"+row.full+"' command"), false
 	}
-	if free(row.category) {
+	if grantedToAll(row.category) {
 		return Reply{}, true
 	}
 	if row.named() && len(c.Args) > 1 && !who.mayUse(c.Args[1]) {
@@ -150,22 +150,22 @@ func (t *Table) permit(c *Call, row *command) (refusal Reply, ok bool) {
 
 // user is the client's user, nil where there are no users.
 func (t *Table) user(client *Client) *user {
-	if t.env.Users == nil || client.User == "" {
+	if t.deps.Users == nil || client.User == "" {
 		return nil
 	}
-	return t.env.Users.find(client.User)
+	return t.deps.Users.find(client.User)
 }
 
 // mayUse reports whether the client may see a name; for listings.
 func (t *Table) mayUse(client *Client, name string) bool {
 	who := t.user(client)
-	return t.env.Users == nil || who != nil && who.mayUse(name)
+	return t.deps.Users == nil || who != nil && who.mayUse(name)
 }
 
 // mayAdmin reports whether the client may see the connections of other users.
 func (t *Table) mayAdmin(client *Client) bool {
 	who := t.user(client)
-	return t.env.Users == nil || who != nil && who.may(categoryAdmin)
+	return t.deps.Users == nil || who != nil && who.may(categoryAdmin)
 }
 
 // errNoOthers is for a table without a server.

@@ -22,7 +22,7 @@ func guarded(t *testing.T, list ...User) (*conversation, *Users) {
 	users.now = func() time.Time { return now }
 	c := newConversation(t)
 	c.client.Host = "10.0.0.9"
-	c.table = NewTable(Env{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
+	c.table = NewTable(Deps{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
 	return c, users
 }
 
@@ -35,7 +35,7 @@ func low() User {
 
 const helloRefused = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 
-func TestAUTH_SaysWhatRedisSays(t *testing.T) {
+func TestAUTH_RepliesAsRedisDoes(t *testing.T) {
 	c, _ := guarded(t, Everything("default", "pw"), low())
 	c.transcript(strings.NewReplacer("REFUSED", helloRefused, "UNMEASURED", "age=0 idle=0 flags=N sub=0 psub=0 "+unmeasured).Replace(`
 		> PING
@@ -164,7 +164,7 @@ func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
 	}
 }
 
-func TestThrottle_IsBoundedAndForgivesInTime(t *testing.T) {
+func TestThrottle_IsBoundedAndRecoversInTime(t *testing.T) {
 	var th throttle
 	now := time.Now()
 	for i := range maxBuckets + 500 {
@@ -173,11 +173,11 @@ func TestThrottle_IsBoundedAndForgivesInTime(t *testing.T) {
 	if n := len(th.buckets); n > maxBuckets {
 		t.Errorf("%d names are remembered", n)
 	}
-	if th.room("another", hostFailures, now) {
+	if th.hasToken("another", hostFailures, now) {
 		t.Error("beyond the bound there is no limit at all")
 	}
 	now = now.Add(time.Minute)
-	if !th.room("another", hostFailures, now) {
+	if !th.hasToken("another", hostFailures, now) {
 		t.Error("nothing was forgiven")
 	}
 	th.take("another", hostFailures, now)
@@ -233,7 +233,7 @@ func TestPermissions_CoverEveryCommandWithAName(t *testing.T) {
 		if !slices.ContainsFunc(row.args, func(a argument) bool { return a.kind == kindKey }) {
 			return
 		}
-		words := make([]string, max(row.arity.least, 2))
+		words := make([]string, max(row.arity.min, 2))
 		words[0] = row.name
 		good := map[string]string{"ttl": "1000", "token": "12345678", "numkeys": "1"} // as far as they come before the key
 		for i := range words[1:] {
@@ -281,7 +281,7 @@ func TestUsers_AreReplacedUnderConnectionsThatStay(t *testing.T) {
 	}
 }
 
-func TestNewUsers_SaysWhatIsWrong(t *testing.T) {
+func TestNewUsers_ReportsWhatIsWrong(t *testing.T) {
 	with := func(change func(*User)) User { u := low(); change(&u); return u }
 	for part, user := range map[string]User{
 		"has no password":                            with(func(u *User) { u.Passwords = nil }),
@@ -358,7 +358,7 @@ func TestQuota_CountsAcquiresInFlightAndFreesThoseRefused(t *testing.T) {
 	}
 	c.grants(time.Second)
 	third := c.start("DLOCK", "a:2", "1000")
-	third.late.Lost() // the client has gone: the lock is given back
+	third.late.Undelivered() // the client has gone: the lock is given back
 	if got := c.say("DLOCK a:3 1000"); !strings.HasPrefix(got, "[") {
 		t.Errorf("after one was given back: %s", got)
 	}
@@ -399,7 +399,7 @@ func TestQuota_BoundsTheRateOfAUser(t *testing.T) {
 	}
 }
 
-func TestAUTH_EventsAndInfoAreEverybodysUnlessDenied(t *testing.T) {
+func TestAUTH_AllUsersHaveEventsAndInfoUnlessDenied(t *testing.T) {
 	mute := User{Name: "mute", Passwords: [][32]byte{digest("pw")}, Keys: []string{"*"}, Commands: []string{"lock"}, Denied: []string{"events", "info"}}
 	c, users := guarded(t, low(), mute)
 	commands := []string{"SUBSCRIBE dlock:a:1", "PSUBSCRIBE *", "COMMAND", "COMMAND DOCS dlock", "COMMAND INFO dlock", "COMMAND LIST", "INFO", "CONFIG GET x"}
@@ -430,7 +430,7 @@ func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
 	c.say("SUBSCRIBE dlock:a:1")
 	denied := low()
 	denied.Denied = []string{"events"}
-	if err := c.table.env.Users.Replace([]User{denied}); err != nil {
+	if err := c.table.deps.Users.Replace([]User{denied}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")
@@ -458,7 +458,7 @@ func TestQuota_BoundsTheConnectionsOfAUser(t *testing.T) {
 	if got := others[1].say("PING"); got != "-NOAUTH Authentication required." {
 		t.Errorf("one too many is in: %s", got)
 	}
-	others[0].client.Ties.Cut() // its connection ends
+	others[0].client.OnClose.Run() // its connection ends
 	if got := others[2].say("AUTH low new"); got != "+OK" {
 		t.Errorf("behind one that has ended: %s", got)
 	}

@@ -38,26 +38,26 @@ func (t *Table) blpop(c *Call) error {
 	if seconds < 0 {
 		return redisText("timeout is negative")
 	}
-	timeout := t.env.MaxWait
-	if seconds > 0 && seconds < t.env.MaxWait.Seconds() {
+	timeout := t.deps.MaxWait
+	if seconds > 0 && seconds < t.deps.MaxWait.Seconds() {
 		timeout = time.Duration(seconds * float64(time.Second))
 	}
 	if !t.mayUseAll(c, []redlock.Key{key}) {
 		return nil
 	}
-	completer, signal, onClose := c.Sink, c.Args[1], &c.Client.Ties
-	request := redlock.AwaitRequest{DB: c.Client.DB, Key: key, Patience: timeout, Who: c.Client.who()}
-	onClose.waits(t.env.Plain.AwaitFree(request, func(free bool, err error) {
+	completer, signal, onClose := c.Completer, c.Args[1], &c.Client.OnClose
+	request := redlock.AwaitRequest{DB: c.Client.DB, Key: key, Timeout: timeout, Requester: c.Client.identity()}
+	onClose.setWait(t.deps.RedisCompat.AwaitFree(request, func(free bool, err error) {
 		if err == nil && !free {
 			err = onClose.expelled()
 		}
 		switch {
 		case err != nil:
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 		case free:
-			completer.Deliver(Array(Bulk(signal), Bulk("1")))
+			completer.Complete(Array(Bulk(signal), Bulk("1")))
 		default:
-			completer.Deliver(NilArray)
+			completer.Complete(NilArray)
 		}
 	}))
 	return nil

@@ -11,9 +11,9 @@ import (
 
 // bounds are the ends of a range, both allowed.
 type bounds struct {
-	least, most int64
-	unit        string // " ms", "" for plain numbers
-	option      string // "--max-ttl" if it decides the upper end, else ""
+	min, max int64
+	unit     string // " ms", "" for plain numbers
+	option   string // "--max-ttl" if it decides the upper end, else ""
 }
 
 // milliseconds are the bounds of a time.
@@ -24,7 +24,7 @@ func milliseconds(least, most time.Duration, option string) bounds {
 // parse reads an integer as parseCount does; what names the argument.
 func (b bounds) parse(what, s string) (int64, error) {
 	n, ok := parseCount(s)
-	if !ok || n < b.least || n > b.most {
+	if !ok || n < b.min || n > b.max {
 		return 0, fmt.Errorf("%s %s is not an integer or out of range, allowed are %s", what, quoted(s), b)
 	}
 	return n, nil
@@ -38,7 +38,7 @@ func (b bounds) parseTime(what, s string) (time.Duration, error) {
 }
 
 func (b bounds) String() string {
-	text := fmt.Sprintf("%d to %d%s", b.least, b.most, b.unit)
+	text := fmt.Sprintf("%d to %d%s", b.min, b.max, b.unit)
 	if b.option != "" {
 		text += " (" + b.option + ")"
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestBounds_AcceptBothEndsAndNothingBeyond(t *testing.T) {
-	b := bounds{least: 3, most: 5}
+	b := bounds{min: 3, max: 5}
 	for n := range int64(8) {
 		got, err := b.parse("n", strconv.FormatInt(n, 10))
 		if (err == nil) != (n >= 3 && n <= 5) || err == nil && got != n {
@@ -16,13 +16,13 @@ func TestBounds_AcceptBothEndsAndNothingBeyond(t *testing.T) {
 	}
 }
 
-func TestBounds_TellValueRangeAndOption(t *testing.T) {
+func TestBounds_ShowValueRangeAndOption(t *testing.T) {
 	_, err := milliseconds(10*time.Millisecond, time.Minute, "--max-ttl").parseTime("timeout", "9223372036854775807")
 	want := "timeout '9223372036854775807' is not an integer or out of range, allowed are 10 to 60000 ms (--max-ttl)"
 	if err == nil || err.Error() != want {
 		t.Errorf(" got %v\nwant %s", err, want)
 	}
-	_, err = bounds{least: 1, most: 9}.parse("MAX", "+1")
+	_, err = bounds{min: 1, max: 9}.parse("MAX", "+1")
 	if want := "MAX '+1' is not an integer or out of range, allowed are 1 to 9"; err == nil || err.Error() != want {
 		t.Errorf(" got %v\nwant %s", err, want)
 	}

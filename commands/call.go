@@ -11,19 +11,19 @@ import (
 // only by handlers running as barriers (nothing else of this connection in flight)
 // or on the goroutine that reads the connection.
 type Client struct {
-	ID      int64  // unique in this process, from 1
-	Addr    string // remote address, for people
-	Host    string // the address without port; "" for a unix socket
-	Since   time.Time
-	Name    string // CLIENT SETNAME
-	LibName string // CLIENT SETINFO
-	LibVer  string
-	DB      int          // SELECT
-	Proto   int          // 2 or 3, set by HELLO; the encoder follows it
-	Closing bool         // set by QUIT: close after the replies so far, run nothing more
-	known   *redlock.Who // the latest identity
-	Held    Held         // what this connection acquired last on each key
-	Ties    Ties         // what ends with this connection
+	ID           int64  // unique in this process, from 1
+	Addr         string // remote address, for people
+	Host         string // the address without port; "" for a unix socket
+	Since        time.Time
+	Name         string // CLIENT SETNAME
+	LibName      string // CLIENT SETINFO
+	LibVer       string
+	DB           int                // SELECT
+	Proto        int                // 2 or 3, set by HELLO; the encoder follows it
+	Closing      bool               // set by QUIT: close after the replies so far, run nothing more
+	lastIdentity *redlock.Requester // the latest identity
+	LastAcquired LastAcquired       // what this connection acquired last on each key
+	OnClose      OnClose            // what ends with this connection
 
 	Transaction Transaction // WATCH and MULTI
 
@@ -37,40 +37,40 @@ type Client struct {
 	// under way. It never blocks. nil: there is no connection to end.
 	Expel func(why Expelled)
 
-	member   string        // the user under which signedIn counts it; guarded by its mutex
-	User     string        // the authenticated user; "" is the default user, unless a password is needed
-	Failures int           // failed logins in a row
-	Hearing  Hearing       // CLIENT REPLY
-	channels subscriptions // SUBSCRIBE
-	patterns subscriptions // PSUBSCRIBE
+	countedUser string        // the user under which signedIn counts it; guarded by its mutex
+	User        string        // the authenticated user; "" is the default user, unless a password is needed
+	Failures    int           // failed logins in a row
+	ReplyMode   ReplyMode     // CLIENT REPLY
+	channels    subscriptions // SUBSCRIBE
+	patterns    subscriptions // PSUBSCRIBE
 }
 
 // Completer takes the one answer of one command, now or later, from any goroutine.
-type Sink interface {
+type Completer interface {
 	// Complete hands over a finished reply.
-	Deliver(Reply)
+	Complete(Reply)
 	// CompleteDeferred hands over an answer that is only computed when its turn on
 	// the socket has come, because part of it is a remaining time.
-	DeliverLate(Late)
+	CompleteDeferred(DeferredReply)
 }
 
 // DeferredReply is an answer whose content depends on when it is written.
-type Late interface {
+type DeferredReply interface {
 	// Reply is called once, when the reply is the next to be encoded.
 	Reply() Reply
 	// Undelivered is called instead of, or after, Reply when the client is known to
 	// be gone before the reply was handed to the kernel.
-	Lost()
+	Undelivered()
 }
 
 // Call is one command on its way through a handler: a promise of exactly one
 // answer through Completer, kept now or later.
 type Call struct {
-	Args   []string // Args[0] is the command's word as it was sent; binary safe
-	Client *Client
-	Batch  *redlock.Batch // operations of one read batch leave together
-	Sink   Sink
+	Args      []string // Args[0] is the command's word as it was sent; binary safe
+	Client    *Client
+	Batch     *redlock.Batch // operations of one read batch leave together
+	Completer Completer
 }
 
 // Reply answers the call.
-func (c *Call) Reply(r Reply) { c.Sink.Deliver(r) }
+func (c *Call) Reply(r Reply) { c.Completer.Complete(r) }

@@ -33,8 +33,8 @@ func newChannelPattern(text string) (glob, error) {
 			i++
 			continue
 		}
-		if n == mostElements {
-			return g, fmt.Errorf("has more than %d elements behind its prefix", mostElements)
+		if n == maxElements {
+			return g, fmt.Errorf("has more than %d elements behind its prefix", maxElements)
 		}
 		bit := uint64(1) << n
 		switch c := text[i]; {

@@ -18,24 +18,24 @@ import (
 const channelPrefix = "dlock:"
 
 // channelSubscriber is one connection with subscriptions. Its registry guards it.
-type hearer struct {
+type channelSubscriber struct {
 	client   *Client
-	tie      *tie
+	hook     *closeHook
 	user     string         // at the latest subscription
 	channels map[string]int // by name: the database
 	patterns map[string]int
 }
 
 // subscriberSet is the subscribers of one channel, or of one pattern.
-type audience struct {
+type subscriberSet struct {
 	pattern glob
-	who     map[*hearer]struct{}
+	members map[*channelSubscriber]struct{}
 }
 
 // dbSubscriptions is the subscriptions to one database's locks.
-type wing struct {
-	channels map[string]*audience
-	patterns map[string]*audience
+type dbSubscriptions struct {
+	channels map[string]*subscriberSet
+	patterns map[string]*subscriberSet
 	end      func() // ends its events
 }
 
@@ -44,40 +44,40 @@ type channels struct {
 	events Events // nil: subscriptions are confirmed, and receive nothing
 	users  *Users
 
-	mu      sync.Mutex
-	hearers map[*Client]*hearer
-	wings   map[int]*wing
+	mu          sync.Mutex
+	subscribers map[*Client]*channelSubscriber
+	dbs         map[int]*dbSubscriptions
 }
 
 // subscribe subscribes a connection to channels and patterns, which have been
 // checked and are the connection's own copies. A name that it is subscribed to
 // already moves to its present database.
-func (r *channels) enter(c *Client, names []string, patterns []glob) {
+func (r *channels) subscribe(c *Client, names []string, patterns []glob) {
 	if r.events == nil || c.Push == nil {
 		return
 	}
 	r.mu.Lock()
-	s := r.hearers[c]
+	s := r.subscribers[c]
 	isNew := s == nil
 	if isNew {
-		s = &hearer{client: c, channels: map[string]int{}, patterns: map[string]int{}}
-		if r.hearers == nil {
-			r.hearers, r.wings = map[*Client]*hearer{}, map[int]*wing{}
+		s = &channelSubscriber{client: c, channels: map[string]int{}, patterns: map[string]int{}}
+		if r.subscribers == nil {
+			r.subscribers, r.dbs = map[*Client]*channelSubscriber{}, map[int]*dbSubscriptions{}
 		}
-		r.hearers[c] = s
+		r.subscribers[c] = s
 	}
 	s.user = c.User
 	for _, name := range names {
-		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
-		if isHeard(name) {
+		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
+		if hasEvents(name) {
 			s.channels[name] = c.DB
-			r.wingLocked(c.DB).ofChannels().add(name, glob{}, s)
+			r.dbLocked(c.DB).ofChannels().add(name, glob{}, s)
 		}
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(s, pattern.text, s.patterns, (*wing).ofPatterns)
+		r.dropLocked(s, pattern.text, s.patterns, (*dbSubscriptions).ofPatterns)
 		s.patterns[pattern.text] = c.DB
-		r.wingLocked(c.DB).ofPatterns().add(pattern.text, pattern, s)
+		r.dbLocked(c.DB).ofPatterns().add(pattern.text, pattern, s)
 	}
 	r.sweepLocked()
 	r.mu.Unlock()
@@ -85,125 +85,125 @@ func (r *channels) enter(c *Client, names []string, patterns []glob) {
 		return
 	}
 	// If the connection has ended meanwhile, the hook runs at once.
-	hook := c.Ties.tie(func(error) { r.leave(c) })
+	hook := c.OnClose.add(func(error) { r.unsubscribeAll(c) })
 	r.mu.Lock()
-	s.tie = hook
+	s.hook = hook
 	r.mu.Unlock()
 }
 
 // unsubscribe ends some of a connection's subscriptions.
-func (r *channels) exit(c *Client, names, patterns []string) {
+func (r *channels) unsubscribe(c *Client, names, patterns []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.hearers[c]
+	s := r.subscribers[c]
 	if s == nil {
 		return
 	}
 	for _, name := range names {
-		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
+		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(s, pattern, s.patterns, (*wing).ofPatterns)
+		r.dropLocked(s, pattern, s.patterns, (*dbSubscriptions).ofPatterns)
 	}
 	r.sweepLocked()
 }
 
 // unsubscribeAll ends all of them.
-func (r *channels) leave(c *Client) {
+func (r *channels) unsubscribeAll(c *Client) {
 	r.mu.Lock()
-	s := r.hearers[c]
+	s := r.subscribers[c]
 	if s == nil {
 		r.mu.Unlock()
 		return
 	}
-	delete(r.hearers, c)
+	delete(r.subscribers, c)
 	for name := range s.channels {
-		r.dropLocked(s, name, s.channels, (*wing).ofChannels)
+		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
 	}
 	for pattern := range s.patterns {
-		r.dropLocked(s, pattern, s.patterns, (*wing).ofPatterns)
+		r.dropLocked(s, pattern, s.patterns, (*dbSubscriptions).ofPatterns)
 	}
 	r.sweepLocked()
-	hook := s.tie
+	hook := s.hook
 	r.mu.Unlock()
 	if hook != nil {
-		c.Ties.untie(hook)
+		c.OnClose.remove(hook)
 	}
 }
 
 // dbLocked returns a database's subscriptions; the first call starts its events.
-func (r *channels) wingLocked(db int) *wing {
-	w := r.wings[db]
+func (r *channels) dbLocked(db int) *dbSubscriptions {
+	w := r.dbs[db]
 	if w == nil {
-		w = &wing{channels: map[string]*audience{}, patterns: map[string]*audience{}}
-		r.wings[db] = w
-		w.end = r.events.Listen(db, func(e redlock.Event) { r.tell(db, e) })
+		w = &dbSubscriptions{channels: map[string]*subscriberSet{}, patterns: map[string]*subscriberSet{}}
+		r.dbs[db] = w
+		w.end = r.events.Listen(db, func(e redlock.Event) { r.publish(db, e) })
 	}
 	return w
 }
 
 // sweepLocked ends the events of databases without subscriptions.
 func (r *channels) sweepLocked() {
-	for db, w := range r.wings {
+	for db, w := range r.dbs {
 		if len(w.channels)+len(w.patterns) == 0 {
-			delete(r.wings, db)
+			delete(r.dbs, db)
 			w.end()
 		}
 	}
 }
 
-func (r *channels) dropLocked(s *hearer, name string, databases map[string]int, side func(*wing) audiences) {
+func (r *channels) dropLocked(s *channelSubscriber, name string, databases map[string]int, side func(*dbSubscriptions) subscriberSets) {
 	db, known := databases[name]
 	if !known {
 		return
 	}
 	delete(databases, name)
-	all := side(r.wings[db])
+	all := side(r.dbs[db])
 	if a := all[name]; a != nil {
-		if delete(a.who, s); len(a.who) == 0 {
+		if delete(a.members, s); len(a.members) == 0 {
 			delete(all, name)
 		}
 	}
 }
 
 // subscriberSets is by the name of the channel, or by the pattern.
-type audiences map[string]*audience
+type subscriberSets map[string]*subscriberSet
 
-func (w *wing) ofChannels() audiences { return w.channels }
-func (w *wing) ofPatterns() audiences { return w.patterns }
+func (w *dbSubscriptions) ofChannels() subscriberSets { return w.channels }
+func (w *dbSubscriptions) ofPatterns() subscriberSets { return w.patterns }
 
-func (all audiences) add(name string, pattern glob, s *hearer) {
+func (all subscriberSets) add(name string, pattern glob, s *channelSubscriber) {
 	a := all[name]
 	if a == nil {
-		a = &audience{pattern: pattern, who: map[*hearer]struct{}{}}
+		a = &subscriberSet{pattern: pattern, members: map[*channelSubscriber]struct{}{}}
 		all[name] = a
 	}
-	a.who[s] = struct{}{}
+	a.members[s] = struct{}{}
 }
 
 // delivery is a message and its recipients.
-type parcel struct {
+type delivery struct {
 	message Reply
 	to      []*Client
 }
 
 // publish sends an event to every subscriber. It sends without the lock: a client
 // that is closed because it does not read leaves the registry.
-func (r *channels) tell(db int, e redlock.Event) {
+func (r *channels) publish(db int, e redlock.Event) {
 	channel, text := channelPrefix+string(e.Key), e.Text()
 	may := map[string]bool{} // checks each user once, not once for each subscription
-	var all []parcel
+	var all []delivery
 	r.mu.Lock()
-	if w := r.wings[db]; w != nil {
+	if w := r.dbs[db]; w != nil {
 		if a := w.channels[channel]; a != nil {
-			all = r.addressLocked(all, a, may, e.Key, Bulk("message"), Bulk(channel), Bulk(text))
+			all = r.addRecipientsLocked(all, a, may, e.Key, Bulk("message"), Bulk(channel), Bulk(text))
 		}
 		for pattern, a := range w.patterns {
 			if a.pattern.matches(channel) {
-				all = r.addressLocked(all, a, may, e.Key, Bulk("pmessage"), Bulk(pattern), Bulk(channel), Bulk(text))
+				all = r.addRecipientsLocked(all, a, may, e.Key, Bulk("pmessage"), Bulk(pattern), Bulk(channel), Bulk(text))
 			}
 		}
-		if ends(e.Kind) {
+		if endsLock(e.Kind) {
 			all = r.registriesLocked(all, w, may, e.Key)
 		}
 	}
@@ -215,12 +215,12 @@ func (r *channels) tell(db int, e redlock.Event) {
 	}
 }
 
-func (r *channels) addressLocked(all []parcel, a *audience, may map[string]bool, key redlock.Key, words ...Reply) []parcel {
-	one := parcel{message: Reply{Kind: KindPush, Items: words}}
-	for s := range a.who {
+func (r *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map[string]bool, key redlock.Key, words ...Reply) []delivery {
+	one := delivery{message: Reply{Kind: KindPush, Items: words}}
+	for s := range a.members {
 		allowed, known := may[s.user]
 		if !known {
-			allowed = r.mayHear(s.user, string(key))
+			allowed = r.mayReceive(s.user, string(key))
 			may[s.user] = allowed
 		}
 		if allowed {
@@ -231,7 +231,7 @@ func (r *channels) addressLocked(all []parcel, a *audience, may map[string]bool,
 }
 
 // mayReceive is checked at every event: a user may have been changed or removed since.
-func (r *channels) mayHear(user, key string) bool {
+func (r *channels) mayReceive(user, key string) bool {
 	if r.users == nil {
 		return true
 	}
@@ -255,11 +255,11 @@ func readPatterns(texts []string) ([]glob, error) {
 // forgetChannels ends all subscriptions of a connection, as RESET does.
 func (t *Table) forgetChannels(c *Client) {
 	c.channels, c.patterns = subscriptions{}, subscriptions{}
-	t.channels.leave(c)
+	t.channels.unsubscribeAll(c)
 }
 
 // maySubscribe reports whether the client may receive events of the locks it names.
-func (t *Table) mayListen(c *Client, names []string) bool {
+func (t *Table) maySubscribe(c *Client, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		key, isLock := strings.CutPrefix(name, channelPrefix)
 		return isLock && !t.mayUse(c, key)

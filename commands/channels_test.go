@@ -36,7 +36,7 @@ func (f *fakeEvents) granted(db int, key string) {
 	received := f.received[db]
 	f.mu.Unlock()
 	if received != nil {
-		received(redlock.Event{Kind: redlock.EventAcquired, Key: redlock.Key(key), Fence: 17, Mark: "0123abcd", At: time.UnixMilli(1700000000123)})
+		received(redlock.Event{Kind: redlock.EventAcquired, Key: redlock.Key(key), Fence: 17, TokenHash: "0123abcd", At: time.UnixMilli(1700000000123)})
 	}
 }
 
@@ -56,7 +56,7 @@ func listening(t *testing.T, list ...User) (*conversation, *fakeEvents) {
 	t.Helper()
 	c := newConversation(t)
 	events := &fakeEvents{received: map[int]func(redlock.Event){}}
-	env := Env{Locks: c.locks, Events: events}
+	env := Deps{Locks: c.locks, Events: events}
 	if list != nil {
 		users, err := NewUsers(list)
 		if err != nil {
@@ -91,7 +91,7 @@ func (c *conversation) another(id int64) *conversation {
 
 const event = `"acquired 17 1700000000123 0123abcd"`
 
-func TestSUBSCRIBE_TellsWhatHappensToTheLock(t *testing.T) {
+func TestSUBSCRIBE_SendsTheEventsOfTheLock(t *testing.T) {
 	c, events := listening(t)
 	received := c.messages()
 	events.granted(0, "a")
@@ -119,7 +119,7 @@ func TestSUBSCRIBE_TellsWhatHappensToTheLock(t *testing.T) {
 	}
 }
 
-func TestSUBSCRIBE_HearsOfTheDatabaseThatWasSelected(t *testing.T) {
+func TestSUBSCRIBE_ReceivesEventsOfTheDatabaseThatWasSelected(t *testing.T) {
 	c, events := listening(t)
 	received := c.messages()
 	c.say("HELLO 3")
@@ -154,7 +154,7 @@ func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
 	c.say("SUBSCRIBE dlock:a dlock:b")
 	c.say("PSUBSCRIBE dlock:*")
 	other.say("SUBSCRIBE dlock:a")
-	c.client.Ties.Cut()
+	c.client.OnClose.Run()
 	events.granted(0, "a")
 	if got := received(); got != "" {
 		t.Errorf("a connection that has ended receives %s", got)
@@ -164,17 +164,17 @@ func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
 	}
 	c.say("SUBSCRIBE dlock:a") // its last words were still being read
 	other.say("RESET")
-	if got := events.databases(); len(got) > 0 || len(c.table.channels.hearers) > 0 {
-		t.Errorf("events of databases %v for %d connections", got, len(c.table.channels.hearers))
+	if got := events.databases(); len(got) > 0 || len(c.table.channels.subscribers) > 0 {
+		t.Errorf("events of databases %v for %d connections", got, len(c.table.channels.subscribers))
 	}
 	other.say("SUBSCRIBE dlock:a")
 	if n := len(events.databases()); n != 1 {
 		t.Error("nothing is received behind a RESET")
 	}
-	other.client.Ties.Cut()
+	other.client.OnClose.Run()
 }
 
-func TestSUBSCRIBE_TellsOnlyOfLocksThatTheUserMayUse(t *testing.T) {
+func TestSUBSCRIBE_SendsOnlyEventsOfLocksThatTheUserMayUse(t *testing.T) {
 	c, events := listening(t, Everything("default", "pw"), low())
 	received := c.messages()
 	const refused = "-NOPERM this user has no permissions to access one of the channels used as arguments"
@@ -193,7 +193,7 @@ func TestSUBSCRIBE_TellsOnlyOfLocksThatTheUserMayUse(t *testing.T) {
 	if got, want := received(), `>"pmessage" "dlock:*" "dlock:a:2" `+event; got != want {
 		t.Errorf("received %s, want %s", got, want)
 	}
-	if err := c.table.env.Users.Replace([]User{Everything("default", "pw")}); err != nil {
+	if err := c.table.deps.Users.Replace([]User{Everything("default", "pw")}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")
@@ -215,13 +215,13 @@ func TestPSUBSCRIBE_BoundsPatterns(t *testing.T) {
 	if got := c.words(words...); got != "-ERR 129 subscriptions on one connection, allowed are 128" {
 		t.Error(got)
 	}
-	if c.client.listening() || len(c.table.channels.hearers) > 0 {
+	if c.client.subscribed() || len(c.table.channels.subscribers) > 0 {
 		t.Error("a refused PSUBSCRIBE subscribes")
 	}
 }
 
 // Subscriptions come and go while events are sent.
-func TestSUBSCRIBE_IsSafeWhileEventsAreTold(t *testing.T) {
+func TestSUBSCRIBE_IsSafeWhileEventsAreSent(t *testing.T) {
 	c, events := listening(t)
 	var all sync.WaitGroup
 	for id := range int64(4) {
@@ -230,17 +230,17 @@ func TestSUBSCRIBE_IsSafeWhileEventsAreTold(t *testing.T) {
 			defer all.Done()
 			for range 50 {
 				one := c.another(id)
-				one.client.Push = func(Reply, bool) { one.client.Ties.Cut() } // as one that does not read
+				one.client.Push = func(Reply, bool) { one.client.OnClose.Run() } // as one that does not read
 				one.say("SUBSCRIBE dlock:a")
 				one.say("PSUBSCRIBE dlock:*")
 				events.granted(0, "a")
 				one.say("UNSUBSCRIBE")
-				one.client.Ties.Cut()
+				one.client.OnClose.Run()
 			}
 		}()
 	}
 	all.Wait()
-	if n := len(c.table.channels.hearers); n != 0 || len(events.databases()) > 0 {
+	if n := len(c.table.channels.subscribers); n != 0 || len(events.databases()) > 0 {
 		t.Errorf("%d connections receive after their end", n)
 	}
 }

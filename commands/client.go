@@ -10,7 +10,7 @@ import (
 )
 
 // maxClientName bounds the names that a connection keeps.
-const longestClientName = 256
+const maxClientName = 256
 
 // changesClient makes those subcommands run alone whose effect others see: another
 // connection's CLIENT LIST, and the answers behind.
@@ -24,8 +24,8 @@ func clientName(s string) (string, error) {
 	if !printable(s) {
 		return "", redisText("Client names cannot contain spaces, newlines or special characters.")
 	}
-	if len(s) > longestClientName {
-		return "", fmt.Errorf("client name of %d bytes, allowed are 0 to %d", len(s), longestClientName)
+	if len(s) > maxClientName {
+		return "", fmt.Errorf("client name of %d bytes, allowed are 0 to %d", len(s), maxClientName)
 	}
 	return strings.Clone(s), nil
 }
@@ -74,8 +74,8 @@ func (t *Table) clientSetInfo(c *Call) error {
 	if !printable(value) {
 		return redisText(fmt.Sprintf("%s cannot contain spaces, newlines or special characters.", strings.ToLower(attribute)))
 	}
-	if len(value) > longestClientName {
-		return fmt.Errorf("%s of %d bytes, allowed are 0 to %d", strings.ToLower(attribute), len(value), longestClientName)
+	if len(value) > maxClientName {
+		return fmt.Errorf("%s of %d bytes, allowed are 0 to %d", strings.ToLower(attribute), len(value), maxClientName)
 	}
 	*field = strings.Clone(value)
 	c.Reply(OK)

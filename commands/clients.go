@@ -34,7 +34,7 @@ type Connections interface {
 func (c *Client) Describe() Description {
 	d := Description{
 		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User, LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
-		Channels: len(c.channels.made), Patterns: len(c.patterns.made), Since: c.Since,
+		Channels: len(c.channels.byName), Patterns: len(c.patterns.byName), Since: c.Since,
 	}
 	if d.User == "" {
 		d.User = defaultUser
@@ -59,7 +59,7 @@ func (d Description) age() int64 {
 // clientList answers the connections of the client's own user, all of them for
 // admins; ID picks some.
 func (t *Table) clientList(c *Call) error {
-	if t.env.Connections == nil {
+	if t.deps.Connections == nil {
 		return errNoOthers
 	}
 	wanted := make(map[int64]bool)
@@ -77,7 +77,7 @@ func (t *Table) clientList(c *Call) error {
 	}
 	me, all := c.Client.Describe(), t.mayAdmin(c.Client)
 	var page strings.Builder
-	for _, d := range t.env.Connections().Describe() {
+	for _, d := range t.deps.Connections().Describe() {
 		cmd := ""
 		if d.ID == me.ID {
 			d, cmd = me, "client|list"
@@ -93,7 +93,7 @@ func (t *Table) clientList(c *Call) error {
 // clientKill serves KILL addr, which answers OK or an error, and KILL with
 // filters, which answers how many there were.
 func (t *Table) clientKill(c *Call) error {
-	if t.env.Connections == nil {
+	if t.deps.Connections == nil {
 		return errNoOthers
 	}
 	if len(c.Args) == 3 {
@@ -150,7 +150,7 @@ func readFilter(words []string) (filter, error) {
 
 // kill closes the connections that match; the caller's own one behind the reply.
 func (t *Table) kill(caller *Client, f filter) (killed int64) {
-	others := t.env.Connections()
+	others := t.deps.Connections()
 	for _, d := range others.Describe() {
 		switch {
 		case f.id != 0 && d.ID != f.id, f.addr != "" && d.Addr != f.addr, f.user != "" && d.User != f.user:
@@ -165,26 +165,26 @@ func (t *Table) kill(caller *Client, f filter) (killed int64) {
 }
 
 // ReplyMode is what CLIENT REPLY has set; the encoder follows it.
-type Hearing uint8
+type ReplyMode uint8
 
 const (
-	HearAll  Hearing = iota
-	SkipOne          // the next answer is not written
-	HearNone         // none is
+	ReplyOn   ReplyMode = iota
+	ReplySkip           // the next answer is not written
+	ReplyOff            // none is
 )
 
 // clientReply answers only to ON: OFF and SKIP are themselves not answered.
 func (t *Table) clientReply(c *Call) error {
 	switch {
 	case isWord(c.Args[2], "ON"):
-		c.Client.Hearing = HearAll
+		c.Client.ReplyMode = ReplyOn
 		c.Reply(OK)
 		return nil
 	case isWord(c.Args[2], "OFF"):
-		c.Client.Hearing = HearNone
+		c.Client.ReplyMode = ReplyOff
 	case isWord(c.Args[2], "SKIP"):
-		if c.Client.Hearing == HearAll {
-			c.Client.Hearing = SkipOne
+		if c.Client.ReplyMode == ReplyOn {
+			c.Client.ReplyMode = ReplySkip
 		}
 	default:
 		return redisText("syntax error")

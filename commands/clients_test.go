@@ -24,7 +24,7 @@ func crowd(t *testing.T, list ...User) (*conversation, *fakeConnections) {
 		{ID: 9, Addr: "10.0.0.8:1", User: "default", Proto: 2, Channels: 1, Patterns: 2},
 		{ID: 99, Addr: "10.0.0.8:2", User: "default", Proto: 2}, // has gone meanwhile
 	}}
-	c.table = NewTable(Env{Locks: c.locks, Users: users, Connections: func() Connections { return others }})
+	c.table = NewTable(Deps{Locks: c.locks, Users: users, Connections: func() Connections { return others }})
 	return c, others
 }
 
@@ -98,7 +98,7 @@ func TestCLIENTKILL_AnswersAsRedisDoes(t *testing.T) {
 	}
 }
 
-func TestCLIENT_WithoutAServerKnowsNobody(t *testing.T) {
+func TestCLIENT_WithoutAServerIsRefused(t *testing.T) {
 	newConversation(t).transcript(`
 		> CLIENT LIST
 		< -ERR the connections of this daemon are not known here
@@ -111,18 +111,18 @@ func TestCLIENTREPLY_AnswersOnlyToON(t *testing.T) {
 	c := newConversation(t)
 	for _, step := range []struct {
 		line, want string
-		hearing    Hearing
+		hearing    ReplyMode
 	}{
-		{"CLIENT REPLY SKIP", "each()", SkipOne},
-		{"CLIENT REPLY OFF", "each()", HearNone},
-		{"CLIENT REPLY SKIP", "each()", HearNone},
-		{"CLIENT REPLY maybe", "-ERR syntax error", HearNone},
-		{"CLIENT REPLY ON", "+OK", HearAll},
-		{"CLIENT REPLY OFF", "each()", HearNone},
-		{"RESET", "+RESET", HearAll},
+		{"CLIENT REPLY SKIP", "each()", ReplySkip},
+		{"CLIENT REPLY OFF", "each()", ReplyOff},
+		{"CLIENT REPLY SKIP", "each()", ReplyOff},
+		{"CLIENT REPLY maybe", "-ERR syntax error", ReplyOff},
+		{"CLIENT REPLY ON", "+OK", ReplyOn},
+		{"CLIENT REPLY OFF", "each()", ReplyOff},
+		{"RESET", "+RESET", ReplyOn},
 	} {
-		if got := c.say(step.line); got != step.want || c.client.Hearing != step.hearing {
-			t.Errorf("%s: %s, hearing %d", step.line, got, c.client.Hearing)
+		if got := c.say(step.line); got != step.want || c.client.ReplyMode != step.hearing {
+			t.Errorf("%s: %s, hearing %d", step.line, got, c.client.ReplyMode)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestSUBSCRIBE_IsBounded(t *testing.T) {
 	if got := c.words(words...); got != "-ERR 1025 subscriptions on one connection, allowed are 1024 (--max-subscriptions)" {
 		t.Error(got)
 	}
-	if c.client.listening() {
+	if c.client.subscribed() {
 		t.Error("a refused SUBSCRIBE subscribes")
 	}
 	words = append(words[:1], make([]string, 64)...)
@@ -218,7 +218,7 @@ func TestSUBSCRIBE_IsBounded(t *testing.T) {
 
 func TestSUBSCRIBE_BoundsChannelsAndPatternsTogether(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Env{MaxSubscriptions: 3})
+	c.table = NewTable(Deps{MaxSubscriptions: 3})
 	c.say("SUBSCRIBE a b")
 	c.say("PSUBSCRIBE c*")
 	for _, line := range []string{"SUBSCRIBE d", "PSUBSCRIBE d"} {

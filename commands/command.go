@@ -17,7 +17,7 @@ const (
 
 // grantedToAll reports whether users have a category without a grant. Client
 // libraries send such commands when they connect.
-func free(category string) bool {
+func grantedToAll(category string) bool {
 	return category == categoryConnection || category == categoryEvents || category == categoryInfo
 }
 
@@ -32,27 +32,27 @@ type handler func(*Call) error
 // command is one row of the table. Dispatch, arity errors, COMMAND, the help
 // texts and the README table are all generated from rows: each fact stands once.
 type command struct {
-	name     string // lower case; of a subcommand only its own word
-	arity    arity
-	category string
-	also     string // a category that a user needs as well; shown here, checked by the handler
-	since    string
-	summary  string     // one sentence for people
-	flags    []string   // as COMMAND INFO names them
-	args     []argument // after the name, in order
-	handle   handler
-	barrier  func(args []string) bool // nil: runs concurrently with its neighbours
-	redis    bool                     // Redis has it, too: the texts are those of Redis
-	anybody  bool                     // also from unauthenticated clients
-	listener bool                     // also from subscribers on RESP2
-	parts    []*command               // subcommands; handle answers for the bare word
+	name                   string // lower case; of a subcommand only its own word
+	arity                  arity
+	category               string
+	also                   string // a category that a user needs as well; shown here, checked by the handler
+	since                  string
+	summary                string     // one sentence for people
+	flags                  []string   // as COMMAND INFO names them
+	args                   []argument // after the name, in order
+	handle                 handler
+	barrier                func(args []string) bool // nil: runs concurrently with its neighbours
+	redis                  bool                     // Redis has it, too: the texts are those of Redis
+	noAuth                 bool                     // also from unauthenticated clients
+	allowedWhileSubscribed bool                     // also from subscribers on RESP2
+	parts                  []*command               // subcommands; handle answers for the bare word
 
 	full   string // "client|setname"; filled by the table
 	syntax string // "CLIENT SETNAME name"; filled by the table
 }
 
 // arity bounds the number of words of a call, the command's own included.
-type arity struct{ least, most int }
+type arity struct{ min, max int }
 
 const noLimit = int(^uint(0) >> 1)
 
@@ -60,15 +60,15 @@ func exactly(n int) arity           { return arity{n, n} }
 func atLeast(n int) arity           { return arity{n, noLimit} }
 func between(least, most int) arity { return arity{least, most} }
 
-func (a arity) fits(n int) bool { return a.least <= n && n <= a.most }
+func (a arity) fits(n int) bool { return a.min <= n && n <= a.max }
 
 // redis is the arity as COMMAND INFO writes it: the exact number of words, or
 // minus the least number.
 func (a arity) redis() int64 {
-	if a.least == a.most {
-		return int64(a.least)
+	if a.min == a.max {
+		return int64(a.min)
 	}
-	return -int64(a.least)
+	return -int64(a.min)
 }
 
 // always is the barrier of commands that change what later ones mean.

@@ -104,10 +104,10 @@ func checkFields(t *testing.T, of string, r Reply) {
 
 // A client that sends COMMAND again and again, and reads nothing, makes the daemon build nothing.
 func TestCOMMAND_DescriptionsAreMadeOnceForAllClients(t *testing.T) {
-	table := NewTable(Env{})
+	table := NewTable(Deps{})
 	ask := func(words ...string) Reply {
 		sink := &keptReply{}
-		table.Dispatch(&Call{Args: words, Client: &Client{Proto: 2}, Sink: sink})
+		table.Dispatch(&Call{Args: words, Client: &Client{Proto: 2}, Completer: sink})
 		return sink.reply
 	}
 	for _, words := range [][]string{{"COMMAND"}, {"COMMAND", "INFO", "dlock"}, {"COMMAND", "DOCS"}, {"COMMAND", "DOCS", "x", "client|list"}} {
@@ -122,5 +122,5 @@ func TestCOMMAND_DescriptionsAreMadeOnceForAllClients(t *testing.T) {
 // keptReply is a sink for one reply that is given at once.
 type keptReply struct{ reply Reply }
 
-func (k *keptReply) Deliver(r Reply)    { k.reply = r }
-func (k *keptReply) DeliverLate(l Late) { k.reply = l.Reply() }
+func (k *keptReply) Complete(r Reply)                 { k.reply = r }
+func (k *keptReply) CompleteDeferred(l DeferredReply) { k.reply = l.Reply() }

@@ -12,11 +12,11 @@ import (
 )
 
 // CompatTest runs commands on the masters as they are.
-type Compat interface {
+type CompatTest interface {
 	Forward(*redlock.Batch, redlock.ForwardRequest, redlock.ForwardDone)
 }
 
-var _ Compat = (*redlock.Locker)(nil)
+var _ CompatTest = (*redlock.Locker)(nil)
 
 // compatWarning is shown by INFO.
 const compatWarning = "compat-test is on: any client may overwrite any lock and empty the masters; never in production"
@@ -47,7 +47,7 @@ return found`
 )
 
 func (t *Table) compatRows() []*command {
-	if t.env.Compat == nil {
+	if t.deps.CompatTest == nil {
 		return nil
 	}
 	key := keyArgument()
@@ -72,13 +72,13 @@ func (t *Table) compatRows() []*command {
 
 // forward sends a command to all masters; names are the words that get the key prefix.
 func (t *Table) forward(c *Call, words []string, names ...int) error {
-	completer := c.Sink
-	t.env.Compat.Forward(c.Batch, redlock.ForwardRequest{DB: c.Client.DB, Words: words, Names: names}, func(r pool.Reply, err error) {
+	completer := c.Completer
+	t.deps.CompatTest.Forward(c.Batch, redlock.ForwardRequest{DB: c.Client.DB, Words: words, Names: names}, func(r pool.Reply, err error) {
 		if err != nil {
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 			return
 		}
-		completer.Deliver(ofScript(r))
+		completer.Complete(ofScript(r))
 	})
 	return nil
 }
@@ -104,7 +104,7 @@ func (t *Table) flushDB(c *Call) error {
 	return t.empty(c, db, db)
 }
 
-func (t *Table) flushAll(c *Call) error { return t.empty(c, "0", strconv.Itoa(t.env.Databases-1)) }
+func (t *Table) flushAll(c *Call) error { return t.empty(c, "0", strconv.Itoa(t.deps.Databases-1)) }
 
 func (t *Table) empty(c *Call, first, last string) error {
 	if len(c.Args) > 2 || len(c.Args) == 2 && !isWord(c.Args[1], "ASYNC") && !isWord(c.Args[1], "SYNC") {

@@ -8,7 +8,7 @@ func (t *Table) configGet(c *Call) error {
 	var items []Reply
 	seen := make(map[string]bool)
 	for _, pattern := range c.Args[2:] {
-		for _, option := range t.env.Config(pattern) {
+		for _, option := range t.deps.Config(pattern) {
 			name, value := option[0], option[1]
 			if !seen[name] {
 				seen[name] = true

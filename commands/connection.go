@@ -12,7 +12,7 @@ import (
 // message, since it reads nothing else.
 func (t *Table) ping(c *Call) error {
 	switch {
-	case c.Client.listening() && c.Client.Proto < 3:
+	case c.Client.subscribed() && c.Client.Proto < 3:
 		c.Reply(Array(Bulk("pong"), Bulk(strings.Join(c.Args[1:], ""))))
 	case len(c.Args) == 1:
 		c.Reply(Simple("PONG"))
@@ -43,10 +43,10 @@ func (t *Table) reset(c *Call) error {
 	c.Client.Proto = 2
 	c.Client.Name = ""
 	c.Client.User = ""
-	t.env.Users.signOut(c.Client)
-	c.Client.Hearing = HearAll
+	t.deps.Users.signOut(c.Client)
+	c.Client.ReplyMode = ReplyOn
 	t.forgetChannels(c.Client)
-	c.Client.Held.Clear()
+	c.Client.LastAcquired.Clear()
 	c.Reply(Simple("RESET"))
 	return nil
 }
@@ -59,7 +59,7 @@ func (t *Table) selectDatabase(c *Call) error {
 		return redisText("value is not an integer or out of range")
 	case db < math.MinInt32 || db > math.MaxInt32:
 		return redisText(fmt.Sprintf("value is out of range, value must between %d and %d", math.MinInt32, math.MaxInt32))
-	case db < 0 || db >= int64(t.env.Databases):
+	case db < 0 || db >= int64(t.deps.Databases):
 		return redisText("DB index is out of range")
 	}
 	c.Client.DB = int(db)

@@ -27,7 +27,7 @@ func TestConnection_QuitClosesBehindItsReply(t *testing.T) {
 	}
 }
 
-func TestSELECT_KnowsTheDatabasesThereAre(t *testing.T) {
+func TestSELECT_AcceptsTheDatabasesThereAre(t *testing.T) {
 	c := newConversation(t)
 	c.transcript(`
 		> SELECT 15
@@ -129,7 +129,7 @@ func TestHELLO_ThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAUTH_SpeaksForAServerWithoutPassword(t *testing.T) {
+func TestAUTH_RepliesAsAServerWithoutPassword(t *testing.T) {
 	newConversation(t).transcript(`
 		> AUTH x
 		< -ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?
@@ -144,7 +144,7 @@ func TestAUTH_SpeaksForAServerWithoutPassword(t *testing.T) {
 	`)
 }
 
-func TestCLIENT_KeepsWhatLibrariesTellAboutThemselves(t *testing.T) {
+func TestCLIENT_KeepsWhatLibrariesSendAboutThemselves(t *testing.T) {
 	newConversation(t).transcript(`
 		> CLIENT GETNAME
 		< nil

@@ -27,7 +27,7 @@ func newConversation(t *testing.T) *conversation {
 	locks := &fakeLocks{}
 	return &conversation{
 		t: t, locks: locks,
-		table:  NewTable(Env{Locks: locks, Databases: 16, MaxTTL: time.Minute}),
+		table:  NewTable(Deps{Locks: locks, Databases: 16, MaxTTL: time.Minute}),
 		client: &Client{ID: 7, Addr: "10.0.0.9:5555", Proto: 2},
 	}
 }
@@ -73,25 +73,25 @@ func (c *conversation) words(args ...string) string {
 }
 
 // start sends one command; its reply is in the sink when it is there.
-func (c *conversation) start(args ...string) *fakeSink {
-	sink := &fakeSink{t: c.t}
-	c.table.Dispatch(&Call{Args: args, Client: c.client, Batch: new(redlock.Batch), Sink: sink})
+func (c *conversation) start(args ...string) *fakeCompleter {
+	sink := &fakeCompleter{t: c.t}
+	c.table.Dispatch(&Call{Args: args, Client: c.client, Batch: new(redlock.Batch), Completer: sink})
 	return sink
 }
 
 // fakeCompleter takes one answer and fails the test at a second one.
-type fakeSink struct {
+type fakeCompleter struct {
 	t       *testing.T
 	mu      sync.Mutex
 	reply   Reply
-	late    Late
+	late    DeferredReply
 	answers int
 }
 
-func (s *fakeSink) Deliver(r Reply)    { s.count(r, nil) }
-func (s *fakeSink) DeliverLate(l Late) { s.count(Reply{}, l) }
+func (s *fakeCompleter) Complete(r Reply)                 { s.count(r, nil) }
+func (s *fakeCompleter) CompleteDeferred(l DeferredReply) { s.count(Reply{}, l) }
 
-func (s *fakeSink) count(r Reply, l Late) {
+func (s *fakeCompleter) count(r Reply, l DeferredReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reply, s.late = r, l
@@ -101,7 +101,7 @@ func (s *fakeSink) count(r Reply, l Late) {
 }
 
 // read is the moment the reply is written.
-func (s *fakeSink) read(t *testing.T) Reply {
+func (s *fakeCompleter) read(t *testing.T) Reply {
 	t.Helper()
 	if s.answers != 1 {
 		t.Fatalf("the call has %d answers instead of one", s.answers)
@@ -115,10 +115,10 @@ func (s *fakeSink) read(t *testing.T) Reply {
 // fakeLocks plays the masters. A nil function means that nothing is answered;
 // the completions are kept for the test to call.
 type fakeLocks struct {
-	asked  []redlock.Who // the clients of the requests; not part of locked
-	lock   func(redlock.LockRequest) (redlock.Grant, error)
-	unlock func(redlock.UnlockRequest) (bool, error)
-	extend func(redlock.ExtendRequest) (redlock.Grant, error)
+	requesters []redlock.Requester // the clients of the requests; not part of locked
+	lock       func(redlock.LockRequest) (redlock.Grant, error)
+	unlock     func(redlock.UnlockRequest) (bool, error)
+	extend     func(redlock.ExtendRequest) (redlock.Grant, error)
 
 	locked    []redlock.LockRequest
 	unlocked  []redlock.UnlockRequest
@@ -128,8 +128,8 @@ type fakeLocks struct {
 }
 
 func (f *fakeLocks) Lock(_ *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
-	if r.Who != nil {
-		f.asked, r.Who = append(f.asked, *r.Who), nil
+	if r.Requester != nil {
+		f.requesters, r.Requester = append(f.requesters, *r.Requester), nil
 	}
 	f.locked = append(f.locked, r)
 	if f.lock == nil {

@@ -15,10 +15,10 @@ func (t *Table) del(c *Call) error {
 	if err != nil || !ok || !t.mayForce(c) {
 		return err
 	}
-	deleted := newCount(c.Sink, len(keys), t.timed("del"))
+	deleted := newMultiKeyCount(c.Completer, len(keys), t.timed("del"))
 	for _, key := range keys {
 		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: t.endlessToo()}
-		t.env.Plain.Write(c.Batch, request, t.noting(request, deleted.add))
+		t.deps.RedisCompat.Write(c.Batch, request, t.noting(request, deleted.add))
 	}
 	return nil
 }
@@ -27,7 +27,7 @@ func (t *Table) del(c *Call) error {
 func (t *Table) noting(r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
 	return func(did bool, err error) {
 		if err == nil && did {
-			t.env.Users.changed(heldKey{r.DB, r.Key}, r.TTL)
+			t.deps.Users.changed(heldKey{r.DB, r.Key}, r.TTL)
 		}
 		done(did, err)
 	}
@@ -43,20 +43,20 @@ func (t *Table) delIfEqual(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if len(r.Equal) < 1 || len(r.Equal) > longestValue {
+	if len(r.Equal) < 1 || len(r.Equal) > maxValueBytes {
 		c.Reply(Int(0)) // no lock has such a value
 		return nil
 	}
-	completer, watch := c.Sink, t.timed("delex")
+	completer, watch := c.Completer, t.timed("delex")
 	t.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)}, func(was bool, err error) {
 		watch.stop(was, err)
 		switch {
 		case err != nil:
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 		case was:
-			completer.Deliver(Int(1))
+			completer.Complete(Int(1))
 		default:
-			completer.Deliver(Int(0))
+			completer.Complete(Int(0))
 		}
 	})
 	return nil
@@ -64,9 +64,9 @@ func (t *Table) delIfEqual(c *Call) error {
 
 // release releases a lock and notes it in the quotas.
 func (t *Table) release(c *Call, r redlock.UnlockRequest, done redlock.UnlockDone) {
-	t.env.Locks.Unlock(c.Batch, r, func(was bool, err error) {
+	t.deps.Locks.Unlock(c.Batch, r, func(was bool, err error) {
 		if err == nil {
-			t.env.Users.gone(r.DB, r.Key, r.Token)
+			t.deps.Users.releasedKey(r.DB, r.Key, r.Token)
 		}
 		done(was, err)
 	})

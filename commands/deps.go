@@ -65,7 +65,7 @@ type Events interface {
 }
 
 // RedisCompat serves clients that use the quorum as one Redis. Completions as for Locks.
-type Plain interface {
+type RedisCompat interface {
 	View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone)
 	Write(*redlock.Batch, redlock.WriteRequest, redlock.WriteDone)
 	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
@@ -74,17 +74,17 @@ type Plain interface {
 }
 
 var (
-	_ Plain    = (*redlock.Locker)(nil)
-	_ Events   = (*redlock.Locker)(nil)
-	_ Locks    = (*redlock.Locker)(nil)
-	_ Waits    = (*redlock.Locker)(nil)
-	_ IDs      = (*redlock.Locker)(nil)
-	_ Works    = (*redlock.Locker)(nil)
-	_ WorkEnds = (*redlock.Locker)(nil)
+	_ RedisCompat = (*redlock.Locker)(nil)
+	_ Events      = (*redlock.Locker)(nil)
+	_ Locks       = (*redlock.Locker)(nil)
+	_ Waits       = (*redlock.Locker)(nil)
+	_ IDs         = (*redlock.Locker)(nil)
+	_ Works       = (*redlock.Locker)(nil)
+	_ WorkEnds    = (*redlock.Locker)(nil)
 )
 
 // Stats are what INFO shows of the masters and of the work done.
-type Figures interface {
+type Stats interface {
 	Masters(db int) []redlock.MasterStatus
 	Counters() redlock.Counters
 }
@@ -103,19 +103,19 @@ type ClientCounts struct {
 }
 
 // Deps is everything outside of this package that commands use.
-type Env struct {
-	Locks    Locks         // required by the lock commands
-	Waits    Waits         // nil: the options WAIT and HOLD are not served
-	IDs      IDs           // nil: DNEXTID, DIDS and DIDRESEED are not served
-	Works    Works         // nil: DWORK and DWORKINFO are not served
-	WorkEnds WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
-	Events   Events        // nil: subscribers receive nothing
-	Plain    Plain         // nil: SET, GET, EVAL and their like are not served
-	Compat   Compat        // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
-	Figures  Figures       // nil: INFO leaves out the sections Locks and Masters
-	Reports  MasterReports // nil: DMASTERS is not served
-	Drains   MasterDrains  // nil: DMASTERS DRAIN and UNDRAIN are not served
-	Looks    Looks         // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
+type Deps struct {
+	Locks        Locks        // required by the lock commands
+	Waits        Waits        // nil: the options WAIT and HOLD are not served
+	IDs          IDs          // nil: DNEXTID, DIDS and DIDRESEED are not served
+	Works        Works        // nil: DWORK and DWORKINFO are not served
+	WorkEnds     WorkEnds     // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
+	Events       Events       // nil: subscribers receive nothing
+	RedisCompat  RedisCompat  // nil: SET, GET, EVAL and their like are not served
+	CompatTest   CompatTest   // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
+	Stats        Stats        // nil: INFO leaves out the sections Locks and Masters
+	MasterStatus MasterStatus // nil: DMASTERS is not served
+	MasterDrain  MasterDrain  // nil: DMASTERS DRAIN and UNDRAIN are not served
+	Inspect      Inspect      // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
 
 	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16
@@ -147,7 +147,7 @@ type Env struct {
 }
 
 // withDefaults fills what was left at zero.
-func (e Env) withDefaults() Env {
+func (e Deps) withDefaults() Deps {
 	if e.Databases == 0 {
 		e.Databases = 16
 	}
@@ -158,7 +158,7 @@ func (e Env) withDefaults() Env {
 		e.MaxKeep = 10 * time.Minute
 	}
 	if e.MaxSubscriptions == 0 {
-		e.MaxSubscriptions = usualSubscriptions
+		e.MaxSubscriptions = defaultSubscriptions
 	}
 	if e.MaxWait == 0 {
 		e.MaxWait = 10 * time.Minute
@@ -166,7 +166,7 @@ func (e Env) withDefaults() Env {
 	if e.MasterTimeout == 0 {
 		e.MasterTimeout = 100 * time.Millisecond
 	}
-	if e.Compat != nil {
+	if e.CompatTest != nil {
 		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
 	}
 	if e.Scripts == nil {

@@ -15,8 +15,8 @@ func (t *Table) dextend(c *Call) error {
 	if err != nil {
 		return err
 	}
-	answer := &extendAnswer{sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request}
-	t.env.Locks.Extend(c.Batch, request, answer.decided)
+	answer := &extendAnswer{completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users, request: request}
+	t.deps.Locks.Extend(c.Batch, request, answer.decided)
 	return nil
 }
 
@@ -30,40 +30,40 @@ func (t *Table) extendRequest(c *Call) (redlock.ExtendRequest, error) {
 	if request.Token, err = parseToken(words.next()); err != nil {
 		return request, err
 	}
-	request.TTL, err = parseTTL(words.next(), t.env.MaxTTL)
+	request.TTL, err = parseTTL(words.next(), t.deps.MaxTTL)
 	return request, err
 }
 
 // extendAnswer is the reply of one DEXTEND.
 type extendAnswer struct {
-	sink    Sink
-	held    *Held
-	users   *Users
-	request redlock.ExtendRequest
-	grant   redlock.Grant
+	completer    Completer
+	lastAcquired *LastAcquired
+	users        *Users
+	request      redlock.ExtendRequest
+	grant        redlock.Grant
 }
 
 // decided takes the outcome from the masters.
 func (a *extendAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.sink.Deliver(failure(err))
+		a.completer.Complete(failure(err))
 		return
 	}
 	a.grant = grant
-	a.sink.DeliverLate(a)
+	a.completer.CompleteDeferred(a)
 }
 
 // Reply reports what is left when it is written.
 func (a *extendAnswer) Reply() Reply {
 	validity := a.grant.Validity()
 	if validity < time.Millisecond {
-		return tooLate(a.grant.Spent(), "the lock may be lost")
+		return tooLate(a.grant.ExpiredError(), "the lock may be lost")
 	}
-	a.held.Prolong(a.request.DB, a.request.Key, a.request.Token, validity)
-	a.users.lasts(a.request.DB, a.request.Key, a.request.Token, validity)
+	a.lastAcquired.Prolong(a.request.DB, a.request.Key, a.request.Token, validity)
+	a.users.prolongedKey(a.request.DB, a.request.Key, a.request.Token, validity)
 	return Int(validity.Milliseconds())
 }
 
 // Undelivered does nothing: the lock was held before, and the client with its token
 // may still be there on another connection.
-func (a *extendAnswer) Lost() {}
+func (a *extendAnswer) Undelivered() {}

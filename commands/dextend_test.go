@@ -50,7 +50,7 @@ func TestDEXTEND_NeverGivesALockBack(t *testing.T) {
 	if got := show(sink.read(t)); got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}
-	sink.late.Lost()
+	sink.late.Undelivered()
 	if len(c.locks.givenBack) > 0 {
 		t.Errorf("given back %q", c.locks.givenBack)
 	}
@@ -59,20 +59,20 @@ func TestDEXTEND_NeverGivesALockBack(t *testing.T) {
 func TestDEXTEND_ProlongsWhatTheConnectionRemembers(t *testing.T) {
 	c := newConversation(t)
 	c.prolongs(time.Hour)
-	c.client.Held.Remember(0, "a", "12345678", -time.Second)
+	c.client.LastAcquired.Remember(0, "a", "12345678", -time.Second)
 	c.transcript(`
 		> DEXTEND a 12345678 20000
 		< :3600000
 	`)
-	for i := range heldEntries {
-		c.client.Held.Remember(0, name(i), "12345678", -time.Second)
+	for i := range maxLastAcquired {
+		c.client.LastAcquired.Remember(0, name(i), "12345678", -time.Second)
 	}
-	if _, ok := c.client.Held.Token(0, "a"); !ok {
+	if _, ok := c.client.LastAcquired.Token(0, "a"); !ok {
 		t.Error("forgotten as if it had expired")
 	}
 }
 
-func TestDEXTEND_TellsACallersMistakes(t *testing.T) {
+func TestDEXTEND_ReportsACallersMistakes(t *testing.T) {
 	const syntax = "; syntax: DEXTEND key token ttl\n"
 	newConversation(t).transcript(strings.ReplaceAll(`
 		> DEXTEND a 12345678

@@ -10,8 +10,8 @@ func (t *Table) dforce(c *Call) error {
 	if err != nil {
 		return err
 	}
-	request := redlock.ForceRequest{DB: c.Client.DB, Key: key, By: *c.Client.who()}
-	t.env.Looks.Force(request, func(released bool, err error) {
+	request := redlock.ForceRequest{DB: c.Client.DB, Key: key, By: *c.Client.identity()}
+	t.deps.Inspect.Force(request, func(released bool, err error) {
 		switch {
 		case err != nil:
 			c.Reply(failure(err))
@@ -26,14 +26,14 @@ func (t *Table) dforce(c *Call) error {
 
 // identity describes this client for people who inspect its requests. What was
 // handed out never changes.
-func (c *Client) who() *redlock.Who {
-	id := redlock.Who{Client: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
+func (c *Client) identity() *redlock.Requester {
+	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
 	if id.User == "" {
 		id.User = defaultUser
 	}
-	if c.known == nil || *c.known != id {
+	if c.lastIdentity == nil || *c.lastIdentity != id {
 		known := id // id itself stays on the stack
-		c.known = &known
+		c.lastIdentity = &known
 	}
-	return c.known
+	return c.lastIdentity
 }

@@ -7,7 +7,7 @@ import (
 	"redlockd/redlock"
 )
 
-func TestDFORCE_AnswersWhetherSomebodyHeldItAndSaysWhoAsked(t *testing.T) {
+func TestDFORCE_AnswersWhetherTheLockWasHeldAndNamesTheCaller(t *testing.T) {
 	c := newLookConversation(t)
 	c.client.Name = "console"
 	c.transcript(`
@@ -19,7 +19,7 @@ func TestDFORCE_AnswersWhetherSomebodyHeldItAndSaysWhoAsked(t *testing.T) {
 		> DFORCE k
 		< :1
 	`)
-	want := redlock.ForceRequest{DB: 3, Key: "k", By: redlock.Who{Client: 7, Addr: "10.0.0.9:5555", Name: "console", User: "default"}}
+	want := redlock.ForceRequest{DB: 3, Key: "k", By: redlock.Requester{ID: 7, Addr: "10.0.0.9:5555", Name: "console", User: "default"}}
 	if c.looks.force != want {
 		t.Errorf("%+v, want %+v", c.looks.force, want)
 	}
@@ -47,7 +47,7 @@ func TestDFORCE_NeedsItsOwnCategoryAndTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.table = NewTable(Env{Looks: c.looks, Users: users})
+	c.table = NewTable(Deps{Inspect: c.looks, Users: users})
 	if got := c.say("DFORCE a:1"); got != "-NOPERM this user has no permissions to run the 'dforce' command" {
 		t.Error(got)
 	}

@@ -15,7 +15,7 @@ import (
 const (
 	// maxListedCounters bounds one listing: with nine masters and the longest names
 	// a thousand counters are about a megabyte on the wire.
-	mostCounters = 1000
+	maxListedCounters = 1000
 	// countersAtOnce is how many of them are read at the same time, so that a
 	// listing never blocks the lanes.
 	countersAtOnce = 16
@@ -25,8 +25,8 @@ const (
 // of a master that did not answer is nil.
 func (t *Table) dids(c *Call) error {
 	if len(c.Args) == 1 {
-		t.env.IDs.ListCounters(c.Client.DB, func(names []redlock.Key, err error) {
-			t.survey(c, t.visible(c.Client, names), err)
+		t.deps.IDs.ListCounters(c.Client.DB, func(names []redlock.Key, err error) {
+			t.listCounters(c, t.visible(c.Client, names), err)
 		})
 		return nil
 	}
@@ -34,7 +34,7 @@ func (t *Table) dids(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.survey(c, []redlock.Key{name}, nil)
+	t.listCounters(c, []redlock.Key{name}, nil)
 	return nil
 }
 
@@ -50,15 +50,15 @@ func (t *Table) didreseed(c *Call) error {
 	if err != nil {
 		return err
 	}
-	value, err := bounds{most: math.MaxInt64}.parse("value", c.Args[2])
+	value, err := bounds{max: math.MaxInt64}.parse("value", c.Args[2])
 	if err != nil {
 		return err
 	}
-	if err := t.env.Users.mayCount(t.user(c.Client), c.Client.DB, name); err != nil {
+	if err := t.deps.Users.mayCount(t.user(c.Client), c.Client.DB, name); err != nil {
 		c.Reply(Error("NOPERM", err.Error()))
 		return nil
 	}
-	t.env.IDs.Reseed(c.Client.DB, name, value, func(err error) {
+	t.deps.IDs.Reseed(c.Client.DB, name, value, func(err error) {
 		if err != nil {
 			c.Reply(failure(err))
 			return
@@ -78,17 +78,17 @@ func (t *Table) didsDel(c *Call) error {
 	if !isWord(c.Args[3], "CONFIRM") {
 		return fmt.Errorf("'%s' stands where CONFIRM is expected, and behind it the counter's value (see DIDS %s): what is deleted begins at 1 again", clip(c.Args[3], shownBytes), name)
 	}
-	value, err := bounds{most: math.MaxInt64}.parse("CONFIRM", c.Args[4])
+	value, err := bounds{max: math.MaxInt64}.parse("CONFIRM", c.Args[4])
 	if err != nil || !t.mayUseAll(c, []redlock.Key{name}) {
 		return err
 	}
 	db := c.Client.DB
-	t.env.IDs.DeleteCounter(db, name, value, func(fates []redlock.CounterFate, err error) {
+	t.deps.IDs.DeleteCounter(db, name, value, func(fates []redlock.CounterFate, err error) {
 		if err != nil {
 			c.Reply(failure(err))
 			return
 		}
-		t.env.Users.counterGone(db, name)
+		t.deps.Users.counterGone(db, name)
 		masters := make([]Reply, len(fates))
 		for i, f := range fates {
 			masters[i] = Array(Bulk(f.Master), Bulk(f.Fate))
@@ -99,26 +99,26 @@ func (t *Table) didsDel(c *Call) error {
 }
 
 // listCounters reads the named counters, some at a time, and answers when all are in.
-func (t *Table) survey(c *Call, names []redlock.Key, err error) {
+func (t *Table) listCounters(c *Call, names []redlock.Key, err error) {
 	switch {
 	case err != nil:
 		c.Reply(failure(err))
 		return
-	case len(names) > mostCounters:
-		c.Reply(Error("ERR", fmt.Sprintf("there are %d counters or more and one listing has room for %d; name one: DIDS name", len(names), mostCounters)))
+	case len(names) > maxListedCounters:
+		c.Reply(Error("ERR", fmt.Sprintf("there are %d counters or more and one listing has room for %d; name one: DIDS name", len(names), maxListedCounters)))
 		return
 	case len(names) == 0:
 		c.Reply(Map())
 		return
 	}
-	s := &survey{ids: t.env.IDs, call: c, names: names, found: make([]Reply, len(names)), open: len(names)}
+	s := &counterListing{ids: t.deps.IDs, call: c, names: names, found: make([]Reply, len(names)), open: len(names)}
 	for range min(countersAtOnce, len(names)) {
 		s.readNext()
 	}
 }
 
 // counterListing is a listing on its way.
-type survey struct {
+type counterListing struct {
 	ids   IDs
 	call  *Call
 	names []redlock.Key
@@ -132,7 +132,7 @@ type survey struct {
 
 // readNext reads one more counter. Each answer starts the next read, so that what
 // is in flight never grows.
-func (s *survey) readNext() {
+func (s *counterListing) readNext() {
 	s.mu.Lock()
 	i := s.next
 	s.next++
@@ -141,12 +141,12 @@ func (s *survey) readNext() {
 		return
 	}
 	s.ids.ReadCounter(s.call.Client.DB, s.names[i], func(counter redlock.Counter, err error) {
-		s.take(i, counter, err)
+		s.add(i, counter, err)
 	})
 }
 
 // add notes one counter and answers after the last.
-func (s *survey) take(i int, counter redlock.Counter, err error) {
+func (s *counterListing) add(i int, counter redlock.Counter, err error) {
 	s.mu.Lock()
 	s.found[i] = counterReply(counter)
 	if err != nil {

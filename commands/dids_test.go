@@ -59,7 +59,7 @@ func TestDIDS_ListsAllCountersInOrder(t *testing.T) {
 	`)
 }
 
-func TestDIDS_AsksForAFewCountersAtATimeAndAnswersInTheOrderOfNames(t *testing.T) {
+func TestDIDS_ReadsAFewCountersAtATimeAndAnswersInTheOrderOfNames(t *testing.T) {
 	c := newWorkConversation(t)
 	const all = 3*countersAtOnce + 1
 	c.ids.counters, c.ids.held = someCounters(all), true
@@ -89,11 +89,11 @@ func TestDIDS_AsksForAFewCountersAtATimeAndAnswersInTheOrderOfNames(t *testing.T
 
 func TestDIDS_RefusesMoreCountersThanItCanShow(t *testing.T) {
 	c := newWorkConversation(t)
-	c.ids.counters = someCounters(mostCounters)
+	c.ids.counters = someCounters(maxListedCounters)
 	if got := c.say("DIDS"); !strings.HasPrefix(got, "{") {
 		t.Errorf("%.100s", got)
 	}
-	c.ids.counters = someCounters(mostCounters + 1)
+	c.ids.counters = someCounters(maxListedCounters + 1)
 	c.ids.read = nil
 	want := "-ERR there are 1001 counters or more and one listing has room for 1000; name one: DIDS name"
 	if got := c.say("DIDS"); got != want || len(c.ids.read) > 0 {
@@ -143,7 +143,7 @@ func TestDIDRESEED_InstallsTheOperatorsValue(t *testing.T) {
 	}
 }
 
-func TestDIDRESEED_TellsACallersMistakes(t *testing.T) {
+func TestDIDRESEED_ReportsACallersMistakes(t *testing.T) {
 	c := newWorkConversation(t)
 	c.refuses("DIDRESEED name value", [][2]string{
 		{"DIDRESEED orders", "wrong number of arguments for 'didreseed' command"},

@@ -8,17 +8,17 @@ import (
 
 // Inspect reads locks and waiters, and releases locks by force. Completions as for
 // Locks.
-type Looks interface {
+type Inspect interface {
 	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
 	ListLocks(redlock.Listing, func(redlock.LockPage, error))
 	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
 	Force(redlock.ForceRequest, func(bool, error))
 }
 
-var _ Looks = (*redlock.Locker)(nil)
+var _ Inspect = (*redlock.Locker)(nil)
 
-func (t *Table) lookRows() []*command {
-	key, on := keyArgument(), t.env.Looks != nil
+func (t *Table) inspectRows() []*command {
+	key, on := keyArgument(), t.deps.Inspect != nil
 	return []*command{
 		{
 			name: "dinfo", arity: exactly(2), category: categoryRead, since: firstVersion,
@@ -58,7 +58,7 @@ func (t *Table) dinfo(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.env.Looks.ReadLock(c.Client.DB, key, func(view redlock.LockView, err error) {
+	t.deps.Inspect.ReadLock(c.Client.DB, key, func(view redlock.LockView, err error) {
 		if err != nil {
 			c.Reply(failure(err))
 			return
@@ -123,7 +123,7 @@ func holderReply(h *redlock.Holder, mode redlock.Mode) Reply {
 		meta, daemon, client, name = orNil(n.Meta), orNil(n.Daemon), orNil(n.Client), orNil(n.Name)
 	}
 	return Map(
-		Bulk("token"), Bulk(h.Token.Shown()),
+		Bulk("token"), Bulk(h.Token.ShortHash()),
 		Bulk("ttl"), Int(h.Left.Milliseconds()),
 		Bulk("slot"), slot,
 		Bulk("fence"), fence,
@@ -149,7 +149,7 @@ func voteReply(m *redlock.LockOnMaster) Reply {
 	switch {
 	case !m.Known:
 		state = "unknown"
-	case m.Young:
+	case m.Quarantined:
 		state = "quarantined"
 	}
 	mode, token, ttl := Nil, Nil, Nil
@@ -158,12 +158,12 @@ func voteReply(m *redlock.LockOnMaster) Reply {
 	case m.State == redlock.LockForeign:
 		mode = Simple("foreign")
 	case m.Token != "":
-		mode, token, ttl = Simple(modeWords[m.Mode]), Bulk(m.Token.Shown()), Int(m.Left.Milliseconds())
+		mode, token, ttl = Simple(modeWords[m.Mode]), Bulk(m.Token.ShortHash()), Int(m.Left.Milliseconds())
 	}
 	return Map(
 		Bulk("master"), Bulk(m.Master),
 		Bulk("state"), Simple(state),
-		Bulk("detail"), Bulk(field(m.Why)),
+		Bulk("detail"), Bulk(field(m.Reason)),
 		Bulk("mode"), mode,
 		Bulk("holders"), Int(int64(m.Count)),
 		Bulk("token"), token,

@@ -9,7 +9,7 @@ import (
 )
 
 // fakeInspect plays the inspection of locks.
-type fakeLooks struct {
+type fakeInspect struct {
 	view    redlock.LockView
 	page    redlock.LockPage
 	waiting []redlock.Waiting
@@ -23,17 +23,17 @@ type fakeLooks struct {
 	most    int
 }
 
-func (f *fakeLooks) ReadLock(_ int, key redlock.Key, done func(redlock.LockView, error)) {
+func (f *fakeInspect) ReadLock(_ int, key redlock.Key, done func(redlock.LockView, error)) {
 	f.keys = append(f.keys, key)
 	done(f.view, f.err)
 }
 
-func (f *fakeLooks) ListLocks(r redlock.Listing, done func(redlock.LockPage, error)) {
+func (f *fakeInspect) ListLocks(r redlock.Listing, done func(redlock.LockPage, error)) {
 	f.listing = r
 	done(f.page, f.err)
 }
 
-func (f *fakeLooks) Waiting(_ int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int) {
+func (f *fakeInspect) Waiting(_ int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int) {
 	f.most = most
 	for _, w := range f.waiting {
 		for _, key := range w.Keys {
@@ -46,7 +46,7 @@ func (f *fakeLooks) Waiting(_ int, wanted func(redlock.Key) bool, most int) (lis
 	return list, max(f.all, len(list))
 }
 
-func (f *fakeLooks) Force(r redlock.ForceRequest, done func(bool, error)) {
+func (f *fakeInspect) Force(r redlock.ForceRequest, done func(bool, error)) {
 	f.force = r
 	done(f.forced, f.err)
 }
@@ -54,12 +54,12 @@ func (f *fakeLooks) Force(r redlock.ForceRequest, done func(bool, error)) {
 // lookConversation is a conversation about locks.
 type lookConversation struct {
 	*workConversation
-	looks *fakeLooks
+	looks *fakeInspect
 }
 
 func newLookConversation(t *testing.T) *lookConversation {
-	c := &lookConversation{newWorkConversation(t), &fakeLooks{}}
-	c.table = NewTable(Env{Looks: c.looks})
+	c := &lookConversation{newWorkConversation(t), &fakeInspect{}}
+	c.table = NewTable(Deps{Inspect: c.looks})
 	c.client.DB = 3
 	return c
 }
@@ -74,7 +74,7 @@ func (c *lookConversation) asUser(keys ...string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.table = NewTable(Env{Looks: c.looks, Users: users})
+	c.table = NewTable(Deps{Inspect: c.looks, Users: users})
 	c.client.User = "ops"
 }
 
@@ -86,13 +86,13 @@ func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 	c.looks.view = redlock.LockView{
 		State: redlock.LockHeld, Mode: redlock.Permits, Limit: 5, Count: 2, Left: 900 * time.Millisecond, Waiters: 4, Queued: 6,
 		Holders: []redlock.Holder{
-			{Token: "work-token", Slot: 3, Left: 900 * time.Millisecond, Votes: 3, Sure: true, Fence: 77, Note: &redlock.Note{Meta: "build\r\n7", Daemon: "host/12", Client: "10.0.0.9:1", Fence: 77}},
-			{Token: "work-token", Slot: 1, Left: 5 * time.Millisecond, Votes: 2, Sure: true, Fence: 76},
+			{Token: "work-token", Slot: 3, Left: 900 * time.Millisecond, Votes: 3, Confirmed: true, Fence: 77, Note: &redlock.Note{Meta: "build\r\n7", Daemon: "host/12", Client: "10.0.0.9:1", Fence: 77}},
+			{Token: "work-token", Slot: 1, Left: 5 * time.Millisecond, Votes: 2, Confirmed: true, Fence: 76},
 		},
 		Masters: []redlock.LockOnMaster{
 			{Master: "a", Known: true, State: redlock.LockHeld, Mode: redlock.Permits, Count: 2, Token: "work-token", Left: 901 * time.Millisecond},
-			{Master: "b", Known: true, Young: true, Why: "quarantined (restarted\nvotes in 3s)", State: redlock.LockForeign},
-			{Master: "c", Why: "connection refused", State: redlock.LockHeld, Token: "work-token"},
+			{Master: "b", Known: true, Quarantined: true, Reason: "quarantined (restarted\nvotes in 3s)", State: redlock.LockForeign},
+			{Master: "c", Reason: "connection refused", State: redlock.LockHeld, Token: "work-token"},
 			{Master: "d", Known: true},
 		},
 	}
@@ -113,7 +113,7 @@ func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 	}
 }
 
-func TestDINFO_OfALockThatNobodyHoldsSaysSo(t *testing.T) {
+func TestDINFO_ShowsAFreeLock(t *testing.T) {
 	c := newLookConversation(t)
 	for state, want := range map[redlock.LockState]string{
 		redlock.LockFree: "free", redlock.LockForeign: "foreign", redlock.LockUndecided: "undecided",
@@ -126,7 +126,7 @@ func TestDINFO_OfALockThatNobodyHoldsSaysSo(t *testing.T) {
 	}
 }
 
-func TestDINFO_TellsMistakesAndMirrorsTheOutcomeOfTheMasters(t *testing.T) {
+func TestDINFO_ReportsMistakesAndMirrorsTheOutcomeOfTheMasters(t *testing.T) {
 	c := newLookConversation(t)
 	c.refuses("DINFO key", [][2]string{
 		{"DINFO", "wrong number of arguments for 'dinfo' command"},
@@ -136,7 +136,7 @@ func TestDINFO_TellsMistakesAndMirrorsTheOutcomeOfTheMasters(t *testing.T) {
 	c.mirrors("DINFO k", func(err error) { c.looks.err = err })
 }
 
-func TestLooks_AreRefusedWhereNobodyKnowsTheMasters(t *testing.T) {
+func TestInspect_IsRefusedWithoutMasters(t *testing.T) {
 	c := newConversation(t)
 	for line, syntax := range map[string]string{
 		"DINFO k": "DINFO key", "DLOCKS 0": "DLOCKS cursor [MATCH pattern] [COUNT n]", "DWAITERS": "DWAITERS [key]", "DFORCE k": "DFORCE key",

@@ -9,7 +9,7 @@ import (
 
 // maxCommandName bounds the words that are looked up; a test checks that every
 // name in the table is shorter.
-const longestName = 32
+const maxCommandName = 32
 
 // shownBytes is how much of an unknown command its error repeats. Redis cuts at
 // the same length, and libraries match on the text.
@@ -31,7 +31,7 @@ func (t *Table) Dispatch(c *Call) {
 	row, mistake := t.route(c.Args)
 	if mistake != nil {
 		c.Client.Transaction.refused()
-		if refusal := t.unknown(c); refusal != nil {
+		if refusal := t.countUnknown(c); refusal != nil {
 			c.Reply(Error("TRYLATER", refusal.Error()))
 			return
 		}
@@ -40,7 +40,7 @@ func (t *Table) Dispatch(c *Call) {
 	}
 	if !row.arity.fits(len(c.Args)) {
 		c.Client.Transaction.refused()
-		if refusal := t.pace(c); refusal != nil {
+		if refusal := t.chargeRate(c); refusal != nil {
 			c.Reply(Error("TRYLATER", refusal.Error()))
 			return
 		}
@@ -87,7 +87,7 @@ func (t *Table) route(args []string) (*command, error) {
 // find looks a word up in any case. It does not allocate: the conversion in
 // the index expression is free, and the copy stays on the stack.
 func find(rows map[string]*command, name string) *command {
-	var lower [longestName]byte
+	var lower [maxCommandName]byte
 	if len(name) > len(lower) {
 		return nil
 	}

@@ -17,7 +17,7 @@ var (
 )
 
 // maxPermits is the largest number of holders of one key.
-const mostPermits = 1024
+const maxPermits = 1024
 
 // dlock answers [token, validity, fence], or nil if another token holds the key.
 func (t *Table) dlock(c *Call) error {
@@ -25,13 +25,13 @@ func (t *Table) dlock(c *Call) error {
 	if err != nil {
 		return err
 	}
-	slot, err := t.env.Users.take(t.user(c.Client), roomOf(&request, request.Key, request.Token))
+	slot, err := t.deps.Users.reserve(t.user(c.Client), quotaKeyOf(&request, request.Key, request.Token))
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
 	}
 	answer := &lockAnswer{
-		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, room: slot,
+		locks: t.deps.Locks, completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users, slot: slot,
 		db: request.DB, key: request.Key, mode: request.Mode,
 	}
 	t.acquire(c, request, answer.decided)
@@ -45,7 +45,7 @@ func (t *Table) lockRequest(c *Call) (redlock.LockRequest, error) {
 	if request.Key, err = parseKey(words.next()); err != nil {
 		return request, err
 	}
-	if request.TTL, err = parseTTL(words.next(), t.env.MaxTTL); err != nil {
+	if request.TTL, err = parseTTL(words.next(), t.deps.MaxTTL); err != nil {
 		return request, err
 	}
 	for words.more() {
@@ -70,7 +70,7 @@ func (t *Table) lockOption(words *arguments, known []string, request *redlock.Lo
 		if err != nil {
 			return err
 		}
-		limit, err := bounds{least: 1, most: mostPermits}.parse(name, value)
+		limit, err := bounds{min: 1, max: maxPermits}.parse(name, value)
 		request.Limit = int(limit)
 		return errors.Join(err, lockMode(request, redlock.Permits))
 	case "TOKEN":
@@ -108,14 +108,14 @@ func lockMode(request *redlock.LockRequest, mode redlock.Mode) error {
 // lockAnswer is the reply of one DLOCK from the request to the socket. The
 // session calls Reply and Undelivered one after the other, never at the same time.
 type lockAnswer struct {
-	locks Locks
-	sink  Sink
-	held  *Held
-	users *Users
-	room  place // in the user's quota
-	db    int
-	key   redlock.Key
-	mode  redlock.Mode
+	locks        Locks
+	completer    Completer
+	lastAcquired *LastAcquired
+	users        *Users
+	slot         quotaSlot // in the user's quota
+	db           int
+	key          redlock.Key
+	mode         redlock.Mode
 
 	grant     redlock.Grant
 	givenBack bool
@@ -124,13 +124,13 @@ type lockAnswer struct {
 // decided takes the outcome from the masters.
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.room.free()
-		a.sink.Deliver(failure(err))
+		a.slot.free()
+		a.completer.Complete(failure(err))
 		return
 	}
-	a.room.fillFor(a.roomFor(grant.Token), grant.Token, lasting(&grant))
+	a.slot.fill(a.quotaKey(grant.Token), grant.Token, lasting(&grant))
 	a.grant = grant
-	a.sink.DeliverLate(a)
+	a.completer.CompleteDeferred(a)
 }
 
 // Reply reports what is left of the lease at the moment it is written: replies
@@ -141,7 +141,7 @@ func (a *lockAnswer) Reply() Reply {
 	if validity < time.Millisecond {
 		return a.usedUp()
 	}
-	a.held.Remember(a.db, a.key, a.grant.Token, lasting(&a.grant))
+	a.lastAcquired.Remember(a.db, a.key, a.grant.Token, lasting(&a.grant))
 	return Array(
 		Bulk(string(a.grant.Token)),
 		Int(validity.Milliseconds()),
@@ -153,27 +153,27 @@ func (a *lockAnswer) Reply() Reply {
 func (a *lockAnswer) usedUp() Reply {
 	a.giveBack()
 	if a.grant.Fresh {
-		return tooLate(a.grant.Spent(), "the lock is given back")
+		return tooLate(a.grant.ExpiredError(), "the lock is given back")
 	}
-	return tooLate(a.grant.Spent(), "the lock that this token already held is left as it is")
+	return tooLate(a.grant.ExpiredError(), "the lock that this token already held is left as it is")
 }
 
 // Undelivered: the client has gone without reading that it holds the lock.
-func (a *lockAnswer) Lost() { a.giveBack() }
+func (a *lockAnswer) Undelivered() { a.giveBack() }
 
 // giveBack undoes the grant once. It leaves a lease that existed before this DLOCK:
 // its holder, or the client's next try, counts on it.
 func (a *lockAnswer) giveBack() {
 	if a.grant.Fresh && !a.givenBack {
 		a.givenBack = true
-		a.users.released(a.roomFor(a.grant.Token), a.grant.Token)
+		a.users.released(a.quotaKey(a.grant.Token), a.grant.Token)
 		a.locks.GiveBack(a.grant)
 	}
 }
 
-func (a *lockAnswer) roomFor(token redlock.Token) heldKey {
+func (a *lockAnswer) quotaKey(token redlock.Token) heldKey {
 	if a.mode == redlock.Exclusive {
 		return heldKey{a.db, a.key}
 	}
-	return roomBeside(a.db, a.key, token)
+	return sharedQuotaKey(a.db, a.key, token)
 }

@@ -38,7 +38,7 @@ func TestDLOCK_AnswersTokenValidityAndFence(t *testing.T) {
 	`)
 }
 
-func TestDLOCK_SendsWhatWasAskedFor(t *testing.T) {
+func TestDLOCK_SendsWhatWasRequested(t *testing.T) {
 	c := newConversation(t)
 	c.grants(time.Second)
 	c.transcript(`
@@ -67,7 +67,7 @@ func TestDLOCK_AcceptsTheLongestKeyTokenAndNote(t *testing.T) {
 	}
 }
 
-func TestDLOCK_TellsACallersMistakes(t *testing.T) {
+func TestDLOCK_ReportsACallersMistakes(t *testing.T) {
 	c := newConversation(t)
 	long := strings.Repeat("x", 513)
 	for _, of := range []struct {
@@ -190,7 +190,7 @@ func TestDLOCK_GivesBackALockWithoutTimeLeft(t *testing.T) {
 		if !strings.HasPrefix(got, "-EXPIRED the reply could be written only after ") {
 			t.Error(got)
 		}
-		sink.late.Lost()
+		sink.late.Undelivered()
 		if !slices.Equal(c.locks.givenBack, []redlock.Token{"generated-token"}) {
 			t.Errorf("given back %q, want the token once", c.locks.givenBack)
 		}
@@ -200,7 +200,7 @@ func TestDLOCK_GivesBackALockWithoutTimeLeft(t *testing.T) {
 	}
 }
 
-func TestDLOCK_ExpiredTellsElapsedTimeAndTTL(t *testing.T) {
+func TestDLOCK_ExpiredShowsElapsedTimeAndTTL(t *testing.T) {
 	c := newConversation(t)
 	clock := c.grants(500 * time.Millisecond)
 	sink := c.start("DLOCK", "k", "1000")
@@ -219,7 +219,7 @@ func TestDLOCK_GivesBackALockWhoseClientHasGone(t *testing.T) {
 		if written {
 			sink.late.Reply()
 		}
-		sink.late.Lost()
+		sink.late.Undelivered()
 		if !slices.Equal(c.locks.givenBack, []redlock.Token{"generated-token"}) {
 			t.Errorf("%s: given back %q", name, c.locks.givenBack)
 		}
@@ -235,7 +235,7 @@ func TestDLOCK_KeepsALeaseThatExistedBefore(t *testing.T) {
 		return g, nil
 	}
 	gone := c.start("DLOCK", "k", "1000", "TOKEN", "12345678")
-	gone.late.Lost()
+	gone.late.Undelivered()
 	slow := c.start("DLOCK", "k", "1000", "TOKEN", "12345678")
 	clock.now += time.Minute
 	if got := show(slow.read(t)); !strings.Contains(got, "the lock that this token already held is left as it is") {

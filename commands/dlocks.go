@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	usualCount = 100
+	defaultCount = 100
 	// maxCount bounds one answer; the engine reads fewer at once.
-	mostCount = 1000
+	maxCount = 1000
 )
 
 // dlocks answers [cursor, [key, mode, holders, ttl, …]]. A lock whose holder cannot
@@ -23,7 +23,7 @@ func (t *Table) dlocks(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.env.Looks.ListLocks(listing, func(page redlock.LockPage, err error) {
+	t.deps.Inspect.ListLocks(listing, func(page redlock.LockPage, err error) {
 		if err != nil {
 			c.Reply(failure(err))
 			return
@@ -43,14 +43,14 @@ func (t *Table) dlocks(c *Call) error {
 }
 
 // keyFilter returns which keys the client's user may see. It works in any goroutine.
-func (t *Table) sight(client *Client) func(redlock.Key) bool {
+func (t *Table) keyFilter(client *Client) func(redlock.Key) bool {
 	who := t.user(client)
-	return func(key redlock.Key) bool { return t.env.Users == nil || who != nil && who.mayUse(string(key)) }
+	return func(key redlock.Key) bool { return t.deps.Users == nil || who != nil && who.mayUse(string(key)) }
 }
 
 func (t *Table) listing(c *Call) (redlock.Listing, error) {
 	words := argumentsOf(c)
-	r := redlock.Listing{DB: c.Client.DB, Count: usualCount}
+	r := redlock.Listing{DB: c.Client.DB, Count: defaultCount}
 	text := words.next()
 	cursor, ok := parseCount(text)
 	if !ok {
@@ -74,14 +74,14 @@ func (t *Table) listing(c *Call) (redlock.Listing, error) {
 				return r, fmt.Errorf("MATCH %s %w", quoted(value), err)
 			}
 		case "COUNT":
-			count, err := bounds{least: 1, most: mostCount}.parse("COUNT", value)
+			count, err := bounds{min: 1, max: maxCount}.parse("COUNT", value)
 			if err != nil {
 				return r, err
 			}
 			r.Count = int(count)
 		}
 	}
-	visible := t.sight(c.Client)
+	visible := t.keyFilter(c.Client)
 	r.Prefix = pattern.prefix
 	r.Wanted = func(key redlock.Key) bool { return pattern.matches(string(key)) && visible(key) }
 	return r, nil

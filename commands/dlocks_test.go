@@ -41,7 +41,7 @@ func TestDLOCKS_ShowsUsersTheirOwnKeysOnly(t *testing.T) {
 	}
 }
 
-func TestDLOCKS_TellsMistakesAndMirrorsTheOutcomeOfTheMasters(t *testing.T) {
+func TestDLOCKS_ReportsMistakesAndMirrorsTheOutcomeOfTheMasters(t *testing.T) {
 	c := newLookConversation(t)
 	c.refuses("DLOCKS cursor [MATCH pattern] [COUNT n]", [][2]string{
 		{"DLOCKS", "wrong number of arguments for 'dlocks' command"},

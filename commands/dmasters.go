@@ -6,19 +6,19 @@ package commands
 import "redlockd/redlock"
 
 // MasterStatus is what DMASTERS shows.
-type MasterReports interface {
+type MasterStatus interface {
 	Reports(db int) []redlock.MasterReport
 }
 
 // MasterDrain takes masters out of service for maintenance, and back in.
-type MasterDrains interface {
+type MasterDrain interface {
 	DrainMaster(name string) error
 	UndrainMaster(name string) error
 }
 
 var (
-	_ MasterReports = (*redlock.Locker)(nil)
-	_ MasterDrains  = (*redlock.Locker)(nil)
+	_ MasterStatus = (*redlock.Locker)(nil)
+	_ MasterDrain  = (*redlock.Locker)(nil)
 )
 
 func (t *Table) masterRows() []*command {
@@ -26,10 +26,10 @@ func (t *Table) masterRows() []*command {
 		name: "dmasters", arity: exactly(1), category: categoryRead, since: firstVersion,
 		summary: "Shows the masters: a map for each, with its state, latency, queue and votes.",
 		flags:   []string{"readonly", "fast"},
-		handle:  served(t.env.Reports != nil, t.dmasters),
+		handle:  served(t.deps.MasterStatus != nil, t.dmasters),
 		parts: []*command{
-			t.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return t.env.Drains.DrainMaster(name) }),
-			t.drainRow("undrain", "Ends the drain of a master.", func(name string) error { return t.env.Drains.UndrainMaster(name) }),
+			t.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return t.deps.MasterDrain.DrainMaster(name) }),
+			t.drainRow("undrain", "Ends the drain of a master.", func(name string) error { return t.deps.MasterDrain.UndrainMaster(name) }),
 		},
 	}}
 }
@@ -38,7 +38,7 @@ func (t *Table) drainRow(name, summary string, apply func(master string) error) 
 	return &command{
 		name: name, arity: exactly(3), category: categoryAdmin, summary: summary,
 		flags: []string{"admin"}, args: []argument{text("master")},
-		handle: served(t.env.Drains != nil, func(c *Call) error {
+		handle: served(t.deps.MasterDrain != nil, func(c *Call) error {
 			if err := apply(c.Args[2]); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (t *Table) drainRow(name, summary string, apply func(master string) error) 
 // dmasters answers an array of maps. Times are integer milliseconds, round
 // trips integer microseconds: a millisecond is more than most of them take.
 func (t *Table) dmasters(c *Call) error {
-	reports := t.env.Reports.Reports(c.Client.DB)
+	reports := t.deps.MasterStatus.Reports(c.Client.DB)
 	items := make([]Reply, len(reports))
 	for i := range reports {
 		items[i] = masterReply(&reports[i])
@@ -79,9 +79,9 @@ func masterReply(m *redlock.MasterReport) Reply {
 		Bulk("rtt_p99_us"), Int(m.RTT.Quantile(0.99).Microseconds()),
 		Bulk("in_flight"), Int(int64(m.InFlight)),
 		Bulk("queued"), Int(int64(m.Queued)),
-		Bulk("pending_releases"), Int(int64(m.Owed)),
+		Bulk("pending_releases"), Int(int64(m.PendingReleases)),
 		Bulk("granted"), Int(m.Votes.Yes),
 		Bulk("refused"), Int(m.Votes.No),
-		Bulk("uncounted"), Int(m.Votes.Silent),
+		Bulk("uncounted"), Int(m.Votes.Uncounted),
 	)
 }

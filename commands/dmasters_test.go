@@ -9,13 +9,13 @@ import (
 	"redlockd/redlock"
 )
 
-type fakeReports struct{ db int }
+type fakeMasterStatus struct{ db int }
 
-func (f *fakeReports) Reports(db int) []redlock.MasterReport {
+func (f *fakeMasterStatus) Reports(db int) []redlock.MasterReport {
 	f.db = db
 	up := redlock.MasterReport{
-		Status: redlock.MasterStatus{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, Owed: 1},
-		Role:   "master", InFlight: 4, Votes: pool.Votes{Yes: 5, No: 6, Silent: 7},
+		Status: redlock.MasterStatus{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, PendingReleases: 1},
+		Role:   "master", InFlight: 4, Votes: pool.Votes{Yes: 5, No: 6, Uncounted: 7},
 	}
 	up.RTT.Counts[0] = 98
 	up.RTT.Counts[4] = 2
@@ -23,8 +23,8 @@ func (f *fakeReports) Reports(db int) []redlock.MasterReport {
 }
 
 func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
-	c, reports := newConversation(t), &fakeReports{}
-	c.table = NewTable(Env{Reports: reports})
+	c, reports := newConversation(t), &fakeMasterStatus{}
+	c.table = NewTable(Deps{MasterStatus: reports})
 	c.client.DB = 3
 	c.transcript(`
 		> DMASTERS
@@ -36,13 +36,13 @@ func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 }
 
 // fakeMasterDrain has one master, c.
-type fakeDrains struct{ said []string }
+type fakeMasterDrain struct{ calls []string }
 
-func (f *fakeDrains) DrainMaster(name string) error   { return f.say("drain", name) }
-func (f *fakeDrains) UndrainMaster(name string) error { return f.say("undrain", name) }
+func (f *fakeMasterDrain) DrainMaster(name string) error   { return f.call("drain", name) }
+func (f *fakeMasterDrain) UndrainMaster(name string) error { return f.call("undrain", name) }
 
-func (f *fakeDrains) say(word, name string) error {
-	f.said = append(f.said, word+" "+name)
+func (f *fakeMasterDrain) call(word, name string) error {
+	f.calls = append(f.calls, word+" "+name)
 	if name != "c" {
 		return &pool.NoMaster{Name: name, Names: []string{"c"}}
 	}
@@ -50,8 +50,8 @@ func (f *fakeDrains) say(word, name string) error {
 }
 
 func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
-	c, drains := newConversation(t), &fakeDrains{}
-	c.table = NewTable(Env{Reports: &fakeReports{}, Drains: drains})
+	c, drains := newConversation(t), &fakeMasterDrain{}
+	c.table = NewTable(Deps{MasterStatus: &fakeMasterStatus{}, MasterDrain: drains})
 	c.transcript(`
 		> DMASTERS DRAIN c
 		< +OK
@@ -64,8 +64,8 @@ func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 		> DMASTERS WHAT
 		< -ERR unknown subcommand 'WHAT'. Try DMASTERS HELP.
 	`)
-	if want := []string{"drain c", "undrain c", "drain x"}; !slices.Equal(drains.said, want) {
-		t.Errorf("called %q, want %q", drains.said, want)
+	if want := []string{"drain c", "undrain c", "drain x"}; !slices.Equal(drains.calls, want) {
+		t.Errorf("called %q, want %q", drains.calls, want)
 	}
 	every(c.table, func(row *command) {
 		if want := map[string]string{"dmasters": categoryRead, "dmasters|drain": categoryAdmin, "dmasters|undrain": categoryAdmin}[row.full]; want != "" && row.category != want {
@@ -74,7 +74,7 @@ func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 	})
 }
 
-func TestDMASTERS_IsRefusedWhereNobodyKnowsTheMasters(t *testing.T) {
+func TestDMASTERS_IsRefusedWithoutMasters(t *testing.T) {
 	newConversation(t).transcript(`
 		> DMASTERS
 		< -ERR DMASTERS is not served by this daemon; syntax: DMASTERS

@@ -18,7 +18,7 @@ func (t *Table) dmextend(c *Call) error {
 	if request.Token, err = parseToken(words.next()); err != nil {
 		return err
 	}
-	if request.TTL, err = parseTTL(words.next(), t.env.MaxTTL); err != nil {
+	if request.TTL, err = parseTTL(words.next(), t.deps.MaxTTL); err != nil {
 		return err
 	}
 	keys, err := parseKeys(&words)
@@ -32,43 +32,43 @@ func (t *Table) dmextend(c *Call) error {
 		return nil
 	}
 	request.Key, request.More = keys[0], keys[1:]
-	answer := &multiExtendAnswer{sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request, keys: keys}
-	t.env.Locks.Extend(c.Batch, request, answer.decided)
+	answer := &multiExtendAnswer{completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users, request: request, keys: keys}
+	t.deps.Locks.Extend(c.Batch, request, answer.decided)
 	return nil
 }
 
 // multiExtendAnswer is the reply of one DMEXTEND.
 type multiExtendAnswer struct {
-	sink    Sink
-	held    *Held
-	users   *Users
-	request redlock.ExtendRequest
-	keys    []redlock.Key
-	grant   redlock.Grant
+	completer    Completer
+	lastAcquired *LastAcquired
+	users        *Users
+	request      redlock.ExtendRequest
+	keys         []redlock.Key
+	grant        redlock.Grant
 }
 
 // decided takes the outcome from the masters.
 func (a *multiExtendAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.sink.Deliver(failure(err))
+		a.completer.Complete(failure(err))
 		return
 	}
 	a.grant = grant
-	a.sink.DeliverLate(a)
+	a.completer.CompleteDeferred(a)
 }
 
 // Reply reports what is left when it is written.
 func (a *multiExtendAnswer) Reply() Reply {
 	validity := a.grant.Validity()
 	if validity < time.Millisecond {
-		return tooLate(a.grant.Spent(), "the locks may be lost")
+		return tooLate(a.grant.ExpiredError(), "the locks may be lost")
 	}
 	for _, key := range a.keys {
-		a.held.Prolong(a.request.DB, key, a.request.Token, validity)
-		a.users.lasts(a.request.DB, key, a.request.Token, validity)
+		a.lastAcquired.Prolong(a.request.DB, key, a.request.Token, validity)
+		a.users.prolongedKey(a.request.DB, key, a.request.Token, validity)
 	}
 	return Int(validity.Milliseconds())
 }
 
 // Undelivered does nothing: the locks were held before.
-func (a *multiExtendAnswer) Lost() {}
+func (a *multiExtendAnswer) Undelivered() {}

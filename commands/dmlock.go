@@ -21,16 +21,16 @@ func (t *Table) dmlock(c *Call) error {
 		return nil
 	}
 	answer := &multiLockAnswer{
-		locks: t.env.Locks, sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request, keys: keys,
+		locks: t.deps.Locks, completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users, request: request, keys: keys,
 	}
 	for _, key := range keys {
-		slot, err := t.env.Users.take(t.user(c.Client), roomOf(&request, key, request.Token))
+		slot, err := t.deps.Users.reserve(t.user(c.Client), quotaKeyOf(&request, key, request.Token))
 		if err != nil {
-			answer.freeRooms()
+			answer.freeSlots()
 			c.Reply(Error("TRYLATER", err.Error()))
 			return nil
 		}
-		answer.rooms = append(answer.rooms, slot)
+		answer.slots = append(answer.slots, slot)
 	}
 	t.acquire(c, request, answer.decided)
 	return nil
@@ -40,7 +40,7 @@ func (t *Table) multiLockRequest(c *Call) (redlock.LockRequest, error) {
 	request := redlock.LockRequest{DB: c.Client.DB}
 	words := argumentsOf(c)
 	var err error
-	if request.TTL, err = parseTTL(words.next(), t.env.MaxTTL); err != nil {
+	if request.TTL, err = parseTTL(words.next(), t.deps.MaxTTL); err != nil {
 		return request, err
 	}
 	keys, err := parseKeys(&words)
@@ -58,13 +58,13 @@ func (t *Table) multiLockRequest(c *Call) (redlock.LockRequest, error) {
 
 // multiLockAnswer is the reply of one DMLOCK, as lockAnswer is of a DLOCK.
 type multiLockAnswer struct {
-	locks   Locks
-	sink    Sink
-	held    *Held
-	users   *Users
-	request redlock.LockRequest
-	keys    []redlock.Key
-	rooms   []place // in the user's quota, one for each key
+	locks        Locks
+	completer    Completer
+	lastAcquired *LastAcquired
+	users        *Users
+	request      redlock.LockRequest
+	keys         []redlock.Key
+	slots        []quotaSlot // in the user's quota, one for each key
 
 	grant     redlock.Grant
 	givenBack bool
@@ -73,19 +73,19 @@ type multiLockAnswer struct {
 // decided takes the outcome from the masters.
 func (a *multiLockAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.freeRooms()
-		a.sink.Deliver(failure(err))
+		a.freeSlots()
+		a.completer.Complete(failure(err))
 		return
 	}
 	for i, key := range a.keys {
-		a.rooms[i].fillFor(roomOf(&a.request, key, grant.Token), grant.Token, lasting(&grant))
+		a.slots[i].fill(quotaKeyOf(&a.request, key, grant.Token), grant.Token, lasting(&grant))
 	}
 	a.grant = grant
-	a.sink.DeliverLate(a)
+	a.completer.CompleteDeferred(a)
 }
 
-func (a *multiLockAnswer) freeRooms() {
-	for _, slot := range a.rooms {
+func (a *multiLockAnswer) freeSlots() {
+	for _, slot := range a.slots {
 		slot.free()
 	}
 }
@@ -96,12 +96,12 @@ func (a *multiLockAnswer) Reply() Reply {
 	if validity < time.Millisecond {
 		a.giveBack()
 		if a.grant.Fresh {
-			return tooLate(a.grant.Spent(), "the locks are given back")
+			return tooLate(a.grant.ExpiredError(), "the locks are given back")
 		}
-		return tooLate(a.grant.Spent(), "the locks that this token already held are left as they are")
+		return tooLate(a.grant.ExpiredError(), "the locks that this token already held are left as they are")
 	}
 	for _, key := range a.keys {
-		a.held.Remember(a.request.DB, key, a.grant.Token, lasting(&a.grant))
+		a.lastAcquired.Remember(a.request.DB, key, a.grant.Token, lasting(&a.grant))
 	}
 	return Array(
 		Bulk(string(a.grant.Token)),
@@ -111,7 +111,7 @@ func (a *multiLockAnswer) Reply() Reply {
 }
 
 // Undelivered: the client has gone without reading that it holds the locks.
-func (a *multiLockAnswer) Lost() { a.giveBack() }
+func (a *multiLockAnswer) Undelivered() { a.giveBack() }
 
 // giveBack undoes the grant once, unless some of it existed before.
 func (a *multiLockAnswer) giveBack() {
@@ -120,7 +120,7 @@ func (a *multiLockAnswer) giveBack() {
 	}
 	a.givenBack = true
 	for _, key := range a.keys {
-		a.users.gone(a.request.DB, key, a.grant.Token)
+		a.users.releasedKey(a.request.DB, key, a.grant.Token)
 	}
 	a.locks.GiveBack(a.grant)
 }

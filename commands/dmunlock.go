@@ -30,12 +30,12 @@ func (t *Table) dmunlock(c *Call) error {
 		return nil
 	}
 	answer := &multiUnlockAnswer{
-		sink: c.Sink, held: &c.Client.Held, users: t.env.Users,
+		completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users,
 		db: c.Client.DB, token: token, keys: keys, errs: make([]error, len(keys)), open: len(keys),
 	}
 	for i, key := range keys {
 		request := redlock.UnlockRequest{DB: answer.db, Key: key, Token: token}
-		t.env.Locks.Unlock(c.Batch, request, func(released bool, err error) { answer.decided(i, released, err) })
+		t.deps.Locks.Unlock(c.Batch, request, func(released bool, err error) { answer.decided(i, released, err) })
 	}
 	return nil
 }
@@ -43,12 +43,12 @@ func (t *Table) dmunlock(c *Call) error {
 // multiUnlockAnswer is the reply of one DMUNLOCK. The keys' answers come from
 // several goroutines.
 type multiUnlockAnswer struct {
-	sink  Sink
-	held  *Held
-	users *Users
-	db    int
-	token redlock.Token
-	keys  []redlock.Key
+	completer    Completer
+	lastAcquired *LastAcquired
+	users        *Users
+	db           int
+	token        redlock.Token
+	keys         []redlock.Key
 
 	mu       sync.Mutex
 	errs     []error // by key, nil = decided
@@ -59,8 +59,8 @@ type multiUnlockAnswer struct {
 // decided takes one key's outcome, as unlockAnswer does.
 func (a *multiUnlockAnswer) decided(i int, released bool, err error) {
 	if err == nil {
-		a.held.Forget(a.db, a.keys[i], a.token)
-		a.users.gone(a.db, a.keys[i], a.token)
+		a.lastAcquired.Forget(a.db, a.keys[i], a.token)
+		a.users.releasedKey(a.db, a.keys[i], a.token)
 	}
 	a.mu.Lock()
 	a.errs[i] = err
@@ -71,7 +71,7 @@ func (a *multiUnlockAnswer) decided(i int, released bool, err error) {
 	last := a.open == 0
 	a.mu.Unlock()
 	if last {
-		a.sink.Deliver(a.reply())
+		a.completer.Complete(a.reply())
 	}
 }
 

@@ -6,7 +6,7 @@ import "redlockd/redlock"
 
 // maxIDs bounds one request. All requests of a round share its range, so this
 // also bounds what a round that fails leaves unused.
-const mostIDs = 1_000_000
+const maxIDs = 1_000_000
 
 var nextIDOptions = []string{"COUNT"}
 
@@ -17,11 +17,11 @@ func (t *Table) dnextid(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if err := t.env.Users.mayCount(t.user(c.Client), request.DB, request.Name); err != nil {
+	if err := t.deps.Users.mayCount(t.user(c.Client), request.DB, request.Name); err != nil {
 		c.Reply(Error("NOPERM", err.Error()))
 		return nil
 	}
-	t.env.IDs.NextID(c.Batch, request, func(first int64, err error) {
+	t.deps.IDs.NextID(c.Batch, request, func(first int64, err error) {
 		if err != nil {
 			c.Reply(failure(err))
 			return
@@ -47,7 +47,7 @@ func nextIDRequest(c *Call) (redlock.IDRequest, error) {
 		if err != nil {
 			return request, err
 		}
-		if request.Count, err = (bounds{least: 1, most: mostIDs}).parse("COUNT", value); err != nil {
+		if request.Count, err = (bounds{min: 1, max: maxIDs}).parse("COUNT", value); err != nil {
 			return request, err
 		}
 	}

@@ -26,7 +26,7 @@ func TestDNEXTID_AnswersTheFirstOfTheIDs(t *testing.T) {
 	}
 }
 
-func TestDNEXTID_TellsACallersMistakes(t *testing.T) {
+func TestDNEXTID_ReportsACallersMistakes(t *testing.T) {
 	c := newWorkConversation(t)
 	c.refuses(nextIDSyntax, [][2]string{
 		{"DNEXTID", "wrong number of arguments for 'dnextid' command"},

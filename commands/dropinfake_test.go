@@ -24,7 +24,7 @@ type oneRedis struct {
 	free    func(bool, error)
 }
 
-var _ Plain = (*oneRedis)(nil)
+var _ RedisCompat = (*oneRedis)(nil)
 
 func (o *oneRedis) View(_ *redlock.Batch, _ int, key redlock.Key, done redlock.ViewDone) {
 	v, ok := o.views[key]
@@ -45,16 +45,16 @@ func (o *oneRedis) RunScript(_ *redlock.Batch, r redlock.ScriptRequest, done red
 }
 
 func (o *oneRedis) AwaitFree(r redlock.AwaitRequest, done redlock.AwaitDone) func() {
-	o.awaited = append(o.awaited, fmt.Sprint(r.Key, " ", r.Patience))
+	o.awaited = append(o.awaited, fmt.Sprint(r.Key, " ", r.Timeout))
 	o.free = done
 	return func() { done(false, nil) }
 }
 
 // dropinConversation is one client of a daemon with these policies.
-func dropinConversation(t *testing.T, env Env) (*conversation, *oneRedis) {
+func dropinConversation(t *testing.T, env Deps) (*conversation, *oneRedis) {
 	c := newConversation(t)
 	o := &oneRedis{fakeLocks: c.locks, views: map[redlock.Key]redlock.View{}}
-	env.Locks, env.Plain, env.Databases = c.locks, o, 16
+	env.Locks, env.RedisCompat, env.Databases = c.locks, o, 16
 	c.table = NewTable(env)
 	return c, o
 }
@@ -65,7 +65,7 @@ func (c *conversation) grantsAll() {
 		g := grant(c.t, r.Token, 41, r.TTL-time.Millisecond, &stillClock{now: time.Second})
 		g.Key, g.More = r.Key, r.More
 		if r.Answers != nil {
-			*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyString, Str: "OK"}, SaidYes: true}
+			*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyString, Str: "OK"}, HasYes: true}
 		}
 		return g, nil
 	}

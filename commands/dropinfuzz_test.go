@@ -26,16 +26,16 @@ func FuzzDropIn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		masters := &refusing{}
 		plain := &oneRedis{fakeLocks: &fakeLocks{}, views: map[redlock.Key]redlock.View{"k": {Kind: "string", Value: "v", Left: time.Second}}}
-		table := NewTable(Env{Locks: masters, Plain: plain, LongTTL: PolicyClamp, NoTTL: PolicyAllow})
+		table := NewTable(Deps{Locks: masters, RedisCompat: plain, LongTTL: PolicyClamp, NoTTL: PolicyAllow})
 		client := &Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
 		for i, line := range strings.Split(string(data), "\n") {
 			if i == 16 || client.Closing {
 				return
 			}
-			sink := &fakeSink{t: t}
+			sink := &fakeCompleter{t: t}
 			args := strings.Split(line, "\x00")
 			table.Barrier(args)
-			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Sink: sink})
+			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
 			if plain.free != nil {
 				plain.free(true, nil)
 				plain.free = nil

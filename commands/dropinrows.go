@@ -16,7 +16,7 @@ func (t *Table) dropinRows() []*command {
 		}
 		return &command{
 			name: name, arity: a, category: category, since: firstVersion, redis: true,
-			summary: summary, flags: []string{flag, "fast"}, args: args, handle: served(t.env.Plain != nil, handle),
+			summary: summary, flags: []string{flag, "fast"}, args: args, handle: served(t.deps.RedisCompat != nil, handle),
 		}
 	}
 	rows := []*command{
@@ -28,18 +28,18 @@ func (t *Table) dropinRows() []*command {
 		row("exists", atLeast(2), categoryRead, "How many of the keys are held.", t.exists, multiple(key)),
 		row("type", exactly(2), categoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", t.kindOf, key),
 		row("strlen", exactly(2), categoryRead, "The length of the value with which the lock is held.", t.strlen, key),
-		forces(barred(row("del", atLeast(2), categoryLock, "Releases locks regardless of their holders and returns their number.", t.del, multiple(key)))),
-		forces(barred(row("unlink", atLeast(2), categoryLock, "Releases locks regardless of their holders and returns their number.", t.del, multiple(key)))),
+		alsoForce(barrier(row("del", atLeast(2), categoryLock, "Releases locks regardless of their holders and returns their number.", t.del, multiple(key)))),
+		alsoForce(barrier(row("unlink", atLeast(2), categoryLock, "Releases locks regardless of their holders and returns their number.", t.del, multiple(key)))),
 		row("delex", exactly(4), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, ifeq),
 		row("delifeq", exactly(3), categoryLock, "Releases a lock that is held with the value: 1, or 0.", t.delIfEqual, key, value),
-		forces(barredWhen(deletes, row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", t.expire, key, integer("seconds")))),
-		forces(barredWhen(deletes, row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", t.pexpire, key, integer("milliseconds")))),
+		alsoForce(barrierWhen(expireDeletes, row("expire", exactly(3), categoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", t.expire, key, integer("seconds")))),
+		alsoForce(barrierWhen(expireDeletes, row("pexpire", exactly(3), categoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", t.pexpire, key, integer("milliseconds")))),
 	}
 	return append(append(rows, t.transactionRows(row)...), t.scriptRows(row)...)
 }
 
 // alsoForce marks a row whose commands take locks from their holders.
-func forces(c *command) *command {
+func alsoForce(c *command) *command {
 	c.also = categoryForce
 	return c
 }
@@ -57,7 +57,7 @@ func (t *Table) transactionRows(row rowMaker) []*command {
 		row("blpop", atLeast(3), categoryRead, "Waits until lock:name is free: the key and 1, or nil after the time.", t.blpop, text("lock-signal:name"), text("seconds")),
 	}
 	for _, one := range rows {
-		barred(one)
+		barrier(one)
 	}
 	return rows
 }
@@ -70,7 +70,7 @@ func (t *Table) scriptRows(row rowMaker) []*command {
 		if name == "eval_ro" || name == "evalsha_ro" {
 			category = categoryRead
 		}
-		return barredWhen(t.looksFirst, row(name, atLeast(3), category, summary, handle, first, numkeys, keys, args))
+		return barrierWhen(t.readsFirst, row(name, atLeast(3), category, summary, handle, first, numkeys, keys, args))
 	}
 	scripts := row("script", atLeast(2), categoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
 	scripts.handle = nil

@@ -22,26 +22,26 @@ const (
 	// they do, or by --script-class.
 	byBehaviour = "unnamed"
 	// firstBucketBits: bucket i of a histogram ends at 2⁶⁺ⁱ µs, from 64 µs to 8.4 s.
-	firstDoubling = 6
-	doublings     = 18
+	firstBucketBits = 6
+	timeBuckets     = 18
 )
 
 // DropinStat is what was counted of one operation of one library.
-type DropinFigure struct {
-	Library, Does      string
-	Yes, No, Undecided int64             // it took effect, it did not, it is undecided
-	Times              [doublings]uint64 // see DropinBound
-	Sum                time.Duration     // of all times
+type DropinStat struct {
+	Library, Operation string
+	Yes, No, Undecided int64               // it took effect, it did not, it is undecided
+	Times              [timeBuckets]uint64 // see DropinBound
+	Sum                time.Duration       // of all times
 }
 
 // DropinBound is where bucket i of Times ends; what lasts longer is in the last one.
-func DropinBound(i int) time.Duration { return time.Microsecond << (firstDoubling + i) }
+func DropinBound(i int) time.Duration { return time.Microsecond << (firstBucketBits + i) }
 
 // Count is the number of all.
-func (f *DropinFigure) Count() int64 { return f.Yes + f.No + f.Undecided }
+func (f *DropinStat) Count() int64 { return f.Yes + f.No + f.Undecided }
 
 // Quantile is the end of the bucket that holds the given part of all times.
-func (f *DropinFigure) Quantile(part float64) time.Duration {
+func (f *DropinStat) Quantile(part float64) time.Duration {
 	var all, seen uint64
 	for _, n := range f.Times {
 		all += n
@@ -56,27 +56,27 @@ func (f *DropinFigure) Quantile(part float64) time.Duration {
 
 // dropinOperation names one counter: there are as many as libraries in the table and
 // words of commands, so their number is bounded.
-type doing struct{ library, does string }
+type dropinOperation struct{ library, operation string }
 
 // dropinCounter counts while others read.
-type figure struct {
+type dropinCounter struct {
 	yes, no, undecided atomic.Int64
 	sum                atomic.Int64
-	times              [doublings]atomic.Uint64
+	times              [timeBuckets]atomic.Uint64
 }
 
 // dropinCounters are those of one daemon. The zero value is ready.
-type figures struct {
+type dropinCounters struct {
 	mu sync.RWMutex
-	by map[doing]*figure
+	by map[dropinOperation]*dropinCounter
 }
 
 // of finds or makes a counter.
-func (f *figures) of(library, does string) *figure {
+func (f *dropinCounters) of(library, does string) *dropinCounter {
 	if library == "" {
 		library = byBehaviour
 	}
-	id := doing{library, does}
+	id := dropinOperation{library, does}
 	f.mu.RLock()
 	one := f.by[id]
 	f.mu.RUnlock()
@@ -86,28 +86,28 @@ func (f *figures) of(library, does string) *figure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.by == nil {
-		f.by = make(map[doing]*figure)
+		f.by = make(map[dropinOperation]*dropinCounter)
 	}
 	if f.by[id] == nil {
-		f.by[id] = new(figure)
+		f.by[id] = new(dropinCounter)
 	}
 	return f.by[id]
 }
 
 // stopwatch runs from the moment a command was read to its outcome.
 type stopwatch struct {
-	figure *figure
-	began  time.Time
+	counter *dropinCounter
+	began   time.Time
 }
 
 // timed starts one for a command without a script.
 func (t *Table) timed(does string) stopwatch {
-	return stopwatch{t.figures.of(plainCommands, does), time.Now()}
+	return stopwatch{t.dropinStats.of(plainCommands, does), time.Now()}
 }
 
 // stop notes the outcome.
 func (w stopwatch) stop(yes bool, err error) {
-	took, f := time.Since(w.began), w.figure
+	took, f := time.Since(w.began), w.counter
 	switch {
 	case err != nil:
 		f.undecided.Add(1)
@@ -117,18 +117,18 @@ func (w stopwatch) stop(yes bool, err error) {
 		f.no.Add(1)
 	}
 	us := uint64(max(took, 0) / time.Microsecond)
-	f.times[min(max(bits.Len64(us)-firstDoubling, 0), doublings-1)].Add(1)
+	f.times[min(max(bits.Len64(us)-firstBucketBits, 0), timeBuckets-1)].Add(1)
 	f.sum.Add(int64(took))
 }
 
 // DropinStats are all of them, in the order of their names.
-func (t *Table) DropinFigures() []DropinFigure {
-	t.figures.mu.RLock()
-	defer t.figures.mu.RUnlock()
-	list := make([]DropinFigure, 0, len(t.figures.by))
-	for id, f := range t.figures.by {
-		one := DropinFigure{
-			Library: id.library, Does: id.does, Yes: f.yes.Load(), No: f.no.Load(), Undecided: f.undecided.Load(),
+func (t *Table) DropinStats() []DropinStat {
+	t.dropinStats.mu.RLock()
+	defer t.dropinStats.mu.RUnlock()
+	list := make([]DropinStat, 0, len(t.dropinStats.by))
+	for id, f := range t.dropinStats.by {
+		one := DropinStat{
+			Library: id.library, Operation: id.operation, Yes: f.yes.Load(), No: f.no.Load(), Undecided: f.undecided.Load(),
 			Sum: time.Duration(f.sum.Load()),
 		}
 		for i := range f.times {
@@ -136,21 +136,21 @@ func (t *Table) DropinFigures() []DropinFigure {
 		}
 		list = append(list, one)
 	}
-	slices.SortFunc(list, func(a, b DropinFigure) int {
-		return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.Does, b.Does))
+	slices.SortFunc(list, func(a, b DropinStat) int {
+		return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.Operation, b.Operation))
 	})
 	return list
 }
 
 // infoDropin shows a line for each.
 func infoDropin(p *infoPage, t *Table, _ *Call) {
-	for _, f := range t.DropinFigures() {
+	for _, f := range t.DropinStats() {
 		name := strings.Map(func(r rune) rune {
 			if r == ' ' || r == ':' {
 				return '_'
 			}
 			return r
-		}, f.Library+"_"+f.Does)
+		}, f.Library+"_"+f.Operation)
 		p.line("dropin_"+name, fmt.Sprintf("calls=%d,yes=%d,no=%d,undecided=%d,p50_us=%d,p99_us=%d",
 			f.Count(), f.Yes, f.No, f.Undecided, f.Quantile(.5).Microseconds(), f.Quantile(.99).Microseconds()))
 	}

@@ -9,8 +9,8 @@ import (
 	"redlockd/redlock"
 )
 
-func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
-	c, one := dropinConversation(t, Env{})
+func TestDropinStats_CountByLibraryAndOutcome(t *testing.T) {
+	c, one := dropinConversation(t, Deps{})
 	c.say("SET k value-1") // refused before it is requested: not counted
 	c.grantsAll()
 	c.say("SET k value-1 NX PX 20000")
@@ -23,7 +23,7 @@ func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
 	const release = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])`
 	c.releases(true, nil)
 	unseen := c.start("EVAL", release, "1", "k", "value-1") // looked at on a goroutine of its own
-	for deadline := time.Now().Add(20 * time.Second); unseen.told() == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); unseen.answerCount() == 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	const redisPy = "c3f8721cbb97f72bc19e972846bd7aaf91901658"
@@ -35,8 +35,8 @@ func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
 		"commands set": "1 1 0", "commands get": "0 1 1",
 		"redis-py Lock release": "1 1 0", "unnamed release": "1 0 0",
 	}
-	for _, f := range c.table.DropinFigures() {
-		name := f.Library + " " + f.Does
+	for _, f := range c.table.DropinStats() {
+		name := f.Library + " " + f.Operation
 		if got := fmt.Sprint(f.Yes, f.No, f.Undecided); got != want[name] {
 			t.Errorf("%s: %s, want %q", name, got, want[name])
 		}
@@ -58,14 +58,14 @@ func TestDropinFigures_CountByLibraryAndOutcome(t *testing.T) {
 }
 
 // answerCount is how often the call has been answered.
-func (s *fakeSink) told() int {
+func (s *fakeCompleter) answerCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers
 }
 
-func TestDropinFigures_QuantileIsTheEndOfItsDoubling(t *testing.T) {
-	var f DropinFigure
+func TestDropinStats_QuantileIsTheEndOfItsBucket(t *testing.T) {
+	var f DropinStat
 	if f.Quantile(.99) != 0 {
 		t.Error("of nothing")
 	}
@@ -73,10 +73,10 @@ func TestDropinFigures_QuantileIsTheEndOfItsDoubling(t *testing.T) {
 	if f.Quantile(.5) != 64*time.Microsecond || f.Quantile(.99) != 512*time.Microsecond {
 		t.Errorf("%v, %v", f.Quantile(.5), f.Quantile(.99))
 	}
-	var counted figures
+	var counted dropinCounters
 	w := stopwatch{counted.of("", "release"), time.Now().Add(-time.Hour)}
 	w.stop(true, nil)
-	if n := counted.by[doing{byBehaviour, "release"}].times[doublings-1].Load(); n != 1 {
+	if n := counted.by[dropinOperation{byBehaviour, "release"}].times[timeBuckets-1].Load(); n != 1 {
 		t.Errorf("%d lasted longer than all bounds", n)
 	}
 }

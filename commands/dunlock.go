@@ -19,8 +19,8 @@ func (t *Table) dunlock(c *Call) error {
 	if err != nil {
 		return err
 	}
-	answer := &unlockAnswer{sink: c.Sink, held: &c.Client.Held, users: t.env.Users, request: request}
-	t.env.Locks.Unlock(c.Batch, request, answer.decided)
+	answer := &unlockAnswer{completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users, request: request}
+	t.deps.Locks.Unlock(c.Batch, request, answer.decided)
 	return nil
 }
 
@@ -33,11 +33,11 @@ func unlockRequest(c *Call) (redlock.UnlockRequest, error) {
 	}
 	if words.more() {
 		if request.Token, err = parseToken(words.next()); err == nil {
-			c.Client.Held.Speaks(request.DB, request.Key, request.Token)
+			c.Client.LastAcquired.sawToken(request.DB, request.Key, request.Token)
 		}
 		return request, err
 	}
-	token, ok := c.Client.Held.Token(request.DB, request.Key)
+	token, ok := c.Client.LastAcquired.Token(request.DB, request.Key)
 	if !ok {
 		return request, fmt.Errorf("this connection holds nothing on %s in database %d, give the token",
 			quoted(string(request.Key)), request.DB)
@@ -48,24 +48,24 @@ func unlockRequest(c *Call) (redlock.UnlockRequest, error) {
 
 // unlockAnswer is the reply of one DUNLOCK.
 type unlockAnswer struct {
-	sink    Sink
-	held    *Held
-	users   *Users
-	request redlock.UnlockRequest
+	completer    Completer
+	lastAcquired *LastAcquired
+	users        *Users
+	request      redlock.UnlockRequest
 }
 
 // decided takes the outcome. After an error the connection still remembers the
 // lock, so that DUNLOCK can be repeated without a token.
 func (a *unlockAnswer) decided(released bool, err error) {
 	if err != nil {
-		a.sink.Deliver(failure(err))
+		a.completer.Complete(failure(err))
 		return
 	}
-	a.held.Forget(a.request.DB, a.request.Key, a.request.Token)
-	a.users.gone(a.request.DB, a.request.Key, a.request.Token)
+	a.lastAcquired.Forget(a.request.DB, a.request.Key, a.request.Token)
+	a.users.releasedKey(a.request.DB, a.request.Key, a.request.Token)
 	if released {
-		a.sink.Deliver(Int(1))
+		a.completer.Complete(Int(1))
 	} else {
-		a.sink.Deliver(Int(0))
+		a.completer.Complete(Int(0))
 	}
 }

@@ -124,7 +124,7 @@ func TestDUNLOCK_ForgetsALockThatWasLost(t *testing.T) {
 	`)
 }
 
-func TestDUNLOCK_TellsACallersMistakes(t *testing.T) {
+func TestDUNLOCK_ReportsACallersMistakes(t *testing.T) {
 	newConversation(t).transcript(`
 		> DUNLOCK
 		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token]

@@ -11,13 +11,13 @@ import (
 )
 
 // maxShownWaiters bounds one listing of waiters; each is some 200 bytes on the wire.
-const mostShown = 1000
+const maxShownWaiters = 1000
 
 // dwaiters answers an array of maps, the longest wait first. Of one key it shows as
 // many as there is room for; of all keys it replies with an error rather than leave
 // some out silently.
 func (t *Table) dwaiters(c *Call) error {
-	visible := t.sight(c.Client)
+	visible := t.keyFilter(c.Client)
 	wanted := visible
 	if len(c.Args) > 1 {
 		only, err := parseKey(c.Args[1])
@@ -26,9 +26,9 @@ func (t *Table) dwaiters(c *Call) error {
 		}
 		wanted = func(key redlock.Key) bool { return key == only }
 	}
-	list, all := t.env.Looks.Waiting(c.Client.DB, wanted, mostShown)
+	list, all := t.deps.Inspect.Waiting(c.Client.DB, wanted, maxShownWaiters)
 	if all > len(list) && len(c.Args) == 1 {
-		c.Reply(Error("ERR", fmt.Sprintf("%d requests wait and one listing has room for %d; name a key: DWAITERS key", all, mostShown)))
+		c.Reply(Error("ERR", fmt.Sprintf("%d requests wait and one listing has room for %d; name a key: DWAITERS key", all, maxShownWaiters)))
 		return nil
 	}
 	now := time.Now()
@@ -57,10 +57,10 @@ func waiterReply(w *redlock.Waiting, keys []redlock.Key, now time.Time) Reply {
 		Bulk("mode"), Simple(modeWords[w.Mode]),
 		Bulk("fair"), Int(fair),
 		Bulk("place"), Int(int64(w.Place)),
-		Bulk("client"), Int(w.Who.Client),
-		Bulk("addr"), Bulk(w.Who.Addr),
-		Bulk("name"), Bulk(w.Who.Name),
-		Bulk("user"), Bulk(w.Who.User),
+		Bulk("client"), Int(w.Requester.ID),
+		Bulk("addr"), Bulk(w.Requester.Addr),
+		Bulk("name"), Bulk(w.Requester.Name),
+		Bulk("user"), Bulk(w.Requester.User),
 		Bulk("since"), Int(now.Add(-w.Since).UnixMilli()),
 		Bulk("waited-ms"), Int(w.Since.Milliseconds()),
 		Bulk("left-ms"), Int(w.Left.Milliseconds()),

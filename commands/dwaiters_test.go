@@ -11,14 +11,14 @@ import (
 	"redlockd/redlock"
 )
 
-func TestDWAITERS_ShowsWhoWaitsSinceWhenAndForHowLong(t *testing.T) {
+func TestDWAITERS_ShowsWaitersSinceWhenAndForHowLong(t *testing.T) {
 	c := newLookConversation(t)
 	c.transcript(`
 		> DWAITERS
 		< []
 	`)
 	c.looks.waiting = []redlock.Waiting{
-		{Keys: []redlock.Key{"k", "z"}, Mode: redlock.Shared, Fair: true, Place: 2, Since: 3 * time.Second, Left: 7 * time.Second, Who: redlock.Who{Client: 8, Addr: "10.0.0.8:1", Name: "n", User: "u"}},
+		{Keys: []redlock.Key{"k", "z"}, Mode: redlock.Shared, Fair: true, Place: 2, Since: 3 * time.Second, Left: 7 * time.Second, Requester: redlock.Requester{ID: 8, Addr: "10.0.0.8:1", Name: "n", User: "u"}},
 		{Keys: []redlock.Key{"other"}, Place: 1},
 	}
 	before := time.Now().Add(-3 * time.Second).UnixMilli()
@@ -52,30 +52,30 @@ func TestDWAITERS_ShowsUsersTheirOwnKeysOnly(t *testing.T) {
 	}
 }
 
-func TestDWAITERS_OfAllKeysLeavesNobodyOutWithoutAWord(t *testing.T) {
+func TestDWAITERS_OfAllKeysLeavesNoWaiterOutSilently(t *testing.T) {
 	c := newLookConversation(t)
-	c.looks.all = mostShown + 1
+	c.looks.all = maxShownWaiters + 1
 	c.transcript(`
 		> DWAITERS
 		< -ERR 1001 requests wait and one listing has room for 1000; name a key: DWAITERS key
 		> DWAITERS k
 		< []
 	`)
-	if c.looks.most != mostShown {
+	if c.looks.most != maxShownWaiters {
 		t.Errorf("asked for %d", c.looks.most)
 	}
 }
 
 // A waiter shows its client: the connection as it was at the request.
-func TestDLOCK_SaysOnWhoseBehalfItAsks(t *testing.T) {
+func TestDLOCK_PassesTheIdentityOfItsClient(t *testing.T) {
 	c := newConversation(t)
 	c.client.Name = "worker"
 	c.locks.lock = func(redlock.LockRequest) (redlock.Grant, error) { return redlock.Grant{}, redlock.ErrHeld }
 	c.say("DLOCK k 1000")
 	c.client.User = "ops"
 	c.say("DMLOCK 1000 2 a b META text")
-	want := []redlock.Who{{Client: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "default"}, {Client: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "ops"}}
-	if !slices.Equal(c.locks.asked, want) {
-		t.Errorf("asked for %+v", c.locks.asked)
+	want := []redlock.Requester{{ID: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "default"}, {ID: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "ops"}}
+	if !slices.Equal(c.locks.requesters, want) {
+		t.Errorf("asked for %+v", c.locks.requesters)
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 const (
 	// maxAttempts bounds MAX: more is a case for a queue.
-	mostAttempts = 1_000_000
+	maxAttempts = 1_000_000
 	// minKeep is the shortest memory of an end: below it there is none.
-	shortestKeep = time.Millisecond
+	minKeep = time.Millisecond
 )
 
 // workOptions are the options of DWORK, each with a value.
@@ -23,7 +23,7 @@ var workOptions = []string{"MAX", "WAIT", "KEEP", "META"}
 // blocksWork makes DWORK with WAIT hold back the later commands of its connection,
 // as BLPOP does. Only words at the place of an option count: META may contain
 // anything.
-func waits(args []string) bool {
+func blocksWork(args []string) bool {
 	for i := 3; i < len(args); i += 2 {
 		if isWord(args[i], "WAIT") {
 			return true
@@ -39,16 +39,16 @@ func (t *Table) dwork(c *Call) error {
 	if err != nil {
 		return err
 	}
-	at := workRoom(request.DB, request.Key)
-	slot, err := t.env.Users.take(t.user(c.Client), at)
+	at := workQuotaKey(request.DB, request.Key)
+	slot, err := t.deps.Users.reserve(t.user(c.Client), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
 	}
-	answer := &workAnswer{works: t.env.Works, sink: c.Sink, users: t.env.Users, room: slot, at: at, ties: &c.Client.Ties}
-	leave := t.env.Works.Work(c.Batch, request, answer.decided)
+	answer := &workAnswer{works: t.deps.Works, completer: c.Completer, users: t.deps.Users, slot: slot, at: at, onClose: &c.Client.OnClose}
+	leave := t.deps.Works.Work(c.Batch, request, answer.decided)
 	if request.Wait > 0 {
-		c.Client.Ties.waits(leave)
+		c.Client.OnClose.setWait(leave)
 	}
 	return nil
 }
@@ -69,13 +69,13 @@ func (t *Table) workRequest(c *Call) (redlock.WorkRequest, error) {
 		}
 	}
 	if request.Max == 0 {
-		return request, fmt.Errorf("option MAX is missing: say how many attempts there may be, 1 to %d", mostAttempts)
+		return request, fmt.Errorf("option MAX is missing: say how many attempts there may be, 1 to %d", maxAttempts)
 	}
 	return request, nil
 }
 
 // leaseBounds are the bounds of an attempt's lease, those of a lock's.
-func (t *Table) leaseBounds() bounds { return milliseconds(shortestTTL, t.env.MaxTTL, "--max-ttl") }
+func (t *Table) leaseBounds() bounds { return milliseconds(minTTL, t.deps.MaxTTL, "--max-ttl") }
 
 // workOption reads one option and its value into the request.
 func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error {
@@ -90,14 +90,14 @@ func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error
 	}
 	switch name {
 	case "MAX":
-		request.Max, err = bounds{least: 1, most: mostAttempts}.parse(name, value)
+		request.Max, err = bounds{min: 1, max: maxAttempts}.parse(name, value)
 	case "WAIT":
-		request.Wait, err = milliseconds(0, t.env.MaxWait, "--max-wait").parseTime(name, value)
+		request.Wait, err = milliseconds(0, t.deps.MaxWait, "--max-wait").parseTime(name, value)
 		if request.Wait == 0 { // for ever, which ends as every wait does
-			request.Wait = t.env.MaxWait
+			request.Wait = t.deps.MaxWait
 		}
 	case "KEEP":
-		request.Keep, err = milliseconds(shortestKeep, t.env.MaxKeep, "--max-keep").parseTime(name, value)
+		request.Keep, err = milliseconds(minKeep, t.deps.MaxKeep, "--max-keep").parseTime(name, value)
 	default:
 		request.Meta, err = parseMeta(value)
 	}
@@ -107,12 +107,12 @@ func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error
 // workAnswer is the reply of one DWORK from the request to the socket. The
 // session calls Reply and Undelivered one after the other, never at the same time.
 type workAnswer struct {
-	works Works
-	sink  Sink
-	users *Users
-	room  place // in the user's quota
-	at    heldKey
-	ties  *Ties
+	works     Works
+	completer Completer
+	users     *Users
+	slot      quotaSlot // in the user's quota
+	at        heldKey
+	onClose   *OnClose
 
 	work      redlock.Work
 	givenBack bool
@@ -121,26 +121,26 @@ type workAnswer struct {
 // decided takes the outcome from the masters.
 func (a *workAnswer) decided(work redlock.Work, err error) {
 	if err != nil || work.State != redlock.WorkAcquired {
-		a.room.free()
+		a.slot.free()
 	} else {
-		a.room.fillFor(a.at, work.Token, work.Validity())
+		a.slot.fill(a.at, work.Token, work.Validity())
 	}
 	if err == nil && work.State == redlock.WorkRunning {
-		err = a.ties.expelled()
+		err = a.onClose.expelled()
 	}
 	if err != nil {
-		a.sink.Deliver(failure(err))
+		a.completer.Complete(failure(err))
 		return
 	}
 	state, attempt := Simple(string(work.State)), Int(work.Attempt)
 	switch work.State {
 	case redlock.WorkAcquired:
 		a.work = work
-		a.sink.DeliverLate(a)
+		a.completer.CompleteDeferred(a)
 	case redlock.WorkRunning:
-		a.sink.Deliver(Array(state, attempt, Int(roundUp(work.Retry))))
+		a.completer.Complete(Array(state, attempt, Int(roundUp(work.Retry))))
 	default:
-		a.sink.Deliver(Array(state, attempt))
+		a.completer.Complete(Array(state, attempt))
 	}
 }
 
@@ -173,7 +173,7 @@ func (a *workAnswer) Reply() Reply {
 }
 
 // Undelivered: the client has gone without reading that the work is its own.
-func (a *workAnswer) Lost() { a.giveBack() }
+func (a *workAnswer) Undelivered() { a.giveBack() }
 
 // giveBack undoes the attempt once; it is not used up.
 func (a *workAnswer) giveBack() {

@@ -21,15 +21,15 @@ func (c *workConversation) workIs(validity time.Duration) *stillClock {
 func TestDWORK_LeavesItsWaitWhenTheClientGoes(t *testing.T) {
 	c := newConversation(t)
 	works := &fakeWorks{}
-	c.table = NewTable(Env{Works: works, WorkEnds: works})
+	c.table = NewTable(Deps{Works: works, WorkEnds: works})
 	c.start("DWORK", "k", "1000", "MAX", "3", "WAIT", "500")
-	c.client.Ties.Cut()
+	c.client.OnClose.Run()
 	if works.left != 1 {
 		t.Errorf("%d waits were left, want 1", works.left)
 	}
 }
 
-func TestDWORK_AnswersWhatTheWorkerMustKnow(t *testing.T) {
+func TestDWORK_AnswersWhatTheWorkerNeeds(t *testing.T) {
 	c := newWorkConversation(t)
 	c.workIs(988*time.Millisecond + 999*time.Microsecond)
 	c.transcript(`
@@ -61,7 +61,7 @@ func TestDWORK_AnswersWhenThereIsNothingToDo(t *testing.T) {
 	}
 }
 
-func TestDWORK_SendsWhatWasAskedFor(t *testing.T) {
+func TestDWORK_SendsWhatWasRequested(t *testing.T) {
 	c := newWorkConversation(t)
 	c.works.work = redlock.Work{State: redlock.WorkDone, Attempt: 1}
 	c.transcript(`
@@ -87,7 +87,7 @@ func TestDWORK_SendsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestDWORK_TellsACallersMistakes(t *testing.T) {
+func TestDWORK_ReportsACallersMistakes(t *testing.T) {
 	c := newWorkConversation(t)
 	const notANumber = " is not an integer or out of range, allowed are "
 	c.refuses(workSyntax, [][2]string{
@@ -143,7 +143,7 @@ func TestDWORK_GivesBackAnAttemptWithoutTimeLeft(t *testing.T) {
 		if !strings.HasPrefix(got, "-EXPIRED the reply could be written only after ") || !strings.Contains(got, "; the attempt is given back, ") {
 			t.Error(got)
 		}
-		sink.late.Lost()
+		sink.late.Undelivered()
 		if !slices.Equal(c.works.givenBack, []redlock.Token{"work-token"}) {
 			t.Errorf("given back %q, want the token once", c.works.givenBack)
 		}
@@ -158,7 +158,7 @@ func TestDWORK_GivesBackAnAttemptWhoseWorkerHasGone(t *testing.T) {
 		if written {
 			sink.late.Reply()
 		}
-		sink.late.Lost()
+		sink.late.Undelivered()
 		if !slices.Equal(c.works.givenBack, []redlock.Token{"work-token"}) {
 			t.Errorf("%s: given back %q", name, c.works.givenBack)
 		}

@@ -15,7 +15,7 @@ func (t *Table) dworkdone(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.env.WorkEnds.WorkDone(c.Batch, request, t.ended(c, request))
+	t.deps.WorkEnds.WorkDone(c.Batch, request, t.ended(c, request))
 	return nil
 }
 
@@ -26,7 +26,7 @@ func (t *Table) dworkfail(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.env.WorkEnds.WorkFail(c.Batch, request, t.ended(c, request))
+	t.deps.WorkEnds.WorkFail(c.Batch, request, t.ended(c, request))
 	return nil
 }
 
@@ -46,7 +46,7 @@ func attemptOf(c *Call) (redlock.WorkEndRequest, error) {
 func (t *Table) ended(c *Call, request redlock.WorkEndRequest) redlock.WorkEndDone {
 	return func(so bool, err error) {
 		if err == nil {
-			t.env.Users.released(workRoom(request.DB, request.Key), request.Token)
+			t.deps.Users.released(workQuotaKey(request.DB, request.Key), request.Token)
 		}
 		switch {
 		case err != nil:
@@ -69,27 +69,27 @@ func (t *Table) dworkextend(c *Call) error {
 	if request.Timeout, err = t.leaseBounds().parseTime("timeout", c.Args[3]); err != nil {
 		return err
 	}
-	answer := &workExtendAnswer{sink: c.Sink, users: t.env.Users, at: workRoom(request.DB, request.Key)}
-	t.env.WorkEnds.WorkExtend(c.Batch, request, answer.decided)
+	answer := &workExtendAnswer{completer: c.Completer, users: t.deps.Users, at: workQuotaKey(request.DB, request.Key)}
+	t.deps.WorkEnds.WorkExtend(c.Batch, request, answer.decided)
 	return nil
 }
 
 // workExtendAnswer is the reply of one DWORKEXTEND.
 type workExtendAnswer struct {
-	sink  Sink
-	users *Users
-	at    heldKey
-	work  redlock.Work
+	completer Completer
+	users     *Users
+	at        heldKey
+	work      redlock.Work
 }
 
 // decided takes the outcome from the masters.
 func (a *workExtendAnswer) decided(work redlock.Work, err error) {
 	if err != nil {
-		a.sink.Deliver(failure(err))
+		a.completer.Complete(failure(err))
 		return
 	}
 	a.work = work
-	a.sink.DeliverLate(a)
+	a.completer.CompleteDeferred(a)
 }
 
 // Reply reports what is left when it is written.
@@ -104,4 +104,4 @@ func (a *workExtendAnswer) Reply() Reply {
 
 // Undelivered does nothing: the attempt runs, and its worker may still be there on
 // another connection.
-func (a *workExtendAnswer) Lost() {}
+func (a *workExtendAnswer) Undelivered() {}

@@ -69,13 +69,13 @@ func TestDWORKEXTEND_NeverGivesAnAttemptBack(t *testing.T) {
 	if got := show(sink.read(t)); got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}
-	sink.late.Lost()
+	sink.late.Undelivered()
 	if len(c.works.givenBack) > 0 {
 		t.Errorf("given back %q", c.works.givenBack)
 	}
 }
 
-func TestWorkEnds_TellACallersMistakes(t *testing.T) {
+func TestWorkEnds_ReportACallersMistakes(t *testing.T) {
 	c := newWorkConversation(t)
 	for name, syntax := range map[string]string{"DWORKDONE": "DWORKDONE key token", "DWORKFAIL": "DWORKFAIL key token", "DWORKEXTEND": "DWORKEXTEND key token timeout"} {
 		timeout := ""

@@ -15,7 +15,7 @@ func (t *Table) dworkinfo(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t.env.Works.ReadWork(c.Client.DB, key, func(view redlock.WorkView, err error) {
+	t.deps.Works.ReadWork(c.Client.DB, key, func(view redlock.WorkView, err error) {
 		switch {
 		case err != nil:
 			c.Reply(failure(err))

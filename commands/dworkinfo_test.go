@@ -9,7 +9,7 @@ import (
 	"redlockd/redlock"
 )
 
-func TestDWORKINFO_ShowsWhatAQuorumKnowsAndNeverTheToken(t *testing.T) {
+func TestDWORKINFO_ShowsWhatAQuorumHasAndNeverTheToken(t *testing.T) {
 	c := newWorkConversation(t)
 	c.works.view = redlock.WorkView{
 		State: redlock.WorkRunning, Attempt: 2, Max: 3, Holder: "work-token", Left: 812 * time.Millisecond,
@@ -26,14 +26,14 @@ func TestDWORKINFO_ShowsWhatAQuorumKnowsAndNeverTheToken(t *testing.T) {
 	}
 }
 
-func TestDWORKINFO_IsNilForWorkThatNobodyKnows(t *testing.T) {
+func TestDWORKINFO_IsNilForUnknownWork(t *testing.T) {
 	newWorkConversation(t).transcript(`
 		> DWORKINFO report
 		< nil
 	`)
 }
 
-func TestDWORKINFO_TellsACallersMistakes(t *testing.T) {
+func TestDWORKINFO_ReportsACallersMistakes(t *testing.T) {
 	newWorkConversation(t).refuses("DWORKINFO key", [][2]string{
 		{"DWORKINFO", "wrong number of arguments for 'dworkinfo' command"},
 		{"DWORKINFO " + x(513), "invalid name: 513 bytes, allowed are 1 to 512"},

@@ -14,7 +14,7 @@ import (
 )
 
 // maxScriptArguments bounds the arguments of a script.
-const mostArguments = 64
+const maxScriptArguments = 64
 
 var errNoScript = Error("NOSCRIPT", "No matching script. Please use EVAL.")
 
@@ -43,7 +43,7 @@ type evaluation struct {
 	key   [1]redlock.Key // behind keys in the usual case of one
 	given dropin.Call    // KEYS and ARGV
 	class *dropin.Class
-	how   dropin.How
+	how   dropin.RecognisedBy
 	reads bool // it may change nothing: EVAL_RO
 	watch stopwatch
 }
@@ -76,7 +76,7 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
 		t.scripts.keep(c.Client.User, e.sha, e.text)
 	}
-	if class, how, ok := t.env.Scripts.BySHA(e.sha, e.given); ok {
+	if class, how, ok := t.deps.Scripts.BySHA(e.sha, e.given); ok {
 		e.class, e.how = class, how
 		return e.serve()
 	}
@@ -91,7 +91,7 @@ func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
 // masters when it has been started, so that a later command of its pipeline could
 // overtake it: the script was not seen before, or what is left of the lease must be
 // read first. A script that cannot be run is refused soon enough.
-func (t *Table) looksFirst(args []string) bool {
+func (t *Table) readsFirst(args []string) bool {
 	if len(args) < 3 {
 		return false
 	}
@@ -104,7 +104,7 @@ func (t *Table) looksFirst(args []string) bool {
 	if !isWord(args[0][:min(len(args[0]), len("evalsha"))], "EVALSHA") {
 		sha = shaOf(args[1])
 	}
-	class, _, ok := t.env.Scripts.BySHA(sha, dropin.Call{Keys: rest[:n], Args: rest[n:]})
+	class, _, ok := t.deps.Scripts.BySHA(sha, dropin.Call{Keys: rest[:n], Args: rest[n:]})
 	return !ok || class.Op == dropin.ExtendAdd
 }
 
@@ -127,7 +127,7 @@ func (e *evaluation) recognise() (err error) {
 			err = e.refuse("looking at it failed")
 		}
 	}()
-	e.class, e.how, err = e.table.env.Scripts.Recognise(e.text, e.given)
+	e.class, e.how, err = e.table.deps.Scripts.Recognise(e.text, e.given)
 	return err
 }
 
@@ -142,8 +142,8 @@ func (e *evaluation) arguments(words []string) error {
 		return redisText("Number of keys can't be negative")
 	case n > int64(len(rest)):
 		return redisText("Number of keys can't be greater than number of args")
-	case n > mostKeys || len(rest)-int(n) > mostArguments:
-		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), mostKeys, mostArguments)
+	case n > maxKeys || len(rest)-int(n) > maxScriptArguments:
+		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), maxKeys, maxScriptArguments)
 	}
 	e.given = dropin.Call{Keys: rest[:n], Args: rest[n:]}
 	e.keys = e.key[:0]
@@ -155,8 +155,8 @@ func (e *evaluation) arguments(words []string) error {
 		e.keys = append(e.keys, key)
 	}
 	for i, arg := range e.given.Args {
-		if len(arg) > longestValue {
-			return fmt.Errorf("argument %d of the script has %d bytes, allowed are 0 to %d", i+1, len(arg), longestValue)
+		if len(arg) > maxValueBytes {
+			return fmt.Errorf("argument %d of the script has %d bytes, allowed are 0 to %d", i+1, len(arg), maxValueBytes)
 		}
 	}
 	return nil

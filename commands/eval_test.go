@@ -14,7 +14,7 @@ import (
 )
 
 // wait is read for answers that come from the goroutine that evaluates scripts.
-func (s *fakeSink) wait(t *testing.T) Reply {
+func (s *fakeCompleter) wait(t *testing.T) Reply {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
@@ -43,14 +43,14 @@ func (c *conversation) eval(args ...string) string {
 }
 
 func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
-	c, o := dropinConversation(t, Env{})
+	c, o := dropinConversation(t, Deps{})
 	c.grantsAll()
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 		one := pool.Reply{Kind: pool.ReplyInt, Int: 1}
 		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
 			t.Errorf("1 is %v", vote)
 		}
-		*r.Answers = redlock.ScriptAnswers{Yes: one, SaidYes: true}
+		*r.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
 		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
 	}
 	if got := c.eval("EVAL", takes, "1", "k", "token-1", "20000"); got != ":1" {
@@ -83,9 +83,9 @@ func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
 // Each key that a script takes with a token of its own is known by that one.
 func TestEVAL_TakesSeveralKeysWithATokenEach(t *testing.T) {
 	const batch = "for i = 1, #KEYS do if redis.call('exists', KEYS[i]) == 1 then return {0, i} end end for i = 1, #KEYS do redis.call('set', KEYS[i], ARGV[i], 'PX', ARGV[#ARGV]) end return {1, #KEYS}"
-	c, _ := dropinConversation(t, Env{})
+	c, _ := dropinConversation(t, Deps{})
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
-		*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyArray, Items: []pool.Reply{{Kind: pool.ReplyInt, Int: 1}, {Kind: pool.ReplyInt, Int: 2}}}, SaidYes: true}
+		*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyArray, Items: []pool.Reply{{Kind: pool.ReplyInt, Int: 1}, {Kind: pool.ReplyInt, Int: 2}}}, HasYes: true}
 		if r.Script.Vote(r.Answers.Yes) != redlock.ScriptYes {
 			t.Error("the list is no yes")
 		}
@@ -111,7 +111,7 @@ func TestEVAL_OfAScriptThatOnlyReleasesIsARelease(t *testing.T) {
 		all      = "local n = 0 for _, key in ipairs(KEYS) do if redis.call('get', key) == ARGV[1] then n = n + redis.call('del', key) end end return n"
 		notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', 'freed', KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
 	)
-	c, o := dropinConversation(t, Env{})
+	c, o := dropinConversation(t, Deps{})
 	for _, text := range []string{drops, says} {
 		for _, held := range []bool{true, false} {
 			c.releases(held, nil)
@@ -133,8 +133,8 @@ func TestEVAL_OfAScriptThatOnlyReleasesIsARelease(t *testing.T) {
 	}
 }
 
-func TestEVAL_OfAScriptThatLooksIsAnsweredFromTheQuorum(t *testing.T) {
-	c, o := dropinConversation(t, Env{})
+func TestEVAL_OfAScriptThatReadsIsAnsweredFromTheQuorum(t *testing.T) {
+	c, o := dropinConversation(t, Deps{})
 	o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: 5 * time.Second}
 	for token, want := range map[string]string{"token-1": ":5000", "token-2": ":-3"} {
 		for _, name := range []string{"EVAL", "EVAL_RO"} {
@@ -152,7 +152,7 @@ func TestEVAL_OfAScriptThatLooksIsAnsweredFromTheQuorum(t *testing.T) {
 }
 
 func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
-	c, o := dropinConversation(t, Env{})
+	c, o := dropinConversation(t, Deps{})
 	for _, args := range [][]string{
 		{"EVAL", counts, "1", "k"}, {"EVAL", "this is no Lua", "1", "k"}, {"EVAL", "while true do end", "1", "k"},
 	} {
@@ -174,7 +174,7 @@ func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"EVAL", takes, "1", "k", "token-1", "90000"}, {"EVAL", takes, "1", "k", "", "1000"}, {"EVAL", strings.Repeat("-", longestScript+1), "1", "k"},
+		{"EVAL", takes, "1", "k", "token-1", "90000"}, {"EVAL", takes, "1", "k", "", "1000"}, {"EVAL", strings.Repeat("-", maxScriptBytes+1), "1", "k"},
 	} {
 		if got := c.eval(args...); !strings.HasPrefix(got, "-ERR ") {
 			t.Errorf("%q: %s", args, got)
@@ -190,7 +190,7 @@ func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
 }
 
 func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
-	c, _ := dropinConversation(t, Env{})
+	c, _ := dropinConversation(t, Deps{})
 	c.releases(true, nil)
 	sha := shaOf(drops)
 	if got := c.words("SCRIPT", "LOAD", drops); got != fmt.Sprintf("%q", sha) {
@@ -243,7 +243,7 @@ func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
 }
 
 func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
-	c, _ := dropinConversation(t, Env{})
+	c, _ := dropinConversation(t, Deps{})
 	c.table.probes.now = func() time.Time { return time.Unix(1, 0) }
 	for i := range probesPerSecond {
 		if got := c.eval("EVAL", fmt.Sprint("return ", i), "1", "k"); strings.HasPrefix(got, "-TRYLATER") {
@@ -258,8 +258,8 @@ func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
 	}
 }
 
-func TestEVAL_TellsWhatTheMastersCouldNotDecide(t *testing.T) {
-	c, o := dropinConversation(t, Env{})
+func TestEVAL_ReportsWhatTheMastersCouldNotDecide(t *testing.T) {
+	c, o := dropinConversation(t, Deps{})
 	o.failure = errors.New("undecided")
 	if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != "-ERR undecided" {
 		t.Error(got)
@@ -283,7 +283,7 @@ func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, env := range map[string]Env{"probed": {Users: users}, "pinned": {Users: users, Scripts: scripts}} {
+	for name, env := range map[string]Deps{"probed": {Users: users}, "pinned": {Users: users, Scripts: scripts}} {
 		c, o := dropinConversation(t, env)
 		c.client.User = "me"
 		c.grantsAll()
@@ -378,7 +378,7 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, o := dropinConversation(t, Env{Users: users, Scripts: test.by})
+			c, o := dropinConversation(t, Deps{Users: users, Scripts: test.by})
 			c.client.User = "me"
 			c.grantsAll()
 			o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
@@ -411,7 +411,7 @@ func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
 func TestEVAL_SendsNothingToTheDaemonsOwnChannels(t *testing.T) {
 	const notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', ARGV[2], KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
 	for prefix, names := range map[string][]string{"": {"redlockd:events:0", "redlockd:"}, "p:": {"p:redlockd:events:0"}} {
-		c, o := dropinConversation(t, Env{KeyPrefix: prefix})
+		c, o := dropinConversation(t, Deps{KeyPrefix: prefix})
 		for _, name := range names {
 			if got := c.eval("EVAL", notifies, "1", "k", "token-1", name); !strings.HasPrefix(got, "-ERR script ") || !strings.Contains(got, "argument 2 begins with '"+prefix+"redlockd:'") || len(o.ran) > 0 {
 				t.Errorf("%s: %s, ran %v", name, got, o.ran)
@@ -427,13 +427,13 @@ func TestEVAL_SendsNothingToTheDaemonsOwnChannels(t *testing.T) {
 // With a prefix the masters call a key by another name than the client.
 func TestEVAL_AnswersWithTheKeyAsTheClientCallsIt(t *testing.T) {
 	const names = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return KEYS[1] end return false"
-	c, _ := dropinConversation(t, Env{KeyPrefix: "p:"})
+	c, _ := dropinConversation(t, Deps{KeyPrefix: "p:"})
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 		one := pool.Reply{Kind: pool.ReplyString, Str: "p:k"}
 		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
 			t.Errorf("the key is %v", vote)
 		}
-		*r.Answers = redlock.ScriptAnswers{Yes: one, SaidYes: true}
+		*r.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
 		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
 	}
 	if got := c.eval("EVAL", names, "1", "k", "token-1", "20000"); got != `"k"` {

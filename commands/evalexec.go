@@ -15,8 +15,8 @@ import (
 
 // serve starts the operation; an error is the call's only answer.
 func (e *evaluation) serve() error {
-	e.watch.figure = e.table.figures.of(e.class.Library, e.class.Op.String())
-	if e.class.Pattern != "" && e.table.env.Compat != nil {
+	e.watch.counter = e.table.dropinStats.of(e.class.Library, e.class.Op.String())
+	if e.class.Pattern != "" && e.table.deps.CompatTest != nil {
 		return e.table.forwardScript(e.call, e.text, e.given.Args)
 	}
 	locks, err := e.locks()
@@ -26,7 +26,7 @@ func (e *evaluation) serve() error {
 	if e.reads && e.class.Op != dropin.Read {
 		return redisText("Write commands are not allowed from read-only scripts.")
 	}
-	if err := e.forges(); err != nil {
+	if err := e.checkOwnNames(); err != nil {
 		return err
 	}
 	if !e.allowed() {
@@ -35,14 +35,14 @@ func (e *evaluation) serve() error {
 	token := redlock.Token(e.class.TokenOf(e.given))
 	switch e.class.Op {
 	case dropin.Read:
-		return e.look(locks)
+		return e.readLocks(locks)
 	case dropin.Overwrite, dropin.Discard:
 		if !e.table.mayForce(e.call) {
 			return nil
 		}
 	default:
 		if token == "" || slices.Contains(e.tokens(), "") {
-			return e.refuse("its token is empty, allowed are 1 to %d bytes", longestValue)
+			return e.refuse("its token is empty, allowed are 1 to %d bytes", maxValueBytes)
 		}
 	}
 	if e.class.OnlyReleases() {
@@ -58,7 +58,7 @@ func (e *evaluation) serve() error {
 	case dropin.Acquire, dropin.Reacquire:
 		e.acquire(script, locks, token, ttl)
 	case dropin.ExtendAdd:
-		e.add(script, locks, token, ttl)
+		e.extendBy(script, locks, token, ttl)
 	default:
 		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl})
 	}
@@ -95,7 +95,7 @@ func (e *evaluation) allowed() bool {
 		needs = categoryForce
 		why = "it is known by its behaviour alone; if it is a lock's, the operator can say so with --script-class " + e.sha + "=<class>"
 	}
-	if who := e.table.user(e.call.Client); e.table.env.Users == nil || who != nil && who.may(needs) {
+	if who := e.table.user(e.call.Client); e.table.deps.Users == nil || who != nil && who.may(needs) {
 		return true
 	}
 	e.call.Reply(Error("NOPERM", "this user has no permissions to run script "+e.sha+" (category "+needs+"): "+why))
@@ -116,8 +116,8 @@ func (e *evaluation) signalsItsOwn() bool {
 
 // checkOwnNames: a script may send messages to the channels in its arguments, but not
 // to the daemons' own.
-func (e *evaluation) forges() error {
-	own := e.table.env.KeyPrefix + reservedPrefix
+func (e *evaluation) checkOwnNames() error {
+	own := e.table.deps.KeyPrefix + reservedPrefix
 	for i, arg := range e.given.Args {
 		if strings.HasPrefix(arg, own) {
 			return e.refuse("argument %d begins with '%s', as only the daemon's own names do", i+1, own)
@@ -154,7 +154,7 @@ func (e *evaluation) locks() (locks []redlock.Key, err error) {
 // failsLikeAMaster reports whether the script may fail with an error that ends a
 // master's connection.
 func (e *evaluation) failsLikeAMaster() bool {
-	for h := dropin.Absent; h <= dropin.Endless; h++ {
+	for h := dropin.Free; h <= dropin.NoExpiry; h++ {
 		r, ok := e.class.Predict(h, e.given, "", 0)
 		if ok && r.Kind == dropin.KindError && (strings.HasPrefix(r.Text, "NOSCRIPT") || strings.HasPrefix(r.Text, "READONLY")) {
 			return true
@@ -170,7 +170,7 @@ func (e *evaluation) lease() (time.Duration, error) {
 	}
 	ms, timed := e.class.TTL(e.given, time.Now().UnixMilli())
 	if !timed {
-		if e.table.env.NoTTL == PolicyAllow {
+		if e.table.deps.NoTTL == PolicyAllow {
 			return redlock.Endless, nil
 		}
 		return 0, e.refuse("it asks for no expiry, which only --no-ttl=allow lets a script do: give a lease")
@@ -210,7 +210,7 @@ func (e *evaluation) script(ttl time.Duration) *redlock.Script {
 // answer is a master's reply, with the keys as the client names them.
 func (e *evaluation) answer(r pool.Reply) dropin.Reply {
 	reply := ofMaster(r)
-	if prefix := e.table.env.KeyPrefix; prefix != "" {
+	if prefix := e.table.deps.KeyPrefix; prefix != "" {
 		e.strip(&reply, prefix)
 	}
 	return reply
@@ -242,13 +242,13 @@ func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlo
 	answers := &redlock.ScriptAnswers{}
 	s.Tokens = e.tokens()
 	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers}
-	e.table.take(e.call, request, e.watch,
+	e.table.startAcquire(e.call, request, e.watch,
 		func() Reply { return ofDropin(e.answer(answers.Yes)) },
 		func() Reply {
-			if answers.SaidNo {
+			if answers.HasNo {
 				return ofDropin(e.answer(answers.No))
 			}
-			return e.predicted(dropin.Other)
+			return e.predicted(dropin.HeldByOther)
 		})
 }
 
@@ -261,23 +261,23 @@ func (e *evaluation) release(r redlock.UnlockRequest) {
 		case err != nil:
 			e.call.Reply(failure(err))
 		case was:
-			e.call.Reply(e.predicted(dropin.Mine))
+			e.call.Reply(e.predicted(dropin.HeldBySelf))
 		default:
-			e.call.Reply(e.predicted(dropin.Absent))
+			e.call.Reply(e.predicted(dropin.Free))
 		}
 	})
 }
 
 // extendBy reads first whether the lease would become too long.
-func (e *evaluation) add(s *redlock.Script, locks []redlock.Key, token redlock.Token, more time.Duration) {
-	maxLeft := e.table.env.MaxTTL + e.table.env.MasterTimeout
-	e.table.env.Plain.View(nil, e.db, locks[0], func(v redlock.View, err error) {
+func (e *evaluation) extendBy(s *redlock.Script, locks []redlock.Key, token redlock.Token, more time.Duration) {
+	maxLeft := e.table.deps.MaxTTL + e.table.deps.MasterTimeout
+	e.table.deps.RedisCompat.View(nil, e.db, locks[0], func(v redlock.View, err error) {
 		switch {
 		case err != nil:
 			e.call.Reply(failure(err))
 		case v.Kind != "none" && v.Left < redlock.Endless && v.Left+more > maxLeft:
 			e.call.Reply(Error("ERR", e.refuse("%d ms are left of the lease, with %d ms more it would exceed max-ttl, %d ms (--max-ttl); replace what is left instead of adding to it",
-				v.Left.Milliseconds(), more.Milliseconds(), e.table.env.MaxTTL.Milliseconds()).Error()))
+				v.Left.Milliseconds(), more.Milliseconds(), e.table.deps.MaxTTL.Milliseconds()).Error()))
 		default:
 			e.call.Batch = nil // it has been sent
 			e.run(redlock.ScriptRequest{Script: s, Effect: redlock.ScriptAdds, Keys: locks, Token: token, TTL: more})
@@ -289,25 +289,25 @@ func (e *evaluation) add(s *redlock.Script, locks []redlock.Key, token redlock.T
 func (e *evaluation) run(r redlock.ScriptRequest) {
 	t, call := e.table, e.call
 	r.DB, r.Partly = e.db, e.class.Prefix > 0
-	t.env.Plain.RunScript(call.Batch, r, func(o redlock.ScriptOutcome, err error) {
+	t.deps.RedisCompat.RunScript(call.Batch, r, func(o redlock.ScriptOutcome, err error) {
 		e.watch.stop(o.Yes, err)
 		switch {
 		case err != nil:
 			call.Reply(failure(err))
 			return
 		case !o.Replied:
-			call.Reply(e.predicted(dropin.Absent))
+			call.Reply(e.predicted(dropin.Free))
 			return
 		}
 		switch {
 		case r.Effect == redlock.ScriptReleases:
 			for _, key := range r.Keys {
-				t.env.Users.gone(r.DB, key, r.Token)
+				t.deps.Users.releasedKey(r.DB, key, r.Token)
 			}
 		case o.Yes && r.Effect != redlock.ScriptForces:
 			t.fences.prolong(&o.Grant)
 			for _, key := range r.Keys {
-				t.env.Users.lasts(r.DB, key, r.Token, o.Grant.Validity())
+				t.deps.Users.prolongedKey(r.DB, key, r.Token, o.Grant.Validity())
 			}
 		}
 		call.Reply(ofDropin(e.answer(o.Reply)))

@@ -13,12 +13,12 @@ import (
 )
 
 // readLocks reads all locks of the script.
-func (e *evaluation) look(locks []redlock.Key) error {
+func (e *evaluation) readLocks(locks []redlock.Key) error {
 	var mu sync.Mutex
 	views, open := make([]redlock.View, len(locks)), len(locks)
 	var failed error
 	for i, key := range locks {
-		e.table.env.Plain.View(e.call.Batch, e.db, key, func(v redlock.View, err error) {
+		e.table.deps.RedisCompat.View(e.call.Batch, e.db, key, func(v redlock.View, err error) {
 			mu.Lock()
 			views[i] = v
 			if err != nil && failed == nil {
@@ -35,7 +35,7 @@ func (e *evaluation) look(locks []redlock.Key) error {
 			case cause != nil:
 				e.call.Reply(failure(cause))
 			default:
-				e.call.Reply(e.seen(views))
+				e.call.Reply(e.replyTo(views))
 			}
 		})
 	}
@@ -44,11 +44,11 @@ func (e *evaluation) look(locks []redlock.Key) error {
 
 // replyTo is the script's reply to what the quorum holds. Keys in different states
 // count as held by another.
-func (e *evaluation) seen(views []redlock.View) Reply {
-	holding, least := e.holding(views[0]), views[0]
+func (e *evaluation) replyTo(views []redlock.View) Reply {
+	holding, least := e.keyState(views[0]), views[0]
 	for _, v := range views[1:] {
-		if e.holding(v) != holding {
-			holding = dropin.Other
+		if e.keyState(v) != holding {
+			holding = dropin.HeldByOther
 		}
 		if remaining(v) < remaining(least) {
 			least = v
@@ -62,26 +62,26 @@ func (e *evaluation) seen(views []redlock.View) Reply {
 }
 
 // keyState is the state of the key for the caller of the script.
-func (e *evaluation) holding(v redlock.View) dropin.Holding {
+func (e *evaluation) keyState(v redlock.View) dropin.KeyState {
 	token, value := e.class.TokenOf(e.given), string(v.Value)
 	if n, ok := parseInteger(nthOf(e.given.Args, e.class.Prefix)); ok && e.class.Prefix > 0 {
 		token, value = token[:min(int64(len(token)), n)], value[:min(int64(len(value)), n)]
 	}
 	switch {
 	case v.Kind == "none":
-		return dropin.Absent
+		return dropin.Free
 	case v.Kind != "string" || e.class.Token > 0 && token != value:
-		return dropin.Other
+		return dropin.HeldByOther
 	case v.Left >= redlock.Endless:
-		return dropin.Endless
+		return dropin.NoExpiry
 	}
-	return dropin.Mine
+	return dropin.HeldBySelf
 }
 
 // predicted is the script's reply if the key is in that state.
-func (e *evaluation) predicted(h dropin.Holding) Reply {
+func (e *evaluation) predicted(h dropin.KeyState) Reply {
 	remaining := int64(-2)
-	if h != dropin.Absent {
+	if h != dropin.Free {
 		remaining = 0
 	}
 	if r, ok := e.class.Predict(h, e.given, "", remaining); ok {

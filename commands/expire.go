@@ -11,7 +11,7 @@ import (
 
 // expireDeletes reports whether an EXPIRE is a DEL, which reads first and must not be
 // overtaken meanwhile.
-func deletes(args []string) bool {
+func expireDeletes(args []string) bool {
 	if len(args) != 3 {
 		return false
 	}
@@ -25,7 +25,7 @@ func (t *Table) pexpire(c *Call) error { return t.expireIn(c, 1) }
 
 // expireIn sets the lease: a time that is over deletes, as in Redis.
 func (t *Table) expireIn(c *Call, unit int64) error {
-	if t.env.Compat != nil {
+	if t.deps.CompatTest != nil {
 		return t.forwardKey(c)
 	}
 	key, err := parseKey(c.Args[1])
@@ -40,7 +40,7 @@ func (t *Table) expireIn(c *Call, unit int64) error {
 	if ttl == 0 {
 		request.Effect = redlock.WriteDeletes
 	}
-	t.env.Plain.Write(c.Batch, request, t.noting(request, newCount(c.Sink, 1, t.timed("expire")).add))
+	t.deps.RedisCompat.Write(c.Batch, request, t.noting(request, newMultiKeyCount(c.Completer, 1, t.timed("expire")).add))
 	return nil
 }
 

@@ -17,7 +17,7 @@ const (
 	// fencePrefix before the name of a lock names its fence.
 	fencePrefix = reservedPrefix + "fence:"
 	// maxFences bounds the remembered fences, some 200 bytes each.
-	mostFences = 100_000
+	maxFences = 100_000
 )
 
 // fences are of locks whose grant by this daemon did not report them. The zero value
@@ -40,8 +40,8 @@ func (f *fences) note(grant *redlock.Grant) {
 	if f.all == nil {
 		f.all = make(map[heldKey]fence)
 	}
-	if len(f.all) >= mostFences {
-		f.thinLocked()
+	if len(f.all) >= maxFences {
+		f.evictLocked()
 	}
 	for i, key := range grant.Keys() {
 		// Copies: the originals point into the buffer of a whole command.
@@ -74,14 +74,14 @@ func (f *fences) of(at heldKey, token redlock.Token) (redlock.Fence, bool) {
 
 // evictLocked drops what has expired, and everything if that is too little: an
 // unknown fence is nil, never wrong.
-func (f *fences) thinLocked() {
+func (f *fences) evictLocked() {
 	now := time.Now()
 	for at, one := range f.all {
 		if !one.until.After(now) {
 			delete(f.all, at)
 		}
 	}
-	if len(f.all) > mostFences*3/4 {
+	if len(f.all) > maxFences*3/4 {
 		clear(f.all)
 	}
 }
@@ -96,17 +96,17 @@ func (t *Table) getFence(c *Call, name string) error {
 	if !t.mayUseAll(c, []redlock.Key{key}) {
 		return nil
 	}
-	at, completer := heldKey{c.Client.DB, key}, c.Sink
-	t.env.Plain.View(c.Batch, at.db, key, func(v redlock.View, err error) {
+	at, completer := heldKey{c.Client.DB, key}, c.Completer
+	t.deps.RedisCompat.View(c.Batch, at.db, key, func(v redlock.View, err error) {
 		if err != nil {
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 			return
 		}
 		if value, ok := t.fences.of(at, v.Value); ok && v.Kind == "string" {
-			completer.Deliver(Bulk(strconv.FormatInt(int64(value), 10)))
+			completer.Complete(Bulk(strconv.FormatInt(int64(value), 10)))
 			return
 		}
-		completer.Deliver(Nil)
+		completer.Complete(Nil)
 	})
 	return nil
 }

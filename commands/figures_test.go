@@ -52,7 +52,7 @@ func TestINFO_CountsLoginsThatWereRefused(t *testing.T) {
 	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "1"})
 }
 
-func TestINFO_CountsNoLoginsWhereNobodySignsIn(t *testing.T) {
+func TestINFO_CountsNoLoginsWithoutUsers(t *testing.T) {
 	c := newConversation(t)
 	c.say("AUTH x")
 	c.wantStats("stats", map[string]string{"acl_access_denied_auth": "0", "throttled_auths": "0"})
@@ -68,15 +68,15 @@ func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
 
 func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Env{Figures: &laneCounts{counts: pool.Counters{
-		Flushes: 8, Commands: 50, Seals: 3, BadSeals: 4, LateFlushes: 5, BreakerOpened: 6,
-		Dials: 7, Admissions: 9, NewLives: 10, Panics: 11, Latched: 12, Forgiven: 13,
+	c.table = NewTable(Deps{Stats: &laneCounts{counts: pool.Counters{
+		Flushes: 8, Commands: 50, Seals: 3, VoidSeals: 4, LateFlushes: 5, BreakerOpened: 6,
+		Dials: 7, Admissions: 9, NewIncarnations: 10, Panics: 11, Invalidated: 12, StepsTolerated: 13,
 	}}})
 	c.wantStats("masters", map[string]string{
 		"flushes": "8", "flushed_operations": "50", "operations_per_flush": "6.25", "seals": "3", "void_seals": "4",
 		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
 		"lane_panics": "11", "incarnations_invalidated": "12", "clock_steps_tolerated": "13", "masters": "2", "masters_voting": "1",
 	})
-	c.table = NewTable(Env{Figures: &laneCounts{}})
+	c.table = NewTable(Deps{Stats: &laneCounts{}})
 	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})
 }

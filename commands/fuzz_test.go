@@ -32,19 +32,19 @@ func FuzzDispatch(f *testing.F) {
 		at := time.Now()
 		users.now = func() time.Time { return at }
 		masters := &refusing{}
-		table := NewTable(Env{Locks: masters, IDs: masters, Works: masters, WorkEnds: masters, Users: users})
+		table := NewTable(Deps{Locks: masters, IDs: masters, Works: masters, WorkEnds: masters, Users: users})
 		client := &Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
 		for i, line := range strings.Split(string(data), "\n") {
 			if i == 64 || client.Closing {
 				return
 			}
-			known, asked := table.Known(client), masters.asked
-			sink := &fakeSink{t: t}
+			known, asked := table.Authenticated(client), masters.asked
+			sink := &fakeCompleter{t: t}
 			args := strings.Split(line, "\x00")
 			table.Barrier(args)
-			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Sink: sink})
+			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
 			sink.read(t)
-			if !known && masters.asked != asked && !table.Known(client) {
+			if !known && masters.asked != asked && !table.Authenticated(client) {
 				t.Fatalf("%q reached the masters although no user had signed in", args)
 			}
 		}

@@ -24,34 +24,34 @@ func (t *Table) get(c *Call) error {
 		return nil
 	}
 	watch := t.timed("get")
-	completer, client, db := c.Sink, c.Client, c.Client.DB
-	t.env.Plain.View(c.Batch, db, key, func(v redlock.View, err error) {
+	completer, client, db := c.Completer, c.Client, c.Client.DB
+	t.deps.RedisCompat.View(c.Batch, db, key, func(v redlock.View, err error) {
 		watch.stop(v.Kind != "none", err)
 		switch {
 		case err != nil:
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 			return
 		case v.Kind != "string" && v.Kind != "none":
-			completer.Deliver(errNoString)
+			completer.Complete(errNoString)
 			return
 		}
 		client.Transaction.read(heldKey{db, key}, v)
 		if v.Kind == "none" {
-			completer.Deliver(Nil)
+			completer.Complete(Nil)
 		} else {
-			completer.Deliver(Bulk(string(v.Value)))
+			completer.Complete(Bulk(string(v.Value)))
 		}
 	})
 	return nil
 }
 
 func (t *Table) pttl(c *Call) error {
-	return t.look(c, func(v redlock.View) Reply { return Int(remaining(v)) })
+	return t.viewKey(c, func(v redlock.View) Reply { return Int(remaining(v)) })
 }
 
 // ttl rounds as Redis does.
 func (t *Table) ttl(c *Call) error {
-	return t.look(c, func(v redlock.View) Reply {
+	return t.viewKey(c, func(v redlock.View) Reply {
 		ms := remaining(v)
 		if ms > 0 {
 			ms = (ms + 500) / 1000
@@ -61,11 +61,11 @@ func (t *Table) ttl(c *Call) error {
 }
 
 func (t *Table) kindOf(c *Call) error {
-	return t.look(c, func(v redlock.View) Reply { return Simple(v.Kind) })
+	return t.viewKey(c, func(v redlock.View) Reply { return Simple(v.Kind) })
 }
 
 func (t *Table) strlen(c *Call) error {
-	return t.look(c, func(v redlock.View) Reply {
+	return t.viewKey(c, func(v redlock.View) Reply {
 		if v.Kind != "string" && v.Kind != "none" {
 			return errNoString
 		}
@@ -85,19 +85,19 @@ func remaining(v redlock.View) int64 {
 }
 
 // viewKey answers the view of the call's key.
-func (t *Table) look(c *Call, show func(redlock.View) Reply) error {
+func (t *Table) viewKey(c *Call, show func(redlock.View) Reply) error {
 	key, err := parseKey(c.Args[1])
 	if err != nil {
 		return err
 	}
-	completer, watch := c.Sink, t.timed("look")
-	t.env.Plain.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
+	completer, watch := c.Completer, t.timed("look")
+	t.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
 		watch.stop(v.Kind != "none", err)
 		if err != nil {
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 			return
 		}
-		completer.Deliver(show(v))
+		completer.Complete(show(v))
 	})
 	return nil
 }
@@ -108,9 +108,9 @@ func (t *Table) exists(c *Call) error {
 	if err != nil || !ok {
 		return err
 	}
-	count := newCount(c.Sink, len(keys), t.timed("look"))
+	count := newMultiKeyCount(c.Completer, len(keys), t.timed("look"))
 	for _, key := range keys {
-		t.env.Plain.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
+		t.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
 			count.add(v.Kind != "none", err)
 		})
 	}

@@ -13,7 +13,7 @@ import (
 
 // maxElements is what fits the bits of a state besides the final one. The text
 // in front of the first wildcard is compared as it is and does not count.
-const mostElements = 63
+const maxElements = 63
 
 // glob is one pattern. Bit i of a state means that the elements before i may
 // have been used up; loops has the bits of states in front of which a * stands.
@@ -71,8 +71,8 @@ func (g *glob) compile(rest string) error {
 			g.loops |= 1 << n
 			continue
 		}
-		if n == mostElements {
-			return fmt.Errorf("has more than %d bytes behind its first wildcard", mostElements)
+		if n == maxElements {
+			return fmt.Errorf("has more than %d bytes behind its first wildcard", maxElements)
 		}
 		switch c {
 		case '[':

@@ -42,7 +42,7 @@ func TestGlob_CoversWholeNames(t *testing.T) {
 	}
 }
 
-func TestGlob_RefusesWhatItDoesNotKnow(t *testing.T) {
+func TestGlob_RefusesUnknownSyntax(t *testing.T) {
 	for pattern, part := range map[string]string{
 		"": "is empty", "a[b]": "holds [", "*[b]": "holds [", `a\`: "ends in a backslash", `*\`: "ends in a backslash",
 		"*" + strings.Repeat("a", 64): "more than 63 bytes behind its first wildcard",
@@ -63,7 +63,7 @@ func TestGlob_DoesNotBacktrack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.Repeat("a", longestKey)
+	name := strings.Repeat("a", maxKeyBytes)
 	if g.matches(name) || !g.matches(name+"b") {
 		t.Error("wrong verdict")
 	}

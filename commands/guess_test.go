@@ -13,7 +13,7 @@ import (
 // Users.check compares every digest in constant time whether the name is known or
 // not: the comparison stands in the one loop, under no condition, no way leads out
 // before it, and nothing else looks at the digests.
-func TestUsers_CompareInConstantTimeAlsoForNamesThatNobodyHas(t *testing.T) {
+func TestUsers_CompareInConstantTimeAlsoForUnknownNames(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "users.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -14,19 +14,19 @@ import (
 const unbounded = 10 * 365 * 24 * time.Hour
 
 // heldLock is one lock that is renewed for a connection, from the grant to its end.
-type bond struct {
+type heldLock struct {
 	client *Client
 	users  *Users
 
 	mu    sync.Mutex
-	tie   *tie
+	hook  *closeHook
 	ended bool
 }
 
 // onGranted ties the renewal to the connection. If the lock ended meanwhile, it
 // removes the hook again.
-func (h *bond) made(hold *redlock.Hold) {
-	hook := h.client.Ties.tie(func(why error) {
+func (h *heldLock) onGranted(hold *redlock.Hold) {
+	hook := h.client.OnClose.add(func(why error) {
 		if why == nil {
 			hold.End()
 		} else {
@@ -34,27 +34,27 @@ func (h *bond) made(hold *redlock.Hold) {
 		}
 	})
 	h.mu.Lock()
-	h.tie = hook
+	h.hook = hook
 	ended := h.ended
 	h.mu.Unlock()
 	if ended {
-		h.client.Ties.untie(hook)
+		h.client.OnClose.remove(hook)
 	}
 }
 
 // onEnded takes the end of the renewal; reason is nil when the lock was released.
-func (h *bond) over(grant redlock.Grant, reason error) {
+func (h *heldLock) onEnded(grant redlock.Grant, reason error) {
 	h.mu.Lock()
 	h.ended = true
-	hook := h.tie
+	hook := h.hook
 	h.mu.Unlock()
 	if hook != nil {
-		h.client.Ties.untie(hook)
+		h.client.OnClose.remove(hook)
 	}
 	for _, key := range grant.Keys() {
-		h.users.gone(grant.DB(), key, grant.Token)
+		h.users.releasedKey(grant.DB(), key, grant.Token)
 		if reason != nil {
-			h.client.Held.Forget(grant.DB(), key, grant.Token)
+			h.client.LastAcquired.Forget(grant.DB(), key, grant.Token)
 		}
 	}
 	if reason == nil || h.client.Push == nil {

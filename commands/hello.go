@@ -35,8 +35,8 @@ func (t *Table) hello(c *Call) error {
 			return nil
 		}
 	}
-	if !t.Known(c.Client) {
-		c.Reply(helloWithoutYou)
+	if !t.Authenticated(c.Client) {
+		c.Reply(helloNeedsAuth)
 		return nil
 	}
 	if versioned {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAdmit_AsksForAUserWithTheCategory(t *testing.T) {
+func TestAuthorize_NeedsAUserWithTheCategory(t *testing.T) {
 	users, err := NewUsers([]User{
 		Everything("default", "all"),
 		{Name: "scraper", Passwords: [][sha256.Size]byte{sha256.Sum256([]byte("figures"))}, Commands: []string{"read"}},
@@ -15,36 +15,36 @@ func TestAdmit_AsksForAUserWithTheCategory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := NewTable(Env{Users: users})
+	table := NewTable(Deps{Users: users})
 	for _, c := range []struct {
 		name, password, category string
 		want                     error
 	}{
 		{"default", "all", CategoryAdmin, nil},
 		{"scraper", "figures", CategoryRead, nil},
-		{"scraper", "figures", CategoryAdmin, ErrNoPermit},
-		{"worker", "locks", CategoryRead, ErrNoPermit},
+		{"scraper", "figures", CategoryAdmin, ErrNoPermission},
+		{"worker", "locks", CategoryRead, ErrNoPermission},
 		{"worker", "figures", CategoryRead, ErrNoLogin},
 		{"nobody", "figures", CategoryRead, ErrNoLogin},
 		{"", "", CategoryRead, ErrNoLogin},
 	} {
-		if err := table.Admit("10.0.0.1", c.name, c.password, c.category); !errors.Is(err, c.want) {
+		if err := table.Authorize("10.0.0.1", c.name, c.password, c.category); !errors.Is(err, c.want) {
 			t.Errorf("%s:%s for %s: %v, want %v", c.name, c.password, c.category, err, c.want)
 		}
 	}
-	if err := NewTable(Env{}).Admit("10.0.0.1", "", "", CategoryAdmin); err != nil {
+	if err := NewTable(Deps{}).Authorize("10.0.0.1", "", "", CategoryAdmin); err != nil {
 		t.Errorf("without users: %v", err)
 	}
 }
 
-func TestAdmit_CountsFailedLoginsOfAnAddress(t *testing.T) {
+func TestAuthorize_CountsFailedLoginsOfAnAddress(t *testing.T) {
 	users, err := NewUsers([]User{Everything("default", "all")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := NewTable(Env{Users: users})
+	table := NewTable(Deps{Users: users})
 	for range 1000 {
-		if errors.Is(table.Admit("10.0.0.1", "default", "guess", CategoryRead), ErrGuessing) {
+		if errors.Is(table.Authorize("10.0.0.1", "default", "guess", CategoryRead), ErrTooManyFailures) {
 			return
 		}
 	}
@@ -52,32 +52,32 @@ func TestAdmit_CountsFailedLoginsOfAnAddress(t *testing.T) {
 }
 
 // Who was let in and is removed, or has other keys now, is treated so at once.
-func TestVisit_AsksTheUsersAtEveryQuestion(t *testing.T) {
+func TestAuthenticate_ReadsTheUsersAtEveryCheck(t *testing.T) {
 	who := Everything("ops", "pw")
 	who.Keys = []string{"a:*"}
 	users, err := NewUsers([]User{who})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := NewTable(Env{Users: users})
-	v, err := table.Visit("10.0.0.1", "ops", "pw")
-	if err != nil || v.Name() != "ops" || !v.May(CategoryForce) || !v.Sight()("a:1") || v.Sight()("b:1") {
-		t.Errorf("%v: %q, force %t, a:1 %t, b:1 %t", err, v.Name(), v.May(CategoryForce), v.Sight()("a:1"), v.Sight()("b:1"))
+	table := NewTable(Deps{Users: users})
+	v, err := table.Authenticate("10.0.0.1", "ops", "pw")
+	if err != nil || v.Name() != "ops" || !v.May(CategoryForce) || !v.KeyFilter()("a:1") || v.KeyFilter()("b:1") {
+		t.Errorf("%v: %q, force %t, a:1 %t, b:1 %t", err, v.Name(), v.May(CategoryForce), v.KeyFilter()("a:1"), v.KeyFilter()("b:1"))
 	}
 	who.Keys, who.Commands = []string{"b:*"}, []string{categoryRead}
 	if err := users.Replace([]User{who}); err != nil {
 		t.Fatal(err)
 	}
-	if v.May(CategoryForce) || !v.May(CategoryRead) || v.Sight()("a:1") || !v.Sight()("b:1") {
+	if v.May(CategoryForce) || !v.May(CategoryRead) || v.KeyFilter()("a:1") || !v.KeyFilter()("b:1") {
 		t.Error("another roster, and nothing has changed")
 	}
 	if err := users.Replace(nil); err != nil {
 		t.Fatal(err)
 	}
-	if v.May(CategoryRead) || v.Sight()("b:1") {
+	if v.May(CategoryRead) || v.KeyFilter()("b:1") {
 		t.Error("a user who was removed still has the category")
 	}
-	if open, err := NewTable(Env{}).Visit("10.0.0.1", "", ""); err != nil || !open.May(CategoryForce) || !open.Sight()("b:1") {
+	if open, err := NewTable(Deps{}).Authenticate("10.0.0.1", "", ""); err != nil || !open.May(CategoryForce) || !open.KeyFilter()("b:1") {
 		t.Errorf("without users: %v", err)
 	}
 }

@@ -18,24 +18,24 @@ import (
 
 // laneStats are Stats that also count what passed between this daemon and its
 // masters. Without them INFO leaves these lines out.
-type laneFigures interface {
+type laneStats interface {
 	MasterCounters() pool.Counters
 }
 
 // eventStats are Stats that count events.
-type eventFigures interface {
+type eventStats interface {
 	EventCounts() redlock.EventCounts
 }
 
 // waitStats are Stats that count waits.
-type lineFigures interface {
+type waitStats interface {
 	Waiters() int
 	Holds() int
 }
 
 // waitersAndHolds returns how many requests wait and how many leases are renewed.
 func (t *Table) waitersAndHolds() (waiters, holds int) {
-	if lines, ok := t.env.Figures.(lineFigures); ok {
+	if lines, ok := t.deps.Stats.(waitStats); ok {
 		return lines.Waiters(), lines.Holds()
 	}
 	return 0, 0
@@ -58,10 +58,10 @@ func (t *Table) sections() []section {
 		{"Replication", infoReplication},
 		{"Cluster", infoCluster},
 	}
-	if t.env.Plain != nil {
+	if t.deps.RedisCompat != nil {
 		sections = append(sections, section{"Dropin", infoDropin})
 	}
-	if t.env.Figures != nil {
+	if t.deps.Stats != nil {
 		sections = append(sections, section{"Locks", infoLocks}, section{"Masters", infoMasters})
 	}
 	return sections
@@ -105,16 +105,16 @@ func (p *infoPage) line(field string, value any) {
 }
 
 func infoServer(p *infoPage, t *Table, _ *Call) {
-	up := int64(time.Since(t.env.Start) / time.Second)
+	up := int64(time.Since(t.deps.Start) / time.Second)
 	p.line("redis_version", advertisedVersion) // first: redis-cli looks for it there
-	p.line("redlockd_version", t.env.Version)
+	p.line("redlockd_version", t.deps.Version)
 	p.line("redis_mode", "standalone")
 	p.line("os", runtime.GOOS+" "+runtime.GOARCH)
 	p.line("arch_bits", 32<<(^uint(0)>>63))
 	p.line("process_id", os.Getpid())
-	p.line("run_id", t.env.RunID)
-	p.line("tcp_port", t.env.Port)
-	if t.env.Compat != nil {
+	p.line("run_id", t.deps.RunID)
+	p.line("tcp_port", t.deps.Port)
+	if t.deps.CompatTest != nil {
 		p.line("redlockd_warning", compatWarning)
 	}
 	p.line("server_time_usec", time.Now().UnixMicro())
@@ -123,7 +123,7 @@ func infoServer(p *infoPage, t *Table, _ *Call) {
 }
 
 func infoClients(p *infoPage, t *Table, _ *Call) {
-	clients := t.env.Clients()
+	clients := t.deps.Clients()
 	p.line("connected_clients", clients.Connected)
 	p.line("maxclients", clients.Limit)
 	waiters, _ := t.waitersAndHolds()
@@ -138,7 +138,7 @@ func infoMemory(p *infoPage, t *Table, _ *Call) {
 	if sample[0].Value.Kind() == metrics.KindUint64 {
 		p.line("used_memory", sample[0].Value.Uint64())
 	}
-	p.line("mem_clients_normal", t.env.Clients().Memory) // Redis' name
+	p.line("mem_clients_normal", t.deps.Clients().Memory) // Redis' name
 	p.line("number_of_cached_scripts", t.scripts.count())
 }
 
@@ -148,17 +148,17 @@ func infoPersistence(p *infoPage, _ *Table, _ *Call) {
 }
 
 func infoStats(p *infoPage, t *Table, _ *Call) {
-	clients := t.env.Clients()
+	clients := t.deps.Clients()
 	p.line("total_connections_received", clients.Accepted)
 	p.line("total_commands_processed", clients.Commands)
 	p.line("rejected_connections", clients.Rejected)
 	p.line("recovered_panics", clients.Panics)
-	refused, unchecked := t.env.Users.refusedLogins()
+	refused, unchecked := t.deps.Users.refusedLogins()
 	p.line("acl_access_denied_auth", refused) // Redis' name since 7.2
 	p.line("throttled_auths", unchecked)
 	p.line("client_output_buffer_limit_disconnections", clients.Slow) // Redis' name
 	p.line("evicted_clients", clients.Evicted)                        // Redis' name
-	if figures, ok := t.env.Figures.(eventFigures); ok {
+	if figures, ok := t.deps.Stats.(eventStats); ok {
 		n := figures.EventCounts()
 		p.line("events_delivered", n.Delivered)
 		p.line("events_dropped", n.Dropped)
@@ -166,8 +166,8 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 		p.line("events_received", n.Received)
 		p.line("events_missed", n.Missed)
 	}
-	if t.env.Traces != nil {
-		n := t.env.Traces()
+	if t.deps.Traces != nil {
+		n := t.deps.Traces()
 		p.line("traces_sent", n.Sent)
 		p.line("traces_dropped", n.Dropped)
 	}
@@ -185,7 +185,7 @@ func infoReplication(p *infoPage, _ *Table, _ *Call) {
 func infoCluster(p *infoPage, _ *Table, _ *Call) { p.line("cluster_enabled", 0) }
 
 func infoLocks(p *infoPage, t *Table, _ *Call) {
-	n := t.env.Figures.Counters()
+	n := t.deps.Stats.Counters()
 	p.line("locks_acquired", n.Acquired)
 	p.line("locks_refused", n.Refused)
 	p.line("locks_no_quorum", n.NoQuorum)
@@ -200,12 +200,12 @@ func infoLocks(p *infoPage, t *Table, _ *Call) {
 	p.line("holds_lost", n.HoldsLost)
 	p.line("copies_undone", n.Undone)
 	p.line("copies_late", n.LateGrants)
-	p.line("copies_repaired", n.Healed)
+	p.line("copies_repaired", n.Repaired)
 	p.line("second_seals", n.SecondSeals)
 	p.line("third_seals", n.ThirdSeals)
 	p.line("ids", n.IDs)
 	p.line("id_rounds", n.IDRounds)
-	p.line("ids_durability", idsDurability(t.env.VolatileIDs))
+	p.line("ids_durability", idsDurability(t.deps.VolatileIDs))
 	p.line("work_started", n.WorkStarted)
 	p.line("work_done", n.WorkDone)
 }
@@ -220,7 +220,7 @@ func idsDurability(volatile bool) string {
 
 // infoMasters shows the masters as the lanes of this client's database see them.
 func infoMasters(p *infoPage, t *Table, c *Call) {
-	masters, voting := t.env.Figures.Masters(c.Client.DB), 0
+	masters, voting := t.deps.Stats.Masters(c.Client.DB), 0
 	for _, m := range masters {
 		if m.State == "voting" {
 			voting++
@@ -228,7 +228,7 @@ func infoMasters(p *infoPage, t *Table, c *Call) {
 	}
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
-	if lanes, ok := t.env.Figures.(laneFigures); ok {
+	if lanes, ok := t.deps.Stats.(laneStats); ok {
 		infoLanes(p, lanes.MasterCounters())
 	}
 	for i, m := range masters {
@@ -242,14 +242,14 @@ func infoLanes(p *infoPage, n pool.Counters) {
 	p.line("flushed_operations", n.Commands)
 	p.line("operations_per_flush", fmt.Sprintf("%.2f", float64(n.Commands)/float64(max(1, n.Flushes))))
 	p.line("seals", n.Seals)
-	p.line("void_seals", n.BadSeals)
+	p.line("void_seals", n.VoidSeals)
 	p.line("late_flushes", n.LateFlushes)
 	p.line("breakers_opened", n.BreakerOpened)
 	p.line("dials", n.Dials)
 	p.line("admissions", n.Admissions)
-	p.line("new_incarnations", n.NewLives)
-	p.line("incarnations_invalidated", n.Latched)
-	p.line("clock_steps_tolerated", n.Forgiven)
+	p.line("new_incarnations", n.NewIncarnations)
+	p.line("incarnations_invalidated", n.Invalidated)
+	p.line("clock_steps_tolerated", n.StepsTolerated)
 	p.line("lane_panics", n.Panics)
 }
 
@@ -257,7 +257,7 @@ func infoLanes(p *infoPage, n pool.Counters) {
 func masterFields(m redlock.MasterStatus) string {
 	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
 		field(m.Name), field(m.Address), field(m.State), m.Since.Milliseconds(),
-		field(m.RunID), field(m.Version), m.Durable, m.Queued, m.Owed, field(m.Detail))
+		field(m.RunID), field(m.Version), m.Durable, m.Queued, m.PendingReleases, field(m.Detail))
 }
 
 // field keeps a text from ending its field or its line: details may quote an

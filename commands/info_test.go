@@ -13,21 +13,21 @@ type fakeFigures struct{ db int }
 func (f *fakeFigures) Masters(db int) []redlock.MasterStatus {
 	f.db = db
 	return []redlock.MasterStatus{
-		{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, Owed: 1},
+		{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, PendingReleases: 1},
 		{Name: "b", Address: "10.0.0.2:6379", State: "down", Since: time.Minute, Detail: "said: x,y\r\nz"},
 	}
 }
 
 func (f *fakeFigures) Counters() redlock.Counters {
 	return redlock.Counters{Acquired: 1, Refused: 2, NoQuorum: 3, Expired: 4, Split: 5, Released: 6, Extended: 7,
-		GivenBack: 8, Undone: 9, LateGrants: 10, SecondSeals: 11, ThirdSeals: 13, Healed: 12,
+		GivenBack: 8, Undone: 9, LateGrants: 10, SecondSeals: 11, ThirdSeals: 13, Repaired: 12,
 		IDs: 14, IDRounds: 15, WorkStarted: 16, WorkDone: 17}
 }
 
 func informed(t *testing.T) (*conversation, *fakeFigures) {
 	c, figures := newConversation(t), &fakeFigures{}
-	c.table = NewTable(Env{
-		Figures: figures, Version: "0.1.0", RunID: strings.Repeat("a", 40), Port: 7379, Start: time.Now().Add(-25 * time.Hour),
+	c.table = NewTable(Deps{
+		Stats: figures, Version: "0.1.0", RunID: strings.Repeat("a", 40), Port: 7379, Start: time.Now().Add(-25 * time.Hour),
 		Clients: func() ClientCounts {
 			return ClientCounts{Connected: 4, Limit: 10000, Accepted: 9, Rejected: 2, Commands: 77, Slow: 3, Evicted: 5, Memory: 4096}
 		},
@@ -74,7 +74,7 @@ func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
 	}
 }
 
-func TestINFO_ShowsTheSectionsThatWereAskedFor(t *testing.T) {
+func TestINFO_ShowsTheSectionsThatWereRequested(t *testing.T) {
 	c, _ := informed(t)
 	c.transcript(`
 		> INFO replication CLUSTER
@@ -90,7 +90,7 @@ func TestINFO_ShowsTheSectionsThatWereAskedFor(t *testing.T) {
 	}
 }
 
-func TestINFO_LeavesOutWhatNobodyCounts(t *testing.T) {
+func TestINFO_LeavesOutWhatIsNotCounted(t *testing.T) {
 	got := headings(newConversation(t).start("INFO").read(t).Text)
 	if got != "[Server Clients Memory Persistence Stats Replication Cluster]" {
 		t.Error(got)
@@ -100,7 +100,7 @@ func TestINFO_LeavesOutWhatNobodyCounts(t *testing.T) {
 func TestINFO_EveryDaemonHasARunIDOfItsOwn(t *testing.T) {
 	ids := make(map[string]bool)
 	for range 2 {
-		id := NewTable(Env{}).env.RunID
+		id := NewTable(Deps{}).deps.RunID
 		if len(id) != 40 || strings.Trim(id, "0123456789abcdef") != "" {
 			t.Errorf("run id %q", id)
 		}

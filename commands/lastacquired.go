@@ -15,61 +15,61 @@ import (
 // A connection remembers at most this much. Dropping an entry costs no safety:
 // the lock stays as it is, and DUNLOCK with its token releases it.
 const (
-	heldEntries = 1024
-	heldBytes   = 128 << 10 // of keys and tokens; a key and a token may have 512 each
+	maxLastAcquired      = 1024
+	maxLastAcquiredBytes = 128 << 10 // of keys and tokens; a key and a token may have 512 each
 )
 
 // LastAcquired remembers for each key the token with which a connection acquired
 // it last. The zero value is ready and costs nothing until the first lock. Safe
 // for concurrent use.
-type Held struct {
+type LastAcquired struct {
 	mu    sync.Mutex
-	locks map[heldKey]heldLock
+	locks map[heldKey]acquiredLock
 	bytes int
 	count uint64 // acquisitions so far, numbers them
 	// sharedByPool: locks of other connections were released or extended over this
 	// one, so a lock's holder need not use the connection that acquired it.
-	pooled bool
+	sharedByPool bool
 }
 
-var _ redlock.Owner = (*Held)(nil)
+var _ redlock.Owner = (*LastAcquired)(nil)
 
 type heldKey struct {
 	db  int
 	key redlock.Key
 }
 
-type heldLock struct {
+type acquiredLock struct {
 	token  redlock.Token
 	until  time.Time // when its validity is used up
 	number uint64    // the larger, the later acquired
 }
 
 // Remember notes an acquired lock in place of the former one of the key.
-func (l *Held) Remember(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
+func (l *LastAcquired) Remember(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
 	// One private copy of both: the originals point into the buffer of a whole
 	// command, which an entry would keep alive.
 	both := string(key) + string(token)
 	at := heldKey{db, redlock.Key(both[:len(key)])}
-	lock := heldLock{token: redlock.Token(both[len(key):]), until: time.Now().Add(validity)}
+	lock := acquiredLock{token: redlock.Token(both[len(key):]), until: time.Now().Add(validity)}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.locks == nil {
-		l.locks = make(map[heldKey]heldLock)
+		l.locks = make(map[heldKey]acquiredLock)
 	}
 	l.dropLocked(at) // also so that the map refers to the new copy of the key
 	l.count++
 	lock.number = l.count
 	l.locks[at] = lock
 	l.bytes += len(both)
-	if len(l.locks) > heldEntries || l.bytes > heldBytes {
-		l.thinLocked()
+	if len(l.locks) > maxLastAcquired || l.bytes > maxLastAcquiredBytes {
+		l.evictLocked()
 	}
 }
 
 // Prolong notes that a remembered lock lasts longer now.
-func (l *Held) Prolong(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
+func (l *LastAcquired) Prolong(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := heldKey{db, key}
@@ -80,7 +80,7 @@ func (l *Held) Prolong(db int, key redlock.Key, token redlock.Token, validity ti
 }
 
 // Token is the token of the last acquired lock on key, if one is remembered.
-func (l *Held) Token(db int, key redlock.Key) (redlock.Token, bool) {
+func (l *LastAcquired) Token(db int, key redlock.Key) (redlock.Token, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lock, ok := l.locks[heldKey{db, key}]
@@ -88,11 +88,11 @@ func (l *Held) Token(db int, key redlock.Key) (redlock.Token, bool) {
 }
 
 // sawToken notes that a client has sent the token of a lock over this connection.
-func (l *Held) Speaks(db int, key redlock.Key, token redlock.Token) {
+func (l *LastAcquired) sawToken(db int, key redlock.Key, token redlock.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if lock, ok := l.locks[heldKey{db, key}]; !ok || lock.token != token {
-		l.pooled = true
+		l.sharedByPool = true
 	}
 }
 
@@ -100,7 +100,7 @@ func (l *Held) Speaks(db int, key redlock.Key, token redlock.Token) {
 // will release: those renewed for it, and those it acquired. The latter count only
 // if the connection belongs to no pool, where any connection may send the release.
 // A lock that ended early without a command over this connection shows a pool, too.
-func (l *Held) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
+func (l *LastAcquired) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -111,14 +111,14 @@ func (l *Held) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 		switch {
 		case left <= 0:
 		case !runs(one):
-			l.pooled = l.pooled || left < unbounded/2
+			l.sharedByPool = l.sharedByPool || left < unbounded/2
 		case left > unbounded/2:
 			bound = append(bound, one)
 		default:
 			own = append(own, one)
 		}
 	}
-	if l.pooled {
+	if l.sharedByPool {
 		return bound
 	}
 	return append(bound, own...)
@@ -126,7 +126,7 @@ func (l *Held) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 
 // Forget drops a lock that is no longer held, unless the key was acquired with
 // another token since.
-func (l *Held) Forget(db int, key redlock.Key, token redlock.Token) {
+func (l *LastAcquired) Forget(db int, key redlock.Key, token redlock.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := heldKey{db, key}
@@ -136,13 +136,13 @@ func (l *Held) Forget(db int, key redlock.Key, token redlock.Token) {
 }
 
 // Clear forgets everything.
-func (l *Held) Clear() {
+func (l *LastAcquired) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.locks, l.bytes = nil, 0
 }
 
-func (l *Held) dropLocked(at heldKey) {
+func (l *LastAcquired) dropLocked(at heldKey) {
 	if lock, ok := l.locks[at]; ok {
 		l.bytes -= len(at.key) + len(lock.token)
 		delete(l.locks, at)
@@ -152,7 +152,7 @@ func (l *Held) dropLocked(at heldKey) {
 // evictLocked drops what has expired and then the oldest entries, down to three
 // quarters of the bounds. The next sweep is then at least some acquisitions away,
 // so its cost stays small for each of them.
-func (l *Held) thinLocked() {
+func (l *LastAcquired) evictLocked() {
 	now := time.Now()
 	for at, lock := range l.locks {
 		if lock.until.Before(now) {
@@ -167,7 +167,7 @@ func (l *Held) thinLocked() {
 		return cmp.Compare(l.locks[a].number, l.locks[b].number)
 	})
 	for _, at := range oldest {
-		if len(l.locks) <= heldEntries*3/4 && l.bytes <= heldBytes*3/4 {
+		if len(l.locks) <= maxLastAcquired*3/4 && l.bytes <= maxLastAcquiredBytes*3/4 {
 			return
 		}
 		l.dropLocked(at)

@@ -12,30 +12,30 @@ import (
 
 func name(i int) redlock.Key { return redlock.Key("key-" + strconv.Itoa(i)) }
 
-func TestHeld_DropsTheOldestBeyondItsBound(t *testing.T) {
-	var h Held
-	for i := range heldEntries + 1 {
+func TestLastAcquired_DropsTheOldestBeyondItsBound(t *testing.T) {
+	var h LastAcquired
+	for i := range maxLastAcquired + 1 {
 		h.Remember(0, name(i), "12345678", time.Hour)
 	}
-	if n := len(h.locks); n > heldEntries || n < heldEntries/2 {
+	if n := len(h.locks); n > maxLastAcquired || n < maxLastAcquired/2 {
 		t.Errorf("%d entries are kept", n)
 	}
 	if _, ok := h.Token(0, name(0)); ok {
 		t.Error("the oldest is still there")
 	}
-	if _, ok := h.Token(0, name(heldEntries)); !ok {
+	if _, ok := h.Token(0, name(maxLastAcquired)); !ok {
 		t.Error("the newest is gone")
 	}
 }
 
-func TestHeld_DropsWhatHasExpiredFirst(t *testing.T) {
-	var h Held
+func TestLastAcquired_DropsWhatHasExpiredFirst(t *testing.T) {
+	var h LastAcquired
 	h.Remember(0, "long", "12345678", time.Hour)
 	h.Remember(0, "prolonged", "12345678", -time.Second)
 	h.Prolong(0, "prolonged", "12345678", time.Hour)
 	h.Remember(0, "not prolonged", "12345678", -time.Second)
 	h.Prolong(0, "not prolonged", "another-token", time.Hour)
-	for i := range heldEntries {
+	for i := range maxLastAcquired {
 		h.Remember(0, name(i), "12345678", -time.Second)
 	}
 	for key, want := range map[redlock.Key]bool{"long": true, "prolonged": true, "not prolonged": false, name(0): false} {
@@ -45,16 +45,16 @@ func TestHeld_DropsWhatHasExpiredFirst(t *testing.T) {
 	}
 }
 
-func TestHeld_IsBoundedInBytes(t *testing.T) {
-	var h Held
-	long := strings.Repeat("x", longestToken)
-	for i := range heldEntries {
+func TestLastAcquired_IsBoundedInBytes(t *testing.T) {
+	var h LastAcquired
+	long := strings.Repeat("x", maxTokenBytes)
+	for i := range maxLastAcquired {
 		h.Remember(0, name(i), redlock.Token(long), time.Hour)
-		if h.bytes > heldBytes {
+		if h.bytes > maxLastAcquiredBytes {
 			t.Fatalf("%d bytes after %d locks", h.bytes, i+1)
 		}
 	}
-	for i := range heldEntries {
+	for i := range maxLastAcquired {
 		h.Forget(0, name(i), redlock.Token(long))
 	}
 	if len(h.locks) != 0 || h.bytes != 0 {
@@ -62,8 +62,8 @@ func TestHeld_IsBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestHeld_CountsARepeatedKeyOnce(t *testing.T) {
-	var h Held
+func TestLastAcquired_CountsARepeatedKeyOnce(t *testing.T) {
+	var h LastAcquired
 	for range 3 {
 		h.Remember(1, "key", "12345678", time.Hour)
 	}
@@ -72,8 +72,8 @@ func TestHeld_CountsARepeatedKeyOnce(t *testing.T) {
 	}
 }
 
-func TestHeld_ForgetsOnlyTheTokenThatWasReleased(t *testing.T) {
-	var h Held
+func TestLastAcquired_ForgetsOnlyTheTokenThatWasReleased(t *testing.T) {
+	var h LastAcquired
 	h.Remember(0, "key", "second-token", time.Hour)
 	h.Forget(0, "key", "first-token")
 	if token, ok := h.Token(0, "key"); !ok || token != "second-token" {
@@ -81,8 +81,8 @@ func TestHeld_ForgetsOnlyTheTokenThatWasReleased(t *testing.T) {
 	}
 }
 
-func TestHeld_ServesManyGoroutines(t *testing.T) {
-	var h Held
+func TestLastAcquired_ServesManyGoroutines(t *testing.T) {
+	var h LastAcquired
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {

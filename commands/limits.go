@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	longestKey  = 512 // bytes
-	longestMeta = 512 // bytes
+	maxKeyBytes  = 512 // bytes
+	maxMetaBytes = 512 // bytes
 
 	// A token shorter than 8 bytes is too easily chosen twice.
-	shortestToken = 8
-	longestToken  = 512
+	minTokenBytes = 8
+	maxTokenBytes = 512
 
 	// Below 10 ms nothing would be left after a round trip and the drift allowance.
-	shortestTTL = 10 * time.Millisecond
+	minTTL = 10 * time.Millisecond
 
 	// Names that the daemon uses on the masters for its own records.
 	reservedPrefix = "redlockd:"
@@ -34,8 +34,8 @@ func parseCounter(s string) (redlock.Key, error) { return parseName("counter nam
 func parseWork(s string) (redlock.Key, error)    { return parseName("name", s) }
 
 func parseName(what, s string) (redlock.Key, error) {
-	if len(s) < 1 || len(s) > longestKey {
-		return "", fmt.Errorf("invalid %s: %d bytes, allowed are 1 to %d", what, len(s), longestKey)
+	if len(s) < 1 || len(s) > maxKeyBytes {
+		return "", fmt.Errorf("invalid %s: %d bytes, allowed are 1 to %d", what, len(s), maxKeyBytes)
 	}
 	if strings.HasPrefix(s, reservedPrefix) {
 		return "", fmt.Errorf("invalid %s %s: names beginning with '%s' are reserved", what, quoted(s), reservedPrefix)
@@ -45,8 +45,8 @@ func parseName(what, s string) (redlock.Key, error) {
 
 // parseToken checks a token. Tokens are secrets: the error shows its length only.
 func parseToken(s string) (redlock.Token, error) {
-	if len(s) < shortestToken || len(s) > longestToken {
-		return "", fmt.Errorf("invalid token: %d bytes, allowed are %d to %d", len(s), shortestToken, longestToken)
+	if len(s) < minTokenBytes || len(s) > maxTokenBytes {
+		return "", fmt.Errorf("invalid token: %d bytes, allowed are %d to %d", len(s), minTokenBytes, maxTokenBytes)
 	}
 	return redlock.Token(s), nil
 }
@@ -55,21 +55,21 @@ func parseToken(s string) (redlock.Token, error) {
 // time.Duration, because clients do send 9·10¹⁵ of them.
 func parseTTL(s string, longest time.Duration) (time.Duration, error) {
 	ms, ok := parseCount(s)
-	if !ok || ms < shortestTTL.Milliseconds() {
+	if !ok || ms < minTTL.Milliseconds() {
 		return 0, fmt.Errorf("ttl %s is not an integer or out of range, allowed are %d to %d ms",
-			quoted(s), shortestTTL.Milliseconds(), longest.Milliseconds())
+			quoted(s), minTTL.Milliseconds(), longest.Milliseconds())
 	}
 	if ms > longest.Milliseconds() {
 		return 0, fmt.Errorf("ttl %s exceeds max-ttl, allowed are %d to %d ms (--max-ttl)",
-			quoted(s), shortestTTL.Milliseconds(), longest.Milliseconds())
+			quoted(s), minTTL.Milliseconds(), longest.Milliseconds())
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
 // parseMeta checks the note for people.
 func parseMeta(s string) (string, error) {
-	if len(s) > longestMeta {
-		return "", fmt.Errorf("invalid META: %d bytes, allowed are 0 to %d", len(s), longestMeta)
+	if len(s) > maxMetaBytes {
+		return "", fmt.Errorf("invalid META: %d bytes, allowed are 0 to %d", len(s), maxMetaBytes)
 	}
 	return s, nil
 }

@@ -49,11 +49,11 @@ func (a *loginAttempt) pair() string { return a.host + " " + a.user }
 // a no is the login's refusal and counted as such.
 func (l *loginLimit) allows(a *loginAttempt, now time.Time) bool {
 	switch {
-	case l.hosts.room(a.host, hostFailures, now) && l.users.room(a.user, userFailures, now):
+	case l.hosts.hasToken(a.host, hostFailures, now) && l.users.hasToken(a.user, userFailures, now):
 		return true
-	case a.exists && l.known.has(a.pair()) && l.known.room(a.pair(), hostFailures, now):
+	case a.exists && l.known.has(a.pair()) && l.known.hasToken(a.pair(), hostFailures, now):
 		return true
-	case a.exists && l.reserved.room(a.user, reservedChecks, now):
+	case a.exists && l.reserved.hasToken(a.user, reservedChecks, now):
 		a.reserved = true
 		return true
 	}
@@ -107,7 +107,7 @@ type throttle struct {
 }
 
 // hasToken reports whether a name has a token left; it takes none.
-func (t *throttle) room(name string, perSecond float64, now time.Time) bool {
+func (t *throttle) hasToken(name string, perSecond float64, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.buckets[name]

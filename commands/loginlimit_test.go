@@ -52,7 +52,7 @@ func TestLoginLimit_TenThousandWrongLoginsCostAFewChecksASecondAndOthersNothing(
 
 // Behind one address: guesses at another name, or at many names, never keep a user
 // out that logs in correctly, for the first time or again.
-func TestLoginLimit_StrangersBehindTheSameAddressLockNobodyOut(t *testing.T) {
+func TestLoginLimit_OtherNamesBehindTheSameAddressLockNoUserOut(t *testing.T) {
 	c, users := guarded(t, Everything("default", "pw"), low())
 	now := time.Now()
 	users.now = func() time.Time { return now }
@@ -128,14 +128,14 @@ func TestLoginLimit_EntrancesAreSeparate(t *testing.T) {
 		c.client = &Client{Host: "10.0.0.1", Proto: 2}
 		c.say("AUTH wrong")
 	}
-	if _, err := c.table.Visit("10.0.0.1", "default", "pw"); err != nil {
+	if _, err := c.table.Authenticate("10.0.0.1", "default", "pw"); err != nil {
 		t.Errorf("guesses at the port: the admin endpoint refuses with %v", err)
 	}
 	for range 100 {
-		_, _ = c.table.Visit("10.0.0.2", "default", "wrong")
+		_, _ = c.table.Authenticate("10.0.0.2", "default", "wrong")
 	}
-	if _, err := c.table.Visit("10.0.0.2", "default", "pw"); !errors.Is(err, ErrGuessing) {
-		t.Errorf("guesses at the admin endpoint end with %v, want %v", err, ErrGuessing)
+	if _, err := c.table.Authenticate("10.0.0.2", "default", "pw"); !errors.Is(err, ErrTooManyFailures) {
+		t.Errorf("guesses at the admin endpoint end with %v, want %v", err, ErrTooManyFailures)
 	}
 	c.client = &Client{Host: "10.0.0.2", Proto: 2}
 	if got := c.say("AUTH pw"); got != "+OK" {

@@ -11,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-func TestDLOCK_AsksForTheModeThatWasNamed(t *testing.T) {
+func TestDLOCK_RequestsTheModeThatWasNamed(t *testing.T) {
 	c := newConversation(t)
 	c.grants(time.Second)
 	c.transcript(`
@@ -32,7 +32,7 @@ func TestDLOCK_AsksForTheModeThatWasNamed(t *testing.T) {
 	}
 }
 
-func TestDLOCK_TellsWhatIsWrongWithAMode(t *testing.T) {
+func TestDLOCK_ReportsWhatIsWrongWithAMode(t *testing.T) {
 	c := newConversation(t)
 	const contradiction = "options SHARED and LIMIT contradict each other: a key has either readers or a number of permits"
 	for args, want := range map[string]string{
@@ -104,7 +104,7 @@ func TestDMLOCK_SendsAllKeysAndOptions(t *testing.T) {
 	}
 }
 
-func TestDMLOCK_TellsACallersMistakes(t *testing.T) {
+func TestDMLOCK_ReportsACallersMistakes(t *testing.T) {
 	c := newConversation(t)
 	many := strings.Repeat(" k", 65)
 	for args, want := range map[string]string{
@@ -144,7 +144,7 @@ func TestDMLOCK_RemembersEveryKeyAndGivesAllOfThemBack(t *testing.T) {
 		> DUNLOCK a
 		< :1
 	`)
-	c.start("DMLOCK", "1000", "2", "a", "b").late.Lost()
+	c.start("DMLOCK", "1000", "2", "a", "b").late.Undelivered()
 	slow := c.start("DMLOCK", "1000", "2", "a", "b")
 	clock.now += time.Minute
 	if got := show(slow.read(t)); !strings.HasPrefix(got, "-EXPIRED ") || !strings.Contains(got, "the locks are given back") {

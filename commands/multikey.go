@@ -11,9 +11,9 @@ import (
 )
 
 // multiKeyCount collects the outcomes of one command.
-type count struct {
-	sink  Sink
-	watch stopwatch
+type multiKeyCount struct {
+	completer Completer
+	watch     stopwatch
 
 	mu   sync.Mutex
 	open int
@@ -21,11 +21,11 @@ type count struct {
 	err  error // the first that was not decided
 }
 
-func newCount(completer Sink, keys int, watch stopwatch) *count {
-	return &count{sink: completer, open: keys, watch: watch}
+func newMultiKeyCount(completer Completer, keys int, watch stopwatch) *multiKeyCount {
+	return &multiKeyCount{completer: completer, open: keys, watch: watch}
 }
 
-func (c *count) add(yes bool, err error) {
+func (c *multiKeyCount) add(yes bool, err error) {
 	c.mu.Lock()
 	c.open--
 	switch {
@@ -42,17 +42,17 @@ func (c *count) add(yes bool, err error) {
 	switch {
 	case open > 0:
 	case failed != nil:
-		c.sink.Deliver(failure(failed))
+		c.completer.Complete(failure(failed))
 	default:
-		c.sink.Deliver(Int(n))
+		c.completer.Complete(Int(n))
 	}
 }
 
 // keysOf returns all arguments of the call as keys. ok is false if the call has been
 // answered, because the client may not use all of them.
 func (t *Table) keysOf(c *Call) (keys []redlock.Key, ok bool, err error) {
-	if n := len(c.Args) - 1; n > mostKeys {
-		return nil, false, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, mostKeys)
+	if n := len(c.Args) - 1; n > maxKeys {
+		return nil, false, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, maxKeys)
 	}
 	for _, arg := range c.Args[1:] {
 		key, err := parseKey(arg)

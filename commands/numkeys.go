@@ -9,12 +9,12 @@ import (
 )
 
 // maxKeys of one command: one script a master reads all of them at once.
-const mostKeys = 64
+const maxKeys = 64
 
 // parseKeys reads the number of keys and the keys. Naming one twice is refused,
 // because it is a mistake more often than it is meant.
 func parseKeys(words *arguments) ([]redlock.Key, error) {
-	n, err := bounds{least: 1, most: mostKeys}.parse("numkeys", words.next())
+	n, err := bounds{min: 1, max: maxKeys}.parse("numkeys", words.next())
 	if err != nil {
 		return nil, err
 	}

@@ -7,13 +7,13 @@ import "sync"
 
 // OnClose collects the hooks of one connection. The zero value is ready. Safe for
 // concurrent use.
-type Ties struct {
-	mu      sync.Mutex
-	cut     bool
-	why     error  // why the daemon ends the connection, see Expel
-	leave   func() // ends the wait under way
-	signOut func() // removes the connection from its user's connections
-	ends    map[*tie]struct{}
+type OnClose struct {
+	mu        sync.Mutex
+	closed    bool
+	reason    error  // why the daemon ends the connection, see Expel
+	leaveWait func() // ends the wait under way
+	signOut   func() // removes the connection from its user's connections
+	hooks     map[*closeHook]struct{}
 }
 
 // Expelled is the reason why the daemon ends a connection whose client may not stay.
@@ -23,39 +23,39 @@ func (e Expelled) Error() string { return string(e) }
 
 // closeHook is one thing that ends with the connection. why is nil if the client
 // has left, else the reason why the daemon ends the connection.
-type tie struct{ end func(why error) }
+type closeHook struct{ run func(why error) }
 
 // add calls end when the connection ends, unless the hook is removed before. If the
 // connection has ended, it calls end at once.
-func (t *Ties) tie(end func(why error)) *tie {
-	hook := &tie{end}
+func (t *OnClose) add(end func(why error)) *closeHook {
+	hook := &closeHook{end}
 	t.mu.Lock()
-	if t.cut || t.why != nil {
-		why := t.why
+	if t.closed || t.reason != nil {
+		why := t.reason
 		t.mu.Unlock()
 		end(why)
 		return hook
 	}
-	if t.ends == nil {
-		t.ends = make(map[*tie]struct{})
+	if t.hooks == nil {
+		t.hooks = make(map[*closeHook]struct{})
 	}
-	t.ends[hook] = struct{}{}
+	t.hooks[hook] = struct{}{}
 	t.mu.Unlock()
 	return hook
 }
 
-func (t *Ties) untie(hook *tie) {
+func (t *OnClose) remove(hook *closeHook) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.ends, hook)
+	delete(t.hooks, hook)
 }
 
 // setWait sets how to leave the wait that blocks this connection. There is one at
 // a time, and leaving one that is over does nothing.
-func (t *Ties) waits(leave func()) {
+func (t *OnClose) setWait(leave func()) {
 	t.mu.Lock()
-	over := t.cut || t.why != nil
-	t.leave = leave
+	over := t.closed || t.reason != nil
+	t.leaveWait = leave
 	t.mu.Unlock()
 	if over {
 		leave()
@@ -63,9 +63,9 @@ func (t *Ties) waits(leave func()) {
 }
 
 // setSignOut sets how to remove the connection from its user's connections.
-func (t *Ties) signedIn(signOut func()) {
+func (t *OnClose) setSignOut(signOut func()) {
 	t.mu.Lock()
-	closed := t.cut
+	closed := t.closed
 	t.signOut = signOut
 	t.mu.Unlock()
 	if closed {
@@ -76,34 +76,34 @@ func (t *Ties) signedIn(signOut func()) {
 // Expel ends the wait and the holds of a connection whose client may not stay. The
 // wait replies with why, and the holds are renewed no longer. They are not released:
 // the client may still be at work under them.
-func (t *Ties) Expel(why Expelled) {
+func (t *OnClose) Expel(why Expelled) {
 	t.mu.Lock()
-	if t.why == nil {
-		t.why = why
+	if t.reason == nil {
+		t.reason = why
 	}
-	leave, hooks := t.leave, t.ends
-	t.leave, t.ends = nil, nil
+	leave, hooks := t.leaveWait, t.hooks
+	t.leaveWait, t.hooks = nil, nil
 	t.mu.Unlock()
 	if leave != nil {
 		leave()
 	}
 	for hook := range hooks {
-		hook.end(why)
+		hook.run(why)
 	}
 }
 
 // expelled returns why the daemon ends the connection, nil if it does not.
-func (t *Ties) expelled() error {
+func (t *OnClose) expelled() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.why
+	return t.reason
 }
 
 // Run runs all hooks: the connection is gone.
-func (t *Ties) Cut() {
+func (t *OnClose) Run() {
 	t.mu.Lock()
-	leave, signOut, hooks, why := t.leave, t.signOut, t.ends, t.why
-	t.cut, t.leave, t.signOut, t.ends = true, nil, nil, nil
+	leave, signOut, hooks, why := t.leaveWait, t.signOut, t.hooks, t.reason
+	t.closed, t.leaveWait, t.signOut, t.hooks = true, nil, nil, nil
 	t.mu.Unlock()
 	if leave != nil {
 		leave()
@@ -112,6 +112,6 @@ func (t *Ties) Cut() {
 		signOut()
 	}
 	for hook := range hooks {
-		hook.end(why)
+		hook.run(why)
 	}
 }

@@ -12,52 +12,52 @@ import (
 )
 
 // pendingAcquire is one such acquire from the request to the socket.
-type taking struct {
-	table *Table
-	sink  Sink
-	rooms []place // in the user's quota, one for each key
-	keys  []heldKey
-	yes   func() Reply
-	no    func() Reply
-	watch stopwatch
+type pendingAcquire struct {
+	table     *Table
+	completer Completer
+	slots     []quotaSlot // in the user's quota, one for each key
+	keys      []heldKey
+	replyYes  func() Reply
+	replyNo   func() Reply
+	watch     stopwatch
 
 	grant     redlock.Grant
 	givenBack bool
 
-	room [1]place // behind the slices in the usual case of one key
-	key  [1]heldKey
+	oneSlot [1]quotaSlot // behind the slices in the usual case of one key
+	oneKey  [1]heldKey
 }
 
 // startAcquire requests the lock.
-func (t *Table) take(c *Call, request redlock.LockRequest, watch stopwatch, yes, no func() Reply) {
-	a := &taking{table: t, sink: c.Sink, yes: yes, no: no, watch: watch}
-	a.rooms, a.keys = a.room[:0], a.key[:0]
+func (t *Table) startAcquire(c *Call, request redlock.LockRequest, watch stopwatch, yes, no func() Reply) {
+	a := &pendingAcquire{table: t, completer: c.Completer, replyYes: yes, replyNo: no, watch: watch}
+	a.slots, a.keys = a.oneSlot[:0], a.oneKey[:0]
 	who := t.user(c.Client)
 	for i := range 1 + len(request.More) {
 		at := heldKey{request.DB, request.Key}
 		if i > 0 {
 			at.key = request.More[i-1]
 		}
-		slot, err := t.env.Users.take(who, at)
+		slot, err := t.deps.Users.reserve(who, at)
 		if err != nil {
-			a.free()
+			a.freeSlots()
 			c.Reply(Error("TRYLATER", err.Error()))
 			return
 		}
-		a.rooms, a.keys = append(a.rooms, slot), append(a.keys, at)
+		a.slots, a.keys = append(a.slots, slot), append(a.keys, at)
 	}
-	request.Who = c.Client.who()
-	t.env.Locks.Lock(c.Batch, request, a.decided)
+	request.Requester = c.Client.identity()
+	t.deps.Locks.Lock(c.Batch, request, a.decided)
 }
 
-func (a *taking) free() {
-	for _, slot := range a.rooms {
+func (a *pendingAcquire) freeSlots() {
+	for _, slot := range a.slots {
 		slot.free()
 	}
 }
 
 // decided takes the outcome from the masters.
-func (a *taking) decided(grant redlock.Grant, err error) {
+func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 	held := errors.Is(err, redlock.ErrHeld)
 	if held {
 		a.watch.stop(false, nil)
@@ -66,60 +66,60 @@ func (a *taking) decided(grant redlock.Grant, err error) {
 	}
 	switch {
 	case held:
-		a.free()
-		a.sink.Deliver(a.no())
+		a.freeSlots()
+		a.completer.Complete(a.replyNo())
 	case err != nil:
-		a.free()
-		a.sink.Deliver(failure(err))
+		a.freeSlots()
+		a.completer.Complete(failure(err))
 	default:
-		for i, slot := range a.rooms {
-			slot.fillFor(a.keys[i], grant.TokenOf(i), grant.Validity())
+		for i, slot := range a.slots {
+			slot.fill(a.keys[i], grant.TokenOf(i), grant.Validity())
 		}
 		a.grant = grant
-		a.sink.DeliverLate(a)
+		a.completer.CompleteDeferred(a)
 	}
 }
 
 // Reply runs when the reply is written. The client counts its lease from here and
 // does not learn how much is left. The copies outlast the lease by the master
 // timeout, so a reply that is no later than that promises nothing false.
-func (a *taking) Reply() Reply {
+func (a *pendingAcquire) Reply() Reply {
 	fate := "the lock is given back"
 	if !a.grant.Fresh {
 		fate = "the lock that this value already held is left as it is"
 	}
 	if a.grant.Validity() < time.Millisecond {
 		a.giveBack()
-		return tooLate(a.grant.Spent(), fate)
+		return tooLate(a.grant.ExpiredError(), fate)
 	}
-	if late, limit := a.grant.Elapsed(), a.table.env.MasterTimeout; late > limit {
+	if late, limit := a.grant.Elapsed(), a.table.deps.MasterTimeout; late > limit {
 		a.giveBack()
 		return Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, and no copy outlasts its lease by more than %d ms (--master-timeout); %s, try again",
 			late.Milliseconds(), limit.Milliseconds(), fate))
 	}
 	a.table.fences.note(&a.grant)
-	return a.yes()
+	return a.replyYes()
 }
 
 // Undelivered: the client has gone without reading that it holds the lock. It may
 // retry with the same value, and would then find the lock held.
-func (a *taking) Lost() { a.giveBack() }
+func (a *pendingAcquire) Undelivered() { a.giveBack() }
 
 // giveBack undoes the grant once. It leaves what existed before the grant, and what
 // has expired: another client may hold that with the same value by now.
-func (a *taking) giveBack() {
+func (a *pendingAcquire) giveBack() {
 	if !a.grant.Fresh || a.givenBack || a.grant.Validity() <= 0 {
 		return
 	}
 	a.givenBack = true
 	for i, at := range a.keys {
-		a.table.env.Users.released(at, a.grant.TokenOf(i))
+		a.table.deps.Users.released(at, a.grant.TokenOf(i))
 	}
-	a.table.env.Locks.GiveBack(a.grant)
+	a.table.deps.Locks.GiveBack(a.grant)
 }
 
 // Replies that are known beforehand.
-func saysOK() Reply   { return OK }
-func saysNil() Reply  { return Nil }
-func saysOne() Reply  { return Int(1) }
-func saysZero() Reply { return Int(0) }
+func replyOK() Reply   { return OK }
+func replyNil() Reply  { return Nil }
+func replyOne() Reply  { return Int(1) }
+func replyZero() Reply { return Int(0) }

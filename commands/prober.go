@@ -16,7 +16,7 @@ const (
 	// as many may come at once.
 	probesPerSecond = 50
 	// maxProbes bounds the jobs that wait.
-	mostProbes = 64
+	maxProbes = 64
 )
 
 // prober runs jobs one after another. The zero value is ready.
@@ -37,8 +37,8 @@ func (p *prober) submit(job func()) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.jobs) >= mostProbes || !p.spent.take(now(), probesPerSecond) {
-		return fmt.Errorf("unknown scripts: %d a second are looked at, %d may wait; nothing was done, try later", probesPerSecond, mostProbes)
+	if len(p.jobs) >= maxProbes || !p.spent.take(now(), probesPerSecond) {
+		return fmt.Errorf("unknown scripts: %d a second are looked at, %d may wait; nothing was done, try later", probesPerSecond, maxProbes)
 	}
 	p.jobs = append(p.jobs, job)
 	if !p.running {
@@ -61,12 +61,12 @@ func (p *prober) work() {
 		job := p.jobs[0]
 		p.jobs = p.jobs[1:]
 		p.mu.Unlock()
-		contained(job)
+		runRecovered(job)
 	}
 }
 
 // runRecovered keeps a panic from ending the process.
-func contained(job func()) {
+func runRecovered(job func()) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			slog.Error("script recogniser panicked", "err", reason)

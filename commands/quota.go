@@ -16,20 +16,20 @@ import (
 // account is what a user has used up. It belongs to the name and survives a
 // reload. All of it is guarded by the mutex of the ledger.
 type account struct {
-	spent   bucket
-	asked   int // acquires in flight, which may become locks
-	leases  map[heldKey]lease
-	soonest time.Time // no lease ends before it; zero: not known
+	spent      bucket
+	reserved   int // acquires in flight, which may become locks
+	leases     map[heldKey]quotaLease
+	nextExpiry time.Time // no lease ends before it; zero: not known
 
 	counters map[counterName]struct{} // used, at most as many as the quota allows
 }
 
-type lease struct {
+type quotaLease struct {
 	token redlock.Token
 	until time.Time
 }
 
-func newAccount() *account { return &account{leases: make(map[heldKey]lease)} }
+func newAccount() *account { return &account{leases: make(map[heldKey]quotaLease)} }
 
 // ledger keeps the accounts. Only what users with a quota hold is in it, so it
 // is never larger than the quotas together.
@@ -39,7 +39,7 @@ type ledger struct {
 }
 
 // withinRate counts one command against the user's rate.
-func (u *Users) within(who *user) error {
+func (u *Users) withinRate(who *user) error {
 	if who.rate == 0 {
 		return nil
 	}
@@ -53,47 +53,47 @@ func (u *Users) within(who *user) error {
 
 // workQuotaKey is the quota key of an attempt at the work key. No lock can have it:
 // its name would be a reserved one.
-func workRoom(db int, key redlock.Key) heldKey {
+func workQuotaKey(db int, key redlock.Key) heldKey {
 	return heldKey{db, reservedPrefix + "work:" + key}
 }
 
 // quotaSlot reserves one lock in a user's quota. The zero value is no limit.
-type place struct {
+type quotaSlot struct {
 	users   *Users
 	account *account
 }
 
 // reserve finds a slot for a lock on key. A key that the user holds already, as in a
 // retry or a hand-over, takes the same slot again.
-func (u *Users) take(who *user, at heldKey) (place, error) {
+func (u *Users) reserve(who *user, at heldKey) (quotaSlot, error) {
 	if who == nil || who.held == 0 {
-		return place{}, nil
+		return quotaSlot{}, nil
 	}
 	u.ledger.mu.Lock()
 	defer u.ledger.mu.Unlock()
 	a := who.account
-	if _, again := a.leases[at]; !again && len(a.leases)+a.asked >= who.held {
+	if _, again := a.leases[at]; !again && len(a.leases)+a.reserved >= who.held {
 		u.ledger.sweepLocked(a, u.now())
-		if len(a.leases)+a.asked >= who.held {
-			return place{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.name, who.held)
+		if len(a.leases)+a.reserved >= who.held {
+			return quotaSlot{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.name, who.held)
 		}
 	}
-	a.asked++
-	return place{u, a}, nil
+	a.reserved++
+	return quotaSlot{u, a}, nil
 }
 
 // free gives the slot back: nothing was granted.
-func (p place) free() {
+func (p quotaSlot) free() {
 	if p.account == nil {
 		return
 	}
 	p.users.ledger.mu.Lock()
 	defer p.users.ledger.mu.Unlock()
-	p.account.asked--
+	p.account.reserved--
 }
 
 // fill turns the slot into a lease of the token for that long.
-func (p place) fillFor(at heldKey, token redlock.Token, validity time.Duration) {
+func (p quotaSlot) fill(at heldKey, token redlock.Token, validity time.Duration) {
 	if p.account == nil {
 		return
 	}
@@ -103,10 +103,10 @@ func (p place) fillFor(at heldKey, token redlock.Token, validity time.Duration) 
 	u, l := p.users, &p.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.account.asked--
+	p.account.reserved--
 	l.dropLocked(at)
 	until := u.now().Add(validity)
-	p.account.leases[at] = lease{token, until}
+	p.account.leases[at] = quotaLease{token, until}
 	p.account.noteLocked(until)
 	l.owners[at] = p.account
 }
@@ -132,7 +132,7 @@ func (u *Users) prolonged(at heldKey, token redlock.Token, validity time.Duratio
 	defer u.ledger.mu.Unlock()
 	if a := u.ledger.owners[at]; a != nil && a.leases[at].token == token {
 		until := u.now().Add(validity)
-		a.leases[at] = lease{token, until}
+		a.leases[at] = quotaLease{token, until}
 		a.noteLocked(until)
 	}
 }
@@ -153,7 +153,7 @@ func (u *Users) changed(at heldKey, left time.Duration) {
 		return
 	}
 	until := u.now().Add(left)
-	a.leases[at] = lease{a.leases[at].token, until}
+	a.leases[at] = quotaLease{a.leases[at].token, until}
 	a.noteLocked(until)
 }
 
@@ -165,18 +165,18 @@ func (l *ledger) dropLocked(at heldKey) {
 }
 
 func (a *account) noteLocked(until time.Time) {
-	if a.soonest.IsZero() || until.Before(a.soonest) {
-		a.soonest = until
+	if a.nextExpiry.IsZero() || until.Before(a.nextExpiry) {
+		a.nextExpiry = until
 	}
 }
 
 // sweepLocked drops what has expired. It runs only when something may have, so
 // that repeated requests of a user at the limit cost nothing.
 func (l *ledger) sweepLocked(a *account, now time.Time) {
-	if now.Before(a.soonest) {
+	if now.Before(a.nextExpiry) {
 		return
 	}
-	a.soonest = time.Time{}
+	a.nextExpiry = time.Time{}
 	for at, lease := range a.leases {
 		if lease.until.After(now) {
 			a.noteLocked(lease.until)

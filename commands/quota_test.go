@@ -6,28 +6,28 @@ import (
 )
 
 // A lock and an attempt at work of the same name are two things to hold.
-func TestQuota_AnAttemptAtWorkTakesRoomBesideALockOfItsName(t *testing.T) {
+func TestQuota_AnAttemptAtWorkTakesASlotBesideALockOfItsName(t *testing.T) {
 	user := low()
 	user.Held = 2
 	_, users := guarded(t, user)
 	now := time.Now()
 	users.now = func() time.Time { return now }
-	who, lock, work := users.find("low"), heldKey{0, "a:1"}, workRoom(0, "a:1")
-	take := func(at heldKey) (place, bool) {
-		slot, err := users.take(who, at)
+	who, lock, work := users.find("low"), heldKey{0, "a:1"}, workQuotaKey(0, "a:1")
+	take := func(at heldKey) (quotaSlot, bool) {
+		slot, err := users.reserve(who, at)
 		return slot, err == nil
 	}
 	slot, _ := take(lock)
-	slot.fillFor(lock, "lock-token", time.Minute)
+	slot.fill(lock, "lock-token", time.Minute)
 	slot, ok := take(work)
 	if !ok {
 		t.Fatal("the lock of that name fills the slot of the attempt")
 	}
-	slot.fillFor(work, "work-token", time.Second)
-	if _, ok := take(workRoom(0, "a:2")); ok {
+	slot.fill(work, "work-token", time.Second)
+	if _, ok := take(workQuotaKey(0, "a:2")); ok {
 		t.Error("a third thing is held")
 	}
-	if _, ok := take(workRoom(1, "a:1")); ok {
+	if _, ok := take(workQuotaKey(1, "a:1")); ok {
 		t.Error("the attempt of another database takes the same slot")
 	}
 	users.released(work, "lock-token")
@@ -45,8 +45,8 @@ func TestQuota_AnAttemptAtWorkTakesRoomBesideALockOfItsName(t *testing.T) {
 	}
 }
 
-func TestQuota_NoLockHasTheNameOfAnAttemptsRoom(t *testing.T) {
-	if _, err := parseKey(string(workRoom(0, "a:1").key)); err == nil {
+func TestQuota_NoLockHasTheQuotaKeyOfAnAttempt(t *testing.T) {
+	if _, err := parseKey(string(workQuotaKey(0, "a:1").key)); err == nil {
 		t.Error("a client may lock a name that stands for an attempt")
 	}
 }
@@ -64,7 +64,7 @@ func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
 	c := newConversation(t)
 	c.grantsAll()
 	masters := &oneRedis{fakeLocks: c.locks, wrote: true}
-	c.table = NewTable(Env{Locks: c.locks, Plain: masters, Users: users, NoTTL: PolicyAllow})
+	c.table = NewTable(Deps{Locks: c.locks, RedisCompat: masters, Users: users, NoTTL: PolicyAllow})
 	c.say("AUTH low pw")
 	const full = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
 	for _, step := range [][2]string{

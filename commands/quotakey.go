@@ -12,33 +12,33 @@ import (
 
 // sharedQuotaKey is the quota key of one of several holders of a key. No lock can
 // have it: its name would be a reserved one.
-func roomBeside(db int, key redlock.Key, token redlock.Token) heldKey {
+func sharedQuotaKey(db int, key redlock.Key, token redlock.Token) heldKey {
 	return heldKey{db, reservedPrefix + "with:" + redlock.Key(token) + ":" + key}
 }
 
 // quotaKeyOf is the quota key of a request for the key. A token that is still to
 // be chosen holds nothing yet: it needs a new slot.
-func roomOf(r *redlock.LockRequest, key redlock.Key, token redlock.Token) heldKey {
+func quotaKeyOf(r *redlock.LockRequest, key redlock.Key, token redlock.Token) heldKey {
 	if r.Mode == redlock.Exclusive {
 		return heldKey{r.DB, key}
 	}
-	return roomBeside(r.DB, key, token)
+	return sharedQuotaKey(r.DB, key, token)
 }
 
 // releasedKey notes that the token no longer holds the key, in whatever mode it did.
-func (u *Users) gone(db int, key redlock.Key, token redlock.Token) {
+func (u *Users) releasedKey(db int, key redlock.Key, token redlock.Token) {
 	if u == nil {
 		return
 	}
 	u.released(heldKey{db, key}, token)
-	u.released(roomBeside(db, key, token), token)
+	u.released(sharedQuotaKey(db, key, token), token)
 }
 
 // prolongedKey notes that the token holds the key for longer, in whatever mode it does.
-func (u *Users) lasts(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
+func (u *Users) prolongedKey(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
 	if u == nil {
 		return
 	}
 	u.prolonged(heldKey{db, key}, token, validity)
-	u.prolonged(roomBeside(db, key, token), token, validity)
+	u.prolonged(sharedQuotaKey(db, key, token), token, validity)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestStandalone_LooksLikeAMasterWithoutReplicas(t *testing.T) {
+func TestRedisIdentity_IsAMasterWithoutReplicas(t *testing.T) {
 	newConversation(t).transcript(`
 		> ROLE
 		< ["master" :0 []]
@@ -47,9 +47,9 @@ func TestTIME_IsTheWallClockInTwoStrings(t *testing.T) {
 	}
 }
 
-func TestCONFIG_GetTellsEveryMatchingOptionOnce(t *testing.T) {
+func TestCONFIG_GetShowsEveryMatchingOptionOnce(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Env{Config: func(pattern string) (found [][2]string) {
+	c.table = NewTable(Deps{Config: func(pattern string) (found [][2]string) {
 		for _, option := range [][2]string{{"databases", "16"}, {"max-ttl", "60000"}} {
 			if ok, _ := path.Match(pattern, option[0]); ok {
 				found = append(found, option)

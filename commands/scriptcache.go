@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxScriptBytes bounds one text; the longest of a known library has 3 kB.
-	longestScript = 16 << 10
+	maxScriptBytes = 16 << 10
 	// maxScripts are kept of all users together; a fleet has a few dozen.
 	maxScripts = 1024
 )
@@ -100,8 +100,8 @@ func (s *scriptCache) flush(user string) {
 
 // checkScript bounds a text.
 func checkScript(text string) error {
-	if len(text) > longestScript {
-		return fmt.Errorf("a script of %d bytes is refused, allowed are 0 to %d", len(text), longestScript)
+	if len(text) > maxScriptBytes {
+		return fmt.Errorf("a script of %d bytes is refused, allowed are 0 to %d", len(text), maxScriptBytes)
 	}
 	return nil
 }

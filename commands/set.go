@@ -19,7 +19,7 @@ func (t *Table) set(c *Call) error {
 		return redisText(err.Error())
 	}
 	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
-		if t.env.Compat != nil {
+		if t.deps.CompatTest != nil {
 			return t.forwardKey(c)
 		}
 		return errNoDatabase
@@ -39,21 +39,21 @@ func (t *Table) set(c *Call) error {
 	case dropin.At:
 		request.TTL, err = t.leaseUntil(r.Expiry.MS)
 	default:
-		request.TTL, err = t.leaseless()
+		request.TTL, err = t.leaseWithoutExpiry()
 	}
 	if err != nil {
 		return err
 	}
 	switch {
 	case r.When == dropin.IfAbsent:
-		t.take(c, request, watch, saysOK, saysNil)
+		t.startAcquire(c, request, watch, replyOK, replyNil)
 	case r.When == dropin.IfPresent:
 		if t.mayForce(c) {
 			t.replace(c, request, watch, "")
 		}
 	case r.Equal == r.Value && request.TTL < redlock.Endless:
 		t.prolong(c, request, watch)
-	case len(r.Equal) < 1 || len(r.Equal) > longestValue:
+	case len(r.Equal) < 1 || len(r.Equal) > maxValueBytes:
 		c.Reply(Nil) // no lock has such a value
 	default:
 		t.replace(c, request, watch, redlock.Token(r.Equal))
@@ -72,55 +72,55 @@ func (t *Table) setnx(c *Call) error {
 	if request.Token, err = parseValue(c.Args[2]); err != nil {
 		return err
 	}
-	if request.TTL, err = t.leaseless(); err != nil {
+	if request.TTL, err = t.leaseWithoutExpiry(); err != nil {
 		return err
 	}
-	t.take(c, request, watch, saysOne, saysZero)
+	t.startAcquire(c, request, watch, replyOne, replyZero)
 	return nil
 }
 
 // replace gives a lock that is there another value and another expiry.
 func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal redlock.Token) {
-	completer, at := c.Sink, heldKey{r.DB, r.Key}
-	slot, err := t.env.Users.take(t.user(c.Client), at)
+	completer, at := c.Completer, heldKey{r.DB, r.Key}
+	slot, err := t.deps.Users.reserve(t.user(c.Client), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return
 	}
-	t.env.Plain.Write(c.Batch, redlock.WriteRequest{
+	t.deps.RedisCompat.Write(c.Batch, redlock.WriteRequest{
 		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: t.endlessToo(),
 	}, func(done bool, err error) {
 		watch.stop(done, err)
 		if err == nil && done {
-			t.env.Users.changed(at, 0) // for any holder
-			slot.fillFor(at, r.Token, r.TTL)
+			t.deps.Users.changed(at, 0) // for any holder
+			slot.fill(at, r.Token, r.TTL)
 		} else {
 			slot.free()
 		}
 		switch {
 		case err != nil:
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 		case done:
-			completer.Deliver(OK)
+			completer.Complete(OK)
 		default:
-			completer.Deliver(Nil)
+			completer.Complete(Nil)
 		}
 	})
 }
 
 // prolong makes a lock last longer whose value is known.
 func (t *Table) prolong(c *Call, r redlock.LockRequest, watch stopwatch) {
-	completer := c.Sink
+	completer := c.Completer
 	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
-	t.env.Locks.Extend(c.Batch, request, t.prolonged(request, func(held bool, err error) {
+	t.deps.Locks.Extend(c.Batch, request, t.prolonged(request, func(held bool, err error) {
 		watch.stop(held, err)
 		switch {
 		case err != nil:
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 		case held:
-			completer.Deliver(OK)
+			completer.Complete(OK)
 		default:
-			completer.Deliver(Nil)
+			completer.Complete(Nil)
 		}
 	}))
 }
@@ -135,7 +135,7 @@ func (t *Table) prolonged(r redlock.ExtendRequest, done func(held bool, err erro
 			done(false, err)
 		default:
 			for _, key := range grant.Keys() {
-				t.env.Users.lasts(r.DB, key, r.Token, grant.Validity())
+				t.deps.Users.prolongedKey(r.DB, key, r.Token, grant.Validity())
 			}
 			t.fences.prolong(&grant)
 			done(true, nil)
@@ -144,4 +144,4 @@ func (t *Table) prolonged(r redlock.ExtendRequest, done func(held bool, err erro
 }
 
 // endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
-func (t *Table) endlessToo() bool { return t.env.NoTTL == PolicyAllow }
+func (t *Table) endlessToo() bool { return t.deps.NoTTL == PolicyAllow }

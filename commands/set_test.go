@@ -15,7 +15,7 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 	for _, words := range []string{
 		"SET k v NX PX 8000", "set k v px 8000 nx", "SET k v EX 8 NX", "Set k v Nx Ex 8", "SET k v NX NX PX 8000",
 	} {
-		c, _ := dropinConversation(t, Env{})
+		c, _ := dropinConversation(t, Deps{})
 		c.grantsAll()
 		if got := c.say(words); got != "+OK" {
 			t.Errorf("%s: %s", words, got)
@@ -26,7 +26,7 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 		}
 	}
 	for _, option := range []string{"PXAT", "EXAT"} {
-		c, _ := dropinConversation(t, Env{})
+		c, _ := dropinConversation(t, Deps{})
 		c.grantsAll()
 		end, unit := time.Now().Add(30*time.Second), int64(1)
 		if option == "EXAT" {
@@ -42,7 +42,7 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 }
 
 func TestSET_AnswersNilForALockThatIsHeldAndErrorsForWhatIsUnknown(t *testing.T) {
-	c, _ := dropinConversation(t, Env{NoTTL: PolicyLease})
+	c, _ := dropinConversation(t, Deps{NoTTL: PolicyLease})
 	c.refusesAll()
 	c.transcript(`
 		> SET k v NX PX 8000
@@ -59,7 +59,7 @@ func TestSET_AnswersNilForALockThatIsHeldAndErrorsForWhatIsUnknown(t *testing.T)
 }
 
 func TestSET_ThatIsNoLockIsRefused(t *testing.T) {
-	c, _ := dropinConversation(t, Env{})
+	c, _ := dropinConversation(t, Deps{})
 	for words, want := range map[string]string{
 		"SET k v":                           "-ERR redlockd is not a database",
 		"SET k v PX 1000":                   "-ERR redlockd is not a database",
@@ -87,13 +87,13 @@ func TestSET_ThatIsNoLockIsRefused(t *testing.T) {
 
 func TestSET_FollowsThePoliciesForLeases(t *testing.T) {
 	for _, p := range []struct {
-		env   Env
+		env   Deps
 		words string
 		want  time.Duration
 	}{
-		{Env{LongTTL: PolicyClamp}, "SET k v NX PX 900000000000000", time.Minute},
-		{Env{NoTTL: PolicyLease}, "SET k v NX", time.Minute},
-		{Env{NoTTL: PolicyAllow}, "SETNX k v", redlock.Endless},
+		{Deps{LongTTL: PolicyClamp}, "SET k v NX PX 900000000000000", time.Minute},
+		{Deps{NoTTL: PolicyLease}, "SET k v NX", time.Minute},
+		{Deps{NoTTL: PolicyAllow}, "SETNX k v", redlock.Endless},
 	} {
 		c, _ := dropinConversation(t, p.env)
 		c.grantsAll()
@@ -106,12 +106,12 @@ func TestSET_FollowsThePoliciesForLeases(t *testing.T) {
 	}
 }
 
-func TestSET_ALockThatNobodyCanHaveReadIsGivenBack(t *testing.T) {
-	c, _ := dropinConversation(t, Env{})
+func TestSET_ALockWhoseReplyWasNotReadIsGivenBack(t *testing.T) {
+	c, _ := dropinConversation(t, Deps{})
 	c.grantsAll()
 	sink := c.start("SET", "k", "v", "NX", "PX", "8000")
-	sink.late.Lost()
-	sink.late.Lost()
+	sink.late.Undelivered()
+	sink.late.Undelivered()
 	if !slices.Equal(c.locks.givenBack, []redlock.Token{"v"}) {
 		t.Errorf("given back %q, want v once", c.locks.givenBack)
 	}
@@ -129,14 +129,14 @@ func TestSET_ALockThatNobodyCanHaveReadIsGivenBack(t *testing.T) {
 	c.locks.givenBack = nil
 	sink = c.start("SET", "k", "w", "NX", "PX", "8000")
 	clock.now += time.Minute
-	sink.late.Lost()
+	sink.late.Undelivered()
 	if len(c.locks.givenBack) > 0 {
 		t.Errorf("given back %q after its time", c.locks.givenBack)
 	}
 }
 
 func TestSET_WithXXAndIFEQChangesALockThatIsHeld(t *testing.T) {
-	c, o := dropinConversation(t, Env{})
+	c, o := dropinConversation(t, Deps{})
 	o.wrote = true
 	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {
 		if r.Token != "v" {
@@ -170,8 +170,8 @@ func TestSET_WithXXAndIFEQChangesALockThatIsHeld(t *testing.T) {
 	`)
 }
 
-func TestDEL_CountsLocksAndComparesWhereItIsAskedTo(t *testing.T) {
-	c, o := dropinConversation(t, Env{})
+func TestDEL_CountsLocksAndComparesWhereRequested(t *testing.T) {
+	c, o := dropinConversation(t, Deps{})
 	o.wrote = true
 	c.locks.unlock = func(r redlock.UnlockRequest) (bool, error) { return r.Token == "v", nil }
 	c.transcript(`
@@ -216,7 +216,7 @@ func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, o := dropinConversation(t, Env{Users: users})
+	c, o := dropinConversation(t, Deps{Users: users})
 	c.client.User = "me"
 	o.wrote = true
 	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }

@@ -24,7 +24,7 @@ func (u *Users) join(client *Client, name string) (refusal Reply, ok bool) {
 		s.mu.Unlock()
 		return wrongPassword, false
 	}
-	if who.connections > 0 && client.member != name && len(s.users[name]) >= who.connections {
+	if who.connections > 0 && client.countedUser != name && len(s.users[name]) >= who.connections {
 		s.mu.Unlock()
 		return Error("TRYLATER", fmt.Sprintf("user '%s' has %d connections, as many as are allowed (connections in the users file); nothing was done; close one of them", name, who.connections)), false
 	}
@@ -36,9 +36,9 @@ func (u *Users) join(client *Client, name string) (refusal Reply, ok bool) {
 		s.users[name] = make(map[*Client]struct{})
 	}
 	s.users[name][client] = struct{}{}
-	client.member = name
+	client.countedUser = name
 	s.mu.Unlock()
-	client.Ties.signedIn(func() { u.signOut(client) })
+	client.OnClose.setSignOut(func() { u.signOut(client) })
 	return Reply{}, true
 }
 
@@ -53,12 +53,12 @@ func (u *Users) signOut(client *Client) {
 }
 
 func (s *signedIn) removeLocked(client *Client) {
-	of := s.users[client.member]
+	of := s.users[client.countedUser]
 	delete(of, client)
 	if len(of) == 0 {
-		delete(s.users, client.member)
+		delete(s.users, client.countedUser)
 	}
-	client.member = ""
+	client.countedUser = ""
 }
 
 // enforce puts a roster in force and returns the connections of users that are not in it.

@@ -19,16 +19,16 @@ const (
 	registryChannel = "-channel"
 	registryPattern = registryChannel + ":*"
 	// maxRegistries bounds what a name of nothing but colons costs.
-	mostRegistries = 16
+	maxRegistries = 16
 )
 
 // hasEvents reports whether anything can ever happen on a channel.
-func isHeard(channel string) bool {
+func hasEvents(channel string) bool {
 	return strings.HasPrefix(channel, channelPrefix) || strings.HasSuffix(channel, registryChannel)
 }
 
 // endsLock reports whether the event ends the lock of its holder.
-func ends(kind redlock.EventKind) bool {
+func endsLock(kind redlock.EventKind) bool {
 	switch kind {
 	case redlock.EventReleased, redlock.EventExpired, redlock.EventLost, redlock.EventForced:
 		return true
@@ -38,19 +38,19 @@ func ends(kind redlock.EventKind) bool {
 
 // registriesLocked adds the messages to registries that the lock may belong to: the
 // text before any colon of its name may be their name.
-func (r *channels) registriesLocked(all []parcel, w *wing, may map[string]bool, key redlock.Key) []parcel {
+func (r *channels) registriesLocked(all []delivery, w *dbSubscriptions, may map[string]bool, key redlock.Key) []delivery {
 	lock, seen := string(key), 0
-	for i := 0; i < len(lock) && seen < mostRegistries; i++ {
+	for i := 0; i < len(lock) && seen < maxRegistries; i++ {
 		if lock[i] != ':' {
 			continue
 		}
 		seen++
 		registry := lock[:i]
 		if a := w.channels[registry+registryChannel]; a != nil {
-			all = r.addressLocked(all, a, may, key, Bulk("message"), Bulk(registry+registryChannel), Bulk(lock))
+			all = r.addRecipientsLocked(all, a, may, key, Bulk("message"), Bulk(registry+registryChannel), Bulk(lock))
 		}
 		if a := w.patterns[registry+registryPattern]; a != nil {
-			all = r.addressLocked(all, a, may, key, Bulk("pmessage"), Bulk(registry+registryPattern), Bulk(registry+registryChannel+":"+lock), Bulk(lock))
+			all = r.addRecipientsLocked(all, a, may, key, Bulk("pmessage"), Bulk(registry+registryPattern), Bulk(registry+registryChannel+":"+lock), Bulk(lock))
 		}
 	}
 	return all

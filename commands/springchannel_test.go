@@ -18,7 +18,7 @@ func (f *fakeEvents) happened(kind redlock.EventKind, key string) {
 	}
 }
 
-func TestSUBSCRIBE_TellsARegistryOfSpringThatItsLockIsFree(t *testing.T) {
+func TestSUBSCRIBE_SendsARegistryOfSpringThatItsLockIsFree(t *testing.T) {
 	for _, c := range []struct{ subscribe, want string }{
 		{"SUBSCRIBE reg-channel", `>"message" "reg-channel" "reg:a"`},
 		{"PSUBSCRIBE reg-channel:*", `>"pmessage" "reg-channel:*" "reg-channel:reg:a" "reg:a"`},
@@ -52,7 +52,7 @@ func TestSUBSCRIBE_TakesWhatStandsBeforeAnyColonForARegistry(t *testing.T) {
 	}
 }
 
-func TestSUBSCRIBE_TellsARegistryOnlyOfLocksThatItsUserMayUse(t *testing.T) {
+func TestSUBSCRIBE_SendsARegistryOnlyLocksThatItsUserMayUse(t *testing.T) {
 	spring := Everything("spring", "secret")
 	spring.Keys = []string{"reg:open*"}
 	c, events := listening(t, spring)

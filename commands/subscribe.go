@@ -12,26 +12,26 @@ import (
 
 const (
 	// defaultSubscriptions is Deps.MaxSubscriptions where it is not set.
-	usualSubscriptions = 1024
+	defaultSubscriptions = 1024
 	// bytesPerSubscription bounds the names of a connection's subscriptions together:
 	// so many bytes for each that it may have.
 	bytesPerSubscription = 64
 	// maxPatterns is less: each has a table of 2 kB, and every event is matched
 	// against all that are different.
-	mostPatterns = 128
+	maxPatterns = 128
 	// maxChannelBytes is as a lock's name with the prefix of its channel.
-	longestChannel = 1024
+	maxChannelBytes = 1024
 )
 
 // noChannelPermission is the text of Redis.
-var notThisChannel = Error("NOPERM", "this user has no permissions to access one of the channels used as arguments")
+var noChannelPermission = Error("NOPERM", "this user has no permissions to access one of the channels used as arguments")
 
 // subscribed reports whether the connection is a subscriber.
-func (c *Client) listening() bool { return c.Subscriptions() > 0 }
+func (c *Client) subscribed() bool { return c.Subscriptions() > 0 }
 
 // refuseSubscribed refuses what a subscriber on RESP2 cannot send: the replies
 // could not be distinguished from messages.
-func onlyListening(row *command) Reply {
+func refuseSubscribed(row *command) Reply {
 	return Error("ERR", "Can't execute '"+row.full+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 }
 
@@ -39,12 +39,12 @@ func (t *Table) subscribe(c *Call) error {
 	if err := t.boundSubscriptions(c, &c.Client.channels); err != nil {
 		return err
 	}
-	if !t.mayListen(c.Client, c.Args[1:]) {
-		c.Reply(notThisChannel)
+	if !t.maySubscribe(c.Client, c.Args[1:]) {
+		c.Reply(noChannelPermission)
 		return nil
 	}
 	names, confirmed := subscribeTo(c, &c.Client.channels)
-	t.channels.enter(c.Client, names, nil)
+	t.channels.subscribe(c.Client, names, nil)
 	c.Reply(confirmed)
 	return nil
 }
@@ -52,8 +52,8 @@ func (t *Table) subscribe(c *Call) error {
 // psubscribe may name any pattern: the subscriber receives events of keys that its
 // user may use.
 func (t *Table) psubscribe(c *Call) error {
-	if count := len(c.Client.patterns.made) + len(c.Args) - 1; count > mostPatterns {
-		return fmt.Errorf("%d subscriptions on one connection, allowed are %d", count, mostPatterns)
+	if count := len(c.Client.patterns.byName) + len(c.Args) - 1; count > maxPatterns {
+		return fmt.Errorf("%d subscriptions on one connection, allowed are %d", count, maxPatterns)
 	}
 	if err := t.boundSubscriptions(c, &c.Client.patterns); err != nil {
 		return err
@@ -66,20 +66,20 @@ func (t *Table) psubscribe(c *Call) error {
 	for i := range patterns {
 		patterns[i].text = names[i]
 	}
-	t.channels.enter(c.Client, nil, patterns)
+	t.channels.subscribe(c.Client, nil, patterns)
 	c.Reply(confirmed)
 	return nil
 }
 
 func (t *Table) unsubscribe(c *Call) error {
-	names := orAll(c, &c.Client.channels)
-	t.channels.exit(c.Client, names, nil)
+	names := namesOrAll(c, &c.Client.channels)
+	t.channels.unsubscribe(c.Client, names, nil)
 	return unsubscribeFrom(c, names, &c.Client.channels)
 }
 
 func (t *Table) punsubscribe(c *Call) error {
-	names := orAll(c, &c.Client.patterns)
-	t.channels.exit(c.Client, nil, names)
+	names := namesOrAll(c, &c.Client.patterns)
+	t.channels.unsubscribe(c.Client, nil, names)
 	return unsubscribeFrom(c, names, &c.Client.patterns)
 }
 
@@ -93,18 +93,18 @@ func (t *Table) publish(c *Call) error {
 func (t *Table) boundSubscriptions(c *Call, list *subscriptions) error {
 	bytes := c.Client.channels.bytes + c.Client.patterns.bytes
 	for _, name := range c.Args[1:] {
-		if len(name) > longestChannel {
-			return fmt.Errorf("channel of %d bytes, allowed are 0 to %d", len(name), longestChannel)
+		if len(name) > maxChannelBytes {
+			return fmt.Errorf("channel of %d bytes, allowed are 0 to %d", len(name), maxChannelBytes)
 		}
-		if _, again := list.made[name]; !again {
+		if _, again := list.byName[name]; !again {
 			bytes += len(name)
 		}
 	}
-	most := t.env.MaxSubscriptions
+	most := t.deps.MaxSubscriptions
 	if count := c.Client.Subscriptions() + len(c.Args) - 1; count > most {
 		return fmt.Errorf("%d subscriptions on one connection, allowed are %d (--max-subscriptions)", count, most)
 	}
-	if allowed := max(longestChannel, most*bytesPerSubscription); bytes > allowed {
+	if allowed := max(maxChannelBytes, most*bytesPerSubscription); bytes > allowed {
 		return fmt.Errorf("names of %d bytes in the subscriptions of one connection, allowed are %d (%d for each of --max-subscriptions)", bytes, allowed, bytesPerSubscription)
 	}
 	return nil
@@ -124,7 +124,7 @@ func subscribeTo(c *Call, list *subscriptions) (names []string, confirmed Reply)
 }
 
 // namesOrAll are the names that are given, or all that there are.
-func orAll(c *Call, list *subscriptions) []string {
+func namesOrAll(c *Call, list *subscriptions) []string {
 	if len(c.Args) > 1 {
 		return c.Args[1:]
 	}

@@ -20,12 +20,12 @@ const (
 )
 
 type subscriptions struct {
-	made  map[string]subscription
-	last  int // sequence of the latest
-	bytes int // of the names
+	byName map[string]channelSubscription
+	last   int // sequence of the latest
+	bytes  int // of the names
 }
 
-type subscription struct {
+type channelSubscription struct {
 	name     string // the connection's own copy
 	sequence int
 }
@@ -33,28 +33,28 @@ type subscription struct {
 // add returns the connection's own copy of the name, so that no subscription keeps
 // the buffer of its command.
 func (s *subscriptions) add(name string) string {
-	if one, ok := s.made[name]; ok {
+	if one, ok := s.byName[name]; ok {
 		return one.name
 	}
-	if s.made == nil {
-		s.made = make(map[string]subscription)
+	if s.byName == nil {
+		s.byName = make(map[string]channelSubscription)
 	}
 	name = strings.Clone(name)
 	s.last++
-	s.made[name] = subscription{name, s.last}
+	s.byName[name] = channelSubscription{name, s.last}
 	s.bytes += len(name)
 	return name
 }
 
 func (s *subscriptions) remove(name string) {
-	if one, ok := s.made[name]; ok {
+	if one, ok := s.byName[name]; ok {
 		s.bytes -= len(one.name)
-		delete(s.made, one.name)
+		delete(s.byName, one.name)
 	}
 }
 
 func (s *subscriptions) inOrder() []string {
-	all := slices.SortedFunc(maps.Values(s.made), func(a, b subscription) int { return cmp.Compare(a.sequence, b.sequence) })
+	all := slices.SortedFunc(maps.Values(s.byName), func(a, b channelSubscription) int { return cmp.Compare(a.sequence, b.sequence) })
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].name
@@ -63,9 +63,9 @@ func (s *subscriptions) inOrder() []string {
 }
 
 // Subscriptions is how many channels and patterns the connection has subscribed to.
-func (c *Client) Subscriptions() int { return len(c.channels.made) + len(c.patterns.made) }
+func (c *Client) Subscriptions() int { return len(c.channels.byName) + len(c.patterns.byName) }
 
 // SubscribedBytes is what its subscriptions take in memory.
 func (c *Client) SubscribedBytes() int {
-	return c.channels.bytes + c.patterns.bytes + len(c.channels.made)*subscriptionCost + len(c.patterns.made)*patternCost
+	return c.channels.bytes + c.patterns.bytes + len(c.channels.byName)*subscriptionCost + len(c.patterns.byName)*patternCost
 }

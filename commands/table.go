@@ -9,29 +9,29 @@ import "sync"
 // Table answers commands. It is safe for concurrent use and never changes
 // after NewTable.
 type Table struct {
-	env      Env
+	deps     Deps
 	channels channels                       // the subscriptions to locks
 	rows     []*command                     // in the order of the documentation
 	byName   map[string]*command            // by lower-case name
 	parts    map[string]map[string]*command // subcommands by their command's name
 
-	scripts scriptCache
-	probes  prober
-	manual  func() *manual // the replies of COMMAND, built at the first use
-	fences  fences
-	figures figures // of dropinRows
+	scripts     scriptCache
+	probes      prober
+	manual      func() *manual // the replies of COMMAND, built at the first use
+	fences      fences
+	dropinStats dropinCounters // of dropinRows
 }
 
 // NewTable builds the commands of one daemon.
-func NewTable(env Env) *Table {
+func NewTable(env Deps) *Table {
 	t := &Table{
-		env:    env.withDefaults(),
+		deps:   env.withDefaults(),
 		byName: make(map[string]*command),
 		parts:  make(map[string]map[string]*command),
 	}
 	t.channels.events, t.channels.users = env.Events, env.Users
 	t.manual = sync.OnceValue(t.newManual)
-	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.lookRows(), t.dropinRows(), t.compatRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
+	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.inspectRows(), t.dropinRows(), t.compatRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
 		for _, row := range group {
 			t.add(row)
 		}
@@ -71,7 +71,7 @@ func (t *Table) lockRows() []*command {
 			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it.",
 			flags:   []string{"write", "fast"},
 			args:    []argument{key, ttl, optional(oneOf("mode", word("SHARED"), option("LIMIT", integer("n")))), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
-			handle:  t.dlock, barrier: blocks,
+			handle:  t.dlock, barrier: blocksLock,
 		},
 		{
 			name: "dunlock", arity: between(2, 3), category: categoryLock, since: firstVersion,
@@ -92,7 +92,7 @@ func (t *Table) lockRows() []*command {
 			summary: "Takes all of the keys or none, with the reply of DLOCK. After WAIT, DMEXTEND confirms it.",
 			flags:   []string{"write", "movablekeys"},
 			args:    []argument{ttl, integer("numkeys"), multiple(key), optional(word("SHARED")), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
-			handle:  t.dmlock, barrier: blocks,
+			handle:  t.dmlock, barrier: blocksLock,
 		},
 		{
 			name: "dmunlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
@@ -115,13 +115,13 @@ func (t *Table) connectionRows() []*command {
 	credentials := option("AUTH", block("credentials", text("username"), text("password")))
 	protocol := block("arguments", integer("protover"), optional(credentials), optional(option("SETNAME", text("name"))))
 	return []*command{
-		fromListeners(connection("ping", between(1, 2), "Answers PONG, or the message.", t.ping, optional(text("message")))),
+		whileSubscribed(connection("ping", between(1, 2), "Answers PONG, or the message.", t.ping, optional(text("message")))),
 		connection("echo", exactly(2), "Answers the message.", t.echo, text("message")),
-		fromAnybody(barred(connection("hello", atLeast(1), "Describes this server and chooses protocol 2 or 3.", t.hello, optional(protocol)))),
-		fromAnybody(barred(connection("auth", atLeast(2), "Authenticates the client.", t.auth, optional(text("username")), text("password")))),
-		barred(connection("select", exactly(2), "Moves the connection to another database of the masters.", t.selectDatabase, integer("index"))),
-		fromListeners(fromAnybody(barred(connection("reset", exactly(1), "Returns the connection to its initial state; locks stay.", t.reset)))),
-		fromListeners(fromAnybody(barred(connection("quit", atLeast(1), "Closes the connection after all earlier replies.", t.quit)))),
+		withoutAuth(barrier(connection("hello", atLeast(1), "Describes this server and chooses protocol 2 or 3.", t.hello, optional(protocol)))),
+		withoutAuth(barrier(connection("auth", atLeast(2), "Authenticates the client.", t.auth, optional(text("username")), text("password")))),
+		barrier(connection("select", exactly(2), "Moves the connection to another database of the masters.", t.selectDatabase, integer("index"))),
+		whileSubscribed(withoutAuth(barrier(connection("reset", exactly(1), "Returns the connection to its initial state; locks stay.", t.reset)))),
+		whileSubscribed(withoutAuth(barrier(connection("quit", atLeast(1), "Closes the connection after all earlier replies.", t.quit)))),
 	}
 }
 
@@ -151,10 +151,10 @@ func (t *Table) channelRows() []*command {
 	channels := multiple(text("channel"))
 	patterns := multiple(text("pattern"))
 	return []*command{
-		ofCategory(categoryEvents, fromListeners(barred(connection("subscribe", atLeast(2), "Subscribes to the events of locks, each on channel dlock:<key>.", t.subscribe, channels)))),
-		fromListeners(barred(connection("unsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.unsubscribe, optional(channels)))),
-		ofCategory(categoryEvents, fromListeners(barred(connection("psubscribe", atLeast(2), "Subscribes to all channels that match a pattern.", t.psubscribe, patterns)))),
-		fromListeners(barred(connection("punsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.punsubscribe, optional(patterns)))),
+		ofCategory(categoryEvents, whileSubscribed(barrier(connection("subscribe", atLeast(2), "Subscribes to the events of locks, each on channel dlock:<key>.", t.subscribe, channels)))),
+		whileSubscribed(barrier(connection("unsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.unsubscribe, optional(channels)))),
+		ofCategory(categoryEvents, whileSubscribed(barrier(connection("psubscribe", atLeast(2), "Subscribes to all channels that match a pattern.", t.psubscribe, patterns)))),
+		whileSubscribed(barrier(connection("punsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.punsubscribe, optional(patterns)))),
 		connection("publish", exactly(3), "Always 0: no subscriber receives the message.", t.publish, text("channel"), text("message")),
 	}
 }
@@ -195,14 +195,14 @@ func connection(name string, arity arity, summary string, handle handler, args .
 }
 
 // withoutAuth makes a row serve unauthenticated clients.
-func fromAnybody(c *command) *command {
-	c.anybody = true
+func withoutAuth(c *command) *command {
+	c.noAuth = true
 	return c
 }
 
 // whileSubscribed makes a row serve subscribers on RESP2.
-func fromListeners(c *command) *command {
-	c.listener = true
+func whileSubscribed(c *command) *command {
+	c.allowedWhileSubscribed = true
 	return c
 }
 
@@ -217,9 +217,9 @@ func ofCategory(category string, c *command) *command {
 
 // barrier makes every call of a row run alone on its connection; barrierWhen
 // does so for the calls that alone selects.
-func barred(c *command) *command { return barredWhen(always, c) }
+func barrier(c *command) *command { return barrierWhen(always, c) }
 
-func barredWhen(alone func(args []string) bool, c *command) *command {
+func barrierWhen(alone func(args []string) bool, c *command) *command {
 	c.barrier = alone
 	return c
 }

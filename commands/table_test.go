@@ -20,9 +20,9 @@ func every(t *Table, f func(*command)) {
 
 func TestTable_EveryRowIsComplete(t *testing.T) {
 	categories := []string{"lock", "read", "id", "work", "admin", "force", "events", "info", "connection"}
-	every(NewTable(Env{}), func(row *command) {
+	every(NewTable(Deps{}), func(row *command) {
 		switch {
-		case row.name == "" || row.name != strings.ToLower(row.name) || len(row.name) > longestName:
+		case row.name == "" || row.name != strings.ToLower(row.name) || len(row.name) > maxCommandName:
 			t.Errorf("%q is not a name that can be looked up", row.name)
 		case !strings.HasSuffix(row.summary, ".") || row.since == "" || len(row.flags) == 0:
 			t.Errorf("%s lacks a summary that is a sentence, a version or flags", row.full)
@@ -60,17 +60,17 @@ func words(args []argument) (least, most int) {
 }
 
 func TestTable_ArityAgreesWithTheDocumentedArguments(t *testing.T) {
-	every(NewTable(Env{}), func(row *command) {
+	every(NewTable(Deps{}), func(row *command) {
 		name := 1 + strings.Count(row.full, "|")
 		least, most := words(row.args)
 		if len(row.parts) > 0 {
 			return // the bare word of a command with subcommands
 		}
-		if row.arity.least != name+least {
-			t.Errorf("%s: at least %d words by arity, %d by its arguments", row.syntax, row.arity.least, name+least)
+		if row.arity.min != name+least {
+			t.Errorf("%s: at least %d words by arity, %d by its arguments", row.syntax, row.arity.min, name+least)
 		}
-		if row.arity.most != noLimit && row.arity.most != name+most {
-			t.Errorf("%s: at most %d words by arity, %d by its arguments", row.syntax, row.arity.most, name+most)
+		if row.arity.max != noLimit && row.arity.max != name+most {
+			t.Errorf("%s: at most %d words by arity, %d by its arguments", row.syntax, row.arity.max, name+most)
 		}
 	})
 }
@@ -92,7 +92,7 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 		"config|get":      "CONFIG GET parameter [parameter ...]",
 		"info":            "INFO [section [section ...]]",
 	}
-	every(NewTable(Env{}), func(row *command) {
+	every(NewTable(Deps{}), func(row *command) {
 		if w, ok := want[row.full]; ok && w != row.syntax {
 			t.Errorf(" got %s\nwant %s", row.syntax, w)
 		}
@@ -104,7 +104,7 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 }
 
 func TestTable_DLOCKDocumentsTheOptionsItServes(t *testing.T) {
-	table := NewTable(Env{Waits: (*redlock.Locker)(nil)})
+	table := NewTable(Deps{Waits: (*redlock.Locker)(nil)})
 	for _, row := range table.rows {
 		if row.name != "dlock" {
 			continue
@@ -134,7 +134,7 @@ func TestTable_DLOCKDocumentsTheOptionsItServes(t *testing.T) {
 }
 
 func TestMarkdown_HasOneLineForEveryCommandThatCanBeCalled(t *testing.T) {
-	table := NewTable(Env{})
+	table := NewTable(Deps{})
 	page := table.Markdown()
 	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")[2:]
 	callable := 0

@@ -15,7 +15,7 @@ import (
 )
 
 // maxWatched bounds what a connection may watch.
-const mostWatched = 16
+const maxWatched = 16
 
 var (
 	errTransaction = errors.New("redlockd is not a database: a transaction is WATCH key, GET key, MULTI, one of DEL, UNLINK, PEXPIRE and EXPIRE on that key, EXEC")
@@ -98,8 +98,8 @@ func (t *Table) watch(c *Call) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.watched)+len(keys) > mostWatched {
-		return fmt.Errorf("%d keys would be watched, allowed are %d", len(x.watched)+len(keys), mostWatched)
+	if len(x.watched)+len(keys) > maxWatched {
+		return fmt.Errorf("%d keys would be watched, allowed are %d", len(x.watched)+len(keys), maxWatched)
 	}
 	if x.watched == nil {
 		x.watched = make(map[heldKey]*redlock.View)
@@ -176,16 +176,16 @@ func (t *Table) exec(c *Call) error {
 
 // execIfEqual does the one command while the lock has this value.
 func (t *Table) execIfEqual(c *Call, words []string, key redlock.Key, value redlock.Token) error {
-	completer, watch := c.Sink, t.timed("exec")
+	completer, watch := c.Completer, t.timed("exec")
 	done := func(yes bool, err error) {
 		watch.stop(yes, err)
 		switch {
 		case err != nil:
-			completer.Deliver(failure(err))
+			completer.Complete(failure(err))
 		case yes:
-			completer.Deliver(Array(Int(1)))
+			completer.Complete(Array(Int(1)))
 		default:
-			completer.Deliver(NilArray)
+			completer.Complete(NilArray)
 		}
 	}
 	unit := int64(1)
@@ -208,6 +208,6 @@ func (t *Table) execIfEqual(c *Call, words []string, key redlock.Key, value redl
 		return nil
 	}
 	request := redlock.ExtendRequest{DB: c.Client.DB, Key: key, Token: value, TTL: ttl}
-	t.env.Locks.Extend(c.Batch, request, t.prolonged(request, done))
+	t.deps.Locks.Extend(c.Batch, request, t.prolonged(request, done))
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func transactions(t *testing.T) (*conversation, *oneRedis) {
-	c, o := dropinConversation(t, Env{})
+	c, o := dropinConversation(t, Deps{})
 	o.views["k"] = redlock.View{Kind: "string", Value: "v", Left: time.Second}
 	c.locks.unlock = func(r redlock.UnlockRequest) (bool, error) { return r.Token == "v", nil }
 	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {
@@ -96,7 +96,7 @@ func TestMULTI_ServesNothingElse(t *testing.T) {
 	}
 }
 
-func TestEXEC_OfALockThatNobodyHeldDeletesNothing(t *testing.T) {
+func TestEXEC_OfAFreeLockDeletesNothing(t *testing.T) {
 	c, _ := transactions(t)
 	c.transcript(`
 		> WATCH free

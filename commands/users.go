@@ -23,7 +23,7 @@ const defaultUser = "default"
 
 // MaxPasswords is how many passwords a user may have, for rotation. All of the
 // places are always compared, taken or not.
-const MostPasswords = 4
+const MaxPasswords = 4
 
 // maxUserName bounds what a connection keeps of its user.
 const maxUserName = 128
@@ -60,8 +60,8 @@ func Everything(name, password string) User {
 // Users checks passwords and permissions. It is safe for concurrent use. A nil *Users
 // has the default user alone, which needs no password and may do everything.
 type Users struct {
-	decoy    [MostPasswords][sha256.Size]byte // random: compared for an unknown name
-	hash     func([]byte) [sha256.Size]byte   // tests count its calls
+	decoy    [MaxPasswords][sha256.Size]byte // random: compared for an unknown name
+	hash     func([]byte) [sha256.Size]byte  // tests count its calls
 	now      func() time.Time
 	port     loginLimit // of clients' connections
 	http     loginLimit // of the admin endpoint
@@ -83,7 +83,7 @@ type roster struct {
 // user is a User prepared for checks.
 type user struct {
 	name        string
-	digests     [MostPasswords][sha256.Size]byte
+	digests     [MaxPasswords][sha256.Size]byte
 	argon       []*argonHash
 	keys        []glob
 	categories  []string
@@ -156,8 +156,8 @@ func (u *Users) prepare(given User) (*user, error) {
 		return made, fmt.Errorf("has a name that is not 1 to %d visible ASCII characters", maxUserName)
 	case passwords == 0 && !given.Disabled:
 		return made, errors.New("has no password: give password-argon2id or password-sha256, or enabled = false")
-	case passwords > MostPasswords:
-		return made, fmt.Errorf("has %d passwords, allowed are 1 to %d", passwords, MostPasswords)
+	case passwords > MaxPasswords:
+		return made, fmt.Errorf("has %d passwords, allowed are 1 to %d", passwords, MaxPasswords)
 	case min(given.Held, given.Rate, given.Counters, given.Connections) < 0:
 		return made, fmt.Errorf("has held = %d, rate = %d, counters = %d and connections = %d, allowed are 0 (no limit) and more", given.Held, given.Rate, given.Counters, given.Connections)
 	}
@@ -225,7 +225,7 @@ func (u *Users) refusedLogins() (all, unchecked int64) {
 
 // may reports whether the user's categories include one.
 func (w *user) may(category string) bool {
-	if free(category) {
+	if grantedToAll(category) {
 		return !slices.Contains(w.denied, category)
 	}
 	return slices.Contains(w.categories, category)

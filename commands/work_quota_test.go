@@ -18,7 +18,7 @@ func employed(t *testing.T) (*conversation, *fakeWorks, *stillClock, *time.Time)
 	users.now = func() time.Time { return now }
 	works, clock := &fakeWorks{so: true}, &stillClock{now: time.Hour}
 	works.work = acquired(t, time.Second, clock)
-	c.table = NewTable(Env{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
+	c.table = NewTable(Deps{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
 	c.grants(time.Minute)
 	c.say("AUTH low new")
 	return c, works, clock, &now
@@ -55,7 +55,7 @@ func TestQuota_CountsAttemptsAtWorkAndLocksTogether(t *testing.T) {
 	}
 }
 
-func TestQuota_AnAttemptThatWasNotGivenTakesNoRoom(t *testing.T) {
+func TestQuota_AnAttemptThatWasNotGivenTakesNoSlot(t *testing.T) {
 	c, works, _, _ := employed(t)
 	for _, state := range []redlock.WorkState{redlock.WorkRunning, redlock.WorkDone, redlock.WorkExhausted} {
 		works.work = redlock.Work{State: state, Attempt: 1}
@@ -74,7 +74,7 @@ func TestQuota_AnAttemptThatWasNotGivenTakesNoRoom(t *testing.T) {
 	}
 }
 
-func TestQuota_AnAttemptKeepsItsRoomAsLongAsItsLease(t *testing.T) {
+func TestQuota_AnAttemptKeepsItsSlotAsLongAsItsLease(t *testing.T) {
 	c, works, clock, now := employed(t)
 	c.say("DLOCK a:9 60000")
 	c.say("DWORK a:1 1000 MAX 3")
@@ -97,10 +97,10 @@ func TestQuota_AnAttemptKeepsItsRoomAsLongAsItsLease(t *testing.T) {
 	}
 }
 
-func TestQuota_AnAttemptGivenBackTakesNoRoom(t *testing.T) {
+func TestQuota_AnAttemptGivenBackTakesNoSlot(t *testing.T) {
 	c, works, _, _ := employed(t)
 	c.say("DLOCK a:9 60000")
-	c.start("DWORK", "a:1", "1000", "MAX", "3").late.Lost()
+	c.start("DWORK", "a:1", "1000", "MAX", "3").late.Undelivered()
 	if len(works.givenBack) != 1 {
 		t.Fatalf("given back %q", works.givenBack)
 	}

@@ -9,7 +9,7 @@ import (
 
 func (t *Table) idRows() []*command {
 	name := argument{name: "name", kind: kindKey}
-	on := t.env.IDs != nil
+	on := t.deps.IDs != nil
 	return []*command{
 		{
 			name: "dnextid", arity: between(2, 4), category: categoryID, since: firstVersion,
@@ -44,7 +44,7 @@ func (t *Table) idRows() []*command {
 
 func (t *Table) workRows() []*command {
 	key, token, timeout := keyArgument(), text("token"), integer("timeout")
-	on, ends := t.env.Works != nil, t.env.WorkEnds != nil
+	on, ends := t.deps.Works != nil, t.deps.WorkEnds != nil
 	options := []argument{
 		option("MAX", integer("n")),
 		optional(option("WAIT", integer("ms"))), optional(option("KEEP", integer("ms"))), optional(option("META", text("text"))),
@@ -55,7 +55,7 @@ func (t *Table) workRows() []*command {
 			summary: "Requests an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
 			flags:   []string{"write", "blocking"},
 			args:    append([]argument{key, timeout}, options...),
-			handle:  served(on, t.dwork), barrier: waits,
+			handle:  served(on, t.dwork), barrier: blocksWork,
 		},
 		{
 			name: "dworkdone", arity: exactly(3), category: categoryWork, since: firstVersion,

@@ -21,7 +21,7 @@ type workConversation struct {
 
 func newWorkConversation(t *testing.T) *workConversation {
 	c := &workConversation{conversation: newConversation(t), ids: &fakeIDs{}, works: &fakeWorks{}}
-	c.table = NewTable(Env{
+	c.table = NewTable(Deps{
 		Locks: c.locks, IDs: c.ids, Works: c.works, WorkEnds: c.works,
 		MaxTTL: time.Minute, MaxKeep: 5 * time.Minute, MaxWait: 2 * time.Minute,
 	})

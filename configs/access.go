@@ -1,5 +1,6 @@
-// Who may connect, and how is the line kept from others?
 package configs
+
+// access.go contains the options for passwords, users and TLS.
 
 import (
 	"fmt"
@@ -9,14 +10,14 @@ import (
 	"strings"
 )
 
-// Words of --tls-client-auth.
+// Values of --tls-client-auth.
 const (
-	ClientAuthOff      = "off"      // clients show no certificate
-	ClientAuthOptional = "optional" // one that is shown must be signed by tls-ca
-	ClientAuthRequired = "required" // every client must show one signed by tls-ca
+	ClientAuthOff      = "off"      // no certificate is requested from clients
+	ClientAuthOptional = "optional" // a certificate that is sent must be signed by tls-ca
+	ClientAuthRequired = "required" // every client must send one signed by tls-ca
 )
 
-// maxPassword is what a client can send before it is known.
+// maxPassword is the longest that a client can send before it is authenticated.
 const maxPassword = 512
 
 func accessOptions() []option {
@@ -24,7 +25,7 @@ func accessOptions() []option {
 		passwordOption(),
 		usersOption(),
 		choiceOption("protected-mode", "",
-			"turn it off where everybody who reaches the port may do everything",
+			"turn it off only where every client that reaches the port may do everything",
 			[]string{"on", "off"}, func(c *Config) *string { return &c.ProtectedMode }),
 		pathOption("tls-cert", "PEM; the CA is that of clients", func(c *Config) *string { return &c.TLSCert }, checkTLSCert),
 		pathOption("tls-key", "", func(c *Config) *string { return &c.TLSKey }, checkTLSKey),
@@ -93,7 +94,7 @@ func pathOption(name, help string, field func(*Config) *string, check func(*Conf
 	}
 }
 
-// listensTLS tells whether an address of listen speaks TLS.
+// listensTLS reports whether an address of listen uses TLS.
 func (c *Config) listensTLS() bool {
 	return slices.ContainsFunc(append([]string{c.AdminListen}, c.Listen...), func(address string) bool { return strings.HasPrefix(address, tlsPrefix) })
 }
@@ -118,14 +119,14 @@ func checkTLSKey(c *Config) []problem {
 func checkTLSCA(c *Config) []problem {
 	switch {
 	case c.TLSCA == "" && c.TLSClientAuth != ClientAuthOff && c.TLSClientAuth != "":
-		return []problem{{text: "is missing, and tls-client-auth asks for certificates", advice: "give the CA that signs them"}}
+		return []problem{{text: "is missing, and tls-client-auth requests certificates", advice: "give the CA that signs them"}}
 	case c.TLSCA != "" && c.TLSClientAuth == ClientAuthOff:
 		return []problem{{text: "has no effect while tls-client-auth is off", advice: "set tls-client-auth to optional or required"}}
 	}
 	return nil
 }
 
-// unixModeOption is octal and text: what TOML makes of 700 is another number.
+// unixModeOption is octal and text: TOML reads 700 as a decimal number.
 func unixModeOption() option {
 	return option{
 		name: "unix-mode", argument: "MODE", allowed: "0000 to 0777, octal, in quotes", advice: `write for example "0770" for a group`,

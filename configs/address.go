@@ -1,4 +1,6 @@
-// How does one entry of --masters read?
+package configs
+
+// address.go parses one entry of --masters:
 //
 //	[name=]host[:port]
 //	[name=]redis://[user:password@]host[:port]
@@ -9,7 +11,6 @@
 // The errors here are ends of sentences and repeat nothing of the entry, since
 // a mistake in a password can move any part of it to any other place; net/url's
 // own errors do repeat it and are therefore not wrapped.
-package configs
 
 import (
 	"errors"
@@ -95,17 +96,17 @@ func tcpMaster(place string) (Master, error) {
 }
 
 func hostMaster(host, port string) (Master, error) {
-	if text := objectToPort(port, 1); text != "" {
+	if text := portProblem(port, 1); text != "" {
 		return Master{}, errors.New(text)
 	}
-	if text := objectToHost(host); text != "" {
+	if text := hostProblem(host); text != "" {
 		return Master{}, errors.New(text)
 	}
 	return Master{Network: "tcp", Address: net.JoinHostPort(host, port)}, nil
 }
 
 func socketMaster(path string) (Master, error) {
-	if text := objectToSocketPath(path); text != "" {
+	if text := socketPathProblem(path); text != "" {
 		return Master{}, errors.New(text)
 	}
 	return Master{Network: "unix", Address: path}, nil
@@ -169,7 +170,7 @@ func login(u *url.URL) (username, password string, err error) {
 }
 
 // parseTLS reads the query of rediss://. There is no way to skip the check of
-// the certificate: whoever sits between could then grant any lock.
+// the certificate: an attacker in between could then grant any lock.
 func parseTLS(u *url.URL) (*TLS, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

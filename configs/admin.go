@@ -1,5 +1,6 @@
-// Where do operators look, and what may they see?
 package configs
+
+// admin.go contains the options of the admin endpoint.
 
 import "strings"
 
@@ -22,7 +23,7 @@ func checkAdmin(c *Config) []problem {
 	case strings.HasPrefix(c.AdminListen, "unix:"):
 		return []problem{{text: "is a unix socket, on which HTTP is not served"}}
 	}
-	if text := objectToListen(c.AdminListen); text != "" {
+	if text := listenProblem(c.AdminListen); text != "" {
 		return []problem{{text: text}}
 	}
 	for _, address := range c.Listen {

@@ -2,7 +2,7 @@ package configs
 
 import "testing"
 
-func TestLoad_RefusesAnAdminDoorThatCannotBe(t *testing.T) {
+func TestLoad_RefusesAnInvalidAdminListen(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		says string

@@ -1,5 +1,6 @@
-// Who may connect to a daemon that lets anybody do anything?
 package configs
+
+// compat.go contains --compat-test, which is valid only for listeners of this machine.
 
 import (
 	"net"
@@ -9,14 +10,14 @@ import (
 	"strings"
 )
 
-// compatTestOption is for test-suites of lock libraries.
+// compatTestOption is for test suites of lock libraries.
 func compatTestOption() option {
 	o := switchOption("compat-test", "", func(c *Config) *bool { return &c.CompatTest })
 	o.allowed = "true, false; true only if listen has addresses of this machine alone"
 	o.check = func(c *Config) []problem {
 		if open := slices.IndexFunc(c.Listen, Reachable); c.CompatTest && open >= 0 {
 			return []problem{{
-				text:   "is refused while listen has " + strconv.Quote(c.Listen[open]) + ": whoever connects may overwrite any lock and empty the masters",
+				text:   "is refused while listen has " + strconv.Quote(c.Listen[open]) + ": any client may overwrite any lock and empty the masters",
 				advice: "listen on 127.0.0.1, [::1] or a unix socket, and never use it in production",
 			}}
 		}
@@ -25,7 +26,7 @@ func compatTestOption() option {
 	return o
 }
 
-// Reachable tells whether other machines may reach an address of Listen.
+// Reachable reports whether other machines may reach an address of Listen.
 func Reachable(address string) bool {
 	if strings.HasPrefix(address, "unix:") {
 		return false

@@ -1,39 +1,39 @@
-// What can be set on redlockd, in which unit, and what holds when nobody says
-// anything? Config is the answer that the rest of the daemon sees: values that
-// have been checked, in types that carry their units.
+package configs
+
+// config.go contains Config, all settings of redlockd with their defaults: checked values,
+// in types that carry their units.
 //
 // The name of an option is the same everywhere: --max-ttl on the command line,
 // REDLOCKD_MAX_TTL in the environment, max-ttl in the file. Flags win over the
 // environment, which wins over the file, which wins over Default.
-package configs
 
 import (
 	"io/fs"
 	"time"
 )
 
-// Words of --restart-guard.
+// Values of --restart-guard.
 const (
-	GuardStrict = "strict" // a master that may have forgotten locks waits before it votes
-	GuardOff    = "off"    // it votes at once; exclusion is not promised after its restart
+	GuardStrict = "strict" // a master that may have lost locks waits before it votes
+	GuardOff    = "off"    // it votes at once; exclusion is not guaranteed after its restart
 )
 
-// Words of --ids-durability.
+// Values of --ids-durability.
 const (
 	IDsDurable  = "on"  // ids need masters that survive a crash
 	IDsVolatile = "off" // any master will do; a crash may repeat ids
 )
 
-// Words of --long-ttl and --no-ttl.
+// Values of --long-ttl and --no-ttl.
 const (
-	TTLDeny  = "deny"  // refused
+	TTLDeny  = "deny"  // the command is rejected
 	TTLClamp = "clamp" // LongTTL: MaxTTL instead
 	TTLLease = "lease" // NoTTL: MaxTTL instead
 	TTLAllow = "allow" // NoTTL: no expiry
 )
 
-// Config is everything an operator decides. Get one from Load or Default;
-// one that was put together by hand is to be passed through Validate.
+// Config contains all settings. Get one from Load or Default; call Validate for one that
+// was built by hand.
 type Config struct {
 	// Listen is where clients connect: "host:port", ":port" (all interfaces),
 	// "tls:host:port" or "unix:/path"; port 0 picks a free one. Default
@@ -42,8 +42,8 @@ type Config struct {
 	// UnixMode is the permission of unix sockets. At most 0777, default 0700.
 	UnixMode fs.FileMode
 	// MaxClients is how many connections are served at once; further ones are
-	// refused with an error. Those that need to sign in and have not may be half of
-	// them. 1 to 1000000, default 10000.
+	// rejected with an error. Unauthenticated clients may be half of them. 1 to 1000000,
+	// default 10000.
 	MaxClients int
 	// MaxClientsPerAddress is how many connections one address may have, an IPv6
 	// network of 64 bits counting as one. 0 (no limit) to 1000000, default 1000.
@@ -52,8 +52,8 @@ type Config struct {
 	// likewise, and five times as many at once after a rest; those beyond are
 	// reset. 0 (no limit) to 1000000, default 200.
 	MaxConnects int
-	// UnauthenticatedMemory is how many bytes of unfinished commands all clients
-	// may have sent together who have not signed in; 2 kB of each are not counted.
+	// UnauthenticatedMemory is how many bytes of incomplete commands all unauthenticated
+	// clients may have sent together; 2 kB of each are not counted.
 	// 262144 to 1073741824, default 4194304.
 	UnauthenticatedMemory int
 	// MaxMemoryClients is how many bytes of commands, replies, messages and
@@ -70,15 +70,15 @@ type Config struct {
 	// MaxOperations is how many lock operations may be in flight at once;
 	// further ones are answered TRYLATER. 1 to 10000000, default 100000.
 	MaxOperations int
-	// ClientTimeout ends the connection of a client that says nothing for so
-	// long while nothing of it is in flight and it does not listen: its locks with
-	// HOLD are released. 0 (never) to 24h, default 0.
+	// ClientTimeout ends the connection of a client that sends nothing for so long
+	// while it has nothing in flight and no subscription: its locks with HOLD are
+	// released. 0 (never) to 24h, default 0.
 	ClientTimeout time.Duration
 	// DrainTimeout is how long a stopping daemon waits for commands in flight.
 	// 1ms to 10m, default 10s.
 	DrainTimeout time.Duration
 
-	// RequirePass is the password of the user default, who may do everything. At
+	// RequirePass is the password of the user default, which may do everything. At
 	// most 512 bytes; default "": none is needed, unless there are Users.
 	RequirePass Secret
 	// UsersFile is the path of the file with Users, "" for none. It is read again
@@ -86,7 +86,7 @@ type Config struct {
 	UsersFile string
 	Users     []User
 	// ProtectedMode is "on" or "off". Default "on": without RequirePass and Users
-	// only this machine is served.
+	// only clients of this machine are served.
 	ProtectedMode string
 	// TLSCert, TLSKey and TLSCA are paths of PEM files for addresses with tls: in
 	// Listen, read again at SIGHUP. TLSCA signs the certificates of clients.
@@ -113,21 +113,21 @@ type Config struct {
 	// KeyPrefix stands before every key on the masters, for masters that are
 	// shared with other data. At most 64 bytes, default none.
 	KeyPrefix string
-	// MasterTimeout is after how long an answer of a master is too late to
+	// MasterTimeout is the time after which an answer of a master is too late to
 	// count; also the largest undetected step of its clock that is harmless.
 	// 10ms to 5s, default 100ms.
 	MasterTimeout time.Duration
 	// RestartGuard is GuardStrict or GuardOff. Default GuardStrict: a master
 	// that lost its memory votes only when it is older than MaxTTL.
 	RestartGuard string
-	// AssumeDurable is the operator's word that masters which refuse CONFIG GET
+	// AssumeDurable is the operator's assurance that masters which refuse CONFIG GET
 	// are durable: appendonly yes, appendfsync always. Default false.
 	AssumeDurable bool
-	// Bootstrap says that a group none of whose masters carries an identity is
-	// brand-new and may vote at once. Default false.
+	// Bootstrap declares that a group in which no master has an identity is new and may
+	// vote at once. Default false.
 	Bootstrap bool
 
-	// MaxTTL is the longest lease a client may ask for, and so the time a
+	// MaxTTL is the longest lease a client may request, and so the time a
 	// restarted master stays without a vote. The same in all daemons of a
 	// group. 10ms to 24h, default 60s.
 	MaxTTL time.Duration
@@ -141,25 +141,25 @@ type Config struct {
 	// for one key; further ones are answered TRYLATER. 1 to 10000000, default
 	// 100000 and 10000.
 	MaxWaiters, MaxWaitersPerKey int
-	// LongTTL is TTLDeny or TTLClamp: what becomes of SET, EVAL and their like that
-	// ask for more than MaxTTL. Default TTLDeny.
+	// LongTTL is TTLDeny or TTLClamp: the effect of SET, EVAL and similar commands that
+	// request more than MaxTTL. Default TTLDeny.
 	LongTTL string
-	// NoTTL is TTLDeny, TTLLease or TTLAllow: what becomes of those that ask for no
+	// NoTTL is TTLDeny, TTLLease or TTLAllow: the effect of those that request no
 	// expiry. Default TTLDeny.
 	NoTTL string
-	// LockInfo has the masters note of every lock through which daemon and for
-	// which client it was taken, not only of those with META: one more short
-	// command a grant and one a release. Default false.
+	// LockInfo stores on the masters, for every lock, through which daemon and for
+	// which client it was acquired, not only for those with META. It costs one more
+	// short command per grant and one per release. Default false.
 	LockInfo bool
-	// ScriptClasses say what scripts of lock libraries do that are not recognised:
+	// ScriptClasses define what unrecognised scripts of lock libraries do:
 	// "<sha1>=<class>…" each. Default none.
 	ScriptClasses []string
-	// CompatTest serves test-suites of lock libraries: FLUSHDB, plain SET, locks
+	// CompatTest serves test suites of lock libraries: FLUSHDB, plain SET, locks
 	// without an expiry and more go to all masters. Valid only while Listen has
 	// addresses of this machine alone. Default false.
 	CompatTest bool
 	// IDsDurability is IDsDurable or IDsVolatile. Default IDsDurable: DNEXTID
-	// needs a majority of masters that have on disk what they answered.
+	// needs a majority of masters that have their acknowledged writes on disk.
 	// Embedded masters are exempt.
 	IDsDurability string
 
@@ -170,8 +170,8 @@ type Config struct {
 	Pprof bool
 
 	// OTLPEndpoint is the URL of an OpenTelemetry collector (OTLP over HTTP) that
-	// is told what becomes of operations; default "": nobody is. OTLPSample is the
-	// share of operations that are traced without being asked, 0 to 1; default 0.01:
+	// receives spans of operations; default "": none. OTLPSample is the share of
+	// operations that are traced without a request for it, 0 to 1; default 0.01:
 	// at 20 000 operations a second 200 spans, 300 kB a second.
 	OTLPEndpoint string
 	OTLPSample   float64
@@ -184,7 +184,7 @@ type Config struct {
 
 	// File is the path of the file that was read, "" for none.
 	File string
-	// Warnings are sentences for the log about settings that are valid and
+	// Warnings are sentences for the log about settings that are valid but
 	// unwise. Load fills them; they never hold a password.
 	Warnings []string
 	// BootstrapWarning is the one of them that the daemon repeats while it
@@ -192,8 +192,8 @@ type Config struct {
 	BootstrapWarning string
 }
 
-// Default is what holds when nobody says anything: five embedded masters
-// behind a port that only this machine reaches.
+// Default returns the default settings: five embedded masters behind a port that only
+// this machine reaches.
 func Default() Config {
 	return Config{
 		Listen:                []string{"127.0.0.1:7379"},

@@ -1,8 +1,9 @@
-// How does a value, written as a flag, a variable or TOML, become a Go value?
-// Flags and variables arrive as text, TOML also as numbers, truth values and
-// arrays. The problems returned here are ends of sentences ("is not …") and
-// never repeat the value: what repeats it knows whether it is a secret.
 package configs
+
+// decode.go decodes the values of flags, variables and TOML into Go values. Flags and
+// variables arrive as text, TOML also as numbers, truth values and arrays. The problems
+// returned here are ends of sentences ("is not …") and never repeat the value: only the
+// caller can decide whether the value is secret.
 
 import (
 	"errors"
@@ -81,7 +82,7 @@ func decodeText(value any) (string, error) {
 }
 
 // decodeList accepts one text, a flag that was repeated, and an array of texts
-// in the file. Commas are left alone: only the caller knows what they mean.
+// in the file. Commas are not split: their meaning depends on the option.
 func decodeList(value any) ([]string, error) {
 	switch v := value.(type) {
 	case string:
@@ -121,7 +122,7 @@ func kindOf(value any) string {
 	return "a date or time"
 }
 
-// shortDuration writes 60s as 1m and 24h as 24h, where String has zeros behind.
+// shortDuration formats 60s as 1m and 24h as 24h, where String appends zeros.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -1,6 +1,7 @@
-// Which hosts, ports and socket paths can exist? For listeners and masters
-// alike; the answers are ends of sentences, "" when there is nothing to say.
 package configs
+
+// endpoint.go checks hosts, ports and socket paths, for listeners and masters. The
+// results are ends of sentences, "" for a valid value.
 
 import (
 	"fmt"
@@ -11,13 +12,13 @@ import (
 )
 
 const (
-	// maxSocketPath is what every supported system can hold in a socket's
+	// maxSocketPath is the longest that every supported system can store in a socket's
 	// address (108 bytes with the closing zero on Linux, 104 on BSD and macOS).
 	maxSocketPath = 103
 	maxHost       = 253 // of a host name, RFC 1035
 )
 
-func objectToSocketPath(path string) string {
+func socketPathProblem(path string) string {
 	switch {
 	case !strings.HasPrefix(path, "/"):
 		return "is not an absolute path"
@@ -33,11 +34,11 @@ func objectToSocketPath(path string) string {
 	return ""
 }
 
-// objectToPort accepts least to 65535 in plain digits.
-func objectToPort(port string, least int) string {
+// portProblem accepts min to 65535 in plain digits.
+func portProblem(port string, min int) string {
 	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || int(n) < least {
-		return fmt.Sprintf("has a port that is not a number from %d to 65535", least)
+	if err != nil || int(n) < min {
+		return fmt.Sprintf("has a port that is not a number from %d to 65535", min)
 	}
 	return ""
 }
@@ -47,7 +48,7 @@ var (
 	numberPattern = regexp.MustCompile(`^[0-9.]+$`)
 )
 
-func objectToHost(host string) string {
+func hostProblem(host string) string {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if ip.Zone() != "" && !wordPattern.MatchString(ip.Zone()) {
 			return "has an IPv6 zone that is not " + wordAllowed

@@ -1,6 +1,7 @@
-// What was said in the environment, and which variables with our prefix are
-// not ours?
 package configs
+
+// environ.go reads the settings in the environment, and finds variables with our prefix that
+// are no settings.
 
 import (
 	"regexp"
@@ -35,12 +36,12 @@ func (l *loader) readEnviron(environ []string) layer {
 	return layer{values, variable}
 }
 
-// variable is the name of an option's variable: max-ttl is REDLOCKD_MAX_TTL.
+// variable returns the name of an option's variable: max-ttl is REDLOCKD_MAX_TTL.
 func variable(option string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(option, "-", "_"))
 }
 
-// clusterPattern matches what Kubernetes sets in every container for a Service
+// clusterPattern matches variables that Kubernetes sets in every container for a Service
 // called redlockd or redlockd-something (REDLOCKD_SERVICE_HOST,
 // REDLOCKD_PORT_7379_TCP_ADDR …), and Docker's links likewise. Without this
 // exception a daemon would refuse to start beside its own Service.

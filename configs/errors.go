@@ -1,5 +1,6 @@
-// What does an operator read who has set something that cannot work?
 package configs
+
+// errors.go contains the errors for invalid settings.
 
 import (
 	"errors"
@@ -7,20 +8,20 @@ import (
 )
 
 var (
-	// ErrHelp: Load met --help; print Help() and end well.
-	ErrHelp = errors.New("help was asked for")
-	// ErrVersion: Load met --version; print the version and end well.
-	ErrVersion = errors.New("the version was asked for")
+	// ErrHelp: Load found --help; print Help() and exit with 0.
+	ErrHelp = errors.New("help was requested")
+	// ErrVersion: Load found --version; print the version and exit with 0.
+	ErrVersion = errors.New("the version was requested")
 	// ErrInvalid is wrapped by every other error of Load and by every error of
-	// Validate: nothing has been started, the settings have to be changed.
+	// Validate: nothing was started, the settings have to be changed.
 	ErrInvalid = errors.New("invalid settings")
 )
 
-// FieldError is one setting that cannot work. Load and Validate join as many
-// of them as there are. No part of it ever holds a password.
+// FieldError is one invalid setting. Load and Validate join all of them. No part of it
+// ever holds a password.
 type FieldError struct {
 	Field   string // name of the option, without dashes
-	Value   string // as it was given, passwords blotted out
+	Value   string // as it was given, passwords hidden
 	Source  string // "--max-ttl", "REDLOCKD_MAX_TTL", the file's path; "" when unknown
 	Problem string // what is wrong with the value
 	Allowed string // the range

@@ -1,5 +1,6 @@
-// What was said in the file?
 package configs
+
+// file.go reads the settings in the file.
 
 import (
 	"errors"
@@ -15,7 +16,7 @@ import (
 
 const maxFileSize = 1 << 20 // 1 MiB; the annotated example has 5 kB
 
-// readFile reads the file that a stronger layer names, if one does.
+// readFile reads the file that a stronger layer names, if any.
 func (l *loader) readFile() (layer, bool) {
 	named := slices.IndexFunc(l.layers, func(layer layer) bool { return layer.values.Exists("config") })
 	if named < 0 {
@@ -23,7 +24,7 @@ func (l *loader) readFile() (layer, bool) {
 	}
 	path := l.layers[named].values.String("config")
 	if path == "" {
-		return layer{}, false // apply refuses it, as every empty value
+		return layer{}, false // apply rejects it, as every empty value
 	}
 	values := koanf.New("\x00") // no name holds it: keys with dots stay one key
 	if e := loadFile(values, path); e != nil {

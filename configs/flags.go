@@ -1,5 +1,6 @@
-// What was said on the command line?
 package configs
+
+// flags.go reads the settings on the command line.
 
 import (
 	"errors"
@@ -12,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// readFlags defines every option as text, so that flags, variables and the
-// file are read and objected to by the same rows.
+// readFlags defines every option as text, so that the same options decode and check
+// flags, variables and the file.
 func (l *loader) readFlags(args []string) (layer, error) {
 	flags := pflag.NewFlagSet("redlockd", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -53,7 +54,7 @@ func (l *loader) readFlags(args []string) (layer, error) {
 	return layer{values, func(option string) string { return "--" + option }}, nil
 }
 
-// flagError words what pflag refuses. pflag's own texts are not used: some
+// flagError describes errors of pflag. pflag's own texts are not used: some
 // repeat the whole argument, which may be a master with its password.
 func (l *loader) flagError(err error) error {
 	e := &FieldError{Field: "command line", Problem: "cannot be read", Advice: "write --name=value or --name value, see --help"}

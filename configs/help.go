@@ -1,15 +1,16 @@
-// What does --help say? One screen of 24 lines and 100 columns.
 package configs
+
+// help.go builds the text of --help: one screen of 24 lines and 100 columns.
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Help is the text of --help, made from the same rows that Load reads.
+// Help returns the text of --help, made from the same options that Load reads.
 func Help() string {
 	var text strings.Builder
-	text.WriteString("redlockd [OPTION…]: quorum locks over independent Redis masters, for clients that speak RESP\n")
+	text.WriteString("redlockd [OPTION…]: quorum locks over independent Redis masters, for clients that use RESP\n")
 	text.WriteString("redlockd bootstrap [--fence-above N]|reconfigure [--force]|check|quarantine|lock|hash-password|help\n")
 	defaults := Default()
 	for _, group := range groups() {
@@ -30,8 +31,8 @@ func Help() string {
 	return text.String()
 }
 
-// helpRow is one line: an option, and those behind it that have no words of
-// their own because they belong to it.
+// helpRow is one line: an option, and the related options after it that have no help text
+// of their own.
 type helpRow struct {
 	flags, help, defaults []string
 }

@@ -1,5 +1,6 @@
-// Tests of --help, of the annotated example and of warnings.
 package configs
+
+// Tests of --help, of the annotated example and of warnings.
 
 import (
 	"os"

@@ -1,5 +1,6 @@
-// Where may clients connect?
 package configs
+
+// listen.go contains --listen and the check of its addresses.
 
 import (
 	"net"
@@ -7,7 +8,7 @@ import (
 	"strings"
 )
 
-// tlsPrefix stands before an address on which TLS is spoken.
+// tlsPrefix marks an address that uses TLS.
 const tlsPrefix = "tls:"
 
 func listenOption() option {
@@ -44,7 +45,7 @@ func checkListen(c *Config) []problem {
 	seen := make(map[string]bool)
 	for _, address := range c.Listen {
 		shown := strconv.Quote(address)
-		if text := objectToListen(address); text != "" {
+		if text := listenProblem(address); text != "" {
 			problems = append(problems, problem{value: shown, text: text})
 		} else if seen[address] && !strings.HasSuffix(address, ":0") {
 			problems = append(problems, problem{value: shown, text: "is given twice", advice: "leave one out"})
@@ -54,21 +55,21 @@ func checkListen(c *Config) []problem {
 	return problems
 }
 
-// objectToListen says what is wrong with one address, "" if nothing is.
-func objectToListen(address string) string {
+// listenProblem returns what is wrong with one address, "" if it is valid.
+func listenProblem(address string) string {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		return objectToSocketPath(path)
+		return socketPathProblem(path)
 	}
 	address = strings.TrimPrefix(address, tlsPrefix)
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "is not of that form"
 	}
-	if text := objectToPort(port, 0); text != "" {
+	if text := portProblem(port, 0); text != "" {
 		return text
 	}
 	if host == "" {
 		return ""
 	}
-	return objectToHost(host)
+	return hostProblem(host)
 }

@@ -1,8 +1,9 @@
-// Where does the configuration come from? Three layers, the stronger over the
-// weaker: the file, the environment, the command line. Each layer is read and
-// searched for unknown names by itself, so that every error can say where the
-// value came from; koanf merges them.
 package configs
+
+// load.go builds the configuration from three layers, the stronger over the weaker: the
+// file, the environment, the command line. Each layer is read and searched for unknown
+// names by itself, so that every error can contain the source of the value; koanf merges
+// them.
 
 import (
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// layer is one source: its values by option, and how to call one in an error.
+// layer is one source: its values by option, and the name of one in an error.
 type layer struct {
 	values *koanf.Koanf
 	source func(option string) string
@@ -20,8 +21,8 @@ type layer struct {
 
 // Load reads the command line (without the program's name and a subcommand),
 // the environment ("NAME=value", as os.Environ has it) and the file that either
-// of them names. The errors are ErrHelp, ErrVersion, or all that is wrong with
-// the settings as joined FieldErrors, each of which is an ErrInvalid.
+// of them names. The errors are ErrHelp, ErrVersion, or all invalid settings as joined
+// FieldErrors, each of which is an ErrInvalid.
 func Load(args, environ []string) (Config, error) {
 	l := loader{config: Default(), options: allOptions()}
 	flags, err := l.readFlags(args)
@@ -66,7 +67,7 @@ func (l *loader) names() []string {
 	return names
 }
 
-// apply merges the layers into the configuration and checks what came of it.
+// apply merges the layers into the configuration and checks the result.
 func (l *loader) apply() {
 	merged := koanf.New("\x00")
 	for _, layer := range slices.Backward(l.layers) {
@@ -82,12 +83,12 @@ func (l *loader) apply() {
 	if len(l.config.Masters) > 0 && !merged.Exists("embedded") {
 		l.config.Embedded = 0
 	}
-	// What could not be set has kept its default, which is valid.
+	// Settings with an invalid value have kept their default, which is valid.
 	l.problems = append(l.problems, check(&l.config, l.options, l.source)...)
 }
 
-// set stores one value. An empty one is refused except where it means
-// something: a variable that expanded to nothing must not start a daemon on
+// set stores one value. An empty one is rejected except where it has a
+// meaning: a variable that expanded to nothing must not start a daemon on
 // embedded masters.
 func (l *loader) set(o option, value any) []*FieldError {
 	given := fmt.Sprint(value)
@@ -107,7 +108,7 @@ func (l *loader) set(o option, value any) []*FieldError {
 	return errs
 }
 
-// source names the strongest layer that sets an option, "" if none does.
+// source returns the name of the strongest layer that sets an option, "" if none does.
 func (l *loader) source(option string) string {
 	for _, layer := range l.layers {
 		if layer.values.Exists(option) {

@@ -1,5 +1,6 @@
-// Tests of where settings come from and of what is said about wrong ones.
 package configs
+
+// Tests of the sources of settings and of the errors for wrong ones.
 
 import (
 	"errors"
@@ -268,7 +269,7 @@ func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 	}
 }
 
-func TestLoad_SaysWhyAFileCannotBeUsed(t *testing.T) {
+func TestLoad_ReportsWhyAFileCannotBeUsed(t *testing.T) {
 	large := writeFile(t, strings.Repeat("#", maxFileSize+1))
 	wantRefused(t, []string{"--config", "/does/not/exist"}, nil, `config = "/does/not/exist" (from --config)`, "no such file")
 	wantRefused(t, []string{"--config", writeFile(t, "group = \"a\"\nmax-ttl = = 1\n")}, nil, "line 2, column 11")

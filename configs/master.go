@@ -1,6 +1,7 @@
-// What is a master, as the operator names it, and how is its password kept out
-// of logs and errors?
 package configs
+
+// master.go contains Master, one configured master, which hides its password in logs and
+// errors.
 
 import (
 	"crypto/tls"
@@ -12,7 +13,7 @@ import (
 )
 
 // Master is one Redis server that votes. However it is printed, logged or
-// marshalled as a whole, what comes out is its name and address alone.
+// marshalled as a whole, the output contains only its name and address.
 type Master struct {
 	// Name is part of the group's identity on the masters and so the same in
 	// all daemons; by default the address as it was given, port included.
@@ -24,7 +25,7 @@ type Master struct {
 	TLS      *TLS   // nil = a plain connection
 }
 
-// TLS says how a rediss:// master proves itself, and this daemon to it.
+// TLS configures the certificates of a rediss:// master and of this daemon.
 type TLS struct {
 	CAFile     string // PEM; "" = the authorities this machine trusts
 	CertFile   string // PEM of this daemon's certificate, together with KeyFile
@@ -50,7 +51,7 @@ func (m Master) Format(s fmt.State, _ rune) {
 	_, _ = io.WriteString(s, m.String())
 }
 
-// MarshalText serves encoding/json and slog with String.
+// MarshalText returns String, for encoding/json and slog.
 func (m Master) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Load reads the files and returns what a connection needs. The error names

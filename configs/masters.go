@@ -1,6 +1,7 @@
-// Which masters form the group? The list is split, every entry parsed (see
-// address.go) and the whole checked: an odd number, no name or address twice.
 package configs
+
+// masters.go contains the list of masters. It is split, every entry is parsed (see
+// address.go) and the whole checked: an odd number, no name or address twice.
 
 import (
 	"errors"
@@ -108,7 +109,7 @@ func readSmallFile(path string) (string, error) {
 	return string(content), nil
 }
 
-// setMasterEntries puts masters into force, one for each entry.
+// setMasterEntries sets the masters, one for each entry.
 func (c *Config) setMasterEntries(entries []string) []problem {
 	var masters []Master
 	var problems []problem
@@ -118,7 +119,7 @@ func (c *Config) setMasterEntries(entries []string) []problem {
 	for _, entry := range entries {
 		master, err := parseMaster(strings.TrimSpace(entry))
 		if err != nil {
-			shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, blotOut(entry))
+			shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, redactEntry(entry))
 			problems = append(problems, problem{value: shown, text: err.Error()})
 			continue
 		}
@@ -132,8 +133,8 @@ func (c *Config) setMasterEntries(entries []string) []problem {
 }
 
 // hasLooseLogin finds an entry with the end of a login and no beginning: the
-// user forgot redis://, or a comma has cut redis://user:pa,ss@host in two. Told
-// in time, no piece of the list is shown.
+// user omitted redis://, or a comma has split redis://user:pa,ss@host. This check
+// comes first, so that no part of the list is shown.
 func hasLooseLogin(entries []string) bool {
 	return slices.ContainsFunc(entries, func(entry string) bool {
 		_, place := cutName(strings.TrimSpace(entry))
@@ -143,13 +144,13 @@ func hasLooseLogin(entries []string) bool {
 
 func checkMasters(c *Config) []problem {
 	if len(c.Masters) == 0 {
-		return nil // embedded ones then, whose number is checked
+		return nil // embedded masters are used then, whose number is checked
 	}
 	problems := checkMajority(len(c.Masters))
 	names := make(map[string]bool)
 	addresses := make(map[string]bool)
 	for _, master := range c.Masters {
-		if text := objectToMaster(master); text != "" {
+		if text := masterProblem(master); text != "" {
 			problems = append(problems, problem{value: master.String(), text: text})
 		}
 		if names[master.Name] {
@@ -165,8 +166,8 @@ func checkMasters(c *Config) []problem {
 	return problems
 }
 
-// checkMajority objects to a number of masters that no majority should be
-// built of, and says why.
+// checkMajority rejects a number of masters that no majority should be built of, and gives
+// the reason.
 func checkMajority(n int) []problem {
 	p := problem{value: fmt.Sprintf("%d masters", n)}
 	switch {
@@ -186,30 +187,29 @@ func checkMajority(n int) []problem {
 // maxName holds every default name: a host of maxHost bytes and its port.
 const maxName = 264
 
-// objectToMaster checks what parseMaster has checked, for a Master that was
-// put together by hand.
-func objectToMaster(m Master) string {
+// masterProblem checks the same as parseMaster, for a Master that was built by hand.
+func masterProblem(m Master) string {
 	if m.Name == "" || len(m.Name) > maxName || hasBlank(m.Name) || strings.Contains(m.Name, ",") {
 		return "has a name that is empty, too long, or holds a blank or a comma"
 	}
 	switch m.Network {
 	case "unix":
-		return objectToSocketPath(m.Address)
+		return socketPathProblem(m.Address)
 	case "tcp":
 		host, port, err := net.SplitHostPort(m.Address)
 		if err != nil {
 			return "has an address that is not host:port"
 		}
-		if text := objectToPort(port, 1); text != "" {
+		if text := portProblem(port, 1); text != "" {
 			return text
 		}
-		return objectToHost(host)
+		return hostProblem(host)
 	}
 	return `has a network that is neither "tcp" nor "unix"`
 }
 
-// canonicalAddress is the same for two spellings of one address. Two names of
-// one server are beyond it: they are found when the servers answer.
+// canonicalAddress returns the same text for two spellings of one address. It cannot detect
+// two names of one server: those are found when the servers answer.
 func canonicalAddress(m Master) string {
 	if m.Network == "unix" {
 		return filepath.Clean(m.Address)

@@ -1,5 +1,6 @@
-// Tests of how masters are written and of what is kept out of sight.
 package configs
+
+// Tests of the notation of masters and of hidden passwords.
 
 import (
 	"encoding/json"
@@ -186,7 +187,7 @@ func FuzzParseMaster(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if text := objectToMaster(master); text != "" {
+		if text := masterProblem(master); text != "" {
 			t.Fatalf("%q was accepted as %s, which %s", entry, describe(master), text)
 		}
 		// A host called unix is the one address that reads as something else.

@@ -1,13 +1,13 @@
-// Which name was meant?
 package configs
+
+// nearest.go finds the option name nearest to a misspelt one.
 
 import "strconv"
 
-// maxCompared bounds the work for a name that somebody made up.
+// maxCompared bounds the work for an arbitrary name.
 const maxCompared = 64
 
-// nearest is the known name that takes the fewest edits to reach, the first
-// one of equals.
+// nearest returns the known name with the fewest edits, the first one of equals.
 func nearest(name string, known []string) string {
 	if len(name) > maxCompared {
 		name = name[:maxCompared]
@@ -21,13 +21,13 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// shownName is a name that is no option, fit for an error: a mistake in
-// quoting can put a master with its password in the place of a name.
+// shownName makes an unknown name fit for an error: a mistake in quoting can put a
+// master with its password in the place of a name.
 func shownName(name string) string {
 	if wordPattern.MatchString(name) {
 		return name
 	}
-	return strconv.Quote(blotOut(name))
+	return strconv.Quote(redactEntry(name))
 }
 
 // distance is Levenshtein's: insertions, deletions and replacements of bytes.

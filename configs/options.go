@@ -1,5 +1,6 @@
-// Which options are there? The rows, in the order and the groups of --help.
 package configs
+
+// options.go lists all options, in the order and the groups of --help.
 
 import (
 	"fmt"
@@ -36,7 +37,7 @@ func clientOptions() []option {
 			"raise it where many clients share an address and start together, or set 0 for no limit",
 			0, 1_000_000, func(c *Config) *int { return &c.MaxConnects }),
 		intOption("unauthenticated-memory", "bytes",
-			"raise it if honest clients are told that they have to make room for others",
+			"raise it if honest clients get the error that names this option",
 			256<<10, 1<<30, func(c *Config) *int { return &c.UnauthenticatedMemory }),
 		intOption("max-memory-clients", "",
 			"raise it if evicted_clients in INFO grows and memory allows",
@@ -45,7 +46,7 @@ func clientOptions() []option {
 			"raise it if clients are closed that read their replies late",
 			256<<10, 1<<30, func(c *Config) *int { return &c.ClientOutputLimit }),
 		intOption("max-subscriptions", "",
-			"raise it where one connection listens to more channels and patterns",
+			"raise it where one connection subscribes to more channels and patterns",
 			1, 1_000_000, func(c *Config) *int { return &c.MaxSubscriptions }),
 		durationOption("client-timeout", "of silence; of stopping",
 			"choose several times the pause between two commands of a client that holds locks with HOLD",
@@ -69,7 +70,7 @@ func masterOptions() []option {
 		durationOption("master-timeout", "an answer later than this does not count",
 			"choose several times the round trip to the slowest master",
 			10*time.Millisecond, 5*time.Second, func(c *Config) *time.Duration { return &c.MasterTimeout }),
-		choiceOption("restart-guard", "of masters that forget",
+		choiceOption("restart-guard", "of restarted masters",
 			"keep strict wherever two holders at once do harm",
 			[]string{GuardStrict, GuardOff}, func(c *Config) *string { return &c.RestartGuard }),
 		switchOption("assume-durable", "",
@@ -100,10 +101,10 @@ func lockOptions() []option {
 			"raise it if clients that wait are answered TRYLATER and memory allows (1 kB each)",
 			1, 10_000_000, func(c *Config) *int { return &c.MaxWaitersPerKey }),
 		choiceOption("long-ttl", "SET, EVAL",
-			"use clamp where clients ask for longer leases than they need",
+			"use clamp where clients request longer leases than they need",
 			[]string{TTLDeny, TTLClamp}, func(c *Config) *string { return &c.LongTTL }),
 		choiceOption("no-ttl", "",
-			"use lease where clients ask for no expiry and renew or finish within max-ttl",
+			"use lease where clients request no expiry and renew or finish within max-ttl",
 			[]string{TTLDeny, TTLLease, TTLAllow}, func(c *Config) *string { return &c.NoTTL }),
 		scriptClassOption(),
 		choiceOption("ids-durability", "ids need masters that fsync; DINFO names clients",
@@ -148,7 +149,7 @@ func embeddedOption() option {
 
 func groupOption() option {
 	return option{
-		name: "group", argument: "NAME", help: "who belongs together; prefix",
+		name: "group", argument: "NAME", help: "group of daemons; key prefix",
 		allowed: wordAllowed, advice: "use the same short name in all daemons of these masters",
 		set:  setter(decodeText, func(c *Config) *string { return &c.Group }),
 		show: func(c *Config) string { return c.Group },
@@ -161,7 +162,7 @@ func groupOption() option {
 	}
 }
 
-// maxKeyPrefix leaves room: a key may have 512 bytes of its own.
+// maxKeyPrefix leaves space: a key may have 512 bytes of its own.
 const maxKeyPrefix = 64
 
 func keyPrefixOption() option {
@@ -182,7 +183,7 @@ func keyPrefixOption() option {
 	}
 }
 
-// scriptClassOption is checked where scripts are known.
+// scriptClassOption is checked by the packages that parse scripts.
 func scriptClassOption() option {
 	return option{
 		name: "script-class", argument: "SPEC", list: true,
@@ -204,7 +205,7 @@ func scriptClassOption() option {
 	}
 }
 
-// fileOption is read before all others and has no place in the file itself.
+// fileOption is read before all others and is invalid in the file itself.
 func fileOption() option {
 	return option{
 		name: "config", argument: "FILE", help: "TOML with these names; see configs/redlockd.toml",

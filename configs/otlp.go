@@ -1,5 +1,6 @@
-// Where do traces go, and how many?
 package configs
+
+// otlp.go contains the options for traces: the collector and the share of operations.
 
 import (
 	"errors"
@@ -9,7 +10,7 @@ import (
 
 func otlpEndpointOption() option {
 	return option{
-		name: "otlp-endpoint", argument: "URL", help: "traces, to an OpenTelemetry collector", secret: true, // somebody may put a password into it, which is refused
+		name: "otlp-endpoint", argument: "URL", help: "traces, to an OpenTelemetry collector", secret: true, // it may contain a password, which is rejected
 		allowed: "http://host:port or https://host:port, with the path of the receiver if it is not /v1/traces",
 		advice:  "name an OpenTelemetry collector, for example http://127.0.0.1:4318",
 		set:     setter(decodeText, func(c *Config) *string { return &c.OTLPEndpoint }),
@@ -27,15 +28,14 @@ func checkOTLP(c *Config) []problem {
 	case err != nil:
 		return []problem{{text: "is not a URL"}}
 	case u.User != nil:
-		return []problem{{text: "has a user or a password, which would be shown to everybody", advice: "let a collector on this machine know it"}}
+		return []problem{{text: "has a user or a password, which would be shown to all users", advice: "configure it in a collector on this machine"}}
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return []problem{{text: "is not a URL of that form"}}
 	}
 	return nil
 }
 
-// otlpSampleOption is a share: a fraction, as text in flags and variables, a
-// number in the file.
+// otlpSampleOption is a fraction, as text in flags and variables, a number in the file.
 func otlpSampleOption() option {
 	return option{
 		name: "otlp-sample", argument: "SHARE", allowed: "0 to 1",

@@ -1,5 +1,6 @@
-// What may be shown of a password, and of an entry that could not be parsed?
 package configs
+
+// redact.go hides passwords, also in entries that could not be parsed.
 
 import (
 	"fmt"
@@ -16,8 +17,8 @@ var (
 	plainPattern = regexp.MustCompile(`^(\[[0-9A-Za-z:.%]*\]|[A-Za-z0-9_.-]*)(:[0-9]*)?(/[0-9]*)?$`)
 )
 
-// Secret is a password. However it is printed, logged or marshalled, what comes
-// out is whether there is one.
+// Secret is a password. However it is printed, logged or marshalled, the output only shows
+// whether there is one.
 type Secret string
 
 // String is "***", or "" where there is none.
@@ -31,7 +32,7 @@ func (s Secret) String() string {
 // Format prints String for every verb.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// MarshalText serves encoding/json and slog with String.
+// MarshalText returns String, for encoding/json and slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 func decodeSecret(value any) (Secret, error) {
@@ -39,9 +40,9 @@ func decodeSecret(value any) (Secret, error) {
 	return Secret(text), err
 }
 
-// blotOut makes an entry that could not be parsed fit for an error: whatever
-// may be a login, or a piece of one, becomes three asterisks.
-func blotOut(entry string) string {
+// redactEntry makes an entry that could not be parsed fit for an error: every part that
+// may belong to a login becomes three asterisks.
+func redactEntry(entry string) string {
 	head := headPattern.FindString(entry)
 	rest := entry[len(head):]
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {

@@ -1,10 +1,11 @@
-// What does CONFIG GET show?
 package configs
+
+// settings.go contains the settings that CONFIG GET shows.
 
 import "path"
 
-// Settings are the options whose name matches a glob pattern (* ? [a-z]), with
-// the values in force, passwords left out. A malformed pattern matches none.
+// Settings returns the options whose name matches a glob pattern (* ? [a-z]), with
+// the present values, passwords left out. A malformed pattern matches none.
 func (c *Config) Settings(pattern string) [][2]string {
 	var found [][2]string
 	for _, option := range allOptions() {

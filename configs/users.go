@@ -1,5 +1,7 @@
-// Who may do what, as the operator writes it down? A TOML file with a table for
-// each user, read at the start and again at every SIGHUP:
+package configs
+
+// users.go reads the users file: TOML with a table for each user, read at the start and
+// again at every SIGHUP:
 //
 //	[user.billing]
 //	password-argon2id = "$argon2id$…"     # made by redlockd hash-password
@@ -12,7 +14,6 @@
 //	counters = 20                         # names of counters, 0 = no limit
 //	connections = 64                      # at once, 0 = no limit
 //	enabled = true
-package configs
 
 import (
 	"crypto/sha256"
@@ -93,7 +94,7 @@ func readUsers(path string) ([]User, []*FieldError) {
 		}
 	}
 	if len(problems) == 0 && len(users) == 0 {
-		object("users", "holds no user, so nobody could sign in", "write [user.NAME] before the settings of a user")
+		object("users", "holds no user, so no client could authenticate", "write [user.NAME] before the settings of a user")
 	}
 	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(problems, func(a, b *FieldError) int { return strings.Compare(a.Field, b.Field) })
@@ -140,7 +141,7 @@ func setDigests(u *User, value any) error {
 // maxQuota is more than any daemon can hold or serve.
 const maxQuota = 10_000_000
 
-// maxCounters bounds the memory of a user's quota: every name of a counter is kept.
+// maxCounters bounds the memory of a user's quota: every name of a counter is stored.
 const maxCounters = 100_000
 
 func setQuota(field *int, value any, most int) error {

@@ -24,7 +24,7 @@ func TestReadUsers_ReadsTheExample(t *testing.T) {
 	}
 }
 
-func TestReadUsers_SaysWhatIsWrongAndWhere(t *testing.T) {
+func TestReadUsers_ReportsWhatIsWrongAndWhere(t *testing.T) {
 	for content, part := range map[string]string{
 		"":                                     "holds no user",
 		"billing = 1":                          "billing (from FILE): is not a table of users",
@@ -83,7 +83,7 @@ func TestConfig_NeverShowsItsPassword(t *testing.T) {
 	}
 }
 
-func TestLoad_WarnsOfOpenDoors(t *testing.T) {
+func TestLoad_WarnsOfOpenPorts(t *testing.T) {
 	users := writeFile(t, "[user.a]\npassword-sha256 = \""+strings.Repeat("0", 64)+"\"\n")
 	open := writeFile(t, `requirepass = "S3CR3T"`)
 	for _, path := range []string{users, open} {
@@ -99,7 +99,7 @@ func TestLoad_WarnsOfOpenDoors(t *testing.T) {
 		{nil, []string{"REDLOCKD_REQUIREPASS=S3CR3T"}, ""},
 		{[]string{"--config", open}, nil, "chmod o-r " + open},
 		{[]string{"--users", users}, nil, "chmod o-r " + users},
-		{[]string{"--protected-mode", "off"}, nil, "everybody who reaches this port"},
+		{[]string{"--protected-mode", "off"}, nil, "every client that reaches this port"},
 		{[]string{"--protected-mode", "off"}, []string{"REDLOCKD_REQUIREPASS=S3CR3T"}, ""},
 	} {
 		got := strings.Join(mustLoad(t, c.args, c.environ).Warnings, "\n")

@@ -1,14 +1,15 @@
-// Can these settings work?
 package configs
+
+// validate.go checks all settings.
 
 import "strconv"
 
-// Validate says everything that is wrong: joined FieldErrors, or nil.
+// Validate returns all problems as joined FieldErrors, or nil.
 func (c *Config) Validate() error {
 	return join(check(c, allOptions(), func(string) string { return "" }))
 }
 
-// check walks the rows; source says where an option was set.
+// check runs the checks of all options; source returns where an option was set.
 func check(c *Config, options []option, source func(option string) string) []*FieldError {
 	var errs []*FieldError
 	for _, option := range options {

@@ -1,5 +1,6 @@
-// Which settings are valid and yet unwise?
 package configs
+
+// warnings.go finds settings that are valid but unwise.
 
 import (
 	"fmt"
@@ -48,7 +49,7 @@ func (l *loader) warnings() []string {
 	return found
 }
 
-// bootstrapWarning names the source, so that the operator can take the option out.
+// bootstrapWarning contains the source, so that the operator can remove the option.
 func (l *loader) bootstrapWarning() string {
 	if !l.config.Bootstrap {
 		return ""
@@ -56,8 +57,8 @@ func (l *loader) bootstrapWarning() string {
 	return fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; take it out and use `redlockd bootstrap` once instead", l.source("bootstrap"))
 }
 
-// accessWarnings are about passwords that others can read, and about doors that
-// stand open.
+// accessWarnings are about passwords that others can read, and about ports without a
+// login.
 func (l *loader) accessWarnings() []string {
 	var found []string
 	switch source := l.source("requirepass"); {
@@ -71,7 +72,7 @@ func (l *loader) accessWarnings() []string {
 		found = append(found, fmt.Sprintf("%s holds digests of passwords and every user of this machine can read it: chmod o-r %s", path, path))
 	}
 	if l.config.ProtectedMode == "off" && l.config.RequirePass == "" && len(l.config.Users) == 0 {
-		found = append(found, "protected-mode = off without requirepass and users: everybody who reaches this port may do everything")
+		found = append(found, "protected-mode = off without requirepass and users: every client that reaches this port may do everything")
 	}
 	return found
 }

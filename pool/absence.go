@@ -1,4 +1,5 @@
-// Absence is why the answer of one master does not count in one ballot.
+// Absence is the reason why the answer of one master does not count in one ballot.
+
 package pool
 
 import (
@@ -6,8 +7,8 @@ import (
 	"time"
 )
 
-// Absence is noted for every answer that does not count, also where the ballot is
-// won without it. So it holds what a text is made of, and no text. The zero value is
+// Absence is stored for every answer that does not count, also where the ballot is
+// won without it. So it holds the parts of a text, and no text. The zero value is
 // a master that has not answered yet.
 type Absence struct {
 	err  error
@@ -18,46 +19,46 @@ type Absence struct {
 type absenceKind uint8
 
 const (
-	notYet     absenceKind = iota // it has not answered
-	notAsked                      // the command was never sent
-	lost                          // it was sent, and the answer did not come
-	voided                        // the seal is bad
-	unsealed                      // there is no seal, because the flush was late
-	refusedIt                     // an error reply under a good seal
-	tooYoung                      // the seal is good, and the memory too new
-	other                         // what the ballot says of it
-	unreadable                    // none of these
+	notYet       absenceKind = iota // it has not answered
+	notSent                         // the command was never sent
+	lost                            // it was sent, and the answer did not come
+	voided                          // the seal is bad
+	unsealed                        // there is no seal, because the flush was late
+	errorReply                      // an error reply under a good seal
+	inQuarantine                    // the seal is good, and the memory too new
+	other                           // a reason of the ballot's own
+	unreadable                      // none of these
 )
 
-// Absence tells what is wrong with an answer that does not count.
+// Absence returns the reason why an answer does not count.
 func (p *Pool) Absence(a *Answer) Absence {
 	err := a.Reply.Err
 	_, replied := err.(MasterError)
 	switch {
-	case !a.Asked && err == nil:
-		return Absence{kind: notAsked, err: a.Seal.Err}
-	case !a.Asked:
-		return Absence{kind: notAsked, err: err}
+	case !a.Sent && err == nil:
+		return Absence{kind: notSent, err: a.Seal.Err}
+	case !a.Sent:
+		return Absence{kind: notSent, err: err}
 	case err != nil && !replied:
 		return Absence{kind: lost, err: err}
 	case a.Seal.Err != nil:
 		return Absence{kind: voided, err: a.Seal.Err}
 	case err != nil:
-		return Absence{kind: refusedIt, err: err}
+		return Absence{kind: errorReply, err: err}
 	case !a.Seal.Good:
 		return Absence{kind: unsealed}
-	case a.Seal.Young:
-		return Absence{kind: tooYoung, span: max(0, p.options.age()-a.Seal.Age)}
+	case a.Seal.Quarantined:
+		return Absence{kind: inQuarantine, span: max(0, p.options.age()-a.Seal.Age)}
 	}
 	return Absence{kind: unreadable}
 }
 
-// AbsentFor is a reason of the ballot's own, which the span ends; 0 = it has none.
-func AbsentFor(why error, span time.Duration) Absence {
-	return Absence{kind: other, err: why, span: span}
+// AbsentFor is a reason of the ballot's own, with the time after which it ends; 0 = it has none.
+func AbsentFor(reason error, span time.Duration) Absence {
+	return Absence{kind: other, err: reason, span: span}
 }
 
-// Unreadable tells that an answer has no fault but its content.
+// Unreadable reports that only the content of the answer is wrong.
 func (a *Absence) Unreadable() bool { return a.kind == unreadable }
 
 // String is the reason as a state with its cause.
@@ -65,9 +66,9 @@ func (a Absence) String() string {
 	switch a.kind {
 	case notYet:
 		return "has not answered yet"
-	case notAsked:
+	case notSent:
 		if a.err == nil {
-			return "was not asked (the time for it was over)"
+			return "did not receive the command (the time for it was over)"
 		}
 		return stateOf(a.err) + " (" + a.err.Error() + ")"
 	case lost:
@@ -79,20 +80,20 @@ func (a Absence) String() string {
 		return voidWord(a.err) + " (" + a.err.Error() + ")"
 	case unsealed:
 		return voidWord(errLate) + " (" + errLate.Error() + ")"
-	case refusedIt:
+	case errorReply:
 		return "answered an error (" + a.err.Error() + ")"
-	case tooYoung:
-		return quarantinedState + " (" + young(a.span) + ")"
+	case inQuarantine:
+		return quarantinedState + " (" + quarantineText(a.span) + ")"
 	case other:
 		if a.span == 0 {
 			return a.err.Error()
 		}
-		return a.err.Error() + " " + since(a.span)
+		return a.err.Error() + " " + humanDuration(a.span)
 	}
 	return "answered something unexpected"
 }
 
-// stateOf is the state of a master that was not asked.
+// stateOf is the state of a master that received no command.
 func stateOf(err error) string {
 	var reason *unfit
 	switch {
@@ -113,10 +114,10 @@ func voidWord(err error) string {
 	if reason := voidReason(err); reason != voidOther {
 		return VoidReason(reason)
 	}
-	return "ailing"
+	return "failing"
 }
 
-// Absent names the master of a lane, and why its answer does not count.
+// Absent names the master of a lane, and the reason why its answer does not count.
 func (p *Pool) Absent(lane int, a Absence) string { return p.NameOf(lane) + " " + a.String() }
 
 // NameOf is a master's name with its address.

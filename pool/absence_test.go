@@ -11,7 +11,7 @@ func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
 	p := &Pool{options: Options{
 		Masters: []Master{{Name: "a", Address: "10.0.0.1:6379"}, {Name: "b:6379", Address: "b:6379"}}, MaxTTL: 10 * time.Second,
 	}}
-	good, young := Seal{Good: true}, Seal{Good: true, Young: true, Age: 2 * time.Second}
+	good, quarantined := Seal{Good: true}, Seal{Good: true, Quarantined: true, Age: 2 * time.Second}
 	bad := func(err error) Seal { return Seal{Err: err} }
 	reply := func(err error) Reply { return Reply{Kind: ReplyError, Err: err} }
 	full := MasterError("OOM no room")
@@ -25,20 +25,20 @@ func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
 		{Answer{Reply: reply(errDrained)}, "draining (it is being drained)"},
 		{Answer{Reply: reply(errQueueFull)}, "busy (queue full)"},
 		{Answer{Reply: reply(errNoClocks)}, "dialing (waits for the clocks of a quorum of masters)"},
-		{Answer{Seal: good}, "was not asked (the time for it was over)"},
-		{Answer{Asked: true, Reply: reply(errStalled), Seal: bad(errStalled)}, "down (did not answer in time)"},
-		{Answer{Asked: true, Reply: reply(errors.New("EOF")), Seal: bad(errors.New("EOF"))}, "down (EOF, before it answered)"},
-		{Answer{Asked: true, Seal: bad(errLate)}, "late (answered too late to count)"},
-		{Answer{Asked: true}, "late (answered too late to count)"},
-		{Answer{Asked: true, Seal: bad(errSuspect)}, "suspect (its clock is under suspicion)"},
-		{Answer{Asked: true, Seal: bad(fmt.Errorf("%w by 300 ms", errBehind))}, "behind (its clock is behind its estimate by 300 ms)"},
-		{Answer{Asked: true, Seal: bad(errForgot)}, "forgot (its memory is gone (flushed, swapped or replaced))"},
-		{Answer{Asked: true, Seal: bad(fmt.Errorf("%w: register 1", errRolledBack))}, "rolled-back (its memory was rolled back: register 1)"},
-		{Answer{Asked: true, Reply: reply(full), Seal: bad(fmt.Errorf("cannot raise its register: %w", full))}, "ailing (cannot raise its register: OOM no room)"},
-		{Answer{Asked: true, Reply: reply(full), Seal: good}, "answered an error (OOM no room)"},
-		{Answer{Asked: true, Reply: reply(full)}, "answered an error (OOM no room)"},
-		{Answer{Asked: true, Reply: number(1), Seal: young}, "quarantined (its memory is new, votes in 10.1s)"},
-		{Answer{Asked: true, Reply: number(7), Seal: good}, "answered something unexpected"},
+		{Answer{Seal: good}, "did not receive the command (the time for it was over)"},
+		{Answer{Sent: true, Reply: reply(errStalled), Seal: bad(errStalled)}, "down (did not answer in time)"},
+		{Answer{Sent: true, Reply: reply(errors.New("EOF")), Seal: bad(errors.New("EOF"))}, "down (EOF, before it answered)"},
+		{Answer{Sent: true, Seal: bad(errLate)}, "late (answered too late to count)"},
+		{Answer{Sent: true}, "late (answered too late to count)"},
+		{Answer{Sent: true, Seal: bad(errSuspect)}, "suspect (its clock is under suspicion)"},
+		{Answer{Sent: true, Seal: bad(fmt.Errorf("%w by 300 ms", errBehind))}, "behind (its clock is behind its estimate by 300 ms)"},
+		{Answer{Sent: true, Seal: bad(errMemoryGone)}, "forgot (its memory is gone (flushed, swapped or replaced))"},
+		{Answer{Sent: true, Seal: bad(fmt.Errorf("%w: register 1", errRolledBack))}, "rolled-back (its memory was rolled back: register 1)"},
+		{Answer{Sent: true, Reply: reply(full), Seal: bad(fmt.Errorf("cannot raise its register: %w", full))}, "failing (cannot raise its register: OOM no room)"},
+		{Answer{Sent: true, Reply: reply(full), Seal: good}, "answered an error (OOM no room)"},
+		{Answer{Sent: true, Reply: reply(full)}, "answered an error (OOM no room)"},
+		{Answer{Sent: true, Reply: number(1), Seal: quarantined}, "quarantined (its memory is new, votes in 10.1s)"},
+		{Answer{Sent: true, Reply: number(7), Seal: good}, "answered something unexpected"},
 	} {
 		if got := p.Absence(&c.answer).String(); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.answer, got, c.want)
@@ -59,10 +59,10 @@ func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
 func TestAbsence_AllocatesNothing(t *testing.T) {
 	p := &Pool{options: Options{MaxTTL: time.Second}}
 	var noted [3]Absence
-	cut := &Answer{Asked: true, Reply: Reply{Kind: ReplyError, Err: errStalled}, Seal: Seal{Err: errStalled}}
-	young := &Answer{Asked: true, Seal: Seal{Good: true, Young: true}}
+	cut := &Answer{Sent: true, Reply: Reply{Kind: ReplyError, Err: errStalled}, Seal: Seal{Err: errStalled}}
+	quarantined := &Answer{Sent: true, Seal: Seal{Good: true, Quarantined: true}}
 	if n := testing.AllocsPerRun(100, func() {
-		noted[0], noted[1], noted[2] = p.Absence(cut), p.Absence(young), AbsentFor(errLate, time.Second)
+		noted[0], noted[1], noted[2] = p.Absence(cut), p.Absence(quarantined), AbsentFor(errLate, time.Second)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

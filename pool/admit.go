@@ -1,4 +1,5 @@
-// Which life does a new connection belong to?
+// Admission: the script that finds or begins the incarnation of a master, and its answer.
+
 package pool
 
 import (
@@ -17,26 +18,26 @@ var admitScript string
 
 // admission is what the admission script decided.
 type admission struct {
-	life  *Life
-	score int64
+	incarnation *Incarnation
+	score       int64
 }
 
-// admissionRequest is what it is told.
+// admissionRequest is what the script receives.
 type admissionRequest struct {
-	clock     int64 // the group's clock, µs
-	durable   bool
-	retire    string
-	bootstrap bool
-	floor     int64
+	clock      int64 // the group's clock, µs
+	durable    bool
+	invalidate string
+	bootstrap  bool
+	floor      int64
 }
 
 func (g *Group) admit(link Link, name string, r admissionRequest) (admission, error) {
 	replies := link.Exchange([]Command{{[]string{
 		"EVAL", admitScript, "1", g.sealKey,
-		strconv.FormatInt(r.clock, 10), strconv.FormatInt(micros(skew), 10), bit(r.durable),
-		randomLineage(), ofMaster(g.fingerprint, name), r.retire, bit(r.bootstrap), strconv.FormatInt(r.floor, 10),
+		strconv.FormatInt(r.clock, 10), strconv.FormatInt(micros(maxSkew), 10), bit(r.durable),
+		newIncarnationID(), forMaster(g.fingerprint, name), r.invalidate, bit(r.bootstrap), strconv.FormatInt(r.floor, 10),
 	}}}, nil)
-	if err := gone(replies, 1); err != nil {
+	if err := exchangeErr(replies, 1); err != nil {
 		return admission{}, err
 	}
 	return g.readAdmission(name, replies[0])
@@ -46,7 +47,7 @@ func (g *Group) admit(link Link, name string, r admissionRequest) (admission, er
 // script ran up to that much later than the clock in its arguments was read.
 func delayed(err error, took time.Duration) bool {
 	var reason *unfit
-	return errors.As(err, &reason) && reason.ahead > 0 && reason.ahead-micros(took) <= micros(skew)
+	return errors.As(err, &reason) && reason.ahead > 0 && reason.ahead-micros(took) <= micros(maxSkew)
 }
 
 func (g *Group) readAdmission(name string, r Reply) (admission, error) {
@@ -62,29 +63,29 @@ func (g *Group) readAdmission(name string, r Reply) (admission, error) {
 		if len(r.Items) != 4 {
 			return admission{}, unfitf("the admission script answered something unexpected")
 		}
-		life, err := parseLife(detail)
+		incarnation, err := parseIdentity(detail)
 		score, ok := r.Items[3].Number()
 		if err != nil || !ok {
 			return admission{}, unfitf("the admission script answered something unexpected: %v", err)
 		}
-		return admission{life, score}, nil
+		return admission{incarnation, score}, nil
 	case "REPLICA":
 		return admission{}, unfitf("is a %s: masters are independent, %s", detail, emptyReplica)
 	case "PROMOTED":
 		return admission{}, unfitf("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", detail)
 	case "CLOCK":
 		us, _ := strconv.ParseInt(detail, 10, 64)
-		reason := fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, skew.Milliseconds())
+		reason := fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, maxSkew.Milliseconds())
 		return admission{}, &unfit{reason, us}
 	case "FINGERPRINT":
-		return admission{}, unfitf("serves daemons with other settings: %s", difference(ofMaster(g.fingerprint, name), detail))
+		return admission{}, unfitf("serves daemons with other settings: %s", difference(forMaster(g.fingerprint, name), detail))
 	case "FOREIGN":
 		return admission{}, unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", g.sealKey, g.db, withArticle(detail))
 	}
 	return admission{}, unfitf("the admission script answered %q", r.Items[0].Str)
 }
 
-// withArticle puts "a" before what TYPE answered.
+// withArticle puts "a" before the answer of TYPE.
 func withArticle(kind string) string {
 	if strings.HasPrefix(kind, "a ") {
 		return kind
@@ -92,7 +93,7 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// load makes sure that every script is known, so that EVALSHA never fails.
+// load loads every script into the master, so that EVALSHA never fails.
 func load(link Link, scripts []string) error {
 	if len(scripts) == 0 {
 		return nil
@@ -102,7 +103,7 @@ func load(link Link, scripts []string) error {
 		commands[i].Set("SCRIPT", "LOAD", text)
 	}
 	replies := link.Exchange(commands, nil)
-	if err := gone(replies, len(commands)); err != nil {
+	if err := exchangeErr(replies, len(commands)); err != nil {
 		return err
 	}
 	for _, r := range replies {
@@ -113,7 +114,7 @@ func load(link Link, scripts []string) error {
 	return nil
 }
 
-func randomLineage() string {
+func newIncarnationID() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24
 	return hex.EncodeToString(b[:])
@@ -126,13 +127,13 @@ func bit(yes bool) string {
 	return "0"
 }
 
-// quarantineLocked is how long a young master still has to wait, 0 if it is none.
+// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
 func (l *lane) quarantineLocked() time.Duration {
 	age := micros(l.group.pool.options.age())
-	left := l.conn.life.Base + age - l.est.at(l.group.now())
+	left := l.conn.incarnation.Base + age - l.est.at(l.group.now())
 	return max(0, time.Duration(left)*time.Microsecond)
 }
 
-func young(wait time.Duration) string {
+func quarantineText(wait time.Duration) string {
 	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
 }

@@ -12,7 +12,7 @@ func TestAdmit_ReadsEveryAnswerOfTheScript(t *testing.T) {
 	g := &Group{fingerprint: "format=v1/group=a", sealKey: "redlockd:seal"}
 	identity := "abc 0123 1700 1 " + g.fingerprint
 	a, err := g.readAdmission("a", list(text("OK"), text(identity), text("1800"), text("42")))
-	if err != nil || a.life.Identity != identity || a.life.Lineage != "0123" || a.score != 42 {
+	if err != nil || a.incarnation.Identity != identity || a.incarnation.ID != "0123" || a.score != 42 {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if a, err := g.readAdmission("a", list(text("OK"), text(identity), number(1800), number(7))); err != nil || a.score != 7 {
@@ -58,7 +58,7 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 				continue
 			}
 			if len(words) != 12 || words[3] != s.group.sealKey || words[5] != "500000" || words[6] != "0" ||
-				len(words[7]) != 20 || words[8] != ofMaster(s.group.fingerprint, "a") || words[9] != "" || words[10] != "0" {
+				len(words[7]) != 20 || words[8] != forMaster(s.group.fingerprint, "a") || words[9] != "" || words[10] != "0" {
 				t.Errorf("told %q", words[2:])
 			}
 			floor, ok := text(words[11]).Number()
@@ -66,13 +66,13 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 				t.Errorf("floor %q, want the highest register seen", words[11])
 			}
 		}
-		if a, b := randomLineage(), randomLineage(); a == b {
-			t.Errorf("two lineages are both %s", a)
+		if a, b := newIncarnationID(), newIncarnationID(); a == b {
+			t.Errorf("two incarnation ids are both %s", a)
 		}
 	})
 }
 
-func TestAdmit_NobodyIsAdmittedBeforeAQuorumHasSaidWhatTimeItIs(t *testing.T) {
+func TestAdmit_NoMasterIsAdmittedBeforeTheClocksOfAQuorumAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 5, Options{}, func(m *fakeMaster, i int) {
 			if i > 1 {
@@ -89,7 +89,7 @@ func TestAdmit_NobodyIsAdmittedBeforeAQuorumHasSaidWhatTimeItIs(t *testing.T) {
 		}
 		op := acquiring("key")
 		s.send(op)
-		if a := op.only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errNoClocks) {
+		if a := op.only(t, 0); a.Sent || !errors.Is(a.Reply.Err, errNoClocks) {
 			t.Errorf("%+v, want that it waits for the clocks", a)
 		}
 		s.change(2, func(m *fakeMaster) { m.forbidden = nil })
@@ -142,14 +142,14 @@ func FuzzAdmission(f *testing.F) {
 		g := &Group{fingerprint: fingerprint(testOptions(), 0), sealKey: "redlockd:seal"}
 		r := anyReply(&data, 0)
 		a, err := g.readAdmission("a", r)
-		if (err == nil) != (a.life != nil) {
-			t.Fatalf("%+v: life %v, error %v", r, a.life, err)
+		if (err == nil) != (a.incarnation != nil) {
+			t.Fatalf("%+v: incarnation %v, error %v", r, a.incarnation, err)
 		}
-		if err == nil && (a.life.Identity != r.Items[1].Str || a.life.Lineage == "" && !strings.Contains(a.life.Identity, "  ")) {
-			t.Fatalf("%+v was read as %+v", r, a.life)
+		if err == nil && (a.incarnation.Identity != r.Items[1].Str || a.incarnation.ID == "" && !strings.Contains(a.incarnation.Identity, "  ")) {
+			t.Fatalf("%+v was read as %+v", r, a.incarnation)
 		}
 		volatile(r, "")
-		var facts facts
+		var facts serverInfo
 		_ = facts.readClock(told{func([]string) Reply { return r }}, newHandClock())
 	})
 }

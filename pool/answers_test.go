@@ -27,7 +27,7 @@ var faults = []func(r *rand.Rand, m *fakeMaster){
 	func(_ *rand.Rand, m *fakeMaster) { m.resize = func(r []Reply) []Reply { return r[:len(r)/2] } },
 }
 
-func heal(_ *rand.Rand, m *fakeMaster) {
+func repairMaster(_ *rand.Rand, m *fakeMaster) {
 	m.hangs, m.cut, m.cutAfter, m.takes = false, false, false, 0
 	m.forbidden, m.tamper, m.resize = nil, nil, nil
 }
@@ -44,11 +44,11 @@ func TestAnswers_EveryLaneAnswersEveryOperationExactlyOnceWhateverHappens(t *tes
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 11))
-				s := newStage(t, n, Options{MaxFlush: 1 + r.IntN(6), MaxQueue: 20, MaxOwed: 8, MaxTTL: time.Second})
+				s := newStage(t, n, Options{MaxFlush: 1 + r.IntN(6), MaxQueue: 20, MaxPendingReleases: 8, MaxTTL: time.Second})
 				var asked []*question
 				for range 120 {
 					if r.IntN(3) == 0 {
-						f := heal
+						f := repairMaster
 						if r.IntN(3) > 0 {
 							f = faults[r.IntN(len(faults))]
 						}
@@ -64,7 +64,7 @@ func TestAnswers_EveryLaneAnswersEveryOperationExactlyOnceWhateverHappens(t *tes
 				}
 				if seed%2 == 0 { // otherwise it closes in the middle of everything
 					for lane := range n {
-						s.change(lane, func(m *fakeMaster) { heal(nil, m) })
+						s.change(lane, func(m *fakeMaster) { repairMaster(nil, m) })
 					}
 					s.clock.advance(5 * time.Second)
 				}
@@ -82,7 +82,7 @@ func TestAnswers_EveryLaneAnswersEveryOperationExactlyOnceWhateverHappens(t *tes
 	}
 }
 
-// ask queues a few operations, on all lanes or on one, and perhaps a debt.
+// ask queues a few operations, on all lanes or on one, and perhaps a pending release.
 func (s *stage) ask(r *rand.Rand) (out []*question) {
 	var b Batch
 	for range r.IntN(5) {
@@ -95,7 +95,7 @@ func (s *stage) ask(r *rand.Rand) (out []*question) {
 			q.op = releasing(key)
 			q.op.words = []string{"ZERO"}
 		case 2:
-			q.op = &asker{plan: Plan{Sealed: true, Bare: true}}
+			q.op = &asker{plan: Props{Sealed: true, SealOnly: true}}
 		case 3:
 			q.op.skip = r.IntN(3) == 0
 		}
@@ -113,7 +113,7 @@ func (s *stage) ask(r *rand.Rand) (out []*question) {
 	}
 	b.Send()
 	if r.IntN(6) == 0 {
-		s.group.Owe(r.IntN(len(s.masters)), Debt{Args: []string{"DEBT"}, Until: s.clock.Now() + time.Second})
+		s.group.RetryRelease(r.IntN(len(s.masters)), PendingRelease{Args: []string{"DEBT"}, Until: s.clock.Now() + time.Second})
 	}
 	return out
 }

@@ -7,7 +7,7 @@ type Batch struct {
 	ops   []Operation
 }
 
-// Add appends an operation; what was collected for another group leaves first.
+// Add appends an operation; operations collected for another group are sent first.
 func (b *Batch) Add(g *Group, op Operation) {
 	if b.group != g {
 		b.Send()

@@ -1,10 +1,11 @@
-// How does a brand-new group vote at once?
+// Bootstrap lets a brand-new group vote at once.
 //
 // A blank master may have forgotten locks, so it waits until it is older than
 // the longest lease. Only the operator can know that there was nothing to
-// forget. Saying so takes effect once, for all databases, and only while all
-// masters answer and none of them has an identity: left in a unit file it does
+// forget. The operator's assurance takes effect once, for all databases, and only while
+// all masters answer and none of them has an identity: left in a unit file it does
 // nothing at later restarts.
+
 package pool
 
 import (
@@ -16,8 +17,8 @@ import (
 	"strconv"
 )
 
-// Bootstrap lets a group of blank masters vote at once; force does so for
-// masters that have an identity already, and voids what it stood for.
+// Bootstrap lets a group of blank masters vote at once. With force it also replaces the
+// identities that masters have already, and their memories no longer count.
 func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error {
 	if err := o.withDefaults(); err != nil {
 		return err
@@ -25,30 +26,30 @@ func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error 
 	p := &Pool{options: o}
 	p.dial = o.Dialer
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
 	return p.bootstrap(ctx, force, out)
 }
 
-// candidate is a master that is asked whether it is blank.
+// candidate is a connected master of a command that needs all of them.
 type candidate struct {
 	master Master
 	link   Link
-	facts  facts
+	info   serverInfo
 }
 
 func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
-	all, err := p.assemble(ctx, "bootstrap")
-	defer dismiss(all)
+	all, err := p.connectAll(ctx, "bootstrap")
+	defer closeAll(all)
 	if err != nil {
 		return err
 	}
-	return p.baptise(all, force, out)
+	return p.initialize(all, force, out)
 }
 
-// assemble connects to all masters, for what all of them must agree to; the
-// error says what that is, and why it cannot be.
-func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err error) {
+// connectAll connects to all masters, for a command that needs all of them; the
+// error names the command and the reason why it cannot run.
+func (p *Pool) connectAll(ctx context.Context, what string) (all []*candidate, err error) {
 	var errs []error
 	for _, m := range p.options.Masters {
 		link, err := p.dial(ctx, m, 0)
@@ -58,7 +59,7 @@ func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err
 		}
 		c := &candidate{master: m, link: link}
 		all = append(all, c)
-		if c.facts, err = probe(link, p.options.Clock); err != nil {
+		if c.info, err = probe(link, p.options.Clock); err != nil {
 			errs = append(errs, fmt.Errorf("master %s %w", m.Name, err))
 		}
 	}
@@ -68,7 +69,7 @@ func (p *Pool) assemble(ctx context.Context, what string) (all []*candidate, err
 	return all, distinct(all, what)
 }
 
-func dismiss(all []*candidate) {
+func closeAll(all []*candidate) {
 	for _, c := range all {
 		c.link.Close()
 	}
@@ -77,16 +78,16 @@ func dismiss(all []*candidate) {
 func distinct(all []*candidate, what string) error {
 	for i, a := range all {
 		for _, b := range all[:i] {
-			if a.facts.runID == b.facts.runID {
-				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.facts.runID)
+			if a.info.runID == b.info.runID {
+				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.info.runID)
 			}
 		}
 	}
 	return nil
 }
 
-// baptise first looks at every database of every master, then writes.
-func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
+// initialize first reads every database of every master, then writes.
+func (p *Pool) initialize(all []*candidate, force bool, out io.Writer) error {
 	key := p.options.KeyPrefix + "redlockd:seal"
 	identities := map[*candidate][]string{}
 	for _, c := range all {
@@ -95,58 +96,58 @@ func (p *Pool) baptise(all []*candidate, force bool, out io.Writer) error {
 				{[]string{"SELECT", strconv.Itoa(db)}},
 				{[]string{"ZRANGE", key, "0", "-1"}},
 			}, nil)
-			if err := gone(replies, 2); err != nil {
+			if err := exchangeErr(replies, 2); err != nil {
 				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 			}
 			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
-				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
 			}
 			identity := ""
 			if len(replies[1].Items) > 0 {
 				identity = replies[1].Items[0].Str
 			}
 			if identity != "" && !force {
-				return fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; nothing was changed. If no lock of an earlier life matters: redlockd bootstrap --force", c.master.Name, db)
+				return fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; nothing was changed. If no lock of an earlier incarnation matters: redlockd bootstrap --force", c.master.Name, db)
 			}
 			identities[c] = append(identities[c], identity)
 		}
 	}
-	var least []map[string]int64 // below it daemons would take the register for a rolled-back one
+	var least []map[string]int64 // below it daemons would take the register for one that was rolled back
 	for db := range p.options.Databases {
-		records, err := recallAll(&p.options, db, all)
+		records, err := readAllRecords(&p.options, db, all)
 		if err != nil {
 			return fmt.Errorf("bootstrap: reading records in database %d: %w", db, err)
 		}
 		least = append(least, records)
 	}
-	offset, lives := medianOffset(all), false
+	offset, existed := medianOffset(all), false
 	for _, c := range all {
-		if err := p.baptiseOne(c, identities[c], least, offset, force); err != nil {
+		if err := p.initializeMaster(c, identities[c], least, offset, force); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, p.options.Databases-1)
-		lives = lives || slices.ContainsFunc(identities[c], func(identity string) bool { return identity != "" })
+		existed = existed || slices.ContainsFunc(identities[c], func(identity string) bool { return identity != "" })
 	}
 	if above := p.options.FenceAbove; above > 0 {
 		fmt.Fprintf(out, "fences: all are above %d in databases 0-%d; a register that was higher already was kept\n", above, p.options.Databases-1)
 	}
-	if lives {
+	if existed {
 		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients ask")
 	}
 	return nil
 }
 
-func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]int64, offset int64, force bool) error {
+func (p *Pool) initializeMaster(c *candidate, identities []string, least []map[string]int64, offset int64, force bool) error {
 	for db, identity := range identities {
 		g := newGroup(p, db)
-		if err := gone(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
+		if err := exchangeErr(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
 		r := admissionRequest{
-			durable: c.facts.volatile == "" || p.options.AssumeDurable && c.facts.volatile == configRefused,
-			retire:  identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
+			durable:    c.info.volatile == "" || p.options.AssumeDurable && c.info.volatile == configRefused,
+			invalidate: identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
 		}
-		if err := g.baptise(c, r, offset, force); err != nil {
+		if err := g.initialize(c, r, offset, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}
 	}
@@ -154,7 +155,7 @@ func (p *Pool) baptiseOne(c *candidate, identities []string, least []map[string]
 }
 
 // floor is the lowest register that FenceAbove allows: fences are above it. A
-// register that is higher already stays, for registers never fall.
+// higher register stays as it is, for registers never fall.
 func (o *Options) floor() int64 {
 	if o.FenceAbove == 0 {
 		return 0
@@ -162,15 +163,15 @@ func (o *Options) floor() int64 {
 	return o.FenceAbove + 1
 }
 
-// baptisms of one database are tried: each daemon that runs may begin a life in it
-// since it was looked at, and again when that one is retired. An admission that a busy
+// maxInitTries of one database are made: each daemon that runs may begin an incarnation in
+// it since it was read, and again when that one is invalidated. An admission that a busy
 // machine delays is refused because of its clock, and tried again.
-const baptisms = 10
+const maxInitTries = 10
 
-// baptise admits a master by the clock whose offset is given in µs.
-func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bool) error {
+// initialize admits a master by the clock whose offset is given in µs.
+func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force bool) error {
 	var slow error
-	for range baptisms {
+	for range maxInitTries {
 		began := g.pool.options.Clock.Now()
 		r.clock = micros(began) + offset
 		a, err := g.admit(c.link, c.master.Name, r)
@@ -178,24 +179,24 @@ func (g *Group) baptise(c *candidate, r admissionRequest, offset int64, force bo
 			slow = err
 			continue
 		}
-		if err != nil || a.life.Base == 0 {
+		if err != nil || a.incarnation.Base == 0 {
 			return err
 		}
 		if !force {
 			break
 		}
-		r.retire = a.life.Identity
+		r.invalidate = a.incarnation.Identity
 	}
 	if slow != nil {
 		return slow
 	}
-	return errors.New("a daemon has begun a life in it meanwhile; stop all daemons and say redlockd bootstrap --force")
+	return errors.New("a daemon has begun an incarnation in it meanwhile; stop all daemons and run redlockd bootstrap --force")
 }
 
 func medianOffset(all []*candidate) int64 {
 	var offsets []int64
 	for _, c := range all {
-		offsets = append(offsets, c.facts.est.offset)
+		offsets = append(offsets, c.info.est.offset)
 	}
 	slices.Sort(offsets)
 	return offsets[(len(offsets)-1)/2]

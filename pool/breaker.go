@@ -1,52 +1,53 @@
-// A master that does not answer is not asked. See lane.go for what that means
+// Circuit breaker: a master that does not answer receives no further commands. See lane.go
 // for the operations of its flush.
+
 package pool
 
-// stalled runs when a flush may have been on its way for too long. The timer
-// is not touched by every flush: it fires, looks, and sleeps for the rest.
-func (c *connection) stalled() {
+// onTimer runs when a flush may have been on its way for too long. Flushes do
+// not touch the timer: it fires, compares the times, and sleeps for the rest.
+func (c *connection) onTimer() {
 	l := c.lane
 	l.group.mu.Lock()
-	if c.closed || !c.inFlight && !c.benched {
+	if c.closed || !c.inFlight && !c.stalled {
 		c.armed = false
 		l.group.mu.Unlock()
 		return
 	}
 	limit := l.group.pool.options.MasterTimeout
-	if c.benched {
+	if c.stalled {
 		limit *= 2
 	}
 	if age := l.group.now() - c.flush.sent; age < limit {
-		c.watch.Reset(limit - age)
+		c.timer.Reset(limit - age)
 		l.group.mu.Unlock()
 		return
 	}
-	if c.benched {
+	if c.stalled {
 		l.group.mu.Unlock()
 		l.fail(c, errStalled)
 		return
 	}
-	l.benchLocked(c)
+	l.stallLocked(c)
 }
 
-// benchLocked opens the breaker; it lets the lock go.
-func (l *lane) benchLocked(c *connection) {
+// stallLocked opens the breaker; it releases the lock.
+func (l *lane) stallLocked(c *connection) {
 	g := l.group
 	g.counters.BreakerOpened++
-	victims, unasked := c.victimsLocked(), l.handOverLocked(nil)
-	c.benched = true
-	c.watch.Reset(g.pool.options.MasterTimeout)
+	unanswered, unsent := c.unansweredLocked(), l.swapQueueLocked(nil)
+	c.stalled = true
+	c.timer.Reset(g.pool.options.MasterTimeout)
 	l.downLocked(stateDown, errStalled)
-	l.absentLocked(errStalled)
+	l.noteAbsentLocked(errStalled)
 	g.mu.Unlock()
-	l.answerLost(victims, unasked, errStalled)
+	l.answerLost(unanswered, unsent, errStalled)
 }
 
-// backLocked ends a pause: first what is owed, then whatever comes.
-func (l *lane) backLocked(c *connection) {
-	c.benched = false
+// resumeLocked ends a pause: first the pending releases, then everything else.
+func (l *lane) resumeLocked(c *connection) {
+	c.stalled = false
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()
-	l.duesFirstLocked()
-	l.repeatSoonLocked()
+	l.queuePendingFirstLocked()
+	l.scheduleRepeatLocked()
 	l.beat = true
 }

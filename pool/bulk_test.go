@@ -17,14 +17,14 @@ type sharer struct {
 	word string
 }
 
-func (s *sharer) Word() string { return s.word }
+func (s *sharer) BulkArg() string { return s.word }
 
-func sharing(key, word string) entry {
-	one := &asker{plan: Plan{Key: key, SealZero: true, Bulk: bulkScript}, words: []string{"EVALSHA", "alone", "1", key, word}}
-	return entry{op: &sharer{one, word}, plan: one.plan}
+func sharing(key, word string) queueEntry {
+	one := &asker{plan: Props{Key: key, SealZero: true, Bulk: bulkScript}, words: []string{"EVALSHA", "alone", "1", key, word}}
+	return queueEntry{op: &sharer{one, word}, props: one.plan}
 }
 
-func entryOf(op *asker) entry { return entry{op: op, plan: op.plan} }
+func entryOf(op *asker) queueEntry { return queueEntry{op: op, props: op.plan} }
 
 // executed are the keys of the flush's commands in the order in which the master
 // meets them, each with what tells its entry.
@@ -51,19 +51,19 @@ func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		s := newFlushStage()
 		f := &s.conn.flush
-		var queue []entry
+		var queue []queueEntry
 		want := map[string][]string{}
 		for i := range r.IntN(30) {
 			key, name := string(rune('a'+r.IntN(8))), fmt.Sprint(i)
-			var e entry
+			var e queueEntry
 			switch r.IntN(7) {
 			case 0, 1:
-				e = entryOf(&asker{plan: Plan{Key: key, Takes: true, Joins: r.IntN(3) == 0}, words: []string{"SET", key, name}})
+				e = entryOf(&asker{plan: Props{Key: key, Exclusive: true, SharesKey: r.IntN(3) == 0}, words: []string{"SET", key, name}})
 			case 2:
-				e = entryOf(&asker{plan: Plan{Key: key}, words: []string{"PEXPIREAT", key, name}})
+				e = entryOf(&asker{plan: Props{Key: key}, words: []string{"PEXPIREAT", key, name}})
 			default:
 				e = sharing(key, name)
-				e.plan.Joins = r.IntN(2) == 0
+				e.props.SharesKey = r.IntN(2) == 0
 			}
 			queue = append(queue, e)
 		}
@@ -77,7 +77,7 @@ func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 			case *asker:
 				name = op.words[2]
 			}
-			want[e.plan.Key] = append(want[e.plan.Key], e.plan.Key+" "+name)
+			want[e.props.Key] = append(want[e.props.Key], e.props.Key+" "+name)
 		}
 		got := map[string][]string{}
 		for _, one := range executed(f) {
@@ -103,9 +103,9 @@ func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
 	s := newFlushStage()
 	f := &s.conn.flush
-	f.fill([]entry{
+	f.fill([]queueEntry{
 		entryOf(acquiring("a")), sharing("b", "1"), entryOf(acquiring("c")), sharing("d", "2"),
-		sharing("e", "3"), entryOf(acquiring("e")), entryOf(&asker{plan: Plan{Key: "x"}, words: []string{"GET", "x"}}), sharing("f", "4"),
+		sharing("e", "3"), entryOf(acquiring("e")), entryOf(&asker{plan: Props{Key: "x"}, words: []string{"GET", "x"}}), sharing("f", "4"),
 	}, 10)
 	f.write()
 	var got []string
@@ -115,7 +115,7 @@ func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
 	want := []string{
 		"SET a", "EVALSHA " + bulkScript + " 2 b d 1 2", "SET c", // d moved to the place of b
 		"EVALSHA alone 1 e 3", "SET e", // e is acquired behind it
-		"GET x", "EVALSHA alone 1 f 4", // f did not pass x, and has nobody to share with
+		"GET x", "EVALSHA alone 1 f 4", // f did not pass x, and shares with no other
 	}
 	if !slices.Equal(got[:len(want)], want) {
 		t.Errorf("written\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -137,10 +137,10 @@ func answersTo(f *flush, bulk Reply) {
 func TestBulk_EachOperationHearsItsOwnDigit(t *testing.T) {
 	s := newFlushStage()
 	f := &s.conn.flush
-	f.fill([]entry{sharing("a", "1"), entryOf(acquiring("b")), sharing("c", "2"), sharing("d", "3")}, 10)
+	f.fill([]queueEntry{sharing("a", "1"), entryOf(acquiring("b")), sharing("c", "2"), sharing("d", "3")}, 10)
 	f.write()
 	answersTo(f, Reply{Kind: ReplyString, Str: "101"})
-	if err := f.broken(); err != nil {
+	if err := f.brokenLink(); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []int64{1, 7, 0, 1} {
@@ -150,7 +150,7 @@ func TestBulk_EachOperationHearsItsOwnDigit(t *testing.T) {
 	}
 	refused := Reply{Kind: ReplyError, Err: MasterError("LOADING")}
 	answersTo(f, refused)
-	if err := f.broken(); err != nil {
+	if err := f.brokenLink(); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range []int{0, 2, 3} {
@@ -168,10 +168,10 @@ func TestBulk_AnOddReplyEndsTheConnection(t *testing.T) {
 	} {
 		s := newFlushStage()
 		f := &s.conn.flush
-		f.fill([]entry{sharing("a", "1"), sharing("b", "2")}, 10)
+		f.fill([]queueEntry{sharing("a", "1"), sharing("b", "2")}, 10)
 		f.write()
 		answersTo(f, odd)
-		if err := f.broken(); !errors.Is(err, errOddBulk) {
+		if err := f.brokenLink(); !errors.Is(err, errUnexpectedBulk) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestLane_TheQueueIsAQueueAndKeepsItsMemory(t *testing.T) {
 	turn := func(in, out int) {
 		for range in {
 			next++
-			l.appendLocked(entry{fence: next})
+			l.appendLocked(queueEntry{fence: next})
 			model = append(model, next)
 		}
 		out = min(out, len(model))
@@ -203,20 +203,20 @@ func TestLane_TheQueueIsAQueueAndKeepsItsMemory(t *testing.T) {
 	for range 20_000 {
 		turn(r.IntN(40), r.IntN(41))
 		if r.IntN(500) == 0 { // as when a connection ends
-			l.handOverLocked(nil)
+			l.swapQueueLocked(nil)
 			model = nil
 		}
 	}
 	model = nil
-	l.handOverLocked(nil)
+	l.swapQueueLocked(nil)
 	queue := func() {
 		for range 256 {
-			l.appendLocked(entry{})
+			l.appendLocked(queueEntry{})
 		}
 		l.dequeueLocked(256)
 	}
 	for range 600 {
-		l.appendLocked(entry{})
+		l.appendLocked(queueEntry{})
 	}
 	for range 20 {
 		queue()

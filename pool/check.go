@@ -1,5 +1,6 @@
-// Are these servers fit to be the masters of these daemons? Asked by an operator
-// before anything depends on it; nothing is changed on the masters.
+// Check: whether servers are fit to be the masters of a group. Operators run it before
+// anything depends on the servers; it changes nothing on them.
+
 package pool
 
 import (
@@ -15,20 +16,20 @@ import (
 )
 
 const (
-	// looks is how many round trips are measured.
-	looks = 20
-	// nearTimeout is the part of the master timeout from which a round trip is
-	// worth a word: flushes take longer than a single command.
+	// samples is how many round trips are measured.
+	samples = 20
+	// nearTimeout is the part of the master timeout from which a round trip causes a
+	// warning: flushes take longer than a single command.
 	nearTimeout = 4
 )
 
 // ErrUnfit is wrapped by the error of Check if a master must not vote.
 var ErrUnfit = errors.New("not fit")
 
-// finding is what is known of one server.
+// finding is the result of the checks of one server.
 type finding struct {
 	master   Master
-	facts    facts
+	info     serverInfo
 	role     string
 	policy   string
 	offset   int64 // µs off the median
@@ -42,14 +43,14 @@ func (f *finding) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
-// Check writes a table of the masters to out, and what is wrong with them.
+// Check writes a table of the masters to out, and their problems.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	if err := o.withDefaults(); err != nil {
 		return err
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
 	all := make([]*finding, len(o.Masters))
 	for i, m := range o.Masters {
@@ -57,10 +58,10 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 	}
 	compare(all)
 	writeTable(all, out)
-	return verdictOf(all, out)
+	return summarize(all, out)
 }
 
-// inspect asks one server everything that can be asked of it alone.
+// inspect runs all checks that concern one server alone.
 func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 	f := &finding{master: m}
 	link, err := p.dial(ctx, m, 0)
@@ -69,7 +70,7 @@ func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 		return f
 	}
 	defer link.Close()
-	f.facts, err = probe(link, p.options.Clock)
+	f.info, err = probe(link, p.options.Clock)
 	if err != nil {
 		f.problem("%v", err)
 	}
@@ -79,30 +80,30 @@ func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 	return f
 }
 
-// measure reads what INFO says, and how long an answer takes.
+// measure reads INFO, and how long an answer takes.
 func (p *Pool) measure(f *finding, link Link) {
 	replies := link.Exchange([]Command{{[]string{"INFO"}}}, nil)
-	if gone(replies, 1) != nil {
-		return // the probe has said why
+	if exchangeErr(replies, 1) != nil {
+		return // the probe has added the reason
 	}
 	f.role, f.policy = infoField(replies[0].Str, "role"), infoField(replies[0].Str, "maxmemory_policy")
 	if offset := infoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
 		f.problem("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", offset)
 	}
-	if f.facts.volatile != "" && f.facts.runID != "" {
-		f.warnings = append(f.warnings, f.facts.volatile+": it loses its vote for a while when it restarts, and gives no ids; set appendonly yes, appendfsync always, no-appendfsync-on-rewrite no")
+	if f.info.volatile != "" && f.info.runID != "" {
+		f.warnings = append(f.warnings, f.info.volatile+": it loses its vote for a while when it restarts, and gives no ids; set appendonly yes, appendfsync always, no-appendfsync-on-rewrite no")
 	}
 	var times []time.Duration
-	for range looks {
+	for range samples {
 		sent := p.options.Clock.Now()
-		if gone(link.Exchange([]Command{{[]string{"PING"}}}, nil), 1) != nil {
+		if exchangeErr(link.Exchange([]Command{{[]string{"PING"}}}, nil), 1) != nil {
 			f.problem("cut the connection")
 			return
 		}
 		times = append(times, p.options.Clock.Now()-sent)
 	}
 	slices.Sort(times)
-	f.rtt = times[looks/2]
+	f.rtt = times[samples/2]
 	switch limit := p.options.MasterTimeout; {
 	case f.rtt >= limit:
 		f.problem("answers after %s, and --master-timeout is %s: no answer would count", f.rtt.Round(time.Microsecond), limit)
@@ -111,7 +112,7 @@ func (p *Pool) measure(f *finding, link Link) {
 	}
 }
 
-// settings compares what other daemons left on the server with our own.
+// settings compares the settings that other daemons stored on the server with our own.
 func (p *Pool) settings(f *finding, link Link) {
 	for db := range p.options.Databases {
 		replies := link.Exchange([]Command{
@@ -119,7 +120,7 @@ func (p *Pool) settings(f *finding, link Link) {
 			{[]string{"ZRANGE", p.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
 			{[]string{"ZSCORE", recordsKey(&p.options), ""}},
 		}, nil)
-		if gone(replies, 3) != nil {
+		if exchangeErr(replies, 3) != nil {
 			return
 		}
 		if err := replies[0].Err; err != nil {
@@ -136,17 +137,17 @@ func (p *Pool) settings(f *finding, link Link) {
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.judgeSeal(replies[1].Items[0].Str, ofMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.facts.est.at(p.options.Clock.Now()))
+		f.checkSeal(replies[1].Items[0].Str, forMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.info.est.at(p.options.Clock.Now()))
 	}
 	if f.seal == "" {
 		f.seal = "new"
 	}
 }
 
-func (f *finding) judgeSeal(identity, ours string, age time.Duration, us int64) {
-	life, err := parseLife(identity)
+func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) {
+	incarnation, err := parseIdentity(identity)
 	if err != nil {
-		f.seal = "retired"
+		f.seal = "invalidated"
 		return
 	}
 	print := strings.SplitN(identity, " ", 5)[4]
@@ -156,23 +157,23 @@ func (f *finding) judgeSeal(identity, ours string, age time.Duration, us int64) 
 			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", difference(ours, print))
 		}
 		f.seal = "other settings"
-	case life.votes(us, age):
+	case incarnation.mayVote(us, age):
 		f.seal = "votes"
 	case f.seal == "":
-		f.seal = "votes in " + since(time.Duration(life.Base+micros(age)-us)*time.Microsecond)
+		f.seal = "votes in " + humanDuration(time.Duration(incarnation.Base+micros(age)-us)*time.Microsecond)
 	}
 }
 
-// compare judges what only all servers together tell.
+// compare checks what only all servers together show.
 func compare(all []*finding) {
 	var offsets []int64
 	for i, f := range all {
-		if f.facts.est.known {
-			offsets = append(offsets, f.facts.est.offset)
+		if f.info.est.known {
+			offsets = append(offsets, f.info.est.offset)
 		}
 		for _, other := range all[:i] {
-			if f.facts.runID != "" && f.facts.runID == other.facts.runID {
-				f.problem("is the same server as master %s (run_id %s)", other.master.Name, f.facts.runID)
+			if f.info.runID != "" && f.info.runID == other.info.runID {
+				f.problem("is the same server as master %s (run_id %s)", other.master.Name, f.info.runID)
 			}
 		}
 	}
@@ -182,12 +183,12 @@ func compare(all []*finding) {
 	slices.Sort(offsets)
 	median := offsets[(len(offsets)-1)/2]
 	for _, f := range all {
-		if !f.facts.est.known {
+		if !f.info.est.known {
 			continue
 		}
-		f.offset = f.facts.est.offset - median
-		if abs(f.offset) > micros(skew)+f.facts.est.err {
-			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, skew.Milliseconds())
+		f.offset = f.info.est.offset - median
+		if abs(f.offset) > micros(maxSkew)+f.info.est.err {
+			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, maxSkew.Milliseconds())
 		}
 	}
 }
@@ -196,11 +197,11 @@ func writeTable(all []*finding, out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MASTER\tADDRESS\tVERSION\tROLE\tRUN_ID\tDURABLE\tMEMORY\tCLOCK\tROUND TRIP\tSEAL\tFIT")
 	for _, f := range all {
-		row := []string{f.master.Name, f.master.Address, f.facts.version, f.role, f.facts.runID[:min(8, len(f.facts.runID))], "", f.policy, "", "", f.seal, "yes"}
-		if f.facts.runID != "" {
-			row[5] = yesNo(f.facts.volatile == "")
+		row := []string{f.master.Name, f.master.Address, f.info.version, f.role, f.info.runID[:min(8, len(f.info.runID))], "", f.policy, "", "", f.seal, "yes"}
+		if f.info.runID != "" {
+			row[5] = yesNo(f.info.volatile == "")
 		}
-		if f.facts.est.known {
+		if f.info.est.known {
 			row[7] = fmt.Sprintf("%+dms", f.offset/1000)
 		}
 		if f.rtt > 0 {
@@ -216,7 +217,7 @@ func writeTable(all []*finding, out io.Writer) {
 		}
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	_ = table.Flush() // whoever does not read the table reads the exit code
+	_ = table.Flush() // a caller that does not read the table reads the exit code
 }
 
 func yesNo(yes bool) string {
@@ -226,8 +227,8 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// verdictOf writes every reason in a line of its own.
-func verdictOf(all []*finding, out io.Writer) error {
+// summarize writes every reason in a line of its own.
+func summarize(all []*finding, out io.Writer) error {
 	unfit := 0
 	for _, f := range all {
 		for _, text := range f.problems {

@@ -145,7 +145,7 @@ func TestRights_AreTheCommandsOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ours, allowed []string
-	for _, r := range slices.Concat(rightsOutright, rightsOfScripts) {
+	for _, r := range slices.Concat(connectionRules, scriptRules) {
 		ours = append(ours, r.name)
 		if words := strings.Fields(strings.ToLower(r.call)); len(words) > 0 && strings.Join(words[:strings.Count(r.name, "|")+1], "|") != r.name {
 			t.Errorf("%s is asked for with %q", r.name, r.call)

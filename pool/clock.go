@@ -1,10 +1,11 @@
-// Which time measures? Only a clock that counts a suspended machine too and
-// that nobody can set: leases run out while a laptop lid is closed.
+// Clock is the interface to the daemon's time. It must also count the time while the
+// machine is suspended, and it must not be settable: leases run out while a laptop lid is closed.
+
 package pool
 
 import "time"
 
-// Timer is a pending call that can be taken back; see time.Timer.
+// Timer is a pending call that can be cancelled; see time.Timer.
 type Timer interface {
 	Stop() bool
 	Reset(d time.Duration) bool
@@ -19,25 +20,25 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// recently is a Clock with a cheaper look.
-type recently interface {
+// recentClock is a Clock that also has a cheaper reading.
+type recentClock interface {
 	// Recent is never later than Now, and earlier only by what a suspend of the
 	// machine has added since the last Now.
 	Recent() time.Duration
 }
 
-// Recent returns the cheapest look at a clock that is never ahead of it: good
+// Recent returns the cheapest reading of a clock that is never ahead of it: suitable
 // for the beginning of a lease, not for its end.
 func Recent(c Clock) func() time.Duration {
-	if r, ok := c.(recently); ok {
+	if r, ok := c.(recentClock); ok {
 		return r.Recent
 	}
 	return c.Now
 }
 
-// RecentNow is one such look.
+// RecentNow is one such reading.
 func RecentNow(c Clock) time.Duration {
-	if r, ok := c.(recently); ok {
+	if r, ok := c.(recentClock); ok {
 		return r.Recent()
 	}
 	return c.Now()

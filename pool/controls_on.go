@@ -4,9 +4,9 @@ package pool
 
 import "os"
 
-// broken is the one rule that this process runs without. Its variable has not the
-// prefix of options, so that a daemon of such a build takes it.
+// broken is the one rule that this process runs without. Its variable does not have the
+// prefix of options, so that a daemon of such a build accepts it.
 var broken = Rule(os.Getenv("BROKEN_RULE"))
 
-// Broken tells whether a safety rule is switched off.
+// Broken reports whether a safety rule is switched off.
 func Broken(r Rule) bool { return r == broken }

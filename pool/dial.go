@@ -1,4 +1,5 @@
-// From a cut connection to one that may vote.
+// Dials: from an ended connection to one whose master may vote.
+
 package pool
 
 import (
@@ -12,23 +13,23 @@ import (
 
 var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
 
-// firstRetry is also how often a server that is not there is looked for: that
-// costs next to nothing, and clients wait for it. With it a quorum that returned
+// minRetryDelay is also the interval between dials of a server that does not answer: they
+// cost next to nothing, and clients wait for the server. With it a quorum that returned
 // granted again after 7 to 40 ms; with delays that doubled, after 137 to 634 ms.
 // A server that answers and is unfit waits for its operator.
 const (
-	firstRetry = 25 * time.Millisecond
-	lastRetry  = time.Second
+	minRetryDelay = 25 * time.Millisecond
+	maxRetryDelay = time.Second
 )
 
-// patienceWith is the longest delay between two dials.
-func patienceWith(cause error) time.Duration {
+// retryLimit is the longest delay between two dials.
+func retryLimit(cause error) time.Duration {
 	var reason *unfit
-	var said *rueidis.RedisError
-	if errors.As(cause, &reason) || errors.As(cause, &said) {
-		return lastRetry
+	var reply *rueidis.RedisError
+	if errors.As(cause, &reason) || errors.As(cause, &reply) {
+		return maxRetryDelay
 	}
-	return firstRetry
+	return minRetryDelay
 }
 
 func (l *lane) downLocked(s laneState, cause error) {
@@ -48,7 +49,7 @@ func (l *lane) dialSoon(cause error) {
 		l.submitDialLocked()
 		return
 	}
-	delay := min(patienceWith(cause), firstRetry<<min(l.attempts, 8))
+	delay := min(retryLimit(cause), minRetryDelay<<min(l.attempts, 8))
 	delay = delay/2 + g.pool.Jitter(delay/2+1)
 	l.redial = g.pool.options.Clock.AfterFunc(delay, func() {
 		g.mu.Lock()
@@ -75,24 +76,24 @@ func (l *lane) submitDialLocked() {
 // dialOnce is one attempt, from the socket to the first vote.
 func (l *lane) dialOnce() {
 	g := l.group
-	ctx, cancel := context.WithTimeout(context.Background(), 2*g.pool.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*g.pool.dialTimeout())
 	defer cancel()
 	link, err := g.pool.dial(ctx, l.master, g.db)
 	var c *connection
 	if err == nil {
-		if c, err = l.prove(ctx, link); err != nil {
+		if c, err = l.verify(ctx, link); err != nil {
 			link.Close()
 		}
 	}
 	if err != nil {
-		l.refused(err)
+		l.dialFailed(err)
 		return
 	}
-	l.welcome(c)
+	l.activate(c)
 }
 
-// refused records why the attempt failed and answers what waited for it.
-func (l *lane) refused(err error) {
+// dialFailed records why the attempt failed and answers the operations that waited for it.
+func (l *lane) dialFailed(err error) {
 	g := l.group
 	state := stateDown
 	var reason *unfit
@@ -101,25 +102,25 @@ func (l *lane) refused(err error) {
 	}
 	g.mu.Lock()
 	changed := l.cause == nil || l.cause.Error() != err.Error() || l.state != state
-	news := changed && !sameSilence(l.cause, err)
+	newReason := changed && !bothTimedOut(l.cause, err)
 	before := l.since
 	again := l.state == state && !changed
 	l.downLocked(state, err)
 	if again {
 		l.since = before
 	}
-	l.tried, l.claim = true, ""
+	l.tried, l.claimedRunID = true, ""
 	l.attempts++
-	g.recalledLocked()
-	queued := l.handOverLocked(nil)
+	g.checkRecordsReadLocked()
+	queued := l.swapQueueLocked(nil)
 	closed := g.closed
-	if news && l.notice.told == toldAbsent {
-		l.tellAbsentLocked(err)
+	if newReason && l.statusLog.logged == loggedAbsent {
+		l.logAbsentLocked(err)
 	} else {
-		l.absentLocked(err)
+		l.noteAbsentLocked(err)
 	}
 	g.mu.Unlock()
-	l.said.silence(queued)
+	l.votes.addUncounted(queued)
 	for _, e := range queued {
 		g.answer(e.op, Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: err}})
 	}
@@ -129,26 +130,26 @@ func (l *lane) refused(err error) {
 	l.dialSoon(err)
 }
 
-// prove asks the server for its identity and admits the connection.
-func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
+// verify checks the server's identity and admits the connection.
+func (l *lane) verify(ctx context.Context, link Link) (*connection, error) {
 	g := l.group
 	if g.pool.embedded() {
-		return l.proveEmbedded(link)
+		return l.verifyEmbedded(link)
 	}
 	f, err := probe(link, g.pool.options.Clock)
 	if err != nil {
 		return nil, l.quarantineEvicting(link, f, err)
 	}
-	if err := l.meet(f); err != nil {
+	if err := l.identify(f); err != nil {
 		return nil, err
 	}
-	if err := l.recall(link); err != nil {
+	if err := l.readRecords(link); err != nil {
 		return nil, err
 	}
 	if !g.pool.tasks.Await(ctx, g.ready) {
 		return nil, errNoClocks
 	}
-	if !g.pool.tasks.Await(ctx, g.records) {
+	if !g.pool.tasks.Await(ctx, g.recordsRead) {
 		return nil, errNoRecords
 	}
 	a, err := l.admitOnce(link, f)
@@ -164,75 +165,75 @@ func (l *lane) prove(ctx context.Context, link Link) (*connection, error) {
 	return l.connected(link, f, a), nil
 }
 
-// meet notes who the server is and what time it has, and refuses a server that
+// identify stores the server's run_id and clock, and refuses a server that
 // is another master already.
-func (l *lane) meet(f facts) error {
+func (l *lane) identify(f serverInfo) error {
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, other := range g.lanes {
-		if other != l && other.claim == f.runID && !Broken(RuleDistinct) {
+		if other != l && other.claimedRunID == f.runID && !Broken(RuleDistinct) {
 			return unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.runID)
 		}
 	}
-	l.claim, l.version, l.volatile = f.runID, f.version, f.volatile
-	if l.est.known && l.life != nil {
-		// A clock that stepped while we were not connected has stepped all the same.
+	l.claimedRunID, l.version, l.volatile = f.runID, f.version, f.volatile
+	if l.est.known && l.incarnation != nil {
+		// A clock that stepped while this daemon was not connected has stepped all the same.
 		now := g.now()
-		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(step)+l.est.spread(now)+f.est.err {
-			g.pool.options.Logger.Warn("a master's clock stepped between two connections",
+		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(minStep)+l.est.spread(now)+f.est.err {
+			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
 				"master", l.master.Name, "by_ms", off/1000)
-			l.retire = l.life.Identity
-			g.counters.Latched++
+			l.invalidated = l.incarnation.Identity
+			g.counters.Invalidated++
 		}
 	}
-	if reset := l.resetLocked(f.commands); reset != nil && l.life != nil && l.lastRun == f.runID {
-		g.pool.options.Logger.Warn("a master's incarnation ends", "master", l.master.Name, "db", g.db, "err", reset.Error())
-		l.retire = l.life.Identity
-		g.counters.Latched++
+	if reset := l.statsResetLocked(f.commands); reset != nil && l.incarnation != nil && l.lastRun == f.runID {
+		g.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", g.db, "err", reset.Error())
+		l.invalidated = l.incarnation.Identity
+		g.counters.Invalidated++
 	}
 	l.est = f.est
-	g.reclockLocked()
+	g.updateClockLocked()
 	return nil
 }
 
-// admitOnce runs the admission. A life whose register lies below what this daemon
-// has seen acknowledged, or what the other masters remember, has been rolled back
-// and is retired, also if it is an earlier life than the one that this daemon met:
-// a new life begins above the register of the one before.
-func (l *lane) admitOnce(link Link, f facts) (admission, error) {
+// admitOnce runs the admission. An incarnation whose register lies below what this daemon
+// has seen acknowledged, or what the other masters have recorded, was rolled back and is
+// invalidated. That includes an incarnation earlier than the last one that this daemon
+// admitted: a new incarnation begins above the register of the one before.
+func (l *lane) admitOnce(link Link, f serverInfo) (admission, error) {
 	g := l.group
-	for range admissions {
+	for range maxAdmissions {
 		g.mu.Lock()
-		least := l.leastLocked()
-		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), retire: l.retire, floor: max(g.hybrid.seen, least)}
+		least := l.minRegisterLocked()
+		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), invalidate: l.invalidated, floor: max(g.hybrid.seen, least)}
 		g.mu.Unlock()
 		a, err := g.admit(link, l.master.Name, r)
 		if err != nil {
 			return a, err
 		}
-		if a.life.Identity != r.retire && (a.score >= least || Broken(RuleGreater)) {
+		if a.incarnation.Identity != r.invalidate && (a.score >= least || Broken(RuleGreater)) {
 			return a, nil
 		}
 		g.mu.Lock()
-		l.retire = a.life.Identity
-		g.counters.Latched++
+		l.invalidated = a.incarnation.Identity
+		g.counters.Invalidated++
 		g.mu.Unlock()
-		g.pool.options.Logger.Warn("a master's memory was rolled back; it starts a new life",
+		g.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
 			"master", l.master.Name, "register", a.score, "acknowledged", least)
 	}
-	return admission{}, unfitf("every new life of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", admissions, g.sealKey)
+	return admission{}, unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
 }
 
-// durable is what the admission is told: what CONFIG says, or the operator's
-// word where it may not be asked.
-func (l *lane) durable(f facts) bool {
+// durable is what the admission receives: what CONFIG answers, or the operator's
+// assurance where CONFIG is forbidden.
+func (l *lane) durable(f serverInfo) bool {
 	return f.volatile == "" || l.group.pool.options.AssumeDurable && f.volatile == configRefused
 }
 
 // endPredecessor makes sure that nothing of an earlier connection of this lane
 // is executed any more. Only on the same process: CLIENT IDs restart with it.
-func (l *lane) endPredecessor(link Link, f facts) error {
+func (l *lane) endPredecessor(link Link, f serverInfo) error {
 	l.group.mu.Lock()
 	id, run := l.lastID, l.lastRun
 	l.group.mu.Unlock()
@@ -240,7 +241,7 @@ func (l *lane) endPredecessor(link Link, f facts) error {
 		return nil
 	}
 	replies := link.Exchange([]Command{{[]string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
-	if err := gone(replies, 1); err != nil {
+	if err := exchangeErr(replies, 1); err != nil {
 		return err
 	}
 	if err := replies[0].Err; err != nil {
@@ -249,54 +250,54 @@ func (l *lane) endPredecessor(link Link, f facts) error {
 	return nil
 }
 
-func (l *lane) connected(link Link, f facts, a admission) *connection {
+func (l *lane) connected(link Link, f serverInfo, a admission) *connection {
 	g := l.group
-	c := &connection{lane: l, link: link, life: a.life, met: g.now()}
+	c := &connection{lane: l, link: link, incarnation: a.incarnation, connectedAt: g.now()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if l.life == nil || l.life.Lineage != a.life.Lineage {
-		g.counters.NewLives++
-		clear(l.filed) // what it remembered may be gone with the life before
+	if l.incarnation == nil || l.incarnation.ID != a.incarnation.ID {
+		g.counters.NewIncarnations++
+		clear(l.recordsWritten) // the records that it held may be lost with the incarnation before
 	}
-	if a.score <= tooHigh { // otherwise the register is damaged, as its seal will say
+	if a.score <= maxRegister { // otherwise the register is damaged, as its seal will show
 		l.acked = max(l.acked, a.score)
 	}
-	l.lastID, l.lastRun, l.life, l.retire = f.clientID, f.runID, a.life, ""
-	l.gain.restart(c.met, l.est.offset+l.est.spread(c.met), l.budget()) // nobody here has watched its clock
+	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.clientID, f.runID, a.incarnation, ""
+	l.gain.restart(c.connectedAt, l.est.offset+l.est.spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
 	return c
 }
 
-// welcome puts the connection to work: first what is owed, then what is to be
+// activate puts the connection to work: first the pending releases, then what is to be
 // repeated, then what waits.
-func (l *lane) welcome(c *connection) {
+func (l *lane) activate(c *connection) {
 	g := l.group
-	c.watch = g.pool.options.Clock.AfterFunc(g.pool.options.MasterTimeout, c.stalled)
+	c.timer = g.pool.options.Clock.AfterFunc(g.pool.options.MasterTimeout, c.onTimer)
 	c.armed = true
-	again := g.again()
+	again := g.reconnectEntries()
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
-		c.watch.Stop()
+		c.timer.Stop()
 		c.link.Close()
-		l.refused(errClosed)
+		l.dialFailed(errClosed)
 		return
 	}
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
-	l.tried, l.attempts, l.proved, l.ailing = true, 0, 0, nil
-	l.againFirstLocked(again)
-	l.duesFirstLocked()
+	l.tried, l.attempts, l.provedAt, l.failing = true, 0, 0, nil
+	l.queueFirstLocked(again)
+	l.queuePendingFirstLocked()
 	l.beat = true
 	wait := l.quarantineLocked()
 	if wait > 0 { // before the lane wakes: the log has it in front of the first vote
-		l.notice = notice{toldAbsent, max(g.now(), 1)}
-		g.pool.options.Logger.Warn("master admitted, but "+young(wait), "master", l.master.Name, "db", g.db, "lineage", c.life.Lineage)
+		l.statusLog = statusLog{loggedAbsent, max(g.now(), 1)}
+		g.pool.options.Logger.Warn("master admitted, but "+quarantineText(wait), "master", l.master.Name, "db", g.db, "incarnation", c.incarnation.ID)
 	}
 	l.wakeLocked()
 	g.mu.Unlock()
 }
 
-// votingLocked tells whether the master's consent counts as far as is known.
+// votingLocked reports whether the master's consent counts as far as is known.
 func (l *lane) votingLocked(now time.Duration) bool {
-	return l.conn != nil && l.suspect == nil && l.ailing == nil && l.conn.life.votes(l.est.at(now), l.group.pool.options.age())
+	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.mayVote(l.est.at(now), l.group.pool.options.age())
 }

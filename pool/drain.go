@@ -1,16 +1,16 @@
-// How does a master go out of service without surprises?
+// Draining: how a master goes out of service without surprises.
 //
-// A master that is being drained is not asked for anything new: no lock, no
-// place in a queue, no attempt at work, no ids, and lost copies are not made
-// again there. To these operations it is absent, as a stopped master is, and
-// whatever is right with a minority stopped is right without its votes. What it
-// holds already stays alive: releases, undos and extensions reach it, and an
-// extension has the copies that the others lack made there. So once the longest
-// lease is over, no lock rests on it any more that does not rest on a quorum of
-// the others, too. An attempt at work may: it is extended where it runs and
+// A master that is being drained receives nothing new: no lock, no ticket of a fair
+// queue, no attempt at work, no ids, and lost copies are not made again there. To these
+// operations it is absent, as a stopped master is, and whatever is right with a minority
+// stopped is right without its votes. What it already holds stays valid: releases, undos
+// and extensions reach it, and an extension makes copies there that the others lack. So
+// once the longest lease is over, every lock that has a copy there has one on a quorum of
+// the others, too. An attempt at work is different: it is extended on its own masters and
 // nowhere else, so while its worker extends it, it stays on the masters that gave it.
 //
-// It is the word of one daemon about its own questions and ends with the process.
+// A drain concerns the commands of one daemon and ends with its process.
+
 package pool
 
 import (
@@ -50,13 +50,13 @@ func (e *NoMaster) Error() string {
 	return fmt.Sprintf("no master is called %q; the names are %s", e.Name, strings.Join(e.Names, ", "))
 }
 
-// Drain stops asking a master for anything new, in all databases; of one that is
-// being drained already it changes nothing. Errors are *NoMaster and *Undrainable.
+// Drain sends a master nothing new, in all databases; if it is being drained
+// already, nothing changes. Errors are *NoMaster and *Undrainable.
 func (p *Pool) Drain(name string) error {
 	began, err := p.drain(name)
 	if began {
-		p.options.Logger.Warn("master is being drained: it is not asked for anything new",
-			"master", name, "over_in", since(p.outlast()))
+		p.options.Logger.Warn("master drain started; it receives nothing new",
+			"master", name, "over_in", humanDuration(p.drainTime()))
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func (p *Pool) drain(name string) (began bool, err error) {
 		return false, nil
 	}
 	for _, g := range p.groups {
-		if err := g.spares(i); err != nil {
+		if err := g.canSpare(i); err != nil {
 			return false, err
 		}
 	}
@@ -87,11 +87,11 @@ func (p *Pool) drain(name string) (began bool, err error) {
 	return true, nil
 }
 
-// Undrain asks a master again; of one that is not being drained it changes nothing.
+// Undrain ends the drain of a master; if it is not being drained, nothing changes.
 func (p *Pool) Undrain(name string) error {
 	ended, err := p.undrain(name)
 	if ended {
-		p.options.Logger.Info("master is not being drained any more: it is asked again", "master", name)
+		p.options.Logger.Info("master drain cancelled", "master", name)
 	}
 	return err
 }
@@ -122,15 +122,15 @@ func (p *Pool) indexOf(name string) (int, error) {
 	return 0, &NoMaster{name, names}
 }
 
-// outlast is how long what was granted with a master's vote may rest on it.
-func (p *Pool) outlast() time.Duration {
+// drainTime is how long a grant with a master's vote may depend on it.
+func (p *Pool) drainTime() time.Duration {
 	longest := p.options.MaxTTL + p.options.MasterTimeout
 	return longest + longest/100
 }
 
-// spares says whether a quorum may vote without a master. Masters that are being
-// dialled for the first time are no hope to build on here.
-func (g *Group) spares(index int) error {
+// canSpare returns an error if no quorum may vote without a master. Masters that are
+// being dialled for the first time do not count.
+func (g *Group) canSpare(index int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e := &Undrainable{Master: g.lanes[index].master.Name, DB: g.db, Needed: Quorum(len(g.lanes)), Total: len(g.lanes)}
@@ -150,23 +150,23 @@ func (g *Group) spares(index int) error {
 	return nil
 }
 
-// drain notes since when a master is being drained; 0 = it is not.
+// drain stores since when a master is being drained; 0 = it is not.
 func (g *Group) drain(index int, since time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lanes[index].drained = since
 }
 
-// drainedLocked puts the drain into the words for a state: a master that could
+// drainedLocked adds the drain to the text of a state: a master that could
 // vote is draining, and drained once no lock needs it.
 func (l *lane) drainedLocked(state, detail string) (string, string) {
-	switch left := l.drained + l.group.pool.outlast() - l.group.now(); {
+	switch left := l.drained + l.group.pool.drainTime() - l.group.now(); {
 	case l.drained == 0:
 		return state, detail
 	case state != votingState:
 		return state, strings.TrimPrefix(detail+", being drained", ", ")
 	case left > 0:
-		return "draining", "what was granted before is over in " + since(left)
+		return "draining", "what was granted before is over in " + humanDuration(left)
 	}
 	return "drained", "no lock rests on it any more"
 }

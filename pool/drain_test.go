@@ -1,4 +1,5 @@
 // Tests of masters that are taken out of service.
+
 package pool
 
 import (
@@ -16,27 +17,27 @@ func TestDrain_AsksForNothingNewAndForEverythingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.change(0, func(m *fakeMaster) { m.executed = nil })
-		for name, plan := range map[string]Plan{
-			"takes": {Key: "k", Takes: true, Sealed: true}, "begins": {Key: "k", Begins: true, Sealed: true},
+		for name, plan := range map[string]Props{
+			"takes": {Key: "k", Exclusive: true, Sealed: true}, "begins": {Key: "k", StartsNew: true, Sealed: true},
 		} {
 			op := &asker{plan: plan, words: []string{"SET", "k"}}
 			s.send(op)
-			if a := op.only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errDrained) {
+			if a := op.only(t, 0); a.Sent || !errors.Is(a.Reply.Err, errDrained) {
 				t.Errorf("%s: %+v, want not asked", name, a)
 			}
-			if a := op.only(t, 2); !a.Asked || !a.Seal.Good {
+			if a := op.only(t, 2); !a.Sent || !a.Seal.Good {
 				t.Errorf("%s: master c suffers with a: %+v", name, a)
 			}
 		}
 		for name, op := range map[string]*asker{
-			"release": releasing("k"), "extension": {plan: Plan{Key: "k", Joins: true, Sealed: true}, words: []string{"GET", "k"}},
+			"release": releasing("k"), "extension": {plan: Props{Key: "k", SharesKey: true, Sealed: true}, words: []string{"GET", "k"}},
 		} {
 			s.send(op)
-			if a := op.only(t, 0); !a.Asked {
+			if a := op.only(t, 0); !a.Sent {
 				t.Errorf("%s: %+v, want asked", name, a)
 			}
 		}
-		s.owe(7, 8, time.Minute)
+		s.retryReleases(7, 8, time.Minute)
 		if heard := s.heard(); slices.Contains(heard, "SET") || !slices.Contains(heard, "D7") {
 			t.Errorf("master a heard %q", heard)
 		}
@@ -113,13 +114,13 @@ func TestDrain_ShowsWhenNothingRestsOnTheMasterAnyMore(t *testing.T) {
 		if err := s.pool.Drain("b"); err != nil {
 			t.Fatal(err)
 		}
-		if b := s.group.Statuses()[1]; b.State != "draining" || b.Detail != "what was granted before is over in "+since(s.pool.outlast()) {
+		if b := s.group.Statuses()[1]; b.State != "draining" || b.Detail != "what was granted before is over in "+humanDuration(s.pool.drainTime()) {
 			t.Errorf("%+v", b)
 		}
 		if phrase := s.group.Statuses()[1].phrase(); !strings.HasPrefix(phrase, "b=b:6379 draining (") {
 			t.Errorf("%q", phrase)
 		}
-		s.clock.advance(s.pool.outlast())
+		s.clock.advance(s.pool.drainTime())
 		synctest.Wait()
 		if b := s.group.Statuses()[1]; b.State != "drained" {
 			t.Errorf("%+v", b)
@@ -141,7 +142,7 @@ func TestDrain_HoldsInDatabasesThatAreFirstUsedLater(t *testing.T) {
 		}
 		s.group = s.pool.Group(1)
 		synctest.Wait()
-		if a := s.vote(1); a.Asked || !errors.Is(a.Reply.Err, errDrained) {
+		if a := s.vote(1); a.Sent || !errors.Is(a.Reply.Err, errDrained) {
 			t.Errorf("%+v", a)
 		}
 		if err := s.pool.Undrain("b"); err != nil || !s.vote(1).Seal.Good {
@@ -162,7 +163,7 @@ func TestDrain_OutlastsTheMastersRestart(t *testing.T) {
 		if s.masters[1].dials < 2 || s.state(1) != "draining" {
 			t.Errorf("%d dials, %s", s.masters[1].dials, s.state(1))
 		}
-		if a := s.vote(1); a.Asked {
+		if a := s.vote(1); a.Sent {
 			t.Errorf("%+v", a)
 		}
 	})

@@ -1,4 +1,5 @@
-// What time is it on a master? An estimate, and how wrong it may be.
+// Estimate of a master's clock, with a bound of its error.
+
 package pool
 
 import "time"
@@ -21,16 +22,16 @@ func micros(d time.Duration) int64 { return d.Microseconds() }
 // at is the master's time at our moment now.
 func (e *estimate) at(now time.Duration) int64 { return micros(now) + e.offset }
 
-// spread is the error of at(now): the sample's, and what the clocks may have
+// spread is the error of at(now): the sample's, and how far the clocks may have
 // drifted apart since.
 func (e *estimate) spread(now time.Duration) int64 {
 	return e.err + micros(now-e.taken)*driftPPM/1_000_000
 }
 
-// sample learns from a TIME answer read between sent and received. The most
+// sample updates the estimate from a TIME answer read between sent and received. The most
 // precise recent sample wins. Steps that are too small to deviate are followed at
 // once: a lease must not be written with an estimate that is known to be behind.
-// That they do not add up unnoticed to one that matters, gain.go makes sure.
+// gain.go makes sure that they do not add up unnoticed to a step that matters.
 func (e *estimate) sample(sent, received time.Duration, master int64) {
 	half := micros(received-sent)/2 + 1
 	if !e.known || half <= e.spread(received) {
@@ -43,7 +44,7 @@ func (e *estimate) sample(sent, received time.Duration, master int64) {
 // master's clock is ahead. The round trip is counted from the moment the
 // estimate was read, so a busy daemon never looks like a stepping clock.
 func (e *estimate) deviation(sent, received time.Duration, master int64) int64 {
-	wide := e.spread(received) + micros(step)
+	wide := e.spread(received) + micros(minStep)
 	if latest := e.at(received) + wide; master > latest {
 		return master - e.at(received)
 	}

@@ -81,7 +81,7 @@ func TestEstimate_DeviationBeginsBehindTheStepAndTheError(t *testing.T) {
 	const err = 300
 	e := fresh(err, time.Second)
 	sent, received := time.Second, time.Second+40*time.Millisecond // our daemon was busy, or the link is long
-	wide := e.spread(received) + micros(step)
+	wide := e.spread(received) + micros(minStep)
 	for _, c := range []struct {
 		name   string
 		master int64
@@ -102,7 +102,7 @@ func TestEstimate_DeviationBeginsBehindTheStepAndTheError(t *testing.T) {
 
 func TestHybrid_EveryNumberIsAboveAllGivenAndAllSeen(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var h hybrid
+	var h hybridClock
 	var highest int64
 	for range 10_000 {
 		switch r.IntN(3) {

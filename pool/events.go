@@ -1,10 +1,11 @@
-// Who else wants to know? Messages between daemons, by way of the masters.
+// Events: messages between daemons, by way of the masters.
 //
-// A daemon whose clients listen subscribes to one channel on every master, on a
-// connection of its own (hearer.go). The others find that out with the settings
-// they look at once a second (facts.go), and only then publish, on their lanes.
+// A daemon whose clients subscribe to events subscribes to one channel on every master, on
+// a connection of its own (subscriber.go). The other daemons detect that when they read the
+// settings once a second (settings.go), and only then publish, on their lanes.
 // Every master carries every message, so N copies arrive unless some are lost:
-// telling them apart is the caller's business. Nothing that is decided rests on it.
+// the caller removes the duplicates. No decision depends on events.
+
 package pool
 
 import (
@@ -15,62 +16,62 @@ import (
 )
 
 const (
-	// hearersIdle is how long the connections stay open with nobody listening.
-	hearersIdle = 10 * time.Second
-	// audienceLasts is for how long a master's count of listeners stands: three
-	// looks, so that one that was not answered ends nothing.
-	audienceLasts = 3 * factsEvery * heartbeat
+	// subscriberIdleTime is how long the connections stay open without a listener.
+	subscriberIdleTime = 10 * time.Second
+	// listenerCountLasts is how long a master's count of listeners is valid: three
+	// readings, so that one that was not answered ends nothing.
+	listenerCountLasts = 3 * settingsEvery * heartbeat
 	// refusedLasts is the pause after a master refused to count them.
-	refusedLasts = time.Minute
+	countPause = time.Minute
 )
 
-// events is what a group knows of those who listen; it has a lock of its own.
-type events struct {
-	here, elsewhere atomic.Bool
+// eventState is the listeners of a group, here and elsewhere; it has a lock of its own.
+type eventState struct {
+	local, remote atomic.Bool
 
-	mu       sync.Mutex
-	heard    func(message string)
-	hearers  []*hearer // by lane; nil with nobody listening
-	audience []time.Duration
-	idle     Timer
-	refused  time.Duration // a master refused to count, 0 = none did
-	closed   bool
+	mu          sync.Mutex
+	onMessage   func(message string)
+	subscribers []*eventSubscriber // by lane; nil without a listener
+	remoteUntil []time.Duration
+	idle        Timer
+	refusedAt   time.Duration // a master refused to count, 0 = none did
+	closed      bool
 }
 
-// Listened tells whether anybody listens to any database's events, here or
-// elsewhere. It costs one atomic load.
-func (p *Pool) Listened() bool { return p.listened.Load() != 0 }
+// HasListeners reports whether any database's events have a listener, in this daemon or
+// in another one. It costs one atomic load.
+func (p *Pool) HasListeners() bool { return p.listenedDBs.Load() != 0 }
 
-// Listened tells who listens to this database's events: this daemon, others.
-func (g *Group) Listened() (here, elsewhere bool) {
-	return g.events.here.Load(), g.events.elsewhere.Load()
+// Listeners reports whether this database's events have listeners in this daemon, and in others.
+func (g *Group) Listeners() (here, elsewhere bool) {
+	return g.events.local.Load(), g.events.remote.Load()
 }
 
-// hears tells whether there are masters that carry messages: embedded ones have
-// no other daemon, and who brings a dialer of his own brings other masters.
-func (p *Pool) hears() bool { return !p.embedded() && p.options.Dialer == nil }
+// carriesEvents reports whether the masters carry messages. Embedded masters have
+// no other daemon, and a custom Dialer leads to other masters.
+func (p *Pool) carriesEvents() bool { return !p.embedded() && p.options.Dialer == nil }
 
 func (g *Group) eventChannel() string {
 	return g.pool.options.KeyPrefix + "redlockd:events:" + strconv.Itoa(g.db)
 }
 
-// Listen gives every message of every master to heard, from several goroutines,
+// Listen passes every message of every master to onMessage, from several goroutines,
 // until Unlisten. There is one listener at a time.
-func (g *Group) Listen(heard func(message string)) {
+func (g *Group) Listen(onMessage func(message string)) {
 	e := &g.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return
 	}
-	e.heard = heard
-	g.listenedLocked(true, e.elsewhere.Load())
-	if e.hearers != nil || !g.pool.hears() {
+	e.onMessage = onMessage
+	g.setListenersLocked(true, e.remote.Load())
+	if e.subscribers != nil || !g.pool.carriesEvents() {
 		return
 	}
 	for lane := range g.lanes {
-		h := &hearer{group: g, index: lane}
-		e.hearers = append(e.hearers, h)
+		h := &eventSubscriber{group: g, index: lane}
+		e.subscribers = append(e.subscribers, h)
 		h.start()
 	}
 }
@@ -80,71 +81,71 @@ func (g *Group) Unlisten() {
 	e := &g.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = nil
-	g.listenedLocked(false, e.elsewhere.Load())
+	e.onMessage = nil
+	g.setListenersLocked(false, e.remote.Load())
 	switch {
-	case e.hearers == nil:
+	case e.subscribers == nil:
 	case e.idle == nil:
-		e.idle = g.pool.options.Clock.AfterFunc(hearersIdle, g.endIdleHearers)
+		e.idle = g.pool.options.Clock.AfterFunc(subscriberIdleTime, g.closeIdleSubscribers)
 	default:
-		e.idle.Reset(hearersIdle)
+		e.idle.Reset(subscriberIdleTime)
 	}
 }
 
-func (g *Group) endIdleHearers() {
+func (g *Group) closeIdleSubscribers() {
 	e := &g.events
 	e.mu.Lock()
-	if e.heard != nil {
+	if e.onMessage != nil {
 		e.mu.Unlock()
 		return
 	}
-	hearers := e.hearers
-	e.hearers = nil
+	hearers := e.subscribers
+	e.subscribers = nil
 	e.mu.Unlock()
 	for _, h := range hearers {
 		h.close()
 	}
 }
 
-// listenedLocked keeps the pool's count of databases that somebody listens to.
-func (g *Group) listenedLocked(here, elsewhere bool) {
+// setListenersLocked keeps the pool's count of databases that have a listener.
+func (g *Group) setListenersLocked(here, elsewhere bool) {
 	e := &g.events
-	before := e.here.Load() || e.elsewhere.Load()
-	e.here.Store(here)
-	e.elsewhere.Store(elsewhere)
+	before := e.local.Load() || e.remote.Load()
+	e.local.Store(here)
+	e.remote.Store(elsewhere)
 	switch after := here || elsewhere; {
 	case after && !before:
-		g.pool.listened.Add(1)
+		g.pool.listenedDBs.Add(1)
 	case before && !after:
-		g.pool.listened.Add(-1)
+		g.pool.listenedDBs.Add(-1)
 	}
 }
 
-// hear hands one message over.
-func (g *Group) hear(message string) {
+// deliver passes one message to the listener.
+func (g *Group) deliver(message string) {
 	e := &g.events
 	e.mu.Lock()
-	heard := e.heard
+	onMessage := e.onMessage
 	e.mu.Unlock()
-	if heard != nil {
-		heard(message)
+	if onMessage != nil {
+		onMessage(message)
 	}
 }
 
-// asksForListeners tells whether the masters are to count who listens.
-func (g *Group) asksForListeners() bool {
-	if !g.pool.hears() {
+// countsListeners reports whether the masters should count the listeners.
+func (g *Group) countsListeners() bool {
+	if !g.pool.carriesEvents() {
 		return false
 	}
 	e := &g.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.refused == 0 || g.now()-e.refused > refusedLasts
+	return e.refusedAt == 0 || g.now()-e.refusedAt > countPause
 }
 
 // countListeners reads a master's answer to PUBSUB NUMSUB. This daemon's own
-// subscription does not count if it was there before the question was sent.
-func (g *Group) countListeners(lane int, r Reply, asked time.Duration) {
+// subscription does not count if it existed before the command was sent.
+func (g *Group) countListeners(lane int, r Reply, sent time.Duration) {
 	e := &g.events
 	now := g.now()
 	e.mu.Lock()
@@ -153,11 +154,11 @@ func (g *Group) countListeners(lane int, r Reply, asked time.Duration) {
 		return
 	}
 	if r.Err != nil {
-		if e.refused == 0 {
-			g.pool.options.Logger.Warn("a master does not tell who listens; events stay within this daemon: allow what the documented ACL does",
-				"master", g.lanes[lane].master.Name, "because", r.Err.Error())
+		if e.refusedAt == 0 {
+			g.pool.options.Logger.Warn("count of event listeners refused; events stay within this daemon",
+				"master", g.lanes[lane].master.Name, "err", r.Err.Error(), "hint", "allow the commands of the documented ACL")
 		}
-		e.refused = now
+		e.refusedAt = now
 		return
 	}
 	if len(r.Items) != 2 {
@@ -167,41 +168,41 @@ func (g *Group) countListeners(lane int, r Reply, asked time.Duration) {
 	if !ok {
 		return
 	}
-	if e.hearers != nil && e.hearers[lane].hearsSince(asked) {
+	if e.subscribers != nil && e.subscribers[lane].subscribedSince(sent) {
 		n--
 	}
-	if e.audience == nil {
-		e.audience = make([]time.Duration, len(g.lanes))
+	if e.remoteUntil == nil {
+		e.remoteUntil = make([]time.Duration, len(g.lanes))
 	}
-	if e.audience[lane] = 0; n > 0 {
-		e.audience[lane] = now + audienceLasts
+	if e.remoteUntil[lane] = 0; n > 0 {
+		e.remoteUntil[lane] = now + listenerCountLasts
 	}
 	elsewhere := false
-	for _, until := range e.audience {
+	for _, until := range e.remoteUntil {
 		elsewhere = elsewhere || until > now
 	}
-	g.listenedLocked(e.here.Load(), elsewhere)
+	g.setListenersLocked(e.local.Load(), elsewhere)
 }
 
-// Publish sends a message to whoever listens, by every master that is there.
+// Publish sends a message to the subscribers, by every connected master.
 func (g *Group) Publish(message string) {
-	op := &announcement{channel: g.eventChannel(), message: message}
+	op := &eventMessage{channel: g.eventChannel(), message: message}
 	for lane := range g.lanes {
 		g.Push(lane, op)
 	}
 }
 
-// announcement is one message on its way to the masters. Whether one of them
-// took it makes no difference: another one did, or the message is lost.
-type announcement struct{ channel, message string }
+// eventMessage is one message on its way to the masters. Whether one of them
+// accepts it makes no difference: another one does, or the message is lost.
+type eventMessage struct{ channel, message string }
 
-var _ Operation = (*announcement)(nil)
+var _ Operation = (*eventMessage)(nil)
 
-func (a *announcement) Plan() Plan    { return Plan{} }
-func (a *announcement) Propose(int64) {}
-func (a *announcement) Answer(Answer) {}
+func (a *eventMessage) Props() Props  { return Props{} }
+func (a *eventMessage) Propose(int64) {}
+func (a *eventMessage) Answer(Answer) {}
 
-func (a *announcement) Command(_ *Moment, c *Command) bool {
+func (a *eventMessage) Command(_ *SendContext, c *Command) bool {
 	c.Set("PUBLISH", a.channel, a.message)
 	return true
 }
@@ -209,13 +210,13 @@ func (a *announcement) Command(_ *Moment, c *Command) bool {
 func (g *Group) closeEvents() {
 	e := &g.events
 	e.mu.Lock()
-	e.closed, e.heard = true, nil
-	g.listenedLocked(false, false)
+	e.closed, e.onMessage = true, nil
+	g.setListenersLocked(false, false)
 	if e.idle != nil {
 		e.idle.Stop()
 	}
-	hearers := e.hearers
-	e.hearers = nil
+	hearers := e.subscribers
+	e.subscribers = nil
 	e.mu.Unlock()
 	for _, h := range hearers {
 		h.close()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// deafGroup is a group that was never started: nobody asks its masters anything.
+// deafGroup is a group that was never started: no lane sends anything to its masters.
 func deafGroup(t *testing.T) *Group {
 	t.Helper()
 	p, err := New(Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Masters: []Master{
@@ -33,8 +33,8 @@ func TestEvents_OthersListenWhileAnyMasterSaysSo(t *testing.T) {
 	g := deafGroup(t)
 	wants := func(want bool) {
 		t.Helper()
-		if _, elsewhere := g.Listened(); elsewhere != want || g.pool.Listened() != want {
-			t.Errorf("listened elsewhere %t, anywhere %t, want %t", elsewhere, g.pool.Listened(), want)
+		if _, elsewhere := g.Listeners(); elsewhere != want || g.pool.HasListeners() != want {
+			t.Errorf("listened elsewhere %t, anywhere %t, want %t", elsewhere, g.pool.HasListeners(), want)
 		}
 	}
 	wants(false)
@@ -44,7 +44,7 @@ func TestEvents_OthersListenWhileAnyMasterSaysSo(t *testing.T) {
 	g.countListeners(0, listeners(0), g.now())
 	g.countListeners(2, Reply{}, g.now()) // nothing that could be read
 	wants(true)
-	g.events.audience[1] = g.now() - 1 // it has not been heard of for long
+	g.events.remoteUntil[1] = g.now() - 1 // it has not been heard of for long
 	g.countListeners(0, listeners(0), g.now())
 	wants(false)
 	g.countListeners(0, listeners(1), g.now())
@@ -60,35 +60,35 @@ func TestEvents_ThisDaemonsOwnSubscriptionDoesNotCount(t *testing.T) {
 	defer own.Close()
 	began := g.now()
 	for lane := range g.lanes {
-		g.events.hearers = append(g.events.hearers, &hearer{group: g, index: lane, conn: own, since: began})
+		g.events.subscribers = append(g.events.subscribers, &eventSubscriber{group: g, index: lane, conn: own, since: began})
 	}
 	g.countListeners(0, listeners(1), began+1)
-	if _, elsewhere := g.Listened(); elsewhere {
+	if _, elsewhere := g.Listeners(); elsewhere {
 		t.Error("the daemon takes itself for another one")
 	}
-	g.countListeners(0, listeners(1), began) // asked before it had subscribed: somebody else's
-	if _, elsewhere := g.Listened(); !elsewhere {
+	g.countListeners(0, listeners(1), began) // asked before it had subscribed: of another daemon
+	if _, elsewhere := g.Listeners(); !elsewhere {
 		t.Error("another daemon is taken for this one")
 	}
 }
 
 func TestEvents_AMasterThatMayNotTellIsNotAskedForAWhile(t *testing.T) {
 	g := deafGroup(t)
-	if !g.asksForListeners() {
+	if !g.countsListeners() {
 		t.Error("the masters are not asked")
 	}
 	g.countListeners(0, Reply{Kind: ReplyError, Err: MasterError("NOPERM no")}, g.now())
-	if g.asksForListeners() {
+	if g.countsListeners() {
 		t.Error("asked again at once")
 	}
-	g.events.refused = g.now() - refusedLasts - 1
-	if !g.asksForListeners() {
+	g.events.refusedAt = g.now() - countPause - 1
+	if !g.countsListeners() {
 		t.Error("never asked again")
 	}
 }
 
 // subscribed is a subscription whose master a test plays.
-func subscribed(t *testing.T) (*subscription, net.Conn) {
+func subscribed(t *testing.T) (*eventConn, net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +154,7 @@ func TestSubscription_AMasterThatSaysNothingIsAskedAndThenGivenUp(t *testing.T) 
 }
 
 // A master that speaks out of turn costs its connection, which is made anew.
-func TestHearer_ComesBackAfterItsConnectionEnded(t *testing.T) {
+func TestEventSubscriber_ComesBackAfterItsConnectionEnded(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -190,9 +190,9 @@ func TestHearer_ComesBackAfterItsConnectionEnded(t *testing.T) {
 		t.Error("it did not come back")
 	}
 	g.Unlisten()
-	g.endIdleHearers()
-	if g.events.hearers != nil || g.pool.Listened() {
-		t.Error("it goes on with nobody listening")
+	g.closeIdleSubscribers()
+	if g.events.subscribers != nil || g.pool.HasListeners() {
+		t.Error("it goes on without a listener")
 	}
 	g.closeEvents()
 	ln.Close()

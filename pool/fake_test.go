@@ -1,4 +1,5 @@
-// A master that is made of a map, and a link to it that fails when it is told to.
+// fakeMaster is a master in memory; its link fails when a test sets it to.
+
 package pool
 
 import (
@@ -25,7 +26,7 @@ type fakeMaster struct {
 	clock   *handClock
 	runID   string
 	ahead   time.Duration // of the hand clock
-	blessed bool          // its first life is old enough to vote
+	blessed bool          // its first incarnation is old enough to vote
 
 	mu        sync.Mutex
 	identity  string // "" = blank
@@ -205,19 +206,19 @@ func (m *fakeMaster) fileLocked(pairs []string) Reply {
 	return number(0)
 }
 
-// admitLocked keeps a life of this process unless it is to be retired.
+// admitLocked keeps an incarnation of this process unless it is to be invalidated.
 func (m *fakeMaster) admitLocked(args []string) Reply {
-	lineage, print, retire := args[7], args[8], args[9]
+	id, print, invalidate := args[7], args[8], args[9]
 	floor, _ := strconv.ParseInt(args[11], 10, 64)
 	us := m.micros()
-	life, err := parseLife(m.identity)
-	if err != nil || life.RunID != m.runID || m.identity == retire {
+	incarnation, err := parseIdentity(m.identity)
+	if err != nil || incarnation.RunID != m.runID || m.identity == invalidate {
 		base := us
 		if m.blessed {
 			base, m.blessed = 0, false
 		}
-		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, lineage, base, print)
-		m.register = max(m.register, floor, us+micros(skew))
+		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, id, base, print)
+		m.register = max(m.register, floor, us+micros(maxSkew))
 	}
 	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))
 }
@@ -303,11 +304,11 @@ func (s *stage) vote(lane int) Answer {
 
 func (s *stage) state(lane int) string { return s.group.Statuses()[lane].State }
 
-func (s *stage) latched() int64 { return s.group.Counters().Latched }
+func (s *stage) invalidated() int64 { return s.group.Counters().Invalidated }
 
 // asker is an operation that notes what it is told.
 type asker struct {
-	plan   Plan
+	plan   Props
 	words  []string
 	skip   bool // its time is up: no command
 	panics bool // in Command
@@ -321,17 +322,17 @@ var _ Operation = (*asker)(nil)
 
 // acquiring asks as an acquire does, releasing as a release does.
 func acquiring(key string) *asker {
-	return &asker{plan: Plan{Key: key, Takes: true, Sealed: true}, words: []string{"SET", key}}
+	return &asker{plan: Props{Key: key, Exclusive: true, Sealed: true}, words: []string{"SET", key}}
 }
 
 func releasing(key string) *asker {
-	return &asker{plan: Plan{Key: key, SealZero: true}, words: []string{"DEL", key}}
+	return &asker{plan: Props{Key: key, SealZero: true}, words: []string{"DEL", key}}
 }
 
-func (a *asker) Plan() Plan          { return a.plan }
+func (a *asker) Props() Props        { return a.plan }
 func (a *asker) Propose(fence int64) { a.fence = fence }
 
-func (a *asker) Command(_ *Moment, c *Command) bool {
+func (a *asker) Command(_ *SendContext, c *Command) bool {
 	if a.panics {
 		panic("an operation's own mistake")
 	}
@@ -361,7 +362,7 @@ func (a *asker) only(t testing.TB, lane int) Answer {
 	return a.answers[lane][0]
 }
 
-func (a *asker) silent(lane int) bool {
+func (a *asker) unanswered(lane int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.answers[lane]) == 0

@@ -1,4 +1,5 @@
-// What one write to a master holds: operations in queue order, then the seal.
+// flush is one write to a master: operations in queue order, then the seal.
+
 package pool
 
 import "time"
@@ -6,56 +7,57 @@ import "time"
 // flush is reused by its connection; its buffers keep their size.
 type flush struct {
 	conn     *connection
-	entries  []entry
+	entries  []queueEntry
 	commands []Command
 	replies  []Reply
-	index    []int            // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
-	part     []int            // … by this digit of it; −1 = by the whole reply
-	bulks    []bulk           // commands that stand for several operations
-	keys     map[string]taker // that are acquired in this flush
-	repeats  bool             // several operations acquire one key
-	taken    Taken            // made when repeats is first true
+	index    []int                  // entries[i] was answered by replies[index[i]]; −1 = nothing was sent
+	part     []int                  // … by this digit of it; −1 = by the whole reply
+	bulks    []bulk                 // commands shared by several operations
+	keys     map[string]acquireKind // that are acquired in this flush
+	repeats  bool                   // several operations acquire one key
+	taken    Taken                  // made when repeats is first true
 
-	sealed bool // a seal with a raise stands at the end
-	bare   bool // the raise itself is what an operation waits for
-	beat   bool // the master is also asked who it is
-	raise  int64
-	ahead  int64 // the furthest that an operation wants the register raised above the clock
-	sent   time.Duration
-	moment Moment
-	sealAt int // index of the seal's first reply …
-	timeAt int // … and of its last
-	whoAt  int // index of INFO server's reply, −1 = not asked
-	// factsAt is where the answers about settings begin, −1 = not asked.
-	factsAt int
-	facts   bool
-	// filing is what the master is to remember of others, recall that its records
-	// are read, and least what its own register cannot be below: see records.go.
-	filing           []record
-	recall           bool
-	fileAt, recallAt int // −1 = not asked
-	least            int64
-	// listenersAt is where the answer is who listens to events, −1 = not asked.
+	sealed   bool // a seal with a raise stands at the end
+	bare     bool // an operation needs the raise itself
+	beat     bool // the flush also verifies which process the master is
+	raise    int64
+	ahead    int64 // the furthest that an operation needs the register raised above the clock
+	sent     time.Duration
+	context  SendContext
+	sealAt   int // index of the seal's first reply …
+	timeAt   int // … and of its last
+	serverAt int // index of INFO server's reply, −1 = not sent
+	// settingsAt is the index of the first reply about settings, −1 = not sent.
+	settingsAt   int
+	readSettings bool
+	// newRecords is what the flush stores on the master about the others, readRecords that
+	// it reads the master's records, minRegister what the master's own register cannot be
+	// below: see records.go.
+	newRecords                      []record
+	readRecords                     bool
+	recordsWrittenAt, recordsReadAt int // −1 = not sent
+	minRegister                     int64
+	// listenersAt is the index of the reply that counts listeners to events, −1 = not sent.
 	listenersAt int
 }
 
-// taker is how a key is acquired in a flush, and so what may follow on it.
-type taker uint8
+// acquireKind is how a key is acquired in a flush, and so what may follow on it.
+type acquireKind uint8
 
 const (
-	takesAlone taker = 1 + iota // nothing
-	takesJoint                  // what joins
-	takesOnce                   // what shares: at most one of them counts
+	acquireAlone acquireKind = 1 + iota // nothing
+	acquireJoint                        // operations that share the key
+	acquireOnce                         // acquires that share the flush: at most one of them counts
 )
 
-func (p *Plan) taker() taker {
+func (p *Props) acquireKind() acquireKind {
 	switch {
-	case p.Joins:
-		return takesJoint
-	case p.Shares:
-		return takesOnce
+	case p.SharesKey:
+		return acquireJoint
+	case p.SharesFlush:
+		return acquireOnce
 	}
-	return takesAlone
+	return acquireAlone
 }
 
 func (f *flush) reset(c *connection) {
@@ -63,10 +65,10 @@ func (f *flush) reset(c *connection) {
 	f.conn = c
 	f.entries, f.commands, f.index, f.part, f.bulks = f.entries[:0], f.commands[:0], f.index[:0], f.part[:0], f.bulks[:0]
 	f.sealed, f.bare, f.beat, f.ahead = false, false, false, 0
-	f.filing, f.recall, f.least = f.filing[:0], false, 0
-	f.moment.Lane, f.moment.Life, f.moment.Met = c.lane.index, c.life, c.met
+	f.newRecords, f.readRecords, f.minRegister = f.newRecords[:0], false, 0
+	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	if f.keys == nil {
-		f.keys = make(map[string]taker)
+		f.keys = make(map[string]acquireKind)
 	}
 	clear(f.keys)
 	clear(f.taken)
@@ -75,44 +77,45 @@ func (f *flush) reset(c *connection) {
 
 // fill takes entries from the front of the queue, at most limit, and stops
 // before one whose key was acquired earlier in the same flush: one seal must
-// not speak for an acquire and for what comes after it on the same key.
+// not stand for an acquire and for what comes after it on the same key.
 //
-// Acquires of one key that share are the exception, because a hot key would
-// otherwise end every flush at its second acquire, and with it whatever is queued
-// behind: 64 callers with keys of their own had 639 pairs a second beside 64 that
-// tried one key, and have 4 490 with this (4 368 beside 64 with keys of their own).
-// A master executes them in order, so one of them is OK and the others are refused,
-// under the seal that speaks for all: a refusal is believed as ever. Two are OK only
-// if the key was freed between the two commands by another connection, by its expiry
-// or by hand. Both fences would lie in the one interval of the flush, in any order;
-// so the second one is void (Taken), and its copy is given back unless other masters
-// grant it. A release, or anything else on the key, still ends the flush: what comes
-// behind it may be OK after an acquire that counts.
-func (f *flush) fill(queue []entry, limit int) int {
+// Acquires of one key that share a flush are the exception, because a hot key would
+// otherwise end every flush at its second acquire, and with it everything queued
+// behind. Measured beside 64 callers that try one key, 64 callers with keys of their own
+// had 639 pairs a second without this exception and have 4 490 with it (4 368 beside 64
+// with keys of their own).
+// A master executes them in order, so one of them is OK and the others are refused, under
+// the seal that stands for all: a refusal counts as ever. Two are OK only if something
+// freed the key between the two commands: another connection, its expiry or an operator.
+// Both fences would lie in the one interval of the flush, in any order; so the second one
+// is void (Taken), and its copy is released unless other masters grant it. A release, or
+// anything else on the key, still ends the flush: what comes behind it may be OK after an
+// acquire that counts.
+func (f *flush) fill(queue []queueEntry, limit int) int {
 	n := 0
 	for ; n < len(queue) && n < limit; n++ {
-		plan := &queue[n].plan
-		if len(f.keys) > 0 && f.takenBefore(plan) && !Broken(RuleOneFlush) {
+		plan := &queue[n].props
+		if len(f.keys) > 0 && f.conflictsWithEarlier(plan) && !Broken(RuleOneFlush) {
 			break
 		}
-		if plan.Takes {
-			by := plan.taker()
+		if plan.Exclusive {
+			by := plan.acquireKind()
 			f.keys[plan.Key] = by
 			for _, key := range plan.Rest {
 				f.keys[key] = by
 			}
 		}
 		f.sealed = f.sealed || plan.Sealed
-		f.bare = f.bare || plan.Bare
-		f.ahead = max(f.ahead, plan.Ahead)
+		f.bare = f.bare || plan.SealOnly
+		f.ahead = max(f.ahead, plan.RaiseBy)
 		f.entries = append(f.entries, queue[n])
 	}
 	return n
 }
 
-// takenBefore reports whether an earlier command of the flush takes one of the keys
-// and this one must not follow it.
-func (f *flush) takenBefore(plan *Plan) bool {
+// conflictsWithEarlier reports whether an earlier command of the flush acquires one of
+// the keys and this operation must not follow it.
+func (f *flush) conflictsWithEarlier(plan *Props) bool {
 	if plan.Key != "" && f.conflicts(plan, plan.Key) {
 		return true
 	}
@@ -124,14 +127,14 @@ func (f *flush) takenBefore(plan *Plan) bool {
 	return false
 }
 
-func (f *flush) conflicts(plan *Plan, key string) bool {
+func (f *flush) conflicts(plan *Props, key string) bool {
 	switch f.keys[key] {
 	case 0:
 		return false
-	case takesJoint:
-		return !plan.Joins
-	case takesOnce:
-		if plan.Takes && plan.Shares && !plan.Joins {
+	case acquireJoint:
+		return !plan.SharesKey
+	case acquireOnce:
+		if plan.Exclusive && plan.SharesFlush && !plan.SharesKey {
 			f.repeats = true
 			return false
 		}
@@ -143,7 +146,7 @@ func (f *flush) conflicts(plan *Plan, key string) bool {
 // the queue, 0 if there is none. The flush raises the register to just below it
 // instead of to the clock: otherwise every operation left behind would find
 // the register above its own proposal and need a second seal.
-func (f *flush) leftBehind(queue []entry) int64 {
+func (f *flush) leftBehind(queue []queueEntry) int64 {
 	for i := range queue {
 		if fence := queue[i].fence; fence > 0 {
 			return fence
@@ -164,28 +167,28 @@ func (f *flush) write() {
 		e := &f.entries[i]
 		at := -1
 		switch {
-		case e.plan.Bare:
-		case f.bulky(&e.plan):
-			open = f.gather(open, i)
+		case e.props.SealOnly:
+		case f.sharesCommand(&e.props):
+			open = f.addToBulk(open, i)
 			continue
-		case e.op.Command(&f.moment, f.next()):
+		case e.op.Command(&f.context, f.next()):
 			at = len(f.commands) - 1
 		default:
 			f.commands = f.commands[:len(f.commands)-1]
 		}
 		f.answeredBy(at, -1)
-		if !e.plan.Takes {
+		if !e.props.Exclusive {
 			open = -1
 		}
 	}
 	f.writeBulks()
-	f.whoAt, f.factsAt, f.fileAt, f.recallAt = -1, -1, -1, -1
+	f.serverAt, f.settingsAt, f.recordsWrittenAt, f.recordsReadAt = -1, -1, -1, -1
 	if f.beat && !f.conn.lane.group.pool.embedded() {
-		f.whoAt = len(f.commands)
+		f.serverAt = len(f.commands)
 		f.next().Set("INFO", "server")
-		if f.facts {
-			f.askFacts()
-			f.file()
+		if f.readSettings {
+			f.appendSettings()
+			f.appendRecords()
 		}
 	}
 	if sealed {
@@ -193,16 +196,16 @@ func (f *flush) write() {
 	}
 }
 
-// seal appends the proof. It stands last: a check in front of a command says
+// seal appends the verification. It stands last: a check before a command proves
 // nothing about what happened after the check. A heartbeat without operations
 // reads the register and does not raise it: there is no fence to make room
 // for, and a durable master would pay for a write.
 func (f *flush) seal() {
 	f.sealAt = len(f.commands)
-	key, identity := f.conn.lane.group.sealKey, f.conn.life.Identity
+	key, identity := f.conn.lane.group.sealKey, f.conn.incarnation.Identity
 	f.next().Set("ZSCORE", key, identity)
 	if f.sealed {
-		f.next().Set("ZADD", key, "XX", "GT", f.moment.Decimal(f.raise), identity)
+		f.next().Set("ZADD", key, "XX", "GT", f.context.Decimal(f.raise), identity)
 		f.breakRaise(&f.commands[len(f.commands)-1])
 	}
 	f.timeAt = len(f.commands)
@@ -219,7 +222,7 @@ func (f *flush) breakRaise(c *Command) {
 	}
 }
 
-// next is one more command to be written, with the buffer of an earlier one.
+// next appends one more command, with the buffer of an earlier one.
 func (f *flush) next() *Command {
 	if len(f.commands) < cap(f.commands) {
 		f.commands = f.commands[:len(f.commands)+1]

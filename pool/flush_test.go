@@ -26,21 +26,21 @@ func newFlushStage() *flushStage {
 	l := &lane{group: g}
 	g.lanes = []*lane{l}
 	link, _ := (&fakeMaster{clock: clock}).dial()
-	c := &connection{lane: l, link: link, life: &Life{Identity: "run line 0 0 print", RunID: "run", Lineage: "line"}, inFlight: true}
-	c.watch = clock.AfterFunc(time.Hour, func() {})
+	c := &connection{lane: l, link: link, incarnation: &Incarnation{Identity: "run line 0 0 print", RunID: "run", ID: "line"}, inFlight: true}
+	c.timer = clock.AfterFunc(time.Hour, func() {})
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task
 	l.est = estimate{known: true, taken: clock.Now(), err: 10}
 	l.gain.restart(clock.Now(), l.est.err, l.budget())
 	c.flush.reset(c)
 	c.flush.sent = clock.Now()
-	c.flush.moment.Now, c.flush.moment.Time = c.flush.sent, l.est.at(c.flush.sent)
+	c.flush.context.Now, c.flush.context.Time = c.flush.sent, l.est.at(c.flush.sent)
 	return &flushStage{clock, l, c}
 }
 
-func queueOf(ops ...*asker) []entry {
-	var queue []entry
+func queueOf(ops ...*asker) []queueEntry {
+	var queue []queueEntry
 	for i, op := range ops {
-		queue = append(queue, entry{op: op, plan: op.plan, fence: int64(i + 1)})
+		queue = append(queue, queueEntry{op: op, props: op.plan, fence: int64(i + 1)})
 	}
 	return queue
 }
@@ -56,9 +56,9 @@ func TestFlush_NothingFollowsAnAcquireOfItsKeyInTheSameFlush(t *testing.T) {
 			case 0:
 				op = releasing(key)
 			case 1:
-				op.plan.Takes = false // an extend
+				op.plan.Exclusive = false // an extend
 			case 2:
-				op = &asker{plan: Plan{Sealed: true, Bare: true}}
+				op = &asker{plan: Props{Sealed: true, SealOnly: true}}
 			}
 			ops = append(ops, op)
 		}
@@ -72,18 +72,18 @@ func TestFlush_NothingFollowsAnAcquireOfItsKeyInTheSameFlush(t *testing.T) {
 			}
 			taken := map[string]bool{}
 			for _, e := range f.entries {
-				if taken[e.plan.Key] {
-					t.Fatalf("seed %d: something follows the acquire of %q", seed, e.plan.Key)
+				if taken[e.props.Key] {
+					t.Fatalf("seed %d: something follows the acquire of %q", seed, e.props.Key)
 				}
-				if e.plan.Takes {
-					taken[e.plan.Key] = true
+				if e.props.Exclusive {
+					taken[e.props.Key] = true
 				}
 				order = append(order, e.op.(*asker))
 			}
-			if n < limit && n < len(queue) && !taken[queue[n].plan.Key] {
+			if n < limit && n < len(queue) && !taken[queue[n].props.Key] {
 				t.Fatalf("seed %d: the flush stops at %d of %d without a reason", seed, n, len(queue))
 			}
-			if want := slices.ContainsFunc(queue[:n], func(e entry) bool { return e.plan.Sealed }); f.sealed != want {
+			if want := slices.ContainsFunc(queue[:n], func(e queueEntry) bool { return e.props.Sealed }); f.sealed != want {
 				t.Fatalf("seed %d: sealed %v, want %v", seed, f.sealed, want)
 			}
 			queue = queue[n:]
@@ -99,7 +99,7 @@ func TestFlush_TheRegisterStaysBelowTheFirstProposalLeftBehind(t *testing.T) {
 	if got := f.leftBehind(nil); got != 0 {
 		t.Errorf("nothing is left behind: %d", got)
 	}
-	if got := f.leftBehind([]entry{{}, {}, {fence: 7}, {fence: 8}}); got != 7 {
+	if got := f.leftBehind([]queueEntry{{}, {}, {fence: 7}, {fence: 8}}); got != 7 {
 		t.Errorf("left behind %d, want 7: entries without a proposal do not matter", got)
 	}
 }
@@ -138,12 +138,12 @@ func TestFlush_TheSealStandsLast(t *testing.T) {
 	if got := written(f); !slices.Equal(got, []string{"SET", "DEL", "SET", "ZSCORE", "ZADD", "TIME"}) {
 		t.Errorf("written %q", got)
 	}
-	want := "ZADD redlockd:seal XX GT 42 " + s.conn.life.Identity
+	want := "ZADD redlockd:seal XX GT 42 " + s.conn.incarnation.Identity
 	if got := strings.Join(f.commands[4].Args, " "); got != want {
 		t.Errorf("raise %q, want %q", got, want)
 	}
-	if f.sealAt != 3 || f.timeAt != 5 || f.whoAt != -1 || !slices.Equal(f.index, []int{0, 1, 2}) {
-		t.Errorf("seal at %d and %d, who at %d, index %v", f.sealAt, f.timeAt, f.whoAt, f.index)
+	if f.sealAt != 3 || f.timeAt != 5 || f.serverAt != -1 || !slices.Equal(f.index, []int{0, 1, 2}) {
+		t.Errorf("seal at %d and %d, who at %d, index %v", f.sealAt, f.timeAt, f.serverAt, f.index)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestFlush_AHeartbeatReadsTheRegisterAndDoesNotRaiseIt(t *testing.T) {
 		t.Errorf("written %q", got)
 	}
 	f.reset(s.conn)
-	f.beat, f.facts = true, true
+	f.beat, f.readSettings = true, true
 	f.write()
 	if got := written(f); !slices.Equal(got, []string{"INFO", "CONFIG", "INFO", "CONFIG", "INFO", "PUBSUB", "ZSCORE", "TIME"}) {
 		t.Errorf("written %q", got)
@@ -176,7 +176,7 @@ func TestFlush_AFlushOfReleasesAloneHasNoSeal(t *testing.T) {
 func TestFlush_DroppedCommandsAndBareSealsLeaveNoTrace(t *testing.T) {
 	s := newFlushStage()
 	f := &s.conn.flush
-	skipped, bare := acquiring("b"), &asker{plan: Plan{Sealed: true, Bare: true}}
+	skipped, bare := acquiring("b"), &asker{plan: Props{Sealed: true, SealOnly: true}}
 	skipped.skip = true
 	f.fill(queueOf(acquiring("a"), skipped, bare, acquiring("d")), 10)
 	f.write()

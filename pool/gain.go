@@ -1,6 +1,6 @@
 // gain is how far a master's clock has run ahead of this daemon's clock, beyond a
 // rate, since the most favourable moment of the past. It decides which steps of a
-// clock are forgiven.
+// clock are tolerated.
 //
 // Let a daemon write a copy at its moment s, with an estimate o of the master's
 // clock. The copy ends when that clock shows s + o + ttl + late, where late is the
@@ -12,7 +12,7 @@
 //	F ≤ late + 1 % of a
 //
 // How long a flush was under way does not matter: its end is absolute. Each daemon
-// holds the left side down, for copies of every daemon:
+// limits the left side, for copies of every daemon:
 //
 //   - It bounds x at every good seal: a TIME that was read between sent and received
 //     gives TIME − received ≤ x ≤ TIME − sent. The floor is the least upper bound so far, and it rises by
@@ -20,23 +20,24 @@
 //     (t − u) over all u that were seen. A step back lowers the floor with x, so a step
 //     forward after it counts in full. A step back after one forward refunds nothing
 //     to copies that were written before either, and harms none.
-//   - A step is forgiven while gain ≤ late − reserve − 1 step. A clock that creeps
-//     ahead, each time by less than a step, is retired at gain > late − reserve. The
-//     reserve, 15 % of late and a step (15 ms) at least, is for the error of the
+//   - A step is tolerated while gain ≤ late − reserve − 1 step. If a clock creeps ahead,
+//     each time by less than a step, its master is invalidated at gain > late − reserve.
+//     The reserve, 15 % of late and a step (15 ms) at least, is for the error of the
 //     writer's estimate and for its age: 0.9 % of the time within which each daemon must
 //     see a clock, a second at the default, is 60 % of it.
 //   - A flush that was sent after a longer time counts only if its TIME shows that the
 //     estimate was behind by no more than the reserve.
-//   - A daemon that has not watched the clock takes the whole budget for spent, and
-//     retires for every step as long as it does not know better. What others forgave
-//     before it came is at most that, and decays by 0.9 % of the time, too. So it does
-//     not matter how many daemons came and went, as long as one of them watched.
+//   - A daemon that has not watched the clock assumes that the whole budget is spent, and
+//     invalidates at every step until its own measurements show more. What others tolerated
+//     before it started is at most that, and decays by 0.9 % of the time, too. So it does
+//     not matter how many daemons started and ended, as long as one of them watched.
 //
 // 0.9 % + the 0.1 % by which undisturbed clocks of masters, daemons and clients may
 // differ is the 1 %. At the default master timeout of 100 ms the budget is 70 ms, and
 // is full again after 8 s. All other uses of a master's clock allow for as much: ages
 // of memory have 1 % and 2 s in reserve, undo guards compare with the same clock,
 // and scripts that set a relative end do so with the clock as it is by then.
+
 package pool
 
 import "time"
@@ -52,29 +53,29 @@ const (
 
 // gain is guarded by its group's lock. All figures are microseconds, like an estimate's.
 type gain struct {
-	floor  int64         // at the moment since
-	since  time.Duration // the floor rises from then on
-	looked time.Duration // when the clock was seen last; 0 = never
+	floor      int64         // at the moment since
+	since      time.Duration // the floor rises from then on
+	observedAt time.Duration // when the clock was measured last; 0 = never
 }
 
 // reserve is by how much the estimate of a copy's writer may be behind.
-func (o *Options) reserve() time.Duration { return max(step, o.MasterTimeout*reservePercent/100) }
+func (o *Options) reserve() time.Duration { return max(minStep, o.MasterTimeout*reservePercent/100) }
 
-// unwatched is how long a daemon may go without a look at a clock: a second by
+// maxUnobserved is how long a daemon may go without measuring a clock: a second by
 // default, which is ten heartbeats.
-func (o *Options) unwatched() time.Duration {
+func (o *Options) maxUnobserved() time.Duration {
 	return o.reserve() * agePercent / 100 * 1_000_000 / leakPPM
 }
 
-// budget is how much gain is forgiven.
+// budget is how much gain is tolerated.
 func (l *lane) budget() int64 {
 	o := &l.group.pool.options
-	return micros(o.MasterTimeout - o.reserve() - step)
+	return micros(o.MasterTimeout - o.reserve() - minStep)
 }
 
-// restart takes the whole budget for spent; offset is an upper bound of the clock's.
+// restart assumes that the whole budget is spent; offset is an upper bound of the clock's.
 func (g *gain) restart(now time.Duration, offset, budget int64) {
-	*g = gain{floor: offset - max(0, budget), since: now, looked: now}
+	*g = gain{floor: offset - max(0, budget), since: now, observedAt: now}
 }
 
 // of is the gain of a clock that has this offset now.
@@ -82,31 +83,31 @@ func (g *gain) of(now time.Duration, offset int64) int64 {
 	return offset - g.floor - micros(now-g.since)*leakPPM/1_000_000
 }
 
-// look learns from a TIME answer read between sent and received.
-func (g *gain) look(sent, received time.Duration, master int64) {
+// observe updates the floor from a TIME answer read between sent and received.
+func (g *gain) observe(sent, received time.Duration, master int64) {
 	if offset := master - micros(sent); g.of(received, offset) < 0 {
 		g.floor, g.since = offset, received
 	}
-	g.looked = received
+	g.observedAt = received
 }
 
-// blind reports whether the clock went unwatched before this moment.
-func (l *lane) blind(now time.Duration) bool {
-	return now-l.gain.looked > l.group.pool.options.unwatched()
+// unobserved reports whether the clock was not measured for too long before this moment.
+func (l *lane) unobserved(now time.Duration) bool {
+	return now-l.gain.observedAt > l.group.pool.options.maxUnobserved()
 }
 
-// creptLocked tells whether a clock has crept ahead too far, in steps too small to
-// be suspicious. If most clocks did it was ours that lost as much: then all floors
-// rise, until nothing is left of the budget.
+// creptLocked reports whether a clock has crept ahead too far, in steps too small to
+// be an anomaly. If most clocks did, this daemon's own clock lost as much: then all
+// floors rise, until nothing is left of the budget.
 func (l *lane) creptLocked(now time.Duration, master int64) bool {
-	most := l.budget() + micros(step)
+	most := l.budget() + micros(minStep)
 	mine := l.gain.of(now, master-micros(now))
-	if mine <= max(most, micros(step)) {
+	if mine <= max(most, micros(minStep)) {
 		return false
 	}
 	alike := 0
 	for _, other := range l.group.lanes {
-		if other == l || other.conn != nil && other.est.known && other.gain.of(now, other.est.offset) >= mine-micros(step) {
+		if other == l || other.conn != nil && other.est.known && other.gain.of(now, other.est.offset) >= mine-micros(minStep) {
 			alike++
 		}
 	}
@@ -119,15 +120,15 @@ func (l *lane) creptLocked(now time.Duration, master int64) bool {
 	return false
 }
 
-// pardonable tells whether a step may be forgiven, and what would be left of the
-// budget then. open: it may be known after a closer look.
-func (l *lane) pardonable() (left int64, yes, open bool) {
-	s := l.suspect
-	if s.moves || l.blind(s.at) {
+// tolerable reports whether a step may be tolerated, and what would be left of the
+// budget then. open: closer measurements may show that it may.
+func (l *lane) tolerable() (left int64, yes, open bool) {
+	s := l.anomaly
+	if s.contradictory || l.unobserved(s.at) {
 		return 0, false, false
 	}
-	// A step back may end one forward that was not seen; it is taken for as long.
+	// A step back may end an unseen step forward; it is taken to be as long.
 	peak := max(s.time-micros(s.sent), 2*l.est.offset-(s.time-micros(s.received)))
 	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.err
-	return left, left >= 0, left+2*micros(s.received-s.sent) >= 0 && s.width() > micros(step)
+	return left, left >= 0, left+2*micros(s.received-s.sent) >= 0 && s.width() > micros(minStep)
 }

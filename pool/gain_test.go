@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// watched lets the daemon look at all clocks until nothing of the budget is spent.
+// watched lets the daemon measure all clocks until nothing of the budget is spent.
 func (s *stage) watched() { s.clock.advance(9 * time.Second) }
 
-func (s *stage) forgiven() int64 { return s.group.Counters().Forgiven }
+func (s *stage) tolerated() int64 { return s.group.Counters().StepsTolerated }
 
 // step sets a master's clock and has it looked at.
 func (s *stage) step(lane int, by time.Duration) {
@@ -18,10 +18,10 @@ func (s *stage) step(lane int, by time.Duration) {
 	s.clock.advance(2 * heartbeat)
 }
 
-func (s *stage) wantAllVoting(t *testing.T, what string, forgiven int64) {
+func (s *stage) wantAllVoting(t *testing.T, what string, tolerated int64) {
 	t.Helper()
-	if s.latched() != 0 || s.group.Voters() != len(s.masters) || s.forgiven() != forgiven {
-		t.Errorf("%s: %d lives retired, %d voters, %d steps forgiven, want 0, %d and %d", what, s.latched(), s.group.Voters(), s.forgiven(), len(s.masters), forgiven)
+	if s.invalidated() != 0 || s.group.Voters() != len(s.masters) || s.tolerated() != tolerated {
+		t.Errorf("%s: %d incarnations invalidated, %d voters, %d steps tolerated, want 0, %d and %d", what, s.invalidated(), s.group.Voters(), s.tolerated(), len(s.masters), tolerated)
 	}
 	for lane := range s.masters {
 		if a := s.vote(lane); !a.Seal.Good {
@@ -51,7 +51,7 @@ func TestGain_IsTheLargestRiseBeyondARateSinceAnyLook(t *testing.T) {
 			if got := max(0, g.of(now, offset)); abs(got-want) > 1 {
 				t.Fatalf("seed %d, at %v: gain %d, want %d", seed, now, got, want)
 			}
-			g.look(now, now, micros(now)+offset)
+			g.observe(now, now, micros(now)+offset)
 			past = append(past, look{now, offset})
 		}
 	}
@@ -64,14 +64,14 @@ func TestGain_ASlowAnswerNeitherGainsNorLowersTheFloor(t *testing.T) {
 	for _, read := range []time.Duration{0, 50 * time.Millisecond, 90 * time.Millisecond} {
 		before := g.floor
 		sent, received := 2*time.Second, 2*time.Second+90*time.Millisecond
-		g.look(sent, received, micros(sent+read)+offset)
+		g.observe(sent, received, micros(sent+read)+offset)
 		if g.floor != before {
 			t.Errorf("read %v after it was sent: the floor moved by %d µs", read, g.floor-before)
 		}
 	}
 }
 
-func TestSteps_SmallStepsOfMostMastersWithinASecondAreForgiven(t *testing.T) {
+func TestSteps_SmallStepsOfMostMastersWithinASecondAreTolerated(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.watched()
 		for lane := range 3 {
@@ -81,19 +81,19 @@ func TestSteps_SmallStepsOfMostMastersWithinASecondAreForgiven(t *testing.T) {
 			s.send(op)
 			for other := range s.masters {
 				if a := op.only(t, other); a.Seal.Good != (other != lane) {
-					t.Errorf("lane %d, while the clock of lane %d is under suspicion: %+v", other, lane, a.Seal)
+					t.Errorf("lane %d, while the clock of lane %d has an anomaly: %+v", other, lane, a.Seal)
 				}
 			}
 			s.clock.advance(2 * heartbeat)
 			if s.masters[lane].identity != was {
-				t.Errorf("lane %d begins a new life", lane)
+				t.Errorf("lane %d begins a new incarnation", lane)
 			}
 		}
 		s.wantAllVoting(t, "three steps of 20 ms", 3)
 	})
 }
 
-func TestSteps_ASlewOf40MillisecondsRetiresNothing(t *testing.T) {
+func TestSteps_ASlewOf40MillisecondsInvalidatesNothing(t *testing.T) {
 	for _, takes := range []time.Duration{0, 8 * time.Millisecond} { // with long round trips the estimate follows in leaps
 		onStage(t, 5, Options{}, func(s *stage) {
 			s.watched()
@@ -104,12 +104,12 @@ func TestSteps_ASlewOf40MillisecondsRetiresNothing(t *testing.T) {
 			}
 			s.change(0, func(m *fakeMaster) { m.takes = 0 })
 			s.clock.advance(2 * heartbeat)
-			s.wantAllVoting(t, "a slew by 40 ms", s.forgiven())
+			s.wantAllVoting(t, "a slew by 40 ms", s.tolerated())
 		})
 	}
 }
 
-func TestSteps_ASumBeyondTheBudgetIsRetired(t *testing.T) {
+func TestSteps_ASumBeyondTheBudgetInvalidates(t *testing.T) {
 	for name, steps := range map[string][]time.Duration{
 		"three forward":                 {30, 30, 30},
 		"back, forward and forward":     {-60, 60, 20},
@@ -122,13 +122,13 @@ func TestSteps_ASumBeyondTheBudgetIsRetired(t *testing.T) {
 			s.watched()
 			was := s.masters[0].identity
 			for i, by := range steps {
-				if s.latched() != 0 {
-					t.Errorf("%s: retired before step %d", name, i+1)
+				if s.invalidated() != 0 {
+					t.Errorf("%s: invalidated before step %d", name, i+1)
 				}
 				s.step(0, by*time.Millisecond)
 			}
-			if s.latched() != 1 || s.masters[0].identity == was || s.group.Voters() != 4 {
-				t.Errorf("%s: %d lives retired and %d voters, want 1 and 4", name, s.latched(), s.group.Voters())
+			if s.invalidated() != 1 || s.masters[0].identity == was || s.group.Voters() != 4 {
+				t.Errorf("%s: %d incarnations invalidated and %d voters, want 1 and 4", name, s.invalidated(), s.group.Voters())
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestSteps_TheBudgetIsFullAgainAfterAWhile(t *testing.T) {
 }
 
 // What happened before this daemon came, it does not know.
-func TestSteps_ADaemonThatHasNotWatchedForgivesNothing(t *testing.T) {
+func TestSteps_ADaemonThatHasNotWatchedToleratesNothing(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.watched()
 		s.change(0, func(m *fakeMaster) { m.cut = true })
@@ -158,8 +158,8 @@ func TestSteps_ADaemonThatHasNotWatchedForgivesNothing(t *testing.T) {
 		s.clock.advance(time.Second)
 		s.wantAllVoting(t, "before the step", 0)
 		s.step(0, 20*time.Millisecond)
-		if s.latched() != 1 || s.group.Voters() != 4 {
-			t.Errorf("%d lives retired and %d voters, want 1 and 4", s.latched(), s.group.Voters())
+		if s.invalidated() != 1 || s.group.Voters() != 4 {
+			t.Errorf("%d incarnations invalidated and %d voters, want 1 and 4", s.invalidated(), s.group.Voters())
 		}
 	})
 }
@@ -174,9 +174,9 @@ func TestSteps_AClockThatWentUnwatchedIsMeasuredAnewBeforeItsMasterCounts(t *tes
 				}
 			}
 		})
-		s.clock.pass(s.group.pool.options.unwatched() + time.Millisecond)
-		if a := s.vote(0); !errors.Is(a.Seal.Err, errUnwatched) {
-			t.Errorf("%+v, want void: %v", a.Seal, errUnwatched)
+		s.clock.pass(s.group.pool.options.maxUnobserved() + time.Millisecond)
+		if a := s.vote(0); !errors.Is(a.Seal.Err, errUnobserved) {
+			t.Errorf("%+v, want void: %v", a.Seal, errUnobserved)
 		}
 		if a := s.vote(1); !a.Seal.Good {
 			t.Errorf("an answer that shows that the estimate was right is void: %+v", a.Seal)
@@ -184,14 +184,14 @@ func TestSteps_AClockThatWentUnwatchedIsMeasuredAnewBeforeItsMasterCounts(t *tes
 		s.change(0, func(m *fakeMaster) { m.between = nil })
 		s.wantAllVoting(t, "after one look", 0)
 		s.step(1, 20*time.Millisecond)
-		if s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that stepped after the pause", s.latched())
+		if s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated, want the one that stepped after the pause", s.invalidated())
 		}
 	})
 }
 
 // The daemon's own clock is slewed: all masters' clocks seem to creep.
-func TestSteps_WhenAllMastersCreepAlikeNothingIsRetired(t *testing.T) {
+func TestSteps_WhenAllMastersCreepAlikeNothingIsInvalidated(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		s.watched()
 		for range 30 {

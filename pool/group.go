@@ -1,4 +1,5 @@
-// The lanes of one database: who is there, what time it is, what to queue.
+// Group is the lanes of one database: their states, their common clock and their queues.
+
 package pool
 
 import (
@@ -28,7 +29,7 @@ type Group struct {
 
 	mu       sync.Mutex
 	lanes    []*lane
-	hybrid   hybrid
+	hybrid   hybridClock
 	offset   int64 // µs: the group's clock is the median of its masters' clocks
 	clocked  bool  // offset is known
 	beat     Timer
@@ -36,12 +37,12 @@ type Group struct {
 	closed   bool
 	dialing  sync.WaitGroup
 
-	records     chan struct{} // closed once the records of a quorum were read, see records.go
-	recollected bool          // it is closed
+	recordsRead  chan struct{} // closed once the records of a quorum were read, see records.go
+	recordsKnown bool          // it is closed
 
-	watch   watch
-	events  events
-	returns returns
+	watch      watchState
+	events     eventState
+	reconnects reconnects
 }
 
 func newGroup(p *Pool, db int) *Group {
@@ -51,7 +52,7 @@ func newGroup(p *Pool, db int) *Group {
 		fingerprint: fingerprint(&p.options, db),
 		sealKey:     p.options.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
-		records:     make(chan struct{}),
+		recordsRead: make(chan struct{}),
 	}
 	for i, m := range p.options.Masters {
 		g.lanes = append(g.lanes, newLane(g, i, m))
@@ -66,12 +67,12 @@ func (g *Group) start() {
 		l.state, l.since = stateDialing, g.now()
 		l.submitDialLocked()
 	}
-	g.returns.pulsed = g.now()
-	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.pulse)
+	g.reconnects.heartbeatAt = g.now()
+	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.onTimer)
 }
 
-// settled tells whether every master has been tried once.
-func (g *Group) settled() bool {
+// allTried reports whether every master has been dialled once.
+func (g *Group) allTried() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.lanes {
@@ -82,8 +83,8 @@ func (g *Group) settled() bool {
 	return true
 }
 
-// borrow takes over the clock of another database's lanes to the same masters.
-func (g *Group) borrow(other *Group) {
+// copyClock copies the clock of another database's lanes to the same masters.
+func (g *Group) copyClock(other *Group) {
 	other.mu.Lock()
 	offset, clocked := other.offset, other.clocked
 	other.mu.Unlock()
@@ -101,13 +102,13 @@ func (g *Group) medianLocked(now time.Duration) int64 { return micros(now) + g.o
 // tickLocked draws the next fence proposal or register value.
 func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.medianLocked(now)) }
 
-// reclockLocked takes the median of the clocks that are known and not under
-// suspicion. With fewer than a quorum of them our own clock carries on from
+// updateClockLocked takes the median of the clocks that are known and have no
+// anomaly. With fewer than a quorum of them this daemon's own clock carries on from
 // the last median.
-func (g *Group) reclockLocked() {
+func (g *Group) updateClockLocked() {
 	offsets := make([]int64, 0, 9)
 	for _, l := range g.lanes {
-		if l.est.known && l.suspect == nil {
+		if l.est.known && l.anomaly == nil {
 			offsets = append(offsets, l.est.offset)
 		}
 	}
@@ -122,27 +123,27 @@ func (g *Group) reclockLocked() {
 	}
 }
 
-// absence is an operation that a lane cannot take.
-type absence struct {
+// rejectedOperation is an operation that a lane cannot queue.
+type rejectedOperation struct {
 	op   Operation
 	lane int
 	err  error
 }
 
 func (g *Group) send(ops []Operation) {
-	var absent []absence
+	var absent []rejectedOperation
 	g.mu.Lock()
 	now := g.now()
 	for _, op := range ops {
-		e := entry{op: op, plan: op.Plan()}
-		if e.plan.Sealed {
+		e := queueEntry{op: op, props: op.Props()}
+		if e.props.Sealed {
 			e.fence = g.tickLocked(now)
 			op.Propose(e.fence)
 		}
 		for _, l := range g.lanes {
 			if err := l.queueLocked(e); err != nil {
-				absent = append(absent, absence{op, l.index, err})
-				l.said.silence([]entry{e})
+				absent = append(absent, rejectedOperation{op, l.index, err})
+				l.votes.addUncounted([]queueEntry{e})
 			}
 		}
 	}
@@ -155,30 +156,30 @@ func (g *Group) send(ops []Operation) {
 	}
 }
 
-// answer hands one answer over. A callback that panics costs its own operation,
-// not the lane's others and not the process.
+// answer passes one answer to its operation. A callback that panics costs its own
+// operation, not the lane's others and not the process.
 func (g *Group) answer(op Operation, a Answer) {
-	defer g.contain()
+	defer g.recoverPanic()
 	op.Answer(a)
 }
 
-func (g *Group) contain() {
-	cause := recover()
-	if cause == nil {
+func (g *Group) recoverPanic() {
+	panicked := recover()
+	if panicked == nil {
 		return
 	}
 	g.mu.Lock()
 	g.counters.Panics++
 	g.mu.Unlock()
-	g.pool.options.Logger.Error("panic in an operation's callback; the operation is lost",
-		"cause", cause, "stack", string(debug.Stack()))
+	g.pool.options.Logger.Error("callback of an operation panicked; the operation is lost",
+		"err", panicked, "stack", string(debug.Stack()))
 }
 
 // Push queues an operation on one lane only.
 func (g *Group) Push(index int, op Operation) {
 	g.mu.Lock()
 	l := g.lanes[index]
-	err := l.queueLocked(entry{op: op, plan: op.Plan()})
+	err := l.queueLocked(queueEntry{op: op, props: op.Props()})
 	l.wakeLocked()
 	g.mu.Unlock()
 	if err != nil {
@@ -186,12 +187,12 @@ func (g *Group) Push(index int, op Operation) {
 	}
 }
 
-// Owe makes the lane send a command until the master has answered it, over
+// RetryRelease makes the lane send a release until the master has answered it, over
 // reconnections and restarts, as long as it can matter.
-func (g *Group) Owe(index int, d Debt) {
+func (g *Group) RetryRelease(index int, d PendingRelease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lanes[index].oweLocked(d)
+	g.lanes[index].retryLocked(d)
 }
 
 // Time is the group's clock now, the median of its masters' clocks, in µs.
@@ -216,9 +217,8 @@ func (g *Group) Busy() int {
 	return n
 }
 
-// Voters counts the masters whose consent would count now, so not those that
-// ail; masters whose first connection is under way are given the benefit of the
-// doubt.
+// Voters counts the masters whose consent would count now, so not those that are
+// failing. A master whose first connection is being made counts, too.
 func (g *Group) Voters() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -231,19 +231,19 @@ func (g *Group) Voters() int {
 	return n
 }
 
-// Volatile says for every connected master that may forget in a crash which one
-// and why.
+// Volatile names every connected master that may forget in a crash, and the
+// reason.
 func (g *Group) Volatile() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out []string
 	for _, l := range g.lanes {
-		if l.conn != nil && !l.conn.life.Durable {
-			why := l.volatile
-			if why == "" {
-				why = "been volatile since it was admitted"
+		if l.conn != nil && !l.conn.incarnation.Durable {
+			reason := l.volatile
+			if reason == "" {
+				reason = "been volatile since it was admitted"
 			}
-			out = append(out, l.master.Name+" has "+why)
+			out = append(out, l.master.Name+" has "+reason)
 		}
 	}
 	return out
@@ -256,7 +256,7 @@ func (s Status) phrase() string {
 	return fmt.Sprintf("%s %s (%s)", s.named(), s.State, s.Detail)
 }
 
-// named is the name with the address, where that is not the name.
+// named is the name with the address, unless they are the same.
 func (s Status) named() string {
 	if s.Name != s.Address && s.Address != "" {
 		return s.Name + "=" + s.Address
@@ -264,22 +264,22 @@ func (s Status) named() string {
 	return s.Name
 }
 
-// pulse makes every lane prove itself again, with or without traffic.
-func (g *Group) pulse() {
+// onTimer makes every lane verify its master again, with or without traffic.
+func (g *Group) onTimer() {
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
 		return
 	}
-	stood := g.returns.stoodStillLocked(g.now())
+	stood := g.reconnects.wasSuspendedLocked(g.now())
 	for _, l := range g.lanes {
 		if stood && l.state == stateUp {
-			l.repeatSoonLocked()
+			l.scheduleRepeatLocked()
 		}
-		if l.conn != nil && !l.conn.benched {
-			// What a master refused to be told (BUSY, LOADING, NOPERM) it may take by now.
-			for _, due := range l.duesLocked() {
-				l.appendLocked(due)
+		if l.conn != nil && !l.conn.stalled {
+			// A release that a master refused (BUSY, LOADING, NOPERM) it may accept by now.
+			for _, e := range l.takePendingLocked() {
+				l.appendLocked(e)
 			}
 		}
 		if l.conn != nil {
@@ -287,10 +287,10 @@ func (g *Group) pulse() {
 			l.wakeLocked()
 		}
 	}
-	steps := g.judgeStepsLocked(g.now())
+	steps := g.resolveAnomaliesLocked(g.now())
 	g.beat.Reset(heartbeat)
 	g.mu.Unlock()
-	steps.latch()
+	steps.disconnect()
 }
 
 // Counters of this database's lanes.

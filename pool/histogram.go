@@ -1,5 +1,6 @@
-// How long do a master's round trips take? Counted in buckets of a quarter of a
-// doubling, so that noting one is an increment of an array.
+// Histogram of a master's round trips, in buckets of a quarter of a doubling, so that
+// adding one is an increment of an array.
+
 package pool
 
 import (
@@ -25,7 +26,7 @@ func (h *Histogram) note(d time.Duration) {
 }
 
 // bucket is the index of the bucket of d: its octave, and the two bits behind
-// its highest one. What is shorter or longer than all goes to the ends.
+// its highest one. Durations beyond either end go to the bucket at that end.
 func bucket(d time.Duration) int {
 	us := uint64(max(d, 0) / time.Microsecond)
 	octave := bits.Len64(us) - 1
@@ -54,7 +55,7 @@ func (h *Histogram) Count() uint64 {
 }
 
 // Quantile is the end of the bucket that holds the given part of all round
-// trips, 0 before the first: at most a quarter more than the truth.
+// trips, 0 before the first: at most a quarter more than the exact value.
 func (h *Histogram) Quantile(part float64) time.Duration {
 	n := h.Count()
 	if n == 0 {

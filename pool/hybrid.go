@@ -1,20 +1,21 @@
-// Which number is larger than every number given before?
+// Fence clock: a source of numbers, each larger than every number drawn or seen before.
+
 package pool
 
-// hybrid is the clock fences are drawn from: the median of the masters' clocks
-// in microseconds, but never at or below anything given or seen before. A value
+// hybridClock is the clock from which fences are drawn: the median of the masters' clocks
+// in microseconds, but never at or below anything drawn or seen before. A value
 // seen on a master is followed without a bound: bounding it was simulated and
 // cost a third of the grants. It is below 2⁵³, where Lua and zset scores stop
 // being exact, until the year 2255.
-type hybrid struct {
+type hybridClock struct {
 	last int64 // highest given
 	seen int64 // highest register read under a good seal
 }
 
-// tick gives a number above all earlier ones; median is the masters' time in µs.
-func (h *hybrid) tick(median int64) int64 {
+// tick draws a number above all earlier ones; median is the masters' time in µs.
+func (h *hybridClock) tick(median int64) int64 {
 	h.last = max(median, h.last+1, h.seen+1)
 	return h.last
 }
 
-func (h *hybrid) observe(register int64) { h.seen = max(h.seen, register) }
+func (h *hybridClock) observe(register int64) { h.seen = max(h.seen, register) }

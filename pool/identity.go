@@ -1,4 +1,5 @@
-// Which unbroken memory does a master speak from?
+// Identity: the text on a master that names its incarnation and the settings of its daemons.
+
 package pool
 
 import (
@@ -17,46 +18,46 @@ import (
 // masters, because scripts or keys differ.
 const formatVersion = "v1"
 
-// Life is what a connection was admitted with: while the zset redlockd:seal
-// holds this identity as its member, every command on the connection met the
-// same process with the same memory.
-type Life struct {
-	Identity string // "run_id:evicted lineage base durable fingerprint", compared byte for byte
+// Incarnation is the memory for which a connection was admitted: while the zset
+// redlockd:seal holds this identity as its member, the same process with the same memory
+// executed every command on the connection.
+type Incarnation struct {
+	Identity string // "run_id:evicted incarnation base durable fingerprint", compared byte for byte
 	RunID    string
 	Evicted  string // evicted_keys of the process when the identity was written
-	Lineage  string // random; survives a restart only if the memory did
+	ID       string // random; survives a restart only if the memory did
 	Base     int64  // µs of the master's clock at which this memory began; 0 = bootstrapped
-	Durable  bool   // every write of this lineage was on disk before it was answered
+	Durable  bool   // every write of this incarnation was on disk before it was answered
 }
 
-func parseLife(identity string) (*Life, error) {
+func parseIdentity(identity string) (*Incarnation, error) {
 	f := strings.SplitN(identity, " ", 5)
 	if len(f) != 5 {
-		return nil, fmt.Errorf("identity %q is not of the form run_id:evicted lineage base durable fingerprint", identity)
+		return nil, fmt.Errorf("identity %q is not of the form run_id:evicted incarnation base durable fingerprint", identity)
 	}
 	base, err := strconv.ParseInt(f[2], 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("identity %q: base %q is not a number", identity, f[2])
 	}
 	run, evicted, _ := strings.Cut(f[0], ":")
-	return &Life{Identity: identity, RunID: run, Evicted: evicted, Lineage: f[1], Base: base, Durable: f[3] == "1"}, nil
+	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1"}, nil
 }
 
-// votes tells whether a memory that began at base is old enough at the
-// master's moment us: until then it may have forgotten a lease that still runs.
-func (l *Life) votes(us int64, age time.Duration) bool { return us >= l.Base+micros(age) }
+// mayVote reports whether a memory that began at Base is old enough when the
+// master's clock shows us: until then it may have forgotten a lease that still runs.
+func (l *Incarnation) mayVote(us int64, age time.Duration) bool { return us >= l.Base+micros(age) }
 
-// age is how long the memory has been unbroken at the master's moment us.
-func (l *Life) age(us int64) time.Duration {
+// age is how long the memory has been unbroken when the master's clock shows us.
+func (l *Incarnation) age(us int64) time.Duration {
 	if l.Base == 0 {
 		return math.MaxInt64
 	}
 	return time.Duration(us-l.Base) * time.Microsecond
 }
 
-// fingerprint names everything two daemons on the same masters must agree on.
-// It is readable, so that a refusal can say what differs.
-// It is the same for all masters; see ofMaster.
+// fingerprint names everything on which two daemons on the same masters must agree.
+// It is readable, so that a refusal can name the difference.
+// It is the same for all masters; see forMaster.
 func fingerprint(o *Options, db int) string {
 	names := make([]string, 0, len(o.Masters))
 	for _, m := range o.Masters {
@@ -74,16 +75,16 @@ func fingerprint(o *Options, db int) string {
 	}, "/")
 }
 
-// ofMaster binds it to one master: a copy of another master's memory, as a
+// forMaster binds it to one master: a copy of another master's memory, as a
 // replica or a restored file has it, never votes in its place.
-func ofMaster(fingerprint, name string) string {
+func forMaster(fingerprint, name string) string {
 	if Broken(RuleDistinct) { // it would refuse one server under two names, too
 		return fingerprint
 	}
 	return fingerprint + "/master=" + url.PathEscape(name)
 }
 
-// difference says what two fingerprints disagree about, for people.
+// difference lists where two fingerprints disagree, for people.
 func difference(ours, theirs string) string {
 	a, b := strings.Split(ours, "/"), strings.Split(theirs, "/")
 	if len(a) != len(b) {

@@ -1,6 +1,7 @@
-// How do the embedded masters join a pool? Like real ones, through rueidis and
-// the reply guard, except that they are trusted to be who they are: they know
-// neither INFO nor CLIENT KILL, and their memory is exactly as old as this process.
+// Embedded masters in a pool. They join it as real ones do, through rueidis and
+// the reply guard, except that their identity is trusted: they support neither INFO
+// nor CLIENT KILL, and their memory is exactly as old as this process.
+
 package pool
 
 import (
@@ -10,19 +11,19 @@ import (
 	"redlockd/pool/embedded"
 )
 
-// embeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
+// maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
 // state for every script (0.4 ms): 16 of them stay far below the master timeout.
-const embeddedFlush = 16
+const maxEmbeddedFlush = 16
 
-// embeddedTimeout is the least master timeout with embedded masters: they
+// minEmbeddedTimeout is the least master timeout with embedded masters: they
 // compete with everything else in this process for the processor, and no
 // network and no other clock is involved.
-const embeddedTimeout = time.Second
+const minEmbeddedTimeout = time.Second
 
-func (p *Pool) embedded() bool { return p.inner != nil }
+func (p *Pool) embedded() bool { return p.inProcess != nil }
 
 // Embedded returns the in-process masters, nil with real ones.
-func (p *Pool) Embedded() *embedded.Masters { return p.inner }
+func (p *Pool) Embedded() *embedded.Masters { return p.inProcess }
 
 func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 	index := 0
@@ -31,20 +32,20 @@ func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 			index = i
 		}
 	}
-	master := p.inner.At(index)
+	master := p.inProcess.At(index)
 	conn, err := master.Dial()
 	if err != nil {
 		return nil, err
 	}
-	link, err := newRueidisLink(conn, m, db, p.patience())
+	link, err := newRueidisLink(conn, m, db, p.dialTimeout())
 	if err != nil {
 		return nil, err
 	}
 	return &embeddedLink{Link: link, master: master}, nil
 }
 
-// trackEmbedded opens a connection that tells how long copies last, and no news:
-// miniredis does not track. Whoever takes or releases a lock is in this process.
+// trackEmbedded opens a connection that reads how long copies last, without tracking:
+// miniredis does not track. Every client of these masters is in this process.
 func (p *Pool) trackEmbedded(ctx context.Context, m Master, db int, _ func([]string)) (Link, error) {
 	return p.dialEmbedded(ctx, m, db)
 }
@@ -60,23 +61,23 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 	return replies
 }
 
-// proveEmbedded writes the identity of a memory that began with this process.
-func (l *lane) proveEmbedded(link Link) (*connection, error) {
+// verifyEmbedded writes the identity of a memory that began with this process.
+func (l *lane) verifyEmbedded(link Link) (*connection, error) {
 	g := l.group
-	f := facts{runID: link.(*embeddedLink).master.RunID, version: "embedded"}
+	f := serverInfo{runID: link.(*embeddedLink).master.RunID, version: "embedded"}
 	if err := f.readClock(link, g.pool.options.Clock); err != nil {
 		return nil, err
 	}
-	if err := l.meet(f); err != nil {
+	if err := l.identify(f); err != nil {
 		return nil, err
 	}
-	identity := f.runID + " 0 0 0 " + ofMaster(g.fingerprint, l.master.Name)
+	identity := f.runID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
 	replies := link.Exchange([]Command{{[]string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
-	if err := gone(replies, 1); err != nil {
+	if err := exchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
 	if err := load(link, g.pool.scripts); err != nil {
 		return nil, err
 	}
-	return l.connected(link, f, admission{life: &Life{Identity: identity, RunID: f.runID, Lineage: "0"}}), nil
+	return l.connected(link, f, admission{incarnation: &Incarnation{Identity: identity, RunID: f.runID, ID: "0"}}), nil
 }

@@ -1,17 +1,18 @@
-// One master, one queue, one connection.
+// lane is one master's queue and its one connection.
 //
 // A lane is drained by at most one task of the pool at a time: take a flush,
-// exchange it, settle it, again, until nothing is queued. What keeps a
-// master's order: operations are queued under the group's lock, leave in that
+// exchange it, verify it, again, until nothing is queued. A master's order is kept
+// because operations are queued under the group's lock, leave in that
 // order on one connection, and a connection is never replaced while one of its
 // flushes could still be executed (dial.go ends the predecessor first).
 //
 // A flush that is not answered within the master timeout opens the breaker: its
 // operations and everything queued behind it are answered "unknown" at once, and
-// nothing more is asked. A stopped master therefore costs one timeout, once. If
+// nothing more is sent. A stopped master therefore costs one timeout, once. If
 // the answer still comes within a second timeout, the lane goes on where it was,
 // on the same connection: a short pause, of the master or of this process, is
 // not worth a new admission. Otherwise the connection ends and is dialled anew.
+
 package pool
 
 import (
@@ -47,63 +48,63 @@ type lane struct {
 	tried bool // the first dial is over
 
 	conn    *connection // nil unless up
-	queue   []entry
-	buffer  []entry // the memory that the queue is a part of, from its front
-	running bool    // a task drains the queue
-	beat    bool    // the next flush also asks who the master is
+	queue   []queueEntry
+	buffer  []queueEntry // the memory that the queue is a part of, from its front
+	running bool         // a task drains the queue
+	beat    bool         // the next flush also verifies which process the master is
 	beats   uint64
 
-	est     estimate
-	gain    gain
-	suspect *suspicion
-	life    *Life
-	acked   int64         // highest register read or raised under a good seal, in whatever life
-	retire  string        // identity that the next admission must not let live on
-	ailing  error         // why the last flush was void although the master answered
-	proved  time.Duration // when the last good seal was sent
+	est         estimate
+	gain        gain
+	anomaly     *clockAnomaly
+	incarnation *Incarnation
+	acked       int64         // highest register read or raised under a good seal, in whatever incarnation
+	invalidated string        // identity that the next admission must replace
+	failing     error         // the reason why the last flush was void although the master answered
+	provedAt    time.Duration // when the last good seal was sent
 
-	recollection
+	peerRecords
 
 	drained time.Duration // since when it is being drained, 0 = it is not
 
-	claim    string // run_id this lane is connected to, or about to be
-	lastID   int64  // CLIENT ID of the last admitted connection …
-	lastRun  string // … on the process with this run_id
-	commands int64  // that this process has counted, at the last look
-	version  string
-	volatile string // why the server is not durable, "" if it is
-	attempts int    // failed dials in a row
-	redial   Timer
+	claimedRunID string // run_id this lane is connected to, or about to be
+	lastID       int64  // CLIENT ID of the last admitted connection …
+	lastRun      string // … on the process with this run_id
+	commands     int64  // that this process has counted, at the last reading
+	version      string
+	volatile     string // why the server is not durable, "" if it is
+	attempts     int    // failed dials in a row
+	redial       Timer
 
-	owed []Debt
+	pending []PendingRelease
 
-	rtt  Histogram // of flushes that were settled
-	said votes
+	rtt   Histogram // of flushes that were settled
+	votes votes
 
-	notice   notice   // what the log was told of it: that it is absent, or votes
-	refusals refusals // and what it refuses
+	statusLog statusLog // whether the log has it as absent or voting
+	errorLog  errorLog  // the errors of it that the log has
 }
 
 // connection is a link from its admission to its end.
 type connection struct {
-	lane   *lane
-	link   Link
-	life   *Life
-	met    time.Duration // when it was admitted
-	closed bool
-	watch  Timer
-	armed  bool // watch is running
+	lane        *lane
+	link        Link
+	incarnation *Incarnation
+	connectedAt time.Duration // when it was admitted
+	closed      bool
+	timer       Timer
+	armed       bool // watch is running
 
 	building bool // the flush is being written, nothing has been sent
 	inFlight bool // the flush has been sent and not been settled
-	benched  bool // its operations were answered "unknown", its replies are awaited all the same
+	stalled  bool // its operations were answered "unknown", its replies are read all the same
 	flush    flush
-	awaiting []verdict // answers of 0 that need a good seal after them
+	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
 }
 
-// verdict is an answer that waits for the seal of a later flush.
-type verdict struct {
-	entry entry
+// unsealedAnswer is an answer that waits for the seal of a later flush.
+type unsealedAnswer struct {
+	entry queueEntry
 	reply Reply
 }
 
@@ -113,7 +114,7 @@ func newLane(g *Group, index int, m Master) *lane {
 
 // wakeLocked starts a task unless one runs or there is nothing to do.
 func (l *lane) wakeLocked() {
-	if l.running || l.conn == nil || !l.workLocked() {
+	if l.running || l.conn == nil || !l.hasWorkLocked() {
 		return
 	}
 	l.running = true
@@ -122,36 +123,36 @@ func (l *lane) wakeLocked() {
 	}
 }
 
-func (l *lane) workLocked() bool {
-	return len(l.queue) > 0 || l.beat || l.conn != nil && len(l.conn.awaiting) > 0
+func (l *lane) hasWorkLocked() bool {
+	return len(l.queue) > 0 || l.beat || l.conn != nil && len(l.conn.unsealed) > 0
 }
 
 // run drains the queue; it is the only caller of Exchange.
 func (l *lane) run() {
-	defer l.recovered()
+	defer l.recoverPanic()
 	for {
 		// One yield lets every goroutine that is about to queue something do so
 		// first: with 64 callers flushes hold several times as many operations.
 		runtime.Gosched()
-		c := l.take()
+		c := l.nextFlush()
 		if c == nil {
 			return
 		}
 		f := &c.flush
 		f.write()
-		if !l.depart(c) {
+		if !l.startFlush(c) {
 			continue
 		}
 		if len(f.commands) > 0 {
 			f.replies = c.link.Exchange(f.commands, f.replies)
 		}
-		l.settle(c)
+		l.finishFlush(c)
 	}
 }
 
-// recovered turns a panic in an operation's callback into a lost connection:
+// recoverPanic turns a panic in an operation's callback into a lost connection:
 // every operation of the lane still gets its answer.
-func (l *lane) recovered() {
+func (l *lane) recoverPanic() {
 	v := recover()
 	if v == nil {
 		return
@@ -171,14 +172,14 @@ func (l *lane) recovered() {
 	panic(v) // to the pool's panic handler, which logs it
 }
 
-// take moves what fits from the queue into the connection's next flush. It
+// nextFlush moves what fits from the queue into the connection's next flush. It
 // returns nil, and the lane is idle, when there is nothing to send.
-func (l *lane) take() *connection {
+func (l *lane) nextFlush() *connection {
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := l.conn
-	if c == nil || !l.workLocked() {
+	if c == nil || !l.hasWorkLocked() {
 		l.running = false
 		return nil
 	}
@@ -187,20 +188,20 @@ func (l *lane) take() *connection {
 	n := f.fill(l.queue, g.pool.options.MaxFlush)
 	left := f.leftBehind(l.queue[n:])
 	l.dequeueLocked(n)
-	// A master that could not raise its register is asked again by the heartbeat:
-	// reading it would not tell whether it can by now.
-	f.sealed = f.sealed || len(c.awaiting) > 0 || l.beat && l.ailing != nil
+	// For a master that could not raise its register, the heartbeat tries again to raise it:
+	// reading it would not show whether that works by now.
+	f.sealed = f.sealed || len(c.unsealed) > 0 || l.beat && l.failing != nil
 	f.beat, l.beat = l.beat, false
 	if f.beat {
 		l.beats++
 	}
-	f.facts = f.beat && l.beats%factsEvery == 0
-	f.least = l.leastLocked() // before it is sent: a record that is read later may be of a later register
-	if f.facts {
-		l.fileLocked(f)
+	f.readSettings = f.beat && l.beats%settingsEvery == 0
+	f.minRegister = l.minRegisterLocked() // before it is sent: a record that is read later may be of a later register
+	if f.readSettings {
+		l.planRecordsLocked(f)
 	}
 	f.sent = g.now()
-	f.moment.Now, f.moment.Time = f.sent, l.est.at(f.sent)
+	f.context.Now, f.context.Time = f.sent, l.est.at(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {
 		f.raise = g.tickLocked(f.sent) + f.ahead
 	}
@@ -215,9 +216,9 @@ func (l *lane) take() *connection {
 	return c
 }
 
-// depart puts the written flush under the watch. If the connection was ended
+// startFlush sets the timer for the written flush. If the connection was ended
 // while the flush was written, nothing of it was sent, and that is the answer.
-func (l *lane) depart(c *connection) bool {
+func (l *lane) startFlush(c *connection) bool {
 	g := l.group
 	g.mu.Lock()
 	c.building = false
@@ -225,7 +226,7 @@ func (l *lane) depart(c *connection) bool {
 		cause := l.cause
 		g.mu.Unlock()
 		if cause == nil {
-			cause = errLinkOver
+			cause = errLinkClosed
 		}
 		l.answerLost(nil, c.flush.entries, cause)
 		return false
@@ -233,28 +234,28 @@ func (l *lane) depart(c *connection) bool {
 	c.inFlight = true
 	if !c.armed {
 		c.armed = true
-		c.watch.Reset(g.pool.options.MasterTimeout)
+		c.timer.Reset(g.pool.options.MasterTimeout)
 	}
 	g.mu.Unlock()
 	return true
 }
 
-// answerLost tells operations that nobody knows, or that nobody was asked.
-func (l *lane) answerLost(asked, unasked []entry, cause error) {
-	l.said.silence(asked)
-	l.said.silence(unasked)
+// answerLost answers operations whose outcome is unknown, or that were not sent.
+func (l *lane) answerLost(sent, unsent []queueEntry, cause error) {
+	l.votes.addUncounted(sent)
+	l.votes.addUncounted(unsent)
 	lost := Reply{Kind: ReplyError, Err: cause}
-	for _, e := range asked {
-		l.group.answer(e.op, Answer{Lane: l.index, Asked: true, Reply: lost, Seal: Seal{Err: cause}})
+	for _, e := range sent {
+		l.group.answer(e.op, Answer{Lane: l.index, Sent: true, Reply: lost, Seal: Seal{Err: cause}})
 	}
-	for _, e := range unasked {
+	for _, e := range unsent {
 		l.group.answer(e.op, Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
 	}
 }
 
 // fail ends a connection: the flush on its way and the queue are answered
-// "unknown", and the next connection is dialled. Whoever marks the connection
-// closed first delivers the answers; a late settle finds it closed.
+// "unknown", and the next connection is dialled. The goroutine that marks the connection
+// closed first delivers the answers; a late finishFlush finds it closed.
 func (l *lane) fail(c *connection, cause error) {
 	g := l.group
 	g.mu.Lock()
@@ -263,37 +264,37 @@ func (l *lane) fail(c *connection, cause error) {
 		return
 	}
 	c.closed = true
-	c.watch.Stop()
-	if l.suspect != nil {
-		l.retireLocked(c) // nobody can tell any more whose clock it was: assume the worst
+	c.timer.Stop()
+	if l.anomaly != nil {
+		l.invalidateLocked(c) // whose clock it was can no longer be found out: assume the worst
 	}
-	victims := c.victimsLocked()
-	unasked := l.handOverLocked(nil)
-	l.conn, l.beat, l.suspect = nil, false, nil
-	l.claim = ""
-	if g.now()-c.met < time.Second {
+	unanswered := c.unansweredLocked()
+	unsent := l.swapQueueLocked(nil)
+	l.conn, l.beat, l.anomaly = nil, false, nil
+	l.claimedRunID = ""
+	if g.now()-c.connectedAt < time.Second {
 		l.attempts = 1 // it did not last: do not dial in a tight loop
 	}
 	l.downLocked(stateDown, cause)
 	g.mu.Unlock()
 
 	c.link.Close()
-	l.answerLost(victims, unasked, cause)
-	// Only now: the answers above may leave debts that the next connection
-	// must pay before anything else.
+	l.answerLost(unanswered, unsent, cause)
+	// Only now: the answers above may leave pending releases that the next connection
+	// must send before anything else.
 	l.dialSoon(cause)
 }
 
-// victimsLocked are the entries whose commands may or may not be executed.
-func (c *connection) victimsLocked() []entry {
-	var out []entry
+// unansweredLocked are the entries whose commands may or may not be executed.
+func (c *connection) unansweredLocked() []queueEntry {
+	var out []queueEntry
 	if c.inFlight {
 		out = append(out, c.flush.entries...)
 	}
-	for _, v := range c.awaiting {
+	for _, v := range c.unsealed {
 		out = append(out, v.entry)
 	}
-	c.awaiting, c.inFlight = nil, false
+	c.unsealed, c.inFlight = nil, false
 	return out
 }
 
@@ -303,9 +304,9 @@ func (l *lane) close() {
 		l.redial.Stop()
 	}
 	c := l.conn
-	var queued []entry
+	var queued []queueEntry
 	if c == nil {
-		queued = l.handOverLocked(nil)
+		queued = l.swapQueueLocked(nil)
 	}
 	l.group.mu.Unlock()
 	if c != nil {

@@ -17,20 +17,20 @@ func TestLane_AMasterThatNeverAnswersCostsOneTimeout(t *testing.T) {
 		s.send(sent)
 		s.send(queued)
 		s.clock.advance(s.pool.options.MasterTimeout - time.Microsecond)
-		if !sent.silent(0) || !queued.silent(0) {
+		if !sent.unanswered(0) || !queued.unanswered(0) {
 			t.Fatal("answered before the master timeout")
 		}
 		s.clock.advance(time.Microsecond)
 		a, b := sent.only(t, 0), queued.only(t, 0)
-		if !errors.Is(a.Reply.Err, errStalled) || !a.Asked || a.Seal.Good {
+		if !errors.Is(a.Reply.Err, errStalled) || !a.Sent || a.Seal.Good {
 			t.Errorf("the flush: %+v, want asked and unknown", a)
 		}
-		if !errors.Is(b.Reply.Err, errStalled) || b.Asked || b.Seal.Good {
+		if !errors.Is(b.Reply.Err, errStalled) || b.Sent || b.Seal.Good {
 			t.Errorf("the queue: %+v, want not asked", b)
 		}
 		third := acquiring("third")
 		s.send(third)
-		if c := third.only(t, 0); c.Asked || c.Reply.Err == nil {
+		if c := third.only(t, 0); c.Sent || c.Reply.Err == nil {
 			t.Errorf("behind the open breaker: %+v, want an answer at once", c)
 		}
 		if got := s.group.Counters().BreakerOpened; got != 1 {
@@ -52,12 +52,12 @@ func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
 		op := acquiring("key")
 		s.send(op)
 		s.clock.advance(s.pool.options.MasterTimeout)
-		if a := op.only(t, 0); !a.Asked || !errors.Is(a.Reply.Err, errStalled) {
+		if a := op.only(t, 0); !a.Sent || !errors.Is(a.Reply.Err, errStalled) {
 			t.Errorf("%+v after the master timeout, want unknown", a)
 		}
-		s.owe(0, 1, time.Minute)
+		s.retryReleases(0, 1, time.Minute)
 		s.clock.advance(s.pool.options.MasterTimeout - time.Microsecond)
-		if during := s.vote(0); during.Asked || during.Reply.Err == nil {
+		if during := s.vote(0); during.Sent || during.Reply.Err == nil {
 			t.Errorf("%+v during the pause, want not asked", during)
 		}
 		s.change(0, func(m *fakeMaster) { m.waits = nil })
@@ -68,7 +68,7 @@ func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
 			t.Errorf("%+v after the pause with %d connections, want a vote on the first one", a.Seal, s.masters[0].dials)
 		}
 		if got := s.heard(); !slices.Equal(got, []string{"SET", "D0", "SET"}) {
-			t.Errorf("heard %q, want what is owed before anything new", got)
+			t.Errorf("heard %q, want the pending releases before anything new", got)
 		}
 	})
 }
@@ -101,8 +101,8 @@ func TestLane_AMasterThatAnswersAgainVotesAgain(t *testing.T) {
 		s.clock.advance(10 * time.Second)
 		s.change(0, func(m *fakeMaster) { m.hangs = false })
 		s.clock.advance(2 * time.Second)
-		if a := s.vote(0); !a.Seal.Good || a.Seal.Young || s.masters[0].identity != was {
-			t.Errorf("%+v, want a vote in the old life", a)
+		if a := s.vote(0); !a.Seal.Good || a.Seal.Quarantined || s.masters[0].identity != was {
+			t.Errorf("%+v, want a vote in the old incarnation", a)
 		}
 		if n := s.masters[0].dials; n > 20 {
 			t.Errorf("%d connections in 12 s, want growing delays", n)
@@ -159,7 +159,7 @@ func TestLane_ThePredecessorIsEndedBeforeAnythingNewIsAsked(t *testing.T) {
 	})
 }
 
-func TestLane_NobodyIsKilledOnAnotherProcess(t *testing.T) {
+func TestLane_NoConnectionIsKilledOnAnotherProcess(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.cut, m.runID, m.executed = true, "another", nil })
 		s.vote(0)
@@ -193,11 +193,11 @@ func TestLane_ARegisterBelowWhatWasAcknowledgedIsFoundAtAdmission(t *testing.T) 
 		s.vote(0)
 		s.change(0, func(m *fakeMaster) { m.cut = false; m.register -= 10 })
 		s.clock.advance(2 * time.Second)
-		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that was rolled back", s.latched())
+		if s.masters[0].identity == was || s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated, want the one that was rolled back", s.invalidated())
 		}
 		if got := s.group.Counters().Admissions; got != 4 {
-			t.Errorf("%d admissions, want 4: the old life was not admitted again", got)
+			t.Errorf("%d admissions, want 4: the old incarnation was not admitted again", got)
 		}
 	})
 }
@@ -212,11 +212,11 @@ func TestLane_AFullQueueRefusesWithoutAsking(t *testing.T) {
 		}
 		s.send(ops...)
 		for i, op := range ops {
-			if i < 4 != op.silent(0) {
-				t.Errorf("operation %d of a queue for 4: answered %v", i, !op.silent(0))
+			if i < 4 != op.unanswered(0) {
+				t.Errorf("operation %d of a queue for 4: answered %v", i, !op.unanswered(0))
 			}
 		}
-		if a := ops[5].only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errQueueFull) {
+		if a := ops[5].only(t, 0); a.Sent || !errors.Is(a.Reply.Err, errQueueFull) {
 			t.Errorf("%+v, want queue full", a)
 		}
 		if got := s.group.Busy(); got != 5 {
@@ -231,7 +231,7 @@ func TestLane_AnOperationWhoseTimeIsUpIsAnsweredWithoutBeingSent(t *testing.T) {
 		op := acquiring("key")
 		op.skip = true
 		s.send(op)
-		if a := op.only(t, 0); a.Asked || a.Reply.Err != nil {
+		if a := op.only(t, 0); a.Sent || a.Reply.Err != nil {
 			t.Errorf("%+v, want not asked", a)
 		}
 		for _, words := range s.masters[0].executed {
@@ -249,15 +249,15 @@ func TestLane_ClosingAnswersWhatIsOnItsWayAndWhatWaits(t *testing.T) {
 		s.send(sent)
 		s.send(queued)
 		s.pool.Close()
-		if a := sent.only(t, 0); !a.Asked || !errors.Is(a.Reply.Err, errClosed) {
+		if a := sent.only(t, 0); !a.Sent || !errors.Is(a.Reply.Err, errClosed) {
 			t.Errorf("the flush: %+v", a)
 		}
-		if a := queued.only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errClosed) {
+		if a := queued.only(t, 0); a.Sent || !errors.Is(a.Reply.Err, errClosed) {
 			t.Errorf("the queue: %+v", a)
 		}
 		after := acquiring("after")
 		s.send(after)
-		if a := after.only(t, 0); a.Asked || !errors.Is(a.Reply.Err, errClosed) {
+		if a := after.only(t, 0); a.Sent || !errors.Is(a.Reply.Err, errClosed) {
 			t.Errorf("afterwards: %+v", a)
 		}
 	})

@@ -1,5 +1,6 @@
-// What carries a flush to a master? Exactly one TCP connection, which is never
-// replaced behind our back: a vote belongs to the connection it was asked on.
+// Link carries flushes to a master, on exactly one TCP connection that the client library
+// cannot replace: a vote belongs to the connection that carried its command.
+
 package pool
 
 import (
@@ -34,8 +35,8 @@ type Link interface {
 type Dialer func(ctx context.Context, m Master, db int) (Link, error)
 
 var (
-	errLinkOver = errors.New("connection ended")
-	_           = Link((*rueidisLink)(nil))
+	errLinkClosed = errors.New("connection ended")
+	_             = Link((*rueidisLink)(nil))
 )
 
 // rueidisLink is a rueidis client that owns one connection and cannot dial a
@@ -92,7 +93,7 @@ func newRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link
 		DisableAutoPipelining: false,
 		DialCtxFn: func(context.Context, string, *net.Dialer, *tlsConfig) (net.Conn, error) {
 			if used.Swap(true) {
-				return nil, errLinkOver
+				return nil, errLinkClosed
 			}
 			return conn, nil
 		},

@@ -1,4 +1,5 @@
-// What may ride on the lanes?
+// Operation is the interface of everything that the lanes send; its properties, answers and seals.
+
 package pool
 
 import (
@@ -7,116 +8,117 @@ import (
 	"time"
 )
 
-// Operation is one question to the masters of a group. Every lane it was sent
+// Operation is one query to the masters of a group. Every lane that it was sent
 // to answers it exactly once; answers come as calls, from the lanes'
 // goroutines, several at a time.
 type Operation interface {
-	// Plan says what the lanes must know about the operation; it is constant.
-	Plan() Plan
-	// Propose hands over the fence the operation may be granted with: higher
+	// Props returns what the lanes must know about the operation; it is constant.
+	Props() Props
+	// Propose passes the fence with which the operation may be granted: higher
 	// than that of every operation queued before it. It is called once, before
-	// anything else, with the queues locked: it may only take note.
+	// anything else, with the queues locked: it may only store the fence.
 	Propose(fence int64)
 	// Command writes the command for one master and reports true, or reports
 	// false when its time is up and nothing has to be sent.
-	Command(m *Moment, c *Command) bool
-	// Answer takes one master's answer. It must not block.
+	Command(m *SendContext, c *Command) bool
+	// Answer receives one master's answer. It must not block.
 	Answer(a Answer)
 }
 
-// Plan is what the lanes must know about an operation.
-type Plan struct {
+// Props is what the lanes must know about an operation.
+type Props struct {
 	// Key is what the command is about; operations on one key keep their order.
 	Key string
 	// Rest are further keys that the command is about; usually there are none.
 	Rest []string
-	// Takes: the command acquires Key, and nothing else on Key may follow in
-	// the same flush, so that one seal never speaks for two holders.
-	Takes bool
-	// Begins: it takes no key and asks for something new all the same; a master
-	// that is being drained is not asked, as for what Takes.
-	Begins bool
-	// Joins: what it takes can be held together with others, or it takes nothing.
-	// Behind an acquire that joins, whatever else joins may be in the same flush.
-	Joins bool
-	// Shares: what it takes is held by one alone, and it reads Answer.Taken. Then
-	// other acquires that share may follow on its key in the same flush.
-	Shares bool
+	// Exclusive: the command acquires Key, and nothing else on Key may follow in
+	// the same flush, so that one seal never stands for two holders.
+	Exclusive bool
+	// StartsNew: it acquires no key and still starts something new. It is not sent to
+	// a master that is being drained, as if it were Exclusive.
+	StartsNew bool
+	// SharesKey: what it acquires can be held together with others, or it acquires
+	// nothing. After an acquire that shares its key, operations that share it too may
+	// follow in the same flush.
+	SharesKey bool
+	// SharesFlush: what it acquires has one holder only, and it reads Answer.Taken. Then
+	// other acquires that share a flush may follow on its key in the same flush.
+	SharesFlush bool
 	// Sealed: the answer counts only under a good seal at the end of its flush.
 	Sealed bool
-	// SealZero: an answer of 0 counts only under a good seal after it, one of 1 does not need it.
+	// SealZero: an answer of 0 counts only under a good seal after it; an answer of 1 needs none.
 	SealZero bool
-	// Bare: there is no command, the seal itself is what is wanted.
-	Bare bool
-	// Ahead is by how much the seal raises the register above the clock, in µs:
-	// room for those whose fence must not be overtaken on its way.
-	Ahead int64
-	// Bulk is the SHA1 of a script that does what the command does for many
-	// operations at once; "" = none. An operation that has one is a Bulky.
+	// SealOnly: there is no command; the operation needs the seal itself.
+	SealOnly bool
+	// RaiseBy is by how much the seal raises the register above the clock, in µs: room
+	// for operations whose fence must not be overtaken on its way.
+	RaiseBy int64
+	// Bulk is the SHA1 of a script that does what the command does for many operations
+	// at once; "" = none. An operation that has one is a BulkOperation.
 	Bulk string
 }
 
-// Bulky is an operation that may share its command with others: the script
-// Plan.Bulk with their keys as KEYS and their words as ARGV. It answers a string
-// with a digit for each: 1 or 0, which their own commands say as an integer.
-// Their Command always has something to send.
-type Bulky interface {
+// BulkOperation may share its command with others: the script Props.Bulk with their
+// keys as KEYS and their arguments as ARGV. The script answers with a string of one digit
+// for each: 1 or 0, which their own commands answer as an integer. Their Command always
+// has something to send.
+type BulkOperation interface {
 	Operation
-	Word() string
+	BulkArg() string
 }
 
-// begins tells whether the operation is for something that is not there yet.
-func (p *Plan) begins() bool { return p.Takes || p.Begins }
+// startsNew reports whether the operation starts something that does not exist yet.
+func (p *Props) startsNew() bool { return p.Exclusive || p.StartsNew }
 
-// Moment is what an operation may know when its command for one master is written.
-type Moment struct {
-	Lane int           // index of the master
-	Now  time.Duration // on the pool's Clock
-	Time int64         // estimated clock of the master, µs since 1970
-	Life *Life         // the memory that the command will meet, or the seal is bad
-	Met  time.Duration // on the pool's Clock, when this connection was admitted to it
+// SendContext is what an operation may use when its command for one master is written.
+type SendContext struct {
+	Lane        int           // index of the master
+	Now         time.Duration // on the pool's Clock
+	Time        int64         // estimated clock of the master, µs since 1970
+	Incarnation *Incarnation  // the memory that executes the command; otherwise the seal is bad
+	ConnectedAt time.Duration // on the pool's Clock, when this connection was admitted to it
 
 	number int64  // the last number written out, and its digits: within a
 	digits string // flush most expiries are the same after rounding
 }
 
 // Decimal writes n as digits.
-func (m *Moment) Decimal(n int64) string {
+func (m *SendContext) Decimal(n int64) string {
 	if n != m.number || m.digits == "" {
 		m.number, m.digits = n, strconv.FormatInt(n, 10)
 	}
 	return m.digits
 }
 
-// Lapsed tells whether a debt need not, or must not, be paid at a moment.
-func (d *Debt) Lapsed(m *Moment) bool {
-	return m.Now > d.Until || d.Met != 0 && d.Met != m.Met
+// Lapsed reports whether the release need not, or must not, be sent in this context.
+func (d *PendingRelease) Lapsed(m *SendContext) bool {
+	return m.Now > d.Until || d.ConnectedAt != 0 && d.ConnectedAt != m.ConnectedAt
 }
 
-// Words are the command for the master of a moment.
-func (d *Debt) Words(m *Moment) []string {
-	if d.Dated == nil {
+// CommandArgs returns the command for one master.
+func (d *PendingRelease) CommandArgs(m *SendContext) []string {
+	if d.ArgsAt == nil {
 		return d.Args
 	}
-	return d.Dated(m.Time - (m.Now - d.Since).Microseconds())
+	return d.ArgsAt(m.Time - (m.Now - d.Since).Microseconds())
 }
 
-// Answer is what one master said to one operation.
+// Answer is what one master answered to one operation.
 type Answer struct {
 	Lane  int
-	Asked bool // false: the command was never sent, there is nothing to take back
+	Sent  bool // false: the command was never sent, there is nothing to undo
 	Reply Reply
 	Seal  Seal
 	Taken Taken // nil unless the flush had several acquires of one key, see Plan.Shares
 }
 
-// Taken are the keys that operations of one flush have acquired so far, in the order
+// Taken holds the keys that operations of one flush have acquired so far, in the order
 // of its commands.
 type Taken map[string]bool
 
 // Void reports whether an acquire of these keys that succeeded does not count,
 // because an earlier one of the same flush succeeded on one of them: the key was
-// released in between, and one seal cannot order the two holders. Otherwise it notes
+// released in between, and one seal cannot order the two holders. Otherwise it adds
 // the keys.
 func (t Taken) Void(key string, rest []string) bool {
 	if t == nil || Broken(RuleOneTaker) {
@@ -136,41 +138,41 @@ func (t Taken) Void(key string, rest []string) bool {
 	return false
 }
 
-// ErrSecondTaker is the Seal.Err of an answer that is void by Taken.
+// ErrSecondTaker is the Seal.Err of an answer that Taken voids.
 var ErrSecondTaker = errors.New("another acquire in the same flush succeeded before")
 
 // Seal is what the end of a flush proved about everything before it.
 type Seal struct {
 	// Good: same process, same memory, sane clock, in time, from admission to
-	// here. Only then does a refusal count, and a consent unless Young.
+	// here. Only then does a refusal count; a consent also needs Quarantined to be false.
 	Good bool
-	// Young: this memory is so new that it may have forgotten a lease.
-	Young bool
-	// Age is how long this memory has been unbroken; without an end for a
-	// bootstrapped one.
+	// Quarantined: this memory is so new that it may have forgotten a lease.
+	Quarantined bool
+	// Age is how long this memory has been unbroken; a bootstrapped one has the
+	// maximum.
 	Age time.Duration
 	// Durable: what was answered is on disk.
 	Durable bool
-	// Lineage names the memory; registers of two lineages are not comparable.
-	Lineage string
-	// Old was the master's register before this flush raised it, Top what it is
+	// IncarnationID names the memory; registers of two incarnations are not comparable.
+	IncarnationID string
+	// Old was the master's register before this flush raised it, Top is what it is
 	// at least now: the operations of the flush own the fences (Old, Top].
 	Old, Top int64
-	// Err says why the seal is not good; nil if there was none.
+	// Err is the reason why the seal is not good; nil if there was none.
 	Err error
 }
 
-// Debt is something a master must still be told although it did not answer:
-// the command is sent again, usually on the next connection, until it is answered.
-type Debt struct {
+// PendingRelease is a command that a master still has to receive although it did not
+// answer: it is sent again, usually on the next connection, until it is answered.
+type PendingRelease struct {
 	Args  []string
-	Until time.Duration // on the pool's Clock; afterwards it is pointless
-	// Dated writes the command instead of Args where it carries a time: it is given
-	// what the master's clock showed at Since, in µs. When the debt arises no clock
-	// may be known yet, in a daemon that has reached no master since its start.
-	Dated func(then int64) []string
-	Since time.Duration // on the pool's Clock
-	// Met is the connection (Moment.Met) on which alone it may be sent: behind
-	// whatever it is about. 0 = any.
-	Met time.Duration
+	Until time.Duration // on the pool's Clock; afterwards the command is pointless
+	// ArgsAt returns the command, instead of Args, where it carries a time. Its argument
+	// is what the master's clock showed at Since, in µs. When the release becomes pending
+	// no clock may be known yet, in a daemon that has reached no master since its start.
+	ArgsAt func(then int64) []string
+	Since  time.Duration // on the pool's Clock
+	// ConnectedAt is the connection (SendContext.ConnectedAt) on which alone it may be
+	// sent: after the command that it undoes. 0 = any.
+	ConnectedAt time.Duration
 }

@@ -1,4 +1,5 @@
-// What does a caller decide about the masters?
+// Options of a pool: its masters, limits and timeouts.
+
 package pool
 
 import (
@@ -30,14 +31,14 @@ type Options struct {
 	KeyPrefix string // stands before everything this daemon writes; ""
 
 	MaxTTL  time.Duration // longest lease; 60 s. Decides how long a master that forgot may not vote
-	MaxKeep time.Duration // longest memory of finished work; 10 min
+	MaxKeep time.Duration // how long finished work is kept at most; 10 min
 
 	// MasterTimeout is how long one flush may take, and how far a master's
 	// clock may be ahead of its estimate while its votes count; 100 ms.
 	MasterTimeout time.Duration
 
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
-	AssumeDurable   bool // masters whose CONFIG may not be read are durable, by the operator's word
+	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
 	Bootstrap       bool // a brand-new group may vote at once; ignored unless all masters are blank
 
 	// FenceAbove is for Bootstrap: the registers of all databases start above it.
@@ -47,8 +48,8 @@ type Options struct {
 	Databases int // logical databases, each with lanes of its own; 16
 	// MaxQueue bounds the operations waiting on one master; 100 000. At the
 	// wire's few hundred bytes each that is the bound on bytes, too.
-	MaxQueue int
-	MaxOwed  int // releases kept for a master that does not answer; 65 536
+	MaxQueue           int
+	MaxPendingReleases int // releases kept for a master that does not answer; 65 536
 	// MaxFlush bounds the operations of one flush; 256. Measured on loopback
 	// with 256 callers: flushes hold 60–130, so the bound is for storms.
 	MaxFlush int
@@ -56,7 +57,7 @@ type Options struct {
 	Clock  Clock        // SystemClock
 	Logger *slog.Logger // slog.Default
 	Dialer Dialer       // nil = rueidis over a socket
-	// Tracker opens connections for news of keys that somebody waits for; nil =
+	// Tracker opens connections that track keys with waiters; nil =
 	// rueidis over a socket, or none if there is a Dialer.
 	Tracker TrackDialer
 	Tasks   Tasks // nil = a bounded pool of goroutines
@@ -66,20 +67,21 @@ type Options struct {
 
 // Limits of the protocol rather than of taste.
 const (
-	// heartbeat is how often an idle master proves itself: a clock step undone
+	// heartbeat is how often an idle master is verified: a clock step undone
 	// between two seals goes unseen, so this is the width of that blind spot.
 	heartbeat = 100 * time.Millisecond
-	// drag is how far a new life's register is lifted above the master's clock.
-	skew = 500 * time.Millisecond
-	// behind is how far a master's clock may lag its estimate while it votes.
-	behind = 250 * time.Millisecond
-	// step is the deviation of a master's clock that cannot be jitter.
-	step = 15 * time.Millisecond
+	// maxSkew is how far a master's clock may be off the median at its admission. A new
+	// incarnation's register begins as far above the master's clock.
+	maxSkew = 500 * time.Millisecond
+	// maxBehind is how far a master's clock may lag its estimate while it votes.
+	maxBehind = 250 * time.Millisecond
+	// minStep is the deviation of a master's clock that cannot be jitter.
+	minStep = 15 * time.Millisecond
 )
 
 // MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:
 // a group that starts at the limit would not outlive its first grants.
-const MaxFenceAbove = tooHigh - 1<<32
+const MaxFenceAbove = maxRegister - 1<<32
 
 func (o *Options) withDefaults() error {
 	if o.FenceAbove < 0 || o.FenceAbove > MaxFenceAbove {
@@ -97,10 +99,10 @@ func (o *Options) withDefaults() error {
 	setDefault(&o.MasterTimeout, 100*time.Millisecond)
 	setDefault(&o.Databases, 16)
 	setDefault(&o.MaxQueue, 100_000)
-	setDefault(&o.MaxOwed, 65_536)
+	setDefault(&o.MaxPendingReleases, 65_536)
 	if o.Embedded > 0 {
-		setDefault(&o.MaxFlush, embeddedFlush)
-		o.MasterTimeout = max(o.MasterTimeout, embeddedTimeout)
+		setDefault(&o.MaxFlush, maxEmbeddedFlush)
+		o.MasterTimeout = max(o.MasterTimeout, minEmbeddedTimeout)
 	}
 	setDefault(&o.MaxFlush, 256)
 	if o.Clock == nil {
@@ -122,8 +124,7 @@ func (o *Options) withDefaults() error {
 	return nil
 }
 
-// age is how old a memory must be before its "nobody holds this" can be
-// believed: the longest lease, 1 % clock drift, and 2 s for everything else.
+// age is how old a memory must be before its answer "not held" counts: the longest lease, 1 % clock drift, and 2 s for everything else.
 func (o *Options) age() time.Duration {
 	if o.RestartGuardOff || Broken(RuleAge) {
 		return 0

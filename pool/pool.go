@@ -1,8 +1,3 @@
-// Package pool talks to the masters and knows no lock. Each master has one
-// lane per database: a FIFO queue drained into one write per flush on one
-// connection. At the end of a flush the master proves with three plain commands
-// that it is still the process, with the memory and the clock, that was
-// admitted; only then do its answers count.
 package pool
 
 import (
@@ -16,17 +11,17 @@ import (
 	"redlockd/pool/embedded"
 )
 
-// Pool is N independent masters, asked by all databases' lanes on one bounded
+// Pool is N independent masters, used by all databases' lanes on one bounded
 // pool of goroutines.
 type Pool struct {
-	options Options
-	dial    Dialer
-	track   TrackDialer       // nil: no news, waiters poll
-	inner   *embedded.Masters // nil with real masters
-	tasks   Tasks
-	scripts []string
+	options   Options
+	dial      Dialer
+	track     TrackDialer       // nil: no tracking, waiters poll
+	inProcess *embedded.Masters // nil with real masters
+	tasks     Tasks
+	scripts   []string
 
-	listened atomic.Int32 // databases whose events somebody wants, see events.go
+	listenedDBs atomic.Int32 // databases whose events have a listener, see events.go
 
 	mu      sync.Mutex
 	groups  map[int]*Group        // by database, made on first use
@@ -41,7 +36,7 @@ func New(o Options) (*Pool, error) {
 	}
 	p := &Pool{options: o, groups: map[int]*Group{}, dial: o.Dialer}
 	if o.Embedded > 0 {
-		p.inner = embedded.New(o.Embedded, time.Now)
+		p.inProcess = embedded.New(o.Embedded, time.Now)
 		p.dial = p.dialEmbedded
 		p.options.Tracker = p.trackEmbedded
 		for i := range o.Embedded {
@@ -50,10 +45,10 @@ func New(o Options) (*Pool, error) {
 		}
 	}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
 	if p.track = p.options.Tracker; p.track == nil && o.Dialer == nil {
-		p.track = DialTracking(p.patience())
+		p.track = DialTracking(p.dialTimeout())
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error
@@ -64,9 +59,11 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// patience bounds every step of a dial: a master that needs longer than two
-// flush timeouts to greet could not vote anyway.
-func (p *Pool) patience() time.Duration { return max(2*p.options.MasterTimeout, 200*time.Millisecond) }
+// dialTimeout bounds every step of a dial: a master that needs longer than two
+// flush timeouts for a handshake could not vote anyway.
+func (p *Pool) dialTimeout() time.Duration {
+	return max(2*p.options.MasterTimeout, 200*time.Millisecond)
+}
 
 // Start dials the masters for database 0 and waits, briefly, until each of them
 // has been tried once. The scripts are loaded on every
@@ -77,19 +74,19 @@ func (p *Pool) Start(scripts ...string) *Group {
 		p.bootstrapOnce()
 	}
 	g := p.Group(0)
-	for end := p.Clock().Now() + 2*p.patience(); !g.settled() && p.Clock().Now() < end; {
+	for end := p.Clock().Now() + 2*p.dialTimeout(); !g.allTried() && p.Clock().Now() < end; {
 		p.tasks.Sleep(time.Millisecond)
 	}
 	return g
 }
 
-// bootstrapOnce is the flag's one shot. That it had no effect is worth a line
-// in the log and nothing more: the masters prove themselves as always.
+// bootstrapOnce runs the bootstrap of the flag, once. If it has no effect, a line
+// in the log suffices: the masters are verified as always.
 func (p *Pool) bootstrapOnce() {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*p.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), 4*p.dialTimeout())
 	defer cancel()
 	if err := p.bootstrap(ctx, false, io.Discard); err != nil {
-		p.options.Logger.Info("--bootstrap has no effect", "because", err.Error())
+		p.options.Logger.Info("--bootstrap has no effect", "err", err.Error())
 		return
 	}
 	p.options.Logger.Info("bootstrapped: all masters were blank and may vote at once")
@@ -104,7 +101,7 @@ func (p *Pool) Group(db int) *Group {
 	}
 	g := newGroup(p, db)
 	if first := p.groups[0]; first != nil {
-		g.borrow(first)
+		g.copyClock(first)
 	}
 	for i, since := range p.drained {
 		g.drain(i, since)
@@ -120,13 +117,13 @@ func (p *Pool) Group(db int) *Group {
 func (p *Pool) N() int      { return len(p.options.Masters) }
 func (p *Pool) Quorum() int { return Quorum(p.N()) }
 
-// Options are the options with their defaults filled in.
+// Options returns the options with their defaults filled in.
 func (p *Pool) Options() Options { return p.options }
 
-// Jitter is a random delay below limit, for everything above.
+// Jitter is a random delay below limit, for the packages above this one.
 func (p *Pool) Jitter(limit time.Duration) time.Duration { return p.options.Jitter(limit) }
 
-// Clock is what measures time for everything above.
+// Clock is the clock for the packages above this one.
 func (p *Pool) Clock() Clock { return p.options.Clock }
 
 // Close ends all connections; operations under way are answered with an error.
@@ -140,8 +137,8 @@ func (p *Pool) Close() {
 		g.close()
 	}
 	p.tasks.Release(5 * time.Second)
-	if p.inner != nil {
-		p.inner.Close()
+	if p.inProcess != nil {
+		p.inProcess.Close()
 	}
 }
 
@@ -156,7 +153,7 @@ func (p *Pool) Counters() Counters {
 	return sum
 }
 
-// Busy counts what is queued and at work, over all databases; see Group.Busy.
+// Busy counts queued operations and working lanes, over all databases; see Group.Busy.
 func (p *Pool) Busy() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,5 @@
-// Is this server fit to be a master at all?
+// Probe: the facts that a server reports before its admission, and whether it is fit to be a master.
+
 package pool
 
 import (
@@ -10,8 +11,8 @@ import (
 	"time"
 )
 
-// facts are what a server says about itself before it is admitted.
-type facts struct {
+// serverInfo is what a server reports about itself before it is admitted.
+type serverInfo struct {
 	clientID int64
 	runID    string
 	version  string
@@ -32,25 +33,25 @@ func (e *unfit) Error() string { return e.reason }
 
 func unfitf(format string, args ...any) error { return &unfit{reason: fmt.Sprintf(format, args...)} }
 
-// probe asks who the server is and what time it has; it writes nothing.
-func probe(link Link, clock Clock) (facts, error) {
+// probe reads the identity and the clock of a server; it writes nothing.
+func probe(link Link, clock Clock) (serverInfo, error) {
 	commands := []Command{
 		{[]string{"CLIENT", "ID"}},
 		{[]string{"INFO"}},
 		{[]string{"CONFIG", "GET", "*append*"}},
 	}
 	replies := link.Exchange(commands, nil)
-	if err := gone(replies, len(commands)); err != nil {
-		return facts{}, err
+	if err := exchangeErr(replies, len(commands)); err != nil {
+		return serverInfo{}, err
 	}
 	if err := replies[1].Err; err != nil {
-		return facts{}, unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
+		return serverInfo{}, unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
 	}
 	if err := replies[0].Err; err != nil {
-		return facts{}, unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
+		return serverInfo{}, unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
 	}
 	info := replies[1].Str
-	f := facts{
+	f := serverInfo{
 		clientID: replies[0].Int,
 		runID:    infoField(info, "run_id"),
 		version:  versionOf(info),
@@ -58,19 +59,19 @@ func probe(link Link, clock Clock) (facts, error) {
 		commands: processed(info),
 		policy:   infoField(info, "maxmemory_policy"),
 	}
-	if err := fitness(info); err != nil {
+	if err := checkFitness(info); err != nil {
 		return f, err
 	}
 	return f, f.readClock(link, clock)
 }
 
 // readClock takes the most precise of three samples.
-func (f *facts) readClock(link Link, clock Clock) error {
+func (f *serverInfo) readClock(link Link, clock Clock) error {
 	for range 3 {
 		sent := clock.Now()
 		replies := link.Exchange([]Command{{[]string{"TIME"}}}, nil)
 		received := clock.Now()
-		if err := gone(replies, 1); err != nil {
+		if err := exchangeErr(replies, 1); err != nil {
 			return err
 		}
 		us, ok := parseTime(replies[0])
@@ -86,12 +87,12 @@ func (f *facts) readClock(link Link, clock Clock) error {
 	return nil
 }
 
-// emptyReplica is what to do with a server that is a copy of another one.
-const emptyReplica = "they replicate from nobody (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
+// emptyReplica is the advice for a server that is a copy of another one.
+const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
-// fitness refuses servers on which a lock could silently disappear.
-func fitness(info string) error {
-	if !atLeast(infoField(info, "redis_version"), 6, 2) { // Valkey says 7.2.4 whatever it is
+// checkFitness refuses servers on which a lock could silently disappear.
+func checkFitness(info string) error {
+	if !atLeast(infoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
 		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}
 	if mode := cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
@@ -106,7 +107,7 @@ func fitness(info string) error {
 	return nil
 }
 
-// versionOf is for people.
+// versionOf is the version for people.
 func versionOf(info string) string {
 	if version := infoField(info, "valkey_version"); version != "" {
 		return "valkey " + version
@@ -114,11 +115,11 @@ func versionOf(info string) string {
 	return infoField(info, "redis_version")
 }
 
-// configRefused is why nothing is known of a server's durability.
+// configRefused is the reason why nothing is known of a server's durability.
 const configRefused = "CONFIG GET refused"
 
-// volatile says what keeps a server from having on disk whatever it answered;
-// "" if nothing does. Where CONFIG is forbidden nothing is known.
+// volatile returns the reason why a server may not have on disk whatever it answered;
+// "" if there is none. Where CONFIG is forbidden nothing is known.
 func volatile(config Reply, info string) string {
 	if config.Err != nil {
 		return configRefused
@@ -152,10 +153,10 @@ func atLeast(version string, major, minor int) bool {
 	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
 }
 
-// gone is the error of a connection that ended during an exchange.
-func gone(replies []Reply, want int) error {
+// exchangeErr is the error of a connection that ended during an exchange.
+func exchangeErr(replies []Reply, want int) error {
 	if len(replies) != want {
-		return errLinkOver
+		return errLinkClosed
 	}
 	for _, r := range replies {
 		var fromMaster MasterError
@@ -166,5 +167,5 @@ func gone(replies []Reply, want int) error {
 	return nil
 }
 
-// since is a duration for people.
-func since(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+// humanDuration is a duration for people.
+func humanDuration(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

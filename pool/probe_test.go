@@ -29,7 +29,7 @@ var always = list(text("appendonly"), text("yes"), text("appendfsync"), text("al
 
 func TestProbe_EveryServerOfTheDocumentedVersionsIsFitAndMayBeDurable(t *testing.T) {
 	for name, info := range servers {
-		if err := fitness(info); err != nil {
+		if err := checkFitness(info); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if why := volatile(always, info); why != "" {
@@ -53,13 +53,13 @@ func TestProbe_RefusesServersOnWhichALockCouldDisappearAndSaysWhy(t *testing.T) 
 		{"noeviction", "volatile-ttl", "CONFIG SET maxmemory-policy noeviction"},
 		{"maxmemory_policy:noeviction\r\n", "", "maxmemory-policy"},
 	} {
-		err := fitness(strings.Replace(good, c.old, c.new, 1))
+		err := checkFitness(strings.Replace(good, c.old, c.new, 1))
 		var reason *unfit
 		if !errors.As(err, &reason) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q instead of %q: %v, want a lasting reason that says %q", c.new, c.old, err, c.says)
 		}
 	}
-	if err := fitness(""); err == nil {
+	if err := checkFitness(""); err == nil {
 		t.Error("a server that says nothing is fit")
 	}
 }
@@ -147,7 +147,7 @@ func TestProbe_KeepsTheMostPreciseOfThreeSamples(t *testing.T) {
 		us := epoch + micros(clock.Now())
 		return list(decimal(us/1_000_000), decimal(us%1_000_000))
 	}}
-	var f facts
+	var f serverInfo
 	if err := f.readClock(link, clock); err != nil || n != 3 {
 		t.Fatalf("%v after %d samples", err, n)
 	}
@@ -185,14 +185,14 @@ func nonsense() []Reply {
 
 func TestProbe_GoneTellsACutConnectionFromARefusal(t *testing.T) {
 	wrapped := Reply{Kind: ReplyError, Err: fmt.Errorf("while reading: %w", errCut)}
-	if err := gone([]Reply{text("OK"), refusal("ERR no")}, 2); err != nil {
+	if err := exchangeErr([]Reply{text("OK"), refusal("ERR no")}, 2); err != nil {
 		t.Errorf("a refusal is taken for a cut connection: %v", err)
 	}
-	if err := gone([]Reply{text("OK"), wrapped}, 2); !errors.Is(err, errCut) {
+	if err := exchangeErr([]Reply{text("OK"), wrapped}, 2); !errors.Is(err, errCut) {
 		t.Errorf("%v, want the connection's error", err)
 	}
 	for _, n := range []int{0, 1, 3} {
-		if err := gone(make([]Reply, n), 2); err == nil {
+		if err := exchangeErr(make([]Reply, n), 2); err == nil {
 			t.Errorf("%d answers to 2 commands", n)
 		}
 	}

@@ -1,5 +1,6 @@
-// The end of a master's incarnation: by an operator who replaced its files, and
-// where an eviction policy may have taken locks.
+// Quarantine: an incarnation ends because an operator replaced the master's files, or
+// because an eviction policy may have removed locks.
+
 package pool
 
 import (
@@ -13,36 +14,36 @@ import (
 //go:embed scripts/quarantine.lua
 var quarantineScript string
 
-// ended is an incarnation that was ended.
-type ended struct{ db, identity string }
+// endedIncarnation is one that the script ended, in one database.
+type endedIncarnation struct{ db, identity string }
 
 // endIncarnations ends those of all databases of the server.
-func endIncarnations(link Link, sealKey string) ([]ended, error) {
+func endIncarnations(link Link, sealKey string) ([]endedIncarnation, error) {
 	replies := link.Exchange([]Command{{[]string{"EVAL", quarantineScript, "1", sealKey}}}, nil)
-	if err := gone(replies, 1); err != nil {
+	if err := exchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
 	if replies[0].Err != nil {
 		return nil, replies[0].Err
 	}
-	var all []ended
+	var all []endedIncarnation
 	for _, item := range replies[0].Items {
 		db, identity, _ := strings.Cut(item.Str, " ")
-		all = append(all, ended{db, identity})
+		all = append(all, endedIncarnation{db, identity})
 	}
 	return all, nil
 }
 
-// quarantineEvicting ends the incarnations of a server that is unfit if it may
-// evict: the keys that the policy takes do not come back when it is undone. If it
-// cannot end them, the next dial tries again, and the admission compares the count.
-func (l *lane) quarantineEvicting(link Link, f facts, cause error) error {
+// quarantineEvicting ends the incarnations of an unfit server that may evict keys: the
+// keys that the policy removed do not return when the policy changes. If it cannot end
+// them, the next dial tries again, and the admission compares the count.
+func (l *lane) quarantineEvicting(link Link, f serverInfo, cause error) error {
 	if f.policy == "" || f.policy == "noeviction" {
 		return cause
 	}
 	all, _ := endIncarnations(link, l.group.sealKey)
 	for _, e := range all {
-		l.group.pool.options.Logger.Warn("a master's incarnation ends", "master", l.master.Name, "db", e.db, "err", cause.Error())
+		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", e.db, "err", cause.Error())
 	}
 	return cause
 }
@@ -59,7 +60,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
 	link, err := p.dial(ctx, m, 0)
 	if err != nil {
@@ -80,7 +81,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 			o.MaxTTL = max(o.MaxTTL, ttl)
 		}
 	}
-	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, since(o.age()))
+	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(o.age()))
 	return nil
 }
 

@@ -39,12 +39,12 @@ func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
 				t.Errorf("%q is not among\n%s", want, out)
 			}
 		}
-		if want := "does not vote for " + since(o.age()); !strings.Contains(out, want) {
+		if want := "does not vote for " + humanDuration(o.age()); !strings.Contains(out, want) {
 			t.Errorf("%q is not among\n%s", want, out)
 		}
 		seen(t, o, 1, "voting")
 		after := lives(t, servers)
-		if after[1].Lineage == before[1].Lineage || after[1].Base == 0 {
+		if after[1].ID == before[1].ID || after[1].Base == 0 {
 			t.Errorf("master b goes on in its incarnation: %+v, was %+v", after[1], before[1])
 		}
 		if after[0].Identity != before[0].Identity || after[2].Identity != before[2].Identity {
@@ -68,8 +68,8 @@ func TestQuarantine_IsSeenByADaemonThatRuns(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	within(t, "master b has a new incarnation", func() bool {
-		life, err := parseLife(identity(t, servers[1]))
-		return err == nil && life.Lineage != before.Lineage && life.Base > 0
+		incarnation, err := parseIdentity(identity(t, servers[1]))
+		return err == nil && incarnation.ID != before.ID && incarnation.Base > 0
 	})
 }
 
@@ -124,8 +124,8 @@ func TestQuarantine_FailsWithAReason(t *testing.T) {
 	}
 }
 
-// A lineage that lost keys does not go on under other settings.
-func TestReconfigure_EndsALineageThatWasEvicted(t *testing.T) {
+// An incarnation that lost keys does not go on under other settings.
+func TestReconfigure_EndsAnIncarnationThatWasEvicted(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	before := lives(t, servers)
 	do := func(args ...any) {
@@ -144,7 +144,7 @@ func TestReconfigure_EndsALineageThatWasEvicted(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	after := lives(t, servers)
-	if after[1].Lineage == before[1].Lineage || after[0].Lineage != before[0].Lineage {
-		t.Errorf("lineages %s and %s, were %s and %s: want that of b, which evicted keys, to end", after[0].Lineage, after[1].Lineage, before[0].Lineage, before[1].Lineage)
+	if after[1].ID == before[1].ID || after[0].ID != before[0].ID {
+		t.Errorf("incarnations %s and %s, were %s and %s: want that of b, which evicted keys, to end", after[0].ID, after[1].ID, before[0].ID, before[1].ID)
 	}
 }

@@ -1,24 +1,25 @@
-// What waits to be asked of a master?
+// Queue of a lane: the operations that wait for the next flush to a master.
+
 package pool
 
-// keepQueue is how many entries an idle queue keeps room for.
-const keepQueue = 4096
+// maxIdleQueue is for how many entries an idle queue keeps memory.
+const maxIdleQueue = 4096
 
 // entry is an operation in a queue.
-type entry struct {
+type queueEntry struct {
 	op    Operation
-	plan  Plan
+	props Props
 	fence int64 // its proposal, 0 without one
 }
 
-// queueLocked takes an operation, or says why this master is not asked.
-func (l *lane) queueLocked(e entry) error {
+// queueLocked queues an operation, or returns why this master does not receive it.
+func (l *lane) queueLocked(e queueEntry) error {
 	switch {
 	case l.group.closed:
 		return errClosed
 	case len(l.queue) >= l.group.pool.options.MaxQueue:
 		return errQueueFull
-	case l.drained != 0 && e.plan.begins():
+	case l.drained != 0 && e.props.startsNew():
 		return errDrained
 	case l.state == stateUp, l.state == stateDialing && !l.tried && l.group.clocked:
 		l.appendLocked(e)
@@ -33,7 +34,7 @@ func (l *lane) queueLocked(e entry) error {
 // appendLocked queues at the end of the buffer. When that is reached and half of
 // the buffer is free at its front, the queue moves there: with more queued than a
 // flush holds, a third of all memory was spent on new buffers.
-func (l *lane) appendLocked(e entry) {
+func (l *lane) appendLocked(e queueEntry) {
 	n, full := len(l.queue), cap(l.queue)
 	if n == full && 2*n <= cap(l.buffer) {
 		moved := l.buffer[:n]
@@ -47,12 +48,14 @@ func (l *lane) appendLocked(e entry) {
 	}
 }
 
-// duesFirstLocked queues what is owed in front of everything else.
-func (l *lane) duesFirstLocked() { l.handOverLocked(append(l.duesLocked(), l.queue...)) }
+// queuePendingFirstLocked queues the pending releases in front of everything else.
+func (l *lane) queuePendingFirstLocked() {
+	l.swapQueueLocked(append(l.takePendingLocked(), l.queue...))
+}
 
-// handOverLocked gives the queue, with its memory, to the caller and goes on
-// with another one.
-func (l *lane) handOverLocked(next []entry) []entry {
+// swapQueueLocked returns the queue, with its memory, and replaces it by
+// another one.
+func (l *lane) swapQueueLocked(next []queueEntry) []queueEntry {
 	queued := l.queue
 	l.queue, l.buffer = next, nil
 	return queued
@@ -66,7 +69,7 @@ func (l *lane) dequeueLocked(n int) {
 		l.queue = l.queue[n:]
 		return
 	}
-	if cap(l.buffer) > keepQueue { // a storm is over: its memory may go
+	if cap(l.buffer) > maxIdleQueue { // a storm is over: its memory may be freed
 		l.buffer = nil
 	}
 	l.queue = l.buffer[:0]

@@ -1,4 +1,4 @@
-// How does a group get another list of masters, other limits or another version?
+// Reconfigure gives a group another list of masters, other limits or another version.
 //
 // The fingerprint in every identity keeps daemons with different settings from
 // sharing masters. Replacing it is safe under three conditions, which are checked:
@@ -8,15 +8,16 @@
 //  2. The daemons with the former settings cannot find a quorum afterwards: of
 //     their N masters fewer than a quorum are left outside of the new list. A
 //     minority of the masters can be replaced at a time.
-//  3. Nobody votes until the leases of the former settings are over: every life
-//     begins now, and if the former limits were longer, as much later as they
-//     were. What is left of the clocks' and the writing's unevenness is in the
+//  3. No master votes until the leases of the former settings are over: every
+//     incarnation begins now, and if the former limits were longer, as much later as
+//     they were. What is left of the clocks' and the writing's unevenness is in the
 //     two seconds that every age has in reserve.
 //
-// A memory that was not broken keeps its lineage, and so its counters stay trusted,
+// A memory that was not broken keeps its incarnation id, and so its counters stay trusted,
 // if every new quorum of such masters shares one with every former quorum. A master
 // that was away and carries the new settings from an earlier time may have missed
-// anything: it never keeps its lineage.
+// anything: it never keeps its incarnation id.
+
 package pool
 
 import (
@@ -37,39 +38,39 @@ var reconfigureScript string
 const (
 	// writingTime is how far apart the first and the last identity may be written;
 	// beyond it they are written once more.
-	writingTime  = 500 * time.Millisecond
-	writingTries = 3
+	maxWritingTime  = 500 * time.Millisecond
+	maxWritingTries = 3
 )
 
-// Reconfigure puts the options in force on their masters. force is the
-// operator's word that no daemon with other settings runs any more.
+// Reconfigure puts the options in force on their masters. With force the operator
+// assures that no daemon with other settings runs any more.
 func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) error {
 	if err := o.withDefaults(); err != nil {
 		return err
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.patience())
+		p.dial = DialRueidis(p.dialTimeout())
 	}
-	all, err := p.assemble(ctx, "reconfigure")
-	defer dismiss(all)
+	all, err := p.connectAll(ctx, "reconfigure")
+	defer closeAll(all)
 	if err != nil {
 		return err
 	}
-	if err := sameClocks(all); err != nil {
+	if err := checkClocks(all); err != nil {
 		return err
 	}
 	r := &reconfiguration{pool: p, all: all, force: force}
 	return r.run(out)
 }
 
-// sameClocks: a life that begins by a wrong clock ends its quarantine at a wrong time.
-func sameClocks(all []*candidate) error {
+// checkClocks: an incarnation that begins by a wrong clock ends its quarantine at a wrong time.
+func checkClocks(all []*candidate) error {
 	median := medianOffset(all)
 	var errs []error
 	for _, c := range all {
-		if off := c.facts.est.offset - median; abs(off) > micros(skew)+c.facts.est.err {
-			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, skew.Milliseconds()))
+		if off := c.info.est.offset - median; abs(off) > micros(maxSkew)+c.info.est.err {
+			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, maxSkew.Milliseconds()))
 		}
 	}
 	return errors.Join(errs...)
@@ -77,26 +78,26 @@ func sameClocks(all []*candidate) error {
 
 // reconfiguration is one run.
 type reconfiguration struct {
-	pool   *Pool
-	all    []*candidate
-	force  bool
-	former former
-	found  map[*candidate][]sealed // by database
-	least  []map[string]int64      // by database and name: what a register cannot be below, see records.go
+	pool         *Pool
+	all          []*candidate
+	force        bool
+	former       formerSettings
+	seals        map[*candidate][]sealRecord // by database
+	minRegisters []map[string]int64          // by database and name: what a register cannot be below, see records.go
 }
 
-// sealed is what stands at a master's seal.
-type sealed struct {
+// sealRecord is the content of a master's seal.
+type sealRecord struct {
 	identity string // "" for none
 	register int64
 }
 
-// former are the settings that the masters carry and that are to be replaced.
-type former struct {
-	print    settings // nil if there are none
+// formerSettings are the settings that the masters carry and that are to be replaced.
+type formerSettings struct {
+	settings settings // nil if there are none
 	carriers []*candidate
-	several  bool // not all of them carry the same
-	keeps    bool // carriers keep their lineage
+	mixed    bool // not all of them carry the same
+	keepIDs  bool // carriers keep their incarnation ids
 	current  int  // masters that carry the new settings already
 }
 
@@ -126,23 +127,23 @@ func (s settings) duration(name string) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-func (f *former) carried(c *candidate) bool { return slices.Contains(f.carriers, c) }
+func (f *formerSettings) carried(c *candidate) bool { return slices.Contains(f.carriers, c) }
 
 // number is how many masters the list had.
 func (s settings) number() int {
 	n, _, _ := strings.Cut(s["masters"], "-")
-	count, _ := strconv.Atoi(n) // 0 is refused by whoever asks
+	count, _ := strconv.Atoi(n) // the callers refuse 0
 	return count
 }
 
 func (r *reconfiguration) run(out io.Writer) error {
-	if err := r.look(); err != nil {
+	if err := r.readSeals(); err != nil {
 		return err
 	}
-	if err := r.judge(); err != nil {
+	if err := r.findFormer(); err != nil {
 		return err
 	}
-	if r.former.print == nil && !r.force {
+	if r.former.settings == nil && !r.force {
 		if r.former.current == 0 {
 			return errors.New("reconfigure: no master carries an identity, so there is nothing to change; for a new group: redlockd bootstrap")
 		}
@@ -153,23 +154,23 @@ func (r *reconfiguration) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for range writingTries {
+	for range maxWritingTries {
 		began := r.pool.options.Clock.Now()
 		if err := r.write(shift); err != nil {
 			return err
 		}
-		if r.pool.options.Clock.Now()-began <= writingTime {
+		if r.pool.options.Clock.Now()-began <= maxWritingTime {
 			wait := r.pool.options.age() + shift
-			fmt.Fprintf(out, "%d masters begin a new life in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, since(wait))
+			fmt.Fprintf(out, "%d masters begin a new incarnation in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, humanDuration(wait))
 			return nil
 		}
 	}
-	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but say it again when masters and network are quick, before any daemon starts", writingTime, writingTries)
+	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but run it again when masters and network are quick, before any daemon starts", maxWritingTime, maxWritingTries)
 }
 
-// look reads every seal.
-func (r *reconfiguration) look() error {
-	r.found = map[*candidate][]sealed{}
+// readSeals reads every seal.
+func (r *reconfiguration) readSeals() error {
+	r.seals = map[*candidate][]sealRecord{}
 	key := r.pool.options.KeyPrefix + "redlockd:seal"
 	for _, c := range r.all {
 		for db := range r.pool.options.Databases {
@@ -177,41 +178,41 @@ func (r *reconfiguration) look() error {
 				{[]string{"SELECT", strconv.Itoa(db)}},
 				{[]string{"ZRANGE", key, "0", "-1", "WITHSCORES"}},
 			}, nil)
-			err := gone(replies, 2)
+			err := exchangeErr(replies, 2)
 			if err == nil {
 				err = errors.Join(replies[0].Err, replies[1].Err)
 			}
 			if err != nil {
-				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases says how many are used)", c.master.Name, db, err)
+				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
 			}
-			r.found[c] = append(r.found[c], readSealed(replies[1].Items))
+			r.seals[c] = append(r.seals[c], readSealed(replies[1].Items))
 		}
 	}
 	for db := range r.pool.options.Databases {
-		records, err := recallAll(&r.pool.options, db, r.all)
+		records, err := readAllRecords(&r.pool.options, db, r.all)
 		if err != nil {
 			return fmt.Errorf("reconfigure: reading records in database %d: %w", db, err)
 		}
-		r.least = append(r.least, records)
+		r.minRegisters = append(r.minRegisters, records)
 	}
 	return nil
 }
 
-// readSealed takes member and score, flat as RESP2 has them or as a pair.
-func readSealed(items []Reply) sealed {
+// readSealed reads member and score, flat as RESP2 has them or as a pair.
+func readSealed(items []Reply) sealRecord {
 	if len(items) > 0 && items[0].Kind == ReplyArray {
 		items = items[0].Items
 	}
 	if len(items) < 2 {
-		return sealed{}
+		return sealRecord{}
 	}
 	register, _ := items[1].Number()
-	return sealed{items[0].Str, register}
+	return sealRecord{items[0].Str, register}
 }
 
-// judge finds the former settings and whether their daemons are left without a
+// findFormer finds the former settings and checks that their daemons are left without a
 // quorum.
-func (r *reconfiguration) judge() error {
+func (r *reconfiguration) findFormer() error {
 	now := parseSettings("- - 0 0 " + fingerprint(&r.pool.options, 0))
 	for _, c := range r.all {
 		carries, err := r.carried(c)
@@ -224,30 +225,30 @@ func (r *reconfiguration) judge() error {
 			r.former.current++
 			continue
 		}
-		r.former.several = r.former.several || r.former.print != nil && !r.former.print.same(carries)
-		if r.former.several && !r.force {
-			return fmt.Errorf("reconfigure: masters %s and %s carry different settings (%s, and %s), so one of them has been away; nothing was changed. Delete redlockd:seal in every database of the one that was, or stop all daemons and say redlockd reconfigure --force",
-				r.former.carriers[0].master.Name, c.master.Name, r.former.print.text(), carries.text())
+		r.former.mixed = r.former.mixed || r.former.settings != nil && !r.former.settings.same(carries)
+		if r.former.mixed && !r.force {
+			return fmt.Errorf("reconfigure: masters %s and %s carry different settings (%s, and %s), so one of them has been away; nothing was changed. Delete redlockd:seal in every database of the one that was, or stop all daemons and run redlockd reconfigure --force",
+				r.former.carriers[0].master.Name, c.master.Name, r.former.settings.text(), carries.text())
 		}
-		if r.former.print == nil {
-			r.former.print = carries
+		if r.former.settings == nil {
+			r.former.settings = carries
 		}
 		r.former.carriers = append(r.former.carriers, c)
 	}
-	return r.outvoted()
+	return r.checkQuorum()
 }
 
 // carried are a master's settings, the same in all databases; nil for none.
 func (r *reconfiguration) carried(c *candidate) (settings, error) {
 	var carries settings
-	for db, s := range r.found[c] {
+	for db, s := range r.seals[c] {
 		one := parseSettings(s.identity)
 		switch {
 		case len(one) == 0:
 		case one["group"] != r.pool.options.Group && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
 		case carries != nil && !carries.same(one) && !r.force:
-			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and say redlockd reconfigure --force", c.master.Name)
+			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and run redlockd reconfigure --force", c.master.Name)
 		default:
 			carries = one
 		}
@@ -259,19 +260,19 @@ func (s settings) text() string {
 	return fmt.Sprintf("format %s, group %s, max-ttl %s ms, max-keep %s ms, masters %s", s["format"], s["group"], s["max-ttl"], s["max-keep"], s["masters"])
 }
 
-// outvoted is condition 2 of the file's head.
-func (r *reconfiguration) outvoted() error {
+// checkQuorum checks condition 2 of the file's head.
+func (r *reconfiguration) checkQuorum() error {
 	f := &r.former
-	if f.print == nil {
+	if f.settings == nil {
 		return nil
 	}
-	n := f.print.number()
+	n := f.settings.number()
 	left := n - len(f.carriers)
 	if left >= Quorum(n) && !r.force {
-		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and say redlockd reconfigure --force",
+		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
 			len(f.carriers), n, Quorum(n))
 	}
-	f.keeps = !f.several && f.print["format"] == formatVersion && f.print["group"] == r.pool.options.Group &&
+	f.keepIDs = !f.mixed && f.settings["format"] == formatVersion && f.settings["group"] == r.pool.options.Group &&
 		left < Quorum(n) && Quorum(len(r.all))+Quorum(n) > n
 	return nil
 }
@@ -281,7 +282,7 @@ func (r *reconfiguration) outvoted() error {
 func (r *reconfiguration) shift() (time.Duration, error) {
 	var longest time.Duration
 	for _, c := range r.all {
-		for _, s := range r.found[c] {
+		for _, s := range r.seals[c] {
 			print := parseSettings(s.identity)
 			if len(print) == 0 {
 				continue
@@ -299,22 +300,22 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 	return longest, nil
 }
 
-// write begins the new lives, in all databases of all masters, and remembers them,
-// so that it can be repeated. Masters with the former settings come last: if it is
-// interrupted before, their daemons work on, and it can be said again.
+// write begins the new incarnations, in all databases of all masters, and stores their
+// identities, so that it can be repeated. Masters with the former settings come last: if
+// it is interrupted before, their daemons work on, and it can be run again.
 func (r *reconfiguration) write(shift time.Duration) error {
 	order := append(slices.DeleteFunc(slices.Clone(r.all), r.former.carried), r.former.carriers...)
 	for _, c := range order {
 		for db := range r.pool.options.Databases {
-			floor := r.least[db][c.master.Name]
+			floor := r.minRegisters[db][c.master.Name]
 			for _, other := range r.all {
-				floor = max(floor, r.found[other][db].register)
+				floor = max(floor, r.seals[other][db].register)
 			}
 			identity, err := r.writeOne(c, db, floor, shift)
 			if err != nil {
 				return fmt.Errorf("reconfigure: master %s, database %d: %w", c.master.Name, db, err)
 			}
-			r.found[c][db].identity = identity
+			r.seals[c][db].identity = identity
 		}
 	}
 	return nil
@@ -322,17 +323,17 @@ func (r *reconfiguration) write(shift time.Duration) error {
 
 func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
 	o := &r.pool.options
-	keeps := r.former.keeps && r.former.carried(c) && r.found[c][db].register >= r.least[db][c.master.Name] // else it was rolled back
-	durable := c.facts.volatile == "" || o.AssumeDurable && c.facts.volatile == configRefused
+	keeps := r.former.keepIDs && r.former.carried(c) && r.seals[c][db].register >= r.minRegisters[db][c.master.Name] // else it was rolled back
+	durable := c.info.volatile == "" || o.AssumeDurable && c.info.volatile == configRefused
 	replies := c.link.Exchange([]Command{
 		{[]string{"SELECT", strconv.Itoa(db)}},
 		{[]string{
 			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
-			r.found[c][db].identity, ofMaster(fingerprint(o, db), c.master.Name), randomLineage(), bit(keeps),
+			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), newIncarnationID(), bit(keeps),
 			bit(durable), strconv.FormatInt(micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)
-	if err := gone(replies, 2); err != nil {
+	if err := exchangeErr(replies, 2); err != nil {
 		return "", err
 	}
 	if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
@@ -343,7 +344,7 @@ func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time
 	case len(items) == 2 && items[0].Str == "OK":
 		return items[1].Str, nil
 	case len(items) == 2 && items[0].Str == "CHANGED":
-		return "", fmt.Errorf("its identity changed meanwhile (now %q), because a daemon admitted it anew; say the same again", items[1].Str)
+		return "", fmt.Errorf("its identity changed meanwhile (now %q), because a daemon admitted it anew; run the same command again", items[1].Str)
 	}
 	return "", errors.New("the script answered something unexpected")
 }

@@ -66,12 +66,12 @@ func identity(t *testing.T, s *faulty.Server) string {
 	return ""
 }
 
-func lives(t *testing.T, servers []*faulty.Server) []*Life {
+func lives(t *testing.T, servers []*faulty.Server) []*Incarnation {
 	t.Helper()
-	all := make([]*Life, len(servers))
+	all := make([]*Incarnation, len(servers))
 	for i, s := range servers {
 		var err error
-		if all[i], err = parseLife(identity(t, s)); err != nil {
+		if all[i], err = parseIdentity(identity(t, s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,14 +101,14 @@ func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testi
 	before := lives(t, servers)
 	now := was
 	now.MaxTTL = 2 * brief
-	if out, err := reconfigure(t, now, false); err != nil || !strings.Contains(out, "3 masters begin a new life in databases 0-1") {
+	if out, err := reconfigure(t, now, false); err != nil || !strings.Contains(out, "3 masters begin a new incarnation in databases 0-1") {
 		t.Fatal(out, err)
 	}
-	for i, life := range lives(t, servers) {
-		if life.Lineage != before[i].Lineage {
-			t.Errorf("master %d: an unbroken memory lost its lineage, and with it its counters", i)
+	for i, now := range lives(t, servers) {
+		if now.ID != before[i].ID {
+			t.Errorf("master %d: an unbroken memory lost its incarnation id, and with it its counters", i)
 		}
-		if life.Base == 0 {
+		if now.Base == 0 {
 			t.Errorf("master %d votes at once", i)
 		}
 	}
@@ -117,7 +117,7 @@ func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testi
 }
 
 // A memory that lacks what another master remembers of it was broken.
-func TestReconfigure_AMasterThatWasRolledBackLosesItsLineage(t *testing.T) {
+func TestReconfigure_AMasterThatWasRolledBackLosesItsIncarnationID(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	before := lives(t, servers)
 	o.Group = "default"
@@ -130,8 +130,8 @@ func TestReconfigure_AMasterThatWasRolledBackLosesItsLineage(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	after := lives(t, servers)
-	if after[0].Lineage == before[0].Lineage || after[1].Lineage != before[1].Lineage {
-		t.Errorf("lineages %s, %s after %s, %s, want another one for the first master only", after[0].Lineage, after[1].Lineage, before[0].Lineage, before[1].Lineage)
+	if after[0].ID == before[0].ID || after[1].ID != before[1].ID {
+		t.Errorf("incarnations %s, %s after %s, %s, want another one for the first master only", after[0].ID, after[1].ID, before[0].ID, before[1].ID)
 	}
 	reply, err := servers[0].Do("ZSCORE", "redlockd:seal", after[0].Identity)
 	if register, _ := strconv.ParseInt(reply.(string), 10, 64); err != nil || register < later {
@@ -151,9 +151,9 @@ func TestReconfigure_WaitsForTheLongerOfBothLimits(t *testing.T) {
 	if err != nil || !strings.Contains(out, "1h0m") {
 		t.Error(out, err)
 	}
-	for i, life := range lives(t, servers) {
-		if ahead := life.Base - time.Now().UnixMicro(); ahead < micros(59*time.Minute) {
-			t.Errorf("master %d: its life begins %d ms from now, although leases of an hour may run", i, ahead/1000)
+	for i, now := range lives(t, servers) {
+		if ahead := now.Base - time.Now().UnixMicro(); ahead < micros(59*time.Minute) {
+			t.Errorf("master %d: its incarnation begins %d ms from now, although leases of an hour may run", i, ahead/1000)
 		}
 	}
 }
@@ -192,16 +192,16 @@ func TestReconfigure_ReplacesAMinorityOfTheMasters(t *testing.T) {
 }
 
 // Five masters become three: a quorum of two need not meet the three that knew
-// the last id, so nobody is trusted with counters any more.
+// the last id, so no master is trusted with counters any more.
 func TestReconfigure_KeepsNoCountersWhereQuorumsNeedNotMeet(t *testing.T) {
 	servers, _ := bootstrapped(t, 5)
 	before := lives(t, servers)
 	if out, err := reconfigure(t, optionsOf(servers[:3]...), false); err != nil {
 		t.Fatal(out, err)
 	}
-	for i, life := range lives(t, servers[:3]) {
-		if life.Lineage == before[i].Lineage {
-			t.Errorf("master %d kept its lineage", i)
+	for i, now := range lives(t, servers[:3]) {
+		if now.ID == before[i].ID {
+			t.Errorf("master %d kept its incarnation id", i)
 		}
 	}
 }
@@ -218,17 +218,17 @@ func TestReconfigure_RefusesAMasterThatWasAway(t *testing.T) {
 	if _, err := reconfigure(t, third, false); err == nil || !strings.Contains(err.Error(), "one of them has been away") {
 		t.Errorf("got %v", err)
 	}
-	// With the settings that c still carries, it gets a new life and a new lineage.
+	// With the settings that c still carries, it begins a new incarnation with a new id.
 	before := lives(t, servers)
 	if out, err := reconfigure(t, first, false); err != nil {
 		t.Fatal(out, err)
 	}
 	after := lives(t, servers)
-	if after[2].Lineage == before[2].Lineage || after[2].Base == 0 {
+	if after[2].ID == before[2].ID || after[2].Base == 0 {
 		t.Errorf("master c goes on where it was: %+v", after[2])
 	}
-	if after[0].Lineage != before[0].Lineage {
-		t.Error("master a was never away and lost its lineage")
+	if after[0].ID != before[0].ID {
+		t.Error("master a was never away and lost its incarnation id")
 	}
 }
 
@@ -258,21 +258,21 @@ func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &Pool{options: o, dial: DialRueidis(unhurried)}
-	all, err := p.assemble(context.Background(), "test")
-	defer dismiss(all)
+	all, err := p.connectAll(context.Background(), "test")
+	defer closeAll(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &reconfiguration{pool: p, all: all}
-	if err := r.look(); err != nil {
+	if err := r.readSeals(); err != nil {
 		t.Fatal(err)
 	}
 	before := identity(t, servers[1])
-	r.found[all[1]][0].identity = "somebody else's"
+	r.seals[all[1]][0].identity = "another one"
 	if err := r.write(0); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("got %v", err)
 	}
 	if identity(t, servers[1]) != before {
-		t.Error("an identity was overwritten that nobody had looked at")
+		t.Error("an identity was overwritten that had not been read")
 	}
 }

@@ -1,21 +1,22 @@
-// Records are what the masters of a group remember of each other's registers.
+// Records are the copies of other masters' registers that each master of a group stores.
 //
-// A register never falls, in whatever life: a new life begins above the old
-// register. So a master that comes back with a lower one has lost what it
+// A register never falls, in whatever incarnation: a new incarnation begins above the old
+// register. So a master that returns with a lower one has lost what it
 // acknowledged, although its file calls itself durable. A daemon that has run all
-// the time notices by itself (lane.acked). For daemons that have not, every daemon
+// the time detects that by itself (lane.acked). For daemons that have not, every daemon
 // writes what it has seen acknowledged by each master to the other masters: at most
 // once a second, and only what has risen. A record is true for ever, whichever
-// memory bears it, so ZADD GT is enough, and damaged or missing records only take
-// the protection away.
+// memory holds it, so ZADD GT is enough, and damaged or missing records only remove
+// the protection.
 //
 // A new daemon reads the records of a quorum of masters before it admits any
 // master, and of every master that its first dial reaches. A grant needs a quorum
-// of connected masters anyway, so this costs no availability. Later the records
-// are read again only while a master is away, for another daemon may still reach it.
+// of connected masters anyway, so this costs no availability. Later the daemon reads the
+// records again only while a master is away, for another daemon may still reach it.
 //
 // This covers no register that was raised in the last second or so before the last
-// daemon ended, and no record whose bearers are all away, blank or rolled back, too.
+// daemon ended, and no record whose holders are all away, blank or rolled back, too.
+
 package pool
 
 import (
@@ -28,28 +29,28 @@ import (
 
 var errNoRecords = errors.New("waits until the records of a quorum of masters are read")
 
-// admissions of one connection are tried: each after the first begins a new life.
-const admissions = 10
+// maxAdmissions of one connection are tried: each after the first begins a new incarnation.
+const maxAdmissions = 10
 
 func recordsKey(o *Options) string { return o.KeyPrefix + "redlockd:acked" }
 
-// recordOf is the member of the zset that stands for one master. It names group
+// recordOf is the member of the zset for one master. It names group
 // and database: records that SWAPDB or an operator moves elsewhere mean nothing there.
 func recordOf(o *Options, db int, name string) string {
 	return "group=" + o.Group + "/db=" + strconv.Itoa(db) + "/master=" + url.PathEscape(name)
 }
 
-// recallFrom appends one question for each master of the list, in its order. The
+// appendRecordQueries appends one query for each master of the list, in its order. The
 // reply stays small whatever else the key holds.
-func recallFrom(o *Options, db int, commands []Command) []Command {
+func appendRecordQueries(o *Options, db int, commands []Command) []Command {
 	for i := range o.Masters {
 		commands = append(commands, Command{[]string{"ZSCORE", recordsKey(o), recordOf(o, db, o.Masters[i].Name)}})
 	}
 	return commands
 }
 
-// readRecord reads one record, 0 if there is none. What cannot be a register
-// counts as absent; the error says why.
+// readRecord reads one record, 0 if there is none. A value that cannot be a register
+// counts as absent; the error has the reason.
 func readRecord(r Reply) (int64, error) {
 	score, ok := r.Number()
 	switch {
@@ -61,28 +62,28 @@ func readRecord(r Reply) (int64, error) {
 		return 0, fmt.Errorf("the score %q is no register", r.Str)
 	case score < 0:
 		return 0, fmt.Errorf("the score %d is below 0", score)
-	case score > tooHigh:
+	case score > maxRegister:
 		return 0, fmt.Errorf("the score %d is above 2^52", score)
 	}
 	return score, nil
 }
 
-// recollection is a lane's part in it, guarded like the lane.
-type recollection struct {
-	remembered int64         // highest register of this master that the others' records hold
-	recalled   time.Duration // when this master's own records were read last, 0 = never
-	filed      []int64       // what they hold of each lane's register, as far as is known
-	misfiled   bool          // the log has it that they are unreadable
+// peerRecords is a lane's part of the records, guarded like the lane.
+type peerRecords struct {
+	recordedRegister  int64         // highest register of this master in the others' records
+	recordsReadAt     time.Duration // when this master's own records were read last, 0 = never
+	recordsWritten    []int64       // each lane's register in this master's records, as far as is known
+	recordsUnreadable bool          // it is logged that they are unreadable
 }
 
-// recallAll reads one database's records on masters that are assembled, and tells
-// by name what the register of each cannot be below.
-func recallAll(o *Options, db int, all []*candidate) (map[string]int64, error) {
+// readAllRecords reads one database's records on connected masters. It returns by name
+// what the register of each cannot be below.
+func readAllRecords(o *Options, db int, all []*candidate) (map[string]int64, error) {
 	least := map[string]int64{}
 	for _, c := range all {
-		commands := recallFrom(o, db, []Command{{[]string{"SELECT", strconv.Itoa(db)}}})
+		commands := appendRecordQueries(o, db, []Command{{[]string{"SELECT", strconv.Itoa(db)}}})
 		replies := c.link.Exchange(commands, nil)
-		if err := gone(replies, len(commands)); err != nil {
+		if err := exchangeErr(replies, len(commands)); err != nil {
 			return nil, err
 		}
 		for i, m := range o.Masters {
@@ -94,128 +95,128 @@ func recallAll(o *Options, db int, all []*candidate) (map[string]int64, error) {
 	return least, nil
 }
 
-// leastLocked is what the master's register cannot be below.
-func (l *lane) leastLocked() int64 { return max(l.acked, l.remembered) }
+// minRegisterLocked is what the master's register cannot be below.
+func (l *lane) minRegisterLocked() int64 { return max(l.acked, l.recordedRegister) }
 
-// recall reads what the master remembers of the others, before it is admitted:
+// readRecords reads the master's records of the others, before it is admitted:
 // its records count whether it may vote or not.
-func (l *lane) recall(link Link) error {
+func (l *lane) readRecords(link Link) error {
 	g := l.group
 	o := &g.pool.options
-	replies := link.Exchange(recallFrom(o, g.db, nil), nil)
-	if err := gone(replies, len(o.Masters)); err != nil {
+	replies := link.Exchange(appendRecordQueries(o, g.db, nil), nil)
+	if err := exchangeErr(replies, len(o.Masters)); err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l.rememberLocked(replies)
-	l.filed = make([]int64, len(g.lanes))
-	for i := range l.filed {
-		l.filed[i], _ = readRecord(replies[i])
+	l.mergeRecordsLocked(replies)
+	l.recordsWritten = make([]int64, len(g.lanes))
+	for i := range l.recordsWritten {
+		l.recordsWritten[i], _ = readRecord(replies[i])
 	}
 	return nil
 }
 
-// rememberLocked takes the records of one master, in the order of the lanes.
-func (l *lane) rememberLocked(replies []Reply) {
+// mergeRecordsLocked applies the records of one master, in the order of the lanes.
+func (l *lane) mergeRecordsLocked(replies []Reply) {
 	g := l.group
 	for i, other := range g.lanes {
 		score, err := readRecord(replies[i])
 		if err != nil {
-			l.misfiledLocked(err)
+			l.logUnreadableLocked(err)
 		}
 		if other != l {
-			other.remembered = max(other.remembered, score)
+			other.recordedRegister = max(other.recordedRegister, score)
 		}
 	}
-	l.recalled = max(g.now(), 1)
-	g.recalledLocked()
+	l.recordsReadAt = max(g.now(), 1)
+	g.checkRecordsReadLocked()
 }
 
-// recalledLocked lets masters be admitted once the records of a quorum have been
+// checkRecordsReadLocked lets masters be admitted once the records of a quorum have been
 // read and the first dial of every other master is over. A first dial takes a
 // master timeout or two at most, and Start waits for it anyway.
-func (g *Group) recalledLocked() {
+func (g *Group) checkRecordsReadLocked() {
 	read := 0
 	for _, l := range g.lanes {
 		switch {
-		case l.recalled > 0:
+		case l.recordsReadAt > 0:
 			read++
 		case !l.tried:
 			return
 		}
 	}
-	if read >= Quorum(len(g.lanes)) && !g.recollected {
-		g.recollected = true
-		close(g.records)
+	if read >= Quorum(len(g.lanes)) && !g.recordsKnown {
+		g.recordsKnown = true
+		close(g.recordsRead)
 	}
 }
 
-// misfiledLocked logs once that the master's records cannot be used.
-func (l *lane) misfiledLocked(err error) {
-	if l.misfiled {
+// logUnreadableLocked logs once that the master's records cannot be used.
+func (l *lane) logUnreadableLocked(err error) {
+	if l.recordsUnreadable {
 		return
 	}
-	l.misfiled = true
+	l.recordsUnreadable = true
 	o := &l.group.pool.options
 	o.Logger.Warn("records of acknowledged registers are unreadable and count as absent", "master", l.master.Name, "db", l.group.db,
 		"key", recordsKey(o), "err", err.Error(), "hint", "delete the key; if other software uses it: --key-prefix")
 }
 
-// record is what the flush writes of one other master.
+// record is the register of one other master that the flush writes.
 type record struct {
 	lane  int
 	score int64
 }
 
-// fileLocked decides what the flush writes and whether it reads. Masters are
+// planRecordsLocked decides what the flush writes and whether it reads. Masters are
 // connected as a rule, and then their own registers tell more than records do.
-func (l *lane) fileLocked(f *flush) {
-	if l.filed == nil {
+func (l *lane) planRecordsLocked(f *flush) {
+	if l.recordsWritten == nil {
 		return // embedded masters end with this process
 	}
 	for i, other := range l.group.lanes {
 		if other == l {
 			continue
 		}
-		if other.acked > l.filed[i] {
-			f.filing = append(f.filing, record{i, other.acked})
+		if other.acked > l.recordsWritten[i] {
+			f.newRecords = append(f.newRecords, record{i, other.acked})
 		}
-		f.recall = f.recall || other.conn == nil || other.conn.met >= l.recalled
+		f.readRecords = f.readRecords || other.conn == nil || other.conn.connectedAt >= l.recordsReadAt
 	}
 }
 
-// file appends what fileLocked has decided.
-func (f *flush) file() {
+// appendRecords appends the commands that planRecordsLocked has chosen.
+func (f *flush) appendRecords() {
 	g := f.conn.lane.group
 	o := &g.pool.options
-	if len(f.filing) > 0 {
-		f.fileAt = len(f.commands)
+	if len(f.newRecords) > 0 {
+		f.recordsWrittenAt = len(f.commands)
 		c := f.next()
 		c.Set("ZADD", recordsKey(o), "GT")
-		for _, r := range f.filing {
+		for _, r := range f.newRecords {
 			c.Args = append(c.Args, strconv.FormatInt(r.score, 10), recordOf(o, g.db, o.Masters[r.lane].Name))
 		}
 	}
-	if f.recall {
-		f.recallAt = len(f.commands)
-		f.commands = recallFrom(o, g.db, f.commands)
+	if f.readRecords {
+		f.recordsReadAt = len(f.commands)
+		f.commands = appendRecordQueries(o, g.db, f.commands)
 	}
 }
 
-// filedLocked notes what the flush has written and read. What a master refuses for
+// noteRecordsLocked stores what the flush has written and read. What a master refuses for
 // a while, as without memory, is written again a second later.
-func (l *lane) filedLocked(f *flush) {
-	if f.fileAt >= 0 {
-		if err := f.replies[f.fileAt].Err; err == nil {
-			for _, r := range f.filing {
-				l.filed[r.lane] = max(l.filed[r.lane], r.score)
+func (l *lane) noteRecordsLocked(f *flush) {
+	if f.recordsWrittenAt >= 0 {
+		if err := f.replies[f.recordsWrittenAt].Err; err == nil {
+			for _, r := range f.newRecords {
+				l.recordsWritten[r.lane] = max(l.recordsWritten[r.lane], r.score)
 			}
-		} else if err, ok := err.(MasterError); ok && (err.Begins("WRONGTYPE") || denied(string(err))) {
-			l.misfiledLocked(err)
+		} else if err, ok := err.(MasterError); ok && (err.Begins("WRONGTYPE") || isDenied(string(err))) {
+			l.logUnreadableLocked(err)
 		}
 	}
-	if f.recallAt >= 0 {
-		l.rememberLocked(f.replies[f.recallAt : f.recallAt+len(l.group.lanes)])
+	if f.recordsReadAt >= 0 {
+		l.mergeRecordsLocked(f.replies[f.recordsReadAt : f.recordsReadAt+len(l.group.lanes)])
 	}
 }

@@ -44,7 +44,7 @@ func (s *stage) forget() {
 
 func TestRecords_AreWrittenOnceASecondWhenARegisterHasRisen(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
-		const second = factsEvery * heartbeat
+		const second = settingsEvery * heartbeat
 		s.clock.advance(3 * second) // what the admissions have shown is written
 		s.forget()
 		s.clock.advance(5 * second)
@@ -54,7 +54,7 @@ func TestRecords_AreWrittenOnceASecondWhenARegisterHasRisen(t *testing.T) {
 			}
 		}
 		s.forget()
-		for range 5 * factsEvery {
+		for range 5 * settingsEvery {
 			s.send(acquiring("key"))
 			s.clock.advance(heartbeat)
 		}
@@ -114,16 +114,16 @@ func TestRecords_AreReadWhileAMasterIsAway(t *testing.T) {
 		s.clock.advance(2 * time.Second)
 		s.change(0, func(m *fakeMaster) { m.cut, m.forbidden = false, nil })
 		s.clock.advance(2 * time.Second)
-		if s.masters[0].identity == was || s.latched() != 1 {
-			t.Errorf("%d lives retired, want the one that lacks what another daemon has seen", s.latched())
+		if s.masters[0].identity == was || s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated, want the one that lacks what another daemon has seen", s.invalidated())
 		}
 		if got := s.masters[0].register; got < later {
-			t.Errorf("the new life begins at %d, below %d", got, later)
+			t.Errorf("the new incarnation begins at %d, below %d", got, later)
 		}
 	})
 }
 
-// A record that is read while a master's flush is under way may be younger than
+// A record that is read while a master's flush is under way may be newer than
 // the register that the flush read: that proves nothing.
 func TestRecords_OfALaterRegisterDoNotConvictAnEarlierAnswer(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
@@ -131,22 +131,22 @@ func TestRecords_OfALaterRegisterDoNotConvictAnEarlierAnswer(t *testing.T) {
 		s.change(0, func(m *fakeMaster) { m.waits = hold })
 		s.send(acquiring("key")) // on its way to master a
 		s.group.mu.Lock()
-		s.group.lanes[0].remembered = s.masters[1].register + 10
+		s.group.lanes[0].recordedRegister = s.masters[1].register + 10
 		s.group.mu.Unlock()
 		s.change(0, func(m *fakeMaster) { m.waits = nil })
 		close(hold)
 		s.clock.advance(0)
-		if s.latched() != 0 {
-			t.Fatal("a life was retired by an answer that is older than the record")
+		if s.invalidated() != 0 {
+			t.Fatal("an incarnation was invalidated by an answer that is older than the record")
 		}
 		s.vote(0)
-		if s.latched() != 1 {
-			t.Errorf("%d lives retired by an answer that is younger than the record, want 1", s.latched())
+		if s.invalidated() != 1 {
+			t.Errorf("%d incarnations invalidated by an answer that is newer than the record, want 1", s.invalidated())
 		}
 	})
 }
 
-// Nobody is admitted before the records of a quorum have been read, in any database.
+// No master is admitted before the records of a quorum have been read, in any database.
 func TestRecords_OfAQuorumAreReadBeforeAnyAdmission(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
 		for lane := range s.masters {
@@ -192,8 +192,8 @@ func TestRecords_OfAMasterThatIsBeingDialledAreWaitedFor(t *testing.T) {
 		s.change(2, func(m *fakeMaster) { m.waits = nil })
 		close(hold)
 		s.clock.advance(time.Second)
-		if got := g.Counters(); got.Latched != 1 || got.Admissions != 3 {
-			t.Errorf("%d lives retired and %d admissions, want one that is retired before its admission, and 3", got.Latched, got.Admissions)
+		if got := g.Counters(); got.Invalidated != 1 || got.Admissions != 3 {
+			t.Errorf("%d incarnations invalidated and %d admissions, want one that is invalidated before its admission, and 3", got.Invalidated, got.Admissions)
 		}
 	})
 }
@@ -219,7 +219,7 @@ func TestRecords_ThatAreUnreadableAreLoggedOnceAndCountAsAbsent(t *testing.T) {
 	for what, reply := range map[string]Reply{
 		"another type": refusal("WRONGTYPE Operation against a key holding the wrong kind of value"),
 		"not allowed":  refusal("NOPERM this user has no permissions"),
-		"too high":     number(tooHigh + 1),
+		"too high":     number(maxRegister + 1),
 		"endless":      text("inf"),
 		"below zero":   number(-1),
 		"a list":       list(number(1)),
@@ -244,8 +244,8 @@ func TestRecords_ThatAreUnreadableAreLoggedOnceAndCountAsAbsent(t *testing.T) {
 				s.vote(0)
 				s.change(0, func(m *fakeMaster) { m.cut = false })
 				s.clock.advance(3 * time.Second)
-				if a := s.vote(0); !a.Seal.Good || s.latched() != 0 {
-					t.Errorf("seal %+v, %d lives retired", a.Seal, s.latched())
+				if a := s.vote(0); !a.Seal.Good || s.invalidated() != 0 {
+					t.Errorf("seal %+v, %d incarnations invalidated", a.Seal, s.invalidated())
 				}
 			})
 			if len(log.lines) != 1 || !strings.Contains(log.lines[0], "master=a") || !strings.Contains(log.lines[0], "key=redlockd:acked") {

@@ -49,7 +49,7 @@ func TestAdmitScript_KeepsTheSealThatItMayNotReplace(t *testing.T) {
 	}
 }
 
-// A seal in another database, which SWAPDB has put there, is retired by the same script.
+// A seal in another database, which SWAPDB has put there, is invalidated by the same script.
 func TestAdmitScript_KeepsTheSwappedSealThatItMayNotReplace(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	forbidZADD(t, servers, &o)

@@ -8,7 +8,7 @@ import (
 )
 
 // Reply is a master's answer to one command, reduced to what our commands and
-// scripts can answer. Exactly one of the fields says something; the zero Reply
+// scripts can answer. Kind says which field is valid; the zero Reply
 // is nil.
 type Reply struct {
 	Err   error  // an error reply, or that the connection ended; nothing else is valid then
@@ -48,13 +48,13 @@ func (r Reply) Number() (int64, bool) {
 	return 0, false
 }
 
-// MasterError is an error reply: the master is there and refused the command.
-// Every other error in a Reply means that the connection is gone.
+// MasterError is an error reply: the master answered and refused the command.
+// Every other error in a Reply means that the connection has ended.
 type MasterError string
 
 func (e MasterError) Error() string { return string(e) }
 
-// Begins tells whether the error reply begins with this code.
+// Begins reports whether the error reply begins with this code.
 func (e MasterError) Begins(code string) bool {
 	return string(e) == code || strings.HasPrefix(string(e), code+" ")
 }

@@ -75,14 +75,14 @@ func FuzzReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, beat bool) {
 		s := newFlushStage()
 		fl, op := &s.conn.flush, acquiring("key")
-		fl.entries = []entry{{op: op, plan: op.plan, fence: 1}}
-		fl.sealed, fl.beat, fl.facts, fl.raise = true, beat, beat, 1000
+		fl.entries = []queueEntry{{op: op, props: op.plan, fence: 1}}
+		fl.sealed, fl.beat, fl.readSettings, fl.raise = true, beat, beat, 1000
 		fl.write()
 		fl.replies = nil
 		for range fl.commands {
 			fl.replies = append(fl.replies, anyReply(&data, 0))
 		}
-		s.lane.settle(s.conn)
+		s.lane.finishFlush(s.conn)
 		if len(op.answers[0]) != 1 {
 			t.Fatalf("answered %d times", len(op.answers[0]))
 		}
@@ -97,7 +97,7 @@ func FuzzReply(f *testing.F) {
 }
 
 func TestReply_MomentWritesNumbersAsDigits(t *testing.T) {
-	var m Moment
+	var m SendContext
 	for _, n := range []int64{0, 0, 7, 7, -3, math.MaxInt64, 0, 7} {
 		if got := m.Decimal(n); got != strconv.FormatInt(n, 10) {
 			t.Errorf("Decimal(%d) = %q", n, got)

@@ -45,7 +45,7 @@ func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
 				link, err := dial(ctx, m, db)
 				return &slowLink{link, func() {
 					if stops--; stops >= 0 {
-						time.Sleep(skew + 100*time.Millisecond)
+						time.Sleep(maxSkew + 100*time.Millisecond)
 					}
 				}}, err
 			}

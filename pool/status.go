@@ -1,45 +1,46 @@
-// What does an operator see of a master?
+// Status and Counters: the state of a master for operators, and the counters of its lanes.
+
 package pool
 
 import "time"
 
 // Status is one master as this daemon sees it now, for errors, INFO and logs.
 type Status struct {
-	Name    string        // as configured
-	Address string        // host:port or socket path
-	State   string        // "voting", "quarantined", "ailing", "dialing", "down", "refused", "draining", "drained"
-	Detail  string        // the reason: "connection refused", "restarted, votes in 12.3s"
-	Since   time.Duration // age of this state
-	Left    time.Duration // of the quarantine, 0 if it is not that
-	RunID   string        // "" until admitted
-	Version string        // of the server
-	Durable bool          // appendonly yes, appendfsync always
-	Queued  int           // operations waiting for the next flush
-	Owed    int           // releases this master has not acknowledged yet
+	Name            string        // as configured
+	Address         string        // host:port or socket path
+	State           string        // "voting", "quarantined", "failing", "suspect", "dialing", "down", "refused", "draining", "drained"
+	Detail          string        // the reason: "connection refused", "restarted, votes in 12.3s"
+	Since           time.Duration // age of this state
+	Left            time.Duration // of the quarantine, 0 in other states
+	RunID           string        // "" until admitted
+	Version         string        // of the server
+	Durable         bool          // appendonly yes, appendfsync always
+	Queued          int           // operations waiting for the next flush
+	PendingReleases int           // releases this master has not acknowledged yet
 }
 
 // Counters count since the start of the daemon; they never go down.
 type Counters struct {
-	Flushes       int64              // round trips that carried at least one operation
-	Commands      int64              // operations in them, seals not counted
-	Seals         int64              // seals sent
-	BadSeals      int64              // flushes whose votes did not count …
-	Void          [VoidReasons]int64 // … by VoidReason
-	LateFlushes   int64              // flushes answered after the master timeout
-	BreakerOpened int64
-	Dials         int64
-	Admissions    int64 // connections that may vote
-	NewLives      int64 // admissions that found no unbroken memory
-	Panics        int64 // panics contained; anything but 0 is a bug
-	Latched       int64 // lives retired because the master's clock stepped, its memory was rolled back or it may have evicted keys
-	Forgiven      int64 // steps of masters' clocks that were small enough to retire nothing
+	Flushes         int64              // round trips that carried at least one operation
+	Commands        int64              // operations in them, seals not counted
+	Seals           int64              // seals sent
+	VoidSeals       int64              // flushes whose votes did not count …
+	Void            [VoidReasons]int64 // … by VoidReason
+	LateFlushes     int64              // flushes answered after the master timeout
+	BreakerOpened   int64
+	Dials           int64
+	Admissions      int64 // connections that may vote
+	NewIncarnations int64 // admissions that found no unbroken memory and began a new incarnation
+	Panics          int64 // panics recovered; anything but 0 is a bug
+	Invalidated     int64 // incarnations invalidated because the master's clock stepped, its memory was rolled back or it may have evicted keys
+	StepsTolerated  int64 // steps of masters' clocks that were small enough to invalidate nothing
 }
 
 func (c *Counters) add(d Counters) {
 	c.Flushes += d.Flushes
 	c.Commands += d.Commands
 	c.Seals += d.Seals
-	c.BadSeals += d.BadSeals
+	c.VoidSeals += d.VoidSeals
 	for i, n := range d.Void {
 		c.Void[i] += n
 	}
@@ -47,8 +48,8 @@ func (c *Counters) add(d Counters) {
 	c.BreakerOpened += d.BreakerOpened
 	c.Dials += d.Dials
 	c.Admissions += d.Admissions
-	c.NewLives += d.NewLives
+	c.NewIncarnations += d.NewIncarnations
 	c.Panics += d.Panics
-	c.Latched += d.Latched
-	c.Forgiven += d.Forgiven
+	c.Invalidated += d.Invalidated
+	c.StepsTolerated += d.StepsTolerated
 }

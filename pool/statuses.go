@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Statuses shows every master as this database's lanes see it.
+// Statuses returns every master as this database's lanes see it.
 func (g *Group) Statuses() []Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -15,10 +15,10 @@ func (g *Group) Statuses() []Status {
 		s := Status{
 			Name: l.master.Name, Address: l.master.Address,
 			Since: now - l.since, Version: l.version,
-			Queued: len(l.queue), Owed: len(l.owed),
+			Queued: len(l.queue), PendingReleases: len(l.pending),
 		}
-		if l.life != nil {
-			s.RunID, s.Durable = l.life.RunID, l.life.Durable
+		if l.incarnation != nil {
+			s.RunID, s.Durable = l.incarnation.RunID, l.incarnation.Durable
 		}
 		s.State, s.Detail = l.describeLocked()
 		if s.State == quarantinedState {
@@ -36,30 +36,30 @@ const (
 
 func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }
 
-// stateLocked is the state without regard to drains.
+// stateLocked is the state without drains.
 func (l *lane) stateLocked() (state, detail string) {
 	switch l.state {
 	case stateDialing:
 		return "dialing", ""
 	case stateDown:
-		return "down", l.cause.Error() + ", " + since(l.group.now()-l.since) + " ago"
+		return "down", l.cause.Error() + ", " + humanDuration(l.group.now()-l.since) + " ago"
 	case stateRefused:
 		return "refused", l.cause.Error()
 	}
-	if l.suspect != nil {
+	if l.anomaly != nil {
 		return "suspect", "its clock does not fit"
 	}
-	if l.ailing != nil {
-		return "ailing", l.ailing.Error()
+	if l.failing != nil {
+		return "failing", l.failing.Error()
 	}
 	if wait := l.quarantineLocked(); wait > 0 {
-		return quarantinedState, young(wait)
+		return quarantinedState, quarantineText(wait)
 	}
 	return votingState, ""
 }
 
-// Report is one master with all that is measured of it.
-type Report struct {
+// MasterReport is one master with all that is measured of it.
+type MasterReport struct {
 	Status
 	Role     string    // "master" while it is connected, "" otherwise
 	InFlight int       // operations sent and not answered
@@ -67,18 +67,18 @@ type Report struct {
 	Votes    Votes
 }
 
-// Reports shows every master as this database's lanes see it, with figures that
-// Statuses leaves out because errors have no use for them.
-func (g *Group) Reports() []Report {
+// Reports returns every master as this database's lanes see it, with figures that
+// Statuses leaves out because errors do not need them.
+func (g *Group) Reports() []MasterReport {
 	statuses := g.Statuses()
-	out := make([]Report, len(statuses))
+	out := make([]MasterReport, len(statuses))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, l := range g.lanes {
-		out[i] = Report{Status: statuses[i], RTT: l.rtt, Votes: l.said.load()}
+		out[i] = MasterReport{Status: statuses[i], RTT: l.rtt, Votes: l.votes.load()}
 		if c := l.conn; c != nil {
 			out[i].Role = "master"
-			if c.inFlight || c.benched {
+			if c.inFlight || c.stalled {
 				out[i].InFlight = len(c.flush.entries)
 			}
 		}

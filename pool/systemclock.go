@@ -11,13 +11,13 @@ type systemClock struct {
 	beyond *atomic.Int64 // ns that CLOCK_BOOTTIME is ahead of Go's clock: suspends
 }
 
-// SystemClock measures with CLOCK_BOOTTIME, which nobody can set and which
-// counts the time a machine is suspended; Go's own monotonic clock does not.
+// SystemClock measures with CLOCK_BOOTTIME, which cannot be set and which
+// counts the time while the machine is suspended; Go's own monotonic clock does not.
 func SystemClock() Clock {
 	return systemClock{start: boottime(), origin: time.Now(), beyond: &atomic.Int64{}}
 }
 
-// Now costs a system call (0.24 µs here). It also notes how long the machine has
+// Now costs a system call (0.24 µs here). It also stores how long the machine has
 // been suspended, for Recent: Go's clock is read second, so the difference is
 // never more than that, however long the two reads are apart.
 func (c systemClock) Now() time.Duration {

@@ -1,9 +1,10 @@
-// One master's news: a second connection, with CLIENT TRACKING in OPTIN mode,
-// on which only the keys are asked for that somebody waits for, or holds with HOLD.
+// Tracker: a second connection to one master, with CLIENT TRACKING in OPTIN mode, that
+// reads only the keys that have a waiter or are held with HOLD.
 //
-// PTTL is asked for right behind CLIENT CACHING YES: the answer says how the key
-// stands, and every change after it is announced, once. Between the two there is
-// no gap. Nothing that is decided rests on it.
+// PTTL is sent right behind CLIENT CACHING YES: the answer is the state of the key, and
+// the master announces every change after it, once. Between the two there is
+// no gap. No decision depends on the tracker.
+
 package pool
 
 import (
@@ -17,9 +18,9 @@ import (
 )
 
 const (
-	// inquiries is how many keys one exchange asks for at most.
-	inquiries = 128
-	// trackerRetry is the pause after a connection for news could not be had.
+	// maxQueries is how many keys one exchange reads at most.
+	maxQueries = 128
+	// trackerRetry is the pause after a tracker's connection failed.
 	trackerRetry = time.Second
 )
 
@@ -28,8 +29,8 @@ const (
 // when all of them may have changed.
 type TrackDialer func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error)
 
-// inquiry is a key somebody wants news of.
-type inquiry struct {
+// keyQuery is a key that a watcher wants to be tracked.
+type keyQuery struct {
 	key     string
 	round   uint64
 	watcher Watcher
@@ -40,15 +41,15 @@ type tracker struct {
 	index int
 
 	mu      sync.Mutex
-	queue   []inquiry
+	queue   []keyQuery
 	running bool
 	closed  bool
-	link    Link // used by the running task alone, closed by anybody
+	link    Link // used by the running task alone, closed by any goroutine
 	retryAt time.Duration
 }
 
-// ask queues an inquiry. What does not fit is dropped: the watcher polls.
-func (t *tracker) ask(q inquiry) {
+// enqueue queues a query. What does not fit is dropped: the watcher polls.
+func (t *tracker) enqueue(q keyQuery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || len(t.queue) >= t.group.pool.options.MaxQueue {
@@ -65,7 +66,7 @@ func (t *tracker) ask(q inquiry) {
 func (t *tracker) run() {
 	for {
 		t.mu.Lock()
-		n := min(len(t.queue), inquiries)
+		n := min(len(t.queue), maxQueries)
 		if n == 0 || t.closed {
 			t.queue, t.running = nil, false
 			t.mu.Unlock()
@@ -73,9 +74,9 @@ func (t *tracker) run() {
 		}
 		batch := t.queue[:n:n]
 		t.queue = t.queue[n:]
-		link, patient := t.link, t.group.now() < t.retryAt
+		link, paused := t.link, t.group.now() < t.retryAt
 		t.mu.Unlock()
-		if link == nil && !patient {
+		if link == nil && !paused {
 			link = t.dial()
 		}
 		if link != nil {
@@ -84,10 +85,10 @@ func (t *tracker) run() {
 	}
 }
 
-// dial opens the connection, or notes when to try again.
+// dial opens the connection, or sets the time of the next attempt.
 func (t *tracker) dial() Link {
 	p := t.group.pool
-	ctx, cancel := context.WithTimeout(context.Background(), p.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), p.dialTimeout())
 	defer cancel()
 	link, err := p.track(ctx, p.options.Masters[t.index], t.group.db, func(keys []string) {
 		t.group.changed(t.index, keys)
@@ -96,7 +97,7 @@ func (t *tracker) dial() Link {
 	defer t.mu.Unlock()
 	if err != nil {
 		t.retryAt = t.group.now() + trackerRetry
-		p.options.Logger.Debug("no news from a master; waiters poll it", "master", p.options.Masters[t.index].Name, "because", err.Error())
+		p.options.Logger.Debug("tracking of master unavailable; waiters poll it", "master", p.options.Masters[t.index].Name, "err", err.Error())
 		return nil
 	}
 	if t.closed {
@@ -107,8 +108,8 @@ func (t *tracker) dial() Link {
 	return link
 }
 
-// exchange asks for a batch of keys and hands the answers out.
-func (t *tracker) exchange(link Link, batch []inquiry) {
+// exchange queries a batch of keys and delivers the answers.
+func (t *tracker) exchange(link Link, batch []keyQuery) {
 	tracked := !t.group.pool.embedded()
 	each := 1
 	if tracked {
@@ -122,7 +123,7 @@ func (t *tracker) exchange(link Link, batch []inquiry) {
 		commands = append(commands, Command{Args: []string{"PTTL", q.key}})
 	}
 	replies := link.Exchange(commands, nil)
-	if err := gone(replies, len(commands)); err != nil {
+	if err := exchangeErr(replies, len(commands)); err != nil {
 		t.drop(link)
 		return
 	}
@@ -164,7 +165,7 @@ func (t *tracker) close() {
 	}
 }
 
-// trackLink is a rueidis client with its background reader, which hears the
+// trackLink is a rueidis client with its background reader, which receives the
 // announcements.
 type trackLink struct {
 	client  rueidis.Client
@@ -174,7 +175,7 @@ type trackLink struct {
 
 var _ = Link((*trackLink)(nil))
 
-// DialTracking opens connections for news with rueidis; every step may take timeout.
+// DialTracking opens connections for tracking with rueidis; every step may take timeout.
 func DialTracking(timeout time.Duration) TrackDialer {
 	return func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error) {
 		raw, err := dialMaster(ctx, m, timeout)
@@ -186,13 +187,13 @@ func DialTracking(timeout time.Duration) TrackDialer {
 		client, err := rueidis.NewClient(rueidis.ClientOption{
 			InitAddress: []string{m.Address}, Username: m.Username, Password: m.Password, SelectDB: db,
 			ClientName: "redlockd-news", ClientSetInfo: rueidis.DisableClientSetInfo,
-			ClientTrackingOptions: []string{"OPTIN"}, OnInvalidations: announced(gone),
+			ClientTrackingOptions: []string{"OPTIN"}, OnInvalidations: onInvalidation(gone),
 			ForceSingleClient: true, DisableRetry: true, PipelineMultiplex: -1, BlockingPipeline: -1,
 			RingScaleEachConn: 8, ReadBufferEachConn: 16 << 10, WriteBufferEachConn: 16 << 10, CacheSizeEachConn: 1 << 10,
 			ConnWriteTimeout: timeout, Dialer: net.Dialer{Timeout: timeout, KeepAlive: timeout},
 			DialCtxFn: func(context.Context, string, *net.Dialer, *tlsConfig) (net.Conn, error) {
 				if used.Swap(true) {
-					return nil, errLinkOver
+					return nil, errLinkClosed
 				}
 				return conn, nil
 			},
@@ -208,9 +209,9 @@ func DialTracking(timeout time.Duration) TrackDialer {
 	}
 }
 
-// announced turns an invalidation into keys; rueidis hands over nil for all of
+// onInvalidation turns an invalidation into keys; rueidis passes nil for all of
 // them, also when the connection has ended.
-func announced(gone func(keys []string)) func([]rueidis.RedisMessage) {
+func onInvalidation(gone func(keys []string)) func([]rueidis.RedisMessage) {
 	return func(messages []rueidis.RedisMessage) {
 		if messages == nil {
 			gone(nil)

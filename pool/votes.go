@@ -1,5 +1,6 @@
-// What have the masters said to those who wanted something? For people: nothing
-// is decided by these figures.
+// Votes are counts of the answers of each master to acquires. They are for people:
+// no decision depends on them.
+
 package pool
 
 import (
@@ -7,22 +8,22 @@ import (
 	"sync/atomic"
 )
 
-// Votes count the answers of one master to operations that take a key.
+// Votes count the answers of one master to operations that acquire a key.
 type Votes struct {
-	Yes    int64 // consents that counted
-	No     int64 // refusals that counted
-	Silent int64 // neither: cut, late, void, young, or not asked
+	Yes       int64 // consents that counted
+	No        int64 // refusals that counted
+	Uncounted int64 // neither: cut, late, void, quarantined, or not sent
 }
 
-// votes are kept outside of the group's lock: they are noted by the task that
-// hands the answers out.
-type votes struct{ yes, no, silent atomic.Int64 }
+// votes are kept outside of the group's lock: the task that delivers the answers
+// updates them.
+type votes struct{ yes, no, uncounted atomic.Int64 }
 
 func (v *votes) add(n Votes) {
 	for _, c := range []struct {
 		to *atomic.Int64
 		n  int64
-	}{{&v.yes, n.Yes}, {&v.no, n.No}, {&v.silent, n.Silent}} {
+	}{{&v.yes, n.Yes}, {&v.no, n.No}, {&v.uncounted, n.Uncounted}} {
 		if c.n != 0 {
 			c.to.Add(c.n)
 		}
@@ -30,10 +31,10 @@ func (v *votes) add(n Votes) {
 }
 
 func (v *votes) load() Votes {
-	return Votes{Yes: v.yes.Load(), No: v.no.Load(), Silent: v.silent.Load()}
+	return Votes{Yes: v.yes.Load(), No: v.no.Load(), Uncounted: v.uncounted.Load()}
 }
 
-// count notes one answer. A command that takes a key answers a string or a
+// count adds one answer. A command that acquires a key answers a string or a
 // positive number if it did, alone or as {1, …}, and anything else if not.
 func (v *Votes) count(a *Answer) {
 	r := a.Reply
@@ -42,8 +43,8 @@ func (v *Votes) count(a *Answer) {
 	}
 	yes := r.Kind == ReplyString || r.Kind == ReplyInt && r.Int > 0
 	switch {
-	case !a.Asked || r.Err != nil || !a.Seal.Good || yes && a.Seal.Young:
-		v.Silent++
+	case !a.Sent || r.Err != nil || !a.Seal.Good || yes && a.Seal.Quarantined:
+		v.Uncounted++
 	case yes:
 		v.Yes++
 	default:
@@ -51,20 +52,20 @@ func (v *Votes) count(a *Answer) {
 	}
 }
 
-// silence notes operations that nobody knows, or that nobody was asked.
-func (v *votes) silence(entries []entry) {
+// addUncounted adds operations whose outcome is unknown, or that were not sent.
+func (v *votes) addUncounted(entries []queueEntry) {
 	var n Votes
 	for i := range entries {
-		if entries[i].plan.Takes {
-			n.Silent++
+		if entries[i].props.Exclusive {
+			n.Uncounted++
 		}
 	}
 	v.add(n)
 }
 
-// Why a flush did not count.
+// The reasons why a flush did not count.
 const (
-	voidForgot = iota
+	voidMemoryGone = iota
 	voidBalanced
 	voidLate
 	voidSuspect
@@ -73,18 +74,18 @@ const (
 	voidDamaged
 	voidEvicted
 	voidOther
-	// VoidReasons is how many there are.
+	// VoidReasons is the number of reasons.
 	VoidReasons
 )
 
-// VoidReason is the word for the reason i of Counters.Void.
+// VoidReason is the name of the reason i of Counters.Void.
 func VoidReason(i int) string {
 	return [VoidReasons]string{"forgot", "balanced", "late", "suspect", "behind", "rolled-back", "damaged", "evicted", "other"}[i]
 }
 
 func voidReason(err error) int {
 	for reason, sentinel := range [VoidReasons]error{
-		voidForgot: errForgot, voidBalanced: errBalanced, voidLate: errLate, voidSuspect: errSuspect,
+		voidMemoryGone: errMemoryGone, voidBalanced: errBalanced, voidLate: errLate, voidSuspect: errSuspect,
 		voidBehind: errBehind, voidRolledBack: errRolledBack, voidDamaged: errDamaged, voidEvicted: errEvicted,
 	} {
 		if sentinel != nil && errors.Is(err, sentinel) {

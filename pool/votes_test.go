@@ -5,25 +5,25 @@ import (
 	"testing"
 )
 
-func (s *stage) report(lane int) Report { return s.group.Reports()[lane] }
+func (s *stage) report(lane int) MasterReport { return s.group.Reports()[lane] }
 
-func TestVotes_TellConsentRefusalAndSilenceApart(t *testing.T) {
-	good, young, bad := Seal{Good: true}, Seal{Good: true, Young: true}, Seal{}
+func TestVotes_TellConsentRefusalAndUncountedApart(t *testing.T) {
+	good, quarantined, bad := Seal{Good: true}, Seal{Good: true, Quarantined: true}, Seal{}
 	for _, c := range []struct {
 		answer Answer
 		want   Votes
 	}{
-		{Answer{Asked: true, Reply: text("OK"), Seal: good}, Votes{Yes: 1}},
-		{Answer{Asked: true, Reply: number(2), Seal: good}, Votes{Yes: 1}},
-		{Answer{Asked: true, Reply: list(number(1), number(0)), Seal: good}, Votes{Yes: 1}},
-		{Answer{Asked: true, Reply: list(number(2), number(7)), Seal: good}, Votes{No: 1}},
-		{Answer{Asked: true, Reply: Reply{}, Seal: good}, Votes{No: 1}},
-		{Answer{Asked: true, Reply: number(0), Seal: good}, Votes{No: 1}},
-		{Answer{Asked: true, Reply: number(-1), Seal: young}, Votes{No: 1}},
-		{Answer{Asked: true, Reply: text("OK"), Seal: young}, Votes{Silent: 1}},
-		{Answer{Asked: true, Reply: text("OK"), Seal: bad}, Votes{Silent: 1}},
-		{Answer{Asked: true, Reply: refusal("ERR no"), Seal: good}, Votes{Silent: 1}},
-		{Answer{Reply: text("OK"), Seal: good}, Votes{Silent: 1}},
+		{Answer{Sent: true, Reply: text("OK"), Seal: good}, Votes{Yes: 1}},
+		{Answer{Sent: true, Reply: number(2), Seal: good}, Votes{Yes: 1}},
+		{Answer{Sent: true, Reply: list(number(1), number(0)), Seal: good}, Votes{Yes: 1}},
+		{Answer{Sent: true, Reply: list(number(2), number(7)), Seal: good}, Votes{No: 1}},
+		{Answer{Sent: true, Reply: Reply{}, Seal: good}, Votes{No: 1}},
+		{Answer{Sent: true, Reply: number(0), Seal: good}, Votes{No: 1}},
+		{Answer{Sent: true, Reply: number(-1), Seal: quarantined}, Votes{No: 1}},
+		{Answer{Sent: true, Reply: text("OK"), Seal: quarantined}, Votes{Uncounted: 1}},
+		{Answer{Sent: true, Reply: text("OK"), Seal: bad}, Votes{Uncounted: 1}},
+		{Answer{Sent: true, Reply: refusal("ERR no"), Seal: good}, Votes{Uncounted: 1}},
+		{Answer{Reply: text("OK"), Seal: good}, Votes{Uncounted: 1}},
 	} {
 		var got Votes
 		if got.count(&c.answer); got != c.want {
@@ -39,7 +39,7 @@ func TestReports_CountVotesAndRoundTripsOfEachMaster(t *testing.T) {
 		if got := s.report(0); got.Votes != (Votes{Yes: 2}) || got.RTT.Count() == 0 || got.Role != "master" || got.InFlight != 0 {
 			t.Errorf("master a: %+v", got)
 		}
-		if got := s.report(1).Votes; got != (Votes{Silent: 2}) {
+		if got := s.report(1).Votes; got != (Votes{Uncounted: 2}) {
 			t.Errorf("master b, whose answers were lost: %+v", got)
 		}
 	})
@@ -49,10 +49,10 @@ func TestReports_CountWhatWaitedForAConnectionThatDidNotCome(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		op, l := acquiring("key"), s.group.lanes[0]
 		s.group.mu.Lock()
-		l.queue = append(l.queue, entry{op: op, plan: op.Plan()})
+		l.queue = append(l.queue, queueEntry{op: op, props: op.Props()})
 		s.group.mu.Unlock()
-		l.refused(errCut)
-		if got := s.report(0).Votes; got != (Votes{Silent: 1}) || op.only(t, 0).Asked {
+		l.dialFailed(errCut)
+		if got := s.report(0).Votes; got != (Votes{Uncounted: 1}) || op.only(t, 0).Sent {
 			t.Errorf("votes %+v", got)
 		}
 	})
@@ -67,7 +67,7 @@ func TestReports_ShowWhatIsOnItsWay(t *testing.T) {
 		}
 		s.clock.advance(s.pool.options.MasterTimeout)
 		s.send(acquiring("third"))
-		if got := s.report(2).Votes; got != (Votes{Silent: 3}) {
+		if got := s.report(2).Votes; got != (Votes{Uncounted: 3}) {
 			t.Errorf("votes %+v of a master that does not answer", got)
 		}
 	})
@@ -75,9 +75,9 @@ func TestReports_ShowWhatIsOnItsWay(t *testing.T) {
 
 func TestCounters_SayWhyASealWasVoid(t *testing.T) {
 	for reason, change := range map[int]func(*fakeMaster){
-		voidForgot:     falsify("ZSCORE", Reply{}),
+		voidMemoryGone: falsify("ZSCORE", Reply{}),
 		voidRolledBack: func(m *fakeMaster) { m.register-- },
-		voidDamaged:    func(m *fakeMaster) { m.register = tooHigh + 1 },
+		voidDamaged:    func(m *fakeMaster) { m.register = maxRegister + 1 },
 		voidSuspect:    falsify("TIME", list(number(1<<62), number(1<<62))),
 		voidOther:      falsify("TIME", Reply{}),
 	} {

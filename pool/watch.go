@@ -1,4 +1,5 @@
-// Who is told when a key goes away? See tracker.go for how it is known.
+// Watchers: callbacks for changes of keys. See tracker.go for the source.
+
 package pool
 
 import (
@@ -7,33 +8,33 @@ import (
 	"time"
 )
 
-// Watcher hears what the masters say about a key. Its methods are called from
-// several goroutines and must not block. Everything it hears is a hint: news
-// may be lost, late, or of another database's key of the same name.
+// Watcher receives the state of a key on the masters. Its methods are called from
+// several goroutines and must not block. Every call is a hint: it may be
+// lost, late, or about another database's key of the same name.
 type Watcher interface {
 	// Remains answers a Watch for one master: how long its copy lasts, 0 if it
 	// has none, below 0 if the copy does not expire. With tracked the master
-	// will say when the key changes. Masters that cannot be asked say nothing.
+	// will announce when the key changes. For an unreachable master there is no call.
 	Remains(lane int, round uint64, left time.Duration, tracked bool)
-	// Gone says once after a tracked answer that the key was deleted or changed.
+	// Gone reports once after a tracked answer that the key was deleted or changed.
 	Gone(lane int)
 }
 
-// trackersIdle is how long the connections for news stay open with nothing to watch.
+// trackersIdle is how long the trackers' connections stay open with nothing to watch.
 const trackersIdle = 10 * time.Second
 
-// watch is what a group knows of its watchers; it has a lock of its own, so
-// that news never wait for a flush.
-type watch struct {
+// watchState is the watchers of a group; it has a lock of its own, so
+// that announcements never wait for a flush.
+type watchState struct {
 	mu       sync.Mutex
-	by       map[string][]Watcher
+	byKey    map[string][]Watcher
 	trackers []*tracker // by lane; nil before the first Watch and after a long silence
 	idle     Timer
 	closed   bool
 }
 
-// Watch asks every master for the key's remaining time and for news of it; round
-// comes back with the answers.
+// Watch reads the key's remaining time on every master and tracks its changes; round
+// is returned with the answers.
 func (g *Group) Watch(key string, round uint64, w Watcher) {
 	s := &g.watch
 	s.mu.Lock()
@@ -41,35 +42,35 @@ func (g *Group) Watch(key string, round uint64, w Watcher) {
 		s.mu.Unlock()
 		return
 	}
-	if s.by == nil {
-		s.by = map[string][]Watcher{}
+	if s.byKey == nil {
+		s.byKey = map[string][]Watcher{}
 	}
 	if s.trackers == nil {
 		for lane := range g.lanes {
 			s.trackers = append(s.trackers, &tracker{group: g, index: lane})
 		}
 	}
-	s.by[key] = append(s.by[key], w)
+	s.byKey[key] = append(s.byKey[key], w)
 	trackers := s.trackers
 	s.mu.Unlock()
 	for _, t := range trackers {
-		t.ask(inquiry{key: key, round: round, watcher: w})
+		t.enqueue(keyQuery{key: key, round: round, watcher: w})
 	}
 }
 
-// Unwatch ends a watcher's news of a key. The masters go on until it changes once
+// Unwatch ends the calls of a watcher for a key. The masters track the key until it changes once
 // more, which costs one message.
 func (g *Group) Unwatch(key string, w Watcher) {
 	s := &g.watch
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by == nil { // nothing was ever watched: there is no tracking, or the group had closed before
+	if s.byKey == nil { // nothing was ever watched: there is no tracking, or the group had closed before
 		return
 	}
-	if s.by[key] = slices.DeleteFunc(s.by[key], func(other Watcher) bool { return other == w }); len(s.by[key]) == 0 {
-		delete(s.by, key)
+	if s.byKey[key] = slices.DeleteFunc(s.byKey[key], func(other Watcher) bool { return other == w }); len(s.byKey[key]) == 0 {
+		delete(s.byKey, key)
 	}
-	if len(s.by) > 0 || s.trackers == nil {
+	if len(s.byKey) > 0 || s.trackers == nil {
 		return
 	}
 	if s.idle == nil {
@@ -82,7 +83,7 @@ func (g *Group) Unwatch(key string, w Watcher) {
 func (g *Group) endIdleTrackers() {
 	s := &g.watch
 	s.mu.Lock()
-	if len(s.by) > 0 {
+	if len(s.byKey) > 0 {
 		s.mu.Unlock()
 		return
 	}
@@ -94,21 +95,21 @@ func (g *Group) endIdleTrackers() {
 	}
 }
 
-// changed takes a master's news; no keys means all of them.
+// changed delivers a master's announcement; no keys means all of them.
 func (g *Group) changed(lane int, keys []string) {
 	s := &g.watch
-	var told []Watcher
+	var watching []Watcher
 	s.mu.Lock()
 	for _, key := range keys {
-		told = append(told, s.by[key]...)
+		watching = append(watching, s.byKey[key]...)
 	}
 	if keys == nil {
-		for _, watchers := range s.by {
-			told = append(told, watchers...)
+		for _, watchers := range s.byKey {
+			watching = append(watching, watchers...)
 		}
 	}
 	s.mu.Unlock()
-	for _, w := range told {
+	for _, w := range watching {
 		w.Gone(lane)
 	}
 }

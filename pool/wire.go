@@ -1,19 +1,21 @@
-// What may a master say? The client library trusts a master's every byte: a
-// reply nobody asked for, a length of -2 or of 2^60, or a confirmation of a
-// subscription nobody made ends the whole process from inside one of the
-// library's goroutines, where nobody can recover. So it never sees the socket,
-// only this connection, which lets replies through that are well formed, within
-// limits and asked for, and closes itself at the first byte that is not.
+// Reply guard: the connection that lets only well-formed replies of a master through.
 //
-// Bytes are judged in place, after the socket has put them where the library
-// wants them, by a state machine that knows nothing of where one read ends and
+// The client library trusts every byte of a master. A reply without a request, a length of
+// -2 or of 2^60, or a confirmation of a subscription that does not exist ends the whole
+// process from inside one of the library's goroutines, where no caller can recover. So the
+// library never uses the socket, only this connection. It lets replies through that are
+// well formed, within limits and requested, and closes itself at the first byte that is not.
+//
+// Bytes are checked in place, after the socket has put them where the library
+// wants them, by a state machine that is independent of where one read ends and
 // the next begins: the bytes let through are the same however they were cut.
-// Every length is judged before its line feed is let through, and no reader
+// Every length is checked before its line feed is let through, and no reader
 // acts on a length before its line feed.
 //
 // Measured (BenchmarkWire, one core of an AMD EPYC): 12 ns or 400 MB/s for the
 // replies of a lane's flush, 29 ns for a string of 64 KiB, whose bytes are
 // skipped; 28 ns for an acquire's request of six words. Nothing is allocated.
+
 package pool
 
 import (
@@ -37,8 +39,8 @@ const (
 	wireMaxWord     = 1<<31 - 1 // bytes and words of a request of ours: only a sanity check
 )
 
-// wireError is what a master sent and must not have. The connection is closed
-// and answers every call with it.
+// wireError is what a master sent and must not send. The connection is closed
+// and returns it from every call.
 type wireError struct{ what string }
 
 func (e *wireError) Error() string {
@@ -50,8 +52,8 @@ func (e *wireError) Error() string {
 // a time.
 type wire struct {
 	net.Conn
-	asked atomic.Int64              // requests given to the socket; raised before their last byte is
-	fault atomic.Pointer[wireError] // set once, by the reader
+	requestCount atomic.Int64              // requests passed to the socket; raised before their last byte is
+	fault        atomic.Pointer[wireError] // set once, by the reader
 
 	requests wireRequests // of the writer
 	replies  wireReplies  // of the reader
@@ -60,24 +62,24 @@ type wire struct {
 var _ net.Conn = (*wire)(nil)
 
 // guardReplies puts the guard on a connection, plain or TLS, on which nothing
-// has been sent or received yet. All requests must be written through what it
-// returns, as arrays of bulk strings, for replies are counted against them.
+// has been sent or received yet. All requests must be written through the connection
+// that it returns, as arrays of bulk strings, for replies are counted against them.
 func guardReplies(c net.Conn) net.Conn { return &wire{Conn: c} }
 
-// Read delivers replies. What was fine before the first offending byte is
-// delivered; the offence, a *wireError, comes with the Read after it.
+// Read delivers replies. The valid bytes before the first invalid one are
+// delivered; the fault, a *wireError, comes with the Read after it.
 func (w *wire) Read(p []byte) (int, error) {
 	if fault := w.fault.Load(); fault != nil {
 		return 0, fault
 	}
 	n, err := w.Conn.Read(p)
-	valid, what := w.replies.judge(p[:n], &w.asked)
+	valid, what := w.replies.check(p[:n], &w.requestCount)
 	if what == "" {
 		return n, err
 	}
 	fault := &wireError{what: what}
 	w.fault.Store(fault) // before Close, so that a writer it wakes up finds the reason
-	w.Conn.Close()       // its error would say less than the offence does
+	w.Conn.Close()       // its error would say less than the fault does
 	if valid == 0 {
 		return 0, fault
 	}
@@ -91,7 +93,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	if !ok {
 		return 0, fmt.Errorf("request to a master is not an array of bulk strings: %.64q", p)
 	}
-	w.asked.Add(n)
+	w.requestCount.Add(n)
 	sent, err := w.Conn.Write(p)
 	if fault := w.fault.Load(); err != nil && fault != nil {
 		err = fault // "use of closed network connection" is only the consequence
@@ -144,7 +146,7 @@ func (r *wireRequests) count(p []byte) (ended int64, ok bool) {
 	return ended, true
 }
 
-// wireState is what the next byte of a reply belongs to.
+// wireState is the part of a reply to which the next byte belongs.
 type wireState uint8
 
 const (
@@ -152,14 +154,14 @@ const (
 	wireText                    // a line of text
 	wireNumber                  // a length, a count or an integer
 	wireFlag                    // t or f
-	wireCR                      // the end of a line that holds no more than it has
+	wireCR                      // the end of a line that holds nothing more
 	wireLF                      // the second half of a line's end
 	wireBody                    // a bulk string
 	wireBodyCR
 	wireBodyLF
 )
 
-// wireReplies judges a stream of replies byte by byte.
+// wireReplies checks a stream of replies byte by byte.
 type wireReplies struct {
 	state  wireState
 	kind   byte   // type of the present element
@@ -176,19 +178,19 @@ type wireReplies struct {
 	allowed  int64 // requests known to have been sent
 
 	push   bool     // the present reply is a push
-	naming bool     // the next element, or the present one, says what it is about
+	naming bool     // the next element, or the present one, is the name of the push
 	name   [16]byte // as far as it fits; longer than any name the library knows
 	named  int      // bytes of the name, fitting or not
 }
 
-// judge returns how many bytes of p may be delivered and, if not all, what is
+// check returns how many bytes of p may be delivered and, if not all, what is
 // wrong with the next one. It must not be called again after that.
-func (r *wireReplies) judge(p []byte, asked *atomic.Int64) (valid int, what string) {
+func (r *wireReplies) check(p []byte, requests *atomic.Int64) (valid int, what string) {
 	for i := 0; i < len(p); {
 		n := 1
 		switch r.state {
 		case wireType:
-			what = r.begin(p[i:], asked)
+			what = r.begin(p[i:], requests)
 		case wireText:
 			n, what = r.text(p[i:])
 		case wireNumber:
@@ -230,11 +232,11 @@ func expect(got, want byte, name string) string {
 	return fmt.Sprintf("%q instead of %s", got, name)
 }
 
-// begin judges the first byte of a reply or an element.
-func (r *wireReplies) begin(p []byte, asked *atomic.Int64) (what string) {
+// begin checks the first byte of a reply or an element.
+func (r *wireReplies) begin(p []byte, requests *atomic.Int64) (what string) {
 	b := p[0]
 	if r.depth == 0 {
-		if what = r.beginReply(p, asked); what != "" {
+		if what = r.beginReply(p, requests); what != "" {
 			return what
 		}
 	}
@@ -259,18 +261,18 @@ func (r *wireReplies) begin(p []byte, asked *atomic.Int64) (what string) {
 		r.state = wireCR
 	case '#':
 		r.state = wireFlag
-	default: // the attribute '|' too: nothing we ask for carries one
+	default: // the attribute '|' too: no command of ours returns one
 		return fmt.Sprintf("unknown type %q: %s", b, quoteLine(p))
 	}
 	return ""
 }
 
-// beginReply asks whether a reply may come now at all.
-func (r *wireReplies) beginReply(p []byte, asked *atomic.Int64) (what string) {
+// beginReply checks whether a reply may come now at all.
+func (r *wireReplies) beginReply(p []byte, requests *atomic.Int64) (what string) {
 	r.room = wireMaxReply
 	r.push = p[0] == '>'
 	if r.answered == r.allowed || r.push {
-		r.allowed = asked.Load()
+		r.allowed = requests.Load()
 	}
 	if r.push && r.allowed == 0 {
 		return "a push before any request"
@@ -279,7 +281,7 @@ func (r *wireReplies) beginReply(p []byte, asked *atomic.Int64) (what string) {
 		return ""
 	}
 	if r.answered == r.allowed {
-		// Redis refuses a client in this way too, so its words are worth having.
+		// Redis refuses a client in this way too, so its text is included.
 		return fmt.Sprintf("a reply without a request (%d answered): %s", r.answered, quoteLine(p))
 	}
 	r.answered++
@@ -298,7 +300,7 @@ func (r *wireReplies) text(p []byte) (n int, what string) {
 		n++
 	}
 	if r.naming {
-		r.learnName(p[:n])
+		r.addToName(p[:n])
 	}
 	r.left -= n
 	r.room -= n
@@ -371,7 +373,7 @@ func wireLimit(kind byte) uint64 {
 	return wireMaxElements
 }
 
-// lineEnd judges a line as a whole, before its line feed is delivered.
+// lineEnd checks a line as a whole, before its line feed is delivered.
 func (r *wireReplies) lineEnd() (what string) {
 	size := int(r.number)
 	switch r.kind {
@@ -416,7 +418,7 @@ func (r *wireReplies) take(size int) (what string) {
 func (r *wireReplies) body(p []byte) (n int) {
 	n = min(len(p), r.left)
 	if r.naming {
-		r.learnName(p[:n])
+		r.addToName(p[:n])
 	}
 	if r.left -= n; r.left == 0 {
 		r.state = wireBodyCR
@@ -427,7 +429,7 @@ func (r *wireReplies) body(p []byte) (n int) {
 // elementEnd closes the element and every array it completes.
 func (r *wireReplies) elementEnd() (what string) {
 	if r.naming {
-		if what = r.judgeName(); what != "" {
+		if what = r.checkName(); what != "" {
 			return what
 		}
 	}
@@ -441,23 +443,23 @@ func (r *wireReplies) elementEnd() (what string) {
 	return ""
 }
 
-func (r *wireReplies) learnName(p []byte) {
+func (r *wireReplies) addToName(p []byte) {
 	if r.named < len(r.name) {
 		copy(r.name[r.named:], p)
 	}
 	r.named += len(p)
 }
 
-// judgeName refuses what the library takes for the answer to a subscription:
+// checkName refuses a push that the library takes for the answer to a subscription:
 // it panics when it has none open, and we never subscribe, we only track.
-func (r *wireReplies) judgeName() (what string) {
+func (r *wireReplies) checkName() (what string) {
 	r.naming = false
 	name := r.name[:min(r.named, len(r.name))]
 	if len(name) == 0 {
 		return "a push without a name"
 	}
 	if bytes.HasSuffix(name, []byte("subscribe")) {
-		return fmt.Sprintf("a push %q for a subscription nobody made", name)
+		return fmt.Sprintf("a push %q for a subscription that does not exist", name)
 	}
 	return ""
 }

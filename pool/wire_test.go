@@ -182,7 +182,7 @@ var badReplies = []struct {
 	{"more after a boolean", "#true\r\n", "#t", "'r' instead of CR LF"},
 	{"more after a null", "_x\r\n", "_", "'x' instead of CR LF"},
 	{"push inside an array", "*2\r\n>2\r\n", "*2\r\n", "a push inside another reply"},
-	{"confirmed subscription", ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", ">3\r\n$9\r\nsubscribe\r", `a push "subscribe" for a subscription nobody made`},
+	{"confirmed subscription", ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", ">3\r\n$9\r\nsubscribe\r", `a push "subscribe" for a subscription that does not exist`},
 	{"confirmed shard subscription", ">3\r\n+ssubscribe\r\n$1\r\nc\r\n:1\r\n", ">3\r\n+ssubscribe\r", `a push "ssubscribe"`},
 	{"confirmed unsubscription", ">3\r\n+punsubscribe\r\n$1\r\nc\r\n:1\r\n", ">3\r\n+punsubscribe\r", `a push "punsubscribe"`},
 	{"push of nothing", ">0\r\n", ">0\r", "an empty push"},
@@ -659,7 +659,7 @@ func BenchmarkWire_Replies(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				asked.Add(int64(bench.replies))
-				if n, what := replies.judge(data, &asked); n != len(data) {
+				if n, what := replies.check(data, &asked); n != len(data) {
 					b.Fatal(n, what)
 				}
 			}

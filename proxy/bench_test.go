@@ -13,16 +13,16 @@ import (
 // atOnce answers every command while it is dispatched.
 type atOnce struct{}
 
-func (atOnce) Barrier([]string) bool        { return false }
-func (atOnce) Known(*commands.Client) bool  { return true }
-func (atOnce) Dispatch(call *commands.Call) { call.Reply(commands.OK) }
+func (atOnce) Barrier([]string) bool               { return false }
+func (atOnce) Authenticated(*commands.Client) bool { return true }
+func (atOnce) Dispatch(call *commands.Call)        { call.Reply(commands.OK) }
 
 // afterwards answers every command on another goroutine, as lanes do.
 type afterwards struct{ calls chan *commands.Call }
 
-func (afterwards) Barrier([]string) bool          { return false }
-func (afterwards) Known(*commands.Client) bool    { return true }
-func (a afterwards) Dispatch(call *commands.Call) { a.calls <- call }
+func (afterwards) Barrier([]string) bool               { return false }
+func (afterwards) Authenticated(*commands.Client) bool { return true }
+func (a afterwards) Dispatch(call *commands.Call)      { a.calls <- call }
 
 func BenchmarkSession(b *testing.B) {
 	for _, depth := range []int{1, 16} {

@@ -1,9 +1,9 @@
 package proxy
 
-// clientmemory.go counts what one client has in memory, in the budget of all clients:
-// commands that have not come whole, commands and replies in the row, messages and
+// clientmemory.go counts one client's memory against the limit of all clients:
+// incomplete commands, commands and replies in the reply queue, messages and
 // subscriptions. The count is coarse, so that a client that sends little and reads its
-// replies never touches the budget.
+// replies never locks the limit.
 
 import "unsafe"
 
@@ -11,48 +11,48 @@ const (
 	// freeMemory of each client is not counted: as much as an idle connection takes.
 	freeMemory = 16 << 10
 	memoryStep = 16 << 10
-	// slotMemory is what a command takes in the row beside its bytes.
-	slotMemory = int(unsafe.Sizeof(slot{}))
+	// pendingMemory is what a command takes in the reply queue beside its bytes.
+	pendingMemory = int(unsafe.Sizeof(pendingReply{}))
 )
 
-// weighLocked keeps the share in the budget up to date. The share shrinks when it is
-// twice too large, so that a client whose size varies does not change it each time.
-func (s *session) weighLocked() {
-	size := s.input + s.waiting*slotMemory + s.unwritten + s.subscribed + s.kept
+// updateMemoryLocked keeps the reservation up to date. It shrinks the reservation when that
+// is twice too large, so that a client whose size varies does not change it each time.
+func (s *session) updateMemoryLocked() {
+	size := s.input + s.waiting*pendingMemory + s.unwritten + s.subscribed + s.buffered
 	switch {
 	case size <= freeMemory:
 		size = 0
-	case size > s.charged || size < s.charged/2:
+	case size > s.reserved || size < s.reserved/2:
 		size = (size + memoryStep - 1) / memoryStep * memoryStep
 	default:
 		return
 	}
-	if size != s.charged {
-		s.chargeLocked(size)
+	if size != s.reserved {
+		s.reserveLocked(size)
 	}
 }
 
-func (s *session) chargeLocked(size int) {
-	s.charged = size
+func (s *session) reserveLocked(size int) {
+	s.reserved = size
 	if !s.memory.resize(s.owner, size) {
 		s.dropped, s.next = true, nil
 		s.evicted()
 	}
 }
 
-// keeps is the guard's count of a command that has not come whole.
-func (s *session) keeps(bytes int) {
+// setBuffered implements connEvents: the bytes of the incomplete command in the guard.
+func (s *session) setBuffered(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = bytes
-	s.weighLocked()
+	s.buffered = bytes
+	s.updateMemoryLocked()
 }
 
-// evicted closes the connection because its share is gone. It takes no lock: another
-// session's may be held.
+// evicted closes the connection because its reservation was evicted. It takes no lock: the
+// caller may hold another session's.
 func (s *session) evicted() {
 	s.server.counters.evicted.Add(1)
-	if s.server.crowded.now() {
+	if s.server.warnedMemory.allow() {
 		s.log.Warn("client memory limit reached; largest connection closed", "client", s.client.Addr,
 			"max-memory-clients", s.options.ClientMemory, "hint", "one user may have half of it; raise max-memory-clients if clients need more")
 	}

@@ -1,6 +1,6 @@
 package proxy
 
-// clientmemory_test.go: what all clients may have in memory together, and which of
+// clientmemory_test.go tests what all clients may have in memory together, and which of
 // them is closed when it is too much.
 
 import (
@@ -12,11 +12,11 @@ import (
 	"redlockd/commands"
 )
 
-func TestBudget_TakesTheLargestShareAwayAndHalfOfItIsOneUsers(t *testing.T) {
-	b := &budget{most: 100, largest: true}
+func TestMemLimit_EvictsTheLargestReservationAndAllowsOneUserHalf(t *testing.T) {
+	b := &memLimit{max: 100, evictLargest: true}
 	var evicted []string
-	make := func(name string) *share {
-		return &share{budget: b, evict: func() { evicted = append(evicted, name) }}
+	make := func(name string) *memReservation {
+		return &memReservation{limit: b, evict: func() { evicted = append(evicted, name) }}
 	}
 	small, large, mine := make("small"), make("large"), make("mine")
 	if !small.resize("", 20) || !large.resize("", 50) || !mine.resize("me", 30) {
@@ -41,10 +41,10 @@ func TestBudget_TakesTheLargestShareAwayAndHalfOfItIsOneUsers(t *testing.T) {
 	}
 }
 
-// weighs waits until the clients have that much in memory, as Stats tells it.
+// weighs waits until the clients have that much in memory, according to Stats.
 func weighs(t *testing.T, s *Server, what string, fits func(bytes int) bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !fits(s.Stats().Memory); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testTimeout); !fits(s.Stats().Memory); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: %d bytes", what, s.Stats().Memory)
 		}

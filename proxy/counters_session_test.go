@@ -20,7 +20,7 @@ import (
 // counterSlack is how much worse than its base a counter may be.
 const counterSlack = 1.10
 
-// counter is one count, and what it was when somebody last looked.
+// counter is one count, and its value at the last read.
 type counter struct {
 	name string
 	base float64

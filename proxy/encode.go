@@ -1,7 +1,6 @@
 package proxy
 
-// encode.go answers: which bytes does a reply become? RESP2 and RESP3 differ
-// here and nowhere else.
+// encode.go encodes replies. RESP2 and RESP3 differ here and nowhere else.
 
 import (
 	"strconv"
@@ -11,7 +10,7 @@ import (
 	"redlockd/commands"
 )
 
-// appendReply appends r as protocol version proto (2 or 3) writes it.
+// appendReply appends r in protocol version proto (2 or 3).
 func appendReply(dst []byte, r commands.Reply, proto int) []byte {
 	switch r.Kind {
 	case commands.KindSimple:
@@ -92,7 +91,7 @@ func appendLine(dst []byte, text string) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// appendErrorLine also masks what a terminal would obey or could not show:
+// appendErrorLine also masks characters that a terminal would execute or could not show:
 // errors quote clients and are read by people.
 func appendErrorLine(dst []byte, text string) []byte {
 	for i := 0; i < len(text); {

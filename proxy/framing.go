@@ -1,10 +1,9 @@
 package proxy
 
-// framing.go answers: where does the next command of this byte stream end, and
-// is it one? It is pure: no socket, no clock, no allocation. It remembers how
-// far it came, so a request that trickles in byte by byte costs as much as one
-// that comes at once, and its verdict depends on the bytes alone, never on how
-// the network cut them.
+// framing.go finds the end of the next command in a byte stream and checks its form. It is
+// pure: no socket, no clock, no allocation. It stores its progress, so a request that
+// arrives byte by byte costs as much as one that arrives at once. The result depends on
+// the bytes alone, never on how the network split them.
 
 import (
 	"bytes"
@@ -12,19 +11,19 @@ import (
 	"strconv"
 )
 
-// verdict is what the bytes seen so far amount to.
-type verdict uint8
+// frameKind classifies the bytes read so far.
+type frameKind uint8
 
 const (
-	incomplete verdict = iota // not yet decided: more bytes are needed
-	array                     // a whole command as an array of bulks
-	inline                    // a whole line with at least one word
-	blank                     // an empty line or an empty array: ignored, as Redis does
-	broken                    // never a command; framing.fault says why
+	incomplete frameKind = iota // not yet decided: more bytes are needed
+	array                       // a complete command as an array of bulks
+	inline                      // a complete line with at least one word
+	blank                       // an empty line or an empty array: ignored, as Redis does
+	broken                      // never a command; framing.fault is the reason
 )
 
-// framing is the progress within the command that starts the buffer. The zero
-// value stands before its first byte; after a whole command start with a new one.
+// framing is the progress within the command at the start of the buffer. The zero
+// value is for its first byte; after a complete command start with a new one.
 type framing struct {
 	counted bool // the array's header has been read
 	inBulk  bool // the header of the bulk at `at` has been read
@@ -38,10 +37,10 @@ type framing struct {
 	fault   string // why it is broken: the error's text without "ERR "
 }
 
-// next judges b, which starts with the command and may be longer or shorter.
-// size is the command's length if the verdict is array, inline or blank. Asking
-// again without new bytes gives the same answer.
-func (f *framing) next(b []byte, limits *Options) (size int, v verdict) {
+// next classifies b, which starts with the command and may be longer or shorter.
+// size is the command's length if the result is array, inline or blank. A second call
+// without new bytes returns the same result.
+func (f *framing) next(b []byte, limits *Options) (size int, v frameKind) {
 	switch {
 	case len(b) == 0:
 		return 0, incomplete
@@ -62,7 +61,7 @@ func (f *framing) next(b []byte, limits *Options) (size int, v verdict) {
 }
 
 // header reads "*count\r\n".
-func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
+func (f *framing) header(b []byte, limits *Options) (size int, v frameKind) {
 	end, v := f.crlf(b, limits, "too big mbulk count string", "invalid multibulk length")
 	if v != array {
 		return 0, v
@@ -71,8 +70,8 @@ func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
 	if !ok || count > int64(limits.MaxArgs) {
 		return 0, f.breaks("invalid multibulk length")
 	}
-	if limits.unknown && count > newcomerArgs {
-		return 0, f.breaksBy(tooManyNewcomerArgs)
+	if limits.unauth && count > maxUnauthArgs {
+		return 0, f.breaksBy(unauthArgsFault)
 	}
 	if count <= 0 {
 		return end + 2, blank
@@ -81,8 +80,8 @@ func (f *framing) header(b []byte, limits *Options) (size int, v verdict) {
 	return 0, array
 }
 
-// bulk reads one "$length\r\n…\r\n", or what is there of it.
-func (f *framing) bulk(b []byte, limits *Options) verdict {
+// bulk reads one "$length\r\n…\r\n", or the received part of it.
+func (f *framing) bulk(b []byte, limits *Options) frameKind {
 	if f.at == len(b) {
 		return incomplete
 	}
@@ -98,8 +97,8 @@ func (f *framing) bulk(b []byte, limits *Options) verdict {
 		if !ok || size < 0 || size > int64(limits.MaxBulk) {
 			return f.breaks("invalid bulk length")
 		}
-		if limits.unknown && size > newcomerBulk {
-			return f.breaksBy(tooLongNewcomerBulk)
+		if limits.unauth && size > maxUnauthBulk {
+			return f.breaksBy(unauthBulkFault)
 		}
 		// Both summands are bounded by options, so the sum cannot overflow.
 		if end+2+int(size)+2 > limits.MaxCommand {
@@ -123,8 +122,8 @@ func (f *framing) bulk(b []byte, limits *Options) verdict {
 }
 
 // crlf finds the CR that ends the header line at f.at. The line feed must
-// follow it: a lone CR is refused where Redis takes any byte.
-func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr int, v verdict) {
+// follow it: a lone CR is rejected where Redis accepts any byte.
+func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr int, v frameKind) {
 	f.scan = max(f.scan, f.at)
 	end := min(len(b), f.at+limits.MaxInline+1)
 	i := bytes.IndexByte(b[f.scan:end], '\r')
@@ -145,11 +144,11 @@ func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr i
 	return f.scan, array
 }
 
-// line judges an inline command. A line with a NUL in it never ends, as in
-// Redis, whose search stops there: a TLS hello on this port starts with bytes
-// that are no array and has a NUL among the first, so nothing in it is ever
+// line classifies an inline command. A line with a NUL in it never ends, as in
+// Redis, whose search stops there. A TLS hello on this port starts with bytes
+// that are no array and has a NUL among the first. So nothing in it is ever
 // taken for a command; the limit or the deadline ends it.
-func (f *framing) line(b []byte, limits *Options) (size int, v verdict) {
+func (f *framing) line(b []byte, limits *Options) (size int, v frameKind) {
 	end := min(len(b), limits.MaxInline+1)
 	if !f.nul && f.scan < end {
 		part := b[f.scan:end]
@@ -171,9 +170,9 @@ func (f *framing) line(b []byte, limits *Options) (size int, v verdict) {
 	return 0, incomplete
 }
 
-func (f *framing) breaks(why string) verdict { return f.breaksBy("Protocol error: " + why) }
+func (f *framing) breaks(why string) frameKind { return f.breaksBy("Protocol error: " + why) }
 
-func (f *framing) breaksBy(fault string) verdict {
+func (f *framing) breaksBy(fault string) frameKind {
 	f.fault = fault
 	return broken
 }
@@ -204,7 +203,7 @@ func parseLength(b []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// words cuts a whole, valid array into its words. They share one copy.
+// words splits a complete, valid array into its words. They share one copy.
 func words(raw string) []string {
 	number := func(at int) (n, after int) {
 		for ; raw[at] != '\r'; at++ {

@@ -1,21 +1,19 @@
 package proxy
 
-// guard.go answers: what may redcon see of what a client sends? redcon v1.6.2
-// trusts lengths (27 bytes kill the process), recurses once per read, never
-// shrinks its buffer and drops good commands that stand before bad ones in one
-// read. So the guard stands between the socket and redcon and hands over only
-// whole, bounded, valid commands, always as arrays. Three facts about redcon
-// carry the design:
+// guard.go contains the connection that redcon reads from. redcon v1.6.2 trusts lengths
+// (27 bytes kill the process), recurses once per read, never shrinks its buffer and
+// drops good commands before bad ones in one read. So the guard sits between the socket
+// and redcon and hands over only complete, bounded, valid commands, always as arrays.
+// The design depends on three facts about redcon:
 //
-//  1. It reads only when it has handled everything it was given. Hence whatever
-//     one Read returns has been executed before the next Read begins, which
-//     gives a place for the error after the last good command, and makes it
-//     possible to pass a long command around redcon: the guard keeps its words
-//     in `aside` and hands redcon a stand-in of eleven bytes, and the very next
-//     call of the handler is the stand-in's.
+//  1. It reads only when it has handled everything it was given. Hence all commands of
+//     one Read have been executed before the next Read begins. So the error after the
+//     last good command can be sent in its place. A long command can bypass redcon: the
+//     guard keeps its words in `bypass` and hands redcon a placeholder of eleven bytes,
+//     and the very next call of the handler is for the placeholder.
 //  2. Its buffer has 4 096 bytes and starts over only when a read ends exactly
 //     at its end with nothing left over; otherwise it doubles, for good. The
-//     guard follows the fill level and, where a command does not fit any more,
+//     guard tracks the fill level and, where a command does not fit anymore,
 //     fills the rest with empty lines, which redcon skips. Should this ever be
 //     wrong, redcon would only use more memory.
 //  3. It never hands a partial command back. So an idle connection's bytes are
@@ -36,139 +34,139 @@ import (
 
 const (
 	redconBuffer = 4096 // redcon.NewReader, v1.6.2
-	lowRoom      = 256  // with less room left in redcon's buffer start it over rather than read a sliver
-	standIn      = "*1\r\n$1\r\n-\r\n"
+	minSpace     = 256  // with less space left in redcon's buffer start it over instead of reading a few bytes
+	placeholder  = "*1\r\n$1\r\n-\r\n"
 )
 
-// receiver is what the guard tells about the connection; the session is one.
-type receiver interface {
-	refuse(text string) // everything before has been taken; say this and close. "" closes without a word
-	busy() bool         // something is in flight
-	gone()              // the socket is closed
-	known() bool        // the client has said who it is, or need not
-	keeps(bytes int)    // so many of a command that has not come whole are in memory
+// connEvents receives the guard's events of a connection; the session implements it.
+type connEvents interface {
+	refuse(text string)    // all earlier commands were received; send text and close. "" closes without a reply
+	busy() bool            // a command is in flight
+	socketClosed()         // the socket is closed
+	authenticated() bool   // the client is authenticated, or need not be
+	setBuffered(bytes int) // size of an incomplete command in memory
 }
 
-// guard is the net.Conn that redcon reads from. Read belongs to one goroutine;
-// send, finish and Close may be called from any.
-type guard struct {
+// guardConn is the net.Conn that redcon reads from. Read belongs to one goroutine;
+// send, closeGracefully and Close may be called from any.
+type guardConn struct {
 	net.Conn
-	options  *Options
-	stock    *stock
-	receiver receiver
+	options *Options
+	pools   *bufferPools
+	events  connEvents
 
-	page    *[pageSize]byte // what buf started in, to be given back
-	nook    *[nookSize]byte // or this
-	hall    *[hallSize]byte // or this
-	buf     []byte
-	start   int      // buf[start:] is not handed over yet and starts with a command
-	frame   framing  // progress in that command
-	filled  int      // how far redcon's buffer is used
-	aside   []string // words of the command whose stand-in was handed over last
-	stop    error    // how the socket ended; told once buf holds no whole command
-	direct  bool     // redcon is not there yet: every command goes aside
-	refused bool     // a bad request was met; nothing is handed over any more
-	timed   bool     // the command at the start of buf has its deadline
-	limited bool     // the socket has a read deadline
+	mediumBuf   *[mediumBufSize]byte // the pooled memory of buf, to be returned
+	smallBuf    *[smallBufSize]byte  // or this
+	largeBuf    *[largeBufSize]byte  // or this
+	buf         []byte
+	start       int      // buf[start:] is not handed over yet and starts with a command
+	frame       framing  // progress in that command
+	filled      int      // fill level of redcon's buffer
+	bypass      []string // words of the command whose placeholder was handed over last
+	readErr     error    // how the socket ended; returned once buf holds no complete command
+	bypassAll   bool     // redcon does not run yet: every command bypasses it
+	refused     bool     // a bad request was received; nothing is handed over anymore
+	hasDeadline bool     // the command at the start of buf has its deadline
+	deadlineSet bool     // the socket has a read deadline
 
-	// Of an unknown client.
-	login   time.Time    // until when it must have said who it is
-	owed    atomic.Int64 // bytes said to it since it was last listened to
-	share   share        // of what is beyond the nook
-	charged bool         // buf is in the share
-	kept    int          // what the receiver was told of buf
-	credit  int          // commands that may be handed over in this turn
+	// Of an unauthenticated client.
+	loginBy    time.Time      // deadline of its login
+	replyBytes atomic.Int64   // bytes of replies since the last read
+	memory     memReservation // of memory beyond the small buffer
+	reserved   bool           // buf is counted in the reservation
+	reported   int            // size of buf last reported by setBuffered
+	credit     int            // commands that may be handed over in this turn
 
 	mu       sync.Mutex
-	finished bool // answers are complete, the client may read them for a moment
-	evicted  bool // the share was taken away
+	finished bool // replies are complete, the client may read them for a moment
+	evicted  bool // the reservation was evicted
 	once     sync.Once
-	left     chan struct{} // closed with the socket
-	roused   chan struct{} // 1: evict's one word, for a reader that waits for its turn
+	closed   chan struct{} // closed with the socket
+	wake     chan struct{} // capacity 1: evict wakes a reader that waits for its turn
 }
 
-func newGuard(conn net.Conn, options *Options, stock *stock, receiver receiver) *guard {
-	g := &guard{Conn: conn, options: options, stock: stock, receiver: receiver, left: make(chan struct{}), roused: make(chan struct{}, 1)}
-	g.share = share{budget: &stock.budget, evict: g.evict}
+func newGuard(conn net.Conn, options *Options, pools *bufferPools, events connEvents) *guardConn {
+	g := &guardConn{Conn: conn, options: options, pools: pools, events: events, closed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	g.memory = memReservation{limit: &pools.limit, evict: g.evict}
 	return g
 }
 
-// Read gives redcon whole commands, or the reason why there are no more.
-func (g *guard) Read(p []byte) (int, error) {
+// Read gives redcon complete commands, or the error that ends them.
+func (g *guardConn) Read(p []byte) (int, error) {
 	for {
 		if g.refused || g.isFinished() {
-			return 0, g.discard()
+			return 0, g.discardInput()
 		}
-		if g.tookEviction() && !g.receiver.known() {
-			g.refuse(g.stock.crowded())
+		if g.takeEviction() && !g.events.authenticated() {
+			g.refuse(g.pools.memoryRefusal())
 			continue
 		}
 		if n := g.handOver(p); n > 0 {
 			g.spendCredit()
-			return g.given(n), nil
+			return g.advance(n), nil
 		}
 		switch {
 		case g.refused:
 			continue
-		case g.stop != nil:
+		case g.readErr != nil:
 			g.release()
-			return 0, g.stop
-		case g.empty() && redconBuffer-g.filled < lowRoom:
-			return g.given(g.pad(p)), nil
+			return 0, g.readErr
+		case g.empty() && redconBuffer-g.filled < minSpace:
+			return g.advance(g.pad(p)), nil
 		}
 		n, err := g.receive(p)
-		g.stop = err
+		g.readErr = err
 		if n == 0 {
 			continue
 		}
-		if g.empty() && g.receiver.known() && g.allWhole(p[:n]) {
-			return g.given(n), nil
+		if g.empty() && g.events.authenticated() && g.allWhole(p[:n]) {
+			return g.advance(n), nil
 		}
-		g.keep(p[:n])
+		g.buffer(p[:n])
 	}
 }
 
-// given follows redcon's buffer, which starts over when it is exactly full.
-func (g *guard) given(n int) int {
+// advance tracks redcon's buffer, which starts over when it is exactly full.
+func (g *guardConn) advance(n int) int {
 	g.filled = (g.filled + n) % redconBuffer
 	return n
 }
 
-func (g *guard) empty() bool { return g.start == len(g.buf) }
+func (g *guardConn) empty() bool { return g.start == len(g.buf) }
 
 // receive reads from the socket into p. A partial command has one deadline for
 // its rest, counted from the first wait for it: time in which the server itself
 // did not read does not count against the client.
-func (g *guard) receive(p []byte) (int, error) {
-	if !g.receiver.known() {
-		return 0, g.receiveNewcomer()
+func (g *guardConn) receive(p []byte) (int, error) {
+	if !g.events.authenticated() {
+		return 0, g.receiveUnauth()
 	}
-	g.welcome()
+	g.endLoginLimits()
 	switch {
-	case !g.empty() && !g.timed:
-		g.timed = true
+	case !g.empty() && !g.hasDeadline:
+		g.hasDeadline = true
 		g.setReadDeadline(g.options.CommandTimeout)
 	case g.empty() && g.options.IdleTimeout > 0:
 		g.setReadDeadline(g.options.IdleTimeout)
-	case g.empty() && g.limited:
+	case g.empty() && g.deadlineSet:
 		g.setReadDeadline(0)
 	}
-	if g.empty() { // may be handed over as it is, so it must fit
+	if g.empty() { // p may be handed over as it is, so it must fit
 		p = p[:min(len(p), redconBuffer-g.filled)]
 	}
 	n, err := g.Conn.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) && g.empty() && n == 0 && !g.isFinished() && g.receiver.busy() {
-		err = nil // who waits for an answer is not idle
+	if errors.Is(err, os.ErrDeadlineExceeded) && g.empty() && n == 0 && !g.isFinished() && g.events.busy() {
+		err = nil // a client that waits for a reply is not idle
 	}
 	return n, err
 }
 
-// allWhole is the short way, and the usual one: p is nothing but whole arrays.
-func (g *guard) allWhole(p []byte) bool {
+// allWhole is the fast path, and the usual one: p contains nothing but complete arrays.
+func (g *guardConn) allWhole(p []byte) bool {
 	for len(p) > 0 {
 		var frame framing
 		size, v := frame.next(p, g.options)
-		if v != array || isBrowser(p[frame.name:frame.name+frame.nameLen]) {
+		if v != array || isHTTP(p[frame.name:frame.name+frame.nameLen]) {
 			return false
 		}
 		p = p[size:]
@@ -176,10 +174,10 @@ func (g *guard) allWhole(p []byte) bool {
 	return true
 }
 
-// handOver moves as many whole commands as fit from buf to p. 0 means that more
-// bytes are needed or that the request was refused. What an unknown client says
-// is handed over one by one.
-func (g *guard) handOver(p []byte) (n int) {
+// handOver moves as many complete commands as fit from buf to p. 0 means that more
+// bytes are needed or that the request was rejected. Commands of an unauthenticated
+// client are handed over one by one.
+func (g *guardConn) handOver(p []byte) (n int) {
 	p = p[:min(len(p), redconBuffer-g.filled)]
 	for {
 		size, v := g.frame.next(g.buf[g.start:], g.limits())
@@ -192,65 +190,65 @@ func (g *guard) handOver(p []byte) (n int) {
 			return n
 		case v == blank:
 			g.consume(size)
-		case v == array && n+size <= len(p) && !g.direct && !isBrowser(g.name(command)):
+		case v == array && n+size <= len(p) && !g.bypassAll && !isHTTP(g.name(command)):
 			n += copy(p[n:], command)
 			g.consume(size)
-			if !g.receiver.known() {
-				return n // a batch of short ones would cost a slot each, all at once
+			if !g.events.authenticated() {
+				return n // a batch of short ones would cost a pending reply each, all at once
 			}
 		case n > 0:
-			return n // what is special goes alone, when everything before it has been executed
+			return n // a special command goes alone, when everything before it has been executed
 		case v == broken:
 			return g.refuse(g.frame.fault)
 		case v == inline:
 			return g.handOverLine(p, size)
-		case isBrowser(g.name(command)):
+		case isHTTP(g.name(command)):
 			return g.refuse("")
-		case !g.direct && (size <= redconBuffer || len(p) < len(standIn)):
+		case !g.bypassAll && (size <= redconBuffer || len(p) < len(placeholder)):
 			return g.pad(p)
 		default:
-			g.aside = words(string(command))
+			g.bypass = words(string(command))
 			g.consume(size)
-			return copy(p, standIn)
+			return copy(p, placeholder)
 		}
 	}
 }
 
 // name is the first word of an array that g.frame has just measured.
-func (g *guard) name(command []byte) []byte {
+func (g *guardConn) name(command []byte) []byte {
 	return command[g.frame.name : g.frame.name+g.frame.nameLen]
 }
 
 // handOverLine translates the inline command at the start of buf into an array;
-// redcon knows neither tabs nor escapes.
-func (g *guard) handOverLine(p []byte, size int) int {
+// redcon handles neither tabs nor escapes.
+func (g *guardConn) handOverLine(p []byte, size int) int {
 	args, ok := splitLine(g.buf[g.start:g.start+size-1], g.options.MaxArgs)
 	refusal := ""
-	if ok && !g.receiver.known() {
-		refusal = newcomerLine(args)
+	if ok && !g.events.authenticated() {
+		refusal = checkUnauthLine(args)
 	}
 	switch {
 	case !ok:
 		return g.refuse("Protocol error: unbalanced quotes in request")
 	case len(args) > g.options.MaxArgs:
 		return g.refuse("Protocol error: invalid multibulk length")
-	case isBrowser([]byte(args[0])):
+	case isHTTP([]byte(args[0])):
 		return g.refuse("")
 	case refusal != "":
 		return g.refuse(refusal)
-	case len(p) < len(standIn):
+	case len(p) < len(placeholder):
 		return g.pad(p)
 	}
 	g.consume(size)
-	if encoded := appendCommand(nil, args); len(encoded) <= len(p) && !g.direct {
+	if encoded := appendCommand(nil, args); len(encoded) <= len(p) && !g.bypassAll {
 		return copy(p, encoded)
 	}
-	g.aside = args
-	return copy(p, standIn)
+	g.bypass = args
+	return copy(p, placeholder)
 }
 
 // pad fills redcon's buffer to its end with empty lines.
-func (g *guard) pad(p []byte) int {
+func (g *guardConn) pad(p []byte) int {
 	n := min(len(p), redconBuffer-g.filled)
 	for i := range p[:n] {
 		p[i] = '\n'
@@ -259,19 +257,19 @@ func (g *guard) pad(p []byte) int {
 }
 
 // consume drops the command at the start of buf.
-func (g *guard) consume(size int) {
+func (g *guardConn) consume(size int) {
 	g.start += size
 	g.frame = framing{}
-	g.timed = false
+	g.hasDeadline = false
 }
 
-// Write drops what redcon writes: empty flushes. Replies leave through send.
-func (g *guard) Write(p []byte) (int, error) { return len(p), nil }
+// Write drops redcon's writes: empty flushes. Replies leave through send.
+func (g *guardConn) Write(p []byte) (int, error) { return len(p), nil }
 
-// send hands replies to the kernel; n says how many bytes it took.
-func (g *guard) send(p []byte) (n int, err error) {
-	if !g.receiver.known() && g.owed.Add(int64(len(p))) > newcomerOutput {
-		return 0, errUnheard
+// send hands replies to the kernel; n is how many bytes it accepted.
+func (g *guardConn) send(p []byte) (n int, err error) {
+	if !g.events.authenticated() && g.replyBytes.Add(int64(len(p))) > maxUnauthOutput {
+		return 0, errUnreadReplies
 	}
 	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.options.WriteTimeout)); err != nil {
 		return 0, err
@@ -279,16 +277,16 @@ func (g *guard) send(p []byte) (n int, err error) {
 	return g.Conn.Write(p)
 }
 
-// takeAside returns the words of the command that went around redcon, or nil.
-func (g *guard) takeAside() []string {
-	args := g.aside
-	g.aside = nil
+// takeBypass returns the words of the command that bypassed redcon, or nil.
+func (g *guardConn) takeBypass() []string {
+	args := g.bypass
+	g.bypass = nil
 	return args
 }
 
-// isBrowser knows the words by which a web page, made to talk to this port, gives
-// itself away: nothing it says may be executed, whatever its body holds.
-func isBrowser(word []byte) bool {
+// isHTTP recognizes the words of an HTTP request, which a web page can be made to send to
+// this port. Nothing of it may be executed, whatever its body contains.
+func isHTTP(word []byte) bool {
 	return len(word) == 4 && strings.EqualFold(string(word), "POST") ||
 		len(word) == 5 && strings.EqualFold(string(word), "Host:")
 }
@@ -303,4 +301,4 @@ func appendCommand(dst []byte, args []string) []byte {
 	return dst
 }
 
-var _ io.ReadWriteCloser = (*guard)(nil)
+var _ io.ReadWriteCloser = (*guardConn)(nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// wire is a socket whose peer has said everything already, in given pieces.
+// wire is a socket whose peer has sent everything already, in given pieces.
 type wire struct {
 	net.Conn
 	pieces []string
@@ -42,41 +42,41 @@ func (w *wire) Close() error                     { return nil }
 
 // witness is a receiver that remembers.
 type witness struct {
-	refused  []string
-	stranger bool // it has not said who it is
+	refused []string
+	unauth  bool // it is not authenticated
 }
 
-func (w *witness) refuse(text string) { w.refused = append(w.refused, text) }
-func (w *witness) busy() bool         { return false }
-func (w *witness) gone()              {}
-func (w *witness) keeps(int)          {}
-func (w *witness) known() bool        { return !w.stranger }
+func (w *witness) refuse(text string)  { w.refused = append(w.refused, text) }
+func (w *witness) busy() bool          { return false }
+func (w *witness) socketClosed()       {}
+func (w *witness) setBuffered(int)     {}
+func (w *witness) authenticated() bool { return !w.unauth }
 
-func guardOver(conn net.Conn, options Options) (*guard, *witness) {
+func guardOver(conn net.Conn, options Options) (*guardConn, *witness) {
 	options.Listen = []string{"unused"}
 	options = options.withDefaults()
 	w := &witness{}
-	stock := &stock{}
-	stock.fill(options.UnknownMemory)
-	return newGuard(conn, &options, stock, w), w
+	pools := &bufferPools{}
+	pools.open(options.UnauthMemory)
+	return newGuard(conn, &options, pools, w), w
 }
 
-// heard is what came through the guard: commands, and what was refused.
-type heard struct {
+// guardOutput is what passed the guard: commands, and the reason of a rejection.
+type guardOutput struct {
 	commands [][]string
 	refused  []string
 }
 
 // listenTo reads everything as the server does: redcon behind the guard.
-func listenTo(t testing.TB, pieces []string) heard {
+func listenTo(t testing.TB, pieces []string) guardOutput {
 	t.Helper()
 	g, w := guardOver(&wire{pieces: append([]string(nil), pieces...), end: io.EOF}, Options{})
-	h := heard{}
+	h := guardOutput{}
 	reader := redcon.NewReader(g)
 	for {
 		batch, err := reader.ReadCommands()
 		for _, c := range batch {
-			args := g.takeAside()
+			args := g.takeBypass()
 			if args == nil {
 				for _, word := range c.Args {
 					args = append(args, string(word))
@@ -92,7 +92,7 @@ func listenTo(t testing.TB, pieces []string) heard {
 				t.Fatalf("redcon found fault where the guard did not: %v", err)
 			}
 			h.refused = w.refused
-			if g.page != nil || g.nook != nil || g.buf != nil {
+			if g.mediumBuf != nil || g.smallBuf != nil || g.buf != nil {
 				t.Fatal("the guard kept its buffer")
 			}
 			return h
@@ -117,7 +117,7 @@ func randomly(r *rand.Rand, s string) (pieces []string) {
 	return pieces
 }
 
-func TestGuard_HearsTheSameHoweverTheBytesAreCut(t *testing.T) {
+func TestGuard_ReceivesTheSameHoweverTheBytesAreCut(t *testing.T) {
 	for _, row := range hostiles() {
 		once := listenTo(t, []string{row.input})
 		if byByte := listenTo(t, bytewise(row.input)); !reflect.DeepEqual(once, byByte) {
@@ -159,7 +159,7 @@ func randomStream(r *rand.Rand) (stream string, want [][]string) {
 				}
 				args[i] = string(word)
 			}
-			if isBrowser([]byte(args[0])) {
+			if isHTTP([]byte(args[0])) {
 				continue
 			}
 			b.WriteString(command(args...))
@@ -274,10 +274,10 @@ func TestGuard_GivesItsBufferBackWhenNothingIsPartial(t *testing.T) {
 			break
 		}
 	}
-	if args := g.takeAside(); len(args) != 2 || len(args[1]) != 60_000 {
+	if args := g.takeBypass(); len(args) != 2 || len(args[1]) != 60_000 {
 		t.Errorf("the long command did not come aside: %d words", len(args))
 	}
-	if g.page != nil || g.nook != nil || g.buf != nil {
+	if g.mediumBuf != nil || g.smallBuf != nil || g.buf != nil {
 		t.Error("the guard holds a buffer although it holds no bytes")
 	}
 }
@@ -326,21 +326,21 @@ func TestGuard_StillSeesTheClientLeaveAfterABadCommand(t *testing.T) {
 		call := d.next(t)
 		calls[call.Client.Addr] = call
 	}
-	answer := newLate("x")
-	session := calls[leaves.LocalAddr().String()].Sink.(*slot).session
+	answer := newFakeDeferred("x")
+	session := calls[leaves.LocalAddr().String()].Completer.(*pendingReply).session
 	leaves.Close()
 	for gone := false; !gone; runtime.Gosched() {
 		session.mu.Lock()
 		gone = session.dropped
 		session.mu.Unlock()
 	}
-	calls[leaves.LocalAddr().String()].Sink.DeliverLate(answer)
+	calls[leaves.LocalAddr().String()].Completer.CompleteDeferred(answer)
 	await(t, "the loss", answer.lost)
 	calls[stays.LocalAddr().String()].Reply(commands.OK)
 	stays.expectEnd("+OK\r\n" + protocolError("invalid multibulk length"))
 }
 
-func TestGuard_IdleTimeoutSparesWhoWaitsForAnAnswer(t *testing.T) {
+func TestGuard_IdleTimeoutSparesAClientThatWaitsForAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher()
 		_, dial := serveOnPipes(t, Options{IdleTimeout: time.Second}, d)

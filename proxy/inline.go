@@ -1,20 +1,19 @@
 package proxy
 
-// inline.go answers: which words does a line typed by a person or a script
-// hold? The quoting is Redis' own: "…" knows \n \r \t \b \a \xHH and takes any
-// other escaped byte as it is, '…' knows only \', and a closing quote must be
-// followed by a blank or the end.
+// inline.go splits a line typed by a person or a script into words. The quoting is Redis'
+// own: "…" has the escapes \n \r \t \b \a \xHH and takes any other escaped byte as it is,
+// '…' has only \', and a closing quote must be followed by a blank or the end.
 
 const whitespace = " \t\n\v\f\r"
 
-// splitLine cuts a line without its line feed into words, most+1 of them at
-// most; ok is false when the quotes do not balance.
-func splitLine(line []byte, most int) (args []string, ok bool) {
+// splitLine splits a line without its line feed into words, at most maxWords+1 of
+// them; ok is false when the quotes do not balance.
+func splitLine(line []byte, maxWords int) (args []string, ok bool) {
 	for at := 0; ; {
 		for at < len(line) && isSpace(line[at]) {
 			at++
 		}
-		if at == len(line) || len(args) > most {
+		if at == len(line) || len(args) > maxWords {
 			return args, true
 		}
 		word, next, ok := nextWord(line, at)
@@ -49,8 +48,8 @@ func nextWord(line []byte, at int) (word []byte, next int, ok bool) {
 	return word, at, true
 }
 
-// quoted appends what stands between the quote at line[at] and its partner;
-// next is the byte behind that.
+// quoted appends the text between the quote at line[at] and its closing quote;
+// next is the byte after that.
 func quoted(word, line []byte, at int) (_ []byte, next int, ok bool) {
 	quote := line[at]
 	for at++; at < len(line); at++ {

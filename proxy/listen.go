@@ -1,7 +1,7 @@
 package proxy
 
-// listen.go answers: how does a client's socket come in, and how does the door
-// close without throwing out those who are inside?
+// listen.go opens listeners and accepts sockets. A listener can be closed without closing
+// the connections that it accepted.
 
 import (
 	"context"
@@ -18,52 +18,52 @@ import (
 )
 
 const (
-	firstBackoff = 5 * time.Millisecond // as net/http does after a failed accept
-	lastBackoff  = time.Second
-	rejectTime   = 100 * time.Millisecond // the rejection fits an empty socket buffer; never wait for it
+	minBackoff    = 5 * time.Millisecond // as net/http does after a failed accept
+	maxBackoff    = time.Second
+	rejectTimeout = 100 * time.Millisecond // the reply fits an empty socket buffer; never wait for longer
 )
 
-// listener is the net.Listener that redcon accepts from. redcon spins on errors
-// and closes every connection when its listener ends; so errors are waited out
-// here, and a closed door still blocks Accept until the server has drained.
-type listener struct {
+// clientListener is the net.Listener that redcon accepts from. redcon spins on errors
+// and closes every connection when its listener ends. So errors are waited out
+// here, and Accept of a closed listener blocks until the server has drained.
+type clientListener struct {
 	net.Listener
 	server *Server
-	name   string // for people: the address, or the path of the unix socket
-	remove func() // what Close leaves on disk
+	name   string // for display: the address, or the path of the unix socket
+	remove func() // removes the socket's file
 
-	secure bool        // TLS is spoken here
-	greet  sync.Once   // starts what accepts in fact
-	ready  chan *guard // unbuffered: a connection that has been greeted is Accept's or closed
+	secure      bool            // connections use TLS
+	startAccept sync.Once       // starts acceptLoop
+	ready       chan *guardConn // unbuffered: an authenticated connection goes to Accept or is closed
 }
 
-func newListener(ln net.Listener, name string, remove func()) *listener {
-	return &listener{Listener: ln, name: name, remove: remove, ready: make(chan *guard)}
+func newClientListener(ln net.Listener, name string, remove func()) *clientListener {
+	return &clientListener{Listener: ln, name: name, remove: remove, ready: make(chan *guardConn)}
 }
 
 // listen opens one of Options.Listen.
-func listen(address string, mode fs.FileMode) (*listener, error) {
+func listen(address string, mode fs.FileMode) (*clientListener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path, mode)
 	}
 	address, secure := strings.CutPrefix(address, tlsPrefix)
-	config := net.ListenConfig{KeepAlive: -1} // take sets it for those who are let in
+	config := net.ListenConfig{KeepAlive: -1} // take sets it for accepted sockets
 	ln, err := config.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("proxy: Listen %q: %w", address, err)
 	}
-	l := newListener(ln, ln.Addr().String(), func() {})
+	l := newClientListener(ln, ln.Addr().String(), func() {})
 	if secure {
 		l.name, l.secure = tlsPrefix+l.name, true
 	}
 	return l, nil
 }
 
-// listenUnix makes the socket in a directory of its own that nobody else may
-// enter, gives it its mode there and moves it into place: at no moment can
+// listenUnix makes the socket in a directory of its own that no other user may
+// enter, sets its mode there and moves it into place: at no moment can
 // another user connect, whatever the umask.
-func listenUnix(path string, mode fs.FileMode) (*listener, error) {
-	fail := func(err error) (*listener, error) {
+func listenUnix(path string, mode fs.FileMode) (*clientListener, error) {
+	fail := func(err error) (*clientListener, error) {
 		return nil, fmt.Errorf("proxy: Listen \"unix:%s\": %w", path, err)
 	}
 	if path == "" {
@@ -90,11 +90,11 @@ func listenUnix(path string, mode fs.FileMode) (*listener, error) {
 		ln.Close()
 		return fail(err)
 	}
-	mine, _ := os.Lstat(path)
-	return newListener(ln, "unix:"+path, func() { removeSame(path, mine) }), nil
+	ours, _ := os.Lstat(path)
+	return newClientListener(ln, "unix:"+path, func() { removeSame(path, ours) }), nil
 }
 
-// removable refuses to replace anything but a socket on which nobody answers.
+// removable refuses to replace anything but a socket on which no process answers.
 func removable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -117,16 +117,16 @@ func removable(path string) error {
 }
 
 // removeSame removes the socket unless a successor has put its own there.
-func removeSame(path string, mine fs.FileInfo) {
-	if now, err := os.Lstat(path); err == nil && mine != nil && os.SameFile(now, mine) {
-		_ = os.Remove(path) // gone already is as good
+func removeSame(path string, ours fs.FileInfo) {
+	if now, err := os.Lstat(path); err == nil && ours != nil && os.SameFile(now, ours) {
+		_ = os.Remove(path) // fails if it is gone already
 	}
 }
 
-// Accept returns connections behind their guards until the server has drained:
-// those whose client is known, or has become so.
-func (l *listener) Accept() (net.Conn, error) {
-	l.greet.Do(func() { l.server.greeters.Go(l.acceptAndGreet) })
+// Accept returns connections of authenticated clients, behind their guards, until the
+// server has drained.
+func (l *clientListener) Accept() (net.Conn, error) {
+	l.startAccept.Do(func() { l.server.preauth.Go(l.acceptLoop) })
 	select {
 	case g := <-l.ready:
 		return g, nil
@@ -135,48 +135,48 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// acceptNext is the next connection that is let in, before any word is read.
-func (l *listener) acceptNext() (*guard, error) {
-	backoff, turnedAway := firstBackoff, 0
+// acceptNext returns the next accepted connection, before anything is read from it.
+func (l *clientListener) acceptNext() (*guardConn, error) {
+	backoff, rejected := minBackoff, 0
 	for {
 		conn, err := l.Listener.Accept()
 		switch {
 		case err == nil:
-			backoff = firstBackoff
+			backoff = minBackoff
 			if g := l.take(conn); g != nil {
 				return g, nil
 			}
-			if turnedAway++; turnedAway%tooHasty == 0 {
-				l.server.pause(hastyPause)
+			if rejected++; rejected%rejectsPerPause == 0 {
+				l.server.pause(rejectPause)
 			}
 		case l.server.isStopping() || errors.Is(err, net.ErrClosed):
 			<-l.server.drained
 			return nil, net.ErrClosed
 		default:
-			l.server.options.Logger.Warn("cannot accept clients for now",
-				"listen", l.name, "cause", err, "retry", backoff)
+			l.server.options.Logger.Warn("accept failed; retrying",
+				"listen", l.name, "err", err, "retry", backoff)
 			l.server.pause(backoff)
-			backoff = min(2*backoff, lastBackoff)
+			backoff = min(2*backoff, maxBackoff)
 		}
 	}
 }
 
-// take lets a socket in, or ends it and returns nil.
-func (l *listener) take(conn net.Conn) *guard {
-	if l.server.hurry(conn) {
+// take accepts a socket, or closes it and returns nil.
+func (l *clientListener) take(conn net.Conn) *guardConn {
+	if l.server.connectsTooFast(conn) {
 		return nil
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlivePeriod, Interval: keepAlivePeriod})
 	}
 	if l.secure {
-		conn = secure(conn, l.server.tls.Load())
+		conn = wrapTLS(conn, l.server.tls.Load())
 	}
-	return l.server.admit(conn, l.name)
+	return l.server.accept(conn, l.name)
 }
 
-// Close ends accepting, at once.
-func (l *listener) Close() error {
+// Close stops accepting at once.
+func (l *clientListener) Close() error {
 	err := l.Listener.Close()
 	l.remove()
 	return err

@@ -1,6 +1,6 @@
 package proxy
 
-// main_test.go holds what the tests share: a dispatcher that knows a few words
+// main_test.go holds what the tests share: a dispatcher with a few commands
 // and lets a test decide when a command is answered, and a client.
 
 import (
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-// patience bounds waits for what must happen; nothing is concluded from its length.
-const patience = time.Minute
+// testTimeout bounds waits for what must happen; nothing is concluded from its length.
+const testTimeout = time.Minute
 
 // dispatcher answers PING, ECHO, HELLO, QUIT, SELECT and PANIC at once; LATER
 // waits for the test; anything else is unknown.
@@ -51,8 +51,10 @@ func (d *dispatcher) Barrier(args []string) bool {
 	return false
 }
 
-// Known: a test that sets known has clients that say HELLO first.
-func (d *dispatcher) Known(client *commands.Client) bool { return d.known == nil || d.known(client) }
+// Authenticated: in a test that sets known, clients have to send HELLO first.
+func (d *dispatcher) Authenticated(client *commands.Client) bool {
+	return d.known == nil || d.known(client)
+}
 
 func (d *dispatcher) Dispatch(call *commands.Call) {
 	d.mu.Lock()
@@ -110,31 +112,31 @@ func (d *dispatcher) next(t testing.TB) *commands.Call {
 	select {
 	case call := <-d.later:
 		return call
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("no command was started")
 		return nil
 	}
 }
 
-// late is an answer that counts what becomes of it.
-type late struct {
-	text  string
-	asked chan struct{} // one per Reply
-	lost  chan struct{} // one per Lost
+// fakeDeferred is a deferred reply that counts its calls.
+type fakeDeferred struct {
+	text string
+	made chan struct{} // one per Reply
+	lost chan struct{} // one per Lost
 }
 
-func newLate(text string) *late {
-	return &late{text: text, asked: make(chan struct{}, 8), lost: make(chan struct{}, 8)}
+func newFakeDeferred(text string) *fakeDeferred {
+	return &fakeDeferred{text: text, made: make(chan struct{}, 8), lost: make(chan struct{}, 8)}
 }
 
-func (l *late) Reply() commands.Reply { l.asked <- struct{}{}; return commands.Bulk(l.text) }
-func (l *late) Lost()                 { l.lost <- struct{}{} }
+func (l *fakeDeferred) Reply() commands.Reply { l.made <- struct{}{}; return commands.Bulk(l.text) }
+func (l *fakeDeferred) Undelivered()          { l.lost <- struct{}{} }
 
 func await(t testing.TB, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatalf("%s did not happen", what)
 	}
 }
@@ -201,15 +203,15 @@ func serveOnPipes(t *testing.T, options Options, d Dispatcher) (*Server, func() 
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
+	pipe := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
 	s.listeners[0].Listener.Close()
-	s.listeners[0].Listener = door
+	s.listeners[0].Listener = pipe
 	start(t, s)
 	return s, func() *client {
 		t.Helper()
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { theirs.Close() })
-		door.come <- from{ours, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}}
+		pipe.come <- from{ours, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}}
 		return &client{Conn: theirs, t: t, in: bufio.NewReader(theirs)}
 	}
 }
@@ -232,7 +234,7 @@ func dial(t testing.TB, s *Server) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	return &client{Conn: conn, t: t, in: bufio.NewReader(conn)}
 }
 

@@ -51,7 +51,7 @@ func inUse() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// A user without any right subscribes to as much as it may, asks for the longest
+// A user without any right subscribes to as much as it may, requests the longest
 // replies and reads none of them.
 func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	if raceDetector {
@@ -61,7 +61,7 @@ func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{WriteTimeout: 10 * patience}, commands.NewTable(commands.Env{Events: &happenings{}, Users: users}))
+	s := serve(t, Options{WriteTimeout: 10 * testTimeout}, commands.NewTable(commands.Deps{Events: &happenings{}, Users: users}))
 	const clients = 200
 	before := inUse()
 	greedy := command("AUTH", "nothing", "pw") + command("HELLO", "3")
@@ -82,14 +82,14 @@ func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	stuck := func() (n int) {
 		for _, one := range s.snapshot() {
 			one.mu.Lock()
-			if one.dropped || one.fullLocked() && one.pumping && one.written > 0 {
+			if one.dropped || one.fullLocked() && one.writerRuns && one.written > 0 {
 				n++
 			}
 			one.mu.Unlock()
 		}
 		return n + clients - s.Stats().Connected
 	}
-	for end := time.Now().Add(2 * patience); stuck() < clients; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * testTimeout); stuck() < clients; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d clients wait to be read", stuck(), clients)
 		}

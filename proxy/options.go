@@ -1,7 +1,6 @@
 package proxy
 
-// options.go answers: which limits hold at the door, and what are they when
-// nobody says otherwise?
+// options.go contains the limits of the server and their defaults.
 
 import (
 	"errors"
@@ -12,16 +11,16 @@ import (
 )
 
 // Options of a Server. The zero value of every field but Listen means its
-// default; New refuses what cannot work and names field and value.
+// default; New rejects invalid options and names field and value.
 type Options struct {
 	// Listen names the addresses to accept clients on: "host:port" (port 0 lets
 	// the kernel choose), "tls:host:port" or "unix:/path". At least one.
 	Listen []string
 	// UnixMode is the permission of unix sockets. Default 0700: this user only.
 	UnixMode fs.FileMode
-	// MaxClients is how many connections are served at once; one more is told
-	// so and closed. Those that need to sign in and have not may be half of them; one
-	// more of these has the oldest closed. Default 10 000.
+	// MaxClients is how many connections are served at once; one more gets
+	// an error and is closed. Unauthenticated clients may be half of them; one more of
+	// these closes the oldest. Default 10 000.
 	MaxClients int
 	// MaxPerAddress is how many connections one address may have, an IPv6 network
 	// of 64 bits counting as one. Unix sockets are not counted. Default 0: no limit.
@@ -30,19 +29,19 @@ type Options struct {
 	// like MaxPerAddress; after a rest five times as many at once. Those beyond are
 	// reset. Default 0: no limit.
 	MaxConnects int
-	// UnknownMemory is how many bytes of unfinished commands and TLS records all
-	// clients may have kept together who have not signed in; some 2 kB of each are
-	// not counted. Beyond it the oldest of them are cut off. Default 4 194 304.
-	UnknownMemory int
+	// UnauthMemory is how many bytes of incomplete commands and TLS records all
+	// unauthenticated clients may have in memory together; some 2 kB of each are
+	// not counted. Beyond it the oldest of them are closed. Default 4 194 304.
+	UnauthMemory int
 	// ClientMemory is how many bytes of commands, replies, messages and subscriptions
 	// all clients may have together, and one user half of that; 16 kB of each client
 	// are not counted. Beyond it the client with the most is closed. Default
 	// 134 217 728.
 	ClientMemory int
-	// LocalOnly turns away whoever does not come from this machine, in words that
-	// tell what to set: protected mode.
+	// LocalOnly is protected mode: connections from other machines are rejected with an
+	// error that lists the options to set.
 	LocalOnly bool
-	// TLS is what listeners with "tls:" show their clients. Needed by them alone.
+	// TLS is the certificate of listeners with "tls:". Only they need it.
 	TLS TLS
 
 	// MaxInline is the longest request line in bytes, be it an inline command
@@ -69,37 +68,37 @@ type Options struct {
 	OutputLimit int
 
 	// CommandTimeout is the time from the first byte of a command that did not
-	// come whole to its last. Default 10 s.
+	// arrive at once to its last. Default 10 s.
 	CommandTimeout time.Duration
-	// LoginTimeout is how long a client that needs to sign in may take to do so.
+	// LoginTimeout is how long a client that needs a login may take for it.
 	// Default 10 s.
 	LoginTimeout time.Duration
 	// WriteTimeout is how long one write may take before the client counts as
-	// not reading and is cut off. Default 10 s.
+	// not reading and is closed. Default 10 s.
 	WriteTimeout time.Duration
-	// IdleTimeout closes a connection that has nothing in flight and says
+	// IdleTimeout closes a connection that has nothing in flight and sends
 	// nothing for so long. Default 0: never.
 	IdleTimeout time.Duration
 	// DrainTimeout is how long Serve waits for commands in flight once its
 	// context has ended. Default 10 s.
 	DrainTimeout time.Duration
 
-	// Logger takes what an operator should know. Default slog.Default().
+	// Logger receives messages for operators. Default slog.Default().
 	Logger *slog.Logger
 	// Strict panics when a call is answered twice instead of counting and
 	// logging it. For tests.
 	Strict bool
 
-	unknown  bool     // these are the options of newcomers
-	newcomer *Options // what holds before the login
+	unauth        bool     // these are the options of unauthenticated clients
+	unauthOptions *Options // the options before the login
 }
 
-const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without a word
+const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.UnixMode, 0o700)
 	setDefault(&o.MaxClients, 10_000)
-	setDefault(&o.UnknownMemory, 4<<20)
+	setDefault(&o.UnauthMemory, 4<<20)
 	setDefault(&o.ClientMemory, 128<<20)
 	setDefault(&o.MaxInline, 64<<10)
 	setDefault(&o.MaxArgs, 1024)
@@ -115,7 +114,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.newcomer = o.newcomers()
+	o.unauthOptions = o.unauthLimits()
 	return o
 }
 
@@ -133,16 +132,15 @@ func (o Options) validate() error {
 		errs = append(errs, errors.New("proxy: Listen is empty: give at least one host:port or unix:/path"))
 	}
 	counts := []struct {
-		name       string
-		value      int
-		atLeast    int
-		atMost     int
-		whyAtLeast string
+		name     string
+		value    int
+		min, max int
+		whyMin   string
 	}{
 		{"MaxClients", o.MaxClients, 1, 1 << 20, ""},
 		{"MaxPerAddress", o.MaxPerAddress, 0, 1 << 20, ""},
 		{"MaxConnects", o.MaxConnects, 0, 1 << 20, ""},
-		{"UnknownMemory", o.UnknownMemory, 2 * hallSize, 1 << 30, " (two unfinished commands)"},
+		{"UnauthMemory", o.UnauthMemory, 2 * largeBufSize, 1 << 30, " (two unfinished commands)"},
 		{"ClientMemory", o.ClientMemory, 256 << 10, 1 << 30, ""},
 		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
 		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},
@@ -153,15 +151,15 @@ func (o Options) validate() error {
 		{"OutputLimit", o.OutputLimit, o.MaxUnwritten, 1 << 30, " (MaxUnwritten: until then commands are started)"},
 	}
 	for _, c := range counts {
-		if c.value < c.atLeast || c.value > c.atMost {
+		if c.value < c.min || c.value > c.max {
 			errs = append(errs, fmt.Errorf("proxy: %s is %d, allowed are %d%s to %d",
-				c.name, c.value, c.atLeast, c.whyAtLeast, c.atMost))
+				c.name, c.value, c.min, c.whyMin, c.max))
 		}
 	}
 	times := []struct {
 		name  string
 		value time.Duration
-		least time.Duration
+		min   time.Duration
 	}{
 		{"CommandTimeout", o.CommandTimeout, time.Millisecond},
 		{"LoginTimeout", o.LoginTimeout, time.Millisecond},
@@ -170,8 +168,8 @@ func (o Options) validate() error {
 		{"DrainTimeout", o.DrainTimeout, 0},
 	}
 	for _, t := range times {
-		if t.value < t.least {
-			errs = append(errs, fmt.Errorf("proxy: %s is %s, at least %s is needed", t.name, t.value, t.least))
+		if t.value < t.min {
+			errs = append(errs, fmt.Errorf("proxy: %s is %s, at least %s is needed", t.name, t.value, t.min))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,6 +1,6 @@
 package proxy
 
-// outputlimit_test.go: what a client costs that does not read its replies.
+// outputlimit_test.go tests what a client costs that does not read its replies.
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 	"redlockd/commands"
 )
 
-// The head of the row is held back, so nothing is written, and the commands that
+// The head of the reply queue is held back, so nothing is written, and the commands that
 // were started before answer all at once.
 func TestOutputLimit_ClosesAClientWhoseRepliesExceedIt(t *testing.T) {
 	d := newDispatcher()
@@ -22,8 +22,8 @@ func TestOutputLimit_ClosesAClientWhoseRepliesExceedIt(t *testing.T) {
 	for range all {
 		d.next(t).Reply(commands.Bulk(strings.Repeat("x", 1000))) // the ninth exceeds the limit
 	}
-	last := newLate("granted")
-	d.next(t).Sink.DeliverLate(last)
+	last := newFakeDeferred("granted")
+	d.next(t).Completer.CompleteDeferred(last)
 	await(t, "the loss of what nobody reads", last.lost)
 	if got, _ := io.ReadAll(c.in); len(got) != 0 {
 		t.Errorf("got %s behind a reply that is missing", shorten(string(got)))
@@ -48,12 +48,12 @@ func TestOutputLimit_LetsOneReplyBeLarger(t *testing.T) {
 	}
 }
 
-// Many clients that ask for much at once leave the cores to the others.
+// Many clients that request much at once leave the cores to the others.
 func TestOutputLimit_LargeRepliesAreEncodedOneAfterTheOther(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)
 	c, other := dial(t, s), dial(t, s)
-	s.large <- struct{}{} // as another session does
+	s.largeReply <- struct{}{} // as another session does
 	c.send(command("LATER"))
 	call := d.next(t)
 	text := strings.Repeat("x", largeReplies)
@@ -62,13 +62,13 @@ func TestOutputLimit_LargeRepliesAreEncodedOneAfterTheOther(t *testing.T) {
 		other.send(command("ECHO", "small"))
 		other.expect("$5\r\nsmall\r\n")
 	}
-	session := call.Sink.(*slot).session
+	session := call.Completer.(*pendingReply).session
 	session.mu.Lock()
 	unwritten := session.unwritten
 	session.mu.Unlock()
 	if unwritten == 0 {
 		t.Error("a large reply was written while another one was encoded")
 	}
-	<-s.large
+	<-s.largeReply
 	c.expect(string(appendBulk(nil, text)))
 }

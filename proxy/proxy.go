@@ -1,8 +1,6 @@
-// Package proxy is the clients' side of redlockd: sockets, framing, order and
-// limits. It knows no lock; what a command means is the Dispatcher's business.
 package proxy
 
-// proxy.go answers: who is connected, and how does the server start and end?
+// proxy.go contains the Server: its construction, its start and its list of connections.
 //
 // Goroutines: one per listener (Serve), one per connection (redcon's, ends with
 // its socket), and tasks of the writers' pool while there is something to write.
@@ -27,24 +25,24 @@ import (
 
 // Server accepts clients and runs their commands.
 type Server struct {
-	options   Options
-	run       Dispatcher
-	listeners []*listener
-	writers   *writers
-	stock     stock  // the guards'
-	memory    budget // of all clients' buffers
-	places    budget // connections of clients that have not signed in
-	arrivals  arrivals
-	outs      sync.Pool // of *outBuffer, the pumps'
-	counters  counters
-	large     chan struct{} // 1: the session that encodes much
-	rounds    rounds
-	send      func(*redlock.Batch) // what queues a read batch's operations; tests watch it
-	stopping  chan struct{}        // closed when Shutdown begins
-	drained   chan struct{}        // closed when the last connection has ended
-	released  chan struct{}        // closed when nothing runs any more
-	tls       atomic.Pointer[tls.Config]
-	greeters  sync.WaitGroup // accept and shake hands for TLS
+	options       Options
+	run           Dispatcher
+	listeners     []*clientListener
+	writers       *writers
+	buffers       bufferPools // shared by all guards
+	memory        memLimit    // of all clients' buffers
+	unauthClients memLimit    // connections of unauthenticated clients
+	connRates     connRates
+	outBuffers    sync.Pool // of *outBuffer, for the writer loops
+	counters      serverCounters
+	largeReply    chan struct{} // capacity 1: only one session encodes large replies
+	shares        shareQueue
+	send          func(*redlock.Batch) // queues the operations of a read batch; tests replace it
+	stopping      chan struct{}        // closed when Shutdown begins
+	drained       chan struct{}        // closed when the last connection has ended
+	released      chan struct{}        // closed when nothing runs anymore
+	tls           atomic.Pointer[tls.Config]
+	preauth       sync.WaitGroup // goroutines that accept, handshake and serve until the login
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -53,7 +51,7 @@ type Server struct {
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	browsers, hasty, unread, crowded, silent rarely // warnings of them
+	warnedHTTP, warnedConnRate, warnedUnread, warnedMemory, warnedUnauth oncePerMinute // limit the rate of these warnings
 }
 
 const outSize = 4096 // replies of some eighty locks
@@ -61,7 +59,7 @@ const outSize = 4096 // replies of some eighty locks
 type outBuffer [outSize]byte
 
 // New opens all listeners, or none: the error names the field and its value, or
-// the address and why it could not be had. Nobody is served before Serve.
+// the address and the reason why it cannot be used. Serve starts to accept clients.
 func New(options Options, run Dispatcher) (*Server, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -71,23 +69,23 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		return nil, errors.New("proxy: the dispatcher is nil")
 	}
 	s := &Server{
-		options:  options,
-		run:      run,
-		send:     (*redlock.Batch).Send,
-		outs:     sync.Pool{New: func() any { return new(outBuffer) }},
-		large:    make(chan struct{}, 1),
-		stopping: make(chan struct{}),
-		drained:  make(chan struct{}),
-		released: make(chan struct{}),
-		sessions: make(map[*session]struct{}),
-		hosts:    make(map[string]int),
-		empty:    make(chan struct{}),
+		options:    options,
+		run:        run,
+		send:       (*redlock.Batch).Send,
+		outBuffers: sync.Pool{New: func() any { return new(outBuffer) }},
+		largeReply: make(chan struct{}, 1),
+		stopping:   make(chan struct{}),
+		drained:    make(chan struct{}),
+		released:   make(chan struct{}),
+		sessions:   make(map[*session]struct{}),
+		hosts:      make(map[string]int),
+		empty:      make(chan struct{}),
 	}
-	s.stock.fill(options.UnknownMemory)
-	s.places.most = max(1, options.MaxClients/2)
-	s.memory.most, s.memory.largest = options.ClientMemory, true
-	s.arrivals.limit(options.MaxConnects)
-	s.rounds.open()
+	s.buffers.open(options.UnauthMemory)
+	s.unauthClients.max = max(1, options.MaxClients/2)
+	s.memory.max, s.memory.evictLargest = options.ClientMemory, true
+	s.connRates.setRate(options.MaxConnects)
+	s.shares.open()
 	for _, address := range options.Listen {
 		l, err := listen(address, options.UnixMode)
 		if err != nil {
@@ -110,7 +108,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 	return s, nil
 }
 
-// Addrs are the addresses listened on, in the order of Options.Listen, with the
+// Addrs returns the addresses of the listeners, in the order of Options.Listen, with the
 // port the kernel chose; with TLS it is "tls:host:port", a unix socket is "unix:/path".
 func (s *Server) Addrs() []string {
 	names := make([]string, len(s.listeners))
@@ -121,7 +119,7 @@ func (s *Server) Addrs() []string {
 }
 
 // Serve serves until ctx ends, and then shuts down within DrainTimeout, or until
-// Shutdown is called. It returns when nothing runs any more; nil means that
+// Shutdown is called. It returns when nothing runs anymore; nil means that
 // everything in flight was answered.
 func (s *Server) Serve(ctx context.Context) error {
 	s.mu.Lock()
@@ -133,7 +131,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	var accepting sync.WaitGroup
 	for _, l := range s.listeners {
-		accepting.Go(func() { s.accept(l) })
+		accepting.Go(func() { s.runRedcon(l) })
 	}
 	var err error
 	select {
@@ -144,31 +142,31 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-s.released:
 	}
 	accepting.Wait()
-	s.greeters.Wait()
+	s.preauth.Wait()
 	return err
 }
 
-// accept runs redcon on one listener; it returns when the server has drained.
-func (s *Server) accept(l *listener) {
+// runRedcon runs redcon on one listener; it returns when the server has drained.
+func (s *Server) runRedcon(l *clientListener) {
 	handle := func(conn redcon.Conn, command redcon.Command) {
 		sessionOf(conn).receive(conn, command)
 	}
-	welcome := func(redcon.Conn) bool { return true }
-	farewell := func(redcon.Conn, error) {} // the guard's Close has told the session
-	server := redcon.NewServerNetwork(l.Addr().Network(), l.name, handle, welcome, farewell)
+	onAccept := func(redcon.Conn) bool { return true }
+	onClose := func(redcon.Conn, error) {} // the guard's Close has already notified the session
+	server := redcon.NewServerNetwork(l.Addr().Network(), l.name, handle, onAccept, onClose)
 	if err := server.Serve(l); err != nil {
-		s.options.Logger.Error("redcon ended", "listen", l.name, "cause", err)
+		s.options.Logger.Error("redcon ended", "listen", l.name, "err", err)
 	}
 }
 
 func sessionOf(conn redcon.Conn) *session {
-	return conn.NetConn().(*guard).receiver.(*session)
+	return conn.NetConn().(*guardConn).events.(*session)
 }
 
-func (s *Server) newSession(conn net.Conn, door string) *session {
+func (s *Server) newSession(conn net.Conn, listen string) *session {
 	address := conn.RemoteAddr().String()
 	if conn.RemoteAddr().Network() == "unix" {
-		address = door
+		address = listen
 	}
 	c := &session{
 		options: &s.options,
@@ -177,14 +175,14 @@ func (s *Server) newSession(conn net.Conn, door string) *session {
 		log:     s.options.Logger,
 		client:  commands.Client{ID: s.counters.lastID.Add(1), Addr: address, Proto: 2, Since: time.Now()},
 	}
-	c.place = share{budget: &s.places, evict: c.makeRoom}
-	c.memory = share{budget: &s.memory, evict: c.evicted}
-	c.describeLocked() // nobody else has it yet
-	c.room.L = &c.mu
-	c.task = c.pumpTask
+	c.unauth = memReservation{limit: &s.unauthClients, evict: c.evictUnauth}
+	c.memory = memReservation{limit: &s.memory, evict: c.evicted}
+	c.describeLocked() // without mu: no other goroutine has the session yet
+	c.windowSpace.L = &c.mu
+	c.flushTask = c.flush
 	c.client.Push = c.push
 	c.client.Expel = c.expel
-	c.guard = newGuard(conn, &s.options, &s.stock, c)
+	c.guard = newGuard(conn, &s.options, &s.buffers, c)
 	return c
 }
 
@@ -194,15 +192,15 @@ func (s *Server) Describe() []commands.Description {
 	list := make([]commands.Description, len(all))
 	for i, c := range all {
 		c.mu.Lock()
-		list[i] = c.shown
+		list[i] = c.description
 		c.mu.Unlock()
 	}
 	slices.SortFunc(list, func(a, b commands.Description) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
-// Cut implements commands.Connections: whatever is in flight is lost to the
-// client, and what it was granted is given back.
+// Cut implements commands.Connections. The client receives no reply to commands in
+// flight, and locks granted by them are released.
 func (s *Server) Cut(id int64) bool {
 	for _, c := range s.snapshot() {
 		if c.client.ID == id {

@@ -134,7 +134,7 @@ func TestServer_ShutdownAnswersWhatIsInFlight(t *testing.T) {
 		conn.Close()
 		t.Error("a client was accepted during the shutdown")
 	}
-	awaitDraining(first.Sink.(*slot).session) // the idle client's turn may have been first
+	awaitDraining(first.Completer.(*pendingReply).session) // the idle client's turn may have been first
 	busy.send(command("PING"))
 	first.Reply(commands.Simple("A"))
 	busy.expect("+A\r\n")
@@ -163,15 +163,15 @@ func TestServer_AnswersShutdownToCommandsThatComeTooLate(t *testing.T) {
 	d := newDispatcher()
 	s := serve(t, Options{}, d)
 	c, probe := dial(t, s), dial(t, s)
-	probe.send(command("PING")) // accepted, and not only by the kernel, which resets what nobody takes
+	probe.send(command("PING")) // accepted, and not only by the kernel, which resets connections that the server does not accept
 	probe.expect("+PONG\r\n")
 	c.send(command("LATER"))
 	call := d.next(t)
 	go s.Shutdown(context.Background())
 	probe.expectEnd("")
-	session := call.Sink.(*slot).session
+	session := call.Completer.(*pendingReply).session
 	awaitDraining(session) // the probe's turn may have been first
-	session.append(session.newSlot(14, 0).take([]string{"ECHO", "x"}))
+	session.append(session.newPending(14, 0).take([]string{"ECHO", "x"}))
 	call.Reply(commands.OK)
 	c.expectEnd("+OK\r\n-SHUTDOWN the daemon is draining; nothing was done, use another daemon\r\n")
 	if got := d.started(); len(got) != 2 {
@@ -191,8 +191,8 @@ func TestServer_ShutdownCutsOffWhatDoesNotFinish(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c.expectEnd("")
-	answer := newLate("x")
-	call.Sink.DeliverLate(answer)
+	answer := newFakeDeferred("x")
+	call.Completer.CompleteDeferred(answer)
 	await(t, "the loss", answer.lost)
 }
 
@@ -206,7 +206,7 @@ func TestServer_ServeEndsWithItsContextAndDrains(t *testing.T) {
 	ended := make(chan error, 1) // 1: its one result
 	go func() { ended <- s.Serve(ctx) }()
 	c, probe := dial(t, s), dial(t, s)
-	probe.send(command("PING")) // accepted, and not only by the kernel, which resets what nobody takes
+	probe.send(command("PING")) // accepted, and not only by the kernel, which resets connections that the server does not accept
 	probe.expect("+PONG\r\n")
 	c.send(command("LATER"))
 	call := d.next(t)
@@ -238,14 +238,14 @@ func TestServer_CanBeShutDownWithoutHavingServed(t *testing.T) {
 	}
 }
 
-func TestServer_AdmitsNobodyOnceItIsStopping(t *testing.T) {
+func TestServer_AcceptsNoClientOnceItIsStopping(t *testing.T) {
 	s := serve(t, Options{}, newDispatcher())
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	ours, theirs := net.Pipe() // accepted by the kernel a moment before the door closed
+	ours, theirs := net.Pipe() // accepted by the kernel a moment before the listener closed
 	defer theirs.Close()
-	if s.admit(ours, "test") != nil {
+	if s.accept(ours, "test") != nil {
 		t.Error("a client was admitted that nobody would drain")
 	}
 	if _, err := theirs.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -271,7 +271,7 @@ func (f *failing) Accept() (net.Conn, error) {
 func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{run: newDispatcher(), options: Options{Logger: quiet()}.withDefaults(), stopping: make(chan struct{}), sessions: map[*session]struct{}{}}
-		l := &listener{Listener: &failing{failures: 10}, server: s}
+		l := &clientListener{Listener: &failing{failures: 10}, server: s}
 		start := time.Now()
 		conn, err := l.acceptNext()
 		if err != nil {

@@ -1,24 +1,24 @@
 package proxy
 
-// session.go answers: how are one client's commands run and answered in order
-// although they finish in any order, and although nobody may wait for them?
+// session.go runs one client's commands and answers them in order, although they finish
+// in any order and no goroutine may wait for them.
 //
-// The commands form a row of slots in order of arrival:
+// The commands form the reply queue, a list of pendingReply in order of arrival:
 //
 //	head … answered or in flight … next … not started … tail
 //
 // Three parties work on it. The reader (redcon's goroutine of this connection)
-// appends. Whoever completes a call, on any goroutine, puts the answer into its
-// slot and at most wakes somebody. The pump does everything else: it starts
-// commands, encodes the answered ones at the head and writes them. There is one
-// pump at a time, marked by `pumping`: the reader at the end of a read batch, so
-// that what was answered at once leaves in one write without a task, else a task
-// on the writers' pool. It lives only while there is something to do.
+// appends. The goroutine that completes a call, which may be any, stores the answer in
+// its pendingReply and at most wakes the writer loop. The writer loop does everything
+// else: it starts commands, encodes the answered ones at the head and writes them. One
+// writer loop runs at a time, marked by `writerRuns`. The reader runs it at the end of a
+// read batch, so that replies that are ready at once leave in one write without a task.
+// Else it is a task on the writers' pool. It runs only while there is something to do.
 //
-// Winners of the races: an answer that arrives while the pump runs is seen by it,
-// because it looks again under mu before it clears `pumping`; one that arrives
-// later finds `pumping` clear and wakes a new one. A reply handed to the kernel
-// wins over a client found gone; everything behind it is lost.
+// Races: an answer that arrives while the writer loop runs is noticed by it, because it
+// checks again under mu before it clears `writerRuns`. One that arrives later finds
+// `writerRuns` clear and wakes a new loop. A reply handed to the kernel counts as
+// delivered even if the client turns out to be gone; all replies behind it are lost.
 
 import (
 	"log/slog"
@@ -33,75 +33,75 @@ import (
 
 // Dispatcher runs commands; the command table is one.
 type Dispatcher interface {
-	// Barrier says that the command waits for all replies before it and holds
-	// back the commands after it.
+	// Barrier reports whether the command waits for all replies before it and delays
+	// the commands after it.
 	Barrier(args []string) bool
 	// Dispatch starts the command and returns without waiting for its outcome.
 	// Calls of one client come one at a time.
 	Dispatch(call *commands.Call)
-	// Known says that the client has said who it is, or need not. It is asked at
-	// the start and after every barrier.
-	Known(client *commands.Client) bool
+	// Authenticated reports whether the client is authenticated, or need not be. It is called
+	// at the start and after every barrier.
+	Authenticated(client *commands.Client) bool
 }
 
 type session struct {
-	options *Options
-	guard   *guard
-	run     Dispatcher
-	server  *Server
-	log     *slog.Logger
-	task    func() // s.pumpTask, made once
-	client  commands.Client
-	block   []slot        // the reader's: slots not yet used
-	batch   redlock.Batch // the pump's
-	trusted atomic.Bool   // the client is known
+	options   *Options
+	guard     *guardConn
+	run       Dispatcher
+	server    *Server
+	log       *slog.Logger
+	flushTask func() // s.flush, allocated once
+	client    commands.Client
+	block     []pendingReply // of the reader: pending replies not yet used
+	batch     redlock.Batch  // of the writer loop
+	trusted   atomic.Bool    // the client is authenticated
 
-	// The pump's, too.
-	out     []byte // encoded, not written
-	written int    // estimated size of what is in out
-	lates   []lateEnd
-	begun   int // commands started since the pump began, see rounds.go
-	took    int // their bytes
+	// Also of the writer loop.
+	out          []byte // encoded, not written
+	written      int    // estimated size of what is in out
+	deferred     []deferredEnd
+	shareStarted int // commands started in this share, see sharequeue.go
+	shareBytes   int // their bytes
 
 	mu             sync.Mutex
-	shown          commands.Description // of the client, after its last barrier
-	room           sync.Cond            // the reader waits for room in the window
-	head, tail     *slot
-	next           *slot  // first not started; nil when all are
-	barrier        *slot  // started and not known to be answered
-	waiting        int    // commands in the row
-	input          int    // their bytes
-	unwritten      int    // estimated bytes of answers not yet written
-	kept           int    // bytes of a command that has not come whole
-	subscribed     int    // bytes of the subscriptions
-	charged        int    // bytes in the budget of all clients
-	memory         share  // of that budget
-	owner          string // the user whose share it is
-	place          share  // among those that have not signed in
-	pumping        bool
-	pushes         []push
-	draining       bool // new commands are refused, close when the row is empty
-	closing        bool // nothing more is started; close when the started are answered
-	ended, dropped bool // told the guard so; the socket is closed
+	description    commands.Description // of the client, after its last barrier
+	windowSpace    sync.Cond            // the reader waits for space in the window
+	head, tail     *pendingReply
+	next           *pendingReply  // the first not started; nil when all are
+	barrier        *pendingReply  // started, not yet found answered
+	waiting        int            // commands in the reply queue
+	input          int            // their bytes
+	unwritten      int            // estimated bytes of answers not yet written
+	buffered       int            // bytes of an incomplete command
+	subscribed     int            // bytes of the subscriptions
+	reserved       int            // bytes in the memory limit of all clients
+	memory         memReservation // of that limit
+	owner          string         // the user of that reservation
+	unauth         memReservation // among the unauthenticated clients
+	writerRuns     bool
+	pushes         []pushMessage
+	draining       bool // new commands are rejected, close when the reply queue is empty
+	closing        bool // nothing more is started; close when the started commands are answered
+	ended, dropped bool // the guard is closing gracefully; the socket is closed
 }
 
-// lateEnd is a late answer and where it ends in out.
-type lateEnd struct {
-	late commands.Late
-	end  int
+// deferredEnd is a deferred reply and where it ends in out.
+type deferredEnd struct {
+	reply commands.DeferredReply
+	end   int
 }
 
-// receive takes what redcon has read; it returns when all of it is in the row.
+// receive takes the commands of redcon; it returns when all are in the reply queue.
 func (s *session) receive(conn redcon.Conn, first redcon.Command) {
-	defer s.containing("reader", func() { s.guard.Close() })
+	defer s.recoverPanic("reader", func() { s.guard.Close() })
 	rest := conn.ReadPipeline()
 	s.server.counters.commands.Add(int64(1 + len(rest)))
-	if args := s.guard.takeAside(); args != nil {
+	if args := s.guard.takeBypass(); args != nil {
 		input := 0
 		for _, arg := range args {
 			input += len(arg)
 		}
-		s.append(s.newSlot(max(input, longInput+1), 0).take(args))
+		s.append(s.newPending(max(input, longInput+1), 0).take(args))
 	} else {
 		s.appendCommand(first, len(rest)+1)
 		for i, command := range rest {
@@ -110,190 +110,190 @@ func (s *session) receive(conn redcon.Conn, first redcon.Command) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.pumping {
-		s.pumpLocked()
+	if !s.writerRuns {
+		s.writerLoopLocked()
 	}
 }
 
-func (s *session) appendCommand(command redcon.Command, soon int) {
-	sl := s.newSlot(len(command.Raw), soon)
-	s.append(sl.take(sl.stringsOf(command)))
+func (s *session) appendCommand(command redcon.Command, batchHint int) {
+	pr := s.newPending(len(command.Raw), batchHint)
+	s.append(pr.take(pr.stringsOf(command)))
 }
 
-// append puts a command at the end of the row, waiting for room. Waiting, it
-// reads nothing: that is what holds back a client that sends more than it takes.
-func (s *session) append(sl *slot) {
-	sl.barrier = s.isBarrier(sl.call.Args)
+// append puts a command at the end of the reply queue, and waits for space. While it
+// waits it reads nothing: that slows down a client that sends more than it reads.
+func (s *session) append(pr *pendingReply) {
+	pr.barrier = s.isBarrier(pr.call.Args)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.fullLocked() && !s.deafLocked() {
-		if !s.pumping {
-			s.pumpLocked()
+	for s.fullLocked() && !s.inputClosedLocked() {
+		if !s.writerRuns {
+			s.writerLoopLocked()
 		}
-		if s.fullLocked() && !s.deafLocked() {
-			s.room.Wait()
+		if s.fullLocked() && !s.inputClosedLocked() {
+			s.windowSpace.Wait()
 		}
 	}
-	if s.deafLocked() {
+	if s.inputClosedLocked() {
 		return
 	}
 	if s.draining {
-		sl.answered = true
-		sl.reply = commands.Error("SHUTDOWN", "the daemon is draining; nothing was done, use another daemon")
-		sl.barrier = false
+		pr.answered = true
+		pr.reply = commands.Error("SHUTDOWN", "the daemon is draining; nothing was done, use another daemon")
+		pr.barrier = false
 	}
-	s.appendLocked(sl)
+	s.appendLocked(pr)
 }
 
-func (s *session) appendLocked(sl *slot) {
+func (s *session) appendLocked(pr *pendingReply) {
 	if s.tail == nil {
-		s.head = sl
+		s.head = pr
 	} else {
-		s.tail.next = sl
+		s.tail.next = pr
 	}
-	s.tail = sl
+	s.tail = pr
 	if s.next == nil {
-		s.next = sl
+		s.next = pr
 	}
 	s.waiting++
-	s.input += sl.input
-	s.weighLocked()
+	s.input += pr.input
+	s.updateMemoryLocked()
 }
 
 func (s *session) fullLocked() bool {
 	return s.waiting >= s.options.Window || s.input >= s.options.MaxCommand || s.unwritten >= s.options.MaxUnwritten
 }
 
-// deafLocked: what is read now is not run any more.
-func (s *session) deafLocked() bool { return s.closing || s.dropped }
+// inputClosedLocked: commands read from now on are not run.
+func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
 
-// refuse is the guard's word that the client has stopped speaking the protocol,
-// after everything that came before was taken. It says text in its turn and
-// closes; "" closes without a word.
+// refuse implements connEvents: the client violated the protocol after all earlier
+// commands were received. It sends text after their replies and closes; "" closes without
+// a reply.
 func (s *session) refuse(text string) {
 	if text == "" {
-		s.server.warnOfBrowser(s.client.Addr)
+		s.server.warnOfHTTP(s.client.Addr)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.deafLocked() {
+	if s.inputClosedLocked() {
 		return
 	}
-	sl := &slot{session: s, answered: true, last: true, silent: text == "", reply: commands.Error("ERR", text)}
-	s.appendLocked(sl)
-	if !s.pumping {
-		s.pumpLocked()
+	pr := &pendingReply{session: s, answered: true, last: true, noReply: text == "", reply: commands.Error("ERR", text)}
+	s.appendLocked(pr)
+	if !s.writerRuns {
+		s.writerLoopLocked()
 	}
 }
 
-func (s *session) known() bool { return s.trusted.Load() }
+func (s *session) authenticated() bool { return s.trusted.Load() }
 
-// describeLocked notes who the client is now; no handler may be changing it.
+// describeLocked stores the client's present state; no handler may be changing it.
 func (s *session) describeLocked() {
-	if known := s.run.Known(&s.client); known != s.trusted.Load() {
+	if known := s.run.Authenticated(&s.client); known != s.trusted.Load() {
 		s.trusted.Store(known)
-		s.place.end()
+		s.unauth.end()
 	}
-	s.shown = s.client.Describe()
+	s.description = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()
 	if s.owner != s.client.User {
 		s.owner = s.client.User
-		s.chargeLocked(s.charged)
+		s.reserveLocked(s.reserved)
 	}
-	s.weighLocked()
+	s.updateMemoryLocked()
 }
 
 func (s *session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.waiting > 0 || s.pumping || s.shown.Channels+s.shown.Patterns > 0 // a subscriber listens
+	return s.waiting > 0 || s.writerRuns || s.description.Channels+s.description.Patterns > 0 // a subscriber is not idle
 }
 
-// drain lets what was received finish and closes then.
+// drain lets received commands finish and closes then.
 func (s *session) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	if !s.pumping {
-		s.pumpLocked()
+	if !s.writerRuns {
+		s.writerLoopLocked()
 	}
 }
 
-// expel ends a connection whose client may not stay. Its waits are answered and its
-// holds are told first, so that this still reaches the client; nothing more is started.
-// It never blocks: one client that does not read must not keep the others in.
+// expel ends a connection whose client may not stay. First its waits are answered and its
+// holds reported as lost, so that this still reaches the client; nothing more is started.
+// It never blocks: one client that does not read must not delay the others' end.
 func (s *session) expel(why commands.Expelled) {
-	defer s.containing("end of a client", func() { s.guard.Close() })
+	defer s.recoverPanic("end of a client", func() { s.guard.Close() })
 	s.mu.Lock()
-	over := s.deafLocked()
+	ended := s.inputClosedLocked()
 	s.mu.Unlock()
-	if over {
+	if ended {
 		return
 	}
 	s.log.Info("connection ended by the daemon", "client", s.client.Addr, "err", why)
-	s.client.Ties.Expel(why)
+	s.client.OnClose.Expel(why)
 	s.mu.Lock()
 	s.closing = true
-	s.room.Broadcast()
-	wake := !s.pumping && !s.dropped
-	s.pumping = s.pumping || wake
+	s.windowSpace.Broadcast()
+	wake := !s.writerRuns && !s.dropped
+	s.writerRuns = s.writerRuns || wake
 	s.mu.Unlock()
 	if wake {
-		s.server.writers.wake(s.task)
+		s.server.writers.wake(s.flushTask)
 	}
 }
 
-// answer takes a call's one answer. It never blocks: it is called by the lanes.
-func (s *session) answer(sl *slot, reply commands.Reply, late commands.Late) {
+// answer stores a call's one answer. It never blocks: the lanes call it.
+func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred commands.DeferredReply) {
 	s.mu.Lock()
-	if sl.answered {
+	if pr.answered {
 		s.mu.Unlock()
-		s.answeredTwice(sl)
+		s.answeredTwice(pr)
 		return
 	}
-	sl.answered = true
+	pr.answered = true
 	if s.dropped {
 		s.mu.Unlock()
-		if late != nil {
-			s.lose(late)
+		if deferred != nil {
+			s.undelivered(deferred)
 		}
 		return
 	}
 	if s.unwritten > s.options.OutputLimit {
 		s.overflowLocked()
 		s.mu.Unlock()
-		if late != nil {
-			s.lose(late)
+		if deferred != nil {
+			s.undelivered(deferred)
 		}
 		return
 	}
-	sl.reply, sl.late, sl.output = reply, late, lateOutput
-	if late == nil {
-		sl.output = replySize(&sl.reply)
+	pr.reply, pr.deferred, pr.output = reply, deferred, deferredSize
+	if deferred == nil {
+		pr.output = replySize(&pr.reply)
 	}
-	s.unwritten += sl.output
-	s.weighLocked()
-	wake := !s.pumping && sl == s.head
+	s.unwritten += pr.output
+	s.updateMemoryLocked()
+	wake := !s.writerRuns && pr == s.head
 	if wake {
-		s.pumping = true // from here on there is a pump: the task
+		s.writerRuns = true // from here on the task is the writer loop
 	}
 	s.mu.Unlock()
 	if wake {
-		s.server.writers.wake(s.task)
+		s.server.writers.wake(s.flushTask)
 	}
 }
 
-// push is a message out of turn.
-type push struct {
+// pushMessage is an out-of-band message.
+type pushMessage struct {
 	message commands.Reply
-	plain   bool // for clients on RESP2, too
+	plain   bool // also for clients on RESP2
 	size    int
 }
 
-// push takes a message out of turn; it leaves behind the replies that are
-// ready. It never blocks: a client that does not read what it asked for is cut.
+// push queues an out-of-band message; it is written after the replies that are ready. It
+// never blocks: a client that does not read its messages is closed.
 func (s *session) push(message commands.Reply, plain bool) {
-	one := push{message, plain, replySize(&message)}
+	one := pushMessage{message, plain, replySize(&message)}
 	s.mu.Lock()
 	if s.dropped || s.closing {
 		s.mu.Unlock()
@@ -306,63 +306,63 @@ func (s *session) push(message commands.Reply, plain bool) {
 	}
 	s.pushes = append(s.pushes, one)
 	s.unwritten += one.size
-	s.weighLocked()
-	wake := !s.pumping
-	s.pumping = true
+	s.updateMemoryLocked()
+	wake := !s.writerRuns
+	s.writerRuns = true
 	s.mu.Unlock()
 	if wake {
-		s.server.writers.wake(s.task)
+		s.server.writers.wake(s.flushTask)
 	}
 }
 
 // overflowLocked closes a client that leaves more unread than it may. Its answers
-// come from lanes, which must not wait for the closing. Nothing more is encoded: an
-// answer is missing from the row.
+// come from lanes, which must not wait for the close. Nothing more is encoded: an
+// answer is missing from the reply queue.
 func (s *session) overflowLocked() {
 	s.dropped, s.next = true, nil
 	s.server.counters.slow.Add(1)
-	if s.server.unread.now() {
-		s.log.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.shown.User,
+	if s.server.warnedUnread.allow() {
+		s.log.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.description.User,
 			"limit", s.options.OutputLimit, "hint", "the client does not read its replies or messages; raise client-output-limit if it should not have to")
 	}
 	s.server.writers.wake(func() { s.guard.Close() })
 }
 
-// gone is the guard's word that the socket is closed: whatever is not yet with
-// the kernel will never be read.
-func (s *session) gone() {
+// socketClosed implements connEvents: replies not yet handed to the kernel will never be
+// read.
+func (s *session) socketClosed() {
 	s.mu.Lock()
 	s.dropped = true
-	var lost []commands.Late
-	for sl := s.head; sl != nil; sl = sl.next {
-		if sl.answered && sl.late != nil {
-			lost = append(lost, sl.late)
+	var lost []commands.DeferredReply
+	for pr := s.head; pr != nil; pr = pr.next {
+		if pr.answered && pr.deferred != nil {
+			lost = append(lost, pr.deferred)
 		}
 	}
 	s.head, s.tail, s.next, s.waiting, s.pushes = nil, nil, nil, 0, nil
-	s.room.Broadcast()
+	s.windowSpace.Broadcast()
 	s.mu.Unlock()
 	s.memory.end()
-	s.place.end()
+	s.unauth.end()
 	func() {
-		defer s.containing("end of a client", func() {})
-		s.client.Ties.Cut()
+		defer s.recoverPanic("end of a client", func() {})
+		s.client.OnClose.Run()
 	}()
-	for _, late := range lost {
-		s.lose(late)
+	for _, deferred := range lost {
+		s.undelivered(deferred)
 	}
 	s.server.forget(s)
 }
 
-func (s *session) answeredTwice(sl *slot) {
+func (s *session) answeredTwice(pr *pendingReply) {
 	s.server.counters.answeredTwice.Add(1)
 	if s.options.Strict {
-		panic("proxy: " + commandName(sl.call.Args) + " was answered twice")
+		panic("proxy: " + commandName(pr.call.Args) + " was answered twice")
 	}
-	s.log.Error("a command was answered twice; the second answer was dropped", "command", commandName(sl.call.Args))
+	s.log.Error("a command was answered twice; the second answer was dropped", "command", commandName(pr.call.Args))
 }
 
-// commandName is the word for the log, bounded.
+// commandName is the command's name for the log, bounded.
 func commandName(args []string) string {
 	if len(args) == 0 {
 		return ""

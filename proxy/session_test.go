@@ -42,7 +42,7 @@ func TestSession_AnswersInOrderHoweverCommandsFinish(t *testing.T) {
 		for half := range 2 {
 			finishing.Go(func() {
 				for i := half; i < later; i += 2 {
-					calls[i].Sink.Deliver(commands.Bulk(calls[i].Args[1]))
+					calls[i].Completer.Complete(commands.Bulk(calls[i].Args[1]))
 				}
 			})
 		}
@@ -157,7 +157,7 @@ func TestSession_StartsNothingMoreWhenABarrierLetsTooMuchGo(t *testing.T) {
 	const all = 20 // 20 kB of commands, taken in while the barrier runs
 	c.send(command("LATERBARRIER") + command("LATER") + strings.Repeat(command("ECHO", word), all))
 	barrier := d.next(t)
-	session := barrier.Sink.(*slot).session
+	session := barrier.Completer.(*pendingReply).session
 	for taken := 0; taken < all+2; runtime.Gosched() {
 		session.mu.Lock()
 		taken = session.waiting
@@ -170,7 +170,7 @@ func TestSession_StartsNothingMoreWhenABarrierLetsTooMuchGo(t *testing.T) {
 	other.expect("+PONG\r\n")
 	for pumping := true; pumping; runtime.Gosched() {
 		session.mu.Lock()
-		pumping = session.pumping
+		pumping = session.writerRuns
 		session.mu.Unlock()
 	}
 	if n := len(d.started()); n > 16 {
@@ -214,7 +214,7 @@ func TestSession_TakesTheFirstOfTwoAnswers(t *testing.T) {
 	call.Reply(commands.Simple("first"))
 	call.Reply(commands.Simple("second"))
 	c.expect("+first\r\n")
-	for range 50 { // its slot is never anybody else's
+	for range 50 { // its pendingReply is never reused
 		c.send(command("LATER"))
 		next := d.next(t)
 		call.Reply(commands.Simple("third"))

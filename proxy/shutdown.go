@@ -1,7 +1,6 @@
 package proxy
 
-// shutdown.go answers: how does the server end, so that whoever was promised an
-// answer gets it?
+// shutdown.go ends the server after the commands in flight were answered.
 
 import (
 	"context"
@@ -10,7 +9,7 @@ import (
 	"time"
 )
 
-// forget is called once per admitted session, when its socket is closed.
+// forget is called once per accepted session, when its socket is closed.
 func (s *Server) forget(c *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,8 +37,8 @@ func (s *Server) noteEmptyLocked() {
 }
 
 // Shutdown stops accepting at once, lets commands in flight finish and their
-// replies be written, and closes. When ctx ends first, the rest is cut off and
-// the error says how many clients that were. Further calls wait likewise.
+// replies be written, and closes. When ctx ends first, the remaining clients are
+// closed and the error contains their number. Further calls wait likewise.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if !s.stop() {
 		select {
@@ -74,7 +73,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// stop is true for the one caller that has to do the work.
+// stop returns true to the one caller that has to do the work.
 func (s *Server) stop() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *Server) stop() bool {
 
 func (s *Server) closeListeners() {
 	for _, l := range s.listeners {
-		_ = l.Close() // a listener that cannot be closed is closed
+		_ = l.Close() // the error of a listener that is closed already
 	}
 }
 

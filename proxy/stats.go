@@ -1,10 +1,10 @@
 package proxy
 
-// stats.go answers: what has happened at the door so far?
+// stats.go contains the counters of the server.
 
 import "sync/atomic"
 
-type counters struct {
+type serverCounters struct {
 	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted, lost atomic.Int64
 }
 
@@ -12,17 +12,17 @@ type counters struct {
 type Stats struct {
 	Connected     int   // clients being served
 	Total         int64 // clients accepted
-	Rejected      int64 // clients turned away, see MaxClients and MaxConnects
-	Panics        int64 // panics contained; each cost a connection at most
+	Rejected      int64 // clients rejected, see MaxClients and MaxConnects
+	Panics        int64 // panics recovered; each closed at most one connection
 	Commands      int64 // commands read
 	AnsweredTwice int64 // second answers dropped; anything but 0 is a bug
-	SlowClients   int64 // clients cut off because they left replies or messages unread
+	SlowClients   int64 // clients closed because they left replies or messages unread
 	Evicted       int64 // clients closed because all of them, or one user's, had too much memory
 	Memory        int   // bytes of ClientMemory in use
-	Lost          int64 // late answers whose client had gone
+	Lost          int64 // deferred replies whose client had gone
 }
 
-// Stats is a snapshot; its fields are read one after another.
+// Stats returns a snapshot; its fields are read one after another.
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	connected := len(s.sessions)

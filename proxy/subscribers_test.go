@@ -1,6 +1,6 @@
 package proxy
 
-// subscribers_test.go: what happens to locks, as subscribers read it.
+// subscribers_test.go tests the events of locks that subscribers read.
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func (h *happenings) Listen(_ int, heard func(redlock.Event)) func() {
 	}
 }
 
-// tell says that a key was granted; it is false if nobody listens.
+// tell publishes that a key was granted; it returns false without subscribers.
 func (h *happenings) tell(key string) bool {
 	h.mu.Lock()
 	heard := h.heard
@@ -44,7 +44,7 @@ func (h *happenings) tell(key string) bool {
 func serveEvents(t *testing.T, o Options) (*Server, *happenings) {
 	t.Helper()
 	h := &happenings{}
-	return serve(t, o, commands.NewTable(commands.Env{Events: h})), h
+	return serve(t, o, commands.NewTable(commands.Deps{Events: h})), h
 }
 
 func TestSession_SubscribersReadEventsInBothProtocols(t *testing.T) {
@@ -113,7 +113,7 @@ func TestSession_ASubscriberThatDoesNotReadIsCutAndCounted(t *testing.T) {
 	quick.send(command("SUBSCRIBE", "dlock:last"))
 	quick.expect("*3\r\n$9\r\nsubscribe\r\n$10\r\ndlock:last\r\n:1\r\n")
 	key := strings.Repeat("k", 512)
-	for end := time.Now().Add(patience); s.Stats().SlowClients == 0; {
+	for end := time.Now().Add(testTimeout); s.Stats().SlowClients == 0; {
 		h.tell(key)
 		if time.Now().After(end) {
 			t.Fatal("it was not cut")

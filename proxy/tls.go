@@ -1,8 +1,8 @@
 package proxy
 
-// tls.go answers: how is TLS spoken with clients? Below the guard, so that all
-// of its limits hold. The handshake belongs to the greeting, see greet.go, and has
-// a deadline: whoever connects and says nothing keeps nobody else waiting.
+// tls.go adds TLS to client connections, below the guard, so that all of its limits
+// apply. The handshake is part of the time before the login, see preauth.go, and has a
+// deadline: a client that connects and sends nothing delays no other client.
 
 import (
 	"crypto/tls"
@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	tlsPrefix     = "tls:"
-	handshakeTime = 5 * time.Second // several round trips around the world
+	tlsPrefix        = "tls:"
+	handshakeTimeout = 5 * time.Second // several round trips around the world
 )
 
-// ClientAuth says what is asked of clients' certificates.
+// ClientAuth is the policy for clients' certificates.
 type ClientAuth string
 
 const (
-	AuthOff      ClientAuth = "off"      // nothing
-	AuthOptional ClientAuth = "optional" // one that is shown must be signed by the CA
-	AuthRequired ClientAuth = "required" // one must be shown, signed by the CA
+	AuthOff      ClientAuth = "off"      // no certificate is requested
+	AuthOptional ClientAuth = "optional" // a certificate that is sent must be signed by the CA
+	AuthRequired ClientAuth = "required" // every client must send one, signed by the CA
 )
 
 // TLS names PEM files.
 type TLS struct {
-	CertFile   string // the certificate and what leads to its CA
+	CertFile   string // the certificate and its chain to the CA
 	KeyFile    string
 	CAFile     string     // signs clients' certificates; needed unless ClientAuth is off
 	ClientAuth ClientAuth // "" is AuthOff
 }
 
-// load reads the files; the error names the file and what is wrong with it.
+// load reads the files; the error contains the file and its problem.
 func (t TLS) load() (*tls.Config, error) {
 	if t.CertFile == "" || t.KeyFile == "" {
 		return nil, errors.New("proxy: Listen has an address with tls:, and TLS names no CertFile and KeyFile")
@@ -76,7 +76,7 @@ func (t TLS) load() (*tls.Config, error) {
 }
 
 // suites12 are the cipher suites of TLS 1.2 that authenticate what they encrypt. Go's
-// own list still has those with CBC, for which attacks by timing are known. TLS 1.3
+// own list still contains those with CBC, for which timing attacks are known. TLS 1.3
 // has no others.
 func suites12() []uint16 {
 	return []uint16{
@@ -86,9 +86,9 @@ func suites12() []uint16 {
 	}
 }
 
-// ReloadTLS reads the files again, for the handshakes to come, and ends the connections
-// whose client's certificate the new CA did not sign. After an error the former ones
-// stay in force. Without TLS listeners there is nothing to do.
+// ReloadTLS reads the files again, for new handshakes, and ends the connections
+// whose client's certificate the new CA did not sign. After an error the previous ones
+// stay in use. Without TLS listeners there is nothing to do.
 func (s *Server) ReloadTLS() error {
 	for _, l := range s.listeners {
 		if !l.secure {
@@ -109,25 +109,25 @@ func (s *Server) ReloadTLS() error {
 	return nil
 }
 
-// handshake runs with the socket's deadlines: a context would cost every stranger
-// another goroutine. false means that the connection is closed.
-func (l *listener) handshake(g *guard) bool {
-	conn := g.Conn.(secured)
-	g.wait(g.stock.turns.reserve(greetingTurns))
-	g.setReadDeadline(handshakeTime)
-	_ = conn.SetWriteDeadline(time.Now().Add(handshakeTime)) // fails on a closed socket only, which Handshake will tell
+// handshake runs with the socket's deadlines: a context would cost every unauthenticated
+// client another goroutine. false means that the connection is closed.
+func (l *clientListener) handshake(g *guardConn) bool {
+	conn := g.Conn.(tlsConn)
+	g.wait(g.pools.turns.reserve(handshakeTurns))
+	g.setReadDeadline(handshakeTimeout)
+	_ = conn.SetWriteDeadline(time.Now().Add(handshakeTimeout)) // fails on a closed socket only, which Handshake reports
 	if err := conn.Handshake(); err != nil {
-		l.server.options.Logger.Debug("TLS handshake failed", "client", g.RemoteAddr().String(), "listen", l.name, "cause", err)
+		l.server.options.Logger.Debug("TLS handshake failed", "client", g.RemoteAddr().String(), "listen", l.name, "err", err)
 		g.Close()
 		return false
 	}
 	g.setReadDeadline(0)
-	if !recordsOf(conn).settleGreeted() {
+	if !recordsOf(conn).finishHandshake() {
 		g.Close()
 		return false
 	}
-	// A reload during the handshake has not seen this certificate: either it finds the
-	// handshake done, or its CA is found here.
+	// A reload during the handshake did not check this certificate. Either the reload finds
+	// the handshake done, or its CA is found here.
 	if why := g.unverified(l.server.tls.Load()); why != "" {
 		l.server.options.Logger.Info("connection ended by the daemon", "client", g.RemoteAddr().String(), "err", why)
 		g.Close()
@@ -136,11 +136,11 @@ func (l *listener) handshake(g *guard) bool {
 	return true
 }
 
-// unverified is why the client's certificate is not one that the configuration accepts;
-// "" if it is, or if there is none to verify.
-func (g *guard) unverified(config *tls.Config) commands.Expelled {
-	conn, ok := g.Conn.(secured)
-	if !ok || config.ClientCAs == nil || !recordsOf(conn).greeted.Load() {
+// unverified returns why the configuration does not accept the client's certificate, "" if
+// it does, or if there is none to verify.
+func (g *guardConn) unverified(config *tls.Config) commands.Expelled {
+	conn, ok := g.Conn.(tlsConn)
+	if !ok || config.ClientCAs == nil || !recordsOf(conn).handshakeDone.Load() {
 		return ""
 	}
 	shown := conn.ConnectionState().PeerCertificates
@@ -159,22 +159,22 @@ func (g *guard) unverified(config *tls.Config) commands.Expelled {
 	return ""
 }
 
-// secure puts TLS over a socket.
-func secure(conn net.Conn, config *tls.Config) secured {
-	return secured{tls.Server(&records{Conn: conn}, config)}
+// wrapTLS puts TLS over a socket.
+func wrapTLS(conn net.Conn, config *tls.Config) tlsConn {
+	return tlsConn{tls.Server(&tlsRecords{Conn: conn}, config)}
 }
 
-// guardedBy has what stands below TLS count for its guard.
-func (r *records) guardedBy(g *guard) {
+// attach makes the layer below TLS count for its guard.
+func (r *tlsRecords) attach(g *guardConn) {
 	r.guard = g
-	r.share = share{budget: &g.stock.budget, evict: r.evict}
+	r.memory = memReservation{limit: &g.pools.limit, evict: r.evict}
 }
 
-// secured is a client's connection with TLS in it. It closes the socket at once:
+// tlsConn is a client's connection with TLS. It closes the socket at once:
 // the alert that crypto/tls sends first may wait seconds for a client that does
 // not read.
-type secured struct {
+type tlsConn struct {
 	*tls.Conn
 }
 
-func (c secured) Close() error { return c.NetConn().Close() }
+func (c tlsConn) Close() error { return c.NetConn().Close() }

@@ -121,7 +121,7 @@ func dialTLS(t *testing.T, s *Server, config *tls.Config) (*client, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { raw.Close() })
-	_ = raw.SetDeadline(time.Now().Add(patience))
+	_ = raw.SetDeadline(time.Now().Add(testTimeout))
 	conn := tls.Client(raw, config)
 	c := &client{Conn: conn, t: t, in: bufio.NewReader(conn)}
 	if err := conn.Handshake(); err != nil {
@@ -180,7 +180,7 @@ func TestTLS_RefusesSuitesWithoutAuthenticatedEncryption(t *testing.T) {
 	}
 }
 
-func TestTLS_ClosesOnPlainWordsWithoutExecutingThem(t *testing.T) {
+func TestTLS_ClosesOnPlaintextWithoutExecutingIt(t *testing.T) {
 	a := newAuthority(t, "ca")
 	d := newDispatcher()
 	s := serve(t, secureOptions(t, a), d)
@@ -190,7 +190,7 @@ func TestTLS_ClosesOnPlainWordsWithoutExecutingThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer raw.Close()
-		_ = raw.SetDeadline(time.Now().Add(patience))
+		_ = raw.SetDeadline(time.Now().Add(testTimeout))
 		if _, err := io.WriteString(raw, words); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestTLS_OnThePlainPortIsNeverACommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	_ = raw.SetDeadline(time.Now().Add(patience))
+	_ = raw.SetDeadline(time.Now().Add(testTimeout))
 	if err := tls.Client(raw, &tls.Config{ServerName: "127.0.0.1"}).Handshake(); err == nil {
 		t.Error("the handshake was answered")
 	}
@@ -224,9 +224,9 @@ func TestTLS_OnThePlainPortIsNeverACommand(t *testing.T) {
 	}
 }
 
-// Clients that connect and say nothing hold nobody back, and the door closes
+// Clients that connect and send nothing delay no other client, and the listener closes
 // over handshakes that never end.
-func TestTLS_ASilentClientKeepsNobodyWaiting(t *testing.T) {
+func TestTLS_ASilentClientDelaysNoOtherClient(t *testing.T) {
 	a := newAuthority(t, "ca")
 	s := serve(t, secureOptions(t, a), newDispatcher())
 	for range 20 {
@@ -241,7 +241,7 @@ func TestTLS_ASilentClientKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-func TestTLS_AsksForCertificatesOfClientsAsItIsTold(t *testing.T) {
+func TestTLS_RequestsClientCertificatesAsConfigured(t *testing.T) {
 	servers, clients, others := newAuthority(t, "servers"), newAuthority(t, "clients"), newAuthority(t, "others")
 	good, foreign := clients.pair("good"), others.pair("foreign")
 	for _, c := range []struct {
@@ -255,7 +255,7 @@ func TestTLS_AsksForCertificatesOfClientsAsItIsTold(t *testing.T) {
 		s := serve(t, options, newDispatcher())
 		try := func(what string, want bool, certificates ...tls.Certificate) {
 			config := servers.trusting()
-			// Shown whatever the server says it accepts, as an attacker would.
+			// Sent whatever the server accepts, as an attacker would.
 			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				if len(certificates) == 0 {
 					return &tls.Certificate{}, nil
@@ -304,7 +304,7 @@ func TestTLS_ReloadsCertificatesWithoutDroppingClients(t *testing.T) {
 	before.expect("+PONG\r\n")
 }
 
-func TestNew_SaysWhatIsWrongWithTLS(t *testing.T) {
+func TestNew_ReportsWhatIsWrongWithTLS(t *testing.T) {
 	a := newAuthority(t, "ca")
 	for part, change := range map[string]func(*TLS){
 		"names no CertFile and KeyFile":          func(o *TLS) { *o = TLS{} },
@@ -322,7 +322,7 @@ func TestNew_SaysWhatIsWrongWithTLS(t *testing.T) {
 	}
 }
 
-func TestTLS_TurnsAwayWhomNobodyCountsWithoutPlainWords(t *testing.T) {
+func TestTLS_RejectsUncountedConnectionsWithoutPlaintext(t *testing.T) {
 	a := newAuthority(t, "ca")
 	options := secureOptions(t, a)
 	options.MaxPerAddress = 1
@@ -335,7 +335,7 @@ func TestTLS_TurnsAwayWhomNobodyCountsWithoutPlainWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	_ = raw.SetDeadline(time.Now().Add(patience))
+	_ = raw.SetDeadline(time.Now().Add(testTimeout))
 	if got, _ := io.ReadAll(raw); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}

@@ -2,6 +2,5 @@ package proxy
 
 import "crypto/tls"
 
-// Config reads the files, for another door than the port that shows its clients
-// the same certificates.
+// Config reads the files, for the admin endpoint, which uses the same certificates.
 func (t TLS) Config() (*tls.Config, error) { return t.load() }

@@ -1,9 +1,8 @@
 package proxy
 
-// writers.go answers: on whose goroutine does a session write when a reply is
-// completed by a lane? On a task of this pool: one per session with something
-// to write, none while it has nothing, so a client that does not read costs a
-// task of its own and nobody else.
+// writers.go contains the pool of goroutines on which sessions write replies that lanes
+// complete. A session with something to write has one task, else none. So a client that
+// does not read blocks a task of its own and no other session.
 
 import (
 	"log/slog"
@@ -15,16 +14,16 @@ import (
 
 type writers struct {
 	pool *ants.Pool
-	rest sync.WaitGroup // tasks that the pool did not take
+	rest sync.WaitGroup // tasks that the pool rejected
 }
 
 // newWriters sizes the pool at twice the clients: every session has at most one
-// task, and the task of one that has just left may still be ending while its
-// place is taken.
+// task, and the task of one that has just closed may still be ending while its
+// successor is connected.
 func newWriters(clients int, log *slog.Logger, panicked func()) (*writers, error) {
-	pool, err := ants.NewPool(2*clients, ants.WithNonblocking(true), ants.WithPanicHandler(func(cause any) {
+	pool, err := ants.NewPool(2*clients, ants.WithNonblocking(true), ants.WithPanicHandler(func(value any) {
 		panicked()
-		log.Error("panic in a writer task", "cause", cause)
+		log.Error("panic recovered in a writer task", "err", value)
 	}))
 	if err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func newWriters(clients int, log *slog.Logger, panicked func()) (*writers, error
 }
 
 // wake runs task soon, once, and returns at once. A task must not be lost, since
-// its session counts on it: one the pool refuses gets a goroutine; there is at
+// its session depends on it: one that the pool rejects gets a goroutine; there is at
 // most one per session.
 func (w *writers) wake(task func()) {
 	if w.pool.Submit(task) != nil {

@@ -1,8 +1,8 @@
 package redlock
 
-// acl_test.go: the user of configs/master-acl.txt may do all that the daemon
-// does on a master, and nothing else. What it does is read from the scripts and
-// from the code, so that no command is missed because no test happens to say it.
+// acl_test.go: the user of configs/master-acl.txt may do all that the daemon does on a master,
+// and nothing else. What it does is read from the scripts and from the code, so that no command
+// is missed because no test happens to send it.
 
 import (
 	"bufio"
@@ -58,19 +58,19 @@ func restricted(_ *daemon, o *pool.Options) {
 	}
 }
 
-// denied is what a master has refused to anybody.
+// denied is what a master has refused to any client.
 func (c *cluster) denied(i int) string {
 	c.t.Helper()
 	entries, _ := c.do(i, "ACL", "LOG").([]any)
 	return fmt.Sprint(entries...)
 }
 
-// Commands that stand in no script of ours and in no call of our own.
+// Commands that are in no script of ours and in no call of our own.
 var (
 	// saidByRueidis is how it begins a connection.
 	saidByRueidis = []string{"hello", "auth", "select", "client|setname", "client|tracking"}
-	// saidByLibraries: their scripts run on the masters as they are. Whoever
-	// needs one more adds it here and to the file.
+	// saidByLibraries: their scripts run on the masters as they are. A library that needs one
+	// more adds it here and to the file.
 	saidByLibraries = []string{
 		"pexpire", "expire", "expireat", "ttl", "unlink", "setnx", "setex", "psetex", "mget", "mset", "msetnx", "getrange", "lpush",
 	}
@@ -119,7 +119,7 @@ func saidIn(t *testing.T, call *regexp.Regexp, patterns ...string) []string {
 	return slices.Compact(names)
 }
 
-func TestACL_NamesEveryCommandThatIsSaidAndNoOther(t *testing.T) {
+func TestACL_NamesEveryCommandThatIsSentAndNoOther(t *testing.T) {
 	said := slices.Concat(saidByRueidis, saidByLibraries,
 		saidIn(t, calledByScript, "scripts/*.lua", "../pool/scripts/*.lua"), saidIn(t, saidOutright, "*.go", "../pool/*.go"))
 	var allowed []string
@@ -143,8 +143,8 @@ func TestACL_NamesEveryCommandThatIsSaidAndNoOther(t *testing.T) {
 	}
 }
 
-// Who stands behind somebody in the queue looks for the dead first, and hears of
-// a release instead of asking for it.
+// A waiter behind another one in the queue first checks for dead waiters. It receives a release
+// instead of asking for it.
 func TestACL_AllowsToWait(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -175,7 +175,7 @@ func TestACL_AllowsToWait(t *testing.T) {
 	}
 }
 
-// A client is told that no master answered; the operator, which one refused what.
+// The client's error is that no master answered; the log shows which master refused what.
 func TestACL_WhatAMasterRefusesIsInTheLog(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -231,7 +231,7 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	if again.Fence <= held.Fence {
 		t.Errorf("fence %d after %d", again.Fence, held.Fence)
 	}
-	c.do(0, "DEL", "invoices") // a copy is missing: the extend heals it
+	c.do(0, "DEL", "invoices") // a copy is missing: the extend repairs it
 	if _, err := d.extend("invoices", held.Token, 25*time.Second); err != nil {
 		t.Error(err)
 	}
@@ -282,7 +282,7 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	}
 
 	j := listen(t, c.daemon(restricted).Locker)
-	eventually(t, "the daemon knows that another one listens", d.pool.Listened)
+	eventually(t, "the daemon knows that another one listens", d.pool.HasListeners)
 	heard := d.take("heard", 10*time.Second)
 	d.free("heard", heard.Token)
 	j.wants(t, "heard", tale(EventAcquired, heard.Fence), tale(EventReleased, heard.Fence))

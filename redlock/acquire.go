@@ -1,4 +1,5 @@
-// One lock, from the request to the grant.
+// acquireCall and ballot: one lock, from the request to the grant.
+
 package redlock
 
 import (
@@ -9,261 +10,262 @@ import (
 	"redlockd/pool"
 )
 
-// acquire is a request for a lock over all of its attempts.
-type acquire struct {
+// acquireCall is one request for a lock. It may take several ballots.
+type acquireCall struct {
 	locker  *Locker
 	group   *pool.Group
 	request LockRequest
 	began   time.Duration
 	tries   int
 	done    LockDone
-	others  []*acquire // what waits for the outcome, see hotkey.go
-	first   attempt    // most requests need only one
-	// stepping: a master has been asked to make the writer a reader. That is never
-	// undone, so whatever comes of it, the lock is at most a reader's.
-	stepping atomic.Bool
+	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
+	first   ballot         // most requests need only one
+	// downgrading is set once a master has been sent the command that makes the writer a
+	// reader. That command is never undone, so from then on the token holds at most a reader's
+	// lock.
+	downgrading atomic.Bool
 }
 
-// finish tells the caller, once, and lets the next one with the same token in.
-func (c *acquire) finish(g Grant, err error) {
+// finish answers the caller, once, and starts the next operation that uses the same token.
+func (c *acquireCall) finish(g Grant, err error) {
 	l, r := c.locker, &c.request
 	l.leave()
 	c.done(g, err)
 	if r.bounded() {
-		defer l.hot.left(c)
+		defer l.hot.leave(c)
 		c.answerOthers(err)
 	}
 	if r.Token == "" {
 		return
 	}
-	l.turns.leave(lockID{r.DB, r.Key, r.Token})
+	l.tokenQueue.leave(lockID{r.DB, r.Key, r.Token})
 	for i, key := range r.More {
-		l.turns.leave(lockID{r.DB, key, r.tokenOf(i+1, r.Token)})
+		l.tokenQueue.leave(lockID{r.DB, key, r.tokenOf(i+1, r.Token)})
 	}
 }
 
-// attempt is one ballot of all masters. It is answered by every lane exactly
-// once, from several goroutines.
-type attempt struct {
-	call  *acquire
-	form  form
+// ballot puts one request to all masters. Every lane answers it exactly once, from several
+// goroutines.
+type ballot struct {
+	call  *acquireCall
+	mode  lockMode
 	key   string
 	rest  []string // further keys, of a request for several
 	token Token
 	start time.Duration // before anything was queued
 
-	mu       sync.Mutex
-	tally    tally
-	missing  missing
-	fencing  fencing
-	answered uint16 // lanes, as bits
-	copies   [maxMasters]copyState
-	ends     [maxMasters]int64          // expiry written for each master, ms of its clock
-	met      *[maxMasters]time.Duration // the connections it was written for; of a caller's token
-	odd      int                        // masters that hold something that is not a lock
-	kept     []keptEnd                  // of the token's copies that a script wants to end earlier
-	fresh    bool
-	refused  bool // by a master at least
-	claiming bool // one more seal for the fence is under way
-	over     bool // decided
-	won      bool
+	mu              sync.Mutex
+	tally           tally
+	missing         missing
+	fencing         fencing
+	answered        uint16 // lanes, as bits
+	copies          [maxMasters]copyState
+	ends            [maxMasters]int64          // expiry written for each master, ms of its clock
+	connectedAt     *[maxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
+	wrongType       int                        // masters that hold something that is not a lock
+	kept            []keptExpiry               // the token's copies that a script wants to end earlier
+	fresh           bool
+	refused         bool // by at least one master
+	sharedFenceOpen bool // another seal for the fence is in flight
+	over            bool // decided
+	won             bool
 }
 
-// copyState is what is known about this attempt's copy on one master.
+// copyState is what is known about this ballot's copy on one master.
 type copyState uint8
 
 const (
-	copyNone     copyState = iota // not asked, refused, or not answered yet
-	copyMade                      // this attempt made it
-	copyMaybe                     // asked, and no answer came
-	copyEarlier                   // the token's from before: never to be undone
-	copyUpgraded                  // the token's reader from before, made the writer
+	copyNone     copyState = iota // not sent, refused, or not answered yet
+	copyMade                      // this ballot made it
+	copyMaybe                     // sent, but no answer came
+	copyEarlier                   // the token had it before: never undone
+	copyUpgraded                  // the token was a reader before and is now the writer
 )
 
-var _ pool.Operation = (*attempt)(nil)
+var _ pool.Operation = (*ballot)(nil)
 
-// start begins now, or when an acquire in flight with the same token is over.
-func (c *acquire) start(b *Batch) {
+// start starts the call now, or when the acquire in flight with the same token ends.
+func (c *acquireCall) start(b *Batch) {
 	r := &c.request
 	switch {
 	case r.Token == "":
 		c.try(b)
 	case len(r.More) > 0:
-		c.inTurn(b, r.sortedIDs())
+		c.startInTurn(b, r.sortedIDs())
 	default:
-		c.locker.turns.take(lockID{r.DB, r.Key, r.Token}, b, turn{holds: true, run: c.try})
+		c.locker.tokenQueue.enter(lockID{r.DB, r.Key, r.Token}, b, queuedOperation{holds: true, run: c.try})
 	}
 }
 
-// try starts the first attempt.
-func (c *acquire) try(b *Batch) { c.attempt(b, nil) }
+// try starts the first ballot.
+func (c *acquireCall) try(b *Batch) { c.startBallot(b, nil) }
 
-// attempt starts one, in the form that follows from the last one; nil for the
-// first. Without a caller's token each attempt has a token of its own, so that
-// nothing of an earlier one can be mistaken for it.
-func (c *acquire) attempt(b *Batch, f form) {
+// startBallot starts a ballot in the mode that follows from the last ballot; nil for the first.
+// Without a caller's token each ballot has a token of its own. So nothing that an earlier
+// ballot made can be mistaken for this one's.
+func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 	a := &c.first
 	if c.tries > 0 {
-		a = &attempt{}
+		a = &ballot{}
 	}
 	c.tries++
 	a.token = c.request.Token
 	if a.token == "" {
 		a.token = c.locker.options.Tokens()
 	} else {
-		a.met = new([maxMasters]time.Duration)
+		a.connectedAt = new([maxMasters]time.Duration)
 	}
 	if f == nil {
-		f = formOf(&c.request, a.token)
+		f = lockModeOf(&c.request, a.token)
 	}
-	a.call, a.form, a.key = c, f, c.locker.masterKey(c.request.Key)
+	a.call, a.mode, a.key = c, f, c.locker.masterKey(c.request.Key)
 	for _, key := range c.request.More {
 		a.rest = append(a.rest, c.locker.masterKey(key))
 	}
 	a.start, a.fresh = c.locker.recent(), true
 	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
-	c.locker.submit(b, c.group, c.locker.watch(c.request.trace(), a))
+	c.locker.submit(b, c.group, c.locker.traced(c.request.trace(), a))
 }
 
-// Plan: only other acquires may follow on its keys in one flush: those beside which
-// it holds them, or those of which one at most counts.
-func (a *attempt) Plan() pool.Plan {
+// Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
+// together with it, or those of which at most one counts.
+func (a *ballot) Props() pool.Props {
 	alone := a.call.request.Mode == Exclusive
-	return pool.Plan{Key: a.key, Rest: a.rest, Takes: true, Joins: !alone, Shares: alone, Sealed: true}
+	return pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
 }
 
-// Propose notes the fence this attempt would like.
-func (a *attempt) Propose(fence int64) { a.fencing.proposal = fence }
+// Propose notes the fence that this ballot proposes.
+func (a *ballot) Propose(fence int64) { a.fencing.proposal = fence }
 
-// Command asks one master, unless the lease could not be used any more.
-func (a *attempt) Command(m *pool.Moment, c *pool.Command) bool {
+// Command writes the command for one master, unless the lease could not be used any more.
+func (a *ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 	request := &a.call.request
 	if m.Now >= deadline(a.start, request.TTL) {
 		return false
 	}
-	end := expiry(m.Time, request.TTL, a.call.locker.late)
+	end := expiry(m.Time, request.TTL, a.call.locker.masterTimeout)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
 	}
-	if a.met != nil {
-		a.met[m.Lane] = m.Met
+	if a.connectedAt != nil {
+		a.connectedAt[m.Lane] = m.ConnectedAt
 	}
-	a.form.command(a, m, c, end)
+	a.mode.command(a, m, c, end)
 	return true
 }
 
 // Answer counts one vote.
-func (a *attempt) Answer(answer pool.Answer) {
+func (a *ballot) Answer(answer pool.Answer) {
 	a.mu.Lock()
-	said := a.form.read(a, answer)
-	if said.took && answer.Taken.Void(a.key, a.rest) {
-		answer.Seal = pool.Seal{Lineage: answer.Seal.Lineage, Err: pool.ErrSecondTaker}
+	v := a.mode.read(a, answer)
+	if v.yes && answer.Taken.Void(a.key, a.rest) {
+		answer.Seal = pool.Seal{IncarnationID: answer.Seal.IncarnationID, Err: pool.ErrSecondTaker}
 	}
 	if a.over && !a.won {
 		a.mu.Unlock()
-		a.giveBackLate(answer.Lane, said.copy)
+		a.giveBackLate(answer.Lane, v.copy)
 		return
 	}
-	a.copies[answer.Lane] = said.copy
-	if said.refused {
+	a.copies[answer.Lane] = v.copy
+	if v.no {
 		a.refused = true
 	}
-	if a.over { // part of the lease: its release will reach this master, too
+	if a.over { // the copy is part of the lease, and the lease's release also reaches this master
 		a.mu.Unlock()
-		if said.refused && a.call.request.Hold != nil {
-			a.call.locker.holds.heard(a.ids(), false)
+		if v.no && a.call.request.Hold != nil {
+			a.call.locker.holds.noteCopy(a.ids(), false)
 		}
 		return
 	}
 	a.answered |= 1 << answer.Lane
-	a.count(answer, said)
+	a.count(answer, v)
 	step := a.decide()
 	a.mu.Unlock()
 	step.run(a)
 }
 
-// count: a consent counts under a good seal of a master that is old enough; a
-// refusal is believed from a young one, too: what it holds it cannot have forgotten.
-func (a *attempt) count(answer pool.Answer, s said) {
+// count counts one answer. A yes counts under a good seal of a master that is not quarantined.
+// A no also counts from a quarantined master: it cannot have forgotten what it holds.
+func (a *ballot) count(answer pool.Answer, s vote) {
 	seal := answer.Seal
 	switch {
-	case s.took && seal.Good && !seal.Young:
+	case s.yes && seal.Good && !seal.Quarantined:
 		a.tally.yes++
-		a.missing.counts(answer.Lane)
+		a.missing.markCounted(answer.Lane)
 		a.fencing.voted(answer.Lane, seal)
-	case s.refused && seal.Good:
+	case s.no && seal.Good:
 		a.tally.no++
-		a.missing.counts(answer.Lane)
+		a.missing.markCounted(answer.Lane)
 		if pool.Broken(pool.RuleFenceVote) {
 			a.fencing.voted(answer.Lane, seal)
 		}
 	default:
-		a.tally.silent++
-		a.missing.lacks(answer.Lane, a.call.locker.pool.Absence(&answer))
+		a.tally.uncounted++
+		a.missing.markMissing(answer.Lane, a.call.locker.pool.Absence(&answer))
 	}
-	if s.odd {
-		a.odd++
+	if s.wrongType {
+		a.wrongType++
 	}
-	if s.copy == copyEarlier || s.repeats {
+	if s.copy == copyEarlier || s.hadCopy {
 		a.fresh = false
 	}
 }
 
-// next is what has to happen once the attempt's lock is released.
-type next struct {
-	fence int64 // > 0: granted with it
-	fail  verdict
-	raise []int         // lanes whose register must be raised first
-	claim time.Duration // > 0: one more seal first, with a proposal so far ahead
+// ballotStep is the next action. It is taken after the ballot's lock is released.
+type ballotStep struct {
+	fence     int64 // > 0: granted with this fence
+	fail      ballotResult
+	raise     []int         // lanes whose register must be raised first
+	sealAhead time.Duration // > 0: another seal first, with a proposal this far ahead
 }
 
-// decide looks at the votes so far. At most one caller ever gets an outcome.
-func (a *attempt) decide() next {
-	v := a.tally.verdict()
-	asked := a.form
-	if f, ok := asked.(*fairly); ok {
-		asked = f.form
+// decide evaluates the votes so far. At most one caller ever gets an outcome.
+func (a *ballot) decide() ballotStep {
+	v := a.tally.result()
+	mode := a.mode
+	if f, ok := mode.(*fairMode); ok {
+		mode = f.lockMode
 	}
-	if r, ok := asked.(*reader); ok && v == undecided && r.stepsNext(a) {
+	if r, ok := mode.(*sharedMode); ok && v == undecided && r.downgradesNext(a) {
 		v = split
 	}
 	switch v {
 	case undecided:
-		return next{}
+		return ballotStep{}
 	case granted:
 		if a.call.request.Mode != Exclusive && !pool.Broken(pool.RuleOneSeal) {
-			return a.claimLocked()
+			return a.chooseSharedFenceLocked()
 		}
-		fence, lanes, hopeless := a.fencing.choose(a.tally.quorum, a.tally.pending())
-		a.over, a.won = fence > 0 || hopeless, fence > 0
-		if hopeless {
-			return next{fail: unknown}
+		fence, lanes, impossible := a.fencing.choose(a.tally.quorum, a.tally.pending())
+		a.over, a.won = fence > 0 || impossible, fence > 0
+		if impossible {
+			return ballotStep{fail: unknown}
 		}
-		return next{fence: fence, raise: lanes}
+		return ballotStep{fence: fence, raise: lanes}
 	default:
 		a.over = true
-		return next{fail: v}
+		return ballotStep{fail: v}
 	}
 }
 
-func (n next) run(a *attempt) {
+func (n ballotStep) run(a *ballot) {
 	switch {
 	case n.fence > 0:
 		a.grant(n.fence)
 	case len(n.raise) > 0:
-		raise(a.call.group, n.raise, a.lifted)
-	case n.claim > 0:
-		a.call.locker.submit(nil, a.call.group, &claim{attempt: a, ahead: n.claim.Microseconds()})
+		raiseRegisters(a.call.group, n.raise, a.onRaised)
+	case n.sealAhead > 0:
+		a.call.locker.submit(nil, a.call.group, &sharedFence{ballot: a, ahead: n.sealAhead.Microseconds()})
 	case n.fail != undecided:
 		a.fail(n.fail)
 	}
 }
 
-// lifted takes the answer of a further seal for the fence.
-func (a *attempt) lifted(lane int, seal pool.Seal) {
+// onRaised takes the answer of a further seal for the fence.
+func (a *ballot) onRaised(lane int, seal pool.Seal) {
 	a.mu.Lock()
-	a.fencing.lifted(lane, seal)
+	a.fencing.onRaised(lane, seal)
 	if a.over {
 		a.mu.Unlock()
 		return
@@ -273,9 +275,9 @@ func (a *attempt) lifted(lane int, seal pool.Seal) {
 	step.run(a)
 }
 
-func (a *attempt) grant(fence int64) {
+func (a *ballot) grant(fence int64) {
 	l, r := a.call.locker, &a.call.request
-	now := l.recent() // the reply looks at the clock again before it promises anything
+	now := l.recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
 		db: r.DB, mode: r.Mode, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
@@ -287,9 +289,9 @@ func (a *attempt) grant(fence int64) {
 		return
 	}
 	if r.Token != "" {
-		g.attempt = a
+		g.ballot = a
 	}
-	known := lease{until: g.until, gone: a.start + r.TTL + 2*l.late, copies: a.holders(), mode: r.Mode, fence: g.Fence}
+	known := leaseRecord{until: g.until, gone: a.start + r.TTL + 2*l.masterTimeout, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
 	l.events.emit(EventAcquired, lockID{r.DB, r.Key, a.token}, g.Fence, known.gone-now)
 	for i, key := range r.More {
@@ -300,9 +302,9 @@ func (a *attempt) grant(fence int64) {
 	if r.Hold != nil {
 		g.Hold = l.hold(g, a, r.Hold)
 	}
-	l.describe(r, &g)
+	l.noteGrant(r, &g)
 	if r.Script != nil {
-		l.trim(a.call.group, a.kept, g.until, a.ids()...)
+		l.shorten(a.call.group, a.kept, g.until, a.ids()...)
 	}
 	l.counts.acquired.Add(1)
 	if a.fencing.rounds > 0 {
@@ -315,7 +317,7 @@ func (a *attempt) grant(fence int64) {
 }
 
 // ids are the leases of the request's keys.
-func (a *attempt) ids() []lockID {
+func (a *ballot) ids() []lockID {
 	r := &a.call.request
 	ids := []lockID{{r.DB, r.Key, a.token}}
 	for i, key := range r.More {
@@ -324,9 +326,9 @@ func (a *attempt) ids() []lockID {
 	return ids
 }
 
-// holders are the masters that may have a copy: those that made one, did not
-// say, or have not answered yet.
-func (a *attempt) holders() uint16 {
+// lanesWithCopy are the masters that may have a copy: those that made one, gave an unclear
+// answer, or have not answered yet.
+func (a *ballot) lanesWithCopy() uint16 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var lanes uint16
@@ -338,8 +340,8 @@ func (a *attempt) holders() uint16 {
 	return lanes
 }
 
-// everywhere tells whether every master is known to have a copy.
-func (a *attempt) everywhere() bool {
+// copiedEverywhere reports whether every master is known to have a copy.
+func (a *ballot) copiedEverywhere() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.copies[:a.tally.n] {
@@ -350,8 +352,8 @@ func (a *attempt) everywhere() bool {
 	return true
 }
 
-// wasRefused tells whether somebody else has a copy on some master.
-func (a *attempt) wasRefused() bool {
+// wasRefused reports whether some master has a copy of another token.
+func (a *ballot) wasRefused() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.refused

@@ -1,6 +1,6 @@
 package redlock
 
-// admission_test.go: who may be a master at all, and what the others are told.
+// admission_test.go: which servers may be a master, and the reasons given for the others.
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func TestAdmission_OneServerUnderTwoAddressesIsOneMaster(t *testing.T) {
 	alias := func(_ *daemon, o *pool.Options) {
 		o.Masters[2].Address = strings.Replace(o.Masters[2].Address, "127.0.0.1", "localhost", 1)
 	}
-	one := c.stranger(unbound, alias)
+	one := c.startDaemon(unbound, alias)
 	one.await(0, "voting")
 	c.servers[0].Kill()
 	one.await(0, "down")
@@ -54,8 +54,8 @@ func TestAdmission_AReplicaIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	replicate(c, 2, 0)
-	one := c.stranger(unbound)
-	keptOut(t, one, 2, "is a slave", "replicate from nobody", "REPLICAOF NO ONE")
+	one := c.startDaemon(unbound)
+	keptOut(t, one, 2, "is a slave", "they do not replicate", "REPLICAOF NO ONE")
 	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
@@ -64,7 +64,7 @@ func TestAdmission_APromotedReplicaIsRefused(t *testing.T) {
 	c := newCluster(t, 3, long)
 	replicate(c, 2, 0)
 	c.do(2, "REPLICAOF", "NO", "ONE")
-	one := c.stranger(unbound)
+	one := c.startDaemon(unbound)
 	keptOut(t, one, 2, "promoted replica", "restart it empty")
 	c.servers[2].RestartEmpty()
 	one.await(2, "voting")
@@ -97,7 +97,7 @@ func TestAdmission_AMasterThatMayEvictIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.do(2, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-	one := c.stranger(unbound)
+	one := c.startDaemon(unbound)
 	keptOut(t, one, 2, "maxmemory-policy is allkeys-lru", "CONFIG SET maxmemory-policy noeviction")
 	c.do(2, "CONFIG", "SET", "maxmemory-policy", "noeviction")
 	one.await(2, "voting")
@@ -117,7 +117,7 @@ func TestAdmission_ADaemonWithOtherSettingsIsRefusedByEveryMaster(t *testing.T) 
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := &cluster{t: t, servers: c.servers, maxTTL: c.maxTTL}
-			other := c.stranger(func(_ *daemon, o *pool.Options) { differs.change(o) })
+			other := c.startDaemon(func(_ *daemon, o *pool.Options) { differs.change(o) })
 			for i := range c.servers {
 				keptOut(t, other, i, "serves daemons with other settings", differs.words)
 			}
@@ -132,7 +132,7 @@ func TestAdmission_AMasterWithAWrongClockIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newClockCluster(t, 3, long)
 	c.servers[2].Step(2 * time.Second)
-	one := c.stranger(unbound)
+	one := c.startDaemon(unbound)
 	keptOut(t, one, 2, "ms off the other masters' median", "+2", "500 ms allowed")
 	if keys := c.servers[2].Keys(); len(keys) != 0 {
 		t.Errorf("a master with a wrong clock was written to: %q", keys)
@@ -145,7 +145,7 @@ func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.servers[2] = faulty.Start(t, "--requirepass", "right")
-	one := c.stranger(unbound, func(_ *daemon, o *pool.Options) { o.Masters[2].Password = "wrong" })
+	one := c.startDaemon(unbound, func(_ *daemon, o *pool.Options) { o.Masters[2].Password = "wrong" })
 	eventually(t, "the reason is known", func() bool {
 		state, why := one.state(2)
 		return state != "dialing" && state != "voting" && strings.Contains(why, "WRONGPASS")
@@ -156,12 +156,12 @@ func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
-func TestAdmission_SomebodyElsesDataAtTheSealIsLeftAlone(t *testing.T) {
+func TestAdmission_ForeignDataAtTheSealIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.do(1, "SET", "redlockd:seal", "somebody else's")
 	c.do(2, "ZADD", "redlockd:seal", 1, "somebody", 2, "else")
-	one := c.stranger(unbound)
+	one := c.startDaemon(unbound)
 	keptOut(t, one, 1, "redlockd:seal in database 0 holds a string that redlockd did not write", "delete it on this master", "--key-prefix")
 	keptOut(t, one, 2, "redlockd:seal in database 0 holds a zset of several members")
 	if got := c.do(1, "GET", "redlockd:seal"); got != "somebody else's" {
@@ -184,8 +184,8 @@ func TestAdmission_ASealThatIsOverwrittenWhileItServesIsNamed(t *testing.T) {
 	}
 }
 
-// Connection ids begin anew with every process: after a restart the
-// predecessor's number is a stranger's.
+// Connection ids begin anew with every process: after a restart the predecessor's number
+// belongs to another client.
 func TestAdmission_EndsItsPredecessorOnTheSameProcessOnly(t *testing.T) {
 	c := newCluster(t, 3, long)
 	p := new(tap)

@@ -6,7 +6,7 @@ import (
 	"redlockd/pool"
 )
 
-// Key names what is locked; Token proves who holds it; Fence orders grants.
+// Key names what is locked. Token proves that its sender is the holder. Fence orders grants.
 type (
 	Key   string
 	Token string
@@ -17,7 +17,7 @@ type (
 // under one lock and leave in one flush per master. Nothing moves before Send.
 type Batch = pool.Batch
 
-// Mode is how many may hold a key at a time, and together with whom.
+// Mode is how many clients may hold a key at a time, and which of them together.
 type Mode uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	Permits               // at most Limit holders
 )
 
-// LockRequest asks for a lock.
+// LockRequest requests a lock.
 type LockRequest struct {
 	DB    int           // logical database, 0 … Options.Databases−1
 	Key   Key           // 1–512 bytes, validated by the caller
@@ -36,36 +36,36 @@ type LockRequest struct {
 
 	Mode Mode
 	Fair bool // first come, first served, over all daemons
-	// Valued: Token is a value of somebody who knows only SET NX, to whom an equal
-	// one that is there already is a stranger's.
-	Valued bool
-	looks  bool  // waits for a free key without taking it, see AwaitFree
-	Limit  int   // of Permits: 1 … 1024, the same for all users of the key
-	More   []Key // further keys, different from Key and from one another: all of them or none
+	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
+	// value that is already there belongs to another holder.
+	Valued   bool
+	peekOnly bool  // waits for a free key without taking it, see AwaitFree
+	Limit    int   // of Permits: 1 … 1024, the same for all users of the key
+	More     []Key // further keys, different from Key and from one another: all of them or none
 
-	Wait  time.Duration // of Locker.Wait: how long at most
-	Owner Owner         // who will hold it, so that circles of waits are found; nil = unknown
-	Who   *Who          // who asks, for people; nil = unknown
+	Wait      time.Duration // of Locker.Wait: how long at most
+	Owner     Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown
+	Requester *Requester    // the client that makes the request, for people; nil = unknown
 
-	stand *standing // its place in the queue, of FAIR with Wait
+	ticket *ticket // its place in the queue, of FAIR with Wait
 
 	Hold *HoldTerms // renew the lease, see Hold; nil = do not
 
-	// Script takes the lock in a library's own words, with Token as its token; the
-	// script's own answers are noted in Answers.
+	// Script takes the lock with a library's own script, with Token as its token. The script's
+	// own answers are noted in Answers.
 	Script  *Script
 	Answers *ScriptAnswers
 }
 
-// HoldTerms are how long a lease is renewed, and who is told of its end.
+// HoldTerms are how long a lease is renewed, and the function that reports its end.
 type HoldTerms struct {
-	Longest time.Duration // since the attempt that was granted began; 0 = without an end
-	// Over is called once, from any goroutine: with nil when the lease was
-	// released, else with why it is lost. What was left of it is being given back.
-	Over func(g Grant, reason error)
+	MaxTime time.Duration // since the granted ballot began; 0 = without an end
+	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
+	// the reason for its loss. What was left of the lease is being given back.
+	OnEnd func(g Grant, reason error)
 
-	// wrote is the latest end written on each master, ms of its clock; each lane its
-	// own. What a lost lease gives back ends by then.
+	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
+	// own entry. What a lost lease gives back ends by then.
 	wrote [maxMasters]int64
 }
 
@@ -78,11 +78,11 @@ type Grant struct {
 	// Fresh is false when some master already held this token: the lease
 	// existed before, and an undeliverable reply must not take it back.
 	Fresh bool
-	Hold  *Hold // who renews it; nil unless asked for
+	Hold  *Hold // its renewal; nil unless requested
 
-	// attempt made it, of a token that the caller chose and may be using through
-	// another daemon: only what the attempt made is ever given back unasked.
-	attempt *attempt
+	// ballot made the grant. It is set if the caller chose the token and may be using it
+	// through another daemon: only what the ballot made is ever given back without a request.
+	ballot *ballot
 
 	db    int
 	mode  Mode
@@ -98,30 +98,30 @@ func (g *Grant) DB() int     { return g.db }
 
 // TokenOf is the token of the i-th of Keys.
 func (g *Grant) TokenOf(i int) Token {
-	if g.attempt == nil {
+	if g.ballot == nil {
 		return g.Token
 	}
-	return g.attempt.call.request.tokenOf(i, g.Token)
+	return g.ballot.call.request.tokenOf(i, g.Token)
 }
 
 // Validity is what is left for the caller now; ≤ 0 means it is used up.
 func (g *Grant) Validity() time.Duration { return g.until - g.clock.Now() }
 
-// Left is Validity by a cheaper look at the clock: never less, and more only by
-// what a suspend of the machine has taken since the last flush. It is for
-// bookkeeping, never for what a caller is told.
+// Left is Validity by a cheaper clock: never less, and more only by the time for which the
+// machine was suspended since the last flush. It is for bookkeeping, never for a reply to a
+// caller.
 func (g *Grant) Left() time.Duration { return g.until - pool.RecentNow(g.clock) }
 
-// Spent is what Expired says when the validity is used up before the grant
-// could be handed over.
-func (g *Grant) Spent() error { return &Expired{Elapsed: g.clock.Now() - g.start, TTL: g.ttl} }
+// ExpiredError is the error for a grant whose validity is used up before the grant could be
+// handed over.
+func (g *Grant) ExpiredError() error { return &Expired{Elapsed: g.clock.Now() - g.start, TTL: g.ttl} }
 
 // UnlockRequest gives a lock back.
 type UnlockRequest struct {
 	DB    int
 	Key   Key
 	Token Token
-	Trace *Trace // who hears the votes; nil = nobody
+	Trace *Trace // receives the votes; nil = not traced
 }
 
 // ExtendRequest makes a held lock last at least TTL from now.
@@ -131,10 +131,10 @@ type ExtendRequest struct {
 	More  []Key // further keys: all of them are extended or none
 	Token Token
 	TTL   time.Duration
-	Trace *Trace // who hears the votes; nil = nobody
+	Trace *Trace // receives the votes; nil = not traced
 
-	// wrote is the latest end asked of each master, ms of its clock, for who must not
-	// delete what ends later; nil = nobody. A lane writes its own one only.
+	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must
+	// not delete what ends later; otherwise nil. A lane writes only its own entry.
 	wrote *[maxMasters]int64
 }
 
@@ -156,15 +156,15 @@ type Counters struct {
 	Refused     int64 // acquires answered "no"
 	NoQuorum    int64 // operations that could not be decided
 	Expired     int64 // quorums that came too late
-	Split       int64 // attempts in which nobody had a quorum
+	Split       int64 // ballots in which no contender had a quorum
 	Released    int64
 	Extended    int64
 	GivenBack   int64 // grants whose client had gone
 	Undone      int64 // copies given back on single masters
 	LateGrants  int64 // votes that came after the decision and were given back
 	SecondSeals int64 // grants that needed one more seal for their fence
-	ThirdSeals  int64 // grants that needed yet another, because a voter failed in between
-	Healed      int64 // copies re-created on masters that had lost an extended lease
+	ThirdSeals  int64 // grants that needed a third seal, because a voter failed in between
+	Repaired    int64 // copies re-created on masters that had lost an extended lease
 	IDs         int64 // ids given
 	IDRounds    int64 // proposals to the masters for them
 	WorkStarted int64 // attempts granted

@@ -42,15 +42,15 @@ func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {
 	if err := bootstrap(c, false); err != nil {
 		t.Fatal(err)
 	}
-	one := c.stranger()
+	one := c.startDaemon()
 	held := one.take("k", long)
-	lives := []string{c.lineage(0), c.lineage(1), c.lineage(2)}
+	incarnations := []string{c.incarnation(0), c.incarnation(1), c.incarnation(2)}
 	if err := bootstrap(c, false); err == nil {
 		t.Error("a group that serves was bootstrapped again")
 	}
-	for i, life := range lives {
-		if now := c.lineage(i); now != life {
-			t.Errorf("master %s: lineage %s, want %s: the second time has no effect", name(i), now, life)
+	for i, incarnation := range incarnations {
+		if now := c.incarnation(i); now != incarnation {
+			t.Errorf("master %s: incarnation %s, want %s: the second time has no effect", name(i), now, incarnation)
 		}
 	}
 	isHeld(t, one.refuse("k", time.Second))
@@ -68,12 +68,11 @@ func TestBootstrap_OneMasterWithAnIdentityIsEnoughToRefuse(t *testing.T) {
 	}
 }
 
-// A group that nobody bootstrapped waits until it is old enough, unless the
-// operator insists.
-func TestBootstrap_ByForceVoidsTheLivesBefore(t *testing.T) {
+// A group that was not bootstrapped waits until it is old enough, unless the operator insists.
+func TestBootstrap_ByForceVoidsTheIncarnationsBefore(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	one := c.stranger()
+	one := c.startDaemon()
 	for i := range c.servers {
 		one.await(i, "quarantined")
 	}
@@ -89,24 +88,24 @@ func TestBootstrap_ByForceVoidsTheLivesBefore(t *testing.T) {
 	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
-// What the masters knew of counters was the truth of the lives before; the command
-// says so.
+// What the masters stored of counters was the truth of the earlier incarnations; the command
+// reports this.
 func TestBootstrap_ByForceLeavesEveryCounterToTheOperator(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	const says = "DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing"
 	var out strings.Builder
 	if err := bootstrapTo(&out, c, true); err != nil || strings.Contains(out.String(), says) {
-		t.Errorf("of masters that had no life before: %v, %q", err, &out)
+		t.Errorf("of masters that had no incarnation before: %v, %q", err, &out)
 	}
-	if first := c.stranger().admitted().draw("orders", 7); first != 1 {
+	if first := c.startDaemon().admitted().draw("orders", 7); first != 1 {
 		t.Errorf("the first id is %d", first)
 	}
 	out.Reset()
 	if err := bootstrapTo(&out, c, true); err != nil || !strings.Contains(out.String(), says) {
 		t.Fatalf("%v, it said %q, want %q", err, &out, says)
 	}
-	d := c.stranger().admitted()
+	d := c.startDaemon().admitted()
 	_, err := d.ids("orders", 1)
 	lostState(t, err, 0)
 	for i, at := range d.counter("orders") {
@@ -125,7 +124,7 @@ func TestBootstrap_ByForceLeavesEveryCounterToTheOperator(t *testing.T) {
 	if err := bootstrap(c, true); err != nil {
 		t.Fatal(err)
 	}
-	if first := c.stranger().admitted().draw("orders", 1); first != 1 {
+	if first := c.startDaemon().admitted().draw("orders", 1); first != 1 {
 		t.Errorf("where a quorum has forgotten the counter the first id is %d, want 1 as the command says", first)
 	}
 }
@@ -155,8 +154,8 @@ func (w *onLine) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// Between the look at a master and its baptism a daemon may begin a life in it.
-func TestBootstrap_VoidsALifeThatADaemonBeganMeanwhile(t *testing.T) {
+// Between the check of a master and its baptism a daemon may begin an incarnation in it.
+func TestBootstrap_VoidsAnIncarnationThatADaemonBeganMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	if err := bootstrap(c, true); err != nil {
@@ -171,8 +170,8 @@ func TestBootstrap_VoidsALifeThatADaemonBeganMeanwhile(t *testing.T) {
 	}
 	out := &onLine{io.Discard, func() { // master a is done
 		c.do(1, "FLUSHALL")
-		c.stranger()
-		eventually(t, "a daemon has begun a life in b", func() bool { b := base(); return b != "" && b != "0" })
+		c.startDaemon()
+		eventually(t, "a daemon has begun an incarnation in b", func() bool { b := base(); return b != "" && b != "0" })
 	}}
 	if err := bootstrapTo(out, c, true); err != nil {
 		t.Fatal(err)
@@ -180,13 +179,13 @@ func TestBootstrap_VoidsALifeThatADaemonBeganMeanwhile(t *testing.T) {
 	if b := base(); b != "0" {
 		t.Errorf("b was said to vote, and counts its age from %s", b)
 	}
-	c.stranger().admitted()
+	c.startDaemon().admitted()
 }
 
 func TestBootstrap_ByFlagIsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	one := c.stranger(func(_ *daemon, o *pool.Options) { o.Bootstrap = true })
+	one := c.startDaemon(func(_ *daemon, o *pool.Options) { o.Bootstrap = true })
 	for i := range c.servers {
 		one.await(i, "voting")
 	}

@@ -6,15 +6,15 @@ import (
 	"redlockd/pool"
 )
 
-type counters struct {
-	acquired, refused, noQuorum, expired, split atomic.Int64
-	released, extended, givenBack, undone       atomic.Int64
-	lateGrants, secondSeals, thirdSeals, healed atomic.Int64
-	ids, idRounds, workStarted, workDone        atomic.Int64
-	holdsLost                                   atomic.Int64
+type lockCounters struct {
+	acquired, refused, noQuorum, expired, split   atomic.Int64
+	released, extended, givenBack, undone         atomic.Int64
+	lateGrants, secondSeals, thirdSeals, repaired atomic.Int64
+	ids, idRounds, workStarted, workDone          atomic.Int64
+	holdsLost                                     atomic.Int64
 }
 
-// Counters shows what happened since the start.
+// Counters returns the counts since the start.
 func (l *Locker) Counters() Counters {
 	c := &l.counts
 	return Counters{
@@ -22,7 +22,7 @@ func (l *Locker) Counters() Counters {
 		Expired: c.expired.Load(), Split: c.split.Load(), Released: c.released.Load(),
 		Extended: c.extended.Load(), GivenBack: c.givenBack.Load(), Undone: c.undone.Load(),
 		LateGrants: c.lateGrants.Load(), SecondSeals: c.secondSeals.Load(), ThirdSeals: c.thirdSeals.Load(),
-		Healed: c.healed.Load(), IDs: c.ids.Load(), IDRounds: c.idRounds.Load(),
+		Repaired: c.repaired.Load(), IDs: c.ids.Load(), IDRounds: c.idRounds.Load(),
 		WorkStarted: c.workStarted.Load(), WorkDone: c.workDone.Load(),
 		HoldsLost: c.holdsLost.Load(),
 	}
@@ -32,7 +32,7 @@ func (l *Locker) Counters() Counters {
 func (l *Locker) MasterCounters() pool.Counters { return l.pool.Counters() }
 
 // MasterReport is one master with all that is measured of it, see pool.Report.
-type MasterReport = pool.Report
+type MasterReport = pool.MasterReport
 
 // Reports shows every master as database db's lanes see it.
 func (l *Locker) Reports(db int) []MasterReport { return l.pool.Group(db).Reports() }

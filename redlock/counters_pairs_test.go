@@ -22,7 +22,7 @@ const (
 	counterPairs = 64
 )
 
-// counter is one count, and what it was when somebody last looked.
+// counter is one count, and what it was when it was last checked.
 type counter struct {
 	name string
 	base float64
@@ -109,7 +109,7 @@ func (p *pairsInBatches) done(ok bool) {
 	p.under.Done()
 }
 
-// settle waits for all outcomes, and for the answers that nobody needed any more.
+// settle waits for all outcomes, and for the answers that were not needed any more.
 func (p *pairsInBatches) settle() {
 	p.under.Wait()
 	for p.locker.pool.Busy() > 0 {

@@ -1,12 +1,13 @@
-// Would this wait never end?
+// Deadlock detection: the cycle of waits that a new wait would close.
+
 package redlock
 
 import "slices"
 
-// Owner is who waits and holds: a connection of this daemon.
+// Owner is a connection of this daemon that waits for locks and holds locks.
 type Owner interface {
-	// Holds lists the leases that only this owner will release; runs tells of one
-	// whether this daemon knows it to be running.
+	// Holds lists the leases that only this owner will release. runs reports whether this
+	// daemon knows that a lease is running.
 	Holds(runs func(Lease) bool) []Lease
 }
 
@@ -17,47 +18,47 @@ type Lease struct {
 	Token Token
 }
 
-// cycleSteps bounds a search: it runs under the lock of all lines.
-const cycleSteps = 10_000
+// maxCycleSteps bounds a search: it runs under the lock of all wait queues.
+const maxCycleSteps = 10_000
 
-// found is an owner met on the way, and the key through which.
-type found struct {
+// visitedOwner is an owner that the search has reached, and the key that led to it.
+type visitedOwner struct {
 	owner Owner
 	key   Key
-	from  int // index of whoever led here, −1 for the first
+	from  int // index of the owner that led here, −1 for the first
 }
 
-// cycleLocked returns the keys of a circle that the wait would close: its owner
-// holds a key, somebody waits for it who holds another, … who holds what this
-// one waits for. nil if there is none, or none near enough to be found.
+// cycleLocked returns the keys of a deadlock cycle that the wait would close. The wait's owner
+// holds a key that another owner waits for, and so on; the last owner holds what this wait
+// needs. It returns nil if there is no cycle, or none near enough to be found.
 //
-// A lease ends by itself, so such a circle is no deadlock for ever; it costs
-// everybody in it the rest of their leases, and the last one can still be told.
+// A lease ends by itself, so such a cycle does not last for ever. It costs every owner in it
+// the rest of its leases, and the last one to join can still be refused.
 func (s *waiters) cycleLocked(w *waiter) []Key {
 	if w.request.Owner == nil {
 		return nil
 	}
-	goals := w.request.keys()
-	queue := []found{{w.request.Owner, "", -1}}
-	met := map[Owner]bool{w.request.Owner: true}
+	goals := w.request.sortedKeys()
+	queue := []visitedOwner{{w.request.Owner, "", -1}}
+	visited := map[Owner]bool{w.request.Owner: true}
 	steps := 0
 	for at := 0; at < len(queue); at++ {
-		for _, lease := range queue[at].owner.Holds(s.locker.running) {
-			if steps++; steps > cycleSteps {
+		for _, lease := range queue[at].owner.Holds(s.locker.isRunning) {
+			if steps++; steps > maxCycleSteps {
 				return nil
 			}
-			held := place{lease.DB, lease.Key}
-			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.keepsLocked(w, lease) {
-				return circle(lease.Key, queue, at)
+			held := dbKey{lease.DB, lease.Key}
+			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.blocksLocked(w, lease) {
+				return cycleKeys(lease.Key, queue, at)
 			}
-			for _, ln := range s.at[held] {
-				stuck := false // nobody passes whom the lease keeps waiting
-				for other := ln.head; other != nil && steps <= cycleSteps; other = other.next {
+			for _, ln := range s.byKey[held] {
+				blocked := false // no waiter overtakes one that the lease blocks
+				for other := ln.head; other != nil && steps <= maxCycleSteps; other = other.next {
 					steps++
-					stuck = stuck || s.inTheWay(other, lease)
-					if owner := other.request.Owner; stuck && owner != nil && !met[owner] {
-						met[owner] = true
-						queue = append(queue, found{owner, lease.Key, at})
+					blocked = blocked || s.blockedBy(other, lease)
+					if owner := other.request.Owner; blocked && owner != nil && !visited[owner] {
+						visited[owner] = true
+						queue = append(queue, visitedOwner{owner, lease.Key, at})
 					}
 				}
 			}
@@ -66,27 +67,27 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 	return nil
 }
 
-// keepsLocked tells whether a lease keeps the waiter from its lock, or somebody
-// behind whom it stands, or would stand, in its line.
-func (s *waiters) keepsLocked(w *waiter, l Lease) bool {
-	if s.inTheWay(w, l) {
+// blocksLocked reports whether a lease blocks the waiter, or another one that is, or would be,
+// ahead of it in its wait queue.
+func (s *waiters) blocksLocked(w *waiter, l Lease) bool {
+	if s.blockedBy(w, l) {
 		return true
 	}
-	ln := s.lines[w.lineID()]
+	ln := s.queues[w.queueID()]
 	if ln == nil {
 		return false
 	}
 	steps := 0
-	for other := ln.head; other != nil && other != w && steps < cycleSteps; other = other.next {
-		if steps++; s.inTheWay(other, l) {
+	for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
+		if steps++; s.blockedBy(other, l) {
 			return true
 		}
 	}
 	return false
 }
 
-// circle lists the keys from what the last one waits for back to it.
-func circle(goal Key, queue []found, at int) []Key {
+// cycleKeys lists the keys of the cycle: first the key that the wait needs, then back to it.
+func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 	keys := []Key{goal}
 	for ; at > 0; at = queue[at].from {
 		keys = append(keys, queue[at].key)
@@ -94,8 +95,8 @@ func circle(goal Key, queue []found, at int) []Key {
 	return keys
 }
 
-// running tells whether this daemon knows that the lease runs now.
-func (l *Locker) running(one Lease) bool {
+// isRunning reports whether this daemon knows that the lease is running now.
+func (l *Locker) isRunning(one Lease) bool {
 	known, ok := l.leases.find(lockID{one.DB, one.Key, one.Token})
 	return ok && known.until > l.recent()
 }

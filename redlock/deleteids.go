@@ -1,28 +1,28 @@
-// The operator's deletion of a counter.
+// deletion deletes a counter of ids for the operator.
 //
-// A deletion makes masters forget votes, and that is what ids rest on. It is safe by
-// four rules, which leave the operator's word for one thing only: ids up to the value
-// that is confirmed may be given again.
+// A deletion makes masters forget votes, and ids rely on votes. Four rules make it safe. They
+// leave one thing to the operator's decision: ids up to the confirmed value may be given again.
 //
 //  1. A quorum of masters that vouch for the counter shows it, and the value to confirm
 //     is the highest that any of them shows. No id above it was given.
-//  2. A master deletes the very text that it has shown, or nothing. A vote that is cast
-//     meanwhile changes the text, so no vote is lost that was cast after the look. A
-//     counter is gone when a quorum has deleted it; a round that succeeds beside the
+//  2. A master deletes exactly the text that it has shown, or nothing. A vote that is cast
+//     meanwhile changes the text, so no vote is lost that was cast after the inspection. A
+//     counter is gone when a quorum has deleted it. A round that succeeds beside the
 //     deletion shares a master with that quorum, and its votes all stay.
-//  3. A master deletes within deleteTime of the look, by its own clock. A command that
+//  3. A master deletes within deleteTime of the inspection, by its own clock. A command that
 //     arrives later cannot take a later counter for the one that was shown.
-//  4. The answer is held back until no round counts any more that has a lost vote: for
+//  4. The answer is held back until no round that has a lost vote counts any more: for
 //     idRoundTime, and for deleteTime before, if a master has not answered.
 //
-// A master that was down keeps its copy. That copy raises no doubt: a master accepts only
-// ids above its value, so the copy can make later ids jump above the old value once the
-// master votes, and never repeats one. A copy that stays is named in the answer, and the
-// next deletion finds it: the value to confirm is then that of the copy.
+// A master that was down keeps its copy. That copy causes no doubt: a master accepts only ids
+// above its value. So the copy can make later ids jump above the old value once the master
+// votes, but it never repeats one. The answer names a copy that stays, and the next deletion
+// finds it: the value to confirm is then that of the copy.
 //
-// A later DNEXTID begins at 1, or above what its daemon remembers of the counter. On
-// masters that have lost their memory once, a counter that is not there may be a
-// forgotten one; there DNEXTID answers LOSTSTATE until DIDRESEED.
+// A later DNEXTID begins at 1, or above what its daemon remembers of the counter. On masters
+// that have lost their memory once, a counter that is not there may be a forgotten one; there
+// DNEXTID answers LOSTSTATE until DIDRESEED.
+
 package redlock
 
 import (
@@ -32,10 +32,10 @@ import (
 	"redlockd/pool"
 )
 
-// deleteTime is how long after the look a master may delete.
+// deleteTime is how long after the inspection a master may delete.
 const deleteTime = 2 * time.Second
 
-// CounterFate is what became of a counter on one master.
+// CounterFate is the result of a deletion on one master.
 type CounterFate struct {
 	Master string
 	Fate   string // one of the words below
@@ -45,7 +45,7 @@ type CounterFate struct {
 const (
 	CounterDeleted    = "deleted"
 	CounterAbsent     = "absent"     // it was not there
-	CounterChanged    = "changed"    // it changed after the look, or the time was over: it is there
+	CounterChanged    = "changed"    // it changed after the inspection, or the time was over: it is there
 	CounterUnanswered = "unanswered" // a copy may be there
 )
 
@@ -62,7 +62,7 @@ type deletion struct {
 
 // shownCounter is what a master has shown of a counter.
 type shownCounter struct {
-	code    int64 // of the script; −2 no answer that counts
+	code    int64 // of the script; −2 = no answer that counts
 	value   int64
 	trusted bool
 	text    string
@@ -70,7 +70,7 @@ type shownCounter struct {
 }
 
 func readShown(a pool.Answer) shownCounter {
-	if a.Reply.Kind != pool.ReplyArray || len(a.Reply.Items) != 5 || !a.Seal.Good || a.Seal.Young {
+	if a.Reply.Kind != pool.ReplyArray || len(a.Reply.Items) != 5 || !a.Seal.Good || a.Seal.Quarantined {
 		return shownCounter{code: -2}
 	}
 	head := a.Reply
@@ -91,37 +91,37 @@ func (l *Locker) DeleteCounter(db int, name Key, confirm int64, done func([]Coun
 		return
 	}
 	d := &deletion{locker: l, group: l.pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
-	d.ask(func(int) (until, text string) { return "", "" }, d.look)
+	d.query(func(int) (until, text string) { return "", "" }, d.onShown)
 }
 
-// ask sends the script to every master; with an end it deletes there.
-func (d *deletion) ask(with func(lane int) (until, text string), done func([]pool.Answer)) {
+// query sends the script to every master; with an end the script deletes the counter there.
+func (d *deletion) query(with func(lane int) (until, text string), done func([]pool.Answer)) {
 	key := d.locker.idKey(d.name)
-	d.locker.askAll(d.group, func(m *pool.Moment, c *pool.Command) {
+	d.locker.queryAll(d.group, func(m *pool.SendContext, c *pool.Command) {
 		until, text := with(m.Lane)
-		c.Set("EVALSHA", d.locker.script.deleteID, "1", key, m.Life.Lineage, blankIsZero(m.Life), until, text)
+		c.Set("EVALSHA", d.locker.script.deleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
 	}, done)
 }
 
-// refuse answers that nothing was deleted.
-func (d *deletion) refuse(err error) {
+// reject answers that nothing was deleted.
+func (d *deletion) reject(err error) {
 	d.locker.leave()
 	d.done(nil, err)
 }
 
-// look decides whether the counter may be deleted.
-func (d *deletion) look(answers []pool.Answer) {
+// onShown decides whether the counter may be deleted.
+func (d *deletion) onShown(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
-	shown, trusted, odd, there := 0, 0, 0, false
+	shown, trusted, wrongType, there := 0, 0, 0, false
 	highest := int64(0)
 	var m missing
 	for lane, a := range answers {
 		s := readShown(a)
 		d.shown[lane] = s
 		if s.code == 1 || s.code == -1 {
-			m.counts(lane)
+			m.markCounted(lane)
 		} else {
-			m.lacks(lane, d.locker.pool.Absence(&answers[lane]))
+			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
 		}
 		switch s.code {
 		case 1:
@@ -132,55 +132,55 @@ func (d *deletion) look(answers []pool.Answer) {
 				trusted++
 			}
 		case -1:
-			odd++
+			wrongType++
 		}
 	}
 	l, quorum := d.locker, d.locker.pool.Quorum()
 	switch {
-	case odd > l.pool.N()-quorum:
-		d.refuse(ErrWrongType)
+	case wrongType > l.pool.N()-quorum:
+		d.reject(ErrWrongType)
 	case shown < quorum:
-		d.refuse(l.noQuorum(&m, "nothing was deleted"))
+		d.reject(l.noQuorum(&m, "nothing was deleted"))
 	case !there || highest != d.confirm:
-		d.refuse(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
+		d.reject(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
 	case trusted < quorum:
-		d.refuse(&LostState{Counter: d.name, Trusted: trusted, Needed: quorum, Highest: highest})
+		d.reject(&LostState{Counter: d.name, Trusted: trusted, Needed: quorum, Highest: highest})
 	default:
-		d.ask(func(lane int) (until, text string) {
+		d.query(func(lane int) (until, text string) {
 			s := d.shown[lane]
 			if s.code != 1 {
-				return "", "" // it looks only: what it has is not known
+				return "", "" // the script only inspects: the content of this master is not known
 			}
 			return strconv.FormatInt(s.at+deleteTime.Milliseconds(), 10), s.text
-		}, d.settle)
+		}, d.onDeleted)
 	}
 }
 
-// settle counts what was deleted and answers when no lost vote counts any more.
-func (d *deletion) settle(answers []pool.Answer) {
+// onDeleted counts what was deleted and answers when no lost vote counts any more.
+func (d *deletion) onDeleted(answers []pool.Answer) {
 	fates, gone, open := make([]CounterFate, len(answers)), 0, false
 	var changed []string
 	var m missing
 	for lane, s := range d.group.Statuses() {
 		fate := CounterUnanswered
-		switch said := readShown(answers[lane]); {
+		switch result := readShown(answers[lane]); {
 		case d.shown[lane].code != 1:
-		case said.code == 1 && said.text == "":
+		case result.code == 1 && result.text == "":
 			fate = CounterAbsent
 			gone++
-		case said.code == 1:
+		case result.code == 1:
 			fate = CounterDeleted
 			gone++
-		case said.code == 0:
+		case result.code == 0:
 			fate = CounterChanged
 			changed = append(changed, s.Name)
 		default:
-			open = open || answers[lane].Asked
+			open = open || answers[lane].Sent
 		}
 		if fate == CounterUnanswered {
-			m.lacks(lane, d.locker.pool.Absence(&answers[lane]))
+			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
 		} else {
-			m.counts(lane)
+			m.markCounted(lane)
 		}
 		fates[lane] = CounterFate{s.Name, fate}
 	}
@@ -204,7 +204,7 @@ func (d *deletion) settle(answers []pool.Answer) {
 }
 
 // forget drops what this daemon remembers of a counter's value.
-func (m *mediators) forget(id counterID) {
+func (m *idCounters) forget(id counterID) {
 	m.mu.Lock()
 	c := m.byID[id]
 	m.mu.Unlock()

@@ -1,7 +1,7 @@
 package redlock
 
-// drain_test.go: a master that is being drained is missed by nobody: locks of all
-// modes, FAIR, ids and work on real masters, one of which is not asked.
+// drain_test.go: no operation misses a master that is being drained: locks of all modes, FAIR,
+// ids and work on real masters, one of which receives nothing.
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// drain has a daemon not ask a master.
+// drain stops a daemon from sending to a master.
 func (d *daemon) drain(i int) {
 	d.t.Helper()
 	if err := d.DrainMaster(name(i)); err != nil {
@@ -25,7 +25,7 @@ func (d *daemon) undrain(i int) {
 	}
 }
 
-func TestDrain_WhatTheMasterHoldsIsExtendedHealedElsewhereAndReleased(t *testing.T) {
+func TestDrain_WhatTheMasterHoldsIsExtendedRepairedElsewhereAndReleased(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, long)
 	d := c.daemon()
@@ -43,7 +43,7 @@ func TestDrain_WhatTheMasterHoldsIsExtendedHealedElsewhereAndReleased(t *testing
 	eventually(t, "the copy is made again where it was lost", func() bool {
 		return !slices.Contains(c.copies("k"), "")
 	})
-	c.do(2, "DEL", "k") // it would be healed here, too, if the master were not being drained
+	c.do(2, "DEL", "k") // it would be repaired here, too, if the master were not being drained
 	if _, err := d.extend("k", held.Token, long); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestDrain_WhatTheMasterHoldsIsExtendedHealedElsewhereAndReleased(t *testing
 	}
 }
 
-func TestDrain_TheMasterIsMissedByNobodyWhileItIsStoppedAndStartedAgain(t *testing.T) {
+func TestDrain_NothingMissesTheMasterWhileItIsStoppedAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, 5*time.Second, durable...)
 	d, other := c.daemon(), c.daemon()
@@ -150,7 +150,7 @@ func TestDrain_KeepsModesFairnessAndWorkAsTheyAre(t *testing.T) {
 	one.find(w, WorkDone, 2)
 }
 
-func TestDrain_AQuorumThatFailsBesideItIsNoQuorumAndSaysSo(t *testing.T) {
+func TestDrain_AQuorumThatFailsBesideItIsReportedAsNoQuorum(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()

@@ -2,28 +2,28 @@ package redlock
 
 import "time"
 
-// duequeue.go: what is due at some time, for container/heap.
+// dueQueue orders items by the time at which they are due, for container/heap.
 
-// dated is due at a moment, and knows its place in the queue.
-type dated interface {
+// dueItem is due at a moment, and stores its index in the queue.
+type dueItem interface {
 	dueAt() time.Duration
-	standsAt(index int) // -1 = it has left
+	setIndex(index int) // -1 = it has left
 }
 
-// dueQueue is a heap, the next one due first.
-type dueQueue[T dated] []T
+// dueQueue is a heap; the item that is due next comes first.
+type dueQueue[T dueItem] []T
 
 func (q dueQueue[T]) Len() int           { return len(q) }
 func (q dueQueue[T]) Less(i, j int) bool { return q[i].dueAt() < q[j].dueAt() }
 func (q dueQueue[T]) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
-	q[i].standsAt(i)
-	q[j].standsAt(j)
+	q[i].setIndex(i)
+	q[j].setIndex(j)
 }
 
 func (q *dueQueue[T]) Push(x any) {
 	one := x.(T)
-	one.standsAt(len(*q))
+	one.setIndex(len(*q))
 	*q = append(*q, one)
 }
 
@@ -33,6 +33,6 @@ func (q *dueQueue[T]) Pop() any {
 	one := (*q)[last]
 	(*q)[last] = none
 	*q = (*q)[:last]
-	one.standsAt(-1)
+	one.setIndex(-1)
 	return one
 }

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Refused (no), failed (don't know) and not asked are three outcomes and stay
-// three from here to the socket: the first two errors are a quorum's "no", the
-// types below mean that the question was not decided.
+// Refused (no), failed (unknown) and not sent are three outcomes, and stay three from here to
+// the socket. The first two errors are a quorum's "no". The types below mean that the masters
+// did not decide.
 var (
-	// ErrHeld: a quorum refused, somebody else holds the key. The reply is nil.
+	// ErrHeld: a quorum refused, another token holds the key. The reply is nil.
 	ErrHeld = errors.New("held by another token")
-	// ErrNotHeld: a quorum no longer knows this token for this key. The reply is nil.
+	// ErrNotHeld: a quorum no longer has this token for this key. The reply is nil.
 	ErrNotHeld = errors.New("not held by this token")
 	// ErrWrongType: most masters keep something at this key that is not a lock; it was left untouched.
 	ErrWrongType = errors.New("the key holds something that is not a lock; it was left untouched")
 	// ErrBadToken: the token is not one that DWORK gives.
 	ErrBadToken = errors.New("invalid token: it must be the one that DWORK answered with")
-	// ErrLeft: the client went away while it waited; nobody reads this answer.
+	// ErrLeft: the client left while it waited; nothing reads this answer.
 	ErrLeft = errors.New("the client has left")
 	// ErrShutdown: the daemon is draining; nothing was done.
 	ErrShutdown = errors.New("the daemon is shutting down; nothing was done, use another daemon")
@@ -32,7 +32,7 @@ type NoQuorum struct {
 	Missing                 []string // one phrase per missing master: "b=10.0.0.2:6379 down (connection refused)"
 	Note                    string   // what this means for the caller, "" for the usual
 
-	stepping bool // the writer has begun to step down, see acquire
+	downgrading bool // the downgrade of the writer has begun, see acquireCall
 }
 
 func (e *NoQuorum) Error() string {
@@ -74,10 +74,10 @@ func (e *Busy) Error() string {
 	return fmt.Sprintf("%s: limit %d reached (%s); nothing was done, try later", e.What, e.Limit, e.Option)
 }
 
-// Deadlock means that a wait would have closed a circle of connections that
-// wait for one another; nothing was done.
+// Deadlock means that a wait would have closed a cycle of connections that wait for one
+// another; nothing was done.
 type Deadlock struct {
-	Keys []Key // what is waited for, from this wait around
+	Keys []Key // of the cycle, beginning with the one that this wait needs
 }
 
 func (e *Deadlock) Error() string {
@@ -96,7 +96,7 @@ type OtherLimit struct {
 }
 
 func (e *OtherLimit) Error() string {
-	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another one only once nobody holds it",
+	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another number only while the key is free",
 		e.Asked, e.Key, e.Limit)
 }
 

@@ -1,11 +1,12 @@
-// What happens to locks, for those who listen.
+// lockEvents delivers the events of locks to listeners.
 //
-// Whoever grants, releases or loses a lock says so with emit, which costs one
-// atomic load while nobody listens anywhere. Otherwise the event goes to the
-// database's stage: to the listeners of this daemon (they have a goroutine of
-// their own, so that no lane ever waits for them) and, if other daemons listen,
-// into the post (eventpost.go). That a lease has run out is found out by
-// whoever listens (eventends.go), so it is told also when its daemon is dead.
+// Code that grants, releases or loses a lock calls emit, which costs one atomic load while
+// there are no listeners anywhere. Otherwise the event goes to the dbEvents of its database.
+// They pass it to the listeners of this daemon, which have a goroutine of their own, so that no
+// lane ever waits for them. If other daemons listen, the event also goes into the next batch
+// (eventtransport.go). Each listening daemon detects expired leases itself (expirywatch.go), so
+// an expiry is reported even if the daemon that granted the lease is dead.
+
 package redlock
 
 import (
@@ -23,46 +24,46 @@ type EventKind uint8
 const (
 	EventAcquired EventKind = iota + 1 // granted, or granted again to the same token
 	EventReleased                      // given back
-	EventExpired                       // nobody prolonged it in time
-	EventLost                          // it was held for a connection, which has been told
+	EventExpired                       // not extended in time
+	EventLost                          // it was held for a connection, which has been notified
 	EventForced                        // taken away by an operator
 	eventExtended                      // between daemons only: it lasts longer
 )
 
-var eventWords = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended"}
+var eventNames = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended"}
 
 // Event is one thing that happened to one lock.
 type Event struct {
-	Kind  EventKind
-	Key   Key
-	Fence Fence     // of its grant; 0 = not known
-	Mark  string    // the first 8 hex digits of the SHA-256 of its token; "" = not known
-	At    time.Time // on the masters' clock
+	Kind      EventKind
+	Key       Key
+	Fence     Fence     // of its grant; 0 = not known
+	TokenHash string    // the first 8 hex digits of the SHA-256 of its token; "" = not known
+	At        time.Time // on the masters' clock
 
 	lasts time.Duration // of acquired and extended: when no copy will be left
 }
 
-// Text is the event for people and programs: its word, fence, time in ms since
-// 1970 and mark, with a space between them.
+// Text is the event for people and programs: its name, fence, time in ms since 1970 and token
+// hash, with a space between them.
 func (e Event) Text() string {
-	mark := e.Mark
-	if mark == "" {
-		mark = "-"
+	hash := e.TokenHash
+	if hash == "" {
+		hash = "-"
 	}
 	line := make([]byte, 0, 64)
-	line = append(append(line, eventWords[e.Kind]...), ' ')
+	line = append(append(line, eventNames[e.Kind]...), ' ')
 	line = append(strconv.AppendInt(line, int64(e.Fence), 10), ' ')
 	line = append(strconv.AppendInt(line, e.At.UnixMilli(), 10), ' ')
-	return string(append(line, mark...))
+	return string(append(line, hash...))
 }
 
 // mostUndelivered bounds the events that wait for this daemon's listeners.
-const mostUndelivered = 1 << 16
+const maxUndelivered = 1 << 16
 
 // EventCounts count since the start of the daemon.
 type EventCounts struct {
 	Delivered int64 // to this daemon's listeners
-	Dropped   int64 // that found no room here or in the post
+	Dropped   int64 // that found no room in the queue or in the batch
 	Sent      int64 // messages to other daemons, each of many events
 	Received  int64 // such messages, repetitions not counted
 	Missed    int64 // such messages that no master delivered
@@ -70,14 +71,14 @@ type EventCounts struct {
 
 type eventCounters struct{ delivered, dropped, sent, received, missed atomic.Int64 }
 
-// events are the stages of all databases in which anybody listens.
-type events struct {
+// lockEvents are the dbEvents of all databases with listeners.
+type lockEvents struct {
 	locker *Locker
 	counts eventCounters
 
 	mu     sync.Mutex
-	daemon string // who we are in the post; made when first needed
-	stages map[int]*stage
+	daemon string // this daemon's name in batches; made when first needed
+	byDB   map[int]*dbEvents
 }
 
 // EventCounts are a snapshot.
@@ -89,65 +90,64 @@ func (l *Locker) EventCounts() EventCounts {
 	}
 }
 
-// Listen has every event of a database's locks told to heard, one at a time, in
-// order for each key, until end is called; one may still be on its way then.
-// Events of other daemons come from about a second later on, which is what they
-// need to learn that somebody listens.
-func (l *Locker) Listen(db int, heard func(Event)) (end func()) {
-	s := l.events.stage(db)
-	who := &listener{heard}
+// Listen calls onEvent with every event of a database's locks, one at a time and in order for
+// each key, until end is called; one call may still be under way then. Events of other daemons
+// come from about a second later on: those daemons need that time to learn of the listener.
+func (l *Locker) Listen(db int, onEvent func(Event)) (end func()) {
+	s := l.events.ofDB(db)
+	entry := &eventListener{onEvent}
 	s.mu.Lock()
-	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], who)
+	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
 	if len(s.listeners) == 1 {
 		s.group.Listen(s.receive)
 	}
 	s.mu.Unlock()
-	return sync.OnceFunc(func() { s.end(who) })
+	return sync.OnceFunc(func() { s.unlisten(entry) })
 }
 
-// emit tells whoever listens. A token or fence that is not known is left empty;
+// emit reports an event to all listeners. A token or fence that is not known is left empty.
 // lasts is, for grants, the time until no copy is left.
-func (e *events) emit(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
-	if e.locker.pool.Listened() {
-		e.tell(kind, id, fence, lasts)
+func (e *lockEvents) emit(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
+	if e.locker.pool.HasListeners() {
+		e.emitNow(kind, id, fence, lasts)
 	}
 }
 
-func (e *events) tell(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
-	s := e.stage(id.db)
-	here, elsewhere := s.group.Listened()
+func (e *lockEvents) emitNow(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
+	s := e.ofDB(id.db)
+	here, elsewhere := s.group.Listeners()
 	if !here && !elsewhere {
 		return
 	}
 	ev := Event{Kind: kind, Key: id.key, Fence: fence, At: s.time(), lasts: lasts}
 	if id.token != "" {
-		ev.Mark = id.token.Shown()
+		ev.TokenHash = id.token.ShortHash()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if elsewhere {
-		s.postLocked(&ev)
+		s.addToBatchLocked(&ev)
 	}
 	if here {
 		s.takeLocked(ev, "")
 	}
 }
 
-// extended tells the watchers that a lease lasts longer.
-func (e *events) extended(id lockID, lasts time.Duration) {
-	if e.locker.pool.Listened() {
+// extended reports to expiry watches that a lease lasts longer.
+func (e *lockEvents) extended(id lockID, lasts time.Duration) {
+	if e.locker.pool.HasListeners() {
 		known, _ := e.locker.leases.find(id)
-		e.tell(eventExtended, id, known.fence, lasts)
+		e.emitNow(eventExtended, id, known.fence, lasts)
 	}
 }
 
-// busy counts what is on its way to listeners and into the post.
-func (e *events) busy() (n int) {
+// busy counts what is on its way to listeners and into batches.
+func (e *lockEvents) busy() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, s := range e.stages {
+	for _, s := range e.byDB {
 		s.mu.Lock()
-		if s.delivering || s.leaving {
+		if s.delivering || s.sending {
 			n++
 		}
 		s.mu.Unlock()
@@ -155,57 +155,57 @@ func (e *events) busy() (n int) {
 	return n
 }
 
-func (e *events) stage(db int) *stage {
+func (e *lockEvents) ofDB(db int) *dbEvents {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.stages[db]; s != nil {
+	if s := e.byDB[db]; s != nil {
 		return s
 	}
-	if e.stages == nil {
-		e.stages, e.daemon = map[int]*stage{}, string(NewToken())
+	if e.byDB == nil {
+		e.byDB, e.daemon = map[int]*dbEvents{}, string(NewToken())
 	}
-	s := &stage{events: e, group: e.locker.pool.Group(db), daemon: e.daemon}
-	e.stages[db] = s
+	s := &dbEvents{events: e, group: e.locker.pool.Group(db), daemon: e.daemon}
+	e.byDB[db] = s
 	return s
 }
 
-type listener struct{ heard func(Event) }
+type eventListener struct{ onEvent func(Event) }
 
-// stage is where a database's events come together.
-type stage struct {
-	events *events
+// dbEvents collects and delivers the events of one database.
+type dbEvents struct {
+	events *lockEvents
 	group  *pool.Group
 	daemon string
 
 	mu         sync.Mutex
-	listeners  []*listener // never changed in place
-	queue      []Event     // for them
-	delivering bool        // a goroutine empties the queue
-	ends       openGrants
-	outbox
-	inbox
+	listeners  []*eventListener // never changed in place
+	queue      []Event          // for them
+	delivering bool             // a goroutine empties the queue
+	ends       openLeases
+	eventBatch
+	eventSenders
 }
 
-func (s *stage) clock() pool.Clock { return s.events.locker.clock }
+func (s *dbEvents) clock() pool.Clock { return s.events.locker.clock }
 
-// time is what the masters' clocks say, so that the times of several daemons compare.
-func (s *stage) time() time.Time { return time.UnixMicro(s.group.Time()) }
+// time is read from the masters' clocks, so that the times of several daemons compare.
+func (s *dbEvents) time() time.Time { return time.UnixMicro(s.group.Time()) }
 
-// takeLocked has an event delivered, unless it is news only to the watch over
-// leases or of a lock whose end has been told. daemon is whose it is, "" = ours.
-func (s *stage) takeLocked(ev Event, daemon string) {
+// takeLocked delivers an event, unless only the expiry watch needs it or the end of its lock
+// has been reported. daemon is its sender, "" = this daemon.
+func (s *dbEvents) takeLocked(ev Event, daemon string) {
 	if len(s.listeners) == 0 {
 		return
 	}
 	now := s.clock().Now()
-	for _, told := range s.ends.judge(ev, daemon, now) {
-		s.deliverLocked(told)
+	for _, ready := range s.ends.filter(ev, daemon, now) {
+		s.deliverLocked(ready)
 	}
-	s.watchLocked(now)
+	s.setExpiryTimerLocked(now)
 }
 
-func (s *stage) deliverLocked(ev Event) {
-	if len(s.queue) >= mostUndelivered {
+func (s *dbEvents) deliverLocked(ev Event) {
+	if len(s.queue) >= maxUndelivered {
 		s.events.counts.dropped.Add(1)
 		return
 	}
@@ -217,7 +217,7 @@ func (s *stage) deliverLocked(ev Event) {
 }
 
 // deliver empties the queue; there is one at a time.
-func (s *stage) deliver() {
+func (s *dbEvents) deliver() {
 	for {
 		s.mu.Lock()
 		queue, listeners := s.queue, s.listeners
@@ -228,21 +228,21 @@ func (s *stage) deliver() {
 			return
 		}
 		for _, ev := range queue {
-			for _, who := range listeners {
-				who.heard(ev)
+			for _, entry := range listeners {
+				entry.onEvent(ev)
 			}
 		}
 		s.events.counts.delivered.Add(int64(len(queue)))
 	}
 }
 
-// end takes a listener out; behind the last one everything is forgotten.
-func (s *stage) end(who *listener) {
+// unlisten removes a listener; after the last one everything is forgotten.
+func (s *dbEvents) unlisten(entry *eventListener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var rest []*listener
+	var rest []*eventListener
 	for _, other := range s.listeners {
-		if other != who {
+		if other != entry {
 			rest = append(rest, other)
 		}
 	}
@@ -253,5 +253,5 @@ func (s *stage) end(who *listener) {
 	s.group.Unlisten()
 	s.queue = nil
 	s.ends.forget()
-	s.inbox.forget()
+	s.eventSenders.forget()
 }

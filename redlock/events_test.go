@@ -1,6 +1,6 @@
 package redlock
 
-// events_test.go: what is told of locks within a daemon.
+// events_test.go: the events of locks within a daemon.
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// journal is what a listener has heard.
+// journal is what a listener has received.
 type journal struct {
 	mu  sync.Mutex
 	all []Event
@@ -36,7 +36,7 @@ func (j *journal) of(key Key) (lines []string) {
 	defer j.mu.Unlock()
 	for _, e := range j.all {
 		if e.Key == key {
-			lines = append(lines, fmt.Sprint(eventWords[e.Kind], " ", e.Fence))
+			lines = append(lines, fmt.Sprint(eventNames[e.Kind], " ", e.Fence))
 		}
 	}
 	return lines
@@ -57,9 +57,9 @@ func (j *journal) has(t *testing.T, key Key, lines ...string) {
 	}
 }
 
-func tale(kind EventKind, fence Fence) string { return fmt.Sprint(eventWords[kind], " ", fence) }
+func tale(kind EventKind, fence Fence) string { return fmt.Sprint(eventNames[kind], " ", fence) }
 
-func TestEvents_TellOfAGrantAndItsRelease(t *testing.T) {
+func TestEvents_ReportAGrantAndItsRelease(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -79,7 +79,7 @@ func TestEvents_TellOfAGrantAndItsRelease(t *testing.T) {
 	defer j.mu.Unlock()
 	sum := sha256.Sum256([]byte(g.Token))
 	first := j.all[0]
-	if first.Mark != hex.EncodeToString(sum[:4]) || first.At.Before(before.Add(-time.Minute)) || first.At.After(time.Now().Add(time.Minute)) {
+	if first.TokenHash != hex.EncodeToString(sum[:4]) || first.At.Before(before.Add(-time.Minute)) || first.At.After(time.Now().Add(time.Minute)) {
 		t.Errorf("%+v of token %s", first, g.Token)
 	}
 	if want := fmt.Sprintf("acquired %d %d %x", g.Fence, first.At.UnixMilli(), sum[:4]); first.Text() != want {
@@ -90,7 +90,7 @@ func TestEvents_TellOfAGrantAndItsRelease(t *testing.T) {
 	}
 }
 
-func TestEvents_ANewHolderIsToldBehindTheOneBefore(t *testing.T) {
+func TestEvents_ANewHolderIsReportedBehindTheOneBefore(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -130,7 +130,7 @@ func TestEvents_ANewHolderIsToldBehindTheOneBefore(t *testing.T) {
 	}
 }
 
-func TestEvents_ALeaseThatRunsOutIsToldOnce(t *testing.T) {
+func TestEvents_ALeaseThatRunsOutIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
@@ -139,15 +139,15 @@ func TestEvents_ALeaseThatRunsOutIsToldOnce(t *testing.T) {
 	if _, err := d.extend(ExtendRequest{Key: "longer", Token: longer.Token, TTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	s := d.events.stage(0)
+	s := d.events.ofDB(0)
 	age := func(by time.Duration) { // as if that much time had passed
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, g := range s.ends.queue {
 			g.due -= by
 		}
-		s.ends.at = 0
-		s.watchLocked(d.clock.Now())
+		s.ends.timerAt = 0
+		s.setExpiryTimerLocked(d.clock.Now())
 	}
 	age(30 * time.Second) // beyond the lease and the master timeout of either grant
 	j.wants(t, "k", tale(EventAcquired, short.Fence), tale(EventExpired, short.Fence))
@@ -157,8 +157,8 @@ func TestEvents_ALeaseThatRunsOutIsToldOnce(t *testing.T) {
 	j.has(t, "k", tale(EventAcquired, short.Fence), tale(EventExpired, short.Fence))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.ends.queue)+len(s.ends.by) > 0 {
-		t.Errorf("%d and %d grants are still watched", len(s.ends.queue), len(s.ends.by))
+	if len(s.ends.queue)+len(s.ends.byID) > 0 {
+		t.Errorf("%d and %d grants are still watched", len(s.ends.queue), len(s.ends.byID))
 	}
 }
 
@@ -198,7 +198,7 @@ func TestEvents_AForcedReleaseEndsEveryHolder(t *testing.T) {
 }
 
 // An operation of a busy daemon must not pay for listeners that are not there.
-func TestEvents_CostNothingWithNobodyListening(t *testing.T) {
+func TestEvents_CostNothingWithoutListeners(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	id := lockID{0, "k", "a-token-of-no-meaning"}
 	tells := func() {
@@ -206,18 +206,18 @@ func TestEvents_CostNothingWithNobodyListening(t *testing.T) {
 		d.events.extended(id, time.Second)
 		d.events.emit(EventReleased, id, 1, 0)
 	}
-	if n := testing.AllocsPerRun(100, tells); n != 0 || d.events.stages != nil {
-		t.Errorf("%v allocations an operation, stages %v", n, d.events.stages)
+	if n := testing.AllocsPerRun(100, tells); n != 0 || d.events.byDB != nil {
+		t.Errorf("%v allocations an operation, stages %v", n, d.events.byDB)
 	}
 	j := listen(t, d.Locker)
 	g := d.take(LockRequest{Key: "k"})
 	j.wants(t, "k", tale(EventAcquired, g.Fence))
 	j.end()
 	j.end() // a second time changes nothing
-	if n := testing.AllocsPerRun(100, tells); n != 0 || d.pool.Listened() {
+	if n := testing.AllocsPerRun(100, tells); n != 0 || d.pool.HasListeners() {
 		t.Errorf("%v allocations an operation behind the last listener", n)
 	}
-	s := d.events.stage(0)
+	s := d.events.ofDB(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ends.queue) > 0 || s.senders != nil {
@@ -236,12 +236,12 @@ func TestEvents_AListenerThatIsTooSlowForThemLosesTheRest(t *testing.T) {
 	for ; d.EventCounts().Dropped < 100; told++ {
 		d.events.emit(EventReleased, id, 1, 0)
 	}
-	s := d.events.stage(0)
+	s := d.events.ofDB(0)
 	s.mu.Lock()
 	waiting := len(s.queue)
 	s.mu.Unlock()
-	if waiting > mostUndelivered {
-		t.Errorf("%d events wait, allowed are %d", waiting, mostUndelivered)
+	if waiting > maxUndelivered {
+		t.Errorf("%d events wait, allowed are %d", waiting, maxUndelivered)
 	}
 	close(gate)
 	eventually(t, "all others are told", func() bool {

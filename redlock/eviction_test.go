@@ -62,7 +62,7 @@ func (c *cluster) evict(i int) {
 	}
 }
 
-// end stops a daemon: from then on none looks at the masters.
+// end stops a daemon: from then on none checks the masters.
 func (d *daemon) end() {
 	d.t.Helper()
 	_ = d.Close(time.Second)
@@ -71,13 +71,13 @@ func (d *daemon) end() {
 
 // startsAnew wants a daemon to find a master in a new incarnation, which began
 // after a moment of its clock, and not to count its vote.
-func (d *daemon) startsAnew(c *cluster, i int, lineage string, began int64, key Key) {
+func (d *daemon) startsAnew(c *cluster, i int, incarnation string, began int64, key Key) {
 	d.t.Helper()
 	d.await(i, "quarantined")
 	identity := c.identity(i)
 	base, err := strconv.ParseInt(identity[2], 10, 64)
-	if err != nil || identity[1] == lineage || base < began {
-		d.t.Errorf("the incarnation of master %s is %q, want another lineage than %s that began after %d", name(i), identity, lineage, began)
+	if err != nil || identity[1] == incarnation || base < began {
+		d.t.Errorf("the incarnation of master %s is %q, want another than %s that began after %d", name(i), identity, incarnation, began)
 	}
 	if key != "" {
 		d.refuse(key, time.Second)
@@ -96,12 +96,12 @@ func (c *cluster) now(i int) int64 {
 	return n
 }
 
-func TestEviction_BetweenTwoLooksEndsTheIncarnation(t *testing.T) {
+func TestEviction_BetweenTwoChecksEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	lineage, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
-	one.startsAnew(c, 1, lineage, began, key)
-	if n := one.pool.Counters().Latched; n != 1 {
+	one.startsAnew(c, 1, incarnation, began, key)
+	if n := one.pool.Counters().Invalidated; n != 1 {
 		t.Errorf("%d incarnations were ended, want 1", n)
 	}
 	for i, n := range one.pool.Counters().Void {
@@ -117,59 +117,59 @@ func TestEviction_BetweenTwoLooksEndsTheIncarnation(t *testing.T) {
 // CONFIG RESETSTAT puts the count back where it was.
 func TestEviction_IsNotHiddenByAResetOfTheStatistics(t *testing.T) {
 	c, one, key := heldForLong(t)
-	lineage, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
 	c.do(1, "CONFIG", "RESETSTAT")
 	if n := c.stat(1, "evicted_keys"); n != 0 {
 		t.Fatalf("evicted_keys is %d after the reset", n)
 	}
-	one.startsAnew(c, 1, lineage, began, key)
+	one.startsAnew(c, 1, incarnation, began, key)
 }
 
 func TestEviction_AResetBetweenTwoConnectionsEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	lineage, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	one.cutOff(1)
 	c.evict(1)
 	c.do(1, "CONFIG", "RESETSTAT")
 	one.reconnect(1, "quarantined")
-	one.startsAnew(c, 1, lineage, began, key)
+	one.startsAnew(c, 1, incarnation, began, key)
 }
 
 // The policy alone is enough: what it takes would be counted too late.
 func TestEviction_APolicyThatWasSeenEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	lineage, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	keptOut(t, one, 1, "maxmemory-policy is allkeys-lru")
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "noeviction")
-	one.startsAnew(c, 1, lineage, began, key)
+	one.startsAnew(c, 1, incarnation, began, key)
 }
 
 func TestEviction_APolicyThatAFreshDaemonFindsEndsTheIncarnation(t *testing.T) {
 	c, one, key := heldForLong(t)
-	lineage, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	one.end()
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-	two := c.stranger()
+	two := c.startDaemon()
 	keptOut(t, two, 1, "maxmemory-policy is allkeys-lru")
 	two.end()
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "noeviction")
-	three := c.stranger()
-	three.startsAnew(c, 1, lineage, began, key)
+	three := c.startDaemon()
+	three.startsAnew(c, 1, incarnation, began, key)
 }
 
-// The count that an incarnation began with stands on the master, where a daemon
-// finds it that was not there.
+// The count that an incarnation began with is on the master, where a daemon that was not there
+// finds it.
 func TestEviction_WhileNoDaemonIsConnectedEndsTheIncarnation(t *testing.T) {
 	for what, args := range map[string][]string{"volatile": nil, "durable": durably} {
 		t.Run(what, func(t *testing.T) {
 			c, one, key := heldForLong(t, args...)
-			lineage, began := c.lineage(1), c.now(1)
+			incarnation, began := c.incarnation(1), c.now(1)
 			one.end()
 			c.evict(1)
-			two := c.stranger()
-			two.startsAnew(c, 1, lineage, began, key)
+			two := c.startDaemon()
+			two.startsAnew(c, 1, incarnation, began, key)
 			two.await(0, "voting")
 		})
 	}
@@ -185,11 +185,11 @@ func TestEviction_BeforeTheFirstIncarnationDoesNoHarm(t *testing.T) {
 	if got := c.identity(1)[0]; !strings.HasSuffix(got, fmt.Sprint(":", c.stat(1, "evicted_keys"))) || strings.HasSuffix(got, ":0") {
 		t.Errorf("the identity begins with %s, evicted_keys is %d", got, c.stat(1, "evicted_keys"))
 	}
-	lineage, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	one.end()
 	c.do(1, "CONFIG", "RESETSTAT")
-	two := c.stranger()
-	two.startsAnew(c, 1, lineage, began, "")
+	two := c.startDaemon()
+	two.startsAnew(c, 1, incarnation, began, "")
 }
 
 // evictBlank is evict on a server without a seal.
@@ -208,22 +208,22 @@ func TestEviction_TheCountOfADurableMasterBeginsAnewWithItsProcess(t *testing.T)
 	c.do(1, "SET", "k", "x", "EX", 1000)
 	c.evictBlank(1)
 	one := c.daemon()
-	lineage := c.lineage(1)
+	incarnation := c.incarnation(1)
 	c.servers[1].Restart()
 	one.awaitProcess(1, c.servers[1])
 	one.await(1, "voting")
-	if now := c.lineage(1); now != lineage {
-		t.Errorf("the lineage is %s after a restart, want %s", now, lineage)
+	if now := c.incarnation(1); now != incarnation {
+		t.Errorf("the incarnation is %s after a restart, want %s", now, incarnation)
 	}
 	one.end()
 	c.servers[1].Restart()
 	began := c.now(1)
 	c.evict(1) // by the new process, before a daemon has met it
-	two := c.stranger()
-	two.startsAnew(c, 1, lineage, began, "")
+	two := c.startDaemon()
+	two.startsAnew(c, 1, incarnation, began, "")
 }
 
-// Without CONFIG the policy is read at admissions only, and the count tells.
+// Without CONFIG the policy is read at admissions only, and the count shows an eviction.
 func TestEviction_IsFoundWhereCONFIGIsForbidden(t *testing.T) {
 	c := newCluster(t, 3, lasting)
 	for i := range c.servers {
@@ -234,7 +234,7 @@ func TestEviction_IsFoundWhereCONFIGIsForbidden(t *testing.T) {
 			o.Masters[i].Username, o.Masters[i].Password = "noconfig", "secret"
 		}
 	})
-	lineage, began := c.lineage(1), c.now(1)
+	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
-	one.startsAnew(c, 1, lineage, began, "")
+	one.startsAnew(c, 1, incarnation, began, "")
 }

@@ -1,5 +1,6 @@
-// One extension: it counts masters that hold the token now, never shortens,
-// and revives nothing.
+// extension is one extension of a lease: it counts masters that hold the token now, never
+// shortens, and revives nothing.
+
 package redlock
 
 import (
@@ -10,13 +11,13 @@ import (
 	"redlockd/pool"
 )
 
-// extension is answered by every lane exactly once.
+// extension extends one lease. Every lane answers it exactly once.
 type extension struct {
 	locker  *Locker
 	group   *pool.Group
 	request ExtendRequest
 	ids     []lockID // one for each key
-	lives   []uint64 // of the records that it prolongs
+	records []uint64 // numbers of the lease records that it prolongs
 	keys    []string // on the masters
 	start   time.Duration
 	done    ExtendDone
@@ -24,19 +25,19 @@ type extension struct {
 	mu      sync.Mutex
 	tally   tally
 	missing missing
-	holds   [maxMasters]holding // of masters whose "held" counts
-	lost    [maxMasters]bool    // masters that have no copy (any more)
-	kept    []keptEnd           // of copies that a script wants to end earlier
-	exact   bool                // a script's: the lease ends with it, though it was longer
+	copies  [maxMasters]heldCopy // of masters whose yes counts
+	lost    [maxMasters]bool     // masters that have no copy (any more)
+	kept    []keptExpiry         // copies that a script wants to end earlier
+	exact   bool                 // of a script: the lease ends with the extension, even if it was longer
 	over    bool
 	won     bool
-	how     holding // that a quorum agrees on, once won
+	agreed  heldCopy // the copy that a quorum agrees on, once won
 }
 
-// holding is how a master says that the token holds the key. Copies of two
-// kinds do not add up: a master on which the token is still the reader lets
-// other readers in, whatever it is on the others.
-type holding struct {
+// heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
+// up: a master on which the token is still the reader admits other readers, whatever the token
+// is on the others.
+type heldCopy struct {
 	held        bool
 	mode        Mode
 	slot, limit int64 // of Permits
@@ -52,34 +53,34 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	}
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		id := lockID{r.DB, key, r.Token}
-		// A lease this daemon knows to have lapsed is over, even if a straggler's
-		// copy could still be prolonged. Once no copy of that lease can be left,
-		// what the masters hold is another daemon's extension, and they are asked.
-		known := l.leases.consider(id, now)
-		e.ids, e.lives, e.keys = append(e.ids, id), append(e.lives, known.life), append(e.keys, l.masterKey(key))
+		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
+		// could still be prolonged. Once no copy of that lease can be left, what the masters
+		// hold is another daemon's extension, and they are queried.
+		known := l.leases.findOrAdd(id, now)
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.masterKey(key))
 		if known.until <= now && now < known.gone {
 			e.finish(Grant{}, ErrNotHeld)
 			return
 		}
 	}
-	l.submit(b, e.group, l.watch(r.Trace, e))
+	l.submit(b, e.group, l.traced(r.Trace, e))
 }
 
-// Plan: an extension prolongs what excludes others, so it is sealed like an acquire.
-func (e *extension) Plan() pool.Plan {
-	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Joins: true, Sealed: true}
+// Props: an extension prolongs what excludes others, so it is sealed like an acquire.
+func (e *extension) Props() pool.Props {
+	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], SharesKey: true, Sealed: true}
 }
 
 // Propose: an extension keeps the fence of its grant.
 func (e *extension) Propose(int64) {}
 
 // Command moves the copies' end to at least ttl from now.
-func (e *extension) Command(m *pool.Moment, c *pool.Command) bool {
+func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
 	r, s := &e.request, &e.locker.script
 	if m.Now >= deadline(e.start, r.TTL) {
 		return false
 	}
-	ends := expiry(m.Time, r.TTL, e.locker.late)
+	ends := expiry(m.Time, r.TTL, e.locker.masterTimeout)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
@@ -93,36 +94,36 @@ func (e *extension) Command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// Answer counts one master; one that has lost its copy gets it back once a
-// quorum has proved that the lease lives.
+// Answer counts one master. A master that has lost its copy gets it back once a quorum has
+// proved that the lease is held.
 func (e *extension) Answer(answer pool.Answer) {
-	how := readHolding(answer.Reply)
+	how := readHeldCopy(answer.Reply)
 	lacks := answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 0
-	counts := answer.Seal.Good && !answer.Seal.Young
+	counts := answer.Seal.Good && !answer.Seal.Quarantined
 	e.mu.Lock()
 	switch {
 	case how.held && counts:
-		e.holds[answer.Lane] = how
-	case lacks && counts && pool.Broken(pool.RuleHeal):
-		e.holds[answer.Lane] = holding{held: true}
+		e.copies[answer.Lane] = how
+	case lacks && counts && pool.Broken(pool.RuleRepair):
+		e.copies[answer.Lane] = heldCopy{held: true}
 	case lacks && counts:
 		e.tally.no++
 	default:
-		e.tally.silent++
+		e.tally.uncounted++
 	}
 	e.lost[answer.Lane] = lacks
 	switch {
 	case e.over:
 	case counts && (how.held || lacks):
-		e.missing.counts(answer.Lane)
+		e.missing.markCounted(answer.Lane)
 	default:
-		e.missing.lacks(answer.Lane, e.locker.pool.Absence(&answer))
+		e.missing.markMissing(answer.Lane, e.locker.pool.Absence(&answer))
 	}
 	if e.over {
 		heal := e.won && lacks
 		e.mu.Unlock()
 		if heal {
-			e.heal(answer.Lane)
+			e.repair(answer.Lane)
 		}
 		return
 	}
@@ -141,47 +142,47 @@ func (e *extension) Answer(answer pool.Answer) {
 	}
 }
 
-// verdictLocked counts those that agree with most others; who holds the key in
+// verdictLocked counts the masters that agree with most others. A master that holds the key in
 // another way has answered and proves nothing.
-func (e *extension) verdictLocked() verdict {
+func (e *extension) verdictLocked() ballotResult {
 	t := e.tally
 	all := 0
-	for _, how := range e.holds {
+	for _, how := range e.copies {
 		if !how.held {
 			continue
 		}
 		all++
 		agree := 0
-		for _, other := range e.holds {
+		for _, other := range e.copies {
 			if other == how || other.held && pool.Broken(pool.RuleOneKind) {
 				agree++
 			}
 		}
 		if agree > t.yes {
-			t.yes, e.how = agree, how
+			t.yes, e.agreed = agree, how
 		}
 	}
-	t.silent += all - t.yes
-	return t.verdict()
+	t.uncounted += all - t.yes
+	return t.result()
 }
 
-func readHolding(r pool.Reply) holding {
+func readHeldCopy(r pool.Reply) heldCopy {
 	if r.Kind == pool.ReplyInt {
-		return holding{held: r.Int == 1}
+		return heldCopy{held: r.Int == 1}
 	}
-	switch n := words(r); {
+	switch n := replyNumbers(r); {
 	case len(n) == 0 || n[0] != 1:
-		return holding{}
+		return heldCopy{}
 	case len(n) == 3:
-		return holding{held: true, mode: Permits, slot: n[1], limit: n[2]}
+		return heldCopy{held: true, mode: Permits, slot: n[1], limit: n[2]}
 	}
-	return holding{held: true, mode: Shared}
+	return heldCopy{held: true, mode: Shared}
 }
 
 func (e *extension) finish(g Grant, err error) {
 	if err != nil {
 		for _, id := range e.ids {
-			e.locker.leases.unconsider(id)
+			e.locker.leases.dropIfEmpty(id)
 		}
 	}
 	e.locker.leave()
@@ -199,35 +200,35 @@ func (e *extension) grant(lost [maxMasters]bool) {
 		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := lease{until: until, gone: e.start + r.TTL + 2*l.late, copies: everywhere, mode: e.how.mode}
+	longer := leaseRecord{until: until, gone: e.start + r.TTL + 2*l.masterTimeout, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
-		l.leases.prolong(id, longer, e.lives[i], now)
+		l.leases.prolong(id, longer, e.records[i], now)
 		l.events.extended(id, longer.gone-now)
 	}
 	if e.exact {
-		l.trim(e.group, e.kept, until, e.ids...)
+		l.shorten(e.group, e.kept, until, e.ids...)
 	}
-	l.redescribe(e.ids, until)
+	l.prolongNotes(e.ids, until)
 	l.holds.extended(e.ids, until)
 	l.counts.extended.Add(1)
 	e.finish(Grant{
-		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.how.mode,
+		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
 		until: until, ttl: r.TTL, start: e.start, clock: l.clock,
 	}, nil)
 	for lane := range e.tally.n {
 		if lost[lane] {
-			e.heal(lane)
+			e.repair(lane)
 		}
 	}
 }
 
-func (e *extension) heal(lane int) {
-	e.locker.counts.healed.Add(1)
-	e.group.Push(lane, &healing{extension: e})
+func (e *extension) repair(lane int) {
+	e.locker.counts.repaired.Add(1)
+	e.group.Push(lane, &copyRepair{extension: e})
 }
 
-// heldUntil is how long the lease runs that a copy is to be re-created for: ok
-// is false if it has been released, of several keys if any of them has.
+// heldUntil is how long the lease runs whose copy is to be re-created. ok is false if it has
+// been released, or any of several keys.
 func (e *extension) heldUntil() (until time.Duration, ok bool) {
 	until = deadline(e.start, e.request.TTL)
 	for _, id := range e.ids {

@@ -1,4 +1,5 @@
-// What follows a ballot that gave no lease: an answer, or another ballot.
+// Handling of a ballot that gave no lease: an answer, or another ballot.
+
 package redlock
 
 import (
@@ -6,8 +7,8 @@ import (
 	"time"
 )
 
-// fail takes back what was taken and tells the caller, or tries again.
-func (a *attempt) fail(v verdict) {
+// fail takes back the copies, and then answers the caller or starts another ballot.
+func (a *ballot) fail(v ballotResult) {
 	a.takeBack()
 	l := a.call.locker
 	if v == unknown {
@@ -18,9 +19,9 @@ func (a *attempt) fail(v verdict) {
 		a.call.finish(Grant{}, a.call.undecided(a, note))
 		return
 	}
-	next, err := a.form.after(a, v)
+	next, err := a.mode.after(a, v)
 	if errors.Is(err, ErrHeld) {
-		err = a.call.inVain(a, err)
+		err = a.call.refusalError(a, err)
 	}
 	if v == split {
 		l.counts.split.Add(1)
@@ -34,46 +35,46 @@ func (a *attempt) fail(v verdict) {
 	case v == split:
 		a.call.again(a, next)
 	default:
-		a.call.attempt(nil, next)
+		a.call.startBallot(nil, next)
 	}
 }
 
-// inVain is what is said instead of no: to who was the writer, no would mean that it
-// still is.
-func (c *acquire) inVain(a *attempt, no error) error {
-	if !c.stepping.Load() {
+// refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead:
+// to the former writer, a plain no would mean that it still is the writer.
+func (c *acquireCall) refusalError(a *ballot, no error) error {
+	if !c.downgrading.Load() {
 		return no
 	}
 	return c.undecided(a, "")
 }
 
-// undecided is what is said where the masters could not decide.
-func (c *acquire) undecided(a *attempt, note string) error {
-	stepping := c.stepping.Load()
+// undecided is the error for a ballot that the masters could not decide.
+func (c *acquireCall) undecided(a *ballot, note string) error {
+	stepping := c.downgrading.Load()
 	if stepping {
-		note = "the writer has begun to step down and is at most a reader from here on; ask again, or release it"
+		note = "the writer is being downgraded and is at most a reader from now on; try again, or release it"
 	}
 	err := c.locker.noQuorum(&a.missing, note)
-	err.stepping = stepping
+	err.downgrading = stepping
 	return err
 }
 
-// oddMost tells whether most masters keep something at a key that is no lock.
-func (a *attempt) oddMost() bool { return a.odd > a.tally.n-a.tally.quorum }
+// mostlyWrongType reports whether most masters have something at a key that is not a lock.
+func (a *ballot) mostlyWrongType() bool { return a.wrongType > a.tally.n-a.tally.quorum }
 
-// again tries once more after a split vote: contenders that each hold a
-// minority must not give up together. Delays are random and double; the time
-// for it is one master timeout.
-func (c *acquire) again(a *attempt, next form) {
+// again starts another ballot after a split vote: contenders that each hold a minority must not
+// give up together. Delays are random and double; the time for all ballots is one master
+// timeout.
+func (c *acquireCall) again(a *ballot, next lockMode) {
 	delay := time.Millisecond << min(c.tries, 6)
 	delay = delay/2 + c.locker.pool.Jitter(delay)
-	if c.locker.clock.Now()+delay > c.began+c.locker.late {
-		err := c.inVain(a, ErrHeld)
+	if c.locker.clock.Now()+delay > c.began+c.locker.masterTimeout {
+		err := c.refusalError(a, ErrHeld)
 		if errors.Is(err, ErrHeld) {
 			c.locker.counts.refused.Add(1)
 		}
 		c.finish(Grant{}, err)
 		return
 	}
-	c.locker.clock.AfterFunc(delay, func() { c.attempt(nil, next) })
+	c.locker.clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
 }

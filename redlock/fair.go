@@ -1,26 +1,26 @@
-// First come, first served, over all daemons.
+// FAIR: locks in the order of arrival, over all daemons.
 //
-// Whoever waits with FAIR stands in a queue on the masters, with one ticket that
-// is the same on all of them: so they can disagree about who stands there, but
-// never about the order. A master takes a ticket only above the last one it has.
-// A waiter is established once a quorum has taken its ticket; a lock script of
-// FAIR refuses everybody who is not the first alive in the queue, and a quorum
-// for somebody else would need one of the masters where an established waiter
-// stands before it. Who asks without FAIR does not look at the queue.
+// A waiter with FAIR has a ticket in a queue on the masters. Its number is the same on all of
+// them: so masters can disagree about which waiters are in the queue, but never about their
+// order. A master accepts a ticket only above the last one it has. A waiter is established once
+// a quorum has accepted its ticket. A lock script of FAIR refuses every request but that of the
+// first live waiter in the queue. A quorum for another request would need one of the masters
+// where an established waiter is ahead of it. Requests without FAIR do not check the queue.
 //
-// Waiters are kept in the queue by their daemon: every keepEvery, and at once on a
-// master that is back, before it is asked anything else, and on all of them when
-// the daemon finds that it stood still. Those of a daemon that has died are taken
-// for dead after standLife. The queue's keys go with the last waiter.
+// A daemon refreshes the tickets of its waiters every refreshInterval. It also refreshes them
+// at once on a master that is back, before any other command, and on all masters when the
+// daemon finds that it was paused. Tickets of a dead daemon expire after ticketTimeout. The
+// queue's keys go with the last waiter.
 //
-// What can still be lost: a daemon that a master has not heard for standLife is
-// dead to it. One that stood still or was cut off from masters for longer than
-// standLife less keepEvery may thus find its waiters gone there, and once they are
-// gone from a quorum, whoever asks passes them: nobody can tell this from a death.
-// They have their old places again, with their tickets, when each master has heard
-// of them; until then it may have voted for daemons that were back before. A master
-// that has forgotten everything is too young to vote until long after that, unless
-// the operator has switched this off.
+// What can still be lost: a master that has received nothing from a daemon for ticketTimeout
+// counts the daemon as dead. So a daemon that was paused, or cut off from masters, for longer
+// than ticketTimeout less refreshInterval may find its waiters gone there. Once they are gone
+// from a quorum, other requests overtake them: nothing distinguishes this from a dead daemon.
+// Each master gives the waiters their old places back, with their tickets, when it receives
+// them again. Until then it may have voted for daemons that were back before. A master that has
+// forgotten everything is quarantined until long after that, unless the operator has switched
+// this off.
+
 package redlock
 
 import (
@@ -36,25 +36,25 @@ import (
 )
 
 const (
-	// standLife is how long a waiter stands in a queue without a word of its
-	// daemon: nobody stands behind the dead for longer.
-	standLife = 3 * time.Second
-	// keepEvery leaves room for two lost messages.
-	keepEvery = standLife / 3
-	// keptTogether is how many waiters one command keeps.
-	keptTogether = 64
-	// overtakenPause is how long a daemon waits that was refused a free key: the
-	// one who stands before it is about to take it, or dead.
+	// ticketTimeout is how long a ticket stays in a queue without a refresh from its daemon: a
+	// dead daemon blocks no waiter for longer.
+	ticketTimeout = 3 * time.Second
+	// refreshInterval leaves room for two lost messages.
+	refreshInterval = ticketTimeout / 3
+	// maxTicketsPerRefresh is how many tickets one command refreshes.
+	maxTicketsPerRefresh = 64
+	// overtakenPause is how long a daemon waits that was refused a free key: the waiter that is
+	// ahead of it is about to take the key, or dead.
 	overtakenPause = 30 * time.Millisecond
 )
 
-// errBehind: refused because somebody stands before this one in the queue.
-var errBehind = fmt.Errorf("%w, or somebody stands before this one in the queue", ErrHeld)
+// errBehind: refused because another waiter is ahead in the queue.
+var errBehind = fmt.Errorf("%w, or another waiter is ahead in the queue", ErrHeld)
 
-// standing is a place in a queue.
-type standing struct {
+// ticket is a place in a queue.
+type ticket struct {
 	id     string
-	ticket int64         // 0 until it is established
+	number int64         // 0 until it is established
 	since  time.Duration // when that was
 }
 
@@ -69,20 +69,20 @@ func (l *Locker) queueKeys(r *LockRequest) []string {
 	return keys
 }
 
-// fairly is a form that looks at the queue first.
-type fairly struct {
-	form
-	behind int // masters where somebody stands before this one
+// fairMode is a lockMode that checks the queue first.
+type fairMode struct {
+	lockMode
+	behind int // masters where another waiter is ahead
 }
 
-var _ form = (*fairly)(nil)
+var _ lockMode = (*fairMode)(nil)
 
-func (f *fairly) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
-	f.form.command(a, m, c, end)
+func (f *fairMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+	f.lockMode.command(a, m, c, end)
 	r := &a.call.request
 	ticket, id := "", ""
-	if r.stand != nil {
-		ticket, id = strconv.FormatInt(r.stand.ticket, 10), r.stand.id
+	if r.ticket != nil {
+		ticket, id = strconv.FormatInt(r.ticket.number, 10), r.ticket.id
 	}
 	locks := 1 + len(r.More)
 	queues := a.call.locker.queueKeys(r)
@@ -91,16 +91,16 @@ func (f *fairly) command(a *attempt, m *pool.Moment, c *pool.Command, end int64)
 	c.Set(append(words, ticket, id, flag(r.Mode != Shared), strconv.Itoa(locks))...)
 }
 
-func (f *fairly) read(a *attempt, answer pool.Answer) said {
-	if n := words(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
+func (f *fairMode) read(a *ballot, answer pool.Answer) vote {
+	if n := replyNumbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
 		f.behind++
-		return said{refused: true}
+		return vote{no: true}
 	}
-	return f.form.read(a, answer)
+	return f.lockMode.read(a, answer)
 }
 
-func (f *fairly) after(a *attempt, v verdict) (form, error) {
-	next, err := f.form.after(a, v)
+func (f *fairMode) after(a *ballot, v ballotResult) (lockMode, error) {
+	next, err := f.lockMode.after(a, v)
 	a.mu.Lock()
 	behind := f.behind
 	a.mu.Unlock()
@@ -110,83 +110,83 @@ func (f *fairly) after(a *attempt, v verdict) (form, error) {
 	if next == nil {
 		return nil, err
 	}
-	return &fairly{form: next}, err
+	return &fairMode{lockMode: next}, err
 }
 
-// enlisting is one proposal of a ticket to all masters.
-type enlisting struct {
+// enqueueCall proposes one ticket to all masters.
+type enqueueCall struct {
 	w      *waiter
 	keys   []string
 	ticket int64
 
-	mu       sync.Mutex
-	missing  missing
-	accepted int
-	refused  int // the ticket was too low
-	full     int
-	silent   int
-	over     bool
+	mu        sync.Mutex
+	missing   missing
+	accepted  int
+	refused   int // the ticket's number was too low
+	full      int
+	uncounted int
+	over      bool
 }
 
-var _ pool.Operation = (*enlisting)(nil)
+var _ pool.Operation = (*enqueueCall)(nil)
 
-// enlist lets a waiter take its place in the queue before it stands in a line.
-func (s *waiters) enlist(b *Batch, w *waiter) {
+// enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
+func (s *waiters) enqueue(b *Batch, w *waiter) {
 	s.mu.Lock()
 	if w.over {
 		s.mu.Unlock()
 		return
 	}
-	if err := s.roomLocked(w); err != nil {
+	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
 		w.done(Grant{}, err)
 		return
 	}
-	s.stood++
-	w.request.stand = &standing{id: s.name + "/" + strconv.FormatInt(s.stood, 36)}
+	s.enqueued++
+	w.request.ticket = &ticket{id: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 	s.count.Add(1)
-	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.timeOver)
+	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
 	s.propose(b, w)
 }
 
 func (s *waiters) propose(b *Batch, w *waiter) {
-	e := &enlisting{w: w, keys: s.locker.queueKeys(&w.request)}
+	e := &enqueueCall{w: w, keys: s.locker.queueKeys(&w.request)}
 	s.locker.submit(b, s.locker.pool.Group(w.request.DB), e)
 }
 
-func (e *enlisting) Plan() pool.Plan {
-	return pool.Plan{Key: e.keys[0], Rest: e.keys[1:], Begins: true, Sealed: true}
+func (e *enqueueCall) Props() pool.Props {
+	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], StartsNew: true, Sealed: true}
 }
 
-// Propose: the ticket is a fence, so it rises over all daemons that have seen
-// one another's.
-func (e *enlisting) Propose(fence int64) { e.ticket = fence }
+// Propose: the ticket's number is a fence, so it rises over all daemons that have received one
+// another's.
+func (e *enqueueCall) Propose(fence int64) { e.ticket = fence }
 
-func (e *enlisting) Command(m *pool.Moment, c *pool.Command) bool {
+func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	l, r := e.w.waits.locker, &e.w.request
 	c.Set("EVALSHA", l.script.enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
-	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.stand.id,
-		strconv.FormatInt(m.Time/1000+standLife.Milliseconds(), 10), flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.ticket.id,
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
 	return true
 }
 
-func (e *enlisting) Answer(answer pool.Answer) {
+func (e *enqueueCall) Answer(answer pool.Answer) {
 	l := e.w.waits.locker
-	n := words(answer.Reply)
+	n := replyNumbers(answer.Reply)
 	e.mu.Lock()
-	if e.over { // read without the lock
+	if e.over { // the fields are now read without the lock
 		e.mu.Unlock()
 		return
 	}
-	e.missing.counts(answer.Lane)
+	e.missing.markCounted(answer.Lane)
 	switch {
-	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Young:
-		e.silent++
+	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Quarantined:
+		e.uncounted++
 		e.missing.counted &^= 1 << answer.Lane
-		e.missing.lacks(answer.Lane, l.pool.Absence(&answer))
+		e.missing.markMissing(answer.Lane, l.pool.Absence(&answer))
 	case n[0] == 1:
 		e.accepted++
 	case n[0] == 2:
@@ -194,60 +194,60 @@ func (e *enlisting) Answer(answer pool.Answer) {
 	default:
 		e.full++
 	}
-	all := e.accepted+e.refused+e.full+e.silent == l.pool.N()
+	all := e.accepted+e.refused+e.full+e.uncounted == l.pool.N()
 	quorum := l.pool.Quorum()
 	if e.accepted < quorum && !all {
 		e.mu.Unlock()
 		return
 	}
 	e.over = true
-	established, full, answered := e.accepted >= quorum, e.full > l.pool.N()-quorum, l.pool.N()-e.silent
+	established, full, answered := e.accepted >= quorum, e.full > l.pool.N()-quorum, l.pool.N()-e.uncounted
 	e.mu.Unlock()
 	switch {
 	case established:
 		e.w.waits.established(e.w, e.ticket)
 	case full:
-		e.w.refusedPlace(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
+		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
 	default:
-		delay := 2 * time.Millisecond // somebody was faster
+		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
 		if answered < quorum {
 			delay = 50 * time.Millisecond
 			trouble = l.noQuorum(&e.missing, "it waits for its place in the queue")
 		}
-		e.w.waits.noPlace(e.w, trouble)
+		e.w.waits.noteEnqueueFailed(e.w, trouble)
 		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
 	}
 }
 
-// noPlace notes what a proposal met: the end of the wait may have to tell of it.
-func (s *waiters) noPlace(w *waiter, trouble error) {
+// noteEnqueueFailed notes the result of a proposal: the end of the wait may have to report it.
+func (s *waiters) noteEnqueueFailed(w *waiter, trouble error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if trouble != nil {
-		w.trouble = trouble
+		w.firstErr = trouble
 		return
 	}
-	w.known = true
+	w.everRefused = true
 }
 
-// proposeAgain takes the next ticket, unless the wait is over.
+// proposeAgain proposes the next ticket, unless the wait is over.
 func (s *waiters) proposeAgain(w *waiter) {
 	s.mu.Lock()
-	over, ended := w.over, s.ended
+	over, ended := w.over, s.closed
 	s.mu.Unlock()
 	switch {
 	case over:
-		w.stepOut()
+		w.leaveQueue()
 	case ended:
-		w.refusedPlace(ErrShutdown)
+		w.rejectEnqueue(ErrShutdown)
 	default:
 		s.propose(nil, w)
 	}
 }
 
-// refusedPlace ends a wait that found no place.
-func (w *waiter) refusedPlace(err error) {
+// rejectEnqueue ends a wait that got no ticket.
+func (w *waiter) rejectEnqueue(err error) {
 	s := w.waits
 	s.mu.Lock()
 	over := w.over
@@ -257,145 +257,147 @@ func (w *waiter) refusedPlace(err error) {
 		s.count.Add(-1)
 	}
 	s.mu.Unlock()
-	w.stepOut()
+	w.leaveQueue()
 	if !over {
 		w.done(Grant{}, err)
 	}
 }
 
-// established puts a waiter into its line, by ticket.
+// established puts a waiter into its wait queue, by the number of its ticket.
 func (s *waiters) established(w *waiter, ticket int64) {
 	s.mu.Lock()
 	if w.over {
 		s.mu.Unlock()
-		w.stepOut()
+		w.leaveQueue()
 		return
 	}
-	if s.ended { // while it was on its way into the line
+	if s.closed { // while it was on its way into the wait queue
 		s.mu.Unlock()
-		w.refusedPlace(ErrShutdown)
+		w.rejectEnqueue(ErrShutdown)
 		return
 	}
-	w.request.stand.ticket, w.request.stand.since = ticket, s.locker.clock.Now()
-	w.trouble = nil
-	ln := s.lineLocked(w)
+	w.request.ticket.number, w.request.ticket.since = ticket, s.locker.clock.Now()
+	w.firstErr = nil
+	ln := s.queueLocked(w)
 	ln.insertLocked(w)
-	if ln.keep == nil {
-		ln.keep = s.locker.clock.AfterFunc(keepEvery, ln.keepStanding)
+	if ln.refreshTimer == nil {
+		ln.refreshTimer = s.locker.clock.AfterFunc(refreshInterval, ln.refreshTickets)
 		db := ln.db
-		ln.group.OnReturn(func() []pool.Operation { return s.keptAgain(db) })
+		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
 	}
-	asks := ln.head == w && ln.asked == nil
-	if asks {
-		ln.askedLocked(w)
+	contends := ln.head == w && ln.contender == nil
+	if contends {
+		ln.setContenderLocked(w)
 	}
 	s.mu.Unlock()
-	if asks {
-		ln.ask(nil, w)
+	if contends {
+		ln.contend(nil, w)
 	}
 }
 
-// stepOut leaves the queues, if the waiter stands in any.
-func (w *waiter) stepOut() {
-	if w.request.stand == nil {
+// leaveQueue takes the waiter out of its queues on the masters, if it is in any.
+func (w *waiter) leaveQueue() {
+	if w.request.ticket == nil {
 		return
 	}
 	l := w.waits.locker
-	l.submit(nil, l.pool.Group(w.request.DB), &steppingOut{l, l.queueKeys(&w.request), w.request.stand.id})
+	l.submit(nil, l.pool.Group(w.request.DB), &dequeueCall{l, l.queueKeys(&w.request), w.request.ticket.id})
 }
 
-// steppingOut takes one waiter out of its queues. Where it is not heard, the
-// waiter is taken for dead in time.
-type steppingOut struct {
+// dequeueCall takes one waiter out of its queues. On a master that does not receive it, the
+// waiter's ticket expires in time.
+type dequeueCall struct {
 	locker *Locker
 	keys   []string
 	id     string
 }
 
-var _ pool.Operation = (*steppingOut)(nil)
+var _ pool.Operation = (*dequeueCall)(nil)
 
-func (s *steppingOut) Plan() pool.Plan    { return pool.Plan{Key: s.keys[0], Rest: s.keys[1:]} }
-func (s *steppingOut) Propose(int64)      {}
-func (s *steppingOut) Answer(pool.Answer) {}
-func (s *steppingOut) Command(_ *pool.Moment, c *pool.Command) bool {
-	c.Set("EVALSHA", s.locker.script.stepOut, strconv.Itoa(len(s.keys)))
+func (s *dequeueCall) Props() pool.Props  { return pool.Props{Key: s.keys[0], Rest: s.keys[1:]} }
+func (s *dequeueCall) Propose(int64)      {}
+func (s *dequeueCall) Answer(pool.Answer) {}
+func (s *dequeueCall) Command(_ *pool.SendContext, c *pool.Command) bool {
+	c.Set("EVALSHA", s.locker.script.dequeue, strconv.Itoa(len(s.keys)))
 	c.Args = append(append(c.Args, s.keys...), s.id)
 	return true
 }
 
-// keepStanding keeps everybody of a line in the queue, and comes again.
-func (ln *line) keepStanding() {
+// refreshTickets refreshes all tickets of a wait queue, and repeats.
+func (ln *waitQueue) refreshTickets() {
 	s := ln.waits
 	s.mu.Lock()
-	if ln.length == 0 { // a question of one who left is still under way: the next one sets it anew
-		ln.keep = nil
+	if ln.length == 0 { // a request of a waiter that left is still in flight: the next waiter sets the timer anew
+		ln.refreshTimer = nil
 		s.mu.Unlock()
 		return
 	}
-	ln.keep.Reset(keepEvery)
+	ln.refreshTimer.Reset(refreshInterval)
 	parts, request := ln.partsLocked(), ln.head.request
 	s.mu.Unlock()
 	keys := s.locker.queueKeys(&request)
 	var b Batch
 	for part := range parts {
-		b.Add(ln.group, &keeping{line: ln, keys: keys, part: part})
+		b.Add(ln.group, &ticketRefresh{line: ln, keys: keys, part: part})
 	}
 	b.Send()
 }
 
-// partsLocked is how many commands keep a line.
-func (ln *line) partsLocked() int { return (ln.length + keptTogether - 1) / keptTogether }
+// partsLocked is how many commands refresh a wait queue.
+func (ln *waitQueue) partsLocked() int {
+	return (ln.length + maxTicketsPerRefresh - 1) / maxTicketsPerRefresh
+}
 
-// keptAgain keeps everybody in the queues of a master that is back: it may have
-// forgotten them, or taken them for dead. The order is that of the keys.
-func (s *waiters) keptAgain(db int) (again []pool.Operation) {
+// refreshAfterReconnect refreshes all tickets on a master that is back: it may have forgotten
+// them, or counted them as dead. The order is that of the keys.
+func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var lines []*line
-	for _, ln := range s.lines {
+	var lines []*waitQueue
+	for _, ln := range s.queues {
 		if ln.fair && ln.db == db && ln.length > 0 {
 			lines = append(lines, ln)
 		}
 	}
-	slices.SortFunc(lines, func(a, b *line) int {
-		return cmp.Or(cmp.Compare(a.lineID.keys, b.lineID.keys), cmp.Compare(flag(a.looks), flag(b.looks)))
+	slices.SortFunc(lines, func(a, b *waitQueue) int {
+		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(flag(a.peekOnly), flag(b.peekOnly)))
 	})
 	for _, ln := range lines {
 		keys := s.locker.queueKeys(&ln.head.request)
 		for part := range ln.partsLocked() {
-			again = append(again, &keeping{line: ln, part: part, keys: keys})
+			again = append(again, &ticketRefresh{line: ln, part: part, keys: keys})
 		}
 	}
 	return again
 }
 
-// keeping is one part of a line. Who is in it is looked up when the command is
-// written: a waiter that left before must not be put back, and the command of
-// one that leaves later comes later.
-type keeping struct {
-	line *line
+// ticketRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
+// command is written: a waiter that left before must not be put back, and the command of one
+// that leaves later comes later.
+type ticketRefresh struct {
+	line *waitQueue
 	keys []string
 	part int
 }
 
-var _ pool.Operation = (*keeping)(nil)
+var _ pool.Operation = (*ticketRefresh)(nil)
 
-func (k *keeping) Plan() pool.Plan    { return pool.Plan{Key: k.keys[0], Rest: k.keys[1:]} }
-func (k *keeping) Propose(int64)      {}
-func (k *keeping) Answer(pool.Answer) {}
-func (k *keeping) Command(m *pool.Moment, c *pool.Command) bool {
+func (k *ticketRefresh) Props() pool.Props  { return pool.Props{Key: k.keys[0], Rest: k.keys[1:]} }
+func (k *ticketRefresh) Propose(int64)      {}
+func (k *ticketRefresh) Answer(pool.Answer) {}
+func (k *ticketRefresh) Command(m *pool.SendContext, c *pool.Command) bool {
 	s := k.line.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Set("EVALSHA", s.locker.script.keep, strconv.Itoa(len(k.keys)))
-	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+standLife.Milliseconds(), 10))
+	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
 	at, kept := 0, 0
 	for w := k.line.head; w != nil; w = w.next {
-		if at++; (at-1)/keptTogether != k.part {
+		if at++; (at-1)/maxTicketsPerRefresh != k.part {
 			continue
 		}
-		stand := w.request.stand
-		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.ticket, 10), flag(w.request.Mode != Shared))
+		stand := w.request.ticket
+		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), flag(w.request.Mode != Shared))
 		kept++
 	}
 	return kept > 0

@@ -1,7 +1,7 @@
 package redlock
 
-// fair_return_test.go: places in the queue of a master that was away. Here no
-// line's timer ever rings, so that nothing but its return brings them back.
+// fair_return_test.go: places in the queue of a master that was away. Here no wait queue's
+// timer ever fires, so that nothing but the reconnect brings them back.
 
 import (
 	"io"
@@ -15,13 +15,13 @@ import (
 )
 
 // returning holds the timers of lines.
-func returning(d *daemon, _ *pool.Options) { d.clock.hold(keepEvery) }
+func returning(d *daemon, _ *pool.Options) { d.clock.hold(refreshInterval) }
 
 // newReturningDaemon is one on embedded masters.
 func newReturningDaemon(t *testing.T) *pureDaemon {
 	t.Helper()
 	c := &clock{Clock: pool.SystemClock()}
-	c.hold(keepEvery)
+	c.hold(refreshInterval)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: 5 * time.Second, Clock: c, Logger: log})
 	if err != nil {
@@ -53,9 +53,9 @@ func (d *pureDaemon) inLine(db int, key Key) (out []string) {
 	d.waits.mu.Lock()
 	defer d.waits.mu.Unlock()
 	w := waiter{request: LockRequest{DB: db, Key: key, Fair: true}}
-	if ln := d.waits.lines[w.lineID()]; ln != nil {
+	if ln := d.waits.queues[w.queueID()]; ln != nil {
 		for one := ln.head; one != nil; one = one.next {
-			out = append(out, one.request.stand.id)
+			out = append(out, one.request.ticket.id)
 		}
 	}
 	return out
@@ -74,7 +74,7 @@ func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) 
 		}
 	}
 	eventually(t, "all of them stand in line", func() bool { return len(d.inLine(0, "k")) == 2 && len(d.inLine(3, "k")) == 2 })
-	if n := len(d.waits.keptAgain(0)); n != 1 {
+	if n := len(d.waits.refreshAfterReconnect(0)); n != 1 {
 		t.Errorf("%d commands keep two waiters for one key, want 1", n)
 	}
 	forgets := d.pool.Embedded().At(4)
@@ -116,9 +116,9 @@ func TestFair_TheReturnOfAMasterCostsOneCommandAKeyInOneFlush(t *testing.T) {
 	t.Error("no flush begins with the places")
 }
 
-// A daemon that stood still while its masters went on is taken for dead. Its own
-// heart says so, when its lines' timers do not: they may count by another clock.
-func TestFair_ADaemonThatStoodStillHasItsPlacesAgainBeforeTheNextKeep(t *testing.T) {
+// A daemon that was paused while its masters went on counts as dead. Its own heartbeat shows
+// this when the timers of its wait queues do not: they may count by another clock.
+func TestFair_ADaemonThatWasPausedHasItsPlacesAgainBeforeTheNextRefresh(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(returning)
@@ -127,7 +127,7 @@ func TestFair_ADaemonThatStoodStillHasItsPlacesAgainBeforeTheNextKeep(t *testing
 	for i := range c.servers {
 		c.do(i, "DEL", "redlockd:q:k", "redlockd:qx:k", "redlockd:qw:k")
 	}
-	d.clock.ahead.Add(int64(standLife))
+	d.clock.ahead.Add(int64(ticketTimeout))
 	eventually(t, "it stands in the queues again", func() bool {
 		return c.queued(0, "k") == 1 && c.queued(1, "k") == 1 && c.queued(2, "k") == 1
 	})

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// stands starts a FAIR wait and returns when it is established: from here on
-// whoever comes later is served later.
+// stands starts a FAIR wait and returns when it is established: from here on later waiters are
+// served later.
 func (d *daemon) stands(key string, r LockRequest) (out chan waited, leave func()) {
 	d.t.Helper()
 	r.Key, r.Fair = Key(key), true
@@ -36,14 +36,14 @@ func (d *daemon) stands(key string, r LockRequest) (out chan waited, leave func(
 	return out, leave
 }
 
-// standing are the waiters of a key that this daemon has in line. How many there are
-// says nothing of a new one: an earlier one may leave meanwhile.
+// standing are the waiters of a key in this daemon's wait queue. Their number proves nothing
+// about a new one: an earlier one may leave meanwhile.
 func (d *daemon) standing(r LockRequest) map[*waiter]bool {
 	d.waits.mu.Lock()
 	defer d.waits.mu.Unlock()
 	all := map[*waiter]bool{}
 	like := waiter{request: r}
-	if ln := d.waits.lines[like.lineID()]; ln != nil {
+	if ln := d.waits.queues[like.queueID()]; ln != nil {
 		for w := ln.head; w != nil; w = w.next {
 			all[w] = true
 		}
@@ -104,15 +104,15 @@ func TestFair_IsServedInOrderOfArrivalOverSeveralDaemons(t *testing.T) {
 	c.noQueues("k")
 }
 
-// Rule: whoever uses FAIR does not pass an established waiter, with WAIT or
-// without. A plain try may.
-func TestFair_NobodyWhoUsesItPassesAnEstablishedWaiter(t *testing.T) {
+// Rule: a request with FAIR does not pass an established waiter, with WAIT or without. A plain
+// try may.
+func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", long)
 	out, _ := one.stands("k", LockRequest{})
-	// The key is free on the masters, and the first one has not asked yet.
+	// The key is free on the masters, and the first one has not contended yet.
 	one.waits.mu.Lock()
 	for i := range c.servers {
 		c.do(i, "DEL", "k")
@@ -129,7 +129,7 @@ func TestFair_NobodyWhoUsesItPassesAnEstablishedWaiter(t *testing.T) {
 	c.noQueues("k")
 }
 
-func TestFair_AWaiterThatLeavesOrGivesUpBlocksNobody(t *testing.T) {
+func TestFair_AWaiterThatLeavesOrGivesUpBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -159,7 +159,7 @@ func TestFair_TheDeadBlockTheHeadForAsLongAsTheyAreTakenForAlive(t *testing.T) {
 	began := time.Now()
 	two.free("k", held.Token)
 	two.free("k", got(t, out).Token)
-	t.Logf("the dead blocked the head for %v, at most %v are meant", time.Since(began), standLife+200*time.Millisecond)
+	t.Logf("the dead blocked the head for %v, at most %v are meant", time.Since(began), ticketTimeout+200*time.Millisecond)
 	c.noQueues("k")
 }
 
@@ -202,7 +202,7 @@ func (d *daemon) tryShared(key string) error {
 	return <-answers
 }
 
-func TestFair_SeveralKeysAndPermitsStandInLine(t *testing.T) {
+func TestFair_SeveralKeysAndPermitsWaitInOrder(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -252,8 +252,8 @@ func TestFair_ARepeatOfTheHoldersTokenPassesTheQueue(t *testing.T) {
 	two.free("k", got(t, behind).Token)
 }
 
-// Readers that come and go all the time keep a writer waiting for those who were
-// there when it came, and for nobody else.
+// Readers that come and go all the time keep a writer waiting for those that were there when it
+// came, and for no others.
 func TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -319,17 +319,17 @@ func (d *daemon) writerStands(key string) (out chan waited, leave func()) {
 	out = make(chan waited, 1) // its one answer
 	r := LockRequest{Key: Key(key), TTL: long, Wait: time.Minute, Fair: true}
 	w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{"writer", g, err} }}
-	d.waits.enlist(nil, w)
+	d.waits.enqueue(nil, w)
 	eventually(d.t, "the writer is established", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		return w.line != nil || w.over
+		return w.queue != nil || w.over
 	})
 	return out, w.leave
 }
 
-// A daemon that drains answers those, too, who are on their way into the line.
-func TestFair_AWaiterOnItsWayIntoTheLineHearsOfTheEnd(t *testing.T) {
+// A daemon that drains also answers waiters that are on their way into the wait queue.
+func TestFair_AWaiterOnItsWayIntoTheWaitQueueReceivesTheEnd(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -342,7 +342,7 @@ func TestFair_AWaiterOnItsWayIntoTheLineHearsOfTheEnd(t *testing.T) {
 			t.Fatalf("answered %v, want ErrShutdown", w.err)
 		}
 		d.waits.mu.Lock()
-		d.waits.ended = false
+		d.waits.closed = false
 		d.waits.mu.Unlock()
 	}
 	c.noQueues("k")
@@ -375,7 +375,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				r := LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
 				w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
 				came := time.Now()
-				d.waits.enlist(nil, w)
+				d.waits.enqueue(nil, w)
 				if (i+round)%5 == 0 {
 					w.leave()
 				}
@@ -391,9 +391,9 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				if holders++; holders > 1 {
 					t.Error("two hold it")
 				}
-				served = append(served, turn{came, start.Add(w.request.stand.since)})
+				served = append(served, turn{came, start.Add(w.request.ticket.since)})
 				mu.Unlock()
-				lull(time.Millisecond) // whoever else holds it comes in between
+				lull(time.Millisecond) // another holder comes in between
 				mu.Lock()
 				holders--
 				mu.Unlock()

@@ -1,12 +1,14 @@
-// Which fence may a grant carry? The interval rule.
+// The interval rule: which fences a grant may carry.
 //
-// At a master whose lock vote counted, the operation owns every fence above the
-// master's register before its flush and up to the register after it. Two
-// grants of one key share a master, and there the later lock came after all of
-// the earlier one's raises; so a fence that lies in the intervals of a quorum is
-// larger than every fence granted before it was asked for, whatever clocks do. The
-// registers are remembered by the masters and the daemons: if all of them forget at
-// once, the registers begin anew at the masters' clocks, or at pool.Options.FenceAbove.
+// At a master whose lock vote counted, the operation owns every fence above the master's
+// register before its flush and up to the register after it. Two grants of one key share a
+// master. There the later lock came after all raises of the earlier one. So a fence that lies
+// in the intervals of a quorum is larger than every fence granted before its request, whatever
+// clocks do.
+//
+// The masters and the daemons remember the registers. If all of them forget at once, the
+// registers begin anew at the masters' clocks, or at pool.Options.FenceAbove.
+
 package redlock
 
 import (
@@ -17,10 +19,10 @@ import (
 
 // interval is what one voter lets the operation own: (low, top].
 type interval struct {
-	low, top int64
-	lineage  string
-	lane     int
-	asked    bool // one more seal was asked for
+	low, top    int64
+	incarnation string
+	lane        int
+	raised      bool // a further seal was sent
 }
 
 // fit returns max(proposal, q-th smallest low + 1) if it lies in the intervals

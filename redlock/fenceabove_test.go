@@ -40,7 +40,7 @@ func TestBootstrap_StartsFencesAboveWhatTheResourcesHaveSeen(t *testing.T) {
 	if err := bootstrap(c, false); err != nil {
 		t.Fatal(err)
 	}
-	one := c.stranger().admitted()
+	one := c.startDaemon().admitted()
 	before := one.take("k", time.Second)
 	one.pool.Close() // a daemon that remembers would raise the registers
 	for _, s := range c.servers {
@@ -67,7 +67,7 @@ func TestBootstrap_StartsFencesAboveWhatTheResourcesHaveSeen(t *testing.T) {
 			}
 		}
 	}
-	after := c.stranger().admitted()
+	after := c.startDaemon().admitted()
 	for _, db := range []int{0, 15} {
 		g := after.get(LockRequest{DB: db, Key: "k", TTL: time.Second})
 		if g.Fence <= before.Fence {
@@ -113,7 +113,7 @@ func TestBootstrap_RefusesAFenceThatLeavesNoRoom(t *testing.T) {
 	if _, err := bootstrapAbove(c, false, pool.MaxFenceAbove); err != nil {
 		t.Fatal(err)
 	}
-	one := c.stranger().admitted()
+	one := c.startDaemon().admitted()
 	for range 3 {
 		if g := one.take("k", time.Second); g.Fence <= pool.MaxFenceAbove {
 			t.Errorf("fence %d", g.Fence)

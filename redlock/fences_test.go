@@ -1,7 +1,7 @@
 package redlock
 
-// fences_test.go: a grant that was answered before another was requested has
-// the smaller fence, whoever gave them and whatever the registers hold.
+// fences_test.go: a grant that was answered before another was requested has the smaller fence,
+// whichever daemons gave them and whatever the registers hold.
 
 import (
 	"slices"
@@ -27,8 +27,8 @@ func rises(t *testing.T, d *daemon, last Fence) Fence {
 	return g.Fence
 }
 
-// Rule: low-end. Two daemons know nothing of registers that a third has
-// followed far ahead of the clocks: only the old value at their voters tells them.
+// Rule: low-end. Two daemons have no record of registers that a third has followed far ahead of
+// the clocks: only the old value at their voters shows them.
 func TestFence_RisesAboveRegistersThatAreFarAhead(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -40,7 +40,7 @@ func TestFence_RisesAboveRegistersThatAreFarAhead(t *testing.T) {
 	last := rises(t, one, Fence(far))
 	last = rises(t, two, last)
 	last = rises(t, three, last)
-	last = rises(t, c.stranger(), last)
+	last = rises(t, c.startDaemon(), last)
 	rises(t, one, last)
 }
 
@@ -62,9 +62,9 @@ func TestFence_OfARefusedAttemptLowersNoRegister(t *testing.T) {
 	rises(t, three, held.Fence)
 }
 
-// Rule: fence-vote. While the first request is on its way to a and b, and refused
-// by c, another lock comes and goes on a and c. What c said before that must not
-// lend its interval to the lock that a and b give afterwards.
+// Rule: fence-vote. While the first request is on its way to a and b, and refused by c, another
+// lock comes and goes on a and c. What c answered before that must not lend its interval to the
+// lock that a and b give afterwards.
 func TestFence_LiesInTheIntervalsOfMastersThatGaveTheLock(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -118,7 +118,7 @@ func TestFence_AReaderBehindALockOfTheKeySharesNoFlush(t *testing.T) {
 	}
 }
 
-// Locks of a key that nobody else can hold beside them share a flush: one is granted.
+// Locks of a key that exclude one another share a flush: one is granted.
 func TestFence_LocksOfOneKeyShareAFlushAndOneIsGranted(t *testing.T) {
 	const tries = 10
 	c := newCluster(t, 3, long)

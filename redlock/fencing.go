@@ -1,15 +1,14 @@
-// Choosing a grant's fence from the votes, with one more seal if it must be.
+// fencing chooses a grant's fence from the votes, with a further seal if necessary.
+
 package redlock
 
 import "redlockd/pool"
 
-// maxRounds bounds the further seals of one attempt. One is enough by
-// construction; a second is for voters that failed in between, and beyond that
-// nothing helps.
+// maxRounds bounds the further seals of one ballot. One is enough by construction. A second is
+// for voters that failed in between, and beyond that nothing helps.
 const maxRounds = 3
 
-// fencing collects the intervals of an attempt's voters. Its owner's lock
-// guards it.
+// fencing collects the intervals of a ballot's voters. Its owner's lock guards it.
 type fencing struct {
 	proposal int64
 	voters   [maxMasters]interval
@@ -20,21 +19,21 @@ type fencing struct {
 
 // voted adds a voter's interval.
 func (f *fencing) voted(lane int, seal pool.Seal) {
-	f.voters[f.yes] = interval{low: seal.Old, top: seal.Top, lineage: seal.Lineage, lane: lane}
+	f.voters[f.yes] = interval{low: seal.Old, top: seal.Top, incarnation: seal.IncarnationID, lane: lane}
 	f.yes++
 }
 
-// choose is called with a quorum of yes: the fence, or the lanes whose register
-// must be raised first. The seal starts at once, without waiting for the other
-// votes; voters that come later get it too. hopeless: no fence can be had.
-func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, hopeless bool) {
+// choose is called with a quorum of yes. It returns the fence, or the lanes whose register must
+// be raised first. The further seal starts at once, without waiting for the other votes; voters
+// that come later get it too. impossible means that no fence can be had.
+func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, impossible bool) {
 	fence, ok := fit(f.voters[:f.yes], quorum, f.proposal)
 	if ok {
 		return fence, nil, false
 	}
 	switch {
 	case f.raising > 0:
-		if last := &f.voters[f.yes-1]; !last.asked {
+		if last := &f.voters[f.yes-1]; !last.raised {
 			raise = []int{last.lane}
 		}
 	case f.rounds < maxRounds:
@@ -46,18 +45,18 @@ func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, hopeles
 		return 0, nil, pending == 0
 	}
 	for _, lane := range raise {
-		f.voter(lane).asked = true
+		f.voter(lane).raised = true
 	}
 	f.raising += len(raise)
 	return 0, raise, false
 }
 
-// lifted takes the answer of one further seal: the upper end of the voter's
-// interval rises, the lower end stays that of the lock's own flush, and only the
-// same memory may be compared.
-func (f *fencing) lifted(lane int, seal pool.Seal) {
+// onRaised takes the answer of one further seal. The upper end of the voter's interval rises,
+// and the lower end stays that of the lock's own flush. Only answers of the same incarnation
+// are compared.
+func (f *fencing) onRaised(lane int, seal pool.Seal) {
 	f.raising--
-	if v := f.voter(lane); seal.Good && seal.Lineage == v.lineage {
+	if v := f.voter(lane); seal.Good && seal.IncarnationID == v.incarnation {
 		v.top = max(v.top, seal.Top)
 	}
 }
@@ -71,22 +70,22 @@ func (f *fencing) voter(lane int) *interval {
 	return &interval{} // never: only voters are raised
 }
 
-// raiser is a bare seal on one voter's lane.
-type raiser struct {
-	lane   int
-	lifted func(lane int, seal pool.Seal)
+// registerRaise is a seal without a command on one voter's lane.
+type registerRaise struct {
+	lane     int
+	onRaised func(lane int, seal pool.Seal)
 }
 
-var _ pool.Operation = (*raiser)(nil)
+var _ pool.Operation = (*registerRaise)(nil)
 
-func (r *raiser) Plan() pool.Plan                          { return pool.Plan{Sealed: true, Bare: true} }
-func (r *raiser) Propose(int64)                            {}
-func (r *raiser) Command(*pool.Moment, *pool.Command) bool { return false }
-func (r *raiser) Answer(a pool.Answer)                     { r.lifted(r.lane, a.Seal) }
+func (r *registerRaise) Props() pool.Props                             { return pool.Props{Sealed: true, SealOnly: true} }
+func (r *registerRaise) Propose(int64)                                 {}
+func (r *registerRaise) Command(*pool.SendContext, *pool.Command) bool { return false }
+func (r *registerRaise) Answer(a pool.Answer)                          { r.onRaised(r.lane, a.Seal) }
 
-// raise queues a further seal on the given lanes.
-func raise(g *pool.Group, lanes []int, lifted func(int, pool.Seal)) {
+// raiseRegisters queues a further seal on the given lanes.
+func raiseRegisters(g *pool.Group, lanes []int, lifted func(int, pool.Seal)) {
 	for _, lane := range lanes {
-		g.Push(lane, &raiser{lane: lane, lifted: lifted})
+		g.Push(lane, &registerRaise{lane: lane, onRaised: lifted})
 	}
 }

@@ -1,9 +1,10 @@
-// Releasing a lock whoever holds it.
+// forceCall releases a lock regardless of its holder.
 //
-// First the masters are asked who that is, then each holder is released by its
-// token, as it would do itself. So nobody who takes the key meanwhile loses part
-// of it, and nothing is deleted that is no lock. A master that does not answer is
-// told later, by token as well.
+// It first queries the masters for the holders. Then it releases each holder by its token, as
+// the holder itself would. So a client that takes the key meanwhile loses no part of it, and
+// nothing is deleted that is not a lock. A master that does not answer receives the release
+// later, by token as well.
+
 package redlock
 
 import (
@@ -14,42 +15,42 @@ import (
 	"redlockd/pool"
 )
 
-// ErrLostForced: somebody released or overwrote the lock without being its holder. It is
-// the reason of a lost hold.
+// ErrLostForced: a client released or overwrote the lock without being its holder. It is the
+// reason of a lost hold.
 var ErrLostForced = errors.New("it was released by force")
 
-// ForceRequest releases a lock whoever holds it.
+// ForceRequest releases a lock regardless of its holder.
 type ForceRequest struct {
 	DB  int
 	Key Key
-	By  Who // for the log
+	By  Requester // for the log
 }
 
-// Force answers true if somebody held the lock, or may have, and nobody who did
-// does any more. It is done for everybody that is seen, also by too few masters
-// for a quorum. False says that nobody held it; if that is not known, because too
-// few masters remember everybody, it is *NoQuorum.
+// Force answers true if the key had holders, or may have had some, and none of them holds it
+// any more. It releases every holder that is found, even if too few masters for a quorum show
+// it. False means that the key had no holder. If that is not known, because too few masters
+// remember every holder, the error is *NoQuorum.
 func (l *Locker) Force(r ForceRequest, done func(bool, error)) {
 	if err := l.enter(); err != nil {
 		done(false, err)
 		return
 	}
-	f := &forcing{locker: l, request: r, done: done}
-	l.readLock(r.DB, r.Key, f.seen)
+	f := &forceCall{locker: l, request: r, done: done}
+	l.readLock(r.DB, r.Key, f.onView)
 }
 
-// forceRounds bounds how often the masters are asked again who else is there,
-// because they do not tell all holders at once.
-const forceRounds = 64
+// maxForceRounds bounds how often the masters are queried for further holders, because they do
+// not report all holders at once.
+const maxForceRounds = 64
 
-// forcing is the release of everybody who is seen.
-type forcing struct {
+// forceCall is the release of every holder that is found.
+type forceCall struct {
 	locker  *Locker
 	request ForceRequest
 	done    func(bool, error)
 	rounds  int
-	more    bool // holders than were told
-	unseen  bool // too few masters would have shown everybody; see LockView
+	more    bool // the masters have more holders than they reported
+	unseen  bool // too few masters would have shown every holder; see LockView
 	masters []LockOnMaster
 
 	mu       sync.Mutex
@@ -58,8 +59,8 @@ type forcing struct {
 	failed   error
 }
 
-// seen takes the masters' answer to who is there.
-func (f *forcing) seen(v LockView, err error) {
+// onView takes the masters' answer about the holders.
+func (f *forceCall) onView(v LockView, err error) {
 	var tokens []Token
 	f.more, f.unseen, f.masters = false, v.unseen, v.Masters
 	for i := range v.Masters {
@@ -81,14 +82,14 @@ func (f *forcing) seen(v LockView, err error) {
 	}
 }
 
-func (f *forcing) release(tokens []Token) {
+func (f *forceCall) release(tokens []Token) {
 	l, r := f.locker, &f.request
 	f.open = len(tokens)
 	var shown []string
-	for _, token := range tokens[:min(len(tokens), someHolders)] {
-		shown = append(shown, token.Shown())
+	for _, token := range tokens[:min(len(tokens), maxListedHolders)] {
+		shown = append(shown, token.ShortHash())
 	}
-	l.options.Logger.Warn("a lock is released by force", "key", string(r.Key), "db", r.DB, "holders", len(tokens), "tokens", shown,
+	l.options.Logger.Warn("lock released by force", "key", string(r.Key), "db", r.DB, "holders", len(tokens), "tokens", shown,
 		"client", r.By.Addr, "name", r.By.Name, "user", r.By.User)
 	var batch Batch
 	for _, token := range tokens {
@@ -101,7 +102,7 @@ func (f *forcing) release(tokens []Token) {
 }
 
 // answered takes the outcome of one release.
-func (f *forcing) answered(released bool, err error) {
+func (f *forceCall) answered(released bool, err error) {
 	f.mu.Lock()
 	f.released = f.released || released
 	if err != nil {
@@ -112,17 +113,17 @@ func (f *forcing) answered(released bool, err error) {
 	f.mu.Unlock()
 	switch {
 	case !last:
-	case f.more && f.failed == nil && f.rounds < forceRounds:
-		f.locker.readLock(f.request.DB, f.request.Key, f.seen)
+	case f.more && f.failed == nil && f.rounds < maxForceRounds:
+		f.locker.readLock(f.request.DB, f.request.Key, f.onView)
 	default:
 		f.finish(f.failed)
 	}
 }
 
-func (f *forcing) finish(err error) {
+func (f *forceCall) finish(err error) {
 	l := f.locker
 	if err == nil && !f.released && f.unseen {
-		err = l.noQuorum(remembering(f.masters), "who holds it is not known")
+		err = l.noQuorum(showingAll(f.masters), "who holds it is not known")
 	}
 	l.leave()
 	f.done(f.released && err == nil, err)
@@ -130,25 +131,25 @@ func (f *forcing) finish(err error) {
 
 var errCutShort = errors.New("has more holders than it shows")
 
-// remembering are the masters that would have shown everybody who has a copy there.
-func remembering(masters []LockOnMaster) *missing {
+// showingAll are the masters that would have shown every token that has a copy there.
+func showingAll(masters []LockOnMaster) *missing {
 	var m missing
 	for lane := range masters {
 		switch one := &masters[lane]; {
-		case !one.Known || one.Young:
-			m.lacks(lane, one.absence)
+		case !one.Known || one.Quarantined:
+			m.markMissing(lane, one.absence)
 		case one.Count > len(one.holders):
-			m.lacks(lane, pool.AbsentFor(errCutShort, 0))
+			m.markMissing(lane, pool.AbsentFor(errCutShort, 0))
 		default:
-			m.counts(lane)
+			m.markCounted(lane)
 		}
 	}
 	return &m
 }
 
-// forced ends the renewal of a lease that is released by force and tells its
-// holder, before anybody else can be given the lock; it may be one of several keys, and
-// then all of them are lost. Without a token it is whoever's.
+// forced ends the renewal of a lease that is released by force. It notifies the holder before
+// another client can get the lock. The lease may be one of several keys, and then all of them
+// are lost. Without a token, any holder is meant.
 func (s *holds) forced(id lockID) {
 	if s.count.Load() == 0 {
 		return
@@ -161,13 +162,12 @@ func (s *holds) forced(id lockID) {
 	}
 	s.mu.Unlock()
 	for _, h := range lost {
-		h.isForced(id.key)
+		h.onForced(id.key)
 	}
 }
 
-// isForced tells the holder and gives up the keys besides the one that is being
-// released.
-func (h *Hold) isForced(key Key) {
+// onForced notifies the holder and gives up the keys besides the one that is being released.
+func (h *Hold) onForced(key Key) {
 	l := h.holds.locker
 	l.counts.holdsLost.Add(1)
 	for _, other := range h.grant.Keys() {
@@ -176,5 +176,5 @@ func (h *Hold) isForced(key Key) {
 			l.release(nil, lockID{h.grant.db, other, h.grant.Token}, func(bool, error) {})
 		}
 	}
-	h.terms.Over(h.grant, ErrLostForced)
+	h.terms.OnEnd(h.grant, ErrLostForced)
 }

@@ -1,6 +1,6 @@
 package redlock
 
-// force_test.go: the operator's hand.
+// force_test.go: releases by the operator.
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 func (d *daemon) force(key Key) (bool, error) {
 	d.t.Helper()
 	answer := make(chan unlockAnswer, 1)
-	d.Force(ForceRequest{Key: key, By: Who{Addr: "10.0.0.9:1", Name: "admin", User: "ops"}},
+	d.Force(ForceRequest{Key: key, By: Requester{Addr: "10.0.0.9:1", Name: "admin", User: "ops"}},
 		func(was bool, err error) { answer <- unlockAnswer{was, err} })
 	a := receive(d.t, answer)
 	d.idle()
@@ -57,7 +57,7 @@ func TestForce_ReleasesTheHoldersOfEveryModeThroughAnyDaemon(t *testing.T) {
 			if _, err := d.prolongAll(g.Token, long, "k"); !errors.Is(err, ErrNotHeld) {
 				t.Errorf("%s: extending what was taken away: %v", what, err)
 			}
-			if strings.Contains(log.String(), string(g.Token)) || !strings.Contains(log.String(), g.Token.Shown()) {
+			if strings.Contains(log.String(), string(g.Token)) || !strings.Contains(log.String(), g.Token.ShortHash()) {
 				t.Errorf("%s: the log shows tokens as they are, or not at all: %s", what, log.String())
 			}
 		}
@@ -81,7 +81,7 @@ func TestForce_OfOneOfSeveralKeysLeavesTheOthers(t *testing.T) {
 	}
 }
 
-func TestForce_NeverTouchesSomebodysData(t *testing.T) {
+func TestForce_NeverTouchesForeignData(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -109,13 +109,13 @@ func TestForce_NeverTouchesSomebodysData(t *testing.T) {
 	}
 }
 
-func TestForce_TellsWhoeverRenewsTheLease(t *testing.T) {
+func TestForce_NotifiesTheDaemonThatRenewsTheLease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	for _, forced := range []Key{"a", "b"} {
 		over := make(chan error, 1) // its one end
-		d.get(LockRequest{Key: "a", More: []Key{"b"}, Hold: &HoldTerms{Over: func(_ Grant, reason error) { over <- reason }}})
+		d.get(LockRequest{Key: "a", More: []Key{"b"}, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }}})
 		d.forced(forced)
 		if reason := receive(t, over); !errors.Is(reason, ErrLostForced) {
 			t.Errorf("the hold of a and b ended with %v after %s was forced", reason, forced)
@@ -127,7 +127,7 @@ func TestForce_TellsWhoeverRenewsTheLease(t *testing.T) {
 	}
 }
 
-func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
+func TestForce_IsReportedAsSuchToListeners(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -138,7 +138,7 @@ func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
 	d.forced("k")
 	for {
 		if e := receive(t, heard); e.Kind != EventAcquired {
-			if e.Kind != EventForced || e.Key != "k" || e.Fence != g.Fence || e.Mark != g.Token.Shown() {
+			if e.Kind != EventForced || e.Key != "k" || e.Fence != g.Fence || e.TokenHash != g.Token.ShortHash() {
 				t.Errorf("told %q of %q", e.Text(), e.Key)
 			}
 			return
@@ -146,7 +146,7 @@ func TestForce_IsToldAsSuchToThoseWhoListen(t *testing.T) {
 	}
 }
 
-func TestForce_LetsThoseWhoWaitIn(t *testing.T) {
+func TestForce_LetsWaitersIn(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -160,9 +160,9 @@ func TestForce_LetsThoseWhoWaitIn(t *testing.T) {
 	}
 }
 
-// A master that did not answer is told as soon as it does, by token: whoever has
-// taken the key since stays.
-func TestForce_TellsStragglersLaterAndSparesWhoCameSince(t *testing.T) {
+// A master that did not answer receives the release as soon as it does, by token: a holder that
+// has taken the key since stays.
+func TestForce_ReachesStragglersLaterAndSparesLaterHolders(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed)
@@ -183,14 +183,14 @@ func TestForce_TellsStragglersLaterAndSparesWhoCameSince(t *testing.T) {
 	}
 }
 
-func TestForce_TakesMoreReadersThanAreToldAtOnce(t *testing.T) {
+func TestForce_TakesMoreReadersThanAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	ends := time.Now().Add(20 * time.Second).UnixMilli()
 	for i := range c.servers {
 		words := []any{"ZADD", "k"}
-		for n := range mostHolders + 200 {
+		for n := range maxHolders + 200 {
 			words = append(words, ends-int64(n), fmt.Sprint("reader-nr-", n))
 		}
 		c.do(i, words...)

@@ -1,8 +1,8 @@
-// A command as it is, on every master: for the test-suites of lock libraries,
-// which also write plain values, look into lists and empty the database. Nothing
-// here is a lock operation: no seal is asked for, nothing is taken back, and a
-// copy that is overwritten may be somebody's lock. Only --compat-test lets
-// clients get here.
+// Forward sends a command as it is to every master, for the test suites of lock libraries.
+// These also write plain values, look into lists and empty the database. Nothing here is a lock
+// operation: it uses no seal, takes nothing back, and may overwrite a copy of a client's lock.
+// Clients get here only with --compat-test.
+
 package redlock
 
 import (
@@ -16,12 +16,12 @@ import (
 type ForwardRequest struct {
 	DB    int
 	Words []string
-	Names []int // which of the words stand for keys: they get the key prefix
+	Names []int // which of the words are keys: they get the key prefix
 }
 
-// ForwardDone is called exactly once, from any goroutine: with what a quorum of
-// masters answered alike, their error included. err is *NoQuorum, also when the
-// masters differ, *Busy or ErrShutdown.
+// ForwardDone is called exactly once, from any goroutine, with the answer that a quorum of
+// masters gave alike, even if it is an error. err is *NoQuorum, also when the masters differ,
+// *Busy or ErrShutdown.
 type ForwardDone func(r pool.Reply, err error)
 
 // Forward runs a command on every master.
@@ -39,11 +39,11 @@ func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
 	}
 	l.submit(b, f.group, f)
 	for _, i := range r.Names {
-		l.waits.freed(b, place{r.DB, Key(r.Words[i])}) // it may be free now
+		l.waits.onRelease(b, dbKey{r.DB, Key(r.Words[i])}) // it may be free now
 	}
 }
 
-// forward is one Forward.
+// forward is one call of Forward.
 type forward struct {
 	locker *Locker
 	group  *pool.Group
@@ -60,26 +60,26 @@ type forward struct {
 
 var _ pool.Operation = (*forward)(nil)
 
-func (f *forward) Plan() pool.Plan { return pool.Plan{Key: f.key, Joins: true} }
-func (f *forward) Propose(int64)   {}
+func (f *forward) Props() pool.Props { return pool.Props{Key: f.key, SharesKey: true} }
+func (f *forward) Propose(int64)     {}
 
-func (f *forward) Command(_ *pool.Moment, c *pool.Command) bool {
+func (f *forward) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set(f.words...)
 	return true
 }
 
-// Answer counts one master: whoever answers at the q-th alike speaks for all.
+// Answer counts one master. The answer that a quorum gives alike is the result.
 func (f *forward) Answer(answer pool.Answer) {
 	n, quorum := f.locker.pool.N(), f.locker.pool.Quorum()
 	f.mu.Lock()
-	if f.over { // read without the lock
+	if f.over { // the fields are now read without the lock
 		f.mu.Unlock()
 		return
 	}
 	f.answered++
 	alike := 0
-	if answer.Asked && fromMaster(answer.Reply) {
-		f.missing.counts(answer.Lane)
+	if answer.Sent && fromMaster(answer.Reply) {
+		f.missing.markCounted(answer.Lane)
 		f.replies = append(f.replies, answer.Reply)
 		for _, other := range f.replies {
 			if reflect.DeepEqual(other, answer.Reply) {
@@ -87,7 +87,7 @@ func (f *forward) Answer(answer pool.Answer) {
 			}
 		}
 	} else {
-		f.missing.lacks(answer.Lane, f.locker.pool.Absence(&answer))
+		f.missing.markMissing(answer.Lane, f.locker.pool.Absence(&answer))
 	}
 	decided, last := alike >= quorum, f.answered == n
 	f.over = decided || last

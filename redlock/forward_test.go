@@ -45,7 +45,7 @@ func TestForward_RunsOnEveryMasterAndAnswersWhatAQuorumDoes(t *testing.T) {
 	noQuorum(t, err, "1 of 3")
 }
 
-func TestForward_GivesNamesTheKeyPrefixAndWakesWhoWaitsForThem(t *testing.T) {
+func TestForward_GivesNamesTheKeyPrefixAndWakesTheirWaiters(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()

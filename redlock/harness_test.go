@@ -1,8 +1,8 @@
 package redlock
 
-// harness_test.go holds what the tests share: real redis-servers, and daemons
-// that serve them. A daemon here is what a process is in production: a Locker
-// with lanes, clock and records of its own, that knows nothing of the others.
+// harness_test.go holds what the tests share: real redis-servers, and daemons that serve them.
+// A daemon here is what a process is in production: a Locker with lanes, clock and records of
+// its own, without knowledge of the others.
 
 import (
 	"errors"
@@ -54,7 +54,7 @@ func newClockCluster(t *testing.T, n int, maxTTL time.Duration) *cluster {
 // age is how old a memory must be before the master votes.
 func (c *cluster) age() time.Duration { return c.maxTTL + c.maxTTL/100 + 2*time.Second }
 
-// do asks a master directly, past everything that is being tested.
+// do sends to a master directly, past everything that is being tested.
 func (c *cluster) do(i int, args ...any) any {
 	c.t.Helper()
 	reply, err := c.servers[i].Do(args...)
@@ -81,7 +81,7 @@ func (c *cluster) ends(i int, key string) int64 {
 	return endOn(c.t, c.servers[i], key)
 }
 
-// endScript tells when a key ends on any master, as PEXPIRETIME does from Redis 7.0 on.
+// endScript reports when a key ends on any master, as PEXPIRETIME does from Redis 7.0 on.
 const endScript = `
 local ends = redis.pcall('PEXPIRETIME', KEYS[1])
 if type(ends) == 'number' then return ends end
@@ -98,7 +98,7 @@ func endOn(t *testing.T, s *faulty.Server, key string) int64 {
 	return on(t, s, "EVAL", endScript, 1, key).(int64)
 }
 
-// identity is what a master's seal holds, as words: run_id, lineage, base, …
+// identity is what a master's seal holds, as words: run_id, incarnation, base, …
 func (c *cluster) identity(i int) []string {
 	c.t.Helper()
 	members := c.do(i, "ZRANGE", "redlockd:seal", 0, -1).([]any)
@@ -124,7 +124,7 @@ func (c *cluster) register(i int) (score int64) {
 	return score
 }
 
-// empty tells whether nothing but seals and records is left on these masters.
+// empty reports whether nothing but seals and records is left on these masters.
 func (c *cluster) empty(masters ...int) bool {
 	c.t.Helper()
 	for _, i := range masters {
@@ -182,7 +182,7 @@ func (c *cluster) daemon(traits ...trait) *daemon {
 			c.t.Fatal(err)
 		}
 	}
-	d := c.stranger(traits...)
+	d := c.startDaemon(traits...)
 	for i := range c.servers {
 		d.await(i, "voting")
 	}
@@ -191,7 +191,7 @@ func (c *cluster) daemon(traits ...trait) *daemon {
 }
 
 // stranger starts a daemon whatever the masters think of it.
-func (c *cluster) stranger(traits ...trait) *daemon {
+func (c *cluster) startDaemon(traits ...trait) *daemon {
 	c.t.Helper()
 	d := &daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}
 	o := c.options()
@@ -232,7 +232,7 @@ func (d *daemon) awaitProcess(i int, s *faulty.Server) {
 	eventually(d.t, "a connection to the new process of master "+name(i), func() bool { return d.knows(i, s) })
 }
 
-// knows tells whether the daemon is admitted to the process that is there now.
+// knows reports whether the daemon is admitted to the process that is there now.
 func (d *daemon) knows(i int, s *faulty.Server) bool {
 	m := d.Masters(0)[i]
 	info, err := s.Do("INFO", "server")
@@ -254,13 +254,13 @@ func (d *daemon) idle() {
 	}
 }
 
-// settled waits until the daemon has nothing left to tell these masters.
+// settled waits until the daemon has nothing left to send to these masters.
 func (d *daemon) settled(masters ...int) {
 	d.t.Helper()
 	for _, i := range masters {
-		eventually(d.t, "the daemon owes nothing to master "+name(i), func() bool {
+		eventually(d.t, "the daemon has no pending release for master "+name(i), func() bool {
 			s := d.Masters(0)[i]
-			return (s.State == "voting" || s.State == "quarantined") && s.Owed == 0 && d.pool.Busy() == 0
+			return (s.State == "voting" || s.State == "quarantined") && s.PendingReleases == 0 && d.pool.Busy() == 0
 		})
 	}
 }
@@ -286,7 +286,7 @@ func eventuallyIn(t *testing.T, limit time.Duration, what string, true func() bo
 	}
 }
 
-// ruleBroken tells that a rule is broken (controls_test.go). What a test then waits for may
+// ruleBroken reports that a rule is broken (controls_test.go). What a test then waits for may
 // never come, and waiting longer proves no more.
 var ruleBroken = os.Getenv("BROKEN_RULE") != ""
 

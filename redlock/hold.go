@@ -1,9 +1,10 @@
-// Leases that live as long as somebody lives: who renews them, and until when?
+// Hold: a lease that the daemon renews until its end.
 //
-// A hold has one owner of its renewal. It is renewed when a third of its ttl has
-// passed, together with all others that are due about then, and it ends in one
-// of five ways: it is released, its owner ends it, the daemon abandons it, its time is
-// over, or it is lost. A lost lease is never revived: whoever holds it has been told.
+// A hold has one owner of its renewal. The daemon renews it when a third of its ttl has passed,
+// together with all others that are due about then. It ends in one of five ways: it is
+// released, its owner ends it, the daemon abandons it, its time is over, or it is lost. A lost
+// lease is never revived: its holder has been notified.
+
 package redlock
 
 import (
@@ -18,7 +19,7 @@ import (
 	"redlockd/pool"
 )
 
-// Why a hold is lost.
+// Reasons of a lost hold.
 var (
 	ErrLostHeld    = errors.New("a quorum of masters no longer holds it")
 	ErrLostExpired = errors.New("it could not be renewed in time")
@@ -30,52 +31,52 @@ type Hold struct {
 	holds *holds
 	grant Grant
 	terms *HoldTerms
-	stop  time.Duration // no renewal from here on; forever without an end
+	stop  time.Duration // no renewal from here on; forever = without an end
 
 	// Guarded by holds.mu.
-	until time.Duration // end of the validity
-	due   time.Duration // of what is next: a renewal, or the end
-	index int           // in the heap, −1 = not there
-	ended bool
-	made  *attempt      // the ballot, until it has been looked at
-	early time.Duration // the next renewal is due then at the latest; 0 = when it is due
-	wait  time.Duration // from a master's refusal until it is asked once more; 0 = none has refused
+	until        time.Duration // end of the validity
+	due          time.Duration // of the next action: a renewal, or the end
+	index        int           // in the heap, −1 = not there
+	ended        bool
+	ballot       *ballot       // the ballot, until it has been evaluated
+	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
+	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
 	watches []*holdWatch  // of its keys; nil while a renewal is under way
-	hurried time.Duration // the last renewal that an announcement caused was due then
+	hurried time.Duration // when the last renewal that an announcement caused was due
 }
 
 func (h *Hold) dueAt() time.Duration { return h.due }
-func (h *Hold) standsAt(index int)   { h.index = index }
+func (h *Hold) setIndex(index int)   { h.index = index }
 
 // holds are the holds of all connections, by when they are due.
 type holds struct {
 	locker *Locker
 	count  atomic.Int64
-	// draining: this daemon ends the connections, so their clients may still be at
-	// work: what they hold runs out by itself.
+	// draining: this daemon ends the connections, so their clients may still be at work: their
+	// leases run out by themselves.
 	draining atomic.Bool
 
-	mu      sync.Mutex
-	byID    map[lockID]*Hold // by the first key
-	several int              // of them have more keys
-	queue   dueQueue[*Hold]
-	alarm   pool.Timer
-	at      time.Duration // the alarm rings; 0 = it is off
-	watched int           // keys, see holdwatch.go
+	mu       sync.Mutex
+	byID     map[lockID]*Hold // by the first key
+	multiKey int              // holds with more than one key
+	queue    dueQueue[*Hold]
+	timer    pool.Timer
+	timerAt  time.Duration // when the timer fires; 0 = it is off
+	watched  int           // keys, see holdwatch.go
 }
 
-// hold renews a grant, made by a ballot, until it is released, or ended with End,
-// or lost.
-func (l *Locker) hold(g Grant, made *attempt, terms *HoldTerms) *Hold {
+// hold renews a grant until it is released, or ended with End, or lost. made is the ballot that
+// granted it.
+func (l *Locker) hold(g Grant, made *ballot, terms *HoldTerms) *Hold {
 	s := &l.holds
 	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
 	first := g.start + g.ttl/3
 	if soon := l.clock.Now() + afterBallot; soon < first {
-		first, h.made = soon, made
+		first, h.ballot = soon, made
 	}
-	if terms.Longest > 0 {
-		h.stop = g.start + terms.Longest
+	if terms.MaxTime > 0 {
+		h.stop = g.start + terms.MaxTime
 	}
 	s.mu.Lock()
 	if s.byID == nil {
@@ -88,16 +89,16 @@ func (l *Locker) hold(g Grant, made *attempt, terms *HoldTerms) *Hold {
 	s.byID[h.id()] = h
 	s.count.Add(1)
 	if len(g.More) > 0 {
-		s.several++
+		s.multiKey++
 	}
-	if made.wasRefused() { // asked now that a later refusal would find the hold
-		h.wait = afterRefusal
-		first = min(first, l.clock.Now()+h.wait)
+	if made.wasRefused() { // read now that a later refusal would find the hold
+		h.refusalPause = afterRefusal
+		first = min(first, l.clock.Now()+h.refusalPause)
 	}
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
 	if before != nil {
-		before.terms.Over(before.grant, nil)
+		before.terms.OnEnd(before.grant, nil)
 	}
 	return h
 }
@@ -111,8 +112,8 @@ func (h *Hold) ids() (ids []lockID) {
 
 func (h *Hold) id() lockID { return lockID{h.grant.db, h.grant.Key, h.grant.Token} }
 
-// End ends the renewal and releases the lease, as when its connection has ended;
-// a daemon that drains only ends the renewal.
+// End ends the renewal and releases the lease, as when its connection has ended. A daemon that
+// drains only ends the renewal.
 func (h *Hold) End() {
 	s := h.holds
 	s.mu.Lock()
@@ -123,7 +124,7 @@ func (h *Hold) End() {
 		if !s.draining.Load() {
 			s.locker.giveUp(h.grant, nil)
 		}
-		h.terms.Over(h.grant, nil)
+		h.terms.OnEnd(h.grant, nil)
 	}
 }
 
@@ -136,7 +137,7 @@ func (h *Hold) Abandon(reason error) {
 	s.endLocked(h)
 	s.mu.Unlock()
 	if !ended {
-		h.terms.Over(h.grant, reason)
+		h.terms.OnEnd(h.grant, reason)
 	}
 }
 
@@ -150,16 +151,15 @@ func (s *holds) endOf(g Grant) {
 	s.endLocked(g.Hold)
 	s.mu.Unlock()
 	if !ended {
-		g.Hold.terms.Over(g, nil)
+		g.Hold.terms.OnEnd(g, nil)
 	}
 }
 
-// giveUp releases what nobody will release any more, as far as it reaches; nil = all.
-// A token that its owner chose may by now be held through another daemon, after the
-// connection to this one broke: that lease is not this daemon's to end, and runs out
-// by itself.
-func (l *Locker) giveUp(g Grant, only *reach) {
-	if g.attempt != nil {
+// giveUp releases what no client will release any more, as far as only reaches; nil = all. If
+// the holder chose the token, it may by now hold it through another daemon, after its
+// connection to this one broke. That lease is not this daemon's to end, and runs out by itself.
+func (l *Locker) giveUp(g Grant, only *releaseScope) {
+	if g.ballot != nil {
 		return
 	}
 	for _, key := range g.Keys() {
@@ -168,8 +168,8 @@ func (l *Locker) giveUp(g Grant, only *reach) {
 	}
 }
 
-// released ends the renewal of a lease that is being released; whatever renewal
-// is under way comes before the release on every master.
+// released ends the renewal of a lease that is being released. A renewal that is under way
+// comes before the release on every master.
 func (s *holds) released(id lockID) {
 	if s.count.Load() == 0 {
 		return
@@ -181,11 +181,11 @@ func (s *holds) released(id lockID) {
 	}
 	s.mu.Unlock()
 	if h != nil {
-		h.terms.Over(h.grant, nil)
+		h.terms.OnEnd(h.grant, nil)
 	}
 }
 
-// endLocked takes a hold out of everything; a second time it does nothing.
+// endLocked removes a hold from all lists; a second call does nothing.
 func (s *holds) endLocked(h *Hold) {
 	if h.ended {
 		return
@@ -194,7 +194,7 @@ func (s *holds) endLocked(h *Hold) {
 	s.unwatchLocked(h)
 	s.count.Add(-1)
 	if len(h.grant.More) > 0 {
-		s.several--
+		s.multiKey--
 	}
 	if s.byID[h.id()] == h {
 		delete(s.byID, h.id())
@@ -204,9 +204,9 @@ func (s *holds) endLocked(h *Hold) {
 	}
 }
 
-// extended: the holder itself has extended its lease, and was told for how long.
-// The hold is not lost, and nothing is given back, before that is over, whether or
-// not a renewal is decided meanwhile.
+// extended notes that the holder itself has extended its lease, and knows for how long. The
+// hold is not lost, and nothing is given back, before that is over, whether or not a renewal is
+// decided meanwhile.
 func (s *holds) extended(ids []lockID, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
@@ -220,15 +220,16 @@ func (s *holds) extended(ids []lockID, until time.Duration) {
 		}
 		last := h.due == h.until
 		h.until = until
-		if last && h.index >= 0 { // no renewal is left, the end is what is next
+		if last && h.index >= 0 { // no renewal is left, the end comes next
 			h.due = until
 			heap.Fix(&s.queue, h.index)
 		}
 	}
 }
 
-// shortened: a lease ends earlier than its renewal knows, so it is renewed now: it would
-// be somebody else's before its holder is told. Without a token it is whoever's.
+// shortened notes that a lease ends earlier than its renewal assumes, and renews it now:
+// otherwise another client would get it before its holder is notified. Without a token, any
+// holder is meant.
 func (s *holds) shortened(id lockID, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
@@ -240,30 +241,30 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 		if until >= h.until {
 			continue
 		}
-		h.until, h.made = until, nil
+		h.until, h.ballot = until, nil
 		if h.index < 0 { // a renewal is under way
-			h.early = now
+			h.renewBy = now
 			continue
 		}
 		due := now
-		if now >= h.stop { // its end is what is next
+		if now >= h.stop { // its end comes next
 			due = until
 		}
 		s.moveLocked(h, due)
 	}
 }
 
-// moveLocked sets another time for what is next for a hold in the queue.
+// moveLocked changes the time of the next action of a hold in the queue.
 func (s *holds) moveLocked(h *Hold, due time.Duration) {
 	h.due = due
 	heap.Fix(&s.queue, h.index)
-	s.alarmLocked()
+	s.setTimerLocked()
 }
 
-// ofLocked are the holds of a key, also as one of several, with this token; without a
-// token, with any. Only the latter, and those of several keys, are looked for among all.
+// ofLocked are the holds of a key, also as one of several, with this token; without a token,
+// with any. Only a search without a token, or for holds of several keys, scans all of them.
 func (s *holds) ofLocked(id lockID) (found []*Hold) {
-	if id.token != "" && s.several == 0 {
+	if id.token != "" && s.multiKey == 0 {
 		if h := s.byID[id]; h != nil {
 			found = append(found, h)
 		}
@@ -274,12 +275,12 @@ func (s *holds) ofLocked(id lockID) (found []*Hold) {
 			found = append(found, h)
 		}
 	}
-	// In the same order whenever it is played again.
+	// Sorted: a replay has the same order.
 	slices.SortFunc(found, func(a, b *Hold) int { return strings.Compare(string(a.grant.Token), string(b.grant.Token)) })
 	return found
 }
 
-// coveredBy tells whether all keys of the hold are among these.
+// coveredBy reports whether all keys of the hold are among these.
 func (h *Hold) coveredBy(ids []lockID) bool {
 	for _, key := range h.grant.Keys() {
 		if !slices.Contains(ids, lockID{h.grant.db, key, h.grant.Token}) {
@@ -289,7 +290,7 @@ func (h *Hold) coveredBy(ids []lockID) bool {
 	return true
 }
 
-// reason of a hold whose validity is over.
+// reason is why a hold ended whose validity is over.
 func (h *Hold) reason(now time.Duration) error {
 	if now >= h.stop {
 		return ErrLostMax
@@ -297,20 +298,20 @@ func (h *Hold) reason(now time.Duration) error {
 	return ErrLostExpired
 }
 
-// isLost gives back what is left and tells the holder. Only copies that this daemon can
-// have made are given back: whoever holds the token may have extended it through another
-// daemon, and was told for how long.
-func (h *Hold) isLost(reason error) {
+// onLost gives back what is left and notifies the holder. It gives back only copies that this
+// daemon can have made: the holder of the token may have extended it through another daemon,
+// and relies on that.
+func (h *Hold) onLost(reason error) {
 	l := h.holds.locker
 	l.counts.holdsLost.Add(1)
 	for _, key := range h.grant.Keys() {
 		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
-		l.lostLog.note(h.grant, key, reason)
+		l.holdLog.note(h.grant, key, reason)
 	}
 	ends := h.until + drift(h.grant.ttl)
-	l.giveUp(h.grant, &reach{upTo: ends - l.recent() + l.late + 2*grain*time.Millisecond, wrote: &h.terms.wrote})
-	h.terms.Over(h.grant, reason)
+	l.giveUp(h.grant, &releaseScope{upTo: ends - l.recent() + l.masterTimeout + 2*expiryGrain*time.Millisecond, wrote: &h.terms.wrote})
+	h.terms.OnEnd(h.grant, reason)
 }
 
-// Holds is how many leases are renewed now.
+// Holds is how many leases are being renewed.
 func (l *Locker) Holds() int { return int(l.holds.count.Load()) }

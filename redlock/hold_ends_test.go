@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// leftOver is a wait with HOLD and a token that holds the key already, whose client
-// leaves while the masters are asked; it tells when their answer is in.
+// leftOver is a wait with HOLD and a token that holds the key already, whose client leaves
+// during the query of the masters. It returns when their answer is in.
 func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	t.Helper()
 	over = make(chan error, 2)
-	r.Hold = &HoldTerms{Over: func(_ Grant, reason error) { over <- reason }}
+	r.Hold = &HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }}
 	out := make(chan waited, 1)
 	before := d.Counters().Acquired
 	leave := d.waitFor("w", r, out)
@@ -25,7 +25,7 @@ func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 }
 
 // The copies of a grant that waited in the lanes' queues end later than its validity
-// tells. All of them are given back once the hold is lost.
+// does. All of them are given back once the hold is lost.
 func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -39,7 +39,7 @@ func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	})
 	lost := make(chan error, 1)
 	answer := d.request(LockRequest{Key: "k", TTL: 5 * time.Second, Hold: &HoldTerms{
-		Longest: time.Millisecond, Over: func(_ Grant, reason error) { lost <- reason },
+		MaxTime: time.Millisecond, OnEnd: func(_ Grant, reason error) { lost <- reason },
 	}})
 	time.Sleep(300 * time.Millisecond) // the drift that is allowed for is 52 ms
 	for _, r := range d.relays {
@@ -58,7 +58,7 @@ func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	}
 }
 
-// Nobody is there any more who could end it.
+// No client is left that could end it.
 func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
@@ -75,9 +75,9 @@ func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	}
 }
 
-// The words of one Redis take a lock from its holder, or end it early: the holder is told
+// Commands of one Redis take a lock from its holder, or end it early: the holder is notified
 // first, or keeps it.
-func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
+func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 	t.Parallel()
 	const brief = 5 * time.Second
 	for name, c := range map[string]struct {
@@ -103,7 +103,7 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 			m := newCluster(t, 3, long)
 			d := m.daemon()
 			lost := make(chan error, 2)
-			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{Over: func(_ Grant, reason error) { lost <- reason }}})
+			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}})
 			c.end(d, g.Token)
 			if !c.keeps {
 				if len(lost) != 1 || d.Holds() != 0 {
@@ -127,7 +127,7 @@ func TestHold_IsToldBeforeSomebodyElseIsGranted(t *testing.T) {
 }
 
 // A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it.
-func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
+func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	// The renewal is due while the masters are asked, and can wait until they have answered.
@@ -137,7 +137,7 @@ func TestHold_IsNotRenewedWhileItsReaderAsksToBeTheWriter(t *testing.T) {
 	other.relays[0].Refuse()
 	other.await(0, "down")
 	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
-	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{Over: func(Grant, error) {}}})
+	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}})
 	d.relays[1].Pause()
 	d.relays[2].Pause()
 	answer := make(chan lockAnswer, 1)

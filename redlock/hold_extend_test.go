@@ -1,7 +1,7 @@
 package redlock
 
-// hold_extend_test.go: a holder that extends its lease itself was told for how long
-// it may rely on it. A daemon that cannot renew meanwhile must not end it sooner.
+// hold_extend_test.go: a holder that extends its lease itself has received for how long it may
+// rely on it. A daemon that cannot renew meanwhile must not end it sooner.
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-func TestHold_LastsAsLongAsItsHolderWasToldByAnExtension(t *testing.T) {
+func TestHold_LastsAsLongAsAnExtensionPromisedItsHolder(t *testing.T) {
 	t.Parallel()
 	const ttl = 3 * time.Second
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed)
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	terms := &HoldTerms{Over: func(_ Grant, reason error) { lost <- reason }}
+	terms := &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}
 	granted := make(chan Grant, 1)
 	d.Lock(nil, LockRequest{Key: "k", TTL: ttl, Hold: terms}, func(g Grant, err error) {
 		if err != nil {
@@ -55,7 +55,7 @@ func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
 	d, other := c.daemon(relayed), c.daemon()
 	lost := make(chan error, 1)
 	granted := make(chan Grant, 1)
-	d.Lock(nil, LockRequest{Key: "k", TTL: ttl, Hold: &HoldTerms{Over: func(_ Grant, reason error) { lost <- reason }}}, func(g Grant, err error) {
+	d.Lock(nil, LockRequest{Key: "k", TTL: ttl, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}}, func(g Grant, err error) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -75,8 +75,8 @@ func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
 	for _, r := range d.relays {
 		r.Resume()
 	}
-	// Whatever the first daemon had to say to the masters comes before this.
-	eventually(t, "the first daemon is heard again", func() bool {
+	// Whatever the first daemon had to send to the masters comes before this.
+	eventually(t, "the first daemon is answered again", func() bool {
 		_, err := d.lock("next", ttl)
 		return err == nil
 	})

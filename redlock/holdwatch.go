@@ -7,6 +7,7 @@
 // announcement decides nothing: if the copies that may be left are too few for a quorum,
 // the hold is renewed at once, and the renewal finds out whether the lock is lost. A lost
 // announcement costs no more than the time until the next regular renewal.
+
 package redlock
 
 import (
@@ -20,8 +21,8 @@ const (
 	// maxWatchedKeys bounds the keys that are watched for holds, and so the cost: two short
 	// commands and an announcement on each master for each renewal.
 	maxWatchedKeys = 1024
-	// hurryPause is the least time between two renewals of a hold that announcements
-	// cause. Whoever extends the lock changes its copies, too.
+	// hurryPause is the minimum time between two renewals of a hold that announcements cause. A
+	// client that extends the lock changes its copies, too.
 	hurryPause = 50 * time.Millisecond
 	// sharedPause is the same for the queries of a key with several holders: each of them
 	// changes the key when it comes, renews and goes.
@@ -46,7 +47,7 @@ var _ pool.Watcher = (*holdWatch)(nil)
 func (s *holds) watchLocked(h *Hold) {
 	l := s.locker
 	n := 1 + len(h.grant.More)
-	if h.due-l.clock.Now() < settling || s.watched+n > maxWatchedKeys || l.pool.Embedded() != nil {
+	if h.due-l.clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || l.pool.Embedded() != nil {
 		return
 	}
 	s.watched += n
@@ -77,7 +78,7 @@ func (w *holdWatch) Remains(lane int, _ uint64, left time.Duration, _ bool) {
 	if left == 0 {
 		w.gone |= 1 << lane
 	}
-	s.judgeLocked(w)
+	s.checkCopiesLocked(w)
 }
 
 // Gone is one master's announcement. One that arrives before the master's answer may be
@@ -91,12 +92,12 @@ func (w *holdWatch) Gone(lane int) {
 	} else {
 		w.changed |= 1 << lane
 	}
-	s.judgeLocked(w)
+	s.checkCopiesLocked(w)
 }
 
-// judgeLocked renews a hold at once if too few masters may have a copy. If a change is in
+// checkCopiesLocked renews a hold at once if too few masters may have a copy. If a change is in
 // doubt, it queries the masters again: one that has announced a change announces no more.
-func (s *holds) judgeLocked(w *holdWatch) {
+func (s *holds) checkCopiesLocked(w *holdWatch) {
 	spare := s.locker.pool.N() - s.locker.pool.Quorum()
 	switch {
 	case w.off:

@@ -1,7 +1,7 @@
 package redlock
 
-// holdwatch_test.go: the holder of a lock that others take away is told of it. No renewal
-// is due before a test ends, so only the masters can have announced the loss.
+// holdwatch_test.go: the holder of a lock that others take away is notified. No renewal is due
+// before a test ends, so only the masters can have announced the loss.
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func (s *sequence) add(line string) {
 // watchedHold takes a lock with HOLD and returns when all masters have answered the watch.
 func (d *daemon) watchedHold(r LockRequest, over func(reason error)) Grant {
 	d.t.Helper()
-	r.TTL, r.Hold = rare, &HoldTerms{Over: func(_ Grant, reason error) { over(reason) }}
+	r.TTL, r.Hold = rare, &HoldTerms{OnEnd: func(_ Grant, reason error) { over(reason) }}
 	g := d.get(r)
 	d.watched(g)
 	return g
@@ -74,7 +74,7 @@ func takings() map[string]func(d *daemon, done func()) {
 	}
 }
 
-func TestHoldWatch_TheSameDaemonTellsTheHolderBeforeItAnswers(t *testing.T) {
+func TestHoldWatch_TheSameDaemonNotifiesTheHolderBeforeItAnswers(t *testing.T) {
 	c := newCluster(t, 3, rare)
 	d := c.daemon()
 	for name, take := range takings() {
@@ -95,7 +95,7 @@ func TestHoldWatch_TheSameDaemonTellsTheHolderBeforeItAnswers(t *testing.T) {
 	}
 }
 
-func TestHoldWatch_TheHolderIsToldWhenAnotherDaemonTakesItsLock(t *testing.T) {
+func TestHoldWatch_TheHolderIsNotifiedWhenAnotherDaemonTakesItsLock(t *testing.T) {
 	c := newCluster(t, 3, rare)
 	d, other := c.daemon(), c.daemon()
 	for name, take := range takings() {
@@ -113,7 +113,7 @@ func TestHoldWatch_TheHolderIsToldWhenAnotherDaemonTakesItsLock(t *testing.T) {
 	}
 }
 
-func TestHoldWatch_TheHolderIsToldWhenItsLockIsTakenOnTheMasters(t *testing.T) {
+func TestHoldWatch_TheHolderIsNotifiedWhenItsLockIsTakenOnTheMasters(t *testing.T) {
 	c := newCluster(t, 5, rare)
 	d := c.daemon()
 	for name, words := range map[string][]any{
@@ -141,7 +141,7 @@ func TestHoldWatch_TheHolderIsToldWhenItsLockIsTakenOnTheMasters(t *testing.T) {
 }
 
 // Other holders change the key all the time, so only its end counts.
-func TestHoldWatch_ReadersAndPermitsAreToldWhenTheirKeyIsGone(t *testing.T) {
+func TestHoldWatch_ReadersAndPermitsAreNotifiedWhenTheirKeyIsGone(t *testing.T) {
 	c := newCluster(t, 3, rare)
 	d, other := c.daemon(), c.daemon()
 	for name, r := range map[string]LockRequest{"reader": {Key: "k", Mode: Shared}, "permit": {Key: "k", Mode: Permits, Limit: 3}} {
@@ -221,7 +221,7 @@ func TestHoldWatch_ALostAnnouncementFallsBackToTheRenewal(t *testing.T) {
 	}
 	d.idle()
 	if len(lost) > 0 {
-		t.Fatalf("it ended with %v, and nobody can have announced it", <-lost)
+		t.Fatalf("it ended with %v, and nothing can have announced it", <-lost)
 	}
 	d.holds.mu.Lock()
 	d.holds.moveLocked(g.Hold, d.clock.Now())

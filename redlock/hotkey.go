@@ -1,13 +1,15 @@
-// hotKeys bounds how many tries for one key are put to the masters at once.
+// hotKeys bounds how many tries for one key are sent to the masters at once.
 //
-// Without a bound the tries for a hot key fill the queues of all masters, and most of
-// them are refused for the same reason. At most maxTries of this daemon are in flight
-// for one key; further ones wait in the daemon. One of them is asked when a try has
-// ended, for all that had arrived by then: if the key is held, or becomes its own, it
-// is held after the others' requests, so they are refused as well.
+// Without a bound the tries for a hot key fill the queues of all masters, and most of them are
+// refused for the same reason. At most maxTries of this daemon are in flight for one key;
+// further ones wait in the daemon. When a try has ended, one of them is sent for all that had
+// arrived by then. If the key is held, or this try gets it, the key is held after the others'
+// requests, so they are refused as well.
 //
-// Requests with a caller's TOKEN ask by themselves, since the token may hold the lock
-// already; so do those that WAIT, of which one a key asks, and those for several keys.
+// Requests with a caller's TOKEN are sent by themselves, since the token may hold the lock
+// already. So are requests for several keys, and those that WAIT, of which only one per key is
+// in flight.
+
 package redlock
 
 import (
@@ -31,11 +33,11 @@ type hotKeys struct {
 	waiting atomic.Int32            // in all lists below
 
 	mu    sync.Mutex
-	lists map[uint32][]*acquire // that wait, by their counter, in the order of arrival
+	lists map[uint32][]*acquireCall // that wait, by their counter, in the order of arrival
 }
 
 func newHotKeys(seed Token) *hotKeys {
-	return &hotKeys{seed: fnv1a(2166136261, string(seed)), lists: map[uint32][]*acquire{}}
+	return &hotKeys{seed: fnv1a(2166136261, string(seed)), lists: map[uint32][]*acquireCall{}}
 }
 
 // fnv1a goes on with a hash of 32 bits.
@@ -48,17 +50,17 @@ func fnv1a(hash uint32, text string) uint32 {
 
 // bounded reports whether a request counts.
 func (r *LockRequest) bounded() bool {
-	return r.Mode == Exclusive && !r.Fair && !r.looks && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && (r.Token == "" || r.Valued)
+	return r.Mode == Exclusive && !r.Fair && !r.peekOnly && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && (r.Token == "" || r.Valued)
 }
 
-func (r *LockRequest) place() place { return place{r.DB, r.Key} }
+func (r *LockRequest) dbKey() dbKey { return dbKey{r.DB, r.Key} }
 
-func (h *hotKeys) counter(c *acquire) uint32 {
+func (h *hotKeys) counter(c *acquireCall) uint32 {
 	return fnv1a(h.seed, string(c.request.Key)) % tryCounts
 }
 
-// enter starts a try, or has it wait.
-func (h *hotKeys) enter(b *Batch, c *acquire) {
+// enter starts a try, or lets it wait.
+func (h *hotKeys) enter(b *Batch, c *acquireCall) {
 	i := h.counter(c)
 	if h.tries[i].Add(1) <= maxTries {
 		c.start(b)
@@ -68,15 +70,15 @@ func (h *hotKeys) enter(b *Batch, c *acquire) {
 	h.lists[i] = append(h.lists[i], c)
 	h.waiting.Add(1)
 	h.mu.Unlock()
-	// Its count is given back only now. A try that ends later finds it in the list; if
-	// so many have ended before that there is room, it is asked here.
+	// Its count is given back only now. A try that ends later finds it in the list; if so many
+	// have ended before that there is room, it is sent here.
 	if h.tries[i].Add(-1) < maxTries {
 		h.next(i)
 	}
 }
 
-// left ends a try and starts one that waits.
-func (h *hotKeys) left(c *acquire) {
+// leave ends a try and starts one that waits.
+func (h *hotKeys) leave(c *acquireCall) {
 	i := h.counter(c)
 	h.tries[i].Add(-1)
 	if h.waiting.Load() > 0 {
@@ -84,7 +86,7 @@ func (h *hotKeys) left(c *acquire) {
 	}
 }
 
-// next has the first try that waits ask for all that wait for the same key.
+// next sends the first try that waits, for all that wait for the same key.
 func (h *hotKeys) next(i uint32) {
 	h.mu.Lock()
 	list := h.lists[i]
@@ -93,9 +95,9 @@ func (h *hotKeys) next(i uint32) {
 		return
 	}
 	first := list[0]
-	var rest []*acquire
+	var rest []*acquireCall
 	for _, c := range list[1:] {
-		if c.request.place() == first.request.place() {
+		if c.request.dbKey() == first.request.dbKey() {
 			first.others = append(first.others, c)
 		} else {
 			rest = append(rest, c)
@@ -111,10 +113,10 @@ func (h *hotKeys) next(i uint32) {
 	first.start(nil)
 }
 
-// answerOthers gives the others the outcome of the try that asked for them. What says
-// nothing about the key, as a lease that was over before it was granted, has the next
-// one asked.
-func (c *acquire) answerOthers(err error) {
+// answerOthers gives the waiting calls the outcome of the try that was sent for them. If the
+// outcome means nothing for the key, such as a lease that was over before it was granted, the
+// next one is sent.
+func (c *acquireCall) answerOthers(err error) {
 	others := c.others
 	if len(others) == 0 {
 		return
@@ -136,8 +138,8 @@ func (c *acquire) answerOthers(err error) {
 	}
 }
 
-// refuse ends a request that was never put to the masters.
-func (c *acquire) refuse(err error) {
+// refuse ends a request that was never sent to the masters.
+func (c *acquireCall) refuse(err error) {
 	switch counts := &c.locker.counts; {
 	case errors.Is(err, ErrHeld):
 		counts.refused.Add(1)

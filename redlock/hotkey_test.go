@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A thousand tries at once for a key that is held: a few are put to the masters, all
-// are refused.
+// A thousand tries at once for a key that is held: a few are sent to the masters, all are
+// refused.
 func TestHotKey_FewTriesOfManyAreInFlight(t *testing.T) {
 	const tries = 1000
 	c := newCluster(t, 3, long)
@@ -50,9 +50,9 @@ func TestHotKey_EveryTryIsAnsweredOnceWhateverSharesItsCounter(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	keys := []Key{"k"}
-	like := one.hot.counter(&acquire{request: LockRequest{Key: "k"}})
+	like := one.hot.counter(&acquireCall{request: LockRequest{Key: "k"}})
 	for i := 0; len(keys) < 4; i++ {
-		if one.hot.counter(&acquire{request: LockRequest{Key: key(i)}}) == like {
+		if one.hot.counter(&acquireCall{request: LockRequest{Key: key(i)}}) == like {
 			keys = append(keys, key(i))
 		}
 	}

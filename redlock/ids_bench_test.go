@@ -1,7 +1,7 @@
 package redlock
 
-// ids_bench_test.go: what is an id's price, beside the algorithm that everybody
-// writes first? Run: go test ./redlock -run '^$' -bench IDs -benchtime 1s
+// ids_bench_test.go: the price of an id, compared with the obvious algorithm.
+// Run: go test ./redlock -run '^$' -bench IDs -benchtime 1s
 
 import (
 	"context"

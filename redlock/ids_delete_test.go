@@ -1,6 +1,6 @@
 package redlock
 
-// ids_delete_test.go: a counter is deleted by the operator's word, on masters that are
+// ids_delete_test.go: a counter is deleted by the operator's confirmation, on masters that are
 // there, and what stays on others repeats no id.
 
 import (
@@ -123,7 +123,7 @@ func TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing(t *testing.T) {
 	t.Error("no deletion succeeded")
 }
 
-func TestDeleteCounter_OnTooFewMastersSaysSo(t *testing.T) {
+func TestDeleteCounter_OnTooFewMastersIsReported(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed).volatileIDs()

@@ -1,7 +1,7 @@
 package redlock
 
-// ids_durability_test.go: an id is given only by masters that have it on disk,
-// unless the operator said otherwise.
+// ids_durability_test.go: an id is given only by masters that have it on disk, unless the
+// operator switched this off.
 
 import (
 	"errors"
@@ -78,7 +78,7 @@ func TestIDs_SurviveTheCrashOfAllDurableMasters(t *testing.T) {
 	}
 }
 
-// The settings are looked at once a second; a life that was volatile once stays so.
+// The settings are read once a second; an incarnation that was volatile once stays so.
 func TestIDs_StopWhenDurabilityIsSwitchedOffAtRunTime(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long, durable...)

@@ -1,7 +1,7 @@
 package redlock
 
-// ids_memory_test.go: a counter is believed only in a memory that vouches for
-// it. What a quorum of trusted masters does not know, nobody guesses.
+// ids_memory_test.go: a counter counts only in a memory that vouches for it. What a quorum of
+// trusted masters does not know is never guessed.
 
 import (
 	"errors"
@@ -15,9 +15,9 @@ import (
 // shortLived are clusters whose masters vote two seconds after they forgot.
 const shortLived = 100 * time.Millisecond
 
-// Rule: trust. c never heard of the ids that a and b gave, b has forgotten them,
-// and a is away: c and b together must not begin again. The directed schedule of
-// what the load tests do at random.
+// Rule: trust. c never received the ids that a and b gave, b has forgotten them, and a is away:
+// c and b together must not begin again. The directed schedule of what the load tests do at
+// random.
 func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, shortLived)
@@ -25,7 +25,7 @@ func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
 	one.cutOff(2)
 	last := one.draw("n", 100) + 99
 	c.servers[1].RestartEmpty()
-	two := c.stranger(relayed).volatileIDs()
+	two := c.startDaemon(relayed).volatileIDs()
 	for i := range c.servers {
 		two.await(i, "voting")
 	}
@@ -36,10 +36,10 @@ func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
 	}
 	noQuorum(t, err) // the truth is out of reach, not lost
 
-	// With a there, b is told an id that it can trust; then it does without a.
+	// With a there, b receives an id that it can trust; then it does without a.
 	two.reconnect(0, "voting")
 	last = two.draw("n", 1)
-	eventually(t, "b has been told", func() bool { two.draw("n", 1); return two.counter("n")[1].Trusted })
+	eventually(t, "b has received it", func() bool { two.draw("n", 1); return two.counter("n")[1].Trusted })
 	last = max(last, two.draw("n", 1))
 	two.cutOff(0)
 	if got := two.draw("n", 1); got <= last {
@@ -49,7 +49,7 @@ func TestIDs_AreNotRepeatedByAMasterThatForgotThem(t *testing.T) {
 
 // A round that holds the vote of a memory which is gone by now may still
 // succeed. What was chosen beside it is no id to trust that master with.
-func TestIDs_ChosenBesideARoundOfAnEarlierLifeVouchForNobody(t *testing.T) {
+func TestIDs_ChosenBesideARoundOfAnEarlierIncarnationDoNotVouch(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, shortLived)
 	slow := timeout(3 * time.Second)
@@ -159,7 +159,7 @@ func TestIDs_WhoseTruthIsLostContinueAboveWhatTheOperatorSays(t *testing.T) {
 	}
 }
 
-func TestReseed_OnTooFewMastersSaysSo(t *testing.T) {
+func TestReseed_OnTooFewMastersIsReported(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, shortLived)
 	d := c.daemon(relayed).volatileIDs()

@@ -1,7 +1,7 @@
 package redlock
 
-// ids_order_test.go: every id is greater than every id whose reply was sent
-// before its request arrived, whoever gave it and whatever happened meanwhile.
+// ids_order_test.go: every id is greater than every id whose reply was sent before its request
+// arrived, whichever daemon gave it and whatever happened meanwhile.
 
 import (
 	"errors"
@@ -150,8 +150,8 @@ func TestIDs_AreDistinctAndInOrderWhileADurableMasterCrashes(t *testing.T) {
 	l.end()
 }
 
-// A master that comes back with nothing votes only after it has been told an id
-// that was chosen without it, and then the group can rely on it.
+// A master that comes back with nothing votes only after it has received an id that was chosen
+// without it, and then the group can rely on it.
 func TestIDs_AreDistinctAndInOrderWhileAVolatileMasterForgets(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, 100*time.Millisecond)
@@ -204,7 +204,7 @@ func load(t *testing.T, daemons ...*daemon) *idLoad {
 
 func (l *idLoad) draw(caller int, d *daemon) {
 	var mine []judge.Range
-	var odd []error
+	var unexpected []error
 	count := int64(1)
 	for !l.stop.Load() {
 		r := judge.Range{Client: caller, Name: "n", Count: count, Invoke: time.Since(l.origin)}
@@ -216,7 +216,7 @@ func (l *idLoad) draw(caller int, d *daemon) {
 			mine = append(mine, r)
 			l.given.Add(count)
 		case !errors.As(a.err, &unknown):
-			odd = append(odd, a.err)
+			unexpected = append(unexpected, a.err)
 		}
 		if !longRun() {
 			count = 1 + int64(caller+len(mine))%4
@@ -225,7 +225,7 @@ func (l *idLoad) draw(caller int, d *daemon) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ranges = append(l.ranges, mine...)
-	l.undone = append(l.undone, odd...)
+	l.undone = append(l.undone, unexpected...)
 }
 
 // until waits for so much of the target.
@@ -234,7 +234,7 @@ func (l *idLoad) until(part, of int64) {
 	eventuallyIn(l.t, 10*time.Minute, "enough ids are given", func() bool { return l.given.Load() >= l.target*part/of })
 }
 
-// end waits for the rest and judges all of it.
+// end waits for the rest and checks all of it.
 func (l *idLoad) end() {
 	l.t.Helper()
 	l.until(1, 1)

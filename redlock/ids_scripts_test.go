@@ -45,8 +45,8 @@ func runCounterCases(t *testing.T, file string, cases []counterCase) {
 
 func TestIDScript_AcceptsExactlyWhatLiesAboveTheCounter(t *testing.T) {
 	runCounterCases(t, "nextid", []counterCase{
-		{"first use of a first life", nil, []any{1, 3, "aa", 0, 1}, "[1 3 1]", "3@aa"},
-		{"never seen in a later life", nil, []any{1, 3, "aa", 0, 0}, "[1 3 0]", "3@-"},
+		{"first use of a first incarnation", nil, []any{1, 3, "aa", 0, 1}, "[1 3 1]", "3@aa"},
+		{"never seen in a later incarnation", nil, []any{1, 3, "aa", 0, 0}, "[1 3 0]", "3@-"},
 		{"never seen, an id confirmed since", nil, []any{8, 9, "aa", 7, 0}, "[1 9 1]", "9@aa"},
 		{"never seen, the proposal is below the confirmed id", nil, []any{5, 6, "aa", 7, 0}, "[0 7 1]", nil},
 		{"above", "3@aa", []any{4, 4, "aa", 0, 1}, "[1 4 1]", "4@aa"},
@@ -59,7 +59,7 @@ func TestIDScript_AcceptsExactlyWhatLiesAboveTheCounter(t *testing.T) {
 		{"one more above 2^53", "9007199254740993@aa", []any{"9007199254740994", "9007199254740994", "aa", 0, 1}, "[1 9007199254740994 1]", "9007199254740994@aa"},
 		{"the last id there is", "9223372036854775806@aa", []any{"9223372036854775807", "9223372036854775807", "aa", 0, 1}, "[1 9223372036854775807 1]", "9223372036854775807@aa"},
 		{"another memory's value", "3@bb", []any{4, 5, "aa", 0, 0}, "[1 5 0]", "5@bb"},
-		{"another memory's value in a first life", "3@bb", []any{4, 5, "aa", 0, 1}, "[1 5 0]", "5@bb"},
+		{"another memory's value in a first incarnation", "3@bb", []any{4, 5, "aa", 0, 1}, "[1 5 0]", "5@bb"},
 		{"another memory's value, confirmed below it", "30@bb", []any{31, 31, "aa", 9, 0}, "[1 31 1]", "31@aa"},
 		{"another memory's value, confirmed above it", "3@bb", []any{10, 12, "aa", 9, 0}, "[1 12 1]", "12@aa"},
 		{"refused, and trusted from now on", "30@bb", []any{10, 12, "aa", 9, 0}, "[0 30 1]", "30@aa"},
@@ -68,10 +68,10 @@ func TestIDScript_AcceptsExactlyWhatLiesAboveTheCounter(t *testing.T) {
 	})
 }
 
-func TestReadIDScript_SaysWhatIsKnownAndChangesNothing(t *testing.T) {
+func TestReadIDScript_ReturnsWhatIsKnownAndChangesNothing(t *testing.T) {
 	runCounterCases(t, "readid", []counterCase{
-		{"never seen in a first life", nil, []any{"aa", 1}, "[1 0 1]", nil},
-		{"never seen in a later life", nil, []any{"aa", 0}, "[1 0 0]", nil},
+		{"never seen in a first incarnation", nil, []any{"aa", 1}, "[1 0 1]", nil},
+		{"never seen in a later incarnation", nil, []any{"aa", 0}, "[1 0 0]", nil},
 		{"own memory", "9007199254740993@aa", []any{"aa", 0}, "[1 9007199254740993 1]", "9007199254740993@aa"},
 		{"another memory", "3@bb", []any{"aa", 1}, "[1 3 0]", "3@bb"},
 		{"untrusted since it was first written", "3@-", []any{"aa", 0}, "[1 3 0]", "3@-"},
@@ -103,8 +103,8 @@ func TestDeleteIDScript_DeletesOnlyWhatWasShownAndOnlyInTime(t *testing.T) {
 	}{
 		{"shown", "7@aa", []any{"aa", 1, "", ""}, "[1 7 1 7@aa", "7@aa"},
 		{"shown, another memory's", "7@bb", []any{"aa", 1, "", ""}, "[1 7 0 7@bb", "7@bb"},
-		{"shown, not there in a first life", nil, []any{"aa", 1, "", ""}, "[1 0 1 ", nil},
-		{"shown, not there in a later life", nil, []any{"aa", 0, "", ""}, "[1 0 0 ", nil},
+		{"shown, not there in a first incarnation", nil, []any{"aa", 1, "", ""}, "[1 0 1 ", nil},
+		{"shown, not there in a later incarnation", nil, []any{"aa", 0, "", ""}, "[1 0 0 ", nil},
 		{"deleted", "7@aa", []any{"aa", 1, never, "7@aa"}, "[1 7 1 7@aa", nil},
 		{"not there, as shown", nil, []any{"aa", 1, never, ""}, "[1 0 1 ", nil},
 		{"voted since", "8@aa", []any{"aa", 1, never, "7@aa"}, "[0 8 1 8@aa", "8@aa"},

@@ -15,8 +15,8 @@ import (
 	"redlockd/pool"
 )
 
-// heartbeat is how often a daemon asks its masters who they are. The pool has
-// no name for it outside; TestDaemon_CanBeMadeBlind checks that it is the one.
+// heartbeat is how often a daemon queries the identity of its masters. The pool has no name for
+// it outside; TestDaemon_CanBeMadeBlind checks that it is the one.
 const heartbeat = 100 * time.Millisecond
 
 // clock is a daemon's own.
@@ -121,7 +121,7 @@ type tappedLink struct {
 	master string
 }
 
-// Exchange splits a flush where somebody steps in.
+// Exchange splits a flush where the test interferes.
 func (l *tappedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
 	amid, each := l.tap.note(l.master, commands)
 	if amid == nil {
@@ -157,10 +157,10 @@ type barrier struct {
 
 var _ pool.Operation = (*barrier)(nil)
 
-func (b *barrier) Plan() pool.Plan      { return pool.Plan{} }
+func (b *barrier) Props() pool.Props    { return pool.Props{} }
 func (b *barrier) Propose(int64)        {}
 func (b *barrier) Answer(a pool.Answer) { b.answered <- a }
-func (b *barrier) Command(_ *pool.Moment, c *pool.Command) bool {
+func (b *barrier) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set("PING")
 	return true
 }

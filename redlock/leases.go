@@ -1,6 +1,7 @@
-// What does this daemon know about the leases it granted? Nothing that safety
-// rests on: the record only sharpens answers (was it still valid when it was
-// released?) and keeps a lapsed lease from being revived by a stray copy.
+// leaseRecords stores what this daemon knows about the leases it granted. Safety does not rest
+// on it: a record only makes answers more precise (was the lease still valid when it was
+// released?) and keeps a stray copy from reviving a lapsed lease.
+
 package redlock
 
 import (
@@ -8,8 +9,8 @@ import (
 	"time"
 )
 
-// everywhere are all masters, for leases whose copies are not known.
-const everywhere = ^uint16(0)
+// allLanes are all masters, for leases whose copies are not known.
+const allLanes = ^uint16(0)
 
 // lockID names one lease.
 type lockID struct {
@@ -18,88 +19,88 @@ type lockID struct {
 	token Token
 }
 
-// lease is what was promised last.
-type lease struct {
-	until time.Duration // end of the validity that was told to the holder
+// leaseRecord is what was promised last.
+type leaseRecord struct {
+	until time.Duration // end of the validity that the holder received
 	gone  time.Duration // no copy that this daemon made lasts longer
-	// copies are the masters that may hold one, as bits: only they have to be
-	// told of the release if they do not answer.
+	// copies are the masters that may hold one, as bits: only they must receive the release
+	// later if they do not answer.
 	copies uint16
 	mode   Mode
 	fence  Fence // of the grant; 0 = another daemon's, not known
-	// life numbers what the record is about. An extension that is decided after
-	// a release of the same token must not bring the record back to life.
-	life uint64
+	// number identifies the record. An extension that is decided after a release of the same
+	// token must not bring the record back.
+	number uint64
 }
 
-// leases forget by generation: what was noted before the last two periods has
-// expired, because no lease is longer than one. Forgetting costs nothing.
-type leases struct {
+// leaseRecords forget by generation: what was noted before the last two periods has expired,
+// because no lease is longer than one. Forgetting costs nothing.
+type leaseRecords struct {
 	period time.Duration
 
-	mu      sync.Mutex
-	young   map[lockID]lease
-	old     map[lockID]lease
-	rotated time.Duration
-	lives   uint64 // numbers given
+	mu         sync.Mutex
+	current    map[lockID]leaseRecord
+	previous   map[lockID]leaseRecord
+	rotated    time.Duration
+	lastNumber uint64 // the last number given
 }
 
-func newLeases(maxTTL time.Duration) *leases {
-	return &leases{period: maxTTL + 5*time.Second, young: map[lockID]lease{}, old: map[lockID]lease{}}
+func newLeases(maxTTL time.Duration) *leaseRecords {
+	return &leaseRecords{period: maxTTL + 5*time.Second, current: map[lockID]leaseRecord{}, previous: map[lockID]leaseRecord{}}
 }
 
 // note records a grant; a later end wins.
-func (l *leases) note(id lockID, n lease, now time.Duration) {
+func (l *leaseRecords) note(id lockID, n leaseRecord, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noteLocked(id, n, now)
 }
 
-func (l *leases) noteLocked(id lockID, n lease, now time.Duration) {
+func (l *leaseRecords) noteLocked(id lockID, n leaseRecord, now time.Duration) {
 	if now-l.rotated > l.period {
-		l.old, l.young, l.rotated = l.young, map[lockID]lease{}, now
+		l.previous, l.current, l.rotated = l.current, map[lockID]leaseRecord{}, now
 	}
 	if before, ok := l.findLocked(id); ok {
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
 		n.fence = max(n.fence, before.fence)
-		n.life = before.life
-		delete(l.old, id)
+		n.number = before.number
+		delete(l.previous, id)
 	} else {
-		l.lives++
-		n.life = l.lives
+		l.lastNumber++
+		n.number = l.lastNumber
 	}
-	l.young[id] = n
+	l.current[id] = n
 }
 
-// consider tells what is known of a lease that is about to be extended. Of one
-// that another daemon granted nothing is known: it gets an empty record, so that
-// a release in the meantime has something to drop.
-func (l *leases) consider(id lockID, now time.Duration) lease {
+// findOrAdd returns the record of a lease that is about to be extended. Nothing is known of a
+// lease that another daemon granted: it gets an empty record, so that a release in the meantime
+// has something to drop.
+func (l *leaseRecords) findOrAdd(id lockID, now time.Duration) leaseRecord {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.findLocked(id); ok {
 		return known
 	}
-	l.noteLocked(id, lease{copies: everywhere}, now)
-	return l.young[id]
+	l.noteLocked(id, leaseRecord{copies: allLanes}, now)
+	return l.current[id]
 }
 
-// prolong records an extension of what was considered, unless it has been
+// prolong records an extension of a lease that findOrAdd returned, unless the lease has been
 // released meanwhile.
-func (l *leases) prolong(id lockID, n lease, life uint64, now time.Duration) {
+func (l *leaseRecords) prolong(id lockID, n leaseRecord, number uint64, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known, ok := l.findLocked(id); ok && known.life == life {
+	if known, ok := l.findLocked(id); ok && known.number == number {
 		l.noteLocked(id, n, now)
 	}
 }
 
-// shorten records that a lease ends then, if it was to last longer: a client whose
-// script sets an end is promised no more.
-func (l *leases) shorten(id lockID, until time.Duration) {
+// shorten records that a lease ends at until, if it was to last longer: a client whose script
+// sets an end is promised no more.
+func (l *leaseRecords) shorten(id lockID, until time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, generation := range []map[lockID]lease{l.young, l.old} {
+	for _, generation := range []map[lockID]leaseRecord{l.current, l.previous} {
 		if known, ok := generation[id]; ok {
 			known.until = min(known.until, until)
 			generation[id] = known
@@ -107,46 +108,46 @@ func (l *leases) shorten(id lockID, until time.Duration) {
 	}
 }
 
-// unconsider drops a record that has stayed empty.
-func (l *leases) unconsider(id lockID) {
+// dropIfEmpty drops a record that has stayed empty.
+func (l *leaseRecords) dropIfEmpty(id lockID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.findLocked(id); ok && known.until == 0 {
-		delete(l.young, id)
-		delete(l.old, id)
+		delete(l.current, id)
+		delete(l.previous, id)
 	}
 }
 
-// disown forgets a lease that was given back, unless it has been granted again since.
-func (l *leases) disown(id lockID, fence Fence) {
+// dropGrant forgets a lease that was given back, unless it has been granted again since.
+func (l *leaseRecords) dropGrant(id lockID, fence Fence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.findLocked(id); ok && known.fence == fence {
-		delete(l.young, id)
-		delete(l.old, id)
+		delete(l.current, id)
+		delete(l.previous, id)
 	}
 }
 
-// drop forgets a lease and tells what was known.
-func (l *leases) drop(id lockID) (lease, bool) {
+// drop forgets a lease and returns its record.
+func (l *leaseRecords) drop(id lockID) (leaseRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was, ok := l.findLocked(id)
-	delete(l.young, id)
-	delete(l.old, id)
+	delete(l.current, id)
+	delete(l.previous, id)
 	return was, ok
 }
 
-func (l *leases) find(id lockID) (lease, bool) {
+func (l *leaseRecords) find(id lockID) (leaseRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.findLocked(id)
 }
 
-func (l *leases) findLocked(id lockID) (lease, bool) {
-	if known, ok := l.young[id]; ok {
+func (l *leaseRecords) findLocked(id lockID) (leaseRecord, bool) {
+	if known, ok := l.current[id]; ok {
 		return known, true
 	}
-	known, ok := l.old[id]
+	known, ok := l.previous[id]
 	return known, ok
 }

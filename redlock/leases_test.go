@@ -1,7 +1,7 @@
 package redlock
 
-// leases_test.go: what an extension promises, and what two daemons know of each
-// other's leases: nothing but what the masters hold.
+// leases_test.go: what an extension promises, and what two daemons know of each other's leases:
+// nothing but what the masters hold.
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ func notHeld(t *testing.T, g Grant, err error) {
 	}
 }
 
-// Rule: heal. Somebody else held the key in between, so the lease is over; a
-// daemon without a record of it must learn that from the masters.
+// Rule: heal. Another token held the key in between, so the lease is over; a daemon without a
+// record of it must learn that from the masters.
 func TestExtend_RevivesNoLeaseThatAQuorumHasLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -43,8 +43,8 @@ func TestExtend_AfterADeadlineThatTheDaemonKnowsIsRefused(t *testing.T) {
 	notHeld(t, g, err)
 }
 
-// A healed copy ends in the other half of the grain, where no undo reaches.
-func TestExtend_HealsAMasterThatLostItsCopy(t *testing.T) {
+// A repaired copy ends in the other half of the grain, where no undo reaches.
+func TestExtend_RepairsAMasterThatLostItsCopy(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
@@ -55,15 +55,15 @@ func TestExtend_HealsAMasterThatLostItsCopy(t *testing.T) {
 	}
 	eventually(t, "the copy is back", func() bool { return c.copies("k")[2] == string(held.Token) })
 	for i := range c.servers {
-		if end := c.ends(i, "k"); end%grain != prolongs {
-			t.Errorf("master %s: the copy ends at %d ≡ %d mod %d, want %d", name(i), end, end%grain, grain, prolongs)
+		if end := c.ends(i, "k"); end%expiryGrain != prolongedOffset {
+			t.Errorf("master %s: the copy ends at %d ≡ %d mod %d, want %d", name(i), end, end%expiryGrain, expiryGrain, prolongedOffset)
 		}
 	}
-	if n := one.Counters().Healed; n != 1 {
-		t.Errorf("%d copies healed, want 1", n)
+	if n := one.Counters().Repaired; n != 1 {
+		t.Errorf("%d copies repaired, want 1", n)
 	}
 	one.free("k", held.Token)
-	eventually(t, "the healed copy is released, too", func() bool { return c.empty(0, 1, 2) })
+	eventually(t, "the repaired copy is released, too", func() bool { return c.empty(0, 1, 2) })
 }
 
 // Rule: shorten. The old validity was promised, so the copies must outlast it.

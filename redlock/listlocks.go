@@ -1,20 +1,21 @@
-// Which locks are there? A walk over the masters, a step a call, that misses no
-// lock which is held from its first step to its last.
+// walk lists the locks of a database. It walks over the masters, one step per call, and misses
+// no lock that is held from its first step to its last.
 //
-// A step is a SCAN on one master, with a bounded COUNT, and a look at what it
-// found, both some keys at a time. The masters are looked at one after another,
-// and no more of them than it takes to decide: whoever wants a lock meanwhile has
-// a quorum of others that is not kept waiting, however many locks there are.
+// A step is a SCAN on one master, with a bounded COUNT, and an inspection of what it found,
+// both some keys at a time. The masters are inspected one after another, and no more of them
+// than the decision needs. So a client that wants a lock meanwhile has a quorum of other
+// masters that are not delayed, however many locks there are.
 //
-// Masters are walked one after another, too, until so many have been walked to
-// the end that every quorum has one of them (n − quorum + 1); a master counts only
-// if it is old enough to remember every lease, and is the same process with the
-// same memory from its first step to its last. So every held lock stands on one of
-// them. As with SCAN, what comes or goes meanwhile may be told or not, and a key may
-// be told several times, because it stands on several masters: that it stood on an
-// earlier one when that was walked, nobody knows.
+// The walk takes the masters one after another, too, until it has finished so many that every
+// quorum has one of them (n − quorum + 1). A master counts only if its memory is old enough to
+// remember every lease. It must also be the same process with the same memory from its first
+// step to its last. So every held lock has a copy on one of these masters. As with SCAN, what
+// comes or goes meanwhile may be reported or not. A key may be reported several times, because
+// it has copies on several masters: the walk does not remember whether an earlier master had
+// it.
 //
-// Everything that a walk knows is in its cursor, so any daemon can take any step.
+// All state of a walk is in its cursor, so any daemon can take any step.
+
 package redlock
 
 import (
@@ -37,9 +38,9 @@ var ErrBadCursor = errors.New("invalid cursor: it must be 0, or what the last DL
 type Listing struct {
 	DB     int
 	Cursor uint64         // 0 begins a walk
-	Count  int            // about how many keys are gone over
-	Prefix string         // of the keys that are wanted; "" = any
-	Wanted func(Key) bool // which of those are
+	Count  int            // about how many keys the step covers
+	Prefix string         // of the wanted keys; "" = any
+	Wanted func(Key) bool // selects among those
 }
 
 // ListedLock is a lock as a quorum shows it.
@@ -55,21 +56,21 @@ type LockPage struct {
 }
 
 const (
-	// scanAtOnce and keysAtOnce bound one command, so that other operations come in
-	// between: a quarter and a tenth of a millisecond of a master's time (1 µs a key
-	// to find it, 6 µs to look at it). Measured with 16 callers that pause and 20 000
-	// locks, in two to four runs each on two cores that had much else to do: the
-	// median of an acquire beside a walk is 2.5 to 2.9 times that without when all
-	// masters look at 32 keys at once, 1.4 to 1.6 times when one after another looks
-	// at 50, and 1.0 to 1.3 with 16. The 99th percentile told nothing there.
-	scanAtOnce = 250
-	keysAtOnce = 16
-	longestKey = 512 // bytes; what is longer is nobody's lock
-	// A walk rests after every look for as long as that took: with 100 000 locks and 16
-	// callers that pause, the 99th percentile of an acquire is 1.4 times that without a
-	// walk, and 1.9 times without the rest (medians of 5 rounds). longestRest is for
-	// masters that are far away: what takes them so long is not work.
-	longestRest = 2 * time.Millisecond
+	// maxScanCount and maxKeysPerInspect bound one command, so that other operations come in
+	// between: a quarter and a tenth of a millisecond of a master's time (1 µs a key to find
+	// it, 6 µs to inspect it). Measured with 16 callers that pause and 20 000 locks, in two to
+	// four runs each on two cores that had much else to do. The median of an acquire beside a
+	// walk is a multiple of that without: 2.5 to 2.9 times when all masters inspect 32 keys at
+	// once, 1.4 to 1.6 times when one after another inspects 50, and 1.0 to 1.3 times with 16.
+	// The 99th percentile was inconclusive.
+	maxScanCount      = 250
+	maxKeysPerInspect = 16
+	maxKeyLength      = 512 // bytes; a longer key is not a lock
+	// A walk rests after every inspection for as long as that took. With 100 000 locks and 16
+	// callers that pause, the 99th percentile of an acquire is 1.4 times that without a walk,
+	// and 1.9 times without the rest (medians of 5 rounds). maxRest is for masters that are far
+	// away: what takes them so long is not work.
+	maxRest = 2 * time.Millisecond
 )
 
 // walkCursor is a cursor's content. A SCAN cursor is below the size of the
@@ -91,7 +92,7 @@ func (c walkCursor) pack() uint64 {
 	return (high<<memoryBits|c.memory)<<scanBits | c.scan
 }
 
-// unpackCursor refuses what no walk over n masters answers.
+// unpackCursor rejects a cursor that no walk over n masters answers.
 func unpackCursor(text uint64, n int) (walkCursor, error) {
 	c := walkCursor{
 		scan:     text & (1<<scanBits - 1),
@@ -105,16 +106,16 @@ func unpackCursor(text uint64, n int) (walkCursor, error) {
 	return c, nil
 }
 
-// walk is one step on its way.
+// walk is one step under way.
 type walk struct {
 	locker  *Locker
 	group   *pool.Group
 	listing Listing
 	order   []int // lanes by the name of their master: the same in every daemon
 	cursor  walkCursor
-	missing missing // the masters that this step passed over
-	walked  int     // place of the master that the keys are from, in the order
-	left    int     // keys to go over
+	missing missing // the masters that this step skipped
+	walked  int     // index in order of the master that the keys are from
+	left    int     // keys that the step still covers
 	page    LockPage
 	done    func(LockPage, error)
 }
@@ -144,7 +145,7 @@ func byName(g *pool.Group) (order []int) {
 	return order
 }
 
-// step asks the master whose turn it is.
+// step sends a SCAN to the master whose turn it is.
 func (w *walk) step() {
 	if w.cursor.at == len(w.order) {
 		w.done(LockPage{}, w.locker.noQuorum(w.unwalked(),
@@ -165,12 +166,12 @@ func (w *walk) unwalked() *missing {
 	for place, lane := range w.order {
 		switch {
 		case w.cursor.complete&(1<<place) != 0:
-			m.counts(lane)
+			m.markCounted(lane)
 		case m.reason(lane) != pool.Absence{}:
 		case place < w.cursor.at:
-			m.lacks(lane, pool.AbsentFor(errPassedOver, 0))
+			m.markMissing(lane, pool.AbsentFor(errPassedOver, 0))
 		default:
-			m.lacks(lane, pool.AbsentFor(errNotWalked, 0))
+			m.markMissing(lane, pool.AbsentFor(errNotWalked, 0))
 		}
 	}
 	return m
@@ -185,39 +186,38 @@ type walkStep struct {
 
 var _ pool.Operation = (*walkStep)(nil)
 
-// Plan: that the process and its memory are the ones that the cursor is about
-// takes a seal.
-func (s *walkStep) Plan() pool.Plan { return pool.Plan{Sealed: true} }
+// Props: a seal proves that the process and its memory are the ones of the cursor.
+func (s *walkStep) Props() pool.Props { return pool.Props{Sealed: true} }
 
-// Propose: a look has no fence.
+// Propose: a SCAN has no fence.
 func (s *walkStep) Propose(int64) {}
 
-// Command goes on where the cursor is. A cursor of another process is worthless,
-// and what another memory has shown was not what this one holds: from the start.
-func (s *walkStep) Command(m *pool.Moment, c *pool.Command) bool {
+// Command goes on where the cursor is. A cursor of another process is worthless, and what
+// another memory has shown was not what this one holds: then the scan begins anew.
+func (s *walkStep) Command(m *pool.SendContext, c *pool.Command) bool {
 	w := s.walk
-	s.memory, s.scan = memoryOf(m.Life), w.cursor.scan
+	s.memory, s.scan = memoryOf(m.Incarnation), w.cursor.scan
 	if s.memory != w.cursor.memory {
 		s.scan = 0
 	}
 	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", globEscape(w.locker.masterKey(Key(w.listing.Prefix)))+"*",
-		"COUNT", strconv.Itoa(min(w.left, scanAtOnce)))
+		"COUNT", strconv.Itoa(min(w.left, maxScanCount)))
 	return true
 }
 
-// memoryOf tells processes and their memories apart; never 0.
-func memoryOf(life *pool.Life) uint64 {
+// memoryOf identifies a process and its memory; never 0.
+func memoryOf(incarnation *pool.Incarnation) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(life.RunID + life.Lineage))
+	_, _ = h.Write([]byte(incarnation.RunID + incarnation.ID))
 	return h.Sum64()%memoryMask + 1
 }
 
-// Answer takes one page of keys. A master that does not answer is passed over.
+// Answer takes one page of keys. A master that does not answer is skipped.
 func (s *walkStep) Answer(a pool.Answer) {
 	w, r := s.walk, a.Reply
 	w.walked = w.cursor.at
 	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
-		w.missing.lacks(a.Lane, w.locker.pool.Absence(&a))
+		w.missing.markMissing(a.Lane, w.locker.pool.Absence(&a))
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 		w.step()
 		return
@@ -225,30 +225,30 @@ func (s *walkStep) Answer(a pool.Answer) {
 	next, err := strconv.ParseUint(r.Items[0].Str, 10, scanBits)
 	switch {
 	case err != nil:
-		w.missing.lacks(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
+		w.missing.markMissing(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
 		w.done(LockPage{}, w.locker.noQuorum(w.unwalked(), "begin again with cursor 0"))
 		return
 	case next != 0:
 		w.cursor.scan, w.cursor.memory = next, s.memory
 	default:
-		if !a.Seal.Young {
+		if !a.Seal.Quarantined {
 			w.cursor.complete |= 1 << w.cursor.at
 		} else {
-			w.missing.lacks(a.Lane, w.locker.pool.Absence(&a))
+			w.missing.markMissing(a.Lane, w.locker.pool.Absence(&a))
 		}
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 	}
-	w.left -= scanAtOnce
-	w.look(w.wanted(r.Items[1].Items))
+	w.left -= maxScanCount
+	w.inspect(w.wanted(r.Items[1].Items))
 }
 
-// wanted are the keys of a page that may be locks and are asked for, once each.
+// wanted are the keys of a page that may be locks and that the listing wants, once each.
 func (w *walk) wanted(items []pool.Reply) (keys []Key) {
 	prefix := w.locker.masterKey("")
 	for _, item := range items {
 		name, ours := strings.CutPrefix(item.Str, prefix)
 		key := Key(name)
-		if ours && name != "" && len(name) <= longestKey && !strings.HasPrefix(name, "redlockd:") && w.listing.Wanted(key) {
+		if ours && name != "" && len(name) <= maxKeyLength && !strings.HasPrefix(name, "redlockd:") && w.listing.Wanted(key) {
 			keys = append(keys, key)
 		}
 	}
@@ -256,111 +256,111 @@ func (w *walk) wanted(items []pool.Reply) (keys []Key) {
 	return slices.Compact(keys)
 }
 
-// look goes over the keys, some at a time.
-func (w *walk) look(keys []Key) {
+// inspect inspects the keys, some at a time.
+func (w *walk) inspect(keys []Key) {
 	if len(keys) == 0 {
 		w.finish()
 		return
 	}
-	some := keys[:min(len(keys), keysAtOnce)]
-	s := &walkLook{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.clock.Now()}
+	some := keys[:min(len(keys), maxKeysPerInspect)]
+	s := &walkInspect{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.clock.Now()}
 	s.next()
 }
 
-// walkLook shows some keys to one master after another until a quorum has decided
-// about all of them. A lock that is held throughout stands on the same quorum
-// whenever its masters are asked, so it is as good as asking all at once.
-type walkLook struct {
+// walkInspect shows some keys to one master after another until a quorum has decided about all
+// of them. A lock that is held throughout has copies on the same quorum whenever its masters
+// are queried, so this is as good as querying all at once.
+type walkInspect struct {
 	walk    *walk
 	keys    []Key
-	rest    []Key         // to be looked at next
-	answers []pool.Answer // by lane; whoever has not been asked proves nothing
-	asked   int
-	known   int // answers that can be believed
+	rest    []Key         // to be inspected next
+	answers []pool.Answer // by lane; a master that was not queried proves nothing
+	queried int
+	known   int // answers that count
 	began   time.Duration
 }
 
-var _ pool.Operation = (*walkLook)(nil)
+var _ pool.Operation = (*walkInspect)(nil)
 
-func (s *walkLook) Plan() pool.Plan { return pool.Plan{Sealed: true} }
+func (s *walkInspect) Props() pool.Props { return pool.Props{Sealed: true} }
 
-// Propose: a look has no fence.
-func (s *walkLook) Propose(int64) {}
+// Propose: an inspection has no fence.
+func (s *walkInspect) Propose(int64) {}
 
-func (s *walkLook) Command(_ *pool.Moment, c *pool.Command) bool {
+func (s *walkInspect) Command(_ *pool.SendContext, c *pool.Command) bool {
 	l := s.walk.locker
-	c.Set("EVALSHA", l.script.look, strconv.Itoa(len(s.keys)))
+	c.Set("EVALSHA", l.script.inspect, strconv.Itoa(len(s.keys)))
 	for _, key := range s.keys {
 		c.Args = append(c.Args, l.masterKey(key))
 	}
-	c.Args = append(c.Args, strconv.Itoa(someHolders))
+	c.Args = append(c.Args, strconv.Itoa(maxListedHolders))
 	return true
 }
 
-func (s *walkLook) Answer(a pool.Answer) {
+func (s *walkInspect) Answer(a pool.Answer) {
 	s.answers[a.Lane] = a
-	s.asked++
-	if s.believes(a) {
+	s.queried++
+	if s.counts(a) {
 		s.known++
 	}
 	s.next()
 }
 
-func (s *walkLook) believes(a pool.Answer) bool {
+func (s *walkInspect) counts(a pool.Answer) bool {
 	return a.Seal.Good && a.Reply.Kind == pool.ReplyArray && len(a.Reply.Items) == len(s.keys)
 }
 
-// next asks one more master, unless those that were asked are enough.
-func (s *walkLook) next() {
+// next queries one more master, unless those that were queried are enough.
+func (s *walkInspect) next() {
 	w := s.walk
-	all := s.asked == len(w.order)
+	all := s.queried == len(w.order)
 	if s.known < w.locker.pool.Quorum() && !all {
-		s.ask()
+		s.query()
 		return
 	}
-	locks, decided, err := s.judge()
+	locks, decided, err := s.aggregate()
 	switch {
 	case err != nil:
 		w.done(LockPage{}, err)
 	case !decided && !all:
-		s.ask()
+		s.query()
 	default:
 		w.page.Locks = append(w.page.Locks, locks...)
-		w.rest(s.began, func() { w.look(s.rest) })
+		w.rest(s.began, func() { w.inspect(s.rest) })
 	}
 }
 
-// rest leaves the machines to others for as long as the walk has had them.
+// rest leaves the machines to other work for as long as the walk has used them.
 func (w *walk) rest(began time.Duration, then func()) {
 	clock := w.locker.clock
-	if d := min(clock.Now()-began, longestRest); d > 0 {
+	if d := min(clock.Now()-began, maxRest); d > 0 {
 		clock.AfterFunc(d, then)
 		return
 	}
 	then()
 }
 
-// ask begins where the walk is: that master has the keys.
-func (s *walkLook) ask() {
+// query begins with the master that is being walked: it has the keys.
+func (s *walkInspect) query() {
 	w := s.walk
-	w.group.Push(w.order[(w.walked+s.asked)%len(w.order)], s)
+	w.group.Push(w.order[(w.walked+s.queried)%len(w.order)], s)
 }
 
-// judge tells which of the keys are locks. It is decided when nobody else could
+// aggregate returns which of the keys are locks. It is decided when no other master could
 // change a state or add a holder.
-func (s *walkLook) judge() (locks []ListedLock, decided bool, err error) {
+func (s *walkInspect) aggregate() (locks []ListedLock, decided bool, err error) {
 	l := s.walk.locker
 	decided = true
 	masters := make([]LockOnMaster, len(s.answers))
 	for i, key := range s.keys {
-		s.show(masters, i)
-		view, err := l.judge(masters)
+		s.readAnswers(masters, i)
+		view, err := l.aggregate(masters)
 		if err != nil {
 			return nil, false, err
 		}
-		unsure := func(h Holder) bool { return !h.Sure }
+		unsure := func(h Holder) bool { return !h.Confirmed }
 		decided = decided && !slices.ContainsFunc(view.Holders, unsure)
-		if len(view.Holders) > 0 { // whom no master shows the walk does not find either; then it ends in an error
+		if len(view.Holders) > 0 { // a holder that no master shows is not found by the walk either; then it ends in an error
 			view.Masters = nil
 			locks = append(locks, ListedLock{key, view})
 		}
@@ -368,13 +368,13 @@ func (s *walkLook) judge() (locks []ListedLock, decided bool, err error) {
 	return locks, decided, nil
 }
 
-// show reads what the masters say of the i-th key.
-func (s *walkLook) show(masters []LockOnMaster, i int) {
+// readAnswers reads the masters' answers about the i-th key.
+func (s *walkInspect) readAnswers(masters []LockOnMaster, i int) {
 	for lane := range masters {
 		a, m := s.answers[lane], &masters[lane]
 		*m = LockOnMaster{}
-		if s.believes(a) {
-			m.Known, m.Young = true, a.Seal.Young
+		if s.counts(a) {
+			m.Known, m.Quarantined = true, a.Seal.Quarantined
 			m.read(a.Reply.Items[i].Items)
 			continue
 		}
@@ -382,14 +382,14 @@ func (s *walkLook) show(masters []LockOnMaster, i int) {
 	}
 }
 
-// finish goes on with the step, or answers it; the walk is over once every quorum
-// has a master that was walked to the end.
+// finish goes on with the step, or answers it. The walk is over once every quorum has a master
+// that was walked to the end.
 func (w *walk) finish() {
 	l := w.locker
 	switch {
 	case bits.OnesCount(uint(w.cursor.complete)) > l.pool.N()-l.pool.Quorum():
 		w.page.Cursor = 0
-	case w.left > 0, w.cursor.at == len(w.order): // the latter is an error
+	case w.left > 0, w.cursor.at == len(w.order): // the latter ends in an error
 		w.step()
 		return
 	default:

@@ -33,9 +33,8 @@ func (d *daemon) list(r Listing) (LockPage, error) {
 	return a.page, a.err
 }
 
-// walkOver takes steps until the end, each through the next daemon; between
-// them, if it is not nil, something else happens. It returns how often each key
-// was told.
+// walkOver takes steps until the end, each through the next daemon; between them, if it is not
+// nil, something else happens. It returns how often each key was listed.
 func walkOver(t *testing.T, daemons []*daemon, r Listing, between func(step int)) map[Key]int {
 	t.Helper()
 	told := map[Key]int{}
@@ -98,7 +97,7 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 	before := commands()
 	grown := false
 	told := walkOver(t, daemons, r, func(step int) {
-		if after := commands(); after-before > int64(5+3*(seen/keysAtOnce+5)) || seen > 8*r.Count {
+		if after := commands(); after-before > int64(5+3*(seen/maxKeysPerInspect+5)) || seen > 8*r.Count {
 			t.Fatalf("step %d asked %d commands of the masters and looked at %d keys", step, after-before, seen)
 		}
 		seen = 0
@@ -126,7 +125,7 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 
 // What the first masters leave open the others decide: in each combination a
 // lock has a quorum or lacks one.
-func TestListLocks_AsksMoreMastersUntilTheyDecide(t *testing.T) {
+func TestListLocks_QueriesMoreMastersUntilTheyDecide(t *testing.T) {
 	t.Parallel()
 	const n = 5
 	c := newCluster(t, n, long)
@@ -163,9 +162,9 @@ func TestListLocks_AsksMoreMastersUntilTheyDecide(t *testing.T) {
 }
 
 // More than a quorum need not be looked at where masters agree.
-func TestListLocks_LooksAtNoMoreMastersThanItTakes(t *testing.T) {
+func TestListLocks_InspectsNoMoreMastersThanItTakes(t *testing.T) {
 	t.Parallel()
-	const n, locks = 5, 3 * keysAtOnce
+	const n, locks = 5, 3 * maxKeysPerInspect
 	c := newCluster(t, n, long)
 	d := c.daemon()
 	for i := range n {
@@ -181,9 +180,9 @@ func TestListLocks_LooksAtNoMoreMastersThanItTakes(t *testing.T) {
 	}
 }
 
-// lookout counts, between a daemon and its masters, how many of these are asked to
-// look at keys at one time, and how often the walk rests.
-type lookout struct {
+// scanObserver counts, between a daemon and its masters, how many of these are sent keys to
+// inspect at one time, and how often the walk rests.
+type scanObserver struct {
 	pool.Clock
 	looks atomic.Int64 // commands
 	under atomic.Int64 // of them at this moment
@@ -192,7 +191,7 @@ type lookout struct {
 	look  atomic.Pointer[string] // the script; nil before the daemon is there
 }
 
-func (o *lookout) watches(d *daemon, options *pool.Options) {
+func (o *scanObserver) watches(d *daemon, options *pool.Options) {
 	o.Clock, options.Clock = d.clock, o
 	dial := pool.DialRueidis(2 * options.MasterTimeout)
 	options.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
@@ -204,8 +203,8 @@ func (o *lookout) watches(d *daemon, options *pool.Options) {
 	}
 }
 
-func (o *lookout) AfterFunc(d time.Duration, f func()) pool.Timer {
-	if d <= longestRest {
+func (o *scanObserver) AfterFunc(d time.Duration, f func()) pool.Timer {
+	if d <= maxRest {
 		o.rests.Add(1)
 	}
 	return o.Clock.AfterFunc(d, f)
@@ -213,7 +212,7 @@ func (o *lookout) AfterFunc(d time.Duration, f func()) pool.Timer {
 
 type watchedLink struct {
 	pool.Link
-	by *lookout
+	by *scanObserver
 }
 
 func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
@@ -232,14 +231,14 @@ func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []
 	return l.Link.Exchange(commands, replies)
 }
 
-// Whoever wants a lock meanwhile has a quorum of masters, and a machine, that the
+// A client that wants a lock meanwhile has a quorum of masters, and a machine, that the
 // walk does not keep busy.
-func TestListLocks_LooksAtOneMasterAtATimeAndRests(t *testing.T) {
-	const n, locks = 5, 3 * keysAtOnce
+func TestListLocks_InspectsOneMasterAtATimeAndRests(t *testing.T) {
+	const n, locks = 5, 3 * maxKeysPerInspect
 	c := newCluster(t, n, long)
-	var o lookout
+	var o scanObserver
 	d := c.daemon(o.watches)
-	o.look.Store(&d.script.look)
+	o.look.Store(&d.script.inspect)
 	for i := range n {
 		c.crowd(i, "held-", 0, locks, -1, true)
 	}
@@ -268,12 +267,12 @@ func TestListLocks_ShowsEveryModeAndNeverBookkeepingOrData(t *testing.T) {
 	for i := range c.servers {
 		c.do(i, "SET", "data", "for ever")
 		c.do(i, "HSET", "record", "f", "v")
-		c.do(i, "SET", strings.Repeat("k", longestKey+1), "too long a name", "PX", 20_000)
+		c.do(i, "SET", strings.Repeat("k", maxKeyLength+1), "too long a name", "PX", 20_000)
 	}
-	// Those who wait in a queue of all daemons stand in a zset that ends with the last of them.
+	// Waiters in a queue of all daemons have entries in a zset that ends with the last of them.
 	leave := d.Wait(nil, LockRequest{Key: "writer", TTL: long, Fair: true, Wait: time.Minute}, func(Grant, error) {})
 	defer leave()
-	eventually(t, "it stands in the queue", func() bool { return d.see("writer").Queued == 1 })
+	eventually(t, "it is in the queue", func() bool { return d.see("writer").Queued == 1 })
 	found := map[Key]LockView{}
 	page, err := d.list(Listing{Count: 1000})
 	for ; err == nil; page, err = d.list(Listing{Count: 1000, Cursor: page.Cursor}) {
@@ -364,7 +363,7 @@ func TestListLocks_WalksAMasterAnewThatIsAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestListLocks_SaysWhenTooFewMastersCanBeWalked(t *testing.T) {
+func TestListLocks_ReportsThatTooFewMastersCanBeWalked(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -377,7 +376,7 @@ func TestListLocks_SaysWhenTooFewMastersCanBeWalked(t *testing.T) {
 	for r := (Listing{Count: 10}); err == nil; {
 		var page LockPage
 		if page, err = d.list(r); err == nil && page.Cursor == 0 {
-			t.Fatal("the walk has ended although one master is young and one is down")
+			t.Fatal("the walk has ended although one master is quarantined and one is down")
 		}
 		r.Cursor = page.Cursor
 	}
@@ -407,8 +406,8 @@ func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
 	}
 }
 
-// Whoever holds a lock on masters that have forgotten is told by nobody: then the
-// walk does not end as if it had told everybody.
+// No master reports the holder of a lock on masters that have forgotten: then the walk
+// does not end as if it had reported every holder.
 func TestListLocks_NeverEndsWhereMostMastersHaveForgotten(t *testing.T) {
 	t.Parallel()
 	for _, forgotten := range []int{3, 5} {
@@ -436,9 +435,9 @@ func TestListLocks_NeverEndsWhereMostMastersHaveForgotten(t *testing.T) {
 	}
 }
 
-// What is on none of the masters that were asked is no lock, however few of them
-// could tell.
-func TestListLocks_TellsOnlyOfLocksThatAMasterShows(t *testing.T) {
+// What is on none of the masters that were queried is no lock, however few of them
+// could know.
+func TestListLocks_ListsOnlyLocksThatAMasterShows(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, long)
 	d := c.daemon()

@@ -1,7 +1,7 @@
 package redlock
 
-// memory_test.go: a master that forgot must not help to prove that nobody
-// holds a lock.
+// memory_test.go: a master that lost its memory must not help to prove that a lock is
+// free.
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ func TestMemory_OfAMasterRestartedEmptyVotesOnlyOnceItIsOlderThanTheLongestLease
 		two.awaitProcess(i, c.servers[i])
 	}
 	g, err := two.lock("k", time.Second)
-	if young := time.Since(forgot) < c.age(); young && err == nil {
+	if quarantined := time.Since(forgot) < c.age(); quarantined && err == nil {
 		t.Fatalf("two tokens hold %q: granted with fence %d for %v", "k", g.Fence, g.Validity())
-	} else if young {
+	} else if quarantined {
 		noQuorum(t, err, "b=", "c=", "quarantined", "votes in")
 	}
 	eventually(t, "the masters are old enough", func() bool {
@@ -46,11 +46,11 @@ func TestMemory_VotesAfterAFlushallAreVoid(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(blind)
 	held := one.take("k", long)
-	before := two.pool.Counters().BadSeals
+	before := two.pool.Counters().VoidSeals
 	c.servers[1].FlushAll()
 	c.servers[2].FlushAll()
 	two.refuse("k", time.Second)
-	if bad := two.pool.Counters().BadSeals - before; bad < 1 {
+	if bad := two.pool.Counters().VoidSeals - before; bad < 1 {
 		t.Errorf("%d flushes were void, want those of both masters that forgot", bad)
 	}
 	for _, i := range []int{1, 2} {
@@ -102,7 +102,7 @@ func TestMemory_FencesRiseEvenIfAllMastersForget(t *testing.T) {
 	for _, s := range c.servers {
 		s.RestartEmpty()
 	}
-	for _, d := range []*daemon{c.stranger(), one} {
+	for _, d := range []*daemon{c.startDaemon(), one} {
 		var g Grant
 		eventually(t, "the new group is old enough", func() (done bool) {
 			var err error

@@ -1,12 +1,13 @@
-// What people are told about a holder: the text it gave, through which daemon it
-// came, who it was.
+// This file keeps notes about lock holders for people: the text that a holder gave, the
+// daemon that it came through, and its client.
 //
-// Nothing rests on these notes. They are kept on the masters, so that every
-// daemon can show them, under a key of their own beside the lock: a hash with an
-// entry for each holder. Who gives no text pays nothing, unless LockInfo has every
-// holder of a lease noted. A note is written after the grant, goes with the release
-// through the same daemon, is moved on when the lease is extended through it, and
-// otherwise ends when the lease does.
+// Notes carry no guarantee. They are kept on the masters, so that every daemon can show
+// them. They have a key of their own beside the lock: a hash with one entry for each
+// holder. A holder without a text costs nothing, unless LockInfo makes the daemon note
+// every holder of a lease. The daemon writes a note after the grant and prolongs it when
+// the lease is extended through this daemon. It drops the note when the lease is released
+// through this daemon; otherwise the note ends with the lease.
+
 package redlock
 
 import (
@@ -23,16 +24,16 @@ import (
 	"redlockd/pool"
 )
 
-// Note is what is known of a holder.
+// Note describes one holder.
 type Note struct {
-	Meta   string // the text it gave
-	Daemon string // through which it came
-	Client string // its address there
-	Name   string // its connection's name
+	Meta   string // the text that the holder gave
+	Daemon string // the daemon that the holder came through
+	Client string // the client's address at that daemon
+	Name   string // the connection's name
 	Fence  Fence
 }
 
-// encode writes a note as words, the text last: it may hold any byte.
+// encode writes a note as words. The text comes last, because it may hold any byte.
 func (n *Note) encode() string {
 	return strings.Join([]string{
 		strconv.FormatInt(int64(n.Fence), 10), url.QueryEscape(n.Daemon), url.QueryEscape(n.Client), url.QueryEscape(n.Name), n.Meta,
@@ -57,7 +58,7 @@ func parseNote(text string) *Note {
 	return &Note{Fence: Fence(fence), Daemon: words[1], Client: words[2], Name: words[3], Meta: words[4]}
 }
 
-// daemonName is how this daemon is called in notes.
+// daemonName is the name of this daemon in notes.
 func daemonName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -66,30 +67,30 @@ func daemonName() string {
 	return host + "/" + strconv.Itoa(os.Getpid())
 }
 
-// notes are those that this daemon has written.
+// notes are the notes that this daemon has written.
 type notes struct {
-	count atomic.Int64 // 0 lets every release pass without a look
+	count atomic.Int64 // at 0 a release does not take the lock
 
 	mu    sync.Mutex
-	texts map[lockID]noted
-	sweep int // entries at which those of lapsed leases are looked for
+	texts map[lockID]storedNote
+	sweep int // number of entries at which add removes those of lapsed leases
 }
 
-type noted struct {
+type storedNote struct {
 	text  string
-	until time.Duration // on the pool's clock: the lease lapses
+	until time.Duration // on the pool's clock: when the lease lapses
 }
 
-const leastSweep = 1024
+const minSweep = 1024
 
-func (n *notes) add(id lockID, one noted, now time.Duration) {
+func (n *notes) add(id lockID, one storedNote, now time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.texts == nil {
-		n.texts = map[lockID]noted{}
+		n.texts = map[lockID]storedNote{}
 	}
 	n.texts[id] = one
-	if len(n.texts) > max(n.sweep, leastSweep) {
+	if len(n.texts) > max(n.sweep, minSweep) {
 		for id, old := range n.texts {
 			if old.until < now {
 				delete(n.texts, id)
@@ -100,7 +101,7 @@ func (n *notes) add(id lockID, one noted, now time.Duration) {
 	n.count.Store(int64(len(n.texts)))
 }
 
-// take removes and returns a note, "" if there is none.
+// take removes a note and returns its text, "" if there is none.
 func (n *notes) take(id lockID) string {
 	if n.count.Load() == 0 {
 		return ""
@@ -113,7 +114,7 @@ func (n *notes) take(id lockID) string {
 	return text
 }
 
-func (n *notes) find(id lockID) (noted, bool) {
+func (n *notes) find(id lockID) (storedNote, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one, ok := n.texts[id]
@@ -122,84 +123,84 @@ func (n *notes) find(id lockID) (noted, bool) {
 
 func (l *Locker) notesKey(k Key) string { return l.options.KeyPrefix + "redlockd:meta:" + string(k) }
 
-// describe notes whose a new grant is, if its request has something to tell. Of a
-// lock without an expiry there is no note: it would not end by itself, and DEL, which
-// names no token, or a release through another daemon leaves it behind.
-func (l *Locker) describe(r *LockRequest, g *Grant) {
+// noteGrant writes the notes of a new grant if its request gives a text or LockInfo is set. A
+// lock without an expiry gets no note. Such a note would not end by itself: DEL, which
+// names no token, or a release through another daemon would leave it behind.
+func (l *Locker) noteGrant(r *LockRequest, g *Grant) {
 	if r.Meta == "" && !l.options.LockInfo || r.TTL >= Endless {
 		return
 	}
-	note := Note{Meta: r.Meta, Daemon: l.daemon, Fence: g.Fence}
-	if r.Who != nil {
-		note.Client, note.Name = r.Who.Addr, r.Who.Name
+	note := Note{Meta: r.Meta, Daemon: l.daemonName, Fence: g.Fence}
+	if r.Requester != nil {
+		note.Client, note.Name = r.Requester.Addr, r.Requester.Name
 	}
 	text := note.encode()
 	for _, key := range g.Keys() {
-		l.writeNote(lockID{g.db, key, g.Token}, noted{text, g.until})
+		l.writeNote(lockID{g.db, key, g.Token}, storedNote{text, g.until})
 	}
 }
 
-// redescribe moves the notes of an extended lease on.
-func (l *Locker) redescribe(ids []lockID, until time.Duration) {
+// prolongNotes prolongs the notes of an extended lease.
+func (l *Locker) prolongNotes(ids []lockID, until time.Duration) {
 	if l.notes.count.Load() == 0 {
 		return
 	}
 	for _, id := range ids {
 		if one, ok := l.notes.find(id); ok && one.until < until {
-			l.writeNote(id, noted{one.text, until})
+			l.writeNote(id, storedNote{one.text, until})
 		}
 	}
 }
 
-func (l *Locker) writeNote(id lockID, one noted) {
+func (l *Locker) writeNote(id lockID, one storedNote) {
 	l.notes.add(id, one, l.recent())
-	l.submit(nil, l.pool.Group(id.db), &noting{locker: l, id: id, note: one})
+	l.submit(nil, l.pool.Group(id.db), &noteWrite{locker: l, id: id, note: one})
 }
 
-// undescribe drops the note of a lease that is being released.
-func (l *Locker) undescribe(b *Batch, id lockID) {
+// dropNote drops the note of a lease that is being released.
+func (l *Locker) dropNote(b *Batch, id lockID) {
 	if l.notes.take(id) == "" {
 		return
 	}
-	l.submit(b, l.pool.Group(id.db), &noting{locker: l, id: id})
+	l.submit(b, l.pool.Group(id.db), &noteWrite{locker: l, id: id})
 }
 
-// noting writes or drops a note on every master. What a master does not answer
-// is not repeated: it expires.
-type noting struct {
+// noteWrite writes or drops a note on every master. It is not repeated on a master that
+// does not answer: the note expires.
+type noteWrite struct {
 	locker *Locker
 	id     lockID
-	note   noted
+	note   storedNote
 }
 
-var _ pool.Operation = (*noting)(nil)
+var _ pool.Operation = (*noteWrite)(nil)
 
-// Plan: it follows the acquire and comes before the release of its lock.
-func (n *noting) Plan() pool.Plan {
-	return pool.Plan{Key: n.locker.masterKey(n.id.key), Joins: true}
+// Props: a note follows the acquire of its lock and precedes the release.
+func (n *noteWrite) Props() pool.Props {
+	return pool.Props{Key: n.locker.masterKey(n.id.key), SharesKey: true}
 }
 
-// Propose: a note has no fence.
-func (n *noting) Propose(int64) {}
+// Propose does nothing: a note has no fence.
+func (n *noteWrite) Propose(int64) {}
 
-func (n *noting) Command(m *pool.Moment, c *pool.Command) bool {
+func (n *noteWrite) Command(m *pool.SendContext, c *pool.Command) bool {
 	l, end := n.locker, "0"
 	if n.note.text != "" {
 		left := n.note.until - m.Now
 		if left <= 0 {
 			return false
 		}
-		end = m.Decimal(expiry(m.Time, left, l.late))
+		end = m.Decimal(expiry(m.Time, left, l.masterTimeout))
 	}
 	c.Set("EVALSHA", l.script.note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
 	return true
 }
 
-func (n *noting) Answer(pool.Answer) {}
+func (n *noteWrite) Answer(pool.Answer) {}
 
-// Shown is how a token may be shown: it proves ownership and is a secret, eight
-// hex digits of its hash only tell two of them apart.
-func (t Token) Shown() string {
+// ShortHash is the form in which a token may be shown. A token proves ownership and is a
+// secret; eight hex digits of its hash only tell two tokens apart.
+func (t Token) ShortHash() string {
 	sum := sha256.Sum256([]byte(t))
 	return hex.EncodeToString(sum[:4])
 }

@@ -68,10 +68,10 @@ func TestNoQuorum_NamesTheMastersThatEachBallotMissed(t *testing.T) {
 	c.servers[3].RestartEmpty()
 	one.await(1, "down")
 	_, _ = one.lock("anything", long) // a heartbeat writes nothing
-	one.await(2, "ailing")
+	one.await(2, "failing")
 	one.awaitProcess(3, c.servers[3])
 	why := map[string]string{
-		"b": " down (", "c": " ailing (cannot raise its register: OOM", "d": " quarantined (its memory is new, votes in ",
+		"b": " down (", "c": " failing (cannot raise its register: OOM", "d": " quarantined (its memory is new, votes in ",
 		"e": " draining (it is being drained)",
 	}
 	lock := func(r LockRequest) error { _, err := one.ask(r); return err }
@@ -187,8 +187,8 @@ func (d *daemon) idleOn(i int) {
 // What a blind daemon is told by the ballot's own seals, and by nothing before.
 func TestNoQuorum_NamesWhatTheSealsOfTheBallotShow(t *testing.T) {
 	for words, fault := range map[string]func(c *cluster, i int){
-		"forgot (its memory is gone":             func(c *cluster, i int) { c.do(i, "FLUSHALL") },
-		"ailing (cannot raise its register: OOM": func(c *cluster, i int) { c.do(i, "CONFIG", "SET", "maxmemory", 1) },
+		"forgot (its memory is gone":              func(c *cluster, i int) { c.do(i, "FLUSHALL") },
+		"failing (cannot raise its register: OOM": func(c *cluster, i int) { c.do(i, "CONFIG", "SET", "maxmemory", 1) },
 		"suspect (its clock is under suspicion)": func(c *cluster, i int) {
 			by := time.Duration(i) * 10 * time.Second
 			c.servers[i].Step(by)
@@ -197,7 +197,7 @@ func TestNoQuorum_NamesWhatTheSealsOfTheBallotShow(t *testing.T) {
 				return time.Unix(seconds, 0).After(time.Now().Add(by / 2))
 			})
 		},
-		"ailing (its seal was overwritten by other data: W": func(c *cluster, i int) { c.do(i, "SET", "redlockd:seal", "x") },
+		"failing (its seal was overwritten by other data: W": func(c *cluster, i int) { c.do(i, "SET", "redlockd:seal", "x") },
 		"rolled-back (its memory was rolled back: register": func(c *cluster, i int) {
 			c.do(i, "ZADD", "redlockd:seal", "XX", 1, strings.Join(c.identity(i), " "))
 		},

@@ -92,11 +92,11 @@ func TestShareScript_EveryBranch(t *testing.T) {
 		m.leaves("its own for ever: not a lock of ours", "0", "share", "mine", end)
 		m.permits(2, "1", end, "other")
 		m.leaves("permits", "0", "share", "mine", end)
-		m.strangers(func(what string) { m.leaves(what, "-1", "share", "mine", end) })
+		m.foreignData(func(what string) { m.leaves(what, "-1", "share", "mine", end) })
 	})
 }
 
-func TestShareScript_TheWriterStepsDownAndKeepsItsTime(t *testing.T) {
+func TestShareScript_TheWriterIsDowngradedAndKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
@@ -207,7 +207,7 @@ func TestUnupgradeScript_FindsOutWhatThereIsToTakeBack(t *testing.T) {
 		m.leaves("another's", "0", "unupgrade", "mine", end, "")
 		m.put("mine", 0)
 		m.leaves("for ever", "0", "unupgrade", "mine", end, "")
-		m.strangers(func(what string) { m.leaves(what, "0", "unupgrade", "mine", end, "") })
+		m.foreignData(func(what string) { m.leaves(what, "0", "unupgrade", "mine", end, "") })
 	})
 }
 
@@ -246,11 +246,11 @@ func TestPermitScript_EveryBranch(t *testing.T) {
 		}
 		m.readers("mine", end)
 		m.leaves("readers", "[0]", "permit", "mine", end, 2, 1, "1")
-		m.strangers(func(what string) { m.leaves(what, "[-1]", "permit", "mine", end, 2, 1, "1") })
+		m.foreignData(func(what string) { m.leaves(what, "[-1]", "permit", "mine", end, 2, 1, "1") })
 	})
 }
 
-func TestPermitScript_NamesFreeSlotsFromTheOneAskedForOn(t *testing.T) {
+func TestPermitScript_NamesFreeSlotsFromTheRequestedOneOn(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
@@ -262,7 +262,7 @@ func TestPermitScript_NamesFreeSlotsFromTheOneAskedForOn(t *testing.T) {
 	})
 }
 
-func TestExtendScript_KnowsReadersAndPermits(t *testing.T) {
+func TestExtendScript_HandlesReadersAndPermits(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
@@ -289,7 +289,7 @@ func TestExtendScript_KnowsReadersAndPermits(t *testing.T) {
 	})
 }
 
-func TestReleaseScript_KnowsReadersAndPermits(t *testing.T) {
+func TestReleaseScript_HandlesReadersAndPermits(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, now := m.pureEnd(), m.now()
@@ -349,7 +349,7 @@ func TestMultiScripts_EveryBranch(t *testing.T) {
 			all("another writes", "[0 2]", "multi", "mine", end, reads)
 			m.permits(2, "1", end, "mine")
 			all("permits", "[0 2]", "multi", "mine", end, reads)
-			m.strangers(func(what string) {
+			m.foreignData(func(what string) {
 				all(what, "[-1 2]", "multi", "mine", end, reads)
 				all(what, "0", "multiextend", "mine", end)
 			})

@@ -1,7 +1,7 @@
 package redlock
 
-// modes_storm_test.go: readers and writers, permits, several keys, through two
-// daemons and none, and what the judge says of it.
+// modes_storm_test.go: readers and writers, permits, several keys, through two daemons
+// and none, and the checker's verdict.
 
 import (
 	"fmt"
@@ -19,11 +19,11 @@ import (
 // stormRounds bounds a storm that does not see what it must see.
 const stormRounds = 10
 
-// storm has clients visit the keys: so many of each daemon, and so many that ask the
-// masters themselves. In a round each of them makes so many visits. There are further
-// rounds until there is enough to be judged. Each has half as many clients of daemons,
-// which win most keys, and every other one half as many of the rest: however slow the
-// machine is, both kinds are granted in the end.
+// storm makes clients visit the keys: a number of clients of each daemon, and a number
+// that contact the masters themselves. In a round each of them makes a number of visits.
+// There are further rounds until there is enough to be checked. Each has half as many
+// clients of daemons, which win most keys, and every other one half as many of the rest:
+// however slow the machine is, both kinds are granted in the end.
 func (c *cluster) storm(record *judge.Recorder, daemons []*daemon, each, foreigners, visits int,
 	visit func(*witness), stray func(*foreigner), enough func(judge.History) bool) {
 	c.t.Helper()
@@ -72,8 +72,8 @@ func grantsOf(least int) func(judge.History) bool {
 	}
 }
 
-// judgedBy is what the judge says, and how much there was to be judged.
-func judgedBy(t *testing.T, h judge.History, check func(judge.History) error, least int) {
+// checkedBy reports the checker's findings, and whether there was enough to be checked.
+func checkedBy(t *testing.T, h judge.History, check func(judge.History) error, least int) {
 	t.Helper()
 	if err := check(h); err != nil {
 		t.Error(err)
@@ -102,7 +102,7 @@ func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
 		func(f *foreigner) { f.visit(string(key(rand.N(6)))) },
 		func(h judge.History) bool { return enough(h) && together(h) >= 10 })
 	h := record.History()
-	judgedBy(t, h, judge.CheckReaders, 50)
+	checkedBy(t, h, judge.CheckReaders, 50)
 	if n := together(h); n < 10 {
 		t.Errorf("%d reads: the readers were starved", n)
 	}
@@ -169,7 +169,7 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 				func(h judge.History) bool { return enough(h) && cuts.Load() >= 4 })
 			close(over)
 			<-done
-			judgedBy(t, record.History(), judge.CheckPermits, 5)
+			checkedBy(t, record.History(), judge.CheckPermits, 5)
 			all := make([]int, of.masters)
 			for i := range all {
 				all[i] = i
@@ -207,8 +207,8 @@ func cutAround(daemons []*daemon, few int, cuts *atomic.Int64, over <-chan struc
 	}
 }
 
-// The judge of permits can tell: those who count masters that have one left give
-// more than there are, with nothing but three clients that miss one master each.
+// The checker of permits detects this: clients that count the masters with a free permit
+// give more than there are, with nothing but three clients that miss one master each.
 func TestStorm_PermitsThatAreCountedAreMoreThanTheyAre(t *testing.T) {
 	const counted = `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
@@ -235,13 +235,13 @@ redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 			}
 		}
 		if err := judge.CheckPermits(record.History()); err == nil || granted <= of.limit {
-			t.Errorf("%d masters: %d holders of %d permits, the judge says %v", of.masters, granted, of.limit, err)
+			t.Errorf("%d masters: %d holders of %d permits, the checker reports %v", of.masters, granted, of.limit, err)
 		}
 	}
 }
 
-// Sets of three of twelve keys, each set in its own order, beside clients that
-// want one of the keys: nobody ever waits while holding something.
+// Sets of three of twelve keys, each set in its own order, beside clients that want one
+// of the keys: no request ever waits while it holds something.
 func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 	c := newCluster(t, 3, time.Second)
 	record := judge.NewRecorder(nil)
@@ -263,6 +263,6 @@ func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
 			w.release(key, g.Token)
 		}
 	}, func(f *foreigner) { f.visit(string(key(rand.N(12)))) }, grantsOf(50))
-	judgedBy(t, record.History(), judge.CheckSeveral, 50)
+	checkedBy(t, record.History(), judge.CheckSeveral, 50)
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }

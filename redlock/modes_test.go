@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ask locks as the request says and waits for the masters' answers.
+// ask requests a lock and waits for the masters' answers.
 func (d *daemon) ask(r LockRequest) (Grant, error) {
 	d.t.Helper()
 	if r.TTL == 0 {
@@ -125,8 +125,8 @@ func TestModes_EveryModeRefusesEveryOther(t *testing.T) {
 	}
 }
 
-// Nothing of somebody else's is ever taken for a lock of ours, or changed.
-func TestModes_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
+// Foreign data is never taken for a lock of redlockd's, or changed.
+func TestModes_ForeignDataIsNeitherTakenNorTouched(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -192,7 +192,7 @@ func TestACL_AllowsEveryMode(t *testing.T) {
 	d.get(LockRequest{Key: "x", More: []Key{"y"}, Token: tokenA})
 	d.get(LockRequest{Key: "r", More: []Key{"s"}, Mode: Shared, Token: tokenA})
 	for _, keys := range [][]Key{{"k"}, {"p"}, {"x", "y"}, {"r", "s"}} {
-		c.do(0, "DEL", string(keys[0])) // the extend heals it
+		c.do(0, "DEL", string(keys[0])) // the extend repairs it
 		if _, err := d.prolongAll(tokenA, long, keys...); err != nil {
 			t.Errorf("%q: %v", keys, err)
 		}

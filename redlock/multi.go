@@ -1,10 +1,11 @@
-// Several keys, all or none.
+// This file acquires several keys, all or none.
 //
-// One script a master looks at all keys and then takes all of them: on a master
-// nobody ever holds a part, and because nobody waits while holding something, no
-// order of the keys is needed. Each key by itself is held like any other, by a
-// quorum that gave all of them in one go; so what excludes the holders of one
-// key, exclusive or as readers, excludes them here.
+// One script on each master checks all keys and then takes all of them. No master ever
+// holds a part for anyone, and no request waits while it holds something, so the order of
+// the keys does not matter. Each single key is held like any other: by a quorum that gave
+// all of the keys in one step. Whatever excludes the holders of one key, exclusive or
+// shared, therefore excludes holders of several, too.
+
 package redlock
 
 import (
@@ -15,57 +16,58 @@ import (
 	"redlockd/pool"
 )
 
-// multi takes the attempt's key and its further ones.
-type multi struct {
-	reads bool // as a reader of every key
+// multiMode takes the ballot's key and its further keys.
+type multiMode struct {
+	shared bool // shared: as a reader of every key
 }
 
-var _ form = (*multi)(nil)
+var _ lockMode = (*multiMode)(nil)
 
-func (f *multi) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (f *multiMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.locker.script.multi, strconv.Itoa(1+len(a.rest)), a.key)
 	c.Args = append(c.Args, a.rest...)
-	c.Args = append(c.Args, string(a.token), m.Decimal(end), flag(f.reads))
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), flag(f.shared))
 }
 
-func (f *multi) read(_ *attempt, answer pool.Answer) said {
-	n := words(answer.Reply)
-	if answer.Reply.Err != nil || !answer.Asked || len(n) == 0 {
-		return readTaken(answer)
+func (f *multiMode) read(_ *ballot, answer pool.Answer) vote {
+	n := replyNumbers(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
+		return readVote(answer)
 	}
 	switch n[0] {
 	case 1:
 		made := slices.Contains(n[1:], 0)
 		earlier := slices.Contains(n[1:], 1)
 		if made {
-			return said{took: true, repeats: earlier, copy: copyMade}
+			return vote{yes: true, hadCopy: earlier, copy: copyMade}
 		}
-		return said{took: true, copy: copyEarlier}
+		return vote{yes: true, copy: copyEarlier}
 	case -1:
-		return said{refused: true, odd: true}
+		return vote{no: true, wrongType: true}
 	}
-	return said{refused: true}
+	return vote{no: true}
 }
 
-// takeBack undoes key by key. What was the token's before was moved out of reach.
-func (f *multi) takeBack(a *attempt, lane int, c copyState) {
+// takeBack undoes key by key. The script moved the expiry of each copy that the token
+// already had, so the undo does not match it.
+func (f *multiMode) takeBack(a *ballot, lane int, c copyState) {
 	a.undo(lane, c)
 	for _, key := range a.rest {
 		a.undoKey(lane, c, key)
 	}
 }
 
-func (f *multi) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
+func (f *multiMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
 
-// keys of the request, in rising order.
-func (r *LockRequest) keys() []Key {
+// sortedKeys are the keys of the request, in rising order.
+func (r *LockRequest) sortedKeys() []Key {
 	keys := append([]Key{r.Key}, r.More...)
 	slices.Sort(keys)
 	return keys
 }
 
-// tokenOf is the token of the i-th key, of which 0 is Key; own is that of all keys, if
-// they have one.
+// tokenOf is the token of the i-th key, where 0 is Key. own is the token that all keys
+// share, if they share one.
 func (r *LockRequest) tokenOf(i int, own Token) Token {
 	if r.Script != nil && i < len(r.Script.Tokens) {
 		return r.Script.Tokens[i]
@@ -83,14 +85,14 @@ func (r *LockRequest) sortedIDs() []lockID {
 	return ids
 }
 
-// inTurn tries once no other acquire with this token is under way for any of
-// the keys. Turns are taken in one order everywhere, so nobody waits in a circle.
-func (c *acquire) inTurn(b *Batch, ids []lockID) {
+// startInTurn starts the call once no other acquire with this token is under way for any
+// of the keys. All calls take the keys in one order, so they never wait in a cycle.
+func (c *acquireCall) startInTurn(b *Batch, ids []lockID) {
 	if len(ids) == 0 {
 		c.try(b)
 		return
 	}
-	c.locker.turns.take(ids[0], b, turn{holds: true, run: func(b *Batch) {
-		c.inTurn(b, ids[1:])
+	c.locker.tokenQueue.enter(ids[0], b, queuedOperation{holds: true, run: func(b *Batch) {
+		c.startInTurn(b, ids[1:])
 	}})
 }

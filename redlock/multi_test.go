@@ -109,7 +109,7 @@ func TestUndo_OfSeveralKeysLeavesWhatWasHeldBefore(t *testing.T) {
 	}
 }
 
-func TestMulti_AnExtensionHealsAMasterThatLostAKeyUnlessOneIsReleased(t *testing.T) {
+func TestMulti_AnExtensionRepairsAMasterThatLostAKeyUnlessOneIsReleased(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -129,7 +129,7 @@ func TestMulti_AnExtensionHealsAMasterThatLostAKeyUnlessOneIsReleased(t *testing
 	}
 }
 
-func TestMulti_AGrantNobodyHeardOfIsGivenBackWhole(t *testing.T) {
+func TestMulti_AnUndeliveredGrantIsGivenBackWhole(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -137,8 +137,8 @@ func TestMulti_AGrantNobodyHeardOfIsGivenBackWhole(t *testing.T) {
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
 }
 
-// Requests with one token for the same keys in other orders wait for one
-// another in turn, never in a circle.
+// Requests with one token for the same keys in other orders wait for one another in turn,
+// never in a cycle.
 func TestMulti_OneTokenInManyOrdersNeverWaitsForItself(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -155,6 +155,6 @@ func TestMulti_OneTokenInManyOrdersNeverWaitsForItself(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Whoever was told last leaves its turn just after that.
-	eventually(t, "nobody is taking turns", d.turns.idle)
+	// The last answered call leaves the queue just after that.
+	eventually(t, "no operation is queued", d.tokenQueue.idle)
 }

@@ -1,13 +1,14 @@
-// Ids: every id is greater than every id whose reply was sent before its
-// request arrived, over all daemons.
+// This file issues ids. Every id is greater than every id whose reply was sent before the
+// request for it arrived, over all daemons.
 //
-// One optimistic round per counter serves all requests that are there when it
-// starts: the range [X+1, X+n] is proposed to every master, a master accepts it
-// if its value is below, and a quorum of acceptances makes it theirs. Two
-// successful rounds share a master, and the one accepted later there lies wholly
-// above. X is only a hint. Requests that arrive later join the next round:
-// serving them from a range that is already on its way would break the order.
-// A round that fails burns its range, so gaps are possible.
+// One optimistic round per counter serves all requests that are there when it starts. The
+// round proposes the range [X+1, X+n] to every master. A master accepts it if its value
+// is below the range, and a quorum of acceptances assigns the range to the round. Two
+// successful rounds share a master, and the one that this master accepted later lies
+// wholly above the other. X is only a hint. Requests that arrive later join the next
+// round: serving them from a range that is already under way would break the order. A
+// failed round uses up its range, so gaps are possible.
+
 package redlock
 
 import (
@@ -22,39 +23,39 @@ import (
 	"redlockd/pool"
 )
 
-// IDRequest asks for Count consecutive ids of a counter.
+// IDRequest requests Count consecutive ids of a counter.
 type IDRequest struct {
 	DB    int
 	Name  Key
 	Count int64  // 1 … 1 000 000, validated by the caller
-	Trace *Trace // who hears the votes; nil = nobody
+	Trace *Trace // receives the votes; may be nil
 }
 
-// IDDone takes the first of the ids; see LockDone. Its errors are *NoQuorum,
+// IDDone receives the first of the ids; see LockDone. Its errors are *NoQuorum,
 // *NotDurable, *LostState, *Exhausted, *Busy, ErrWrongType or ErrShutdown.
 type IDDone func(first int64, err error)
 
-// idPatience bounds how long a request competes with other daemons.
-const idPatience = 2 * time.Second
+// idTimeout bounds how long a request competes with other daemons.
+const idTimeout = 2 * time.Second
 
-// A round may hold the vote of a memory that is lost before the round is over.
-// An id chosen beside it can be smaller than its ids, so it says nothing about
-// what that master forgot: a master adopts only ids chosen when every such round
-// had ended. That is known because acceptances count for idRoundTime only, in
-// every daemon, and costs nothing, because a master that forgot does not vote
-// for longer than that anyway. The margin is for clocks that differ in rate.
+// A master may lose its memory before a round in which it voted is over. An id chosen in
+// the same period can be smaller than that round's ids, so it does not show what the
+// master forgot. A master therefore adopts only ids chosen when every such round had
+// ended. The daemon knows that at no cost: every daemon counts acceptances for
+// idRoundTime only, and a master that forgot does not vote for longer than that anyway.
+// The margin covers clocks that differ in rate.
 const (
 	idRoundTime   = 2 * time.Second
 	idRoundMargin = idRoundTime / 50
 )
 
-// NextID asks for ids; done is called exactly once.
+// NextID requests ids; done is called exactly once.
 func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
 	if err := l.enter(); err != nil {
 		done(0, err)
 		return
 	}
-	c := l.ids.of(counterID{r.DB, r.Name}, l)
+	c := l.ids.get(counterID{r.DB, r.Name}, l)
 	c.mu.Lock()
 	c.waiting = append(c.waiting, idCaller{r.Count, l.clock.Now(), done, r.Trace})
 	start := !c.running
@@ -67,28 +68,28 @@ func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
 
 // idRound is one proposal to all masters.
 type idRound struct {
-	counter *mediator
+	counter *idCounter
 	tries   int
 
-	mu      sync.Mutex
-	frozen  bool
-	callers []idCaller
-	misfits []idCaller // that ask for more ids than are left
-	lo, hi  int64
-	started time.Duration
-	tally   tally
-	missing missing
-	high    int64 // highest value a master reported
-	voids   idVoids
-	over    bool
-	trace   *roundTrace // nil: nobody hears
-	early   uint16      // masters that answered before it was frozen, as bits
+	mu       sync.Mutex
+	frozen   bool
+	callers  []idCaller
+	tooLarge []idCaller // requests for more ids than are left
+	lo, hi   int64
+	started  time.Duration
+	tally    tally
+	missing  missing
+	high     int64 // highest value that a master reported
+	voids    idVoids
+	over     bool
+	trace    *roundTrace // nil: no request is traced
+	early    uint16      // bits: masters that answered before the round was frozen
 }
 
-// idVoids are acceptances that do not count, by reason.
+// idVoids counts acceptances that do not count, by reason.
 type idVoids struct {
-	volatile, untrusted, odd int
-	fading                   uint16 // quarantined masters that are volatile, too, as bits
+	volatile, untrusted, wrongType int
+	quarantinedVolatile            uint16 // bits: quarantined masters that are also volatile
 }
 
 var (
@@ -99,19 +100,22 @@ var (
 
 var _ pool.Operation = (*idRound)(nil)
 
-func (c *mediator) newRound(tries int) *idRound {
+func (c *idCounter) newRound(tries int) *idRound {
 	return &idRound{counter: c, tries: tries, tally: tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}}
 }
 
-// Plan: the order of rounds matters, a seal makes a vote.
-func (r *idRound) Plan() pool.Plan { return pool.Plan{Key: r.counter.key, Begins: true, Sealed: true} }
+// Props: the order of rounds matters, and an acceptance counts as a vote only with a
+// seal.
+func (r *idRound) Props() pool.Props {
+	return pool.Props{Key: r.counter.key, StartsNew: true, Sealed: true}
+}
 
-// Propose: ids are not fences.
+// Propose does nothing: ids are not fences.
 func (r *idRound) Propose(int64) {}
 
-// freeze closes the round for further requests. It happens when the command
-// for the first master is written, not when the round is queued: until then
-// nothing has been proposed, and whoever arrives may join.
+// freeze closes the round for further requests. It runs when the command for the first
+// master is written, not when the round is queued: until then nothing has been proposed,
+// and arriving requests may join.
 func (r *idRound) freeze() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +131,7 @@ func (r *idRound) freeze() {
 	r.hi = c.highest
 	for _, caller := range c.waiting {
 		if caller.count > math.MaxInt64-r.hi {
-			r.misfits = append(r.misfits, caller)
+			r.tooLarge = append(r.tooLarge, caller)
 			continue
 		}
 		r.hi += caller.count
@@ -139,7 +143,7 @@ func (r *idRound) freeze() {
 }
 
 // Command proposes the range.
-func (r *idRound) Command(m *pool.Moment, c *pool.Command) bool {
+func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	r.freeze()
 	r.mu.Lock()
 	lo, hi, empty := r.lo, r.hi, len(r.callers) == 0
@@ -153,19 +157,20 @@ func (r *idRound) Command(m *pool.Moment, c *pool.Command) bool {
 	counter := r.counter
 	counter.mu.Lock()
 	confirmed := int64(0)
-	if counter.since > m.Met+idRoundTime+idRoundMargin {
+	if counter.since > m.ConnectedAt+idRoundTime+idRoundMargin {
 		confirmed = counter.confirmed
 	}
 	counter.mu.Unlock()
 	c.Set("EVALSHA", counter.locker.script.nextID, "1", counter.key,
-		strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10), m.Life.Lineage,
-		strconv.FormatInt(confirmed, 10), blankIsZero(m.Life))
+		strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10), m.Incarnation.ID,
+		strconv.FormatInt(confirmed, 10), blankIsZero(m.Incarnation))
 	return true
 }
 
-// blankIsZero: only in a life that the operator declared to be the first can a
-// missing counter not have been forgotten.
-func blankIsZero(life *pool.Life) string {
+// blankIsZero reports whether a missing counter counts as zero. That holds only in an
+// incarnation that the operator declared to be the first, where no counter can have been
+// forgotten.
+func blankIsZero(life *pool.Incarnation) string {
 	if life.Base == 0 || pool.Broken(pool.RuleTrust) {
 		return "1"
 	}
@@ -176,29 +181,29 @@ func blankIsZero(life *pool.Life) string {
 func (r *idRound) Answer(a pool.Answer) {
 	value := readID(a.Reply)
 	r.mu.Lock()
-	r.tellLocked(a)
-	if r.over { // whoever decided the round reads it without the lock
+	r.reportLocked(a)
+	if r.over { // the code that decided the round reads it without the lock
 		r.mu.Unlock()
 		return
 	}
 	r.high = max(r.high, value.number)
 	durable := a.Seal.Durable || r.counter.locker.options.VolatileIDs
 	inTime := r.counter.locker.clock.Now()-r.started <= idRoundTime
-	good := a.Seal.Good && !a.Seal.Young && inTime
+	good := a.Seal.Good && !a.Seal.Quarantined && inTime
 	switch {
 	case value.code == 1 && good && durable && value.trusted:
 		r.tally.yes++
-		r.missing.counts(a.Lane)
+		r.missing.markCounted(a.Lane)
 	case value.code == 0 && a.Seal.Good:
 		r.tally.no++
-		r.missing.counts(a.Lane)
+		r.missing.markCounted(a.Lane)
 	default:
-		r.tally.silent++
+		r.tally.uncounted++
 		r.void(value, good, durable)
-		r.missing.lacks(a.Lane, r.absence(&a, value, inTime, durable))
+		r.missing.markMissing(a.Lane, r.absence(&a, value, inTime, durable))
 	}
-	v := r.tally.verdict()
-	if v == undecided || v == unknown && r.tally.pending() > 0 { // what is missing is told in full
+	v := r.tally.result()
+	if v == undecided || v == unknown && r.tally.pending() > 0 { // the error lists every missing master
 		r.mu.Unlock()
 		return
 	}
@@ -209,13 +214,13 @@ func (r *idRound) Answer(a pool.Answer) {
 		r.succeed()
 		return
 	}
-	r.lose(refusals)
+	r.fail(refusals)
 }
 
 func (r *idRound) void(value idValue, good, durable bool) {
 	switch {
 	case value.code == -1:
-		r.voids.odd++
+		r.voids.wrongType++
 	case value.code != 1 || !good:
 	case !durable:
 		r.voids.volatile++
@@ -227,8 +232,8 @@ func (r *idRound) void(value idValue, good, durable bool) {
 // absence is why an acceptance does not count.
 func (r *idRound) absence(a *pool.Answer, value idValue, inTime, durable bool) pool.Absence {
 	why := r.counter.locker.pool.Absence(a)
-	if a.Seal.Good && a.Seal.Young && !durable {
-		r.voids.fading |= 1 << a.Lane
+	if a.Seal.Good && a.Seal.Quarantined && !durable {
+		r.voids.quarantinedVolatile |= 1 << a.Lane
 	}
 	if !why.Unreadable() {
 		return why
@@ -246,7 +251,7 @@ func (r *idRound) absence(a *pool.Answer, value idValue, inTime, durable bool) p
 	return pool.AbsentFor(errIDsForgot, 0)
 }
 
-// idValue is what a script says about a counter on one master.
+// idValue is a script's answer about a counter on one master.
 type idValue struct {
 	code    int64 // 1 accepted, 0 refused, −1 not a counter, −2 no answer
 	number  int64
@@ -266,7 +271,7 @@ func readID(r pool.Reply) idValue {
 	return idValue{code, number, trusted == 1}
 }
 
-// succeed hands the range out in the order of arrival.
+// succeed hands out the range in the order of arrival.
 func (r *idRound) succeed() {
 	c := r.counter
 	c.mu.Lock()
@@ -275,7 +280,7 @@ func (r *idRound) succeed() {
 		c.confirmed, c.since = r.hi, r.started
 	}
 	c.mu.Unlock()
-	r.refuseMisfits()
+	r.refuseTooLarge()
 	first := r.lo
 	for _, caller := range r.callers {
 		c.locker.leave()
@@ -287,11 +292,12 @@ func (r *idRound) succeed() {
 	c.finished(len(r.callers))
 }
 
-// lose tries again above what was seen, or tells the callers why it is no use.
-func (r *idRound) lose(refusals int) {
+// fail retries above the highest value seen, or answers the callers with the reason why a
+// retry cannot succeed.
+func (r *idRound) fail(refusals int) {
 	c := r.counter
 	now := c.locker.clock.Now()
-	r.freeze() // if no master was asked, the callers are still waiting
+	r.freeze() // if no master received the proposal, the callers are still waiting
 	c.locker.counts.idRounds.Add(1)
 	c.mu.Lock()
 	c.highest = max(c.highest, r.high)
@@ -299,19 +305,19 @@ func (r *idRound) lose(refusals int) {
 		c.highest = max(c.highest, r.hi)
 	}
 	c.mu.Unlock()
-	r.refuseMisfits()
+	r.refuseTooLarge()
 	switch {
 	case len(r.callers) == 0:
 		c.finished(0)
-	case refusals > 0 && now-r.callers[0].arrived < idPatience:
-		r.again()
+	case refusals > 0 && now-r.callers[0].arrived < idTimeout:
+		r.retry()
 	default:
 		r.refuse(r.diagnosis(refusals))
 	}
 }
 
-// again puts the callers back in front of those that came meanwhile.
-func (r *idRound) again() {
+// retry puts the callers back in front of those that arrived meanwhile.
+func (r *idRound) retry() {
 	c := r.counter
 	c.mu.Lock()
 	c.waiting = append(r.callers, c.waiting...)
@@ -325,17 +331,17 @@ func (r *idRound) again() {
 	c.locker.clock.AfterFunc(c.locker.pool.Jitter(delay), func() { c.locker.submit(nil, c.group, next) })
 }
 
-// refuseMisfits answers those for whom too few ids are left.
-func (r *idRound) refuseMisfits() {
+// refuseTooLarge answers the callers for which too few ids are left.
+func (r *idRound) refuseTooLarge() {
 	c := r.counter
 	c.mu.Lock()
 	highest := c.highest
 	c.mu.Unlock()
-	for _, caller := range r.misfits {
+	for _, caller := range r.tooLarge {
 		c.locker.leave()
 		caller.done(0, &Exhausted{Counter: c.id.name, Value: highest})
 	}
-	c.locker.ids.release(c, len(r.misfits))
+	c.locker.ids.release(c, len(r.tooLarge))
 }
 
 func (r *idRound) refuse(err error) {
@@ -346,8 +352,8 @@ func (r *idRound) refuse(err error) {
 	r.counter.finished(len(r.callers))
 }
 
-// finished starts the next round for those that came during this one.
-func (c *mediator) finished(answered int) {
+// finished starts the next round for the requests that arrived during this one.
+func (c *idCounter) finished(answered int) {
 	c.locker.ids.release(c, answered)
 	c.mu.Lock()
 	c.running = len(c.waiting) > 0
@@ -358,26 +364,26 @@ func (c *mediator) finished(answered int) {
 	}
 }
 
-// diagnosis says why a round without refusals has no quorum.
+// diagnosis returns the error of a round that has no quorum.
 func (r *idRound) diagnosis(refusals int) error {
 	l, g := r.counter.locker, r.counter.group
 	yes, n, quorum := r.tally.yes, l.pool.N(), l.pool.Quorum()
 	switch {
-	case r.voids.odd > n-quorum:
+	case r.voids.wrongType > n-quorum:
 		return ErrWrongType
 	case refusals > 0:
 		return l.noQuorum(&r.missing, "other daemons were faster in every round; try again, and spread the load over several counters")
 	case yes+r.voids.volatile >= quorum:
 		l.counts.noQuorum.Add(1)
 		return &NotDurable{Durable: yes, Needed: quorum, Total: n, Volatile: g.Volatile()}
-	case r.voids.volatile+r.voids.untrusted > n-quorum: // whoever else may return
+	case r.voids.volatile+r.voids.untrusted > n-quorum: // even if the other masters return
 		l.counts.noQuorum.Add(1)
 		return &LostState{Counter: r.counter.id.name, Trusted: yes, Needed: quorum, Highest: r.high}
 	}
 	note := "ids may have been skipped, none is given twice"
-	if fading := r.voids.fading; r.voids.volatile+bits.OnesCount16(fading) > n-quorum {
+	if fading := r.voids.quarantinedVolatile; r.voids.volatile+bits.OnesCount16(fading) > n-quorum {
 		note += "; when they vote, too few masters are durable for ids (NOTDURABLE): set appendonly yes and appendfsync always on " +
-			strings.Join(names(l.pool, fading), ", ")
+			strings.Join(masterNames(l.pool, fading), ", ")
 	}
 	return l.noQuorum(&r.missing, note)
 }

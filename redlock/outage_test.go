@@ -1,6 +1,6 @@
 package redlock
 
-// outage_test.go: a minority of masters may fail in any way and nobody notices;
+// outage_test.go: a minority of masters may fail in any way without an effect on calls;
 // without a majority the answer is "unknown", not "no".
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestOutage_OfTwoMastersOfFiveIsNoticedByNobody(t *testing.T) {
+func TestOutage_OfTwoMastersOfFiveFailsNoCall(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, long)
 	one := c.daemon()
@@ -48,8 +48,8 @@ func TestOutage_OfThreeMastersOfFiveIsNoQuorumAndLeavesNothing(t *testing.T) {
 	noQuorum(t, err, "2 of 5")
 }
 
-// Masters that hold the copy have answered, too: the error says so.
-func TestOutage_AnExtensionWithoutAQuorumCountsWhoAnswered(t *testing.T) {
+// Masters that hold the copy have answered, too: the error counts them.
+func TestOutage_AnExtensionWithoutAQuorumCountsTheMastersThatAnswered(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, long)
 	one := c.daemon()

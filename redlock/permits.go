@@ -1,10 +1,11 @@
-// At most n holders of a key: a semaphore with leased permits.
+// This file grants a key to at most n holders: a semaphore with leased permits.
 //
-// Majorities that count do not add up: with 3 masters and 2 permits, three
-// holders can have two masters each without any master giving a third permit. So
-// a permit is a numbered slot, which is a lock of its own: a quorum must give the
-// same one. Which one, the daemon says; a master that has given it to somebody
-// else answers with its free slots, and they choose the next round.
+// Majorities of counted permits do not add up. With 3 masters and 2 permits, three
+// holders can have two masters each without any master giving a third permit. A permit is
+// therefore a numbered slot, which is a lock of its own: a quorum must give the same
+// slot. The daemon chooses the slot. A master that has given it to another token answers
+// with its free slots, and the answers choose the slot of the next round.
+
 package redlock
 
 import (
@@ -16,79 +17,81 @@ import (
 	"redlockd/pool"
 )
 
-// permitRounds bounds how many slots are tried before the key counts as taken.
-const permitRounds = 3
+// maxPermitRounds bounds how many slots are tried before the key counts as taken.
+const maxPermitRounds = 3
 
-// permits asks for one slot. Its attempt's lock guards what it heard.
-type permits struct {
+// permitMode requests one slot. The ballot's lock guards what the masters answered.
+type permitMode struct {
 	limit int
 	slot  int  // 1 … limit
 	named bool // the caller's token may have a slot already
 
-	heard  int         // masters that told which slots are free
-	free   map[int]int // on how many of them
-	mine   map[int]int // on how many masters the token has a slot already
-	others map[int]int // numbers of permits that masters hold the key for
+	answered    int         // masters that reported their free slots
+	free        map[int]int // on how many of them
+	ownSlots    map[int]int // on how many masters the token already has a slot
+	otherLimits map[int]int // numbers of permits that masters have for the key
 }
 
-var _ form = (*permits)(nil)
+var _ lockMode = (*permitMode)(nil)
 
-func (f *permits) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (f *permitMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.locker.script.permit, "1", a.key, string(a.token), m.Decimal(end),
 		strconv.Itoa(f.limit), strconv.Itoa(f.slot), flag(f.named))
 }
 
-// firstSlot is chosen by the token, so that those who come at the same time
-// through several daemons rarely want the same one, and a repeat finds its own.
+// firstSlot is chosen by the token. Requests that arrive together through several daemons
+// thus rarely try the same slot, and a repeat finds its own.
 func firstSlot(token Token, limit int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(token))
 	return int(h.Sum32()%uint32(limit)) + 1
 }
 
-func (f *permits) read(a *attempt, answer pool.Answer) said {
-	n := words(answer.Reply)
-	if answer.Reply.Err != nil || !answer.Asked || len(n) == 0 {
-		return readTaken(answer)
+func (f *permitMode) read(a *ballot, answer pool.Answer) vote {
+	n := replyNumbers(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
+		return readVote(answer)
 	}
 	switch what, more := n[0], n[1:]; {
 	case what == 1 && len(more) == 1 && more[0] == 2:
-		return said{took: true, copy: copyEarlier}
+		return vote{yes: true, copy: copyEarlier}
 	case what == 1:
-		return said{took: true, copy: copyMade}
+		return vote{yes: true, copy: copyMade}
 	case what == -1:
-		return said{refused: true, odd: true}
+		return vote{no: true, wrongType: true}
 	case what == 0:
-		f.heard++
+		f.answered++
 		for _, slot := range more {
-			f.oneMore(&f.free, slot)
+			f.countSlot(&f.free, slot)
 		}
 	case what == 2 && len(more) == 1:
-		f.oneMore(&f.mine, more[0])
+		f.countSlot(&f.ownSlots, more[0])
 	case what == 3 && len(more) == 1 && answer.Seal.Good:
-		f.oneMore(&f.others, more[0])
+		f.countSlot(&f.otherLimits, more[0])
 	}
-	return said{refused: true}
+	return vote{no: true}
 }
 
-func (f *permits) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c, strconv.Itoa(f.slot)) }
+func (f *permitMode) takeBack(a *ballot, lane int, c copyState) {
+	a.undo(lane, c, strconv.Itoa(f.slot))
+}
 
-// after tries another slot while there may be one that a quorum gives.
-func (f *permits) after(a *attempt, v verdict) (form, error) {
+// after tries another slot as long as a quorum may give one.
+func (f *permitMode) after(a *ballot, v ballotResult) (lockMode, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n, quorum := a.tally.n, a.tally.quorum
-	if a.oddMost() {
+	if a.mostlyWrongType() {
 		return nil, ErrWrongType
 	}
 	draw := func(n int) int { return int(a.call.locker.pool.Jitter(time.Duration(n))) }
-	if limit, masters := most(f.others, draw); masters > n-quorum {
+	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-quorum {
 		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
 	}
-	next := &permits{limit: f.limit, named: f.named, slot: f.slot}
-	slot, masters := most(f.mine, draw)
+	next := &permitMode{limit: f.limit, named: f.named, slot: f.slot}
+	slot, masters := mostCounted(f.ownSlots, draw)
 	if masters == 0 {
-		slot, masters = most(f.free, draw)
+		slot, masters = mostCounted(f.free, draw)
 	}
 	switch {
 	case masters > 0:
@@ -96,16 +99,16 @@ func (f *permits) after(a *attempt, v verdict) (form, error) {
 	case v == split:
 		next.slot = draw(f.limit) + 1
 	}
-	// Those that were not heard may have any slot free.
-	if v == refused && (len(f.mine) == 0 && masters+n-f.heard < quorum || a.call.tries >= permitRounds || next.slot == f.slot) {
+	// Masters without an answer may have any slot free.
+	if v == refused && (len(f.ownSlots) == 0 && masters+n-f.answered < quorum || a.call.tries >= maxPermitRounds || next.slot == f.slot) {
 		return nil, ErrHeld
 	}
 	return next, nil
 }
 
-// oneMore counts a slot or a number of permits, unless there can be none such.
-func (f *permits) oneMore(in *map[int]int, what int64) {
-	if what < 1 || in != &f.others && what > int64(f.limit) {
+// countSlot counts a slot or a number of permits, unless the value is out of range.
+func (f *permitMode) countSlot(in *map[int]int, what int64) {
+	if what < 1 || in != &f.otherLimits && what > int64(f.limit) {
 		return
 	}
 	if *in == nil {
@@ -114,9 +117,9 @@ func (f *permits) oneMore(in *map[int]int, what int64) {
 	(*in)[int(what)]++
 }
 
-// most is what was counted most often, any of them if several were: those who
-// contend for the last slots must not choose alike.
-func most(of map[int]int, draw func(int) int) (what, times int) {
+// mostCounted is the value that was counted most often. Among several it is a random one:
+// requests that contend for the last slots must not choose alike.
+func mostCounted(of map[int]int, draw func(int) int) (what, times int) {
 	var best []int
 	for one, n := range of {
 		if n > times {

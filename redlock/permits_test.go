@@ -80,7 +80,7 @@ func TestPermits_ARepeatOfATokenKeepsItsSlot(t *testing.T) {
 	d.held(LockRequest{Key: "k", Mode: Permits, Limit: 3})
 }
 
-func TestPermits_AnotherLimitIsAnErrorThatNamesBothUntilNobodyHoldsOne(t *testing.T) {
+func TestPermits_AnotherLimitIsAnErrorThatNamesBothUntilAllAreFree(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -97,7 +97,7 @@ func TestPermits_AnotherLimitIsAnErrorThatNamesBothUntilNobodyHoldsOne(t *testin
 }
 
 // Two masters of three must say so; one alone may be left from an earlier number.
-func TestPermits_OneMasterWithAnotherLimitIsNotAskedAnyFurther(t *testing.T) {
+func TestPermits_OneMasterWithAnotherLimitIsNotTriedAnyFurther(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -171,7 +171,7 @@ func TestPermits_LastAsLongAsTheirLongestHolder(t *testing.T) {
 	})
 }
 
-func TestPermits_AnExtensionHealsTheSameSlot(t *testing.T) {
+func TestPermits_AnExtensionRepairsTheSameSlot(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()

@@ -100,7 +100,7 @@ func TestFit_ChangesNothingOfTheVoters(t *testing.T) {
 func pureFencing(proposal int64, voters ...interval) *fencing {
 	f := &fencing{proposal: proposal}
 	for lane, v := range voters {
-		f.voted(lane, pool.Seal{Good: true, Lineage: "l", Old: v.low, Top: v.top})
+		f.voted(lane, pool.Seal{Good: true, IncarnationID: "l", Old: v.low, Top: v.top})
 	}
 	return f
 }
@@ -117,7 +117,7 @@ func TestFencing_OneMoreSealSufficesWhenNoVoterFails(t *testing.T) {
 				t.Fatalf("%d, %v, %v while seals are under way", fence, raise, hopeless)
 			}
 		}
-		f.lifted(lane, pool.Seal{Good: true, Lineage: "l", Top: 20})
+		f.onRaised(lane, pool.Seal{Good: true, IncarnationID: "l", Top: 20})
 	}
 	if fence, _, _ = f.choose(3, 0); fence != 11 {
 		t.Errorf("fence %d, want 11: above every old register", fence)
@@ -127,7 +127,7 @@ func TestFencing_OneMoreSealSufficesWhenNoVoterFails(t *testing.T) {
 func TestFencing_AVoterThatComesLaterIsRaisedToo(t *testing.T) {
 	f := pureFencing(5, interval{low: 0, top: 5}, interval{low: 9, top: 9})
 	f.choose(2, 1)
-	f.voted(4, pool.Seal{Good: true, Lineage: "l", Old: 7, Top: 7})
+	f.voted(4, pool.Seal{Good: true, IncarnationID: "l", Old: 7, Top: 7})
 	if _, raise, _ := f.choose(2, 0); !slices.Equal(raise, []int{4}) {
 		t.Errorf("raise %v, want lane 4", raise)
 	}
@@ -137,17 +137,17 @@ func TestFencing_AVoterThatComesLaterIsRaisedToo(t *testing.T) {
 }
 
 func TestFencing_ASealOfAnotherMemoryOrABadOneRaisesNothing(t *testing.T) {
-	for _, seal := range []pool.Seal{{Good: true, Lineage: "other", Top: 99}, {Good: false, Lineage: "l", Top: 99}, {}} {
+	for _, seal := range []pool.Seal{{Good: true, IncarnationID: "other", Top: 99}, {Good: false, IncarnationID: "l", Top: 99}, {}} {
 		f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
 		f.choose(2, 0)
-		f.lifted(0, seal)
+		f.onRaised(0, seal)
 		if f.voters[0].top != 5 {
 			t.Errorf("%+v lifted the top to %d", seal, f.voters[0].top)
 		}
 	}
 	f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
 	f.choose(2, 0)
-	f.lifted(0, pool.Seal{Good: true, Lineage: "l", Top: 3})
+	f.onRaised(0, pool.Seal{Good: true, IncarnationID: "l", Top: 3})
 	if f.voters[0].top != 5 {
 		t.Errorf("a lower register lowered the top to %d", f.voters[0].top)
 	}
@@ -166,7 +166,7 @@ func TestFencing_GivesUpAfterItsRoundsAndOnlyOnceEveryVoteIsIn(t *testing.T) {
 		}
 		rounds++
 		for _, lane := range raise {
-			f.lifted(lane, pool.Seal{})
+			f.onRaised(lane, pool.Seal{})
 		}
 	}
 	if rounds != maxRounds {

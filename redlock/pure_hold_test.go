@@ -12,11 +12,11 @@ import (
 	"redlockd/pool"
 )
 
-// holdFor holds a new lock; what is said of its loss goes to the channel.
+// holdFor holds a new lock; the reason of its loss goes to the channel.
 func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant, chan error) {
 	d.t.Helper()
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{Longest: longest, Over: func(_ Grant, reason error) { lost <- reason }}})
+	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{MaxTime: longest, OnEnd: func(_ Grant, reason error) { lost <- reason }}})
 	return g.Hold, g, lost
 }
 
@@ -26,10 +26,10 @@ func (d *pureDaemon) renewNow() {
 	defer d.holds.mu.Unlock()
 	now := d.clock.Now()
 	for _, h := range d.holds.queue {
-		h.due, h.made = now, nil
+		h.due, h.ballot = now, nil
 	}
-	d.holds.at = 0
-	d.holds.alarmLocked()
+	d.holds.timerAt = 0
+	d.holds.setTimerLocked()
 }
 
 func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
@@ -72,7 +72,7 @@ func TestHold_AReleaseEndsTheRenewal(t *testing.T) {
 	}
 }
 
-func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
+func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	_, g, lost := d.holdFor("k", time.Minute, 0)
@@ -99,7 +99,7 @@ func TestHold_ALostLeaseIsToldOnceAndNeverRevived(t *testing.T) {
 }
 
 // A renewal may have been written late on some master: what it wrote there is given back
-// all the same, and what ends later is somebody else's extension.
+// all the same, and what ends later is another daemon's extension.
 func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
@@ -112,14 +112,14 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 			wrote[lane] -= 1000
 		}
 	})
-	d.giveUp(g, &reach{upTo: -time.Hour, wrote: &wrote})
+	d.giveUp(g, &releaseScope{upTo: -time.Hour, wrote: &wrote})
 	d.quiet()
 	if n := d.holders(0, "k", string(g.Token)); n != 2 {
 		t.Errorf("%d copies are left, want the 2 that end later than what was written", n)
 	}
 }
 
-// contend has somebody compete for "k" on the first two masters.
+// contend lets another client compete for "k" on the first two masters.
 func (d *pureDaemon) contend() {
 	d.onMasters(func(lane int) {
 		if lane < 2 {
@@ -159,18 +159,18 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	}
 }
 
-// Whether a master's refusal is heard before the grant or after it: the hold is renewed
-// soon, not as late as where masters say nothing. A heal is refused likewise.
+// Whether a master's refusal arrives before the grant or after it: the hold is renewed
+// soon, not as late as where masters do not answer. A repair is refused likewise.
 func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]bool{"before the grant": false, "after it": true} {
 		t.Run(name, func(t *testing.T) {
 			d := newPureDaemon(t, Options{})
 			l := d.Locker
-			terms := &HoldTerms{Over: func(Grant, error) {}}
-			made := &attempt{call: &acquire{locker: l, request: LockRequest{Key: "k", Hold: terms}}, form: plain{}, token: NewToken()}
+			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
+			made := &ballot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
 			made.over, made.won = true, true
-			no := pool.Answer{Asked: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
+			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
 			if !after {
 				made.Answer(no)
 			}
@@ -180,7 +180,7 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 				made.Answer(no)
 			}
 			l.holds.mu.Lock()
-			due, wait := h.due, h.wait
+			due, wait := h.due, h.refusalPause
 			l.holds.mu.Unlock()
 			if most := l.clock.Now() + afterRefusal; wait != afterRefusal || due > most {
 				t.Errorf("looked at after %v, %v too late", wait, due-most)
@@ -190,9 +190,9 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// Somebody competes on a master whenever it is asked to take its copy: it is asked
-// again long before a third of the ttl, but less and less often.
-func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
+// A client competes on a master whenever that master is to take its copy: the renewal
+// tries it again long before a third of the ttl, but less and less often.
+func TestHold_RetriesOnAMasterThatRefusesItsCopy(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.contend()
@@ -213,8 +213,8 @@ func TestHold_AsksAMasterAgainThatRefusesItsCopy(t *testing.T) {
 	}
 }
 
-// What is in the way for good is not asked about all the time.
-func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
+// A master that refuses for good is not tried all the time.
+func TestHold_AMasterThatRefusesForGoodIsTriedLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, _, _ := d.holdFor("k", time.Minute, 0)
@@ -224,24 +224,24 @@ func TestHold_AMasterThatRefusesForGoodIsAskedLessAndLessOften(t *testing.T) {
 		d.holds.mu.Lock()
 		h.due = d.clock.Now() + 20*time.Second // as after a renewal
 		d.holds.mu.Unlock()
-		d.holds.heard(ids, false)
-		d.holds.heard(ids, false) // another master, the same renewal
+		d.holds.noteCopy(ids, false)
+		d.holds.noteCopy(ids, false) // another master, the same renewal
 		d.holds.mu.Lock()
-		if h.wait != want*time.Millisecond && want < 20000 {
-			t.Errorf("waits for %v, want %v", h.wait, want*time.Millisecond)
+		if h.refusalPause != want*time.Millisecond && want < 20000 {
+			t.Errorf("waits for %v, want %v", h.refusalPause, want*time.Millisecond)
 		}
 		d.holds.mu.Unlock()
 	}
-	d.holds.heard(ids, true)
+	d.holds.noteCopy(ids, true)
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
-	if h.wait != 0 {
-		t.Errorf("waits for %v although the master has its copy", h.wait)
+	if h.refusalPause != 0 {
+		t.Errorf("waits for %v although the master has its copy", h.refusalPause)
 	}
 }
 
 // What every master has at once is not renewed before a third of its ttl.
-func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
+func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		d := newPureDaemon(t, Options{})
@@ -254,7 +254,7 @@ func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
 		eventually(t, "its ballot has been looked at", func() bool {
 			d.holds.mu.Lock()
 			defer d.holds.mu.Unlock()
-			return h.made == nil && h.due == h.grant.start+20*time.Minute
+			return h.ballot == nil && h.due == h.grant.start+20*time.Minute
 		})
 		if n := d.Counters().Extended; n != 0 {
 			t.Errorf("%d renewals", n)
@@ -268,13 +268,13 @@ func TestHold_OnEveryMasterIsOnlyLookedAt(t *testing.T) {
 func (d *pureDaemon) look(h *Hold, at time.Duration) bool {
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
-	if h.made == nil || h.index < 0 {
+	if h.ballot == nil || h.index < 0 {
 		return false
 	}
 	h.due = at
 	heap.Fix(&d.holds.queue, h.index)
-	d.holds.at = 0
-	d.holds.alarmLocked()
+	d.holds.timerAt = 0
+	d.holds.setTimerLocked()
 	return true
 }
 
@@ -302,8 +302,8 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 		h.terms.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
 	}
 	h.due = h.until
-	d.holds.at = 0
-	d.holds.alarmLocked()
+	d.holds.timerAt = 0
+	d.holds.setTimerLocked()
 	d.holds.mu.Unlock()
 	if reason := <-lost; !errors.Is(reason, ErrLostExpired) {
 		t.Errorf("lost because %v", reason)
@@ -341,7 +341,7 @@ func TestHold_ManyAreRenewedTogether(t *testing.T) {
 	}
 }
 
-// Whoever is cut off by a daemon that stops may still be at work.
+// A client that is cut off by a daemon that stops may still be at work.
 func TestHold_ADaemonThatDrainsReleasesNothing(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})

@@ -27,7 +27,7 @@ func TestValidity_AHoldersDeadlineIsOnePercentAndTwoMillisecondsBeforeTheEnd(t *
 	}
 }
 
-func TestValidity_ACopyOutlivesItsLeaseAndSaysWhatWroteIt(t *testing.T) {
+func TestValidity_ACopyOutlastsItsLeaseAndShowsWhatWroteIt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for range 200_000 {
 		now := r.Int64N(1 << 52)
@@ -37,17 +37,17 @@ func TestValidity_ACopyOutlivesItsLeaseAndSaysWhatWroteIt(t *testing.T) {
 		if end%8 != 0 {
 			t.Fatalf("expiry(%d, %v, %v) = %d, want a multiple of 8", now, ttl, late, end)
 		}
-		// Sent now and executed up to late afterwards, it still lives for ttl.
+		// Sent now and executed up to late afterwards, it still lasts for ttl.
 		least := now + ttl.Microseconds() + late.Microseconds()
 		if end*1000 < least || end*1000 > least+10_000 {
 			t.Fatalf("expiry(%d, %v, %v) = %d ms, want within 10 ms above %d µs", now, ttl, late, end, least)
 		}
-		if h := healed(now, ttl, late); h != end+4 || h%8 != 4 {
-			t.Fatalf("healed ends at %d beside %d, want the class of 4", h, end)
+		if h := repairedExpiry(now, ttl, late); h != end+4 || h%8 != 4 {
+			t.Fatalf("repaired, it ends at %d beside %d, want the class of 4", h, end)
 		}
 		left := time.Duration(1 + r.Int64N(1<<50)) // of a lease, any fraction of a millisecond
-		if h := healed(now, left, late); h*1000 < now+left.Microseconds()+late.Microseconds() {
-			t.Fatalf("healed(%d, %v, %v) = %d ms is too short", now, left, late, h)
+		if h := repairedExpiry(now, left, late); h*1000 < now+left.Microseconds()+late.Microseconds() {
+			t.Fatalf("repaired (%d, %v, %v): %d ms is too short", now, left, late, h)
 		}
 	}
 }
@@ -80,9 +80,9 @@ func pureID(key string) lockID { return lockID{0, Key(key), "token"} }
 
 func TestLeases_ALaterEndWinsAndCopiesAddUp(t *testing.T) {
 	l := newLeases(time.Minute)
-	l.note(pureID("a"), lease{until: 10, gone: 20, copies: 0b001}, 0)
-	l.note(pureID("a"), lease{until: 5, gone: 30, copies: 0b100}, 1)
-	if got, ok := l.find(pureID("a")); !ok || got != (lease{until: 10, gone: 30, copies: 0b101, life: 1}) {
+	l.note(pureID("a"), leaseRecord{until: 10, gone: 20, copies: 0b001}, 0)
+	l.note(pureID("a"), leaseRecord{until: 5, gone: 30, copies: 0b100}, 1)
+	if got, ok := l.find(pureID("a")); !ok || got != (leaseRecord{until: 10, gone: 30, copies: 0b101, number: 1}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	for _, other := range []lockID{{1, "a", "token"}, {0, "b", "token"}, {0, "a", "other"}} {
@@ -94,8 +94,8 @@ func TestLeases_ALaterEndWinsAndCopiesAddUp(t *testing.T) {
 
 func TestLeases_WhatIsDroppedIsGoneFromBothGenerations(t *testing.T) {
 	l := newLeases(time.Minute)
-	l.note(pureID("a"), lease{until: 10}, 0)
-	l.note(pureID("b"), lease{until: 1}, l.period+1) // a is old now
+	l.note(pureID("a"), leaseRecord{until: 10}, 0)
+	l.note(pureID("b"), leaseRecord{until: 1}, l.period+1) // a is old now
 	if got, ok := l.drop(pureID("a")); !ok || got.until != 10 {
 		t.Errorf("dropped %+v, %v", got, ok)
 	}
@@ -114,7 +114,7 @@ func TestLeases_AreKeptForAWholePeriodAndForgottenAfterTwo(t *testing.T) {
 	for i := range 5000 {
 		now += time.Duration(r.Int64N(int64(time.Second)))
 		key := "k" + string(rune(i))
-		l.note(pureID(key), lease{until: now + time.Minute}, now)
+		l.note(pureID(key), leaseRecord{until: now + time.Minute}, now)
 		noted[key] = now
 	}
 	for key, at := range noted {
@@ -125,27 +125,27 @@ func TestLeases_AreKeptForAWholePeriodAndForgottenAfterTwo(t *testing.T) {
 			t.Errorf("known after %v, twice the period is %v", age, 2*l.period)
 		}
 	}
-	if n := len(l.young) + len(l.old); n > 400 {
+	if n := len(l.current) + len(l.previous); n > 400 {
 		t.Errorf("%d leases are kept, the last two periods had some 260", n)
 	}
 }
 
-func TestLeases_ARepeatMovesALeaseIntoTheYoungGeneration(t *testing.T) {
+func TestLeases_ARepeatMovesALeaseIntoTheCurrentGeneration(t *testing.T) {
 	l := newLeases(time.Minute)
-	l.note(pureID("a"), lease{until: 10}, 0)
-	l.note(pureID("a"), lease{until: 20}, l.period+1)
-	l.note(pureID("b"), lease{}, 2*(l.period+1))
+	l.note(pureID("a"), leaseRecord{until: 10}, 0)
+	l.note(pureID("a"), leaseRecord{until: 20}, l.period+1)
+	l.note(pureID("b"), leaseRecord{}, 2*(l.period+1))
 	if got, ok := l.find(pureID("a")); !ok || got.until != 20 {
 		t.Errorf("%+v, %v, want the repeat to be remembered", got, ok)
 	}
 }
 
-func TestTurns_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
-	var list turns
+func TestTokenQueue_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
+	var list perTokenQueue
 	var order []string
 	id := pureID("a")
-	say := func(what string, holds bool) turn {
-		return turn{holds: holds, run: func(b *Batch) {
+	say := func(what string, holds bool) queuedOperation {
+		return queuedOperation{holds: holds, run: func(b *Batch) {
 			if b != nil {
 				what += " in a batch"
 			}
@@ -153,13 +153,13 @@ func TestTurns_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
 		}}
 	}
 	var batch Batch
-	list.take(id, &batch, say("release", false))
-	list.take(id, &batch, say("acquire", true))
-	list.take(id, &batch, say("extend", false))
-	list.take(id, &batch, say("release", false))
-	list.take(id, &batch, say("again", true))
-	list.take(id, &batch, say("last", false))
-	list.take(pureID("b"), &batch, say("other", false))
+	list.enter(id, &batch, say("release", false))
+	list.enter(id, &batch, say("acquire", true))
+	list.enter(id, &batch, say("extend", false))
+	list.enter(id, &batch, say("release", false))
+	list.enter(id, &batch, say("again", true))
+	list.enter(id, &batch, say("last", false))
+	list.enter(pureID("b"), &batch, say("other", false))
 	if list.idle() {
 		t.Error("idle with an acquire in flight")
 	}
@@ -178,8 +178,8 @@ func TestTurns_AnAcquireHoldsBackWhatFollowsUntilItIsOver(t *testing.T) {
 	}
 }
 
-func TestTurns_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T) {
-	var list turns
+func TestTokenQueue_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T) {
+	var list perTokenQueue
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	running, done := 0, 0
@@ -187,7 +187,7 @@ func TestTurns_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T) {
 	const callers = 200
 	for range callers {
 		wg.Add(1)
-		go list.take(id, nil, turn{holds: true, run: func(*Batch) {
+		go list.enter(id, nil, queuedOperation{holds: true, run: func(*Batch) {
 			mu.Lock()
 			running++
 			if running > 1 {
@@ -234,7 +234,7 @@ func TestToken_IsTwentySevenSafeCharactersAndNeverTheSame(t *testing.T) {
 	}
 }
 
-func TestErrors_SayWhatWasWrongAndWhatToDo(t *testing.T) {
+func TestErrors_StateWhatWasWrongAndWhatToDo(t *testing.T) {
 	for want, err := range map[string]error{
 		"2 of 5 masters answered, 3 needed: b=10.0.0.2:6379 down (connection refused), c dialing; the lease is unchanged": &NoQuorum{
 			Answered: 2, Needed: 3, Total: 5, Missing: []string{"b=10.0.0.2:6379 down (connection refused)", "c dialing"}, Note: "the lease is unchanged"},

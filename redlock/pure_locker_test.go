@@ -228,7 +228,7 @@ func TestLocker_ALockThatExpiredOnAMajorityIsGone(t *testing.T) {
 	}
 }
 
-func TestLocker_AMinorityThatExpiredIsHealedByAnExtension(t *testing.T) {
+func TestLocker_AMinorityThatExpiredIsRepairedByAnExtension(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "key", TTL: 30 * time.Second})
@@ -287,7 +287,7 @@ func TestLocker_RepeatsOfATokenAtOnceAreAllGrantedWithDistinctFences(t *testing.
 	}
 }
 
-func TestLocker_SomebodysDataIsNeitherTakenNorTouched(t *testing.T) {
+func TestLocker_ForeignDataIsNeitherTakenNorTouched(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
@@ -336,7 +336,7 @@ func TestLocker_EachDatabaseHasLocksOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestLocker_AGrantNobodyHeardOfIsGivenBack(t *testing.T) {
+func TestLocker_AnUndeliveredGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{MaxOperations: 1})
 	for _, db := range []int{0, 3} {
@@ -349,7 +349,7 @@ func TestLocker_AGrantNobodyHeardOfIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestLocker_AtItsLimitItDoesNothingAndSaysSo(t *testing.T) {
+func TestLocker_AtItsLimitItDoesNothingAndReportsIt(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{MaxOperations: 2})
 	var b Batch
@@ -435,7 +435,7 @@ func TestLocker_OptionsAreChecked(t *testing.T) {
 
 // The extension is decided after the release has been asked for: a copy that it
 // re-created would stand until it expires, and nobody would ever release it.
-func TestLocker_AnExtensionReleasedWhileItIsAskedForHealsNothing(t *testing.T) {
+func TestLocker_AnExtensionReleasedMeanwhileRepairsNothing(t *testing.T) {
 	t.Parallel()
 	for _, granted := range []string{"here", "by another daemon"} {
 		d := newPureDaemon(t, Options{})

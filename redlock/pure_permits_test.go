@@ -8,28 +8,28 @@ import (
 	"redlockd/pool"
 )
 
-// heard gives a permit's attempt these answers, one a master, and asks what follows.
-func heard(d *pureDaemon, f *permits, tries int, v verdict, answers ...[]int64) (*permits, error) {
-	a := &attempt{
-		call: &acquire{locker: d.Locker, request: LockRequest{Key: "k"}, tries: tries},
-		form: f, tally: tally{n: 5, quorum: 3},
+// answered gives a permit's ballot these answers, one a master, and returns what follows.
+func answered(d *pureDaemon, f *permitMode, tries int, v ballotResult, answers ...[]int64) (*permitMode, error) {
+	a := &ballot{
+		call: &acquireCall{locker: d.Locker, request: LockRequest{Key: "k"}, tries: tries},
+		mode: f, tally: tally{n: 5, quorum: 3},
 	}
 	for lane, numbers := range answers {
 		r := pool.Reply{Kind: pool.ReplyArray}
 		for _, n := range numbers {
 			r.Items = append(r.Items, pool.Reply{Kind: pool.ReplyInt, Int: n})
 		}
-		said := f.read(a, pool.Answer{Lane: lane, Asked: true, Reply: r, Seal: pool.Seal{Good: true}})
-		if said.odd {
-			a.odd++
+		said := f.read(a, pool.Answer{Lane: lane, Sent: true, Reply: r, Seal: pool.Seal{Good: true}})
+		if said.wrongType {
+			a.wrongType++
 		}
 	}
 	next, err := f.after(a, v)
-	after, _ := next.(*permits)
+	after, _ := next.(*permitMode)
 	return after, err
 }
 
-func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
+func TestPermits_TheMastersAnswersChooseTheNextSlot(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	taken := func(free ...int64) []int64 { return append([]int64{0}, free...) }
@@ -37,12 +37,12 @@ func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
 	for what, of := range map[string]struct {
 		answers [][]int64
 		tries   int
-		v       verdict
+		v       ballotResult
 		slot    int // 0 = ErrHeld
 	}{
 		"the slot that most have free":                  {[][]int64{taken(3, 4), taken(4, 5), taken(4), yes, yes}, 1, refused, 4},
 		"one that too few can have free":                {[][]int64{taken(3), taken(4), taken(5), taken(), taken()}, 1, refused, 0},
-		"those that gave the slot were not heard":       {[][]int64{taken(3), taken(), taken(), yes, yes}, 1, refused, 3},
+		"those that gave the slot did not answer":       {[][]int64{taken(3), taken(), taken(), yes, yes}, 1, refused, 3},
 		"none is free":                                  {[][]int64{taken(), taken(), taken(), yes, yes}, 1, refused, 0},
 		"the token's own":                               {[][]int64{{2, 7}, {2, 7}, {2, 7}, taken(4, 7), taken(4, 7)}, 1, refused, 7},
 		"the third round was the last":                  {[][]int64{taken(4), taken(4), taken(4), yes, yes}, 3, refused, 0},
@@ -52,7 +52,7 @@ func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
 		"another key's mode on all masters":             {[][]int64{taken(), taken(), taken(), taken(), taken()}, 1, refused, 0},
 		"answers that no master of ours gives are no's": {[][]int64{{2}, {2}, {2}, taken(4), taken(4)}, 1, refused, 4},
 	} {
-		next, err := heard(d, &permits{limit: 8, slot: 2, named: true}, of.tries, of.v, of.answers...)
+		next, err := answered(d, &permitMode{limit: 8, slot: 2, named: true}, of.tries, of.v, of.answers...)
 		switch {
 		case of.slot == 0 && !errors.Is(err, ErrHeld):
 			t.Errorf("%s: %+v, %v, want ErrHeld", what, next, err)
@@ -62,11 +62,11 @@ func TestPermits_WhatTheMastersSayChoosesTheNextSlot(t *testing.T) {
 	}
 	other := []int64{3, 9}
 	var limit *OtherLimit
-	if _, err := heard(d, &permits{limit: 8, slot: 2}, 1, refused, other, other, other); !errors.As(err, &limit) || limit.Limit != 9 {
+	if _, err := answered(d, &permitMode{limit: 8, slot: 2}, 1, refused, other, other, other); !errors.As(err, &limit) || limit.Limit != 9 {
 		t.Errorf("another number on most masters: %v", err)
 	}
 	odd := []int64{-1}
-	if _, err := heard(d, &permits{limit: 8, slot: 2}, 1, refused, odd, odd, odd); !errors.Is(err, ErrWrongType) {
+	if _, err := answered(d, &permitMode{limit: 8, slot: 2}, 1, refused, odd, odd, odd); !errors.Is(err, ErrWrongType) {
 		t.Errorf("no lock on most masters: %v", err)
 	}
 }
@@ -85,55 +85,55 @@ func TestPermits_TheFirstSlotIsWithinTheLimitAndSpread(t *testing.T) {
 	}
 }
 
-func TestClaimed_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
-	var c claimed
+func TestUsedFences_AFenceIsGivenOnceForAsLongAsItCanBeOnItsWay(t *testing.T) {
+	var c usedFences
 	keep := time.Second
-	if !c.first(7, 0, keep) || c.first(7, 1, keep) || !c.first(8, 2, keep) {
+	if !c.reserve(7, 0, keep) || c.reserve(7, 1, keep) || !c.reserve(8, 2, keep) {
 		t.Error("not the first one only")
 	}
 	for at := time.Duration(0); at < 2*keep; at += keep / 10 {
-		c.first(int64(100+at), at, keep)
-		if at <= keep && c.first(7, at, keep) {
+		c.reserve(int64(100+at), at, keep)
+		if at <= keep && c.reserve(7, at, keep) {
 			t.Errorf("forgotten after %v", at)
 		}
 	}
-	c.first(1, 10*keep, keep)
-	c.first(2, 20*keep, keep)
-	if n := len(c.young) + len(c.old); n > 2 {
+	c.reserve(1, 10*keep, keep)
+	c.reserve(2, 20*keep, keep)
+	if n := len(c.current) + len(c.previous); n > 2 {
 		t.Errorf("%d fences are remembered for ever", n)
 	}
 }
 
 // A fence that cannot fit a quorum any more is given up at once, for another one: the
 // masters that have not answered yet may take their time.
-func TestClaim_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
+func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	done := make(chan error, 2) // 2: so that a second answer would be seen
 	l := d.Locker
 	l.inFlight.Add(1)
-	a := &attempt{
-		call: &acquire{
+	a := &ballot{
+		call: &acquireCall{
 			locker: l, group: l.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 			done: func(_ Grant, err error) { done <- err },
 		},
-		form: plain{}, token: NewToken(), start: l.clock.Now(), claiming: true,
+		mode: plainMode{}, token: NewToken(), start: l.clock.Now(), sharedFenceOpen: true,
 		tally:   tally{n: 5, quorum: 3, yes: 5},
 		fencing: fencing{rounds: 1},
 	}
 	for lane := range 5 {
-		a.fencing.voted(lane, pool.Seal{Good: true, Lineage: "of another time", Old: 1, Top: 2})
+		a.fencing.voted(lane, pool.Seal{Good: true, IncarnationID: "of another time", Old: 1, Top: 2})
 	}
-	c := &claim{attempt: a, fence: 10}
+	c := &sharedFence{ballot: a, fence: 10}
 	for lane := range 3 { // somebody else has been there, and was ahead
-		c.Answer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, Lineage: "of another time", Old: 11, Top: 12}})
+		c.Answer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, IncarnationID: "of another time", Old: 11, Top: 12}})
 	}
 	// These voters' memory is not the masters', so that no later fence fits either.
 	if err := <-done; err == nil {
 		t.Error("a fence was found")
 	}
-	if a.fencing.rounds != maxClaims {
-		t.Errorf("%d seals, want %d", a.fencing.rounds, maxClaims)
+	if a.fencing.rounds != maxSharedFenceSeals {
+		t.Errorf("%d seals, want %d", a.fencing.rounds, maxSharedFenceSeals)
 	}
 	for lane := 3; lane < 5; lane++ {
 		c.Answer(pool.Answer{Lane: lane})

@@ -3,7 +3,7 @@ package redlock
 import "testing"
 
 // pureOutcome is what the votes mean once all of them are there.
-func pureOutcome(n, quorum, yes, no int) verdict {
+func pureOutcome(n, quorum, yes, no int) ballotResult {
 	switch {
 	case yes >= quorum:
 		return granted
@@ -16,8 +16,8 @@ func pureOutcome(n, quorum, yes, no int) verdict {
 }
 
 // pureOutcomes are the outcomes that the answers still to come allow.
-func pureOutcomes(n, quorum, yes, no, pending int) map[verdict]bool {
-	out := map[verdict]bool{}
+func pureOutcomes(n, quorum, yes, no, pending int) map[ballotResult]bool {
+	out := map[ballotResult]bool{}
 	for moreYes := 0; moreYes <= pending; moreYes++ {
 		for moreNo := 0; moreYes+moreNo <= pending; moreNo++ {
 			out[pureOutcome(n, quorum, yes+moreYes, no+moreNo)] = true
@@ -31,7 +31,7 @@ func TestTally_DecidesAsSoonAsNothingCanChangeTheOutcomeAndNeverEarlier(t *testi
 		for yes := 0; yes <= n; yes++ {
 			for no := 0; yes+no <= n; no++ {
 				for silent := 0; yes+no+silent <= n; silent++ {
-					votes := tally{n: n, quorum: n/2 + 1, yes: yes, no: no, silent: silent}
+					votes := tally{n: n, quorum: n/2 + 1, yes: yes, no: no, uncounted: silent}
 					possible := pureOutcomes(n, votes.quorum, yes, no, votes.pending())
 					want := undecided
 					for only := range possible {
@@ -40,7 +40,7 @@ func TestTally_DecidesAsSoonAsNothingCanChangeTheOutcomeAndNeverEarlier(t *testi
 							want = only
 						}
 					}
-					if got := votes.verdict(); got != want {
+					if got := votes.result(); got != want {
 						t.Errorf("%+v: verdict %d, want %d (possible %v)", votes, got, want, possible)
 					}
 				}
@@ -54,9 +54,9 @@ func TestTally_DecidesAsSoonAsNothingCanChangeTheOutcomeAndNeverEarlier(t *testi
 func TestTally_NeverContradictsItselfInAnyOrderOfAnswers(t *testing.T) {
 	for _, n := range []int{3, 5, 7, 9} {
 		paths := 0
-		var walk func(votes tally, said verdict)
-		walk = func(votes tally, said verdict) {
-			v := votes.verdict()
+		var walk func(votes tally, said ballotResult)
+		walk = func(votes tally, said ballotResult) {
+			v := votes.result()
 			if said != undecided && v != said {
 				t.Fatalf("%+v: %d after %d", votes, v, said)
 			}
@@ -69,7 +69,7 @@ func TestTally_NeverContradictsItselfInAnyOrderOfAnswers(t *testing.T) {
 			}
 			for i := range 3 {
 				next := votes
-				*[]*int{&next.yes, &next.no, &next.silent}[i]++
+				*[]*int{&next.yes, &next.no, &next.uncounted}[i]++
 				walk(next, v)
 			}
 		}
@@ -85,7 +85,7 @@ func TestTally_NeverContradictsItselfInAnyOrderOfAnswers(t *testing.T) {
 }
 
 func TestTally_CountsWhatAnswered(t *testing.T) {
-	votes := tally{n: 5, quorum: 3, yes: 1, no: 2, silent: 1}
+	votes := tally{n: 5, quorum: 3, yes: 1, no: 2, uncounted: 1}
 	if votes.answered() != 3 || votes.pending() != 1 {
 		t.Errorf("answered %d, pending %d, want 3 and 1", votes.answered(), votes.pending())
 	}

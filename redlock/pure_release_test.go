@@ -6,7 +6,7 @@ import (
 )
 
 // deleted: the copy is gone now; absent: it certainly was not there; silent: no proof.
-func TestRelease_SaysOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
+func TestRelease_ReturnsOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	const n, quorum = 5, 3
@@ -16,7 +16,7 @@ func TestRelease_SaysOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
 				for _, valid := range []bool{false, true} {
 					r := &release{
 						locker: d.Locker, group: d.pool.Group(0), valid: valid,
-						deleted: deleted, absent: absent, silent: silent, missing: missing{counted: 1<<(deleted+absent) - 1},
+						deleted: deleted, absent: absent, uncounted: silent, missing: missing{counted: 1<<(deleted+absent) - 1},
 					}
 					released, err, decided := r.decideLocked()
 					pending := n - deleted - absent - silent

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// pureFar is an end that no test lives to see, ms from now; a multiple of 8.
+// pureFar is an expiry that no test reaches, ms from now; a multiple of 8.
 const pureFar = 400_000
 
 // onEveryMaster runs a table on an embedded master, on a real one, and on a real
@@ -33,8 +33,8 @@ func (m *pureMaster) unchanged(what string, want int64, file string, args ...any
 	}
 }
 
-// strangers puts one thing of every other type at the key, with and without an end.
-func (m *pureMaster) strangers(check func(what string)) {
+// foreignData puts one thing of every other type at the key, with and without an expiry.
+func (m *pureMaster) foreignData(check func(what string)) {
 	m.t.Helper()
 	for _, words := range [][]any{
 		{"RPUSH", "lock", "mine"}, {"HSET", "lock", "n", "mine"}, {"SADD", "lock", "mine"},
@@ -73,7 +73,7 @@ func TestAcquireScript_EveryBranch(t *testing.T) {
 		m.unchanged("its own for ever: not a lock of ours", 0, "acquire", "mine", end)
 		m.put("mine"+"x", end)
 		m.unchanged("a longer token", 0, "acquire", "mine", end)
-		m.strangers(func(what string) { m.unchanged(what, -1, "acquire", "mine", end) })
+		m.foreignData(func(what string) { m.unchanged(what, -1, "acquire", "mine", end) })
 	})
 }
 
@@ -142,7 +142,7 @@ func TestExtendScript_EveryBranch(t *testing.T) {
 				}
 			}
 		}
-		m.strangers(func(what string) { m.unchanged(what, 0, "extend", "mine", end) })
+		m.foreignData(func(what string) { m.unchanged(what, 0, "extend", "mine", end) })
 	})
 }
 
@@ -156,7 +156,7 @@ func TestReleaseScript_EveryBranch(t *testing.T) {
 		m.put("other", end)
 		m.unchanged("another's", 0, "release", "mine", "", "")
 		m.unchanged("another's, guarded", 0, "release", "mine", 0, end+1)
-		m.strangers(func(what string) {
+		m.foreignData(func(what string) {
 			m.unchanged(what, 0, "release", "mine", "", "")
 			m.unchanged(what+", guarded", 0, "release", "mine", 0, end+1)
 		})
@@ -195,7 +195,7 @@ func TestReleaseScript_AGuardIsExactToTheMillisecond(t *testing.T) {
 			}
 		}
 		m.put("mine", end)
-		m.unchanged("a repeated release of an earlier life", 0, "release", "mine", 0, end-60)
+		m.unchanged("a repeated release of an earlier lease", 0, "release", "mine", 0, end-60)
 		if got := m.run("release", "mine", 0, end+60); got != 1 {
 			t.Errorf("a repeated release: %d", got)
 		}

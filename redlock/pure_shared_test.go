@@ -1,6 +1,6 @@
 package redlock
 
-// pure_shared_test.go: a writer that steps down, answer by answer.
+// pure_shared_test.go: the downgrade of a writer, answer by answer.
 
 import (
 	"errors"
@@ -11,90 +11,90 @@ import (
 	"redlockd/pool"
 )
 
-// stepDown is an attempt of a writer to become a reader.
-func (d *pureDaemon) stepDown(f *reader, t tally) (a *attempt, said chan error) {
+// downgrade is a ballot of a writer that becomes a reader.
+func (d *pureDaemon) downgrade(f *sharedMode, t tally) (a *ballot, said chan error) {
 	said = make(chan error, 2) // 2: so that a second answer would be seen
 	d.inFlight.Add(1)
-	call := &acquire{
+	call := &acquireCall{
 		locker: d.Locker, group: d.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 		done: func(_ Grant, err error) { said <- err },
 	}
 	f.ends = new([maxMasters]int64)
-	return &attempt{call: call, form: f, key: "k", token: NewToken(), start: d.clock.Now(), tally: t}, said
+	return &ballot{call: call, mode: f, key: "k", token: NewToken(), start: d.clock.Now(), tally: t}, said
 }
 
-// Who was told no would still be the writer: once a master has been asked to make it a
-// reader, the answer is that nobody knows.
-func TestShared_AWriterThatHasBegunToStepDownIsNotToldNo(t *testing.T) {
+// A client that received a refusal would still be the writer. Once a master has received
+// a downgrade, the answer is therefore that the outcome is unknown.
+func TestShared_AWriterWhoseDowngradeHasBegunIsNotRefused(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	for name, v := range map[string]verdict{"refused": refused, "split for too long": split, "not decided": unknown} {
+	for name, v := range map[string]ballotResult{"refused": refused, "split for too long": split, "not decided": unknown} {
 		for _, begun := range []bool{false, true} {
-			a, said := d.stepDown(&reader{steps: mostSteps}, tally{n: 5, quorum: 3, yes: 2, no: 3})
+			a, said := d.downgrade(&sharedMode{downgradeBallots: maxDowngradeBallots}, tally{n: 5, quorum: 3, yes: 2, no: 3})
 			a.call.began = d.clock.Now() - time.Hour
-			a.call.stepping.Store(begun)
+			a.call.downgrading.Store(begun)
 			a.fail(v)
 			err := <-said
 			var less *NoQuorum
 			switch isLess := errors.As(err, &less); {
-			case begun && (!isLess || !less.stepping || !strings.Contains(err.Error(), "at most a reader")):
+			case begun && (!isLess || !less.downgrading || !strings.Contains(err.Error(), "at most a reader")):
 				t.Errorf("%s, and the writer had begun to step down: %v", name, err)
 			case !begun && v != unknown && !errors.Is(err, ErrHeld):
 				t.Errorf("%s: %v, want ErrHeld", name, err)
-			case !begun && v == unknown && (!isLess || less.stepping):
+			case !begun && v == unknown && (!isLess || less.downgrading):
 				t.Errorf("%s: %v, want NoQuorum and nothing of stepping down", name, err)
 			}
 		}
 	}
 }
 
-func TestShared_OnlyANamedCopyStepsDown(t *testing.T) {
+func TestShared_OnlyANamedCopyIsDowngraded(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	f := &reader{steps: 1}
-	a, _ := d.stepDown(f, tally{n: 5, quorum: 3})
+	f := &sharedMode{downgradeBallots: 1}
+	a, _ := d.downgrade(f, tally{n: 5, quorum: 3})
 	f.ends[1] = 1234
 	for lane, want := range []bool{false, true} {
 		var c pool.Command
-		f.command(a, &pool.Moment{Lane: lane}, &c, 5678)
-		if got := a.call.stepping.Load(); got != want {
+		f.command(a, &pool.SendContext{Lane: lane}, &c, 5678)
+		if got := a.call.downgrading.Load(); got != want {
 			t.Errorf("master %d was asked, %q: has begun to step down: %v", lane, c.Args, got)
 		}
 	}
 }
 
 // A later question of the same wait may be refused: the wait does not end with no.
-func TestWait_RemembersThatAWriterHasBegunToStepDown(t *testing.T) {
+func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	w := &waiter{waits: &d.waits, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
-	w.line = &line{waits: &d.waits}
-	begun := &NoQuorum{stepping: true}
+	w.queue = &waitQueue{waits: &d.waits}
+	begun := &NoQuorum{downgrading: true}
 	for _, c := range []struct{ said, want error }{
 		{ErrHeld, ErrHeld}, {&NoQuorum{}, nil}, {ErrHeld, ErrHeld}, {begun, begun}, {ErrHeld, begun},
 	} {
-		w.line.decided(w, Grant{}, c.said)
-		if err := w.verdict(); c.want != nil && err != c.want {
+		w.queue.decided(w, Grant{}, c.said)
+		if err := w.finalError(); c.want != nil && err != c.want {
 			t.Errorf("after %v the wait would end with %v, want %v", c.said, err, c.want)
 		}
 	}
 }
 
-// Two masters have stepped down, the third told of its copy too late to be named: it is
-// named in the next ballot at once, whatever the masters do that say nothing.
-func TestShared_DoesNotWaitForSilentMastersToStepDown(t *testing.T) {
+// Two masters have downgraded the writer; the third reported its copy too late to be
+// named. The next ballot names it at once, whatever the masters without an answer do.
+func TestShared_DoesNotWaitForMastersWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	for name, c := range map[string]struct {
-		form reader
-		want verdict
+		form sharedMode
+		want ballotResult
 	}{
-		"told in the second ballot":            {reader{steps: 1, told: 1}, split},
-		"told in the first one":                {reader{told: 1}, undecided},
-		"refused by somebody else's copy":      {reader{steps: 1}, undecided},
-		"told in the last ballot there may be": {reader{steps: mostSteps, told: 1}, undecided},
+		"told in the second ballot":            {sharedMode{downgradeBallots: 1, writers: 1}, split},
+		"told in the first one":                {sharedMode{writers: 1}, undecided},
+		"refused by somebody else's copy":      {sharedMode{downgradeBallots: 1}, undecided},
+		"told in the last ballot there may be": {sharedMode{downgradeBallots: maxDowngradeBallots, writers: 1}, undecided},
 	} {
-		a, _ := d.stepDown(&c.form, tally{n: 5, quorum: 3, yes: 2, no: 1, silent: 1})
+		a, _ := d.downgrade(&c.form, tally{n: 5, quorum: 3, yes: 2, no: 1, uncounted: 1})
 		if got := a.decide().fail; got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

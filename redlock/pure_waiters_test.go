@@ -62,8 +62,8 @@ func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
 		}
 		fence = held.Fence
 	}
-	if len(out) > 0 || d.Waiters() != 0 || len(d.waits.lines) != 0 {
-		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waits.lines))
+	if len(out) > 0 || d.Waiters() != 0 || len(d.waits.queues) != 0 {
+		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waits.queues))
 	}
 }
 
@@ -107,8 +107,8 @@ func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
 			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
 		}
 	}
-	if d.Waiters() != 0 || len(d.waits.lines) != 0 {
-		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waits.lines))
+	if d.Waiters() != 0 || len(d.waits.queues) != 0 {
+		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waits.queues))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestWait_NoticesAKeyThatWentAwayOnTheMastersAlone(t *testing.T) {
 	d.wantGrant(<-out)
 }
 
-func TestWait_ARepeatOfTheHoldersTokenDoesNotStandInLine(t *testing.T) {
+func TestWait_ARepeatOfTheHoldersTokenDoesNotQueue(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k", Token: "the holder's"})
@@ -221,7 +221,7 @@ func (o *pureOwner) Holds(runs func(Lease) bool) (running []Lease) {
 	return running
 }
 
-func TestWait_ThatClosesACircleIsRefusedWithTheKeys(t *testing.T) {
+func TestWait_ThatClosesACycleIsRefusedWithTheKeys(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	a, b, c := &pureOwner{}, &pureOwner{}, &pureOwner{}
@@ -237,15 +237,15 @@ func TestWait_ThatClosesACircleIsRefusedWithTheKeys(t *testing.T) {
 	eventually(t, "b waits", refused(2))
 	d.waitFor("c→a", LockRequest{Key: "a", Owner: c}, out)
 	w := <-out
-	var circle *Deadlock
-	if !errors.As(w.err, &circle) || w.name != "c→a" || len(circle.Keys) != 3 || circle.Keys[0] != "a" {
+	var cycle *Deadlock
+	if !errors.As(w.err, &cycle) || w.name != "c→a" || len(cycle.Keys) != 3 || cycle.Keys[0] != "a" {
 		t.Fatalf("%s: %v", w.name, w.err)
 	}
-	keys := slices.Sorted(slices.Values(circle.Keys))
+	keys := slices.Sorted(slices.Values(cycle.Keys))
 	if !slices.Equal(keys, []Key{"a", "b", "c"}) {
-		t.Errorf("the circle is %q", circle.Keys)
+		t.Errorf("the cycle is %q", cycle.Keys)
 	}
-	// Without the lease there is no circle.
+	// Without the lease there is no cycle.
 	d.unlock(UnlockRequest{Key: "c", Token: c.held[0].Token})
 	if w := <-out; w.name != "b→c" || w.err != nil {
 		t.Errorf("%s: %v", w.name, w.err)
@@ -288,7 +288,7 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 				}
 				holder = me
 				mu.Unlock()
-				lull(time.Millisecond) // whoever else holds it comes in between
+				lull(time.Millisecond) // another holder comes in between
 				mu.Lock()
 				holder = ""
 				mu.Unlock()
@@ -298,14 +298,15 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 	}
 	all.Wait()
 	d.quiet()
-	if breaches > 0 || d.Waiters() != 0 || len(d.waits.lines) != 0 {
-		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waits.lines))
+	if breaches > 0 || d.Waiters() != 0 || len(d.waits.queues) != 0 {
+		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waits.queues))
 	}
 	d.take(LockRequest{Key: "k"})
 }
 
-// nil means no. Who only stood in line while nobody could tell is not told no.
-func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
+// nil means no. A waiter that only queued while the masters could not decide is not
+// refused.
+func TestWait_ThatCouldNotBeDecidedIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k"})
@@ -325,8 +326,9 @@ func TestWait_ThatNobodyCouldDecideIsNoRefusal(t *testing.T) {
 	}
 }
 
-// Who could not even take its place in a queue is told how many masters answered.
-func TestFair_WithoutAQuorumCountsWhoAnswered(t *testing.T) {
+// A waiter that could not even take its place in a queue learns how many masters
+// answered.
+func TestFair_WithoutAQuorumCountsTheMastersThatAnswered(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
@@ -342,9 +344,9 @@ func TestFair_WithoutAQuorumCountsWhoAnswered(t *testing.T) {
 	}
 }
 
-// A reader who comes behind a writer in the line waits for the readers whom that
-// one waits for; so does whoever wants to write what it reads.
-func TestWait_BehindSomebodyInACircleIsInIt(t *testing.T) {
+// A reader that follows a writer in the queue waits for the readers that this writer
+// waits for; so does a reader that requests the write lock.
+func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	a, c := &pureOwner{}, &pureOwner{}
@@ -361,15 +363,15 @@ func TestWait_BehindSomebodyInACircleIsInIt(t *testing.T) {
 	d.waitFor("writer", LockRequest{Key: "k"}, out)
 	eventually(t, "the writer waits for the reader", refused(1))
 	d.waitFor("upgrade", LockRequest{Key: "k", Token: reads, Owner: a}, out)
-	var circle *Deadlock
-	if w := <-out; !errors.As(w.err, &circle) || w.name != "upgrade" || !slices.Equal(circle.Keys, []Key{"k"}) {
+	var cycle *Deadlock
+	if w := <-out; !errors.As(w.err, &cycle) || w.name != "upgrade" || !slices.Equal(cycle.Keys, []Key{"k"}) {
 		t.Fatalf("%s: %v", w.name, w.err)
 	}
 	before := d.Counters().Refused
 	d.waitFor("a→j", LockRequest{Key: "j", Owner: a}, out)
 	eventually(t, "the reader waits for j", refused(before+1))
 	d.waitFor("c→k", LockRequest{Key: "k", Mode: Shared, Owner: c}, out)
-	if w := <-out; !errors.As(w.err, &circle) || w.name != "c→k" || !slices.Equal(circle.Keys, []Key{"k", "j"}) {
+	if w := <-out; !errors.As(w.err, &cycle) || w.name != "c→k" || !slices.Equal(cycle.Keys, []Key{"k", "j"}) {
 		t.Fatalf("%s: %v", w.name, w.err)
 	}
 	d.EndWaits()

@@ -1,4 +1,6 @@
-// Looking at counters, and the operator's word on one whose truth was lost.
+// This file reads and lists counters, and installs an operator's value for a counter
+// whose value was lost.
+
 package redlock
 
 import (
@@ -11,12 +13,12 @@ import (
 	"redlockd/pool"
 )
 
-// CounterOnMaster is what one master knows of a counter.
+// CounterOnMaster is one master's view of a counter.
 type CounterOnMaster struct {
 	Master  string
 	Known   bool  // the master answered
 	Value   int64 // last id it accepted
-	Trusted bool  // its memory vouches for the value
+	Trusted bool  // the master's memory vouches for the value
 }
 
 // Counter is a counter over all masters.
@@ -25,9 +27,9 @@ type Counter struct {
 	Masters []CounterOnMaster
 }
 
-// allMasters asks every master one command and hands over all answers.
-type allMasters struct {
-	command func(m *pool.Moment, c *pool.Command)
+// allMastersQuery sends one command to every master and hands over all answers.
+type allMastersQuery struct {
+	command func(m *pool.SendContext, c *pool.Command)
 	done    func([]pool.Answer)
 
 	mu      sync.Mutex
@@ -35,17 +37,17 @@ type allMasters struct {
 	open    int
 }
 
-var _ pool.Operation = (*allMasters)(nil)
+var _ pool.Operation = (*allMastersQuery)(nil)
 
-func (q *allMasters) Plan() pool.Plan { return pool.Plan{Sealed: true} }
-func (q *allMasters) Propose(int64)   {}
+func (q *allMastersQuery) Props() pool.Props { return pool.Props{Sealed: true} }
+func (q *allMastersQuery) Propose(int64)     {}
 
-func (q *allMasters) Command(m *pool.Moment, c *pool.Command) bool {
+func (q *allMastersQuery) Command(m *pool.SendContext, c *pool.Command) bool {
 	q.command(m, c)
 	return true
 }
 
-func (q *allMasters) Answer(a pool.Answer) {
+func (q *allMastersQuery) Answer(a pool.Answer) {
 	q.mu.Lock()
 	q.answers[a.Lane] = a
 	q.open--
@@ -56,12 +58,12 @@ func (q *allMasters) Answer(a pool.Answer) {
 	}
 }
 
-func (l *Locker) askAll(g *pool.Group, command func(*pool.Moment, *pool.Command), done func([]pool.Answer)) {
+func (l *Locker) queryAll(g *pool.Group, command func(*pool.SendContext, *pool.Command), done func([]pool.Answer)) {
 	n := l.pool.N()
-	l.submit(nil, g, &allMasters{command: command, done: done, answers: make([]pool.Answer, n), open: n})
+	l.submit(nil, g, &allMastersQuery{command: command, done: done, answers: make([]pool.Answer, n), open: n})
 }
 
-// ReadCounter asks every master for one counter; err is *NoQuorum if fewer than a
+// ReadCounter reads one counter from every master; err is *NoQuorum if fewer than a
 // quorum answered.
 func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
 	if err := l.enter(); err != nil {
@@ -80,16 +82,16 @@ func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
 
 func (l *Locker) readCounter(db int, name Key, done func(Counter, *missing)) {
 	g := l.pool.Group(db)
-	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.readID, "1", l.idKey(name), m.Life.Lineage, blankIsZero(m.Life))
+	l.queryAll(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.script.readID, "1", l.idKey(name), m.Incarnation.ID, blankIsZero(m.Incarnation))
 	}, func(answers []pool.Answer) {
 		counter, m := Counter{Name: name}, new(missing)
 		for i, s := range g.Statuses() {
 			value := readID(answers[i].Reply)
-			if value.code >= -1 && answers[i].Seal.Good { // also that it keeps something else there
-				m.counts(i)
+			if value.code >= -1 && answers[i].Seal.Good { // -1 counts, too: the key holds something else
+				m.markCounted(i)
 			}
-			m.lacks(i, l.pool.Absence(&answers[i]))
+			m.markMissing(i, l.pool.Absence(&answers[i]))
 			counter.Masters = append(counter.Masters, CounterOnMaster{
 				Master: s.Name, Known: value.code == 1 && answers[i].Seal.Good,
 				Value: value.number, Trusted: value.trusted,
@@ -99,8 +101,8 @@ func (l *Locker) readCounter(db int, name Key, done func(Counter, *missing)) {
 	})
 }
 
-// Reseed sets a counter whose truth was lost, on every master that answers. It
-// is refused below any value a master still knows.
+// Reseed installs the value of a counter whose value was lost, on every master that
+// answers. It is refused below any value that a master still has.
 func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
 	if err := l.enter(); err != nil {
 		done(err)
@@ -120,29 +122,29 @@ func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
 
 func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 	g := l.pool.Group(db)
-	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Life.Lineage)
+	l.queryAll(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.script.reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		var m missing
-		asked := 0 // may have installed it without saying so
+		unconfirmed := 0 // may have installed the value without confirming it
 		for _, a := range answers {
-			m.lacks(a.Lane, l.pool.Absence(&a))
-			switch said := readID(a.Reply); {
-			case said.code == 1 && a.Seal.Good:
-				m.counts(a.Lane)
-			case said.code == 0:
-				done(&BelowKnown{Counter: name, Value: value, Known: said.number, Master: g.Statuses()[a.Lane].Name})
+			m.markMissing(a.Lane, l.pool.Absence(&a))
+			switch stored := readID(a.Reply); {
+			case stored.code == 1 && a.Seal.Good:
+				m.markCounted(a.Lane)
+			case stored.code == 0:
+				done(&BelowKnown{Counter: name, Value: value, Known: stored.number, Master: g.Statuses()[a.Lane].Name})
 				return
-			case said.code == -1 && a.Seal.Good:
-				m.lacks(a.Lane, pool.AbsentFor(errNoCounter, 0))
-			case said.code != -1 && a.Asked:
-				asked++
+			case stored.code == -1 && a.Seal.Good:
+				m.markMissing(a.Lane, pool.AbsentFor(errNoCounter, 0))
+			case stored.code != -1 && a.Sent:
+				unconfirmed++
 			}
 		}
 		if installed := m.answered(); installed < l.pool.Quorum() {
 			note := "the value was installed on the masters that answered; repeat the command"
 			switch {
-			case installed == 0 && asked == 0:
+			case installed == 0 && unconfirmed == 0:
 				note = "the value was installed nowhere; repeat the command"
 			case installed == 0:
 				note = "no master has confirmed the value; repeat the command"
@@ -155,30 +157,30 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 }
 
 var (
-	errNoCounter = errors.New("keeps something at the counter's key that is no counter")
-	errOddScan   = errors.New("answered SCAN with something unexpected")
+	errNoCounter      = errors.New("keeps something at the counter's key that is no counter")
+	errUnexpectedScan = errors.New("answered SCAN with something unexpected")
 )
 
 // maxListed bounds what one listing collects, and with it the daemon's memory.
 const maxListed = 10_000
 
-// ListCounters collects the names of counters from all masters, sorted, at most
-// maxListed of them.
+// ListCounters collects the names of counters from all masters, sorted, at most maxListed
+// of them.
 func (l *Locker) ListCounters(db int, done func([]Key, error)) {
 	if err := l.enter(); err != nil {
 		done(nil, err)
 		return
 	}
 	g := l.pool.Group(db)
-	s := &scanning{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.pool.N()}
+	s := &counterScan{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.pool.N()}
 	s.done = func(names []Key, err error) { l.leave(); done(names, err) }
 	for lane := range l.pool.N() {
 		g.Push(lane, &scanPage{scan: s, cursor: "0"})
 	}
 }
 
-// scanning walks over the keys of all masters side by side.
-type scanning struct {
+// counterScan walks over the keys of all masters in parallel.
+type counterScan struct {
 	locker *Locker
 	group  *pool.Group
 	prefix string
@@ -187,21 +189,21 @@ type scanning struct {
 	mu      sync.Mutex
 	missing missing
 	names   map[string]bool
-	open    int // masters not finished
+	open    int // masters whose walk has not finished
 }
 
 // scanPage is one SCAN on one master.
 type scanPage struct {
-	scan   *scanning
+	scan   *counterScan
 	cursor string
 }
 
 var _ pool.Operation = (*scanPage)(nil)
 
-func (p *scanPage) Plan() pool.Plan { return pool.Plan{} }
-func (p *scanPage) Propose(int64)   {}
+func (p *scanPage) Props() pool.Props { return pool.Props{} }
+func (p *scanPage) Propose(int64)     {}
 
-func (p *scanPage) Command(_ *pool.Moment, c *pool.Command) bool {
+func (p *scanPage) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set("SCAN", p.cursor, "MATCH", globEscape(p.scan.prefix)+"*", "COUNT", "1000")
 	return true
 }
@@ -209,9 +211,9 @@ func (p *scanPage) Command(_ *pool.Moment, c *pool.Command) bool {
 func (p *scanPage) Answer(a pool.Answer) {
 	s := p.scan
 	s.mu.Lock()
-	next := s.takeLocked(&a)
+	next := s.addPageLocked(&a)
 	if next != "" && len(s.names) >= maxListed {
-		s.missing.counts(a.Lane) // it has shown all that is wanted
+		s.missing.markCounted(a.Lane) // this master has shown as many names as are listed
 		next = ""
 	}
 	if next == "" {
@@ -239,13 +241,13 @@ func (p *scanPage) Answer(a pool.Answer) {
 	}
 }
 
-// takeLocked notes one page; "" ends this master's walk.
-func (s *scanning) takeLocked(a *pool.Answer) (cursor string) {
+// addPageLocked adds the names of one page; "" ends this master's walk.
+func (s *counterScan) addPageLocked(a *pool.Answer) (cursor string) {
 	r := &a.Reply
 	if r.Kind != pool.ReplyArray || len(r.Items) != 2 {
-		s.missing.lacks(a.Lane, s.locker.pool.Absence(a))
-		if a.Asked && r.Err == nil { // SCAN is asked without a seal
-			s.missing.lacks(a.Lane, pool.AbsentFor(errOddScan, 0))
+		s.missing.markMissing(a.Lane, s.locker.pool.Absence(a))
+		if a.Sent && r.Err == nil { // SCAN is sent without a seal
+			s.missing.markMissing(a.Lane, pool.AbsentFor(errUnexpectedScan, 0))
 		}
 		return ""
 	}
@@ -253,13 +255,13 @@ func (s *scanning) takeLocked(a *pool.Answer) (cursor string) {
 		s.names[strings.TrimPrefix(item.Str, s.prefix)] = true
 	}
 	if r.Items[0].Str == "0" {
-		s.missing.counts(a.Lane)
+		s.missing.markCounted(a.Lane)
 		return ""
 	}
 	return r.Items[0].Str
 }
 
-// globEscape makes a prefix mean itself in MATCH.
+// globEscape escapes a prefix so that MATCH takes it literally.
 func globEscape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

@@ -1,12 +1,13 @@
-// Looking at a lock: what do the masters together say of a key?
+// This file reads a lock's state: what the masters together report about a key.
 //
-// A holder is whoever a quorum of masters shows in the same way: as a writer, as
-// a reader, in one slot. What a master shows it cannot have forgotten, so that
-// counts under any good seal; that it shows nothing proves something only if it
-// is old enough. Whoever is shown by fewer masters, but by so many that those
-// which cannot tell might complete a quorum, may hold the key: that is shown, and
-// shown as such. Where so many cannot tell that nobody need be shown, nobody
-// knows whether it is free.
+// A token is a holder if a quorum of masters shows it in the same role: as a writer, as a
+// reader, or in one slot. A master cannot have forgotten what it shows, so that counts
+// under any good seal. Showing nothing proves an absence only if the master's memory is
+// old enough. Some leases are shown by fewer masters, but masters that cannot tell might
+// complete a quorum. Such a token may hold the key; it is listed and marked as
+// unconfirmed. If a quorum of masters cannot tell, an unlisted token may hold the key, so
+// the state is undecided.
+
 package redlock
 
 import (
@@ -16,13 +17,13 @@ import (
 	"redlockd/pool"
 )
 
-// LockState is what a quorum of masters says of a key.
+// LockState is what a quorum of masters reports about a key.
 type LockState uint8
 
 const (
-	LockFree      LockState = iota // nobody can hold it
+	LockFree      LockState = iota // no token can hold it
 	LockHeld                       // a quorum shows a holder
-	LockUndecided                  // somebody may hold it: the masters that could tell are missing or young
+	LockUndecided                  // a token may hold it: the masters that could tell are missing or quarantined
 	LockForeign                    // most masters keep something that is not a lock
 )
 
@@ -31,70 +32,70 @@ type LockView struct {
 	State   LockState
 	Mode    Mode           // of the holders; meaningless without any
 	Limit   int            // of Permits
-	Holders []Holder       // the longest first, at most mostHolders
+	Holders []Holder       // the longest first, at most maxHolders
 	Count   int            // of holders; more than are listed if there are too many
 	Left    time.Duration  // until the last holder's lease ends; 0 without any
 	Masters []LockOnMaster // in the configured order
-	Waiters int            // requests that wait for it in this daemon
+	Waiters int            // requests in this daemon that wait for it
 	Queued  int            // entries in the queue over all daemons, as most masters have it
 
-	// unseen: too few masters prove by their silence about a lease that they have no
-	// copy, so somebody whom no master shows may hold it.
+	// unseen: too few masters prove that they have no copy of an unlisted lease, so a
+	// token that no master shows may hold the key.
 	unseen bool
 }
 
-// Holder is one lease, or what may be one.
+// Holder is one lease, or a possible one.
 type Holder struct {
-	Token Token
-	Slot  int           // of Permits, from 1
-	Left  time.Duration // until a quorum no longer holds it, at least 1 ms
-	Votes int           // masters that show it
-	Sure  bool          // they are a quorum
-	Fence Fence         // 0 if this daemon has not granted it and nobody has noted it
-	Note  *Note         // nil if nothing is known
+	Token     Token
+	Slot      int           // of Permits, from 1
+	Left      time.Duration // until a quorum no longer holds it, at least 1 ms
+	Votes     int           // masters that show this lease
+	Confirmed bool          // a quorum shows it
+	Fence     Fence         // 0 if this daemon has not granted it and there is no note
+	Note      *Note         // nil if there is none
 
-	at copyOf
+	at copyKind
 }
 
-// LockOnMaster is what one master shows of a key.
+// LockOnMaster is one master's view of a key.
 type LockOnMaster struct {
-	Master string
-	Known  bool   // it answered, and what it says can be believed
-	Young  bool   // it may have forgotten: only what it shows counts
-	Why    string // it is not known or young
-	State  LockState
-	Mode   Mode
-	Count  int           // of holders that it shows
-	Token  Token         // of the one that lasts longest, "" = nobody
-	Left   time.Duration // of that one
+	Master      string
+	Known       bool   // the master answered, and its answer counts
+	Quarantined bool   // quarantined: the master may have forgotten, so only what it shows counts
+	Reason      string // why it is not known, or quarantined
+	State       LockState
+	Mode        Mode
+	Count       int           // holders that it shows
+	Token       Token         // of the lease that lasts longest, "" = none
+	Left        time.Duration // of that lease
 
 	limit   int
 	queued  int
 	holders []shownHolder
-	absence pool.Absence // of one that is not known or young
+	absence pool.Absence // set if the master is not known, or quarantined
 }
 
-// shownHolder is one holder as one master shows it.
+// shownHolder is one holder on one master.
 type shownHolder struct {
-	at   copyOf
+	at   copyKind
 	left time.Duration
 	note string
 }
 
-// copyOf is what the copies of one lease have in common. Copies of two kinds do
-// not add up.
-type copyOf struct {
+// copyKind is what the copies of one lease have in common. Copies of two kinds do not add
+// up.
+type copyKind struct {
 	mode        Mode
 	limit, slot int
 	token       Token
 }
 
 const (
-	mostHolders = 1000 // that DINFO tells, for each master
-	someHolders = 16   // that a listing looks at, for each key and master
+	maxHolders       = 1000 // holders that DINFO lists, for each master
+	maxListedHolders = 16   // holders that a listing reads, for each key and master
 )
 
-// ReadLock asks every master about one lock.
+// ReadLock reads one lock from every master.
 func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
 	if err := l.enter(); err != nil {
 		done(LockView{}, err)
@@ -105,9 +106,9 @@ func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
 
 func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 	g := l.pool.Group(db)
-	l.askAll(g, func(_ *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.look, "3", l.masterKey(key), l.notesKey(key), l.queueEndsKey(key),
-			strconv.Itoa(mostHolders), "1")
+	l.queryAll(g, func(_ *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.script.inspect, "3", l.masterKey(key), l.notesKey(key), l.queueEndsKey(key),
+			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
 		masters := l.mastersOf(g, answers)
 		for i := range masters {
@@ -115,8 +116,8 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 				masters[i].queued = int(items[1].Int)
 			}
 		}
-		view, err := l.judge(masters)
-		view.Waiters = l.waits.countAt(place{db, key})
+		view, err := l.aggregate(masters)
+		view.Waiters = l.waits.countAt(dbKey{db, key})
 		for i := range view.Holders {
 			h := &view.Holders[i]
 			if known, ok := l.leases.find(lockID{db, key, h.Token}); ok {
@@ -130,20 +131,20 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 	})
 }
 
-// queueEndsKey is where the masters keep until when each one in a queue counts as
-// alive, see fair.go.
+// queueEndsKey is the key at which the masters keep when each entry of a queue expires,
+// see fair.go.
 func (l *Locker) queueEndsKey(k Key) string { return l.options.KeyPrefix + "redlockd:qx:" + string(k) }
 
-// mastersOf reads what each master said of the key that it was asked about.
+// mastersOf reads each master's answer about the key.
 func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
 	masters := make([]LockOnMaster, len(answers))
 	for lane, status := range g.Statuses() {
 		a, m := &answers[lane], &masters[lane]
 		m.Master, m.Known = status.Name, a.Reply.Err == nil && a.Seal.Good && len(a.Reply.Items) > 0
-		m.Young = m.Known && a.Seal.Young
-		if !m.Known || m.Young {
+		m.Quarantined = m.Known && a.Seal.Quarantined
+		if !m.Known || m.Quarantined {
 			m.absence = l.pool.Absence(a)
-			m.Why = m.absence.String()
+			m.Reason = m.absence.String()
 		}
 		if m.Known {
 			m.read(a.Reply.Items[0].Items)
@@ -173,7 +174,7 @@ func (m *LockOnMaster) read(items []pool.Reply) {
 	m.limit, m.Count = int(items[1].Int), int(items[2].Int)
 	for at := 4; at+3 < len(items); at += 4 {
 		m.holders = append(m.holders, shownHolder{
-			at:   copyOf{m.Mode, m.limit, int(items[at+2].Int), Token(items[at].Str)},
+			at:   copyKind{m.Mode, m.limit, int(items[at+2].Int), Token(items[at].Str)},
 			left: time.Duration(items[at+1].Int) * time.Millisecond,
 			note: items[at+3].Str,
 		})

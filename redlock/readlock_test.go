@@ -1,6 +1,6 @@
 package redlock
 
-// readlock_test.go: what is shown of a lock, and of whom.
+// readlock_test.go: what is shown of a lock, and of its holders.
 
 import (
 	"errors"
@@ -74,7 +74,7 @@ func TestReadLock_ShowsTheHoldersOfEveryMode(t *testing.T) {
 		}
 		slots := map[int]bool{}
 		for i, h := range v.Holders {
-			if !h.Sure || h.Votes != 3 || h.Left <= 0 || h.Left > long+2*grain*time.Millisecond || h.Note != nil || h.Fence != 0 {
+			if !h.Confirmed || h.Votes != 3 || h.Left <= 0 || h.Left > long+2*expiryGrain*time.Millisecond || h.Note != nil || h.Fence != 0 {
 				t.Errorf("%v: holder %+v, whose fence only the other daemon knows", of.mode, h)
 			}
 			if i > 0 && h.Left > v.Holders[i-1].Left {
@@ -89,7 +89,7 @@ func TestReadLock_ShowsTheHoldersOfEveryMode(t *testing.T) {
 			t.Errorf("%v: the daemon that granted fence %d shows %+v", of.mode, fence, own.Holders)
 		}
 		for i, m := range v.Masters {
-			if m.Master != name(i) || !m.Known || m.Young || m.State != LockHeld || m.Mode != of.mode || m.Count != len(want) || m.Token != tokenA {
+			if m.Master != name(i) || !m.Known || m.Quarantined || m.State != LockHeld || m.Mode != of.mode || m.Count != len(want) || m.Token != tokenA {
 				t.Errorf("%v on master %s: %+v", of.mode, name(i), m)
 			}
 		}
@@ -105,7 +105,7 @@ func TestReadLock_TimesAreThoseOfTheLeaseAndNeverZero(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", TTL: 20 * time.Second})
-	if left := d.see("k").Left; left > 20*time.Second+2*grain*time.Millisecond || left <= 0 {
+	if left := d.see("k").Left; left > 20*time.Second+2*expiryGrain*time.Millisecond || left <= 0 {
 		t.Errorf("%v are left of 20 s", left)
 	}
 	for i := range c.servers { // less than the master timeout is left, and the copies are there
@@ -141,10 +141,10 @@ func TestReadLock_IsUndecidedWhereTheMastersThatCouldTellAreMissing(t *testing.T
 	c.servers[0].Kill()
 	d.await(0, "down")
 	v := d.see("k")
-	if v.State != LockUndecided || v.tokens() != string(tokenA) || v.Holders[0].Sure || v.Holders[0].Votes != 1 {
+	if v.State != LockUndecided || v.tokens() != string(tokenA) || v.Holders[0].Confirmed || v.Holders[0].Votes != 1 {
 		t.Errorf("%+v", v)
 	}
-	if m := v.Masters[0]; m.Known || m.Why == "" {
+	if m := v.Masters[0]; m.Known || m.Reason == "" {
 		t.Errorf("the master that is down: %+v", m)
 	}
 	c.servers[1].Kill()
@@ -154,7 +154,7 @@ func TestReadLock_IsUndecidedWhereTheMastersThatCouldTellAreMissing(t *testing.T
 }
 
 // A master that has lost its memory shows nothing, which proves nothing.
-func TestReadLock_AYoungMastersSilenceProvesNothing(t *testing.T) {
+func TestReadLock_AQuarantinedMasterThatShowsNothingProvesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -162,14 +162,14 @@ func TestReadLock_AYoungMastersSilenceProvesNothing(t *testing.T) {
 	c.do(2, "DEL", "k")
 	c.servers[1].RestartEmpty()
 	d.awaitProcess(1, c.servers[1])
-	eventually(t, "the young master is looked at", func() bool { return d.see("k").Masters[1].Known })
+	eventually(t, "the quarantined master is read", func() bool { return d.see("k").Masters[1].Known })
 	v := d.see("k")
-	if v.State != LockUndecided || v.tokens() != string(tokenA) || !v.Masters[1].Young || v.Masters[1].Why == "" {
+	if v.State != LockUndecided || v.tokens() != string(tokenA) || !v.Masters[1].Quarantined || v.Masters[1].Reason == "" {
 		t.Errorf("%+v", v)
 	}
 	c.do(1, "SET", "k", string(tokenA), "PX", 20_000) // what it shows it cannot have forgotten
 	if v := d.see("k"); v.State != LockHeld || v.Holders[0].Votes != 2 {
-		t.Errorf("with a copy on the young master: %+v", v)
+		t.Errorf("with a copy on the quarantined master: %+v", v)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestReadLock_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 	}
 }
 
-func TestReadLock_SomebodysDataIsForeign(t *testing.T) {
+func TestReadLock_OtherDataIsForeign(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -218,16 +218,16 @@ func TestReadLock_OfTooManyReadersTheLongestAreShownAndAllAreCounted(t *testing.
 		c.do(i, "PEXPIREAT", "k", ends)
 	}
 	v := d.see("k")
-	if v.State != LockHeld || v.Count != 1500 || len(v.Holders) != mostHolders || v.Holders[0].Token != "reader-nr-0" {
+	if v.State != LockHeld || v.Count != 1500 || len(v.Holders) != maxHolders || v.Holders[0].Token != "reader-nr-0" {
 		t.Errorf("%d counted, %d listed, the first is %v", v.Count, len(v.Holders), v.Holders[:1])
 	}
 }
 
-func TestReadLock_ShowsWhatTheHolderSaysAndNothingAfterItsRelease(t *testing.T) {
+func TestReadLock_ShowsTheHoldersNoteAndNothingAfterItsRelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
-	g := d.get(LockRequest{Key: "k", Meta: "build 7 of\x00 \xff", Who: &Who{Addr: "10.0.0.9:55 5", Name: "worker"}})
+	g := d.get(LockRequest{Key: "k", Meta: "build 7 of\x00 \xff", Requester: &Requester{Addr: "10.0.0.9:55 5", Name: "worker"}})
 	quiet := d.get(LockRequest{Key: "quiet"})
 	var v LockView
 	eventually(t, "the note is on the masters", func() bool { v = other.see("k"); return v.Holders[0].Note != nil })
@@ -303,12 +303,12 @@ func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
 	}
 }
 
-func TestNotes_AreKeptOfEveryHolderIfTheDaemonIsToldTo(t *testing.T) {
+func TestNotes_AreKeptOfEveryHolderWithLockInfo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
 	d.options.LockInfo = true
-	g := d.get(LockRequest{Key: "k", Who: &Who{Addr: "10.0.0.9:1"}})
+	g := d.get(LockRequest{Key: "k", Requester: &Requester{Addr: "10.0.0.9:1"}})
 	eventually(t, "the note is on the masters", func() bool { return other.see("k").Holders[0].Note != nil })
 	if h := other.see("k").Holders[0]; h.Note.Client != "10.0.0.9:1" || h.Note.Meta != "" || h.Fence != g.Fence {
 		t.Errorf("%+v, %+v", h, h.Note)
@@ -321,18 +321,18 @@ func TestNotes_AreKeptOfEveryHolderIfTheDaemonIsToldTo(t *testing.T) {
 
 func TestNotes_OfLapsedLeasesAreForgotten(t *testing.T) {
 	var n notes
-	for i := range 4 * leastSweep {
-		n.add(lockID{0, key(i), tokenA}, noted{"text", time.Duration(i)}, time.Duration(i))
+	for i := range 4 * minSweep {
+		n.add(lockID{0, key(i), tokenA}, storedNote{"text", time.Duration(i)}, time.Duration(i))
 	}
-	if left := n.count.Load(); left > 2*leastSweep {
+	if left := n.count.Load(); left > 2*minSweep {
 		t.Errorf("%d notes of lapsed leases are kept", left)
 	}
-	if text := n.take(lockID{0, key(4*leastSweep - 1), tokenA}); text != "text" {
+	if text := n.take(lockID{0, key(4*minSweep - 1), tokenA}); text != "text" {
 		t.Errorf("the last note is %q", text)
 	}
 }
 
-func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
+func TestWaiting_ShowsEveryWaiterWithItsKeysAndTimes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -343,29 +343,29 @@ func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
 		r.TTL = long
 		leaves = append(leaves, d.Wait(nil, r, func(_ Grant, err error) { answers <- err }))
 	}
-	wait(LockRequest{Key: "k", Wait: time.Minute, Who: &Who{Client: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}})
-	wait(LockRequest{Key: "k", Wait: 2 * time.Minute, Mode: Shared, Who: &Who{Client: 8}})
-	wait(LockRequest{Key: "k", More: []Key{"z"}, Wait: time.Minute, Who: &Who{Client: 9}})
+	wait(LockRequest{Key: "k", Wait: time.Minute, Requester: &Requester{ID: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}})
+	wait(LockRequest{Key: "k", Wait: 2 * time.Minute, Mode: Shared, Requester: &Requester{ID: 8}})
+	wait(LockRequest{Key: "k", More: []Key{"z"}, Wait: time.Minute, Requester: &Requester{ID: 9}})
 	eventually(t, "all of them wait", func() bool { return d.see("k").Waiters == 3 })
 	any := func(Key) bool { return true }
 	list, all := d.Waiting(0, any, 10)
-	if all != 3 || len(list) != 3 || list[0].Who != (Who{Client: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}) || list[0].Place != 1 {
+	if all != 3 || len(list) != 3 || list[0].Requester != (Requester{ID: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}) || list[0].Place != 1 {
 		t.Errorf("%d: %+v", all, list)
 	}
 	for i := range list {
 		w := &list[i]
 		want := time.Minute
-		if w.Who.Client == 8 {
+		if w.Requester.ID == 8 {
 			want = 2 * time.Minute
 		}
-		if w.Left <= 0 || w.Since < 0 || w.Since == 0 || w.Since+w.Left != want || (w.Mode == Shared) != (w.Who.Client == 8) || len(w.Keys) != 1+(map[int64]int{9: 1})[w.Who.Client] {
+		if w.Left <= 0 || w.Since < 0 || w.Since == 0 || w.Since+w.Left != want || (w.Mode == Shared) != (w.Requester.ID == 8) || len(w.Keys) != 1+(map[int64]int{9: 1})[w.Requester.ID] {
 			t.Errorf("%+v", *w)
 		}
 	}
-	if list, all := d.Waiting(0, any, 1); all != 3 || len(list) != 1 || list[0].Who.Client != 7 {
+	if list, all := d.Waiting(0, any, 1); all != 3 || len(list) != 1 || list[0].Requester.ID != 7 {
 		t.Errorf("with room for one: %d, %+v", all, list)
 	}
-	if list, all := d.Waiting(0, func(k Key) bool { return k == "z" }, 10); all != 1 || len(list) != 1 || list[0].Who.Client != 9 {
+	if list, all := d.Waiting(0, func(k Key) bool { return k == "z" }, 10); all != 1 || len(list) != 1 || list[0].Requester.ID != 9 {
 		t.Errorf("of z: %d, %+v", all, list)
 	}
 	if list, all := d.Waiting(1, any, 10); all != 0 || len(list) != 0 {
@@ -383,7 +383,7 @@ func TestWaiting_ShowsWhoWaitsForWhatAndHowLong(t *testing.T) {
 }
 
 // Those in the queue of all daemons are counted, wherever they wait.
-func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
+func TestReadLock_CountsTheWaitersInTheQueueOfAllDaemons(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -402,7 +402,7 @@ func TestReadLock_CountsThoseInTheQueueOfAllDaemons(t *testing.T) {
 }
 
 // Most masters have forgotten: what the others do not show proves nothing.
-func TestReadLock_IsUndecidedWhereSomebodyWhomNobodyShowsMayHoldIt(t *testing.T) {
+func TestReadLock_IsUndecidedWhereAnUnlistedTokenMayHoldIt(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct {
 		n      int

@@ -75,11 +75,11 @@ func (c *cluster) awaitRecord(by, of int) {
 // kill stops a daemon as a kill does: nothing is released.
 func (d *daemon) kill() { d.pool.Close() }
 
-// rolledBack wants a master to begin a new life under a new daemon.
-func (c *cluster) rolledBack(d *daemon, i int, lineage string) {
+// rolledBack requires that a master begins a new incarnation under a new daemon.
+func (c *cluster) rolledBack(d *daemon, i int, incarnation string) {
 	c.t.Helper()
 	d.await(i, "quarantined")
-	if now := c.lineage(i); now == lineage {
+	if now := c.incarnation(i); now == incarnation {
 		c.t.Errorf("master %s goes on as %s with a memory that was rolled back", name(i), now)
 	}
 }
@@ -89,7 +89,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	backups := map[int]string{0: backUp(t, c.servers[0]), 1: backUp(t, c.servers[1])}
-	lineages := []string{c.lineage(0), c.lineage(1), c.lineage(2)}
+	incarnations := []string{c.incarnation(0), c.incarnation(1), c.incarnation(2)}
 	held := one.take("k", long)
 	last := one.draw("n", 100) + 99
 	c.awaitRecord(2, 0)
@@ -97,38 +97,39 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 	one.kill()
 	c.comeBackWith(backups)
 
-	two := c.stranger()
+	two := c.startDaemon()
 	if got, err := two.ids("n", 1); err == nil && got <= last {
 		t.Errorf("id %d was given after id %d", got, last)
 	}
 	noQuorum(t, two.refuse("k", time.Second))
 	for i := range 2 {
-		c.rolledBack(two, i, lineages[i])
+		c.rolledBack(two, i, incarnations[i])
 	}
 	two.await(2, "voting")
-	if now := c.lineage(2); now != lineages[2] {
-		t.Errorf("master c, which lost nothing, goes on as %s, want %s", now, lineages[2])
+	if now := c.incarnation(2); now != incarnations[2] {
+		t.Errorf("master c, which lost nothing, goes on as %s, want %s", now, incarnations[2])
 	}
 	if got := c.copies("k")[2]; got != string(held.Token) {
 		t.Errorf("master c has the copy %q", got)
 	}
-	// Both began again above what the third remembers: they are not retired once more.
+	// Both began again above what the third remembers: they are not invalidated once
+	// more.
 	for i := range 2 {
 		if now, want := c.register(i), c.remembered(2, i); now < want {
-			t.Errorf("master %s began a new life at %d, below the %d that is remembered", name(i), now, want)
+			t.Errorf("master %s began a new incarnation at %d, below the %d that is remembered", name(i), now, want)
 		}
 	}
-	if n := two.pool.Counters().Latched; n != 2 {
-		t.Errorf("%d lives were retired, want 2", n)
+	if n := two.pool.Counters().Invalidated; n != 2 {
+		t.Errorf("%d incarnations were invalidated, want 2", n)
 	}
 }
 
 // One master of a bare quorum comes back from a backup, the third was away meanwhile:
 // its records are old, and the second's decide.
-func TestRecords_OneMasterOfABareQuorumFromABackupVotesForNobody(t *testing.T) {
+func TestRecords_OneMasterOfABareQuorumFromABackupDoesNotVote(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
-	backup, lineage := backUp(t, c.servers[0]), c.lineage(0)
+	backup, incarnation := backUp(t, c.servers[0]), c.incarnation(0)
 	c.servers[2].Kill()
 	one.await(2, "down")
 	one.take("k", long)
@@ -138,9 +139,9 @@ func TestRecords_OneMasterOfABareQuorumFromABackupVotesForNobody(t *testing.T) {
 	c.servers[2].Restart()
 	c.comeBackWith(map[int]string{0: backup})
 
-	two := c.stranger()
+	two := c.startDaemon()
 	_ = two.refuse("k", time.Second) // as held, or without a quorum
-	c.rolledBack(two, 0, lineage)
+	c.rolledBack(two, 0, incarnation)
 	two.await(1, "voting")
 	two.await(2, "voting")
 	if got := two.draw("n", 1); got <= last {
@@ -150,11 +151,11 @@ func TestRecords_OneMasterOfABareQuorumFromABackupVotesForNobody(t *testing.T) {
 
 // A replica that lags is promoted and started again in its master's place: nothing
 // in its memory tells that it was a replica.
-func TestRecords_APromotedReplicaThatWasRestartedVotesForNobody(t *testing.T) {
+func TestRecords_APromotedReplicaThatWasRestartedDoesNotVote(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	files := map[int]string{}
-	lineages := []string{c.lineage(0), c.lineage(1)}
+	incarnations := []string{c.incarnation(0), c.incarnation(1)}
 	for i := range 2 {
 		files[i] = c.promoted(i)
 	}
@@ -164,10 +165,10 @@ func TestRecords_APromotedReplicaThatWasRestartedVotesForNobody(t *testing.T) {
 	one.kill()
 	c.comeBackWith(files)
 
-	two := c.stranger()
+	two := c.startDaemon()
 	noQuorum(t, two.refuse("k", time.Second))
 	for i := range 2 {
-		c.rolledBack(two, i, lineages[i])
+		c.rolledBack(two, i, incarnations[i])
 	}
 }
 
@@ -190,32 +191,33 @@ func (c *cluster) promoted(of int) string {
 	return copied(c.t, data)
 }
 
-// A daemon that ran all the time remembers the life after the one that comes back.
-func TestRecords_AnEarlierLifeDoesNotComeBack(t *testing.T) {
+// A daemon that ran all the time has recorded the incarnation after the one that comes
+// back.
+func TestRecords_AnEarlierIncarnationDoesNotComeBack(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
-	backup, first := backUp(t, c.servers[0]), c.lineage(0)
+	backup, first := backUp(t, c.servers[0]), c.incarnation(0)
 	c.do(0, "FLUSHALL")
 	one.await(0, "quarantined")
-	eventually(t, "master a has begun another life", func() bool { return c.do(0, "EXISTS", "redlockd:seal") == int64(1) && c.lineage(0) != first })
+	eventually(t, "master a has begun another incarnation", func() bool { return c.do(0, "EXISTS", "redlockd:seal") == int64(1) && c.incarnation(0) != first })
 	c.servers[1].Kill() // its records are not needed
 	one.await(1, "down")
 	c.comeBackWith(map[int]string{0: backup})
 	one.awaitProcess(0, c.servers[0])
 	one.await(0, "quarantined")
-	if now := c.lineage(0); now == first {
-		t.Errorf("the life %s, which another one had followed, is back", now)
+	if now := c.incarnation(0); now == first {
+		t.Errorf("the incarnation %s, which another one had followed, is back", now)
 	}
 }
 
-// Masters that kept everything vote at once, whoever remembers what.
+// Masters that kept everything vote at once, whatever the daemons' records contain.
 func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	held := one.take("k", long)
-	var lineages []string
+	var incarnations []string
 	for i := range c.servers {
-		lineages = append(lineages, c.lineage(i))
+		incarnations = append(incarnations, c.incarnation(i))
 		c.awaitRecord(i, (i+1)%3)
 		c.awaitRecord(i, (i+2)%3)
 	}
@@ -226,18 +228,18 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 				c.servers[i].Restart()
 			}
 		}
-		two := c.stranger()
+		two := c.startDaemon()
 		for i := range c.servers {
 			if i == away {
 				continue
 			}
 			two.await(i, "voting") // much sooner than after a quarantine
-			if now := c.lineage(i); now != lineages[i] {
-				t.Errorf("master %s goes on as %s, want %s", name(i), now, lineages[i])
+			if now := c.incarnation(i); now != incarnations[i] {
+				t.Errorf("master %s goes on as %s, want %s", name(i), now, incarnations[i])
 			}
 		}
-		if n := two.pool.Counters().Latched; n != 0 {
-			t.Errorf("%d lives were retired", n)
+		if n := two.pool.Counters().Invalidated; n != 0 {
+			t.Errorf("%d incarnations were invalidated", n)
 		}
 		if away < 0 {
 			isHeld(t, two.refuse("k", time.Second))
@@ -258,13 +260,13 @@ func TestRecords_ABlankMasterBeginsAboveThem(t *testing.T) {
 	c.awaitRecord(1, 0)
 	one.kill()
 	c.servers[0].RestartEmpty()
-	two := c.stranger()
+	two := c.startDaemon()
 	two.await(0, "quarantined")
 	if got := c.register(0); got < ahead {
 		t.Errorf("the register is %d, and %d is remembered", got, ahead)
 	}
-	if n := two.pool.Counters().Latched; n != 0 {
-		t.Errorf("%d lives were retired, want none", n)
+	if n := two.pool.Counters().Invalidated; n != 0 {
+		t.Errorf("%d incarnations were invalidated, want none", n)
 	}
 }
 
@@ -283,14 +285,14 @@ func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
 			one.kill()
 			c.do(1, "DEL", "redlockd:acked")
 			c.do(1, write...)
-			two := c.stranger()
+			two := c.startDaemon()
 			for i := range c.servers {
 				two.await(i, "voting")
 			}
 			two.free("k", two.take("k", time.Second).Token)
 			c.awaitRecord(2, 0) // the others' records are written all the same
-			if n := two.pool.Counters().Latched; n != 0 {
-				t.Errorf("%d lives were retired", n)
+			if n := two.pool.Counters().Invalidated; n != 0 {
+				t.Errorf("%d incarnations were invalidated", n)
 			}
 		})
 	}
@@ -350,7 +352,8 @@ func (c *cluster) calls(command string) (n int64) {
 	return n
 }
 
-// The operator's word that no earlier life matters holds, whatever the records are.
+// The operator's declaration that no earlier incarnation matters holds, whatever the
+// records contain.
 func TestRecords_DoNotUndoABootstrap(t *testing.T) {
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
@@ -363,11 +366,11 @@ func TestRecords_DoNotUndoABootstrap(t *testing.T) {
 	if err := pool.Bootstrap(t.Context(), c.options(), true, t.Output()); err != nil {
 		t.Fatal(err)
 	}
-	two := c.stranger()
+	two := c.startDaemon()
 	for i := range c.servers {
 		two.await(i, "voting") // much sooner than after a quarantine
 	}
-	if n := two.pool.Counters().Latched; n != 0 {
-		t.Errorf("%d lives were retired", n)
+	if n := two.pool.Counters().Invalidated; n != 0 {
+		t.Errorf("%d incarnations were invalidated", n)
 	}
 }

@@ -1,13 +1,14 @@
-// Package redlock runs the quorum algorithms over a pool of masters. It knows
-// no socket and no protocol: requests are values, outcomes are calls.
+// This file contains the Locker: its options, the calls that request, release and extend
+// a lock, and its end.
 //
-// The story of one lock: Lock queues a plain SET NX PXAT on every master's lane
-// (acquire.go). Each answer is a vote (quorum.go) if the seal at the end of its
-// flush is good. At a quorum of yes the fence is chosen (fence.go), what is
-// left of the lease is computed (validity.go) and the grant is handed over;
-// nothing is cancelled, the remaining masters are the lease's fault tolerance.
-// Without a quorum every copy that was or may have been made is taken back
-// (undo.go). Unlock (release.go) and Extend (extend.go) follow on the same lanes.
+// The path of one lock: Lock queues a plain SET NX PXAT on every master's lane
+// (acquire.go). Each answer is a vote (quorum.go) if the seal at the end of its flush is
+// good. At a quorum of yes votes, the fence is chosen (fence.go), the remaining lease is
+// computed (validity.go) and the grant is handed over. Nothing is cancelled: the
+// remaining masters are the lease's fault tolerance. Without a quorum, every copy that
+// was or may have been made is taken back (undo.go). Unlock (release.go) and Extend
+// (extend.go) follow on the same lanes.
+
 package redlock
 
 import (
@@ -24,46 +25,47 @@ import (
 type Options struct {
 	KeyPrefix     string // stands before every key on the masters
 	MaxOperations int    // operations in flight at once; 100 000
-	// MaxWaiters bounds requests that wait, over all keys; 100 000. Each costs
-	// less than 1 kB and no goroutine. MaxWaitersPerKey: 10 000.
+	// MaxWaiters bounds the waiting requests, over all keys; 100 000. Each costs less
+	// than 1 kB and no goroutine. MaxWaitersPerKey: 10 000.
 	MaxWaiters, MaxWaitersPerKey int
-	// VolatileIDs lets counters live on masters that may forget the last ids
-	// in a crash: a crash of a quorum may then repeat ids.
+	// VolatileIDs allows counters on masters that may forget the last ids in a crash. A
+	// crash of a quorum may then repeat ids.
 	VolatileIDs bool
-	// LockInfo has every holder noted on the masters, not only those that give
-	// META: one more short command a grant and one more a release, on each master.
+	// LockInfo notes every holder on the masters, not only holders that give META. It
+	// costs one more short command for a grant and one more for a release, on each
+	// master.
 	LockInfo bool
-	// Tokens makes those of requests without one; NewToken.
+	// Tokens makes the tokens of requests that have none; default NewToken.
 	Tokens func() Token
 	Logger *slog.Logger
 }
 
 // Locker grants, extends and releases locks by a quorum of masters.
 type Locker struct {
-	pool    *pool.Pool
-	options Options
-	late    time.Duration // the master timeout
-	maxTTL  time.Duration
-	clock   pool.Clock
-	recent  func() time.Duration // the clock, or a cheaper one that is never ahead of it
-	script  scripts
+	pool          *pool.Pool
+	options       Options
+	masterTimeout time.Duration // the master timeout
+	maxTTL        time.Duration
+	clock         pool.Clock
+	recent        func() time.Duration // the clock, or a cheaper one that is never ahead of it
+	script        scripts
 
-	leases  *leases
-	claimed claimed
-	turns   turns
-	hot     *hotKeys
-	waits   waiters
-	works   workWaits
-	holds   holds
-	lostLog lostLog
-	events  events
-	ids     mediators
-	notes   notes
-	daemon  string // the name of this daemon in notes
+	leases     *leaseRecords
+	usedFences usedFences
+	tokenQueue perTokenQueue
+	hot        *hotKeys
+	waits      waiters
+	workWaits  workWaits
+	holds      holds
+	holdLog    holdLog
+	events     lockEvents
+	ids        idCounters
+	notes      notes
+	daemonName string // the name of this daemon in notes
 
 	inFlight atomic.Int64
 	closing  atomic.Bool
-	counts   counters
+	counts   lockCounters
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -91,10 +93,10 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	}
 	l := &Locker{
 		pool: p, options: o, clock: p.Clock(), recent: pool.Recent(p.Clock()),
-		late: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
-		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemon: daemonName(),
+		masterTimeout: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
+		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
 	}
-	l.lostLog.clock, l.lostLog.logger = p.Clock(), o.Logger
+	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
 	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
 	l.waits.name = string(NewToken())[:8]
 	texts, err := l.script.load()
@@ -105,14 +107,14 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	return l, nil
 }
 
-// Lock asks for an exclusive lock; done is called exactly once. b may be nil;
-// otherwise nothing is sent before b.Send.
+// Lock requests a lock; done is called exactly once. b may be nil; otherwise nothing is
+// sent before b.Send.
 func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 	if err := l.enter(); err != nil {
 		done(Grant{}, err)
 		return
 	}
-	call := &acquire{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
+	call := &acquireCall{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
 	if r.bounded() {
 		l.hot.enter(b, call)
 		return
@@ -120,18 +122,18 @@ func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 	call.start(b)
 }
 
-// Unlock gives a lock back: true if this token held it until now.
+// Unlock releases a lock. The result is true if this token held it until now.
 func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 	if err := l.enter(); err != nil {
 		done(false, err)
 		return
 	}
 	id := lockID{r.DB, r.Key, r.Token}
-	if l.turns.idle() {
+	if l.tokenQueue.idle() {
 		l.releaseAs(EventReleased, b, id, nil, r.Trace, done)
 		return
 	}
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, nil, r.Trace, done) }})
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, nil, r.Trace, done) }})
 }
 
 // Extend makes a lock that is still held last at least r.TTL from now.
@@ -141,16 +143,16 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 		return
 	}
 	id := lockID{r.DB, r.Key, r.Token}
-	if l.turns.idle() {
+	if l.tokenQueue.idle() {
 		l.extend(b, r, done)
 		return
 	}
-	l.turns.take(id, b, turn{run: func(b *Batch) { l.extend(b, r, done) }})
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.extend(b, r, done) }})
 }
 
-// unheard deals with a grant whose client has left: what its token had before stays as
-// it was, but nobody is there any more to end its renewal.
-func (l *Locker) unheard(g Grant) {
+// undelivered handles a grant whose client has left. What its token held before stays as
+// it was, but its renewal ends, because no client is left to end it.
+func (l *Locker) undelivered(g Grant) {
 	if g.Fresh {
 		l.GiveBack(g)
 		return
@@ -158,19 +160,19 @@ func (l *Locker) unheard(g Grant) {
 	l.holds.endOf(g)
 }
 
-// GiveBack releases a grant whose holder never heard of it.
+// GiveBack releases a grant that never reached its holder.
 func (l *Locker) GiveBack(g Grant) {
 	l.counts.givenBack.Add(1)
-	if g.attempt != nil {
+	if g.ballot != nil {
 		l.holds.endOf(g)
-		g.attempt.takeBack()
+		g.ballot.takeBack()
 		for i, key := range g.Keys() {
-			l.leases.disown(lockID{g.db, key, g.TokenOf(i)}, g.Fence)
-			l.waits.freed(nil, place{g.db, key})
+			l.leases.dropGrant(lockID{g.db, key, g.TokenOf(i)}, g.Fence)
+			l.waits.onRelease(nil, dbKey{g.db, key})
 		}
 		return
 	}
-	l.inFlight.Add(1) // beyond the limit if it must be: nobody else knows the token
+	l.inFlight.Add(1) // beyond the limit if necessary: no client has the token
 	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
 	for _, key := range g.More {
 		l.inFlight.Add(1)
@@ -207,16 +209,16 @@ func (l *Locker) leave() { l.inFlight.Add(-1) }
 // Masters shows every master as database db's lanes see it.
 func (l *Locker) Masters(db int) []MasterStatus { return l.pool.Group(db).Statuses() }
 
-// DrainMaster stops asking a master for anything new, UndrainMaster asks it again;
-// see pool.Pool.Drain.
+// DrainMaster stops sending new operations to a master, and UndrainMaster resumes; see
+// pool.Pool.Drain.
 func (l *Locker) DrainMaster(name string) error   { return l.pool.Drain(name) }
 func (l *Locker) UndrainMaster(name string) error { return l.pool.Undrain(name) }
 
-// Close refuses new operations and waits, at most patience, until what is in
-// flight has been answered and what must be taken back has left the queues.
-func (l *Locker) Close(patience time.Duration) error {
+// Close rejects new operations. It waits, at most for the timeout, until all operations
+// in flight have been answered and all undo commands have left the queues.
+func (l *Locker) Close(timeout time.Duration) error {
 	l.closing.Store(true)
-	for end := l.clock.Now() + patience; ; {
+	for end := l.clock.Now() + timeout; ; {
 		busy := int(l.inFlight.Load()) + l.events.busy() + l.pool.Busy()
 		if busy == 0 {
 			return nil

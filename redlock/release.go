@@ -1,5 +1,6 @@
-// One release: what the masters say, what the caller is told, and what goes on
-// after the answer until every copy is gone.
+// This file releases a lock: how the masters' answers are counted, what the caller
+// receives, and how the release goes on after the answer until every copy is gone.
+
 package redlock
 
 import (
@@ -16,79 +17,80 @@ type release struct {
 	group  *pool.Group
 	id     lockID
 	key    string
-	copies uint16    // masters that may hold a copy, as bits
-	valid  bool      // this daemon's own record says that the lease still runs
+	copies uint16    // bits: masters that may hold a copy
+	valid  bool      // this daemon's own record shows that the lease still runs
 	fence  Fence     // of its grant; 0 = not known
-	event  EventKind // what it is told as
+	event  EventKind // the event that is emitted
 	start  time.Duration
-	only   *reach // nil = every copy
+	scope  *releaseScope // nil = every copy
 	done   UnlockDone
 
-	mu      sync.Mutex
-	missing missing
-	deleted int // a: the copy is gone now
-	absent  int // z: certainly held no copy before
-	silent  int // u: no answer that proves anything
-	over    bool
+	mu        sync.Mutex
+	missing   missing
+	deleted   int // a: the copy is gone now
+	absent    int // z: certainly held no copy before
+	uncounted int // u: no answer that proves anything
+	over      bool
 }
 
-// reach is which copies are released: those that end up to some time after the release
-// was asked for, or by what was written on that master.
-type reach struct {
+// releaseScope limits a release to copies that end up to some time after the release was
+// requested, or up to the expiry that was written on that master.
+type releaseScope struct {
 	upTo  time.Duration
-	wrote *[maxMasters]int64 // ms of each master's clock; an entry is its lane's to read
+	wrote *[maxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
 }
 
-var _ pool.Bulky = (*release)(nil)
+var _ pool.BulkOperation = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 	l.releaseAs(EventReleased, b, id, nil, nil, done)
 }
 
-// releaseAs is release under the name by which it is told to those who listen. It
-// spares copies beyond its reach; nil = none.
-func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *reach, t *Trace, done UnlockDone) {
+// releaseAs is release with the event that listeners receive. It spares copies outside
+// its scope; nil = none.
+func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseScope, t *Trace, done UnlockDone) {
 	now := l.recent()
-	// Forgotten before it is queued: from here on no heal may re-create a copy.
+	// The lease is forgotten before the release is queued: from here on no repair may
+	// re-create a copy.
 	known, ok := l.leases.drop(id)
 	l.holds.released(id)
 	if !ok {
-		known.copies = everywhere
+		known.copies = allLanes
 	}
 	g := l.pool.Group(id.db)
-	if b == nil && l.waits.count.Load() > 0 { // the release and the next one's question leave together
+	if b == nil && l.waits.count.Load() > 0 { // the release and the next waiter's ballot leave together
 		b = &Batch{}
 		defer b.Send()
 	}
-	l.undescribe(b, id)
-	l.submit(b, g, l.watch(t, &release{
+	l.dropNote(b, id)
+	l.submit(b, g, l.traced(t, &release{
 		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
-		valid: ok && known.until > now, fence: known.fence, event: event, start: now, only: only, done: done,
+		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
 	}))
-	l.waits.freed(b, place{id.db, id.key})
+	l.waits.onRelease(b, dbKey{id.db, id.key})
 }
 
-// Plan: "deleted" needs no seal, "not held" is believed only under a good one.
-func (r *release) Plan() pool.Plan {
-	plan := pool.Plan{Key: r.key, Joins: true, SealZero: true}
-	if r.only == nil {
+// Props: "deleted" needs no seal, "not held" counts only under a good one.
+func (r *release) Props() pool.Props {
+	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
+	if r.scope == nil {
 		plan.Bulk = r.locker.script.releases
 	}
 	return plan
 }
 
-// Word is what the script for all releases of a flush is told.
-func (r *release) Word() string { return string(r.id.token) }
+// Word is the argument of the script that handles all releases of a flush.
+func (r *release) BulkArg() string { return string(r.id.token) }
 
-// Propose: a release has no fence.
+// Propose does nothing: a release has no fence.
 func (r *release) Propose(int64) {}
 
-// Command deletes whatever the token holds, usually without a guard: it is sent
+// Command deletes whatever the token holds, usually without a guard: the command is sent
 // once and nothing overtakes it.
-func (r *release) Command(m *pool.Moment, c *pool.Command) bool {
-	if r.only != nil {
-		debt := r.debt(m.Lane)
-		c.Set(debt.Words(m)...)
+func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
+	if r.scope != nil {
+		pending := r.pendingRelease(m.Lane)
+		c.Set(pending.CommandArgs(m)...)
 		return true
 	}
 	c.Set("EVALSHA", r.locker.script.release, "1", r.key, string(r.id.token), "", "")
@@ -98,7 +100,7 @@ func (r *release) Command(m *pool.Moment, c *pool.Command) bool {
 // Answer counts one master.
 func (r *release) Answer(answer pool.Answer) {
 	if answer.Reply.Err != nil && r.copies&(1<<answer.Lane) != 0 && len(r.id.token) >= shortToken {
-		r.owe(answer.Lane)
+		r.retryOn(answer.Lane)
 	}
 	r.mu.Lock()
 	if r.over { // read without the lock
@@ -110,20 +112,20 @@ func (r *release) Answer(answer pool.Answer) {
 		r.lacksLocked(&answer)
 	case answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1:
 		r.deleted++
-		r.missing.counts(answer.Lane)
-	case answer.Seal.Good && !answer.Seal.Young,
-		answer.Seal.Good && pool.Broken(pool.RuleYoungAbsence),
+		r.missing.markCounted(answer.Lane)
+	case answer.Seal.Good && !answer.Seal.Quarantined,
+		answer.Seal.Good && pool.Broken(pool.RuleQuarantineAbsence),
 		pool.Broken(pool.RuleRepeatAbsence):
 		r.absent++
-		r.missing.counts(answer.Lane)
+		r.missing.markCounted(answer.Lane)
 	default:
 		r.lacksLocked(&answer)
 	}
 	released, err, decided := r.decideLocked()
 	r.over = decided
 	if released {
-		// With the lock held: whoever takes the key next needs answers that come
-		// behind this one, so its grant cannot be told first.
+		// The event is emitted with the lock held: the next holder of the key needs
+		// answers that come after this one, so its grant cannot be reported first.
 		r.locker.events.emit(r.event, r.id, r.fence, 0)
 	}
 	r.mu.Unlock()
@@ -138,8 +140,8 @@ func (r *release) Answer(answer pool.Answer) {
 }
 
 func (r *release) lacksLocked(answer *pool.Answer) {
-	r.silent++
-	r.missing.lacks(answer.Lane, r.locker.pool.Absence(answer))
+	r.uncounted++
+	r.missing.markMissing(answer.Lane, r.locker.pool.Absence(answer))
 }
 
 func (r *release) decideLocked() (released bool, err error, decided bool) {
@@ -149,54 +151,55 @@ func (r *release) decideLocked() (released bool, err error, decided bool) {
 		return true, nil, true
 	case r.absent > n-quorum:
 		return false, nil, true
-	case r.deleted+r.absent+r.silent < n:
+	case r.deleted+r.absent+r.uncounted < n:
 		return false, nil, false
 	case r.valid && r.deleted > 0:
-		// The lease was valid, and so a quorum held it; the masters that are
-		// silent are told again until they have let go.
+		// The lease was valid, so a quorum held it. The masters without an answer receive
+		// the release again until they have deleted their copy.
 		return true, nil, true
 	}
 	return false, r.locker.noQuorum(&r.missing,
 		"whether the token held the lock is unknown; the release is repeated until every master has let go"), true
 }
 
-// owe has the release repeated on a master that did not answer. The guard
-// spares copies that end later than any that can exist now: if the token is
-// used again, they are another life's.
-func (r *release) owe(lane int) {
-	r.group.Owe(lane, r.debt(lane))
+// retryOn repeats the release on a master that did not answer. The guard spares copies
+// that end later than any copy that can exist now: if the token is used again, they
+// belong to that later lease.
+func (r *release) retryOn(lane int) {
+	r.group.RetryRelease(lane, r.pendingRelease(lane))
 }
 
-func (r *release) debt(lane int) pool.Debt {
+func (r *release) pendingRelease(lane int) pool.PendingRelease {
 	l := r.locker
-	if r.only == nil {
-		return l.endDebt(r.key, r.id.token, r.start)
+	if r.scope == nil {
+		return l.pendingRelease(r.key, r.id.token, r.start)
 	}
-	return l.debtUpTo(r.key, r.id.token, r.start, r.only.upTo, r.only.wrote[lane]+2*grain)
+	return l.pendingReleaseUpTo(r.key, r.id.token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*expiryGrain)
 }
 
-// endDebt releases whatever the token may have held when its end was asked for.
-func (l *Locker) endDebt(key string, token Token, asked time.Duration) pool.Debt {
-	return l.debtUpTo(key, token, asked, l.maxTTL+l.late+time.Second, 0)
+// pendingRelease releases whatever the token may have held when the release was
+// requested.
+func (l *Locker) pendingRelease(key string, token Token, requested time.Duration) pool.PendingRelease {
+	return l.pendingReleaseUpTo(key, token, requested, l.maxTTL+l.masterTimeout+time.Second, 0)
 }
 
-// debtUpTo spares copies that end later than upTo after it was asked for, and later
-// than wrote, ms of the master's clock.
-func (l *Locker) debtUpTo(key string, token Token, asked, upTo time.Duration, wrote int64) pool.Debt {
-	return pool.Debt{
-		Dated: func(then int64) []string {
+// pendingReleaseUpTo spares copies that end later than upTo after the release was
+// requested, and later than wrote, ms of the master's clock.
+func (l *Locker) pendingReleaseUpTo(key string, token Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
+	return pool.PendingRelease{
+		ArgsAt: func(then int64) []string {
 			return l.releaseWords(key, token, 0, max(then/1000+upTo.Milliseconds(), wrote))
 		},
-		Since: asked,
-		Until: asked + l.maxTTL + 4*l.late,
+		Since: requested,
+		Until: requested + l.maxTTL + 4*l.masterTimeout,
 	}
 }
 
-func (l *Locker) releaseDebt(key string, token Token, lo, hi int64, until time.Duration) pool.Debt {
-	return pool.Debt{Args: l.releaseWords(key, token, lo, hi), Until: until}
+func (l *Locker) pendingReleaseWithin(key string, token Token, lo, hi int64, until time.Duration) pool.PendingRelease {
+	return pool.PendingRelease{Args: l.releaseWords(key, token, lo, hi), Until: until}
 }
 
-// releaseWords delete a copy that ends within [lo, hi].
+// releaseWords is the command that deletes a copy if it ends within [lo, hi].
 func (l *Locker) releaseWords(key string, token Token, lo, hi int64) []string {
 	return []string{"EVALSHA", l.script.release, "1", key, string(token), strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)}
 }

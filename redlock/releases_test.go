@@ -27,8 +27,8 @@ func TestRelease_AMasterThatForgotDoesNotProveThatALockWasNotHeld(t *testing.T) 
 	noQuorum(t, err, "1 of 3")
 }
 
-// Rule: repeat-absence. "Not held" is the first thing that the daemon hears of
-// a memory that is another one.
+// Rule: repeat-absence. "Not held" is the first answer that the daemon receives from a
+// new incarnation.
 func TestRelease_AnAbsenceWithoutAGoodSealProvesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -43,7 +43,7 @@ func TestRelease_AnAbsenceWithoutAGoodSealProvesNothing(t *testing.T) {
 	noQuorum(t, err)
 }
 
-// Rule: owed. The copy would stand in everybody's way for half a minute.
+// Rule: owed. The copy would block the key for half a minute.
 func TestRelease_ReachesAMasterThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -73,7 +73,7 @@ func TestRelease_ReachesAMasterThatWasStopped(t *testing.T) {
 
 // The daemon's own record decides what the answers leave open: its lease runs,
 // so a quorum held it, and one master has let go of it.
-func TestRelease_OfALeaseThatTheDaemonKnowsToBeValidSucceedsOnOneMaster(t *testing.T) {
+func TestRelease_OfALeaseThatIsValidInTheDaemonsRecordsSucceedsOnOneMaster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(relayed, blind)

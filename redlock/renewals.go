@@ -1,11 +1,11 @@
 package redlock
 
-// renewals.go: when is a hold due, and what follows from a renewal?
+// renewals.go schedules the renewals of holds and handles their results.
 //
-// Beside contenders a quorum may be all that has a copy at first, so that the loss
-// of one master ends the lease, although a majority is there. A renewal gives the
-// others theirs. So it is asked for early where a master has refused its copy, in
-// the ballot or later, and where one had none to show soon after the ballot.
+// Under contention only a bare quorum may hold a new lock, and losing one of those
+// masters would end the lease although a majority is reachable. A renewal creates the
+// missing copies. It is therefore due early in two cases: when a master has refused its
+// copy, in the ballot or later, and when a master had none soon after the ballot.
 
 import (
 	"container/heap"
@@ -14,25 +14,26 @@ import (
 )
 
 const (
-	// gathering is how far apart renewals may be due and still leave together.
-	gathering = 4 * time.Millisecond
-	// renewals is how many of them are queued at once.
-	renewals = 1024
-	// afterRefusal is how long after a master's refusal it is asked again at the
-	// earliest: whoever competed there has been refused, too, and takes its copy back
-	// when it knows. In a hurry, because a bare quorum is all there is until then; but
-	// not so soon that gathering leaves nothing of it.
-	afterRefusal = 2 * gathering
-	// afterBallot is how long after its ballot a hold is looked at: by then masters
-	// have answered.
+	// renewalWindow is how far apart renewals may be due and still leave together.
+	renewalWindow = 4 * time.Millisecond
+	// maxRenewals is how many renewals are queued at once.
+	maxRenewals = 1024
+	// afterRefusal is the earliest time after a master's refusal at which the daemon
+	// retries there. A competitor's ballot on that master has failed, too, and takes its
+	// copy back once it is decided. The retry is early, because until then only a bare
+	// quorum holds the lock. It is not so early that the renewal window removes the
+	// delay.
+	afterRefusal = 2 * renewalWindow
+	// afterBallot is how long after its ballot a hold is checked: by then masters have
+	// answered.
 	afterBallot = 50 * time.Millisecond
 )
 
-// scheduleLocked sets when the hold is looked at next. Once no renewal is left,
-// that is the end of its validity.
+// scheduleLocked sets when the hold is due next. Once no renewal is left, that is the end
+// of its validity.
 func (s *holds) scheduleLocked(h *Hold, due time.Duration) {
 	s.queueLocked(h, due)
-	s.alarmLocked()
+	s.setTimerLocked()
 }
 
 func (s *holds) queueLocked(h *Hold, due time.Duration) {
@@ -43,81 +44,82 @@ func (s *holds) queueLocked(h *Hold, due time.Duration) {
 	heap.Push(&s.queue, h)
 }
 
-// alarmLocked lets the alarm ring when the first hold is due.
-func (s *holds) alarmLocked() {
+// setTimerLocked sets the timer to when the first hold is due.
+func (s *holds) setTimerLocked() {
 	if len(s.queue) == 0 {
 		return
 	}
 	first := s.queue[0].due
-	if s.at != 0 && s.at <= first {
+	if s.timerAt != 0 && s.timerAt <= first {
 		return
 	}
-	s.at = first
+	s.timerAt = first
 	delay := max(first-s.locker.clock.Now(), 0)
-	if s.alarm == nil {
-		s.alarm = s.locker.clock.AfterFunc(delay, s.rings)
+	if s.timer == nil {
+		s.timer = s.locker.clock.AfterFunc(delay, s.onTimer)
 		return
 	}
-	s.alarm.Reset(delay)
+	s.timer.Reset(delay)
 }
 
-// rings looks at every hold that is due about now.
-func (s *holds) rings() {
+// onTimer handles every hold that is due about now.
+func (s *holds) onTimer() {
 	l := s.locker
 	now := l.clock.Now()
 	var lost, renewing []*Hold
 	s.mu.Lock()
-	s.at = 0
-	for n := 0; n < renewals && len(s.queue) > 0 && s.queue[0].due <= now+gathering; n++ {
+	s.timerAt = 0
+	for n := 0; n < maxRenewals && len(s.queue) > 0 && s.queue[0].due <= now+renewalWindow; n++ {
 		h := heap.Pop(&s.queue).(*Hold)
 		switch {
-		case now >= h.until: // this process was paused, or nobody could decide for too long
+		case now >= h.until: // this process was paused, or no renewal was decided for too long
 			s.endLocked(h)
 			lost = append(lost, h)
 		case h.due >= h.until: // not yet over: its last milliseconds
 			h.due = h.until
 			heap.Push(&s.queue, h)
-			n = renewals
-		case h.settled():
+			n = maxRenewals
+		case h.fullyCopied():
 			s.queueLocked(h, h.grant.start+h.grant.ttl/3)
 			s.watchLocked(h)
-		case h.grant.attempt != nil && h.until-now > h.grant.ttl/4 && l.turns.taken(h.ids()):
-			// What it would move the undo of that acquire could not find.
-			s.queueLocked(h, now+2*gathering)
+		case h.grant.ballot != nil && h.until-now > h.grant.ttl/4 && l.tokenQueue.busy(h.ids()):
+			// A renewal would move the expiry, and then that acquire's undo would miss
+			// the copy.
+			s.queueLocked(h, now+2*renewalWindow)
 		default:
 			s.unwatchLocked(h)
 			renewing = append(renewing, h)
 		}
 	}
-	s.alarmLocked()
+	s.setTimerLocked()
 	s.mu.Unlock()
 	var batch Batch
 	for _, h := range renewing {
 		l.inFlight.Add(1)
-		l.extend(&batch, h.renewal(), h.renewed)
+		l.extend(&batch, h.renewalRequest(), h.onRenewed)
 	}
 	batch.Send()
 	for _, h := range lost {
-		h.isLost(h.reason(now))
+		h.onLost(h.reason(now))
 	}
 }
 
-// settled looks at the ballot, once: whether every master has a copy, so that there
+// fullyCopied checks, once, whether the ballot made a copy on every master. If so, there
 // is time until the first renewal.
-func (h *Hold) settled() bool {
-	made := h.made
-	h.made = nil
-	return made != nil && made.everywhere()
+func (h *Hold) fullyCopied() bool {
+	made := h.ballot
+	h.ballot = nil
+	return made != nil && made.copiedEverywhere()
 }
 
-// renewal is what is asked for a hold. Should the lease be released while it is
-// being asked, it comes before the release on every master, or finds nothing.
-func (h *Hold) renewal() ExtendRequest {
+// renewalRequest is the extension that renews a hold. If the lease is released meanwhile,
+// the renewal precedes the release on every master, or finds nothing.
+func (h *Hold) renewalRequest() ExtendRequest {
 	return ExtendRequest{DB: h.grant.db, Key: h.grant.Key, More: h.grant.More, Token: h.grant.Token, TTL: h.grant.ttl, wrote: &h.terms.wrote}
 }
 
-// renewed takes the masters' answer to a renewal.
-func (h *Hold) renewed(g Grant, err error) {
+// onRenewed takes the masters' answer to a renewal.
+func (h *Hold) onRenewed(g Grant, err error) {
 	s := h.holds
 	now := s.locker.clock.Now()
 	s.mu.Lock()
@@ -128,26 +130,26 @@ func (h *Hold) renewed(g Grant, err error) {
 	switch {
 	case err == nil:
 		h.until = max(h.until, g.until)
-		s.scheduleLocked(h, h.soonest(g.start+g.ttl/3))
+		s.scheduleLocked(h, h.nextDue(g.start+g.ttl/3))
 		s.watchLocked(h)
 	case errors.Is(err, ErrNotHeld):
 		s.endLocked(h)
 		s.mu.Unlock()
-		h.isLost(ErrLostHeld)
+		h.onLost(ErrLostHeld)
 		return
 	default: // not decided: the old validity stands, and there is time to try again
-		s.scheduleLocked(h, h.soonest(now+max(h.grant.ttl/20, 2*time.Millisecond)))
+		s.scheduleLocked(h, h.nextDue(now+max(h.grant.ttl/20, 2*time.Millisecond)))
 	}
 	s.mu.Unlock()
 }
 
-// heard of a master whether it has taken a copy: in the ballot, or one that it has lost
-// or never had. Somebody who competes may have one there for as long as a ballot lasts;
-// should a master of the quorum go away meanwhile, the lease would be over, so the
-// refusal is not left to stand until a third of the ttl has passed. Each renewal that
-// meets one waits twice as long for the next: what is in the way may also be a dead
-// client's.
-func (s *holds) heard(ids []lockID, taken bool) {
+// noteCopy records whether a master has taken a copy: in the ballot, or later if the
+// master lost its copy or never had one. A competitor may have a copy there for as long
+// as a ballot lasts. If a master of the quorum went away meanwhile, the lease would be
+// over. So the renewal does not wait until a third of the TTL has passed. Each renewal
+// that a master refuses doubles the wait for the next one: the other copy may also belong
+// to a dead client.
+func (s *holds) noteCopy(ids []lockID, taken bool) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -160,29 +162,29 @@ func (s *holds) heard(ids []lockID, taken bool) {
 		case h == nil:
 			continue
 		case taken:
-			h.wait = 0
+			h.refusalPause = 0
 			continue
 		}
-		wait := min(max(afterRefusal, 2*h.wait), h.grant.ttl/3)
+		wait := min(max(afterRefusal, 2*h.refusalPause), h.grant.ttl/3)
 		switch due := now + wait; {
 		case due >= h.stop:
 			continue
 		case h.index < 0: // a renewal is under way
-			h.early = due
+			h.renewBy = due
 		case due < h.due:
 			s.moveLocked(h, due)
 		default:
 			continue
 		}
-		h.wait = wait
+		h.refusalPause = wait
 	}
 }
 
-// soonest is when the next renewal is due that is due then as a rule.
-func (h *Hold) soonest(due time.Duration) time.Duration {
-	if h.early > 0 {
-		due = min(due, h.early)
-		h.early = 0
+// nextDue is when the next renewal is due, given its regular time.
+func (h *Hold) nextDue(due time.Duration) time.Duration {
+	if h.renewBy > 0 {
+		due = min(due, h.renewBy)
+		h.renewBy = 0
 	}
 	return due
 }

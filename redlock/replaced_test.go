@@ -95,9 +95,9 @@ func TestUpgrade_ThatFailsWhileMastersRefuseToWriteReadersKeepsTheReadLease(t *t
 	}
 	_, err := d.ask(LockRequest{Key: "k", Token: tokenA, TTL: long})
 	noQuorum(t, err)
-	eventually(t, "all masters have refused the undo, which is owed to them", func() bool {
+	eventually(t, "all masters have refused the undo, which is pending on them", func() bool {
 		for i := range c.servers {
-			if d.Masters(0)[i].Owed == 0 && c.do(i, "EXISTS", "k") == int64(1) {
+			if d.Masters(0)[i].PendingReleases == 0 && c.do(i, "EXISTS", "k") == int64(1) {
 				return false
 			}
 		}

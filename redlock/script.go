@@ -1,10 +1,11 @@
-// Lock operations in the words of somebody's lock library.
+// This file runs lock operations with a library's own script.
 //
-// The text of its script runs on every master as it is, so that the library
-// reads the answers it expects; what each answer says is told by whoever knows
-// the script. Three things are not left to the text: how long the lease lasts
-// (every master gets an end of its own), what is taken back after an attempt
-// that failed, and what is done for masters that did not answer.
+// The script's text runs on every master unchanged, so that the library reads the answers
+// it expects. The caller, which recognises the script, supplies the meaning of each
+// answer. Three things are not left to the text. They are the duration of the lease
+// (every master gets an expiry of its own), the undo of a failed ballot, and the retries
+// on masters that did not answer.
+
 package redlock
 
 import (
@@ -20,25 +21,26 @@ type Script struct {
 	Text string
 	Keys []Key    // KEYS, in order
 	Args []string // ARGV
-	// Tokens of the request's keys, in their order, if an acquire gives each its own. The
-	// first is the request's Token. nil: that one is the token of all.
+	// Tokens of the request's keys, in their order, if an acquire gives each key its own.
+	// The first is the request's Token. nil: that one is the token of all keys.
 	Tokens []Token
 	Time   ScriptTime
-	// Prolongs: it may find the token's own copy and give it another end. Such a
-	// copy was not made by the attempt, and is not taken back with it; it ends
-	// earlier only where a quorum has agreed, see trim.go.
+	// Prolongs: the script may find the token's own copy and give it another expiry. The
+	// ballot did not make such a copy and does not take it back. The copy ends earlier
+	// only where a quorum has agreed, see shorten.go.
 	Prolongs bool
 	// Vote reads one master's answer. It is called from the lanes.
 	Vote func(pool.Reply) ScriptVote
 }
 
-// ScriptTime is where ARGV has the lease, to be written anew for every master.
+// ScriptTime is the position of the lease in ARGV, where it is rewritten for every
+// master.
 type ScriptTime struct {
 	Arg  int // from 1; 0: the arguments are sent as they are
 	Unit ScriptUnit
 }
 
-// ScriptUnit is how a time argument is meant.
+// ScriptUnit is the unit of a time argument.
 type ScriptUnit uint8
 
 const (
@@ -48,36 +50,36 @@ const (
 	ScriptUnixSeconds                        // a point in time
 )
 
-// ScriptVote is what a master's answer says.
+// ScriptVote is the meaning of a master's answer.
 type ScriptVote uint8
 
 const (
 	ScriptUnclear ScriptVote = iota // nothing that counts
-	ScriptNo                        // it did not do what it is for
-	ScriptYes                       // it did
+	ScriptNo                        // the script did not do what it is for
+	ScriptYes                       // the script did it
 )
 
-// shortToken: what is shorter is so easily chosen twice that copies with it are
-// nobody's in particular. Nothing is taken back by such a token unless it is
-// certain whose copy it was; the rest expires by itself.
+// A token shorter than shortToken is so easily chosen twice that its copies belong to no
+// client in particular. Nothing is taken back by such a token unless the copy's owner is
+// certain; the rest expires by itself.
 const shortToken = 8
 
-// write asks one master. The arguments tell it a lease of ttl and late, so that
-// a copy which arrives up to late after it was sent still lives for all of ttl.
-func (s *Script) write(l *Locker, m *pool.Moment, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(l.script.within), strconv.Itoa(len(s.Keys)))
+// write writes the command for one master. Its arguments give a lease of ttl plus late,
+// so that a copy which arrives up to late after it was sent still lives for all of ttl.
+func (s *Script) write(l *Locker, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
+	c.Set("EVAL", s.text(l.script.noShorten), strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
 		c.Args = append(c.Args, l.masterKey(key))
 	}
 	first := len(c.Args)
 	c.Args = append(c.Args, s.Args...)
 	if s.Time.Arg > 0 {
-		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.late), 10)
+		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.masterTimeout), 10)
 	}
 }
 
 // of is a lease of ttl in the unit of the script, rounded up.
-func (t ScriptTime) of(m *pool.Moment, ttl, late time.Duration) int64 {
+func (t ScriptTime) of(m *pool.SendContext, ttl, late time.Duration) int64 {
 	switch t.Unit {
 	case ScriptSeconds:
 		return int64((ttl + late + time.Second - 1) / time.Second)
@@ -89,9 +91,9 @@ func (t ScriptTime) of(m *pool.Moment, ttl, late time.Duration) int64 {
 	return (ttl + late).Milliseconds()
 }
 
-// text is what the masters get. A script that may prolong what is there already
-// runs within ours: it tells which of the keys were there, and keeps ends from
-// becoming earlier.
+// text is what the masters receive. A script that may prolong an existing copy runs
+// inside noshorten.lua, which reports which of the keys existed and keeps copies from
+// ending earlier.
 func (s *Script) text(within [2]string) string {
 	if !s.Prolongs {
 		return s.Text
@@ -104,30 +106,30 @@ func (s *Script) text(within [2]string) string {
 	return head + within[0] + body + within[1]
 }
 
-// around is what text tells beside the script's own answer.
-type around struct {
-	before string       // for each of KEYS "1" if it was there before
-	kept   []pool.Reply // copies that keep their end
+// wrapperAnswer is what noshorten.lua returns beside the script's own answer.
+type wrapperAnswer struct {
+	before string       // for each of KEYS "1" if it existed before
+	kept   []pool.Reply // copies that keep their expiry
 	left   []pool.Reply // ms of each of KEYS
 }
 
-// answer takes apart what text asked for.
-func (s *Script) answer(r pool.Reply) (own pool.Reply, more around) {
+// splitAnswer separates the script's own answer from that of noshorten.lua.
+func (s *Script) splitAnswer(r pool.Reply) (own pool.Reply, more wrapperAnswer) {
 	if !s.Prolongs || r.Err != nil {
-		return r, around{}
+		return r, wrapperAnswer{}
 	}
 	if len(r.Items) != 3 && len(r.Items) != 4 {
-		return pool.Reply{Kind: pool.ReplyError, Err: errOddAnswer}, around{}
+		return pool.Reply{Kind: pool.ReplyError, Err: errUnexpectedAnswer}, wrapperAnswer{}
 	}
 	if len(r.Items) == 4 { // a nil ends the list
 		own = r.Items[3]
 	}
-	return own, around{r.Items[0].Str, r.Items[1].Items, r.Items[2].Items}
+	return own, wrapperAnswer{r.Items[0].Str, r.Items[1].Items, r.Items[2].Items}
 }
 
-const errOddAnswer = pool.MasterError("ERR a script answered something unexpected")
+const errUnexpectedAnswer = pool.MasterError("ERR a script answered something unexpected")
 
-// existed tells whether a key of the script was there before it ran.
+// existed reports whether a key of the script existed before it ran.
 func (s *Script) existed(before string, key Key) bool {
 	for i, one := range s.Keys {
 		if one == key {
@@ -137,17 +139,17 @@ func (s *Script) existed(before string, key Key) bool {
 	return false
 }
 
-// isWrongType: a script that expects a string has found readers, permits or
-// somebody's data. Servers of different age put it in different places.
+// isWrongType reports whether a script that expects a string has found readers, permits or
+// foreign data. Servers of different versions put the word in different places.
 func isWrongType(r pool.Reply) bool {
 	return r.Err != nil && strings.Contains(r.Err.Error(), "WRONGTYPE")
 }
 
-// fromMaster tells whether a master has answered, be it with an error.
+// fromMaster reports whether a master has answered, possibly with an error.
 func fromMaster(r pool.Reply) bool {
 	if r.Err == nil {
 		return true
 	}
-	_, said := r.Err.(pool.MasterError)
-	return said
+	_, answered := r.Err.(pool.MasterError)
+	return answered
 }

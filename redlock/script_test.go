@@ -1,6 +1,6 @@
 package redlock
 
-// script_test.go: locks in other people's words, on real masters.
+// script_test.go: locks with a client's own values and scripts, on real masters.
 
 import (
 	"errors"
@@ -61,7 +61,7 @@ func (d *daemon) runScript(r ScriptRequest) (o ScriptOutcome, err error) {
 	return o, err
 }
 
-func TestValued_AnEqualValueIsAStrangers(t *testing.T) {
+func TestValued_AnEqualValueBelongsToAnotherClient(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
@@ -245,7 +245,7 @@ func TestScript_GivesEachKeyATokenOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestScript_AnExtensionHealsAndARefusedOneLeavesNothing(t *testing.T) {
+func TestScript_AnExtensionRepairsAndARefusedOneLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
@@ -270,7 +270,7 @@ func TestScript_AnExtensionHealsAndARefusedOneLeavesNothing(t *testing.T) {
 	eventually(t, "what was prolonged of it is gone", func() bool { return strings.Join(c.copies("k"), "") == "" })
 }
 
-func TestScript_IsToldOfAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
+func TestScript_ReportsAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()

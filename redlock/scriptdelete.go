@@ -1,10 +1,12 @@
-// DEL, which compares nothing, on masters that may disagree for a moment.
+// This file implements DEL, which compares no value, on masters that may disagree for a
+// moment.
+
 package redlock
 
-// deleteSeen deletes the lock that a quorum sees, and nothing else. A master that
-// the holder never got may have a copy of somebody's who is just asking: were it
-// deleted, too, its yes would be counted when the holder's masters are free a
-// moment later, and the lock be granted with one copy less than a quorum.
+// deleteSeen deletes the lock that a quorum shows, and nothing else. A master without the
+// holder's copy may have a copy of a ballot that is still running. If that copy were
+// deleted, too, its yes vote would still count when the holder's masters become free a
+// moment later. The lock would then be granted with one copy less than a quorum.
 func (l *Locker) deleteSeen(b *Batch, r WriteRequest, done WriteDone) {
 	l.View(b, r.DB, r.Key, func(v View, err error) {
 		switch {
@@ -13,9 +15,9 @@ func (l *Locker) deleteSeen(b *Batch, r WriteRequest, done WriteDone) {
 		case v.Kind == "none":
 			done(false, nil)
 		case v.Kind != "string", v.Left >= Endless && !r.EndlessToo:
-			done(false, ErrWrongType) // readers, permits, or somebody's data
+			done(false, ErrWrongType) // readers, permits, or foreign data
 		default:
-			r.Equal = v.Value // of an empty one, whatever is there
+			r.Equal = v.Value // an empty value matches any value
 			l.write(nil, r, done)
 		}
 	})

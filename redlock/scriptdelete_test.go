@@ -1,6 +1,6 @@
 package redlock
 
-// scriptdelete_test.go: DEL of a lock while somebody else asks for it.
+// scriptdelete_test.go: DEL of a lock while another client tries to acquire it.
 
 import (
 	"slices"

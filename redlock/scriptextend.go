@@ -1,4 +1,5 @@
-// Extensions in the words of a library.
+// This file extends leases with a library's own script.
+
 package redlock
 
 import (
@@ -8,14 +9,14 @@ import (
 	"redlockd/pool"
 )
 
-// scriptExtend is extend for another text; the records and the copies of
-// masters that lost theirs are its business all the same.
+// scriptExtend is extend for another text. It keeps the same records and repairs the
+// copies of masters that lost theirs.
 func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 	now := l.clock.Now()
 	prolongs := *r.Script
 	prolongs.Prolongs = true
 	r.Script = &prolongs
-	s := l.scriptSurvey(&r, true)
+	s := l.libraryBallot(&r, true)
 	var outcome ScriptOutcome
 	e, lapsed := l.extensionOf(&r, s, now)
 	e.done = func(g Grant, err error) {
@@ -29,32 +30,32 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 		e.finish(Grant{}, ErrNotHeld)
 		return
 	}
-	var sums sums
+	var sums remainingTimes
 	if r.Effect == ScriptAdds && !r.Partly {
-		open := s.open
-		s.open = func(answer *pool.Answer) []keptEnd {
-			_, more := r.Script.answer(answer.Reply)
+		open := s.unwrap
+		s.unwrap = func(answer *pool.Answer) []keptExpiry {
+			_, more := r.Script.splitAnswer(answer.Reply)
 			sums.note(answer.Lane, more.left)
 			return open(answer)
 		}
 	}
-	s.command = func(m *pool.Moment, c *pool.Command) bool {
+	s.command = func(m *pool.SendContext, c *pool.Command) bool {
 		if m.Now >= deadline(now, r.TTL) {
 			return false
 		}
 		r.Script.write(l, m, c, r.TTL)
 		return true
 	}
-	s.end = func(v verdict) {
+	s.onResult = func(v ballotResult) {
 		switch v {
 		case granted:
 			outcome, e.kept, e.exact = s.outcome(ScriptYes), s.kept, true
 			// Copies outlast their lease by the time for late answers.
-			if lease := sums.uneven(s.voters(ScriptYes), l.late/2) - l.late; lease > 0 {
-				l.level(e, r.Trace, lease, &outcome)
+			if lease := sums.longestIfUneven(s.voters(ScriptYes), l.masterTimeout/2) - l.masterTimeout; lease > 0 {
+				l.equalize(e, r.Trace, lease, &outcome)
 				return
 			}
-			e.grant(s.lostBy(&r))
+			e.grant(s.lostCopies(&r))
 		case refused:
 			outcome = s.outcome(ScriptNo)
 			l.dropRemnants(s, &r, now, s.voters(ScriptYes)...)
@@ -67,48 +68,48 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			e.finish(Grant{}, l.noQuorum(&s.missing, note))
 		}
 	}
-	s.late = func(lane int, vote ScriptVote, v verdict) {
+	s.onLateVote = func(lane int, vote ScriptVote, v ballotResult) {
 		switch {
 		case v == granted && vote == ScriptNo && !r.Partly:
-			e.heal(lane)
+			e.repair(lane)
 		case v == refused && vote == ScriptYes:
 			l.dropRemnants(s, &r, now, lane)
 		}
 	}
-	l.submit(b, s.group, l.watch(r.Trace, s))
+	l.submit(b, s.group, l.traced(r.Trace, s))
 }
 
-// sums are what is left of the copies that a script has added to, on each master.
-// Each had its own: of a lease that was prolonged through another daemon, with other
-// masters for its quorum, some have less than was promised. The client adds to what
-// it was promised, which the one that has most has at least.
-type sums struct {
-	mu          sync.Mutex
-	least, most [maxMasters]time.Duration // of all keys
+// remainingTimes are what remains of the copies that a script has added to, on each
+// master. Each master added to its own remaining time. If another daemon prolonged the
+// lease with another quorum, some copies have less than was promised. The client adds to
+// what it was promised, and the copy with the longest remaining time has at least that.
+type remainingTimes struct {
+	mu                sync.Mutex
+	shortest, longest [maxMasters]time.Duration // over all keys
 }
 
-func (s *sums) note(lane int, left []pool.Reply) {
+func (s *remainingTimes) note(lane int, left []pool.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range left {
 		ms := time.Duration(left[i].Int) * time.Millisecond
-		if s.most[lane] == 0 || ms < s.least[lane] {
-			s.least[lane] = ms
+		if s.longest[lane] == 0 || ms < s.shortest[lane] {
+			s.shortest[lane] = ms
 		}
-		s.most[lane] = max(s.most[lane], ms)
+		s.longest[lane] = max(s.longest[lane], ms)
 	}
 }
 
-// uneven is the longest of these masters' copies, if another one's is shorter by more
-// than the margin; 0 if none is.
-func (s *sums) uneven(lanes []int, margin time.Duration) time.Duration {
+// longestIfUneven is the longest of these masters' copies if another one is shorter by
+// more than the margin; 0 if none is.
+func (s *remainingTimes) longestIfUneven(lanes []int, margin time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var most, least time.Duration
 	for i, lane := range lanes {
-		most = max(most, s.most[lane])
-		if i == 0 || s.least[lane] < least {
-			least = s.least[lane]
+		most = max(most, s.longest[lane])
+		if i == 0 || s.shortest[lane] < least {
+			least = s.shortest[lane]
 		}
 	}
 	if least+margin >= most {
@@ -117,9 +118,9 @@ func (s *sums) uneven(lanes []int, margin time.Duration) time.Duration {
 	return most
 }
 
-// level has a quorum of copies last as long as the longest of them, before anybody is
-// told that its lease does.
-func (l *Locker) level(e *extension, trace *Trace, ttl time.Duration, outcome *ScriptOutcome) {
+// equalize makes a quorum of copies last as long as the longest of them, before the
+// client receives that time.
+func (l *Locker) equalize(e *extension, trace *Trace, ttl time.Duration, outcome *ScriptOutcome) {
 	r := e.request
 	r.TTL, r.Trace = ttl, trace
 	l.inFlight.Add(1)
@@ -131,9 +132,9 @@ func (l *Locker) level(e *extension, trace *Trace, ttl time.Duration, outcome *S
 	})
 }
 
-// extensionOf keeps the records of the extension that the script makes; lapsed
-// says that this daemon knows the lease to be over.
-func (l *Locker) extensionOf(r *ScriptRequest, s *survey, now time.Duration) (e *extension, lapsed bool) {
+// extensionOf keeps the records of the extension that the script makes. lapsed is true if
+// this daemon's records show that the lease is over.
+func (l *Locker) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duration) (e *extension, lapsed bool) {
 	e = &extension{
 		locker: l, group: s.group, start: now, tally: s.tally,
 		request: ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL},
@@ -141,8 +142,8 @@ func (l *Locker) extensionOf(r *ScriptRequest, s *survey, now time.Duration) (e 
 	l.inFlight.Add(1) // the extension leaves once more than it has entered
 	for _, key := range r.Keys {
 		id := lockID{r.DB, key, r.Token}
-		known := l.leases.consider(id, now)
-		e.ids, e.lives, e.keys = append(e.ids, id), append(e.lives, known.life), append(e.keys, l.masterKey(key))
+		known := l.leases.findOrAdd(id, now)
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.masterKey(key))
 		switch left := known.until - now; {
 		case r.Effect == ScriptAdds && left > 0:
 			e.request.TTL = max(e.request.TTL, left+r.TTL)
@@ -153,8 +154,8 @@ func (l *Locker) extensionOf(r *ScriptRequest, s *survey, now time.Duration) (e 
 	return e, lapsed
 }
 
-// lostBy are the masters that have no copy to prolong.
-func (s *survey) lostBy(r *ScriptRequest) (lost [maxMasters]bool) {
+// lostCopies marks the masters that have no copy to prolong.
+func (s *scriptBallot) lostCopies(r *ScriptRequest) (lost [maxMasters]bool) {
 	if r.Partly {
 		return lost
 	}
@@ -164,16 +165,16 @@ func (s *survey) lostBy(r *ScriptRequest) (lost [maxMasters]bool) {
 	return lost
 }
 
-// dropRemnants takes back what was prolonged of a lease that a quorum has lost:
-// it would only be in the next one's way.
-func (l *Locker) dropRemnants(s *survey, r *ScriptRequest, start time.Duration, lanes ...int) {
+// dropRemnants takes back what was prolonged of a lease that a quorum has lost: it would
+// only block the next lease.
+func (l *Locker) dropRemnants(s *scriptBallot, r *ScriptRequest, start time.Duration, lanes ...int) {
 	if len(r.Token) < shortToken {
 		return
 	}
 	for _, lane := range lanes {
 		for _, key := range r.Keys {
-			debt := l.endDebt(l.masterKey(key), r.Token, start)
-			s.group.Push(lane, &repeated{group: s.group, key: l.masterKey(key), debt: debt})
+			pending := l.pendingRelease(l.masterKey(key), r.Token, start)
+			s.group.Push(lane, &retryUntilAnswered{group: s.group, key: l.masterKey(key), pending: pending})
 		}
 	}
 }

@@ -1,5 +1,6 @@
-// Taking a lock in other words than ours: with a value that somebody chose who
-// knows only SET NX, or with a library's own script.
+// This file acquires a lock with other commands than redlockd's own: with a value that a
+// client of plain SET NX chose, or with a library's own script.
+
 package redlock
 
 import (
@@ -9,18 +10,17 @@ import (
 	"redlockd/pool"
 )
 
-// Endless is the TTL of a lock without an expiry, where those are allowed. The
-// copy of such a lock on a master that was out of reach when it was released
-// stays for good.
+// Endless is the TTL of a lock without an expiry, where such locks are allowed. If a
+// master is unreachable when such a lock is released, its copy stays for good.
 const Endless = 100 * 365 * 24 * time.Hour
 
-// valued is a lock with a value of the caller's own. An equal one that is there
-// already is a stranger's: values like "1" are common.
-type valued struct{}
+// valueMode is a lock with a value that the caller chose. An equal value that is already
+// there belongs to another client: values like "1" are common.
+type valueMode struct{}
 
-var _ form = valued{}
+var _ lockMode = valueMode{}
 
-func (valued) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (valueMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {
 		c.Set("SET", a.key, string(a.token), "NX")
 		return
@@ -28,10 +28,10 @@ func (valued) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (valued) read(_ *attempt, answer pool.Answer) said { return readTaken(answer) }
+func (valueMode) read(_ *ballot, answer pool.Answer) vote { return readVote(answer) }
 
-// takeBack leaves a copy alone that may be a stranger's with the same value.
-func (valued) takeBack(a *attempt, lane int, c copyState) {
+// takeBack leaves a copy alone that may belong to another client with the same value.
+func (valueMode) takeBack(a *ballot, lane int, c copyState) {
 	switch {
 	case c == copyMaybe && len(a.token) < shortToken:
 	case a.call.request.TTL < Endless:
@@ -41,103 +41,102 @@ func (valued) takeBack(a *attempt, lane int, c copyState) {
 	}
 }
 
-func (f valued) after(a *attempt, v verdict) (form, error) { return sameAgain(f, a, v) }
+func (f valueMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
 
 // undoAny deletes the token's copy whenever it ends.
-func (a *attempt) undoAny(lane int, c copyState, key string, token Token) {
+func (a *ballot) undoAny(lane int, c copyState, key string, token Token) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
-	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: pool.Debt{
-		Args:  []string{"EVALSHA", l.script.release, "1", key, string(token), "", ""},
-		Until: a.start + min(a.call.request.TTL, Endless) + 4*l.late,
-		Met:   a.onlyOn(lane, c, token),
+	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: key, pending: pool.PendingRelease{
+		Args:        []string{"EVALSHA", l.script.release, "1", key, string(token), "", ""},
+		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.masterTimeout,
+		ConnectedAt: a.soleConnection(lane, c, token),
 	}})
 }
 
-// scripted takes a lock with a library's script. Its own answers are kept for
-// the client: the last yes and the last no before the outcome.
-type scripted struct {
-	script *Script
-	before [maxMasters]string // which keys were there, as Script.answer says
-	spans  [maxMasters]span   // when a copy of this attempt ends
+// scriptMode acquires a lock with a library's script. The script's own answers are kept
+// for the client: the last yes and the last no before the outcome.
+type scriptMode struct {
+	script   *Script
+	before   [maxMasters]string      // which keys existed, see Script.splitAnswer
+	expiries [maxMasters]expiryRange // when a copy of this ballot ends
 }
 
-// span is a time on a master's clock, in ms.
-type span struct{ low, high int64 }
+// expiryRange is a range on a master's clock, in ms.
+type expiryRange struct{ low, high int64 }
 
-var _ form = (*scripted)(nil)
+var _ lockMode = (*scriptMode)(nil)
 
-func (f *scripted) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
-	ttl, late := a.call.request.TTL, a.call.locker.late
+func (f *scriptMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+	ttl, late := a.call.request.TTL, a.call.locker.masterTimeout
 	f.script.write(a.call.locker, m, c, ttl)
 	tight := len(a.token) < shortToken
 	for _, token := range f.script.Tokens {
 		tight = tight || len(token) < shortToken
 	}
-	f.spans[m.Lane] = f.script.Time.span(m, ttl, late, tight)
+	f.expiries[m.Lane] = f.script.Time.expiryRange(m, ttl, late, tight)
 }
 
-// span is when a copy can end. A master adds a lease that counts from now to its
-// clock when the command arrives, and the seal allows a clock that is 250 ms
-// behind. Of a token that others use, too, only what was executed at once is
-// found again: who takes the key when such a copy has ended gets a later end.
-func (t ScriptTime) span(m *pool.Moment, ttl, late time.Duration, tight bool) span {
+// expiryRange is when a copy can end. If a lease counts from now, a master adds it to its
+// clock when the command arrives, and the seal allows a clock that is 250 ms behind.
+// Other clients may use a short token, too, so tight covers only a copy that was written
+// at once: a client that takes the key after such a copy has ended gets a later expiry.
+func (t ScriptTime) expiryRange(m *pool.SendContext, ttl, late time.Duration, tight bool) expiryRange {
 	written := t.of(m, ttl, late)
 	switch {
 	case t.Arg == 0:
 		written = ttl.Milliseconds()
 	case t.Unit == ScriptUnixMilliseconds:
-		return span{written - 1, written + 1}
+		return expiryRange{written - 1, written + 1}
 	case t.Unit == ScriptUnixSeconds:
-		return span{1000*written - 1, 1000*written + 1}
+		return expiryRange{1000*written - 1, 1000*written + 1}
 	case t.Unit == ScriptSeconds:
 		written *= 1000
 	}
 	end := m.Time/1000 + written
 	if tight {
-		return span{end - 5, end + 15}
+		return expiryRange{end - 5, end + 15}
 	}
-	return span{end - 300, end + (4 * late).Milliseconds() + 1300}
+	return expiryRange{end - 300, end + (4 * late).Milliseconds() + 1300}
 }
 
-func (f *scripted) read(a *attempt, answer pool.Answer) said {
+func (f *scriptMode) read(a *ballot, answer pool.Answer) vote {
 	switch {
-	case !answer.Asked:
-		return said{}
+	case !answer.Sent:
+		return vote{}
 	case !fromMaster(answer.Reply):
-		return said{copy: copyMaybe}
+		return vote{copy: copyMaybe}
 	}
-	own, more := f.script.answer(answer.Reply)
+	own, more := f.script.splitAnswer(answer.Reply)
 	before := more.before
 	f.before[answer.Lane] = before
 	if !a.over {
-		a.kept = append(a.kept, f.script.keptEnds(more.kept, answer.Lane, a.call.locker)...)
+		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.locker)...)
 	}
-	vote := f.script.Vote(own)
+	scriptVote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.over && answers != nil {
-		answers.note(vote, own)
+		answers.note(scriptVote, own)
 	}
 	switch {
-	case vote == ScriptYes && before != "" && !strings.Contains(before, "0"):
-		return said{took: true, copy: copyEarlier}
-	case vote == ScriptYes:
-		return said{took: true, repeats: strings.Contains(before, "1"), copy: copyMade}
-	case vote == ScriptNo:
-		return said{refused: true}
+	case scriptVote == ScriptYes && before != "" && !strings.Contains(before, "0"):
+		return vote{yes: true, copy: copyEarlier}
+	case scriptVote == ScriptYes:
+		return vote{yes: true, hadCopy: strings.Contains(before, "1"), copy: copyMade}
+	case scriptVote == ScriptNo:
+		return vote{no: true}
 	case isWrongType(own):
-		return said{refused: true, odd: true}
+		return vote{no: true, wrongType: true}
 	}
-	return said{copy: copyMaybe}
+	return vote{copy: copyMaybe}
 }
 
-// takeBack spares what was there before. Of a master that did not answer it is
-// not known what was: if the token may have been the holder all along, its copy
-// is left to expire.
-func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
+// takeBack spares what was there before. If a master did not answer, its earlier state is
+// unknown. If the token may have been the holder all along, its copy is left to expire.
+func (f *scriptMode) takeBack(a *ballot, lane int, c copyState) {
 	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
 	}
-	at := f.spans[lane]
+	at := f.expiries[lane]
 	for _, id := range a.ids() {
 		key := a.call.locker.masterKey(id.key)
 		switch {
@@ -151,25 +150,25 @@ func (f *scripted) takeBack(a *attempt, lane int, c copyState) {
 	}
 }
 
-func (f *scripted) after(a *attempt, v verdict) (form, error) {
-	return sameAgain(&scripted{script: f.script}, a, v)
+func (f *scriptMode) after(a *ballot, v ballotResult) (lockMode, error) {
+	return retrySplit(&scriptMode{script: f.script}, a, v)
 }
 
-// ScriptAnswers are a script's own answers to an acquire: what a master said
-// whose vote counted. They may be read once the outcome is known.
+// ScriptAnswers are a script's own answers to an acquire, from masters whose vote
+// counted. They may be read once the outcome is known.
 type ScriptAnswers struct {
-	Yes, No         pool.Reply
-	SaidYes, SaidNo bool
+	Yes, No       pool.Reply
+	HasYes, HasNo bool
 }
 
 func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
 	switch vote {
 	case ScriptYes:
-		s.Yes, s.SaidYes = r, true
+		s.Yes, s.HasYes = r, true
 	case ScriptNo:
-		s.No, s.SaidNo = r, true
+		s.No, s.HasNo = r, true
 	}
 }
 
-// Elapsed is how long ago the attempt began.
+// Elapsed is the time since the ballot began.
 func (g *Grant) Elapsed() time.Duration { return g.clock.Now() - g.start }

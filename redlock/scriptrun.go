@@ -1,4 +1,5 @@
-// Releases, and whatever needs no token, in the words of a library.
+// This file runs a library's scripts that release a lock, extend one, or need no token.
+
 package redlock
 
 import (
@@ -7,14 +8,14 @@ import (
 	"redlockd/pool"
 )
 
-// ScriptEffect is what a script does that is run by RunScript.
+// ScriptEffect is the effect of a script that RunScript runs.
 type ScriptEffect uint8
 
 const (
 	ScriptReleases ScriptEffect = iota // deletes the token's copy
-	ScriptExtends                      // gives it a new expiry
-	ScriptAdds                         // adds to what is left
-	ScriptForces                       // writes or deletes whoever holds the key
+	ScriptExtends                      // gives the copy a new expiry
+	ScriptAdds                         // adds to the remaining time
+	ScriptForces                       // writes or deletes the key, whichever token holds it
 )
 
 // ScriptRequest is a script that does not take a lock.
@@ -25,16 +26,16 @@ type ScriptRequest struct {
 	Keys   []Key         // the locks among the script's keys, at least one
 	Token  Token         // "" only with ScriptForces
 	TTL    time.Duration // of ScriptExtends and ScriptForces; what ScriptAdds adds
-	// Partly: the script compares a part of the token only, so that a copy's
-	// value is not known and none is re-created on masters that lost it.
+	// Partly: the script compares a part of the token only. A copy's value is then not
+	// known, and none is re-created on masters that lost it.
 	Partly bool
-	Trace  *Trace // who hears the votes; nil = nobody
+	Trace  *Trace // receives the votes; may be nil
 }
 
-// ScriptOutcome is the answer that a quorum's masters gave, with what it means.
+// ScriptOutcome is the answer of a quorum's masters, with its meaning.
 type ScriptOutcome struct {
 	Reply   pool.Reply
-	Replied bool // false: it was decided without asking
+	Replied bool // false: it was decided without a query
 	Yes     bool
 	Grant   Grant // of an extension that succeeded
 }
@@ -51,11 +52,11 @@ func (l *Locker) RunScript(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	leave := func(o ScriptOutcome, err error) { l.leave(); done(o, err) }
 	run := func(b *Batch) { l.runScript(b, r, leave) }
-	if r.Token == "" || l.turns.idle() {
+	if r.Token == "" || l.tokenQueue.idle() {
 		run(b)
 		return
 	}
-	l.turns.take(lockID{r.DB, r.Keys[0], r.Token}, b, turn{run: run})
+	l.tokenQueue.enter(lockID{r.DB, r.Keys[0], r.Token}, b, queuedOperation{run: run})
 }
 
 func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
@@ -69,25 +70,25 @@ func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 }
 
-// scriptSurvey asks the script. A yes of sealed effects counts under a good
-// seal only, a no always.
-func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
-	plan := pool.Plan{Key: l.masterKey(r.Keys[0]), Joins: true, Sealed: true}
+// libraryBallot runs the script on every master. If its effects are sealed, a yes counts
+// under a good seal only; a no always needs one.
+func (l *Locker) libraryBallot(r *ScriptRequest, sealed bool) *scriptBallot {
+	plan := pool.Props{Key: l.masterKey(r.Keys[0]), SharesKey: true, Sealed: true}
 	for _, key := range r.Keys[1:] {
 		plan.Rest = append(plan.Rest, l.masterKey(key))
 	}
-	s := l.survey(l.pool.Group(r.DB), plan)
+	s := l.newScriptBallot(l.pool.Group(r.DB), plan)
 	s.script = r.Script
-	s.open = func(answer *pool.Answer) []keptEnd { return r.Script.open(answer, l) }
+	s.unwrap = func(answer *pool.Answer) []keptExpiry { return r.Script.unwrap(answer, l) }
 	s.read = func(answer pool.Answer) ScriptVote {
-		if !answer.Asked || !fromMaster(answer.Reply) {
+		if !answer.Sent || !fromMaster(answer.Reply) {
 			return ScriptUnclear
 		}
 		vote := r.Script.Vote(answer.Reply)
 		if vote == ScriptUnclear && isWrongType(answer.Reply) {
 			vote = ScriptNo
 		}
-		if !counts(answer) && (vote == ScriptNo || sealed) {
+		if !countsAsVote(answer) && (vote == ScriptNo || sealed) {
 			return ScriptUnclear
 		}
 		return vote
@@ -95,13 +96,13 @@ func (l *Locker) scriptSurvey(r *ScriptRequest, sealed bool) *survey {
 	return s
 }
 
-// outcome is what the client reads.
-func (s *survey) outcome(v ScriptVote) ScriptOutcome {
-	reply, ok := s.said(v)
+// outcome is what the client receives.
+func (s *scriptBallot) outcome(v ScriptVote) ScriptOutcome {
+	reply, ok := s.replyOf(v)
 	return ScriptOutcome{Reply: reply, Replied: ok, Yes: v == ScriptYes}
 }
 
-// scriptRelease is release for another text.
+// scriptRelease is release with another text.
 func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	now := l.recent()
 	if b == nil {
@@ -113,20 +114,20 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 		id := lockID{r.DB, key, r.Token}
 		known, ok := l.leases.drop(id)
 		l.holds.released(id)
-		l.undescribe(b, id)
+		l.dropNote(b, id)
 		valid, fence = valid && ok && known.until > now, known.fence
 	}
-	s := l.scriptSurvey(&r, false)
-	s.command = func(m *pool.Moment, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
+	s := l.libraryBallot(&r, false)
+	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
 	read := s.read
 	s.read = func(answer pool.Answer) ScriptVote {
 		if answer.Reply.Err != nil && !fromMaster(answer.Reply) {
-			l.oweRelease(s.group, &r, answer.Lane, now)
+			l.retryRelease(s.group, &r, answer.Lane, now)
 		}
 		return read(answer)
 	}
 	released := false
-	s.told = func(v verdict) {
+	s.onDecidedLocked = func(v ballotResult) {
 		released = v == granted || v != refused && valid && s.tally.yes > 0
 		for _, key := range r.Keys {
 			if released {
@@ -134,7 +135,7 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 			}
 		}
 	}
-	s.end = func(v verdict) {
+	s.onResult = func(v ballotResult) {
 		switch {
 		case released:
 			l.counts.released.Add(1)
@@ -146,24 +147,24 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 				"whether the token held the lock is unknown; the release is repeated until every master has let go"))
 		}
 	}
-	l.submit(b, s.group, l.watch(r.Trace, s))
+	l.submit(b, s.group, l.traced(r.Trace, s))
 	for _, key := range r.Keys {
-		l.waits.freed(b, place{r.DB, key})
+		l.waits.onRelease(b, dbKey{r.DB, key})
 	}
 }
 
-// oweRelease tells a master later that did not answer. A value that is easily
-// chosen twice may be another's by then.
-func (l *Locker) oweRelease(g *pool.Group, r *ScriptRequest, lane int, start time.Duration) {
+// retryRelease repeats the release on a master that did not answer. By then, a value that
+// is easily chosen twice may be another client's.
+func (l *Locker) retryRelease(g *pool.Group, r *ScriptRequest, lane int, start time.Duration) {
 	if len(r.Token) < shortToken {
 		return
 	}
 	for _, key := range r.Keys {
-		g.Owe(lane, l.endDebt(l.masterKey(key), r.Token, start))
+		g.RetryRelease(lane, l.pendingRelease(l.masterKey(key), r.Token, start))
 	}
 }
 
-// scriptForce asks for what needs no token.
+// scriptForce runs a script that needs no token.
 func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 	if b == nil {
 		b = &Batch{}
@@ -172,9 +173,9 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 	for _, key := range r.Keys {
 		l.holds.forced(lockID{r.DB, key, ""})
 	}
-	s := l.scriptSurvey(&r, true)
-	s.command = func(m *pool.Moment, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
-	s.end = func(v verdict) {
+	s := l.libraryBallot(&r, true)
+	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
+	s.onResult = func(v ballotResult) {
 		switch v {
 		case granted:
 			done(s.outcome(ScriptYes), nil)
@@ -184,8 +185,8 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 			done(ScriptOutcome{}, l.noQuorum(&s.missing, "some masters may have done it"))
 		}
 	}
-	l.submit(b, s.group, l.watch(r.Trace, s))
+	l.submit(b, s.group, l.traced(r.Trace, s))
 	for _, key := range r.Keys {
-		l.waits.freed(b, place{r.DB, key})
+		l.waits.onRelease(b, dbKey{r.DB, key})
 	}
 }

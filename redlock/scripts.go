@@ -15,18 +15,18 @@ import (
 //go:embed scripts/*.lua
 var scriptFiles embed.FS
 
-// scripts are the SHA1s by which the masters know our scripts. Every
-// connection loads them before it is used, so EVALSHA is enough.
+// scripts are the SHA1s by which the masters know redlockd's scripts. Every connection
+// loads them before it is used, so EVALSHA is enough.
 type scripts struct {
 	acquire, release, releases, extend, unupgrade    string
 	share, permit, multi, multiExtend                string
 	nextID, readID, reseed, deleteID                 string
-	enlist, keep, stepOut                            string
-	fair                                             map[string]string // by the SHA1 of the script that does not look at the queue
+	enlist, keep, dequeue                            string
+	fair                                             map[string]string // by the SHA1 of the script that does not check the queue
 	workTry, workUndo, workEnd, workExtend, workRead string
-	look, note                                       string
+	inspect, note                                    string
 	view, write, trim                                string
-	within                                           [2]string // stand before and behind a library's script
+	noShorten                                        [2]string // put before and after a library's script
 }
 
 // load fills in the SHA1s and returns the texts.
@@ -39,11 +39,11 @@ func (s *scripts) load() ([]string, error) {
 		{"acquire", &s.acquire}, {"release", &s.release}, {"releases", &s.releases},
 		{"extend", &s.extend}, {"unupgrade", &s.unupgrade},
 		{"share", &s.share}, {"permit", &s.permit}, {"multi", &s.multi}, {"multiextend", &s.multiExtend},
-		{"enlist", &s.enlist}, {"keep", &s.keep}, {"stepout", &s.stepOut},
+		{"enlist", &s.enlist}, {"keep", &s.keep}, {"dequeue", &s.dequeue},
 		{"nextid", &s.nextID}, {"readid", &s.readID}, {"reseed", &s.reseed}, {"deleteid", &s.deleteID},
 		{"worktry", &s.workTry}, {"workundo", &s.workUndo}, {"workend", &s.workEnd},
 		{"workextend", &s.workExtend}, {"workread", &s.workRead},
-		{"look", &s.look}, {"note", &s.note},
+		{"inspect", &s.inspect}, {"note", &s.note},
 		{"view", &s.view}, {"write", &s.write}, {"trim", &s.trim},
 	} {
 		text, err := scriptText(one.file)
@@ -54,33 +54,33 @@ func (s *scripts) load() ([]string, error) {
 		*one.sha = hex.EncodeToString(sum[:])
 		texts = append(texts, string(text))
 	}
-	within, err := scriptText("within")
+	wrapper, err := scriptText("noshorten")
 	if err != nil {
 		return nil, err
 	}
-	before, behind, _ := strings.Cut(withoutComments(string(within)), libraryPlace)
-	s.within = [2]string{before, "\n" + behind}
+	before, after, _ := strings.Cut(withoutComments(string(wrapper)), libraryMarker)
+	s.noShorten = [2]string{before, "\n" + after}
 	return s.loadFair(texts)
 }
 
-// libraryPlace is where within.lua has a library's script.
-const libraryPlace = "-- the script\n"
+// libraryMarker is the line of noshorten.lua that a library's script replaces.
+const libraryMarker = "-- the script\n"
 
-// withoutComments is for what is sent each time.
+// withoutComments removes the comments of a text that is sent each time.
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "--") || line == libraryPlace {
+		if !strings.HasPrefix(line, "--") || line == libraryMarker {
 			b.WriteString(line)
 		}
 	}
 	return b.String()
 }
 
-// loadFair adds the lock scripts that look at the queue first.
+// loadFair adds the lock scripts that check the queue first.
 func (s *scripts) loadFair(texts []string) ([]string, error) {
 	s.fair = map[string]string{}
-	look, err := scriptFiles.ReadFile("scripts/fair.lua")
+	queueCheck, err := scriptFiles.ReadFile("scripts/fair.lua")
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *scripts) loadFair(texts []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		text = append(broken(look), text...)
+		text = append(broken(queueCheck), text...)
 		sum := sha1.Sum(text)
 		s.fair[sha] = hex.EncodeToString(sum[:])
 		texts = append(texts, string(text))
@@ -98,13 +98,13 @@ func (s *scripts) loadFair(texts []string) ([]string, error) {
 	return texts, nil
 }
 
-// scriptText is a script as the masters get it.
+// scriptText is a script as the masters receive it.
 func scriptText(file string) ([]byte, error) {
 	text, err := scriptFiles.ReadFile("scripts/" + file + ".lua")
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []string{"letgo.lua", "shape.lua", "clock.lua"} { // each may include the next
+	for _, part := range []string{"forcerelease.lua", "shape.lua", "clock.lua"} { // each may include the next
 		included, err := scriptFiles.ReadFile("scripts/" + part)
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func scriptText(file string) ([]byte, error) {
 	return broken(text), nil
 }
 
-// broken is for the negative controls; it changes nothing in the product.
+// broken applies the faults of the negative controls. It changes nothing in the product.
 func broken(text []byte) []byte {
 	for _, change := range []struct {
 		rule    pool.Rule

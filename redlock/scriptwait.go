@@ -1,12 +1,13 @@
-// Waiting until somebody else lets go, without taking the lock: for libraries
-// that ask again themselves when they are woken.
+// This file waits for a key to become free without taking the lock: for libraries that
+// try again themselves when they are woken.
 //
-// Such waiters stand in a line of their own beside those who want the lock, and
-// line.go serves both: a release through this daemon, news from the masters and
-// timers have the head of the line ask. Only the question is another one: it
-// looks, and takes nothing. One waiter is woken for each time that the key is
-// seen free, as by the one element that a release pushes on a list; the next
-// one looks again a moment later, should the first not want it any more.
+// Such waiters have a wait queue of their own beside the requests that want the lock, and
+// waitqueue.go serves both. The head polls the masters after a release through this
+// daemon, on reports from the masters, and on timers. Only the command differs: it peeks
+// and takes nothing. Each time the key is seen free, one waiter is woken, as by the one
+// element that a release pushes on a list. The next waiter polls a moment later, in case
+// the first no longer wants the lock.
+
 package redlock
 
 import (
@@ -14,23 +15,23 @@ import (
 	"time"
 )
 
-// AwaitRequest waits for a key that nobody holds.
+// AwaitRequest waits for a key that no token holds.
 type AwaitRequest struct {
-	DB       int
-	Key      Key
-	Patience time.Duration // how long at most
-	Who      *Who          // who asks, for people; nil = unknown
+	DB        int
+	Key       Key
+	Timeout   time.Duration // how long at most
+	Requester *Requester    // the client, for people; nil = unknown
 }
 
-// AwaitDone is called exactly once, from any goroutine: free is true if a quorum
-// of masters had nothing at the key, false after the patience or once the wait
-// was left. err is *NoQuorum, *Expired, *Busy or ErrShutdown.
+// AwaitDone is called exactly once, from any goroutine. free is true if a quorum of
+// masters had nothing at the key, and false after the timeout or once leave was called.
+// err is *NoQuorum, *Expired, *Busy or ErrShutdown.
 type AwaitDone func(free bool, err error)
 
-// AwaitFree waits, in order of arrival; leave ends the wait of a client that has gone.
+// AwaitFree waits in order of arrival. leave ends the wait of a client that has left.
 func (l *Locker) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
-	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Patience, Who: r.Who, looks: true}
-	w := &waiter{waits: &l.waits, request: request, end: l.recent() + r.Patience, done: func(_ Grant, err error) {
+	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester, peekOnly: true}
+	w := &waiter{waits: &l.waits, request: request, end: l.recent() + r.Timeout, done: func(_ Grant, err error) {
 		if errors.Is(err, ErrHeld) || errors.Is(err, ErrLeft) {
 			done(false, nil)
 			return
@@ -41,8 +42,8 @@ func (l *Locker) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
 	return w.leave
 }
 
-// glance is Lock for somebody who only wants to know whether it would be refused.
-func (l *Locker) glance(b *Batch, r LockRequest, done LockDone) {
+// peek is Lock without taking the lock: it only determines whether Lock would be refused.
+func (l *Locker) peek(b *Batch, r LockRequest, done LockDone) {
 	l.View(b, r.DB, r.Key, func(v View, err error) {
 		if err == nil && !v.Free {
 			err = ErrHeld

@@ -1,6 +1,6 @@
 package redlock
 
-// scriptwait_test.go: waiting until somebody else lets go.
+// scriptwait_test.go: waiting until another client releases.
 
 import (
 	"errors"
@@ -14,21 +14,21 @@ type freed struct {
 	err  error
 }
 
-func (d *daemon) awaitFree(key Key, patience time.Duration) (answer <-chan freed, leave func()) {
+func (d *daemon) awaitFree(key Key, timeout time.Duration) (answer <-chan freed, leave func()) {
 	answers := make(chan freed, 1) // it answers once
-	leave = d.AwaitFree(AwaitRequest{Key: key, Patience: patience}, func(free bool, err error) { answers <- freed{free, err} })
+	leave = d.AwaitFree(AwaitRequest{Key: key, Timeout: timeout}, func(free bool, err error) { answers <- freed{free, err} })
 	return answers, leave
 }
 
-// watches waits until a line of those who do not take the lock hears of its key
-// from all masters, and has so many in it.
+// watches waits until a queue of waiters that do not take the lock has reports of its key
+// from all masters, and has this length.
 func (d *daemon) watches(key Key, length int) {
 	d.t.Helper()
 	eventually(d.t, "the masters tell of the key", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		ln := d.waits.lines[lineID{keys: string(key), looks: true}]
-		return ln != nil && ln.length == length && ln.asked == nil && ln.news.tracked == d.pool.N()
+		ln := d.waits.queues[queueID{keys: string(key), peekOnly: true}]
+		return ln != nil && ln.length == length && ln.contender == nil && ln.watch.tracked == d.pool.N()
 	})
 }
 
@@ -39,7 +39,7 @@ func isFree(t *testing.T, what string, answer <-chan freed) {
 	}
 }
 
-func TestAwaitFree_AnswersOnceNobodyHoldsTheKey(t *testing.T) {
+func TestAwaitFree_AnswersOnceTheKeyIsFree(t *testing.T) {
 	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	free, _ := d.awaitFree("k", time.Minute)
@@ -79,11 +79,11 @@ func TestAwaitFree_OfManyCostsTheMastersWhatOneCosts(t *testing.T) {
 	before := d.pool.Counters().Commands
 	other.free("k", held.Token)
 	isFree(t, "the first one", answers[0])
-	// The first question, and the votes of the masters for it; nobody else asked.
+	// The first poll, and the votes of the masters for it; no other waiter polled.
 	if asked := d.pool.Counters().Commands - before; asked > int64(2*d.pool.N()) {
 		t.Errorf("%d commands for one that was woken, want no more than %d", asked, 2*d.pool.N())
 	}
-	for i, one := range answers[1:] { // nobody takes the lock, so the next one looks
+	for i, one := range answers[1:] { // no waiter takes the lock, so the next one polls
 		isFree(t, "number "+string(rune('b'+i)), one)
 	}
 }
@@ -92,9 +92,9 @@ func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	held := d.take("k", 20*time.Second)
-	// What the one does who is woken: it takes the lock before the next one looks.
+	// The woken client takes the lock before the next one polls.
 	taken := make(chan Grant, 1) // its one answer
-	d.AwaitFree(AwaitRequest{Key: "k", Patience: time.Minute}, func(bool, error) {
+	d.AwaitFree(AwaitRequest{Key: "k", Timeout: time.Minute}, func(bool, error) {
 		d.Lock(nil, LockRequest{Key: "k", TTL: 20 * time.Second}, func(g Grant, err error) {
 			if err != nil {
 				t.Error(err)
@@ -116,8 +116,8 @@ func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 	isFree(t, "the second one", second)
 }
 
-// Nobody can take the lock while no quorum of masters has nothing, and whoever is
-// told that it is free would try at once, and again.
+// No client can take the lock unless a quorum of masters has nothing. A client that is
+// woken before would try at once, and again.
 func TestAwaitFree_CopiesOfSeveralThatHaveNoQuorumAreInTheWay(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
@@ -135,7 +135,7 @@ func TestAwaitFree_CopiesOfSeveralThatHaveNoQuorumAreInTheWay(t *testing.T) {
 	isFree(t, "with one copy left", waits)
 }
 
-func TestAwaitFree_CountsAmongThoseWhoWait(t *testing.T) {
+func TestAwaitFree_CountsAsAWaiter(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()

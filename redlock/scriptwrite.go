@@ -1,6 +1,7 @@
-// Changing a lock in the words of a client that takes the quorum for one Redis:
-// DEL, EXPIRE, SET XX, SET IFEQ. Except for the last none of them compares a
-// token: whoever says it may be taking the lock from somebody.
+// This file changes a lock for a client that treats the quorum as one Redis: DEL, EXPIRE,
+// SET XX, SET IFEQ. Except for the last, these commands compare no token, so they may
+// take the lock from its holder.
+
 package redlock
 
 import (
@@ -9,7 +10,7 @@ import (
 	"redlockd/pool"
 )
 
-// WriteEffect is what is done to the copies.
+// WriteEffect is the change that a write makes to the copies.
 type WriteEffect uint8
 
 const (
@@ -20,21 +21,21 @@ const (
 
 var writeWords = []string{"delete", "expire", "set"}
 
-// WriteRequest changes the exclusive lock that is there.
+// WriteRequest changes the exclusive lock at a key.
 type WriteRequest struct {
 	DB     int
 	Key    Key
 	Effect WriteEffect
 	Value  Token         // of WriteReplaces
-	Equal  Token         // only while this is there; "" = whatever is
-	TTL    time.Duration // but for WriteDeletes; Endless = no expiry
-	// EndlessToo: a copy without an expiry is a lock and no data of somebody else's.
+	Equal  Token         // only while the copy has this value; "" = any value
+	TTL    time.Duration // not for WriteDeletes; Endless = no expiry
+	// EndlessToo: a copy without an expiry is a lock, not foreign data.
 	EndlessToo bool
-	Trace      *Trace // who hears the votes; nil = nobody
+	Trace      *Trace // receives the votes; may be nil
 }
 
-// WriteDone is called exactly once, from any goroutine: done is false if there
-// is no such lock. err is *NoQuorum, ErrWrongType, *Busy or ErrShutdown.
+// WriteDone is called exactly once, from any goroutine. done is false if there is no such
+// lock. err is *NoQuorum, ErrWrongType, *Busy or ErrShutdown.
 type WriteDone func(done bool, err error)
 
 // Write changes a lock on a quorum of masters.
@@ -46,7 +47,7 @@ func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
 	l.write(b, r, done)
 }
 
-// write asks every master, whatever the others have.
+// write sends the change to every master, whatever the others have.
 func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 	if err := l.enter(); err != nil {
 		done(false, err)
@@ -59,33 +60,33 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 		b = &Batch{}
 		defer b.Send()
 	}
-	w := &writing{locker: l, request: r, key: l.masterKey(r.Key), start: l.recent(), done: done}
-	w.survey = l.survey(l.pool.Group(r.DB), pool.Plan{Key: w.key, Joins: true, Sealed: true})
-	w.survey.command, w.survey.read, w.survey.end, w.survey.late = w.command, w.read, w.decided, w.tooLate
-	w.survey.told, w.survey.open = w.told, w.open
-	l.submit(b, w.survey.group, l.watch(r.Trace, w.survey))
+	w := &writeCall{locker: l, request: r, key: l.masterKey(r.Key), start: l.recent(), done: done}
+	w.ballot = l.newScriptBallot(l.pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
+	w.ballot.command, w.ballot.read, w.ballot.onResult, w.ballot.onLateVote = w.command, w.read, w.onResult, w.onLateVote
+	w.ballot.onDecidedLocked, w.ballot.unwrap = w.onDecidedLocked, w.unwrap
+	l.submit(b, w.ballot.group, l.traced(r.Trace, w.ballot))
 	if r.Effect != WriteReplaces {
-		l.waits.freed(b, place{r.DB, r.Key})
+		l.waits.onRelease(b, dbKey{r.DB, r.Key})
 	}
 }
 
-// writing is one Write.
-type writing struct {
+// writeCall is one Write.
+type writeCall struct {
 	locker  *Locker
 	request WriteRequest
 	key     string
 	start   time.Duration
 	done    WriteDone
-	survey  *survey
+	ballot  *scriptBallot
 	ends    [maxMasters]int64 // written for each master, ms of its clock
 }
 
-func (w *writing) command(m *pool.Moment, c *pool.Command) bool {
+func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
 	r := &w.request
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
-		// It prolongs what is there: out of reach of any undo but its own.
-		w.ends[m.Lane] = expiry(m.Time, r.TTL, w.locker.late) + prolongs
+		// It prolongs the existing copy, so only its own undo matches the expiry.
+		w.ends[m.Lane] = expiry(m.Time, r.TTL, w.locker.masterTimeout) + prolongedOffset
 		end = m.Decimal(w.ends[m.Lane])
 	}
 	c.Set("EVALSHA", w.locker.script.write, "1", w.key,
@@ -93,50 +94,50 @@ func (w *writing) command(m *pool.Moment, c *pool.Command) bool {
 	return true
 }
 
-// open: the same value, and its copy ends later than was asked for.
-func (w *writing) open(answer *pool.Answer) []keptEnd {
+// unwrap reports a copy that keeps its value and ends later than requested.
+func (w *writeCall) unwrap(answer *pool.Answer) []keptExpiry {
 	at := answer.Reply.Items
 	if len(at) != 3 {
 		return nil
 	}
 	answer.Reply = at[0]
-	return []keptEnd{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
+	return []keptExpiry{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
 }
 
-// read: what was done was done, also by a young master, but it makes up no
+// read: a change was made even if a quarantined master made it, but it adds nothing to a
 // quorum that holds.
-func (w *writing) read(answer pool.Answer) ScriptVote {
+func (w *writeCall) read(answer pool.Answer) ScriptVote {
 	n := answer.Reply.Int
 	switch {
 	case answer.Reply.Err != nil, answer.Reply.Kind != pool.ReplyInt:
 		return ScriptUnclear
-	case n == 1 && (counts(answer) || w.request.Effect == WriteDeletes):
+	case n == 1 && (countsAsVote(answer) || w.request.Effect == WriteDeletes):
 		return ScriptYes
-	case n != 1 && counts(answer), n == -1 && answer.Seal.Good:
+	case n != 1 && countsAsVote(answer), n == -1 && answer.Seal.Good:
 		return ScriptNo
 	}
 	return ScriptUnclear
 }
 
-// told: whose lock was deleted is not known.
-func (w *writing) told(v verdict) {
+// onDecidedLocked reports the release. The holder of the deleted lock is not known.
+func (w *writeCall) onDecidedLocked(v ballotResult) {
 	if r := &w.request; v == granted && r.Effect == WriteDeletes {
 		w.locker.events.emit(EventReleased, lockID{r.DB, r.Key, ""}, 0, 0)
 	}
 }
 
-func (w *writing) decided(v verdict) {
-	l, s := w.locker, w.survey
+func (w *writeCall) onResult(v ballotResult) {
+	l, s := w.locker, w.ballot
 	l.leave()
 	switch {
 	case v == granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
-			l.trim(s.group, s.kept, deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
+			l.shorten(s.group, s.kept, deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
 		} else if r.Effect == WriteExpires {
 			l.holds.shortened(lockID{r.DB, r.Key, ""}, deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)
-	case v == refused && w.oddMost():
+	case v == refused && w.mostlyWrongType():
 		w.done(false, ErrWrongType)
 	case v == refused:
 		w.takeBack(s.voters(ScriptYes)...)
@@ -147,35 +148,35 @@ func (w *writing) decided(v verdict) {
 	}
 }
 
-// tooLate: behind a refusal there may still be a minority that did it.
-func (w *writing) tooLate(lane int, vote ScriptVote, v verdict) {
+// onLateVote: after a refusal, a minority may still have made the change.
+func (w *writeCall) onLateVote(lane int, vote ScriptVote, v ballotResult) {
 	if vote == ScriptYes && v == refused {
 		w.takeBack(lane)
 	}
 }
 
-func (w *writing) oddMost() bool {
-	w.survey.mu.Lock()
-	defer w.survey.mu.Unlock()
-	odd := 0
-	for i := range w.survey.tally.n {
-		if w.survey.votes[i] == ScriptNo && w.survey.replies[i].Int == -1 {
-			odd++
+func (w *writeCall) mostlyWrongType() bool {
+	w.ballot.mu.Lock()
+	defer w.ballot.mu.Unlock()
+	wrongType := 0
+	for i := range w.ballot.tally.n {
+		if w.ballot.votes[i] == ScriptNo && w.ballot.replies[i].Int == -1 {
+			wrongType++
 		}
 	}
-	return odd > w.survey.tally.n-w.survey.tally.quorum
+	return wrongType > w.ballot.tally.n-w.ballot.tally.quorum
 }
 
-// takeBack deletes a value that a minority was given: nobody holds anything by it,
-// unless it was there before.
-func (w *writing) takeBack(lanes ...int) {
+// takeBack deletes a value that only a minority received. It makes no holder, unless it
+// was there before.
+func (w *writeCall) takeBack(lanes ...int) {
 	l, r := w.locker, &w.request
 	if r.Effect != WriteReplaces || r.TTL >= Endless || r.Value == r.Equal {
 		return
 	}
 	for _, lane := range lanes {
 		l.counts.undone.Add(1)
-		debt := l.releaseDebt(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.late)
-		w.survey.group.Push(lane, &repeated{group: w.survey.group, key: w.key, debt: debt})
+		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.masterTimeout)
+		w.ballot.group.Push(lane, &retryUntilAnswered{group: w.ballot.group, key: w.key, pending: pending})
 	}
 }

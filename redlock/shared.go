@@ -1,9 +1,10 @@
-// Readers together, or one writer.
+// This file implements shared locks: several readers together, or one writer.
 //
-// Readers are members of a zset at the key, each with an end of its own. A
-// writer finds the key taken, whoever it is; a reader finds it taken by a writer.
-// A quorum of readers' copies and a quorum of writers' copies share a master, and
-// there one of the two was refused.
+// Readers are members of a zset at the key, and each has an expiry of its own. A writer
+// finds the key taken by readers or by another writer; a reader finds it taken by a
+// writer. A quorum of readers' copies and a quorum of writers' copies share a master, and
+// that master refused one of the two.
+
 package redlock
 
 import (
@@ -12,40 +13,41 @@ import (
 	"redlockd/pool"
 )
 
-// reader shares the key with other readers. With the token of the writer it
-// turns the writer into a reader: that is never undone, and from the moment it
-// was asked for the lock is at most a reader's.
+// sharedMode shares the key with other readers. With the token of the writer it
+// downgrades the writer to a reader. A downgrade is never undone: from the first request
+// for it on, the lock is at most a reader's.
 //
-// The writer steps down in a second ballot, that names the very copy it is about,
-// by its end, which the first one was told. A question may be on its way to a slow
-// master for long: its client may have been answered by the others, and have become
-// the writer since, through another daemon, with a quorum to which this master
-// belongs. What is late must not step that writer down.
-type reader struct {
-	steps int                // ballots before this one in which a writer was met
-	told  int                // masters that say that the token is the writer; guarded by the attempt's lock
-	ends  *[maxMasters]int64 // when that copy ends, ms of the master's clock; of each lane, written and read on it
+// The downgrade happens in a second ballot, which names the exact copy by its expiry; the
+// first ballot returned that expiry. A command may be on its way to a slow master for
+// long. Meanwhile the other masters may have answered its client, and the client may have
+// become the writer through another daemon, with a quorum that includes this master. A
+// late command must not downgrade that writer.
+type sharedMode struct {
+	downgradeBallots int                // ballots before this one that met a writer
+	writers          int                // masters that report the token as the writer; guarded by the ballot's lock
+	ends             *[maxMasters]int64 // when that copy ends, ms of the master's clock; each lane writes and reads its own entry
 }
 
-// mostSteps bounds the ballots: somebody prolongs the writer's copy between two of them.
-const mostSteps = 8
+// maxDowngradeBallots bounds the ballots: another request may prolong the writer's copy
+// between two of them.
+const maxDowngradeBallots = 8
 
-var _ form = (*reader)(nil)
+var _ lockMode = (*sharedMode)(nil)
 
-func (f *reader) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (f *sharedMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	writer := ""
-	if f.steps > 0 {
-		if writer = f.writerOn(a, m.Lane); writer != "" {
-			a.call.stepping.Store(true)
+	if f.downgradeBallots > 0 {
+		if writer = f.writerEnd(a, m.Lane); writer != "" {
+			a.call.downgrading.Store(true)
 		}
 	}
 	c.Set("EVALSHA", a.call.locker.script.share, "1", a.key, string(a.token), m.Decimal(end), writer)
 }
 
-// writerOn is the end of the copy that steps down on a master; "" if none does. Once
-// the ballot is decided, what the master has told of may be the copy of a writer
-// that its client has become since.
-func (f *reader) writerOn(a *attempt, lane int) string {
+// writerEnd is the expiry of the copy to downgrade on a master; "" if there is none. Once
+// the ballot is decided, the master's answer may describe the copy of a writer that the
+// client has become since.
+func (f *sharedMode) writerEnd(a *ballot, lane int) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if ends := f.ends[lane]; ends > 0 && !a.over {
@@ -54,33 +56,33 @@ func (f *reader) writerOn(a *attempt, lane int) string {
 	return ""
 }
 
-func (f *reader) read(_ *attempt, answer pool.Answer) said {
+func (f *sharedMode) read(_ *ballot, answer pool.Answer) vote {
 	r := answer.Reply
-	if r.Kind == pool.ReplyArray && answer.Asked && len(r.Items) == 2 {
-		f.told++
+	if r.Kind == pool.ReplyArray && answer.Sent && len(r.Items) == 2 {
+		f.writers++
 		f.ends[answer.Lane] = r.Items[1].Int
-		return said{refused: true, repeats: true}
+		return vote{no: true, hadCopy: true}
 	}
-	return readTaken(answer)
+	return readVote(answer)
 }
 
-// stepsNext tells whether the next ballot makes the reader: its writer has stepped down
-// on some masters, and the others of a quorum have told of its copy too late for this
-// one. A master that says nothing is not waited for meanwhile.
-func (f *reader) stepsNext(a *attempt) bool {
-	return f.steps > 0 && f.steps < mostSteps && f.told > 0 && a.tally.yes+f.told >= a.tally.quorum
+// downgradesNext reports whether the next ballot makes the reader. That is so if the writer
+// has been downgraded on some masters, and the others of a quorum reported its copy too
+// late for this ballot. The daemon does not wait for masters without an answer.
+func (f *sharedMode) downgradesNext(a *ballot) bool {
+	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.tally.yes+f.writers >= a.tally.quorum
 }
 
-func (f *reader) takeBack(a *attempt, lane int, c copyState) { a.undo(lane, c) }
+func (f *sharedMode) takeBack(a *ballot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f *reader) after(a *attempt, v verdict) (form, error) {
+func (f *sharedMode) after(a *ballot, v ballotResult) (lockMode, error) {
 	a.mu.Lock()
-	met := f.told > 0
+	met := f.writers > 0
 	a.mu.Unlock()
-	next := &reader{steps: f.steps, ends: f.ends}
-	if met && f.steps < mostSteps {
-		next.steps++
+	next := &sharedMode{downgradeBallots: f.downgradeBallots, ends: f.ends}
+	if met && f.downgradeBallots < maxDowngradeBallots {
+		next.downgradeBallots++
 		return next, nil
 	}
-	return sameAgain(next, a, v)
+	return retrySplit(next, a, v)
 }

@@ -84,7 +84,7 @@ func TestShared_ARepeatIsTheSameLeaseWithANewFenceAndNeverShortens(t *testing.T)
 	}
 }
 
-func TestShared_TheOnlyReaderBecomesTheWriterInPlaceAndStepsDownAgain(t *testing.T) {
+func TestShared_TheOnlyReaderBecomesTheWriterInPlaceAndIsDowngradedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -113,7 +113,7 @@ func TestShared_TheOnlyReaderBecomesTheWriterInPlaceAndStepsDownAgain(t *testing
 // of that master. Found by the simulation (eager-3, seed 1227): it stepped the
 // writer down there, and another reader came in beside it. The second time the
 // client was the writer before, so that the master is asked twice (contest-3, 1).
-func TestShared_AQuestionThatIsLateStepsNoWriterDown(t *testing.T) {
+func TestShared_ALateCommandDowngradesNoWriter(t *testing.T) {
 	t.Parallel()
 	for _, wrote := range []bool{false, true} {
 		c := newCluster(t, 3, long)
@@ -216,7 +216,7 @@ func TestShared_AReaderWhoseTimeIsOverIsNotCounted(t *testing.T) {
 
 // Rule: caller-clock. A writer who asks for longer than the reader has must not
 // take the end it asks for as the time that it is.
-func TestShared_WhetherAReadersTimeIsOverIsTheMastersToSay(t *testing.T) {
+func TestShared_WhetherAReadersTimeIsOverIsDecidedByTheMasters(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(wrongBy(11*time.Second))
@@ -224,7 +224,7 @@ func TestShared_WhetherAReadersTimeIsOverIsTheMastersToSay(t *testing.T) {
 	two.held(LockRequest{Key: "k", Token: tokenB})
 }
 
-func TestShared_AnExtensionHealsAMasterThatLostTheReader(t *testing.T) {
+func TestShared_AnExtensionRepairsAMasterThatLostTheReader(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -268,7 +268,7 @@ func TestExtend_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 
 // Rule: one-seal. The registers are far ahead of everybody's proposals, and the
 // readers come at once: what is the smallest fence for one is so for all.
-func TestFence_ReadersWhoComeAtOnceNeverShareOne(t *testing.T) {
+func TestFence_ReadersThatComeAtOnceNeverShareOne(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(blind)

@@ -1,6 +1,6 @@
 package redlock
 
-// storm_test.go: everybody wants the same key, through any daemon or none.
+// storm_test.go: many clients contend for one key, through any daemon or none.
 
 import (
 	"math/rand/v2"
@@ -14,7 +14,7 @@ import (
 	"redlockd/redlock/judge"
 )
 
-// The judge sees every call; the masters are looked at when all is over.
+// The checker sees every call; the masters are read when all is over.
 func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) {
 	c := newCluster(t, 5, time.Second)
 	record := judge.NewRecorder(nil)
@@ -24,7 +24,7 @@ func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) 
 			ours, theirs := grants(h)
 			return ours > 0 && theirs > 0
 		})
-	h := judged(t, record)
+	h := checked(t, record)
 	ours, theirs := grants(h)
 	t.Logf("%d grants by daemons, %d by foreign clients, %d other calls", ours, theirs, len(h)-ours-theirs)
 	if ours == 0 || theirs == 0 {
@@ -39,7 +39,7 @@ func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) 
 }
 
 // retry is how long a client waits, at most, before it tries again: if seventy
-// of them tried all the time, hardly anybody would ever have a quorum.
+// of them tried all the time, hardly any client would ever have a quorum.
 const retry = 100 * time.Millisecond
 
 // visit tries once, and holds the key for a moment: mostly it is released, now
@@ -109,9 +109,9 @@ func TestStorm_FencesOfTwoDaemonsAreStrictlyOrdered(t *testing.T) {
 func (d *daemon) oneFurtherSeal() {
 	d.t.Helper()
 	n, faults := d.Counters(), d.pool.Counters()
-	if n.SecondSeals > n.Acquired || n.ThirdSeals > faults.BadSeals+faults.BreakerOpened {
+	if n.SecondSeals > n.Acquired || n.ThirdSeals > faults.VoidSeals+faults.BreakerOpened {
 		d.t.Errorf("%d second seals for %d grants, %d third ones; %d seals were bad, %d breakers opened",
-			n.SecondSeals, n.Acquired, n.ThirdSeals, faults.BadSeals, faults.BreakerOpened)
+			n.SecondSeals, n.Acquired, n.ThirdSeals, faults.VoidSeals, faults.BreakerOpened)
 	}
 }
 
@@ -133,9 +133,9 @@ func wrongBy(d time.Duration) trait {
 	return func(one *daemon, _ *pool.Options) { one.clock.ahead.Store(int64(d)) }
 }
 
-// crowd takes and releases four hot keys, two clients a daemon and key, and has the
-// judge look at it. It ends with so many grants, a tenth of them at least through each
-// daemon; a daemon that is starved ends it at ten times as many.
+// crowd takes and releases four hot keys, two clients a daemon and key, and passes the
+// history to the checker. It ends with so many grants, a tenth of them at least through
+// each daemon; a daemon that is starved ends it at ten times as many.
 func crowd(t *testing.T, daemons []*daemon, wanted int64) {
 	t.Helper()
 	record := judge.NewRecorder(nil)
@@ -162,5 +162,5 @@ func crowd(t *testing.T, daemons []*daemon, wanted int64) {
 		}
 	}
 	all.Wait()
-	judged(t, record)
+	checked(t, record)
 }

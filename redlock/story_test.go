@@ -1,6 +1,6 @@
 package redlock
 
-// story_test.go: the life of a lock, told alike on embedded and on real masters.
+// story_test.go: the course of a lock, the same on embedded and on real masters.
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestStory_OfOneLock(t *testing.T) {
 // embedded is a daemon with masters of its own, in this process.
 func embedded(t *testing.T) *daemon {
 	c := &cluster{t: t, maxTTL: time.Minute}
-	return c.stranger(func(_ *daemon, o *pool.Options) { o.Masters, o.Embedded = nil, 5 })
+	return c.startDaemon(func(_ *daemon, o *pool.Options) { o.Masters, o.Embedded = nil, 5 })
 }
 
 func story(t *testing.T, d *daemon) {

@@ -1,4 +1,5 @@
-// What proves ownership?
+// This file generates tokens, which prove ownership of a lock.
+
 package redlock
 
 import (

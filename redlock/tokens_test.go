@@ -1,6 +1,6 @@
 package redlock
 
-// tokens_test.go: a caller's own token names one lock, however often it asks.
+// tokens_test.go: a caller's own token names one lock, however often it is repeated.
 
 import (
 	"testing"
@@ -32,7 +32,7 @@ func TestToken_ARepeatIsTheSameLockWithANewFence(t *testing.T) {
 
 // A repeat must not count what an attempt before it is about to take back, and a
 // release must not overtake it: in one daemon they take turns.
-func TestToken_ConcurrentRepeatsTakeTurns(t *testing.T) {
+func TestToken_ConcurrentRepeatsRunOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	const repeats = 50
 	c := newCluster(t, 3, long)
@@ -60,7 +60,7 @@ func TestToken_ConcurrentRepeatsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestToken_OfSomebodyElseIsRefused(t *testing.T) {
+func TestToken_OfAnotherClientIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
@@ -73,8 +73,8 @@ func TestToken_OfSomebodyElseIsRefused(t *testing.T) {
 	one.free("k", held.Token)
 }
 
-// What is not a lock is left alone, whoever asks.
-func TestToken_SomebodyElsesDataIsNoLock(t *testing.T) {
+// What is not a lock is left alone, whichever client requests it.
+func TestToken_ForeignDataIsNoLock(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
@@ -129,7 +129,7 @@ func TestHold_OfAChosenTokenIsNotReleasedByTheEndOfItsConnection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	terms := func() *HoldTerms { return &HoldTerms{Over: func(Grant, error) {}} }
+	terms := func() *HoldTerms { return &HoldTerms{OnEnd: func(Grant, error) {}} }
 	first := one.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
 	two.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
 	first.Hold.End()

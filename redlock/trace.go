@@ -1,8 +1,9 @@
-// Who is told what each master says to one request?
+// This file reports each master's vote on one request to a Trace.
 //
-// A request that carries a Trace costs an object for each of its ballots; one
-// without costs a look at a nil pointer. Nothing is decided here: what is heard
-// is the answer as it came, and the ballot behind it judges for itself.
+// A request with a Trace costs an object for each of its ballots; a request without one
+// costs a check of a nil pointer. Nothing is decided here: a Trace receives the answer as
+// it came, and the ballot counts it for itself.
+
 package redlock
 
 import (
@@ -11,102 +12,100 @@ import (
 	"redlockd/pool"
 )
 
-// Trace follows one request. Its functions are called from any goroutine, also
-// behind the outcome: masters that are not needed for it answer all the same.
-// They must not block.
+// Trace follows one request. Its functions are called from any goroutine, also after the
+// outcome: masters that are not needed for it answer all the same. They must not block.
 type Trace struct {
-	// Asked announces so many votes; each of them comes.
-	Asked func(votes int)
-	Voted func(Vote)
+	// OnBallot announces a number of votes; each of them follows.
+	OnBallot func(votes int)
+	OnVote   func(Vote)
 }
 
-// Vote is what one master said, for people.
+// Vote is one master's vote, for people.
 type Vote struct {
 	Master string
-	Word   string        // VoteYes, VoteNo or VoteSilent
-	Took   time.Duration // from the writing of the question to the answer; 0 = it was not asked
-	Cause  string        // of VoteSilent
+	Word   string        // VoteYes, VoteNo or VoteUncounted
+	Took   time.Duration // from the writing of the command to the answer; 0 = nothing was sent
+	Cause  string        // of VoteUncounted
 }
 
 // Words of a Vote.
 const (
-	VoteYes    = "yes"    // a consent that counts
-	VoteNo     = "no"     // a refusal that counts
-	VoteSilent = "silent" // neither: cut, late, void, young, or not asked
+	VoteYes       = "yes"    // a yes that counts
+	VoteNo        = "no"     // a no that counts
+	VoteUncounted = "silent" // neither: cut, late, void, quarantined, or not asked
 )
 
 func (r *LockRequest) trace() *Trace {
-	if r.Who == nil {
+	if r.Requester == nil {
 		return nil
 	}
-	return r.Who.Trace
+	return r.Requester.Trace
 }
 
-// watched is an operation whose answers somebody else hears, too.
-type watched struct {
+// tracedOperation is an operation that reports its answers to a Trace, too.
+type tracedOperation struct {
 	pool.Operation
 	trace *Trace
 	pool  *pool.Pool
 	sent  [maxMasters]time.Duration // of each lane, read only after it has answered
 }
 
-// consenting is an operation whose answers do not read as those of most do.
-type consenting interface{ consent(pool.Reply) bool }
+// yesReader is implemented by operations whose answers differ from the usual form.
+type yesReader interface{ isYes(pool.Reply) bool }
 
-// watch has the trace hear what op is answered; a nil trace hears nothing and
-// op stays what it is.
-func (l *Locker) watch(t *Trace, op pool.Operation) pool.Operation {
+// traced reports op's answers to the trace. With a nil trace it returns op itself.
+func (l *Locker) traced(t *Trace, op pool.Operation) pool.Operation {
 	if t == nil {
 		return op
 	}
-	t.Asked(l.pool.N())
-	return &watched{Operation: op, trace: t, pool: l.pool}
+	t.OnBallot(l.pool.N())
+	return &tracedOperation{Operation: op, trace: t, pool: l.pool}
 }
 
-// Plan has it asked by a command of its own: that one is timed, and a watched
-// operation has no word for a bulk.
-func (w *watched) Plan() pool.Plan {
-	p := w.Operation.Plan()
+// Props gives the operation a command of its own: the command is timed, and a traced
+// operation has no argument for a bulk.
+func (w *tracedOperation) Props() pool.Props {
+	p := w.Operation.Props()
 	p.Bulk = ""
 	return p
 }
 
-// Command notes when the question was written.
-func (w *watched) Command(m *pool.Moment, c *pool.Command) bool {
+// Command records when the command was written.
+func (w *tracedOperation) Command(m *pool.SendContext, c *pool.Command) bool {
 	w.sent[m.Lane] = m.Now
 	return w.Operation.Command(m, c)
 }
 
-// Answer tells the vote first: the answer may be the one that decides.
-func (w *watched) Answer(a pool.Answer) {
-	consent := consents
-	if op, ok := w.Operation.(consenting); ok {
-		consent = op.consent
+// Answer reports the vote first: the answer may be the one that decides.
+func (w *tracedOperation) Answer(a pool.Answer) {
+	consent := isYes
+	if op, ok := w.Operation.(yesReader); ok {
+		consent = op.isYes
 	}
-	w.trace.Voted(voteOf(w.pool, a, consent, w.sent[a.Lane]))
+	w.trace.OnVote(voteOf(w.pool, a, consent, w.sent[a.Lane]))
 	w.Operation.Answer(a)
 }
 
 func voteOf(p *pool.Pool, a pool.Answer, consent func(pool.Reply) bool, sent time.Duration) Vote {
-	v := Vote{Master: p.Options().Masters[a.Lane].Name, Word: VoteSilent}
+	v := Vote{Master: p.Options().Masters[a.Lane].Name, Word: VoteUncounted}
 	cause := a.Reply.Err
 	if cause == nil {
 		cause = a.Seal.Err
 	}
-	if a.Asked {
+	if a.Sent {
 		v.Took = p.Clock().Now() - sent
 	} else {
 		v.Cause = "not asked"
 	}
 	switch {
-	case cause != nil && !a.Asked:
+	case cause != nil && !a.Sent:
 		v.Cause += ": " + cause.Error()
 	case cause != nil:
 		v.Cause = cause.Error()
-	case !a.Asked:
+	case !a.Sent:
 	case !consent(a.Reply):
 		v.Word = VoteNo
-	case a.Seal.Young:
+	case a.Seal.Quarantined:
 		v.Cause = "quarantined: it may have forgotten"
 	default:
 		v.Word = VoteYes
@@ -114,9 +113,9 @@ func voteOf(p *pool.Pool, a pool.Answer, consent func(pool.Reply) bool, sent tim
 	return v
 }
 
-// consents reads the answers of commands and scripts that take, prolong or
-// release: a string or a positive number, alone or as the first of several.
-func consents(r pool.Reply) bool {
+// isYes reads the answers of commands and scripts that take, prolong or release: a string
+// or a positive number, alone or as the first of several.
+func isYes(r pool.Reply) bool {
 	if r.Kind == pool.ReplyArray {
 		if len(r.Items) == 0 {
 			return false
@@ -127,38 +126,38 @@ func consents(r pool.Reply) bool {
 	return r.Kind == pool.ReplyString || r.Kind == pool.ReplyInt && r.Int > 0
 }
 
-// isOne reads those for which 1 alone is yes.
+// isOne reads the answers of which 1 alone is yes.
 func isOne(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 1 }
 
-func (w *workEnd) consent(r pool.Reply) bool       { return isOne(r) }
-func (w *workExtension) consent(r pool.Reply) bool { return isOne(r) }
+func (w *workFinish) isYes(r pool.Reply) bool    { return isOne(r) }
+func (w *workExtension) isYes(r pool.Reply) bool { return isOne(r) }
 
-func (a *attempt) consent(r pool.Reply) bool {
+func (a *ballot) isYes(r pool.Reply) bool {
 	script := a.call.request.Script
 	if script == nil {
-		return consents(r)
+		return isYes(r)
 	}
-	own, _ := script.answer(r)
+	own, _ := script.splitAnswer(r)
 	return script.Vote(own) == ScriptYes
 }
 
-func (s *survey) consent(r pool.Reply) bool {
+func (s *scriptBallot) isYes(r pool.Reply) bool {
 	if s.script == nil {
 		return isOne(r)
 	}
-	own, _ := s.script.answer(r)
+	own, _ := s.script.splitAnswer(r)
 	return s.script.Vote(own) == ScriptYes
 }
 
-// roundTrace is for a round of ids that serves requests with a Trace: its votes
-// are those of all of them.
+// roundTrace traces a round of ids that serves requests with a Trace. Its votes are those
+// of all of them.
 type roundTrace struct {
-	hear []*Trace
-	sent [maxMasters]time.Duration
+	traces []*Trace
+	sent   [maxMasters]time.Duration
 }
 
-// announceLocked is called when the round's requests are known. Masters that
-// have answered before could not be asked.
+// announceLocked is called when the round's requests are known. Masters that have
+// answered before did not receive the round's command.
 func (r *idRound) announceLocked() {
 	for i := range r.callers {
 		t := r.callers[i].trace
@@ -168,25 +167,25 @@ func (r *idRound) announceLocked() {
 		if r.trace == nil {
 			r.trace = &roundTrace{}
 		}
-		r.trace.hear = append(r.trace.hear, t)
-		t.Asked(r.tally.n)
+		r.trace.traces = append(r.trace.traces, t)
+		t.OnBallot(r.tally.n)
 	}
 	for lane := range r.tally.n {
 		if r.early&(1<<lane) != 0 {
-			r.tellLocked(pool.Answer{Lane: lane})
+			r.reportLocked(pool.Answer{Lane: lane})
 		}
 	}
 }
 
-// tellLocked tells one vote.
-func (r *idRound) tellLocked(a pool.Answer) {
+// reportLocked reports one vote.
+func (r *idRound) reportLocked(a pool.Answer) {
 	switch {
 	case !r.frozen:
 		r.early |= 1 << a.Lane
 	case r.trace != nil:
-		v := voteOf(r.counter.locker.pool, a, consents, r.trace.sent[a.Lane])
-		for _, t := range r.trace.hear {
-			t.Voted(v)
+		v := voteOf(r.counter.locker.pool, a, isYes, r.trace.sent[a.Lane])
+		for _, t := range r.trace.traces {
+			t.OnVote(v)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 package redlock
 
-// trace_test.go: what a Trace hears, and that nobody pays who has none.
+// trace_test.go: what a Trace receives, and that a request without one costs nothing.
 
 import (
 	"sync"
@@ -13,9 +13,9 @@ import (
 func TestWatch_WithoutATraceIsTheOperationItselfAndAllocatesNothing(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	op := pool.Operation(&release{})
-	request := &LockRequest{Who: &Who{}}
+	request := &LockRequest{Requester: &Requester{}}
 	n := testing.AllocsPerRun(100, func() {
-		if d.watch(nil, op) != op || d.watch(request.trace(), op) != op {
+		if d.traced(nil, op) != op || d.traced(request.trace(), op) != op {
 			t.Fatal("something stands in front of the operation")
 		}
 	})
@@ -25,18 +25,18 @@ func TestWatch_WithoutATraceIsTheOperationItselfAndAllocatesNothing(t *testing.T
 }
 
 // A request that is tried several times, and waits, announces every ballot, and each vote comes.
-func TestTrace_HearsEveryVoteThatWasAnnounced(t *testing.T) {
+func TestTrace_ReceivesEveryVoteThatWasAnnounced(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	held := d.take(LockRequest{Key: "k"})
 	var mu sync.Mutex
 	asked, words := 0, map[string]int{}
 	trace := &Trace{
-		Asked: func(n int) { mu.Lock(); asked += n; mu.Unlock() },
-		Voted: func(v Vote) { mu.Lock(); words[v.Word]++; mu.Unlock() },
+		OnBallot: func(n int) { mu.Lock(); asked += n; mu.Unlock() },
+		OnVote:   func(v Vote) { mu.Lock(); words[v.Word]++; mu.Unlock() },
 	}
 	answers := make(chan error, 1) // its one answer
-	d.Wait(nil, LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute, Who: &Who{Trace: trace}}, func(_ Grant, err error) { answers <- err })
+	d.Wait(nil, LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute, Requester: &Requester{Trace: trace}}, func(_ Grant, err error) { answers <- err })
 	if released, err := d.unlock(UnlockRequest{Key: "k", Token: held.Token, Trace: trace}); !released || err != nil {
 		t.Fatal(released, err)
 	}
@@ -46,7 +46,7 @@ func TestTrace_HearsEveryVoteThatWasAnnounced(t *testing.T) {
 	d.quiet()
 	mu.Lock()
 	defer mu.Unlock()
-	if asked%5 != 0 || asked < 10 || words[VoteYes]+words[VoteNo]+words[VoteSilent] != asked || words[VoteYes] < 10 {
+	if asked%5 != 0 || asked < 10 || words[VoteYes]+words[VoteNo]+words[VoteUncounted] != asked || words[VoteYes] < 10 {
 		t.Errorf("%d votes announced, %v came", asked, words)
 	}
 }

@@ -1,7 +1,8 @@
-// Taking back what a failed attempt took, or may have taken.
+// This file takes back what a failed ballot took, or may have taken.
 //
-// Nothing here depends on the caller: it may be gone. A master that does not
-// answer is told again until it has answered or the copy has expired.
+// Nothing here depends on the caller, which may have left. The undo is repeated on a
+// master that does not answer until it has answered or the copy has expired.
+
 package redlock
 
 import (
@@ -10,32 +11,32 @@ import (
 	"redlockd/pool"
 )
 
-// takeBack goes to every master that made a copy or did not answer. Masters
-// that have not answered yet are dealt with when they do, see giveBackLate.
-func (a *attempt) takeBack() {
+// takeBack goes to every master that made a copy or did not answer. Masters that have not
+// answered yet are handled when they do, see giveBackLate.
+func (a *ballot) takeBack() {
 	a.mu.Lock()
-	a.won = false // answers that come from here on take care of themselves
+	a.won = false // later answers are handled by giveBackLate
 	copies, n := a.copies, a.tally.n
 	a.mu.Unlock()
 	for lane := range n {
-		a.form.takeBack(a, lane, copies[lane])
+		a.mode.takeBack(a, lane, copies[lane])
 	}
 }
 
-// giveBackLate returns a copy of an attempt that has failed meanwhile.
-func (a *attempt) giveBackLate(lane int, c copyState) {
+// giveBackLate returns a copy of a ballot that has failed meanwhile.
+func (a *ballot) giveBackLate(lane int, c copyState) {
 	if c == copyMade {
 		a.call.locker.counts.lateGrants.Add(1)
 	}
-	a.form.takeBack(a, lane, c)
+	a.mode.takeBack(a, lane, c)
 }
 
-// undo deletes the copy of the attempt's first key; of permits, the one in slot.
-func (a *attempt) undo(lane int, c copyState, slot ...string) {
+// undo deletes the copy of the ballot's first key; for permits, the one in slot.
+func (a *ballot) undo(lane int, c copyState, slot ...string) {
 	a.undoKey(lane, c, a.key, slot...)
 }
 
-func (a *attempt) undoKey(lane int, c copyState, key string, slot ...string) {
+func (a *ballot) undoKey(lane int, c copyState, key string, slot ...string) {
 	if c != copyMade && (c != copyMaybe || pool.Broken(pool.RuleUndoAll)) {
 		return
 	}
@@ -43,38 +44,39 @@ func (a *attempt) undoKey(lane int, c copyState, key string, slot ...string) {
 	if pool.Broken(pool.RuleUndoGuard) {
 		slack = end
 	}
-	// Guarded by its expiry, it cannot take a copy that a later attempt with the
+	// Guarded by its expiry, the undo cannot delete a copy that a later ballot with the
 	// same token counts on.
 	a.undoWithin(lane, c, key, end-slack, end+slack, slot...)
 }
 
-// onlyOn is the connection on which alone an undo may be sent, 0 for any. If
-// nobody knows whether the command with a caller's token was executed, and its
-// connection is gone, the same token may have been asked for through another
-// daemon since, and what stands there may be that one's, with the same end. On
-// the connection itself the undo comes behind the command: then it finds what
-// the command made, or what it moved out of reach. With a token that others use,
-// too, even an undo must not be repeated: it may have been executed without an
-// answer, and what stands there now be a stranger's. A copy that is left so ends
-// with its ttl.
-func (a *attempt) onlyOn(lane int, c copyState, token Token) time.Duration {
+// soleConnection is the connection on which alone an undo may be sent, 0 for any. It
+// applies to a caller's token if it is unknown whether the command was executed and its
+// connection is gone. The same token may have been requested through another daemon
+// since, and the copy may belong to that request, with the same expiry. On the connection
+// itself the undo follows the command: it then finds what the command made, or what the
+// command moved to another expiry.
+//
+// With a token that other clients use, too, even an undo must not be repeated: it may
+// have been executed without an answer, and the copy there now may be another client's. A
+// copy that is left in this way ends with its ttl.
+func (a *ballot) soleConnection(lane int, c copyState, token Token) time.Duration {
 	if a.call.request.Token == "" || c != copyMaybe && len(token) >= shortToken {
 		return 0
 	}
-	return a.met[lane]
+	return a.connectedAt[lane]
 }
 
 // undoWithin deletes a copy that ends within [lo, hi].
-func (a *attempt) undoWithin(lane int, c copyState, key string, lo, hi int64, slot ...string) {
+func (a *ballot) undoWithin(lane int, c copyState, key string, lo, hi int64, slot ...string) {
 	a.undoToken(lane, c, key, a.token, lo, hi, slot...)
 }
 
 // undoToken is undoWithin for a key with a token of its own.
-func (a *attempt) undoToken(lane int, c copyState, key string, token Token, lo, hi int64, slot ...string) {
+func (a *ballot) undoToken(lane int, c copyState, key string, token Token, lo, hi int64, slot ...string) {
 	l := a.call.locker
 	l.counts.undone.Add(1)
-	debt := l.releaseDebt(key, token, lo, hi, a.start+a.call.request.TTL+4*l.late)
-	debt.Args = append(debt.Args, slot...)
-	debt.Met = a.onlyOn(lane, c, token)
-	a.call.group.Push(lane, &repeated{group: a.call.group, key: key, debt: debt})
+	pending := l.pendingReleaseWithin(key, token, lo, hi, a.start+a.call.request.TTL+4*l.masterTimeout)
+	pending.Args = append(pending.Args, slot...)
+	pending.ConnectedAt = a.soleConnection(lane, c, token)
+	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: key, pending: pending})
 }

@@ -33,8 +33,7 @@ func TestUndo_OfARepeatLeavesTheLeaseAlone(t *testing.T) {
 	three.refuse("k", time.Second)
 }
 
-// Rules: undo-all, owed. Three masters did what they were asked and could not
-// say so.
+// Rules: undo-all, owed. Three masters executed the command and could not answer.
 func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, long)
@@ -57,7 +56,7 @@ func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
 		func() bool { return c.empty(0, 1, 2, 3, 4) })
 }
 
-// A grant whose holder never heard of it is released like any other.
+// A grant that never reached its holder is released like any other.
 func TestUndo_AGrantCanBeGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)

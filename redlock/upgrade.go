@@ -1,9 +1,10 @@
-// An exclusive lock with the caller's token, which may hold the key already.
+// This file acquires an exclusive lock with the caller's token, which may already hold
+// the key.
 //
-// If it holds it as a reader and no other reader is there, it becomes the writer
-// in place. An attempt that turned the reader into the writer on a minority of
-// masters must not cost it the read lease: its undo is no release, it makes the
-// writer the reader again that it was.
+// If it holds the key as the only reader, it becomes the writer in place. A ballot may
+// turn the reader into the writer on a minority of masters. It must not lose the read
+// lease by that: its undo is no release, but makes the writer the reader that it was.
+
 package redlock
 
 import (
@@ -12,31 +13,32 @@ import (
 	"redlockd/pool"
 )
 
-type named struct {
-	scores [maxMasters]int64 // when the reader ended that was upgraded on a master
+// tokenMode is an exclusive lock with the caller's token.
+type tokenMode struct {
+	scores [maxMasters]int64 // expiry of the reader that was upgraded on a master
 }
 
-var _ form = (*named)(nil)
+var _ lockMode = (*tokenMode)(nil)
 
-func (f *named) command(a *attempt, m *pool.Moment, c *pool.Command, end int64) {
+func (f *tokenMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.locker.script.acquire, "1", a.key, string(a.token), m.Decimal(end))
 }
 
-func (f *named) read(_ *attempt, answer pool.Answer) said {
+func (f *tokenMode) read(_ *ballot, answer pool.Answer) vote {
 	r := answer.Reply
 	switch {
-	case r.Kind != pool.ReplyArray || !answer.Asked:
-		return readTaken(answer)
+	case r.Kind != pool.ReplyArray || !answer.Sent:
+		return readVote(answer)
 	case len(r.Items) == 2 && r.Items[0].Int == 1:
 		f.scores[answer.Lane] = r.Items[1].Int
-		return said{took: true, repeats: true, copy: copyUpgraded}
+		return vote{yes: true, hadCopy: true, copy: copyUpgraded}
 	}
-	return said{refused: true}
+	return vote{no: true}
 }
 
-// takeBack tells masters that did not say what they did, too: the script finds
-// out. It goes on for as long as the longest read lease can last.
-func (f *named) takeBack(a *attempt, lane int, c copyState) {
+// takeBack also goes to masters that did not report what they did: the script finds out.
+// It goes on for as long as the longest read lease can last.
+func (f *tokenMode) takeBack(a *ballot, lane int, c copyState) {
 	switch {
 	case c != copyMade && c != copyUpgraded && c != copyMaybe,
 		c == copyMaybe && pool.Broken(pool.RuleUndoAll):
@@ -50,19 +52,21 @@ func (f *named) takeBack(a *attempt, lane int, c copyState) {
 		score = strconv.FormatInt(f.scores[lane], 10)
 	}
 	l.counts.undone.Add(1)
-	a.call.group.Push(lane, &repeated{group: a.call.group, key: a.key, debt: pool.Debt{
+	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: a.key, pending: pool.PendingRelease{
 		Args: []string{"EVALSHA", l.script.unupgrade, "1", a.key, string(a.token),
 			strconv.FormatInt(a.ends[lane], 10), score},
-		Until: a.start + l.maxTTL + 4*l.late, Met: a.onlyOn(lane, c, a.token),
+		Until: a.start + l.maxTTL + 4*l.masterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
 	}})
 }
 
-func (f *named) after(a *attempt, v verdict) (form, error) { return sameAgain(&named{}, a, v) }
+func (f *tokenMode) after(a *ballot, v ballotResult) (lockMode, error) {
+	return retrySplit(&tokenMode{}, a, v)
+}
 
-// inTheWay tells whether a lease of the key that is waited for keeps the waiter
-// from it. Its own token's does not: a reader who wants to be the writer waits
-// for the others, and if one of them wants that too, neither will ever go.
-func (s *waiters) inTheWay(w *waiter, l Lease) bool {
+// blockedBy reports whether a lease of the awaited key blocks the waiter. A lease of its
+// own token does not. A reader that requests the write lock waits for the other readers;
+// if one of them requests it, too, neither will ever release.
+func (s *waiters) blockedBy(w *waiter, l Lease) bool {
 	known, _ := s.locker.leases.find(lockID{l.DB, l.Key, l.Token})
 	together := w.request.Mode != Exclusive && w.request.Mode == known.mode
 	return l.Token != w.request.Token && !together

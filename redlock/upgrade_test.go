@@ -49,8 +49,8 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 	eventually(t, "it waits and watches", func() bool {
 		one.waits.mu.Lock()
 		defer one.waits.mu.Unlock()
-		ln := one.waits.lines[lineID{keys: "k"}]
-		return ln != nil && ln.news.tracked == one.pool.N()
+		ln := one.waits.queues[queueID{keys: "k"}]
+		return ln != nil && ln.watch.tracked == one.pool.N()
 	})
 	two.free("k", tokenB)
 	if a := receive(t, answer); a.err != nil {

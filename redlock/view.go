@@ -1,4 +1,5 @@
-// What stands at a key, as a quorum of masters sees it?
+// This file reads what a quorum of masters has at a key.
+
 package redlock
 
 import (
@@ -11,11 +12,11 @@ import (
 // View is what a quorum agrees on.
 type View struct {
 	Kind  string // "none", "string" for an exclusive lock, "zset" readers, "hash" permits
-	Free  bool   // a quorum has nothing; without it "none" may be copies of several, none of which has a quorum
+	Free  bool   // a quorum has nothing; without it "none" may be copies of several tokens, none of which has a quorum
 	Value Token  // of a string
-	// Left is how long at least a quorum will hold it, above 0; Endless without
-	// an expiry. It leaves out what copies may last longer than their lease, so it
-	// is never more than was asked for.
+	// Left is how long at least a quorum will hold it, above 0; Endless without an
+	// expiry. It excludes the time by which copies may outlast their lease, so it is
+	// never more than was requested.
 	Left time.Duration
 }
 
@@ -23,18 +24,18 @@ type View struct {
 // or ErrShutdown.
 type ViewDone func(View, error)
 
-// View looks at a key.
+// View reads a key.
 func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
 	if err := l.enter(); err != nil {
 		done(View{}, err)
 		return
 	}
 	g := l.pool.Group(db)
-	l.submit(b, g, &viewing{locker: l, group: g, key: l.masterKey(key), done: done})
+	l.submit(b, g, &viewCall{locker: l, group: g, key: l.masterKey(key), done: done})
 }
 
-// viewing is one View.
-type viewing struct {
+// viewCall is one View.
+type viewCall struct {
 	locker *Locker
 	group  *pool.Group
 	key    string
@@ -42,37 +43,37 @@ type viewing struct {
 
 	mu       sync.Mutex
 	missing  missing
-	seen     []View // of masters whose answer counts
+	views    []View // of masters whose answer counts
 	answered int
 	over     bool
 }
 
-var _ pool.Operation = (*viewing)(nil)
+var _ pool.Operation = (*viewCall)(nil)
 
-func (w *viewing) Plan() pool.Plan { return pool.Plan{Key: w.key, Joins: true, Sealed: true} }
-func (w *viewing) Propose(int64)   {}
+func (w *viewCall) Props() pool.Props { return pool.Props{Key: w.key, SharesKey: true, Sealed: true} }
+func (w *viewCall) Propose(int64)     {}
 
-func (w *viewing) Command(_ *pool.Moment, c *pool.Command) bool {
+func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set("EVALSHA", w.locker.script.view, "1", w.key)
 	return true
 }
 
-func (w *viewing) Answer(answer pool.Answer) {
+func (w *viewCall) Answer(answer pool.Answer) {
 	w.mu.Lock()
 	if w.over { // read without the lock
 		w.mu.Unlock()
 		return
 	}
 	w.answered++
-	// A young master may have forgotten what it does not show, and whoever has a
-	// copy there instead holds nothing by it: no grant has counted its yes.
-	if one, ok := w.locker.readView(answer.Reply); ok && counts(answer) {
-		w.seen = append(w.seen, one)
-		w.missing.counts(answer.Lane)
+	// A quarantined master may have forgotten what it does not show. A token that has a
+	// copy there instead holds nothing by it: no grant has counted that yes vote.
+	if one, ok := w.locker.readView(answer.Reply); ok && countsAsVote(answer) {
+		w.views = append(w.views, one)
+		w.missing.markCounted(answer.Lane)
 	} else {
-		w.missing.lacks(answer.Lane, w.locker.pool.Absence(&answer))
+		w.missing.markMissing(answer.Lane, w.locker.pool.Absence(&answer))
 	}
-	seen, decided := agreement(w.seen, w.locker.pool.N(), w.locker.pool.Quorum())
+	seen, decided := agreement(w.views, w.locker.pool.N(), w.locker.pool.Quorum())
 	w.over = decided || w.answered == w.locker.pool.N()
 	over := w.over
 	w.mu.Unlock()
@@ -97,14 +98,14 @@ func (l *Locker) readView(r pool.Reply) (View, bool) {
 	}
 	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
 	if left := r.Items[2].Int; left >= 0 {
-		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(grain+prolongs)*time.Millisecond, time.Millisecond)
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.masterTimeout-(expiryGrain+prolongedOffset)*time.Millisecond, time.Millisecond)
 	}
 	return v, true
 }
 
-// agreement is what a quorum shows alike, with the least of their times; nothing
-// stands there as soon as no quorum can. decided is false while the masters that
-// have not answered could change it.
+// agreement is what a quorum shows alike, with the least of their times. The result is
+// "none" as soon as no quorum can agree on anything else. decided is false while the
+// masters that have not answered could change it.
 func agreement(seen []View, n, quorum int) (View, bool) {
 	most := 0
 	for _, one := range seen {

@@ -8,9 +8,9 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// The alarm that keeps places may ring when nobody stands in the line for a moment,
-// because one has left whose question is still with the masters.
-func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
+// The timer that refreshes tickets may fire when the queue is empty for a moment, because
+// a waiter has left whose ballot is still under way.
+func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed, patient)
@@ -19,20 +19,20 @@ func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
 	}
 	out, leave := d.stands("k", LockRequest{})
 	d.relays[1].Pause()
-	d.waits.freed(nil, place{0, "k"}) // its head asks, and is not answered
+	d.waits.onRelease(nil, dbKey{0, "k"}) // its head contends, and gets no answer
 	leave()
 	<-out
 	d.waits.mu.Lock()
-	var ln *line
-	for _, one := range d.waits.lines {
+	var ln *waitQueue
+	for _, one := range d.waits.queues {
 		ln = one
 	}
 	d.waits.mu.Unlock()
-	if ln == nil || ln.keep == nil {
-		t.Fatal("there is no line of which a question is out")
+	if ln == nil || ln.refreshTimer == nil {
+		t.Fatal("there is no queue with a ballot under way")
 	}
-	ln.keep.Stop() // it rings now
-	ln.keepStanding()
+	ln.refreshTimer.Stop() // it fires now
+	ln.refreshTickets()
 	_, leave = d.stands("k", LockRequest{})
 	defer leave()
 	d.relays[1].Resume()
@@ -47,8 +47,8 @@ func TestFair_ALineThatWasEmptyForAMomentIsKept(t *testing.T) {
 	eventually(t, "its place is kept", func() bool { return ends() > first })
 }
 
-// "no" is the answer of masters; before they have said anything nobody knows.
-func TestWait_IsNotToldNoWhereNobodyKnows(t *testing.T) {
+// "no" is the answer of masters; before they have answered the outcome is unknown.
+func TestWait_IsNotRefusedWhereTheOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, fair := range []bool{false, true} {
 		c := newCluster(t, 3, long)
@@ -68,7 +68,7 @@ func TestWait_IsNotToldNoWhereNobodyKnows(t *testing.T) {
 	}
 }
 
-func TestWait_WithFairIsNotToldNoWhereTheMastersAreAway(t *testing.T) {
+func TestWait_WithFairIsNotRefusedWhereTheMastersAreAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -85,9 +85,9 @@ func TestWait_WithFairIsNotToldNoWhereTheMastersAreAway(t *testing.T) {
 	}
 }
 
-// After so many hand-overs in a row others may pass, and then the head asks for the key,
-// whatever news the line was waiting for.
-func TestWait_TheHeadAsksForTheKeyAfterALongStreak(t *testing.T) {
+// After a long streak of hand-overs others may pass. Then the head contends for the key,
+// whatever reports the queue was waiting for.
+func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k", TTL: time.Minute})
@@ -95,24 +95,25 @@ func TestWait_TheHeadAsksForTheKeyAfterALongStreak(t *testing.T) {
 	out := make(chan waited, 1)
 	leave := d.waitFor("w", LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute}, out)
 	defer leave()
-	var ln *line
+	var ln *waitQueue
 	eventually(t, "it stands in line", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		for _, one := range d.waits.lines {
+		for _, one := range d.waits.queues {
 			ln = one
 		}
-		return ln != nil && ln.length == 1 && ln.asked == nil
+		return ln != nil && ln.length == 1 && ln.contender == nil
 	})
 	d.waits.mu.Lock()
 	defer d.waits.mu.Unlock()
-	ln.news.due, ln.streak = true, streakLimit
-	if next := ln.handOverLocked(); next != nil || ln.news.due {
-		t.Errorf("next %v, asks for news %v", next, ln.news.due)
+	ln.watch.due, ln.streak = true, maxStreak
+	if next := ln.handOverLocked(); next != nil || ln.watch.due {
+		t.Errorf("next %v, asks for news %v", next, ln.watch.due)
 	}
 }
 
-// What was given back is nobody's, whatever a copy says that its undo did not reach.
+// A grant that was given back belongs to no client, even if its undo did not reach a
+// copy.
 func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -134,7 +135,7 @@ func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
 }
 
 // Two masters can step down in the next ballot, the third one need not be waited for.
-func TestShared_AWriterStepsDownWithFairAsWithout(t *testing.T) {
+func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
 	t.Parallel()
 	for _, fair := range []bool{false, true} {
 		c := newCluster(t, 3, long)
@@ -145,16 +146,16 @@ func TestShared_AWriterStepsDownWithFairAsWithout(t *testing.T) {
 		d.relays[2].Pause()
 		answer := make(chan lockAnswer, 1)
 		d.inFlight.Add(1)
-		call := &acquire{
+		call := &acquireCall{
 			locker: d.Locker, group: d.pool.Group(0), began: d.recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
 			request: LockRequest{Key: "k", TTL: long, Mode: Shared, Token: token, Fair: fair},
 		}
 		// As after a first ballot, behind which the copy on b was moved.
-		var f form = &reader{steps: 1, ends: &[maxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
+		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[maxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
 		if fair {
-			f = &fairly{form: f}
+			f = &fairMode{lockMode: f}
 		}
-		call.attempt(nil, f)
+		call.startBallot(nil, f)
 		if a := <-answer; a.err != nil {
 			t.Errorf("fair %v: %v", fair, a.err)
 		}

@@ -1,8 +1,9 @@
-// Who waits for a key in this daemon?
+// This file keeps the requests that wait for a key in this daemon.
 //
-// Waiters of one key stand in a line, in order of arrival, and only the head of
-// the line asks the masters (line.go): a thousand waiters cost them what one
+// Waiters of one key stand in a wait queue, in order of arrival. Only the head of the
+// queue contends on the masters (waitqueue.go): a thousand waiters cost them what one
 // costs. A waiter is an entry and a timer, not a goroutine.
+
 package redlock
 
 import (
@@ -17,69 +18,68 @@ import (
 	"redlockd/pool"
 )
 
-// place is where a release may be waited for.
-type place struct {
+// dbKey identifies a key for which a request may wait.
+type dbKey struct {
 	db  int
 	key Key
 }
 
-// lineID tells lines apart: by their keys, whether they stand in a queue on the
-// masters, too, and whether they want the lock at all.
-type lineID struct {
-	db    int
-	keys  string
-	fair  bool
-	looks bool // they do not take the lock
+// queueID identifies a wait queue. Queues differ by their keys, by whether their waiters
+// also have a ticket on the masters, and by whether they take the lock at all.
+type queueID struct {
+	db       int
+	keys     string
+	fair     bool
+	peekOnly bool // they do not take the lock
 }
 
-// waiter is one request that waits. Its line's registry guards it.
+// waiter is one request that waits. The mutex of waiters guards it.
 type waiter struct {
-	waits      *waiters
-	line       *line // nil before it stands in one
-	prev, next *waiter
-	request    LockRequest
-	done       LockDone
-	end        time.Duration // of the wait, on the pool's clock
-	timer      pool.Timer
-	trouble    error // why it could not be decided before it stood in line
-	stepping   error // a question of it has begun to make the writer a reader
-	known      bool  // somebody else stands before it: it was refused, or others were faster in the queue
-	over       bool  // out of the line, answered or about to be
+	waits       *waiters
+	queue       *waitQueue // nil until the waiter is in a queue
+	prev, next  *waiter
+	request     LockRequest
+	done        LockDone
+	end         time.Duration // of the wait, on the pool's clock
+	timer       pool.Timer
+	firstErr    error // why the masters could not decide before the waiter was in a queue
+	downgrading error // one of its ballots has begun to downgrade the writer
+	everRefused bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
+	over        bool  // out of the queue, answered or about to be
 }
 
-// waiters are the lines of all keys.
+// waiters are the wait queues of all keys.
 type waiters struct {
 	locker *Locker
-	name   string       // of this daemon, in the queues
-	count  atomic.Int64 // 0 lets every release pass without a look
+	name   string       // of this daemon, in the queues on the masters
+	count  atomic.Int64 // at 0 a release does not take the lock
 
-	mu    sync.Mutex
-	lines map[lineID]*line
-	at    map[place][]*line // those that wait for a key, FAIR first
-	stood int64             // waiters that took a place in a queue, numbers them
-	ended bool
+	mu       sync.Mutex
+	queues   map[queueID]*waitQueue
+	byKey    map[dbKey][]*waitQueue // the queues that wait for a key, FAIR first
+	enqueued int64                  // number of the last waiter that requested a ticket
+	closed   bool
 }
 
-// Wait asks for a lock and, while somebody else holds the key, waits for it,
-// r.Wait at most. done is called exactly once, as for Lock, or with ErrLeft once
-// leave was called; a grant that comes after that is given back. When the time
-// is over the answer is ErrHeld, or why the masters could not decide.
+// Wait requests a lock and waits while another token holds the key, r.Wait at most. done
+// is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
+// that arrives after that is given back. When the time is over the answer is ErrHeld, or
+// the reason why the masters could not decide.
 func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	w := &waiter{waits: &l.waits, request: r, done: done, end: l.recent() + r.Wait}
 	enter := l.waits.enter
 	if r.Fair {
-		enter = l.waits.enlist
+		enter = l.waits.enqueue
 	}
 	if r.Token == "" {
 		enter(b, w)
 		return w.leave
 	}
-	// Its token may hold the key already: a repeat must not stand in line for
-	// its own lock.
+	// Its token may hold the key already: a repeat must not wait for its own lock.
 	l.Lock(b, r, func(g Grant, err error) {
-		if errors.Is(err, ErrHeld) || undecidedError(err) {
-			w.notes(err)
-			w.known = errors.Is(err, ErrHeld)
+		if errors.Is(err, ErrHeld) || isUndecided(err) {
+			w.noteDowngrade(err)
+			w.everRefused = errors.Is(err, ErrHeld)
 			enter(nil, w)
 			return
 		}
@@ -88,7 +88,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 	return w.leave
 }
 
-// finishFirst answers a waiter that never stood in a line.
+// finishFirst answers a waiter that was never in a queue.
 func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
 	l.waits.mu.Lock()
 	left := w.over
@@ -98,43 +98,43 @@ func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		l.unheard(g)
+		l.undelivered(g)
 	}
 }
 
-// enter puts a waiter at the end of its line; the first one asks at once.
+// enter puts a waiter at the end of its queue; the first one contends at once.
 func (s *waiters) enter(b *Batch, w *waiter) {
 	s.mu.Lock()
-	if w.over { // it left while its token was asked for
+	if w.over { // it left while its token was tried
 		s.mu.Unlock()
 		return
 	}
-	if err := s.roomLocked(w); err != nil {
+	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
 		w.done(Grant{}, err)
 		return
 	}
-	ln := s.lineLocked(w)
+	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	s.count.Add(1)
-	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.timeOver)
-	asks := ln.head == w && ln.asked == nil
-	if asks {
-		ln.askedLocked(w)
+	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.onTimeout)
+	first := ln.head == w && ln.contender == nil
+	if first {
+		ln.setContenderLocked(w)
 	}
 	s.mu.Unlock()
-	if asks {
-		ln.ask(b, w)
+	if first {
+		ln.contend(b, w)
 	}
 }
 
-// roomLocked says why a request may not wait.
-func (s *waiters) roomLocked(w *waiter) error {
+// admitLocked returns the reason why a request may not wait.
+func (s *waiters) admitLocked(w *waiter) error {
 	o := &s.locker.options
-	ln := s.lines[w.lineID()]
+	ln := s.queues[w.queueID()]
 	switch {
-	case s.ended:
+	case s.closed:
 		return ErrShutdown
 	case s.count.Load() >= int64(o.MaxWaiters):
 		return &Busy{What: "waiters", Limit: o.MaxWaiters, Option: "--max-waiters"}
@@ -143,21 +143,21 @@ func (s *waiters) roomLocked(w *waiter) error {
 	case ln.length >= o.MaxWaitersPerKey:
 		return &Busy{What: "waiters for this key", Limit: o.MaxWaitersPerKey, Option: "--max-waiters-per-key"}
 	}
-	// Somebody waits already, so the key is held. The first waiter finds out by
-	// asking, see line.decided.
+	// Another request waits already, so the key is held. The first waiter detects a cycle
+	// after its ballot, see waitQueue.decided.
 	if keys := s.cycleLocked(w); keys != nil {
 		return &Deadlock{Keys: keys}
 	}
 	return nil
 }
 
-// lineID of a request: several keys are one line in whatever order they are named.
-func (w *waiter) lineID() lineID {
+// queueID of a request: several keys are one queue in whatever order they are named.
+func (w *waiter) queueID() queueID {
 	r := &w.request
-	id := lineID{db: r.DB, keys: string(r.Key), fair: r.Fair, looks: r.looks}
+	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: r.peekOnly}
 	if len(r.More) > 0 {
 		var names strings.Builder
-		for _, key := range r.keys() {
+		for _, key := range r.sortedKeys() {
 			names.WriteString(string(key))
 			names.WriteByte(0)
 		}
@@ -166,55 +166,55 @@ func (w *waiter) lineID() lineID {
 	return id
 }
 
-// lineLocked finds or makes the waiter's line.
-func (s *waiters) lineLocked(w *waiter) *line {
-	id := w.lineID()
-	if ln := s.lines[id]; ln != nil {
+// queueLocked finds or makes the waiter's queue.
+func (s *waiters) queueLocked(w *waiter) *waitQueue {
+	id := w.queueID()
+	if ln := s.queues[id]; ln != nil {
 		return ln
 	}
-	ln := &line{waits: s, lineID: id, keys: w.request.keys(), group: s.locker.pool.Group(id.db)}
-	if s.lines == nil {
-		s.lines, s.at = map[lineID]*line{}, map[place][]*line{}
+	ln := &waitQueue{waits: s, queueID: id, keys: w.request.sortedKeys(), group: s.locker.pool.Group(id.db)}
+	if s.queues == nil {
+		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
 	}
-	s.lines[id] = ln
+	s.queues[id] = ln
 	for _, key := range ln.keys {
-		at := place{id.db, key}
+		at := dbKey{id.db, key}
 		if id.fair {
-			s.at[at] = append([]*line{ln}, s.at[at]...)
+			s.byKey[at] = append([]*waitQueue{ln}, s.byKey[at]...)
 		} else {
-			s.at[at] = append(s.at[at], ln)
+			s.byKey[at] = append(s.byKey[at], ln)
 		}
 	}
 	return ln
 }
 
-// forgetLocked drops a line.
-func (s *waiters) forgetLocked(ln *line) {
-	delete(s.lines, ln.lineID)
+// forgetLocked drops a queue.
+func (s *waiters) forgetLocked(ln *waitQueue) {
+	delete(s.queues, ln.queueID)
 	for _, key := range ln.keys {
-		at := place{ln.db, key}
-		if s.at[at] = slices.DeleteFunc(s.at[at], func(other *line) bool { return other == ln }); len(s.at[at]) == 0 {
-			delete(s.at, at)
+		at := dbKey{ln.db, key}
+		if s.byKey[at] = slices.DeleteFunc(s.byKey[at], func(other *waitQueue) bool { return other == ln }); len(s.byKey[at]) == 0 {
+			delete(s.byKey, at)
 		}
 	}
 }
 
-// removeLocked takes a waiter out of its line, if it stands in one; it must step
-// out of the queues and be answered afterwards.
+// removeLocked removes a waiter from its queue, if it is in one. The caller must then
+// remove it from the queues on the masters and answer it.
 func (s *waiters) removeLocked(w *waiter) {
 	w.over = true
 	if w.timer == nil {
-		return // its token is being asked for
+		return // its token is being tried
 	}
 	w.timer.Stop()
 	s.count.Add(-1)
-	if w.line != nil {
-		w.line.unlinkLocked(w)
-		w.line.dropIfDoneLocked()
+	if w.queue != nil {
+		w.queue.unlinkLocked(w)
+		w.queue.dropIfDoneLocked()
 	}
 }
 
-// leave ends a wait whose client has gone.
+// leave ends a wait whose client has left.
 func (w *waiter) leave() {
 	s := w.waits
 	s.mu.Lock()
@@ -224,109 +224,109 @@ func (w *waiter) leave() {
 	}
 	s.removeLocked(w)
 	s.mu.Unlock()
-	w.stepOut()
+	w.leaveQueue()
 	w.done(Grant{}, ErrLeft)
 }
 
-// timeOver ends a wait. A question that is with the masters may still be
-// answered yes, and then that is the answer.
-func (w *waiter) timeOver() {
+// onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
+// and then the grant is the answer.
+func (w *waiter) onTimeout() {
 	s := w.waits
 	s.mu.Lock()
-	if w.over || w.line != nil && w.line.asked == w {
+	if w.over || w.queue != nil && w.queue.contender == w {
 		s.mu.Unlock()
 		return
 	}
 	s.removeLocked(w)
-	verdict := w.verdict()
+	err := w.finalError()
 	s.mu.Unlock()
-	w.stepOut()
-	w.done(Grant{}, verdict)
+	w.leaveQueue()
+	w.done(Grant{}, err)
 }
 
-// verdict is the answer of a wait that was in vain: "no" only if the last question
-// for the key was refused, whoever of the line asked it.
-func (w *waiter) verdict() error {
+// finalError is the answer of a wait without a grant. It is ErrHeld only if the queue's
+// last ballot for the key was refused, whichever waiter started that ballot.
+func (w *waiter) finalError() error {
 	switch {
-	case w.line != nil && w.line.trouble != nil:
-		return w.line.trouble
-	case w.trouble != nil:
-		return w.trouble
-	case w.stepping != nil:
-		return w.stepping
-	case !w.known && (w.line == nil || !w.line.known):
+	case w.queue != nil && w.queue.lastErr != nil:
+		return w.queue.lastErr
+	case w.firstErr != nil:
+		return w.firstErr
+	case w.downgrading != nil:
+		return w.downgrading
+	case !w.everRefused && (w.queue == nil || !w.queue.everDecided):
 		return w.waits.locker.noQuorum(&missing{}, "the wait was over before the masters had answered")
 	}
 	return ErrHeld
 }
 
-// notes what must not be forgotten when a later question is refused.
-func (w *waiter) notes(err error) {
-	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.stepping {
-		w.stepping = n
+// noteDowngrade keeps an error that a later refusal must not hide.
+func (w *waiter) noteDowngrade(err error) {
+	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.downgrading {
+		w.downgrading = n
 	}
 }
 
-// freed is told of every release through this daemon, as part of its batch: the
-// head's question leaves in the same flush. That the release was a real one is
-// not known yet; the masters decide.
-func (s *waiters) freed(b *Batch, at place) {
+// onRelease is called for every release through this daemon, as part of its batch: the
+// head's ballot leaves in the same flush. It is not known yet whether the release will
+// succeed; the masters decide.
+func (s *waiters) onRelease(b *Batch, at dbKey) {
 	if s.count.Load() == 0 {
 		return
 	}
-	type question struct {
-		line   *line
+	type contender struct {
+		queue  *waitQueue
 		waiter *waiter
 	}
-	var room [2]question
-	asks := room[:0]
+	var buffer [2]contender
+	next := buffer[:0]
 	s.mu.Lock()
-	for _, ln := range s.at[at] {
+	for _, ln := range s.byKey[at] {
 		if w := ln.handOverLocked(); w != nil {
-			asks = append(asks, question{ln, w})
+			next = append(next, contender{ln, w})
 		}
 	}
 	s.mu.Unlock()
-	for _, q := range asks {
-		q.line.ask(b, q.waiter)
+	for _, c := range next {
+		c.queue.contend(b, c.waiter)
 	}
 }
 
-// EndWaits begins the end of this daemon: it answers every waiter with ErrShutdown
-// and lets nobody wait any more, and holds that end from here on are not released.
+// EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
+// admits no new ones. Holds that end from here on are not released.
 func (l *Locker) EndWaits() {
 	l.holds.draining.Store(true)
 	s := &l.waits
 	s.mu.Lock()
-	s.ended = true
+	s.closed = true
 	var all []*waiter
-	for _, ln := range s.lines {
+	for _, ln := range s.queues {
 		for w := ln.head; w != nil; w = ln.head {
 			s.removeLocked(w)
 			all = append(all, w)
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // as they came
+	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
 	for _, w := range all {
-		w.stepOut()
+		w.leaveQueue()
 		w.done(Grant{}, ErrShutdown)
 	}
 	l.endWorkWaits()
 }
 
-// over tells whether nobody may wait any more.
-func (s *waiters) over() bool {
+// isClosed reports whether the daemon admits no more waiters.
+func (s *waiters) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ended
+	return s.closed
 }
 
 // Waiters is how many requests wait.
 func (l *Locker) Waiters() int { return int(l.waits.count.Load()) }
 
-// undecidedError: the masters could not decide now, they may later.
-func undecidedError(err error) bool {
+// isUndecided reports whether the masters could not decide now, but may decide later.
+func isUndecided(err error) bool {
 	var quorum *NoQuorum
 	var late *Expired
 	var busy *Busy

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// waiting starts a wait and returns when its first question has been refused and
-// the masters have been asked for news.
+// waiting starts a wait and returns when its first ballot has been refused and the queue
+// has queried the masters.
 func (d *daemon) waiting(key string, r LockRequest) <-chan waited {
 	d.t.Helper()
 	out := make(chan waited, 1) // its one answer
@@ -23,8 +23,8 @@ func (d *daemon) waiting(key string, r LockRequest) <-chan waited {
 	eventually(d.t, "the wait was refused once and watches", func() bool {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
-		ln := d.waits.lines[lineID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
-		return d.Counters().Refused > before && ln != nil && ln.news.tracked == d.pool.N()
+		ln := d.waits.queues[queueID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
+		return d.Counters().Refused > before && ln != nil && ln.watch.tracked == d.pool.N()
 	})
 	return out
 }
@@ -92,8 +92,8 @@ func TestWait_IsWokenWhenTheCopiesOfAQuorumHaveExpired(t *testing.T) {
 	one.free("k", one.granted(out, asked).Token)
 }
 
-// Connections for news are opened for those who wait, and not before.
-func TestWait_OpensConnectionsForNewsOnlyWhileSomebodyWaits(t *testing.T) {
+// Watch connections are opened for waiting requests, and not before.
+func TestWait_OpensWatchConnectionsOnlyWhileARequestWaits(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()

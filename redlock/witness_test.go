@@ -1,8 +1,7 @@
 package redlock
 
-// witness_test.go: clients that write down what they saw, for the judge. Some
-// come through a daemon, some ask the masters themselves, as every other Redlock
-// client does.
+// witness_test.go: clients that record what they saw, for the checker. Some come through
+// a daemon, some contact the masters themselves, as every other Redlock client does.
 
 import (
 	"errors"
@@ -104,8 +103,7 @@ func (w *witness) release(key Key, token Token) {
 	<-answered
 }
 
-// foreigner asks all masters at once: SET NX PX, and a compare and delete.
-// Nothing of redlockd is in its way, or on its side.
+// foreigner contacts all masters at once: SET NX PX, and a compare and delete.
 type foreigner struct {
 	record *judge.Recorder
 	book   *judge.Client
@@ -175,14 +173,14 @@ func (f *foreigner) release(key, token string) {
 // lull is a random time: clients that retry in step would split every vote.
 func lull(most time.Duration) { time.Sleep(rand.N(most)) }
 
-// judged is what the judge says about everything that was recorded.
-func judged(t *testing.T, r *judge.Recorder) judge.History {
+// checked reports the checker's findings on everything that was recorded.
+func checked(t *testing.T, r *judge.Recorder) judge.History {
 	t.Helper()
 	h := r.History()
 	began := time.Now()
 	if err := judge.Check(h); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d calls judged in %v", len(h), time.Since(began).Round(time.Millisecond))
+	t.Logf("%d calls checked in %v", len(h), time.Since(began).Round(time.Millisecond))
 	return h
 }

@@ -1,10 +1,11 @@
-// Attempt-counted fail-over: one of many workers does a piece of work; if it
-// dies another takes over; after MAX attempts everybody gives up.
+// This file implements attempt-counted fail-over: one of many workers does a piece of
+// work. If it dies, another takes over; after MAX attempts all of them give up.
 //
-// An attempt is a lock with a number. It is granted when a quorum of masters
-// wrote the same number for the same token, each of them above the number it
-// had; so no number is granted twice and never more than MAX are. DONE that a
-// quorum acknowledged is met by every later attempt. Every record has an expiry.
+// An attempt is a lock with a number. It is granted when a quorum of masters wrote the
+// same number for the same token, each of them above the number that it had. So no number
+// is granted twice, and never more than MAX are. Every later attempt meets a DONE that a
+// quorum acknowledged. Every record has an expiry.
+
 package redlock
 
 import (
@@ -18,16 +19,16 @@ import (
 	"redlockd/pool"
 )
 
-// WorkRequest asks for an attempt at a piece of work.
+// WorkRequest requests an attempt at a piece of work.
 type WorkRequest struct {
 	DB      int
 	Key     Key
 	Timeout time.Duration // lease of one attempt, 10 ms … MaxTTL
 	Max     int64         // attempts, at least 1
 	Keep    time.Duration // how long the end is remembered, ≤ MaxKeep; 0 = 2 × Timeout
-	Wait    time.Duration // how long to wait while somebody is at it; 0 = not
+	Wait    time.Duration // how long to wait while another attempt runs; 0 = not
 	Meta    string
-	Trace   *Trace // who hears the votes; nil = nobody
+	Trace   *Trace // receives the votes; may be nil
 }
 
 // WorkState is what a request for work finds.
@@ -35,9 +36,9 @@ type WorkState string
 
 // The four answers.
 const (
-	WorkAcquired  WorkState = "acquired"  // do it
-	WorkRunning   WorkState = "running"   // somebody is at it
-	WorkDone      WorkState = "done"      // it is finished
+	WorkAcquired  WorkState = "acquired"  // the caller does the work
+	WorkRunning   WorkState = "running"   // another attempt runs
+	WorkDone      WorkState = "done"      // the work is finished
 	WorkExhausted WorkState = "exhausted" // all attempts failed
 )
 
@@ -57,19 +58,18 @@ type Work struct {
 // Validity is what is left of an acquired attempt's lease.
 func (w *Work) Validity() time.Duration { return w.grant.Validity() }
 
-// Spent is the error of an attempt whose validity was used up before it could
-// be handed over.
-func (w *Work) Spent() error { return w.grant.Spent() }
+// Spent is the error of an attempt whose validity ran out before it could be handed over.
+func (w *Work) Spent() error { return w.grant.ExpiredError() }
 
-// WorkCompletion takes the answer; see LockDone.
+// WorkCompletion receives the answer; see LockDone.
 type WorkCompletion func(Work, error)
 
-// workPoll is how often a waiting request looks again before the running
-// attempt can have timed out: it may have ended earlier.
-const workPoll = 100 * time.Millisecond
+// workPollInterval is how often a waiting request polls before the running attempt can
+// have timed out: the attempt may have ended earlier.
+const workPollInterval = 100 * time.Millisecond
 
-// Work asks for an attempt; done is called exactly once. leave ends the wait of a
-// client that has gone: an attempt that is given after it is given back.
+// Work requests an attempt; done is called exactly once. leave ends the wait of a client
+// that has left: an attempt that is granted after that is given back.
 func (l *Locker) Work(b *Batch, r WorkRequest, done WorkCompletion) (leave func()) {
 	if err := l.enter(); err != nil {
 		done(Work{}, err)
@@ -92,7 +92,7 @@ type workCall struct {
 	began   time.Duration
 	round   time.Duration // start of the current series of ballots
 	tries   int           // ballots in it
-	left    atomic.Bool   // its client has gone: no further ballot
+	left    atomic.Bool   // its client has left: no further ballot
 	wait    workWait
 	done    WorkCompletion
 }
@@ -112,19 +112,19 @@ func (w *workCall) try(b *Batch, n int64) {
 		},
 		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 	}
-	l.submit(b, w.group, l.watch(w.request.Trace, ballot))
+	l.submit(b, w.group, l.traced(w.request.Trace, ballot))
 }
 
 func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }
 
-// workToken proves an attempt and carries what its end must know, so that any
+// workToken proves an attempt. It carries what the end of the attempt needs, so that any
 // daemon can end it: secret.attempt.max.keep.began.
 type workToken struct {
 	secret       Token
 	attempt, max int64
 	keep         time.Duration
-	// began is when the attempt was asked for, ms of the group's clock: numbers
-	// begin again when a work has been forgotten, time does not.
+	// began is when the attempt was requested, ms of the group's clock. Numbers start
+	// again when a work has been forgotten; time does not.
 	began int64
 }
 
@@ -132,7 +132,7 @@ func (t workToken) String() string {
 	return fmt.Sprintf("%s.%d.%d.%d.%d", t.secret, t.attempt, t.max, t.keep.Milliseconds(), t.began)
 }
 
-// parseWorkToken refuses what Work cannot have given.
+// parseWorkToken rejects tokens that Work cannot have issued.
 func (l *Locker) parseWorkToken(t Token) (workToken, error) {
 	parts := strings.Split(string(t), ".")
 	if len(parts) != 5 || len(parts[0]) != 27 {

@@ -109,9 +109,9 @@ func TestWork_ContendersThatSplitTheMastersUseUpNoAttempt(t *testing.T) {
 	}
 }
 
-// onlyRun has workers contend for the first attempt, and wants at most one of
-// them to get it. If none does, nobody is told that it runs for long, and the
-// next who asks gets it.
+// onlyRun lets workers contend for the first attempt, and requires that at most one of
+// them gets it. If none does, no answer claims for long that it runs, and the next
+// request gets it.
 func onlyRun(t *testing.T, r WorkRequest, workers int, daemons ...*daemon) Work {
 	t.Helper()
 	runs, others := contend(t, r, workers, daemons...)
@@ -136,7 +136,7 @@ func onlyRun(t *testing.T, r WorkRequest, workers int, daemons ...*daemon) Work 
 }
 
 // The same without help: all ask at once, and one of them gets the first attempt.
-func TestWork_AskedForByManyAtOnceStartsOnce(t *testing.T) {
+func TestWork_RequestedByManyAtOnceStartsOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
@@ -188,11 +188,11 @@ func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
 			one.finish(w, true)
 		}
 	}
-	c.servers[1].RestartEmpty() // a alone knows of them, and c, which never heard
+	c.servers[1].RestartEmpty() // only a has the records, and c, which never received any
 	one.awaitProcess(1, c.servers[1])
 	one.Close(0)
 	one.pool.Close()
-	two := c.stranger(relayed, keeps(keep))
+	two := c.startDaemon(relayed, keeps(keep))
 	for i := range c.servers {
 		two.await(i, "voting")
 	}

@@ -29,7 +29,7 @@ func (d *daemon) requestWork(r WorkRequest) <-chan workAnswer {
 	return answer
 }
 
-// tryWork asks for an attempt.
+// tryWork requests an attempt.
 func (d *daemon) tryWork(r WorkRequest) (Work, error) {
 	d.t.Helper()
 	a := receive(d.t, d.requestWork(r))
@@ -89,7 +89,7 @@ func (d *daemon) prolong(w Work, timeout time.Duration) (Work, error) {
 	return a.work, a.err
 }
 
-// view is what a quorum knows of the work.
+// view is what a quorum shows of the work.
 func (d *daemon) view(key Key) (WorkView, error) {
 	d.t.Helper()
 	type viewAnswer struct {
@@ -163,8 +163,9 @@ func takenOver(t *testing.T, err error) {
 	}
 }
 
-// A worker that waits for somebody else's attempt and goes away asks no more, and
-// who waits when its daemon drains is told so, as who waits for a lock is.
+// A worker that waits for another worker's attempt and leaves no longer polls. If a
+// daemon drains, the requests that wait in it are answered, as those that wait for a lock
+// are.
 func TestWork_AWaitEndsWithItsClientAndWithItsDaemon(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)

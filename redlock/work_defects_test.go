@@ -64,7 +64,7 @@ func contend(t *testing.T, r WorkRequest, workers int, daemons ...*daemon) (runs
 
 // Defect: DONE was read as a number, and the work ran again as attempt NaN.
 // Defect: the first who saw DONE deleted it, and a late starter did it again.
-func TestWork_ThatIsDoneIsDoneForAllWhoLookUntilItIsForgotten(t *testing.T) {
+func TestWork_ThatIsDoneIsDoneForAllCallersUntilItIsForgotten(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()

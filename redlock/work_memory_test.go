@@ -168,7 +168,7 @@ func TestWorkExtend_IsNotGrantedByMastersThatCameBackWithAnOlderFile(t *testing.
 	})
 }
 
-// A record that a master has written since it came back is knowledge, however young
+// A record that a master has written since it came back is reliable, however new
 // its memory is.
 func TestWork_IsGivenByAMasterThatHasSeenTheAttemptSinceItCameBack(t *testing.T) {
 	c, d := newForgetful(t)
@@ -198,8 +198,8 @@ func TestWork_IsGivenByDurableMastersThatWereRestarted(t *testing.T) {
 	}
 	for i := range c.servers {
 		record := c.do(i, "HMGET", "redlockd:work:k", "u", "l").([]any)
-		if lineage := c.identity(i)[1]; record[0] != "" || record[1] != lineage {
-			t.Errorf("master %s: the record is of incarnation %v (unproved %q), its memory is %s", name(i), record[1], record[0], lineage)
+		if id := c.identity(i)[1]; record[0] != "" || record[1] != id {
+			t.Errorf("master %s: the record is of incarnation %v (unproved %q), its memory is %s", name(i), record[1], record[0], id)
 		}
 	}
 	d.finish(d.find(r, WorkAcquired, 2), true)

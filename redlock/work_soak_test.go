@@ -61,7 +61,7 @@ func (l *workLog) over(asked, now time.Duration, state WorkState) {
 }
 
 // verdict is what is wrong with the log.
-func (l *workLog) verdict() []string {
+func (l *workLog) breaches() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	breach := l.breach
@@ -127,7 +127,7 @@ func (s *soak) isOver() bool {
 	return s.over
 }
 
-// work is one worker's life: it takes what is to be done, and may die at it.
+// work is one worker: it takes what is to be done, and may die at it.
 func (s *soak) work(number int, d *daemon) {
 	mortal := number%3 == 0
 	for !s.isOver() {
@@ -221,7 +221,7 @@ func TestWork_SoakWithWorkersThatDie(t *testing.T) {
 		workers.Go(func() { s.clearUp(place, daemons[place%2]) })
 	}
 	workers.Wait()
-	s.judge()
+	s.check()
 	c.forgotten()
 }
 
@@ -246,12 +246,12 @@ func (s *soak) clearUp(place int, d *daemon) {
 	}
 }
 
-// judge looks at all there was.
-func (s *soak) judge() {
+// check inspects all that was recorded.
+func (s *soak) check() {
 	s.t.Helper()
 	runs, ends := 0, map[WorkState]int{}
 	for _, log := range s.logs {
-		for _, breach := range log.verdict() {
+		for _, breach := range log.breaches() {
 			s.t.Errorf("work %q: %s", log.key, breach)
 		}
 		ends[log.state]++

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestReadWork_ShowsWhatAQuorumKnows(t *testing.T) {
+func TestReadWork_ShowsWhatAQuorumAgreesOn(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
@@ -114,7 +114,7 @@ func TestWork_TokensThatItDidNotGiveAreRefused(t *testing.T) {
 	d.finish(good, true)
 }
 
-func TestWork_KeepsForTwiceTheTimeoutUnlessToldOtherwise(t *testing.T) {
+func TestWork_KeepsForTwiceTheTimeoutUnlessSetOtherwise(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(keeps(10 * time.Second))
@@ -157,7 +157,7 @@ func TestReadWork_IsUnknownWhereMostMastersHaveForgotten(t *testing.T) {
 }
 
 // Who is down has no opinion.
-func TestReadWork_SaysThatMastersDisagreeOnlyIfAQuorumAnswered(t *testing.T) {
+func TestReadWork_ReportsThatMastersDisagreeOnlyIfAQuorumAnswered(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()

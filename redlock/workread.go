@@ -6,9 +6,9 @@ import (
 	"redlockd/pool"
 )
 
-// WorkView is what a quorum of masters knows of a piece of work.
+// WorkView is a piece of work as a quorum of masters shows it.
 type WorkView struct {
-	State   WorkState // "" = nothing is known of it; "failed" attempts show as WorkExhausted or WorkRunning with no time left
+	State   WorkState // "" = there is no record; "failed" attempts show as WorkExhausted or WorkRunning with no time left
 	Attempt int64
 	Max     int64
 	Holder  Token         // token of the last attempt
@@ -19,50 +19,51 @@ type WorkView struct {
 	Votes   int // masters that agree
 }
 
-// ReadWork asks every master; the answer is what a quorum agrees on. A master that may
-// have forgotten proves nothing by what it does not know: see workBallot.count.
+// ReadWork reads the work from every master; the answer is what a quorum agrees on. A
+// master that may have forgotten proves nothing by a missing record: see
+// workBallot.count.
 func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
 	if err := l.enter(); err != nil {
 		done(WorkView{}, err)
 		return
 	}
 	g := l.pool.Group(db)
-	l.askAll(g, func(m *pool.Moment, c *pool.Command) {
-		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key), m.Life.Lineage)
+	l.queryAll(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		l.leave()
 		done(l.viewOf(answers))
 	})
 }
 
-// viewOf finds the (attempt, owner, state) that a quorum shows; times are those
-// of the master that forgets first.
+// viewOf finds the (attempt, owner, state) that a quorum shows. Times are those of the
+// master whose record expires first.
 func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
-	type mark struct {
+	type record struct {
 		attempt int64
 		holder  Token
 		state   string
 	}
-	views, odd := map[mark]WorkView{}, 0
+	views, wrongType := map[record]WorkView{}, 0
 	var m missing
 	for lane := range answers {
 		a := &answers[lane]
 		if a.Reply.Kind != pool.ReplyArray || !a.Seal.Good {
-			m.lacks(lane, l.pool.Absence(a))
+			m.markMissing(lane, l.pool.Absence(a))
 			continue
 		}
 		if len(a.Reply.Items) == 1 {
-			m.counts(lane)
-			odd++
+			m.markCounted(lane)
+			wrongType++
 			continue
 		}
 		view, state, known := l.workViewOf(a.Reply.Items)
 		if !known && !l.outlivesWork(a.Seal) {
-			m.lacks(lane, pool.AbsentFor(errUnknownWork, l.workAge()-a.Seal.Age))
+			m.markMissing(lane, pool.AbsentFor(errUnknownWork, l.workAge()-a.Seal.Age))
 			continue
 		}
-		m.counts(lane)
-		at := mark{view.Attempt, view.Holder, state}
+		m.markCounted(lane)
+		at := record{view.Attempt, view.Holder, state}
 		if before, ok := views[at]; ok {
 			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)
 			view.Votes = before.Votes
@@ -75,20 +76,19 @@ func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 			return view, nil
 		}
 	}
-	if odd >= l.pool.Quorum() {
+	if wrongType >= l.pool.Quorum() {
 		return WorkView{}, ErrWrongType
 	}
 	note := "how the work stands is unknown at the moment"
-	if m.answered() >= l.pool.Quorum() { // and no quorum of them says the same
+	if m.answered() >= l.pool.Quorum() { // and no quorum of them agrees
 		note = "the masters disagree about this work at the moment"
 	}
 	return WorkView{}, l.noQuorum(&m, note)
 }
 
-// workViewOf reads one master's answer. Its times include the master timeout by
-// which every copy outlives its lease; what is shown does not. known: nothing that
-// this master acknowledged can be missing. What may be missing changes nothing for a
-// work that is done.
+// workViewOf reads one master's answer. Its times include the master timeout by which
+// every copy outlives its lease; the view's times do not. known: nothing that this master
+// acknowledged can be missing. For a work that is done, missing records change nothing.
 func (l *Locker) workViewOf(items []pool.Reply) (view WorkView, state string, known bool) {
 	if len(items) != 9 {
 		return WorkView{}, "", false
@@ -97,8 +97,8 @@ func (l *Locker) workViewOf(items []pool.Reply) (view WorkView, state string, kn
 	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
 	left := ms(3)
 	view = WorkView{
-		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.late), Max: number(4),
-		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.late),
+		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.masterTimeout), Max: number(4),
+		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.masterTimeout),
 	}
 	switch {
 	case items[0].Str == "D":

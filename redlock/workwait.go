@@ -1,8 +1,9 @@
-// Who waits while somebody is at a piece of work?
+// This file keeps the requests that wait while an attempt at a piece of work runs.
 //
-// Requests that look again every workPoll, each for itself: there is no line, because
-// the end of an attempt is no release of a key that masters would announce. They
-// count with those who wait for locks, towards the same limit, and end as those do.
+// Each request polls by itself every workPollInterval. There is no wait queue, because
+// the end of an attempt is no release of a key that masters would announce. The requests
+// count with those that wait for locks, towards the same limit, and end as those do.
+
 package redlock
 
 import (
@@ -13,64 +14,64 @@ import (
 	"redlockd/pool"
 )
 
-// workWaits are the requests for work that wait; the registry of waiters guards them.
+// workWaits are the requests for work that wait; the mutex of waiters guards them.
 type workWaits struct {
-	parked map[*workCall]struct{} // between two looks
-	came   int64                  // how many have begun to wait
+	parked  map[*workCall]struct{} // between two polls
+	started int64                  // how many have begun to wait
 }
 
-// workWait is the wait of one request; the registry of waiters guards it.
+// workWait is the wait of one request; the mutex of waiters guards it.
 type workWait struct {
 	counted bool // from the first "running" to the answer
 	number  int64
 	timer   pool.Timer
 }
 
-// finish answers, or waits while somebody is at it and the caller wants to.
+// finish answers, or waits while another attempt runs and the caller's wait lasts.
 func (w *workCall) finish(a Work, err error) {
 	l := w.locker
 	left := w.began + w.request.Wait - l.clock.Now()
 	switch {
 	case err != nil || a.State != WorkRunning || left <= 0 || w.left.Load():
 		w.answer(a, err)
-	case l.closing.Load() || l.waits.over():
+	case l.closing.Load() || l.waits.isClosed():
 		w.answer(Work{}, ErrShutdown)
 	default:
-		w.park(max(time.Millisecond, min(a.Retry, workPoll, left)), a.Attempt)
+		w.park(max(time.Millisecond, min(a.Retry, workPollInterval, left)), a.Attempt)
 	}
 }
 
-// park has the attempt that runs asked for again after the delay: that number, not
-// the one behind it, for if the attempt is given back it is not used up. Whoever takes
-// the call out of parked, the timer or the end of the daemon, goes on with it; should
-// the end come between the look at it and here, the next look finds it.
+// park retries the attempt that runs after the delay. It retries that number, not the
+// next one: if the attempt is given back, its number is not used up. The timer and the
+// end of the daemon both take the call out of parked; the one that does so continues it.
+// If the daemon ends between finish's check and here, the next poll finds it.
 func (w *workCall) park(delay time.Duration, attempt int64) {
-	l, s, most := w.locker, &w.locker.waits, w.locker.options.MaxWaiters
+	l, s, limit := w.locker, &w.locker.waits, w.locker.options.MaxWaiters
 	s.mu.Lock()
-	if !w.wait.counted && s.count.Load() >= int64(most) {
+	if !w.wait.counted && s.count.Load() >= int64(limit) {
 		s.mu.Unlock()
-		w.answer(Work{}, &Busy{What: "waiters", Limit: most, Option: "--max-waiters"})
+		w.answer(Work{}, &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"})
 		return
 	}
 	if !w.wait.counted {
-		l.works.came++
-		w.wait.counted, w.wait.number = true, l.works.came
+		l.workWaits.started++
+		w.wait.counted, w.wait.number = true, l.workWaits.started
 		s.count.Add(1)
 	}
-	if l.works.parked == nil {
-		l.works.parked = map[*workCall]struct{}{}
+	if l.workWaits.parked == nil {
+		l.workWaits.parked = map[*workCall]struct{}{}
 	}
-	l.works.parked[w] = struct{}{}
-	w.wait.timer = l.clock.AfterFunc(delay, func() { w.look(attempt) })
+	l.workWaits.parked[w] = struct{}{}
+	w.wait.timer = l.clock.AfterFunc(delay, func() { w.poll(attempt) })
 	s.mu.Unlock()
 }
 
-// look asks again, unless the daemon ended first.
-func (w *workCall) look(attempt int64) {
+// poll tries again, unless the daemon ended first.
+func (w *workCall) poll(attempt int64) {
 	l := w.locker
 	l.waits.mu.Lock()
-	_, mine := l.works.parked[w]
-	delete(l.works.parked, w)
+	_, mine := l.workWaits.parked[w]
+	delete(l.workWaits.parked, w)
 	l.waits.mu.Unlock()
 	if mine {
 		w.tries = 0
@@ -90,17 +91,17 @@ func (w *workCall) answer(a Work, err error) {
 	w.done(a, err)
 }
 
-// endWorkWaits answers those who are between two looks, in the order they came; who
-// looks just now is answered by what it finds, or finds that nobody may wait any more.
+// endWorkWaits answers the requests that are between two polls, in order of arrival. A
+// request that is polling now gets that poll's answer, or finds that waits have ended.
 func (l *Locker) endWorkWaits() {
 	s := &l.waits
 	s.mu.Lock()
-	all := make([]*workCall, 0, len(l.works.parked))
-	for w := range l.works.parked {
+	all := make([]*workCall, 0, len(l.workWaits.parked))
+	for w := range l.workWaits.parked {
 		w.wait.timer.Stop()
 		all = append(all, w)
 	}
-	clear(l.works.parked)
+	clear(l.workWaits.parked)
 	s.mu.Unlock()
 	slices.SortFunc(all, func(a, b *workCall) int { return cmp.Compare(a.wait.number, b.wait.number) })
 	for _, w := range all {

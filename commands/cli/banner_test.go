@@ -9,7 +9,7 @@ import (
 	"redlockd/configs"
 )
 
-func TestBanner_TellsWhatToTypeNextWithEmbeddedMasters(t *testing.T) {
+func TestBanner_ShowsWhatToTypeNextWithEmbeddedMasters(t *testing.T) {
 	var out strings.Builder
 	Banner(&out, configs.Default(), []string{"127.0.0.1:7379", "unix:/run/r"}, 3)
 	for _, part := range []string{

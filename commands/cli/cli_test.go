@@ -38,7 +38,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 	}
 }
 
-func TestParse_RefusesWordsItDoesNotKnow(t *testing.T) {
+func TestParse_RefusesUnknownWords(t *testing.T) {
 	for line, part := range map[string]string{
 		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
@@ -96,7 +96,7 @@ func record(environ ...string) *recorder {
 	return r
 }
 
-func TestRun_DoesWhatWasAskedFor(t *testing.T) {
+func TestRun_RunsTheNamedJob(t *testing.T) {
 	for line, want := range map[string]struct{ did, printed string }{
 		"":                                    {"serve", ""},
 		"--group g":                           {"serve", ""},
@@ -152,7 +152,7 @@ func TestRun_QuarantineNeedsAMaster(t *testing.T) {
 	}
 }
 
-func TestReport_TellsWrongSettingsFromFailuresAtWork(t *testing.T) {
+func TestReport_DistinguishesWrongSettingsFromFailuresAtWork(t *testing.T) {
 	_, invalid := configs.Load([]string{"--databases", "0", "--max-ttl", "1"}, nil)
 	_, usage := Parse([]string{"serve"})
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ const (
 
 // guard runs one command. Its fields belong to watch's goroutine.
 type guard struct {
-	lease   *lease
+	lease   *clientLease
 	command *exec.Cmd
 	log     io.Writer
 	grace   time.Duration // from TERM to KILL
@@ -48,7 +48,7 @@ func (g *guard) run(ctx context.Context) int {
 	prepare(g.command)
 	go g.execute()
 	if err := <-g.started; err != nil {
-		g.say("%v", err)
+		g.report("%v", err)
 		g.giveBack()
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			return ExitNotFound
@@ -109,18 +109,18 @@ func (g *guard) watch(ctx context.Context) int {
 			switch {
 			case g.lost:
 			case e.err != nil:
-				g.say("the lock could not be extended, trying again: %v", e.err)
-				renew.Reset(max(g.lease.ttl/20, firstPause))
+				g.report("the lock could not be extended, trying again: %v", e.err)
+				renew.Reset(max(g.lease.ttl/20, minPause))
 			case e.lost:
 				doubt.Stop()
-				g.give(kill, g.grace, "a quorum of masters does not hold the lock any more")
+				g.onLost(kill, g.grace, "a quorum of masters does not hold the lock any more")
 			default:
 				g.lease.until = e.until
 				renew.Reset(g.lease.ttl / 3)
 				doubt.Reset(g.doubtful())
 			}
 		case <-doubt.C:
-			g.give(kill, time.Until(g.lease.until), "the lock could not be extended in time")
+			g.onLost(kill, time.Until(g.lease.until), "the lock could not be extended in time")
 		case <-kill.C:
 			signal(g.command, syscall.SIGKILL)
 		}
@@ -137,13 +137,13 @@ func (g *guard) extend(ctx context.Context) {
 
 // onLost gives up the lock. It is lost for good: another client that held it in
 // between is not aware of this command.
-func (g *guard) give(kill *time.Timer, left time.Duration, why string) {
+func (g *guard) onLost(kill *time.Timer, left time.Duration, why string) {
 	g.lost = true
 	if g.warn {
-		g.say("LOST: %s; the command goes on without it", why)
+		g.report("LOST: %s; the command goes on without it", why)
 		return
 	}
-	g.say("LOST: %s; the command is ended", why)
+	g.report("LOST: %s; the command is ended", why)
 	signal(g.command, syscall.SIGTERM)
 	kill.Reset(max(left, 0))
 }
@@ -153,12 +153,12 @@ func (g *guard) giveBack() {
 	g.lease.daemons.close()
 	switch {
 	case err != nil:
-		g.say("the lock could not be given back and ends by itself within %s: %v", g.lease.ttl, err)
+		g.report("the lock could not be given back and ends by itself within %s: %v", g.lease.ttl, err)
 	case !released && !g.lost:
-		g.say("LOST: the lock was not held any more when the command had ended")
+		g.report("LOST: the lock was not held any more when the command had ended")
 	}
 }
 
-func (g *guard) say(format string, args ...any) {
+func (g *guard) report(format string, args ...any) {
 	fmt.Fprintf(g.log, "redlockd lock %s: "+format+"\n", append([]any{g.lease.key}, args...)...)
 }

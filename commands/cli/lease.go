@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	firstPause  = 50 * time.Millisecond // between two tries, growing
-	lastPause   = time.Second
-	giveBack    = 5 * time.Second  // for the release
-	overWait    = 10 * time.Second // beyond WAIT, until the daemon counts as gone
-	longestWait = 10 * time.Minute // the daemon's --max-wait unless it reports another one
+	minPause       = 50 * time.Millisecond // between two tries, growing
+	maxPause       = time.Second
+	releaseTimeout = 5 * time.Second  // for the release
+	waitMargin     = 10 * time.Second // beyond WAIT, until the daemon counts as gone
+	defaultMaxWait = 10 * time.Minute // the daemon's --max-wait unless it reports another one
 )
 
 // errHeld: another client holds the lock, and the time to wait is over.
@@ -30,7 +30,7 @@ var errLate = errors.New("the lease ended before the daemon's answer arrived; ch
 
 // clientLease is one lock. Its token is chosen here, so that a request whose answer was
 // lost can be sent again.
-type lease struct {
+type clientLease struct {
 	daemons *daemons
 	key     string
 	ttl     time.Duration
@@ -39,8 +39,8 @@ type lease struct {
 	until   time.Time // when it must count as lost
 }
 
-func newLease(d *daemons, key string, ttl time.Duration) *lease {
-	return &lease{daemons: d, key: key, ttl: ttl, token: newToken()}
+func newClientLease(d *daemons, key string, ttl time.Duration) *clientLease {
+	return &clientLease{daemons: d, key: key, ttl: ttl, token: newToken()}
 }
 
 func newToken() string {
@@ -50,15 +50,15 @@ func newToken() string {
 }
 
 // take requests the lock until it is granted or the time to wait is over.
-func (l *lease) take(ctx context.Context, wait time.Duration) error {
+func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
 	end := time.Now().Add(wait)
 	for tries := 0; ; tries++ {
 		left := max(time.Until(end), 0)
-		granted, err := l.ask(ctx, left)
+		granted, err := l.request(ctx, left)
 		switch {
 		case granted:
 			return nil
-		case err != nil && !passing(err):
+		case err != nil && !retryable(err):
 			l.release()
 			return err
 		case ctx.Err() != nil:
@@ -71,7 +71,7 @@ func (l *lease) take(ctx context.Context, wait time.Duration) error {
 			}
 			return err
 		}
-		pause := min(lastPause, firstPause<<min(tries, 8))
+		pause := min(maxPause, minPause<<min(tries, 8))
 		pause = min(pause/2+mrand.N(pause), time.Until(end))
 		select {
 		case <-time.After(pause):
@@ -81,7 +81,7 @@ func (l *lease) take(ctx context.Context, wait time.Duration) error {
 }
 
 // retryable reports whether the next try may succeed.
-func passing(err error) bool {
+func retryable(err error) bool {
 	var refused refusal
 	if !errors.As(err, &refused) {
 		return true
@@ -95,16 +95,16 @@ func passing(err error) bool {
 
 // request is one DLOCK, with WAIT where the daemon has it: it wakes the first waiter in
 // the queue, while clients that retry get the lock in no order.
-func (l *lease) ask(ctx context.Context, wait time.Duration) (granted bool, err error) {
+func (l *clientLease) request(ctx context.Context, wait time.Duration) (granted bool, err error) {
 	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token}
-	timeout, waits := overWait, false
+	timeout, waits := waitMargin, false
 	if wait > 0 {
-		longest, err := l.longestWait(ctx)
+		longest, err := l.maxWait(ctx)
 		if err != nil {
 			return false, err
 		}
 		if wait = min(wait, longest); wait >= time.Millisecond {
-			words, timeout, waits = append(words, "WAIT", milliseconds(wait)), wait+overWait, true
+			words, timeout, waits = append(words, "WAIT", milliseconds(wait)), wait+waitMargin, true
 		}
 	}
 	reply, err := l.daemons.do(ctx, timeout, words...)
@@ -127,7 +127,7 @@ func (l *lease) ask(ctx context.Context, wait time.Duration) (granted bool, err 
 // confirmed reports whether the lease still runs. After WAIT the time of the request is no
 // use, and nothing else bounds how long the grant was on its way. So an extension proves that
 // the lock is held, and its validity counts from before it was sent.
-func (l *lease) confirmed(ctx context.Context, waited bool) (bool, error) {
+func (l *clientLease) confirmed(ctx context.Context, waited bool) (bool, error) {
 	if waited {
 		until, lost, err := l.extend(ctx)
 		if err != nil {
@@ -146,12 +146,12 @@ func (l *lease) confirmed(ctx context.Context, waited bool) (bool, error) {
 }
 
 // maxWait is the longest WAIT of the daemon, 0 where it has no WAIT.
-func (l *lease) longestWait(ctx context.Context) (time.Duration, error) {
-	docs, err := l.daemons.do(ctx, dialTime, "COMMAND", "DOCS", "DLOCK")
+func (l *clientLease) maxWait(ctx context.Context) (time.Duration, error) {
+	docs, err := l.daemons.do(ctx, dialTimeout, "COMMAND", "DOCS", "DLOCK")
 	if err != nil || !mentions(docs, "WAIT") {
 		return 0, err
 	}
-	reply, err := l.daemons.do(ctx, dialTime, "CONFIG", "GET", "max-wait")
+	reply, err := l.daemons.do(ctx, dialTimeout, "CONFIG", "GET", "max-wait")
 	if err != nil {
 		return 0, err
 	}
@@ -162,7 +162,7 @@ func (l *lease) longestWait(ctx context.Context) (time.Duration, error) {
 			}
 		}
 	}
-	return longestWait, nil
+	return defaultMaxWait, nil
 }
 
 // mentions looks for a word anywhere in an answer.
@@ -182,7 +182,7 @@ func mentions(a answer, word string) bool {
 
 // extend makes the lease last ttl from now. lost means that a quorum does not have it
 // any more; an error leaves everything as it was.
-func (l *lease) extend(ctx context.Context) (until time.Time, lost bool, err error) {
+func (l *clientLease) extend(ctx context.Context) (until time.Time, lost bool, err error) {
 	began := time.Now()
 	reply, err := l.daemons.do(ctx, max(l.ttl/3, time.Second), "DEXTEND", l.key, l.token, milliseconds(l.ttl))
 	if err != nil {
@@ -196,12 +196,12 @@ func (l *lease) extend(ctx context.Context) (until time.Time, lost bool, err err
 }
 
 // release releases a lock that was taken, or may have been.
-func (l *lease) release() (released bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+func (l *clientLease) release() (released bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	for range len(l.daemons.addresses) + 1 {
 		var reply answer
-		if reply, err = l.daemons.do(ctx, giveBack, "DUNLOCK", l.key, l.token); err == nil {
+		if reply, err = l.daemons.do(ctx, releaseTimeout, "DUNLOCK", l.key, l.token); err == nil {
 			return reply == int64(1), nil
 		}
 	}

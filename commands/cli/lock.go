@@ -25,8 +25,8 @@ const ExitHeld = 75
 const (
 	defaultConnect = "127.0.0.1:7379"
 	defaultTTL     = 30 * time.Second
-	shortestTTL    = 100 * time.Millisecond // a third of it is the time for an extension
-	longestGrace   = 5 * time.Second
+	minTTL         = 100 * time.Millisecond // a third of it is the time for an extension
+	maxGrace       = 5 * time.Second
 )
 
 const lockHelp = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs COMMAND while the lock on KEY is held
@@ -73,7 +73,7 @@ func (a *App) lock(ctx context.Context, args []string) error {
 	if d.authorities, err = readAuthorities(o.ca); err != nil {
 		return fmt.Errorf("lock: %w%w", err, usage{})
 	}
-	l := newLease(d, o.key, o.ttl)
+	l := newClientLease(d, o.key, o.ttl)
 	switch err := l.take(ctx, o.wait); {
 	case errors.Is(err, errHeld):
 		return &Exit{ExitHeld, fmt.Sprintf("lock %s: %v", o.key, err)}
@@ -108,7 +108,7 @@ func readAuthorities(path string) (*x509.CertPool, error) {
 }
 
 // commandEnviron is ours without the password, and with the lock.
-func (a *App) commandEnviron(l *lease) []string {
+func (a *App) commandEnviron(l *clientLease) []string {
 	environ := slices.DeleteFunc(slices.Clone(a.Environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains([]string{"LOCK_PASSWORD", "LOCK_KEY", "LOCK_TOKEN", "LOCK_FENCE"}, name)
@@ -152,7 +152,7 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 	}
 	o.key, o.command, o.warn = rest[0], rest[1:], lost == "warn"
 	if o.grace == 0 {
-		o.grace = min(longestGrace, o.ttl/6)
+		o.grace = min(maxGrace, o.ttl/6)
 	}
 	return o, o.check(lost)
 }
@@ -160,8 +160,8 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 // check checks what the daemon does not.
 func (o *lockOptions) check(lost string) error {
 	switch {
-	case o.ttl < shortestTTL || o.ttl%time.Millisecond != 0:
-		return fmt.Errorf("--ttl is %s, allowed are whole milliseconds from %s on; it is extended every third of it", o.ttl, shortestTTL)
+	case o.ttl < minTTL || o.ttl%time.Millisecond != 0:
+		return fmt.Errorf("--ttl is %s, allowed are whole milliseconds from %s on; it is extended every third of it", o.ttl, minTTL)
 	case o.wait < 0 || o.wait%time.Millisecond != 0:
 		return fmt.Errorf("--wait is %s, allowed are whole milliseconds from 0 on", o.wait)
 	case o.grace < 0 || o.grace > o.ttl/2:

@@ -107,7 +107,7 @@ func TestLock_HandsTheLockToTheCommandAndGivesItBack(t *testing.T) {
 	}
 }
 
-func TestLock_TellsHeldFromFailed(t *testing.T) {
+func TestLock_DistinguishesHeldFromFailed(t *testing.T) {
 	for _, c := range []struct {
 		answer, says string
 		code         int
@@ -129,7 +129,7 @@ func TestLock_TellsHeldFromFailed(t *testing.T) {
 	}
 }
 
-func TestLock_AsksAgainWhileItMayWait(t *testing.T) {
+func TestLock_RetriesWhileItMayWait(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {"$-1\r\n", "-TRYLATER busy\r\n", "", "-NOQUORUM 1 of 3\r\n", granted}})
 	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1m", "k", "--", "echo", "ran")
 	if code != 0 || out != "ran\n" || s.count("DLOCK k") != 5 {
@@ -144,7 +144,7 @@ func TestLock_AsksAgainWhileItMayWait(t *testing.T) {
 	}
 }
 
-func TestLock_WaitsInLineWhereTheDaemonHasWAIT(t *testing.T) {
+func TestLock_WaitsInTheQueueWhereTheDaemonHasWAIT(t *testing.T) {
 	s := startScript(t, map[string][]string{
 		"COMMAND": {"*2\r\n$5\r\ndlock\r\n*2\r\n$5\r\ntoken\r\n$4\r\nWAIT\r\n"},
 		"CONFIG":  {"*2\r\n$8\r\nmax-wait\r\n$2\r\n2m\r\n"},
@@ -199,7 +199,7 @@ func TestLock_GoesToTheNextDaemonWhenOneFails(t *testing.T) {
 	}
 }
 
-func TestLock_TrustsTheCertificatesThatItIsTold(t *testing.T) {
+func TestLock_TrustsTheCertificatesOfCA(t *testing.T) {
 	pair := httptest.NewTLSServer(nil) // for its certificate
 	defer pair.Close()
 	s := startScript(t, map[string][]string{"DLOCK": {granted}}, func(ln net.Listener) net.Listener { return tls.NewListener(ln, pair.TLS) })

@@ -18,12 +18,12 @@ import (
 )
 
 // dialTimeout is for a connection and its login.
-const dialTime = 5 * time.Second
+const dialTimeout = 5 * time.Second
 
 const (
-	mostBytes = 1 << 20 // of one reply
-	mostItems = 1 << 16
-	mostDepth = 16
+	maxReplyBytes = 1 << 20 // of one reply
+	maxReplyItems = 1 << 16
+	maxReplyDepth = 16
 )
 
 // refusal is an error that the daemon answered.
@@ -61,7 +61,7 @@ func (d *daemons) do(ctx context.Context, timeout time.Duration, words ...string
 			return nil, err
 		}
 	}
-	reply, err := d.talk(ctx, timeout, words)
+	reply, err := d.roundTrip(ctx, timeout, words)
 	var refused refusal
 	if err != nil && !errors.As(err, &refused) {
 		d.close()
@@ -82,7 +82,7 @@ func (d *daemons) connect(ctx context.Context) error {
 	for range d.addresses {
 		address := d.addresses[d.next%len(d.addresses)]
 		d.next++
-		err := d.greet(ctx, address)
+		err := d.open(ctx, address)
 		if err == nil {
 			return nil
 		}
@@ -96,7 +96,7 @@ func (d *daemons) connect(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (d *daemons) greet(ctx context.Context, address string) error {
+func (d *daemons) open(ctx context.Context, address string) error {
 	conn, err := d.dial(ctx, address)
 	if err != nil {
 		return err
@@ -108,16 +108,16 @@ func (d *daemons) greet(ctx context.Context, address string) error {
 		if d.username != "" {
 			words = []string{"AUTH", d.username, d.password}
 		}
-		if _, err := d.talk(ctx, dialTime, words); err != nil {
+		if _, err := d.roundTrip(ctx, dialTimeout, words); err != nil {
 			return err
 		}
 	}
-	_, err = d.talk(ctx, dialTime, []string{"SELECT", strconv.Itoa(d.database)})
+	_, err = d.roundTrip(ctx, dialTimeout, []string{"SELECT", strconv.Itoa(d.database)})
 	return err
 }
 
 func (d *daemons) dial(ctx context.Context, address string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: dialTime}
+	dialer := &net.Dialer{Timeout: dialTimeout}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return dialer.DialContext(ctx, "unix", path)
 	}
@@ -128,7 +128,7 @@ func (d *daemons) dial(ctx context.Context, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-func (d *daemons) talk(ctx context.Context, timeout time.Duration, words []string) (answer, error) {
+func (d *daemons) roundTrip(ctx context.Context, timeout time.Duration, words []string) (answer, error) {
 	conn := d.conn
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (d *daemons) read(depth int) (answer, error) {
 		return nil, err
 	}
 	line = strings.TrimRight(line, "\r\n")
-	if line == "" || depth > mostDepth {
+	if line == "" || depth > maxReplyDepth {
 		return nil, errors.New("the daemon's answer is not RESP")
 	}
 	switch text := line[1:]; line[0] {
@@ -172,7 +172,7 @@ func (d *daemons) read(depth int) (answer, error) {
 
 func (d *daemons) readBulk(length string) (answer, error) {
 	n, err := strconv.Atoi(length)
-	if err != nil || n < -1 || n > mostBytes {
+	if err != nil || n < -1 || n > maxReplyBytes {
 		return nil, fmt.Errorf("the daemon's answer has a string of %.20q bytes", length)
 	}
 	if n == -1 {
@@ -187,7 +187,7 @@ func (d *daemons) readBulk(length string) (answer, error) {
 
 func (d *daemons) readArray(length string, depth int) (answer, error) {
 	n, err := strconv.Atoi(length)
-	if err != nil || n < -1 || n > mostItems {
+	if err != nil || n < -1 || n > maxReplyItems {
 		return nil, fmt.Errorf("the daemon's answer has a list of %.20q items", length)
 	}
 	if n == -1 {

@@ -8,9 +8,15 @@ import (
 	"runtime/debug"
 )
 
-// Version is the module's version, "(devel)" for a build from a working copy
-// without one.
+// release is the version that the linker sets in released binaries (.ci/release).
+var release string
+
+// Version is that of the release; of other builds, the module's version, or "(devel)"
+// for a working copy without one.
 func Version() string {
+	if release != "" {
+		return release
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}

@@ -9,14 +9,14 @@ import (
 )
 
 // containsArg reports whether the answer contains an argument.
-func (s Shape) shows(arg int) bool {
-	return slices.ContainsFunc(s.parts, func(p part) bool { return p.from == fromArgument && p.n == arg }) ||
-		slices.ContainsFunc(s.items, func(item Shape) bool { return item.shows(arg) })
+func (s Shape) containsArg(arg int) bool {
+	return slices.ContainsFunc(s.parts, func(p replyPart) bool { return p.from == fromArgument && p.n == arg }) ||
+		slices.ContainsFunc(s.items, func(item Shape) bool { return item.containsArg(arg) })
 }
 
 // showsKey reports whether the answer shows the value of a key or its remaining time.
-func (s Shape) looksAtKey() bool {
-	return s.is(fromMaster) || s.is(remainingMS) || s.is(remainingS) || slices.ContainsFunc(s.items, Shape.looksAtKey)
+func (s Shape) showsKey() bool {
+	return s.is(fromMaster) || s.is(remainingMS) || s.is(remainingS) || slices.ContainsFunc(s.items, Shape.showsKey)
 }
 
 // withRemaining returns the shape with n for the remaining time.
@@ -34,7 +34,7 @@ func (s Shape) withRemaining(n int64) Shape {
 
 // shape is the answer that Redis makes from a value: false becomes nil, and a list ends at
 // its first nil.
-func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
+func (v *classifier) shape(of luaValue, c *Class, state states) (Shape, error) {
 	switch of.kind {
 	case valueNil, valueFalse:
 		return Shape{}, nil
@@ -43,25 +43,25 @@ func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
 	case valueNumber:
 		return Shape{kind: KindInt, n: of.n}, nil
 	case valueText:
-		return Shape{kind: KindBulk, parts: []part{{text: of.text}}}, nil
+		return Shape{kind: KindBulk, parts: []replyPart{{text: of.text}}}, nil
 	case valueStatus:
-		return Shape{kind: KindStatus, parts: []part{{text: of.text}}}, nil
+		return Shape{kind: KindStatus, parts: []replyPart{{text: of.text}}}, nil
 	case valueFailure:
 		if strings.HasPrefix(of.text, "NOSCRIPT") || strings.HasPrefix(of.text, "READONLY") {
 			return Shape{}, errors.New("its errors could be taken for a master's")
 		}
-		return Shape{kind: KindError, parts: []part{{text: of.text}}}, nil
+		return Shape{kind: KindError, parts: []replyPart{{text: of.text}}}, nil
 	case valueArg, valueKey, valueJoined:
 		return Shape{kind: KindBulk, parts: partsOf(of)}, nil
-	case valueLeft:
-		return Shape{kind: KindInt, parts: []part{{from: remainingMS}}}, nil
-	case valueLeftSeconds:
-		return Shape{kind: KindInt, parts: []part{{from: remainingS}}}, nil
+	case valueRemainingMS:
+		return Shape{kind: KindInt, parts: []replyPart{{from: remainingMS}}}, nil
+	case valueRemainingS:
+		return Shape{kind: KindInt, parts: []replyPart{{from: remainingS}}}, nil
 	case valueHeld:
-		if v.tokens[of.key] >= 0 && state != 0 && state&^mineStates == 0 {
-			return Shape{kind: KindBulk, parts: []part{{from: fromArgument, n: v.tokens[of.key] + 1}}}, nil
+		if v.tokens[of.key] >= 0 && state != 0 && state&^selfStates == 0 {
+			return Shape{kind: KindBulk, parts: []replyPart{{from: fromArgument, n: v.tokens[of.key] + 1}}}, nil
 		}
-		return Shape{kind: KindBulk, parts: []part{{from: fromMaster}}}, nil
+		return Shape{kind: KindBulk, parts: []replyPart{{from: fromMaster}}}, nil
 	case valueTable:
 		list := Shape{kind: KindArray}
 		for _, item := range of.items {
@@ -79,20 +79,20 @@ func (v *verdict) shape(of value, c *Class, state states) (Shape, error) {
 	return Shape{}, errors.New("its answer differs between masters, or is a number that it is given")
 }
 
-func partsOf(of value) []part {
+func partsOf(of luaValue) []replyPart {
 	switch of.kind {
 	case valueArg:
-		return []part{{from: fromArgument, n: of.arg + 1}}
+		return []replyPart{{from: fromArgument, n: of.arg + 1}}
 	case valueKey:
-		return []part{{from: fromKey, n: of.key + 1}}
+		return []replyPart{{from: fromKey, n: of.key + 1}}
 	case valueJoined:
-		var parts []part
+		var parts []replyPart
 		for _, item := range of.items {
 			parts = append(parts, partsOf(item)...)
 		}
 		return parts
 	}
-	return []part{{text: of.text}}
+	return []replyPart{{text: of.text}}
 }
 
 // overlaps reports whether some answer has both shapes.

@@ -9,7 +9,7 @@ import (
 )
 
 // roles finds the role of each argument. No argument may have two roles.
-func (v *verdict) roles(c *Class) error {
+func (v *classifier) roles(c *Class) error {
 	role := make(map[int]string)
 	take := func(arg int, as string) error {
 		if before := role[arg]; before != "" && before != as {
@@ -55,7 +55,7 @@ func (v *verdict) roles(c *Class) error {
 
 // tokenRoles finds the tokens: one token for all locks, or one for each lock that the script
 // takes.
-func (v *verdict) tokenRoles(c *Class, name func(arg int, as string)) error {
+func (v *classifier) tokenRoles(c *Class, name func(arg int, as string)) error {
 	var tokens []int
 	for _, i := range v.locks {
 		tokens = append(tokens, v.tokens[i]+1)

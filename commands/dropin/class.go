@@ -29,14 +29,14 @@ var opNames = []string{"", "acquire", "reacquire", "release", "extend", "extend-
 func (o Op) String() string { return opNames[o] }
 
 // KeyState is the state of the key on a master before the script runs.
-type Holding uint8
+type KeyState uint8
 
 const (
-	Absent  Holding = iota // the key does not exist
-	Mine                   // the call's token holds it
-	Other                  // another token holds it
-	Endless                // the call's token holds it without an expiry
-	holdings
+	Free        KeyState = iota // the key does not exist
+	HeldBySelf                  // the call's token holds it
+	HeldByOther                 // another token holds it
+	NoExpiry                    // the call's token holds it without an expiry
+	keyStates
 )
 
 // Call is one EVAL or EVALSHA: KEYS and ARGV.
@@ -89,7 +89,7 @@ type Class struct {
 	pinned  bool // the class comes from --script-class: what else the script does is not known
 	anyKeys bool // the script treats any number of keys, all or none, with the same answers
 
-	cases [holdings]outcome
+	cases [keyStates]outcome
 	mixed []outcome // keys in different states, and a lease with too little time left
 }
 
@@ -97,13 +97,13 @@ type Class struct {
 // and does nothing else. Its answer for a free key must equal the one for a key of
 // another token. Then any release can replace the script, and Predict has its answers.
 func (c *Class) OnlyReleases() bool {
-	alike := func(a, b Holding) bool {
+	alike := func(a, b KeyState) bool {
 		s := c.cases[a].reply
 		fixed := s.kind != KindArray && !s.is(remainingMS) && !s.is(remainingS) && !s.is(fromMaster)
 		return fixed && c.cases[a].done == c.cases[b].done && s.same(c.cases[b].reply)
 	}
 	return c.Op == Release && !c.pinned && len(c.mixed) == 0 && c.Keys == 1 && c.Args == 1 && c.Token == 1 && len(c.Signals) == 0 && !c.Publish &&
-		c.cases[Mine].done && !c.cases[Absent].done && alike(Mine, Endless) && alike(Absent, Other)
+		c.cases[HeldBySelf].done && !c.cases[Free].done && alike(HeldBySelf, NoExpiry) && alike(Free, HeldByOther)
 }
 
 // withKeys returns the class for another number of keys.
@@ -145,8 +145,8 @@ func (c *Class) Fits(call Call) error {
 	}
 	if c.Prefix > 0 {
 		n, ok := parseInt(call.Args[c.Prefix-1])
-		if length := int64(len(c.TokenOf(call))); !ok || n < shortestPrefix || n > length {
-			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, shortestPrefix, length)
+		if length := int64(len(c.TokenOf(call))); !ok || n < minPrefix || n > length {
+			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, length)
 		}
 	}
 	return c.timeFits(call)
@@ -154,7 +154,7 @@ func (c *Class) Fits(call Call) error {
 
 // minPrefix is the minimum number of bytes of a token that a script may compare: a
 // client soon guesses a single byte.
-const shortestPrefix = 8
+const minPrefix = 8
 
 func (c *Class) timeFits(call Call) error {
 	if c.Time.Arg == 0 {
@@ -193,7 +193,7 @@ func (c *Class) TTL(call Call, now int64) (ms int64, ok bool) {
 
 // LengthenArgs returns the arguments of a call with ms added to its time, rounded up to
 // the unit of the script. It returns them unchanged if none of them is a time.
-func (c *Class) Later(call Call, ms int64) []string {
+func (c *Class) LengthenArgs(call Call, ms int64) []string {
 	if c.Time.Arg == 0 || ms <= 0 {
 		return call.Args
 	}
@@ -236,7 +236,7 @@ func (c *Class) Vote(call Call, reply Reply) Vote {
 func (c *Class) vote(call Call, reply Reply) Vote {
 	vote := Unclear
 	for h := range c.cases {
-		if c.cases[h].reply.matches(reply, call, c.notMine(Holding(h), call)) {
+		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
 			if !c.cases[h].done {
 				return No
 			}
@@ -256,31 +256,31 @@ func (c *Class) vote(call Call, reply Reply) Vote {
 
 // KeyStates returns the states of the key that explain the answer. It is empty if none
 // does, or only keys in different states.
-func (c *Class) Holdings(call Call, reply Reply) []Holding {
-	var found []Holding
+func (c *Class) KeyStates(call Call, reply Reply) []KeyState {
+	var found []KeyState
 	for h := range c.cases {
-		if c.cases[h].reply.matches(reply, call, c.notMine(Holding(h), call)) {
-			found = append(found, Holding(h))
+		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
+			found = append(found, KeyState(h))
 		}
 	}
 	return found
 }
 
 // excludedToken is the token that a key in this state cannot hold, "" if there is none.
-func (c *Class) notMine(h Holding, call Call) string {
-	if h == Other {
+func (c *Class) excludedToken(h KeyState, call Call) string {
+	if h == HeldByOther {
 		return c.TokenOf(call)
 	}
 	return ""
 }
 
 // ActsOn reports whether the script does what its Op names if the key is in this state.
-func (c *Class) Does(h Holding) bool { return c.cases[h].done }
+func (c *Class) ActsOn(h KeyState) bool { return c.cases[h].done }
 
 // Predict returns the answer of the script for a key in this state. value is the value of
 // the key, and remaining its remaining ms (-1 without an expiry, -2 if the key is free).
 // ok is false if a part of the answer is not known.
-func (c *Class) Predict(h Holding, call Call, value string, remaining int64) (r Reply, ok bool) {
+func (c *Class) Predict(h KeyState, call Call, value string, remaining int64) (r Reply, ok bool) {
 	return c.cases[h].reply.fill(call, value, remaining)
 }
 

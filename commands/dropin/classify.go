@@ -17,12 +17,12 @@ func classOfText(text string, call Call) (*Class, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &verdict{evaluator: e, paths: paths}
-	return v.class()
+	v := &classifier{evaluator: e, paths: paths}
+	return v.classify()
 }
 
 // classifier derives the class of one script.
-type verdict struct {
+type classifier struct {
 	*evaluator
 	paths   []*path
 	locks   []int
@@ -30,7 +30,7 @@ type verdict struct {
 	effects map[states]effect // the effect on a lock in that state
 }
 
-func (v *verdict) class() (*Class, error) {
+func (v *classifier) classify() (*Class, error) {
 	v.findLocks()
 	for _, step := range []func() error{v.findUniform, v.findEffects, v.checkPaths} {
 		if err := step(); err != nil {
@@ -56,12 +56,12 @@ func (v *verdict) class() (*Class, error) {
 	if err := v.outcomes(c); err != nil {
 		return nil, err
 	}
-	return c, c.telling()
+	return c, c.checkDecisive()
 }
 
 // findLocks finds the keys that are locks. An unused key is no lock if the script uses
 // another one.
-func (v *verdict) findLocks() {
+func (v *classifier) findLocks() {
 	v.locks = nil
 	for i := range v.call.Keys {
 		if !v.signals[i] && (v.touched[i] || len(v.touched) == 0) {
@@ -72,11 +72,11 @@ func (v *verdict) findLocks() {
 
 // findUniform finds the path for each state that all locks can be in. There is exactly one,
 // because every condition splits the paths.
-func (v *verdict) findUniform() error {
+func (v *classifier) findUniform() error {
 	v.uniform = make(map[states]*path)
 	for _, state := range eachState {
 		for _, p := range v.paths {
-			alike := func(i int) bool { return p.keys[i].before&state != 0 && p.keys[i].left != remainderBelow }
+			alike := func(i int) bool { return p.keys[i].before&state != 0 && p.keys[i].remainder != remainderBelow }
 			if slices.ContainsFunc(v.locks, func(i int) bool { return !alike(i) }) {
 				continue
 			}

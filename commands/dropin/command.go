@@ -12,9 +12,9 @@ import (
 // evaluatedCommand is one command: the number of words after its name, whether it writes,
 // and its behaviour.
 type evaluatedCommand struct {
-	least, most int // without a maximum if it is 0
-	effect      commandEffect
-	run         func(c *commandCall) []branch
+	minWords, maxWords int // without a maximum if it is 0
+	effect             commandEffect
+	run                func(c *commandCall) []branch
 }
 
 // commandEffect is the consequence of a command that fails.
@@ -32,7 +32,7 @@ type commandCall struct {
 	path *path
 	line int
 	name string // in lower case
-	args []value
+	args []luaValue
 }
 
 // evaluatedCommands is the table of commands. It never changes.
@@ -48,7 +48,7 @@ var evaluatedCommands = map[string]evaluatedCommand{
 	"ttl": {1, 1, readsOnly, (*commandCall).remaining}, "pttl": {1, 1, readsOnly, (*commandCall).remaining},
 	"lpush": {2, 0, writes, (*commandCall).push}, "rpush": {2, 0, writes, (*commandCall).push},
 	"publish": {2, 2, readsOnly, (*commandCall).publish}, "spublish": {2, 2, readsOnly, (*commandCall).publish},
-	"select": {1, 1, readsOnly, (*commandCall).selects},
+	"select": {1, 1, readsOnly, (*commandCall).selectDB},
 }
 
 // command follows redis.call and redis.pcall.
@@ -72,7 +72,7 @@ func (c *commandCall) key(n int) (key int, ok bool) {
 	}
 	key = c.args[n].key
 	c.touch(key)
-	return key, !c.over()
+	return key, !c.stopped()
 }
 
 // lock is the n-th argument, a key that is not used as a list.
@@ -97,7 +97,7 @@ func (e *evaluator) token(line, key, arg int) bool {
 }
 
 // twoBranches are the branches of a command with two outcomes.
-func replies(p *path, v value, q *path, w value) (out []branch) {
+func twoBranches(p *path, v luaValue, q *path, w luaValue) (out []branch) {
 	if p != nil {
 		out = append(out, branch{p, v})
 	}
@@ -109,12 +109,12 @@ func replies(p *path, v value, q *path, w value) (out []branch) {
 
 // selectDB follows SELECT. A script may select only the database of the connection, which is
 // an argument.
-func (c *commandCall) selects() []branch {
+func (c *commandCall) selectDB() []branch {
 	v := c.args[0]
 	if !v.is(valueArg, valueArgNumber) || c.db >= 0 && c.db != v.arg {
 		c.refuse(c.line, "the database that it selects is not one of its arguments as it is")
 		return nil
 	}
 	c.evaluator.db = v.arg
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }

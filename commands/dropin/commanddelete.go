@@ -13,7 +13,7 @@ func (c *commandCall) getDel() []branch {
 }
 
 // countKeys counts over all keys of a command, as DEL and EXISTS do.
-func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch {
+func (c *commandCall) countKeys(each func(p *path, key int) (yes, no *path)) []branch {
 	out := c.one(c.path, numberValue(0))
 	for i := range c.args {
 		key, ok := c.key(i)
@@ -23,7 +23,7 @@ func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch 
 		var next []branch
 		for _, b := range out {
 			if c.signals[key] || b.value.kind == valueUnknown {
-				b.value = value{kind: valueUnknown}
+				b.value = luaValue{kind: valueUnknown}
 			}
 			if c.signals[key] {
 				next = append(next, b)
@@ -32,7 +32,7 @@ func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch 
 			yes, no := each(b.path, key)
 			more := b.value
 			more.n++
-			next = append(next, replies(yes, more, no, b.value)...)
+			next = append(next, twoBranches(yes, more, no, b.value)...)
 		}
 		out = next
 	}
@@ -40,8 +40,8 @@ func (c *commandCall) sum(each func(p *path, key int) (yes, no *path)) []branch 
 }
 
 func (c *commandCall) del() []branch {
-	return c.sum(func(p *path, key int) (yes, no *path) {
-		no, yes = p.absent(key)
+	return c.countKeys(func(p *path, key int) (yes, no *path) {
+		no, yes = p.splitFree(key)
 		if yes != nil {
 			yes.remove(key)
 		}
@@ -63,9 +63,9 @@ func (c *commandCall) delIfEqual() []branch {
 	if !c.token(c.line, key, want.arg) {
 		return nil
 	}
-	yes, no := c.path.mine(key)
+	yes, no := c.path.splitSelf(key)
 	if yes != nil {
 		yes.remove(key)
 	}
-	return replies(yes, numberValue(1), no, numberValue(0))
+	return twoBranches(yes, numberValue(1), no, numberValue(0))
 }

@@ -3,15 +3,15 @@
 package dropin
 
 // expiry is the meaning of a time. A script has one time argument, in one unit.
-func (c *commandCall) expiry(key int, v value, unit Unit) (source expirySource, fixed int64, ok bool) {
+func (c *commandCall) expiry(key int, v luaValue, unit Unit) (source expirySource, fixed int64, ok bool) {
 	if n, ok := parseInt(v.text); ok && v.kind == valueText && n <= maxNumber && n >= -maxNumber {
 		v = numberValue(n)
 	}
 	from := Time{Arg: v.arg + 1, Unit: unit}
 	switch {
 	case v.is(valueArg, valueArgNumber):
-		source = expiryAsked
-	case v.kind == valueLater && v.key == key && unit == Milliseconds && c.name == "pexpire":
+		source = expiryFromArg
+	case v.kind == valueExtended && v.key == key && unit == Milliseconds && c.name == "pexpire":
 		source = expiryAdded
 	case v.kind == valueNumber && (unit == Milliseconds || unit == Seconds):
 		if source, fixed = expiryFixed, v.n; unit == Seconds {
@@ -49,7 +49,7 @@ func (c *commandCall) expire() []branch {
 	if !ok {
 		return nil
 	}
-	free, held := c.path.absent(key)
+	free, held := c.path.splitFree(key)
 	switch {
 	case held == nil:
 	case source == expiryFixed && fixed <= 0:
@@ -57,7 +57,7 @@ func (c *commandCall) expire() []branch {
 	default:
 		held.keys[key].expiry, held.keys[key].fixed = source, fixed
 	}
-	return replies(free, numberValue(0), held, numberValue(1))
+	return twoBranches(free, numberValue(0), held, numberValue(1))
 }
 
 // expireSignal follows the expiry of a list, which is no lease.
@@ -69,5 +69,5 @@ func (c *commandCall) expireSignal() []branch {
 	default:
 		c.refuse(c.line, "it gives a list an expiry that is neither an argument nor a number of its own")
 	}
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }

@@ -8,15 +8,15 @@ func (c *commandCall) get() []branch {
 		return nil
 	}
 	if c.path.keys[key].content == contentToken {
-		return c.one(c.path, value{kind: valueArg, arg: c.tokens[key]})
+		return c.one(c.path, luaValue{kind: valueArg, arg: c.tokens[key]})
 	}
-	free, held := c.path.absent(key)
-	return replies(free, boolValue(false), held, value{kind: valueHeld, key: key})
+	free, held := c.path.splitFree(key)
+	return twoBranches(free, boolValue(false), held, luaValue{kind: valueHeld, key: key})
 }
 
 func (c *commandCall) exists() []branch {
-	return c.sum(func(p *path, key int) (yes, no *path) {
-		no, yes = p.absent(key)
+	return c.countKeys(func(p *path, key int) (yes, no *path) {
+		no, yes = p.splitFree(key)
 		return yes, no
 	})
 }
@@ -28,17 +28,17 @@ func (c *commandCall) remaining() []branch {
 		return nil
 	}
 	if k := c.path.keys[key]; k.content == contentToken || k.expiry != expirySame {
-		return c.one(c.path, value{kind: valueUnknown})
+		return c.one(c.path, luaValue{kind: valueUnknown})
 	}
-	left := value{kind: valueLeft, key: key}
+	left := luaValue{kind: valueRemainingMS, key: key}
 	if c.name == "ttl" {
-		left.kind = valueLeftSeconds
+		left.kind = valueRemainingS
 	}
-	free, held := c.path.absent(key)
-	out := replies(free, numberValue(-2), nil, value{})
+	free, held := c.path.splitFree(key)
+	out := twoBranches(free, numberValue(-2), nil, luaValue{})
 	if held != nil {
 		timed, endless := held.split(key, timedStates)
-		out = append(out, replies(timed, left, endless, numberValue(-1))...)
+		out = append(out, twoBranches(timed, left, endless, numberValue(-1))...)
 	}
 	return out
 }

@@ -17,10 +17,10 @@ func (c *commandCall) push() []branch {
 		}
 	}
 	if !c.signals[key] {
-		c.signals[key], c.again = true, true
+		c.signals[key], c.restart = true, true
 		return nil
 	}
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }
 
 // publish has an unknown result: the number of receivers differs between masters. The
@@ -38,7 +38,7 @@ func (c *commandCall) publish() []branch {
 		return nil
 	}
 	c.publishes = true
-	return c.one(c.path, value{kind: valueUnknown})
+	return c.one(c.path, luaValue{kind: valueUnknown})
 }
 
 // reservedChannel is a part of the names of the daemons' own channels.

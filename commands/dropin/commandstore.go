@@ -3,9 +3,9 @@
 package dropin
 
 // storesToken records that the command stores the n-th argument in the key: its token.
-func (c *commandCall) stores(key, n int) bool {
+func (c *commandCall) storesToken(key, n int) bool {
 	v := c.args[n]
-	if v.kind == valueHeld && v.key == key && c.path.keys[key].before&^mineStates == 0 && c.tokens[key] >= 0 {
+	if v.kind == valueHeld && v.key == key && c.path.keys[key].before&^selfStates == 0 && c.tokens[key] >= 0 {
 		return true // the key holds its token
 	}
 	if v.kind != valueArg {
@@ -18,7 +18,7 @@ func (c *commandCall) stores(key, n int) bool {
 // set follows SET with the options NX, XX, IFEQ token, EX, PX, EXAT and PXAT.
 func (c *commandCall) set() []branch {
 	key, ok := c.lock(0)
-	if !ok || !c.stores(key, 1) {
+	if !ok || !c.storesToken(key, 1) {
 		return nil
 	}
 	when, expiry, fixed := Always, expiryNone, int64(0)
@@ -57,7 +57,7 @@ func (c *commandCall) set() []branch {
 			i++
 		}
 	}
-	return c.storeWhen(key, when, expiry, fixed, value{kind: valueStatus, text: "OK"}, boolValue(false))
+	return c.storeWhen(key, when, expiry, fixed, luaValue{kind: valueStatus, text: "OK"}, boolValue(false))
 }
 
 var (
@@ -65,27 +65,27 @@ var (
 	setConditions = map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}
 )
 
-func (c *commandCall) storeWhen(key int, when Condition, expiry expirySource, fixed int64, done, not value) []branch {
+func (c *commandCall) storeWhen(key int, when Condition, expiry expirySource, fixed int64, done, not luaValue) []branch {
 	var yes, no *path
 	switch when {
 	case IfAbsent:
-		yes, no = c.path.absent(key)
+		yes, no = c.path.splitFree(key)
 	case IfPresent:
-		no, yes = c.path.absent(key)
+		no, yes = c.path.splitFree(key)
 	case IfEqual:
-		yes, no = c.path.mine(key)
+		yes, no = c.path.splitSelf(key)
 	default:
 		yes = c.path
 	}
 	if yes != nil {
 		yes.store(key, expiry, fixed)
 	}
-	return replies(yes, done, no, not)
+	return twoBranches(yes, done, no, not)
 }
 
 func (c *commandCall) setNX() []branch {
 	key, ok := c.lock(0)
-	if !ok || !c.stores(key, 1) {
+	if !ok || !c.storesToken(key, 1) {
 		return nil
 	}
 	return c.storeWhen(key, IfAbsent, expiryNone, 0, numberValue(1), numberValue(0))
@@ -93,7 +93,7 @@ func (c *commandCall) setNX() []branch {
 
 func (c *commandCall) setEX() []branch {
 	key, ok := c.lock(0)
-	if !ok || !c.stores(key, 2) {
+	if !ok || !c.storesToken(key, 2) {
 		return nil
 	}
 	unit := Seconds
@@ -108,5 +108,5 @@ func (c *commandCall) setEX() []branch {
 		c.refuse(c.line, "it gives an expiry of %d ms", fixed)
 		return nil
 	}
-	return c.storeWhen(key, Always, expiry, fixed, value{kind: valueStatus, text: "OK"}, value{})
+	return c.storeWhen(key, Always, expiry, fixed, luaValue{kind: valueStatus, text: "OK"}, luaValue{})
 }

@@ -5,11 +5,11 @@
 package dropin
 
 // compare evaluates one comparison.
-func (e *evaluator) compare(p *path, line int, operator string, l, r value) []branch {
+func (e *evaluator) compare(p *path, line int, operator string, l, r luaValue) []branch {
 	switch operator {
 	case "==", "~=":
 		yes, no := e.equal(p, line, l, r)
-		return outcomes(yes, no, operator == "==")
+		return conditionBranches(yes, no, operator == "==")
 	case ">":
 		return e.less(p, line, r, l, false)
 	case ">=":
@@ -19,7 +19,7 @@ func (e *evaluator) compare(p *path, line int, operator string, l, r value) []br
 }
 
 // conditionBranches are the branches of a condition that holds on the path yes.
-func outcomes(yes, no *path, holds bool) (out []branch) {
+func conditionBranches(yes, no *path, holds bool) (out []branch) {
 	if yes != nil {
 		out = append(out, branch{yes, boolValue(holds)})
 	}
@@ -38,11 +38,11 @@ func decided(p *path, holds bool) (yes, no *path) {
 }
 
 // equal splits a path by whether two values are equal.
-func (e *evaluator) equal(p *path, line int, l, r value) (yes, no *path) {
+func (e *evaluator) equal(p *path, line int, l, r luaValue) (yes, no *path) {
 	if l.kind > r.kind {
 		l, r = r, l
 	}
-	known := func(v value) bool { return v.is(valueNil, valueFalse, valueTrue, valueNumber, valueText) }
+	known := func(v luaValue) bool { return v.is(valueNil, valueFalse, valueTrue, valueNumber, valueText) }
 	switch {
 	case l.kind == valueUnknown || r.kind == valueUnknown:
 		e.refuse(line, "a condition depends on a reply that differs between masters")
@@ -64,18 +64,18 @@ func (e *evaluator) equal(p *path, line int, l, r value) (yes, no *path) {
 		if !e.token(line, r.key, l.arg) {
 			return nil, nil
 		}
-		return p.split(r.key, mineStates)
+		return p.split(r.key, selfStates)
 	}
 	e.refuse(line, "a condition depends on something other than whether a key holds an argument")
 	return nil, nil
 }
 
 // equalNumber compares a value with a number of the script.
-func (e *evaluator) equalNumber(p *path, line int, n int64, r value) (yes, no *path) {
+func (e *evaluator) equalNumber(p *path, line int, n int64, r luaValue) (yes, no *path) {
 	switch r.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueStatus, valueFailure, valueJoined, valueTable:
 		return decided(p, false) // of another type
-	case valueLeft, valueLeftSeconds, valueArgNumber:
+	case valueRemainingMS, valueRemainingS, valueArgNumber:
 		if n < 0 {
 			return decided(p, false)
 		}
@@ -86,20 +86,20 @@ func (e *evaluator) equalNumber(p *path, line int, n int64, r value) (yes, no *p
 			return decided(p, value == n)
 		}
 	}
-	if r.kind == valueLeft && n == 0 {
-		return e.shorter(p, line, r.key, threshold{arg: -1, n: 1})
+	if r.kind == valueRemainingMS && n == 0 {
+		return e.splitRemaining(p, line, r.key, threshold{arg: -1, n: 1})
 	}
 	e.refuse(line, "a condition depends on how much exactly is left, or on the value of a number")
 	return nil, nil
 }
 
 // less evaluates l < r, or l <= r.
-func (e *evaluator) less(p *path, line int, l, r value, orEqual bool) []branch {
+func (e *evaluator) less(p *path, line int, l, r luaValue, orEqual bool) []branch {
 	more := int64(0)
 	if orEqual {
 		more = 1
 	}
-	remains := func(v value) bool { return v.is(valueLeft, valueLeftSeconds) }
+	remains := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS) }
 	var yes, no *path
 	switch {
 	case l.kind == valueNumber && r.kind == valueNumber:
@@ -110,23 +110,23 @@ func (e *evaluator) less(p *path, line int, l, r value, orEqual bool) []branch {
 		yes, no = decided(p, false)
 	case l.kind == valueNumber && orEqual && l.n == 0 && (remains(r) || r.kind == valueArgNumber):
 		yes, no = decided(p, true)
-	case l.kind == valueLeft && r.kind == valueNumber:
-		yes, no = e.shorter(p, line, l.key, threshold{arg: -1, n: r.n + more})
-	case l.kind == valueLeft && r.kind == valueArgNumber:
-		yes, no = e.shorter(p, line, l.key, threshold{arg: r.arg, n: more})
-	case l.kind == valueNumber && r.kind == valueLeft: // n < remaining is the opposite of remaining < n+1
-		no, yes = e.shorter(p, line, r.key, threshold{arg: -1, n: l.n + 1 - more})
-	case l.kind == valueArgNumber && r.kind == valueLeft:
-		no, yes = e.shorter(p, line, r.key, threshold{arg: l.arg, n: 1 - more})
+	case l.kind == valueRemainingMS && r.kind == valueNumber:
+		yes, no = e.splitRemaining(p, line, l.key, threshold{arg: -1, n: r.n + more})
+	case l.kind == valueRemainingMS && r.kind == valueArgNumber:
+		yes, no = e.splitRemaining(p, line, l.key, threshold{arg: r.arg, n: more})
+	case l.kind == valueNumber && r.kind == valueRemainingMS: // n < remaining is the opposite of remaining < n+1
+		no, yes = e.splitRemaining(p, line, r.key, threshold{arg: -1, n: l.n + 1 - more})
+	case l.kind == valueArgNumber && r.kind == valueRemainingMS:
+		no, yes = e.splitRemaining(p, line, r.key, threshold{arg: l.arg, n: 1 - more})
 	default:
 		e.refuse(line, "a condition depends on something other than how much is left of a key")
 	}
-	return outcomes(yes, no, true)
+	return conditionBranches(yes, no, true)
 }
 
 // splitRemaining splits a path by whether the remaining time of the key was below a
 // threshold. A script has one threshold: of two, the lower one would have to be known.
-func (e *evaluator) shorter(p *path, line, key int, than threshold) (yes, no *path) {
+func (e *evaluator) splitRemaining(p *path, line, key int, than threshold) (yes, no *path) {
 	if e.threshold == nil {
 		e.threshold = &than
 	}
@@ -134,5 +134,5 @@ func (e *evaluator) shorter(p *path, line, key int, than threshold) (yes, no *pa
 		e.refuse(line, "it compares what is left with two different times")
 		return nil, nil
 	}
-	return p.below(key)
+	return p.splitBelow(key)
 }

@@ -38,7 +38,7 @@ type evaluator struct {
 	call Call
 
 	err     error
-	again   bool // run again: a key is no lock, or paths cannot be merged
+	restart bool // run again: a key is no lock, or paths cannot be merged
 	merges  bool
 	steps   int
 	signals map[int]bool // keys that hold lists
@@ -68,7 +68,7 @@ func evaluate(script []ast.Stmt, call Call) (*evaluator, []*path, error) {
 	e := &evaluator{call: call, merges: true, signals: make(map[int]bool), commands: make(map[*ast.Stmt]int)}
 	for range len(call.Keys) + 2 { // each further run knows one more signal, or merges nothing
 		paths := e.run(script)
-		if e.again && e.err == nil {
+		if e.restart && e.err == nil {
 			continue
 		}
 		return e, paths, e.err
@@ -78,7 +78,7 @@ func evaluate(script []ast.Stmt, call Call) (*evaluator, []*path, error) {
 
 // run follows all paths once.
 func (e *evaluator) run(script []ast.Stmt) []*path {
-	e.err, e.again, e.loop = nil, false, -1
+	e.err, e.restart, e.loop = nil, false, -1
 	e.touched, e.given, e.numbers = make(map[int]bool), make(map[int]bool), make(map[int]bool)
 	e.tokens = make([]int, len(e.call.Keys))
 	for i := range e.tokens {
@@ -100,14 +100,14 @@ func (e *evaluator) refuse(line int, format string, args ...any) {
 }
 
 // stopped reports whether the evaluation goes no further.
-func (e *evaluator) over() bool { return e.err != nil || e.again }
+func (e *evaluator) stopped() bool { return e.err != nil || e.restart }
 
 // step counts one unit of work. It returns false if the evaluation must stop.
 func (e *evaluator) step(line int) bool {
 	if e.steps++; e.steps > maxSteps {
 		e.refuse(line, "it has too many ways to run, more than %d steps in all", maxSteps)
 	}
-	return !e.over()
+	return !e.stopped()
 }
 
 // block follows statements. moreFollow means that commands may run after them.
@@ -122,7 +122,7 @@ func (e *evaluator) block(paths []*path, stmts []ast.Stmt, moreFollow bool) []*p
 		follows := moreFollow || i < e.lastCommand(stmts)
 		var next []*path
 		for _, p := range paths {
-			if e.over() {
+			if e.stopped() {
 				return nil
 			}
 			if p.returned {
@@ -185,7 +185,7 @@ func (e *evaluator) statement(p *path, stmt ast.Stmt, moreFollow bool) []*path {
 }
 
 func (e *evaluator) declare(p *path, n *ast.LocalAssignStmt) []*path {
-	return e.each(p, n.Exprs, func(p *path, values []value) []*path {
+	return e.each(p, n.Exprs, func(p *path, values []luaValue) []*path {
 		for i, name := range n.Names {
 			p.locals = append(p.locals, local{name, valueAt(values, i)})
 		}
@@ -202,7 +202,7 @@ func (e *evaluator) assign(p *path, n *ast.AssignStmt) []*path {
 			return nil
 		}
 	}
-	return e.each(p, n.Rhs, func(p *path, values []value) []*path {
+	return e.each(p, n.Rhs, func(p *path, values []luaValue) []*path {
 		for i, index := range indexes {
 			p.locals[index].value = valueAt(values, i)
 		}
@@ -223,7 +223,7 @@ func (e *evaluator) choose(p *path, n *ast.IfStmt, moreFollow bool) []*path {
 }
 
 // truth reports whether a condition holds. It refuses an unknown condition.
-func (e *evaluator) truth(line int, v value) bool {
+func (e *evaluator) truth(line int, v luaValue) bool {
 	if v.kind == valueUnknown {
 		e.refuse(line, "a condition depends on a reply that differs between masters")
 	}
@@ -232,7 +232,7 @@ func (e *evaluator) truth(line int, v value) bool {
 
 // answer ends the path. Redis uses the first of several values.
 func (e *evaluator) answer(p *path, n *ast.ReturnStmt) []*path {
-	return e.each(p, n.Exprs, func(p *path, values []value) []*path {
+	return e.each(p, n.Exprs, func(p *path, values []luaValue) []*path {
 		p.returned, p.reply = true, valueAt(values, 0)
 		return []*path{p}
 	})
@@ -250,7 +250,7 @@ func (e *evaluator) listLoop(p *path, n *ast.GenericForStmt, moreFollow bool) []
 	return e.iterate(p, n.Line(), n.Stmts, moreFollow, func(p *path, i int) {
 		p.locals = append(p.locals, local{n.Names[0], numberValue(int64(i + 1))})
 		if len(n.Names) == 2 {
-			p.locals = append(p.locals, local{n.Names[1], value{kind: valueKey, key: i}})
+			p.locals = append(p.locals, local{n.Names[1], luaValue{kind: valueKey, key: i}})
 		}
 	})
 }
@@ -262,7 +262,7 @@ func (e *evaluator) iterate(p *path, line int, body []ast.Stmt, moreFollow bool,
 	for i := range e.call.Keys {
 		var next []*path
 		for _, p := range paths {
-			if e.over() {
+			if e.stopped() {
 				return nil
 			}
 			if p.returned {
@@ -314,12 +314,12 @@ func merge(paths []*path, last int) []*path {
 func (e *evaluator) touch(key int) {
 	e.touched[key] = true
 	if e.merges && e.loop >= 0 && e.loop != key {
-		e.merges, e.again = false, true
+		e.merges, e.restart = false, true
 	}
 }
 
 // each evaluates expressions from left to right, and calls then with their values.
-func (e *evaluator) each(p *path, exprs []ast.Expr, then func(*path, []value) []*path) []*path {
+func (e *evaluator) each(p *path, exprs []ast.Expr, then func(*path, []luaValue) []*path) []*path {
 	var out []*path
 	for _, l := range e.list(p, exprs) {
 		out = append(out, then(l.path, l.values)...)
@@ -328,33 +328,33 @@ func (e *evaluator) each(p *path, exprs []ast.Expr, then func(*path, []value) []
 }
 
 // valueList has the values of several expressions on a path.
-type listed struct {
+type valueList struct {
 	path   *path
-	values []value
+	values []luaValue
 }
 
-func (e *evaluator) list(p *path, exprs []ast.Expr) []listed {
-	lists := []listed{{path: p}}
+func (e *evaluator) list(p *path, exprs []ast.Expr) []valueList {
+	lists := []valueList{{path: p}}
 	for _, x := range exprs {
-		var next []listed
+		var next []valueList
 		for _, l := range lists {
 			for _, b := range e.expression(l.path, x) {
-				next = append(next, listed{b.path, append(slices.Clone(l.values), b.value)})
+				next = append(next, valueList{b.path, append(slices.Clone(l.values), b.value)})
 			}
 		}
 		lists = next
 	}
-	if e.over() {
+	if e.stopped() {
 		return nil
 	}
 	return lists
 }
 
-func valueAt(values []value, i int) value {
+func valueAt(values []luaValue, i int) luaValue {
 	if i < len(values) {
 		return values[i]
 	}
-	return value{}
+	return luaValue{}
 }
 
 func pathsOf(branches []branch) []*path {

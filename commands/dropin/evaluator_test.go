@@ -203,7 +203,7 @@ func TestEvaluator_ClassifiesAListWithTheValueOfAKey(t *testing.T) {
 	if err != nil || class.Op != Read {
 		t.Fatal(class, err)
 	}
-	r, ok := class.Predict(Other, Call{Keys: []string{"k"}}, "mine", 1500)
+	r, ok := class.Predict(HeldByOther, Call{Keys: []string{"k"}}, "mine", 1500)
 	if !ok || r.Kind != KindArray || len(r.Items) != 2 || r.Items[0].Text != "mine" || r.Items[1].Int != 1500 {
 		t.Errorf("%+v", r)
 	}

@@ -11,10 +11,10 @@ import (
 // branch is a path with the value of an expression on it.
 type branch struct {
 	path  *path
-	value value
+	value luaValue
 }
 
-func (e *evaluator) one(p *path, v value) []branch { return []branch{{p, v}} }
+func (e *evaluator) one(p *path, v luaValue) []branch { return []branch{{p, v}} }
 
 func (e *evaluator) expression(p *path, x ast.Expr) []branch {
 	if !e.step(x.Line()) {
@@ -22,7 +22,7 @@ func (e *evaluator) expression(p *path, x ast.Expr) []branch {
 	}
 	switch n := x.(type) {
 	case *ast.NilExpr:
-		return e.one(p, value{})
+		return e.one(p, luaValue{})
 	case *ast.TrueExpr:
 		return e.one(p, boolValue(true))
 	case *ast.FalseExpr:
@@ -30,7 +30,7 @@ func (e *evaluator) expression(p *path, x ast.Expr) []branch {
 	case *ast.NumberExpr:
 		return e.number(p, n)
 	case *ast.StringExpr:
-		return e.one(p, value{kind: valueText, text: n.Value})
+		return e.one(p, luaValue{kind: valueText, text: n.Value})
 	case *ast.IdentExpr:
 		return e.name(p, n)
 	case *ast.AttrGetExpr:
@@ -48,18 +48,18 @@ func (e *evaluator) expression(p *path, x ast.Expr) []branch {
 	case *ast.FuncCallExpr:
 		return e.function(p, n)
 	case *ast.RelationalOpExpr:
-		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r value) []branch { return e.compare(p, n.Line(), n.Operator, l, r) })
+		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r luaValue) []branch { return e.compare(p, n.Line(), n.Operator, l, r) })
 	case *ast.ArithmeticOpExpr:
-		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r value) []branch { return e.arithmetic(p, n.Line(), n.Operator, l, r) })
+		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r luaValue) []branch { return e.arithmetic(p, n.Line(), n.Operator, l, r) })
 	case *ast.StringConcatOpExpr:
-		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r value) []branch { return e.join(p, n.Line(), l, r) })
+		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r luaValue) []branch { return e.join(p, n.Line(), l, r) })
 	}
 	e.refuse(x.Line(), "it has an expression that lock scripts have no use for")
 	return nil
 }
 
 // binary evaluates both sides, the left one first.
-func (e *evaluator) binary(p *path, left, right ast.Expr, then func(*path, value, value) []branch) []branch {
+func (e *evaluator) binary(p *path, left, right ast.Expr, then func(*path, luaValue, luaValue) []branch) []branch {
 	var out []branch
 	for _, l := range e.list(p, []ast.Expr{left, right}) {
 		out = append(out, then(l.path, l.values[0], l.values[1])...)
@@ -96,11 +96,11 @@ func (e *evaluator) element(p *path, n *ast.AttrGetExpr) []branch {
 		i := b.value.n - 1
 		switch {
 		case list == "KEYS" && i >= 0 && i < int64(len(e.call.Keys)):
-			b.value = value{kind: valueKey, key: int(i)}
+			b.value = luaValue{kind: valueKey, key: int(i)}
 		case list == "ARGV" && i >= 0 && i < int64(len(e.call.Args)):
-			b.value = value{kind: valueArg, arg: int(i)}
+			b.value = luaValue{kind: valueArg, arg: int(i)}
 		default:
-			b.value = value{}
+			b.value = luaValue{}
 		}
 		out = append(out, b)
 	}
@@ -115,9 +115,9 @@ func (e *evaluator) length(p *path, n *ast.UnaryLenOpExpr) []branch {
 	return e.one(p, numberValue(int64(len(e.call.Args))))
 }
 
-func (e *evaluator) negation(line int, v value) value { return boolValue(!e.truth(line, v)) }
+func (e *evaluator) negation(line int, v luaValue) luaValue { return boolValue(!e.truth(line, v)) }
 
-func (e *evaluator) minus(line int, v value) value {
+func (e *evaluator) minus(line int, v luaValue) luaValue {
 	if v.kind != valueNumber {
 		e.refuse(line, "it calculates with something other than numbers of its own")
 	}
@@ -160,7 +160,7 @@ func (e *evaluator) table(p *path, n *ast.TableExpr) []branch {
 	}
 	var out []branch
 	for _, l := range e.list(p, exprs) {
-		v := value{kind: kind, items: l.values}
+		v := luaValue{kind: kind, items: l.values}
 		switch {
 		case kind != valueTable:
 			v = e.toReply(n.Line(), l.values[0], kind)
@@ -174,13 +174,13 @@ func (e *evaluator) table(p *path, n *ast.TableExpr) []branch {
 }
 
 // arithmetic calculates with numbers of the script, and adds an argument to a remaining time.
-func (e *evaluator) arithmetic(p *path, line int, operator string, l, r value) []branch {
-	if operator == "+" && r.kind == valueLeft {
+func (e *evaluator) arithmetic(p *path, line int, operator string, l, r luaValue) []branch {
+	if operator == "+" && r.kind == valueRemainingMS {
 		l, r = r, l
 	}
-	if operator == "+" && l.kind == valueLeft && r.is(valueArg, valueArgNumber) {
+	if operator == "+" && l.kind == valueRemainingMS && r.is(valueArg, valueArgNumber) {
 		e.numbers[r.arg] = true
-		return e.one(p, value{kind: valueLater, key: l.key, arg: r.arg})
+		return e.one(p, luaValue{kind: valueExtended, key: l.key, arg: r.arg})
 	}
 	if l.kind != valueNumber || r.kind != valueNumber {
 		e.refuse(line, "it calculates with something other than numbers of its own")
@@ -204,17 +204,17 @@ func (e *evaluator) arithmetic(p *path, line int, operator string, l, r value) [
 }
 
 // join is a .. b. A script can only return or publish the result.
-func (e *evaluator) join(p *path, line int, l, r value) []branch {
-	joined := value{kind: valueJoined}
+func (e *evaluator) join(p *path, line int, l, r luaValue) []branch {
+	joined := luaValue{kind: valueJoined}
 	literal := 0
-	for _, v := range []value{l, r} {
+	for _, v := range []luaValue{l, r} {
 		switch v.kind {
 		case valueJoined:
 			joined.items = append(joined.items, v.items...)
 		case valueText, valueArg, valueKey:
 			joined.items = append(joined.items, v)
 		case valueNumber:
-			joined.items = append(joined.items, value{kind: valueText, text: strconv.FormatInt(v.n, 10)})
+			joined.items = append(joined.items, luaValue{kind: valueText, text: strconv.FormatInt(v.n, 10)})
 		default:
 			e.refuse(line, "it puts a text together from something other than texts of its own, KEYS and ARGV")
 			return nil
@@ -237,9 +237,9 @@ func (e *evaluator) function(p *path, n *ast.FuncCallExpr) []branch {
 	case field == "call", field == "pcall":
 		return e.command(p, n)
 	case field == "status_reply":
-		return e.convert(p, n.Line(), n.Args[0], func(line int, v value) value { return e.toReply(line, v, valueStatus) })
+		return e.convert(p, n.Line(), n.Args[0], func(line int, v luaValue) luaValue { return e.toReply(line, v, valueStatus) })
 	case field == "error_reply":
-		return e.convert(p, n.Line(), n.Args[0], func(line int, v value) value { return e.toReply(line, v, valueFailure) })
+		return e.convert(p, n.Line(), n.Args[0], func(line int, v luaValue) luaValue { return e.toReply(line, v, valueFailure) })
 	case name == "tonumber":
 		return e.convert(p, n.Line(), n.Args[0], e.toNumber)
 	}
@@ -247,7 +247,7 @@ func (e *evaluator) function(p *path, n *ast.FuncCallExpr) []branch {
 }
 
 // convert evaluates an expression and converts its value on every path.
-func (e *evaluator) convert(p *path, line int, x ast.Expr, to func(line int, v value) value) []branch {
+func (e *evaluator) convert(p *path, line int, x ast.Expr, to func(line int, v luaValue) luaValue) []branch {
 	out := e.expression(p, x)
 	for i := range out {
 		out[i].value = to(line, out[i].value)
@@ -255,13 +255,13 @@ func (e *evaluator) convert(p *path, line int, x ast.Expr, to func(line int, v v
 	return out
 }
 
-func (e *evaluator) toNumber(line int, v value) value {
+func (e *evaluator) toNumber(line int, v luaValue) luaValue {
 	switch v.kind {
-	case valueNumber, valueLeft, valueLeftSeconds, valueArgNumber, valueLater:
+	case valueNumber, valueRemainingMS, valueRemainingS, valueArgNumber, valueExtended:
 		return v
 	case valueArg:
 		e.numbers[v.arg] = true
-		return value{kind: valueArgNumber, arg: v.arg}
+		return luaValue{kind: valueArgNumber, arg: v.arg}
 	case valueText:
 		if n, ok := parseInt(v.text); ok && n <= maxNumber && n >= -maxNumber {
 			return numberValue(n)
@@ -271,20 +271,20 @@ func (e *evaluator) toNumber(line int, v value) value {
 	return v
 }
 
-func (e *evaluator) toText(line int, v value) value {
+func (e *evaluator) toText(line int, v luaValue) luaValue {
 	switch v.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueJoined:
 		return v
 	case valueNumber:
-		return value{kind: valueText, text: strconv.FormatInt(v.n, 10)}
+		return luaValue{kind: valueText, text: strconv.FormatInt(v.n, 10)}
 	}
 	e.refuse(line, "it makes a text of something other than a text or a number of its own")
 	return v
 }
 
-func (e *evaluator) toReply(line int, v value, kind valueKind) value {
+func (e *evaluator) toReply(line int, v luaValue, kind valueKind) luaValue {
 	if v.kind != valueText {
 		e.refuse(line, "it answers a status or an error that is not written in the script")
 	}
-	return value{kind: kind, text: v.text}
+	return luaValue{kind: kind, text: v.text}
 }

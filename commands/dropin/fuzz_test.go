@@ -35,9 +35,9 @@ func FuzzRecognise(f *testing.F) {
 		if class.Fits(call) != nil {
 			return // known for other arguments
 		}
-		for h := Absent; h < holdings; h++ {
+		for h := Free; h < keyStates; h++ {
 			reply, ok := class.Predict(h, call, "somebody else's token", 1000)
-			if ok && class.Op != Read && class.Vote(call, reply) == Yes && !class.Does(h) {
+			if ok && class.Op != Read && class.Vote(call, reply) == Yes && !class.ActsOn(h) {
 				t.Fatalf("a refusal of %s counts as a yes: %+v", described(class), reply)
 			}
 		}

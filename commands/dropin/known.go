@@ -58,7 +58,7 @@ func (k knownScript) class() *Class {
 	words := strings.Fields(k.args)
 	c := &Class{Op: k.op, Library: k.library, Purpose: k.purpose, Keys: k.keys, Args: len(words)}
 	for i, word := range words {
-		c.role(word, i+1)
+		c.setRole(word, i+1)
 	}
 	switch k.keys {
 	case 0:
@@ -69,7 +69,7 @@ func (k knownScript) class() *Class {
 	for h, answer := range strings.Split(k.answers, "|") {
 		word, done := strings.CutSuffix(answer, "!")
 		o := outcome{reply: parseShape(word), done: done}
-		if h < int(holdings) {
+		if h < int(keyStates) {
 			c.cases[h] = o
 		} else {
 			c.mixed = append(c.mixed, o)
@@ -88,7 +88,7 @@ func (k knownScript) class() *Class {
 	return c
 }
 
-func (c *Class) role(word string, arg int) {
+func (c *Class) setRole(word string, arg int) {
 	switch word {
 	case "token":
 		c.Token = arg

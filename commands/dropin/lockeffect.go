@@ -8,25 +8,25 @@ import (
 )
 
 // keyChange is the change of one key.
-type change uint8
+type keyChange uint8
 
 const (
-	kept change = iota
+	unchanged keyChange = iota
 	taken
 	renewed
 	deleted
-	stolen
+	overwritten
 )
 
 // effect is a change with the expiry that it sets.
 type effect struct {
-	change change
+	change keyChange
 	expiry expirySource
 	fixed  int64 // ms, of expiryFixed
 }
 
 // findEffects finds the effect for each state. It must be the same for all locks.
-func (v *verdict) findEffects() error {
+func (v *classifier) findEffects() error {
 	v.effects = make(map[states]effect)
 	for _, state := range eachState {
 		for n, i := range v.locks {
@@ -40,7 +40,7 @@ func (v *verdict) findEffects() error {
 			v.effects[state] = effect
 		}
 	}
-	if e := v.effects[stateOtherEndless]; e.change != kept && e != v.effects[stateOther] {
+	if e := v.effects[stateOtherNoExpiry]; e.change != unchanged && e != v.effects[stateOther] {
 		return errors.New("it does something else to another's lock without an expiry")
 	}
 	return nil
@@ -48,9 +48,9 @@ func (v *verdict) findEffects() error {
 
 // checkPaths checks all paths, also those for locks in different states. Each lock must stay
 // unchanged, or get the effect for its own state.
-func (v *verdict) checkPaths() error {
+func (v *classifier) checkPaths() error {
 	for _, p := range v.paths {
-		keys := slices.Clone(p.seen)
+		keys := slices.Clone(p.merged)
 		for _, i := range v.locks {
 			keys = append(keys, p.keys[i])
 		}
@@ -63,7 +63,7 @@ func (v *verdict) checkPaths() error {
 				if err != nil {
 					return err
 				}
-				if effect.change != kept && effect != v.effects[state] {
+				if effect.change != unchanged && effect != v.effects[state] {
 					return errors.New("what it does to a key depends on the other keys, or on how much is left of it")
 				}
 			}
@@ -73,8 +73,8 @@ func (v *verdict) checkPaths() error {
 }
 
 // effect is the effect on a key that was in one state.
-func (v *verdict) effect(k keyPath, state states) (effect, error) {
-	held, mine := state != stateAbsent, state&mineStates != 0
+func (v *classifier) effect(k keyPath, state states) (effect, error) {
+	held, mine := state != stateFree, state&selfStates != 0
 	switch {
 	case k.content == contentNone && held:
 		return effect{change: deleted}, nil
@@ -82,7 +82,7 @@ func (v *verdict) effect(k keyPath, state states) (effect, error) {
 		return effect{}, nil
 	case k.content == contentSame && !mine:
 		return effect{}, errors.New("it changes the expiry of what is not known to be its token's")
-	case k.content == contentToken && state == stateEndless && k.expiry == expiryNone:
+	case k.content == contentToken && state == stateSelfNoExpiry && k.expiry == expiryNone:
 		return effect{}, nil
 	}
 	e := effect{expiry: k.expiry, fixed: k.fixed}
@@ -92,7 +92,7 @@ func (v *verdict) effect(k keyPath, state states) (effect, error) {
 	case mine:
 		e.change = renewed
 	default:
-		e.change = stolen
+		e.change = overwritten
 	}
 	return e, nil
 }

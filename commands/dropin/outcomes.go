@@ -9,9 +9,9 @@ import (
 )
 
 // outcomes fills in the answers of the script, and whether it did its work.
-func (v *verdict) outcomes(c *Class) error {
-	for h, state := range map[Holding]states{Absent: stateAbsent, Mine: stateMine, Other: stateOther, Endless: stateEndless} {
-		o, err := v.outcome(c, v.uniform[state].only(state), state)
+func (v *classifier) outcomes(c *Class) error {
+	for h, state := range map[KeyState]states{Free: stateFree, HeldBySelf: stateSelf, HeldByOther: stateOther, NoExpiry: stateSelfNoExpiry} {
+		o, err := v.outcome(c, v.uniform[state].withState(state), state)
 		if err != nil {
 			return err
 		}
@@ -39,24 +39,24 @@ func (v *verdict) outcomes(c *Class) error {
 func (o outcome) same(other outcome) bool { return o.done == other.done && o.reply.same(other.reply) }
 
 // outcome is the answer of a path. state is the state of all locks, 0 if they differ.
-func (v *verdict) outcome(c *Class, p *path, state states) (outcome, error) {
+func (v *classifier) outcome(c *Class, p *path, state states) (outcome, error) {
 	done := c.Op != Read && len(v.locks) > 0
 	for _, i := range v.locks {
 		for _, state := range eachState {
 			// A lock without an expiry counts separately, see checkDecisive.
 			before := p.keys[i].before
-			if before&state == 0 || state == stateEndless && before != stateEndless {
+			if before&state == 0 || state == stateSelfNoExpiry && before != stateSelfNoExpiry {
 				continue
 			}
 			effect, err := v.effect(p.keys[i], state)
 			if err != nil {
 				return outcome{}, err
 			}
-			done = done && effect.change != kept
+			done = done && effect.change != unchanged
 		}
 	}
 	shape, err := v.shape(p.reply, c, state)
-	if err == nil && c.Time.Arg > 0 && shape.shows(c.Time.Arg) {
+	if err == nil && c.Time.Arg > 0 && shape.containsArg(c.Time.Arg) {
 		err = errors.New("it answers the time argument, which every master is given another one of")
 	}
 	return outcome{reply: shape, done: done}, err
@@ -64,16 +64,16 @@ func (v *verdict) outcome(c *Class, p *path, state states) (outcome, error) {
 
 // checkDecisive rejects a class with an answer that means both yes and no: it is no vote. The
 // answer for a key without an expiry may equal a refusal. It then counts as a refusal.
-func (c *Class) telling() error {
+func (c *Class) checkDecisive() error {
 	if c.Op == Read {
 		return nil
 	}
 	var yes, no []Shape
 	for h, o := range c.cases {
 		switch {
-		case o.done && Holding(h) != Endless:
+		case o.done && KeyState(h) != NoExpiry:
 			yes = append(yes, o.reply)
-		case !o.done && Holding(h) != Endless:
+		case !o.done && KeyState(h) != NoExpiry:
 			no = append(no, o.reply)
 		}
 	}

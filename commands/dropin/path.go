@@ -13,17 +13,17 @@ import (
 type states uint8
 
 const (
-	stateAbsent states = 1 << iota
-	stateMine
-	stateEndless // the token, without an expiry
+	stateFree states = 1 << iota
+	stateSelf
+	stateSelfNoExpiry // the token, without an expiry
 	stateOther
-	stateOtherEndless // another token, without an expiry
-	allStates         = stateAbsent | stateMine | stateEndless | stateOther | stateOtherEndless
-	mineStates        = stateMine | stateEndless
-	timedStates       = stateMine | stateOther
+	stateOtherNoExpiry // another token, without an expiry
+	allStates          = stateFree | stateSelf | stateSelfNoExpiry | stateOther | stateOtherNoExpiry
+	selfStates         = stateSelf | stateSelfNoExpiry
+	timedStates        = stateSelf | stateOther
 )
 
-var eachState = []states{stateAbsent, stateMine, stateEndless, stateOther, stateOtherEndless}
+var eachState = []states{stateFree, stateSelf, stateSelfNoExpiry, stateOther, stateOtherNoExpiry}
 
 // content is the present content of a key.
 type content uint8
@@ -38,11 +38,11 @@ const (
 type expirySource uint8
 
 const (
-	expirySame  expirySource = iota // unchanged
-	expiryNone                      // no expiry
-	expiryAsked                     // the time argument
-	expiryAdded                     // the time argument, added to the remaining time
-	expiryFixed                     // written in the script
+	expirySame    expirySource = iota // unchanged
+	expiryNone                        // no expiry
+	expiryFromArg                     // the time argument
+	expiryAdded                       // the time argument, added to the remaining time
+	expiryFixed                       // written in the script
 )
 
 // remainder is the comparison of the remaining time with the threshold of the script.
@@ -56,31 +56,31 @@ const (
 
 // keyPath is one key on a path.
 type keyPath struct {
-	before  states
-	left    remainder
-	content content
-	expiry  expirySource
-	fixed   int64 // ms, of expiryFixed
+	before    states
+	remainder remainder
+	content   content
+	expiry    expirySource
+	fixed     int64 // ms, of expiryFixed
 }
 
 // local is a name with its value.
 type local struct {
 	name  string
-	value value
+	value luaValue
 }
 
 type path struct {
 	keys     []keyPath
 	locals   []local
 	returned bool
-	reply    value
+	reply    luaValue
 	// merged has the keys of the paths that this path absorbed.
-	seen []keyPath
+	merged []keyPath
 }
 
 func (p *path) clone() *path {
 	c := *p
-	c.keys, c.locals, c.seen = slices.Clone(p.keys), slices.Clone(p.locals), slices.Clone(p.seen)
+	c.keys, c.locals, c.merged = slices.Clone(p.keys), slices.Clone(p.locals), slices.Clone(p.merged)
 	return &c
 }
 
@@ -101,37 +101,37 @@ func (p *path) split(key int, in states) (yes, no *path) {
 }
 
 // splitFree divides a path by whether the key is free now.
-func (p *path) absent(key int) (yes, no *path) {
+func (p *path) splitFree(key int) (yes, no *path) {
 	switch p.keys[key].content {
 	case contentNone:
 		return p, nil
 	case contentToken:
 		return nil, p
 	}
-	return p.split(key, stateAbsent)
+	return p.split(key, stateFree)
 }
 
 // splitSelf divides a path by whether the key holds its token now.
-func (p *path) mine(key int) (yes, no *path) {
+func (p *path) splitSelf(key int) (yes, no *path) {
 	switch p.keys[key].content {
 	case contentNone:
 		return nil, p
 	case contentToken:
 		return p, nil
 	}
-	return p.split(key, mineStates)
+	return p.split(key, selfStates)
 }
 
 // splitBelow divides a path by whether the remaining time was below the threshold.
-func (p *path) below(key int) (yes, no *path) {
-	switch p.keys[key].left {
+func (p *path) splitBelow(key int) (yes, no *path) {
+	switch p.keys[key].remainder {
 	case remainderBelow:
 		return p, nil
 	case remainderEnough:
 		return nil, p
 	}
 	no = p.clone()
-	p.keys[key].left, no.keys[key].left = remainderBelow, remainderEnough
+	p.keys[key].remainder, no.keys[key].remainder = remainderBelow, remainderEnough
 	return p, no
 }
 
@@ -154,7 +154,7 @@ func (p *path) mergeKey(last int) string {
 	common, changed, low := allStates, 0, false
 	for i, k := range p.keys {
 		common &= k.before
-		low = low || k.left == remainderBelow
+		low = low || k.remainder == remainderBelow
 		if i <= last && k.changed() {
 			changed++
 		}
@@ -164,11 +164,11 @@ func (p *path) mergeKey(last int) string {
 	}
 	b := strconv.AppendBool(strconv.AppendInt(nil, int64(changed), 10), low)
 	for _, k := range p.keys[last+1:] {
-		b = append(b, byte(k.before), byte(k.left), byte(k.content), byte(k.expiry))
+		b = append(b, byte(k.before), byte(k.remainder), byte(k.content), byte(k.expiry))
 		b = strconv.AppendInt(b, k.fixed, 10)
 	}
 	for _, l := range p.locals {
-		if l.value.looksAtKey() { // a later condition may distinguish the merged paths by it
+		if l.value.dependsOnKey() { // a later condition may distinguish the merged paths by it
 			return ""
 		}
 		b = l.value.write(append(b, '\n'))
@@ -178,9 +178,9 @@ func (p *path) mergeKey(last int) string {
 
 // absorb adds the keys of another path to this one.
 func (p *path) absorb(other *path) {
-	for _, k := range append(slices.Clone(other.keys), other.seen...) {
-		if !slices.Contains(p.seen, k) {
-			p.seen = append(p.seen, k)
+	for _, k := range append(slices.Clone(other.keys), other.merged...) {
+		if !slices.Contains(p.merged, k) {
+			p.merged = append(p.merged, k)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (p *path) store(key int, expiry expirySource, fixed int64) {
 }
 
 // withState returns the path for keys that were all in one state.
-func (p *path) only(state states) *path {
+func (p *path) withState(state states) *path {
 	alike := p.clone()
 	for i := range alike.keys {
 		alike.keys[i].before = state

@@ -42,7 +42,7 @@ func ParsePin(value string) (sha string, c *Class, err error) {
 		case "no":
 			no = v
 		default:
-			if err := c.pin(name, v); err != nil {
+			if err := c.setOption(name, v); err != nil {
 				return "", nil, fmt.Errorf("script-class '%s': %w", value, err)
 			}
 		}
@@ -61,7 +61,7 @@ func ParsePin(value string) (sha string, c *Class, err error) {
 			return "", nil, fmt.Errorf("script-class '%s': yes and no are the same answer '%s'", value, answer)
 		}
 	}
-	c.answers(strings.Split(yes, "|"), strings.Split(no, "|"))
+	c.setAnswers(strings.Split(yes, "|"), strings.Split(no, "|"))
 	return strings.ToLower(sha), c, nil
 }
 
@@ -76,7 +76,7 @@ func pinned(op Op) *Class {
 	return c
 }
 
-func (c *Class) pin(name, value string) error {
+func (c *Class) setOption(name, value string) error {
 	if name == "token" && strings.Contains(value, "+") {
 		return c.pinTokens(value)
 	}
@@ -131,8 +131,8 @@ func (c *Class) pinTokens(value string) error {
 
 // setAnswers gives every key state the first answer for yes or the first for no. The
 // further answers count as well.
-func (c *Class) answers(yes, no []string) {
-	does := map[Op][holdings]bool{
+func (c *Class) setAnswers(yes, no []string) {
+	does := map[Op][keyStates]bool{
 		Acquire: {true, false, false, false}, Reacquire: {true, true, false, true},
 		Release: {false, true, false, true}, Extend: {false, true, false, true}, ExtendAdd: {false, true, false, false},
 		Read: {false, true, true, true}, Overwrite: {true, true, true, true}, Discard: {false, true, true, true},

@@ -103,7 +103,7 @@ func TestRecognise_TakesThePinBeforeEverythingElse(t *testing.T) {
 	if _, err := New(Options{Pins: map[string]*Class{"abc": class}}); err == nil {
 		t.Error("a pin of no SHA1 is taken")
 	}
-	if _, err := New(Options{Remember: -1}); err == nil {
+	if _, err := New(Options{MaxRemembered: -1}); err == nil {
 		t.Error("a negative number of outcomes is taken")
 	}
 }

@@ -10,24 +10,24 @@ import (
 // readOutcomes checks that the daemon can answer the script itself from the state that a
 // quorum holds. For one key it can show all of that state. For several keys it can only
 // tell whether all are in the same state.
-func (v *verdict) readOutcomes(c *Class) error {
-	if err := v.endsAlike(c); err != nil {
+func (v *classifier) readOutcomes(c *Class) error {
+	if err := v.checkExpiring(c); err != nil {
 		return err
 	}
-	endless, err := v.outcome(c, v.uniform[stateOtherEndless].only(stateOtherEndless), stateOtherEndless)
+	endless, err := v.outcome(c, v.uniform[stateOtherNoExpiry].withState(stateOtherNoExpiry), stateOtherNoExpiry)
 	if err != nil {
 		return err
 	}
-	if !c.cases[Other].reply.withRemaining(-1).same(endless.reply.withRemaining(-1)) {
+	if !c.cases[HeldByOther].reply.withRemaining(-1).same(endless.reply.withRemaining(-1)) {
 		return errors.New("it tells another's lock without an expiry from one with an expiry")
 	}
 	if len(v.locks) > 1 {
 		for _, o := range append(c.mixed, c.cases[:]...) {
-			if o.reply.looksAtKey() {
+			if o.reply.showsKey() {
 				return errors.New("it shows what several keys hold")
 			}
 		}
-		if slices.ContainsFunc(c.mixed, func(o outcome) bool { return !o.reply.same(c.cases[Other].reply) }) {
+		if slices.ContainsFunc(c.mixed, func(o outcome) bool { return !o.reply.same(c.cases[HeldByOther].reply) }) {
 			return errors.New("its answer depends on which of its keys are held")
 		}
 	}
@@ -39,11 +39,11 @@ func (v *verdict) readOutcomes(c *Class) error {
 // checkExpiring checks the answers of a read with less than 1 ms left. They must be the
 // same as with more time, with 0 for the remaining time. The state that a quorum holds shows
 // no other threshold.
-func (v *verdict) endsAlike(c *Class) error {
+func (v *classifier) checkExpiring(c *Class) error {
 	for _, p := range v.paths {
 		for _, i := range v.locks {
 			for _, state := range eachState {
-				if k := p.keys[i]; k.left != remainderBelow || k.before&state == 0 {
+				if k := p.keys[i]; k.remainder != remainderBelow || k.before&state == 0 {
 					continue
 				}
 				is, err := v.outcome(c, p, state)
@@ -68,12 +68,12 @@ func (v *verdict) endsAlike(c *Class) error {
 func (c *Class) readOutcomes() {
 	same := true
 	for h := range c.cases {
-		differs := !c.cases[h].reply.same(c.cases[Absent].reply)
+		differs := !c.cases[h].reply.same(c.cases[Free].reply)
 		c.cases[h].done = differs
 		same = same && !differs
 	}
-	if c.Token > 0 && !c.cases[Other].reply.same(c.cases[Mine].reply) {
-		c.cases[Other].done = false
+	if c.Token > 0 && !c.cases[HeldByOther].reply.same(c.cases[HeldBySelf].reply) {
+		c.cases[HeldByOther].done = false
 	}
 	for h := range c.cases {
 		c.cases[h].done = c.cases[h].done || same

@@ -66,15 +66,15 @@ func asReply(answer any) Reply {
 }
 
 // hold prepares a key for a holding.
-func (m *master) hold(key, token string, h Holding) {
+func (m *master) hold(key, token string, h KeyState) {
 	m.t.Helper()
 	m.do("FLUSHALL")
 	switch h {
-	case Mine:
+	case HeldBySelf:
 		m.do("SET", key, token, "PX", "60000")
-	case Other:
+	case HeldByOther:
 		m.do("SET", key, "somebody else's token", "PX", "60000")
-	case Endless:
+	case NoExpiry:
 		m.do("SET", key, token)
 	}
 }
@@ -110,7 +110,7 @@ func TestVote_OfARealMasterAgreesWithTheClass(t *testing.T) {
 			return
 		}
 		for _, class := range []*Class{evaluated, row.class()} {
-			for h := Absent; h < holdings; h++ {
+			for h := Free; h < keyStates; h++ {
 				m.votes(class, row, text, call, h)
 			}
 		}
@@ -122,7 +122,7 @@ func TestVote_OfARealMasterAgreesWithTheClass(t *testing.T) {
 
 // votes runs a script on the master and compares its answer and its effect with the
 // class.
-func (m *master) votes(class *Class, row knownScript, text string, call Call, h Holding) {
+func (m *master) votes(class *Class, row knownScript, text string, call Call, h KeyState) {
 	m.t.Helper()
 	key := "lock:orders"
 	if len(call.Keys) > 0 {
@@ -135,11 +135,11 @@ func (m *master) votes(class *Class, row knownScript, text string, call Call, h 
 	m.hold(key, token, h)
 	reply := m.eval(text, call)
 	name := fmt.Sprintf("%s of %s, holding %d: %v", row.purpose, row.library, h, reply)
-	if got := class.Vote(call, reply); class.Does(h) != (got == Yes) {
-		m.t.Errorf("%s is vote %d, the script does it: %v", name, got, class.Does(h))
+	if got := class.Vote(call, reply); class.ActsOn(h) != (got == Yes) {
+		m.t.Errorf("%s is vote %d, the script does it: %v", name, got, class.ActsOn(h))
 	}
 	found := false
-	for _, explained := range class.Holdings(call, reply) {
+	for _, explained := range class.KeyStates(call, reply) {
 		found = found || explained == h
 	}
 	if !found {
@@ -151,20 +151,20 @@ func (m *master) votes(class *Class, row knownScript, text string, call Call, h 
 }
 
 // did looks at the key afterwards.
-func (m *master) did(class *Class, name, key, token string, h Holding) {
+func (m *master) did(class *Class, name, key, token string, h KeyState) {
 	m.t.Helper()
 	holds, left := m.do("GET", key), m.do("PTTL", key).Int
 	want, least, most := Reply{}, int64(-2), int64(-2)
 	switch h {
-	case Mine, Other:
+	case HeldBySelf, HeldByOther:
 		want, least, most = bulk(token), 30_000, 60_000
-		if h == Other {
+		if h == HeldByOther {
 			want = bulk("somebody else's token")
 		}
-	case Endless:
+	case NoExpiry:
 		want, least, most = bulk(token), -1, -1
 	}
-	if class.Does(h) {
+	if class.ActsOn(h) {
 		switch class.Op {
 		case Release, Discard:
 			want, least, most = Reply{}, -2, -2
@@ -246,11 +246,11 @@ func TestVote_OfARealMasterWithKeysHeldInRandomWays(t *testing.T) {
 func (m *master) holds(key, token string, state states, ms string) {
 	m.t.Helper()
 	value := "somebody else's token"
-	if state&mineStates != 0 {
+	if state&selfStates != 0 {
 		value = token
 	}
 	switch {
-	case state == stateAbsent:
+	case state == stateFree:
 	case state&timedStates != 0:
 		m.do("SET", key, value, "PX", ms)
 	default:

@@ -10,18 +10,18 @@ import (
 )
 
 // RecognisedBy is what a script was recognised by.
-type How uint8
+type RecognisedBy uint8
 
 const (
-	Unrecognised How = iota
-	ByPin            // the option --script-class
-	BySHA            // the table of known scripts
-	ByText           // its text, on every path
+	Unrecognised RecognisedBy = iota
+	ByPin                     // the option --script-class
+	BySHA                     // the table of known scripts
+	ByText                    // its text, on every path
 )
 
-var howNames = []string{"unrecognised", "pin", "sha1", "text"}
+var recognisedByNames = []string{"unrecognised", "pin", "sha1", "text"}
 
-func (h How) String() string { return howNames[h] }
+func (h RecognisedBy) String() string { return recognisedByNames[h] }
 
 // Unknown is the error for a script that is not recognised, or not for this call.
 type Unknown struct {
@@ -43,14 +43,14 @@ type Options struct {
 	Pins map[string]*Class
 	// MaxRemembered bounds the outcomes of evaluations that are kept. Zero means 1024:
 	// each takes some 1 KB, and a fleet has a few dozen scripts.
-	Remember int
+	MaxRemembered int
 }
 
 // Recogniser classifies scripts. It is safe for concurrent use. Only one caller
 // evaluates at a time, so unknown scripts take at most one processor from the daemon.
 type Recogniser struct {
-	pins     map[sum]*Class
-	remember int
+	pins          map[sum]*Class
+	maxRemembered int
 
 	evaluating sync.Mutex
 
@@ -61,12 +61,12 @@ type Recogniser struct {
 
 // New returns a Recogniser. The error names the pin that is no SHA1.
 func New(o Options) (*Recogniser, error) {
-	r := &Recogniser{pins: make(map[sum]*Class), remember: o.Remember}
-	if r.remember < 0 {
-		return nil, fmt.Errorf("dropin: Remember is %d, allowed are 0 and more", o.Remember)
+	r := &Recogniser{pins: make(map[sum]*Class), maxRemembered: o.MaxRemembered}
+	if r.maxRemembered < 0 {
+		return nil, fmt.Errorf("dropin: Remember is %d, allowed are 0 and more", o.MaxRemembered)
 	}
-	if r.remember == 0 {
-		r.remember = 1024
+	if r.maxRemembered == 0 {
+		r.maxRemembered = 1024
 	}
 	for sha, class := range o.Pins {
 		id, ok := parseSHA(sha)
@@ -82,12 +82,12 @@ func New(o Options) (*Recogniser, error) {
 // Recognise classifies a text for a call. The class that it returns Fits the call, and
 // the error is an *Unknown. A new script costs some 50 µs and at most a few
 // milliseconds, a known one less than a microsecond.
-func (r *Recogniser) Recognise(text string, call Call) (*Class, How, error) {
+func (r *Recogniser) Recognise(text string, call Call) (*Class, RecognisedBy, error) {
 	id := shaOf(text)
 	if class, how, found := r.lookUp(id, call); found {
 		return class, how, nil
 	}
-	key := id.String() + silhouette(call)
+	key := id.String() + callSignature(call)
 	unknown := func(reason string) error {
 		return &Unknown{SHA: id.String(), Reason: reason, Keys: len(call.Keys), Args: len(call.Args)}
 	}
@@ -111,7 +111,7 @@ func (r *Recogniser) Recognise(text string, call Call) (*Class, How, error) {
 // BySHA looks up a script by its SHA1 alone, for EVALSHA. It finds pinned scripts,
 // scripts of the table and scripts that Recognise has classified before. ok is false
 // if the text is needed: NOSCRIPT.
-func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how How, ok bool) {
+func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how RecognisedBy, ok bool) {
 	id, isSHA := parseSHA(sha)
 	if !isSHA {
 		return nil, Unrecognised, false
@@ -120,7 +120,7 @@ func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how How, ok boo
 }
 
 // lookUp returns a class of the script that fits the call.
-func (r *Recogniser) lookUp(id sum, call Call) (*Class, How, bool) {
+func (r *Recogniser) lookUp(id sum, call Call) (*Class, RecognisedBy, bool) {
 	if class, ok := r.pins[id]; ok && class.Fits(call) == nil {
 		return class, ByPin, true
 	}
@@ -129,20 +129,20 @@ func (r *Recogniser) lookUp(id sum, call Call) (*Class, How, bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	class := fitting(r.bySHA[id], call)
-	return class, evaluated(id), class != nil
+	class := firstFitting(r.bySHA[id], call)
+	return class, evaluatedBy(id), class != nil
 }
 
 // evaluatedBy is what an evaluated script was recognised by. A script of the table that
 // is called with more keys than there still counts as recognised by its SHA1.
-func evaluated(id sum) How {
+func evaluatedBy(id sum) RecognisedBy {
 	if _, ok := known()[id]; ok {
 		return BySHA
 	}
 	return ByText
 }
 
-func fitting(classes []*Class, call Call) *Class {
+func firstFitting(classes []*Class, call Call) *Class {
 	for _, class := range classes {
 		if class.Fits(call) == nil {
 			return class
@@ -152,7 +152,7 @@ func fitting(classes []*Class, call Call) *Class {
 }
 
 // examine evaluates a new script and keeps its class.
-func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error) {
+func (r *Recogniser) examine(id sum, text string, call Call) (*Class, RecognisedBy, error) {
 	if pin, pinned := r.pins[id]; pinned {
 		return nil, Unrecognised, fmt.Errorf("its class is pinned, but %w", pin.Fits(call))
 	}
@@ -164,7 +164,7 @@ func (r *Recogniser) examine(id sum, text string, call Call) (*Class, How, error
 		return nil, Unrecognised, err
 	}
 	r.keep(func() { r.bySHA[id] = append(r.bySHA[id], class) })
-	return class, evaluated(id), nil
+	return class, evaluatedBy(id), nil
 }
 
 func (r *Recogniser) classOf(id sum, text string, call Call) (*Class, error) {
@@ -200,7 +200,7 @@ func (r *Recogniser) keep(store func()) {
 	for _, classes := range r.bySHA {
 		kept += len(classes)
 	}
-	if kept >= r.remember {
+	if kept >= r.maxRemembered {
 		r.forget()
 	}
 	store()
@@ -214,7 +214,7 @@ func (r *Recogniser) forget() {
 // callSignature is the part of a call that a refusal may depend on. It has the number of
 // keys, the values of short arguments, and the kind and length of all others. So a
 // refusal stays valid although tokens and times change with every call.
-func silhouette(call Call) string {
+func callSignature(call Call) string {
 	var b strings.Builder
 	b.WriteString("/" + strconv.Itoa(len(call.Keys)))
 	for _, arg := range call.Args {

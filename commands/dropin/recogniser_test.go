@@ -18,7 +18,7 @@ func newRecogniser(t *testing.T, o Options) *Recogniser {
 	return r
 }
 
-func recognise(t *testing.T, r *Recogniser, text string, call Call, want How) *Class {
+func recognise(t *testing.T, r *Recogniser, text string, call Call, want RecognisedBy) *Class {
 	t.Helper()
 	class, how, err := r.Recognise(text, call)
 	if err != nil || how != want {
@@ -126,7 +126,7 @@ func TestRecognise_ClassifiesAScriptOncePerFlag(t *testing.T) {
 }
 
 func TestRecognise_ForgetsRatherThanGrows(t *testing.T) {
-	r := newRecogniser(t, Options{Remember: 4})
+	r := newRecogniser(t, Options{MaxRemembered: 4})
 	for i := range 40 {
 		text := fmt.Sprintf("return redis.call('hget', KEYS[1], '%d')", i)
 		if _, _, err := r.Recognise(text, sample); err == nil {
@@ -140,7 +140,7 @@ func TestRecognise_ForgetsRatherThanGrows(t *testing.T) {
 }
 
 func TestRecognise_ServesManyCallersAtOnce(t *testing.T) {
-	r := newRecogniser(t, Options{Remember: 8})
+	r := newRecogniser(t, Options{MaxRemembered: 8})
 	var all []string
 	for _, spellings := range behaviours {
 		all = append(all, spellings...)
@@ -198,7 +198,7 @@ func TestLengthenArgs_AddsToTheTimeInTheUnitOfTheScript(t *testing.T) {
 		{Time{Arg: 2, Unit: UnixMilliseconds}, 100, "120"}, {Time{}, 100, "20"}, {Time{Unit: FixedMilliseconds, Fixed: 7}, 100, "20"},
 		{Time{Arg: 2, Unit: Milliseconds}, 9223372036854775807, "20"},
 	} {
-		if got := (&Class{Time: c.time}).Later(call, c.ms); got[1] != c.want {
+		if got := (&Class{Time: c.time}).LengthenArgs(call, c.ms); got[1] != c.want {
 			t.Errorf("%+v and %d ms: %s, want %s", c.time, c.ms, got[1], c.want)
 		}
 	}

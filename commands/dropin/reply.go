@@ -46,7 +46,7 @@ const (
 )
 
 // part is a piece of a text, or the origin of a number.
-type part struct {
+type replyPart struct {
 	from source
 	n    int // from 1: which argument or key
 	text string
@@ -56,7 +56,7 @@ type part struct {
 type Shape struct {
 	kind  Kind
 	n     int64
-	parts []part
+	parts []replyPart
 	items []Shape
 }
 
@@ -231,11 +231,11 @@ func parseShape(word string) Shape {
 	case word == "nil":
 		return Shape{}
 	case word == "pttl":
-		return Shape{kind: KindInt, parts: []part{{from: remainingMS}}}
+		return Shape{kind: KindInt, parts: []replyPart{{from: remainingMS}}}
 	case word == "ttl":
-		return Shape{kind: KindInt, parts: []part{{from: remainingS}}}
+		return Shape{kind: KindInt, parts: []replyPart{{from: remainingS}}}
 	case word == "value":
-		return Shape{kind: KindBulk, parts: []part{{from: fromMaster}}}
+		return Shape{kind: KindBulk, parts: []replyPart{{from: fromMaster}}}
 	case strings.HasPrefix(word, "[") && strings.HasSuffix(word, "]"):
 		list := Shape{kind: KindArray}
 		for _, item := range strings.Fields(word[1 : len(word)-1]) {
@@ -247,20 +247,20 @@ func parseShape(word string) Shape {
 		return Shape{kind: KindInt, n: n}
 	}
 	if rest, isError := strings.CutPrefix(word, "-"); isError {
-		return Shape{kind: KindError, parts: []part{{text: rest}}}
+		return Shape{kind: KindError, parts: []replyPart{{text: rest}}}
 	}
 	s := Shape{kind: KindBulk}
 	for prefix, from := range map[string]source{"{arg": fromArgument, "{key": fromKey} {
 		rest, named := strings.CutPrefix(word, prefix)
 		digits, tail, closed := strings.Cut(rest, "}")
 		if n, err := strconv.Atoi(digits); named && closed && err == nil {
-			s.parts = append(s.parts, part{from: from, n: n})
+			s.parts = append(s.parts, replyPart{from: from, n: n})
 			word = tail
 			break
 		}
 	}
 	if word != "" || len(s.parts) == 0 {
-		s.parts = append(s.parts, part{text: word})
+		s.parts = append(s.parts, replyPart{text: word})
 	}
 	return s
 }

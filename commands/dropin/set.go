@@ -24,7 +24,7 @@ const (
 type ExpiryKind uint8
 
 const (
-	NoExpiry   ExpiryKind = iota
+	Persistent ExpiryKind = iota
 	After                 // EX, PX
 	At                    // EXAT, PXAT
 	KeepExpiry            // KEEPTTL

@@ -206,7 +206,7 @@ func (s *syntax) command(n *ast.FuncCallExpr, protected bool) {
 		s.err = cmp.Or(s.err, errors.New("it asks for the TIME, so no two masters answer alike"))
 	case !known:
 		s.refuse(n.Line(), "it calls %s, which is no command on the string key of a lock", short(word.Value))
-	case words < c.least || c.most > 0 && words > c.most:
+	case words < c.minWords || c.maxWords > 0 && words > c.maxWords:
 		s.refuse(n.Line(), "it calls %s with %d arguments", short(word.Value), words)
 	case c.effect == writes && protected:
 		s.refuse(n.Line(), "it goes on if %s fails: redis.call ends the script then", short(word.Value))

@@ -20,9 +20,9 @@ const (
 	valueArgNumber   // tonumber(ARGV[arg])
 	valueKey         // KEYS[key] unchanged
 	valueHeld        // the value of KEYS[key] before the script changed it
-	valueLeft        // the remaining ms of KEYS[key], 0 or more
-	valueLeftSeconds // the same in seconds
-	valueLater       // the remaining ms of KEYS[key] plus ARGV[arg]
+	valueRemainingMS // the remaining ms of KEYS[key], 0 or more
+	valueRemainingS  // the same in seconds
+	valueExtended    // the remaining ms of KEYS[key] plus ARGV[arg]
 	valueStatus      // {ok = text}
 	valueFailure     // {err = text}
 	valueJoined      // the texts of items, joined
@@ -31,13 +31,13 @@ const (
 )
 
 // luaValue has indexes from 0.
-type value struct {
+type luaValue struct {
 	kind  valueKind
 	n     int64
 	text  string
 	key   int
 	arg   int
-	items []value
+	items []luaValue
 }
 
 const (
@@ -51,22 +51,22 @@ const (
 	maxNumber = 1 << 53
 )
 
-func numberValue(n int64) value { return value{kind: valueNumber, n: n} }
+func numberValue(n int64) luaValue { return luaValue{kind: valueNumber, n: n} }
 
-func boolValue(b bool) value {
+func boolValue(b bool) luaValue {
 	if b {
-		return value{kind: valueTrue}
+		return luaValue{kind: valueTrue}
 	}
-	return value{kind: valueFalse}
+	return luaValue{kind: valueFalse}
 }
 
-func (v value) is(kinds ...valueKind) bool { return slices.Contains(kinds, v.kind) }
+func (v luaValue) is(kinds ...valueKind) bool { return slices.Contains(kinds, v.kind) }
 
 // truth reports whether a condition with this value holds.
-func (v value) truth() bool { return !v.is(valueNil, valueFalse) }
+func (v luaValue) truth() bool { return !v.is(valueNil, valueFalse) }
 
 // size is the number of values in this value, including itself.
-func (v value) size() int {
+func (v luaValue) size() int {
 	n := 1
 	for _, item := range v.items {
 		n += item.size()
@@ -75,12 +75,12 @@ func (v value) size() int {
 }
 
 // dependsOnKey reports whether the value depends on the earlier value of a key.
-func (v value) looksAtKey() bool {
-	return v.is(valueHeld, valueLeft, valueLeftSeconds, valueLater) || slices.ContainsFunc(v.items, value.looksAtKey)
+func (v luaValue) dependsOnKey() bool {
+	return v.is(valueHeld, valueRemainingMS, valueRemainingS, valueExtended) || slices.ContainsFunc(v.items, luaValue.dependsOnKey)
 }
 
 // write appends a text that is different for every value.
-func (v value) write(b []byte) []byte {
+func (v luaValue) write(b []byte) []byte {
 	b = append(b, byte(v.kind), ' ')
 	b = strconv.AppendInt(b, v.n, 10)
 	b = append(b, ' ')

@@ -51,17 +51,17 @@ func (t *Tracer) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.
 		return done
 	}
 	o.about(acquireAttributes(r)...)
-	who := redlock.Who{}
-	if r.Who != nil {
-		who = *r.Who
+	who := redlock.Requester{}
+	if r.Requester != nil {
+		who = *r.Requester
 	}
-	who.Trace, r.Who = &o.votes, &who
+	who.Trace, r.Requester = &o.votes, &who
 	return func(grant redlock.Grant, err error) {
 		var about []attribute.KeyValue
 		if err == nil {
 			about = granted(&grant, grant.Fence)
 			for i, key := range grant.Keys() {
-				t.leases.note(lease{grant.DB(), key, grant.TokenOf(i)}, o.span.SpanContext(), grant.Validity())
+				t.leases.note(leaseID{grant.DB(), key, grant.TokenOf(i)}, o.span.SpanContext(), grant.Validity())
 			}
 		}
 		word, failed := outcomeOf(err)
@@ -121,7 +121,7 @@ func granted(grant *redlock.Grant, fence redlock.Fence) []attribute.KeyValue {
 }
 
 func (l *locks) Unlock(b *redlock.Batch, r redlock.UnlockRequest, done redlock.UnlockDone) {
-	o := l.tracer.begin(l.tracer.leases.find(lease{r.DB, r.Key, r.Token}, true), "lock.release")
+	o := l.tracer.begin(l.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, true), "lock.release")
 	if o != nil {
 		o.about(keyed(r.DB, r.Key)...)
 		r.Trace, done = &o.votes, o.released(done)
@@ -138,7 +138,7 @@ func (o *operation) released(done redlock.UnlockDone) redlock.UnlockDone {
 }
 
 func (l *locks) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.ExtendDone) {
-	id := lease{r.DB, r.Key, r.Token}
+	id := leaseID{r.DB, r.Key, r.Token}
 	by := l.tracer.leases.find(id, false)
 	o := l.tracer.begin(by, "lock.extend")
 	if o == nil {
@@ -151,7 +151,7 @@ func (l *locks) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.E
 		var about []attribute.KeyValue
 		if err == nil {
 			about = granted(&grant, 0)
-			l.tracer.longer(by, r.DB, append([]redlock.Key{r.Key}, r.More...), r.Token, &grant)
+			l.tracer.keepTrace(by, r.DB, append([]redlock.Key{r.Key}, r.More...), r.Token, &grant)
 		}
 		word, failed := outcomeOf(err)
 		o.finish(word, failed, about...)
@@ -160,11 +160,11 @@ func (l *locks) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.E
 }
 
 // keepTrace keeps the trace of a lease as long as the lease.
-func (t *Tracer) longer(by trace.SpanContext, db int, keys []redlock.Key, token redlock.Token, grant *redlock.Grant) {
+func (t *Tracer) keepTrace(by trace.SpanContext, db int, keys []redlock.Key, token redlock.Token, grant *redlock.Grant) {
 	if !by.IsValid() {
 		return
 	}
 	for _, key := range keys {
-		t.leases.note(lease{db, key, token}, by, grant.Validity())
+		t.leases.note(leaseID{db, key, token}, by, grant.Validity())
 	}
 }

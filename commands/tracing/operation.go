@@ -37,20 +37,20 @@ func (t *Tracer) begin(parent trace.SpanContext, name string) *operation {
 	}
 	o := &operation{}
 	_, o.span = t.spans.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
-	o.votes = redlock.Trace{Asked: o.asked, Voted: o.voted}
+	o.votes = redlock.Trace{OnBallot: o.expectVotes, OnVote: o.recordVote}
 	return o
 }
 
 // about adds what the operation requests.
 func (o *operation) about(attributes ...attribute.KeyValue) { o.span.SetAttributes(attributes...) }
 
-func (o *operation) asked(votes int) {
+func (o *operation) expectVotes(votes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.open += votes
 }
 
-func (o *operation) voted(v redlock.Vote) {
+func (o *operation) recordVote(v redlock.Vote) {
 	about := []attribute.KeyValue{
 		attribute.String("redlockd.master", v.Master),
 		attribute.String("redlockd.vote", v.Word),

@@ -17,64 +17,64 @@ import (
 
 // parentWord is how a client names the trace, as one of the words of META, followed by
 // a traceparent as W3C Trace Context defines it.
-const inMeta = "traceparent="
+const parentWord = "traceparent="
 
 // parentIn reads META; what is not a traceparent is a note for people.
 func parentIn(meta string) trace.SpanContext {
-	at := strings.Index(meta, inMeta)
+	at := strings.Index(meta, parentWord)
 	if at < 0 || at > 0 && meta[at-1] != ' ' {
 		return trace.SpanContext{}
 	}
-	value, _, _ := strings.Cut(meta[at+len(inMeta):], " ")
+	value, _, _ := strings.Cut(meta[at+len(parentWord):], " ")
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": value})
 	return trace.SpanContextFromContext(ctx)
 }
 
 // leaseTraces are the traces of leases that were taken through a span, so that what
 // becomes of a lease is found in the trace in which it was taken.
-type leases struct {
+type leaseTraces struct {
 	count atomic.Int64 // 0 lets every release pass without a search
 
 	mu   sync.Mutex
-	byID map[lease]taken
+	byID map[leaseID]leaseTrace
 }
 
-type lease struct {
+type leaseID struct {
 	db    int
 	key   redlock.Key
 	token redlock.Token
 }
 
-type taken struct {
+type leaseTrace struct {
 	by    trace.SpanContext
 	until time.Time
 }
 
 // maxLeases bounds what is remembered; beyond it a release starts a trace of its own.
-const mostLeases = 8192
+const maxLeases = 8192
 
-func (l *leases) note(id lease, by trace.SpanContext, left time.Duration) {
+func (l *leaseTraces) note(id leaseID, by trace.SpanContext, left time.Duration) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byID == nil {
-		l.byID = map[lease]taken{}
+		l.byID = map[leaseID]leaseTrace{}
 	}
-	if len(l.byID) >= mostLeases {
+	if len(l.byID) >= maxLeases {
 		for id, old := range l.byID {
 			if old.until.Before(now) {
 				delete(l.byID, id)
 			}
 		}
 	}
-	if len(l.byID) < mostLeases {
-		l.byID[id] = taken{by, now.Add(left)}
+	if len(l.byID) < maxLeases {
+		l.byID[id] = leaseTrace{by, now.Add(left)}
 	}
 	l.count.Store(int64(len(l.byID)))
 }
 
 // find is the span that took the lease; forget is for its end.
-func (l *leases) find(id lease, forget bool) trace.SpanContext {
+func (l *leaseTraces) find(id leaseID, forget bool) trace.SpanContext {
 	if l.count.Load() == 0 {
 		return trace.SpanContext{}
 	}

@@ -15,19 +15,19 @@ import (
 const (
 	// maxBatch is how many spans are sent at once, and batchInterval how often fewer are:
 	// spans are for people, to whom a second is short.
-	together = 512
-	every    = time.Second
+	maxBatch      = 512
+	batchInterval = time.Second
 	// maxTries of a batch that the collector may still accept, with a retryPause that
 	// doubles between them; meanwhile the queue fills.
-	tries = 3
-	pause = time.Second
+	maxTries   = 3
+	retryPause = time.Second
 	// logInterval is the least time between two lines in the log about lost spans.
-	quiet = time.Minute
+	logInterval = time.Minute
 )
 
 // spanSender delivers spans. It returns how many the collector refused for good, and
 // whether a failure may be over when it is tried again.
-type sender interface {
+type spanSender interface {
 	send(context.Context, []sdktrace.ReadOnlySpan) (refused int64, again bool, err error)
 	forget() // connections that are idle
 }
@@ -35,7 +35,7 @@ type sender interface {
 // queue takes spans that have ended and never blocks: what does not fit is
 // dropped and counted.
 type queue struct {
-	to     sender
+	to     spanSender
 	logger *slog.Logger
 	spans  chan sdktrace.ReadOnlySpan // as many as may wait
 	ending chan struct{}              // closed by close …
@@ -45,13 +45,13 @@ type queue struct {
 
 	sent, dropped atomic.Int64
 
-	told     int64 // dropped, when it was last logged
-	lastTold time.Time
+	logged     int64 // dropped, when it was last logged
+	lastLogged time.Time
 }
 
 var _ sdktrace.SpanProcessor = (*queue)(nil)
 
-func newQueue(size int, to sender, logger *slog.Logger) *queue {
+func newQueue(size int, to spanSender, logger *slog.Logger) *queue {
 	ctx, abort := context.WithCancel(context.Background())
 	q := &queue{
 		to: to, logger: logger, abort: abort,
@@ -84,13 +84,13 @@ func (q *queue) Shutdown(context.Context) error { return nil }
 func (q *queue) run(ctx context.Context) {
 	defer close(q.ended)
 	defer q.to.forget()
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(batchInterval)
 	defer tick.Stop()
 	var batch []sdktrace.ReadOnlySpan
 	for {
 		select {
 		case s := <-q.spans:
-			if batch = append(batch, s); len(batch) < together {
+			if batch = append(batch, s); len(batch) < maxBatch {
 				continue
 			}
 		case <-tick.C:
@@ -108,7 +108,7 @@ func (q *queue) sendRest(ctx context.Context, batch []sdktrace.ReadOnlySpan) {
 	for {
 		select {
 		case s := <-q.spans:
-			if batch = append(batch, s); len(batch) < together {
+			if batch = append(batch, s); len(batch) < maxBatch {
 				continue
 			}
 		default:
@@ -127,7 +127,7 @@ func (q *queue) sendRest(ctx context.Context, batch []sdktrace.ReadOnlySpan) {
 // deliver sends a batch, or drops it.
 func (q *queue) deliver(ctx context.Context, batch []sdktrace.ReadOnlySpan) bool {
 	var failed error
-	defer func() { q.tell(failed) }()
+	defer func() { q.logDropped(failed) }()
 	if len(batch) == 0 {
 		return true
 	}
@@ -139,7 +139,7 @@ func (q *queue) deliver(ctx context.Context, batch []sdktrace.ReadOnlySpan) bool
 			return true
 		}
 		failed = err
-		if !again || try+1 == tries || !q.rest(pause<<try) {
+		if !again || try+1 == maxTries || !q.sleep(retryPause<<try) {
 			q.dropped.Add(int64(len(batch)))
 			return false
 		}
@@ -147,7 +147,7 @@ func (q *queue) deliver(ctx context.Context, batch []sdktrace.ReadOnlySpan) bool
 }
 
 // sleep pauses; false means that the queue is ending.
-func (q *queue) rest(d time.Duration) bool {
+func (q *queue) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -159,17 +159,17 @@ func (q *queue) rest(d time.Duration) bool {
 }
 
 // logDropped logs that spans are lost, at most once in logInterval.
-func (q *queue) tell(failed error) {
+func (q *queue) logDropped(failed error) {
 	dropped := q.dropped.Load()
-	if dropped == q.told || !q.lastTold.IsZero() && time.Since(q.lastTold) < quiet {
+	if dropped == q.logged || !q.lastLogged.IsZero() && time.Since(q.lastLogged) < logInterval {
 		return
 	}
 	if failed != nil {
-		q.logger.Warn("traces dropped", "spans", dropped-q.told, "err", failed)
+		q.logger.Warn("traces dropped", "spans", dropped-q.logged, "err", failed)
 	} else {
-		q.logger.Warn("traces dropped", "spans", dropped-q.told, "err", "the queue is full", "hint", "lower otlp-sample")
+		q.logger.Warn("traces dropped", "spans", dropped-q.logged, "err", "the queue is full", "hint", "lower otlp-sample")
 	}
-	q.told, q.lastTold = dropped, time.Now()
+	q.logged, q.lastLogged = dropped, time.Now()
 }
 
 // close sends what is there until ctx ends.

@@ -108,15 +108,15 @@ func TestQueue_SendsTogetherAndAtLeastEverySecond(t *testing.T) {
 		if len(to.delivered()) != 0 {
 			t.Error("sent before others could join")
 		}
-		time.Sleep(every + time.Millisecond)
-		q.filled(together)
+		time.Sleep(batchInterval + time.Millisecond)
+		q.filled(maxBatch)
 		synctest.Wait()
-		if sizes := to.delivered(); !slices.Equal(sizes, []int{3, together}) {
+		if sizes := to.delivered(); !slices.Equal(sizes, []int{3, maxBatch}) {
 			t.Errorf("deliveries of %d", sizes)
 		}
 		q.filled(5)
 		closed(q, time.Second)
-		if sent := q.sent.Load(); sent != together+8 || q.dropped.Load() != 0 {
+		if sent := q.sent.Load(); sent != maxBatch+8 || q.dropped.Load() != 0 {
 			t.Errorf("sent %d, dropped %d", sent, q.dropped.Load())
 		}
 	})
@@ -126,7 +126,7 @@ func TestQueue_DropsAndCountsWhatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _, _ := fakeQueue(10, fakeAnswer{hangs: true})
 		q.filled(1)
-		time.Sleep(every + time.Millisecond)
+		time.Sleep(batchInterval + time.Millisecond)
 		synctest.Wait() // it is with the collector now
 		q.filled(25)
 		if dropped := q.dropped.Load(); dropped != 15 {
@@ -143,7 +143,7 @@ func TestQueue_DropsAndCountsWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-func TestQueue_TriesAgainWhatMayPass(t *testing.T) {
+func TestQueue_RetriesWhatMayPass(t *testing.T) {
 	away := errors.New("connection refused")
 	for _, c := range []struct {
 		name          string
@@ -172,12 +172,12 @@ func TestQueue_TriesAgainWhatMayPass(t *testing.T) {
 	}
 }
 
-func TestQueue_SaysOnceAMinuteThatTracesAreLost(t *testing.T) {
+func TestQueue_LogsOnceAMinuteThatTracesAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _, log := fakeQueue(100, fakeAnswer{err: errors.New("410 Gone")})
 		for range 150 { // two and a half minutes
 			q.filled(2)
-			time.Sleep(every)
+			time.Sleep(batchInterval)
 		}
 		synctest.Wait()
 		if lines := strings.Count(log.String(), "traces dropped"); lines != 3 || !strings.Contains(log.String(), "410 Gone") {
@@ -191,7 +191,7 @@ func TestQueue_ThatIsClosedWhileItPausesGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, to, _ := fakeQueue(100, fakeAnswer{again: true, err: errors.New("reset")})
 		q.filled(4)
-		time.Sleep(every + time.Millisecond)
+		time.Sleep(batchInterval + time.Millisecond)
 		q.filled(3)
 		began := time.Now()
 		closed(q, time.Hour)
@@ -202,7 +202,7 @@ func TestQueue_ThatIsClosedWhileItPausesGivesUp(t *testing.T) {
 }
 
 // A dead collector costs spans, and neither an operation nor the shutdown.
-func TestTracer_LivesWithADeadCollector(t *testing.T) {
+func TestTracer_WorksWithADeadCollector(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // connects and never answers
 	if err != nil {
 		t.Fatal(err)

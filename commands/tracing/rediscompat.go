@@ -12,21 +12,21 @@ import (
 )
 
 // RedisCompat traces the operations of next.
-func (t *Tracer) Plain(next commands.Plain) commands.Plain {
+func (t *Tracer) RedisCompat(next commands.RedisCompat) commands.RedisCompat {
 	if t == nil {
 		return next
 	}
-	return &plain{next, t}
+	return &redisCompat{next, t}
 }
 
-type plain struct {
-	commands.Plain
+type redisCompat struct {
+	commands.RedisCompat
 	tracer *Tracer
 }
 
 var dropIn = attribute.Bool("redlockd.drop_in", true)
 
-func (p *plain) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
+func (p *redisCompat) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
 	name := "lock.change"
 	switch r.Effect {
 	case redlock.WriteDeletes:
@@ -34,33 +34,33 @@ func (p *plain) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.Wri
 	case redlock.WriteExpires:
 		name = "lock.extend"
 	}
-	o := p.tracer.begin(p.tracer.leases.find(lease{r.DB, r.Key, r.Equal}, r.Effect == redlock.WriteDeletes), name)
+	o := p.tracer.begin(p.tracer.leases.find(leaseID{r.DB, r.Key, r.Equal}, r.Effect == redlock.WriteDeletes), name)
 	if o == nil {
-		p.Plain.Write(b, r, done)
+		p.RedisCompat.Write(b, r, done)
 		return
 	}
 	o.about(append(keyed(r.DB, r.Key), dropIn)...)
 	r.Trace = &o.votes
-	p.Plain.Write(b, r, func(did bool, err error) {
+	p.RedisCompat.Write(b, r, func(did bool, err error) {
 		word, failed := yesOr(did, outcomeGranted, outcomeNotHeld, err)
 		o.finish(word, failed)
 		done(did, err)
 	})
 }
 
-func (p *plain) RunScript(b *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
+func (p *redisCompat) RunScript(b *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
 	var by trace.SpanContext
 	if r.Token != "" {
-		by = p.tracer.leases.find(lease{r.DB, r.Keys[0], r.Token}, r.Effect == redlock.ScriptReleases)
+		by = p.tracer.leases.find(leaseID{r.DB, r.Keys[0], r.Token}, r.Effect == redlock.ScriptReleases)
 	}
 	o := p.tracer.begin(by, scriptName(r.Effect))
 	if o == nil {
-		p.Plain.RunScript(b, r, done)
+		p.RedisCompat.RunScript(b, r, done)
 		return
 	}
 	o.about(append(keyed(r.DB, r.Keys[0], r.Keys[1:]...), dropIn)...)
 	r.Trace = &o.votes
-	p.Plain.RunScript(b, r, func(outcome redlock.ScriptOutcome, err error) {
+	p.RedisCompat.RunScript(b, r, func(outcome redlock.ScriptOutcome, err error) {
 		word, failed := yesOr(outcome.Yes, outcomeGranted, outcomeNotHeld, err)
 		o.finish(word, failed)
 		done(outcome, err)

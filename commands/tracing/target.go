@@ -20,15 +20,15 @@ import (
 
 const (
 	// defaultPath is where receivers listen unless they are configured otherwise.
-	usualPath = "/v1/traces"
+	defaultPath = "/v1/traces"
 	// postTimeout bounds one delivery.
-	postPatience = 5 * time.Second
+	postTimeout = 5 * time.Second
 	// maxAnswerBytes is how much of a collector's answer is read.
-	longestAnswer = 64 << 10
+	maxAnswerBytes = 64 << 10
 )
 
 // retryable are answers after which the same spans may be sent again.
-var mayPass = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+var retryable = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
 // target is where spans are sent.
 type target struct {
@@ -36,7 +36,7 @@ type target struct {
 	client http.Client
 }
 
-var _ sender = (*target)(nil)
+var _ spanSender = (*target)(nil)
 
 // newTarget reads the URL.
 func newTarget(endpoint string) (*target, error) {
@@ -48,11 +48,11 @@ func newTarget(endpoint string) (*target, error) {
 		return nil, fmt.Errorf("endpoint: %q is not a URL of the form http[s]://host:port[/path] without a password", u.Redacted())
 	}
 	if u.Path == "" || u.Path == "/" {
-		u.Path = usualPath
+		u.Path = defaultPath
 	}
 	return &target{url: u.String(), client: http.Client{
-		Timeout:       postPatience,
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: postPatience},
+		Timeout:       postTimeout,
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: postTimeout},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -73,9 +73,9 @@ func (t *target) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) (refus
 		return 0, true, err
 	}
 	defer response.Body.Close()
-	received, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
+	received, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if response.StatusCode != http.StatusOK {
-		return 0, slices.Contains(mayPass, response.StatusCode), fmt.Errorf("%s answered %s", t.url, response.Status)
+		return 0, slices.Contains(retryable, response.StatusCode), fmt.Errorf("%s answered %s", t.url, response.Status)
 	}
 	if err != nil {
 		return 0, false, errors.Join(errors.New("the collector took the spans and did not finish its answer"), err)

@@ -35,11 +35,11 @@ type Tracer struct {
 	sample float64
 	spans  trace.Tracer
 	queue  *queue
-	leases leases
+	leases leaseTraces
 }
 
 // maxEvents bounds the votes of one span: a wait may hold many ballots.
-const mostEvents = 128
+const maxEvents = 128
 
 // New starts a Tracer; it is to be ended by Close.
 func New(o Options) (*Tracer, error) {
@@ -63,7 +63,7 @@ func New(o Options) (*Tracer, error) {
 		sdktrace.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", "redlockd"), attribute.String("service.version", o.Version))),
 		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
-			AttributeValueLengthLimit: 1024, AttributeCountLimit: 64, EventCountLimit: mostEvents,
+			AttributeValueLengthLimit: 1024, AttributeCountLimit: 64, EventCountLimit: maxEvents,
 			LinkCountLimit: 1, AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 1,
 		}))
 	return &Tracer{sample: o.Sample, spans: provider.Tracer("redlockd", trace.WithInstrumentationVersion(o.Version)), queue: q}, nil

@@ -61,7 +61,7 @@ func TestSpan_OfALockHasItsParentItsOutcomeAndEveryMastersVote(t *testing.T) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, secret := range []string{string(token), token.Shown(), "secret-note", "job 7"} {
+	for _, secret := range []string{string(token), token.ShortHash(), "secret-note", "job 7"} {
 		if bytes.Contains(c.raw.Bytes(), []byte(secret)) {
 			t.Errorf("the collector received %q", secret)
 		}
@@ -90,7 +90,7 @@ func TestSpan_OfAReleaseIsInTheTraceOfItsLock(t *testing.T) {
 	}
 }
 
-func TestSample_FollowsTheClientsWordFirst(t *testing.T) {
+func TestSample_FollowsTheClientsDecisionFirst(t *testing.T) {
 	for _, one := range []struct {
 		meta  string
 		share float64
@@ -118,7 +118,7 @@ func TestSample_FollowsTheClientsWordFirst(t *testing.T) {
 
 // play runs one of everything, and returns how many spans that makes by name.
 func (e *engine) play() map[string]int {
-	locks, waits, works, ends, plain := e.tracer.Locks(e.Locker), e.tracer.Waits(e.Locker), e.tracer.Works(e.Locker), e.tracer.WorkEnds(e.Locker), e.tracer.Plain(e.Locker)
+	locks, waits, works, ends, plain := e.tracer.Locks(e.Locker), e.tracer.Waits(e.Locker), e.tracer.Works(e.Locker), e.tracer.WorkEnds(e.Locker), e.tracer.RedisCompat(e.Locker)
 	doneIf := func(done func(outcome)) func(bool, error) {
 		return func(yes bool, err error) { done(outcome{yes: yes, err: err}) }
 	}
@@ -191,7 +191,7 @@ func TestSpan_IsMadeOfEveryKindOfOperationWithAllVotes(t *testing.T) {
 	}
 }
 
-func TestSpan_SaysWhoRefused(t *testing.T) {
+func TestSpan_NamesTheMastersThatRefused(t *testing.T) {
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL}, five)
 	e.lock(redlock.LockRequest{Key: "k"})
@@ -202,7 +202,7 @@ func TestSpan_SaysWhoRefused(t *testing.T) {
 	}
 }
 
-func TestSpan_SaysWhichMastersWereMissing(t *testing.T) {
+func TestSpan_NamesTheMissingMasters(t *testing.T) {
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, absentMasters(t))
 	e.lock(redlock.LockRequest{Key: "k"})
@@ -214,7 +214,7 @@ func TestSpan_SaysWhichMastersWereMissing(t *testing.T) {
 		if value(s.Attributes, "redlockd.outcome") != "no quorum" || s.Status.Code != otlp.Status_STATUS_CODE_ERROR || !strings.Contains(s.Status.Message, "0 of 3 masters answered") {
 			t.Errorf("%s: %v %v", name, s.Attributes, s.Status)
 		}
-		if votes(s)[redlock.VoteSilent] != 3 || !strings.HasPrefix(value(s.Events[0].Attributes, "redlockd.cause").(string), "not asked") {
+		if votes(s)[redlock.VoteUncounted] != 3 || !strings.HasPrefix(value(s.Events[0].Attributes, "redlockd.cause").(string), "not asked") {
 			t.Errorf("%s: %v", name, s.Events)
 		}
 	}
@@ -224,24 +224,24 @@ func TestSpan_WaitsForTheLastVoteAndEndsWithTheOutcome(t *testing.T) {
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, five)
 	o := e.tracer.begin(parentIn(""), "one")
-	o.asked(2)
-	o.voted(redlock.Vote{Master: "a", Word: redlock.VoteYes})
+	o.expectVotes(2)
+	o.recordVote(redlock.Vote{Master: "a", Word: redlock.VoteYes})
 	o.finish("granted", nil)
 	end := time.Now()
 	if n := len(e.tracer.queue.spans); n != 0 {
 		t.Errorf("%d spans are on their way before the last vote", n)
 	}
 	time.Sleep(time.Millisecond)
-	o.voted(redlock.Vote{Master: "b", Word: redlock.VoteSilent, Cause: "late"})
+	o.recordVote(redlock.Vote{Master: "b", Word: redlock.VoteUncounted, Cause: "late"})
 	if s := c.the("one"); len(s.Events) != 2 || int64(s.EndTimeUnixNano) > end.UnixNano() {
 		t.Errorf("%d votes, ended %d after the outcome", len(s.Events), int64(s.EndTimeUnixNano)-end.UnixNano())
 	}
 }
 
-func TestTracer_ThatIsNilStandsNowhere(t *testing.T) {
+func TestTracer_ThatIsNilWrapsNothing(t *testing.T) {
 	var tracer *Tracer
 	locker := &redlock.Locker{}
-	if tracer.Locks(locker) != locker || tracer.Waits(locker) != locker || tracer.IDs(locker) != locker || tracer.Works(locker) != locker || tracer.WorkEnds(locker) != locker || tracer.Plain(locker) != locker {
+	if tracer.Locks(locker) != locker || tracer.Waits(locker) != locker || tracer.IDs(locker) != locker || tracer.Works(locker) != locker || tracer.WorkEnds(locker) != locker || tracer.RedisCompat(locker) != locker {
 		t.Error("something stands in front of the engine")
 	}
 }

@@ -54,7 +54,7 @@ func (w *works) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkC
 		}
 		if work.State == redlock.WorkAcquired {
 			about = append(about, attribute.Int64("redlockd.validity_ms", work.Validity().Milliseconds()), attribute.Int64("redlockd.fence", int64(work.Fence)))
-			w.tracer.leases.note(lease{r.DB, r.Key, work.Token}, o.span.SpanContext(), work.Validity())
+			w.tracer.leases.note(leaseID{r.DB, r.Key, work.Token}, o.span.SpanContext(), work.Validity())
 		}
 		o.finish(word, failed, about...)
 		done(work, err)
@@ -63,7 +63,7 @@ func (w *works) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkC
 
 // beginEnd traces the end or the extension of an attempt.
 func (w *workEnds) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
-	o := w.tracer.begin(w.tracer.leases.find(lease{r.DB, r.Key, r.Token}, last), name)
+	o := w.tracer.begin(w.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, last), name)
 	if o != nil {
 		o.about(keyed(r.DB, r.Key)...)
 		r.Trace = &o.votes

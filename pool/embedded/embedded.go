@@ -1,11 +1,3 @@
-// Package embedded keeps masters inside this process, for a machine without
-// Redis and for tests. N of them in one process tolerate no failure at all: they
-// are for trying out.
-//
-// They are miniredis servers reached through in-memory pipes; nothing listens,
-// because miniredis' own listener trusts its clients. Its keys do not expire by
-// themselves, so the clock is moved before every flush: TIME, PTTL and expiry
-// then agree with each other at every command.
 package embedded
 
 import (
@@ -27,14 +19,14 @@ type Masters struct {
 type Master struct {
 	RunID string
 
-	turn   sync.Mutex // of whoever talks to the master
+	turn   sync.Mutex // held during each exchange with the master
 	mu     sync.Mutex
 	server *miniredis.Miniredis
 	clock  func() time.Time
 	last   time.Time
 }
 
-// New makes n masters that tell the time by clock.
+// New makes n masters whose time is read from clock.
 func New(n int, clock func() time.Time) *Masters {
 	m := &Masters{}
 	for range n {
@@ -43,7 +35,7 @@ func New(n int, clock func() time.Time) *Masters {
 	return m
 }
 
-// NewMaster makes one master that tells the time by clock.
+// NewMaster makes one master whose time is read from clock.
 func NewMaster(clock func() time.Time) *Master {
 	var id [20]byte
 	_, _ = rand.Read(id[:])
@@ -77,8 +69,8 @@ func (m *Master) Server() *miniredis.Miniredis { return m.server }
 // Close ends the master's connections.
 func (m *Master) Close() { m.server.Close() }
 
-// Turn runs one exchange with the master while nobody else talks to it, its
-// clock moved to now: miniredis looks at its clock without a lock, so it must
+// Turn runs one exchange with the master, its clock moved to now, and no other exchange
+// meanwhile: miniredis reads its clock without a lock, so it must
 // not be moved under a command of another connection.
 func (m *Master) Turn(exchange func()) {
 	m.turn.Lock()
@@ -87,8 +79,8 @@ func (m *Master) Turn(exchange func()) {
 	exchange()
 }
 
-// Advance moves the master's clock to now and drops what has expired. A clock
-// that was set back only changes what TIME says, as on a real master.
+// Advance moves the master's clock to now and removes what has expired. A clock
+// that was set back changes only the answer of TIME, as on a real master.
 func (m *Master) Advance() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

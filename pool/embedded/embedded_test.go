@@ -35,7 +35,7 @@ func (w *wall) move(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-// client says one command after another; the clock moves before each, as it
+// client sends one command after another; the clock moves before each, as it
 // does before every flush.
 type client struct {
 	t      *testing.T

@@ -8,7 +8,7 @@ import (
 // pipe is one end of an in-memory connection whose writes do not wait for the
 // reader, as on a socket. Without that a flush longer than the server's read
 // buffer would deadlock: the server stops reading to write its first reply,
-// which nobody reads before the whole flush is written.
+// which the client reads only after it has written the whole flush.
 type pipe struct {
 	net.Conn
 

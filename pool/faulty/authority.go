@@ -1,5 +1,6 @@
-// Who signs the certificates that servers and clients show? An authority made
-// for one test, whose files are gone after it.
+// Authority issues the certificates that servers and clients present in one test. Its files
+// are deleted with the test.
+
 package faulty
 
 import (
@@ -29,10 +30,10 @@ type Authority struct {
 	CAFile string // PEM
 }
 
-// Certificate is what one side of a connection shows.
+// Certificate is what one side of a connection presents.
 type Certificate struct{ CertFile, KeyFile string } // PEM
 
-// NewAuthority makes an authority that nobody trusts who does not read its
+// NewAuthority makes an authority that is trusted only by programs that read its
 // CAFile.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
@@ -49,7 +50,7 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate for both ends of a connection in these names, each
+// Issue signs a certificate for both ends of a connection under these names, each
 // a host or an IP address.
 func (a *Authority) Issue(names ...string) Certificate {
 	a.t.Helper()

@@ -46,7 +46,7 @@ func TestServer_SpeaksTLSToThoseWhoTrustItsAuthority(t *testing.T) {
 	if _, err := greet(s.TLSAddr(), "other.test", a); err == nil || !strings.Contains(err.Error(), "other.test") {
 		t.Errorf("in another name: %v", err)
 	}
-	if _, err := talk(s.TLSAddr(), []any{"PING"}); err == nil {
+	if _, err := roundTrip(s.TLSAddr(), []any{"PING"}); err == nil {
 		t.Error("the port for TLS answers without it")
 	}
 }

@@ -1,13 +1,12 @@
 //go:build ignore
 
 /*
- * What time does a server believe it is? Preloaded into a process, this library
- * adds an offset to its wall clock and leaves its monotonic clocks alone. The
- * offset is the first 8 bytes (signed nanoseconds, native byte order) of the
- * file named by FAULTY_CLOCK. The file stays mapped, so what another process
- * writes there counts from the next question on.
+ * Preloaded into a process, this library adds an offset to its wall clock and leaves
+ * its monotonic clocks alone. The offset is the first 8 bytes (signed nanoseconds,
+ * native byte order) of the file named by FAULTY_CLOCK. The file stays mapped, so what
+ * another process writes there counts from the next reading on.
  *
- * The kernel is asked by system call: asking the C library would come back here.
+ * The kernel is called directly: a call of the C library would come back here.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,7 +1,8 @@
-// How is a master's clock stepped? The server runs with a small library of ours
-// preloaded, built here, that adds the number in a file to the wall clock.
+// Stepped clocks: the server runs with a small preloaded library of ours, built here, that
+// adds the number in a file to the wall clock.
 // (libfaketime cannot do it: it deadlocks with the jemalloc redis-server is
 // linked with, see its issues 130 and 478.)
+
 package faulty
 
 import (
@@ -20,8 +21,8 @@ import (
 //go:embed clock.c
 var shimSource []byte
 
-// builtShim is the preloadable library, built once a process. The file has no
-// name any more, so nothing is left behind; processes get it as a descriptor.
+// builtShim is the preloadable library, built once a process. The file no longer has a
+// name, so nothing is left behind; processes receive it as a descriptor.
 var builtShim = sync.OnceValues(buildShim)
 
 func buildShim() (*os.File, error) {
@@ -39,9 +40,9 @@ func buildShim() (*os.File, error) {
 	return os.Open(path)
 }
 
-// clock is the stepped clock of one server. It outlives the server's process, so
+// steppedClock is the clock of one server. It outlives the server's process, so
 // a server that restarts finds its clock as wrong as it was.
-type clock struct {
+type steppedClock struct {
 	shim *os.File
 	file *os.File // its first 8 bytes are the offset
 
@@ -51,7 +52,7 @@ type clock struct {
 
 // newClock makes a clock that is right. The test is skipped where there is no C
 // compiler.
-func newClock(t testing.TB) *clock {
+func newClock(t testing.TB) *steppedClock {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skipf("a server with a stepped clock needs a C compiler named cc: %v", err)
@@ -65,7 +66,7 @@ func newClock(t testing.TB) *clock {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
-	c := &clock{shim: shim, file: file}
+	c := &steppedClock{shim: shim, file: file}
 	if err := c.step(0); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func newClock(t testing.TB) *clock {
 }
 
 // step adds d to the offset; it is in force when step returns.
-func (c *clock) step(d time.Duration) error {
+func (c *steppedClock) step(d time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var word [8]byte
@@ -87,7 +88,7 @@ func (c *clock) step(d time.Duration) error {
 
 // install makes cmd run under this clock. It must be the only one to give cmd
 // descriptors: the shim is its fourth.
-func (c *clock) install(cmd *exec.Cmd) {
+func (c *steppedClock) install(cmd *exec.Cmd) {
 	cmd.ExtraFiles = []*os.File{c.shim}
 	cmd.Env = append(os.Environ(), "LD_PRELOAD=/proc/self/fd/3", "FAULTY_CLOCK="+c.file.Name())
 }

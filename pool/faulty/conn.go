@@ -1,6 +1,6 @@
-// How does a test speak to a server for longer than one command? One
-// connection, one command at a time, and a limit after which the answer is
-// taken as lost: a client that waits for ever finds nothing out.
+// Conn is one connection of a test to a server, for one command at a time, with a timeout
+// after which the answer is taken as lost: a client that waits for ever finds nothing out.
+
 package faulty
 
 import (
@@ -12,18 +12,18 @@ import (
 // Conn is one connection to a server that speaks RESP2, for one goroutine at a
 // time. After an error that is not a ReplyError it is of no more use.
 type Conn struct {
-	conn     net.Conn
-	in       *bufio.Reader
-	patience time.Duration
+	conn    net.Conn
+	in      *bufio.Reader
+	timeout time.Duration
 }
 
-// Dial connects to host:port. patience bounds the dialling and each command.
-func Dial(addr string, patience time.Duration) (*Conn, error) {
-	conn, err := net.DialTimeout("tcp", addr, patience)
+// Dial connects to host:port. timeout bounds the dialling and each command.
+func Dial(addr string, timeout time.Duration) (*Conn, error) {
+	conn, err := net.DialTimeout("tcp", addr, timeout)
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, in: bufio.NewReader(conn), patience: patience}, nil
+	return &Conn{conn: conn, in: bufio.NewReader(conn), timeout: timeout}, nil
 }
 
 // Do sends one command and returns its reply, as Server.Do does.
@@ -41,10 +41,10 @@ func (c *Conn) Do(args ...any) (any, error) {
 	return reply, nil
 }
 
-// Send sends one command and leaves the reply unread, as a client does that
-// goes away: close the connection next.
+// Send sends one command and leaves the reply unread, as a client that disconnects
+// does: close the connection next.
 func (c *Conn) Send(args ...any) error {
-	if err := c.conn.SetDeadline(time.Now().Add(c.patience)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return err
 	}
 	_, err := c.conn.Write(appendCommand(nil, args))

@@ -1,7 +1,8 @@
-// How does one connection pass through a relay? In each direction one goroutine
-// reads and stamps what arrives and another hands it on when the relay's faults
+// Connections through a relay. In each direction one goroutine
+// reads and stamps what arrives and another forwards it when the relay's faults
 // allow: with one for both, a delay would also delay the reading of what comes
 // next, and the delays of a pipeline would add up.
+
 package faulty
 
 import (
@@ -14,15 +15,15 @@ import (
 )
 
 const (
-	dialPatience = patience // to a master on the same machine
-	chunkSize    = 16 << 10
-	// heldChunks bounds what a held direction keeps per connection (1 MiB);
+	dialTimeout = maxWait // to a master on the same machine
+	chunkSize   = 16 << 10
+	// maxHeldChunks bounds what a held direction keeps per connection (1 MiB);
 	// beyond that the relay stops reading and the sender's kernel does the rest.
-	heldChunks = 64
+	maxHeldChunks = 64
 )
 
 // link is one client's connection and the one to the master made for it.
-type link struct {
+type relayLink struct {
 	relay  *Relay
 	client *net.TCPConn
 	cut    <-chan struct{} // closed by cancel
@@ -39,7 +40,7 @@ type chunk struct {
 
 // resetLocked ends the connections with a reset, which tells each side that
 // what is under way is lost.
-func (l *link) resetLocked() {
+func (l *relayLink) resetLocked() {
 	l.cancel()
 	for _, conn := range []*net.TCPConn{l.client, l.master} {
 		if conn != nil {
@@ -50,7 +51,7 @@ func (l *link) resetLocked() {
 	delete(l.relay.links, l)
 }
 
-func (l *link) reset() {
+func (l *relayLink) reset() {
 	l.relay.mu.Lock()
 	defer l.relay.mu.Unlock()
 	l.resetLocked()
@@ -58,9 +59,9 @@ func (l *link) reset() {
 
 // run relays both ways until both sides have ended or the link is cut. A master
 // that cannot be dialled resets the client.
-func (l *link) run(ctx context.Context) {
+func (l *relayLink) run(ctx context.Context) {
 	defer l.cancel()
-	dialer := net.Dialer{Timeout: dialPatience}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	master, err := dialer.DialContext(ctx, "tcp", l.relay.target)
 	if err != nil {
 		l.reset()
@@ -81,7 +82,7 @@ func (l *link) run(ctx context.Context) {
 }
 
 // attach keeps the connection to the master, unless the link was cut meanwhile.
-func (l *link) attach(master *net.TCPConn) bool {
+func (l *relayLink) attach(master *net.TCPConn) bool {
 	l.relay.mu.Lock()
 	defer l.relay.mu.Unlock()
 	if _, alive := l.relay.links[l]; !alive {
@@ -92,10 +93,10 @@ func (l *link) attach(master *net.TCPConn) bool {
 	return true
 }
 
-// carry relays one direction: an end in order is handed on behind the last
+// carry relays one direction: an orderly end is forwarded behind the last
 // byte, anything else resets both sides.
-func (l *link) carry(d Direction, from, to *net.TCPConn) {
-	chunks := make(chan chunk, heldChunks)
+func (l *relayLink) carry(d Direction, from, to *net.TCPConn) {
+	chunks := make(chan chunk, maxHeldChunks)
 	var failed error // of the reader; read after chunks is closed
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -117,7 +118,7 @@ func (l *link) carry(d Direction, from, to *net.TCPConn) {
 }
 
 // receive reads until the end of the stream (nil) or an error.
-func (l *link) receive(from *net.TCPConn, chunks chan<- chunk) error {
+func (l *relayLink) receive(from *net.TCPConn, chunks chan<- chunk) error {
 	buf := make([]byte, chunkSize)
 	for {
 		n, err := from.Read(buf)
@@ -137,9 +138,9 @@ func (l *link) receive(from *net.TCPConn, chunks chan<- chunk) error {
 	}
 }
 
-// deliver hands on a chunk as the relay grants it; false if the link is cut or
-// its receiver gone.
-func (l *link) deliver(d Direction, c chunk, to *net.TCPConn) bool {
+// deliver forwards a chunk as the relay grants it; false if the link is cut or
+// its receiver has disconnected.
+func (l *relayLink) deliver(d Direction, c chunk, to *net.TCPConn) bool {
 	for len(c.data) > 0 {
 		n, due, changed := l.relay.grant(d, c.arrived, len(c.data))
 		if n == 0 {
@@ -158,7 +159,7 @@ func (l *link) deliver(d Direction, c chunk, to *net.TCPConn) bool {
 
 // await waits until due, if there is such a time, or until something changes;
 // false if the link is cut.
-func (l *link) await(due time.Time, changed <-chan struct{}) bool {
+func (l *relayLink) await(due time.Time, changed <-chan struct{}) bool {
 	var timer <-chan time.Time // nil: never
 	if !due.IsZero() {
 		timer = time.After(time.Until(due))

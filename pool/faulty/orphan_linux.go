@@ -2,8 +2,8 @@ package faulty
 
 import "syscall"
 
-// endsWithUs has the kernel kill a server whose test process died without
+// killWithParent has the kernel kill a server whose test process died without
 // cleaning up, by a panic or a time-out.
-func endsWithUs() *syscall.SysProcAttr {
+func killWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

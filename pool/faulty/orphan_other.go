@@ -4,6 +4,6 @@ package faulty
 
 import "syscall"
 
-// endsWithUs has no equivalent here: a test process that dies without cleaning
+// killWithParent has no equivalent here: a test process that dies without cleaning
 // up leaves its servers running.
 func endsWithUs() *syscall.SysProcAttr { return nil }

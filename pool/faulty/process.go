@@ -1,6 +1,7 @@
-// How does a redis-server process begin and end? Exactly one goroutine waits
-// for it, and whoever ends it waits for that goroutine, so that no process is
+// Processes of servers and programs. Exactly one goroutine waits for it, and every function
+// that ends it waits for that goroutine, so that no process is
 // signalled after its number may belong to another.
+
 package faulty
 
 import (
@@ -14,23 +15,23 @@ import (
 )
 
 const (
-	patience = 20 * time.Second     // for a process to come up or to stop, on a busy machine
-	interval = 2 * time.Millisecond // between two looks at it
+	maxWait  = 20 * time.Second     // for a process to come up or to stop, on a busy machine
+	interval = 2 * time.Millisecond // between two checks of it
 )
 
-var errPatience = fmt.Errorf("did not happen within %v", patience)
+var errTimeout = fmt.Errorf("did not happen within %v", maxWait)
 
-// until looks at something until it has happened, for as long as patience lasts
+// until calls happened until it is true, for maxWait at most
 // and, if not nil, until ended is closed.
 func until(ended <-chan struct{}, happened func() bool) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(maxWait)
 	for !happened() {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			return errPatience
+			return errTimeout
 		case <-ended:
 			return errors.New("the process has ended")
 		}
@@ -53,7 +54,7 @@ func startProcess(cmd *exec.Cmd, file string) (*process, error) {
 	}
 	defer output.Close()
 	cmd.Stdout, cmd.Stderr = output, output
-	cmd.SysProcAttr = endsWithUs()
+	cmd.SysProcAttr = killWithParent()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

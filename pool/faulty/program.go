@@ -1,5 +1,6 @@
-// What can happen to a program that serves on a port, such as the daemon under
-// test? It is killed, stopped and started again in the same place.
+// Program is a program that serves on a port, such as the daemon under
+// test. A test kills it, stops it and starts it again in the same place.
+
 package faulty
 
 import (
@@ -30,7 +31,7 @@ type Program struct {
 }
 
 // FreeAddr is a loopback address that is reserved for the test: nothing listens
-// there unless the test makes it.
+// there unless the test does.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	r, err := reservePort()
@@ -101,8 +102,8 @@ func (p *Program) Pid() int {
 	return p.process.pid()
 }
 
-// Kill ends it with SIGKILL, also when it is stopped, and returns when it is
-// gone. Killing what does not run does nothing.
+// Kill ends it with SIGKILL, also when it is stopped, and returns when it has
+// ended. Killing what does not run does nothing.
 func (p *Program) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,8 +117,8 @@ func (p *Program) killLocked() {
 	}
 }
 
-// End sends a signal that ends it in its own way, such as SIGTERM, and returns
-// when it is gone; if that takes too long the test fails.
+// End sends a signal upon which it shuts down, such as SIGTERM, and returns
+// when it has ended; if that takes too long the test fails.
 func (p *Program) End(s syscall.Signal) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -129,13 +130,13 @@ func (p *Program) End(s syscall.Signal) {
 	select {
 	case <-p.process.exited:
 		p.process = nil
-	case <-time.After(patience):
-		p.t.Errorf("%s did not end within %v of %v", filepath.Base(p.binary), patience, s)
+	case <-time.After(maxWait):
+		p.t.Errorf("%s did not end within %v of %v", filepath.Base(p.binary), maxWait, s)
 		p.killLocked()
 	}
 }
 
-// Restart kills it, if it still runs, and starts it again with the same words.
+// Restart kills it, if it still runs, and starts it again with the same arguments.
 func (p *Program) Restart() {
 	p.t.Helper()
 	p.mu.Lock()

@@ -27,7 +27,7 @@ func program(t *testing.T) *Program {
 
 func connect(t *testing.T, p *Program) *Conn {
 	t.Helper()
-	c, err := Dial(p.Addr(), patience)
+	c, err := Dial(p.Addr(), maxWait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestProgram_IsAnotherProcessAtTheSameAddressAfterARestart(t *testing.T) {
 	if p.Pid() != 0 {
 		t.Errorf("after Kill its number is %d, want 0", p.Pid())
 	}
-	if _, err := Dial(p.Addr(), patience); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := Dial(p.Addr(), maxWait); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("after Kill: %v, want %v", err, syscall.ECONNREFUSED)
 	}
 	p.Restart()
@@ -105,6 +105,6 @@ func TestConn_TellsAnErrorReplyFromNoAnswer(t *testing.T) {
 	}
 	p.Kill()
 	if _, err := c.Do("PING"); err == nil || errors.As(err, &refused) {
-		t.Errorf("PING to nobody: %v, want an error that is no reply", err)
+		t.Errorf("PING to a dead program: %v, want an error that is no reply", err)
 	}
 }

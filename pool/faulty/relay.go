@@ -1,5 +1,5 @@
-// What can happen between a daemon and its master? Relay is the network
-// between them, and every fault of it is a method.
+// Relay is the network between a daemon and its master; every fault of it is a method.
+
 package faulty
 
 import (
@@ -19,22 +19,22 @@ const (
 	directions
 )
 
-// Counts is what a relay has seen since it was made. The arrays are indexed by
+// Counts is what has passed a relay since it was made. The arrays are indexed by
 // Direction.
 type Counts struct {
 	Accepted int64             // connections, refused ones included
 	Open     int               // of them now
-	Bytes    [directions]int64 // handed on
-	Writes   [directions]int64 // they were handed on in
+	Bytes    [directions]int64 // forwarded
+	Writes   [directions]int64 // in which they were forwarded
 }
 
-// door is what happens to a new connection.
-type door int
+// connMode is how the relay treats a new connection.
+type connMode int
 
 const (
-	doorOpen door = iota
-	doorHangUp
-	doorSilent
+	modeRelay connMode = iota
+	modeHangUp
+	modeSilent
 )
 
 // flow is the state of one direction, the same for all connections.
@@ -55,10 +55,10 @@ type Relay struct {
 	wg     sync.WaitGroup // every goroutine of the relay
 
 	mu      sync.Mutex
-	ln      net.Listener // nil while nobody listens
-	door    door
+	ln      net.Listener // nil while the relay refuses connections
+	mode    connMode
 	flows   [directions]flow
-	links   map[*link]struct{}
+	links   map[*relayLink]struct{}
 	counts  Counts
 	changed chan struct{} // closed and replaced whenever a flow changes
 	closed  bool
@@ -77,7 +77,7 @@ func NewRelay(target string) *Relay {
 	}
 	r := &Relay{
 		port: port, target: target, ln: ln,
-		links: make(map[*link]struct{}), changed: make(chan struct{}),
+		links: make(map[*relayLink]struct{}), changed: make(chan struct{}),
 	}
 	for d := range r.flows {
 		r.flows[d].quota = unlimited
@@ -149,18 +149,18 @@ func (r *Relay) Refuse() {
 }
 
 // HangUp accepts new connections and closes them at once.
-func (r *Relay) HangUp() { r.open(doorHangUp) }
+func (r *Relay) HangUp() { r.setMode(modeHangUp) }
 
 // HalfOpen accepts new connections, then never reads from or answers them.
-func (r *Relay) HalfOpen() { r.open(doorSilent) }
+func (r *Relay) HalfOpen() { r.setMode(modeSilent) }
 
 // Accept relays new connections again. Those that met HalfOpen stay silent.
-func (r *Relay) Accept() { r.open(doorOpen) }
+func (r *Relay) Accept() { r.setMode(modeRelay) }
 
-func (r *Relay) open(d door) {
+func (r *Relay) setMode(d connMode) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.door = d
+	r.mode = d
 	if r.ln != nil || r.closed {
 		return
 	}
@@ -199,29 +199,29 @@ func (r *Relay) accept(ln net.Listener) {
 		if err != nil {
 			return
 		}
-		r.welcome(ln, conn.(*net.TCPConn))
+		r.handle(ln, conn.(*net.TCPConn))
 	}
 }
 
-func (r *Relay) welcome(ln net.Listener, client *net.TCPConn) {
+func (r *Relay) handle(ln net.Listener, client *net.TCPConn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Accepted++
 	refused := r.ln != ln // Refuse came between the kernel's accept and here
-	if refused || r.door == doorHangUp {
+	if refused || r.mode == modeHangUp {
 		client.Close()
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &link{relay: r, client: client, cancel: cancel, cut: ctx.Done()}
+	l := &relayLink{relay: r, client: client, cancel: cancel, cut: ctx.Done()}
 	r.links[l] = struct{}{}
-	if r.door == doorOpen {
+	if r.mode == modeRelay {
 		r.wg.Go(func() { l.run(ctx) })
 	}
 }
 
-// grant says how many of the size bytes that arrived at a time may leave now.
-// If none, it says when to ask again: at due, if not zero, or after a change.
+// grant returns how many of the size bytes that arrived at a time may leave now.
+// If none, it returns when to call again: at due, if not zero, or after a change.
 func (r *Relay) grant(d Direction, arrived time.Time, size int) (n int, due time.Time, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is a master that says back what it hears; it returns its address.
+// echo is a master that sends back what it receives; it returns its address.
 func echo(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,7 +66,7 @@ func send(t *testing.T, conn net.Conn, text string) {
 
 func expect(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
-	conn.SetReadDeadline(time.Now().Add(patience))
+	conn.SetReadDeadline(time.Now().Add(maxWait))
 	got := make([]byte, len(text))
 	if n, err := io.ReadFull(conn, got); err != nil || string(got) != text {
 		t.Fatalf("read %q, %v; want %q", got[:n], err, text)
@@ -176,7 +176,7 @@ func TestRelay_CutResetsWhatIsOpenAndNothingElse(t *testing.T) {
 	send(t, conn, "lost") // a link that holds bytes must be cut as well
 	awaitCounts(t, r, func(c Counts) bool { return c.Open == 1 })
 	r.Cut()
-	conn.SetReadDeadline(time.Now().Add(patience))
+	conn.SetReadDeadline(time.Now().Add(maxWait))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("a cut connection reads %v, want %v", err, syscall.ECONNRESET)
 	}
@@ -207,7 +207,7 @@ func TestRelay_HangsUpOnNewConnections(t *testing.T) {
 	r := relayTo(t, echo(t))
 	r.HangUp()
 	conn := dial(t, r)
-	conn.SetReadDeadline(time.Now().Add(patience))
+	conn.SetReadDeadline(time.Now().Add(maxWait))
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Read = %d, %v; want the end of the connection", n, err)
 	}
@@ -232,7 +232,7 @@ func TestRelay_ResetsAClientWhoseMasterIsDead(t *testing.T) {
 	conn, err := net.Dial("tcp", r.Addr())
 	if err == nil { // else the reset was quicker than Dial
 		defer conn.Close()
-		conn.SetReadDeadline(time.Now().Add(patience))
+		conn.SetReadDeadline(time.Now().Add(maxWait))
 		_, err = conn.Read(make([]byte, 1))
 	}
 	if !errors.Is(err, syscall.ECONNRESET) {
@@ -246,7 +246,7 @@ func TestRelay_CloseEndsWhatIsHeld(t *testing.T) {
 	r.Delay(time.Hour)
 	send(t, conn, "never")
 	r.Close() // returns only when every goroutine has ended
-	conn.SetReadDeadline(time.Now().Add(patience))
+	conn.SetReadDeadline(time.Now().Add(maxWait))
 	if n, err := conn.Read(make([]byte, 8)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Read = %d, %v; want the end of the connection", n, err)
 	}

@@ -1,5 +1,6 @@
-// What can happen to a master? Server is a real redis-server process, alone in
-// a directory of its own, and every fault of it is a method.
+// Server is a real redis-server process, alone in a directory of its own; every fault of it
+// is a method.
+
 package faulty
 
 import (
@@ -16,16 +17,16 @@ import (
 	"time"
 )
 
-// startTries is how often a new server looks for a port nobody snatches away.
-const startTries = 5
+// maxStartTries is how often a new server tries a port that another process does not take.
+const maxStartTries = 5
 
-// Options are servers to start. The zero value is what Start uses.
+// Options are the options of servers to start. The zero value is what Start uses.
 type Options struct {
-	// Clock lets Step change the server's wall clock. It costs a system call a
-	// look at the clock, so it is off unless a test steps.
+	// Clock lets Step change the server's wall clock. It costs a system call for each
+	// reading of the clock, so it is off unless a test steps.
 	Clock bool
-	// Certificate has the server also speak TLS, on a port of its own, and show
-	// this. Clients need none unless the arguments ask for theirs.
+	// Certificate has the server also serve TLS, on a port of its own, and present
+	// this. Clients need none unless the arguments require theirs.
 	Certificate Certificate
 	// File is a configuration file for the server. It replaces the defaults, except
 	// for the address and the directory.
@@ -36,33 +37,33 @@ type Options struct {
 // skipped where there is no C compiler. Use: faulty.WithClock().Start(t).
 func WithClock() Options { return Options{Clock: true} }
 
-// WithTLS is the option for servers that also speak TLS. Use:
+// WithTLS is the option for servers that also serve TLS. Use:
 // faulty.WithTLS(authority.Issue("127.0.0.1")).Start(t).
 func WithTLS(c Certificate) Options { return Options{Certificate: c} }
 
 // Server is one redis-server on a loopback port, without persistence unless its
-// arguments say otherwise. It ends with the test, and its output is logged if
+// arguments set it. It ends with the test, and its output is logged if
 // the test failed. The methods may be called from any goroutine; what fails in
 // them fails the test.
 type Server struct {
-	t        testing.TB
-	port     int
-	args     []string
-	password string // given with --requirepass
-	dir      string // where it keeps its data
-	output   string // file
-	conf     string // Options.File
-	held     []*reservation
-	clock    *clock // nil without Options.Clock
-	tls      Certificate
-	tlsPort  int // 0 without Options.Certificate
+	t            testing.TB
+	port         int
+	args         []string
+	password     string // given with --requirepass
+	dir          string // where it keeps its data
+	output       string // file
+	conf         string // Options.File
+	reservations []*reservation
+	clock        *steppedClock // nil without Options.Clock
+	tls          Certificate
+	tlsPort      int // 0 without Options.Certificate
 
 	mu      sync.Mutex
 	process *process
 }
 
-// Start runs a redis-server and returns when it answers. args go behind the
-// defaults (--save "" --appendonly no) and win over them.
+// Start runs a redis-server and returns when it answers. args follow the
+// defaults (--save "" --appendonly no) and override them.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return Options{}.Start(t, args...)
@@ -100,21 +101,21 @@ func (o Options) Start(t testing.TB, args ...string) *Server {
 		s.clock = newClock(t)
 	}
 	t.Cleanup(s.end)
-	if err := s.startAnywhere(); err != nil {
+	if err := s.startOnFreePort(); err != nil {
 		t.Fatalf("redis-server %q: %v\n%s", args, err, s.Output())
 	}
 	return s
 }
 
 // startAnywhere starts the server on a free port.
-func (s *Server) startAnywhere() (err error) {
+func (s *Server) startOnFreePort() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for range startTries {
+	for range maxStartTries {
 		if err = s.choosePorts(); err != nil {
 			return err
 		}
-		if err = s.startLocked(); err == nil || !s.lostItsPort() {
+		if err = s.startLocked(); err == nil || !s.portTaken() {
 			return err
 		}
 		os.Remove(s.output) // or the next try would be blamed for it
@@ -137,19 +138,19 @@ func (s *Server) reserve() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s.held = append(s.held, r)
+	s.reservations = append(s.reservations, r)
 	return r.port, nil
 }
 
 func (s *Server) releasePorts() {
-	for _, r := range s.held {
+	for _, r := range s.reservations {
 		r.release()
 	}
-	s.held = nil
+	s.reservations = nil
 }
 
-// speakTLS are the arguments for it.
-func (s *Server) speakTLS() []string {
+// tlsArgs are the arguments for TLS.
+func (s *Server) tlsArgs() []string {
 	if s.tlsPort == 0 {
 		return nil
 	}
@@ -157,15 +158,15 @@ func (s *Server) speakTLS() []string {
 		"--tls-key-file", s.tls.KeyFile, "--tls-auth-clients", "no"}
 }
 
-func (s *Server) lostItsPort() bool { return strings.Contains(s.Output(), "Address already in use") }
+func (s *Server) portTaken() bool { return strings.Contains(s.Output(), "Address already in use") }
 
-// startLocked starts the server on its port and waits until it, and not another
-// server that was quicker to take the port, answers.
+// startLocked starts the server on its port and waits until it answers, and not another
+// server that was quicker to take the port.
 func (s *Server) startLocked() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	cmd := exec.Command("redis-server", slices.Concat(s.defaults(), s.speakTLS(), s.args)...)
+	cmd := exec.Command("redis-server", slices.Concat(s.defaults(), s.tlsArgs(), s.args)...)
 	if s.clock != nil {
 		s.clock.install(cmd)
 	}
@@ -173,7 +174,7 @@ func (s *Server) startLocked() error {
 	if err != nil {
 		return err
 	}
-	if err := until(p.exited, func() bool { return s.answersAs(p.pid()) }); err != nil {
+	if err := until(p.exited, func() bool { return s.answersWithPID(p.pid()) }); err != nil {
 		p.kill()
 		return fmt.Errorf("answering on %s: %w", s.Addr(), err)
 	}
@@ -190,8 +191,8 @@ func (s *Server) defaults() []string {
 	return slices.Concat(place, []string{"--save", "", "--appendonly", "no"})
 }
 
-// answersAs also is false while the server loads its data.
-func (s *Server) answersAs(pid int) bool {
+// answersWithPID is also false while the server loads its data.
+func (s *Server) answersWithPID(pid int) bool {
 	info, err := s.Do("INFO", "server")
 	if text, ok := info.(string); err != nil || !ok || !strings.Contains(text, fmt.Sprintf("process_id:%d\r\n", pid)) {
 		return false
@@ -212,7 +213,7 @@ func (s *Server) end() {
 // Addr is host:port; it stays the same through restarts.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// TLSAddr is host:port of the port that speaks TLS; it stays the same, too.
+// TLSAddr is host:port of the port that serves TLS; it stays the same, too.
 func (s *Server) TLSAddr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tlsPort)) }
 
 // Output is the end of what the server has printed.
@@ -225,8 +226,8 @@ func (s *Server) Output() string {
 	return string(text[max(0, len(text)-tail):])
 }
 
-// Kill ends the server with SIGKILL, also a stopped one, and returns when it is
-// gone. Killing a dead server does nothing.
+// Kill ends the server with SIGKILL, also a stopped one, and returns when it has
+// ended. Killing a dead server does nothing.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,7 +307,7 @@ func (s *Server) Cont() {
 }
 
 // Step moves the server's wall clock by d, forward or back, on top of earlier
-// steps. The server's next look at its clock sees it; the offset survives a
+// steps. The server's next reading of its clock shows it; the offset survives a
 // restart. It needs WithClock.
 func (s *Server) Step(d time.Duration) {
 	s.t.Helper()
@@ -321,9 +322,9 @@ func (s *Server) Step(d time.Duration) {
 // int64, nil or a []any of these; an error reply is a ReplyError.
 func (s *Server) Do(args ...any) (any, error) {
 	if s.password != "" {
-		return talk(s.Addr(), []any{"AUTH", s.password}, args)
+		return roundTrip(s.Addr(), []any{"AUTH", s.password}, args)
 	}
-	return talk(s.Addr(), args)
+	return roundTrip(s.Addr(), args)
 }
 
 // FlushAll empties the server.
@@ -334,7 +335,7 @@ func (s *Server) FlushAll() {
 	}
 }
 
-// DBSize is the number of keys in database 0, or -1 if it cannot be had.
+// DBSize is the number of keys in database 0, or -1 if the server does not answer.
 func (s *Server) DBSize() int64 {
 	s.t.Helper()
 	reply, err := s.Do("DBSIZE")
@@ -345,7 +346,7 @@ func (s *Server) DBSize() int64 {
 	return reply.(int64)
 }
 
-// Keys are the keys of database 0 in order, nil if they cannot be had.
+// Keys are the keys of database 0 in order, nil if the server does not answer.
 func (s *Server) Keys() []string {
 	s.t.Helper()
 	reply, err := s.Do("KEYS", "*")

@@ -37,7 +37,7 @@ func TestServer_ArgumentsWinOverTheDefaults(t *testing.T) {
 	if got := do(t, s, "CONFIG", "GET", "appendonly").([]any); got[1] != "yes" {
 		t.Errorf("appendonly is %q, want yes", got[1])
 	}
-	if _, err := talk(s.Addr(), []any{"PING"}); err == nil || !strings.HasPrefix(err.Error(), "NOAUTH") {
+	if _, err := roundTrip(s.Addr(), []any{"PING"}); err == nil || !strings.HasPrefix(err.Error(), "NOAUTH") {
 		t.Errorf("PING without the password: %v, want NOAUTH", err)
 	}
 }
@@ -107,7 +107,7 @@ func runID(t *testing.T, s *Server) string {
 	return id[:40]
 }
 
-func TestServer_KeepsConnectionsButAnswersNobodyWhileStopped(t *testing.T) {
+func TestServer_KeepsConnectionsButDoesNotAnswerWhileStopped(t *testing.T) {
 	s := Start(t)
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
@@ -190,7 +190,7 @@ func TestServer_SaysHowToInstallWhatIsMissing(t *testing.T) {
 func TestServer_SaysWhatAServerThatDoesNotStartPrinted(t *testing.T) {
 	s := &Server{t: t, args: []string{"--no-such-option", "1"}, dir: t.TempDir(), output: t.TempDir() + "/output"}
 	defer s.releasePorts()
-	if err := s.startAnywhere(); err == nil || !strings.Contains(s.Output(), "no-such-option") {
+	if err := s.startOnFreePort(); err == nil || !strings.Contains(s.Output(), "no-such-option") {
 		t.Errorf("started with %v, output %q; want an error and the option in the output", err, s.Output())
 	}
 }
@@ -225,7 +225,7 @@ func TestServer_NoticesThatItsPortWasTaken(t *testing.T) {
 	s := &Server{t: t, port: number, dir: t.TempDir(), output: t.TempDir() + "/output"}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.startLocked(); err == nil || !s.lostItsPort() {
+	if err := s.startLocked(); err == nil || !s.portTaken() {
 		t.Errorf("started with %v, output %q; want an error and the reason", err, s.Output())
 	}
 }

@@ -1,13 +1,13 @@
--- Admission: decide, in one step nobody can interrupt, which unbroken memory
--- this master speaks from.
+-- Admission: decide, in one atomic step, which incarnation (one unbroken memory)
+-- this master is in.
 -- KEYS 1 the seal: a zset whose one member is the identity
---        "run_id:evicted lineage base durable fingerprint", its score the register.
+--        "run_id:evicted incarnation base durable fingerprint", its score the register.
 --        evicted is evicted_keys when the identity was written.
 -- ARGV 1 the group's clock, us   2 largest clock error, us   3 durable now: 0 | 1
---      4 a random lineage        5 fingerprint               6 identity to retire, or ''
---      7 bootstrap: 0 | 1 if no earlier life matters         8 floor for a new register
+--      4 a random incarnation id 5 fingerprint               6 identity to invalidate, or ''
+--      7 bootstrap: 0 | 1 if no earlier incarnation matters  8 floor for a new register
 -- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
--- nothing with a wrong clock, except that an identity to retire is replaced.
+-- nothing with a wrong clock, except that an identity to invalidate is replaced.
 local seal = KEYS[1]
 -- The seal gets another member by DEL and ZADD. If ZADD is refused, it must be while the
 -- old one still stands, or the register is lost: so it is tried first without effect.
@@ -47,8 +47,8 @@ local was, lineage, base, durable, print
 if old then was, lineage, base, durable, print = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) (.+)$') end
 if print and print ~= ARGV[5] then return {'FINGERPRINT', print} end
 
--- An eviction takes locks and leaves the seal. A count that differs from the one
--- that stands there, be it by CONFIG RESETSTAT, ends the incarnation. A new
+-- An eviction removes locks and leaves the seal. A count that differs from the one
+-- in the seal, also after CONFIG RESETSTAT, ends the incarnation. A new
 -- process counts from 0.
 local restarted = print and string.match(was, '%x+') ~= run and evicted == '0'
 local keeps = print and old ~= ARGV[6] and (was == process or restarted and (durable == '1' and ARGV[3] == '1'))
@@ -63,9 +63,9 @@ else
     if tonumber(other) > floor then floor = tonumber(other) end
   end
   score = string.format('%.0f', floor)
-  -- SWAPDB may have put the memory that spoke for this database into another
-  -- one. Were it swapped back it would be older than what this life promises,
-  -- in the same process: whatever claims this database elsewhere is retired.
+  -- SWAPDB may have put the memory of this database into another one. Were it
+  -- swapped back it would be older than what this incarnation promises, in the
+  -- same process: an identity of this database elsewhere is invalidated.
   local mine = tonumber(string.match(ARGV[5], '/db=(%d+)'))
   local db = 0
   while not redis.pcall('SELECT', db).err do

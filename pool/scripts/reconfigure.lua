@@ -1,10 +1,10 @@
--- Reconfigure: begin a life under other settings, if nobody was faster.
+-- Reconfigure: begin an incarnation under other settings, unless another run did so first.
 -- KEYS 1 the seal: a zset whose one member is the identity
---        "run_id:evicted lineage base durable fingerprint", its score the register.
+--        "run_id:evicted incarnation base durable fingerprint", its score the register.
 -- ARGV 1 the identity that must stand there, '' for none    2 fingerprint
---      3 a random lineage   4 whether an unbroken memory keeps its own: 0 | 1
+--      3 a random incarnation id   4 whether an unbroken memory keeps its own: 0 | 1
 --      5 durable now: 0 | 1 6 by how much base lies ahead, us 7 floor for the register
--- Returns {'OK', identity} or {'CHANGED', what stands there}.
+-- Returns {'OK', identity} or {'CHANGED', the identity or the type found}.
 local seal = KEYS[1]
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local evicted = string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)')

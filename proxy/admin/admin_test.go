@@ -43,7 +43,7 @@ func (fakes) Reports(int) []redlock.MasterReport {
 		all[i].Name, all[i].State = name, "voting"
 	}
 	all[1].State, all[1].Queued = "down", 11
-	all[0].Votes = pool.Votes{Yes: 1, No: 2, Silent: 3}
+	all[0].Votes = pool.Votes{Yes: 1, No: 2, Uncounted: 3}
 	all[0].RTT.Counts[5], all[0].RTT.Sum = 4, time.Second
 	return all
 }
@@ -60,13 +60,13 @@ func (fakeLanes) Quorum() int      { return 2 }
 
 func figures() Options {
 	sources := Sources{
-		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Grants: NewGrants(),
+		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Latencies: NewLatencies(),
 		Clients: func() commands.ClientCounts {
 			return commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15}
 		},
 	}
 	return Options{
-		Listen: "127.0.0.1:0", Login: commands.NewTable(commands.Env{}), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Listen: "127.0.0.1:0", Login: commands.NewTable(commands.Deps{}), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Figures: NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) { return true, "3 of 3" },
 	}
@@ -83,11 +83,11 @@ func withUsers(t *testing.T, o Options) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Login = commands.NewTable(commands.Env{Users: users})
+	o.Login = commands.NewTable(commands.Deps{Users: users})
 	return o
 }
 
-// ask asks without a socket, as somebody at an address.
+// ask sends a request without a socket, as if from an address.
 func ask(t *testing.T, o Options, from, path, login string) *httptest.ResponseRecorder {
 	t.Helper()
 	return askServer(newServer(o), from, path, login)
@@ -104,7 +104,7 @@ func askServer(s *Server, from, path, login string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestDoor_ServesEachToThoseWhoMay(t *testing.T) {
+func TestAdmin_ServesEachPathToAuthorizedUsers(t *testing.T) {
 	open := figures()
 	open.Pprof = true
 	protected := open
@@ -145,7 +145,7 @@ func TestDoor_ServesEachToThoseWhoMay(t *testing.T) {
 	}
 }
 
-func TestDoor_StopsLookingAtPasswordsOfAGuesser(t *testing.T) {
+func TestAdmin_StopsCheckingPasswordsOfAGuesser(t *testing.T) {
 	s := newServer(withUsers(t, figures()))
 	for range 1000 {
 		if askServer(s, "10.0.0.1:1", "/metrics", "scraper:guess").Code == http.StatusTooManyRequests {
@@ -155,7 +155,7 @@ func TestDoor_StopsLookingAtPasswordsOfAGuesser(t *testing.T) {
 	t.Error("1000 guesses were looked at")
 }
 
-func TestReadyz_SaysNoWithoutAQuorumAndWhileDraining(t *testing.T) {
+func TestReadyz_FailsWithoutAQuorumAndWhileDraining(t *testing.T) {
 	o := figures()
 	o.Ready = func() (bool, string) { return false, "1 of 3 masters may vote, 2 needed" }
 	s := newServer(o)
@@ -172,7 +172,7 @@ func TestReadyz_SaysNoWithoutAQuorumAndWhileDraining(t *testing.T) {
 	}
 }
 
-func TestMetrics_ShowWhatTheRoomsCount(t *testing.T) {
+func TestMetrics_ShowWhatThePackagesCount(t *testing.T) {
 	text := ask(t, figures(), "127.0.0.1:1", "/metrics", "").Body.String()
 	for _, line := range []string{
 		"redlockd_locks_acquired_total 5", "redlockd_fence_second_seals_total 2", "redlockd_ids_total 9", "redlockd_copies_undone_total 3",
@@ -180,7 +180,7 @@ func TestMetrics_ShowWhatTheRoomsCount(t *testing.T) {
 		`redlockd_seals_void_total{reason="forgot"} 8`, `redlockd_seals_void_total{reason="late"} 0`,
 		`redlockd_master_state{database="0",master="b",state="down"} 1`, `redlockd_master_state{database="3",master="b",state="voting"} 0`,
 		`redlockd_master_queued_operations{database="0",master="b"} 11`,
-		`redlockd_master_votes_total{database="0",master="a",vote="silent"} 3`,
+		`redlockd_master_votes_total{database="0",master="a",vote="uncounted"} 3`,
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="3.2e-05"} 0`,
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="6.4e-05"} 4`,
 		`redlockd_master_round_trip_seconds_sum{database="0",master="a"} 1`,
@@ -193,7 +193,7 @@ func TestMetrics_ShowWhatTheRoomsCount(t *testing.T) {
 	}
 }
 
-func TestMetrics_ShowSpansWhereACollectorIsTold(t *testing.T) {
+func TestMetrics_ShowSpansWithACollector(t *testing.T) {
 	o := figures()
 	if text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String(); strings.Contains(text, "redlockd_traces") {
 		t.Error("figures of traces although there are none")
@@ -244,7 +244,7 @@ func certificate(t *testing.T, serial int64) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
 }
 
-// fetch asks over a socket and returns the status and the certificate's number.
+// fetch requests over a socket and returns the status and the certificate's number.
 func fetch(t *testing.T, url string) (status int, serial int64) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}

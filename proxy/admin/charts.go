@@ -1,7 +1,7 @@
 package admin
 
-// charts.go answers: what happened in the last minutes, second by second? It
-// knows no clock and no goroutine: whoever looks notes a sample.
+// charts.go keeps rates and latencies of the last minutes, second by second. It uses no
+// clock and no goroutine: the poller adds a sample per poll.
 
 import (
 	"math"
@@ -11,13 +11,13 @@ import (
 	"redlockd/redlock"
 )
 
-// mostPoints is how far back charts reach, in looks of a second each.
-const mostPoints = 180
+// maxPoints is how far back charts reach, in polls of a second each.
+const maxPoints = 180
 
-// none stands where nothing was measured.
-const none = -1
+// noValue marks a point without a measurement.
+const noValue = -1
 
-// sample is what the rooms have counted so far.
+// sample contains the counters at one moment.
 type sample struct {
 	at      time.Time
 	counts  redlock.Counters
@@ -37,7 +37,7 @@ type charts struct {
 	masters map[string][]int64 // p99 of round trips, µs
 }
 
-// note adds a point; the first sample only says where counting begins.
+// note adds a point; the first sample is only the base of the differences.
 func (c *charts) note(now sample) {
 	before := c.before
 	c.before = &now
@@ -49,30 +49,30 @@ func (c *charts) note(now sample) {
 		return math.Round(10*float64(now-before)/math.Max(seconds, 0.001)) / 10
 	}
 	n, b := &now.counts, &before.counts
-	c.Granted = follow(c.Granted, rate(n.Acquired, b.Acquired))
-	c.Refused = follow(c.Refused, rate(n.Refused, b.Refused))
-	c.Undecided = follow(c.Undecided, rate(n.NoQuorum+n.Expired, b.NoQuorum+b.Expired))
-	locks := since(now.locks, before.locks)
-	c.P50 = follow(c.P50, micros(&locks, 0.5))
-	c.P99 = follow(c.P99, micros(&locks, 0.99))
+	c.Granted = appendPoint(c.Granted, rate(n.Acquired, b.Acquired))
+	c.Refused = appendPoint(c.Refused, rate(n.Refused, b.Refused))
+	c.Undecided = appendPoint(c.Undecided, rate(n.NoQuorum+n.Expired, b.NoQuorum+b.Expired))
+	locks := countsSince(now.locks, before.locks)
+	c.P50 = appendPoint(c.P50, micros(&locks, 0.5))
+	c.P99 = appendPoint(c.P99, micros(&locks, 0.99))
 	masters := make(map[string][]int64, len(now.masters))
 	for name, trips := range now.masters {
-		d := since(trips, before.masters[name])
-		masters[name] = follow(c.masters[name], micros(&d, 0.99))
+		d := countsSince(trips, before.masters[name])
+		masters[name] = appendPoint(c.masters[name], micros(&d, 0.99))
 	}
 	c.masters = masters
 }
 
-// follow appends to a copy: what was handed out before never changes.
-func follow[T any](series []T, next T) []T {
-	series = series[max(0, len(series)+1-mostPoints):]
+// appendPoint appends to a copy: series that were handed out never change.
+func appendPoint[T any](series []T, next T) []T {
+	series = series[max(0, len(series)+1-maxPoints):]
 	return append(append(make([]T, 0, len(series)+1), series...), next)
 }
 
-// micros is a quantile in µs, none without a measurement.
+// micros returns a quantile in µs, noValue without a measurement.
 func micros(h *pool.Histogram, part float64) int64 {
 	if h.Count() == 0 {
-		return none
+		return noValue
 	}
 	return h.Quantile(part).Microseconds()
 }

@@ -1,7 +1,7 @@
 package admin
 
-// diagnosis.go answers: what is wrong, in words that somebody reads who was
-// woken up? It knows no clock and nothing of HTTP.
+// diagnosis.go describes what is wrong, in words for an operator who was just woken up. It
+// uses no clock and no HTTP.
 
 import (
 	"fmt"
@@ -15,11 +15,11 @@ import (
 // Levels of a headline.
 const (
 	levelGood = "good" // nothing to do
-	levelWarn = "warn" // locks are granted, and somebody should look
+	levelWarn = "warn" // locks are granted, but something needs attention
 	levelBad  = "bad"  // no lock is granted
 )
 
-// headline is what stands at the top of the page.
+// headline is the status at the top of the page.
 type headline struct {
 	Level string   `json:"level"`
 	Lines []string `json:"lines"`
@@ -30,18 +30,18 @@ const (
 	stateQuarantined = "quarantined"
 )
 
-// absence is a master that does not vote, as far back as somebody has looked.
-type absence struct {
-	since  time.Time
-	reason string        // the last that was given: while it is dialled there is none
-	longer time.Duration // the longest quarantine that was seen to be left
+// outage is the time in which a master does not vote, as far back as there were viewers.
+type outage struct {
+	since      time.Time
+	reason     string        // the last that was reported: while it is dialled there is none
+	quarantine time.Duration // the longest remaining quarantine that was reported
 }
 
-// absences by the master's name.
-type absences map[string]absence
+// outages by the master's name.
+type outages map[string]outage
 
-// note takes what the masters are like now.
-func (a absences) note(reports []redlock.MasterReport, now time.Time) {
+// note adds the present state of the masters.
+func (a outages) note(reports []redlock.MasterReport, now time.Time) {
 	for i := range reports {
 		m := &reports[i]
 		if m.State == stateVoting {
@@ -55,15 +55,15 @@ func (a absences) note(reports []redlock.MasterReport, now time.Time) {
 		if reason := reasonOf(m); reason != "" {
 			one.reason = reason
 		}
-		one.longer = max(one.longer, m.Left)
+		one.quarantine = max(one.quarantine, m.Left)
 		a[m.Name] = one
 	}
 }
 
-// votesIn is in the words of pool.Status.Detail.
+// votesIn is a phrase of pool.Status.Detail.
 const votesIn = "votes in "
 
-// reasonOf is the detail without the times in it, which are told elsewhere.
+// reasonOf returns the detail without the times in it, which are shown elsewhere.
 func reasonOf(m *redlock.MasterReport) string {
 	reason := m.Detail
 	if at := strings.LastIndex(reason, ", "); at > 0 && (strings.HasSuffix(reason, " ago") || strings.HasPrefix(reason[at+2:], votesIn)) {
@@ -72,76 +72,76 @@ func reasonOf(m *redlock.MasterReport) string {
 	return reason
 }
 
-// words say why a master does not vote.
-func words(m *redlock.MasterReport, a absence, now time.Time) string {
-	because := ""
+// outageText describes why a master does not vote.
+func outageText(m *redlock.MasterReport, a outage, now time.Time) string {
+	reason := ""
 	if a.reason != "" {
-		because = " (" + plainly(a.reason) + ")"
+		reason = " (" + plainReason(a.reason) + ")"
 	}
-	ago := spell(now.Sub(a.since))
+	ago := durationText(now.Sub(a.since))
 	switch m.State {
 	case stateQuarantined:
-		return m.Name + " is quarantined " + spell(m.Left) + " more" + because
+		return m.Name + " is quarantined " + durationText(m.Left) + " more" + reason
 	case "refused":
-		return m.Name + " has been refused for " + ago + because
+		return m.Name + " has been refused for " + ago + reason
 	case "draining", "drained":
-		return m.Name + " is being drained" + because
-	case "ailing":
-		return m.Name + " answers but refuses to write" + because
+		return m.Name + " is being drained" + reason
+	case "failing":
+		return m.Name + " answers but refuses to write" + reason
 	case "suspect":
-		return m.Name + " is not believed" + because
+		return m.Name + " is suspect: its votes do not count" + reason
 	case "dialing":
 		if a.reason == "" {
 			return m.Name + " is being dialled"
 		}
 	}
-	return m.Name + " stopped answering " + ago + " ago" + because
+	return m.Name + " stopped answering " + ago + " ago" + reason
 }
 
-// plainly puts what only a programmer reads into words; the table has the rest.
-func plainly(reason string) string {
+// plainReason translates errors of Go into plain words; the page's table has the rest.
+func plainReason(reason string) string {
 	if strings.HasSuffix(reason, "context deadline exceeded") {
-		return "it can be reached and says nothing"
+		return "it can be reached but does not answer"
 	}
 	return reason
 }
 
-// stuck is a lock for which somebody waits too long.
-type stuck struct {
+// stuckKey is a key with a wait that takes too long.
+type stuckKey struct {
 	key     string
-	held    time.Duration // 0 = nobody knows since when
+	held    time.Duration // 0 = unknown
 	exactly bool          // else at least
-	by      string        // "" = it is not held, as far as can be seen
+	by      string        // "" = it is not held, as far as the masters show
 	waiting int
 	longest time.Duration
 }
 
-// tooLong is how long somebody waits before the page speaks of it.
-const tooLong = 10 * time.Second
+// stuckAfter is how long a wait takes before the headline reports it.
+const stuckAfter = 10 * time.Second
 
-// mostStuck are named in the headline.
-const mostStuck = 3
+// maxStuck keys are named in the headline.
+const maxStuck = 3
 
-func (s *stuck) words() string {
+func (s *stuckKey) text() string {
 	text := "key " + s.key
 	if s.by == "" {
-		text += " is held by nobody the masters show,"
+		text += " is not held by a client on any master,"
 	} else {
 		text += " has been held "
 		if !s.exactly {
 			text += "at least "
 		}
-		text += spell(s.held) + " by " + s.by
+		text += durationText(s.held) + " by " + s.by
 	}
-	return text + fmt.Sprintf(" with %d waiting, the first for %s", s.waiting, spell(s.longest))
+	return text + fmt.Sprintf(" with %d waiting, the first for %s", s.waiting, durationText(s.longest))
 }
 
-// diagnose is the headline.
-func diagnose(reports []redlock.MasterReport, gone absences, quorum int, stuckAt []stuck, now time.Time) headline {
+// diagnose builds the headline.
+func diagnose(reports []redlock.MasterReport, gone outages, quorum int, stuckKeys []stuckKey, now time.Time) headline {
 	var missing []string
 	for i := range reports {
 		if m := &reports[i]; m.State != stateVoting {
-			missing = append(missing, words(m, gone[m.Name], now))
+			missing = append(missing, outageText(m, gone[m.Name], now))
 		}
 	}
 	n, voting := len(reports), len(reports)-len(missing)
@@ -154,25 +154,25 @@ func diagnose(reports []redlock.MasterReport, gone absences, quorum int, stuckAt
 	case len(missing) > 0:
 		h = headline{levelWarn, []string{
 			fmt.Sprintf("%d of %d masters cannot vote: %s.", len(missing), n, list),
-			fmt.Sprintf("Locks are granted: %d vote and %d are needed. %s", voting, quorum, spare(voting-quorum)),
+			fmt.Sprintf("Locks are granted: %d vote and %d are needed. %s", voting, quorum, spareText(voting-quorum)),
 		}}
 	}
-	slices.SortStableFunc(stuckAt, func(a, b stuck) int { return int(b.longest/time.Millisecond - a.longest/time.Millisecond) })
-	for i := range stuckAt[:min(len(stuckAt), mostStuck)] {
-		line := stuckAt[i].words() + "."
+	slices.SortStableFunc(stuckKeys, func(a, b stuckKey) int { return int(b.longest/time.Millisecond - a.longest/time.Millisecond) })
+	for i := range stuckKeys[:min(len(stuckKeys), maxStuck)] {
+		line := stuckKeys[i].text() + "."
 		h.Lines = append(h.Lines, strings.ToUpper(line[:1])+line[1:])
 	}
-	if more := len(stuckAt) - mostStuck; more > 0 {
-		h.Lines = append(h.Lines, fmt.Sprintf("%d more keys have been waited for longer than %s.", more, spell(tooLong)))
+	if more := len(stuckKeys) - maxStuck; more > 0 {
+		h.Lines = append(h.Lines, fmt.Sprintf("%d more keys have been waited for longer than %s.", more, durationText(stuckAfter)))
 	}
-	if len(stuckAt) > 0 && h.Level == levelGood {
+	if len(stuckKeys) > 0 && h.Level == levelGood {
 		h.Level = levelWarn
 	}
 	return h
 }
 
-// warned adds a warning. It stands first where nothing is worse.
-func (h headline) warned(warning string) headline {
+// withWarning adds a warning. It comes first unless there is something worse.
+func (h headline) withWarning(warning string) headline {
 	switch {
 	case warning == "":
 	case h.Level == levelGood:
@@ -183,7 +183,7 @@ func (h headline) warned(warning string) headline {
 	return h
 }
 
-func spare(more int) string {
+func spareText(more int) string {
 	switch more {
 	case 0:
 		return "None may fail any more."
@@ -193,8 +193,8 @@ func spare(more int) string {
 	return fmt.Sprintf("%d more may fail.", more)
 }
 
-// spell writes a duration as people say it.
-func spell(d time.Duration) string {
+// durationText formats a duration for people.
+func durationText(d time.Duration) string {
 	s := int64(d.Round(time.Second) / time.Second)
 	switch {
 	case s < 120:

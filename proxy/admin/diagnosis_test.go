@@ -13,8 +13,8 @@ func master(name, state, detail string, since time.Duration) redlock.MasterRepor
 	return redlock.MasterReport{Status: pool.Status{Name: name, State: state, Detail: detail, Since: since}}
 }
 
-func diagnosed(reports []redlock.MasterReport, quorum int, list ...stuck) (level, text string) {
-	gone := absences{}
+func diagnosed(reports []redlock.MasterReport, quorum int, list ...stuckKey) (level, text string) {
+	gone := outages{}
 	gone.note(reports, noon)
 	h := diagnose(reports, gone, quorum, list, noon)
 	return h.Level, strings.Join(h.Lines, "\n")
@@ -36,11 +36,11 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 		{[]redlock.MasterReport{voting, voting, voting, young, voting}, levelWarn, []string{
 			"m4 is quarantined 83 s more (its memory is new)", "One more may fail.",
 		}},
-		{[]redlock.MasterReport{voting, master("m2", "refused", "is a replica", 3*time.Minute), master("m3", "ailing", "OOM", time.Second)}, levelBad, []string{
+		{[]redlock.MasterReport{voting, master("m2", "refused", "is a replica", 3*time.Minute), master("m3", "failing", "OOM", time.Second)}, levelBad, []string{
 			"No lock can be granted: 1 of 3 masters can vote, 2 are needed: m2 has been refused for 3 min (is a replica), m3 answers but refuses to write (OOM).",
 		}},
 		{[]redlock.MasterReport{voting, master("m2", "dialing", "", time.Second), master("m3", "suspect", "its clock does not fit", 0)}, levelBad, []string{
-			"m2 is being dialled, m3 is not believed (its clock does not fit)",
+			"m2 is being dialled, m3 is suspect: its votes do not count (its clock does not fit)",
 		}},
 	} {
 		level, text := diagnosed(c.reports, len(c.reports)/2+1)
@@ -55,9 +55,9 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	}
 }
 
-// A master that is gone is dialled again and again: that is no news.
+// A master that is gone is dialled again and again: that is no change.
 func TestDiagnosis_RemembersSinceWhenAndWhyWhileItIsDialled(t *testing.T) {
-	gone := absences{}
+	gone := outages{}
 	gone.note([]redlock.MasterReport{master("m2", "down", "connection refused, 1s ago", time.Second)}, noon)
 	later := noon.Add(time.Minute)
 	dialled := []redlock.MasterReport{master("m1", "voting", "", 0), master("m2", "dialing", "", 0), master("m3", "voting", "", 0)}
@@ -74,13 +74,13 @@ func TestDiagnosis_RemembersSinceWhenAndWhyWhileItIsDialled(t *testing.T) {
 func TestDiagnosis_NamesTheKeysThatAreWaitedForLongest(t *testing.T) {
 	voting := []redlock.MasterReport{master("m1", "voting", "", 0)}
 	level, text := diagnosed(voting, 1,
-		stuck{key: "b", longest: 20 * time.Second, waiting: 1},
-		stuck{key: "invoices", held: 4 * time.Minute, exactly: true, by: "worker-7 (10.0.0.9:1)", longest: 3 * time.Minute, waiting: 3},
-		stuck{key: "c", held: time.Hour, by: "token 12345678", longest: 15 * time.Second, waiting: 1},
-		stuck{key: "d", longest: 11 * time.Second}, stuck{key: "e", longest: 10 * time.Second})
+		stuckKey{key: "b", longest: 20 * time.Second, waiting: 1},
+		stuckKey{key: "invoices", held: 4 * time.Minute, exactly: true, by: "worker-7 (10.0.0.9:1)", longest: 3 * time.Minute, waiting: 3},
+		stuckKey{key: "c", held: time.Hour, by: "token 12345678", longest: 15 * time.Second, waiting: 1},
+		stuckKey{key: "d", longest: 11 * time.Second}, stuckKey{key: "e", longest: 10 * time.Second})
 	want := "All 1 masters vote.\n" +
 		"Key invoices has been held 4 min by worker-7 (10.0.0.9:1) with 3 waiting, the first for 3 min.\n" +
-		"Key b is held by nobody the masters show, with 1 waiting, the first for 20 s.\n" +
+		"Key b is not held by a client on any master, with 1 waiting, the first for 20 s.\n" +
 		"Key c has been held at least 60 min by token 12345678 with 1 waiting, the first for 15 s.\n" +
 		"2 more keys have been waited for longer than 10 s."
 	if level != levelWarn || text != want {
@@ -90,7 +90,7 @@ func TestDiagnosis_NamesTheKeysThatAreWaitedForLongest(t *testing.T) {
 
 func TestCharts_ShowWhatHappenedBetweenTwoLooks(t *testing.T) {
 	var c charts
-	var slow latencies
+	var slow latencyCounts
 	trips := pool.Histogram{}
 	note := func(seconds int, acquired int64) {
 		c.note(sample{
@@ -109,33 +109,33 @@ func TestCharts_ShowWhatHappenedBetweenTwoLooks(t *testing.T) {
 	if c.Granted[0] != 250 || c.Granted[1] != 100 || c.Undecided[1] != 10 {
 		t.Errorf("rates %v and %v", c.Granted, c.Undecided)
 	}
-	if c.P99[0] != none || c.P99[1] < 3000 || c.P99[1] > 3750 {
+	if c.P99[0] != noValue || c.P99[1] < 3000 || c.P99[1] > 3750 {
 		t.Errorf("p99 %v, want none and 3 ms or up to a quarter more", c.P99)
 	}
-	if got := c.masters["a"]; got[0] != none || got[1] < 1_000_000 {
+	if got := c.masters["a"]; got[0] != noValue || got[1] < 1_000_000 {
 		t.Errorf("round trips %v", got)
 	}
-	for i := range 2 * mostPoints {
+	for i := range 2 * maxPoints {
 		note(4+i, 1600)
 	}
-	if len(c.Granted) != mostPoints || len(c.masters["a"]) != mostPoints {
+	if len(c.Granted) != maxPoints || len(c.masters["a"]) != maxPoints {
 		t.Errorf("%d points, %d of the master", len(c.Granted), len(c.masters["a"]))
 	}
 }
 
-func TestNews_TellsWhatItHasForgotten(t *testing.T) {
-	var n news
+func TestEventRing_ReportsWhatItHasOverwritten(t *testing.T) {
+	var n eventRing
 	for i := range 10 {
-		n.hear(redlock.Event{Fence: redlock.Fence(i + 1)})
+		n.add(redlock.Event{Fence: redlock.Fence(i + 1)})
 	}
 	if events, last, missed := n.after(7); len(events) != 3 || events[0].Fence != 8 || last != 10 || missed != 0 {
 		t.Errorf("%d events, last %d, missed %d", len(events), last, missed)
 	}
-	for i := range 2 * mostNews {
-		n.hear(redlock.Event{Fence: redlock.Fence(i + 11)})
+	for i := range 2 * maxEvents {
+		n.add(redlock.Event{Fence: redlock.Fence(i + 11)})
 	}
 	events, last, missed := n.after(10)
-	if len(events) != mostNews || events[0].Fence != mostNews+11 || last != 2*mostNews+10 || missed != mostNews {
+	if len(events) != maxEvents || events[0].Fence != maxEvents+11 || last != 2*maxEvents+10 || missed != maxEvents {
 		t.Errorf("%d events from %d, last %d, missed %d", len(events), events[0].Fence, last, missed)
 	}
 	if events, _, missed := n.after(last); len(events) != 0 || missed != 0 {

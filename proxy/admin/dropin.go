@@ -1,7 +1,7 @@
 package admin
 
-// dropin.go answers: which lock libraries use this daemon as one Redis, and how
-// long do they wait?
+// dropin.go exports which lock libraries use this daemon as one Redis, and how long
+// their commands take.
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,21 +14,21 @@ func (c *collector) dropin(s scrape) {
 		return
 	}
 	for _, f := range c.Dropin() {
-		which := []string{"library", f.Library, "does", f.Does}
+		which := []string{"library", f.Library, "does", f.Operation}
 		with := func(outcome string) []string { return append(which[:4:4], "outcome", outcome) }
-		const name, help = "redlockd_dropin_total", "Commands and scripts of clients that take the quorum for one Redis, by library: it did what it is for, or not, or nobody knows."
+		const name, help = "redlockd_dropin_total", "Commands and scripts of clients that use the quorum as one Redis, by library and outcome: yes, no or undecided."
 		s.count(name, help, f.Yes, with("yes")...)
 		s.count(name, help, f.No, with("no")...)
 		s.count(name, help, f.Undecided, with("undecided")...)
-		s.doublings("redlockd_dropin_seconds", "Time from such a command to its outcome.", &f, which...)
+		s.powersOfTwo("redlockd_dropin_seconds", "Time from such a command to its outcome.", &f, which...)
 	}
 }
 
-func (s scrape) doublings(name, help string, f *commands.DropinFigure, labels ...string) {
+func (s scrape) powersOfTwo(name, help string, f *commands.DropinStat, labels ...string) {
 	desc, values := describe(name, help, labels)
 	bounds, seen := make(map[float64]uint64), uint64(0)
 	for i, n := range f.Times {
-		if seen += n; i < len(f.Times)-1 { // the last one has no end
+		if seen += n; i < len(f.Times)-1 { // the last one has no upper bound
 			bounds[commands.DropinBound(i).Seconds()] = seen
 		}
 	}

@@ -1,7 +1,7 @@
 package admin
 
-// metrics.go answers: what does Prometheus see? Nothing is counted here: a scrape
-// reads the counters that the rooms keep anyway.
+// metrics.go exports the metrics for Prometheus. Nothing is counted here: a scrape
+// reads the counters that the packages keep anyway.
 
 import (
 	"runtime"
@@ -15,65 +15,64 @@ import (
 	"redlockd/redlock"
 )
 
-// Locks are what the algorithms count.
-type Locks interface {
+// LockStats provides the counters of the lock algorithms.
+type LockStats interface {
 	Counters() redlock.Counters
 	InFlight() int
 	Reports(db int) []redlock.MasterReport
 }
 
-// Masters are what the lanes count.
-type Masters interface {
+// MasterStats provides the counters of the lanes.
+type MasterStats interface {
 	Counters() pool.Counters
 	Databases() []int
 	Quorum() int
 }
 
 var (
-	_ Locks   = (*redlock.Locker)(nil)
-	_ Masters = (*pool.Pool)(nil)
+	_ LockStats   = (*redlock.Locker)(nil)
+	_ MasterStats = (*pool.Pool)(nil)
 )
 
-// Sources are where the figures come from.
+// Sources provide the data of metrics and page.
 type Sources struct {
-	Version string
-	Locks   Locks
-	Masters Masters
-	Clients func() commands.ClientCounts
-	Grants  *Grants
-	Dropin  func() []commands.DropinFigure // nil: there are none
-	Traces  func() commands.TraceCounts    // nil: no collector is told
-	Looks   Looks                          // nil: there is no page
-	Warning string                         // stands on the page as long as the daemon runs; "" = none
+	Version   string
+	Locks     LockStats
+	Masters   MasterStats
+	Clients   func() commands.ClientCounts
+	Latencies *Latencies
+	Dropin    func() []commands.DropinStat // nil: no drop-in clients
+	Traces    func() commands.TraceCounts  // nil: no traces
+	Reader    LockReader                   // nil: no page
+	Warning   string                       // shown on the page as long as the daemon runs; "" = none
 }
 
-// NewFigures gathers all figures of the daemon and of its process.
+// NewFigures gathers all metrics of the daemon and of its process.
 func NewFigures(s Sources) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(s.Grants.locks.times, s.Grants.waits.times, &collector{s})
+	registry.MustRegister(s.Latencies.locks.times, s.Latencies.waits.times, &collector{s})
 	return registry
 }
 
-// collector answers a scrape.
+// collector serves scrapes.
 type collector struct{ Sources }
 
-// Describe sends nothing: which masters and databases there are is known only
-// when they are looked at.
+// Describe sends nothing: masters and databases are known only during a scrape.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is called by each scrape.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	p := scrape{out}
-	p.gauge("redlockd_build_info", "Always 1; the labels say which build this is.", 1, "version", c.Version, "go", runtime.Version())
+	p.gauge("redlockd_build_info", "Always 1; the labels are the version and the Go release of this build.", 1, "version", c.Version, "go", runtime.Version())
 	c.locks(p)
 	c.lanes(p)
 	c.clients(p)
 	c.dropin(p)
 	if c.Traces != nil {
 		n := c.Traces()
-		p.count("redlockd_traces_sent_total", "Spans of operations that the collector took.", n.Sent)
-		p.count("redlockd_traces_dropped_total", "Spans that were lost because it did not.", n.Dropped)
+		p.count("redlockd_traces_sent_total", "Spans of operations that the collector accepted.", n.Sent)
+		p.count("redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", n.Dropped)
 	}
 	for _, db := range c.Masters.Databases() {
 		c.masters(p, db)
@@ -83,20 +82,20 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 func (c *collector) locks(p scrape) {
 	n := c.Locks.Counters()
 	p.count("redlockd_locks_acquired_total", "Grants.", n.Acquired)
-	p.count("redlockd_locks_refused_total", "Lock requests answered nil: somebody else held the key.", n.Refused)
-	p.count("redlockd_locks_expired_total", "Quorums that said yes too late (EXPIRED).", n.Expired)
-	p.count("redlockd_locks_split_total", "Attempts in which nobody had a quorum.", n.Split)
+	p.count("redlockd_locks_refused_total", "Lock requests answered nil: another client held the key.", n.Refused)
+	p.count("redlockd_locks_expired_total", "Quorums reached too late (EXPIRED).", n.Expired)
+	p.count("redlockd_locks_split_total", "Ballots without a quorum for any client.", n.Split)
 	p.count("redlockd_locks_released_total", "Releases.", n.Released)
 	p.count("redlockd_locks_extended_total", "Extensions.", n.Extended)
-	p.count("redlockd_locks_given_back_total", "Grants whose client had gone.", n.GivenBack)
+	p.count("redlockd_locks_given_back_total", "Grants released because the client had gone.", n.GivenBack)
 	p.count("redlockd_holds_lost_total", "Leases under renewal that were lost.", n.HoldsLost)
 	p.count("redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", n.NoQuorum)
-	p.count("redlockd_copies_undone_total", "Copies of failed attempts given back on single masters.", n.Undone)
-	p.count("redlockd_copies_late_total", "Copies made after the decision, given back.", n.LateGrants)
-	p.count("redlockd_copies_healed_total", "Copies made again on masters that had lost an extended lease.", n.Healed)
+	p.count("redlockd_copies_undone_total", "Copies of failed attempts released on single masters.", n.Undone)
+	p.count("redlockd_copies_late_total", "Copies made after the decision and released.", n.LateGrants)
+	p.count("redlockd_copies_repaired_total", "Copies made again on masters that had lost an extended lease.", n.Repaired)
 	p.count("redlockd_fence_second_seals_total", "Grants that needed one more seal for their fence.", n.SecondSeals)
 	p.count("redlockd_fence_third_seals_total", "Grants that needed yet another seal.", n.ThirdSeals)
-	p.count("redlockd_ids_total", "Ids given.", n.IDs)
+	p.count("redlockd_ids_total", "Ids issued.", n.IDs)
 	p.count("redlockd_id_rounds_total", "Proposals to the masters for ids.", n.IDRounds)
 	p.count("redlockd_work_started_total", "Attempts at work granted.", n.WorkStarted)
 	p.count("redlockd_work_done_total", "Pieces of work marked done.", n.WorkDone)
@@ -112,30 +111,30 @@ func (c *collector) lanes(p scrape) {
 		p.count("redlockd_seals_void_total", "Flushes whose votes did not count, by reason.", void, "reason", pool.VoidReason(i))
 	}
 	p.count("redlockd_late_flushes_total", "Flushes answered after the master timeout.", n.LateFlushes)
-	p.count("redlockd_breaker_opened_total", "Times a master was not asked any more because it did not answer.", n.BreakerOpened)
+	p.count("redlockd_breaker_opened_total", "Times the daemon stopped sending to a master because it did not answer.", n.BreakerOpened)
 	p.count("redlockd_dials_total", "Connections to masters tried.", n.Dials)
 	p.count("redlockd_admissions_total", "Connections to masters that may vote.", n.Admissions)
-	p.count("redlockd_new_lives_total", "Admissions that found no unbroken memory.", n.NewLives)
-	p.count("redlockd_lives_retired_total", "Lives retired because a clock stepped, a memory was rolled back or keys may have been evicted.", n.Latched)
-	p.count("redlockd_steps_forgiven_total", "Steps of masters' clocks that were small enough to retire nothing.", n.Forgiven)
-	p.count("redlockd_panics_total", "Panics contained in the lanes; anything but 0 is a bug.", n.Panics)
+	p.count("redlockd_new_incarnations_total", "Admissions of a master as a new incarnation: its memory was not unbroken.", n.NewIncarnations)
+	p.count("redlockd_incarnations_invalidated_total", "Incarnations invalidated because a clock stepped, acknowledged writes were lost or keys may have been evicted.", n.Invalidated)
+	p.count("redlockd_clock_steps_tolerated_total", "Steps of masters' clocks that were too small to invalidate an incarnation.", n.StepsTolerated)
+	p.count("redlockd_panics_total", "Panics recovered in the lanes; anything but 0 is a bug.", n.Panics)
 }
 
 func (c *collector) clients(p scrape) {
 	n := c.Clients()
 	p.gauge("redlockd_clients_connected", "Open connections of clients.", float64(n.Connected))
-	p.gauge("redlockd_clients_limit", "How many there may be (--max-clients).", float64(n.Limit))
+	p.gauge("redlockd_clients_limit", "Limit of open connections (--max-clients).", float64(n.Limit))
 	p.count("redlockd_clients_accepted_total", "Connections accepted.", n.Accepted)
-	p.count("redlockd_clients_rejected_total", "Connections refused because of a limit.", n.Rejected)
+	p.count("redlockd_clients_rejected_total", "Connections rejected because of a limit.", n.Rejected)
 	p.count("redlockd_clients_output_limit_total", "Connections closed because the client left replies or messages unread (--client-output-limit).", n.Slow)
-	p.count("redlockd_clients_evicted_total", "Connections closed because clients had too much memory together (--max-memory-clients).", n.Evicted)
-	p.gauge("redlockd_clients_memory_bytes", "What counts for --max-memory-clients.", float64(n.Memory))
+	p.count("redlockd_clients_evicted_total", "Connections closed because clients used too much memory together (--max-memory-clients).", n.Evicted)
+	p.gauge("redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", float64(n.Memory))
 	p.count("redlockd_commands_total", "Commands read.", n.Commands)
-	p.count("redlockd_client_panics_total", "Panics contained on the clients' side, each of which cost a connection; anything but 0 is a bug.", n.Panics)
+	p.count("redlockd_client_panics_total", "Panics recovered on the clients' side, each of which closed a connection; anything but 0 is a bug.", n.Panics)
 }
 
-// states are all that a master can be in.
-var states = []string{"voting", "quarantined", "suspect", "ailing", "dialing", "down", "refused", "draining", "drained"}
+// states are all states of a master.
+var states = []string{"voting", "quarantined", "suspect", "failing", "dialing", "down", "refused", "draining", "drained"}
 
 func (c *collector) masters(p scrape, db int) {
 	reports, voting := c.Locks.Reports(db), 0
@@ -147,29 +146,29 @@ func (c *collector) masters(p scrape, db int) {
 		c.master(p, m, db)
 	}
 	database := strconv.Itoa(db)
-	p.gauge("redlockd_masters", "Masters there are.", float64(len(reports)), "database", database)
-	p.gauge("redlockd_masters_needed", "Masters that decide: a quorum.", float64(c.Masters.Quorum()), "database", database)
-	p.gauge("redlockd_masters_voting", "Masters whose consent counts now.", float64(voting), "database", database)
+	p.gauge("redlockd_masters", "Configured masters.", float64(len(reports)), "database", database)
+	p.gauge("redlockd_masters_needed", "Masters needed for a quorum.", float64(c.Masters.Quorum()), "database", database)
+	p.gauge("redlockd_masters_voting", "Masters whose votes count now.", float64(voting), "database", database)
 }
 
 func (c *collector) master(p scrape, m *redlock.MasterReport, db int) {
 	which := []string{"master", m.Name, "database", strconv.Itoa(db)}
 	with := func(more ...string) []string { return append(which[:4:4], more...) }
 	for _, state := range states {
-		p.gauge("redlockd_master_state", "1 for the state that a master is in.", truth(m.State == state), with("state", state)...)
+		p.gauge("redlockd_master_state", "1 for the present state of a master.", boolValue(m.State == state), with("state", state)...)
 	}
-	p.gauge("redlockd_master_state_seconds", "Time since a master's connection came or went.", m.Since.Seconds(), which...)
-	p.gauge("redlockd_master_durable", "1 if a master has on disk what it answered.", truth(m.Durable), which...)
+	p.gauge("redlockd_master_state_seconds", "Time since a master's connection was opened or closed.", m.Since.Seconds(), which...)
+	p.gauge("redlockd_master_durable", "1 if a master has its acknowledged writes on disk.", boolValue(m.Durable), which...)
 	p.gauge("redlockd_master_queued_operations", "Operations that wait for a master's next flush.", float64(m.Queued), which...)
 	p.gauge("redlockd_master_in_flight_operations", "Operations sent to a master and not answered.", float64(m.InFlight), which...)
-	p.gauge("redlockd_master_owed_releases", "Releases that a master has not acknowledged yet.", float64(m.Owed), which...)
-	p.count("redlockd_master_votes_total", "Answers of a master to operations that take a key.", m.Votes.Yes, with("vote", "yes")...)
-	p.count("redlockd_master_votes_total", "Answers of a master to operations that take a key.", m.Votes.No, with("vote", "no")...)
-	p.count("redlockd_master_votes_total", "Answers of a master to operations that take a key.", m.Votes.Silent, with("vote", "silent")...)
+	p.gauge("redlockd_master_pending_releases", "Releases that a master has not acknowledged yet.", float64(m.PendingReleases), which...)
+	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Yes, with("vote", "yes")...)
+	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.No, with("vote", "no")...)
+	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
 	p.roundTrips("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", &m.RTT, which...)
 }
 
-func truth(yes bool) float64 {
+func boolValue(yes bool) float64 {
 	if yes {
 		return 1
 	}

@@ -1,6 +1,6 @@
 package admin
 
-// routes.go answers: what is there to see, and who may see it?
+// routes.go contains the paths of the admin endpoint and the access checks.
 
 import (
 	"errors"
@@ -17,18 +17,18 @@ import (
 	"redlockd/commands"
 )
 
-// mostScrapes is how many scrapes run at once: a few scrapers, and whoever looks.
-const mostScrapes = 4
+// maxScrapes is how many scrapes run at once: a few scrapers, and people.
+const maxScrapes = 4
 
-// profileTime is for the longest profile that anybody takes, and its delivery.
-const profileTime = 5 * time.Minute
+// profileTimeout is enough for the longest useful profile and its delivery.
+const profileTimeout = 5 * time.Minute
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	figures := promhttp.HandlerFor(s.options.Figures, promhttp.HandlerOpts{
-		MaxRequestsInFlight: mostScrapes, Timeout: reaperTime, EnableOpenMetrics: true,
+		MaxRequestsInFlight: maxScrapes, Timeout: requestTimeout, EnableOpenMetrics: true,
 	})
 	mux.Handle("GET /metrics", s.guarded(commands.CategoryRead, figures))
 	if s.options.Pprof {
@@ -36,18 +36,18 @@ func (s *Server) routes() http.Handler {
 			"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": s.cmdline, "/debug/pprof/profile": pprof.Profile,
 			"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 		} {
-			mux.Handle("GET "+path, s.guarded(commands.CategoryAdmin, patient(handler)))
+			mux.Handle("GET "+path, s.guarded(commands.CategoryAdmin, withProfileTimeout(handler)))
 		}
 	}
-	if s.lookouts != nil {
+	if s.pollers != nil {
 		s.routePage(mux)
 	}
 	return mux
 }
 
 func (s *Server) routePage(mux *http.ServeMux) {
-	read := func(path string, serve visited) {
-		mux.Handle("GET "+path, s.sheltered(s.visitors(commands.CategoryRead, serve)))
+	read := func(path string, serve userHandler) {
+		mux.Handle("GET "+path, s.protected(s.authorized(commands.CategoryRead, serve)))
 	}
 	for _, name := range files {
 		read("/"+name, file(name))
@@ -56,13 +56,13 @@ func (s *Server) routePage(mux *http.ServeMux) {
 	read("/about", s.about)
 	read("/stream", s.stream)
 	read("/lock", s.lock)
-	mux.Handle("POST /force", s.sheltered(s.visitors(commands.CategoryForce, s.force)))
+	mux.Handle("POST /force", s.protected(s.authorized(commands.CategoryForce, s.force)))
 }
 
-// patient gives a profile the time it was asked to take.
-func patient(handler http.Handler) http.Handler {
+// withProfileTimeout gives a profile the time that it was requested to take.
+func withProfileTimeout(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(profileTime)) // a test's recorder has none
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(profileTimeout)) // a test's recorder has none
 		handler.ServeHTTP(w, r)
 	})
 }
@@ -71,73 +71,73 @@ func patient(handler http.Handler) http.Handler {
 func (s *Server) cmdline(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, strings.Join(s.options.Cmdline, "\x00")) // a client that has left needs no answer
+	_, _ = io.WriteString(w, strings.Join(s.options.Cmdline, "\x00")) // a client that has left needs no reply
 }
 
 // healthz: the process runs and answers. Whether masters vote is no reason to
-// restart it, so that is not asked.
+// restart it, so healthz does not check that.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, "ok")
+	writeText(w, http.StatusOK, "ok")
 }
 
-// readyz: a client that comes now can be granted a lock.
+// readyz: a client that connects now can be granted a lock.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	ready, why := s.options.Ready()
 	switch {
 	case s.draining.Load():
-		answer(w, http.StatusServiceUnavailable, "draining")
+		writeText(w, http.StatusServiceUnavailable, "draining")
 	case !ready:
-		answer(w, http.StatusServiceUnavailable, why)
+		writeText(w, http.StatusServiceUnavailable, why)
 	default:
-		answer(w, http.StatusOK, why)
+		writeText(w, http.StatusOK, why)
 	}
 }
 
-func answer(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) // whoever has gone needs no answer
+	_, _ = w.Write([]byte(text + "\n")) // a client that has gone needs no reply
 }
 
-// visited serves somebody who was let in.
-type visited func(http.ResponseWriter, *http.Request, commands.Visitor)
+// userHandler serves an authorized user.
+type userHandler func(http.ResponseWriter, *http.Request, commands.HTTPUser)
 
-// guarded serves users with the category, see the package's head.
+// guarded serves users with the category, see doc.go.
 func (s *Server) guarded(category string, inner http.Handler) http.Handler {
-	return s.visitors(category, func(w http.ResponseWriter, r *http.Request, _ commands.Visitor) { inner.ServeHTTP(w, r) })
+	return s.authorized(category, func(w http.ResponseWriter, r *http.Request, _ commands.HTTPUser) { inner.ServeHTTP(w, r) })
 }
 
-// visitors is guarded for what depends on who they are.
-func (s *Server) visitors(category string, serve visited) http.Handler {
+// authorized is guarded for handlers that depend on the user.
+func (s *Server) authorized(category string, serve userHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, local := origin(r.RemoteAddr)
 		if s.options.LocalOnly && !local {
-			answer(w, http.StatusForbidden, "protected mode: without requirepass and users only this machine is served; set one of them, or --protected-mode off")
+			writeText(w, http.StatusForbidden, "protected mode: without requirepass and users only this machine is served; set one of them, or --protected-mode off")
 			return
 		}
 		if !s.options.Login.NeedsLogin() && !ownName(r.Host) {
-			answer(w, http.StatusForbidden, "without requirepass and users this is served under an address or a name without dots only, "+
-				"because the owner of the name "+shown(r.Host)+" could point it here; use an address, or set one of them")
+			writeText(w, http.StatusForbidden, "without requirepass and users this is served under an address or a name without dots only, "+
+				"because the owner of the name "+printable(r.Host)+" could point it here; use an address, or set one of them")
 			return
 		}
 		name, password, _ := r.BasicAuth()
-		visitor, err := s.options.Login.Visit(host, name, password)
+		visitor, err := s.options.Login.Authenticate(host, name, password)
 		switch {
 		case err == nil && visitor.May(category):
 			serve(w, r, visitor)
 		case err == nil:
-			answer(w, http.StatusForbidden, commands.ErrNoPermit.Error()+": the category "+category+" is needed")
-		case errors.Is(err, commands.ErrGuessing):
-			answer(w, http.StatusTooManyRequests, err.Error())
+			writeText(w, http.StatusForbidden, commands.ErrNoPermission.Error()+": the category "+category+" is needed")
+		case errors.Is(err, commands.ErrTooManyFailures):
+			writeText(w, http.StatusTooManyRequests, err.Error())
 		default:
 			w.Header().Set("WWW-Authenticate", `Basic realm="redlockd", charset="UTF-8"`)
-			answer(w, http.StatusUnauthorized, err.Error())
+			writeText(w, http.StatusUnauthorized, err.Error())
 		}
 	})
 }
 
-// origin is whom a request counts for, in the same words as at the port: an
+// origin returns the host that a request counts for, in the same form as at the port: an
 // address, or a network of 64 bits.
 func origin(remote string) (host string, local bool) {
 	text, _, err := net.SplitHostPort(remote)

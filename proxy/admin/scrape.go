@@ -6,7 +6,7 @@ import (
 	"redlockd/pool"
 )
 
-// scrape is one answer to Prometheus. Labels alternate names and values.
+// scrape is one response to Prometheus. Labels alternate names and values.
 type scrape struct{ out chan<- prometheus.Metric }
 
 func (s scrape) count(name, help string, n int64, labels ...string) {
@@ -22,7 +22,7 @@ func (s scrape) write(name, help string, kind prometheus.ValueType, value float6
 	s.out <- prometheus.MustNewConstMetric(desc, kind, value, values...)
 }
 
-// roundTrips shows one bound for each doubling: finer ones would be most of the page.
+// roundTrips exports one bound for each doubling: finer ones would be most of the output.
 func (s scrape) roundTrips(name, help string, h *pool.Histogram, labels ...string) {
 	desc, values := describe(name, help, labels)
 	bounds, seen := make(map[float64]uint64), uint64(0)

@@ -1,6 +1,6 @@
 package admin
 
-// search.go answers: which locks does a viewer want to see, and in which order?
+// search.go finds and sorts the locks that a viewer requested.
 
 import (
 	"slices"
@@ -9,78 +9,78 @@ import (
 	"redlockd/redlock"
 )
 
-// question is what a viewer wants to see.
-type question struct {
+// query is a viewer's search.
+type query struct {
 	search string
 	order  string // one of orders
 	offset int
 }
 
-// found is a page of a list.
-type found struct {
-	entries        []*entry
+// searchResult is a page of a list.
+type searchResult struct {
+	entries        []*cachedLock
 	matches, total int // of those that the viewer may see
 }
 
-// mostOffset is how far a list can be leafed through; beyond, searching is quicker.
+// maxOffset is how far one can page through a list; beyond, a search is quicker.
 const (
-	pageSize   = 50
-	mostOffset = 100 * pageSize
+	pageSize  = 50
+	maxOffset = 100 * pageSize
 )
 
-// orders are the ways to sort, each with the key as the last word.
-var orders = map[string]func(a, b *entry) bool{
-	"key": func(a, b *entry) bool { return a.key < b.key },
-	"left": func(a, b *entry) bool {
+// orders are the sort orders, each with the key as the last criterion.
+var orders = map[string]func(a, b *cachedLock) bool{
+	"key": func(a, b *cachedLock) bool { return a.key < b.key },
+	"left": func(a, b *cachedLock) bool {
 		return a.until.Before(b.until) || a.until.Equal(b.until) && a.key < b.key
 	},
-	"held": func(a, b *entry) bool {
+	"held": func(a, b *cachedLock) bool {
 		x, _ := a.heldSince()
 		y, _ := b.heldSince()
 		return x.Before(y) || x.Equal(y) && a.key < b.key
 	},
-	"waiting": func(a, b *entry) bool {
+	"waiting": func(a, b *cachedLock) bool {
 		x, y := max(a.waiters, a.queued), max(b.waiters, b.queued)
 		return x > y || x == y && a.key < b.key
 	},
 }
 
-// list is what is written in a book at one moment. It never changes, so all
-// viewers look through the same one.
-type list struct {
-	entries        []*entry // in no order
+// lockSet is the content of a lockCache at one moment. It never changes, so all viewers
+// search the same one.
+type lockSet struct {
+	entries        []*cachedLock // in no order
 	complete, full bool
 }
 
-// find answers a question of somebody who may see the keys of sight.
-func (l list) find(q question, sight func(redlock.Key) bool) found {
-	first := newFirst(q.offset+pageSize, orders[q.order])
-	pieces := pattern(q.search)
-	var f found
+// find searches the keys that pass the viewer's key filter.
+func (l lockSet) find(q query, keyFilter func(redlock.Key) bool) searchResult {
+	first := newTopLocks(q.offset+pageSize, orders[q.order])
+	pieces := splitPattern(q.search)
+	var f searchResult
 	for _, e := range l.entries {
-		if !sight(e.key) {
+		if !keyFilter(e.key) {
 			continue
 		}
 		f.total++
 		if matches(string(e.key), pieces) {
 			f.matches++
-			first.offer(e)
+			first.add(e)
 		}
 	}
 	f.entries = first.sorted[min(q.offset, len(first.sorted)):]
 	return f
 }
 
-// pattern splits a search at its stars. A search without any is looked for
-// anywhere in a name; case never matters.
-func pattern(search string) []string {
+// splitPattern splits a search at its stars. A search without any matches anywhere in a
+// name; case never matters.
+func splitPattern(search string) []string {
 	if search != "" && !strings.Contains(search, "*") {
 		search = "*" + search + "*"
 	}
 	return strings.Split(strings.ToLower(search), "*")
 }
 
-// matches tells whether a name has the pieces in this order, the first at its
+// matches reports whether a name has the pieces in this order, the first at its
 // beginning and the last at its end.
 func matches(name string, pieces []string) bool {
 	last := len(pieces) - 1
@@ -102,25 +102,25 @@ func matches(name string, pieces []string) bool {
 	return strings.HasSuffix(rest, pieces[last])
 }
 
-// first keeps the few that come first of many, without sorting the rest.
-type first struct {
-	most   int
-	before func(a, b *entry) bool
-	sorted []*entry
+// topLocks keeps the first few of many entries, without sorting the rest.
+type topLocks struct {
+	limit  int
+	before func(a, b *cachedLock) bool
+	sorted []*cachedLock
 }
 
-func newFirst(most int, before func(a, b *entry) bool) *first {
-	return &first{most: most, before: before}
+func newTopLocks(limit int, before func(a, b *cachedLock) bool) *topLocks {
+	return &topLocks{limit: limit, before: before}
 }
 
-func (f *first) offer(e *entry) {
-	if len(f.sorted) == f.most {
-		if !f.before(e, f.sorted[f.most-1]) {
+func (f *topLocks) add(e *cachedLock) {
+	if len(f.sorted) == f.limit {
+		if !f.before(e, f.sorted[f.limit-1]) {
 			return
 		}
-		f.sorted = f.sorted[:f.most-1]
+		f.sorted = f.sorted[:f.limit-1]
 	}
-	at, _ := slices.BinarySearchFunc(f.sorted, e, func(a, b *entry) int {
+	at, _ := slices.BinarySearchFunc(f.sorted, e, func(a, b *cachedLock) int {
 		if f.before(a, b) {
 			return -1
 		}

@@ -1,8 +1,7 @@
 package admin
 
-// stream.go answers: how does the page hear of what changes? Over one response
-// that does not end, in the words of server-sent events: "view" with all that is
-// on the screen once a second, "events" as they come.
+// stream.go sends changes to the page over one response that does not end, as server-sent
+// events: "view" with the whole screen once a second, "events" as they come.
 
 import (
 	"context"
@@ -19,106 +18,106 @@ import (
 )
 
 const (
-	// mostStreams is how many pages are served at once; each takes some 20 kB a
-	// second, and 20 ms of a core a second when there are a hundred thousand locks.
-	mostStreams = 16
-	// mostStreamsOfUser leaves some for the others; without users it holds for an address.
-	mostStreamsOfUser = mostStreams / 2
-	// newsEvery is how often events are sent.
-	newsEvery = 250 * time.Millisecond
-	// readerTime is for a viewer to take what is written.
-	readerTime = 10 * time.Second
-	// longestSearch is that of a lock's name.
-	longestSearch = 512
+	// maxStreams is how many pages are served at once; each costs some 20 kB a second,
+	// and 20 ms of a core a second when there are a hundred thousand locks.
+	maxStreams = 16
+	// maxStreamsPerUser leaves some for others; without users it applies to an address.
+	maxStreamsPerUser = maxStreams / 2
+	// eventsInterval is how often events are sent.
+	eventsInterval = 250 * time.Millisecond
+	// sendTimeout is how long a viewer may take to receive a message.
+	sendTimeout = 10 * time.Second
+	// maxSearch is the length of the longest key.
+	maxSearch = 512
 )
 
-// readers are the pages that each user has open. The zero value is ready.
-type readers struct {
-	mu sync.Mutex
-	of map[string]int
+// pageCounts counts the open pages of each user. The zero value is ready.
+type pageCounts struct {
+	mu     sync.Mutex
+	byUser map[string]int
 }
 
-func (r *readers) enter(user string) bool {
+func (r *pageCounts) enter(user string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of[user] >= mostStreamsOfUser {
+	if r.byUser[user] >= maxStreamsPerUser {
 		return false
 	}
-	if r.of == nil {
-		r.of = make(map[string]int)
+	if r.byUser == nil {
+		r.byUser = make(map[string]int)
 	}
-	r.of[user]++
+	r.byUser[user]++
 	return true
 }
 
-func (r *readers) leave(user string) {
+func (r *pageCounts) leave(user string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of[user]--; r.of[user] == 0 {
-		delete(r.of, user)
+	if r.byUser[user]--; r.byUser[user] == 0 {
+		delete(r.byUser, user)
 	}
 }
 
-// watching is one page on its way.
-type watching struct {
-	server   *Server
-	visitor  commands.Visitor
-	question question
-	lookout  *lookout
-	out      http.ResponseWriter
-	heard    uint64 // the last event that was sent
+// pageStream is the stream of one open page.
+type pageStream struct {
+	server    *Server
+	user      commands.HTTPUser
+	query     query
+	poller    *poller
+	out       http.ResponseWriter
+	lastEvent uint64 // the last event that was sent
 }
 
 // stream serves one page until it is closed.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands.Visitor) {
-	db, q, err := s.asked(r)
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+	db, q, err := s.parseQuery(r)
 	if err != nil {
-		answer(w, http.StatusBadRequest, err.Error())
+		writeText(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	user := visitor.Name()
 	if user == "" {
 		user, _ = origin(r.RemoteAddr)
 	}
-	if !s.readers.enter(user) {
-		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages of this user are open already, which is as many as this daemon serves to one; close one", mostStreamsOfUser))
+	if !s.openPages.enter(user) {
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages of this user are open already, the limit of this daemon for one user; close one", maxStreamsPerUser))
 		return
 	}
-	defer s.readers.leave(user)
+	defer s.openPages.leave(user)
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		answer(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open already, which is as many as this daemon serves; close one", mostStreams))
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open already, the limit of this daemon; close one", maxStreams))
 		return
 	}
-	o := s.lookouts.enter(db)
+	o := s.pollers.addViewer(db)
 	if o == nil {
-		answer(w, http.StatusServiceUnavailable, "this daemon is stopping")
+		writeText(w, http.StatusServiceUnavailable, "this daemon is stopping")
 		return
 	}
-	defer s.lookouts.leave(o)
+	defer s.pollers.removeViewer(o)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies would hold it back
-	w.Header().Set("Connection", "close")     // the deadlines set here are not for another request
-	patience := http.NewResponseController(w)
-	_ = patience.SetReadDeadline(time.Time{}) // the request has been read; nothing more comes
-	one := &watching{server: s, visitor: visitor, question: q, lookout: o, out: w}
-	_, one.heard, _ = o.news.after(0)
+	w.Header().Set("X-Accel-Buffering", "no") // else proxies would buffer it
+	w.Header().Set("Connection", "close")     // the deadlines set here must not apply to another request
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // the request has been read; nothing more comes
+	one := &pageStream{server: s, user: visitor, query: q, poller: o, out: w}
+	_, one.lastEvent, _ = o.events.after(0)
 	one.run(r.Context())
 }
 
-// asked reads what a page wants to see.
-func (s *Server) asked(r *http.Request) (db int, q question, err error) {
+// parseQuery reads the parameters of a page.
+func (s *Server) parseQuery(r *http.Request) (db int, q query, err error) {
 	values := r.URL.Query()
-	q = question{search: values.Get("search"), order: values.Get("order")}
+	q = query{search: values.Get("search"), order: values.Get("order")}
 	if q.order == "" {
 		q.order = "key"
 	}
 	if text := values.Get("offset"); text != "" {
-		if q.offset, err = strconv.Atoi(text); err != nil || q.offset < 0 || q.offset > mostOffset {
-			return 0, q, fmt.Errorf("offset %q: allowed are 0 to %d; search for less", text, mostOffset)
+		if q.offset, err = strconv.Atoi(text); err != nil || q.offset < 0 || q.offset > maxOffset {
+			return 0, q, fmt.Errorf("offset %q: allowed are 0 to %d; search for less", text, maxOffset)
 		}
 	}
 	if text := values.Get("db"); text != "" {
@@ -127,40 +126,40 @@ func (s *Server) asked(r *http.Request) (db int, q question, err error) {
 		}
 	}
 	switch {
-	case len(q.search) > longestSearch:
-		return 0, q, fmt.Errorf("search of %d bytes, allowed are 0 to %d", len(q.search), longestSearch)
+	case len(q.search) > maxSearch:
+		return 0, q, fmt.Errorf("search of %d bytes, allowed are 0 to %d", len(q.search), maxSearch)
 	case orders[q.order] == nil:
 		return 0, q, fmt.Errorf("order %q: allowed are key, left, held, waiting", q.order)
 	case !slices.Contains(s.databases(), db):
-		return 0, q, fmt.Errorf("db %d is not in use by this daemon", db) // looking would open connections to the masters
+		return 0, q, fmt.Errorf("db %d is not in use by this daemon", db) // polling it would open connections to the masters
 	}
 	return db, q, nil
 }
 
-// databases that can be looked at.
+// databases returns those that can be viewed.
 func (s *Server) databases() []int {
 	in := append(s.options.Sources.Masters.Databases(), 0)
 	slices.Sort(in)
 	return slices.Compact(in)
 }
 
-// run sends until the viewer goes, may not look any more, or the door closes.
-func (w *watching) run(ctx context.Context) {
-	ticker := time.NewTicker(newsEvery)
+// run sends until the viewer goes, loses the permission, or the endpoint closes.
+func (w *pageStream) run(ctx context.Context) {
+	ticker := time.NewTicker(eventsInterval)
 	defer ticker.Stop()
-	next := w.lookout.first
+	next := w.poller.first
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.server.lookouts.ctx.Done():
+		case <-w.server.pollers.ctx.Done():
 			return
 		case <-ticker.C:
 			if !w.events() {
 				return
 			}
 		case <-next:
-			s := w.lookout.last()
+			s := w.poller.snapshot()
 			if next = s.next; !w.view(s) {
 				return
 			}
@@ -168,46 +167,46 @@ func (w *watching) run(ctx context.Context) {
 	}
 }
 
-// view sends the screen; false if there is nobody to send it to.
-func (w *watching) view(s *seen) bool {
-	if !w.visitor.May(commands.CategoryRead) { // as users are now
+// view sends the screen; it returns false when the stream has to end.
+func (w *pageStream) view(s *snapshot) bool {
+	if !w.user.May(commands.CategoryRead) { // users may have been reloaded
 		return false
 	}
-	sight := w.visitor.Sight()
-	v, entries := w.lookout.view(s, w.question, sight)
-	w.lookout.show(entries)
-	if whole := redlock.Key(w.question.search); sight(whole) {
-		w.lookout.seek(whole)
+	keyFilter := w.user.KeyFilter()
+	v, entries := w.poller.view(s, w.query, keyFilter)
+	w.poller.addKeys(entries)
+	if whole := redlock.Key(w.query.search); keyFilter(whole) {
+		w.poller.addKey(whole)
 	}
 	v.Draining = w.server.draining.Load()
 	return w.send("view", v)
 }
 
-// happened is what "events" carries.
-type happened struct {
+// streamedEvents is the content of "events".
+type streamedEvents struct {
 	Rows   []eventRow `json:"rows"`
 	Missed uint64     `json:"missed"`
 }
 
-func (w *watching) events() bool {
+func (w *pageStream) events() bool {
 	var all []redlock.Event
 	var missed uint64
-	all, w.heard, missed = w.lookout.news.after(w.heard)
-	rows := eventViews(all, w.visitor.Sight())
+	all, w.lastEvent, missed = w.poller.events.after(w.lastEvent)
+	rows := eventViews(all, w.user.KeyFilter())
 	if len(rows) == 0 && missed == 0 {
 		return true
 	}
-	return w.send("events", happened{rows, missed})
+	return w.send("events", streamedEvents{rows, missed})
 }
 
-func (w *watching) send(kind string, what any) bool {
+func (w *pageStream) send(kind string, what any) bool {
 	text, err := json.Marshal(what)
 	if err != nil {
-		w.server.options.Logger.Error("the page cannot be written", "cause", err)
+		w.server.options.Logger.Error("page data not encoded; this is a bug", "err", err)
 		return false
 	}
 	control := http.NewResponseController(w.out)
-	_ = control.SetWriteDeadline(time.Now().Add(readerTime)) // a test's recorder has none
+	_ = control.SetWriteDeadline(time.Now().Add(sendTimeout)) // a test's recorder has none
 	if _, err := fmt.Fprintf(w.out, "event: %s\ndata: %s\n\n", kind, text); err != nil {
 		return false
 	}

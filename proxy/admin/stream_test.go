@@ -12,7 +12,7 @@ import (
 	"redlockd/redlock"
 )
 
-// listenTo reads a stream over a socket until told is content.
+// listenTo reads a stream over a socket until told returns true.
 func listenTo(t *testing.T, address string, told func(kind, data string) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -45,7 +45,7 @@ func listenTo(t *testing.T, address string, told func(kind, data string) bool) {
 	t.Errorf("the stream ended: %v", lines.Err())
 }
 
-func TestStream_SendsViewsAndEventsAndEndsWithTheDoor(t *testing.T) {
+func TestStream_SendsViewsAndEventsAndEndsWithTheServer(t *testing.T) {
 	looks := lookingAt("invoices")
 	s, err := New(withPage(figures(), looks))
 	if err != nil {
@@ -90,7 +90,7 @@ func TestStream_EndsWhenItsUserIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := withPage(figures(), lookingAt("invoices"))
-	o.Login = commands.NewTable(commands.Env{Users: users})
+	o.Login = commands.NewTable(commands.Deps{Users: users})
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -125,9 +125,9 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-func TestStream_RefusesMorePagesThanThereIsRoomFor(t *testing.T) {
+func TestStream_RefusesMorePagesThanTheLimit(t *testing.T) {
 	s := newServer(withPage(figures(), lookingAt()))
-	for range mostStreams {
+	for range maxStreams {
 		s.streams <- struct{}{}
 	}
 	if w := askServer(s, "127.0.0.1:1", "/stream", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "16 pages") {
@@ -135,7 +135,7 @@ func TestStream_RefusesMorePagesThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestStream_TellsWhatIsWrongWithAQuestion(t *testing.T) {
+func TestStream_ReportsWhatIsWrongWithAQuery(t *testing.T) {
 	o := withPage(figures(), lookingAt())
 	for query, says := range map[string]string{
 		"offset=-1": "allowed are 0 to 5000", "offset=5001": "allowed are 0 to 5000", "order=size": "allowed are key, left, held, waiting",
@@ -149,9 +149,9 @@ func TestStream_TellsWhatIsWrongWithAQuestion(t *testing.T) {
 
 func TestStream_OneUserLeavesPagesToOthers(t *testing.T) {
 	s := newServer(withPage(withUsers(t, figures()), lookingAt()))
-	defer s.lookouts.close()
-	for i := range mostStreamsOfUser + 1 {
-		if got, want := s.readers.enter("scraper"), i < mostStreamsOfUser; got != want {
+	defer s.pollers.close()
+	for i := range maxStreamsPerUser + 1 {
+		if got, want := s.openPages.enter("scraper"), i < maxStreamsPerUser; got != want {
 			t.Fatalf("page %d of one user is served: %t", i+1, got)
 		}
 	}
@@ -162,14 +162,14 @@ func TestStream_OneUserLeavesPagesToOthers(t *testing.T) {
 	if len(s.streams) != 0 {
 		t.Error("a page that was refused takes a place")
 	}
-	if !s.readers.enter("another") {
+	if !s.openPages.enter("another") {
 		t.Error("another user has no page")
 	}
-	for range mostStreamsOfUser {
-		s.readers.leave("scraper")
+	for range maxStreamsPerUser {
+		s.openPages.leave("scraper")
 	}
-	s.readers.leave("another")
-	if len(s.readers.of) != 0 {
-		t.Errorf("pages are left of %v", s.readers.of)
+	s.openPages.leave("another")
+	if len(s.openPages.byUser) != 0 {
+		t.Errorf("pages are left of %v", s.openPages.byUser)
 	}
 }

@@ -1,7 +1,7 @@
 package admin
 
-// view.go answers: what is one viewer told? What all share is cut down to the
-// keys that the viewer may see, and written as the page's script reads it.
+// view.go builds the data for one viewer: the shared snapshot, reduced to the keys that
+// the viewer may see, in the JSON form that the page's script reads.
 
 import (
 	"cmp"
@@ -30,22 +30,22 @@ type (
 		At       int64       `json:"at"` // since 1970
 	}
 	masterRow struct {
-		Name     string  `json:"name"`
-		Address  string  `json:"address"`
-		State    string  `json:"state"`
-		Detail   string  `json:"detail"`
-		Since    int64   `json:"since"` // of the state, or since it does not vote
-		Left     int64   `json:"left"`  // of the quarantine
-		Whole    int64   `json:"whole"` // quarantine, as far as it was seen
-		Version  string  `json:"version"`
-		Durable  bool    `json:"durable"`
-		Queued   int     `json:"queued"`
-		InFlight int     `json:"in_flight"`
-		Owed     int     `json:"owed"`
-		Yes      int64   `json:"yes"`
-		No       int64   `json:"no"`
-		Silent   int64   `json:"silent"`
-		Trips    []int64 `json:"trips"` // p99
+		Name            string  `json:"name"`
+		Address         string  `json:"address"`
+		State           string  `json:"state"`
+		Detail          string  `json:"detail"`
+		Since           int64   `json:"since"` // of the state, or of the outage
+		Left            int64   `json:"left"`  // of the quarantine
+		Whole           int64   `json:"whole"` // quarantine, as far as it was polled
+		Version         string  `json:"version"`
+		Durable         bool    `json:"durable"`
+		Queued          int     `json:"queued"`
+		InFlight        int     `json:"in_flight"`
+		PendingReleases int     `json:"pending_releases"`
+		Yes             int64   `json:"yes"`
+		No              int64   `json:"no"`
+		Uncounted       int64   `json:"uncounted"`
+		Trips           []int64 `json:"trips"` // p99
 	}
 	lockList struct {
 		Rows     []lockRow `json:"rows"`
@@ -71,39 +71,39 @@ type (
 	}
 	waiterList struct {
 		Rows []waiterRow `json:"rows"`
-		All  int         `json:"all"` // that the viewer may see; of more than a thousand those of the longest
+		All  int         `json:"all"` // that the viewer may see; of more than a thousand the longest waits
 	}
 	waiterRow struct {
-		ID    string   `json:"id"`
-		Keys  []string `json:"keys"`
-		Mode  string   `json:"mode"`
-		Fair  bool     `json:"fair"`
-		Place int      `json:"place"`
-		Who   string   `json:"who"`
-		Since int64    `json:"since"`
-		Left  int64    `json:"left"`
+		ID     string   `json:"id"`
+		Keys   []string `json:"keys"`
+		Mode   string   `json:"mode"`
+		Fair   bool     `json:"fair"`
+		Place  int      `json:"place"`
+		Client string   `json:"client"`
+		Since  int64    `json:"since"`
+		Left   int64    `json:"left"`
 	}
 	eventRow struct {
-		At    int64  `json:"at"`
-		Word  string `json:"word"`
-		Key   string `json:"key"`
-		Fence string `json:"fence"`
-		Mark  string `json:"mark"`
+		At        int64  `json:"at"`
+		Word      string `json:"word"`
+		Key       string `json:"key"`
+		Fence     string `json:"fence"`
+		TokenHash string `json:"token_hash"`
 	}
 )
 
-// mostWaiterRows are sent of those who wait.
-const mostWaiterRows = 50
+// maxWaiterRows bounds the waiters that are sent.
+const maxWaiterRows = 50
 
-// view is what a viewer with a question sees; entries are the locks in it.
-func (o *lookout) view(s *seen, q question, sight func(redlock.Key) bool) (v view, entries []*entry) {
-	f := s.list.find(q, sight)
+// view returns a viewer's data for a query; entries are the locks in it.
+func (o *poller) view(s *snapshot, q query, keyFilter func(redlock.Key) bool) (v view, entries []*cachedLock) {
+	f := s.list.find(q, keyFilter)
 	v = view{
 		Quorum: o.sources.Masters.Quorum(), Charts: s.charts, InFlight: o.sources.Locks.InFlight(),
 		Clients: o.sources.Clients().Connected, At: s.at.UnixMilli(),
 		Locks: lockList{
 			Rows: []lockRow{}, Matches: f.matches, Total: f.total, Offset: q.offset, Page: pageSize,
-			Complete: s.list.complete, Full: s.list.full, Trouble: s.trouble,
+			Complete: s.list.complete, Full: s.list.full, Trouble: s.listErr,
 		},
 		Waiters: waiterList{Rows: []waiterRow{}},
 	}
@@ -114,31 +114,31 @@ func (o *lookout) view(s *seen, q question, sight func(redlock.Key) bool) (v vie
 		v.Locks.Rows = append(v.Locks.Rows, lockView(e, s.at))
 	}
 	for i := range s.waiting {
-		if row, ok := waiterView(&s.waiting[i], sight); ok {
-			if v.Waiters.All++; len(v.Waiters.Rows) < mostWaiterRows {
+		if row, ok := waiterView(&s.waiting[i], keyFilter); ok {
+			if v.Waiters.All++; len(v.Waiters.Rows) < maxWaiterRows {
 				v.Waiters.Rows = append(v.Waiters.Rows, row)
 			}
 		}
 	}
-	v.Headline = diagnose(s.reports, s.gone, v.Quorum, o.stuck(s, sight), s.at).warned(o.sources.Warning)
+	v.Headline = diagnose(s.reports, s.outages, v.Quorum, o.stuckKeys(s, keyFilter), s.at).withWarning(o.sources.Warning)
 	return v, f.entries
 }
 
-// stuck are the keys for which somebody has waited too long.
-func (o *lookout) stuck(s *seen, sight func(redlock.Key) bool) (list []stuck) {
+// stuckKeys returns the keys with a wait that takes too long.
+func (o *poller) stuckKeys(s *snapshot, keyFilter func(redlock.Key) bool) (list []stuckKey) {
 	at := map[redlock.Key]int{}
 	for i := range s.waiting {
 		w := &s.waiting[i]
-		if w.Since < tooLong {
+		if w.Since < stuckAfter {
 			continue
 		}
 		for _, key := range w.Keys {
-			e := o.book.of(key)
-			if _, known := at[key]; known || !sight(key) || e == nil && len(w.Keys) > 1 {
-				continue // of several keys, those that nobody holds are not what is waited for
+			e := o.cache.get(key)
+			if _, known := at[key]; known || !keyFilter(key) || e == nil && len(w.Keys) > 1 {
+				continue // a wait for several keys does not wait for those that are free
 			}
 			at[key] = len(list)
-			list = append(list, stuckAt(key, e, w.Since, s.at))
+			list = append(list, newStuckKey(key, e, w.Since, s.at))
 		}
 	}
 	for i := range s.waiting {
@@ -151,8 +151,8 @@ func (o *lookout) stuck(s *seen, sight func(redlock.Key) bool) (list []stuck) {
 	return list
 }
 
-func stuckAt(key redlock.Key, e *entry, longest time.Duration, now time.Time) stuck {
-	one := stuck{key: shown(string(key)), longest: longest}
+func newStuckKey(key redlock.Key, e *cachedLock, longest time.Duration, now time.Time) stuckKey {
+	one := stuckKey{key: printable(string(key)), longest: longest}
 	if e == nil {
 		return one
 	}
@@ -160,7 +160,7 @@ func stuckAt(key redlock.Key, e *entry, longest time.Duration, now time.Time) st
 	if e.count == 1 && len(e.holders) == 1 {
 		one.by = holderWords(&e.holders[0])
 		if e.holders[0].Note == nil {
-			one.by += " (--lock-info would tell who)"
+			one.by += " (--lock-info would show the client)"
 		}
 	}
 	began, exactly := e.heldSince()
@@ -168,37 +168,37 @@ func stuckAt(key redlock.Key, e *entry, longest time.Duration, now time.Time) st
 	return one
 }
 
-// holderWords say who holds a lock, as far as anybody was told.
+// holderWords describes the holder of a lock, as far as its note contains it.
 func holderWords(h *redlock.Holder) string {
 	var about []string
 	if n := h.Note; n != nil {
 		for _, text := range []string{n.Client, n.Meta} {
 			if text != "" {
-				about = append(about, shown(text))
+				about = append(about, printable(text))
 			}
 		}
 		if n.Client == "" && n.Daemon != "" {
-			about = append(about, "through "+shown(n.Daemon))
+			about = append(about, "through "+printable(n.Daemon))
 		}
 		if n.Name != "" && len(about) > 0 {
-			return shown(n.Name) + " (" + strings.Join(about, ", ") + ")"
+			return printable(n.Name) + " (" + strings.Join(about, ", ") + ")"
 		}
 		if len(about) > 0 {
 			return strings.Join(about, ", ")
 		}
 	}
-	return "token " + h.Token.Shown()
+	return "token " + h.Token.ShortHash()
 }
 
-func masterView(m *redlock.MasterReport, s *seen) masterRow {
+func masterView(m *redlock.MasterReport, s *snapshot) masterRow {
 	row := masterRow{
 		Name: m.Name, Address: m.Address, State: m.State, Detail: m.Detail, Since: m.Since.Milliseconds(),
-		Version: m.Version, Durable: m.Durable, Queued: m.Queued, InFlight: m.InFlight, Owed: m.Owed,
-		Yes: m.Votes.Yes, No: m.Votes.No, Silent: m.Votes.Silent, Trips: s.charts.masters[m.Name],
+		Version: m.Version, Durable: m.Durable, Queued: m.Queued, InFlight: m.InFlight, PendingReleases: m.PendingReleases,
+		Yes: m.Votes.Yes, No: m.Votes.No, Uncounted: m.Votes.Uncounted, Trips: s.charts.masters[m.Name],
 	}
-	if one, absent := s.gone[m.Name]; absent {
+	if one, absent := s.outages[m.Name]; absent {
 		row.Since = s.at.Sub(one.since).Milliseconds()
-		row.Left, row.Whole = m.Left.Milliseconds(), one.longer.Milliseconds()
+		row.Left, row.Whole = m.Left.Milliseconds(), one.quarantine.Milliseconds()
 		row.Detail = cmp.Or(one.reason, row.Detail)
 	}
 	return row
@@ -207,13 +207,13 @@ func masterView(m *redlock.MasterReport, s *seen) masterRow {
 // modeWords are those of DINFO.
 var modeWords = [...]string{redlock.Exclusive: "exclusive", redlock.Shared: "shared", redlock.Permits: "permits"}
 
-func lockView(e *entry, now time.Time) lockRow {
+func lockView(e *cachedLock, now time.Time) lockRow {
 	row := lockRow{
-		ID: identify(e.key), Key: shown(string(e.key)), Mode: modeWords[e.mode], Holders: []string{}, Count: e.count,
+		ID: encodeKey(e.key), Key: printable(string(e.key)), Mode: modeWords[e.mode], Holders: []string{}, Count: e.count,
 		Left: max(0, e.until.Sub(now)).Milliseconds(), Waiting: max(e.waiters, e.queued),
 	}
 	switch {
-	case e.unsure:
+	case e.undecided:
 		row.Mode = "undecided"
 	case e.limit > 0:
 		row.Mode += " " + strconv.Itoa(e.count) + " of " + strconv.Itoa(e.limit)
@@ -229,35 +229,34 @@ func lockView(e *entry, now time.Time) lockRow {
 	return row
 }
 
-// waiterView leaves out the keys that the viewer may not see, and who waits for
-// those alone.
-func waiterView(w *redlock.Waiting, sight func(redlock.Key) bool) (row waiterRow, ok bool) {
+// waiterView leaves out the keys that the viewer may not see, and waiters for those alone.
+func waiterView(w *redlock.Waiting, keyFilter func(redlock.Key) bool) (row waiterRow, ok bool) {
 	row = waiterRow{
-		Mode: modeWords[w.Mode], Fair: w.Fair, Place: w.Place, Who: w.Who.Addr,
+		Mode: modeWords[w.Mode], Fair: w.Fair, Place: w.Place, Client: w.Requester.Addr,
 		Since: w.Since.Milliseconds(), Left: w.Left.Milliseconds(),
 	}
-	if w.Who.Name != "" {
-		row.Who = w.Who.Name + " (" + w.Who.Addr + ")"
+	if w.Requester.Name != "" {
+		row.Client = w.Requester.Name + " (" + w.Requester.Addr + ")"
 	}
-	row.ID = strconv.FormatInt(w.Who.Client, 10)
+	row.ID = strconv.FormatInt(w.Requester.ID, 10)
 	for _, key := range w.Keys {
-		if sight(key) {
-			row.Keys = append(row.Keys, shown(string(key)))
-			row.ID += " " + identify(key)
+		if keyFilter(key) {
+			row.Keys = append(row.Keys, printable(string(key)))
+			row.ID += " " + encodeKey(key)
 		}
 	}
 	return row, len(row.Keys) > 0
 }
 
 // eventViews are the events of keys that the viewer may see, the oldest first.
-func eventViews(events []redlock.Event, sight func(redlock.Key) bool) []eventRow {
+func eventViews(events []redlock.Event, keyFilter func(redlock.Key) bool) []eventRow {
 	rows := []eventRow{}
 	for _, e := range events {
-		if !sight(e.Key) {
+		if !keyFilter(e.Key) {
 			continue
 		}
 		word, _, _ := strings.Cut(e.Text(), " ")
-		row := eventRow{At: e.At.UnixMilli(), Word: word, Key: shown(string(e.Key)), Mark: e.Mark}
+		row := eventRow{At: e.At.UnixMilli(), Word: word, Key: printable(string(e.Key)), TokenHash: e.TokenHash}
 		if e.Fence > 0 {
 			row.Fence = strconv.FormatInt(int64(e.Fence), 10)
 		}
@@ -266,20 +265,20 @@ func eventViews(events []redlock.Event, sight func(redlock.Key) bool) []eventRow
 	return rows
 }
 
-// identify names a key whatever bytes it has.
-func identify(key redlock.Key) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
+// encodeKey returns an identifier for a key of any bytes.
+func encodeKey(key redlock.Key) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
-func identified(id string) (redlock.Key, error) {
+func decodeKey(id string) (redlock.Key, error) {
 	key, err := base64.RawURLEncoding.DecodeString(id)
 	return redlock.Key(key), err
 }
 
-// shown is a text that others chose, for people. What does not show itself, such
-// as marks that turn the direction of writing, is written out as in Go, and then
-// quotes tell that it is.
-func shown(text string) string {
-	odd := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
-	if strings.HasPrefix(text, `"`) || strings.ContainsFunc(text, odd) || strings.TrimSpace(text) != text {
+// printable makes a text that others chose fit for people. Invisible characters, such as
+// marks that change the direction of writing, are escaped as in Go, and the text is quoted
+// then.
+func printable(text string) string {
+	invisible := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+	if strings.HasPrefix(text, `"`) || strings.ContainsFunc(text, invisible) || strings.TrimSpace(text) != text {
 		return strconv.Quote(text)
 	}
 	return text

@@ -1,7 +1,7 @@
 package admin
 
-// website.go answers: of what does the page consist, and what may a browser do
-// with it? Everything is in the binary; the page asks nobody else for anything.
+// website.go serves the files of the page and the headers that restrict it in a browser.
+// Everything is in the binary; the page requests nothing from other servers.
 
 import (
 	"embed"
@@ -17,9 +17,9 @@ import (
 //go:embed web
 var web embed.FS
 
-// policy lets the page run its own script and style and talk to this door alone;
-// nobody may frame it, and text can become markup nowhere (Trusted Types).
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+// contentPolicy lets the page run its own script and style and connect to this endpoint
+// alone; no page may frame it, and text can become markup nowhere (Trusted Types).
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 var contentTypes = map[string]string{
@@ -30,45 +30,45 @@ var contentTypes = map[string]string{
 var files = []string{"index.html", "page.css", "page.js", "draw.js", "rows.js", "icon.svg"}
 
 // file serves one of them.
-func file(name string) func(http.ResponseWriter, *http.Request, commands.Visitor) {
+func file(name string) func(http.ResponseWriter, *http.Request, commands.HTTPUser) {
 	text, err := web.ReadFile("web/" + name)
 	if err != nil {
-		panic(err) // what is embedded is there: a test asks for every file
+		panic(err) // the file is embedded: a test reads every file
 	}
-	return func(w http.ResponseWriter, _ *http.Request, _ commands.Visitor) {
+	return func(w http.ResponseWriter, _ *http.Request, _ commands.HTTPUser) {
 		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
 		w.Header().Set("Cache-Control", "no-cache") // another version may be started at any time
-		_, _ = w.Write(text)                        // whoever has gone needs no answer
+		_, _ = w.Write(text)                        // a client that has gone needs no reply
 	}
 }
 
-// sheltered puts the page's rules around everything that belongs to it.
-func (s *Server) sheltered(inner http.Handler) http.Handler {
-	others := http.NewCrossOriginProtection()
+// protected adds the page's policy to everything that belongs to it.
+func (s *Server) protected(inner http.Handler) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
-			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": contentPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			w.Header().Set(name, value)
 		}
-		if err := others.Check(r); err != nil || embedded(r) {
-			answer(w, http.StatusForbidden, "this comes from another site's page")
+		if err := crossOrigin.Check(r); err != nil || embedded(r) {
+			writeText(w, http.StatusForbidden, "this comes from another site's page")
 			return
 		}
 		inner.ServeHTTP(w, r)
 	})
 }
 
-// embedded tells that another site's page asks for something as a part of itself.
-// It could not read it, but pages that are open are counted.
+// embedded reports whether another site's page requests something as a part of itself.
+// That page could not read it, but it would count as an open page.
 func embedded(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
-// ownName tells a name that no stranger can own: a browser takes a page for the
-// same site as long as the name is the same, wherever the name points meanwhile.
+// ownName reports whether no attacker can own a host name: a browser takes a page for the
+// same site as long as the name is the same, even when it resolves to another address.
 func ownName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

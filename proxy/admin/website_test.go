@@ -41,11 +41,11 @@ func TestWebsite_EveryFileIsServedUnderARuleThatLetsNothingElseIn(t *testing.T) 
 		}
 	}
 	for _, word := range []string{"frame-ancestors 'none'", "connect-src 'self'", "require-trusted-types-for 'script'"} {
-		if !strings.Contains(policy, word) {
+		if !strings.Contains(contentPolicy, word) {
 			t.Errorf("the policy lacks %s", word)
 		}
 	}
-	if strings.Contains(policy, "unsafe") {
+	if strings.Contains(contentPolicy, "unsafe") {
 		t.Error("the policy lets anything run")
 	}
 }
@@ -64,7 +64,7 @@ func TestWebsite_NamesNoOtherPlaceAndWritesNoMarkup(t *testing.T) {
 	}
 }
 
-func TestWebsite_IsForThoseWhoMayRead(t *testing.T) {
+func TestWebsite_IsForUsersThatMayRead(t *testing.T) {
 	o := withUsers(t, withPage(figures(), lookingAt()))
 	for _, path := range []string{"/", "/page.js", "/about", "/stream?offset=x", "/lock?db=x"} {
 		for login, want := range map[string]int{"": 401, "scraper:wrong": 401, "worker:wo": 403} {
@@ -85,7 +85,7 @@ func TestWebsite_IsForThoseWhoMayRead(t *testing.T) {
 
 // The owner of a name can point it at this machine while one of the owner's pages is
 // open in a browser here, and that page could read what is served under the name.
-func TestAdmin_WithoutALoginIsServedUnderNamesThatNoStrangerOwns(t *testing.T) {
+func TestAdmin_WithoutALoginIsServedOnlyUnderNamesThatNoAttackerOwns(t *testing.T) {
 	open := withPage(figures(), lookingAt())
 	open.Pprof, open.Cmdline = true, []string{"redlockd", "--requirepass", "***"}
 	users := withUsers(t, open)
@@ -114,8 +114,8 @@ func TestAdmin_WithoutALoginIsServedUnderNamesThatNoStrangerOwns(t *testing.T) {
 	}
 }
 
-// desk is a daemon's commands over locks that are played.
-func desk(t *testing.T, looks commands.Looks) Options {
+// apiOptions runs a daemon's commands over simulated locks.
+func apiOptions(t *testing.T, looks commands.Inspect) Options {
 	t.Helper()
 	digest := func(password string) [][sha256.Size]byte {
 		return [][sha256.Size]byte{sha256.Sum256([]byte(password))}
@@ -128,15 +128,15 @@ func desk(t *testing.T, looks commands.Looks) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := commands.NewTable(commands.Env{Users: users, Looks: looks})
+	table := commands.NewTable(commands.Deps{Users: users, Inspect: looks})
 	o := withPage(figures(), lookingAt())
-	o.Login, o.Desk = table, table
+	o.Login, o.Commands = table, table
 	return o
 }
 
 // forcible is a lock that can be taken away.
 type forcible struct {
-	*fakeLooks
+	*fakeReader
 	forced []redlock.ForceRequest
 }
 
@@ -164,41 +164,41 @@ func pressed(s *Server, login, body string, headers ...string) *httptest.Respons
 	return w
 }
 
-func wishFor(key redlock.Key) string { return `{"db":0,"id":"` + identify(key) + `"}` }
+func forceBody(key redlock.Key) string { return `{"db":0,"id":"` + encodeKey(key) + `"}` }
 
-func TestForce_IsDoneByTheCommandOfThePortForThoseWhoMay(t *testing.T) {
-	looks := &forcible{fakeLooks: lookingAt()}
-	s := newServer(desk(t, looks))
+func TestForce_IsDoneByTheCommandOfThePortForAuthorizedUsers(t *testing.T) {
+	looks := &forcible{fakeReader: lookingAt()}
+	s := newServer(apiOptions(t, looks))
 	for _, c := range []struct {
 		login, body string
 		want        int
 	}{
-		{"reader:re", wishFor("mine:1"), 403}, {"part:pa", wishFor("theirs"), 403}, {"part:wrong", wishFor("mine:1"), 401},
-		{"operator:op", `{"db":9,"id":"aw"}`, 400}, {"operator:op", `{"db":0,"id":"!"}`, 400}, {"operator:op", wishFor("redlockd:seal"), 400},
-		{"operator:op", `{"db":0,"id":"` + strings.Repeat("a", longestWish) + `"}`, 400}, {"operator:op", "", 400},
+		{"reader:re", forceBody("mine:1"), 403}, {"part:pa", forceBody("theirs"), 403}, {"part:wrong", forceBody("mine:1"), 401},
+		{"operator:op", `{"db":9,"id":"aw"}`, 400}, {"operator:op", `{"db":0,"id":"!"}`, 400}, {"operator:op", forceBody("redlockd:seal"), 400},
+		{"operator:op", `{"db":0,"id":"` + strings.Repeat("a", maxForceBody) + `"}`, 400}, {"operator:op", "", 400},
 	} {
 		if w := pressed(s, c.login, c.body); w.Code != c.want || len(looks.forced) > 0 {
 			t.Errorf("%s, %.40s: %d, want %d: %s; forced %v", c.login, c.body, w.Code, c.want, w.Body, looks.forced)
 		}
 	}
-	if w := pressed(s, "part:pa", wishFor("mine:\xff<b>")); w.Code != 200 || w.Body.String() != `"1"` {
+	if w := pressed(s, "part:pa", forceBody("mine:\xff<b>")); w.Code != 200 || w.Body.String() != `"1"` {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	want := redlock.ForceRequest{DB: 0, Key: "mine:\xff<b>", By: redlock.Who{Addr: "10.0.0.1:55", Name: "page", User: "part"}}
+	want := redlock.ForceRequest{DB: 0, Key: "mine:\xff<b>", By: redlock.Requester{Addr: "10.0.0.1:55", Name: "page", User: "part"}}
 	if len(looks.forced) != 1 || looks.forced[0] != want {
 		t.Errorf("forced %+v, want %+v", looks.forced, want)
 	}
 }
 
 func TestForce_IsRefusedToOtherSites(t *testing.T) {
-	looks := &forcible{fakeLooks: lookingAt()}
-	s := newServer(desk(t, looks))
+	looks := &forcible{fakeReader: lookingAt()}
+	s := newServer(apiOptions(t, looks))
 	for _, headers := range [][]string{
 		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "http://evil.example"},
 		{"Sec-Fetch-Site", "", "Origin", "null"}, {"Sec-Fetch-Site", "", "Origin", "http://locks:80"},
 		{"Content-Type", "text/plain"}, {"Content-Type", "application/x-www-form-urlencoded"}, {"Content-Type", ""},
 	} {
-		if w := pressed(s, "operator:op", wishFor("k"), headers...); w.Code != 403 && w.Code != http.StatusUnsupportedMediaType || len(looks.forced) > 0 {
+		if w := pressed(s, "operator:op", forceBody("k"), headers...); w.Code != 403 && w.Code != http.StatusUnsupportedMediaType || len(looks.forced) > 0 {
 			t.Errorf("%q: %d %s", headers, w.Code, w.Body)
 		}
 	}
@@ -217,14 +217,14 @@ func TestForce_IsRefusedToOtherSites(t *testing.T) {
 }
 
 func TestLock_IsShownAsDINFODoes(t *testing.T) {
-	s := newServer(desk(t, &forcible{fakeLooks: lookingAt("mine:1")}))
-	w := askServer(s, "10.0.0.1:1", "/lock?db=0&id="+identify("mine:1"), "part:pa")
+	s := newServer(apiOptions(t, &forcible{fakeReader: lookingAt("mine:1")}))
+	w := askServer(s, "10.0.0.1:1", "/lock?db=0&id="+encodeKey("mine:1"), "part:pa")
 	for _, has := range []string{`"state":"held"`, `"fence":"1700000000000000"`, `"token":"`} {
 		if w.Code != 200 || !strings.Contains(w.Body.String(), has) || strings.Contains(w.Body.String(), "token-mine") {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	if w := askServer(s, "10.0.0.1:1", "/lock?db=0&id="+identify("theirs"), "part:pa"); w.Code != 403 {
+	if w := askServer(s, "10.0.0.1:1", "/lock?db=0&id="+encodeKey("theirs"), "part:pa"); w.Code != 403 {
 		t.Errorf("another's key: %d %s", w.Code, w.Body)
 	}
 }

@@ -1,6 +1,7 @@
-// Tests of the operator's door and of DMASTERS, on the process that an operator
-// would run.
 package daemon
+
+// Tests of the admin endpoint and of DMASTERS, on the process that an operator
+// would run.
 
 import (
 	"bufio"
@@ -52,7 +53,7 @@ func (s *spoken) read(out io.Reader) {
 // wait returns what follows a prefix.
 func (s *spoken) wait(t *testing.T, prefix string) string {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(testTimeout)
 	for ended := false; ; {
 		s.mu.Lock()
 		for _, line := range s.lines {
@@ -76,7 +77,7 @@ func (s *spoken) wait(t *testing.T, prefix string) string {
 	}
 }
 
-// operated is a daemon process with a port and an operator's door.
+// operated is a daemon process with a port and an admin endpoint.
 type operated struct {
 	process   *exec.Cmd
 	port, url string
@@ -84,7 +85,7 @@ type operated struct {
 
 func operate(t *testing.T, args ...string) *operated {
 	t.Helper()
-	limit, cancel := context.WithTimeout(context.Background(), 3*patience) // one that does not end is killed
+	limit, cancel := context.WithTimeout(context.Background(), 3*testTimeout) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
 	process.Env = asDaemon()
@@ -108,7 +109,7 @@ func operate(t *testing.T, args ...string) *operated {
 	return o
 }
 
-// get asks the door; login is "user:password" or "".
+// get sends a request to the admin endpoint; login is "user:password" or "".
 func (o *operated) get(t *testing.T, path, login string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "GET", o.url+path, nil)
@@ -131,10 +132,10 @@ func (o *operated) get(t *testing.T, path, login string) (status int, body strin
 	return response.StatusCode, string(text)
 }
 
-// await asks until the door answers with the status.
+// await sends requests until the admin endpoint answers with the status.
 func (o *operated) await(t *testing.T, path string, want int) (body string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); ; time.Sleep(10 * time.Millisecond) {
 		status, body := o.get(t, path, "")
 		if status == want {
 			return body
@@ -178,7 +179,7 @@ func TestAdmin_ShowsWhatTheDaemonDoes(t *testing.T) {
 	o.stop(t)
 }
 
-func TestAdmin_AsksForTheUsersOfThePort(t *testing.T) {
+func TestAdmin_RequiresTheUsersOfThePort(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users.toml")
 	usersFile(t, users, "anna")
 	o := operate(t, "--embedded", "3", "--users", users, "--pprof")
@@ -194,7 +195,7 @@ func TestAdmin_AsksForTheUsersOfThePort(t *testing.T) {
 // pageShows follows the page's stream until it has all texts.
 func (o *operated) pageShows(t *testing.T, login string, texts ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, "GET", o.url+"/stream", nil)
 	if err != nil {
@@ -270,7 +271,7 @@ func TestAdmin_ServesAPageThatShowsLocksAndTakesThemAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Body.Close()
-	o.stop(t) // a page that is open keeps nobody from stopping
+	o.stop(t) // an open page does not delay the stop
 }
 
 func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
@@ -297,7 +298,7 @@ func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
 	o.stop(t)
 }
 
-// A balancer must not be told to send clients here who will all hear NOQUORUM.
+// A balancer must not send clients here that would all receive NOQUORUM.
 func TestAdmin_IsNotReadyWhileMastersThatAnswerRefuseWrites(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)

@@ -1,5 +1,6 @@
-// The admin endpoint (--admin-listen) and what it shows of the rest of the daemon.
 package daemon
+
+// The admin endpoint (--admin-listen) and what it shows of the rest of the daemon.
 
 import (
 	"context"
@@ -24,7 +25,7 @@ const adminCloseTimeout = time.Second
 // adminServer is --admin-listen; nil is valid and means that there is none.
 type adminServer struct {
 	config configs.Config
-	grants *admin.Grants
+	grants *admin.Latencies
 	server *admin.Server
 }
 
@@ -33,7 +34,7 @@ func newAdminServer(config configs.Config) *adminServer {
 	if config.AdminListen == "" {
 		return nil
 	}
-	return &adminServer{config: config, grants: admin.NewGrants()}
+	return &adminServer{config: config, grants: admin.NewLatencies()}
 }
 
 // measure wraps locks so that the endpoint's latency figures include every operation.
@@ -60,11 +61,11 @@ func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, table *
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: locker, Looks: locker, Masters: masters, Clients: clients, Grants: a.grants, Dropin: table.DropinFigures, Traces: traces,
+		Version: cli.Version(), Locks: locker, Reader: locker, Masters: masters, Clients: clients, Latencies: a.grants, Dropin: table.DropinStats, Traces: traces,
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{
-		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Desk: table, Logger: logger,
+		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Commands: table, Logger: logger,
 		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Config() },
 		Figures: admin.NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) {

@@ -1,6 +1,7 @@
+package daemon
+
 // Tests that imports point one way: main → proxy/daemon → proxy → commands → redlock → pool.
 // Skipping a package on the way down is fine; going up or sideways is not.
-package daemon
 
 import (
 	"encoding/json"
@@ -32,6 +33,7 @@ var arrows = map[string][]string{
 	"pool":             {"pool/embedded"},
 	"pool/embedded":    {},
 	"configs":          {},
+	"proxy/contract":   {"proxy/daemon"}, // tests only
 	"pool/faulty":      {},
 	"redlock/judge":    {},
 	"redlock/mutants":  {},
@@ -48,14 +50,14 @@ type listed struct {
 	Imports, TestImports, XTestImports []string
 }
 
-// wrongArrows says which imports point where they should not.
+// wrongArrows lists the imports that point where they should not.
 func wrongArrows(packages []listed) []string {
 	var wrong []string
 	for _, p := range packages {
-		from := room(p.ImportPath)
+		from := packagePath(p.ImportPath)
 		allowed, known := arrows[from]
 		if !known {
-			wrong = append(wrong, fmt.Sprintf("%q is in no room: give it a line in arrows", p.ImportPath))
+			wrong = append(wrong, fmt.Sprintf("%q is unknown: give it a line in arrows", p.ImportPath))
 			continue
 		}
 		for _, to := range inside(p.Imports) {
@@ -73,21 +75,21 @@ func wrongArrows(packages []listed) []string {
 	return wrong
 }
 
-// room is the path below the module's, "" for main.
-func room(importPath string) string {
+// packagePath is the path below the module's, "" for main.
+func packagePath(importPath string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(importPath, module), "/")
 }
 
 // inside keeps the imports of this module, each once.
 func inside(imports []string) []string {
-	var rooms []string
+	var paths []string
 	for _, path := range imports {
 		if path == module || strings.HasPrefix(path, module+"/") {
-			rooms = append(rooms, room(path))
+			paths = append(paths, packagePath(path))
 		}
 	}
-	slices.Sort(rooms)
-	return slices.Compact(rooms)
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 func listPackages(t *testing.T) []listed {
@@ -114,7 +116,7 @@ func TestImports_PointOneWay(t *testing.T) {
 	packages := listPackages(t)
 	for _, p := range packages {
 		// Looking at the directory here makes go test forget a cached result
-		// when one of its files changes; what go list reads it cannot know.
+		// when one of its files changes; it does not track what go list reads.
 		if _, err := os.ReadDir(p.Dir); err != nil {
 			t.Error(err)
 		}
@@ -132,7 +134,7 @@ func TestImports_PointOneWay(t *testing.T) {
 }
 
 // New directories change the listing of the root alone.
-func TestImports_EveryGoFileIsInAKnownRoom(t *testing.T) {
+func TestImports_EveryGoFileIsInAKnownPackage(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -144,7 +146,7 @@ func TestImports_EveryGoFileIsInAKnownRoom(t *testing.T) {
 		case filepath.Ext(path) == ".go":
 			dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
 			if _, known := arrows[dir]; !known {
-				t.Errorf("%s is in no room: give %q a line in arrows", path, dir)
+				t.Errorf("%s is unknown: give %q a line in arrows", path, dir)
 			}
 		}
 		return nil
@@ -186,7 +188,7 @@ func TestWrongArrows_AreFound(t *testing.T) {
 		{"test support shipped", listed{ImportPath: "redlockd/redlock", Imports: []string{"redlockd/pool/faulty"}}, 1},
 		{"test support in a test", listed{ImportPath: "redlockd/redlock", XTestImports: []string{"redlockd/redlock", "redlockd/pool/faulty"}}, 0},
 		{"up in a test", listed{ImportPath: "redlockd/redlock", TestImports: []string{"redlockd/commands"}}, 1},
-		{"a room nobody knows", listed{ImportPath: "redlockd/utils"}, 1},
+		{"a package without a line", listed{ImportPath: "redlockd/utils"}, 1},
 		{"another module of a similar name", listed{ImportPath: "redlockd/pool", Imports: []string{"redlockdx/commands"}}, 0},
 	} {
 		if got := wrongArrows([]listed{c.p}); len(got) != c.want {

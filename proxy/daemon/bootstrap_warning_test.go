@@ -1,5 +1,6 @@
-// Tests of what an operator reads while --bootstrap is set.
 package daemon
+
+// Tests of what an operator reads while --bootstrap is set.
 
 import (
 	"log/slog"

@@ -1,6 +1,7 @@
+package daemon
+
 // The subcommands of redlockd, and the order in which the daemon builds its parts
 // and shuts them down.
-package daemon
 
 import (
 	"context"
@@ -98,9 +99,9 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
-	table := commands.NewTable(commands.Env{
-		Locks: traces.Locks(endpoint.measure(locker)), Waits: traces.Waits(endpoint.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Figures: locker, Reports: locker, Drains: locker, Looks: locker, Databases: config.Databases,
-		Plain: traces.Plain(locker), Scripts: scripts, Compat: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+	table := commands.NewTable(commands.Deps{
+		Locks: traces.Locks(endpoint.measure(locker)), Waits: traces.Waits(endpoint.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Stats: locker, MasterStatus: locker, MasterDrain: locker, Inspect: locker, Databases: config.Databases,
+		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, CompatTest: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },

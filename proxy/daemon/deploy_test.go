@@ -1,6 +1,7 @@
-// Tests that what is deployed fits the program: every flag, port, path and metric
-// of the files in configs is one that there is.
 package daemon
+
+// Tests that the deployment files fit the program: every flag, port, path and metric
+// of the files in configs exists.
 
 import (
 	"bytes"
@@ -221,7 +222,7 @@ type probe struct {
 }
 
 // prepared runs the commands at the head of kubernetes.yaml that need no cluster, in
-// an empty directory beside the shipped files, and tells what the others create.
+// an empty directory beside the shipped files, and lists what the others create.
 func prepared(t *testing.T) (dir string, secrets map[string]bool) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {

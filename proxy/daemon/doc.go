@@ -1,4 +1,4 @@
-// Package daemon builds redlockd from its parts, serves until it is told to stop,
+// Package daemon builds redlockd from its parts, serves until it is stopped,
 // and takes the parts down in reverse order.
 //
 // Files in reading order:

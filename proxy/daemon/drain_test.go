@@ -1,5 +1,6 @@
-// Tests of a master that is taken out of service, with daemons and masters as processes.
 package daemon
+
+// Tests of a master that is taken out of service, with daemons and masters as processes.
 
 import (
 	"fmt"
@@ -18,7 +19,7 @@ const briefly = 2 * time.Second
 // lock; what happens while a lease lasts is never excused.
 func (c *client) takes(t *testing.T, key string, meanwhile func(key, token string)) {
 	t.Helper()
-	end := time.Now().Add(patience)
+	end := time.Now().Add(testTimeout)
 	for i := 0; ; i++ {
 		one, began := fmt.Sprint(key, "-", i), time.Now()
 		reply := c.ask(t, "DLOCK %s %d", one, briefly.Milliseconds())
@@ -44,8 +45,8 @@ func (c *client) pairs(t *testing.T, key string) {
 	}
 }
 
-// The story of configs/RUNBOOK.md: said to both daemons, the master may go.
-func TestDrain_AMasterGoesAndComesBackAndNobodyNotices(t *testing.T) {
+// The procedure of configs/RUNBOOK.md: after both daemons received the drain, the master may go.
+func TestDrain_AMasterGoesAndComesBackUnnoticed(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	one := dial(t, serveHere(t, addresses(servers), "--max-ttl", briefly.String(), "--bootstrap"))
 	one.awaitVoters(t, servers)

@@ -34,7 +34,7 @@ func (c *client) ready(t *testing.T) {
 	c.types(t, "DUNLOCK ready "+c.lock(t, "ready"), ":1")
 }
 
-func TestDropIn_WhatOneDaemonGrantsAnotherKnows(t *testing.T) {
+func TestDropIn_WhatOneDaemonGrantsAnotherSees(t *testing.T) {
 	servers := faulty.StartGroup(t, 5)
 	bootstrapGroup(t, servers)
 	one, two := dial(t, serveHere(t, addresses(servers))), dial(t, serveHere(t, addresses(servers)))
@@ -74,7 +74,7 @@ func TestDropIn_WhatOneDaemonGrantsAnotherKnows(t *testing.T) {
 	}
 }
 
-func TestDropIn_WhoWaitsForALockOfPythonIsWokenByItsRelease(t *testing.T) {
+func TestDropIn_AWaiterForALockOfPythonIsWokenByItsRelease(t *testing.T) {
 	address := serveHere(t, nil, "--embedded", "3")
 	one, two := dial(t, address), dial(t, address)
 	one.ready(t)
@@ -264,7 +264,7 @@ func TestDropIn_TestSuitesMayWriteAndEmptyWhatTheyLike(t *testing.T) {
 	}
 }
 
-// Who may only lock takes no lock from its holder, in no words.
+// A user who may only lock takes no lock from its holder, with no command.
 func TestDropIn_TheCategoryLockTakesNoLockFromItsHolder(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)

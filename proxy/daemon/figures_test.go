@@ -54,7 +54,7 @@ func observeWith(t *testing.T, servers []*faulty.Server, timeout time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &observed{locker, t, commands.NewTable(commands.Env{Locks: locker, Figures: counting{locker, p}})}
+	return &observed{locker, t, commands.NewTable(commands.Deps{Locks: locker, Stats: counting{locker, p}})}
 }
 
 // figures are the integers of INFO masters.
@@ -63,12 +63,12 @@ type figures map[string]int64
 // page takes the one reply of INFO.
 type page struct{ text string }
 
-func (p *page) Deliver(r commands.Reply)    { p.text = r.Text }
-func (p *page) DeliverLate(l commands.Late) { p.text = l.Reply().Text }
+func (p *page) Complete(r commands.Reply)                 { p.text = r.Text }
+func (p *page) CompleteDeferred(l commands.DeferredReply) { p.text = l.Reply().Text }
 
 func (d *observed) figures() figures {
 	var p page
-	d.table.Dispatch(&commands.Call{Args: []string{"INFO", "masters"}, Client: &commands.Client{Proto: 2}, Sink: &p})
+	d.table.Dispatch(&commands.Call{Args: []string{"INFO", "masters"}, Client: &commands.Client{Proto: 2}, Completer: &p})
 	f := make(figures)
 	for line := range strings.SplitSeq(p.text, "\r\n") {
 		name, value, _ := strings.Cut(line, ":")
@@ -116,7 +116,7 @@ func (d *observed) pair(key redlock.Key) {
 		if err != nil {
 			d.t.Fatalf("%s: %v", key, err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		d.t.Fatalf("%s was never answered", key)
 	}
 }
@@ -154,7 +154,7 @@ func TestFigures_CountTheBreakerThatAStoppedMasterOpens(t *testing.T) {
 	servers[2].Cont()
 }
 
-func TestFigures_CountALifeThatAClockHasEnded(t *testing.T) {
+func TestFigures_CountAnIncarnationThatAClockInvalidated(t *testing.T) {
 	servers := faulty.WithClock().StartGroup(t, 3)
 	d := observe(t, servers)
 	// The step is seen if it exceeds the error of the estimate, which is the best of
@@ -164,7 +164,7 @@ func TestFigures_CountALifeThatAClockHasEnded(t *testing.T) {
 	d.rises(func() { servers[0].Step(200 * time.Millisecond) }, "incarnations_invalidated", "void_seals", "new_incarnations")
 }
 
-func TestFigures_CountClientsThatWereTurnedAway(t *testing.T) {
+func TestFigures_CountClientsThatWereRejected(t *testing.T) {
 	address := serveHere(t, nil, "--embedded", "3", "--max-clients", "1")
 	c := dial(t, address)
 	if got := c.info(t, "stats")["rejected_connections"]; got != "0" {

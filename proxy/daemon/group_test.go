@@ -1,7 +1,7 @@
 package daemon
 
 // group_test.go holds what tests of the daemon on real masters share: a daemon in
-// this process, and what it says of its masters.
+// this process, and its report of its masters.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // masterName of the i-th master, as every daemon of a test calls it.
 func masterName(i int) string { return string(rune('a' + i)) }
 
-// bootstrapGroup tells real masters that they have nothing to forget.
+// bootstrapGroup marks real masters as a new group.
 func bootstrapGroup(t *testing.T, servers []*faulty.Server) {
 	t.Helper()
 	var masters []string
@@ -83,7 +83,7 @@ func (c *client) info(t *testing.T, section string) map[string]string {
 	return fields
 }
 
-// master is what the daemon says of one: its state, and the reason.
+// master is the daemon's report of one: its state, and the reason.
 func (c *client) master(t *testing.T, i int) (state, detail string) {
 	t.Helper()
 	line := c.info(t, "masters")[fmt.Sprint("master", i)]
@@ -120,12 +120,12 @@ func containsAll(text string, words []string) bool {
 	return true
 }
 
-// eventually polls until something is true; last says what was seen instead.
+// eventually polls until something is true; last describes the state seen instead.
 func eventually(t *testing.T, what string, true func() bool, last func() string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !true(); <-tick.C {
+	for end := time.Now().Add(testTimeout); !true(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatalf("it did not come about that %s; seen last: %s", what, last())
 		}

@@ -14,13 +14,13 @@ import (
 // dialFrom is a client with an address of its own.
 func dialFrom(t *testing.T, host, address string) *client {
 	t.Helper()
-	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}, Timeout: patience}
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}, Timeout: testTimeout}
 	conn, err := from.DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Skipf("a second loopback address is needed: %v", err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(4 * patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(4 * testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return &client{conn, bufio.NewReader(conn)}
@@ -29,13 +29,13 @@ func dialFrom(t *testing.T, host, address string) *client {
 // guess sends wrong passwords from a host, on a connection of their own until it
 // is closed, and counts the answers by their first word.
 func guess(host, address string, said map[string]int) error {
-	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}, Timeout: patience}
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}, Timeout: testTimeout}
 	conn, err := from.Dial("tcp", address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		return err
 	}
 	if _, err := conn.Write([]byte(strings.Repeat("AUTH guess\r\n", 3))); err != nil {
@@ -49,7 +49,7 @@ func guess(host, address string, said map[string]int) error {
 }
 
 // How many passwords are looked at depends on the time that the crowd takes and
-// the addresses it has, not on its size; somebody at another one notices nothing.
+// the addresses it has, not on its size; a client at another one notices nothing.
 // There are several so that none of them connects too often.
 func TestGuessers_TenThousandWrongLoginsAreBoundedAndOthersAreServed(t *testing.T) {
 	const hosts, connections = 8, 3334 // three guesses a connection

@@ -1,6 +1,7 @@
+package daemon
+
 // Tests of the whole program: as a function where that is enough, as a process
 // where signals and exit codes are the question.
-package daemon
 
 import (
 	"bufio"
@@ -24,8 +25,8 @@ import (
 	"redlockd/configs"
 )
 
-// patience bounds waits for what must happen; nothing is concluded from its length.
-const patience = 2 * time.Minute
+// testTimeout bounds waits for what must happen; nothing is concluded from its length.
+const testTimeout = 2 * time.Minute
 
 // unhurried has masters that a busy machine delays count as present: the default
 // master timeout of 100 ms does not.
@@ -77,7 +78,7 @@ func (p *printed) awaits(t *testing.T, text string) {
 // returns its address once it has printed it. Its log is a *printed at Stderr.
 func startProcess(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
-	limit, cancel := context.WithTimeout(context.Background(), 2*patience) // one that does not end is killed
+	limit, cancel := context.WithTimeout(context.Background(), 2*testTimeout) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
 	process.Env = asDaemon()
@@ -118,7 +119,7 @@ type client struct {
 
 func dial(t *testing.T, address string) *client {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, patience)
+	conn, err := net.DialTimeout("tcp", address, testTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func dial(t *testing.T, address string) *client {
 // renew gives the next exchange its time, however long the test already lasts.
 func (c *client) renew(t *testing.T) {
 	t.Helper()
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -154,10 +155,10 @@ func (c *client) line(t *testing.T) string {
 	return strings.TrimRight(line, "\r\n")
 }
 
-// lock asks for a lock until the embedded masters have been admitted.
+// lock requests a lock until the embedded masters have been admitted.
 func (c *client) lock(t *testing.T, key string) (token string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(testTimeout); ; {
 		switch reply := c.ask(t, "DLOCK %s 60000", key); {
 		case reply == "*3":
 			c.line(t) // the token's length
@@ -206,7 +207,7 @@ func TestRun_LocksOnEmbeddedMastersAndStopsWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Errorf("run ended with %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("run goes on although its context has ended")
 	}
 	if _, err := net.Dial("tcp", address); err == nil {
@@ -266,7 +267,7 @@ func TestProcess_DrainsAndExitsWithZeroOnTheFirstSignal(t *testing.T) {
 	}
 }
 
-// A client that asks and does not read keeps the drain waiting; the daemon
+// A client that sends commands and does not read keeps the drain waiting; the daemon
 // would go on and exit with 0, had the second signal no effect.
 //
 // Such a client is cut off after ten seconds and the drain is over, so a machine
@@ -346,7 +347,7 @@ func fillReplies(t *testing.T, address string) {
 		}
 		return n
 	}
-	end := time.Now().Add(patience)
+	end := time.Now().Add(testTimeout)
 	for unchanged, before, left := 0, executed(), sent.Load(); unchanged < still; {
 		now, leaves := executed(), sent.Load()
 		if now == before+1 && leaves == left && now > still+2 { // INFO itself is one
@@ -364,7 +365,7 @@ func fillReplies(t *testing.T, address string) {
 // waitRefused returns when the daemon has stopped accepting.
 func waitRefused(t *testing.T, address string) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return

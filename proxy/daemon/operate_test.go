@@ -1,5 +1,6 @@
-// Tests of what an operator types: check, reconfigure and lock, as processes.
 package daemon
+
+// Tests of what an operator types: check, reconfigure and lock, as processes.
 
 import (
 	"errors"
@@ -29,12 +30,12 @@ func typed(t *testing.T, environ []string, args ...string) (code int, output str
 	return process.ProcessState.ExitCode(), string(text)
 }
 
-// typedInTime runs the program, and says it again as it asks for when the machine
+// typedInTime runs the program, and repeats it as its output requests when the machine
 // was too busy for a write to all masters within half a second.
 func typedInTime(t *testing.T, args []string) (code int, output string) {
 	t.Helper()
 	code, output = typed(t, nil, args...)
-	for end := time.Now().Add(patience); strings.Contains(output, "say it again when masters and network are quick") && time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); strings.Contains(output, "run it again when masters and network are quick") && time.Now().Before(end); {
 		code, output = typed(t, nil, append(args, "--force")...)
 	}
 	return code, output
@@ -61,7 +62,7 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 		{[]string{"reconfigure", masters}, cli.ExitRuntime, "for a new group: redlockd bootstrap"},
 		{[]string{"bootstrap", masters, "--max-ttl=1s", "--max-keep=1s"}, cli.ExitOK, "may vote"},
 		{[]string{"check", masters}, cli.ExitRuntime, "serves daemons with other settings: max-ttl is 60000 here and 1000 there"},
-		{[]string{"reconfigure", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "3 masters begin a new life"},
+		{[]string{"reconfigure", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "3 masters begin a new incarnation"},
 		{[]string{"check", masters, "--max-ttl=2s", "--max-keep=1s"}, cli.ExitOK, "votes in"},
 		{[]string{"quarantine", "b", masters}, cli.ExitOK, "master b: it does not vote for 1m2.6s from its next admission"},
 		{[]string{"quarantine", servers[1].Addr(), masters}, cli.ExitOK, "master b: it has no incarnation in any database"},

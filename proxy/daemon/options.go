@@ -1,5 +1,6 @@
-// What each part of the daemon receives of the configuration.
 package daemon
+
+// What each part of the daemon receives of the configuration.
 
 import (
 	"fmt"
@@ -50,7 +51,7 @@ func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) 
 	return do(options)
 }
 
-// checkFenceAbove rejects a value above which the masters have no room to start.
+// checkFenceAbove rejects a value above which the masters have no space to start.
 func checkFenceAbove(n int64) error {
 	if n <= pool.MaxFenceAbove {
 		return nil
@@ -94,7 +95,7 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 	return proxy.Options{
 		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, IdleTimeout: config.ClientTimeout, Logger: logger,
 		MaxClients: config.MaxClients, MaxPerAddress: config.MaxClientsPerAddress,
-		MaxConnects: config.MaxConnects, UnknownMemory: config.UnauthenticatedMemory,
+		MaxConnects: config.MaxConnects, UnauthMemory: config.UnauthenticatedMemory,
 		ClientMemory: config.MaxMemoryClients, OutputLimit: config.ClientOutputLimit,
 		LocalOnly: localOnly(config),
 		TLS:       clientTLS(config),
@@ -102,7 +103,7 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 }
 
 // compat serves the test suites of lock libraries; nil unless --compat-test.
-func compat(config configs.Config, locker *redlock.Locker) commands.Compat {
+func compat(config configs.Config, locker *redlock.Locker) commands.CompatTest {
 	if !config.CompatTest {
 		return nil
 	}

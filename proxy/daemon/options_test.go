@@ -1,5 +1,6 @@
-// Tests of what the parts get of the configuration.
 package daemon
+
+// Tests of what the parts get of the configuration.
 
 import (
 	"io"
@@ -49,7 +50,7 @@ func TestOptions_AssumeDurableReachesThePool(t *testing.T) {
 	}
 }
 
-func TestWarnings_SayThatTheCountersOfEmbeddedMastersEndWithTheProcess(t *testing.T) {
+func TestWarnings_ReportThatTheCountersOfEmbeddedMastersEndWithTheProcess(t *testing.T) {
 	if got := strings.Join(warnings(load(t)), "\n"); !strings.Contains(got, "counters and work end with this process") {
 		t.Errorf("got %q", got)
 	}
@@ -83,7 +84,7 @@ func TestOptions_ProtectTheDaemonThatNeedsNoLogin(t *testing.T) {
 	}
 }
 
-func TestWarnings_SayThatProtectedModeTurnsOthersAway(t *testing.T) {
+func TestWarnings_ReportThatProtectedModeRejectsOtherMachines(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want bool
@@ -101,7 +102,7 @@ func TestWarnings_SayThatProtectedModeTurnsOthersAway(t *testing.T) {
 	}
 }
 
-func TestOptions_NameTheUserWhoCannotBe(t *testing.T) {
+func TestOptions_NameTheInvalidUser(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users.toml")
 	usersFile(t, users, "anna")
 	config := load(t, "--users", users)

@@ -1,6 +1,7 @@
+package daemon
+
 // What SIGHUP reloads: the users file and the certificates for clients, which must
 // change while clients are connected. All other settings are fixed at the start.
-package daemon
 
 import (
 	"errors"

@@ -1,5 +1,6 @@
-// Tests of SIGHUP and of who gets in, on whole daemons.
 package daemon
+
+// Tests of SIGHUP and of access control, on whole daemons.
 
 import (
 	"bufio"
@@ -116,7 +117,7 @@ func signed(t *testing.T, address, name string) *client {
 	return c
 }
 
-// skipHello reads the replies up to one that the client knows.
+// skipHello reads the replies up to an expected one.
 func (c *client) skipHello(t *testing.T) {
 	t.Helper()
 	c.send(t, "ECHO said-hello")
@@ -213,7 +214,7 @@ func dialTLS(t *testing.T, address string, servers, of *faulty.Authority, name s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return &client{conn, bufio.NewReader(conn)}

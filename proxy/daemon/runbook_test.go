@@ -1,5 +1,6 @@
-// Tests that alerts, dashboard and runbook speak of what there is, and leave nothing out.
 package daemon
+
+// Tests that alerts, dashboard and runbook name existing metrics and states, and leave none out.
 
 import (
 	"encoding/json"
@@ -130,14 +131,14 @@ func TestDashboard_CanBeImported(t *testing.T) {
 	}
 }
 
-// sources are the Go files of some rooms, tests left out.
-func sources(t *testing.T, rooms ...string) string {
+// sources are the Go files of some packages, tests left out.
+func sources(t *testing.T, packages ...string) string {
 	t.Helper()
 	var all strings.Builder
-	for _, room := range rooms {
-		paths, err := filepath.Glob(filepath.Join(room, "*.go"))
+	for _, dir := range packages {
+		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(paths) == 0 {
-			t.Fatal(room, err)
+			t.Fatal(dir, err)
 		}
 		for _, path := range paths {
 			if strings.HasSuffix(path, "_test.go") {
@@ -153,7 +154,7 @@ func sources(t *testing.T, rooms ...string) string {
 	return all.String()
 }
 
-func TestRunbook_KnowsEveryErrorCode(t *testing.T) {
+func TestRunbook_ContainsEveryErrorCode(t *testing.T) {
 	runbook, codes := file(t, "RUNBOOK.md"), map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?:Error\(|return |")(?:"|-)([A-Z]{3,})[" ]`).FindAllStringSubmatch(sources(t, "commands", "proxy"), -1) {
 		codes[match[1]] = true
@@ -171,7 +172,7 @@ func TestRunbook_KnowsEveryErrorCode(t *testing.T) {
 // notCodes look like codes and are other words.
 var notCodes = []string{"GET", "POST", "MAX", "WAIT"}
 
-func TestRunbook_KnowsEveryReasonToRefuseAMaster(t *testing.T) {
+func TestRunbook_ContainsEveryReasonToRefuseAMaster(t *testing.T) {
 	runbook, reasons := file(t, "RUNBOOK.md"), 0
 	for _, match := range regexp.MustCompile(`unfitf\("([^"]+)"`).FindAllStringSubmatch(sources(t, "pool"), -1) {
 		constant, _, _ := strings.Cut(match[1], "%")

@@ -1,7 +1,7 @@
 package daemon
 
 // sick_masters_test.go: two masters of three are there and refuse. The client
-// hears NOQUORUM, never the masters' own code: clients retry or redirect on
+// receives NOQUORUM, never the masters' own code: clients retry or redirect on
 // those by themselves. When the masters are well again, so is the group.
 
 import (
@@ -19,16 +19,16 @@ type illness struct {
 	args []string // of the servers
 	fall func(t *testing.T, s *faulty.Server)
 	cure func(t *testing.T, s *faulty.Server) // nil: only the operator can, see the admission's tests
-	// state and why are what the daemon says of such a master once it knows; ""
+	// state and why are the daemon's report of such a master once it has one; ""
 	// where it may also have given up waiting for an answer.
 	state, why string
 }
 
 func illnesses() map[string]illness {
 	return map[string]illness{
-		"OOM":      {fall: telling("CONFIG SET maxmemory 1"), cure: telling("CONFIG SET maxmemory 0"), state: "ailing", why: "OOM"},
-		"NOPERM":   {fall: telling("ACL SETUSER default -set -zadd"), cure: telling("ACL SETUSER default +@all"), state: "ailing", why: "NOPERM"},
-		"MISCONF":  {fall: loseSnapshots, cure: telling("CONFIG SET stop-writes-on-bgsave-error no"), state: "ailing", why: "MISCONF"},
+		"OOM":      {fall: telling("CONFIG SET maxmemory 1"), cure: telling("CONFIG SET maxmemory 0"), state: "failing", why: "OOM"},
+		"NOPERM":   {fall: telling("ACL SETUSER default -set -zadd"), cure: telling("ACL SETUSER default +@all"), state: "failing", why: "NOPERM"},
+		"MISCONF":  {fall: loseSnapshots, cure: telling("CONFIG SET stop-writes-on-bgsave-error no"), state: "failing", why: "MISCONF"},
 		"BUSY":     {args: []string{"--busy-reply-threshold", "10"}, fall: runForEver, cure: telling("SCRIPT KILL")},
 		"LOADING":  {args: []string{"--enable-debug-command", "yes"}, fall: reload, cure: telling("CONFIG SET key-load-delay 0")},
 		"NOAUTH":   {fall: demandPassword, cure: forgetPassword, state: "down", why: "NOAUTH"},
@@ -118,7 +118,7 @@ func awaitRefusal(t *testing.T, s *faulty.Server, code string) {
 	}, func() string { return s.Output() })
 }
 
-// demandPassword cuts everybody off who does not know the new password.
+// demandPassword closes every client that does not use the new password.
 func demandPassword(t *testing.T, s *faulty.Server) {
 	t.Helper()
 	operator := dial(t, s.Addr())
@@ -175,8 +175,8 @@ func addresses(servers []*faulty.Server) []string {
 // theirs are the codes that stay between the daemon and its masters.
 var theirs = regexp.MustCompile(`^-(LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MOVED|ASK|BUSY|OOM|MISCONF|NOAUTH|NOPERM|NOSCRIPT|ERR)\b`)
 
-// suffers asks for everything that needs a quorum, before and after the daemon
-// knows what ails its masters.
+// suffers sends everything that needs a quorum, before and after the daemon
+// detects why its masters fail.
 func (c *client) suffers(t *testing.T, ill illness) {
 	t.Helper()
 	for _, known := range []bool{false, true} {

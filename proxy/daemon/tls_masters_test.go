@@ -14,8 +14,8 @@ func secured(s *faulty.Server, login string, query url.Values) string {
 	return "rediss://" + login + s.TLSAddr() + "?" + query.Encode()
 }
 
-// The masters ask for a certificate and a password, and are met by name.
-func TestTLSMasters_ServeLocksToADaemonTheyKnow(t *testing.T) {
+// The masters require a certificate and a password, and are addressed by name.
+func TestTLSMasters_ServeLocksToAnAuthenticatedDaemon(t *testing.T) {
 	authority := faulty.NewAuthority(t)
 	servers := faulty.WithTLS(authority.Issue("master.test")).StartGroup(t, 3,
 		"--tls-auth-clients", "yes", "--tls-ca-cert-file", authority.CAFile)
@@ -48,9 +48,9 @@ func TestTLSMasters_ServeLocksToADaemonTheyKnow(t *testing.T) {
 	}, func() string { return strings.Join(held(t, servers, "invoices"), " ") })
 }
 
-// One master of three cannot prove who it is, or is not told who asks: it has no
-// vote, its state says why, and the others decide.
-func TestTLSMasters_OneThatCannotProveItselfDoesNotVoteAndSaysWhy(t *testing.T) {
+// One master of three cannot prove its identity, or receives no login: it has no
+// vote, its state gives the reason, and the others decide.
+func TestTLSMasters_AnUnverifiedOneDoesNotVoteAndReportsWhy(t *testing.T) {
 	authority, stranger := faulty.NewAuthority(t), faulty.NewAuthority(t)
 	query := url.Values{"ca": {authority.CAFile}}
 	good := authority.Issue("127.0.0.1")
@@ -84,8 +84,8 @@ func TestTLSMasters_OneThatCannotProveItselfDoesNotVoteAndSaysWhy(t *testing.T) 
 	}
 }
 
-// Without a quorum that can be believed, a client is told the reason, too.
-func TestTLSMasters_NobodyIsAskedWhoCannotProveItself(t *testing.T) {
+// Without a verified quorum, a client receives the reason, too.
+func TestTLSMasters_UnverifiedMastersReceiveNoCommands(t *testing.T) {
 	servers := faulty.WithTLS(faulty.NewAuthority(t).Issue("127.0.0.1")).StartGroup(t, 3)
 	bootstrapGroup(t, servers)
 	query := url.Values{"ca": {faulty.NewAuthority(t).CAFile}}

@@ -1,5 +1,6 @@
-// Tests of --otlp-endpoint with the whole program.
 package daemon
+
+// Tests of --otlp-endpoint with the whole program.
 
 import (
 	"io"
@@ -16,7 +17,7 @@ import (
 
 const sampledMeta = "META traceparent=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-func TestProcess_TellsACollectorOfTheLocksThatAreTraced(t *testing.T) {
+func TestProcess_SendsTracedLocksToACollector(t *testing.T) {
 	var spans atomic.Int64
 	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -33,7 +34,7 @@ func TestProcess_TellsACollectorOfTheLocksThatAreTraced(t *testing.T) {
 	defer there.Close()
 	_, address := startProcess(t, "--otlp-endpoint", there.URL, "--otlp-sample", "0")
 	c := dial(t, address)
-	c.lock(t, "plain") // nobody asked for its trace
+	c.lock(t, "plain") // no client requested its trace
 	if reply := c.ask(t, "DLOCK traced 30000 %s", sampledMeta); reply != "*3" {
 		t.Fatal(reply)
 	}
@@ -61,7 +62,7 @@ func TestProcess_StopsThoughItsCollectorHangs(t *testing.T) {
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := process.Wait(); err != nil { // who does not end in time is killed, see startProcess
+	if err := process.Wait(); err != nil { // a process that does not end in time is killed, see startProcess
 		t.Error(err)
 	}
 }

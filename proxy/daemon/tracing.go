@@ -1,5 +1,6 @@
-// Spans of operations, exported to --otlp-endpoint.
 package daemon
+
+// Spans of operations, exported to --otlp-endpoint.
 
 import (
 	"context"

@@ -102,7 +102,7 @@ func TestWaiting_EndsWhenTheClientGoesAndWithNilWhenItsTimeIsOver(t *testing.T) 
 	}
 }
 
-func TestWaiting_ADrainingDaemonSaysSHUTDOWNToThoseWhoWait(t *testing.T) {
+func TestWaiting_ADrainingDaemonSendsSHUTDOWNToWaiters(t *testing.T) {
 	_, address, drain := drainable(t)
 	holder, waiter := dial(t, address), dial(t, address)
 	holder.send(t, "DLOCK k 60000")
@@ -184,14 +184,14 @@ func TestHold_AClientThatIsCutOffFreesItsLock(t *testing.T) {
 	}
 }
 
-func TestHold_AClientThatSaysNothingIsCutOffAfterItsTimeout(t *testing.T) {
+func TestHold_ASilentClientIsClosedAfterItsTimeout(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	bootstrapGroup(t, servers)
 	relay := faulty.NewRelay(serveHere(t, addresses(servers), "--client-timeout", "300ms"))
 	t.Cleanup(relay.Close)
 	other := serveHere(t, addresses(servers)) // its clients may be silent
 	holdQuickly(t, relay.Addr())
-	relay.Pause() // the cable is pulled: nobody hears of an end
+	relay.Pause() // the cable is pulled: no side receives an end
 	waiter := dial(t, other)
 	waiter.send(t, "DLOCK k 60000 WAIT 60000")
 	if got := waiter.lines(t, 5); got[0] != "*3" {
@@ -203,7 +203,7 @@ func TestHold_AClientThatSaysNothingIsCutOffAfterItsTimeout(t *testing.T) {
 // too long before it has spoken: then another one tries.
 func holdQuickly(t *testing.T, address string) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); {
 		c := dial(t, address)
 		c.renew(t)
 		_, _ = io.WriteString(c, "DLOCK k 60000 HOLD WAIT 60000\r\n") // cut off already: it is not answered
@@ -241,7 +241,7 @@ func TestHold_ALossIsPushedToRESP3(t *testing.T) {
 	}
 }
 
-func TestWaiting_ACircleOfConnectionsIsADEADLOCK(t *testing.T) {
+func TestWaiting_ACycleOfConnectionsIsADEADLOCK(t *testing.T) {
 	_, one, _ := pair(t)
 	a, b := dial(t, one), dial(t, one)
 	a.send(t, "DLOCK x 60000")
@@ -258,7 +258,7 @@ func TestWaiting_ACircleOfConnectionsIsADEADLOCK(t *testing.T) {
 	}
 }
 
-// A grant whose reply is late arrives when the lock is somebody else's: the command must
+// A grant whose reply is late arrives when the lock is another client's: the command must
 // not run until an extension has shown that the lock is held.
 func TestWaiting_LockRunsNothingOnALateGrant(t *testing.T) {
 	servers, one, two := pair(t)
@@ -302,7 +302,7 @@ func TestWaiting_LockRunsNothingOnALateGrant(t *testing.T) {
 
 // No renewal is due before the test ends: the daemon itself, or the masters, must have
 // announced what became of the lock.
-func TestHold_TheHolderIsToldOfItsLossAtOnce(t *testing.T) {
+func TestHold_TheHolderReceivesItsLossAtOnce(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	args := []string{"--bootstrap", "--max-ttl", "1h", "--max-keep", "1h", "--master-timeout", "1s"}
 	one := serveHere(t, addresses(servers), args...)

@@ -52,13 +52,13 @@ func (w *wants) command() []any {
 // lease is what a client was given.
 type lease struct {
 	wants
-	token string
-	until time.Duration
-	visit int // its number
+	token    string
+	until    time.Duration
+	election int // its number
 }
 
 // token that nobody has used.
-func (d *desk) token(c *client) string {
+func (d *clientGroup) token(c *client) string {
 	return fmt.Sprintf("token-%d-of-%d", d.tokens.Add(1), c.number)
 }
 
@@ -80,8 +80,8 @@ func (c *client) begin(op judge.Op, w *wants, token string) []judge.Call {
 
 // take asks for keys; nil if they were not given.
 func (c *client) take(w wants) *lease {
-	now, words := c.desk.record.Now, w.command()
-	v := visit{Client: c.number, Key: w.keys[0], Reads: w.reads, Waits: w.wait > 0 || w.minds}
+	now, words := c.group.record.Now, w.command()
+	v := election{Client: c.number, Key: w.keys[0], Reads: w.reads, Waits: w.wait > 0 || w.minds}
 	calls := c.begin(judge.Acquire, &w, w.token)
 	v.Invoke = now()
 	v.End = v.Invoke + w.wait
@@ -103,7 +103,7 @@ func (c *client) take(w wants) *lease {
 				v.Stood = c.look(w.keys[0])
 			}
 		}
-		reply, err = c.hear(w.wait+callPatience, words)
+		reply, err = c.await(w.wait+callTimeout, words)
 	}
 	v.Complete = now()
 	v.Until = v.Complete + cmp.Or(w.ttl, maxTTL) + maxTTL/10
@@ -122,7 +122,7 @@ func (c *client) take(w wants) *lease {
 			call.GrantedUntil(l.token, l.until, v.Fence)
 		}
 	}
-	l.visit = c.desk.note(v)
+	l.election = c.group.note(v)
 	if v.Outcome != judge.OK {
 		return nil
 	}
@@ -147,31 +147,31 @@ func (c *client) look(key string) time.Duration {
 		fields, _ := row.([]any)
 		for i := 1; i < len(fields); i += 2 {
 			if fields[i-1] == "addr" && fields[i] == c.talk.conn.LocalAddr().String() {
-				return c.desk.record.Now()
+				return c.group.record.Now()
 			}
 		}
 	}
 	return 0
 }
 
-func (d *desk) note(v visit) int {
+func (d *clientGroup) note(v election) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.visits = append(d.visits, v)
-	return len(d.visits) - 1
+	d.elections = append(d.elections, v)
+	return len(d.elections) - 1
 }
 
 // gone: the keys of a lease are nobody's from this instant.
-func (d *desk) gone(l *lease, at time.Duration) {
+func (d *clientGroup) gone(l *lease, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.visits[l.visit].Until = at
+	d.elections[l.election].Until = at
 }
 
 // extend tells whether it was answered, and whether with yes.
 func (c *client) extend(l *lease) (held, known bool) {
 	calls := c.begin(judge.Extend, &l.wants, l.token)
-	began := c.desk.record.Now()
+	began := c.group.record.Now()
 	words := []any{"DEXTEND", l.keys[0], l.token, l.ttl.Milliseconds()}
 	if len(l.keys) > 1 {
 		words = []any{"DMEXTEND", l.token, l.ttl.Milliseconds(), len(l.keys)}
@@ -179,7 +179,7 @@ func (c *client) extend(l *lease) (held, known bool) {
 			words = append(words, key)
 		}
 	}
-	reply, err := c.say(callPatience, words...)
+	reply, err := c.do(callTimeout, words...)
 	for _, call := range calls {
 		switch {
 		case err != nil:
@@ -205,7 +205,7 @@ func (c *client) giveBack(l *lease) (held, known bool) {
 			words = append(words, key)
 		}
 	}
-	reply, err := c.say(callPatience, words...)
+	reply, err := c.do(callTimeout, words...)
 	n, _ := reply.(int64)
 	for _, call := range calls {
 		if err != nil || n != 0 && n != int64(len(calls)) {
@@ -216,7 +216,7 @@ func (c *client) giveBack(l *lease) (held, known bool) {
 	}
 	if err == nil {
 		c.held = nil
-		c.desk.gone(l, c.desk.record.Now())
+		c.group.gone(l, c.group.record.Now())
 	}
 	return n == int64(len(calls)), err == nil
 }
@@ -235,14 +235,14 @@ func (c *client) finish(l *lease) {
 // vanish asks and goes away while it waits.
 func (c *client) vanish(ctx context.Context, w wants) {
 	calls := c.begin(judge.Acquire, &w, w.token)
-	v := visit{Client: c.number, Daemon: c.daemon, Key: w.keys[0], Waits: true, Invoke: c.desk.record.Now(), Outcome: judge.Unknown}
+	v := election{Client: c.number, Daemon: c.daemon, Key: w.keys[0], Waits: true, Invoke: c.group.record.Now(), Outcome: judge.Unknown}
 	_ = c.talk.send(w.command()...)
 	c.rest(ctx, 200*time.Millisecond)
 	c.hangUp()
 	for _, call := range calls {
 		call.Unknown()
 	}
-	v.Complete = c.desk.record.Now()
+	v.Complete = c.group.record.Now()
 	v.Until = v.Complete + w.ttl + maxTTL/10
-	c.desk.note(v)
+	c.group.note(v)
 }

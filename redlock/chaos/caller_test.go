@@ -17,7 +17,7 @@ import (
 )
 
 // callPatience is how long a client waits for an answer: beyond every lease.
-const callPatience = 3 * time.Second
+const callTimeout = 3 * time.Second
 
 // caller is used by one goroutine.
 type caller struct {
@@ -40,7 +40,7 @@ func (c *caller) connect() bool {
 		d = c.stand.daemons[c.random.IntN(len(c.stand.daemons))]
 	}
 	var err error
-	c.conn, err = faulty.Dial(d.Addr(), callPatience)
+	c.conn, err = faulty.Dial(d.Addr(), callTimeout)
 	return err == nil
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // shortest is the time of load where nobody asks for more, as in `make test`.
-const shortest = 5 * time.Second
+const minRun = 5 * time.Second
 
 // mixes are the runs of `make chaos`.
 func mixes() []mix {
@@ -89,7 +89,7 @@ func TestChaos_CatchesMastersThatVoteTooSoon(t *testing.T) {
 		r.load(time.Second, true)
 		return errors.As(judge.CheckExclusion(r.record.History()), &found)
 	}) {
-		t.Errorf("masters that forget and vote were never caught in %v", patience)
+		t.Errorf("masters that forget and vote were never caught in %v", waitTimeout)
 	}
 }
 
@@ -136,7 +136,7 @@ func loadTime(t *testing.T) time.Duration {
 			return time.Duration(n) * unit.one
 		}
 	}
-	return shortest
+	return minRun
 }
 
 func chosenSeed(t *testing.T) uint64 {

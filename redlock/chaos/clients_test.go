@@ -19,7 +19,7 @@ import (
 )
 
 // desk is where the clients of one workload write down what they were told.
-type desk struct {
+type clientGroup struct {
 	run    *run
 	record *judge.Recorder
 	keys   []string
@@ -27,13 +27,13 @@ type desk struct {
 
 	crowded bool // most clients go to one daemon
 
-	mu     sync.Mutex
-	visits []visit
-	broken judge.History // releases, by connections that ended
+	mu        sync.Mutex
+	elections []election
+	broken    judge.History // releases, by connections that ended
 }
 
-func newDesk(r *run, name string, keys int) *desk {
-	d := &desk{run: r, record: judge.NewRecorder(r.record.Now)}
+func newClientGroup(r *run, name string, keys int) *clientGroup {
+	d := &clientGroup{run: r, record: judge.NewRecorder(r.record.Now)}
 	for i := range keys {
 		d.keys = append(d.keys, name+":"+strconv.Itoa(i))
 	}
@@ -43,15 +43,15 @@ func newDesk(r *run, name string, keys int) *desk {
 // client is a caller with a talk, and its own page of the history.
 type client struct {
 	*caller
-	desk   *desk
+	group  *clientGroup
 	page   *judge.Client
 	talk   *talk
 	daemon int
 	held   *lease // what lives as long as the connection
 }
 
-func (d *desk) client(c *caller) *client {
-	return &client{caller: c, desk: d, page: d.record.Client()}
+func (d *clientGroup) client(c *caller) *client {
+	return &client{caller: c, group: d, page: d.record.Client()}
 }
 
 func (c *client) often(n int) bool { return c.random.IntN(n) == 0 }
@@ -61,7 +61,7 @@ func (c *client) draw(least, most time.Duration) time.Duration {
 }
 
 // live runs rounds until the time is over.
-func (d *desk) live(ctx context.Context, c *caller, round func(context.Context, *client), rest time.Duration) {
+func (d *clientGroup) live(ctx context.Context, c *caller, round func(context.Context, *client), rest time.Duration) {
 	one := d.client(c)
 	defer one.hangUp()
 	for ctx.Err() == nil {
@@ -78,11 +78,11 @@ func (c *client) reach() bool {
 		return true
 	}
 	c.daemon = c.random.IntN(len(c.stand.daemons))
-	if c.desk.crowded && !c.often(3) {
+	if c.group.crowded && !c.often(3) {
 		c.daemon = 0 // where a line gets long
 	}
 	var err error
-	c.talk, err = dialTalk(c.stand.daemons[c.daemon].Addr(), c.desk.record.Now)
+	c.talk, err = dialTalk(c.stand.daemons[c.daemon].Addr(), c.group.record.Now)
 	return err == nil
 }
 
@@ -90,12 +90,12 @@ func (c *client) reach() bool {
 // ends, and the client learns of that later.
 func (c *client) broke() {
 	if c.talk != nil && c.held != nil {
-		c.desk.leaves(c.held, c.number, c.talk.open)
+		c.group.leaves(c.held, c.number, c.talk.open)
 	}
 	c.hangUp()
 }
 
-func (d *desk) leaves(l *lease, client int, at time.Duration) {
+func (d *clientGroup) leaves(l *lease, client int, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range l.keys {
@@ -105,7 +105,7 @@ func (d *desk) leaves(l *lease, client int, at time.Duration) {
 	}
 }
 
-func (d *desk) history() judge.History {
+func (d *clientGroup) history() judge.History {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append(d.record.History(), d.broken...)
@@ -120,7 +120,7 @@ func (c *client) hangUp() {
 }
 
 // say sends one command and waits for its answer, as caller.ask does.
-func (c *client) say(patience time.Duration, words ...any) (any, error) {
+func (c *client) do(patience time.Duration, words ...any) (any, error) {
 	if !c.reach() {
 		return nil, errors.New("no daemon there")
 	}
@@ -128,10 +128,10 @@ func (c *client) say(patience time.Duration, words ...any) (any, error) {
 	if err != nil {
 		return nil, c.noted(words, err)
 	}
-	return c.hear(patience, words)
+	return c.await(patience, words)
 }
 
-func (c *client) hear(patience time.Duration, words []any) (any, error) {
+func (c *client) await(patience time.Duration, words []any) (any, error) {
 	reply, err := c.talk.answer(patience)
 	return reply, c.noted(words, err)
 }
@@ -146,7 +146,7 @@ func (c *client) noted(words []any, err error) error {
 }
 
 // probe: every key can be had again.
-func (d *desk) probe(c *caller) error {
+func (d *clientGroup) probe(c *caller) error {
 	for _, key := range d.keys {
 		if _, err := c.lockAndUnlock(key); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (d *desk) probe(c *caller) error {
 var errNothingGiven = errors.New("nobody was given anything")
 
 // judge says how much there was, and what a judge of leases thinks of it.
-func (d *desk) judge(check func(judge.History) error) (string, error) {
+func (d *clientGroup) check(check func(judge.History) error) (string, error) {
 	h := d.history()
 	count := map[judge.Op]int{}
 	for i := range h {
@@ -168,20 +168,20 @@ func (d *desk) judge(check func(judge.History) error) (string, error) {
 		}
 	}
 	tally := fmt.Sprintf("%d calls: %d grants, %d extensions, %d releases answered", len(h), count[judge.Acquire], count[judge.Extend], count[judge.Release])
-	tally, err := judged(tally, check(h))
+	tally, err := checked(tally, check(h))
 	if count[judge.Acquire] == 0 {
 		err = errors.Join(err, errNothingGiven)
 	}
 	return tally, err
 }
 
-func (d *desk) dump(w io.Writer) error {
+func (d *clientGroup) dump(w io.Writer) error {
 	h := d.history()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	encoder := json.NewEncoder(w)
-	for i := range d.visits {
-		if err := encoder.Encode(&d.visits[i]); err != nil {
+	for i := range d.elections {
+		if err := encoder.Encode(&d.elections[i]); err != nil {
 			return err
 		}
 	}

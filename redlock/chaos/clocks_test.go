@@ -25,7 +25,7 @@ func stepClock(v *victim) {
 	}
 	v.server().Step(v.step)
 	if !eventually(func() bool { return !slices.Equal(v.stand.identity(v.master), before) }) {
-		v.stand.t.Errorf("the clock of master %s stepped by %v and no daemon noticed within %v", masterName(v.master), v.step, patience)
+		v.stand.t.Errorf("the clock of master %s stepped by %v and no daemon noticed within %v", masterName(v.master), v.step, waitTimeout)
 	}
 }
 
@@ -43,12 +43,12 @@ func creepBack(v *victim) { v.server().Step(-v.step) }
 
 // judging is longer than a daemon takes to decide what it saw of a clock: the
 // master timeout.
-const judging = 200 * time.Millisecond
+const checkTime = 200 * time.Millisecond
 
 // heeded waits until no daemon can have seen anything of a master's clock that it
 // has not acted upon: each had the master's vote, and has it when whatever it saw
 // before has been decided. It is false when the context ends first.
-func (s *stand) heeded(ctx context.Context, master int) bool {
+func (s *stand) noticed(ctx context.Context, master int) bool {
 	for _, d := range s.daemons {
 		for voted := false; ; {
 			votes := d.hasVoteOf(master)
@@ -56,7 +56,7 @@ func (s *stand) heeded(ctx context.Context, master int) bool {
 				break
 			}
 			voted = votes
-			if !pause(ctx, judging) {
+			if !pause(ctx, checkTime) {
 				return false
 			}
 		}

@@ -42,7 +42,7 @@ func (s *stand) startDaemon() *daemon {
 
 // ask sends one command on a connection of its own.
 func (d *daemon) ask(words ...any) (any, error) {
-	c, err := faulty.Dial(d.Addr(), callPatience)
+	c, err := faulty.Dial(d.Addr(), callTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +71,12 @@ func (d *daemon) awaitVotes() {
 	}
 	if !eventually(func() bool { n, _ := strconv.Atoi(d.info("masters", "masters_voting")); return n >= want }) {
 		reply, err := d.ask("INFO", "masters")
-		d.stand.t.Errorf("not all masters vote for daemon %s after %v: %v %v", d.Addr(), patience, reply, err)
+		d.stand.t.Errorf("not all masters vote for daemon %s after %v: %v %v", d.Addr(), waitTimeout, reply, err)
 	}
 }
 
 // owes tells whether it has something left to tell a master.
-func (d *daemon) owes() bool {
+func (d *daemon) hasPendingReleases() bool {
 	reply, err := d.ask("INFO", "masters")
 	text, ok := reply.(string)
 	n := len(d.stand.masters)

@@ -58,7 +58,7 @@ const (
 func (s *stand) lock(record *judge.Recorder, daemon int) {
 	call := record.Client().Begin(judge.Acquire, "k", "")
 	began := record.Now()
-	reply, err := s.daemons[daemon].ask("DLOCK", "k", s.plan.longest.Milliseconds())
+	reply, err := s.daemons[daemon].ask("DLOCK", "k", s.plan.maxLease.Milliseconds())
 	switch grant, ok := reply.([]any); {
 	case err != nil:
 		call.Unknown()
@@ -71,7 +71,7 @@ func (s *stand) lock(record *judge.Recorder, daemon int) {
 
 func TestExclusion_HoldsWhenAnOldMemoryIsSwappedBack(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, plan{masters: 3, daemons: 2, longest: 8 * time.Second})
+	s := newStand(t, plan{masters: 3, daemons: 2, maxLease: 8 * time.Second})
 	v := &victim{stand: s, scope: onMemory}
 	flushAll(v) // or the other database would carry an identity of its own
 	s.awaitAge(0)
@@ -83,7 +83,7 @@ func TestExclusion_HoldsWhenAnOldMemoryIsSwappedBack(t *testing.T) {
 
 func TestExclusion_HoldsWhenAReplicaRestartsWithItsFile(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, plan{masters: 3, daemons: 2, durable: true, longest: longLease})
+	s := newStand(t, plan{masters: 3, daemons: 2, durable: true, maxLease: longLease})
 	v := &victim{stand: s, scope: onMemory}
 	s.isolate(0, 2)
 	s.contest(func() { replicateAndRestart(v) }) // c, whose memory it takes, has not heard of the lock

@@ -49,19 +49,19 @@ func TestExcuse_NamesWhatTookAQuorumFromADaemon(t *testing.T) {
 		"after":                                 {[]*strike{onAll(onMaster, 0, 21*s, 24*s), onAll(onClock, 1, 21*s, 24*s)}, nil, false},
 		"it was stopped":                        {[]*strike{stopped(0, 11*s, 12*s)}, nil, true},
 		"another one was stopped":               {[]*strike{stopped(1, 11*s, 12*s)}, nil, false},
-		"a machine that stands still":           {nil, []standstill{{everybody, 11 * s, 11*s + 200*unit}}, true},
-		"in pieces":                             {nil, []standstill{{everybody, 11 * s, 11*s + 90*unit}, {everybody, 12 * s, 12*s + 90*unit}}, true},
+		"a machine that stands still":           {nil, []standstill{{allDaemons, 11 * s, 11*s + 200*unit}}, true},
+		"in pieces":                             {nil, []standstill{{allDaemons, 11 * s, 11*s + 90*unit}, {allDaemons, 12 * s, 12*s + 90*unit}}, true},
 		"a daemon without a processor":          {nil, []standstill{{0, 11 * s, 11*s + 200*unit}}, true},
 		"another daemon without one":            {nil, []standstill{{1, 11 * s, 11*s + 200*unit}}, false},
-		"for a moment":                          {nil, []standstill{{everybody, 11 * s, 11*s + 90*unit}}, false},
-		"at another time":                       {nil, []standstill{{everybody, 1 * s, 9 * s}, {everybody, 21 * s, 30 * s}}, false},
+		"for a moment":                          {nil, []standstill{{allDaemons, 11 * s, 11*s + 90*unit}}, false},
+		"at another time":                       {nil, []standstill{{allDaemons, 1 * s, 9 * s}, {allDaemons, 21 * s, 30 * s}}, false},
 	} {
 		n := &nemesis{stand: &stand{masters: make([]*faulty.Server, 3)}, all: c.all, stalls: c.stalls}
-		got := n.excuse(0, 10*s, 20*s, terms{returns: 2 * s, stall: 150 * unit, settles: 100 * unit})
+		got := n.allowedError(0, 10*s, 20*s, terms{returns: 2 * s, stall: 150 * unit, settles: 100 * unit})
 		if (got != "") != c.excused {
 			t.Errorf("%s: excuse %q, want one: %v", name, got, c.excused)
 		}
-		if len(c.all) > 0 && n.excuse(0, 10*s, 20*s, terms{returns: 2 * s}, "a cut link", "a master away", "a stopped daemon") != "" {
+		if len(c.all) > 0 && n.allowedError(0, 10*s, 20*s, terms{returns: 2 * s}, "a cut link", "a master away", "a stopped daemon") != "" {
 			t.Errorf("%s: an excuse although such faults are harmless", name)
 		}
 	}

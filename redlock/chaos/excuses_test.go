@@ -52,7 +52,7 @@ var waitTerms = terms{returns: 10*promptly + polled, stall: 160 * time.Milliseco
 // excuse names what explains that a daemon did not keep a promise between two
 // instants; "" if nothing does. Faults that are harmless to the promise are not
 // looked at.
-func (n *nemesis) excuse(daemon int, from, to time.Duration, terms terms, harmless ...string) string {
+func (n *nemesis) allowedError(daemon int, from, to time.Duration, terms terms, harmless ...string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if stood := n.stoodLocked(daemon, from, to); stood > terms.stall {

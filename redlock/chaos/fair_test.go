@@ -13,14 +13,14 @@ import (
 )
 
 type fair struct {
-	*desk
+	*clientGroup
 	rests time.Duration // while it has a key
 }
 
-func newFair(r *run) workload { return &fair{newDesk(r, "fair", 2), 60 * time.Millisecond} }
+func newFair(r *run) workload { return &fair{newClientGroup(r, "fair", 2), 60 * time.Millisecond} }
 
 // newLongFair has queues in which a place must be kept for longer than it lasts.
-func newLongFair(r *run) workload { return &fair{newDesk(r, "fair", 2), maxTTL} }
+func newLongFair(r *run) workload { return &fair{newClientGroup(r, "fair", 2), maxTTL} }
 
 func (f *fair) work(ctx context.Context, c *caller) { f.live(ctx, c, f.round, 30*time.Millisecond) }
 
@@ -52,23 +52,23 @@ func (f *fair) round(ctx context.Context, c *client) {
 }
 
 func (f *fair) verdict() (string, error) {
-	tally, err := f.judge(judge.CheckReaders)
+	tally, err := f.check(judge.CheckReaders)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := overtakes(f.visits, func(*visit, *visit) bool { return true })
+	all := overtakes(f.elections, func(*election, *election) bool { return true })
 	calm := 0
-	for i := range f.visits {
-		if v := &f.visits[i]; v.Stood > 0 && f.undisturbed(v) {
+	for i := range f.elections {
+		if v := &f.elections[i]; v.Stood > 0 && f.undisturbed(v) {
 			calm++
 		}
 	}
-	unexplained := overtakes(f.visits, func(stood, _ *visit) bool { return f.undisturbed(stood) })
+	unexplained := overtakes(f.elections, func(stood, _ *election) bool { return f.undisturbed(stood) })
 	return fmt.Sprintf("%s; %d seen in the queue, %d overtaken; without a fault that explains it %d and %d",
-		tally, seen(f.visits), len(all), calm, len(unexplained)), errors.Join(err, first(unexplained, 5))
+		tally, seen(f.elections), len(all), calm, len(unexplained)), errors.Join(err, first(unexplained, 5))
 }
 
 // undisturbed: nothing kept its daemon from keeping this one in the queues of a
 // quorum. What happens to the daemon of the one who passes is no excuse.
-func (f *fair) undisturbed(v *visit) bool {
-	return f.run.nemesis.excuse(v.Daemon, v.Invoke, v.Complete, queueTerms, "scripts flushed") == ""
+func (f *fair) undisturbed(v *election) bool {
+	return f.run.nemesis.allowedError(v.Daemon, v.Invoke, v.Complete, queueTerms, "scripts flushed") == ""
 }

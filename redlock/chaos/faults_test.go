@@ -47,7 +47,7 @@ func masterFaults() []fault {
 	return []fault{
 		{"a stopped master", 8, onMaster, span{time.Millisecond, longestPause}, stopMaster, continueMaster},
 		{"a busy master", 3, onMaster, span{}, busy, nil},
-		{"a master that says BUSY", 2, onMaster, span{}, busyAloud, patient},
+		{"a master that says BUSY", 2, onMaster, span{}, busyAloud, resetTimeLimit},
 		{"clients killed", 4, onMaster, span{}, killClients, nil},
 		{"writes paused", 2, onMaster, span{10 * time.Millisecond, time.Second}, pauseWrites, unpauseWrites},
 		{"scripts flushed", 3, onMaster, span{}, flushScripts, nil},

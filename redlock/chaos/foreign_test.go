@@ -18,7 +18,7 @@ import (
 	"redlockd/redlock/judge"
 )
 
-const foreignPatience = 50 * time.Millisecond // for one master
+const foreignTimeout = 50 * time.Millisecond // for one master
 
 type foreign struct {
 	run    *run
@@ -73,7 +73,7 @@ func (f *foreign) all(ask func(*faulty.Conn) bool) int {
 	var masters sync.WaitGroup
 	for _, m := range f.run.stand.masters {
 		masters.Go(func() {
-			c, err := faulty.Dial(m.Addr(), foreignPatience)
+			c, err := faulty.Dial(m.Addr(), foreignTimeout)
 			if err != nil {
 				return
 			}

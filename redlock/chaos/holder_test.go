@@ -30,7 +30,7 @@ func beHolder(words []string) {
 		return
 	}
 	wait, _ := strconv.Atoi(words[3])
-	reply, err := talk.do(time.Duration(wait)*time.Millisecond+callPatience, "DLOCK", words[1], words[2], "WAIT", words[3], "HOLD")
+	reply, err := talk.do(time.Duration(wait)*time.Millisecond+callTimeout, "DLOCK", words[1], words[2], "WAIT", words[3], "HOLD")
 	grant, ok := reply.([]any)
 	switch {
 	case err != nil:
@@ -45,7 +45,7 @@ func beHolder(words []string) {
 
 // killed has a process hold the lock and kills it with SIGKILL.
 func (h *holding) killed(ctx context.Context, c *client, w wants) {
-	v := visit{Client: c.number, Daemon: c.daemon, Key: w.keys[0], Waits: true, Outcome: judge.Unknown}
+	v := election{Client: c.number, Daemon: c.daemon, Key: w.keys[0], Waits: true, Outcome: judge.Unknown}
 	calls := c.begin(judge.Acquire, &w, "")
 	v.Invoke = h.record.Now()
 	v.End = v.Invoke + w.wait
@@ -80,7 +80,7 @@ func (h *holding) killed(ctx context.Context, c *client, w wants) {
 		calls[0].Unknown()
 	}
 	v.Until = v.Complete + w.ttl + maxTTL/10
-	l.visit = h.note(v)
+	l.election = h.note(v)
 	if l.token != "" {
 		c.rest(ctx, w.ttl)
 		calls = c.begin(judge.Release, &l.wants, l.token)

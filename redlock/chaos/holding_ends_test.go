@@ -13,9 +13,9 @@ import (
 func TestHold_EndsWithItsLeaseWhenItsDaemonIsKilled(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second // a busy machine may stop the daemon for a while
-	s := newStand(t, plan{masters: 3, daemons: 2, longest: ttl})
+	s := newStand(t, plan{masters: 3, daemons: 2, maxLease: ttl})
 	r := &run{t: &ledger{TB: t}, stand: s, answers: &answers{codes: map[string]int{}}, record: judge.NewRecorder(nil)}
-	d := newDesk(r, "hold", 1)
+	d := newClientGroup(r, "hold", 1)
 	holder, next := d.client(r.caller(1)), d.client(r.caller(2))
 	defer holder.hangUp()
 	defer next.hangUp()
@@ -25,21 +25,21 @@ func TestHold_EndsWithItsLeaseWhenItsDaemonIsKilled(t *testing.T) {
 	if l == nil {
 		t.Fatal("the lock was not given")
 	}
-	if reason, err := holder.talk.hears(l.token, 2*ttl); reason != "" || err != nil {
+	if reason, err := holder.talk.awaitLoss(l.token, 2*ttl); reason != "" || err != nil {
 		t.Fatalf("the lock was lost: %s, %v", reason, err)
 	}
 	if held, known := holder.extend(l); !held || !known {
 		t.Fatal("after two leases the lock was not held any more")
 	}
 	s.daemons[0].Kill()
-	n := next.take(wants{keys: d.keys, ttl: ttl, wait: patience})
+	n := next.take(wants{keys: d.keys, ttl: ttl, wait: waitTimeout})
 	if n == nil {
-		t.Fatalf("nobody was given the lock within %v, its daemon was killed", patience)
+		t.Fatalf("nobody was given the lock within %v, its daemon was killed", waitTimeout)
 	}
 	if _, known := next.giveBack(n); !known {
 		t.Error("the release was not answered")
 	}
-	if _, err := d.judge(judge.Check); err != nil {
+	if _, err := d.check(judge.Check); err != nil {
 		t.Error(err)
 	}
 	s.awaitEmpty()
@@ -50,7 +50,7 @@ func (c *client) sit(t *testing.T, daemon int) {
 	t.Helper()
 	var err error
 	c.daemon = daemon
-	if c.talk, err = dialTalk(c.stand.daemons[daemon].Addr(), c.desk.record.Now); err != nil {
+	if c.talk, err = dialTalk(c.stand.daemons[daemon].Addr(), c.group.record.Now); err != nil {
 		t.Fatal(err)
 	}
 }

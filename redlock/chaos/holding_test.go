@@ -15,7 +15,7 @@ import (
 )
 
 type holding struct {
-	*desk
+	*clientGroup
 
 	mu     sync.Mutex
 	count  map[string]int
@@ -30,7 +30,7 @@ type claim struct {
 }
 
 func newHolding(r *run) workload {
-	return &holding{desk: newDesk(r, "hold", 6), count: map[string]int{}}
+	return &holding{clientGroup: newClientGroup(r, "hold", 6), count: map[string]int{}}
 }
 
 func (h *holding) work(ctx context.Context, c *caller) {
@@ -44,9 +44,9 @@ func (h *holding) tally(what string) {
 }
 
 func (h *holding) claim(l *lease, from time.Duration, broken string, words ...any) {
-	h.desk.mu.Lock()
-	daemon := h.visits[l.visit].Daemon
-	h.desk.mu.Unlock()
+	h.clientGroup.mu.Lock()
+	daemon := h.elections[l.election].Daemon
+	h.clientGroup.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.claims = append(h.claims, claim{daemon, from, h.record.Now(), fmt.Sprintf(broken, words...)})
@@ -82,7 +82,7 @@ func (h *holding) stay(ctx context.Context, c *client, w wants) {
 		return
 	}
 	began := l.began()
-	lost, err := c.talk.hears(l.token, c.draw(w.ttl/2, 3*w.ttl))
+	lost, err := c.talk.awaitLoss(l.token, c.draw(w.ttl/2, 3*w.ttl))
 	if err != nil {
 		c.broke()
 		return
@@ -92,7 +92,7 @@ func (h *holding) stay(ctx context.Context, c *client, w wants) {
 		h.tally("extended although lost")
 	}
 	if known && !held && lost == "" {
-		lost, err = c.talk.hears(l.token, 2*w.ttl) // the news may be on its way
+		lost, err = c.talk.awaitLoss(l.token, 2*w.ttl) // the news may be on its way
 		if err != nil {
 			c.broke()
 			return
@@ -162,7 +162,7 @@ func (h *holding) forced(c *client, w wants) {
 		c.finish(l)
 		return
 	}
-	reason, err := c.talk.hears(l.token, 2*w.ttl)
+	reason, err := c.talk.awaitLoss(l.token, 2*w.ttl)
 	if err != nil {
 		c.broke()
 		return
@@ -187,7 +187,7 @@ func (h *holding) limited(c *client, w wants) {
 		return
 	}
 	began := l.began()
-	reason, err := c.talk.hears(l.token, longest+2*w.ttl)
+	reason, err := c.talk.awaitLoss(l.token, longest+2*w.ttl)
 	h.gone(l, h.record.Now())
 	switch {
 	case err != nil:
@@ -200,13 +200,13 @@ func (h *holding) limited(c *client, w wants) {
 }
 
 func (h *holding) verdict() (string, error) {
-	tally, err := h.judge(judge.Check)
+	tally, err := h.check(judge.Check)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	errs := []error{err}
 	excused, kept := 0, 0
 	for _, one := range h.claims {
-		excuse := h.run.nemesis.excuse(one.daemon, one.from, one.to, holdTerms)
+		excuse := h.run.nemesis.allowedError(one.daemon, one.from, one.to, holdTerms)
 		switch {
 		case one.broken == "" && excuse == "":
 			kept++
@@ -220,8 +220,8 @@ func (h *holding) verdict() (string, error) {
 	if n := h.count["extended although lost"]; n > 0 {
 		errs = append(errs, fmt.Errorf("%d times a lock was extended after its holder was told that it is lost", n))
 	}
-	h.desk.mu.Lock()
-	defer h.desk.mu.Unlock()
-	more, late := h.run.prompt(h.visits, 10*promptly)
+	h.clientGroup.mu.Lock()
+	defer h.clientGroup.mu.Unlock()
+	more, late := h.run.prompt(h.elections, 10*promptly)
 	return fmt.Sprintf("%s; %v; %d stayed with a quorum all the time, %d losses that a fault explains; %s", tally, h.count, kept, excused, more), errors.Join(append(errs, late)...)
 }

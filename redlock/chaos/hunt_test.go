@@ -22,14 +22,14 @@ import (
 
 // What the process of a hunt is told by its environment.
 const (
-	huntName     = "CHAOS_HUNT"
-	huntSeconds  = "CHAOS_HUNT_SECONDS"
-	huntPatience = "CHAOS_HUNT_PATIENCE"
+	searchName    = "CHAOS_HUNT"
+	searchSeconds = "CHAOS_HUNT_SECONDS"
+	searchTimeout = "CHAOS_HUNT_PATIENCE"
 )
 
 // hunt is a mix, how fast its faults follow one another, and how long the load
 // lasts before all is healed and it is looked at what is left.
-type hunt struct {
+type search struct {
 	mix
 	pace  time.Duration
 	round time.Duration // 0: as long as there is time
@@ -37,7 +37,7 @@ type hunt struct {
 }
 
 // bag is what came of one hunt.
-type bag struct {
+type mutantOutcome struct {
 	Caught  bool
 	By      string // the check
 	Why     string
@@ -46,19 +46,19 @@ type bag struct {
 
 // TestHunt is one hunt, in the process that TestRigMutants starts.
 func TestHunt(t *testing.T) {
-	name := os.Getenv(huntName)
+	name := os.Getenv(searchName)
 	if name == "" {
 		t.Skip("this is where a mutant is hunted: make rig-mutants")
 	}
-	hunts := hunts()
-	i := slices.IndexFunc(hunts, func(h hunt) bool { return h.name == name })
-	seconds, err := strconv.Atoi(os.Getenv(huntSeconds))
+	hunts := searches()
+	i := slices.IndexFunc(hunts, func(h search) bool { return h.name == name })
+	seconds, err := strconv.Atoi(os.Getenv(searchSeconds))
 	if i < 0 || err != nil {
-		t.Fatalf("%s=%q, %s=%q: want the name of a hunt, and a number", huntName, name, huntSeconds, os.Getenv(huntSeconds))
+		t.Fatalf("%s=%q, %s=%q: want the name of a hunt, and a number", searchName, name, searchSeconds, os.Getenv(searchSeconds))
 	}
 	book, began, took := &ledger{TB: t}, time.Now(), time.Duration(0)
 	defer func() { // also where something ends the test
-		b := bag{Seconds: cmp.Or(took, time.Since(began)).Seconds()}
+		b := mutantOutcome{Seconds: cmp.Or(took, time.Since(began)).Seconds()}
 		if said := book.sentences(); len(said) > 0 {
 			b.Caught, b.By, b.Why = true, checkOf(said[0]), said[0]
 		}
@@ -69,11 +69,11 @@ func TestHunt(t *testing.T) {
 	r := startRun(book, h.mix, chosenSeed(t))
 	r.nemesis.pace, r.long = h.pace, true
 	began = time.Now()
-	took = r.hunt(h, time.Duration(seconds)*time.Second)
+	took = r.search(h, time.Duration(seconds)*time.Second)
 }
 
 // hunt ends with the first violation, or with the time; it tells how long it took.
-func (r *run) hunt(h hunt, most time.Duration) time.Duration {
+func (r *run) search(h search, most time.Duration) time.Duration {
 	began := time.Now()
 	for {
 		left := most - time.Since(began)

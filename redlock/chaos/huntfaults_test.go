@@ -108,7 +108,7 @@ func stepUnseen(v *victim) {
 		d.links[v.master].Accept()
 	}
 	if !eventually(func() bool { return !slices.Equal(v.stand.identity(v.master), before) }) {
-		v.stand.t.Errorf("the clock of master %s stepped unseen and no daemon noticed within %v", masterName(v.master), patience)
+		v.stand.t.Errorf("the clock of master %s stepped unseen and no daemon noticed within %v", masterName(v.master), waitTimeout)
 	}
 }
 

@@ -31,58 +31,58 @@ func named(names ...string) func(plan) []fault {
 }
 
 // hunts is the table: a mix, the pace of its faults, a round, and patience.
-func hunts() []hunt {
+func searches() []search {
 	const quick, slowly = 40 * time.Millisecond, 250 * time.Millisecond
 	small := plan{masters: 3, daemons: 3}
 	creeping := plan{masters: 3, daemons: 3, clocks: true}
 	longKept := plan{masters: 3, daemons: 2, keep: 30 * time.Second}
-	return []hunt{
+	return []search{
 		{mix{"links", small, trades(), links}, quick, 20 * time.Second, 0},
 		{mix{"forgetting", plan{masters: 3, daemons: 2}, []trade{locksTrade(), worksTrade()}, some(flushes)}, slowly, 0, 0},
-		{mix{"forgetting within a flush", plan{masters: 3, daemons: 2}, []trade{crowded(keepersTrade(), 48)}, some(flushesWithin)}, time.Second, 0, 0},
+		{mix{"forgetting within a flush", plan{masters: 3, daemons: 2}, []trade{crowded(holdersTrade(), 48)}, some(flushesWithin)}, time.Second, 0, 0},
 		{mix{"ids that are forgotten", plan{masters: 3, daemons: 2}, []trade{{"ids", 8, newIdleCounters}}, some(idleFaults)}, quick, 0, 0},
 		{mix{"high ids", plan{masters: 3, daemons: 2}, []trade{{"ids", 8, newHighCounters}}, links}, slowly, 10 * time.Second, 0},
 		{mix{"works that are forgotten", longKept, []trade{crowded(worksTrade(), 24)}, some(forgottenSlowly)}, quick, 0, 0},
 		{mix{"works", small, []trade{crowded(worksTrade(), 24)}, links}, quick, 20 * time.Second, 0},
-		{mix{"keepers that are forgotten", small, []trade{keepersTrade()}, some(majorityFlushes)}, quick, 0, 0},
-		{mix{"keepers", small, []trade{keepersTrade()}, links}, quick, 20 * time.Second, 0},
-		{mix{"keepers and memory", plan{masters: 3, daemons: 2}, []trade{keepersTrade()}, some(memoryFaults, networkFaults)}, quick, 0, 0},
-		{mix{"replicas", plan{masters: 3, daemons: 2}, []trade{keepersTrade()}, func(p plan) []fault {
+		{mix{"keepers that are forgotten", small, []trade{holdersTrade()}, some(majorityFlushes)}, quick, 0, 0},
+		{mix{"keepers", small, []trade{holdersTrade()}, links}, quick, 20 * time.Second, 0},
+		{mix{"keepers and memory", plan{masters: 3, daemons: 2}, []trade{holdersTrade()}, some(memoryFaults, networkFaults)}, quick, 0, 0},
+		{mix{"replicas", plan{masters: 3, daemons: 2}, []trade{holdersTrade()}, func(p plan) []fault {
 			return append(networkFaults(), named("a master that was a replica")(p)...)
 		}}, quick, 0, 0},
 		{mix{"latecomers", small, []trade{latecomersTrade()}, links}, slowly, 20 * time.Second, 0},
 		{mix{"rare latecomers", small, []trade{{"latecomers", 16, newRareLatecomers}}, links}, slowly, 20 * time.Second, 0},
 		{mix{"slow daemons", small, []trade{crowded(latecomersTrade(), 24)}, some(slowness)}, quick, 20 * time.Second, 0},
-		{mix{"steps unseen", plan{masters: 3, daemons: 2, clocks: true}, []trade{keepersTrade()}, some(unseenSteps, networkFaults)}, quick, 0, 0},
+		{mix{"steps unseen", plan{masters: 3, daemons: 2, clocks: true}, []trade{holdersTrade()}, some(unseenSteps, networkFaults)}, quick, 0, 0},
 		{mix{"oversleeping", plan{masters: 3, daemons: 2, clocks: true}, []trade{crowded(locksTrade(), 12), latecomersTrade()}, some(oversleeping)}, quick, 0, 0},
 		{mix{"one server twice", plan{masters: 3, daemons: 2, aliased: true}, []trade{locksTrade()}, named()}, quick, 10 * time.Second, 0},
 		{mix{"clocks", plan{masters: 3, daemons: 2, durable: true, clocks: true}, []trade{crowded(locksTrade(), 24)}, some(clockFaults)}, quick, 0, 0},
 		{mix{"clocks that creep", creeping, []trade{crowded(latecomersTrade(), 24)}, some(creepingFaults)}, quick, 0, 0},
 		{mix{"fences of clocks ahead", creeping, []trade{crowded(locksTrade(), 24)}, some(clocksAhead)}, quick, 0, 0},
-		{mix{"tidiness", plan{masters: 3, daemons: 3, longest: longLease}, []trade{tidyTrade()}, named(
+		{mix{"tidiness", plan{masters: 3, daemons: 3, maxLease: longLease}, []trade{tidyTrade()}, named(
 			"a slow link", "a link that holds the answers", "a link that holds the questions", "a link that holds everything", "a cut link")}, quick, 4 * time.Second, 3},
-		{mix{"tidiness in peace", plan{masters: 3, daemons: 2, longest: longLease}, []trade{tidyTrade()}, named()}, quick, 2 * time.Second, 3},
+		{mix{"tidiness in peace", plan{masters: 3, daemons: 2, maxLease: longLease}, []trade{tidyTrade()}, named()}, quick, 2 * time.Second, 3},
 		{mix{"readers", small, []trade{crowded(readersTrade(), 16)}, links}, quick, 20 * time.Second, 0},
 		{mix{"readers in peace", small, []trade{crowded(readersTrade(), 16)}, named()}, quick, 10 * time.Second, 0},
 		{mix{"permits", small, []trade{crowded(permitsTrade(), 16)}, links}, quick, 20 * time.Second, 0},
 		{mix{"permits in peace", small, []trade{crowded(permitsTrade(), 32)}, named()}, quick, 10 * time.Second, 0},
 		{mix{"several in peace", small, []trade{crowded(severalTrade(), 16)}, named()}, quick, 10 * time.Second, 0},
 		{mix{"waiting", small, []trade{crowded(waitingTrade(), 12)}, named()}, quick, 10 * time.Second, 0},
-		{mix{"patience", small, []trade{patientsTrade(2 * time.Second)}, named()}, quick, 20 * time.Second, 0},
-		{mix{"patience of lazy masters", plan{masters: 3, daemons: 3, lazy: true}, []trade{patientsTrade(2 * time.Second)}, named()}, quick, 20 * time.Second, 0},
-		{mix{"patience without news", small, []trade{patientsTrade(7 * time.Second)}, named("clients killed", "a cut link")}, slowly, 20 * time.Second, 0},
-		{mix{"patience in a queue", small, []trade{patientsTrade(2*time.Second, "FAIR")}, named()}, quick, 20 * time.Second, 0},
+		{mix{"patience", small, []trade{waitersTrade(2 * time.Second)}, named()}, quick, 20 * time.Second, 0},
+		{mix{"patience of lazy masters", plan{masters: 3, daemons: 3, lazy: true}, []trade{waitersTrade(2 * time.Second)}, named()}, quick, 20 * time.Second, 0},
+		{mix{"patience without news", small, []trade{waitersTrade(7 * time.Second)}, named("clients killed", "a cut link")}, slowly, 20 * time.Second, 0},
+		{mix{"patience in a queue", small, []trade{waitersTrade(2*time.Second, "FAIR")}, named()}, quick, 20 * time.Second, 0},
 		{mix{"holding", small, []trade{crowded(holdingTrade(), 10)}, named()}, quick, 10 * time.Second, 0},
 		{mix{"holding with faults", small, []trade{crowded(holdingTrade(), 10)}, some(networkFaults, daemonFaults)}, slowly, 10 * time.Second, 0},
 		{mix{"fair", small, []trade{crowded(fairTrade(), 16)}, named()}, quick, 10 * time.Second, 0},
 		{mix{"long queues", small, []trade{{"fair", 16, newLongFair}}, named()}, quick, 20 * time.Second, 0},
 		{mix{"readers that are forgotten", plan{masters: 3, daemons: 2}, []trade{crowded(readersTrade(), 16)}, some(flushes, networkFaults)}, quick, 0, 0},
 		{mix{"words while clocks creep", creeping, []trade{locksTrade(), crowded(dropInTrade(), 24)}, some(creepingFaults)}, quick, 0, 0},
-		{mix{"tidy words in peace", plan{masters: 3, daemons: 3, longest: longLease}, []trade{tidyWordsTrade()}, named()}, quick, 2 * time.Second, 3},
+		{mix{"tidy words in peace", plan{masters: 3, daemons: 3, maxLease: longLease}, []trade{tidyWordsTrade()}, named()}, quick, 2 * time.Second, 3},
 		{mix{"words that are alike", small, []trade{alikeTrade()}, named()}, quick, 20 * time.Second, 0},
 		{mix{"owners", small, []trade{ownersTrade()}, named()}, quick, 20 * time.Second, 0},
-		{mix{"knots", small, []trade{knotsTrade()}, named()}, quick, 20 * time.Second, 0},
-		{mix{"queues of daemons that end", small, []trade{patientsTrade(2*time.Second, "FAIR")}, named("a daemon that drains and comes back")}, 2 * time.Second, 0, 0},
+		{mix{"knots", small, []trade{cyclesTrade()}, named()}, quick, 20 * time.Second, 0},
+		{mix{"queues of daemons that end", small, []trade{waitersTrade(2*time.Second, "FAIR")}, named("a daemon that drains and comes back")}, 2 * time.Second, 0, 0},
 		{mix{"borrowed words", small, []trade{locksTrade(), crowded(dropInTrade(), 16)}, links}, quick, 20 * time.Second, 0},
 		{mix{"borrowed words that are forgotten", plan{masters: 3, daemons: 2}, []trade{locksTrade(), crowded(dropInTrade(), 16)}, some(flushes)}, slowly, 0, 0},
 	}

@@ -12,15 +12,15 @@ import (
 )
 
 // keepers keep what they have: what they are told of it is to be true to the end.
-type keepers struct{ *desk }
+type holders struct{ *clientGroup }
 
-func newKeepers(r *run) workload { return &keepers{newDesk(r, "kept", 12)} }
+func newHolders(r *run) workload { return &holders{newClientGroup(r, "kept", 12)} }
 
-func keepersTrade() trade { return trade{"keepers", 24, newKeepers} }
+func holdersTrade() trade { return trade{"keepers", 24, newHolders} }
 
-func (k *keepers) work(ctx context.Context, c *caller) { k.live(ctx, c, k.round, 10*time.Millisecond) }
+func (k *holders) work(ctx context.Context, c *caller) { k.live(ctx, c, k.round, 10*time.Millisecond) }
 
-func (k *keepers) round(ctx context.Context, c *client) {
+func (k *holders) round(ctx context.Context, c *client) {
 	w := wants{keys: []string{k.keys[c.random.IntN(len(k.keys))]}, ttl: c.draw(maxTTL*3/4, maxTTL)}
 	if !c.often(3) {
 		w.token = k.token(c)
@@ -46,19 +46,19 @@ func (k *keepers) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (k *keepers) verdict() (string, error) { return k.judge(judge.Check) }
+func (k *holders) verdict() (string, error) { return k.check(judge.Check) }
 
 // latecomers let short leases lapse. Some extend then, through any daemon: nobody
 // else may have had the key since.
 type latecomers struct {
-	*desk
+	*clientGroup
 	returns int // one of so many releases in time
 }
 
-func newLatecomers(r *run) workload { return &latecomers{newDesk(r, "late", 3), 3} }
+func newLatecomers(r *run) workload { return &latecomers{newClientGroup(r, "late", 3), 3} }
 
 // newRareLatecomers leave keys free for a while, too.
-func newRareLatecomers(r *run) workload { return &latecomers{newDesk(r, "late", 16), 2} }
+func newRareLatecomers(r *run) workload { return &latecomers{newClientGroup(r, "late", 16), 2} }
 
 func latecomersTrade() trade { return trade{"latecomers", 16, newLatecomers} }
 
@@ -92,4 +92,4 @@ func (s *latecomers) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (s *latecomers) verdict() (string, error) { return s.judge(judge.Check) }
+func (s *latecomers) verdict() (string, error) { return s.check(judge.Check) }

@@ -13,36 +13,36 @@ import (
 	"time"
 )
 
-type knots struct {
+type cycles struct {
 	run *run
 
 	mu     sync.Mutex
-	tied   int
+	made   int
 	broken []error
 }
 
-func knotsTrade() trade {
-	return trade{"knots", 6, func(r *run) workload { return &knots{run: r} }}
+func cyclesTrade() trade {
+	return trade{"knots", 6, func(r *run) workload { return &cycles{run: r} }}
 }
 
 // knot is one of them: some connections to one daemon, and keys of their own.
-type knot struct {
+type cycle struct {
 	talks  []*talk
 	daemon *daemon
 	name   string
 }
 
-func (k *knots) work(ctx context.Context, c *caller) {
+func (k *cycles) work(ctx context.Context, c *caller) {
 	for ctx.Err() == nil {
 		k.round(c)
 		c.rest(ctx, 20*time.Millisecond)
 	}
 }
 
-func (k *knots) round(c *caller) {
+func (k *cycles) round(c *caller) {
 	k.mu.Lock()
-	k.tied++
-	one := &knot{name: fmt.Sprint("knot-", k.tied)}
+	k.made++
+	one := &cycle{name: fmt.Sprint("knot-", k.made)}
 	k.mu.Unlock()
 	defer one.leave()
 	daemon := c.random.IntN(len(k.run.stand.daemons))
@@ -54,7 +54,7 @@ func (k *knots) round(c *caller) {
 		}
 		one.talks = append(one.talks, t)
 	}
-	kinds := []func(*knot) error{(*knot).joins, (*knot).standsBehind, (*knot).isOver, (*knot).becomesWriter}
+	kinds := []func(*cycle) error{(*cycle).joins, (*cycle).standsBehind, (*cycle).isOver, (*cycle).becomesWriter}
 	at := k.run.record.Now()
 	err := kinds[c.random.IntN(len(kinds))](one)
 	if k.run.nemesis.stood(daemon, at, k.run.record.Now()) > 500*time.Millisecond {
@@ -67,22 +67,22 @@ func (k *knots) round(c *caller) {
 	}
 }
 
-func (k *knot) leave() {
+func (k *cycle) leave() {
 	for _, t := range k.talks {
 		t.conn.Close()
 	}
 }
 
-func (k *knot) key(name string) string { return k.name + ":" + name }
+func (k *cycle) key(name string) string { return k.name + ":" + name }
 
 // holds: the connection has the key for long; false if it was not given.
-func (k *knot) holds(who int, key string, more ...any) bool {
-	reply, err := k.talks[who].do(callPatience, append([]any{"DLOCK", k.key(key), maxTTL.Milliseconds(), "HOLD"}, more...)...)
+func (k *cycle) holds(who int, key string, more ...any) bool {
+	reply, err := k.talks[who].do(callTimeout, append([]any{"DLOCK", k.key(key), maxTTL.Milliseconds(), "HOLD"}, more...)...)
 	return err == nil && reply != nil
 }
 
 // waits has it stand in line; false if it was not seen there.
-func (k *knot) waits(who int, words ...any) bool {
+func (k *cycle) waits(who int, words ...any) bool {
 	_ = k.talks[who].send(words...)
 	address := k.talks[who].conn.LocalAddr().String()
 	return eventually(func() bool {
@@ -91,11 +91,11 @@ func (k *knot) waits(who int, words ...any) bool {
 	})
 }
 
-func (k *knot) lock(key string) []any { return []any{"DLOCK", k.key(key), 300, "WAIT", 2000} }
+func (k *cycle) lock(key string) []any { return []any{"DLOCK", k.key(key), 300, "WAIT", 2000} }
 
 // closes a circle, and must be told so.
-func (k *knot) closes(who int, words ...any) error {
-	_, err := k.talks[who].do(callPatience, words...)
+func (k *cycle) closes(who int, words ...any) error {
+	_, err := k.talks[who].do(callTimeout, words...)
 	if err != nil && strings.HasPrefix(err.Error(), "DEADLOCK") {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (k *knot) closes(who int, words ...any) error {
 }
 
 // joins: 1 closes a circle behind 2, who waits already.
-func (k *knot) joins() error {
+func (k *cycle) joins() error {
 	if !k.holds(0, "x") || !k.holds(1, "y") {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (k *knot) joins() error {
 }
 
 // standsBehind: 1, a reader, stands behind 2, who wants to write what 0 reads.
-func (k *knot) standsBehind() error {
+func (k *cycle) standsBehind() error {
 	if !k.holds(0, "r", "SHARED") || !k.holds(1, "y") {
 		return nil
 	}
@@ -125,8 +125,8 @@ func (k *knot) standsBehind() error {
 }
 
 // isOver: what 0 had has run out, so nobody waits for it.
-func (k *knot) isOver() error {
-	reply, err := k.talks[0].do(callPatience, "DLOCK", k.key("x"), 50)
+func (k *cycle) isOver() error {
+	reply, err := k.talks[0].do(callTimeout, "DLOCK", k.key("x"), 50)
 	if err != nil || reply == nil || !k.holds(1, "y") {
 		return nil
 	}
@@ -134,37 +134,37 @@ func (k *knot) isOver() error {
 	if !k.waits(0, k.lock("y")...) {
 		return nil
 	}
-	return k.free(k.talks[1].do(callPatience, k.lock("x")...))
+	return k.free(k.talks[1].do(callTimeout, k.lock("x")...))
 }
 
 // becomesWriter: 0 waits for the other reader, not for itself.
-func (k *knot) becomesWriter() error {
-	reply, err := k.talks[0].do(callPatience, "DLOCK", k.key("r"), maxTTL.Milliseconds(), "SHARED")
+func (k *cycle) becomesWriter() error {
+	reply, err := k.talks[0].do(callTimeout, "DLOCK", k.key("r"), maxTTL.Milliseconds(), "SHARED")
 	grant, ok := reply.([]any)
 	if err != nil || !ok {
 		return nil
 	}
-	reply, err = k.talks[1].do(callPatience, "DLOCK", k.key("r"), 200, "SHARED")
+	reply, err = k.talks[1].do(callTimeout, "DLOCK", k.key("r"), 200, "SHARED")
 	if err != nil || reply == nil {
 		return nil
 	}
-	return k.free(k.talks[0].do(callPatience, "DLOCK", k.key("r"), maxTTL.Milliseconds(), "TOKEN", grant[0], "WAIT", 2000))
+	return k.free(k.talks[0].do(callTimeout, "DLOCK", k.key("r"), maxTTL.Milliseconds(), "TOKEN", grant[0], "WAIT", 2000))
 }
 
 // free: there was no circle.
-func (k *knot) free(_ any, err error) error {
+func (k *cycle) free(_ any, err error) error {
 	if err != nil && strings.HasPrefix(err.Error(), "DEADLOCK") {
 		return fmt.Errorf("there was no circle of waits: %w", err)
 	}
 	return nil
 }
 
-func (k *knots) probe(*caller) error { return nil }
+func (k *cycles) probe(*caller) error { return nil }
 
-func (k *knots) verdict() (string, error) {
+func (k *cycles) verdict() (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return fmt.Sprintf("%d knots", k.tied), errors.Join(k.broken...)
+	return fmt.Sprintf("%d knots", k.made), errors.Join(k.broken...)
 }
 
-func (k *knots) dump(io.Writer) error { return nil }
+func (k *cycles) dump(io.Writer) error { return nil }

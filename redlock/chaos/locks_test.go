@@ -199,7 +199,7 @@ func (c *caller) lockAndUnlock(key string) (given time.Time, err error) {
 	given = time.Now()
 	grant, ok := reply.([]any)
 	if !ok {
-		return given, fmt.Errorf("DLOCK %s within %v: %v, %v", key, patience, reply, err)
+		return given, fmt.Errorf("DLOCK %s within %v: %v, %v", key, waitTimeout, reply, err)
 	}
 	if err := givenBack(began, func() (any, error) { return c.ask("DUNLOCK", key, grant[0]) }); err != nil {
 		return given, fmt.Errorf("DUNLOCK %s: %w", key, err)
@@ -231,11 +231,11 @@ func (l *locks) verdict() (string, error) {
 		}
 	}
 	tally := fmt.Sprintf("%d calls: %d grants, %d extensions, %d releases answered", len(h), count[judge.Acquire], count[judge.Extend], count[judge.Release])
-	return judged(tally, judge.Check(h))
+	return checked(tally, judge.Check(h))
 }
 
 // judged keeps apart what was violated from what could not be searched in time.
-func judged(tally string, err error) (string, error) {
+func checked(tally string, err error) (string, error) {
 	var broken []error
 	open := 0
 	for _, e := range parts(err) {

@@ -20,7 +20,7 @@ type standstill struct {
 	from, to time.Duration
 }
 
-const everybody = -1
+const allDaemons = -1
 
 // watchMachine measures it in this process, and asks the kernel how long the
 // threads of each daemon have waited for a processor.
@@ -33,7 +33,7 @@ func (n *nemesis) watchMachine(ctx context.Context) {
 	const beat, late = 5 * time.Millisecond, 20 * time.Millisecond
 	for from := n.since(); pause(ctx, beat); from = n.since() {
 		if to := n.since(); to > from+beat+late {
-			n.stands(standstill{everybody, from + beat, to})
+			n.stands(standstill{allDaemons, from + beat, to})
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (n *nemesis) stoodLocked(daemon int, from, to time.Duration) time.Duration 
 	for _, s := range n.stalls {
 		part := max(0, min(s.to, to)-max(s.from, from))
 		switch s.daemon {
-		case everybody:
+		case allDaemons:
 			all += part
 		case daemon:
 			one += part

@@ -69,11 +69,11 @@ func environment(extra ...string) []string {
 }
 
 // patience bounds waits for what must happen; nothing is concluded from its length.
-var patience = chosenPatience()
+var waitTimeout = chosenTimeout()
 
 // chosenPatience is short where something is expected never to happen.
-func chosenPatience() time.Duration {
-	if seconds, err := strconv.Atoi(os.Getenv(huntPatience)); err == nil && seconds > 0 {
+func chosenTimeout() time.Duration {
+	if seconds, err := strconv.Atoi(os.Getenv(searchTimeout)); err == nil && seconds > 0 {
 		return time.Duration(seconds) * time.Second
 	}
 	return 60 * time.Second
@@ -84,7 +84,7 @@ const look = 5 * time.Millisecond
 
 // eventually waits until something is true; false if it did not become so.
 func eventually(happened func() bool) bool {
-	for end := time.Now().Add(patience); !happened(); time.Sleep(look) {
+	for end := time.Now().Add(waitTimeout); !happened(); time.Sleep(look) {
 		if time.Now().After(end) {
 			return false
 		}

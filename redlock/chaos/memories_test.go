@@ -4,11 +4,11 @@ package chaos
 
 import "net"
 
-func flushAll(v *victim) { say(v, "FLUSHALL") }
+func flushAll(v *victim) { sendTo(v, "FLUSHALL") }
 
 // swap puts the locks aside, and a second one brings them back: older than what
 // was promised meanwhile, in the same process.
-func swap(v *victim) { say(v, "SWAPDB", 0, 1) }
+func swap(v *victim) { sendTo(v, "SWAPDB", 0, 1) }
 
 // swapBlank is swap on a master whose other database nobody has spoken for, so
 // that a new life begins in it.
@@ -26,7 +26,7 @@ func replicate(v *victim) {
 	if v.random.IntN(2) == 0 { // at once, or after the copy has arrived
 		eventually(func() bool { return replicated(v) })
 	}
-	say(v, "REPLICAOF", "NO", "ONE")
+	sendTo(v, "REPLICAOF", "NO", "ONE")
 }
 
 // replicateAndRestart waits until a copy of another master's memory is in the
@@ -34,7 +34,7 @@ func replicate(v *victim) {
 func replicateAndRestart(v *victim) {
 	follow(v)
 	eventually(func() bool { return replicated(v) && !rewriting(v) })
-	say(v, "REPLICAOF", "NO", "ONE")
+	sendTo(v, "REPLICAOF", "NO", "ONE")
 	v.server().Restart()
 }
 
@@ -44,7 +44,7 @@ func follow(v *victim) {
 	other := v.stand.masters[(v.master+n-1)%n]
 	host, port, _ := net.SplitHostPort(other.Addr()) // of a listener
 	_, _ = other.Do("CONFIG", "SET", "repl-diskless-sync-delay", 0)
-	say(v, "REPLICAOF", host, port)
+	sendTo(v, "REPLICAOF", host, port)
 }
 
 // replicated tells whether the copy has arrived, or the master is not there.

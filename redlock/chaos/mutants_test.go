@@ -24,9 +24,9 @@ import (
 
 const (
 	// huntTime is how long a mutant may live.
-	huntTime = 40 * time.Second
+	searchTime = 40 * time.Second
 	// huntWaits are the seconds in which what is expected must happen.
-	huntWaits = 10
+	searchWaits = 10
 	// unbroken is no mutant.
 	unbroken = "none"
 	// root of the module.
@@ -65,13 +65,13 @@ func (b *breeder) daemon(name string) (string, error) {
 }
 
 // prey is a mutant, or none, and where it is hunted.
-type prey struct {
-	mutant *mutants.Mutant
-	hunt   string
-	bag    bag
+type mutantRun struct {
+	mutant  *mutants.Mutant
+	search  string
+	outcome mutantOutcome
 }
 
-func (p *prey) name() string {
+func (p *mutantRun) name() string {
 	if p.mutant == nil {
 		return unbroken
 	}
@@ -79,7 +79,7 @@ func (p *prey) name() string {
 }
 
 // chase runs the hunt in a process of its own.
-func (p *prey) chase(b *breeder, most time.Duration) error {
+func (p *mutantRun) run(b *breeder, most time.Duration) error {
 	name := ""
 	if p.mutant != nil {
 		name = p.mutant.Name
@@ -91,33 +91,33 @@ func (p *prey) chase(b *breeder, most time.Duration) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(hunts(), func(h hunt) bool { return h.name == p.hunt })
+	i := slices.IndexFunc(searches(), func(h search) bool { return h.name == p.search })
 	if i < 0 {
-		return fmt.Errorf("%q is no hunt", p.hunt)
+		return fmt.Errorf("%q is no hunt", p.search)
 	}
-	waits := hunts()[i].waits
+	waits := searches()[i].waits
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestHunt$", "-test.timeout", "10m")
-	cmd.Env = append(os.Environ(), huntName+"="+p.hunt, fmt.Sprintf("%s=%d", huntSeconds, int(most.Seconds())),
-		huntPatience+"="+strconv.Itoa(cmp.Or(waits, huntWaits)), "CHAOS_BINARY="+binary, mutants.Variable+"="+name)
+	cmd.Env = append(os.Environ(), searchName+"="+p.search, fmt.Sprintf("%s=%d", searchSeconds, int(most.Seconds())),
+		searchTimeout+"="+strconv.Itoa(cmp.Or(waits, searchWaits)), "CHAOS_BINARY="+binary, mutants.Variable+"="+name)
 	output, err := cmd.CombinedOutput()
 	for line := range strings.SplitSeq(string(output), "\n") {
 		if text, ok := strings.CutPrefix(line, "bag "); ok {
-			return json.Unmarshal([]byte(text), &p.bag)
+			return json.Unmarshal([]byte(text), &p.outcome)
 		}
 	}
 	return fmt.Errorf("the hunt of %s did not come to an end: %w\n%s", p.name(), err, output)
 }
 
 // chaseAll has two of them run at a time, one for each core.
-func chaseAll(t *testing.T, all []*prey, most time.Duration) {
+func runAll(t *testing.T, all []*mutantRun, most time.Duration) {
 	t.Helper()
 	b := &breeder{dir: t.TempDir(), made: map[string]string{}}
 	var group sync.WaitGroup
-	next := make(chan *prey) // each is taken by one of two
+	next := make(chan *mutantRun) // each is taken by one of two
 	for range 2 {
 		group.Go(func() {
 			for p := range next {
-				p.report(t, p.chase(b, most))
+				p.report(t, p.run(b, most))
 			}
 		})
 	}
@@ -128,16 +128,16 @@ func chaseAll(t *testing.T, all []*prey, most time.Duration) {
 	group.Wait()
 }
 
-func (p *prey) report(t *testing.T, err error) {
+func (p *mutantRun) report(t *testing.T, err error) {
 	t.Helper()
-	why, _, _ := strings.Cut(p.bag.Why, "\n")
+	why, _, _ := strings.Cut(p.outcome.Why, "\n")
 	switch {
 	case err != nil:
 		t.Error(err)
-	case !p.bag.Caught:
-		t.Logf("%-16s lives after %3.0f s in %q", p.name(), p.bag.Seconds, p.hunt)
+	case !p.outcome.Caught:
+		t.Logf("%-16s lives after %3.0f s in %q", p.name(), p.outcome.Seconds, p.search)
 	default:
-		t.Logf("%-16s caught by %s after %.1f s in %q: %s", p.name(), p.bag.By, p.bag.Seconds, p.hunt, why)
+		t.Logf("%-16s caught by %s after %.1f s in %q: %s", p.name(), p.outcome.By, p.outcome.Seconds, p.search, why)
 	}
 }
 
@@ -148,21 +148,21 @@ func TestRigMutants_AMutantIsCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and hunts a mutant")
 	}
-	p := &prey{mutant: mutants.Find(quickly), hunt: where(quickly)}
-	chaseAll(t, []*prey{p}, huntTime)
-	if !p.bag.Caught {
-		t.Errorf("with half of the masters for a quorum nothing was seen to be wrong in %v", huntTime)
+	p := &mutantRun{mutant: mutants.Find(quickly), search: where(quickly)}
+	runAll(t, []*mutantRun{p}, searchTime)
+	if !p.outcome.Caught {
+		t.Errorf("with half of the masters for a quorum nothing was seen to be wrong in %v", searchTime)
 	}
 }
 
 func TestRigMutants_HuntsAreThereAndUsed(t *testing.T) {
-	for _, h := range hunts() {
+	for _, h := range searches() {
 		if !slices.ContainsFunc(mutants.Names(), func(name string) bool { return where(name) == h.name }) {
 			t.Errorf("nothing is hunted in %q", h.name)
 		}
 	}
 	for _, name := range mutants.Names() {
-		if !slices.ContainsFunc(hunts(), func(h hunt) bool { return h.name == where(name) }) {
+		if !slices.ContainsFunc(searches(), func(h search) bool { return h.name == where(name) }) {
 			t.Errorf("mutant %s is hunted in %q, which is no hunt", name, where(name))
 		}
 	}
@@ -176,13 +176,13 @@ func TestRigMutants_AreCaught(t *testing.T) {
 	if list == "" {
 		t.Skip("a run of its own: make rig-mutants")
 	}
-	all := chosenPrey(t, list)
-	chaseAll(t, all, chosenLife(t))
-	table := preyTable{}
+	all := chosenMutants(t, list)
+	runAll(t, all, chosenLife(t))
+	table := mutantTable{}
 	for _, p := range all {
 		table.add(p)
-		if p.mutant == nil && p.bag.Caught {
-			t.Errorf("a daemon without a fault was caught in %q: %s", p.hunt, p.bag.Why)
+		if p.mutant == nil && p.outcome.Caught {
+			t.Errorf("a daemon without a fault was caught in %q: %s", p.search, p.outcome.Why)
 		}
 	}
 	t.Logf("\n%s", table.text())
@@ -191,7 +191,7 @@ func TestRigMutants_AreCaught(t *testing.T) {
 	case list == "all":
 		table.publish(t)
 	case os.Getenv("RIG_PUBLISH") != "":
-		older := readPreyTable(t)
+		older := readMutantTable(t)
 		maps.Copy(older, table)
 		older.publish(t)
 	}
@@ -202,21 +202,21 @@ func chosenLife(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("RIG_SECONDS")
 	if text == "" {
-		return huntTime
+		return searchTime
 	}
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 1 || os.Getenv("RIG_PUBLISH") != "" || os.Getenv("RIG_MUTANTS") == "all" {
-		t.Fatalf("RIG_SECONDS=%q: want the seconds that some mutants may live, 1 or more; what is published has %v", text, huntTime)
+		t.Fatalf("RIG_SECONDS=%q: want the seconds that some mutants may live, 1 or more; what is published has %v", text, searchTime)
 	}
 	return time.Duration(seconds) * time.Second
 }
 
-func chosenPrey(t *testing.T, list string) (all []*prey) {
+func chosenMutants(t *testing.T, list string) (all []*mutantRun) {
 	t.Helper()
 	names := strings.Fields(list)
 	if list == "all" {
 		names = mutants.Names()
-		for _, h := range hunts() {
+		for _, h := range searches() {
 			names = append(names, unbroken+":"+strings.ReplaceAll(h.name, " ", "_"))
 		}
 	}
@@ -232,7 +232,7 @@ func chosenPrey(t *testing.T, list string) (all []*prey) {
 		if hunt == "" {
 			hunt = where(name)
 		}
-		all = append(all, &prey{mutant: m, hunt: strings.ReplaceAll(hunt, "_", " ")})
+		all = append(all, &mutantRun{mutant: m, search: strings.ReplaceAll(hunt, "_", " ")})
 	}
 	return all
 }

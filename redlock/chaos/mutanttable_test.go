@@ -20,17 +20,17 @@ const (
 )
 
 // preyTable is the rows, by mutant; those without a fault by their mix.
-type preyTable map[string]string
+type mutantTable map[string]string
 
-func (p preyTable) add(one *prey) {
-	key, by, where, seconds := one.name(), fmt.Sprintf("not in %v", huntTime), one.hunt, "–"
+func (p mutantTable) add(one *mutantRun) {
+	key, by, where, seconds := one.name(), fmt.Sprintf("not in %v", searchTime), one.search, "–"
 	switch needs := beyond(key); {
-	case one.mutant == nil && one.bag.Caught:
-		key, by = unbroken+" "+where, "**"+one.bag.By+"**"
+	case one.mutant == nil && one.outcome.Caught:
+		key, by = unbroken+" "+where, "**"+one.outcome.By+"**"
 	case one.mutant == nil:
-		key, by, seconds = unbroken+" "+where, "nothing", fmt.Sprintf("%.0f", one.bag.Seconds)
-	case one.bag.Caught:
-		by, seconds = one.bag.By, fmt.Sprintf("%.1f", one.bag.Seconds)
+		key, by, seconds = unbroken+" "+where, "nothing", fmt.Sprintf("%.0f", one.outcome.Seconds)
+	case one.outcome.Caught:
+		by, seconds = one.outcome.By, fmt.Sprintf("%.1f", one.outcome.Seconds)
 	case needs != "":
 		by, where = "not hunted: it takes "+needs, "–"
 	}
@@ -38,13 +38,13 @@ func (p preyTable) add(one *prey) {
 }
 
 // rows in the order of the mutants, and of the hunts.
-func (p preyTable) rows() (rows []string) {
+func (p mutantTable) rows() (rows []string) {
 	for _, m := range mutants.All() {
 		if row, ok := p[m.Name]; ok {
 			rows = append(rows, row)
 		}
 	}
-	for _, h := range hunts() {
+	for _, h := range searches() {
 		if row, ok := p[unbroken+" "+h.name]; ok {
 			rows = append(rows, row)
 		}
@@ -52,11 +52,11 @@ func (p preyTable) rows() (rows []string) {
 	return rows
 }
 
-func (p preyTable) text() string {
+func (p mutantTable) text() string {
 	return "| mutant | caught by | mix | seconds |\n|---|---|---|---:|\n" + strings.Join(p.rows(), "\n") + "\n"
 }
 
-func (p preyTable) publish(t *testing.T) {
+func (p mutantTable) publish(t *testing.T) {
 	t.Helper()
 	caught, hunted, passed := 0, 0, 0
 	for _, row := range p.rows() {
@@ -71,13 +71,13 @@ func (p preyTable) publish(t *testing.T) {
 		}
 	}
 	intro := fmt.Sprintf("`make mutation-e2e`, %s, two at a time on two cores, at most %v of load a mutant: **%d of %d caught**. A daemon without a fault (%s) is caught by nothing, in %d mixes and the seconds shown.\n\n",
-		time.Now().UTC().Format(time.DateOnly), huntTime, caught, hunted, unbroken, passed)
+		time.Now().UTC().Format(time.DateOnly), searchTime, caught, hunted, unbroken, passed)
 	if err := mutants.WriteResults(resultsPage, resultsPart, intro+p.text()); err != nil {
 		t.Error(err)
 	}
 }
 
-func readPreyTable(t *testing.T) preyTable {
+func readMutantTable(t *testing.T) mutantTable {
 	t.Helper()
 	page, err := os.ReadFile(resultsPage)
 	if err != nil {
@@ -85,7 +85,7 @@ func readPreyTable(t *testing.T) preyTable {
 	}
 	_, part, _ := strings.Cut(string(page), "<!-- "+resultsPart+" begin")
 	part, _, _ = strings.Cut(part, "<!-- "+resultsPart+" end")
-	p := preyTable{}
+	p := mutantTable{}
 	for line := range strings.SplitSeq(part, "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
 		if len(cells) != 4 || cells[0] == "mutant" {

@@ -128,7 +128,7 @@ func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Dur
 		return
 	}
 	if f.scope == onClock {
-		if !n.stand.heeded(ctx, v.master) {
+		if !n.stand.noticed(ctx, v.master) {
 			return
 		}
 		if was != nil && slices.Equal(was, n.stand.identity(v.master)) {
@@ -181,7 +181,7 @@ func (n *nemesis) dump(w io.Writer) error {
 		}
 	}
 	for _, s := range n.stalls {
-		if _, err := fmt.Fprintf(w, "%12v daemon %d (%d: everybody) does not run for %v\n", s.from.Round(time.Microsecond), s.daemon, everybody, (s.to - s.from).Round(time.Millisecond)); err != nil {
+		if _, err := fmt.Fprintf(w, "%12v daemon %d (%d: everybody) does not run for %v\n", s.from.Round(time.Microsecond), s.daemon, allDaemons, (s.to - s.from).Round(time.Millisecond)); err != nil {
 			return err
 		}
 	}

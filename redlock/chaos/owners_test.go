@@ -13,11 +13,11 @@ import (
 )
 
 type owners struct {
-	*desk
+	*clientGroup
 	complaints
 }
 
-func newOwners(r *run) workload { return &owners{desk: newDesk(r, "own", 3)} }
+func newOwners(r *run) workload { return &owners{clientGroup: newClientGroup(r, "own", 3)} }
 
 func ownersTrade() trade { return trade{"owners", 12, newOwners} }
 
@@ -92,6 +92,6 @@ func (o *owners) due(c *client, l *lease, w wants, otherwise string) {
 }
 
 func (o *owners) verdict() (string, error) {
-	tally, err := o.judge(judge.CheckReaders)
+	tally, err := o.check(judge.CheckReaders)
 	return tally, errors.Join(o.complaints.all(), err)
 }

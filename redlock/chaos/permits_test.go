@@ -11,9 +11,9 @@ import (
 
 const permitsEach = 2 // of every key
 
-type permits struct{ *desk }
+type permits struct{ *clientGroup }
 
-func newPermits(r *run) workload { return &permits{newDesk(r, "permit", 2)} }
+func newPermits(r *run) workload { return &permits{newClientGroup(r, "permit", 2)} }
 
 func (p *permits) work(ctx context.Context, c *caller) {
 	p.live(ctx, c, p.round, 20*time.Millisecond)
@@ -47,4 +47,4 @@ func (p *permits) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (p *permits) verdict() (string, error) { return p.judge(judge.CheckPermits) }
+func (p *permits) verdict() (string, error) { return p.check(judge.CheckPermits) }

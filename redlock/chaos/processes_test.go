@@ -20,35 +20,35 @@ func startEmpty(v *victim)     { v.server().RestartEmpty() }
 
 // say sends a command to the master that is struck. Killed clients include the
 // one that says so, and a master out of memory refuses: no answer is wanted.
-func say(v *victim, words ...any) { _, _ = v.server().Do(words...) }
+func sendTo(v *victim, words ...any) { _, _ = v.server().Do(words...) }
 
 const busyScript = `local t = redis.call('TIME') local ends = t[1] * 1000 + t[2] / 1000 + ARGV[1]
 repeat t = redis.call('TIME') until t[1] * 1000 + t[2] / 1000 > ends return 1`
 
 // busy blocks the master as DEBUG SLEEP and a slow command do.
-func busy(v *victim) { say(v, "EVAL", busyScript, 0, 20+v.random.IntN(600)) }
+func busy(v *victim) { sendTo(v, "EVAL", busyScript, 0, 20+v.random.IntN(600)) }
 
 // busyAloud has it answer BUSY to everybody meanwhile.
 func busyAloud(v *victim) {
-	say(v, "CONFIG", "SET", "lua-time-limit", 20)
-	say(v, "EVAL", busyScript, 0, 50+v.random.IntN(600))
+	sendTo(v, "CONFIG", "SET", "lua-time-limit", 20)
+	sendTo(v, "EVAL", busyScript, 0, 50+v.random.IntN(600))
 }
 
-func patient(v *victim) { say(v, "CONFIG", "SET", "lua-time-limit", 5000) }
+func resetTimeLimit(v *victim) { sendTo(v, "CONFIG", "SET", "lua-time-limit", 5000) }
 
-func killClients(v *victim)  { say(v, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }
-func flushScripts(v *victim) { say(v, "SCRIPT", "FLUSH") }
+func killClients(v *victim)  { sendTo(v, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }
+func flushScripts(v *victim) { sendTo(v, "SCRIPT", "FLUSH") }
 
 // pauseWrites lasts until it is undone: by itself it would end by the master's
 // wall clock, which another fault may step.
-func pauseWrites(v *victim)   { say(v, "CLIENT", "PAUSE", patience.Milliseconds(), "WRITE") }
-func unpauseWrites(v *victim) { say(v, "CLIENT", "UNPAUSE") }
+func pauseWrites(v *victim)   { sendTo(v, "CLIENT", "PAUSE", waitTimeout.Milliseconds(), "WRITE") }
+func unpauseWrites(v *victim) { sendTo(v, "CLIENT", "UNPAUSE") }
 
 // fillMemory makes writes fail; nothing is evicted.
-func fillMemory(v *victim) { say(v, "CONFIG", "SET", "maxmemory", 1) }
-func freeMemory(v *victim) { say(v, "CONFIG", "SET", "maxmemory", 0) }
+func fillMemory(v *victim) { sendTo(v, "CONFIG", "SET", "maxmemory", 1) }
+func freeMemory(v *victim) { sendTo(v, "CONFIG", "SET", "maxmemory", 0) }
 
 // allowEviction changes what the daemons demand at admission. Without a maxmemory
 // nothing is evicted; a daemon that sees the policy takes the memory for lost.
-func allowEviction(v *victim)  { say(v, "CONFIG", "SET", "maxmemory-policy", "allkeys-random") }
-func forbidEviction(v *victim) { say(v, "CONFIG", "SET", "maxmemory-policy", "noeviction") }
+func allowEviction(v *victim)  { sendTo(v, "CONFIG", "SET", "maxmemory-policy", "allkeys-random") }
+func forbidEviction(v *victim) { sendTo(v, "CONFIG", "SET", "maxmemory-policy", "noeviction") }

@@ -10,9 +10,9 @@ import (
 	"redlockd/redlock/judge"
 )
 
-type readers struct{ *desk }
+type readers struct{ *clientGroup }
 
-func newReaders(r *run) workload { return &readers{newDesk(r, "shared", 3)} }
+func newReaders(r *run) workload { return &readers{newClientGroup(r, "shared", 3)} }
 
 func (s *readers) work(ctx context.Context, c *caller) {
 	s.live(ctx, c, s.round, 20*time.Millisecond)
@@ -49,4 +49,4 @@ func (s *readers) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (s *readers) verdict() (string, error) { return s.judge(judge.CheckReaders) }
+func (s *readers) verdict() (string, error) { return s.check(judge.CheckReaders) }

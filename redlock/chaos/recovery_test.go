@@ -132,8 +132,8 @@ func (r *run) compareWithNew() {
 	time.Sleep(rest)
 	descriptors := fresh.descriptors()
 	for i, d := range r.stand.daemons {
-		if !eventually(func() bool { return !d.owes() && d.descriptors() <= descriptors+slack }) {
-			r.t.Errorf("daemon %d has %d descriptors open, a new one %d; it owes something: %v", i, d.descriptors(), descriptors, d.owes())
+		if !eventually(func() bool { return !d.hasPendingReleases() && d.descriptors() <= descriptors+slack }) {
+			r.t.Errorf("daemon %d has %d descriptors open, a new one %d; it owes something: %v", i, d.descriptors(), descriptors, d.hasPendingReleases())
 		}
 	}
 	goroutines := fresh.goroutines()

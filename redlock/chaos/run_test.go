@@ -64,7 +64,7 @@ func (r *run) caller(number int) *caller {
 // chaos is the whole run.
 func (r *run) chaos(span time.Duration) {
 	defer r.keepIfFailed()
-	r.long = span > shortest
+	r.long = span > minRun
 	r.load(span*4/5, len(r.nemesis.faults) > 0)
 	for _, d := range r.stand.daemons {
 		d.awaitVotes()

@@ -10,9 +10,9 @@ import (
 	"redlockd/redlock/judge"
 )
 
-type several struct{ *desk }
+type several struct{ *clientGroup }
 
-func newSeveral(r *run) workload { return &several{newDesk(r, "several", 12)} }
+func newSeveral(r *run) workload { return &several{newClientGroup(r, "several", 12)} }
 
 func (s *several) work(ctx context.Context, c *caller) {
 	s.live(ctx, c, s.round, 20*time.Millisecond)
@@ -44,4 +44,4 @@ func (s *several) round(ctx context.Context, c *client) {
 	c.finish(l)
 }
 
-func (s *several) verdict() (string, error) { return s.judge(judge.CheckSeveral) }
+func (s *several) verdict() (string, error) { return s.check(judge.CheckSeveral) }

@@ -39,7 +39,7 @@ type plan struct {
 	clocks  bool // masters whose clocks can be stepped
 	spared  bool // a majority of masters, with the links to them
 
-	longest   time.Duration // lease; 0: maxTTL
+	maxLease  time.Duration // lease; 0: maxTTL
 	keep      time.Duration // memory of finished work; 0: maxKeep
 	unguarded bool          // masters vote at once although they may have forgotten
 	lazy      bool          // masters that expire nothing before it is asked for
@@ -123,7 +123,7 @@ func (s *stand) settings(addresses []string) []string {
 	}
 	words := []string{
 		"--masters", strings.Join(named, ","),
-		"--max-ttl", s.longest().String(), "--max-keep", s.keep().String(),
+		"--max-ttl", s.maxLease().String(), "--max-keep", s.keep().String(),
 	}
 	if s.plan.unguarded {
 		words = append(words, "--restart-guard", "off")
@@ -140,14 +140,14 @@ func masterName(i int) string { return string(rune('a' + i)) }
 func (s *stand) minority() int { return (len(s.masters) - 1) / 2 }
 
 // longest lease that the daemons give.
-func (s *stand) longest() time.Duration { return cmp.Or(s.plan.longest, maxTTL) }
+func (s *stand) maxLease() time.Duration { return cmp.Or(s.plan.maxLease, maxTTL) }
 
 // keep is how long finished work is remembered.
 func (s *stand) keep() time.Duration { return cmp.Or(s.plan.keep, maxKeep) }
 
 // age is the documented time until a master that forgot votes: the longest
 // lease, 1 %, and two seconds.
-func (s *stand) age() time.Duration { return s.longest() + s.longest()/100 + 2*time.Second }
+func (s *stand) age() time.Duration { return s.maxLease() + s.maxLease()/100 + 2*time.Second }
 
 // identity is what a master's seal holds, as words: run_id, lineage, base, …;
 // nil if it holds none or does not answer.
@@ -186,7 +186,7 @@ func (s *stand) aged(i int) bool {
 // left are the keys on a master that are somebody's lock or work, of all
 // databases; bookkeeping that is documented to stay is passed over.
 func (s *stand) left(i int) ([]string, error) {
-	c, err := faulty.Dial(s.masters[i].Addr(), patience)
+	c, err := faulty.Dial(s.masters[i].Addr(), waitTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (s *stand) awaitEmpty() {
 		if !eventually(func() bool { left, err = s.left(i); return err == nil && len(left) == 0 }) {
 			s.leftovers += len(left)
 			s.t.Errorf("master %s still keeps %q (%v) after %v; leases last %v at most, work is remembered for %v",
-				masterName(i), left, err, patience, maxTTL, maxKeep)
+				masterName(i), left, err, waitTimeout, maxTTL, maxKeep)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (s *stand) awaitIdle() {
 			rows, ok := listed.([]any)
 			return err == nil && ok && len(rows) == 0 && d.info("locks", "waiters") == "0" && d.info("locks", "holds") == "0"
 		}) {
-			s.t.Errorf("all clients have gone, and after %v daemon %d counts %s waiters and %s holds", patience, i,
+			s.t.Errorf("all clients have gone, and after %v daemon %d counts %s waiters and %s holds", waitTimeout, i,
 				d.info("locks", "waiters"), d.info("locks", "holds"))
 		}
 	}

@@ -34,13 +34,13 @@ type talk struct {
 }
 
 func dialTalk(address string, now func() time.Duration) (*talk, error) {
-	conn, err := net.DialTimeout("tcp", address, callPatience)
+	conn, err := net.DialTimeout("tcp", address, callTimeout)
 	if err != nil {
 		return nil, err
 	}
 	t := &talk{conn: conn, now: now, open: now(), lost: map[string]string{}}
 	t.in = bufio.NewReader(t)
-	if _, err := t.do(callPatience, "HELLO", 3); err != nil {
+	if _, err := t.do(callTimeout, "HELLO", 3); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (t *talk) send(words ...any) error {
 		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(s), s)
 	}
 	t.empty = t.now()
-	_ = t.conn.SetWriteDeadline(time.Now().Add(callPatience))
+	_ = t.conn.SetWriteDeadline(time.Now().Add(callTimeout))
 	_, err := t.conn.Write(b)
 	return err
 }
@@ -85,7 +85,7 @@ func (t *talk) answer(patience time.Duration) (any, error) {
 		}
 		switch r := reply.(type) {
 		case pushed:
-			t.hear(r)
+			t.onPush(r)
 		case faulty.ReplyError:
 			return nil, r
 		default:
@@ -102,26 +102,26 @@ func (t *talk) do(patience time.Duration, words ...any) (any, error) {
 }
 
 // hears waits for the news that a lock was lost; "" if there was none in time.
-func (t *talk) hears(token string, patience time.Duration) (reason string, err error) {
+func (t *talk) awaitLoss(token string, patience time.Duration) (reason string, err error) {
 	until := t.now() + patience
 	for t.lost[token] == "" {
 		t.ends = until
 		if _, err := t.in.Peek(1); errors.Is(err, os.ErrDeadlineExceeded) {
 			return "", nil
 		}
-		t.ends = t.now() + callPatience
+		t.ends = t.now() + callTimeout
 		reply, err := t.reply()
 		if err != nil {
 			return "", err
 		}
 		if news, ok := reply.(pushed); ok {
-			t.hear(news)
+			t.onPush(news)
 		}
 	}
 	return t.lost[token], nil
 }
 
-func (t *talk) hear(p pushed) {
+func (t *talk) onPush(p pushed) {
 	if len(p) == 4 && p[0] == "dlock-lost" {
 		t.lost[fmt.Sprint(p[2])] = fmt.Sprint(p[3])
 	}

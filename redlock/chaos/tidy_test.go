@@ -11,9 +11,9 @@ import (
 	"redlockd/redlock/judge"
 )
 
-type tidy struct{ *desk }
+type tidy struct{ *clientGroup }
 
-func newTidy(r *run) workload { return &tidy{newDesk(r, "tidy", 4)} }
+func newTidy(r *run) workload { return &tidy{newClientGroup(r, "tidy", 4)} }
 
 func tidyTrade() trade { return trade{"tidy", 12, newTidy} }
 
@@ -22,7 +22,7 @@ func (s *tidy) work(ctx context.Context, c *caller) {
 }
 
 func (s *tidy) round(ctx context.Context, c *client) {
-	wants := wants{ttl: c.stand.longest()}
+	wants := wants{ttl: c.stand.maxLease()}
 	for _, i := range c.random.Perm(len(s.keys))[:1+c.random.IntN(2)] {
 		wants.keys = append(wants.keys, s.keys[i])
 	}
@@ -62,4 +62,4 @@ func (s *tidy) drop(c *client, l *lease) {
 	}
 }
 
-func (s *tidy) verdict() (string, error) { return s.judge(judge.CheckSeveral) }
+func (s *tidy) verdict() (string, error) { return s.check(judge.CheckSeveral) }

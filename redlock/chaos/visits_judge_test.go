@@ -13,8 +13,8 @@ const unit = time.Millisecond
 
 // stood is a visit that waits, in ms: invoked, seen in line, answered; with a
 // fence it was served, and the key was its own up to until.
-func stood(key string, invoke, stood, complete, fence, until int) visit {
-	v := visit{
+func stood(key string, invoke, stood, complete, fence, until int) election {
+	v := election{
 		Key: key, Waits: true, Invoke: time.Duration(invoke) * unit, Stood: time.Duration(stood) * unit,
 		End: time.Duration(invoke+1000) * unit, Complete: time.Duration(complete) * unit, Outcome: judge.No,
 	}
@@ -24,34 +24,34 @@ func stood(key string, invoke, stood, complete, fence, until int) visit {
 	return v
 }
 
-func reads(v visit) visit {
+func reads(v election) election {
 	v.Reads = true
 	return v
 }
 
-func tries(v visit) visit {
+func tries(v election) election {
 	v.Waits = false
 	return v
 }
 
 func TestOvertakes_AreThoseWhoCameLaterAndWereServedBefore(t *testing.T) {
 	for name, c := range map[string]struct {
-		visits []visit
+		visits []election
 		want   int
 	}{
-		"in order":                          {[]visit{stood("k", 0, 5, 20, 1, 25), stood("k", 10, 15, 30, 2, 35)}, 0},
-		"the later one first":               {[]visit{stood("k", 0, 5, 30, 2, 35), stood("k", 10, 15, 20, 1, 25)}, 1},
-		"on another key":                    {[]visit{stood("k", 0, 5, 30, 2, 35), stood("j", 10, 15, 20, 1, 25)}, 0},
-		"nobody saw the first in line":      {[]visit{stood("k", 0, 0, 30, 2, 35), stood("k", 10, 15, 20, 1, 25)}, 0},
-		"it came before the first was seen": {[]visit{stood("k", 0, 12, 30, 2, 35), stood("k", 10, 15, 20, 1, 25)}, 0},
-		"a try passes":                      {[]visit{stood("k", 0, 5, 30, 2, 35), tries(stood("k", 10, 0, 20, 1, 25))}, 0},
-		"refused although its time ran on":  {[]visit{stood("k", 0, 5, 30, 0, 0), stood("k", 10, 15, 20, 1, 25)}, 1},
-		"refused when its time was over":    {[]visit{stood("k", 0, 5, 1005, 0, 0), stood("k", 990, 995, 1010, 1, 1020)}, 0},
-		"a reader passes a reader":          {[]visit{reads(stood("k", 0, 5, 30, 2, 35)), reads(stood("k", 10, 15, 20, 1, 25))}, 0},
-		"a reader passes the writer":        {[]visit{stood("k", 0, 5, 30, 2, 35), reads(stood("k", 10, 15, 20, 1, 25))}, 1},
-		"the writer passes a reader":        {[]visit{reads(stood("k", 0, 5, 30, 2, 35)), stood("k", 10, 15, 20, 1, 25)}, 1},
+		"in order":                          {[]election{stood("k", 0, 5, 20, 1, 25), stood("k", 10, 15, 30, 2, 35)}, 0},
+		"the later one first":               {[]election{stood("k", 0, 5, 30, 2, 35), stood("k", 10, 15, 20, 1, 25)}, 1},
+		"on another key":                    {[]election{stood("k", 0, 5, 30, 2, 35), stood("j", 10, 15, 20, 1, 25)}, 0},
+		"nobody saw the first in line":      {[]election{stood("k", 0, 0, 30, 2, 35), stood("k", 10, 15, 20, 1, 25)}, 0},
+		"it came before the first was seen": {[]election{stood("k", 0, 12, 30, 2, 35), stood("k", 10, 15, 20, 1, 25)}, 0},
+		"a try passes":                      {[]election{stood("k", 0, 5, 30, 2, 35), tries(stood("k", 10, 0, 20, 1, 25))}, 0},
+		"refused although its time ran on":  {[]election{stood("k", 0, 5, 30, 0, 0), stood("k", 10, 15, 20, 1, 25)}, 1},
+		"refused when its time was over":    {[]election{stood("k", 0, 5, 1005, 0, 0), stood("k", 990, 995, 1010, 1, 1020)}, 0},
+		"a reader passes a reader":          {[]election{reads(stood("k", 0, 5, 30, 2, 35)), reads(stood("k", 10, 15, 20, 1, 25))}, 0},
+		"a reader passes the writer":        {[]election{stood("k", 0, 5, 30, 2, 35), reads(stood("k", 10, 15, 20, 1, 25))}, 1},
+		"the writer passes a reader":        {[]election{reads(stood("k", 0, 5, 30, 2, 35)), stood("k", 10, 15, 20, 1, 25)}, 1},
 	} {
-		if got := overtakes(c.visits, func(*visit, *visit) bool { return true }); len(got) != c.want {
+		if got := overtakes(c.visits, func(*election, *election) bool { return true }); len(got) != c.want {
 			t.Errorf("%s: %d overtaken, want %d: %v", name, len(got), c.want, got)
 		}
 	}
@@ -61,17 +61,17 @@ func TestIdles_CountFromTheEndOfTheLastHolder(t *testing.T) {
 	unknown := stood("k", 0, 0, 10, 0, 0)
 	unknown.Outcome, unknown.Until = judge.Unknown, 50*unit
 	for name, c := range map[string]struct {
-		visits []visit
+		visits []election
 		want   time.Duration
 	}{
-		"nobody had it":           {[]visit{stood("k", 10, 0, 30, 1, 35)}, 20 * unit},
-		"somebody had it":         {[]visit{stood("k", 0, 0, 1, 1, 20), stood("k", 10, 0, 30, 2, 35)}, 10 * unit},
-		"somebody has it":         {[]visit{stood("k", 0, 0, 1, 1, 90), stood("k", 10, 0, 30, 0, 0)}, 1 * unit},
-		"somebody may have it":    {[]visit{unknown, stood("k", 20, 0, 60, 1, 65)}, 10 * unit},
-		"refused and nobody's":    {[]visit{stood("k", 0, 0, 1, 1, 20), stood("k", 10, 0, 80, 0, 0)}, 60 * unit},
-		"not by those who try":    {[]visit{tries(stood("k", 10, 0, 30, 1, 35))}, 0},
-		"another key is another":  {[]visit{stood("j", 0, 0, 1, 1, 29), stood("k", 10, 0, 30, 1, 35)}, 20 * unit},
-		"the longest comes first": {[]visit{stood("k", 0, 0, 5, 1, 8), stood("k", 6, 0, 40, 2, 45)}, 32 * unit},
+		"nobody had it":           {[]election{stood("k", 10, 0, 30, 1, 35)}, 20 * unit},
+		"somebody had it":         {[]election{stood("k", 0, 0, 1, 1, 20), stood("k", 10, 0, 30, 2, 35)}, 10 * unit},
+		"somebody has it":         {[]election{stood("k", 0, 0, 1, 1, 90), stood("k", 10, 0, 30, 0, 0)}, 1 * unit},
+		"somebody may have it":    {[]election{unknown, stood("k", 20, 0, 60, 1, 65)}, 10 * unit},
+		"refused and nobody's":    {[]election{stood("k", 0, 0, 1, 1, 20), stood("k", 10, 0, 80, 0, 0)}, 60 * unit},
+		"not by those who try":    {[]election{tries(stood("k", 10, 0, 30, 1, 35))}, 0},
+		"another key is another":  {[]election{stood("j", 0, 0, 1, 1, 29), stood("k", 10, 0, 30, 1, 35)}, 20 * unit},
+		"the longest comes first": {[]election{stood("k", 0, 0, 5, 1, 8), stood("k", 6, 0, 40, 2, 45)}, 32 * unit},
 	} {
 		var longest time.Duration
 		if all := idles(c.visits); len(all) > 0 {
@@ -84,7 +84,7 @@ func TestIdles_CountFromTheEndOfTheLastHolder(t *testing.T) {
 }
 
 func TestNemesis_IsQuietWhereNoFaultWasUnderWay(t *testing.T) {
-	n := &nemesis{all: []*strike{{fault: "a", from: 10, to: 20}, {fault: "b", from: 30, to: judge.Never}}, stalls: []standstill{{everybody, 2, 4}, {1, 5, 9}}}
+	n := &nemesis{all: []*strike{{fault: "a", from: 10, to: 20}, {fault: "b", from: 30, to: judge.Never}}, stalls: []standstill{{allDaemons, 2, 4}, {1, 5, 9}}}
 	for _, c := range []struct {
 		from, to time.Duration
 		want     bool

@@ -15,7 +15,7 @@ import (
 )
 
 // visit is one request for a key. Times are those of the history.
-type visit struct {
+type election struct {
 	Client, Daemon int
 	Key            string
 	Reads          bool // together with others
@@ -29,14 +29,14 @@ type visit struct {
 	Until          time.Duration // the key is not this visit's any more
 }
 
-func (v *visit) String() string {
+func (v *election) String() string {
 	return fmt.Sprintf("client %d at daemon %d for %q [%v, %v], seen in line at %v: %s, fence %d, gone at %v",
 		v.Client, v.Daemon, v.Key, v.Invoke, v.Complete, v.Stood, v.Outcome, v.Fence, v.Until)
 }
 
 // overtakes are visits that were served before one that stood in line when they
 // came. Fences tell the order of those who exclude one another.
-func overtakes(visits []visit, concern func(first, later *visit) bool) []error {
+func overtakes(visits []election, concern func(first, later *election) bool) []error {
 	var found []error
 	for i := range visits {
 		first := &visits[i]
@@ -62,19 +62,19 @@ func overtakes(visits []visit, concern func(first, later *visit) bool) []error {
 // idle is how long a key was nobody's while one waited for it.
 type idle struct {
 	from, to time.Duration
-	visit    *visit
+	election *election
 }
 
 // idles of all keys that are taken by one at a time, the longest first. A visit
 // of which nothing is known may have the key up to its Until.
-func idles(visits []visit) []idle {
-	byKey := map[string][]*visit{}
+func idles(visits []election) []idle {
+	byKey := map[string][]*election{}
 	for i := range visits {
 		byKey[visits[i].Key] = append(byKey[visits[i].Key], &visits[i])
 	}
 	var all []idle
 	for _, list := range byKey {
-		slices.SortFunc(list, func(a, b *visit) int { return cmp.Compare(a.Complete, b.Complete) })
+		slices.SortFunc(list, func(a, b *election) int { return cmp.Compare(a.Complete, b.Complete) })
 		for i, v := range list {
 			if !v.Waits || v.Outcome == judge.Unknown {
 				continue
@@ -99,7 +99,7 @@ func idles(visits []visit) []idle {
 // one of many tests at once. Where faults left the waiter's daemon its quorum, a
 // failed attempt of another daemon may have left a copy on a master or two that
 // nobody could take back: it ends with its lease.
-func (r *run) prompt(visits []visit, ceiling time.Duration) (tally string, err error) {
+func (r *run) prompt(visits []election, ceiling time.Duration) (tally string, err error) {
 	var calm, near struct {
 		count   int
 		longest time.Duration
@@ -108,16 +108,16 @@ func (r *run) prompt(visits []visit, ceiling time.Duration) (tally string, err e
 	for _, one := range idles(visits) {
 		among, most := &near, ceiling+maxTTL+maxTTL/10
 		switch {
-		case r.nemesis.quiet(one.visit.Daemon, one.from-settled, one.to):
+		case r.nemesis.quiet(one.election.Daemon, one.from-settled, one.to):
 			among, most = &calm, ceiling
-		case r.nemesis.excuse(one.visit.Daemon, one.from, one.to, waitTerms) != "":
+		case r.nemesis.allowedError(one.election.Daemon, one.from, one.to, waitTerms) != "":
 			continue
 		}
 		spent := one.to - one.from
 		among.count++
 		among.longest = max(among.longest, spent)
 		if r.long && spent > most && len(found) < 5 {
-			found = append(found, fmt.Errorf("nobody had the key for %v (at most %v) while somebody waited: %v", spent, most, one.visit))
+			found = append(found, fmt.Errorf("nobody had the key for %v (at most %v) while somebody waited: %v", spent, most, one.election))
 		}
 	}
 	return fmt.Sprintf("%d waits ended without a fault near, the key lay idle for %v at most; %d with a quorum all the time, %v",

@@ -20,10 +20,10 @@ const (
 	settled = 2 * time.Second
 )
 
-type waiting struct{ *desk }
+type waiting struct{ *clientGroup }
 
 func newWaiting(r *run) workload {
-	w := &waiting{newDesk(r, "wait", 2)}
+	w := &waiting{newClientGroup(r, "wait", 2)}
 	w.crowded = true
 	return w
 }
@@ -71,17 +71,17 @@ func (w *waiting) round(ctx context.Context, c *client) {
 }
 
 func (w *waiting) verdict() (string, error) {
-	tally, err := w.judge(judge.Check)
+	tally, err := w.check(judge.Check)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	more, late := w.run.prompt(w.visits, 10*polled)
-	passed := overtakes(w.visits, func(first, later *visit) bool { return first.Daemon == later.Daemon })
-	return fmt.Sprintf("%s; %s; %d seen in line, %d overtaken", tally, more, seen(w.visits), len(passed)),
+	more, late := w.run.prompt(w.elections, 10*polled)
+	passed := overtakes(w.elections, func(first, later *election) bool { return first.Daemon == later.Daemon })
+	return fmt.Sprintf("%s; %s; %d seen in line, %d overtaken", tally, more, seen(w.elections), len(passed)),
 		errors.Join(err, late, first(passed, 5))
 }
 
 // seen counts those of which it is known that they stood in a line.
-func seen(visits []visit) (n int) {
+func seen(visits []election) (n int) {
 	for i := range visits {
 		if visits[i].Stood > 0 {
 			n++

@@ -36,7 +36,7 @@ func (w *words) work(ctx context.Context, c *caller) {
 
 func (w *words) round(ctx context.Context, c *caller, record *judge.Client) {
 	key := fmt.Sprint("words:", c.random.IntN(3))
-	value, ttl := fmt.Sprintf("%s%d-of-%d", dropInPrefix, w.values.Add(1), c.number), c.stand.longest()
+	value, ttl := fmt.Sprintf("%s%d-of-%d", dropInPrefix, w.values.Add(1), c.number), c.stand.maxLease()
 	words := []any{"SET", key, value, "NX", "PX", ttl.Milliseconds()}
 	if c.random.IntN(2) == 0 {
 		words = []any{"EVAL", takeScript, 1, key, value, ttl.Milliseconds()}
@@ -70,7 +70,7 @@ func (w *words) probe(*caller) error { return nil }
 
 func (w *words) verdict() (string, error) {
 	h := w.run.record.History()
-	return judged(fmt.Sprintf("%d calls", len(h)), judge.Check(h))
+	return checked(fmt.Sprintf("%d calls", len(h)), judge.Check(h))
 }
 
 func (w *words) dump(in io.Writer) error { return w.run.record.History().Dump(in) }
@@ -116,7 +116,7 @@ func (a *alike) probe(*caller) error { return nil }
 
 func (a *alike) verdict() (string, error) {
 	h := a.run.record.History()
-	return judged(fmt.Sprintf("%d calls", len(h)), judge.CheckExclusion(h))
+	return checked(fmt.Sprintf("%d calls", len(h)), judge.CheckExclusion(h))
 }
 
 func (a *alike) dump(in io.Writer) error { return a.run.record.History().Dump(in) }

@@ -224,7 +224,7 @@ func (w *works) verdict() (string, error) {
 		}
 	}
 	tally := fmt.Sprintf("%d attempts at %d pieces of work, %d done", given, w.pieces, done)
-	return judged(tally, errors.Join(judge.CheckWork(w.calls, w.run.stand.keep()), judge.Check(w.attempts.History())))
+	return checked(tally, errors.Join(judge.CheckWork(w.calls, w.run.stand.keep()), judge.Check(w.attempts.History())))
 }
 
 func (w *works) dump(in io.Writer) error {

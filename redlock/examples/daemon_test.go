@@ -1,7 +1,7 @@
-// Package examples shows how a resource uses the fence. Each example lets a
-// holder sleep through its lease, as a process that is paused does, lets somebody
-// else take the lock and write, and then lets the sleeper write: the lock cannot
-// stop it any more, the resource must. They run against a daemon of their own.
+// Package examples shows how a resource uses the fence. In each example a holder sleeps
+// through its lease, as a paused process does. Another client takes the lock and writes,
+// and then the sleeper writes. The lock cannot stop the sleeper any more; the resource
+// must. The examples run against a daemon of their own.
 package examples
 
 import (
@@ -58,8 +58,8 @@ func must(err error) {
 	}
 }
 
-// lock takes a lock for ttl milliseconds, waits for it if it must, and returns
-// the fence to be shown to the resource with every write.
+// lock takes a lock for ttl milliseconds, waits for it if necessary, and returns the
+// fence that accompanies every write to the resource.
 func lock(who rueidis.Client, key string, ttl int) (fence int64) {
 	for {
 		reply, err := who.Do(context.Background(), who.B().Arbitrary("DLOCK").Keys(key).

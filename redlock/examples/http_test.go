@@ -1,4 +1,6 @@
-// A service of your own: every request that changes something shows its fence.
+// This example guards a service of your own: every request that changes something carries
+// its fence.
+
 package examples
 
 import (
@@ -11,9 +13,9 @@ import (
 	"sync"
 )
 
-// thermostat is a service with one thing to guard. Its largest fence lives and
-// dies with what it guards: a service that keeps its state on disk keeps the
-// fence beside it, in the same write.
+// thermostat is a service with one thing to guard. Its largest fence is kept in memory
+// like the thing that it guards: a service that keeps its state on disk keeps the fence
+// beside it, in the same write.
 type thermostat struct {
 	mu      sync.Mutex // one for both: the comparison and the change are one step
 	highest int64
@@ -22,7 +24,7 @@ type thermostat struct {
 
 func (s *thermostat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fence, err := strconv.ParseInt(r.Header.Get("Fence"), 10, 64)
-	if err != nil { // who shows no fence could be anybody
+	if err != nil { // a request without a fence may come from any client
 		http.Error(w, "header Fence is missing or no number", http.StatusPreconditionRequired)
 		return
 	}

@@ -1,4 +1,6 @@
-// Data in Redis: the server that holds the data compares, in a script.
+// This example guards data in Redis: the server that holds the data compares, in a
+// script.
+
 package examples
 
 import (

@@ -1,4 +1,5 @@
-// A table: the row remembers the largest fence it was written with.
+// This example guards a table: the row stores the largest fence it was written with.
+
 package examples
 
 import (
@@ -16,8 +17,8 @@ import (
 // "<=" and not "<": one holder may write several times.
 const setState = `UPDATE invoices SET state = :state, fence = :fence WHERE id = :id AND fence <= :fence`
 
-// writeState tells whether the row took the write; if not, somebody with a larger
-// fence has been there, and whoever writes is not the holder any more.
+// writeState reports whether the row took the write. If not, a client with a larger fence
+// has written before, and the caller no longer holds the lock.
 func writeState(db *sql.DB, id int, state string, fence int64) (bool, error) {
 	result, err := db.ExecContext(context.Background(), setState,
 		sql.Named("state", state), sql.Named("fence", fence), sql.Named("id", id))

@@ -1,5 +1,6 @@
-// An object store: the object carries its fence, and a write names the version it
-// replaces (If-Match, as S3, GCS and Azure have it).
+// This example guards an object in an object store: the object carries its fence, and a
+// write names the version it replaces (If-Match, as S3, GCS and Azure have it).
+
 package examples
 
 import (
@@ -40,15 +41,15 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// put replaces the object unless somebody with a larger fence has written it. The
-// store compares versions, not fences, so the fence that was read and the version
-// that is replaced must be those of one look. between is what happens meanwhile.
+// put replaces the object unless a client with a larger fence has written it. The store
+// compares versions, not fences, so the fence that was read and the version that is
+// replaced must come from one read. between is what happens meanwhile.
 func put(url, body string, fence int64, between func()) bool {
 	for {
 		look, err := http.Get(url)
 		must(err)
 		look.Body.Close()
-		there, _ := strconv.ParseInt(look.Header.Get("x-amz-meta-fence"), 10, 64) // 0: written by nobody yet
+		there, _ := strconv.ParseInt(look.Header.Get("x-amz-meta-fence"), 10, 64) // 0: not written yet
 		if there > fence {
 			return false
 		}
@@ -63,7 +64,7 @@ func put(url, body string, fence int64, between func()) bool {
 		if answer.StatusCode != http.StatusPreconditionFailed {
 			return answer.StatusCode == http.StatusOK
 		}
-		between = func() {} // somebody was faster: look again
+		between = func() {} // another client was faster: read again
 	}
 }
 

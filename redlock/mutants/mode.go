@@ -20,10 +20,10 @@ func brokenReaders() []Mutant {
 		patched("reader-ends", "the key ends with the reader who came last, not with the last one",
 			Change{scripts + "share.lua", "redis.call('PEXPIREAT', lock, digits(lastOf(lock)))", "redis.call('PEXPIREAT', lock, digits(ends))"}).in("readers-3"),
 		patched("told-no", "a writer that has stepped down on some masters is told no",
-			Change{"redlock/fail.go", "\tif !c.stepping.Load() {", "\tif !c.stepping.Load() || pool.Broken(\"told-no\") {"},
+			Change{"redlock/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"},
 			Change{"redlock/fail.go", "\t\"time\"\n)", "\t\"time\"\n\n\t\"redlockd/pool\"\n)"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
-			Change{scripts + "letgo.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
+			Change{scripts + "forcerelease.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the reader's did that it was",
 			Change{scripts + "acquire.lua", "if score then ends = math.max(tonumber(score), ends) end\n", ""}).in("turning-3"),
 		patched("step-any", "a question that is late steps a later writer down",
@@ -48,9 +48,9 @@ func brokenPermits() []Mutant {
 		patched("permit-ends", "the key ends with the permit that was given last",
 			Change{scripts + "permit.lua", "if new > last then redis.call", "if new > 0 then redis.call"}).in("permits-3"),
 		patched("permit-leaves", "a permit's release takes all permits",
-			Change{scripts + "letgo.lua", "redis.call('HDEL', lock, all[i])", "redis.call('DEL', lock)"}).in("permits-3"),
+			Change{scripts + "forcerelease.lua", "redis.call('HDEL', lock, all[i])", "redis.call('DEL', lock)"}).in("permits-3"),
 		patched("permit-slot", "the undo of a permit does not look at the slot, nor when it ends",
-			Change{scripts + "letgo.lua", "if other == token and not spared(ends) and (not slot or slot == all[i]) then", "if other and (slot or other == token) then"}).in("permits-3"),
+			Change{scripts + "forcerelease.lua", "if other == token and not spared(ends) and (not slot or slot == all[i]) then", "if other and (slot or other == token) then"}).in("permits-3"),
 		patched("multi-some", "of several keys only the first one is looked at",
 			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"}).in("blind-3"),
 		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
@@ -77,13 +77,13 @@ func brokenOrder() []Mutant {
 }
 
 // brokenCircles: DEADLOCK.
-func brokenCircles() []Mutant {
+func brokenCycles() []Mutant {
 	return []Mutant{
 		patched("circle-join", "who joins a line is not looked at for a circle",
 			Change{"redlock/waiters.go", "\tif keys := s.cycleLocked(w); keys != nil {\n\t\treturn &Deadlock{Keys: keys}\n",
 				"\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-join\") {\n\t\treturn &Deadlock{Keys: keys}\n"}).in("circles-3"),
 		patched("circle-refused", "who is refused is not looked at for a circle",
-			Change{"redlock/line.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-refused\") {\n"}).in("circles-3"),
+			Change{"redlock/waitqueue.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"circle-refused\") {\n"}).in("circles-3"),
 		patched("circle-own", "a reader who wants to write waits for itself",
 			Change{"redlock/upgrade.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"circle-own\")) && !together\n"}).in("circles-3"),
 		patched("circle-line", "those are overlooked who are kept waiting by those before them",
@@ -100,10 +100,10 @@ func brokenEnds() []Mutant {
 		patched("drain-release", "a daemon that ends releases what is held with HOLD",
 			Change{"redlock/hold.go", "\t\tif !s.draining.Load() {\n", "\t\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
 		patched("drain-join", "a daemon that ends lets further clients wait",
-			Change{"redlock/waiters.go", "\tcase s.ended:\n\t\treturn ErrShutdown\n", "\tcase s.ended && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
+			Change{"redlock/waiters.go", "\tcase s.closed:\n\t\treturn ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
 		patched("drain-way", "who is on its way into the line hears nothing of the end",
-			Change{"redlock/fair.go", "\tif s.ended { // while it was on its way into the line\n", "\tif s.ended && !pool.Broken(\"drain-way\") { // while it was on its way into the line\n"}).in("drain-3"),
+			Change{"redlock/fair.go", "\tif s.closed { // while it was on its way into the wait queue\n", "\tif s.closed && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
 		patched("drain-queue", "those whose wait a daemon ends stay in the queue",
-			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.stepOut()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.stepOut()\n\t\t}\n"}).in("drain-3"),
+			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.leaveQueue()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.leaveQueue()\n\t\t}\n"}).in("drain-3"),
 	}
 }

@@ -1,11 +1,11 @@
--- Acquire with a token of the caller's: a repeat of it is the same lock, and the
--- only reader becomes the writer in place.
+-- Acquire with a token that the caller chose: a repeat is the same lock, and the only
+-- reader becomes the writer in place.
 -- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock.
--- Returns 1 was free and is this token's now, 2 was this token's and lasts at
--- least until E (moved to a value = 4 or 5 mod 8, out of reach of any undo, and
--- always moved: whoever asked it to step down before does not find it, share.lua),
--- {1, score} was this token's reader until score, -1 not a lock, 0 another's or
--- too late, {0, readers, 1 this token is among them | 0}.
+-- Returns 1 the lock was free and is this token's now, 2 it was this token's and lasts at
+-- least until E (moved to a value = 4 or 5 mod 8, which no undo matches, and always
+-- moved, so that an earlier downgrade command does not find it, share.lua), {1, score} it
+-- was this token's reader until score, -1 not a lock, 0 another token's or too late, {0,
+-- readers, 1 this token is among them | 0}.
 local lock = KEYS[1]
 local E = tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -23,7 +23,7 @@ if kind == 'odd' then return -1 end
 if kind == 'hash' then return 0 end
 if kind == 'string' then
   local ends = endOf(lock)
-  if ends < 0 then return 0 end -- ours always expire: this is somebody's data
+  if ends < 0 then return 0 end -- redlockd's locks always expire: this is foreign data
   local new = prolonged(ends, E)
   if new == ends then new = new + 1 end
   redis.call('PEXPIREAT', lock, digits(new))
@@ -32,7 +32,7 @@ end
 purge(lock, now)
 local readers, score = redis.call('ZCARD', lock), redis.call('ZSCORE', lock, ARGV[1])
 if readers > 1 or (readers == 1 and not score) then return {0, readers, score and 1 or 0} end
--- The writer's end tells the undo that a reader stood here, and which attempt
+-- The writer's expiry shows the undo that a reader was here before, and which attempt
 -- made it the writer: the first value = E + 2 (mod 1024) not before either.
 local ends = E + 2
 if score then ends = math.max(tonumber(score), ends) end

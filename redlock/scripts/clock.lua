@@ -1,11 +1,11 @@
--- What time is it, and when does a key end? Included where a script says so; it is
--- no script of its own.
+-- Reads the master's clock and a key's expiry. Other scripts include this file; it is no
+-- script of its own.
 local function clock()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function digits(ms) return string.format('%.0f', ms) end
--- When a key ends, ms of the master's clock; below 0 = never, or it is not there.
+-- The expiry of a key, ms of the master's clock; below 0 = never, or there is no key.
 local function endOf(key)
   local ends = redis.pcall('PEXPIRETIME', key)
   if type(ends) == 'number' then return ends end

@@ -1,9 +1,9 @@
--- Show a counter, or delete it by the operator's word if it is still what was shown.
--- KEYS 1 counter. ARGV 1 this master's lineage 2 '1' if a counter that is not there was
--- never there 3 '' to show it, else ms of this master's clock until which it may be
--- deleted 4 the text that this master has shown.
--- Returns {1 shown or deleted | 0 it has changed, or the time is over | -1 not a counter,
--- value, 1 trusted | 0, its text, '' for none, ms of this master's clock}.
+-- Show a counter, or delete it for the operator if it has not changed since it was shown.
+-- KEYS 1 counter. ARGV 1 this master's incarnation id 2 '1' if a missing counter never
+-- existed 3 '' to show it, else ms of this master's clock until which it may be deleted 4
+-- the text that this master has shown. Returns {1 shown or deleted | 0 it has changed, or
+-- the time is over | -1 not a counter, value, 1 trusted | 0, its text, '' for none, ms of
+-- this master's clock}.
 local time, stored = redis.call('TIME'), redis.pcall('GET', KEYS[1])
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function digits(ms) return string.format('%.0f', ms) end

@@ -1,8 +1,7 @@
--- Stand at the end of a queue, or stay in it with a later ticket.
--- KEYS for each lock: queue, ends, writers. ARGV 1 ticket 2 waiter 3 when it is
--- taken for dead unless it is kept, ms of the master's clock 4 '1' writes |
--- '0' reads 5 the longest queue.
--- Returns {1}, {2, ticket of the last one, which must be lower}, {3} full.
+-- Enter a queue at its end, or stay in it with a later ticket. KEYS for each lock: queue,
+-- expiries, writers. ARGV 1 ticket 2 waiter 3 when the entry expires unless it is
+-- refreshed, ms of the master's clock 4 '1' writes | '0' reads 5 the maximum length of
+-- the queue. Returns {1}, {2, last ticket, which must be lower}, {3} full.
 local ticket, waiter = tonumber(ARGV[1]), ARGV[2]
 for i = 1, #KEYS, 3 do
   if not redis.call('ZSCORE', KEYS[i], waiter) then

@@ -1,9 +1,9 @@
 -- Make a held lock last until at least E; never shorten it.
 -- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock.
--- Returns 1 this token holds it now, {1} as a reader, {1, slot, n} with one of n
--- permits, 0 it does not.
--- The new end is a value = 4 or 5 (mod 8), out of reach of any undo, and that of an
--- exclusive lock is always moved: who wants it to end earlier names it, trim.lua.
+-- Returns 1 this token holds it now, {1} as a reader, {1, slot, n} with one of n permits,
+-- 0 it does not. The new expiry is a value = 4 or 5 (mod 8), which no undo matches. That
+-- of an exclusive lock is always moved: a command that ends it earlier names the expiry,
+-- trim.lua.
 local lock, token, E = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local holder = redis.pcall('GET', lock)
 if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end
@@ -12,7 +12,7 @@ local kind = kindOf(lock)
 if kind == 'odd' then return 0 end
 local ends, now = endOf(lock), clock()
 if kind == 'string' then
-  if ends < 0 then return 0 end -- ours always expire: this is somebody's data
+  if ends < 0 then return 0 end -- redlockd's locks always expire: this is foreign data
   local new = prolonged(ends, E)
   if new == ends then new = new + 1 end
   redis.call('PEXPIREAT', lock, digits(new))

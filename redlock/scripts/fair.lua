@@ -1,12 +1,12 @@
--- Ask for a lock in order of arrival: what stands in front of a lock script for
--- FAIR; it is no script of its own.
--- KEYS n locks, then for each of them: queue, ends, writers. ARGV those of the
--- lock script, then ticket or '', waiter, '1' writes | '0' reads, n.
--- Returns {-2} somebody stands before this one, else what the lock script returns.
+-- Check the queue before a lock script of FAIR. This text stands in front of that lock
+-- script; it is no script of its own. KEYS n locks, then for each of them: queue,
+-- expiries, writers. ARGV those of the lock script, then ticket or '', waiter, '1' writes
+-- | '0' reads, n. Returns {-2} another waiter precedes this one, else what the lock
+-- script returns.
 --
--- queue: waiter -> ticket; writers: those of them that want the lock for
--- themselves; ends: waiter -> when it is taken for dead, ms of the master's
--- clock. A reader waits for the writers before it, everybody else for all.
+-- queue: waiter -> ticket; writers: those that want the exclusive lock; expiries: waiter
+-- -> when its entry expires, ms of the master's clock. A reader waits for the writers
+-- before it, every other request for all waiters before it.
 local ALL, KEYS = KEYS, {}
 local count = tonumber(ARGV[#ARGV])
 for i = 1, count do KEYS[i] = ALL[i] end

@@ -1,6 +1,6 @@
--- Keep waiters in a queue; those that a master has lost get their place again.
--- KEYS for each lock: queue, ends, writers. ARGV 1 when they are taken for dead,
--- ms of the master's clock, then for each: waiter, ticket, '1' writes | '0' reads.
+-- Refresh waiters in a queue; waiters that a master has lost get their place again. KEYS
+-- for each lock: queue, expiries, writers. ARGV 1 when they expire, ms of the master's
+-- clock, then for each: waiter, ticket, '1' writes | '0' reads.
 -- Returns how many.
 for i = 1, #KEYS, 3 do
   for a = 2, #ARGV, 3 do

@@ -1,8 +1,8 @@
--- Acquire several keys: all of them or none. What was this token's before is
--- prolonged, what was free is created.
--- KEYS the locks. ARGV 1 token 2 E, ms of the master's clock 3 '1' = as a reader.
--- Returns {1, for each key 0 created | 1 this token's from before}, {0, index of
--- a key that is another's}, {0, 0} too late, {-1, index of a key that is no lock}.
+-- Acquire several keys: all of them or none. Copies that were this token's before are
+-- prolonged, missing copies are created. KEYS the locks. ARGV 1 token 2 E, ms of the
+-- master's clock 3 '1' = as a reader. Returns {1, for each key 0 created | 1 this token's
+-- from before}, {0, index of a key that another token has}, {0, 0} too late, {-1, index
+-- of a key that is no lock}.
 local token, E, reads = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 -- include shape.lua
 local now = clock()

@@ -1,10 +1,9 @@
--- One round of a counter on one master.
--- KEYS 1 counter: "digits@lineage", the lineage naming the memory that vouches
--- for it. ARGV 1 lo 2 hi: the proposed range 3 this master's lineage
--- 4 an id that a trusted quorum chose after this master was admitted, or '0'
--- 5 '1' if a counter that is not there was never there.
--- Digits are compared as strings, so they are exact beyond 2^53.
--- Returns {1 accepted | 0 refused | -1 not a counter, value now, 1 trusted | 0}.
+-- One round of a counter on one master. KEYS 1 counter: "digits@incarnation", the id of
+-- the incarnation that vouches for it. ARGV 1 lo 2 hi: the proposed range 3 this master's
+-- incarnation id 4 an id that a trusted quorum chose after this master was admitted, or
+-- '0' 5 '1' if a missing counter never existed. Digits are compared as strings, so they
+-- are exact beyond 2^53. Returns {1 accepted | 0 refused | -1 not a counter, value now, 1
+-- trusted | 0}.
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b

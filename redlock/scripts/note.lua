@@ -1,6 +1,6 @@
--- Keep, or drop, what people are told about one holder. Nothing rests on it.
--- KEYS 1 the notes of a lock: hash, SHA-1 of a token -> text. ARGV 1 token 2 the
--- text, '' = drop it 3 E, ms of the master's clock: until when it is kept.
+-- Write, or drop, the note for people about one holder. Notes carry no guarantee. KEYS 1
+-- the notes of a lock: hash, SHA-1 of a token -> text. ARGV 1 token 2 the text, '' = drop
+-- it 3 E, ms of the master's clock: until when it is kept.
 -- Returns 1.
 local notes, whose = KEYS[1], redis.sha1hex(ARGV[1])
 if ARGV[2] == '' then
@@ -9,8 +9,8 @@ if ARGV[2] == '' then
 end
 -- include shape.lua
 if clock() >= tonumber(ARGV[3]) then return 1 end
--- Those of holders that have lapsed go with the key. Should it never end because
--- there is always a new holder, it starts again; only if it can be written.
+-- Notes of holders that have lapsed go with the key. If new holders always keep it from
+-- ending, it starts again; only if it can be written.
 redis.call('HSET', notes, whose, ARGV[2])
 if redis.call('HLEN', notes) > 1024 then
   redis.call('DEL', notes)

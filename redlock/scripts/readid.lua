@@ -1,6 +1,6 @@
--- What this master knows of a counter.
--- KEYS 1 counter. ARGV 1 this master's lineage 2 '1' if a counter that is not
--- there was never there. Returns {1 | -1 not a counter, value, 1 trusted | 0}.
+-- Read a counter on this master. KEYS 1 counter. ARGV 1 this master's incarnation id 2
+-- '1' if a missing counter never existed. Returns {1 | -1 not a counter, value, 1 trusted
+-- | 0}.
 local stored = redis.pcall('GET', KEYS[1])
 if type(stored) == 'table' then return {-1, '0', 0} end
 if not stored then return {1, '0', tonumber(ARGV[2])} end

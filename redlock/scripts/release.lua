@@ -10,5 +10,5 @@ if holder == token and ARGV[2] == '' then
   return 1
 end
 if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end
--- include letgo.lua
+-- include forcerelease.lua
 return letGo(lock, token, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])

@@ -12,13 +12,13 @@ for i = 1, #KEYS do
     said[i] = '1'
   else
     said[i] = '0'
-    if type(holder) == 'table' then -- not a string: readers, permits or nothing of ours
+    if type(holder) == 'table' then -- not a string: readers, permits or foreign data
       others = others or {}
       others[#others + 1] = i
     end
   end
 end
 if not others then return table.concat(said) end
--- include letgo.lua
+-- include forcerelease.lua
 for _, i in ipairs(others) do said[i] = digits(letGo(KEYS[i], ARGV[i])) end
 return table.concat(said)

@@ -1,6 +1,6 @@
--- Install a counter's value by the operator's word; never below what is known.
--- KEYS 1 counter. ARGV 1 value 2 this master's lineage.
--- Returns {1 installed | 0 refused | -1 not a counter, value now, 1 trusted | 0}.
+-- Install an operator's value for a counter; never below a known value. KEYS 1 counter.
+-- ARGV 1 value 2 this master's incarnation id. Returns {1 installed | 0 refused | -1 not
+-- a counter, value now, 1 trusted | 0}.
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b

@@ -1,12 +1,10 @@
--- Acquire as a reader; the writer with this token whose copy ends exactly then
--- becomes one: a command that comes late, after the token has become the writer
--- again through another daemon, finds another end.
--- KEYS 1 lock. ARGV 1 token 2 E, ms of the master's clock 3 when the writer's copy
--- ends, '' = no writer steps down.
--- Returns 1 is a reader now, 2 was one and lasts at least until E (moved to a
--- value = 4 mod 8, out of reach of any undo), 3 was the writer and is a reader as
--- long as that, {0, ends} is the writer until then, 0 another's or too late, -1 not
--- a lock.
+-- Acquire as a reader. The writer with this token whose copy ends exactly at ARGV 3
+-- becomes one. A command that comes late, after the token has become the writer again
+-- through another daemon, finds another expiry. KEYS 1 lock. ARGV 1 token 2 E, ms of the
+-- master's clock 3 the expiry of the writer's copy, '' = no writer is downgraded. Returns
+-- 1 is a reader now, 2 was one and lasts at least until E (moved to a value = 4 mod 8,
+-- which no undo matches), 3 was the writer and is a reader as long as that, {0, ends} is
+-- the writer until then, 0 another token's or too late, -1 not a lock.
 local lock, E = KEYS[1], tonumber(ARGV[2])
 -- include shape.lua
 local now = clock()
@@ -18,7 +16,7 @@ local said, ends = 1, E
 if kind == 'string' then
   if redis.call('GET', lock) ~= ARGV[1] then return 0 end
   local had = endOf(lock)
-  if had < 0 then return 0 end -- ours always expire: this is somebody's data
+  if had < 0 then return 0 end -- redlockd's locks always expire: this is foreign data
   if had ~= tonumber(ARGV[3]) then return {0, had} end
   said, ends = 3, prolonged(had, E)
   local refusal = refusesReaders(lock)

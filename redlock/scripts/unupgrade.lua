@@ -1,7 +1,7 @@
--- Take back what one acquire.lua made, whatever it was: a copy that it created
--- goes, a reader that it made the writer is a reader again.
--- KEYS 1 lock. ARGV 1 token 2 E of that acquire 3 the reader's score, '' = not known.
--- Returns 1 taken back, 0 nothing of it is here.
+-- Take back what one acquire.lua made, whatever it was: a copy that it created is
+-- deleted, a reader that it made the writer becomes a reader again. KEYS 1 lock. ARGV 1
+-- token 2 E of that acquire 3 the reader's score, '' = not known. Returns 1 taken back, 0
+-- nothing of it is here.
 local lock = KEYS[1]
 if redis.pcall('GET', lock) ~= ARGV[1] then return 0 end
 -- include shape.lua

@@ -1,5 +1,4 @@
--- What stands at a key?
--- KEYS 1 lock. Returns {} nothing, {'string', value, left}, {kind, '', left};
+-- Read a key. KEYS 1 lock. Returns {} nothing, {'string', value, left}, {kind, '', left};
 -- left in ms, -1 without an expiry.
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {} end

@@ -1,10 +1,9 @@
--- End an attempt: the work is done, or this attempt is given up.
--- KEYS 1 the work. ARGV 1 token 2 attempt 3 'D' done | 'F' given up 4 record end
--- 5 max 6 keep ms.
--- Returns 1 so it is, 0 another attempt or another's end stands here,
--- 2 nothing of this attempt is known here (a done work is written down anyway).
--- A token ends in the time its attempt was asked for: a lower number that began
--- later belongs to the same work begun anew, after this attempt was forgotten.
+-- End an attempt: the work is done, or this attempt has failed.
+-- KEYS 1 the work. ARGV 1 token 2 attempt 3 'D' done | 'F' failed 4 record end 5 max 6
+-- keep ms. Returns 1 the end is recorded, 0 another attempt or another's end is here, 2
+-- there is no record of this attempt here (a done work is recorded anyway). A token ends
+-- in the time its attempt was requested. A lower number that began later belongs to the
+-- same work started anew, after this attempt was forgotten.
 local work = KEYS[1]
 local h = redis.pcall('HMGET', work, 's', 'a', 'o')
 if h.err then return 0 end

@@ -1,7 +1,7 @@
--- What this master knows of a piece of work.
--- KEYS 1 the work. ARGV 1 the incarnation of this master's memory. Returns {} nothing, {-1} not work, or
--- {state, attempt, owner, ms until the lease ends, max, keep ms, text, ms until it is forgotten,
--- 1 if the record is knowledge | 0, see worktry.lua}.
+-- Read a piece of work on this master. KEYS 1 the work. ARGV 1 the incarnation of this
+-- master's memory. Returns {} nothing, {-1} not work, or {state, attempt, owner, ms until
+-- the lease ends, max, keep ms, text, ms until it is forgotten, 1 if the record is
+-- reliable | 0, see worktry.lua}.
 local h = redis.pcall('HMGET', KEYS[1], 's', 'a', 'o', 'e', 'm', 'k', 't', 'u', 'l')
 if h.err then return {-1} end
 if not h[1] then return redis.call('EXISTS', KEYS[1]) == 1 and {-1} or {} end

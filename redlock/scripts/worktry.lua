@@ -1,17 +1,16 @@
--- Start an attempt at a piece of work, unless somebody is at it or it is over.
--- KEYS 1 the work: a hash of s state R | D, a attempt, o owner's token, e lease
--- end, m max, k keep ms, p what stood here before this attempt, t text for people,
--- u '1' while nobody has proved that the record says more than this master knew
--- when it was made from nothing: an attempt that was granted to nobody, and not
--- taken back, is no knowledge of what was before it; l the incarnation of this
--- master's memory in which the attempt was written. A record of another incarnation
--- may have come back with an older file, so it is no knowledge either: later
--- attempts and ends that this master acknowledged may be missing.
--- ARGV 1 token 2 attempt 3 max 4 lease end 5 record end, ms of the master's
--- clock 6 keep ms 7 text 8 the incarnation of this master's memory.
--- Returns {1, 1 if nothing is known of what was before | 0} started, {2, attempt, ms,
--- owner} running that much longer, {3, attempt} done, {4, attempt} no attempt left,
--- {5, attempt} the proposed attempt is taken, {-1} not work.
+-- Start an attempt at a piece of work, unless another attempt runs or the work is over.
+-- KEYS 1 the work: a hash of s state R | D, a attempt, o owner's token, e lease end, m
+-- max, k keep ms, p the record before this attempt, t text for people, u '1' as long as
+-- the record is unproved: the master made it without an earlier record. If such an
+-- attempt was granted to no client and not taken back, it proves nothing about earlier
+-- attempts. l the incarnation of this master's memory in which the attempt was written. A
+-- record of another incarnation may have come back with an older file, so it is not
+-- reliable either: later attempts and ends that this master acknowledged may be missing.
+-- ARGV 1 token 2 attempt 3 max 4 lease end 5 record end, ms of the master's clock 6 keep
+-- ms 7 text 8 the incarnation of this master's memory. Returns {1, 1 if earlier attempts
+-- are unknown | 0} started, {2, attempt, ms, owner} running that much longer, {3,
+-- attempt} done, {4, attempt} no attempt left, {5, attempt} the proposed attempt is
+-- taken, {-1} not work.
 local work = KEYS[1]
 local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e', 'u', 'l')
 if h.err then return {-1} end

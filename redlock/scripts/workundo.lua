@@ -1,6 +1,6 @@
--- Undo an attempt that nobody runs: what stood here before stands again, so the
--- attempt is not used up. What was no knowledge before (worktry.lua) is none after it,
--- whatever its owner proves. KEYS 1 the work. ARGV 1 token. Returns 1 undone | 0.
+-- Undo an attempt that no worker runs: the record before it is restored, so the attempt
+-- is not used up. A record that was not reliable before (worktry.lua) stays so, whatever
+-- its owner proves. KEYS 1 the work. ARGV 1 token. Returns 1 undone | 0.
 local h = redis.pcall('HMGET', KEYS[1], 's', 'o', 'p', 'u')
 if h.err or h[1] ~= 'R' or h[2] ~= ARGV[1] then return 0 end
 if h[3] == '' then

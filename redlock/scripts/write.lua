@@ -1,16 +1,15 @@
--- Change a lock's copy in the words of a client that knows Redis.
--- KEYS 1 lock. ARGV 1 what: delete, expire or set 2 E, ms of the master's clock,
--- '' = no expiry 3 value to set 4 the value that must be there, '' = any
--- 5 '1': copies without an expiry are locks, too.
--- Returns 1 done, {1, its end, SHA-1 of its value} the value is as it was, and keeps an
--- end that is later than E, moved as within.lua does, 0 nothing is there, or another
--- value, -1 no lock that this can be done to.
+-- Change a lock's copy for a client that treats the quorum as one Redis. KEYS 1 lock.
+-- ARGV 1 what: delete, expire or set 2 E, ms of the master's clock, '' = no expiry 3
+-- value to set 4 the value that must be there, '' = any 5 '1': copies without an expiry
+-- are locks, too. Returns 1 done, {1, its expiry, SHA-1 of its value} the value is
+-- unchanged, and keeps an expiry later than E, moved as in noshorten.lua, 0 there is
+-- nothing, or another value, -1 no lock that allows this change.
 -- include clock.lua
 local lock, what, E = KEYS[1], ARGV[1], ARGV[2]
 local holder = redis.pcall('GET', lock)
 if holder == false then return 0 end
-if type(holder) ~= 'string' then return -1 end -- readers, permits, or somebody's data
-if ARGV[5] ~= '1' and redis.call('PTTL', lock) < 0 then return -1 end -- ours always expire
+if type(holder) ~= 'string' then return -1 end -- readers, permits, or foreign data
+if ARGV[5] ~= '1' and redis.call('PTTL', lock) < 0 then return -1 end -- redlockd's locks always expire
 if ARGV[4] ~= '' and holder ~= ARGV[4] then return 0 end
 if what == 'set' and ARGV[4] == ARGV[3] and E ~= '' then
   local ends = endOf(lock)

@@ -194,7 +194,7 @@ func writeResults(t *testing.T, page, part, text string) {
 }
 
 // publish writes what was played into RESULTS.md.
-func publish(t *testing.T, p Plan, r *Report) {
+func publish(t *testing.T, p Plan, r *RunReport) {
 	t.Helper()
 	sum := r.Total()
 	var out strings.Builder

@@ -15,30 +15,30 @@ import (
 //
 // What the judge holds the product to: who is told DEADLOCK waits in a circle,
 // and no circle of waits through one daemon lasts.
-type circling struct {
-	somebody
-	held  []*keeping
-	wants *waitRecord // nil = it does not wait
+type cycleClient struct {
+	baseClient
+	held  []*cycleLock
+	wait  *waitRecord // nil = it does not wait
 	token redlock.Token
 }
 
 // keeping is one lock of such a client.
-type keeping struct {
-	key   string
-	token redlock.Token
-	mode  redlock.Mode
-	until time.Duration
-	lasts time.Duration // it may keep others waiting until then: who becomes the writer for a shorter time stays the reader
+type cycleLock struct {
+	key         string
+	token       redlock.Token
+	mode        redlock.Mode
+	until       time.Duration
+	blocksUntil time.Duration // it may keep others waiting until then: who becomes the writer for a shorter time stays the reader
 }
 
-var _ redlock.Owner = (*circling)(nil)
+var _ redlock.Owner = (*cycleClient)(nil)
 
-func newCircling(w *World, index int) client {
-	return &circling{somebody: somebody{world: w, index: index}}
+func newCycleClient(w *World, index int) client {
+	return &cycleClient{baseClient: baseClient{world: w, index: index}}
 }
 
 // Holds are the leases that only this client will release.
-func (c *circling) Holds(runs func(redlock.Lease) bool) (list []redlock.Lease) {
+func (c *cycleClient) Holds(runs func(redlock.Lease) bool) (list []redlock.Lease) {
 	for _, one := range c.held {
 		if lease := (redlock.Lease{Key: redlock.Key(one.key), Token: one.token}); runs(lease) {
 			list = append(list, lease)
@@ -47,35 +47,35 @@ func (c *circling) Holds(runs func(redlock.Lease) bool) (list []redlock.Lease) {
 	return list
 }
 
-func (c *circling) home() *daemon { return c.world.daemons[c.index%len(c.world.daemons)] }
+func (c *cycleClient) home() *daemon { return c.world.daemons[c.index%len(c.world.daemons)] }
 
-func (c *circling) lost(d *daemon) {
+func (c *cycleClient) lost(d *daemon) {
 	if c.home() == d { // its connection has ended; what it held runs out
-		c.held, c.wants, c.daemon = nil, nil, nil
+		c.held, c.wait, c.daemon = nil, nil, nil
 		c.pending++
 		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 	}
 }
 
 // most locks that such a client holds.
-const most = 3
+const maxHeldLocks = 3
 
-func (c *circling) act() {
+func (c *cycleClient) act() {
 	w, d := c.world, c.home()
-	c.held = slices.DeleteFunc(c.held, func(one *keeping) bool { return one.until <= w.now })
+	c.held = slices.DeleteFunc(c.held, func(one *cycleLock) bool { return one.until <= w.now })
 	switch {
 	case c.busy():
 	case !d.serves():
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
-	case len(c.held) > 0 && (w.calm || len(c.held) == most || w.chance(6)):
+	case len(c.held) > 0 && (w.calm || len(c.held) == maxHeldLocks || w.chance(6)):
 		c.release(d)
 	case !w.calm:
-		c.ask(d)
+		c.request(d)
 	}
 }
 
 // wish draws a request: a key that it has not, or to write what it reads.
-func (c *circling) wish() (r redlock.LockRequest, mine *keeping) {
+func (c *cycleClient) drawRequest() (r redlock.LockRequest, mine *cycleLock) {
 	w, s := c.world, c.world.Scenario
 	r = redlock.LockRequest{
 		Key: redlock.Key(w.anyKey()), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond),
@@ -89,41 +89,41 @@ func (c *circling) wish() (r redlock.LockRequest, mine *keeping) {
 	if mine != nil {
 		r.Mode, r.Token, r.Fair = redlock.Exclusive, mine.token, false
 	} else if r.Mode == redlock.Shared {
-		r.Token, r.Fair = redlock.Token(fmt.Sprint("circle-", w.judge.tick())), false
+		r.Token, r.Fair = redlock.Token(fmt.Sprint("circle-", w.checker.tick())), false
 	}
 	return r, mine
 }
 
-func (c *circling) ask(d *daemon) {
+func (c *cycleClient) request(d *daemon) {
 	w := c.world
-	r, mine := c.wish()
+	r, mine := c.drawRequest()
 	if mine != nil && mine.mode == redlock.Exclusive {
 		w.soon(c, 0, 5*time.Millisecond)
 		return
 	}
 	key := string(r.Key)
-	before := w.judge.ask(key, r.Mode)
+	before := w.checker.beforeAcquire(key, r.Mode)
 	if r.Token != "" {
-		w.judge.token(key, string(r.Token)).asks = 2 // a wait asks again and again
+		w.checker.token(key, string(r.Token)).acquires = 2 // a wait asks again and again
 	}
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
 		}
-		record := w.judge.waits(d, []string{key}, &r, true)
-		c.wants, c.token = record, r.Token
+		record := w.checker.waitBegins(d, []string{key}, &r, true)
+		c.wait, c.token = record, r.Token
 		d.locker.Wait(nil, r, func(g redlock.Grant, err error) {
 			if d.dead {
 				return
 			}
 			var deadlock *redlock.Deadlock
 			if errors.As(err, &deadlock) {
-				w.judge.deadlock(c, deadlock.Keys)
+				w.checker.deadlock(c, deadlock.Keys)
 			}
-			w.judge.waited(record, g, err)
-			c.wants = nil
+			w.checker.waitEnds(record, g, err)
+			c.wait = nil
 			if c.answered(d, turn) {
-				c.heard(d, key, mine, r.Mode, before, g, err)
+				c.onAnswer(d, key, mine, r.Mode, before, g, err)
 			} else if err == nil && g.Fresh {
 				d.locker.GiveBack(g)
 			}
@@ -131,7 +131,7 @@ func (c *circling) ask(d *daemon) {
 	})
 }
 
-func (c *circling) heard(d *daemon, key string, mine *keeping, mode redlock.Mode, before int64, g redlock.Grant, err error) {
+func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redlock.Mode, before int64, g redlock.Grant, err error) {
 	w := c.world
 	var deadlock *redlock.Deadlock
 	switch {
@@ -145,24 +145,24 @@ func (c *circling) heard(d *daemon, key string, mine *keeping, mode redlock.Mode
 	}
 	until := d.clock.world(d.clock.Now() + g.Validity())
 	if until > w.now {
-		t := w.judge.token(key, string(g.Token))
+		t := w.checker.token(key, string(g.Token))
 		t.mode = mode
-		w.judge.granted(d, key, string(g.Token), int64(g.Fence), before, until)
+		w.checker.granted(d, key, string(g.Token), int64(g.Fence), before, until)
 		if mine != nil {
-			mine.lasts = max(until, mine.lasts)
+			mine.blocksUntil = max(until, mine.blocksUntil)
 			if mine.mode == mode {
 				until = max(until, mine.until)
 			}
 			mine.mode, mine.until = mode, until
 		} else {
-			c.held = append(c.held, &keeping{key, g.Token, mode, until, until})
+			c.held = append(c.held, &cycleLock{key, g.Token, mode, until, until})
 		}
 	}
 	w.soon(c, 0, 20*time.Millisecond)
 }
 
 // release gives everything back.
-func (c *circling) release(d *daemon) {
+func (c *cycleClient) release(d *daemon) {
 	w, all := c.world, c.held
 	if len(all) == 0 {
 		w.soon(c, 0, w.Scenario.think())
@@ -172,12 +172,12 @@ func (c *circling) release(d *daemon) {
 	c.call(d, func(turn int) {
 		c.held = nil
 		for _, one := range all {
-			sole, until, since := w.judge.releasing(one.key, string(one.token))
+			sole, until, since := w.checker.releasing(one.key, string(one.token))
 			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(one.key), Token: one.token}, func(released bool, err error) {
 				if d.dead {
 					return
 				}
-				w.judge.released(one.key, string(one.token), released, err != nil, sole, until, since)
+				w.checker.released(one.key, string(one.token), released, err != nil, sole, until, since)
 				if open--; open == 0 && c.answered(d, turn) {
 					w.soon(c, 0, w.Scenario.think())
 				}
@@ -188,46 +188,46 @@ func (c *circling) release(d *daemon) {
 
 // behind tells whether a client waits for what another one holds, both by the
 // same daemon.
-func (c *circling) behind(other *circling) bool {
-	if c.wants == nil || c.wants.over || c.home() != other.home() {
+func (c *cycleClient) waitsFor(other *cycleClient) bool {
+	if c.wait == nil || c.wait.over || c.home() != other.home() {
 		return false
 	}
-	return slices.ContainsFunc(other.held, func(one *keeping) bool {
-		return one.until > c.world.now && c.kept(one, -slack)
+	return slices.ContainsFunc(other.held, func(one *cycleLock) bool {
+		return one.until > c.world.now && c.blockedBy(one, -orderMargin)
 	})
 }
 
 // slack is by how much later than another a client must have asked for it to be
 // certain that it stands behind it in their daemon's line: longer than a daemon
 // sleeps, between asking the masters for the one and taking in the other.
-const slack = 800 * time.Millisecond
+const orderMargin = 800 * time.Millisecond
 
 // kept tells whether a lease keeps a client waiting: itself, or one of its daemon
 // that has asked before it, by a margin.
-func (c *circling) kept(one *keeping, margin time.Duration) bool {
-	return one.key == c.wants.keys[0] && slices.ContainsFunc(c.world.circlers(), func(first *circling) bool {
-		r := first.wants
+func (c *cycleClient) blockedBy(one *cycleLock, margin time.Duration) bool {
+	return one.key == c.wait.keys[0] && slices.ContainsFunc(c.world.cycleClients(), func(first *cycleClient) bool {
+		r := first.wait
 		return r != nil && !r.over && first.home() == c.home() && r.keys[0] == one.key && first.token != one.token &&
-			(first == c || r.fair == c.wants.fair && r.began < c.wants.began+margin) &&
+			(first == c || r.fair == c.wait.fair && r.began < c.wait.began+margin) &&
 			(one.mode == redlock.Exclusive || r.mode == redlock.Exclusive)
 	})
 }
 
 // deadlock is called when a client hears that it waits in a circle: the keys are
 // those that everybody in it waits for, from its own around to the one it holds.
-func (j *judge) deadlock(c *circling, keys []redlock.Key) {
+func (j *checker) deadlock(c *cycleClient, keys []redlock.Key) {
 	j.checked++
 	j.deadlocks++
 	w := j.world
-	w.trace.note(c.wants.keys[0], "client %d hears of a circle of waits over %q", c.index, keys)
-	at := []*circling{c}
+	w.trace.note(c.wait.keys[0], "client %d hears of a circle of waits over %q", c.index, keys)
+	at := []*cycleClient{c}
 	for _, key := range keys {
-		var next []*circling
+		var next []*cycleClient
 		for _, one := range at {
-			for _, other := range w.circlers() {
-				if one.wants != nil && one.wants.keys[0] == string(key) && one.home() == other.home() &&
-					slices.ContainsFunc(other.held, func(k *keeping) bool {
-						return k.key == string(key) && k.lasts > w.now && one.kept(k, slack)
+			for _, other := range w.cycleClients() {
+				if one.wait != nil && one.wait.keys[0] == string(key) && one.home() == other.home() &&
+					slices.ContainsFunc(other.held, func(k *cycleLock) bool {
+						return k.key == string(key) && k.blocksUntil > w.now && one.blockedBy(k, orderMargin)
 					}) {
 					next = append(next, other)
 				}
@@ -236,13 +236,13 @@ func (j *judge) deadlock(c *circling, keys []redlock.Key) {
 		at = next
 	}
 	if !slices.Contains(at, c) {
-		w.violate("circles", c.wants.keys[0], fmt.Sprintf("client %d was told that its wait closes a circle over %q, and there is none", c.index, keys))
+		w.violate("circles", c.wait.keys[0], fmt.Sprintf("client %d was told that its wait closes a circle over %q, and there is none", c.index, keys))
 	}
 }
 
-func (w *World) circlers() (all []*circling) {
+func (w *World) cycleClients() (all []*cycleClient) {
 	for _, c := range w.clients {
-		if one, is := c.(*circling); is {
+		if one, is := c.(*cycleClient); is {
 			all = append(all, one)
 		}
 	}
@@ -250,12 +250,12 @@ func (w *World) circlers() (all []*circling) {
 }
 
 // round tells whether a client's wait leads back to itself.
-func (c *circling) round(all []*circling) bool {
-	met := map[*circling]bool{}
-	for queue := []*circling{c}; len(queue) > 0; queue = queue[1:] {
+func (c *cycleClient) inCycle(all []*cycleClient) bool {
+	met := map[*cycleClient]bool{}
+	for queue := []*cycleClient{c}; len(queue) > 0; queue = queue[1:] {
 		for _, other := range all {
 			switch {
-			case !queue[0].behind(other):
+			case !queue[0].waitsFor(other):
 			case other == c:
 				return true
 			case !met[other]:
@@ -269,21 +269,21 @@ func (c *circling) round(all []*circling) bool {
 
 // circles looks every now and then whether somebody waits in a circle for longer
 // than a question to the masters takes.
-func (j *judge) circles(since map[*circling]time.Duration) {
+func (j *checker) checkCycles(since map[*cycleClient]time.Duration) {
 	w := j.world
 	const every = 20 * time.Millisecond
-	all := w.circlers()
+	all := w.cycleClients()
 	for _, c := range all {
 		d := c.home()
 		began, known := since[c]
 		switch {
-		case d.dead || d.resumed+every > w.now || !c.round(all):
+		case d.dead || d.resumed+every > w.now || !c.inCycle(all):
 			delete(since, c)
 		case !known:
 			since[c] = w.now
-		case w.now-began > w.Scenario.Circling:
-			w.violate("circles", c.wants.keys[0], fmt.Sprintf("client %d has waited in a circle in daemon %d for %.3f ms, and nobody of it was told", c.index, d.index, ms(w.now-began)))
+		case w.now-began > w.Scenario.MaxCycle:
+			w.violate("circles", c.wait.keys[0], fmt.Sprintf("client %d has waited in a circle in daemon %d for %.3f ms, and nobody of it was told", c.index, d.index, ms(w.now-began)))
 		}
 	}
-	w.after(every, nil, func() { j.circles(since) })
+	w.after(every, nil, func() { j.checkCycles(since) })
 }

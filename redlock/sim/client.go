@@ -17,18 +17,18 @@ type client interface {
 }
 
 // somebody is what clients have in common.
-type somebody struct {
+type baseClient struct {
 	world   *World
 	index   int
 	daemon  *daemon // whom it has asked, nil = nobody
 	pending int     // counts calls; an answer to an earlier one comes too late
 }
 
-func (s *somebody) busy() bool     { return s.daemon != nil }
-func (s *somebody) String() string { return fmt.Sprintf("client %d", s.index) }
+func (s *baseClient) busy() bool     { return s.daemon != nil }
+func (s *baseClient) String() string { return fmt.Sprintf("client %d", s.index) }
 
 // call asks a daemon; do runs there once it is awake.
-func (s *somebody) call(d *daemon, do func(turn int)) {
+func (s *baseClient) call(d *daemon, do func(turn int)) {
 	s.pending++
 	s.daemon = d
 	turn := s.pending
@@ -36,7 +36,7 @@ func (s *somebody) call(d *daemon, do func(turn int)) {
 }
 
 // answered tells whether an answer is to the call that the client waits for.
-func (s *somebody) answered(d *daemon, turn int) bool {
+func (s *baseClient) answered(d *daemon, turn int) bool {
 	if turn != s.pending || s.daemon == nil || d.dead {
 		return false
 	}
@@ -56,14 +56,14 @@ func (w *World) soon(c client, low, high time.Duration) { w.after(w.between(low,
 
 // reliable scenarios have nothing that excuses an error.
 func (w *World) served(what, key string, err error) {
-	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) && !shut(err) {
+	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) && !isShutdown(err) {
 		w.violate("liveness", key, what+" without any fault: "+err.Error())
 	}
 }
 
 // locking is a client of locks.
 type locking struct {
-	somebody
+	baseClient
 	key   string
 	token redlock.Token // "" = holds nothing
 	owner *daemon       // that granted
@@ -75,7 +75,7 @@ type locking struct {
 }
 
 func newLocking(w *World, index int) client {
-	return &locking{somebody: somebody{world: w, index: index}}
+	return &locking{baseClient: baseClient{world: w, index: index}}
 }
 
 func (c *locking) lost(d *daemon) {
@@ -85,8 +85,8 @@ func (c *locking) lost(d *daemon) {
 	c.daemon = nil
 	c.pending++
 	if c.token != "" {
-		t := c.world.judge.token(c.key, string(c.token))
-		t.unsure, t.asking, t.releases = c.world.judge.tick(), 0, 0
+		t := c.world.checker.token(c.key, string(c.token))
+		t.unsure, t.acquiring, t.releases = c.world.checker.tick(), 0, 0
 	}
 	c.token = ""
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
@@ -151,7 +151,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	w := c.world
 	fresh := token == ""
 	if c.named = token != ""; !c.named && w.chance(w.Scenario.Named) {
-		c.named, token = true, redlock.Token(fmt.Sprintf("named-%d-%d", c.index, w.judge.tick()))
+		c.named, token = true, redlock.Token(fmt.Sprintf("named-%d-%d", c.index, w.checker.tick()))
 	}
 	if fresh || w.Scenario.Restless {
 		c.ttl = c.anyTTL()
@@ -159,7 +159,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if fresh {
 		c.mode = w.anyMode()
 	}
-	before := w.judge.ask(c.key, c.mode)
+	before := w.checker.beforeAcquire(c.key, c.mode)
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.ttl, Token: token, Mode: c.mode}
 	if c.mode == redlock.Permits {
 		request.Limit = permits
@@ -167,17 +167,17 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	w.trace.note(c.key, "client %d asks daemon %d for %q with %q, ttl %v", c.index, d.index, c.key, token, request.TTL)
 	if c.named {
 		c.token = token
-		t := w.judge.token(c.key, string(token))
-		t.asking++
-		t.asks++
-		t.asked = w.now
+		t := w.checker.token(c.key, string(token))
+		t.acquiring++
+		t.acquires++
+		t.chosenAt = w.now
 	}
 	key := c.key
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
 			if c.named && !d.dead && token != "" {
-				t := w.judge.token(key, string(token))
-				if t.asking--; err == nil && t.regretted {
+				t := w.checker.token(key, string(token))
+				if t.acquiring--; err == nil && t.regretted {
 					w.violate("release", key, fmt.Sprintf("daemon %d gave %s the lock after it had answered its release", d.index, token))
 				}
 			}
@@ -185,7 +185,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 				c.undeliverable(d, g, err)
 				return
 			}
-			c.heard(d, g, err, before)
+			c.onAnswer(d, g, err, before)
 		})
 		if token != "" && w.chance(w.Scenario.Impatient) {
 			w.after(w.between(500*time.Microsecond, 6*time.Millisecond), nil, func() { c.giveUp(turn) })
@@ -217,7 +217,7 @@ func (c *locking) giveUp(turn int) {
 	}
 	c.daemon = nil
 	c.pending++
-	w.judge.token(c.key, string(c.token)).unsure = w.judge.tick()
+	w.checker.token(c.key, string(c.token)).unsure = w.checker.tick()
 	if d != nil && d.serves() {
 		if w.Scenario.Regrets && w.chance(2) {
 			c.regret(d)
@@ -233,23 +233,23 @@ func (c *locking) giveUp(turn int) {
 // regret releases what it does not wait for any more: once that is answered, the
 // token has nothing.
 func (c *locking) regret(d *daemon) {
-	w, t := c.world, c.world.judge.token(c.key, string(c.token))
+	w, t := c.world, c.world.checker.token(c.key, string(c.token))
 	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
-	_, until, since := w.judge.releasing(t.key, t.token)
+	_, until, since := w.checker.releasing(t.key, t.token)
 	c.call(d, func(turn int) {
 		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			t.regretted = err == nil
-			w.judge.released(t.key, t.token, released, err != nil, false, until, since)
+			w.checker.released(t.key, t.token, released, err != nil, false, until, since)
 			c.token = ""
 			w.soon(c, 0, w.Scenario.think())
 		})
 	})
 }
 
-func (c *locking) heard(d *daemon, g redlock.Grant, err error, before int64) {
+func (c *locking) onAnswer(d *daemon, g redlock.Grant, err error, before int64) {
 	w := c.world
 	if err != nil {
 		w.served("an acquire failed", c.key, err)
@@ -257,7 +257,7 @@ func (c *locking) heard(d *daemon, g redlock.Grant, err error, before int64) {
 		return
 	}
 	if w.chance(w.Scenario.Undelivered) {
-		w.judge.token(c.key, string(g.Token)).unsure = w.judge.tick()
+		w.checker.token(c.key, string(g.Token)).unsure = w.checker.tick()
 		c.undeliverable(d, g, nil)
 		c.token = ""
 		w.soon(c, 0, 10*time.Millisecond)
@@ -265,9 +265,9 @@ func (c *locking) heard(d *daemon, g redlock.Grant, err error, before int64) {
 	}
 	c.token, c.owner, c.again = g.Token, d, 0
 	until := d.clock.world(d.clock.Now() + g.Validity())
-	t := w.judge.token(c.key, string(g.Token))
+	t := w.checker.token(c.key, string(g.Token))
 	t.mode, t.limit = c.mode, permits
-	w.judge.granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
+	w.checker.granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
 	c.left = w.random.IntN(3)
 	c.hold(until)
 }
@@ -290,7 +290,7 @@ func (c *locking) failed(d *daemon, err error) {
 	w.trace.note(c.key, "client %d hears from daemon %d: %v", c.index, d.index, err)
 	undecided := !errors.Is(err, redlock.ErrHeld)
 	if c.named && undecided {
-		w.judge.token(c.key, string(c.token)).unsure = w.judge.tick()
+		w.checker.token(c.key, string(c.token)).unsure = w.checker.tick()
 		if c.again++; c.again < 4 && !w.calm {
 			if other := w.anyDaemon(); other != nil { // a retry of the same request
 				c.acquire(other, c.token)
@@ -310,7 +310,7 @@ func (c *locking) use(d *daemon) {
 		return
 	}
 	key, token, ttl := c.key, c.token, c.anyTTL()
-	w.judge.token(key, string(token)).shared = w.judge.token(key, string(token)).shared || d != c.owner
+	w.checker.token(key, string(token)).shared = w.checker.token(key, string(token)).shared || d != c.owner
 	c.call(d, func(turn int) {
 		d.locker.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
@@ -327,7 +327,7 @@ func (c *locking) use(d *daemon) {
 				return
 			}
 			until := d.clock.world(d.clock.Now() + g.Validity())
-			w.judge.extended(d, key, string(token), until)
+			w.checker.extended(d, key, string(token), until)
 			c.hold(until)
 		})
 	})
@@ -337,16 +337,16 @@ func (c *locking) unlock(d *daemon) {
 	w := c.world
 	key, token := c.key, c.token
 	if d != c.owner {
-		w.judge.token(key, string(token)).shared = true
+		w.checker.token(key, string(token)).shared = true
 	}
-	sole, until, since := w.judge.releasing(key, string(token))
+	sole, until, since := w.checker.releasing(key, string(token))
 	c.call(d, func(turn int) {
 		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a release failed", key, err)
-			w.judge.released(key, string(token), released, err != nil, sole, until, since)
+			w.checker.released(key, string(token), released, err != nil, sole, until, since)
 			c.token = ""
 			w.soon(c, 0, w.Scenario.think())
 		})

@@ -35,22 +35,22 @@ func oversleep(w *World) {
 	if d.paused > w.now || !w.overAge() {
 		return
 	}
-	by := w.between(2*late, 3*late)
+	by := w.between(2*masterTimeout, 3*masterTimeout)
 	for i, at := range w.random.Perm(len(w.servers))[:pool.Quorum(len(w.servers))] {
-		s, set := w.servers[at], int64((by+time.Duration(i)*late/2)/time.Microsecond)
+		s, set := w.servers[at], int64((by+time.Duration(i)*masterTimeout/2)/time.Microsecond)
 		if s.offset > s.home {
 			set = s.home - s.offset
 		}
 		w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
 		s.offset += set
 	}
-	d.paused = w.now + by + late + w.between(0, late)
+	d.paused = w.now + by + masterTimeout + w.between(0, masterTimeout)
 	d.resumed = max(d.resumed, d.paused)
 	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
 }
 
 // step is a clock that was set, and who has seen it since.
-type step struct {
+type clockStep struct {
 	at   time.Duration
 	by   int64
 	seen map[*daemon]bool
@@ -67,7 +67,7 @@ func stepClock(w *World) {
 	by := int64(w.between(-400*time.Millisecond, 1200*time.Millisecond) / time.Microsecond)
 	w.trace.note("", "the clock of master %s is set by %d ms", s.name, by/1000)
 	s.offset += by
-	s.steps = append(s.steps, &step{at: w.now, by: by, seen: map[*daemon]bool{}})
+	s.steps = append(s.steps, &clockStep{at: w.now, by: by, seen: map[*daemon]bool{}})
 	if w.chance(2) {
 		s.readClock(int64(w.now / time.Microsecond))
 		s.expireActively()
@@ -94,18 +94,18 @@ func (s *server) undo() {
 }
 
 // looked notes that a flush has read the clock, seen that its daemon knows.
-func (s *server) looked(_ *link, f *flight) {
+func (s *server) noteClockRead(_ *simLink, f *flight) {
 	if f.done == len(f.commands) && f.commands[f.done-1].Args[0] == "TIME" {
-		f.looked = s.world.now
+		f.clockReadAt = s.world.now
 	}
 }
 
-func (s *server) seen(l *link, f *flight) {
-	if f.looked > 0 && l.daemon != nil {
-		s.eyes[l.daemon] = f.looked
+func (s *server) noteClockSeen(l *simLink, f *flight) {
+	if f.clockReadAt > 0 && l.daemon != nil {
+		s.clockSeenAt[l.daemon] = f.clockReadAt
 	}
 	for _, st := range s.steps {
-		if f.looked >= st.at && l.daemon != nil {
+		if f.clockReadAt >= st.at && l.daemon != nil {
 			st.seen[l.daemon] = true
 		}
 	}

@@ -54,7 +54,7 @@ func (s *server) zadd(a []string) pool.Reply {
 			added++
 		}
 		if v == nil {
-			v = &value{kind: kindZset}
+			v = &storedValue{kind: kindZset}
 			s.memory[a[1]] = v
 		}
 		v.setScore(a[i+1], score)
@@ -165,7 +165,7 @@ func (s *server) zrangeByScore(a []string) pool.Reply {
 }
 
 // within reads a range of scores; without such a zset, what is answered then.
-func (s *server) within(key, from, to string) (v *value, in func(float64) bool, refused pool.Reply) {
+func (s *server) within(key, from, to string) (v *storedValue, in func(float64) bool, refused pool.Reply) {
 	v, fits := s.typed(key, kindZset)
 	low, above, err1 := bound(from)
 	high, below, err2 := bound(to)
@@ -270,7 +270,7 @@ func (s *server) hset(a []string) pool.Reply {
 	case len(a) < 4 || len(a)%2 != 0:
 		return refusal("ERR wrong number of arguments for 'hset' command")
 	case v == nil:
-		v = &value{kind: kindHash}
+		v = &storedValue{kind: kindHash}
 		s.memory[a[1]] = v
 	}
 	added := int64(0)

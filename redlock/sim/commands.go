@@ -35,7 +35,7 @@ func (s *server) choose(a []string) pool.Reply {
 }
 
 // look finds a key that has not expired; expired ones go when they are met.
-func (s *server) look(key string) *value {
+func (s *server) lookup(key string) *storedValue {
 	v := s.memory[key]
 	if v != nil && v.expires != 0 && s.now > v.expires {
 		delete(s.memory, key)
@@ -48,8 +48,8 @@ func (s *server) look(key string) *value {
 }
 
 // typed is a key that must be of a kind, or absent.
-func (s *server) typed(key string, k kind) (*value, bool) {
-	v := s.look(key)
+func (s *server) typed(key string, k kind) (*storedValue, bool) {
+	v := s.lookup(key)
 	return v, v == nil || v.kind == k
 }
 
@@ -57,7 +57,7 @@ func (s *server) set(a []string) pool.Reply {
 	if len(a) < 3 {
 		return syntaxError
 	}
-	next := &value{text: a[2]}
+	next := &storedValue{text: a[2]}
 	nx, xx := false, false
 	for i := 3; i < len(a); i++ {
 		switch strings.ToUpper(a[i]) {
@@ -84,7 +84,7 @@ func (s *server) set(a []string) pool.Reply {
 			return syntaxError
 		}
 	}
-	if here := s.look(a[1]) != nil; nx && here || xx && !here {
+	if here := s.lookup(a[1]) != nil; nx && here || xx && !here {
 		return null
 	}
 	s.memory[a[1]] = next
@@ -113,7 +113,7 @@ func (s *server) strlen(a []string) pool.Reply {
 func (s *server) del(a []string) pool.Reply {
 	n := int64(0)
 	for _, key := range a[1:] {
-		if s.look(key) != nil {
+		if s.lookup(key) != nil {
 			delete(s.memory, key)
 			n++
 		}
@@ -124,7 +124,7 @@ func (s *server) del(a []string) pool.Reply {
 func (s *server) exists(a []string) pool.Reply {
 	n := int64(0)
 	for _, key := range a[1:] {
-		if s.look(key) != nil {
+		if s.lookup(key) != nil {
 			n++
 		}
 	}
@@ -132,14 +132,14 @@ func (s *server) exists(a []string) pool.Reply {
 }
 
 func (s *server) kindOf(a []string) pool.Reply {
-	if v := s.look(a[1]); v != nil {
+	if v := s.lookup(a[1]); v != nil {
 		return status(v.kind.String())
 	}
 	return status("none")
 }
 
 func (s *server) pexpiretime(a []string) pool.Reply {
-	v := s.look(a[1])
+	v := s.lookup(a[1])
 	switch {
 	case v == nil:
 		return number(-2)
@@ -174,7 +174,7 @@ func (s *server) pexpireat(a []string) pool.Reply {
 }
 
 func (s *server) expireAt(key string, at int64, flags []string) pool.Reply {
-	v := s.look(key)
+	v := s.lookup(key)
 	if v == nil {
 		return number(0)
 	}
@@ -203,7 +203,7 @@ func (s *server) expireAt(key string, at int64, flags []string) pool.Reply {
 }
 
 func (s *server) persist(a []string) pool.Reply {
-	v := s.look(a[1])
+	v := s.lookup(a[1])
 	if v == nil || v.expires == 0 {
 		return number(0)
 	}

@@ -9,11 +9,11 @@ import (
 
 // counting is a client of ids.
 type counting struct {
-	somebody
+	baseClient
 }
 
 func newCounting(w *World, index int) client {
-	return &counting{somebody: somebody{world: w, index: index}}
+	return &counting{baseClient: baseClient{world: w, index: index}}
 }
 
 func (c *counting) lost(d *daemon) {
@@ -45,7 +45,7 @@ func (c *counting) act() {
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
 	count := int64(1 + w.random.IntN(4))
-	request := w.judge.counter(name).request()
+	request := w.checker.counter(name).request()
 	c.call(d, func(turn int) {
 		if w.Scenario.HighIDs && request.answered == 0 {
 			d.locker.Reseed(0, redlock.Key(name), aboveDoubles(name), func(error) { c.next(d, name, count, request, turn) })
@@ -70,7 +70,7 @@ func (c *counting) next(d *daemon, name string, count int64, request idRequest, 
 			w.soon(c, 0, 50*time.Millisecond)
 			return
 		}
-		w.judge.ids(name, first, count, request)
+		w.checker.ids(name, first, count, request)
 		w.soon(c, 0, w.Scenario.think()*time.Duration(1+w.Scenario.Counters/10))
 	})
 }

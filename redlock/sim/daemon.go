@@ -15,7 +15,7 @@ import (
 type daemon struct {
 	world  *World
 	index  int
-	clock  *clock
+	clock  *daemonClock
 	pool   *pool.Pool
 	locker *redlock.Locker // nil until it has started
 
@@ -23,14 +23,14 @@ type daemon struct {
 	resumed time.Duration             // when it goes on, or went on last
 	drained time.Duration             // nobody may wait since then; 0 = everybody may
 	blocked map[*server]time.Duration // cut off until then
-	links   map[*link]bool
+	links   map[*simLink]bool
 	tasks   map[*task]bool
 	dead    bool
 }
 
 func newDaemon(w *World, index int) *daemon {
-	d := &daemon{world: w, index: index, blocked: map[*server]time.Duration{}, links: map[*link]bool{}, tasks: map[*task]bool{}}
-	d.clock = &clock{
+	d := &daemon{world: w, index: index, blocked: map[*server]time.Duration{}, links: map[*simLink]bool{}, tasks: map[*task]bool{}}
+	d.clock = &daemonClock{
 		daemon: d, origin: time.Duration(w.random.Int64N(int64(24 * time.Hour))),
 		ppm: int64(w.random.IntN(2*w.Scenario.RatePPM+1) - w.Scenario.RatePPM),
 	}
@@ -38,15 +38,15 @@ func newDaemon(w *World, index int) *daemon {
 }
 
 // late is the master timeout of all daemons.
-const late = 100 * time.Millisecond
+const masterTimeout = 100 * time.Millisecond
 
 // patience is the pool's own bound for one exchange, see pool.Pool.
-func (d *daemon) patience() time.Duration { return 2 * late }
+func (d *daemon) exchangeTimeout() time.Duration { return 2 * masterTimeout }
 
 // resolve finds the server behind a master's name.
 func (d *daemon) resolve(name string) int {
 	i := int(name[0] - 'a')
-	if d.world.Scenario.Alias && d.index == 0 && i == 1 && d.world.born {
+	if d.world.Scenario.Alias && d.index == 0 && i == 1 && d.world.bootstrapped {
 		return 0 // a mistake in this daemon's configuration
 	}
 	return i
@@ -55,9 +55,9 @@ func (d *daemon) resolve(name string) int {
 func (d *daemon) options() pool.Options {
 	s := d.world.Scenario
 	o := pool.Options{
-		MaxTTL: s.MaxTTL, MaxKeep: s.MaxKeep, MasterTimeout: late, Databases: 1, MaxFlush: s.MaxFlush,
+		MaxTTL: s.MaxTTL, MaxKeep: s.MaxKeep, MasterTimeout: masterTimeout, Databases: 1, MaxFlush: s.MaxFlush,
 		Clock: d.clock, Dialer: d.dial, Tasks: tasks{d}, Jitter: d.jitter,
-		Logger: slog.New(&alarm{world: d.world}),
+		Logger: slog.New(&errorHandler{world: d.world}),
 	}
 	if s.MaxWait > 0 {
 		o.Tracker = d.track
@@ -91,7 +91,7 @@ func (d *daemon) boot() {
 			if err == nil {
 				d.pool = p
 				var l *redlock.Locker
-				if l, err = redlock.New(p, redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&alarm{world: d.world})}); err == nil && !d.dead {
+				if l, err = redlock.New(p, redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&errorHandler{world: d.world})}); err == nil && !d.dead {
 					d.locker = l
 				}
 			}
@@ -144,16 +144,18 @@ func (d *daemon) heal() {
 func (d *daemon) serves() bool { return !d.dead && d.locker != nil }
 
 // alarm hears what the product logs as an error: nothing may be.
-type alarm struct{ world *World }
+type errorHandler struct{ world *World }
 
-func (*alarm) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+func (*errorHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelError
+}
 
-func (a *alarm) Handle(_ context.Context, r slog.Record) error {
+func (a *errorHandler) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
 	r.Attrs(func(attr slog.Attr) bool { text += " " + attr.String(); return true })
 	a.world.violate("panics", "", text)
 	return nil
 }
 
-func (a *alarm) WithAttrs([]slog.Attr) slog.Handler { return a }
-func (a *alarm) WithGroup(string) slog.Handler      { return a }
+func (a *errorHandler) WithAttrs([]slog.Attr) slog.Handler { return a }
+func (a *errorHandler) WithGroup(string) slog.Handler      { return a }

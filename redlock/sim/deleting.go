@@ -10,11 +10,11 @@ import (
 
 // deleting is an operator who deletes counters with the value that the masters show.
 type deleting struct {
-	somebody
+	baseClient
 }
 
 func newDeleting(w *World, index int) client {
-	return &deleting{somebody{world: w, index: index}}
+	return &deleting{baseClient{world: w, index: index}}
 }
 
 func (c *deleting) lost(d *daemon) {
@@ -62,7 +62,7 @@ func highest(counter redlock.Counter) (value int64) {
 func (c *deleting) remove(d *daemon, name string, value int64) {
 	w := c.world
 	c.call(d, func(turn int) {
-		over := w.judge.deletion(name, value)
+		over := w.checker.deletion(name, value)
 		d.locker.DeleteCounter(0, redlock.Key(name), value, func(fates []redlock.CounterFate, err error) {
 			if !c.answered(d, turn) {
 				return

@@ -37,7 +37,7 @@ end
 return out`
 
 // twins are a real master and a simulated one.
-type twins struct {
+type differential struct {
 	t       *testing.T
 	random  *rand.Rand
 	real    *faulty.Conn
@@ -46,7 +46,7 @@ type twins struct {
 	history []string
 }
 
-func newTwins(t *testing.T, seed uint64) *twins {
+func newDifferential(t *testing.T, seed uint64) *differential {
 	t.Helper()
 	real, err := faulty.Dial(faulty.Start(t).Addr(), 20*time.Second)
 	if err != nil {
@@ -58,8 +58,8 @@ func newTwins(t *testing.T, seed uint64) *twins {
 	w.begin() // a daemon loads every script there is
 	w.finish()
 	s := &server{engine: lab.engine, name: "a"}
-	s.born(memory{})
-	tw := &twins{t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, server: s, scripts: map[string]string{}}
+	s.start(memory{})
+	tw := &differential{t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, server: s, scripts: map[string]string{}}
 	for sha, text := range lab.engine.texts {
 		file := nameOf(t, text)
 		tw.scripts[file] = sha
@@ -74,7 +74,7 @@ func newTwins(t *testing.T, seed uint64) *twins {
 	}
 	_, rest, _ := strings.Cut(info.(string), "run_id:")
 	s.runID, _, _ = strings.Cut(rest, "\r\n")
-	s.facts = s.describe()
+	s.infoText = s.describe()
 	return tw
 }
 
@@ -127,7 +127,7 @@ func touched(words []string) []string {
 }
 
 // step sends one operation to both and compares.
-func (tw *twins) step(words []string) {
+func (tw *differential) step(words []string) {
 	tw.t.Helper()
 	tw.history = append(tw.history, strings.Join(words, " "))
 	args := make([]any, len(words))
@@ -139,7 +139,7 @@ func (tw *twins) step(words []string) {
 	tw.sameMoment(words, theirs)
 	ours := tw.server.execute(nil, words)
 	a, b := flat(theirs, err), flatReply(ours)
-	if words[0] == "EVALSHA" && words[1] == tw.scripts["look"] { // permits that end together are in no order
+	if words[0] == "EVALSHA" && words[1] == tw.scripts["inspect"] { // permits that end together are in no order
 		a, b = sorted(a), sorted(b)
 	}
 	if !alike(a, b, words[0] != "PEXPIRETIME") {
@@ -161,7 +161,7 @@ func (tw *twins) step(words []string) {
 
 // sameMoment: an admission writes its clock down, to the microsecond, and tells
 // it, and so does the deletion of a counter: the simulated master is given the same.
-func (tw *twins) sameMoment(words []string, reply any) {
+func (tw *differential) sameMoment(words []string, reply any) {
 	said, ok := reply.([]any)
 	if words[0] != "EVALSHA" || !ok {
 		return
@@ -187,7 +187,7 @@ func (tw *twins) sameMoment(words []string, reply any) {
 	tw.server.readClock(us - epoch)
 }
 
-func (tw *twins) fail(what, theirs, ours string) {
+func (tw *differential) fail(what, theirs, ours string) {
 	tw.t.Helper()
 	last := tw.history[max(0, len(tw.history)-12):]
 	tw.t.Fatalf("after %d operations %s differs\n\tredis-server: %s\n\tsimulated:    %s\nlast operations:\n\t%s",
@@ -262,7 +262,7 @@ func alike(a, b string, times bool) bool {
 func TestMasters_AnswerAsRedisDoes(t *testing.T) {
 	operations := environment(t, "SIM_DIFFERENTIAL", 10_000)
 	seed := uint64(environment(t, "SIM_SEED", 1))
-	tw := newTwins(t, seed)
+	tw := newDifferential(t, seed)
 	files := slices.Sorted(maps.Keys(tw.scripts))
 	for range operations {
 		if tw.random.IntN(3) == 0 {

@@ -21,12 +21,12 @@ func drain(w *World) {
 		w.trace.note("", "daemon %d lets nobody wait any more", d.index)
 		d.drained = w.now
 		d.locker.EndWaits()
-		w.judge.draining(d)
+		w.checker.draining(d)
 	})
 	w.after(w.between(0, 300*time.Millisecond), d, func() {
 		for _, c := range w.clients {
 			if one, is := c.(*waiting); is {
-				one.parts(d)
+				one.onDrain(d)
 			}
 		}
 	})
@@ -39,15 +39,15 @@ const drainGrace = 700 * time.Millisecond
 
 // parts: the daemon ends the connection. The holder is told so, not that its
 // lease is over: it relies on what a lease that was being renewed has left.
-func (c *waiting) parts(d *daemon) {
+func (c *waiting) onDrain(d *daemon) {
 	t := c.tenure
 	if t == nil || t.owner != d || t.hold == nil || c.busy() {
 		return
 	}
 	w := c.world
-	if h := w.judge.waiting.holds[string(t.token)]; w.Scenario.Reliable && h.longest == 0 {
+	if h := w.checker.waiting.holds[string(t.token)]; w.Scenario.Reliable && h.maxTime == 0 {
 		for _, key := range t.keys {
-			record := w.judge.token(key, string(t.token))
+			record := w.checker.token(key, string(t.token))
 			record.until = max(record.until, w.now+t.ttl/2) // it is renewed when a third of it is over
 		}
 	}
@@ -57,11 +57,11 @@ func (c *waiting) parts(d *daemon) {
 }
 
 // draining: everybody in a line has been told; the others will be soon.
-func (j *judge) draining(d *daemon) {
+func (j *checker) draining(d *daemon) {
 	w := j.world
 	for _, r := range j.waiting.all {
 		if r.daemon == d && r.waits && !r.over {
-			j.endsSoon(r)
+			j.mustEndSoon(r)
 		}
 	}
 	w.after(time.Millisecond, d, func() {
@@ -73,7 +73,7 @@ func (j *judge) draining(d *daemon) {
 
 // unsettled tells whether somebody may be on the way into a line.
 func (w *World) unsettled(d *daemon) bool {
-	for _, r := range w.judge.waiting.all {
+	for _, r := range w.checker.waiting.all {
 		if r.daemon == d && !r.over && r.waits && (r.named || r.fair) {
 			return true
 		}
@@ -82,14 +82,14 @@ func (w *World) unsettled(d *daemon) bool {
 }
 
 // endsSoon: a wait in a daemon that lets nobody wait is answered.
-func (j *judge) endsSoon(r *waitRecord) {
+func (j *checker) mustEndSoon(r *waitRecord) {
 	w := j.world
 	w.after(drainGrace, r.daemon, func() {
 		if !r.over {
-			w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s goes on in daemon %d, which lets nobody wait since %.3f ms", r.line, r.daemon.index, ms(r.daemon.drained)))
+			w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s goes on in daemon %d, which lets nobody wait since %.3f ms", r.keySet, r.daemon.index, ms(r.daemon.drained)))
 		}
 	})
 }
 
 // shut tells whether an error is that of a daemon that ends.
-func shut(err error) bool { return errors.Is(err, redlock.ErrShutdown) }
+func isShutdown(err error) bool { return errors.Is(err, redlock.ErrShutdown) }

@@ -10,8 +10,8 @@ import (
 // classic is a client that takes the quorum for one Redis: SET NX with a value
 // of its own or with one that everybody uses, and the scripts of lock libraries.
 // It is told yes or no and never for how long, so it counts the lease itself.
-type classic struct {
-	somebody
+type dropInClient struct {
+	baseClient
 	habits
 	key   string
 	value redlock.Token // "" = holds nothing
@@ -28,29 +28,29 @@ type habits struct {
 	retakes bool // a lock is also prolonged by a script that takes it anew if it is gone
 }
 
-func (h habits) newClassic(w *World, index int) client {
-	return &classic{somebody: somebody{world: w, index: index}, habits: h}
+func (h habits) newClient(w *World, index int) client {
+	return &dropInClient{baseClient: baseClient{world: w, index: index}, habits: h}
 }
 
 // everybodys is the value that many people would choose.
-const everybodys = "1"
+const commonValue = "1"
 
-func (c *classic) lost(d *daemon) {
+func (c *dropInClient) lost(d *daemon) {
 	if c.daemon != d {
 		return
 	}
 	c.daemon = nil
 	c.pending++
-	c.world.judge.token(c.key, c.name).asking = 0
+	c.world.checker.token(c.key, c.name).acquiring = 0
 	c.abandon()
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
 // abandon: of what was asked for nobody knows what it did.
-func (c *classic) abandon() {
+func (c *dropInClient) abandon() {
 	if c.value != "" {
-		t := c.world.judge.token(c.key, c.name)
-		t.unsure, t.releases = c.world.judge.tick(), 0
+		t := c.world.checker.token(c.key, c.name)
+		t.unsure, t.releases = c.world.checker.tick(), 0
 		// A copy on a master that did not answer may be another try's by now: where
 		// masters may be silent, what is left of it is looked after by its end.
 		t.foreign = t.foreign || !c.world.Scenario.Reliable
@@ -58,7 +58,7 @@ func (c *classic) abandon() {
 	c.value = ""
 }
 
-func (c *classic) act() {
+func (c *dropInClient) act() {
 	w := c.world
 	if c.busy() {
 		return
@@ -75,72 +75,72 @@ func (c *classic) act() {
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 	case c.value == "":
 		c.acquire(d)
-	case c.value == everybodys: // who compares values alone must not release what may be another's
+	case c.value == commonValue: // who compares values alone must not release what may be another's
 		c.value = ""
 		w.soon(c, 0, w.Scenario.think())
 	case c.left > 0 && !w.calm:
 		c.left--
 		c.use(d)
 	default:
-		c.letGo(d)
+		c.release(d)
 	}
 }
 
-func (c *classic) anyTTL() time.Duration {
+func (c *dropInClient) anyTTL() time.Duration {
 	s := c.world.Scenario
 	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
 }
 
 // acquire asks for a lock with a new value.
-func (c *classic) acquire(d *daemon) {
+func (c *dropInClient) acquire(d *daemon) {
 	w := c.world
 	c.key = w.anyKey()
-	serial := w.judge.tick()
+	serial := w.checker.tick()
 	value := redlock.Token(fmt.Sprintf("value-%d-%d", c.index, serial))
 	c.name = string(value)
 	if w.chance(c.alike) {
-		value, c.name = everybodys, fmt.Sprintf("%s, of client %d, %d", everybodys, c.index, serial)
-		w.judge.token(c.key, everybodys).foreign = true // what is left of it is looked after by its end
+		value, c.name = commonValue, fmt.Sprintf("%s, of client %d, %d", commonValue, c.index, serial)
+		w.checker.token(c.key, commonValue).foreign = true // what is left of it is looked after by its end
 	}
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: value}
 	switch {
 	case w.chance(2):
 		request.Valued = true
-	case c.retakes && value != everybodys && w.chance(2):
-		request.Script, request.Answers = retake.say(c.key, value, request.TTL), &redlock.ScriptAnswers{}
-		w.judge.token(c.key, c.name).foreign = true // what it may have found is spared by what takes it back
+	case c.retakes && value != commonValue && w.chance(2):
+		request.Script, request.Answers = retake.call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
+		w.checker.token(c.key, c.name).foreign = true // what it may have found is spared by what takes it back
 	default:
-		request.Script, request.Answers = w.anyOf(takes).say(c.key, value, request.TTL), &redlock.ScriptAnswers{}
+		request.Script, request.Answers = w.anyOf(takes).call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
 	}
-	c.ask(d, request)
+	c.request(d, request)
 }
 
 // ask sends an acquire, of a value that may be held already if it is a retake.
-func (c *classic) ask(d *daemon, request redlock.LockRequest) {
+func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	w := c.world
 	key, name, sent, ttl := c.key, c.name, w.now, request.TTL
 	c.value = request.Token
-	before := w.judge.ask(key, redlock.Exclusive)
-	t := w.judge.token(key, name)
+	before := w.checker.beforeAcquire(key, redlock.Exclusive)
+	t := w.checker.token(key, name)
 	t.until = min(t.until, w.now+counted(request.TTL)) // a retake may shorten
-	w.judge.lasts(key, request.Token, request.TTL)
-	t.asking++
+	w.checker.leaseRequested(key, request.Token, request.TTL)
+	t.acquiring++
 	w.trace.note(key, "client %d asks daemon %d for %q with %q, script %v, ttl %v", c.index, d.index, key, name, request.Script != nil, request.TTL)
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
 			if !d.dead {
-				t.asking--
+				t.acquiring--
 			}
 			if !c.answered(d, turn) {
 				return
 			}
-			c.heard(d, g, err, before, sent, ttl)
+			c.onAnswer(d, g, err, before, sent, ttl)
 		})
 	})
 }
 
 // heard: an answer that comes later than copies outlast their lease is no yes.
-func (c *classic) heard(d *daemon, g redlock.Grant, err error, before int64, sent, ttl time.Duration) {
+func (c *dropInClient) onAnswer(d *daemon, g redlock.Grant, err error, before int64, sent, ttl time.Duration) {
 	w := c.world
 	gone := w.chance(w.Scenario.Undelivered)
 	switch {
@@ -150,7 +150,7 @@ func (c *classic) heard(d *daemon, g redlock.Grant, err error, before int64, sen
 		c.abandon()
 		w.soon(c, 0, w.Scenario.think())
 		return
-	case gone, g.Validity() < time.Millisecond, g.Elapsed() > late:
+	case gone, g.Validity() < time.Millisecond, g.Elapsed() > masterTimeout:
 		if g.Fresh && g.Validity() > 0 {
 			w.trace.note(c.key, "daemon %d gives %q back", d.index, c.name)
 			d.locker.GiveBack(g)
@@ -164,7 +164,7 @@ func (c *classic) heard(d *daemon, g redlock.Grant, err error, before int64, sen
 		began = sent
 	}
 	c.owner, c.until = d, began+counted(ttl)
-	w.judge.granted(d, c.key, c.name, int64(g.Fence), before, c.until)
+	w.checker.granted(d, c.key, c.name, int64(g.Fence), before, c.until)
 	c.left = w.random.IntN(4)
 	c.hold()
 }
@@ -173,7 +173,7 @@ func (c *classic) heard(d *daemon, g redlock.Grant, err error, before int64, sen
 func counted(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Millisecond }
 
 // hold waits for a moment, sometimes for more than all of the lease.
-func (c *classic) hold() {
+func (c *dropInClient) hold() {
 	w := c.world
 	left := max(c.until-w.now, 0)
 	if w.chance(8) {

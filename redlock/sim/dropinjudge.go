@@ -20,17 +20,17 @@ import (
 //	            that was left behind is gone with it
 
 // lasts notes a lease that was asked for with a value.
-func (j *judge) lasts(key string, value redlock.Token, ttl time.Duration) {
+func (j *checker) leaseRequested(key string, value redlock.Token, ttl time.Duration) {
 	t := j.token(key, string(value))
-	t.longest = max(t.longest, ttl)
+	t.maxLease = max(t.maxLease, ttl)
 }
 
 // atMost is how long a copy may last. An addition that reaches a slow master late counts
 // there once more, if the copy was made to last as long as the others' meanwhile.
-func (t *tokenRecord) atMost() time.Duration { return t.longest + 2*t.added }
+func (t *tokenState) atMost() time.Duration { return t.maxLease + 2*t.added }
 
 // viewed is called when a client hears what stands at a key that it believes to hold.
-func (j *judge) viewed(key, name string, value redlock.Token, v redlock.View) {
+func (j *checker) viewed(key, name string, value redlock.Token, v redlock.View) {
 	w, t := j.world, j.token(key, name)
 	j.checked++
 	w.trace.note(key, "client sees %s %q for %.3f ms at %q", v.Kind, v.Value, ms(v.Left), key)
@@ -48,20 +48,20 @@ const leeway = 60 * time.Millisecond
 // auditor looks at the masters all the time: a copy that is left behind is in
 // everybody's way for as long as its lease, and no longer.
 type auditor struct {
-	somebody
+	baseClient
 	stays bool          // until all leases have ended
 	calm  time.Duration // since when nobody begins anything; 0 = somebody may
 	over  bool
 }
 
 func newAuditor(w *World, index int) client {
-	return &auditor{somebody: somebody{world: w, index: index}}
+	return &auditor{baseClient: baseClient{world: w, index: index}}
 }
 
 // newStayingAuditor sees the end of everything. In its worlds nothing that is
 // left over can be told from what nobody has released.
 func newStayingAuditor(w *World, index int) client {
-	return &auditor{somebody: somebody{world: w, index: index}, stays: true}
+	return &auditor{baseClient: baseClient{world: w, index: index}, stays: true}
 }
 
 func (c *auditor) busy() bool     { return c.stays && c.world.calm && !c.over }
@@ -82,27 +82,27 @@ func (c *auditor) act() {
 		}
 	}
 	if w.Scenario.Rests {
-		w.judge.rest()
+		w.checker.checkCopies()
 	}
 	w.soon(c, 5*time.Millisecond, 40*time.Millisecond)
 }
 
 // rest: where no master forgets and no clock is set, a lease that runs rests on copies
 // of a quorum that last as long, at any time. Nobody has to come and take it first.
-func (j *judge) rest() {
+func (j *checker) checkCopies() {
 	w := j.world
 	for _, s := range w.servers {
 		s.readClock(int64(w.now / time.Microsecond))
 	}
 	for _, key := range slices.Sorted(maps.Keys(j.locks)) {
 		for _, t := range j.locks[key].claims {
-			if t.until <= w.now || t.release != 0 || t.mode != redlock.Exclusive || t.claims != redlock.Exclusive || strings.HasPrefix(t.token, everybodys+",") {
+			if t.until <= w.now || t.release != 0 || t.mode != redlock.Exclusive || t.claims != redlock.Exclusive || strings.HasPrefix(t.token, commonValue+",") {
 				continue
 			}
 			j.checked++
 			copies := 0
 			for _, s := range w.servers {
-				if v := s.look(key); v != nil && v.kind == kindString && v.text == t.token && time.Duration(v.expires-s.now)*time.Millisecond >= t.until-w.now {
+				if v := s.lookup(key); v != nil && v.kind == kindString && v.text == t.token && time.Duration(v.expires-s.now)*time.Millisecond >= t.until-w.now {
 					copies++
 				}
 			}
@@ -122,18 +122,18 @@ func (c *auditor) audit() (found, name string) {
 		}
 		s.readClock(int64(w.now / time.Microsecond))
 		for _, key := range slices.Sorted(maps.Keys(s.memory)) {
-			v := s.look(key)
+			v := s.lookup(key)
 			if v == nil || v.kind != kindString || strings.HasPrefix(key, "redlockd:") {
 				continue
 			}
 			found, name = key, s.name
-			t := w.judge.token(key, v.text)
+			t := w.checker.token(key, v.text)
 			longest := t.atMost()
 			if longest == 0 {
 				longest = w.Scenario.MaxTTL // of DLOCK
 			}
-			w.judge.checked++
-			if left := time.Duration(v.expires-s.now) * time.Millisecond; v.expires == 0 || left > longest+late+leeway {
+			w.checker.checked++
+			if left := time.Duration(v.expires-s.now) * time.Millisecond; v.expires == 0 || left > longest+masterTimeout+leeway {
 				w.violate("orphans", key, fmt.Sprintf("master %s keeps %q for another %.3f ms (0 = for ever: %d), asked for were %.3f ms at most",
 					s.name, v.text, ms(left), v.expires, ms(longest)))
 			}

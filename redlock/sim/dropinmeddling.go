@@ -11,12 +11,12 @@ import (
 // without asking whose it is. Nobody relies on that key: what is looked at is
 // that everything is answered and that nothing is left for good.
 type meddling struct {
-	somebody
+	baseClient
 	last redlock.Token
 }
 
 func newMeddling(w *World, index int) client {
-	return &meddling{somebody: somebody{world: w, index: index}}
+	return &meddling{baseClient: baseClient{world: w, index: index}}
 }
 
 const meddled = "meddled"
@@ -39,8 +39,8 @@ func (c *meddling) act() {
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 		return
 	}
-	value := redlock.Token(fmt.Sprintf("anybody-%d", w.judge.tick()))
-	w.judge.token(meddled, string(value)).foreign = true
+	value := redlock.Token(fmt.Sprintf("anybody-%d", w.checker.tick()))
+	w.checker.token(meddled, string(value)).foreign = true
 	ttl := w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
 	what := w.random.IntN(6)
 	c.call(d, func(turn int) {
@@ -48,7 +48,7 @@ func (c *meddling) act() {
 			if !c.answered(d, turn) {
 				return
 			}
-			w.judge.checked++
+			w.checker.checked++
 			w.served("a change failed", meddled, err)
 			if done {
 				c.last = value

@@ -10,7 +10,7 @@ import (
 
 // phrase is a script as a lock library sends it, and how its answers read. The
 // libraries agree about nothing: what is yes to one is no to another.
-type phrase struct {
+type libraryScript struct {
 	text     string
 	vote     func(pool.Reply) redlock.ScriptVote
 	unit     redlock.ScriptUnit
@@ -20,22 +20,22 @@ type phrase struct {
 
 // KEYS[1] is the lock, ARGV[1] the value, ARGV[2] the lease.
 var (
-	takes = []*phrase{
+	takes = []*libraryScript{
 		{text: `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 'OK' end return false`, vote: okOrNil, timed: true},
 		{text: `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) and 1 or 0`, vote: oneOr(0), timed: true, unit: redlock.ScriptUnixMilliseconds},
 	}
-	retake = &phrase{text: `local v = redis.call('GET', KEYS[1])
+	retake = &libraryScript{text: `local v = redis.call('GET', KEYS[1])
 if v and v ~= ARGV[1] then return -1 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`, vote: oneOr(-1), timed: true, prolongs: true}
-	renewals = []*phrase{
+	renewals = []*libraryScript{
 		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('PEXPIRE', KEYS[1], ARGV[2])`, vote: oneOr(0), timed: true},
 		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end redis.call('PEXPIREAT', KEYS[1], ARGV[2]) return 'OK'`, vote: okOrNil, timed: true, unit: redlock.ScriptUnixMilliseconds},
 	}
-	addition = &phrase{text: `local left = redis.call('PTTL', KEYS[1])
+	addition = &libraryScript{text: `local left = redis.call('PTTL', KEYS[1])
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or left < 0 then return 0 end
 return redis.call('PEXPIRE', KEYS[1], left + ARGV[2])`, vote: oneOr(0)}
-	drops = []*phrase{
+	drops = []*libraryScript{
 		{text: `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`, vote: oneOr(0)},
 		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('DEL', KEYS[1]) return 0`, vote: zeroOrOne},
 	}
@@ -77,7 +77,7 @@ func zeroOrOne(r pool.Reply) redlock.ScriptVote {
 }
 
 // say is one call of the script.
-func (p *phrase) say(key string, value redlock.Token, ttl time.Duration) *redlock.Script {
+func (p *libraryScript) call(key string, value redlock.Token, ttl time.Duration) *redlock.Script {
 	s := &redlock.Script{Text: p.text, Keys: []redlock.Key{redlock.Key(key)}, Args: []string{string(value)}, Prolongs: p.prolongs, Vote: p.vote}
 	if ttl > 0 {
 		s.Args = append(s.Args, strconv.FormatInt(ttl.Milliseconds(), 10))
@@ -88,4 +88,4 @@ func (p *phrase) say(key string, value redlock.Token, ttl time.Duration) *redloc
 	return s
 }
 
-func (w *World) anyOf(some []*phrase) *phrase { return some[w.random.IntN(len(some))] }
+func (w *World) anyOf(some []*libraryScript) *libraryScript { return some[w.random.IntN(len(some))] }

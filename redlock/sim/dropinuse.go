@@ -9,25 +9,25 @@ import (
 )
 
 // use does something with a lock that is held.
-func (c *classic) use(d *daemon) {
+func (c *dropInClient) use(d *daemon) {
 	w := c.world
 	if d != c.owner {
-		w.judge.token(c.key, c.name).shared = true
+		w.checker.token(c.key, c.name).shared = true
 	}
 	switch w.random.IntN(6) {
 	case 0:
-		c.look(d, func(redlock.View) { c.hold() })
+		c.view(d, func(redlock.View) { c.hold() })
 	case 1:
-		c.look(d, func(v redlock.View) { c.add(d, v) })
+		c.view(d, func(v redlock.View) { c.add(d, v) })
 	case 2:
 		c.handOver(d)
 	case 3:
 		if c.retakes {
 			request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: c.value}
 			if w.chance(2) { // else DLOCK with the value as TOKEN
-				request.Script, request.Answers = retake.say(c.key, c.value, request.TTL), &redlock.ScriptAnswers{}
+				request.Script, request.Answers = retake.call(c.key, c.value, request.TTL), &redlock.ScriptAnswers{}
 			}
-			c.ask(d, request)
+			c.request(d, request)
 			return
 		}
 		fallthrough
@@ -39,7 +39,7 @@ func (c *classic) use(d *daemon) {
 }
 
 // look is GET and PTTL.
-func (c *classic) look(d *daemon, then func(redlock.View)) {
+func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
 	c.call(d, func(turn int) {
@@ -52,7 +52,7 @@ func (c *classic) look(d *daemon, then func(redlock.View)) {
 				c.hold()
 				return
 			}
-			w.judge.viewed(key, name, value, v)
+			w.checker.viewed(key, name, value, v)
 			then(v)
 		})
 	})
@@ -60,12 +60,12 @@ func (c *classic) look(d *daemon, then func(redlock.View)) {
 
 // renew gives the lock another lease, longer or shorter. Who has asked for a shorter
 // one relies on no more, unless it is told that nothing has changed.
-func (c *classic) renew(d *daemon) {
+func (c *dropInClient) renew(d *daemon) {
 	ttl := c.anyTTL()
-	t := c.world.judge.token(c.key, c.name)
+	t := c.world.checker.token(c.key, c.name)
 	before, until := t.until, min(t.until, c.world.now+counted(ttl))
 	t.until, c.until = until, min(c.until, until)
-	c.world.judge.lasts(c.key, c.value, ttl)
+	c.world.checker.leaseRequested(c.key, c.value, ttl)
 	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl), func() {
 		if t.until == until {
 			t.until = before
@@ -74,10 +74,10 @@ func (c *classic) renew(d *daemon) {
 }
 
 // prolong is DEXTEND: by those who know that they talk to more than one Redis.
-func (c *classic) prolong(d *daemon) {
+func (c *dropInClient) prolong(d *daemon) {
 	w := c.world
 	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.anyTTL()}
-	w.judge.lasts(key, c.value, request.TTL)
+	w.checker.leaseRequested(key, c.value, request.TTL)
 	c.call(d, func(turn int) {
 		d.locker.Extend(nil, request, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
@@ -91,7 +91,7 @@ func (c *classic) prolong(d *daemon) {
 			default:
 				until := d.clock.world(d.clock.Now() + g.Validity())
 				c.until = max(c.until, until)
-				w.judge.extended(d, key, name, until)
+				w.checker.extended(d, key, name, until)
 			}
 			c.hold()
 		})
@@ -99,21 +99,21 @@ func (c *classic) prolong(d *daemon) {
 }
 
 // add makes what is left of the lease longer, unless it would be too long then.
-func (c *classic) add(d *daemon, v redlock.View) {
+func (c *dropInClient) add(d *daemon, v redlock.View) {
 	more := c.anyTTL()
 	if v.Kind != "string" || v.Left+more > c.world.Scenario.MaxTTL {
 		c.hold()
 		return
 	}
-	c.world.judge.token(c.key, c.name).added += more // each master adds to what it has then
+	c.world.checker.token(c.key, c.name).added += more // each master adds to what it has then
 	c.run(d, addition, redlock.ScriptAdds, more, max(c.until, c.world.now)+counted(more), func() {})
 }
 
 // run sends a script; unchanged is called if the old validity stands.
-func (c *classic) run(d *daemon, p *phrase, effect redlock.ScriptEffect, ttl, until time.Duration, unchanged func()) {
+func (c *dropInClient) run(d *daemon, p *libraryScript, effect redlock.ScriptEffect, ttl, until time.Duration, unchanged func()) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
-	request := redlock.ScriptRequest{Script: p.say(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
+	request := redlock.ScriptRequest{Script: p.call(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
 	c.call(d, func(turn int) {
 		d.locker.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) {
 			if !c.answered(d, turn) {
@@ -126,7 +126,7 @@ func (c *classic) run(d *daemon, p *phrase, effect redlock.ScriptEffect, ttl, un
 				unchanged()
 			case o.Yes:
 				c.until = max(c.until, until)
-				w.judge.extended(d, key, name, until)
+				w.checker.extended(d, key, name, until)
 			default:
 				c.left = 0
 			}
@@ -136,56 +136,56 @@ func (c *classic) run(d *daemon, p *phrase, effect redlock.ScriptEffect, ttl, un
 }
 
 // handOver is SET IFEQ: another value takes the place of one's own.
-func (c *classic) handOver(d *daemon) {
+func (c *dropInClient) handOver(d *daemon) {
 	w := c.world
-	key, old, next := c.key, c.name, fmt.Sprintf("heir-%d-%d", c.index, w.judge.tick())
+	key, old, next := c.key, c.name, fmt.Sprintf("heir-%d-%d", c.index, w.checker.tick())
 	request := redlock.WriteRequest{
 		Key: redlock.Key(key), Effect: redlock.WriteReplaces, Equal: c.value, Value: redlock.Token(next), TTL: c.anyTTL(),
 	}
 	end := w.now + counted(request.TTL)
-	sole, until, since := w.judge.releasing(key, old)
-	heir := w.judge.token(key, next)
+	sole, until, since := w.checker.releasing(key, old)
+	heir := w.checker.token(key, next)
 	heir.foreign = !w.Scenario.Reliable
-	w.judge.token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
-	w.judge.lasts(key, request.Value, request.TTL)
-	before := w.judge.ask(key, redlock.Exclusive)
+	w.checker.token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
+	w.checker.leaseRequested(key, request.Value, request.TTL)
+	before := w.checker.beforeAcquire(key, redlock.Exclusive)
 	c.call(d, func(turn int) {
 		d.locker.Write(nil, request, func(done bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a hand-over failed", key, err)
-			w.judge.released(key, old, done, err != nil, sole, until, since)
+			w.checker.released(key, old, done, err != nil, sole, until, since)
 			if err != nil || !done {
-				heir.unsure = w.judge.tick()
+				heir.unsure = w.checker.tick()
 				c.value = ""
 				w.soon(c, 0, w.Scenario.think())
 				return
 			}
 			c.value, c.name, c.until = request.Value, next, end
-			w.judge.granted(d, key, next, 0, before, end)
+			w.checker.granted(d, key, next, 0, before, end)
 			c.hold()
 		})
 	})
 }
 
 // letGo releases the lock in one of three ways.
-func (c *classic) letGo(d *daemon) {
+func (c *dropInClient) release(d *daemon) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
 	// DEL compares nothing: it is for those who are sure to be in time.
 	sure := w.Scenario.Reliable && c.until-w.now > 200*time.Millisecond
 	if d != c.owner {
-		w.judge.token(key, name).shared = true
+		w.checker.token(key, name).shared = true
 	}
-	sole, until, since := w.judge.releasing(key, name)
+	sole, until, since := w.checker.releasing(key, name)
 	answer := func(turn int) func(bool, error) {
 		return func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a release failed", key, err)
-			w.judge.released(key, name, released, err != nil, sole, until, since)
+			w.checker.released(key, name, released, err != nil, sole, until, since)
 			c.value = ""
 			w.soon(c, 0, w.Scenario.think())
 		}
@@ -198,7 +198,7 @@ func (c *classic) letGo(d *daemon) {
 		case way == 0:
 			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, answer(turn))
 		default:
-			request := redlock.ScriptRequest{Script: w.anyOf(drops).say(key, value, 0), Keys: []redlock.Key{redlock.Key(key)}, Token: value}
+			request := redlock.ScriptRequest{Script: w.anyOf(drops).call(key, value, 0), Keys: []redlock.Key{redlock.Key(key)}, Token: value}
 			d.locker.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) { answer(turn)(o.Yes, err) })
 		}
 	})

@@ -26,7 +26,7 @@ func (w *World) anyServer() *server { return w.servers[w.random.IntN(len(w.serve
 // first, and what it has sent is executed later.
 func cut(w *World) {
 	d, s := w.daemons[w.random.IntN(len(w.daemons))], w.anyServer()
-	if l := s.youngest(d); l != nil {
+	if l := s.newestLink(d); l != nil {
 		if w.chance(2) {
 			l.sever()
 			return
@@ -36,7 +36,7 @@ func cut(w *World) {
 }
 
 // youngest is the last connection of a daemon, nil if it has none.
-func (s *server) youngest(d *daemon) (last *link) {
+func (s *server) newestLink(d *daemon) (last *simLink) {
 	for _, l := range s.links {
 		if l.daemon == d && l.broken == nil && (last == nil || l.id > last.id) {
 			last = l
@@ -46,7 +46,7 @@ func (s *server) youngest(d *daemon) (last *link) {
 }
 
 // part keeps one daemon and one master apart for a while.
-func part(w *World) {
+func partition(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	d.blocked[w.anyServer()] = w.now + w.between(5*time.Millisecond, 600*time.Millisecond)
 }
@@ -120,7 +120,7 @@ func jump(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	by := w.between(20*time.Millisecond, 3*time.Second)
 	d.clock.jumped += by
-	w.judge.forgets = true // what it still had to say may seem too old to it
+	w.checker.forgets = true // what it still had to say may seem too old to it
 	w.trace.note("", "the clock of daemon %d jumps by %v", d.index, by)
 }
 
@@ -133,7 +133,7 @@ func kill(w *World, d *daemon) {
 	if d.dead {
 		return
 	}
-	w.judge.forgets = true
+	w.checker.forgets = true
 	w.trace.note("", "daemon %d is killed", d.index)
 	d.kill()
 	for _, c := range w.clients {

@@ -12,7 +12,7 @@ import (
 // all daemons: SET NX PX everywhere, a quorum, what is left of the time; a script
 // that deletes what is its own. Locks of the product must exclude it.
 type foreign struct {
-	somebody
+	baseClient
 	key, token string
 	start      time.Duration
 	ttl        time.Duration
@@ -23,7 +23,7 @@ type foreign struct {
 }
 
 func newForeign(w *World, index int) client {
-	return &foreign{somebody: somebody{world: w, index: index}}
+	return &foreign{baseClient: baseClient{world: w, index: index}}
 }
 
 func (c *foreign) busy() bool   { return c.waiting }
@@ -32,7 +32,7 @@ func (c *foreign) lost(*daemon) {}
 const deleteOwn = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
 // everywhere sends one command to all masters, each on a connection of its own.
-func (c *foreign) everywhere(words []string, heard func(yes bool)) {
+func (c *foreign) sendToAll(words []string, heard func(yes bool)) {
 	w := c.world
 	for _, s := range w.servers {
 		answered := false
@@ -70,12 +70,12 @@ func (c *foreign) act() {
 func (c *foreign) acquire() {
 	w := c.world
 	c.key = fmt.Sprint("k", w.random.IntN(w.Scenario.Keys))
-	c.token = fmt.Sprintf("foreign-%d-%d", c.index, w.judge.tick())
-	w.judge.token(c.key, c.token).foreign = true
+	c.token = fmt.Sprintf("foreign-%d-%d", c.index, w.checker.tick())
+	w.checker.token(c.key, c.token).foreign = true
 	c.start, c.yes, c.open, c.waiting = w.now, 0, len(w.servers), true
 	c.ttl = w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
 	ttl := strconv.FormatInt(c.ttl.Milliseconds(), 10)
-	c.everywhere([]string{"SET", c.key, c.token, "NX", "PX", ttl}, func(yes bool) {
+	c.sendToAll([]string{"SET", c.key, c.token, "NX", "PX", ttl}, func(yes bool) {
 		if c.open--; yes {
 			c.yes++
 		}
@@ -94,18 +94,18 @@ func (c *foreign) decide() {
 		return
 	}
 	c.held = true
-	w.judge.granted(nil, c.key, c.token, 0, 0, until)
+	w.checker.granted(nil, c.key, c.token, 0, 0, until)
 	w.soon(c, 0, until-w.now)
 }
 
 func (c *foreign) release() {
 	w := c.world
 	if c.held {
-		w.judge.releasing(c.key, c.token)
+		w.checker.releasing(c.key, c.token)
 		c.held = false
 	}
 	c.open, c.waiting = len(w.servers), true
-	c.everywhere([]string{"EVAL", deleteOwn, "1", c.key, c.token}, func(bool) {
+	c.sendToAll([]string{"EVAL", deleteOwn, "1", c.key, c.token}, func(bool) {
 		if c.open--; c.open == 0 {
 			c.waiting = false
 			w.soon(c, 0, 20*time.Millisecond)

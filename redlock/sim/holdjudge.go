@@ -20,19 +20,19 @@ type holdRecord struct {
 	keys    []string
 	token   string        // "" = not granted
 	began   time.Duration // granted; its longest time counts from when it was asked for
-	longest time.Duration
-	told    bool          // that it is over
-	at      time.Duration // when
+	maxTime time.Duration
+	ended   bool          // that it is over
+	endedAt time.Duration // when
 }
 
 // holds adds to a request that the lease is to be renewed.
-func (j *judge) holds(c *waiting, d *daemon, keys []string, r *redlock.LockRequest) *holdRecord {
+func (j *checker) holds(c *waiting, d *daemon, keys []string, r *redlock.LockRequest) *holdRecord {
 	w := j.world
 	h := &holdRecord{client: c, daemon: d, keys: keys}
 	if w.chance(3) {
-		h.longest = w.between(10*time.Millisecond, 3*w.Scenario.MaxTTL)
+		h.maxTime = w.between(10*time.Millisecond, 3*w.Scenario.MaxTTL)
 	}
-	r.Hold = &redlock.HoldTerms{Longest: h.longest, Over: func(_ redlock.Grant, reason error) {
+	r.Hold = &redlock.HoldTerms{MaxTime: h.maxTime, OnEnd: func(_ redlock.Grant, reason error) {
 		if !d.dead {
 			j.holdOver(h, reason)
 		}
@@ -42,26 +42,26 @@ func (j *judge) holds(c *waiting, d *daemon, keys []string, r *redlock.LockReque
 
 // granted: its client knows the token.
 func (h *holdRecord) granted(token string) {
-	j := h.client.world.judge
+	j := h.client.world.checker
 	h.token, h.began = token, j.world.now
 	j.waiting.holds[token] = h
 }
 
 // lives tells whether the holder relies on its lease at a moment: until it is
 // told of the end, as long as its daemon could tell.
-func (h *holdRecord) lives(now time.Duration) bool {
-	return h != nil && !h.told && !h.daemon.dead && h.daemon.resumed < now
+func (h *holdRecord) active(now time.Duration) bool {
+	return h != nil && !h.ended && !h.daemon.dead && h.daemon.resumed < now
 }
 
 // holdOver is called when a daemon says that a lease is renewed no more.
-func (j *judge) holdOver(h *holdRecord, reason error) {
+func (j *checker) holdOver(h *holdRecord, reason error) {
 	w := j.world
 	j.checked++
 	w.trace.note(h.keys[0], "daemon %d renews %s no more: %v", h.daemon.index, abbreviate(h.token), reason)
-	if h.told {
+	if h.ended {
 		w.violate("holds", h.keys[0], "the end of a lease with HOLD was told twice")
 	}
-	if h.told, h.at = true, w.now; reason == nil || h.token == "" {
+	if h.ended, h.endedAt = true, w.now; reason == nil || h.token == "" {
 		return
 	}
 	for _, key := range h.keys {
@@ -72,7 +72,7 @@ func (j *judge) holdOver(h *holdRecord, reason error) {
 		}
 	}
 	switch {
-	case errors.Is(reason, redlock.ErrLostMax) && (h.longest == 0 || w.now+grace < h.began+h.longest):
+	case errors.Is(reason, redlock.ErrLostMax) && (h.maxTime == 0 || w.now+grace < h.began+h.maxTime):
 		w.violate("holds", h.keys[0], "a lease ended with its longest time before that was over")
 	case w.Scenario.Reliable && !errors.Is(reason, redlock.ErrLostMax):
 		w.violate("holds", h.keys[0], "a lease with HOLD was lost without any fault: "+reason.Error())
@@ -84,25 +84,25 @@ func (j *judge) holdOver(h *holdRecord, reason error) {
 
 // mustHear: somebody else has the lock, after it was deleted by hand; the next
 // renewal finds out, or the validity ends.
-func (j *judge) mustHear(h *holdRecord) {
+func (j *checker) mustEnd(h *holdRecord) {
 	w := j.world
 	w.after(w.Scenario.MaxTTL+grace, h.daemon, func() {
-		if h.lives(w.now) {
+		if h.active(w.now) {
 			w.violate("holds", h.keys[0], fmt.Sprintf("daemon %d has not told that %s is lost, although somebody else has got the lock", h.daemon.index, abbreviate(h.token)))
 		}
 	})
 }
 
 // ended is called when a connection with HOLD has ended.
-func (j *judge) ended(token string) {
-	if h := j.waiting.holds[token]; !h.told {
+func (j *checker) ended(token string) {
+	if h := j.waiting.holds[token]; !h.ended {
 		j.world.violate("holds", h.keys[0], "the connection has ended, and its lease is renewed")
 	}
 }
 
 // renewing is called when a master is asked to prolong a lease; what was sent
 // within a second of its end may have been written before it.
-func (j *judge) renewing(d *daemon, words []string, sent time.Duration) {
+func (j *checker) renewing(d *daemon, words []string, sent time.Duration) {
 	n, _ := strconv.Atoi(words[2])
 	h := j.waiting.holds[words[3+n]]
 	if h == nil || h.daemon != d {
@@ -110,9 +110,9 @@ func (j *judge) renewing(d *daemon, words []string, sent time.Duration) {
 	}
 	const slack = time.Second
 	switch {
-	case h.told && sent > h.at+slack:
-		j.world.violate("holds", h.keys[0], fmt.Sprintf("daemon %d renews %s, whose end it told %.3f ms ago", d.index, abbreviate(h.token), ms(sent-h.at)))
-	case h.longest > 0 && sent > max(h.began+h.longest, d.resumed)+slack+late:
+	case h.ended && sent > h.endedAt+slack:
+		j.world.violate("holds", h.keys[0], fmt.Sprintf("daemon %d renews %s, whose end it told %.3f ms ago", d.index, abbreviate(h.token), ms(sent-h.endedAt)))
+	case h.maxTime > 0 && sent > max(h.began+h.maxTime, d.resumed)+slack+masterTimeout:
 		j.world.violate("holds", h.keys[0], fmt.Sprintf("daemon %d renews %s past its longest time", d.index, abbreviate(h.token)))
 	}
 }

@@ -23,30 +23,30 @@ import (
 //	            MAX, none after DONE; a superseded attempt is never DONE
 //
 // Scenarios without faults are also held to being served.
-type judge struct {
-	world      *World
-	locks      map[string]*lockRecord
-	tokens     map[string]*tokenRecord // by key and token
-	counters   map[string]*counterRecord
-	works      map[string]*workRecord
-	waiting    waitJudge
-	serial     int64
-	grants     int64
-	checked    int64         // answers looked at
-	deadlocks  int64         // circles of waits that were told
-	youngUntil time.Duration // when the next memory may be lost
-	forgets    bool          // a daemon died or a memory was rolled back: leftovers are legal
+type checker struct {
+	world            *World
+	locks            map[string]*lockRecord
+	tokens           map[string]*tokenState // by key and token
+	counters         map[string]*counterRecord
+	works            map[string]*workRecord
+	waiting          waitChecker
+	serial           int64
+	grants           int64
+	checked          int64         // answers looked at
+	deadlocks        int64         // circles of waits that were told
+	quarantinedUntil time.Duration // when the next memory may be lost
+	forgets          bool          // a daemon died or a memory was rolled back: leftovers are legal
 }
 
-func newJudge(w *World) *judge {
-	return &judge{world: w, locks: map[string]*lockRecord{}, tokens: map[string]*tokenRecord{},
+func newChecker(w *World) *checker {
+	return &checker{world: w, locks: map[string]*lockRecord{}, tokens: map[string]*tokenState{},
 		counters: map[string]*counterRecord{}, works: map[string]*workRecord{},
-		waiting: waitJudge{touched: map[string]time.Duration{}, stood: map[*daemon]int64{}, lost: map[*daemon]bool{}, holds: map[string]*holdRecord{}}}
+		waiting: waitChecker{touched: map[string]time.Duration{}, queued: map[*daemon]int64{}, ambiguous: map[*daemon]bool{}, holds: map[string]*holdRecord{}}}
 }
 
 // lockRecord is one key.
 type lockRecord struct {
-	claims   []*tokenRecord // that may be valid
+	claims   []*tokenState // that may be valid
 	fences   map[int64]string
 	answered int64 // highest fence
 	writers  int64 // highest fence of an exclusive grant
@@ -57,33 +57,33 @@ type lockRecord struct {
 }
 
 // tokenRecord is one token on one key.
-type tokenRecord struct {
-	key, token string
-	mode       redlock.Mode
-	claims     redlock.Mode  // in which until was told
-	limit      int           // of permits
-	until      time.Duration // of the validity that was told
-	reads      time.Duration // until then it is a reader still, from before it became the writer
-	daemon     *daemon       // that granted last
-	granted    int64         // serial of the last grant, 0 = none
-	release    int64         // serial of the first release since then, 0 = none
-	released   int64         // serial of the last answer 1
-	releases   int           // under way
-	unsure     int64         // serial of the last call of which nobody knows what it did
-	asking     int           // acquires under way
-	active     time.Duration // when somebody had to do with it last, or how long it holds the key
-	turned     bool          // it has been asked for in another mode
-	regretted  bool          // its release was answered, and its acquire may still be under way
-	foreign    bool
-	hold       *holdRecord   // by which it is renewed
-	asks       int           // acquires with it: what an earlier one left is not undone by a later one
-	asked      time.Duration // when by the client's own choice of it, 0 = never
-	shared     bool          // released past the daemon that granted, which may still be at it
-	longest    time.Duration // lease that was asked for by it, of drop-in clients
-	added      time.Duration // to it
+type tokenState struct {
+	key, token  string
+	mode        redlock.Mode
+	claims      redlock.Mode  // in which until was told
+	limit       int           // of permits
+	until       time.Duration // of the validity that was told
+	reads       time.Duration // until then it is a reader still, from before it became the writer
+	daemon      *daemon       // that granted last
+	granted     int64         // serial of the last grant, 0 = none
+	release     int64         // serial of the first release since then, 0 = none
+	released    int64         // serial of the last answer 1
+	releases    int           // under way
+	unsure      int64         // serial of the last call of which nobody knows what it did
+	acquiring   int           // acquires under way
+	active      time.Duration // when somebody had to do with it last, or how long it holds the key
+	changedMode bool          // it has been asked for in another mode
+	regretted   bool          // its release was answered, and its acquire may still be under way
+	foreign     bool
+	hold        *holdRecord   // by which it is renewed
+	acquires    int           // acquires with it: what an earlier one left is not undone by a later one
+	chosenAt    time.Duration // when by the client's own choice of it, 0 = never
+	shared      bool          // released past the daemon that granted, which may still be at it
+	maxLease    time.Duration // lease that was asked for by it, of drop-in clients
+	added       time.Duration // to it
 }
 
-func (j *judge) lock(key string) *lockRecord {
+func (j *checker) lock(key string) *lockRecord {
 	r := j.locks[key]
 	if r == nil {
 		r = &lockRecord{fences: map[int64]string{}}
@@ -92,20 +92,20 @@ func (j *judge) lock(key string) *lockRecord {
 	return r
 }
 
-func (j *judge) token(key, token string) *tokenRecord {
+func (j *checker) token(key, token string) *tokenState {
 	t := j.tokens[key+"\x00"+token]
 	if t == nil {
-		t = &tokenRecord{key: key, token: token}
+		t = &tokenState{key: key, token: token}
 		j.tokens[key+"\x00"+token] = t
 	}
 	return t
 }
 
-func (j *judge) tick() int64 { j.serial++; return j.serial }
+func (j *checker) tick() int64 { j.serial++; return j.serial }
 
 // ask is called when an acquire leaves its client; what it returns goes to
 // granted. Holders that may overlap are ordered against those they may not.
-func (j *judge) ask(key string, mode redlock.Mode) (before int64) {
+func (j *checker) beforeAcquire(key string, mode redlock.Mode) (before int64) {
 	if mode == redlock.Exclusive {
 		return j.lock(key).answered
 	}
@@ -114,7 +114,7 @@ func (j *judge) ask(key string, mode redlock.Mode) (before int64) {
 
 // rival tells whether somebody who cannot hold the key together with t has been
 // given it after t was, and who. Of permits nothing is said here.
-func (r *lockRecord) rival(t *tokenRecord) (owner string, at int64, is bool) {
+func (r *lockRecord) rival(t *tokenState) (owner string, at int64, is bool) {
 	switch t.mode {
 	case redlock.Exclusive:
 		return r.owner, r.ownedAt, r.owner != t.token
@@ -125,7 +125,7 @@ func (r *lockRecord) rival(t *tokenRecord) (owner string, at int64, is bool) {
 }
 
 // granted is called when a client hears that it holds a lock.
-func (j *judge) granted(d *daemon, key, token string, fence, before int64, until time.Duration) {
+func (j *checker) granted(d *daemon, key, token string, fence, before int64, until time.Duration) {
 	w, r, t := j.world, j.lock(key), j.token(key, token)
 	j.grants++
 	j.checked++
@@ -148,13 +148,13 @@ func (j *judge) granted(d *daemon, key, token string, fence, before int64, until
 }
 
 // exclusive makes sure that nobody else has validity, and notes who has.
-func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
+func (j *checker) exclusive(r *lockRecord, t *tokenState, until time.Duration) {
 	now := j.world.now
-	r.claims = slices.DeleteFunc(r.claims, func(c *tokenRecord) bool { return max(c.until, c.reads) <= now && !c.hold.lives(now) })
+	r.claims = slices.DeleteFunc(r.claims, func(c *tokenState) bool { return max(c.until, c.reads) <= now && !c.hold.active(now) })
 	together := 1
 	for _, c := range r.claims {
-		if c != t && j.world.Scenario.Wiped && c.hold.lives(now) {
-			j.mustHear(c.hold)
+		if c != t && j.world.Scenario.Wiped && c.hold.active(now) {
+			j.mustEnd(c.hold)
 		}
 		if c != t && c.mode == redlock.Permits && t.mode == redlock.Permits {
 			together++
@@ -182,7 +182,7 @@ func (j *judge) exclusive(r *lockRecord, t *tokenRecord, until time.Duration) {
 }
 
 // stillWriter is called when a writer hears that it is not a reader.
-func (j *judge) stillWriter(t *tokenRecord) {
+func (j *checker) stillWriter(t *tokenState) {
 	t.mode = redlock.Exclusive
 	if t.until > j.world.now {
 		j.exclusive(j.lock(t.key), t, t.until)
@@ -190,11 +190,11 @@ func (j *judge) stillWriter(t *tokenRecord) {
 }
 
 // extended is called when a client hears that its lock was prolonged.
-func (j *judge) extended(d *daemon, key, token string, until time.Duration) {
+func (j *checker) extended(d *daemon, key, token string, until time.Duration) {
 	r, t := j.lock(key), j.token(key, token)
 	j.checked++
 	j.world.trace.note(key, "client extends %q by %s until %.3fms", key, abbreviate(token), ms(until))
-	if owner, _, lost := r.rival(t); lost && t.granted != 0 && t.daemon == d && t.asking == 0 && t.unsure < t.granted {
+	if owner, _, lost := r.rival(t); lost && t.granted != 0 && t.daemon == d && t.acquiring == 0 && t.unsure < t.granted {
 		j.world.violate("continuity", key, fmt.Sprintf("%s was extended although %s had got the lock in between",
 			abbreviate(token), abbreviate(owner)))
 	}
@@ -204,11 +204,11 @@ func (j *judge) extended(d *daemon, key, token string, until time.Duration) {
 }
 
 // releasing is called when a release leaves its client; it relies on nothing from then on.
-func (j *judge) releasing(key, token string) (sole bool, until time.Duration, since int64) {
+func (j *checker) releasing(key, token string) (sole bool, until time.Duration, since int64) {
 	t := j.token(key, token)
 	now := j.tick()
 	j.world.trace.note(key, "client releases %q by %s", key, abbreviate(token))
-	sole = t.release == 0 && t.releases == 0 && t.asking == 0 && t.unsure < t.granted && t.granted != 0
+	sole = t.release == 0 && t.releases == 0 && t.acquiring == 0 && t.unsure < t.granted && t.granted != 0
 	until = t.until
 	t.until, t.reads = min(t.until, j.world.now), min(t.reads, j.world.now)
 	t.releases++
@@ -219,7 +219,7 @@ func (j *judge) releasing(key, token string) (sole bool, until time.Duration, si
 }
 
 // released is called when the answer has come; unknown if there is none.
-func (j *judge) released(key, token string, answer, unknown, sole bool, until time.Duration, since int64) {
+func (j *checker) released(key, token string, answer, unknown, sole bool, until time.Duration, since int64) {
 	w, r, t := j.world, j.lock(key), j.token(key, token)
 	t.releases--
 	j.checked++
@@ -229,10 +229,10 @@ func (j *judge) released(key, token string, answer, unknown, sole bool, until ti
 	case unknown:
 		t.unsure = j.tick()
 	case w.Scenario.Wiped:
-	case answer && t.granted != 0 && t.granted < since && lost && ownedAt < since && t.unsure < t.granted && t.asking == 0:
+	case answer && t.granted != 0 && t.granted < since && lost && ownedAt < since && t.unsure < t.granted && t.acquiring == 0:
 		w.violate("release", key, fmt.Sprintf("%s was told that it had held the lock until now, although %s had got it in between",
 			abbreviate(token), abbreviate(owner)))
-	case answer && t.released > t.granted && t.released < since && t.unsure < t.granted && t.asking == 0:
+	case answer && t.released > t.granted && t.released < since && t.unsure < t.granted && t.acquiring == 0:
 		w.violate("release", key, abbreviate(token)+" was released twice by one grant")
 	case !answer && sole && until > w.now:
 		w.violate("release", key, fmt.Sprintf("%s was told that it does not hold the lock, with %.3f ms of its validity left",
@@ -268,7 +268,7 @@ func (c *counterRecord) request() idRequest {
 }
 
 // deletion is called when one leaves its client, and what it returns when it is answered.
-func (j *judge) deletion(name string, value int64) (over func()) {
+func (j *checker) deletion(name string, value int64) (over func()) {
 	c := j.counter(name)
 	j.checked++
 	c.deleting++
@@ -285,7 +285,7 @@ func (j *judge) deletion(name string, value int64) (over func()) {
 	return func() { c.deleting-- }
 }
 
-func (j *judge) counter(name string) *counterRecord {
+func (j *checker) counter(name string) *counterRecord {
 	c := j.counters[name]
 	if c == nil {
 		c = &counterRecord{given: map[int64]bool{}}
@@ -295,7 +295,7 @@ func (j *judge) counter(name string) *counterRecord {
 }
 
 // ids is called when a client receives its ids.
-func (j *judge) ids(name string, first, count int64, r idRequest) {
+func (j *checker) ids(name string, first, count int64, r idRequest) {
 	c := j.counter(name)
 	j.checked++
 	j.world.trace.note(name, "client got %d..%d of %q, %d had been answered before", first, first+count-1, name, r.answered)
@@ -327,7 +327,7 @@ type workRecord struct {
 	fence   int64
 }
 
-func (j *judge) work(key string) *workRecord {
+func (j *checker) work(key string) *workRecord {
 	r := j.works[key]
 	if r == nil {
 		r = &workRecord{runs: map[int64]string{}}
@@ -338,7 +338,7 @@ func (j *judge) work(key string) *workRecord {
 
 // started is called when a worker hears that it is its turn. doneBefore: the end
 // had been acknowledged when the worker asked.
-func (j *judge) started(key, token string, attempt, limit, fence, before int64, doneBefore bool, until time.Duration) {
+func (j *checker) started(key, token string, attempt, limit, fence, before int64, doneBefore bool, until time.Duration) {
 	w, r := j.world, j.work(key)
 	j.grants++
 	j.checked++
@@ -360,7 +360,7 @@ func (j *judge) started(key, token string, attempt, limit, fence, before int64, 
 }
 
 // ending is called when a worker says that it is over, whatever the answer.
-func (j *judge) ending(key, token string) {
+func (j *checker) ending(key, token string) {
 	if r := j.work(key); r.holder == token {
 		r.until = min(r.until, j.world.now)
 	}
@@ -368,7 +368,7 @@ func (j *judge) ending(key, token string) {
 
 // done is called when the end was acknowledged; newest was the highest attempt
 // that had been started when the worker said so.
-func (j *judge) done(key string, attempt, newest int64, finished bool) {
+func (j *checker) done(key string, attempt, newest int64, finished bool) {
 	j.checked++
 	j.world.trace.note(key, "attempt %d of %q has ended, finished %v", attempt, key, finished)
 	if newest > attempt {
@@ -379,7 +379,7 @@ func (j *judge) done(key string, attempt, newest int64, finished bool) {
 	}
 }
 
-func (j *judge) prolonged(key, token string, until time.Duration) {
+func (j *checker) prolonged(key, token string, until time.Duration) {
 	if r := j.work(key); r.holder == token && until > r.until && r.until > j.world.now {
 		r.until = until
 	} else if r.holder != token && r.until > j.world.now {

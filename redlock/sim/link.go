@@ -16,7 +16,7 @@ var (
 )
 
 // link is one connection: the daemon's end and the master's.
-type link struct {
+type simLink struct {
 	world   *World
 	daemon  *daemon // nil for a foreign client
 	server  *server
@@ -27,27 +27,27 @@ type link struct {
 	broken  error   // seen from the daemon's end
 	severed bool    // the master executes nothing more from it
 
-	gone    func(keys []string) // of connections for news
-	heard   []string            // keys it was asked for
-	caching bool                // the next command's key is to be announced
+	onKeys      func(keys []string) // of connections for news
+	trackedKeys []string            // keys it was asked for
+	caching     bool                // the next command's key is to be announced
 }
 
-var _ pool.Link = (*link)(nil)
+var _ pool.Link = (*simLink)(nil)
 
 // flight is what one Exchange sent.
 type flight struct {
-	link     *link
-	commands []pool.Command
-	done     int // executed
-	replies  []pool.Reply
-	sent     time.Duration
-	waiter   *task
-	listener func([]pool.Reply) // instead of a waiter, for foreign clients
-	orphan   bool               // nobody waits any more
-	result   []pool.Reply
-	timed    bool          // a time-out is scheduled
-	looked   time.Duration // when TIME was executed, at the end
-	seal     bool
+	link        *simLink
+	commands    []pool.Command
+	done        int // executed
+	replies     []pool.Reply
+	sent        time.Duration
+	waiter      *task
+	listener    func([]pool.Reply) // instead of a waiter, for foreign clients
+	orphan      bool               // nobody waits any more
+	result      []pool.Reply
+	timed       bool          // a time-out is scheduled
+	clockReadAt time.Duration // when TIME was executed, at the end
+	seal        bool
 }
 
 // dial is the daemon's Dialer.
@@ -58,7 +58,7 @@ func (d *daemon) dial(_ context.Context, m pool.Master, _ int) (pool.Link, error
 		return nil, errDead
 	}
 	tasks{d}.Sleep(w.Scenario.latency(w) * 2)
-	for end := w.now + d.patience(); s.stopped || d.blocked[s] > w.now; { // the greeting is not answered
+	for end := w.now + d.exchangeTimeout(); s.stopped || d.blocked[s] > w.now; { // the greeting is not answered
 		if w.now > end || d.dead {
 			return nil, errTimeout
 		}
@@ -70,9 +70,9 @@ func (d *daemon) dial(_ context.Context, m pool.Master, _ int) (pool.Link, error
 	return s.accept(d), nil
 }
 
-func (s *server) accept(d *daemon) *link {
+func (s *server) accept(d *daemon) *simLink {
 	s.lastID++
-	l := &link{world: s.world, daemon: d, server: s, id: s.lastID, process: s.process, since: s.world.now}
+	l := &simLink{world: s.world, daemon: d, server: s, id: s.lastID, process: s.process, since: s.world.now}
 	s.links[l.id] = l
 	if d != nil {
 		d.links[l] = true
@@ -81,7 +81,7 @@ func (s *server) accept(d *daemon) *link {
 }
 
 // Exchange parks the caller until the replies have come, or the link is over.
-func (l *link) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+func (l *simLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
 	w := l.world
 	if l.broken != nil || l.daemon.dead {
 		return lost(replies, len(commands), l.broken)
@@ -107,7 +107,7 @@ func (l *link) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Re
 	return f.result
 }
 
-func (l *link) launch(f *flight) {
+func (l *simLink) launch(f *flight) {
 	w := l.world
 	l.flight = f
 	f.seal = f.commands[len(f.commands)-1].Args[0] == "TIME" && len(f.commands) > 1
@@ -194,7 +194,7 @@ func (f *flight) execute(n int) {
 		}
 		r := s.execute(l, c)
 		s.tracks(l, c)
-		f.judged(c, r, false)
+		f.check(c, r, false)
 		if w.trace.on {
 			w.trace.command(l, c, r)
 		}
@@ -208,7 +208,7 @@ func (f *flight) execute(n int) {
 			f.replies = append(f.replies, r)
 		}
 	}
-	s.looked(l, f)
+	s.noteClockRead(l, f)
 }
 
 // deliver hands the replies over.
@@ -223,16 +223,16 @@ func (f *flight) deliver() {
 		w.after(l.daemon.blocked[l.server]-w.now+w.Scenario.latency(w), l.daemon, f.deliver)
 		return
 	}
-	l.server.seen(l, f)
+	l.server.noteClockSeen(l, f)
 	for i, r := range f.replies {
-		f.judged(f.commands[i].Args, r, true)
+		f.check(f.commands[i].Args, r, true)
 	}
 	f.complete(f.replies)
 }
 
 // judged tells the judge of what concerns waits: what was executed, and what the
 // daemon has heard of it.
-func (f *flight) judged(words []string, r pool.Reply, heard bool) {
+func (f *flight) check(words []string, r pool.Reply, heard bool) {
 	l := f.link
 	w := l.world
 	if w.Scenario.MaxWait == 0 || l.daemon == nil || words[0] != "EVALSHA" {
@@ -240,9 +240,9 @@ func (f *flight) judged(words []string, r pool.Reply, heard bool) {
 	}
 	switch kind := l.server.engine.kinds[words[1]]; {
 	case kind == scriptEnlist:
-		w.judge.queued(l.daemon, l.server, words, r, heard && w.now-f.sent < late*4/5)
+		w.checker.queued(l.daemon, l.server, words, r, heard && w.now-f.sent < masterTimeout*4/5)
 	case kind == scriptExtend && !heard:
-		w.judge.renewing(l.daemon, words, f.sent)
+		w.checker.renewing(l.daemon, words, f.sent)
 	}
 }
 
@@ -264,7 +264,7 @@ func (f *flight) expectTimeout() {
 	}
 	f.timed = true
 	w := f.link.world
-	w.after(f.sent+f.link.daemon.patience()-w.now, f.link.daemon, func() {
+	w.after(f.sent+f.link.daemon.exchangeTimeout()-w.now, f.link.daemon, func() {
 		if f.waiter != nil {
 			f.link.end(errTimeout)
 		}
@@ -279,7 +279,7 @@ func (f *flight) expectTimeoutIf(takes time.Duration) {
 
 // end tells the daemon's end that the connection is over. What was sent may
 // still be on its way to the master.
-func (l *link) end(err error) {
+func (l *simLink) end(err error) {
 	if l.broken != nil {
 		return
 	}
@@ -287,7 +287,7 @@ func (l *link) end(err error) {
 	if l.daemon != nil {
 		delete(l.daemon.links, l)
 	}
-	l.silenced()
+	l.stopTracking()
 	f := l.flight
 	if f == nil || f.orphan {
 		return
@@ -298,7 +298,7 @@ func (l *link) end(err error) {
 
 // Close is the daemon's; an Exchange under way fails at once. The master learns
 // of it later, and may execute meanwhile what has been sent.
-func (l *link) Close() {
+func (l *simLink) Close() {
 	if l.broken != nil {
 		return
 	}
@@ -323,7 +323,7 @@ func (l *link) Close() {
 }
 
 // sever is the master's end: nothing of it is executed any more.
-func (l *link) sever() {
+func (l *simLink) sever() {
 	l.severed = true
 	l.server.parted = l.world.now
 	delete(l.server.links, l.id)

@@ -28,10 +28,10 @@ func flushInside(_ *World, s *server) {
 // overAge: a fault that makes a master young is followed by another only when
 // the group has had time to recover: with every master young nothing is tested.
 func (w *World) overAge() bool {
-	if w.now < w.judge.youngUntil {
+	if w.now < w.checker.quarantinedUntil {
 		return false
 	}
-	w.judge.youngUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
+	w.checker.quarantinedUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
 	return true
 }
 
@@ -56,7 +56,7 @@ func evictUnseen(w *World) {
 }
 
 // evictUnderLook takes keys just before a daemon looks at the statistics.
-func (s *server) evictUnderLook(a []string) {
+func (s *server) evictBeforeInfo(a []string) {
 	if w := s.world; w != nil && w.Scenario.Evicts && len(a) > 1 && a[1] == "stats" && !w.calm && w.overAge() {
 		s.evict()
 	}
@@ -172,7 +172,7 @@ func backUps(w *World) {
 		w.servers[i].snapshot = w.servers[i].memory.clone()
 	}
 	wait := w.between(2500*time.Millisecond, 4*time.Second)
-	w.judge.youngUntil += wait
+	w.checker.quarantinedUntil += wait
 	w.after(wait, nil, func() {
 		if w.calm {
 			return
@@ -199,7 +199,7 @@ func (s *server) crash(kind int) {
 		if next = s.snapshot.clone(); next == nil {
 			next = memory{}
 		}
-		w.judge.forgets = true // what was released may be there again
+		w.checker.forgets = true // what was released may be there again
 	case 2:
 		next = s.memory.clone()
 	}
@@ -214,12 +214,12 @@ func (s *server) crash(kind int) {
 			return
 		}
 		s.promoted = kind == 3
-		s.born(next)
+		s.start(next)
 		w.trace.note("", "master %s is there again with %d keys", s.name, len(next))
 	})
 }
 
-func (s *server) sortedLinks() (all []*link) {
+func (s *server) sortedLinks() (all []*simLink) {
 	for id := int64(1); id <= s.lastID; id++ {
 		if l := s.links[id]; l != nil {
 			all = append(all, l)

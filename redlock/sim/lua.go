@@ -53,7 +53,7 @@ const (
 	scriptExtend
 )
 
-var heads = map[string]int{
+var scriptHeads = map[string]int{
 	"-- Stand at the end of a queue": scriptEnlist,
 	"-- Make a held lock last":       scriptExtend,
 	"-- Make several held locks":     scriptExtend,
@@ -82,7 +82,7 @@ func (e *engine) load(script string) (sha string, err error) {
 		return "", err
 	}
 	e.texts[sha] = script
-	for head, kind := range heads {
+	for head, kind := range scriptHeads {
 		if strings.HasPrefix(script, head) {
 			e.kinds[sha] = kind
 		}

@@ -10,10 +10,10 @@ import (
 )
 
 // memory is what a master remembers and may lose.
-type memory map[string]*value
+type memory map[string]*storedValue
 
 // value is one key.
-type value struct {
+type storedValue struct {
 	kind    kind
 	text    string
 	scores  []scored // by score, then member
@@ -49,11 +49,11 @@ func (m memory) clone() memory {
 	return out
 }
 
-func (v *value) score(member string) int {
+func (v *storedValue) score(member string) int {
 	return slices.IndexFunc(v.scores, func(s scored) bool { return s.member == member })
 }
 
-func (v *value) setScore(member string, score float64) {
+func (v *storedValue) setScore(member string, score float64) {
 	if i := v.score(member); i >= 0 {
 		v.scores = slices.Delete(v.scores, i, i+1)
 	}
@@ -63,11 +63,11 @@ func (v *value) setScore(member string, score float64) {
 	v.scores = slices.Insert(v.scores, at, scored{score, member})
 }
 
-func (v *value) field(name string) int {
+func (v *storedValue) field(name string) int {
 	return slices.IndexFunc(v.fields, func(f field) bool { return f.name == name })
 }
 
-func (v *value) setField(name, text string) (added bool) {
+func (v *storedValue) setField(name, text string) (added bool) {
 	if i := v.field(name); i >= 0 {
 		v.fields[i].value = text
 		return false

@@ -12,19 +12,19 @@ import (
 
 // track is the daemon's TrackDialer.
 func (d *daemon) track(ctx context.Context, m pool.Master, db int, gone func(keys []string)) (pool.Link, error) {
-	if !d.world.Scenario.News {
+	if !d.world.Scenario.Announcements {
 		return nil, errRefused // masters that do not let it, or cannot
 	}
 	l, err := d.dial(ctx, m, db)
 	if err != nil {
 		return nil, err
 	}
-	l.(*link).gone = gone
+	l.(*simLink).onKeys = gone
 	return l, nil
 }
 
 // tracks notes that a connection wants to hear of the key it has asked for.
-func (s *server) tracks(l *link, command []string) {
+func (s *server) tracks(l *simLink, command []string) {
 	if !l.caching || command[0] != "PTTL" {
 		return
 	}
@@ -33,8 +33,8 @@ func (s *server) tracks(l *link, command []string) {
 	if !slices.Contains(s.tracked[key], l) {
 		s.tracked[key] = append(s.tracked[key], l)
 	}
-	if !slices.Contains(l.heard, key) {
-		l.heard = append(l.heard, key)
+	if !slices.Contains(l.trackedKeys, key) {
+		l.trackedKeys = append(l.trackedKeys, key)
 	}
 }
 
@@ -70,21 +70,21 @@ func (s *server) changed(a []string, r pool.Reply) {
 // announce tells once that a key has changed or expired.
 func (s *server) announce(key string) {
 	w := s.world
-	w.judge.waiting.touched[key] = w.now
+	w.checker.waiting.touched[key] = w.now
 	for _, l := range s.tracked[key] {
-		if l.severed || l.broken != nil || w.chance(w.Scenario.Deaf) {
+		if l.severed || l.broken != nil || w.chance(w.Scenario.AnnouncementsLost) {
 			continue
 		}
 		delay := w.Scenario.latency(w)
-		if w.chance(w.Scenario.Tardy) {
-			delay += w.between(0, late*4)
+		if w.chance(w.Scenario.AnnouncementsLate) {
+			delay += w.between(0, masterTimeout*4)
 		}
 		if until := l.daemon.blocked[s]; until > w.now {
 			delay += until - w.now
 		}
 		w.after(delay, l.daemon, func() {
 			if l.broken == nil {
-				l.gone([]string{key})
+				l.onKeys([]string{key})
 			}
 		})
 	}
@@ -93,9 +93,9 @@ func (s *server) announce(key string) {
 
 // silenced: a connection for news has ended, so anything may have changed. The
 // keys are named one by one, in an order, so that a world can be played again.
-func (l *link) silenced() {
-	if l.gone != nil && l.daemon != nil {
-		l.world.after(0, l.daemon, func() { l.gone(slices.Clone(l.heard)) })
+func (l *simLink) stopTracking() {
+	if l.onKeys != nil && l.daemon != nil {
+		l.world.after(0, l.daemon, func() { l.onKeys(slices.Clone(l.trackedKeys)) })
 	}
 }
 

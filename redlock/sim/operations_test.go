@@ -16,22 +16,22 @@ func behindQueues() []string { return []string{"acquire", "share", "permit", "mu
 func queueKeys() []string { return []string{"q1", "x1", "w1", "q2", "x2", "w2", "q3", "x3", "w3"} }
 
 // pick is one of some words.
-func (tw *twins) pick(words ...string) string { return words[tw.random.IntN(len(words))] }
+func (tw *differential) pick(words ...string) string { return words[tw.random.IntN(len(words))] }
 
-func (tw *twins) key() string             { return tw.pick("k1", "k2", "k3") }
-func (tw *twins) number(limit int) string { return strconv.Itoa(tw.random.IntN(limit)) }
+func (tw *differential) key() string             { return tw.pick("k1", "k2", "k3") }
+func (tw *differential) number(limit int) string { return strconv.Itoa(tw.random.IntN(limit)) }
 
 // anyKey is for plain commands: sometimes they fall upon a queue.
-func (tw *twins) anyKey() string {
+func (tw *differential) anyKey() string {
 	if tw.random.IntN(8) == 0 {
 		return tw.pick(queueKeys()...)
 	}
 	return tw.key()
 }
-func (tw *twins) token() string { return tw.pick("alice", "bob", "carol") }
+func (tw *differential) token() string { return tw.pick("alice", "bob", "carol") }
 
 // end is a moment in ms: past, or far enough ahead to be there for a while.
-func (tw *twins) end() string {
+func (tw *differential) end() string {
 	now := time.Now().UnixMilli()
 	if tw.random.IntN(6) == 0 {
 		return strconv.FormatInt(now-1000-tw.random.Int64N(5000), 10)
@@ -40,22 +40,22 @@ func (tw *twins) end() string {
 }
 
 // endOf is where a key ends now, or nearly: what guards look at.
-func (tw *twins) endOf(key string) int64 {
+func (tw *differential) endOf(key string) int64 {
 	tw.tick()
 	at := tw.server.pexpiretime([]string{"", key}).Int
 	return at + tw.random.Int64N(5) - 2
 }
 
-func (tw *twins) tick() { tw.server.readClock(time.Now().UnixMicro() - epoch) }
+func (tw *differential) tick() { tw.server.readClock(time.Now().UnixMicro() - epoch) }
 
 // worker is a token of a piece of work.
-func (tw *twins) worker() (token, attempt string) {
+func (tw *differential) worker() (token, attempt string) {
 	attempt = strconv.Itoa(1 + tw.random.IntN(3))
 	return tw.pick("x", "y") + "." + attempt + ".3.5000." + strconv.Itoa(1+tw.random.IntN(900)), attempt
 }
 
 // commands are plain ones.
-func (tw *twins) command() []string {
+func (tw *differential) command() []string {
 	key, token, end := tw.anyKey(), tw.token(), tw.end()
 	switch tw.random.IntN(26) {
 	case 0, 1, 2:
@@ -105,13 +105,13 @@ func (tw *twins) command() []string {
 }
 
 // call is a script with its keys and arguments.
-func (tw *twins) call(file string, keys []string, args ...string) []string {
+func (tw *differential) call(file string, keys []string, args ...string) []string {
 	words := append([]string{"EVALSHA", tw.scripts[file], strconv.Itoa(len(keys))}, keys...)
 	return append(words, args...)
 }
 
 // script is a call of one of the product's own.
-func (tw *twins) script(file string) []string {
+func (tw *differential) script(file string) []string {
 	if words := tw.lockScript(file); words != nil {
 		return words
 	}
@@ -129,7 +129,7 @@ func (tw *twins) script(file string) []string {
 }
 
 // lockScript: those that take, prolong and give back.
-func (tw *twins) lockScript(file string) []string {
+func (tw *differential) lockScript(file string) []string {
 	key, token, end := tw.key(), tw.token(), tw.end()
 	call := func(keys []string, args ...string) []string { return tw.call(file, keys, args...) }
 	one := []string{key}
@@ -170,7 +170,7 @@ func (tw *twins) lockScript(file string) []string {
 }
 
 // queueScript: FAIR. Waiters are tokens with places, tickets small numbers.
-func (tw *twins) queueScript(file string) []string {
+func (tw *differential) queueScript(file string) []string {
 	n := 1 + tw.random.IntN(3)
 	queues := queueKeys()[:3*n]
 	if n == 1 {
@@ -187,7 +187,7 @@ func (tw *twins) queueScript(file string) []string {
 			args = append(args, tw.pick("p/1", "p/2", "q/1", "q/2"), strconv.Itoa(100+tw.random.IntN(50)), tw.number(2))
 		}
 		return tw.call(file, queues, args...)
-	case "stepout":
+	case "dequeue":
 		return tw.call(file, queues, waiter)
 	}
 	behind, fair := strings.CutPrefix(file, "fair ")
@@ -205,17 +205,17 @@ func (tw *twins) queueScript(file string) []string {
 }
 
 // viewScript: looking at locks, and changing them in another's words.
-func (tw *twins) viewScript(file string) []string {
+func (tw *differential) viewScript(file string) []string {
 	key, token, end := tw.key(), tw.token(), tw.end()
 	switch file {
-	case "look":
+	case "inspect":
 		keys, alone := []string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], ""
 		if tw.random.IntN(2) == 0 {
 			keys, alone = []string{key, tw.pick("notes", "k1"), tw.pick("x1", "x2", "q1", "k2")}, "1"
 		}
 		most := tw.pick("1", "32")
 		for _, key := range keys {
-			if v := tw.server.look(key); v != nil && v.kind == kindHash {
+			if v := tw.server.lookup(key); v != nil && v.kind == kindHash {
 				most = "32" // which of those that end together are told is in no order
 			}
 		}
@@ -233,7 +233,7 @@ func (tw *twins) viewScript(file string) []string {
 }
 
 // otherScript: ids, work and admission.
-func (tw *twins) otherScript(file string) []string {
+func (tw *differential) otherScript(file string) []string {
 	end, one := tw.end(), []string{tw.key()}
 	call := func(keys []string, args ...string) []string { return tw.call(file, keys, args...) }
 	worker, attempt := tw.worker()
@@ -246,7 +246,7 @@ func (tw *twins) otherScript(file string) []string {
 		return call(one, tw.pick("aa", "bb"), tw.number(2))
 	case "deleteid":
 		text := "7@aa"
-		if v := tw.server.look(one[0]); v != nil && v.kind == kindString {
+		if v := tw.server.lookup(one[0]); v != nil && v.kind == kindString {
 			text = v.text
 		}
 		return call(one, tw.pick("aa", "bb"), tw.pick("0", "1"), tw.pick("", end, "1"), tw.pick(text, "7@aa", ""))
@@ -271,8 +271,8 @@ func (tw *twins) otherScript(file string) []string {
 }
 
 // identity is what the seal holds, to be retired.
-func (tw *twins) identity() string {
-	if v := tw.server.look("seal"); v != nil && len(v.scores) > 0 {
+func (tw *differential) identity() string {
+	if v := tw.server.lookup("seal"); v != nil && len(v.scores) > 0 {
 		return v.scores[0].member
 	}
 	return "none"

@@ -22,7 +22,7 @@ func ripple(w *World) {
 	if w.now < w.ripples {
 		return
 	}
-	if !w.forgiving() && !w.chance(60) {
+	if !w.tolerating() && !w.chance(60) {
 		return
 	}
 	w.ripples = w.now + w.between(0, rested/4)
@@ -37,16 +37,16 @@ func ripple(w *World) {
 		if far {
 			sum = w.between(150*time.Millisecond, 350*time.Millisecond)
 		}
-		r := &rippled{server: s, left: sum, sign: 1, least: 16 * time.Millisecond, most: 60 * time.Millisecond, comings: comings}
+		r := &rippled{server: s, left: sum, sign: 1, minStep: 16 * time.Millisecond, maxStep: 60 * time.Millisecond, comings: comings}
 		switch {
 		case !far && s.offset > s.home+10_000, s.offset > s.home+100_000: // and back
 			r.sign, r.left = -1, time.Duration(s.offset-s.home)*time.Microsecond
 		case few && w.chance(4): // too small to be suspicious, but many; of a quorum it would look like a daemon's own clock
-			r.least, r.most = 5*time.Millisecond, 14*time.Millisecond
+			r.minStep, r.maxStep = 5*time.Millisecond, 14*time.Millisecond
 		case few && w.chance(3):
 			r.slews = true
 		case far:
-			r.least = 35 * time.Millisecond
+			r.minStep = 35 * time.Millisecond
 		}
 		s.rippling = true
 		w.after(w.between(0, 50*time.Millisecond), nil, r.next)
@@ -71,10 +71,10 @@ func creep(w *World) {
 }
 
 // forgiving tells whether all daemons have watched all clocks for long.
-func (w *World) forgiving() bool {
+func (w *World) tolerating() bool {
 	for _, s := range w.servers {
 		for _, d := range w.daemons {
-			if l := s.youngest(d); !d.dead && (l == nil || w.now-l.since < rested) {
+			if l := s.newestLink(d); !d.dead && (l == nil || w.now-l.since < rested) {
 				return false
 			}
 		}
@@ -84,12 +84,12 @@ func (w *World) forgiving() bool {
 
 // rippled is what one master's clock has before it.
 type rippled struct {
-	server      *server
-	left        time.Duration
-	sign        int64
-	least, most time.Duration // of a step
-	slews       bool
-	comings     bool // daemons come and go between two steps
+	server           *server
+	left             time.Duration
+	sign             int64
+	minStep, maxStep time.Duration // of a step
+	slews            bool
+	comings          bool // daemons come and go between two steps
 }
 
 func (r *rippled) next() {
@@ -106,10 +106,10 @@ func (r *rippled) next() {
 		r.slew()
 		return
 	}
-	by := min(r.left, w.between(r.least, r.most))
+	by := min(r.left, w.between(r.minStep, r.maxStep))
 	w.trace.note("", "the clock of master %s is set by %.3f ms", s.name, float64(r.sign)*ms(by))
 	r.set(by)
-	s.steps = append(s.steps, &step{at: w.now, seen: map[*daemon]bool{}})
+	s.steps = append(s.steps, &clockStep{at: w.now, seen: map[*daemon]bool{}})
 	if r.comings {
 		w.after(20*time.Millisecond, nil, r.relieve)
 		return
@@ -131,7 +131,7 @@ func (r *rippled) set(by time.Duration) {
 func (r *rippled) slew() {
 	w := r.server.world
 	if w.calm || r.left <= 0 {
-		r.server.steps = append(r.server.steps, &step{at: w.now, seen: map[*daemon]bool{}})
+		r.server.steps = append(r.server.steps, &clockStep{at: w.now, seen: map[*daemon]bool{}})
 		w.after(0, nil, r.next)
 		return
 	}
@@ -150,7 +150,7 @@ func (r *rippled) relieve() {
 	}
 	for i, d := range w.daemons {
 		w.after(time.Duration(i)*30*time.Millisecond, nil, func() {
-			if l := s.youngest(d); l != nil && !w.chance(4) {
+			if l := s.newestLink(d); l != nil && !w.chance(4) {
 				l.sever()
 			} else if s.watched(d) && !d.dead {
 				kill(w, d)
@@ -189,7 +189,7 @@ func (s *server) steady() bool {
 // watched tells whether a daemon other than this one looks at the clock.
 func (s *server) watched(but *daemon) bool {
 	for _, d := range s.world.daemons {
-		if d != but && !d.dead && s.youngest(d) != nil && s.world.now-s.eyes[d] < 200*time.Millisecond {
+		if d != but && !d.dead && s.newestLink(d) != nil && s.world.now-s.clockSeenAt[d] < 200*time.Millisecond {
 			return true
 		}
 	}

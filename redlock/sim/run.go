@@ -29,18 +29,18 @@ type Result struct {
 	Steps      int64 // events
 	Checked    int64 // answers that the judge compared
 	Grants     int64
-	Violations []*Violation
+	Violations []*WorldViolation
 }
 
 // Report is what came of a plan.
-type Report struct {
+type RunReport struct {
 	Seeds   [2]uint64 // first and last
 	Results []Result
 	Elapsed time.Duration
 }
 
 // Total of all scenarios.
-func (r *Report) Total() (sum Result) {
+func (r *RunReport) Total() (sum Result) {
 	for i := range r.Results {
 		one := &r.Results[i]
 		sum.Worlds += one.Worlds
@@ -59,16 +59,16 @@ type runner struct {
 	plan  Plan
 	start time.Time
 
-	mu     sync.Mutex
-	next   int
-	report Report
-	over   bool
-	told   time.Time
+	mu         sync.Mutex
+	next       int
+	report     RunReport
+	over       bool
+	reportedAt time.Time
 }
 
 // Run plays until the plan is fulfilled or something is violated.
-func Run(p Plan) *Report {
-	r := &runner{plan: p, start: time.Now(), told: time.Now()}
+func Run(p Plan) *RunReport {
+	r := &runner{plan: p, start: time.Now(), reportedAt: time.Now()}
 	r.report.Seeds = [2]uint64{p.Seed, p.Seed}
 	for _, s := range p.Scenarios {
 		r.report.Results = append(r.report.Results, Result{Scenario: s.Name})
@@ -117,7 +117,7 @@ func (r *runner) take() (scenario int, seed uint64, more bool) {
 	return n % len(r.plan.Scenarios), seed, true
 }
 
-func (r *runner) note(i int, w *World, v *Violation) {
+func (r *runner) note(i int, w *World, v *WorldViolation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := &r.report.Results[i]
@@ -125,8 +125,8 @@ func (r *runner) note(i int, w *World, v *Violation) {
 	one.Executions += w.executions
 	one.Commands += w.commands
 	one.Steps += w.steps
-	one.Checked += w.judge.checked
-	one.Grants += w.judge.grants
+	one.Checked += w.checker.checked
+	one.Grants += w.checker.grants
 	if v != nil {
 		one.Violations = append(one.Violations, v)
 		r.over = r.over || w.Scenario.Open == ""
@@ -135,8 +135,8 @@ func (r *runner) note(i int, w *World, v *Violation) {
 	if r.plan.Executions > 0 && sum.Executions >= r.plan.Executions {
 		r.over = true
 	}
-	if out := r.plan.Progress; out != nil && time.Since(r.told) > 10*time.Second {
-		r.told = time.Now()
+	if out := r.plan.Progress; out != nil && time.Since(r.reportedAt) > 10*time.Second {
+		r.reportedAt = time.Now()
 		fmt.Fprintf(out, "%v: %d worlds, seeds %d to %d, %.1f million executions, %d violations\n",
 			time.Since(r.start).Round(time.Second), sum.Worlds, r.report.Seeds[0], r.report.Seeds[1],
 			float64(sum.Executions)/1e6, len(sum.Violations))
@@ -144,7 +144,7 @@ func (r *runner) note(i int, w *World, v *Violation) {
 }
 
 // Table is the report in Markdown.
-func (r *Report) Table() string {
+func (r *RunReport) Table() string {
 	var out strings.Builder
 	fmt.Fprintln(&out, "| scenario | worlds | executions | commands | events | answers checked | locks and attempts granted | violations |")
 	fmt.Fprintln(&out, "|---|---:|---:|---:|---:|---:|---:|---:|")
@@ -162,7 +162,7 @@ func (r *Report) Table() string {
 }
 
 // Violated are the violations of what is required.
-func (r *Report) Violated() (all []*Violation) {
+func (r *RunReport) Violated() (all []*WorldViolation) {
 	for _, v := range r.Total().Violations {
 		if s := Find(v.Scenario); s == nil || s.Open == "" {
 			all = append(all, v)

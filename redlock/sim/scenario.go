@@ -12,7 +12,7 @@ type Scenario struct {
 	Masters int
 	Daemons int
 	Keys    int
-	People  []People
+	Clients []ClientGroup
 	Faults  []fault
 	Inside  func(*World, *server) // a fault between two commands of a flush
 	Length  time.Duration         // of the faults; then the world comes to rest
@@ -40,33 +40,33 @@ type Scenario struct {
 
 	Modes []redlock.Mode // of locks; none = exclusive
 
-	MaxWait  time.Duration // of those that wait; 0 = nobody does
-	Asleep   time.Duration // a free key may be waited for so long: what a lost wake-up costs
-	News     bool          // masters tell of keys that change
-	Deaf     int           // one announcement in so many is lost
-	Tardy    int           // … is late
-	Fair     int           // one request in so many is FAIR
-	Holding  int           // … is renewed as long as its client is there
-	Leavers  int           // … has a client that leaves
-	Several  int           // … is for two keys
-	Prompt   bool          // locks are released at once, none is left to expire
-	Chosen   bool          // every client has a daemon of its own, and a token for each of its waits, FAIR or not
-	Circling time.Duration // a circle of waits may last so long
-	Wiped    bool          // somebody deletes locks by hand: exclusion is not required then
+	MaxWait           time.Duration // of those that wait; 0 = nobody does
+	Asleep            time.Duration // a free key may be waited for so long: what a lost wake-up costs
+	Announcements     bool          // masters tell of keys that change
+	AnnouncementsLost int           // one announcement in so many is lost
+	AnnouncementsLate int           // … is late
+	Fair              int           // one request in so many is FAIR
+	Holding           int           // … is renewed as long as its client is there
+	Leavers           int           // … has a client that leaves
+	Several           int           // … is for two keys
+	Prompt            bool          // locks are released at once, none is left to expire
+	Chosen            bool          // every client has a daemon of its own, and a token for each of its waits, FAIR or not
+	MaxCycle          time.Duration // a circle of waits may last so long
+	Wiped             bool          // somebody deletes locks by hand: exclusion is not required then
 
-	Unborn   bool   // the group was not bootstrapped: it grows old first
-	Evicts   bool   // masters evict keys just before a daemon looks
-	Durable  bool   // masters say that they keep what they answered
-	Alias    bool   // one daemon reaches one server under two names
-	HighIDs  bool   // counters begin where doubles end
-	Private  bool   // no two clients want the same key
-	Rests    bool   // nothing is forgotten and no clock is set: leases rest on quorums of copies
-	Reliable bool   // nothing goes wrong: everything must be served
-	Open     string // why this scenario is measured and not required: an open finding, or an assumption it breaks
+	NotBootstrapped bool   // the group was not bootstrapped: it grows old first
+	Evicts          bool   // masters evict keys just before a daemon looks
+	Durable         bool   // masters say that they keep what they answered
+	Alias           bool   // one daemon reaches one server under two names
+	HighIDs         bool   // counters begin where doubles end
+	Private         bool   // no two clients want the same key
+	Rests           bool   // nothing is forgotten and no clock is set: leases rest on quorums of copies
+	Reliable        bool   // nothing goes wrong: everything must be served
+	Open            string // why this scenario is measured and not required: an open finding, or an assumption it breaks
 }
 
 // People are clients of one kind.
-type People struct {
+type ClientGroup struct {
 	Number int
 	New    func(w *World, index int) client
 }
@@ -75,7 +75,7 @@ type People struct {
 func (s *Scenario) age() time.Duration { return s.MaxTTL + s.MaxTTL/100 + 2*time.Second }
 
 // patience bounds the rest at the end of a world.
-func (s *Scenario) patience() time.Duration { return 20 * time.Second }
+func (s *Scenario) settleTimeout() time.Duration { return 20 * time.Second }
 
 func (s *Scenario) think() time.Duration { return 8 * time.Millisecond }
 
@@ -91,8 +91,8 @@ func (s *Scenario) latency(w *World) time.Duration {
 func base(name string, change func(*Scenario)) *Scenario {
 	s := &Scenario{
 		Name: name, Masters: 3, Daemons: 3, Keys: 4, Length: 6 * time.Second,
-		People: []People{{8, newLocking}},
-		MinTTL: 60 * time.Millisecond, MaxTTL: time.Second, MaxKeep: 4 * time.Second,
+		Clients: []ClientGroup{{8, newLocking}},
+		MinTTL:  60 * time.Millisecond, MaxTTL: time.Second, MaxKeep: 4 * time.Second,
 		Split: 10, Stall: 400, Slow: 60, Named: 6, Undelivered: 100,
 		RatePPM: 100, ClockSpread: 5 * time.Millisecond,
 	}

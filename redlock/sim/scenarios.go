@@ -9,7 +9,7 @@ import (
 // Scenarios is everything that is played. Each is played with 3 and with 5 masters.
 func Scenarios() []*Scenario {
 	var out []*Scenario
-	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, partyScenarios, dropInScenarios} {
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, dropInScenarios} {
 		for _, s := range some() {
 			five := *s
 			five.Name, five.Masters = s.Name+"-5", 5
@@ -25,7 +25,7 @@ func quietScenarios() []*Scenario {
 	return []*Scenario{
 		base("calm", func(s *Scenario) {
 			s.Split, s.Stall, s.Slow, s.Undelivered, s.Reliable = 10, 0, 0, 50, true
-			s.People = []People{{8, newLocking}, {2, newCounting}}
+			s.Clients = []ClientGroup{{8, newLocking}, {2, newCounting}}
 			s.MaxTTL, s.Length, s.HighIDs = 10*time.Second, 3*time.Second, true
 		}),
 		base("private", func(s *Scenario) {
@@ -41,7 +41,7 @@ func quietScenarios() []*Scenario {
 func linkScenarios() []*Scenario {
 	return []*Scenario{
 		base("links", func(s *Scenario) {
-			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, part}, {time.Second, stop}}
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, partition}, {time.Second, stop}}
 		}),
 		base("hot", func(s *Scenario) {
 			s.Keys, s.Daemons = 1, 4
@@ -49,13 +49,13 @@ func linkScenarios() []*Scenario {
 		}),
 		base("tries", func(s *Scenario) { // more of one key than a daemon puts to the masters at once
 			s.Keys, s.Daemons, s.Named, s.Length = 1, 2, 0, 4*time.Second
-			s.People = []People{{60, newLocking}}
+			s.Clients = []ClientGroup{{60, newLocking}}
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, stop}}
 		}),
 		base("slow", func(s *Scenario) { s.Slow, s.Stall, s.Split = 8, 40, 4 }),
 		base("orphans", func(s *Scenario) {
 			s.MinTTL, s.MaxTTL, s.Length, s.Keys = 8*time.Second, 10*time.Second, 3*time.Second, 40
-			s.Faults = []fault{{250 * time.Millisecond, cut}, {400 * time.Millisecond, part}, {300 * time.Millisecond, stop}}
+			s.Faults = []fault{{250 * time.Millisecond, cut}, {400 * time.Millisecond, partition}, {300 * time.Millisecond, stop}}
 			s.Split, s.Slow, s.Undelivered = 5, 20, 20
 		}),
 		base("healing", func(s *Scenario) {
@@ -64,21 +64,21 @@ func linkScenarios() []*Scenario {
 		}),
 		base("stragglers", func(s *Scenario) {
 			s.MinTTL, s.MaxTTL, s.Keys, s.Slow = 20*time.Millisecond, 250*time.Millisecond, 2, 10
-			s.Faults = []fault{{150 * time.Millisecond, part}, {300 * time.Millisecond, cut}, {400 * time.Millisecond, stop}}
+			s.Faults = []fault{{150 * time.Millisecond, partition}, {300 * time.Millisecond, cut}, {400 * time.Millisecond, stop}}
 		}),
 		base("foreign", func(s *Scenario) {
-			s.People = []People{{6, newLocking}, {3, newForeign}}
+			s.Clients = []ClientGroup{{6, newLocking}, {3, newForeign}}
 			s.Keys = 2
-			s.Faults = []fault{{500 * time.Millisecond, stop}, {time.Second, part}}
+			s.Faults = []fault{{500 * time.Millisecond, stop}, {time.Second, partition}}
 		}),
 		base("deaths", func(s *Scenario) {
 			s.Faults = []fault{{500 * time.Millisecond, die}, {700 * time.Millisecond, stop}, {time.Second, cut}}
 		}),
 		base("everything", func(s *Scenario) {
 			s.Length, s.Daemons = 20*time.Second, 4
-			s.People = []People{{8, newLocking}, {2, newCounting}, {2, newWorking}}
+			s.Clients = []ClientGroup{{8, newLocking}, {2, newCounting}, {2, newWorking}}
 			s.Faults = []fault{
-				{2 * time.Second, cut}, {3 * time.Second, part}, {3 * time.Second, stop}, {4 * time.Second, sleep},
+				{2 * time.Second, cut}, {3 * time.Second, partition}, {3 * time.Second, stop}, {4 * time.Second, sleep},
 				{500 * time.Millisecond, remember}, {time.Second, restart}, {time.Second, flushSometimes}, {5 * time.Second, jump},
 			}
 			s.Split, s.Slow, s.Stall = 6, 40, 200
@@ -105,7 +105,7 @@ func memoryScenarios() []*Scenario {
 		base("durable", func(s *Scenario) {
 			s.Durable, s.Length = true, 10*time.Second
 			s.Faults = []fault{{400 * time.Millisecond, restartDurable}, {time.Second, stop}}
-			s.People = []People{{6, newLocking}, {2, newCounting}}
+			s.Clients = []ClientGroup{{6, newLocking}, {2, newCounting}}
 		}),
 		base("promotion", func(s *Scenario) {
 			s.Durable, s.Length = true, 12*time.Second
@@ -117,7 +117,7 @@ func memoryScenarios() []*Scenario {
 		}),
 		base("backups", func(s *Scenario) {
 			s.Durable, s.Length, s.Split, s.Stall, s.Slow = true, 20*time.Second, 0, 0, 0
-			s.People = []People{{6, newLocking}, {2, newCounting}}
+			s.Clients = []ClientGroup{{6, newLocking}, {2, newCounting}}
 			s.Faults = []fault{{time.Second, backUps}}
 		}),
 		base("awakened", func(s *Scenario) {
@@ -125,7 +125,7 @@ func memoryScenarios() []*Scenario {
 			s.Faults = []fault{{150 * time.Millisecond, remember}, {500 * time.Millisecond, awaken}, {2 * time.Second, cut}}
 		}),
 		base("evicted", func(s *Scenario) {
-			s.Length, s.People = 16*time.Second, []People{{8, newLocking}, {2, newCounting}}
+			s.Length, s.Clients = 16*time.Second, []ClientGroup{{8, newLocking}, {2, newCounting}}
 			s.Faults = []fault{{500 * time.Millisecond, evictUnseen}, {2 * time.Second, cut}}
 		}),
 		base("evicting", func(s *Scenario) { // one daemon: another one looks up to a second later
@@ -133,7 +133,7 @@ func memoryScenarios() []*Scenario {
 			s.Faults = []fault{{2 * time.Second, cut}}
 		}),
 		base("unborn", func(s *Scenario) {
-			s.Unborn, s.Length = true, 4*time.Second
+			s.NotBootstrapped, s.Length = true, 4*time.Second
 			s.Faults = []fault{{700 * time.Millisecond, stop}}
 		}),
 	}
@@ -154,7 +154,7 @@ func clockScenarios() []*Scenario {
 		}),
 		base("ripples", func(s *Scenario) { // clocks that are set by little, so that it is forgiven, or slewed
 			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}, {30 * time.Second, cut}}
-			s.People, s.MinTTL, s.MaxTTL, s.Keys = []People{{6, newLocking}, {2, newWorking}}, time.Second, 2*time.Second, 3
+			s.Clients, s.MinTTL, s.MaxTTL, s.Keys = []ClientGroup{{6, newLocking}, {2, newWorking}}, time.Second, 2*time.Second, 3
 		}),
 		base("swell", func(s *Scenario) { // likewise, with readers and permits, and longer leases
 			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}}
@@ -179,35 +179,35 @@ func clockScenarios() []*Scenario {
 func kindScenarios() []*Scenario {
 	return []*Scenario{
 		base("ids", func(s *Scenario) {
-			s.People, s.Length = []People{{6, newCounting}}, 16*time.Second
+			s.Clients, s.Length = []ClientGroup{{6, newCounting}}, 16*time.Second
 			s.Faults = []fault{{300 * time.Millisecond, restart}, {time.Second, stop}, {time.Second, cut}, {2 * time.Second, remember}}
 		}),
 		base("idle", func(s *Scenario) { // counters that rest for longer than a master is young
-			s.People, s.Length, s.Counters, s.Daemons, s.Slow = []People{{8, newCounting}}, 20*time.Second, 150, 2, 20
-			s.Faults = []fault{{400 * time.Millisecond, part}, {400 * time.Millisecond, stop}, {500 * time.Millisecond, forget}}
+			s.Clients, s.Length, s.Counters, s.Daemons, s.Slow = []ClientGroup{{8, newCounting}}, 20*time.Second, 150, 2, 20
+			s.Faults = []fault{{400 * time.Millisecond, partition}, {400 * time.Millisecond, stop}, {500 * time.Millisecond, forget}}
 		}),
 		base("deletions", func(s *Scenario) { // counters are deleted while ids are drawn
-			s.People, s.Length, s.Counters, s.Slow = []People{{16, newCounting}, {16, newDeleting}}, 16*time.Second, 40, 4
-			s.Faults = []fault{{500 * time.Millisecond, cut}, {150 * time.Millisecond, part}, {700 * time.Millisecond, stop}}
+			s.Clients, s.Length, s.Counters, s.Slow = []ClientGroup{{16, newCounting}, {16, newDeleting}}, 16*time.Second, 40, 4
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {150 * time.Millisecond, partition}, {700 * time.Millisecond, stop}}
 		}),
 		base("work", func(s *Scenario) {
-			s.People, s.MaxKeep, s.MaxTTL = []People{{6, newWorking}}, 10*time.Second, 500*time.Millisecond
-			s.Faults = []fault{{500 * time.Millisecond, stop}, {500 * time.Millisecond, cut}, {time.Second, part}}
+			s.Clients, s.MaxKeep, s.MaxTTL = []ClientGroup{{6, newWorking}}, 10*time.Second, 500*time.Millisecond
+			s.Faults = []fault{{500 * time.Millisecond, stop}, {500 * time.Millisecond, cut}, {time.Second, partition}}
 		}),
 		base("jobs", func(s *Scenario) {
-			s.People, s.MaxKeep, s.MaxTTL, s.Length = []People{{6, newWorking}}, 16*time.Second, 300*time.Millisecond, 24*time.Second
+			s.Clients, s.MaxKeep, s.MaxTTL, s.Length = []ClientGroup{{6, newWorking}}, 16*time.Second, 300*time.Millisecond, 24*time.Second
 			s.Pieces = 80
-			s.Faults = []fault{{500 * time.Millisecond, forget}, {200 * time.Millisecond, part}, {300 * time.Millisecond, stop}, {time.Second, die}}
+			s.Faults = []fault{{500 * time.Millisecond, forget}, {200 * time.Millisecond, partition}, {300 * time.Millisecond, stop}, {time.Second, die}}
 		}),
 		base("rollbacks", func(s *Scenario) { // masters that come back with an older file, one after another or all at once
-			s.People, s.MaxKeep, s.MaxTTL, s.Length = []People{{8, newWorking}}, 12*time.Second, 300*time.Millisecond, 24*time.Second
+			s.Clients, s.MaxKeep, s.MaxTTL, s.Length = []ClientGroup{{8, newWorking}}, 12*time.Second, 300*time.Millisecond, 24*time.Second
 			s.Pieces = 60
-			s.Faults = []fault{{400 * time.Millisecond, save}, {500 * time.Millisecond, rollBack}, {time.Second, part}}
+			s.Faults = []fault{{400 * time.Millisecond, save}, {500 * time.Millisecond, rollBack}, {time.Second, partition}}
 		}),
 		base("overdue", func(s *Scenario) { // workers that are taken over, by whom masters forget
-			s.People, s.MaxKeep, s.MinTTL, s.MaxTTL, s.Length = []People{{8, newWorking}}, 2*time.Second, 40*time.Millisecond, 150*time.Millisecond, 12*time.Second
+			s.Clients, s.MaxKeep, s.MinTTL, s.MaxTTL, s.Length = []ClientGroup{{8, newWorking}}, 2*time.Second, 40*time.Millisecond, 150*time.Millisecond, 12*time.Second
 			s.Pieces, s.Overdue = 6, true
-			s.Faults = []fault{{150 * time.Millisecond, forget}, {100 * time.Millisecond, part}}
+			s.Faults = []fault{{150 * time.Millisecond, forget}, {100 * time.Millisecond, partition}}
 		}),
 	}
 }
@@ -247,32 +247,32 @@ func modeScenarios() []*Scenario {
 	return []*Scenario{
 		base("readers", func(s *Scenario) {
 			s.Modes, s.Keys, s.Slow = shared, 3, 20
-			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}
 		}),
 		base("turning", func(s *Scenario) {
-			s.People, s.Modes, s.Keys, s.Daemons = []People{{6, newTurning}}, shared, 8, 2
+			s.Clients, s.Modes, s.Keys, s.Daemons = []ClientGroup{{6, newModeChanger}}, shared, 8, 2
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Length = 0, 0, 0, 0, true, 12*time.Second
 		}),
 		base("contest", func(s *Scenario) { // readers that want to write, on few keys
-			s.People, s.Modes, s.Keys, s.Slow, s.Length = []People{{8, newTurning}}, shared, 2, 10, 10*time.Second
-			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}
+			s.Clients, s.Modes, s.Keys, s.Slow, s.Length = []ClientGroup{{8, newModeChanger}}, shared, 2, 10, 10*time.Second
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}
 		}),
 		base("eager", func(s *Scenario) { // likewise, and not waiting for the answer
-			s.People, s.Modes, s.Keys, s.Slow, s.Impatient = []People{{8, newTurning}}, shared, 2, 6, 2
-			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, part}}
+			s.Clients, s.Modes, s.Keys, s.Slow, s.Impatient = []ClientGroup{{8, newModeChanger}}, shared, 2, 6, 2
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, partition}}
 		}),
 		base("halves", func(s *Scenario) { // masters that forget half of an upgrade
-			s.People, s.Modes, s.Keys, s.Slow, s.Length = []People{{3, newStaying}, {4, newTurning}}, shared, 2, 10, 16*time.Second
+			s.Clients, s.Modes, s.Keys, s.Slow, s.Length = []ClientGroup{{3, newLongWriter}, {4, newModeChanger}}, shared, 2, 10, 16*time.Second
 			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 400*time.Millisecond
-			s.Faults = []fault{{200 * time.Millisecond, cut}, {300 * time.Millisecond, flushSometimes}, {300 * time.Millisecond, part}}
+			s.Faults = []fault{{200 * time.Millisecond, cut}, {300 * time.Millisecond, flushSometimes}, {300 * time.Millisecond, partition}}
 		}),
 		base("denials", func(s *Scenario) { // masters that refuse what makes a writer a reader
-			s.People, s.Modes, s.Keys, s.Length = []People{{6, newTurning}}, shared, 6, 10*time.Second
-			s.Faults = []fault{{400 * time.Millisecond, deny}, {2 * time.Second, part}}
+			s.Clients, s.Modes, s.Keys, s.Length = []ClientGroup{{6, newModeChanger}}, shared, 6, 10*time.Second
+			s.Faults = []fault{{400 * time.Millisecond, deny}, {2 * time.Second, partition}}
 		}),
 		base("permits", func(s *Scenario) {
 			s.Modes, s.Keys, s.Slow = []redlock.Mode{redlock.Permits}, 2, 20
-			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, part}}
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}
 		}),
 		base("modes", func(s *Scenario) {
 			s.Modes, s.Keys, s.Length = append(shared, redlock.Permits), 3, 16*time.Second

@@ -22,36 +22,36 @@ type server struct {
 	home   int64           // what offset is while nobody sets the clock
 	ppm    int64           // how much faster it runs
 
-	process  int // counts restarts
-	runID    string
-	facts    string // INFO's text, but for its counts
-	executed int64  // commands, by this process
-	evicted  int64  // keys, by this process
-	durable  bool
-	promoted bool // was a replica, and lacks what had not reached it
-	up       bool
-	stopped  bool // SIGSTOP
-	denied   bool // the daemons' user may not say ZADD
-	backlog  []*flight
-	links    map[int64]*link // by CLIENT ID
-	lastID   int64
-	parted   time.Duration // when a connection to it ended last
-	snapshot memory
-	steps    []*step
-	rippling bool                      // its clock is being moved by little steps
-	eyes     map[*daemon]time.Duration // when a daemon saw its clock last
-	tracked  map[string][]*link        // who hears of a key's next change
+	process     int // counts restarts
+	runID       string
+	infoText    string // INFO's text, but for its counts
+	executed    int64  // commands, by this process
+	evicted     int64  // keys, by this process
+	durable     bool
+	promoted    bool // was a replica, and lacks what had not reached it
+	up          bool
+	stopped     bool // SIGSTOP
+	denied      bool // the daemons' user may not say ZADD
+	backlog     []*flight
+	links       map[int64]*simLink // by CLIENT ID
+	lastID      int64
+	parted      time.Duration // when a connection to it ended last
+	snapshot    memory
+	steps       []*clockStep
+	rippling    bool                      // its clock is being moved by little steps
+	clockSeenAt map[*daemon]time.Duration // when a daemon saw its clock last
+	tracked     map[string][]*simLink     // who hears of a key's next change
 }
 
 // born starts a process with what is left of the memory.
-func (s *server) born(m memory) {
+func (s *server) start(m memory) {
 	s.process++
-	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*link{}
-	s.tracked, s.eyes = map[string][]*link{}, map[*daemon]time.Duration{}
+	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*simLink{}
+	s.tracked, s.clockSeenAt = map[string][]*simLink{}, map[*daemon]time.Duration{}
 	s.lastID, s.up, s.stopped, s.backlog = 0, true, false, nil
 	s.executed, s.evicted = 0, 0
 	s.runID = fmt.Sprintf("%030x%010x", s.process, hash(s.name))
-	s.facts = s.describe()
+	s.infoText = s.describe()
 }
 
 func hash(name string) (n uint32) {
@@ -80,10 +80,10 @@ func bit(yes bool) string {
 }
 
 // execute runs one command; l is nil inside of a script.
-func (s *server) execute(l *link, a []string) pool.Reply {
+func (s *server) execute(l *simLink, a []string) pool.Reply {
 	s.executed++
 	if l != nil && a[0] == "INFO" {
-		s.evictUnderLook(a)
+		s.evictBeforeInfo(a)
 	}
 	if s.denied && a[0] == "ZADD" {
 		return refusal("NOPERM this user has no permissions to run the 'zadd' command")
@@ -122,7 +122,7 @@ func (s *server) execute(l *link, a []string) pool.Reply {
 	return refusal("ERR unknown command '" + a[0] + "'")
 }
 
-func (s *server) client(l *link, a []string) pool.Reply {
+func (s *server) client(l *simLink, a []string) pool.Reply {
 	switch a[1] {
 	case "ID":
 		return number(l.id)
@@ -145,9 +145,9 @@ func (s *server) time([]string) pool.Reply {
 
 func (s *server) info(a []string) pool.Reply {
 	if len(a) > 1 && a[1] != "stats" {
-		return text(s.facts)
+		return text(s.infoText)
 	}
-	return text(s.facts + "# Stats\r\ntotal_commands_processed:" + strconv.FormatInt(s.executed, 10) +
+	return text(s.infoText + "# Stats\r\ntotal_commands_processed:" + strconv.FormatInt(s.executed, 10) +
 		"\r\nevicted_keys:" + strconv.FormatInt(s.evicted, 10) + "\r\n")
 }
 
@@ -174,6 +174,6 @@ const epoch = 1_800_000_000_000_000
 // expireActively drops what has expired, as a running server does by itself.
 func (s *server) expireActively() {
 	for key := range s.memory {
-		s.look(key)
+		s.lookup(key)
 	}
 }

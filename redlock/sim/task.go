@@ -84,7 +84,7 @@ func (t tasks) Submit(job func()) error {
 
 // Await looks every now and then; the context is of another time.
 func (t tasks) Await(_ context.Context, ready <-chan struct{}) bool {
-	for end := t.daemon.world.now + 4*t.daemon.patience(); ; t.Sleep(time.Millisecond) {
+	for end := t.daemon.world.now + 4*t.daemon.exchangeTimeout(); ; t.Sleep(time.Millisecond) {
 		select {
 		case <-ready:
 			return true
@@ -116,16 +116,16 @@ func (t tasks) Release(time.Duration) {}
 
 // clock is a daemon's own: it may run faster or slower than the world's, and
 // jump ahead as if the machine had been suspended.
-type clock struct {
+type daemonClock struct {
 	daemon *daemon
 	origin time.Duration
 	ppm    int64
 	jumped time.Duration
 }
 
-var _ pool.Clock = (*clock)(nil)
+var _ pool.Clock = (*daemonClock)(nil)
 
-func (c *clock) Now() time.Duration {
+func (c *daemonClock) Now() time.Duration {
 	w := c.daemon.world
 	if c.daemon.dead {
 		return 1 << 60 // whatever still runs gives up
@@ -134,12 +134,12 @@ func (c *clock) Now() time.Duration {
 }
 
 // world turns a moment of this clock into one of the world, if it goes on as it does.
-func (c *clock) world(moment time.Duration) time.Duration {
+func (c *daemonClock) world(moment time.Duration) time.Duration {
 	w, left := c.daemon.world, moment-c.Now()
 	return w.now + left - left/1000*time.Duration(c.ppm)/1000
 }
 
-func (c *clock) AfterFunc(d time.Duration, f func()) pool.Timer {
+func (c *daemonClock) AfterFunc(d time.Duration, f func()) pool.Timer {
 	t := &timer{daemon: c.daemon, f: f}
 	t.Reset(d)
 	return t

@@ -16,16 +16,16 @@ type trace struct {
 	world *World
 	on    bool
 	out   io.Writer
-	lines []line
+	lines []traceLine
 }
 
-type line struct {
+type traceLine struct {
 	key  string // "" = of interest for every key
 	text string
 }
 
 // keepLines bounds a trace.
-const keepLines = 20_000
+const maxTraceLines = 20_000
 
 func (t *trace) note(key, format string, args ...any) {
 	if !t.on {
@@ -33,13 +33,13 @@ func (t *trace) note(key, format string, args ...any) {
 	}
 	text := fmt.Sprintf("%10.3fms ", float64(t.world.now)/float64(time.Millisecond)) + fmt.Sprintf(format, args...)
 	fmt.Fprintln(t.out, text)
-	if t.lines = append(t.lines, line{key, text}); len(t.lines) > keepLines {
-		t.lines = slices.Delete(t.lines, 0, keepLines/2)
+	if t.lines = append(t.lines, traceLine{key, text}); len(t.lines) > maxTraceLines {
+		t.lines = slices.Delete(t.lines, 0, maxTraceLines/2)
 	}
 }
 
 // command notes what a master executed.
-func (t *trace) command(l *link, words []string, r pool.Reply) {
+func (t *trace) command(l *simLink, words []string, r pool.Reply) {
 	if words[0] == "SCRIPT" || words[0] == "INFO" || words[0] == "CONFIG" {
 		return
 	}

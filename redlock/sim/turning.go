@@ -13,8 +13,8 @@ import (
 // writer stays a reader until it is told otherwise, whatever became of the
 // question; a writer is at most a reader from the moment it asks to be one, unless it
 // is told no.
-type turning struct {
-	somebody
+type modeChanger struct {
+	baseClient
 	key   string
 	token redlock.Token // "" = holds nothing
 	owner *daemon
@@ -22,28 +22,28 @@ type turning struct {
 	stays bool // what it writes it keeps as long as it can
 }
 
-func newStaying(w *World, index int) client {
-	return &turning{somebody: somebody{world: w, index: index}, stays: true}
+func newLongWriter(w *World, index int) client {
+	return &modeChanger{baseClient: baseClient{world: w, index: index}, stays: true}
 }
 
-func newTurning(w *World, index int) client {
-	return &turning{somebody: somebody{world: w, index: index}}
+func newModeChanger(w *World, index int) client {
+	return &modeChanger{baseClient: baseClient{world: w, index: index}}
 }
 
-func (c *turning) lost(d *daemon) {
+func (c *modeChanger) lost(d *daemon) {
 	if c.daemon != d {
 		return
 	}
 	t := c.record()
-	t.unsure, t.asking, t.releases = c.world.judge.tick(), 0, 0
+	t.unsure, t.acquiring, t.releases = c.world.checker.tick(), 0, 0
 	c.daemon, c.token = nil, ""
 	c.pending++
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
-func (c *turning) record() *tokenRecord { return c.world.judge.token(c.key, string(c.token)) }
+func (c *modeChanger) record() *tokenState { return c.world.checker.token(c.key, string(c.token)) }
 
-func (c *turning) act() {
+func (c *modeChanger) act() {
 	w := c.world
 	d := w.anyDaemon()
 	if c.token != "" && c.owner.serves() && !w.chance(5) {
@@ -58,8 +58,8 @@ func (c *turning) act() {
 	case d == nil:
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 	case c.token == "":
-		c.key, c.token = w.anyKey(), redlock.Token(fmt.Sprintf("turning-%d-%d", c.index, w.judge.tick()))
-		c.ask(d, w.anyMode())
+		c.key, c.token = w.anyKey(), redlock.Token(fmt.Sprintf("turning-%d-%d", c.index, w.checker.tick()))
+		c.request(d, w.anyMode())
 	case c.stays && !w.calm && c.record().mode == redlock.Exclusive:
 		c.extend(d)
 	case w.chance(4) || w.calm:
@@ -70,31 +70,31 @@ func (c *turning) act() {
 	case w.chance(3):
 		c.extend(d)
 	case c.record().mode == redlock.Shared:
-		c.ask(d, redlock.Exclusive)
+		c.request(d, redlock.Exclusive)
 	default:
-		c.ask(d, redlock.Shared)
+		c.request(d, redlock.Shared)
 	}
 }
 
 // ask is for a mode, whichever it holds.
-func (c *turning) ask(d *daemon, mode redlock.Mode) {
+func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
 	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
 	held := t.granted != 0
 	wrote := held && mode == redlock.Shared && t.mode == redlock.Exclusive
 	if held && mode == redlock.Shared {
 		t.mode = mode
 	}
-	before, alone := w.judge.ask(key, mode), s.Reliable && w.judge.alone(t)
+	before, alone := w.checker.beforeAcquire(key, mode), s.Reliable && w.checker.alone(t)
 	r := redlock.LockRequest{
 		Key: redlock.Key(key), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond), Token: c.token, Mode: mode,
 	}
-	t.turned = t.turned || held
-	t.asks, t.asking, t.active = t.asks+1, t.asking+1, max(t.active, w.now)
+	t.changedMode = t.changedMode || held
+	t.acquires, t.acquiring, t.active = t.acquires+1, t.acquiring+1, max(t.active, w.now)
 	w.trace.note(key, "client %d asks daemon %d for %q by %s, mode %d, ttl %v", c.index, d.index, key, t.token, mode, r.TTL)
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {
 			if !d.dead {
-				t.asking--
+				t.acquiring--
 				t.active = max(t.active, w.now)
 			}
 			if !c.answered(d, turn) {
@@ -103,14 +103,14 @@ func (c *turning) ask(d *daemon, mode redlock.Mode) {
 			if err != nil {
 				w.trace.note(key, "client %d hears from daemon %d: %v", c.index, d.index, err)
 				if wrote && errors.Is(err, redlock.ErrHeld) {
-					w.judge.stillWriter(t)
+					w.checker.stillWriter(t)
 				}
 				c.refused(d, t, held, alone, err)
 				return
 			}
 			t.mode, c.owner = mode, d
 			c.until = max(c.until, d.clock.world(d.clock.Now()+g.Validity()))
-			w.judge.granted(d, key, t.token, int64(g.Fence), before, d.clock.world(d.clock.Now()+g.Validity()))
+			w.checker.granted(d, key, t.token, int64(g.Fence), before, d.clock.world(d.clock.Now()+g.Validity()))
 			t.active = c.until
 			c.rest()
 		})
@@ -121,7 +121,7 @@ func (c *turning) ask(d *daemon, mode redlock.Mode) {
 }
 
 // giveUp asks another daemon at once to be the writer, while the first one is at it.
-func (c *turning) giveUp(turn int) {
+func (c *modeChanger) giveUp(turn int) {
 	w, d := c.world, c.world.anyDaemon()
 	if turn != c.pending || c.daemon == nil || w.calm || d == nil {
 		return
@@ -129,20 +129,20 @@ func (c *turning) giveUp(turn int) {
 	w.trace.note(c.key, "client %d gives up waiting for daemon %d", c.index, c.daemon.index)
 	c.daemon = nil
 	c.pending++
-	c.record().unsure = w.judge.tick()
-	c.ask(d, redlock.Exclusive)
+	c.record().unsure = w.checker.tick()
+	c.request(d, redlock.Exclusive)
 }
 
 // refused: what it held before it still holds. alone: nobody else had anything
 // to do with the key when it asked.
-func (c *turning) refused(d *daemon, t *tokenRecord, held, alone bool, err error) {
+func (c *modeChanger) refused(d *daemon, t *tokenState, held, alone bool, err error) {
 	w := c.world
 	w.served("an acquire failed", t.key, err)
-	if alone && w.judge.alone(t) {
+	if alone && w.checker.alone(t) {
 		w.violate("liveness", t.key, fmt.Sprintf("%s was refused by daemon %d although nobody else had anything to do with the key: %v", t.token, d.index, err))
 	}
 	if !errors.Is(err, redlock.ErrHeld) {
-		t.unsure = w.judge.tick()
+		t.unsure = w.checker.tick()
 	}
 	if !held {
 		c.token = ""
@@ -152,9 +152,9 @@ func (c *turning) refused(d *daemon, t *tokenRecord, held, alone bool, err error
 	c.rest()
 }
 
-func (c *turning) rest() { c.world.soon(c, 0, max(0, c.until-c.world.now)/4) }
+func (c *modeChanger) rest() { c.world.soon(c, 0, max(0, c.until-c.world.now)/4) }
 
-func (c *turning) extend(d *daemon) {
+func (c *modeChanger) extend(d *daemon) {
 	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
 	r := redlock.ExtendRequest{Key: redlock.Key(key), Token: c.token, TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)}
 	c.call(d, func(turn int) {
@@ -165,7 +165,7 @@ func (c *turning) extend(d *daemon) {
 			w.served("an extension failed", key, err)
 			if err == nil {
 				until := d.clock.world(d.clock.Now() + g.Validity())
-				w.judge.extended(d, key, t.token, until)
+				w.checker.extended(d, key, t.token, until)
 				c.until = max(c.until, until)
 				t.active = c.until
 			}
@@ -174,17 +174,17 @@ func (c *turning) extend(d *daemon) {
 	})
 }
 
-func (c *turning) release(d *daemon) {
+func (c *modeChanger) release(d *daemon) {
 	w, key, t := c.world, c.key, c.record()
 	t.shared = t.shared || d != c.owner
-	sole, until, since := w.judge.releasing(key, t.token)
+	sole, until, since := w.checker.releasing(key, t.token)
 	c.call(d, func(turn int) {
 		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a release failed", key, err)
-			w.judge.released(key, t.token, released, err != nil, sole, until, since)
+			w.checker.released(key, t.token, released, err != nil, sole, until, since)
 			t.active = w.now
 			c.token = ""
 			w.soon(c, 0, w.Scenario.think())
@@ -195,10 +195,10 @@ func (c *turning) release(d *daemon) {
 // alone tells whether no other token can have left anything at the key: all are
 // done with it for longer than a copy outlives its lease. What a writer that was
 // a reader has may last longer, by 1024 ms for each time, see acquire.lua.
-func (j *judge) alone(t *tokenRecord) bool {
+func (j *checker) alone(t *tokenState) bool {
 	for _, other := range j.tokens {
-		const outlives = late + 100*time.Millisecond
-		if other.key == t.key && other != t && (other.asking > 0 || other.active+outlives > j.world.now || other.turned && other.released == 0) {
+		const outlives = masterTimeout + 100*time.Millisecond
+		if other.key == t.key && other != t && (other.acquiring > 0 || other.active+outlives > j.world.now || other.changedMode && other.released == 0) {
 			return false
 		}
 	}

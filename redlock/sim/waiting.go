@@ -12,7 +12,7 @@ import (
 // waiting is a client that waits for what it cannot have at once, and may have it
 // renewed for as long as it is there.
 type waiting struct {
-	somebody
+	baseClient
 	tenure *tenure // nil = it holds nothing
 }
 
@@ -29,7 +29,7 @@ type tenure struct {
 }
 
 func newWaiting(w *World, index int) client {
-	return &waiting{somebody: somebody{world: w, index: index}}
+	return &waiting{baseClient: baseClient{world: w, index: index}}
 }
 
 func (c *waiting) lost(d *daemon) {
@@ -60,7 +60,7 @@ func (c *waiting) act() {
 		c.tenure = nil // it has run out
 		w.soon(c, 0, w.Scenario.think())
 	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
-		c.goes()
+		c.disconnect()
 	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && w.chance(3):
 		c.again(d)
 	case t != nil && t.owner.serves():
@@ -71,12 +71,12 @@ func (c *waiting) act() {
 	case d == nil:
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 	default:
-		c.ask(d)
+		c.request(d)
 	}
 }
 
 // wants draws a request.
-func (c *waiting) wants() (r redlock.LockRequest, keys []string, waits bool) {
+func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits bool) {
 	w, s := c.world, c.world.Scenario
 	keys = []string{w.anyKey()}
 	if other := w.anyKey(); w.chance(s.Several) && other != keys[0] {
@@ -99,37 +99,37 @@ func (c *waiting) wants() (r redlock.LockRequest, keys []string, waits bool) {
 		r.Wait += drainGrace
 	}
 	if s.Chosen || !r.Fair && w.chance(s.Named) {
-		r.Token = redlock.Token(fmt.Sprint("waits-", w.judge.tick()))
+		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker.tick()))
 		for _, key := range keys {
-			w.judge.token(key, string(r.Token)).asks = 2 // a wait asks again and again
+			w.checker.token(key, string(r.Token)).acquires = 2 // a wait asks again and again
 		}
 	}
 	return r, keys, true
 }
 
-func (c *waiting) ask(d *daemon) {
+func (c *waiting) request(d *daemon) {
 	w, s := c.world, c.world.Scenario
-	r, keys, waits := c.wants()
+	r, keys, waits := c.drawRequest()
 	var before []int64
 	for _, key := range keys {
-		before = append(before, w.judge.ask(key, r.Mode))
+		before = append(before, w.checker.beforeAcquire(key, r.Mode))
 	}
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
 		}
-		record := w.judge.waits(d, keys, &r, waits)
+		record := w.checker.waitBegins(d, keys, &r, waits)
 		var held *holdRecord
 		if w.chance(s.Holding) {
-			held = w.judge.holds(c, d, keys, &r)
+			held = w.checker.holds(c, d, keys, &r)
 		}
 		done := func(g redlock.Grant, err error) {
 			if d.dead {
 				return
 			}
-			w.judge.waited(record, g, err)
+			w.checker.waitEnds(record, g, err)
 			if c.answered(d, turn) {
-				c.heard(record, held, before, g, err)
+				c.onAnswer(record, held, before, g, err)
 			} else if err == nil && g.Fresh {
 				d.locker.GiveBack(g)
 			} else if err == nil && g.Hold != nil {
@@ -146,12 +146,12 @@ func (c *waiting) ask(d *daemon) {
 			if w.chance(2) { // while it is asked for
 				after = w.between(0, 500*time.Microsecond)
 			}
-			w.after(after, d, func() { w.judge.leaves(record, leave) })
+			w.after(after, d, func() { w.checker.leaves(record, leave) })
 		}
 	})
 }
 
-func (c *waiting) heard(record *waitRecord, held *holdRecord, before []int64, g redlock.Grant, err error) {
+func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64, g redlock.Grant, err error) {
 	w, d := c.world, record.daemon
 	if err != nil {
 		if !errors.Is(err, redlock.ErrLeft) {
@@ -172,9 +172,9 @@ func (c *waiting) heard(record *waitRecord, held *holdRecord, before []int64, g 
 	}
 	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
 	for i, key := range record.keys {
-		t := w.judge.token(key, string(g.Token))
+		t := w.checker.token(key, string(g.Token))
 		t.mode = record.mode
-		w.judge.granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
+		w.checker.granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
 		if t.hold = held; held != nil {
 			held.granted(string(g.Token))
 		}
@@ -202,21 +202,21 @@ func (c *waiting) again(d *daemon) {
 	}
 	before, left := []int64{}, t.until-w.now
 	for _, key := range t.keys {
-		before = append(before, w.judge.ask(key, t.mode))
+		before = append(before, w.checker.beforeAcquire(key, t.mode))
 	}
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
-			if err != nil && w.Scenario.Reliable && left > late && !shut(err) {
+			if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
 				w.violate("order", t.keys[0], fmt.Sprintf("the holder asked again with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
 				return
 			}
 			if err == nil {
 				t.until = d.clock.world(d.clock.Now() + g.Validity())
 				for i, key := range t.keys {
-					w.judge.granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
+					w.checker.granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
 				}
 			}
 			w.soon(c, 0, max(0, t.until-w.now)/4)
@@ -225,18 +225,18 @@ func (c *waiting) again(d *daemon) {
 }
 
 // goes: its connection ends.
-func (c *waiting) goes() {
+func (c *waiting) disconnect() {
 	w, t := c.world, c.tenure
 	for _, key := range t.keys {
-		w.judge.releasing(key, string(t.token))
+		w.checker.releasing(key, string(t.token))
 	}
 	c.call(t.owner, func(turn int) {
 		t.hold.End()
 		if c.answered(t.owner, turn) {
 			for _, key := range t.keys {
-				w.judge.token(key, string(t.token)).releases--
+				w.checker.token(key, string(t.token)).releases--
 			}
-			w.judge.ended(string(t.token))
+			w.checker.ended(string(t.token))
 			c.tenure = nil
 			w.soon(c, 0, w.Scenario.think())
 		}
@@ -253,10 +253,10 @@ func (c *waiting) release(d *daemon) {
 	}
 	var all []asked
 	for _, key := range t.keys {
-		record := w.judge.token(key, string(t.token))
+		record := w.checker.token(key, string(t.token))
 		record.shared = record.shared || d != t.owner
 		var a asked
-		a.sole, a.until, a.since = w.judge.releasing(key, string(t.token))
+		a.sole, a.until, a.since = w.checker.releasing(key, string(t.token))
 		all = append(all, a)
 	}
 	open := len(all)
@@ -266,7 +266,7 @@ func (c *waiting) release(d *daemon) {
 				if d.dead {
 					return
 				}
-				w.judge.released(key, string(t.token), released, err != nil, all[i].sole, all[i].until, all[i].since)
+				w.checker.released(key, string(t.token), released, err != nil, all[i].sole, all[i].until, all[i].since)
 				if open--; open == 0 && c.answered(d, turn) {
 					c.tenure = nil
 					w.soon(c, 0, w.Scenario.think())

@@ -21,19 +21,19 @@ import (
 //	           waiter that stands in the queue of a quorum
 //	sleep      nobody waits while the key is free, for longer than a wake-up takes
 //	queues     nothing of a queue is left when nobody waits
-type waitJudge struct {
-	all     []*waitRecord            // in the order of their arrival, those that are not over
-	touched map[string]time.Duration // when a key changed last, on any master
-	stood   map[*daemon]int64        // waiters that asked for a place in a queue
-	holds   map[string]*holdRecord   // by token
-	lost    map[*daemon]bool         // whose places in queues are not told apart any more, see queued
+type waitChecker struct {
+	all       []*waitRecord            // in the order of their arrival, those that are not over
+	touched   map[string]time.Duration // when a key changed last, on any master
+	queued    map[*daemon]int64        // waiters that asked for a place in a queue
+	holds     map[string]*holdRecord   // by token
+	ambiguous map[*daemon]bool         // whose places in queues are not told apart any more, see queued
 }
 
 // waitRecord is one request that waits, or that asks once and looks at the queue.
 type waitRecord struct {
 	daemon *daemon
 	keys   []string
-	line   string // the keys, sorted
+	keySet string // the keys, sorted
 	mode   redlock.Mode
 	fair   bool
 	named  bool
@@ -43,7 +43,7 @@ type waitRecord struct {
 	over   bool
 	free   time.Duration // since when it could have the lock; 0 = it could not
 
-	stand       int64 // its number in its daemon's queueing, 0 = none
+	number      int64 // its number in its daemon's queueing, 0 = none
 	ticket      string
 	accepted    map[*server]bool
 	established time.Duration // 0 = not
@@ -54,52 +54,52 @@ type waitRecord struct {
 const grace = 1500 * time.Millisecond
 
 // waits is called when a daemon gets a request.
-func (j *judge) waits(d *daemon, keys []string, r *redlock.LockRequest, waits bool) *waitRecord {
+func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, waits bool) *waitRecord {
 	w, s := j.world, &j.waiting
 	sorted := slices.Sorted(slices.Values(keys))
 	record := &waitRecord{
-		daemon: d, keys: keys, line: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, named: r.Token != "",
+		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, named: r.Token != "",
 		waits: waits, began: w.now, end: w.now + r.Wait, accepted: map[*server]bool{},
 	}
 	if waits && r.Fair && r.Token == "" {
-		s.stood[d]++
-		record.stand = s.stood[d]
+		s.queued[d]++
+		record.number = s.queued[d]
 	}
 	s.all = append(s.all, record)
-	w.trace.note(keys[0], "daemon %d is asked for %s, mode %d, fair %v, wait %v, token %q", d.index, record.line, r.Mode, r.Fair, r.Wait, r.Token)
+	w.trace.note(keys[0], "daemon %d is asked for %s, mode %d, fair %v, wait %v, token %q", d.index, record.keySet, r.Mode, r.Fair, r.Wait, r.Token)
 	w.after(r.Wait+grace, d, func() { j.overdue(record) })
 	if d.drained != 0 && waits {
-		j.endsSoon(record)
+		j.mustEndSoon(record)
 	}
 	return record
 }
 
 // overdue: a daemon that stood still answers when it goes on.
-func (j *judge) overdue(r *waitRecord) {
+func (j *checker) overdue(r *waitRecord) {
 	switch w := j.world; {
 	case r.over:
 	case r.daemon.resumed+grace > w.now:
 		w.after(r.daemon.resumed+grace-w.now, r.daemon, func() { j.overdue(r) })
 	default:
-		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was to end %.3f ms ago and has not been answered", r.line, ms(w.now-r.end)))
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was to end %.3f ms ago and has not been answered", r.keySet, ms(w.now-r.end)))
 	}
 }
 
 // waited is called with the answer.
-func (j *judge) waited(r *waitRecord, g redlock.Grant, err error) {
+func (j *checker) waitEnds(r *waitRecord, g redlock.Grant, err error) {
 	w, s := j.world, &j.waiting
 	j.checked++
-	w.trace.note(r.keys[0], "daemon %d answers the wait for %s of %.3fms by %s: %v", r.daemon.index, r.line, ms(r.began), abbreviate(string(g.Token)), err)
+	w.trace.note(r.keys[0], "daemon %d answers the wait for %s of %.3fms by %s: %v", r.daemon.index, r.keySet, ms(r.began), abbreviate(string(g.Token)), err)
 	if r.over {
-		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was answered twice: now %v", r.line, err))
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was answered twice: now %v", r.keySet, err))
 		return
 	}
-	if r.over = true; r.stand == 0 && r.fair && r.waits && err != nil {
-		s.lost[r.daemon] = true // it may have a place that nobody has seen yet
+	if r.over = true; r.number == 0 && r.fair && r.waits && err != nil {
+		s.ambiguous[r.daemon] = true // it may have a place that nobody has seen yet
 	}
 	const inexact = 50 * time.Millisecond // clocks run at different rates
 	if r.waits && errors.Is(err, redlock.ErrHeld) && w.now+inexact < r.end {
-		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was refused %.3f ms before its end: %v", r.line, ms(r.end-w.now), err))
+		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was refused %.3f ms before its end: %v", r.keySet, ms(r.end-w.now), err))
 	}
 	s.all = slices.DeleteFunc(s.all, func(other *waitRecord) bool { return other.over || other.daemon.dead })
 	if err != nil {
@@ -108,12 +108,12 @@ func (j *judge) waited(r *waitRecord, g redlock.Grant, err error) {
 	for _, other := range s.all {
 		switch {
 		case r.waits && !r.fair && !r.named && other.waits && !other.fair && !other.named &&
-			other.daemon == r.daemon && other.line == r.line && other.began < r.began:
+			other.daemon == r.daemon && other.keySet == r.keySet && other.began < r.began:
 			w.violate("order", r.keys[0], fmt.Sprintf("a wait for %s that began at %.3f ms was granted before one in the same daemon from %.3f ms",
-				r.line, ms(r.began), ms(other.began)))
+				r.keySet, ms(r.began), ms(other.began)))
 		case r.fair && other.before(r):
 			w.violate("order", r.keys[0], fmt.Sprintf("a request of daemon %d with FAIR for %s from %.3f ms was granted before one of daemon %d for %s, which stood in the queue since %.3f ms",
-				r.daemon.index, r.line, ms(r.began), other.daemon.index, other.line, ms(other.established)))
+				r.daemon.index, r.keySet, ms(r.began), other.daemon.index, other.keySet, ms(other.established)))
 		}
 	}
 }
@@ -128,12 +128,12 @@ func (r *waitRecord) before(later *waitRecord) bool {
 }
 
 // leaves: the client of a wait has gone.
-func (j *judge) leaves(r *waitRecord, leave func()) {
+func (j *checker) leaves(r *waitRecord, leave func()) {
 	if r.over {
 		leave() // too late, and must do no harm
 		return
 	}
-	j.world.trace.note(r.keys[0], "the client of the wait for %s of %.3fms leaves daemon %d", r.line, ms(r.began), r.daemon.index)
+	j.world.trace.note(r.keys[0], "the client of the wait for %s of %.3fms leaves daemon %d", r.keySet, ms(r.began), r.daemon.index)
 	leave()
 	open := 0
 	for _, other := range j.waiting.all {
@@ -149,16 +149,16 @@ func (j *judge) leaves(r *waitRecord, leave func()) {
 // queued hears of every place in a queue that a daemon has been told it has. Who
 // brings its own token takes a place only after it was refused without one; its
 // daemon has no other waiter then (Scenario.Chosen), so the next number is its own.
-func (j *judge) queued(d *daemon, s *server, words []string, r pool.Reply, quick bool) {
+func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, quick bool) {
 	n, _ := strconv.Atoi(words[2])
 	args := words[3+n:]
 	_, digits, _ := strings.Cut(args[1], "/")
 	number, _ := strconv.ParseInt(digits, 36, 64)
 	for _, one := range j.waiting.all {
-		if one.daemon == d && one.stand == 0 && one.named && one.fair && one.waits && number > j.waiting.stood[d] && !j.waiting.lost[d] {
-			one.stand, j.waiting.stood[d] = number, number
+		if one.daemon == d && one.number == 0 && one.named && one.fair && one.waits && number > j.waiting.queued[d] && !j.waiting.ambiguous[d] {
+			one.number, j.waiting.queued[d] = number, number
 		}
-		if one.daemon != d || one.stand != number {
+		if one.daemon != d || one.number != number {
 			continue
 		}
 		if one.ticket != args[0] {
@@ -175,7 +175,7 @@ func (j *judge) queued(d *daemon, s *server, words []string, r pool.Reply, quick
 }
 
 // asleep looks every now and then whether somebody waits for nothing.
-func (j *judge) asleep() {
+func (j *checker) checkSleep() {
 	w := j.world
 	const every = 20 * time.Millisecond
 	for _, r := range j.waiting.all {
@@ -194,19 +194,19 @@ func (j *judge) asleep() {
 			r.free = w.now
 		} else if w.now-since > w.Scenario.Asleep {
 			w.violate("sleep", r.keys[0], fmt.Sprintf("daemon %d lets a client wait for %s, fair %v, although a quorum of masters has had no copy for %.3f ms",
-				r.daemon.index, r.line, r.fair, ms(w.now-since)))
+				r.daemon.index, r.keySet, r.fair, ms(w.now-since)))
 		}
 	}
-	w.after(every, nil, j.asleep)
+	w.after(every, nil, j.checkSleep)
 }
 
 // couldHave tells whether a quorum of masters that can be reached keeps nothing
 // at the keys of a request. It looks without touching. One that stands in a
 // queue behind one who waits for another key, too, has to let it free.
-func (j *judge) couldHave(r *waitRecord) bool {
+func (j *checker) couldHave(r *waitRecord) bool {
 	w, free := j.world, 0
 	if r.fair && slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool {
-		return other.fair && !other.over && other.line != r.line && shares(other.keys, r.keys)
+		return other.fair && !other.over && other.keySet != r.keySet && shares(other.keys, r.keys)
 	}) {
 		return false
 	}
@@ -224,7 +224,7 @@ func (j *judge) couldHave(r *waitRecord) bool {
 }
 
 // queues looks for what is left of queues when nobody waits.
-func (j *judge) queues() {
+func (j *checker) queues() {
 	for _, s := range j.world.servers {
 		s.readClock(int64(j.world.now / time.Microsecond))
 		for _, key := range slices.Sorted(func(yield func(string) bool) {
@@ -234,7 +234,7 @@ func (j *judge) queues() {
 				}
 			}
 		}) {
-			if strings.HasPrefix(key, "redlockd:q") && s.look(key) != nil {
+			if strings.HasPrefix(key, "redlockd:q") && s.lookup(key) != nil {
 				j.world.violate("queues", key, fmt.Sprintf("master %s keeps %d waiters in the queue %q although nobody waits",
 					s.name, len(s.memory[key].scores), key))
 			}

@@ -13,7 +13,7 @@ func waitScenarios() []*Scenario {
 	return []*Scenario{
 		waitBase("waits", func(s *Scenario) {
 			s.Keys, s.Several, s.Leavers, s.Holding, s.Modes = 2, 6, 6, 6, shared
-			s.Slow, s.Stall, s.Split, s.Reliable, s.News, s.Asleep = 0, 0, 0, true, true, time.Second
+			s.Slow, s.Stall, s.Split, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, true, true, time.Second
 		}),
 		waitBase("alone", func(s *Scenario) { // nothing but the releases of its own daemon wakes anybody up
 			s.Keys, s.Daemons, s.Prompt, s.Leavers, s.Modes, s.Named = 2, 1, true, 10, shared, 0
@@ -23,53 +23,53 @@ func waitScenarios() []*Scenario {
 		waitBase("pairs", func(s *Scenario) { // of keys, of which others want one
 			s.Keys, s.Several, s.Prompt, s.Named, s.Modes, s.Length, s.Asleep = 3, 2, true, 0, shared, 4*time.Second, 15*time.Second
 			s.MinTTL, s.MaxTTL, s.Slow, s.Undelivered = 8*time.Second, 10*time.Second, 10, 20
-			s.Faults = []fault{{300 * time.Millisecond, cut}, {400 * time.Millisecond, part}}
+			s.Faults = []fault{{300 * time.Millisecond, cut}, {400 * time.Millisecond, partition}}
 		}),
 		waitBase("blind", func(s *Scenario) {
 			s.Keys, s.Several, s.Leavers, s.Holding, s.Modes, s.Asleep = 2, 6, 6, 6, shared, 5*time.Second
-			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, part}, {time.Second, stop}, {2 * time.Second, die}}
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, partition}, {time.Second, stop}, {2 * time.Second, die}}
 		}),
 		waitBase("deaf", func(s *Scenario) {
 			s.Keys, s.Several, s.Leavers, s.MaxWait, s.Length = 2, 6, 6, 14*time.Second, 12*time.Second
-			s.News, s.Deaf, s.Tardy, s.Asleep = true, 2, 4, 10*time.Second
+			s.Announcements, s.AnnouncementsLost, s.AnnouncementsLate, s.Asleep = true, 2, 4, 10*time.Second
 			s.Faults = []fault{{time.Second, cut}, {time.Second, sleep}}
 		}),
 		waitBase("crowd", func(s *Scenario) {
-			s.Keys, s.Several, s.Leavers, s.Modes, s.News, s.Tardy, s.Asleep = 1, 0, 4, shared, true, 10, 4*time.Second
-			s.People = []People{{16, newWaiting}}
-			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, part}, {time.Second, stop}, {2 * time.Second, die}}
+			s.Keys, s.Several, s.Leavers, s.Modes, s.Announcements, s.AnnouncementsLate, s.Asleep = 1, 0, 4, shared, true, 10, 4*time.Second
+			s.Clients = []ClientGroup{{16, newWaiting}}
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, partition}, {time.Second, stop}, {2 * time.Second, die}}
 		}),
 		waitBase("wiped", func(s *Scenario) {
-			s.Keys, s.Several, s.Holding, s.News, s.Asleep, s.Wiped = 2, 6, 3, true, 4*time.Second, true
-			s.People = []People{{8, newWaiting}, {2, newForeign}}
+			s.Keys, s.Several, s.Holding, s.Announcements, s.Asleep, s.Wiped = 2, 6, 3, true, 4*time.Second, true
+			s.Clients = []ClientGroup{{8, newWaiting}, {2, newForeign}}
 			s.Faults = []fault{{150 * time.Millisecond, wipe}, {time.Second, cut}, {time.Second, stop}}
 		}),
 		waitBase("torn", func(s *Scenario) { // of several keys that are held together one is deleted
-			s.Keys, s.Several, s.Holding, s.News, s.Asleep, s.Wiped, s.Named = 4, 1, 1, true, 4*time.Second, true, 0
-			s.People, s.MinTTL, s.MaxTTL = []People{{8, newWaiting}, {1, newForeign}}, 400*time.Millisecond, time.Second
+			s.Keys, s.Several, s.Holding, s.Announcements, s.Asleep, s.Wiped, s.Named = 4, 1, 1, true, 4*time.Second, true, 0
+			s.Clients, s.MinTTL, s.MaxTTL = []ClientGroup{{8, newWaiting}, {1, newForeign}}, 400*time.Millisecond, time.Second
 			s.Faults = []fault{{400 * time.Millisecond, wipe}}
 		}),
 		waitBase("holds", func(s *Scenario) {
-			s.Keys, s.Several, s.Holding, s.Leavers, s.Modes, s.News, s.Asleep = 2, 6, 1, 6, shared, true, 4*time.Second
-			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, sleep}, {700 * time.Millisecond, stop}, {time.Second, part}, {3 * time.Second, die}}
+			s.Keys, s.Several, s.Holding, s.Leavers, s.Modes, s.Announcements, s.Asleep = 2, 6, 1, 6, shared, true, 4*time.Second
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, sleep}, {700 * time.Millisecond, stop}, {time.Second, partition}, {3 * time.Second, die}}
 		}),
 		waitBase("fair", func(s *Scenario) {
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Holding = 2, 6, 1, 6, shared, 8
-			s.Slow, s.Stall, s.Split, s.Reliable, s.News, s.Asleep = 0, 0, 0, true, true, time.Second
+			s.Slow, s.Stall, s.Split, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, true, true, time.Second
 		}),
 		waitBase("queue", func(s *Scenario) {
-			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.News = 2, 6, 1, 4, shared, true
-			s.People, s.Length, s.MaxWait, s.Asleep, s.Slow = []People{{12, newWaiting}}, 10*time.Second, 8*time.Second, 5*time.Second, 10
+			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Announcements = 2, 6, 1, 4, shared, true
+			s.Clients, s.Length, s.MaxWait, s.Asleep, s.Slow = []ClientGroup{{12, newWaiting}}, 10*time.Second, 8*time.Second, 5*time.Second, 10
 			s.ClockSpread = 40 * time.Millisecond // so that daemons that know other masters disagree about the time
-			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, part}, {3 * time.Second, die}}
+			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
 		}),
 		waitBase("askew", func(s *Scenario) { // one daemon is behind with all clocks
-			s.Keys, s.Fair, s.News, s.Named, s.Askew, s.Asleep = 1, 1, true, 0, 60*time.Millisecond, 2*time.Second
-			s.People, s.Daemons = []People{{8, newWaiting}}, 2
+			s.Keys, s.Fair, s.Announcements, s.Named, s.Askew, s.Asleep = 1, 1, true, 0, 60*time.Millisecond, 2*time.Second
+			s.Clients, s.Daemons = []ClientGroup{{8, newWaiting}}, 2
 			s.Slow, s.Stall, s.Split, s.Undelivered = 0, 0, 0, 0
 		}),
 		waitBase("mute", func(s *Scenario) { // all news are lost, of leases that are longer than a poll
-			s.Keys, s.Prompt, s.Undelivered, s.News, s.Deaf = 2, true, 0, true, 1
+			s.Keys, s.Prompt, s.Undelivered, s.Announcements, s.AnnouncementsLost = 2, true, 0, true, 1
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Named = 0, 0, 0, true, 0
 			s.MinTTL, s.MaxTTL, s.MaxWait, s.Length, s.Asleep = 15*time.Second, 20*time.Second, 20*time.Second, 30*time.Second, 9*time.Second
 		}),
@@ -77,37 +77,37 @@ func waitScenarios() []*Scenario {
 }
 
 // partyScenarios: who waits for whom, and a daemon that lets nobody wait.
-func partyScenarios() []*Scenario {
+func cycleScenarios() []*Scenario {
 	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared}
 	return []*Scenario{
 		waitBase("circles", func(s *Scenario) {
-			s.People, s.Keys, s.Daemons, s.Modes, s.News, s.Named = []People{{10, newCircling}}, 4, 1, shared, true, 0
+			s.Clients, s.Keys, s.Daemons, s.Modes, s.Announcements, s.Named = []ClientGroup{{10, newCycleClient}}, 4, 1, shared, true, 0
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Asleep = 0, 0, 0, 0, true, time.Second
-			s.MinTTL, s.MaxTTL, s.Circling, s.Length = 2*time.Second, 4*time.Second, 200*time.Millisecond, 3*time.Second
+			s.MinTTL, s.MaxTTL, s.MaxCycle, s.Length = 2*time.Second, 4*time.Second, 200*time.Millisecond, 3*time.Second
 		}),
 		waitBase("knots", func(s *Scenario) {
-			s.People, s.Keys, s.Daemons, s.Modes, s.News, s.Fair, s.Named = []People{{12, newCircling}}, 4, 2, shared, true, 4, 0
-			s.Undelivered, s.Asleep, s.MinTTL, s.MaxTTL, s.Circling = 0, 6*time.Second, 300*time.Millisecond, 2*time.Second, 2*time.Second
-			s.Faults = []fault{{500 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, part}, {2 * time.Second, die}}
+			s.Clients, s.Keys, s.Daemons, s.Modes, s.Announcements, s.Fair, s.Named = []ClientGroup{{12, newCycleClient}}, 4, 2, shared, true, 4, 0
+			s.Undelivered, s.Asleep, s.MinTTL, s.MaxTTL, s.MaxCycle = 0, 6*time.Second, 300*time.Millisecond, 2*time.Second, 2*time.Second
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {2 * time.Second, die}}
 		}),
 		waitBase("drain", func(s *Scenario) {
-			s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Modes, s.News = 2, 6, 2, 8, 3, shared, true
+			s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Modes, s.Announcements = 2, 6, 2, 8, 3, shared, true
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Asleep, s.Length = 0, 0, 0, true, time.Second, 8*time.Second
 			s.Faults = []fault{{time.Second, drain}}
 		}),
 		waitBase("leave", func(s *Scenario) { // likewise, among faults
-			s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Modes, s.News, s.Asleep = 2, 6, 2, 8, 3, shared, true, 5*time.Second
-			s.People, s.Length, s.Slow = []People{{12, newWaiting}}, 8*time.Second, 10
-			s.Faults = []fault{{time.Second, drain}, {700 * time.Millisecond, cut}, {time.Second, stop}, {2 * time.Second, part}, {2 * time.Second, sleep}}
+			s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Modes, s.Announcements, s.Asleep = 2, 6, 2, 8, 3, shared, true, 5*time.Second
+			s.Clients, s.Length, s.Slow = []ClientGroup{{12, newWaiting}}, 8*time.Second, 10
+			s.Faults = []fault{{time.Second, drain}, {700 * time.Millisecond, cut}, {time.Second, stop}, {2 * time.Second, partition}, {2 * time.Second, sleep}}
 		}),
 		waitBase("chosen", func(s *Scenario) { // FAIR with tokens of the clients' own
-			s.People, s.Daemons, s.Chosen, s.Fair, s.Keys, s.Several, s.Modes = []People{{6, newWaiting}}, 6, true, 1, 2, 6, shared
-			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.News, s.Asleep = 0, 0, 0, 0, true, true, time.Second
+			s.Clients, s.Daemons, s.Chosen, s.Fair, s.Keys, s.Several, s.Modes = []ClientGroup{{6, newWaiting}}, 6, true, 1, 2, 6, shared
+			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, 0, true, true, time.Second
 		}),
 		waitBase("guests", func(s *Scenario) { // likewise, among faults
-			s.People, s.Daemons, s.Chosen, s.Fair, s.Keys, s.Several, s.Modes = []People{{6, newWaiting}}, 6, true, 1, 2, 6, shared
-			s.Undelivered, s.News, s.Asleep, s.Length, s.Leavers = 0, true, 5*time.Second, 10*time.Second, 8
-			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {2 * time.Second, sleep}, {2 * time.Second, part}, {3 * time.Second, die}}
+			s.Clients, s.Daemons, s.Chosen, s.Fair, s.Keys, s.Several, s.Modes = []ClientGroup{{6, newWaiting}}, 6, true, 1, 2, 6, shared
+			s.Undelivered, s.Announcements, s.Asleep, s.Length, s.Leavers = 0, true, 5*time.Second, 10*time.Second, 8
+			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {2 * time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
 		}),
 	}
 }
@@ -115,7 +115,7 @@ func partyScenarios() []*Scenario {
 // waitBase is what scenarios with waits have in common.
 func waitBase(name string, change func(*Scenario)) *Scenario {
 	return base(name, func(s *Scenario) {
-		s.People, s.MaxWait = []People{{8, newWaiting}}, 6*time.Second
+		s.Clients, s.MaxWait = []ClientGroup{{8, newWaiting}}, 6*time.Second
 		change(s)
 	})
 }

@@ -26,33 +26,33 @@ type World struct {
 	Scenario *Scenario
 	Seed     uint64
 
-	random  *rand.Rand
-	now     time.Duration
-	events  []event
-	serial  uint64
-	steps   int64
-	engine  *engine
-	servers []*server
-	daemons []*daemon
-	clients []client
-	judge   *judge
-	calm    bool          // no more faults
-	born    bool          // bootstrapped
-	ripples time.Duration // when clocks may be moved by little steps again
-	stepped time.Duration // when all daemons had seen the last little step of a clock
-	ended   bool
+	random       *rand.Rand
+	now          time.Duration
+	events       []event
+	serial       uint64
+	steps        int64
+	engine       *engine
+	servers      []*server
+	daemons      []*daemon
+	clients      []client
+	checker      *checker
+	calm         bool          // no more faults
+	bootstrapped bool          // bootstrapped
+	ripples      time.Duration // when clocks may be moved by little steps again
+	stepped      time.Duration // when all daemons had seen the last little step of a clock
+	ended        bool
 
 	current *task // whose coroutine runs
 	idle    []*task
 
 	executions int64 // commands of operations, and seals
 	commands   int64 // all commands on all masters
-	violation  *Violation
+	violation  *WorldViolation
 	trace      *trace
 }
 
 // Violation is a promise that was not kept.
-type Violation struct {
+type WorldViolation struct {
 	Scenario string
 	Seed     uint64
 	Step     int64 // events since the beginning
@@ -63,7 +63,7 @@ type Violation struct {
 	Events   []string // the last ones that concern the key
 }
 
-func (v *Violation) Error() string {
+func (v *WorldViolation) Error() string {
 	text := fmt.Sprintf("%s on %q: %s\n\tscenario %s, seed %d, step %d, at %v; play it again: SIM_SCENARIO=%s SIM_SEED=%d make sim",
 		v.Rule, v.Key, v.Why, v.Scenario, v.Seed, v.Step, v.At, v.Scenario, v.Seed)
 	for _, line := range v.Events {
@@ -85,7 +85,7 @@ func (w *World) violate(rule, key, why string) {
 	if w.violation != nil {
 		return
 	}
-	w.violation = &Violation{
+	w.violation = &WorldViolation{
 		Scenario: w.Scenario.Name, Seed: w.Seed, Step: w.steps, At: w.now,
 		Rule: rule, Key: key, Why: why, Events: w.trace.about(key),
 	}
@@ -133,7 +133,7 @@ func (w *World) next() event {
 }
 
 // manySteps is far above what any scenario takes.
-const manySteps = 5_000_000
+const maxSteps = 5_000_000
 
 // run lets the world go on until a moment, or until something is wrong.
 func (w *World) run(until time.Duration) {
@@ -149,7 +149,7 @@ func (w *World) run(until time.Duration) {
 				continue
 			}
 		}
-		if w.steps++; w.steps > manySteps {
+		if w.steps++; w.steps > maxSteps {
 			w.violate("liveness", "", "so much happens that the world does not come forward")
 			return
 		}
@@ -173,13 +173,13 @@ func (w *World) between(low, high time.Duration) time.Duration {
 func NewWorld(s *Scenario, seed uint64, lab *Lab) *World {
 	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), engine: lab.engine}
 	w.trace = &trace{world: w, out: io.Discard}
-	w.judge = newJudge(w)
+	w.checker = newChecker(w)
 	for i := range s.Masters {
 		m := &server{world: w, engine: w.engine, name: string(rune('a' + i)), durable: s.Durable}
 		m.offset = int64(w.between(-s.ClockSpread, s.ClockSpread) / time.Microsecond)
 		m.home = m.offset
 		m.ppm = int64(w.random.IntN(2*s.RatePPM+1) - s.RatePPM)
-		m.born(memory{})
+		m.start(memory{})
 		w.servers = append(w.servers, m)
 	}
 	for i := range s.Daemons {
@@ -189,7 +189,7 @@ func NewWorld(s *Scenario, seed uint64, lab *Lab) *World {
 }
 
 // Play runs the world to its end and returns what was wrong, nil for nothing.
-func (w *World) Play() (v *Violation) {
+func (w *World) Play() (v *WorldViolation) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			w.violate("panics", "", fmt.Sprint(cause))
@@ -200,7 +200,7 @@ func (w *World) Play() (v *Violation) {
 	if !w.begin() {
 		return w.violation
 	}
-	for _, people := range s.People {
+	for _, people := range s.Clients {
 		for range people.Number {
 			w.clients = append(w.clients, people.New(w, len(w.clients)))
 		}
@@ -209,10 +209,10 @@ func (w *World) Play() (v *Violation) {
 		w.after(w.between(0, 5*time.Millisecond), nil, c.act)
 	}
 	if s.MaxWait > 0 {
-		w.judge.asleep()
+		w.checker.checkSleep()
 	}
-	if s.Circling > 0 {
-		w.judge.circles(map[*circling]time.Duration{})
+	if s.MaxCycle > 0 {
+		w.checker.checkCycles(map[*cycleClient]time.Duration{})
 	}
 	for _, f := range s.Faults {
 		f.start(w)
@@ -228,17 +228,17 @@ func (w *World) Play() (v *Violation) {
 // begin bootstraps the group, unless it is to grow old, and starts the daemons.
 func (w *World) begin() bool {
 	w.calm = true // a bootstrap that fails is said again, which is not what is played here
-	if !w.Scenario.Unborn {
+	if !w.Scenario.NotBootstrapped {
 		first := w.daemons[0]
 		w.spawn(first, first.bootstrap)
 		w.run(w.now + time.Second)
 	}
-	w.born, w.calm = true, false
+	w.bootstrapped, w.calm = true, false
 	for _, d := range w.daemons {
 		d.boot()
 	}
 	w.run(w.now + 2*time.Second)
-	if w.Scenario.Unborn {
+	if w.Scenario.NotBootstrapped {
 		w.run(w.now + w.Scenario.age())
 	}
 	for _, d := range w.daemons {
@@ -263,15 +263,15 @@ func (w *World) settle() {
 	if w.Scenario.Alias {
 		return // that daemon never gets to one of its masters
 	}
-	for limit := w.now + w.Scenario.patience(); w.now < limit && w.violation == nil; {
+	for limit := w.now + w.Scenario.settleTimeout(); w.now < limit && w.violation == nil; {
 		if w.quiet() {
 			w.run(w.now + 50*time.Millisecond)
-			w.judge.leftovers()
+			w.checker.leftovers()
 			if s := w.Scenario; s.Fair > 0 && w.violation == nil {
 				if !s.Reliable { // who is heard of no more is taken for dead
 					w.run(w.now + 4*time.Second)
 				}
-				w.judge.queues()
+				w.checker.queues()
 			}
 			return
 		}
@@ -299,8 +299,8 @@ func (w *World) unrest() string {
 			return fmt.Sprintf("daemon %d has not started", d.index)
 		}
 		for _, m := range d.locker.Masters(0) {
-			if m.Owed > 0 || m.Queued > 0 || m.State != "voting" && m.State != "quarantined" {
-				return fmt.Sprintf("daemon %d: master %s is %s (%s), owed %d, queued %d", d.index, m.Name, m.State, m.Detail, m.Owed, m.Queued)
+			if m.PendingReleases > 0 || m.Queued > 0 || m.State != "voting" && m.State != "quarantined" {
+				return fmt.Sprintf("daemon %d: master %s is %s (%s), owed %d, queued %d", d.index, m.Name, m.State, m.Detail, m.PendingReleases, m.Queued)
 			}
 		}
 		if n := d.locker.Waiters() + d.locker.Holds(); n > 0 {

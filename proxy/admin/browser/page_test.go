@@ -102,7 +102,7 @@ func TestPage_ForceUnlocksWithTheKeyboardAlone(t *testing.T) {
 	v.run(chromedp.KeyEvent(kb.Escape))
 	v.until("Escape is no", `!document.getElementById("force").open`)
 	if s.copies("invoices") < 3 {
-		t.Fatal("it was released although nobody said yes")
+		t.Fatal("it was released although nobody confirmed it")
 	}
 	v.until("the focus is back", `document.activeElement.dataset.role === "force"`)
 	v.run(chromedp.KeyEvent(kb.Enter))
@@ -180,7 +180,7 @@ func TestPage_ShowsAUserOnlyWhatTheyMay(t *testing.T) {
 	v.clean(s.url)
 }
 
-// Names for who cannot see, contrast for who sees little.
+// Names for users who cannot see, contrast for users who see little.
 func TestPage_CanBeReadInLightAndInDark(t *testing.T) {
 	s := newScene(t)
 	lock(t, s.client(t, "worker"), "invoices")
@@ -191,7 +191,7 @@ func TestPage_CanBeReadInLightAndInDark(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		v.scheme(scheme)
 		grounds[scheme] = eval[float64](v, contrast+`; luminance(getComputedStyle(document.body).backgroundColor)`)
-		for _, selector := range []string{"#lines li", "#verdict", "#locks td", "#locks button.danger", "#locks button.link", ".state", "th", "footer", "#facts", "button"} {
+		for _, selector := range []string{"#lines li", "#summary", "#locks td", "#locks button.danger", "#locks button.link", ".state", "th", "footer", "#facts", "button"} {
 			if ratio := eval[float64](v, contrast+`; ratio(`+quote(selector)+`)`); ratio < 4.5 {
 				t.Errorf("%s: the contrast of %s is %.1f, want at least 4.5", scheme, selector, ratio)
 			}
@@ -214,7 +214,7 @@ var ratio = s => Math.min(...[...document.querySelectorAll(s)].filter(e => e.tex
   return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
 }))`
 
-// namesForAll: whatever can be operated says what it is.
+// namesForAll: every control has a name.
 func (v *viewer) namesForAll() {
 	v.t.Helper()
 	type said struct {

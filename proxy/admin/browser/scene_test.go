@@ -1,5 +1,4 @@
-// Package browser tests the page of the admin endpoint as somebody sees it who
-// opens it: a headless Chromium, the daemon as a process, five redis-servers. It
+// Package browser tests the page of the admin endpoint as its users see it: a headless Chromium, the daemon as a process, five redis-servers. It
 // is a module of its own, so that what drives the browser never enters the
 // product's; `make page` runs it.
 package browser
@@ -29,9 +28,9 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// patience is how long a test waits for what comes within seconds unless it is
+// testTimeout is how long a test waits for what comes within seconds unless it is
 // broken.
-const patience = 2 * time.Minute
+const testTimeout = 2 * time.Minute
 
 // root is the directory of the product's module.
 const root = "../../.."
@@ -92,12 +91,12 @@ func newScene(t *testing.T) *scene {
 	if err := os.WriteFile(file, fmt.Appendf(nil, users, sha256.Sum256([]byte(password))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	door := faulty.FreeAddr(t)
-	s.url = "http://" + door
-	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, list, "--listen="+s.port, "--admin-listen="+door,
+	admin := faulty.FreeAddr(t)
+	s.url = "http://" + admin
+	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, list, "--listen="+s.port, "--admin-listen="+admin,
 		"--users="+file, "--lock-info", "--log-level=error")
-	eventually(t, "the door answers", func() error {
-		conn, err := net.Dial("tcp", door)
+	eventually(t, "the admin endpoint answers", func() error {
+		conn, err := net.Dial("tcp", admin)
 		if err == nil {
 			conn.Close()
 		}
@@ -109,7 +108,7 @@ func newScene(t *testing.T) *scene {
 // client is a connection to the port, signed in as the operator.
 func (s *scene) client(t *testing.T, name string) *faulty.Conn {
 	t.Helper()
-	c, err := faulty.Dial(s.port, patience)
+	c, err := faulty.Dial(s.port, testTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,11 +148,11 @@ func lock(t *testing.T, c *faulty.Conn, key string, words ...any) (token string)
 // mark is how a token is shown.
 func mark(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token)))[:8] }
 
-// eventually waits until happened has nothing to say against it.
+// eventually waits until happened returns no objection.
 func eventually(t *testing.T, what string, happened func() error) {
 	t.Helper()
 	err := happened()
-	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); err = happened() {
+	for end := time.Now().Add(testTimeout); err != nil && time.Now().Before(end); err = happened() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if err != nil {
@@ -167,7 +166,7 @@ type viewer struct {
 	ctx context.Context
 
 	mu       sync.Mutex
-	asked    []string // addresses that the browser asked for
+	asked    []string // addresses that the browser requested
 	troubles []string // dialogs that opened, errors of scripts, what the policy refused
 }
 
@@ -178,7 +177,7 @@ func (s *scene) open(t *testing.T, user string) *viewer {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to be root otherwise
 	}
-	limit, end := context.WithTimeout(context.Background(), 3*patience)
+	limit, end := context.WithTimeout(context.Background(), 3*testTimeout)
 	t.Cleanup(end)
 	machine, end := chromedp.NewExecAllocator(limit, options...)
 	t.Cleanup(end)
@@ -206,7 +205,7 @@ func (v *viewer) hear(event any) {
 	}
 }
 
-// clean fails the test if scripts failed or strangers were asked.
+// clean fails the test if scripts failed or other servers were requested.
 func (v *viewer) clean(origin string) {
 	v.t.Helper()
 	v.mu.Lock()
@@ -262,7 +261,7 @@ func quote(text string) string {
 	return string(quoted)
 }
 
-// scheme asks for light or dark.
+// scheme requests light or dark.
 func (v *viewer) scheme(name string) {
 	v.t.Helper()
 	v.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}))

@@ -1,18 +1,18 @@
-// What does the page show, and what can be done with it? The daemon sends all
-// that is on the screen once a second; nothing is kept here but the question.
-import { byId, say, make, cells, rows, time, trip, number, clock } from "./rows.js";
+// page.js shows the state of the daemon and runs the actions of the page. The daemon sends
+// the whole screen once a second; the page keeps only the query.
+import { byId, setText, make, cells, rows, time, trip, number, clock } from "./rows.js";
 import { chart, spark } from "./draw.js";
 
-const question = { db: "0", search: "", order: "key", offset: 0 };
+const query = { db: "0", search: "", order: "key", offset: 0 };
 let about = { version: "", user: "", force: false, databases: [0] };
 let paused = false;
 let spoken = "";
 
-// place is where something of this door is, also when the page was opened with a
-// name and password in its address, which fetch refuses.
-const place = (path) => location.origin + location.pathname.replace(/[^/]*$/, "") + path;
+// urlOf returns a URL of this endpoint, also when the page was opened with a name and
+// password in its address, which fetch refuses.
+const urlOf = (path) => location.origin + location.pathname.replace(/[^/]*$/, "") + path;
 
-// ---- what is sent ----
+// ---- data from the daemon ----
 
 function showView(v) {
   showHeadline(v.headline, v.draining);
@@ -23,24 +23,24 @@ function showView(v) {
   chart(byId("time"), byId("time-legend"), [
     { name: "p50", values: v.charts.p50 || [] }, { name: "p99", values: v.charts.p99 || [] }], trip);
   showLocks(v.locks);
-  rows(byId("waiters"), v.waiters.rows, (w) => w.id, () => cells("key", "who", "number", "number", "number"), fillWaiter);
-  say(byId("waiting-count"), v.waiters.all ? number(v.waiters.all) : "");
-  say(byId("no-waiters"), v.waiters.all ? "" : "Nobody waits in this daemon.");
-  say(byId("facts"), `${about.version} · ${about.user ? "user " + about.user : "no login"} · clients ${number(v.clients)} · operations in flight ${number(v.in_flight)}`);
+  rows(byId("waiters"), v.waiters.rows, (w) => w.id, () => cells("key", "client", "number", "number", "number"), fillWaiter);
+  setText(byId("waiting-count"), v.waiters.all ? number(v.waiters.all) : "");
+  setText(byId("no-waiters"), v.waiters.all ? "" : "No client waits in this daemon.");
+  setText(byId("facts"), `${about.version} · ${about.user ? "user " + about.user : "no login"} · clients ${number(v.clients)} · operations in flight ${number(v.in_flight)}`);
 }
 
-const verdicts = { good: "all well", warn: "look here", bad: "not serving" };
+const summaries = { good: "all well", warn: "look here", bad: "not serving" };
 
 function showHeadline(h, draining) {
   const lines = draining ? ["This daemon is stopping.", ...h.lines] : h.lines;
   byId("headline").dataset.level = h.level;
-  say(byId("verdict"), verdicts[h.level]);
-  rows(byId("lines"), lines.map((text, i) => ({ text, i })), (l) => String(l.i), () => make("li"), (e, l) => say(e, l.text));
+  setText(byId("summary"), summaries[h.level]);
+  rows(byId("lines"), lines.map((text, i) => ({ text, i })), (l) => String(l.i), () => make("li"), (e, l) => setText(e, l.text));
   document.title = (h.level === "good" ? "" : "! ") + "redlockd: " + (h.level === "good" ? "all well" : lines[0]);
-  const news = lines.join(" ").replace(/[0-9]+/g, "#"); // seconds that pass are no news
-  if (news !== spoken) {
-    spoken = news;
-    say(byId("spoken"), verdicts[h.level] + ": " + lines.join(" "));
+  const changed = lines.join(" ").replace(/[0-9]+/g, "#"); // passing seconds are no change
+  if (changed !== spoken) {
+    spoken = changed;
+    setText(byId("spoken"), summaries[h.level] + ": " + lines.join(" "));
   }
 }
 
@@ -51,20 +51,20 @@ function masterRow() {
 }
 
 function fillMaster(row, m) {
-  const [name, state, since, why, trips, yes, no, silent, queued, owed] = row.children;
-  say(name, m.name);
+  const [name, state, since, why, trips, yes, no, uncounted, queued, pending] = row.children;
+  setText(name, m.name);
   name.title = m.address + (m.version ? ", version " + m.version : "") + (m.durable ? ", durable" : "");
-  say(state.firstElementChild, m.state);
+  setText(state.firstElementChild, m.state);
   state.firstElementChild.dataset.state = m.state;
-  say(since, time(m.since));
+  setText(since, time(m.since));
   fillWhy(why, m);
   spark(trips, m.trips, trip);
-  [[yes, m.yes], [no, m.no], [silent, m.silent], [queued, m.queued], [owed, m.owed]].forEach(([cell, n]) => say(cell, number(n)));
+  [[yes, m.yes], [no, m.no], [uncounted, m.uncounted], [queued, m.queued], [pending, m.pending_releases]].forEach(([cell, n]) => setText(cell, number(n)));
 }
 
 function fillWhy(cell, m) {
   if (m.left <= 0) {
-    say(cell, m.state === "voting" && m.version ? `${m.address}${m.durable ? ", durable" : ""}` : m.detail);
+    setText(cell, m.state === "voting" && m.version ? `${m.address}${m.durable ? ", durable" : ""}` : m.detail);
     cell.classList.toggle("quiet", m.state === "voting");
     return;
   }
@@ -76,23 +76,23 @@ function fillWhy(cell, m) {
   }
   cell.firstElementChild.max = m.whole;
   cell.firstElementChild.value = m.whole - m.left;
-  say(cell.lastElementChild, "votes in " + time(m.left) + ": " + m.detail);
+  setText(cell.lastElementChild, "votes in " + time(m.left) + ": " + m.detail);
 }
 
 function showLocks(l) {
   const body = byId("locks");
   rows(body, l.rows, (k) => k.id, lockRow, fillLock, byId("search"));
   const counted = l.complete ? "" : ", still counting";
-  say(byId("count"), (question.search ? `${number(l.matches)} of ${number(l.total)}` : number(l.total)) + counted);
+  setText(byId("count"), (query.search ? `${number(l.matches)} of ${number(l.total)}` : number(l.total)) + counted);
   const first = l.matches ? l.offset + 1 : 0;
-  say(byId("range"), `${number(first)}–${number(l.offset + l.rows.length)} of ${number(l.matches)}`);
+  setText(byId("range"), `${number(first)}–${number(l.offset + l.rows.length)} of ${number(l.matches)}`);
   byId("earlier").disabled = l.offset === 0;
   byId("later").disabled = l.offset + l.rows.length >= l.matches || l.rows.length === 0;
   let text = "";
   if (l.trouble) text = "The list may be incomplete: " + l.trouble;
-  else if (l.full) text = "There are more locks than this list has room for.";
-  else if (!l.rows.length) text = question.search ? "No lock that you may see matches." : "No lock that you may see is held.";
-  say(byId("no-locks"), text);
+  else if (l.full) text = "There are more locks than this list can hold.";
+  else if (!l.rows.length) text = query.search ? "No lock that you may see matches." : "No lock that you may see is held.";
+  setText(byId("no-locks"), text);
 }
 
 function lockRow(k) {
@@ -115,45 +115,45 @@ function lockRow(k) {
 
 function fillLock(row, k) {
   const [key, mode, holders, held, left, waits, fence] = row.children;
-  say(key.firstElementChild, k.key);
+  setText(key.firstElementChild, k.key);
   key.firstElementChild.title = k.key;
-  say(mode, k.mode);
+  setText(mode, k.mode);
   const more = k.count - k.holders.length;
-  const who = k.holders.join("; ") + (more > 0 ? ` and ${number(more)} more` : "");
-  say(holders, who);
-  holders.title = who;
-  say(held, (k.exactly ? "" : "≥ ") + time(k.held));
-  say(left, time(k.left));
-  say(waits, k.waiting ? number(k.waiting) : "");
+  const names = k.holders.join("; ") + (more > 0 ? ` and ${number(more)} more` : "");
+  setText(holders, names);
+  holders.title = names;
+  setText(held, (k.exactly ? "" : "≥ ") + time(k.held));
+  setText(left, time(k.left));
+  setText(waits, k.waiting ? number(k.waiting) : "");
   waits.classList.toggle("waits", k.waiting > 0);
-  say(fence, k.fence || "–");
+  setText(fence, k.fence || "–");
 }
 
 function fillWaiter(row, w) {
-  const [key, who, place, since, left] = row.children;
-  say(key, w.keys.join(", "));
+  const [key, client, position, since, left] = row.children;
+  setText(key, w.keys.join(", "));
   key.title = key.textContent;
-  say(who, w.who);
-  who.title = w.who + (w.fair ? ", FAIR" : "") + ", " + w.mode;
-  say(place, number(w.place));
-  say(since, time(w.since));
-  say(left, time(w.left));
+  setText(client, w.client);
+  client.title = w.client + (w.fair ? ", FAIR" : "") + ", " + w.mode;
+  setText(position, number(w.place));
+  setText(since, time(w.since));
+  setText(left, time(w.left));
 }
 
-const mostEvents = 100;
+const maxEvents = 100;
 
 function showEvents(e) {
   if (paused) return;
   const body = byId("events");
   for (const one of e.rows) {
     const row = cells("", "word-" + one.word, "key", "");
-    [clock(one.at), one.word, one.key, one.mark].forEach((text, i) => say(row.children[i], text));
+    [clock(one.at), one.word, one.key, one.token_hash].forEach((text, i) => setText(row.children[i], text));
     row.children[2].title = one.key + (one.fence ? ", fence " + one.fence : "");
     body.prepend(row);
   }
-  while (body.childElementCount > mostEvents) body.lastElementChild.remove();
-  say(byId("missed"), e.missed ? `${number(e.missed)} more went by` : "");
-  say(byId("no-events"), "");
+  while (body.childElementCount > maxEvents) body.lastElementChild.remove();
+  setText(byId("missed"), e.missed ? `${number(e.missed)} more went by` : "");
+  setText(byId("no-events"), "");
 }
 
 // ---- the stream ----
@@ -163,30 +163,29 @@ let pause = 500; // ms before the next try
 
 function live(state, text) {
   byId("live").dataset.state = state;
-  say(byId("live-text"), text);
+  setText(byId("live-text"), text);
   document.body.classList.toggle("stale", state === "lost");
 }
 
-// follow opens the stream for the question; who comes back sees what is, not what
-// was.
+// follow opens the stream for the query; after a break the page shows the present state.
 async function follow() {
   if (closing) closing.abort();
-  const mine = new AbortController();
-  closing = mine;
+  const controller = new AbortController();
+  closing = controller;
   if (document.hidden) return;
-  const words = new URLSearchParams({ ...question, offset: String(question.offset) });
+  const words = new URLSearchParams({ ...query, offset: String(query.offset) });
   let trouble = "the daemon closed the connection";
   try {
-    const response = await fetch(place("stream?" + words), { signal: mine.signal, cache: "no-store" });
+    const response = await fetch(urlOf("stream?" + words), { signal: controller.signal, cache: "no-store" });
     if (!response.ok) throw new Error((await response.text()).trim());
     await read(response.body.pipeThrough(new TextDecoderStream()).getReader());
   } catch (error) {
     trouble = error.message;
   }
-  if (mine.signal.aborted) return;
+  if (controller.signal.aborted) return;
   live("lost", "not connected: " + trouble);
   pause = Math.min(2 * pause, 8000);
-  setTimeout(() => { if (closing === mine) follow(); }, pause);
+  setTimeout(() => { if (closing === controller) follow(); }, pause);
 }
 
 async function read(reader) {
@@ -208,23 +207,23 @@ function take(kind, content) {
   showView(content);
 }
 
-// ask changes the question.
-function ask(change) {
-  Object.assign(question, { offset: 0 }, change);
+// changeQuery changes the query.
+function changeQuery(change) {
+  Object.assign(query, { offset: 0 }, change);
   follow();
 }
 
-// ---- what can be done ----
+// ---- actions ----
 
-let wish = null; // the lock that the dialog is about
+let target = null; // the lock of the dialog
 
 function openForce(row, k) {
   const cell = (i) => row.children[i].textContent;
-  wish = { db: Number(question.db), id: k.id, key: k.key };
-  say(byId("force-key"), k.key);
-  const waits = cell(5) || "nobody";
-  say(byId("force-text"), `Held for ${cell(3)} by ${cell(2) || "somebody unknown"}; ${cell(4)} left; waiting: ${waits}.`);
-  say(byId("force-error"), "");
+  target = { db: Number(query.db), id: k.id, key: k.key };
+  setText(byId("force-key"), k.key);
+  const waits = cell(5) || "none";
+  setText(byId("force-text"), `Held for ${cell(3)} by ${cell(2) || "an unknown client"}; ${cell(4)} left; waiting: ${waits}.`);
+  setText(byId("force-error"), "");
   byId("force-yes").disabled = false;
   byId("force").showModal();
 }
@@ -233,32 +232,32 @@ async function force() {
   const button = byId("force-yes");
   button.disabled = true;
   try {
-    const response = await fetch(place("force"), {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ db: wish.db, id: wish.id }),
+    const response = await fetch(urlOf("force"), {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ db: target.db, id: target.id }),
     });
     if (!response.ok) throw new Error((await response.text()).trim());
-    const done = (await response.json()) === "1" ? " was force-unlocked." : " was held by nobody any more.";
+    const done = (await response.json()) === "1" ? " was force-unlocked." : " was not held any more.";
     byId("force").close();
-    say(byId("spoken"), wish.key + done);
+    setText(byId("spoken"), target.key + done);
     spoken = "";
   } catch (error) {
-    say(byId("force-error"), "Not done: " + error.message);
+    setText(byId("force-error"), "Not done: " + error.message);
     button.disabled = false;
     button.focus();
   }
 }
 
 async function openDetail(id, key) {
-  say(byId("detail-key"), key);
+  setText(byId("detail-key"), key);
   for (const part of ["detail-facts", "detail-holders", "detail-votes"]) byId(part).replaceChildren();
-  say(byId("detail-error"), "");
+  setText(byId("detail-error"), "");
   byId("detail").showModal();
   try {
-    const response = await fetch(place("lock?" + new URLSearchParams({ db: question.db, id })));
+    const response = await fetch(urlOf("lock?" + new URLSearchParams({ db: query.db, id })));
     if (!response.ok) throw new Error((await response.text()).trim());
     showDetail(await response.json());
   } catch (error) {
-    say(byId("detail-error"), error.message);
+    setText(byId("detail-error"), error.message);
   }
 }
 
@@ -277,28 +276,28 @@ function showDetail(lock) {
     ["number", (m) => (m.ttl === null ? "–" : time(Number(m.ttl)))], ["", (m) => m.detail]);
 }
 
-// ---- hands and keys ----
+// ---- mouse and keyboard ----
 
 function listen() {
   let typing = 0;
   byId("search").addEventListener("input", (e) => {
     clearTimeout(typing);
-    typing = setTimeout(() => ask({ search: e.target.value }), 200);
+    typing = setTimeout(() => changeQuery({ search: e.target.value }), 200);
   });
-  byId("order").addEventListener("change", (e) => ask({ order: e.target.value }));
+  byId("order").addEventListener("change", (e) => changeQuery({ order: e.target.value }));
   byId("db").addEventListener("change", (e) => {
     byId("events").replaceChildren();
-    ask({ db: e.target.value });
+    changeQuery({ db: e.target.value });
   });
-  byId("earlier").addEventListener("click", () => ask({ offset: Math.max(0, question.offset - 50) }));
-  byId("later").addEventListener("click", () => ask({ offset: question.offset + 50 }));
+  byId("earlier").addEventListener("click", () => changeQuery({ offset: Math.max(0, query.offset - 50) }));
+  byId("later").addEventListener("click", () => changeQuery({ offset: query.offset + 50 }));
   byId("pause").addEventListener("click", (e) => {
     paused = !paused;
     e.target.setAttribute("aria-pressed", String(paused));
-    say(e.target, paused ? "go on" : "pause");
+    setText(e.target, paused ? "go on" : "pause");
   });
   byId("force-yes").addEventListener("click", force);
-  document.addEventListener("visibilitychange", follow); // who does not look costs nothing
+  document.addEventListener("visibilitychange", follow); // a hidden page costs nothing
   document.addEventListener("keydown", press);
 }
 
@@ -320,9 +319,9 @@ function press(e) {
 async function begin() {
   listen();
   try {
-    const response = await fetch(place("about"));
+    const response = await fetch(urlOf("about"));
     if (response.ok) about = await response.json();
-  } catch { /* the stream says why */ }
+  } catch { /* the stream shows the error */ }
   byId("db").replaceChildren(...about.databases.map((db) => {
     const choice = make("option", "", String(db));
     choice.value = String(db);

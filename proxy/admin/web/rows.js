@@ -1,12 +1,12 @@
-// How does a list become rows? Text comes in by textContent alone, so whatever a
-// key is called, it is text. Rows are kept as long as what they show is there:
-// the focus stays where it is.
+// rows.js shows lists as rows of tables. Text is set by textContent alone, so every key is
+// text, whatever its bytes. Rows are kept as long as their items exist: the focus stays
+// where it is.
 
 export const byId = (id) => document.getElementById(id);
 
-// say writes a text only if it is another one: screen readers and selections are
-// not disturbed.
-export function say(element, text) {
+// setText writes a text only if it changed: screen readers and selections are not
+// disturbed.
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
@@ -23,9 +23,8 @@ export function cells(...classNames) {
   return make("tr", "", ...classNames.map((name) => make("td", name)));
 }
 
-// rows shows items in a body: build makes a row, fill writes an item into it. A
-// row that has the focus and goes hands it on to the row in its place, or to
-// otherwise.
+// rows shows items in a body: build makes a row, fill writes an item into it. When the row
+// with the focus is removed, the row in its place gets the focus, or otherwise does.
 export function rows(body, items, nameOf, build, fill, otherwise) {
   const active = body.contains(document.activeElement) ? document.activeElement : null;
   const place = active ? [...body.children].indexOf(active.closest("tr")) : -1;
@@ -53,7 +52,7 @@ export function rows(body, items, nameOf, build, fill, otherwise) {
   (same || otherwise || body).focus();
 }
 
-// time writes milliseconds as people say them.
+// time formats milliseconds for people.
 export function time(ms) {
   if (ms < 10000) return (ms / 1000).toFixed(1) + " s";
   const s = Math.round(ms / 1000);
@@ -63,7 +62,7 @@ export function time(ms) {
   return Math.floor(s / 86400) + " days";
 }
 
-// trip writes microseconds.
+// trip formats microseconds.
 export function trip(us) {
   if (us < 0) return "–";
   if (us < 1000) return us + " µs";

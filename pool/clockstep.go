@@ -1,0 +1,190 @@
+// Clock steps: a master's clock does not fit its estimate, because it stepped or because
+// this daemon's own clock did.
+//
+// A step forward makes the master forget locks early, and undoing the step does
+// not bring them back. A small step is tolerated, because copies outlast their leases
+// by the master timeout: gain.go computes by how much. For a larger step, one measurement
+// is enough: the identity under which the master voted is invalidated for good, by
+// compare-and-set. The master starts a new incarnation and is quarantined until that is
+// old enough. If most masters deviate alike, this daemon's own clock jumped (a suspended
+// machine): then nothing is invalidated and the estimates start anew. In case the masters'
+// clocks did jump, nothing is left of the budget.
+
+package pool
+
+import (
+	"fmt"
+	"time"
+)
+
+// clockAnomaly is a clock that does not fit, and how far it is off. An answer that
+// was long under way, as when this process stood still meanwhile, hardly shows how far
+// it is off: closer measurements decide whose clock it was.
+type clockAnomaly struct {
+	at            time.Duration
+	low, high     int64 // µs: the master's clock is ahead of the estimate by at least low and at most high
+	contradictory bool  // two measurements contradict each other: this clock was set twice
+	sent          time.Duration
+	received      time.Duration
+	time          int64
+}
+
+// noteAnomalyLocked stores a measurement of a clock that does not fit, or did not.
+func (l *lane) noteAnomalyLocked(f *flush, now time.Duration, us int64) {
+	low, high := us-l.est.at(now), us-l.est.at(f.sent)
+	s := l.anomaly
+	if s == nil {
+		l.anomaly = &clockAnomaly{at: now, low: low, high: high, sent: f.sent, received: now, time: us}
+		for _, other := range l.group.lanes {
+			other.requestClockLocked()
+		}
+		return
+	}
+	slack := micros(minStep) + l.est.spread(now)
+	s.contradictory = s.contradictory || low > s.high+slack || high < s.low-slack
+	if high-low < s.width() {
+		s.low, s.high = low, high
+		s.sent, s.received, s.time = f.sent, now, us
+	}
+	if s.width() > micros(minStep) {
+		l.requestClockLocked()
+	}
+}
+
+// requestClockLocked makes the lane measure the master's clock.
+func (l *lane) requestClockLocked() {
+	if l.conn != nil {
+		l.beat = true
+		l.wakeLocked()
+	}
+}
+
+func (s *clockAnomaly) width() int64 { return s.high - s.low }
+
+// deviation is how far the clock is off, give or take half the width.
+func (s *clockAnomaly) deviation() int64 { return s.low + s.width()/2 }
+
+// agrees reports whether one jump of this daemon's clock can be the reason for both
+// deviations. Estimates that are wrong by err µs account for a part of them.
+func (s *clockAnomaly) agrees(other *clockAnomaly, err int64) bool {
+	slack := micros(minStep) + err
+	return !s.contradictory && !other.contradictory && s.low <= other.high+slack && other.low <= s.high+slack
+}
+
+// invalidations are connections whose master's identity must be invalidated.
+type invalidations []*connection
+
+func (list invalidations) disconnect() {
+	for _, c := range list {
+		l := c.lane
+		l.fail(c, fmt.Errorf("its clock stepped; its locks may be lost, so it starts a new incarnation"))
+	}
+}
+
+// resolveAnomaliesLocked resolves every anomaly that can be resolved now.
+func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
+	var list invalidations
+	for _, l := range g.lanes {
+		if l.anomaly == nil || l.conn == nil {
+			continue
+		}
+		// Clocks are compared when they are measured as closely as a step is long, or, when
+		// no time is left, as closely as an answer that counts measures them.
+		late := now-l.anomaly.at > g.pool.options.MasterTimeout
+		width := micros(minStep)
+		if late {
+			width = micros(g.pool.options.MasterTimeout)
+		}
+		alike, open := g.agreeingLocked(l, width)
+		left, tolerable, closer := l.tolerable()
+		switch {
+		case alike >= Quorum(len(g.lanes)):
+			g.resyncLocked(l.anomaly, width)
+		case alike+open >= Quorum(len(g.lanes)) && !late:
+		case tolerable:
+			l.tolerateLocked(left)
+		case late, !closer:
+			l.invalidateLocked(l.conn)
+			list = append(list, l.conn)
+		}
+	}
+	return list
+}
+
+// tolerateLocked accepts a small step of a master's clock. Its votes count again:
+// no copy has ended before its lease, and none will as long as the gain stays within
+// the budget. See gain.go.
+func (l *lane) tolerateLocked(left int64) {
+	s := l.anomaly
+	l.group.counters.StepsTolerated++
+	l.group.pool.options.Logger.Info("small step of a master's clock tolerated",
+		"master", l.master.Name, "by_ms", s.deviation()/1000, "left_ms", left/1000)
+	l.est = estimate{}
+	l.est.sample(s.sent, s.received, s.time)
+	l.gain.observe(s.sent, s.received, s.time)
+	l.anomaly = nil
+	l.group.updateClockLocked()
+}
+
+// agreeingLocked counts the masters that deviate like l, itself included, and
+// those whose clock has not been measured since, or not closely.
+func (g *Group) agreeingLocked(l *lane, width int64) (alike, open int) {
+	for _, other := range g.lanes {
+		switch s := other.anomaly; {
+		case other.conn == nil || other.conn.stalled:
+		case s != nil && !s.agrees(l.anomaly, other.est.err+l.est.err):
+		case s != nil && s.width() <= width && l.anomaly.width() <= width:
+			alike++
+		case s != nil, other.provedAt < l.anomaly.at:
+			open++
+		}
+	}
+	return alike, open
+}
+
+// resyncLocked restarts the estimates of all masters that deviate alike. A master whose
+// clock has not been measured since the jump, or not closely, would deviate as much once it
+// is, with no other master left that agrees. So its estimate jumps, too.
+func (g *Group) resyncLocked(first *clockAnomaly, width int64) {
+	g.pool.options.Logger.Warn("clock of this daemon jumped; the masters' clocks are estimated anew",
+		"by_ms", first.deviation()/1000)
+	for _, l := range g.lanes {
+		switch s := l.anomaly; {
+		case s == nil && !l.estimateStaleLocked(first), s != nil && !s.agrees(first, l.est.err):
+			continue
+		case s != nil && s.width() <= width:
+			l.est = estimate{}
+			l.est.sample(s.sent, s.received, s.time)
+			l.anomaly = nil
+		default:
+			l.est.offset += first.deviation()
+			l.est.err += micros(minStep) + first.width()
+			l.anomaly = nil
+		}
+		now := g.now()
+		l.gain.restart(now, l.est.offset+l.est.spread(now), l.budget())
+	}
+	g.updateClockLocked()
+}
+
+// estimateStaleLocked reports whether the estimate of a master is from before this
+// daemon's clock jumped. Measurements before the jump and after it differ by the jump
+// itself, for this daemon as well.
+func (l *lane) estimateStaleLocked(first *clockAnomaly) bool {
+	jump := first.at - max(0, time.Duration(-first.high)*time.Microsecond)
+	return l.est.known && l.provedAt <= first.at && l.est.taken <= jump
+}
+
+// invalidateLocked makes sure that no daemon counts votes of this incarnation again.
+func (l *lane) invalidateLocked(c *connection) {
+	first := l.invalidated == "" // the end of the connection invalidates it a second time
+	if first {
+		l.group.counters.Invalidated++
+	}
+	l.invalidated = c.incarnation.Identity
+	l.est = estimate{}
+	if s := l.anomaly; s != nil && first {
+		l.group.pool.options.Logger.Warn("clock of a master stepped",
+			"master", l.master.Name, "by_ms", s.deviation()/1000)
+	}
+}

@@ -1,0 +1,18 @@
+// Package pool sends operations to the masters, keeps their order and verifies every
+// answer; it contains no lock. Each master has one lane per database: a FIFO queue, drained
+// into one write per flush on one connection. At the end of a flush three plain commands
+// verify that the master is still the process, with the memory and the clock, that was
+// admitted; only then do its answers count.
+//
+// Files in reading order:
+//   - options.go, pool.go, group.go: the masters, and their lanes for each database;
+//   - operation.go, reply.go, batch.go, queue.go, lane.go, flush.go, bulk.go: from an operation to a write;
+//   - verify.go, clockstep.go, gain.go, estimate.go, settings.go: the checks of each flush;
+//   - dial.go, probe.go, admit.go, identity.go, records.go: from a dial to a vote;
+//   - breaker.go, pendingrelease.go, reconnect.go, drain.go: masters that are away;
+//   - status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
+//   - link.go, wire.go, tls.go, tasks.go, clock.go, systemclock.go, hybrid.go: connections, goroutines, time;
+//   - watch.go, tracker.go, events.go, subscriber.go: tracked keys, and events of other daemons;
+//   - check.go, acl.go, bootstrap.go, reconfigure.go, quarantine.go: commands of operators;
+//   - inprocess.go: masters in this process; rules.go, controls.go: rules that tests switch off.
+package pool

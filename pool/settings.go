@@ -1,0 +1,87 @@
+// Settings of a master that an operator may have changed since its admission. Once a
+// second each flush reads the settings on which the admission relied. One that has changed
+// ends the connection: the next admission refuses, or clears the durable bit.
+
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
+// pattern costs a master some ten microseconds.
+const settingsEvery = 10
+
+var (
+	errSettings = errors.New("its settings changed, it must be admitted again")
+	errEvicted  = errors.New("it may have evicted locks")
+)
+
+// appendSettings appends the commands that read the settings.
+func (f *flush) appendSettings() {
+	f.settingsAt = len(f.commands)
+	f.next().Set("CONFIG", "GET", "*append*")
+	f.next().Set("INFO", "persistence")
+	f.next().Set("CONFIG", "GET", "maxmemory-policy")
+	f.next().Set("INFO", "stats")
+	f.listenersAt = -1
+	if g := f.conn.lane.group; g.countsListeners() {
+		f.listenersAt = len(f.commands)
+		f.next().Set("PUBSUB", "NUMSUB", g.eventChannel())
+	}
+}
+
+// settingsChanged reports whether the answers contradict the settings of the
+// admission. Where CONFIG is forbidden there is nothing to compare.
+func (f *flush) settingsChanged() error {
+	if f.settingsAt < 0 {
+		return nil
+	}
+	if l := f.conn.lane; f.listenersAt >= 0 {
+		l.group.countListeners(l.index, f.replies[f.listenersAt], f.sent)
+	}
+	settings, info := f.replies[f.settingsAt], f.replies[f.settingsAt+1]
+	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && volatile(settings, info.Str) != "" {
+		return errSettings
+	}
+	return nil
+}
+
+// evictedLocked reports whether keys may have been lost since the admission although the
+// seal is still there. Where CONFIG is forbidden the policy is read at admissions
+// only, and the count alone decides.
+func (l *lane) evictedLocked(f *flush) error {
+	if f.settingsAt < 0 {
+		return nil
+	}
+	policy, stats := f.replies[f.settingsAt+2], f.replies[f.settingsAt+3]
+	if policy.Err == nil && len(policy.Items) == 2 && policy.Items[1].Str != "noeviction" {
+		return fmt.Errorf("%w: maxmemory-policy is %s, it must be noeviction", errEvicted, policy.Items[1].Str)
+	}
+	if stats.Err != nil {
+		return nil
+	}
+	if now, was := infoField(stats.Str, "evicted_keys"), f.conn.incarnation.Evicted; now != was {
+		return fmt.Errorf("%w: evicted_keys is %s, and was %s at its admission; keep maxmemory-policy noeviction", errEvicted, now, was)
+	}
+	return l.statsResetLocked(processed(stats.Str))
+}
+
+// statsResetLocked stores the number of commands that a server counts, which falls by
+// CONFIG RESETSTAT alone. The reset may hide an eviction.
+func (l *lane) statsResetLocked(commands int64) error {
+	was := l.commands
+	l.commands = commands
+	if commands < was {
+		return fmt.Errorf("%w: CONFIG RESETSTAT erased the count; do not reset the statistics of a master", errEvicted)
+	}
+	return nil
+}
+
+// processed is total_commands_processed of INFO's text.
+func processed(info string) int64 {
+	n, _ := strconv.ParseInt(infoField(info, "total_commands_processed"), 10, 64)
+	return n
+}

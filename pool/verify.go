@@ -1,0 +1,329 @@
+// Verification of a flush: the checks of its seal, and the delivery of its answers.
+
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+var (
+	errMemoryGone     = errors.New("its memory is gone (flushed, swapped or replaced)")
+	errBalanced       = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
+	errLate           = errors.New("answered too late to count")
+	errEstimateBehind = errors.New("its clock was misjudged and is measured anew")
+	errSuspect        = errors.New("its clock is under suspicion")
+	errBehind         = errors.New("its clock is behind its estimate")
+	errUnobserved     = errors.New("its clock went unwatched and is measured anew")
+	errCrept          = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new incarnation")
+	errRolledBack     = errors.New("its memory was rolled back")
+	errDamaged        = errors.New("its register is damaged")
+	errForeign        = errors.New("its seal was overwritten by other data")
+	errUnexpectedSeal = errors.New("answered the seal with something unexpected")
+)
+
+// maxRegister is where Lua and zset scores stop being exact integers. A register
+// above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
+const maxRegister = 1 << 52
+
+// finishFlush verifies the flush and delivers the answers.
+func (l *lane) finishFlush(c *connection) {
+	g := l.group
+	f := &c.flush
+	now := g.now()
+	if err := f.brokenLink(); err != nil {
+		l.fail(c, err)
+		return
+	}
+	g.mu.Lock()
+	if c.closed { // the timer was faster: everything has been answered "unknown"
+		g.mu.Unlock()
+		return
+	}
+	if c.stalled { // likewise, but the master answers again
+		l.resumeLocked(c)
+		g.mu.Unlock()
+		return
+	}
+	c.inFlight = false
+	l.rtt.note(now - f.sent)
+	var seal Seal
+	var ending error
+	if f.readSettings {
+		l.noteRecordsLocked(f)
+	}
+	if f.sealed || f.beat {
+		seal, ending = l.verifySealLocked(c, f, now)
+	}
+	sealed := c.unsealed
+	if f.sealed {
+		c.unsealed = nil
+	} else {
+		sealed = nil
+	}
+	c.deferLocked(f, now)
+	steps := g.resolveAnomaliesLocked(now)
+	g.mu.Unlock()
+
+	c.deliver(f, seal, sealed)
+	l.logErrors(f, now)
+	if ending == nil {
+		ending = f.endingReply()
+	}
+	if ending == nil {
+		ending = f.settingsChanged()
+	}
+	if ending != nil {
+		l.fail(c, ending)
+	}
+	steps.disconnect()
+}
+
+// brokenLink is the error of a connection that ended during the flush.
+func (f *flush) brokenLink() error {
+	for i := range f.replies {
+		if err := f.replies[i].Err; err != nil {
+			if _, fromMaster := err.(MasterError); !fromMaster {
+				return err
+			}
+		}
+	}
+	if len(f.commands) != 0 && len(f.replies) != len(f.commands) {
+		return errUnexpectedSeal
+	}
+	return f.unexpectedBulk()
+}
+
+// endingReply is an error reply that ends the connection: the scripts are lost, or
+// the master has become a replica. A new admission settles both.
+func (f *flush) endingReply() error {
+	for i := range f.commands {
+		if err, ok := f.replies[i].Err.(MasterError); ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY")) {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifySealLocked checks the seal and counts a void one. The second result ends the connection.
+func (l *lane) verifySealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
+	seal, ending := l.checkSealLocked(c, f, now)
+	l.failing = seal.Err
+	if seal.Err != nil {
+		l.group.counters.VoidSeals++
+		l.group.counters.Void[voidReason(seal.Err)]++
+		l.noteAbsentLocked(seal.Err)
+	}
+	return seal, ending
+}
+
+func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
+	bad := func(err error) Seal { return Seal{IncarnationID: c.incarnation.ID, Err: err} }
+	if f.serverAt >= 0 {
+		if err := f.replies[f.serverAt].Err; err != nil { // LOADING, BUSY …
+			return bad(err), nil
+		}
+		if run := infoField(f.replies[f.serverAt].Str, "run_id"); run != c.incarnation.RunID {
+			return bad(errBalanced), errBalanced
+		}
+	}
+	score := f.replies[f.sealAt]
+	if score.Kind == ReplyNil && (Broken(RuleIdentity) || Broken(RuleSeal) || Broken(RuleExists)) {
+		score = Reply{Kind: ReplyInt}
+	}
+	if score.Kind == ReplyNil {
+		return bad(errMemoryGone), errMemoryGone
+	}
+	// Only a new admission finds out what the data is and what the operator can do.
+	if wrong, is := score.Err.(MasterError); is && wrong.Begins("WRONGTYPE") {
+		err := fmt.Errorf("%w: %w", errForeign, wrong)
+		return bad(err), err
+	}
+	clock := f.replies[f.timeAt]
+	old, ok := score.Number()
+	us, isTime := parseTime(clock)
+	if !ok || !isTime {
+		err := fmt.Errorf("%w: %s", errUnexpectedSeal, firstError(score, clock))
+		return bad(err), nil
+	}
+	top := old
+	if f.sealed {
+		raise := f.replies[f.sealAt+1]
+		if raise.Err != nil {
+			return bad(fmt.Errorf("cannot raise its register: %w", raise.Err)), nil
+		}
+		top = max(old, f.raise)
+	}
+	if Broken(RuleSeal) {
+		return l.goodSealLocked(c, f, old, top, us), nil
+	}
+	if err := l.evictedLocked(f); err != nil {
+		l.invalidateLocked(c)
+		return bad(err), err
+	}
+	switch err := l.checkClockLocked(f, now, us); {
+	case err == errLate && f.estimateBehind(now, us):
+		return bad(err), errEstimateBehind
+	case err == errCrept:
+		l.invalidateLocked(c)
+		return bad(err), err
+	case err != nil:
+		return bad(err), nil
+	}
+	if old < f.minRegister && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
+		l.invalidateLocked(c)
+		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)
+		return bad(err), err
+	}
+	if old > maxRegister {
+		err := fmt.Errorf("%w: %d is above 2^52; stop all daemons, delete %s on this master, start again", errDamaged, old, l.group.sealKey)
+		return bad(err), err
+	}
+	return l.goodSealLocked(c, f, old, top, us), nil
+}
+
+// clockLocked checks the TIME that was read after everything else of the flush.
+func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
+	limit := l.group.pool.options.MasterTimeout
+	off := l.est.deviation(f.sent, now, us)
+	switch {
+	case Broken(RuleClock):
+		return nil
+	case off != 0 && Broken(RuleInvalidate):
+		return errSuspect
+	case off != 0 || l.anomaly != nil:
+		l.noteAnomalyLocked(f, now, us)
+	}
+	switch {
+	case l.anomaly != nil:
+		return errSuspect
+	case (now-f.sent > limit || us > f.context.Time+micros(limit)) && !Broken(RuleLate):
+		// The expiry was chosen from context.Time: beyond it a copy could last shorter
+		// than its lease, so the estimate's error does not widen this bound.
+		l.group.counters.LateFlushes++
+		return errLate
+	case us < f.context.Time-micros(maxBehind)-l.est.spread(now):
+		return fmt.Errorf("%w by %d ms", errBehind, (f.context.Time-us)/1000)
+	case l.unobserved(f.sent):
+		fits := us-f.context.Time <= micros(l.group.pool.options.reserve())
+		l.est = estimate{}
+		l.est.sample(f.sent, now, us)
+		l.gain.restart(now, us-micros(f.sent), l.budget())
+		l.requestClockLocked()
+		if !fits {
+			return errUnobserved
+		}
+		return nil
+	case l.creptLocked(now, us):
+		return errCrept
+	}
+	l.est.sample(f.sent, now, us)
+	l.gain.observe(f.sent, now, us)
+	return nil
+}
+
+// estimateBehind reports that a flush was late only because the estimate of the master's
+// clock was behind when it was sent, by more than a quarter of the timeout. It would stay
+// so: late flushes do not update the estimate, and it may be off within its own error
+// after this process was suspended. Admission measures the clock anew.
+func (f *flush) estimateBehind(now time.Duration, us int64) bool {
+	limit := f.conn.lane.group.pool.options.MasterTimeout
+	return now-f.sent <= limit && us-micros(now-f.sent) > f.context.Time+micros(limit)/4
+}
+
+func (l *lane) goodSealLocked(c *connection, f *flush, old, top, us int64) Seal {
+	g := l.group
+	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.seen {
+		g.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
+			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
+	}
+	l.acked = max(l.acked, top)
+	g.hybrid.observe(old)
+	g.updateClockLocked()
+	quarantined := !c.incarnation.mayVote(us, g.pool.options.age())
+	if !quarantined {
+		l.noteVotingLocked(c.incarnation.ID)
+	}
+	l.provedAt = f.sent
+	return Seal{
+		Good: true, Quarantined: quarantined, Age: c.incarnation.age(us), Durable: c.incarnation.Durable,
+		IncarnationID: c.incarnation.ID, Old: old, Top: top,
+	}
+}
+
+// deferLocked holds back answers of 0 that came without a seal until the next one.
+func (c *connection) deferLocked(f *flush, now time.Duration) {
+	if f.sealed {
+		return
+	}
+	late := now-f.sent > c.lane.group.pool.options.MasterTimeout
+	for i, e := range f.entries {
+		at := f.index[i]
+		if !e.props.SealZero || at < 0 || late {
+			continue
+		}
+		if r := f.reply(i); r.Kind == ReplyInt && r.Int == 0 {
+			c.unsealed = append(c.unsealed, unsealedAnswer{entry: e, reply: r})
+			f.entries[i].op = nil // answered later
+		}
+	}
+}
+
+func (c *connection) deliver(f *flush, seal Seal, sealed []unsealedAnswer) {
+	lane := c.lane.index
+	if f.repeats && f.taken == nil {
+		f.taken = Taken{}
+	}
+	var counted Votes
+	for _, v := range sealed {
+		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Sent: true, Reply: v.reply, Seal: seal})
+	}
+	for i := range f.entries {
+		op := f.entries[i].op
+		if op == nil {
+			continue
+		}
+		a := Answer{Lane: lane, Seal: seal}
+		if f.repeats {
+			a.Taken = f.taken
+		}
+		if at := f.index[i]; at >= 0 {
+			a.Sent, a.Reply = true, f.reply(i)
+		}
+		if f.entries[i].props.Exclusive {
+			counted.count(&a)
+		}
+		c.lane.group.answer(op, a)
+	}
+	c.lane.votes.add(counted)
+}
+
+func parseTime(r Reply) (us int64, ok bool) {
+	if r.Kind != ReplyArray || len(r.Items) != 2 {
+		return 0, false
+	}
+	s, ok1 := r.Items[0].Number()
+	u, ok2 := r.Items[1].Number()
+	return s*1_000_000 + u, ok1 && ok2
+}
+
+func firstError(replies ...Reply) string {
+	for _, r := range replies {
+		if r.Err != nil {
+			return r.Err.Error()
+		}
+	}
+	return "not a number"
+}
+
+// infoField reads one field of INFO's text; "" if it is absent.
+func infoField(info, name string) string {
+	for line := range strings.SplitSeq(info, "\n") {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+package proxy
+
+// accept.go decides which sockets become sessions, and rejects the others.
+
+import (
+	"net"
+	"strings"
+	"time"
+)
+
+// accept makes a session of a socket, or rejects it and returns nil.
+func (s *Server) accept(conn net.Conn, listen string) *guardConn {
+	g, refusal := s.register(conn, listen)
+	if g != nil {
+		s.counters.total.Add(1)
+		g.events.(*session).countUnauth()
+		return g
+	}
+	if refusal != "" {
+		s.counters.rejected.Add(1)
+		if !strings.HasPrefix(listen, tlsPrefix) { // a TLS client could not read it
+			_ = conn.SetWriteDeadline(time.Now().Add(rejectTimeout))
+			_, _ = conn.Write([]byte(refusal)) // a client that cannot receive it sees the close
+		}
+	}
+	conn.Close()
+	return nil
+}
+
+const (
+	tooManyClients = "-ERR max number of clients reached\r\n"
+	protectedMode  = "-DENIED redlockd is in protected mode: it has no password and no users, so it serves its own machine alone, and you come from another one. " +
+		"Set --requirepass or --users; or listen on 127.0.0.1 alone; or, where every client that reaches this port may do everything, set --protected-mode off.\r\n"
+)
+
+// register adds a session for a socket, or returns the error to send. "" means that the
+// server has stopped and sends none.
+func (s *Server) register(conn net.Conn, listen string) (g *guardConn, refusal string) {
+	host, local := origin(conn.RemoteAddr())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counted := host != "" && s.options.MaxPerAddress > 0
+	switch {
+	case s.stopped:
+		return nil, ""
+	case s.options.LocalOnly && !local:
+		return nil, protectedMode
+	case len(s.sessions) >= s.options.MaxClients, counted && s.hosts[host] >= s.options.MaxPerAddress:
+		return nil, tooManyClients
+	}
+	session := s.newSession(conn, listen)
+	if r := recordsOf(conn); r != nil {
+		r.attach(session.guard)
+	}
+	session.client.Host = host
+	s.sessions[session] = struct{}{}
+	if counted {
+		s.hosts[host]++
+	}
+	return session.guard, ""
+}
+
+// countUnauth counts a client as unauthenticated. Unauthenticated clients may use half of
+// MaxClients. Beyond that the oldest is closed, as for their memory, because an honest
+// client authenticates at once. Redis rejects the newest at maxclients; that would lock
+// honest clients out for as long as idle ones stay. The count ends with the first login,
+// for good: a client that logs out later has already proved a password.
+func (s *session) countUnauth() {
+	if !s.authenticated() {
+		s.unauth.grow(1)
+	}
+}
+
+// evictUnauth closes an unauthenticated client in favour of a newer one.
+func (s *session) evictUnauth() {
+	if s.authenticated() { // just now
+		return
+	}
+	s.server.counters.rejected.Add(1)
+	if s.server.warnedUnauth.allow() {
+		s.log.Warn("unauthenticated connections hold half of max-clients; oldest closed", "client", s.client.Addr,
+			"max-clients", s.options.MaxClients, "hint", "clients have to authenticate right after they connect; look for scanners, and lower max-connects")
+	}
+	s.guard.Close()
+}
+
+// origin returns the host that a connection counts for: an IPv4 address, or an IPv6
+// network of 64 bits, since the owner of one such address has all of them. Connections
+// that do not use IP have the host "" and are local.
+func origin(remote net.Addr) (host string, local bool) {
+	tcp, ok := remote.(*net.TCPAddr)
+	if !ok {
+		return "", true
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return network.Masked().String(), ip.IsLoopback()
+	}
+	return ip.String(), ip.IsLoopback()
+}
+
+// connectsTooFast reports whether a socket exceeds the connection rate of its address. It
+// resets such a socket: no reply, no port in TIME_WAIT, nothing allocated for it.
+func (s *Server) connectsTooFast(conn net.Conn) bool {
+	if s.connRates.allow(conn.RemoteAddr()) {
+		return false
+	}
+	s.counters.rejected.Add(1)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // fails only on a socket that is closed already
+	}
+	conn.Close()
+	if s.warnedConnRate.allow() {
+		s.options.Logger.Warn("connection rate limit of an address reached; connections reset", "client", conn.RemoteAddr().String(),
+			"max-connects", s.options.MaxConnects, "hint", "raise max-connects if these clients are meant to connect so often")
+	}
+	return true
+}
+
+// warnOfHTTP logs at most once a minute: such requests come in floods.
+func (s *Server) warnOfHTTP(client string) {
+	if s.warnedHTTP.allow() {
+		s.options.Logger.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", client)
+	}
+}

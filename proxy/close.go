@@ -1,0 +1,138 @@
+package proxy
+
+// close.go ends connections: the client can still read its last reply, and the connection
+// stays open no longer than that takes.
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	lingerTimeout = time.Second // for a client to read the last reply before the socket is torn down
+	// lingerBytes is how much input of a rejected client is read and discarded: a
+	// pipeline that was under way when it was rejected.
+	lingerBytes = 256 << 10
+	// unauthLingerBytes is the same before the login, where honest clients send little.
+	unauthLingerBytes = 16 << 10
+)
+
+// errStillSending ends a connection whose client does not stop sending.
+var errStillSending = errors.New("the client goes on sending although the connection is being closed")
+
+// refuse ends the hand-over; the session sends text after all earlier replies.
+func (g *guardConn) refuse(text string) (n int) {
+	g.refused = true
+	g.release()
+	g.events.refuse(text)
+	return 0
+}
+
+// discardInput reads and drops input. So a close by the client is still noticed while
+// earlier commands are in flight, and the last reply is not lost to a reset, which closing
+// with unread bytes would cause. It ends at the deadline of closeGracefully or after
+// lingerBytes.
+func (g *guardConn) discardInput() error {
+	g.release()
+	if g.readErr != nil {
+		return g.readErr
+	}
+	if g.deadlineSet {
+		g.setReadDeadline(0)
+	}
+	small := g.pools.small.Get().(*[smallBufSize]byte)
+	defer g.pools.small.Put(small)
+	rest := lingerBytes
+	if !g.events.authenticated() {
+		rest = unauthLingerBytes
+	}
+	for rest > 0 {
+		n, err := g.Conn.Read(small[:])
+		if err != nil {
+			return err
+		}
+		rest -= n
+	}
+	return errStillSending
+}
+
+// closeGracefully ends the sending side. The client receives the end of the stream and has
+// a moment to read its replies; Read ends when the client closes its side.
+func (g *guardConn) closeGracefully() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.finished = true
+	half, ok := g.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		_ = g.Conn.SetReadDeadline(time.Now()) // no write side to close: Read ends now and closes the connection
+		return
+	}
+	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+}
+
+func (g *guardConn) isFinished() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.finished
+}
+
+// evict is called when the reservation was evicted. It only wakes the reader, which owns
+// the memory.
+func (g *guardConn) evict() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.finished {
+		return
+	}
+	g.evicted = true
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+	_ = g.Conn.SetReadDeadline(time.Now())
+}
+
+// takeEviction is true once after evict; from then on deadlines are set again.
+func (g *guardConn) takeEviction() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	evicted := g.evicted
+	g.evicted = false
+	return evicted
+}
+
+func (g *guardConn) isEvicted() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.evicted
+}
+
+// setReadDeadline must not replace the deadline of closeGracefully or evict; 0 means none.
+func (g *guardConn) setReadDeadline(after time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.finished || g.evicted {
+		return
+	}
+	g.deadlineSet = after > 0
+	deadline := time.Time{}
+	if after > 0 {
+		deadline = time.Now().Add(after)
+	}
+	_ = g.Conn.SetReadDeadline(deadline) // fails on a closed socket only, which Read reports
+}
+
+// Close closes the socket and notifies the session, once.
+func (g *guardConn) Close() error {
+	var err error
+	g.once.Do(func() {
+		err = g.Conn.Close()
+		close(g.closed)
+		g.memory.end()
+		if r := recordsOf(g.Conn); r != nil {
+			r.memory.end()
+		}
+		g.events.socketClosed()
+	})
+	return err
+}

@@ -1,0 +1,108 @@
+package redlock
+
+// incarnation_test.go: which memory a master comes back with, and what it is worth.
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var durably = []string{"--appendonly", "yes", "--appendfsync", "always"}
+
+// incarnation is the id of the incarnation of a master's memory.
+func (c *cluster) incarnation(i int) string {
+	c.t.Helper()
+	return c.identity(i)[1]
+}
+
+func TestIncarnation_OfADurableMasterGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long, durably...)
+	one := c.daemon()
+	held := one.take("k", long)
+	incarnation := c.incarnation(1)
+	c.servers[1].Restart()
+	one.awaitProcess(1, c.servers[1])
+	one.await(1, "voting")
+	if now := c.incarnation(1); now != incarnation {
+		t.Errorf("the incarnation is %s after a restart, want %s: everything was on disk", now, incarnation)
+	}
+	if got := c.copies("k")[1]; got != string(held.Token) {
+		t.Errorf("the copy is %q after the restart", got)
+	}
+	if !one.Masters(0)[1].Durable {
+		t.Error("the master does not count as durable")
+	}
+	isHeld(t, one.refuse("k", time.Second))
+}
+
+func TestIncarnation_OfAVolatileMasterEndsWithItsProcess(t *testing.T) {
+	t.Parallel()
+	for what, args := range map[string][]string{
+		"nothing on disk":     nil,
+		"disk once a second":  {"--appendonly", "yes", "--appendfsync", "everysec"},
+		"disk whenever it is": {"--appendonly", "yes", "--appendfsync", "no"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := newCluster(t, 3, long, args...)
+			one := c.daemon()
+			incarnation := c.incarnation(1)
+			c.servers[1].Restart()
+			one.awaitProcess(1, c.servers[1])
+			one.await(1, "quarantined")
+			if c.incarnation(1) == incarnation {
+				t.Errorf("the incarnation %s survived", incarnation)
+			}
+		})
+	}
+}
+
+// Durable now is not durable then: what the earlier incarnation answered was not on disk.
+func TestIncarnation_ThatBeganVolatileEndsAlthoughTheMasterIsDurableNow(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long, durably...)
+	c.do(1, "CONFIG", "SET", "appendfsync", "everysec")
+	one := c.daemon()
+	incarnation := c.incarnation(1)
+	c.servers[1].Restart() // durable again, as its arguments say
+	one.awaitProcess(1, c.servers[1])
+	one.await(1, "quarantined")
+	if c.incarnation(1) == incarnation || !one.Masters(0)[1].Durable {
+		t.Errorf("incarnation %s after %s, durable %v; want a new one that is", c.incarnation(1), incarnation, one.Masters(0)[1].Durable)
+	}
+}
+
+// Yesterday's file under today's name: the register is below what this daemon
+// has seen acknowledged, so the memory is not the one that acknowledged it.
+func TestIncarnation_ThatWasRolledBackIsInvalidated(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long, durably...)
+	one := c.daemon()
+	data := c.do(1, "CONFIG", "GET", "dir").([]any)[1].(string)
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := os.CopyFS(backup, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	held := one.take("k", long)
+	incarnation := c.incarnation(1)
+	c.servers[1].Kill()
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(data, os.DirFS(backup)); err != nil {
+		t.Fatal(err)
+	}
+	c.servers[1].Restart()
+	one.awaitProcess(1, c.servers[1])
+	one.await(1, "quarantined")
+	if now := c.incarnation(1); now == incarnation {
+		t.Errorf("the rolled-back memory goes on as %s", now)
+	}
+	if n := one.pool.Counters().Invalidated; n != 1 {
+		t.Errorf("%d incarnations were invalidated, want 1", n)
+	}
+	isHeld(t, one.refuse("k", time.Second))
+	one.free("k", held.Token)
+}

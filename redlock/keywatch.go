@@ -1,0 +1,150 @@
+// This file handles what the masters report about a wait queue's keys: how long their
+// copies last, and when they change.
+
+package redlock
+
+import (
+	"slices"
+	"time"
+
+	"redlockd/pool"
+)
+
+// queueWatch is what a wait queue has learned about the copies of its keys. The queue discards
+// it when its head contends for the keys, because that ballot is decisive.
+type queueWatch struct {
+	due     bool       // the watch starts when the timer fires
+	active  bool       // the masters have been queried
+	behind  bool       // the head was refused also because an earlier ticket stands before it
+	round   uint64     // the query that the answers belong to
+	tracked int        // masters that report when the key changes
+	keys    []keyWatch // one for each key of the queue
+}
+
+// keyWatch is what a wait queue has learned about the copies of one key.
+type keyWatch struct {
+	queue   *waitQueue
+	index   int
+	known   uint16 // bits: masters whose copy's expiry is known
+	changed uint16 // bits: masters that have reported a change since the query
+	ends    [maxMasters]time.Duration
+}
+
+// forever is the expiry of a copy that does not expire.
+const forever = time.Duration(1<<63 - 1)
+
+var _ pool.Watcher = (*keyWatch)(nil)
+
+// watchLocked queries the masters for the remaining time of their copies and subscribes
+// to changes. With a delay it does so when that has passed.
+func (ln *waitQueue) watchLocked(delay time.Duration) {
+	if delay > 0 {
+		ln.watch.due = true
+		ln.setTimerLocked(delay)
+		return
+	}
+	ln.unwatchLocked()
+	ln.watch = queueWatch{active: true, round: ln.watch.round + 1, keys: make([]keyWatch, len(ln.keys))}
+	ln.setTimerLocked(ln.spread(pollUnwatched))
+	for i, key := range ln.keys {
+		k := &ln.watch.keys[i]
+		k.queue, k.index = ln, i
+		ln.group.Watch(ln.waits.locker.masterKey(key), ln.watch.round, k)
+	}
+}
+
+func (ln *waitQueue) unwatchLocked() {
+	for i, key := range ln.keys {
+		if ln.watch.active {
+			ln.group.Unwatch(ln.waits.locker.masterKey(key), &ln.watch.keys[i])
+		}
+	}
+	ln.watch = queueWatch{round: ln.watch.round}
+}
+
+// Remains takes one master's answer to Watch.
+func (k *keyWatch) Remains(lane int, round uint64, left time.Duration, tracked bool) {
+	ln, s := k.queue, k.queue.waits
+	s.mu.Lock()
+	if !ln.watch.active || round != ln.watch.round || ln.contender != nil {
+		s.mu.Unlock()
+		return
+	}
+	if tracked && k.index == 0 {
+		ln.watch.tracked++
+	}
+	end := forever
+	if left >= 0 {
+		end = s.locker.clock.Now() + left
+	}
+	ln.noteCopyLocked(k.index, lane, end, false)
+}
+
+// Gone takes a master's report that its copy was deleted or changed.
+func (k *keyWatch) Gone(lane int) {
+	ln, s := k.queue, k.queue.waits
+	s.mu.Lock()
+	if !ln.watch.active || ln.contender != nil || k.index >= len(ln.watch.keys) || k != &ln.watch.keys[k.index] {
+		s.mu.Unlock()
+		return
+	}
+	ln.noteCopyLocked(k.index, lane, s.locker.clock.Now(), true)
+}
+
+// noteCopyLocked records when a master's copy ends. If a quorum has none, the head
+// contends for the key; otherwise the timer is set to when that will be so. It unlocks
+// the mutex.
+func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed bool) {
+	s := ln.waits
+	n := &ln.watch
+	k, bit := &n.keys[index], uint16(1)<<lane
+	if changed {
+		k.changed |= bit
+	}
+	// A master's report of a change may be delivered before the answer that it follows.
+	if changed || k.changed&bit == 0 {
+		k.known |= bit
+		k.ends[lane] = end
+	}
+	now := s.locker.clock.Now()
+	free := n.quorumEnds(s.locker.pool.N(), s.locker.pool.Quorum())
+	w := ln.head
+	if free > now || w == nil {
+		poll := pollUnwatched
+		if n.tracked >= s.locker.pool.Quorum() {
+			poll = pollWatched
+		}
+		ln.setTimerLocked(max(min(free-now, ln.spread(poll)), time.Millisecond))
+		s.mu.Unlock()
+		return
+	}
+	if n.behind && !changed { // the key is free, but an earlier ticket may take it first
+		ln.setTimerLocked(ln.spread(overtakenPause))
+		s.mu.Unlock()
+		return
+	}
+	ln.setContenderLocked(w)
+	s.mu.Unlock()
+	ln.contend(nil, w)
+}
+
+// quorumEnds is when a quorum of masters will no longer have a copy of any of the keys.
+func (n *queueWatch) quorumEnds(masters, quorum int) time.Duration {
+	var ends [maxMasters]time.Duration
+	for lane := range masters {
+		for i := range n.keys {
+			end := forever
+			if n.keys[i].known&(1<<lane) != 0 {
+				end = n.keys[i].ends[lane]
+			}
+			ends[lane] = max(ends[lane], end)
+		}
+	}
+	slices.Sort(ends[:masters])
+	return ends[quorum-1]
+}
+
+// spread is a duration of about d: waiters of several daemons must not poll in step.
+func (ln *waitQueue) spread(d time.Duration) time.Duration {
+	return d/2 + ln.waits.locker.pool.Options().Jitter(d)
+}

@@ -1,6 +1,0 @@
--- Leave a queue.
--- KEYS for each lock: queue, ends, writers. ARGV 1 waiter.
--- Returns 1 it stood there, 0 it did not.
-local stood = 0
-for i = 1, #KEYS do stood = math.max(stood, redis.call('ZREM', KEYS[i], ARGV[1])) end
-return stood

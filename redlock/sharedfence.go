@@ -1,0 +1,132 @@
+// sharedFence chooses the fences of readers and permits, which may hold a key together.
+//
+// Exclusive grants of a key follow one another, and the interval rule (fence.go) relies on
+// that. Readers and permits overlap: the further seal of one operation can come after the lock
+// of another. Then both may find the same smallest value that fits.
+//
+// So the fence of such an operation is always exactly its own proposal. On each master of a
+// quorum that gave the lock, the proposal must lie between two values: what one single seal
+// found in the register, and what the same seal left there. Two such operations share a master.
+// There the first seal left at least its own fence, and the second seal finds it. Within one
+// daemon, usedFences keeps their fences apart.
+//
+// The proposal does not fit if the seal of another operation came first. Then another seal
+// follows with a new proposal, a little ahead of the clock: other daemons raise the registers
+// to their clocks all the time, also while this seal is under way.
+
+package redlock
+
+import (
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+const (
+	// maxSharedFenceSeals bounds the further seals. The second and later ones fail only if
+	// other daemons choose shared fences at the same time.
+	maxSharedFenceSeals = 12
+	// minAhead and maxAhead are how far the first and the last further seal are ahead of the
+	// clock: little compared with what registers may be ahead at all.
+	minAhead = 500 * time.Microsecond
+	maxAhead = 16 * time.Millisecond
+)
+
+// sharedFence is one further seal on all masters, with a proposal of its own.
+type sharedFence struct {
+	ballot   *ballot
+	ahead    int64 // µs
+	fence    int64
+	answered int // the ballot's lock guards this and the fields below
+	fits     int
+	over     bool // decided
+}
+
+var _ pool.Operation = (*sharedFence)(nil)
+
+// Props: the answer of a later seal on a lane comes after the lock's vote has been counted.
+func (c *sharedFence) Props() pool.Props {
+	return pool.Props{Sealed: true, SealOnly: true, RaiseBy: c.ahead}
+}
+func (c *sharedFence) Propose(fence int64)                           { c.fence = fence + c.ahead }
+func (c *sharedFence) Command(*pool.SendContext, *pool.Command) bool { return false }
+
+// Answer counts masters that gave the lock and whose register, in the same incarnation, was
+// below the fence.
+func (c *sharedFence) Answer(answer pool.Answer) {
+	a, seal := c.ballot, answer.Seal
+	a.mu.Lock()
+	c.answered++
+	if v := a.fencing.voter(answer.Lane); seal.Good && seal.IncarnationID == v.incarnation && seal.Old < c.fence && c.fence <= seal.Top {
+		c.fits++
+	}
+	var step ballotStep
+	switch {
+	case a.over, c.over:
+	case c.fits >= a.tally.quorum && a.reserveSharedFence(c.fence):
+		a.over, a.won = true, true
+		step.fence = c.fence
+	case c.fits >= a.tally.quorum, c.fits+a.tally.n-c.answered < a.tally.quorum:
+		// Another operation has the fence, or masters still to come cannot make up for those
+		// that it does not fit. The ballot does not wait for a slow master.
+		c.over, a.sharedFenceOpen = true, false
+		step = a.decide()
+	}
+	a.mu.Unlock()
+	step.run(a)
+}
+
+// chooseSharedFenceLocked returns the fence for a quorum of yes in a shared mode: the ballot's
+// own proposal, or another seal.
+func (a *ballot) chooseSharedFenceLocked() ballotStep {
+	switch {
+	case a.fencing.countContaining(a.fencing.proposal) >= a.tally.quorum && a.reserveSharedFence(a.fencing.proposal):
+		a.over, a.won = true, true
+		return ballotStep{fence: a.fencing.proposal}
+	case a.sharedFenceOpen:
+		return ballotStep{}
+	case a.fencing.rounds == maxSharedFenceSeals:
+		a.over = true
+		return ballotStep{fail: unknown}
+	}
+	a.fencing.rounds++
+	a.sharedFenceOpen = true
+	return ballotStep{sealAhead: min(minAhead<<(a.fencing.rounds-1), maxAhead)}
+}
+
+func (a *ballot) reserveSharedFence(fence int64) bool {
+	l := a.call.locker
+	return l.usedFences.reserve(fence, l.recent(), 4*l.masterTimeout)
+}
+
+// usedFences are the shared fences that this daemon has given, kept for as long as a seal that
+// contains them can be under way.
+type usedFences struct {
+	mu                sync.Mutex
+	current, previous map[int64]struct{}
+	rotated           time.Duration
+}
+
+// reserve notes the fence and reports whether it was unused.
+func (c *usedFences) reserve(fence int64, now, keep time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil || now-c.rotated > keep {
+		c.previous, c.current, c.rotated = c.current, map[int64]struct{}{}, now
+	}
+	_, recent := c.current[fence]
+	_, earlier := c.previous[fence]
+	c.current[fence] = struct{}{}
+	return !recent && !earlier
+}
+
+// countContaining counts the voters whose interval contains the fence.
+func (f *fencing) countContaining(fence int64) (n int) {
+	for _, v := range f.voters[:f.yes] {
+		if v.low < fence && fence <= v.top {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,353 @@
+package redlock
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+)
+
+// workBallot proposes one attempt to all masters; see ballot for what the two have in
+// common.
+type workBallot struct {
+	call    *workCall
+	key     string
+	attempt int64
+	token   workToken
+	start   time.Duration
+
+	mu        sync.Mutex
+	tally     tally
+	missing   missing
+	fencing   fencing
+	copies    [maxMasters]copyState
+	running   []runningWork // attempts of other requests, one a master
+	finished  int           // masters on which the work is done
+	spent     int           // masters on which no attempt is left
+	wrongType int           // masters that hold something else at the key
+	highest   int64         // highest attempt number seen
+	taken     int64         // highest attempt number that is over
+	over      bool
+	won       bool
+}
+
+var _ pool.Operation = (*workBallot)(nil)
+
+// Props: as for a lock.
+func (w *workBallot) Props() pool.Props { return pool.Props{Key: w.key, Exclusive: true, Sealed: true} }
+
+// Propose records the fence that this attempt proposes.
+func (w *workBallot) Propose(fence int64) { w.fencing.proposal = fence }
+
+// Command proposes the attempt.
+func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
+	r := &w.call.request
+	if m.Now >= deadline(w.start, r.Timeout) {
+		return false
+	}
+	end := expiry(m.Time, r.Timeout, w.call.locker.masterTimeout)
+	c.Set("EVALSHA", w.call.locker.script.workTry, "1", w.key, w.token.String(),
+		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
+		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),
+		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta, m.Incarnation.ID)
+	return true
+}
+
+// workReply is one master's answer.
+type workReply struct {
+	code    int64 // see worktry.lua; 0 = no answer
+	attempt int64 // for code 1: 1 if the master may not know what was before
+	left    time.Duration
+	owner   string
+}
+
+// runningWork is another request's attempt on one master.
+type runningWork struct {
+	attempt int64
+	left    time.Duration
+	owner   string
+}
+
+func readWork(r pool.Reply) workReply {
+	if r.Kind != pool.ReplyArray || len(r.Items) == 0 {
+		return workReply{}
+	}
+	code, _ := r.Items[0].Number()
+	answer := workReply{code: code}
+	if len(r.Items) > 1 {
+		answer.attempt, _ = r.Items[1].Number()
+	}
+	if len(r.Items) > 2 {
+		ms, _ := r.Items[2].Number()
+		answer.left = time.Duration(min(ms, 1<<40)) * time.Millisecond
+	}
+	if len(r.Items) > 3 {
+		answer.owner = r.Items[3].Str
+	}
+	return answer
+}
+
+// Answer counts one vote.
+func (w *workBallot) Answer(a pool.Answer) {
+	answer := readWork(a.Reply)
+	copied := copyNone
+	switch {
+	case a.Reply.Err != nil && a.Sent:
+		copied = copyMaybe
+	case answer.code == 1:
+		copied = copyMade
+	}
+	w.mu.Lock()
+	if w.over && !w.won {
+		w.mu.Unlock()
+		w.undo(a.Lane, copied)
+		return
+	}
+	w.copies[a.Lane] = copied
+	if w.over {
+		w.mu.Unlock()
+		return
+	}
+	w.count(a, answer)
+	step := w.decide()
+	w.mu.Unlock()
+	step.run(w)
+}
+
+// count: a master votes if its record of the work is reliable. The record is reliable if
+// it was written in the incarnation that votes, and a granted attempt has proved it. A
+// master without such a record votes only if it cannot have forgotten more, that is, if
+// its memory is older than any record can be. A record of an earlier incarnation may have
+// come back with an older file. It may then lack the end or the attempt that this master
+// acknowledged later.
+func (w *workBallot) count(a pool.Answer, answer workReply) {
+	seal := a.Seal
+	oldEnough := !seal.Quarantined && (answer.attempt == 0 || w.call.locker.outlivesWork(seal))
+	switch {
+	case answer.code == 1 && seal.Good && oldEnough:
+		w.tally.yes++
+		w.missing.markCounted(a.Lane)
+		w.fencing.voted(a.Lane, seal)
+	case (answer.code > 1 || answer.code == -1) && seal.Good:
+		w.tally.no++
+		w.missing.markCounted(a.Lane)
+	default:
+		w.tally.uncounted++
+		w.missing.markMissing(a.Lane, w.absence(&a, answer))
+		return
+	}
+	switch answer.code {
+	case 2:
+		w.running = append(w.running, runningWork{answer.attempt, answer.left, answer.owner})
+	case 3:
+		w.finished++
+	case 4:
+		w.spent++
+		w.taken = max(w.taken, answer.attempt)
+	case 5:
+		w.taken = max(w.taken, answer.attempt)
+	case -1:
+		w.wrongType++
+	}
+	if answer.code > 1 {
+		w.highest = max(w.highest, answer.attempt)
+	}
+}
+
+var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
+
+// absence is why a master's vote does not count. A memory that is too new for locks is
+// also too new for work that it does not have, and for longer.
+func (w *workBallot) absence(a *pool.Answer, answer workReply) pool.Absence {
+	if age := w.call.locker.workAge(); answer.code == 1 && answer.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
+		return pool.AbsentFor(errForgotWork, age-a.Seal.Age)
+	}
+	return w.call.locker.pool.Absence(a)
+}
+
+// workAge is how old a memory must be before the absence of a record counts: a record
+// lasts as long as its attempt's lease and is kept for KEEP after that.
+func (l *Locker) workAge() time.Duration {
+	o := l.pool.Options()
+	if o.RestartGuardOff {
+		return 0
+	}
+	longest := o.MaxTTL + o.MaxKeep
+	return longest + longest/100 + 2*time.Second
+}
+
+// outlivesWork reports whether a memory is older than any record of work can be.
+func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
+
+// workBallotStep is what has to happen once the ballot's lock is released.
+type workBallotStep struct {
+	fence int64
+	raise []int
+	fail  ballotResult
+}
+
+func (w *workBallot) decide() workBallotStep {
+	switch v := w.tally.result(); v {
+	case undecided:
+		return workBallotStep{}
+	case granted:
+		fence, lanes, hopeless := w.fencing.choose(w.tally.quorum, w.tally.pending())
+		w.over, w.won = fence > 0 || hopeless, fence > 0
+		if hopeless {
+			return workBallotStep{fail: unknown}
+		}
+		return workBallotStep{fence: fence, raise: lanes}
+	default:
+		// There is no grant, but the blocking attempt may show itself only on the masters
+		// still to come: two daemons reach them in different order.
+		if w.tally.pending() > 0 && w.finished < w.tally.quorum && w.spent < w.tally.quorum {
+			return workBallotStep{}
+		}
+		w.over = true
+		return workBallotStep{fail: v}
+	}
+}
+
+func (n workBallotStep) run(w *workBallot) {
+	switch {
+	case n.fence > 0:
+		w.grant(n.fence)
+	case len(n.raise) > 0:
+		raiseRegisters(w.call.group, n.raise, w.onRaised)
+	case n.fail != undecided:
+		w.fail(n.fail)
+	}
+}
+
+func (w *workBallot) onRaised(lane int, seal pool.Seal) {
+	w.mu.Lock()
+	w.fencing.onRaised(lane, seal)
+	if w.over {
+		w.mu.Unlock()
+		return
+	}
+	step := w.decide()
+	w.mu.Unlock()
+	step.run(w)
+}
+
+func (w *workBallot) grant(fence int64) {
+	l, r := w.call.locker, &w.call.request
+	a := Work{
+		State: WorkAcquired, Key: r.Key, Attempt: w.attempt, Token: Token(w.token.String()),
+		Fence: Fence(fence), Last: w.attempt == r.Max,
+		grant: Grant{Key: r.Key, db: r.DB, until: deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
+	}
+	if a.Validity() <= 0 {
+		w.takeBack()
+		l.counts.expired.Add(1)
+		w.call.finish(Work{}, a.Spent())
+		return
+	}
+	l.counts.workStarted.Add(1)
+	w.call.finish(a, nil)
+}
+
+// fail takes the attempt back and reports what blocks it.
+func (w *workBallot) fail(v ballotResult) {
+	w.takeBack()
+	l, key, quorum := w.call.locker, w.call.request.Key, w.tally.quorum
+	same := w.mostRunning()
+	switch {
+	case w.finished >= quorum:
+		w.call.finish(Work{State: WorkDone, Key: key, Attempt: w.highest}, nil)
+	case w.spent >= quorum:
+		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
+	case len(same) >= quorum:
+		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
+	case w.wrongType > w.tally.n-quorum:
+		w.call.finish(Work{}, ErrWrongType)
+	case v == unknown:
+		w.call.finish(Work{}, l.noQuorum(&w.missing, ""))
+	default:
+		w.again()
+	}
+}
+
+// mostRunning are the masters on which the same attempt runs, for the attempt that runs
+// on most masters. Attempts that split the masters between them run nowhere.
+func (w *workBallot) mostRunning() (most []runningWork) {
+	for _, one := range w.running {
+		var same []runningWork
+		for _, other := range w.running {
+			if other.owner == one.owner {
+				same = append(same, other)
+			}
+		}
+		if len(same) > len(most) {
+			most = same
+		}
+	}
+	return most
+}
+
+// retry is when a quorum of masters will be free of the running attempt: the
+// masters that do not run it are free now.
+func (w *workBallot) retry(same []runningWork) time.Duration {
+	slices.SortFunc(same, func(a, b runningWork) int { return cmp.Compare(a.left, b.left) })
+	free := w.tally.n - len(same)
+	return same[max(0, w.tally.quorum-free-1)].left + time.Millisecond
+}
+
+// again tries the next number at once if this one has been used up. Otherwise it tries
+// the same number later, at a random time, because competing requests split the masters.
+// What they take back is not used up.
+func (w *workBallot) again() {
+	c := w.call
+	number := min(max(w.attempt, w.taken+1), c.request.Max)
+	delay := time.Duration(0)
+	if c.tries > 1 || w.taken < w.attempt {
+		delay = time.Millisecond << min(c.tries, 6)
+		delay = delay/2 + c.locker.pool.Jitter(delay)
+	}
+	switch now := c.locker.clock.Now(); {
+	case now+delay <= c.round+2*c.locker.masterTimeout:
+		if delay == 0 {
+			c.try(nil, number)
+			return
+		}
+		c.locker.clock.AfterFunc(delay, func() { c.try(nil, number) })
+	case len(w.running) > 0: // it may run, or be about to be taken back: poll again soon
+		same := w.mostRunning()
+		retry := min(w.retry(same), 2*c.locker.masterTimeout)
+		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: same[0].attempt, Retry: retry}, nil)
+	default:
+		c.finish(Work{}, c.locker.noQuorum(&w.missing, "the masters disagree about this work; try again"))
+	}
+}
+
+func (w *workBallot) takeBack() {
+	w.mu.Lock()
+	w.won = false
+	copies := w.copies
+	w.mu.Unlock()
+	for lane := range w.tally.n {
+		w.undo(lane, copies[lane])
+	}
+}
+
+// undo restores what a master had before this attempt. The attempt's token is its own, so
+// nothing else can match.
+func (w *workBallot) undo(lane int, c copyState) {
+	if c != copyMade && c != copyMaybe {
+		return
+	}
+	l := w.call.locker
+	l.counts.undone.Add(1)
+	l.undoWork(w.call.group, lane, w.key, w.token.String(), w.start+w.call.request.Timeout+w.call.request.Keep)
+}
+
+func (l *Locker) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
+	g.Push(lane, &retryUntilAnswered{group: g, pending: pool.PendingRelease{
+		Args: []string{"EVALSHA", l.script.workUndo, "1", key, token}, Until: until,
+	}, key: key})
+}
