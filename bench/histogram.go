@@ -1,4 +1,4 @@
-// The histogram of latencies. The width of a bucket is a 64th of its value, so recording
+// The histogram of latencies. The width of a bucket is a 64th of its value. So recording
 // is one increment that does not disturb the measurement, and the error is below 1 %.
 
 package main

@@ -265,7 +265,7 @@ func TestDaemon_DrainsAndExitsWithZeroOnTheFirstSignal(t *testing.T) {
 // A client that does not read its replies keeps the drain waiting; without the
 // second signal the daemon would go on, and then exit with 0.
 //
-// Such a client is cut off after ten seconds and the drain is over, so a machine
+// Such a client is cut off after ten seconds and the drain is over. So a machine
 // that needs more than that for the second signal has several tries; a daemon
 // that ignores the signal exits with 0 in all of them.
 func TestDaemon_ExitsAtOnceOnTheSecondSignal(t *testing.T) {

@@ -1,5 +1,5 @@
 // The Class of a script: what the script does to the key of a lock, and how the answer
-// of a master counts, in terms of the keys and arguments of a call.
+// of a master counts. It refers to the keys and arguments of a call.
 
 package dropin
 

@@ -1,7 +1,7 @@
-// Package dropin recognises the scripts that lock libraries send to Redis, and derives
-// from each a Class, so that a quorum of masters can run it and their answers are votes.
+// Package dropin recognises the scripts that lock libraries send to Redis, and derives a
+// Class from each. With a Class, the answers of masters to a script count as votes.
 //
-// It uses no sockets and no masters, and imports nothing of the daemon.
+// The package uses no sockets and no masters, and imports nothing of the daemon.
 //
 // Reading order:
 //   - class.go, reply.go: what is known of a script, and its answers;

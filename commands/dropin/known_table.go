@@ -8,7 +8,7 @@ package dropin
 // =x must be x; any has any value.
 //
 // Answers: key free | held by the token | by another token | by the token without an
-// expiry, each with a ! if the script did its work | with too little time left. For a
+// expiry | with too little time left. A ! follows if the script did its work. For a
 // script that takes any number of keys, these are the answers for one key.
 var knownScripts = []knownScript{
 	{"c3f8721cbb97f72bc19e972846bd7aaf91901658", "redis-py Lock", "release", Release, 1, "token", "0|1!|0|1!"},
