@@ -1,5 +1,6 @@
-// What is promised, and is it kept? Each aim is a median over the rounds: of a
-// figure, or of its ratio to a peer's, or to another figure of the same run.
+// The targets. Each is a median over the rounds: of a figure, of its ratio to a peer, or
+// of its ratio to another figure of the same run.
+
 package main
 
 import (
@@ -9,20 +10,22 @@ import (
 	"strings"
 )
 
-// aim is one line of what the product must reach.
+// aim is one target of the product.
 type aim struct {
 	what     string
 	scenario string
 	name     figure
-	peer     string // ratio to this scenario in the same round; "" = none
-	before   figure // ratio to this figure of the same run; "" = none
-	atLeast  bool   // else at most
+	peer     string // the figure is a ratio to this scenario in the same round; "" = none
+	before   figure // the figure is a ratio to this figure of the same run; "" = none
+	atLeast  bool   // false: at most
 	bound    float64
 }
 
 func aims() []aim {
 	stopped := multiplexedName(failureCallers) + ", one master stopped"
-	ids := func(who string, m medium) string { return fmt.Sprintf("ids: %s, %s, %s", who, m.name, callers(64)) }
+	ids := func(source string, m medium) string {
+		return fmt.Sprintf("ids: %s, %s, %s", source, m.name, callers(64))
+	}
 	naive := "two phases, retried at once"
 	return []aim{
 		{what: "one multiplexed client, 64 callers: throughput × redsync", scenario: multiplexedName(64), name: pairsPerSecond, peer: redsyncName(64), atLeast: true, bound: 6},
@@ -51,7 +54,7 @@ func aims() []aim {
 	}
 }
 
-// values are one a round.
+// values returns one value for each round.
 func (a aim) values(r results) []float64 {
 	switch {
 	case a.peer != "":
@@ -62,26 +65,26 @@ func (a aim) values(r results) []float64 {
 	return r.values(a.scenario, a.name)
 }
 
-// line is the row of an aim; ok is false when nothing was measured for it.
+// line is the row of a target. ok is false if nothing was measured for it.
 func (a aim) line(r results) (text string, ok bool) {
 	values := a.values(r)
 	middle, ok := median(values)
 	if !ok {
 		return "", false
 	}
-	sign, kept := "≤", middle <= a.bound
+	sign, met := "≤", middle <= a.bound
 	if a.atLeast {
-		sign, kept = "≥", middle >= a.bound
+		sign, met = "≥", middle >= a.bound
 	}
-	verdict := "**missed**"
-	if kept {
-		verdict = "met"
+	result := "**missed**"
+	if met {
+		result = "met"
 	}
 	return fmt.Sprintf("| %s | %s %s | %s (%s-%s) | %s |\n", a.what, sign, show(a.bound),
-		show(middle), show(slices.Min(values)), show(slices.Max(values)), verdict), true
+		show(middle), show(slices.Min(values)), show(slices.Max(values)), result), true
 }
 
-// acceptance is the table of all aims that were measured.
+// acceptance is the table of all measured targets.
 func acceptance(r results) string {
 	var b strings.Builder
 	for _, a := range aims() {
@@ -96,7 +99,7 @@ func acceptance(r results) string {
 		"| what | target | measured | |\n|---|---:|---:|---|\n" + b.String()
 }
 
-// aimed matches the scenarios that an aim is about.
+// aimed matches the scenarios that have a target.
 func aimed() *regexp.Regexp {
 	var names []string
 	for _, a := range aims() {
@@ -105,10 +108,10 @@ func aimed() *regexp.Regexp {
 	return regexp.MustCompile("^(" + strings.Join(names, "|") + ")$")
 }
 
-// spent tells of each aim for throughput that was missed where the processors'
-// time goes. Both sides keep both cores busy, so the target allows as much time for a
-// pair as the peer takes, divided by the bound.
-func spent(r results) string {
+// missedTargets is the table of processor times for all missed targets of throughput. Both
+// sides keep both cores busy. So the target allows for a pair the time of the peer, divided
+// by the bound.
+func missedTargets(r results) string {
 	var b strings.Builder
 	for _, a := range aims() {
 		middle, ok := median(a.values(r))

@@ -1,7 +1,8 @@
 //go:build linux
 
-// What does each way of doing harm cost when a thousand strangers do nothing
-// else, as fast as they are let? In a mix the cheap ones hide the dear ones.
+// The cost of each attack when a thousand unauthenticated clients run only this one, as
+// fast as the daemon lets them. In a mix the cheap attacks would hide the expensive ones.
+
 package main
 
 import (
@@ -26,14 +27,14 @@ import (
 
 const (
 	attackSpan = 15 * time.Second
-	attackRest = 50 * time.Millisecond // between two visits of one: most of the machine is the attackers'
+	attackRest = 50 * time.Millisecond // between two visits of one client: the attackers use most of the machine
 )
 
 func TestCrowd_NoAttackByItselfFattensTheDaemon(t *testing.T) {
 	needCrowd(t)
 	for _, w := range attacks() {
 		t.Run(strings.ReplaceAll(w.name, " ", "-"), func(t *testing.T) {
-			plain, secure, d := launchTwoDoors(t)
+			plain, secure, d := launchWithTLS(t)
 			guest := newGuest(t, d)
 			guest.work(func() bool { return guest.turns.total+uint64(guest.failures) < firstComers })
 			c := &crowd{name: w.name, address: plain, ways: []way{w.way}, rest: attackRest}
@@ -55,7 +56,8 @@ func TestCrowd_NoAttackByItselfFattensTheDaemon(t *testing.T) {
 	}
 }
 
-// A flood from one address is reset at the door; who is inside already works on.
+// Connections of a flood from one address are reset on accept. Clients that are connected
+// already continue to work.
 func TestCrowd_AFloodOfConnectionsIsTurnedAway(t *testing.T) {
 	needCrowd(t)
 	d := launchLocked(t)
@@ -80,8 +82,8 @@ func TestCrowd_AFloodOfConnectionsIsTurnedAway(t *testing.T) {
 	t.Logf("rejected_connections:%s of %d", line, c.visited())
 }
 
-// launchTwoDoors is launchLocked with a second door for TLS.
-func launchTwoDoors(t *testing.T) (plain, secure string, d *daemon) {
+// launchWithTLS is launchLocked with a second listener for TLS.
+func launchWithTLS(t *testing.T) (plain, secure string, d *daemon) {
 	t.Helper()
 	cert, key := certificate(t)
 	d = launchLocked(t, "--listen", "tls:127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
@@ -91,7 +93,7 @@ func launchTwoDoors(t *testing.T) (plain, secure string, d *daemon) {
 	return d.address, d.secure, d
 }
 
-// certificate writes one that nobody has a reason to trust, and its key.
+// certificate writes an untrusted certificate and its key.
 func certificate(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -117,7 +119,7 @@ func certificate(t *testing.T) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// attack is a way, and the door it goes to.
+// attack is a way, and the listener that it uses.
 type attack struct {
 	way
 	secure bool
@@ -128,7 +130,7 @@ func attacks() []attack {
 	thousand := strings.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 1000)
 	park := func(text string) func(context.Context, *visit) error {
 		return func(_ context.Context, v *visit) error {
-			_ = v.say(text)
+			_ = v.write(text)
 			return v.end()
 		}
 	}
@@ -141,7 +143,7 @@ func attacks() []attack {
 		{way: way{"big headers", park("*10\r\n$16384\r\n")}},
 		{way: way{"GETs without reading", func(_ context.Context, v *visit) error {
 			for range 20 {
-				if v.say(thousand) != nil {
+				if v.write(thousand) != nil {
 					break
 				}
 			}
@@ -167,10 +169,10 @@ func longHello() string {
 // halfRecord shakes hands and announces a record of the largest size.
 func halfRecord(ctx context.Context, v *visit) error {
 	if tls.Client(v, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) != nil {
-		return nil // there was no room for it
+		return nil // the daemon had no room for it
 	}
-	_ = v.say("\x17\x03\x03\x40\x11" + strings.Repeat("x", 16_000))
-	_, err := io.Copy(io.Discard, v.Conn) // in cipher, whatever it says
+	_ = v.write("\x17\x03\x03\x40\x11" + strings.Repeat("x", 16_000))
+	_, err := io.Copy(io.Discard, v.Conn) // the content is encrypted and does not matter
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errIgnored
 	}

@@ -1,5 +1,6 @@
-// How is a chart drawn? As SVG that follows the reader's light or dark theme,
-// from numbers alone: nothing is fetched, nothing moves.
+// Charts as SVG, drawn from numbers alone. They follow the light or dark theme of the
+// reader, load nothing and have no animation.
+
 package main
 
 import (
@@ -21,14 +22,14 @@ const (
 	barLeft     = 290.0
 )
 
-// Colours of the series on a light and on a dark ground, to be told apart on both.
+// Colours of the series on a light and on a dark background, distinct on both.
 var (
 	onLight = []string{"#0969da", "#1a7f37", "#57606a", "#cf222e", "#bc4c00", "#8250df", "#bf3989", "#7d4e00"}
 	onDark  = []string{"#4493f8", "#3fb950", "#b1bac4", "#ff7b72", "#ffa657", "#bc8cff", "#f778ba", "#d4a72c"}
 )
 
-// chartStyle follows the reader's theme. Colours are written out for each
-// series: not every viewer knows variables.
+// chartStyle follows the theme of the reader. It has the colours of each series in full:
+// some viewers do not support variables.
 func chartStyle() string {
 	return `<style>
 text{font:12px system-ui,sans-serif;fill:#1f2328}.title{font-size:16px;font-weight:600}.faint{fill:#59636e}
@@ -47,7 +48,7 @@ func seriesStyle(colours []string) string {
 	return b.String()
 }
 
-// series is one line of a chart: a value for each column, NaN where none is known.
+// series is one line of a chart: a value for each column, NaN for a missing one.
 type series struct {
 	name   string
 	values []float64
@@ -85,7 +86,7 @@ func (c lineChart) svg() string {
 	return b.String()
 }
 
-// bounds leave a little room around all values.
+// bounds returns limits with a little space around all values.
 func (c lineChart) bounds() (low, high float64) {
 	low, high = math.Inf(1), 0
 	for _, s := range c.lines {
@@ -98,7 +99,7 @@ func (c lineChart) bounds() (low, high float64) {
 	return low / 1.5, high * 1.5
 }
 
-// ending is where a line ends, and its name beside it.
+// ending is the end of a line, and the name beside it.
 type ending struct {
 	number int
 	name   string
@@ -130,7 +131,7 @@ func (c lineChart) draw(b *strings.Builder, x func(int) float64, y func(float64)
 	slices.SortFunc(ends, func(a, b ending) int { return int(math.Copysign(1, a.y-b.y)) })
 	for i, e := range ends {
 		if i > 0 {
-			e.y = max(e.y, ends[i-1].y+labelHeight) // never on top of each other
+			e.y = max(e.y, ends[i-1].y+labelHeight) // names must not overlap
 			ends[i] = e
 		}
 		fmt.Fprintf(b, `<text class="name s%d" x="%.0f" y="%.1f">%s</text>`+"\n", e.number%len(onLight), plotLeft+plotWidth+10, e.y+4, escape(e.name))
@@ -143,7 +144,7 @@ type bar struct {
 	parts []float64
 }
 
-// barChart lays the parts of each bar side by side.
+// barChart draws the parts of each bar side by side.
 type barChart struct {
 	title, axis string
 	parts       []string
@@ -195,7 +196,7 @@ func sum(values []float64) float64 {
 	return total
 }
 
-// thousands writes a power of ten.
+// thousands formats a power of ten.
 func thousands(v float64) string {
 	if v >= 1000 {
 		return fmt.Sprintf("%.0fk", v/1000)
@@ -205,6 +206,6 @@ func thousands(v float64) string {
 
 func escape(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a Builder never fails
 	return b.String()
 }

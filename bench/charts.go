@@ -1,5 +1,6 @@
-// Which charts stand beside the report? Throughput against concurrency, the
-// percentiles of an acquire, and what a pair costs whom.
+// The charts of the report: throughput by concurrency, the percentiles of an acquire, and the
+// processor time of a pair for each process.
+
 package main
 
 import (
@@ -9,8 +10,8 @@ import (
 	"strings"
 )
 
-// shown are who is compared, and what a scenario of theirs is called.
-var shown = []struct {
+// chartedPeers are the peers in the charts, and the names of their scenarios.
+var chartedPeers = []struct {
 	name     string
 	scenario func(callers int) string
 }{
@@ -29,7 +30,7 @@ const (
 	costsCallers = 64
 )
 
-// charts by file; one without numbers is left out.
+// charts returns the charts by file name, without those that have no numbers.
 func charts(r results) map[string]string {
 	counts, columns := []int{1, 8, 64, 256}, []string{"1 caller", "8", "64", "256"}
 	percentiles := []figure{acquireP50, acquireP90, acquireP99, acquireP999}
@@ -42,18 +43,18 @@ func charts(r results) map[string]string {
 		}
 		return math.NaN()
 	}
-	for _, who := range shown {
-		pairs, waits := series{name: who.name}, series{name: who.name}
+	for _, peer := range chartedPeers {
+		pairs, waits := series{name: peer.name}, series{name: peer.name}
 		for _, n := range counts {
-			pairs.values = append(pairs.values, at(who.scenario(n), pairsPerSecond))
+			pairs.values = append(pairs.values, at(peer.scenario(n), pairsPerSecond))
 		}
 		for _, p := range percentiles {
-			waits.values = append(waits.values, at(who.scenario(costsCallers), p))
+			waits.values = append(waits.values, at(peer.scenario(costsCallers), p))
 		}
 		throughput.lines, latency.lines = append(throughput.lines, pairs), append(latency.lines, waits)
-		cost := bar{name: who.name}
+		cost := bar{name: peer.name}
 		for _, name := range []figure{clientCPU, daemonCPU, mastersCPU} {
-			v, _ := r.median(who.scenario(costsCallers), name)
+			v, _ := r.median(peer.scenario(costsCallers), name)
 			cost.parts = append(cost.parts, v)
 		}
 		if sum(cost.parts) > 0 {

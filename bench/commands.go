@@ -1,4 +1,5 @@
-// The modes as commands of the daemon, beside its exclusive locks.
+// The lock modes as commands of the daemon. Their peer is its exclusive lock.
+
 package main
 
 import (
@@ -9,12 +10,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// mode is how a caller of the daemon takes and gives back in one turn.
+// mode has the commands that acquire and release in one turn of a caller.
 type mode struct {
 	name   string
 	lock   func(caller, turn int) []string
 	unlock func(caller, turn int, token string) []string
-	gone   int64 // what the last command answers: locks that are free again
+	freed  int64 // the reply of the last command: the number of released locks
 }
 
 func commandScenarios() []scenario {
@@ -24,10 +25,10 @@ func commandScenarios() []scenario {
 		return func(int, int) []string { return words },
 			func(_, _ int, token string) []string { return []string{"DUNLOCK", key, token} }
 	}
-	readers, permits := mode{name: "SHARED, one key", gone: 1}, mode{name: "LIMIT 256, one key", gone: 1}
+	readers, permits := mode{name: "SHARED, one key", freed: 1}, mode{name: "LIMIT 256, one key", freed: 1}
 	readers.lock, readers.unlock = shared("bench:command:readers", "SHARED")
 	permits.lock, permits.unlock = shared("bench:command:permits", "LIMIT", "256")
-	fair := mode{name: "FAIR", gone: 1,
+	fair := mode{name: "FAIR", freed: 1,
 		lock: func(i, turn int) []string {
 			return []string{"DLOCK", turnKey("fair", i, turn, 0), leaseMillis, "FAIR"}
 		},
@@ -35,7 +36,7 @@ func commandScenarios() []scenario {
 			return []string{"DUNLOCK", turnKey("fair", i, turn, 0), token}
 		},
 	}
-	several := mode{name: "DMLOCK of three keys", gone: 3,
+	several := mode{name: "DMLOCK of three keys", freed: 3,
 		lock: func(i, turn int) []string {
 			return append([]string{"DMLOCK", leaseMillis, "3"}, threeKeys(i, turn)...)
 		},
@@ -61,12 +62,12 @@ func threeKeys(caller, turn int) []string {
 	return []string{turnKey("several", caller, turn, 0), turnKey("several", caller, turn, 1), turnKey("several", caller, turn, 2)}
 }
 
-func (m mode) open(_ context.Context, st *stand, n int) (crew, error) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+func (m mode) open(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{tb.daemon.address}})
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	c := crew{daemons: []*daemon{st.daemon}, close: client.Close}
+	c := workerSet{daemons: []*daemon{tb.daemon}, close: client.Close}
 	for i := range n {
 		c.workers = append(c.workers, &commandWorker{client: client, mode: m, number: i})
 	}
@@ -80,7 +81,7 @@ type commandWorker struct {
 	number, next int
 }
 
-func (w *commandWorker) turn(n *notes) error {
+func (w *commandWorker) turn(n *recorder) error {
 	w.next++
 	stage, began := n.now()
 	grant, err := w.do(w.mode.lock(w.number, w.next)).ToArray()
@@ -102,7 +103,7 @@ func (w *commandWorker) turn(n *notes) error {
 	if err != nil {
 		return err
 	}
-	if gone != w.mode.gone {
+	if gone != w.mode.freed {
 		return errNotReleased
 	}
 	n.released()

@@ -1,5 +1,6 @@
-// The daemon behind 50 connections, as when many processes use it: each sends
-// some commands in one write, reads the replies, and goes on.
+// The daemon with 50 connections, as of many processes. Each sends some commands in one
+// write, reads the replies and continues.
+
 package main
 
 import (
@@ -25,18 +26,18 @@ func connectionScenarios() []scenario {
 }
 
 func openConnections(depth int) opener {
-	return func(ctx context.Context, st *stand, n int) (crew, error) {
+	return func(ctx context.Context, tb *testbed, n int) (workerSet, error) {
 		var opened []*connectionWorker
-		c := crew{daemons: []*daemon{st.daemon}, close: func() {
+		c := workerSet{daemons: []*daemon{tb.daemon}, close: func() {
 			for _, w := range opened {
 				w.conn.close()
 			}
 		}}
 		for i := range n {
-			conn, err := dialRESP(ctx, st.daemon.address)
+			conn, err := dialRESP(ctx, tb.daemon.address)
 			if err != nil {
 				c.close()
-				return crew{}, err
+				return workerSet{}, err
 			}
 			w := newConnectionWorker(conn, i, depth)
 			opened = append(opened, w)
@@ -51,7 +52,7 @@ type connectionWorker struct {
 	conn   *respConn
 	ttl    string
 	keys   []string
-	tokens []string // of the keys; "" where none was granted
+	tokens []string // of the keys; "" for a lock that was not granted
 }
 
 func newConnectionWorker(conn *respConn, i, depth int) *connectionWorker {
@@ -62,7 +63,7 @@ func newConnectionWorker(conn *respConn, i, depth int) *connectionWorker {
 	return w
 }
 
-func (w *connectionWorker) turn(n *notes) error {
+func (w *connectionWorker) turn(n *recorder) error {
 	for _, key := range w.keys {
 		w.conn.queue("DLOCK", key, w.ttl)
 	}
@@ -76,7 +77,7 @@ func (w *connectionWorker) turn(n *notes) error {
 			return err
 		}
 		if r.kind != '*' || len(r.items) != 3 {
-			return fmt.Errorf("DLOCK of a lock that nobody else wants: %c%s", r.kind, r.text)
+			return fmt.Errorf("DLOCK of an uncontended lock: %c%s", r.kind, r.text)
 		}
 		n.acquired(stage, began)
 		w.tokens[i] = r.items[0].text
@@ -84,7 +85,7 @@ func (w *connectionWorker) turn(n *notes) error {
 	return w.release(n)
 }
 
-func (w *connectionWorker) release(n *notes) error {
+func (w *connectionWorker) release(n *recorder) error {
 	for i, key := range w.keys {
 		w.conn.queue("DUNLOCK", key, w.tokens[i])
 	}

@@ -1,5 +1,6 @@
-// What does a client of either kind do with a lock, and what does it write down
-// about it? Each counts on a lock exactly as long as its documentation says.
+// The clients of the mixed fleet, of both kinds. Each records its calls, and relies on a
+// lock exactly as long as its documentation allows.
+
 package main
 
 import (
@@ -32,7 +33,7 @@ func newRedsyncContender(c *contest, masters []string) *redsyncContender {
 
 func (r *redsyncContender) close() { r.end() }
 
-// round goes on without the context: what was begun is ended properly.
+// round continues after the context ends: it completes what it has started.
 func (r *redsyncContender) round(ctx context.Context, w wish) {
 	r.rounds++
 	token := fmt.Sprintf("redsync-%d-%d", r.number, r.rounds)
@@ -40,7 +41,7 @@ func (r *redsyncContender) round(ctx context.Context, w wish) {
 		redsync.WithGenValueFunc(func() (string, error) { return token, nil }))
 	call := r.record.Begin(checker.Acquire, w.key, token)
 	if err := mutex.LockContext(context.Background()); err != nil {
-		call.Refused() // and taken back, as far as the masters could be reached
+		call.Refused() // redsync undoes it on all masters that it reaches
 		return
 	}
 	call.GrantedUntil(token, r.contest.recorder.At(mutex.Until()), 0)
@@ -58,7 +59,7 @@ func (r *redsyncContender) round(ctx context.Context, w wish) {
 	call.Released(released)
 }
 
-// dlockContender locks through a daemon, with a client as it comes.
+// dlockContender locks through a daemon, with the default options of its client.
 type dlockContender struct {
 	contest *contest
 	record  *checker.ClientRecorder
@@ -86,8 +87,8 @@ func (d *dlockContender) round(ctx context.Context, w wish) {
 	}
 }
 
-// ask sends one command; began is just before it left.
-func (d *dlockContender) ask(words ...any) (answer any, began time.Duration, err error) {
+// send sends one command. began is the time just before.
+func (d *dlockContender) send(words ...any) (answer any, began time.Duration, err error) {
 	began = d.contest.recorder.Now()
 	answer, err = d.client.Do(context.Background(), words...).Result()
 	return answer, began, err
@@ -95,14 +96,14 @@ func (d *dlockContender) ask(words ...any) (answer any, began time.Duration, err
 
 func (d *dlockContender) lock(w wish) (token string, ok bool) {
 	call := d.record.Begin(checker.Acquire, w.key, "")
-	answer, began, err := d.ask("DLOCK", w.key, w.ttl.Milliseconds())
+	answer, began, err := d.send("DLOCK", w.key, w.ttl.Milliseconds())
 	if err != nil {
 		d.without(call, err)
 		return "", false
 	}
 	grant, isArray := answer.([]any)
 	if !isArray || len(grant) != 3 {
-		d.contest.odd(fmt.Errorf("DLOCK answered %v", answer))
+		d.contest.unexpected(fmt.Errorf("DLOCK answered %v", answer))
 		return "", false
 	}
 	token = grant[0].(string)
@@ -110,15 +111,15 @@ func (d *dlockContender) lock(w wish) (token string, ok bool) {
 	return token, true
 }
 
-// deadline is validity from the receipt of the reply, less one round trip: the
-// same as validity from the moment the command left, as no command here waits.
+// deadline is the validity from the receipt of the reply, less one round trip. No command
+// here waits, so that equals the validity from the time at which the command was sent.
 func deadline(began time.Duration, validity int64) time.Duration {
 	return began + time.Duration(validity)*time.Millisecond
 }
 
 func (d *dlockContender) extend(w wish, token string) {
 	call := d.record.Begin(checker.Extend, w.key, token)
-	answer, began, err := d.ask("DEXTEND", w.key, token, w.ttl.Milliseconds())
+	answer, began, err := d.send("DEXTEND", w.key, token, w.ttl.Milliseconds())
 	if err != nil {
 		d.without(call, err)
 		return
@@ -128,7 +129,7 @@ func (d *dlockContender) extend(w wish, token string) {
 
 func (d *dlockContender) unlock(w wish, token string) {
 	call := d.record.Begin(checker.Release, w.key, token)
-	answer, _, err := d.ask("DUNLOCK", w.key, token)
+	answer, _, err := d.send("DUNLOCK", w.key, token)
 	if err != nil {
 		d.without(call, err)
 		return
@@ -136,8 +137,8 @@ func (d *dlockContender) unlock(w wish, token string) {
 	call.Released(answer.(int64) == 1)
 }
 
-// without an outcome: nil is a no, two errors say that the outcome is unknown,
-// and no other answer belongs here.
+// without records a call that got an error: nil is a no, two errors mean that the outcome is
+// unknown, and no other error is expected.
 func (d *dlockContender) without(call checker.PendingCall, err error) {
 	word, _, _ := strings.Cut(err.Error(), " ")
 	switch {
@@ -147,7 +148,7 @@ func (d *dlockContender) without(call checker.PendingCall, err error) {
 		d.contest.noAnswer()
 		call.Unknown()
 	default:
-		d.contest.odd(err)
+		d.contest.unexpected(err)
 		call.Unknown()
 	}
 }

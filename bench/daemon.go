@@ -1,5 +1,6 @@
-// How does the daemon come to stand before its masters? Built from the source
-// beside this module, started on a free port, and used once it has locked.
+// The daemon under test. It is built from the source beside this module and started on a free
+// port. Scenarios use it once it has granted a lock.
+
 package main
 
 import (
@@ -13,11 +14,11 @@ import (
 // daemon is one running redlockd.
 type daemon struct {
 	process *process
-	address string // where clients are served
-	secure  string // and where they speak TLS; "" = nowhere
+	address string // of the plain listener
+	secure  string // of the TLS listener; "" = none
 }
 
-// buildDaemon compiles redlockd into dir and returns the binary's path.
+// buildDaemon compiles redlockd into dir, and returns the path of the binary.
 func buildDaemon(ctx context.Context, dir string) (string, error) {
 	source, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "redlockd").Output()
 	if err != nil {
@@ -31,8 +32,8 @@ func buildDaemon(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// startDaemon runs the binary with options on a free port, with its output in
-// the file log, and returns when it says where it listens.
+// startDaemon runs the binary with options on a free port, with its output in the file log.
+// It returns once the daemon has printed its address.
 func startDaemon(binary, log string, options ...string) (*daemon, error) {
 	cmd := exec.Command(binary, append([]string{"--listen", "127.0.0.1:0"}, options...)...)
 	p, err := startProcess(cmd, log)
@@ -40,14 +41,14 @@ func startDaemon(binary, log string, options ...string) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{process: p}
-	if err := p.until("starting redlockd", d.listening); err != nil {
+	if err := p.waitFor("starting redlockd", d.listening); err != nil {
 		p.kill()
 		return nil, err
 	}
 	return d, nil
 }
 
-// listening looks for the banner's first line, which may stand behind the log's.
+// listening reads the first line of the banner, which may follow lines of the log.
 func (d *daemon) listening() bool {
 	for line := range strings.Lines(d.process.text()) {
 		if address, ok := strings.CutPrefix(line, "redlockd listens on "); ok && strings.HasSuffix(line, "\n") {
@@ -60,7 +61,7 @@ func (d *daemon) listening() bool {
 	return false
 }
 
-// ready waits until a quorum votes: a lock is granted and given back.
+// ready waits until the daemon grants a lock, and releases it: then a quorum votes.
 func (d *daemon) ready(ctx context.Context) error {
 	c, err := dialRESP(ctx, d.address)
 	if err != nil {
@@ -68,7 +69,7 @@ func (d *daemon) ready(ctx context.Context) error {
 	}
 	defer c.close()
 	var last reply
-	err = d.process.until("the first lock", func() bool {
+	err = d.process.waitFor("the first lock", func() bool {
 		last, err = c.do("DLOCK", "bench:ready", "1000")
 		return err == nil && last.kind == '*' || ctx.Err() != nil
 	})

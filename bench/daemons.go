@@ -1,6 +1,6 @@
-// Two daemons before the same masters, as when one machine is not enough or may
-// fail: do they stand in each other's way? The peer is one daemon with as many
-// callers.
+// Two daemons that share the masters, as when one machine is not enough or may fail. The
+// peer is one daemon with as many callers.
+
 package main
 
 import (
@@ -29,33 +29,33 @@ const (
 
 // openTwo starts a second daemon for the run.
 func openTwo(o rueidis.ClientOption) opener {
-	return func(ctx context.Context, st *stand, n int) (crew, error) { return openPair(ctx, st, o, n) }
+	return func(ctx context.Context, tb *testbed, n int) (workerSet, error) { return openPair(ctx, tb, o, n) }
 }
 
-func openPair(ctx context.Context, st *stand, o rueidis.ClientOption, n int) (crew, error) {
-	second, err := st.startDaemon("second")
+func openPair(ctx context.Context, tb *testbed, o rueidis.ClientOption, n int) (workerSet, error) {
+	second, err := tb.startDaemon("second")
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	c := crew{daemons: []*daemon{st.daemon, second}, close: second.process.terminate}
+	c := workerSet{daemons: []*daemon{tb.daemon, second}, close: second.process.terminate}
 	if err := second.ready(ctx); err != nil {
 		c.close()
-		return crew{}, err
+		return workerSet{}, err
 	}
 	for i, d := range c.daemons {
 		o.InitAddress = []string{d.address}
 		client, err := rueidis.NewClient(o)
 		if err != nil {
-			return crew{}, errors.Join(err, c.end())
+			return workerSet{}, errors.Join(err, c.closeNow())
 		}
-		c.first(client.Close)
+		c.addCloser(client.Close)
 		c.workers = append(c.workers, multiplexedWorkers(client, i*n/2, n/2)...)
 	}
 	return c, nil
 }
 
-// first has something closed before everything else.
-func (c *crew) first(closeIt func()) {
+// addCloser adds a function that closeNow and close call before all others.
+func (c *workerSet) addCloser(closeIt func()) {
 	rest := c.close
 	c.close = func() {
 		closeIt()
@@ -65,8 +65,8 @@ func (c *crew) first(closeIt func()) {
 	}
 }
 
-// end closes a crew that could not be completed.
-func (c *crew) end() error {
+// closeNow closes a workerSet that could not be completed.
+func (c *workerSet) closeNow() error {
 	c.close()
 	return nil
 }

@@ -1,5 +1,6 @@
-// The drop-in endpoint: what clients of a single Redis send, against the
-// commands that were made for it.
+// The drop-in endpoint: the commands that clients of a single Redis send. The peer is
+// DLOCK and DUNLOCK.
+
 package main
 
 import (
@@ -18,18 +19,18 @@ func dropinScenarios() []scenario {
 	return []scenario{{name: dropinName, page: pageModes, peer: multiplexedName(n), run: pairs(n, openDropin)}}
 }
 
-func openDropin(ctx context.Context, st *stand, n int) (crew, error) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+func openDropin(ctx context.Context, tb *testbed, n int) (workerSet, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{tb.daemon.address}})
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	c := crew{daemons: []*daemon{st.daemon}, close: client.Close}
+	c := workerSet{daemons: []*daemon{tb.daemon}, close: client.Close}
 	sha, err := client.Do(ctx, client.B().ScriptLoad().Script(floorRelease).Build()).ToString()
 	if refusal, ok := rueidis.IsRedisErr(err); ok {
-		return crew{}, errors.Join(&absent{"the daemon has no drop-in endpoint: " + refusal.Error()}, c.end())
+		return workerSet{}, errors.Join(&unavailable{"the daemon has no drop-in endpoint: " + refusal.Error()}, c.closeNow())
 	}
 	if err != nil {
-		return crew{}, errors.Join(err, c.end())
+		return workerSet{}, errors.Join(err, c.closeNow())
 	}
 	for i := range n {
 		c.workers = append(c.workers, &dropinWorker{client: client, sha: sha, number: i, keys: workerKeys("dropin", i)})
@@ -37,7 +38,7 @@ func openDropin(ctx context.Context, st *stand, n int) (crew, error) {
 	return c, nil
 }
 
-// dropinWorker does what every lock library for one Redis does.
+// dropinWorker sends the commands of every lock library for one Redis.
 type dropinWorker struct {
 	client       rueidis.Client
 	sha          string
@@ -45,11 +46,11 @@ type dropinWorker struct {
 	keys         []string
 }
 
-func (w *dropinWorker) turn(n *notes) error {
+func (w *dropinWorker) turn(n *recorder) error {
 	key := w.keys[w.next%len(w.keys)]
 	w.next++
 	token := fmt.Sprintf("token-%d-%s", w.number, strconv.Itoa(w.next))
-	ctx := context.Background() // the daemon answers in time, or the run fails
+	ctx := context.Background() // the daemon replies in time, or the run fails
 	stage, began := n.now()
 	err := w.client.Do(ctx, w.client.B().Set().Key(key).Value(token).Nx().Px(leaseTTL).Build()).Error()
 	if rueidis.IsRedisNil(err) {

@@ -1,6 +1,7 @@
-// The engine in this process: what the product's own packages reach without a
-// daemon and a socket to it. The counters that do not depend on the machine,
-// commands per flush, mallocs and system calls per pair, are read here.
+// The engine in this process: the packages of redlockd without a daemon and its socket.
+// The counters that do not depend on the machine come from here: commands per flush,
+// mallocs and system calls per pair.
+
 package main
 
 import (
@@ -25,12 +26,12 @@ func engineScenarios() []scenario {
 	return all
 }
 
-// openEngineOn opens links with this dialer; nil is the product's own.
+// openEngineOn opens links with this dialer. nil is the dialer of redlockd.
 func openEngineOn(dialer pool.Dialer) opener {
-	return func(_ context.Context, st *stand, n int) (crew, error) {
-		c, locker, err := startEngine(st, dialer)
+	return func(_ context.Context, tb *testbed, n int) (workerSet, error) {
+		c, locker, err := startEngine(tb, dialer)
 		if err != nil {
-			return crew{}, err
+			return workerSet{}, err
 		}
 		for i := range n {
 			c.workers = append(c.workers, newEngineWorker(locker, i))
@@ -39,36 +40,36 @@ func openEngineOn(dialer pool.Dialer) opener {
 	}
 }
 
-// startEngine uses the daemon's settings: the masters refuse daemons that differ.
-// A nil dialer is the product's own.
-func startEngine(st *stand, dialer pool.Dialer) (crew, *redlock.Locker, error) {
+// startEngine uses the settings of the daemon, because the masters reject other settings.
+// A nil dialer is the dialer of redlockd.
+func startEngine(tb *testbed, dialer pool.Dialer) (workerSet, *redlock.Locker, error) {
 	options := pool.Options{Bootstrap: true, Dialer: dialer, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	for _, address := range st.addresses() {
+	for _, address := range tb.addresses() {
 		options.Masters = append(options.Masters, pool.Master{Name: address, Network: "tcp", Address: address})
 	}
 	masters, err := pool.New(options)
 	if err != nil {
-		return crew{}, nil, err
+		return workerSet{}, nil, err
 	}
 	locker, err := redlock.New(masters, redlock.Options{Logger: options.Logger, VolatileIDs: true})
 	if err != nil {
 		masters.Close()
-		return crew{}, nil, err
+		return workerSet{}, nil, err
 	}
-	return crew{
+	return workerSet{
 		flushes: func() (flushes, commands int64) {
 			counters := masters.Counters()
 			return counters.Flushes, counters.Commands
 		},
 		close: func() {
-			_ = locker.Close(talkPatience) // what is left expires by itself
+			_ = locker.Close(ioTimeout) // leases that remain expire
 			masters.Close()
 		},
 	}, locker, nil
 }
 
-// engineWorker is a caller that waits for each outcome. Its completions are made
-// once, so that the allocations counted are the engine's.
+// engineWorker is a caller that waits for each outcome. It builds its completions once, so
+// that the counted allocations are those of the engine.
 type engineWorker struct {
 	locker   *redlock.Locker
 	keys     []string
@@ -94,7 +95,7 @@ func newEngineWorker(l *redlock.Locker, i int) *engineWorker {
 	return w
 }
 
-func (w *engineWorker) turn(n *notes) error {
+func (w *engineWorker) turn(n *recorder) error {
 	key := redlock.Key(w.keys[w.next%len(w.keys)])
 	w.next++
 	stage, began := n.now()

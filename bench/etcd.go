@@ -1,6 +1,6 @@
-// A peer of another kind: etcd's lock, a queue of revisions in a replicated log.
-// Three members in a group of their own, which do not wait for the disk, as the
-// masters do not.
+// The lock of etcd, a peer of another kind: a queue of revisions in a replicated log.
+// Three members run in one group. Like the masters, they do not wait for the disk.
+
 package main
 
 import (
@@ -38,7 +38,7 @@ func etcdScenarios() []scenario {
 	return all
 }
 
-// etcdProgram is the one of ./install-peers, or the machine's.
+// etcdProgram returns the etcd of ./install-peers, or the one of the machine.
 func etcdProgram() (string, error) {
 	unpacked := filepath.Join(peerHome(), "etcd", "usr", "bin", "etcd")
 	if needPeer(unpacked) == nil {
@@ -51,13 +51,13 @@ func etcdProgram() (string, error) {
 	return installed, nil
 }
 
-func openEtcd(ctx context.Context, st *stand, n int) (crew, error) {
+func openEtcd(ctx context.Context, tb *testbed, n int) (workerSet, error) {
 	program, err := etcdProgram()
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	members, endpoints, err := startEtcd(program, st.dir)
-	c := crew{close: func() {
+	members, endpoints, err := startEtcd(program, tb.dir)
+	c := workerSet{close: func() {
 		for _, m := range members {
 			m.kill()
 		}
@@ -67,7 +67,7 @@ func openEtcd(ctx context.Context, st *stand, n int) (crew, error) {
 	}
 	if err != nil {
 		c.close()
-		return crew{}, err
+		return workerSet{}, err
 	}
 	for _, m := range members {
 		c.backends = append(c.backends, m.pid())
@@ -75,7 +75,7 @@ func openEtcd(ctx context.Context, st *stand, n int) (crew, error) {
 	return c, nil
 }
 
-// startEtcd starts the members at once: each waits for the others.
+// startEtcd starts all members at once, because each waits for the others.
 func startEtcd(program, dir string) (members []*process, endpoints []string, err error) {
 	var peers, group []string
 	for i := range etcdMembers {
@@ -105,9 +105,9 @@ func startEtcd(program, dir string) (members []*process, endpoints []string, err
 	return members, endpoints, nil
 }
 
-// openSessions gives every caller a session over one client.
-func (c *crew) openSessions(ctx context.Context, endpoints []string, n int) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+// openSessions gives every caller a session of one client.
+func (c *workerSet) openSessions(ctx context.Context, endpoints []string, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
 	if err != nil {
@@ -132,10 +132,10 @@ func (c *crew) openSessions(ctx context.Context, endpoints []string, n int) erro
 	return nil
 }
 
-// freeAddress is one that nobody listens on, below the kernel's own range.
+// freeAddress returns an address without a listener, below the port range of the kernel.
 func freeAddress() (string, error) {
 	for range portTries {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(lowestPort+rand.IntN(highestPort-lowestPort+1)))
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(minPort+rand.IntN(maxPort-minPort+1)))
 		if listener, err := net.Listen("tcp", address); err == nil {
 			return address, listener.Close()
 		}
@@ -143,17 +143,17 @@ func freeAddress() (string, error) {
 	return "", errors.New("no free port on 127.0.0.1")
 }
 
-// etcdWorker takes mutexes under its own session.
+// etcdWorker acquires mutexes in its own session.
 type etcdWorker struct {
 	session *concurrency.Session
 	keys    []string
 	next    int
 }
 
-func (w *etcdWorker) turn(n *notes) error {
+func (w *etcdWorker) turn(n *recorder) error {
 	key := w.keys[w.next%len(w.keys)]
 	w.next++
-	ctx, cancel := context.WithTimeout(context.Background(), talkPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), ioTimeout)
 	defer cancel()
 	mutex := concurrency.NewMutex(w.session, key)
 	stage, began := n.now()

@@ -1,6 +1,7 @@
-// What happens when masters fail under load? One is stopped, as by a hanging
-// disk: connections stay and nothing is answered. Or a majority is killed. Each
-// run has masters and a daemon of its own.
+// Failures of masters under load. One master is stopped, as by a hanging disk: its
+// connections stay open and it sends no replies. Or a majority is killed. Each run has
+// its own masters and its own daemon.
+
 package main
 
 import (
@@ -14,9 +15,9 @@ import (
 
 const (
 	failureCallers = 64
-	// shock is the time a daemon may take to notice that a master hangs: its
-	// master timeout. What began in it is reported apart.
-	shock = 100 * time.Millisecond
+	// detectionTime is the time that a daemon may need to detect a hanging master: its
+	// master timeout. Acquires that begin in it are reported separately.
+	detectionTime = 100 * time.Millisecond
 )
 
 func failureScenarios() []scenario {
@@ -32,26 +33,26 @@ func failureScenarios() []scenario {
 
 // oneStopped measures half of the span before the fault, and half after it.
 func oneStopped(n int, open opener) runner {
-	return func(ctx context.Context, shared *stand, span time.Duration) (figures, error) {
-		st, err := shared.another(ctx, standOptions{})
+	return func(ctx context.Context, shared *testbed, span time.Duration) (figures, error) {
+		tb, err := shared.startAnother(ctx, testbedOptions{})
 		if err != nil {
 			return nil, err
 		}
-		defer st.close()
-		c, err := open(ctx, st, n)
+		defer tb.close()
+		c, err := open(ctx, tb, n)
 		if err != nil {
 			return nil, err
 		}
 		defer c.close()
 		l := startLoad(c.workers)
-		err = stopOne(ctx, l, st.masters[0], span/2)
+		err = stopOne(ctx, l, tb.masters[0], span/2)
 		failed := l.stop()
 		if err != nil {
 			return nil, err
 		}
 		f := l.beforeAndAfter(span / 2)
 		f[failures] = float64(l.failed)
-		shared.note(failed)
+		shared.warn(failed)
 		if f[pairsBefore] == 0 {
 			return nil, errors.Join(errors.New("no pair was completed before the fault"), failed)
 		}
@@ -59,14 +60,14 @@ func oneStopped(n int, open opener) runner {
 	}
 }
 
-// stopOne takes the load through its stages. The master runs again when it
-// returns, so that clients which wait for it can end.
+// stopOne moves the load through its stages. The master runs again when stopOne returns, so
+// that clients which wait for it can end.
 func stopOne(ctx context.Context, l *load, m *master, span time.Duration) error {
 	err := pause(ctx, warmUp)
 	l.enter(stageSteady)
 	err = errors.Join(err, pause(ctx, span))
-	l.enter(stageShock)
-	err = errors.Join(err, m.process.signal(syscall.SIGSTOP), pause(ctx, shock))
+	l.enter(stageFault)
+	err = errors.Join(err, m.process.signal(syscall.SIGSTOP), pause(ctx, detectionTime))
 	l.enter(stageAfter)
 	err = errors.Join(err, pause(ctx, span))
 	l.enter(stageDone)
@@ -79,7 +80,7 @@ func (l *load) beforeAndAfter(span time.Duration) figures {
 	done, acquires := l.sum(stageSteady)
 	f[pairsBefore] = float64(done) / span.Seconds()
 	f[beforeP50], f[beforeP99] = acquires.quantile(0.50), acquires.quantile(0.99)
-	_, acquires = l.sum(stageShock)
+	_, acquires = l.sum(stageFault)
 	f[slowest] = acquires.quantile(1) / 1000
 	done, acquires = l.sum(stageAfter)
 	f[pairsAfter] = float64(done) / span.Seconds()
@@ -89,19 +90,19 @@ func (l *load) beforeAndAfter(span time.Duration) figures {
 	return f
 }
 
-// majorityKilled leaves a minority and asks until the daemon says so.
-func majorityKilled(ctx context.Context, shared *stand, _ time.Duration) (figures, error) {
-	st, err := shared.another(ctx, standOptions{})
+// majorityKilled leaves a minority, and sends requests until the daemon reports NOQUORUM.
+func majorityKilled(ctx context.Context, shared *testbed, _ time.Duration) (figures, error) {
+	tb, err := shared.startAnother(ctx, testbedOptions{})
 	if err != nil {
 		return nil, err
 	}
-	defer st.close()
-	conn, err := dialRESP(ctx, st.daemon.address)
+	defer tb.close()
+	conn, err := dialRESP(ctx, tb.daemon.address)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.close()
-	for _, m := range st.masters[:len(st.masters)/2+1] {
+	for _, m := range tb.masters[:len(tb.masters)/2+1] {
 		m.process.kill()
 	}
 	killed := time.Now()
@@ -109,10 +110,10 @@ func majorityKilled(ctx context.Context, shared *stand, _ time.Duration) (figure
 		began := time.Now()
 		_, err := conn.do("DLOCK", fmt.Sprintf("bench:minority:%d", n), "10000")
 		switch {
-		case err == nil && time.Since(killed) < talkPatience:
-			continue // votes that were given before the end
+		case err == nil && time.Since(killed) < ioTimeout:
+			continue // its votes came before the masters ended
 		case err == nil || !strings.HasPrefix(err.Error(), "NOQUORUM "):
-			return nil, fmt.Errorf("a majority of masters is dead, and DLOCK says %v", err)
+			return nil, fmt.Errorf("a majority of masters is dead, and DLOCK returned %v", err)
 		}
 		return figures{
 			firstNoQuorum:  milliseconds(time.Since(killed)),

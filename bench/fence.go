@@ -1,7 +1,8 @@
-// What does the fence cost? The peer is the same engine, whose flushes end with
-// the identity and the clock only: the command that raises a master's register
-// is left out on the way, and its score is what it would have been. Both stand on
-// masters of their own: nobody else may believe such registers.
+// The cost of the fence. The peer is the same engine, whose flushes end with the
+// identity and the clock only. Its links leave out the command that raises the
+// register of a master, and return the score that the register would have. Both sides
+// have their own masters, because no other daemon may trust such registers.
+
 package main
 
 import (
@@ -20,19 +21,19 @@ const (
 )
 
 func fenceScenarios() []scenario {
-	own := standOptions{}
+	own := testbedOptions{}
 	return []scenario{
-		{name: unfencedName, page: pageModes, run: onAnother(own, pairs(fenceCallers, openThrough(true)))},
-		{name: fencedName, page: pageModes, peer: unfencedName, run: onAnother(own, pairs(fenceCallers, openThrough(false)))},
+		{name: unfencedName, page: pageModes, run: onOwnTestbed(own, pairs(fenceCallers, openThrough(true)))},
+		{name: fencedName, page: pageModes, peer: unfencedName, run: onOwnTestbed(own, pairs(fenceCallers, openThrough(false)))},
 	}
 }
 
-// openThrough has the engine use links of ours, with the register left out or
-// not: otherwise both sides are the same.
+// openThrough opens the engine with links of this file. They raise the register or leave it
+// out; everything else is the same.
 func openThrough(unfenced bool) opener {
-	return func(_ context.Context, st *stand, n int) (crew, error) {
+	return func(_ context.Context, tb *testbed, n int) (workerSet, error) {
 		dial := pool.DialRueidis(time.Second)
-		c, locker, err := startEngine(st, func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
+		c, locker, err := startEngine(tb, func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
 			link, err := dial(ctx, m, db)
 			if err != nil || !unfenced {
 				return link, err
@@ -40,7 +41,7 @@ func openThrough(unfenced bool) opener {
 			return &unfencedLink{Link: link}, nil
 		})
 		if err != nil {
-			return crew{}, err
+			return workerSet{}, err
 		}
 		for i := range n {
 			c.workers = append(c.workers, newEngineWorker(locker, i))
@@ -49,32 +50,32 @@ func openThrough(unfenced bool) opener {
 	}
 }
 
-// unfencedLink is used by one lane at a time, as every Link.
+// unfencedLink is a Link without a register. As every Link, it serves one lane at a time.
 type unfencedLink struct {
 	pool.Link
-	kept   []pool.Command
-	raised int64 // the register as the daemon believes it
+	remaining []pool.Command
+	raised    int64 // the value that the daemon expects in the register
 }
 
-// Exchange leaves out the raise, which stands between the score and the time at
-// the end of a flush; a heartbeat has none. Either way the daemon reads the
-// score that it believes in, or it would take the master for one that forgot.
+// Exchange leaves out the raise, which is between the score and the time at the end of a
+// flush. A heartbeat has no raise. In both cases the daemon must read the score that it
+// expects, or it would treat the master as one that lost its memory.
 func (l *unfencedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
 	at := len(commands) - 2
 	if at >= 0 && commands[at].Args[0] == "ZSCORE" {
 		replies = l.Link.Exchange(commands, replies)
-		l.lift(replies, at)
+		l.replaceScore(replies, at)
 		return replies
 	}
 	if at < 1 || commands[at].Args[0] != "ZADD" {
 		return l.Link.Exchange(commands, replies)
 	}
-	l.kept = append(append(l.kept[:0], commands[:at]...), commands[at+1])
-	replies = l.Link.Exchange(l.kept, replies)
-	if len(replies) != len(l.kept) {
+	l.remaining = append(append(l.remaining[:0], commands[:at]...), commands[at+1])
+	replies = l.Link.Exchange(l.remaining, replies)
+	if len(replies) != len(l.remaining) {
 		return replies
 	}
-	l.lift(replies, at-1)
+	l.replaceScore(replies, at-1)
 	if raise, err := strconv.ParseInt(commands[at].Args[4], 10, 64); err == nil {
 		l.raised = max(l.raised, raise)
 	}
@@ -83,8 +84,8 @@ func (l *unfencedLink) Exchange(commands []pool.Command, replies []pool.Reply) [
 	return append(replies, clock)
 }
 
-// lift shows the score that the register would have.
-func (l *unfencedLink) lift(replies []pool.Reply, at int) {
+// replaceScore sets the score that the register would have.
+func (l *unfencedLink) replaceScore(replies []pool.Reply, at int) {
 	if at >= len(replies) || replies[at].Kind == pool.ReplyNil {
 		return
 	}

@@ -1,5 +1,5 @@
-// What is a result? A handful of named numbers, one set a run; and what a
-// report makes of several runs: medians, and ratios of runs of the same round.
+// Figures: the named numbers of one run, and the medians and ratios of several runs.
+
 package main
 
 import (
@@ -21,15 +21,15 @@ const (
 
 	perFlush    figure = "commands per flush"       // lock commands per round trip of a lane, without seals
 	perRead     figure = "commands per master read" // lock commands per read(2) of a master
-	mallocs     figure = "mallocs per pair"         // in the client's process
-	clientCalls figure = "client calls per pair"    // reads and writes of the client's process
+	mallocs     figure = "mallocs per pair"         // in the process of the client
+	clientCalls figure = "client calls per pair"    // reads and writes of the process of the client
 	daemonCalls figure = "daemon calls per pair"
 	clientCPU   figure = "client µs per pair" // user and system time
 	daemonCPU   figure = "daemon µs per pair"
-	mastersCPU  figure = "masters µs per pair" // of all together
+	mastersCPU  figure = "masters µs per pair" // of all masters together
 	allCPU      figure = "all µs per pair"     // of client, daemon and masters
 
-	handoversPerSecond figure = "hand-overs/s" // grants to another caller than the one before
+	handoversPerSecond figure = "hand-overs/s" // grants to another caller than the previous one
 
 	fsyncP50 figure = "fsync µs" // of a write of 100 bytes in the masters' directory
 
@@ -45,14 +45,14 @@ const (
 	noQuorumAnswer figure = "NOQUORUM answer ms" // of one request sent afterwards
 )
 
-// figures are one run's. A number that could not be had is missing.
+// figures are the figures of one run. A number that could not be measured is missing.
 type figures map[figure]float64
 
-// results are the figures of every round by the scenario's name; nil where a
-// run failed.
+// results has the figures of every round by the name of the scenario, nil for a run that
+// failed.
 type results map[string][]figures
 
-// brief is one line for whoever watches.
+// brief is one line for the output during the benchmark.
 func (f figures) brief() string {
 	var parts []string
 	for _, name := range []figure{pairsPerSecond, handoversPerSecond, acquireP50, acquireP99, perFlush, pairsBefore, pairsAfter, beforeP99, afterP99, firstNoQuorum,
@@ -64,12 +64,12 @@ func (f figures) brief() string {
 	return strings.Join(parts, ", ")
 }
 
-// median of one figure over the rounds.
+// median returns the median of one figure over the rounds.
 func (r results) median(scenario string, name figure) (float64, bool) {
 	return median(r.values(scenario, name))
 }
 
-// values of one figure, of the rounds that have it.
+// values returns one figure of all rounds that have it.
 func (r results) values(scenario string, name figure) []float64 {
 	var out []float64
 	for _, f := range r[scenario] {
@@ -80,7 +80,7 @@ func (r results) values(scenario string, name figure) []float64 {
 	return out
 }
 
-// within compares two figures of the same run.
+// within returns the ratios of two figures of the same run.
 func (r results) within(scenario string, name, other figure) []float64 {
 	var out []float64
 	for _, f := range r[scenario] {
@@ -92,7 +92,7 @@ func (r results) within(scenario string, name, other figure) []float64 {
 	return out
 }
 
-// ratios compare a scenario with its peer within each round.
+// ratios returns the ratios between a scenario and its peer, round by round.
 func (r results) ratios(scenario, peer string, name figure) []float64 {
 	var out []float64
 	mine, other := r[scenario], r[peer]
@@ -106,7 +106,7 @@ func (r results) ratios(scenario, peer string, name figure) []float64 {
 	return out
 }
 
-// median is false for no values.
+// median returns false if there are no values.
 func median(values []float64) (float64, bool) {
 	n := len(values)
 	if n == 0 {
@@ -116,7 +116,7 @@ func median(values []float64) (float64, bool) {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2, true
 }
 
-// show writes a number with three digits that matter.
+// show formats a number with three significant digits.
 func show(v float64) string {
 	switch digits := 2 - int(math.Floor(math.Log10(math.Abs(v)))); {
 	case v == 0:

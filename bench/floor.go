@@ -1,6 +1,7 @@
-// The floor: what the masters allow at best. Plain SET NX PX and a compare-and-
-// delete, in batches, a majority of votes and nothing else: no seal, no fence,
-// no deadline, no undo, no reconnect. Not a lock to use.
+// The lowest cost that the masters allow: plain SET NX PX and a compare-and-delete in
+// batches, and a majority of votes. There is no seal, no fence, no deadline, no undo and
+// no reconnect, so it is no usable lock.
+
 package main
 
 import (
@@ -26,13 +27,13 @@ func floorScenarios() []scenario {
 	return all
 }
 
-func openFloor(ctx context.Context, st *stand, n int) (crew, error) {
+func openFloor(ctx context.Context, tb *testbed, n int) (workerSet, error) {
 	f := &floor{ttl: leaseMillis}
-	for _, address := range st.addresses() {
+	for _, address := range tb.addresses() {
 		conn, err := dialRESP(ctx, address)
 		if err != nil {
 			f.close()
-			return crew{}, err
+			return workerSet{}, err
 		}
 		lane := &floorLane{floor: f, conn: conn}
 		lane.filled.L = &lane.mu
@@ -40,14 +41,14 @@ func openFloor(ctx context.Context, st *stand, n int) (crew, error) {
 		sha, err := conn.do("SCRIPT", "LOAD", floorRelease)
 		if err != nil {
 			f.close()
-			return crew{}, err
+			return workerSet{}, err
 		}
 		f.sha = sha.text
 	}
 	for _, lane := range f.lanes {
 		f.running.Go(lane.run)
 	}
-	c := crew{close: f.close}
+	c := workerSet{close: f.close}
 	for i := range n {
 		c.workers = append(c.workers, &floorWorker{floor: f, number: i, keys: workerKeys("floor", i)})
 	}
@@ -72,8 +73,8 @@ func (f *floor) close() {
 	}
 }
 
-// ask sends one command to all masters and waits for a majority.
-func (f *floor) ask(o *floorOp) error {
+// broadcast sends one command to all masters and waits for a majority.
+func (f *floor) broadcast(o *floorOp) error {
 	o.decided = make(chan error, 1) // one outcome
 	for _, lane := range f.lanes {
 		lane.push(o)
@@ -89,8 +90,8 @@ type floorOp struct {
 	decided    chan error
 }
 
-// vote decides at the first majority of either kind, which happens once: the
-// count passes it by one.
+// vote decides at the first majority of either kind. That happens once, because the count
+// grows by one.
 func (o *floorOp) vote(yes bool, majority int64) {
 	if yes {
 		if o.votes.Add(1)&0xffffffff == majority {
@@ -101,7 +102,7 @@ func (o *floorOp) vote(yes bool, majority int64) {
 	}
 }
 
-// floorLane is one master: a queue drained into one write, again and again.
+// floorLane is the lane of one master. It sends its whole queue in one write, again and again.
 type floorLane struct {
 	floor *floor
 	conn  *respConn
@@ -126,9 +127,9 @@ func (l *floorLane) end() {
 	l.filled.Signal()
 }
 
-// take waits for something to send; nil means the end.
+// take waits for operations to send. nil means the end.
 func (l *floorLane) take(spare []*floorOp) []*floorOp {
-	runtime.Gosched() // who is about to queue something shall be on board
+	runtime.Gosched() // lets callers that are about to queue an operation join the batch
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.queue) == 0 && !l.ended {
@@ -139,7 +140,7 @@ func (l *floorLane) take(spare []*floorOp) []*floorOp {
 	return batch
 }
 
-// run ends with the lane. A broken connection votes no to everything.
+// run ends with the lane. A broken connection votes no for all operations.
 func (l *floorLane) run() {
 	majority := int64(len(l.floor.lanes)/2 + 1)
 	var broken error
@@ -176,16 +177,16 @@ type floorWorker struct {
 	keys         []string
 }
 
-func (w *floorWorker) turn(n *notes) error {
+func (w *floorWorker) turn(n *recorder) error {
 	key := w.keys[w.next%len(w.keys)]
 	w.next++
 	token := fmt.Sprintf("%d-%d", w.number, w.next)
 	stage, began := n.now()
-	if err := w.floor.ask(&floorOp{key: key, token: token}); err != nil {
+	if err := w.floor.broadcast(&floorOp{key: key, token: token}); err != nil {
 		return err
 	}
 	n.acquired(stage, began)
-	if err := w.floor.ask(&floorOp{key: key, token: token, release: true}); err != nil {
+	if err := w.floor.broadcast(&floorOp{key: key, token: token, release: true}); err != nil {
 		return errNotReleased
 	}
 	n.released()

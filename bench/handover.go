@@ -1,7 +1,8 @@
-// One key that everybody wants: how many are served, and how long do they wait?
-// Each caller waits for the lock in the way of its library, and gives it back at
-// once. A caller that gets it again at once because the others are asleep is no
-// hand-over, so these are counted apart.
+// One contended key: the number of grants, and the waiting time. Each caller waits for
+// the lock in the way of its library, and releases it at once. If a caller gets the lock
+// again because the others sleep, that is no hand-over. So hand-overs are counted
+// separately.
+
 package main
 
 import (
@@ -21,9 +22,9 @@ const (
 	handoverName    = "one key: daemon, WAIT, 64 connections"
 	fairName        = "one key: daemon, FAIR WAIT, 64 connections"
 	handoverPeer    = "one key: redsync's polling, 64 callers"
-	// trackingPatience bounds a wait for news that may be lost: the last callers
-	// of a run have nobody whose release could wake them again.
-	trackingPatience = 2 * time.Second
+	// trackingTimeout bounds a wait for a notification that may be lost: no further release
+	// wakes the last callers of a run.
+	trackingTimeout = 2 * time.Second
 )
 
 func handoverScenarios() []scenario {
@@ -40,34 +41,34 @@ func handoverScenarios() []scenario {
 	}
 }
 
-// openWaiting gives each caller a connection, as programs have that wait, and
-// more words to its command.
-func openWaiting(more ...string) func(context.Context, *stand, int) (crew, error) {
+// openWaiting gives each caller its own connection, as in programs that wait, and more words
+// for its command.
+func openWaiting(more ...string) func(context.Context, *testbed, int) (workerSet, error) {
 	words := append([]string{"DLOCK", handoverKey, leaseMillis, "WAIT", "9000"}, more...)
-	return func(ctx context.Context, st *stand, n int) (crew, error) {
-		c := crew{daemons: []*daemon{st.daemon}, close: func() {}}
-		key := &baton{}
+	return func(ctx context.Context, tb *testbed, n int) (workerSet, error) {
+		c := workerSet{daemons: []*daemon{tb.daemon}, close: func() {}}
+		key := &handoverCounter{}
 		for i := range n {
-			conn, err := dialRESP(ctx, st.daemon.address)
+			conn, err := dialRESP(ctx, tb.daemon.address)
 			if err != nil {
-				return crew{}, errors.Join(err, c.end())
+				return workerSet{}, errors.Join(err, c.closeNow())
 			}
-			c.first(conn.close)
+			c.addCloser(conn.close)
 			c.workers = append(c.workers, &waitingWorker{conn, words, key, i})
 		}
 		return c, nil
 	}
 }
 
-// waitingWorker waits as long as a lease may last.
+// waitingWorker waits for the lock in the daemon, for nearly the time of a lease.
 type waitingWorker struct {
 	conn   *respConn
 	words  []string
-	key    *baton
+	key    *handoverCounter
 	number int
 }
 
-func (w *waitingWorker) turn(n *notes) error {
+func (w *waitingWorker) turn(n *recorder) error {
 	stage, began := n.now()
 	r, err := w.conn.do(w.words...)
 	if err != nil {
@@ -77,7 +78,7 @@ func (w *waitingWorker) turn(n *notes) error {
 		return errors.New("nine seconds were not enough to get the lock")
 	}
 	n.acquired(stage, began)
-	w.key.taken(n, w.number)
+	w.key.granted(n, w.number)
 	r, err = w.conn.do("DUNLOCK", handoverKey, r.items[0].text)
 	if err != nil {
 		return err
@@ -89,32 +90,32 @@ func (w *waitingWorker) turn(n *notes) error {
 	return nil
 }
 
-func openPolling(_ context.Context, st *stand, n int) (crew, error) {
-	locks, closeAll := dialRedsync(st.addresses(), n+2)
-	c := crew{close: closeAll}
-	key := &baton{}
+func openPolling(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	locks, closeAll := dialRedsync(tb.addresses(), n+2)
+	c := workerSet{close: closeAll}
+	key := &handoverCounter{}
 	for i := range n {
 		c.workers = append(c.workers, &pollingWorker{locks, key, i})
 	}
 	return c, nil
 }
 
-// pollingWorker tries at redsync's own pace.
+// pollingWorker polls with the delays of redsync.
 type pollingWorker struct {
 	locks  *redsync.Redsync
-	key    *baton
+	key    *handoverCounter
 	number int
 }
 
-func (w *pollingWorker) turn(n *notes) error {
-	ctx := context.Background() // redsync bounds a try by itself
+func (w *pollingWorker) turn(n *recorder) error {
+	ctx := context.Background() // redsync has its own timeout for a try
 	mutex := w.locks.NewMutex(handoverKey, redsync.WithExpiry(leaseTTL), redsync.WithTries(1<<10))
 	stage, began := n.now()
 	if err := mutex.LockContext(ctx); err != nil {
 		return fmt.Errorf("redsync: %w", err)
 	}
 	n.acquired(stage, began)
-	w.key.taken(n, w.number)
+	w.key.granted(n, w.number)
 	released, err := mutex.UnlockContext(ctx)
 	if !released {
 		return errors.Join(errNotReleased, err)
@@ -123,26 +124,26 @@ func (w *pollingWorker) turn(n *notes) error {
 	return nil
 }
 
-// openTrackers gives each caller a client: callers of one client would queue in
-// their own process.
-func openTrackers(_ context.Context, st *stand, n int) (crew, error) {
-	c := crew{close: func() {}}
-	key := &baton{}
+// openTrackers gives each caller its own client: callers of one client would queue in their
+// own process.
+func openTrackers(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	c := workerSet{close: func() {}}
+	key := &handoverCounter{}
 	for i := range n {
-		locks, err := newTracker(st)
+		locks, err := newTracker(tb)
 		if err != nil {
-			return crew{}, errors.Join(err, c.end())
+			return workerSet{}, errors.Join(err, c.closeNow())
 		}
-		c.first(locks.Close)
+		c.addCloser(locks.Close)
 		c.workers = append(c.workers, &trackingWorker{take: bounded(locks), keys: []string{handoverKey}, key: key, number: i})
 	}
 	return c, nil
 }
 
-// bounded waits for a lock until its patience is over, which is an error.
+// bounded waits for a lock for at most trackingTimeout. A longer wait is an error.
 func bounded(locks rueidislock.Locker) func(context.Context, string) (context.Context, context.CancelFunc, error) {
 	return func(ctx context.Context, key string) (context.Context, context.CancelFunc, error) {
-		ctx, cancel := context.WithTimeout(ctx, trackingPatience)
+		ctx, cancel := context.WithTimeout(ctx, trackingTimeout)
 		held, release, err := locks.WithContext(ctx, key)
 		if err != nil {
 			cancel()

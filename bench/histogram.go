@@ -1,6 +1,6 @@
-// How are latencies kept without disturbing what is measured? In buckets whose
-// width is a 64th of their value, so that a note is one increment and an error
-// is below 1 %.
+// The histogram of latencies. The width of a bucket is a 64th of its value. So recording
+// is one increment that does not disturb the measurement, and the error is below 1 %.
+
 package main
 
 import (
@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	fine    = 6                   // bits of a value that are kept
-	buckets = (43 - fine) << fine // up to 2^41 ns, more than half an hour
-	half    = 0.5                 // a bucket is shown as its middle
+	precisionBits = 6                                     // leading bits of a value that select its bucket
+	buckets       = (43 - precisionBits) << precisionBits // up to 2^41 ns, more than half an hour
+	half          = 0.5                                   // a bucket stands for its middle
 )
 
-// histogram counts durations; the zero value is empty.
+// histogram counts durations. The zero value is empty.
 type histogram struct {
 	counts [buckets]uint32
 	total  uint64
@@ -32,20 +32,20 @@ func (h *histogram) merge(other *histogram) {
 	h.total += other.total
 }
 
-// bucket of a value: small values have their own, larger ones share by their
-// leading bits.
+// bucket returns the bucket of a value. Small values have their own; larger values with the
+// same leading bits share one.
 func bucket(v uint64) int {
-	shift := max(bits.Len64(v)-fine-1, 0)
-	return min(shift<<fine+int(v>>shift), buckets-1)
+	shift := max(bits.Len64(v)-precisionBits-1, 0)
+	return min(shift<<precisionBits+int(v>>shift), buckets-1)
 }
 
 // middle is the value in the middle of a bucket.
 func middle(i int) float64 {
-	shift := max(i>>fine-1, 0)
-	return (float64(i-shift<<fine) + half) * float64(uint64(1)<<shift)
+	shift := max(i>>precisionBits-1, 0)
+	return (float64(i-shift<<precisionBits) + half) * float64(uint64(1)<<shift)
 }
 
-// quantile returns microseconds, and 0 if nothing was counted.
+// quantile returns microseconds, 0 for an empty histogram.
 func (h *histogram) quantile(q float64) float64 {
 	if h.total == 0 {
 		return 0

@@ -1,5 +1,6 @@
-// Leases that the daemon renews by itself: what is left for others beside ten
-// thousand of them? The peer is the same load without any.
+// Ten thousand leases that the daemon renews by itself, beside a load. The peer is the
+// same load without them.
+
 package main
 
 import (
@@ -11,13 +12,13 @@ import (
 
 const (
 	heldLeases = 10_000
-	// holders share the leases: connections of a few programs.
+	// holders is the number of connections that share the leases, as of a few programs.
 	holders = 10
-	// holdMillis is the length of a lease, which is renewed after a third of it.
-	// The leases are taken over such a third, so that they are renewed evenly
-	// while the load runs, as after a day, and not all at once or not at all.
+	// holdMillis is the length of a lease, which the daemon renews after a third of it.
+	// The leases are acquired over such a third. So they are renewed evenly while the load
+	// runs, as after a day, and not all at once or not at all.
 	holdMillis = "30000"
-	holdStep   = 100 * time.Millisecond // between two steps of taking
+	holdStep   = 100 * time.Millisecond // between two steps of acquiring
 	holdSteps  = 100
 	holdName   = "daemon, one multiplexed client, 64 callers, beside 10 000 HOLD leases"
 )
@@ -27,24 +28,24 @@ func holdScenarios() []scenario {
 	return []scenario{{name: holdName, page: pageModes, peer: multiplexedName(n), run: pairs(n, openBesideHolds)}}
 }
 
-// openBesideHolds uses a daemon of its own, so that no lease outlives the run.
-func openBesideHolds(ctx context.Context, shared *stand, n int) (crew, error) {
+// openBesideHolds starts a daemon for the run, so that no lease outlives the run.
+func openBesideHolds(ctx context.Context, shared *testbed, n int) (workerSet, error) {
 	d, err := shared.startDaemon("holds")
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	own := &crew{close: d.process.terminate}
+	own := &workerSet{close: d.process.terminate}
 	if err := d.ready(ctx); err != nil {
-		return crew{}, errors.Join(err, own.end())
+		return workerSet{}, errors.Join(err, own.closeNow())
 	}
 	if err := own.takeHolds(ctx, d); err != nil {
-		return crew{}, errors.Join(err, own.end())
+		return workerSet{}, errors.Join(err, own.closeNow())
 	}
-	st := *shared
-	st.daemon = d
-	c, err := openMultiplexed(ctx, &st, n)
+	tb := *shared
+	tb.daemon = d
+	c, err := openMultiplexed(ctx, &tb, n)
 	if err != nil {
-		return crew{}, errors.Join(err, own.end())
+		return workerSet{}, errors.Join(err, own.closeNow())
 	}
 	rest := c.close
 	c.close = func() {
@@ -54,21 +55,21 @@ func openBesideHolds(ctx context.Context, shared *stand, n int) (crew, error) {
 	return c, nil
 }
 
-// takeHolds takes the leases step by step, over one connection after another.
-func (c *crew) takeHolds(ctx context.Context, d *daemon) error {
+// takeHolds acquires the leases step by step, over one connection after another.
+func (c *workerSet) takeHolds(ctx context.Context, d *daemon) error {
 	var conns []*respConn
 	for range holders {
 		conn, err := dialRESP(ctx, d.address)
 		if err != nil {
 			return err
 		}
-		c.first(conn.close)
+		c.addCloser(conn.close)
 		conns = append(conns, conn)
 	}
 	missing := 0
 	for step := range holdSteps {
-		// Keys of this daemon alone: it is told to stop a moment after its clients
-		// have gone, and the leases of a stopped daemon run out by themselves.
+		// The keys are used with this daemon only: it gets SIGTERM right after its clients
+		// have closed, and the leases of a stopped daemon only expire.
 		undecided, err := hold(conns[step%holders], fmt.Sprintf("bench:hold:%s:%d", d.address, step))
 		if err != nil {
 			return err
@@ -84,7 +85,7 @@ func (c *crew) takeHolds(ctx context.Context, d *daemon) error {
 	return nil
 }
 
-// hold takes one step's share of the leases, with this prefix, in one pipeline.
+// hold acquires the leases of one step in one pipeline, with this prefix.
 func hold(conn *respConn, prefix string) (undecided int, err error) {
 	const share = heldLeases / holdSteps
 	for i := range share {

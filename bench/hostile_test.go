@@ -1,9 +1,10 @@
 //go:build linux
 
-// What does a crowd at the port cost? Ten thousand clients that say nothing,
-// and a thousand that may not come in and do their worst, are weighed by what
-// the kernel says the daemon occupies; beside the latter one client that may
-// come in works on. Memory has ceilings here, latencies are logged.
+// The cost of a crowd of clients: ten thousand idle clients, and a thousand
+// unauthenticated clients that attack, measured by the memory of the daemon as the kernel
+// reports it. An authenticated client works beside the attackers. Memory has ceilings
+// here, latencies are only logged.
+
 package main
 
 import (
@@ -36,8 +37,8 @@ const (
 	restTime       = time.Second            // between two visits: two cores carry the crowd, the daemon and the masters
 	lineLength     = 256 << 10              // bytes of a line that is four times too long
 	password       = "only the invited know it"
-	// A login is due in 10 s, and so is a whole command: nobody is left alone for longer.
-	visitPatience = 20 * time.Second
+	// The daemon closes a connection without a login or a whole command within 10 s.
+	visitTimeout = 20 * time.Second
 )
 
 func TestCrowd_AnIdleConnectionCostsAtMost20kB(t *testing.T) {
@@ -60,8 +61,7 @@ func TestCrowd_AnIdleConnectionCostsAtMost20kB(t *testing.T) {
 	}
 }
 
-// assemble opens n connections that stay until the test ends, each of which has
-// been answered.
+// assemble opens n connections that stay until the test ends. The daemon has replied on each.
 func assemble(t *testing.T, d *daemon, n int) {
 	t.Helper()
 	answer := make([]byte, len("+PONG\r\n"))
@@ -71,7 +71,7 @@ func assemble(t *testing.T, d *daemon, n int) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		_ = conn.SetDeadline(time.Now().Add(talkPatience))
+		_ = conn.SetDeadline(time.Now().Add(ioTimeout))
 		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestCrowd_OfAThousandHostilesNeitherHarmsNorFattensTheDaemon(t *testing.T) 
 	}
 	for i := range c.ways {
 		if c.visits[i].Load() == 0 {
-			t.Errorf("nobody came to say %s", c.ways[i].name)
+			t.Errorf("no client sent %s", c.ways[i].name)
 		}
 	}
 	if c.weight > hostileCeiling {
@@ -163,9 +163,8 @@ func crowdSpan(short time.Duration) time.Duration {
 	return short
 }
 
-// launchLocked starts a daemon that asks everybody for the password. Its masters
-// may take their time: they share this machine with the crowd, and whether they
-// get a turn within 100 ms says little about the daemon.
+// launchLocked starts a daemon that requires a password. Its masters have a long timeout: they
+// share this machine with the crowd, and an answer within 100 ms depends little on the daemon.
 func launchLocked(t *testing.T, more ...string) *daemon {
 	t.Helper()
 	_, options := realMasters(t, 5)
@@ -183,7 +182,7 @@ func launchLocked(t *testing.T, more ...string) *daemon {
 	return d
 }
 
-// guest is the one client that knows the password and wants to work.
+// guest is the only authenticated client. It acquires and releases a lock.
 type guest struct {
 	*respConn
 	turns    histogram // of a DLOCK with its DUNLOCK
@@ -202,7 +201,7 @@ func newGuest(t *testing.T, d *daemon) *guest {
 		t.Fatal(err)
 	}
 	g := &guest{respConn: conn}
-	if err := d.process.until("the first lock", func() bool { return g.turn() == nil }); err != nil {
+	if err := d.process.waitFor("the first lock", func() bool { return g.turn() == nil }); err != nil {
 		t.Fatal(err)
 	}
 	return g
@@ -214,7 +213,7 @@ func (g *guest) turn() error {
 		return fmt.Errorf("DLOCK: %w", err)
 	}
 	if lock.kind != '*' || len(lock.items) != 3 {
-		return fmt.Errorf("DLOCK of a lock that nobody else wants: %c%s", lock.kind, lock.text)
+		return fmt.Errorf("DLOCK of an uncontended lock: %c%s", lock.kind, lock.text)
 	}
 	gone, err := g.do("DUNLOCK", "crowd:guest", lock.items[0].text)
 	if err == nil && gone.number != 1 {
@@ -235,7 +234,8 @@ func (g *guest) work(goOn func() bool) {
 	}
 }
 
-// crowd is clients that come again soon after they were thrown out.
+// crowd is a set of clients that connect again soon after the daemon closes their
+// connections.
 type crowd struct {
 	name    string
 	address string
@@ -292,7 +292,7 @@ func (c *crowd) besiege(ctx context.Context, i int) {
 	if c.alone {
 		from = 251
 	}
-	dialer := net.Dialer{Timeout: visitPatience, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, from)}}
+	dialer := net.Dialer{Timeout: visitTimeout, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, from)}}
 	one := i % len(c.ways)
 	for ctx.Err() == nil {
 		conn, err := dialer.DialContext(ctx, "tcp", c.address)
@@ -315,9 +315,9 @@ func (c *crowd) visit(ctx context.Context, conn net.Conn, w way) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(visitPatience))
+	_ = conn.SetDeadline(time.Now().Add(visitTimeout))
 	if err := w.come(ctx, &visit{Conn: conn, sent: &c.sent}); err != nil {
-		return fmt.Errorf("a client that came to say %s: %w", w.name, err)
+		return fmt.Errorf("a client that sends %s: %w", w.name, err)
 	}
 	return nil
 }
@@ -332,7 +332,7 @@ func (c *crowd) visited() (sum int64) {
 // leave waits until the guest is alone again.
 func (c *crowd) leave(t *testing.T, g *guest) {
 	t.Helper()
-	for end := time.Now().Add(visitPatience); ; _ = pause(t.Context(), sampleInterval) {
+	for end := time.Now().Add(visitTimeout); ; _ = pause(t.Context(), sampleInterval) {
 		info, err := g.do("INFO", "clients")
 		if err != nil {
 			t.Fatal(err)
@@ -341,7 +341,7 @@ func (c *crowd) leave(t *testing.T, g *guest) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the crowd has gone, and the daemon says\n%s", info.text)
+			t.Fatalf("the crowd has gone, and INFO shows\n%s", info.text)
 		}
 	}
 }
@@ -353,7 +353,7 @@ type visit struct {
 	sent *atomic.Int64
 }
 
-func (v *visit) say(text string) error {
+func (v *visit) write(text string) error {
 	n, err := io.WriteString(v.Conn, text)
 	v.sent.Add(int64(n))
 	return err
@@ -364,7 +364,7 @@ var (
 	errIgnored = errors.New("it was neither answered nor cut off in time")
 )
 
-// end reads until the daemon closes, as it has to, without having let anybody in.
+// end reads until the daemon closes the connection, as it must, without a login.
 func (v *visit) end() error {
 	answers, err := io.ReadAll(v.Conn)
 	if bytes.HasPrefix(answers, []byte("+")) || bytes.Contains(answers, []byte("\n+")) {
@@ -376,9 +376,9 @@ func (v *visit) end() error {
 	return nil // a reset is as good an end
 }
 
-// drip says one byte at a time, for ever.
+// drip sends one byte at a time until the daemon closes the connection.
 func (v *visit) drip(ctx context.Context) error {
-	for v.say("x") == nil {
+	for v.write("x") == nil {
 		if err := pause(ctx, dripInterval); err != nil {
 			return nil
 		}
@@ -386,7 +386,7 @@ func (v *visit) drip(ctx context.Context) error {
 	return v.end()
 }
 
-// worst is how those behave who know no password.
+// worst returns the attacks of unauthenticated clients.
 func worst() []way {
 	const gets = 20_000
 	headers := []string{"*2147483647\r\n", "*9223372036854775807\r\n", "*11\r\n", "*1025\r\n", "*-9223372036854775809\r\n",
@@ -395,26 +395,26 @@ func worst() []way {
 	word := "$16384\r\n" + strings.Repeat("x", 16<<10) + "\r\n"
 	once := func(texts ...string) func(context.Context, *visit) error {
 		return func(_ context.Context, v *visit) error {
-			_ = v.say(texts[rand.IntN(len(texts))])
+			_ = v.write(texts[rand.IntN(len(texts))])
 			return v.end()
 		}
 	}
 	return []way{
 		{"half a command", func(ctx context.Context, v *visit) error {
-			_ = v.say("*2\r\n$4\r\nECHO\r\n$16384\r\n")
+			_ = v.write("*2\r\n$4\r\nECHO\r\n$16384\r\n")
 			return v.drip(ctx)
 		}},
 		{"most of a long word", func(ctx context.Context, v *visit) error {
-			_ = v.say("*2\r\n$4\r\nECHO\r\n" + word[:12_000])
+			_ = v.write("*2\r\n$4\r\nECHO\r\n" + word[:12_000])
 			return v.drip(ctx)
 		}},
 		{"a line without an end", func(_ context.Context, v *visit) error {
-			_ = v.say(strings.Repeat("x", lineLength))
+			_ = v.write(strings.Repeat("x", lineLength))
 			return v.end()
 		}},
 		{"GETs without reading", func(ctx context.Context, v *visit) error {
 			for range gets / 1000 {
-				if v.say(thousand) != nil {
+				if v.write(thousand) != nil {
 					break
 				}
 			}
@@ -429,18 +429,18 @@ func worst() []way {
 	}
 }
 
-// pinger has a client that may come in send about so many bytes an interval.
+// pinger makes an authenticated client send about this number of bytes in each interval.
 func pinger(bytes int) func(context.Context, *visit) error {
 	const ping, pong = "*1\r\n$4\r\nPING\r\n", "+PONG\r\n"
 	n := max(1, bytes/len(ping))
 	return func(ctx context.Context, v *visit) error {
-		_ = v.say("AUTH \"" + password + "\"\r\n")
+		_ = v.write("AUTH \"" + password + "\"\r\n")
 		answers := make([]byte, len("+OK\r\n"), max(n*len(pong), 8))
 		for {
 			if _, err := io.ReadFull(v.Conn, answers); err != nil {
 				return err
 			}
-			if err := errors.Join(v.SetDeadline(time.Now().Add(visitPatience)), v.say(strings.Repeat(ping, n)), pause(ctx, sampleInterval)); err != nil {
+			if err := errors.Join(v.SetDeadline(time.Now().Add(visitTimeout)), v.write(strings.Repeat(ping, n)), pause(ctx, sampleInterval)); err != nil {
 				return err
 			}
 			answers = answers[:n*len(pong)]

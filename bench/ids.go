@@ -1,5 +1,6 @@
-// Ids of one counter that everybody draws from, on masters in memory and on
-// masters that write to disk before they answer.
+// Ids of one counter for all callers, on masters in memory and on masters that write to
+// disk before they answer.
+
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"redlockd/redlock"
 )
 
-// medium is where the masters keep a counter.
+// medium is the storage of the masters for a counter.
 type medium struct {
 	name    string
 	durable bool
@@ -26,7 +27,7 @@ func idScenarios() []scenario {
 	const n = 64
 	var all []scenario
 	for _, m := range media {
-		name := func(who string) string { return fmt.Sprintf("ids: %s, %s, %s", who, m.name, callers(n)) }
+		name := func(source string) string { return fmt.Sprintf("ids: %s, %s, %s", source, m.name, callers(n)) }
 		naive := name("two phases, retried at once")
 		all = append(all,
 			scenario{name: naive, page: pageIDs, run: m.on(pairs(n, openNaive(0)))},
@@ -38,21 +39,21 @@ func idScenarios() []scenario {
 	return all
 }
 
-// on runs on masters of the medium, and notes what it costs there to write.
+// on runs on masters of the medium, and records the time of a write there.
 func (m medium) on(run runner) runner {
 	if !m.durable {
 		return run
 	}
-	return func(ctx context.Context, shared *stand, span time.Duration) (figures, error) {
-		st, err := shared.durable(ctx)
+	return func(ctx context.Context, shared *testbed, span time.Duration) (figures, error) {
+		tb, err := shared.durable(ctx)
 		if err != nil {
 			return nil, err
 		}
-		took, err := fsyncTime(st.dir)
+		took, err := fsyncTime(tb.dir)
 		if err != nil {
 			return nil, err
 		}
-		f, err := run(ctx, st, span)
+		f, err := run(ctx, tb, span)
 		if err == nil {
 			f[fsyncP50] = took
 		}
@@ -60,7 +61,7 @@ func (m medium) on(run runner) runner {
 	}
 }
 
-// fsyncTime is the median of some writes to a file beside the masters', in µs.
+// fsyncTime is the median of some writes to a file beside the files of the masters, in µs.
 func fsyncTime(dir string) (float64, error) {
 	file, err := os.Create(filepath.Join(dir, "fsync"))
 	if err != nil {
@@ -85,10 +86,10 @@ func fsyncTime(dir string) (float64, error) {
 
 const idName = "bench"
 
-func openIDs(_ context.Context, st *stand, n int) (crew, error) {
-	c, locker, err := startEngine(st, nil)
+func openIDs(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	c, locker, err := startEngine(tb, nil)
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
 	for range n {
 		w := &idWorker{locker: locker, outcome: make(chan error, 1)}
@@ -105,7 +106,7 @@ type idWorker struct {
 	outcome chan error // 1: the completion must not block
 }
 
-func (w *idWorker) turn(n *notes) error {
+func (w *idWorker) turn(n *recorder) error {
 	stage, began := n.now()
 	w.locker.NextID(nil, redlock.IDRequest{Name: idName, Count: 1}, w.done)
 	if err := <-w.outcome; err != nil {
@@ -116,12 +117,12 @@ func (w *idWorker) turn(n *notes) error {
 	return nil
 }
 
-func openDaemonIDs(_ context.Context, st *stand, n int) (crew, error) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+func openDaemonIDs(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{tb.daemon.address}})
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	c := crew{daemons: []*daemon{st.daemon}, close: client.Close}
+	c := workerSet{daemons: []*daemon{tb.daemon}, close: client.Close}
 	for range n {
 		c.workers = append(c.workers, daemonIDWorker{client})
 	}
@@ -131,7 +132,7 @@ func openDaemonIDs(_ context.Context, st *stand, n int) (crew, error) {
 // daemonIDWorker is one caller of the shared client.
 type daemonIDWorker struct{ client rueidis.Client }
 
-func (w daemonIDWorker) turn(n *notes) error {
+func (w daemonIDWorker) turn(n *recorder) error {
 	stage, began := n.now()
 	err := w.client.Do(context.Background(), w.client.B().Arbitrary("DNEXTID").Keys(idName).Build()).Error()
 	if err != nil {

@@ -1,13 +1,12 @@
-// DLOCKS beside load: does it stand in anybody's way when somebody goes over a
-// hundred thousand locks? The same callers with a walker beside them and without
-// one take turns of a quarter of a second within a run, so that a machine whose
-// speed changes favours neither.
+// The cost of DLOCKS beside load: one client walks over a hundred thousand locks. Within
+// a run the same callers take turns of a quarter of a second with and without the walk.
+// So a machine whose speed changes favours neither.
 //
-// Two loads, because they tell different things. Callers that pause leave the
-// machine room, as in a deployment: what they wait for longer is what a walk
-// makes them wait for, and this is what is promised. 64 callers flat out use up
-// every core by themselves; a walk then takes its share of the processors from
-// them, whatever it does, and theirs is the price of that.
+// There are two loads, because they show different things. Callers that pause leave the
+// machine idle time, as in a deployment. Their longer waits are caused by the walk, and
+// this is the target. 64 callers without a pause use every core themselves. A walk then
+// takes its share of the processors from them, and their figures are the price of that.
+
 package main
 
 import (
@@ -24,30 +23,30 @@ import (
 
 const (
 	listedLocks = 100_000
-	// listedMillis outlasts a run; it is the longest ttl of these masters' daemon.
+	// listedMillis is longer than a run, and the maximum TTL of the daemon of this scenario.
 	listedMillis = "600000"
 	listedPrefix = "bench:listed:"
-	takers       = 8   // connections that take the locks
-	takeAtOnce   = 250 // commands in a write of each
+	takers       = 8   // connections that acquire the locks
+	takeAtOnce   = 250 // commands in one write
 
 	listingTurn = 250 * time.Millisecond
-	// listingGap is left out between two turns: what one began ends in it.
+	// listingGap is the uncounted time between two turns, in which the acquires of one end.
 	listingGap = 20 * time.Millisecond
 	stepTries  = 10
-	// listingSpan is as long as the hundredth of the slowest acquires takes to be more
-	// than a few: with 2 s the ratio was anything from 0.7 to 2.2.
+	// listingSpan must be long enough for more than a few acquires in the slowest
+	// hundredth: with 2 s the ratio was anything from 0.7 to 2.2.
 	listingSpan = 8 * time.Second
 
 	pacedCallers = 16
-	// longestPause of a caller between two pairs, 5 ms in the middle: with these
-	// callers some 2800 pairs a second, a tenth of what two cores can do.
-	longestPause = 10 * time.Millisecond
+	// maxPause bounds the pause of a caller between two pairs, 5 ms on average. These
+	// callers make some 2800 pairs a second, a tenth of what two cores can do.
+	maxPause = 10 * time.Millisecond
 
 	pacedListing = "daemon, 16 callers that pause, while 100 000 locks are listed"
 	flatListing  = "daemon, 64 callers flat out, while 100 000 locks are listed"
 )
 
-// The stages of a run with a walk. Nothing that begins in a gap is counted.
+// The stages of a run with a walk. Acquires that begin in a gap are not counted.
 const (
 	stageGap     = stageWarm
 	stageWithout = stageSteady
@@ -61,7 +60,7 @@ const (
 	withoutP99   figure = "p99 µs without"
 	besideP50    figure = "p50 µs beside"
 	besideP99    figure = "p99 µs beside"
-	wholeWalk    figure = "whole walk s" // only the time in which it was let
+	wholeWalk    figure = "whole walk s" // without the time of the other turns
 )
 
 func listingScenarios() []scenario {
@@ -71,21 +70,21 @@ func listingScenarios() []scenario {
 	}
 }
 
-// beside measures n callers with and without a walk over the locks, in turns.
-// Spans that are long enough for whole walks show that none misses a lock.
+// beside measures n callers with and without a walk over the locks, in turns. If the span is
+// long enough for whole walks, it also checks that no walk misses a lock.
 func beside(locks, n int, open opener) runner {
-	return func(ctx context.Context, shared *stand, span time.Duration) (figures, error) {
-		st, err := openListed(ctx, shared, locks)
+	return func(ctx context.Context, shared *testbed, span time.Duration) (figures, error) {
+		tb, err := openListed(ctx, shared, locks)
 		if err != nil {
 			return nil, err
 		}
-		defer st.close()
-		conn, err := dialRESP(ctx, st.daemon.address)
+		defer tb.close()
+		conn, err := dialRESP(ctx, tb.daemon.address)
 		if err != nil {
 			return nil, err
 		}
 		defer conn.close()
-		c, err := open(ctx, st, n)
+		c, err := open(ctx, tb, n)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +97,7 @@ func beside(locks, n int, open opener) runner {
 		if err != nil {
 			return nil, err
 		}
-		shared.note(failed)
+		shared.warn(failed)
 		f := l.withAndWithout(time.Duration(turns) * listingTurn)
 		if w.complete > 0 {
 			f[wholeWalk] = w.average().Seconds()
@@ -111,38 +110,38 @@ func beside(locks, n int, open opener) runner {
 	}
 }
 
-// openListed makes masters and a daemon of which the locks are held: the ttl is
-// longer than other daemons of the bench allow.
-func openListed(ctx context.Context, shared *stand, locks int) (*stand, error) {
-	st := &stand{dir: shared.dir, binary: shared.binary, remarks: shared.remarks}
+// openListed starts masters and a daemon, and acquires the locks. Their TTL is longer than the
+// other daemons of the benchmark allow.
+func openListed(ctx context.Context, shared *testbed, locks int) (*testbed, error) {
+	tb := &testbed{dir: shared.dir, binary: shared.binary, warnings: shared.warnings}
 	err := func() error {
 		for range shared.masters {
-			m, err := startMaster(ctx, st.dir, false)
+			m, err := startMaster(ctx, tb.dir, false)
 			if err != nil {
 				return err
 			}
-			st.masters = append(st.masters, m)
+			tb.masters = append(tb.masters, m)
 		}
 		var err error
-		if st.daemon, err = st.startDaemon("listing", "--max-ttl", listedMillis+"ms"); err != nil {
+		if tb.daemon, err = tb.startDaemon("listing", "--max-ttl", listedMillis+"ms"); err != nil {
 			return err
 		}
-		return errors.Join(st.daemon.ready(ctx), st.takeListed(ctx, locks))
+		return errors.Join(tb.daemon.ready(ctx), tb.takeListed(ctx, locks))
 	}()
 	if err != nil {
-		st.close()
+		tb.close()
 		return nil, err
 	}
-	return st, nil
+	return tb, nil
 }
 
-// takeListed takes the locks over several connections, each its share.
-func (st *stand) takeListed(ctx context.Context, locks int) error {
+// takeListed acquires the locks over several connections.
+func (tb *testbed) takeListed(ctx context.Context, locks int) error {
 	var all sync.WaitGroup
 	failed := make([]error, takers)
 	for i := range takers {
 		all.Go(func() {
-			conn, err := dialRESP(ctx, st.daemon.address)
+			conn, err := dialRESP(ctx, tb.daemon.address)
 			if err != nil {
 				failed[i] = err
 				return
@@ -157,15 +156,15 @@ func (st *stand) takeListed(ctx context.Context, locks int) error {
 	return errors.Join(failed...)
 }
 
-// takeSome takes the locks with these numbers in one pipeline. What is undecided
-// on a busy machine has been given back and is asked for again.
+// takeSome acquires the locks with these numbers in one pipeline. Requests that stay
+// undecided on a busy machine are undone by the daemon and sent again.
 func takeSome(ctx context.Context, conn *respConn, from, to int) error {
 	var missing []int
 	for i := from; i < to; i++ {
 		missing = append(missing, i)
 	}
 	var last string
-	for end := time.Now().Add(talkPatience); len(missing) > 0; {
+	for end := time.Now().Add(ioTimeout); len(missing) > 0; {
 		for _, i := range missing {
 			conn.queue("DLOCK", listedPrefix+strconv.Itoa(i), listedMillis)
 		}
@@ -189,8 +188,8 @@ func takeSome(ctx context.Context, conn *respConn, from, to int) error {
 	return nil
 }
 
-// takeTurns lets the walker walk in every second turn. It returns how many turns
-// each had.
+// takeTurns runs the walker in every second turn. It returns the number of turns with the
+// walk, which equals the number without.
 func (l *load) takeTurns(ctx context.Context, w *walker, span time.Duration) (turns int, err error) {
 	if err := pause(ctx, warmUp); err != nil {
 		return 0, err
@@ -223,29 +222,29 @@ func (l *load) withAndWithout(span time.Duration) figures {
 	return f
 }
 
-// walker goes over the locks again and again while it is let.
+// walker walks over the locks again and again between start and stop.
 type walker struct {
 	conn     *respConn
 	cursor   string
-	over     bool   // the step that was answered last was the walk's last
-	told     []bool // in this walk, by the number of the lock
+	atEnd    bool   // the last step ended the walk
+	listed   []bool // in this walk, by the number of the lock
 	complete int    // walks
-	refused  int    // steps that could not be answered
+	refused  int    // steps that ended with NOQUORUM
 	walked   time.Duration
-	ended    time.Duration // of what it walked, when the last walk was complete
+	ended    time.Duration // the value of walked at the end of the last complete walk
 }
 
 func newWalker(conn *respConn, locks int) *walker {
-	return &walker{conn: conn, cursor: "0", told: make([]bool, locks)}
+	return &walker{conn: conn, cursor: "0", listed: make([]bool, locks)}
 }
 
-// average is how long a whole walk took.
+// average is the average duration of a whole walk.
 func (w *walker) average() time.Duration { return w.ended / time.Duration(max(w.complete, 1)) }
 
-// start lets it walk until stop is called, which waits for the step under way.
+// start runs the walker until stop is called. stop waits for the step in progress.
 func (w *walker) start() (stop func() error) {
 	var over atomic.Bool
-	failed := make(chan error, 1) // 1: nobody may have to wait for stop
+	failed := make(chan error, 1) // 1: the walker must not wait for stop
 	go func() { failed <- w.walk(&over) }()
 	return func() error {
 		over.Store(true)
@@ -261,7 +260,7 @@ func (w *walker) walk(over *atomic.Bool) error {
 		if err != nil {
 			return err
 		}
-		if w.over {
+		if w.atEnd {
 			if err := w.finish(); err != nil {
 				return err
 			}
@@ -270,15 +269,15 @@ func (w *walker) walk(over *atomic.Bool) error {
 	return nil
 }
 
-// step is one DLOCKS as it comes, without COUNT. What no quorum has answered, as
-// happens where a machine keeps processes waiting, is asked again as people would
-// do: at first where it was, and then from the start.
+// step is one DLOCKS without COUNT. On a machine that delays processes, a step may end with
+// NOQUORUM. It is then repeated as people would do: first from the same cursor, later from
+// the start.
 func (w *walker) step() error {
 	r, err := w.conn.do("DLOCKS", w.cursor)
 	if err != nil && strings.HasPrefix(err.Error(), "NOQUORUM ") {
 		if w.refused++; w.refused%stepTries == 0 {
 			w.cursor = "0"
-			clear(w.told)
+			clear(w.listed)
 		}
 		return nil
 	}
@@ -289,40 +288,40 @@ func (w *walker) step() error {
 		return fmt.Errorf("DLOCKS %s answered %d elements, want a cursor and locks", w.cursor, len(r.items))
 	}
 	w.cursor = r.items[0].text
-	w.over = w.cursor == "0"
+	w.atEnd = w.cursor == "0"
 	const each = 4 // key, mode, holders, ttl
 	for at := 0; at+each <= len(r.items[1].items); at += each {
 		lock := r.items[1].items[at : at+each]
 		number, ours := strings.CutPrefix(lock[0].text, listedPrefix)
-		if i, err := strconv.Atoi(number); ours && err == nil && i < len(w.told) && lock[1].text == "exclusive" {
-			w.told[i] = true
+		if i, err := strconv.Atoi(number); ours && err == nil && i < len(w.listed) && lock[1].text == "exclusive" {
+			w.listed[i] = true
 		}
 	}
 	return nil
 }
 
-// finish ends a walk: every lock was held throughout, so every one must have
-// been told.
+// finish ends a walk. Every lock was held all the time, so the walk must have listed every
+// one.
 func (w *walker) finish() error {
 	missing := 0
-	for _, told := range w.told {
-		if !told {
+	for _, listed := range w.listed {
+		if !listed {
 			missing++
 		}
 	}
 	if missing > 0 {
-		return fmt.Errorf("a walk over %d locks has missed %d that were held throughout", len(w.told), missing)
+		return fmt.Errorf("a walk over %d locks has missed %d that were held throughout", len(w.listed), missing)
 	}
-	clear(w.told)
-	w.over = false
+	clear(w.listed)
+	w.atEnd = false
 	w.complete++
 	w.ended = w.walked
 	return nil
 }
 
-// openPaced has callers that do something else between two locks.
-func openPaced(ctx context.Context, st *stand, n int) (crew, error) {
-	c, err := openMultiplexed(ctx, st, n)
+// openPaced opens callers that pause between two locks.
+func openPaced(ctx context.Context, tb *testbed, n int) (workerSet, error) {
+	c, err := openMultiplexed(ctx, tb, n)
 	for i, w := range c.workers {
 		c.workers[i] = pacedWorker{w}
 	}
@@ -331,7 +330,7 @@ func openPaced(ctx context.Context, st *stand, n int) (crew, error) {
 
 type pacedWorker struct{ worker }
 
-func (w pacedWorker) turn(n *notes) error {
-	time.Sleep(rand.N(longestPause))
+func (w pacedWorker) turn(n *recorder) error {
+	time.Sleep(rand.N(maxPause))
 	return w.worker.turn(n)
 }

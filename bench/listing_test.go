@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-func TestListing_MeasuresCallersWithAndWithoutAWalkThatTellsEveryLock(t *testing.T) {
-	shared := &stand{dir: t.TempDir(), binary: binary, masters: make([]*master, 3), remarks: io.Discard}
+func TestListing_MeasuresCallersWithAndWithoutAWalkOverEveryLock(t *testing.T) {
+	shared := &testbed{dir: t.TempDir(), binary: binary, masters: make([]*master, 3), warnings: io.Discard}
 	f, err := beside(700, 4, openPaced)(t.Context(), shared, 100*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
@@ -22,12 +22,12 @@ func TestListing_MeasuresCallersWithAndWithoutAWalkThatTellsEveryLock(t *testing
 
 func TestWalker_FailsWhenALockIsMissing(t *testing.T) {
 	w := newWalker(nil, 3)
-	w.told[0], w.told[2] = true, true
+	w.listed[0], w.listed[2] = true, true
 	if err := w.finish(); err == nil || !strings.Contains(err.Error(), "missed 1 ") || w.complete != 0 {
 		t.Errorf("%d walks are complete: %v", w.complete, err)
 	}
-	w.told[1] = true
-	if err := w.finish(); err != nil || w.complete != 1 || w.told[0] {
-		t.Errorf("%d walks are complete, the next one has begun with %v: %v", w.complete, w.told, err)
+	w.listed[1] = true
+	if err := w.finish(); err != nil || w.complete != 1 || w.listed[0] {
+		t.Errorf("%d walks are complete, the next one has begun with %v: %v", w.complete, w.listed, err)
 	}
 }

@@ -1,6 +1,7 @@
-// How is load made, and what is noted about it? Workers run closed loops: each
-// asks again when it has been answered, so the number of workers is the
-// concurrency. Notes are kept by each worker alone and added up at the end.
+// The load. Each worker is a closed loop that sends its next request after the last
+// reply, so the number of workers is the concurrency. Each worker records for itself; the
+// sum is taken at the end.
+
 package main
 
 import (
@@ -10,77 +11,77 @@ import (
 	"time"
 )
 
-// worker is one closed loop. turn does one round of it: it acquires, releases
-// and notes both. It is called by one goroutine.
+// worker is one closed loop. turn is one round: it acquires, releases and records both. One
+// goroutine calls it.
 type worker interface {
-	turn(n *notes) error
+	turn(n *recorder) error
 }
 
-// notes are what one worker has seen, by stage.
-type notes struct {
-	stage    *atomic.Int32 // of the whole load
-	acquires [stageDone + 1]histogram
-	pairs    [stageDone + 1]int64
-	handed   [stageDone + 1]int64
+// recorder has the counts of one worker, by stage.
+type recorder struct {
+	stage     *atomic.Int32 // of the whole load
+	acquires  [stageDone + 1]histogram
+	pairs     [stageDone + 1]int64
+	handovers [stageDone + 1]int64
 }
 
-// now is the stage and the time, to be read before an acquire leaves.
-func (n *notes) now() (stage int32, at time.Time) { return n.stage.Load(), time.Now() }
+// now returns the stage and the time. Workers call it before they send an acquire.
+func (n *recorder) now() (stage int32, at time.Time) { return n.stage.Load(), time.Now() }
 
-// over reports that nothing counts any more: whoever still waits may give up.
-func (n *notes) over() bool { return n.stage.Load() == stageDone }
+// stopped reports that nothing counts any more. A worker that still waits may then stop.
+func (n *recorder) stopped() bool { return n.stage.Load() == stageDone }
 
-// acquired notes an acquire under the stage in which it began; if the fault came
-// while it was under way, under that of the fault.
-func (n *notes) acquired(stage int32, began time.Time) {
+// acquired records an acquire in the stage in which it began. An acquire during which the
+// fault began counts in the stage of the fault.
+func (n *recorder) acquired(stage int32, began time.Time) {
 	took := time.Since(began)
-	if now := n.stage.Load(); stage == stageSteady && (now == stageShock || now == stageAfter) {
-		stage = stageShock
+	if now := n.stage.Load(); stage == stageSteady && (now == stageFault || now == stageAfter) {
+		stage = stageFault
 	}
 	n.acquires[stage].add(took)
 }
 
-// released notes that a pair is complete, under the stage in which it became so.
-func (n *notes) released() { n.pairs[n.stage.Load()]++ }
+// released records a complete pair in the present stage.
+func (n *recorder) released() { n.pairs[n.stage.Load()]++ }
 
-// baton is one lock that many callers want: who had it last?
-type baton struct{ last atomic.Int64 }
+// handoverCounter counts the grants of one contended lock that go to another caller.
+type handoverCounter struct{ last atomic.Int64 }
 
-// taken notes a grant that went to another caller than the one before; a caller
-// that takes again what it has just given back has handed nothing over. The
-// lock is held meanwhile, so callers do not race here. A nil baton is nobody's.
-func (b *baton) taken(n *notes, caller int) {
+// granted records a grant to a caller other than the previous one. A caller that acquires
+// the lock again right after its release is no hand-over. The caller holds the lock here,
+// so callers do not race. A nil handoverCounter records nothing.
+func (b *handoverCounter) granted(n *recorder, caller int) {
 	if b != nil && b.last.Swap(int64(caller)+1) != int64(caller)+1 {
-		n.handed[n.stage.Load()]++
+		n.handovers[n.stage.Load()]++
 	}
 }
 
-// load is a set of workers at work.
+// load is a set of running workers.
 type load struct {
-	stage   atomic.Int32
-	ended   atomic.Bool
-	notes   []*notes
-	workers sync.WaitGroup
+	stage     atomic.Int32
+	ended     atomic.Bool
+	recorders []*recorder
+	workers   sync.WaitGroup
 
 	mu     sync.Mutex
 	failed int
 	first  error
 }
 
-// startLoad lets the workers begin in stageWarm.
+// startLoad starts the workers in stageWarm.
 func startLoad(workers []worker) *load {
 	l := &load{}
 	for _, w := range workers {
-		n := &notes{stage: &l.stage}
-		l.notes = append(l.notes, n)
+		n := &recorder{stage: &l.stage}
+		l.recorders = append(l.recorders, n)
 		l.workers.Go(func() { l.loop(w, n) })
 	}
 	return l
 }
 
-// loop ends with the load. A failure is counted and the worker goes on: what a
-// failure means depends on the scenario.
-func (l *load) loop(w worker, n *notes) {
+// loop ends with the load. It counts a failure and continues: the meaning of a failure
+// depends on the scenario.
+func (l *load) loop(w worker, n *recorder) {
 	for !l.ended.Load() {
 		if err := w.turn(n); err != nil {
 			l.fail(err)
@@ -99,7 +100,7 @@ func (l *load) fail(err error) {
 // enter begins a stage.
 func (l *load) enter(stage int32) { l.stage.Store(stage) }
 
-// stop waits for the turns under way and reports what went wrong since the start.
+// stop waits for the turns in progress, and returns the failures since the start.
 func (l *load) stop() error {
 	l.ended.Store(true)
 	l.workers.Wait()
@@ -109,18 +110,18 @@ func (l *load) stop() error {
 	return nil
 }
 
-// handovers of a stage; only after stop.
+// handovers returns the hand-overs of a stage. Call it only after stop.
 func (l *load) handovers(stage int) (total int64) {
-	for _, n := range l.notes {
-		total += n.handed[stage]
+	for _, n := range l.recorders {
+		total += n.handovers[stage]
 	}
 	return total
 }
 
-// sum adds up a stage; only after stop.
+// sum adds up a stage. Call it only after stop.
 func (l *load) sum(stage int) (pairs int64, acquires *histogram) {
 	acquires = &histogram{}
-	for _, n := range l.notes {
+	for _, n := range l.recorders {
 		pairs += n.pairs[stage]
 		acquires.merge(&n.acquires[stage])
 	}

@@ -1,9 +1,5 @@
-// Command bench measures redlockd beside its peers: the same masters, the same
-// minute, one scenario after another, round by round. Absolute figures of a
-// shared machine swing by a factor of two; the ratios within a round hardly do,
-// so the ratios are what to read.
-//
-//	go run . [-quick] [-rounds 5] [-seconds 2] [-only REGEXP] [-masters 5] [-dir DIR]
+// The command line and the run of the benchmark.
+
 package main
 
 import (
@@ -20,15 +16,15 @@ import (
 	"time"
 )
 
-// settings are what the command line decides.
+// settings are the options of the command line.
 type settings struct {
-	rounds  int            // how often every scenario runs
-	span    time.Duration  // how long each run is measured
+	rounds  int            // the runs of each scenario
+	span    time.Duration  // the measured time of each run
 	only    *regexp.Regexp // scenarios to run, and with them their peers; nil = all
 	masters int            // 3, 5, 7 or 9
-	quick   bool           // only what is promised, for a first look
+	quick   bool           // only the scenarios of the targets
 	dir     string         // of the masters' files
-	out     string         // file of the report, written only when all scenarios ran; charts/ beside it
+	out     string         // file of the report, which is written only if all scenarios ran; its charts are in charts/ beside it
 }
 
 func main() {
@@ -41,7 +37,7 @@ func main() {
 	}
 }
 
-// run does everything; ctx ends it early, and the processes it started with it.
+// run runs the whole benchmark. ctx ends it early, with all processes that it started.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	s, err := readSettings(args, out)
 	if err != nil {
@@ -60,16 +56,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	st, err := openStand(ctx, dir, binary, standOptions{masters: s.masters}, out)
+	tb, err := startTestbed(ctx, dir, binary, testbedOptions{masters: s.masters}, out)
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	b := newBook()
-	if err := b.measure(ctx, st, chosen, s, out); err != nil {
+	defer tb.close()
+	b := newMeasurements()
+	if err := b.measure(ctx, tb, chosen, s, out); err != nil {
 		return err
 	}
-	page := report(describeMachine(st, s), chosen, b.results, b.missing)
+	page := report(describeMachine(tb, s), chosen, b.results, b.missing)
 	fmt.Fprint(out, "\n", page)
 	if s.only == nil {
 		err = publish(s.out, page, b.results)

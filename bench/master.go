@@ -1,5 +1,6 @@
-// What is a master here? A redis-server process, alone on a free loopback port,
-// without persistence, or with one fsync for every answer.
+// A master: a redis-server process on a free loopback port. It has no persistence, or one
+// fsync for every answer.
+
 package main
 
 import (
@@ -15,12 +16,12 @@ import (
 	"strings"
 )
 
-// Ports below the range the kernel gives to outgoing connections: one of that
-// range could be lost to a client between two looks.
+// The ports are below the range that the kernel uses for outgoing connections: a client
+// could take a port of that range at any time.
 const (
-	lowestPort  = 12000
-	highestPort = 31999
-	portTries   = 20
+	minPort   = 12000
+	maxPort   = 31999
+	portTries = 20
 )
 
 // master is one running redis-server.
@@ -28,10 +29,10 @@ type master struct {
 	process *process
 	address string
 	version string
-	control *respConn // for questions about it; used by one goroutine at a time
+	control *respConn // for INFO and TIME; used by one goroutine at a time
 }
 
-// startMaster starts a redis-server in dir and returns when it answers.
+// startMaster starts a redis-server in dir, and returns once it answers.
 func startMaster(ctx context.Context, dir string, durable bool) (*master, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, fmt.Errorf("the masters are redis-server processes: %w; install it "+
@@ -40,7 +41,7 @@ func startMaster(ctx context.Context, dir string, durable bool) (*master, error)
 	var err error
 	for range portTries {
 		var m *master
-		if m, err = tryMaster(ctx, dir, lowestPort+rand.IntN(highestPort-lowestPort+1), durable); err == nil {
+		if m, err = tryMaster(ctx, dir, minPort+rand.IntN(maxPort-minPort+1), durable); err == nil {
 			return m, nil
 		}
 		if ctx.Err() != nil || !strings.Contains(err.Error(), "already in use") {
@@ -67,7 +68,7 @@ func tryMaster(ctx context.Context, dir string, number int, durable bool) (*mast
 		return nil, err
 	}
 	m := &master{process: p, address: net.JoinHostPort("127.0.0.1", port)}
-	err = p.until("starting redis-server", func() bool { return m.connect(ctx) })
+	err = p.waitFor("starting redis-server", func() bool { return m.connect(ctx) })
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -78,11 +79,11 @@ func tryMaster(ctx context.Context, dir string, number int, durable bool) (*mast
 	return m, nil
 }
 
-// connect reports that this process, and not another server that was quicker
-// to take the port, answers.
+// connect reports whether this process answers, and not another server that took the port
+// first.
 func (m *master) connect(ctx context.Context) bool {
 	if ctx.Err() != nil {
-		return true // the caller looks
+		return true // the caller checks the context
 	}
 	c, err := dialRESP(ctx, m.address)
 	if err != nil {
@@ -104,8 +105,8 @@ func (m *master) close() {
 	m.process.kill()
 }
 
-// count adds what the master has read and executed so far. Commands that a
-// script executes are not counted, the script is.
+// count adds the reads and commands of the master so far. A script counts as one command;
+// the commands that it executes do not count.
 func (m *master) count(r reading) error {
 	stats, errStats := m.control.do("INFO", "stats")
 	commands, errCommands := m.control.do("INFO", "commandstats")
@@ -114,7 +115,7 @@ func (m *master) count(r reading) error {
 	}
 	reads, err := strconv.ParseFloat(infoField(stats.text, "total_reads_processed"), 64)
 	if err != nil {
-		return nil // a server that does not count them
+		return nil // this server does not count reads
 	}
 	r[readCount] += reads
 	for _, name := range []string{"set", "eval", "evalsha"} {
@@ -126,7 +127,7 @@ func (m *master) count(r reading) error {
 	return nil
 }
 
-// infoField reads one field of INFO's text; "" when it is absent.
+// infoField reads one field of the text of INFO, "" if it is absent.
 func infoField(info, name string) string {
 	for line := range strings.SplitSeq(info, "\n") {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

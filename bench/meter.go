@@ -1,6 +1,7 @@
-// What did a run cost? Processor time, system calls, allocations and batching,
-// read before and after and divided by the pairs in between. What this system
-// does not tell (there is no /proc) is left out, never guessed.
+// The cost of a run: processor time, system calls, allocations and batching. Counters are
+// read before and after, and divided by the pairs in between. What this system does not
+// report (there is no /proc) is left out, never guessed.
+
 package main
 
 import (
@@ -13,22 +14,21 @@ import (
 	"strings"
 )
 
-// tick is the kernel's unit of processor time in /proc: USER_HZ, 100 on every
-// architecture that Go runs on.
+// tick is the unit of processor time in /proc: USER_HZ is 100 on every architecture of Go.
 const tick = 10_000 // µs
 
-// reading is everything at one moment, by the figure it becomes.
+// reading has all counters of one moment, by the figure that they become.
 type reading map[figure]float64
 
-// meter holds the reading of the beginning, and at the end that of the end.
+// meter has the reading before a run, and after the run the one after it.
 type meter struct {
-	stand         *stand
-	crew          crew
+	testbed       *testbed
+	workerSet     workerSet
 	before, after reading
 	err           error
 }
 
-// Counters that are not figures by themselves: they are divided by each other.
+// Counters that are no figures: the figures are their quotients.
 const (
 	flushCount   figure = "flushes"
 	flushedCount figure = "commands in flushes"
@@ -37,8 +37,8 @@ const (
 )
 
 // openMeter takes the first reading.
-func openMeter(st *stand, c crew) *meter {
-	m := &meter{stand: st, crew: c}
+func openMeter(tb *testbed, c workerSet) *meter {
+	m := &meter{testbed: tb, workerSet: c}
 	m.before, m.err = m.read()
 	return m
 }
@@ -50,7 +50,7 @@ func (m *meter) finish() error {
 	return errors.Join(m.err, err)
 }
 
-// perPair divides what was counted.
+// perPair divides the counters by the number of pairs.
 func (m *meter) perPair(pairs int64) figures {
 	f := figures{}
 	for name, after := range m.after {
@@ -83,23 +83,23 @@ func (m *meter) perPair(pairs int64) figures {
 
 func (m *meter) read() (reading, error) {
 	r := reading{}
-	if m.crew.flushes != nil {
-		flushes, commands := m.crew.flushes()
+	if m.workerSet.flushes != nil {
+		flushes, commands := m.workerSet.flushes()
 		r[flushCount], r[flushedCount] = float64(flushes), float64(commands)
 	}
-	for _, pid := range m.crew.backends {
+	for _, pid := range m.workerSet.backends {
 		r.cpu(mastersCPU, pid)
 	}
-	if m.crew.backends == nil {
+	if m.workerSet.backends == nil {
 		if err := m.masters(r); err != nil {
 			return nil, err
 		}
 	}
-	for _, d := range m.crew.daemons {
+	for _, d := range m.workerSet.daemons {
 		r.cpu(daemonCPU, d.process.pid())
 		r.calls(daemonCalls, d.process.pid())
 	}
-	client := m.crew.client
+	client := m.workerSet.client
 	if client == 0 {
 		client = os.Getpid()
 	}
@@ -111,9 +111,9 @@ func (m *meter) read() (reading, error) {
 	return r, nil
 }
 
-// masters adds what the stand's masters say of themselves.
+// masters adds the counters of the testbed's masters.
 func (m *meter) masters(r reading) error {
-	for _, master := range m.stand.masters {
+	for _, master := range m.testbed.masters {
 		if err := master.count(r); err != nil {
 			return err
 		}
@@ -122,13 +122,13 @@ func (m *meter) masters(r reading) error {
 	return nil
 }
 
-// cpu adds a process' user and system time, in µs.
+// cpu adds the user and system time of a process, in µs.
 func (r reading) cpu(name figure, pid int) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return
 	}
-	// Behind the name in brackets, which may hold anything: state is field 0.
+	// The fields follow the name in brackets, which may contain anything. Field 0 is the state.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
 		return
@@ -140,7 +140,7 @@ func (r reading) cpu(name figure, pid int) {
 	}
 }
 
-// calls adds a process' read and write system calls.
+// calls adds the read and write system calls of a process.
 func (r reading) calls(name figure, pid int) {
 	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	if err != nil {

@@ -1,6 +1,7 @@
-// Can a fleet move over one service at a time? redsync clients straight on the
-// masters and DLOCK clients through two daemons want the same keys, while
-// masters hang now and then, and a judge reads what each of them was told.
+// A fleet that moves to redlockd one service at a time. redsync clients directly on the
+// masters and DLOCK clients through two daemons contend for the same keys, while masters
+// hang now and then. The checker reads the recorded answers of all clients.
+
 package main
 
 import (
@@ -22,14 +23,14 @@ import (
 const (
 	contendersOfAKind = 12
 	contendedKeys     = 6
-	shortestTTL       = 200 * time.Millisecond
-	longestTTL        = 800 * time.Millisecond
-	leastChanges      = 20
-	longestContest    = 5 * time.Minute        // beyond its span
+	minTTL            = 200 * time.Millisecond
+	maxTTL            = 800 * time.Millisecond
+	minChanges        = 20
+	maxContest        = 5 * time.Minute        // beyond its span
 	hang              = 300 * time.Millisecond // of a stopped master
-	// longestCopy bounds what a master may keep: the longest ttl, what a daemon
-	// adds to it (the master timeout of 100 ms), and room for rounding.
-	longestCopy = longestTTL + 300*time.Millisecond
+	// maxCopyTTL bounds the TTL of a copy on a master: the maximum TTL, the master timeout
+	// of 100 ms that a daemon adds, and room for rounding.
+	maxCopyTTL = maxTTL + 300*time.Millisecond
 )
 
 func TestMixedFleet_NeverHasTwoHolders(t *testing.T) {
@@ -37,7 +38,7 @@ func TestMixedFleet_NeverHasTwoHolders(t *testing.T) {
 	first := launch(t, options...)
 	second := launch(t, options...)
 	c := newContest(t, servers, []*daemon{first, second})
-	c.run(t, mixedSpan(t), true, func() bool { return c.turns().changes >= leastChanges })
+	c.run(t, mixedSpan(t), true, func() bool { return c.turns().changes >= minChanges })
 	if err := checker.Check(c.recorder.History()); err != nil {
 		t.Error(err)
 	}
@@ -47,8 +48,8 @@ func TestMixedFleet_NeverHasTwoHolders(t *testing.T) {
 	}
 }
 
-// The contest and its judge find what there is to find: with a namespace of
-// their own, daemons and redsync clients do not exclude one another.
+// The contest and its checker detect a violation: with separate namespaces, daemons and
+// redsync clients do not exclude one another.
 func TestMixedFleet_IsCaughtWhenItDoesNotShareItsKeys(t *testing.T) {
 	servers, options := realMasters(t, 5)
 	apart := launch(t, append(options, "--key-prefix", "apart:")...)
@@ -56,11 +57,11 @@ func TestMixedFleet_IsCaughtWhenItDoesNotShareItsKeys(t *testing.T) {
 	var found *checker.Violation
 	c.run(t, time.Second, false, func() bool { return errors.As(checker.CheckExclusion(c.recorder.History()), &found) })
 	if err := checker.CheckExclusion(c.recorder.History()); !errors.As(err, &found) {
-		t.Errorf("two kinds of clients that cannot see each other were never caught: %v", err)
+		t.Errorf("two kinds of clients in separate namespaces were never caught: %v", err)
 	}
 }
 
-// mixedSpan is how long they contend.
+// mixedSpan is the duration of the contest.
 func mixedSpan(t *testing.T) time.Duration {
 	t.Helper()
 	if text := os.Getenv("BENCH_MIXED_SECONDS"); text != "" {
@@ -76,32 +77,32 @@ func mixedSpan(t *testing.T) time.Duration {
 	return 30 * time.Second
 }
 
-// contest is the clients, what they want and what they were told.
+// contest has the clients, their requests and their answers.
 type contest struct {
 	recorder   *checker.Recorder
 	servers    []*faulty.Server
 	contenders []contender
 	seed       uint64
 
-	mu       sync.Mutex
-	oddities []error // answers that no contender should get
-	unknown  int     // calls without a usable answer
+	mu      sync.Mutex
+	wrong   []error // answers that no contender should get
+	unknown int     // calls without a usable answer
 }
 
 // contender is one client of either kind.
 type contender interface {
-	// round wants the lock once and, if it gets it, holds it for a while.
+	// round requests the lock once and, if it gets it, holds it for a while.
 	round(ctx context.Context, w wish)
 	close()
 }
 
-// wish is what a contender tries in one round; it is drawn from a seed.
+// wish is the request of a contender in one round. It is drawn from a seed.
 type wish struct {
 	key    string
 	ttl    time.Duration
 	hold   time.Duration
 	extend bool // once, half-way, if the client can
-	lapse  bool // never release: the lock ends by itself
+	lapse  bool // never release: the lock expires
 	rest   time.Duration
 }
 
@@ -117,8 +118,8 @@ func newContest(t *testing.T, servers []*faulty.Server, daemons []*daemon) *cont
 	return c
 }
 
-// run lets them contend for the span, with or without hanging masters, and on a
-// busy machine longer, until it was enough.
+// run runs the contest for the span, with or without hanging masters. On a busy machine it
+// runs longer, until enough holds.
 func (c *contest) run(t *testing.T, span time.Duration, hangs bool, enough func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,7 +128,7 @@ func (c *contest) run(t *testing.T, span time.Duration, hangs bool, enough func(
 	all.Go(func() {
 		defer cancel()
 		_ = pause(ctx, span) // the loop looks at the context itself
-		for end := time.Now().Add(longestContest); ctx.Err() == nil && !enough() && time.Now().Before(end); {
+		for end := time.Now().Add(maxContest); ctx.Err() == nil && !enough() && time.Now().Before(end); {
 			_ = pause(ctx, time.Second)
 		}
 	})
@@ -138,7 +139,7 @@ func (c *contest) run(t *testing.T, span time.Duration, hangs bool, enough func(
 		c.hangNowAndThen(ctx, rand.New(rand.NewPCG(c.seed, uint64(len(c.contenders)))))
 	}
 	all.Wait()
-	for _, err := range c.oddities {
+	for _, err := range c.wrong {
 		t.Error(err)
 	}
 }
@@ -154,15 +155,15 @@ func (c *contest) contend(ctx context.Context, one contender, random *rand.Rand)
 }
 
 func drawWish(random *rand.Rand) wish {
-	ttl := shortestTTL + time.Duration(random.Int64N(int64(longestTTL-shortestTTL)))
-	longest := 15 * time.Millisecond // most are quick, so that the locks change hands often
+	ttl := minTTL + time.Duration(random.Int64N(int64(maxTTL-minTTL)))
+	maxHold := 15 * time.Millisecond // most are quick, so that the locks change hands often
 	if random.IntN(8) == 0 {
-		longest = ttl // and some are given back when they are about to end, or have ended
+		maxHold = ttl // and some are given back when they are about to end, or have ended
 	}
 	return wish{
 		key:    "contended:" + strconv.Itoa(random.IntN(contendedKeys)),
 		ttl:    ttl.Truncate(time.Millisecond),
-		hold:   time.Duration(random.Int64N(int64(longest))),
+		hold:   time.Duration(random.Int64N(int64(maxHold))),
 		extend: random.IntN(4) == 0,
 		lapse:  random.IntN(16) == 0,
 		rest:   time.Duration(random.Int64N(int64(20 * time.Millisecond))),
@@ -180,10 +181,10 @@ func (c *contest) hangNowAndThen(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-func (c *contest) odd(err error) {
+func (c *contest) unexpected(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.oddities = append(c.oddities, err)
+	c.wrong = append(c.wrong, err)
 }
 
 func (c *contest) noAnswer() {
@@ -192,10 +193,10 @@ func (c *contest) noAnswer() {
 	c.unknown++
 }
 
-// turns are how often either kind got a lock, and how often one from the other.
-type turns struct{ byDaemon, byRedsync, changes int }
+// turnCounts has the grants of each kind of client, and the changes between the kinds.
+type turnCounts struct{ byDaemon, byRedsync, changes int }
 
-func (c *contest) turns() (n turns) {
+func (c *contest) turns() (n turnCounts) {
 	grants := slices.DeleteFunc(c.recorder.History(), func(e checker.CallRecord) bool {
 		return e.Op != checker.Acquire || e.Outcome != checker.OK
 	})
@@ -215,19 +216,20 @@ func (c *contest) turns() (n turns) {
 	return n
 }
 
-// expectTurns: a contest in which one kind got everything, or nobody anything,
-// says nothing.
+// expectTurns fails if one kind of client got all locks, or none got any: such a contest
+// proves nothing.
 func (c *contest) expectTurns(t *testing.T) {
 	t.Helper()
 	n := c.turns()
 	t.Logf("%d grants by daemons, %d by redsync, %d changes between them, %d calls without an answer that counts",
 		n.byDaemon, n.byRedsync, n.changes, c.unknown)
-	if n.changes < leastChanges {
+	if n.changes < minChanges {
 		t.Errorf("the locks changed between the kinds %d times only", n.changes)
 	}
 }
 
-// expectNothingLeft: what is on a master expires in time, and only the seal and the records stay.
+// expectNothingLeft checks that the keys of a master expire in time. Only the seal and the
+// records stay.
 func expectNothingLeft(t *testing.T, s *faulty.Server) {
 	t.Helper()
 	isSeal := func(key string) bool { return key == "redlockd:seal" }
@@ -239,15 +241,15 @@ func expectNothingLeft(t *testing.T, s *faulty.Server) {
 			t.Fatal(err)
 		}
 		const gone = -2
-		if ms := reply.(int64); ms != gone && (ms < 0 || ms > longestCopy.Milliseconds()) {
-			t.Errorf("master %s keeps %q for %d ms, want at most %v", s.Addr(), key, ms, longestCopy)
+		if ms := reply.(int64); ms != gone && (ms < 0 || ms > maxCopyTTL.Milliseconds()) {
+			t.Errorf("master %s keeps %q for %d ms, want at most %v", s.Addr(), key, ms, maxCopyTTL)
 		}
 	}
-	for end := time.Now().Add(startPatience); len(left()) > 0; {
+	for end := time.Now().Add(startTimeout); len(left()) > 0; {
 		if time.Now().After(end) {
 			t.Fatalf("master %s still keeps %q", s.Addr(), left())
 		}
-		_ = pause(t.Context(), lookInterval)
+		_ = pause(t.Context(), pollInterval)
 	}
 	if !slices.ContainsFunc(s.Keys(), isSeal) {
 		t.Errorf("master %s has lost its seal", s.Addr())

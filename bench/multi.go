@@ -1,4 +1,5 @@
-// Three keys at a time, which nobody else wants.
+// Three uncontended keys at a time.
+
 package main
 
 import "redlockd/redlock"

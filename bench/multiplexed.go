@@ -1,7 +1,7 @@
-// The daemon behind one client: all callers of a process share what rueidis
-// makes of one address, a few connections on which it pipelines by itself; and,
-// as redsync's pool is set for it, too, a client that is set for a server of which
-// a process wants many answers at once.
+// The daemon with one shared client. All callers of a process share the connections of
+// rueidis to one address, on which it pipelines by itself. A second client is tuned for
+// many concurrent requests to one server, because the pool of redsync is tuned, too.
+
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	errRefused     = errors.New("a lock that nobody else wants was refused")
+	errRefused     = errors.New("an uncontended lock was refused")
 	errNotReleased = errors.New("a lock was not held any more when it was released")
 )
 
@@ -40,30 +40,32 @@ func multiplexedScenarios() []scenario {
 	return all
 }
 
-func openMultiplexed(_ context.Context, st *stand, n int) (crew, error) {
-	return openClient(st, rueidis.ClientOption{}, n)
+func openMultiplexed(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	return openClient(tb, rueidis.ClientOption{}, n)
 }
 
-// tuned has one connection instead of four, and a pause between two writes in
-// which the next callers join: rueidis advises 20 µs. Measured, medians of three
-// rounds, 64 callers: 29 200 pairs a second as rueidis comes, 35 900 on one
-// connection, 45 200 with the pause, 41 500 and 40 300 with 50 and 100 µs.
+// tuned has one connection instead of four, and a pause between two writes in which further
+// callers join: rueidis advises 20 µs. Measured, medians of three rounds, 64 callers: 29 200
+// pairs a second with the defaults of rueidis, 35 900 on one connection, 45 200 with the
+// pause. Pauses of 50 and 100 µs gave 41 500 and 40 300.
 func tuned() rueidis.ClientOption {
 	return rueidis.ClientOption{PipelineMultiplex: -1, MaxFlushDelay: 20 * time.Microsecond}
 }
 
-func openTuned(_ context.Context, st *stand, n int) (crew, error) { return openClient(st, tuned(), n) }
-
-func openClient(st *stand, o rueidis.ClientOption, n int) (crew, error) {
-	o.InitAddress = []string{st.daemon.address}
-	client, err := rueidis.NewClient(o)
-	if err != nil {
-		return crew{}, err
-	}
-	return crew{workers: multiplexedWorkers(client, 0, n), daemons: []*daemon{st.daemon}, close: client.Close}, nil
+func openTuned(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	return openClient(tb, tuned(), n)
 }
 
-// multiplexedWorkers are n callers of one client; the first has this number.
+func openClient(tb *testbed, o rueidis.ClientOption, n int) (workerSet, error) {
+	o.InitAddress = []string{tb.daemon.address}
+	client, err := rueidis.NewClient(o)
+	if err != nil {
+		return workerSet{}, err
+	}
+	return workerSet{workers: multiplexedWorkers(client, 0, n), daemons: []*daemon{tb.daemon}, close: client.Close}, nil
+}
+
+// multiplexedWorkers returns n callers of one client. first is the number of the first one.
 func multiplexedWorkers(client rueidis.Client, first, n int) []worker {
 	var all []worker
 	for i := range n {
@@ -80,10 +82,10 @@ type multiplexedWorker struct {
 	next   int
 }
 
-func (w *multiplexedWorker) turn(n *notes) error {
+func (w *multiplexedWorker) turn(n *recorder) error {
 	key := w.keys[w.next%len(w.keys)]
 	w.next++
-	ctx := context.Background() // the daemon answers in time, or the run fails
+	ctx := context.Background() // the daemon replies in time, or the run fails
 	stage, began := n.now()
 	grant, err := w.client.Do(ctx, w.client.B().Arbitrary("DLOCK").Keys(key).Args(w.ttl).Build()).ToArray()
 	if rueidis.IsRedisNil(err) {

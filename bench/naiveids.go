@@ -1,7 +1,8 @@
-// The peer of the ids: what everybody writes first. Read the counter of all
-// masters, take the highest plus one, and write it where it is higher; if a
-// majority took it, it is an id, otherwise begin again. Every caller has
-// connections of its own and asks all masters at the same time.
+// The usual algorithm for ids, as a peer. A caller reads the counter of all masters,
+// takes the highest plus one, and writes it where it is higher. If a majority accepted
+// it, it is an id, otherwise the caller starts again. Every caller has its own
+// connections and uses all masters at the same time.
+
 package main
 
 import (
@@ -15,27 +16,27 @@ import (
 const (
 	naiveKey    = "bench:naive:id"
 	naiveScript = "if tonumber(redis.call('GET',KEYS[1]) or '0')<tonumber(ARGV[1]) then redis.call('SET',KEYS[1],ARGV[1]) return 1 end return 0"
-	// naivePause is the longest pause before another round; it doubles up to a
-	// hundred times as much.
+	// naivePause bounds the pause before the second round. The bound doubles from round to
+	// round, up to a hundred times as much.
 	naivePause = time.Millisecond
 )
 
-// openNaive retries at once when the pause is 0.
+// openNaive opens callers that retry at once if the pause is 0.
 func openNaive(pause time.Duration) opener {
-	return func(ctx context.Context, st *stand, n int) (crew, error) {
-		c := crew{close: func() {}}
+	return func(ctx context.Context, tb *testbed, n int) (workerSet, error) {
+		c := workerSet{close: func() {}}
 		for range n {
 			w := &naiveWorker{pause: pause}
-			for _, address := range st.addresses() {
+			for _, address := range tb.addresses() {
 				conn, err := dialRESP(ctx, address)
 				if err != nil {
-					return crew{}, errors.Join(err, c.end())
+					return workerSet{}, errors.Join(err, c.closeNow())
 				}
-				c.first(conn.close)
+				c.addCloser(conn.close)
 				w.masters = append(w.masters, conn)
 				sha, err := conn.do("SCRIPT", "LOAD", naiveScript)
 				if err != nil {
-					return crew{}, errors.Join(err, c.end())
+					return workerSet{}, errors.Join(err, c.closeNow())
 				}
 				w.sha = sha.text
 			}
@@ -52,11 +53,11 @@ type naiveWorker struct {
 	pause   time.Duration
 }
 
-// turn draws one id, however many rounds that takes; a round that the end of
-// the run finds under way is the last.
-func (w *naiveWorker) turn(n *notes) error {
+// turn draws one id in as many rounds as needed. At the end of the run, the round in progress
+// is the last.
+func (w *naiveWorker) turn(n *recorder) error {
 	stage, began := n.now()
-	for longest := w.pause; ; longest = min(2*longest, 100*w.pause) {
+	for maxWait := w.pause; ; maxWait = min(2*maxWait, 100*w.pause) {
 		taken, err := w.round()
 		if err != nil {
 			return err
@@ -66,17 +67,17 @@ func (w *naiveWorker) turn(n *notes) error {
 			n.released()
 			return nil
 		}
-		if n.over() {
+		if n.stopped() {
 			return nil
 		}
-		if longest > 0 {
-			time.Sleep(rand.N(longest))
+		if maxWait > 0 {
+			time.Sleep(rand.N(maxWait))
 		}
 	}
 }
 
 func (w *naiveWorker) round() (taken bool, err error) {
-	answers, err := w.ask("GET", naiveKey)
+	answers, err := w.broadcast("GET", naiveKey)
 	if err != nil {
 		return false, err
 	}
@@ -86,7 +87,7 @@ func (w *naiveWorker) round() (taken bool, err error) {
 			highest = max(highest, value)
 		}
 	}
-	answers, err = w.ask("EVALSHA", w.sha, "1", naiveKey, strconv.FormatInt(highest+1, 10))
+	answers, err = w.broadcast("EVALSHA", w.sha, "1", naiveKey, strconv.FormatInt(highest+1, 10))
 	if err != nil {
 		return false, err
 	}
@@ -97,8 +98,8 @@ func (w *naiveWorker) round() (taken bool, err error) {
 	return votes > int64(len(w.masters)/2), nil
 }
 
-// ask sends a command to all masters, then reads all answers.
-func (w *naiveWorker) ask(words ...string) ([]reply, error) {
+// broadcast sends a command to all masters, then reads all answers.
+func (w *naiveWorker) broadcast(words ...string) ([]reply, error) {
 	for _, m := range w.masters {
 		m.queue(words...)
 		if err := m.flush(); err != nil {

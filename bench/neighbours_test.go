@@ -1,7 +1,8 @@
 //go:build linux
 
-// What does a neighbour notice of connections that flood the daemon? Its latencies are
-// logged; what is asserted is that none of its locks fails.
+// The effect on one client of other connections that flood the daemon. The latencies of
+// the client are logged; the test asserts that none of its locks fails.
+
 package main
 
 import (

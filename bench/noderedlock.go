@@ -1,5 +1,6 @@
-// The peer of another language: node-redlock, which is the algorithm's most used
-// form in JavaScript, over ioredis.
+// A peer in another language: node-redlock over ioredis, the most used form of the
+// algorithm in JavaScript.
+
 package main
 
 import "path/filepath"

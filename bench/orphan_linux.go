@@ -2,7 +2,7 @@ package main
 
 import "syscall"
 
-// endsWithUs has the kernel kill what a benchmark that died left running.
-func endsWithUs() *syscall.SysProcAttr {
+// killedWithParent makes the kernel kill the process when the benchmark dies.
+func killedWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,6 +4,6 @@ package main
 
 import "syscall"
 
-// endsWithUs has no equivalent here: a benchmark that is killed leaves its
-// processes running.
+// killedWithParent has no equivalent on this system: the processes of a killed benchmark keep
+// running.
 func endsWithUs() *syscall.SysProcAttr { return nil }

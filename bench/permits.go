@@ -1,4 +1,5 @@
 // Permits of one key, as many as there are callers.
+
 package main
 
 import "redlockd/redlock"

@@ -1,6 +1,7 @@
-// How do the processes that the benchmark needs begin and end? Each has one
-// goroutine that waits for it, and whoever ends it waits for that goroutine, so
-// that no process is signalled after its number may belong to another.
+// The processes of the benchmark. One goroutine waits for each process, and the code that
+// ends a process waits for that goroutine. So no signal goes to a process number that is
+// used again.
+
 package main
 
 import (
@@ -13,16 +14,16 @@ import (
 )
 
 const (
-	startPatience = time.Minute          // for a process to come up or to end, on a busy machine
-	lookInterval  = 2 * time.Millisecond // between two looks at it
+	startTimeout = time.Minute          // for the start or the end of a process, on a busy machine
+	pollInterval = 2 * time.Millisecond // between two checks in waitFor
 )
 
 // process is one run of a program. Its output goes to a file.
 type process struct {
 	cmd    *exec.Cmd
 	output string
-	exited chan struct{} // closed when it is gone; err is valid then
-	err    error         // how it ended
+	exited chan struct{} // closed when the process has ended; err is valid then
+	err    error         // the result of Wait
 }
 
 func startProcess(cmd *exec.Cmd, output string) (*process, error) {
@@ -32,7 +33,7 @@ func startProcess(cmd *exec.Cmd, output string) (*process, error) {
 	}
 	defer file.Close()
 	cmd.Stdout, cmd.Stderr = file, file
-	cmd.SysProcAttr = endsWithUs()
+	cmd.SysProcAttr = killedWithParent()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (p *process) reap() {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// text is what the process has printed.
+// text returns the output of the process so far.
 func (p *process) text() string {
 	text, err := os.ReadFile(p.output)
 	if err != nil {
@@ -57,35 +58,34 @@ func (p *process) text() string {
 	return string(text)
 }
 
-// kill ends the process at once, also a stopped one, and returns when it is gone.
+// kill ends the process at once, also a stopped one, and returns once it has ended.
 func (p *process) kill() {
-	p.cmd.Process.Kill() // of a process that has ended: an error, rightly ignored
+	p.cmd.Process.Kill() // fails if the process has ended already, which is fine
 	<-p.exited
 }
 
-// terminate asks the process to end, and kills it when it does not.
+// terminate sends SIGTERM, and kills the process if it does not end.
 func (p *process) terminate() {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(startPatience):
+	case <-time.After(startTimeout):
 		p.kill()
 	}
 }
 
 func (p *process) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
 
-// until looks at something until it has happened, the process has ended or
-// patience is over.
-func (p *process) until(what string, happened func() bool) error {
-	ticker := time.NewTicker(lookInterval)
+// waitFor polls until the condition holds, the process has ended or startTimeout is over.
+func (p *process) waitFor(what string, happened func() bool) error {
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	deadline := time.After(startPatience)
+	deadline := time.After(startTimeout)
 	for !happened() {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			return fmt.Errorf("%s: not within %v; it printed:\n%s", what, startPatience, p.text())
+			return fmt.Errorf("%s: not within %v; it printed:\n%s", what, startTimeout, p.text())
 		case <-p.exited:
 			return errors.Join(fmt.Errorf("%s: the process has ended; it printed:\n%s", what, p.text()), p.err)
 		}

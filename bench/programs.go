@@ -1,6 +1,7 @@
-// Peers in other languages: programs in a process of their own, kept under
-// peers/, that make the same load and say what came of it. What they need is
-// installed by ./install-peers; without it their scenarios are left out.
+// Peers in other languages. Each is a program in its own process, kept in peers/, that
+// makes the same load and prints its results. ./install-peers installs what they need.
+// Without it their scenarios are left out.
+
 package main
 
 import (
@@ -16,16 +17,16 @@ import (
 	"time"
 )
 
-// program is how a peer is started: words, then those that every peer takes,
-// which are the callers, the seconds of warm-up and of measurement, and addresses.
+// program is the command line of a peer: words, then the arguments of every peer. Those are
+// the number of callers, the seconds of warm-up and of measurement, and addresses.
 type program struct {
 	name    string // for its output
-	needs   string // file or directory that must be there
+	needs   string // file or directory that must exist
 	words   []string
-	masters int // how many addresses it takes; 0 = all
+	masters int // number of addresses that it takes; 0 = all
 }
 
-// peerHome is where ./install-peers puts things.
+// peerHome is the directory of ./install-peers.
 func peerHome() string {
 	if home := os.Getenv("BENCH_PEERS"); home != "" {
 		return home
@@ -37,16 +38,16 @@ func peerHome() string {
 	return filepath.Join(home, "redlockd-bench")
 }
 
-// needPeer is the reason when a peer is not installed.
+// needPeer returns an error if a peer is not installed.
 func needPeer(path string) error {
 	if _, err := os.Stat(path); err != nil {
-		return &absent{fmt.Sprintf("not installed (%s); ./install-peers installs it where it can", filepath.Base(path))}
+		return &unavailable{fmt.Sprintf("not installed (%s); ./install-peers installs it where it can", filepath.Base(path))}
 	}
 	return nil
 }
 
-// told is the line that a program ends with; times are in µs.
-type told struct {
+// programResult is the last line of a program. Its times are in µs.
+type programResult struct {
 	Pairs  int64   `json:"pairs"`
 	Failed int64   `json:"failed"`
 	Took   float64 `json:"seconds"`
@@ -57,21 +58,21 @@ type told struct {
 	P999   float64 `json:"p999"`
 }
 
-// begun is the line by which a program says that it is warm and measures now.
-const begun = "begin\n"
+// beginLine is the line that a program prints when its warm-up ends and it starts to measure.
+const beginLine = "begin\n"
 
-// programRun is a scenario whose workers are in the program.
+// programRun runs a scenario whose workers are in the program.
 func programRun(p program, n int) runner {
-	return func(ctx context.Context, st *stand, span time.Duration) (figures, error) {
+	return func(ctx context.Context, tb *testbed, span time.Duration) (figures, error) {
 		if err := needPeer(p.needs); err != nil {
 			return nil, err
 		}
-		addresses := st.addresses()
+		addresses := tb.addresses()
 		if p.masters > 0 {
 			addresses = addresses[:p.masters]
 		}
 		words := append(append([]string{}, p.words[1:]...), strconv.Itoa(n), seconds(warmUp), seconds(span))
-		output, err := os.CreateTemp(st.dir, p.name)
+		output, err := os.CreateTemp(tb.dir, p.name)
 		if err != nil {
 			return nil, err
 		}
@@ -81,19 +82,19 @@ func programRun(p program, n int) runner {
 			return nil, err
 		}
 		defer run.kill()
-		return measureProgram(ctx, st, run, p.name)
+		return measureProgram(ctx, tb, run, p.name)
 	}
 }
 
-func measureProgram(ctx context.Context, st *stand, run *process, name string) (figures, error) {
+func measureProgram(ctx context.Context, tb *testbed, run *process, name string) (figures, error) {
 	over := func(happened func() bool) func() bool { return func() bool { return ctx.Err() != nil || happened() } }
-	if err := run.until(name+" warms up", over(func() bool { return strings.Contains(run.text(), begun) })); err != nil {
+	if err := run.waitFor(name+" warms up", over(func() bool { return strings.Contains(run.text(), beginLine) })); err != nil {
 		return nil, err
 	}
-	meter := openMeter(st, crew{client: run.pid()})
-	var end told
-	err := run.until(name+" measures", over(func() bool {
-		_, line, _ := strings.Cut(run.text(), begun)
+	meter := openMeter(tb, workerSet{client: run.pid()})
+	var end programResult
+	err := run.waitFor(name+" measures", over(func() bool {
+		_, line, _ := strings.Cut(run.text(), beginLine)
 		return strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &end) == nil
 	}))
 	if err = errors.Join(err, meter.finish(), ctx.Err()); err != nil {
@@ -103,7 +104,7 @@ func measureProgram(ctx context.Context, st *stand, run *process, name string) (
 		return nil, fmt.Errorf("%s completed no pair: %s", name, run.text())
 	}
 	f := meter.perPair(end.Pairs)
-	delete(f, mallocs) // of this process
+	delete(f, mallocs) // these are of this process
 	f[pairsPerSecond] = float64(end.Pairs) / end.Took
 	f[acquireP50], f[acquireP90], f[acquireP99], f[acquireP999] = end.P50, end.P90, end.P99, end.P999
 	if end.Handed > 0 {

@@ -1,7 +1,8 @@
-// Is the client library the limit of a lane? The same engine with links of our own
-// instead of rueidis': commands are encoded into one buffer, a flush is one write,
-// replies are read as they come. No TLS, no login, and no guard against what a
-// master must not send: what a lane could gain at most.
+// Raw lanes, which show whether the client library limits a lane. The engine uses links
+// of this file instead of rueidis. Commands are encoded into one buffer, a flush is one
+// write, and replies are read one by one. There is no TLS, no login, and no guard against
+// invalid data of a master. So this is the most that a lane could gain.
+
 package main
 
 import (
@@ -56,8 +57,8 @@ func (l *rawLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool
 
 func (l *rawLink) Close() { l.conn.close() }
 
-// reply turns what a master says into what the lanes know. err is about the
-// connection only.
+// reply converts the next reply of a master for the lanes. err is an error of the connection
+// only.
 func (l *rawLink) reply() (pool.Reply, error) {
 	r, err := l.conn.read()
 	if err != nil {

@@ -1,5 +1,6 @@
-// A peer without a quorum: bsm/redislock on one Redis. What it takes to lose a
-// lock is the failure of one machine; so this is what five masters are paid for.
+// A peer without a quorum: bsm/redislock on one Redis. The failure of one machine loses
+// its locks, which is the gain of five masters for their cost.
+
 package main
 
 import (
@@ -23,9 +24,9 @@ func redislockScenarios() []scenario {
 	return all
 }
 
-func openRedislock(_ context.Context, st *stand, n int) (crew, error) {
-	client := redis.NewClient(&redis.Options{Addr: st.masters[0].address, PoolSize: n + 2})
-	c := crew{close: func() { client.Close() }}
+func openRedislock(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	client := redis.NewClient(&redis.Options{Addr: tb.masters[0].address, PoolSize: n + 2})
+	c := workerSet{close: func() { client.Close() }}
 	locks := redislock.New(client)
 	for i := range n {
 		c.workers = append(c.workers, &redislockWorker{locks: locks, keys: workerKeys("redislock", i)})
@@ -40,10 +41,10 @@ type redislockWorker struct {
 	next  int
 }
 
-func (w *redislockWorker) turn(n *notes) error {
+func (w *redislockWorker) turn(n *recorder) error {
 	key := w.keys[w.next%len(w.keys)]
 	w.next++
-	ctx := context.Background() // go-redis has time-outs of its own
+	ctx := context.Background() // go-redis has its own timeouts
 	stage, began := n.now()
 	lock, err := w.locks.Obtain(ctx, key, leaseTTL, nil)
 	if err != nil {

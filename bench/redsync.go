@@ -1,5 +1,6 @@
-// The peer: redsync over go-redis, straight on the masters, with a pool that
-// never makes a caller wait for a connection.
+// The main peer: redsync over go-redis, directly on the masters. In its pool no caller
+// waits for a connection.
+
 package main
 
 import (
@@ -24,16 +25,16 @@ func redsyncScenarios() []scenario {
 	return all
 }
 
-func openRedsync(_ context.Context, st *stand, n int) (crew, error) {
-	locks, closeAll := dialRedsync(st.addresses(), n+2)
-	c := crew{close: closeAll}
+func openRedsync(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	locks, closeAll := dialRedsync(tb.addresses(), n+2)
+	c := workerSet{close: closeAll}
 	for i := range n {
 		c.workers = append(c.workers, &redsyncWorker{locks: locks, keys: workerKeys("redsync", i)})
 	}
 	return c, nil
 }
 
-// dialRedsync prepares clients with at most so many connections to each master.
+// dialRedsync returns clients with at most this number of connections to each master.
 func dialRedsync(addresses []string, connections int) (locks *redsync.Redsync, closeAll func()) {
 	var pools []peer.Pool
 	var clients []*redis.Client
@@ -49,17 +50,17 @@ func dialRedsync(addresses []string, connections int) (locks *redsync.Redsync, c
 	}
 }
 
-// redsyncWorker makes a mutex for each lock, as programs do.
+// redsyncWorker builds a mutex for each lock, as programs do.
 type redsyncWorker struct {
 	locks *redsync.Redsync
 	keys  []string
 	next  int
 }
 
-func (w *redsyncWorker) turn(n *notes) error {
+func (w *redsyncWorker) turn(n *recorder) error {
 	key := w.keys[w.next%len(w.keys)]
 	w.next++
-	ctx := context.Background() // redsync bounds a lock by itself
+	ctx := context.Background() // redsync has its own timeout
 	stage, began := n.now()
 	mutex := w.locks.NewMutex(key, redsync.WithExpiry(leaseTTL), redsync.WithTries(1))
 	if err := mutex.LockContext(ctx); err != nil {

@@ -1,5 +1,6 @@
-// How is it told? Medians over the rounds in tables, ratios from runs of the
-// same round, and the machine in one line; nothing that names the machine.
+// The report: medians over the rounds in tables, ratios from runs of the same round, and
+// one line about the machine, without its name.
+
 package main
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// Pages of the report.
+// Pages of the report. A table shows the scenarios of its pages.
 const (
 	pagePairs    = "pairs"
 	pageModes    = "modes"
@@ -80,14 +81,14 @@ func tables() []table {
 	}
 }
 
-// against are the columns of a load beside its peer; throughput is called title.
+// against returns the columns of a load and its peer. title is the name of the throughput.
 func against(title figure, peer string) []column {
 	return []column{titled(string(title), pairsPerSecond), value(acquireP50), value(acquireP99),
 		versus(string(title)+" × "+peer, pairsPerSecond), versus("p50 × "+peer, acquireP50),
 		versus("p99 × "+peer, acquireP99), total(failures)}
 }
 
-// value is the median of a figure.
+// value is the column with the median of a figure.
 func value(name figure) column { return titled(string(name), name) }
 
 func titled(title string, name figure) column {
@@ -100,7 +101,7 @@ func titled(title string, name figure) column {
 	}}
 }
 
-// total adds a figure up: a median would hide what is rare.
+// total is the column with the sum of a figure: a median would hide rare events.
 func total(name figure) column {
 	return column{string(name), func(r results, s scenario) string {
 		sum, known := 0.0, false
@@ -115,21 +116,22 @@ func total(name figure) column {
 	}}
 }
 
-// versus is the median of the paired ratios to the peer, and their range.
+// versus is the column with the median of the paired ratios to the peer, and their range.
 func versus(title string, name figure) column {
 	return column{title, func(r results, s scenario) string {
 		return ranged(r.ratios(s.name, s.peer, name))
 	}}
 }
 
-// within is the median of the ratios of two figures of a run, and their range.
+// within is the column with the median of the ratios of two figures of a run, and their
+// range.
 func within(title string, name, other figure) column {
 	return column{title, func(r results, s scenario) string {
 		return ranged(r.within(s.name, name, other))
 	}}
 }
 
-// ranged is a median and the range.
+// ranged formats a median and the range.
 func ranged(values []float64) string {
 	v, ok := median(values)
 	if !ok {
@@ -138,21 +140,21 @@ func ranged(values []float64) string {
 	return fmt.Sprintf("%s (%s-%s)", show(v), show(slices.Min(values)), show(slices.Max(values)))
 }
 
-// describeMachine is the first sentence: what was measured, and on which machine.
-func describeMachine(st *stand, s settings) string {
+// describeMachine returns the first sentence: what was measured, and on which machine.
+func describeMachine(tb *testbed, s settings) string {
 	return fmt.Sprintf("Throughput, latency and cost of redlockd beside other locks, on %d cores, %s %s/%s, Redis %s, %d masters on loopback, "+
 		"without persistence unless noted, everything on one machine; medians of %d rounds of %v.",
-		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, st.masters[0].version, len(st.masters), s.rounds, s.span)
+		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, tb.masters[0].version, len(tb.masters), s.rounds, s.span)
 }
 
-// report writes the page; missing has the reason of each scenario without figures.
+// report writes the page. missing has the reason for each scenario without figures.
 func report(machine string, chosen []scenario, r results, missing map[string]string) string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n" + machine + "\n\n")
 	b.WriteString("`make bench` writes this page. On a shared machine absolute figures swing by a factor of two from minute to\n" +
 		"minute. So compare the ratios: they are between runs of the same round.\n")
 	b.WriteString(acceptance(r))
-	b.WriteString(spent(r))
+	b.WriteString(missedTargets(r))
 	for _, t := range tables() {
 		rows := slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
 			_, measured := r[s.name]

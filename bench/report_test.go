@@ -140,16 +140,16 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// The aim is 6: of 300 µs of the peer it allows 50.
-func TestSpent_TellsOfMissedAimsOnly(t *testing.T) {
+// The target is 6: it allows 50 of the 300 µs of the peer.
+func TestMissedTargets_HasMissedAimsOnly(t *testing.T) {
 	missed := figures{pairsPerSecond: 500, clientCPU: 10, daemonCPU: 20, mastersCPU: 30, allCPU: 60}
 	r := results{multiplexedName(64): {missed}, redsyncName(64): {{pairsPerSecond: 100, allCPU: 300}}}
 	want := "| one multiplexed client, 64 callers: throughput × redsync | 10.0 | 20.0 | 30.0 | 60.0 | 50.0 |\n"
-	if got := spent(r); !strings.Contains(got, want) {
+	if got := missedTargets(r); !strings.Contains(got, want) {
 		t.Errorf("there is no line %q in\n%s", want, got)
 	}
 	missed[pairsPerSecond] = 700
-	if got := spent(r); got != "" {
+	if got := missedTargets(r); got != "" {
 		t.Errorf("an aim that was met: %s", got)
 	}
 }

@@ -1,6 +1,6 @@
-// How does the benchmark talk RESP itself, where a client library would be part
-// of what is measured? Commands are queued and leave in one write; replies are
-// read one by one.
+// A small RESP client, for places where a client library would be a part of the
+// measurement. Queued commands leave in one write, and replies are read one by one.
+
 package main
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// talkPatience bounds every write and read: nothing here takes longer unless it hangs.
-const talkPatience = 10 * time.Second
+// ioTimeout bounds every write and read: an operation that takes longer hangs.
+const ioTimeout = 10 * time.Second
 
 // reply is one RESP2 reply.
 type reply struct {
@@ -25,7 +25,7 @@ type reply struct {
 	items  []reply
 }
 
-// err is the error of an error reply.
+// err returns the error of an error reply, else nil.
 func (r *reply) err() error {
 	if r.kind == '-' {
 		return errors.New(r.text)
@@ -41,7 +41,7 @@ type respConn struct {
 }
 
 func dialRESP(ctx context.Context, address string) (*respConn, error) {
-	dialer := net.Dialer{Timeout: talkPatience}
+	dialer := net.Dialer{Timeout: ioTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func dialRESP(ctx context.Context, address string) (*respConn, error) {
 
 func (c *respConn) close() { c.conn.Close() }
 
-// queue adds a command to what flush sends.
+// queue adds a command to the buffer that flush sends.
 func (c *respConn) queue(words ...string) {
 	c.out = append(c.out, '*')
 	c.out = strconv.AppendInt(c.out, int64(len(words)), 10)
@@ -65,7 +65,7 @@ func (c *respConn) queue(words ...string) {
 }
 
 func (c *respConn) flush() error {
-	if err := c.conn.SetDeadline(time.Now().Add(talkPatience)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(ioTimeout)); err != nil {
 		return err
 	}
 	_, err := c.conn.Write(c.out)
@@ -73,7 +73,7 @@ func (c *respConn) flush() error {
 	return err
 }
 
-// do is one command and its reply; an error reply is an error.
+// do sends one command and returns its reply. An error reply is an error.
 func (c *respConn) do(words ...string) (reply, error) {
 	c.queue(words...)
 	if err := c.flush(); err != nil {
@@ -86,7 +86,7 @@ func (c *respConn) do(words ...string) (reply, error) {
 	return r, r.err()
 }
 
-// read returns the next reply. err is about the connection only.
+// read returns the next reply. err is an error of the connection only.
 func (c *respConn) read() (reply, error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {

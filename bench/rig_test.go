@@ -1,5 +1,6 @@
-// What do the tests of this module stand on? One binary of the daemon, built
-// once, processes that end with the test, and no goroutine left behind.
+// The environment of the tests of this module: one binary of the daemon that is built
+// once, processes that end with the test, and a check for leaked goroutines.
+
 package main
 
 import (

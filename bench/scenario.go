@@ -1,4 +1,5 @@
-// What is measured, and against what?
+// Scenarios: what is measured, and the peer that each is compared with.
+
 package main
 
 import (
@@ -11,26 +12,26 @@ import (
 	"time"
 )
 
-// scenario is one row of the report. Each kind is a file of its own with a
-// function that returns its rows; a new one needs a file and a line below.
+// scenario is one row of the report. Each kind has its own file with a function that
+// returns its rows. A new kind needs a file and a line below.
 type scenario struct {
 	name string
-	page string // which tables of the report show it
-	peer string // name of the scenario whose figures of the same round it is compared with; "" = none
+	page string // selects the tables of the report that show it
+	peer string // name of the scenario that it is compared with, by figures of the same round; "" = none
 	run  runner
 }
 
-// runner is one run of a scenario. An error that is an absent leaves the
-// scenario out and says why; any other one is a failure of the run.
-type runner func(ctx context.Context, st *stand, span time.Duration) (figures, error)
+// runner is one run of a scenario. An error of type unavailable leaves the scenario out,
+// with its reason. Any other error is a failure of the run.
+type runner func(ctx context.Context, tb *testbed, span time.Duration) (figures, error)
 
-// absent is why a scenario cannot be run here: a peer that is not installed, a
-// command that the daemon does not have.
-type absent struct{ reason string }
+// unavailable is the reason why a scenario cannot run here: a peer is not installed, or the
+// daemon lacks a command.
+type unavailable struct{ reason string }
 
-func (a *absent) Error() string { return a.reason }
+func (a *unavailable) Error() string { return a.reason }
 
-// scenarios in the order of the report.
+// scenarios returns all scenarios in the order of the report.
 func scenarios() []scenario {
 	return slices.Concat(
 		redsyncScenarios(),
@@ -61,7 +62,7 @@ func scenarios() []scenario {
 	)
 }
 
-// choose keeps the scenarios that match, and what they are compared with.
+// choose keeps the scenarios that match, and their peers.
 func choose(all []scenario, only *regexp.Regexp) ([]scenario, error) {
 	if only == nil {
 		return all, nil
@@ -87,50 +88,50 @@ func choose(all []scenario, only *regexp.Regexp) ([]scenario, error) {
 	return chosen, nil
 }
 
-// crew are the workers of one scenario and what ends them.
-type crew struct {
+// workerSet has the workers of one scenario, and the function that closes them.
+type workerSet struct {
 	workers []worker
-	flushes func() (flushes, commands int64) // of the lanes, where they are in this process; else nil
-	// daemons are those that the workers use; backends are the processes that
-	// stand where the masters do, nil = the masters of the stand.
+	flushes func() (flushes, commands int64) // of the lanes if they are in this process, else nil
+	// daemons are the daemons that the workers use. backends are the processes that
+	// take the place of the masters, nil = the masters of the testbed.
 	daemons  []*daemon
 	backends []int
-	client   int // process of the workers; 0 = this one
+	client   int // the process of the workers; 0 = this process
 	close    func()
 }
 
-// opener prepares n workers against the stand. On error nothing is left open.
-type opener func(ctx context.Context, st *stand, n int) (crew, error)
+// opener prepares n workers on the testbed. On error it leaves nothing open.
+type opener func(ctx context.Context, tb *testbed, n int) (workerSet, error)
 
 const (
-	// leaseTTL is every client's: long enough that nothing expires by itself.
+	// leaseTTL is the lease of every client: long enough that no lease expires.
 	leaseTTL = 10 * time.Second
-	// leaseMillis is the same on the wire.
+	// leaseMillis is leaseTTL on the wire.
 	leaseMillis = "10000"
-	// warmUp comes before every measurement: connections, scripts, buffers.
+	// warmUp runs before every measurement, for connections, scripts and buffers.
 	warmUp = 300 * time.Millisecond
 )
 
-// Stages of a load: what happens before the first is not counted.
+// Stages of a load. stageWarm is not counted.
 const (
 	stageWarm = iota
 	stageSteady
-	stageShock
+	stageFault
 	stageAfter
 	stageDone
 )
 
 // pairs is a run of uncontended acquires and releases by n workers.
 func pairs(n int, open opener) runner {
-	return func(ctx context.Context, st *stand, span time.Duration) (figures, error) {
-		c, err := open(ctx, st, n)
+	return func(ctx context.Context, tb *testbed, span time.Duration) (figures, error) {
+		c, err := open(ctx, tb, n)
 		if err != nil {
 			return nil, err
 		}
 		defer c.close()
 		l := startLoad(c.workers)
 		err = pause(ctx, warmUp)
-		meter := openMeter(st, c)
+		meter := openMeter(tb, c)
 		l.enter(stageSteady)
 		began := time.Now()
 		err = errors.Join(err, pause(ctx, span), meter.finish())
@@ -152,12 +153,12 @@ func pairs(n int, open opener) runner {
 			f[handoversPerSecond] = float64(handed) / took.Seconds()
 		}
 		f[failures] = float64(l.failed)
-		st.note(failed)
+		tb.warn(failed)
 		return f, nil
 	}
 }
 
-// pause waits, or ends early with the context's error.
+// pause waits, or returns the error of the context when that ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -169,7 +170,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// callers says how many.
+// callers is the number of callers in the name of a scenario.
 func callers(n int) string {
 	if n == 1 {
 		return "1 caller"
@@ -177,11 +178,11 @@ func callers(n int) string {
 	return fmt.Sprintf("%d callers", n)
 }
 
-// keysPerWorker lets a worker go on while the release of its last key is still
-// on its way to the slower masters.
+// keysPerWorker lets a worker continue while the release of its last key is still on its
+// way to the slower masters.
 const keysPerWorker = 16
 
-// workerKeys are a worker's own, made before the measurement.
+// workerKeys are the keys of one worker, built before the measurement.
 func workerKeys(kind string, worker int) []string {
 	keys := make([]string, keysPerWorker)
 	for i := range keys {

@@ -1,4 +1,5 @@
-// The daemon behind TLS: the same client, and what encryption adds.
+// The daemon with TLS: the same client, to measure the cost of encryption.
+
 package main
 
 import (
@@ -26,38 +27,38 @@ func secureScenarios() []scenario {
 	}}
 }
 
-// openSecure uses a daemon of its own before the stand's masters.
-func openSecure(ctx context.Context, st *stand, n int) (crew, error) {
-	dir, err := os.MkdirTemp(st.dir, "tls")
+// openSecure starts a daemon with TLS that uses the masters of the testbed.
+func openSecure(ctx context.Context, tb *testbed, n int) (workerSet, error) {
+	dir, err := os.MkdirTemp(tb.dir, "tls")
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
 	cert, key, known, err := issue(dir)
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	d, err := st.startDaemon("secure", "--listen", "tls:127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+	d, err := tb.startDaemon("secure", "--listen", "tls:127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
 	if err := d.ready(ctx); err != nil {
 		d.process.terminate()
-		return crew{}, err
+		return workerSet{}, err
 	}
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{d.secure}, TLSConfig: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS13},
 	})
 	if err != nil {
 		d.process.terminate()
-		return crew{}, err
+		return workerSet{}, err
 	}
-	return crew{workers: multiplexedWorkers(client, 0, n), daemons: []*daemon{d}, close: func() {
+	return workerSet{workers: multiplexedWorkers(client, 0, n), daemons: []*daemon{d}, close: func() {
 		client.Close()
 		d.process.terminate()
 	}}, nil
 }
 
-// issue writes a certificate for this machine, signed by itself, for a day.
+// issue writes a self-signed certificate for this machine, valid for a day.
 func issue(dir string) (cert, key string, known *x509.CertPool, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Readers of one hot key, beside exclusive locks of a key each.
+// Readers of one hot key. The peer is exclusive locks of one key each.
+
 package main
 
 import (
@@ -14,14 +15,14 @@ func sharedScenarios() []scenario {
 	})
 }
 
-// modeScenarios compare requests of a mode with the engine's exclusive locks.
+// modeScenarios compare requests of a mode with exclusive locks of the engine.
 func modeScenarios(name string, requests func(worker int) []redlock.LockRequest) []scenario {
 	var all []scenario
 	for _, n := range []int{1, 64} {
 		all = append(all, scenario{
 			name: name + callers(n), page: pageModes, peer: engineName(n),
-			run: pairs(n, func(ctx context.Context, st *stand, n int) (crew, error) {
-				c, err := openEngineOn(nil)(ctx, st, n)
+			run: pairs(n, func(ctx context.Context, tb *testbed, n int) (workerSet, error) {
+				c, err := openEngineOn(nil)(ctx, tb, n)
 				if err != nil {
 					return c, err
 				}
@@ -35,8 +36,7 @@ func modeScenarios(name string, requests func(worker int) []redlock.LockRequest)
 	return all
 }
 
-// modeWorker takes what its requests say, one after the other, and releases
-// every key of it.
+// modeWorker acquires its requests, one after the other, and releases all keys of each.
 type modeWorker struct {
 	*engineWorker
 	requests []redlock.LockRequest
@@ -47,7 +47,7 @@ func newModeWorker(w *engineWorker, requests []redlock.LockRequest) *modeWorker 
 	return &modeWorker{engineWorker: w, requests: requests, released: make(chan error, 1+len(requests[0].More))}
 }
 
-func (w *modeWorker) turn(n *notes) error {
+func (w *modeWorker) turn(n *recorder) error {
 	r := w.requests[w.next%len(w.requests)]
 	w.next++
 	stage, began := n.now()

@@ -1,6 +1,7 @@
-// A peer without a quorum that is told of releases: rueidislock on one Redis. It
-// keeps what it waits for in the client-side cache, and tries again when the
-// server says that it changed.
+// A peer without a quorum that receives releases: rueidislock on one Redis. It keeps a
+// contended key in the client-side cache, and tries again when the server reports a
+// change.
+
 package main
 
 import (
@@ -25,38 +26,38 @@ func trackingScenarios() []scenario {
 	return all
 }
 
-// newTracker is one client. One key a lock is the cheapest it can do: several
-// keys on one server are no quorum.
-func newTracker(st *stand) (rueidislock.Locker, error) {
+// newTracker returns one client. One key for each lock is its cheapest setting: several keys
+// on one server are no quorum.
+func newTracker(tb *testbed) (rueidislock.Locker, error) {
 	return rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{st.masters[0].address}},
+		ClientOption: rueidis.ClientOption{InitAddress: []string{tb.masters[0].address}},
 		KeyMajority:  1, NoLoopTracking: true, KeyValidity: leaseTTL,
 	})
 }
 
-func openTracking(_ context.Context, st *stand, n int) (crew, error) {
-	locks, err := newTracker(st)
+func openTracking(_ context.Context, tb *testbed, n int) (workerSet, error) {
+	locks, err := newTracker(tb)
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	c := crew{close: locks.Close}
+	c := workerSet{close: locks.Close}
 	for i := range n {
 		c.workers = append(c.workers, &trackingWorker{take: locks.TryWithContext, keys: workerKeys("tracking", i)})
 	}
 	return c, nil
 }
 
-// trackingWorker takes a lock in the way it is given.
+// trackingWorker acquires locks with the function take.
 type trackingWorker struct {
 	take func(context.Context, string) (context.Context, context.CancelFunc, error)
 	keys []string
 	next int
 
-	key    *baton // where all callers want the same
+	key    *handoverCounter // of the contended key, else nil
 	number int
 }
 
-func (w *trackingWorker) turn(n *notes) error {
+func (w *trackingWorker) turn(n *recorder) error {
 	key := w.keys[w.next%len(w.keys)]
 	w.next++
 	stage, began := n.now()
@@ -65,7 +66,7 @@ func (w *trackingWorker) turn(n *notes) error {
 		return fmt.Errorf("rueidislock: %w", err)
 	}
 	n.acquired(stage, began)
-	w.key.taken(n, w.number)
+	w.key.granted(n, w.number)
 	if held.Err() != nil {
 		return errors.Join(errNotReleased, held.Err())
 	}

@@ -1,5 +1,6 @@
-// Do the clients that people have work with the daemon as it is shipped? The
-// built binary, redis-cli, go-redis and rueidis with their default options.
+// The shipped daemon with usual clients: the built binary, and redis-cli, go-redis and
+// rueidis with their default options.
+
 package main
 
 import (
@@ -20,14 +21,14 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// typeInto runs redis-cli once and returns what it shows a person.
+// typeInto runs redis-cli once and returns its output.
 func typeInto(t *testing.T, d *daemon, words ...string) string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(d.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "redis-cli", append([]string{"-h", host, "-p", port, "--no-raw"}, words...)...)
 	output, err := cmd.CombinedOutput()
@@ -37,7 +38,7 @@ func typeInto(t *testing.T, d *daemon, words ...string) string {
 	return strings.TrimRight(string(output), "\n")
 }
 
-// expect types a command and wants the whole answer to match.
+// expect runs a command and requires the whole answer to match.
 func expect(t *testing.T, d *daemon, pattern string, words ...string) []string {
 	t.Helper()
 	answer := typeInto(t, d, words...)
@@ -109,7 +110,7 @@ func goRedisLock(t *testing.T, client redis.Cmdable, key string) (token string) 
 	return tokenOf(t, doer.Do(t.Context(), "DLOCK", key, 30000))
 }
 
-// tokenOf wants a grant: token, validity, fence.
+// tokenOf expects a grant: token, validity, fence.
 func tokenOf(t *testing.T, cmd *redis.Cmd) string {
 	t.Helper()
 	grant, err := cmd.Slice()
@@ -264,7 +265,7 @@ func TestDaemon_DrainsAndExitsWithZeroOnTheFirstSignal(t *testing.T) {
 // A client that does not read its replies keeps the drain waiting; without the
 // second signal the daemon would go on, and then exit with 0.
 //
-// Such a client is cut off after ten seconds and the drain is over, so a machine
+// Such a client is cut off after ten seconds and the drain is over. So a machine
 // that needs more than that for the second signal has several tries; a daemon
 // that ignores the signal exits with 0 in all of them.
 func TestDaemon_ExitsAtOnceOnTheSecondSignal(t *testing.T) {
@@ -290,7 +291,7 @@ func twoSignals(t *testing.T) *daemon {
 	if err := d.process.signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	err := d.process.until("refusing new clients", func() bool {
+	err := d.process.waitFor("refusing new clients", func() bool {
 		conn, err := net.Dial("tcp", d.address)
 		if err == nil {
 			conn.Close()
@@ -328,7 +329,7 @@ func fillReplies(t *testing.T, d *daemon) {
 		}
 	}()
 	t.Cleanup(func() { c.close(); <-sending })
-	end := time.Now().Add(startPatience)
+	end := time.Now().Add(startTimeout)
 	for unchanged, before, left := 0, executed(t, other), sent.Load(); unchanged < still; {
 		now, leaves := executed(t, other), sent.Load()
 		if unchanged++; now != before+1 || leaves != left || now <= still+2 { // INFO itself is one
@@ -371,7 +372,7 @@ func waitGone(t *testing.T, d *daemon) {
 	t.Helper()
 	select {
 	case <-d.process.exited:
-	case <-time.After(startPatience):
-		t.Fatalf("the daemon still runs after %v", startPatience)
+	case <-time.After(startTimeout):
+		t.Fatalf("the daemon still runs after %v", startTimeout)
 	}
 }

@@ -1,6 +1,6 @@
-// Work that is to be done once: an attempt is taken and marked done, every piece
-// of work a new one. There is no peer that counts attempts; the ratio is to
-// redsync's plain locks.
+// Work that is done once: a caller takes an attempt and marks it done, each time for a
+// new piece of work. No peer counts attempts, so the ratio is to plain locks of redsync.
+
 package main
 
 import (
@@ -22,15 +22,15 @@ func workScenarios() []scenario {
 	return all
 }
 
-func openWork(ctx context.Context, st *stand, n int) (crew, error) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{st.daemon.address}})
+func openWork(ctx context.Context, tb *testbed, n int) (workerSet, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{tb.daemon.address}})
 	if err != nil {
-		return crew{}, err
+		return workerSet{}, err
 	}
-	c := crew{daemons: []*daemon{st.daemon}, close: client.Close}
-	began, err := clockOf(st.masters[0])
+	c := workerSet{daemons: []*daemon{tb.daemon}, close: client.Close}
+	began, err := clockOf(tb.masters[0])
 	if err != nil {
-		return crew{}, errors.Join(err, c.end())
+		return workerSet{}, errors.Join(err, c.closeNow())
 	}
 	for i := range n {
 		c.workers = append(c.workers, &workWorker{client: client, name: fmt.Sprintf("bench:work:%s:%d", began, i)})
@@ -38,7 +38,7 @@ func openWork(ctx context.Context, st *stand, n int) (crew, error) {
 	return c, nil
 }
 
-// clockOf makes the names of a run its own: what is done stays known for a while.
+// clockOf makes the names of a run unique, because masters remember finished work for a while.
 func clockOf(m *master) (string, error) {
 	r, err := m.control.do("TIME")
 	if err != nil || len(r.items) != 2 {
@@ -47,24 +47,24 @@ func clockOf(m *master) (string, error) {
 	return r.items[0].text + r.items[1].text, nil
 }
 
-// workWorker does one piece of work after another. It is remembered for a second.
+// workWorker does one piece of work after another. The masters remember each for a second.
 type workWorker struct {
 	client rueidis.Client
 	name   string
 	next   int
 }
 
-func (w *workWorker) turn(n *notes) error {
+func (w *workWorker) turn(n *recorder) error {
 	key := fmt.Sprintf("%s:%d", w.name, w.next)
 	w.next++
-	ctx := context.Background() // the daemon answers in time, or the run fails
+	ctx := context.Background() // the daemon replies in time, or the run fails
 	stage, began := n.now()
 	taken, err := w.client.Do(ctx, w.client.B().Arbitrary("DWORK").Keys(key).Args(leaseMillis, "MAX", "3", "KEEP", "1000").Build()).ToArray()
 	if err != nil {
 		return err
 	}
 	if len(taken) != 6 {
-		return fmt.Errorf("DWORK of work that nobody else does answered %d elements, want 6", len(taken))
+		return fmt.Errorf("DWORK of uncontended work answered %d elements, want 6", len(taken))
 	}
 	n.acquired(stage, began)
 	token, err := taken[2].ToString()

@@ -1,5 +1,6 @@
-// What does a script do to the key of a lock, and how is a master's answer to
-// it counted? A Class says it in terms of a call's keys and arguments.
+// The Class of a script: what the script does to the key of a lock, and how the answer
+// of a master counts. It refers to the keys and arguments of a call.
+
 package dropin
 
 import (
@@ -13,39 +14,39 @@ import (
 type Op uint8
 
 const (
-	Acquire   Op = iota + 1 // takes the key if nobody holds it
+	Acquire   Op = iota + 1 // takes the key if it is free
 	Reacquire               // takes it, or prolongs it if the token holds it already; also an extension that re-creates
 	Release                 // deletes it if the token holds it
 	Extend                  // gives it a new expiry if the token holds it
-	ExtendAdd               // adds to what is left if the token holds it
+	ExtendAdd               // adds to its remaining time if the token holds it
 	Read                    // changes nothing
-	Overwrite               // takes it whoever holds it
-	Discard                 // deletes it whoever holds it
+	Overwrite               // takes it from any holder
+	Discard                 // deletes it for any holder
 )
 
 var opNames = []string{"", "acquire", "reacquire", "release", "extend", "extend-add", "read", "overwrite", "discard"}
 
 func (o Op) String() string { return opNames[o] }
 
-// Holding is who holds the key on a master when the script comes.
+// KeyState is the state of the key on a master before the script runs.
 type KeyState uint8
 
 const (
-	Free        KeyState = iota // nobody
-	HeldBySelf                  // the call's token
-	HeldByOther                 // another token
-	NoExpiry                    // the call's token, without an expiry
+	Free        KeyState = iota // the key does not exist
+	HeldBySelf                  // the call's token holds it
+	HeldByOther                 // another token holds it
+	NoExpiry                    // the call's token holds it without an expiry
 	keyStates
 )
 
 // Call is one EVAL or EVALSHA: KEYS and ARGV.
 type Call struct{ Keys, Args []string }
 
-// Unit is how a time argument is meant.
+// Unit is the unit of a time argument.
 type Unit uint8
 
 const (
-	NoTime            Unit = iota // the script asks for no expiry
+	NoTime            Unit = iota // the script sets no expiry
 	Milliseconds                  // from now
 	Seconds                       // from now
 	UnixMilliseconds              // a point in time
@@ -53,48 +54,48 @@ const (
 	FixedMilliseconds             // written in the script itself
 )
 
-// Time is where a script takes the expiry from.
+// Time is the source of the expiry that a script sets.
 type Time struct {
 	Arg   int // from 1; 0 if Unit is NoTime or FixedMilliseconds
 	Unit  Unit
 	Fixed int64 // ms, for FixedMilliseconds
 }
 
-// Given is an argument that decides what the script does: the class is known
-// for this value alone.
+// Given is an argument that decides what the script does. The class holds only for this
+// value.
 type Given struct {
 	Arg   int
 	Value string
 }
 
-// Class is what is known of a script. It never changes once it is made.
+// Class is what is known of a script. It does not change once it is built.
 type Class struct {
 	Op      Op
-	Library string // whose script it is; "" if found by its behaviour or pinned
-	Purpose string // what a known library calls it for ("acquire", "extend"); "" if found by its behaviour
+	Library string // the library of the script; "" if found by its behaviour or pinned
+	Purpose string // what the library uses it for ("acquire", "extend"); "" if found by its behaviour
 	Keys    int    // number of KEYS it is known for
 	Args    int    // number of ARGV it is known for
-	Token   int    // the ARGV that is the token, from 1; 0 if it needs none
-	Tokens  []int  // of an acquire that gives each of its locks a token of its own: the ARGVs, in the order of the locks; else nil
-	Prefix  int    // the ARGV with the number of leading bytes of the token that are compared; 0: all
+	Token   int    // the ARGV that is the token, from 1; 0 if the script needs none
+	Tokens  []int  // for an acquire that gives each lock its own token: the ARGVs, in the order of the locks; else nil
+	Prefix  int    // the ARGV with the number of leading bytes of the token that the script compares; 0: all
 	Time    Time
 	Given   []Given
-	Numbers []int  // the ARGVs, from 1, that must be whole numbers of 0 or more: a least remaining time, or no lease
-	Signals []int  // the KEYS, from 1, that are no locks: lists to wake waiters with, or not used
-	Pattern string // its keys are found by this glob, not given
-	Publish bool   // sends messages to channels
-	DB      int    // the ARGV, from 1, that it gives to SELECT: must be the client's own database; 0 if it selects none
+	Numbers []int  // the ARGVs, from 1, that must be whole numbers of 0 or more: a minimum remaining time, or the expiry of a list
+	Signals []int  // the KEYS, from 1, that are no locks: lists that wake waiters, or unused keys
+	Pattern string // the script finds its keys by this glob; the call has none
+	Publish bool   // the script publishes to channels
+	DB      int    // the ARGV, from 1, that the script passes to SELECT: must be the client's own database; 0 if it selects none
 
-	pinned  bool // by the operator: what else it does is not known
-	anyKeys bool // its answers are the same with any number of keys, all of them or none
+	pinned  bool // the class comes from --script-class: what else the script does is not known
+	anyKeys bool // the script treats any number of keys, all or none, with the same answers
 
 	cases [keyStates]outcome
-	mixed []outcome // several keys that are held differently, and too little left of a lease
+	mixed []outcome // keys in different states, and a lease with too little time left
 }
 
-// OnlyReleases says that the script deletes the one key if the token holds it and
-// does nothing else, and answers alike whoever else holds the key, or nobody. Then
-// any release does what it does, and Predict has its answers.
+// OnlyReleases reports whether the script deletes its one key if the token holds it,
+// and does nothing else. Its answer for a free key must equal the one for a key of
+// another token. Then any release can replace the script, and Predict has its answers.
 func (c *Class) OnlyReleases() bool {
 	alike := func(a, b KeyState) bool {
 		s := c.cases[a].reply
@@ -105,21 +106,21 @@ func (c *Class) OnlyReleases() bool {
 		c.cases[HeldBySelf].done && !c.cases[Free].done && alike(HeldBySelf, NoExpiry) && alike(Free, HeldByOther)
 }
 
-// withKeys is the class for another number of keys.
+// withKeys returns the class for another number of keys.
 func (c *Class) withKeys(n int) *Class {
 	several := *c
 	several.Keys = n
 	return &several
 }
 
-// outcome is what a script answers to one holding and whether it did what its
-// Op says.
+// outcome is the answer of a script for one key state, and whether the script then does
+// what its Op names.
 type outcome struct {
 	reply Shape
 	done  bool
 }
 
-// Fits says why this class is not known for a call, or nil if it is.
+// Fits returns an error if the class does not apply to a call.
 func (c *Class) Fits(call Call) error {
 	if len(call.Keys) != c.Keys {
 		return fmt.Errorf("%d keys are given, the script is known with %d", len(call.Keys), c.Keys)
@@ -144,15 +145,15 @@ func (c *Class) Fits(call Call) error {
 	}
 	if c.Prefix > 0 {
 		n, ok := parseInt(call.Args[c.Prefix-1])
-		if most := int64(len(c.TokenOf(call))); !ok || n < minPrefix || n > most {
-			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, most)
+		if length := int64(len(c.TokenOf(call))); !ok || n < minPrefix || n > length {
+			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, length)
 		}
 	}
 	return c.timeFits(call)
 }
 
-// shortestPrefix is the least that may be compared of a token: a single byte is
-// soon guessed.
+// minPrefix is the minimum number of bytes of a token that a script may compare: a
+// client soon guesses a single byte.
 const minPrefix = 8
 
 func (c *Class) timeFits(call Call) error {
@@ -166,11 +167,11 @@ func (c *Class) timeFits(call Call) error {
 	return nil
 }
 
-// TokenOf is the token of a call that fits, "" if the class needs none.
+// TokenOf returns the token of a call that fits, "" if the class needs none.
 func (c *Class) TokenOf(call Call) string { return nth(call.Args, c.Token) }
 
-// TTL is the lease a call that fits asks for, in ms; now is the wall clock in
-// ms since 1970. ok is false if it asks for none.
+// TTL returns the lease that a call that fits requests, in ms; now is the wall clock in
+// ms since 1970. ok is false if the call requests none.
 func (c *Class) TTL(call Call, now int64) (ms int64, ok bool) {
 	switch c.Time.Unit {
 	case NoTime:
@@ -190,8 +191,8 @@ func (c *Class) TTL(call Call, now int64) (ms int64, ok bool) {
 	return n, true
 }
 
-// Later is the arguments of a call with ms added to its time, rounded up to
-// the unit of the script; the same arguments if it takes no time from them.
+// LengthenArgs returns the arguments of a call with ms added to its time, rounded up to
+// the unit of the script. It returns them unchanged if none of them is a time.
 func (c *Class) LengthenArgs(call Call, ms int64) []string {
 	if c.Time.Arg == 0 || ms <= 0 {
 		return call.Args
@@ -208,18 +209,18 @@ func (c *Class) LengthenArgs(call Call, ms int64) []string {
 	return args
 }
 
-// Vote is how a master's answer is counted.
+// Vote is the meaning of a master's answer.
 type Vote uint8
 
 const (
-	Unclear Vote = iota // an answer this script is not known to give: no vote
-	No                  // it did not do what it is for: somebody else holds the key, or nobody does
-	Yes                 // it did
+	Unclear Vote = iota // the script is not known to give this answer: no vote
+	No                  // the script did not do what it is for: another token holds the key, or the key is free
+	Yes                 // the script did it
 )
 
-// Vote counts a master's answer to a call that fits. An answer that more than
-// one holding explains is a yes only if all of them are. Of a list that a pinned script
-// answers, the first item counts if the list itself is not one of its answers.
+// Vote counts a master's answer to a call that fits. If several key states explain the
+// answer, it is a yes only if each of them is. If a pinned script returns a list that is
+// not one of its answers, the first item counts.
 func (c *Class) Vote(call Call, reply Reply) Vote {
 	vote := c.vote(call, reply)
 	if vote == Unclear && c.pinned && reply.Kind == KindArray {
@@ -253,8 +254,8 @@ func (c *Class) vote(call Call, reply Reply) Vote {
 	return vote
 }
 
-// Holdings says which holdings of the key explain the answer; empty if only
-// keys that are held differently do, or none.
+// KeyStates returns the states of the key that explain the answer. It is empty if none
+// does, or only keys in different states.
 func (c *Class) KeyStates(call Call, reply Reply) []KeyState {
 	var found []KeyState
 	for h := range c.cases {
@@ -265,7 +266,7 @@ func (c *Class) KeyStates(call Call, reply Reply) []KeyState {
 	return found
 }
 
-// notMine is the token that a key held by another one cannot hold.
+// excludedToken is the token that a key in this state cannot hold, "" if there is none.
 func (c *Class) excludedToken(h KeyState, call Call) string {
 	if h == HeldByOther {
 		return c.TokenOf(call)
@@ -273,18 +274,18 @@ func (c *Class) excludedToken(h KeyState, call Call) string {
 	return ""
 }
 
-// Does says whether the script does what its Op says if the key is held so.
+// ActsOn reports whether the script does what its Op names if the key is in this state.
 func (c *Class) ActsOn(h KeyState) bool { return c.cases[h].done }
 
-// Predict is the answer of the script if the key is held so: value is what it
-// holds and remaining the ms it still does (-1 without expiry, -2 if absent).
-// ok is false if the script fails there with an error of its own making.
+// Predict returns the answer of the script for a key in this state. value is the value of
+// the key, and remaining its remaining ms (-1 without an expiry, -2 if the key is free).
+// ok is false if a part of the answer is not known.
 func (c *Class) Predict(h KeyState, call Call, value string, remaining int64) (r Reply, ok bool) {
 	return c.cases[h].reply.fill(call, value, remaining)
 }
 
-// parseInt reads an integer as Redis does: no sign but one minus, no leading
-// zero, no spaces.
+// parseInt reads an integer as Redis does: no sign except one minus, no leading zero, no
+// spaces.
 func parseInt(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && strconv.FormatInt(n, 10) == s

@@ -1,5 +1,7 @@
-// comparison follows ==, ~=, <, <=, > and >=: both ways where the outcome depends on
-// what a key holds, one where it is known, none where it cannot be known.
+// The comparisons ==, ~=, <, <=, > and >=. A comparison splits the path if its result
+// depends on the state of a key. It keeps one path if the result is known, and none if it
+// cannot be known.
+
 package dropin
 
 // compare evaluates one comparison.
@@ -16,7 +18,7 @@ func (e *evaluator) compare(p *path, line int, operator string, l, r luaValue) [
 	return e.less(p, line, l, r, operator == "<=")
 }
 
-// outcomes are the branches of a condition that holds on the path yes.
+// conditionBranches are the branches of a condition that holds on the path yes.
 func conditionBranches(yes, no *path, holds bool) (out []branch) {
 	if yes != nil {
 		out = append(out, branch{yes, boolValue(holds)})
@@ -27,7 +29,7 @@ func conditionBranches(yes, no *path, holds bool) (out []branch) {
 	return out
 }
 
-// decided puts a path on one of two sides.
+// decided returns the path as the one for yes or the one for no.
 func decided(p *path, holds bool) (yes, no *path) {
 	if holds {
 		return p, nil
@@ -35,7 +37,7 @@ func decided(p *path, holds bool) (yes, no *path) {
 	return nil, p
 }
 
-// equal parts a path by whether two values are the same.
+// equal splits a path by whether two values are equal.
 func (e *evaluator) equal(p *path, line int, l, r luaValue) (yes, no *path) {
 	if l.kind > r.kind {
 		l, r = r, l
@@ -47,11 +49,11 @@ func (e *evaluator) equal(p *path, line int, l, r luaValue) (yes, no *path) {
 		return nil, nil
 	case known(l) && known(r):
 		return decided(p, l.kind == r.kind && l.n == r.n && l.text == r.text)
-	case l.is(valueNil, valueFalse, valueTrue): // r is none of them
+	case l.is(valueNil, valueFalse, valueTrue): // r is of another kind
 		return decided(p, false)
 	case l.kind == valueNumber:
 		return e.equalNumber(p, line, l.n, r)
-	case r.is(valueStatus, valueFailure) && l.is(valueText, valueArg): // a table is no text
+	case r.is(valueStatus, valueFailure) && l.is(valueText, valueArg): // a table never equals a text
 		return decided(p, false)
 	case l.kind == valueText && r.kind == valueArg:
 		e.given[r.arg] = true
@@ -68,7 +70,7 @@ func (e *evaluator) equal(p *path, line int, l, r luaValue) (yes, no *path) {
 	return nil, nil
 }
 
-// equalNumber compares a number of the script.
+// equalNumber compares a value with a number of the script.
 func (e *evaluator) equalNumber(p *path, line int, n int64, r luaValue) (yes, no *path) {
 	switch r.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueStatus, valueFailure, valueJoined, valueTable:
@@ -102,7 +104,7 @@ func (e *evaluator) less(p *path, line int, l, r luaValue, orEqual bool) []branc
 	switch {
 	case l.kind == valueNumber && r.kind == valueNumber:
 		yes, no = decided(p, l.n < r.n+more)
-	case l.kind == valueNumber && l.n < 0 && (remains(r) || r.kind == valueArgNumber): // those are 0 or more
+	case l.kind == valueNumber && l.n < 0 && (remains(r) || r.kind == valueArgNumber): // both kinds are 0 or more
 		yes, no = decided(p, true)
 	case r.kind == valueNumber && r.n+more <= 0 && (remains(l) || l.kind == valueArgNumber):
 		yes, no = decided(p, false)
@@ -112,7 +114,7 @@ func (e *evaluator) less(p *path, line int, l, r luaValue, orEqual bool) []branc
 		yes, no = e.splitRemaining(p, line, l.key, threshold{arg: -1, n: r.n + more})
 	case l.kind == valueRemainingMS && r.kind == valueArgNumber:
 		yes, no = e.splitRemaining(p, line, l.key, threshold{arg: r.arg, n: more})
-	case l.kind == valueNumber && r.kind == valueRemainingMS: // n < left is not left < n+1
+	case l.kind == valueNumber && r.kind == valueRemainingMS: // n < remaining is the opposite of remaining < n+1
 		no, yes = e.splitRemaining(p, line, r.key, threshold{arg: -1, n: l.n + 1 - more})
 	case l.kind == valueArgNumber && r.kind == valueRemainingMS:
 		no, yes = e.splitRemaining(p, line, r.key, threshold{arg: l.arg, n: 1 - more})
@@ -122,8 +124,8 @@ func (e *evaluator) less(p *path, line int, l, r luaValue, orEqual bool) []branc
 	return conditionBranches(yes, no, true)
 }
 
-// shorter parts a path by whether less was left of the key than a threshold. A script
-// has one: with two it would have to be known which is the lower one.
+// splitRemaining splits a path by whether the remaining time of the key was below a
+// threshold. A script has one threshold: of two, the lower one would have to be known.
 func (e *evaluator) splitRemaining(p *path, line, key int, than threshold) (yes, no *path) {
 	if e.threshold == nil {
 		e.threshold = &than

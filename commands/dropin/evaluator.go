@@ -1,9 +1,11 @@
-// evaluator follows every path of a script for one number of keys and arguments.
+// The evaluator, which follows every path of a script for one number of keys and
+// arguments.
 //
-// A condition must depend on what the keys hold, on how much is left of it, or on an
-// argument that the class then names as given. Anything else is refused, so there is
-// no path on a master that the evaluator has not followed. That each path ends follows
-// from the language, see checkSyntax.
+// A condition must depend on the state of the keys, on their remaining time, or on an
+// argument that the class then lists as given. Any other condition is refused, so a
+// master has no path that the evaluator does not follow. Every path ends because of the
+// language, see checkSyntax.
+
 package dropin
 
 import (
@@ -15,42 +17,42 @@ import (
 )
 
 const (
-	// maxKeys and maxArgs of an evaluated call: more than any library passes.
+	// maxKeys and maxArgs bound an evaluated call. No library passes as many.
 	maxKeys = 16
 	maxArgs = 32
-	// maxSteps bounds the work of one evaluation, some 10 ms.
+	// maxSteps bounds the work of one evaluation to some 10 ms.
 	maxSteps = 100_000
-	// maxPaths are followed at the same time.
+	// maxPaths bounds the paths that are followed at the same time.
 	maxPaths = 4096
 )
 
-// threshold is what the remaining time of a key is compared with: less than n, or
-// less than argument arg plus n.
+// threshold is the limit that a script compares a remaining time with: less than n, or less
+// than argument arg plus n.
 type threshold struct {
 	arg int // -1: none
 	n   int64
 }
 
-// evaluator follows one script. Indexes of keys and arguments are from 0.
+// evaluator follows one script. Indexes of keys and arguments start at 0.
 type evaluator struct {
 	call Call
 
 	err     error
-	restart bool // a key turned out to be no lock, or paths cannot be merged
+	restart bool // run again: a key is no lock, or paths cannot be merged
 	merges  bool
 	steps   int
 	signals map[int]bool // keys that hold lists
-	touched map[int]bool // keys that a command was used on
-	loop    int          // the key of the loop under way, -1 none
-	// commands has lastCommand of each block, by its first statement.
+	touched map[int]bool // keys that a command used
+	loop    int          // the key of the current loop turn, -1 outside of loops
+	// commands has the lastCommand of each block, by its first statement.
 	commands map[*ast.Stmt]int
 
-	tokens    []int // by key: the argument that is its token, -1 unknown
+	tokens    []int // by key: the argument that is its token, -1 if unknown
 	time      Time  // Arg from 1
 	given     map[int]bool
 	numbers   map[int]bool // arguments that must be whole numbers, 0 or more
 	threshold *threshold
-	db        int // the argument that SELECT is given, -1 none
+	db        int // the argument that SELECT gets, -1 if none
 	publishes bool
 	writes    bool
 }
@@ -64,7 +66,7 @@ func evaluate(script []ast.Stmt, call Call) (*evaluator, []*path, error) {
 		return nil, nil, fmt.Errorf("it is called with %d keys and %d arguments, allowed are %d and %d", len(call.Keys), len(call.Args), maxKeys, maxArgs)
 	}
 	e := &evaluator{call: call, merges: true, signals: make(map[int]bool), commands: make(map[*ast.Stmt]int)}
-	for range len(call.Keys) + 2 { // each further time knows one signal more, or merges nothing
+	for range len(call.Keys) + 2 { // each further run knows one more signal, or merges nothing
 		paths := e.run(script)
 		if e.restart && e.err == nil {
 			continue
@@ -90,17 +92,17 @@ func (e *evaluator) run(script []ast.Stmt) []*path {
 	return e.block([]*path{first}, script, false)
 }
 
-// refuse notes the first reason.
+// refuse records the first reason.
 func (e *evaluator) refuse(line int, format string, args ...any) {
 	if e.err == nil {
 		e.err = fmt.Errorf("line %d: %s", max(line, 1), fmt.Sprintf(format, args...))
 	}
 }
 
-// over tells that the evaluation goes no further.
+// stopped reports whether the evaluation goes no further.
 func (e *evaluator) stopped() bool { return e.err != nil || e.restart }
 
-// step counts one piece of work.
+// step counts one unit of work. It returns false if the evaluation must stop.
 func (e *evaluator) step(line int) bool {
 	if e.steps++; e.steps > maxSteps {
 		e.refuse(line, "it has too many ways to run, more than %d steps in all", maxSteps)
@@ -108,8 +110,8 @@ func (e *evaluator) step(line int) bool {
 	return !e.stopped()
 }
 
-// block follows statements. behind tells that commands may follow after them.
-func (e *evaluator) block(paths []*path, stmts []ast.Stmt, behind bool) []*path {
+// block follows statements. moreFollow means that commands may run after them.
+func (e *evaluator) block(paths []*path, stmts []ast.Stmt, moreFollow bool) []*path {
 	base := -1
 	for _, p := range paths {
 		if !p.returned {
@@ -117,7 +119,7 @@ func (e *evaluator) block(paths []*path, stmts []ast.Stmt, behind bool) []*path 
 		}
 	}
 	for i, stmt := range stmts {
-		follows := behind || i < e.lastCommand(stmts)
+		follows := moreFollow || i < e.lastCommand(stmts)
 		var next []*path
 		for _, p := range paths {
 			if e.stopped() {
@@ -142,8 +144,8 @@ func (e *evaluator) block(paths []*path, stmts []ast.Stmt, behind bool) []*path 
 	return paths
 }
 
-// lastCommand is the place of the last statement that may call a command, -1 if
-// there is none.
+// lastCommand is the index of the last statement that may call a command, -1 if there is
+// none.
 func (e *evaluator) lastCommand(stmts []ast.Stmt) int {
 	if last, known := e.commands[&stmts[0]]; known {
 		return last
@@ -156,7 +158,7 @@ func (e *evaluator) lastCommand(stmts []ast.Stmt) int {
 	return last
 }
 
-func (e *evaluator) statement(p *path, stmt ast.Stmt, behind bool) []*path {
+func (e *evaluator) statement(p *path, stmt ast.Stmt, moreFollow bool) []*path {
 	if !e.step(stmt.Line()) {
 		return nil
 	}
@@ -168,15 +170,15 @@ func (e *evaluator) statement(p *path, stmt ast.Stmt, behind bool) []*path {
 	case *ast.FuncCallStmt:
 		return pathsOf(e.expression(p, n.Expr))
 	case *ast.DoBlockStmt:
-		return e.block([]*path{p}, n.Stmts, behind)
+		return e.block([]*path{p}, n.Stmts, moreFollow)
 	case *ast.IfStmt:
-		return e.choose(p, n, behind)
+		return e.choose(p, n, moreFollow)
 	case *ast.ReturnStmt:
 		return e.answer(p, n)
 	case *ast.NumberForStmt:
-		return e.countingLoop(p, n, behind)
+		return e.countingLoop(p, n, moreFollow)
 	case *ast.GenericForStmt:
-		return e.listLoop(p, n, behind)
+		return e.listLoop(p, n, moreFollow)
 	}
 	e.refuse(stmt.Line(), "it has a statement that lock scripts have no use for")
 	return nil
@@ -191,36 +193,36 @@ func (e *evaluator) declare(p *path, n *ast.LocalAssignStmt) []*path {
 	})
 }
 
-// assign gives locals another value. Nothing else can be assigned to.
+// assign sets locals. A script cannot assign to anything else.
 func (e *evaluator) assign(p *path, n *ast.AssignStmt) []*path {
-	places := make([]int, len(n.Lhs))
+	indexes := make([]int, len(n.Lhs))
 	for i, target := range n.Lhs {
-		if places[i] = p.find(nameOf(target)); places[i] < 0 {
+		if indexes[i] = p.find(nameOf(target)); indexes[i] < 0 {
 			e.refuse(n.Line(), "it makes or replaces the global %s", short(nameOf(target)))
 			return nil
 		}
 	}
 	return e.each(p, n.Rhs, func(p *path, values []luaValue) []*path {
-		for i, place := range places {
-			p.locals[place].value = valueAt(values, i)
+		for i, index := range indexes {
+			p.locals[index].value = valueAt(values, i)
 		}
 		return []*path{p}
 	})
 }
 
-func (e *evaluator) choose(p *path, n *ast.IfStmt, behind bool) []*path {
+func (e *evaluator) choose(p *path, n *ast.IfStmt, moreFollow bool) []*path {
 	var out []*path
 	for _, b := range e.expression(p, n.Condition) {
 		stmts := n.Else
 		if e.truth(n.Line(), b.value) {
 			stmts = n.Then
 		}
-		out = append(out, e.block([]*path{b.path}, stmts, behind)...)
+		out = append(out, e.block([]*path{b.path}, stmts, moreFollow)...)
 	}
 	return out
 }
 
-// truth is whether a condition holds; an unknown one is refused.
+// truth reports whether a condition holds. It refuses an unknown condition.
 func (e *evaluator) truth(line int, v luaValue) bool {
 	if v.kind == valueUnknown {
 		e.refuse(line, "a condition depends on a reply that differs between masters")
@@ -228,7 +230,7 @@ func (e *evaluator) truth(line int, v luaValue) bool {
 	return v.truth()
 }
 
-// answer ends the path: Redis takes the first of several values.
+// answer ends the path. Redis uses the first of several values.
 func (e *evaluator) answer(p *path, n *ast.ReturnStmt) []*path {
 	return e.each(p, n.Exprs, func(p *path, values []luaValue) []*path {
 		p.returned, p.reply = true, valueAt(values, 0)
@@ -237,15 +239,15 @@ func (e *evaluator) answer(p *path, n *ast.ReturnStmt) []*path {
 }
 
 // countingLoop is for i = 1, #KEYS.
-func (e *evaluator) countingLoop(p *path, n *ast.NumberForStmt, behind bool) []*path {
-	return e.iterate(p, n.Line(), n.Stmts, behind, func(p *path, i int) {
+func (e *evaluator) countingLoop(p *path, n *ast.NumberForStmt, moreFollow bool) []*path {
+	return e.iterate(p, n.Line(), n.Stmts, moreFollow, func(p *path, i int) {
 		p.locals = append(p.locals, local{n.Name, numberValue(int64(i + 1))})
 	})
 }
 
 // listLoop is for i, key in ipairs(KEYS).
-func (e *evaluator) listLoop(p *path, n *ast.GenericForStmt, behind bool) []*path {
-	return e.iterate(p, n.Line(), n.Stmts, behind, func(p *path, i int) {
+func (e *evaluator) listLoop(p *path, n *ast.GenericForStmt, moreFollow bool) []*path {
+	return e.iterate(p, n.Line(), n.Stmts, moreFollow, func(p *path, i int) {
 		p.locals = append(p.locals, local{n.Names[0], numberValue(int64(i + 1))})
 		if len(n.Names) == 2 {
 			p.locals = append(p.locals, local{n.Names[1], luaValue{kind: valueKey, key: i}})
@@ -253,8 +255,8 @@ func (e *evaluator) listLoop(p *path, n *ast.GenericForStmt, behind bool) []*pat
 	})
 }
 
-// iterate runs a loop's body for each key.
-func (e *evaluator) iterate(p *path, line int, body []ast.Stmt, behind bool, start func(p *path, i int)) []*path {
+// iterate follows the body of a loop once for each key.
+func (e *evaluator) iterate(p *path, line int, body []ast.Stmt, moreFollow bool, start func(p *path, i int)) []*path {
 	defer func() { e.loop = -1 }()
 	paths, base := []*path{p}, len(p.locals)
 	for i := range e.call.Keys {
@@ -280,15 +282,15 @@ func (e *evaluator) iterate(p *path, line int, body []ast.Stmt, behind bool, sta
 			e.refuse(line, "its keys can be held in more than %d ways that it tells apart", maxPaths)
 			return nil
 		}
-		if e.merges && !behind {
+		if e.merges && !moreFollow {
 			paths = merge(paths, i)
 		}
 	}
 	return paths
 }
 
-// merge leaves one of the paths whose rest is the same. No command may follow but
-// those of the same loop, each on the key of its own turn (see touch).
+// merge keeps one of all paths that have the same rest. Only commands of the same loop may
+// follow, each on the key of its own turn (see touch).
 func merge(paths []*path, last int) []*path {
 	found := make(map[string]*path)
 	out := paths[:0:0]
@@ -307,8 +309,8 @@ func merge(paths []*path, last int) []*path {
 	return out
 }
 
-// touch notes the use of a key. A command of a loop on another key than that of its
-// turn makes merged paths differ.
+// touch records the use of a key. If a command in a loop uses a key other than that of its
+// turn, merged paths would differ, so the evaluation starts again without merging.
 func (e *evaluator) touch(key int) {
 	e.touched[key] = true
 	if e.merges && e.loop >= 0 && e.loop != key {
@@ -316,7 +318,7 @@ func (e *evaluator) touch(key int) {
 	}
 }
 
-// each evaluates expressions from left to right, and goes on with their values.
+// each evaluates expressions from left to right, and calls then with their values.
 func (e *evaluator) each(p *path, exprs []ast.Expr, then func(*path, []luaValue) []*path) []*path {
 	var out []*path
 	for _, l := range e.list(p, exprs) {
@@ -325,7 +327,7 @@ func (e *evaluator) each(p *path, exprs []ast.Expr, then func(*path, []luaValue)
 	return out
 }
 
-// listed are the values of several expressions on a path.
+// valueList has the values of several expressions on a path.
 type valueList struct {
 	path   *path
 	values []luaValue

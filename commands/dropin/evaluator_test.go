@@ -144,7 +144,7 @@ return {value, ttl}
 `
 )
 
-func TestEvaluator_KnowsAnExtensionThatWantsTimeLeft(t *testing.T) {
+func TestEvaluator_ClassifiesAnExtensionThatNeedsTimeLeft(t *testing.T) {
 	call := Call{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "2000", "20000"}}
 	class, err := classOfText(strings.TrimSpace(extendsInTime), call)
 	if err != nil {
@@ -171,7 +171,7 @@ func TestEvaluator_KnowsAnExtensionThatWantsTimeLeft(t *testing.T) {
 	}
 }
 
-func TestEvaluator_KnowsATokenForEachKey(t *testing.T) {
+func TestEvaluator_ClassifiesATokenForEachKey(t *testing.T) {
 	for n := 1; n <= maxKeys; n++ {
 		call := Call{}
 		for i := range n {
@@ -198,7 +198,7 @@ func TestEvaluator_KnowsATokenForEachKey(t *testing.T) {
 	}
 }
 
-func TestEvaluator_KnowsAListWithWhatAKeyHolds(t *testing.T) {
+func TestEvaluator_ClassifiesAListWithTheValueOfAKey(t *testing.T) {
 	class, err := classOfText(strings.TrimSpace(inspects), Call{Keys: []string{"k"}})
 	if err != nil || class.Op != Read {
 		t.Fatal(class, err)
@@ -252,7 +252,7 @@ func TestEvaluator_FollowsEveryWayInWhichManyKeysAreHeld(t *testing.T) {
 }
 
 // A condition on an argument makes a class for its value alone.
-func TestEvaluator_KnowsAScriptOncePerFlag(t *testing.T) {
+func TestEvaluator_ClassifiesAScriptOncePerFlag(t *testing.T) {
 	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0]
 	for flag, want := range map[string]Op{"0": ExtendAdd, "1": Extend} {
 		call := Call{Keys: sample.Keys, Args: append(sample.Args[:2:2], flag)}

@@ -1,5 +1,5 @@
-// expression evaluates the expressions of a script. A comparison of what a key holds
-// parts the path.
+// The evaluation of expressions. A comparison with the value of a key splits the path.
+
 package dropin
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// branch is a path with the value that an expression has on it.
+// branch is a path with the value of an expression on it.
 type branch struct {
 	path  *path
 	value luaValue
@@ -38,9 +38,9 @@ func (e *evaluator) expression(p *path, x ast.Expr) []branch {
 	case *ast.UnaryLenOpExpr:
 		return e.length(p, n)
 	case *ast.UnaryNotOpExpr:
-		return e.negation(p, n)
+		return e.convert(p, n.Line(), n.Expr, e.negation)
 	case *ast.UnaryMinusOpExpr:
-		return e.minus(p, n)
+		return e.convert(p, n.Line(), n.Expr, e.minus)
 	case *ast.LogicalOpExpr:
 		return e.logic(p, n)
 	case *ast.TableExpr:
@@ -115,24 +115,14 @@ func (e *evaluator) length(p *path, n *ast.UnaryLenOpExpr) []branch {
 	return e.one(p, numberValue(int64(len(e.call.Args))))
 }
 
-func (e *evaluator) negation(p *path, n *ast.UnaryNotOpExpr) []branch {
-	out := e.expression(p, n.Expr)
-	for i := range out {
-		out[i].value = boolValue(!e.truth(n.Line(), out[i].value))
-	}
-	return out
-}
+func (e *evaluator) negation(line int, v luaValue) luaValue { return boolValue(!e.truth(line, v)) }
 
-func (e *evaluator) minus(p *path, n *ast.UnaryMinusOpExpr) []branch {
-	out := e.expression(p, n.Expr)
-	for i := range out {
-		if out[i].value.kind != valueNumber {
-			e.refuse(n.Line(), "it calculates with something other than numbers of its own")
-			return nil
-		}
-		out[i].value.n = -out[i].value.n
+func (e *evaluator) minus(line int, v luaValue) luaValue {
+	if v.kind != valueNumber {
+		e.refuse(line, "it calculates with something other than numbers of its own")
 	}
-	return out
+	v.n = -v.n
+	return v
 }
 
 // logic evaluates the right side only where Lua does.
@@ -183,7 +173,7 @@ func (e *evaluator) table(p *path, n *ast.TableExpr) []branch {
 	return out
 }
 
-// arithmetic counts with the script's own numbers, and adds an argument to what is left.
+// arithmetic calculates with numbers of the script, and adds an argument to a remaining time.
 func (e *evaluator) arithmetic(p *path, line int, operator string, l, r luaValue) []branch {
 	if operator == "+" && r.kind == valueRemainingMS {
 		l, r = r, l
@@ -213,7 +203,7 @@ func (e *evaluator) arithmetic(p *path, line int, operator string, l, r luaValue
 	return e.one(p, numberValue(n))
 }
 
-// join is a .. b. What comes out can only be returned or published.
+// join is a .. b. A script can only return or publish the result.
 func (e *evaluator) join(p *path, line int, l, r luaValue) []branch {
 	joined := luaValue{kind: valueJoined}
 	literal := 0
@@ -240,26 +230,27 @@ func (e *evaluator) join(p *path, line int, l, r luaValue) []branch {
 	return e.one(p, joined)
 }
 
-// function is a call of a command, or of one of the few functions of the language.
+// function follows the call of a command, or of one of the few functions of the language.
 func (e *evaluator) function(p *path, n *ast.FuncCallExpr) []branch {
 	_, field := fieldOf(n.Func)
 	switch name := nameOf(n.Func); {
 	case field == "call", field == "pcall":
 		return e.command(p, n)
 	case field == "status_reply":
-		return e.convert(p, n, func(line int, v luaValue) luaValue { return e.toReply(line, v, valueStatus) })
+		return e.convert(p, n.Line(), n.Args[0], func(line int, v luaValue) luaValue { return e.toReply(line, v, valueStatus) })
 	case field == "error_reply":
-		return e.convert(p, n, func(line int, v luaValue) luaValue { return e.toReply(line, v, valueFailure) })
+		return e.convert(p, n.Line(), n.Args[0], func(line int, v luaValue) luaValue { return e.toReply(line, v, valueFailure) })
 	case name == "tonumber":
-		return e.convert(p, n, e.toNumber)
+		return e.convert(p, n.Line(), n.Args[0], e.toNumber)
 	}
-	return e.convert(p, n, e.toText)
+	return e.convert(p, n.Line(), n.Args[0], e.toText)
 }
 
-func (e *evaluator) convert(p *path, n *ast.FuncCallExpr, to func(line int, v luaValue) luaValue) []branch {
-	out := e.expression(p, n.Args[0])
+// convert evaluates an expression and converts its value on every path.
+func (e *evaluator) convert(p *path, line int, x ast.Expr, to func(line int, v luaValue) luaValue) []branch {
+	out := e.expression(p, x)
 	for i := range out {
-		out[i].value = to(n.Line(), out[i].value)
+		out[i].value = to(line, out[i].value)
 	}
 	return out
 }

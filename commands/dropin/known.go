@@ -1,5 +1,6 @@
-// Which scripts are known by their SHA1 alone? Nothing has to be run for them,
-// and EVALSHA needs no text.
+// The scripts that are known by their SHA1 alone. Nothing is evaluated for them, and EVALSHA
+// needs no text.
+
 package dropin
 
 import (
@@ -18,11 +19,11 @@ type knownScript struct {
 	op      Op
 	keys    int
 	args    string // one word each
-	answers string // of the four holdings, and where too little is left
+	answers string // for the four key states, and for a lease with too little time left
 }
 
-// allOrNone are scripts of the table that take any number of keys and answer alike
-// however many they are. Their texts are outside of the language.
+// allOrNone are scripts of the table that take any number of keys, and whose answers do not
+// depend on the number. Their texts are outside of the language.
 var allOrNone = []string{
 	"eb0c00d98f6f33b4262419a509002884540f30be", "5a22d7e8431313862816d4416b5e46dd70fc340d",
 	"9470c810040e272ee6c579d8d4331aaf6332a7b1", "66e1084c2d842a7e8c271925aae90219fac4e129",
@@ -31,7 +32,7 @@ var allOrNone = []string{
 // sum is a SHA1 in its short form.
 type sum [sha1.Size]byte
 
-// known is made once, when the first script comes.
+// known is built once, for the first script.
 var known = sync.OnceValue(func() map[sum]*Class {
 	table := make(map[sum]*Class, len(knownScripts))
 	for _, row := range knownScripts {
@@ -76,10 +77,10 @@ func (k knownScript) class() *Class {
 	}
 	c.anyKeys = slices.Contains(allOrNone, k.sha)
 	if c.Op == Release {
-		c.Time = Time{} // it is there for others of the same library
+		c.Time = Time{} // the library passes it to all its scripts; this one ignores it
 	}
 	if c.Op == Discard {
-		c.Token = 0 // it is told, and does not look
+		c.Token = 0 // the script gets the token and does not compare it
 	}
 	if c.Op == Read {
 		c.readOutcomes()
@@ -110,5 +111,5 @@ func (c *Class) setRole(word string, arg int) {
 	}
 }
 
-// shaOf is what EVALSHA calls a text by.
+// shaOf is the SHA1 of a text, as EVALSHA uses it.
 func shaOf(text string) sum { return sha1.Sum([]byte(text)) }

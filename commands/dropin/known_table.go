@@ -1,13 +1,15 @@
 package dropin
 
-// knownScripts are facts: what was measured of the scripts of lock libraries
-// on a redis-server, and the SHA1 each is called by. Arguments: token; ms, s and
-// at (a point in time in ms) are the expiry; len is the number of bytes of the
-// token that count; db the database; least
-// the ms that must be left; =x must be x; any may be anything. Answers:
-// key absent | held by the token | by another | by the token without expiry, with
-// a ! where the script did its work | where too little is left. Where a script takes any number of keys,
-// this is what it does with one. The table is never changed.
+// knownScripts are the scripts of lock libraries: the SHA1 that the library uses, and the
+// behaviour that was measured on a redis-server. The table is never changed.
+//
+// Arguments: token; ms, s and at (a point in time in ms) are the expiry; len is the number
+// of compared bytes of the token; db is the database; least is the minimum remaining ms;
+// =x must be x; any has any value.
+//
+// Answers: key free | held by the token | by another token | by the token without an
+// expiry | with too little time left. A ! follows if the script did its work. For a
+// script that takes any number of keys, these are the answers for one key.
 var knownScripts = []knownScript{
 	{"c3f8721cbb97f72bc19e972846bd7aaf91901658", "redis-py Lock", "release", Release, 1, "token", "0|1!|0|1!"},
 	{"a4e8783852e6b949f9ef3a97212805108459a890", "redis-py Lock", "extend", ExtendAdd, 1, "token ms =0", "0|1!|0|0"},

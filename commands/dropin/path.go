@@ -1,5 +1,7 @@
-// path is one way through a script: what its keys held before, what it did to them,
-// and what its locals are. Every way that can run on a master is some path.
+// The path: one way through a script. It has the state of the keys before the script,
+// what the script did to them, and its locals. Every way that can run on a master is one
+// of the paths.
+
 package dropin
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strconv"
 )
 
-// states are what a key may have held before the script ran: bits.
+// states is a set of bits: the states that a key may have had before the script ran.
 type states uint8
 
 const (
@@ -23,27 +25,27 @@ const (
 
 var eachState = []states{stateFree, stateSelf, stateSelfNoExpiry, stateOther, stateOtherNoExpiry}
 
-// content is what a key holds now.
+// content is the present content of a key.
 type content uint8
 
 const (
-	contentSame  content = iota // what it held before
+	contentSame  content = iota // the same as before
 	contentToken                // its token
 	contentNone                 // nothing
 )
 
-// expirySource is where the expiry of a key comes from.
+// expirySource is the source of the present expiry of a key.
 type expirySource uint8
 
 const (
-	expirySame    expirySource = iota // what it was
-	expiryNone                        // it has none
+	expirySame    expirySource = iota // unchanged
+	expiryNone                        // no expiry
 	expiryFromArg                     // the time argument
-	expiryAdded                       // the time argument, added to what was left
+	expiryAdded                       // the time argument, added to the remaining time
 	expiryFixed                       // written in the script
 )
 
-// remainder is how what was left compares with the script's threshold.
+// remainder is the comparison of the remaining time with the threshold of the script.
 type remainder uint8
 
 const (
@@ -72,7 +74,7 @@ type path struct {
 	locals   []local
 	returned bool
 	reply    luaValue
-	// seen is what merged paths did to their keys, beside this one's.
+	// merged has the keys of the paths that this path absorbed.
 	merged []keyPath
 }
 
@@ -82,7 +84,8 @@ func (p *path) clone() *path {
 	return &c
 }
 
-// split parts a path by what the key held before; nil where nothing is left.
+// split divides a path by the earlier state of the key. A path is nil if no state is left
+// for it.
 func (p *path) split(key int, in states) (yes, no *path) {
 	before := p.keys[key].before
 	switch before & in {
@@ -97,7 +100,7 @@ func (p *path) split(key int, in states) (yes, no *path) {
 	return p, no
 }
 
-// absent parts a path by whether the key holds nothing now.
+// splitFree divides a path by whether the key is free now.
 func (p *path) splitFree(key int) (yes, no *path) {
 	switch p.keys[key].content {
 	case contentNone:
@@ -108,7 +111,7 @@ func (p *path) splitFree(key int) (yes, no *path) {
 	return p.split(key, stateFree)
 }
 
-// mine parts a path by whether the key holds its token now.
+// splitSelf divides a path by whether the key holds its token now.
 func (p *path) splitSelf(key int) (yes, no *path) {
 	switch p.keys[key].content {
 	case contentNone:
@@ -119,7 +122,7 @@ func (p *path) splitSelf(key int) (yes, no *path) {
 	return p.split(key, selfStates)
 }
 
-// below parts a path by whether less than the threshold was left.
+// splitBelow divides a path by whether the remaining time was below the threshold.
 func (p *path) splitBelow(key int) (yes, no *path) {
 	switch p.keys[key].remainder {
 	case remainderBelow:
@@ -132,7 +135,7 @@ func (p *path) splitBelow(key int) (yes, no *path) {
 	return p, no
 }
 
-// find is the place of a local, the innermost of its name; -1 if there is none.
+// find is the index of the innermost local of that name, -1 if there is none.
 func (p *path) find(name string) int {
 	for i := len(p.locals) - 1; i >= 0; i-- {
 		if p.locals[i].name == name {
@@ -142,12 +145,11 @@ func (p *path) find(name string) int {
 	return -1
 }
 
-// changed tells whether the script wrote to the key.
+// changed reports whether the script wrote to the key.
 func (k keyPath) changed() bool { return k.content != contentSame || k.expiry != expirySame }
 
-// mergeKey is equal for paths that differ only in which of the first keys, up to
-// last, were held in which way. "" is for a path that stays alone: in it all keys may
-// have been held alike.
+// mergeKey is equal for paths that differ only in the states of their first keys, up to
+// last. It is "" for a path that is not merged: all its keys may have been in one state.
 func (p *path) mergeKey(last int) string {
 	common, changed, low := allStates, 0, false
 	for i, k := range p.keys {
@@ -166,7 +168,7 @@ func (p *path) mergeKey(last int) string {
 		b = strconv.AppendInt(b, k.fixed, 10)
 	}
 	for _, l := range p.locals {
-		if l.value.dependsOnKey() { // a later condition may tell the merged paths apart by it
+		if l.value.dependsOnKey() { // a later condition may distinguish the merged paths by it
 			return ""
 		}
 		b = l.value.write(append(b, '\n'))
@@ -174,11 +176,30 @@ func (p *path) mergeKey(last int) string {
 	return string(b)
 }
 
-// absorb takes over what another path did to its keys.
+// absorb adds the keys of another path to this one.
 func (p *path) absorb(other *path) {
 	for _, k := range append(slices.Clone(other.keys), other.merged...) {
 		if !slices.Contains(p.merged, k) {
 			p.merged = append(p.merged, k)
 		}
 	}
+}
+
+// remove deletes a key.
+func (p *path) remove(key int) {
+	p.keys[key].content, p.keys[key].expiry, p.keys[key].fixed = contentNone, expirySame, 0
+}
+
+// store writes the token to a key.
+func (p *path) store(key int, expiry expirySource, fixed int64) {
+	p.keys[key].content, p.keys[key].expiry, p.keys[key].fixed = contentToken, expiry, fixed
+}
+
+// withState returns the path for keys that were all in one state.
+func (p *path) withState(state states) *path {
+	alike := p.clone()
+	for i := range alike.keys {
+		alike.keys[i].before = state
+	}
+	return alike
 }

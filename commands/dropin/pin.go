@@ -1,5 +1,6 @@
-// ParsePin reads --script-class, by which an operator names what a script does that is
-// outside of the language, or that is to be taken for something else.
+// The option --script-class, by which an operator declares what a script does. It serves
+// scripts outside of the language, and scripts that redlockd must treat as another class.
+
 package dropin
 
 import (
@@ -11,11 +12,13 @@ import (
 
 const pinSyntax = "<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]]"
 
-// ParsePin reads the value of --script-class: a SHA1, and what the script of
-// that SHA1 does to its keys. Of a list that it answers, the first item counts, unless
-// the answer is written as a list. An acquire may give each key its own token. Left out, the token is argument 1; an acquire
-// or an extension takes ms from argument 2; yes and no are OK and nil for an
-// acquire and 1 and 0 for the rest. Units are ms, s, ms@ and s@ (points in time).
+// ParsePin reads the value of --script-class: a SHA1, and what the script of that SHA1
+// does to its keys. If the script returns a list, its first item counts, unless the option
+// writes the answer as a list. An acquire may give each key its own token.
+//
+// By default the token is argument 1, and an acquire or an extension takes ms from
+// argument 2. yes and no are OK and nil for an acquire, and 1 and 0 for all others. Units
+// are ms, s, ms@ and s@ (points in time).
 func ParsePin(value string) (sha string, c *Class, err error) {
 	sha, spec, ok := strings.Cut(value, "=")
 	if _, isSHA := parseSHA(sha); !ok || !isSHA {
@@ -126,8 +129,8 @@ func (c *Class) pinTokens(value string) error {
 	return nil
 }
 
-// answers gives every holding the first of the answers for yes or of those for no; the
-// others are answers, too.
+// setAnswers gives every key state the first answer for yes or the first for no. The
+// further answers count as well.
 func (c *Class) setAnswers(yes, no []string) {
 	does := map[Op][keyStates]bool{
 		Acquire: {true, false, false, false}, Reacquire: {true, true, false, true},
@@ -148,8 +151,8 @@ func (c *Class) setAnswers(yes, no []string) {
 	}
 }
 
-// pinnedShape is an answer as the option names it: in a list, with ';' between its
-// items, as blanks separate the values of the option.
+// pinnedShape reads an answer of the option. The items of a list are separated by ';',
+// because blanks separate the values of the option.
 func pinnedShape(word string) Shape {
 	if strings.HasPrefix(word, "[") {
 		word = strings.ReplaceAll(word, ";", " ")

@@ -8,7 +8,7 @@ import (
 
 const anySHA = "00112233445566778899aabbccddeeff00112233"
 
-func TestParsePin_ReadsWhatTheErrorOfAnUnknownScriptAsksFor(t *testing.T) {
+func TestParsePin_ReadsTheOptionThatTheErrorNames(t *testing.T) {
 	for spec, want := range map[string]string{
 		"release":                             "release token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\": 0|1!|0|1!",
 		"acquire":                             "acquire token 1 prefix 0 time {2 1 0} given [] signals [] db 0 pattern \"\": OK!|nil|nil|nil",

@@ -84,7 +84,7 @@ func (m *master) eval(text string, call Call) Reply {
 	return m.do(append(append([]string{"EVAL", text, strconv.Itoa(len(call.Keys))}, call.Keys...), call.Args...)...)
 }
 
-func TestVote_OfARealMasterIsAsTheClassSays(t *testing.T) {
+func TestVote_OfARealMasterAgreesWithTheClass(t *testing.T) {
 	m := startMaster(t)
 	tried := 0
 	eachBehaviour(t, func(row knownScript, text string) {
@@ -120,8 +120,8 @@ func TestVote_OfARealMasterIsAsTheClassSays(t *testing.T) {
 	}
 }
 
-// votes runs a script on the master and compares what it answers and does with
-// what the class says.
+// votes runs a script on the master and compares its answer and its effect with the
+// class.
 func (m *master) votes(class *Class, row knownScript, text string, call Call, h KeyState) {
 	m.t.Helper()
 	key := "lock:orders"
@@ -179,8 +179,8 @@ func (m *master) did(class *Class, name, key, token string, h KeyState) {
 	}
 }
 
-// Scripts over several keys, held in random ways on a real master: what it answers and
-// does is what the class says, for every key.
+// Scripts over several keys in random states on a real master: the answer and the effect
+// agree with the class for every key.
 func TestVote_OfARealMasterWithKeysHeldInRandomWays(t *testing.T) {
 	m := startMaster(t)
 	seed := rand.Uint64()
@@ -269,9 +269,9 @@ func (m *master) values(keys []string) []string {
 	return values
 }
 
-// The texts of libraries are theirs and not kept here. Whoever has some of them in
-// a directory (LOCK_SCRIPTS), one a file, can see each classified by its text alone as
-// the table says, but for those outside of the language.
+// The texts of libraries belong to them and are not kept here. LOCK_SCRIPTS may name a
+// directory with some of them, one a file. Each one inside the language is classified by its
+// text alone as the table does.
 func TestEvaluator_ClassifiesTheTextsOfLibrariesAsTheTableDoes(t *testing.T) {
 	dir := os.Getenv("LOCK_SCRIPTS")
 	if dir == "" {

@@ -1,6 +1,6 @@
-// What does a script answer? A Reply is one answer; a Shape is what answers of
-// one outcome have in common, because some carry a remaining time, a name or
-// the token that the key holds.
+// Replies and their shapes. A Reply is one answer. A Shape is what the answers of one outcome
+// have in common: some contain a remaining time, a name or the token that the key holds.
+
 package dropin
 
 import (
@@ -33,14 +33,14 @@ func failed(text string) Reply { return Reply{Kind: KindError, Text: text} }
 func number(n int64) Reply     { return Reply{Kind: KindInt, Int: n} }
 func bulk(text string) Reply   { return Reply{Kind: KindBulk, Text: text} }
 
-// source says where a part of an answer comes from.
+// source is the origin of a part of an answer.
 type source uint8
 
 const (
 	fromScript   source = iota // always the same
 	fromArgument               // the n-th ARGV
 	fromKey                    // the n-th KEYS
-	fromMaster                 // what the key holds
+	fromMaster                 // the value of the key
 	remainingMS                // PTTL of the key
 	remainingS                 // TTL of the key
 )
@@ -60,8 +60,8 @@ type Shape struct {
 	items []Shape
 }
 
-// matches says whether the answer is of this shape, given the call. not is the
-// caller's token where "what the key holds" is somebody else's.
+// matches reports whether the answer to the call has this shape. not is the token of the
+// call if the value of the key must be another token.
 func (s Shape) matches(r Reply, call Call, not string) bool {
 	if s.kind != r.Kind && !(isText(s.kind) && isText(r.Kind)) {
 		return false
@@ -90,7 +90,7 @@ func (s Shape) matches(r Reply, call Call, not string) bool {
 	return r.Text == s.text(call)
 }
 
-// matchesInt: a remaining time may be anything that is left of a lease.
+// matchesInt accepts any remaining time of a lease.
 func (s Shape) matchesInt(n int64) bool {
 	if s.is(remainingMS) || s.is(remainingS) {
 		return n >= 0
@@ -98,8 +98,8 @@ func (s Shape) matchesInt(n int64) bool {
 	return n == s.n
 }
 
-// matchesError: servers of different age put a code in front of an error of a
-// script and the script's SHA1 behind it.
+// matchesError also accepts a code before the error of a script and its SHA1 after it:
+// some versions of the server add them.
 func (s Shape) matchesError(text string, call Call) bool {
 	want := s.text(call)
 	return text == want || strings.TrimPrefix(text, "ERR ") == want || strings.HasPrefix(text, want+" script:")
@@ -107,7 +107,7 @@ func (s Shape) matchesError(text string, call Call) bool {
 
 func (s Shape) is(from source) bool { return len(s.parts) == 1 && s.parts[0].from == from }
 
-// text puts the parts together; a part that only the master knows is empty.
+// text joins the parts. A part that comes from the master is empty.
 func (s Shape) text(call Call) string {
 	if len(s.parts) == 1 && s.parts[0].from == fromScript {
 		return s.parts[0].text
@@ -126,7 +126,7 @@ func (s Shape) text(call Call) string {
 	return b.String()
 }
 
-// fill makes the answer of this shape. ok is false if a part is not known.
+// fill returns the answer of this shape. ok is false if a part is not known.
 func (s Shape) fill(call Call, holds string, remaining int64) (r Reply, ok bool) {
 	r = Reply{Kind: s.kind, Int: s.n}
 	switch {
@@ -150,7 +150,7 @@ func (s Shape) fill(call Call, holds string, remaining int64) (r Reply, ok bool)
 	return r, true
 }
 
-// inSeconds rounds as TTL does; -1 and -2 stay what they are.
+// inSeconds rounds as TTL does; -1 and -2 stay unchanged.
 func inSeconds(ms int64) int64 {
 	if ms < 0 {
 		return ms
@@ -158,7 +158,7 @@ func inSeconds(ms int64) int64 {
 	return (ms + 500) / 1000
 }
 
-// same compares what two answers look like.
+// same reports whether two shapes are equal.
 func (s Shape) same(t Shape) bool {
 	if s.kind != t.kind && !(isText(s.kind) && isText(t.kind)) || s.n != t.n || len(s.parts) != len(t.parts) || len(s.items) != len(t.items) {
 		return false
@@ -176,7 +176,8 @@ func (s Shape) same(t Shape) bool {
 	return true
 }
 
-// isText: clients and libraries take a status and a bulk string for the same.
+// isText reports whether the kind is a text: clients and libraries treat a status and a
+// bulk string alike.
 func isText(k Kind) bool { return k == KindStatus || k == KindBulk }
 
 func nth(list []string, n int) string {
@@ -186,7 +187,7 @@ func nth(list []string, n int) string {
 	return list[n-1]
 }
 
-// String shows a shape to people: OK, 1, nil, -ERROR, pttl, value, [value pttl].
+// String is the readable form of a shape: OK, 1, nil, -ERROR, pttl, value, [value pttl].
 func (s Shape) String() string {
 	switch {
 	case s.kind == KindNil:
@@ -223,8 +224,8 @@ func (s Shape) String() string {
 	return b.String()
 }
 
-// parseShape reads what String writes. It serves the table of known scripts
-// and the option that pins one.
+// parseShape reads what String writes, for the table of known scripts and for
+// --script-class.
 func parseShape(word string) Shape {
 	switch {
 	case word == "nil":

@@ -1,4 +1,6 @@
-// ParseSet reads SET, whose options clients write in every order and case.
+// SET and the compare-and-delete commands of clients, which write options in any order and
+// case.
+
 package dropin
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 )
 
-// Condition is when a SET writes.
+// Condition is the condition under which a SET writes.
 type Condition uint8
 
 const (
@@ -18,7 +20,7 @@ const (
 	IfEqual             // IFEQ
 )
 
-// ExpiryKind is what a SET does to the expiry.
+// ExpiryKind is the effect of a SET on the expiry.
 type ExpiryKind uint8
 
 const (
@@ -28,22 +30,22 @@ const (
 	KeepExpiry            // KEEPTTL
 )
 
-// Expiry is when a key goes away.
+// Expiry is the time at which a key expires.
 type Expiry struct {
 	Kind ExpiryKind
 	MS   int64 // from now for After, since 1970 for At; always above 0
 }
 
-// SetRequest is a SET that was understood.
+// SetRequest is a SET whose words are valid.
 type SetRequest struct {
 	Key, Value string
 	When       Condition
 	Equal      string // for IfEqual
 	Expiry     Expiry
-	Get        bool // answer what was there before
+	Get        bool // reply with the previous value
 }
 
-// Texts of Redis, which client libraries match on.
+// Error texts of Redis, which client libraries match.
 var (
 	errSyntax     = errors.New("syntax error")
 	errNotInteger = errors.New("value is not an integer or out of range")
@@ -56,14 +58,14 @@ func errArity(name string) error {
 func errExpire(name string) error { return fmt.Errorf("invalid expire time in '%s' command", name) }
 
 // ParseSet reads SET key value [NX | XX | IFEQ value] [GET] [EX s | PX ms |
-// EXAT s | PXAT ms | KEEPTTL]; words[0] is SET itself. Errors are in the words
-// of Redis, without the ERR. A time is any int64 above 0 that fits into ms.
+// EXAT s | PXAT ms | KEEPTTL]; words[0] is SET itself. Errors have the texts of
+// Redis, without the ERR. A time is any int64 above 0 that fits into ms.
 func ParseSet(words []string) (SetRequest, error) {
 	if len(words) < 3 {
 		return SetRequest{}, errArity("set")
 	}
 	r := SetRequest{Key: words[1], Value: words[2]}
-	expiry, value := "", "" // the option that gives it, and its value
+	expiry, value := "", "" // the option of the expiry, and its value
 	for i := 3; i < len(words); i++ {
 		name := upper(words[i])
 		valued := name == "IFEQ" || name == "EX" || name == "PX" || name == "EXAT" || name == "PXAT"
@@ -94,7 +96,7 @@ func ParseSet(words []string) (SetRequest, error) {
 	return r, r.expire(expiry, value)
 }
 
-// expire comes last: Redis looks at the words before it looks at the time.
+// expire runs last: Redis checks the words before it checks the time.
 func (r *SetRequest) expire(option, value string) (err error) {
 	switch option {
 	case "":
@@ -111,7 +113,8 @@ func (r *SetRequest) expire(option, value string) (err error) {
 	return err
 }
 
-// condition notes a condition; Redis lets one be repeated but not combined.
+// condition records a condition. Redis accepts a repeated condition, but no two different
+// ones.
 func (r *SetRequest) condition(name string) bool {
 	when := map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}[name]
 	if r.When != Always && (r.When != when || when == IfEqual) {
@@ -137,12 +140,12 @@ func parseExpiry(value, option, command string) (int64, error) {
 	return n, nil
 }
 
-// DeleteRequest is a compare-and-delete that was understood.
+// DeleteRequest is a compare-and-delete whose words are valid.
 type DeleteRequest struct{ Key, Equal string }
 
 // ParseDeleteIfEqual reads DELEX key IFEQ value and DELIFEQ key value.
 func ParseDeleteIfEqual(words []string) (DeleteRequest, error) {
-	name := strings.ToLower(words[0]) // the caller has found it by this name
+	name := strings.ToLower(words[0]) // the caller found the command by this name
 	if name == "delifeq" {
 		if len(words) != 3 {
 			return DeleteRequest{}, errArity(name)
@@ -158,8 +161,8 @@ func ParseDeleteIfEqual(words []string) (DeleteRequest, error) {
 	return DeleteRequest{Key: words[1], Equal: words[3]}, nil
 }
 
-// upper changes ASCII letters only: strings.ToUpper also makes an I of the
-// dotless ı, and an S of the long ſ.
+// upper changes ASCII letters only: strings.ToUpper also turns the dotless ı into an I,
+// and the long ſ into an S.
 func upper(word string) string {
 	for i := range len(word) {
 		if 'a' <= word[i] && word[i] <= 'z' {

@@ -1,9 +1,10 @@
-// checkSyntax admits the statements and expressions of the language of lock scripts,
-// and nothing else, wherever they stand: what no call reaches now another may reach.
+// The closed language of lock scripts. It is checked in the whole text, because another
+// call may reach statements that this call does not reach.
 //
-// It has no loop but those over KEYS, which are not nested, no function, and commands
-// that have their names in the text. So every script in it ends: it runs each of its
+// The only loops are those over KEYS, which are not nested. There are no functions, and
+// the text names every command. So every script of the language ends: it runs each of its
 // commands at most once, or once for each key.
+
 package dropin
 
 import (
@@ -16,19 +17,19 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// reservedNames are the globals of the language; no local may have such a name.
+// reservedNames are the globals of the language. No local may have such a name.
 var reservedNames = map[string]bool{
 	"redis": true, "server": true, "KEYS": true, "ARGV": true, "tonumber": true, "tostring": true, "ipairs": true,
 }
 
-// syntax walks over a script once.
+// syntax walks a script once.
 type syntax struct {
 	err    error
 	depth  int
 	inLoop bool
 }
 
-// checkSyntax tells what is outside of the language, or nil.
+// checkSyntax returns an error for the first part that is outside of the language.
 func checkSyntax(script []ast.Stmt) error {
 	s := &syntax{}
 	s.block(script)
@@ -41,7 +42,7 @@ func (s *syntax) refuse(line int, format string, args ...any) {
 	}
 }
 
-// deeper counts nesting; false if there is too much of it.
+// deeper counts nesting. It returns false if the nesting is too deep.
 func (s *syntax) deeper(line int) bool {
 	if s.depth++; s.depth > maxNesting {
 		s.refuse(line, "it is nested more than %d deep", maxNesting)
@@ -96,7 +97,7 @@ func (s *syntax) statement(stmt ast.Stmt) {
 	}
 }
 
-// names of locals.
+// names checks the names of locals.
 func (s *syntax) names(line int, names []string) {
 	for _, name := range names {
 		if reservedNames[name] {
@@ -187,8 +188,8 @@ func (s *syntax) call(n *ast.FuncCallExpr) {
 
 func isRedis(object string) bool { return object == "redis" || object == "server" }
 
-// command: behind redis.pcall a script goes on if a command fails, as on a master
-// that is out of memory or cannot write to its disk.
+// command checks one call of a command. After redis.pcall a script continues if the command
+// fails, for example on a master that is out of memory or cannot write to its disk.
 func (s *syntax) command(n *ast.FuncCallExpr, protected bool) {
 	if len(n.Args) == 0 {
 		s.refuse(n.Line(), "it calls no command")
@@ -212,7 +213,7 @@ func (s *syntax) command(n *ast.FuncCallExpr, protected bool) {
 	}
 }
 
-// hasCommand tells whether a statement of the language may call a command.
+// hasCommand reports whether a statement of the language may call a command.
 func hasCommand(stmt ast.Stmt) bool {
 	switch n := stmt.(type) {
 	case *ast.LocalAssignStmt:
@@ -229,7 +230,7 @@ func hasCommand(stmt ast.Stmt) bool {
 	return true
 }
 
-// calls tells whether an expression of the language may call a command.
+// calls reports whether an expression of the language may call a command.
 func calls(x ast.Expr) bool {
 	switch n := x.(type) {
 	case *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.NumberExpr, *ast.StringExpr, *ast.IdentExpr, *ast.UnaryLenOpExpr:
@@ -274,7 +275,7 @@ func isEachKey(list []ast.Expr) bool {
 	return ok && nameOf(n.Func) == "ipairs" && len(n.Args) == 1 && nameOf(n.Args[0]) == "KEYS"
 }
 
-// calleeName is a name or name.field for an error.
+// calleeName is the name or name.field of a callee, for an error.
 func calleeName(x ast.Expr) string {
 	object, field := fieldOf(x)
 	if object == "" {
@@ -283,7 +284,7 @@ func calleeName(x ast.Expr) string {
 	return short(object + "." + field)
 }
 
-// nameOf is the name that an expression is, "" if it is none.
+// nameOf returns the name of an identifier, "" for any other expression.
 func nameOf(x ast.Expr) string {
 	if name, ok := x.(*ast.IdentExpr); ok {
 		return name.Value
@@ -291,7 +292,7 @@ func nameOf(x ast.Expr) string {
 	return ""
 }
 
-// fieldOf takes name.field apart.
+// fieldOf splits name.field.
 func fieldOf(x ast.Expr) (object, field string) {
 	get, ok := x.(*ast.AttrGetExpr)
 	if !ok {

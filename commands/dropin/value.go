@@ -1,5 +1,6 @@
-// value is what an expression of a script yields, as far as it is known before the
-// script runs. Its type and its truth are always known.
+// The value of an expression, as far as it is known before the script runs. Its type and its
+// truth are always known.
+
 package dropin
 
 import (
@@ -15,21 +16,21 @@ const (
 	valueTrue
 	valueNumber      // n, a whole number
 	valueText        // text, written in the script
-	valueArg         // ARGV[arg] as it is
+	valueArg         // ARGV[arg] unchanged
 	valueArgNumber   // tonumber(ARGV[arg])
-	valueKey         // KEYS[key] as it is
-	valueHeld        // what KEYS[key] held before the script changed it
-	valueRemainingMS // the ms that KEYS[key] had left, 0 or more
+	valueKey         // KEYS[key] unchanged
+	valueHeld        // the value of KEYS[key] before the script changed it
+	valueRemainingMS // the remaining ms of KEYS[key], 0 or more
 	valueRemainingS  // the same in seconds
-	valueExtended    // valueLeft of KEYS[key] plus ARGV[arg]
+	valueExtended    // the remaining ms of KEYS[key] plus ARGV[arg]
 	valueStatus      // {ok = text}
 	valueFailure     // {err = text}
-	valueJoined      // the texts of items, one behind the other
+	valueJoined      // the texts of items, joined
 	valueTable       // {items}
 	valueUnknown     // a reply that differs between masters
 )
 
-// value has indexes from 0.
+// luaValue has indexes from 0.
 type luaValue struct {
 	kind  valueKind
 	n     int64
@@ -40,12 +41,13 @@ type luaValue struct {
 }
 
 const (
-	// maxItems of a table, with those of the tables within it.
+	// maxItems bounds the values of a table, including those of nested tables.
 	maxItems = 64
-	// maxParts of a text that is put together, and maxLiteral bytes of the script's in it.
+	// maxParts bounds the parts of a joined text, and maxLiteral the bytes in it that the
+	// script contains.
 	maxParts   = 16
 	maxLiteral = 1024
-	// maxNumber is the largest number that Lua counts exactly.
+	// maxNumber is the largest number up to which Lua counts exactly.
 	maxNumber = 1 << 53
 )
 
@@ -60,10 +62,10 @@ func boolValue(b bool) luaValue {
 
 func (v luaValue) is(kinds ...valueKind) bool { return slices.Contains(kinds, v.kind) }
 
-// truth is whether a condition holds that is this value.
+// truth reports whether a condition with this value holds.
 func (v luaValue) truth() bool { return !v.is(valueNil, valueFalse) }
 
-// size is the number of values in it.
+// size is the number of values in this value, including itself.
 func (v luaValue) size() int {
 	n := 1
 	for _, item := range v.items {
@@ -72,12 +74,12 @@ func (v luaValue) size() int {
 	return n
 }
 
-// looksAtKey tells whether it depends on what a key held.
+// dependsOnKey reports whether the value depends on the earlier value of a key.
 func (v luaValue) dependsOnKey() bool {
 	return v.is(valueHeld, valueRemainingMS, valueRemainingS, valueExtended) || slices.ContainsFunc(v.items, luaValue.dependsOnKey)
 }
 
-// write appends a text that no other value has.
+// write appends a text that is different for every value.
 func (v luaValue) write(b []byte) []byte {
 	b = append(b, byte(v.kind), ' ')
 	b = strconv.AppendInt(b, v.n, 10)

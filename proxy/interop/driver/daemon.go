@@ -1,5 +1,6 @@
-// How does a story's own daemon begin, come back at the same address, and say
-// how many clients it has?
+// The daemon of a story: it starts, restarts at the same address, and reports the number
+// of its clients.
+
 package main
 
 import (

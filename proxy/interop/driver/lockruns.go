@@ -1,4 +1,5 @@
-// Which lock libraries are there, and how are their programs started?
+// The runs of lock libraries, and the commands that start their programs.
+
 package main
 
 import "strings"

@@ -1,5 +1,6 @@
-// Lock libraries that know nothing of redlockd: each plays a story of its own,
-// over a daemon on five masters of its own, one of which is killed.
+// The stories of unmodified lock libraries. Each runs its own story over its own daemon
+// on five masters, and one master is killed.
+
 package main
 
 import (

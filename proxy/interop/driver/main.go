@@ -1,7 +1,7 @@
-// The driver lets real client libraries play one story against redlockd on
-// three real Redis masters, and writes down who got how far. This file is the
-// order of a run; README.md beside it is the story and the protocol between the
-// driver and the programs.
+// The driver runs real client libraries through one story against redlockd on three real
+// Redis masters, and writes the results of each into a table. This file has the order of
+// a run. README.md in the parent directory describes the story, and the protocol between
+// the driver and the programs.
 package main
 
 import (

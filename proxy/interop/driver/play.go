@@ -1,6 +1,7 @@
-// How does one program play the story? It prints a line for each step, and the
-// driver does in between what a program cannot: restart the daemon, and look
-// from outside whether the program's connections are gone.
+// One story of one program. The program prints a line for each step. In between the
+// driver does what a program cannot do: it restarts the daemon, and checks from outside
+// whether the connections of the program are closed.
+
 package main
 
 import (

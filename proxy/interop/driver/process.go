@@ -1,6 +1,7 @@
-// How do the processes that a run needs begin and end? Each has one goroutine
-// that waits for it, and whoever ends it waits for that goroutine, so that no
-// process is signalled after its number may belong to another.
+// The processes of a run. One goroutine waits for each process, and the code that ends a
+// process waits for that goroutine. So no signal goes to a process number that is used
+// again.
+
 package main
 
 import (

@@ -1,6 +1,7 @@
-// How is a library judged that cannot be installed wherever this runs? By the
-// bytes it was recorded to send while it played its part, sent again, and by the
-// shape of the replies that it was content with.
+// Recorded libraries, for those that cannot be installed everywhere. The driver sends the
+// recorded bytes of a library again, and compares the shape of the replies with those
+// that the library accepted.
+
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Which programs are there, in which variants, and how are they started?
+// The runs: all programs with their variants, and the commands that start them.
+
 package main
 
 import "strings"

@@ -1,6 +1,7 @@
-// What do the stories play against? Three redis-server processes that sync
-// every write, one group, and a daemon for each story, so that a restart in one
-// is not felt in another.
+// The environment of the stories: three redis-server processes that sync every write, as
+// one group, and a daemon for each story. So a restart in one story does not affect
+// another.
+
 package main
 
 import (

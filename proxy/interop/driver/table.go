@@ -1,4 +1,5 @@
-// What is written down of a run: one row for each library and protocol.
+// The table of results: one row for each library and protocol.
+
 package main
 
 import (

@@ -1,4 +1,5 @@
-// What may a recorded transcript say?
+// The transcripts of recorded libraries, and their syntax.
+
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Lock libraries of Go, unmodified, that take the daemon for one Redis.
-// Argument: redsync, redislock or rueidislock.
+// Unmodified lock libraries of Go, which use the daemon as one Redis. Argument: redsync,
+// redislock or rueidislock.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// redigo, through a pool that looks at a connection before it hands it out, as
-// its documentation proposes.
+// redigo, with a pool that checks a connection before each use, as the documentation
+// of redigo proposes.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package story tells the story of proxy/interop through any Go client of
-// Redis: what is asked, what must be answered, and the lines that the driver
-// reads.
+// Package story runs the story of proxy/interop through any Go client of Redis: its
+// requests, the expected replies, and the lines that the driver reads.
 package story
 
 import (

@@ -1,6 +1,6 @@
 // Package fleet is a mixed fleet on one key: redis-py's Lock over a daemon, redsync
-// straight on the masters, and DLOCK through two daemons, while masters are killed,
-// stopped and restarted. What all of them were told is judged as one history.
+// directly on the masters, and DLOCK through two daemons, while masters are killed,
+// stopped and restarted. The checker reads the answers of all clients as one history.
 //
 // FLEET_PYTHON is a Python with redis-py; without it the runs are skipped.
 // FLEET_SEED repeats the draws, FLEET_SECONDS is the time of load, 15 by default.
@@ -50,8 +50,8 @@ func TestFleet_NeverHasTwoHoldersWhileMastersDieAndComeBack(t *testing.T) {
 	f.tally(h)
 }
 
-// The judge sees what the fleet is told: if masters forget, who asks them himself
-// is given what somebody else holds.
+// The checker detects violations: if masters lose their memory, a client that uses them
+// directly gets a lock that another client holds.
 func TestFleet_IsCaughtWhereMastersForget(t *testing.T) {
 	f := start(t, false)
 	var found *checker.Violation
@@ -81,7 +81,7 @@ func span(t *testing.T) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// fleet is the stand and all who want the key.
+// fleet has the masters, the daemons and all clients of the key.
 type fleet struct {
 	t       *testing.T
 	seed    uint64
@@ -92,7 +92,8 @@ type fleet struct {
 	stop    context.Context // ends with the load
 }
 
-// ride has everybody want the key for a while, and a master be struck now and then.
+// ride lets all clients contend for the key for a while, and stops or kills a master now and
+// then.
 func (f *fleet) ride(span time.Duration, strike func(*faulty.Server, *rand.Rand)) checker.History {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), span)
@@ -114,7 +115,7 @@ func (f *fleet) ride(span time.Duration, strike func(*faulty.Server, *rand.Rand)
 	return append(f.record.History(), ridden...)
 }
 
-// wait tells whether the load goes on.
+// wait reports whether the load continues.
 func (f *fleet) wait(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -124,10 +125,10 @@ func (f *fleet) wait(d time.Duration) bool {
 	}
 }
 
-// lull is what a client does between two calls.
+// lull is the pause of a client between two calls.
 func (f *fleet) lull(most time.Duration) { f.wait(rand.N(most)) }
 
-// tally: everybody was served, or nothing was tried.
+// tally checks that every kind of client got the lock, or the run proves nothing.
 func (f *fleet) tally(h checker.History) {
 	f.t.Helper()
 	count := map[string]int{}

@@ -1,6 +1,6 @@
 package fleet
 
-// riders_test.go: who they are that want the key.
+// riders_test.go: the clients that contend for the key.
 
 import (
 	"bufio"
@@ -39,7 +39,7 @@ func now() time.Duration {
 // told is a line of rider.py.
 type told struct {
 	Client           int
-	Op               checker.Op
+	Op               checker.OpKind
 	Token            string
 	Invoke, Complete time.Duration
 	Until            time.Duration
@@ -47,7 +47,7 @@ type told struct {
 	Released         bool
 }
 
-// ridePython returns what the users of redis-py were told.
+// ridePython returns the answers of the users of redis-py.
 func (f *fleet) ridePython(span time.Duration) (h checker.History) {
 	cmd := exec.Command(f.python, "-B", "rider.py", key, fmt.Sprint(riders), fmt.Sprint(span.Seconds()))
 	cmd.Env = append(clean(), "REDLOCKD_ADDR="+f.daemons[0].Addr())
@@ -63,7 +63,7 @@ func (f *fleet) ridePython(span time.Duration) (h checker.History) {
 			f.t.Errorf("rider.py said %q: %v", lines.Text(), err)
 			continue
 		}
-		e := checker.Event{
+		e := checker.CallRecord{
 			Client: firstRider + one.Client, Op: one.Op, Key: key, Token: one.Token,
 			Invoke: one.Invoke, Complete: one.Complete, Outcome: one.Outcome, Released: one.Released,
 		}
@@ -105,7 +105,7 @@ func (f *fleet) askDaemons(user int) {
 	}
 }
 
-func (f *fleet) extendAndRelease(c *faulty.Conn, book *checker.Client, held string, ttl time.Duration) {
+func (f *fleet) extendAndRelease(c *faulty.Conn, book *checker.ClientRecorder, held string, ttl time.Duration) {
 	if rand.N(3) == 0 {
 		began := now()
 		call := book.Begin(checker.Extend, key, held)
@@ -120,7 +120,7 @@ func (f *fleet) extendAndRelease(c *faulty.Conn, book *checker.Client, held stri
 		}
 	}
 	if rand.N(20) == 0 {
-		return // never says that it is done
+		return // it never releases
 	}
 	call := book.Begin(checker.Release, key, held)
 	reply, err := c.Do("DUNLOCK", key, held)
@@ -131,7 +131,7 @@ func (f *fleet) extendAndRelease(c *faulty.Conn, book *checker.Client, held stri
 	}
 }
 
-// failed: masters that are away leave a call undecided, and nothing else does.
+// failed checks an error: only masters out of reach may leave a call undecided.
 func (f *fleet) failed(err error) bool {
 	var refused faulty.ReplyError
 	if err == nil {
@@ -147,12 +147,12 @@ func (f *fleet) failed(err error) bool {
 	return true
 }
 
-// silent keeps the library from telling of every master that is away.
+// silent suppresses the log of the library, which has a line for every master out of reach.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// askMasters is a program with redsync that knows nothing of the daemons.
+// askMasters is a program with redsync that uses the masters directly.
 func (f *fleet) askMasters(user int) {
 	book := f.record.Client()
 	var pools []peer.Pool
@@ -187,7 +187,7 @@ func (f *fleet) askMasters(user int) {
 		}
 		call = book.Begin(checker.Release, key, value)
 		_, _ = mutex.UnlockContext(context.Background())
-		call.Unknown() // what a release achieved is nothing that the library says reliably
+		call.Unknown() // the library does not report the outcome of a release reliably
 		f.lull(20 * time.Millisecond)
 	}
 }

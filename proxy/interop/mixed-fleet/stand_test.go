@@ -1,6 +1,6 @@
 package fleet
 
-// stand_test.go: masters that remember, and daemons.
+// stand_test.go: masters that keep their memory over a restart, and daemons.
 
 import (
 	"math/rand/v2"
@@ -17,8 +17,8 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// start builds and starts everything. guarded daemons do not believe a master
-// that may have forgotten.
+// start builds and starts everything. guarded daemons quarantine a master that may have lost
+// its memory.
 func start(t *testing.T, guarded bool) *fleet {
 	t.Helper()
 	f := &fleet{t: t, python: os.Getenv("FLEET_PYTHON"), seed: rand.Uint64()}
@@ -69,7 +69,7 @@ func run(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// clean is our environment without what would configure a daemon.
+// clean is the environment without the variables that configure a daemon.
 func clean() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "REDLOCKD_") })
 }

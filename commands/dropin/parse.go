@@ -1,5 +1,6 @@
-// parseScript reads the text of a script. It admits only texts that Redis reads in
-// the same way, byte for byte.
+// The text of a script. Only texts that Redis reads in the same way, byte for byte, are
+// parsed.
+
 package dropin
 
 import (
@@ -13,13 +14,13 @@ import (
 )
 
 const (
-	// maxScript in bytes. The longest lock script in use has 3 KB.
+	// maxScript is in bytes. The longest lock script in use has 3 KB.
 	maxScript = 16 << 10
-	// maxNesting of statements and expressions. Lua itself gives up at 200.
+	// maxNesting bounds nested statements and expressions. Lua itself allows 200.
 	maxNesting = 100
 )
 
-// parseText reads a text. Errors say what the script does wrong.
+// parseText reads a text. Its errors describe what is wrong in the script.
 func parseText(text string) (script []ast.Stmt, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -47,9 +48,9 @@ func parseText(text string) (script []ast.Stmt, err error) {
 	return script, nil
 }
 
-// checkBytes refuses what the parser here and the one of Redis could read
-// differently: escapes in strings, and control characters other than a tab and the
-// end of a line. A carriage return alone ends a line, and so a comment, in Redis.
+// checkBytes rejects bytes that this parser and the one of Redis could read differently:
+// escapes in strings, and control characters other than a tab and the end of a line. In
+// Redis, a carriage return alone ends a line, and so a comment.
 func checkBytes(text string) error {
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -65,14 +66,15 @@ func checkBytes(text string) error {
 
 func lineAt(text string, i int) int { return 1 + strings.Count(text[:i], "\n") }
 
-// short is a word of a script in an error, without what could break the line.
+// short quotes a word of a script for an error. It replaces characters that could break the
+// line.
 func short(word string) string {
-	const most = 32
+	const maxLength = 32
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '\'' {
 			return '?'
 		}
 		return r
-	}, word[:min(len(word), most)])
+	}, word[:min(len(word), maxLength)])
 	return "'" + clean + "'"
 }

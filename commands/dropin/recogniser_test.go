@@ -73,7 +73,7 @@ func TestRecognise_EvaluatesOnce(t *testing.T) {
 }
 
 // A library's script with several keys is the library's still.
-func TestRecognise_KnowsAScriptOfALibraryWithMoreKeys(t *testing.T) {
+func TestRecognise_ClassifiesAScriptOfALibraryWithMoreKeys(t *testing.T) {
 	r := newRecogniser(t, Options{})
 	const refresh = "5a22d7e8431313862816d4416b5e46dd70fc340d"
 	id, _ := parseSHA(refresh)
@@ -108,7 +108,7 @@ func TestRecognise_NamesTheSHAAndTheOptionOfAnUnknownScript(t *testing.T) {
 }
 
 // A flag in one call must not decide what is believed of another call.
-func TestRecognise_KnowsAScriptOncePerFlag(t *testing.T) {
+func TestRecognise_ClassifiesAScriptOncePerFlag(t *testing.T) {
 	r := newRecogniser(t, Options{})
 	text := `local v = redis.call('get', KEYS[1]) if v == ARGV[1] or not v and ARGV[3] == 'yes' then return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) end`
 	call := func(flag string) Call {
@@ -187,7 +187,7 @@ func TestEvaluator_RefusesTheFirstFreeOneOfSeveralKeys(t *testing.T) {
 	}
 }
 
-func TestLater_AddsToTheTimeInTheUnitOfTheScript(t *testing.T) {
+func TestLengthenArgs_AddsToTheTimeInTheUnitOfTheScript(t *testing.T) {
 	call := Call{Args: []string{"t", "20"}}
 	for _, c := range []struct {
 		time Time

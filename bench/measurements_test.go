@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-func TestBook_KeepsTheRoundsPairedWhenARunFails(t *testing.T) {
-	b := newBook()
+func TestMeasurements_KeepsTheRoundsPairedWhenARunFails(t *testing.T) {
+	b := newMeasurements()
 	broken := errors.New("connection refused")
 	for round, fails := range []bool{false, true, false} {
-		b.note("theirs", func() (figures, error) { return figures{pairsPerSecond: float64(10 * (round + 1))}, nil })
-		b.note("ours", func() (figures, error) {
+		b.record("theirs", func() (figures, error) { return figures{pairsPerSecond: float64(10 * (round + 1))}, nil })
+		b.record("ours", func() (figures, error) {
 			if fails {
 				return nil, broken
 			}
@@ -22,17 +22,17 @@ func TestBook_KeepsTheRoundsPairedWhenARunFails(t *testing.T) {
 		t.Errorf("ratios %v, want those of the first and the third round", got)
 	}
 	if !errors.Is(b.failed, broken) || b.missing["ours"] == "" {
-		t.Errorf("the failure is %v, and the report says %q", b.failed, b.missing["ours"])
+		t.Errorf("the failure is %v, and the report has %q", b.failed, b.missing["ours"])
 	}
 }
 
-func TestBook_TriesWhatIsNotInstalledOnce(t *testing.T) {
-	b := newBook()
+func TestMeasurements_TriesWhatIsNotInstalledOnce(t *testing.T) {
+	b := newMeasurements()
 	tried := 0
 	for range 3 {
-		b.note("peer", func() (figures, error) {
+		b.record("peer", func() (figures, error) {
 			tried++
-			return nil, &absent{"it is not installed"}
+			return nil, &unavailable{"it is not installed"}
 		})
 	}
 	if tried != 1 || b.failed != nil || b.missing["peer"] != "it is not installed" || len(b.results) != 0 {
@@ -56,7 +56,7 @@ func TestAims_AreAboutScenariosThatExist(t *testing.T) {
 	}
 }
 
-func TestAims_SayWhetherTheyAreMet(t *testing.T) {
+func TestAims_ReportWhetherTheyAreMet(t *testing.T) {
 	r := results{
 		"ours":   {{pairsPerSecond: 60, afterP99: 30, beforeP99: 10}, {pairsPerSecond: 90, afterP99: 10, beforeP99: 10}},
 		"theirs": {{pairsPerSecond: 10}, {pairsPerSecond: 10}},
@@ -71,7 +71,7 @@ func TestAims_SayWhetherTheyAreMet(t *testing.T) {
 			t.Errorf("%q, %t, want %q", got, ok, want)
 		}
 	}
-	if _, ok := (aim{scenario: "nobody", name: pairsPerSecond}).line(r); ok {
+	if _, ok := (aim{scenario: "none", name: pairsPerSecond}).line(r); ok {
 		t.Error("there is a line about something that was not measured")
 	}
 }

@@ -1,15 +1,5 @@
-// Package dropin recognises the scripts that lock libraries send to Redis, so
-// that a quorum can be asked what the script asks one server.
-//
-// A script is looked up by its SHA1 in a table of known ones. Another one must be in a
-// small closed language, and is followed on every path that it can take. What comes
-// out is a Class: what the script does to the key of a
-// lock, which argument is the token and which the time, and what it answers when
-// the key is free, held by the caller or held by another. With it a master's own
-// answer is a vote: the script's text runs on every master as it is, and each
-// library keeps the answers it expects.
-//
-// The package knows neither sockets nor masters; it imports nothing of the daemon.
+// The Recogniser, which finds or derives the class of a script.
+
 package dropin
 
 import (
@@ -19,12 +9,12 @@ import (
 	"sync"
 )
 
-// How says what a script was recognised by.
+// RecognisedBy is what a script was recognised by.
 type RecognisedBy uint8
 
 const (
 	Unrecognised RecognisedBy = iota
-	ByPin                     // the operator's option
+	ByPin                     // the option --script-class
 	BySHA                     // the table of known scripts
 	ByText                    // its text, on every path
 )
@@ -33,7 +23,7 @@ var recognisedByNames = []string{"unrecognised", "pin", "sha1", "text"}
 
 func (h RecognisedBy) String() string { return recognisedByNames[h] }
 
-// Unknown is a script that is not recognised, or not for this call.
+// Unknown is the error for a script that is not recognised, or not for this call.
 type Unknown struct {
 	SHA        string
 	Reason     string
@@ -49,16 +39,15 @@ func (u *Unknown) Error() string {
 
 // Options of a Recogniser.
 type Options struct {
-	// Pins are classes given by the operator, by SHA1 (ParsePin).
+	// Pins are the classes of --script-class, by SHA1 (ParsePin).
 	Pins map[string]*Class
-	// Remember is how many outcomes of evaluations are kept. Zero means 1024: some
-	// 1 KB each, and a fleet has a few dozen scripts.
+	// MaxRemembered bounds the outcomes of evaluations that are kept. Zero means 1024:
+	// each takes some 1 KB, and a fleet has a few dozen scripts.
 	MaxRemembered int
 }
 
-// Recogniser classifies scripts. It is safe for concurrent use. One caller at a time
-// evaluates, so that unknown scripts cannot take more than one processor from the
-// daemon.
+// Recogniser classifies scripts. It is safe for concurrent use. Only one caller
+// evaluates at a time, so unknown scripts take at most one processor from the daemon.
 type Recogniser struct {
 	pins          map[sum]*Class
 	maxRemembered int
@@ -67,10 +56,10 @@ type Recogniser struct {
 
 	mu      sync.Mutex
 	bySHA   map[sum][]*Class
-	refused map[string]string // by SHA1 and silhouette of the call: the reason
+	refused map[string]string // by SHA1 and callSignature: the reason
 }
 
-// New makes a Recogniser. An error names the pin that is no SHA1.
+// New returns a Recogniser. The error names the pin that is no SHA1.
 func New(o Options) (*Recogniser, error) {
 	r := &Recogniser{pins: make(map[sum]*Class), maxRemembered: o.MaxRemembered}
 	if r.maxRemembered < 0 {
@@ -90,8 +79,8 @@ func New(o Options) (*Recogniser, error) {
 	return r, nil
 }
 
-// Recognise classifies a text for a call; the class Fits it. The error is an
-// *Unknown. A script that was never seen costs some 50 µs and at most a few
+// Recognise classifies a text for a call. The class that it returns Fits the call, and
+// the error is an *Unknown. A new script costs some 50 µs and at most a few
 // milliseconds, a known one less than a microsecond.
 func (r *Recogniser) Recognise(text string, call Call) (*Class, RecognisedBy, error) {
 	id := shaOf(text)
@@ -104,7 +93,7 @@ func (r *Recogniser) Recognise(text string, call Call) (*Class, RecognisedBy, er
 	}
 	r.evaluating.Lock()
 	defer r.evaluating.Unlock()
-	// Another caller may have evaluated it in the meantime.
+	// Another caller may have evaluated the script in the meantime.
 	if class, how, found := r.lookUp(id, call); found {
 		return class, how, nil
 	}
@@ -119,9 +108,9 @@ func (r *Recogniser) Recognise(text string, call Call) (*Class, RecognisedBy, er
 	return class, how, nil
 }
 
-// BySHA looks up a script of which only the SHA1 is given, as EVALSHA does. It
-// finds what is pinned, what is in the table and what Recognise has found before.
-// ok is false if the text is needed: NOSCRIPT.
+// BySHA looks up a script by its SHA1 alone, for EVALSHA. It finds pinned scripts,
+// scripts of the table and scripts that Recognise has classified before. ok is false
+// if the text is needed: NOSCRIPT.
 func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how RecognisedBy, ok bool) {
 	id, isSHA := parseSHA(sha)
 	if !isSHA {
@@ -130,7 +119,7 @@ func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how RecognisedB
 	return r.lookUp(id, call)
 }
 
-// lookUp finds a class that fits the call.
+// lookUp returns a class of the script that fits the call.
 func (r *Recogniser) lookUp(id sum, call Call) (*Class, RecognisedBy, bool) {
 	if class, ok := r.pins[id]; ok && class.Fits(call) == nil {
 		return class, ByPin, true
@@ -144,8 +133,8 @@ func (r *Recogniser) lookUp(id sum, call Call) (*Class, RecognisedBy, bool) {
 	return class, evaluatedBy(id), class != nil
 }
 
-// evaluated is what a script was recognised by that had to be evaluated: a library's,
-// called with more keys than in the table, is a library's still.
+// evaluatedBy is what an evaluated script was recognised by. A script of the table that
+// is called with more keys than there still counts as recognised by its SHA1.
 func evaluatedBy(id sum) RecognisedBy {
 	if _, ok := known()[id]; ok {
 		return BySHA
@@ -162,7 +151,7 @@ func firstFitting(classes []*Class, call Call) *Class {
 	return nil
 }
 
-// examine evaluates an unseen script.
+// examine evaluates a new script and keeps its class.
 func (r *Recogniser) examine(id sum, text string, call Call) (*Class, RecognisedBy, error) {
 	if pin, pinned := r.pins[id]; pinned {
 		return nil, Unrecognised, fmt.Errorf("its class is pinned, but %w", pin.Fits(call))
@@ -184,7 +173,7 @@ func (r *Recogniser) classOf(id sum, text string, call Call) (*Class, error) {
 	case isKnown && library.anyKeys && len(call.Keys) > 0:
 		return library.withKeys(len(call.Keys)), nil
 	case isKnown && library.Prefix > 0:
-		return library, nil // it says itself what does not fit
+		return library, nil // Fits reports what does not fit
 	}
 	class, err := classOfText(text, call)
 	if isKnown && err == nil {
@@ -202,8 +191,8 @@ func (r *Recogniser) refusal(key string) (reason string, ok bool) {
 	return reason, ok
 }
 
-// keep stores an outcome. When there is no room everything is forgotten: what
-// is still used comes back at the price of one evaluation each.
+// keep stores an outcome. When the limit is reached, the Recogniser forgets all
+// outcomes. A script that is still in use then costs one more evaluation.
 func (r *Recogniser) keep(store func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,9 +211,9 @@ func (r *Recogniser) forget() {
 	r.refused = make(map[string]string)
 }
 
-// silhouette is what a refusal may depend on: the number of keys, and of each
-// argument its value if it is short, else what it looks like. Tokens and times
-// change with every call, and a refusal is remembered all the same.
+// callSignature is the part of a call that a refusal may depend on. It has the number of
+// keys, the values of short arguments, and the kind and length of all others. So a
+// refusal stays valid although tokens and times change with every call.
 func callSignature(call Call) string {
 	var b strings.Builder
 	b.WriteString("/" + strconv.Itoa(len(call.Keys)))
