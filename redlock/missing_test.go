@@ -71,7 +71,7 @@ func TestNoQuorum_NamesTheMastersThatEachBallotMissed(t *testing.T) {
 	one.await(2, "failing")
 	one.awaitProcess(3, c.servers[3])
 	why := map[string]string{
-		"b": " down (", "c": " ailing (cannot raise its register: OOM", "d": " quarantined (its memory is new, votes in ",
+		"b": " down (", "c": " failing (cannot raise its register: OOM", "d": " quarantined (its memory is new, votes in ",
 		"e": " draining (it is being drained)",
 	}
 	lock := func(r LockRequest) error { _, err := one.ask(r); return err }
