@@ -44,7 +44,7 @@ func TestStatuses_AMasterThatCannotRaiseItsRegisterSaysWhyUntilItCan(t *testing.
 				t.Errorf("%s (%s), want failing and the master's reason", st.State, st.Detail)
 			}
 			if n := s.group.Voters(); n != 2 {
-				t.Errorf("%d voters beside one that ails, want 2", n)
+				t.Errorf("%d voters beside one that is failing, want 2", n)
 			}
 			s.clock.advance(heartbeat)
 		}
