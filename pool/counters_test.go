@@ -44,7 +44,7 @@ func TestStatuses_AMasterThatCannotRaiseItsRegisterSaysWhyUntilItCan(t *testing.
 				t.Errorf("%s (%s), want failing and the master's reason", st.State, st.Detail)
 			}
 			if n := s.group.Voters(); n != 2 {
-				t.Errorf("%d voters beside one that ails, want 2", n)
+				t.Errorf("%d voters beside one that is failing, want 2", n)
 			}
 			s.clock.advance(heartbeat)
 		}
@@ -59,8 +59,8 @@ func TestStatuses_AMasterThatCannotRaiseItsRegisterSaysWhyUntilItCan(t *testing.
 	})
 }
 
-// What a master refused to be told, it is told again on the same connection.
-func TestOwed_WhatWasRefusedIsRepeatedUntilItIsTaken(t *testing.T) {
+// A release that a master refused is sent again on the same connection.
+func TestPendingRelease_ThatWasRefusedIsRepeatedUntilItIsTaken(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.vote(0)
 		dials := s.masters[0].dials

@@ -124,7 +124,8 @@ func (o *Options) withDefaults() error {
 	return nil
 }
 
-// age is how old a memory must be before its answer "not held" counts: the longest lease, 1 % clock drift, and 2 s for everything else.
+// age is how old a memory must be before its answer "not held" counts:
+// the longest lease, 1 % clock drift, and 2 s for everything else.
 func (o *Options) age() time.Duration {
 	if o.RestartGuardOff || Broken(RuleAge) {
 		return 0

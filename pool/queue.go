@@ -5,7 +5,7 @@ package pool
 // maxIdleQueue is for how many entries an idle queue keeps memory.
 const maxIdleQueue = 4096
 
-// entry is an operation in a queue.
+// queueEntry is an operation in a queue.
 type queueEntry struct {
 	op    Operation
 	props Props

@@ -257,7 +257,7 @@ func TestRecords_ThatAreUnreadableAreLoggedOnceAndCountAsAbsent(t *testing.T) {
 
 // A master that never shows the register it has just confirmed does not keep a
 // dial busy for ever.
-func TestRecords_AMasterWhoseNewLivesBeginTooLowIsRefused(t *testing.T) {
+func TestRecords_AMasterWhoseNewIncarnationsBeginTooLowIsRefused(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.vote(0)
 		s.change(0, func(m *fakeMaster) {

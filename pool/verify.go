@@ -184,7 +184,7 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 	return l.goodSealLocked(c, f, old, top, us), nil
 }
 
-// clockLocked checks the TIME that was read after everything else of the flush.
+// checkClockLocked checks the TIME that was read after everything else of the flush.
 func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	limit := l.group.pool.options.MasterTimeout
 	off := l.est.deviation(f.sent, now, us)

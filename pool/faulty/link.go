@@ -22,7 +22,7 @@ const (
 	maxHeldChunks = 64
 )
 
-// link is one client's connection and the one to the master made for it.
+// relayLink is one client's connection and the one to the master made for it.
 type relayLink struct {
 	relay  *Relay
 	client *net.TCPConn

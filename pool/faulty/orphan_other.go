@@ -6,4 +6,4 @@ import "syscall"
 
 // killWithParent has no equivalent here: a test process that dies without cleaning
 // up leaves its servers running.
-func endsWithUs() *syscall.SysProcAttr { return nil }
+func killWithParent() *syscall.SysProcAttr { return nil }

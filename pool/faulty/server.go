@@ -107,7 +107,7 @@ func (o Options) Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// startAnywhere starts the server on a free port.
+// startOnFreePort starts the server on a free port.
 func (s *Server) startOnFreePort() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
