@@ -10,7 +10,7 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// Rule: young-absence. The lease is valid; two masters forgot it.
+// Rule: quarantined-absence. The lease is valid; two masters forgot it.
 func TestRelease_AMasterThatForgotDoesNotProveThatALockWasNotHeld(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, 5*time.Second)
