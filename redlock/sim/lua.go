@@ -54,10 +54,9 @@ const (
 )
 
 var scriptHeads = map[string]int{
-	"-- Stand at the end of a queue": scriptEnlist,
-	"-- Enter a queue at its end":    scriptEnlist,
-	"-- Make a held lock last":       scriptExtend,
-	"-- Make several held locks":     scriptExtend,
+	"-- Enter a queue at its end": scriptEnlist,
+	"-- Make a held lock last":    scriptExtend,
+	"-- Make several held locks":  scriptExtend,
 }
 
 func shaOf(script string) string {
