@@ -90,7 +90,7 @@ const (
 	soakPlaces  = 50
 	soakWorkers = 200
 	soakMax     = 3
-	soakKeep    = 15 * time.Second // far longer than any worker is behind the others
+	soakKeep    = 10 * time.Minute // far longer than any worker is behind the others
 )
 
 func (s *soak) request(k Key) WorkRequest {
@@ -222,7 +222,7 @@ func TestWork_SoakWithWorkersThatDie(t *testing.T) {
 	}
 	workers.Wait()
 	s.check()
-	c.forgotten()
+	c.allExpire()
 }
 
 // clearUp uses up what the dead left behind at a place.

@@ -140,7 +140,7 @@ func (out *outcome) follow(ctx context.Context, o options, d *daemon, environ []
 		return
 	}
 	out.listen(says, answers, d)
-	answers.Close()           // whoever still waits for an answer fails now
+	answers.Close()           // a caller that still waits for an answer fails now
 	io.Copy(io.Discard, says) // so that a failed program is not held up by its own words
 	if err := cmd.Wait(); err != nil {
 		out.fail("the program ended with %v", err)
