@@ -280,3 +280,26 @@ func TestMasters_AnswerAsRedisDoes(t *testing.T) {
 			time.Now().UTC().Format(time.DateOnly), operations, seed, strings.Join(files, ", ")))
 	}
 }
+
+// A script with another head would not be observed any more, and nothing would fail.
+func TestScriptHeads_EachBeginsOneScript(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "redlock/scripts/*.lua"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d scripts, %v", len(files), err)
+	}
+	for head := range scriptHeads {
+		n := 0
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(string(text), head) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d scripts begin with %q, want 1", n, head)
+		}
+	}
+}
