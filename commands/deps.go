@@ -83,8 +83,8 @@ var (
 	_ WorkEnds    = (*redlock.Locker)(nil)
 )
 
-// Stats are what INFO shows of the masters and of the work done.
-type Stats interface {
+// MasterStats is what INFO shows of the masters and of the work done.
+type MasterStats interface {
 	Masters(db int) []redlock.MasterStatus
 	Counters() redlock.Counters
 }
@@ -104,18 +104,18 @@ type ClientCounts struct {
 
 // Deps is everything outside of this package that commands use.
 type Deps struct {
-	Locks        Locks        // required by the lock commands
-	Waits        Waits        // nil: the options WAIT and HOLD are not served
-	IDs          IDs          // nil: DNEXTID, DIDS and DIDRESEED are not served
-	Works        Works        // nil: DWORK and DWORKINFO are not served
-	WorkEnds     WorkEnds     // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
-	Events       Events       // nil: subscribers receive nothing
-	RedisCompat  RedisCompat  // nil: SET, GET, EVAL and their like are not served
-	CompatTest   CompatTest   // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
-	Stats        Stats        // nil: INFO leaves out the sections Locks and Masters
-	MasterStatus MasterStatus // nil: DMASTERS is not served
-	MasterDrain  MasterDrain  // nil: DMASTERS DRAIN and UNDRAIN are not served
-	Inspect      Inspect      // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
+	Locks        Locks         // required by the lock commands
+	Waits        Waits         // nil: the options WAIT and HOLD are not served
+	IDs          IDs           // nil: DNEXTID, DIDS and DIDRESEED are not served
+	Works        Works         // nil: DWORK and DWORKINFO are not served
+	WorkEnds     WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
+	Events       Events        // nil: subscribers receive nothing
+	RedisCompat  RedisCompat   // nil: SET, GET, EVAL and their like are not served
+	CompatTest   CompatTest    // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
+	Stats        MasterStats   // nil: INFO leaves out the sections Locks and Masters
+	MasterStatus MasterReports // nil: DMASTERS is not served
+	MasterDrain  MasterDrain   // nil: DMASTERS DRAIN and UNDRAIN are not served
+	Inspect      Inspect       // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
 
 	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16

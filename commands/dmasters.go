@@ -5,8 +5,8 @@ package commands
 
 import "redlockd/redlock"
 
-// MasterStatus is what DMASTERS shows.
-type MasterStatus interface {
+// MasterReports is what DMASTERS shows.
+type MasterReports interface {
 	Reports(db int) []redlock.MasterReport
 }
 
@@ -17,8 +17,8 @@ type MasterDrain interface {
 }
 
 var (
-	_ MasterStatus = (*redlock.Locker)(nil)
-	_ MasterDrain  = (*redlock.Locker)(nil)
+	_ MasterReports = (*redlock.Locker)(nil)
+	_ MasterDrain   = (*redlock.Locker)(nil)
 )
 
 func (t *Table) masterRows() []*command {

@@ -40,8 +40,8 @@ type evaluation struct {
 	sha   string
 	text  string
 	keys  []redlock.Key
-	key   [1]redlock.Key // behind keys in the usual case of one
-	given dropin.Call    // KEYS and ARGV
+	key   [1]redlock.Key    // behind keys in the usual case of one
+	given dropin.ScriptCall // KEYS and ARGV
 	class *dropin.Class
 	how   dropin.RecognisedBy
 	reads bool // it may change nothing: EVAL_RO
@@ -104,7 +104,7 @@ func (t *Table) readsFirst(args []string) bool {
 	if !isWord(args[0][:min(len(args[0]), len("evalsha"))], "EVALSHA") {
 		sha = shaOf(args[1])
 	}
-	class, _, ok := t.deps.Scripts.BySHA(sha, dropin.Call{Keys: rest[:n], Args: rest[n:]})
+	class, _, ok := t.deps.Scripts.BySHA(sha, dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]})
 	return !ok || class.Op == dropin.ExtendAdd
 }
 
@@ -145,7 +145,7 @@ func (e *evaluation) arguments(words []string) error {
 	case n > maxKeys || len(rest)-int(n) > maxScriptArguments:
 		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), maxKeys, maxScriptArguments)
 	}
-	e.given = dropin.Call{Keys: rest[:n], Args: rest[n:]}
+	e.given = dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]}
 	e.keys = e.key[:0]
 	for _, name := range e.given.Keys {
 		key, err := parseKey(name)

@@ -401,7 +401,7 @@ func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
 	}
 	const obtain = "eb0c00d98f6f33b4262419a509002884540f30be"
 	for given, want := range map[string]bool{"22": true, "8": true, "7": false, "1": false, "0": false, "23": false, "x": false} {
-		_, _, ok := scripts.BySHA(obtain, dropin.Call{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9d", given, "20000"}})
+		_, _, ok := scripts.BySHA(obtain, dropin.ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9d", given, "20000"}})
 		if ok != want {
 			t.Errorf("%s bytes are compared: %t", given, ok)
 		}

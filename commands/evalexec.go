@@ -208,7 +208,7 @@ func (e *evaluation) script(ttl time.Duration) *redlock.Script {
 }
 
 // answer is a master's reply, with the keys as the client names them.
-func (e *evaluation) answer(r pool.Reply) dropin.Reply {
+func (e *evaluation) answer(r pool.Reply) dropin.ScriptReply {
 	reply := ofMaster(r)
 	if prefix := e.table.deps.KeyPrefix; prefix != "" {
 		e.strip(&reply, prefix)
@@ -216,7 +216,7 @@ func (e *evaluation) answer(r pool.Reply) dropin.Reply {
 	return reply
 }
 
-func (e *evaluation) strip(reply *dropin.Reply, prefix string) {
+func (e *evaluation) strip(reply *dropin.ScriptReply, prefix string) {
 	for i := range reply.Items {
 		e.strip(&reply.Items[i], prefix)
 	}

@@ -91,7 +91,7 @@ func (e *evaluation) predicted(h dropin.KeyState) Reply {
 }
 
 // ofDropin is an answer for the client.
-func ofDropin(r dropin.Reply) Reply {
+func ofDropin(r dropin.ScriptReply) Reply {
 	switch r.Kind {
 	case dropin.KindStatus:
 		return Simple(r.Text)
@@ -112,22 +112,22 @@ func ofDropin(r dropin.Reply) Reply {
 }
 
 // ofMaster is a master's answer in the terms of package dropin.
-func ofMaster(r pool.Reply) dropin.Reply {
+func ofMaster(r pool.Reply) dropin.ScriptReply {
 	switch {
 	case r.Err != nil:
-		return dropin.Reply{Kind: dropin.KindError, Text: r.Err.Error()}
+		return dropin.ScriptReply{Kind: dropin.KindError, Text: r.Err.Error()}
 	case r.Kind == pool.ReplyInt:
-		return dropin.Reply{Kind: dropin.KindInt, Int: r.Int}
+		return dropin.ScriptReply{Kind: dropin.KindInt, Int: r.Int}
 	case r.Kind == pool.ReplyString:
-		return dropin.Reply{Kind: dropin.KindBulk, Text: r.Str}
+		return dropin.ScriptReply{Kind: dropin.KindBulk, Text: r.Str}
 	case r.Kind == pool.ReplyArray:
-		list := dropin.Reply{Kind: dropin.KindArray}
+		list := dropin.ScriptReply{Kind: dropin.KindArray}
 		for _, item := range r.Items {
 			list.Items = append(list.Items, ofMaster(item))
 		}
 		return list
 	}
-	return dropin.Reply{}
+	return dropin.ScriptReply{}
 }
 
 // ofScript is a master's answer for the client.

@@ -1,6 +1,6 @@
 // leaseRecords stores what this daemon knows about the leases it granted. Safety does not rest
-// on it: a record only makes answers more precise (was the lease still valid when it was
-// released?) and keeps a stray copy from reviving a lapsed lease.
+// on it: a record only makes answers more precise (whether the lease was still valid when it was
+// released) and keeps a stray copy from reviving a lapsed lease.
 
 package redlock
 

@@ -76,7 +76,7 @@ func (a *App) Run(ctx context.Context, args []string) error {
 	return a.Serve(ctx, config)
 }
 
-func (a *App) bootstrap(ctx context.Context, config configs.Config, command Command) error {
+func (a *App) bootstrap(ctx context.Context, config configs.Config, command CommandLine) error {
 	if len(config.Masters) == 0 {
 		return fmt.Errorf("bootstrap needs --masters: embedded masters are new at every start%w", usage{})
 	}

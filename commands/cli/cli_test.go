@@ -14,7 +14,7 @@ import (
 )
 
 func TestParse_TakesTheCommandLineApart(t *testing.T) {
-	for line, want := range map[string]Command{
+	for line, want := range map[string]CommandLine{
 		"":                                  {Args: []string{}},
 		"--masters a,b,c":                   {Args: []string{"--masters", "a,b,c"}},
 		"bootstrap --masters a,b,c":         {Word: "bootstrap", Args: []string{"--masters", "a,b,c"}},

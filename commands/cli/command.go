@@ -28,8 +28,8 @@ const (
 // settings are configs.ErrInvalid.
 var ErrUsage = errors.New("wrong usage")
 
-// Command is the command line taken apart.
-type Command struct {
+// CommandLine is the command line taken apart.
+type CommandLine struct {
 	Word   string // "" or one of the words above
 	Force  bool   // bootstrap --force, reconfigure --force
 	Master string // quarantine MASTER
@@ -39,8 +39,8 @@ type Command struct {
 }
 
 // Parse takes the command line without the program's name.
-func Parse(args []string) (Command, error) {
-	command := Command{Args: args}
+func Parse(args []string) (CommandLine, error) {
+	command := CommandLine{Args: args}
 	if len(args) > 0 && args[0] != "" && !strings.HasPrefix(args[0], "-") {
 		command.Word, command.Args = args[0], args[1:]
 	}
@@ -57,10 +57,10 @@ func Parse(args []string) (Command, error) {
 		}
 	case wordVersion, wordHelp:
 		if len(command.Args) > 0 {
-			return Command{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
+			return CommandLine{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
 		}
 	default:
-		return Command{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
+		return CommandLine{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
 	}
 	return command, nil
 }
@@ -84,7 +84,7 @@ func takeForce(args []string) (rest []string, force bool) {
 
 // takeFenceAbove removes --fence-above N, which is no setting for the same reason.
 // The masters decide which numbers are allowed.
-func takeFenceAbove(command Command) (Command, error) {
+func takeFenceAbove(command CommandLine) (CommandLine, error) {
 	const flag = "--fence-above"
 	args := command.Args
 	for i, arg := range args {
@@ -104,7 +104,7 @@ func takeFenceAbove(command Command) (Command, error) {
 		}
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 1 {
-			return Command{}, fmt.Errorf("%s = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", flag, value, usage{})
+			return CommandLine{}, fmt.Errorf("%s = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", flag, value, usage{})
 		}
 		command.FenceAbove = n
 		return command, nil

@@ -187,4 +187,4 @@ var adversaries = map[string]string{
 	"xor":                      `if redis.call('get', KEYS[1]) == 5 then return redis.call('del', KEYS[1]) end return redis.call('incr', KEYS[1])`,
 }
 
-var sample = Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000"}}
+var sample = ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000"}}

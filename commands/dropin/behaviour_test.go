@@ -155,8 +155,8 @@ func (k knownScript) behaviour() string {
 }
 
 // example is a call as the library of a row makes it.
-func (k knownScript) example() Call {
-	call := Call{Keys: make([]string, k.keys)}
+func (k knownScript) example() ScriptCall {
+	call := ScriptCall{Keys: make([]string, k.keys)}
 	for i := range call.Keys {
 		call.Keys[i] = fmt.Sprintf("orders:%d", i)
 	}

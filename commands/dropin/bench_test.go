@@ -11,7 +11,7 @@ import (
 func BenchmarkRecognise_KnownSHA(b *testing.B) {
 	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0] // the longest
 	id := sha1.Sum([]byte(text))
-	class, err := classOfText(text, Call{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "1000", "0"}})
+	class, err := classOfText(text, ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "1000", "0"}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func BenchmarkRecognise_KnownSHA(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	call := Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", "0"}}
+	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", "0"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, how, _ := r.Recognise(text, call); how != ByPin {
@@ -33,7 +33,7 @@ func BenchmarkBySHA(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	call := Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, ok := r.BySHA("c3f8721cbb97f72bc19e972846bd7aaf91901658", call); !ok {
@@ -59,7 +59,7 @@ func BenchmarkEvaluator(b *testing.B) {
 
 func BenchmarkVote(b *testing.B) {
 	class := knownScripts[0].class()
-	call := Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if class.Vote(call, number(1)) != Yes {

@@ -39,8 +39,8 @@ const (
 	keyStates
 )
 
-// Call is one EVAL or EVALSHA: KEYS and ARGV.
-type Call struct{ Keys, Args []string }
+// ScriptCall is one EVAL or EVALSHA: KEYS and ARGV.
+type ScriptCall struct{ Keys, Args []string }
 
 // Unit is the unit of a time argument.
 type Unit uint8
@@ -121,7 +121,7 @@ type outcome struct {
 }
 
 // Fits returns an error if the class does not apply to a call.
-func (c *Class) Fits(call Call) error {
+func (c *Class) Fits(call ScriptCall) error {
 	if len(call.Keys) != c.Keys {
 		return fmt.Errorf("%d keys are given, the script is known with %d", len(call.Keys), c.Keys)
 	}
@@ -156,7 +156,7 @@ func (c *Class) Fits(call Call) error {
 // client soon guesses a single byte.
 const minPrefix = 8
 
-func (c *Class) timeFits(call Call) error {
+func (c *Class) timeFits(call ScriptCall) error {
 	if c.Time.Arg == 0 {
 		return nil
 	}
@@ -168,11 +168,11 @@ func (c *Class) timeFits(call Call) error {
 }
 
 // TokenOf returns the token of a call that fits, "" if the class needs none.
-func (c *Class) TokenOf(call Call) string { return nth(call.Args, c.Token) }
+func (c *Class) TokenOf(call ScriptCall) string { return nth(call.Args, c.Token) }
 
 // TTL returns the lease that a call that fits requests, in ms; now is the wall clock in
 // ms since 1970. ok is false if the call requests none.
-func (c *Class) TTL(call Call, now int64) (ms int64, ok bool) {
+func (c *Class) TTL(call ScriptCall, now int64) (ms int64, ok bool) {
 	switch c.Time.Unit {
 	case NoTime:
 		return 0, false
@@ -193,7 +193,7 @@ func (c *Class) TTL(call Call, now int64) (ms int64, ok bool) {
 
 // LengthenArgs returns the arguments of a call with ms added to its time, rounded up to
 // the unit of the script. It returns them unchanged if none of them is a time.
-func (c *Class) LengthenArgs(call Call, ms int64) []string {
+func (c *Class) LengthenArgs(call ScriptCall, ms int64) []string {
 	if c.Time.Arg == 0 || ms <= 0 {
 		return call.Args
 	}
@@ -209,22 +209,22 @@ func (c *Class) LengthenArgs(call Call, ms int64) []string {
 	return args
 }
 
-// Vote is the meaning of a master's answer.
-type Vote uint8
+// AnswerMeaning is the meaning of a master's answer.
+type AnswerMeaning uint8
 
 const (
-	Unclear Vote = iota // the script is not known to give this answer: no vote
-	No                  // the script did not do what it is for: another token holds the key, or the key is free
-	Yes                 // the script did it
+	Unclear AnswerMeaning = iota // the script is not known to give this answer: no vote
+	No                           // the script did not do what it is for: another token holds the key, or the key is free
+	Yes                          // the script did it
 )
 
 // Vote counts a master's answer to a call that fits. If several key states explain the
 // answer, it is a yes only if each of them is. If a pinned script returns a list that is
 // not one of its answers, the first item counts.
-func (c *Class) Vote(call Call, reply Reply) Vote {
+func (c *Class) Vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
 	vote := c.vote(call, reply)
 	if vote == Unclear && c.pinned && reply.Kind == KindArray {
-		first := Reply{}
+		first := ScriptReply{}
 		if len(reply.Items) > 0 {
 			first = reply.Items[0]
 		}
@@ -233,7 +233,7 @@ func (c *Class) Vote(call Call, reply Reply) Vote {
 	return vote
 }
 
-func (c *Class) vote(call Call, reply Reply) Vote {
+func (c *Class) vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
 	vote := Unclear
 	for h := range c.cases {
 		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
@@ -256,7 +256,7 @@ func (c *Class) vote(call Call, reply Reply) Vote {
 
 // KeyStates returns the states of the key that explain the answer. It is empty if none
 // does, or only keys in different states.
-func (c *Class) KeyStates(call Call, reply Reply) []KeyState {
+func (c *Class) KeyStates(call ScriptCall, reply ScriptReply) []KeyState {
 	var found []KeyState
 	for h := range c.cases {
 		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
@@ -267,7 +267,7 @@ func (c *Class) KeyStates(call Call, reply Reply) []KeyState {
 }
 
 // excludedToken is the token that a key in this state cannot hold, "" if there is none.
-func (c *Class) excludedToken(h KeyState, call Call) string {
+func (c *Class) excludedToken(h KeyState, call ScriptCall) string {
 	if h == HeldByOther {
 		return c.TokenOf(call)
 	}
@@ -280,7 +280,7 @@ func (c *Class) ActsOn(h KeyState) bool { return c.cases[h].done }
 // Predict returns the answer of the script for a key in this state. value is the value of
 // the key, and remaining its remaining ms (-1 without an expiry, -2 if the key is free).
 // ok is false if a part of the answer is not known.
-func (c *Class) Predict(h KeyState, call Call, value string, remaining int64) (r Reply, ok bool) {
+func (c *Class) Predict(h KeyState, call ScriptCall, value string, remaining int64) (r ScriptReply, ok bool) {
 	return c.cases[h].reply.fill(call, value, remaining)
 }
 

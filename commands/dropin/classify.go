@@ -8,7 +8,7 @@ import (
 )
 
 // classOfText parses a script and classifies it for a call.
-func classOfText(text string, call Call) (*Class, error) {
+func classOfText(text string, call ScriptCall) (*Class, error) {
 	script, err := parseText(text)
 	if err != nil {
 		return nil, err

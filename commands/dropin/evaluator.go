@@ -35,7 +35,7 @@ type threshold struct {
 
 // evaluator follows one script. Indexes of keys and arguments start at 0.
 type evaluator struct {
-	call Call
+	call ScriptCall
 
 	err     error
 	restart bool // run again: a key is no lock, or paths cannot be merged
@@ -58,7 +58,7 @@ type evaluator struct {
 }
 
 // evaluate follows the script for a call.
-func evaluate(script []ast.Stmt, call Call) (*evaluator, []*path, error) {
+func evaluate(script []ast.Stmt, call ScriptCall) (*evaluator, []*path, error) {
 	if err := checkSyntax(script); err != nil {
 		return nil, nil, err
 	}

@@ -53,7 +53,7 @@ func TestEvaluator_AdmitsNoAdversaryAsAWriter(t *testing.T) {
 		t.Fatalf("%d adversaries, want 130", len(adversaries))
 	}
 	for name, text := range adversaries {
-		for _, call := range []Call{sample, {Keys: sample.Keys, Args: sample.Args[:1]}, {Keys: []string{"a", "b"}, Args: sample.Args}, {}} {
+		for _, call := range []ScriptCall{sample, {Keys: sample.Keys, Args: sample.Args[:1]}, {Keys: []string{"a", "b"}, Args: sample.Args}, {}} {
 			if class, err := classOfText(text, call); err == nil && class.Op != Read {
 				t.Errorf("%s with %d keys and %d arguments is taken for %s", name, len(call.Keys), len(call.Args), described(class))
 			}
@@ -145,7 +145,7 @@ return {value, ttl}
 )
 
 func TestEvaluator_ClassifiesAnExtensionThatNeedsTimeLeft(t *testing.T) {
-	call := Call{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "2000", "20000"}}
+	call := ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "2000", "20000"}}
 	class, err := classOfText(strings.TrimSpace(extendsInTime), call)
 	if err != nil {
 		t.Fatal(err)
@@ -154,17 +154,19 @@ func TestEvaluator_ClassifiesAnExtensionThatNeedsTimeLeft(t *testing.T) {
 	if got := described(class); got != want || fmt.Sprint(class.Numbers) != "[2]" {
 		t.Errorf("it is %s, numbers %v", got, class.Numbers)
 	}
-	list := func(a, b int64) Reply { return Reply{Kind: KindArray, Items: []Reply{number(a), number(b)}} }
+	list := func(a, b int64) ScriptReply {
+		return ScriptReply{Kind: KindArray, Items: []ScriptReply{number(a), number(b)}}
+	}
 	for _, c := range []struct {
-		reply Reply
-		want  Vote
+		reply ScriptReply
+		want  AnswerMeaning
 	}{{list(1, 5000), Yes}, {list(0, 1500), No}, {list(0, -1), No}, {list(-1, -2), No}, {list(-1, 5000), No}, {list(1, -1), Unclear}, {list(2, 1), Unclear}, {number(1), Unclear}} {
 		if got := class.Vote(call, c.reply); got != c.want {
 			t.Errorf("%+v is vote %d, want %d", c.reply, got, c.want)
 		}
 	}
 	for least, fits := range map[string]bool{"0": true, "1": true, "-1": false, "x": false, "1e3": false, "": false} {
-		other := Call{Keys: call.Keys, Args: []string{call.Args[0], least, "20000"}}
+		other := ScriptCall{Keys: call.Keys, Args: []string{call.Args[0], least, "20000"}}
 		if err := class.Fits(other); (err == nil) != fits {
 			t.Errorf("with at least '%s' ms left: %v", least, err)
 		}
@@ -173,7 +175,7 @@ func TestEvaluator_ClassifiesAnExtensionThatNeedsTimeLeft(t *testing.T) {
 
 func TestEvaluator_ClassifiesATokenForEachKey(t *testing.T) {
 	for n := 1; n <= maxKeys; n++ {
-		call := Call{}
+		call := ScriptCall{}
 		for i := range n {
 			call.Keys, call.Args = append(call.Keys, fmt.Sprint("k", i)), append(call.Args, fmt.Sprint("token-of-", i))
 		}
@@ -185,12 +187,12 @@ func TestEvaluator_ClassifiesATokenForEachKey(t *testing.T) {
 		if class.Op != Acquire || class.Time != (Time{Arg: n + 1, Unit: Milliseconds}) || n > 1 && len(class.Tokens) != n || class.Token != 1 {
 			t.Errorf("with %d keys it is %s, tokens %v", n, described(class), class.Tokens)
 		}
-		taken := Reply{Kind: KindArray, Items: []Reply{number(1), number(int64(n))}}
+		taken := ScriptReply{Kind: KindArray, Items: []ScriptReply{number(1), number(int64(n))}}
 		if class.Vote(call, taken) != Yes {
 			t.Errorf("%d keys: %+v is no yes", n, taken)
 		}
 		for i := range n {
-			held := Reply{Kind: KindArray, Items: []Reply{number(0), number(int64(i + 1)), bulk(call.Keys[i])}}
+			held := ScriptReply{Kind: KindArray, Items: []ScriptReply{number(0), number(int64(i + 1)), bulk(call.Keys[i])}}
 			if class.Vote(call, held) != No {
 				t.Errorf("%d keys: %+v is no no", n, held)
 			}
@@ -199,11 +201,11 @@ func TestEvaluator_ClassifiesATokenForEachKey(t *testing.T) {
 }
 
 func TestEvaluator_ClassifiesAListWithTheValueOfAKey(t *testing.T) {
-	class, err := classOfText(strings.TrimSpace(inspects), Call{Keys: []string{"k"}})
+	class, err := classOfText(strings.TrimSpace(inspects), ScriptCall{Keys: []string{"k"}})
 	if err != nil || class.Op != Read {
 		t.Fatal(class, err)
 	}
-	r, ok := class.Predict(HeldByOther, Call{Keys: []string{"k"}}, "mine", 1500)
+	r, ok := class.Predict(HeldByOther, ScriptCall{Keys: []string{"k"}}, "mine", 1500)
 	if !ok || r.Kind != KindArray || len(r.Items) != 2 || r.Items[0].Text != "mine" || r.Items[1].Int != 1500 {
 		t.Errorf("%+v", r)
 	}
@@ -212,7 +214,7 @@ func TestEvaluator_ClassifiesAListWithTheValueOfAKey(t *testing.T) {
 // With several keys every way in which they can be held is followed: 16 keys in 2
 // ways each are 65,536.
 func TestEvaluator_FollowsEveryWayInWhichManyKeysAreHeld(t *testing.T) {
-	call := Call{Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	call := ScriptCall{Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	for i := range maxKeys {
 		call.Keys = append(call.Keys, fmt.Sprint("k", i))
 	}
@@ -222,7 +224,7 @@ func TestEvaluator_FollowsEveryWayInWhichManyKeysAreHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range maxKeys + 2 {
-		want := map[bool]Vote{true: No, false: Yes}[n < maxKeys]
+		want := map[bool]AnswerMeaning{true: No, false: Yes}[n < maxKeys]
 		if n > maxKeys {
 			want = Unclear
 		}
@@ -244,7 +246,7 @@ func TestEvaluator_FollowsEveryWayInWhichManyKeysAreHeld(t *testing.T) {
 	if class, err := classOfText(half, call); err != nil || class.Vote(call, number(99)) != No || class.Vote(call, number(3)) != No {
 		t.Errorf("what it answers with half of its keys is not followed: %v, %v", class, err)
 	}
-	call = Call{Keys: call.Keys[:3], Args: sample.Args}
+	call = ScriptCall{Keys: call.Keys[:3], Args: sample.Args}
 	parity := `local n = 0 for _, k in ipairs(KEYS) do local v = redis.call('get', k) if v and v ~= ARGV[1] then n = 1 - n else redis.call('set', k, ARGV[1], 'PX', ARGV[2]) end end return n`
 	if class, err := classOfText(parity, call); err == nil {
 		t.Errorf("with two keys of another it answers as with none, and is %s", described(class))
@@ -255,7 +257,7 @@ func TestEvaluator_FollowsEveryWayInWhichManyKeysAreHeld(t *testing.T) {
 func TestEvaluator_ClassifiesAScriptOncePerFlag(t *testing.T) {
 	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0]
 	for flag, want := range map[string]Op{"0": ExtendAdd, "1": Extend} {
-		call := Call{Keys: sample.Keys, Args: append(sample.Args[:2:2], flag)}
+		call := ScriptCall{Keys: sample.Keys, Args: append(sample.Args[:2:2], flag)}
 		class, err := classOfText(text, call)
 		if err != nil || class.Op != want || len(class.Given) != 1 || class.Given[0] != (Given{3, flag}) {
 			t.Errorf("with %s it is %v, %v", flag, class, err)

@@ -26,7 +26,7 @@ func FuzzRecognise(f *testing.F) {
 		f.Add(text, "orders\x00signal", "f3Kq8Zr1vN5tY7wB2mXc9dLh\x0020000\x00yes")
 	}
 	f.Fuzz(func(t *testing.T, text, keys, args string) {
-		call := Call{Keys: strings.Split(keys, "\x00"), Args: strings.Split(args, "\x00")}
+		call := ScriptCall{Keys: strings.Split(keys, "\x00"), Args: strings.Split(args, "\x00")}
 		class, err := classOfText(text, call)
 		if err != nil {
 			return
@@ -67,7 +67,7 @@ func (i *instructions) Done() <-chan struct{} {
 
 // ends runs an accepted script. Its commands answer one of a few things in turn, as
 // no master does; the script may fail, but it must end.
-func ends(t *testing.T, text string, call Call) {
+func ends(t *testing.T, text string, call ScriptCall) {
 	t.Helper()
 	if strings.HasPrefix(text, "#!") {
 		_, text, _ = strings.Cut(text, "\n")

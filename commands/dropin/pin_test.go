@@ -25,11 +25,11 @@ func TestParsePin_ReadsTheOptionThatTheErrorNames(t *testing.T) {
 
 // A pinned script may answer with lists, in several ways, and take several keys.
 func TestParsePin_CountsTheFirstItemOfAList(t *testing.T) {
-	list := func(items ...Reply) Reply { return Reply{Kind: KindArray, Items: items} }
+	list := func(items ...ScriptReply) ScriptReply { return ScriptReply{Kind: KindArray, Items: items} }
 	for _, c := range []struct {
 		spec  string
-		reply Reply
-		want  Vote
+		reply ScriptReply
+		want  AnswerMeaning
 	}{
 		{"extend,yes=1,no=0|-1", list(number(1), number(500)), Yes},
 		{"extend,yes=1,no=0|-1", list(number(0), number(500)), No},
@@ -60,7 +60,7 @@ func TestParsePin_CountsTheFirstItemOfAList(t *testing.T) {
 func TestParsePin_ReadsTheLineOfAnUnknownScript(t *testing.T) {
 	r := newRecogniser(t, Options{})
 	text := "return redis.call('hget', KEYS[1], ARGV[1])"
-	call := Call{Keys: []string{"a", "b"}, Args: []string{"token", "1000"}}
+	call := ScriptCall{Keys: []string{"a", "b"}, Args: []string{"token", "1000"}}
 	_, _, err := r.Recognise(text, call)
 	_, line, _ := strings.Cut(err.Error(), "--script-class ")
 	sha, class, err := ParsePin(strings.Replace(line, "<class>", "extend", 1))
@@ -93,7 +93,7 @@ func TestRecognise_TakesThePinBeforeEverythingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRecogniser(t, Options{Pins: map[string]*Class{shaOf(text).String(): class}})
-	call := Call{Keys: []string{"k"}, Args: []string{"token"}}
+	call := ScriptCall{Keys: []string{"k"}, Args: []string{"token"}}
 	if got := recognise(t, r, text, call, ByPin); got != class {
 		t.Error("it is another class")
 	}

@@ -32,7 +32,7 @@ func startMaster(t *testing.T) *master {
 }
 
 // do sends one command.
-func (m *master) do(words ...string) Reply {
+func (m *master) do(words ...string) ScriptReply {
 	m.t.Helper()
 	args := make([]any, len(words))
 	for i, w := range words {
@@ -49,20 +49,20 @@ func (m *master) do(words ...string) Reply {
 	return asReply(answer)
 }
 
-func asReply(answer any) Reply {
+func asReply(answer any) ScriptReply {
 	switch v := answer.(type) {
 	case int64:
 		return number(v)
 	case string:
 		return bulk(v)
 	case []any:
-		list := Reply{Kind: KindArray}
+		list := ScriptReply{Kind: KindArray}
 		for _, item := range v {
 			list.Items = append(list.Items, asReply(item))
 		}
 		return list
 	}
-	return Reply{}
+	return ScriptReply{}
 }
 
 // hold prepares a key for a holding.
@@ -79,7 +79,7 @@ func (m *master) hold(key, token string, h KeyState) {
 	}
 }
 
-func (m *master) eval(text string, call Call) Reply {
+func (m *master) eval(text string, call ScriptCall) ScriptReply {
 	m.t.Helper()
 	return m.do(append(append([]string{"EVAL", text, strconv.Itoa(len(call.Keys))}, call.Keys...), call.Args...)...)
 }
@@ -122,7 +122,7 @@ func TestVote_OfARealMasterAgreesWithTheClass(t *testing.T) {
 
 // votes runs a script on the master and compares its answer and its effect with the
 // class.
-func (m *master) votes(class *Class, row knownScript, text string, call Call, h KeyState) {
+func (m *master) votes(class *Class, row knownScript, text string, call ScriptCall, h KeyState) {
 	m.t.Helper()
 	key := "lock:orders"
 	if len(call.Keys) > 0 {
@@ -154,7 +154,7 @@ func (m *master) votes(class *Class, row knownScript, text string, call Call, h 
 func (m *master) did(class *Class, name, key, token string, h KeyState) {
 	m.t.Helper()
 	holds, left := m.do("GET", key), m.do("PTTL", key).Int
-	want, least, most := Reply{}, int64(-2), int64(-2)
+	want, least, most := ScriptReply{}, int64(-2), int64(-2)
 	switch h {
 	case HeldBySelf, HeldByOther:
 		want, least, most = bulk(token), 30_000, 60_000
@@ -167,7 +167,7 @@ func (m *master) did(class *Class, name, key, token string, h KeyState) {
 	if class.ActsOn(h) {
 		switch class.Op {
 		case Release, Discard:
-			want, least, most = Reply{}, -2, -2
+			want, least, most = ScriptReply{}, -2, -2
 		case ExtendAdd:
 			want, least, most = bulk(token), 60_001, 80_000
 		default:
@@ -197,12 +197,12 @@ func TestVote_OfARealMasterWithKeysHeldInRandomWays(t *testing.T) {
 	}
 	for round := range 150 {
 		text := texts[random.IntN(len(texts))]
-		call := Call{Keys: []string{"a", "b", "c"}, Args: []string{token, "20000"}}
+		call := ScriptCall{Keys: []string{"a", "b", "c"}, Args: []string{token, "20000"}}
 		switch text {
 		case strings.TrimSpace(extendsInTime):
-			call = Call{Keys: []string{"a"}, Args: []string{token, "30000", "20000"}}
+			call = ScriptCall{Keys: []string{"a"}, Args: []string{token, "30000", "20000"}}
 		case release:
-			call = Call{Keys: []string{"a"}, Args: []string{token}}
+			call = ScriptCall{Keys: []string{"a"}, Args: []string{token}}
 		case strings.TrimSpace(takesBatch):
 			call.Args = []string{token, "another token of ours", "a third token of ours", "20000"}
 		}

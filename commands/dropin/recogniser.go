@@ -82,7 +82,7 @@ func New(o Options) (*Recogniser, error) {
 // Recognise classifies a text for a call. The class that it returns Fits the call, and
 // the error is an *Unknown. A new script costs some 50 µs and at most a few
 // milliseconds, a known one less than a microsecond.
-func (r *Recogniser) Recognise(text string, call Call) (*Class, RecognisedBy, error) {
+func (r *Recogniser) Recognise(text string, call ScriptCall) (*Class, RecognisedBy, error) {
 	id := shaOf(text)
 	if class, how, found := r.lookUp(id, call); found {
 		return class, how, nil
@@ -111,7 +111,7 @@ func (r *Recogniser) Recognise(text string, call Call) (*Class, RecognisedBy, er
 // BySHA looks up a script by its SHA1 alone, for EVALSHA. It finds pinned scripts,
 // scripts of the table and scripts that Recognise has classified before. ok is false
 // if the text is needed: NOSCRIPT.
-func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how RecognisedBy, ok bool) {
+func (r *Recogniser) BySHA(sha string, call ScriptCall) (class *Class, how RecognisedBy, ok bool) {
 	id, isSHA := parseSHA(sha)
 	if !isSHA {
 		return nil, Unrecognised, false
@@ -120,7 +120,7 @@ func (r *Recogniser) BySHA(sha string, call Call) (class *Class, how RecognisedB
 }
 
 // lookUp returns a class of the script that fits the call.
-func (r *Recogniser) lookUp(id sum, call Call) (*Class, RecognisedBy, bool) {
+func (r *Recogniser) lookUp(id sum, call ScriptCall) (*Class, RecognisedBy, bool) {
 	if class, ok := r.pins[id]; ok && class.Fits(call) == nil {
 		return class, ByPin, true
 	}
@@ -142,7 +142,7 @@ func evaluatedBy(id sum) RecognisedBy {
 	return ByText
 }
 
-func firstFitting(classes []*Class, call Call) *Class {
+func firstFitting(classes []*Class, call ScriptCall) *Class {
 	for _, class := range classes {
 		if class.Fits(call) == nil {
 			return class
@@ -152,7 +152,7 @@ func firstFitting(classes []*Class, call Call) *Class {
 }
 
 // examine evaluates a new script and keeps its class.
-func (r *Recogniser) examine(id sum, text string, call Call) (*Class, RecognisedBy, error) {
+func (r *Recogniser) examine(id sum, text string, call ScriptCall) (*Class, RecognisedBy, error) {
 	if pin, pinned := r.pins[id]; pinned {
 		return nil, Unrecognised, fmt.Errorf("its class is pinned, but %w", pin.Fits(call))
 	}
@@ -167,7 +167,7 @@ func (r *Recogniser) examine(id sum, text string, call Call) (*Class, Recognised
 	return class, evaluatedBy(id), nil
 }
 
-func (r *Recogniser) classOf(id sum, text string, call Call) (*Class, error) {
+func (r *Recogniser) classOf(id sum, text string, call ScriptCall) (*Class, error) {
 	library, isKnown := known()[id]
 	switch {
 	case isKnown && library.anyKeys && len(call.Keys) > 0:
@@ -214,7 +214,7 @@ func (r *Recogniser) forget() {
 // callSignature is the part of a call that a refusal may depend on. It has the number of
 // keys, the values of short arguments, and the kind and length of all others. So a
 // refusal stays valid although tokens and times change with every call.
-func callSignature(call Call) string {
+func callSignature(call ScriptCall) string {
 	var b strings.Builder
 	b.WriteString("/" + strconv.Itoa(len(call.Keys)))
 	for _, arg := range call.Args {

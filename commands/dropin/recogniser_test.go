@@ -18,7 +18,7 @@ func newRecogniser(t *testing.T, o Options) *Recogniser {
 	return r
 }
 
-func recognise(t *testing.T, r *Recogniser, text string, call Call, want RecognisedBy) *Class {
+func recognise(t *testing.T, r *Recogniser, text string, call ScriptCall, want RecognisedBy) *Class {
 	t.Helper()
 	class, how, err := r.Recognise(text, call)
 	if err != nil || how != want {
@@ -41,7 +41,7 @@ func TestKnownScripts_AreFoundBySHAAloneInEitherCase(t *testing.T) {
 		t.Errorf("the table has %d scripts, want 79: no two rows may have one SHA1", len(known()))
 	}
 	for _, sha := range []string{"", "c3f8", strings.Repeat("z", 40), strings.Repeat("0", 40)} {
-		if _, _, ok := r.BySHA(sha, Call{}); ok {
+		if _, _, ok := r.BySHA(sha, ScriptCall{}); ok {
 			t.Errorf("'%s' is found", sha)
 		}
 	}
@@ -51,11 +51,11 @@ func TestKnownScripts_AreNotKnownForOtherCalls(t *testing.T) {
 	r := newRecogniser(t, Options{})
 	const extend = "a4e8783852e6b949f9ef3a97212805108459a890"
 	for _, args := range [][]string{{"token", "1000", "1"}, {"token", "1000"}, {"token", "0", "0"}, {"token", "-5", "0"}, {"token", "1e3", "0"}} {
-		if _, _, ok := r.BySHA(extend, Call{Keys: []string{"k"}, Args: args}); ok {
+		if _, _, ok := r.BySHA(extend, ScriptCall{Keys: []string{"k"}, Args: args}); ok {
 			t.Errorf("the extension is known with %q", args)
 		}
 	}
-	if _, _, ok := r.BySHA(extend, Call{Keys: []string{"k", "l"}, Args: []string{"token", "1000", "0"}}); ok {
+	if _, _, ok := r.BySHA(extend, ScriptCall{Keys: []string{"k", "l"}, Args: []string{"token", "1000", "0"}}); ok {
 		t.Error("the extension is known with two keys")
 	}
 }
@@ -77,12 +77,12 @@ func TestRecognise_ClassifiesAScriptOfALibraryWithMoreKeys(t *testing.T) {
 	r := newRecogniser(t, Options{})
 	const refresh = "5a22d7e8431313862816d4416b5e46dd70fc340d"
 	id, _ := parseSHA(refresh)
-	call := Call{Keys: []string{"a", "b", "c"}, Args: sample.Args}
+	call := ScriptCall{Keys: []string{"a", "b", "c"}, Args: sample.Args}
 	class, how, err := r.examine(id, "its text is not looked at", call)
-	if err != nil || how != BySHA || class.Library != "bsm/redislock" || class.Keys != 3 || class.Vote(call, status("OK")) != Yes || class.Vote(call, Reply{}) != No {
+	if err != nil || how != BySHA || class.Library != "bsm/redislock" || class.Keys != 3 || class.Vote(call, status("OK")) != Yes || class.Vote(call, ScriptReply{}) != No {
 		t.Errorf("%v, by %s: %v", class, how, err)
 	}
-	if err := class.Fits(Call{Keys: []string{"a", "b", "a"}, Args: sample.Args}); err == nil {
+	if err := class.Fits(ScriptCall{Keys: []string{"a", "b", "a"}, Args: sample.Args}); err == nil {
 		t.Error("one key twice is taken for two")
 	}
 }
@@ -111,8 +111,8 @@ func TestRecognise_NamesTheSHAAndTheOptionOfAnUnknownScript(t *testing.T) {
 func TestRecognise_ClassifiesAScriptOncePerFlag(t *testing.T) {
 	r := newRecogniser(t, Options{})
 	text := `local v = redis.call('get', KEYS[1]) if v == ARGV[1] or not v and ARGV[3] == 'yes' then return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) end`
-	call := func(flag string) Call {
-		return Call{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", flag}}
+	call := func(flag string) ScriptCall {
+		return ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", flag}}
 	}
 	if c := recognise(t, r, text, call("yes"), ByText); c.Op != Reacquire {
 		t.Errorf("with yes it is %s", c.Op)
@@ -132,7 +132,7 @@ func TestRecognise_ForgetsRatherThanGrows(t *testing.T) {
 		if _, _, err := r.Recognise(text, sample); err == nil {
 			t.Fatal("a hash is a lock")
 		}
-		recognise(t, r, fmt.Sprintf("-- %d\n", i)+release, Call{Keys: sample.Keys, Args: sample.Args[:1]}, ByText)
+		recognise(t, r, fmt.Sprintf("-- %d\n", i)+release, ScriptCall{Keys: sample.Keys, Args: sample.Args[:1]}, ByText)
 	}
 	if n := len(r.bySHA) + len(r.refused); n > 5 {
 		t.Errorf("%d outcomes are kept, 4 are allowed", n)
@@ -162,18 +162,18 @@ func TestRecognise_ServesManyCallersAtOnce(t *testing.T) {
 // With several keys a vote is one for all of them.
 func TestVote_OfSeveralKeysIsAYesOnlyForAll(t *testing.T) {
 	count := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('get', k) == ARGV[1] then n = n + redis.call('del', k) end end return n`
-	call := Call{Keys: []string{"a", "b", "c"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	call := ScriptCall{Keys: []string{"a", "b", "c"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	class, err := classOfText(count, call)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range []Vote{No, No, No, Yes, Unclear} {
+	for n, want := range []AnswerMeaning{No, No, No, Yes, Unclear} {
 		if got := class.Vote(call, number(int64(n))); got != want {
 			t.Errorf("%d of 3 keys is vote %d, want %d", n, got, want)
 		}
 	}
 	half := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('set', k, ARGV[1], 'NX', 'PX', ARGV[2]) then n = 1 end end return n`
-	if class, err := classOfText(half, Call{Keys: call.Keys, Args: sample.Args}); err == nil {
+	if class, err := classOfText(half, ScriptCall{Keys: call.Keys, Args: sample.Args}); err == nil {
 		t.Errorf("a script that takes some keys and says 1 is %s", described(class))
 	}
 }
@@ -181,14 +181,14 @@ func TestVote_OfSeveralKeysIsAYesOnlyForAll(t *testing.T) {
 // A semaphore is refused: masters could choose different slots.
 func TestEvaluator_RefusesTheFirstFreeOneOfSeveralKeys(t *testing.T) {
 	text := behaviours["acquire 1 (any s token) {arg1}1!|nil|nil|nil"][0]
-	call := Call{Keys: []string{"a1", "a2", "a3"}, Args: []string{"a", "20", "f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
+	call := ScriptCall{Keys: []string{"a1", "a2", "a3"}, Args: []string{"a", "20", "f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	if class, err := classOfText(text, call); err == nil || !strings.Contains(err.Error(), "LIMIT n") {
 		t.Errorf("it is %v, %v", class, err)
 	}
 }
 
 func TestLengthenArgs_AddsToTheTimeInTheUnitOfTheScript(t *testing.T) {
-	call := Call{Args: []string{"t", "20"}}
+	call := ScriptCall{Args: []string{"t", "20"}}
 	for _, c := range []struct {
 		time Time
 		ms   int64

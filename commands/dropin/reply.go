@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Kind is the type of a Reply.
-type Kind uint8
+// ReplyKind is the type of a ScriptReply.
+type ReplyKind uint8
 
 const (
-	KindNil Kind = iota
+	KindNil ReplyKind = iota
 	KindStatus
 	KindError // Text without the leading '-'
 	KindInt
@@ -20,18 +20,18 @@ const (
 	KindArray
 )
 
-// Reply is one answer of a master to a script.
-type Reply struct {
-	Kind  Kind
+// ScriptReply is one answer of a master to a script.
+type ScriptReply struct {
+	Kind  ReplyKind
 	Int   int64
 	Text  string
-	Items []Reply
+	Items []ScriptReply
 }
 
-func status(text string) Reply { return Reply{Kind: KindStatus, Text: text} }
-func failed(text string) Reply { return Reply{Kind: KindError, Text: text} }
-func number(n int64) Reply     { return Reply{Kind: KindInt, Int: n} }
-func bulk(text string) Reply   { return Reply{Kind: KindBulk, Text: text} }
+func status(text string) ScriptReply { return ScriptReply{Kind: KindStatus, Text: text} }
+func failed(text string) ScriptReply { return ScriptReply{Kind: KindError, Text: text} }
+func number(n int64) ScriptReply     { return ScriptReply{Kind: KindInt, Int: n} }
+func bulk(text string) ScriptReply   { return ScriptReply{Kind: KindBulk, Text: text} }
 
 // source is the origin of a part of an answer.
 type source uint8
@@ -54,7 +54,7 @@ type replyPart struct {
 
 // Shape describes the answers of one outcome.
 type Shape struct {
-	kind  Kind
+	kind  ReplyKind
 	n     int64
 	parts []replyPart
 	items []Shape
@@ -62,7 +62,7 @@ type Shape struct {
 
 // matches reports whether the answer to the call has this shape. not is the token of the
 // call if the value of the key must be another token.
-func (s Shape) matches(r Reply, call Call, not string) bool {
+func (s Shape) matches(r ScriptReply, call ScriptCall, not string) bool {
 	if s.kind != r.Kind && !(isText(s.kind) && isText(r.Kind)) {
 		return false
 	}
@@ -100,7 +100,7 @@ func (s Shape) matchesInt(n int64) bool {
 
 // matchesError also accepts a code before the error of a script and its SHA1 after it:
 // some versions of the server add them.
-func (s Shape) matchesError(text string, call Call) bool {
+func (s Shape) matchesError(text string, call ScriptCall) bool {
 	want := s.text(call)
 	return text == want || strings.TrimPrefix(text, "ERR ") == want || strings.HasPrefix(text, want+" script:")
 }
@@ -108,7 +108,7 @@ func (s Shape) matchesError(text string, call Call) bool {
 func (s Shape) is(from source) bool { return len(s.parts) == 1 && s.parts[0].from == from }
 
 // text joins the parts. A part that comes from the master is empty.
-func (s Shape) text(call Call) string {
+func (s Shape) text(call ScriptCall) string {
 	if len(s.parts) == 1 && s.parts[0].from == fromScript {
 		return s.parts[0].text
 	}
@@ -127,8 +127,8 @@ func (s Shape) text(call Call) string {
 }
 
 // fill returns the answer of this shape. ok is false if a part is not known.
-func (s Shape) fill(call Call, holds string, remaining int64) (r Reply, ok bool) {
-	r = Reply{Kind: s.kind, Int: s.n}
+func (s Shape) fill(call ScriptCall, holds string, remaining int64) (r ScriptReply, ok bool) {
+	r = ScriptReply{Kind: s.kind, Int: s.n}
 	switch {
 	case s.is(remainingMS):
 		r.Int = remaining
@@ -140,7 +140,7 @@ func (s Shape) fill(call Call, holds string, remaining int64) (r Reply, ok bool)
 		for _, item := range s.items {
 			filled, ok := item.fill(call, holds, remaining)
 			if !ok {
-				return Reply{}, false
+				return ScriptReply{}, false
 			}
 			r.Items = append(r.Items, filled)
 		}
@@ -178,7 +178,7 @@ func (s Shape) same(t Shape) bool {
 
 // isText reports whether the kind is a text: clients and libraries treat a status and a
 // bulk string alike.
-func isText(k Kind) bool { return k == KindStatus || k == KindBulk }
+func isText(k ReplyKind) bool { return k == KindStatus || k == KindBulk }
 
 func nth(list []string, n int) string {
 	if n < 1 || n > len(list) {
