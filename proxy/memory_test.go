@@ -82,14 +82,17 @@ func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	stuck := func() (n int) {
 		for _, one := range s.snapshot() {
 			one.mu.Lock()
-			if one.dropped || one.fullLocked() && one.writerRuns && one.written > 0 {
+			if one.dropped || one.writerRuns && one.written > 0 {
 				n++
 			}
 			one.mu.Unlock()
 		}
 		return n + clients - s.Stats().Connected
 	}
-	for end := time.Now().Add(2 * testTimeout); stuck() < clients; time.Sleep(10 * time.Millisecond) {
+	for looks, end := 0, time.Now().Add(2*testTimeout); looks < 20; time.Sleep(10 * time.Millisecond) {
+		if looks++; stuck() < clients {
+			looks = 0
+		}
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d clients wait to be read", stuck(), clients)
 		}

@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/redlock"
@@ -60,8 +61,10 @@ type session struct {
 	out          []byte // encoded, not written
 	written      int    // estimated size of what is in out
 	deferred     []deferredEnd
-	shareStarted int // commands started in this share, see sharequeue.go
-	shareBytes   int // their bytes
+	shareBegan   time.Time // see sharequeue.go
+	shareStarted int       // commands started in this share
+	shareBytes   int       // their bytes and those of their replies
+	heavyUntil   time.Time // its shares wait in the queue until then, zero = they do not
 
 	mu             sync.Mutex
 	description    commands.Description // of the client, after its last barrier

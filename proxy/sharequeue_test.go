@@ -28,6 +28,7 @@ func crowd(t *testing.T, s *Server, d *dispatcher, n int, lines string) *command
 			if &one.client == first.Client {
 				one.mu.Lock()
 				defer one.mu.Unlock()
+				one.shareBegan = time.Time{} // the first command is not part of a share
 				return one.waiting == n+1
 			}
 		}
@@ -52,7 +53,11 @@ func queued(s *Server, n int) func() bool {
 	return func() bool {
 		s.shares.mu.Lock()
 		defer s.shares.mu.Unlock()
-		return len(s.shares.queue) == n
+		waiting := 0
+		for _, o := range s.shares.owners {
+			waiting += len(o.turns)
+		}
+		return waiting == n
 	}
 }
 
@@ -112,4 +117,76 @@ func TestShareQueue_FurtherSharesTakeTurnsAndDelayNoOtherClient(t *testing.T) {
 	if !slices.Equal(order, want) {
 		t.Errorf("started in the order %q, want %q", order, want)
 	}
+}
+
+// Many connections of one client delay another client by one share at a time.
+func TestShareQueue_ServesOwnersInTurn(t *testing.T) {
+	var r shareQueue
+	r.open()
+	r.free = 0
+	order := make(chan string)
+	waiting := func() (n int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, o := range r.owners {
+			n += len(o.turns)
+		}
+		return n
+	}
+	owners := []string{"flood", "flood", "flood", "neighbour", "flood", "neighbour"}
+	for i, owner := range owners {
+		go func() {
+			r.enter(owner)
+			order <- owner
+			r.leave()
+		}()
+		comesTrue(t, "it is queued", func() bool { return waiting() == i+1 })
+	}
+	r.leave()
+	var got []string
+	for range owners {
+		got = append(got, <-order)
+	}
+	if want := []string{"flood", "neighbour", "flood", "neighbour", "flood", "flood"}; !slices.Equal(got, want) {
+		t.Errorf("served %q, want %q", got, want)
+	}
+	comesTrue(t, "nothing is left", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.free == 1 && len(r.byName) == 0 && len(r.owners) == 0
+	})
+}
+
+// The commands of a later read wait, too: a flood cannot begin anew with each read.
+func TestShareQueue_AConnectionRemainsHeavyForAWhile(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	s.shares.period = time.Hour // a busy machine must not give it a second one
+	c := dial(t, s)
+	flood, answers := repeated(2*shareCommands, "ECHO one"), strings.Repeat("$3\r\none\r\n", 2*shareCommands)
+	c.send(flood)
+	c.expect(answers)
+	s.shares.mu.Lock()
+	s.shares.free = 0 // as if another connection had the turn
+	s.shares.mu.Unlock()
+	before := len(d.started())
+	c.send("ECHO more\r\n")
+	comesTrue(t, "one command waits", queued(s, 1))
+	if n := len(d.started()); n != before {
+		t.Errorf("%d commands were started beside the queue", n-before)
+	}
+	s.shares.leave()
+	c.expect("$4\r\nmore\r\n")
+	// After the time it is like any other connection.
+	for _, one := range s.snapshot() {
+		one.mu.Lock()
+		one.heavyUntil = one.heavyUntil.Add(-heavyTime)
+		one.shareBegan = one.shareBegan.Add(-time.Hour)
+		one.mu.Unlock()
+	}
+	s.shares.mu.Lock()
+	s.shares.free = 0
+	s.shares.mu.Unlock()
+	c.send("ECHO more\r\n")
+	c.expect("$4\r\nmore\r\n")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"redlockd/commands"
 )
@@ -33,7 +34,11 @@ func (s *session) flush() {
 // are always given to a write, which fails when the client has gone meanwhile. So
 // undelivered deferred replies are handled in one place.
 func (s *session) writerLoopLocked() {
-	s.writerRuns, s.shareStarted, s.shareBytes = true, 0, 0
+	s.writerRuns = true
+	// A read brings 4 kB at most, so the shares are counted over reads.
+	if now := time.Now(); now.Sub(s.shareBegan) >= s.server.shares.period {
+		s.shareBegan, s.shareStarted, s.shareBytes = now, 0, 0
+	}
 	for !s.dropped {
 		s.startLocked()
 		// A barrier may have waited for just these replies; its own may leave
@@ -61,15 +66,16 @@ func (s *session) startLocked() {
 	if !s.startableLocked() {
 		return
 	}
-	if s.shareStarted >= shareCommands || s.shareBytes >= shareInput {
-		s.shareStarted, s.shareBytes = 0, 0
+	if s.shareStarted >= shareCommands || s.shareBytes >= shareBytes || s.isHeavyLocked() {
+		s.shareStarted, s.shareBytes, s.heavyUntil = 0, 0, time.Now().Add(heavyTime)
+		owner := s.owner + " " + s.client.Host
 		s.mu.Unlock()
-		s.server.shares.enter()
+		s.server.shares.enter(owner)
 		defer s.server.shares.leave()
 		s.mu.Lock()
 	}
 	started := false
-	for s.startableLocked() && s.shareStarted < shareCommands && s.shareBytes < shareInput {
+	for s.startableLocked() && s.shareStarted < shareCommands && s.shareBytes < shareBytes {
 		pr := s.next
 		s.shareStarted++
 		s.shareBytes += pr.input
@@ -85,6 +91,7 @@ func (s *session) startLocked() {
 			s.mu.Unlock()
 			s.dispatch(pr)
 			s.mu.Lock()
+			s.shareBytes += pr.output // 0 if the answer comes later
 		}
 		if !pr.barrier && s.client.Closing {
 			s.closing = true
@@ -95,6 +102,18 @@ func (s *session) startLocked() {
 		s.sendBatch()
 		s.mu.Lock()
 	}
+}
+
+// isHeavyLocked reports whether the connection needed more than a share lately.
+func (s *session) isHeavyLocked() bool {
+	if s.heavyUntil.IsZero() {
+		return false
+	}
+	if time.Now().Before(s.heavyUntil) {
+		return true
+	}
+	s.heavyUntil = time.Time{}
+	return false
 }
 
 // startableLocked: the next command need not wait. A barrier waits until the
