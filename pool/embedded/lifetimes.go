@@ -21,7 +21,7 @@ var stillTime = time.UnixMilli(0)
 // unsupported are commands that set, copy or hide ends in ways that are not translated.
 var unsupported = map[string]bool{
 	"SETEX": true, "PSETEX": true, "GETEX": true, "EXPIRETIME": true, "RESTORE": true, "COPY": true,
-	"RENAME": true, "RENAMENX": true, "MOVE": true, "SWAPDB": true, "MULTI": true, "OBJECT": true,
+	"RENAME": true, "RENAMENX": true, "MOVE": true, "SWAPDB": true, "MULTI": true,
 	"HEXPIRE": true, "HPEXPIRE": true, "HEXPIREAT": true, "HPEXPIREAT": true, "HSETEX": true, "HGETEX": true,
 	"HTTL": true, "HPTTL": true, "HEXPIRETIME": true, "HPEXPIRETIME": true, "HPERSIST": true,
 }
