@@ -20,8 +20,7 @@ var stillTime = time.UnixMilli(0)
 
 // unsupported are commands that set, copy or hide ends in ways that are not translated.
 var unsupported = map[string]bool{
-	"SETEX": true, "PSETEX": true, "GETEX": true, "EXPIRETIME": true, "RESTORE": true, "COPY": true,
-	"RENAME": true, "RENAMENX": true, "MOVE": true, "SWAPDB": true, "MULTI": true,
+	"GETEX": true, "RESTORE": true, "COPY": true, "MOVE": true, "SWAPDB": true, "MULTI": true,
 	"HEXPIRE": true, "HPEXPIRE": true, "HEXPIREAT": true, "HPEXPIREAT": true, "HSETEX": true, "HGETEX": true,
 	"HTTL": true, "HPTTL": true, "HEXPIRETIME": true, "HPEXPIRETIME": true, "HPERSIST": true,
 }
@@ -61,7 +60,11 @@ func (t translator) translate(c *server.Peer, cmd string, args ...string) bool {
 		return t.set(c, args)
 	case len(args) >= 2 && expireUnits[cmd] != "":
 		return t.expire(c, cmd, args)
-	case len(args) == 1 && (cmd == "PTTL" || cmd == "TTL" || cmd == "PEXPIRETIME"):
+	case (cmd == "SETEX" || cmd == "PSETEX") && len(args) == 3:
+		return t.setEx(c, cmd, args)
+	case (cmd == "RENAME" || cmd == "RENAMENX") && len(args) == 2:
+		m.note(args[1], 0) // its end is then read at the next exchange
+	case len(args) == 1 && (cmd == "PTTL" || cmd == "TTL" || cmd == "PEXPIRETIME" || cmd == "EXPIRETIME"):
 		return t.left(c, cmd, args[0])
 	}
 	return false
@@ -127,6 +130,12 @@ func (t translator) set(c *server.Peer, args []string) bool {
 	return true
 }
 
+// setEx handles SETEX and PSETEX, which are SET with an expiry in other words.
+func (t translator) setEx(c *server.Peer, cmd string, args []string) bool {
+	unit := map[string]string{"SETEX": "EX", "PSETEX": "PX"}[cmd]
+	return t.set(c, []string{args[0], args[2], unit, args[1]})
+}
+
 // replaced are the options of SET with the one at this position written as an end.
 func replaced(options []string, at int, end int64) []string {
 	options = append([]string(nil), options...)
@@ -144,6 +153,8 @@ func (t translator) left(c *server.Peer, cmd, key string) bool {
 		end -= m.ownNow()
 	case cmd == "TTL":
 		end = (end - m.ownNow() + 500) / 1000
+	case cmd == "EXPIRETIME":
+		end = (end - m.lagMillis() + 500) / 1000
 	default:
 		end -= m.lagMillis()
 	}

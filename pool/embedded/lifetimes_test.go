@@ -54,7 +54,7 @@ func TestEmbedded_KeysThatAreHeldCostAnExchangeNothing(t *testing.T) {
 
 // reads are commands that must not show a key that has expired.
 var reads = []struct{ want, command string }{
-	{"nil", "GET key"}, {"0", "EXISTS key"}, {"-2", "TTL key"}, {"-2", "PTTL key"}, {"-2", "PEXPIRETIME key"},
+	{"nil", "GET key"}, {"0", "EXISTS key"}, {"-2", "TTL key"}, {"-2", "PTTL key"}, {"-2", "PEXPIRETIME key"}, {"-2", "EXPIRETIME key"},
 	{"none", "TYPE key"}, {"0", "STRLEN key"}, {"0", "PEXPIRE key 100"}, {"0", "DEL key"}, {"OK", "SET key other NX PX 5"},
 }
 
@@ -125,6 +125,8 @@ func TestEmbedded_EveryWayToSetAnEndIsExact(t *testing.T) {
 		words []string
 	}{
 		{7000, []string{"SET", "key", "token", "ex", "7"}},
+		{5000, []string{"SETEX", "key", "5", "token"}},
+		{50, []string{"PSETEX", "key", "50", "token"}},
 		{70, []string{"SET", "key", "token", "XX", "px", "70"}},
 		{90, []string{"PEXPIRE", "key", "90"}},
 		{80, []string{"PEXPIRE", "key", "80", "LT"}},
@@ -139,6 +141,7 @@ func TestEmbedded_EveryWayToSetAnEndIsExact(t *testing.T) {
 		c.want(strconv.FormatInt(test.left, 10), "PTTL", "key")
 		c.want(strconv.FormatInt((test.left+500)/1000, 10), "TTL", "key")
 		c.want(strconv.FormatInt(w.time().UnixMilli()+test.left, 10), "PEXPIRETIME", "key")
+		c.want(strconv.FormatInt((w.time().UnixMilli()+test.left+500)/1000, 10), "EXPIRETIME", "key")
 	}
 	w.move(59 * time.Millisecond)
 	c.want("1", "EXISTS", "key")
@@ -150,9 +153,15 @@ func TestEmbedded_AKeyThatWasProlongedOrRenewedLastsAsLongAsItsLastEnd(t *testin
 	c, w := newClient(t)
 	c.want("OK", "SET", "key", "token", "PX", "100")
 	c.want("1", "PEXPIRE", "key", "300")
+	c.want("OK", "SET", "old", "token", "PX", "200")
+	c.want("OK", "RENAME", "old", "renamed")
 	c.want("OK", "SET", "endless", "token", "PX", "100")
 	c.want("OK", "SET", "endless", "token")
-	w.move(299 * time.Millisecond)
+	w.move(199 * time.Millisecond)
+	c.want("token", "GET", "renamed")
+	w.move(time.Millisecond)
+	c.want("nil", "GET", "renamed")
+	w.move(99 * time.Millisecond)
 	c.want("token", "GET", "key")
 	w.move(time.Millisecond)
 	c.want("nil", "GET", "key")
@@ -211,7 +220,7 @@ func TestEmbedded_WhatWouldExpireWronglyIsRefused(t *testing.T) {
 			t.Errorf("%s: %q", command, got)
 		}
 	}
-	for _, words := range []string{"PEXPIREAT key never", "SET key x PX 0", "SET key x PXAT -3", "SET key x PX", "SET key x NX PX y"} {
+	for _, words := range []string{"PEXPIREAT key never", "SET key x PX 0", "SET key x PXAT -3", "SET key x PX", "SET key x NX PX y", "SETEX key 0 x", "PSETEX key y x"} {
 		if got := c.say(strings.Fields(words)...); !strings.HasPrefix(got, "ERR ") {
 			t.Errorf("%s: %q, want an error", words, got)
 		}
