@@ -16,11 +16,33 @@ import (
 const maxEmbeddedFlush = 16
 
 // minEmbeddedTimeout is the least master timeout with embedded masters: they
-// compete with everything else in this process for the processor, and no
-// network and no other clock is involved.
+// compete with everything else in this process for the processor. Copies do not last longer
+// for it, see Options.Late: their ends are absolute, and on this daemon's own clock.
 const minEmbeddedTimeout = time.Second
 
 func (p *Pool) embedded() bool { return p.inProcess != nil }
+
+// embeddedTime is the clock of all embedded masters. It is this daemon's Clock, so it
+// never steps against it, and the daemon knows it exactly.
+func (p *Pool) embeddedTime() time.Time {
+	return time.UnixMicro(micros(p.options.Clock.Now()) + p.ownClock)
+}
+
+// ownEstimate is the estimate of an embedded master's clock.
+func (p *Pool) ownEstimate() estimate {
+	return estimate{known: true, offset: p.ownClock, taken: p.options.Clock.Now()}
+}
+
+// checkOwnClockLocked stands for checkClockLocked: a clock that is this daemon's own cannot
+// step, gain or be misjudged, but an answer can be late.
+func (l *lane) checkOwnClockLocked(f *flush, now time.Duration) error {
+	l.est = l.group.pool.ownEstimate()
+	if now-f.sent > l.group.pool.options.MasterTimeout {
+		l.group.counters.LateFlushes++
+		return errLate
+	}
+	return nil
+}
 
 // Embedded returns the in-process masters, nil with real ones.
 func (p *Pool) Embedded() *embedded.Masters { return p.inProcess }
@@ -64,10 +86,7 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 // verifyEmbedded writes the identity of a memory that began with this process.
 func (l *lane) verifyEmbedded(link Link) (*connection, error) {
 	g := l.group
-	f := serverInfo{runID: link.(*embeddedLink).master.RunID, version: "embedded"}
-	if err := f.readClock(link, g.pool.options.Clock); err != nil {
-		return nil, err
-	}
+	f := serverInfo{runID: link.(*embeddedLink).master.RunID, version: "embedded", est: g.pool.ownEstimate()}
 	if err := l.identify(f); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,9 @@ type Options struct {
 	// MasterTimeout is how long one flush may take, and how far a master's
 	// clock may be ahead of its estimate while its votes count; 100 ms.
 	MasterTimeout time.Duration
+	// Late is how much longer a copy lasts than its lease. It is the MasterTimeout: only
+	// embedded masters allow another one, and their MasterTimeout is raised without it.
+	Late time.Duration
 
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
 	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
@@ -100,7 +103,10 @@ func (o *Options) withDefaults() error {
 	setDefault(&o.Databases, 16)
 	setDefault(&o.MaxQueue, 100_000)
 	setDefault(&o.MaxPendingReleases, 65_536)
-	if o.Embedded > 0 {
+	if o.Embedded == 0 {
+		o.Late = o.MasterTimeout
+	} else {
+		setDefault(&o.Late, o.MasterTimeout)
 		setDefault(&o.MaxFlush, maxEmbeddedFlush)
 		o.MasterTimeout = max(o.MasterTimeout, minEmbeddedTimeout)
 	}

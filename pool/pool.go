@@ -18,6 +18,7 @@ type Pool struct {
 	dial      Dialer
 	track     TrackDialer       // nil: no tracking, waiters poll
 	inProcess *embedded.Masters // nil with real masters
+	ownClock  int64             // µs from Clock to the time of embedded masters
 	tasks     Tasks
 	scripts   []string
 
@@ -36,7 +37,8 @@ func New(o Options) (*Pool, error) {
 	}
 	p := &Pool{options: o, groups: map[int]*Group{}, dial: o.Dialer}
 	if o.Embedded > 0 {
-		p.inProcess = embedded.New(o.Embedded, time.Now)
+		p.ownClock = time.Now().UnixMicro() - micros(o.Clock.Now())
+		p.inProcess = embedded.New(o.Embedded, p.embeddedTime)
 		p.dial = p.dialEmbedded
 		p.options.Tracker = p.trackEmbedded
 		for i := range o.Embedded {

@@ -186,6 +186,9 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 
 // checkClockLocked checks the TIME that was read after everything else of the flush.
 func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
+	if l.group.pool.embedded() {
+		return l.checkOwnClockLocked(f, now)
+	}
 	limit := l.group.pool.options.MasterTimeout
 	off := l.est.deviation(f.sent, now, us)
 	switch {

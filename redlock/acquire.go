@@ -143,7 +143,7 @@ func (a *ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= deadline(a.start, request.TTL) {
 		return false
 	}
-	end := expiry(m.Time, request.TTL, a.call.locker.masterTimeout)
+	end := expiry(m.Time, request.TTL, a.call.locker.late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -291,7 +291,7 @@ func (a *ballot) grant(fence int64) {
 	if r.Token != "" {
 		g.ballot = a
 	}
-	known := leaseRecord{until: g.until, gone: a.start + r.TTL + 2*l.masterTimeout, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
+	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.masterTimeout + l.late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
 	l.events.emit(EventAcquired, lockID{r.DB, r.Key, a.token}, g.Fence, known.gone-now)
 	for i, key := range r.More {

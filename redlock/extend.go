@@ -80,7 +80,7 @@ func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= deadline(e.start, r.TTL) {
 		return false
 	}
-	ends := expiry(m.Time, r.TTL, e.locker.masterTimeout)
+	ends := expiry(m.Time, r.TTL, e.locker.late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
@@ -200,7 +200,7 @@ func (e *extension) grant(lost [maxMasters]bool) {
 		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := leaseRecord{until: until, gone: e.start + r.TTL + 2*l.masterTimeout, copies: allLanes, mode: e.agreed.mode}
+	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.masterTimeout + l.late, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
 		l.leases.prolong(id, longer, e.records[i], now)
 		l.events.extended(id, longer.gone-now)

@@ -112,7 +112,7 @@ func (l *Locker) shown(left time.Duration) time.Duration {
 	if left <= 0 {
 		return 0
 	}
-	return max(left-l.masterTimeout, time.Millisecond)
+	return max(left-l.late, time.Millisecond)
 }
 
 // finish sorts the holders and derives the state of the key.

@@ -190,7 +190,7 @@ func (n *noteWrite) Command(m *pool.SendContext, c *pool.Command) bool {
 		if left <= 0 {
 			return false
 		}
-		end = m.Decimal(expiry(m.Time, left, l.masterTimeout))
+		end = m.Decimal(expiry(m.Time, left, l.late))
 	}
 	c.Set("EVALSHA", l.script.note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
 	return true

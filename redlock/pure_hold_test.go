@@ -107,7 +107,7 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 	d.quiet()
 	var wrote [maxMasters]int64
 	d.onMasters(func(lane int) {
-		wrote[lane] = time.Now().Add(d.pool.Embedded().At(lane).Server().TTL("k")).UnixMilli()
+		wrote[lane] = time.Now().Add(d.pool.Embedded().At(lane).TTL("k")).UnixMilli()
 		if lane < 2 {
 			wrote[lane] -= 1000
 		}

@@ -203,7 +203,7 @@ func TestLocker_AnExtensionIsForTheHolderAndNeverShortens(t *testing.T) {
 	}
 	d.quiet()
 	d.onMasters(func(lane int) {
-		if left := d.pool.Embedded().At(lane).Server().TTL("key"); left < 40*time.Second {
+		if left := d.pool.Embedded().At(lane).TTL("key"); left < 40*time.Second {
 			t.Errorf("master %d keeps it for %v: the short extension has shortened it", lane, left)
 		}
 	})
@@ -216,7 +216,7 @@ func TestLocker_ALockThatExpiredOnAMajorityIsGone(t *testing.T) {
 	d.quiet()
 	d.onMasters(func(lane int) {
 		if lane > 1 {
-			d.pool.Embedded().At(lane).Server().FastForward(40 * time.Second)
+			d.pool.Embedded().At(lane).FastForward(40 * time.Second)
 		}
 	})
 	if _, err := d.extend(ExtendRequest{Key: "key", Token: g.Token, TTL: time.Minute}); !errors.Is(err, ErrNotHeld) {
@@ -234,7 +234,7 @@ func TestLocker_AMinorityThatExpiredIsRepairedByAnExtension(t *testing.T) {
 	g := d.take(LockRequest{Key: "key", TTL: 30 * time.Second})
 	d.quiet()
 	for lane := range 2 {
-		d.pool.Embedded().At(lane).Server().FastForward(40 * time.Second)
+		d.pool.Embedded().At(lane).FastForward(40 * time.Second)
 	}
 	if _, err := d.extend(ExtendRequest{Key: "key", Token: g.Token, TTL: 30 * time.Second}); err != nil {
 		t.Fatal(err)

@@ -149,9 +149,9 @@ func TestWait_NoticesAKeyThatWentAwayOnTheMastersAlone(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
-		s := d.pool.Embedded().At(lane).Server()
-		_ = s.Set("k", "somebody else's")
-		s.SetTTL("k", 300*time.Millisecond)
+		m := d.pool.Embedded().At(lane)
+		_ = m.Server().Set("k", "somebody else's")
+		m.SetTTL("k", 300*time.Millisecond)
 	})
 	out := make(chan waited, 1) // its answer
 	d.waitFor("waits", LockRequest{Key: "k"}, out)
@@ -310,7 +310,7 @@ func TestWait_ThatCouldNotBeDecidedIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k"})
-	d.onMasters(func(lane int) { d.pool.Embedded().At(lane).Server().SetError("LOADING for as long as it takes") })
+	d.onMasters(func(lane int) { d.pool.Embedded().At(lane).SetError("LOADING for as long as it takes") })
 	out := make(chan waited, 3) // all answers
 	for _, name := range []string{"head", "second", "third"} {
 		d.waitFor(name, LockRequest{Key: "k", Wait: 300 * time.Millisecond}, out)
@@ -333,7 +333,7 @@ func TestFair_WithoutAQuorumCountsTheMastersThatAnswered(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
 		if lane > 1 {
-			d.pool.Embedded().At(lane).Server().SetError("LOADING for as long as it takes")
+			d.pool.Embedded().At(lane).SetError("LOADING for as long as it takes")
 		}
 	})
 	out := make(chan waited, 1) // its one answer

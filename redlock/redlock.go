@@ -44,7 +44,8 @@ type Options struct {
 type Locker struct {
 	pool          *pool.Pool
 	options       Options
-	masterTimeout time.Duration // the master timeout
+	masterTimeout time.Duration // the longest time that a flush may take
+	late          time.Duration // how much longer copies last than their leases; see pool.Options
 	maxTTL        time.Duration
 	clock         pool.Clock
 	recent        func() time.Duration // the clock, or a cheaper one that is never ahead of it
@@ -93,7 +94,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	}
 	l := &Locker{
 		pool: p, options: o, clock: p.Clock(), recent: pool.Recent(p.Clock()),
-		masterTimeout: p.Options().MasterTimeout, maxTTL: p.Options().MaxTTL,
+		masterTimeout: p.Options().MasterTimeout, late: p.Options().Late, maxTTL: p.Options().MaxTTL,
 		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
 	}
 	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger

@@ -34,7 +34,7 @@ func (h *copyRepair) Command(m *pool.SendContext, c *pool.Command) bool {
 	if !ok || m.Now >= until {
 		return false
 	}
-	h.end = repairedExpiry(m.Time, until-m.Now, e.locker.masterTimeout)
+	h.end = repairedExpiry(m.Time, until-m.Now, e.locker.late)
 	s, key, token, end := &e.locker.script, e.keys[0], string(e.request.Token), m.Decimal(h.end)
 	switch {
 	case len(e.keys) > 1:

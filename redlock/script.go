@@ -74,7 +74,7 @@ func (s *Script) write(l *Locker, m *pool.SendContext, c *pool.Command, ttl time
 	first := len(c.Args)
 	c.Args = append(c.Args, s.Args...)
 	if s.Time.Arg > 0 {
-		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.masterTimeout), 10)
+		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.late), 10)
 	}
 }
 

@@ -51,7 +51,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 		case granted:
 			outcome, e.kept, e.exact = s.outcome(ScriptYes), s.kept, true
 			// Copies outlast their lease by the time for late answers.
-			if lease := sums.longestIfUneven(s.voters(ScriptYes), l.masterTimeout/2) - l.masterTimeout; lease > 0 {
+			if lease := sums.longestIfUneven(s.voters(ScriptYes), l.late/2) - l.late; lease > 0 {
 				l.equalize(e, r.Trace, lease, &outcome)
 				return
 			}

@@ -68,7 +68,7 @@ type expiryRange struct{ low, high int64 }
 var _ lockMode = (*scriptMode)(nil)
 
 func (f *scriptMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	ttl, late := a.call.request.TTL, a.call.locker.masterTimeout
+	ttl, late := a.call.request.TTL, a.call.locker.late
 	f.script.write(a.call.locker, m, c, ttl)
 	tight := len(a.token) < shortToken
 	for _, token := range f.script.Tokens {

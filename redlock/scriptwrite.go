@@ -86,7 +86,7 @@ func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
 		// It prolongs the existing copy, so only its own undo matches the expiry.
-		w.ends[m.Lane] = expiry(m.Time, r.TTL, w.locker.masterTimeout) + prolongedOffset
+		w.ends[m.Lane] = expiry(m.Time, r.TTL, w.locker.late) + prolongedOffset
 		end = m.Decimal(w.ends[m.Lane])
 	}
 	c.Set("EVALSHA", w.locker.script.write, "1", w.key,

@@ -98,7 +98,7 @@ func (l *Locker) readView(r pool.Reply) (View, bool) {
 	}
 	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
 	if left := r.Items[2].Int; left >= 0 {
-		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.masterTimeout-(expiryGrain+prolongedOffset)*time.Millisecond, time.Millisecond)
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(expiryGrain+prolongedOffset)*time.Millisecond, time.Millisecond)
 	}
 	return v, true
 }

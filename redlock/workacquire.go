@@ -49,7 +49,7 @@ func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= deadline(w.start, r.Timeout) {
 		return false
 	}
-	end := expiry(m.Time, r.Timeout, w.call.locker.masterTimeout)
+	end := expiry(m.Time, r.Timeout, w.call.locker.late)
 	c.Set("EVALSHA", w.call.locker.script.workTry, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
 		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),

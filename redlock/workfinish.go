@@ -94,7 +94,7 @@ func (w *workFinish) words(now int64) []string {
 	t := w.token
 	return []string{"EVALSHA", w.locker.script.workEnd, "1", w.key, t.String(),
 		strconv.FormatInt(t.attempt, 10), w.how,
-		strconv.FormatInt(expiry(now, t.keep, w.locker.masterTimeout), 10),
+		strconv.FormatInt(expiry(now, t.keep, w.locker.late), 10),
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
 }
 
@@ -221,7 +221,7 @@ func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	}
 	c.Set("EVALSHA", w.locker.script.workExtend, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.token.attempt, 10),
-		strconv.FormatInt(expiry(m.Time, w.request.Timeout, w.locker.masterTimeout), 10),
+		strconv.FormatInt(expiry(m.Time, w.request.Timeout, w.locker.late), 10),
 		strconv.FormatInt(w.token.keep.Milliseconds(), 10), m.Incarnation.ID)
 	return true
 }

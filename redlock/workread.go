@@ -86,7 +86,7 @@ func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 	return WorkView{}, l.noQuorum(&m, note)
 }
 
-// workViewOf reads one master's answer. Its times include the master timeout by which
+// workViewOf reads one master's answer. Its times include the time by which
 // every copy outlives its lease; the view's times do not. known: nothing that this master
 // acknowledged can be missing. For a work that is done, missing records change nothing.
 func (l *Locker) workViewOf(items []pool.Reply) (view WorkView, state string, known bool) {
@@ -97,8 +97,8 @@ func (l *Locker) workViewOf(items []pool.Reply) (view WorkView, state string, kn
 	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
 	left := ms(3)
 	view = WorkView{
-		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.masterTimeout), Max: number(4),
-		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.masterTimeout),
+		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.late), Max: number(4),
+		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.late),
 	}
 	switch {
 	case items[0].Str == "D":

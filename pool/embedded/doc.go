@@ -3,10 +3,10 @@
 // are for trying out.
 //
 // They are miniredis servers reached through in-memory pipes; nothing listens,
-// because miniredis' own listener trusts its clients. Its keys do not expire by
-// themselves, so the clock is moved before every flush: TIME, PTTL and expiry
-// then agree with each other at every command.
+// because miniredis' own listener trusts its clients. The clock is moved before every
+// flush: TIME, PTTL and expiry then agree with each other at every command.
 //
-// Files in reading order: embedded.go has the masters and their clock, pipe.go a client's
-// end of a connection.
+// Files in reading order: embedded.go has the masters, time.go their clock, lifetimes.go
+// the commands that depend on it, expiries.go the keys in the order of their ends,
+// pipe.go a client's end of a connection.
 package embedded

@@ -19,11 +19,17 @@ type Masters struct {
 type Master struct {
 	RunID string
 
-	turn   sync.Mutex // held during each exchange with the master
-	mu     sync.Mutex
 	server *miniredis.Miniredis
 	clock  func() time.Time
-	last   time.Time
+	turn   sync.Mutex // held during each exchange with the master
+	dial   sync.Mutex // keeps Dial and Close apart
+
+	mu        sync.Mutex    // never held during a call of miniredis, whose hook locks it
+	now       time.Time     // the clock at the last exchange
+	lag       time.Duration // by how much the clock was set back: the master's own time is ahead of it
+	databases []int
+	expiries  expiries
+	failure   string
 }
 
 // New makes n masters whose time is read from clock.
@@ -39,8 +45,11 @@ func New(n int, clock func() time.Time) *Masters {
 func NewMaster(clock func() time.Time) *Master {
 	var id [20]byte
 	_, _ = rand.Read(id[:])
-	m := &Master{RunID: hex.EncodeToString(id[:]), server: miniredis.NewMiniRedis(), clock: clock, last: clock()}
-	m.server.SetTime(m.last)
+	m := &Master{
+		RunID: hex.EncodeToString(id[:]), server: miniredis.NewMiniRedis(), clock: clock, now: clock().Round(0),
+		databases: []int{0}, expiries: expiries{byKey: map[string]*expiry{}},
+	}
+	m.server.SetTime(stillTime)
 	return m
 }
 
@@ -56,22 +65,30 @@ func (m *Masters) Close() {
 
 // Dial opens a connection to the master.
 func (m *Master) Dial() (net.Conn, error) {
+	m.dial.Lock()
+	defer m.dial.Unlock()
 	conn, err := m.server.Dial()
 	if err != nil {
 		return nil, err
 	}
+	s := m.server.Server() // Dial may have started it
+	s.SetPreHook(translator{m, s}.translate)
 	return newPipe(conn), nil
 }
 
-// Server is the miniredis behind the master, for tests.
+// Server is the miniredis behind the master, for tests. Its methods for expiries, its
+// clock and its hook must not be used: the master has its own.
 func (m *Master) Server() *miniredis.Miniredis { return m.server }
 
 // Close ends the master's connections.
-func (m *Master) Close() { m.server.Close() }
+func (m *Master) Close() {
+	m.dial.Lock()
+	defer m.dial.Unlock()
+	m.server.Close()
+}
 
 // Turn runs one exchange with the master, its clock moved to now, and no other exchange
-// meanwhile: miniredis reads its clock without a lock, so it must
-// not be moved under a command of another connection.
+// meanwhile: all commands of an exchange see the same time.
 func (m *Master) Turn(exchange func()) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -80,14 +97,32 @@ func (m *Master) Turn(exchange func()) {
 }
 
 // Advance moves the master's clock to now and removes what has expired. A clock
-// that was set back changes only the answer of TIME, as on a real master.
+// that was set back changes only the answer of TIME, as on a real master. The time that
+// it takes does not depend on the number of keys, only on how many have expired.
 func (m *Master) Advance() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.clock()
-	if passed := now.Sub(m.last); passed > 0 {
-		m.server.FastForward(passed)
+	now := m.clock().Round(0)
+	if back := m.now.Sub(now); back > 0 {
+		m.lag += (back + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
-	m.server.SetTime(now)
-	m.last = now
+	m.now = now
+	due, databases := m.expiries.due(m.ownNowLocked()), m.databases
+	m.mu.Unlock()
+	for _, key := range due {
+		m.check(key, databases)
+	}
+}
+
+// check removes a key from the databases in which it has expired.
+func (m *Master) check(key string, databases []int) {
+	now := m.ownNow()
+	for _, n := range databases {
+		db := m.server.DB(n)
+		switch end := db.TTL(key).Milliseconds(); {
+		case end > now:
+			m.note(key, end)
+		case end > 0:
+			db.Del(key)
+		}
+	}
 }

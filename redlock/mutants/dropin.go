@@ -24,7 +24,7 @@ func brokenDropIn() []Mutant {
 		patched("shorten-any", "a script's earlier end takes effect, whatever was given to the key since",
 			Change{scripts + "trim.lua", "if endOf(KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end\n", ""}).in("libraries-3"),
 		patched("uneven", "each master adds to what it has of a lease itself",
-			Change{"redlock/scriptextend.go", "- l.masterTimeout; lease > 0 {\n", "- l.masterTimeout; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
+			Change{"redlock/scriptextend.go", "- l.late; lease > 0 {\n", "- l.late; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
 		patched("retake-own", "a script that takes a lock anew takes back what it found",
 			Change{"redlock/scriptlock.go", "!strings.Contains(before, \"0\"):\n", "!strings.Contains(before, \"0\") && !pool.Broken(\"retake-own\"):\n"},
 			Change{"redlock/scriptlock.go", "\t\tcase f.script.existed(f.before[lane], id.key):\n",

@@ -1,0 +1,121 @@
+package embedded
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A master has a time of its own, in ms since 1970. It is the clock's as long as the
+// clock is never set back, and it never goes back itself.
+
+func (m *Master) ownNowLocked() int64 { return m.now.Add(m.lag).UnixMilli() }
+
+func (m *Master) ownNow() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ownNowLocked()
+}
+
+// shownTime is what TIME answers.
+func (m *Master) shownTime() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
+}
+
+// lagMillis is how far the master's own time is ahead of the clock.
+func (m *Master) lagMillis() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lag.Milliseconds()
+}
+
+// ownTime is the moment that a number stands for, in the master's own time; unit is the
+// option of SET. It reports whether the number is one.
+func (m *Master) ownTime(unit, number string) (int64, bool) {
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0, false
+	}
+	end := min(max(int64(n), math.MinInt64/2000), math.MaxInt64/2000) // so that nothing overflows
+	if unit == "EX" || unit == "EXAT" {
+		end *= 1000
+	}
+	if unit == "EX" || unit == "PX" {
+		return m.ownNow() + end, true
+	}
+	return end + m.lagMillis(), true
+}
+
+// note has a key checked when it may expire, at this moment of the master's own time.
+func (m *Master) note(key string, end int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expiries.note(key, end)
+}
+
+// recheck has keys forgotten at the next exchange if they are gone then.
+func (m *Master) recheck(keys []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		m.expiries.recheck(key)
+	}
+}
+
+// noteDatabase records that a client uses this database.
+func (m *Master) noteDatabase(number string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n, err := strconv.Atoi(number); err == nil && n > 0 && !slices.Contains(m.databases, n) {
+		m.databases = append(slices.Clone(m.databases), n)
+	}
+}
+
+func (m *Master) currentFailure() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failure
+}
+
+// Time moves the master's clock to now and returns it. For tests.
+func (m *Master) Time() (now time.Time) {
+	m.Turn(func() { now = m.shownTime() })
+	return now
+}
+
+// SetError makes the master answer every command with this error; "" ends that. For tests.
+func (m *Master) SetError(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failure = text
+}
+
+// TTL is how long a key of database 0 still lasts; 0 = no such key, or no expiry. For tests.
+func (m *Master) TTL(key string) (left time.Duration) {
+	m.Turn(func() {
+		if end := m.server.TTL(key); end > 0 {
+			left = end - time.Duration(m.ownNow())*time.Millisecond
+		}
+	})
+	return left
+}
+
+// SetTTL makes a key of database 0 last this long from now on. For tests.
+func (m *Master) SetTTL(key string, left time.Duration) {
+	m.Turn(func() {
+		end := m.ownNow() + left.Milliseconds()
+		m.note(key, end)
+		m.server.SetTTL(key, time.Duration(end)*time.Millisecond)
+	})
+}
+
+// FastForward makes the end of every key come earlier by this much, with the clock as it is. For tests.
+func (m *Master) FastForward(by time.Duration) {
+	m.mu.Lock()
+	m.lag += by.Truncate(time.Millisecond)
+	m.mu.Unlock()
+	m.Turn(func() {})
+}
