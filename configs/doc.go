@@ -3,12 +3,11 @@
 //
 // Files in reading order:
 //
-//	config.go     Config and its defaults
-//	load.go       Load: merges flags.go, environ.go and file.go, the stronger over the weaker
-//	option.go     one option; options.go: all options, in the order of --help
-//	decode.go     values; endpoint.go, listen.go: addresses; nearest.go: misspelt names
-//	masters.go    the list of masters; master.go, address.go: one entry
-//	access.go     passwords and TLS; users.go: the users file; admin.go, otlp.go, compat.go
-//	validate.go   checks; errors.go: FieldError; warnings.go: valid but unwise settings
-//	help.go       --help; settings.go: CONFIG GET; redact.go: hides passwords
+//	config.go    Config
+//	options.go   the table of all options, with defaults and help; option.go: one option
+//	load.go      Load: the command line over the environment over the file
+//	masters.go   the list of masters; address.go: one entry
+//	users.go     the users file
+//	checks.go    checks of single options, addresses and names; warnings.go: valid but unwise
+//	errors.go    FieldError, nearest names; redact.go: hides passwords
 package configs

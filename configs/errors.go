@@ -1,10 +1,12 @@
 package configs
 
-// errors.go contains the errors for invalid settings.
+// errors.go contains the errors for invalid settings, and finds the name nearest to a misspelt one.
 
 import (
 	"errors"
-	"strings"
+	"fmt"
+	"slices"
+	"strconv"
 )
 
 var (
@@ -23,38 +25,90 @@ type FieldError struct {
 	Field   string // name of the option, without dashes
 	Value   string // as it was given, passwords hidden
 	Source  string // "--max-ttl", "REDLOCKD_MAX_TTL", the file's path; "" when unknown
-	Problem string // what is wrong with the value
+	Line    int    // of the file; 0 when unknown
+	Problem string // what is wrong: the end of a sentence that begins with the value
 	Allowed string // the range
 	Advice  string // what to do
 }
 
 func (e *FieldError) Error() string {
-	var text strings.Builder
-	text.WriteString(e.Field)
-	if e.Value != "" {
-		text.WriteString(" = " + e.Value)
+	part := func(before, text, after string) string {
+		if text == "" {
+			return ""
+		}
+		return before + text + after
 	}
-	if e.Source != "" {
-		text.WriteString(" (from " + e.Source + ")")
+	source := e.Source
+	if e.Line > 0 {
+		source += fmt.Sprintf(", line %d", e.Line)
 	}
-	text.WriteString(": " + e.Problem)
-	if e.Allowed != "" {
-		text.WriteString("; allowed: " + e.Allowed)
-	}
-	if e.Advice != "" {
-		text.WriteString("; " + e.Advice)
-	}
-	return text.String()
+	return e.Field + part(" = ", e.Value, "") + part(" (from ", source, ")") + ": " + e.Problem + part("; allowed: ", e.Allowed, "") + part("; ", e.Advice, "")
 }
 
 // Unwrap makes every FieldError an ErrInvalid.
 func (e *FieldError) Unwrap() error { return ErrInvalid }
 
-// join is errors.Join for field errors; nil when there are none.
-func join(fields []*FieldError) error {
-	joined := make([]error, len(fields))
-	for i, field := range fields {
-		joined[i] = field
+// refuse returns the problem if the value is wrong. An advice replaces that of the option.
+func refuse(wrong bool, problem string, advice ...string) error {
+	switch {
+	case !wrong:
+		return nil
+	case len(advice) == 0:
+		return errors.New(problem)
 	}
-	return errors.Join(joined...)
+	return &FieldError{Problem: problem, Advice: advice[0]}
+}
+
+// about names the part of an option's value that has the problem.
+func about(part string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := fieldError(err)
+	e.Value = part
+	return &e
+}
+
+func fieldError(err error) FieldError {
+	if e, ok := err.(*FieldError); ok {
+		return *e
+	}
+	return FieldError{Problem: err.Error()}
+}
+
+// maxCompared bounds the work for an arbitrary name.
+const maxCompared = 64
+
+// nearest returns the known name with the fewest edits, the first one of equals.
+func nearest(name string, known []string) string {
+	name = name[:min(len(name), maxCompared)]
+	return slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+}
+
+// shownName makes an unknown name fit for an error: a mistake in quoting can put a
+// master with its password in the place of a name.
+func shownName(name string) string {
+	if wordPattern.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(redactEntry(name))
+}
+
+// distance is Levenshtein's: insertions, deletions and replacements of bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1) // the distances of a's beginning from the beginnings of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		cost := i
+		row[0] = i + 1
+		for j := range len(b) {
+			if a[i] != b[j] {
+				cost++
+			}
+			cost, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

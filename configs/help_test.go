@@ -23,7 +23,7 @@ func TestHelp_FitsAScreenAndNamesEveryOption(t *testing.T) {
 			t.Errorf("%d columns, at most 100 and no blanks at the end: %q", n, line)
 		}
 	}
-	for _, option := range allOptions() {
+	for _, option := range options(new(Config)) {
 		if !strings.Contains(help, "--"+option.name+" ") && !strings.Contains(help, "--"+option.name+"\n") {
 			t.Errorf("--%s is missing", option.name)
 		}
@@ -55,7 +55,7 @@ func TestExampleFile_HasEveryOptionOnce(t *testing.T) {
 	for _, match := range setting.FindAllStringSubmatch(example(t), -1) {
 		count[match[1]]++
 	}
-	for _, option := range allOptions() {
+	for _, option := range options(new(Config)) {
 		if want := 1; option.name != "config" && count[option.name] != want {
 			t.Errorf("%s is there %d times", option.name, count[option.name])
 		}

@@ -1,22 +1,42 @@
 package configs
 
-// load.go builds the configuration from three layers, the stronger over the weaker: the
-// file, the environment, the command line. Each layer is read and searched for unknown
-// names by itself, so that every error can contain the source of the value; koanf merges
-// them.
+// load.go builds the configuration. The command line wins over the environment, which wins
+// over the file, which wins over the defaults.
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/knadh/koanf/v2"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+	"github.com/spf13/pflag"
 )
 
-// layer is one source: its values by option, and the name of one in an error.
-type layer struct {
-	values *koanf.Koanf
-	source func(option string) string
+// given is the value of an option as a source has it.
+type given struct {
+	text, shown string // shown is text as errors quote it
+	err         error  // a TOML value of another kind
+	source      string // "--max-ttl", "REDLOCKD_MAX_TTL" or the file's path
+	line        int    // of the file, 0 = unknown
+}
+
+// loader is one run of Load.
+type loader struct {
+	config   Config
+	options  []option
+	names    []string         // of options
+	found    map[string]given // by option: what the strongest source has
+	problems []error
 }
 
 // Load reads the command line (without the program's name and a subcommand),
@@ -24,96 +44,226 @@ type layer struct {
 // of them names. The errors are ErrHelp, ErrVersion, or all invalid settings as joined
 // FieldErrors, each of which is an ErrInvalid.
 func Load(args, environ []string) (Config, error) {
-	l := loader{config: Default(), options: allOptions()}
-	flags, err := l.readFlags(args)
-	if err != nil {
+	l := loader{config: Default(), found: make(map[string]given)}
+	l.options = options(&l.config)
+	for _, o := range l.options {
+		l.names = append(l.names, o.name)
+	}
+	if err := l.readFlags(args); err != nil {
 		return Config{}, err
 	}
-	variables := l.readEnviron(environ)
-	l.layers = []layer{flags, variables}
-	if content, ok := l.readFile(); ok {
-		l.layers = append(l.layers, content)
-	}
+	l.readEnviron(environ)
+	l.readFile()
 	l.apply()
 	if len(l.problems) > 0 {
-		return Config{}, join(l.problems)
+		return Config{}, errors.Join(l.problems...)
 	}
-	l.config.BootstrapWarning = l.bootstrapWarning()
-	l.config.Warnings = l.warnings()
+	l.warn()
 	return l.config, nil
 }
 
-// loader is one run of Load.
-type loader struct {
-	options  []option
-	layers   []layer // strongest first
-	config   Config
-	problems []*FieldError
-}
-
-func allOptions() []option {
-	var all []option
-	for _, group := range groups() {
-		all = append(all, group.options...)
-	}
-	return all
-}
-
-func (l *loader) names() []string {
-	names := make([]string, len(l.options))
-	for i, option := range l.options {
-		names[i] = option.name
-	}
-	return names
-}
-
-// apply merges the layers into the configuration and checks the result.
+// apply sets and checks all options.
 func (l *loader) apply() {
-	merged := koanf.New("\x00")
-	for _, layer := range slices.Backward(l.layers) {
-		if err := merged.Merge(layer.values); err != nil {
-			l.problems = append(l.problems, &FieldError{Field: "config", Problem: err.Error()})
+	for _, o := range l.options {
+		g, ok := l.found[o.name]
+		// A variable that expanded to nothing must not start a daemon on embedded masters.
+		empty := ok && strings.Trim(g.text, o.separator) == "" && o.name != "key-prefix"
+		err := cmp.Or(g.err, refuse(empty, "is empty", "give a value or leave it out"))
+		if ok && err == nil {
+			err = o.Set(g.text)
 		}
+		l.problems = append(l.problems, o.explain(err, g.shown, g)...)
 	}
-	for _, option := range l.options {
-		if merged.Exists(option.name) {
-			l.problems = append(l.problems, l.set(option, merged.Get(option.name))...)
-		}
-	}
-	if len(l.config.Masters) > 0 && !merged.Exists("embedded") {
+	if l.found["embedded"].source == "" && len(l.config.Masters) > 0 {
 		l.config.Embedded = 0
 	}
-	// Settings with an invalid value have kept their default, which is valid.
-	l.problems = append(l.problems, check(&l.config, l.options, l.source)...)
+	// Options with an invalid value have kept their default, which is valid.
+	l.problems = append(l.problems, check(&l.config, l.options, l.found)...)
 }
 
-// set stores one value. An empty one is rejected except where it has a
-// meaning: a variable that expanded to nothing must not start a daemon on
-// embedded masters.
-func (l *loader) set(o option, value any) []*FieldError {
-	given := fmt.Sprint(value)
-	if text, ok := value.(string); ok {
-		given = fmt.Sprintf("%q", text)
-	}
-	var found []problem
-	if list, err := decodeList(value); err == nil && strings.Join(list, "") == "" && o.name != "key-prefix" {
-		found = []problem{{text: "is empty", advice: "give a value or leave it out"}}
-	} else {
-		found = o.set(&l.config, value)
-	}
-	errs := make([]*FieldError, len(found))
-	for i, p := range found {
-		errs[i] = o.fieldError(p, given, l.source(o.name))
-	}
-	return errs
-}
+// add keeps a value unless a stronger source, which is read before, has one.
+func (l *loader) add(name string, g given) { l.found[name] = cmp.Or(l.found[name], g) }
 
-// source returns the name of the strongest layer that sets an option, "" if none does.
-func (l *loader) source(option string) string {
-	for _, layer := range l.layers {
-		if layer.values.Exists(option) {
-			return layer.source(option)
+func (l *loader) refuse(e FieldError) { l.problems = append(l.problems, &e) }
+
+// readFlags keeps all entries of a list that is given repeatedly, and the last of other values.
+func (l *loader) readFlags(args []string) error {
+	flags := pflag.NewFlagSet("redlockd", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	for i := range l.options {
+		flag := flags.VarPF(&l.options[i], l.names[i], "", "")
+		if l.options[i].argument == "" {
+			flag.NoOptDefVal = "true"
 		}
 	}
-	return ""
+	version := flags.Bool("version", false, "")
+	err := flags.ParseAll(args, func(flag *pflag.Flag, text string) error {
+		o, ok := flag.Value.(*option)
+		if !ok {
+			return flag.Value.Set(text)
+		}
+		if before, ok := l.found[o.name]; ok && o.separator != "" {
+			text = before.text + o.separator + text
+		}
+		l.found[o.name] = given{text, strconv.Quote(text), nil, "--" + o.name, 0}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return l.flagError(err)
+	case *version:
+		return ErrVersion
+	case flags.NArg() > 0:
+		// Not repeated: it may be a master with its password.
+		return &FieldError{Field: "command line", Problem: "has a word that belongs to no option",
+			Advice: "separate the entries of a list by commas without blanks, put a subcommand first, see --help"}
+	}
+	return nil
+}
+
+// flagError describes errors of pflag. pflag's own texts are not used: some
+// repeat the whole argument, which may be a master with its password.
+func (l *loader) flagError(err error) error {
+	e := &FieldError{Field: "command line", Problem: "cannot be read", Advice: "write --name=value or --name value, see --help"}
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return ErrHelp
+	case errors.As(err, &missing):
+		e.Field, e.Problem = "--"+missing.GetSpecifiedName(), "has no value"
+	case errors.As(err, &unknown):
+		dashes, word := "--", unknown.GetSpecifiedName()
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+			dashes, word = "-", letters
+		}
+		name, _, _ := strings.Cut(word, "=")
+		e.Field, e.Problem = shownName(dashes+name), "is no option"
+		e.Advice = "the nearest one is --" + nearest(name, append(l.names, "help", "version")) + ", see --help"
+	}
+	return e
+}
+
+// variable returns the name of an option's variable: max-ttl is REDLOCKD_MAX_TTL.
+func variable(option string) string {
+	return "REDLOCKD_" + strings.ToUpper(strings.ReplaceAll(option, "-", "_"))
+}
+
+var (
+	// ownPattern matches every variable with the program's name, with or without the D: a
+	// misspelt setting must not go unnoticed.
+	ownPattern = regexp.MustCompile(`^REDLOCKD?_?`)
+	// clusterPattern matches variables that Kubernetes sets in every container for a Service
+	// called redlockd, redlock or redlockd-something (REDLOCKD_SERVICE_HOST,
+	// REDLOCKD_PORT_7379_TCP_ADDR …), and Docker's links likewise. Without this
+	// exception a daemon would refuse to start beside its own Service.
+	clusterPattern = regexp.MustCompile(`^REDLOCK([A-Z0-9_]*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+)
+
+func (l *loader) readEnviron(environ []string) {
+	for _, entry := range environ {
+		key, text, _ := strings.Cut(entry, "=")
+		own := ownPattern.FindString(key)
+		name := strings.ToLower(strings.ReplaceAll(key[len(own):], "_", "-"))
+		switch {
+		case own == "" || clusterPattern.MatchString(key):
+		case slices.Contains(l.names, name) && key == variable(name):
+			l.add(name, given{text, strconv.Quote(text), nil, key, 0})
+		default:
+			l.refuse(FieldError{Field: key, Problem: "is no option", Advice: "the nearest one is " + variable(nearest(name, l.names)) + ", see --help"})
+		}
+	}
+}
+
+// readFile reads the file that the command line or the environment names, if any.
+func (l *loader) readFile() {
+	named := l.found["config"]
+	path := named.text
+	if path == "" {
+		return // apply refuses an empty name
+	}
+	values, lines, err := readTOML(path)
+	if err != nil {
+		l.refuse(FieldError{Field: "config", Value: named.shown, Source: named.source, Problem: err.Error(),
+			Allowed: tomlAllowed, Advice: "name a readable one, configs/redlockd.toml is an example"})
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		switch i := slices.Index(l.names, key); {
+		case key == "config":
+			l.refuse(FieldError{Field: key, Source: path, Line: lines[key], Problem: "cannot be set in a file", Advice: "one file is read; leave it out"})
+		case i < 0:
+			l.refuse(FieldError{Field: shownName(key), Source: path, Line: lines[key], Problem: "is no option",
+				Advice: "the nearest one is " + nearest(key, l.names) + ", see --help"})
+		default:
+			text, err := l.options[i].fromTOML(values[key])
+			shown := fmt.Sprint(values[key])
+			if _, ok := values[key].(string); ok {
+				shown = strconv.Quote(text)
+			}
+			l.add(key, given{text, shown, err, path, lines[key]})
+		}
+	}
+}
+
+const (
+	maxFileSize = 1 << 20 // the annotated example has 9 kB
+	tomlAllowed = "path of a TOML file of at most 1 MiB"
+)
+
+// readSmallFile reads a file of at most maxFileSize bytes. The error does not repeat the path.
+func readSmallFile(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxFileSize {
+		return nil, errors.New("too large")
+	}
+	content, err := os.ReadFile(path)
+	var bare *fs.PathError
+	if errors.As(err, &bare) {
+		err = bare.Err
+	}
+	return content, err
+}
+
+// readTOML returns the values in a file, and the line of each key; dots join the keys of
+// tables.
+func readTOML(path string) (values map[string]any, lines map[string]int, err error) {
+	content, err := readSmallFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot be read (%w)", err)
+	}
+	err = toml.Unmarshal(content, &values)
+	var place *toml.DecodeError
+	switch {
+	case errors.As(err, &place):
+		row, column := place.Position()
+		return nil, nil, fmt.Errorf("is not TOML in line %d, column %d (%w)", row, column, err)
+	case err != nil:
+		return nil, nil, fmt.Errorf("cannot be used (%w)", err)
+	}
+	return values, keyLines(content), nil
+}
+
+// keyLines is empty for keys of inline tables, which no option has.
+func keyLines(content []byte) map[string]int {
+	lines := make(map[string]int)
+	var parser unstable.Parser
+	parser.Reset(content)
+	table, line, counted := "", 1, 0
+	for parser.NextExpression() {
+		key, expression := table, parser.Expression()
+		if expression.Kind != unstable.KeyValue {
+			key = ""
+		}
+		for part := expression.Key(); part.Next(); key += "." {
+			offset := int(part.Node().Raw.Offset)
+			line, counted = line+bytes.Count(content[counted:offset], []byte("\n")), offset
+			if key += string(part.Node().Data); lines[key] == 0 {
+				lines[key] = line
+			}
+		}
+		if expression.Kind != unstable.KeyValue {
+			table = key
+		}
+	}
+	return lines
 }

@@ -104,7 +104,7 @@ func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 		"admin-listen": "127.0.0.1:2", "pprof": "true", "lock-info": "true", "otlp-endpoint": "http://c:4318", "otlp-sample": "0.5", "compat-test": "true", "long-ttl": "clamp", "no-ttl": "lease", "script-class": strings.Repeat("a", 40) + "=release",
 	}
 	var args, environ, lines []string
-	for _, option := range allOptions() {
+	for _, option := range options(new(Config)) {
 		value, ok := values[option.name]
 		if !ok && !slices.Contains([]string{"embedded", "masters-file", "config"}, option.name) {
 			t.Fatalf("give option %s a value in this test", option.name)
@@ -124,25 +124,44 @@ func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 		t.Errorf("flags       %+v\nenvironment %+v\nfile        %+v", flags, variables, file)
 	}
 	defaults := Default()
-	for _, option := range allOptions() {
-		if _, ok := values[option.name]; ok && option.show(&flags) == option.show(&defaults) {
+	before := options(&defaults)
+	for i, option := range options(&flags) {
+		if _, ok := values[option.name]; ok && option.show() == before[i].show() {
 			t.Errorf("option %s did not arrive", option.name)
 		}
 	}
 }
 
 func TestLoad_ReadsTOMLsOwnNumbersTruthValuesAndArrays(t *testing.T) {
-	path := writeFile(t, "max-ttl = 30000\nmax-clients = 7\nbootstrap = true\nlisten = [\":1\", \":2\"]\nmasters = [\"a\", \"b\", \"c\"]\n")
+	path := writeFile(t, "max-ttl = \"30s\"\nmax-clients = 7\nbootstrap = true\nlisten = [\":1\", \":2\"]\nmasters = [\"a\", \"b\", \"c\"]\n")
 	config := mustLoad(t, []string{"--config=" + path}, nil)
 	if config.MaxTTL != 30*time.Second || config.MaxClients != 7 || !config.Bootstrap || len(config.Listen) != 2 || len(config.Masters) != 3 {
 		t.Errorf("got %+v", config)
 	}
 }
 
-func TestLoad_ReadsABareNumberAsMilliseconds(t *testing.T) {
-	if config := mustLoad(t, []string{"--max-ttl", "1500"}, nil); config.MaxTTL != 1500*time.Millisecond {
-		t.Errorf("max-ttl is %s", config.MaxTTL)
+func TestLoad_RefusesADurationWithoutAUnitAndNamesBothReadings(t *testing.T) {
+	path := writeFile(t, "group = \"g\"\nmax-ttl = 30\n")
+	wantRefused(t, []string{"--max-ttl", "30"}, nil, `max-ttl = "30" (from --max-ttl): has no unit; allowed: 10ms to 24h; write 30s or 30ms`)
+	wantRefused(t, nil, []string{"REDLOCKD_MAX_TTL=1500"}, `max-ttl = "1500" (from REDLOCKD_MAX_TTL): has no unit`, "write 1500s or 1500ms")
+	wantRefused(t, []string{"--config", path}, nil, "max-ttl = 30 (from "+path+", line 2): has no unit", "write 30s or 30ms")
+	wantRefused(t, []string{"--max-ttl", "1m30"}, nil, "write 1m30s or 1m30ms")
+	wantRefused(t, []string{"--max-ttl", "1.5"}, nil, "write 1.5s or 1.5ms")
+	wantRefused(t, []string{"--max-ttl", "-5"}, nil, "write -5s or -5ms")
+	// 0 has one reading.
+	if config := mustLoad(t, []string{"--client-timeout", "0"}, nil); config.ClientTimeout != 0 {
+		t.Errorf("client-timeout is %s", config.ClientTimeout)
 	}
+}
+
+func TestLoad_RefusesAVariableWithTheProgramsNameThatIsNoOption(t *testing.T) {
+	for _, c := range []struct{ key, nearest string }{
+		{"REDLOCK_MAX_TTL", "REDLOCKD_MAX_TTL"}, {"REDLOCKD_MAX_TLL", "REDLOCKD_MAX_TTL"}, {"REDLOCKMASTERS", "REDLOCKD_MASTERS"},
+		{"REDLOCKDGROUP", "REDLOCKD_GROUP"}, {"REDLOCKD__GROUP", "REDLOCKD_GROUP"}, {"REDLOCKD_", "REDLOCKD_"}, {"REDLOCKD_KEY-PREFIX", "REDLOCKD_KEY_PREFIX"},
+	} {
+		wantRefused(t, nil, []string{c.key + "=1"}, c.key+": is no option", "the nearest one is "+c.nearest)
+	}
+	mustLoad(t, nil, []string{"REDIS_URL=x", "MY_REDLOCK_TTL=1", "REDLOC=1"})
 }
 
 func TestLoad_CollectsRepeatedAndCommaSeparatedLists(t *testing.T) {
@@ -199,7 +218,7 @@ func TestLoad_NamesTheNearestOptionForAnUnknownName(t *testing.T) {
 	wantRefused(t, []string{"-group=a"}, nil, "-group: is no option", "--group")
 	wantRefused(t, nil, []string{"REDLOCKD_MAXTTL=1"}, "REDLOCKD_MAXTTL: is no option", "REDLOCKD_MAX_TTL")
 	wantRefused(t, nil, []string{"REDLOCKD_max_ttl=1"}, "REDLOCKD_max_ttl: is no option", "REDLOCKD_MAX_TTL")
-	wantRefused(t, []string{"--config", file}, nil, "max_tll (from "+file+"): is no option", "max-ttl", "server (from")
+	wantRefused(t, []string{"--config", file}, nil, "max_tll (from "+file+", line 1): is no option", "max-ttl", "server (from "+file+", line 2)")
 }
 
 func TestLoad_IgnoresWhatKubernetesSetsForAServiceOfOurName(t *testing.T) {
@@ -207,10 +226,10 @@ func TestLoad_IgnoresWhatKubernetesSetsForAServiceOfOurName(t *testing.T) {
 		"REDLOCKD_SERVICE_HOST=10.0.0.1", "REDLOCKD_SERVICE_PORT=7379", "REDLOCKD_SERVICE_PORT_RESP=7379",
 		"REDLOCKD_PORT=tcp://10.0.0.1:7379", "REDLOCKD_PORT_7379_TCP=tcp://10.0.0.1:7379",
 		"REDLOCKD_PORT_7379_TCP_PROTO=tcp", "REDLOCKD_PORT_7379_TCP_PORT=7379", "REDLOCKD_PORT_7379_TCP_ADDR=10.0.0.1",
-		"REDLOCKD_EU_SERVICE_HOST=10.0.0.2",
+		"REDLOCKD_EU_SERVICE_HOST=10.0.0.2", "REDLOCK_SERVICE_HOST=10.0.0.3", "REDLOCK_MASTERS_PORT_6379_TCP=tcp://10.0.0.3:6379",
 	})
-	for _, option := range allOptions() {
-		if setByCluster(variable(option.name)) {
+	for _, option := range options(new(Config)) {
+		if clusterPattern.MatchString(variable(option.name)) {
 			t.Errorf("a wrong variable near %s would go unnoticed", variable(option.name))
 		}
 	}
@@ -232,7 +251,7 @@ func TestLoad_JoinsEverythingThatIsWrong(t *testing.T) {
 }
 
 func TestLoad_ObjectsOnceToAValueThatCannotBeRead(t *testing.T) {
-	for _, option := range allOptions() {
+	for _, option := range options(new(Config)) {
 		_, err := Load(nil, []string{variable(option.name) + "="})
 		if option.name == "key-prefix" {
 			continue
@@ -245,7 +264,7 @@ func TestLoad_ObjectsOnceToAValueThatCannotBeRead(t *testing.T) {
 
 func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 	ranges := 0
-	for _, option := range allOptions() {
+	for _, option := range options(new(Config)) {
 		least, most, found := strings.Cut(option.allowed, " to ")
 		beyond := func(end string, by int) string {
 			if d, err := time.ParseDuration(end); err == nil {
@@ -281,7 +300,8 @@ func TestLoad_RefusesValuesOfAnotherKind(t *testing.T) {
 	for line, part := range map[string]string{
 		"max-ttl = 1.5":                                   "is a number with a fraction and not a duration",
 		"max-ttl = true":                                  "is a truth value and not a duration",
-		"max-ttl = 99999999999999999":                     "more milliseconds than a duration can hold",
+		"max-ttl = 99999999999999999":                     "has no unit",
+		"max-ttl = \"99999999999999999s\"":                "is not a duration",
 		"max-ttl = 1979-05-27T07:32:00Z":                  "is a date or time",
 		"max-clients = \"ten\"":                           "is not a whole number",
 		"max-clients = \"+10\"":                           "is not a whole number",
@@ -371,8 +391,8 @@ func TestSettings_ShowsWhatIsInForceWithoutPasswords(t *testing.T) {
 	if got := config.Settings("masters"); len(got) != 1 || got[0][1] != "a:6379,b:6379,c:6379" {
 		t.Errorf("got %q", got)
 	}
-	if got := config.Settings("*"); len(got) != len(allOptions()) {
-		t.Errorf("* shows %d of %d options", len(got), len(allOptions()))
+	if got := config.Settings("*"); len(got) != len(options(new(Config))) {
+		t.Errorf("* shows %d of %d options", len(got), len(options(new(Config))))
 	}
 	if got := config.Settings("["); got != nil {
 		t.Errorf("got %q", got)

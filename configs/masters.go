@@ -1,12 +1,15 @@
 package configs
 
-// masters.go contains the list of masters. It is split, every entry is parsed (see
-// address.go) and the whole checked: an odd number, no name or address twice.
+// masters.go contains Master, which hides its password, and the list of them: it is split,
+// every entry parsed (see address.go) and the whole checked.
 
 import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -16,16 +19,73 @@ import (
 	"strings"
 )
 
-func mastersOption() option {
-	return option{
-		name: "masters", argument: "LIST", list: true, secret: true,
-		help:    "[name=]host:port, redis[s]://user:pass@host, unix:/path",
-		allowed: "3, 5, 7 or 9 of [name=]host:port, redis[s]://user:password@host:port, unix:/path",
-		advice:  "separate entries by commas",
-		set:     setMasters,
-		show:    showMasters,
-		check:   checkMasters,
+// Master is one Redis server that votes. However it is printed, logged or
+// marshalled as a whole, the output contains only its name and address.
+type Master struct {
+	Name     string // the same in all daemons; by default the address with its port
+	Network  string // "tcp" or "unix"
+	Address  string // "host:port", or the path of the socket
+	Username string // "" = the default user
+	Password string // "" = none
+	TLS      *TLS   // nil = a plain connection
+}
+
+// TLS configures the certificates of a rediss:// master and of this daemon.
+type TLS struct {
+	CAFile     string // PEM; "" = the authorities this machine trusts
+	CertFile   string // PEM of this daemon's certificate, together with KeyFile
+	KeyFile    string // PEM
+	ServerName string // the name its certificate must carry; "" = the host
+}
+
+// String is "name=address", or the address alone where it is the name.
+func (m Master) String() string {
+	address := m.Address
+	if m.Network == "unix" {
+		address = "unix:" + address
 	}
+	if m.Name != address && m.Name != "" {
+		return m.Name + "=" + address
+	}
+	return address
+}
+
+// Format prints String for every verb: %v, %+v and %#v of a struct would
+// otherwise show the password.
+func (m Master) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, m.String()) }
+
+// MarshalText returns String, for encoding/json and slog.
+func (m Master) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// Load reads the files and returns what a connection needs. The error names
+// the file that could not be used.
+func (t TLS) Load() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w; name a readable PEM file", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca: %s holds no certificate; name a PEM file", t.CAFile)
+		}
+	}
+	if t.CertFile != "" || t.KeyFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("cert %s with key %s cannot be used", t.CertFile, t.KeyFile), err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+func masterList(c *Config) value {
+	v := list(nil, "LIST", ",", "3, 5, 7 or 9 of [name=]host:port, redis[s]://user:password@host:port, unix:/path", nil)
+	v.set = func(list string) error { return c.setMasters(strings.Split(list, ","), "") }
+	v.show = func() string { return showMasters(c) }
+	return v.hidden().checked(checkMasters)
 }
 
 func showMasters(c *Config) string {
@@ -36,100 +96,44 @@ func showMasters(c *Config) string {
 	return strings.Join(names, ",")
 }
 
-// setMasters never shows an entry as it was given: any part of it may belong
-// to a password with an unescaped comma, slash or at-sign.
-func setMasters(c *Config, value any) []problem {
-	given, err := decodeList(value)
-	if err != nil {
-		return []problem{{text: err.Error()}}
-	}
-	var entries []string
-	for _, list := range given {
-		entries = append(entries, strings.Split(list, ",")...)
-	}
-	return c.setMasterEntries(entries)
-}
-
-// mastersFileOption keeps URLs with passwords out of the list of processes and of
-// the configuration file.
-func mastersFileOption() option {
-	return option{
-		name: "masters-file", argument: "FILE",
-		allowed: "path of a text file with one master a line, of at most 1 MiB", advice: "write the entries of masters, one a line; # begins a comment",
-		set:   setMastersFile,
-		show:  func(c *Config) string { return c.MastersFile },
-		check: func(*Config) []problem { return nil },
-	}
-}
-
-func setMastersFile(c *Config, value any) []problem {
-	path, err := decodeText(value)
-	if err != nil {
-		return []problem{{text: err.Error()}}
-	}
-	if len(c.Masters) > 0 {
-		return []problem{{text: "cannot be combined with masters", advice: "leave one out"}}
-	}
-	c.MastersFile = path
-	text, err := readSmallFile(path)
-	if err != nil {
-		return []problem{{text: err.Error()}}
-	}
-	var entries []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "#") {
-			entries = append(entries, line)
+// mastersFile keeps URLs with passwords out of the list of processes and of the
+// configuration file.
+func mastersFile(c *Config) value {
+	v := text(&c.MastersFile, "FILE", "path of a text file with one master a line, of at most 1 MiB")
+	v.set = func(path string) error {
+		if len(c.Masters) > 0 {
+			return refuse(true, "cannot be combined with masters", "leave one out")
 		}
-	}
-	if len(entries) == 0 {
-		return []problem{{text: "names no master"}}
-	}
-	problems := c.setMasterEntries(entries)
-	for i := range problems {
-		problems[i].value = strings.TrimSpace(strconv.Quote(path) + " " + problems[i].value)
-	}
-	return problems
-}
-
-// readSmallFile reads a file of at most maxFileSize bytes.
-func readSmallFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > maxFileSize {
-		return "", errors.New("is too large")
-	}
-	content, err := os.ReadFile(path)
-	var bare *fs.PathError
-	if errors.As(err, &bare) {
-		err = bare.Err
-	}
-	if err != nil {
-		return "", fmt.Errorf("cannot be read: %w", err)
-	}
-	return string(content), nil
-}
-
-// setMasterEntries sets the masters, one for each entry.
-func (c *Config) setMasterEntries(entries []string) []problem {
-	var masters []Master
-	var problems []problem
-	if hasLooseLogin(entries) {
-		return []problem{{text: "has a login without a scheme before it", advice: "write redis:// before user:password@, and a comma in a password as %2C"}}
-	}
-	for _, entry := range entries {
-		master, err := parseMaster(strings.TrimSpace(entry))
+		c.MastersFile = path
+		content, err := readSmallFile(path)
 		if err != nil {
-			shown := fmt.Sprintf("entry %d %q", len(masters)+len(problems)+1, redactEntry(entry))
-			problems = append(problems, problem{value: shown, text: err.Error()})
-			continue
+			return fmt.Errorf("cannot be read: %w", err)
 		}
-		masters = append(masters, master)
+		entries := slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool {
+			line = strings.TrimSpace(line)
+			return line == "" || line[0] == '#'
+		})
+		return cmp.Or(refuse(len(entries) == 0, "names no master"), c.setMasters(entries, strconv.Quote(path)+" "))
 	}
-	if len(problems) > 0 {
-		return problems
+	return v
+}
+
+// setMasters sets the masters, one for each entry. It never shows an entry as it was given:
+// any part of it may belong to a password with an unescaped comma, slash or at-sign.
+func (c *Config) setMasters(entries []string, file string) error {
+	if hasLooseLogin(entries) {
+		return refuse(true, "has a login without a scheme before it", "write redis:// before user:password@, and a comma in a password as %2C")
 	}
-	c.Masters = masters
-	return nil
+	masters, problems := make([]Master, len(entries)), make([]error, len(entries))
+	for i, entry := range entries {
+		master, err := parseMaster(strings.TrimSpace(entry))
+		masters[i], problems[i] = master, about(fmt.Sprintf("%sentry %d %q", file, i+1, redactEntry(entry)), err)
+	}
+	err := errors.Join(problems...)
+	if err == nil {
+		c.Masters = masters
+	}
+	return err
 }
 
 // hasLooseLogin finds an entry with the end of a login and no beginning: the
@@ -137,75 +141,50 @@ func (c *Config) setMasterEntries(entries []string) []problem {
 // comes first, so that no part of the list is shown.
 func hasLooseLogin(entries []string) bool {
 	return slices.ContainsFunc(entries, func(entry string) bool {
-		_, place := cutName(strings.TrimSpace(entry))
+		_, place, _ := cutName(strings.TrimSpace(entry))
 		return strings.Contains(place, "@") && !strings.Contains(place, "://") && !strings.HasPrefix(place, "unix:/")
 	})
 }
 
-func checkMasters(c *Config) []problem {
+func checkMasters(c *Config) error {
 	if len(c.Masters) == 0 {
 		return nil // embedded masters are used then, whose number is checked
 	}
-	problems := checkMajority(len(c.Masters))
-	names := make(map[string]bool)
-	addresses := make(map[string]bool)
-	for _, master := range c.Masters {
-		if text := masterProblem(master); text != "" {
-			problems = append(problems, problem{value: master.String(), text: text})
-		}
-		if names[master.Name] {
-			problems = append(problems, problem{value: master.String(), text: "has a name that another one has", advice: "give each master a name of its own"})
-		}
-		names[master.Name] = true
-		if address := canonicalAddress(master); addresses[address] {
-			problems = append(problems, problem{value: master.String(), text: "has the address of another one", advice: "a server has one vote: list each once"})
-		} else {
-			addresses[address] = true
-		}
+	problems := []error{checkMajority(len(c.Masters))}
+	names, addresses := make(map[string]bool), make(map[string]bool)
+	for _, m := range c.Masters {
+		address := canonicalAddress(m)
+		problems = append(problems, about(m.String(), checkMaster(m)),
+			about(m.String(), refuse(names[m.Name], "has a name that another one has", "give each master a name of its own")),
+			about(m.String(), refuse(addresses[address], "has the address of another one", "a server has one vote: list each once")))
+		names[m.Name], addresses[address] = true, true
 	}
-	return problems
+	return errors.Join(problems...)
 }
 
 // checkMajority rejects a number of masters that no majority should be built of, and gives
 // the reason.
-func checkMajority(n int) []problem {
-	p := problem{value: fmt.Sprintf("%d masters", n)}
-	switch {
-	case n > 9:
-		p.text, p.advice = "are more than a quorum should wait for", "use 9 at most; for more load, run more groups"
-	case n < 3:
-		p.text, p.advice = "cannot lose one and still have a majority", "use 3, or 5 to lose two"
-	case n%2 == 0:
-		p.text = fmt.Sprintf("survive the loss of %d, as %d do, and need one answer more for every decision: the number must be odd", (n-1)/2, n-1)
-		p.advice = fmt.Sprintf("use %d or %d", n-1, n+1)
-	default:
-		return nil
-	}
-	return []problem{p}
+func checkMajority(n int) error {
+	return about(fmt.Sprintf("%d masters", n), cmp.Or(
+		refuse(n > 9, "are more than a quorum should wait for", "use 9 at most; for more load, run more groups"),
+		refuse(n < 3, "cannot lose one and still have a majority", "use 3, or 5 to lose two"),
+		refuse(n%2 == 0, fmt.Sprintf("survive the loss of %d, as %d do, and need one answer more for every decision: the number must be odd", (n-1)/2, n-1),
+			fmt.Sprintf("use %d or %d", n-1, n+1))))
 }
 
 // maxName holds every default name: a host of maxHost bytes and its port.
 const maxName = 264
 
-// masterProblem checks the same as parseMaster, for a Master that was built by hand.
-func masterProblem(m Master) string {
-	if m.Name == "" || len(m.Name) > maxName || hasBlank(m.Name) || strings.Contains(m.Name, ",") {
-		return "has a name that is empty, too long, or holds a blank or a comma"
+// checkMaster also checks a Master that was built by hand.
+func checkMaster(m Master) error {
+	err := checkSocketPath(m.Address)
+	if m.Network != "unix" {
+		host, port, wrong := net.SplitHostPort(m.Address)
+		err = cmp.Or(refuse(m.Network != "tcp", `has a network that is neither "tcp" nor "unix"`),
+			refuse(wrong != nil, "has an address that is not host:port"), checkPort(port, 1), checkHost(host))
 	}
-	switch m.Network {
-	case "unix":
-		return socketPathProblem(m.Address)
-	case "tcp":
-		host, port, err := net.SplitHostPort(m.Address)
-		if err != nil {
-			return "has an address that is not host:port"
-		}
-		if text := portProblem(port, 1); text != "" {
-			return text
-		}
-		return hostProblem(host)
-	}
-	return `has a network that is neither "tcp" nor "unix"`
+	unfit := m.Name == "" || len(m.Name) > maxName || hasBlank(m.Name) || strings.Contains(m.Name, ",")
+	return cmp.Or(err, refuse(unfit, "has a name that is empty, too long, or holds a blank or a comma"))
 }
 
 // canonicalAddress returns the same text for two spellings of one address. It cannot detect
@@ -214,10 +193,7 @@ func canonicalAddress(m Master) string {
 	if m.Network == "unix" {
 		return filepath.Clean(m.Address)
 	}
-	host, port, err := net.SplitHostPort(m.Address)
-	if err != nil {
-		return m.Address
-	}
+	host, port, _ := net.SplitHostPort(m.Address)
 	if ip, err := netip.ParseAddr(host); err == nil {
 		host = ip.Unmap().String()
 	}

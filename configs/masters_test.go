@@ -187,7 +187,7 @@ func FuzzParseMaster(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if text := masterProblem(master); text != "" {
+		if text := checkMaster(master); text != nil {
 			t.Fatalf("%q was accepted as %s, which %s", entry, describe(master), text)
 		}
 		// A host called unix is the one address that reads as something else.
@@ -210,8 +210,10 @@ func FuzzMasters_NeverShowAPassword(f *testing.F) {
 			return // another URL behind a comma is another master, rightly shown
 		}
 		var config Config
-		for _, p := range setMasters(&config, "redis://user:"+before+"S3CR3T"+after+"@host:1") {
-			if strings.Contains(p.value+p.text+p.advice, "S3CR3T") {
+		masters := option{name: "masters", value: masterList(&config)}
+		text := "redis://user:" + before + "S3CR3T" + after + "@host:1"
+		for _, p := range masters.explain(masters.Set(text), text, given{}) {
+			if strings.Contains(p.Error(), "S3CR3T") {
 				t.Fatalf("shown: %+v", p)
 			}
 		}

@@ -1,9 +1,12 @@
 package configs
 
-// options.go lists all options, in the order and the groups of --help.
+// options.go is the table of all options, in the order and the groups of --help: name,
+// default, help, advice, value.
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -14,204 +17,154 @@ type group struct {
 	options []option
 }
 
-func groups() []group {
+// groups returns the options over the fields of a Config.
+func groups(c *Config) []group {
+	const waiters = "raise it if clients that wait are answered TRYLATER and memory allows (1 kB each)"
+	const pem, readable = "path of a PEM file", "name a readable file"
+	const ms, day = time.Millisecond, 24 * time.Hour
 	return []group{
-		{"Clients", append(clientOptions(), accessOptions()...)},
-		{"Masters", masterOptions()},
-		{"Locks", lockOptions()},
-		{"Daemon", daemonOptions()},
+		{"Clients", []option{
+			{"listen", "127.0.0.1:7379", "[tls:]host:port, unix:/path", "write for example 127.0.0.1:7379 or :7379",
+				list(&c.Listen, "ADDRESS", ",", "host:port, :port, tls:host:port, unix:/path", splitAddresses).checked(checkListen)},
+			{"unix-mode", "0700", "", `write for example "0770" for a group`,
+				of(&c.UnixMode, "MODE", "not text in quotes", parseMode, showMode).allows("0000 to 0777, octal, in quotes").checked(checkMode)},
+			{"max-clients", "10000", "at once", "raise it, or spread the clients over more daemons", integer(&c.MaxClients, 1, 1_000_000)},
+			{"max-clients-per-address", "1000", "", "raise it where many clients share an address, or set 0 for no limit", integer(&c.MaxClientsPerAddress, 0, 1_000_000)},
+			{"max-connects", "200", "", "raise it where many clients share an address and start together, or set 0 for no limit", integer(&c.MaxConnects, 0, 1_000_000)},
+			{"unauthenticated-memory", "4194304", "bytes", "raise it if honest clients get the error that names this option", integer(&c.UnauthenticatedMemory, 256<<10, 1<<30)},
+			{"max-memory-clients", "134217728", "", "raise it if evicted_clients in INFO grows and memory allows", integer(&c.MaxMemoryClients, 1<<20, 1<<30)},
+			{"client-output-limit", "1048576", "bytes; of one client", "raise it if clients are closed that read their replies late", integer(&c.ClientOutputLimit, 256<<10, 1<<30)},
+			{"max-subscriptions", "1024", "", "raise it where one connection subscribes to more channels and patterns", integer(&c.MaxSubscriptions, 1, 1_000_000)},
+			{"client-timeout", "", "of silence; of stopping", "choose several times the pause between two commands of a client that holds locks with HOLD",
+				duration(&c.ClientTimeout, 0, day)},
+			{"drain-timeout", "10s", "", "give commands in flight time to end", duration(&c.DrainTimeout, ms, 10*time.Minute)},
+			{"requirepass", "", "passwords; else local only",
+				"give it as REDLOCKD_REQUIREPASS or in a file, where other users of the machine do not see it", text(&c.RequirePass, "PASSWORD", fmt.Sprintf("1 to %d bytes", maxPassword)).hidden().checked(checkPassword)},
+			{"users", "", "", "configs/users.toml is an example", usersFile(c)},
+			{"protected-mode", "on", "", "turn it off only where every client that reaches the port may do everything", choice(&c.ProtectedMode, "on", "off")},
+			{"tls-cert", "", "PEM; the CA is that of clients", readable, text(&c.TLSCert, "FILE", pem).checked(checkTLSCert)},
+			{"tls-key", "", "", readable, text(&c.TLSKey, "FILE", pem).checked(checkTLSKey)},
+			{"tls-ca", "", "", readable, text(&c.TLSCA, "FILE", pem).checked(checkTLSCA)},
+			{"tls-client-auth", ClientAuthOff, "whether clients show certificates", "use required where only clients with a certificate may connect",
+				choice(&c.TLSClientAuth, ClientAuthOff, "optional", "required")},
+		}},
+		{"Masters", []option{
+			{"masters", "", "[name=]host:port, redis[s]://user:pass@host, unix:/path", "separate entries by commas", masterList(c)},
+			{"masters-file", "", "", "write the entries of masters, one a line; # begins a comment", mastersFile(c)},
+			{"embedded", "5", "or masters inside this process, for trying out only", "leave it out, or leave --masters out", integer(&c.Embedded, 3, 9).allows("3, 5, 7 or 9, and only without masters").checked(checkEmbedded)},
+			{"group", "default", "group of daemons; key prefix", "use the same short name in all daemons of these masters", text(&c.Group, "NAME", wordAllowed).checked(checkGroup)},
+			{"key-prefix", "", "", "use a short one such as locks:",
+				text(&c.KeyPrefix, "TEXT", fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix)).checked(checkKeyPrefix)},
+			{"databases", "16", "", "match what the masters have (CONFIG GET databases)", integer(&c.Databases, 1, 256)},
+			{"master-timeout", "100ms", "an answer later than this does not count",
+				"choose several times the round trip to the slowest master", duration(&c.MasterTimeout, 10*ms, 5*time.Second)},
+			{"restart-guard", "strict", "of restarted masters", "keep strict wherever two holders at once do harm", choice(&c.RestartGuard, "strict", GuardOff)},
+			{"assume-durable", "", "", "write --assume-durable or --assume-durable=false", truth(&c.AssumeDurable)},
+			{"bootstrap", "", "", "write --bootstrap or --bootstrap=false", truth(&c.Bootstrap)},
+		}},
+		{"Locks", []option{
+			{"max-ttl", "1m", "longest lease, KEEP, WAIT", "choose the longest lease that is really needed, the same in all daemons", duration(&c.MaxTTL, 10*ms, day)},
+			{"max-keep", "10m", "", "choose the longest KEEP that is really needed, the same in all daemons", duration(&c.MaxKeep, 10*ms, day)},
+			{"max-wait", "10m", "", "choose the longest wait that a client may hold a connection for", duration(&c.MaxWait, 10*ms, day)},
+			{"max-operations", "100000", "up to", "raise it if clients are answered TRYLATER and memory allows", integer(&c.MaxOperations, 1, 10_000_000)},
+			{"max-waiters", "100000", "", waiters, integer(&c.MaxWaiters, 1, 10_000_000)},
+			{"max-waiters-per-key", "10000", "", waiters, integer(&c.MaxWaitersPerKey, 1, 10_000_000)},
+			{"long-ttl", "deny", "SET, EVAL", "use clamp where clients request longer leases than they need", choice(&c.LongTTL, "deny", "clamp")},
+			{"no-ttl", "deny", "", "use lease where clients request no expiry and renew or finish within max-ttl", choice(&c.NoTTL, "deny", "lease", "allow")},
+			// Checked by the packages that parse scripts.
+			{"script-class", "", "", "the error of the script that was refused has its SHA1", list(&c.ScriptClasses, "SPEC", " ",
+				"<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]], separated by blanks",
+				strings.Fields)},
+			{"ids-durability", "on", "ids need masters that fsync; DINFO names clients", "keep on wherever an id given twice does harm",
+				choice(&c.IDsDurability, "on", IDsVolatile)},
+			{"lock-info", "", "", "write --lock-info or --lock-info=false", truth(&c.LockInfo)},
+		}},
+		{"Daemon", []option{
+			{"admin-listen", "", "page, metrics, health by HTTP; profiles", "write for example 127.0.0.1:9379",
+				text(&c.AdminListen, "ADDRESS", "host:port, :port, tls:host:port").checked(checkAdmin)},
+			{"pprof", "", "", "write --pprof or --pprof=false", truth(&c.Pprof)},
+			{"compat-test", "", "", "write --compat-test or --compat-test=false",
+				truth(&c.CompatTest).allows("true, false; true only if listen has addresses of this machine alone").checked(checkCompatTest)},
+			{"otlp-endpoint", "", "traces, to an OpenTelemetry collector", "name an OpenTelemetry collector, for example http://127.0.0.1:4318",
+				text(&c.OTLPEndpoint, "URL", "http://host:port or https://host:port, with the path of the receiver if it is not /v1/traces").hidden().checked(checkOTLP)},
+			{"otlp-sample", "0.01", "", "write 0.01 for one operation in a hundred; those with a sampled traceparent in META are always traced", share(&c.OTLPSample)},
+			{"log-level", "info", "log on stderr", "use info unless you are looking for something", choice(&c.LogLevel, "debug", "info", "warn", "error")},
+			{"log-format", "text", "", "use json where a machine reads the log", choice(&c.LogFormat, "text", "json")},
+			// Read before all others, and invalid in the file itself.
+			{"config", "", "TOML with these names; see configs/redlockd.toml", "give it as --config or REDLOCKD_CONFIG", text(&c.File, "FILE", tomlAllowed)},
+		}},
 	}
 }
 
-func clientOptions() []option {
-	return []option{
-		listenOption(),
-		unixModeOption(),
-		intOption("max-clients", "at once",
-			"raise it, or spread the clients over more daemons",
-			1, 1_000_000, func(c *Config) *int { return &c.MaxClients }),
-		intOption("max-clients-per-address", "",
-			"raise it where many clients share an address, or set 0 for no limit",
-			0, 1_000_000, func(c *Config) *int { return &c.MaxClientsPerAddress }),
-		intOption("max-connects", "",
-			"raise it where many clients share an address and start together, or set 0 for no limit",
-			0, 1_000_000, func(c *Config) *int { return &c.MaxConnects }),
-		intOption("unauthenticated-memory", "bytes",
-			"raise it if honest clients get the error that names this option",
-			256<<10, 1<<30, func(c *Config) *int { return &c.UnauthenticatedMemory }),
-		intOption("max-memory-clients", "",
-			"raise it if evicted_clients in INFO grows and memory allows",
-			1<<20, 1<<30, func(c *Config) *int { return &c.MaxMemoryClients }),
-		intOption("client-output-limit", "bytes; of one client",
-			"raise it if clients are closed that read their replies late",
-			256<<10, 1<<30, func(c *Config) *int { return &c.ClientOutputLimit }),
-		intOption("max-subscriptions", "",
-			"raise it where one connection subscribes to more channels and patterns",
-			1, 1_000_000, func(c *Config) *int { return &c.MaxSubscriptions }),
-		durationOption("client-timeout", "of silence; of stopping",
-			"choose several times the pause between two commands of a client that holds locks with HOLD",
-			0, 24*time.Hour, func(c *Config) *time.Duration { return &c.ClientTimeout }),
-		durationOption("drain-timeout", "",
-			"give commands in flight time to end",
-			time.Millisecond, 10*time.Minute, func(c *Config) *time.Duration { return &c.DrainTimeout }),
+// splitAddresses leaves out blanks around commas.
+func splitAddresses(text string) []string { return commas.Split(strings.TrimSpace(text), -1) }
+
+var commas = regexp.MustCompile(`\s*,\s*`)
+
+func options(c *Config) (all []option) {
+	for _, group := range groups(c) {
+		all = append(all, group.options...)
 	}
+	return all
 }
 
-func masterOptions() []option {
-	return []option{
-		mastersOption(),
-		mastersFileOption(),
-		embeddedOption(),
-		groupOption(),
-		keyPrefixOption(),
-		intOption("databases", "",
-			"match what the masters have (CONFIG GET databases)",
-			1, 256, func(c *Config) *int { return &c.Databases }),
-		durationOption("master-timeout", "an answer later than this does not count",
-			"choose several times the round trip to the slowest master",
-			10*time.Millisecond, 5*time.Second, func(c *Config) *time.Duration { return &c.MasterTimeout }),
-		choiceOption("restart-guard", "of restarted masters",
-			"keep strict wherever two holders at once do harm",
-			[]string{GuardStrict, GuardOff}, func(c *Config) *string { return &c.RestartGuard }),
-		switchOption("assume-durable", "",
-			func(c *Config) *bool { return &c.AssumeDurable }),
-		switchOption("bootstrap", "",
-			func(c *Config) *bool { return &c.Bootstrap }),
-	}
-}
-
-func lockOptions() []option {
-	return []option{
-		durationOption("max-ttl", "longest lease, KEEP, WAIT",
-			"choose the longest lease that is really needed, the same in all daemons",
-			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxTTL }),
-		durationOption("max-keep", "",
-			"choose the longest KEEP that is really needed, the same in all daemons",
-			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxKeep }),
-		durationOption("max-wait", "",
-			"choose the longest wait that a client may hold a connection for",
-			10*time.Millisecond, 24*time.Hour, func(c *Config) *time.Duration { return &c.MaxWait }),
-		intOption("max-operations", "up to",
-			"raise it if clients are answered TRYLATER and memory allows",
-			1, 10_000_000, func(c *Config) *int { return &c.MaxOperations }),
-		intOption("max-waiters", "",
-			"raise it if clients that wait are answered TRYLATER and memory allows (1 kB each)",
-			1, 10_000_000, func(c *Config) *int { return &c.MaxWaiters }),
-		intOption("max-waiters-per-key", "",
-			"raise it if clients that wait are answered TRYLATER and memory allows (1 kB each)",
-			1, 10_000_000, func(c *Config) *int { return &c.MaxWaitersPerKey }),
-		choiceOption("long-ttl", "SET, EVAL",
-			"use clamp where clients request longer leases than they need",
-			[]string{TTLDeny, TTLClamp}, func(c *Config) *string { return &c.LongTTL }),
-		choiceOption("no-ttl", "",
-			"use lease where clients request no expiry and renew or finish within max-ttl",
-			[]string{TTLDeny, TTLLease, TTLAllow}, func(c *Config) *string { return &c.NoTTL }),
-		scriptClassOption(),
-		choiceOption("ids-durability", "ids need masters that fsync; DINFO names clients",
-			"keep on wherever an id given twice does harm",
-			[]string{IDsDurable, IDsVolatile}, func(c *Config) *string { return &c.IDsDurability }),
-		switchOption("lock-info", "", func(c *Config) *bool { return &c.LockInfo }),
-	}
-}
-
-func daemonOptions() []option {
-	return []option{
-		adminOption(),
-		switchOption("pprof", "", func(c *Config) *bool { return &c.Pprof }),
-		compatTestOption(),
-		otlpEndpointOption(),
-		otlpSampleOption(),
-		choiceOption("log-level", "log on stderr",
-			"use info unless you are looking for something",
-			[]string{"debug", "info", "warn", "error"}, func(c *Config) *string { return &c.LogLevel }),
-		choiceOption("log-format", "",
-			"use json where a machine reads the log",
-			[]string{"text", "json"}, func(c *Config) *string { return &c.LogFormat }),
-		fileOption(),
-	}
-}
-
-func embeddedOption() option {
-	o := intOption("embedded", "or masters inside this process, for trying out only",
-		"leave it out, or leave --masters out", 3, 9, func(c *Config) *int { return &c.Embedded })
-	o.allowed = "3, 5, 7 or 9, and only without masters"
-	o.check = func(c *Config) []problem {
-		switch {
-		case len(c.Masters) > 0 && c.Embedded != 0:
-			return []problem{{text: "cannot be combined with masters"}}
-		case len(c.Masters) == 0:
-			return checkMajority(c.Embedded)
+// Default returns the default settings: five embedded masters behind a port that only
+// this machine reaches.
+func Default() Config {
+	var c Config
+	for _, o := range options(&c) {
+		if o.preset == "" {
+			continue
 		}
-		return nil
+		if err := o.Set(o.preset); err != nil {
+			panic(fmt.Sprintf("configs: the default of %s: %v", o.name, err))
+		}
 	}
-	return o
+	return c
 }
 
-func groupOption() option {
-	return option{
-		name: "group", argument: "NAME", help: "group of daemons; key prefix",
-		allowed: wordAllowed, advice: "use the same short name in all daemons of these masters",
-		set:  setter(decodeText, func(c *Config) *string { return &c.Group }),
-		show: func(c *Config) string { return c.Group },
-		check: func(c *Config) []problem {
-			if wordPattern.MatchString(c.Group) {
-				return nil
-			}
-			return []problem{{text: "is not a name"}}
-		},
+// Settings returns the options whose name matches a glob pattern (* ? [a-z]), with
+// the present values, passwords left out. A malformed pattern matches none.
+func (c *Config) Settings(pattern string) (found [][2]string) {
+	for _, o := range options(c) {
+		if matches, err := path.Match(pattern, o.name); err == nil && matches {
+			found = append(found, [2]string{o.name, o.show()})
+		}
 	}
+	return found
 }
 
-// maxKeyPrefix leaves space: a key may have 512 bytes of its own.
-const maxKeyPrefix = 64
-
-func keyPrefixOption() option {
-	return option{
-		name: "key-prefix", argument: "TEXT", allowed: fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix),
-		advice: "use a short one such as locks:",
-		set:    setter(decodeText, func(c *Config) *string { return &c.KeyPrefix }),
-		show:   func(c *Config) string { return c.KeyPrefix },
-		check: func(c *Config) []problem {
-			switch {
-			case len(c.KeyPrefix) > maxKeyPrefix:
-				return []problem{{text: fmt.Sprintf("has %d bytes, too many", len(c.KeyPrefix))}}
-			case hasBlank(c.KeyPrefix):
-				return []problem{{text: "holds a blank or a control character"}}
+// Help returns the text of --help: one screen of 24 lines and 100 columns.
+func Help() string {
+	var text strings.Builder
+	text.WriteString("redlockd [OPTION…]: quorum locks over independent Redis masters, for clients that use RESP\n")
+	text.WriteString("redlockd bootstrap [--fence-above N]|reconfigure [--force]|check|quarantine|lock|hash-password|help\n")
+	defaults := Default()
+	for _, group := range groups(&defaults) {
+		title, options := group.title, group.options
+		for len(options) > 0 {
+			row := 1 // the number of options on one line: those after the first have no help of their own
+			for row < len(options) && options[row].help == "" {
+				row++
 			}
-			return nil
-		},
+			text.WriteString(helpRow(title, options[:row], row == len(options) && group.title == "Daemon"))
+			title, options = "", options[row:]
+		}
 	}
+	text.WriteString("Each also as REDLOCKD_MAX_TTL=60s, or max-ttl = \"60s\" in the file. Flags win, then environment.\n")
+	return text.String()
 }
 
-// scriptClassOption is checked by the packages that parse scripts.
-func scriptClassOption() option {
-	return option{
-		name: "script-class", argument: "SPEC", list: true,
-		allowed: "<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]], separated by blanks",
-		advice:  "the error of the script that was refused has its SHA1",
-		set: func(c *Config, value any) []problem {
-			given, err := decodeList(value)
-			if err != nil {
-				return []problem{{text: err.Error()}}
-			}
-			c.ScriptClasses = nil
-			for _, list := range given {
-				c.ScriptClasses = append(c.ScriptClasses, strings.Fields(list)...)
-			}
-			return nil
-		},
-		show:  func(c *Config) string { return strings.Join(c.ScriptClasses, " ") },
-		check: func(*Config) []problem { return nil },
+func helpRow(title string, options []option, last bool) string {
+	flags, words := "", options[0].help
+	for _, o := range options {
+		flags += strings.TrimRight(" --"+o.name+" "+o.argument, " ")
+		if o.argument != "" && o.show() != "" {
+			words += " [" + o.show() + "]"
+		}
 	}
-}
-
-// fileOption is read before all others and is invalid in the file itself.
-func fileOption() option {
-	return option{
-		name: "config", argument: "FILE", help: "TOML with these names; see configs/redlockd.toml",
-		allowed: "path of a TOML file of at most 1 MiB", advice: "give it as --config or REDLOCKD_CONFIG",
-		set:   setter(decodeText, func(c *Config) *string { return &c.File }),
-		show:  func(c *Config) string { return c.File },
-		check: func(*Config) []problem { return nil },
+	if last {
+		flags += " --version --help"
 	}
+	return fmt.Sprintf("%-8s %-34s %s\n", title, flags[1:], words)
 }

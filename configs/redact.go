@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -35,11 +36,6 @@ func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s
 // MarshalText returns String, for encoding/json and slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-func decodeSecret(value any) (Secret, error) {
-	text, err := decodeText(value)
-	return Secret(text), err
-}
-
 // redactEntry makes an entry that could not be parsed fit for an error: every part that
 // may belong to a login becomes three asterisks.
 func redactEntry(entry string) string {
@@ -58,20 +54,15 @@ func redactEntry(entry string) string {
 // every option that may hold a password.
 func RedactArgs(args []string) []string {
 	secret := make(map[string]bool)
-	for _, o := range allOptions() {
+	for _, o := range options(new(Config)) {
 		secret["--"+o.name] = o.secret
 	}
-	shown := make([]string, len(args))
-	hidden := false // the value of the option before
+	shown := slices.Clone(args)
 	for i, arg := range args {
-		name, _, joined := strings.Cut(arg, "=")
-		switch {
-		case hidden:
-			shown[i], hidden = "***", false
-		case secret[name] && joined:
+		if name, _, joined := strings.Cut(arg, "="); secret[name] && joined {
 			shown[i] = name + "=***"
-		default:
-			shown[i], hidden = arg, secret[arg]
+		} else if i > 0 && secret[args[i-1]] {
+			shown[i] = "***"
 		}
 	}
 	return shown

@@ -1,157 +1,175 @@
 package configs
 
-// users.go reads the users file: TOML with a table for each user, read at the start and
-// again at every SIGHUP:
-//
-//	[user.billing]
-//	password-argon2id = "$argon2id$…"     # made by redlockd hash-password
-//	password-sha256 = "…64 hex digits…"   # or this; each may be an array, 4 in all, for rotation
-//	keys = ["invoices:*"]                 # which names; * and ? are wildcards
-//	commands = ["lock", "read"]           # lock read id work admin force
-//	deny = ["events", "info"]             # what users have without a grant: events info
-//	held = 100                            # locks at once, 0 = no limit
-//	rate = 50                             # commands per second, 0 = no limit
-//	counters = 20                         # names of counters, 0 = no limit
-//	connections = 64                      # at once, 0 = no limit
-//	enabled = true
+// users.go reads the users file: TOML with a table for each user (see configs/users.toml),
+// read at the start and again at every SIGHUP.
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/knadh/koanf/v2"
 )
 
 // User is one table of the users file.
 type User struct {
-	Name        string
-	Passwords   [][sha256.Size]byte // SHA-256 of each
-	Argon2id    []string            // further ones, in the text form of Argon2
-	Keys        []string
-	Commands    []string
-	Denied      []string
-	Held        int
-	Rate        int
-	Counters    int
-	Connections int
-	Disabled    bool
+	Name                              string
+	Passwords                         [][sha256.Size]byte // SHA-256 of each
+	Argon2id                          []string            // further ones, in the text form of Argon2
+	Keys, Commands, Denied            []string
+	Held, Rate, Counters, Connections int
+	Disabled                          bool
 }
 
-// userFields are the settings of a user.
-var userFields = map[string]func(*User, any) error{
-	"password-sha256":   setDigests,
-	"password-argon2id": func(u *User, value any) (err error) { u.Argon2id, err = decodeList(value); return err },
-	"keys":              func(u *User, value any) (err error) { u.Keys, err = decodeList(value); return err },
-	"commands":          func(u *User, value any) (err error) { u.Commands, err = decodeList(value); return err },
-	"deny":              func(u *User, value any) (err error) { u.Denied, err = decodeList(value); return err },
-	"held":              func(u *User, value any) error { return setQuota(&u.Held, value, maxQuota) },
-	"rate":              func(u *User, value any) error { return setQuota(&u.Rate, value, maxQuota) },
-	"counters":          func(u *User, value any) error { return setQuota(&u.Counters, value, maxCounters) },
-	"connections":       func(u *User, value any) error { return setQuota(&u.Connections, value, maxQuota) },
-	"enabled": func(u *User, value any) error {
-		enabled, err := decodeBool(value)
-		u.Disabled = !enabled
+const (
+	maxQuota    = 10_000_000 // more than any daemon can hold or serve
+	maxCounters = 100_000    // bounds the memory of a quota: every name of a counter is stored
+)
+
+// entryEnd separates the entries of an array: patterns of keys may hold anything else.
+const entryEnd = "\x00"
+
+// userSettings are the settings of a user, by name.
+func userSettings(u *User) map[string]value {
+	return map[string]value{
+		"password-sha256":   digests(&u.Passwords),
+		"password-argon2id": entries(&u.Argon2id),
+		"keys":              entries(&u.Keys),
+		"commands":          entries(&u.Commands),
+		"deny":              entries(&u.Denied),
+		"held":              quota(&u.Held, maxQuota),
+		"rate":              quota(&u.Rate, maxQuota),
+		"counters":          quota(&u.Counters, maxCounters),
+		"connections":       quota(&u.Connections, maxQuota),
+		"enabled":           disabled(&u.Disabled),
+	}
+}
+
+// entries may be digests of passwords, and none is shown.
+func entries(field *[]string) value { return list(field, "", entryEnd, "", splitEntries).hidden() }
+
+func splitEntries(text string) []string {
+	if text == "" {
+		return []string{}
+	}
+	return strings.Split(text, entryEnd)
+}
+
+func digests(field *[][sha256.Size]byte) value {
+	v := entries(new([]string))
+	v.set = func(text string) error {
+		for i, text := range splitEntries(text) {
+			digest, err := hex.DecodeString(text)
+			if err != nil || len(digest) != sha256.Size {
+				return fmt.Errorf("holds as entry %d no SHA-256 of 64 hex digits (make one: printf %%s PASSWORD | sha256sum)", i+1)
+			}
+			*field = append(*field, [sha256.Size]byte(digest))
+		}
+		return nil
+	}
+	return v
+}
+
+func quota(field *int, max int) value {
+	return integer(field, 0, max).allows("").checked(func(*Config) error {
+		return refuse(*field < 0 || *field > max, fmt.Sprintf("is not a number from 0 (no limit) to %d", max))
+	})
+}
+
+func disabled(field *bool) value {
+	v := truth(field)
+	v.set = func(text string) error {
+		enabled, err := parseTruth(text)
+		*field = !enabled
 		return err
-	},
+	}
+	return v
 }
 
 // ReadUsers reads a users file. The errors are joined FieldErrors, each with the
 // user and the setting; a digest is never shown.
 func ReadUsers(path string) ([]User, error) {
 	users, problems := readUsers(path)
-	return users, join(problems)
+	return users, errors.Join(problems...)
 }
 
-func readUsers(path string) ([]User, []*FieldError) {
-	values := koanf.New("\x00") // no name holds it: keys with dots stay one key
-	if e := loadFile(values, path); e != nil {
-		e.Field, e.Value, e.Advice = "users", strconv.Quote(path), "name a readable one, configs/users.toml is an example"
-		return nil, []*FieldError{e}
+func readUsers(path string) (users []User, problems []error) {
+	values, lines, err := readTOML(path)
+	if err != nil {
+		return nil, []error{&FieldError{Field: "users", Value: strconv.Quote(path), Problem: err.Error(),
+			Allowed: tomlAllowed, Advice: "name a readable one, configs/users.toml is an example"}}
 	}
-	var problems []*FieldError
-	object := func(field, problem, advice string) {
-		problems = append(problems, &FieldError{Field: field, Source: path, Problem: problem, Advice: advice})
+	report := func(field, key, problem string) {
+		problems = append(problems, &FieldError{Field: field, Source: path, Line: lines[key], Problem: problem,
+			Advice: "write [user.NAME] before the settings of a user"})
 	}
-	var users []User
-	for key, value := range values.Raw() {
-		tables, ok := value.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		tables, ok := values[key].(map[string]any)
 		if key != "user" || !ok {
-			object(shownName(key), "is not a table of users", "write [user.NAME] before the settings of a user")
+			report(shownName(key), key, "is not a table of users")
 			continue
 		}
-		for name, table := range tables {
-			settings, ok := table.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(tables)) {
+			settings, ok := tables[name].(map[string]any)
 			if !ok {
-				object("user."+shownName(name), "is "+kindOf(table)+" and not a table", "write [user.NAME] before the settings of a user")
+				report("user."+shownName(name), "user."+name, "is "+kindOf(tables[name])+" and not a table")
 				continue
 			}
-			users = append(users, readUser(name, settings, object))
+			user, wrong := readUser(name, settings, given{source: path}, lines)
+			users, problems = append(users, user), append(problems, wrong...)
 		}
 	}
 	if len(problems) == 0 && len(users) == 0 {
-		object("users", "holds no user, so no client could authenticate", "write [user.NAME] before the settings of a user")
+		report("users", "", "holds no user, so no client could authenticate")
 	}
-	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(problems, func(a, b *FieldError) int { return strings.Compare(a.Field, b.Field) })
 	return users, problems
 }
 
-func readUser(name string, settings map[string]any, object func(field, problem, advice string)) User {
-	user := User{Name: name}
-	for field, value := range settings {
-		full := "user." + shownName(name) + "." + shownName(field)
-		set, known := userFields[field]
-		if !known {
-			var names []string
-			for name := range userFields {
-				names = append(names, name)
+func readUser(name string, native map[string]any, from given, lines map[string]int) (user User, problems []error) {
+	user.Name = name
+	settings := userSettings(&user)
+	for _, key := range slices.Sorted(maps.Keys(native)) {
+		o := option{name: "user." + shownName(name) + "." + shownName(key), advice: "see configs/users.toml", value: settings[key]}
+		from.line = lines["user."+name+"."+key]
+		text, err := o.fromTOML(native[key])
+		array, _ := native[key].([]any)
+		empty := text == "" && (array == nil || len(array) > 0) // an empty array is a list without entries
+		if o.set == nil {
+			o.secret = true // it may be a misspelt password
+			err = refuse(true, "is no setting of a user", "the nearest one is "+nearest(key, slices.Sorted(maps.Keys(settings))))
+		} else if err == nil {
+			err = cmp.Or(refuse(empty, "is empty", "give a value or leave it out"), o.Set(text), o.check(nil))
+		}
+		problems = append(problems, o.explain(err, fmt.Sprint(native[key]), from)...)
+	}
+	return user, problems
+}
+
+// usersFile reads the file at once, so that a daemon with a users file that cannot be used
+// does not start.
+func usersFile(c *Config) value {
+	v := text(&c.UsersFile, "FILE", tomlAllowed)
+	v.set = func(path string) error {
+		users, problems := readUsers(path)
+		c.UsersFile, c.Users = path, users
+		for i, err := range problems {
+			e := *err.(*FieldError)
+			if e.Field != "users" {
+				e.Problem = e.Field + " " + e.Problem
 			}
-			slices.Sort(names)
-			object(full, "is no setting of a user", "the nearest one is "+nearest(field, names))
-			continue
+			if e.Value = strconv.Quote(path); e.Line > 0 {
+				e.Value += fmt.Sprintf(" line %d", e.Line)
+			}
+			problems[i] = &e
 		}
-		if err := set(&user, value); err != nil {
-			object(full, err.Error(), "see configs/users.toml")
-		}
+		return errors.Join(problems...)
 	}
-	return user
-}
-
-// setDigests reads one digest or an array of them.
-func setDigests(u *User, value any) error {
-	list, err := decodeList(value)
-	if err != nil {
-		return err
-	}
-	for i, text := range list {
-		digest, err := hex.DecodeString(text)
-		if err != nil || len(digest) != sha256.Size {
-			return fmt.Errorf("holds as entry %d no SHA-256 of 64 hex digits (make one: printf %%s PASSWORD | sha256sum)", i+1)
-		}
-		u.Passwords = append(u.Passwords, [sha256.Size]byte(digest))
-	}
-	return nil
-}
-
-// maxQuota is more than any daemon can hold or serve.
-const maxQuota = 10_000_000
-
-// maxCounters bounds the memory of a user's quota: every name of a counter is stored.
-const maxCounters = 100_000
-
-func setQuota(field *int, value any, most int) error {
-	n, err := decodeInt(value)
-	if err != nil {
-		return err
-	}
-	if n < 0 || n > most {
-		return errors.New("is not a number from 0 (no limit) to " + strconv.Itoa(most))
-	}
-	*field = n
-	return nil
+	return v.checked(func(c *Config) error {
+		named := slices.ContainsFunc(c.Users, func(u User) bool { return u.Name == "default" })
+		return refuse(named && c.RequirePass != "", "has a user default, and requirepass gives that user a password, too", "leave one out")
+	})
 }

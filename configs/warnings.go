@@ -10,74 +10,38 @@ import (
 )
 
 const (
-	// worldReadable is the permission bit that lets every user of the machine read.
-	worldReadable = 0o004
-	// worldBits are all that every user of the machine is allowed.
-	worldBits = 0o007
+	worldReadable = 0o004 // the permission bit that lets every user of the machine read
+	worldBits     = 0o007 // all that every user of the machine is allowed
 )
 
-func (l *loader) warnings() []string {
-	var found []string
-	secret := slices.ContainsFunc(l.config.Masters, func(m Master) bool { return m.Password != "" })
-	switch source := l.source("masters"); {
-	case secret && source == "--masters":
-		found = append(found, "--masters holds a password, which every user of this machine can read in the list of processes: use --masters-file, or REDLOCKD_MASTERS")
-	case secret && source == l.config.File:
-		if readableByAll(source) {
-			found = append(found, fmt.Sprintf("%s holds a password and every user of this machine can read it: chmod o-r %s", source, source))
+func (l *loader) warn() {
+	c := &l.config
+	warn := func(unwise bool, format string, args ...any) {
+		if unwise {
+			c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 		}
 	}
-	if path := l.config.MastersFile; path != "" && secret && readableByAll(path) {
-		found = append(found, fmt.Sprintf("%s holds a password and every user of this machine can read it: chmod 600 %s", path, path))
+	masters, password := l.found["masters"].source, l.found["requirepass"].source
+	secret := slices.ContainsFunc(c.Masters, func(m Master) bool { return m.Password != "" })
+	socket := slices.ContainsFunc(c.Listen, func(address string) bool { return strings.HasPrefix(address, "unix:") })
+	warn(secret && masters == "--masters", "--masters holds a password, which every user of this machine can read in the list of processes: use --masters-file, or REDLOCKD_MASTERS")
+	warn(secret && masters == c.File && readableByAll(c.File), "%[1]s holds a password and every user of this machine can read it: chmod o-r %[1]s", c.File)
+	warn(secret && readableByAll(c.MastersFile), "%[1]s holds a password and every user of this machine can read it: chmod 600 %[1]s", c.MastersFile)
+	warn(socket && c.UnixMode&worldBits != 0, "unix-mode = %04o: every user of this machine can connect to the socket; use 0770 and a group", uint32(c.UnixMode))
+	warn(c.CompatTest, "compat-test = true: any client may overwrite any lock and empty the masters, and locks need no expiry: never in production")
+	warn(password == "--requirepass", "--requirepass is a password, which every user of this machine can read in the list of processes: use REDLOCKD_REQUIREPASS or a file")
+	warn(password == c.File && readableByAll(c.File), "%[1]s holds requirepass and every user of this machine can read it: chmod o-r %[1]s", c.File)
+	warn(readableByAll(c.UsersFile), "%[1]s holds digests of passwords and every user of this machine can read it: chmod o-r %[1]s", c.UsersFile)
+	warn(c.ProtectedMode == "off" && c.RequirePass == "" && len(c.Users) == 0, "protected-mode = off without requirepass and users: every client that reaches this port may do everything")
+	warn(c.RestartGuard == GuardOff, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
+	warn(c.IDsDurability == IDsVolatile, "ids-durability = off: after a crash of masters, ids may be given a second time")
+	if c.Bootstrap { // with its source, so that the operator can remove it
+		c.BootstrapWarning = fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; take it out and use `redlockd bootstrap` once instead", l.found["bootstrap"].source)
+		c.Warnings = append(c.Warnings, c.BootstrapWarning)
 	}
-	if l.config.UnixMode&worldBits != 0 && slices.ContainsFunc(l.config.Listen, func(address string) bool { return strings.HasPrefix(address, "unix:") }) {
-		found = append(found, fmt.Sprintf("unix-mode = %04o: every user of this machine can connect to the socket; use 0770 and a group", uint32(l.config.UnixMode)))
-	}
-	if l.config.CompatTest {
-		found = append(found, "compat-test = true: any client may overwrite any lock and empty the masters, and locks need no expiry: never in production")
-	}
-	found = append(found, l.accessWarnings()...)
-	if l.config.RestartGuard == GuardOff {
-		found = append(found, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
-	}
-	if l.config.IDsDurability == IDsVolatile {
-		found = append(found, "ids-durability = off: after a crash of masters, ids may be given a second time")
-	}
-	if l.config.BootstrapWarning != "" {
-		found = append(found, l.config.BootstrapWarning)
-	}
-	return found
-}
-
-// bootstrapWarning contains the source, so that the operator can remove the option.
-func (l *loader) bootstrapWarning() string {
-	if !l.config.Bootstrap {
-		return ""
-	}
-	return fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; take it out and use `redlockd bootstrap` once instead", l.source("bootstrap"))
-}
-
-// accessWarnings are about passwords that others can read, and about ports without a
-// login.
-func (l *loader) accessWarnings() []string {
-	var found []string
-	switch source := l.source("requirepass"); {
-	case l.config.RequirePass == "":
-	case source == "--requirepass":
-		found = append(found, "--requirepass is a password, which every user of this machine can read in the list of processes: use REDLOCKD_REQUIREPASS or a file")
-	case source == l.config.File && readableByAll(source):
-		found = append(found, fmt.Sprintf("%s holds requirepass and every user of this machine can read it: chmod o-r %s", source, source))
-	}
-	if path := l.config.UsersFile; path != "" && readableByAll(path) {
-		found = append(found, fmt.Sprintf("%s holds digests of passwords and every user of this machine can read it: chmod o-r %s", path, path))
-	}
-	if l.config.ProtectedMode == "off" && l.config.RequirePass == "" && len(l.config.Users) == 0 {
-		found = append(found, "protected-mode = off without requirepass and users: every client that reaches this port may do everything")
-	}
-	return found
 }
 
 func readableByAll(path string) bool {
-	info, err := os.Stat(path)
+	info, err := os.Stat(path) // fails for "", the path of no file
 	return err == nil && info.Mode().Perm()&worldReadable != 0
 }

@@ -1,0 +1,189 @@
+package configs
+
+// checks.go contains the checks of options beyond their range.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Validate returns all problems as joined FieldErrors, or nil.
+func (c *Config) Validate() error { return errors.Join(check(c, options(c), nil)...) }
+
+// check runs the checks of all options.
+func check(c *Config, options []option, found map[string]given) (problems []error) {
+	for _, o := range options {
+		shown := o.show()
+		if shown == "" || hasBlank(shown) {
+			shown = strconv.Quote(shown)
+		}
+		problems = append(problems, o.explain(o.check(c), shown, found[o.name])...)
+	}
+	return problems
+}
+
+func checkListen(c *Config) error {
+	problems := []error{refuse(len(c.Listen) == 0, "is empty, so no client could connect")}
+	for i, address := range c.Listen {
+		twice := slices.Contains(c.Listen[:i], address) && !strings.HasSuffix(address, ":0")
+		problems = append(problems, about(strconv.Quote(address), cmp.Or(checkAddress(address), refuse(twice, "is given twice", "leave one out"))))
+	}
+	return errors.Join(problems...)
+}
+
+// tlsPrefix marks an address that uses TLS.
+const tlsPrefix = "tls:"
+
+func checkAddress(address string) error {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return checkSocketPath(path)
+	}
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, tlsPrefix))
+	return cmp.Or(refuse(err != nil, "is not of that form"), checkPort(port, 0), checkHost(cmp.Or(host, "localhost")))
+}
+
+// Reachable reports whether other machines may reach an address of Listen.
+func Reachable(address string) bool {
+	host, _, err := net.SplitHostPort(strings.TrimPrefix(address, tlsPrefix))
+	ip, notIP := netip.ParseAddr(host)
+	return !strings.HasPrefix(address, "unix:") && (err != nil || host != "localhost" && (notIP != nil || !ip.IsLoopback()))
+}
+
+func checkAdmin(c *Config) error {
+	if c.AdminListen == "" {
+		return refuse(c.Pprof, "is missing, and pprof is served there alone")
+	}
+	twice := slices.Contains(c.Listen, c.AdminListen) && !strings.HasSuffix(c.AdminListen, ":0")
+	return cmp.Or(refuse(strings.HasPrefix(c.AdminListen, "unix:"), "is a unix socket, on which HTTP is not served"),
+		checkAddress(c.AdminListen),
+		refuse(twice, "is an address of listen: HTTP and RESP need a port each"))
+}
+
+// parseMode reads octal text: TOML would read 700 as a decimal number.
+func parseMode(text string) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(text, 8, 16)
+	return fs.FileMode(mode), refuse(err != nil, "is not an octal number")
+}
+
+func showMode(mode fs.FileMode) string { return fmt.Sprintf("%04o", uint32(mode)) }
+
+func checkMode(c *Config) error {
+	return refuse(c.UnixMode&^0o777 != 0, "has other bits than those of permissions")
+}
+
+const (
+	maxPassword  = 512 // the longest that a client can send before it is authenticated
+	maxKeyPrefix = 64  // leaves space: a key may have 512 bytes of its own
+)
+
+func checkPassword(c *Config) error { return refuse(len(c.RequirePass) > maxPassword, "is too long") }
+
+func checkTLSCert(c *Config) error {
+	used := slices.ContainsFunc(append([]string{c.AdminListen}, c.Listen...), func(address string) bool { return strings.HasPrefix(address, tlsPrefix) })
+	return cmp.Or(
+		refuse(c.TLSCert == "" && used, "is missing, and an address of listen or admin-listen begins with tls:", "give --tls-cert and --tls-key"),
+		refuse(c.TLSCert != "" && !used, "has no effect: no address of listen begins with tls:, nor does admin-listen", "write tls:host:port in --listen"))
+}
+
+func checkTLSKey(c *Config) error {
+	return refuse((c.TLSKey == "") != (c.TLSCert == ""), "and tls-cert belong together", "give both")
+}
+
+func checkTLSCA(c *Config) error {
+	off := c.TLSClientAuth == ClientAuthOff
+	return cmp.Or(
+		refuse(c.TLSCA == "" && !off && c.TLSClientAuth != "", "is missing, and tls-client-auth requests certificates", "give the CA that signs them"),
+		refuse(c.TLSCA != "" && off, "has no effect while tls-client-auth is off", "set tls-client-auth to optional or required"))
+}
+
+func checkEmbedded(c *Config) error {
+	if len(c.Masters) > 0 {
+		return refuse(c.Embedded != 0, "cannot be combined with masters")
+	}
+	return checkMajority(c.Embedded)
+}
+
+func checkGroup(c *Config) error { return refuse(!wordPattern.MatchString(c.Group), "is not a name") }
+
+func checkKeyPrefix(c *Config) error {
+	return cmp.Or(refuse(len(c.KeyPrefix) > maxKeyPrefix, fmt.Sprintf("has %d bytes, too many", len(c.KeyPrefix))),
+		refuse(hasBlank(c.KeyPrefix), "holds a blank or a control character"))
+}
+
+func checkCompatTest(c *Config) error {
+	open := slices.IndexFunc(c.Listen, Reachable)
+	if !c.CompatTest || open < 0 {
+		return nil
+	}
+	return refuse(true, "is refused while listen has "+strconv.Quote(c.Listen[open])+": any client may overwrite any lock and empty the masters",
+		"listen on 127.0.0.1, [::1] or a unix socket, and never use it in production")
+}
+
+func checkOTLP(c *Config) error {
+	u, err := url.Parse(c.OTLPEndpoint)
+	if c.OTLPEndpoint == "" || err != nil {
+		return refuse(err != nil, "is not a URL")
+	}
+	return cmp.Or(
+		refuse(u.User != nil, "has a user or a password, which would be shown to all users", "configure it in a collector on this machine"),
+		refuse(u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "", "is not a URL of that form"))
+}
+
+const (
+	// maxSocketPath is the longest that every supported system can store in a socket's
+	// address (108 bytes with the closing zero on Linux, 104 on BSD and macOS).
+	maxSocketPath = 103
+	maxHost       = 253 // of a host name, RFC 1035
+)
+
+func checkSocketPath(path string) error {
+	return cmp.Or(
+		refuse(!strings.HasPrefix(path, "/"), "is not an absolute path"),
+		refuse(strings.HasPrefix(path, "//"), "begins with two slashes"),
+		refuse(strings.HasSuffix(path, "/"), "is a directory and not a socket"),
+		refuse(len(path) > maxSocketPath, fmt.Sprintf("has %d bytes, a socket's path has at most %d", len(path), maxSocketPath)),
+		refuse(hasBlank(path) || strings.Contains(path, ","), "holds a blank, a comma or a control character"))
+}
+
+// checkPort accepts min to 65535 in plain digits.
+func checkPort(port string, min int) error {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return refuse(err != nil || int(n) < min, fmt.Sprintf("has a port that is not a number from %d to 65535", min))
+}
+
+var (
+	hostPattern   = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+	numberPattern = regexp.MustCompile(`^[0-9.]+$`)
+	// wordPattern matches valid names of groups and masters: they become parts of the
+	// identity stored on the masters, whose parts are separated by blanks and commas.
+	wordPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+)
+
+const wordAllowed = "1 to 64 of A-Z a-z 0-9 _ . -"
+
+func checkHost(host string) error {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return refuse(ip.Zone() != "" && !wordPattern.MatchString(ip.Zone()), "has an IPv6 zone that is not "+wordAllowed)
+	}
+	return cmp.Or(
+		refuse(host == "", "has no host"),
+		refuse(numberPattern.MatchString(host), "has a host of digits that is no IP address"),
+		refuse(len(host) > maxHost || !hostPattern.MatchString(host),
+			"has a host that is neither a name nor an IP address (others than ASCII in punycode, IPv6 in brackets)"))
+}
+
+// hasBlank reports whether text holds a space or a control character, which is invisible
+// in a log or an error.
+func hasBlank(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+}
