@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 //go:embed scripts/admit.lua
@@ -34,7 +36,7 @@ type admissionRequest struct {
 func (g *Group) admit(link Link, name string, r admissionRequest) (admission, error) {
 	replies := link.Exchange([]Command{{[]string{
 		"EVAL", admitScript, "1", g.sealKey,
-		strconv.FormatInt(r.clock, 10), strconv.FormatInt(micros(maxSkew), 10), bit(r.durable),
+		strconv.FormatInt(r.clock, 10), strconv.FormatInt(clock.Micros(maxSkew), 10), bit(r.durable),
 		newIncarnationID(), forMaster(g.fingerprint, name), r.invalidate, bit(r.bootstrap), strconv.FormatInt(r.floor, 10),
 	}}}, nil)
 	if err := exchangeErr(replies, 1); err != nil {
@@ -47,7 +49,7 @@ func (g *Group) admit(link Link, name string, r admissionRequest) (admission, er
 // script ran up to that much later than the clock in its arguments was read.
 func delayed(err error, took time.Duration) bool {
 	var reason *unfit
-	return errors.As(err, &reason) && reason.ahead > 0 && reason.ahead-micros(took) <= micros(maxSkew)
+	return errors.As(err, &reason) && reason.ahead > 0 && reason.ahead-clock.Micros(took) <= clock.Micros(maxSkew)
 }
 
 func (g *Group) readAdmission(name string, r Reply) (admission, error) {
@@ -129,8 +131,8 @@ func bit(yes bool) string {
 
 // quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
 func (l *lane) quarantineLocked() time.Duration {
-	age := micros(l.group.pool.options.age())
-	left := l.conn.incarnation.Base + age - l.est.at(l.group.now())
+	age := clock.Micros(l.group.pool.options.age())
+	left := l.conn.incarnation.Base + age - l.est.At(l.group.now())
 	return max(0, time.Duration(left)*time.Microsecond)
 }
 

@@ -15,6 +15,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"redlockd/pool/clock"
 )
 
 // Bootstrap lets a group of blank masters vote at once. With force it also replaces the
@@ -173,7 +175,7 @@ func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force
 	var slow error
 	for range maxInitTries {
 		began := g.pool.options.Clock.Now()
-		r.clock = micros(began) + offset
+		r.clock = clock.Micros(began) + offset
 		a, err := g.admit(c.link, c.master.Name, r)
 		if delayed(err, g.pool.options.Clock.Now()-began) {
 			slow = err
@@ -196,7 +198,7 @@ func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force
 func medianOffset(all []*candidate) int64 {
 	var offsets []int64
 	for _, c := range all {
-		offsets = append(offsets, c.info.est.offset)
+		offsets = append(offsets, c.info.est.Offset)
 	}
 	slices.Sort(offsets)
 	return offsets[(len(offsets)-1)/2]

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 const (
@@ -137,7 +139,7 @@ func (p *Pool) settings(f *finding, link Link) {
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.checkSeal(replies[1].Items[0].Str, forMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.info.est.at(p.options.Clock.Now()))
+		f.checkSeal(replies[1].Items[0].Str, forMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.info.est.At(p.options.Clock.Now()))
 	}
 	if f.seal == "" {
 		f.seal = "new"
@@ -160,7 +162,7 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 	case incarnation.mayVote(us, age):
 		f.seal = "votes"
 	case f.seal == "":
-		f.seal = "votes in " + humanDuration(time.Duration(incarnation.Base+micros(age)-us)*time.Microsecond)
+		f.seal = "votes in " + humanDuration(time.Duration(incarnation.Base+clock.Micros(age)-us)*time.Microsecond)
 	}
 }
 
@@ -168,8 +170,8 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 func compare(all []*finding) {
 	var offsets []int64
 	for i, f := range all {
-		if f.info.est.known {
-			offsets = append(offsets, f.info.est.offset)
+		if f.info.est.Known {
+			offsets = append(offsets, f.info.est.Offset)
 		}
 		for _, other := range all[:i] {
 			if f.info.runID != "" && f.info.runID == other.info.runID {
@@ -183,11 +185,11 @@ func compare(all []*finding) {
 	slices.Sort(offsets)
 	median := offsets[(len(offsets)-1)/2]
 	for _, f := range all {
-		if !f.info.est.known {
+		if !f.info.est.Known {
 			continue
 		}
-		f.offset = f.info.est.offset - median
-		if abs(f.offset) > micros(maxSkew)+f.info.est.err {
+		f.offset = f.info.est.Offset - median
+		if clock.Abs(f.offset) > clock.Micros(maxSkew)+f.info.est.Err {
 			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, maxSkew.Milliseconds())
 		}
 	}
@@ -201,7 +203,7 @@ func writeTable(all []*finding, out io.Writer) {
 		if f.info.runID != "" {
 			row[5] = yesNo(f.info.volatile == "")
 		}
-		if f.info.est.known {
+		if f.info.est.Known {
 			row[7] = fmt.Sprintf("%+dms", f.offset/1000)
 		}
 		if f.rtt > 0 {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"redlockd/pool/clock"
 )
 
 var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
@@ -177,10 +179,10 @@ func (l *lane) identify(f serverInfo) error {
 		}
 	}
 	l.claimedRunID, l.version, l.volatile = f.runID, f.version, f.volatile
-	if l.est.known && l.incarnation != nil {
+	if l.est.Known && l.incarnation != nil {
 		// A clock that stepped while this daemon was not connected has stepped all the same.
 		now := g.now()
-		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(minStep)+l.est.spread(now)+f.est.err {
+		if off := clock.Abs(f.est.At(now) - l.est.At(now)); off > clock.Micros(clock.MinStep)+l.est.Spread(now)+f.est.Err {
 			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
 				"master", l.master.Name, "by_ms", off/1000)
 			l.invalidated = l.incarnation.Identity
@@ -206,7 +208,7 @@ func (l *lane) admitOnce(link Link, f serverInfo) (admission, error) {
 	for range maxAdmissions {
 		g.mu.Lock()
 		least := l.minRegisterLocked()
-		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), invalidate: l.invalidated, floor: max(g.hybrid.seen, least)}
+		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), invalidate: l.invalidated, floor: max(g.hybrid.Seen, least)}
 		g.mu.Unlock()
 		a, err := g.admit(link, l.master.Name, r)
 		if err != nil {
@@ -263,7 +265,7 @@ func (l *lane) connected(link Link, f serverInfo, a admission) *connection {
 		l.acked = max(l.acked, a.score)
 	}
 	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.clientID, f.runID, a.incarnation, ""
-	l.gain.restart(c.connectedAt, l.est.offset+l.est.spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
+	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
 	return c
 }
 
@@ -299,5 +301,5 @@ func (l *lane) activate(c *connection) {
 
 // votingLocked reports whether the master's consent counts as far as is known.
 func (l *lane) votingLocked(now time.Duration) bool {
-	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.mayVote(l.est.at(now), l.group.pool.options.age())
+	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.mayVote(l.est.At(now), l.group.pool.options.age())
 }

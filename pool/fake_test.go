@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 const epoch = 1_800_000_000_000_000 // µs since 1970 at the hand clock's 0
@@ -135,7 +137,7 @@ func (l *fakeLink) Exchange(commands []Command, replies []Reply) []Reply {
 	return replies
 }
 
-func (m *fakeMaster) micros() int64 { return epoch + micros(m.clock.Now()+m.ahead) }
+func (m *fakeMaster) micros() int64 { return epoch + clock.Micros(m.clock.Now()+m.ahead) }
 
 func text(s string) Reply          { return Reply{Kind: ReplyString, Str: s} }
 func number(n int64) Reply         { return Reply{Kind: ReplyInt, Int: n} }
@@ -218,7 +220,7 @@ func (m *fakeMaster) admitLocked(args []string) Reply {
 			base, m.blessed = 0, false
 		}
 		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, id, base, print)
-		m.register = max(m.register, floor, us+micros(maxSkew))
+		m.register = max(m.register, floor, us+clock.Micros(maxSkew))
 	}
 	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 var (
@@ -29,7 +31,7 @@ type Group struct {
 
 	mu       sync.Mutex
 	lanes    []*lane
-	hybrid   hybridClock
+	hybrid   clock.Hybrid
 	offset   int64 // µs: the group's clock is the median of its masters' clocks
 	clocked  bool  // offset is known
 	beat     Timer
@@ -97,10 +99,10 @@ func (g *Group) copyClock(other *Group) {
 func (g *Group) now() time.Duration { return g.pool.options.Clock.Now() }
 
 // medianLocked is the group's clock now, in µs.
-func (g *Group) medianLocked(now time.Duration) int64 { return micros(now) + g.offset }
+func (g *Group) medianLocked(now time.Duration) int64 { return clock.Micros(now) + g.offset }
 
 // tickLocked draws the next fence proposal or register value.
-func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.medianLocked(now)) }
+func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.Tick(g.medianLocked(now)) }
 
 // updateClockLocked takes the median of the clocks that are known and have no
 // anomaly. With fewer than a quorum of them this daemon's own clock carries on from
@@ -108,8 +110,8 @@ func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.med
 func (g *Group) updateClockLocked() {
 	offsets := make([]int64, 0, 9)
 	for _, l := range g.lanes {
-		if l.est.known && l.anomaly == nil {
-			offsets = append(offsets, l.est.offset)
+		if l.est.Known && l.anomaly == nil {
+			offsets = append(offsets, l.est.Offset)
 		}
 	}
 	if len(offsets) < Quorum(len(g.lanes)) {

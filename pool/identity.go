@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 // formatVersion changes whenever daemons of two versions must not share
@@ -45,7 +47,9 @@ func parseIdentity(identity string) (*Incarnation, error) {
 
 // mayVote reports whether a memory that began at Base is old enough when the
 // master's clock shows us: until then it may have forgotten a lease that still runs.
-func (l *Incarnation) mayVote(us int64, age time.Duration) bool { return us >= l.Base+micros(age) }
+func (l *Incarnation) mayVote(us int64, age time.Duration) bool {
+	return us >= l.Base+clock.Micros(age)
+}
 
 // age is how long the memory has been unbroken when the master's clock shows us.
 func (l *Incarnation) age(us int64) time.Duration {

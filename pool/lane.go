@@ -19,6 +19,8 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 type laneState uint8
@@ -54,7 +56,7 @@ type lane struct {
 	beat    bool         // the next flush also verifies which process the master is
 	beats   uint64
 
-	est         estimate
+	est         clock.Estimate
 	gain        gain
 	anomaly     *clockAnomaly
 	incarnation *Incarnation
@@ -201,7 +203,7 @@ func (l *lane) nextFlush() *connection {
 		l.planRecordsLocked(f)
 	}
 	f.sent = g.now()
-	f.context.Now, f.context.Time = f.sent, l.est.at(f.sent)
+	f.context.Now, f.context.Time = f.sent, l.est.At(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {
 		f.raise = g.tickLocked(f.sent) + f.ahead
 	}

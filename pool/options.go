@@ -75,8 +75,6 @@ const (
 	maxSkew = 500 * time.Millisecond
 	// maxBehind is how far a master's clock may lag its estimate while it votes.
 	maxBehind = 250 * time.Millisecond
-	// minStep is the deviation of a master's clock that cannot be jitter.
-	minStep = 15 * time.Millisecond
 )
 
 // MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:

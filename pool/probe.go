@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 // serverInfo is what a server reports about itself before it is admitted.
@@ -19,7 +21,7 @@ type serverInfo struct {
 	volatile string // why it is not durable, "" if it is
 	commands int64  // that this process has counted
 	policy   string // maxmemory-policy
-	est      estimate
+	est      clock.Estimate
 }
 
 // unfit is a reason not to let a reachable server vote; it stays until the
@@ -66,11 +68,11 @@ func probe(link Link, clock Clock) (serverInfo, error) {
 }
 
 // readClock takes the most precise of three samples.
-func (f *serverInfo) readClock(link Link, clock Clock) error {
+func (f *serverInfo) readClock(link Link, ours Clock) error {
 	for range 3 {
-		sent := clock.Now()
+		sent := ours.Now()
 		replies := link.Exchange([]Command{{[]string{"TIME"}}}, nil)
-		received := clock.Now()
+		received := ours.Now()
 		if err := exchangeErr(replies, 1); err != nil {
 			return err
 		}
@@ -78,9 +80,9 @@ func (f *serverInfo) readClock(link Link, clock Clock) error {
 		if !ok {
 			return unfitf("TIME is not answered: %s", firstError(replies[0]))
 		}
-		var one estimate
-		one.sample(sent, received, us)
-		if !f.est.known || one.err < f.est.err {
+		var one clock.Estimate
+		one.Sample(sent, received, us)
+		if !f.est.Known || one.Err < f.est.Err {
 			f.est = one
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 // servers are the lines of INFO that matter, as servers of these versions send them.
@@ -140,19 +142,19 @@ func (l told) Exchange(commands []Command, replies []Reply) []Reply {
 }
 
 func TestProbe_KeepsTheMostPreciseOfThreeSamples(t *testing.T) {
-	clock, n := newHandClock(), 0
+	hand, n := newHandClock(), 0
 	link := told{func([]string) Reply {
 		n++
-		clock.pass([]time.Duration{9 * time.Millisecond, 3 * time.Millisecond, 6 * time.Millisecond}[n-1])
-		us := epoch + micros(clock.Now())
+		hand.pass([]time.Duration{9 * time.Millisecond, 3 * time.Millisecond, 6 * time.Millisecond}[n-1])
+		us := epoch + clock.Micros(hand.Now())
 		return list(decimal(us/1_000_000), decimal(us%1_000_000))
 	}}
 	var f serverInfo
-	if err := f.readClock(link, clock); err != nil || n != 3 {
+	if err := f.readClock(link, hand); err != nil || n != 3 {
 		t.Fatalf("%v after %d samples", err, n)
 	}
-	if want := micros(3*time.Millisecond)/2 + 1; f.est.err != want {
-		t.Errorf("error %d µs, want the best sample's %d", f.est.err, want)
+	if want := clock.Micros(3*time.Millisecond)/2 + 1; f.est.Err != want {
+		t.Errorf("error %d µs, want the best sample's %d", f.est.Err, want)
 	}
 }
 

@@ -30,6 +30,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 //go:embed scripts/reconfigure.lua
@@ -69,7 +71,7 @@ func checkClocks(all []*candidate) error {
 	median := medianOffset(all)
 	var errs []error
 	for _, c := range all {
-		if off := c.info.est.offset - median; abs(off) > micros(maxSkew)+c.info.est.err {
+		if off := c.info.est.Offset - median; clock.Abs(off) > clock.Micros(maxSkew)+c.info.est.Err {
 			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, maxSkew.Milliseconds()))
 		}
 	}
@@ -330,7 +332,7 @@ func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time
 		{[]string{
 			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
 			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), newIncarnationID(), bit(keeps),
-			bit(durable), strconv.FormatInt(micros(shift), 10), strconv.FormatInt(floor, 10),
+			bit(durable), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)
 	if err := exchangeErr(replies, 2); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool/clock"
 	"redlockd/pool/faulty"
 )
 
@@ -152,7 +153,7 @@ func TestReconfigure_WaitsForTheLongerOfBothLimits(t *testing.T) {
 		t.Error(out, err)
 	}
 	for i, now := range lives(t, servers) {
-		if ahead := now.Base - time.Now().UnixMicro(); ahead < micros(59*time.Minute) {
+		if ahead := now.Base - time.Now().UnixMicro(); ahead < clock.Micros(59*time.Minute) {
 			t.Errorf("master %d: its incarnation begins %d ms from now, although leases of an hour may run", i, ahead/1000)
 		}
 	}

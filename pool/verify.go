@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 var (
@@ -187,7 +189,7 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 // clockLocked checks the TIME that was read after everything else of the flush.
 func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	limit := l.group.pool.options.MasterTimeout
-	off := l.est.deviation(f.sent, now, us)
+	off := l.est.Deviation(f.sent, now, us)
 	switch {
 	case Broken(RuleClock):
 		return nil
@@ -199,18 +201,18 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	switch {
 	case l.anomaly != nil:
 		return errSuspect
-	case (now-f.sent > limit || us > f.context.Time+micros(limit)) && !Broken(RuleLate):
+	case (now-f.sent > limit || us > f.context.Time+clock.Micros(limit)) && !Broken(RuleLate):
 		// The expiry was chosen from context.Time: beyond it a copy could last shorter
 		// than its lease, so the estimate's error does not widen this bound.
 		l.group.counters.LateFlushes++
 		return errLate
-	case us < f.context.Time-micros(maxBehind)-l.est.spread(now):
+	case us < f.context.Time-clock.Micros(maxBehind)-l.est.Spread(now):
 		return fmt.Errorf("%w by %d ms", errBehind, (f.context.Time-us)/1000)
 	case l.unobserved(f.sent):
-		fits := us-f.context.Time <= micros(l.group.pool.options.reserve())
-		l.est = estimate{}
-		l.est.sample(f.sent, now, us)
-		l.gain.restart(now, us-micros(f.sent), l.budget())
+		fits := us-f.context.Time <= clock.Micros(l.group.pool.options.reserve())
+		l.est = clock.Estimate{}
+		l.est.Sample(f.sent, now, us)
+		l.gain.restart(now, us-clock.Micros(f.sent), l.budget())
 		l.requestClockLocked()
 		if !fits {
 			return errUnobserved
@@ -219,7 +221,7 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	case l.creptLocked(now, us):
 		return errCrept
 	}
-	l.est.sample(f.sent, now, us)
+	l.est.Sample(f.sent, now, us)
 	l.gain.observe(f.sent, now, us)
 	return nil
 }
@@ -230,17 +232,17 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 // after this process was suspended. Admission measures the clock anew.
 func (f *flush) estimateBehind(now time.Duration, us int64) bool {
 	limit := f.conn.lane.group.pool.options.MasterTimeout
-	return now-f.sent <= limit && us-micros(now-f.sent) > f.context.Time+micros(limit)/4
+	return now-f.sent <= limit && us-clock.Micros(now-f.sent) > f.context.Time+clock.Micros(limit)/4
 }
 
 func (l *lane) goodSealLocked(c *connection, f *flush, old, top, us int64) Seal {
 	g := l.group
-	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.seen {
+	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.Seen {
 		g.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
 			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
 	}
 	l.acked = max(l.acked, top)
-	g.hybrid.observe(old)
+	g.hybrid.Observe(old)
 	g.updateClockLocked()
 	quarantined := !c.incarnation.mayVote(us, g.pool.options.age())
 	if !quarantined {

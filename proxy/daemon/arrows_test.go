@@ -30,7 +30,8 @@ var arrows = map[string][]string{
 	"commands/tracing": {"commands", "redlock", "pool"},
 	"commands/cli":     {"configs"},
 	"redlock":          {"pool"},
-	"pool":             {"pool/embedded"},
+	"pool":             {"pool/clock", "pool/embedded"},
+	"pool/clock":       {},
 	"pool/embedded":    {},
 	"configs":          {},
 	"proxy/contract":   {"proxy/daemon"}, // tests only

@@ -1,4 +1,4 @@
-package pool
+package clock
 
 import (
 	"sync/atomic"

@@ -1,7 +1,7 @@
 // Clock is the interface to the daemon's time. It must also count the time while the
 // machine is suspended, and it must not be settable: leases run out while a laptop lid is closed.
 
-package pool
+package clock
 
 import "time"
 
@@ -11,7 +11,7 @@ type Timer interface {
 	Reset(d time.Duration) bool
 }
 
-// Clock is the only source of time of this package and of redlock, so that
+// Clock is the only source of time of pool and of redlock, so that
 // tests can move it.
 type Clock interface {
 	// Now is the time since an arbitrary start: monotonic, suspend included.
