@@ -7,6 +7,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"redlockd/pool/wire"
 )
 
 // aclRule is a command as the rules of a user name it, and a call of it that does
@@ -66,7 +68,7 @@ func isDenied(text string) bool {
 // permissions finds the commands that the daemon's user may not run.
 func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 	own := p.options.KeyPrefix + "redlockd:events:check"
-	inScripts := Command{[]string{"EVAL", aclProbeScript, "1", own}}
+	inScripts := Command{Args: []string{"EVAL", aclProbeScript, "1", own}}
 	for _, r := range scriptRules {
 		inScripts.Args = append(inScripts.Args, r.call)
 	}
@@ -74,12 +76,12 @@ func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 	names := []string{"eval"}
 	for _, r := range connectionRules {
 		if r.call != "" {
-			calls = append(calls, Command{strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
+			calls = append(calls, Command{Args: strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
 			names = append(names, r.name)
 		}
 	}
 	replies := link.Exchange(calls, nil)
-	if exchangeErr(replies, len(calls)) != nil {
+	if wire.ExchangeErr(replies, len(calls)) != nil {
 		return
 	}
 	var missing []string

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 //go:embed scripts/admit.lua
@@ -34,12 +35,12 @@ type admissionRequest struct {
 }
 
 func (g *Group) admit(link Link, name string, r admissionRequest) (admission, error) {
-	replies := link.Exchange([]Command{{[]string{
+	replies := link.Exchange([]Command{{Args: []string{
 		"EVAL", admitScript, "1", g.sealKey,
 		strconv.FormatInt(r.clock, 10), strconv.FormatInt(clock.Micros(maxSkew), 10), bit(r.durable),
 		newIncarnationID(), forMaster(g.fingerprint, name), r.invalidate, bit(r.bootstrap), strconv.FormatInt(r.floor, 10),
 	}}}, nil)
-	if err := exchangeErr(replies, 1); err != nil {
+	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return admission{}, err
 	}
 	return g.readAdmission(name, replies[0])
@@ -105,7 +106,7 @@ func load(link Link, scripts []string) error {
 		commands[i].Set("SCRIPT", "LOAD", text)
 	}
 	replies := link.Exchange(commands, nil)
-	if err := exchangeErr(replies, len(commands)); err != nil {
+	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
 		return err
 	}
 	for _, r := range replies {

@@ -17,6 +17,7 @@ import (
 	"strconv"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 // Bootstrap lets a group of blank masters vote at once. With force it also replaces the
@@ -28,7 +29,7 @@ func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error 
 	p := &Pool{options: o}
 	p.dial = o.Dialer
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	return p.bootstrap(ctx, force, out)
 }
@@ -95,10 +96,10 @@ func (p *Pool) initialize(all []*candidate, force bool, out io.Writer) error {
 	for _, c := range all {
 		for db := range p.options.Databases {
 			replies := c.link.Exchange([]Command{
-				{[]string{"SELECT", strconv.Itoa(db)}},
-				{[]string{"ZRANGE", key, "0", "-1"}},
+				{Args: []string{"SELECT", strconv.Itoa(db)}},
+				{Args: []string{"ZRANGE", key, "0", "-1"}},
 			}, nil)
-			if err := exchangeErr(replies, 2); err != nil {
+			if err := wire.ExchangeErr(replies, 2); err != nil {
 				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 			}
 			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
@@ -142,7 +143,7 @@ func (p *Pool) initialize(all []*candidate, force bool, out io.Writer) error {
 func (p *Pool) initializeMaster(c *candidate, identities []string, least []map[string]int64, offset int64, force bool) error {
 	for db, identity := range identities {
 		g := newGroup(p, db)
-		if err := exchangeErr(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
+		if err := wire.ExchangeErr(c.link.Exchange([]Command{{Args: []string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
 		r := admissionRequest{

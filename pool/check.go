@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 const (
@@ -52,7 +53,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	all := make([]*finding, len(o.Masters))
 	for i, m := range o.Masters {
@@ -84,12 +85,12 @@ func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 
 // measure reads INFO, and how long an answer takes.
 func (p *Pool) measure(f *finding, link Link) {
-	replies := link.Exchange([]Command{{[]string{"INFO"}}}, nil)
-	if exchangeErr(replies, 1) != nil {
+	replies := link.Exchange([]Command{{Args: []string{"INFO"}}}, nil)
+	if wire.ExchangeErr(replies, 1) != nil {
 		return // the probe has added the reason
 	}
-	f.role, f.policy = infoField(replies[0].Str, "role"), infoField(replies[0].Str, "maxmemory_policy")
-	if offset := infoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
+	f.role, f.policy = wire.InfoField(replies[0].Str, "role"), wire.InfoField(replies[0].Str, "maxmemory_policy")
+	if offset := wire.InfoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
 		f.problem("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", offset)
 	}
 	if f.info.volatile != "" && f.info.runID != "" {
@@ -98,7 +99,7 @@ func (p *Pool) measure(f *finding, link Link) {
 	var times []time.Duration
 	for range samples {
 		sent := p.options.Clock.Now()
-		if exchangeErr(link.Exchange([]Command{{[]string{"PING"}}}, nil), 1) != nil {
+		if wire.ExchangeErr(link.Exchange([]Command{{Args: []string{"PING"}}}, nil), 1) != nil {
 			f.problem("cut the connection")
 			return
 		}
@@ -118,11 +119,11 @@ func (p *Pool) measure(f *finding, link Link) {
 func (p *Pool) settings(f *finding, link Link) {
 	for db := range p.options.Databases {
 		replies := link.Exchange([]Command{
-			{[]string{"SELECT", strconv.Itoa(db)}},
-			{[]string{"ZRANGE", p.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
-			{[]string{"ZSCORE", recordsKey(&p.options), ""}},
+			{Args: []string{"SELECT", strconv.Itoa(db)}},
+			{Args: []string{"ZRANGE", p.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
+			{Args: []string{"ZSCORE", recordsKey(&p.options), ""}},
 		}, nil)
-		if exchangeErr(replies, 3) != nil {
+		if wire.ExchangeErr(replies, 3) != nil {
 			return
 		}
 		if err := replies[0].Err; err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
@@ -242,8 +243,8 @@ func (l *lane) endPredecessor(link Link, f serverInfo) error {
 	if id == 0 || run != f.runID {
 		return nil
 	}
-	replies := link.Exchange([]Command{{[]string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
-	if err := exchangeErr(replies, 1); err != nil {
+	replies := link.Exchange([]Command{{Args: []string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return err
 	}
 	if err := replies[0].Err; err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 var (
@@ -154,7 +155,7 @@ func (g *Group) send(ops []Operation) {
 	}
 	g.mu.Unlock()
 	for _, a := range absent {
-		g.answer(a.op, Answer{Lane: a.lane, Reply: failed(a.err)})
+		g.answer(a.op, Answer{Lane: a.lane, Reply: wire.Failed(a.err)})
 	}
 }
 
@@ -185,7 +186,7 @@ func (g *Group) Push(index int, op Operation) {
 	l.wakeLocked()
 	g.mu.Unlock()
 	if err != nil {
-		g.answer(op, Answer{Lane: index, Reply: failed(err)})
+		g.answer(op, Answer{Lane: index, Reply: wire.Failed(err)})
 	}
 }
 

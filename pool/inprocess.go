@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool/embedded"
+	"redlockd/pool/wire"
 )
 
 // maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
@@ -37,7 +38,7 @@ func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	link, err := newRueidisLink(conn, m, db, p.dialTimeout())
+	link, err := wire.NewRueidisLink(conn, m, db, p.dialTimeout())
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +73,8 @@ func (l *lane) verifyEmbedded(link Link) (*connection, error) {
 		return nil, err
 	}
 	identity := f.runID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
-	replies := link.Exchange([]Command{{[]string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
-	if err := exchangeErr(replies, 1); err != nil {
+	replies := link.Exchange([]Command{{Args: []string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
 	if err := load(link, g.pool.scripts); err != nil {

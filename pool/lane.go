@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 type laneState uint8
@@ -228,7 +229,7 @@ func (l *lane) startFlush(c *connection) bool {
 		cause := l.cause
 		g.mu.Unlock()
 		if cause == nil {
-			cause = errLinkClosed
+			cause = wire.ErrLinkClosed
 		}
 		l.answerLost(nil, c.flush.entries, cause)
 		return false
@@ -316,6 +317,6 @@ func (l *lane) close() {
 		return
 	}
 	for _, e := range queued {
-		l.group.answer(e.op, Answer{Lane: l.index, Reply: failed(errClosed)})
+		l.group.answer(e.op, Answer{Lane: l.index, Reply: wire.Failed(errClosed)})
 	}
 }

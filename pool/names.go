@@ -6,12 +6,30 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
-// Clock and Timer are package clock's.
+// The types of time and of connections.
 type (
-	Clock = clock.Clock
-	Timer = clock.Timer
+	Clock       = clock.Clock
+	Timer       = clock.Timer
+	Master      = wire.Master
+	Command     = wire.Command
+	Reply       = wire.Reply
+	ReplyKind   = wire.ReplyKind
+	MasterError = wire.MasterError
+	Link        = wire.Link
+	Dialer      = wire.Dialer
+	TrackDialer = wire.TrackDialer
+)
+
+// The shapes of a Reply.
+const (
+	ReplyNil    = wire.ReplyNil
+	ReplyInt    = wire.ReplyInt
+	ReplyString = wire.ReplyString
+	ReplyArray  = wire.ReplyArray
+	ReplyError  = wire.ReplyError
 )
 
 // SystemClock is the clock of the product.
@@ -22,3 +40,6 @@ func Recent(c Clock) func() time.Duration { return clock.Recent(c) }
 
 // RecentNow is one such reading.
 func RecentNow(c Clock) time.Duration { return clock.RecentNow(c) }
+
+// DialRueidis opens connections with rueidis; every step may take timeout.
+func DialRueidis(timeout time.Duration) Dialer { return wire.DialRueidis(timeout) }

@@ -3,24 +3,11 @@
 package pool
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 )
-
-// Master is one Redis or Valkey server that votes. Masters are independent of
-// each other and reached directly: a balancer that re-dials behind a
-// connection would let one vote come from two servers.
-type Master struct {
-	Name     string // unique; part of the fingerprint that all daemons must share
-	Network  string // "tcp" or "unix"
-	Address  string // host:port or socket path
-	Username string
-	Password string
-	TLS      *tls.Config // nil = plain
-}
 
 // Options of a Pool. Zero means the default named at the field.
 type Options struct {

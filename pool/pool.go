@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool/embedded"
+	"redlockd/pool/wire"
 )
 
 // Pool is N independent masters, used by all databases' lanes on one bounded
@@ -45,10 +46,10 @@ func New(o Options) (*Pool, error) {
 		}
 	}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	if p.track = p.options.Tracker; p.track == nil && o.Dialer == nil {
-		p.track = DialTracking(p.dialTimeout())
+		p.track = wire.DialTracking(p.dialTimeout())
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error

@@ -4,13 +4,13 @@ package pool
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 // serverInfo is what a server reports about itself before it is admitted.
@@ -38,12 +38,12 @@ func unfitf(format string, args ...any) error { return &unfit{reason: fmt.Sprint
 // probe reads the identity and the clock of a server; it writes nothing.
 func probe(link Link, clock Clock) (serverInfo, error) {
 	commands := []Command{
-		{[]string{"CLIENT", "ID"}},
-		{[]string{"INFO"}},
-		{[]string{"CONFIG", "GET", "*append*"}},
+		{Args: []string{"CLIENT", "ID"}},
+		{Args: []string{"INFO"}},
+		{Args: []string{"CONFIG", "GET", "*append*"}},
 	}
 	replies := link.Exchange(commands, nil)
-	if err := exchangeErr(replies, len(commands)); err != nil {
+	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
 		return serverInfo{}, err
 	}
 	if err := replies[1].Err; err != nil {
@@ -55,11 +55,11 @@ func probe(link Link, clock Clock) (serverInfo, error) {
 	info := replies[1].Str
 	f := serverInfo{
 		clientID: replies[0].Int,
-		runID:    infoField(info, "run_id"),
+		runID:    wire.InfoField(info, "run_id"),
 		version:  versionOf(info),
 		volatile: volatile(replies[2], info),
 		commands: processed(info),
-		policy:   infoField(info, "maxmemory_policy"),
+		policy:   wire.InfoField(info, "maxmemory_policy"),
 	}
 	if err := checkFitness(info); err != nil {
 		return f, err
@@ -71,14 +71,14 @@ func probe(link Link, clock Clock) (serverInfo, error) {
 func (f *serverInfo) readClock(link Link, ours Clock) error {
 	for range 3 {
 		sent := ours.Now()
-		replies := link.Exchange([]Command{{[]string{"TIME"}}}, nil)
+		replies := link.Exchange([]Command{{Args: []string{"TIME"}}}, nil)
 		received := ours.Now()
-		if err := exchangeErr(replies, 1); err != nil {
+		if err := wire.ExchangeErr(replies, 1); err != nil {
 			return err
 		}
-		us, ok := parseTime(replies[0])
+		us, ok := wire.ParseTime(replies[0])
 		if !ok {
-			return unfitf("TIME is not answered: %s", firstError(replies[0]))
+			return unfitf("TIME is not answered: %s", wire.FirstError(replies[0]))
 		}
 		var one clock.Estimate
 		one.Sample(sent, received, us)
@@ -94,16 +94,16 @@ const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it e
 
 // checkFitness refuses servers on which a lock could silently disappear.
 func checkFitness(info string) error {
-	if !atLeast(infoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
+	if !atLeast(wire.InfoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
 		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}
-	if mode := cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
+	if mode := cmp.Or(wire.InfoField(info, "redis_mode"), wire.InfoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
 		return unfitf("runs in %s mode: masters are independent standalone servers", mode)
 	}
-	if role := infoField(info, "role"); role != "master" {
+	if role := wire.InfoField(info, "role"); role != "master" {
 		return unfitf("is a %s: masters are independent, %s", role, emptyReplica)
 	}
-	if policy := infoField(info, "maxmemory_policy"); policy != "noeviction" {
+	if policy := wire.InfoField(info, "maxmemory_policy"); policy != "noeviction" {
 		return unfitf("maxmemory-policy is %s: it may evict a lock; CONFIG SET maxmemory-policy noeviction", policy)
 	}
 	return nil
@@ -111,10 +111,10 @@ func checkFitness(info string) error {
 
 // versionOf is the version for people.
 func versionOf(info string) string {
-	if version := infoField(info, "valkey_version"); version != "" {
+	if version := wire.InfoField(info, "valkey_version"); version != "" {
 		return "valkey " + version
 	}
-	return infoField(info, "redis_version")
+	return wire.InfoField(info, "redis_version")
 }
 
 // configRefused is the reason why nothing is known of a server's durability.
@@ -135,11 +135,11 @@ func volatile(config Reply, info string) string {
 			return want[0] + " " + values[want[0]]
 		}
 	}
-	if status := infoField(info, "aof_last_write_status"); status != "ok" {
+	if status := wire.InfoField(info, "aof_last_write_status"); status != "ok" {
 		return "aof_last_write_status " + status
 	}
 	// Switched on at run time: the file does not hold the whole memory yet.
-	if infoField(info, "aof_base_size") == "0" && (infoField(info, "aof_rewrite_in_progress") == "1" || infoField(info, "aof_rewrite_scheduled") == "1") {
+	if wire.InfoField(info, "aof_base_size") == "0" && (wire.InfoField(info, "aof_rewrite_in_progress") == "1" || wire.InfoField(info, "aof_rewrite_scheduled") == "1") {
 		return "the first rewrite of its append-only file is under way"
 	}
 	return ""
@@ -153,20 +153,6 @@ func atLeast(version string, major, minor int) bool {
 	a, err1 := strconv.Atoi(parts[0])
 	b, err2 := strconv.Atoi(parts[1])
 	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
-}
-
-// exchangeErr is the error of a connection that ended during an exchange.
-func exchangeErr(replies []Reply, want int) error {
-	if len(replies) != want {
-		return errLinkClosed
-	}
-	for _, r := range replies {
-		var fromMaster MasterError
-		if r.Err != nil && !errors.As(r.Err, &fromMaster) {
-			return r.Err
-		}
-	}
-	return nil
 }
 
 // humanDuration is a duration for people.

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,15 +119,6 @@ func TestProbe_ComparesVersionsAsNumbers(t *testing.T) {
 	}
 }
 
-func TestProbe_ReadsAFieldByItsWholeName(t *testing.T) {
-	info := "# Server\r\nxrun_id:wrong\r\nrun_id:right\r\nrun_id_2:wrong\r\nempty:\r\nlast:a:b"
-	for field, want := range map[string]string{"run_id": "right", "empty": "", "none": "", "last": "a:b", "run": ""} {
-		if got := infoField(info, field); got != want {
-			t.Errorf("infoField(%q) = %q, want %q", field, got, want)
-		}
-	}
-}
-
 // told is a link that answers from a script.
 type told struct{ answers func(args []string) Reply }
 
@@ -183,19 +173,4 @@ func nonsense() []Reply {
 		list(text("REPLICA"), Reply{}), list(text("CLOCK"), text("-")), list(text("FINGERPRINT"), text("///")),
 		list(text("OK"), text("a b 1 1 f"), Reply{}, text("nan")), {Kind: ReplyKind(99)}}
 	return append(out, list(out...))
-}
-
-func TestProbe_GoneTellsACutConnectionFromARefusal(t *testing.T) {
-	wrapped := Reply{Kind: ReplyError, Err: fmt.Errorf("while reading: %w", errCut)}
-	if err := exchangeErr([]Reply{text("OK"), refusal("ERR no")}, 2); err != nil {
-		t.Errorf("a refusal is taken for a cut connection: %v", err)
-	}
-	if err := exchangeErr([]Reply{text("OK"), wrapped}, 2); !errors.Is(err, errCut) {
-		t.Errorf("%v, want the connection's error", err)
-	}
-	for _, n := range []int{0, 1, 3} {
-		if err := exchangeErr(make([]Reply, n), 2); err == nil {
-			t.Errorf("%d answers to 2 commands", n)
-		}
-	}
 }

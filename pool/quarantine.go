@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"redlockd/pool/wire"
 )
 
 //go:embed scripts/quarantine.lua
@@ -19,8 +21,8 @@ type endedIncarnation struct{ db, identity string }
 
 // endIncarnations ends those of all databases of the server.
 func endIncarnations(link Link, sealKey string) ([]endedIncarnation, error) {
-	replies := link.Exchange([]Command{{[]string{"EVAL", quarantineScript, "1", sealKey}}}, nil)
-	if err := exchangeErr(replies, 1); err != nil {
+	replies := link.Exchange([]Command{{Args: []string{"EVAL", quarantineScript, "1", sealKey}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
 	if replies[0].Err != nil {
@@ -60,7 +62,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	link, err := p.dial(ctx, m, 0)
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 //go:embed scripts/reconfigure.lua
@@ -52,7 +53,7 @@ func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) erro
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	all, err := p.connectAll(ctx, "reconfigure")
 	defer closeAll(all)
@@ -177,10 +178,10 @@ func (r *reconfiguration) readSeals() error {
 	for _, c := range r.all {
 		for db := range r.pool.options.Databases {
 			replies := c.link.Exchange([]Command{
-				{[]string{"SELECT", strconv.Itoa(db)}},
-				{[]string{"ZRANGE", key, "0", "-1", "WITHSCORES"}},
+				{Args: []string{"SELECT", strconv.Itoa(db)}},
+				{Args: []string{"ZRANGE", key, "0", "-1", "WITHSCORES"}},
 			}, nil)
-			err := exchangeErr(replies, 2)
+			err := wire.ExchangeErr(replies, 2)
 			if err == nil {
 				err = errors.Join(replies[0].Err, replies[1].Err)
 			}
@@ -328,14 +329,14 @@ func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time
 	keeps := r.former.keepIDs && r.former.carried(c) && r.seals[c][db].register >= r.minRegisters[db][c.master.Name] // else it was rolled back
 	durable := c.info.volatile == "" || o.AssumeDurable && c.info.volatile == configRefused
 	replies := c.link.Exchange([]Command{
-		{[]string{"SELECT", strconv.Itoa(db)}},
-		{[]string{
+		{Args: []string{"SELECT", strconv.Itoa(db)}},
+		{Args: []string{
 			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
 			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), newIncarnationID(), bit(keeps),
 			bit(durable), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)
-	if err := exchangeErr(replies, 2); err != nil {
+	if err := wire.ExchangeErr(replies, 2); err != nil {
 		return "", err
 	}
 	if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {

@@ -25,6 +25,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"redlockd/pool/wire"
 )
 
 var errNoRecords = errors.New("waits until the records of a quorum of masters are read")
@@ -44,7 +46,7 @@ func recordOf(o *Options, db int, name string) string {
 // reply stays small whatever else the key holds.
 func appendRecordQueries(o *Options, db int, commands []Command) []Command {
 	for i := range o.Masters {
-		commands = append(commands, Command{[]string{"ZSCORE", recordsKey(o), recordOf(o, db, o.Masters[i].Name)}})
+		commands = append(commands, Command{Args: []string{"ZSCORE", recordsKey(o), recordOf(o, db, o.Masters[i].Name)}})
 	}
 	return commands
 }
@@ -81,9 +83,9 @@ type peerRecords struct {
 func readAllRecords(o *Options, db int, all []*candidate) (map[string]int64, error) {
 	least := map[string]int64{}
 	for _, c := range all {
-		commands := appendRecordQueries(o, db, []Command{{[]string{"SELECT", strconv.Itoa(db)}}})
+		commands := appendRecordQueries(o, db, []Command{{Args: []string{"SELECT", strconv.Itoa(db)}}})
 		replies := c.link.Exchange(commands, nil)
-		if err := exchangeErr(replies, len(commands)); err != nil {
+		if err := wire.ExchangeErr(replies, len(commands)); err != nil {
 			return nil, err
 		}
 		for i, m := range o.Masters {
@@ -104,7 +106,7 @@ func (l *lane) readRecords(link Link) error {
 	g := l.group
 	o := &g.pool.options
 	replies := link.Exchange(appendRecordQueries(o, g.db, nil), nil)
-	if err := exchangeErr(replies, len(o.Masters)); err != nil {
+	if err := wire.ExchangeErr(replies, len(o.Masters)); err != nil {
 		return err
 	}
 	g.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"redlockd/pool/wire"
 )
 
 // settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
@@ -63,7 +65,7 @@ func (l *lane) evictedLocked(f *flush) error {
 	if stats.Err != nil {
 		return nil
 	}
-	if now, was := infoField(stats.Str, "evicted_keys"), f.conn.incarnation.Evicted; now != was {
+	if now, was := wire.InfoField(stats.Str, "evicted_keys"), f.conn.incarnation.Evicted; now != was {
 		return fmt.Errorf("%w: evicted_keys is %s, and was %s at its admission; keep maxmemory-policy noeviction", errEvicted, now, was)
 	}
 	return l.statsResetLocked(processed(stats.Str))
@@ -82,6 +84,6 @@ func (l *lane) statsResetLocked(commands int64) error {
 
 // processed is total_commands_processed of INFO's text.
 func processed(info string) int64 {
-	n, _ := strconv.ParseInt(infoField(info, "total_commands_processed"), 10, 64)
+	n, _ := strconv.ParseInt(wire.InfoField(info, "total_commands_processed"), 10, 64)
 	return n
 }

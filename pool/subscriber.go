@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"redlockd/pool/wire"
 )
 
 const (
@@ -138,7 +140,7 @@ type eventConn struct {
 
 // subscribe opens one; every step may take timeout.
 func subscribe(ctx context.Context, m Master, channel string, timeout time.Duration) (*eventConn, error) {
-	conn, err := dialMaster(ctx, m, timeout)
+	conn, err := wire.DialMaster(ctx, m, timeout)
 	if err != nil {
 		return nil, err
 	}

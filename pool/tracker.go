@@ -9,12 +9,10 @@ package pool
 
 import (
 	"context"
-	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
+	"redlockd/pool/wire"
 )
 
 const (
@@ -23,11 +21,6 @@ const (
 	// trackerRetry is the pause after a tracker's connection failed.
 	trackerRetry = time.Second
 )
-
-// TrackDialer opens a connection on which CLIENT CACHING YES makes the next
-// command's key announce its changes: gone is called with the keys, or with nil
-// when all of them may have changed.
-type TrackDialer func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error)
 
 // keyQuery is a key that a watcher wants to be tracked.
 type keyQuery struct {
@@ -123,7 +116,7 @@ func (t *tracker) exchange(link Link, batch []keyQuery) {
 		commands = append(commands, Command{Args: []string{"PTTL", q.key}})
 	}
 	replies := link.Exchange(commands, nil)
-	if err := exchangeErr(replies, len(commands)); err != nil {
+	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
 		t.drop(link)
 		return
 	}
@@ -163,84 +156,4 @@ func (t *tracker) close() {
 	if link != nil {
 		link.Close()
 	}
-}
-
-// trackLink is a rueidis client with its background reader, which receives the
-// announcements.
-type trackLink struct {
-	client  rueidis.Client
-	conn    net.Conn
-	timeout time.Duration
-}
-
-var _ = Link((*trackLink)(nil))
-
-// DialTracking opens connections for tracking with rueidis; every step may take timeout.
-func DialTracking(timeout time.Duration) TrackDialer {
-	return func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error) {
-		raw, err := dialMaster(ctx, m, timeout)
-		if err != nil {
-			return nil, err
-		}
-		conn := guardReplies(raw)
-		var used atomic.Bool
-		client, err := rueidis.NewClient(rueidis.ClientOption{
-			InitAddress: []string{m.Address}, Username: m.Username, Password: m.Password, SelectDB: db,
-			ClientName: "redlockd-news", ClientSetInfo: rueidis.DisableClientSetInfo,
-			ClientTrackingOptions: []string{"OPTIN"}, OnInvalidations: onInvalidation(gone),
-			ForceSingleClient: true, DisableRetry: true, PipelineMultiplex: -1, BlockingPipeline: -1,
-			RingScaleEachConn: 8, ReadBufferEachConn: 16 << 10, WriteBufferEachConn: 16 << 10, CacheSizeEachConn: 1 << 10,
-			ConnWriteTimeout: timeout, Dialer: net.Dialer{Timeout: timeout, KeepAlive: timeout},
-			DialCtxFn: func(context.Context, string, *net.Dialer, *tlsConfig) (net.Conn, error) {
-				if used.Swap(true) {
-					return nil, errLinkClosed
-				}
-				return conn, nil
-			},
-		})
-		if err != nil {
-			conn.Close()
-			if client != nil {
-				client.Close()
-			}
-			return nil, err
-		}
-		return &trackLink{client: client, conn: conn, timeout: timeout}, nil
-	}
-}
-
-// onInvalidation turns an invalidation into keys; rueidis passes nil for all of
-// them, also when the connection has ended.
-func onInvalidation(gone func(keys []string)) func([]rueidis.RedisMessage) {
-	return func(messages []rueidis.RedisMessage) {
-		if messages == nil {
-			gone(nil)
-			return
-		}
-		keys := make([]string, 0, len(messages))
-		for i := range messages {
-			if key, err := messages[i].ToString(); err == nil {
-				keys = append(keys, key)
-			}
-		}
-		gone(keys)
-	}
-}
-
-func (l *trackLink) Exchange(commands []Command, replies []Reply) []Reply {
-	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
-	defer cancel()
-	batch := make([]rueidis.Completed, 0, len(commands))
-	for i := range commands {
-		batch = append(batch, l.client.B().Arbitrary(commands[i].Args...).Build())
-	}
-	for _, result := range l.client.DoMulti(ctx, batch...) {
-		replies = append(replies, decode(result))
-	}
-	return replies
-}
-
-func (l *trackLink) Close() {
-	l.conn.Close()
-	l.client.Close()
 }

@@ -5,10 +5,10 @@ package pool
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 var (
@@ -127,7 +127,7 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 		if err := f.replies[f.serverAt].Err; err != nil { // LOADING, BUSY …
 			return bad(err), nil
 		}
-		if run := infoField(f.replies[f.serverAt].Str, "run_id"); run != c.incarnation.RunID {
+		if run := wire.InfoField(f.replies[f.serverAt].Str, "run_id"); run != c.incarnation.RunID {
 			return bad(errBalanced), errBalanced
 		}
 	}
@@ -145,9 +145,9 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 	}
 	clock := f.replies[f.timeAt]
 	old, ok := score.Number()
-	us, isTime := parseTime(clock)
+	us, isTime := wire.ParseTime(clock)
 	if !ok || !isTime {
-		err := fmt.Errorf("%w: %s", errUnexpectedSeal, firstError(score, clock))
+		err := fmt.Errorf("%w: %s", errUnexpectedSeal, wire.FirstError(score, clock))
 		return bad(err), nil
 	}
 	top := old
@@ -300,32 +300,4 @@ func (c *connection) deliver(f *flush, seal Seal, sealed []unsealedAnswer) {
 		c.lane.group.answer(op, a)
 	}
 	c.lane.votes.add(counted)
-}
-
-func parseTime(r Reply) (us int64, ok bool) {
-	if r.Kind != ReplyArray || len(r.Items) != 2 {
-		return 0, false
-	}
-	s, ok1 := r.Items[0].Number()
-	u, ok2 := r.Items[1].Number()
-	return s*1_000_000 + u, ok1 && ok2
-}
-
-func firstError(replies ...Reply) string {
-	for _, r := range replies {
-		if r.Err != nil {
-			return r.Err.Error()
-		}
-	}
-	return "not a number"
-}
-
-// infoField reads one field of INFO's text; "" if it is absent.
-func infoField(info, name string) string {
-	for line := range strings.SplitSeq(info, "\n") {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

@@ -30,8 +30,9 @@ var arrows = map[string][]string{
 	"commands/tracing": {"commands", "redlock", "pool"},
 	"commands/cli":     {"configs"},
 	"redlock":          {"pool"},
-	"pool":             {"pool/clock", "pool/embedded"},
+	"pool":             {"pool/clock", "pool/embedded", "pool/wire"},
 	"pool/clock":       {},
+	"pool/wire":        {},
 	"pool/embedded":    {},
 	"configs":          {},
 	"proxy/contract":   {"proxy/daemon"}, // tests only

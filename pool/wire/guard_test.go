@@ -1,4 +1,4 @@
-package pool
+package wire
 
 import (
 	"bufio"
@@ -496,6 +496,9 @@ func guardedOption(addr string) rueidis.ClientOption {
 		},
 	}
 }
+
+// unhurried is a limit that a busy machine does not reach.
+const unhurried = 10 * time.Second
 
 // leavesNothing fails if goroutines stay that were not there before. Those that are
 // about to end have time, on a busy machine more than goleak gives them.

@@ -1,4 +1,6 @@
-package pool
+// Replies of a master, and what is read out of them.
+
+package wire
 
 import (
 	"strconv"
@@ -59,7 +61,8 @@ func (e MasterError) Begins(code string) bool {
 	return string(e) == code || strings.HasPrefix(string(e), code+" ")
 }
 
-func failed(err error) Reply {
+// Failed is the reply of a command that failed with err.
+func Failed(err error) Reply {
 	if e, ok := rueidis.IsRedisErr(err); ok {
 		err = MasterError(e.Error())
 	}
@@ -72,7 +75,7 @@ func decode(result rueidis.RedisResult) Reply {
 		if rueidis.IsRedisNil(err) {
 			return Reply{}
 		}
-		return failed(err)
+		return Failed(err)
 	}
 	return decodeMessage(m)
 }
@@ -87,7 +90,7 @@ func decodeMessage(m rueidis.RedisMessage) Reply {
 	case m.IsMap(): // CONFIG GET; flattened as RESP2 has it
 		pairs, err := m.ToMap()
 		if err != nil {
-			return failed(err)
+			return Failed(err)
 		}
 		r := Reply{Kind: ReplyArray}
 		for name, value := range pairs {
@@ -97,7 +100,7 @@ func decodeMessage(m rueidis.RedisMessage) Reply {
 	case m.IsArray():
 		list, err := m.ToArray()
 		if err != nil {
-			return failed(err)
+			return Failed(err)
 		}
 		r := Reply{Kind: ReplyArray, Items: make([]Reply, len(list))}
 		for i := range list {
@@ -107,7 +110,37 @@ func decodeMessage(m rueidis.RedisMessage) Reply {
 	}
 	s, err := m.ToString() // doubles, too: their text is kept
 	if err != nil {
-		return failed(err)
+		return Failed(err)
 	}
 	return Reply{Kind: ReplyString, Str: s}
+}
+
+// ParseTime reads the answer of TIME, in µs.
+func ParseTime(r Reply) (us int64, ok bool) {
+	if r.Kind != ReplyArray || len(r.Items) != 2 {
+		return 0, false
+	}
+	s, ok1 := r.Items[0].Number()
+	u, ok2 := r.Items[1].Number()
+	return s*1_000_000 + u, ok1 && ok2
+}
+
+// FirstError is the text of the first error reply.
+func FirstError(replies ...Reply) string {
+	for _, r := range replies {
+		if r.Err != nil {
+			return r.Err.Error()
+		}
+	}
+	return "not a number"
+}
+
+// InfoField reads one field of INFO's text; "" if it is absent.
+func InfoField(info, name string) string {
+	for line := range strings.SplitSeq(info, "\n") {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }

@@ -1,7 +1,7 @@
 // Link carries flushes to a master, on exactly one TCP connection that the client library
 // cannot replace: a vote belongs to the connection that carried its command.
 
-package pool
+package wire
 
 import (
 	"context"
@@ -34,8 +34,9 @@ type Link interface {
 // selected, and not yet admitted.
 type Dialer func(ctx context.Context, m Master, db int) (Link, error)
 
+// ErrLinkClosed is the error of a connection that has ended.
 var (
-	errLinkClosed = errors.New("connection ended")
+	ErrLinkClosed = errors.New("connection ended")
 	_             = Link((*rueidisLink)(nil))
 )
 
@@ -52,16 +53,16 @@ type rueidisLink struct {
 // DialRueidis opens connections with rueidis; every step may take timeout.
 func DialRueidis(timeout time.Duration) Dialer {
 	return func(ctx context.Context, m Master, db int) (Link, error) {
-		conn, err := dialMaster(ctx, m, timeout)
+		conn, err := DialMaster(ctx, m, timeout)
 		if err != nil {
 			return nil, err
 		}
-		return newRueidisLink(conn, m, db, timeout)
+		return NewRueidisLink(conn, m, db, timeout)
 	}
 }
 
-// dialMaster opens the socket, with TLS if the master has it.
-func dialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
+// DialMaster opens the socket, with TLS if the master has it.
+func DialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
 	conn, err := dialer.DialContext(ctx, m.Network, m.Address)
 	if err != nil || m.TLS == nil {
@@ -70,7 +71,8 @@ func dialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn,
 	return handshake(ctx, conn, m)
 }
 
-func newRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link, error) {
+// NewRueidisLink opens a Link on a connection on which nothing has been sent yet.
+func NewRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link, error) {
 	conn := guardReplies(raw)
 	var used atomic.Bool
 	client, err := rueidis.NewClient(rueidis.ClientOption{
@@ -93,7 +95,7 @@ func newRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link
 		DisableAutoPipelining: false,
 		DialCtxFn: func(context.Context, string, *net.Dialer, *tlsConfig) (net.Conn, error) {
 			if used.Swap(true) {
-				return nil, errLinkClosed
+				return nil, ErrLinkClosed
 			}
 			return conn, nil
 		},
@@ -124,4 +126,18 @@ func (l *rueidisLink) Exchange(commands []Command, replies []Reply) []Reply {
 func (l *rueidisLink) Close() {
 	l.conn.Close()
 	l.client.Close()
+}
+
+// ExchangeErr is the error of a connection that ended during an exchange.
+func ExchangeErr(replies []Reply, want int) error {
+	if len(replies) != want {
+		return ErrLinkClosed
+	}
+	for _, r := range replies {
+		var fromMaster MasterError
+		if r.Err != nil && !errors.As(r.Err, &fromMaster) {
+			return r.Err
+		}
+	}
+	return nil
 }

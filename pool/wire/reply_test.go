@@ -1,10 +1,9 @@
-package pool
+package wire
 
 import (
 	"errors"
+	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -42,7 +41,7 @@ func TestReply_TimeIsTwoNumbers(t *testing.T) {
 		{list(number(1), number(2), number(3)), 0, false}, {list(list(), list()), 0, false}, {refusal("ERR"), 0, false},
 		{Reply{Kind: ReplyString, Items: []Reply{number(1), number(2)}}, 0, false},
 	} {
-		us, ok := parseTime(c.reply)
+		us, ok := ParseTime(c.reply)
 		if ok != c.ok || ok && us != c.us {
 			t.Errorf("%+v: %d, %v, want %d, %v", c.reply, us, ok, c.us, c.ok)
 		}
@@ -62,48 +61,38 @@ func TestReply_AMasterErrorBeginsWithAWholeWord(t *testing.T) {
 		}
 	}
 	var fromMaster MasterError
-	if r := failed(errCut); r.Kind != ReplyError || errors.As(r.Err, &fromMaster) {
+	if r := Failed(errCut); r.Kind != ReplyError || errors.As(r.Err, &fromMaster) {
 		t.Errorf("a lost connection became %+v", r)
 	}
 }
 
-// FuzzReply: a flush settles whatever a lying master answers, every operation
-// is answered, and nothing that is not a good seal counts.
-func FuzzReply(f *testing.F) {
-	f.Add([]byte{2, 2, 'O', 'K', 2, 1, '5', 1, 0, 0, 7, 2, 2, 1, '1', 2, 1, '2'}, false)
-	f.Add([]byte{}, true)
-	f.Fuzz(func(t *testing.T, data []byte, beat bool) {
-		s := newFlushStage()
-		fl, op := &s.conn.flush, acquiring("key")
-		fl.entries = []queueEntry{{op: op, props: op.plan, fence: 1}}
-		fl.sealed, fl.beat, fl.readSettings, fl.raise = true, beat, beat, 1000
-		fl.write()
-		fl.replies = nil
-		for range fl.commands {
-			fl.replies = append(fl.replies, anyReply(&data, 0))
+func TestReply_ReadsAFieldByItsWholeName(t *testing.T) {
+	info := "# Server\r\nxrun_id:wrong\r\nrun_id:right\r\nrun_id_2:wrong\r\nempty:\r\nlast:a:b"
+	for field, want := range map[string]string{"run_id": "right", "empty": "", "none": "", "last": "a:b", "run": ""} {
+		if got := InfoField(info, field); got != want {
+			t.Errorf("infoField(%q) = %q, want %q", field, got, want)
 		}
-		s.lane.finishFlush(s.conn)
-		if len(op.answers[0]) != 1 {
-			t.Fatalf("answered %d times", len(op.answers[0]))
-		}
-		if a := op.answers[0][0]; a.Seal.Good {
-			score, ok := fl.replies[fl.sealAt].Number()
-			_, isTime := parseTime(fl.replies[fl.timeAt])
-			if !ok || !isTime || fl.replies[fl.sealAt+1].Err != nil || a.Seal.Old != score || a.Seal.Top < score {
-				t.Fatalf("%+v under %+v", a.Seal, fl.replies[fl.sealAt:])
-			}
-		}
-	})
+	}
 }
 
-func TestReply_MomentWritesNumbersAsDigits(t *testing.T) {
-	var m SendContext
-	for _, n := range []int64{0, 0, 7, 7, -3, math.MaxInt64, 0, 7} {
-		if got := m.Decimal(n); got != strconv.FormatInt(n, 10) {
-			t.Errorf("Decimal(%d) = %q", n, got)
+func TestReply_GoneTellsACutConnectionFromARefusal(t *testing.T) {
+	wrapped := Reply{Kind: ReplyError, Err: fmt.Errorf("while reading: %w", errCut)}
+	if err := ExchangeErr([]Reply{text("OK"), refusal("ERR no")}, 2); err != nil {
+		t.Errorf("a refusal is taken for a cut connection: %v", err)
+	}
+	if err := ExchangeErr([]Reply{text("OK"), wrapped}, 2); !errors.Is(err, errCut) {
+		t.Errorf("%v, want the connection's error", err)
+	}
+	for _, n := range []int{0, 1, 3} {
+		if err := ExchangeErr(make([]Reply, n), 2); err == nil {
+			t.Errorf("%d answers to 2 commands", n)
 		}
 	}
-	if s := m.Decimal(12); strings.TrimSpace(s) != "12" {
-		t.Errorf("%q", s)
-	}
 }
+
+var errCut = errors.New("connection reset by the test")
+
+func text(s string) Reply          { return Reply{Kind: ReplyString, Str: s} }
+func number(n int64) Reply         { return Reply{Kind: ReplyInt, Int: n} }
+func list(items ...Reply) Reply    { return Reply{Kind: ReplyArray, Items: items} }
+func refusal(message string) Reply { return Reply{Kind: ReplyError, Err: MasterError(message)} }
