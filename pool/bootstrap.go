@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
@@ -38,7 +39,7 @@ func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error 
 type candidate struct {
 	master Master
 	link   Link
-	info   serverInfo
+	info   admission.ServerInfo
 }
 
 func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
@@ -62,7 +63,7 @@ func (p *Pool) connectAll(ctx context.Context, what string) (all []*candidate, e
 		}
 		c := &candidate{master: m, link: link}
 		all = append(all, c)
-		if c.info, err = probe(link, p.options.Clock); err != nil {
+		if c.info, err = admission.Probe(link, p.options.Clock); err != nil {
 			errs = append(errs, fmt.Errorf("master %s %w", m.Name, err))
 		}
 	}
@@ -81,8 +82,8 @@ func closeAll(all []*candidate) {
 func distinct(all []*candidate, what string) error {
 	for i, a := range all {
 		for _, b := range all[:i] {
-			if a.info.runID == b.info.runID {
-				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.info.runID)
+			if a.info.RunID == b.info.RunID {
+				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.info.RunID)
 			}
 		}
 	}
@@ -146,9 +147,9 @@ func (p *Pool) initializeMaster(c *candidate, identities []string, least []map[s
 		if err := wire.ExchangeErr(c.link.Exchange([]Command{{Args: []string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
-		r := admissionRequest{
-			durable:    c.info.volatile == "" || p.options.AssumeDurable && c.info.volatile == configRefused,
-			invalidate: identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
+		r := admission.Request{
+			Durable:    c.info.Volatile == "" || p.options.AssumeDurable && c.info.Volatile == admission.ConfigRefused,
+			Invalidate: identity, Bootstrap: true, Floor: max(p.options.floor(), least[db][c.master.Name]),
 		}
 		if err := g.initialize(c, r, offset, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
@@ -172,23 +173,23 @@ func (o *Options) floor() int64 {
 const maxInitTries = 10
 
 // initialize admits a master by the clock whose offset is given in µs.
-func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force bool) error {
+func (g *Group) initialize(c *candidate, r admission.Request, offset int64, force bool) error {
 	var slow error
 	for range maxInitTries {
 		began := g.pool.options.Clock.Now()
-		r.clock = clock.Micros(began) + offset
+		r.Clock = clock.Micros(began) + offset
 		a, err := g.admit(c.link, c.master.Name, r)
-		if delayed(err, g.pool.options.Clock.Now()-began) {
+		if admission.Delayed(err, g.pool.options.Clock.Now()-began) {
 			slow = err
 			continue
 		}
-		if err != nil || a.incarnation.Base == 0 {
+		if err != nil || a.Incarnation.Base == 0 {
 			return err
 		}
 		if !force {
 			break
 		}
-		r.invalidate = a.incarnation.Identity
+		r.Invalidate = a.Incarnation.Identity
 	}
 	if slow != nil {
 		return slow
@@ -199,7 +200,7 @@ func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force
 func medianOffset(all []*candidate) int64 {
 	var offsets []int64
 	for _, c := range all {
-		offsets = append(offsets, c.info.est.Offset)
+		offsets = append(offsets, c.info.Est.Offset)
 	}
 	slices.Sort(offsets)
 	return offsets[(len(offsets)-1)/2]

@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
@@ -32,7 +33,7 @@ var ErrUnfit = errors.New("not fit")
 // finding is the result of the checks of one server.
 type finding struct {
 	master   Master
-	info     serverInfo
+	info     admission.ServerInfo
 	role     string
 	policy   string
 	offset   int64 // µs off the median
@@ -73,7 +74,7 @@ func (p *Pool) inspect(ctx context.Context, m Master) *finding {
 		return f
 	}
 	defer link.Close()
-	f.info, err = probe(link, p.options.Clock)
+	f.info, err = admission.Probe(link, p.options.Clock)
 	if err != nil {
 		f.problem("%v", err)
 	}
@@ -93,8 +94,8 @@ func (p *Pool) measure(f *finding, link Link) {
 	if offset := wire.InfoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
 		f.problem("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", offset)
 	}
-	if f.info.volatile != "" && f.info.runID != "" {
-		f.warnings = append(f.warnings, f.info.volatile+": it loses its vote for a while when it restarts, and gives no ids; set appendonly yes, appendfsync always, no-appendfsync-on-rewrite no")
+	if f.info.Volatile != "" && f.info.RunID != "" {
+		f.warnings = append(f.warnings, f.info.Volatile+": it loses its vote for a while when it restarts, and gives no ids; set appendonly yes, appendfsync always, no-appendfsync-on-rewrite no")
 	}
 	var times []time.Duration
 	for range samples {
@@ -140,7 +141,7 @@ func (p *Pool) settings(f *finding, link Link) {
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.checkSeal(replies[1].Items[0].Str, forMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.info.est.At(p.options.Clock.Now()))
+		f.checkSeal(replies[1].Items[0].Str, forMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.info.Est.At(p.options.Clock.Now()))
 	}
 	if f.seal == "" {
 		f.seal = "new"
@@ -148,7 +149,7 @@ func (p *Pool) settings(f *finding, link Link) {
 }
 
 func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) {
-	incarnation, err := parseIdentity(identity)
+	incarnation, err := admission.ParseIdentity(identity)
 	if err != nil {
 		f.seal = "invalidated"
 		return
@@ -157,10 +158,10 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 	switch {
 	case print != ours:
 		if f.seal != "other settings" {
-			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", difference(ours, print))
+			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", admission.Difference(ours, print))
 		}
 		f.seal = "other settings"
-	case incarnation.mayVote(us, age):
+	case incarnation.MayVote(us, age):
 		f.seal = "votes"
 	case f.seal == "":
 		f.seal = "votes in " + humanDuration(time.Duration(incarnation.Base+clock.Micros(age)-us)*time.Microsecond)
@@ -171,12 +172,12 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 func compare(all []*finding) {
 	var offsets []int64
 	for i, f := range all {
-		if f.info.est.Known {
-			offsets = append(offsets, f.info.est.Offset)
+		if f.info.Est.Known {
+			offsets = append(offsets, f.info.Est.Offset)
 		}
 		for _, other := range all[:i] {
-			if f.info.runID != "" && f.info.runID == other.info.runID {
-				f.problem("is the same server as master %s (run_id %s)", other.master.Name, f.info.runID)
+			if f.info.RunID != "" && f.info.RunID == other.info.RunID {
+				f.problem("is the same server as master %s (run_id %s)", other.master.Name, f.info.RunID)
 			}
 		}
 	}
@@ -186,12 +187,12 @@ func compare(all []*finding) {
 	slices.Sort(offsets)
 	median := offsets[(len(offsets)-1)/2]
 	for _, f := range all {
-		if !f.info.est.Known {
+		if !f.info.Est.Known {
 			continue
 		}
-		f.offset = f.info.est.Offset - median
-		if clock.Abs(f.offset) > clock.Micros(maxSkew)+f.info.est.Err {
-			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, maxSkew.Milliseconds())
+		f.offset = f.info.Est.Offset - median
+		if clock.Abs(f.offset) > clock.Micros(admission.MaxSkew)+f.info.Est.Err {
+			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, admission.MaxSkew.Milliseconds())
 		}
 	}
 }
@@ -200,11 +201,11 @@ func writeTable(all []*finding, out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MASTER\tADDRESS\tVERSION\tROLE\tRUN_ID\tDURABLE\tMEMORY\tCLOCK\tROUND TRIP\tSEAL\tFIT")
 	for _, f := range all {
-		row := []string{f.master.Name, f.master.Address, f.info.version, f.role, f.info.runID[:min(8, len(f.info.runID))], "", f.policy, "", "", f.seal, "yes"}
-		if f.info.runID != "" {
-			row[5] = yesNo(f.info.volatile == "")
+		row := []string{f.master.Name, f.master.Address, f.info.Version, f.role, f.info.RunID[:min(8, len(f.info.RunID))], "", f.policy, "", "", f.seal, "yes"}
+		if f.info.RunID != "" {
+			row[5] = yesNo(f.info.Volatile == "")
 		}
-		if f.info.est.Known {
+		if f.info.Est.Known {
 			row[7] = fmt.Sprintf("%+dms", f.offset/1000)
 		}
 		if f.rtt > 0 {

@@ -8,7 +8,7 @@
 //   - options.go, pool.go, group.go: the masters, and their lanes for each database;
 //   - operation.go, batch.go, queue.go, lane.go, flush.go, bulk.go: from an operation to a write;
 //   - verify.go, clockstep.go, gain.go, settings.go: the checks of each flush;
-//   - dial.go, probe.go, admit.go, identity.go, records.go: from a dial to a vote;
+//   - fingerprint.go, dial.go, records.go: from a dial to a vote, with package admission;
 //   - breaker.go, pendingrelease.go, reconnect.go, drain.go: masters that are away;
 //   - status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
 //   - tasks.go: goroutines; package wire: connections; package clock: time;

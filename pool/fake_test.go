@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 )
 
@@ -213,14 +214,14 @@ func (m *fakeMaster) admitLocked(args []string) Reply {
 	id, print, invalidate := args[7], args[8], args[9]
 	floor, _ := strconv.ParseInt(args[11], 10, 64)
 	us := m.micros()
-	incarnation, err := parseIdentity(m.identity)
+	incarnation, err := admission.ParseIdentity(m.identity)
 	if err != nil || incarnation.RunID != m.runID || m.identity == invalidate {
 		base := us
 		if m.blessed {
 			base, m.blessed = 0, false
 		}
 		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, id, base, print)
-		m.register = max(m.register, floor, us+clock.Micros(maxSkew))
+		m.register = max(m.register, floor, us+clock.Micros(admission.MaxSkew))
 	}
 	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))
 }

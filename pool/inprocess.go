@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/embedded"
 	"redlockd/pool/wire"
 )
@@ -65,20 +66,20 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 // verifyEmbedded writes the identity of a memory that began with this process.
 func (l *lane) verifyEmbedded(link Link) (*connection, error) {
 	g := l.group
-	f := serverInfo{runID: link.(*embeddedLink).master.RunID, version: "embedded"}
-	if err := f.readClock(link, g.pool.options.Clock); err != nil {
+	f := admission.ServerInfo{RunID: link.(*embeddedLink).master.RunID, Version: "embedded"}
+	if err := f.ReadClock(link, g.pool.options.Clock); err != nil {
 		return nil, err
 	}
 	if err := l.identify(f); err != nil {
 		return nil, err
 	}
-	identity := f.runID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
+	identity := f.RunID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
 	replies := link.Exchange([]Command{{Args: []string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
 	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
-	if err := load(link, g.pool.scripts); err != nil {
+	if err := admission.LoadScripts(link, g.pool.scripts); err != nil {
 		return nil, err
 	}
-	return l.connected(link, f, admission{incarnation: &Incarnation{Identity: identity, RunID: f.runID, ID: "0"}}), nil
+	return l.connected(link, f, admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: f.RunID, ID: "0"}}), nil
 }

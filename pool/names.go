@@ -5,11 +5,12 @@ package pool
 import (
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
-// The types of time and of connections.
+// The types of time, of connections and of memories.
 type (
 	Clock       = clock.Clock
 	Timer       = clock.Timer
@@ -21,6 +22,7 @@ type (
 	Link        = wire.Link
 	Dialer      = wire.Dialer
 	TrackDialer = wire.TrackDialer
+	Incarnation = admission.Incarnation
 )
 
 // The shapes of a Reply.

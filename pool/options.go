@@ -57,9 +57,6 @@ const (
 	// heartbeat is how often an idle master is verified: a clock step undone
 	// between two seals goes unseen, so this is the width of that blind spot.
 	heartbeat = 100 * time.Millisecond
-	// maxSkew is how far a master's clock may be off the median at its admission. A new
-	// incarnation's register begins as far above the master's clock.
-	maxSkew = 500 * time.Millisecond
 	// maxBehind is how far a master's clock may lag its estimate while it votes.
 	maxBehind = 250 * time.Millisecond
 )

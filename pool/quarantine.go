@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
@@ -39,8 +42,8 @@ func endIncarnations(link Link, sealKey string) ([]endedIncarnation, error) {
 // quarantineEvicting ends the incarnations of an unfit server that may evict keys: the
 // keys that the policy removed do not return when the policy changes. If it cannot end
 // them, the next dial tries again, and the admission compares the count.
-func (l *lane) quarantineEvicting(link Link, f serverInfo, cause error) error {
-	if f.policy == "" || f.policy == "noeviction" {
+func (l *lane) quarantineEvicting(link Link, f admission.ServerInfo, cause error) error {
+	if f.Policy == "" || f.Policy == "noeviction" {
 		return cause
 	}
 	all, _ := endIncarnations(link, l.group.sealKey)
@@ -48,6 +51,17 @@ func (l *lane) quarantineEvicting(link Link, f serverInfo, cause error) error {
 		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", e.db, "err", cause.Error())
 	}
 	return cause
+}
+
+// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
+func (l *lane) quarantineLocked() time.Duration {
+	age := clock.Micros(l.group.pool.options.age())
+	left := l.conn.incarnation.Base + age - l.est.At(l.group.now())
+	return max(0, time.Duration(left)*time.Microsecond)
+}
+
+func quarantineText(wait time.Duration) string {
+	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
 }
 
 // Quarantine ends the incarnations of one master, given by its name or address,

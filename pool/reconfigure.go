@@ -31,6 +31,7 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
@@ -72,8 +73,8 @@ func checkClocks(all []*candidate) error {
 	median := medianOffset(all)
 	var errs []error
 	for _, c := range all {
-		if off := c.info.est.Offset - median; clock.Abs(off) > clock.Micros(maxSkew)+c.info.est.Err {
-			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, maxSkew.Milliseconds()))
+		if off := c.info.Est.Offset - median; clock.Abs(off) > clock.Micros(admission.MaxSkew)+c.info.Est.Err {
+			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, admission.MaxSkew.Milliseconds()))
 		}
 	}
 	return errors.Join(errs...)
@@ -327,13 +328,13 @@ func (r *reconfiguration) write(shift time.Duration) error {
 func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
 	o := &r.pool.options
 	keeps := r.former.keepIDs && r.former.carried(c) && r.seals[c][db].register >= r.minRegisters[db][c.master.Name] // else it was rolled back
-	durable := c.info.volatile == "" || o.AssumeDurable && c.info.volatile == configRefused
+	durable := c.info.Volatile == "" || o.AssumeDurable && c.info.Volatile == admission.ConfigRefused
 	replies := c.link.Exchange([]Command{
 		{Args: []string{"SELECT", strconv.Itoa(db)}},
 		{Args: []string{
 			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
-			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), newIncarnationID(), bit(keeps),
-			bit(durable), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
+			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
+			admission.Bit(durable), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)
 	if err := wire.ExchangeErr(replies, 2); err != nil {

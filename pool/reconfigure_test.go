@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/faulty"
 )
@@ -72,7 +73,7 @@ func lives(t *testing.T, servers []*faulty.Server) []*Incarnation {
 	all := make([]*Incarnation, len(servers))
 	for i, s := range servers {
 		var err error
-		if all[i], err = parseIdentity(identity(t, s)); err != nil {
+		if all[i], err = admission.ParseIdentity(identity(t, s)); err != nil {
 			t.Fatal(err)
 		}
 	}

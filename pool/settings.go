@@ -7,8 +7,8 @@ package pool
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/wire"
 )
 
@@ -45,7 +45,7 @@ func (f *flush) settingsChanged() error {
 		l.group.countListeners(l.index, f.replies[f.listenersAt], f.sent)
 	}
 	settings, info := f.replies[f.settingsAt], f.replies[f.settingsAt+1]
-	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && volatile(settings, info.Str) != "" {
+	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && admission.Volatile(settings, info.Str) != "" {
 		return errSettings
 	}
 	return nil
@@ -68,7 +68,7 @@ func (l *lane) evictedLocked(f *flush) error {
 	if now, was := wire.InfoField(stats.Str, "evicted_keys"), f.conn.incarnation.Evicted; now != was {
 		return fmt.Errorf("%w: evicted_keys is %s, and was %s at its admission; keep maxmemory-policy noeviction", errEvicted, now, was)
 	}
-	return l.statsResetLocked(processed(stats.Str))
+	return l.statsResetLocked(admission.Processed(stats.Str))
 }
 
 // statsResetLocked stores the number of commands that a server counts, which falls by
@@ -80,10 +80,4 @@ func (l *lane) statsResetLocked(commands int64) error {
 		return fmt.Errorf("%w: CONFIG RESETSTAT erased the count; do not reset the statistics of a master", errEvicted)
 	}
 	return nil
-}
-
-// processed is total_commands_processed of INFO's text.
-func processed(info string) int64 {
-	n, _ := strconv.ParseInt(wire.InfoField(info, "total_commands_processed"), 10, 64)
-	return n
 }

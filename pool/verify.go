@@ -244,13 +244,13 @@ func (l *lane) goodSealLocked(c *connection, f *flush, old, top, us int64) Seal 
 	l.acked = max(l.acked, top)
 	g.hybrid.Observe(old)
 	g.updateClockLocked()
-	quarantined := !c.incarnation.mayVote(us, g.pool.options.age())
+	quarantined := !c.incarnation.MayVote(us, g.pool.options.age())
 	if !quarantined {
 		l.noteVotingLocked(c.incarnation.ID)
 	}
 	l.provedAt = f.sent
 	return Seal{
-		Good: true, Quarantined: quarantined, Age: c.incarnation.age(us), Durable: c.incarnation.Durable,
+		Good: true, Quarantined: quarantined, Age: c.incarnation.Age(us), Durable: c.incarnation.Durable,
 		IncarnationID: c.incarnation.ID, Old: old, Top: top,
 	}
 }

@@ -1,89 +1,89 @@
 // Probe: the facts that a server reports before its admission, and whether it is fit to be a master.
 
-package pool
+package admission
 
 import (
 	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
-// serverInfo is what a server reports about itself before it is admitted.
-type serverInfo struct {
-	clientID int64
-	runID    string
-	version  string
-	volatile string // why it is not durable, "" if it is
-	commands int64  // that this process has counted
-	policy   string // maxmemory-policy
-	est      clock.Estimate
+// ServerInfo is what a server reports about itself before it is admitted.
+type ServerInfo struct {
+	ClientID int64
+	RunID    string
+	Version  string
+	Volatile string // why it is not durable, "" if it is
+	Commands int64  // that this process has counted
+	Policy   string // maxmemory-policy
+	Est      clock.Estimate
 }
 
-// unfit is a reason not to let a reachable server vote; it stays until the
+// Unfit is a reason not to let a reachable server vote; it stays until the
 // operator changes something.
-type unfit struct {
+type Unfit struct {
 	reason string
 	ahead  int64 // µs by which its clock was ahead, if that is the reason
 }
 
-func (e *unfit) Error() string { return e.reason }
+func (e *Unfit) Error() string { return e.reason }
 
-func unfitf(format string, args ...any) error { return &unfit{reason: fmt.Sprintf(format, args...)} }
+// Unfitf is an error of type *Unfit.
+func Unfitf(format string, args ...any) error { return &Unfit{reason: fmt.Sprintf(format, args...)} }
 
-// probe reads the identity and the clock of a server; it writes nothing.
-func probe(link Link, clock Clock) (serverInfo, error) {
-	commands := []Command{
+// Probe reads the identity and the clock of a server; it writes nothing.
+func Probe(link wire.Link, clock clock.Clock) (ServerInfo, error) {
+	commands := []wire.Command{
 		{Args: []string{"CLIENT", "ID"}},
 		{Args: []string{"INFO"}},
 		{Args: []string{"CONFIG", "GET", "*append*"}},
 	}
 	replies := link.Exchange(commands, nil)
 	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
-		return serverInfo{}, err
+		return ServerInfo{}, err
 	}
 	if err := replies[1].Err; err != nil {
-		return serverInfo{}, unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
+		return ServerInfo{}, Unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
 	}
 	if err := replies[0].Err; err != nil {
-		return serverInfo{}, unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
+		return ServerInfo{}, Unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
 	}
 	info := replies[1].Str
-	f := serverInfo{
-		clientID: replies[0].Int,
-		runID:    wire.InfoField(info, "run_id"),
-		version:  versionOf(info),
-		volatile: volatile(replies[2], info),
-		commands: processed(info),
-		policy:   wire.InfoField(info, "maxmemory_policy"),
+	f := ServerInfo{
+		ClientID: replies[0].Int,
+		RunID:    wire.InfoField(info, "run_id"),
+		Version:  versionOf(info),
+		Volatile: Volatile(replies[2], info),
+		Commands: Processed(info),
+		Policy:   wire.InfoField(info, "maxmemory_policy"),
 	}
 	if err := checkFitness(info); err != nil {
 		return f, err
 	}
-	return f, f.readClock(link, clock)
+	return f, f.ReadClock(link, clock)
 }
 
-// readClock takes the most precise of three samples.
-func (f *serverInfo) readClock(link Link, ours Clock) error {
+// ReadClock takes the most precise of three samples.
+func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 	for range 3 {
 		sent := ours.Now()
-		replies := link.Exchange([]Command{{Args: []string{"TIME"}}}, nil)
+		replies := link.Exchange([]wire.Command{{Args: []string{"TIME"}}}, nil)
 		received := ours.Now()
 		if err := wire.ExchangeErr(replies, 1); err != nil {
 			return err
 		}
 		us, ok := wire.ParseTime(replies[0])
 		if !ok {
-			return unfitf("TIME is not answered: %s", wire.FirstError(replies[0]))
+			return Unfitf("TIME is not answered: %s", wire.FirstError(replies[0]))
 		}
 		var one clock.Estimate
 		one.Sample(sent, received, us)
-		if !f.est.Known || one.Err < f.est.Err {
-			f.est = one
+		if !f.Est.Known || one.Err < f.Est.Err {
+			f.Est = one
 		}
 	}
 	return nil
@@ -95,16 +95,16 @@ const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it e
 // checkFitness refuses servers on which a lock could silently disappear.
 func checkFitness(info string) error {
 	if !atLeast(wire.InfoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
-		return unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
+		return Unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}
 	if mode := cmp.Or(wire.InfoField(info, "redis_mode"), wire.InfoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
-		return unfitf("runs in %s mode: masters are independent standalone servers", mode)
+		return Unfitf("runs in %s mode: masters are independent standalone servers", mode)
 	}
 	if role := wire.InfoField(info, "role"); role != "master" {
-		return unfitf("is a %s: masters are independent, %s", role, emptyReplica)
+		return Unfitf("is a %s: masters are independent, %s", role, emptyReplica)
 	}
 	if policy := wire.InfoField(info, "maxmemory_policy"); policy != "noeviction" {
-		return unfitf("maxmemory-policy is %s: it may evict a lock; CONFIG SET maxmemory-policy noeviction", policy)
+		return Unfitf("maxmemory-policy is %s: it may evict a lock; CONFIG SET maxmemory-policy noeviction", policy)
 	}
 	return nil
 }
@@ -117,14 +117,14 @@ func versionOf(info string) string {
 	return wire.InfoField(info, "redis_version")
 }
 
-// configRefused is the reason why nothing is known of a server's durability.
-const configRefused = "CONFIG GET refused"
+// ConfigRefused is the reason why nothing is known of a server's durability.
+const ConfigRefused = "CONFIG GET refused"
 
-// volatile returns the reason why a server may not have on disk whatever it answered;
+// Volatile returns the reason why a server may not have on disk whatever it answered;
 // "" if there is none. Where CONFIG is forbidden nothing is known.
-func volatile(config Reply, info string) string {
+func Volatile(config wire.Reply, info string) string {
 	if config.Err != nil {
-		return configRefused
+		return ConfigRefused
 	}
 	values := map[string]string{}
 	for i := 0; i+1 < len(config.Items); i += 2 {
@@ -155,5 +155,8 @@ func atLeast(version string, major, minor int) bool {
 	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
 }
 
-// humanDuration is a duration for people.
-func humanDuration(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+// Processed is total_commands_processed of INFO's text.
+func Processed(info string) int64 {
+	n, _ := strconv.ParseInt(wire.InfoField(info, "total_commands_processed"), 10, 64)
+	return n
+}

@@ -1,24 +1,16 @@
 // Identity: the text on a master that names its incarnation and the settings of its daemons.
 
-package pool
+package admission
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"redlockd/pool/clock"
 )
-
-// formatVersion changes whenever daemons of two versions must not share
-// masters, because scripts or keys differ.
-const formatVersion = "v1"
 
 // Incarnation is the memory for which a connection was admitted: while the zset
 // redlockd:seal holds this identity as its member, the same process with the same memory
@@ -32,7 +24,8 @@ type Incarnation struct {
 	Durable  bool   // every write of this incarnation was on disk before it was answered
 }
 
-func parseIdentity(identity string) (*Incarnation, error) {
+// ParseIdentity reads the text.
+func ParseIdentity(identity string) (*Incarnation, error) {
 	f := strings.SplitN(identity, " ", 5)
 	if len(f) != 5 {
 		return nil, fmt.Errorf("identity %q is not of the form run_id:evicted incarnation base durable fingerprint", identity)
@@ -45,51 +38,22 @@ func parseIdentity(identity string) (*Incarnation, error) {
 	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1"}, nil
 }
 
-// mayVote reports whether a memory that began at Base is old enough when the
+// MayVote reports whether a memory that began at Base is old enough when the
 // master's clock shows us: until then it may have forgotten a lease that still runs.
-func (l *Incarnation) mayVote(us int64, age time.Duration) bool {
+func (l *Incarnation) MayVote(us int64, age time.Duration) bool {
 	return us >= l.Base+clock.Micros(age)
 }
 
-// age is how long the memory has been unbroken when the master's clock shows us.
-func (l *Incarnation) age(us int64) time.Duration {
+// Age is how long the memory has been unbroken when the master's clock shows us.
+func (l *Incarnation) Age(us int64) time.Duration {
 	if l.Base == 0 {
 		return math.MaxInt64
 	}
 	return time.Duration(us-l.Base) * time.Microsecond
 }
 
-// fingerprint names everything on which two daemons on the same masters must agree.
-// It is readable, so that a refusal can name the difference.
-// It is the same for all masters; see forMaster.
-func fingerprint(o *Options, db int) string {
-	names := make([]string, 0, len(o.Masters))
-	for _, m := range o.Masters {
-		names = append(names, m.Name)
-	}
-	slices.Sort(names)
-	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
-	return strings.Join([]string{
-		"format=" + formatVersion,
-		"group=" + o.Group,
-		"db=" + strconv.Itoa(db),
-		"max-ttl=" + strconv.FormatInt(o.MaxTTL.Milliseconds(), 10),
-		"max-keep=" + strconv.FormatInt(o.MaxKeep.Milliseconds(), 10),
-		"masters=" + strconv.Itoa(len(names)) + "-" + hex.EncodeToString(sum[:8]),
-	}, "/")
-}
-
-// forMaster binds it to one master: a copy of another master's memory, as a
-// replica or a restored file has it, never votes in its place.
-func forMaster(fingerprint, name string) string {
-	if Broken(RuleDistinct) { // it would refuse one server under two names, too
-		return fingerprint
-	}
-	return fingerprint + "/master=" + url.PathEscape(name)
-}
-
-// difference lists where two fingerprints disagree, for people.
-func difference(ours, theirs string) string {
+// Difference lists where two fingerprints disagree, for people.
+func Difference(ours, theirs string) string {
 	a, b := strings.Split(ours, "/"), strings.Split(theirs, "/")
 	if len(a) != len(b) {
 		return fmt.Sprintf("another version of redlockd left %q", theirs)
