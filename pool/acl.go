@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"redlockd/pool/notify"
 	"redlockd/pool/wire"
 )
 
@@ -109,7 +110,7 @@ func (p *Pool) maySubscribe(ctx context.Context, m Master, channel string) bool 
 	if p.options.Dialer != nil { // it leads to something else than a socket
 		return true
 	}
-	s, err := subscribe(ctx, m, channel, p.dialTimeout())
+	s, err := notify.Subscribe(ctx, m, channel, p.dialTimeout())
 	if err == nil {
 		s.Close()
 		return true

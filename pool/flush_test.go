@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/notify"
 )
 
 // flushStage is a lane whose flushes a test fills and reads itself.
@@ -24,7 +25,8 @@ func newFlushStage() *flushStage {
 	p := &Pool{options: Options{
 		MasterTimeout: 100 * time.Millisecond, Clock: hand, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}}
-	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true}
+	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
+		events: notify.Events{Config: p.notifyConfig(0), Carried: p.carriesEvents()}}
 	l := &lane{group: g}
 	g.lanes = []*lane{l}
 	link, _ := (&fakeMaster{clock: hand}).dial()

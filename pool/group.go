@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/notify"
 	"redlockd/pool/wire"
 )
 
@@ -43,8 +44,8 @@ type Group struct {
 	recordsRead  chan struct{} // closed once the records of a quorum were read, see records.go
 	recordsKnown bool          // it is closed
 
-	watch      watchState
-	events     eventState
+	keys       notify.Keys
+	events     notify.Events
 	reconnects reconnects
 }
 
@@ -56,6 +57,10 @@ func newGroup(p *Pool, db int) *Group {
 		sealKey:     p.options.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
 		recordsRead: make(chan struct{}),
+		keys: notify.Keys{Config: p.notifyConfig(db), Dial: p.track, Submit: func(task func()) error { return p.tasks.Submit(task) },
+			MaxQueue: p.options.MaxQueue, Untracked: p.embedded()},
+		events: notify.Events{Config: p.notifyConfig(db), Prefix: p.options.KeyPrefix, Carried: p.carriesEvents(),
+			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
 	}
 	for i, m := range p.options.Masters {
 		g.lanes = append(g.lanes, newLane(g, i, m))
@@ -310,8 +315,8 @@ func (g *Group) close() {
 		g.beat.Stop()
 	}
 	g.mu.Unlock()
-	g.closeWatch()
-	g.closeEvents()
+	g.keys.Close()
+	g.events.Close()
 	for _, l := range g.lanes {
 		l.close()
 	}

@@ -29,9 +29,9 @@ func (f *flush) appendSettings() {
 	f.next().Set("CONFIG", "GET", "maxmemory-policy")
 	f.next().Set("INFO", "stats")
 	f.listenersAt = -1
-	if g := f.conn.lane.group; g.countsListeners() {
+	if g := f.conn.lane.group; g.events.Counts() {
 		f.listenersAt = len(f.commands)
-		f.next().Set("PUBSUB", "NUMSUB", g.eventChannel())
+		f.next().Set("PUBSUB", "NUMSUB", g.events.Channel())
 	}
 }
 
@@ -42,7 +42,7 @@ func (f *flush) settingsChanged() error {
 		return nil
 	}
 	if l := f.conn.lane; f.listenersAt >= 0 {
-		l.group.countListeners(l.index, f.replies[f.listenersAt], f.sent)
+		l.group.events.Count(l.index, f.replies[f.listenersAt], f.sent)
 	}
 	settings, info := f.replies[f.settingsAt], f.replies[f.settingsAt+1]
 	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && admission.Volatile(settings, info.Str) != "" {

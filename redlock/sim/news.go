@@ -8,7 +8,7 @@ import (
 )
 
 // Masters tell of keys that change, to those that asked: CLIENT TRACKING in
-// OPTIN mode, as pool/tracker.go uses it. In some scenarios news are lost or late.
+// OPTIN mode, as pool/notify/tracker.go uses it. In some scenarios news are lost or late.
 
 // track is the daemon's TrackDialer.
 func (d *daemon) track(ctx context.Context, m pool.Master, db int, gone func(keys []string)) (pool.Link, error) {

@@ -4,7 +4,7 @@
 // without a request, and the library trusts them. What is read is bounded, and anything
 // unexpected ends the connection.
 
-package pool
+package notify
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
@@ -31,20 +32,23 @@ const (
 	maxQuiet = 5 * time.Second
 )
 
-var errUnexpectedMessage = errors.New("sent something that is no message")
+var (
+	errUnexpectedMessage = errors.New("sent something that is no message")
+	errClosed            = errors.New("the daemon is closing its connections")
+)
 
 // eventSubscriber keeps a subscription to one master. It has a goroutine while it is
 // connected or connecting, and a timer between two attempts.
 type eventSubscriber struct {
-	group *Group
-	index int
-	work  sync.WaitGroup // its goroutine
+	events *Events
+	index  int
+	work   sync.WaitGroup // its goroutine
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // of an attempt
 	conn   net.Conn           // while it is subscribed
 	since  time.Duration      // it is subscribed, on the pool's clock
-	retry  Timer
+	retry  clock.Timer
 	closed bool
 }
 
@@ -55,7 +59,7 @@ func (h *eventSubscriber) start() {
 	if h.closed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.group.pool.dialTimeout())
+	ctx, cancel := context.WithTimeout(context.Background(), h.events.Timeout)
 	h.cancel = cancel
 	h.work.Add(1)
 	go h.run(ctx)
@@ -64,8 +68,8 @@ func (h *eventSubscriber) start() {
 // run reads until the connection ends, and schedules the next one.
 func (h *eventSubscriber) run(ctx context.Context) {
 	defer h.work.Done()
-	o := &h.group.pool.options
-	conn, err := subscribe(ctx, o.Masters[h.index], h.group.eventChannel(), h.group.pool.dialTimeout())
+	e := h.events
+	conn, err := Subscribe(ctx, e.Masters[h.index], e.Channel(), e.Timeout)
 	if err == nil {
 		err = h.listen(conn)
 	}
@@ -76,23 +80,23 @@ func (h *eventSubscriber) run(ctx context.Context) {
 	if h.closed {
 		return
 	}
-	o.Logger.Debug("no events from master for now", "master", o.Masters[h.index].Name, "err", err.Error())
+	e.Logger.Debug("no events from master for now", "master", e.Masters[h.index].Name, "err", err.Error())
 	if h.retry == nil {
-		h.retry = o.Clock.AfterFunc(subscribeRetry, h.start)
+		h.retry = e.Clock.AfterFunc(subscribeRetry, h.start)
 		return
 	}
 	h.retry.Reset(subscribeRetry)
 }
 
 // listen delivers messages until the connection ends.
-func (h *eventSubscriber) listen(conn *eventConn) error {
+func (h *eventSubscriber) listen(conn *Subscription) error {
 	defer conn.Close()
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
 		return errClosed
 	}
-	h.conn, h.since = conn, h.group.now()
+	h.conn, h.since = conn, h.events.Clock.Now()
 	h.mu.Unlock()
 	for {
 		words, err := conn.next()
@@ -100,7 +104,7 @@ func (h *eventSubscriber) listen(conn *eventConn) error {
 		case err != nil:
 			return err
 		case len(words) == 3 && words[0] == "message":
-			h.group.deliver(words[2])
+			h.events.deliver(words[2])
 		case len(words) != 2 || words[0] != "pong":
 			return errUnexpectedMessage
 		}
@@ -130,16 +134,16 @@ func (h *eventSubscriber) close() {
 	h.work.Wait()
 }
 
-// eventConn is a connection on RESP2 that has subscribed to one channel.
-type eventConn struct {
+// Subscription is a connection on RESP2 that has subscribed to one channel.
+type Subscription struct {
 	net.Conn
 	in      *bufio.Reader
 	timeout time.Duration // of every step
 	quiet   time.Duration // hearerQuiet
 }
 
-// subscribe opens one; every step may take timeout.
-func subscribe(ctx context.Context, m Master, channel string, timeout time.Duration) (*eventConn, error) {
+// Subscribe opens one; every step may take timeout.
+func Subscribe(ctx context.Context, m wire.Master, channel string, timeout time.Duration) (*Subscription, error) {
 	conn, err := wire.DialMaster(ctx, m, timeout)
 	if err != nil {
 		return nil, err
@@ -157,11 +161,11 @@ func subscribe(ctx context.Context, m Master, channel string, timeout time.Durat
 	return s, nil
 }
 
-func newSubscription(conn net.Conn, timeout time.Duration) *eventConn {
-	return &eventConn{Conn: conn, in: bufio.NewReader(conn), timeout: timeout, quiet: maxQuiet}
+func newSubscription(conn net.Conn, timeout time.Duration) *Subscription {
+	return &Subscription{Conn: conn, in: bufio.NewReader(conn), timeout: timeout, quiet: maxQuiet}
 }
 
-func (s *eventConn) login(m Master, channel string) error {
+func (s *Subscription) login(m wire.Master, channel string) error {
 	_ = s.SetDeadline(time.Now().Add(s.timeout))
 	var commands [][]string
 	switch {
@@ -186,7 +190,7 @@ func (s *eventConn) login(m Master, channel string) error {
 	return s.SetDeadline(time.Time{})
 }
 
-func (s *eventConn) send(words ...string) error {
+func (s *Subscription) send(words ...string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "*%d\r\n", len(words))
 	for _, word := range words {
@@ -198,7 +202,7 @@ func (s *eventConn) send(words ...string) error {
 
 // next waits for a message. A master that sends nothing for long receives a PING; one
 // that does not answer it has ended.
-func (s *eventConn) next() ([]string, error) {
+func (s *Subscription) next() ([]string, error) {
 	_ = s.SetDeadline(time.Now().Add(s.quiet))
 	_, err := s.in.Peek(1)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -216,7 +220,7 @@ func (s *eventConn) next() ([]string, error) {
 }
 
 // read returns a status, which is one word, or an array of strings and numbers.
-func (s *eventConn) read() ([]string, error) {
+func (s *Subscription) read() ([]string, error) {
 	kind, rest, err := s.line()
 	if err != nil {
 		return nil, err
@@ -225,7 +229,7 @@ func (s *eventConn) read() ([]string, error) {
 	case '+':
 		return []string{rest}, nil
 	case '-':
-		return nil, MasterError(rest)
+		return nil, wire.MasterError(rest)
 	case '*':
 		n, err := strconv.Atoi(rest)
 		if err != nil || n < 0 || n > 4 {
@@ -242,7 +246,7 @@ func (s *eventConn) read() ([]string, error) {
 	return nil, errUnexpectedMessage
 }
 
-func (s *eventConn) word() (string, error) {
+func (s *Subscription) word() (string, error) {
 	kind, rest, err := s.line()
 	if err != nil || kind == ':' {
 		return rest, err
@@ -263,7 +267,7 @@ func (s *eventConn) word() (string, error) {
 
 // line reads up to a line end; no line of ours is longer than the reader's
 // buffer.
-func (s *eventConn) line() (kind byte, rest string, err error) {
+func (s *Subscription) line() (kind byte, rest string, err error) {
 	line, err := s.in.ReadSlice('\n')
 	if err != nil {
 		return 0, "", err

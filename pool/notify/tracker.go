@@ -5,7 +5,7 @@
 // the master announces every change after it, once. Between the two there is
 // no gap. No decision depends on the tracker.
 
-package pool
+package notify
 
 import (
 	"context"
@@ -30,14 +30,14 @@ type keyQuery struct {
 }
 
 type tracker struct {
-	group *Group
+	keys  *Keys
 	index int
 
 	mu      sync.Mutex
 	queue   []keyQuery
 	running bool
 	closed  bool
-	link    Link // used by the running task alone, closed by any goroutine
+	link    wire.Link // used by the running task alone, closed by any goroutine
 	retryAt time.Duration
 }
 
@@ -45,14 +45,14 @@ type tracker struct {
 func (t *tracker) enqueue(q keyQuery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || len(t.queue) >= t.group.pool.options.MaxQueue {
+	if t.closed || len(t.queue) >= t.keys.MaxQueue {
 		return
 	}
 	t.queue = append(t.queue, q)
 	if t.running {
 		return
 	}
-	t.running = t.group.pool.tasks.Submit(t.run) == nil
+	t.running = t.keys.Submit(t.run) == nil
 }
 
 // run answers what is queued; there is one at a time.
@@ -67,7 +67,7 @@ func (t *tracker) run() {
 		}
 		batch := t.queue[:n:n]
 		t.queue = t.queue[n:]
-		link, paused := t.link, t.group.now() < t.retryAt
+		link, paused := t.link, t.keys.Clock.Now() < t.retryAt
 		t.mu.Unlock()
 		if link == nil && !paused {
 			link = t.dial()
@@ -79,18 +79,18 @@ func (t *tracker) run() {
 }
 
 // dial opens the connection, or sets the time of the next attempt.
-func (t *tracker) dial() Link {
-	p := t.group.pool
-	ctx, cancel := context.WithTimeout(context.Background(), p.dialTimeout())
+func (t *tracker) dial() wire.Link {
+	k := t.keys
+	ctx, cancel := context.WithTimeout(context.Background(), k.Timeout)
 	defer cancel()
-	link, err := p.track(ctx, p.options.Masters[t.index], t.group.db, func(keys []string) {
-		t.group.changed(t.index, keys)
+	link, err := k.Dial(ctx, k.Masters[t.index], k.DB, func(keys []string) {
+		k.changed(t.index, keys)
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
-		t.retryAt = t.group.now() + trackerRetry
-		p.options.Logger.Debug("tracking of master unavailable; waiters poll it", "master", p.options.Masters[t.index].Name, "err", err.Error())
+		t.retryAt = k.Clock.Now() + trackerRetry
+		k.Logger.Debug("tracking of master unavailable; waiters poll it", "master", k.Masters[t.index].Name, "err", err.Error())
 		return nil
 	}
 	if t.closed {
@@ -102,18 +102,18 @@ func (t *tracker) dial() Link {
 }
 
 // exchange queries a batch of keys and delivers the answers.
-func (t *tracker) exchange(link Link, batch []keyQuery) {
-	tracked := !t.group.pool.embedded()
+func (t *tracker) exchange(link wire.Link, batch []keyQuery) {
+	tracked := !t.keys.Untracked
 	each := 1
 	if tracked {
 		each = 2
 	}
-	commands := make([]Command, 0, each*len(batch))
+	commands := make([]wire.Command, 0, each*len(batch))
 	for _, q := range batch {
 		if tracked {
-			commands = append(commands, Command{Args: []string{"CLIENT", "CACHING", "YES"}})
+			commands = append(commands, wire.Command{Args: []string{"CLIENT", "CACHING", "YES"}})
 		}
-		commands = append(commands, Command{Args: []string{"PTTL", q.key}})
+		commands = append(commands, wire.Command{Args: []string{"PTTL", q.key}})
 	}
 	replies := link.Exchange(commands, nil)
 	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
@@ -122,7 +122,7 @@ func (t *tracker) exchange(link Link, batch []keyQuery) {
 	}
 	for i, q := range batch {
 		r := replies[each*i+each-1]
-		if r.Kind != ReplyInt {
+		if r.Kind != wire.ReplyInt {
 			continue
 		}
 		left := time.Duration(min(r.Int, 1<<40)) * time.Millisecond
@@ -137,11 +137,11 @@ func (t *tracker) exchange(link Link, batch []keyQuery) {
 }
 
 // drop ends a connection that failed. What it tracked is not announced any more.
-func (t *tracker) drop(link Link) {
+func (t *tracker) drop(link wire.Link) {
 	t.mu.Lock()
 	if t.link == link {
 		t.link = nil
-		t.retryAt = t.group.now() + trackerRetry
+		t.retryAt = t.keys.Clock.Now() + trackerRetry
 	}
 	t.mu.Unlock()
 	link.Close()

@@ -1,4 +1,4 @@
-package pool
+package notify
 
 import (
 	"errors"
@@ -10,85 +10,85 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
-// deafGroup is a group that was never started: no lane sends anything to its masters.
-func deafGroup(t *testing.T) *Group {
-	t.Helper()
-	p, err := New(Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Masters: []Master{
-		{Name: "a", Network: "tcp", Address: "127.0.0.1:1"}, {Name: "b", Network: "tcp", Address: "127.0.0.1:2"}, {Name: "c", Network: "tcp", Address: "127.0.0.1:3"},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	return newGroup(p, 0)
+// deafEvents belongs to masters that nothing is sent to.
+func deafEvents() *Events {
+	return &Events{Config: Config{
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: clock.SystemClock(), Timeout: 200 * time.Millisecond,
+		Masters: []wire.Master{
+			{Name: "a", Network: "tcp", Address: "127.0.0.1:1"}, {Name: "b", Network: "tcp", Address: "127.0.0.1:2"}, {Name: "c", Network: "tcp", Address: "127.0.0.1:3"},
+		},
+	}, Carried: true, CountEvery: time.Second, Databases: &atomic.Int32{}}
 }
 
-func listeners(n int64) Reply {
-	return Reply{Kind: ReplyArray, Items: []Reply{{Kind: ReplyString, Str: "redlockd:events:0"}, {Kind: ReplyInt, Int: n}}}
+func listeners(n int64) wire.Reply {
+	return wire.Reply{Kind: wire.ReplyArray, Items: []wire.Reply{{Kind: wire.ReplyString, Str: "redlockd:events:0"}, {Kind: wire.ReplyInt, Int: n}}}
 }
 
 func TestEvents_OthersListenWhileAnyMasterSaysSo(t *testing.T) {
-	g := deafGroup(t)
+	e := deafEvents()
 	wants := func(want bool) {
 		t.Helper()
-		if _, elsewhere := g.Listeners(); elsewhere != want || g.pool.HasListeners() != want {
-			t.Errorf("listened elsewhere %t, anywhere %t, want %t", elsewhere, g.pool.HasListeners(), want)
+		if _, elsewhere := e.Listeners(); elsewhere != want || (e.Databases.Load() != 0) != want {
+			t.Errorf("listened elsewhere %t, anywhere %t, want %t", elsewhere, (e.Databases.Load() != 0), want)
 		}
 	}
 	wants(false)
-	g.countListeners(0, listeners(1), g.now())
-	g.countListeners(1, listeners(2), g.now())
+	e.Count(0, listeners(1), e.Clock.Now())
+	e.Count(1, listeners(2), e.Clock.Now())
 	wants(true)
-	g.countListeners(0, listeners(0), g.now())
-	g.countListeners(2, Reply{}, g.now()) // nothing that could be read
+	e.Count(0, listeners(0), e.Clock.Now())
+	e.Count(2, wire.Reply{}, e.Clock.Now()) // nothing that could be read
 	wants(true)
-	g.events.remoteUntil[1] = g.now() - 1 // it has not been heard of for long
-	g.countListeners(0, listeners(0), g.now())
+	e.remoteUntil[1] = e.Clock.Now() - 1 // it has not been heard of for long
+	e.Count(0, listeners(0), e.Clock.Now())
 	wants(false)
-	g.countListeners(0, listeners(1), g.now())
-	g.closeEvents()
+	e.Count(0, listeners(1), e.Clock.Now())
+	e.Close()
 	wants(false)
-	g.countListeners(0, listeners(1), g.now())
+	e.Count(0, listeners(1), e.Clock.Now())
 	wants(false)
 }
 
 func TestEvents_ThisDaemonsOwnSubscriptionDoesNotCount(t *testing.T) {
-	g := deafGroup(t)
+	e := deafEvents()
 	own, _ := net.Pipe()
 	defer own.Close()
-	began := g.now()
-	for lane := range g.lanes {
-		g.events.subscribers = append(g.events.subscribers, &eventSubscriber{group: g, index: lane, conn: own, since: began})
+	began := e.Clock.Now()
+	for lane := range e.Masters {
+		e.subscribers = append(e.subscribers, &eventSubscriber{events: e, index: lane, conn: own, since: began})
 	}
-	g.countListeners(0, listeners(1), began+1)
-	if _, elsewhere := g.Listeners(); elsewhere {
+	e.Count(0, listeners(1), began+1)
+	if _, elsewhere := e.Listeners(); elsewhere {
 		t.Error("the daemon takes itself for another one")
 	}
-	g.countListeners(0, listeners(1), began) // asked before it had subscribed: of another daemon
-	if _, elsewhere := g.Listeners(); !elsewhere {
+	e.Count(0, listeners(1), began) // asked before it had subscribed: of another daemon
+	if _, elsewhere := e.Listeners(); !elsewhere {
 		t.Error("another daemon is taken for this one")
 	}
 }
 
 func TestEvents_AMasterThatMayNotTellIsNotAskedForAWhile(t *testing.T) {
-	g := deafGroup(t)
-	if !g.countsListeners() {
+	e := deafEvents()
+	if !e.Counts() {
 		t.Error("the masters are not asked")
 	}
-	g.countListeners(0, Reply{Kind: ReplyError, Err: MasterError("NOPERM no")}, g.now())
-	if g.countsListeners() {
+	e.Count(0, wire.Reply{Kind: wire.ReplyError, Err: wire.MasterError("NOPERM no")}, e.Clock.Now())
+	if e.Counts() {
 		t.Error("asked again at once")
 	}
-	g.events.refusedAt = g.now() - countPause - 1
-	if !g.countsListeners() {
+	e.refusedAt = e.Clock.Now() - countPause - 1
+	if !e.Counts() {
 		t.Error("never asked again")
 	}
 }
 
 // subscribed is a subscription whose master a test plays.
-func subscribed(t *testing.T) (*eventConn, net.Conn) {
+func subscribed(t *testing.T) (*Subscription, net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -177,10 +177,10 @@ func TestEventSubscriber_ComesBackAfterItsConnectionEnded(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	g := deafGroup(t)
-	g.pool.options.Masters[0].Address = ln.Addr().String()
+	e := deafEvents()
+	e.Masters[0].Address = ln.Addr().String()
 	heard := make(chan string, 64)
-	g.Listen(func(message string) { heard <- message })
+	e.Listen(func(message string) { heard <- message })
 	select {
 	case message := <-heard:
 		if message != "hi" || visits.Load() < 2 {
@@ -189,12 +189,12 @@ func TestEventSubscriber_ComesBackAfterItsConnectionEnded(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("it did not come back")
 	}
-	g.Unlisten()
-	g.closeIdleSubscribers()
-	if g.events.subscribers != nil || g.pool.HasListeners() {
+	e.Unlisten()
+	e.closeIdleSubscribers()
+	if e.subscribers != nil || (e.Databases.Load() != 0) {
 		t.Error("it goes on without a listener")
 	}
-	g.closeEvents()
+	e.Close()
 	ln.Close()
 	<-over
 }
