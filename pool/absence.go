@@ -50,7 +50,7 @@ func (p *Pool) Absence(a *Answer) Absence {
 	case !a.Seal.Good:
 		return Absence{kind: unsealed}
 	case a.Seal.Quarantined:
-		return Absence{kind: inQuarantine, span: max(0, p.options.age()-a.Seal.Age)}
+		return Absence{kind: inQuarantine, span: max(0, p.options.Age()-a.Seal.Age)}
 	}
 	return Absence{kind: unreadable}
 }

@@ -24,7 +24,7 @@ import (
 // Bootstrap lets a group of blank masters vote at once. With force it also replaces the
 // identities that masters have already, and their memories no longer count.
 func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return err
 	}
 	p := &Pool{options: o}

@@ -309,5 +309,5 @@ func (l *lane) activate(c *connection) {
 
 // votingLocked reports whether the master's consent counts as far as is known.
 func (l *lane) votingLocked(now time.Duration) bool {
-	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.MayVote(l.est.At(now), l.group.pool.options.age())
+	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.MayVote(l.est.At(now), l.group.pool.options.Age())
 }

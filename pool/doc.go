@@ -13,7 +13,7 @@
 //   - status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
 //   - tasks.go: goroutines; package wire: connections; package clock: time;
 //   - watch.go, events.go: tracked keys, and events of other daemons, with package notify;
-//   - check.go, acl.go, bootstrap.go, reconfigure.go, quarantine.go: commands of operators;
+//   - bootstrap.go, reconfigure.go, quarantine.go: commands of operators;
 //   - inprocess.go: masters in this process; rules.go, controls.go: rules that tests switch off;
 //   - names.go: names of packages below.
 package pool

@@ -35,6 +35,9 @@ func fingerprint(o *Options, db int) string {
 	}, "/")
 }
 
+// Fingerprint is the text of these options for one database of one master.
+func (o *Options) Fingerprint(db int, name string) string { return forMaster(fingerprint(o, db), name) }
+
 // forMaster binds it to one master: a copy of another master's memory, as a
 // replica or a restored file has it, never votes in its place.
 func forMaster(fingerprint, name string) string {

@@ -65,7 +65,8 @@ const (
 // a group that starts at the limit would not outlive its first grants.
 const MaxFenceAbove = maxRegister - 1<<32
 
-func (o *Options) withDefaults() error {
+// WithDefaults fills in the defaults, or returns what is wrong.
+func (o *Options) WithDefaults() error {
 	if o.FenceAbove < 0 || o.FenceAbove > MaxFenceAbove {
 		return fmt.Errorf("fence-above: %d, 0 to %d are allowed", o.FenceAbove, int64(MaxFenceAbove))
 	}
@@ -106,8 +107,14 @@ func (o *Options) withDefaults() error {
 	return nil
 }
 
-// age is how old a memory must be before its answer "not held" counts: the longest lease, 1 % clock drift, and 2 s for everything else.
-func (o *Options) age() time.Duration {
+// DialTimeout bounds every step of a dial: a master that needs longer than two
+// flush timeouts for a handshake could not vote anyway.
+func (o *Options) DialTimeout() time.Duration {
+	return max(2*o.MasterTimeout, 200*time.Millisecond)
+}
+
+// Age is how old a memory must be before its answer "not held" counts: the longest lease, 1 % clock drift, and 2 s for everything else.
+func (o *Options) Age() time.Duration {
 	if o.RestartGuardOff || Broken(RuleAge) {
 		return 0
 	}

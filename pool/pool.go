@@ -32,7 +32,7 @@ type Pool struct {
 
 // New checks the options and prepares a pool; nothing is dialled before Start.
 func New(o Options) (*Pool, error) {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return nil, err
 	}
 	p := &Pool{options: o, groups: map[int]*Group{}, dial: o.Dialer}
@@ -60,11 +60,8 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// dialTimeout bounds every step of a dial: a master that needs longer than two
-// flush timeouts for a handshake could not vote anyway.
-func (p *Pool) dialTimeout() time.Duration {
-	return max(2*p.options.MasterTimeout, 200*time.Millisecond)
-}
+// dialTimeout bounds every step of a dial.
+func (p *Pool) dialTimeout() time.Duration { return p.options.DialTimeout() }
 
 // Start dials the masters for database 0 and waits, briefly, until each of them
 // has been tried once. The scripts are loaded on every

@@ -55,7 +55,7 @@ func (l *lane) quarantineEvicting(link Link, f admission.ServerInfo, cause error
 
 // quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
 func (l *lane) quarantineLocked() time.Duration {
-	age := clock.Micros(l.group.pool.options.age())
+	age := clock.Micros(l.group.pool.options.Age())
 	left := l.conn.incarnation.Base + age - l.est.At(l.group.now())
 	return max(0, time.Duration(left)*time.Microsecond)
 }
@@ -67,7 +67,7 @@ func quarantineText(wait time.Duration) string {
 // Quarantine ends the incarnations of one master, given by its name or address,
 // and reports to out what it ended and how long the master does not vote.
 func Quarantine(ctx context.Context, o Options, master string, out io.Writer) error {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return err
 	}
 	m, err := o.find(master)
@@ -97,7 +97,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 			o.MaxTTL = max(o.MaxTTL, ttl)
 		}
 	}
-	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(o.age()))
+	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(o.Age()))
 	return nil
 }
 

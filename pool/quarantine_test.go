@@ -40,7 +40,7 @@ func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
 				t.Errorf("%q is not among\n%s", want, out)
 			}
 		}
-		if want := "does not vote for " + humanDuration(o.age()); !strings.Contains(out, want) {
+		if want := "does not vote for " + humanDuration(o.Age()); !strings.Contains(out, want) {
 			t.Errorf("%q is not among\n%s", want, out)
 		}
 		seen(t, o, 1, "voting")

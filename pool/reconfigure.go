@@ -49,7 +49,7 @@ const (
 // Reconfigure puts the options in force on their masters. With force the operator
 // assures that no daemon with other settings runs any more.
 func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) error {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return err
 	}
 	p := &Pool{options: o, dial: o.Dialer}
@@ -164,7 +164,7 @@ func (r *reconfiguration) run(out io.Writer) error {
 			return err
 		}
 		if r.pool.options.Clock.Now()-began <= maxWritingTime {
-			wait := r.pool.options.age() + shift
+			wait := r.pool.options.Age() + shift
 			fmt.Fprintf(out, "%d masters begin a new incarnation in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, humanDuration(wait))
 			return nil
 		}

@@ -256,7 +256,7 @@ func TestReconfigure_SaysWhenThereIsNothingToChange(t *testing.T) {
 // Between the look and the writing a daemon may have admitted a master anew.
 func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		t.Fatal(err)
 	}
 	p := &Pool{options: o, dial: DialRueidis(unhurried)}

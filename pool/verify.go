@@ -244,7 +244,7 @@ func (l *lane) goodSealLocked(c *connection, f *flush, old, top, us int64) Seal 
 	l.acked = max(l.acked, top)
 	g.hybrid.Observe(old)
 	g.updateClockLocked()
-	quarantined := !c.incarnation.MayVote(us, g.pool.options.age())
+	quarantined := !c.incarnation.MayVote(us, g.pool.options.Age())
 	if !quarantined {
 		l.noteVotingLocked(c.incarnation.ID)
 	}

@@ -144,3 +144,14 @@ func InfoField(info, name string) string {
 	}
 	return ""
 }
+
+// IsDenied reports whether an error means that the user may not run the command. In scripts
+// servers of different age word it differently.
+func IsDenied(text string) bool {
+	for _, part := range []string{"NOPERM", "ACL failure in script", "no permission", "can't run this command", "can't access at least one"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,7 +1,7 @@
 // ACL: the commands that the daemon's user needs on a master, those of
 // configs/master-acl.txt, each with a call by which Check tests the permission.
 
-package pool
+package setup
 
 import (
 	"context"
@@ -55,29 +55,18 @@ for i, line in ipairs(ARGV) do
 end
 return said`
 
-// isDenied reports whether an error means that the user may not run the command. In scripts
-// servers of different age word it differently.
-func isDenied(text string) bool {
-	for _, part := range []string{"NOPERM", "ACL failure in script", "no permission", "can't run this command", "can't access at least one"} {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
-}
-
 // permissions finds the commands that the daemon's user may not run.
-func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
-	own := p.options.KeyPrefix + "redlockd:events:check"
-	inScripts := Command{Args: []string{"EVAL", aclProbeScript, "1", own}}
+func (c *checker) permissions(ctx context.Context, f *finding, link wire.Link) {
+	own := c.options.KeyPrefix + "redlockd:events:check"
+	inScripts := wire.Command{Args: []string{"EVAL", aclProbeScript, "1", own}}
 	for _, r := range scriptRules {
 		inScripts.Args = append(inScripts.Args, r.call)
 	}
-	calls := []Command{inScripts}
+	calls := []wire.Command{inScripts}
 	names := []string{"eval"}
 	for _, r := range connectionRules {
 		if r.call != "" {
-			calls = append(calls, Command{Args: strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
+			calls = append(calls, wire.Command{Args: strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
 			names = append(names, r.name)
 		}
 	}
@@ -87,16 +76,16 @@ func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 	}
 	var missing []string
 	for i, r := range replies {
-		if r.Err != nil && isDenied(r.Err.Error()) {
+		if r.Err != nil && wire.IsDenied(r.Err.Error()) {
 			missing = append(missing, names[i])
 		}
 	}
 	for i, text := range replies[0].Items {
-		if i < len(scriptRules) && isDenied(text.Str) {
+		if i < len(scriptRules) && wire.IsDenied(text.Str) {
 			missing = append(missing, scriptRules[i].name)
 		}
 	}
-	if !p.maySubscribe(ctx, f.master, own) {
+	if !c.maySubscribe(ctx, f.master, own) {
 		missing = append(missing, "subscribe")
 	}
 	slices.Sort(missing)
@@ -106,14 +95,14 @@ func (p *Pool) permissions(ctx context.Context, f *finding, link Link) {
 }
 
 // maySubscribe is false only if the master denies it.
-func (p *Pool) maySubscribe(ctx context.Context, m Master, channel string) bool {
-	if p.options.Dialer != nil { // it leads to something else than a socket
+func (c *checker) maySubscribe(ctx context.Context, m wire.Master, channel string) bool {
+	if c.options.Dialer != nil { // it leads to something else than a socket
 		return true
 	}
-	s, err := notify.Subscribe(ctx, m, channel, p.dialTimeout())
+	s, err := notify.Subscribe(ctx, m, channel, c.options.DialTimeout())
 	if err == nil {
 		s.Close()
 		return true
 	}
-	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !isDenied(err.Error())
+	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !wire.IsDenied(err.Error())
 }

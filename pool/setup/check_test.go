@@ -1,19 +1,23 @@
-package pool
+package setup
 
 import (
 	"errors"
+	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
 )
 
 var onDisk = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
-func check(t *testing.T, o Options) (string, error) {
+func check(t *testing.T, o pool.Options) (string, error) {
 	t.Helper()
 	var out strings.Builder
 	err := Check(t.Context(), o, &out)
@@ -21,7 +25,7 @@ func check(t *testing.T, o Options) (string, error) {
 }
 
 // wantReason expects a refusal that says so.
-func wantReason(t *testing.T, o Options, says string) {
+func wantReason(t *testing.T, o pool.Options, says string) {
 	t.Helper()
 	out, err := check(t, o)
 	if !errors.Is(err, ErrUnfit) || !strings.Contains(out, says) {
@@ -108,7 +112,7 @@ func TestCheck_FindsAClockThatIsWrong(t *testing.T) {
 // masterUser makes the user of the file on every server, and returns its rules.
 func masterUser(t *testing.T, servers []*faulty.Server) (words []string) {
 	t.Helper()
-	text, err := os.ReadFile("../configs/master-acl.txt")
+	text, err := os.ReadFile("../../configs/master-acl.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +144,7 @@ func allow(t *testing.T, s *faulty.Server, words ...string) {
 }
 
 func TestRights_AreTheCommandsOfTheFile(t *testing.T) {
-	text, err := os.ReadFile("../configs/master-acl.txt")
+	text, err := os.ReadFile("../../configs/master-acl.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,4 +206,37 @@ func TestCheck_NamesTheCommandsThatTheUserMayNotSay(t *testing.T) {
 	}
 	allow(t, servers[2], "redlockd", "-zrangebyscore", "-lpush", "resetchannels")
 	wantReason(t, o, "c: its user may not lpush, publish, subscribe, zrangebyscore: ")
+}
+
+// brief is a longest lease that a test can wait for.
+const brief = 200 * time.Millisecond
+
+// unhurried is a master timeout that a busy machine does not reach.
+const unhurried = 10 * time.Second
+
+// optionsOf real masters, named a, b, c …
+func optionsOf(servers ...*faulty.Server) pool.Options {
+	o := pool.Options{MaxTTL: brief, MaxKeep: brief, MasterTimeout: unhurried, Databases: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	for i, s := range servers {
+		o.Masters = append(o.Masters, wire.Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
+	}
+	return o
+}
+
+// seen starts a daemon's lanes and waits until a master's detail or state says so.
+func seen(t *testing.T, o pool.Options, lane int, says string) {
+	t.Helper()
+	p, err := pool.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	g := p.Start()
+	var last pool.Status
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if last = g.Statuses()[lane]; strings.Contains(last.State+" "+last.Detail, says) {
+			return
+		}
+	}
+	t.Errorf("master %s is %s (%s), want %s", last.Name, last.State, last.Detail, says)
 }

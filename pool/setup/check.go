@@ -1,7 +1,7 @@
 // Check: whether servers are fit to be the masters of a group. Operators run it before
 // anything depends on the servers; it changes nothing on them.
 
-package pool
+package setup
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
@@ -32,7 +33,7 @@ var ErrUnfit = errors.New("not fit")
 
 // finding is the result of the checks of one server.
 type finding struct {
-	master   Master
+	master   wire.Master
 	info     admission.ServerInfo
 	role     string
 	policy   string
@@ -47,18 +48,24 @@ func (f *finding) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
+// checker is one run.
+type checker struct {
+	options pool.Options
+	dial    wire.Dialer
+}
+
 // Check writes a table of the masters to out, and their problems.
-func Check(ctx context.Context, o Options, out io.Writer) error {
-	if err := o.withDefaults(); err != nil {
+func Check(ctx context.Context, o pool.Options, out io.Writer) error {
+	if err := o.WithDefaults(); err != nil {
 		return err
 	}
-	p := &Pool{options: o, dial: o.Dialer}
-	if p.dial == nil {
-		p.dial = wire.DialRueidis(p.dialTimeout())
+	c := &checker{options: o, dial: o.Dialer}
+	if c.dial == nil {
+		c.dial = wire.DialRueidis(o.DialTimeout())
 	}
 	all := make([]*finding, len(o.Masters))
 	for i, m := range o.Masters {
-		all[i] = p.inspect(ctx, m)
+		all[i] = c.inspect(ctx, m)
 	}
 	compare(all)
 	writeTable(all, out)
@@ -66,27 +73,27 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 }
 
 // inspect runs all checks that concern one server alone.
-func (p *Pool) inspect(ctx context.Context, m Master) *finding {
+func (c *checker) inspect(ctx context.Context, m wire.Master) *finding {
 	f := &finding{master: m}
-	link, err := p.dial(ctx, m, 0)
+	link, err := c.dial(ctx, m, 0)
 	if err != nil {
 		f.problem("cannot be reached: %v", err)
 		return f
 	}
 	defer link.Close()
-	f.info, err = admission.Probe(link, p.options.Clock)
+	f.info, err = admission.Probe(link, c.options.Clock)
 	if err != nil {
 		f.problem("%v", err)
 	}
-	p.measure(f, link)
-	p.permissions(ctx, f, link)
-	p.settings(f, link)
+	c.measure(f, link)
+	c.permissions(ctx, f, link)
+	c.settings(f, link)
 	return f
 }
 
 // measure reads INFO, and how long an answer takes.
-func (p *Pool) measure(f *finding, link Link) {
-	replies := link.Exchange([]Command{{Args: []string{"INFO"}}}, nil)
+func (c *checker) measure(f *finding, link wire.Link) {
+	replies := link.Exchange([]wire.Command{{Args: []string{"INFO"}}}, nil)
 	if wire.ExchangeErr(replies, 1) != nil {
 		return // the probe has added the reason
 	}
@@ -99,16 +106,16 @@ func (p *Pool) measure(f *finding, link Link) {
 	}
 	var times []time.Duration
 	for range samples {
-		sent := p.options.Clock.Now()
-		if wire.ExchangeErr(link.Exchange([]Command{{Args: []string{"PING"}}}, nil), 1) != nil {
+		sent := c.options.Clock.Now()
+		if wire.ExchangeErr(link.Exchange([]wire.Command{{Args: []string{"PING"}}}, nil), 1) != nil {
 			f.problem("cut the connection")
 			return
 		}
-		times = append(times, p.options.Clock.Now()-sent)
+		times = append(times, c.options.Clock.Now()-sent)
 	}
 	slices.Sort(times)
 	f.rtt = times[samples/2]
-	switch limit := p.options.MasterTimeout; {
+	switch limit := c.options.MasterTimeout; {
 	case f.rtt >= limit:
 		f.problem("answers after %s, and --master-timeout is %s: no answer would count", f.rtt.Round(time.Microsecond), limit)
 	case f.rtt >= limit/nearTimeout:
@@ -117,31 +124,31 @@ func (p *Pool) measure(f *finding, link Link) {
 }
 
 // settings compares the settings that other daemons stored on the server with our own.
-func (p *Pool) settings(f *finding, link Link) {
-	for db := range p.options.Databases {
-		replies := link.Exchange([]Command{
+func (c *checker) settings(f *finding, link wire.Link) {
+	for db := range c.options.Databases {
+		replies := link.Exchange([]wire.Command{
 			{Args: []string{"SELECT", strconv.Itoa(db)}},
-			{Args: []string{"ZRANGE", p.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
-			{Args: []string{"ZSCORE", recordsKey(&p.options), ""}},
+			{Args: []string{"ZRANGE", c.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
+			{Args: []string{"ZSCORE", pool.RecordsKey(&c.options), ""}},
 		}, nil)
 		if wire.ExchangeErr(replies, 3) != nil {
 			return
 		}
 		if err := replies[0].Err; err != nil {
-			f.problem("has no database %d (%v): --databases is %d", db, err, p.options.Databases)
+			f.problem("has no database %d (%v): --databases is %d", db, err, c.options.Databases)
 			return
 		}
 		if err := replies[1].Err; err != nil {
-			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, p.options.KeyPrefix)
+			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, c.options.KeyPrefix)
 			return
 		}
-		if err, ok := replies[2].Err.(MasterError); ok && err.Begins("WRONGTYPE") {
-			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, recordsKey(&p.options)))
+		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
+			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, pool.RecordsKey(&c.options)))
 		}
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.checkSeal(replies[1].Items[0].Str, forMaster(fingerprint(&p.options, db), f.master.Name), p.options.age(), f.info.Est.At(p.options.Clock.Now()))
+		f.checkSeal(replies[1].Items[0].Str, c.options.Fingerprint(db, f.master.Name), c.options.Age(), f.info.Est.At(c.options.Clock.Now()))
 	}
 	if f.seal == "" {
 		f.seal = "new"
@@ -164,7 +171,7 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 	case incarnation.MayVote(us, age):
 		f.seal = "votes"
 	case f.seal == "":
-		f.seal = "votes in " + humanDuration(time.Duration(incarnation.Base+clock.Micros(age)-us)*time.Microsecond)
+		f.seal = "votes in " + (time.Duration(incarnation.Base+clock.Micros(age)-us) * time.Microsecond).Round(100*time.Millisecond).String()
 	}
 }
 
