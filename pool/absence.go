@@ -5,6 +5,8 @@ package pool
 import (
 	"errors"
 	"time"
+
+	"redlockd/pool/admission"
 )
 
 // Absence is stored for every answer that does not count, also where the ballot is
@@ -48,7 +50,7 @@ func (p *Pool) Absence(a *Answer) Absence {
 	case !a.Seal.Good:
 		return Absence{kind: unsealed}
 	case a.Seal.Quarantined:
-		return Absence{kind: inQuarantine, span: max(0, p.options.age()-a.Seal.Age)}
+		return Absence{kind: inQuarantine, span: max(0, p.options.Age()-a.Seal.Age)}
 	}
 	return Absence{kind: unreadable}
 }
@@ -95,7 +97,7 @@ func (a Absence) String() string {
 
 // stateOf is the state of a master that received no command.
 func stateOf(err error) string {
-	var reason *unfit
+	var reason *admission.Unfit
 	switch {
 	case errors.As(err, &reason):
 		return "refused"
@@ -125,3 +127,6 @@ func (p *Pool) NameOf(lane int) string {
 	m := &p.options.Masters[lane]
 	return Status{Name: m.Name, Address: m.Address}.named()
 }
+
+// humanDuration is a duration for people.
+func humanDuration(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"redlockd/pool/admission"
 )
 
 func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
@@ -21,7 +23,7 @@ func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
 	}{
 		{Answer{Reply: reply(errors.New("connection refused")), Seal: bad(errors.New("connection refused"))}, "down (connection refused)"},
 		{Answer{Reply: reply(errStalled)}, "down (did not answer in time)"},
-		{Answer{Reply: reply(unfitf("is a slave"))}, "refused (is a slave)"},
+		{Answer{Reply: reply(admission.Unfitf("is a slave"))}, "refused (is a slave)"},
 		{Answer{Reply: reply(errDrained)}, "draining (it is being drained)"},
 		{Answer{Reply: reply(errQueueFull)}, "busy (queue full)"},
 		{Answer{Reply: reply(errNoClocks)}, "dialing (waits for the clocks of a quorum of masters)"},

@@ -6,45 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-func TestAdmit_ReadsEveryAnswerOfTheScript(t *testing.T) {
-	g := &Group{fingerprint: "format=v1/group=a", sealKey: "redlockd:seal"}
-	identity := "abc 0123 1700 1 " + g.fingerprint
-	a, err := g.readAdmission("a", list(text("OK"), text(identity), text("1800"), text("42")))
-	if err != nil || a.incarnation.Identity != identity || a.incarnation.ID != "0123" || a.score != 42 {
-		t.Errorf("%+v, %v", a, err)
-	}
-	if a, err := g.readAdmission("a", list(text("OK"), text(identity), number(1800), number(7))); err != nil || a.score != 7 {
-		t.Errorf("a score as an integer: %+v, %v", a, err)
-	}
-	for _, c := range []struct {
-		reply Reply
-		says  string
-	}{
-		{list(text("REPLICA"), text("slave")), "is a slave"},
-		{list(text("PROMOTED"), text("1234")), "second_repl_offset 1234"},
-		{list(text("CLOCK"), text("1500000")), "+1500 ms off"},
-		{list(text("CLOCK"), text("-700000")), "-700 ms off"},
-		{list(text("FINGERPRINT"), text("format=v1/group=b/master=a")), "group is a here and b there"},
-		{list(text("FINGERPRINT"), text("format=v1/group=a/master=c")), "master is a here and c there"},
-		{list(text("FOREIGN"), text("string")), "redlockd:seal in database 0 holds a string"},
-		{list(text("HELLO"), text("there")), `"HELLO"`},
-		{refusal("NOPERM this user has no permissions to run the 'eval' command"), "NOPERM"},
-		{Reply{}, "unexpected"}, {number(1), "unexpected"}, {text("OK"), "unexpected"}, {list(text("OK")), "unexpected"},
-		{list(text("OK"), text(identity), text("1800")), "unexpected"},
-		{list(text("OK"), text("retired"), text("1800"), text("1")), "unexpected"},
-		{list(text("OK"), text(identity), text("1800"), text("many")), "unexpected"},
-		{list(text("OK"), text(identity), text("1800"), Reply{}), "unexpected"},
-		{list(text("OK"), list(), text("1800"), text("1")), "unexpected"},
-	} {
-		_, err := g.readAdmission("a", c.reply)
-		var reason *unfit
-		if !errors.As(err, &reason) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v, want a lasting reason that says %q", c.reply, err, c.says)
-		}
-	}
-}
+	"redlockd/pool/admission"
+)
 
 func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
@@ -66,7 +30,7 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 				t.Errorf("floor %q, want the highest register seen", words[11])
 			}
 		}
-		if a, b := newIncarnationID(), newIncarnationID(); a == b {
+		if a, b := admission.NewIncarnationID(), admission.NewIncarnationID(); a == b {
 			t.Errorf("two incarnation ids are both %s", a)
 		}
 	})
@@ -141,15 +105,55 @@ func FuzzAdmission(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g := &Group{fingerprint: fingerprint(testOptions(), 0), sealKey: "redlockd:seal"}
 		r := anyReply(&data, 0)
-		a, err := g.readAdmission("a", r)
-		if (err == nil) != (a.incarnation != nil) {
-			t.Fatalf("%+v: incarnation %v, error %v", r, a.incarnation, err)
+		answering := replying{func([]string) Reply { return r }}
+		a, err := g.admit(answering, "a", admission.Request{})
+		if (err == nil) != (a.Incarnation != nil) {
+			t.Fatalf("%+v: incarnation %v, error %v", r, a.Incarnation, err)
 		}
-		if err == nil && (a.incarnation.Identity != r.Items[1].Str || a.incarnation.ID == "" && !strings.Contains(a.incarnation.Identity, "  ")) {
-			t.Fatalf("%+v was read as %+v", r, a.incarnation)
+		if err == nil && (a.Incarnation.Identity != r.Items[1].Str || a.Incarnation.ID == "" && !strings.Contains(a.Incarnation.Identity, "  ")) {
+			t.Fatalf("%+v was read as %+v", r, a.Incarnation)
 		}
-		volatile(r, "")
-		var facts serverInfo
-		_ = facts.readClock(told{func([]string) Reply { return r }}, newHandClock())
+		admission.Volatile(r, "")
+		var facts admission.ServerInfo
+		_ = facts.ReadClock(answering, newHandClock())
 	})
+}
+
+func TestProbe_AMasterThatAnswersNonsenseIsRefusedNotFollowed(t *testing.T) {
+	for _, r := range nonsense() {
+		for _, command := range []string{"CLIENT", "INFO", "CONFIG", "TIME", "EVAL", "SCRIPT"} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, 3, Options{})
+				defer s.pool.Close()
+				s.change(0, func(m *fakeMaster) { falsify(command, r)(m); m.cut, m.runID = true, "another" })
+				s.vote(0)
+				s.change(0, func(m *fakeMaster) { m.cut = false })
+				s.clock.advance(time.Second)
+				if st := s.state(0); st == "voting" && command == "EVAL" {
+					t.Errorf("%s answered with %+v: %s", command, r, st)
+				}
+			})
+		}
+	}
+}
+
+// nonsense are replies of every shape.
+func nonsense() []Reply {
+	out := []Reply{{}, number(-1), number(1 << 62), text(""), text("OK"), refusal("ERR no"), list(), list(Reply{}),
+		list(text("OK")), list(text("OK"), text("x"), text("y"), text("z")), list(list(list()), number(1)),
+		list(text("REPLICA"), Reply{}), list(text("CLOCK"), text("-")), list(text("FINGERPRINT"), text("///")),
+		list(text("OK"), text("a b 1 1 f"), Reply{}, text("nan")), {Kind: ReplyKind(99)}}
+	return append(out, list(out...))
+}
+
+// replying is a link that answers as a function does.
+type replying struct{ answers func(args []string) Reply }
+
+func (l replying) Close() {}
+
+func (l replying) Exchange(commands []Command, replies []Reply) []Reply {
+	for i := range commands {
+		replies = append(replies, l.answers(commands[i].Args))
+	}
+	return replies
 }

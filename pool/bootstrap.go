@@ -15,18 +15,22 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 // Bootstrap lets a group of blank masters vote at once. With force it also replaces the
 // identities that masters have already, and their memories no longer count.
 func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return err
 	}
 	p := &Pool{options: o}
 	p.dial = o.Dialer
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	return p.bootstrap(ctx, force, out)
 }
@@ -35,7 +39,7 @@ func Bootstrap(ctx context.Context, o Options, force bool, out io.Writer) error 
 type candidate struct {
 	master Master
 	link   Link
-	info   serverInfo
+	info   admission.ServerInfo
 }
 
 func (p *Pool) bootstrap(ctx context.Context, force bool, out io.Writer) error {
@@ -59,7 +63,7 @@ func (p *Pool) connectAll(ctx context.Context, what string) (all []*candidate, e
 		}
 		c := &candidate{master: m, link: link}
 		all = append(all, c)
-		if c.info, err = probe(link, p.options.Clock); err != nil {
+		if c.info, err = admission.Probe(link, p.options.Clock); err != nil {
 			errs = append(errs, fmt.Errorf("master %s %w", m.Name, err))
 		}
 	}
@@ -78,8 +82,8 @@ func closeAll(all []*candidate) {
 func distinct(all []*candidate, what string) error {
 	for i, a := range all {
 		for _, b := range all[:i] {
-			if a.info.runID == b.info.runID {
-				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.info.runID)
+			if a.info.RunID == b.info.RunID {
+				return fmt.Errorf("%s: masters %s and %s are the same server (run_id %s)", what, b.master.Name, a.master.Name, a.info.RunID)
 			}
 		}
 	}
@@ -93,10 +97,10 @@ func (p *Pool) initialize(all []*candidate, force bool, out io.Writer) error {
 	for _, c := range all {
 		for db := range p.options.Databases {
 			replies := c.link.Exchange([]Command{
-				{[]string{"SELECT", strconv.Itoa(db)}},
-				{[]string{"ZRANGE", key, "0", "-1"}},
+				{Args: []string{"SELECT", strconv.Itoa(db)}},
+				{Args: []string{"ZRANGE", key, "0", "-1"}},
 			}, nil)
-			if err := exchangeErr(replies, 2); err != nil {
+			if err := wire.ExchangeErr(replies, 2); err != nil {
 				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 			}
 			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
@@ -140,12 +144,12 @@ func (p *Pool) initialize(all []*candidate, force bool, out io.Writer) error {
 func (p *Pool) initializeMaster(c *candidate, identities []string, least []map[string]int64, offset int64, force bool) error {
 	for db, identity := range identities {
 		g := newGroup(p, db)
-		if err := exchangeErr(c.link.Exchange([]Command{{[]string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
+		if err := wire.ExchangeErr(c.link.Exchange([]Command{{Args: []string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
-		r := admissionRequest{
-			durable:    c.info.volatile == "" || p.options.AssumeDurable && c.info.volatile == configRefused,
-			invalidate: identity, bootstrap: true, floor: max(p.options.floor(), least[db][c.master.Name]),
+		r := admission.Request{
+			Durable:    c.info.Volatile == "" || p.options.AssumeDurable && c.info.Volatile == admission.ConfigRefused,
+			Invalidate: identity, Bootstrap: true, Floor: max(p.options.floor(), least[db][c.master.Name]),
 		}
 		if err := g.initialize(c, r, offset, force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
@@ -169,23 +173,23 @@ func (o *Options) floor() int64 {
 const maxInitTries = 10
 
 // initialize admits a master by the clock whose offset is given in µs.
-func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force bool) error {
+func (g *Group) initialize(c *candidate, r admission.Request, offset int64, force bool) error {
 	var slow error
 	for range maxInitTries {
 		began := g.pool.options.Clock.Now()
-		r.clock = micros(began) + offset
+		r.Clock = clock.Micros(began) + offset
 		a, err := g.admit(c.link, c.master.Name, r)
-		if delayed(err, g.pool.options.Clock.Now()-began) {
+		if admission.Delayed(err, g.pool.options.Clock.Now()-began) {
 			slow = err
 			continue
 		}
-		if err != nil || a.incarnation.Base == 0 {
+		if err != nil || a.Incarnation.Base == 0 {
 			return err
 		}
 		if !force {
 			break
 		}
-		r.invalidate = a.incarnation.Identity
+		r.Invalidate = a.Incarnation.Identity
 	}
 	if slow != nil {
 		return slow
@@ -196,7 +200,7 @@ func (g *Group) initialize(c *candidate, r admissionRequest, offset int64, force
 func medianOffset(all []*candidate) int64 {
 	var offsets []int64
 	for _, c := range all {
-		offsets = append(offsets, c.info.est.offset)
+		offsets = append(offsets, c.info.Est.Offset)
 	}
 	slices.Sort(offsets)
 	return offsets[(len(offsets)-1)/2]

@@ -15,6 +15,8 @@ package pool
 import (
 	"fmt"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 // clockAnomaly is a clock that does not fit, and how far it is off. An answer that
@@ -31,7 +33,7 @@ type clockAnomaly struct {
 
 // noteAnomalyLocked stores a measurement of a clock that does not fit, or did not.
 func (l *lane) noteAnomalyLocked(f *flush, now time.Duration, us int64) {
-	low, high := us-l.est.at(now), us-l.est.at(f.sent)
+	low, high := us-l.est.At(now), us-l.est.At(f.sent)
 	s := l.anomaly
 	if s == nil {
 		l.anomaly = &clockAnomaly{at: now, low: low, high: high, sent: f.sent, received: now, time: us}
@@ -40,13 +42,13 @@ func (l *lane) noteAnomalyLocked(f *flush, now time.Duration, us int64) {
 		}
 		return
 	}
-	slack := micros(minStep) + l.est.spread(now)
+	slack := clock.Micros(clock.MinStep) + l.est.Spread(now)
 	s.contradictory = s.contradictory || low > s.high+slack || high < s.low-slack
 	if high-low < s.width() {
 		s.low, s.high = low, high
 		s.sent, s.received, s.time = f.sent, now, us
 	}
-	if s.width() > micros(minStep) {
+	if s.width() > clock.Micros(clock.MinStep) {
 		l.requestClockLocked()
 	}
 }
@@ -67,7 +69,7 @@ func (s *clockAnomaly) deviation() int64 { return s.low + s.width()/2 }
 // agrees reports whether one jump of this daemon's clock can be the reason for both
 // deviations. Estimates that are wrong by err µs account for a part of them.
 func (s *clockAnomaly) agrees(other *clockAnomaly, err int64) bool {
-	slack := micros(minStep) + err
+	slack := clock.Micros(clock.MinStep) + err
 	return !s.contradictory && !other.contradictory && s.low <= other.high+slack && other.low <= s.high+slack
 }
 
@@ -91,9 +93,9 @@ func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
 		// Clocks are compared when they are measured as closely as a step is long, or, when
 		// no time is left, as closely as an answer that counts measures them.
 		late := now-l.anomaly.at > g.pool.options.MasterTimeout
-		width := micros(minStep)
+		width := clock.Micros(clock.MinStep)
 		if late {
-			width = micros(g.pool.options.MasterTimeout)
+			width = clock.Micros(g.pool.options.MasterTimeout)
 		}
 		alike, open := g.agreeingLocked(l, width)
 		left, tolerable, closer := l.tolerable()
@@ -119,8 +121,8 @@ func (l *lane) tolerateLocked(left int64) {
 	l.group.counters.StepsTolerated++
 	l.group.pool.options.Logger.Info("small step of a master's clock tolerated",
 		"master", l.master.Name, "by_ms", s.deviation()/1000, "left_ms", left/1000)
-	l.est = estimate{}
-	l.est.sample(s.sent, s.received, s.time)
+	l.est = clock.Estimate{}
+	l.est.Sample(s.sent, s.received, s.time)
 	l.gain.observe(s.sent, s.received, s.time)
 	l.anomaly = nil
 	l.group.updateClockLocked()
@@ -132,7 +134,7 @@ func (g *Group) agreeingLocked(l *lane, width int64) (alike, open int) {
 	for _, other := range g.lanes {
 		switch s := other.anomaly; {
 		case other.conn == nil || other.conn.stalled:
-		case s != nil && !s.agrees(l.anomaly, other.est.err+l.est.err):
+		case s != nil && !s.agrees(l.anomaly, other.est.Err+l.est.Err):
 		case s != nil && s.width() <= width && l.anomaly.width() <= width:
 			alike++
 		case s != nil, other.provedAt < l.anomaly.at:
@@ -150,19 +152,19 @@ func (g *Group) resyncLocked(first *clockAnomaly, width int64) {
 		"by_ms", first.deviation()/1000)
 	for _, l := range g.lanes {
 		switch s := l.anomaly; {
-		case s == nil && !l.estimateStaleLocked(first), s != nil && !s.agrees(first, l.est.err):
+		case s == nil && !l.estimateStaleLocked(first), s != nil && !s.agrees(first, l.est.Err):
 			continue
 		case s != nil && s.width() <= width:
-			l.est = estimate{}
-			l.est.sample(s.sent, s.received, s.time)
+			l.est = clock.Estimate{}
+			l.est.Sample(s.sent, s.received, s.time)
 			l.anomaly = nil
 		default:
-			l.est.offset += first.deviation()
-			l.est.err += micros(minStep) + first.width()
+			l.est.Offset += first.deviation()
+			l.est.Err += clock.Micros(clock.MinStep) + first.width()
 			l.anomaly = nil
 		}
 		now := g.now()
-		l.gain.restart(now, l.est.offset+l.est.spread(now), l.budget())
+		l.gain.restart(now, l.est.Offset+l.est.Spread(now), l.budget())
 	}
 	g.updateClockLocked()
 }
@@ -172,7 +174,7 @@ func (g *Group) resyncLocked(first *clockAnomaly, width int64) {
 // itself, for this daemon as well.
 func (l *lane) estimateStaleLocked(first *clockAnomaly) bool {
 	jump := first.at - max(0, time.Duration(-first.high)*time.Microsecond)
-	return l.est.known && l.provedAt <= first.at && l.est.taken <= jump
+	return l.est.Known && l.provedAt <= first.at && l.est.Taken <= jump
 }
 
 // invalidateLocked makes sure that no daemon counts votes of this incarnation again.
@@ -182,7 +184,7 @@ func (l *lane) invalidateLocked(c *connection) {
 		l.group.counters.Invalidated++
 	}
 	l.invalidated = c.incarnation.Identity
-	l.est = estimate{}
+	l.est = clock.Estimate{}
 	if s := l.anomaly; s != nil && first {
 		l.group.pool.options.Logger.Warn("clock of a master stepped",
 			"master", l.master.Name, "by_ms", s.deviation()/1000)

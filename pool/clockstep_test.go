@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 // advanceAll moves the clocks of some masters, which is what this daemon sees
@@ -96,7 +98,7 @@ func TestSteps_WhenAllMastersDeviateAlikeItWasOurClockAndNothingIsInvalidated(t 
 			if s.invalidated() != 0 {
 				t.Errorf("%v: %d incarnations invalidated, want none", by, s.invalidated())
 			}
-			if off := abs(s.group.Time() - s.masters[0].micros()); off > micros(minStep) {
+			if off := clock.Abs(s.group.Time() - s.masters[0].micros()); off > clock.Micros(clock.MinStep) {
 				t.Errorf("%v: the group's clock is %d µs off", by, off)
 			}
 		})

@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
@@ -24,7 +28,7 @@ const (
 
 // retryLimit is the longest delay between two dials.
 func retryLimit(cause error) time.Duration {
-	var reason *unfit
+	var reason *admission.Unfit
 	var reply *rueidis.RedisError
 	if errors.As(cause, &reason) || errors.As(cause, &reply) {
 		return maxRetryDelay
@@ -96,7 +100,7 @@ func (l *lane) dialOnce() {
 func (l *lane) dialFailed(err error) {
 	g := l.group
 	state := stateDown
-	var reason *unfit
+	var reason *admission.Unfit
 	if errors.As(err, &reason) {
 		state = stateRefused
 	}
@@ -136,7 +140,7 @@ func (l *lane) verify(ctx context.Context, link Link) (*connection, error) {
 	if g.pool.embedded() {
 		return l.verifyEmbedded(link)
 	}
-	f, err := probe(link, g.pool.options.Clock)
+	f, err := admission.Probe(link, g.pool.options.Clock)
 	if err != nil {
 		return nil, l.quarantineEvicting(link, f, err)
 	}
@@ -159,7 +163,7 @@ func (l *lane) verify(ctx context.Context, link Link) (*connection, error) {
 	if err := l.endPredecessor(link, f); err != nil {
 		return nil, err
 	}
-	if err := load(link, g.pool.scripts); err != nil {
+	if err := admission.LoadScripts(link, g.pool.scripts); err != nil {
 		return nil, err
 	}
 	return l.connected(link, f, a), nil
@@ -167,32 +171,32 @@ func (l *lane) verify(ctx context.Context, link Link) (*connection, error) {
 
 // identify stores the server's run_id and clock, and refuses a server that
 // is another master already.
-func (l *lane) identify(f serverInfo) error {
+func (l *lane) identify(f admission.ServerInfo) error {
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, other := range g.lanes {
-		if other != l && other.claimedRunID == f.runID && !Broken(RuleDistinct) {
-			return unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.runID)
+		if other != l && other.claimedRunID == f.RunID && !Broken(RuleDistinct) {
+			return admission.Unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.RunID)
 		}
 	}
-	l.claimedRunID, l.version, l.volatile = f.runID, f.version, f.volatile
-	if l.est.known && l.incarnation != nil {
+	l.claimedRunID, l.version, l.volatile = f.RunID, f.Version, f.Volatile
+	if l.est.Known && l.incarnation != nil {
 		// A clock that stepped while this daemon was not connected has stepped all the same.
 		now := g.now()
-		if off := abs(f.est.at(now) - l.est.at(now)); off > micros(minStep)+l.est.spread(now)+f.est.err {
+		if off := clock.Abs(f.Est.At(now) - l.est.At(now)); off > clock.Micros(clock.MinStep)+l.est.Spread(now)+f.Est.Err {
 			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
 				"master", l.master.Name, "by_ms", off/1000)
 			l.invalidated = l.incarnation.Identity
 			g.counters.Invalidated++
 		}
 	}
-	if reset := l.statsResetLocked(f.commands); reset != nil && l.incarnation != nil && l.lastRun == f.runID {
+	if reset := l.statsResetLocked(f.Commands); reset != nil && l.incarnation != nil && l.lastRun == f.RunID {
 		g.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", g.db, "err", reset.Error())
 		l.invalidated = l.incarnation.Identity
 		g.counters.Invalidated++
 	}
-	l.est = f.est
+	l.est = f.Est
 	g.updateClockLocked()
 	return nil
 }
@@ -201,69 +205,75 @@ func (l *lane) identify(f serverInfo) error {
 // has seen acknowledged, or what the other masters have recorded, was rolled back and is
 // invalidated. That includes an incarnation earlier than the last one that this daemon
 // admitted: a new incarnation begins above the register of the one before.
-func (l *lane) admitOnce(link Link, f serverInfo) (admission, error) {
+func (l *lane) admitOnce(link Link, f admission.ServerInfo) (admission.Admission, error) {
 	g := l.group
 	for range maxAdmissions {
 		g.mu.Lock()
 		least := l.minRegisterLocked()
-		r := admissionRequest{clock: g.medianLocked(g.now()), durable: l.durable(f), invalidate: l.invalidated, floor: max(g.hybrid.seen, least)}
+		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: l.durable(f), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least)}
 		g.mu.Unlock()
 		a, err := g.admit(link, l.master.Name, r)
 		if err != nil {
 			return a, err
 		}
-		if a.incarnation.Identity != r.invalidate && (a.score >= least || Broken(RuleGreater)) {
+		if a.Incarnation.Identity != r.Invalidate && (a.Score >= least || Broken(RuleGreater)) {
 			return a, nil
 		}
 		g.mu.Lock()
-		l.invalidated = a.incarnation.Identity
+		l.invalidated = a.Incarnation.Identity
 		g.counters.Invalidated++
 		g.mu.Unlock()
 		g.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
-			"master", l.master.Name, "register", a.score, "acknowledged", least)
+			"master", l.master.Name, "register", a.Score, "acknowledged", least)
 	}
-	return admission{}, unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
+	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
+}
+
+// admit runs one admission of a master.
+func (g *Group) admit(link Link, name string, r admission.Request) (admission.Admission, error) {
+	r.SealKey, r.DB, r.Fingerprint = g.sealKey, g.db, forMaster(g.fingerprint, name)
+	return admission.Admit(link, r)
 }
 
 // durable is what the admission receives: what CONFIG answers, or the operator's
 // assurance where CONFIG is forbidden.
-func (l *lane) durable(f serverInfo) bool {
-	return f.volatile == "" || l.group.pool.options.AssumeDurable && f.volatile == configRefused
+func (l *lane) durable(f admission.ServerInfo) bool {
+	return f.Volatile == "" || l.group.pool.options.AssumeDurable && f.Volatile == admission.ConfigRefused
 }
 
 // endPredecessor makes sure that nothing of an earlier connection of this lane
 // is executed any more. Only on the same process: CLIENT IDs restart with it.
-func (l *lane) endPredecessor(link Link, f serverInfo) error {
+func (l *lane) endPredecessor(link Link, f admission.ServerInfo) error {
 	l.group.mu.Lock()
 	id, run := l.lastID, l.lastRun
 	l.group.mu.Unlock()
-	if id == 0 || run != f.runID {
+	if id == 0 || run != f.RunID {
 		return nil
 	}
-	replies := link.Exchange([]Command{{[]string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
-	if err := exchangeErr(replies, 1); err != nil {
+	replies := link.Exchange([]Command{{Args: []string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return err
 	}
 	if err := replies[0].Err; err != nil {
-		return unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", err)
+		return admission.Unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", err)
 	}
 	return nil
 }
 
-func (l *lane) connected(link Link, f serverInfo, a admission) *connection {
+func (l *lane) connected(link Link, f admission.ServerInfo, a admission.Admission) *connection {
 	g := l.group
-	c := &connection{lane: l, link: link, incarnation: a.incarnation, connectedAt: g.now()}
+	c := &connection{lane: l, link: link, incarnation: a.Incarnation, connectedAt: g.now()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if l.incarnation == nil || l.incarnation.ID != a.incarnation.ID {
+	if l.incarnation == nil || l.incarnation.ID != a.Incarnation.ID {
 		g.counters.NewIncarnations++
 		clear(l.recordsWritten) // the records that it held may be lost with the incarnation before
 	}
-	if a.score <= maxRegister { // otherwise the register is damaged, as its seal will show
-		l.acked = max(l.acked, a.score)
+	if a.Score <= maxRegister { // otherwise the register is damaged, as its seal will show
+		l.acked = max(l.acked, a.Score)
 	}
-	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.clientID, f.runID, a.incarnation, ""
-	l.gain.restart(c.connectedAt, l.est.offset+l.est.spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
+	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.ClientID, f.RunID, a.Incarnation, ""
+	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
 	return c
 }
 
@@ -299,5 +309,5 @@ func (l *lane) activate(c *connection) {
 
 // votingLocked reports whether the master's consent counts as far as is known.
 func (l *lane) votingLocked(now time.Duration) bool {
-	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.mayVote(l.est.at(now), l.group.pool.options.age())
+	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.MayVote(l.est.At(now), l.group.pool.options.Age())
 }

@@ -6,13 +6,14 @@
 //
 // Files in reading order:
 //   - options.go, pool.go, group.go: the masters, and their lanes for each database;
-//   - operation.go, reply.go, batch.go, queue.go, lane.go, flush.go, bulk.go: from an operation to a write;
-//   - verify.go, clockstep.go, gain.go, estimate.go, settings.go: the checks of each flush;
-//   - dial.go, probe.go, admit.go, identity.go, records.go: from a dial to a vote;
+//   - operation.go, batch.go, queue.go, lane.go, flush.go, bulk.go: from an operation to a write;
+//   - verify.go, clockstep.go, gain.go, settings.go: the checks of each flush;
+//   - fingerprint.go, dial.go, records.go: from a dial to a vote, with package admission;
 //   - breaker.go, pendingrelease.go, reconnect.go, drain.go: masters that are away;
 //   - status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
-//   - link.go, wire.go, tls.go, tasks.go, clock.go, systemclock.go, hybrid.go: connections, goroutines, time;
-//   - watch.go, tracker.go, events.go, subscriber.go: tracked keys, and events of other daemons;
-//   - check.go, acl.go, bootstrap.go, reconfigure.go, quarantine.go: commands of operators;
-//   - inprocess.go: masters in this process; rules.go, controls.go: rules that tests switch off.
+//   - tasks.go: goroutines; package wire: connections; package clock: time;
+//   - watch.go, events.go: tracked keys, and events of other daemons, with package notify;
+//   - bootstrap.go, reconfigure.go, quarantine.go: commands of operators;
+//   - inprocess.go: masters in this process; rules.go, controls.go: rules that tests switch off;
+//   - names.go: names of packages below.
 package pool

@@ -6,6 +6,7 @@
 package pool
 
 import (
+	"redlockd/pool/wire"
 	"strings"
 	"time"
 )
@@ -44,7 +45,7 @@ func isServerRefusal(err MasterError) bool {
 			return true
 		}
 	}
-	return isDenied(string(err))
+	return wire.IsDenied(string(err))
 }
 
 // logErrors logs the commands that the server refused in a flush. The readings of its

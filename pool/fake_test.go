@@ -14,6 +14,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
 )
 
 const epoch = 1_800_000_000_000_000 // µs since 1970 at the hand clock's 0
@@ -135,7 +138,7 @@ func (l *fakeLink) Exchange(commands []Command, replies []Reply) []Reply {
 	return replies
 }
 
-func (m *fakeMaster) micros() int64 { return epoch + micros(m.clock.Now()+m.ahead) }
+func (m *fakeMaster) micros() int64 { return epoch + clock.Micros(m.clock.Now()+m.ahead) }
 
 func text(s string) Reply          { return Reply{Kind: ReplyString, Str: s} }
 func number(n int64) Reply         { return Reply{Kind: ReplyInt, Int: n} }
@@ -211,14 +214,14 @@ func (m *fakeMaster) admitLocked(args []string) Reply {
 	id, print, invalidate := args[7], args[8], args[9]
 	floor, _ := strconv.ParseInt(args[11], 10, 64)
 	us := m.micros()
-	incarnation, err := parseIdentity(m.identity)
+	incarnation, err := admission.ParseIdentity(m.identity)
 	if err != nil || incarnation.RunID != m.runID || m.identity == invalidate {
 		base := us
 		if m.blessed {
 			base, m.blessed = 0, false
 		}
 		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, id, base, print)
-		m.register = max(m.register, floor, us+micros(maxSkew))
+		m.register = max(m.register, floor, us+clock.Micros(admission.MaxSkew))
 	}
 	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))
 }

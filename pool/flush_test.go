@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/notify"
 )
 
 // flushStage is a lane whose flushes a test fills and reads itself.
@@ -18,23 +21,24 @@ type flushStage struct {
 }
 
 func newFlushStage() *flushStage {
-	clock := newHandClock()
+	hand := newHandClock()
 	p := &Pool{options: Options{
-		MasterTimeout: 100 * time.Millisecond, Clock: clock, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		MasterTimeout: 100 * time.Millisecond, Clock: hand, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}}
-	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true}
+	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
+		events: notify.Events{Config: p.notifyConfig(0), Carried: p.carriesEvents()}}
 	l := &lane{group: g}
 	g.lanes = []*lane{l}
-	link, _ := (&fakeMaster{clock: clock}).dial()
+	link, _ := (&fakeMaster{clock: hand}).dial()
 	c := &connection{lane: l, link: link, incarnation: &Incarnation{Identity: "run line 0 0 print", RunID: "run", ID: "line"}, inFlight: true}
-	c.timer = clock.AfterFunc(time.Hour, func() {})
+	c.timer = hand.AfterFunc(time.Hour, func() {})
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task
-	l.est = estimate{known: true, taken: clock.Now(), err: 10}
-	l.gain.restart(clock.Now(), l.est.err, l.budget())
+	l.est = clock.Estimate{Known: true, Taken: hand.Now(), Err: 10}
+	l.gain.restart(hand.Now(), l.est.Err, l.budget())
 	c.flush.reset(c)
-	c.flush.sent = clock.Now()
-	c.flush.context.Now, c.flush.context.Time = c.flush.sent, l.est.at(c.flush.sent)
-	return &flushStage{clock, l, c}
+	c.flush.sent = hand.Now()
+	c.flush.context.Now, c.flush.context.Time = c.flush.sent, l.est.At(c.flush.sent)
+	return &flushStage{hand, l, c}
 }
 
 func queueOf(ops ...*asker) []queueEntry {

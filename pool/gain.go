@@ -40,7 +40,11 @@
 
 package pool
 
-import "time"
+import (
+	"time"
+
+	"redlockd/pool/clock"
+)
 
 const (
 	// leakPPM is how fast the floor rises: what a clock gains more slowly is a rate.
@@ -59,7 +63,9 @@ type gain struct {
 }
 
 // reserve is by how much the estimate of a copy's writer may be behind.
-func (o *Options) reserve() time.Duration { return max(minStep, o.MasterTimeout*reservePercent/100) }
+func (o *Options) reserve() time.Duration {
+	return max(clock.MinStep, o.MasterTimeout*reservePercent/100)
+}
 
 // maxUnobserved is how long a daemon may go without measuring a clock: a second by
 // default, which is ten heartbeats.
@@ -70,7 +76,7 @@ func (o *Options) maxUnobserved() time.Duration {
 // budget is how much gain is tolerated.
 func (l *lane) budget() int64 {
 	o := &l.group.pool.options
-	return micros(o.MasterTimeout - o.reserve() - minStep)
+	return clock.Micros(o.MasterTimeout - o.reserve() - clock.MinStep)
 }
 
 // restart assumes that the whole budget is spent; offset is an upper bound of the clock's.
@@ -80,12 +86,12 @@ func (g *gain) restart(now time.Duration, offset, budget int64) {
 
 // of is the gain of a clock that has this offset now.
 func (g *gain) of(now time.Duration, offset int64) int64 {
-	return offset - g.floor - micros(now-g.since)*leakPPM/1_000_000
+	return offset - g.floor - clock.Micros(now-g.since)*leakPPM/1_000_000
 }
 
 // observe updates the floor from a TIME answer read between sent and received.
 func (g *gain) observe(sent, received time.Duration, master int64) {
-	if offset := master - micros(sent); g.of(received, offset) < 0 {
+	if offset := master - clock.Micros(sent); g.of(received, offset) < 0 {
 		g.floor, g.since = offset, received
 	}
 	g.observedAt = received
@@ -100,14 +106,14 @@ func (l *lane) unobserved(now time.Duration) bool {
 // be an anomaly. If most clocks did, this daemon's own clock lost as much: then all
 // floors rise, until nothing is left of the budget.
 func (l *lane) creptLocked(now time.Duration, master int64) bool {
-	most := l.budget() + micros(minStep)
-	mine := l.gain.of(now, master-micros(now))
-	if mine <= max(most, micros(minStep)) {
+	most := l.budget() + clock.Micros(clock.MinStep)
+	mine := l.gain.of(now, master-clock.Micros(now))
+	if mine <= max(most, clock.Micros(clock.MinStep)) {
 		return false
 	}
 	alike := 0
 	for _, other := range l.group.lanes {
-		if other == l || other.conn != nil && other.est.known && other.gain.of(now, other.est.offset) >= mine-micros(minStep) {
+		if other == l || other.conn != nil && other.est.Known && other.gain.of(now, other.est.Offset) >= mine-clock.Micros(clock.MinStep) {
 			alike++
 		}
 	}
@@ -128,7 +134,7 @@ func (l *lane) tolerable() (left int64, yes, open bool) {
 		return 0, false, false
 	}
 	// A step back may end an unseen step forward; it is taken to be as long.
-	peak := max(s.time-micros(s.sent), 2*l.est.offset-(s.time-micros(s.received)))
-	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.err
-	return left, left >= 0, left+2*micros(s.received-s.sent) >= 0 && s.width() > micros(minStep)
+	peak := max(s.time-clock.Micros(s.sent), 2*l.est.Offset-(s.time-clock.Micros(s.received)))
+	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.Err
+	return left, left >= 0, left+2*clock.Micros(s.received-s.sent) >= 0 && s.width() > clock.Micros(clock.MinStep)
 }

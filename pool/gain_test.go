@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 // watched lets the daemon measure all clocks until nothing of the budget is spent.
@@ -46,12 +48,12 @@ func TestGain_IsTheLargestRiseBeyondARateSinceAnyLook(t *testing.T) {
 			offset += r.Int64N(40_001) - 20_000
 			var want int64
 			for _, p := range past {
-				want = max(want, offset-p.offset-micros(now-p.at)*leakPPM/1_000_000)
+				want = max(want, offset-p.offset-clock.Micros(now-p.at)*leakPPM/1_000_000)
 			}
-			if got := max(0, g.of(now, offset)); abs(got-want) > 1 {
+			if got := max(0, g.of(now, offset)); clock.Abs(got-want) > 1 {
 				t.Fatalf("seed %d, at %v: gain %d, want %d", seed, now, got, want)
 			}
-			g.observe(now, now, micros(now)+offset)
+			g.observe(now, now, clock.Micros(now)+offset)
 			past = append(past, look{now, offset})
 		}
 	}
@@ -64,7 +66,7 @@ func TestGain_ASlowAnswerNeitherGainsNorLowersTheFloor(t *testing.T) {
 	for _, read := range []time.Duration{0, 50 * time.Millisecond, 90 * time.Millisecond} {
 		before := g.floor
 		sent, received := 2*time.Second, 2*time.Second+90*time.Millisecond
-		g.observe(sent, received, micros(sent+read)+offset)
+		g.observe(sent, received, clock.Micros(sent+read)+offset)
 		if g.floor != before {
 			t.Errorf("read %v after it was sent: the floor moved by %d µs", read, g.floor-before)
 		}

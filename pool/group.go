@@ -9,6 +9,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/notify"
+	"redlockd/pool/wire"
 )
 
 var (
@@ -29,7 +33,7 @@ type Group struct {
 
 	mu       sync.Mutex
 	lanes    []*lane
-	hybrid   hybridClock
+	hybrid   clock.Hybrid
 	offset   int64 // µs: the group's clock is the median of its masters' clocks
 	clocked  bool  // offset is known
 	beat     Timer
@@ -40,8 +44,8 @@ type Group struct {
 	recordsRead  chan struct{} // closed once the records of a quorum were read, see records.go
 	recordsKnown bool          // it is closed
 
-	watch      watchState
-	events     eventState
+	keys       notify.Keys
+	events     notify.Events
 	reconnects reconnects
 }
 
@@ -53,6 +57,10 @@ func newGroup(p *Pool, db int) *Group {
 		sealKey:     p.options.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
 		recordsRead: make(chan struct{}),
+		keys: notify.Keys{Config: p.notifyConfig(db), Dial: p.track, Submit: func(task func()) error { return p.tasks.Submit(task) },
+			MaxQueue: p.options.MaxQueue, Untracked: p.embedded()},
+		events: notify.Events{Config: p.notifyConfig(db), Prefix: p.options.KeyPrefix, Carried: p.carriesEvents(),
+			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
 	}
 	for i, m := range p.options.Masters {
 		g.lanes = append(g.lanes, newLane(g, i, m))
@@ -97,10 +105,10 @@ func (g *Group) copyClock(other *Group) {
 func (g *Group) now() time.Duration { return g.pool.options.Clock.Now() }
 
 // medianLocked is the group's clock now, in µs.
-func (g *Group) medianLocked(now time.Duration) int64 { return micros(now) + g.offset }
+func (g *Group) medianLocked(now time.Duration) int64 { return clock.Micros(now) + g.offset }
 
 // tickLocked draws the next fence proposal or register value.
-func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.medianLocked(now)) }
+func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.Tick(g.medianLocked(now)) }
 
 // updateClockLocked takes the median of the clocks that are known and have no
 // anomaly. With fewer than a quorum of them this daemon's own clock carries on from
@@ -108,8 +116,8 @@ func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.tick(g.med
 func (g *Group) updateClockLocked() {
 	offsets := make([]int64, 0, 9)
 	for _, l := range g.lanes {
-		if l.est.known && l.anomaly == nil {
-			offsets = append(offsets, l.est.offset)
+		if l.est.Known && l.anomaly == nil {
+			offsets = append(offsets, l.est.Offset)
 		}
 	}
 	if len(offsets) < Quorum(len(g.lanes)) {
@@ -152,7 +160,7 @@ func (g *Group) send(ops []Operation) {
 	}
 	g.mu.Unlock()
 	for _, a := range absent {
-		g.answer(a.op, Answer{Lane: a.lane, Reply: failed(a.err)})
+		g.answer(a.op, Answer{Lane: a.lane, Reply: wire.Failed(a.err)})
 	}
 }
 
@@ -183,7 +191,7 @@ func (g *Group) Push(index int, op Operation) {
 	l.wakeLocked()
 	g.mu.Unlock()
 	if err != nil {
-		g.answer(op, Answer{Lane: index, Reply: failed(err)})
+		g.answer(op, Answer{Lane: index, Reply: wire.Failed(err)})
 	}
 }
 
@@ -307,8 +315,8 @@ func (g *Group) close() {
 		g.beat.Stop()
 	}
 	g.mu.Unlock()
-	g.closeWatch()
-	g.closeEvents()
+	g.keys.Close()
+	g.events.Close()
 	for _, l := range g.lanes {
 		l.close()
 	}

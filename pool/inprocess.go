@@ -8,7 +8,10 @@ import (
 	"context"
 	"time"
 
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
 	"redlockd/pool/embedded"
+	"redlockd/pool/wire"
 )
 
 // maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
@@ -25,12 +28,12 @@ func (p *Pool) embedded() bool { return p.inProcess != nil }
 // embeddedTime is the clock of all embedded masters. It is this daemon's Clock, so it
 // never steps against it, and the daemon knows it exactly.
 func (p *Pool) embeddedTime() time.Time {
-	return time.UnixMicro(micros(p.options.Clock.Now()) + p.ownClock)
+	return time.UnixMicro(clock.Micros(p.options.Clock.Now()) + p.ownClock)
 }
 
 // ownEstimate is the estimate of an embedded master's clock.
-func (p *Pool) ownEstimate() estimate {
-	return estimate{known: true, offset: p.ownClock, taken: p.options.Clock.Now()}
+func (p *Pool) ownEstimate() clock.Estimate {
+	return clock.Estimate{Known: true, Offset: p.ownClock, Taken: p.options.Clock.Now()}
 }
 
 // checkOwnClockLocked stands for checkClockLocked: a clock that is this daemon's own cannot
@@ -59,7 +62,7 @@ func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	link, err := newRueidisLink(conn, m, db, p.dialTimeout())
+	link, err := wire.NewRueidisLink(conn, m, db, p.dialTimeout())
 	if err != nil {
 		return nil, err
 	}
@@ -86,17 +89,17 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 // verifyEmbedded writes the identity of a memory that began with this process.
 func (l *lane) verifyEmbedded(link Link) (*connection, error) {
 	g := l.group
-	f := serverInfo{runID: link.(*embeddedLink).master.RunID, version: "embedded", est: g.pool.ownEstimate()}
+	f := admission.ServerInfo{RunID: link.(*embeddedLink).master.RunID, Version: "embedded", Est: g.pool.ownEstimate()}
 	if err := l.identify(f); err != nil {
 		return nil, err
 	}
-	identity := f.runID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
-	replies := link.Exchange([]Command{{[]string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
-	if err := exchangeErr(replies, 1); err != nil {
+	identity := f.RunID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
+	replies := link.Exchange([]Command{{Args: []string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
-	if err := load(link, g.pool.scripts); err != nil {
+	if err := admission.LoadScripts(link, g.pool.scripts); err != nil {
 		return nil, err
 	}
-	return l.connected(link, f, admission{incarnation: &Incarnation{Identity: identity, RunID: f.runID, ID: "0"}}), nil
+	return l.connected(link, f, admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: f.RunID, ID: "0"}}), nil
 }

@@ -20,7 +20,7 @@ func TestEmbedded_TheLongMasterTimeoutIsNotAddedToLeases(t *testing.T) {
 		{Options{Masters: real, MasterTimeout: 300 * time.Millisecond, Late: time.Millisecond}, 300 * time.Millisecond, 300 * time.Millisecond},
 	} {
 		o := test.options
-		if err := o.withDefaults(); err != nil {
+		if err := o.WithDefaults(); err != nil {
 			t.Fatal(err)
 		}
 		if o.MasterTimeout != test.timeout || o.Late != test.late {

@@ -19,6 +19,9 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 type laneState uint8
@@ -54,7 +57,7 @@ type lane struct {
 	beat    bool         // the next flush also verifies which process the master is
 	beats   uint64
 
-	est         estimate
+	est         clock.Estimate
 	gain        gain
 	anomaly     *clockAnomaly
 	incarnation *Incarnation
@@ -201,7 +204,7 @@ func (l *lane) nextFlush() *connection {
 		l.planRecordsLocked(f)
 	}
 	f.sent = g.now()
-	f.context.Now, f.context.Time = f.sent, l.est.at(f.sent)
+	f.context.Now, f.context.Time = f.sent, l.est.At(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {
 		f.raise = g.tickLocked(f.sent) + f.ahead
 	}
@@ -226,7 +229,7 @@ func (l *lane) startFlush(c *connection) bool {
 		cause := l.cause
 		g.mu.Unlock()
 		if cause == nil {
-			cause = errLinkClosed
+			cause = wire.ErrLinkClosed
 		}
 		l.answerLost(nil, c.flush.entries, cause)
 		return false
@@ -314,6 +317,6 @@ func (l *lane) close() {
 		return
 	}
 	for _, e := range queued {
-		l.group.answer(e.op, Answer{Lane: l.index, Reply: failed(errClosed)})
+		l.group.answer(e.op, Answer{Lane: l.index, Reply: wire.Failed(errClosed)})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlockd/pool/admission"
 )
 
 func TestLane_AMasterThatNeverAnswersCostsOneTimeout(t *testing.T) {
@@ -117,7 +119,7 @@ func TestLane_DelaysBetweenConnectionsAreBounded(t *testing.T) {
 		least, most int
 	}{
 		{errors.New("connection refused"), "down", 4000, 8100}, // one every 12.5 to 25 ms
-		{unfitf("is a slave"), "refused", 100, 230},            // one every 0.5 to 1 s
+		{admission.Unfitf("is a slave"), "refused", 100, 230},  // one every 0.5 to 1 s
 	} {
 		onStage(t, 3, Options{}, func(s *stage) {
 			s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = c.cause, true })

@@ -3,24 +3,11 @@
 package pool
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 )
-
-// Master is one Redis or Valkey server that votes. Masters are independent of
-// each other and reached directly: a balancer that re-dials behind a
-// connection would let one vote come from two servers.
-type Master struct {
-	Name     string // unique; part of the fingerprint that all daemons must share
-	Network  string // "tcp" or "unix"
-	Address  string // host:port or socket path
-	Username string
-	Password string
-	TLS      *tls.Config // nil = plain
-}
 
 // Options of a Pool. Zero means the default named at the field.
 type Options struct {
@@ -73,20 +60,16 @@ const (
 	// heartbeat is how often an idle master is verified: a clock step undone
 	// between two seals goes unseen, so this is the width of that blind spot.
 	heartbeat = 100 * time.Millisecond
-	// maxSkew is how far a master's clock may be off the median at its admission. A new
-	// incarnation's register begins as far above the master's clock.
-	maxSkew = 500 * time.Millisecond
 	// maxBehind is how far a master's clock may lag its estimate while it votes.
 	maxBehind = 250 * time.Millisecond
-	// minStep is the deviation of a master's clock that cannot be jitter.
-	minStep = 15 * time.Millisecond
 )
 
 // MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:
 // a group that starts at the limit would not outlive its first grants.
 const MaxFenceAbove = maxRegister - 1<<32
 
-func (o *Options) withDefaults() error {
+// WithDefaults fills in the defaults, or returns what is wrong.
+func (o *Options) WithDefaults() error {
 	if o.FenceAbove < 0 || o.FenceAbove > MaxFenceAbove {
 		return fmt.Errorf("fence-above: %d, 0 to %d are allowed", o.FenceAbove, int64(MaxFenceAbove))
 	}
@@ -130,9 +113,15 @@ func (o *Options) withDefaults() error {
 	return nil
 }
 
-// age is how old a memory must be before its answer "not held" counts:
+// DialTimeout bounds every step of a dial: a master that needs longer than two
+// flush timeouts for a handshake could not vote anyway.
+func (o *Options) DialTimeout() time.Duration {
+	return max(2*o.MasterTimeout, 200*time.Millisecond)
+}
+
+// Age is how old a memory must be before its answer "not held" counts:
 // the longest lease, 1 % clock drift, and 2 s for everything else.
-func (o *Options) age() time.Duration {
+func (o *Options) Age() time.Duration {
 	if o.RestartGuardOff || Broken(RuleAge) {
 		return 0
 	}

@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlockd/pool/clock"
 	"redlockd/pool/embedded"
+	"redlockd/pool/wire"
 )
 
 // Pool is N independent masters, used by all databases' lanes on one bounded
@@ -32,12 +34,12 @@ type Pool struct {
 
 // New checks the options and prepares a pool; nothing is dialled before Start.
 func New(o Options) (*Pool, error) {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return nil, err
 	}
 	p := &Pool{options: o, groups: map[int]*Group{}, dial: o.Dialer}
 	if o.Embedded > 0 {
-		p.ownClock = time.Now().UnixMicro() - micros(o.Clock.Now())
+		p.ownClock = time.Now().UnixMicro() - clock.Micros(o.Clock.Now())
 		p.inProcess = embedded.New(o.Embedded, p.embeddedTime)
 		p.dial = p.dialEmbedded
 		p.options.Tracker = p.trackEmbedded
@@ -47,10 +49,10 @@ func New(o Options) (*Pool, error) {
 		}
 	}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	if p.track = p.options.Tracker; p.track == nil && o.Dialer == nil {
-		p.track = DialTracking(p.dialTimeout())
+		p.track = wire.DialTracking(p.dialTimeout())
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error
@@ -61,11 +63,8 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// dialTimeout bounds every step of a dial: a master that needs longer than two
-// flush timeouts for a handshake could not vote anyway.
-func (p *Pool) dialTimeout() time.Duration {
-	return max(2*p.options.MasterTimeout, 200*time.Millisecond)
-}
+// dialTimeout bounds every step of a dial.
+func (p *Pool) dialTimeout() time.Duration { return p.options.DialTimeout() }
 
 // Start dials the masters for database 0 and waits, briefly, until each of them
 // has been tried once. The scripts are loaded on every

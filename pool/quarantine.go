@@ -9,6 +9,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 //go:embed scripts/quarantine.lua
@@ -19,8 +24,8 @@ type endedIncarnation struct{ db, identity string }
 
 // endIncarnations ends those of all databases of the server.
 func endIncarnations(link Link, sealKey string) ([]endedIncarnation, error) {
-	replies := link.Exchange([]Command{{[]string{"EVAL", quarantineScript, "1", sealKey}}}, nil)
-	if err := exchangeErr(replies, 1); err != nil {
+	replies := link.Exchange([]Command{{Args: []string{"EVAL", quarantineScript, "1", sealKey}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
 	if replies[0].Err != nil {
@@ -37,8 +42,8 @@ func endIncarnations(link Link, sealKey string) ([]endedIncarnation, error) {
 // quarantineEvicting ends the incarnations of an unfit server that may evict keys: the
 // keys that the policy removed do not return when the policy changes. If it cannot end
 // them, the next dial tries again, and the admission compares the count.
-func (l *lane) quarantineEvicting(link Link, f serverInfo, cause error) error {
-	if f.policy == "" || f.policy == "noeviction" {
+func (l *lane) quarantineEvicting(link Link, f admission.ServerInfo, cause error) error {
+	if f.Policy == "" || f.Policy == "noeviction" {
 		return cause
 	}
 	all, _ := endIncarnations(link, l.group.sealKey)
@@ -48,10 +53,21 @@ func (l *lane) quarantineEvicting(link Link, f serverInfo, cause error) error {
 	return cause
 }
 
+// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
+func (l *lane) quarantineLocked() time.Duration {
+	age := clock.Micros(l.group.pool.options.Age())
+	left := l.conn.incarnation.Base + age - l.est.At(l.group.now())
+	return max(0, time.Duration(left)*time.Microsecond)
+}
+
+func quarantineText(wait time.Duration) string {
+	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
+}
+
 // Quarantine ends the incarnations of one master, given by its name or address,
 // and reports to out what it ended and how long the master does not vote.
 func Quarantine(ctx context.Context, o Options, master string, out io.Writer) error {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return err
 	}
 	m, err := o.find(master)
@@ -60,7 +76,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	link, err := p.dial(ctx, m, 0)
 	if err != nil {
@@ -81,7 +97,7 @@ func Quarantine(ctx context.Context, o Options, master string, out io.Writer) er
 			o.MaxTTL = max(o.MaxTTL, ttl)
 		}
 	}
-	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(o.age()))
+	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(o.Age()))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/faulty"
 )
 
@@ -39,7 +40,7 @@ func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
 				t.Errorf("%q is not among\n%s", want, out)
 			}
 		}
-		if want := "does not vote for " + humanDuration(o.age()); !strings.Contains(out, want) {
+		if want := "does not vote for " + humanDuration(o.Age()); !strings.Contains(out, want) {
 			t.Errorf("%q is not among\n%s", want, out)
 		}
 		seen(t, o, 1, "voting")
@@ -68,7 +69,7 @@ func TestQuarantine_IsSeenByADaemonThatRuns(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	within(t, "master b has a new incarnation", func() bool {
-		incarnation, err := parseIdentity(identity(t, servers[1]))
+		incarnation, err := admission.ParseIdentity(identity(t, servers[1]))
 		return err == nil && incarnation.ID != before.ID && incarnation.Base > 0
 	})
 }

@@ -30,6 +30,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 //go:embed scripts/reconfigure.lua
@@ -45,12 +49,12 @@ const (
 // Reconfigure puts the options in force on their masters. With force the operator
 // assures that no daemon with other settings runs any more.
 func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) error {
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		return err
 	}
 	p := &Pool{options: o, dial: o.Dialer}
 	if p.dial == nil {
-		p.dial = DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.dialTimeout())
 	}
 	all, err := p.connectAll(ctx, "reconfigure")
 	defer closeAll(all)
@@ -69,8 +73,8 @@ func checkClocks(all []*candidate) error {
 	median := medianOffset(all)
 	var errs []error
 	for _, c := range all {
-		if off := c.info.est.offset - median; abs(off) > micros(maxSkew)+c.info.est.err {
-			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, maxSkew.Milliseconds()))
+		if off := c.info.Est.Offset - median; clock.Abs(off) > clock.Micros(admission.MaxSkew)+c.info.Est.Err {
+			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, admission.MaxSkew.Milliseconds()))
 		}
 	}
 	return errors.Join(errs...)
@@ -160,7 +164,7 @@ func (r *reconfiguration) run(out io.Writer) error {
 			return err
 		}
 		if r.pool.options.Clock.Now()-began <= maxWritingTime {
-			wait := r.pool.options.age() + shift
+			wait := r.pool.options.Age() + shift
 			fmt.Fprintf(out, "%d masters begin a new incarnation in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, humanDuration(wait))
 			return nil
 		}
@@ -175,10 +179,10 @@ func (r *reconfiguration) readSeals() error {
 	for _, c := range r.all {
 		for db := range r.pool.options.Databases {
 			replies := c.link.Exchange([]Command{
-				{[]string{"SELECT", strconv.Itoa(db)}},
-				{[]string{"ZRANGE", key, "0", "-1", "WITHSCORES"}},
+				{Args: []string{"SELECT", strconv.Itoa(db)}},
+				{Args: []string{"ZRANGE", key, "0", "-1", "WITHSCORES"}},
 			}, nil)
-			err := exchangeErr(replies, 2)
+			err := wire.ExchangeErr(replies, 2)
 			if err == nil {
 				err = errors.Join(replies[0].Err, replies[1].Err)
 			}
@@ -324,16 +328,16 @@ func (r *reconfiguration) write(shift time.Duration) error {
 func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
 	o := &r.pool.options
 	keeps := r.former.keepIDs && r.former.carried(c) && r.seals[c][db].register >= r.minRegisters[db][c.master.Name] // else it was rolled back
-	durable := c.info.volatile == "" || o.AssumeDurable && c.info.volatile == configRefused
+	durable := c.info.Volatile == "" || o.AssumeDurable && c.info.Volatile == admission.ConfigRefused
 	replies := c.link.Exchange([]Command{
-		{[]string{"SELECT", strconv.Itoa(db)}},
-		{[]string{
+		{Args: []string{"SELECT", strconv.Itoa(db)}},
+		{Args: []string{
 			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
-			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), newIncarnationID(), bit(keeps),
-			bit(durable), strconv.FormatInt(micros(shift), 10), strconv.FormatInt(floor, 10),
+			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
+			admission.Bit(durable), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)
-	if err := exchangeErr(replies, 2); err != nil {
+	if err := wire.ExchangeErr(replies, 2); err != nil {
 		return "", err
 	}
 	if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
 	"redlockd/pool/faulty"
 )
 
@@ -71,7 +73,7 @@ func lives(t *testing.T, servers []*faulty.Server) []*Incarnation {
 	all := make([]*Incarnation, len(servers))
 	for i, s := range servers {
 		var err error
-		if all[i], err = parseIdentity(identity(t, s)); err != nil {
+		if all[i], err = admission.ParseIdentity(identity(t, s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +154,7 @@ func TestReconfigure_WaitsForTheLongerOfBothLimits(t *testing.T) {
 		t.Error(out, err)
 	}
 	for i, now := range lives(t, servers) {
-		if ahead := now.Base - time.Now().UnixMicro(); ahead < micros(59*time.Minute) {
+		if ahead := now.Base - time.Now().UnixMicro(); ahead < clock.Micros(59*time.Minute) {
 			t.Errorf("master %d: its incarnation begins %d ms from now, although leases of an hour may run", i, ahead/1000)
 		}
 	}
@@ -254,7 +256,7 @@ func TestReconfigure_SaysWhenThereIsNothingToChange(t *testing.T) {
 // Between the look and the writing a daemon may have admitted a master anew.
 func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
-	if err := o.withDefaults(); err != nil {
+	if err := o.WithDefaults(); err != nil {
 		t.Fatal(err)
 	}
 	p := &Pool{options: o, dial: DialRueidis(unhurried)}

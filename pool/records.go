@@ -25,6 +25,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"redlockd/pool/wire"
 )
 
 var errNoRecords = errors.New("waits until the records of a quorum of masters are read")
@@ -32,7 +34,7 @@ var errNoRecords = errors.New("waits until the records of a quorum of masters ar
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10
 
-func recordsKey(o *Options) string { return o.KeyPrefix + "redlockd:acked" }
+func RecordsKey(o *Options) string { return o.KeyPrefix + "redlockd:acked" }
 
 // recordOf is the member of the zset for one master. It names group
 // and database: records that SWAPDB or an operator moves elsewhere mean nothing there.
@@ -44,7 +46,7 @@ func recordOf(o *Options, db int, name string) string {
 // reply stays small whatever else the key holds.
 func appendRecordQueries(o *Options, db int, commands []Command) []Command {
 	for i := range o.Masters {
-		commands = append(commands, Command{[]string{"ZSCORE", recordsKey(o), recordOf(o, db, o.Masters[i].Name)}})
+		commands = append(commands, Command{Args: []string{"ZSCORE", RecordsKey(o), recordOf(o, db, o.Masters[i].Name)}})
 	}
 	return commands
 }
@@ -81,9 +83,9 @@ type peerRecords struct {
 func readAllRecords(o *Options, db int, all []*candidate) (map[string]int64, error) {
 	least := map[string]int64{}
 	for _, c := range all {
-		commands := appendRecordQueries(o, db, []Command{{[]string{"SELECT", strconv.Itoa(db)}}})
+		commands := appendRecordQueries(o, db, []Command{{Args: []string{"SELECT", strconv.Itoa(db)}}})
 		replies := c.link.Exchange(commands, nil)
-		if err := exchangeErr(replies, len(commands)); err != nil {
+		if err := wire.ExchangeErr(replies, len(commands)); err != nil {
 			return nil, err
 		}
 		for i, m := range o.Masters {
@@ -104,7 +106,7 @@ func (l *lane) readRecords(link Link) error {
 	g := l.group
 	o := &g.pool.options
 	replies := link.Exchange(appendRecordQueries(o, g.db, nil), nil)
-	if err := exchangeErr(replies, len(o.Masters)); err != nil {
+	if err := wire.ExchangeErr(replies, len(o.Masters)); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -160,7 +162,7 @@ func (l *lane) logUnreadableLocked(err error) {
 	l.recordsUnreadable = true
 	o := &l.group.pool.options
 	o.Logger.Warn("records of acknowledged registers are unreadable and count as absent", "master", l.master.Name, "db", l.group.db,
-		"key", recordsKey(o), "err", err.Error(), "hint", "delete the key; if other software uses it: --key-prefix")
+		"key", RecordsKey(o), "err", err.Error(), "hint", "delete the key; if other software uses it: --key-prefix")
 }
 
 // record is the register of one other master that the flush writes.
@@ -193,7 +195,7 @@ func (f *flush) appendRecords() {
 	if len(f.newRecords) > 0 {
 		f.recordsWrittenAt = len(f.commands)
 		c := f.next()
-		c.Set("ZADD", recordsKey(o), "GT")
+		c.Set("ZADD", RecordsKey(o), "GT")
 		for _, r := range f.newRecords {
 			c.Args = append(c.Args, strconv.FormatInt(r.score, 10), recordOf(o, g.db, o.Masters[r.lane].Name))
 		}
@@ -212,7 +214,7 @@ func (l *lane) noteRecordsLocked(f *flush) {
 			for _, r := range f.newRecords {
 				l.recordsWritten[r.lane] = max(l.recordsWritten[r.lane], r.score)
 			}
-		} else if err, ok := err.(MasterError); ok && (err.Begins("WRONGTYPE") || isDenied(string(err))) {
+		} else if err, ok := err.(MasterError); ok && (err.Begins("WRONGTYPE") || wire.IsDenied(string(err))) {
 			l.logUnreadableLocked(err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 func (s *stage) recordOf(lane int) string { return recordOf(&s.pool.options, 0, s.name(lane)) }
@@ -67,7 +69,7 @@ func TestRecords_AreWrittenOnceASecondWhenARegisterHasRisen(t *testing.T) {
 				if other == lane && ok {
 					t.Errorf("master %s has a record of itself", s.name(lane))
 				}
-				if other != lane && (got > o.register || got < o.register-micros(2*second)) {
+				if other != lane && (got > o.register || got < o.register-clock.Micros(2*second)) {
 					t.Errorf("master %s remembers %d of master %s, whose register is %d", s.name(lane), got, s.name(other), o.register)
 				}
 			}
@@ -182,7 +184,7 @@ func TestRecords_OfAMasterThatIsBeingDialledAreWaitedFor(t *testing.T) {
 		s.change(2, func(m *fakeMaster) {
 			m.waits = hold
 			m.fileLocked([]string{"1", "of another group"})
-			m.records[recordOf(&s.pool.options, 1, "a")] = s.masters[0].register + micros(time.Hour)
+			m.records[recordOf(&s.pool.options, 1, "a")] = s.masters[0].register + clock.Micros(time.Hour)
 		})
 		g := s.pool.Group(1)
 		s.clock.advance(10 * time.Millisecond)

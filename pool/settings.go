@@ -7,7 +7,9 @@ package pool
 import (
 	"errors"
 	"fmt"
-	"strconv"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/wire"
 )
 
 // settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
@@ -27,9 +29,9 @@ func (f *flush) appendSettings() {
 	f.next().Set("CONFIG", "GET", "maxmemory-policy")
 	f.next().Set("INFO", "stats")
 	f.listenersAt = -1
-	if g := f.conn.lane.group; g.countsListeners() {
+	if g := f.conn.lane.group; g.events.Counts() {
 		f.listenersAt = len(f.commands)
-		f.next().Set("PUBSUB", "NUMSUB", g.eventChannel())
+		f.next().Set("PUBSUB", "NUMSUB", g.events.Channel())
 	}
 }
 
@@ -40,10 +42,10 @@ func (f *flush) settingsChanged() error {
 		return nil
 	}
 	if l := f.conn.lane; f.listenersAt >= 0 {
-		l.group.countListeners(l.index, f.replies[f.listenersAt], f.sent)
+		l.group.events.Count(l.index, f.replies[f.listenersAt], f.sent)
 	}
 	settings, info := f.replies[f.settingsAt], f.replies[f.settingsAt+1]
-	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && volatile(settings, info.Str) != "" {
+	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && admission.Volatile(settings, info.Str) != "" {
 		return errSettings
 	}
 	return nil
@@ -63,10 +65,10 @@ func (l *lane) evictedLocked(f *flush) error {
 	if stats.Err != nil {
 		return nil
 	}
-	if now, was := infoField(stats.Str, "evicted_keys"), f.conn.incarnation.Evicted; now != was {
+	if now, was := wire.InfoField(stats.Str, "evicted_keys"), f.conn.incarnation.Evicted; now != was {
 		return fmt.Errorf("%w: evicted_keys is %s, and was %s at its admission; keep maxmemory-policy noeviction", errEvicted, now, was)
 	}
-	return l.statsResetLocked(processed(stats.Str))
+	return l.statsResetLocked(admission.Processed(stats.Str))
 }
 
 // statsResetLocked stores the number of commands that a server counts, which falls by
@@ -78,10 +80,4 @@ func (l *lane) statsResetLocked(commands int64) error {
 		return fmt.Errorf("%w: CONFIG RESETSTAT erased the count; do not reset the statistics of a master", errEvicted)
 	}
 	return nil
-}
-
-// processed is total_commands_processed of INFO's text.
-func processed(info string) int64 {
-	n, _ := strconv.ParseInt(infoField(info, "total_commands_processed"), 10, 64)
-	return n
 }

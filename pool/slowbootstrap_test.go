@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/faulty"
 )
 
@@ -45,7 +46,7 @@ func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
 				link, err := dial(ctx, m, db)
 				return &slowLink{link, func() {
 					if stops--; stops >= 0 {
-						time.Sleep(maxSkew + 100*time.Millisecond)
+						time.Sleep(admission.MaxSkew + 100*time.Millisecond)
 					}
 				}}, err
 			}

@@ -5,8 +5,10 @@ package pool
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 var (
@@ -125,7 +127,7 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 		if err := f.replies[f.serverAt].Err; err != nil { // LOADING, BUSY …
 			return bad(err), nil
 		}
-		if run := infoField(f.replies[f.serverAt].Str, "run_id"); run != c.incarnation.RunID {
+		if run := wire.InfoField(f.replies[f.serverAt].Str, "run_id"); run != c.incarnation.RunID {
 			return bad(errBalanced), errBalanced
 		}
 	}
@@ -143,9 +145,9 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 	}
 	clock := f.replies[f.timeAt]
 	old, ok := score.Number()
-	us, isTime := parseTime(clock)
+	us, isTime := wire.ParseTime(clock)
 	if !ok || !isTime {
-		err := fmt.Errorf("%w: %s", errUnexpectedSeal, firstError(score, clock))
+		err := fmt.Errorf("%w: %s", errUnexpectedSeal, wire.FirstError(score, clock))
 		return bad(err), nil
 	}
 	top := old
@@ -190,7 +192,7 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 		return l.checkOwnClockLocked(f, now)
 	}
 	limit := l.group.pool.options.MasterTimeout
-	off := l.est.deviation(f.sent, now, us)
+	off := l.est.Deviation(f.sent, now, us)
 	switch {
 	case Broken(RuleClock):
 		return nil
@@ -202,18 +204,18 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	switch {
 	case l.anomaly != nil:
 		return errSuspect
-	case (now-f.sent > limit || us > f.context.Time+micros(limit)) && !Broken(RuleLate):
+	case (now-f.sent > limit || us > f.context.Time+clock.Micros(limit)) && !Broken(RuleLate):
 		// The expiry was chosen from context.Time: beyond it a copy could last shorter
 		// than its lease, so the estimate's error does not widen this bound.
 		l.group.counters.LateFlushes++
 		return errLate
-	case us < f.context.Time-micros(maxBehind)-l.est.spread(now):
+	case us < f.context.Time-clock.Micros(maxBehind)-l.est.Spread(now):
 		return fmt.Errorf("%w by %d ms", errBehind, (f.context.Time-us)/1000)
 	case l.unobserved(f.sent):
-		fits := us-f.context.Time <= micros(l.group.pool.options.reserve())
-		l.est = estimate{}
-		l.est.sample(f.sent, now, us)
-		l.gain.restart(now, us-micros(f.sent), l.budget())
+		fits := us-f.context.Time <= clock.Micros(l.group.pool.options.reserve())
+		l.est = clock.Estimate{}
+		l.est.Sample(f.sent, now, us)
+		l.gain.restart(now, us-clock.Micros(f.sent), l.budget())
 		l.requestClockLocked()
 		if !fits {
 			return errUnobserved
@@ -222,7 +224,7 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	case l.creptLocked(now, us):
 		return errCrept
 	}
-	l.est.sample(f.sent, now, us)
+	l.est.Sample(f.sent, now, us)
 	l.gain.observe(f.sent, now, us)
 	return nil
 }
@@ -233,25 +235,25 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 // after this process was suspended. Admission measures the clock anew.
 func (f *flush) estimateBehind(now time.Duration, us int64) bool {
 	limit := f.conn.lane.group.pool.options.MasterTimeout
-	return now-f.sent <= limit && us-micros(now-f.sent) > f.context.Time+micros(limit)/4
+	return now-f.sent <= limit && us-clock.Micros(now-f.sent) > f.context.Time+clock.Micros(limit)/4
 }
 
 func (l *lane) goodSealLocked(c *connection, f *flush, old, top, us int64) Seal {
 	g := l.group
-	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.seen {
+	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.Seen {
 		g.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
 			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
 	}
 	l.acked = max(l.acked, top)
-	g.hybrid.observe(old)
+	g.hybrid.Observe(old)
 	g.updateClockLocked()
-	quarantined := !c.incarnation.mayVote(us, g.pool.options.age())
+	quarantined := !c.incarnation.MayVote(us, g.pool.options.Age())
 	if !quarantined {
 		l.noteVotingLocked(c.incarnation.ID)
 	}
 	l.provedAt = f.sent
 	return Seal{
-		Good: true, Quarantined: quarantined, Age: c.incarnation.age(us), Durable: c.incarnation.Durable,
+		Good: true, Quarantined: quarantined, Age: c.incarnation.Age(us), Durable: c.incarnation.Durable,
 		IncarnationID: c.incarnation.ID, Old: old, Top: top,
 	}
 }
@@ -301,32 +303,4 @@ func (c *connection) deliver(f *flush, seal Seal, sealed []unsealedAnswer) {
 		c.lane.group.answer(op, a)
 	}
 	c.lane.votes.add(counted)
-}
-
-func parseTime(r Reply) (us int64, ok bool) {
-	if r.Kind != ReplyArray || len(r.Items) != 2 {
-		return 0, false
-	}
-	s, ok1 := r.Items[0].Number()
-	u, ok2 := r.Items[1].Number()
-	return s*1_000_000 + u, ok1 && ok2
-}
-
-func firstError(replies ...Reply) string {
-	for _, r := range replies {
-		if r.Err != nil {
-			return r.Err.Error()
-		}
-	}
-	return "not a number"
-}
-
-// infoField reads one field of INFO's text; "" if it is absent.
-func infoField(info, name string) string {
-	for line := range strings.SplitSeq(info, "\n") {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/pool/clock"
 )
 
 func TestVerify_AGoodSealSaysWhatTheOperationsOwn(t *testing.T) {
@@ -277,13 +279,13 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 		{"the answer took its time", limit + time.Millisecond, limit, errLate, false},
 	} {
 		s := newFlushStage()
-		s.lane.est.err = micros(time.Second) // whatever it may be, it is no step
-		s.lane.gain.restart(s.clock.Now(), s.lane.est.err, s.lane.budget())
+		s.lane.est.Err = clock.Micros(time.Second) // whatever it may be, it is no step
+		s.lane.gain.restart(s.clock.Now(), s.lane.est.Err, s.lane.budget())
 		f := &s.conn.flush
 		f.fill(queueOf(acquiring("a")), 10)
 		f.raise = 42
 		f.write()
-		us := f.context.Time + micros(c.off)
+		us := f.context.Time + clock.Micros(c.off)
 		f.replies = []Reply{
 			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 0},
 			{Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}},

@@ -22,7 +22,7 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                 {"proxy/daemon"},
-	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "configs"},
+	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
 	"proxy":            {"commands", "redlock", "pool"},
 	"proxy/admin":      {"commands", "redlock", "pool"},
 	"commands":         {"commands/dropin", "redlock", "pool"},
@@ -30,7 +30,12 @@ var arrows = map[string][]string{
 	"commands/tracing": {"commands", "redlock", "pool"},
 	"commands/cli":     {"configs"},
 	"redlock":          {"pool"},
-	"pool":             {"pool/embedded"},
+	"pool":             {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
+	"pool/admission":   {"pool/clock", "pool/wire"},
+	"pool/clock":       {},
+	"pool/notify":      {"pool/clock", "pool/wire"},
+	"pool/setup":       {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
+	"pool/wire":        {},
 	"pool/embedded":    {},
 	"configs":          {},
 	"proxy/contract":   {"proxy/daemon"}, // tests only

@@ -16,6 +16,7 @@ import (
 	"redlockd/commands/cli"
 	"redlockd/configs"
 	"redlockd/pool"
+	"redlockd/pool/setup"
 	"redlockd/proxy"
 	"redlockd/redlock"
 )
@@ -57,7 +58,7 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		})
 	}
 	app.Check = func(ctx context.Context, config configs.Config, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return pool.Check(ctx, o, out) })
+		return withMasters(config, stderr, func(o pool.Options) error { return setup.Check(ctx, o, out) })
 	}
 	app.Reconfigure = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
 		return withMasters(config, stderr, func(o pool.Options) error { return pool.Reconfigure(ctx, o, force, out) })

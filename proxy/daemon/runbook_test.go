@@ -174,7 +174,7 @@ var notCodes = []string{"GET", "POST", "MAX", "WAIT"}
 
 func TestRunbook_ContainsEveryReasonToRefuseAMaster(t *testing.T) {
 	runbook, reasons := file(t, "RUNBOOK.md"), 0
-	for _, match := range regexp.MustCompile(`unfitf\("([^"]+)"`).FindAllStringSubmatch(sources(t, "pool"), -1) {
+	for _, match := range regexp.MustCompile(`[uU]nfitf\("([^"]+)"`).FindAllStringSubmatch(sources(t, "pool", "pool/admission"), -1) {
 		constant, _, _ := strings.Cut(match[1], "%")
 		constant = strings.TrimRight(constant, " (")
 		if reasons++; !strings.Contains(runbook, "`"+shorten(constant)) {

@@ -81,7 +81,7 @@ func newDifferential(t *testing.T, seed uint64) *differential {
 // fileOf finds the script that a text was loaded from, by its first line.
 func fileOf(t *testing.T, text string) string {
 	t.Helper()
-	for _, pattern := range []string{"../scripts/*.lua", "../../pool/scripts/*.lua"} {
+	for _, pattern := range []string{"../scripts/*.lua", "../../pool/scripts/*.lua", "../../pool/admission/*.lua"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			content, err := os.ReadFile(file)

@@ -8,7 +8,7 @@ import (
 )
 
 // Announcements of changed keys, from masters to the connections that subscribed: CLIENT
-// TRACKING in OPTIN mode, as pool/tracker.go uses it. In some scenarios they are lost or
+// TRACKING in OPTIN mode, as pool/notify/tracker.go uses it. In some scenarios they are lost or
 // late.
 
 // track is the daemon's TrackDialer.

@@ -1,0 +1,143 @@
+// Admission: the script that finds or begins the incarnation of a master, and its answer.
+
+package admission
+
+import (
+	"crypto/rand"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+//go:embed admit.lua
+var admitScript string
+
+// MaxSkew is how far a master's clock may be off the median at its admission. A new
+// incarnation's register begins as far above the master's clock.
+const MaxSkew = 500 * time.Millisecond
+
+// Admission is what the admission script decided.
+type Admission struct {
+	Incarnation *Incarnation
+	Score       int64
+}
+
+// Request is what the script receives.
+type Request struct {
+	SealKey     string
+	DB          int
+	Fingerprint string // of the settings, for this master
+
+	Clock      int64 // the group's clock, µs
+	Durable    bool
+	Invalidate string
+	Bootstrap  bool
+	Floor      int64
+}
+
+// Admit runs the script.
+func Admit(link wire.Link, r Request) (Admission, error) {
+	replies := link.Exchange([]wire.Command{{Args: []string{
+		"EVAL", admitScript, "1", r.SealKey,
+		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
+		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10),
+	}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
+		return Admission{}, err
+	}
+	return r.read(replies[0])
+}
+
+// Delayed reports whether the duration of an admission explains the refusal: the
+// script ran up to that much later than the clock in its arguments was read.
+func Delayed(err error, took time.Duration) bool {
+	var reason *Unfit
+	return errors.As(err, &reason) && reason.ahead > 0 && reason.ahead-clock.Micros(took) <= clock.Micros(MaxSkew)
+}
+
+// read reads the script's answer.
+func (q *Request) read(r wire.Reply) (Admission, error) {
+	if r.Err != nil {
+		return Admission{}, Unfitf("the admission script is refused: %v", r.Err)
+	}
+	if len(r.Items) < 2 {
+		return Admission{}, Unfitf("the admission script answered something unexpected")
+	}
+	detail := r.Items[1].Str
+	switch r.Items[0].Str {
+	case "OK":
+		if len(r.Items) != 4 {
+			return Admission{}, Unfitf("the admission script answered something unexpected")
+		}
+		incarnation, err := ParseIdentity(detail)
+		score, ok := r.Items[3].Number()
+		if err != nil || !ok {
+			return Admission{}, Unfitf("the admission script answered something unexpected: %v", err)
+		}
+		return Admission{incarnation, score}, nil
+	case "REPLICA":
+		return Admission{}, Unfitf("is a %s: masters are independent, %s", detail, emptyReplica)
+	case "PROMOTED":
+		return Admission{}, Unfitf("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", detail)
+	case "CLOCK":
+		us, _ := strconv.ParseInt(detail, 10, 64)
+		reason := fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, MaxSkew.Milliseconds())
+		return Admission{}, &Unfit{reason, us}
+	case "FINGERPRINT":
+		return Admission{}, Unfitf("serves daemons with other settings: %s", Difference(q.Fingerprint, detail))
+	case "FOREIGN":
+		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", q.SealKey, q.DB, withArticle(detail))
+	}
+	return Admission{}, Unfitf("the admission script answered %q", r.Items[0].Str)
+}
+
+// withArticle puts "a" before the answer of TYPE.
+func withArticle(kind string) string {
+	if strings.HasPrefix(kind, "a ") {
+		return kind
+	}
+	return "a " + kind
+}
+
+// LoadScripts loads every script into the master, so that EVALSHA never fails.
+func LoadScripts(link wire.Link, scripts []string) error {
+	if len(scripts) == 0 {
+		return nil
+	}
+	commands := make([]wire.Command, len(scripts))
+	for i, text := range scripts {
+		commands[i].Set("SCRIPT", "LOAD", text)
+	}
+	replies := link.Exchange(commands, nil)
+	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
+		return err
+	}
+	for _, r := range replies {
+		if r.Err != nil {
+			return Unfitf("SCRIPT LOAD is refused: %v", r.Err)
+		}
+	}
+	return nil
+}
+
+// NewIncarnationID is random.
+func NewIncarnationID() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
+}
+
+// Bit is a truth value as the scripts receive it.
+func Bit(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}

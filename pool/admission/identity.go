@@ -1,0 +1,75 @@
+// Identity: the text on a master that names its incarnation and the settings of its daemons.
+
+package admission
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool/clock"
+)
+
+// Incarnation is the memory for which a connection was admitted: while the zset
+// redlockd:seal holds this identity as its member, the same process with the same memory
+// executed every command on the connection.
+type Incarnation struct {
+	Identity string // "run_id:evicted incarnation base durable fingerprint", compared byte for byte
+	RunID    string
+	Evicted  string // evicted_keys of the process when the identity was written
+	ID       string // random; survives a restart only if the memory did
+	Base     int64  // µs of the master's clock at which this memory began; 0 = bootstrapped
+	Durable  bool   // every write of this incarnation was on disk before it was answered
+}
+
+// ParseIdentity reads the text.
+func ParseIdentity(identity string) (*Incarnation, error) {
+	f := strings.SplitN(identity, " ", 5)
+	if len(f) != 5 {
+		return nil, fmt.Errorf("identity %q is not of the form run_id:evicted incarnation base durable fingerprint", identity)
+	}
+	base, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("identity %q: base %q is not a number", identity, f[2])
+	}
+	run, evicted, _ := strings.Cut(f[0], ":")
+	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1"}, nil
+}
+
+// MayVote reports whether a memory that began at Base is old enough when the
+// master's clock shows us: until then it may have forgotten a lease that still runs.
+func (l *Incarnation) MayVote(us int64, age time.Duration) bool {
+	return us >= l.Base+clock.Micros(age)
+}
+
+// Age is how long the memory has been unbroken when the master's clock shows us.
+func (l *Incarnation) Age(us int64) time.Duration {
+	if l.Base == 0 {
+		return math.MaxInt64
+	}
+	return time.Duration(us-l.Base) * time.Microsecond
+}
+
+// Difference lists where two fingerprints disagree, for people.
+func Difference(ours, theirs string) string {
+	a, b := strings.Split(ours, "/"), strings.Split(theirs, "/")
+	if len(a) != len(b) {
+		return fmt.Sprintf("another version of redlockd left %q", theirs)
+	}
+	var parts []string
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		name, mine, _ := strings.Cut(a[i], "=")
+		_, other, _ := strings.Cut(b[i], "=")
+		if name == "masters" {
+			parts = append(parts, "the list of masters differs (names must be the same on every daemon)")
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s is %s here and %s there", name, mine, other))
+	}
+	return strings.Join(parts, ", ")
+}

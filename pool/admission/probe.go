@@ -1,0 +1,162 @@
+// Probe: the facts that a server reports before its admission, and whether it is fit to be a master.
+
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+// ServerInfo is what a server reports about itself before it is admitted.
+type ServerInfo struct {
+	ClientID int64
+	RunID    string
+	Version  string
+	Volatile string // why it is not durable, "" if it is
+	Commands int64  // that this process has counted
+	Policy   string // maxmemory-policy
+	Est      clock.Estimate
+}
+
+// Unfit is a reason not to let a reachable server vote; it stays until the
+// operator changes something.
+type Unfit struct {
+	reason string
+	ahead  int64 // µs by which its clock was ahead, if that is the reason
+}
+
+func (e *Unfit) Error() string { return e.reason }
+
+// Unfitf is an error of type *Unfit.
+func Unfitf(format string, args ...any) error { return &Unfit{reason: fmt.Sprintf(format, args...)} }
+
+// Probe reads the identity and the clock of a server; it writes nothing.
+func Probe(link wire.Link, clock clock.Clock) (ServerInfo, error) {
+	commands := []wire.Command{
+		{Args: []string{"CLIENT", "ID"}},
+		{Args: []string{"INFO"}},
+		{Args: []string{"CONFIG", "GET", "*append*"}},
+	}
+	replies := link.Exchange(commands, nil)
+	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
+		return ServerInfo{}, err
+	}
+	if err := replies[1].Err; err != nil {
+		return ServerInfo{}, Unfitf("INFO is refused (%v): allow the commands of the documented ACL", err)
+	}
+	if err := replies[0].Err; err != nil {
+		return ServerInfo{}, Unfitf("CLIENT ID is refused (%v): allow the commands of the documented ACL", err)
+	}
+	info := replies[1].Str
+	f := ServerInfo{
+		ClientID: replies[0].Int,
+		RunID:    wire.InfoField(info, "run_id"),
+		Version:  versionOf(info),
+		Volatile: Volatile(replies[2], info),
+		Commands: Processed(info),
+		Policy:   wire.InfoField(info, "maxmemory_policy"),
+	}
+	if err := checkFitness(info); err != nil {
+		return f, err
+	}
+	return f, f.ReadClock(link, clock)
+}
+
+// ReadClock takes the most precise of three samples.
+func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
+	for range 3 {
+		sent := ours.Now()
+		replies := link.Exchange([]wire.Command{{Args: []string{"TIME"}}}, nil)
+		received := ours.Now()
+		if err := wire.ExchangeErr(replies, 1); err != nil {
+			return err
+		}
+		us, ok := wire.ParseTime(replies[0])
+		if !ok {
+			return Unfitf("TIME is not answered: %s", wire.FirstError(replies[0]))
+		}
+		var one clock.Estimate
+		one.Sample(sent, received, us)
+		if !f.Est.Known || one.Err < f.Est.Err {
+			f.Est = one
+		}
+	}
+	return nil
+}
+
+// emptyReplica is the advice for a server that is a copy of another one.
+const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
+
+// checkFitness refuses servers on which a lock could silently disappear.
+func checkFitness(info string) error {
+	if !atLeast(wire.InfoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
+		return Unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
+	}
+	if mode := cmp.Or(wire.InfoField(info, "redis_mode"), wire.InfoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
+		return Unfitf("runs in %s mode: masters are independent standalone servers", mode)
+	}
+	if role := wire.InfoField(info, "role"); role != "master" {
+		return Unfitf("is a %s: masters are independent, %s", role, emptyReplica)
+	}
+	if policy := wire.InfoField(info, "maxmemory_policy"); policy != "noeviction" {
+		return Unfitf("maxmemory-policy is %s: it may evict a lock; CONFIG SET maxmemory-policy noeviction", policy)
+	}
+	return nil
+}
+
+// versionOf is the version for people.
+func versionOf(info string) string {
+	if version := wire.InfoField(info, "valkey_version"); version != "" {
+		return "valkey " + version
+	}
+	return wire.InfoField(info, "redis_version")
+}
+
+// ConfigRefused is the reason why nothing is known of a server's durability.
+const ConfigRefused = "CONFIG GET refused"
+
+// Volatile returns the reason why a server may not have on disk whatever it answered;
+// "" if there is none. Where CONFIG is forbidden nothing is known.
+func Volatile(config wire.Reply, info string) string {
+	if config.Err != nil {
+		return ConfigRefused
+	}
+	values := map[string]string{}
+	for i := 0; i+1 < len(config.Items); i += 2 {
+		values[config.Items[i].Str] = config.Items[i+1].Str
+	}
+	for _, want := range [][2]string{{"appendonly", "yes"}, {"appendfsync", "always"}, {"no-appendfsync-on-rewrite", "no"}} {
+		if values[want[0]] != want[1] {
+			return want[0] + " " + values[want[0]]
+		}
+	}
+	if status := wire.InfoField(info, "aof_last_write_status"); status != "ok" {
+		return "aof_last_write_status " + status
+	}
+	// Switched on at run time: the file does not hold the whole memory yet.
+	if wire.InfoField(info, "aof_base_size") == "0" && (wire.InfoField(info, "aof_rewrite_in_progress") == "1" || wire.InfoField(info, "aof_rewrite_scheduled") == "1") {
+		return "the first rewrite of its append-only file is under way"
+	}
+	return ""
+}
+
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	a, err1 := strconv.Atoi(parts[0])
+	b, err2 := strconv.Atoi(parts[1])
+	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
+}
+
+// Processed is total_commands_processed of INFO's text.
+func Processed(info string) int64 {
+	n, _ := strconv.ParseInt(wire.InfoField(info, "total_commands_processed"), 10, 64)
+	return n
+}

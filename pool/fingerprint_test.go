@@ -1,0 +1,65 @@
+package pool
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool/admission"
+)
+
+func testOptions() *Options {
+	return &Options{
+		Group: "blue", MaxTTL: time.Minute, MaxKeep: time.Hour,
+		Masters: []Master{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+	}
+}
+
+func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
+	base := fingerprint(testOptions(), 0)
+	shuffled := testOptions()
+	shuffled.Masters = []Master{{Name: "c"}, {Name: "a"}, {Name: "b"}}
+	if fingerprint(shuffled, 0) != base {
+		t.Error("the order of the masters matters")
+	}
+	moved := testOptions()
+	moved.Masters[0].Address, moved.Masters[0].Password = "elsewhere:1", "secret"
+	if fingerprint(moved, 0) != base {
+		t.Error("addresses or passwords matter: the same master may be reached in several ways")
+	}
+	for name, change := range map[string]func(*Options){
+		"group":                 func(o *Options) { o.Group = "green" },
+		"max-ttl":               func(o *Options) { o.MaxTTL += time.Millisecond },
+		"max-keep":              func(o *Options) { o.MaxKeep += time.Millisecond },
+		"list of masters":       func(o *Options) { o.Masters[2].Name = "d" },
+		"the list of masters d": func(o *Options) { o.Masters = append(o.Masters, Master{Name: "d"}, Master{Name: "e"}) },
+	} {
+		o := testOptions()
+		change(o)
+		other := fingerprint(o, 0)
+		if other == base {
+			t.Errorf("%s does not matter", name)
+		}
+		if text := admission.Difference(base, other); !strings.Contains(text, name) || strings.Contains(text, ", ") {
+			t.Errorf("%s: difference %q, want it alone to be named", name, text)
+		}
+	}
+	other := fingerprint(testOptions(), 3)
+	if got := admission.Difference(base, other); got != "db is 0 here and 3 there" {
+		t.Errorf("difference %q", got)
+	}
+}
+
+func TestFingerprint_TheDifferenceNamesEveryFieldThatDiffers(t *testing.T) {
+	a, b := testOptions(), testOptions()
+	b.Group, b.MaxTTL = "green", 2*time.Minute
+	got := admission.Difference(fingerprint(a, 0), fingerprint(b, 0))
+	if got != "group is blue here and green there, max-ttl is 60000 here and 120000 there" {
+		t.Errorf("difference %q", got)
+	}
+	for _, foreign := range []string{"", "other", "a/b/c", strings.Repeat("/", 50)} {
+		if got := admission.Difference(fingerprint(a, 0), foreign); !strings.Contains(got, "another version") {
+			t.Errorf("difference to %q: %q", foreign, got)
+		}
+	}
+}

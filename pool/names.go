@@ -1,0 +1,47 @@
+// Names of the packages below that the packages above use as this package's.
+
+package pool
+
+import (
+	"time"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+// The types of time, of connections and of memories.
+type (
+	Clock       = clock.Clock
+	Timer       = clock.Timer
+	Master      = wire.Master
+	Command     = wire.Command
+	Reply       = wire.Reply
+	ReplyKind   = wire.ReplyKind
+	MasterError = wire.MasterError
+	Link        = wire.Link
+	Dialer      = wire.Dialer
+	TrackDialer = wire.TrackDialer
+	Incarnation = admission.Incarnation
+)
+
+// The shapes of a Reply.
+const (
+	ReplyNil    = wire.ReplyNil
+	ReplyInt    = wire.ReplyInt
+	ReplyString = wire.ReplyString
+	ReplyArray  = wire.ReplyArray
+	ReplyError  = wire.ReplyError
+)
+
+// SystemClock is the clock of the product.
+func SystemClock() Clock { return clock.SystemClock() }
+
+// Recent returns the cheapest reading of a clock that is never ahead of it.
+func Recent(c Clock) func() time.Duration { return clock.Recent(c) }
+
+// RecentNow is one such reading.
+func RecentNow(c Clock) time.Duration { return clock.RecentNow(c) }
+
+// DialRueidis opens connections with rueidis; every step may take timeout.
+func DialRueidis(timeout time.Duration) Dialer { return wire.DialRueidis(timeout) }

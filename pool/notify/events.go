@@ -1,0 +1,196 @@
+// Events: messages between daemons, by way of the masters.
+//
+// A daemon whose clients subscribe to events subscribes to one channel on every master, on
+// a connection of its own (subscriber.go). The other daemons detect that when they read the
+// settings once a second (pool/settings.go), and only then publish, on their lanes.
+// Every master carries every message, so N copies arrive unless some are lost:
+// the caller removes the duplicates. No decision depends on events.
+
+package notify
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+const (
+	// subscriberIdleTime is how long the connections stay open without a listener.
+	subscriberIdleTime = 10 * time.Second
+	// countLasts is for how many readings a master's count of listeners is valid: so
+	// that one that was not answered ends nothing.
+	countLasts = 3
+	// countPause is the pause after a master refused to count them.
+	countPause = time.Minute
+)
+
+// Events is the listeners of one database, here and elsewhere; it has a lock of its own.
+type Events struct {
+	Config
+	Prefix     string        // stands before the channel's name
+	Carried    bool          // the masters carry messages
+	CountEvery time.Duration // from one reading of a master's count to the next
+	Databases  *atomic.Int32 // how many have a listener
+
+	local, remote atomic.Bool
+
+	mu          sync.Mutex
+	onMessage   func(message string)
+	subscribers []*eventSubscriber // by lane; nil without a listener
+	remoteUntil []time.Duration
+	idle        clock.Timer
+	refusedAt   time.Duration // a master refused to count, 0 = none did
+	closed      bool
+}
+
+// Listeners reports whether this database's events have listeners in this daemon, and in others.
+func (e *Events) Listeners() (here, elsewhere bool) {
+	return e.local.Load(), e.remote.Load()
+}
+
+// Channel is the one on which the messages travel.
+func (e *Events) Channel() string {
+	return e.Prefix + "redlockd:events:" + strconv.Itoa(e.DB)
+}
+
+// Listen passes every message of every master to onMessage, from several goroutines,
+// until Unlisten. There is one listener at a time.
+func (e *Events) Listen(onMessage func(message string)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	e.onMessage = onMessage
+	e.setListenersLocked(true, e.remote.Load())
+	if e.subscribers != nil || !e.Carried {
+		return
+	}
+	for lane := range e.Masters {
+		h := &eventSubscriber{events: e, index: lane}
+		e.subscribers = append(e.subscribers, h)
+		h.start()
+	}
+}
+
+// Unlisten ends what Listen began. The connections stay open for a while.
+func (e *Events) Unlisten() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.onMessage = nil
+	e.setListenersLocked(false, e.remote.Load())
+	switch {
+	case e.subscribers == nil:
+	case e.idle == nil:
+		e.idle = e.Clock.AfterFunc(subscriberIdleTime, e.closeIdleSubscribers)
+	default:
+		e.idle.Reset(subscriberIdleTime)
+	}
+}
+
+func (e *Events) closeIdleSubscribers() {
+	e.mu.Lock()
+	if e.onMessage != nil {
+		e.mu.Unlock()
+		return
+	}
+	hearers := e.subscribers
+	e.subscribers = nil
+	e.mu.Unlock()
+	for _, h := range hearers {
+		h.close()
+	}
+}
+
+// setListenersLocked keeps the count of databases that have a listener.
+func (e *Events) setListenersLocked(here, elsewhere bool) {
+	before := e.local.Load() || e.remote.Load()
+	e.local.Store(here)
+	e.remote.Store(elsewhere)
+	switch after := here || elsewhere; {
+	case after && !before:
+		e.Databases.Add(1)
+	case before && !after:
+		e.Databases.Add(-1)
+	}
+}
+
+// deliver passes one message to the listener.
+func (e *Events) deliver(message string) {
+	e.mu.Lock()
+	onMessage := e.onMessage
+	e.mu.Unlock()
+	if onMessage != nil {
+		onMessage(message)
+	}
+}
+
+// Counts reports whether the masters should count the listeners.
+func (e *Events) Counts() bool {
+	if !e.Carried {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refusedAt == 0 || e.Clock.Now()-e.refusedAt > countPause
+}
+
+// Count reads a master's answer to PUBSUB NUMSUB. This daemon's own
+// subscription does not count if it existed before the command was sent.
+func (e *Events) Count(lane int, r wire.Reply, sent time.Duration) {
+	now := e.Clock.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	if r.Err != nil {
+		if e.refusedAt == 0 {
+			e.Logger.Warn("count of event listeners refused; events stay within this daemon",
+				"master", e.Masters[lane].Name, "err", r.Err.Error(), "hint", "allow the commands of the documented ACL")
+		}
+		e.refusedAt = now
+		return
+	}
+	if len(r.Items) != 2 {
+		return
+	}
+	n, ok := r.Items[1].Number()
+	if !ok {
+		return
+	}
+	if e.subscribers != nil && e.subscribers[lane].subscribedSince(sent) {
+		n--
+	}
+	if e.remoteUntil == nil {
+		e.remoteUntil = make([]time.Duration, len(e.Masters))
+	}
+	if e.remoteUntil[lane] = 0; n > 0 {
+		e.remoteUntil[lane] = now + countLasts*e.CountEvery
+	}
+	elsewhere := false
+	for _, until := range e.remoteUntil {
+		elsewhere = elsewhere || until > now
+	}
+	e.setListenersLocked(e.local.Load(), elsewhere)
+}
+
+// Close ends all connections; nothing is delivered any more.
+func (e *Events) Close() {
+	e.mu.Lock()
+	e.closed, e.onMessage = true, nil
+	e.setListenersLocked(false, false)
+	if e.idle != nil {
+		e.idle.Stop()
+	}
+	hearers := e.subscribers
+	e.subscribers = nil
+	e.mu.Unlock()
+	for _, h := range hearers {
+		h.close()
+	}
+}

@@ -1,0 +1,279 @@
+// Event subscriber: a connection to one master that has subscribed and does nothing else.
+//
+// This package reads it, and not the client library: a subscription consists of replies
+// without a request, and the library trusts them. What is read is bounded, and anything
+// unexpected ends the connection.
+
+package notify
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+const (
+	// maxMessage bounds one string of a message; ours are below 100 kB.
+	maxMessage = 1 << 20
+	// subscribeRetry is the pause before a lost connection is replaced.
+	subscribeRetry = time.Second
+	// maxQuiet is how long a master may send nothing before it receives a PING.
+	maxQuiet = 5 * time.Second
+)
+
+var (
+	errUnexpectedMessage = errors.New("sent something that is no message")
+	errClosed            = errors.New("the daemon is closing its connections")
+)
+
+// eventSubscriber keeps a subscription to one master. It has a goroutine while it is
+// connected or connecting, and a timer between two attempts.
+type eventSubscriber struct {
+	events *Events
+	index  int
+	work   sync.WaitGroup // its goroutine
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // of an attempt
+	conn   net.Conn           // while it is subscribed
+	since  time.Duration      // it is subscribed, on the pool's clock
+	retry  clock.Timer
+	closed bool
+}
+
+// start begins an attempt.
+func (h *eventSubscriber) start() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), h.events.Timeout)
+	h.cancel = cancel
+	h.work.Add(1)
+	go h.run(ctx)
+}
+
+// run reads until the connection ends, and schedules the next one.
+func (h *eventSubscriber) run(ctx context.Context) {
+	defer h.work.Done()
+	e := h.events
+	conn, err := Subscribe(ctx, e.Masters[h.index], e.Channel(), e.Timeout)
+	if err == nil {
+		err = h.listen(conn)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cancel()
+	h.conn = nil
+	if h.closed {
+		return
+	}
+	e.Logger.Debug("no events from master for now", "master", e.Masters[h.index].Name, "err", err.Error())
+	if h.retry == nil {
+		h.retry = e.Clock.AfterFunc(subscribeRetry, h.start)
+		return
+	}
+	h.retry.Reset(subscribeRetry)
+}
+
+// listen delivers messages until the connection ends.
+func (h *eventSubscriber) listen(conn *Subscription) error {
+	defer conn.Close()
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return errClosed
+	}
+	h.conn, h.since = conn, h.events.Clock.Now()
+	h.mu.Unlock()
+	for {
+		words, err := conn.next()
+		switch {
+		case err != nil:
+			return err
+		case len(words) == 3 && words[0] == "message":
+			h.events.deliver(words[2])
+		case len(words) != 2 || words[0] != "pong":
+			return errUnexpectedMessage
+		}
+	}
+}
+
+// subscribedSince reports whether it has received everything since then.
+func (h *eventSubscriber) subscribedSince(then time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.conn != nil && h.since < then
+}
+
+func (h *eventSubscriber) close() {
+	h.mu.Lock()
+	h.closed = true
+	if h.cancel != nil {
+		h.cancel()
+	}
+	if h.conn != nil {
+		h.conn.Close()
+	}
+	if h.retry != nil {
+		h.retry.Stop()
+	}
+	h.mu.Unlock()
+	h.work.Wait()
+}
+
+// Subscription is a connection on RESP2 that has subscribed to one channel.
+type Subscription struct {
+	net.Conn
+	in      *bufio.Reader
+	timeout time.Duration // of every step
+	quiet   time.Duration // hearerQuiet
+}
+
+// Subscribe opens one; every step may take timeout.
+func Subscribe(ctx context.Context, m wire.Master, channel string, timeout time.Duration) (*Subscription, error) {
+	conn, err := wire.DialMaster(ctx, m, timeout)
+	if err != nil {
+		return nil, err
+	}
+	s := newSubscription(conn, timeout)
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	if err := s.login(m, channel); err != nil {
+		stop()
+		conn.Close()
+		return nil, err
+	}
+	if !stop() {
+		return nil, ctx.Err()
+	}
+	return s, nil
+}
+
+func newSubscription(conn net.Conn, timeout time.Duration) *Subscription {
+	return &Subscription{Conn: conn, in: bufio.NewReader(conn), timeout: timeout, quiet: maxQuiet}
+}
+
+func (s *Subscription) login(m wire.Master, channel string) error {
+	_ = s.SetDeadline(time.Now().Add(s.timeout))
+	var commands [][]string
+	switch {
+	case m.Username != "":
+		commands = append(commands, []string{"AUTH", m.Username, m.Password})
+	case m.Password != "":
+		commands = append(commands, []string{"AUTH", m.Password})
+	}
+	commands = append(commands, []string{"CLIENT", "SETNAME", "redlockd-events"}, []string{"SUBSCRIBE", channel})
+	for _, words := range commands {
+		if err := s.send(words...); err != nil {
+			return err
+		}
+		reply, err := s.read()
+		if err != nil {
+			return fmt.Errorf("%s: %w", words[0], err)
+		}
+		if len(reply) == 3 != (words[0] == "SUBSCRIBE") {
+			return errUnexpectedMessage
+		}
+	}
+	return s.SetDeadline(time.Time{})
+}
+
+func (s *Subscription) send(words ...string) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "*%d\r\n", len(words))
+	for _, word := range words {
+		fmt.Fprintf(&text, "$%d\r\n%s\r\n", len(word), word)
+	}
+	_, err := io.WriteString(s.Conn, text.String())
+	return err
+}
+
+// next waits for a message. A master that sends nothing for long receives a PING; one
+// that does not answer it has ended.
+func (s *Subscription) next() ([]string, error) {
+	_ = s.SetDeadline(time.Now().Add(s.quiet))
+	_, err := s.in.Peek(1)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = s.SetDeadline(time.Now().Add(s.timeout))
+		if err := s.send("PING"); err != nil {
+			return nil, err
+		}
+		_, err = s.in.Peek(1)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_ = s.SetDeadline(time.Now().Add(s.timeout))
+	return s.read()
+}
+
+// read returns a status, which is one word, or an array of strings and numbers.
+func (s *Subscription) read() ([]string, error) {
+	kind, rest, err := s.line()
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case '+':
+		return []string{rest}, nil
+	case '-':
+		return nil, wire.MasterError(rest)
+	case '*':
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 0 || n > 4 {
+			return nil, errUnexpectedMessage
+		}
+		words := make([]string, n)
+		for i := range words {
+			if words[i], err = s.word(); err != nil {
+				return nil, err
+			}
+		}
+		return words, nil
+	}
+	return nil, errUnexpectedMessage
+}
+
+func (s *Subscription) word() (string, error) {
+	kind, rest, err := s.line()
+	if err != nil || kind == ':' {
+		return rest, err
+	}
+	n, err := strconv.Atoi(rest)
+	if kind != '$' || err != nil || n < 0 || n > maxMessage {
+		return "", errUnexpectedMessage
+	}
+	bytes := make([]byte, n+2)
+	if _, err := io.ReadFull(s.in, bytes); err != nil {
+		return "", err
+	}
+	if bytes[n] != '\r' || bytes[n+1] != '\n' {
+		return "", errUnexpectedMessage
+	}
+	return string(bytes[:n]), nil
+}
+
+// line reads up to a line end; no line of ours is longer than the reader's
+// buffer.
+func (s *Subscription) line() (kind byte, rest string, err error) {
+	line, err := s.in.ReadSlice('\n')
+	if err != nil {
+		return 0, "", err
+	}
+	if len(line) < 3 || line[len(line)-2] != '\r' {
+		return 0, "", errUnexpectedMessage
+	}
+	return line[0], string(line[1 : len(line)-2]), nil
+}

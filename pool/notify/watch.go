@@ -1,0 +1,135 @@
+// Watchers: callbacks for changes of keys. See tracker.go for the source.
+
+package notify
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+// Watcher receives the state of a key on the masters. Its methods are called from
+// several goroutines and must not block. Every call is a hint: it may be
+// lost, late, or about another database's key of the same name.
+type Watcher interface {
+	// Remains answers a Watch for one master: how long its copy lasts, 0 if it
+	// has none, below 0 if the copy does not expire. With tracked the master
+	// will announce when the key changes. For an unreachable master there is no call.
+	Remains(lane int, round uint64, left time.Duration, tracked bool)
+	// Gone reports once after a tracked answer that the key was deleted or changed.
+	Gone(lane int)
+}
+
+// trackersIdle is how long the trackers' connections stay open with nothing to watch.
+const trackersIdle = 10 * time.Second
+
+// Keys is the watchers of one database; it has a lock of its own, so
+// that announcements never wait for a flush.
+type Keys struct {
+	Config
+	Dial      wire.TrackDialer        // nil: nothing is watched
+	Submit    func(task func()) error // starts a task; at most one runs for each master
+	MaxQueue  int                     // queries that wait for one master
+	Untracked bool                    // the masters cannot announce changes, they are only read
+
+	mu       sync.Mutex
+	byKey    map[string][]Watcher
+	trackers []*tracker // by lane; nil before the first Watch and after a long silence
+	idle     clock.Timer
+	closed   bool
+}
+
+// Watch reads the key's remaining time on every master and tracks its changes; round
+// is returned with the answers.
+func (s *Keys) Watch(key string, round uint64, w Watcher) {
+	s.mu.Lock()
+	if s.closed || s.Dial == nil {
+		s.mu.Unlock()
+		return
+	}
+	if s.byKey == nil {
+		s.byKey = map[string][]Watcher{}
+	}
+	if s.trackers == nil {
+		for lane := range s.Masters {
+			s.trackers = append(s.trackers, &tracker{keys: s, index: lane})
+		}
+	}
+	s.byKey[key] = append(s.byKey[key], w)
+	trackers := s.trackers
+	s.mu.Unlock()
+	for _, t := range trackers {
+		t.enqueue(keyQuery{key: key, round: round, watcher: w})
+	}
+}
+
+// Unwatch ends the calls of a watcher for a key. The masters track the key until it changes once
+// more, which costs one message.
+func (s *Keys) Unwatch(key string, w Watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil { // nothing was ever watched: there is no tracking, or it had closed before
+		return
+	}
+	if s.byKey[key] = slices.DeleteFunc(s.byKey[key], func(other Watcher) bool { return other == w }); len(s.byKey[key]) == 0 {
+		delete(s.byKey, key)
+	}
+	if len(s.byKey) > 0 || s.trackers == nil {
+		return
+	}
+	if s.idle == nil {
+		s.idle = s.Clock.AfterFunc(trackersIdle, s.endIdleTrackers)
+		return
+	}
+	s.idle.Reset(trackersIdle)
+}
+
+func (s *Keys) endIdleTrackers() {
+	s.mu.Lock()
+	if len(s.byKey) > 0 {
+		s.mu.Unlock()
+		return
+	}
+	trackers := s.trackers
+	s.trackers = nil
+	s.mu.Unlock()
+	for _, t := range trackers {
+		t.close()
+	}
+}
+
+// changed delivers a master's announcement; no keys means all of them.
+func (s *Keys) changed(lane int, keys []string) {
+	var watching []Watcher
+	s.mu.Lock()
+	for _, key := range keys {
+		watching = append(watching, s.byKey[key]...)
+	}
+	if keys == nil {
+		for _, watchers := range s.byKey {
+			watching = append(watching, watchers...)
+		}
+	}
+	s.mu.Unlock()
+	for _, w := range watching {
+		w.Gone(lane)
+	}
+}
+
+// Close ends all connections.
+func (s *Keys) Close() {
+	s.mu.Lock()
+	s.closed = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	trackers := s.trackers
+	s.trackers = nil
+	s.mu.Unlock()
+	for _, t := range trackers {
+		t.close()
+	}
+}

@@ -1,0 +1,108 @@
+// ACL: the commands that the daemon's user needs on a master, those of
+// configs/master-acl.txt, each with a call by which Check tests the permission.
+
+package setup
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"redlockd/pool/notify"
+	"redlockd/pool/wire"
+)
+
+// aclRule is a command as the rules of a user name it, and a call of it that does
+// no harm: it reads, fails at its arguments, or finds nothing. $ is a key that
+// nothing else uses, and a channel. Without a call the permission is tested elsewhere.
+type aclRule struct{ name, call string }
+
+var (
+	// connectionRules are the commands that connections send.
+	connectionRules = []aclRule{
+		{"auth", ""}, {"hello", ""}, // without them there is no connection
+		{"config|get", ""}, // may be refused: such a master is not durable, which Check reports
+		{"subscribe", ""},  // needs a connection of its own, see maySubscribe
+		{"ping", "PING"}, {"select", "SELECT 0"}, {"info", "INFO server"}, {"time", "TIME"},
+		{"client|id", "CLIENT ID"}, {"client|setname", "CLIENT SETNAME redlockd"}, {"client|kill", "CLIENT KILL ID 0"}, // no client has this number
+		{"client|tracking", "CLIENT TRACKING OFF"}, {"client|caching", "CLIENT CACHING YES"}, // an error where nothing is tracked
+		{"publish", "PUBLISH $ x"}, {"pubsub|numsub", "PUBSUB NUMSUB $"}, {"scan", "SCAN 0 COUNT 1"},
+		{"script|load", "SCRIPT LOAD return"}, {"eval", "EVAL return 0"}, {"evalsha", "EVALSHA 0000000000000000000000000000000000000000 0"},
+	}
+	// scriptRules are the commands that scripts call, ours and those of lock libraries. The
+	// last ones delete what the others write, in the same step.
+	scriptRules = []aclRule{
+		{"get", "GET $"}, {"set", "SET $ x XX PX 1"}, {"exists", "EXISTS $"}, {"type", "TYPE $"},
+		{"pttl", "PTTL $"}, {"pexpiretime", "PEXPIRETIME $"}, {"pexpireat", "PEXPIREAT $ 1"},
+		{"zadd", "ZADD $ XX GT 1 m"}, {"zrange", "ZRANGE $ 0 -1"}, {"zrangebyscore", "ZRANGEBYSCORE $ 0 0"}, {"zscore", "ZSCORE $ m"},
+		{"zcard", "ZCARD $"}, {"zcount", "ZCOUNT $ 0 0"}, {"zrem", "ZREM $ m"}, {"zremrangebyscore", "ZREMRANGEBYSCORE $ 0 0"},
+		{"strlen", "STRLEN $"}, {"hlen", "HLEN $"}, {"hget", "HGET $ f"}, {"hmget", "HMGET $ f"}, {"hgetall", "HGETALL $"}, {"hdel", "HDEL $ f"},
+		{"hset", "HSET $ f v f"}, {"mset", "MSET $ x $"}, {"msetnx", "MSETNX $ x $"}, // a value is missing
+		{"setex", "SETEX $ 0 x"}, {"psetex", "PSETEX $ 0 x"}, // no time at all
+		{"ttl", "TTL $"}, {"mget", "MGET $"}, {"getrange", "GETRANGE $ 0 0"}, {"expire", "EXPIRE $ 1"}, {"expireat", "EXPIREAT $ 1"},
+		{"setnx", "SETNX $ x"}, {"lpush", "LPUSH $ x"}, {"pexpire", "PEXPIRE $ 1"}, {"unlink", "UNLINK $"}, {"del", "DEL $"},
+	}
+)
+
+// aclProbeScript makes the calls of ARGV and returns the error of each, or an empty text.
+const aclProbeScript = `
+local said = {}
+for i, line in ipairs(ARGV) do
+  local call = {}
+  for word in string.gmatch(line, '%S+') do call[#call + 1] = word == '$' and KEYS[1] or word end
+  local reply = redis.pcall(unpack(call))
+  said[i] = type(reply) == 'table' and reply.err or ''
+end
+return said`
+
+// permissions finds the commands that the daemon's user may not run.
+func (c *checker) permissions(ctx context.Context, f *finding, link wire.Link) {
+	own := c.options.KeyPrefix + "redlockd:events:check"
+	inScripts := wire.Command{Args: []string{"EVAL", aclProbeScript, "1", own}}
+	for _, r := range scriptRules {
+		inScripts.Args = append(inScripts.Args, r.call)
+	}
+	calls := []wire.Command{inScripts}
+	names := []string{"eval"}
+	for _, r := range connectionRules {
+		if r.call != "" {
+			calls = append(calls, wire.Command{Args: strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
+			names = append(names, r.name)
+		}
+	}
+	replies := link.Exchange(calls, nil)
+	if wire.ExchangeErr(replies, len(calls)) != nil {
+		return
+	}
+	var missing []string
+	for i, r := range replies {
+		if r.Err != nil && wire.IsDenied(r.Err.Error()) {
+			missing = append(missing, names[i])
+		}
+	}
+	for i, text := range replies[0].Items {
+		if i < len(scriptRules) && wire.IsDenied(text.Str) {
+			missing = append(missing, scriptRules[i].name)
+		}
+	}
+	if !c.maySubscribe(ctx, f.master, own) {
+		missing = append(missing, "subscribe")
+	}
+	slices.Sort(missing)
+	if missing = slices.Compact(missing); len(missing) > 0 {
+		f.problem("its user may not %s: allow the commands of configs/master-acl.txt", strings.Join(missing, ", "))
+	}
+}
+
+// maySubscribe is false only if the master denies it.
+func (c *checker) maySubscribe(ctx context.Context, m wire.Master, channel string) bool {
+	if c.options.Dialer != nil { // it leads to something else than a socket
+		return true
+	}
+	s, err := notify.Subscribe(ctx, m, channel, c.options.DialTimeout())
+	if err == nil {
+		s.Close()
+		return true
+	}
+	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !wire.IsDenied(err.Error())
+}

@@ -1,0 +1,259 @@
+// Check: whether servers are fit to be the masters of a group. Operators run it before
+// anything depends on the servers; it changes nothing on them.
+
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+const (
+	// samples is how many round trips are measured.
+	samples = 20
+	// nearTimeout is the part of the master timeout from which a round trip causes a
+	// warning: flushes take longer than a single command.
+	nearTimeout = 4
+)
+
+// ErrUnfit is wrapped by the error of Check if a master must not vote.
+var ErrUnfit = errors.New("not fit")
+
+// finding is the result of the checks of one server.
+type finding struct {
+	master   wire.Master
+	info     admission.ServerInfo
+	role     string
+	policy   string
+	offset   int64 // µs off the median
+	rtt      time.Duration
+	seal     string
+	problems []string // reasons why it must not vote
+	warnings []string
+}
+
+func (f *finding) problem(format string, args ...any) {
+	f.problems = append(f.problems, fmt.Sprintf(format, args...))
+}
+
+// checker is one run.
+type checker struct {
+	options pool.Options
+	dial    wire.Dialer
+}
+
+// Check writes a table of the masters to out, and their problems.
+func Check(ctx context.Context, o pool.Options, out io.Writer) error {
+	if err := o.WithDefaults(); err != nil {
+		return err
+	}
+	c := &checker{options: o, dial: o.Dialer}
+	if c.dial == nil {
+		c.dial = wire.DialRueidis(o.DialTimeout())
+	}
+	all := make([]*finding, len(o.Masters))
+	for i, m := range o.Masters {
+		all[i] = c.inspect(ctx, m)
+	}
+	compare(all)
+	writeTable(all, out)
+	return summarize(all, out)
+}
+
+// inspect runs all checks that concern one server alone.
+func (c *checker) inspect(ctx context.Context, m wire.Master) *finding {
+	f := &finding{master: m}
+	link, err := c.dial(ctx, m, 0)
+	if err != nil {
+		f.problem("cannot be reached: %v", err)
+		return f
+	}
+	defer link.Close()
+	f.info, err = admission.Probe(link, c.options.Clock)
+	if err != nil {
+		f.problem("%v", err)
+	}
+	c.measure(f, link)
+	c.permissions(ctx, f, link)
+	c.settings(f, link)
+	return f
+}
+
+// measure reads INFO, and how long an answer takes.
+func (c *checker) measure(f *finding, link wire.Link) {
+	replies := link.Exchange([]wire.Command{{Args: []string{"INFO"}}}, nil)
+	if wire.ExchangeErr(replies, 1) != nil {
+		return // the probe has added the reason
+	}
+	f.role, f.policy = wire.InfoField(replies[0].Str, "role"), wire.InfoField(replies[0].Str, "maxmemory_policy")
+	if offset := wire.InfoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
+		f.problem("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", offset)
+	}
+	if f.info.Volatile != "" && f.info.RunID != "" {
+		f.warnings = append(f.warnings, f.info.Volatile+": it loses its vote for a while when it restarts, and gives no ids; set appendonly yes, appendfsync always, no-appendfsync-on-rewrite no")
+	}
+	var times []time.Duration
+	for range samples {
+		sent := c.options.Clock.Now()
+		if wire.ExchangeErr(link.Exchange([]wire.Command{{Args: []string{"PING"}}}, nil), 1) != nil {
+			f.problem("cut the connection")
+			return
+		}
+		times = append(times, c.options.Clock.Now()-sent)
+	}
+	slices.Sort(times)
+	f.rtt = times[samples/2]
+	switch limit := c.options.MasterTimeout; {
+	case f.rtt >= limit:
+		f.problem("answers after %s, and --master-timeout is %s: no answer would count", f.rtt.Round(time.Microsecond), limit)
+	case f.rtt >= limit/nearTimeout:
+		f.warnings = append(f.warnings, fmt.Sprintf("answers after %s, near to --master-timeout %s: choose several times the round trip", f.rtt.Round(time.Microsecond), limit))
+	}
+}
+
+// settings compares the settings that other daemons stored on the server with our own.
+func (c *checker) settings(f *finding, link wire.Link) {
+	for db := range c.options.Databases {
+		replies := link.Exchange([]wire.Command{
+			{Args: []string{"SELECT", strconv.Itoa(db)}},
+			{Args: []string{"ZRANGE", c.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
+			{Args: []string{"ZSCORE", pool.RecordsKey(&c.options), ""}},
+		}, nil)
+		if wire.ExchangeErr(replies, 3) != nil {
+			return
+		}
+		if err := replies[0].Err; err != nil {
+			f.problem("has no database %d (%v): --databases is %d", db, err, c.options.Databases)
+			return
+		}
+		if err := replies[1].Err; err != nil {
+			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, c.options.KeyPrefix)
+			return
+		}
+		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
+			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, pool.RecordsKey(&c.options)))
+		}
+		if len(replies[1].Items) == 0 {
+			continue
+		}
+		f.checkSeal(replies[1].Items[0].Str, c.options.Fingerprint(db, f.master.Name), c.options.Age(), f.info.Est.At(c.options.Clock.Now()))
+	}
+	if f.seal == "" {
+		f.seal = "new"
+	}
+}
+
+func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) {
+	incarnation, err := admission.ParseIdentity(identity)
+	if err != nil {
+		f.seal = "invalidated"
+		return
+	}
+	print := strings.SplitN(identity, " ", 5)[4]
+	switch {
+	case print != ours:
+		if f.seal != "other settings" {
+			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", admission.Difference(ours, print))
+		}
+		f.seal = "other settings"
+	case incarnation.MayVote(us, age):
+		f.seal = "votes"
+	case f.seal == "":
+		f.seal = "votes in " + (time.Duration(incarnation.Base+clock.Micros(age)-us) * time.Microsecond).Round(100*time.Millisecond).String()
+	}
+}
+
+// compare checks what only all servers together show.
+func compare(all []*finding) {
+	var offsets []int64
+	for i, f := range all {
+		if f.info.Est.Known {
+			offsets = append(offsets, f.info.Est.Offset)
+		}
+		for _, other := range all[:i] {
+			if f.info.RunID != "" && f.info.RunID == other.info.RunID {
+				f.problem("is the same server as master %s (run_id %s)", other.master.Name, f.info.RunID)
+			}
+		}
+	}
+	if len(offsets) == 0 {
+		return
+	}
+	slices.Sort(offsets)
+	median := offsets[(len(offsets)-1)/2]
+	for _, f := range all {
+		if !f.info.Est.Known {
+			continue
+		}
+		f.offset = f.info.Est.Offset - median
+		if clock.Abs(f.offset) > clock.Micros(admission.MaxSkew)+f.info.Est.Err {
+			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, admission.MaxSkew.Milliseconds())
+		}
+	}
+}
+
+func writeTable(all []*finding, out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MASTER\tADDRESS\tVERSION\tROLE\tRUN_ID\tDURABLE\tMEMORY\tCLOCK\tROUND TRIP\tSEAL\tFIT")
+	for _, f := range all {
+		row := []string{f.master.Name, f.master.Address, f.info.Version, f.role, f.info.RunID[:min(8, len(f.info.RunID))], "", f.policy, "", "", f.seal, "yes"}
+		if f.info.RunID != "" {
+			row[5] = yesNo(f.info.Volatile == "")
+		}
+		if f.info.Est.Known {
+			row[7] = fmt.Sprintf("%+dms", f.offset/1000)
+		}
+		if f.rtt > 0 {
+			row[8] = f.rtt.Round(time.Microsecond).String()
+		}
+		if len(f.problems) > 0 {
+			row[10] = "NO"
+		}
+		for i, cell := range row {
+			if cell == "" {
+				row[i] = "-"
+			}
+		}
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	_ = table.Flush() // a caller that does not read the table reads the exit code
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// summarize writes every reason in a line of its own.
+func summarize(all []*finding, out io.Writer) error {
+	unfit := 0
+	for _, f := range all {
+		for _, text := range f.problems {
+			fmt.Fprintf(out, "%s: %s\n", f.master.Name, text)
+		}
+		for _, text := range f.warnings {
+			fmt.Fprintf(out, "%s: warning: %s\n", f.master.Name, text)
+		}
+		if len(f.problems) > 0 {
+			unfit++
+		}
+	}
+	if unfit > 0 {
+		return fmt.Errorf("%d of %d masters are %w", unfit, len(all), ErrUnfit)
+	}
+	return nil
+}

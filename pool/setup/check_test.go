@@ -1,0 +1,242 @@
+package setup
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
+)
+
+var onDisk = []string{"--appendonly", "yes", "--appendfsync", "always"}
+
+func check(t *testing.T, o pool.Options) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := Check(t.Context(), o, &out)
+	return out.String(), err
+}
+
+// wantReason expects a refusal that says so.
+func wantReason(t *testing.T, o pool.Options, says string) {
+	t.Helper()
+	out, err := check(t, o)
+	if !errors.Is(err, ErrUnfit) || !strings.Contains(out, says) {
+		t.Errorf("%v\n%swant %q", err, out, says)
+	}
+}
+
+func TestCheck_FindsFitMastersFit(t *testing.T) {
+	servers := faulty.StartGroup(t, 3, onDisk...)
+	o := optionsOf(servers...)
+	out, err := check(t, o)
+	if err != nil || strings.Count(out, "yes") != 6 || strings.Count(out, " new ") != 3 || strings.Contains(out, "warning") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, s := range servers {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("the check left %q", keys)
+		}
+	}
+	seen(t, o, 0, "quarantined")
+	if out, err := check(t, o); err != nil || !strings.Contains(out, "votes") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	o.MaxTTL = time.Minute
+	wantReason(t, o, "serves daemons with other settings: max-ttl is 60000 here and 200 there")
+}
+
+func TestCheck_WarnsOfMastersThatForget(t *testing.T) {
+	out, err := check(t, optionsOf(faulty.StartGroup(t, 3)...))
+	if err != nil || strings.Count(out, "warning: appendonly no") != 3 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestCheck_WarnsOfAKeyOfOthersWhereRecordsBelong(t *testing.T) {
+	servers := faulty.StartGroup(t, 3, onDisk...)
+	if _, err := servers[1].Do("SET", "redlockd:acked", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := check(t, optionsOf(servers...))
+	if err != nil || strings.Count(out, "warning") != 1 || !strings.Contains(out, "b: warning: database 0: redlockd:acked holds something that redlockd did not write") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestCheck_SaysWhatIsWrongWithAMaster(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	a, b, c := servers[0], servers[1], servers[2]
+	do := func(args ...any) {
+		t.Helper()
+		if _, err := c.Do(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := optionsOf(servers...)
+	do("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+	wantReason(t, o, "c: maxmemory-policy is allkeys-lru")
+	do("CONFIG", "SET", "maxmemory-policy", "noeviction")
+
+	twice := optionsOf(a, b, b)
+	wantReason(t, twice, "c: is the same server as master b")
+	many := o
+	many.Databases = 17
+	wantReason(t, many, "has no database 16")
+
+	host, port, _ := strings.Cut(a.Addr(), ":")
+	do("REPLICAOF", host, port)
+	wantReason(t, o, "c: is a slave")
+	do("REPLICAOF", "NO", "ONE")
+	wantReason(t, o, "c: is a promoted replica")
+	c.Kill()
+	wantReason(t, o, "c: cannot be reached")
+}
+
+func TestCheck_FindsAClockThatIsWrong(t *testing.T) {
+	servers := faulty.WithClock().StartGroup(t, 3)
+	servers[1].Step(2 * time.Second)
+	out, err := check(t, optionsOf(servers...))
+	if !errors.Is(err, ErrUnfit) || !strings.Contains(out, "b: its clock is +") || !strings.Contains(err.Error(), "1 of 3") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// masterUser makes the user of the file on every server, and returns its rules.
+func masterUser(t *testing.T, servers []*faulty.Server) (words []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../configs/master-acl.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words = strings.Fields(string(text))[1:]
+	if isOld(servers[0]) { // as ACCESS.md says
+		words = slices.DeleteFunc(words, func(word string) bool { return word == "+pexpiretime" })
+	}
+	for _, s := range servers {
+		allow(t, s, words...)
+	}
+	return words
+}
+
+// isOld tells of Redis 6.2, where subcommands cannot be taken away.
+func isOld(s *faulty.Server) bool {
+	_, err := s.Do("PEXPIRETIME", "none")
+	return err != nil
+}
+
+func allow(t *testing.T, s *faulty.Server, words ...string) {
+	t.Helper()
+	args := []any{"ACL", "SETUSER"}
+	for _, word := range words {
+		args = append(args, word)
+	}
+	if _, err := s.Do(args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRights_AreTheCommandsOfTheFile(t *testing.T) {
+	text, err := os.ReadFile("../../configs/master-acl.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours, allowed []string
+	for _, r := range slices.Concat(connectionRules, scriptRules) {
+		ours = append(ours, r.name)
+		if words := strings.Fields(strings.ToLower(r.call)); len(words) > 0 && strings.Join(words[:strings.Count(r.name, "|")+1], "|") != r.name {
+			t.Errorf("%s is asked for with %q", r.name, r.call)
+		}
+	}
+	for _, word := range strings.Fields(string(text)) {
+		if name, ok := strings.CutPrefix(word, "+"); ok {
+			allowed = append(allowed, name)
+		}
+	}
+	slices.Sort(ours)
+	slices.Sort(allowed)
+	if !slices.Equal(ours, allowed) {
+		t.Errorf("checked\n%s\nallowed by the file\n%s", ours, allowed)
+	}
+}
+
+// The user of the file may do everything; one right less is missed, and the
+// question leaves nothing behind.
+func TestCheck_NamesTheCommandsThatTheUserMayNotSay(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	words := masterUser(t, servers)
+	o := optionsOf(servers...)
+	for i := range o.Masters {
+		o.Masters[i].Username, o.Masters[i].Password = "redlockd", "change-me"
+	}
+	if out, err := check(t, o); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, word := range words {
+		name, ok := strings.CutPrefix(word, "+")
+		if !ok || isOld(servers[1]) && strings.Contains(name, "|") {
+			continue
+		}
+		allow(t, servers[1], "redlockd", "-"+name)
+		switch out, err := check(t, o); {
+		case name == "auth" || name == "hello": // may be said whatever the rules are, or there is no connection
+			if err != nil && !strings.Contains(out, "b: cannot be reached") {
+				t.Errorf("without %s: %v\n%s", name, err, out)
+			}
+		case name == "config|get":
+			if err != nil || !strings.Contains(out, "b: warning: CONFIG GET refused") {
+				t.Errorf("without %s: %v\n%s", name, err, out)
+			}
+		case !errors.Is(err, ErrUnfit) || !strings.Contains(out, "b: its user may not "+name+":"):
+			t.Errorf("without %s: %v\n%s", name, err, out)
+		}
+		allow(t, servers[1], "redlockd", "+"+name)
+	}
+	for _, s := range servers {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("the check left %q", keys)
+		}
+	}
+	allow(t, servers[2], "redlockd", "-zrangebyscore", "-lpush", "resetchannels")
+	wantReason(t, o, "c: its user may not lpush, publish, subscribe, zrangebyscore: ")
+}
+
+// brief is a longest lease that a test can wait for.
+const brief = 200 * time.Millisecond
+
+// unhurried is a master timeout that a busy machine does not reach.
+const unhurried = 10 * time.Second
+
+// optionsOf real masters, named a, b, c …
+func optionsOf(servers ...*faulty.Server) pool.Options {
+	o := pool.Options{MaxTTL: brief, MaxKeep: brief, MasterTimeout: unhurried, Databases: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	for i, s := range servers {
+		o.Masters = append(o.Masters, wire.Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
+	}
+	return o
+}
+
+// seen starts a daemon's lanes and waits until a master's detail or state says so.
+func seen(t *testing.T, o pool.Options, lane int, says string) {
+	t.Helper()
+	p, err := pool.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	g := p.Start()
+	var last pool.Status
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if last = g.Statuses()[lane]; strings.Contains(last.State+" "+last.Detail, says) {
+			return
+		}
+	}
+	t.Errorf("master %s is %s (%s), want %s", last.Name, last.State, last.Detail, says)
+}
