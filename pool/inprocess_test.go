@@ -49,8 +49,8 @@ func TestEmbedded_TheClockOfTheMastersIsTheDaemonsOwn(t *testing.T) {
 			t.Errorf("an answer after %v: %v", took, err)
 		}
 		for i := range 3 {
-			if shows := p.inProcess.At(i).Time().UnixMicro(); shows != l.est.at(c.Now()) {
-				t.Errorf("after %v master %d shows %d, estimated is %d", took, i, shows, l.est.at(c.Now()))
+			if shows := p.inProcess.At(i).Time().UnixMicro(); shows != l.est.At(c.Now()) {
+				t.Errorf("after %v master %d shows %d, estimated is %d", took, i, shows, l.est.At(c.Now()))
 			}
 		}
 	}
