@@ -85,3 +85,72 @@ func floodWith(ctx context.Context, d *daemon, line []string) {
 		}
 	}
 }
+
+const (
+	greedyClients = 200
+	greedyCeiling = 160 << 20 // bytes of the whole daemon; 117 MB measured
+)
+
+// Clients of one user subscribe without an end, or request long replies and read none.
+func TestCrowd_ClientsThatReadNothingAreBoundedAndLeaveTheNeighbourAlone(t *testing.T) {
+	needCrowd(t)
+	d := launchLocked(t)
+	guest := newGuest(t, d)
+	span := crowdSpan(8 * time.Second)
+	alone := besideFlood(t, d, guest, span, nil)
+	for name, command := range map[string]func(client, n int) []string{
+		"SUBSCRIBE": func(client, n int) []string {
+			return []string{"SUBSCRIBE", fmt.Sprintf("dlock:%d:%d:%s", client, n, strings.Repeat("x", 200))}
+		},
+		"COMMAND DOCS": func(int, int) []string { return []string{"COMMAND", "DOCS"} },
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		var crowd sync.WaitGroup
+		for i := range greedyClients {
+			crowd.Go(func() {
+				for ctx.Err() == nil {
+					sendUnread(ctx, d, func(n int) []string { return command(i, n) })
+					time.Sleep(100 * time.Millisecond) // closed by the daemon: again
+				}
+			})
+		}
+		peak, next, end := int64(0), time.Now(), time.Now().Add(span)
+		guest.work(func() bool {
+			if now := time.Now(); now.After(next) {
+				peak, next = max(peak, occupied(t, d)), now.Add(sampleInterval)
+			}
+			return time.Now().Before(end)
+		})
+		stop()
+		crowd.Wait()
+		p99 := guest.turns.quantile(0.99)
+		t.Logf("beside %d connections that send %s and read nothing: %d MB of memory; p99 %.2f ms, %.1f times the %.2f ms without",
+			greedyClients, name, peak>>20, p99/1000, p99/alone, alone/1000)
+		if guest.failures > 0 || guest.turns.total == 0 {
+			t.Errorf("%s: %d of %d turns of the neighbour failed, the last with: %v", name, guest.failures, guest.turns.total, guest.last)
+		}
+		if peak > greedyCeiling {
+			t.Errorf("%s: the daemon takes %d bytes, at most %d are allowed", name, peak, greedyCeiling)
+		}
+	}
+}
+
+// sendUnread sends commands on a connection of its own, a hundred at a time, until the
+// daemon closes it or the context ends. It reads nothing after the login.
+func sendUnread(ctx context.Context, d *daemon, command func(n int) []string) {
+	conn, err := dialRESP(ctx, d.address)
+	if err != nil {
+		return // the daemon rejects it
+	}
+	defer context.AfterFunc(ctx, conn.close)()
+	defer conn.close()
+	if _, err := conn.do("AUTH", password); err != nil {
+		return
+	}
+	for n := 0; ; n++ {
+		conn.queue(command(n)...)
+		if n%100 == 99 && conn.flush() != nil {
+			return
+		}
+	}
+}
