@@ -24,7 +24,7 @@ func newPureDaemon(t *testing.T, o Options) *pureDaemon {
 	t.Helper()
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	// The master timeout is wide, so that a busy machine fails nothing.
-	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: 5 * time.Second, Logger: o.Logger})
+	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: time.Minute, Late: 100 * time.Millisecond, Logger: o.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func valueOf(v attribute.Value) *common.AnyValue {
 		}
 		return &common.AnyValue{Value: &common.AnyValue_ArrayValue{ArrayValue: list}}
 	}
-	return textValue(v.Emit())
+	return textValue(v.String())
 }
 
 func textValue(text string) *common.AnyValue {
