@@ -64,6 +64,7 @@ type session struct {
 	shareBegan   time.Time // see sharequeue.go
 	shareStarted int       // commands started in this share
 	shareBytes   int       // their bytes and those of their replies
+	shareOwner   string    // user and address, "" until it is needed
 	heavyUntil   time.Time // its shares wait in the queue until then, zero = they do not
 
 	mu             sync.Mutex
@@ -200,7 +201,7 @@ func (s *session) describeLocked() {
 	s.description = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()
 	if s.owner != s.client.User {
-		s.owner = s.client.User
+		s.owner, s.shareOwner = s.client.User, ""
 		s.reserveLocked(s.reserved)
 	}
 	s.updateMemoryLocked()

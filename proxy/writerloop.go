@@ -68,7 +68,10 @@ func (s *session) startLocked() {
 	}
 	if s.shareStarted >= shareCommands || s.shareBytes >= shareBytes || s.isHeavyLocked() {
 		s.shareStarted, s.shareBytes, s.heavyUntil = 0, 0, time.Now().Add(heavyTime)
-		owner := s.owner + " " + s.client.Host
+		if s.shareOwner == "" {
+			s.shareOwner = s.owner + " " + s.client.Host
+		}
+		owner := s.shareOwner
 		s.mu.Unlock()
 		s.server.shares.enter(owner)
 		defer s.server.shares.leave()
