@@ -23,7 +23,7 @@ type flushStage struct {
 func newFlushStage() *flushStage {
 	hand := newHandClock()
 	p := &Pool{options: Options{
-		MasterTimeout: 100 * time.Millisecond, Clock: hand, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Masters: []Master{{Name: "a"}}, MasterTimeout: 100 * time.Millisecond, Clock: hand, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}}
 	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
 		events: notify.Events{Config: p.notifyConfig(0), Carried: p.carriesEvents()}}

@@ -26,6 +26,7 @@ func TestReply_MomentWritesNumbersAsDigits(t *testing.T) {
 func FuzzReply(f *testing.F) {
 	f.Add([]byte{2, 2, 'O', 'K', 2, 1, '5', 1, 0, 0, 7, 2, 2, 1, '1', 2, 1, '2'}, false)
 	f.Add([]byte{}, true)
+	f.Add([]byte("MMMMMMM"), true) // counts of listeners
 	f.Fuzz(func(t *testing.T, data []byte, beat bool) {
 		s := newFlushStage()
 		fl, op := &s.conn.flush, acquiring("key")
