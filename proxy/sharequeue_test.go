@@ -166,6 +166,16 @@ func TestShareQueue_AConnectionRemainsHeavyForAWhile(t *testing.T) {
 	flood, answers := repeated(2*shareCommands, "ECHO one"), strings.Repeat("$3\r\none\r\n", 2*shareCommands)
 	c.send(flood)
 	c.expect(answers)
+	until := func() (t time.Time) {
+		for _, one := range s.snapshot() {
+			one.mu.Lock()
+			t = one.heavyUntil
+			one.shareBegan = time.Time{} // a new period
+			one.mu.Unlock()
+		}
+		return t
+	}
+	heavy := until()
 	s.shares.mu.Lock()
 	s.shares.free = 0 // as if another connection had the turn
 	s.shares.mu.Unlock()
@@ -177,6 +187,9 @@ func TestShareQueue_AConnectionRemainsHeavyForAWhile(t *testing.T) {
 	}
 	s.shares.leave()
 	c.expect("$4\r\nmore\r\n")
+	if now := until(); heavy.IsZero() || now != heavy {
+		t.Errorf("heavy until %v, %v after a command that is less than a share", heavy, now)
+	}
 	// After the time it is like any other connection.
 	for _, one := range s.snapshot() {
 		one.mu.Lock()

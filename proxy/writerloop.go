@@ -66,8 +66,11 @@ func (s *session) startLocked() {
 	if !s.startableLocked() {
 		return
 	}
-	if s.shareStarted >= shareCommands || s.shareBytes >= shareBytes || s.isHeavyLocked() {
+	further := s.shareStarted >= shareCommands || s.shareBytes >= shareBytes
+	if further {
 		s.shareStarted, s.shareBytes, s.heavyUntil = 0, 0, time.Now().Add(heavyTime)
+	}
+	if further || s.isHeavyLocked() {
 		if s.shareOwner == "" {
 			s.shareOwner = s.owner + " " + s.client.Host
 		}
