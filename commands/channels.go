@@ -26,10 +26,43 @@ type channelSubscriber struct {
 	patterns map[string]int
 }
 
-// subscriberSet is the subscribers of one channel, or of one pattern.
+// subscriberSet is the subscribers of one channel, or of one pattern. Most have one: a map
+// for it alone, and a pattern for every channel, took half of what a channel takes.
 type subscriberSet struct {
-	pattern glob
-	members map[*channelSubscriber]struct{}
+	pattern *glob // nil for a channel
+	first   *channelSubscriber
+	more    map[*channelSubscriber]struct{}
+}
+
+func (a *subscriberSet) add(s *channelSubscriber) {
+	if a.first == nil || a.first == s {
+		delete(a.more, s)
+		a.first = s
+		return
+	}
+	if a.more == nil {
+		a.more = map[*channelSubscriber]struct{}{}
+	}
+	a.more[s] = struct{}{}
+}
+
+// remove reports whether there is no subscriber left.
+func (a *subscriberSet) remove(s *channelSubscriber) bool {
+	if delete(a.more, s); a.first == s {
+		a.first = nil
+	}
+	return a.first == nil && len(a.more) == 0
+}
+
+func (a *subscriberSet) all(yield func(*channelSubscriber) bool) {
+	if a.first != nil && !yield(a.first) {
+		return
+	}
+	for s := range a.more {
+		if !yield(s) {
+			return
+		}
+	}
 }
 
 // dbSubscriptions is the subscriptions to one database's locks.
@@ -71,13 +104,13 @@ func (r *channels) subscribe(c *Client, names []string, patterns []glob) {
 		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
 		if hasEvents(name) {
 			s.channels[name] = c.DB
-			r.dbLocked(c.DB).ofChannels().add(name, glob{}, s)
+			r.dbLocked(c.DB).ofChannels().add(name, nil, s)
 		}
 	}
 	for _, pattern := range patterns {
 		r.dropLocked(s, pattern.text, s.patterns, (*dbSubscriptions).ofPatterns)
 		s.patterns[pattern.text] = c.DB
-		r.dbLocked(c.DB).ofPatterns().add(pattern.text, pattern, s)
+		r.dbLocked(c.DB).ofPatterns().add(pattern.text, &pattern, s)
 	}
 	r.sweepLocked()
 	r.mu.Unlock()
@@ -160,7 +193,7 @@ func (r *channels) dropLocked(s *channelSubscriber, name string, databases map[s
 	delete(databases, name)
 	all := side(r.dbs[db])
 	if a := all[name]; a != nil {
-		if delete(a.members, s); len(a.members) == 0 {
+		if a.remove(s) {
 			delete(all, name)
 		}
 	}
@@ -172,13 +205,13 @@ type subscriberSets map[string]*subscriberSet
 func (w *dbSubscriptions) ofChannels() subscriberSets { return w.channels }
 func (w *dbSubscriptions) ofPatterns() subscriberSets { return w.patterns }
 
-func (all subscriberSets) add(name string, pattern glob, s *channelSubscriber) {
+func (all subscriberSets) add(name string, pattern *glob, s *channelSubscriber) {
 	a := all[name]
 	if a == nil {
-		a = &subscriberSet{pattern: pattern, members: map[*channelSubscriber]struct{}{}}
+		a = &subscriberSet{pattern: pattern}
 		all[name] = a
 	}
-	a.members[s] = struct{}{}
+	a.add(s)
 }
 
 // delivery is a message and its recipients.
@@ -217,7 +250,7 @@ func (r *channels) publish(db int, e redlock.Event) {
 
 func (r *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map[string]bool, key redlock.Key, words ...Reply) []delivery {
 	one := delivery{message: Reply{Kind: KindPush, Items: words}}
-	for s := range a.members {
+	for s := range a.all {
 		allowed, known := may[s.user]
 		if !known {
 			allowed = r.mayReceive(s.user, string(key))

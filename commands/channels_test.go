@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -117,6 +118,74 @@ func TestSUBSCRIBE_SendsTheEventsOfTheLock(t *testing.T) {
 	if got := received(); got != "" {
 		t.Errorf("received %s without a subscription", got)
 	}
+}
+
+// Each of several subscribers receives until it leaves, whichever came first.
+func TestSUBSCRIBE_SendsToEverySubscriberOfAChannel(t *testing.T) {
+	for leaves := range 3 {
+		first, events := listening(t)
+		all := []*conversation{first, first.another(2), first.another(3)}
+		var received []func() string
+		for _, one := range all {
+			received = append(received, one.messages())
+			one.say("SUBSCRIBE dlock:a")
+			one.say("SUBSCRIBE dlock:a") // again, which adds nothing
+		}
+		all[leaves].say("UNSUBSCRIBE dlock:a")
+		events.granted(0, "a")
+		for i := range all {
+			want := `>"message" "dlock:a" ` + event
+			if i == leaves {
+				want = ""
+			}
+			if got := received[i](); got != want {
+				t.Errorf("after connection %d has left, connection %d received %q, want %q", leaves, i, got, want)
+			}
+		}
+		all[leaves].say("SUBSCRIBE dlock:a")
+		for _, one := range all {
+			one.say("UNSUBSCRIBE dlock:a")
+		}
+		if n := len(first.table.channels.dbs); n > 0 {
+			t.Errorf("%d databases have subscriptions after the last one ended", n)
+		}
+	}
+}
+
+// The limits of memory count with this cost.
+func TestSUBSCRIBE_AChannelCostsWhatIsCounted(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("counting coverage takes memory")
+	}
+	const connections, each = 100, 500
+	first, _ := listening(t)
+	inUse := func() uint64 {
+		runtime.GC()
+		runtime.GC() // what the first left in pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var all []*conversation
+	for id := range int64(connections) {
+		one := first.another(id)
+		one.client.Push = func(Reply, bool) {}
+		all = append(all, one)
+	}
+	before := inUse()
+	for i, one := range all {
+		for k := range each {
+			call := &Call{Args: []string{"SUBSCRIBE", fmt.Sprint("dlock:", i, ":", k)}, Client: one.client}
+			names, _ := subscribeTo(call, &one.client.channels)
+			first.table.channels.subscribe(one.client, names, nil)
+		}
+	}
+	cost := float64(int64(inUse())-int64(before)) / (connections * each)
+	t.Logf("%.0f bytes for each channel", cost)
+	if cost > subscriptionCost {
+		t.Errorf("%.0f bytes for each channel, %d are counted", cost, subscriptionCost)
+	}
+	runtime.KeepAlive(all)
 }
 
 func TestSUBSCRIBE_ReceivesEventsOfTheDatabaseThatWasSelected(t *testing.T) {
