@@ -13,6 +13,8 @@ type manual struct {
 	entries   map[*command]Reply
 	documents map[*command]Reply
 	all       Reply // the entry of every command
+	allDocs   Reply // the document of every command
+	names     Reply // the name of every command
 }
 
 func (t *Table) newManual() *manual {
@@ -23,7 +25,7 @@ func (t *Table) newManual() *manual {
 			m.add(part)
 		}
 	}
-	m.all = m.entriesOf(t.rows)
+	m.all, m.allDocs, m.names = m.entriesOf(t.rows), m.documentsOf(t.rows), namesOf(t.rows)
 	return m
 }
 
@@ -58,12 +60,16 @@ func (t *Table) commandCount(c *Call) error {
 }
 
 func (t *Table) commandList(c *Call) error {
-	names := make([]Reply, len(t.rows))
-	for i, row := range t.rows {
+	c.Reply(t.manual().names)
+	return nil
+}
+
+func namesOf(rows []*command) Reply {
+	names := make([]Reply, len(rows))
+	for i, row := range rows {
 		names[i] = Bulk(row.full)
 	}
-	c.Reply(Array(names...))
-	return nil
+	return Array(names...)
 }
 
 // commandInfo answers the entries of the named commands, nil for unknown ones.
@@ -81,13 +87,14 @@ func (t *Table) commandInfo(c *Call) error {
 
 // commandDocs answers a map of the named commands; unknown ones are left out.
 func (t *Table) commandDocs(c *Call) error {
-	rows := t.rows
-	if len(c.Args) > 2 {
-		rows = nil
-		for _, name := range c.Args[2:] {
-			if row := t.named(name); row != nil {
-				rows = append(rows, row)
-			}
+	if len(c.Args) == 2 {
+		c.Reply(t.manual().allDocs)
+		return nil
+	}
+	var rows []*command
+	for _, name := range c.Args[2:] {
+		if row := t.named(name); row != nil {
+			rows = append(rows, row)
 		}
 	}
 	c.Reply(t.manual().documentsOf(rows))

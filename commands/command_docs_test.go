@@ -124,3 +124,19 @@ type keptReply struct{ reply Reply }
 
 func (k *keptReply) Complete(r Reply)                 { k.reply = r }
 func (k *keptReply) CompleteDeferred(l DeferredReply) { k.reply = l.Reply() }
+
+// A client that requests them all and reads none keeps no copies in memory.
+func TestCOMMAND_ClientsShareTheRepliesAboutAllCommands(t *testing.T) {
+	table := NewTable(Deps{})
+	for _, words := range [][]string{{"COMMAND"}, {"COMMAND", "DOCS"}, {"COMMAND", "INFO"}, {"COMMAND", "LIST"}} {
+		var items [2]*Reply
+		for i := range items {
+			sink := &keptReply{}
+			table.Dispatch(&Call{Args: words, Client: &Client{Proto: 2}, Completer: sink})
+			items[i] = &sink.reply.Items[0]
+		}
+		if items[0] != items[1] {
+			t.Errorf("%q: each reply is built anew", words)
+		}
+	}
+}
