@@ -10,9 +10,9 @@ package proxy
 //
 // Operations that have been started wait for the masters in the queues of the lanes, all of
 // them in one order. So the queue here also bounds what heavy connections have in flight, and
-// more tightly while other connections are at work. Then the queue also rests after each
-// turn, as long as that took and some more for what comes behind it: the kernel and the
-// other end of the connection need the processors, too.
+// more tightly while other connections are at work. What is answered at once, such as PING,
+// needs the processors instead, and so do the kernel and the other end of the connection. So
+// the queue rests after such turns for some times as long as they took.
 
 import (
 	"runtime"
@@ -42,9 +42,10 @@ const (
 	maxInFlightBesideLight = shareCommands / 2
 	// lightTime is how long a command of a connection that is not heavy counts as work.
 	lightTime = 100 * time.Millisecond
-	// restFactor and minRest: timers are not finer.
-	restFactor = 2
-	minRest    = time.Millisecond
+	// commandCost is what a command takes beside its handler: to read it and to write its reply.
+	commandCost = time.Microsecond
+	restFactor  = 2
+	minRest     = time.Millisecond // timers are not finer
 )
 
 // shareQueue is the queue for further shares.
@@ -131,14 +132,18 @@ func (r *shareQueue) enter(o *shareOwner) {
 	<-turn
 }
 
-// leave ends a turn that took so long and left commands of this weight in flight.
-func (r *shareQueue) leave(o *shareOwner, took time.Duration, weight int) {
+// leave ends a turn that took so long, and started commands of this weight, of which this
+// part is in flight.
+func (r *shareQueue) leave(o *shareOwner, took time.Duration, started, inFlight int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o.running--
-	o.inFlight += weight
+	o.inFlight += inFlight
 	now := time.Since(r.began)
-	if r.owed += restFactor * took; !r.besideLight(now) {
+	if r.besideLight(now) {
+		atOnce := time.Duration(started - inFlight)
+		r.owed += restFactor * (commandCost*atOnce + took*atOnce/time.Duration(max(started, 1)))
+	} else {
 		r.owed = 0
 	}
 	if r.owed < minRest {

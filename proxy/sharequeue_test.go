@@ -141,7 +141,7 @@ func TestShareQueue_ServesOwnersInTurn(t *testing.T) {
 			defer r.part(o)
 			r.enter(o)
 			order <- owner
-			r.leave(o, 0, 0)
+			r.leave(o, 0, 1, 0)
 		}()
 		comesTrue(t, "it is queued", func() bool { return waiting() == i+1 })
 	}
@@ -257,7 +257,7 @@ func TestShareQueue_AFloodAloneHasManyCommandsInFlight(t *testing.T) {
 	o := r.join("flood")
 	for n := 0; n < maxInFlight; n += shareCommands {
 		r.enter(o)
-		r.leave(o, time.Hour, shareCommands)
+		r.leave(o, time.Hour, shareCommands, shareCommands)
 	}
 	if r.mayStartLocked(o, 0) {
 		t.Errorf("another turn may start with %d commands in flight", o.inFlight)
@@ -280,12 +280,17 @@ func TestShareQueue_RestsBesideOtherClients(t *testing.T) {
 	besideLight(&r)
 	o := r.join("flood")
 	r.enter(o)
-	r.leave(o, minRest/restFactor-1, 0)
+	r.leave(o, minRest/restFactor-commandCost-1, 1, 0)
 	if r.free != 1 {
 		t.Error("the queue rests after less than the shortest rest")
 	}
 	r.enter(o)
-	r.leave(o, time.Hour, 0)
+	r.leave(o, time.Hour, 8, 8)
+	if r.free != 1 {
+		t.Error("the queue rests although all commands of the turn wait for the masters")
+	}
+	r.enter(o)
+	r.leave(o, time.Hour, 8, 0)
 	r.mu.Lock()
 	free := r.free
 	r.mu.Unlock()
@@ -294,7 +299,7 @@ func TestShareQueue_RestsBesideOtherClients(t *testing.T) {
 	}
 	r.rested()
 	r.enter(o)
-	r.leave(o, 0, 0)
+	r.leave(o, 0, 1, 0)
 }
 
 // A command on many keys is as much of a share as as many commands.

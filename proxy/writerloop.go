@@ -82,18 +82,17 @@ func (s *session) startLocked() {
 	owner := s.shareOwner
 	s.mu.Unlock()
 	s.server.shares.enter(owner)
-	began, inFlight := time.Now(), 0
-	defer func() { s.server.shares.leave(owner, time.Since(began), inFlight) }()
+	began, started, inFlight := time.Now(), 0, 0
+	defer func() { s.server.shares.leave(owner, time.Since(began), started, inFlight) }()
 	s.mu.Lock()
-	inFlight = s.startShareLocked(owner.window)
+	started, inFlight = s.startShareLocked(owner.window)
 }
 
-// startShareLocked starts what is left of a share, and returns the weight of the commands
-// that are not answered yet. These give it back if they are started in a window. A
+// startShareLocked starts what is left of a share. It returns the weight of that and, with
+// a window, of those commands that are not answered yet and count in it until they are. A
 // barrier always finds the batch empty: it waits to be the head, and nothing becomes
 // the head within one call.
-func (s *session) startShareLocked(window int64) (inFlight int) {
-	started := false
+func (s *session) startShareLocked(window int64) (started, inFlight int) {
 	for s.startableLocked() && s.shareStarted < shareCommands && s.shareBytes < shareBytes {
 		pr := s.next
 		s.shareStarted += pr.weight()
@@ -106,7 +105,7 @@ func (s *session) startShareLocked(window int64) (inFlight int) {
 			s.closing = true
 		}
 		if !pr.answered {
-			started = true
+			started += pr.weight()
 			s.mu.Unlock()
 			s.dispatch(pr)
 			s.mu.Lock()
@@ -120,12 +119,12 @@ func (s *session) startShareLocked(window int64) (inFlight int) {
 			s.closing = true
 		}
 	}
-	if started {
+	if started > 0 {
 		s.mu.Unlock()
 		s.sendBatch()
 		s.mu.Lock()
 	}
-	return inFlight
+	return started, inFlight
 }
 
 // isHeavyLocked reports whether the connection needed more than a share lately.
