@@ -44,7 +44,7 @@ const (
 	lightTime = 100 * time.Millisecond
 	// commandCost is what a command takes beside its handler: to read it and to write its reply.
 	commandCost = time.Microsecond
-	restFactor  = 2
+	restFactor  = 3
 	minRest     = time.Millisecond // timers are not finer
 )
 
