@@ -269,7 +269,7 @@ func (l *lane) connected(link Link, f admission.ServerInfo, a admission.Admissio
 		g.counters.NewIncarnations++
 		clear(l.recordsWritten) // the records that it held may be lost with the incarnation before
 	}
-	if a.Score <= maxRegister { // otherwise the register is damaged, as its seal will show
+	if a.Score <= MaxRegister { // otherwise the register is damaged, as its seal will show
 		l.acked = max(l.acked, a.Score)
 	}
 	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.ClientID, f.RunID, a.Incarnation, ""

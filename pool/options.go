@@ -29,11 +29,6 @@ type Options struct {
 
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
 	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
-	Bootstrap       bool // a brand-new group may vote at once; ignored unless all masters are blank
-
-	// FenceAbove is for Bootstrap: the registers of all databases start above it.
-	// 0 to MaxFenceAbove; 0 = the clocks alone decide.
-	FenceAbove int64
 
 	Databases int // logical databases, each with lanes of its own; 16
 	// MaxQueue bounds the operations waiting on one master; 100 000. At the
@@ -64,15 +59,8 @@ const (
 	maxBehind = 250 * time.Millisecond
 )
 
-// MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:
-// a group that starts at the limit would not outlive its first grants.
-const MaxFenceAbove = maxRegister - 1<<32
-
 // WithDefaults fills in the defaults, or returns what is wrong.
 func (o *Options) WithDefaults() error {
-	if o.FenceAbove < 0 || o.FenceAbove > MaxFenceAbove {
-		return fmt.Errorf("fence-above: %d, 0 to %d are allowed", o.FenceAbove, int64(MaxFenceAbove))
-	}
 	if o.Embedded > 0 && len(o.Masters) > 0 {
 		return fmt.Errorf("masters and embedded masters exclude each other: %d masters and embedded %d given", len(o.Masters), o.Embedded)
 	}

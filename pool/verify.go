@@ -26,9 +26,9 @@ var (
 	errUnexpectedSeal = errors.New("answered the seal with something unexpected")
 )
 
-// maxRegister is where Lua and zset scores stop being exact integers. A register
+// MaxRegister is where Lua and zset scores stop being exact integers. A register
 // above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
-const maxRegister = 1 << 52
+const MaxRegister = 1 << 52
 
 // finishFlush verifies the flush and delivers the answers.
 func (l *lane) finishFlush(c *connection) {
@@ -179,7 +179,7 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)
 		return bad(err), err
 	}
-	if old > maxRegister {
+	if old > MaxRegister {
 		err := fmt.Errorf("%w: %d is above 2^52; stop all daemons, delete %s on this master, start again", errDamaged, old, l.group.sealKey)
 		return bad(err), err
 	}

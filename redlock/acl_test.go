@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/pool/setup"
 )
 
 // aclWords are the name and the rules of the file's user.
@@ -314,7 +315,7 @@ func TestACL_AllowsBootstrap(t *testing.T) {
 	c.aclUser()
 	o := c.options()
 	restricted(nil, &o)
-	if err := pool.Bootstrap(t.Context(), o, false, io.Discard); err != nil {
+	if err := setup.Bootstrap(t.Context(), o, setup.BootstrapTerms{}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for i := range c.servers {

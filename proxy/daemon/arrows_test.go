@@ -42,12 +42,13 @@ var arrows = map[string][]string{
 	"pool/faulty":      {},
 	"redlock/checker":  {},
 	"redlock/mutants":  {},
-	"redlock/sim":      {"redlock", "pool"},
+	"redlock/sim":      {"redlock", "pool", "pool/setup"},
 	"redlock/chaos":    {},
 }
 
-// testSupport may be imported by any test, and by nothing that is shipped.
-var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/checker", "redlock/mutants"}
+// testSupport may be imported by any test. What is shipped imports of it only what its
+// arrows allow.
+var testSupport = []string{"pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants"}
 
 // listed is one package as `go list -json` describes it.
 type listed struct {

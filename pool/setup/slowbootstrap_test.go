@@ -1,4 +1,4 @@
-package pool
+package setup
 
 // slowbootstrap_test.go: a bootstrap on a machine that stands still for a moment.
 
@@ -8,17 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
 )
 
 // slowLink is late with its first admissions by a clock that is moved.
 type slowLink struct {
-	Link
+	wire.Link
 	late func()
 }
 
-func (l *slowLink) Exchange(commands []Command, replies []Reply) []Reply {
+func (l *slowLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
 	if commands[0].Args[0] == "EVAL" {
 		l.late()
 	}
@@ -37,12 +39,12 @@ func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servers := faulty.StartGroup(t, 3)
 			stops := c.stops
-			o := Options{MasterTimeout: 10 * time.Second, Databases: 1}
+			o := pool.Options{MasterTimeout: 10 * time.Second, Databases: 1}
 			for i, s := range servers {
-				o.Masters = append(o.Masters, Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
+				o.Masters = append(o.Masters, wire.Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
 			}
-			dial := DialRueidis(20 * time.Second)
-			o.Dialer = func(ctx context.Context, m Master, db int) (Link, error) {
+			dial := wire.DialRueidis(20 * time.Second)
+			o.Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
 				link, err := dial(ctx, m, db)
 				return &slowLink{link, func() {
 					if stops--; stops >= 0 {
@@ -50,7 +52,7 @@ func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
 					}
 				}}, err
 			}
-			err := Bootstrap(t.Context(), o, false, io.Discard)
+			err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard)
 			if (err != nil) != c.fails {
 				t.Errorf("%v", err)
 			}
