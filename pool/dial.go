@@ -15,8 +15,6 @@ import (
 	"redlockd/pool/wire"
 )
 
-var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
-
 // minRetryDelay is also the interval between dials of a server that does not answer: they
 // cost next to nothing, and clients wait for the server. With it a quorum that returned
 // granted again after 7 to 40 ms; with delays that doubled, after 137 to 634 ms.

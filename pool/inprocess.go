@@ -14,15 +14,6 @@ import (
 	"redlockd/pool/wire"
 )
 
-// maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
-// state for every script (0.4 ms): 16 of them stay far below the master timeout.
-const maxEmbeddedFlush = 16
-
-// minEmbeddedTimeout is the least master timeout with embedded masters: they
-// compete with everything else in this process for the processor. Copies do not last longer
-// for it, see Options.Late: their ends are absolute, and on this daemon's own clock.
-const minEmbeddedTimeout = time.Second
-
 func (p *Pool) embedded() bool { return p.inProcess != nil }
 
 // embeddedTime is the clock of all embedded masters. It is this daemon's Clock, so it

@@ -16,7 +16,6 @@
 package pool
 
 import (
-	"errors"
 	"runtime"
 	"time"
 
@@ -31,11 +30,6 @@ const (
 	stateUp
 	stateDown
 	stateRefused // reachable, but must not vote: a replica, another fingerprint …
-)
-
-var (
-	errStalled = errors.New("did not answer in time")
-	errPanic   = errors.New("internal error in a lane")
 )
 
 // lane is guarded by its group's lock, except index and master, and what its task

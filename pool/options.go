@@ -59,6 +59,15 @@ const (
 	maxBehind = 250 * time.Millisecond
 )
 
+// maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
+// state for every script (0.4 ms): 16 of them stay far below the master timeout.
+const maxEmbeddedFlush = 16
+
+// minEmbeddedTimeout is the least master timeout with embedded masters: they
+// compete with everything else in this process for the processor. Copies do not last longer
+// for it, see Options.Late: their ends are absolute, and on this daemon's own clock.
+const minEmbeddedTimeout = time.Second
+
 // WithDefaults fills in the defaults, or returns what is wrong.
 func (o *Options) WithDefaults() error {
 	if o.Embedded > 0 && len(o.Masters) > 0 {

@@ -3,7 +3,6 @@
 package pool
 
 import (
-	"fmt"
 	"time"
 
 	"redlockd/pool/admission"
@@ -29,8 +28,4 @@ func (l *lane) quarantineLocked() time.Duration {
 	age := clock.Micros(l.group.pool.options.Age())
 	left := l.conn.incarnation.Base + age - l.est.At(l.group.now())
 	return max(0, time.Duration(left)*time.Microsecond)
-}
-
-func quarantineText(wait time.Duration) string {
-	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
 }

@@ -20,7 +20,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -28,8 +27,6 @@ import (
 
 	"redlockd/pool/wire"
 )
-
-var errNoRecords = errors.New("waits until the records of a quorum of masters are read")
 
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10

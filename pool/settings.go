@@ -5,7 +5,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 
 	"redlockd/pool/admission"
@@ -15,11 +14,6 @@ import (
 // settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
 // pattern costs a master some ten microseconds.
 const settingsEvery = 10
-
-var (
-	errSettings = errors.New("its settings changed, it must be admitted again")
-	errEvicted  = errors.New("it may have evicted locks")
-)
 
 // appendSettings appends the commands that read the settings.
 func (f *flush) appendSettings() {

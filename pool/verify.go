@@ -3,27 +3,11 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
-)
-
-var (
-	errMemoryGone     = errors.New("its memory is gone (flushed, swapped or replaced)")
-	errBalanced       = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
-	errLate           = errors.New("answered too late to count")
-	errEstimateBehind = errors.New("its clock was misjudged and is measured anew")
-	errSuspect        = errors.New("its clock is under suspicion")
-	errBehind         = errors.New("its clock is behind its estimate")
-	errUnobserved     = errors.New("its clock went unwatched and is measured anew")
-	errCrept          = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new incarnation")
-	errRolledBack     = errors.New("its memory was rolled back")
-	errDamaged        = errors.New("its register is damaged")
-	errForeign        = errors.New("its seal was overwritten by other data")
-	errUnexpectedSeal = errors.New("answered the seal with something unexpected")
 )
 
 // MaxRegister is where Lua and zset scores stop being exact integers. A register
