@@ -296,6 +296,7 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	h, g, lost := d.holdFor("k", time.Minute, 0)
+	d.quiet() // all copies are made
 	d.holds.mu.Lock()
 	h.until = d.clock.Now() - time.Millisecond // so its copies seem to have been prolonged
 	for lane := range h.terms.wrote {
