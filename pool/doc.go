@@ -14,6 +14,6 @@
 //   - tasks.go: goroutines; package wire: connections; package clock: time;
 //   - watch.go, events.go: tracked keys, and events of other daemons, with package notify;
 //   - bootstrap.go, reconfigure.go, quarantine.go: commands of operators;
-//   - inprocess.go: masters in this process; rules.go, controls.go: rules that tests switch off;
+//   - inprocess.go: masters in this process;
 //   - names.go: names of packages below.
 package pool

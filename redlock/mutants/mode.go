@@ -8,11 +8,6 @@ const scripts = "redlock/scripts/"
 // brokenReaders: rows of readers and their writer.
 func brokenReaders() []Mutant {
 	return []Mutant{
-		rule("unpurged", "readers whose time is over are counted").in("turning-3"),
-		rule("caller-clock", "the caller's clock decides whether a reader's lease is over").in("readers-3"),
-		rule("upgrade-undo", "the undo of an upgrade takes the read lease, too").in("contest-3"),
-		rule("one-kind", "an extension adds up copies of a reader and of a writer").in("halves-3"),
-		rule("one-seal", "overlapping holders choose fences as if they followed one another").in("permits-3"),
 		patched("read-written", "a reader comes in beside another's writer",
 			Change{scripts + "share.lua", "  if redis.call('GET', lock) ~= ARGV[1] then return 0 end\n", ""}).in("readers-3"),
 		patched("write-read", "a reader becomes the writer beside other readers",
@@ -42,7 +37,6 @@ func brokenReaders() []Mutant {
 // brokenPermits: rows of counted holders, and of several keys.
 func brokenPermits() []Mutant {
 	return []Mutant{
-		rule("counted-permits", "masters count permits, each for itself").in("permits-3"),
 		patched("permit-taken", "a permit is given twice",
 			Change{scripts + "permit.lua", "ends, holder = permit(redis.call('HGET', lock, slot), now)\n", "ends, holder = nil, nil\n"}).in("permits-3"),
 		patched("permit-ends", "the key ends with the permit that was given last",
