@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -104,6 +105,8 @@ func compose(root string) (map[string]string, error) {
 	return texts, nil
 }
 
+var packageClause = regexp.MustCompile(`(?m)^package \w+\n`)
+
 // imported is a text that imports the packages which its changes need.
 func imported(text string) string {
 	for _, needed := range []struct{ path, use string }{
@@ -111,8 +114,7 @@ func imported(text string) string {
 		{`"redlockd/redlock/mutants"`, "mutants.Script"},
 	} {
 		if strings.Contains(text, needed.use) && !strings.Contains(text, needed.path+"\n") {
-			at := strings.Index(text, "\nimport ")
-			text = text[:at] + "\nimport " + needed.path + "\n" + text[at:]
+			text = packageClause.ReplaceAllString(text, "${0}\nimport "+needed.path+"\n")
 		}
 	}
 	return text
