@@ -20,7 +20,8 @@ type Mutant struct {
 	Covered  string // why it does no harm that a client could see: another rule is enough; "" = it must be caught
 }
 
-// Change replaces text that occurs in a file exactly once.
+// Change replaces text that occurs in a file exactly once. All changes of Go files are in one
+// program: New keeps Old, once, where other mutants change the same text.
 type Change struct {
 	File     string // below the module's root
 	Old, New string
