@@ -174,7 +174,7 @@ func (l *lane) identify(f admission.ServerInfo) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, other := range g.lanes {
-		if other != l && other.claimedRunID == f.RunID && !Broken(RuleDistinct) {
+		if other != l && other.claimedRunID == f.RunID {
 			return admission.Unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.RunID)
 		}
 	}
@@ -214,7 +214,7 @@ func (l *lane) admitOnce(link Link, f admission.ServerInfo) (admission.Admission
 		if err != nil {
 			return a, err
 		}
-		if a.Incarnation.Identity != r.Invalidate && (a.Score >= least || Broken(RuleGreater)) {
+		if a.Incarnation.Identity != r.Invalidate && a.Score >= least {
 			return a, nil
 		}
 		g.mu.Lock()

@@ -13,6 +13,6 @@
 //   - reasons.go, status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
 //   - tasks.go: goroutines; package wire: connections; package clock: time;
 //   - watch.go, events.go: tracked keys, and events of other daemons, with package notify;
-//   - inprocess.go: masters in this process; rules.go, controls.go: rules that tests switch off;
+//   - inprocess.go: masters in this process;
 //   - names.go: names of packages below.
 package pool

@@ -116,9 +116,6 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 		}
 	}
 	score := f.replies[f.sealAt]
-	if score.Kind == ReplyNil && (Broken(RuleIdentity) || Broken(RuleSeal) || Broken(RuleExists)) {
-		score = Reply{Kind: ReplyInt}
-	}
 	if score.Kind == ReplyNil {
 		return bad(errMemoryGone), errMemoryGone
 	}
@@ -142,9 +139,6 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 		}
 		top = max(old, f.raise)
 	}
-	if Broken(RuleSeal) {
-		return l.goodSealLocked(c, f, old, top, us), nil
-	}
 	if err := l.evictedLocked(f); err != nil {
 		l.invalidateLocked(c)
 		return bad(err), err
@@ -158,7 +152,7 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 	case err != nil:
 		return bad(err), nil
 	}
-	if old < f.minRegister && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
+	if old < f.minRegister {
 		l.invalidateLocked(c)
 		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)
 		return bad(err), err
@@ -176,19 +170,13 @@ func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 		return l.checkOwnClockLocked(f, now)
 	}
 	limit := l.group.pool.options.MasterTimeout
-	off := l.est.Deviation(f.sent, now, us)
-	switch {
-	case Broken(RuleClock):
-		return nil
-	case off != 0 && Broken(RuleInvalidate):
-		return errSuspect
-	case off != 0 || l.anomaly != nil:
+	if off := l.est.Deviation(f.sent, now, us); off != 0 || l.anomaly != nil {
 		l.noteAnomalyLocked(f, now, us)
 	}
 	switch {
 	case l.anomaly != nil:
 		return errSuspect
-	case (now-f.sent > limit || us > f.context.Time+clock.Micros(limit)) && !Broken(RuleLate):
+	case now-f.sent > limit || us > f.context.Time+clock.Micros(limit):
 		// The expiry was chosen from context.Time: beyond it a copy could last shorter
 		// than its lease, so the estimate's error does not widen this bound.
 		l.group.counters.LateFlushes++
