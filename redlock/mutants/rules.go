@@ -16,8 +16,8 @@ func brokenSeals() []Mutant {
 	return []Mutant{
 		patched("seal", "votes count without a good seal",
 			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"seal\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
-			Change{"pool/verify.go", "\tif err := l.evictedLocked(f); err != nil {\n",
-				"\tif Broken(\"seal\") {\n\t\treturn l.goodSealLocked(c, f, old, top, us), nil\n\t}\n\tif err := l.evictedLocked(f); err != nil {\n"}),
+			Change{"pool/verify.go", "\tif err := f.evictedLocked(); err != nil {\n",
+				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evictedLocked(); err != nil {\n"}),
 		patched("seal-last", "the seal stands in front",
 			Change{"pool/flush.go", "\topen := -1 // the bulk", "\tif (f.sealed || f.beat) && Broken(\"seal-last\") {\n\t\tf.seal()\n\t}\n\topen := -1 // the bulk"},
 			Change{"pool/flush.go", "\tif f.sealed || f.beat {\n\t\tf.seal()\n", "\tif (f.sealed || f.beat) && !Broken(\"seal-last\") {\n\t\tf.seal()\n"}),
@@ -52,7 +52,7 @@ func brokenFences() []Mutant {
 		patched("gt", "a register may fall",
 			Change{"pool/flush.go", raised, raised + "\t\tif c := &f.commands[len(f.commands)-1]; Broken(\"gt\") {\n\t\t\tc.Args = append(c.Args[:3], c.Args[4:]...)\n\t\t}\n"},
 			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"gt\") && old < f.minRegister {"},
-			Change{"pool/dial.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
+			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
 		patched("low-end", "a fence may lie below the voter's old register",
 			Change{"redlock/fence.go", "\t\tlows[n] = v.low\n", "\t\tif lows[n] = v.low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
 			Change{"redlock/fence.go", "if v.low < fence &&", "if (v.low < fence || pool.Broken(\"low-end\")) &&"}),
@@ -84,7 +84,7 @@ func brokenMemories() []Mutant {
 		patched("distinct", "one server counts as two masters",
 			// The fingerprint would refuse one server under two names, too.
 			Change{"pool/fingerprint.go", "\treturn fingerprint + \"/master=\"", "\tif Broken(\"distinct\") {\n\t\treturn fingerprint\n\t}\n\treturn fingerprint + \"/master=\""},
-			Change{"pool/dial.go", "other.claimedRunID == f.RunID {", "other.claimedRunID == f.RunID && !Broken(\"distinct\") {"}),
+			Change{"pool/attempt.go", "other.claimedRunID == f.RunID {", "other.claimedRunID == f.RunID && !Broken(\"distinct\") {"}),
 	}
 }
 
