@@ -119,7 +119,7 @@ func (o *Options) DialTimeout() time.Duration {
 // Age is how old a memory must be before its answer "not held" counts:
 // the longest lease, 1 % clock drift, and 2 s for everything else.
 func (o *Options) Age() time.Duration {
-	if o.RestartGuardOff || Broken(RuleAge) {
+	if o.RestartGuardOff {
 		return 0
 	}
 	return o.MaxTTL + o.MaxTTL/100 + 2*time.Second

@@ -79,25 +79,6 @@ type peerRecords struct {
 // minRegisterLocked is what the master's register cannot be below.
 func (l *lane) minRegisterLocked() int64 { return max(l.acked, l.recordedRegister) }
 
-// readRecords reads the master's records of the others, before it is admitted:
-// its records count whether it may vote or not.
-func (l *lane) readRecords(link Link) error {
-	g := l.group
-	o := &g.pool.options
-	replies := link.Exchange(AppendRecordQueries(o, g.db, nil), nil)
-	if err := wire.ExchangeErr(replies, len(o.Masters)); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l.mergeRecordsLocked(replies)
-	l.recordsWritten = make([]int64, len(g.lanes))
-	for i := range l.recordsWritten {
-		l.recordsWritten[i], _ = ReadRecord(replies[i])
-	}
-	return nil
-}
-
 // mergeRecordsLocked applies the records of one master, in the order of the lanes.
 func (l *lane) mergeRecordsLocked(replies []Reply) {
 	g := l.group
@@ -152,7 +133,8 @@ type record struct {
 
 // planRecordsLocked decides what the flush writes and whether it reads. Masters are
 // connected as a rule, and then their own registers tell more than records do.
-func (l *lane) planRecordsLocked(f *flush) {
+func (f *flush) planRecordsLocked() {
+	l := f.conn.lane
 	if l.recordsWritten == nil {
 		return // embedded masters end with this process
 	}
@@ -187,7 +169,8 @@ func (f *flush) appendRecords() {
 
 // noteRecordsLocked stores what the flush has written and read. What a master refuses for
 // a while, as without memory, is written again a second later.
-func (l *lane) noteRecordsLocked(f *flush) {
+func (f *flush) noteRecordsLocked() {
+	l := f.conn.lane
 	if f.recordsWrittenAt >= 0 {
 		if err := f.replies[f.recordsWrittenAt].Err; err == nil {
 			for _, r := range f.newRecords {

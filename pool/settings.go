@@ -48,7 +48,8 @@ func (f *flush) settingsChanged() error {
 // evictedLocked reports whether keys may have been lost since the admission although the
 // seal is still there. Where CONFIG is forbidden the policy is read at admissions
 // only, and the count alone decides.
-func (l *lane) evictedLocked(f *flush) error {
+func (f *flush) evictedLocked() error {
+	l := f.conn.lane
 	if f.settingsAt < 0 {
 		return nil
 	}

@@ -290,7 +290,7 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 0},
 			{Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}},
 		}
-		seal, ending := s.lane.checkSealLocked(s.conn, f, f.sent+c.took)
+		seal, ending := s.conn.checkSealLocked(f, f.sent+c.took)
 		if !errors.Is(seal.Err, c.want) || seal.Good != (c.want == nil) {
 			t.Errorf("%s: the seal is %+v, want the error %v", c.name, seal, c.want)
 		}
