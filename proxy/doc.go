@@ -4,7 +4,7 @@
 // Files in reading order:
 //
 //	proxy.go         the server; listen.go, accept.go, close.go, shutdown.go: connections
-//	guard.go         passes whole, valid commands to redcon; framing.go, inline.go, buffer.go
+//	guard.go         passes whole, valid commands to redcon, see proxy/resp; buffer.go
 //	preauth.go       serves a connection until its client is authenticated
 //	session.go       runs one client's commands in order; pendingreply.go
 //	writerloop.go    starts commands and writes replies; sharequeue.go, writers.go, encode.go

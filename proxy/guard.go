@@ -25,11 +25,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 const (
@@ -59,15 +60,15 @@ type guardConn struct {
 	smallBuf    *[smallBufSize]byte  // or this
 	largeBuf    *[largeBufSize]byte  // or this
 	buf         []byte
-	start       int      // buf[start:] is not handed over yet and starts with a command
-	frame       framing  // progress in that command
-	filled      int      // fill level of redcon's buffer
-	bypass      []string // words of the command whose placeholder was handed over last
-	readErr     error    // how the socket ended; returned once buf holds no complete command
-	bypassAll   bool     // redcon does not run yet: every command bypasses it
-	refused     bool     // a bad request was received; nothing is handed over anymore
-	hasDeadline bool     // the command at the start of buf has its deadline
-	deadlineSet bool     // the socket has a read deadline
+	start       int        // buf[start:] is not handed over yet and starts with a command
+	frame       resp.Frame // progress in that command
+	filled      int        // fill level of redcon's buffer
+	bypass      []string   // words of the command whose placeholder was handed over last
+	readErr     error      // how the socket ended; returned once buf holds no complete command
+	bypassAll   bool       // redcon does not run yet: every command bypasses it
+	refused     bool       // a bad request was received; nothing is handed over anymore
+	hasDeadline bool       // the command at the start of buf has its deadline
+	deadlineSet bool       // the socket has a read deadline
 
 	// Of an unauthenticated client.
 	loginBy    time.Time      // deadline of its login
@@ -164,9 +165,9 @@ func (g *guardConn) receive(p []byte) (int, error) {
 // allWhole is the fast path, and the usual one: p contains nothing but complete arrays.
 func (g *guardConn) allWhole(p []byte) bool {
 	for len(p) > 0 {
-		var frame framing
-		size, v := frame.next(p, g.options)
-		if v != array || isHTTP(p[frame.name:frame.name+frame.nameLen]) {
+		var frame resp.Frame
+		size, kind := frame.Next(p, &g.options.limits)
+		if kind != resp.Array || isHTTP(frame.Name(p)) {
 			return false
 		}
 		p = p[size:]
@@ -180,17 +181,17 @@ func (g *guardConn) allWhole(p []byte) bool {
 func (g *guardConn) handOver(p []byte) (n int) {
 	p = p[:min(len(p), redconBuffer-g.filled)]
 	for {
-		size, v := g.frame.next(g.buf[g.start:], g.limits())
+		size, kind := g.frame.Next(g.buf[g.start:], g.limits())
 		command := g.buf[g.start : g.start+size]
 		switch {
-		case v == incomplete && g.empty():
+		case kind == resp.Incomplete && g.empty():
 			g.release()
 			return n
-		case v == incomplete:
+		case kind == resp.Incomplete:
 			return n
-		case v == blank:
+		case kind == resp.Blank:
 			g.consume(size)
-		case v == array && n+size <= len(p) && !g.bypassAll && !isHTTP(g.name(command)):
+		case kind == resp.Array && n+size <= len(p) && !g.bypassAll && !isHTTP(g.frame.Name(command)):
 			n += copy(p[n:], command)
 			g.consume(size)
 			if !g.events.authenticated() {
@@ -198,49 +199,41 @@ func (g *guardConn) handOver(p []byte) (n int) {
 			}
 		case n > 0:
 			return n // a special command goes alone, when everything before it has been executed
-		case v == broken:
-			return g.refuse(g.frame.fault)
-		case v == inline:
+		case kind == resp.Broken:
+			return g.refuse(g.frame.Fault())
+		case kind == resp.Inline:
 			return g.handOverLine(p, size)
-		case isHTTP(g.name(command)):
+		case isHTTP(g.frame.Name(command)):
 			return g.refuse("")
 		case !g.bypassAll && (size <= redconBuffer || len(p) < len(placeholder)):
 			return g.pad(p)
 		default:
-			g.bypass = words(string(command))
+			g.bypass = resp.Words(string(command))
 			g.consume(size)
 			return copy(p, placeholder)
 		}
 	}
 }
 
-// name is the first word of an array that g.frame has just measured.
-func (g *guardConn) name(command []byte) []byte {
-	return command[g.frame.name : g.frame.name+g.frame.nameLen]
-}
-
 // handOverLine translates the inline command at the start of buf into an array;
 // redcon handles neither tabs nor escapes.
 func (g *guardConn) handOverLine(p []byte, size int) int {
-	args, ok := splitLine(g.buf[g.start:g.start+size-1], g.options.MaxArgs)
-	refusal := ""
-	if ok && !g.events.authenticated() {
-		refusal = checkUnauthLine(args)
-	}
+	limits := g.limits()
+	args, ok := resp.SplitLine(g.buf[g.start:g.start+size-1], limits.MaxArgs)
 	switch {
 	case !ok:
 		return g.refuse("Protocol error: unbalanced quotes in request")
-	case len(args) > g.options.MaxArgs:
+	case len(args) > limits.MaxArgs:
 		return g.refuse("Protocol error: invalid multibulk length")
 	case isHTTP([]byte(args[0])):
 		return g.refuse("")
-	case refusal != "":
-		return g.refuse(refusal)
+	case limits.UnauthFault(args) != "":
+		return g.refuse(limits.UnauthFault(args))
 	case len(p) < len(placeholder):
 		return g.pad(p)
 	}
 	g.consume(size)
-	if encoded := appendCommand(nil, args); len(encoded) <= len(p) && !g.bypassAll {
+	if encoded := resp.AppendCommand(nil, args...); len(encoded) <= len(p) && !g.bypassAll {
 		return copy(p, encoded)
 	}
 	g.bypass = args
@@ -259,7 +252,7 @@ func (g *guardConn) pad(p []byte) int {
 // consume drops the command at the start of buf.
 func (g *guardConn) consume(size int) {
 	g.start += size
-	g.frame = framing{}
+	g.frame = resp.Frame{}
 	g.hasDeadline = false
 }
 
@@ -289,16 +282,6 @@ func (g *guardConn) takeBypass() []string {
 func isHTTP(word []byte) bool {
 	return len(word) == 4 && strings.EqualFold(string(word), "POST") ||
 		len(word) == 5 && strings.EqualFold(string(word), "Host:")
-}
-
-func appendCommand(dst []byte, args []string) []byte {
-	dst = append(dst, '*')
-	dst = strconv.AppendInt(dst, int64(len(args)), 10)
-	dst = append(dst, "\r\n"...)
-	for _, arg := range args {
-		dst = appendBulk(dst, arg)
-	}
-	return dst
 }
 
 var _ io.ReadWriteCloser = (*guardConn)(nil)

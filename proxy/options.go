@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 // Options of a Server. The zero value of every field but Listen means its
@@ -89,8 +91,7 @@ type Options struct {
 	// logging it. For tests.
 	Strict bool
 
-	unauth        bool     // these are the options of unauthenticated clients
-	unauthOptions *Options // the options before the login
+	limits, unauthLimits resp.Limits // of commands, and of those before the login
 }
 
 const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
@@ -114,7 +115,8 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.unauthOptions = o.unauthLimits()
+	o.limits = resp.Limits{MaxLine: o.MaxInline, MaxArgs: o.MaxArgs, MaxBulk: o.MaxBulk, MaxCommand: o.MaxCommand}
+	o.unauthLimits = unauthLimits(o.limits)
 	return o
 }
 

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 const (
@@ -41,30 +43,12 @@ var (
 	errUnauthMemory = errors.New("unauthenticated clients use too much memory together")
 )
 
-const (
-	unauthArgsFault = "Protocol error: unauthenticated multibulk length"
-	unauthBulkFault = "Protocol error: unauthenticated bulk length"
-)
-
-// unauthLimits derives the options that apply before the login.
-func (o Options) unauthLimits() *Options {
-	o.unauth = true
-	o.MaxCommand = min(o.MaxCommand, maxUnauthCommand)
-	o.MaxInline = min(o.MaxInline, maxUnauthCommand)
-	return &o
-}
-
-// checkUnauthLine returns why an inline command exceeds the limits, "" if it does not.
-func checkUnauthLine(args []string) string {
-	if len(args) > maxUnauthArgs {
-		return unauthArgsFault
-	}
-	for _, arg := range args {
-		if len(arg) > maxUnauthBulk {
-			return unauthBulkFault
-		}
-	}
-	return ""
+// unauthLimits derives the limits that apply before the login.
+func unauthLimits(l resp.Limits) resp.Limits {
+	l.MaxCommand = min(l.MaxCommand, maxUnauthCommand)
+	l.MaxLine = min(l.MaxLine, maxUnauthCommand)
+	l.UnauthArgs, l.UnauthBulk = maxUnauthArgs, maxUnauthBulk
+	return l
 }
 
 // memoryRefusal is the error for an unauthenticated client whose memory was evicted.
@@ -74,11 +58,11 @@ func (s *bufferPools) memoryRefusal() string {
 }
 
 // limits are small until the client is authenticated.
-func (g *guardConn) limits() *Options {
+func (g *guardConn) limits() *resp.Limits {
 	if g.events.authenticated() {
-		return g.options
+		return &g.options.limits
 	}
-	return g.options.unauthOptions
+	return &g.options.unauthLimits
 }
 
 // receiveUnauth reads from an unauthenticated client straight into the guard's buffer. Its

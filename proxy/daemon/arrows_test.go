@@ -23,7 +23,8 @@ const module = "redlockd"
 var arrows = map[string][]string{
 	"":                 {"proxy/daemon"},
 	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
-	"proxy":            {"commands", "redlock", "pool"},
+	"proxy":            {"proxy/resp", "commands", "redlock", "pool"},
+	"proxy/resp":       {},
 	"proxy/admin":      {"commands", "redlock", "pool"},
 	"commands":         {"commands/dropin", "redlock", "pool"},
 	"commands/dropin":  {},
