@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"commands":         {"commands/dropin", "redlock", "pool"},
 	"commands/dropin":  {},
 	"commands/tracing": {"commands", "redlock", "pool"},
-	"commands/cli":     {"configs"},
+	"commands/cli":     {"proxy/resp", "configs"},
 	"redlock":          {"pool"},
 	"pool":             {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
 	"pool/admission":   {"pool/clock", "pool/wire"},

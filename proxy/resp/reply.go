@@ -62,7 +62,7 @@ func (e Error) Code() string {
 // of no more use.
 type Malformed struct {
 	Kind byte   // $ or *: the length of a string or list is wrong; else the line is
-	Text string // that length or line
+	Text string // that length, or the line without its end
 }
 
 func (m *Malformed) Error() string { return fmt.Sprintf("resp: malformed: %.40q", m.Text) }
@@ -72,9 +72,10 @@ type Reader struct {
 	*bufio.Reader
 
 	// Limits of one reply. NewReader sets those of an ordinary one.
-	MaxBytes int // of all its strings together, and of a line
-	MaxItems int // values in all its lists together
-	MaxDepth int // lists in lists
+	MaxBytes int  // of all its strings together, and of a line
+	MaxItems int  // values in all its lists together
+	MaxDepth int  // lists in lists
+	RESP2    bool // types of RESP3 are malformed
 
 	bytes, items int // left for the rest of the reply
 }
@@ -103,6 +104,8 @@ func (r *Reader) value(depth int) (Value, error) {
 		if r.bytes -= len(rest); r.bytes >= 0 {
 			return Value{Kind: kind, Text: string(rest)}, nil
 		}
+	case r.RESP2 && kind != ':' && kind != '$' && kind != '*':
+		return Value{}, &Malformed{Text: string(line)}
 	case kind == '_' && len(rest) == 0:
 		return Value{Kind: '_'}, nil
 	}
@@ -134,7 +137,7 @@ func (r *Reader) line() ([]byte, error) {
 	}
 	end := len(line) - 2
 	if end < 1 || line[end] != '\r' {
-		return nil, &Malformed{Text: string(line)}
+		return nil, &Malformed{Text: strings.TrimRight(string(line), "\r\n")}
 	}
 	return line[:end], nil
 }

@@ -65,6 +65,17 @@ func TestReader_RejectsWhatIsNoReply(t *testing.T) {
 	}
 }
 
+func TestReader_RejectsTypesOfRESP3WhereItIsNotSpoken(t *testing.T) {
+	for _, in := range []string{"%0\r\n", "~0\r\n", ">0\r\n", "_\r\n", "*1\r\n_\r\n"} {
+		r := NewReader(strings.NewReader(in))
+		r.RESP2 = true
+		var bad *Malformed
+		if v, err := r.ReadValue(); !errors.As(err, &bad) {
+			t.Errorf("%q: %+v, %v; want a malformed reply", in, v, err)
+		}
+	}
+}
+
 func TestReader_AllocatesNothingForWhatHasNotArrived(t *testing.T) {
 	for _, in := range []string{"*65536\r\n", "%32768\r\n"} {
 		v, err := NewReader(strings.NewReader(in)).ReadValue()
