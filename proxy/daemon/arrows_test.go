@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	"pool":             {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
 	"pool/admission":   {"pool/clock", "pool/wire"},
 	"pool/clock":       {},
-	"pool/notify":      {"pool/clock", "pool/wire"},
+	"pool/notify":      {"proxy/resp", "pool/clock", "pool/wire"},
 	"pool/setup":       {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
 	"pool/wire":        {},
 	"pool/embedded":    {},

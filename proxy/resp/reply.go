@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -38,11 +39,21 @@ func (v Value) Any() any {
 	return items
 }
 
-// Words returns the texts of a list's values: those of a request, which is a list of strings.
+// Words returns a list of strings and numbers as texts, nil if v is none. A request is one.
 func (v Value) Words() []string {
+	if v.Kind != '*' && v.Kind != '>' {
+		return nil
+	}
 	words := make([]string, len(v.Items))
-	for i := range v.Items {
-		words[i] = v.Items[i].Text
+	for i, item := range v.Items {
+		switch item.Kind {
+		case '$':
+			words[i] = item.Text
+		case ':':
+			words[i] = strconv.FormatInt(item.Int, 10)
+		default:
+			return nil
+		}
 	}
 	return words
 }
@@ -72,7 +83,8 @@ type Reader struct {
 	*bufio.Reader
 
 	// Limits of one reply. NewReader sets those of an ordinary one.
-	MaxBytes int  // of all its strings together, and of a line
+	MaxBytes int  // of all its strings together
+	MaxLine  int  // bytes of a line; at least a buffer, which is 4 096
 	MaxItems int  // values in all its lists together
 	MaxDepth int  // lists in lists
 	RESP2    bool // types of RESP3 are malformed
@@ -82,7 +94,7 @@ type Reader struct {
 
 // NewReader returns a reader with the limits of ordinary replies: a megabyte, 65 536 values.
 func NewReader(in io.Reader) *Reader {
-	return &Reader{Reader: bufio.NewReader(in), MaxBytes: 1 << 20, MaxItems: 1 << 16, MaxDepth: 16}
+	return &Reader{Reader: bufio.NewReader(in), MaxBytes: 1 << 20, MaxLine: 64 << 10, MaxItems: 1 << 16, MaxDepth: 16}
 }
 
 // ReadValue reads one reply. An error reply is a Value; err is a *Malformed or the
@@ -146,7 +158,7 @@ func (r *Reader) line() ([]byte, error) {
 func (r *Reader) longLine(start []byte) (line []byte, err error) {
 	line, err = append(line, start...), bufio.ErrBufferFull
 	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(line) > r.MaxBytes {
+		if len(line) >= r.MaxLine {
 			return nil, &Malformed{Text: string(line[:40])}
 		}
 		var part []byte

@@ -38,8 +38,8 @@ func TestReader_ReadsEveryKindOfReply(t *testing.T) {
 }
 
 func TestReader_ReadsLongStringsAndLines(t *testing.T) {
-	long := strings.Repeat("x", 100_000)
-	r := NewReader(strings.NewReader("$100000\r\n" + long + "\r\n-" + long + "\r\n+OK\r\n"))
+	long := strings.Repeat("x", 60_000)
+	r := NewReader(strings.NewReader("$60000\r\n" + long + "\r\n-" + long + "\r\n+OK\r\n"))
 	for _, want := range []Value{{Kind: '$', Text: long}, {Kind: '-', Text: long}, {Kind: '+', Text: "OK"}} {
 		if got, err := r.ReadValue(); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%c of %d bytes, %v, want %c of %d", got.Kind, len(got.Text), err, want.Kind, len(want.Text))
@@ -90,6 +90,17 @@ func TestReader_ReadsRequests(t *testing.T) {
 	for _, want := range [][]string{{"DLOCK", "a\r\n", ""}, {"PING"}} {
 		if got, err := r.ReadValue(); err != nil || !reflect.DeepEqual(got.Words(), want) {
 			t.Errorf("%q, %v, want %q", got.Words(), err, want)
+		}
+	}
+}
+
+func TestValue_HasWordsIfItIsAListOfThem(t *testing.T) {
+	for in, want := range map[string][]string{
+		"*2\r\n$1\r\na\r\n:-1\r\n": {"a", "-1"}, ">1\r\n$1\r\na\r\n": {"a"}, "*0\r\n": {}, "*1\r\n*0\r\n": nil, "*1\r\n$-1\r\n": nil, "$1\r\na\r\n": nil, "%0\r\n": nil,
+	} {
+		v, err := NewReader(strings.NewReader(in)).ReadValue()
+		if got := v.Words(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %#v, %v, want %#v", in, got, err, want)
 		}
 	}
 }
