@@ -40,15 +40,15 @@ var arrows = map[string][]string{
 	"pool/embedded":    {},
 	"configs":          {},
 	"proxy/contract":   {"proxy/daemon"}, // tests only
-	"pool/faulty":      {},
+	"pool/faulty":      {"proxy/resp"},
 	"redlock/checker":  {},
 	"redlock/mutants":  {},
 	"redlock/sim":      {"redlock", "pool"},
 	"redlock/chaos":    {},
 }
 
-// testSupport may be imported by any test, and by nothing that is shipped.
-var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/checker", "redlock/mutants"}
+// testSupport may be imported by any test, and of what is shipped only where arrows has it.
+var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "redlock/checker", "redlock/mutants"}
 
 // listed is one package as `go list -json` describes it.
 type listed struct {
