@@ -125,8 +125,8 @@ func (d *daemons) roundTrip(ctx context.Context, timeout time.Duration, words []
 	if err != nil {
 		return nil, readError(err)
 	}
-	if reply.Kind == '-' {
-		return nil, resp.Error(reply.Text)
+	if err := reply.Err(); err != nil {
+		return nil, err
 	}
 	return reply.Any(), nil
 }

@@ -60,11 +60,11 @@ func newReader(conn net.Conn) *resp.Reader {
 // readReply reads one reply; an error reply is a ReplyError.
 func readReply(in *resp.Reader) (any, error) {
 	reply, err := in.ReadValue()
-	switch {
-	case err != nil:
+	if err == nil {
+		err = reply.Err()
+	}
+	if err != nil {
 		return nil, err
-	case reply.Kind == '-':
-		return nil, ReplyError(reply.Text)
 	}
 	return reply.Any(), nil
 }

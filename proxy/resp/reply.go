@@ -20,6 +20,14 @@ type Value struct {
 	Items []Value // of a list; of a map (%) keys and values in turn
 }
 
+// Err returns the Error of an error reply, else nil.
+func (v Value) Err() error {
+	if v.Kind == '-' {
+		return Error(v.Text)
+	}
+	return nil
+}
+
 // Any returns nil, an int64, a string, an Error, or an []any of these.
 func (v Value) Any() any {
 	switch v.Kind {

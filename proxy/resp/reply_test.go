@@ -27,6 +27,9 @@ func TestReader_ReadsEveryKindOfReply(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, want[i]) {
 				t.Errorf("%s: read %+v, %v, want %+v", name, got, err, want[i])
 			}
+			if failed, _ := got.Any().(error); failed != got.Err() {
+				t.Errorf("%s: the error of %+v is %v, want %v", name, got, got.Err(), failed)
+			}
 			if !reflect.DeepEqual(got.Any(), plain[i]) {
 				t.Errorf("%s: %+v is %#v, want %#v", name, got, got.Any(), plain[i])
 			}
