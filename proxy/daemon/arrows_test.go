@@ -22,9 +22,12 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                 {"proxy/daemon"},
-	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
-	"proxy":            {"proxy/resp", "commands", "redlock", "pool"},
+	"proxy/daemon":     {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy":            {"proxy/guard", "proxy/preauth", "proxy/resp", "proxy/tlsconf", "commands", "redlock", "pool"},
+	"proxy/guard":      {"proxy/preauth", "proxy/resp"},
+	"proxy/preauth":    {"proxy/resp"},
 	"proxy/resp":       {},
+	"proxy/tlsconf":    {},
 	"proxy/admin":      {"commands", "redlock", "pool"},
 	"commands":         {"commands/dropin", "redlock", "pool"},
 	"commands/dropin":  {},

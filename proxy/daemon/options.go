@@ -17,6 +17,7 @@ import (
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/proxy"
+	"redlockd/proxy/tlsconf"
 	"redlockd/redlock"
 )
 
@@ -111,10 +112,10 @@ func compat(config configs.Config, locker *redlock.Locker) commands.CompatTest {
 }
 
 // clientTLS is the certificate that clients of the port and of the admin endpoint receive.
-func clientTLS(config configs.Config) proxy.TLS {
-	return proxy.TLS{
+func clientTLS(config configs.Config) tlsconf.Files {
+	return tlsconf.Files{
 		CertFile: config.TLSCert, KeyFile: config.TLSKey, CAFile: config.TLSCA,
-		ClientAuth: proxy.ClientAuth(config.TLSClientAuth),
+		ClientAuth: tlsconf.ClientAuth(config.TLSClientAuth),
 	}
 }
 

@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 // guard.go contains the connection that redcon reads from. redcon v1.6.2 trusts lengths
 // (27 bytes kill the process), recurses once per read, never shrinks its buffer and
@@ -30,6 +30,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlockd/proxy/preauth"
 	"redlockd/proxy/resp"
 )
 
@@ -39,44 +40,38 @@ const (
 	placeholder  = "*1\r\n$1\r\n-\r\n"
 )
 
-// connEvents receives the guard's events of a connection; the session implements it.
-type connEvents interface {
-	refuse(text string)    // all earlier commands were received; send text and close. "" closes without a reply
-	busy() bool            // a command is in flight
-	socketClosed()         // the socket is closed
-	authenticated() bool   // the client is authenticated, or need not be
-	setBuffered(bytes int) // size of an incomplete command in memory
+// Events receives what happens on a connection; the session implements it.
+type Events interface {
+	Refuse(text string)    // all earlier commands were received; send text and close. "" closes without a reply
+	Busy() bool            // a command is in flight
+	SocketClosed()         // the socket is closed
+	Authenticated() bool   // the client is authenticated, or need not be
+	SetBuffered(bytes int) // size of an incomplete command in memory
+	Receive(args []string) // a command of a client that is not authenticated
 }
 
-// guardConn is the net.Conn that redcon reads from. Read belongs to one goroutine;
-// send, closeGracefully and Close may be called from any.
-type guardConn struct {
+// Conn is the net.Conn that redcon reads from. Read belongs to one goroutine;
+// Send, CloseGracefully and Close may be called from any.
+type Conn struct {
 	net.Conn
-	options *Options
-	pools   *bufferPools
-	events  connEvents
+	Events Events
+	group  *Group
 
-	mediumBuf   *[mediumBufSize]byte // the pooled memory of buf, to be returned
-	smallBuf    *[smallBufSize]byte  // or this
-	largeBuf    *[largeBufSize]byte  // or this
-	buf         []byte
-	start       int        // buf[start:] is not handed over yet and starts with a command
-	frame       resp.Frame // progress in that command
-	filled      int        // fill level of redcon's buffer
-	bypass      []string   // words of the command whose placeholder was handed over last
-	readErr     error      // how the socket ended; returned once buf holds no complete command
-	bypassAll   bool       // redcon does not run yet: every command bypasses it
-	refused     bool       // a bad request was received; nothing is handed over anymore
-	hasDeadline bool       // the command at the start of buf has its deadline
-	deadlineSet bool       // the socket has a read deadline
+	buffer      preauth.Buffer // starts with a command
+	frame       resp.Frame     // progress in that command
+	filled      int            // fill level of redcon's buffer
+	bypass      []string       // words of the command whose placeholder was handed over last
+	readErr     error          // how the socket ended; returned once the buffer holds no complete command
+	reported    int            // bytes last reported by SetBuffered
+	bypassAll   bool           // redcon does not run yet: every command bypasses it
+	refused     bool           // a bad request was received; nothing is handed over anymore
+	hasDeadline bool           // the command at the start of the buffer has its deadline
+	deadlineSet bool           // the socket has a read deadline
 
 	// Of an unauthenticated client.
-	loginBy    time.Time      // deadline of its login
-	replyBytes atomic.Int64   // bytes of replies since the last read
-	memory     memReservation // of memory beyond the small buffer
-	reserved   bool           // buf is counted in the reservation
-	reported   int            // size of buf last reported by setBuffered
-	credit     int            // commands that may be handed over in this turn
+	loginBy    time.Time    // deadline of its login
+	replyBytes atomic.Int64 // bytes of replies since the last read
+	credit     int          // commands that may be handed over in this turn
 
 	mu       sync.Mutex
 	finished bool // replies are complete, the client may read them for a moment
@@ -86,20 +81,14 @@ type guardConn struct {
 	wake     chan struct{} // capacity 1: evict wakes a reader that waits for its turn
 }
 
-func newGuard(conn net.Conn, options *Options, pools *bufferPools, events connEvents) *guardConn {
-	g := &guardConn{Conn: conn, options: options, pools: pools, events: events, closed: make(chan struct{}), wake: make(chan struct{}, 1)}
-	g.memory = memReservation{limit: &pools.limit, evict: g.evict}
-	return g
-}
-
 // Read gives redcon complete commands, or the error that ends them.
-func (g *guardConn) Read(p []byte) (int, error) {
+func (g *Conn) Read(p []byte) (int, error) {
 	for {
 		if g.refused || g.isFinished() {
 			return 0, g.discardInput()
 		}
-		if g.takeEviction() && !g.events.authenticated() {
-			g.refuse(g.pools.memoryRefusal())
+		if g.takeEviction() && !g.Events.Authenticated() {
+			g.refuse(preauth.MemoryFault(g.group.options.UnauthMemory))
 			continue
 		}
 		if n := g.handOver(p); n > 0 {
@@ -112,7 +101,7 @@ func (g *guardConn) Read(p []byte) (int, error) {
 		case g.readErr != nil:
 			g.release()
 			return 0, g.readErr
-		case g.empty() && redconBuffer-g.filled < minSpace:
+		case g.buffer.Empty() && redconBuffer-g.filled < minSpace:
 			return g.advance(g.pad(p)), nil
 		}
 		n, err := g.receive(p)
@@ -120,53 +109,52 @@ func (g *guardConn) Read(p []byte) (int, error) {
 		if n == 0 {
 			continue
 		}
-		if g.empty() && g.events.authenticated() && g.allWhole(p[:n]) {
+		if g.buffer.Empty() && g.Events.Authenticated() && g.allWhole(p[:n]) {
 			return g.advance(n), nil
 		}
-		g.buffer(p[:n])
+		g.buffer.Add(p[:n])
+		g.reportBuffered()
 	}
 }
 
 // advance tracks redcon's buffer, which starts over when it is exactly full.
-func (g *guardConn) advance(n int) int {
+func (g *Conn) advance(n int) int {
 	g.filled = (g.filled + n) % redconBuffer
 	return n
 }
 
-func (g *guardConn) empty() bool { return g.start == len(g.buf) }
-
 // receive reads from the socket into p. A partial command has one deadline for
 // its rest, counted from the first wait for it: time in which the server itself
 // did not read does not count against the client.
-func (g *guardConn) receive(p []byte) (int, error) {
-	if !g.events.authenticated() {
+func (g *Conn) receive(p []byte) (int, error) {
+	if !g.Events.Authenticated() {
 		return 0, g.receiveUnauth()
 	}
 	g.endLoginLimits()
 	switch {
-	case !g.empty() && !g.hasDeadline:
+	case !g.buffer.Empty() && !g.hasDeadline:
 		g.hasDeadline = true
-		g.setReadDeadline(g.options.CommandTimeout)
-	case g.empty() && g.options.IdleTimeout > 0:
-		g.setReadDeadline(g.options.IdleTimeout)
-	case g.empty() && g.deadlineSet:
+		g.setReadDeadline(g.group.options.CommandTimeout)
+	case g.buffer.Empty() && g.group.options.IdleTimeout > 0:
+		g.setReadDeadline(g.group.options.IdleTimeout)
+	case g.buffer.Empty() && g.deadlineSet:
 		g.setReadDeadline(0)
 	}
-	if g.empty() { // p may be handed over as it is, so it must fit
+	if g.buffer.Empty() { // p may be handed over as it is, so it must fit
 		p = p[:min(len(p), redconBuffer-g.filled)]
 	}
 	n, err := g.Conn.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) && g.empty() && n == 0 && !g.isFinished() && g.events.busy() {
+	if errors.Is(err, os.ErrDeadlineExceeded) && g.buffer.Empty() && n == 0 && !g.isFinished() && g.Events.Busy() {
 		err = nil // a client that waits for a reply is not idle
 	}
 	return n, err
 }
 
 // allWhole is the fast path, and the usual one: p contains nothing but complete arrays.
-func (g *guardConn) allWhole(p []byte) bool {
+func (g *Conn) allWhole(p []byte) bool {
 	for len(p) > 0 {
 		var frame resp.Frame
-		size, kind := frame.Next(p, &g.options.limits)
+		size, kind := frame.Next(p, &g.group.options.Limits)
 		if kind != resp.Array || isHTTP(frame.Name(p)) {
 			return false
 		}
@@ -175,16 +163,16 @@ func (g *guardConn) allWhole(p []byte) bool {
 	return true
 }
 
-// handOver moves as many complete commands as fit from buf to p. 0 means that more
+// handOver moves as many complete commands as fit from the buffer to p. 0 means that more
 // bytes are needed or that the request was rejected. Commands of an unauthenticated
 // client are handed over one by one.
-func (g *guardConn) handOver(p []byte) (n int) {
+func (g *Conn) handOver(p []byte) (n int) {
 	p = p[:min(len(p), redconBuffer-g.filled)]
 	for {
-		size, kind := g.frame.Next(g.buf[g.start:], g.limits())
-		command := g.buf[g.start : g.start+size]
+		size, kind := g.frame.Next(g.buffer.Bytes(), g.limits())
+		command := g.buffer.Bytes()[:size]
 		switch {
-		case kind == resp.Incomplete && g.empty():
+		case kind == resp.Incomplete && g.buffer.Empty():
 			g.release()
 			return n
 		case kind == resp.Incomplete:
@@ -194,7 +182,7 @@ func (g *guardConn) handOver(p []byte) (n int) {
 		case kind == resp.Array && n+size <= len(p) && !g.bypassAll && !isHTTP(g.frame.Name(command)):
 			n += copy(p[n:], command)
 			g.consume(size)
-			if !g.events.authenticated() {
+			if !g.Events.Authenticated() {
 				return n // a batch of short ones would cost a pending reply each, all at once
 			}
 		case n > 0:
@@ -215,11 +203,11 @@ func (g *guardConn) handOver(p []byte) (n int) {
 	}
 }
 
-// handOverLine translates the inline command at the start of buf into an array;
+// handOverLine translates the inline command at the start of the buffer into an array;
 // redcon handles neither tabs nor escapes.
-func (g *guardConn) handOverLine(p []byte, size int) int {
+func (g *Conn) handOverLine(p []byte, size int) int {
 	limits := g.limits()
-	args, ok := resp.SplitLine(g.buf[g.start:g.start+size-1], limits.MaxArgs)
+	args, ok := resp.SplitLine(g.buffer.Bytes()[:size-1], limits.MaxArgs)
 	switch {
 	case !ok:
 		return g.refuse("Protocol error: unbalanced quotes in request")
@@ -241,7 +229,7 @@ func (g *guardConn) handOverLine(p []byte, size int) int {
 }
 
 // pad fills redcon's buffer to its end with empty lines.
-func (g *guardConn) pad(p []byte) int {
+func (g *Conn) pad(p []byte) int {
 	n := min(len(p), redconBuffer-g.filled)
 	for i := range p[:n] {
 		p[i] = '\n'
@@ -249,29 +237,49 @@ func (g *guardConn) pad(p []byte) int {
 	return n
 }
 
-// consume drops the command at the start of buf.
-func (g *guardConn) consume(size int) {
-	g.start += size
+// reportBuffered reports the bytes of a command that outgrew its pooled buffer.
+func (g *Conn) reportBuffered() {
+	if _, large := g.buffer.Held(); g.reported != large {
+		g.reported = large
+		g.Events.SetBuffered(large)
+	}
+}
+
+// release returns the memory: an idle connection holds none.
+func (g *Conn) release() {
+	g.buffer.Release()
+	g.reportBuffered()
+}
+
+// Held is the memory of incomplete commands, in bytes.
+func (g *Conn) Held() int {
+	all, _ := g.buffer.Held()
+	return all
+}
+
+// consume drops the command at the start of the buffer.
+func (g *Conn) consume(size int) {
+	g.buffer.Consume(size)
 	g.frame = resp.Frame{}
 	g.hasDeadline = false
 }
 
-// Write drops redcon's writes: empty flushes. Replies leave through send.
-func (g *guardConn) Write(p []byte) (int, error) { return len(p), nil }
+// Write drops redcon's writes: empty flushes. Replies leave through Send.
+func (g *Conn) Write(p []byte) (int, error) { return len(p), nil }
 
-// send hands replies to the kernel; n is how many bytes it accepted.
-func (g *guardConn) send(p []byte) (n int, err error) {
-	if !g.events.authenticated() && g.replyBytes.Add(int64(len(p))) > maxUnauthOutput {
-		return 0, errUnreadReplies
+// Send hands replies to the kernel; n is how many bytes it accepted.
+func (g *Conn) Send(p []byte) (n int, err error) {
+	if !g.Events.Authenticated() && g.replyBytes.Add(int64(len(p))) > preauth.MaxOutput {
+		return 0, ErrUnreadReplies
 	}
-	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.options.WriteTimeout)); err != nil {
+	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.group.options.WriteTimeout)); err != nil {
 		return 0, err
 	}
 	return g.Conn.Write(p)
 }
 
-// takeBypass returns the words of the command that bypassed redcon, or nil.
-func (g *guardConn) takeBypass() []string {
+// TakeBypass returns the words of the command that bypassed redcon, or nil.
+func (g *Conn) TakeBypass() []string {
 	args := g.bypass
 	g.bypass = nil
 	return args
@@ -284,4 +292,4 @@ func isHTTP(word []byte) bool {
 		len(word) == 5 && strings.EqualFold(string(word), "Host:")
 }
 
-var _ io.ReadWriteCloser = (*guardConn)(nil)
+var _ io.ReadWriteCloser = (*Conn)(nil)
