@@ -47,6 +47,40 @@ func valuesIn(v Value) (n, depth int) {
 	return n + 1, depth + 1
 }
 
+// FuzzFrame: what a request is depends on its bytes alone, not on how they arrive, and a
+// complete one stays within its limits and has the words that it was made of.
+func FuzzFrame(f *testing.F) {
+	for _, input := range []string{
+		"*1\r\n$4\r\nPING\r\n", "*1\r\n$9223372036854775807\r\n", "*300000000\r\n", "*0\r\n", "PING x\r\n", "*2\r\n$1\r\na\r\n$0\r\n\r\nx", "\r\n", "*1\r\n$1\r\nabc",
+	} {
+		f.Add([]byte(input))
+	}
+	limits := Limits{MaxLine: 64, MaxArgs: 8, MaxBulk: 100, MaxCommand: 300}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		var once, drip Frame
+		size, kind := once.Next(input, &limits)
+		for n := range len(input) + 1 {
+			dripped, dripKind := drip.Next(input[:n], &limits)
+			if dripKind != Incomplete && (dripped != size || dripKind != kind || drip.Fault() != once.Fault()) || n == len(input) && dripKind != kind {
+				t.Fatalf("%d, %v, %q of %d bytes; at once %d, %v, %q", dripped, dripKind, drip.Fault(), n, size, kind, once.Fault())
+			}
+			if dripKind != Incomplete {
+				break
+			}
+		}
+		if kind != Array {
+			return
+		}
+		words := Words(string(input[:size]))
+		if size > limits.MaxCommand || len(words) > limits.MaxArgs || string(once.Name(input)) != words[0] {
+			t.Fatalf("%d bytes, %q, name %q", size, words, once.Name(input))
+		}
+		if again := AppendCommand(nil, words...); !bytes.Equal(again, input[:size]) {
+			t.Fatalf("%q became %q", input[:size], again)
+		}
+	})
+}
+
 // FuzzSplitLine: quoting a word and splitting the line gives the word again.
 func FuzzSplitLine(f *testing.F) {
 	f.Add([]byte(`set "a b" 'c\'d' \x41 "\x41"`))
