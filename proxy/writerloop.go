@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/proxy/guard"
 )
 
 // writeSize bytes are written although more replies are ready.
@@ -296,7 +297,7 @@ func (s *session) writeLocked() {
 	var n int
 	if len(s.out) > 0 { // else the client switched these replies off
 		var err error
-		if n, err = s.guard.send(s.out); err != nil {
+		if n, err = s.guard.Send(s.out); err != nil {
 			s.closeUnwritable(err)
 		}
 	}
@@ -322,7 +323,7 @@ func (s *session) closeUnwritable(err error) {
 			s.log.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
 				"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
 		}
-	} else if errors.Is(err, errUnreadReplies) {
+	} else if errors.Is(err, guard.ErrUnreadReplies) {
 		s.log.Debug("reply limit before the login reached; connection closed", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {
 		s.log.Debug("write to a client failed; connection closed", "client", s.client.Addr, "err", err)
@@ -352,7 +353,7 @@ func (s *session) closeWhenDoneLocked() {
 	linger := s.closing
 	s.mu.Unlock()
 	if linger {
-		s.guard.closeGracefully()
+		s.guard.CloseGracefully()
 	} else {
 		s.guard.Close()
 	}

@@ -18,6 +18,7 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/setup"
 	"redlockd/proxy"
+	"redlockd/proxy/tlsconf"
 	"redlockd/redlock"
 )
 
@@ -112,10 +113,10 @@ func compat(config configs.Config, locker *redlock.Locker) commands.CompatTest {
 }
 
 // clientTLS is the certificate that clients of the port and of the admin endpoint receive.
-func clientTLS(config configs.Config) proxy.TLS {
-	return proxy.TLS{
+func clientTLS(config configs.Config) tlsconf.Files {
+	return tlsconf.Files{
 		CertFile: config.TLSCert, KeyFile: config.TLSKey, CAFile: config.TLSCA,
-		ClientAuth: proxy.ClientAuth(config.TLSClientAuth),
+		ClientAuth: tlsconf.ClientAuth(config.TLSClientAuth),
 	}
 }
 
