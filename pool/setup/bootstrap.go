@@ -15,6 +15,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"time"
 
 	"redlockd/pool"
 	"redlockd/pool/admission"
@@ -38,10 +39,14 @@ type BootstrapTerms struct {
 
 // Bootstrap lets a group of blank masters vote at once.
 func Bootstrap(ctx context.Context, o pool.Options, terms BootstrapTerms, out io.Writer) error {
+	return bootstrap(ctx, o, stepTimeout, terms, out)
+}
+
+func bootstrap(ctx context.Context, o pool.Options, timeout time.Duration, terms BootstrapTerms, out io.Writer) error {
 	if n := terms.FenceAbove; n < 0 || n > MaxFenceAbove {
 		return fmt.Errorf("fence-above: %d, 0 to %d are allowed", n, int64(MaxFenceAbove))
 	}
-	g, err := newGroup(o)
+	g, err := newGroup(o, timeout)
 	if err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func BootstrapIfBlank(o pool.Options) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*o.DialTimeout())
 	defer cancel()
-	if err := Bootstrap(ctx, o, BootstrapTerms{}, io.Discard); err != nil {
+	if err := bootstrap(ctx, o, 0, BootstrapTerms{}, io.Discard); err != nil {
 		o.Logger.Info("--bootstrap has no effect", "err", err.Error())
 		return
 	}

@@ -50,7 +50,7 @@ func (f *finding) problem(format string, args ...any) {
 
 // Check writes a table of the masters to out, and their problems.
 func Check(ctx context.Context, o pool.Options, out io.Writer) error {
-	g, err := newGroup(o)
+	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
 	}

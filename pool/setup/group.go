@@ -21,13 +21,18 @@ type group struct {
 	dial    wire.Dialer
 }
 
-func newGroup(o pool.Options) (*group, error) {
+// stepTimeout bounds each step of a subcommand with one master. An operator would rather wait
+// than repeat a command that was half done when a master was slow.
+const stepTimeout = 5 * time.Second
+
+// newGroup bounds each step with a master by timeout.
+func newGroup(o pool.Options, timeout time.Duration) (*group, error) {
 	if err := o.WithDefaults(); err != nil {
 		return nil, err
 	}
 	g := &group{options: o, dial: o.Dialer}
 	if g.dial == nil {
-		g.dial = wire.DialRueidis(o.DialTimeout())
+		g.dial = wire.DialRueidis(max(timeout, o.DialTimeout()))
 	}
 	return g, nil
 }

@@ -16,7 +16,7 @@ import (
 // Quarantine ends the incarnations of one master, given by its name or address,
 // and reports to out what it ended and how long the master does not vote.
 func Quarantine(ctx context.Context, o pool.Options, master string, out io.Writer) error {
-	g, err := newGroup(o)
+	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ const (
 // Reconfigure puts the options in force on their masters. With force the operator
 // assures that no daemon with other settings runs any more.
 func Reconfigure(ctx context.Context, o pool.Options, force bool, out io.Writer) error {
-	g, err := newGroup(o)
+	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
 	}

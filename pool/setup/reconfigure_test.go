@@ -221,7 +221,7 @@ func TestReconfigure_SaysWhenThereIsNothingToChange(t *testing.T) {
 // Between the look and the writing a daemon may have admitted a master anew.
 func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
-	g, err := newGroup(o)
+	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,3 +59,17 @@ func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
 		})
 	}
 }
+
+// A subcommand has time for masters that answer too slowly to vote.
+func TestBootstrap_WaitsForSlowAnswers(t *testing.T) {
+	o := pool.Options{Databases: 1} // with the default master timeout
+	for i, s := range faulty.StartGroup(t, 3) {
+		relay := faulty.NewRelay(s.Addr())
+		t.Cleanup(relay.Close)
+		relay.Delay(2*o.DialTimeout(), faulty.ToClient)
+		o.Masters = append(o.Masters, wire.Master{Name: string(rune('a' + i)), Network: "tcp", Address: relay.Addr()})
+	}
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+		t.Error(err)
+	}
+}
