@@ -28,7 +28,7 @@ func brokenLanes() []Mutant {
 			Change{"pool/gain.go", "return left, left >= 0,", "return left, left >= 0 || Broken(\"step-all\"),"},
 			Change{"pool/gain.go", "mine <= max(most, clock.Micros(clock.MinStep)) {", "mine <= max(most, clock.Micros(clock.MinStep)) || Broken(\"step-all\") {"}).in("ripples-3"),
 		patched("step-unwatched", "a daemon tolerates a step without having observed the clock",
-			Change{"pool/gain.go", "floor: offset - max(0, budget),", "floor: offset - unlessBroken(\"step-unwatched\", max(0, budget)),"},
+			Change{"pool/gain.go", "debt := max(0, budget)", "debt := unlessBroken(\"step-unwatched\", max(0, budget))"},
 			Change{"pool/gain.go", "// gain is guarded", "func unlessBroken(rule string, n int64) int64 {\n\tif Broken(rule) {\n\t\treturn 0\n\t}\n\treturn n\n}\n\n// gain is guarded"}).in("ripples-3"),
 		patched("step-last", "only the last tolerated step counts",
 			Change{"pool/clockstep.go", "\tl.gain.observe(s.sent, s.received, s.time)\n\tl.anomaly = nil\n",
