@@ -98,20 +98,16 @@ type deferredEnd struct {
 
 // receive takes the commands of redcon; it returns when all are in the reply queue.
 func (s *session) receive(conn redcon.Conn, first redcon.Command) {
+	if args := s.guard.TakeBypass(); args != nil { // redcon has read its placeholder, which comes alone
+		s.Receive(args)
+		return
+	}
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
 	rest := conn.ReadPipeline()
 	s.server.counters.commands.Add(int64(1 + len(rest)))
-	if args := s.guard.TakeBypass(); args != nil {
-		input := 0
-		for _, arg := range args {
-			input += len(arg)
-		}
-		s.append(s.newPending(max(input, longInput+1), 0).take(args))
-	} else {
-		s.appendCommand(first, len(rest)+1)
-		for i, command := range rest {
-			s.appendCommand(command, len(rest)-i)
-		}
+	s.appendCommand(first, len(rest)+1)
+	for i, command := range rest {
+		s.appendCommand(command, len(rest)-i)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +116,7 @@ func (s *session) receive(conn redcon.Conn, first redcon.Command) {
 	}
 }
 
-// Receive implements guard.Events: it takes one command, as receive takes those of redcon.
+// Receive implements guard.Events: it takes one command that bypassed redcon.
 func (s *session) Receive(args []string) {
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
 	s.server.counters.commands.Add(1)

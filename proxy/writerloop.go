@@ -255,7 +255,14 @@ func (s *session) encode(pr *pendingReply) {
 	if pr.output > outSize && pr.deferred == nil && s.client.ReplyMode == commands.ReplyOn {
 		s.out = slices.Grow(s.out, pr.output) // growing by doubling takes twice as much
 	}
-	s.encodeAnswer(pr)
+	switch {
+	case pr.noReply:
+	case pr.deferred != nil:
+		s.out = appendReply(s.out, s.replyOf(pr.deferred), s.client.Proto)
+		s.deferred = append(s.deferred, deferredEnd{pr.deferred, len(s.out)})
+	default:
+		s.out = appendReply(s.out, pr.reply, s.client.Proto)
+	}
 	if len(s.out) == before || s.client.ReplyMode == commands.ReplyOn {
 		return
 	}
@@ -265,17 +272,6 @@ func (s *session) encode(pr *pendingReply) {
 	s.out = s.out[:before]
 	if n := len(s.deferred); n > 0 && s.deferred[n-1].end > before {
 		s.deferred = s.deferred[:n-1]
-	}
-}
-
-func (s *session) encodeAnswer(pr *pendingReply) {
-	switch {
-	case pr.noReply:
-	case pr.deferred != nil:
-		s.out = appendReply(s.out, s.replyOf(pr.deferred), s.client.Proto)
-		s.deferred = append(s.deferred, deferredEnd{pr.deferred, len(s.out)})
-	default:
-		s.out = appendReply(s.out, pr.reply, s.client.Proto)
 	}
 }
 

@@ -47,7 +47,7 @@ type Events interface {
 	SocketClosed()         // the socket is closed
 	Authenticated() bool   // the client is authenticated, or need not be
 	SetBuffered(bytes int) // size of an incomplete command in memory
-	Receive(args []string) // a command of a client that is not authenticated
+	Receive(args []string) // a command that bypassed redcon, of a client that is not authenticated
 }
 
 // Conn is the net.Conn that redcon reads from. Read belongs to one goroutine;
