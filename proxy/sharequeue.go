@@ -46,6 +46,7 @@ const (
 	commandCost = time.Microsecond
 	restFactor  = 3
 	minRest     = time.Millisecond // timers are not finer
+	maxRest     = lightTime        // a turn takes longer than its work when the machine is busy
 )
 
 // shareQueue is the queue for further shares.
@@ -137,22 +138,37 @@ func (r *shareQueue) enter(o *shareOwner) {
 func (r *shareQueue) leave(o *shareOwner, took time.Duration, started, inFlight int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.leaveLocked(o, took, started, inFlight)
+}
+
+func (r *shareQueue) leaveLocked(o *shareOwner, took time.Duration, started, inFlight int) {
 	o.running--
 	o.inFlight += inFlight
 	now := time.Since(r.began)
-	if r.besideLight(now) {
-		atOnce := time.Duration(started - inFlight)
-		r.owed += restFactor * (commandCost*atOnce + took*atOnce/time.Duration(max(started, 1)))
-	} else {
-		r.owed = 0
-	}
-	if r.owed < minRest {
-		r.free++
-		r.nextLocked(now)
+	if rest := r.restLocked(now, took, started, started-inFlight); rest > 0 {
+		time.AfterFunc(rest, r.rested)
 		return
 	}
-	time.AfterFunc(r.owed, r.rested)
+	r.free++
+	r.nextLocked(now)
+}
+
+// restLocked returns how long the queue rests after a turn that took so long, and started
+// commands of this weight, of which this part was answered at once. What is less than minRest
+// is owed.
+func (r *shareQueue) restLocked(now, took time.Duration, started, atOnce int) time.Duration {
+	if !r.besideLight(now) {
+		r.owed = 0
+		return 0
+	}
+	work := took * time.Duration(atOnce) / time.Duration(max(started, 1))
+	r.owed += restFactor * (commandCost*time.Duration(atOnce) + work)
+	if r.owed < minRest {
+		return 0
+	}
+	rest := min(r.owed, maxRest)
 	r.owed = 0
+	return rest
 }
 
 func (r *shareQueue) rested() {

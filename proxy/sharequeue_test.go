@@ -272,34 +272,89 @@ func TestShareQueue_AFloodAloneHasManyCommandsInFlight(t *testing.T) {
 	}
 }
 
-// Beside other clients the queue rests after its turns.
+// Beside other clients the queue rests after turns of what is answered at once.
 func TestShareQueue_RestsBesideOtherClients(t *testing.T) {
 	var r shareQueue
 	r.open()
-	r.free = 1
+	for _, c := range []struct {
+		took            time.Duration
+		started, atOnce int
+		rest, owed      time.Duration
+	}{
+		{0, 64, 64, 0, restFactor * 64 * commandCost},
+		{time.Hour, 8, 0, 0, 0}, // all wait for the masters
+		{minRest, 1, 1, restFactor * (minRest + commandCost), 0},
+		{8 * minRest, 8, 1, restFactor * (minRest + commandCost), 0},
+		{time.Hour, 8, 1, maxRest, 0},
+		{time.Hour, 0, 0, 0, 0},
+	} {
+		besideLight(&r)
+		r.owed = 0
+		if rest := r.restLocked(0, c.took, c.started, c.atOnce); rest != c.rest || r.owed != c.owed {
+			t.Errorf("%+v: a rest of %v, and %v are owed", c, rest, r.owed)
+		}
+		r.lastLight.Store(-int64(lightTime))
+		if rest := r.restLocked(0, c.took, c.started, c.atOnce); rest != 0 || r.owed != 0 {
+			t.Errorf("%+v: without other clients a rest of %v, and %v are owed", c, rest, r.owed)
+		}
+	}
 	besideLight(&r)
+	r.free = 1
+	r.restLocked(0, minRest/restFactor-commandCost-1, 1, 1)
+	if rest := r.restLocked(0, 0, 1, 1); rest < minRest || r.owed != 0 {
+		t.Errorf("a rest of %v after two short turns, and %v are owed", rest, r.owed)
+	}
 	o := r.join("flood")
 	r.enter(o)
-	r.leave(o, minRest/restFactor-commandCost-1, 1, 0)
-	if r.free != 1 {
-		t.Error("the queue rests after less than the shortest rest")
-	}
-	r.enter(o)
-	r.leave(o, time.Hour, 8, 8)
-	if r.free != 1 {
-		t.Error("the queue rests although all commands of the turn wait for the masters")
-	}
-	r.enter(o)
-	r.leave(o, time.Hour, 8, 0)
 	r.mu.Lock()
-	free := r.free
-	r.mu.Unlock()
-	if free != 0 {
-		t.Error("the queue does not rest after a long turn")
+	r.leaveLocked(o, time.Hour, 1, 0)
+	if r.free != 0 {
+		t.Error("the queue does not rest")
 	}
-	r.rested()
-	r.enter(o)
-	r.leave(o, 0, 1, 0)
+	r.mu.Unlock()
+	r.enter(o) // returns after the rest
+}
+
+// Only clients that are not heavy slow down those that are, and only while they are at work.
+func TestShareQueue_NotesTheWorkOfLightConnections(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	s.shares.period = time.Hour // all commands are in one period
+	long := -int64(time.Hour)
+	beside := func() bool { return s.shares.lastLight.Load() != long }
+	heavy, light := dial(t, s), dial(t, s)
+	heavy.send(repeated(2*shareCommands, "PING"))
+	heavy.expect(strings.Repeat("+PONG\r\n", 2*shareCommands))
+	s.shares.lastLight.Store(long)
+	heavy.send("PING\r\n")
+	heavy.expect("+PONG\r\n")
+	if beside() {
+		t.Error("the work of a heavy connection is noted")
+	}
+	light.send("PING\r\n")
+	light.expect("+PONG\r\n")
+	if !beside() {
+		t.Error("the work of a light connection is not noted")
+	}
+}
+
+// The queue keeps nothing of clients that have gone.
+func TestShareQueue_ForgetsClosedConnections(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	owners := func() int {
+		s.shares.mu.Lock()
+		defer s.shares.mu.Unlock()
+		return len(s.shares.byName)
+	}
+	c := dial(t, s)
+	c.send(repeated(2*shareCommands, "PING"))
+	c.expect(strings.Repeat("+PONG\r\n", 2*shareCommands))
+	if n := owners(); n != 1 {
+		t.Errorf("%d owners with one heavy connection", n)
+	}
+	_ = c.Close()
+	comesTrue(t, "the owner is forgotten", func() bool { return owners() == 0 })
 }
 
 // A command on many keys is as much of a share as as many commands.

@@ -7,11 +7,10 @@ package daemon
 // second then and slows the slowest requests most. So the heap may grow to
 // heapFloor first.
 //
-// Clients that send much and read nothing keep some 36 MB live. By Go's own rule
-// the heap doubles that, and the process needs 116 MB. So the heap grows to
-// smallHeap only. From there on the percentage rises with the live heap, and from
-// largeHeap on Go's own rule holds: with that much live a collection takes so long
-// that it must be rare.
+// Above the floor the percentage is the number of megabytes that the daemon allocates in a
+// second. So collections take a constant share of a processor, some 6 %, whatever is live,
+// and a busy daemon has Go's own rule. One that allocates little saves memory: clients that
+// send much and read nothing keep 35 MB live, and at 100 % the process needed 116 MB.
 //
 // Measured, medians of three interleaved runs, 64 callers of one client: pairs
 // from 38 900 to 41 800 a second, acquire p99 from 2.11 to 1.68 ms; with a floor
@@ -22,14 +21,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 const (
 	heapFloor      = 24 << 20
-	smallHeap      = 2 * heapFloor
-	largeHeap      = 100 << 20
-	minPercent     = 25  // of the live heap
-	defaultPercent = 100 // by Go's own rule
+	minPercent     = 25
+	defaultPercent = 100 // of the live heap: Go's own rule
 	maxPercent     = 400
 )
 
@@ -39,14 +37,17 @@ func adaptGCPercent() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	last := defaultPercent
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
+	last, lastAllocated, lastTime := defaultPercent, uint64(0), time.Now()
 	adjust := func() {
 		metrics.Read(sample)
-		if next := percentFor(sample[0].Value.Uint64()); next != last {
+		live, allocated, now := sample[0].Value.Uint64(), sample[1].Value.Uint64(), time.Now()
+		perSecond := float64(allocated-lastAllocated) / max(now.Sub(lastTime), time.Millisecond).Seconds()
+		if next := percentFor(live, perSecond); next != last {
 			debug.SetGCPercent(next)
 			last = next
 		}
+		lastAllocated, lastTime = allocated, now
 	}
 	// Nothing references the sentinel, so every collection runs its finalizer.
 	type sentinel struct{ _ [64]byte }
@@ -59,15 +60,14 @@ func adaptGCPercent() {
 	runtime.SetFinalizer(s, again)
 }
 
-// percentFor lets a heap of live bytes grow to the floor, or by Go's rule as long as it
-// remains small, in steps of 25: each change of the setting stops the world for a moment.
-func percentFor(live uint64) int {
+// percentFor lets a heap of live bytes grow to the floor, and further the faster the daemon
+// allocates. It answers in steps of 25: each change of the setting stops the world for a
+// moment.
+func percentFor(live uint64, perSecond float64) int {
 	if live == 0 {
 		return maxPercent
 	}
-	percent := max(roomBelow(heapFloor, live), min(defaultPercent, max(roomBelow(smallHeap, live), int64(live)*100/largeHeap)))
-	return int(min(max(percent/25*25, minPercent), maxPercent))
+	floor := (int64(heapFloor) - int64(live)) * 100 / int64(live)
+	busy := min(int64(perSecond)>>20, defaultPercent)
+	return int(min(max(floor/25*25, busy/25*25, minPercent), maxPercent))
 }
-
-// roomBelow is by how many percent a heap of live bytes may grow to remain below size.
-func roomBelow(size int64, live uint64) int64 { return (size - int64(live)) * 100 / int64(live) }

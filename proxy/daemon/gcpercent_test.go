@@ -3,11 +3,12 @@ package daemon
 import "testing"
 
 func TestMemory_SmallHeapsGrowToTheFloorAndLargeOnesAsGoHasIt(t *testing.T) {
+	const busy = 100 << 20 // bytes in a second
 	for live, want := range map[uint64]int{
 		0: 400, 1 << 20: 400, heapFloor / 5: 400, heapFloor / 4: 300, heapFloor / 3: 200,
-		heapFloor / 2: 100, heapFloor: 100, largeHeap: 100, 100 * heapFloor: 100,
+		heapFloor / 2: 100, heapFloor: 100, 100 * heapFloor: 100,
 	} {
-		got := percentFor(live)
+		got := percentFor(live, busy)
 		if got != want {
 			t.Errorf("%d bytes in use: %d %%, want %d", live, got, want)
 		}
@@ -17,18 +18,16 @@ func TestMemory_SmallHeapsGrowToTheFloorAndLargeOnesAsGoHasIt(t *testing.T) {
 	}
 }
 
-// What clients that read nothing keep live, some 36 MB, takes little more of the machine.
-func TestMemory_HeapsOfMediumSizeGrowLess(t *testing.T) {
-	last := uint64(0)
-	for live := uint64(heapFloor); live <= largeHeap; live += 1 << 20 {
-		percent := uint64(percentFor(live))
-		goal := live + live*percent/100
-		if live <= 38<<20 && goal > smallHeap {
-			t.Errorf("%d MB in use may grow to %d MB, at most %d are allowed", live>>20, goal>>20, smallHeap>>20)
+// A heap above the floor grows little while little is allocated.
+func TestMemory_HeapsGrowAsFastAsTheDaemonAllocates(t *testing.T) {
+	for perSecond, want := range map[float64]int{0: 25, 1 << 20: 25, 49 << 20: 25, 50 << 20: 50, 76 << 20: 75, 1 << 40: 100} {
+		for _, live := range []uint64{heapFloor, 36 << 20, 1 << 30} {
+			if got := percentFor(live, perSecond); got != want {
+				t.Errorf("%d bytes in use and %.0f in a second: %d %%, want %d", live, perSecond, got, want)
+			}
 		}
-		if live > 38<<20 && (percent < minPercent || goal < last) {
-			t.Errorf("%d MB in use: %d %%, after a smaller heap had a goal of %d MB", live>>20, percent, last>>20)
+		if got := percentFor(heapFloor/4, perSecond); got != 300 {
+			t.Errorf("%d bytes in use and %.0f in a second: %d %%, want 300", heapFloor/4, perSecond, got)
 		}
-		last = goal
 	}
 }
