@@ -40,7 +40,10 @@ const (
 	// same period. Those that take longer, as a WAIT does, do not count any more.
 	maxInFlight            = 1024 // some full flushes
 	maxInFlightBesideLight = shareCommands / 2
-	// lightTime is how long a command of a connection that is not heavy counts as work.
+	// lightCommands is how many commands a light connection has in its reply queue. A client
+	// of many callers slows down no other connection of its own.
+	lightCommands = shareCommands / 4
+	// lightTime is how long a command of a light connection counts as work.
 	lightTime = 100 * time.Millisecond
 	// commandCost is what a command takes beside its handler: to read it and to write its reply.
 	commandCost = time.Microsecond

@@ -336,6 +336,15 @@ func TestShareQueue_NotesTheWorkOfLightConnections(t *testing.T) {
 	if !beside() {
 		t.Error("the work of a light connection is not noted")
 	}
+	pipelined := crowd(t, s, d, lightCommands, repeated(lightCommands, "ECHO many"))
+	s.shares.lastLight.Store(long)
+	pipelined.Reply(commands.OK)
+	comesTrue(t, "all commands are started", func() bool {
+		return len(slices.DeleteFunc(d.started(), func(line string) bool { return line != "ECHO many" })) == lightCommands
+	})
+	if beside() {
+		t.Error("the work of a connection with many commands at once is noted")
+	}
 }
 
 // The queue keeps nothing of clients that have gone.

@@ -41,7 +41,7 @@ func (s *session) writerLoopLocked() {
 	if now.Sub(s.shareBegan) >= s.server.shares.period {
 		s.shareBegan, s.shareStarted, s.shareBytes = now, 0, 0
 	}
-	if s.next != nil && s.heavyUntil.IsZero() {
+	if s.next != nil && s.heavyUntil.IsZero() && s.waiting <= lightCommands {
 		s.server.shares.noteLight(now)
 	}
 	for !s.dropped {
