@@ -26,43 +26,10 @@ type channelSubscriber struct {
 	patterns map[string]int
 }
 
-// subscriberSet is the subscribers of one channel, or of one pattern. Most have one: a map
-// for it alone, and a pattern for every channel, took half of what a channel takes.
+// subscriberSet is the subscribers of one channel, or of one pattern.
 type subscriberSet struct {
 	pattern *glob // nil for a channel
-	first   *channelSubscriber
-	more    map[*channelSubscriber]struct{}
-}
-
-func (a *subscriberSet) add(s *channelSubscriber) {
-	if a.first == nil || a.first == s {
-		delete(a.more, s)
-		a.first = s
-		return
-	}
-	if a.more == nil {
-		a.more = map[*channelSubscriber]struct{}{}
-	}
-	a.more[s] = struct{}{}
-}
-
-// remove reports whether there is no subscriber left.
-func (a *subscriberSet) remove(s *channelSubscriber) bool {
-	if delete(a.more, s); a.first == s {
-		a.first = nil
-	}
-	return a.first == nil && len(a.more) == 0
-}
-
-func (a *subscriberSet) all(yield func(*channelSubscriber) bool) {
-	if a.first != nil && !yield(a.first) {
-		return
-	}
-	for s := range a.more {
-		if !yield(s) {
-			return
-		}
-	}
+	members smallSet[*channelSubscriber]
 }
 
 // dbSubscriptions is the subscriptions to one database's locks.
@@ -193,7 +160,7 @@ func (r *channels) dropLocked(s *channelSubscriber, name string, databases map[s
 	delete(databases, name)
 	all := side(r.dbs[db])
 	if a := all[name]; a != nil {
-		if a.remove(s) {
+		if a.members.remove(s) {
 			delete(all, name)
 		}
 	}
@@ -211,7 +178,7 @@ func (all subscriberSets) add(name string, pattern *glob, s *channelSubscriber) 
 		a = &subscriberSet{pattern: pattern}
 		all[name] = a
 	}
-	a.add(s)
+	a.members.add(s)
 }
 
 // delivery is a message and its recipients.
@@ -250,7 +217,7 @@ func (r *channels) publish(db int, e redlock.Event) {
 
 func (r *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map[string]bool, key redlock.Key, words ...Reply) []delivery {
 	one := delivery{message: Reply{Kind: KindPush, Items: words}}
-	for s := range a.all {
+	for s := range a.members.all {
 		allowed, known := may[s.user]
 		if !known {
 			allowed = r.mayReceive(s.user, string(key))
