@@ -3,6 +3,7 @@ package commands
 import (
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -37,12 +38,19 @@ type Client struct {
 	// under way. It never blocks. nil: there is no connection to end.
 	Expel func(why Expelled)
 
-	countedUser string        // the user under which signedIn counts it; guarded by its mutex
-	User        string        // the authenticated user; "" is the default user, unless a password is needed
-	Failures    int           // failed logins in a row
-	ReplyMode   ReplyMode     // CLIENT REPLY
-	channels    subscriptions // SUBSCRIBE
-	patterns    subscriptions // PSUBSCRIBE
+	member    access.Member // among the connections of its user
+	User      string        // the authenticated user; "" is the default user, unless a password is needed
+	Failures  int           // failed logins in a row
+	ReplyMode ReplyMode     // CLIENT REPLY
+	channels  subscriptions // SUBSCRIBE
+	patterns  subscriptions // PSUBSCRIBE
+}
+
+// expel is Expel for a client whose user was removed.
+func (c *Client) expel(why string) {
+	if c.Expel != nil {
+		c.Expel(Expelled(why))
+	}
 }
 
 // Completer takes the one answer of one command, now or later, from any goroutine.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"redlockd/commands/access"
+	"redlockd/commands/glob"
 	"redlockd/redlock"
 )
 
@@ -28,7 +30,7 @@ type channelSubscriber struct {
 
 // subscriberSet is the subscribers of one channel, or of one pattern.
 type subscriberSet struct {
-	pattern glob
+	pattern glob.Pattern
 	members map[*channelSubscriber]struct{}
 }
 
@@ -42,7 +44,7 @@ type dbSubscriptions struct {
 // channels is the registry. The zero value sends no events.
 type channels struct {
 	events Events // nil: subscriptions are confirmed, and receive nothing
-	users  *Users
+	users  *access.Users
 
 	mu          sync.Mutex
 	subscribers map[*Client]*channelSubscriber
@@ -52,7 +54,7 @@ type channels struct {
 // subscribe subscribes a connection to channels and patterns, which have been
 // checked and are the connection's own copies. A name that it is subscribed to
 // already moves to its present database.
-func (r *channels) subscribe(c *Client, names []string, patterns []glob) {
+func (r *channels) subscribe(c *Client, names []string, patterns []glob.Pattern) {
 	if r.events == nil || c.Push == nil {
 		return
 	}
@@ -71,13 +73,13 @@ func (r *channels) subscribe(c *Client, names []string, patterns []glob) {
 		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
 		if hasEvents(name) {
 			s.channels[name] = c.DB
-			r.dbLocked(c.DB).ofChannels().add(name, glob{}, s)
+			r.dbLocked(c.DB).ofChannels().add(name, glob.Pattern{}, s)
 		}
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(s, pattern.text, s.patterns, (*dbSubscriptions).ofPatterns)
-		s.patterns[pattern.text] = c.DB
-		r.dbLocked(c.DB).ofPatterns().add(pattern.text, pattern, s)
+		r.dropLocked(s, pattern.Text, s.patterns, (*dbSubscriptions).ofPatterns)
+		s.patterns[pattern.Text] = c.DB
+		r.dbLocked(c.DB).ofPatterns().add(pattern.Text, pattern, s)
 	}
 	r.sweepLocked()
 	r.mu.Unlock()
@@ -172,7 +174,7 @@ type subscriberSets map[string]*subscriberSet
 func (w *dbSubscriptions) ofChannels() subscriberSets { return w.channels }
 func (w *dbSubscriptions) ofPatterns() subscriberSets { return w.patterns }
 
-func (all subscriberSets) add(name string, pattern glob, s *channelSubscriber) {
+func (all subscriberSets) add(name string, pattern glob.Pattern, s *channelSubscriber) {
 	a := all[name]
 	if a == nil {
 		a = &subscriberSet{pattern: pattern, members: map[*channelSubscriber]struct{}{}}
@@ -199,7 +201,7 @@ func (r *channels) publish(db int, e redlock.Event) {
 			all = r.addRecipientsLocked(all, a, may, e.Key, Bulk("message"), Bulk(channel), Bulk(text))
 		}
 		for pattern, a := range w.patterns {
-			if a.pattern.matches(channel) {
+			if a.pattern.Matches(channel) {
 				all = r.addRecipientsLocked(all, a, may, e.Key, Bulk("pmessage"), Bulk(pattern), Bulk(channel), Bulk(text))
 			}
 		}
@@ -235,15 +237,15 @@ func (r *channels) mayReceive(user, key string) bool {
 	if r.users == nil {
 		return true
 	}
-	who := r.users.find(user)
-	return who != nil && who.may(categoryEvents) && who.mayUse(key)
+	who := r.users.Find(user)
+	return who != nil && who.May(access.CategoryEvents) && who.MayUse(key)
 }
 
 // readPatterns reads the patterns of PSUBSCRIBE.
-func readPatterns(texts []string) ([]glob, error) {
-	patterns := make([]glob, 0, len(texts))
+func readPatterns(texts []string) ([]glob.Pattern, error) {
+	patterns := make([]glob.Pattern, 0, len(texts))
 	for _, text := range texts {
-		pattern, err := newChannelPattern(text)
+		pattern, err := glob.NewChannel(text)
 		if err != nil {
 			return nil, fmt.Errorf("pattern '%s' %w", clip(text, shownBytes), err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -52,13 +53,13 @@ func (f *fakeEvents) databases() (all []int) {
 }
 
 // listening is a conversation with a table whose events a test makes.
-func listening(t *testing.T, list ...User) (*conversation, *fakeEvents) {
+func listening(t *testing.T, list ...access.User) (*conversation, *fakeEvents) {
 	t.Helper()
 	c := newConversation(t)
 	events := &fakeEvents{received: map[int]func(redlock.Event){}}
 	env := Deps{Locks: c.locks, Events: events}
 	if list != nil {
-		users, err := NewUsers(list)
+		users, err := access.NewUsers(list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
 }
 
 func TestSUBSCRIBE_SendsOnlyEventsOfLocksThatTheUserMayUse(t *testing.T) {
-	c, events := listening(t, Everything("default", "pw"), low())
+	c, events := listening(t, access.Everything("default", "pw"), low())
 	received := c.messages()
 	const refused = "-NOPERM this user has no permissions to access one of the channels used as arguments"
 	c.transcript(strings.ReplaceAll(`
@@ -193,7 +194,7 @@ func TestSUBSCRIBE_SendsOnlyEventsOfLocksThatTheUserMayUse(t *testing.T) {
 	if got, want := received(), `>"pmessage" "dlock:*" "dlock:a:2" `+event; got != want {
 		t.Errorf("received %s, want %s", got, want)
 	}
-	if err := c.table.deps.Users.Replace([]User{Everything("default", "pw")}); err != nil {
+	if err := c.table.deps.Users.Replace([]access.User{access.Everything("default", "pw")}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")

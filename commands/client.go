@@ -6,6 +6,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"redlockd/commands/access"
 	"strings"
 )
 
@@ -21,23 +22,13 @@ func changesClient(args []string) bool {
 // clientName checks a name and makes it the connection's own, so that it does
 // not keep the buffer of its command alive.
 func clientName(s string) (string, error) {
-	if !printable(s) {
+	if !access.Printable(s) {
 		return "", redisText("Client names cannot contain spaces, newlines or special characters.")
 	}
 	if len(s) > maxClientName {
 		return "", fmt.Errorf("client name of %d bytes, allowed are 0 to %d", len(s), maxClientName)
 	}
 	return strings.Clone(s), nil
-}
-
-// printable: visible ASCII only, so that CLIENT INFO can be read back.
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] < '!' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 func (t *Table) clientSetName(c *Call) error {
@@ -71,7 +62,7 @@ func (t *Table) clientSetInfo(c *Call) error {
 	default:
 		return redisText("Unrecognized option '" + clip(attribute, shownBytes) + "'")
 	}
-	if !printable(value) {
+	if !access.Printable(value) {
 		return redisText(fmt.Sprintf("%s cannot contain spaces, newlines or special characters.", strings.ToLower(attribute)))
 	}
 	if len(value) > maxClientName {

@@ -5,6 +5,7 @@ package commands
 
 import (
 	"fmt"
+	"redlockd/commands/access"
 	"strings"
 	"time"
 )
@@ -37,7 +38,7 @@ func (c *Client) Describe() Description {
 		Channels: len(c.channels.byName), Patterns: len(c.patterns.byName), Since: c.Since,
 	}
 	if d.User == "" {
-		d.User = defaultUser
+		d.User = access.DefaultUser
 	}
 	return d
 }

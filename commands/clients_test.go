@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"redlockd/commands/access"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,7 @@ func (f *fakeConnections) Describe() []Description { return f.list }
 func (f *fakeConnections) Cut(id int64) bool       { f.cut = append(f.cut, id); return id != 99 }
 
 // crowd is a conversation of client 7 among others.
-func crowd(t *testing.T, list ...User) (*conversation, *fakeConnections) {
+func crowd(t *testing.T, list ...access.User) (*conversation, *fakeConnections) {
 	c, users := guarded(t, list...)
 	others := &fakeConnections{list: []Description{
 		{ID: 7, Addr: "10.0.0.9:5555", User: "stale", Proto: 2},
@@ -29,7 +30,7 @@ func crowd(t *testing.T, list ...User) (*conversation, *fakeConnections) {
 }
 
 func TestCLIENTLIST_ShowsTheOwnUserAndAllToAdmins(t *testing.T) {
-	c, _ := crowd(t, low(), Everything("default", "pw"))
+	c, _ := crowd(t, low(), access.Everything("default", "pw"))
 	line := func(head, sub, cmd, user string) string {
 		return head + " db=0 age=0 idle=0 flags=N " + sub + " " + unmeasured + " cmd=" + cmd + " user=" + user + " lib-name= lib-ver="
 	}
@@ -57,7 +58,7 @@ func TestCLIENTLIST_ShowsTheOwnUserAndAllToAdmins(t *testing.T) {
 }
 
 func TestCLIENTKILL_AnswersAsRedisDoes(t *testing.T) {
-	c, others := crowd(t, Everything("default", "pw"))
+	c, others := crowd(t, access.Everything("default", "pw"))
 	c.transcript(`
 		> AUTH pw
 		< +OK

@@ -2,25 +2,6 @@
 
 package commands
 
-// Categories of commands. Users are granted categories.
-const (
-	categoryLock       = "lock"       // takes, prolongs and releases locks
-	categoryRead       = "read"       // reads and changes nothing
-	categoryID         = "id"         // gives ids
-	categoryWork       = "work"       // takes and ends attempts at work
-	categoryAdmin      = "admin"      // commands for operators
-	categoryForce      = "force"      // takes locks away from others
-	categoryEvents     = "events"     // subscribes; every user may unless it is denied
-	categoryInfo       = "info"       // describes the daemon; every user may unless it is denied
-	categoryConnection = "connection" // every client may send these
-)
-
-// grantedToAll reports whether users have a category without a grant. Client
-// libraries send such commands when they connect.
-func grantedToAll(category string) bool {
-	return category == categoryConnection || category == categoryEvents || category == categoryInfo
-}
-
 // firstVersion is the release in which a command appeared.
 const firstVersion = "0.1.0"
 

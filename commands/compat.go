@@ -7,6 +7,7 @@ package commands
 import (
 	"strconv"
 
+	"redlockd/commands/access"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -53,7 +54,7 @@ func (t *Table) compatRows() []*command {
 	key := keyArgument()
 	row := func(name string, a arity, summary string, handle handler, args ...argument) *command {
 		return &command{
-			name: name, arity: a, category: categoryForce, since: firstVersion, redis: true,
+			name: name, arity: a, category: access.CategoryForce, since: firstVersion, redis: true,
 			summary: summary, flags: []string{"write"}, args: args, handle: handle,
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlockd/commands/access"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -80,7 +81,7 @@ func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
 }
 
 func TestCompat_NeedsTheCategoryForceWhereThereAreUsers(t *testing.T) {
-	users, err := NewUsers([]User{{Name: "worker", Passwords: [][32]byte{digest("secret")}, Keys: []string{"*"}, Commands: []string{"lock", "read"}}})
+	users, err := access.NewUsers([]access.User{{Name: "worker", Passwords: [][32]byte{digest("secret")}, Keys: []string{"*"}, Commands: []string{"lock", "read"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

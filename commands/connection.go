@@ -43,7 +43,7 @@ func (t *Table) reset(c *Call) error {
 	c.Client.Proto = 2
 	c.Client.Name = ""
 	c.Client.User = ""
-	t.deps.Users.signOut(c.Client)
+	t.deps.Users.SignOut(&c.Client.member)
 	c.Client.ReplyMode = ReplyOn
 	t.forgetChannels(c.Client)
 	c.Client.LastAcquired.Clear()

@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
@@ -27,7 +28,7 @@ func (t *Table) del(c *Call) error {
 func (t *Table) noting(r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
 	return func(did bool, err error) {
 		if err == nil && did {
-			t.deps.Users.changed(heldKey{r.DB, r.Key}, r.TTL)
+			t.deps.Users.Changed(access.HeldKey{DB: r.DB, Key: r.Key}, r.TTL)
 		}
 		done(did, err)
 	}
@@ -66,7 +67,7 @@ func (t *Table) delIfEqual(c *Call) error {
 func (t *Table) release(c *Call, r redlock.UnlockRequest, done redlock.UnlockDone) {
 	t.deps.Locks.Unlock(c.Batch, r, func(was bool, err error) {
 		if err == nil {
-			t.deps.Users.releasedKey(r.DB, r.Key, r.Token)
+			t.deps.Users.ReleasedKey(r.DB, r.Key, r.Token)
 		}
 		done(was, err)
 	})

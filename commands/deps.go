@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
@@ -138,7 +139,7 @@ type Deps struct {
 	Start   time.Time // of the process; zero means now
 	Port    int       // shown by INFO
 
-	Users       *Users             // nil: the default user may do everything, without a password
+	Users       *access.Users      // nil: the default user may do everything, without a password
 	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
 
 	Clients func() ClientCounts              // nil: INFO shows zeros

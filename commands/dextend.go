@@ -5,6 +5,7 @@ package commands
 import (
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -38,7 +39,7 @@ func (t *Table) extendRequest(c *Call) (redlock.ExtendRequest, error) {
 type extendAnswer struct {
 	completer    Completer
 	lastAcquired *LastAcquired
-	users        *Users
+	users        *access.Users
 	request      redlock.ExtendRequest
 	grant        redlock.Grant
 }
@@ -60,7 +61,7 @@ func (a *extendAnswer) Reply() Reply {
 		return tooLate(a.grant.ExpiredError(), "the lock may be lost")
 	}
 	a.lastAcquired.Prolong(a.request.DB, a.request.Key, a.request.Token, validity)
-	a.users.prolongedKey(a.request.DB, a.request.Key, a.request.Token, validity)
+	a.users.ProlongedKey(a.request.DB, a.request.Key, a.request.Token, validity)
 	return Int(validity.Milliseconds())
 }
 

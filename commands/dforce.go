@@ -2,7 +2,10 @@
 
 package commands
 
-import "redlockd/redlock"
+import (
+	"redlockd/commands/access"
+	"redlockd/redlock"
+)
 
 // dforce answers 1 if the lock was held and 0 if it was free.
 func (t *Table) dforce(c *Call) error {
@@ -29,7 +32,7 @@ func (t *Table) dforce(c *Call) error {
 func (c *Client) identity() *redlock.Requester {
 	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
 	if id.User == "" {
-		id.User = defaultUser
+		id.User = access.DefaultUser
 	}
 	if c.lastIdentity == nil || *c.lastIdentity != id {
 		known := id // id itself stays on the stack

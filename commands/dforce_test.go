@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -41,9 +42,9 @@ func TestDFORCE_NeedsItsOwnCategoryAndTheKey(t *testing.T) {
 	if got := c.say("DFORCE b"); !strings.HasPrefix(got, "-NOPERM ") {
 		t.Errorf("another's key: %s", got)
 	}
-	who := Everything("ops", "pw")
-	who.Commands = []string{categoryLock, categoryRead, categoryID, categoryWork, categoryAdmin}
-	users, err := NewUsers([]User{who})
+	who := access.Everything("ops", "pw")
+	who.Commands = []string{access.CategoryLock, access.CategoryRead, access.CategoryID, access.CategoryWork, access.CategoryAdmin}
+	users, err := access.NewUsers([]access.User{who})
 	if err != nil {
 		t.Fatal(err)
 	}

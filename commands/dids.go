@@ -54,7 +54,7 @@ func (t *Table) didreseed(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if err := t.deps.Users.mayCount(t.user(c.Client), c.Client.DB, name); err != nil {
+	if err := t.deps.Users.MayCount(t.user(c.Client), c.Client.DB, name); err != nil {
 		c.Reply(Error("NOPERM", err.Error()))
 		return nil
 	}
@@ -88,7 +88,7 @@ func (t *Table) didsDel(c *Call) error {
 			c.Reply(failure(err))
 			return
 		}
-		t.deps.Users.counterGone(db, name)
+		t.deps.Users.CounterGone(db, name)
 		masters := make([]Reply, len(fates))
 		for i, f := range fates {
 			masters[i] = Array(Bulk(f.Master), Bulk(f.Fate))

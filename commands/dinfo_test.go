@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -68,9 +69,9 @@ func newLookConversation(t *testing.T) *lookConversation {
 // patterns and all categories but those left out.
 func (c *lookConversation) asUser(keys ...string) {
 	c.t.Helper()
-	who := Everything("ops", "pw")
+	who := access.Everything("ops", "pw")
 	who.Keys = keys
-	users, err := NewUsers([]User{who})
+	users, err := access.NewUsers([]access.User{who})
 	if err != nil {
 		c.t.Fatal(err)
 	}

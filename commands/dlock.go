@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -25,7 +26,7 @@ func (t *Table) dlock(c *Call) error {
 	if err != nil {
 		return err
 	}
-	slot, err := t.deps.Users.reserve(t.user(c.Client), quotaKeyOf(&request, request.Key, request.Token))
+	slot, err := t.deps.Users.Reserve(t.user(c.Client), access.QuotaKeyOf(&request, request.Key, request.Token))
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
@@ -111,8 +112,8 @@ type lockAnswer struct {
 	locks        Locks
 	completer    Completer
 	lastAcquired *LastAcquired
-	users        *Users
-	slot         quotaSlot // in the user's quota
+	users        *access.Users
+	slot         access.Slot // in the user's quota
 	db           int
 	key          redlock.Key
 	mode         redlock.Mode
@@ -124,11 +125,11 @@ type lockAnswer struct {
 // decided takes the outcome from the masters.
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.slot.free()
+		a.slot.Free()
 		a.completer.Complete(failure(err))
 		return
 	}
-	a.slot.fill(a.quotaKey(grant.Token), grant.Token, lasting(&grant))
+	a.slot.Fill(a.quotaKey(grant.Token), grant.Token, lasting(&grant))
 	a.grant = grant
 	a.completer.CompleteDeferred(a)
 }
@@ -166,14 +167,14 @@ func (a *lockAnswer) Undelivered() { a.giveBack() }
 func (a *lockAnswer) giveBack() {
 	if a.grant.Fresh && !a.givenBack {
 		a.givenBack = true
-		a.users.released(a.quotaKey(a.grant.Token), a.grant.Token)
+		a.users.Released(a.quotaKey(a.grant.Token), a.grant.Token)
 		a.locks.GiveBack(a.grant)
 	}
 }
 
-func (a *lockAnswer) quotaKey(token redlock.Token) heldKey {
+func (a *lockAnswer) quotaKey(token redlock.Token) access.HeldKey {
 	if a.mode == redlock.Exclusive {
-		return heldKey{a.db, a.key}
+		return access.HeldKey{DB: a.db, Key: a.key}
 	}
-	return sharedQuotaKey(a.db, a.key, token)
+	return access.SharedQuotaKey(a.db, a.key, token)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"redlockd/commands/glob"
 	"redlockd/redlock"
 )
 
@@ -44,8 +45,7 @@ func (t *Table) dlocks(c *Call) error {
 
 // keyFilter returns which keys the client's user may see. It works in any goroutine.
 func (t *Table) keyFilter(client *Client) func(redlock.Key) bool {
-	who := t.user(client)
-	return func(key redlock.Key) bool { return t.deps.Users == nil || who != nil && who.mayUse(string(key)) }
+	return t.deps.Users.KeyFilter(client.User)
 }
 
 func (t *Table) listing(c *Call) (redlock.Listing, error) {
@@ -58,7 +58,7 @@ func (t *Table) listing(c *Call) (redlock.Listing, error) {
 	}
 	r.Cursor = uint64(cursor)
 	options := []string{"MATCH", "COUNT"}
-	pattern := glob{}
+	pattern := glob.Pattern{}
 	for words.more() {
 		i, err := words.option(options)
 		if err != nil {
@@ -70,7 +70,7 @@ func (t *Table) listing(c *Call) (redlock.Listing, error) {
 		}
 		switch options[i] {
 		case "MATCH":
-			if pattern, err = newGlob(value); err != nil {
+			if pattern, err = glob.New(value); err != nil {
 				return r, fmt.Errorf("MATCH %s %w", quoted(value), err)
 			}
 		case "COUNT":
@@ -82,7 +82,7 @@ func (t *Table) listing(c *Call) (redlock.Listing, error) {
 		}
 	}
 	visible := t.keyFilter(c.Client)
-	r.Prefix = pattern.prefix
-	r.Wanted = func(key redlock.Key) bool { return pattern.matches(string(key)) && visible(key) }
+	r.Prefix = pattern.Prefix
+	r.Wanted = func(key redlock.Key) bool { return pattern.Matches(string(key)) && visible(key) }
 	return r, nil
 }

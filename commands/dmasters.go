@@ -3,7 +3,10 @@
 
 package commands
 
-import "redlockd/redlock"
+import (
+	"redlockd/commands/access"
+	"redlockd/redlock"
+)
 
 // MasterReports is what DMASTERS shows.
 type MasterReports interface {
@@ -23,7 +26,7 @@ var (
 
 func (t *Table) masterRows() []*command {
 	return []*command{{
-		name: "dmasters", arity: exactly(1), category: categoryRead, since: firstVersion,
+		name: "dmasters", arity: exactly(1), category: access.CategoryRead, since: firstVersion,
 		summary: "Shows the masters: a map for each, with its state, latency, queue and votes.",
 		flags:   []string{"readonly", "fast"},
 		handle:  served(t.deps.MasterStatus != nil, t.dmasters),
@@ -36,7 +39,7 @@ func (t *Table) masterRows() []*command {
 
 func (t *Table) drainRow(name, summary string, apply func(master string) error) *command {
 	return &command{
-		name: name, arity: exactly(3), category: categoryAdmin, summary: summary,
+		name: name, arity: exactly(3), category: access.CategoryAdmin, summary: summary,
 		flags: []string{"admin"}, args: []argument{text("master")},
 		handle: served(t.deps.MasterDrain != nil, func(c *Call) error {
 			if err := apply(c.Args[2]); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -68,7 +69,7 @@ func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 		t.Errorf("called %q, want %q", drains.calls, want)
 	}
 	every(c.table, func(row *command) {
-		if want := map[string]string{"dmasters": categoryRead, "dmasters|drain": categoryAdmin, "dmasters|undrain": categoryAdmin}[row.full]; want != "" && row.category != want {
+		if want := map[string]string{"dmasters": access.CategoryRead, "dmasters|drain": access.CategoryAdmin, "dmasters|undrain": access.CategoryAdmin}[row.full]; want != "" && row.category != want {
 			t.Errorf("%s is in category %s", row.syntax, row.category)
 		}
 	})

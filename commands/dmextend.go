@@ -6,6 +6,7 @@ package commands
 import (
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -41,7 +42,7 @@ func (t *Table) dmextend(c *Call) error {
 type multiExtendAnswer struct {
 	completer    Completer
 	lastAcquired *LastAcquired
-	users        *Users
+	users        *access.Users
 	request      redlock.ExtendRequest
 	keys         []redlock.Key
 	grant        redlock.Grant
@@ -65,7 +66,7 @@ func (a *multiExtendAnswer) Reply() Reply {
 	}
 	for _, key := range a.keys {
 		a.lastAcquired.Prolong(a.request.DB, key, a.request.Token, validity)
-		a.users.prolongedKey(a.request.DB, key, a.request.Token, validity)
+		a.users.ProlongedKey(a.request.DB, key, a.request.Token, validity)
 	}
 	return Int(validity.Milliseconds())
 }

@@ -6,6 +6,7 @@ package commands
 import (
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -24,7 +25,7 @@ func (t *Table) dmlock(c *Call) error {
 		locks: t.deps.Locks, completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users, request: request, keys: keys,
 	}
 	for _, key := range keys {
-		slot, err := t.deps.Users.reserve(t.user(c.Client), quotaKeyOf(&request, key, request.Token))
+		slot, err := t.deps.Users.Reserve(t.user(c.Client), access.QuotaKeyOf(&request, key, request.Token))
 		if err != nil {
 			answer.freeSlots()
 			c.Reply(Error("TRYLATER", err.Error()))
@@ -61,10 +62,10 @@ type multiLockAnswer struct {
 	locks        Locks
 	completer    Completer
 	lastAcquired *LastAcquired
-	users        *Users
+	users        *access.Users
 	request      redlock.LockRequest
 	keys         []redlock.Key
-	slots        []quotaSlot // in the user's quota, one for each key
+	slots        []access.Slot // in the user's quota, one for each key
 
 	grant     redlock.Grant
 	givenBack bool
@@ -78,7 +79,7 @@ func (a *multiLockAnswer) decided(grant redlock.Grant, err error) {
 		return
 	}
 	for i, key := range a.keys {
-		a.slots[i].fill(quotaKeyOf(&a.request, key, grant.Token), grant.Token, lasting(&grant))
+		a.slots[i].Fill(access.QuotaKeyOf(&a.request, key, grant.Token), grant.Token, lasting(&grant))
 	}
 	a.grant = grant
 	a.completer.CompleteDeferred(a)
@@ -86,7 +87,7 @@ func (a *multiLockAnswer) decided(grant redlock.Grant, err error) {
 
 func (a *multiLockAnswer) freeSlots() {
 	for _, slot := range a.slots {
-		slot.free()
+		slot.Free()
 	}
 }
 
@@ -120,7 +121,7 @@ func (a *multiLockAnswer) giveBack() {
 	}
 	a.givenBack = true
 	for _, key := range a.keys {
-		a.users.releasedKey(a.request.DB, key, a.grant.Token)
+		a.users.ReleasedKey(a.request.DB, key, a.grant.Token)
 	}
 	a.locks.GiveBack(a.grant)
 }

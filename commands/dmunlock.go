@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -45,7 +46,7 @@ func (t *Table) dmunlock(c *Call) error {
 type multiUnlockAnswer struct {
 	completer    Completer
 	lastAcquired *LastAcquired
-	users        *Users
+	users        *access.Users
 	db           int
 	token        redlock.Token
 	keys         []redlock.Key
@@ -60,7 +61,7 @@ type multiUnlockAnswer struct {
 func (a *multiUnlockAnswer) decided(i int, released bool, err error) {
 	if err == nil {
 		a.lastAcquired.Forget(a.db, a.keys[i], a.token)
-		a.users.releasedKey(a.db, a.keys[i], a.token)
+		a.users.ReleasedKey(a.db, a.keys[i], a.token)
 	}
 	a.mu.Lock()
 	a.errs[i] = err

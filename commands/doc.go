@@ -9,7 +9,7 @@
 //     heldlock.go, onclose.go and lastacquired.go for locks of a connection;
 //   - dnextid.go, dids.go, dwork.go, dworkdone.go: ids and work;
 //   - dinfo.go, dmasters.go, info.go: what operators see;
-//   - users.go, auth.go, quota.go: users, logins and quotas;
+//   - auth.go: what a client may run; package access has users and quotas;
 //   - channels.go, subscribe.go: events of locks;
 //   - set.go, eval.go, pendingacquire.go: clients that use the quorum as one Redis.
 package commands

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -43,13 +44,13 @@ func FuzzDropIn(f *testing.F) {
 			sink.wait(t)
 		}
 		for _, r := range plain.written {
-			if strings.HasPrefix(string(r.Key), reservedPrefix) || r.TTL < 0 {
+			if strings.HasPrefix(string(r.Key), access.ReservedPrefix) || r.TTL < 0 {
 				t.Fatalf("written: %+v", r)
 			}
 		}
 		for _, r := range plain.ran {
 			for _, key := range r.Script.Keys {
-				if strings.HasPrefix(string(key), reservedPrefix) {
+				if strings.HasPrefix(string(key), access.ReservedPrefix) {
 					t.Fatalf("ran: %+v", r)
 				}
 			}

@@ -5,6 +5,7 @@ package commands
 import (
 	"fmt"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -50,7 +51,7 @@ func unlockRequest(c *Call) (redlock.UnlockRequest, error) {
 type unlockAnswer struct {
 	completer    Completer
 	lastAcquired *LastAcquired
-	users        *Users
+	users        *access.Users
 	request      redlock.UnlockRequest
 }
 
@@ -62,7 +63,7 @@ func (a *unlockAnswer) decided(released bool, err error) {
 		return
 	}
 	a.lastAcquired.Forget(a.request.DB, a.request.Key, a.request.Token)
-	a.users.releasedKey(a.request.DB, a.request.Key, a.request.Token)
+	a.users.ReleasedKey(a.request.DB, a.request.Key, a.request.Token)
 	if released {
 		a.completer.Complete(Int(1))
 	} else {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -39,8 +40,8 @@ func (t *Table) dwork(c *Call) error {
 	if err != nil {
 		return err
 	}
-	at := workQuotaKey(request.DB, request.Key)
-	slot, err := t.deps.Users.reserve(t.user(c.Client), at)
+	at := access.WorkQuotaKey(request.DB, request.Key)
+	slot, err := t.deps.Users.Reserve(t.user(c.Client), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil
@@ -109,9 +110,9 @@ func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error
 type workAnswer struct {
 	works     Works
 	completer Completer
-	users     *Users
-	slot      quotaSlot // in the user's quota
-	at        heldKey
+	users     *access.Users
+	slot      access.Slot // in the user's quota
+	at        access.HeldKey
 	onClose   *OnClose
 
 	work      redlock.Work
@@ -121,9 +122,9 @@ type workAnswer struct {
 // decided takes the outcome from the masters.
 func (a *workAnswer) decided(work redlock.Work, err error) {
 	if err != nil || work.State != redlock.WorkAcquired {
-		a.slot.free()
+		a.slot.Free()
 	} else {
-		a.slot.fill(a.at, work.Token, work.Validity())
+		a.slot.Fill(a.at, work.Token, work.Validity())
 	}
 	if err == nil && work.State == redlock.WorkRunning {
 		err = a.onClose.expelled()
@@ -179,7 +180,7 @@ func (a *workAnswer) Undelivered() { a.giveBack() }
 func (a *workAnswer) giveBack() {
 	if !a.givenBack {
 		a.givenBack = true
-		a.users.released(a.at, a.work.Token)
+		a.users.Released(a.at, a.work.Token)
 		a.works.WorkGiveBack(a.work)
 	}
 }

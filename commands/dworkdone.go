@@ -5,6 +5,7 @@ package commands
 import (
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -46,7 +47,7 @@ func attemptOf(c *Call) (redlock.WorkEndRequest, error) {
 func (t *Table) ended(c *Call, request redlock.WorkEndRequest) redlock.WorkEndDone {
 	return func(so bool, err error) {
 		if err == nil {
-			t.deps.Users.released(workQuotaKey(request.DB, request.Key), request.Token)
+			t.deps.Users.Released(access.WorkQuotaKey(request.DB, request.Key), request.Token)
 		}
 		switch {
 		case err != nil:
@@ -69,7 +70,7 @@ func (t *Table) dworkextend(c *Call) error {
 	if request.Timeout, err = t.leaseBounds().parseTime("timeout", c.Args[3]); err != nil {
 		return err
 	}
-	answer := &workExtendAnswer{completer: c.Completer, users: t.deps.Users, at: workQuotaKey(request.DB, request.Key)}
+	answer := &workExtendAnswer{completer: c.Completer, users: t.deps.Users, at: access.WorkQuotaKey(request.DB, request.Key)}
 	t.deps.WorkEnds.WorkExtend(c.Batch, request, answer.decided)
 	return nil
 }
@@ -77,8 +78,8 @@ func (t *Table) dworkextend(c *Call) error {
 // workExtendAnswer is the reply of one DWORKEXTEND.
 type workExtendAnswer struct {
 	completer Completer
-	users     *Users
-	at        heldKey
+	users     *access.Users
+	at        access.HeldKey
 	work      redlock.Work
 }
 
@@ -98,7 +99,7 @@ func (a *workExtendAnswer) Reply() Reply {
 	if validity < time.Millisecond {
 		return tooLate(a.work.Spent(), "the attempt may be taken over")
 	}
-	a.users.prolonged(a.at, a.work.Token, validity)
+	a.users.Prolonged(a.at, a.work.Token, validity)
 	return Int(validity.Milliseconds())
 }
 

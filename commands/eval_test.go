@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
@@ -273,9 +274,9 @@ func TestEVAL_ReportsWhatTheMastersCouldNotDecide(t *testing.T) {
 // What a mock has shown is no proof, and what a read shows may be another client's token.
 func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
 	const shows = "return redis.call('get', KEYS[1])"
-	user := Everything("me", "p")
-	user.Commands = []string{categoryLock}
-	users, err := NewUsers([]User{user})
+	user := access.Everything("me", "p")
+	user.Commands = []string{access.CategoryLock}
+	users, err := access.NewUsers([]access.User{user})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,10 +372,10 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 		{"a library's release, another's signal", plain, []string{wakes, "2", "lock:k", "lock-signal:l", "token-1", "1000"}, "-NOPERM", ":1"},
 		{"a library's release, one key more", plain, []string{wakes, "3", "lock:k", "lock-signal:k", "victim", "token-1", "1000"}, "-NOPERM", ":1"},
 	} {
-		for category, want := range map[string]string{categoryLock: test.lock, categoryForce: test.force} {
-			user := Everything("me", "p")
-			user.Commands = []string{categoryLock, category}
-			users, err := NewUsers([]User{user})
+		for category, want := range map[string]string{access.CategoryLock: test.lock, access.CategoryForce: test.force} {
+			user := access.Everything("me", "p")
+			user.Commands = []string{access.CategoryLock, category}
+			users, err := access.NewUsers([]access.User{user})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
@@ -85,17 +86,17 @@ func (e *evaluation) allowed() bool {
 	case e.class.Op == dropin.Read && vouched && e.class.Token > 0, e.class.OnlyReleases():
 		return true
 	case e.class.Op == dropin.Read:
-		needs, why = categoryRead, "it shows the holder of a lock"
+		needs, why = access.CategoryRead, "it shows the holder of a lock"
 	case vouched && e.signalsItsOwn():
 		return true
 	case vouched:
-		needs = categoryForce
+		needs = access.CategoryForce
 		why = "it deletes a key that is not the '" + signalPrefix + "' of its lock, regardless of the holder"
 	default:
-		needs = categoryForce
+		needs = access.CategoryForce
 		why = "it is known by its behaviour alone; if it is a lock's, the operator can say so with --script-class " + e.sha + "=<class>"
 	}
-	if who := e.table.user(e.call.Client); e.table.deps.Users == nil || who != nil && who.may(needs) {
+	if who := e.table.user(e.call.Client); e.table.deps.Users == nil || who != nil && who.May(needs) {
 		return true
 	}
 	e.call.Reply(Error("NOPERM", "this user has no permissions to run script "+e.sha+" (category "+needs+"): "+why))
@@ -117,7 +118,7 @@ func (e *evaluation) signalsItsOwn() bool {
 // checkOwnNames: a script may send messages to the channels in its arguments, but not
 // to the daemons' own.
 func (e *evaluation) checkOwnNames() error {
-	own := e.table.deps.KeyPrefix + reservedPrefix
+	own := e.table.deps.KeyPrefix + access.ReservedPrefix
 	for i, arg := range e.given.Args {
 		if strings.HasPrefix(arg, own) {
 			return e.refuse("argument %d begins with '%s', as only the daemon's own names do", i+1, own)
@@ -302,12 +303,12 @@ func (e *evaluation) run(r redlock.ScriptRequest) {
 		switch {
 		case r.Effect == redlock.ScriptReleases:
 			for _, key := range r.Keys {
-				t.deps.Users.releasedKey(r.DB, key, r.Token)
+				t.deps.Users.ReleasedKey(r.DB, key, r.Token)
 			}
 		case o.Yes && r.Effect != redlock.ScriptForces:
 			t.fences.prolong(&o.Grant)
 			for _, key := range r.Keys {
-				t.deps.Users.prolongedKey(r.DB, key, r.Token, o.Grant.Validity())
+				t.deps.Users.ProlongedKey(r.DB, key, r.Token, o.Grant.Validity())
 			}
 		}
 		call.Reply(ofDropin(e.answer(o.Reply)))

@@ -10,12 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
 const (
 	// fencePrefix before the name of a lock names its fence.
-	fencePrefix = reservedPrefix + "fence:"
+	fencePrefix = access.ReservedPrefix + "fence:"
 	// maxFences bounds the remembered fences, some 200 bytes each.
 	maxFences = 100_000
 )
@@ -24,7 +25,7 @@ const (
 // is ready.
 type fences struct {
 	mu  sync.Mutex
-	all map[heldKey]fence
+	all map[access.HeldKey]fence
 }
 
 type fence struct {
@@ -38,7 +39,7 @@ func (f *fences) note(grant *redlock.Grant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
-		f.all = make(map[heldKey]fence)
+		f.all = make(map[access.HeldKey]fence)
 	}
 	if len(f.all) >= maxFences {
 		f.evictLocked()
@@ -46,7 +47,7 @@ func (f *fences) note(grant *redlock.Grant) {
 	for i, key := range grant.Keys() {
 		// Copies: the originals point into the buffer of a whole command.
 		key = redlock.Key(strings.Clone(string(key)))
-		f.all[heldKey{grant.DB(), key}] = fence{redlock.Token(strings.Clone(string(grant.TokenOf(i)))), grant.Fence, until}
+		f.all[access.HeldKey{DB: grant.DB(), Key: key}] = fence{redlock.Token(strings.Clone(string(grant.TokenOf(i)))), grant.Fence, until}
 	}
 }
 
@@ -56,7 +57,7 @@ func (f *fences) prolong(grant *redlock.Grant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, key := range grant.Keys() {
-		at := heldKey{grant.DB(), key}
+		at := access.HeldKey{DB: grant.DB(), Key: key}
 		if one, ok := f.all[at]; ok && one.token == grant.Token {
 			one.until = until
 			f.all[at] = one
@@ -65,7 +66,7 @@ func (f *fences) prolong(grant *redlock.Grant) {
 }
 
 // of is the fence with which the token was granted the key.
-func (f *fences) of(at heldKey, token redlock.Token) (redlock.Fence, bool) {
+func (f *fences) of(at access.HeldKey, token redlock.Token) (redlock.Fence, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one, ok := f.all[at]
@@ -96,8 +97,8 @@ func (t *Table) getFence(c *Call, name string) error {
 	if !t.mayUseAll(c, []redlock.Key{key}) {
 		return nil
 	}
-	at, completer := heldKey{c.Client.DB, key}, c.Completer
-	t.deps.RedisCompat.View(c.Batch, at.db, key, func(v redlock.View, err error) {
+	at, completer := access.HeldKey{DB: c.Client.DB, Key: key}, c.Completer
+	t.deps.RedisCompat.View(c.Batch, at.DB, key, func(v redlock.View, err error) {
 		if err != nil {
 			completer.Complete(failure(err))
 			return

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/pool"
 )
 
@@ -31,9 +32,9 @@ func (c *conversation) wantStats(section string, want map[string]string) {
 }
 
 func TestINFO_CountsLoginsThatWereRefused(t *testing.T) {
-	c, users := guarded(t, Everything("default", "pw"), low())
+	c, users := guarded(t, access.Everything("default", "pw"), low())
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	reader := *c
 	reader.client = &Client{Host: "10.0.0.2", Proto: 2}
 	reader.say("AUTH pw")
@@ -42,7 +43,7 @@ func TestINFO_CountsLoginsThatWereRefused(t *testing.T) {
 		c.say(line)
 	}
 	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "3", "throttled_auths": "0"})
-	for range hostFailures {
+	for range 10 { // the limit of an address
 		c.client = &Client{Host: "10.0.0.9", Proto: 2}
 		c.say("AUTH x")
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -25,12 +26,12 @@ func FuzzDispatch(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		users, err := NewUsers([]User{Everything("default", "pw"), low()})
+		users, err := access.NewUsers([]access.User{access.Everything("default", "pw"), low()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := time.Now()
-		users.now = func() time.Time { return at }
+		users.Now = func() time.Time { return at }
 		masters := &refusing{}
 		table := NewTable(Deps{Locks: masters, IDs: masters, Works: masters, WorkEnds: masters, Users: users})
 		client := &Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}

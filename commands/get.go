@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -35,7 +36,7 @@ func (t *Table) get(c *Call) error {
 			completer.Complete(errNoString)
 			return
 		}
-		client.Transaction.read(heldKey{db, key}, v)
+		client.Transaction.read(access.HeldKey{DB: db, Key: key}, v)
 		if v.Kind == "none" {
 			completer.Complete(Nil)
 		} else {

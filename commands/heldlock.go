@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -16,7 +17,7 @@ const unbounded = 10 * 365 * 24 * time.Hour
 // heldLock is one lock that is renewed for a connection, from the grant to its end.
 type heldLock struct {
 	client *Client
-	users  *Users
+	users  *access.Users
 
 	mu    sync.Mutex
 	hook  *closeHook
@@ -52,7 +53,7 @@ func (h *heldLock) onEnded(grant redlock.Grant, reason error) {
 		h.client.OnClose.remove(hook)
 	}
 	for _, key := range grant.Keys() {
-		h.users.releasedKey(grant.DB(), key, grant.Token)
+		h.users.ReleasedKey(grant.DB(), key, grant.Token)
 		if reason != nil {
 			h.client.LastAcquired.Forget(grant.DB(), key, grant.Token)
 		}

@@ -30,8 +30,8 @@ func (t *Table) hello(c *Call) error {
 		return err
 	}
 	if wish.auth {
-		if refusal, ok := t.signIn(c.Client, wish.user, wish.password); !ok {
-			c.Reply(refusal)
+		if err := t.signIn(c.Client, wish.user, wish.password); err != nil {
+			c.Reply(refused(err))
 			return nil
 		}
 	}

@@ -153,7 +153,7 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 	p.line("total_commands_processed", clients.Commands)
 	p.line("rejected_connections", clients.Rejected)
 	p.line("recovered_panics", clients.Panics)
-	refused, unchecked := t.deps.Users.refusedLogins()
+	refused, unchecked := t.deps.Users.RefusedLogins()
 	p.line("acl_access_denied_auth", refused) // Redis' name since 7.2
 	p.line("throttled_auths", unchecked)
 	p.line("client_output_buffer_limit_disconnections", clients.Slow) // Redis' name

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -69,7 +70,7 @@ func parseValue(s string) (redlock.Token, error) {
 // mayForce reports whether the client may take locks from others, and refuses if not.
 func (t *Table) mayForce(c *Call) bool {
 	who := t.user(c.Client)
-	if t.deps.Users == nil || who != nil && who.may(categoryForce) {
+	if t.deps.Users == nil || who != nil && who.May(access.CategoryForce) {
 		return true
 	}
 	c.Reply(Error("NOPERM", "this user has no permissions to run the '"+strings.ToLower(clip(c.Args[0], maxCommandName))+"' command on a lock regardless of its holder (category force); with the holder's value: DELEX key IFEQ value, SET key value PX ms IFEQ value"))

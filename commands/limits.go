@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -22,9 +23,6 @@ const (
 
 	// Below 10 ms nothing would be left after a round trip and the drift allowance.
 	minTTL = 10 * time.Millisecond
-
-	// Names that the daemon uses on the masters for its own records.
-	reservedPrefix = "redlockd:"
 )
 
 // parseKey checks the name of a lock, parseCounter that of a counter and parseWork
@@ -37,8 +35,8 @@ func parseName(what, s string) (redlock.Key, error) {
 	if len(s) < 1 || len(s) > maxKeyBytes {
 		return "", fmt.Errorf("invalid %s: %d bytes, allowed are 1 to %d", what, len(s), maxKeyBytes)
 	}
-	if strings.HasPrefix(s, reservedPrefix) {
-		return "", fmt.Errorf("invalid %s %s: names beginning with '%s' are reserved", what, quoted(s), reservedPrefix)
+	if strings.HasPrefix(s, access.ReservedPrefix) {
+		return "", fmt.Errorf("invalid %s %s: names beginning with '%s' are reserved", what, quoted(s), access.ReservedPrefix)
 	}
 	return redlock.Key(s), nil
 }

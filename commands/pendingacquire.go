@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -15,8 +16,8 @@ import (
 type pendingAcquire struct {
 	table     *Table
 	completer Completer
-	slots     []quotaSlot // in the user's quota, one for each key
-	keys      []heldKey
+	slots     []access.Slot // in the user's quota, one for each key
+	keys      []access.HeldKey
 	replyYes  func() Reply
 	replyNo   func() Reply
 	watch     stopwatch
@@ -24,8 +25,8 @@ type pendingAcquire struct {
 	grant     redlock.Grant
 	givenBack bool
 
-	oneSlot [1]quotaSlot // behind the slices in the usual case of one key
-	oneKey  [1]heldKey
+	oneSlot [1]access.Slot // behind the slices in the usual case of one key
+	oneKey  [1]access.HeldKey
 }
 
 // startAcquire requests the lock.
@@ -34,11 +35,11 @@ func (t *Table) startAcquire(c *Call, request redlock.LockRequest, watch stopwat
 	a.slots, a.keys = a.oneSlot[:0], a.oneKey[:0]
 	who := t.user(c.Client)
 	for i := range 1 + len(request.More) {
-		at := heldKey{request.DB, request.Key}
+		at := access.HeldKey{DB: request.DB, Key: request.Key}
 		if i > 0 {
-			at.key = request.More[i-1]
+			at.Key = request.More[i-1]
 		}
-		slot, err := t.deps.Users.reserve(who, at)
+		slot, err := t.deps.Users.Reserve(who, at)
 		if err != nil {
 			a.freeSlots()
 			c.Reply(Error("TRYLATER", err.Error()))
@@ -52,7 +53,7 @@ func (t *Table) startAcquire(c *Call, request redlock.LockRequest, watch stopwat
 
 func (a *pendingAcquire) freeSlots() {
 	for _, slot := range a.slots {
-		slot.free()
+		slot.Free()
 	}
 }
 
@@ -73,7 +74,7 @@ func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 		a.completer.Complete(failure(err))
 	default:
 		for i, slot := range a.slots {
-			slot.fill(a.keys[i], grant.TokenOf(i), grant.Validity())
+			slot.Fill(a.keys[i], grant.TokenOf(i), grant.Validity())
 		}
 		a.grant = grant
 		a.completer.CompleteDeferred(a)
@@ -113,7 +114,7 @@ func (a *pendingAcquire) giveBack() {
 	}
 	a.givenBack = true
 	for i, at := range a.keys {
-		a.table.deps.Users.released(at, a.grant.TokenOf(i))
+		a.table.deps.Users.Released(at, a.grant.TokenOf(i))
 	}
 	a.table.deps.Locks.GiveBack(a.grant)
 }

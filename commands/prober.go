@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"redlockd/commands/access"
 )
 
 const (
@@ -24,7 +26,7 @@ type prober struct {
 	now func() time.Time // nil: time.Now
 
 	mu      sync.Mutex
-	spent   bucket
+	spent   access.Bucket
 	jobs    []func()
 	running bool
 }
@@ -37,7 +39,7 @@ func (p *prober) submit(job func()) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.jobs) >= maxProbes || !p.spent.take(now(), probesPerSecond) {
+	if len(p.jobs) >= maxProbes || !p.spent.Take(now(), probesPerSecond) {
 		return fmt.Errorf("unknown scripts: %d a second are looked at, %d may wait; nothing was done, try later", probesPerSecond, maxProbes)
 	}
 	p.jobs = append(p.jobs, job)

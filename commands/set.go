@@ -6,6 +6,7 @@ package commands
 import (
 	"errors"
 
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
@@ -81,8 +82,8 @@ func (t *Table) setnx(c *Call) error {
 
 // replace gives a lock that is there another value and another expiry.
 func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal redlock.Token) {
-	completer, at := c.Completer, heldKey{r.DB, r.Key}
-	slot, err := t.deps.Users.reserve(t.user(c.Client), at)
+	completer, at := c.Completer, access.HeldKey{DB: r.DB, Key: r.Key}
+	slot, err := t.deps.Users.Reserve(t.user(c.Client), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return
@@ -92,10 +93,10 @@ func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal r
 	}, func(done bool, err error) {
 		watch.stop(done, err)
 		if err == nil && done {
-			t.deps.Users.changed(at, 0) // for any holder
-			slot.fill(at, r.Token, r.TTL)
+			t.deps.Users.Changed(at, 0) // for any holder
+			slot.Fill(at, r.Token, r.TTL)
 		} else {
-			slot.free()
+			slot.Free()
 		}
 		switch {
 		case err != nil:
@@ -135,7 +136,7 @@ func (t *Table) prolonged(r redlock.ExtendRequest, done func(held bool, err erro
 			done(false, err)
 		default:
 			for _, key := range grant.Keys() {
-				t.deps.Users.prolongedKey(r.DB, key, r.Token, grant.Validity())
+				t.deps.Users.ProlongedKey(r.DB, key, r.Token, grant.Validity())
 			}
 			t.fences.prolong(&grant)
 			done(true, nil)

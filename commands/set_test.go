@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -210,9 +211,9 @@ func TestDEL_CountsLocksAndComparesWhereRequested(t *testing.T) {
 
 // A user who may only lock must not take locks from others.
 func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
-	user := Everything("me", "p")
-	user.Commands = []string{categoryLock, categoryRead}
-	users, err := NewUsers([]User{user})
+	user := access.Everything("me", "p")
+	user.Commands = []string{access.CategoryLock, access.CategoryRead}
+	users, err := access.NewUsers([]access.User{user})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (t *Table) psubscribe(c *Call) error {
 	}
 	names, confirmed := subscribeTo(c, &c.Client.patterns)
 	for i := range patterns {
-		patterns[i].text = names[i]
+		patterns[i].Text = names[i]
 	}
 	t.channels.subscribe(c.Client, nil, patterns)
 	c.Reply(confirmed)

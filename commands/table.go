@@ -4,7 +4,11 @@
 
 package commands
 
-import "sync"
+import (
+	"sync"
+
+	"redlockd/commands/access"
+)
 
 // Table answers commands. It is safe for concurrent use and never changes
 // after NewTable.
@@ -67,42 +71,42 @@ func (t *Table) lockRows() []*command {
 	hold := optional(block("hold", word("HOLD"), optional(integer("max-ms"))))
 	return []*command{
 		{
-			name: "dlock", arity: atLeast(3), category: categoryLock, since: firstVersion,
+			name: "dlock", arity: atLeast(3), category: access.CategoryLock, since: firstVersion,
 			summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it.",
 			flags:   []string{"write", "fast"},
 			args:    []argument{key, ttl, optional(oneOf("mode", word("SHARED"), option("LIMIT", integer("n")))), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dlock, barrier: blocksLock,
 		},
 		{
-			name: "dunlock", arity: between(2, 3), category: categoryLock, since: firstVersion,
+			name: "dunlock", arity: between(2, 3), category: access.CategoryLock, since: firstVersion,
 			summary: "Releases a lock: 1, or 0 if the token does not hold it. Without a token: what this connection last acquired on key.",
 			flags:   []string{"write", "fast"},
 			args:    []argument{key, optional(token)},
 			handle:  t.dunlock, barrier: withoutToken,
 		},
 		{
-			name: "dextend", arity: exactly(4), category: categoryLock, since: firstVersion,
+			name: "dextend", arity: exactly(4), category: access.CategoryLock, since: firstVersion,
 			summary: "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more.",
 			flags:   []string{"write", "fast"},
 			args:    []argument{key, token, ttl},
 			handle:  t.dextend,
 		},
 		{
-			name: "dmlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
+			name: "dmlock", arity: atLeast(4), category: access.CategoryLock, since: firstVersion,
 			summary: "Takes all of the keys or none, with the reply of DLOCK. After WAIT, DMEXTEND confirms it.",
 			flags:   []string{"write", "movablekeys"},
 			args:    []argument{ttl, integer("numkeys"), multiple(key), optional(word("SHARED")), optional(word("FAIR")), wait, optional(option("TOKEN", token)), optional(option("META", text("text"))), hold},
 			handle:  t.dmlock, barrier: blocksLock,
 		},
 		{
-			name: "dmunlock", arity: atLeast(4), category: categoryLock, since: firstVersion,
+			name: "dmunlock", arity: atLeast(4), category: access.CategoryLock, since: firstVersion,
 			summary: "Releases the keys that the token holds and returns their number.",
 			flags:   []string{"write", "movablekeys"},
 			args:    []argument{token, integer("numkeys"), multiple(key)},
 			handle:  t.dmunlock,
 		},
 		{
-			name: "dmextend", arity: atLeast(5), category: categoryLock, since: firstVersion,
+			name: "dmextend", arity: atLeast(5), category: access.CategoryLock, since: firstVersion,
 			summary: "Makes all of the keys last at least ttl milliseconds from now: their validity, or nil unless the token holds every one.",
 			flags:   []string{"write", "movablekeys"},
 			args:    []argument{token, ttl, integer("numkeys"), multiple(key)},
@@ -151,9 +155,9 @@ func (t *Table) channelRows() []*command {
 	channels := multiple(text("channel"))
 	patterns := multiple(text("pattern"))
 	return []*command{
-		ofCategory(categoryEvents, whileSubscribed(barrier(connection("subscribe", atLeast(2), "Subscribes to the events of locks, each on channel dlock:<key>.", t.subscribe, channels)))),
+		ofCategory(access.CategoryEvents, whileSubscribed(barrier(connection("subscribe", atLeast(2), "Subscribes to the events of locks, each on channel dlock:<key>.", t.subscribe, channels)))),
 		whileSubscribed(barrier(connection("unsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.unsubscribe, optional(channels)))),
-		ofCategory(categoryEvents, whileSubscribed(barrier(connection("psubscribe", atLeast(2), "Subscribes to all channels that match a pattern.", t.psubscribe, patterns)))),
+		ofCategory(access.CategoryEvents, whileSubscribed(barrier(connection("psubscribe", atLeast(2), "Subscribes to all channels that match a pattern.", t.psubscribe, patterns)))),
 		whileSubscribed(barrier(connection("punsubscribe", atLeast(1), "Ends subscriptions, all of them without an argument.", t.punsubscribe, optional(patterns)))),
 		connection("publish", exactly(3), "Always 0: no subscriber receives the message.", t.publish, text("channel"), text("message")),
 	}
@@ -161,21 +165,21 @@ func (t *Table) channelRows() []*command {
 
 func (t *Table) serverRows() []*command {
 	names := optional(multiple(text("command-name")))
-	list := ofCategory(categoryInfo, connection("command", atLeast(1), "Describes the commands.", t.commandAll))
+	list := ofCategory(access.CategoryInfo, connection("command", atLeast(1), "Describes the commands.", t.commandAll))
 	list.parts = []*command{
 		connection("count", exactly(2), "How many commands there are.", t.commandCount),
-		ofCategory(categoryInfo, connection("docs", atLeast(2), "Summaries and arguments of commands.", t.commandDocs, names)),
-		ofCategory(categoryInfo, connection("info", atLeast(2), "Arity, flags and keys of commands.", t.commandInfo, names)),
-		ofCategory(categoryInfo, connection("list", exactly(2), "The names of all commands.", t.commandList)),
+		ofCategory(access.CategoryInfo, connection("docs", atLeast(2), "Summaries and arguments of commands.", t.commandDocs, names)),
+		ofCategory(access.CategoryInfo, connection("info", atLeast(2), "Arity, flags and keys of commands.", t.commandInfo, names)),
+		ofCategory(access.CategoryInfo, connection("list", exactly(2), "The names of all commands.", t.commandList)),
 	}
 	config := connection("config", atLeast(2), "Shows the options of this daemon.", nil)
 	config.parts = []*command{
-		ofCategory(categoryInfo, connection("get", atLeast(3), "Options whose names match the patterns, with their values.", t.configGet, multiple(text("parameter")))),
+		ofCategory(access.CategoryInfo, connection("get", atLeast(3), "Options whose names match the patterns, with their values.", t.configGet, multiple(text("parameter")))),
 	}
 	return []*command{
 		list,
 		config,
-		ofCategory(categoryInfo, connection("info", atLeast(1), "Statistics of this daemon and its masters, by sections.", t.info, optional(multiple(text("section"))))),
+		ofCategory(access.CategoryInfo, connection("info", atLeast(1), "Statistics of this daemon and its masters, by sections.", t.info, optional(multiple(text("section"))))),
 		connection("role", exactly(1), "Always a master without replicas.", t.role),
 		connection("time", exactly(1), "Seconds and microseconds of this daemon's clock.", t.clock),
 		connection("dbsize", exactly(1), "Always 0: the daemon keeps no keys.", t.dbsize),
@@ -189,7 +193,7 @@ func (t *Table) serverRows() []*command {
 // connection is a row that every client may send at any time.
 func connection(name string, arity arity, summary string, handle handler, args ...argument) *command {
 	return &command{
-		name: name, arity: arity, category: categoryConnection, since: firstVersion, redis: true,
+		name: name, arity: arity, category: access.CategoryConnection, since: firstVersion, redis: true,
 		summary: summary, flags: []string{"loading", "stale", "fast"}, args: args, handle: handle,
 	}
 }
@@ -207,7 +211,7 @@ func whileSubscribed(c *command) *command {
 }
 
 // forAdmins gives a row of Redis the category admin.
-func forAdmins(c *command) *command { return ofCategory(categoryAdmin, c) }
+func forAdmins(c *command) *command { return ofCategory(access.CategoryAdmin, c) }
 
 // ofCategory gives a row of Redis another category.
 func ofCategory(category string, c *command) *command {

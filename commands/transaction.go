@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -30,11 +31,11 @@ type Transaction struct {
 	queue  []string
 
 	mu      sync.Mutex
-	watched map[heldKey]*redlock.View // nil until it was read
+	watched map[access.HeldKey]*redlock.View // nil until it was read
 }
 
 // read keeps what GET has seen of a watched key.
-func (x *Transaction) read(at heldKey, v redlock.View) {
+func (x *Transaction) read(at access.HeldKey, v redlock.View) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if _, ok := x.watched[at]; ok {
@@ -102,10 +103,10 @@ func (t *Table) watch(c *Call) error {
 		return fmt.Errorf("%d keys would be watched, allowed are %d", len(x.watched)+len(keys), maxWatched)
 	}
 	if x.watched == nil {
-		x.watched = make(map[heldKey]*redlock.View)
+		x.watched = make(map[access.HeldKey]*redlock.View)
 	}
 	for _, key := range keys {
-		at := heldKey{c.Client.DB, redlock.Key(strings.Clone(string(key)))}
+		at := access.HeldKey{DB: c.Client.DB, Key: redlock.Key(strings.Clone(string(key)))}
 		if _, before := x.watched[at]; !before {
 			x.watched[at] = nil
 		}
@@ -163,7 +164,7 @@ func (t *Table) exec(c *Call) error {
 	if err != nil {
 		return err
 	}
-	seen := watched[heldKey{c.Client.DB, key}]
+	seen := watched[access.HeldKey{DB: c.Client.DB, Key: key}]
 	if seen == nil {
 		return errTransaction
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 // connect opens clients that cost no Go memory, each of which has been answered.
@@ -57,7 +58,7 @@ func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector keeps memory of its own")
 	}
-	users, err := commands.NewUsers([]commands.User{{Name: "nothing", Passwords: commands.Everything("", "pw").Passwords}})
+	users, err := access.NewUsers([]access.User{{Name: "nothing", Passwords: access.Everything("", "pw").Passwords}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 // guarded is a table whose default user has the password pw.
 func guarded(t testing.TB) *commands.Table {
 	t.Helper()
-	users, err := commands.NewUsers([]commands.User{commands.Everything("default", "pw")})
+	users, err := access.NewUsers([]access.User{access.Everything("default", "pw")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,10 +186,10 @@ func TestUnauth_DoesNotExistWithoutPasswords(t *testing.T) {
 
 func TestSession_ClosesWhenItsUserIsRemoved(t *testing.T) {
 	digest := sha256.Sum256([]byte("pw"))
-	user := func(name string) commands.User {
-		return commands.User{Name: name, Passwords: [][sha256.Size]byte{digest}}
+	user := func(name string) access.User {
+		return access.User{Name: name, Passwords: [][sha256.Size]byte{digest}}
 	}
-	users, err := commands.NewUsers([]commands.User{user("a"), user("b")})
+	users, err := access.NewUsers([]access.User{user("a"), user("b")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestSession_ClosesWhenItsUserIsRemoved(t *testing.T) {
 		c.send(command("AUTH", name, "pw"))
 		c.expect("+OK\r\n")
 	}
-	if err := users.Replace([]commands.User{user("b")}); err != nil {
+	if err := users.Replace([]access.User{user("b")}); err != nil {
 		t.Fatal(err)
 	}
 	a.expectEnd("") // at once, without a command

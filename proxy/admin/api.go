@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -31,14 +32,14 @@ type CallDispatcher interface{ Dispatch(*commands.Call) }
 var _ CallDispatcher = (*commands.Table)(nil)
 
 // about serves what the page needs once.
-func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor commands.HTTPUser) {
+func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HTTPUser) {
 	writeJSON(w, http.StatusOK, map[string]any{
-		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(commands.CategoryForce), "databases": s.databases(),
+		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(access.CategoryForce), "databases": s.databases(),
 	})
 }
 
 // lock shows one key as DINFO does.
-func (s *Server) lock(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+func (s *Server) lock(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
 	key, err := decodeKey(r.URL.Query().Get("id"))
 	db, dbErr := strconv.Atoi(r.URL.Query().Get("db"))
 	if err := errors.Join(err, dbErr); err != nil {
@@ -56,7 +57,7 @@ type forceRequest struct {
 
 // force releases a lock regardless of its holder. Other pages' scripts and forms cannot
 // do so: only JSON is accepted, which they may not send here.
-func (s *Server) force(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+func (s *Server) force(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		writeText(w, http.StatusUnsupportedMediaType, "only application/json is accepted")
 		return
@@ -86,7 +87,7 @@ func (c replyChan) wait(ctx context.Context) (r commands.Reply, ok bool) {
 }
 
 // command runs the port's command for a user.
-func (s *Server) command(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser, db int, word string, key redlock.Key) {
+func (s *Server) command(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser, db int, word string, key redlock.Key) {
 	if !slices.Contains(s.databases(), db) {
 		writeText(w, http.StatusBadRequest, "db "+strconv.Itoa(db)+" is not in use by this daemon")
 		return

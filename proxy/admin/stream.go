@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -61,7 +61,7 @@ func (r *pageCounts) leave(user string) {
 // pageStream is the stream of one open page.
 type pageStream struct {
 	server    *Server
-	user      commands.HTTPUser
+	user      access.HTTPUser
 	query     query
 	poller    *poller
 	out       http.ResponseWriter
@@ -69,7 +69,7 @@ type pageStream struct {
 }
 
 // stream serves one page until it is closed.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
 	db, q, err := s.parseQuery(r)
 	if err != nil {
 		writeText(w, http.StatusBadRequest, err.Error())
@@ -169,7 +169,7 @@ func (w *pageStream) run(ctx context.Context) {
 
 // view sends the screen; it returns false when the stream has to end.
 func (w *pageStream) view(s *snapshot) bool {
-	if !w.user.May(commands.CategoryRead) { // users may have been reloaded
+	if !w.user.May(access.CategoryRead) { // users may have been reloaded
 		return false
 	}
 	keyFilter := w.user.KeyFilter()

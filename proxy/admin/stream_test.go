@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -84,13 +84,13 @@ func TestStream_SendsViewsAndEventsAndEndsWithTheServer(t *testing.T) {
 }
 
 func TestStream_EndsWhenItsUserIsGone(t *testing.T) {
-	list := []commands.User{commands.Everything("ops", "pw")}
-	users, err := commands.NewUsers(list)
+	list := []access.User{access.Everything("ops", "pw")}
+	users, err := access.NewUsers(list)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := withPage(figures(), lookingAt("invoices"))
-	o.Login = commands.NewTable(commands.Deps{Users: users})
+	o.Login = users
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)

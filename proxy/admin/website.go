@@ -11,7 +11,7 @@ import (
 	"path"
 	"strings"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 //go:embed web
@@ -30,12 +30,12 @@ var contentTypes = map[string]string{
 var files = []string{"index.html", "page.css", "page.js", "draw.js", "rows.js", "icon.svg"}
 
 // file serves one of them.
-func file(name string) func(http.ResponseWriter, *http.Request, commands.HTTPUser) {
+func file(name string) func(http.ResponseWriter, *http.Request, access.HTTPUser) {
 	text, err := web.ReadFile("web/" + name)
 	if err != nil {
 		panic(err) // the file is embedded: a test reads every file
 	}
-	return func(w http.ResponseWriter, _ *http.Request, _ commands.HTTPUser) {
+	return func(w http.ResponseWriter, _ *http.Request, _ access.HTTPUser) {
 		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
 		w.Header().Set("Cache-Control", "no-cache") // another version may be started at any time
 		_, _ = w.Write(text)                        // a client that has gone needs no reply

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -120,8 +121,8 @@ func apiOptions(t *testing.T, looks commands.Inspect) Options {
 	digest := func(password string) [][sha256.Size]byte {
 		return [][sha256.Size]byte{sha256.Sum256([]byte(password))}
 	}
-	users, err := commands.NewUsers([]commands.User{
-		commands.Everything("operator", "op"),
+	users, err := access.NewUsers([]access.User{
+		access.Everything("operator", "op"),
 		{Name: "part", Passwords: digest("pa"), Keys: []string{"mine:*"}, Commands: []string{"read", "force"}},
 		{Name: "reader", Passwords: digest("re"), Keys: []string{"*"}, Commands: []string{"read", "lock", "admin"}},
 	})
@@ -130,7 +131,7 @@ func apiOptions(t *testing.T, looks commands.Inspect) Options {
 	}
 	table := commands.NewTable(commands.Deps{Users: users, Inspect: looks})
 	o := withPage(figures(), lookingAt())
-	o.Login, o.Commands = table, table
+	o.Login, o.Commands = users, table
 	return o
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/cli"
 	"redlockd/configs"
 	"redlockd/pool"
@@ -54,7 +55,7 @@ func (a *adminServer) measureWaits(waits commands.Waits) commands.Waits {
 }
 
 // listen opens the address; requests are served only after serve.
-func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, table *commands.Table,
+func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, users *access.Users, table *commands.Table,
 	clients func() commands.ClientCounts, traces func() commands.TraceCounts, logger *slog.Logger,
 ) error {
 	if a == nil {
@@ -65,7 +66,7 @@ func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, table *
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{
-		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Commands: table, Logger: logger,
+		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: users, Commands: table, Logger: logger,
 		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Config() },
 		Figures: admin.NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/cli"
 	"redlockd/configs"
 	"redlockd/pool"
@@ -44,7 +45,7 @@ func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
 
 // run executes the command line until ctx ends.
 func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stderr io.Writer) error {
-	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: commands.HashPassword}
+	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: access.HashPassword}
 	app.Serve = func(ctx context.Context, config configs.Config) error {
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}
@@ -107,7 +108,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
 	})
-	if err := endpoint.listen(masters, locker, table, clients, traces.counts(), logger); err != nil {
+	if err := endpoint.listen(masters, locker, users, table, clients, traces.counts(), logger); err != nil {
 		return err
 	}
 	// After the last client received its reply, only copies of failed attempts remain

@@ -1,4 +1,4 @@
-package commands
+package access
 
 import (
 	"encoding/base64"
@@ -31,7 +31,7 @@ func TestArgon2id_IsAcceptedBesideSHA256(t *testing.T) {
 		}
 	}
 	// The second login with the same password computes no hash.
-	hash := users.find("slow").argon[0]
+	hash := users.Find("slow").argon[0]
 	hash.salt = []byte("another salt")
 	if ok, err := users.check("slow", "pw"); !ok || err != nil {
 		t.Errorf("a password that fitted before: %v, %v", ok, err)

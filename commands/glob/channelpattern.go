@@ -3,17 +3,17 @@
 // of the byte behind it. A pattern becomes a glob (glob.go), so that it costs every
 // event the same few steps, however it is written.
 
-package commands
+package glob
 
 import (
 	"fmt"
 	"strings"
 )
 
-// newChannelPattern accepts all that Redis does, except for its length; the error is
+// NewChannel accepts all that Redis does, except for its length; the error is
 // the end of a sentence.
-func newChannelPattern(text string) (glob, error) {
-	g := glob{text: text}
+func NewChannel(text string) (Pattern, error) {
+	g := Pattern{Text: text}
 	var prefix strings.Builder
 	i, n := 0, 0
 	for ; i < len(text) && text[i] != '*' && text[i] != '?' && text[i] != '['; i++ {
@@ -22,7 +22,7 @@ func newChannelPattern(text string) (glob, error) {
 		}
 		prefix.WriteByte(text[i])
 	}
-	g.prefix = prefix.String()
+	g.Prefix = prefix.String()
 	if text[i:] == "*" {
 		return g, nil // the prefix decides
 	}
@@ -60,7 +60,7 @@ func newChannelPattern(text string) (glob, error) {
 
 // class reads what stands behind a [ and returns where it goes on. A class
 // without an end ends with the pattern.
-func (g *glob) class(text string, i int, bit uint64) int {
+func (g *Pattern) class(text string, i int, bit uint64) int {
 	var in [256]bool
 	not := i < len(text) && text[i] == '^'
 	if not {

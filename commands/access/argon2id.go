@@ -1,7 +1,7 @@
 // argon2id: passwords of the users file as memory-hard hashes, in the text form that
 // password hashing tools share: $argon2id$v=19$m=KiB,t=PASSES,p=LANES$SALT$HASH.
 
-package commands
+package access
 
 import (
 	"crypto/rand"
@@ -124,7 +124,7 @@ func (a *argonChecks) fits(hashes []*argonHash, password string, digest [32]byte
 
 // padArgon gives every user as many hashes as the one with the most has, and decoys
 // for names that do not exist: how long a failed login takes reveals nothing.
-func padArgon(roster map[string]*user) (decoys []*argonHash) {
+func padArgon(roster map[string]*Rights) (decoys []*argonHash) {
 	var costliest []*argonHash
 	for _, who := range roster {
 		if len(who.argon) > len(costliest) {

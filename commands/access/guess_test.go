@@ -1,7 +1,7 @@
 // A test of how passwords are compared: not by its time, which a busy machine
 // hides, but by what stands in the source.
 
-package commands
+package access
 
 import (
 	"go/ast"

@@ -3,7 +3,7 @@
 // step of a few machine words per byte of the name, whatever the pattern is: there
 // is nothing to backtrack.
 
-package commands
+package glob
 
 import (
 	"errors"
@@ -15,19 +15,19 @@ import (
 // in front of the first wildcard is compared as it is and does not count.
 const maxElements = 63
 
-// glob is one pattern. Bit i of a state means that the elements before i may
+// Pattern is one pattern. Bit i of a state means that the elements before i may
 // have been used up; loops has the bits of states in front of which a * stands.
-type glob struct {
-	text   string
-	prefix string
+type Pattern struct {
+	Text   string
+	Prefix string
 	steps  *[256]uint64 // by byte: the elements that take it; nil: the prefix decides
 	loops  uint64
 	end    uint64
 }
 
-// newGlob reads a pattern; the error is the end of a sentence.
-func newGlob(pattern string) (glob, error) {
-	g := glob{text: pattern}
+// New reads a pattern; the error is the end of a sentence.
+func New(pattern string) (Pattern, error) {
+	g := Pattern{Text: pattern}
 	var prefix strings.Builder
 	at := 0
 	for ; at < len(pattern) && pattern[at] != '*' && pattern[at] != '?'; at++ {
@@ -41,7 +41,7 @@ func newGlob(pattern string) (glob, error) {
 		}
 		prefix.WriteByte(pattern[at])
 	}
-	g.prefix = prefix.String()
+	g.Prefix = prefix.String()
 	switch {
 	case pattern == "":
 		return g, errors.New("is empty")
@@ -59,7 +59,7 @@ var (
 )
 
 // compile reads what follows the prefix.
-func (g *glob) compile(rest string) error {
+func (g *Pattern) compile(rest string) error {
 	if rest == "*" {
 		return nil // the prefix decides
 	}
@@ -95,16 +95,16 @@ func (g *glob) compile(rest string) error {
 	return nil
 }
 
-// matches reports whether the whole name is covered.
-func (g *glob) matches(name string) bool {
-	if !strings.HasPrefix(name, g.prefix) {
+// Matches reports whether the whole name is covered.
+func (g *Pattern) Matches(name string) bool {
+	if !strings.HasPrefix(name, g.Prefix) {
 		return false
 	}
 	if g.steps == nil {
 		return true
 	}
 	state := uint64(1)
-	for i := len(g.prefix); i < len(name) && state != 0; i++ {
+	for i := len(g.Prefix); i < len(name) && state != 0; i++ {
 		state = (state&g.steps[name[i]])<<1 | state&g.loops
 	}
 	return state&g.end != 0

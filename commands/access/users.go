@@ -3,7 +3,7 @@
 // and looks it up at every command: a removed user loses its rights at once, and its
 // connections are ended.
 
-package commands
+package access
 
 import (
 	"crypto/rand"
@@ -16,10 +16,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlockd/commands/glob"
+	"redlockd/redlock"
 )
 
-// defaultUser is the user of every connection that has not authenticated as another.
-const defaultUser = "default"
+// DefaultUser is the user of every connection that has not authenticated as another.
+const DefaultUser = "default"
 
 // MaxPasswords is how many passwords a user may have, for rotation. All of the
 // places are always compared, taken or not.
@@ -27,14 +30,6 @@ const MaxPasswords = 4
 
 // maxUserName bounds what a connection keeps of its user.
 const maxUserName = 128
-
-// Categories are what a user can be granted, in the order of the documentation.
-func Categories() []string {
-	return []string{categoryLock, categoryRead, categoryID, categoryWork, categoryAdmin, categoryForce}
-}
-
-// Deniable are the categories that every user has unless they are denied.
-func Deniable() []string { return []string{categoryEvents, categoryInfo} }
 
 // User is one user as an operator describes them. The zero value of a limit
 // means that there is none.
@@ -62,7 +57,7 @@ func Everything(name, password string) User {
 type Users struct {
 	decoy    [MaxPasswords][sha256.Size]byte // random: compared for an unknown name
 	hash     func([]byte) [sha256.Size]byte  // tests count its calls
-	now      func() time.Time
+	Now      func() time.Time
 	port     loginLimit // of clients' connections
 	http     loginLimit // of the admin endpoint
 	ledger   ledger
@@ -76,16 +71,16 @@ type Users struct {
 
 // roster are all users at one time.
 type roster struct {
-	users  map[string]*user
+	users  map[string]*Rights
 	decoys []*argonHash // for names that do not exist
 }
 
 // user is a User prepared for checks.
-type user struct {
+type Rights struct {
 	name        string
 	digests     [MaxPasswords][sha256.Size]byte
 	argon       []*argonHash
-	keys        []glob
+	keys        []glob.Pattern
 	categories  []string
 	denied      []string
 	held        int
@@ -97,8 +92,8 @@ type user struct {
 
 // NewUsers checks the users; the error names user, value and what is allowed.
 func NewUsers(list []User) (*Users, error) {
-	u := &Users{hash: func(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }, now: time.Now}
-	u.ledger.owners = make(map[heldKey]*account)
+	u := &Users{hash: func(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }, Now: time.Now}
+	u.ledger.owners = make(map[HeldKey]*account)
 	for i := range u.decoy {
 		rand.Read(u.decoy[i][:]) // never fails: the runtime ends the process instead
 	}
@@ -113,7 +108,7 @@ func (u *Users) Replace(list []User) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before := u.roster.Load()
-	users := make(map[string]*user, len(list))
+	users := make(map[string]*Rights, len(list))
 	var errs []error
 	for _, given := range list {
 		made, err := u.prepare(given)
@@ -135,24 +130,24 @@ func (u *Users) Replace(list []User) error {
 		return errors.Join(errs...)
 	}
 	gone, why := u.enforce(&roster{users, padArgon(users)})
-	for i, client := range gone {
-		if client.Expel != nil {
-			client.Expel(why[i])
+	for i, m := range gone {
+		if m.Expel != nil {
+			m.Expel(why[i])
 		}
 	}
 	return nil
 }
 
 // prepare checks one user; the error is the rest of a sentence.
-func (u *Users) prepare(given User) (*user, error) {
-	made := &user{
+func (u *Users) prepare(given User) (*Rights, error) {
+	made := &Rights{
 		name: given.Name, digests: u.decoy, categories: given.Commands, denied: given.Denied,
 		held: given.Held, rate: given.Rate, counters: given.Counters, connections: given.Connections, account: newAccount(),
 	}
 	copy(made.digests[:], given.Passwords)
 	passwords := len(given.Passwords) + len(given.Argon2id)
 	switch {
-	case given.Name == "" || len(given.Name) > maxUserName || !printable(given.Name):
+	case given.Name == "" || len(given.Name) > maxUserName || !Printable(given.Name):
 		return made, fmt.Errorf("has a name that is not 1 to %d visible ASCII characters", maxUserName)
 	case passwords == 0 && !given.Disabled:
 		return made, errors.New("has no password: give password-argon2id or password-sha256, or enabled = false")
@@ -179,7 +174,7 @@ func (u *Users) prepare(given User) (*user, error) {
 		}
 	}
 	for _, pattern := range given.Keys {
-		g, err := newGlob(pattern)
+		g, err := glob.New(pattern)
 		if err != nil {
 			return made, fmt.Errorf("has the key pattern %q, which %w", pattern, err)
 		}
@@ -189,7 +184,7 @@ func (u *Users) prepare(given User) (*user, error) {
 }
 
 // find is the user of that name, nil if there is none or they are disabled.
-func (u *Users) find(name string) *user { return u.roster.Load().users[name] }
+func (u *Users) Find(name string) *Rights { return u.roster.Load().users[name] }
 
 // check reports whether the password is the user's. A name that no user has costs
 // what a wrong password costs: one hash, all comparisons, and as many checks of
@@ -215,7 +210,7 @@ func (u *Users) check(name, password string) (bool, error) {
 
 // refusedLogins counts logins since the start: all that were refused, and those
 // of them whose password was not checked. A nil *Users refuses none.
-func (u *Users) refusedLogins() (all, unchecked int64) {
+func (u *Users) RefusedLogins() (all, unchecked int64) {
 	if u == nil {
 		return 0, 0
 	}
@@ -224,19 +219,39 @@ func (u *Users) refusedLogins() (all, unchecked int64) {
 }
 
 // may reports whether the user's categories include one.
-func (w *user) may(category string) bool {
-	if grantedToAll(category) {
+func (w *Rights) May(category string) bool {
+	if GrantedToAll(category) {
 		return !slices.Contains(w.denied, category)
 	}
 	return slices.Contains(w.categories, category)
 }
 
 // mayUse reports whether one of the user's patterns covers a name.
-func (w *user) mayUse(name string) bool {
+func (w *Rights) MayUse(name string) bool {
 	for i := range w.keys {
-		if w.keys[i].matches(name) {
+		if w.keys[i].Matches(name) {
 			return true
 		}
 	}
 	return false
+}
+
+// Printable: visible ASCII only, so that CLIENT INFO can be read back.
+func Printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < '!' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// keyFilter returns which keys a user may see, as the users are now. It works in any
+// goroutine.
+func (u *Users) KeyFilter(name string) func(redlock.Key) bool {
+	if u == nil {
+		return func(redlock.Key) bool { return true }
+	}
+	who := u.Find(name)
+	return func(key redlock.Key) bool { return who != nil && who.MayUse(string(key)) }
 }

@@ -2,7 +2,7 @@
 // attempts at work are counted as far as this daemon takes part: granted here, minus
 // released or ended here, minus those whose time is over.
 
-package commands
+package access
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 // account is what a user has used up. It belongs to the name and survives a
 // reload. All of it is guarded by the mutex of the ledger.
 type account struct {
-	spent      bucket
+	spent      Bucket
 	reserved   int // acquires in flight, which may become locks
-	leases     map[heldKey]quotaLease
+	leases     map[HeldKey]quotaLease
 	nextExpiry time.Time // no lease ends before it; zero: not known
 
 	counters map[counterName]struct{} // used, at most as many as the quota allows
@@ -29,61 +29,55 @@ type quotaLease struct {
 	until time.Time
 }
 
-func newAccount() *account { return &account{leases: make(map[heldKey]quotaLease)} }
+func newAccount() *account { return &account{leases: make(map[HeldKey]quotaLease)} }
 
 // ledger keeps the accounts. Only what users with a quota hold is in it, so it
 // is never larger than the quotas together.
 type ledger struct {
 	mu     sync.Mutex
-	owners map[heldKey]*account
+	owners map[HeldKey]*account
 }
 
 // withinRate counts one command against the user's rate.
-func (u *Users) withinRate(who *user) error {
+func (u *Users) WithinRate(who *Rights) error {
 	if who.rate == 0 {
 		return nil
 	}
 	u.ledger.mu.Lock()
 	defer u.ledger.mu.Unlock()
-	if who.account.spent.take(u.now(), float64(who.rate)) {
+	if who.account.spent.Take(u.Now(), float64(who.rate)) {
 		return nil
 	}
 	return fmt.Errorf("user '%s' may send %d commands per second (rate in the users file); nothing was done", who.name, who.rate)
 }
 
-// workQuotaKey is the quota key of an attempt at the work key. No lock can have it:
-// its name would be a reserved one.
-func workQuotaKey(db int, key redlock.Key) heldKey {
-	return heldKey{db, reservedPrefix + "work:" + key}
-}
-
-// quotaSlot reserves one lock in a user's quota. The zero value is no limit.
-type quotaSlot struct {
+// Slot reserves one lock in a user's quota. The zero value is no limit.
+type Slot struct {
 	users   *Users
 	account *account
 }
 
 // reserve finds a slot for a lock on key. A key that the user holds already, as in a
 // retry or a hand-over, takes the same slot again.
-func (u *Users) reserve(who *user, at heldKey) (quotaSlot, error) {
+func (u *Users) Reserve(who *Rights, at HeldKey) (Slot, error) {
 	if who == nil || who.held == 0 {
-		return quotaSlot{}, nil
+		return Slot{}, nil
 	}
 	u.ledger.mu.Lock()
 	defer u.ledger.mu.Unlock()
 	a := who.account
 	if _, again := a.leases[at]; !again && len(a.leases)+a.reserved >= who.held {
-		u.ledger.sweepLocked(a, u.now())
+		u.ledger.sweepLocked(a, u.Now())
 		if len(a.leases)+a.reserved >= who.held {
-			return quotaSlot{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.name, who.held)
+			return Slot{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.name, who.held)
 		}
 	}
 	a.reserved++
-	return quotaSlot{u, a}, nil
+	return Slot{u, a}, nil
 }
 
 // free gives the slot back: nothing was granted.
-func (p quotaSlot) free() {
+func (p Slot) Free() {
 	if p.account == nil {
 		return
 	}
@@ -93,26 +87,26 @@ func (p quotaSlot) free() {
 }
 
 // fill turns the slot into a lease of the token for that long.
-func (p quotaSlot) fill(at heldKey, token redlock.Token, validity time.Duration) {
+func (p Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
 	if p.account == nil {
 		return
 	}
 	// Copies: the originals point into the buffer of a whole command.
-	at.key = redlock.Key(strings.Clone(string(at.key)))
+	at.Key = redlock.Key(strings.Clone(string(at.Key)))
 	token = redlock.Token(strings.Clone(string(token)))
 	u, l := p.users, &p.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.account.reserved--
 	l.dropLocked(at)
-	until := u.now().Add(validity)
+	until := u.Now().Add(validity)
 	p.account.leases[at] = quotaLease{token, until}
 	p.account.noteLocked(until)
 	l.owners[at] = p.account
 }
 
 // released notes that a token does not hold key any more, whatever ended it.
-func (u *Users) released(at heldKey, token redlock.Token) {
+func (u *Users) Released(at HeldKey, token redlock.Token) {
 	if u == nil {
 		return
 	}
@@ -124,21 +118,21 @@ func (u *Users) released(at heldKey, token redlock.Token) {
 }
 
 // prolonged notes that a token holds key for longer.
-func (u *Users) prolonged(at heldKey, token redlock.Token, validity time.Duration) {
+func (u *Users) Prolonged(at HeldKey, token redlock.Token, validity time.Duration) {
 	if u == nil {
 		return
 	}
 	u.ledger.mu.Lock()
 	defer u.ledger.mu.Unlock()
 	if a := u.ledger.owners[at]; a != nil && a.leases[at].token == token {
-		until := u.now().Add(validity)
+		until := u.Now().Add(validity)
 		a.leases[at] = quotaLease{token, until}
 		a.noteLocked(until)
 	}
 }
 
 // changed notes that a lock lasts that long from now, whatever its token; 0 = it is gone.
-func (u *Users) changed(at heldKey, left time.Duration) {
+func (u *Users) Changed(at HeldKey, left time.Duration) {
 	if u == nil {
 		return
 	}
@@ -152,12 +146,12 @@ func (u *Users) changed(at heldKey, left time.Duration) {
 		u.ledger.dropLocked(at)
 		return
 	}
-	until := u.now().Add(left)
+	until := u.Now().Add(left)
 	a.leases[at] = quotaLease{a.leases[at].token, until}
 	a.noteLocked(until)
 }
 
-func (l *ledger) dropLocked(at heldKey) {
+func (l *ledger) dropLocked(at HeldKey) {
 	if a := l.owners[at]; a != nil {
 		delete(a.leases, at)
 		delete(l.owners, at)

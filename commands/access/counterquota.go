@@ -2,7 +2,7 @@
 // counts from the user's first use of it through this daemon, until DIDS DEL of that
 // name through this daemon, or the daemon's end.
 
-package commands
+package access
 
 import (
 	"crypto/sha256"
@@ -23,7 +23,7 @@ func counterNameOf(db int, name redlock.Key) counterName {
 
 // mayCount notes that the user uses a counter, or refuses it. The note stays if the
 // request yields no id: some master may have the counter all the same.
-func (u *Users) mayCount(who *user, db int, name redlock.Key) error {
+func (u *Users) MayCount(who *Rights, db int, name redlock.Key) error {
 	if who == nil || who.counters == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (u *Users) mayCount(who *user, db int, name redlock.Key) error {
 }
 
 // counterGone takes a deleted counter from the quotas of all users.
-func (u *Users) counterGone(db int, name redlock.Key) {
+func (u *Users) CounterGone(db int, name redlock.Key) {
 	if u == nil {
 		return
 	}

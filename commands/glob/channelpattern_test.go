@@ -1,4 +1,4 @@
-package commands
+package glob
 
 import (
 	"strings"
@@ -32,17 +32,17 @@ func TestChannelPattern_CoversWhatRedisCovers(t *testing.T) {
 		{`*\`, []string{`\`, `x\`}, []string{"x"}},
 		{long + "*", []string{long, long + "x"}, []string{"dlock:k"}},
 	} {
-		g, err := newChannelPattern(c.pattern)
+		g, err := NewChannel(c.pattern)
 		if err != nil {
 			t.Errorf("%q: %v", c.pattern, err)
 		}
 		for _, name := range c.yes {
-			if !g.matches(name) {
+			if !g.Matches(name) {
 				t.Errorf("%q does not cover %q", c.pattern, name)
 			}
 		}
 		for _, name := range c.not {
-			if g.matches(name) {
+			if g.Matches(name) {
 				t.Errorf("%q covers %q", c.pattern, name)
 			}
 		}

@@ -1,4 +1,4 @@
-package commands
+package access
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ func TestLoginLimit_TenThousandWrongLoginsCostAFewChecksASecondAndOthersNothing(
 	const guesses, seconds = 10_000, 4
 	c, users := guarded(t, Everything("default", "pw"), low())
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	checks, real := 0, users.hash
 	users.hash = func(b []byte) [32]byte { checks++; return real(b) }
 	replies := map[string]int{}
@@ -55,7 +55,7 @@ func TestLoginLimit_TenThousandWrongLoginsCostAFewChecksASecondAndOthersNothing(
 func TestLoginLimit_OtherNamesBehindTheSameAddressLockNoUserOut(t *testing.T) {
 	c, users := guarded(t, Everything("default", "pw"), low())
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	for i := range 5000 {
 		c.client = &Client{Host: "10.0.0.1", Proto: 2}
 		c.words("AUTH", fmt.Sprint("name-", i%700), "wrong")
@@ -76,7 +76,7 @@ func TestLoginLimit_OtherNamesBehindTheSameAddressLockNoUserOut(t *testing.T) {
 func TestLoginLimit_ManyAddressesShareTheLimitOfAName(t *testing.T) {
 	c, users := guarded(t, Everything("default", "pw"), low())
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	from := func(host, password string) string {
 		c.client = &Client{Host: host, Proto: 2}
 		word, _, _ := strings.Cut(c.words("AUTH", "low", password), " ")
@@ -123,18 +123,18 @@ func TestLoginLimit_BeyondAllLimitsTheRightPasswordIsNotChecked(t *testing.T) {
 
 // The admin endpoint and the port do not share a limit.
 func TestLoginLimit_EntrancesAreSeparate(t *testing.T) {
-	c, _ := guarded(t, Everything("default", "pw"))
+	c, users := guarded(t, Everything("default", "pw"))
 	for range 100 {
 		c.client = &Client{Host: "10.0.0.1", Proto: 2}
 		c.say("AUTH wrong")
 	}
-	if _, err := c.table.Authenticate("10.0.0.1", "default", "pw"); err != nil {
+	if _, err := users.Authenticate("10.0.0.1", "default", "pw"); err != nil {
 		t.Errorf("guesses at the port: the admin endpoint refuses with %v", err)
 	}
 	for range 100 {
-		_, _ = c.table.Authenticate("10.0.0.2", "default", "wrong")
+		_, _ = users.Authenticate("10.0.0.2", "default", "wrong")
 	}
-	if _, err := c.table.Authenticate("10.0.0.2", "default", "pw"); !errors.Is(err, ErrTooManyFailures) {
+	if _, err := users.Authenticate("10.0.0.2", "default", "pw"); !errors.Is(err, ErrTooManyFailures) {
 		t.Errorf("guesses at the admin endpoint end with %v, want %v", err, ErrTooManyFailures)
 	}
 	c.client = &Client{Host: "10.0.0.2", Proto: 2}

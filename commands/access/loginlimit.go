@@ -1,6 +1,6 @@
 // loginLimit bounds how often passwords are checked, by address and by user.
 
-package commands
+package access
 
 import (
 	"sync"
@@ -78,32 +78,11 @@ func (l *loginLimit) failed(a *loginAttempt, now time.Time) {
 // succeeded remembers that this user logs in from this address.
 func (l *loginLimit) succeeded(a *loginAttempt) { l.known.keep(a.pair()) }
 
-// bucket holds tokens that come back with time. The zero value is full.
-type bucket struct {
-	used float64 // tokens missing at last
-	last time.Time
-}
-
-// missing is how many tokens are gone by now.
-func (b *bucket) missing(now time.Time, perSecond float64) float64 {
-	return max(0, b.used-max(0, now.Sub(b.last).Seconds())*perSecond)
-}
-
-// take removes a token, if there is a whole one.
-func (b *bucket) take(now time.Time, perSecond float64) bool {
-	used := b.missing(now, perSecond) + 1
-	if used > perSecond {
-		return false
-	}
-	b.used, b.last = used, now
-	return true
-}
-
 // throttle is a bucket for each name. The zero value is ready.
 type throttle struct {
 	mu      sync.Mutex
-	buckets map[string]*bucket
-	rest    bucket
+	buckets map[string]*Bucket
+	rest    Bucket
 }
 
 // hasToken reports whether a name has a token left; it takes none.
@@ -144,10 +123,10 @@ func (t *throttle) keep(name string) {
 func (t *throttle) take(name string, perSecond float64, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bucketLocked(name, perSecond, now).take(now, perSecond)
+	t.bucketLocked(name, perSecond, now).Take(now, perSecond)
 }
 
-func (t *throttle) bucketLocked(name string, perSecond float64, now time.Time) *bucket {
+func (t *throttle) bucketLocked(name string, perSecond float64, now time.Time) *Bucket {
 	if b := t.buckets[name]; b != nil {
 		return b
 	}
@@ -168,11 +147,11 @@ func (t *throttle) bucketLocked(name string, perSecond float64, now time.Time) *
 	return t.addLocked(name)
 }
 
-func (t *throttle) addLocked(name string) *bucket {
+func (t *throttle) addLocked(name string) *Bucket {
 	if t.buckets == nil {
-		t.buckets = make(map[string]*bucket)
+		t.buckets = make(map[string]*Bucket)
 	}
-	b := new(bucket)
+	b := new(Bucket)
 	t.buckets[name] = b
 	return b
 }
