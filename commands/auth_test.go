@@ -23,7 +23,7 @@ func guarded(t *testing.T, list ...access.User) (*conversation, *access.Users) {
 	users.Now = func() time.Time { return now }
 	c := newConversation(t)
 	c.client.Host = "10.0.0.9"
-	c.table = NewTable(Deps{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
+	c.serve(Deps{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
 	return c, users
 }
 
@@ -166,7 +166,7 @@ func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
 		"DWORK a:1 1000 MAX 3":       strings.ReplaceAll(command, "%", "dwork"),
 		"DWORKINFO a:1":              strings.ReplaceAll(command, "%", "dworkinfo"),
 		"CLIENT KILL ID 1":           strings.ReplaceAll(command, "%", "client|kill"),
-		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + c.table.byName["dlock"].syntax,
+		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + "DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
 		"NOSUCH b":                   "-ERR unknown command 'NOSUCH', with args beginning with: 'b' ",
 	} {
 		if got := c.say(line); got != want {
@@ -209,8 +209,9 @@ func TestDIDS_ListsOnlyWhatTheUserMaySee(t *testing.T) {
 	all.Commands = access.Categories()
 	c, _ := guarded(t, all)
 	c.say("AUTH low new")
-	if got := c.table.visible(c.client, []redlock.Key{"a:1", "b", "a:2"}); !slices.Equal(got, []redlock.Key{"a:1", "a:2"}) {
-		t.Errorf("got %q", got)
+	c.deps.IDs.(*fakeIDs).counters = map[redlock.Key]redlock.Counter{"a:1": {}, "b": {}, "a:2": {}}
+	if got, want := c.say("DIDS"), `{"a:1" [] "a:2" []}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -367,7 +368,7 @@ func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
 	c.say("SUBSCRIBE dlock:a:1")
 	denied := low()
 	denied.Denied = []string{"events"}
-	if err := c.table.deps.Users.Replace([]access.User{denied}); err != nil {
+	if err := c.deps.Users.Replace([]access.User{denied}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")

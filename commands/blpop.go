@@ -42,7 +42,7 @@ func (t *Table) blpop(c *Call) error {
 	if seconds > 0 && seconds < t.deps.MaxWait.Seconds() {
 		timeout = time.Duration(seconds * float64(time.Second))
 	}
-	if !t.mayUseAll(c, []redlock.Key{key}) {
+	if !c.MayUseAll(key) {
 		return nil
 	}
 	completer, signal, onClose := c.Completer, c.Args[1], &c.Client.OnClose

@@ -261,9 +261,9 @@ func (t *Table) forgetChannels(c *Client) {
 }
 
 // maySubscribe reports whether the client may receive events of the locks it names.
-func (t *Table) maySubscribe(c *Client, names []string) bool {
+func maySubscribe(c *Call, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		key, isLock := strings.CutPrefix(name, channelPrefix)
-		return isLock && !t.mayUse(c, key)
+		return isLock && !c.MayUse(key)
 	})
 }

@@ -65,7 +65,7 @@ func listening(t *testing.T, list ...access.User) (*conversation, *fakeEvents) {
 		}
 		env.Users = users
 	}
-	c.table = NewTable(env)
+	c.serve(env)
 	return c, events
 }
 
@@ -194,7 +194,7 @@ func TestSUBSCRIBE_SendsOnlyEventsOfLocksThatTheUserMayUse(t *testing.T) {
 	if got, want := received(), `>"pmessage" "dlock:*" "dlock:a:2" `+event; got != want {
 		t.Errorf("received %s, want %s", got, want)
 	}
-	if err := c.table.deps.Users.Replace([]access.User{access.Everything("default", "pw")}); err != nil {
+	if err := c.deps.Users.Replace([]access.User{access.Everything("default", "pw")}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")

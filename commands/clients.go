@@ -4,44 +4,15 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"redlockd/commands/access"
 	"strings"
 	"time"
 )
 
-// Description is what other clients may see of a connection. Its strings are its own.
-type Description struct {
-	ID         int64
-	Addr, Name string
-	User       string
-	LibName    string
-	LibVer     string
-	DB, Proto  int
-	Channels   int
-	Patterns   int
-	Since      time.Time // connected
-}
-
-// Connections are all clients of the daemon.
-type Connections interface {
-	// Describe shows every client, by ID.
-	Describe() []Description
-	// Cut closes a connection at once; false if there is none of that ID.
-	Cut(id int64) bool
-}
-
-// Describe returns what other clients may see of this connection.
-func (c *Client) Describe() Description {
-	d := Description{
-		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User, LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
-		Channels: len(c.channels.byName), Patterns: len(c.patterns.byName), Since: c.Since,
-	}
-	if d.User == "" {
-		d.User = access.DefaultUser
-	}
-	return d
-}
+// errNoOthers is for a table without a server.
+var errNoOthers = errors.New("the connections of this daemon are not known here")
 
 // line is an entry of CLIENT INFO and CLIENT LIST, with the fields known here.
 func (d Description) line(cmd string) string {
@@ -76,7 +47,7 @@ func (t *Table) clientList(c *Call) error {
 			wanted[id] = true
 		}
 	}
-	me, all := c.Client.Describe(), t.mayAdmin(c.Client)
+	me, all := c.Client.Describe(), c.May(access.CategoryAdmin)
 	var page strings.Builder
 	for _, d := range t.deps.Connections().Describe() {
 		cmd := ""
@@ -164,15 +135,6 @@ func (t *Table) kill(caller *Client, f filter) (killed int64) {
 	}
 	return killed
 }
-
-// ReplyMode is what CLIENT REPLY has set; the encoder follows it.
-type ReplyMode uint8
-
-const (
-	ReplyOn   ReplyMode = iota
-	ReplySkip           // the next answer is not written
-	ReplyOff            // none is
-)
 
 // clientReply answers only to ON: OFF and SKIP are themselves not answered.
 func (t *Table) clientReply(c *Call) error {

@@ -25,7 +25,7 @@ func crowd(t *testing.T, list ...access.User) (*conversation, *fakeConnections) 
 		{ID: 9, Addr: "10.0.0.8:1", User: "default", Proto: 2, Channels: 1, Patterns: 2},
 		{ID: 99, Addr: "10.0.0.8:2", User: "default", Proto: 2}, // has gone meanwhile
 	}}
-	c.table = NewTable(Deps{Locks: c.locks, Users: users, Connections: func() Connections { return others }})
+	c.serve(Deps{Locks: c.locks, Users: users, Connections: func() Connections { return others }})
 	return c, others
 }
 
@@ -219,7 +219,7 @@ func TestSUBSCRIBE_IsBounded(t *testing.T) {
 
 func TestSUBSCRIBE_BoundsChannelsAndPatternsTogether(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Deps{MaxSubscriptions: 3})
+	c.serve(Deps{MaxSubscriptions: 3})
 	c.say("SUBSCRIBE a b")
 	c.say("PSUBSCRIBE c*")
 	for _, line := range []string{"SUBSCRIBE d", "PSUBSCRIBE d"} {

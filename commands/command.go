@@ -2,6 +2,13 @@
 
 package commands
 
+import (
+	"fmt"
+	"strings"
+
+	"redlockd/commands/access"
+)
+
 // firstVersion is the release in which a command appeared.
 const firstVersion = "0.1.0"
 
@@ -76,4 +83,53 @@ func (c *command) refuse(mistake error) Reply {
 		text += "; syntax: " + c.syntax
 	}
 	return Error("ERR", text)
+}
+
+// connection is a row that every client may send at any time.
+func connection(name string, arity arity, summary string, handle handler, args ...argument) *command {
+	return &command{
+		name: name, arity: arity, category: access.CategoryConnection, since: firstVersion, redis: true,
+		summary: summary, flags: []string{"loading", "stale", "fast"}, args: args, handle: handle,
+	}
+}
+
+// withoutAuth makes a row serve unauthenticated clients.
+func withoutAuth(c *command) *command {
+	c.noAuth = true
+	return c
+}
+
+// whileSubscribed makes a row serve subscribers on RESP2.
+func whileSubscribed(c *command) *command {
+	c.allowedWhileSubscribed = true
+	return c
+}
+
+// forAdmins gives a row of Redis the category admin.
+func forAdmins(c *command) *command { return ofCategory(access.CategoryAdmin, c) }
+
+// ofCategory gives a row of Redis another category.
+func ofCategory(category string, c *command) *command {
+	c.category = category
+	return c
+}
+
+// barrier makes every call of a row run alone on its connection; barrierWhen
+// does so for the calls that alone selects.
+func barrier(c *command) *command { return barrierWhen(always, c) }
+
+func barrierWhen(alone func(args []string) bool, c *command) *command {
+	c.barrier = alone
+	return c
+}
+
+// served is the handler if what it needs is there, else a refusal: the table
+// is the same in every daemon.
+func served(there bool, h handler) handler {
+	if there {
+		return h
+	}
+	return func(c *Call) error {
+		return fmt.Errorf("%s is not served by this daemon", strings.ToUpper(c.Args[0]))
+	}
 }

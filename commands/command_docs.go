@@ -5,7 +5,11 @@
 
 package commands
 
-import "strings"
+import (
+	"strings"
+
+	"redlockd/commands/access"
+)
 
 // manual holds the replies of COMMAND for each row. All clients share them: a
 // client that does not read them costs no more than the list of names it sent.
@@ -46,20 +50,34 @@ func (m *manual) documentsOf(rows []*command) Reply {
 	return Map(items...)
 }
 
+// commandRow is the row of COMMAND.
+func commandRow() *command {
+	names := optional(multiple(text("command-name")))
+	row := ofCategory(access.CategoryInfo, connection("command", atLeast(1), "Describes the commands.", commandAll))
+	row.parts = []*command{
+		connection("count", exactly(2), "How many commands there are.", commandCount),
+		ofCategory(access.CategoryInfo, connection("docs", atLeast(2), "Summaries and arguments of commands.", commandDocs, names)),
+		ofCategory(access.CategoryInfo, connection("info", atLeast(2), "Arity, flags and keys of commands.", commandInfo, names)),
+		ofCategory(access.CategoryInfo, connection("list", exactly(2), "The names of all commands.", commandList)),
+	}
+	return row
+}
+
 // commandAll answers bare COMMAND: the entry of every command.
-func (t *Table) commandAll(c *Call) error {
-	c.Reply(t.manual().all)
+func commandAll(c *Call) error {
+	c.Reply(c.table.manual().all)
 	return nil
 }
 
-func (t *Table) commandCount(c *Call) error {
-	c.Reply(Int(int64(len(t.rows))))
+func commandCount(c *Call) error {
+	c.Reply(Int(int64(len(c.table.rows))))
 	return nil
 }
 
-func (t *Table) commandList(c *Call) error {
-	names := make([]Reply, len(t.rows))
-	for i, row := range t.rows {
+func commandList(c *Call) error {
+	rows := c.table.rows
+	names := make([]Reply, len(rows))
+	for i, row := range rows {
 		names[i] = Bulk(row.full)
 	}
 	c.Reply(Array(names...))
@@ -67,30 +85,30 @@ func (t *Table) commandList(c *Call) error {
 }
 
 // commandInfo answers the entries of the named commands, nil for unknown ones.
-func (t *Table) commandInfo(c *Call) error {
+func commandInfo(c *Call) error {
 	if len(c.Args) == 2 {
-		return t.commandAll(c)
+		return commandAll(c)
 	}
 	rows := make([]*command, 0, len(c.Args)-2)
 	for _, name := range c.Args[2:] {
-		rows = append(rows, t.named(name))
+		rows = append(rows, c.table.named(name))
 	}
-	c.Reply(t.manual().entriesOf(rows))
+	c.Reply(c.table.manual().entriesOf(rows))
 	return nil
 }
 
 // commandDocs answers a map of the named commands; unknown ones are left out.
-func (t *Table) commandDocs(c *Call) error {
-	rows := t.rows
+func commandDocs(c *Call) error {
+	rows := c.table.rows
 	if len(c.Args) > 2 {
 		rows = nil
 		for _, name := range c.Args[2:] {
-			if row := t.named(name); row != nil {
+			if row := c.table.named(name); row != nil {
 				rows = append(rows, row)
 			}
 		}
 	}
-	c.Reply(t.manual().documentsOf(rows))
+	c.Reply(c.table.manual().documentsOf(rows))
 	return nil
 }
 

@@ -12,13 +12,6 @@ import (
 	"redlockd/redlock"
 )
 
-// CompatTest runs commands on the masters as they are.
-type CompatTest interface {
-	Forward(*redlock.Batch, redlock.ForwardRequest, redlock.ForwardDone)
-}
-
-var _ CompatTest = (*redlock.Locker)(nil)
-
 // compatWarning is shown by INFO.
 const compatWarning = "compat-test is on: any client may overwrite any lock and empty the masters; never in production"
 
@@ -86,7 +79,7 @@ func (t *Table) forward(c *Call, words []string, names ...int) error {
 
 // forwardKey forwards a command whose key is its first argument.
 func (t *Table) forwardKey(c *Call) error {
-	if _, err := parseKey(c.Args[1]); err != nil || !t.mayForce(c) {
+	if _, err := parseKey(c.Args[1]); err != nil || !mayForce(c) {
 		return err
 	}
 	return t.forward(c, c.Args, 1)
@@ -94,7 +87,7 @@ func (t *Table) forwardKey(c *Call) error {
 
 // forwardScript is for one that finds its keys itself.
 func (t *Table) forwardScript(c *Call, text string, args []string) error {
-	if !t.mayForce(c) {
+	if !mayForce(c) {
 		return nil
 	}
 	return t.forward(c, append([]string{"EVAL", text, "0"}, args...))

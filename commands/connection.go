@@ -42,8 +42,7 @@ func (t *Table) reset(c *Call) error {
 	c.Client.DB = 0
 	c.Client.Proto = 2
 	c.Client.Name = ""
-	c.Client.User = ""
-	t.deps.Users.SignOut(&c.Client.member)
+	c.SignOut()
 	c.Client.ReplyMode = ReplyOn
 	t.forgetChannels(c.Client)
 	c.Client.LastAcquired.Clear()

@@ -21,16 +21,17 @@ type conversation struct {
 	table  *Table
 	client *Client
 	locks  *fakeLocks
+	deps   Deps // of the table
 }
 
 func newConversation(t *testing.T) *conversation {
-	locks := &fakeLocks{}
-	return &conversation{
-		t: t, locks: locks,
-		table:  NewTable(Deps{Locks: locks, Databases: 16, MaxTTL: time.Minute}),
-		client: &Client{ID: 7, Addr: "10.0.0.9:5555", Proto: 2},
-	}
+	c := &conversation{t: t, locks: &fakeLocks{}, client: &Client{ID: 7, Addr: "10.0.0.9:5555", Proto: 2}}
+	c.serve(Deps{Locks: c.locks, Databases: 16, MaxTTL: time.Minute})
+	return c
 }
+
+// serve gives the client a table with these dependencies.
+func (c *conversation) serve(deps Deps) { c.deps, c.table = deps, NewTable(deps) }
 
 // transcript plays lines "> words" and compares with the line or lines "< reply".
 func (c *conversation) transcript(script string) {

@@ -13,10 +13,10 @@ import (
 // pipeline must find the keys as del leaves them.
 func (t *Table) del(c *Call) error {
 	keys, ok, err := t.keysOf(c)
-	if err != nil || !ok || !t.mayForce(c) {
+	if err != nil || !ok || !mayForce(c) {
 		return err
 	}
-	deleted := newMultiKeyCount(c.Completer, len(keys), t.timed("del"))
+	deleted := newMultiKeyCount(c.Completer, len(keys), t.deps.DropinStats.Timed("del"))
 	for _, key := range keys {
 		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: t.endlessToo()}
 		t.deps.RedisCompat.Write(c.Batch, request, t.noting(request, deleted.add))
@@ -48,9 +48,9 @@ func (t *Table) delIfEqual(c *Call) error {
 		c.Reply(Int(0)) // no lock has such a value
 		return nil
 	}
-	completer, watch := c.Completer, t.timed("delex")
+	completer, watch := c.Completer, t.deps.DropinStats.Timed("delex")
 	t.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)}, func(was bool, err error) {
-		watch.stop(was, err)
+		watch.Stop(was, err)
 		switch {
 		case err != nil:
 			completer.Complete(failure(err))

@@ -2,10 +2,7 @@
 
 package commands
 
-import (
-	"redlockd/commands/access"
-	"redlockd/redlock"
-)
+import "redlockd/redlock"
 
 // dforce answers 1 if the lock was held and 0 if it was free.
 func (t *Table) dforce(c *Call) error {
@@ -25,18 +22,4 @@ func (t *Table) dforce(c *Call) error {
 		}
 	})
 	return nil
-}
-
-// identity describes this client for people who inspect its requests. What was
-// handed out never changes.
-func (c *Client) identity() *redlock.Requester {
-	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
-	if id.User == "" {
-		id.User = access.DefaultUser
-	}
-	if c.lastIdentity == nil || *c.lastIdentity != id {
-		known := id // id itself stays on the stack
-		c.lastIdentity = &known
-	}
-	return c.lastIdentity
 }

@@ -48,7 +48,7 @@ func TestDFORCE_NeedsItsOwnCategoryAndTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.table = NewTable(Deps{Inspect: c.looks, Users: users})
+	c.serve(Deps{Inspect: c.looks, Users: users})
 	if got := c.say("DFORCE a:1"); got != "-NOPERM this user has no permissions to run the 'dforce' command" {
 		t.Error(got)
 	}

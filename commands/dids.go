@@ -26,7 +26,7 @@ const (
 func (t *Table) dids(c *Call) error {
 	if len(c.Args) == 1 {
 		t.deps.IDs.ListCounters(c.Client.DB, func(names []redlock.Key, err error) {
-			t.listCounters(c, t.visible(c.Client, names), err)
+			t.listCounters(c, visible(c, names), err)
 		})
 		return nil
 	}
@@ -39,8 +39,8 @@ func (t *Table) dids(c *Call) error {
 }
 
 // visible leaves out names that no key pattern of the client's user covers.
-func (t *Table) visible(client *Client, names []redlock.Key) []redlock.Key {
-	return slices.DeleteFunc(names, func(name redlock.Key) bool { return !t.mayUse(client, string(name)) })
+func visible(c *Call, names []redlock.Key) []redlock.Key {
+	return slices.DeleteFunc(names, func(name redlock.Key) bool { return !c.MayUse(string(name)) })
 }
 
 // didreseed answers OK once a quorum of masters remembers the value and vouches
@@ -54,7 +54,7 @@ func (t *Table) didreseed(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if err := t.deps.Users.MayCount(t.user(c.Client), c.Client.DB, name); err != nil {
+	if err := t.deps.Users.MayCount(c.Rights(), c.Client.DB, name); err != nil {
 		c.Reply(Error("NOPERM", err.Error()))
 		return nil
 	}
@@ -79,7 +79,7 @@ func (t *Table) didsDel(c *Call) error {
 		return fmt.Errorf("'%s' stands where CONFIRM is expected, and behind it the counter's value (see DIDS %s): what is deleted begins at 1 again", clip(c.Args[3], shownBytes), name)
 	}
 	value, err := bounds{max: math.MaxInt64}.parse("CONFIRM", c.Args[4])
-	if err != nil || !t.mayUseAll(c, []redlock.Key{name}) {
+	if err != nil || !c.MayUseAll(name) {
 		return err
 	}
 	db := c.Client.DB

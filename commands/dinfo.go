@@ -2,55 +2,7 @@
 
 package commands
 
-import (
-	"redlockd/commands/access"
-	"redlockd/redlock"
-)
-
-// Inspect reads locks and waiters, and releases locks by force. Completions as for
-// Locks.
-type Inspect interface {
-	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
-	ListLocks(redlock.Listing, func(redlock.LockPage, error))
-	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
-	Force(redlock.ForceRequest, func(bool, error))
-}
-
-var _ Inspect = (*redlock.Locker)(nil)
-
-func (t *Table) inspectRows() []*command {
-	key, on := keyArgument(), t.deps.Inspect != nil
-	return []*command{
-		{
-			name: "dinfo", arity: exactly(2), category: access.CategoryRead, since: firstVersion,
-			summary: "Shows a lock: a map of its state, holders, waiters and what each master has.",
-			flags:   []string{"readonly", "fast"},
-			args:    []argument{key},
-			handle:  served(on, t.dinfo),
-		},
-		{
-			name: "dlocks", arity: between(2, 6), category: access.CategoryRead, since: firstVersion,
-			summary: "Walks over the locks as SCAN does over keys: [cursor, [key, mode, holders, ttl, ...]].",
-			flags:   []string{"readonly"},
-			args:    []argument{integer("cursor"), optional(option("MATCH", text("pattern"))), optional(option("COUNT", integer("n")))},
-			handle:  served(on, t.dlocks),
-		},
-		{
-			name: "dwaiters", arity: between(1, 2), category: access.CategoryRead, since: firstVersion,
-			summary: "Shows the requests that wait in this daemon, since when and for how long.",
-			flags:   []string{"readonly", "fast"},
-			args:    []argument{optional(key)},
-			handle:  served(on, t.dwaiters),
-		},
-		{
-			name: "dforce", arity: exactly(2), category: access.CategoryForce, since: firstVersion,
-			summary: "Releases a lock regardless of its holder: 1, or 0 if it is free.",
-			flags:   []string{"write", "admin"},
-			args:    []argument{key},
-			handle:  served(on, t.dforce),
-		},
-	}
-}
+import "redlockd/redlock"
 
 // dinfo answers a map, also for a free lock: what single masters have is useful
 // then, too.

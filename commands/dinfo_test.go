@@ -60,7 +60,7 @@ type lookConversation struct {
 
 func newLookConversation(t *testing.T) *lookConversation {
 	c := &lookConversation{newWorkConversation(t), &fakeInspect{}}
-	c.table = NewTable(Deps{Inspect: c.looks})
+	c.serve(Deps{Inspect: c.looks})
 	c.client.DB = 3
 	return c
 }
@@ -75,7 +75,7 @@ func (c *lookConversation) asUser(keys ...string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.table = NewTable(Deps{Inspect: c.looks, Users: users})
+	c.serve(Deps{Inspect: c.looks, Users: users})
 	c.client.User = "ops"
 }
 

@@ -28,10 +28,11 @@ func (t *Table) Barrier(args []string) bool {
 // Dispatch hands the call to its command. Every call is answered exactly once
 // through its Completer, before Dispatch returns or later.
 func (t *Table) Dispatch(c *Call) {
+	c.table = t
 	row, mistake := t.route(c.Args)
 	if mistake != nil {
 		c.Client.Transaction.refused()
-		if refusal := t.countUnknown(c); refusal != nil {
+		if refusal := c.countUnknown(); refusal != nil {
 			c.Reply(Error("TRYLATER", refusal.Error()))
 			return
 		}
@@ -40,18 +41,18 @@ func (t *Table) Dispatch(c *Call) {
 	}
 	if !row.arity.fits(len(c.Args)) {
 		c.Client.Transaction.refused()
-		if refusal := t.chargeRate(c); refusal != nil {
+		if refusal := c.chargeRate(); refusal != nil {
 			c.Reply(Error("TRYLATER", refusal.Error()))
 			return
 		}
 		c.Reply(row.refuse(row.wrongArity()))
 		return
 	}
-	if !t.allow(c, row) {
+	if !c.allow(row) {
 		c.Client.Transaction.refused()
 		return
 	}
-	if t.queues(c, row) {
+	if c.queues(row) {
 		return
 	}
 	if mistake := row.handle(c); mistake != nil {

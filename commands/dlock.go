@@ -26,7 +26,7 @@ func (t *Table) dlock(c *Call) error {
 	if err != nil {
 		return err
 	}
-	slot, err := t.deps.Users.Reserve(t.user(c.Client), access.QuotaKeyOf(&request, request.Key, request.Token))
+	slot, err := t.deps.Users.Reserve(c.Rights(), access.QuotaKeyOf(&request, request.Key, request.Token))
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil

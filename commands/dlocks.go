@@ -43,11 +43,6 @@ func (t *Table) dlocks(c *Call) error {
 	return nil
 }
 
-// keyFilter returns which keys the client's user may see. It works in any goroutine.
-func (t *Table) keyFilter(client *Client) func(redlock.Key) bool {
-	return t.deps.Users.KeyFilter(client.User)
-}
-
 func (t *Table) listing(c *Call) (redlock.Listing, error) {
 	words := argumentsOf(c)
 	r := redlock.Listing{DB: c.Client.DB, Count: defaultCount}
@@ -81,7 +76,7 @@ func (t *Table) listing(c *Call) (redlock.Listing, error) {
 			r.Count = int(count)
 		}
 	}
-	visible := t.keyFilter(c.Client)
+	visible := c.KeyFilter()
 	r.Prefix = pattern.Prefix
 	r.Wanted = func(key redlock.Key) bool { return pattern.Matches(string(key)) && visible(key) }
 	return r, nil

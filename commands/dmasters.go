@@ -3,53 +3,7 @@
 
 package commands
 
-import (
-	"redlockd/commands/access"
-	"redlockd/redlock"
-)
-
-// MasterReports is what DMASTERS shows.
-type MasterReports interface {
-	Reports(db int) []redlock.MasterReport
-}
-
-// MasterDrain takes masters out of service for maintenance, and back in.
-type MasterDrain interface {
-	DrainMaster(name string) error
-	UndrainMaster(name string) error
-}
-
-var (
-	_ MasterReports = (*redlock.Locker)(nil)
-	_ MasterDrain   = (*redlock.Locker)(nil)
-)
-
-func (t *Table) masterRows() []*command {
-	return []*command{{
-		name: "dmasters", arity: exactly(1), category: access.CategoryRead, since: firstVersion,
-		summary: "Shows the masters: a map for each, with its state, latency, queue and votes.",
-		flags:   []string{"readonly", "fast"},
-		handle:  served(t.deps.MasterStatus != nil, t.dmasters),
-		parts: []*command{
-			t.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return t.deps.MasterDrain.DrainMaster(name) }),
-			t.drainRow("undrain", "Ends the drain of a master.", func(name string) error { return t.deps.MasterDrain.UndrainMaster(name) }),
-		},
-	}}
-}
-
-func (t *Table) drainRow(name, summary string, apply func(master string) error) *command {
-	return &command{
-		name: name, arity: exactly(3), category: access.CategoryAdmin, summary: summary,
-		flags: []string{"admin"}, args: []argument{text("master")},
-		handle: served(t.deps.MasterDrain != nil, func(c *Call) error {
-			if err := apply(c.Args[2]); err != nil {
-				return err
-			}
-			c.Reply(OK)
-			return nil
-		}),
-	}
-}
+import "redlockd/redlock"
 
 // dmasters answers an array of maps. Times are integer milliseconds, round
 // trips integer microseconds: a millisecond is more than most of them take.

@@ -25,7 +25,7 @@ func (f *fakeMasterStatus) Reports(db int) []redlock.MasterReport {
 
 func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 	c, reports := newConversation(t), &fakeMasterStatus{}
-	c.table = NewTable(Deps{MasterStatus: reports})
+	c.serve(Deps{MasterStatus: reports})
 	c.client.DB = 3
 	c.transcript(`
 		> DMASTERS
@@ -52,7 +52,7 @@ func (f *fakeMasterDrain) call(word, name string) error {
 
 func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 	c, drains := newConversation(t), &fakeMasterDrain{}
-	c.table = NewTable(Deps{MasterStatus: &fakeMasterStatus{}, MasterDrain: drains})
+	c.serve(Deps{MasterStatus: &fakeMasterStatus{}, MasterDrain: drains})
 	c.transcript(`
 		> DMASTERS DRAIN c
 		< +OK

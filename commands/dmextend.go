@@ -29,7 +29,7 @@ func (t *Table) dmextend(c *Call) error {
 	if err := noMore(&words); err != nil {
 		return err
 	}
-	if !t.mayUseAll(c, keys) {
+	if !c.MayUseAll(keys...) {
 		return nil
 	}
 	request.Key, request.More = keys[0], keys[1:]

@@ -18,14 +18,14 @@ func (t *Table) dmlock(c *Call) error {
 		return err
 	}
 	keys := append([]redlock.Key{request.Key}, request.More...)
-	if !t.mayUseAll(c, keys) {
+	if !c.MayUseAll(keys...) {
 		return nil
 	}
 	answer := &multiLockAnswer{
 		locks: t.deps.Locks, completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: t.deps.Users, request: request, keys: keys,
 	}
 	for _, key := range keys {
-		slot, err := t.deps.Users.Reserve(t.user(c.Client), access.QuotaKeyOf(&request, key, request.Token))
+		slot, err := t.deps.Users.Reserve(c.Rights(), access.QuotaKeyOf(&request, key, request.Token))
 		if err != nil {
 			answer.freeSlots()
 			c.Reply(Error("TRYLATER", err.Error()))

@@ -27,7 +27,7 @@ func (t *Table) dmunlock(c *Call) error {
 	if err := noMore(&words); err != nil {
 		return err
 	}
-	if !t.mayUseAll(c, keys) {
+	if !c.MayUseAll(keys...) {
 		return nil
 	}
 	answer := &multiUnlockAnswer{

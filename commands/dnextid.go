@@ -17,7 +17,7 @@ func (t *Table) dnextid(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if err := t.deps.Users.MayCount(t.user(c.Client), request.DB, request.Name); err != nil {
+	if err := t.deps.Users.MayCount(c.Rights(), request.DB, request.Name); err != nil {
 		c.Reply(Error("NOPERM", err.Error()))
 		return nil
 	}

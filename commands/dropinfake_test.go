@@ -55,7 +55,7 @@ func dropinConversation(t *testing.T, env Deps) (*conversation, *oneRedis) {
 	c := newConversation(t)
 	o := &oneRedis{fakeLocks: c.locks, views: map[redlock.Key]redlock.View{}}
 	env.Locks, env.RedisCompat, env.Databases = c.locks, o, 16
-	c.table = NewTable(env)
+	c.serve(env)
 	return c, o
 }
 

@@ -17,7 +17,7 @@ const maxShownWaiters = 1000
 // many as there is room for; of all keys it replies with an error rather than leave
 // some out silently.
 func (t *Table) dwaiters(c *Call) error {
-	visible := t.keyFilter(c.Client)
+	visible := c.KeyFilter()
 	wanted := visible
 	if len(c.Args) > 1 {
 		only, err := parseKey(c.Args[1])

@@ -41,7 +41,7 @@ func (t *Table) dwork(c *Call) error {
 		return err
 	}
 	at := access.WorkQuotaKey(request.DB, request.Key)
-	slot, err := t.deps.Users.Reserve(t.user(c.Client), at)
+	slot, err := t.deps.Users.Reserve(c.Rights(), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return nil

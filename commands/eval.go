@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
@@ -45,7 +44,7 @@ type evaluation struct {
 	class *dropin.Class
 	how   dropin.RecognisedBy
 	reads bool // it may change nothing: EVAL_RO
-	watch stopwatch
+	watch dropin.Stopwatch
 }
 
 func (t *Table) eval(c *Call) error      { return t.evaluate(c, false, false) }
@@ -55,11 +54,11 @@ func (t *Table) evalSHARO(c *Call) error { return t.evaluate(c, true, true) }
 
 // evaluate finds the class of the script and runs it, at once if it was seen before.
 func (t *Table) evaluate(c *Call, bySHA, reads bool) error {
-	e := &evaluation{table: t, call: c, db: c.Client.DB, reads: reads, watch: stopwatch{began: time.Now()}}
+	e := &evaluation{table: t, call: c, db: c.Client.DB, reads: reads, watch: dropin.Start()}
 	if err := e.arguments(c.Args); err != nil {
 		return err
 	}
-	if !t.mayUseAll(c, e.keys) {
+	if !c.MayUseAll(e.keys...) {
 		return nil
 	}
 	if bySHA {

@@ -220,7 +220,7 @@ func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
 
 // One user can neither flush the texts of another nor push them out.
 func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
-	var s scriptCache
+	s := scriptCache{stats: new(dropin.Stats)}
 	s.keep("a", shaOf("mine"), "mine")
 	s.keep("b", shaOf("mine"), "mine")
 	s.flush("b")
@@ -234,11 +234,11 @@ func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
 	if text, ok := s.text("a", shaOf("mine")); !ok || text != "mine" {
 		t.Errorf("a's text is %q, %v after b loaded and flushed", text, ok)
 	}
-	if n := s.count(); n != maxScripts {
+	if n := s.stats.CachedScripts.Load(); n != maxScripts {
 		t.Errorf("%d texts are kept, want %d", n, maxScripts)
 	}
 	s.flush("b")
-	if n := s.count(); n != 1 {
+	if n := s.stats.CachedScripts.Load(); n != 1 {
 		t.Errorf("%d texts are left after b's flush, want a's", n)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // serve starts the operation; an error is the call's only answer.
 func (e *evaluation) serve() error {
-	e.watch.counter = e.table.dropinStats.of(e.class.Library, e.class.Op.String())
+	e.watch.Count(e.table.deps.DropinStats, e.class.Library, e.class.Op.String())
 	if e.class.Pattern != "" && e.table.deps.CompatTest != nil {
 		return e.table.forwardScript(e.call, e.text, e.given.Args)
 	}
@@ -38,7 +38,7 @@ func (e *evaluation) serve() error {
 	case dropin.Read:
 		return e.readLocks(locks)
 	case dropin.Overwrite, dropin.Discard:
-		if !e.table.mayForce(e.call) {
+		if !mayForce(e.call) {
 			return nil
 		}
 	default:
@@ -96,7 +96,7 @@ func (e *evaluation) allowed() bool {
 		needs = access.CategoryForce
 		why = "it is known by its behaviour alone; if it is a lock's, the operator can say so with --script-class " + e.sha + "=<class>"
 	}
-	if who := e.table.user(e.call.Client); e.table.deps.Users == nil || who != nil && who.May(needs) {
+	if e.call.May(needs) {
 		return true
 	}
 	e.call.Reply(Error("NOPERM", "this user has no permissions to run script "+e.sha+" (category "+needs+"): "+why))
@@ -257,7 +257,7 @@ func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlo
 // command to a master, whereas every text would be one of its own.
 func (e *evaluation) release(r redlock.UnlockRequest) {
 	e.table.release(e.call, r, func(was bool, err error) {
-		e.watch.stop(was, err)
+		e.watch.Stop(was, err)
 		switch {
 		case err != nil:
 			e.call.Reply(failure(err))
@@ -291,7 +291,7 @@ func (e *evaluation) run(r redlock.ScriptRequest) {
 	t, call := e.table, e.call
 	r.DB, r.Partly = e.db, e.class.Prefix > 0
 	t.deps.RedisCompat.RunScript(call.Batch, r, func(o redlock.ScriptOutcome, err error) {
-		e.watch.stop(o.Yes, err)
+		e.watch.Stop(o.Yes, err)
 		switch {
 		case err != nil:
 			call.Reply(failure(err))

@@ -28,7 +28,7 @@ func (e *evaluation) readLocks(locks []redlock.Key) error {
 			last, cause := open == 0, failed
 			mu.Unlock()
 			if last {
-				e.watch.stop(true, cause)
+				e.watch.Stop(true, cause)
 			}
 			switch {
 			case !last:

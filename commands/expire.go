@@ -33,14 +33,14 @@ func (t *Table) expireIn(c *Call, unit int64) error {
 		return err
 	}
 	ttl, err := t.expiryOf(c.Args, unit)
-	if err != nil || !t.mayForce(c) {
+	if err != nil || !mayForce(c) {
 		return err
 	}
 	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: t.endlessToo()}
 	if ttl == 0 {
 		request.Effect = redlock.WriteDeletes
 	}
-	t.deps.RedisCompat.Write(c.Batch, request, t.noting(request, newMultiKeyCount(c.Completer, 1, t.timed("expire")).add))
+	t.deps.RedisCompat.Write(c.Batch, request, t.noting(request, newMultiKeyCount(c.Completer, 1, t.deps.DropinStats.Timed("expire")).add))
 	return nil
 }
 

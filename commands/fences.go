@@ -94,7 +94,7 @@ func (t *Table) getFence(c *Call, name string) error {
 	if err != nil {
 		return err
 	}
-	if !t.mayUseAll(c, []redlock.Key{key}) {
+	if !c.MayUseAll(key) {
 		return nil
 	}
 	at, completer := access.HeldKey{DB: c.Client.DB, Key: key}, c.Completer

@@ -78,6 +78,6 @@ func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
 		"lane_panics": "11", "incarnations_invalidated": "12", "clock_steps_tolerated": "13", "masters": "2", "masters_voting": "1",
 	})
-	c.table = NewTable(Deps{Stats: &laneCounts{}})
+	c.serve(Deps{Stats: &laneCounts{}})
 	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})
 }

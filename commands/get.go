@@ -21,13 +21,13 @@ func (t *Table) get(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if !t.mayUseAll(c, []redlock.Key{key}) {
+	if !c.MayUseAll(key) {
 		return nil
 	}
-	watch := t.timed("get")
+	watch := t.deps.DropinStats.Timed("get")
 	completer, client, db := c.Completer, c.Client, c.Client.DB
 	t.deps.RedisCompat.View(c.Batch, db, key, func(v redlock.View, err error) {
-		watch.stop(v.Kind != "none", err)
+		watch.Stop(v.Kind != "none", err)
 		switch {
 		case err != nil:
 			completer.Complete(failure(err))
@@ -36,7 +36,7 @@ func (t *Table) get(c *Call) error {
 			completer.Complete(errNoString)
 			return
 		}
-		client.Transaction.read(access.HeldKey{DB: db, Key: key}, v)
+		client.Transaction.Saw(access.HeldKey{DB: db, Key: key}, v)
 		if v.Kind == "none" {
 			completer.Complete(Nil)
 		} else {
@@ -91,9 +91,9 @@ func (t *Table) viewKey(c *Call, show func(redlock.View) Reply) error {
 	if err != nil {
 		return err
 	}
-	completer, watch := c.Completer, t.timed("look")
+	completer, watch := c.Completer, t.deps.DropinStats.Timed("look")
 	t.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
-		watch.stop(v.Kind != "none", err)
+		watch.Stop(v.Kind != "none", err)
 		if err != nil {
 			completer.Complete(failure(err))
 			return
@@ -109,7 +109,7 @@ func (t *Table) exists(c *Call) error {
 	if err != nil || !ok {
 		return err
 	}
-	count := newMultiKeyCount(c.Completer, len(keys), t.timed("look"))
+	count := newMultiKeyCount(c.Completer, len(keys), t.deps.DropinStats.Timed("look"))
 	for _, key := range keys {
 		t.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
 			count.add(v.Kind != "none", err)

@@ -2,6 +2,8 @@
 
 package commands
 
+var helloNeedsAuth = Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+
 // greeting is the content of a HELLO.
 type greeting struct {
 	auth     bool
@@ -29,13 +31,10 @@ func (t *Table) hello(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if wish.auth {
-		if err := t.signIn(c.Client, wish.user, wish.password); err != nil {
-			c.Reply(refused(err))
-			return nil
-		}
+	if wish.auth && !c.SignIn(wish.user, wish.password) {
+		return nil
 	}
-	if !t.Authenticated(c.Client) {
+	if !c.Authenticated() {
 		c.Reply(helloNeedsAuth)
 		return nil
 	}

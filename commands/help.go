@@ -5,7 +5,7 @@ package commands
 import "strings"
 
 // helpRow is the HELP subcommand of a command with subcommands.
-func (t *Table) helpRow(of *command) *command {
+func helpRow(of *command) *command {
 	return connection("help", exactly(2), "Lists the subcommands.", func(c *Call) error {
 		lines := []Reply{Simple("Subcommands of " + strings.ToUpper(of.name) + ":")}
 		for _, part := range of.parts {

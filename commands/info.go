@@ -139,7 +139,7 @@ func infoMemory(p *infoPage, t *Table, _ *Call) {
 		p.line("used_memory", sample[0].Value.Uint64())
 	}
 	p.line("mem_clients_normal", t.deps.Clients().Memory) // Redis' name
-	p.line("number_of_cached_scripts", t.scripts.count())
+	p.line("number_of_cached_scripts", t.deps.DropinStats.CachedScripts.Load())
 }
 
 func infoPersistence(p *infoPage, _ *Table, _ *Call) {
@@ -173,16 +173,26 @@ func infoStats(p *infoPage, t *Table, _ *Call) {
 	}
 }
 
-// TraceCounts are how many spans of operations a collector accepted, and how many
-// were lost because it did not.
-type TraceCounts struct{ Sent, Dropped int64 }
-
 func infoReplication(p *infoPage, _ *Table, _ *Call) {
 	p.line("role", "master")
 	p.line("connected_slaves", 0)
 }
 
 func infoCluster(p *infoPage, _ *Table, _ *Call) { p.line("cluster_enabled", 0) }
+
+// infoDropin shows a line for each.
+func infoDropin(p *infoPage, t *Table, _ *Call) {
+	for _, f := range t.deps.DropinStats.List() {
+		name := strings.Map(func(r rune) rune {
+			if r == ' ' || r == ':' {
+				return '_'
+			}
+			return r
+		}, f.Library+"_"+f.Operation)
+		p.line("dropin_"+name, fmt.Sprintf("calls=%d,yes=%d,no=%d,undecided=%d,p50_us=%d,p99_us=%d",
+			f.Count(), f.Yes, f.No, f.Undecided, f.Quantile(.5).Microseconds(), f.Quantile(.99).Microseconds()))
+	}
+}
 
 func infoLocks(p *infoPage, t *Table, _ *Call) {
 	n := t.deps.Stats.Counters()
@@ -258,18 +268,4 @@ func masterFields(m redlock.MasterStatus) string {
 	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
 		field(m.Name), field(m.Address), field(m.State), m.Since.Milliseconds(),
 		field(m.RunID), field(m.Version), m.Durable, m.Queued, m.PendingReleases, field(m.Detail))
-}
-
-// field keeps a text from ending its field or its line: details may quote an
-// error of a master.
-func field(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ',':
-			return ';'
-		case r < ' ' || r == 0x7f:
-			return ' '
-		}
-		return r
-	}, s)
 }

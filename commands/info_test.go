@@ -100,7 +100,7 @@ func TestINFO_LeavesOutWhatIsNotCounted(t *testing.T) {
 func TestINFO_EveryDaemonHasARunIDOfItsOwn(t *testing.T) {
 	ids := make(map[string]bool)
 	for range 2 {
-		id := NewTable(Deps{}).deps.RunID
+		id := newConversation(t).stats("server")["run_id"]
 		if len(id) != 40 || strings.Trim(id, "0123456789abcdef") != "" {
 			t.Errorf("run id %q", id)
 		}

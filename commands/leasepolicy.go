@@ -13,14 +13,6 @@ import (
 	"redlockd/redlock"
 )
 
-// Policies for leases that Redis' own commands and scripts request.
-const (
-	PolicyDeny  = "deny"  // an error that names the option
-	PolicyClamp = "clamp" // LongTTL: the longest lease instead
-	PolicyLease = "lease" // NoTTL: the longest lease instead
-	PolicyAllow = "allow" // NoTTL: no expiry
-)
-
 // maxValueBytes bounds what is written as the value of a lock: tokens of
 // libraries carry metadata.
 const maxValueBytes = 1024
@@ -68,9 +60,8 @@ func parseValue(s string) (redlock.Token, error) {
 }
 
 // mayForce reports whether the client may take locks from others, and refuses if not.
-func (t *Table) mayForce(c *Call) bool {
-	who := t.user(c.Client)
-	if t.deps.Users == nil || who != nil && who.May(access.CategoryForce) {
+func mayForce(c *Call) bool {
+	if c.May(access.CategoryForce) {
 		return true
 	}
 	c.Reply(Error("NOPERM", "this user has no permissions to run the '"+strings.ToLower(clip(c.Args[0], maxCommandName))+"' command on a lock regardless of its holder (category force); with the holder's value: DELEX key IFEQ value, SET key value PX ms IFEQ value"))

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"sync"
 
+	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
 // multiKeyCount collects the outcomes of one command.
 type multiKeyCount struct {
 	completer Completer
-	watch     stopwatch
+	watch     dropin.Stopwatch
 
 	mu   sync.Mutex
 	open int
@@ -21,7 +22,7 @@ type multiKeyCount struct {
 	err  error // the first that was not decided
 }
 
-func newMultiKeyCount(completer Completer, keys int, watch stopwatch) *multiKeyCount {
+func newMultiKeyCount(completer Completer, keys int, watch dropin.Stopwatch) *multiKeyCount {
 	return &multiKeyCount{completer: completer, open: keys, watch: watch}
 }
 
@@ -37,7 +38,7 @@ func (c *multiKeyCount) add(yes bool, err error) {
 	open, n, failed := c.open, c.n, c.err
 	c.mu.Unlock()
 	if open == 0 {
-		c.watch.stop(n > 0, failed)
+		c.watch.Stop(n > 0, failed)
 	}
 	switch {
 	case open > 0:
@@ -61,5 +62,5 @@ func (t *Table) keysOf(c *Call) (keys []redlock.Key, ok bool, err error) {
 		}
 		keys = append(keys, key)
 	}
-	return keys, t.mayUseAll(c, keys), nil
+	return keys, c.MayUseAll(keys...), nil
 }

@@ -44,14 +44,3 @@ func noMore(words *arguments) error {
 	}
 	return nil
 }
-
-// mayUseAll is mayUse for commands whose keys the table cannot find.
-func (t *Table) mayUseAll(c *Call, keys []redlock.Key) bool {
-	for _, key := range keys {
-		if !t.mayUse(c.Client, string(key)) {
-			c.Reply(Error("NOPERM", "this user has no permissions to access one of the keys used as arguments"))
-			return false
-		}
-	}
-	return true
-}

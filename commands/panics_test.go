@@ -4,6 +4,6 @@ import "testing"
 
 func TestINFO_ShowsPanicsThatCostAConnection(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Deps{Clients: func() ClientCounts { return ClientCounts{Panics: 3} }})
+	c.serve(Deps{Clients: func() ClientCounts { return ClientCounts{Panics: 3} }})
 	c.wantStats("stats", map[string]string{"recovered_panics": "3"})
 }

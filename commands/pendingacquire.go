@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/commands/access"
+	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
@@ -20,7 +21,7 @@ type pendingAcquire struct {
 	keys      []access.HeldKey
 	replyYes  func() Reply
 	replyNo   func() Reply
-	watch     stopwatch
+	watch     dropin.Stopwatch
 
 	grant     redlock.Grant
 	givenBack bool
@@ -30,10 +31,10 @@ type pendingAcquire struct {
 }
 
 // startAcquire requests the lock.
-func (t *Table) startAcquire(c *Call, request redlock.LockRequest, watch stopwatch, yes, no func() Reply) {
+func (t *Table) startAcquire(c *Call, request redlock.LockRequest, watch dropin.Stopwatch, yes, no func() Reply) {
 	a := &pendingAcquire{table: t, completer: c.Completer, replyYes: yes, replyNo: no, watch: watch}
 	a.slots, a.keys = a.oneSlot[:0], a.oneKey[:0]
-	who := t.user(c.Client)
+	who := c.Rights()
 	for i := range 1 + len(request.More) {
 		at := access.HeldKey{DB: request.DB, Key: request.Key}
 		if i > 0 {
@@ -61,9 +62,9 @@ func (a *pendingAcquire) freeSlots() {
 func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 	held := errors.Is(err, redlock.ErrHeld)
 	if held {
-		a.watch.stop(false, nil)
+		a.watch.Stop(false, nil)
 	} else {
-		a.watch.stop(true, err)
+		a.watch.Stop(true, err)
 	}
 	switch {
 	case held:

@@ -66,7 +66,7 @@ func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
 	c := newConversation(t)
 	c.grantsAll()
 	masters := &oneRedis{fakeLocks: c.locks, wrote: true}
-	c.table = NewTable(Deps{Locks: c.locks, RedisCompat: masters, Users: users, NoTTL: PolicyAllow})
+	c.serve(Deps{Locks: c.locks, RedisCompat: masters, Users: users, NoTTL: PolicyAllow})
 	c.say("AUTH low pw")
 	const full = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
 	for _, step := range [][2]string{

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"redlockd/commands/dropin"
 )
 
 const (
@@ -20,12 +22,12 @@ const (
 
 // scriptCache keeps texts by user: no user can flush or push out those of another
 // one that keeps fewer. Without room the oldest text of the user with the most goes;
-// its next EVALSHA is answered NOSCRIPT, and clients send the text again. The zero
-// value is ready.
+// its next EVALSHA is answered NOSCRIPT, and clients send the text again.
 type scriptCache struct {
 	mu    sync.Mutex
 	users map[string]*userScripts
 	all   int // texts of all users
+	stats *dropin.Stats
 }
 
 type userScripts struct {
@@ -60,6 +62,7 @@ func (s *scriptCache) keep(user, sha, text string) {
 	own.texts[sha] = strings.Clone(text)
 	own.order = append(own.order, sha)
 	s.all++
+	s.stats.CachedScripts.Store(int64(s.all))
 }
 
 func (s *scriptCache) dropOldestLocked() {
@@ -83,17 +86,12 @@ func (s *scriptCache) text(user, sha string) (text string, ok bool) {
 	return text, ok
 }
 
-func (s *scriptCache) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all
-}
-
 func (s *scriptCache) flush(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if own := s.users[user]; own != nil {
 		s.all -= len(own.order)
+		s.stats.CachedScripts.Store(int64(s.all))
 		delete(s.users, user)
 	}
 }

@@ -14,7 +14,7 @@ import (
 var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX or IFEQ, without GET and KEEPTTL")
 
 func (t *Table) set(c *Call) error {
-	watch := t.timed("set")
+	watch := t.deps.DropinStats.Timed("set")
 	r, err := dropin.ParseSet(c.Args)
 	if err != nil {
 		return redisText(err.Error())
@@ -49,7 +49,7 @@ func (t *Table) set(c *Call) error {
 	case r.When == dropin.IfAbsent:
 		t.startAcquire(c, request, watch, replyOK, replyNil)
 	case r.When == dropin.IfPresent:
-		if t.mayForce(c) {
+		if mayForce(c) {
 			t.replace(c, request, watch, "")
 		}
 	case r.Equal == r.Value && request.TTL < redlock.Endless:
@@ -64,7 +64,7 @@ func (t *Table) set(c *Call) error {
 
 // setnx is SET NX without an expiry, answered by a number.
 func (t *Table) setnx(c *Call) error {
-	watch := t.timed("setnx")
+	watch := t.deps.DropinStats.Timed("setnx")
 	key, err := parseKey(c.Args[1])
 	if err != nil {
 		return err
@@ -81,9 +81,9 @@ func (t *Table) setnx(c *Call) error {
 }
 
 // replace gives a lock that is there another value and another expiry.
-func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal redlock.Token) {
+func (t *Table) replace(c *Call, r redlock.LockRequest, watch dropin.Stopwatch, equal redlock.Token) {
 	completer, at := c.Completer, access.HeldKey{DB: r.DB, Key: r.Key}
-	slot, err := t.deps.Users.Reserve(t.user(c.Client), at)
+	slot, err := t.deps.Users.Reserve(c.Rights(), at)
 	if err != nil {
 		c.Reply(Error("TRYLATER", err.Error()))
 		return
@@ -91,7 +91,7 @@ func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal r
 	t.deps.RedisCompat.Write(c.Batch, redlock.WriteRequest{
 		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: t.endlessToo(),
 	}, func(done bool, err error) {
-		watch.stop(done, err)
+		watch.Stop(done, err)
 		if err == nil && done {
 			t.deps.Users.Changed(at, 0) // for any holder
 			slot.Fill(at, r.Token, r.TTL)
@@ -110,11 +110,11 @@ func (t *Table) replace(c *Call, r redlock.LockRequest, watch stopwatch, equal r
 }
 
 // prolong makes a lock last longer whose value is known.
-func (t *Table) prolong(c *Call, r redlock.LockRequest, watch stopwatch) {
+func (t *Table) prolong(c *Call, r redlock.LockRequest, watch dropin.Stopwatch) {
 	completer := c.Completer
 	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
 	t.deps.Locks.Extend(c.Batch, request, t.prolonged(request, func(held bool, err error) {
-		watch.stop(held, err)
+		watch.Stop(held, err)
 		switch {
 		case err != nil:
 			completer.Complete(failure(err))

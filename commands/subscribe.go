@@ -26,20 +26,11 @@ const (
 // noChannelPermission is the text of Redis.
 var noChannelPermission = Error("NOPERM", "this user has no permissions to access one of the channels used as arguments")
 
-// subscribed reports whether the connection is a subscriber.
-func (c *Client) subscribed() bool { return c.Subscriptions() > 0 }
-
-// refuseSubscribed refuses what a subscriber on RESP2 cannot send: the replies
-// could not be distinguished from messages.
-func refuseSubscribed(row *command) Reply {
-	return Error("ERR", "Can't execute '"+row.full+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
-}
-
 func (t *Table) subscribe(c *Call) error {
 	if err := t.boundSubscriptions(c, &c.Client.channels); err != nil {
 		return err
 	}
-	if !t.maySubscribe(c.Client, c.Args[1:]) {
+	if !maySubscribe(c, c.Args[1:]) {
 		c.Reply(noChannelPermission)
 		return nil
 	}

@@ -61,11 +61,3 @@ func (s *subscriptions) inOrder() []string {
 	}
 	return names
 }
-
-// Subscriptions is how many channels and patterns the connection has subscribed to.
-func (c *Client) Subscriptions() int { return len(c.channels.byName) + len(c.patterns.byName) }
-
-// SubscribedBytes is what its subscriptions take in memory.
-func (c *Client) SubscribedBytes() int {
-	return c.channels.bytes + c.patterns.bytes + len(c.channels.byName)*subscriptionCost + len(c.patterns.byName)*patternCost
-}

@@ -19,7 +19,7 @@ func employed(t *testing.T) (*conversation, *fakeWorks, *stillClock, *time.Time)
 	users.Now = func() time.Time { return now }
 	works, clock := &fakeWorks{so: true}, &stillClock{now: time.Hour}
 	works.work = acquired(t, time.Second, clock)
-	c.table = NewTable(Deps{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
+	c.serve(Deps{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
 	c.grants(time.Minute)
 	c.say("AUTH low new")
 	return c, works, clock, &now

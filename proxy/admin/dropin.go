@@ -6,7 +6,7 @@ package admin
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlockd/commands"
+	"redlockd/commands/dropin"
 )
 
 func (c *collector) dropin(s scrape) {
@@ -24,12 +24,12 @@ func (c *collector) dropin(s scrape) {
 	}
 }
 
-func (s scrape) powersOfTwo(name, help string, f *commands.DropinStat, labels ...string) {
+func (s scrape) powersOfTwo(name, help string, f *dropin.Stat, labels ...string) {
 	desc, values := describe(name, help, labels)
 	bounds, seen := make(map[float64]uint64), uint64(0)
 	for i, n := range f.Times {
 		if seen += n; i < len(f.Times)-1 { // the last one has no upper bound
-			bounds[commands.DropinBound(i).Seconds()] = seen
+			bounds[dropin.Bound(i).Seconds()] = seen
 		}
 	}
 	s.out <- prometheus.MustNewConstHistogram(desc, seen, f.Sum.Seconds(), bounds, values...)

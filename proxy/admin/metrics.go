@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"redlockd/commands"
+	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -41,7 +42,7 @@ type Sources struct {
 	Masters   MasterStats
 	Clients   func() commands.ClientCounts
 	Latencies *Latencies
-	Dropin    func() []commands.DropinStat // nil: no drop-in clients
+	Dropin    func() []dropin.Stat // nil: no drop-in clients
 	Traces    func() commands.TraceCounts  // nil: no traces
 	Reader    LockReader                   // nil: no page
 	Warning   string                       // shown on the page as long as the daemon runs; "" = none

@@ -24,7 +24,7 @@ var arrows = map[string][]string{
 	"":                 {"proxy/daemon"},
 	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/access", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
 	"proxy":            {"commands", "redlock", "pool"},
-	"proxy/admin":      {"commands", "commands/access", "redlock", "pool"},
+	"proxy/admin":      {"commands", "commands/access", "commands/dropin", "redlock", "pool"},
 	"commands":         {"commands/access", "commands/dropin", "commands/glob", "redlock", "pool"},
 	"commands/access":  {"commands/glob", "redlock"},
 	"commands/glob":    {},
