@@ -64,14 +64,11 @@ func lasting(grant *redlock.Grant) time.Duration {
 }
 
 // waitOption reads WAIT ms; 0 is for ever, which ends as every wait does.
-func (t *Table) waitOption(words *arguments, request *redlock.LockRequest) error {
+func (t *Table) waitOption(value string, request *redlock.LockRequest) error {
 	if t.deps.Waits == nil {
 		return errNoWaits
 	}
-	value, err := words.value("WAIT")
-	if err != nil {
-		return err
-	}
+	var err error
 	request.Wait, err = milliseconds(0, t.deps.MaxWait, "--max-wait").parseTime("WAIT", value)
 	if request.Wait == 0 {
 		request.Wait = t.deps.MaxWait
@@ -85,14 +82,12 @@ func (t *Table) holdOption(words *arguments, request *redlock.LockRequest) error
 		return errNoWaits
 	}
 	request.Hold = &redlock.HoldTerms{}
-	if !words.more() {
-		return nil
-	}
-	if _, isNumber := parseInteger(words.words[words.at]); !isNumber {
+	ms, given := words.nextInteger()
+	if !given {
 		return nil
 	}
 	var err error
-	request.Hold.MaxTime, err = milliseconds(minTTL, maxHold, "").parseTime("HOLD", words.next())
+	request.Hold.MaxTime, err = milliseconds(minTTL, maxHold, "").parseTime("HOLD", ms)
 	return err
 }
 

@@ -11,12 +11,15 @@ import (
 // arguments walks over the words of a call from left to right.
 type arguments struct {
 	words []string
-	at    int    // the next word
-	given uint32 // one bit for each option that was already given
+	at    int        // the next word
+	known []argument // the options of the command, see optionsOf
+	given uint32     // one bit for each option that was already given
 }
 
-// argumentsOf starts behind the command's own word.
-func argumentsOf(c *Call) arguments { return arguments{words: c.Args, at: 1} }
+// readWords starts behind the command's own word. options are those of its row.
+func readWords(args []string, options []argument) arguments {
+	return arguments{words: args, at: 1, known: options}
+}
 
 func (a *arguments) more() bool { return a.at < len(a.words) }
 
@@ -27,29 +30,39 @@ func (a *arguments) next() string {
 	return s
 }
 
-// option takes an option word and returns its index in known. At most 32
-// options, each at most once.
-func (a *arguments) option(known []string) (int, error) {
+// option takes an option word, and its value if the row has one for it. Each option
+// may be given once.
+func (a *arguments) option() (name, value string, err error) {
 	given := a.next()
-	for i, name := range known {
+	for i := range a.known {
+		name = a.known[i].word
 		if !isWord(given, name) {
 			continue
 		}
 		if a.given&(1<<i) != 0 {
-			return 0, fmt.Errorf("option %s is given twice", name)
+			return name, "", fmt.Errorf("option %s is given twice", name)
 		}
 		a.given |= 1 << i
-		return i, nil
+		if a.known[i].kind == kindWord {
+			return name, "", nil
+		}
+		if !a.more() {
+			return name, "", fmt.Errorf("option %s needs a value", name)
+		}
+		return name, a.next(), nil
 	}
-	return 0, fmt.Errorf("unknown option %s", quoted(given))
+	return "", "", fmt.Errorf("unknown option %s", quoted(given))
 }
 
-// value is the argument of the option that was just taken.
-func (a *arguments) value(option string) (string, error) {
+// nextInteger takes the next argument if it is an integer: one that may be left out.
+func (a *arguments) nextInteger() (string, bool) {
 	if !a.more() {
-		return "", fmt.Errorf("option %s needs a value", option)
+		return "", false
 	}
-	return a.next(), nil
+	if _, ok := parseInteger(a.words[a.at]); !ok {
+		return "", false
+	}
+	return a.next(), true
 }
 
 // isWord compares with an upper-case ASCII word. strings.EqualFold would also

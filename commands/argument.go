@@ -1,6 +1,6 @@
-// argument describes how a command is written. One description serves the syntax
-// line in errors, the README table and COMMAND DOCS, from which redis-cli completes
-// and hints.
+// argument describes how a command is written. One description serves the reader of
+// options (args.go), the syntax line in errors, the README table and COMMAND DOCS, from
+// which redis-cli completes and hints.
 
 package commands
 
@@ -43,6 +43,19 @@ func oneOf(name string, parts ...argument) argument {
 
 func block(name string, parts ...argument) argument {
 	return argument{name: name, kind: kindBlock, parts: parts}
+}
+
+// optionsOf are the option words of a command, at most 32, in any order behind its
+// positional arguments.
+func optionsOf(args []argument) []argument {
+	var options []argument
+	for _, a := range args {
+		if a.word != "" {
+			options = append(options, a)
+		}
+		options = append(options, optionsOf(a.parts)...)
+	}
+	return options
 }
 
 // syntaxOf writes a command the way its documentation shows it, for example

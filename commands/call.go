@@ -30,8 +30,12 @@ type Call struct {
 	Batch     *redlock.Batch // operations of one read batch leave together
 	Completer Completer
 
-	table *Table // that dispatched it
+	table *Table   // that dispatched it
+	row   *command // that serves it
 }
+
+// Words reads the arguments behind the command's word, with the options of its row.
+func (c *Call) Words() arguments { return readWords(c.Args, c.row.options) }
 
 // Reply answers the call.
 func (c *Call) Reply(r Reply) { c.Completer.Complete(r) }

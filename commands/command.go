@@ -35,8 +35,9 @@ type command struct {
 	allowedWhileSubscribed bool                     // also from subscribers on RESP2
 	parts                  []*command               // subcommands; handle answers for the bare word
 
-	full   string // "client|setname"; filled by the table
-	syntax string // "CLIENT SETNAME name"; filled by the table
+	full    string     // "client|setname"; filled by the table
+	syntax  string     // "CLIENT SETNAME name"; filled by the table
+	options []argument // of args; filled by the table
 }
 
 // arity bounds the number of words of a call, the command's own included.

@@ -23,7 +23,7 @@ func (t *Table) dextend(c *Call) error {
 
 func (t *Table) extendRequest(c *Call) (redlock.ExtendRequest, error) {
 	request := redlock.ExtendRequest{DB: c.Client.DB}
-	words := argumentsOf(c)
+	words := c.Words()
 	var err error
 	if request.Key, err = parseKey(words.next()); err != nil {
 		return request, err

@@ -55,6 +55,7 @@ func (t *Table) Dispatch(c *Call) {
 	if c.queues(row) {
 		return
 	}
+	c.row = row
 	if mistake := row.handle(c); mistake != nil {
 		c.Reply(row.refuse(mistake))
 	}
@@ -108,12 +109,12 @@ func find(rows map[string]*command, name string) *command {
 // so that its text, without quotes, just fits.
 func unknownCommand(args []string) error {
 	var list strings.Builder
-	for _, arg := range args[1:] {
+	for _, one := range args[1:] {
 		space := shownBytes - list.Len()
 		if space <= 0 {
 			break
 		}
-		list.WriteString("'" + clip(arg, space) + "' ")
+		list.WriteString("'" + clip(one, space) + "' ")
 	}
 	return redisText("unknown command '" + clip(args[0], shownBytes) + "', with args beginning with: " + list.String())
 }

@@ -11,12 +11,6 @@ import (
 	"redlockd/redlock"
 )
 
-// lockOptions are the options of DLOCK, multiOptions those of DMLOCK.
-var (
-	lockOptions  = []string{"SHARED", "LIMIT", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
-	multiOptions = []string{"SHARED", "TOKEN", "META", "FAIR", "WAIT", "HOLD"}
-)
-
 // maxPermits is the largest number of holders of one key.
 const maxPermits = 1024
 
@@ -41,7 +35,7 @@ func (t *Table) dlock(c *Call) error {
 
 func (t *Table) lockRequest(c *Call) (redlock.LockRequest, error) {
 	request := redlock.LockRequest{DB: c.Client.DB}
-	words := argumentsOf(c)
+	words := c.Words()
 	var err error
 	if request.Key, err = parseKey(words.next()); err != nil {
 		return request, err
@@ -50,51 +44,38 @@ func (t *Table) lockRequest(c *Call) (redlock.LockRequest, error) {
 		return request, err
 	}
 	for words.more() {
-		if err := t.lockOption(&words, lockOptions, &request); err != nil {
+		if err := t.lockOption(&words, &request); err != nil {
 			return request, err
 		}
 	}
 	return request, nil
 }
 
-// lockOption reads one of these options and its value into the request.
-func (t *Table) lockOption(words *arguments, known []string, request *redlock.LockRequest) error {
-	i, err := words.option(known)
+// lockOption reads one option and its value into the request.
+func (t *Table) lockOption(words *arguments, request *redlock.LockRequest) error {
+	name, value, err := words.option()
 	if err != nil {
 		return err
 	}
-	switch name := known[i]; name {
+	switch name {
 	case "SHARED":
 		return lockMode(request, redlock.Shared)
 	case "LIMIT":
-		value, err := words.value(name)
-		if err != nil {
-			return err
-		}
 		limit, err := bounds{min: 1, max: maxPermits}.parse(name, value)
 		request.Limit = int(limit)
 		return errors.Join(err, lockMode(request, redlock.Permits))
 	case "TOKEN":
-		value, err := words.value(name)
-		if err == nil {
-			request.Token, err = parseToken(value)
-		}
-		return err
+		request.Token, err = parseToken(value)
 	case "META":
-		value, err := words.value(name)
-		if err == nil {
-			request.Meta, err = parseMeta(value)
-		}
-		return err
+		request.Meta, err = parseMeta(value)
 	case "FAIR":
 		request.Fair = true
-		return nil
 	case "WAIT":
-		return t.waitOption(words, request)
+		return t.waitOption(value, request)
 	case "HOLD":
 		return t.holdOption(words, request)
 	}
-	return nil
+	return err
 }
 
 // lockMode refuses modes that exclude each other.

@@ -44,7 +44,7 @@ func (t *Table) dlocks(c *Call) error {
 }
 
 func (t *Table) listing(c *Call) (redlock.Listing, error) {
-	words := argumentsOf(c)
+	words := c.Words()
 	r := redlock.Listing{DB: c.Client.DB, Count: defaultCount}
 	text := words.next()
 	cursor, ok := parseCount(text)
@@ -52,24 +52,19 @@ func (t *Table) listing(c *Call) (redlock.Listing, error) {
 		return r, fmt.Errorf("cursor %s is not an integer or out of range, allowed are 0 to %d, as the last DLOCKS answered", quoted(text), int64(math.MaxInt64))
 	}
 	r.Cursor = uint64(cursor)
-	options := []string{"MATCH", "COUNT"}
 	pattern := glob.Pattern{}
 	for words.more() {
-		i, err := words.option(options)
+		name, value, err := words.option()
 		if err != nil {
 			return r, err
 		}
-		value, err := words.value(options[i])
-		if err != nil {
-			return r, err
-		}
-		switch options[i] {
+		switch name {
 		case "MATCH":
 			if pattern, err = glob.New(value); err != nil {
 				return r, fmt.Errorf("MATCH %s %w", quoted(value), err)
 			}
 		case "COUNT":
-			count, err := bounds{min: 1, max: maxCount}.parse("COUNT", value)
+			count, err := bounds{min: 1, max: maxCount}.parse(name, value)
 			if err != nil {
 				return r, err
 			}

@@ -14,7 +14,7 @@ import (
 // holds every one of the keys.
 func (t *Table) dmextend(c *Call) error {
 	request := redlock.ExtendRequest{DB: c.Client.DB}
-	words := argumentsOf(c)
+	words := c.Words()
 	var err error
 	if request.Token, err = parseToken(words.next()); err != nil {
 		return err

@@ -39,7 +39,7 @@ func (t *Table) dmlock(c *Call) error {
 
 func (t *Table) multiLockRequest(c *Call) (redlock.LockRequest, error) {
 	request := redlock.LockRequest{DB: c.Client.DB}
-	words := argumentsOf(c)
+	words := c.Words()
 	var err error
 	if request.TTL, err = parseTTL(words.next(), t.deps.MaxTTL); err != nil {
 		return request, err
@@ -50,7 +50,7 @@ func (t *Table) multiLockRequest(c *Call) (redlock.LockRequest, error) {
 	}
 	request.Key, request.More = keys[0], keys[1:]
 	for words.more() {
-		if err := t.lockOption(&words, multiOptions, &request); err != nil {
+		if err := t.lockOption(&words, &request); err != nil {
 			return request, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // dmunlock answers how many of the keys the token held. Every key is released
 // by itself: a failure of one of them affects none of the others.
 func (t *Table) dmunlock(c *Call) error {
-	words := argumentsOf(c)
+	words := c.Words()
 	token, err := parseToken(words.next())
 	if err != nil {
 		return err

@@ -8,8 +8,6 @@ import "redlockd/redlock"
 // also bounds what a round that fails leaves unused.
 const maxIDs = 1_000_000
 
-var nextIDOptions = []string{"COUNT"}
-
 // dnextid answers the first of n consecutive ids, each above every id that was
 // answered before this request arrived.
 func (t *Table) dnextid(c *Call) error {
@@ -33,21 +31,17 @@ func (t *Table) dnextid(c *Call) error {
 
 func nextIDRequest(c *Call) (redlock.IDRequest, error) {
 	request := redlock.IDRequest{DB: c.Client.DB, Count: 1}
-	words := argumentsOf(c)
+	words := c.Words()
 	var err error
 	if request.Name, err = parseCounter(words.next()); err != nil {
 		return request, err
 	}
 	for words.more() {
-		i, err := words.option(nextIDOptions)
+		name, value, err := words.option()
 		if err != nil {
 			return request, err
 		}
-		value, err := words.value(nextIDOptions[i])
-		if err != nil {
-			return request, err
-		}
-		if request.Count, err = (bounds{min: 1, max: maxIDs}).parse("COUNT", value); err != nil {
+		if request.Count, err = (bounds{min: 1, max: maxIDs}).parse(name, value); err != nil {
 			return request, err
 		}
 	}

@@ -27,7 +27,7 @@ func (t *Table) dunlock(c *Call) error {
 
 func unlockRequest(c *Call) (redlock.UnlockRequest, error) {
 	request := redlock.UnlockRequest{DB: c.Client.DB}
-	words := argumentsOf(c)
+	words := c.Words()
 	var err error
 	if request.Key, err = parseKey(words.next()); err != nil {
 		return request, err

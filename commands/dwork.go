@@ -18,9 +18,6 @@ const (
 	minKeep = time.Millisecond
 )
 
-// workOptions are the options of DWORK, each with a value.
-var workOptions = []string{"MAX", "WAIT", "KEEP", "META"}
-
 // blocksWork makes DWORK with WAIT hold back the later commands of its connection,
 // as BLPOP does. Only words at the place of an option count: META may contain
 // anything.
@@ -56,7 +53,7 @@ func (t *Table) dwork(c *Call) error {
 
 func (t *Table) workRequest(c *Call) (redlock.WorkRequest, error) {
 	request := redlock.WorkRequest{DB: c.Client.DB}
-	words := argumentsOf(c)
+	words := c.Words()
 	var err error
 	if request.Key, err = parseWork(words.next()); err != nil {
 		return request, err
@@ -80,12 +77,7 @@ func (t *Table) leaseBounds() bounds { return milliseconds(minTTL, t.deps.MaxTTL
 
 // workOption reads one option and its value into the request.
 func (t *Table) workOption(words *arguments, request *redlock.WorkRequest) error {
-	i, err := words.option(workOptions)
-	if err != nil {
-		return err
-	}
-	name := workOptions[i]
-	value, err := words.value(name)
+	name, value, err := words.option()
 	if err != nil {
 		return err
 	}

@@ -153,9 +153,9 @@ func (e *evaluation) arguments(words []string) error {
 		}
 		e.keys = append(e.keys, key)
 	}
-	for i, arg := range e.given.Args {
-		if len(arg) > maxValueBytes {
-			return fmt.Errorf("argument %d of the script has %d bytes, allowed are 0 to %d", i+1, len(arg), maxValueBytes)
+	for i, word := range e.given.Args {
+		if len(word) > maxValueBytes {
+			return fmt.Errorf("argument %d of the script has %d bytes, allowed are 0 to %d", i+1, len(word), maxValueBytes)
 		}
 	}
 	return nil

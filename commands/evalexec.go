@@ -68,8 +68,8 @@ func (e *evaluation) serve() error {
 
 // tokens are those of the locks, if each is given its own; else nil.
 func (e *evaluation) tokens() (tokens []redlock.Token) {
-	for _, arg := range e.class.Tokens {
-		tokens = append(tokens, redlock.Token(e.given.Args[arg-1]))
+	for _, at := range e.class.Tokens {
+		tokens = append(tokens, redlock.Token(e.given.Args[at-1]))
 	}
 	return tokens
 }
@@ -119,8 +119,8 @@ func (e *evaluation) signalsItsOwn() bool {
 // to the daemons' own.
 func (e *evaluation) checkOwnNames() error {
 	own := e.table.deps.KeyPrefix + access.ReservedPrefix
-	for i, arg := range e.given.Args {
-		if strings.HasPrefix(arg, own) {
+	for i, one := range e.given.Args {
+		if strings.HasPrefix(one, own) {
 			return e.refuse("argument %d begins with '%s', as only the daemon's own names do", i+1, own)
 		}
 	}

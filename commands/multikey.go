@@ -55,8 +55,8 @@ func (t *Table) keysOf(c *Call) (keys []redlock.Key, ok bool, err error) {
 	if n := len(c.Args) - 1; n > maxKeys {
 		return nil, false, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, maxKeys)
 	}
-	for _, arg := range c.Args[1:] {
-		key, err := parseKey(arg)
+	for _, word := range c.Args[1:] {
+		key, err := parseKey(word)
 		if err != nil {
 			return nil, false, err
 		}

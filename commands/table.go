@@ -49,7 +49,7 @@ func NewTable(env Deps) *Table {
 // add registers a row and its subcommands, and adds a HELP subcommand.
 func (t *Table) add(row *command) {
 	row.full = row.name
-	row.syntax = syntaxOf(row.full, row.args)
+	row.syntax, row.options = syntaxOf(row.full, row.args), optionsOf(row.args)
 	t.rows = append(t.rows, row)
 	t.byName[row.name] = row
 	if len(row.parts) == 0 {
@@ -62,7 +62,7 @@ func (t *Table) add(row *command) {
 	for _, part := range row.parts {
 		part.since = row.since
 		part.full = row.name + "|" + part.name
-		part.syntax = syntaxOf(part.full, part.args)
+		part.syntax, part.options = syntaxOf(part.full, part.args), optionsOf(part.args)
 		byName[part.name] = part
 	}
 	t.parts[row.name] = byName

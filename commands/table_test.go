@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"redlockd/redlock"
 )
 
 // every calls f for each row and subcommand.
@@ -100,36 +98,6 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 	})
 	if len(want) > 0 {
 		t.Errorf("not in the table: %v", want)
-	}
-}
-
-func TestTable_DLOCKDocumentsTheOptionsItServes(t *testing.T) {
-	table := NewTable(Deps{Waits: (*redlock.Locker)(nil)})
-	for _, row := range table.rows {
-		if row.name != "dlock" {
-			continue
-		}
-		var documented []string
-		for _, a := range row.args {
-			for _, one := range append(a.parts, a) {
-				if one.word != "" {
-					documented = append(documented, one.word)
-				}
-			}
-		}
-		var served []string
-		for _, name := range lockOptions {
-			value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "5", "HOLD": "1000"}[name]
-			words := arguments{words: []string{name, value}}
-			if table.lockOption(&words, lockOptions, new(redlock.LockRequest)) == nil {
-				served = append(served, name)
-			}
-		}
-		slices.Sort(documented)
-		slices.Sort(served)
-		if !slices.Equal(documented, served) {
-			t.Errorf("documented %v, served %v", documented, served)
-		}
 	}
 }
 

@@ -42,10 +42,10 @@ type Sources struct {
 	Masters   MasterStats
 	Clients   func() commands.ClientCounts
 	Latencies *Latencies
-	Dropin    func() []dropin.Stat // nil: no drop-in clients
-	Traces    func() commands.TraceCounts  // nil: no traces
-	Reader    LockReader                   // nil: no page
-	Warning   string                       // shown on the page as long as the daemon runs; "" = none
+	Dropin    func() []dropin.Stat        // nil: no drop-in clients
+	Traces    func() commands.TraceCounts // nil: no traces
+	Reader    LockReader                  // nil: no page
+	Warning   string                      // shown on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all metrics of the daemon and of its process.
