@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
@@ -23,7 +25,7 @@ func guarded(t *testing.T, list ...access.User) (*conversation, *access.Users) {
 	users.Now = func() time.Time { return now }
 	c := newConversation(t)
 	c.client.Host = "10.0.0.9"
-	c.serve(Deps{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
+	c.serve(commands.Deps{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
 	return c, users
 }
 
@@ -122,7 +124,7 @@ func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
 	now := time.Now()
 	users.Now = func() time.Time { return now }
 	attempt := func(host, password string) string {
-		c.client = &Client{Host: host, Proto: 2}
+		c.client = &commands.Client{Host: host, Proto: 2}
 		return c.words("AUTH", password)
 	}
 	for i := range 10 {
@@ -182,20 +184,20 @@ func TestPermissions_CoverEveryCommandWithAName(t *testing.T) {
 	all.Commands = access.Categories()
 	c, _ := guarded(t, all)
 	c.say("AUTH low new")
-	every(c.table, func(row *command) {
-		if row.redis || row.category == access.CategoryConnection {
+	every(c.table, func(row *commands.Command) {
+		if row.Redis || row.Category == access.CategoryConnection {
 			return
 		}
-		if !slices.ContainsFunc(row.args, func(a argument) bool { return a.kind == kindKey }) {
+		if !slices.ContainsFunc(row.Args, func(a arg.Spec) bool { return a.Kind == arg.KindKey }) {
 			return
 		}
-		words := make([]string, max(row.arity.min, 2))
-		words[0] = row.name
+		words := make([]string, max(row.Arity.Min, 2))
+		words[0] = row.Name
 		good := map[string]string{"ttl": "1000", "token": "12345678", "numkeys": "1"} // as far as they come before the key
 		for i := range words[1:] {
 			words[i+1] = "foreign"
-			if !row.named() && good[row.args[i].name] != "" {
-				words[i+1] = good[row.args[i].name]
+			if !row.Named() && good[row.Args[i].Name] != "" {
+				words[i+1] = good[row.Args[i].Name]
 			}
 		}
 		if got := c.words(words...); !strings.HasPrefix(got, "-NOPERM") {
@@ -266,7 +268,7 @@ func TestQuota_BoundsTheLocksOfAUserOverAllConnections(t *testing.T) {
 		}
 	}
 	other := *c
-	other.client = &Client{ID: 8, Proto: 2}
+	other.client = &commands.Client{ID: 8, Proto: 2}
 	other.say("AUTH low new")
 	if reply := other.say("DLOCK a:5 1000"); reply != full {
 		t.Errorf("another connection: %s", reply)

@@ -2,7 +2,10 @@
 
 package commands
 
-import "redlockd/redlock"
+import (
+	"redlockd/commands/arg"
+	"redlockd/redlock"
+)
 
 // Completer takes the one answer of one command, now or later, from any goroutine.
 type Completer interface {
@@ -31,11 +34,11 @@ type Call struct {
 	Completer Completer
 
 	table *Table   // that dispatched it
-	row   *command // that serves it
+	row   *Command // that serves it
 }
 
 // Words reads the arguments behind the command's word, with the options of its row.
-func (c *Call) Words() arguments { return readWords(c.Args, c.row.options) }
+func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.row.options) }
 
 // Reply answers the call.
 func (c *Call) Reply(r Reply) { c.Completer.Complete(r) }

@@ -44,8 +44,8 @@ type Client struct {
 	User      string        // the authenticated user; "" is the default user, unless a password is needed
 	Failures  int           // failed logins in a row
 	ReplyMode ReplyMode     // CLIENT REPLY
-	channels  subscriptions // SUBSCRIBE
-	patterns  subscriptions // PSUBSCRIBE
+	Channels  Subscriptions // SUBSCRIBE
+	Patterns  Subscriptions // PSUBSCRIBE
 }
 
 // expel is Expel for a client whose user was removed.
@@ -72,7 +72,7 @@ type Description struct {
 func (c *Client) Describe() Description {
 	d := Description{
 		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User, LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
-		Channels: len(c.channels.byName), Patterns: len(c.patterns.byName), Since: c.Since,
+		Channels: c.Channels.Len(), Patterns: c.Patterns.Len(), Since: c.Since,
 	}
 	if d.User == "" {
 		d.User = access.DefaultUser
@@ -82,7 +82,7 @@ func (c *Client) Describe() Description {
 
 // identity describes this client for people who inspect its requests. What was
 // handed out never changes.
-func (c *Client) identity() *redlock.Requester {
+func (c *Client) Identity() *redlock.Requester {
 	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
 	if id.User == "" {
 		id.User = access.DefaultUser
@@ -95,15 +95,15 @@ func (c *Client) identity() *redlock.Requester {
 }
 
 // Subscriptions is how many channels and patterns the connection has subscribed to.
-func (c *Client) Subscriptions() int { return len(c.channels.byName) + len(c.patterns.byName) }
+func (c *Client) Subscriptions() int { return c.Channels.Len() + c.Patterns.Len() }
 
 // SubscribedBytes is what its subscriptions take in memory.
 func (c *Client) SubscribedBytes() int {
-	return c.channels.bytes + c.patterns.bytes + len(c.channels.byName)*subscriptionCost + len(c.patterns.byName)*patternCost
+	return c.Channels.Bytes + c.Patterns.Bytes + c.Channels.Len()*subscriptionCost + c.Patterns.Len()*patternCost
 }
 
 // subscribed reports whether the connection is a subscriber.
-func (c *Client) subscribed() bool { return c.Subscriptions() > 0 }
+func (c *Client) Subscribed() bool { return c.Subscriptions() > 0 }
 
 // ReplyMode is what CLIENT REPLY has set; the encoder follows it.
 type ReplyMode uint8

@@ -12,10 +12,8 @@ import (
 	"redlockd/redlock"
 )
 
-// advertisedVersion is the Redis version that clients see. Below 6 some
-// do not use HELLO; from 8.4 on StackExchange.Redis replaces its
-// transactions around a lock by DELEX and SET IFEQ.
-const advertisedVersion = "8.4.0"
+// defaultSubscriptions is Deps.MaxSubscriptions where it is not set.
+const defaultSubscriptions = 1024
 
 // Locks decides the lock commands on a quorum of masters. Every operation
 // calls its completion exactly once, from any goroutine.

@@ -1,9 +1,10 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 
+	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/redlock"
 )
@@ -48,7 +49,7 @@ func TestDFORCE_NeedsItsOwnCategoryAndTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.serve(Deps{Inspect: c.looks, Users: users})
+	c.serve(commands.Deps{Inspect: c.looks, Users: users})
 	if got := c.say("DFORCE a:1"); got != "-NOPERM this user has no permissions to run the 'dforce' command" {
 		t.Error(got)
 	}

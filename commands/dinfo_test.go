@@ -1,10 +1,11 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/redlock"
 )
@@ -60,7 +61,7 @@ type lookConversation struct {
 
 func newLookConversation(t *testing.T) *lookConversation {
 	c := &lookConversation{newWorkConversation(t), &fakeInspect{}}
-	c.serve(Deps{Inspect: c.looks})
+	c.serve(commands.Deps{Inspect: c.looks})
 	c.client.DB = 3
 	return c
 }
@@ -75,7 +76,7 @@ func (c *lookConversation) asUser(keys ...string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.serve(Deps{Inspect: c.looks, Users: users})
+	c.serve(commands.Deps{Inspect: c.looks, Users: users})
 	c.client.User = "ops"
 }
 

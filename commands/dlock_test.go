@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"errors"
@@ -243,23 +243,5 @@ func TestDLOCK_KeepsALeaseThatExistedBefore(t *testing.T) {
 	}
 	if len(c.locks.givenBack) > 0 {
 		t.Errorf("given back %q", c.locks.givenBack)
-	}
-}
-
-// The reader takes every option of the row; the handler must know what each of them means.
-func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
-	table := NewTable(Deps{Waits: (*redlock.Locker)(nil)})
-	for _, row := range table.rows {
-		if row.name != "dlock" {
-			continue
-		}
-		for _, option := range row.options {
-			value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "5", "HOLD": "1000", "META": "note"}[option.word]
-			words := readWords([]string{"DLOCK", option.word, value}, row.options)
-			var request redlock.LockRequest
-			if err := table.lockOption(&words, &request); err != nil || reflect.DeepEqual(request, redlock.LockRequest{}) {
-				t.Errorf("%s: %v, %+v", option.word, err, request)
-			}
-		}
 	}
 }

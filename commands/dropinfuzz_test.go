@@ -1,10 +1,11 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/redlock"
 )
@@ -27,8 +28,8 @@ func FuzzDropIn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		masters := &refusing{}
 		plain := &oneRedis{fakeLocks: &fakeLocks{}, views: map[redlock.Key]redlock.View{"k": {Kind: "string", Value: "v", Left: time.Second}}}
-		table := NewTable(Deps{Locks: masters, RedisCompat: plain, LongTTL: PolicyClamp, NoTTL: PolicyAllow})
-		client := &Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
+		table := newTable(commands.Deps{Locks: masters, RedisCompat: plain, LongTTL: commands.PolicyClamp, NoTTL: commands.PolicyAllow})
+		client := &commands.Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
 		for i, line := range strings.Split(string(data), "\n") {
 			if i == 16 || client.Closing {
 				return
@@ -36,7 +37,7 @@ func FuzzDropIn(f *testing.F) {
 			sink := &fakeCompleter{t: t}
 			args := strings.Split(line, "\x00")
 			table.Barrier(args)
-			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
+			table.Dispatch(&commands.Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
 			if plain.free != nil {
 				plain.free(true, nil)
 				plain.free = nil

@@ -11,23 +11,23 @@ import (
 
 // redisText is a caller's mistake in the exact words of Redis, which client
 // libraries match on: do not correct its capitals and full stops.
-type redisText string
+type RedisText string
 
-func (t redisText) Error() string { return string(t) }
+func (t RedisText) Error() string { return string(t) }
 
 // failure is the one translation of the errors of package redlock into replies. A
 // quorum's "no" is nil and never an error; an error means that the question
 // could not be decided. None of the codes is one that clients retry or
 // redirect on by themselves, such as LOADING or READONLY.
-func failure(err error) Reply {
+func Failure(err error) Reply {
 	if errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrNotHeld) {
 		return Nil
 	}
-	return Error(code(err), wording(err))
+	return Error(Code(err), Wording(err))
 }
 
 // code is the machine-readable first word.
-func code(err error) string {
+func Code(err error) string {
 	var noQuorum *redlock.NoQuorum
 	var expired *redlock.Expired
 	var busy *redlock.Busy
@@ -62,7 +62,7 @@ func code(err error) string {
 }
 
 // wording is the rest of the line.
-func wording(err error) string {
+func Wording(err error) string {
 	if errors.Is(err, redlock.ErrWrongType) {
 		return "Operation against a key holding the wrong kind of value: " + err.Error()
 	}
@@ -72,10 +72,10 @@ func wording(err error) string {
 // tooLate answers for a quorum's yes whose validity was used up before the
 // reply could be written, because replies wait for those before them. fate is
 // what becomes of the lock; it depends on the command.
-func tooLate(spent error, fate string) Reply {
+func TooLate(spent error, fate string) Reply {
 	var late *redlock.Expired
 	if !errors.As(spent, &late) {
-		return failure(spent)
+		return Failure(spent)
 	}
 	return Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, which leaves nothing of a ttl of %d ms; %s, use a longer ttl",
 		late.Elapsed.Milliseconds(), late.TTL.Milliseconds(), fate))

@@ -20,6 +20,10 @@ const (
 	maxLastAcquiredBytes = 128 << 10 // of keys and tokens; a key and a token may have 512 each
 )
 
+// unbounded stands for the end of a lock that is renewed; heldLock reports its
+// real end.
+const Unbounded = 10 * 365 * 24 * time.Hour
+
 // LastAcquired remembers for each key the token with which a connection acquired
 // it last. The zero value is ready and costs nothing until the first lock. Safe
 // for concurrent use.
@@ -84,7 +88,7 @@ func (l *LastAcquired) Token(db int, key redlock.Key) (redlock.Token, bool) {
 }
 
 // sawToken notes that a client has sent the token of a lock over this connection.
-func (l *LastAcquired) sawToken(db int, key redlock.Key, token redlock.Token) {
+func (l *LastAcquired) SawToken(db int, key redlock.Key, token redlock.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if lock, ok := l.locks[access.HeldKey{DB: db, Key: key}]; !ok || lock.token != token {
@@ -107,8 +111,8 @@ func (l *LastAcquired) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 		switch {
 		case left <= 0:
 		case !runs(one):
-			l.sharedByPool = l.sharedByPool || left < unbounded/2
-		case left > unbounded/2:
+			l.sharedByPool = l.sharedByPool || left < Unbounded/2
+		case left > Unbounded/2:
 			bound = append(bound, one)
 		default:
 			own = append(own, one)

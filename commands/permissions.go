@@ -84,9 +84,9 @@ func (c *Call) chargeRate() error {
 }
 
 // allow answers the call and returns false if the client may not do this.
-func (c *Call) allow(row *command) bool {
+func (c *Call) allow(row *Command) bool {
 	refusal, ok := c.permit(row)
-	if ok && c.Client.subscribed() && c.Client.Proto < 3 && !row.allowedWhileSubscribed {
+	if ok && c.Client.Subscribed() && c.Client.Proto < 3 && !row.allowedWhileSubscribed {
 		refusal, ok = refuseSubscribed(row), false
 	}
 	if !ok {
@@ -95,7 +95,7 @@ func (c *Call) allow(row *command) bool {
 	return ok
 }
 
-func (c *Call) permit(row *command) (refusal Reply, ok bool) {
+func (c *Call) permit(row *Command) (refusal Reply, ok bool) {
 	users := c.table.users
 	if users == nil || row.noAuth {
 		return Reply{}, true
@@ -111,13 +111,13 @@ func (c *Call) permit(row *command) (refusal Reply, ok bool) {
 	if err := users.WithinRate(who); err != nil {
 		return Error("TRYLATER", err.Error()), false
 	}
-	if !who.May(row.category) {
-		return Error("NOPERM", "this user has no permissions to run the '"+row.full+"' command"), false
+	if !who.May(row.Category) {
+		return Error("NOPERM", "this user has no permissions to run the '"+row.Full+"' command"), false
 	}
-	if access.GrantedToAll(row.category) {
+	if access.GrantedToAll(row.Category) {
 		return Reply{}, true
 	}
-	if row.named() && len(c.Args) > 1 && !who.MayUse(c.Args[1]) {
+	if row.Named() && len(c.Args) > 1 && !who.MayUse(c.Args[1]) {
 		return noKeyPermission, false
 	}
 	return Reply{}, true
@@ -160,6 +160,6 @@ func (c *Call) MayUseAll(keys ...redlock.Key) bool {
 
 // refuseSubscribed refuses what a subscriber on RESP2 cannot send: the replies
 // could not be distinguished from messages.
-func refuseSubscribed(row *command) Reply {
-	return Error("ERR", "Can't execute '"+row.full+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+func refuseSubscribed(row *Command) Reply {
+	return Error("ERR", "Can't execute '"+row.Full+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 }

@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/arg"
 )
 
 // A lock and an attempt at work of the same name are two things to hold.
@@ -48,7 +50,7 @@ func TestQuota_AnAttemptAtWorkTakesASlotBesideALockOfItsName(t *testing.T) {
 }
 
 func TestQuota_NoLockHasTheQuotaKeyOfAnAttempt(t *testing.T) {
-	if _, err := parseKey(string(access.WorkQuotaKey(0, "a:1").Key)); err == nil {
+	if _, err := arg.ParseKey(string(access.WorkQuotaKey(0, "a:1").Key)); err == nil {
 		t.Error("a client may lock a name that stands for an attempt")
 	}
 }
@@ -66,7 +68,7 @@ func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
 	c := newConversation(t)
 	c.grantsAll()
 	masters := &oneRedis{fakeLocks: c.locks, wrote: true}
-	c.serve(Deps{Locks: c.locks, RedisCompat: masters, Users: users, NoTTL: PolicyAllow})
+	c.serve(commands.Deps{Locks: c.locks, RedisCompat: masters, Users: users, NoTTL: commands.PolicyAllow})
 	c.say("AUTH low pw")
 	const full = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
 	for _, step := range [][2]string{

@@ -65,7 +65,7 @@ func Error(code, text string) Reply {
 
 // field keeps a text from ending its field or its line: details may quote an
 // error of a master.
-func field(s string) string {
+func Field(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ',':

@@ -8,38 +8,34 @@ import (
 	"sync"
 
 	"redlockd/commands/access"
+	"redlockd/commands/arg"
 )
 
 // Table answers commands. It is safe for concurrent use and never changes
 // after NewTable.
 type Table struct {
 	users  *access.Users
-	rows   []*command                     // in the order of the documentation
-	byName map[string]*command            // by lower-case name
-	parts  map[string]map[string]*command // subcommands by their command's name
+	rows   []*Command                     // in the order of the documentation
+	byName map[string]*Command            // by lower-case name
+	parts  map[string]map[string]*Command // subcommands by their command's name
 	manual func() *manual                 // the replies of COMMAND, built at the first use
-
-	deps     Deps
-	channels channels // the subscriptions to locks
-	scripts  scriptCache
-	probes   prober
-	fences   fences
 }
 
-// NewTable builds the commands of one daemon.
-func NewTable(env Deps) *Table {
-	env = env.withDefaults()
+// Rows makes the commands of one package from what they use.
+type Rows func(Deps) []*Command
+
+// NewTable builds the commands of one daemon from those of the packages, in the order
+// of the documentation.
+func NewTable(deps Deps, groups ...Rows) *Table {
+	deps = deps.withDefaults()
 	t := &Table{
-		users:  env.Users,
-		byName: make(map[string]*command),
-		parts:  make(map[string]map[string]*command),
-		deps:   env,
+		users:  deps.Users,
+		byName: make(map[string]*Command),
+		parts:  make(map[string]map[string]*Command),
 	}
-	t.scripts.stats = env.DropinStats
-	t.channels.events, t.channels.users = env.Events, env.Users
 	t.manual = sync.OnceValue(t.newManual)
-	for _, group := range [][]*command{t.lockRows(), t.idRows(), t.workRows(), t.masterRows(), t.inspectRows(), t.dropinRows(), t.compatRows(), t.connectionRows(), t.clientRows(), t.channelRows(), t.serverRows()} {
-		for _, row := range group {
+	for _, rows := range groups {
+		for _, row := range rows(deps) {
 			t.add(row)
 		}
 	}
@@ -47,23 +43,23 @@ func NewTable(env Deps) *Table {
 }
 
 // add registers a row and its subcommands, and adds a HELP subcommand.
-func (t *Table) add(row *command) {
-	row.full = row.name
-	row.syntax, row.options = syntaxOf(row.full, row.args), optionsOf(row.args)
+func (t *Table) add(row *Command) {
+	row.Full = row.Name
+	row.Syntax, row.options = arg.Syntax(row.Full, row.Args), arg.Options(row.Args)
 	t.rows = append(t.rows, row)
-	t.byName[row.name] = row
-	if len(row.parts) == 0 {
+	t.byName[row.Name] = row
+	if len(row.Parts) == 0 {
 		return
 	}
-	if !row.named() { // in a named row HELP may be a name
-		row.parts = append(row.parts, helpRow(row))
+	if !row.Named() { // in a named row HELP may be a name
+		row.Parts = append(row.Parts, helpRow(row))
 	}
-	byName := make(map[string]*command)
-	for _, part := range row.parts {
-		part.since = row.since
-		part.full = row.name + "|" + part.name
-		part.syntax, part.options = syntaxOf(part.full, part.args), optionsOf(part.args)
-		byName[part.name] = part
+	byName := make(map[string]*Command)
+	for _, part := range row.Parts {
+		part.Since = row.Since
+		part.Full = row.Name + "|" + part.Name
+		part.Syntax, part.options = arg.Syntax(part.Full, part.Args), arg.Options(part.Args)
+		byName[part.Name] = part
 	}
-	t.parts[row.name] = byName
+	t.parts[row.Name] = byName
 }

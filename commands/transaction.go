@@ -94,9 +94,9 @@ func (x *Transaction) refused() {
 
 // queues takes a command of an open transaction; true means that the call has been
 // answered.
-func (c *Call) queues(row *command) bool {
+func (c *Call) queues(row *Command) bool {
 	x := &c.Client.Transaction
-	switch row.name {
+	switch row.Name {
 	case "reset":
 		x.End()
 		return false
@@ -106,7 +106,7 @@ func (c *Call) queues(row *command) bool {
 	if !x.open {
 		return false
 	}
-	switch row.name {
+	switch row.Name {
 	case "del", "unlink", "pexpire", "expire":
 		if x.queue == nil {
 			x.queue = c.Args

@@ -13,6 +13,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/conn"
 )
 
 // connect opens clients that cost no Go memory, each of which has been answered.
@@ -62,7 +63,7 @@ func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{WriteTimeout: 10 * testTimeout}, commands.NewTable(commands.Deps{Events: &happenings{}, Users: users}))
+	s := serve(t, Options{WriteTimeout: 10 * testTimeout}, commands.NewTable(commands.Deps{Events: &happenings{}, Users: users}, conn.Rows))
 	const clients = 200
 	before := inUse()
 	greedy := command("AUTH", "nothing", "pw") + command("HELLO", "3")

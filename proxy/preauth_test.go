@@ -15,6 +15,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/conn"
 )
 
 // guarded is a table whose default user has the password pw.
@@ -24,7 +25,7 @@ func guarded(t testing.TB) *commands.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return commands.NewTable(commands.Deps{Users: users})
+	return commands.NewTable(commands.Deps{Users: users}, conn.Rows)
 }
 
 const (
@@ -172,7 +173,7 @@ func TestUnauth_GetsANewTimeoutAfterALogout(t *testing.T) {
 }
 
 func TestUnauth_DoesNotExistWithoutPasswords(t *testing.T) {
-	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Deps{}))
+	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Deps{}, conn.Rows))
 	c := dial(t, s)
 	c.send(command("PING"))
 	c.expect("+PONG\r\n")
@@ -193,7 +194,7 @@ func TestSession_ClosesWhenItsUserIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{Users: users}))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Users: users}, conn.Rows))
 	a, b := dial(t, s), dial(t, s)
 	for name, c := range map[string]*client{"a": a, "b": b} {
 		c.send(command("AUTH", name, "pw"))

@@ -12,6 +12,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/inspect"
 	"redlockd/redlock"
 )
 
@@ -129,7 +130,7 @@ func apiOptions(t *testing.T, looks commands.Inspect) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := commands.NewTable(commands.Deps{Users: users, Inspect: looks})
+	table := commands.NewTable(commands.Deps{Users: users, Inspect: looks}, inspect.Rows)
 	o := withPage(figures(), lookingAt())
 	o.Login, o.Commands = users, table
 	return o

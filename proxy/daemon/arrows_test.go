@@ -21,31 +21,38 @@ const module = "redlockd"
 // arrows lists what each package may import of this module. A new package gets
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
-	"":                 {"proxy/daemon"},
-	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/access", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
-	"proxy":            {"commands", "redlock", "pool"},
-	"proxy/admin":      {"commands", "commands/access", "commands/dropin", "redlock", "pool"},
-	"commands":         {"commands/access", "commands/dropin", "commands/glob", "redlock", "pool"},
-	"commands/access":  {"commands/glob", "redlock"},
-	"commands/glob":    {},
-	"commands/dropin":  {},
-	"commands/tracing": {"commands", "redlock", "pool"},
-	"commands/cli":     {"configs"},
-	"redlock":          {"pool"},
-	"pool":             {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
-	"pool/admission":   {"pool/clock", "pool/wire"},
-	"pool/clock":       {},
-	"pool/notify":      {"pool/clock", "pool/wire"},
-	"pool/setup":       {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
-	"pool/wire":        {},
-	"pool/embedded":    {},
-	"configs":          {},
-	"proxy/contract":   {"proxy/daemon"}, // tests only
-	"pool/faulty":      {},
-	"redlock/checker":  {},
-	"redlock/mutants":  {},
-	"redlock/sim":      {"redlock", "pool"},
-	"redlock/chaos":    {},
+	"":                     {"proxy/daemon"},
+	"proxy/daemon":         {"proxy", "proxy/admin", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy":                {"commands", "redlock", "pool"},
+	"proxy/admin":          {"commands", "commands/access", "commands/dropin", "redlock", "pool"},
+	"commands":             {"commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
+	"commands/conn":        {"commands", "commands/access", "commands/arg", "commands/glob", "redlock", "pool"},
+	"commands/counter":     {"commands", "commands/access", "commands/arg", "redlock"},
+	"commands/inspect":     {"commands", "commands/access", "commands/arg", "commands/glob", "redlock"},
+	"commands/lock":        {"commands", "commands/access", "commands/arg", "redlock"},
+	"commands/work":        {"commands", "commands/access", "commands/arg", "redlock"},
+	"commands/arg":         {"commands/access", "redlock"},
+	"commands/access":      {"commands/glob", "redlock"},
+	"commands/glob":        {},
+	"commands/dropin":      {},
+	"commands/rediscompat": {"commands", "commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
+	"commands/tracing":     {"commands", "redlock", "pool"},
+	"commands/cli":         {"configs"},
+	"redlock":              {"pool"},
+	"pool":                 {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
+	"pool/admission":       {"pool/clock", "pool/wire"},
+	"pool/clock":           {},
+	"pool/notify":          {"pool/clock", "pool/wire"},
+	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
+	"pool/wire":            {},
+	"pool/embedded":        {},
+	"configs":              {},
+	"proxy/contract":       {"proxy/daemon"}, // tests only
+	"pool/faulty":          {},
+	"redlock/checker":      {},
+	"redlock/mutants":      {},
+	"redlock/sim":          {"redlock", "pool"},
+	"redlock/chaos":        {},
 }
 
 // testSupport may be imported by any test, and by nothing that is shipped.
@@ -53,7 +60,9 @@ var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/checker", "r
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
-	"proxy": {"commands/access"},
+	"proxy":       {"commands/access", "commands/conn"},
+	"proxy/admin": {"commands/inspect"},
+	"commands":    {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},
 }
 
 // listed is one package as `go list -json` describes it.

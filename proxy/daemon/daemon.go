@@ -15,7 +15,13 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/cli"
+	"redlockd/commands/conn"
+	"redlockd/commands/counter"
 	"redlockd/commands/dropin"
+	"redlockd/commands/inspect"
+	"redlockd/commands/lock"
+	"redlockd/commands/rediscompat"
+	"redlockd/commands/work"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/pool/setup"
@@ -71,6 +77,11 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 	return app.Run(ctx, args)
 }
 
+// newTable has the commands of all packages, in the order of the documentation.
+func newTable(deps commands.Deps) *commands.Table {
+	return commands.NewTable(deps, lock.Rows, counter.Rows, work.Rows, inspect.Rows, rediscompat.Rows, conn.Rows)
+}
+
 // serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
 // top-down within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
@@ -103,7 +114,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
 	stats := new(dropin.Stats)
-	table := commands.NewTable(commands.Deps{
+	table := newTable(commands.Deps{
 		Locks: traces.Locks(endpoint.measure(locker)), Waits: traces.Waits(endpoint.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Stats: locker, MasterStatus: locker, MasterDrain: locker, Inspect: locker, Databases: config.Databases,
 		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, DropinStats: stats, CompatTest: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),

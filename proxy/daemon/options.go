@@ -15,6 +15,7 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/dropin"
+	"redlockd/commands/rediscompat"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/proxy"
@@ -84,7 +85,7 @@ func accessControl(config configs.Config) (*access.Users, *dropin.Recogniser, er
 
 // knownScripts are those of lock libraries and those pinned by --script-class.
 func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
-	scripts, err := commands.KnownScripts(config.ScriptClasses)
+	scripts, err := rediscompat.KnownScripts(config.ScriptClasses)
 	if err != nil {
 		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
