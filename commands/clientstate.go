@@ -80,7 +80,7 @@ func (c *Client) Describe() Description {
 	return d
 }
 
-// identity describes this client for people who inspect its requests. What was
+// Identity describes this client for people who inspect its requests. What was
 // handed out never changes.
 func (c *Client) Identity() *redlock.Requester {
 	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
@@ -102,7 +102,7 @@ func (c *Client) SubscribedBytes() int {
 	return c.Channels.Bytes + c.Patterns.Bytes + c.Channels.Len()*subscriptionCost + c.Patterns.Len()*patternCost
 }
 
-// subscribed reports whether the connection is a subscriber.
+// Subscribed reports whether the connection is a subscriber.
 func (c *Client) Subscribed() bool { return c.Subscriptions() > 0 }
 
 // ReplyMode is what CLIENT REPLY has set; the encoder follows it.

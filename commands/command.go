@@ -13,12 +13,12 @@ import (
 // firstVersion is the release in which a command appeared.
 const FirstVersion = "0.1.0"
 
-// handler answers one call now or arranges for its answer. An error is the
+// Handler answers one call now or arranges for its answer. An error is the
 // caller's mistake and becomes the call's only answer: a handler that returns one
 // has not replied and never will.
 type Handler func(*Call) error
 
-// command is one row of the table. Dispatch, arity errors, COMMAND, the help
+// Command is one row of the table. Dispatch, arity errors, COMMAND, the help
 // texts and the README table are all generated from rows: each fact stands once.
 type Command struct {
 	Name                   string // lower case; of a subcommand only its own word
@@ -41,7 +41,7 @@ type Command struct {
 	options []arg.Spec // of args; filled by the table
 }
 
-// arity bounds the number of words of a call, the command's own included.
+// Arity bounds the number of words of a call, the command's own included.
 type Arity struct{ Min, Max int }
 
 const NoLimit = int(^uint(0) >> 1)
@@ -64,7 +64,7 @@ func (a Arity) redis() int64 {
 // always is the barrier of commands that change what later ones mean.
 func always([]string) bool { return true }
 
-// named reports whether the first argument, if there is one, names a lock, a
+// Named reports whether the first argument, if there is one, names a lock, a
 // counter or a piece of work.
 func (c *Command) Named() bool { return len(c.Args) > 0 && c.Args[0].Kind == arg.KindKey }
 
@@ -87,7 +87,7 @@ func (c *Command) refuse(mistake error) Reply {
 	return Error("ERR", text)
 }
 
-// connection is a row that every client may send at any time.
+// Connection is a row that every client may send at any time.
 func Connection(name string, arity Arity, summary string, handle Handler, args ...arg.Spec) *Command {
 	return &Command{
 		Name: name, Arity: arity, Category: access.CategoryConnection, Since: FirstVersion, Redis: true,
@@ -95,28 +95,28 @@ func Connection(name string, arity Arity, summary string, handle Handler, args .
 	}
 }
 
-// withoutAuth makes a row serve unauthenticated clients.
+// WithoutAuth makes a row serve unauthenticated clients.
 func WithoutAuth(c *Command) *Command {
 	c.noAuth = true
 	return c
 }
 
-// whileSubscribed makes a row serve subscribers on RESP2.
+// WhileSubscribed makes a row serve subscribers on RESP2.
 func WhileSubscribed(c *Command) *Command {
 	c.allowedWhileSubscribed = true
 	return c
 }
 
-// forAdmins gives a row of Redis the category admin.
+// ForAdmins gives a row of Redis the category admin.
 func ForAdmins(c *Command) *Command { return OfCategory(access.CategoryAdmin, c) }
 
-// ofCategory gives a row of Redis another category.
+// OfCategory gives a row of Redis another category.
 func OfCategory(category string, c *Command) *Command {
 	c.Category = category
 	return c
 }
 
-// barrier makes every call of a row run alone on its connection; barrierWhen
+// Barrier makes every call of a row run alone on its connection; BarrierWhen
 // does so for the calls that alone selects.
 func Barrier(c *Command) *Command { return BarrierWhen(always, c) }
 
@@ -125,7 +125,7 @@ func BarrierWhen(alone func(args []string) bool, c *Command) *Command {
 	return c
 }
 
-// served is the handler if what it needs is there, else a refusal: the table
+// Served is the handler if what it needs is there, else a refusal: the table
 // is the same in every daemon.
 func Served(there bool, h Handler) Handler {
 	if there {

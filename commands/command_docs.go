@@ -51,7 +51,7 @@ func (m *manual) documentsOf(rows []*Command) Reply {
 	return Map(items...)
 }
 
-// commandRow is the row of COMMAND.
+// CommandRow is the row of COMMAND.
 func CommandRow() *Command {
 	names := arg.Optional(arg.Multiple(arg.Text("command-name")))
 	row := OfCategory(access.CategoryInfo, Connection("command", AtLeast(1), "Describes the commands.", commandAll))

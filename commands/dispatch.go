@@ -124,7 +124,7 @@ func unknownPart(row *Command, name string) error {
 	return RedisText("unknown subcommand '" + Clip(name, ShownBytes) + "'. Try " + strings.ToUpper(row.Name) + " HELP.")
 }
 
-// clip cuts a text after n bytes and, as Redis does, at its first NUL.
+// Clip cuts a text after n bytes and, as Redis does, at its first NUL.
 func Clip(s string, n int) string {
 	s, _, _ = strings.Cut(s, "\x00")
 	return s[:min(len(s), n)]

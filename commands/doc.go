@@ -7,7 +7,8 @@
 //   - permissions.go: what a client may run; package access has users and quotas;
 //   - clientstate.go, lastacquired.go, onclose.go, subscriptions.go, transaction.go: what
 //     the daemon keeps for a connection;
-//   - errors.go: error replies of operations on the masters;
+//   - errors.go, pendinggrant.go: error replies of operations on the masters, and the
+//     deferred reply of locks;
 //   - command_docs.go, help.go: COMMAND, HELP and the README table from the rows.
 //
 // Package arg describes and reads arguments. The commands are in lock, counter, work,

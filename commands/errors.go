@@ -9,13 +9,13 @@ import (
 	"redlockd/redlock"
 )
 
-// redisText is a caller's mistake in the exact words of Redis, which client
+// RedisText is a caller's mistake in the exact words of Redis, which client
 // libraries match on: do not correct its capitals and full stops.
 type RedisText string
 
 func (t RedisText) Error() string { return string(t) }
 
-// failure is the one translation of the errors of package redlock into replies. A
+// Failure is the one translation of the errors of package redlock into replies. A
 // quorum's "no" is nil and never an error; an error means that the question
 // could not be decided. None of the codes is one that clients retry or
 // redirect on by themselves, such as LOADING or READONLY.
@@ -26,7 +26,7 @@ func Failure(err error) Reply {
 	return Error(Code(err), Wording(err))
 }
 
-// code is the machine-readable first word.
+// Code is the machine-readable first word.
 func Code(err error) string {
 	var noQuorum *redlock.NoQuorum
 	var expired *redlock.Expired
@@ -61,7 +61,7 @@ func Code(err error) string {
 	return "ERR" // the caller's: ErrBadToken, BelowKnown
 }
 
-// wording is the rest of the line.
+// Wording is the rest of the line.
 func Wording(err error) string {
 	if errors.Is(err, redlock.ErrWrongType) {
 		return "Operation against a key holding the wrong kind of value: " + err.Error()
@@ -69,7 +69,7 @@ func Wording(err error) string {
 	return err.Error()
 }
 
-// tooLate answers for a quorum's yes whose validity was used up before the
+// TooLate answers for a quorum's yes whose validity was used up before the
 // reply could be written, because replies wait for those before them. fate is
 // what becomes of the lock; it depends on the command.
 func TooLate(spent error, fate string) Reply {

@@ -87,7 +87,7 @@ func (l *LastAcquired) Token(db int, key redlock.Key) (redlock.Token, bool) {
 	return lock.token, ok
 }
 
-// sawToken notes that a client has sent the token of a lock over this connection.
+// SawToken notes that a client has sent the token of a lock over this connection.
 func (l *LastAcquired) SawToken(db int, key redlock.Key, token redlock.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

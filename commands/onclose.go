@@ -21,11 +21,11 @@ type Expelled string
 
 func (e Expelled) Error() string { return string(e) }
 
-// closeHook is one thing that ends with the connection. why is nil if the client
+// CloseHook is one thing that ends with the connection. why is nil if the client
 // has left, else the reason why the daemon ends the connection.
 type CloseHook struct{ run func(why error) }
 
-// add calls end when the connection ends, unless the hook is removed before. If the
+// Add calls end when the connection ends, unless the hook is removed before. If the
 // connection has ended, it calls end at once.
 func (t *OnClose) Add(end func(why error)) *CloseHook {
 	hook := &CloseHook{end}
@@ -50,7 +50,7 @@ func (t *OnClose) Remove(hook *CloseHook) {
 	delete(t.hooks, hook)
 }
 
-// setWait sets how to leave the wait that blocks this connection. There is one at
+// SetWait sets how to leave the wait that blocks this connection. There is one at
 // a time, and leaving one that is over does nothing.
 func (t *OnClose) SetWait(leave func()) {
 	t.mu.Lock()
@@ -92,7 +92,7 @@ func (t *OnClose) Expel(why Expelled) {
 	}
 }
 
-// expelled returns why the daemon ends the connection, nil if it does not.
+// Expelled returns why the daemon ends the connection, nil if it does not.
 func (t *OnClose) Expelled() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

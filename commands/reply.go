@@ -63,7 +63,7 @@ func Error(code, text string) Reply {
 	return Reply{Kind: KindError, Text: code + " " + text}
 }
 
-// field keeps a text from ending its field or its line: details may quote an
+// Field keeps a text from ending its field or its line: details may quote an
 // error of a master.
 func Field(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -30,7 +30,7 @@ type channelSubscription struct {
 	sequence int
 }
 
-// add returns the connection's own copy of the name, so that no subscription keeps
+// Add returns the connection's own copy of the name, so that no subscription keeps
 // the buffer of its command.
 func (s *Subscriptions) Add(name string) string {
 	if one, ok := s.byName[name]; ok {

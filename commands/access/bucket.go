@@ -4,7 +4,7 @@ package access
 
 import "time"
 
-// bucket holds tokens that come back with time. The zero value is full.
+// Bucket holds tokens that come back with time. The zero value is full.
 type Bucket struct {
 	used float64 // tokens missing at last
 	last time.Time
@@ -15,7 +15,7 @@ func (b *Bucket) missing(now time.Time, perSecond float64) float64 {
 	return max(0, b.used-max(0, now.Sub(b.last).Seconds())*perSecond)
 }
 
-// take removes a token, if there is a whole one.
+// Take removes a token, if there is a whole one.
 func (b *Bucket) Take(now time.Time, perSecond float64) bool {
 	used := b.missing(now, perSecond) + 1
 	if used > perSecond {

@@ -21,7 +21,7 @@ func counterNameOf(db int, name redlock.Key) counterName {
 	return counterName(sum[:16])
 }
 
-// mayCount notes that the user uses a counter, or refuses it. The note stays if the
+// MayCount notes that the user uses a counter, or refuses it. The note stays if the
 // request yields no id: some master may have the counter all the same.
 func (u *Users) MayCount(who *Rights, db int, name redlock.Key) error {
 	if who == nil || who.counters == 0 {
@@ -44,7 +44,7 @@ func (u *Users) MayCount(who *Rights, db int, name redlock.Key) error {
 	return nil
 }
 
-// counterGone takes a deleted counter from the quotas of all users.
+// CounterGone takes a deleted counter from the quotas of all users.
 func (u *Users) CounterGone(db int, name redlock.Key) {
 	if u == nil {
 		return

@@ -38,7 +38,7 @@ type ledger struct {
 	owners map[HeldKey]*account
 }
 
-// withinRate counts one command against the user's rate.
+// WithinRate counts one command against the user's rate.
 func (u *Users) WithinRate(who *Rights) error {
 	if who.rate == 0 {
 		return nil
@@ -57,7 +57,7 @@ type Slot struct {
 	account *account
 }
 
-// reserve finds a slot for a lock on key. A key that the user holds already, as in a
+// Reserve finds a slot for a lock on key. A key that the user holds already, as in a
 // retry or a hand-over, takes the same slot again.
 func (u *Users) Reserve(who *Rights, at HeldKey) (Slot, error) {
 	if who == nil || who.held == 0 {
@@ -76,7 +76,7 @@ func (u *Users) Reserve(who *Rights, at HeldKey) (Slot, error) {
 	return Slot{u, a}, nil
 }
 
-// free gives the slot back: nothing was granted.
+// Free gives the slot back: nothing was granted.
 func (p Slot) Free() {
 	if p.account == nil {
 		return
@@ -86,7 +86,7 @@ func (p Slot) Free() {
 	p.account.reserved--
 }
 
-// fill turns the slot into a lease of the token for that long.
+// Fill turns the slot into a lease of the token for that long.
 func (p Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
 	if p.account == nil {
 		return
@@ -105,7 +105,7 @@ func (p Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
 	l.owners[at] = p.account
 }
 
-// released notes that a token does not hold key any more, whatever ended it.
+// Released notes that a token does not hold key any more, whatever ended it.
 func (u *Users) Released(at HeldKey, token redlock.Token) {
 	if u == nil {
 		return
@@ -117,7 +117,7 @@ func (u *Users) Released(at HeldKey, token redlock.Token) {
 	}
 }
 
-// prolonged notes that a token holds key for longer.
+// Prolonged notes that a token holds key for longer.
 func (u *Users) Prolonged(at HeldKey, token redlock.Token, validity time.Duration) {
 	if u == nil {
 		return
@@ -131,7 +131,7 @@ func (u *Users) Prolonged(at HeldKey, token redlock.Token, validity time.Duratio
 	}
 }
 
-// changed notes that a lock lasts that long from now, whatever its token; 0 = it is gone.
+// Changed notes that a lock lasts that long from now, whatever its token; 0 = it is gone.
 func (u *Users) Changed(at HeldKey, left time.Duration) {
 	if u == nil {
 		return

@@ -14,13 +14,13 @@ import (
 // records. No lock has such a name.
 const ReservedPrefix = "redlockd:"
 
-// heldKey is a key of a database.
+// HeldKey is a key of a database.
 type HeldKey struct {
 	DB  int
 	Key redlock.Key
 }
 
-// workQuotaKey is the quota key of an attempt at the work key. No lock can have it:
+// WorkQuotaKey is the quota key of an attempt at the work key. No lock can have it:
 // its name would be a reserved one.
 func WorkQuotaKey(db int, key redlock.Key) HeldKey {
 	return HeldKey{db, ReservedPrefix + "work:" + key}
@@ -28,33 +28,33 @@ func WorkQuotaKey(db int, key redlock.Key) HeldKey {
 
 // sharedQuotaKey is the quota key of one of several holders of a key. No lock can
 // have it: its name would be a reserved one.
-func SharedQuotaKey(db int, key redlock.Key, token redlock.Token) HeldKey {
+func sharedQuotaKey(db int, key redlock.Key, token redlock.Token) HeldKey {
 	return HeldKey{db, ReservedPrefix + "with:" + redlock.Key(token) + ":" + key}
 }
 
-// quotaKeyOf is the quota key of a request for the key. A token that is still to
+// QuotaKeyOf is the quota key of a request for the key. A token that is still to
 // be chosen holds nothing yet: it needs a new slot.
-func QuotaKeyOf(r *redlock.LockRequest, key redlock.Key, token redlock.Token) HeldKey {
-	if r.Mode == redlock.Exclusive {
-		return HeldKey{r.DB, key}
+func QuotaKeyOf(db int, mode redlock.Mode, key redlock.Key, token redlock.Token) HeldKey {
+	if mode == redlock.Exclusive {
+		return HeldKey{db, key}
 	}
-	return SharedQuotaKey(r.DB, key, token)
+	return sharedQuotaKey(db, key, token)
 }
 
-// releasedKey notes that the token no longer holds the key, in whatever mode it did.
+// ReleasedKey notes that the token no longer holds the key, in whatever mode it did.
 func (u *Users) ReleasedKey(db int, key redlock.Key, token redlock.Token) {
 	if u == nil {
 		return
 	}
 	u.Released(HeldKey{db, key}, token)
-	u.Released(SharedQuotaKey(db, key, token), token)
+	u.Released(sharedQuotaKey(db, key, token), token)
 }
 
-// prolongedKey notes that the token holds the key for longer, in whatever mode it does.
+// ProlongedKey notes that the token holds the key for longer, in whatever mode it does.
 func (u *Users) ProlongedKey(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
 	if u == nil {
 		return
 	}
 	u.Prolonged(HeldKey{db, key}, token, validity)
-	u.Prolonged(SharedQuotaKey(db, key, token), token, validity)
+	u.Prolonged(sharedQuotaKey(db, key, token), token, validity)
 }

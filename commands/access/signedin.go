@@ -50,7 +50,7 @@ func (u *Users) join(m *Member, name string) error {
 	return nil
 }
 
-// signOut ends the client's place; a second call does nothing. A nil *Users has none.
+// SignOut ends the client's place; a second call does nothing. A nil *Users has none.
 func (u *Users) SignOut(m *Member) {
 	if u == nil {
 		return

@@ -183,7 +183,7 @@ func (u *Users) prepare(given User) (*Rights, error) {
 	return made, nil
 }
 
-// find is the user of that name, nil if there is none or they are disabled.
+// Find is the user of that name, nil if there is none or they are disabled.
 func (u *Users) Find(name string) *Rights { return u.roster.Load().users[name] }
 
 // check reports whether the password is the user's. A name that no user has costs
@@ -208,7 +208,7 @@ func (u *Users) check(name, password string) (bool, error) {
 	return who != nil && fits, err
 }
 
-// refusedLogins counts logins since the start: all that were refused, and those
+// RefusedLogins counts logins since the start: all that were refused, and those
 // of them whose password was not checked. A nil *Users refuses none.
 func (u *Users) RefusedLogins() (all, unchecked int64) {
 	if u == nil {
@@ -218,7 +218,7 @@ func (u *Users) RefusedLogins() (all, unchecked int64) {
 	return u.port.wrong.Load() + u.http.wrong.Load() + unchecked, unchecked
 }
 
-// may reports whether the user's categories include one.
+// May reports whether the user's categories include one.
 func (w *Rights) May(category string) bool {
 	if GrantedToAll(category) {
 		return !slices.Contains(w.denied, category)
@@ -226,7 +226,7 @@ func (w *Rights) May(category string) bool {
 	return slices.Contains(w.categories, category)
 }
 
-// mayUse reports whether one of the user's patterns covers a name.
+// MayUse reports whether one of the user's patterns covers a name.
 func (w *Rights) MayUse(name string) bool {
 	for i := range w.keys {
 		if w.keys[i].Matches(name) {
@@ -246,7 +246,7 @@ func Printable(s string) bool {
 	return true
 }
 
-// keyFilter returns which keys a user may see, as the users are now. It works in any
+// KeyFilter returns which keys a user may see, as the users are now. It works in any
 // goroutine.
 func (u *Users) KeyFilter(name string) func(redlock.Key) bool {
 	if u == nil {

@@ -23,14 +23,14 @@ func Read(args []string, options []Spec) Words {
 
 func (a *Words) More() bool { return a.at < len(a.words) }
 
-// next is the next positional argument; the table has checked that it exists.
+// Next is the next positional argument; the table has checked that it exists.
 func (a *Words) Next() string {
 	s := a.words[a.at]
 	a.at++
 	return s
 }
 
-// option takes an option word, and its value if the row has one for it. Each option
+// Option takes an option word, and its value if the row has one for it. Each option
 // may be given once.
 func (a *Words) Option() (name, value string, err error) {
 	given := a.Next()
@@ -54,7 +54,7 @@ func (a *Words) Option() (name, value string, err error) {
 	return "", "", fmt.Errorf("unknown option %s", Quoted(given))
 }
 
-// nextInteger takes the next argument if it is an integer: one that may be left out.
+// NextInteger takes the next argument if it is an integer: one that may be left out.
 func (a *Words) NextInteger() (string, bool) {
 	if !a.More() {
 		return "", false
@@ -65,7 +65,7 @@ func (a *Words) NextInteger() (string, bool) {
 	return a.Next(), true
 }
 
-// isWord compares with an upper-case ASCII word. strings.EqualFold would also
+// IsWord compares with an upper-case ASCII word. strings.EqualFold would also
 // accept letters outside of ASCII, such as the Kelvin sign for K.
 func IsWord(s, upper string) bool {
 	if len(s) != len(upper) {
@@ -83,7 +83,7 @@ func IsWord(s, upper string) bool {
 	return true
 }
 
-// parseCount reads a decimal integer of at least 0: ASCII digits only, no
+// ParseCount reads a decimal integer of at least 0: ASCII digits only, no
 // sign, no space, no leading zero, at most 2⁶³−1. "007" is refused because
 // it may be meant as an octal number.
 func ParseCount(s string) (int64, bool) {
@@ -101,7 +101,7 @@ func ParseCount(s string) (int64, bool) {
 	return n, true
 }
 
-// parseInteger also accepts one minus sign in front of a number that is not 0.
+// ParseInteger also accepts one minus sign in front of a number that is not 0.
 // It is for arguments for which Redis has a text of its own about negative numbers.
 func ParseInteger(s string) (int64, bool) {
 	if s == "" || s[0] != '-' {
@@ -111,7 +111,7 @@ func ParseInteger(s string) (int64, bool) {
 	return -n, ok && n != 0
 }
 
-// quoted shows a caller's value in an error: short, and in quotes. Never used
+// Quoted shows a caller's value in an error: short, and in quotes. Never used
 // for tokens, which are secrets.
 func Quoted(value string) string {
 	const most = 64

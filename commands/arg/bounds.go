@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// bounds are the ends of a range, both allowed.
+// Bounds are the ends of a range, both allowed.
 type Bounds struct {
 	Min, Max int64
 	unit     string // " ms", "" for plain numbers
 	option   string // "--max-ttl" if it decides the upper end, else ""
 }
 
-// milliseconds are the bounds of a time.
+// Milliseconds are the bounds of a time.
 func Milliseconds(least, most time.Duration, option string) Bounds {
 	return Bounds{least.Milliseconds(), most.Milliseconds(), " ms", option}
 }
 
-// parse reads an integer as parseCount does; what names the argument.
+// Parse reads an integer as parseCount does; what names the argument.
 func (b Bounds) Parse(what, s string) (int64, error) {
 	n, ok := ParseCount(s)
 	if !ok || n < b.Min || n > b.Max {
@@ -30,7 +30,7 @@ func (b Bounds) Parse(what, s string) (int64, error) {
 	return n, nil
 }
 
-// parseTime reads milliseconds. They are compared before they become a
+// ParseTime reads milliseconds. They are compared before they become a
 // time.Duration, which cannot hold all that a client may send.
 func (b Bounds) ParseTime(what, s string) (time.Duration, error) {
 	ms, err := b.Parse(what, s)

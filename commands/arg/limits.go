@@ -25,7 +25,7 @@ const (
 	MinTTL = 10 * time.Millisecond
 )
 
-// parseKey checks the name of a lock, parseCounter that of a counter and parseWork
+// ParseKey checks the name of a lock, ParseCounter that of a counter and ParseWork
 // that of a piece of work: any bytes, NUL and line breaks included.
 func ParseKey(s string) (redlock.Key, error)     { return parseName("lock name", s) }
 func ParseCounter(s string) (redlock.Key, error) { return parseName("counter name", s) }
@@ -41,7 +41,7 @@ func parseName(what, s string) (redlock.Key, error) {
 	return redlock.Key(s), nil
 }
 
-// parseToken checks a token. Tokens are secrets: the error shows its length only.
+// ParseToken checks a token. Tokens are secrets: the error shows its length only.
 func ParseToken(s string) (redlock.Token, error) {
 	if len(s) < minTokenBytes || len(s) > MaxTokenBytes {
 		return "", fmt.Errorf("invalid token: %d bytes, allowed are %d to %d", len(s), minTokenBytes, MaxTokenBytes)
@@ -49,7 +49,7 @@ func ParseToken(s string) (redlock.Token, error) {
 	return redlock.Token(s), nil
 }
 
-// parseTTL reads milliseconds. They are compared before they become a
+// ParseTTL reads milliseconds. They are compared before they become a
 // time.Duration, because clients do send 9·10¹⁵ of them.
 func ParseTTL(s string, longest time.Duration) (time.Duration, error) {
 	ms, ok := ParseCount(s)
@@ -64,7 +64,7 @@ func ParseTTL(s string, longest time.Duration) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// parseMeta checks the note for people.
+// ParseMeta checks the note for people.
 func ParseMeta(s string) (string, error) {
 	if len(s) > maxMetaBytes {
 		return "", fmt.Errorf("invalid META: %d bytes, allowed are 0 to %d", len(s), maxMetaBytes)

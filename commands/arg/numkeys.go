@@ -11,7 +11,7 @@ import (
 // maxKeys of one command: one script a master reads all of them at once.
 const MaxKeys = 64
 
-// parseKeys reads the number of keys and the keys. Naming one twice is refused,
+// ParseKeys reads the number of keys and the keys. Naming one twice is refused,
 // because it is a mistake more often than it is meant.
 func ParseKeys(words *Words) ([]redlock.Key, error) {
 	n, err := Bounds{Min: 1, Max: MaxKeys}.Parse("numkeys", words.Next())
@@ -37,7 +37,7 @@ func ParseKeys(words *Words) ([]redlock.Key, error) {
 	return keys, nil
 }
 
-// noMore refuses words behind the last argument.
+// NoMore refuses words behind the last argument.
 func NoMore(words *Words) error {
 	if words.More() {
 		return fmt.Errorf("unexpected argument %s behind the keys: numkeys must be their number", Quoted(words.Next()))

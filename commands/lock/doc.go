@@ -3,8 +3,8 @@
 //
 // Reading order:
 //   - rows.go: the commands;
-//   - dlock.go, acquire.go, heldlock.go: a lock from the request to the reply, with WAIT
-//     and HOLD;
+//   - dlock.go, grant.go, acquire.go, heldlock.go: a lock from the request to the reply,
+//     with WAIT and HOLD;
 //   - dunlock.go, dextend.go: its end and its extension;
 //   - dmlock.go, dmunlock.go, dmextend.go: several keys.
 package lock
