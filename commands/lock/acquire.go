@@ -14,8 +14,17 @@ import (
 // errNoWaits is for a daemon that was built without waits.
 var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon; nothing was locked")
 
-// acquire sends a request to the masters; done is called exactly once.
-func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest, done redlock.LockDone) {
+// acquire requests the locks and replies [token, validity, fence].
+func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
+	answer := &lockAnswer{lastAcquired: &c.Client.LastAcquired}
+	answer.Locks, answer.Answer = h.deps.Locks, answer
+	if answer.Reserve(c, &request) {
+		h.send(c, request, answer.decided)
+	}
+}
+
+// send sends a request to the masters; done is called exactly once.
+func (h *handlers) send(c *commands.Call, request redlock.LockRequest, done redlock.LockDone) {
 	client := c.Client
 	request.Requester = client.Identity()
 	if request.Hold != nil {

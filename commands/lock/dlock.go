@@ -20,7 +20,7 @@ func (h *handlers) dlock(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	h.grant(c, request)
+	h.acquire(c, request)
 	return nil
 }
 

@@ -17,7 +17,7 @@ func (h *handlers) dmlock(c *commands.Call) error {
 		return err
 	}
 	if c.MayUseAll(request.Key) && c.MayUseAll(request.More...) {
-		h.grant(c, request)
+		h.acquire(c, request)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@
 //
 // Reading order:
 //   - rows.go: the commands;
-//   - dlock.go, grant.go, acquire.go, heldlock.go: a lock from the request to the reply,
+//   - dlock.go, acquire.go, heldlock.go, grant.go: a lock from the request to the reply,
 //     with WAIT and HOLD;
 //   - dunlock.go, dextend.go: its end and its extension;
 //   - dmlock.go, dmunlock.go, dmextend.go: several keys.

@@ -1,4 +1,4 @@
-// lockAnswer is the reply of one DLOCK or DMLOCK.
+// Grants: the replies of DLOCK and DMLOCK.
 
 package lock
 
@@ -9,18 +9,10 @@ import (
 	"redlockd/redlock"
 )
 
+// lockAnswer is the reply of one DLOCK or DMLOCK.
 type lockAnswer struct {
 	commands.PendingGrant
 	lastAcquired *commands.LastAcquired
-}
-
-// grant requests the locks and replies [token, validity, fence].
-func (h *handlers) grant(c *commands.Call, request redlock.LockRequest) {
-	answer := &lockAnswer{lastAcquired: &c.Client.LastAcquired}
-	answer.Locks, answer.Answer = h.deps.Locks, answer
-	if answer.Reserve(c, &request) {
-		h.acquire(c, request, answer.decided)
-	}
 }
 
 // decided takes the outcome from the masters.

@@ -20,7 +20,7 @@ func (h *handlers) del(c *commands.Call) error {
 	}
 	deleted := newMultiKeyCount(c.Completer, len(keys), h.deps.DropinStats.Timed("del"))
 	for _, key := range keys {
-		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.endlessToo()}
+		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.leases.endlessToo()}
 		h.deps.RedisCompat.Write(c.Batch, request, h.noting(request, deleted.add))
 	}
 	return nil

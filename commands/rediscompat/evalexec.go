@@ -18,8 +18,8 @@ import (
 // serve starts the operation; an error is the call's only answer.
 func (e *evaluation) serve() error {
 	e.watch.Count(e.handlers.deps.DropinStats, e.class.Library, e.class.Op.String())
-	if e.class.Pattern != "" && e.handlers.deps.CompatTest != nil {
-		return e.handlers.forwardScript(e.call, e.text, e.given.Args)
+	if e.class.Pattern != "" && e.handlers.compat.on() {
+		return e.handlers.compat.forwardScript(e.call, e.text, e.given.Args)
 	}
 	locks, err := e.locks()
 	if err != nil {
@@ -172,12 +172,12 @@ func (e *evaluation) lease() (time.Duration, error) {
 	}
 	ms, timed := e.class.TTL(e.given, time.Now().UnixMilli())
 	if !timed {
-		if e.handlers.deps.NoTTL == commands.PolicyAllow {
+		if e.handlers.leases.endlessToo() {
 			return redlock.Endless, nil
 		}
 		return 0, e.refuse("it asks for no expiry, which only --no-ttl=allow lets a script do: give a lease")
 	}
-	ttl, err := e.handlers.leaseOf(ms)
+	ttl, err := e.handlers.leases.lease(ms)
 	if err == nil && e.class.Time.Arg == 0 && ttl.Milliseconds() != ms {
 		return 0, e.refuse("its lease of %d ms is written in the script and exceeds max-ttl, %d ms (--max-ttl)", ms, ttl.Milliseconds())
 	}

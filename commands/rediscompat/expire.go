@@ -27,8 +27,8 @@ func (h *handlers) pexpire(c *commands.Call) error { return h.expireIn(c, 1) }
 
 // expireIn sets the lease: a time that is over deletes, as in Redis.
 func (h *handlers) expireIn(c *commands.Call, unit int64) error {
-	if h.deps.CompatTest != nil {
-		return h.forwardKey(c)
+	if h.compat.on() {
+		return h.compat.forwardKey(c)
 	}
 	key, err := arg.ParseKey(c.Args[1])
 	if err != nil {
@@ -38,7 +38,7 @@ func (h *handlers) expireIn(c *commands.Call, unit int64) error {
 	if err != nil || !mayForce(c) {
 		return err
 	}
-	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: h.endlessToo()}
+	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: h.leases.endlessToo()}
 	if ttl == 0 {
 		request.Effect = redlock.WriteDeletes
 	}
@@ -56,5 +56,5 @@ func (h *handlers) expiryOf(words []string, unit int64) (time.Duration, error) {
 	if n <= 0 {
 		return 0, nil
 	}
-	return h.leaseOf(n * unit)
+	return h.leases.lease(n * unit)
 }

@@ -12,19 +12,24 @@ import (
 // Rows are the commands of this package.
 func Rows(deps commands.Deps) []*commands.Command {
 	h := newHandlers(deps)
-	return append(h.dropinRows(), h.compatRows()...)
+	return append(h.dropinRows(), h.compat.rows()...)
 }
 
 // handlers serve them.
 type handlers struct {
 	deps    commands.Deps
+	leases  leasePolicy
+	compat  compatTest
 	scripts scriptCache
 	probes  prober
 	fences  fences
 }
 
 func newHandlers(deps commands.Deps) *handlers {
-	return &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}}
+	return &handlers{
+		deps: deps, leases: newLeasePolicy(deps), compat: compatTest{deps.CompatTest, deps.Databases},
+		scripts: scriptCache{stats: deps.DropinStats},
+	}
 }
 
 func (h *handlers) dropinRows() []*commands.Command {
@@ -99,9 +104,9 @@ func (h *handlers) scriptRows(row rowMaker) []*commands.Command {
 	scripts := row("script", commands.AtLeast(2), access.CategoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
 	scripts.Handle = nil
 	scripts.Parts = []*commands.Command{
-		row("load", commands.Exactly(3), access.CategoryLock, "Keeps a text for this user: its SHA1.", h.scriptLoad, script),
-		row("exists", commands.AtLeast(3), access.CategoryLock, "Which texts are kept for this user.", h.scriptExists, arg.Multiple(arg.Text("sha1"))),
-		row("flush", commands.Between(2, 3), access.CategoryLock, "Forgets the texts of this user.", h.scriptFlush, arg.Optional(arg.OneOf("flush-type", arg.Word("ASYNC"), arg.Word("SYNC")))),
+		row("load", commands.Exactly(3), access.CategoryLock, "Keeps a text for this user: its SHA1.", h.scripts.load, script),
+		row("exists", commands.AtLeast(3), access.CategoryLock, "Which texts are kept for this user.", h.scripts.exists, arg.Multiple(arg.Text("sha1"))),
+		row("flush", commands.Between(2, 3), access.CategoryLock, "Forgets the texts of this user.", h.scripts.flush, arg.Optional(arg.OneOf("flush-type", arg.Word("ASYNC"), arg.Word("SYNC")))),
 	}
 	return []*commands.Command{
 		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there; one that may take another's lock needs the category force.", h.eval, script),

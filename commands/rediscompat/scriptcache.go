@@ -88,7 +88,7 @@ func (s *scriptCache) text(user, sha string) (text string, ok bool) {
 	return text, ok
 }
 
-func (s *scriptCache) flush(user string) {
+func (s *scriptCache) forget(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if own := s.users[user]; own != nil {
@@ -106,22 +106,22 @@ func checkScript(text string) error {
 	return nil
 }
 
-// scriptLoad answers the SHA1. The script is recognised only when it is called.
-func (h *handlers) scriptLoad(c *commands.Call) error {
+// load answers the SHA1. The script is recognised only when it is called.
+func (s *scriptCache) load(c *commands.Call) error {
 	text := c.Args[2]
 	if err := checkScript(text); err != nil {
 		return err
 	}
 	sha := shaOf(text)
-	h.scripts.keep(c.Client.User, sha, text)
+	s.keep(c.Client.User, sha, text)
 	c.Reply(commands.Bulk(sha))
 	return nil
 }
 
-func (h *handlers) scriptExists(c *commands.Call) error {
+func (s *scriptCache) exists(c *commands.Call) error {
 	known := make([]commands.Reply, 0, len(c.Args)-2)
 	for _, sha := range c.Args[2:] {
-		if _, ok := h.scripts.text(c.Client.User, strings.ToLower(sha)); ok {
+		if _, ok := s.text(c.Client.User, strings.ToLower(sha)); ok {
 			known = append(known, commands.Int(1))
 		} else {
 			known = append(known, commands.Int(0))
@@ -131,11 +131,11 @@ func (h *handlers) scriptExists(c *commands.Call) error {
 	return nil
 }
 
-func (h *handlers) scriptFlush(c *commands.Call) error {
+func (s *scriptCache) flush(c *commands.Call) error {
 	if len(c.Args) == 3 && !arg.IsWord(c.Args[2], "ASYNC") && !arg.IsWord(c.Args[2], "SYNC") {
 		return commands.RedisText("SCRIPT FLUSH only support SYNC|ASYNC option")
 	}
-	h.scripts.flush(c.Client.User)
+	s.forget(c.Client.User)
 	c.Reply(commands.OK)
 	return nil
 }

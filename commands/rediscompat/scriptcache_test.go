@@ -16,7 +16,7 @@ func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
 	s := scriptCache{stats: new(dropin.Stats)}
 	s.keep("a", shaOf("mine"), "mine")
 	s.keep("b", shaOf("mine"), "mine")
-	s.flush("b")
+	s.forget("b")
 	if _, ok := s.text("b", shaOf("mine")); ok {
 		t.Error("b's own text is left after b's flush")
 	}
@@ -30,7 +30,7 @@ func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
 	if n := s.stats.CachedScripts.Load(); n != maxScripts {
 		t.Errorf("%d texts are kept, want %d", n, maxScripts)
 	}
-	s.flush("b")
+	s.forget("b")
 	if n := s.stats.CachedScripts.Load(); n != 1 {
 		t.Errorf("%d texts are left after b's flush, want a's", n)
 	}

@@ -22,8 +22,8 @@ func (h *handlers) set(c *commands.Call) error {
 		return commands.RedisText(err.Error())
 	}
 	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
-		if h.deps.CompatTest != nil {
-			return h.forwardKey(c)
+		if h.compat.on() {
+			return h.compat.forwardKey(c)
 		}
 		return errNoDatabase
 	}
@@ -38,11 +38,11 @@ func (h *handlers) set(c *commands.Call) error {
 	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true}
 	switch r.Expiry.Kind {
 	case dropin.After:
-		request.TTL, err = h.leaseOf(r.Expiry.MS)
+		request.TTL, err = h.leases.lease(r.Expiry.MS)
 	case dropin.At:
-		request.TTL, err = h.leaseUntil(r.Expiry.MS)
+		request.TTL, err = h.leases.until(r.Expiry.MS)
 	default:
-		request.TTL, err = h.leaseWithoutExpiry()
+		request.TTL, err = h.leases.withoutExpiry()
 	}
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (h *handlers) setnx(c *commands.Call) error {
 	if request.Token, err = parseValue(c.Args[2]); err != nil {
 		return err
 	}
-	if request.TTL, err = h.leaseWithoutExpiry(); err != nil {
+	if request.TTL, err = h.leases.withoutExpiry(); err != nil {
 		return err
 	}
 	h.startAcquire(c, request, watch, replyOne, replyZero)
@@ -91,7 +91,7 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, watch dropin
 		return
 	}
 	h.deps.RedisCompat.Write(c.Batch, redlock.WriteRequest{
-		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.endlessToo(),
+		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.leases.endlessToo(),
 	}, func(done bool, err error) {
 		watch.Stop(done, err)
 		if err == nil && done {
@@ -145,6 +145,3 @@ func (h *handlers) prolonged(r redlock.ExtendRequest, done func(held bool, err e
 		}
 	}
 }
-
-// endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
-func (h *handlers) endlessToo() bool { return h.deps.NoTTL == commands.PolicyAllow }

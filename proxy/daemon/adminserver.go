@@ -68,7 +68,7 @@ func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, users *
 	}
 	server, err := admin.New(admin.Options{
 		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: users, Commands: table, Logger: logger,
-		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Config() },
+		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Load() },
 		Figures: admin.NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) {
 			ready, why := votable(masters)

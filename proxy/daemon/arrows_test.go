@@ -22,8 +22,12 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                     {"proxy/daemon"},
-	"proxy/daemon":         {"proxy", "proxy/admin", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
-	"proxy":                {"commands", "redlock", "pool"},
+	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy":                {"proxy/guard", "proxy/preauth", "proxy/resp", "proxy/tlsconf", "commands", "redlock", "pool"},
+	"proxy/guard":          {"proxy/preauth", "proxy/resp"},
+	"proxy/preauth":        {"proxy/resp"},
+	"proxy/resp":           {},
+	"proxy/tlsconf":        {},
 	"proxy/admin":          {"commands", "commands/access", "commands/dropin", "redlock", "pool"},
 	"commands":             {"commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/conn":        {"commands", "commands/access", "commands/arg", "commands/glob", "redlock", "pool"},
@@ -37,26 +41,26 @@ var arrows = map[string][]string{
 	"commands/dropin":      {},
 	"commands/rediscompat": {"commands", "commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/tracing":     {"commands", "redlock", "pool"},
-	"commands/cli":         {"configs"},
+	"commands/cli":         {"proxy/resp", "configs"},
 	"redlock":              {"pool"},
 	"pool":                 {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
 	"pool/admission":       {"pool/clock", "pool/wire"},
 	"pool/clock":           {},
-	"pool/notify":          {"pool/clock", "pool/wire"},
+	"pool/notify":          {"proxy/resp", "pool/clock", "pool/wire"},
 	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
 	"pool/wire":            {},
 	"pool/embedded":        {},
 	"configs":              {},
 	"proxy/contract":       {"proxy/daemon"}, // tests only
-	"pool/faulty":          {},
+	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
-	"redlock/sim":          {"redlock", "pool"},
+	"redlock/sim":          {"redlock", "pool", "pool/setup"},
 	"redlock/chaos":        {},
 }
 
-// testSupport may be imported by any test, and by nothing that is shipped.
-var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/checker", "redlock/mutants"}
+// testSupport may be imported by any test, and of what is shipped only where arrows has it.
+var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants"}
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
