@@ -13,19 +13,19 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
-// shoot keeps a picture of the page if PAGE_SHOTS names a directory.
+// shoot sets the size of the window, and keeps a picture if PAGE_SHOTS names a directory.
 func (v *viewer) shoot(name string, width, height int64) {
 	v.t.Helper()
+	v.run(resize(width, height))
 	dir := os.Getenv("PAGE_SHOTS")
 	if dir == "" {
 		return
 	}
 	var picture []byte
-	v.run(emulation.SetDeviceMetricsOverride(width, height, 1, false), chromedp.CaptureScreenshot(&picture))
+	v.run(chromedp.CaptureScreenshot(&picture))
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {
 		v.t.Fatal(err)
