@@ -107,7 +107,7 @@ func outageText(m *redlock.MasterReport, h *history, now time.Time) string {
 
 // diagnose builds the headline of the masters.
 func diagnose(reports []redlock.MasterReport, masters histories, quorum int, undecided int64, now time.Time) headline {
-	var missing, unsteady []string
+	var missing, flapping, again []string
 	oldest := time.Duration(0)
 	for i := range reports {
 		oldest = max(oldest, reports[i].Since)
@@ -119,9 +119,9 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 		}
 		switch n := len(h.losses); {
 		case n > 1:
-			unsteady = append(unsteady, fmt.Sprintf("%s is flapping: it stopped voting %d times in the last %d minutes.", m.Name, n, flapSpan/time.Minute))
+			flapping = append(flapping, fmt.Sprintf("%s stopped voting %d times", m.Name, n))
 		case m.State == stateVoting && m.Since < settled && (n > 0 || oldest-m.Since > settled):
-			unsteady = append(unsteady, fmt.Sprintf("%s votes again, for %s so far.", m.Name, seconds(m.Since)))
+			again = append(again, fmt.Sprintf("%s for %s", m.Name, seconds(m.Since)))
 		}
 	}
 	n, voting, list := len(reports), len(reports)-len(missing), strings.Join(missing, ", ")
@@ -133,11 +133,14 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 		h.warn("%d of %d masters cannot vote: %s.", len(missing), n, list)
 		h.warn("Locks are granted: %d vote and %d are needed. %d more may fail.", voting, quorum, voting-quorum)
 	}
-	for _, line := range unsteady {
-		h.warn("%s", line)
+	if len(flapping) > 0 {
+		h.warn("Flapping in the last %d minutes: %s.", flapSpan/time.Minute, strings.Join(flapping, ", "))
+	}
+	if len(again) > 0 {
+		h.warn("Voting again: %s so far.", strings.Join(again, ", "))
 	}
 	if undecided > 0 {
-		h.warn("%d lock requests of the last minute could not be decided (NOQUORUM or EXPIRED).", undecided)
+		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", undecided)
 	}
 	return h
 }

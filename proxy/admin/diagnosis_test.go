@@ -86,7 +86,7 @@ func TestDiagnosis_KnowsMastersThatFlap(t *testing.T) {
 		return []redlock.MasterReport{master("m1", "voting", "", time.Hour), master("m2", "voting", "", since)}
 	}
 	down := []redlock.MasterReport{master("m1", "voting", "", time.Hour), master("m2", "down", "connection refused, 0s ago", 0)}
-	steady, flapping := "All 2 masters vote.", "m2 is flapping: it stopped voting 2 times in the last 5 minutes."
+	steady, flapping := "All 2 masters vote.", "Flapping in the last 5 minutes: m2 stopped voting 2 times."
 	for name, c := range map[string]struct {
 		polls       [][]redlock.MasterReport
 		level, text string
@@ -94,8 +94,8 @@ func TestDiagnosis_KnowsMastersThatFlap(t *testing.T) {
 		"steady":                     {[][]redlock.MasterReport{voting(time.Hour), voting(time.Hour + time.Second)}, levelGood, steady},
 		"two outages":                {[][]redlock.MasterReport{voting(time.Hour), down, voting(0), down, voting(0)}, levelWarn, flapping},
 		"outages between polls":      {[][]redlock.MasterReport{voting(time.Hour), voting(300 * time.Millisecond), voting(100 * time.Millisecond)}, levelWarn, flapping},
-		"one outage":                 {[][]redlock.MasterReport{voting(time.Hour), down, voting(time.Second)}, levelWarn, "m2 votes again, for 1s so far."},
-		"an outage before the page":  {[][]redlock.MasterReport{voting(12 * time.Second)}, levelWarn, "m2 votes again, for 12s so far."},
+		"one outage":                 {[][]redlock.MasterReport{voting(time.Hour), down, voting(time.Second)}, levelWarn, "Voting again: m2 for 1s so far."},
+		"an outage before the page":  {[][]redlock.MasterReport{voting(12 * time.Second)}, levelWarn, "Voting again: m2 for 12s so far."},
 		"a while after an outage":    {[][]redlock.MasterReport{voting(2 * time.Minute)}, levelGood, steady},
 		"a daemon that just started": {[][]redlock.MasterReport{{master("m1", "voting", "", time.Second), master("m2", "voting", "", 3*time.Second)}}, levelGood, steady},
 	} {
@@ -137,7 +137,7 @@ func TestWatch_ReportsUndecidedRequestsOfTheLastMinute(t *testing.T) {
 	for s := range 30 {
 		poll(s, 1000)
 	}
-	if h := poll(30, 1037); h.Level != levelWarn || !strings.Contains(h.Lines[0], "37 lock requests of the last minute could not be decided") {
+	if h := poll(30, 1037); h.Level != levelWarn || !strings.Contains(h.Lines[0], "Undecided lock requests in the last minute (NOQUORUM or EXPIRED): 37.") {
 		t.Errorf("%v", h)
 	}
 	for s := 31; s < 100; s++ {

@@ -2,7 +2,6 @@
 import { make, setText } from "./rows.js";
 
 const span = 180000; // ms that a chart shows
-const gap = 5000; // ms without a poll that interrupt a line
 
 // quantile is one of the counts by upper bound that were added between two polls, -1 for
 // none.
@@ -13,9 +12,10 @@ export function quantile(now, before, part) {
   return -1;
 }
 
-// extend adds a point {at, values} to a line and removes what is too old.
+// extend adds a point {at, values} to a line and removes what is too old. Five seconds
+// without a poll interrupt the line.
 export function extend(line, at, values) {
-  if (line.length && at - line[line.length - 1].at > gap) line.push({ at: at - 1, values: values.map(() => -1) });
+  if (line.length && at - line[line.length - 1].at > 5000) line.push({ at: at - 1, values: values.map(() => -1) });
   line.push({ at, values });
   while (at - line[0].at > span) line.shift();
 }

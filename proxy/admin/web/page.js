@@ -4,8 +4,6 @@ import { chart, spark, quantile, extend } from "./draw.js";
 
 const interval = 1000; // ms between two polls of the state
 const pageSize = 50;
-const maxScanned = 4000; // keys for one page that has a lock
-
 let about = { version: "", user: "", force: false, databases: [0] };
 let db = "0";
 
@@ -18,16 +16,11 @@ async function get(path, values, options) {
   return response.json();
 }
 
-// ---- the state of the daemon ----
-
 let before = null; // the last state
-let delay = interval;
-let stateTimer = 0;
-let stateRound = 0; // a newer round ends an older one
-const line = [];
-const times = [];
-const trips = new Map(); // by the master's name
+let [delay, stateTimer, stateRound] = [interval, 0, 0]; // a newer round ends an older one
+const [line, times, trips] = [[], [], {}]; // of the charts; trips by the master's name
 
+// pollState polls everything but the list of locks.
 async function pollState() {
   const round = ++stateRound;
   clearTimeout(stateTimer);
@@ -48,8 +41,7 @@ async function pollState() {
 
 function live(state, text) {
   byId("live").dataset.state = state;
-  setText(byId("live-text"), text);
-  document.body.classList.toggle("stale", state === "lost");
+  setText(byId("live"), text);
 }
 
 function showState(s) {
@@ -73,8 +65,7 @@ function measure(s, b) {
   extend(times, s.at, [quantile(s.times, b.times, 0.5), quantile(s.times, b.times, 0.99)]);
   for (const m of s.masters) {
     const old = b.masters.find((one) => one.name === m.name);
-    if (!trips.has(m.name)) trips.set(m.name, []);
-    if (old) extend(trips.get(m.name), s.at, [quantile(m.trips, old.trips, 0.99)]);
+    if (old) extend(trips[m.name] ??= [], s.at, [quantile(m.trips, old.trips, 0.99)]);
   }
 }
 
@@ -103,17 +94,15 @@ function fillMaster([name, state, since, note, trip, votes, queue], m) {
   const voting = m.state === "voting";
   setText(note, voting ? m.address + (m.durable ? ", durable" : "") : (m.left > 0 ? "votes in " + time(m.left) + ": " : "") + m.detail);
   note.classList.toggle("quiet", voting);
-  spark(trip, trips.get(m.name) || [], micros);
+  spark(trip, trips[m.name] || [], micros);
   setText(votes, [m.yes, m.no, m.uncounted].map(number).join(" / "));
   setText(queue, [m.queued, m.pending_releases].map(number).join(" / "));
 }
 
 function fillWaiter([key, client, place, since, left], w) {
-  setText(key, w.keys.join(", "));
-  setText(client, w.client);
+  [w.keys.join(", "), w.client, number(w.place), time(w.since), time(w.left)].forEach((text, i) => setText([key, client, place, since, left][i], text));
   key.title = key.textContent;
-  client.title = w.client + (w.fair ? ", FAIR" : "") + ", " + w.mode;
-  [number(w.place), time(w.since), time(w.left)].forEach((text, i) => setText([place, since, left][i], text));
+  client.title = `${w.client}, ${w.mode}${w.fair ? ", FAIR" : ""}`;
 }
 
 let lastEvent = 0; // its number
@@ -133,51 +122,37 @@ function showEvents(s) {
   byId("no-events").hidden = body.childElementCount > 0;
 }
 
-// ---- the list of locks ----
-
 // Every page begins at a cursor of DLOCKS. A walk finds a lock on several masters, so seen
 // has the page that showed it first.
-let match = "";
-let cursors = ["0"];
-let at = 0;
-let seen = new Map();
-let shown = ""; // the match of the list on the screen
-let listTimer = 0;
-let listRound = 0; // a newer round ends an older one
+let [match, cursors, at, seen] = ["", ["0"], 0, new Map()];
+let [shown, listTimer, listRound] = [null, 0, 0]; // shown is the match of the list on the screen
 
 function find(text) {
   [match, cursors, at, seen] = [text, ["0"], 0, new Map()];
   pollLocks();
 }
 
-function turn(pages) {
-  at += pages;
-  pollLocks();
-}
-
 async function pollLocks() {
-  const round = ++listRound;
-  const began = Date.now();
+  const [round, began, found] = [++listRound, Date.now(), new Map()];
   clearTimeout(listTimer);
   if (document.hidden) return;
-  const found = new Map();
-  let [next, scanned] = [cursors[at], 0];
+  let [next, scanned, fresh] = [cursors[at], 0, shown !== match];
   try {
-    do {
+    for (let over = false; !over;) {
       // Keys are in no order, so those scanned so far show how many match.
       const count = scanned ? Math.ceil(Math.min(1000, Math.max(10, (pageSize - found.size) * scanned / (found.size || 1)))) : pageSize;
       const step = await get("locks", { db, match, cursor: next, count });
       if (round !== listRound) return;
       for (const row of step.rows) if ((seen.get(row.id) ?? at) >= at) found.set(row.id, row);
-      next = step.next;
-      scanned += count;
+      [next, scanned] = [step.next, scanned + count];
       if (!found.size && at > 0) cursors[at] = next; // the next poll does not scan this part again
-      if (!found.size && scanned > maxScanned) setText(byId("list-note"), `Looking … ${number(scanned)} keys so far`);
-    } while (next !== "0" && found.size < pageSize && (scanned < maxScanned || !found.size));
-    showLocks([...found.values()].sort((a, b) => (a.key < b.key ? -1 : 1)), next);
+      over = next === "0" || found.size >= pageSize;
+      if (over || (fresh && found.size)) showLocks([...found.values()], next);
+      if (fresh && !over) setText(byId("list-note"), `Looking through the locks: ${number(scanned)} keys so far.`);
+    }
   } catch (error) {
     if (round !== listRound) return;
-    if (shown !== match) showLocks([], "0");
+    if (fresh && !found.size) showLocks([], "0");
     setText(byId("list-note"), "Locks may be missing: " + error.message);
   }
   listTimer = setTimeout(pollLocks, Math.max(2 * interval, 5 * (Date.now() - began)));
@@ -185,7 +160,7 @@ async function pollLocks() {
 
 function showLocks(list, next) {
   shown = match;
-  for (const row of list) seen.set(row.id, at);
+  for (const row of list.sort((a, b) => (a.key < b.key ? -1 : 1))) seen.set(row.id, at);
   if (next !== "0") cursors[at + 1] = next;
   rows(byId("locks"), list, (k) => k.id, ["key wide", "cut wide", "mode", "number", "number", "number", "number fence key"], fillLock, byId("search"));
   byId("earlier").disabled = at === 0;
@@ -206,7 +181,7 @@ function fillLock([key, holder, mode, held, left, waits, fence], k) {
   middle(key.firstElementChild, k.key);
   const more = k.count - k.holders.length;
   const texts = k.holders.map(([meta, client], i) => [meta, client + (i < k.holders.length - 1 ? "; " : more > 0 ? ` and ${number(more)} more` : "")]);
-  if (holder.title !== texts.flat().join(" ")) holder.replaceChildren(...texts.flatMap(([meta, client]) => (meta ? [make("b", "", meta), client] : [client])));
+  if (holder.title !== texts.flat().join(" ")) holder.replaceChildren(...texts.flatMap(([meta, client]) => (meta ? [make("strong", "", meta), client] : [client])));
   holder.title = texts.flat().join(" ");
   setText(mode, k.mode);
   setText(held, k.fence && before ? time(before.at - Number(k.fence) / 1000) : "–"); // a fence is the time of the grant in µs
@@ -216,10 +191,9 @@ function fillLock([key, holder, mode, held, left, waits, fence], k) {
   setText(fence, k.fence || "–");
 }
 
-// ---- details and force-unlock ----
-
 let target = null; // the lock of the dialogs
 
+// openDetail shows what DINFO shows.
 async function openDetail(k) {
   target = k;
   for (const part of ["detail-facts", "detail-holders", "detail-votes"]) byId(part).replaceChildren();
@@ -271,8 +245,6 @@ async function force() {
   }
 }
 
-// ---- mouse and keyboard ----
-
 function listen() {
   let typing = 0;
   const on = (id, kind, act) => byId(id).addEventListener(kind, act);
@@ -286,39 +258,23 @@ function listen() {
     pollState();
     find(match);
   });
-  on("earlier", "click", () => turn(-1));
-  on("later", "click", () => turn(1));
+  on("earlier", "click", () => pollLocks(at--));
+  on("later", "click", () => pollLocks(at++));
   on("detail-close", "click", () => byId("detail").close());
   on("ask-force", "click", askForce);
   on("force-no", "click", () => byId("force").close());
   on("force-yes", "click", force);
   document.addEventListener("visibilitychange", () => [pollState(), pollLocks()]); // a hidden page costs nothing
-  document.addEventListener("keydown", press);
-}
-
-function press(e) {
-  const typing = e.target.matches("input, select, textarea") || document.querySelector("dialog[open]");
-  if (e.key === "/" && !typing && !e.ctrlKey && !e.metaKey) {
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.target.matches("input, select") || document.querySelector("dialog[open]")) return;
     e.preventDefault();
     byId("search").focus();
-  }
-  if (e.target.matches("#locks button") && (e.key === "ArrowDown" || e.key === "ArrowUp")) {
-    const row = e.target.closest("tr");
-    const next = e.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
-    e.preventDefault();
-    if (next) next.querySelector("button").focus();
-  }
+  });
 }
 
-async function begin() {
-  listen();
-  try {
-    about = await get("about", {});
-  } catch { /* the state shows the error */ }
-  byId("db").replaceChildren(...about.databases.map((n) => make("option", "", String(n))));
-  byId("databases").hidden = about.databases.length < 2;
-  pollState();
-  pollLocks();
-}
-
-begin();
+listen();
+about = await get("about", {}).catch(() => about); // the state shows the error
+byId("db").replaceChildren(...about.databases.map((n) => make("option", "", String(n))));
+byId("databases").hidden = about.databases.length < 2;
+pollState();
+pollLocks();
