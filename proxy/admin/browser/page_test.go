@@ -208,6 +208,7 @@ func TestPage_CanBeReadInLightAndInDark(t *testing.T) {
 	if grounds["light"] < 0.8 || grounds["dark"] > 0.1 {
 		t.Errorf("the grounds' luminances are %v", grounds)
 	}
+	v.run(chromedp.Evaluate(`document.getElementById("detail").close()`, nil))
 	v.namesForAll()
 	v.clean(s.url)
 }

@@ -214,9 +214,9 @@ function showDetail(lock) {
   byId("detail-facts").replaceChildren(...Object.entries(facts).map(([name, value]) => make("div", "", make("dt", "", name), make("dd", "", value ?? "–"))));
   const fill = (cells, ...values) => values.forEach((value, i) => setText(cells[i], String(value ?? "–")));
   const left = (ms) => (ms === null ? null : time(Number(ms)));
-  rows(byId("detail-holders"), lock.holders, null, ["", "", "", "key", "number key", "number", "number"],
+  rows(byId("detail-holders"), lock.holders, null, ["wide", "wide", "", "key", "number fence key", "number", "number"],
     (cells, h) => fill(cells, h.meta, [h.name, h.client].filter(Boolean).join(" ") || null, h.daemon, h.token, h.fence, left(h.ttl), h.votes));
-  rows(byId("detail-votes"), lock.votes, null, ["", "", "key", "number", "number", ""],
+  rows(byId("detail-votes"), lock.votes, null, ["", "", "key", "number", "number", "wide"],
     (cells, m) => fill(cells, m.master, m.state, m.token, m.holders, left(m.ttl), m.detail));
   const by = lock.holders.map((h) => h.meta || h.name || h.client || "token " + h.token).slice(0, 3).join(", ");
   setText(byId("force-text"), `It is ${lock.state}${by ? " by " + by : ""}; requests that wait for it: ${Math.max(lock.waiters, lock.queue)}.`);
