@@ -197,9 +197,6 @@ func (a *ballot) count(answer pool.Answer, s vote) {
 	case s.no && seal.Good:
 		a.tally.no++
 		a.missing.markCounted(answer.Lane)
-		if pool.Broken(pool.RuleFenceVote) {
-			a.fencing.voted(answer.Lane, seal)
-		}
 	default:
 		a.tally.uncounted++
 		a.missing.markMissing(answer.Lane, a.call.locker.pool.Absence(&answer))
@@ -234,7 +231,7 @@ func (a *ballot) decide() ballotStep {
 	case undecided:
 		return ballotStep{}
 	case granted:
-		if a.call.request.Mode != Exclusive && !pool.Broken(pool.RuleOneSeal) {
+		if a.call.request.Mode != Exclusive {
 			return a.chooseSharedFenceLocked()
 		}
 		fence, lanes, impossible := a.fencing.choose(a.tally.quorum, a.tally.pending())

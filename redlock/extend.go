@@ -104,8 +104,6 @@ func (e *extension) Answer(answer pool.Answer) {
 	switch {
 	case how.held && counts:
 		e.copies[answer.Lane] = how
-	case lacks && counts && pool.Broken(pool.RuleRepair):
-		e.copies[answer.Lane] = heldCopy{held: true}
 	case lacks && counts:
 		e.tally.no++
 	default:
@@ -154,7 +152,7 @@ func (e *extension) verdictLocked() ballotResult {
 		all++
 		agree := 0
 		for _, other := range e.copies {
-			if other == how || other.held && pool.Broken(pool.RuleOneKind) {
+			if other == how {
 				agree++
 			}
 		}

@@ -11,11 +11,7 @@
 
 package redlock
 
-import (
-	"slices"
-
-	"redlockd/pool"
-)
+import "slices"
 
 // interval is what one voter lets the operation own: (low, top].
 type interval struct {
@@ -36,16 +32,13 @@ func fit(voters []interval, quorum int, proposal int64) (int64, bool) {
 	n := 0
 	for _, v := range voters {
 		lows[n] = v.low
-		if pool.Broken(pool.RuleLowEnd) {
-			lows[n] = 0
-		}
 		n++
 	}
 	slices.Sort(lows[:n])
 	fence := max(proposal, lows[quorum-1]+1)
 	holds := 0
 	for _, v := range voters {
-		if (v.low < fence || pool.Broken(pool.RuleLowEnd)) && fence <= v.top {
+		if v.low < fence && fence <= v.top {
 			holds++
 		}
 	}

@@ -171,7 +171,7 @@ func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 // incarnation that the operator declared to be the first, where no counter can have been
 // forgotten.
 func blankIsZero(life *pool.Incarnation) string {
-	if life.Base == 0 || pool.Broken(pool.RuleTrust) {
+	if life.Base == 0 {
 		return "1"
 	}
 	return "0"

@@ -113,9 +113,7 @@ func (r *release) Answer(answer pool.Answer) {
 	case answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1:
 		r.deleted++
 		r.missing.markCounted(answer.Lane)
-	case answer.Seal.Good && !answer.Seal.Quarantined,
-		answer.Seal.Good && pool.Broken(pool.RuleQuarantineAbsence),
-		pool.Broken(pool.RuleRepeatAbsence):
+	case answer.Seal.Good && !answer.Seal.Quarantined:
 		r.absent++
 		r.missing.markCounted(answer.Lane)
 	default:

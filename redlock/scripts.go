@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"redlockd/pool"
 )
 
 //go:embed scripts/*.lua
@@ -89,7 +87,7 @@ func (s *scripts) loadFair(texts []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		text = append(broken(queueCheck), text...)
+		text = slices.Concat(queueCheck, text)
 		sum := sha1.Sum(text)
 		s.fair[sha] = hex.EncodeToString(sum[:])
 		texts = append(texts, string(text))
@@ -111,24 +109,5 @@ func scriptText(file string) ([]byte, error) {
 		}
 		text = bytes.Replace(text, []byte("-- include "+part+"\n"), included, 1)
 	}
-	return broken(text), nil
-}
-
-// broken applies the faults of the negative controls. It changes nothing in the product.
-func broken(text []byte) []byte {
-	for _, change := range []struct {
-		rule    pool.Rule
-		of, now string
-	}{
-		{pool.RuleShorten, "math.max(ends, E)", "E"},
-		{pool.RuleShorten, "new > ends", "new ~= ends"},
-		{pool.RuleUnpurged, "redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. digits(now))", ""},
-		{pool.RuleCallerClock, "'(' .. digits(now)", "'(' .. ARGV[2]"},
-		{pool.RuleCountedPermits, "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"},
-	} {
-		if pool.Broken(change.rule) {
-			text = bytes.ReplaceAll(text, []byte(change.of), []byte(change.now))
-		}
-	}
-	return text
+	return text, nil
 }
