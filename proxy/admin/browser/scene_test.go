@@ -173,7 +173,8 @@ type viewer struct {
 // open starts a browser for a user and opens the page.
 func (s *scene) open(t *testing.T, user string) *viewer {
 	t.Helper()
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.WindowSize(1440, 900))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.WindowSize(1440, 900),
+		chromedp.WSURLReadTimeout(testTimeout)) // a busy machine starts Chromium slowly
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to be root otherwise
 	}
