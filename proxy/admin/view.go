@@ -130,11 +130,6 @@ func eventRows(events []redlock.Event, keyFilter func(redlock.Key) bool) []map[s
 // encodeKey returns an identifier for a key of any bytes.
 func encodeKey(key redlock.Key) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
-func decodeKey(id string) (redlock.Key, error) {
-	key, err := base64.RawURLEncoding.DecodeString(id)
-	return redlock.Key(key), err
-}
-
 // printable makes a text that others chose fit for people. Invisible characters, such as
 // marks that change the direction of writing, are escaped as in Go, and the text is quoted
 // then.

@@ -289,6 +289,8 @@ func TestPage_NamesTheCauseInOneLook(t *testing.T) {
 		v.scheme(scheme)
 		v.shoot(scheme, 1280, 1100)
 		v.wellLaidOut(scheme)
+		v.shoot(scheme+"-390", 390, 2400)
+		v.wellLaidOut(scheme + " on a phone")
 	}
 	v.scheme("light")
 	v.run(chromedp.Evaluate(`[...document.querySelectorAll("#locks button")].find(b => b.textContent === "invoices").click()`, nil))

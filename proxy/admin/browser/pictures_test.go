@@ -32,7 +32,7 @@ func (v *viewer) shoot(name string, width, height int64) {
 	}
 	var small bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&small, paletted(full, 128)); err != nil {
+	if err := encoder.Encode(&small, paletted(full, 256)); err != nil {
 		v.t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), small.Bytes(), 0o644); err != nil {

@@ -93,7 +93,8 @@ func newScene(t *testing.T, options ...string) *scene {
 	}
 	admin := faulty.FreeAddr(t)
 	s.url = "http://" + admin
-	options = append(options, list, "--listen="+s.port, "--admin-listen="+admin, "--users="+file, "--lock-info", "--log-level=error")
+	// On a busy machine masters may answer late.
+	options = append(options, list, "--master-timeout=2s", "--listen="+s.port, "--admin-listen="+admin, "--users="+file, "--lock-info", "--log-level=error")
 	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, options...)
 	eventually(t, "the admin endpoint answers", func() error {
 		conn, err := net.Dial("tcp", admin)

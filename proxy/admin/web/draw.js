@@ -27,7 +27,7 @@ function svg(tag, attributes) {
 }
 
 // path draws the i-th values of a line; a value below 0 was not measured and is a gap. A
-// single point is a short line.
+// line begins one poll before its first point, since a value is that of the time between.
 function path(line, i, width, height, top, shown = span) {
   const now = line.length ? line[line.length - 1].at : 0;
   let text = "";
@@ -35,7 +35,8 @@ function path(line, i, width, height, top, shown = span) {
   for (const { at, values } of line) {
     const x = width * (1 - (now - at) / shown);
     const y = height - 1 - (height - 2) * (values[i] / top);
-    if (values[i] >= 0) text += `${down ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}${down ? "" : "h1"}`;
+    const begin = (x - (width * 1000) / shown).toFixed(1);
+    if (values[i] >= 0) text += down ? `L${x.toFixed(1)} ${y.toFixed(1)}` : `M${begin} ${y.toFixed(1)}H${x.toFixed(1)}`;
     down = values[i] >= 0;
   }
   return text;
