@@ -39,7 +39,7 @@ func (s *Server) routes() http.Handler {
 			mux.Handle("GET "+path, s.guarded(access.CategoryAdmin, withProfileTimeout(handler)))
 		}
 	}
-	if s.pollers != nil {
+	if s.watches != nil {
 		s.routePage(mux)
 	}
 	return mux
@@ -49,14 +49,28 @@ func (s *Server) routePage(mux *http.ServeMux) {
 	read := func(path string, serve userHandler) {
 		mux.Handle("GET "+path, s.protected(s.authorized(access.CategoryRead, serve)))
 	}
-	for _, name := range files {
-		read("/"+name, file(name))
+	entries, _ := web.ReadDir("web") // it is in the binary
+	for _, e := range entries {
+		read("/"+e.Name(), file)
 	}
-	read("/{$}", file("index.html"))
+	read("/{$}", file)
 	read("/about", s.about)
-	read("/stream", s.stream)
-	read("/lock", s.lock)
-	mux.Handle("POST /force", s.protected(s.authorized(access.CategoryForce, s.force)))
+	read("/state", s.limited(s.state))
+	read("/locks", s.locks)
+	read("/lock", s.limited(s.command("DINFO")))
+	mux.Handle("POST /force", s.protected(s.authorized(access.CategoryForce, sentAsJSON(s.limited(s.command("DFORCE"))))))
+}
+
+// limited serves maxRequests at once.
+func (s *Server) limited(serve userHandler) userHandler {
+	return func(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
+		select {
+		case s.requestSlots <- struct{}{}:
+			defer func() { <-s.requestSlots }()
+			serve(w, r, visitor)
+		case <-r.Context().Done():
+		}
+	}
 }
 
 // withProfileTimeout gives a profile the time that it was requested to take.
