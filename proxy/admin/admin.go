@@ -16,7 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 // tlsPrefix marks an address that uses TLS, as for the port.
@@ -29,13 +29,13 @@ const (
 	requestTimeout = 30 * time.Second // for a request, except profiles
 )
 
-// Login authenticates users, see commands.Table.
+// Login authenticates users, see access.Users.
 type Login interface {
-	Authenticate(host, name, password string) (commands.HTTPUser, error)
+	Authenticate(host, name, password string) (access.HTTPUser, error)
 	NeedsLogin() bool
 }
 
-var _ Login = (*commands.Table)(nil)
+var _ Login = (*access.Users)(nil)
 
 // Options of a Server.
 type Options struct {

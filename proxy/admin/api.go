@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -34,9 +35,9 @@ type CallDispatcher interface{ Dispatch(*commands.Call) }
 var _ CallDispatcher = (*commands.Table)(nil)
 
 // about serves what the page needs once.
-func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor commands.HTTPUser) {
+func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HTTPUser) {
 	writeJSON(w, map[string]any{
-		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(commands.CategoryForce), "databases": s.databases(),
+		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(access.CategoryForce), "databases": s.databases(),
 	})
 }
 
@@ -63,7 +64,7 @@ func (s *Server) database(w http.ResponseWriter, r *http.Request) (db int, ok bo
 
 // state serves everything but the list of locks. The parameter since is the number of the
 // last event that the page has.
-func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
 	db, ok := s.database(w, r)
 	if !ok {
 		return
@@ -102,7 +103,7 @@ func (c replyChan) Complete(r commands.Reply)                        { c <- r }
 func (c replyChan) CompleteDeferred(deferred commands.DeferredReply) { c <- deferred.Reply() }
 
 // run runs a command of the port for a user; ok is false when the page has gone.
-func (s *Server) run(r *http.Request, visitor commands.HTTPUser, db int, words ...string) (reply commands.Reply, ok bool) {
+func (s *Server) run(r *http.Request, visitor access.HTTPUser, db int, words ...string) (reply commands.Reply, ok bool) {
 	host, _ := origin(r.RemoteAddr)
 	client := &commands.Client{Addr: r.RemoteAddr, Host: host, Name: "page", User: visitor.Name(), DB: db, Proto: 3}
 	sink := make(replyChan, 1) // the one reply must never block
@@ -117,7 +118,7 @@ func (s *Server) run(r *http.Request, visitor commands.HTTPUser, db int, words .
 
 // command runs a command about a key, for a user with the category.
 func (s *Server) command(word string) userHandler {
-	return func(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+	return func(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
 		db, ok := s.database(w, r)
 		if !ok {
 			return
@@ -139,7 +140,7 @@ func (s *Server) command(word string) userHandler {
 
 // sentAsJSON refuses what other sites' forms can send.
 func sentAsJSON(serve userHandler) userHandler {
-	return func(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+	return func(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
 		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 			writeText(w, http.StatusUnsupportedMediaType, "only application/json is accepted")
 			return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -18,7 +19,7 @@ import (
 const restFactor, maxRest = 20, 200 * time.Millisecond
 
 // locks serves a step: its locks, and the cursor of the next one, "0" after the last.
-func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
+func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
 	db, ok := s.database(w, r)
 	if !ok {
 		return

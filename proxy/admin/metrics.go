@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"redlockd/commands"
+	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -42,10 +43,10 @@ type Sources struct {
 	Masters   MasterStats
 	Clients   func() commands.ClientCounts
 	Latencies *Latencies
-	Dropin    func() []commands.DropinStat // nil: no drop-in clients
-	Traces    func() commands.TraceCounts  // nil: no traces
-	Reader    LockReader                   // nil: no page
-	Warning   string                       // shown on the page as long as the daemon runs; "" = none
+	Dropin    func() []dropin.Stat        // nil: no drop-in clients
+	Traces    func() commands.TraceCounts // nil: no traces
+	Reader    LockReader                  // nil: no page
+	Warning   string                      // shown on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all metrics of the daemon and of its process.
@@ -197,7 +198,7 @@ func (c *collector) dropin(s scrape) {
 		bounds, all := make(map[float64]uint64), uint64(0)
 		for i, n := range f.Times {
 			if all += n; i < len(f.Times)-1 { // the last one has no upper bound
-				bounds[commands.DropinBound(i).Seconds()] = all
+				bounds[dropin.Bound(i).Seconds()] = all
 			}
 		}
 		s.histogram("redlockd_dropin_seconds", "Time from such a command to its outcome.", bounds, all, f.Sum, which)

@@ -12,7 +12,7 @@ import (
 	"path"
 	"strings"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 //go:embed web
@@ -28,7 +28,7 @@ var contentTypes = map[string]string{
 }
 
 // file serves a file of the page, index.html at "/".
-func file(w http.ResponseWriter, r *http.Request, _ commands.HTTPUser) {
+func file(w http.ResponseWriter, r *http.Request, _ access.HTTPUser) {
 	name := cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "index.html")
 	text, _ := web.ReadFile("web/" + name) // only its files are routed here
 	w.Header().Set("Content-Type", contentTypes[path.Ext(name)])

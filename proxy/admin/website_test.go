@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/inspect"
 	"redlockd/redlock"
 )
 
@@ -121,17 +123,17 @@ func apiOptions(t *testing.T, looks commands.Inspect) Options {
 	digest := func(password string) [][sha256.Size]byte {
 		return [][sha256.Size]byte{sha256.Sum256([]byte(password))}
 	}
-	users, err := commands.NewUsers([]commands.User{
-		commands.Everything("operator", "op"),
+	users, err := access.NewUsers([]access.User{
+		access.Everything("operator", "op"),
 		{Name: "part", Passwords: digest("pa"), Keys: []string{"mine:*"}, Commands: []string{"read", "force"}},
 		{Name: "reader", Passwords: digest("re"), Keys: []string{"*"}, Commands: []string{"read", "lock", "admin"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := commands.NewTable(commands.Deps{Users: users, Inspect: looks})
+	table := commands.NewTable(commands.Deps{Users: users, Inspect: looks}, inspect.Rows)
 	o := withPage(figures(), lookingAt())
-	o.Login, o.Commands = table, table
+	o.Login, o.Commands = users, table
 	return o
 }
 
