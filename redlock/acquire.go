@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // acquireCall is one request for a lock. It may take several ballots.
@@ -55,15 +56,15 @@ type ballot struct {
 	start time.Duration // before anything was queued
 
 	mu              sync.Mutex
-	tally           tally
+	tally           quorum.Tally
 	missing         missing
-	fencing         fencing
+	fencing         quorum.Fencing
 	answered        uint16 // lanes, as bits
-	copies          [maxMasters]copyState
-	ends            [maxMasters]int64          // expiry written for each master, ms of its clock
-	connectedAt     *[maxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
-	wrongType       int                        // masters that hold something that is not a lock
-	kept            []keptExpiry               // the token's copies that a script wants to end earlier
+	copies          [quorum.MaxMasters]copyState
+	ends            [quorum.MaxMasters]int64          // expiry written for each master, ms of its clock
+	connectedAt     *[quorum.MaxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
+	wrongType       int                               // masters that hold something that is not a lock
+	kept            []keptExpiry                      // the token's copies that a script wants to end earlier
 	fresh           bool
 	refused         bool // by at least one master
 	sharedFenceOpen bool // another seal for the fence is in flight
@@ -113,7 +114,7 @@ func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 	if a.token == "" {
 		a.token = c.locker.options.Tokens()
 	} else {
-		a.connectedAt = new([maxMasters]time.Duration)
+		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
 	if f == nil {
 		f = lockModeOf(&c.request, a.token)
@@ -123,7 +124,7 @@ func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 		a.rest = append(a.rest, c.locker.masterKey(key))
 	}
 	a.start, a.fresh = c.locker.recent(), true
-	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
+	a.tally = quorum.Tally{N: c.locker.pool.N(), Quorum: c.locker.pool.Quorum()}
 	c.locker.submit(b, c.group, c.locker.traced(c.request.trace(), a))
 }
 
@@ -135,15 +136,15 @@ func (a *ballot) Props() pool.Props {
 }
 
 // Propose notes the fence that this ballot proposes.
-func (a *ballot) Propose(fence int64) { a.fencing.proposal = fence }
+func (a *ballot) Propose(fence int64) { a.fencing.Proposal = fence }
 
 // Command writes the command for one master, unless the lease could not be used any more.
 func (a *ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 	request := &a.call.request
-	if m.Now >= deadline(a.start, request.TTL) {
+	if m.Now >= quorum.Deadline(a.start, request.TTL) {
 		return false
 	}
-	end := expiry(m.Time, request.TTL, a.call.locker.late)
+	end := quorum.Expiry(m.Time, request.TTL, a.call.locker.late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -191,17 +192,14 @@ func (a *ballot) count(answer pool.Answer, s vote) {
 	seal := answer.Seal
 	switch {
 	case s.yes && seal.Good && !seal.Quarantined:
-		a.tally.yes++
+		a.tally.Yes++
 		a.missing.markCounted(answer.Lane)
-		a.fencing.voted(answer.Lane, seal)
+		a.fencing.Voted(intervalOf(answer.Lane, seal))
 	case s.no && seal.Good:
-		a.tally.no++
+		a.tally.No++
 		a.missing.markCounted(answer.Lane)
-		if pool.Broken(pool.RuleFenceVote) {
-			a.fencing.voted(answer.Lane, seal)
-		}
 	default:
-		a.tally.uncounted++
+		a.tally.Uncounted++
 		a.missing.markMissing(answer.Lane, a.call.locker.pool.Absence(&answer))
 	}
 	if s.wrongType {
@@ -215,32 +213,32 @@ func (a *ballot) count(answer pool.Answer, s vote) {
 // ballotStep is the next action. It is taken after the ballot's lock is released.
 type ballotStep struct {
 	fence     int64 // > 0: granted with this fence
-	fail      ballotResult
+	fail      quorum.Result
 	raise     []int         // lanes whose register must be raised first
 	sealAhead time.Duration // > 0: another seal first, with a proposal this far ahead
 }
 
 // decide evaluates the votes so far. At most one caller ever gets an outcome.
 func (a *ballot) decide() ballotStep {
-	v := a.tally.result()
+	v := a.tally.Result()
 	mode := a.mode
 	if f, ok := mode.(*fairMode); ok {
 		mode = f.lockMode
 	}
-	if r, ok := mode.(*sharedMode); ok && v == undecided && r.downgradesNext(a) {
-		v = split
+	if r, ok := mode.(*sharedMode); ok && v == quorum.Undecided && r.downgradesNext(a) {
+		v = quorum.Split
 	}
 	switch v {
-	case undecided:
+	case quorum.Undecided:
 		return ballotStep{}
-	case granted:
+	case quorum.Granted:
 		if a.call.request.Mode != Exclusive && !pool.Broken(pool.RuleOneSeal) {
 			return a.chooseSharedFenceLocked()
 		}
-		fence, lanes, impossible := a.fencing.choose(a.tally.quorum, a.tally.pending())
+		fence, lanes, impossible := a.fencing.Choose(a.tally.Quorum, a.tally.Pending())
 		a.over, a.won = fence > 0 || impossible, fence > 0
 		if impossible {
-			return ballotStep{fail: unknown}
+			return ballotStep{fail: quorum.Unknown}
 		}
 		return ballotStep{fence: fence, raise: lanes}
 	default:
@@ -257,7 +255,7 @@ func (n ballotStep) run(a *ballot) {
 		raiseRegisters(a.call.group, n.raise, a.onRaised)
 	case n.sealAhead > 0:
 		a.call.locker.submit(nil, a.call.group, &sharedFence{ballot: a, ahead: n.sealAhead.Microseconds()})
-	case n.fail != undecided:
+	case n.fail != quorum.Undecided:
 		a.fail(n.fail)
 	}
 }
@@ -265,7 +263,7 @@ func (n ballotStep) run(a *ballot) {
 // onRaised takes the answer of a further seal for the fence.
 func (a *ballot) onRaised(lane int, seal pool.Seal) {
 	a.mu.Lock()
-	a.fencing.onRaised(lane, seal)
+	a.fencing.Raised(intervalOf(lane, seal), seal.Good)
 	if a.over {
 		a.mu.Unlock()
 		return
@@ -280,7 +278,7 @@ func (a *ballot) grant(fence int64) {
 	now := l.recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
-		db: r.DB, mode: r.Mode, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
+		db: r.DB, mode: r.Mode, until: quorum.Deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
 	}
 	if g.until <= now {
 		a.takeBack()
@@ -307,10 +305,10 @@ func (a *ballot) grant(fence int64) {
 		l.shorten(a.call.group, a.kept, g.until, a.ids()...)
 	}
 	l.counts.acquired.Add(1)
-	if a.fencing.rounds > 0 {
+	if a.fencing.Rounds > 0 {
 		l.counts.secondSeals.Add(1)
 	}
-	if a.fencing.rounds > 1 {
+	if a.fencing.Rounds > 1 {
 		l.counts.thirdSeals.Add(1)
 	}
 	a.call.finish(g, nil)
@@ -332,7 +330,7 @@ func (a *ballot) lanesWithCopy() uint16 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var lanes uint16
-	for lane := range a.tally.n {
+	for lane := range a.tally.N {
 		if a.copies[lane] != copyNone || a.answered&(1<<lane) == 0 {
 			lanes |= 1 << lane
 		}
@@ -344,7 +342,7 @@ func (a *ballot) lanesWithCopy() uint16 {
 func (a *ballot) copiedEverywhere() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, c := range a.copies[:a.tally.n] {
+	for _, c := range a.copies[:a.tally.N] {
 		if c == copyNone || c == copyMaybe {
 			return false
 		}

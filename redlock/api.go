@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Key names what is locked. Token proves that its sender is the holder. Fence orders grants.
@@ -66,7 +67,7 @@ type HoldTerms struct {
 
 	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
 	// own entry. What a lost lease gives back ends by then.
-	wrote [maxMasters]int64
+	wrote [quorum.MaxMasters]int64
 }
 
 // Grant is a lock that a quorum of masters gave.
@@ -135,7 +136,7 @@ type ExtendRequest struct {
 
 	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must
 	// not delete what ends later; otherwise nil. A lane writes only its own entry.
-	wrote *[maxMasters]int64
+	wrote *[quorum.MaxMasters]int64
 }
 
 // Completions are called exactly once, from any goroutine, and must not block.

@@ -1,9 +1,9 @@
 // Package redlock runs the quorum algorithms for locks, ids and work over a pool of masters.
-// It contains no socket and no protocol: requests are values, outcomes are calls.
+// It contains no socket and no protocol: requests are values, outcomes are calls. Package quorum
+// has its arithmetic.
 //
 // Files in reading order:
 //   - api.go, errors.go, redlock.go: requests, outcomes and the Locker;
-//   - quorum.go, fence.go, validity.go: counting, the interval rule and the times of a lease;
 //   - acquire.go, lockmode.go, fencing.go, fail.go, undo.go, missing.go, retry.go: a ballot;
 //   - release.go, extend.go, repair.go, leases.go: the end of a lease and its extension;
 //   - token.go, tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // extension extends one lease. Every lane answers it exactly once.
@@ -23,12 +24,12 @@ type extension struct {
 	done    ExtendDone
 
 	mu      sync.Mutex
-	tally   tally
+	tally   quorum.Tally
 	missing missing
-	copies  [maxMasters]heldCopy // of masters whose yes counts
-	lost    [maxMasters]bool     // masters that have no copy (any more)
-	kept    []keptExpiry         // copies that a script wants to end earlier
-	exact   bool                 // of a script: the lease ends with the extension, even if it was longer
+	copies  [quorum.MaxMasters]heldCopy // of masters whose yes counts
+	lost    [quorum.MaxMasters]bool     // masters that have no copy (any more)
+	kept    []keptExpiry                // copies that a script wants to end earlier
+	exact   bool                        // of a script: the lease ends with the extension, even if it was longer
 	over    bool
 	won     bool
 	agreed  heldCopy // the copy that a quorum agrees on, once won
@@ -49,7 +50,7 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	now := l.clock.Now()
 	e := &extension{
 		locker: l, group: l.pool.Group(r.DB), request: r, start: now, done: done,
-		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
+		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
 	}
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		id := lockID{r.DB, key, r.Token}
@@ -77,10 +78,10 @@ func (e *extension) Propose(int64) {}
 // Command moves the copies' end to at least ttl from now.
 func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
 	r, s := &e.request, &e.locker.script
-	if m.Now >= deadline(e.start, r.TTL) {
+	if m.Now >= quorum.Deadline(e.start, r.TTL) {
 		return false
 	}
-	ends := expiry(m.Time, r.TTL, e.locker.late)
+	ends := quorum.Expiry(m.Time, r.TTL, e.locker.late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
@@ -107,9 +108,9 @@ func (e *extension) Answer(answer pool.Answer) {
 	case lacks && counts && pool.Broken(pool.RuleRepair):
 		e.copies[answer.Lane] = heldCopy{held: true}
 	case lacks && counts:
-		e.tally.no++
+		e.tally.No++
 	default:
-		e.tally.uncounted++
+		e.tally.Uncounted++
 	}
 	e.lost[answer.Lane] = lacks
 	switch {
@@ -128,14 +129,14 @@ func (e *extension) Answer(answer pool.Answer) {
 		return
 	}
 	v := e.verdictLocked()
-	e.over, e.won = v != undecided, v == granted
+	e.over, e.won = v != quorum.Undecided, v == quorum.Granted
 	lost := e.lost
 	e.mu.Unlock()
 	switch v {
-	case undecided:
-	case granted:
+	case quorum.Undecided:
+	case quorum.Granted:
 		e.grant(lost)
-	case refused:
+	case quorum.Refused:
 		e.finish(Grant{}, ErrNotHeld)
 	default:
 		e.finish(Grant{}, e.locker.noQuorum(&e.missing, "the lease is unchanged, its old validity stands"))
@@ -144,7 +145,7 @@ func (e *extension) Answer(answer pool.Answer) {
 
 // verdictLocked counts the masters that agree with most others. A master that holds the key in
 // another way has answered and proves nothing.
-func (e *extension) verdictLocked() ballotResult {
+func (e *extension) verdictLocked() quorum.Result {
 	t := e.tally
 	all := 0
 	for _, how := range e.copies {
@@ -158,12 +159,12 @@ func (e *extension) verdictLocked() ballotResult {
 				agree++
 			}
 		}
-		if agree > t.yes {
-			t.yes, e.agreed = agree, how
+		if agree > t.Yes {
+			t.Yes, e.agreed = agree, how
 		}
 	}
-	t.uncounted += all - t.yes
-	return t.result()
+	t.Uncounted += all - t.Yes
+	return t.Result()
 }
 
 func readHeldCopy(r pool.Reply) heldCopy {
@@ -189,9 +190,9 @@ func (e *extension) finish(g Grant, err error) {
 	e.done(g, err)
 }
 
-func (e *extension) grant(lost [maxMasters]bool) {
+func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	l, r, now := e.locker, &e.request, e.locker.clock.Now()
-	until := deadline(e.start, r.TTL)
+	until := quorum.Deadline(e.start, r.TTL)
 	if until <= now {
 		l.counts.expired.Add(1)
 		e.mu.Lock()
@@ -215,7 +216,7 @@ func (e *extension) grant(lost [maxMasters]bool) {
 		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
 		until: until, ttl: r.TTL, start: e.start, clock: l.clock,
 	}, nil)
-	for lane := range e.tally.n {
+	for lane := range e.tally.N {
 		if lost[lane] {
 			e.repair(lane)
 		}
@@ -230,7 +231,7 @@ func (e *extension) repair(lane int) {
 // heldUntil is how long the lease runs whose copy is to be re-created. ok is false if it has
 // been released, or any of several keys.
 func (e *extension) heldUntil() (until time.Duration, ok bool) {
-	until = deadline(e.start, e.request.TTL)
+	until = quorum.Deadline(e.start, e.request.TTL)
 	for _, id := range e.ids {
 		known, ok := e.locker.leases.find(id)
 		if !ok {

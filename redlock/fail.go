@@ -5,15 +5,17 @@ package redlock
 import (
 	"errors"
 	"time"
+
+	"redlockd/redlock/quorum"
 )
 
 // fail takes back the copies, and then answers the caller or starts another ballot.
-func (a *ballot) fail(v ballotResult) {
+func (a *ballot) fail(v quorum.Result) {
 	a.takeBack()
 	l := a.call.locker
-	if v == unknown {
+	if v == quorum.Unknown {
 		note := ""
-		if a.tally.yes >= a.tally.quorum {
+		if a.tally.Yes >= a.tally.Quorum {
 			note = "a quorum said yes, but no fence could be had in time"
 		}
 		a.call.finish(Grant{}, a.call.undecided(a, note))
@@ -23,7 +25,7 @@ func (a *ballot) fail(v ballotResult) {
 	if errors.Is(err, ErrHeld) {
 		err = a.call.refusalError(a, err)
 	}
-	if v == split {
+	if v == quorum.Split {
 		l.counts.split.Add(1)
 	}
 	switch {
@@ -32,7 +34,7 @@ func (a *ballot) fail(v ballotResult) {
 		fallthrough
 	case err != nil:
 		a.call.finish(Grant{}, err)
-	case v == split:
+	case v == quorum.Split:
 		a.call.again(a, next)
 	default:
 		a.call.startBallot(nil, next)
@@ -60,7 +62,7 @@ func (c *acquireCall) undecided(a *ballot, note string) error {
 }
 
 // mostlyWrongType reports whether most masters have something at a key that is not a lock.
-func (a *ballot) mostlyWrongType() bool { return a.wrongType > a.tally.n-a.tally.quorum }
+func (a *ballot) mostlyWrongType() bool { return a.wrongType > a.tally.N-a.tally.Quorum }
 
 // again starts another ballot after a split vote: contenders that each hold a minority must not
 // give up together. Delays are random and double; the time for all ballots is one master

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 const (
@@ -99,7 +100,7 @@ func (f *fairMode) read(a *ballot, answer pool.Answer) vote {
 	return f.lockMode.read(a, answer)
 }
 
-func (f *fairMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *fairMode) after(a *ballot, v quorum.Result) (lockMode, error) {
 	next, err := f.lockMode.after(a, v)
 	a.mu.Lock()
 	behind := f.behind

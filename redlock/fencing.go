@@ -1,73 +1,15 @@
-// fencing chooses a grant's fence from the votes, with a further seal if necessary.
+// A further seal raises the register of a voter, so that a fence may fit.
 
 package redlock
 
-import "redlockd/pool"
+import (
+	"redlockd/pool"
+	"redlockd/redlock/quorum"
+)
 
-// maxRounds bounds the further seals of one ballot. One is enough by construction. A second is
-// for voters that failed in between, and beyond that nothing helps.
-const maxRounds = 3
-
-// fencing collects the intervals of a ballot's voters. Its owner's lock guards it.
-type fencing struct {
-	proposal int64
-	voters   [maxMasters]interval
-	yes      int // voters[:yes] are filled
-	raising  int // seals under way
-	rounds   int // of them
-}
-
-// voted adds a voter's interval.
-func (f *fencing) voted(lane int, seal pool.Seal) {
-	f.voters[f.yes] = interval{low: seal.Old, top: seal.Top, incarnation: seal.IncarnationID, lane: lane}
-	f.yes++
-}
-
-// choose is called with a quorum of yes. It returns the fence, or the lanes whose register must
-// be raised first. The further seal starts at once, without waiting for the other votes; voters
-// that come later get it too. impossible means that no fence can be had.
-func (f *fencing) choose(quorum, pending int) (fence int64, raise []int, impossible bool) {
-	fence, ok := fit(f.voters[:f.yes], quorum, f.proposal)
-	if ok {
-		return fence, nil, false
-	}
-	switch {
-	case f.raising > 0:
-		if last := &f.voters[f.yes-1]; !last.raised {
-			raise = []int{last.lane}
-		}
-	case f.rounds < maxRounds:
-		f.rounds++
-		for i := range f.voters[:f.yes] {
-			raise = append(raise, f.voters[i].lane)
-		}
-	default:
-		return 0, nil, pending == 0
-	}
-	for _, lane := range raise {
-		f.voter(lane).raised = true
-	}
-	f.raising += len(raise)
-	return 0, raise, false
-}
-
-// onRaised takes the answer of one further seal. The upper end of the voter's interval rises,
-// and the lower end stays that of the lock's own flush. Only answers of the same incarnation
-// are compared.
-func (f *fencing) onRaised(lane int, seal pool.Seal) {
-	f.raising--
-	if v := f.voter(lane); seal.Good && seal.IncarnationID == v.incarnation {
-		v.top = max(v.top, seal.Top)
-	}
-}
-
-func (f *fencing) voter(lane int) *interval {
-	for i := range f.voters[:f.yes] {
-		if f.voters[i].lane == lane {
-			return &f.voters[i]
-		}
-	}
-	return &interval{} // never: only voters are raised
+// intervalOf is what a seal lets an operation own at a lane's master.
+func intervalOf(lane int, seal pool.Seal) quorum.Interval {
+	return quorum.Interval{Lane: lane, Low: seal.Old, Top: seal.Top, Incarnation: seal.IncarnationID}
 }
 
 // registerRaise is a seal without a command on one voter's lane.

@@ -17,6 +17,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/redlock/quorum"
 )
 
 const (
@@ -245,7 +246,7 @@ func (d *daemon) knows(i int, s *faulty.Server) bool {
 // that follows an admission.
 func (d *daemon) idle() {
 	d.t.Helper()
-	b := &barrier{answered: make(chan pool.Answer, maxMasters)}
+	b := &barrier{answered: make(chan pool.Answer, quorum.MaxMasters)}
 	for i := range d.pool.N() {
 		d.pool.Group(0).Push(i, b)
 	}

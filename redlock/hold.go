@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Reasons of a lost hold.
@@ -308,8 +309,8 @@ func (h *Hold) onLost(reason error) {
 		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
 		l.holdLog.note(h.grant, key, reason)
 	}
-	ends := h.until + drift(h.grant.ttl)
-	l.giveUp(h.grant, &releaseScope{upTo: ends - l.recent() + l.masterTimeout + 2*expiryGrain*time.Millisecond, wrote: &h.terms.wrote})
+	ends := h.until + quorum.Drift(h.grant.ttl)
+	l.giveUp(h.grant, &releaseScope{upTo: ends - l.recent() + l.masterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &h.terms.wrote})
 	h.terms.OnEnd(h.grant, reason)
 }
 

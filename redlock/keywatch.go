@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // queueWatch is what a wait queue has learned about the copies of its keys. The queue discards
@@ -27,7 +28,7 @@ type keyWatch struct {
 	index   int
 	known   uint16 // bits: masters whose copy's expiry is known
 	changed uint16 // bits: masters that have reported a change since the query
-	ends    [maxMasters]time.Duration
+	ends    [quorum.MaxMasters]time.Duration
 }
 
 // forever is the expiry of a copy that does not expire.
@@ -129,8 +130,8 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 }
 
 // quorumEnds is when a quorum of masters will no longer have a copy of any of the keys.
-func (n *queueWatch) quorumEnds(masters, quorum int) time.Duration {
-	var ends [maxMasters]time.Duration
+func (n *queueWatch) quorumEnds(masters, needed int) time.Duration {
+	var ends [quorum.MaxMasters]time.Duration
 	for lane := range masters {
 		for i := range n.keys {
 			end := forever
@@ -141,7 +142,7 @@ func (n *queueWatch) quorumEnds(masters, quorum int) time.Duration {
 		}
 	}
 	slices.Sort(ends[:masters])
-	return ends[quorum-1]
+	return ends[needed-1]
 }
 
 // spread is a duration of about d: waiters of several daemons must not poll in step.

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // ErrBadCursor: no walk has answered with this cursor.
@@ -83,7 +84,7 @@ type walkCursor struct {
 }
 
 const (
-	scanBits, memoryBits, completeBits = 35, 15, maxMasters
+	scanBits, memoryBits, completeBits = 35, 15, quorum.MaxMasters
 	memoryMask                         = 1<<memoryBits - 1
 )
 

@@ -2,7 +2,10 @@
 
 package redlock
 
-import "redlockd/pool"
+import (
+	"redlockd/pool"
+	"redlockd/redlock/quorum"
+)
 
 // lockMode is one way to hold a key: exclusive, as a reader, with one of several permits, over
 // several keys. The ballot is the same for all of them; its mode writes the command and reads
@@ -18,7 +21,7 @@ type lockMode interface {
 	takeBack(a *ballot, lane int, c copyState)
 	// after decides what follows a ballot that was refused or split: another ballot in the
 	// returned mode, at once or after a pause, or the error for the caller.
-	after(a *ballot, v ballotResult) (lockMode, error)
+	after(a *ballot, v quorum.Result) (lockMode, error)
 }
 
 // vote is a master's answer in the terms of the ballot.
@@ -46,7 +49,7 @@ func lockModeOf(r *LockRequest, token Token) lockMode {
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
-		return &sharedMode{ends: new([maxMasters]int64)}
+		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
 		return &permitMode{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
 	case r.Token != "":
@@ -70,12 +73,12 @@ func (plainMode) read(_ *ballot, answer pool.Answer) vote { return readVote(answ
 
 func (plainMode) takeBack(a *ballot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f plainMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
+func (f plainMode) after(a *ballot, v quorum.Result) (lockMode, error) { return retrySplit(f, a, v) }
 
 // retrySplit is after for modes that send the same request again after a split.
-func retrySplit(f lockMode, a *ballot, v ballotResult) (lockMode, error) {
+func retrySplit(f lockMode, a *ballot, v quorum.Result) (lockMode, error) {
 	switch {
-	case v == split:
+	case v == quorum.Split:
 		return f, nil
 	case a.mostlyWrongType():
 		return nil, ErrWrongType

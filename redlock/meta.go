@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Note describes one holder.
@@ -190,7 +191,7 @@ func (n *noteWrite) Command(m *pool.SendContext, c *pool.Command) bool {
 		if left <= 0 {
 			return false
 		}
-		end = m.Decimal(expiry(m.Time, left, l.late))
+		end = m.Decimal(quorum.Expiry(m.Time, left, l.late))
 	}
 	c.Set("EVALSHA", l.script.note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
 	return true

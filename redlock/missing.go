@@ -9,6 +9,7 @@ import (
 	"math/bits"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // missing is kept by every ballot, under the ballot's lock, until the ballot is decided.
@@ -17,7 +18,7 @@ import (
 // instead of 192.
 type missing struct {
 	counted uint16 // bits: the lanes whose answer counts
-	reasons *[maxMasters]pool.Absence
+	reasons *[quorum.MaxMasters]pool.Absence
 }
 
 // markCounted records that a lane's answer counts.
@@ -26,7 +27,7 @@ func (m *missing) markCounted(lane int) { m.counted |= 1 << lane }
 // markMissing records why a lane's answer does not count.
 func (m *missing) markMissing(lane int, why pool.Absence) {
 	if m.reasons == nil {
-		m.reasons = new([maxMasters]pool.Absence)
+		m.reasons = new([quorum.MaxMasters]pool.Absence)
 	}
 	m.reasons[lane] = why
 }

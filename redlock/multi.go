@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // multiMode takes the ballot's key and its further keys.
@@ -57,7 +58,7 @@ func (f *multiMode) takeBack(a *ballot, lane int, c copyState) {
 	}
 }
 
-func (f *multiMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
+func (f *multiMode) after(a *ballot, v quorum.Result) (lockMode, error) { return retrySplit(f, a, v) }
 
 // sortedKeys are the keys of the request, in rising order.
 func (r *LockRequest) sortedKeys() []Key {

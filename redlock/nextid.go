@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // IDRequest requests Count consecutive ids of a counter.
@@ -77,7 +78,7 @@ type idRound struct {
 	tooLarge []idCaller // requests for more ids than are left
 	lo, hi   int64
 	started  time.Duration
-	tally    tally
+	tally    quorum.Tally
 	missing  missing
 	high     int64 // highest value that a master reported
 	voids    idVoids
@@ -101,7 +102,7 @@ var (
 var _ pool.Operation = (*idRound)(nil)
 
 func (c *idCounter) newRound(tries int) *idRound {
-	return &idRound{counter: c, tries: tries, tally: tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}}
+	return &idRound{counter: c, tries: tries, tally: quorum.Tally{N: c.locker.pool.N(), Quorum: c.locker.pool.Quorum()}}
 }
 
 // Props: the order of rounds matters, and an acceptance counts as a vote only with a
@@ -192,25 +193,25 @@ func (r *idRound) Answer(a pool.Answer) {
 	good := a.Seal.Good && !a.Seal.Quarantined && inTime
 	switch {
 	case value.code == 1 && good && durable && value.trusted:
-		r.tally.yes++
+		r.tally.Yes++
 		r.missing.markCounted(a.Lane)
 	case value.code == 0 && a.Seal.Good:
-		r.tally.no++
+		r.tally.No++
 		r.missing.markCounted(a.Lane)
 	default:
-		r.tally.uncounted++
+		r.tally.Uncounted++
 		r.void(value, good, durable)
 		r.missing.markMissing(a.Lane, r.absence(&a, value, inTime, durable))
 	}
-	v := r.tally.result()
-	if v == undecided || v == unknown && r.tally.pending() > 0 { // the error lists every missing master
+	v := r.tally.Result()
+	if v == quorum.Undecided || v == quorum.Unknown && r.tally.Pending() > 0 { // the error lists every missing master
 		r.mu.Unlock()
 		return
 	}
 	r.over = true
-	refusals := r.tally.no
+	refusals := r.tally.No
 	r.mu.Unlock()
-	if v == granted {
+	if v == quorum.Granted {
 		r.succeed()
 		return
 	}
@@ -367,7 +368,7 @@ func (c *idCounter) finished(answered int) {
 // diagnosis returns the error of a round that has no quorum.
 func (r *idRound) diagnosis(refusals int) error {
 	l, g := r.counter.locker, r.counter.group
-	yes, n, quorum := r.tally.yes, l.pool.N(), l.pool.Quorum()
+	yes, n, quorum := r.tally.Yes, l.pool.N(), l.pool.Quorum()
 	switch {
 	case r.voids.wrongType > n-quorum:
 		return ErrWrongType

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // maxPermitRounds bounds how many slots are tried before the key counts as taken.
@@ -77,15 +78,15 @@ func (f *permitMode) takeBack(a *ballot, lane int, c copyState) {
 }
 
 // after tries another slot as long as a quorum may give one.
-func (f *permitMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *permitMode) after(a *ballot, v quorum.Result) (lockMode, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n, quorum := a.tally.n, a.tally.quorum
+	n, needed := a.tally.N, a.tally.Quorum
 	if a.mostlyWrongType() {
 		return nil, ErrWrongType
 	}
 	draw := func(n int) int { return int(a.call.locker.pool.Jitter(time.Duration(n))) }
-	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-quorum {
+	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-needed {
 		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
 	}
 	next := &permitMode{limit: f.limit, named: f.named, slot: f.slot}
@@ -96,11 +97,11 @@ func (f *permitMode) after(a *ballot, v ballotResult) (lockMode, error) {
 	switch {
 	case masters > 0:
 		next.slot = slot
-	case v == split:
+	case v == quorum.Split:
 		next.slot = draw(f.limit) + 1
 	}
 	// Masters without an answer may have any slot free.
-	if v == refused && (len(f.ownSlots) == 0 && masters+n-f.answered < quorum || a.call.tries >= maxPermitRounds || next.slot == f.slot) {
+	if v == quorum.Refused && (len(f.ownSlots) == 0 && masters+n-f.answered < needed || a.call.tries >= maxPermitRounds || next.slot == f.slot) {
 		return nil, ErrHeld
 	}
 	return next, nil

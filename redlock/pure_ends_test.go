@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // newPunctualDaemon is a daemon on embedded masters whose copies outlast their leases as
@@ -35,7 +36,7 @@ func (d *pureDaemon) masterTime() time.Time { return d.pool.Embedded().At(0).Tim
 
 // beyondLease is how much longer than its lease a copy lasts, and
 // rounding is what its end is rounded up by at most.
-const beyondLease, rounding = 100 * time.Millisecond, (expiryGrain + 2) * time.Millisecond
+const beyondLease, rounding = 100 * time.Millisecond, (quorum.ExpiryGrain + 2) * time.Millisecond
 
 func TestEnds_ACopyOutlastsItsLeaseExactlyAsLongAsItMayBeLate(t *testing.T) {
 	t.Parallel()

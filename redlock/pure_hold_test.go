@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // holdFor holds a new lock; the reason of its loss goes to the channel.
@@ -105,7 +106,7 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
 	d.quiet()
-	var wrote [maxMasters]int64
+	var wrote [quorum.MaxMasters]int64
 	d.onMasters(func(lane int) {
 		wrote[lane] = time.Now().Add(d.pool.Embedded().At(lane).TTL("k")).UnixMilli()
 		if lane < 2 {

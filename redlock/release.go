@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // release is answered by every lane exactly once.
@@ -37,7 +38,7 @@ type release struct {
 // requested, or up to the expiry that was written on that master.
 type releaseScope struct {
 	upTo  time.Duration
-	wrote *[maxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
+	wrote *[quorum.MaxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
 }
 
 var _ pool.BulkOperation = (*release)(nil)
@@ -174,7 +175,7 @@ func (r *release) pendingRelease(lane int) pool.PendingRelease {
 	if r.scope == nil {
 		return l.pendingRelease(r.key, r.id.token, r.start)
 	}
-	return l.pendingReleaseUpTo(r.key, r.id.token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*expiryGrain)
+	return l.pendingReleaseUpTo(r.key, r.id.token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
 }
 
 // pendingRelease releases whatever the token may have held when the release was

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // copyRepair re-creates a copy on a master that lost it, of the kind that a quorum holds. It
@@ -34,7 +35,7 @@ func (h *copyRepair) Command(m *pool.SendContext, c *pool.Command) bool {
 	if !ok || m.Now >= until {
 		return false
 	}
-	h.end = repairedExpiry(m.Time, until-m.Now, e.locker.late)
+	h.end = quorum.RepairedExpiry(m.Time, until-m.Now, e.locker.late)
 	s, key, token, end := &e.locker.script, e.keys[0], string(e.request.Token), m.Decimal(h.end)
 	switch {
 	case len(e.keys) > 1:

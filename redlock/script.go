@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Script is one call of a library's script.
@@ -84,9 +85,9 @@ func (t ScriptTime) of(m *pool.SendContext, ttl, late time.Duration) int64 {
 	case ScriptSeconds:
 		return int64((ttl + late + time.Second - 1) / time.Second)
 	case ScriptUnixMilliseconds:
-		return expiry(m.Time, ttl, late)
+		return quorum.Expiry(m.Time, ttl, late)
 	case ScriptUnixSeconds:
-		return (expiry(m.Time, ttl, late) + 999) / 1000
+		return (quorum.Expiry(m.Time, ttl, late) + 999) / 1000
 	}
 	return (ttl + late).Milliseconds()
 }

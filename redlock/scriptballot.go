@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // scriptBallot sends every master one script and counts the answers. It serves operations
@@ -17,32 +18,32 @@ type scriptBallot struct {
 	plan     pool.Props
 	command  func(*pool.SendContext, *pool.Command) bool
 	read     func(pool.Answer) ScriptVote
-	onResult func(ballotResult) // called once, with the ballot decided
+	onResult func(quorum.Result) // called once, with the ballot decided
 	// onDecidedLocked runs before onResult, with the lock held: the next holder of the
 	// key needs answers that come after this one. nil: there is nothing to report.
-	onDecidedLocked func(ballotResult)
+	onDecidedLocked func(quorum.Result)
 	// onLateVote receives answers that come after the decision, which was v. nil: there
 	// is nothing to do.
-	onLateVote func(lane int, vote ScriptVote, v ballotResult)
+	onLateVote func(lane int, vote ScriptVote, v quorum.Result)
 	// unwrap replaces an answer by the script's own part and returns the copies that keep
 	// their expiry. nil: the answer has no other part.
 	unwrap func(*pool.Answer) []keptExpiry
 	script *Script // the library script of the answers; nil: 1 is yes
 
 	mu      sync.Mutex
-	tally   tally
+	tally   quorum.Tally
 	missing missing
-	votes   [maxMasters]ScriptVote
-	replies [maxMasters]pool.Reply
+	votes   [quorum.MaxMasters]ScriptVote
+	replies [quorum.MaxMasters]pool.Reply
 	kept    []keptExpiry // reported before the decision
 	unclear bool         // some master's answer counts neither as yes nor as no
-	result  ballotResult
+	result  quorum.Result
 }
 
 var _ pool.Operation = (*scriptBallot)(nil)
 
 func (l *Locker) newScriptBallot(g *pool.Group, plan pool.Props) *scriptBallot {
-	return &scriptBallot{locker: l, group: g, plan: plan, tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()}}
+	return &scriptBallot{locker: l, group: g, plan: plan, tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()}}
 }
 
 func (s *scriptBallot) Props() pool.Props { return s.plan }
@@ -63,14 +64,14 @@ func (s *scriptBallot) Answer(answer pool.Answer) {
 	s.votes[answer.Lane], s.replies[answer.Lane] = vote, answer.Reply
 	switch vote {
 	case ScriptYes:
-		s.tally.yes++
+		s.tally.Yes++
 	case ScriptNo:
-		s.tally.no++
+		s.tally.No++
 	default:
-		s.tally.uncounted++
+		s.tally.Uncounted++
 		s.unclear = s.unclear || answer.Sent && answer.Reply.Err == nil && countsAsVote(answer)
 	}
-	over, v := s.result != undecided, s.result
+	over, v := s.result != quorum.Undecided, s.result
 	switch {
 	case over: // read without the lock
 	case vote == ScriptUnclear:
@@ -80,9 +81,9 @@ func (s *scriptBallot) Answer(answer pool.Answer) {
 	}
 	if !over {
 		s.kept = append(s.kept, kept...)
-		v = s.tally.result()
+		v = s.tally.Result()
 		s.result = v
-		if v != undecided && s.onDecidedLocked != nil {
+		if v != quorum.Undecided && s.onDecidedLocked != nil {
 			s.onDecidedLocked(v)
 		}
 	}
@@ -90,7 +91,7 @@ func (s *scriptBallot) Answer(answer pool.Answer) {
 	switch {
 	case over && s.onLateVote != nil:
 		s.onLateVote(answer.Lane, vote, v)
-	case !over && v != undecided:
+	case !over && v != quorum.Undecided:
 		s.onResult(v)
 	}
 }
@@ -99,7 +100,7 @@ func (s *scriptBallot) Answer(answer pool.Answer) {
 func (s *scriptBallot) voters(v ScriptVote) (lanes []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for lane := range s.tally.n {
+	for lane := range s.tally.N {
 		if s.votes[lane] == v {
 			lanes = append(lanes, lane)
 		}
@@ -112,12 +113,12 @@ func (s *scriptBallot) replyOf(v ScriptVote) (reply pool.Reply, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	most := 0
-	for i := range s.tally.n {
+	for i := range s.tally.N {
 		if s.votes[i] != v {
 			continue
 		}
 		alike := 0
-		for j := range s.tally.n {
+		for j := range s.tally.N {
 			if s.votes[j] == v && reflect.DeepEqual(s.replies[i], s.replies[j]) {
 				alike++
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // scriptExtend is extend for another text. It keeps the same records and repairs the
@@ -40,15 +41,15 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 		}
 	}
 	s.command = func(m *pool.SendContext, c *pool.Command) bool {
-		if m.Now >= deadline(now, r.TTL) {
+		if m.Now >= quorum.Deadline(now, r.TTL) {
 			return false
 		}
 		r.Script.write(l, m, c, r.TTL)
 		return true
 	}
-	s.onResult = func(v ballotResult) {
+	s.onResult = func(v quorum.Result) {
 		switch v {
-		case granted:
+		case quorum.Granted:
 			outcome, e.kept, e.exact = s.outcome(ScriptYes), s.kept, true
 			// Copies outlast their lease by the time for late answers.
 			if lease := sums.longestIfUneven(s.voters(ScriptYes), l.late/2) - l.late; lease > 0 {
@@ -56,7 +57,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 				return
 			}
 			e.grant(s.lostCopies(&r))
-		case refused:
+		case quorum.Refused:
 			outcome = s.outcome(ScriptNo)
 			l.dropRemnants(s, &r, now, s.voters(ScriptYes)...)
 			e.finish(Grant{}, ErrNotHeld)
@@ -68,11 +69,11 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			e.finish(Grant{}, l.noQuorum(&s.missing, note))
 		}
 	}
-	s.onLateVote = func(lane int, vote ScriptVote, v ballotResult) {
+	s.onLateVote = func(lane int, vote ScriptVote, v quorum.Result) {
 		switch {
-		case v == granted && vote == ScriptNo && !r.Partly:
+		case v == quorum.Granted && vote == ScriptNo && !r.Partly:
 			e.repair(lane)
-		case v == refused && vote == ScriptYes:
+		case v == quorum.Refused && vote == ScriptYes:
 			l.dropRemnants(s, &r, now, lane)
 		}
 	}
@@ -85,7 +86,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 // what it was promised, and the copy with the longest remaining time has at least that.
 type remainingTimes struct {
 	mu                sync.Mutex
-	shortest, longest [maxMasters]time.Duration // over all keys
+	shortest, longest [quorum.MaxMasters]time.Duration // over all keys
 }
 
 func (s *remainingTimes) note(lane int, left []pool.Reply) {
@@ -155,7 +156,7 @@ func (l *Locker) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duratio
 }
 
 // lostCopies marks the masters that have no copy to prolong.
-func (s *scriptBallot) lostCopies(r *ScriptRequest) (lost [maxMasters]bool) {
+func (s *scriptBallot) lostCopies(r *ScriptRequest) (lost [quorum.MaxMasters]bool) {
 	if r.Partly {
 		return lost
 	}

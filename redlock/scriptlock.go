@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Endless is the TTL of a lock without an expiry, where such locks are allowed. If a
@@ -41,7 +42,7 @@ func (valueMode) takeBack(a *ballot, lane int, c copyState) {
 	}
 }
 
-func (f valueMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
+func (f valueMode) after(a *ballot, v quorum.Result) (lockMode, error) { return retrySplit(f, a, v) }
 
 // undoAny deletes the token's copy whenever it ends.
 func (a *ballot) undoAny(lane int, c copyState, key string, token Token) {
@@ -58,8 +59,8 @@ func (a *ballot) undoAny(lane int, c copyState, key string, token Token) {
 // for the client: the last yes and the last no before the outcome.
 type scriptMode struct {
 	script   *Script
-	before   [maxMasters]string      // which keys existed, see Script.splitAnswer
-	expiries [maxMasters]expiryRange // when a copy of this ballot ends
+	before   [quorum.MaxMasters]string      // which keys existed, see Script.splitAnswer
+	expiries [quorum.MaxMasters]expiryRange // when a copy of this ballot ends
 }
 
 // expiryRange is a range on a master's clock, in ms.
@@ -150,7 +151,7 @@ func (f *scriptMode) takeBack(a *ballot, lane int, c copyState) {
 	}
 }
 
-func (f *scriptMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *scriptMode) after(a *ballot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&scriptMode{script: f.script}, a, v)
 }
 

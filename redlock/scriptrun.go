@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // ScriptEffect is the effect of a script that RunScript runs.
@@ -127,20 +128,20 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 		return read(answer)
 	}
 	released := false
-	s.onDecidedLocked = func(v ballotResult) {
-		released = v == granted || v != refused && valid && s.tally.yes > 0
+	s.onDecidedLocked = func(v quorum.Result) {
+		released = v == quorum.Granted || v != quorum.Refused && valid && s.tally.Yes > 0
 		for _, key := range r.Keys {
 			if released {
 				l.events.emit(EventReleased, lockID{r.DB, key, r.Token}, fence, 0)
 			}
 		}
 	}
-	s.onResult = func(v ballotResult) {
+	s.onResult = func(v quorum.Result) {
 		switch {
 		case released:
 			l.counts.released.Add(1)
 			done(s.outcome(ScriptYes), nil)
-		case v == refused:
+		case v == quorum.Refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
 			done(ScriptOutcome{}, l.noQuorum(&s.missing,
@@ -175,11 +176,11 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	s := l.libraryBallot(&r, true)
 	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
-	s.onResult = func(v ballotResult) {
+	s.onResult = func(v quorum.Result) {
 		switch v {
-		case granted:
+		case quorum.Granted:
 			done(s.outcome(ScriptYes), nil)
-		case refused:
+		case quorum.Refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
 			done(ScriptOutcome{}, l.noQuorum(&s.missing, "some masters may have done it"))

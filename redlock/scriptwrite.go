@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // WriteEffect is the change that a write makes to the copies.
@@ -78,7 +79,7 @@ type writeCall struct {
 	start   time.Duration
 	done    WriteDone
 	ballot  *scriptBallot
-	ends    [maxMasters]int64 // written for each master, ms of its clock
+	ends    [quorum.MaxMasters]int64 // written for each master, ms of its clock
 }
 
 func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
@@ -86,7 +87,7 @@ func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
 		// It prolongs the existing copy, so only its own undo matches the expiry.
-		w.ends[m.Lane] = expiry(m.Time, r.TTL, w.locker.late) + prolongedOffset
+		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.locker.late) + quorum.ProlongedOffset
 		end = m.Decimal(w.ends[m.Lane])
 	}
 	c.Set("EVALSHA", w.locker.script.write, "1", w.key,
@@ -120,26 +121,26 @@ func (w *writeCall) read(answer pool.Answer) ScriptVote {
 }
 
 // onDecidedLocked reports the release. The holder of the deleted lock is not known.
-func (w *writeCall) onDecidedLocked(v ballotResult) {
-	if r := &w.request; v == granted && r.Effect == WriteDeletes {
+func (w *writeCall) onDecidedLocked(v quorum.Result) {
+	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {
 		w.locker.events.emit(EventReleased, lockID{r.DB, r.Key, ""}, 0, 0)
 	}
 }
 
-func (w *writeCall) onResult(v ballotResult) {
+func (w *writeCall) onResult(v quorum.Result) {
 	l, s := w.locker, w.ballot
 	l.leave()
 	switch {
-	case v == granted:
+	case v == quorum.Granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
-			l.shorten(s.group, s.kept, deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
+			l.shorten(s.group, s.kept, quorum.Deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
 		} else if r.Effect == WriteExpires {
-			l.holds.shortened(lockID{r.DB, r.Key, ""}, deadline(w.start, r.TTL))
+			l.holds.shortened(lockID{r.DB, r.Key, ""}, quorum.Deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)
-	case v == refused && w.mostlyWrongType():
+	case v == quorum.Refused && w.mostlyWrongType():
 		w.done(false, ErrWrongType)
-	case v == refused:
+	case v == quorum.Refused:
 		w.takeBack(s.voters(ScriptYes)...)
 		w.done(false, nil)
 	default:
@@ -149,8 +150,8 @@ func (w *writeCall) onResult(v ballotResult) {
 }
 
 // onLateVote: after a refusal, a minority may still have made the change.
-func (w *writeCall) onLateVote(lane int, vote ScriptVote, v ballotResult) {
-	if vote == ScriptYes && v == refused {
+func (w *writeCall) onLateVote(lane int, vote ScriptVote, v quorum.Result) {
+	if vote == ScriptYes && v == quorum.Refused {
 		w.takeBack(lane)
 	}
 }
@@ -159,12 +160,12 @@ func (w *writeCall) mostlyWrongType() bool {
 	w.ballot.mu.Lock()
 	defer w.ballot.mu.Unlock()
 	wrongType := 0
-	for i := range w.ballot.tally.n {
+	for i := range w.ballot.tally.N {
 		if w.ballot.votes[i] == ScriptNo && w.ballot.replies[i].Int == -1 {
 			wrongType++
 		}
 	}
-	return wrongType > w.ballot.tally.n-w.ballot.tally.quorum
+	return wrongType > w.ballot.tally.N-w.ballot.tally.Quorum
 }
 
 // takeBack deletes a value that only a minority received. It makes no holder, unless it

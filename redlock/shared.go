@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // sharedMode shares the key with other readers. With the token of the writer it
@@ -23,9 +24,9 @@ import (
 // become the writer through another daemon, with a quorum that includes this master. A
 // late command must not downgrade that writer.
 type sharedMode struct {
-	downgradeBallots int                // ballots before this one that met a writer
-	writers          int                // masters that report the token as the writer; guarded by the ballot's lock
-	ends             *[maxMasters]int64 // when that copy ends, ms of the master's clock; each lane writes and reads its own entry
+	downgradeBallots int                       // ballots before this one that met a writer
+	writers          int                       // masters that report the token as the writer; guarded by the ballot's lock
+	ends             *[quorum.MaxMasters]int64 // when that copy ends, ms of the master's clock; each lane writes and reads its own entry
 }
 
 // maxDowngradeBallots bounds the ballots: another request may prolong the writer's copy
@@ -70,12 +71,12 @@ func (f *sharedMode) read(_ *ballot, answer pool.Answer) vote {
 // has been downgraded on some masters, and the others of a quorum reported its copy too
 // late for this ballot. The daemon does not wait for masters without an answer.
 func (f *sharedMode) downgradesNext(a *ballot) bool {
-	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.tally.yes+f.writers >= a.tally.quorum
+	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.tally.Yes+f.writers >= a.tally.Quorum
 }
 
 func (f *sharedMode) takeBack(a *ballot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f *sharedMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *sharedMode) after(a *ballot, v quorum.Result) (lockMode, error) {
 	a.mu.Lock()
 	met := f.writers > 0
 	a.mu.Unlock()

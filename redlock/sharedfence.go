@@ -1,6 +1,6 @@
 // sharedFence chooses the fences of readers and permits, which may hold a key together.
 //
-// Exclusive grants of a key follow one another, and the interval rule (fence.go) relies on
+// Exclusive grants of a key follow one another, and the interval rule (quorum/fence.go) relies on
 // that. Readers and permits overlap: the further seal of one operation can come after the lock
 // of another. Then both may find the same smallest value that fits.
 //
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 const (
@@ -58,16 +59,16 @@ func (c *sharedFence) Answer(answer pool.Answer) {
 	a, seal := c.ballot, answer.Seal
 	a.mu.Lock()
 	c.answered++
-	if v := a.fencing.voter(answer.Lane); seal.Good && seal.IncarnationID == v.incarnation && seal.Old < c.fence && c.fence <= seal.Top {
+	if v := a.fencing.Voter(answer.Lane); seal.Good && seal.IncarnationID == v.Incarnation && seal.Old < c.fence && c.fence <= seal.Top {
 		c.fits++
 	}
 	var step ballotStep
 	switch {
 	case a.over, c.over:
-	case c.fits >= a.tally.quorum && a.reserveSharedFence(c.fence):
+	case c.fits >= a.tally.Quorum && a.reserveSharedFence(c.fence):
 		a.over, a.won = true, true
 		step.fence = c.fence
-	case c.fits >= a.tally.quorum, c.fits+a.tally.n-c.answered < a.tally.quorum:
+	case c.fits >= a.tally.Quorum, c.fits+a.tally.N-c.answered < a.tally.Quorum:
 		// Another operation has the fence, or masters still to come cannot make up for those
 		// that it does not fit. The ballot does not wait for a slow master.
 		c.over, a.sharedFenceOpen = true, false
@@ -81,18 +82,18 @@ func (c *sharedFence) Answer(answer pool.Answer) {
 // own proposal, or another seal.
 func (a *ballot) chooseSharedFenceLocked() ballotStep {
 	switch {
-	case a.fencing.countContaining(a.fencing.proposal) >= a.tally.quorum && a.reserveSharedFence(a.fencing.proposal):
+	case a.fencing.Containing(a.fencing.Proposal) >= a.tally.Quorum && a.reserveSharedFence(a.fencing.Proposal):
 		a.over, a.won = true, true
-		return ballotStep{fence: a.fencing.proposal}
+		return ballotStep{fence: a.fencing.Proposal}
 	case a.sharedFenceOpen:
 		return ballotStep{}
-	case a.fencing.rounds == maxSharedFenceSeals:
+	case a.fencing.Rounds == maxSharedFenceSeals:
 		a.over = true
-		return ballotStep{fail: unknown}
+		return ballotStep{fail: quorum.Unknown}
 	}
-	a.fencing.rounds++
+	a.fencing.Rounds++
 	a.sharedFenceOpen = true
-	return ballotStep{sealAhead: min(minAhead<<(a.fencing.rounds-1), maxAhead)}
+	return ballotStep{sealAhead: min(minAhead<<(a.fencing.Rounds-1), maxAhead)}
 }
 
 func (a *ballot) reserveSharedFence(fence int64) bool {
@@ -119,14 +120,4 @@ func (c *usedFences) reserve(fence int64, now, keep time.Duration) bool {
 	_, earlier := c.previous[fence]
 	c.current[fence] = struct{}{}
 	return !recent && !earlier
-}
-
-// countContaining counts the voters whose interval contains the fence.
-func (f *fencing) countContaining(fence int64) (n int) {
-	for _, v := range f.voters[:f.yes] {
-		if v.low < fence && fence <= v.top {
-			n++
-		}
-	}
-	return n
 }

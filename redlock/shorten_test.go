@@ -10,6 +10,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/redlock/quorum"
 )
 
 // scriptRenewTo sets an end, a moment.
@@ -345,7 +346,7 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 				said <- err
 			})
 			eventually(t, "the slow master has run the script", func() bool { return c.ends(2, "k") == before+1 })
-			b := &barrier{answered: make(chan pool.Answer, maxMasters)}
+			b := &barrier{answered: make(chan pool.Answer, quorum.MaxMasters)}
 			late.pool.Group(0).Push(2, b)
 			receive(t, b.answered) // and has said so
 			late.relays[2].Pause(faulty.ToMaster)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Trace follows one request. Its functions are called from any goroutine, also after the
@@ -47,7 +48,7 @@ type tracedOperation struct {
 	pool.Operation
 	trace *Trace
 	pool  *pool.Pool
-	sent  [maxMasters]time.Duration // of each lane, read only after it has answered
+	sent  [quorum.MaxMasters]time.Duration // of each lane, read only after it has answered
 }
 
 // yesReader is implemented by operations whose answers differ from the usual form.
@@ -153,7 +154,7 @@ func (s *scriptBallot) isYes(r pool.Reply) bool {
 // of all of them.
 type roundTrace struct {
 	traces []*Trace
-	sent   [maxMasters]time.Duration
+	sent   [quorum.MaxMasters]time.Duration
 }
 
 // announceLocked is called when the round's requests are known. Masters that have
@@ -168,9 +169,9 @@ func (r *idRound) announceLocked() {
 			r.trace = &roundTrace{}
 		}
 		r.trace.traces = append(r.trace.traces, t)
-		t.OnBallot(r.tally.n)
+		t.OnBallot(r.tally.N)
 	}
-	for lane := range r.tally.n {
+	for lane := range r.tally.N {
 		if r.early&(1<<lane) != 0 {
 			r.reportLocked(pool.Answer{Lane: lane})
 		}

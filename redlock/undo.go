@@ -16,7 +16,7 @@ import (
 func (a *ballot) takeBack() {
 	a.mu.Lock()
 	a.won = false // later answers are handled by giveBackLate
-	copies, n := a.copies, a.tally.n
+	copies, n := a.copies, a.tally.N
 	a.mu.Unlock()
 	for lane := range n {
 		a.mode.takeBack(a, lane, copies[lane])

@@ -11,11 +11,12 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // tokenMode is an exclusive lock with the caller's token.
 type tokenMode struct {
-	scores [maxMasters]int64 // expiry of the reader that was upgraded on a master
+	scores [quorum.MaxMasters]int64 // expiry of the reader that was upgraded on a master
 }
 
 var _ lockMode = (*tokenMode)(nil)
@@ -59,7 +60,7 @@ func (f *tokenMode) takeBack(a *ballot, lane int, c copyState) {
 	}})
 }
 
-func (f *tokenMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *tokenMode) after(a *ballot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&tokenMode{}, a, v)
 }
 

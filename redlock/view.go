@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // View is what a quorum agrees on.
@@ -98,7 +99,7 @@ func (l *Locker) readView(r pool.Reply) (View, bool) {
 	}
 	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
 	if left := r.Items[2].Int; left >= 0 {
-		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(expiryGrain+prolongedOffset)*time.Millisecond, time.Millisecond)
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(quorum.ExpiryGrain+quorum.ProlongedOffset)*time.Millisecond, time.Millisecond)
 	}
 	return v, true
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/quorum"
 )
 
 // The timer that refreshes tickets may fire when the queue is empty for a moment, because
@@ -151,7 +152,7 @@ func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
 			request: LockRequest{Key: "k", TTL: long, Mode: Shared, Token: token, Fair: fair},
 		}
 		// As after a first ballot, behind which the copy on b was moved.
-		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[maxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
+		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[quorum.MaxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
 		if fair {
 			f = &fairMode{lockMode: f}
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // WorkRequest requests an attempt at a piece of work.
@@ -110,7 +111,7 @@ func (w *workCall) try(b *Batch, n int64) {
 			secret: NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
 			began: w.group.Time() / 1000,
 		},
-		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
+		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
 	}
 	l.submit(b, w.group, l.traced(w.request.Trace, ballot))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // workBallot proposes one attempt to all masters; see ballot for what the two have in
@@ -21,10 +22,10 @@ type workBallot struct {
 	start   time.Duration
 
 	mu        sync.Mutex
-	tally     tally
+	tally     quorum.Tally
 	missing   missing
-	fencing   fencing
-	copies    [maxMasters]copyState
+	fencing   quorum.Fencing
+	copies    [quorum.MaxMasters]copyState
 	running   []runningWork // attempts of other requests, one a master
 	finished  int           // masters on which the work is done
 	spent     int           // masters on which no attempt is left
@@ -41,15 +42,15 @@ var _ pool.Operation = (*workBallot)(nil)
 func (w *workBallot) Props() pool.Props { return pool.Props{Key: w.key, Exclusive: true, Sealed: true} }
 
 // Propose records the fence that this attempt proposes.
-func (w *workBallot) Propose(fence int64) { w.fencing.proposal = fence }
+func (w *workBallot) Propose(fence int64) { w.fencing.Proposal = fence }
 
 // Command proposes the attempt.
 func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	r := &w.call.request
-	if m.Now >= deadline(w.start, r.Timeout) {
+	if m.Now >= quorum.Deadline(w.start, r.Timeout) {
 		return false
 	}
-	end := expiry(m.Time, r.Timeout, w.call.locker.late)
+	end := quorum.Expiry(m.Time, r.Timeout, w.call.locker.late)
 	c.Set("EVALSHA", w.call.locker.script.workTry, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
 		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),
@@ -129,14 +130,14 @@ func (w *workBallot) count(a pool.Answer, answer workReply) {
 	oldEnough := !seal.Quarantined && (answer.attempt == 0 || w.call.locker.outlivesWork(seal))
 	switch {
 	case answer.code == 1 && seal.Good && oldEnough:
-		w.tally.yes++
+		w.tally.Yes++
 		w.missing.markCounted(a.Lane)
-		w.fencing.voted(a.Lane, seal)
+		w.fencing.Voted(intervalOf(a.Lane, seal))
 	case (answer.code > 1 || answer.code == -1) && seal.Good:
-		w.tally.no++
+		w.tally.No++
 		w.missing.markCounted(a.Lane)
 	default:
-		w.tally.uncounted++
+		w.tally.Uncounted++
 		w.missing.markMissing(a.Lane, w.absence(&a, answer))
 		return
 	}
@@ -187,24 +188,24 @@ func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
 type workBallotStep struct {
 	fence int64
 	raise []int
-	fail  ballotResult
+	fail  quorum.Result
 }
 
 func (w *workBallot) decide() workBallotStep {
-	switch v := w.tally.result(); v {
-	case undecided:
+	switch v := w.tally.Result(); v {
+	case quorum.Undecided:
 		return workBallotStep{}
-	case granted:
-		fence, lanes, hopeless := w.fencing.choose(w.tally.quorum, w.tally.pending())
+	case quorum.Granted:
+		fence, lanes, hopeless := w.fencing.Choose(w.tally.Quorum, w.tally.Pending())
 		w.over, w.won = fence > 0 || hopeless, fence > 0
 		if hopeless {
-			return workBallotStep{fail: unknown}
+			return workBallotStep{fail: quorum.Unknown}
 		}
 		return workBallotStep{fence: fence, raise: lanes}
 	default:
 		// There is no grant, but the blocking attempt may show itself only on the masters
 		// still to come: two daemons reach them in different order.
-		if w.tally.pending() > 0 && w.finished < w.tally.quorum && w.spent < w.tally.quorum {
+		if w.tally.Pending() > 0 && w.finished < w.tally.Quorum && w.spent < w.tally.Quorum {
 			return workBallotStep{}
 		}
 		w.over = true
@@ -218,14 +219,14 @@ func (n workBallotStep) run(w *workBallot) {
 		w.grant(n.fence)
 	case len(n.raise) > 0:
 		raiseRegisters(w.call.group, n.raise, w.onRaised)
-	case n.fail != undecided:
+	case n.fail != quorum.Undecided:
 		w.fail(n.fail)
 	}
 }
 
 func (w *workBallot) onRaised(lane int, seal pool.Seal) {
 	w.mu.Lock()
-	w.fencing.onRaised(lane, seal)
+	w.fencing.Raised(intervalOf(lane, seal), seal.Good)
 	if w.over {
 		w.mu.Unlock()
 		return
@@ -240,7 +241,7 @@ func (w *workBallot) grant(fence int64) {
 	a := Work{
 		State: WorkAcquired, Key: r.Key, Attempt: w.attempt, Token: Token(w.token.String()),
 		Fence: Fence(fence), Last: w.attempt == r.Max,
-		grant: Grant{Key: r.Key, db: r.DB, until: deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
+		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
 	}
 	if a.Validity() <= 0 {
 		w.takeBack()
@@ -253,20 +254,20 @@ func (w *workBallot) grant(fence int64) {
 }
 
 // fail takes the attempt back and reports what blocks it.
-func (w *workBallot) fail(v ballotResult) {
+func (w *workBallot) fail(v quorum.Result) {
 	w.takeBack()
-	l, key, quorum := w.call.locker, w.call.request.Key, w.tally.quorum
+	l, key, needed := w.call.locker, w.call.request.Key, w.tally.Quorum
 	same := w.mostRunning()
 	switch {
-	case w.finished >= quorum:
+	case w.finished >= needed:
 		w.call.finish(Work{State: WorkDone, Key: key, Attempt: w.highest}, nil)
-	case w.spent >= quorum:
+	case w.spent >= needed:
 		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
-	case len(same) >= quorum:
+	case len(same) >= needed:
 		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
-	case w.wrongType > w.tally.n-quorum:
+	case w.wrongType > w.tally.N-needed:
 		w.call.finish(Work{}, ErrWrongType)
-	case v == unknown:
+	case v == quorum.Unknown:
 		w.call.finish(Work{}, l.noQuorum(&w.missing, ""))
 	default:
 		w.again()
@@ -294,8 +295,8 @@ func (w *workBallot) mostRunning() (most []runningWork) {
 // masters that do not run it are free now.
 func (w *workBallot) retry(same []runningWork) time.Duration {
 	slices.SortFunc(same, func(a, b runningWork) int { return cmp.Compare(a.left, b.left) })
-	free := w.tally.n - len(same)
-	return same[max(0, w.tally.quorum-free-1)].left + time.Millisecond
+	free := w.tally.N - len(same)
+	return same[max(0, w.tally.Quorum-free-1)].left + time.Millisecond
 }
 
 // again tries the next number at once if this one has been used up. Otherwise it tries
@@ -330,7 +331,7 @@ func (w *workBallot) takeBack() {
 	w.won = false
 	copies := w.copies
 	w.mu.Unlock()
-	for lane := range w.tally.n {
+	for lane := range w.tally.N {
 		w.undo(lane, copies[lane])
 	}
 }

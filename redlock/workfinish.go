@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // WorkEndRequest identifies an attempt by its token.
@@ -51,7 +52,7 @@ func (l *Locker) finishWork(b *Batch, r WorkEndRequest, how string, done WorkEnd
 	g := l.pool.Group(r.DB)
 	l.submit(b, g, l.traced(r.Trace, &workFinish{
 		locker: l, group: g, key: l.workKey(r.Key), token: token, how: how, start: l.clock.Now(),
-		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
+		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
 		done:  func(ok bool, err error) { l.leave(); done(ok, err) },
 	}))
 }
@@ -67,7 +68,7 @@ type workFinish struct {
 	done   WorkEndDone
 
 	mu      sync.Mutex
-	tally   tally
+	tally   quorum.Tally
 	missing missing
 	newer   uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 	over    bool
@@ -94,7 +95,7 @@ func (w *workFinish) words(now int64) []string {
 	t := w.token
 	return []string{"EVALSHA", w.locker.script.workEnd, "1", w.key, t.String(),
 		strconv.FormatInt(t.attempt, 10), w.how,
-		strconv.FormatInt(expiry(now, t.keep, w.locker.late), 10),
+		strconv.FormatInt(quorum.Expiry(now, t.keep, w.locker.late), 10),
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
 }
 
@@ -115,33 +116,33 @@ func (w *workFinish) Answer(a pool.Answer) {
 	switch {
 	case code == 1 && a.Seal.Good && !w.remembers(a.Seal):
 		w.newer |= 1 << a.Lane
-		w.tally.uncounted++
+		w.tally.Uncounted++
 		w.missing.markCounted(a.Lane)
 		w.missing.markMissing(a.Lane, pool.AbsentFor(errForgotTaker, a.Seal.Age))
 	case code == 1 && a.Seal.Good:
-		w.tally.yes++
+		w.tally.Yes++
 		w.missing.markCounted(a.Lane)
 	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
-		w.tally.no++
+		w.tally.No++
 		w.missing.markCounted(a.Lane)
 	default:
-		w.tally.uncounted++
+		w.tally.Uncounted++
 		w.missing.markMissing(a.Lane, w.locker.workAbsence(&a, code))
 	}
-	v := w.tally.result()
-	if v == undecided {
+	v := w.tally.Result()
+	if v == quorum.Undecided {
 		w.mu.Unlock()
 		return
 	}
 	w.over = true
 	w.mu.Unlock()
 	switch v {
-	case granted:
+	case quorum.Granted:
 		if w.how == "D" {
 			w.locker.counts.workDone.Add(1)
 		}
 		w.done(true, nil)
-	case refused:
+	case quorum.Refused:
 		w.done(false, nil)
 	default:
 		note := "the end is repeated until every master has it; say it again to be sure"
@@ -185,7 +186,7 @@ func (l *Locker) WorkExtend(b *Batch, r WorkEndRequest, done WorkExtendDone) {
 	g := l.pool.Group(r.DB)
 	l.submit(b, g, l.traced(r.Trace, &workExtension{
 		locker: l, group: g, request: r, key: l.workKey(r.Key), token: token, start: l.clock.Now(),
-		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
+		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
 		done:  func(w Work, err error) { l.leave(); done(w, err) },
 	}))
 }
@@ -201,7 +202,7 @@ type workExtension struct {
 	done    WorkExtendDone
 
 	mu      sync.Mutex
-	tally   tally
+	tally   quorum.Tally
 	missing missing
 	over    bool
 }
@@ -216,12 +217,12 @@ func (w *workExtension) Propose(int64) {}
 
 // Command moves the lease's end.
 func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
-	if m.Now >= deadline(w.start, w.request.Timeout) {
+	if m.Now >= quorum.Deadline(w.start, w.request.Timeout) {
 		return false
 	}
 	c.Set("EVALSHA", w.locker.script.workExtend, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.token.attempt, 10),
-		strconv.FormatInt(expiry(m.Time, w.request.Timeout, w.locker.late), 10),
+		strconv.FormatInt(quorum.Expiry(m.Time, w.request.Timeout, w.locker.late), 10),
 		strconv.FormatInt(w.token.keep.Milliseconds(), 10), m.Incarnation.ID)
 	return true
 }
@@ -242,27 +243,27 @@ func (w *workExtension) Answer(a pool.Answer) {
 	}
 	switch {
 	case code == 1 && a.Seal.Good && !a.Seal.Quarantined, code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
-		w.tally.yes++
+		w.tally.Yes++
 		w.missing.markCounted(a.Lane)
 	case code == 0 && a.Seal.Good,
 		code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
-		w.tally.no++
+		w.tally.No++
 		w.missing.markCounted(a.Lane)
 	default:
-		w.tally.uncounted++
+		w.tally.Uncounted++
 		w.missing.markMissing(a.Lane, w.locker.workAbsence(&a, code))
 	}
-	v := w.tally.result()
-	if v == undecided {
+	v := w.tally.Result()
+	if v == quorum.Undecided {
 		w.mu.Unlock()
 		return
 	}
 	w.over = true
 	w.mu.Unlock()
 	switch v {
-	case granted:
+	case quorum.Granted:
 		w.grant()
-	case refused:
+	case quorum.Refused:
 		w.done(Work{}, ErrNotHeld)
 	default:
 		w.done(Work{}, w.locker.noQuorum(&w.missing, "the lease is unchanged, its old validity stands"))
@@ -273,7 +274,7 @@ func (w *workExtension) grant() {
 	l, r := w.locker, &w.request
 	a := Work{
 		State: WorkAcquired, Key: r.Key, Attempt: w.token.attempt, Token: r.Token,
-		grant: Grant{Key: r.Key, db: r.DB, until: deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
+		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
 	}
 	if a.Validity() <= 0 {
 		l.counts.expired.Add(1)

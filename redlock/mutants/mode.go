@@ -21,7 +21,7 @@ func brokenReaders() []Mutant {
 			Change{scripts + "share.lua", "redis.call('PEXPIREAT', lock, digits(lastOf(lock)))", "redis.call('PEXPIREAT', lock, digits(ends))"}).in("readers-3"),
 		patched("told-no", "a writer that was downgraded on some masters is answered nil",
 			Change{"redlock/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"},
-			Change{"redlock/fail.go", "\t\"time\"\n)", "\t\"time\"\n\n\t\"redlockd/pool\"\n)"}).in("eager-5"),
+			Change{"redlock/fail.go", "\t\"redlockd/redlock/quorum\"\n", "\t\"redlockd/pool\"\n\t\"redlockd/redlock/quorum\"\n"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
 			Change{scripts + "forcerelease.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the copy of its former read lease",
