@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -30,7 +31,7 @@ type acquireCall struct {
 // finish answers the caller, once, and starts the next operation that uses the same token.
 func (c *acquireCall) finish(g Grant, err error) {
 	l, r := c.locker, &c.request
-	l.leave()
+	l.engine.Leave()
 	c.done(g, err)
 	if r.bounded() {
 		defer l.hot.leave(c)
@@ -57,7 +58,7 @@ type ballot struct {
 
 	mu              sync.Mutex
 	tally           quorum.Tally
-	missing         missing
+	missing         engine.Missing
 	fencing         quorum.Fencing
 	answered        uint16 // lanes, as bits
 	copies          [quorum.MaxMasters]copyState
@@ -119,13 +120,13 @@ func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 	if f == nil {
 		f = lockModeOf(&c.request, a.token)
 	}
-	a.call, a.mode, a.key = c, f, c.locker.masterKey(c.request.Key)
+	a.call, a.mode, a.key = c, f, c.locker.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {
-		a.rest = append(a.rest, c.locker.masterKey(key))
+		a.rest = append(a.rest, c.locker.engine.MasterKey(key))
 	}
-	a.start, a.fresh = c.locker.recent(), true
-	a.tally = quorum.Tally{N: c.locker.pool.N(), Quorum: c.locker.pool.Quorum()}
-	c.locker.submit(b, c.group, c.locker.traced(c.request.trace(), a))
+	a.start, a.fresh = c.locker.engine.Recent(), true
+	a.tally = quorum.Tally{N: c.locker.engine.Pool.N(), Quorum: c.locker.engine.Pool.Quorum()}
+	c.locker.engine.Submit(b, c.group, c.locker.traced(c.request.trace(), a))
 }
 
 // Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
@@ -144,7 +145,7 @@ func (a *ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(a.start, request.TTL) {
 		return false
 	}
-	end := quorum.Expiry(m.Time, request.TTL, a.call.locker.late)
+	end := quorum.Expiry(m.Time, request.TTL, a.call.locker.engine.Late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -193,14 +194,14 @@ func (a *ballot) count(answer pool.Answer, s vote) {
 	switch {
 	case s.yes && seal.Good && !seal.Quarantined:
 		a.tally.Yes++
-		a.missing.markCounted(answer.Lane)
-		a.fencing.Voted(intervalOf(answer.Lane, seal))
+		a.missing.MarkCounted(answer.Lane)
+		a.fencing.Voted(engine.IntervalOf(answer.Lane, seal))
 	case s.no && seal.Good:
 		a.tally.No++
-		a.missing.markCounted(answer.Lane)
+		a.missing.MarkCounted(answer.Lane)
 	default:
 		a.tally.Uncounted++
-		a.missing.markMissing(answer.Lane, a.call.locker.pool.Absence(&answer))
+		a.missing.MarkMissing(answer.Lane, a.call.locker.engine.Pool.Absence(&answer))
 	}
 	if s.wrongType {
 		a.wrongType++
@@ -252,9 +253,9 @@ func (n ballotStep) run(a *ballot) {
 	case n.fence > 0:
 		a.grant(n.fence)
 	case len(n.raise) > 0:
-		raiseRegisters(a.call.group, n.raise, a.onRaised)
+		engine.RaiseRegisters(a.call.group, n.raise, a.onRaised)
 	case n.sealAhead > 0:
-		a.call.locker.submit(nil, a.call.group, &sharedFence{ballot: a, ahead: n.sealAhead.Microseconds()})
+		a.call.locker.engine.Submit(nil, a.call.group, &sharedFence{ballot: a, ahead: n.sealAhead.Microseconds()})
 	case n.fail != quorum.Undecided:
 		a.fail(n.fail)
 	}
@@ -263,7 +264,7 @@ func (n ballotStep) run(a *ballot) {
 // onRaised takes the answer of a further seal for the fence.
 func (a *ballot) onRaised(lane int, seal pool.Seal) {
 	a.mu.Lock()
-	a.fencing.Raised(intervalOf(lane, seal), seal.Good)
+	a.fencing.Raised(engine.IntervalOf(lane, seal), seal.Good)
 	if a.over {
 		a.mu.Unlock()
 		return
@@ -275,21 +276,21 @@ func (a *ballot) onRaised(lane int, seal pool.Seal) {
 
 func (a *ballot) grant(fence int64) {
 	l, r := a.call.locker, &a.call.request
-	now := l.recent() // the reply reads the clock again before it promises anything
+	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
-		db: r.DB, mode: r.Mode, until: quorum.Deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
+		db: r.DB, mode: r.Mode, until: quorum.Deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.engine.Clock,
 	}
 	if g.until <= now {
 		a.takeBack()
-		l.counts.expired.Add(1)
+		l.engine.Counts.Expired.Add(1)
 		a.call.finish(Grant{}, &Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
 	if r.Token != "" {
 		g.ballot = a
 	}
-	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.masterTimeout + l.late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
+	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
 	l.events.emit(EventAcquired, lockID{r.DB, r.Key, a.token}, g.Fence, known.gone-now)
 	for i, key := range r.More {
@@ -304,12 +305,12 @@ func (a *ballot) grant(fence int64) {
 	if r.Script != nil {
 		l.shorten(a.call.group, a.kept, g.until, a.ids()...)
 	}
-	l.counts.acquired.Add(1)
+	l.engine.Counts.Acquired.Add(1)
 	if a.fencing.Rounds > 0 {
-		l.counts.secondSeals.Add(1)
+		l.engine.Counts.SecondSeals.Add(1)
 	}
 	if a.fencing.Rounds > 1 {
-		l.counts.thirdSeals.Add(1)
+		l.engine.Counts.ThirdSeals.Add(1)
 	}
 	a.call.finish(g, nil)
 }

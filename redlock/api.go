@@ -4,19 +4,29 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
-// Key names what is locked. Token proves that its sender is the holder. Fence orders grants.
+// The words of every operation, see package engine.
 type (
-	Key   string
-	Token string
-	Fence int64
+	Key   = engine.Key
+	Token = engine.Token
+	Fence = engine.Fence
+	Batch = engine.Batch
+	Trace = engine.Trace
+	Vote  = engine.Vote
 )
 
-// Batch collects the operations of one read batch so that they are queued
-// under one lock and leave in one flush per master. Nothing moves before Send.
-type Batch = pool.Batch
+// Words of a Vote.
+const (
+	VoteYes       = engine.VoteYes
+	VoteNo        = engine.VoteNo
+	VoteUncounted = engine.VoteUncounted
+)
+
+// NewToken is 160 random bits in 27 characters, safe in URLs and shells.
+func NewToken() Token { return engine.NewToken() }
 
 // Mode is how many clients may hold a key at a time, and which of them together.
 type Mode uint8

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // deleteTime is how long after the inspection a master may delete.
@@ -86,26 +87,26 @@ func readShown(a pool.Answer) shownCounter {
 // DeleteCounter deletes a counter whose value is confirm. done is called exactly once; its
 // errors are *NotConfirmed, *InUse, *LostState, *NoQuorum, ErrWrongType and ErrShutdown.
 func (l *Locker) DeleteCounter(db int, name Key, confirm int64, done func([]CounterFate, error)) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(nil, err)
 		return
 	}
-	d := &deletion{locker: l, group: l.pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
+	d := &deletion{locker: l, group: l.engine.Pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
 	d.query(func(int) (until, text string) { return "", "" }, d.onShown)
 }
 
 // query sends the script to every master; with an end the script deletes the counter there.
 func (d *deletion) query(with func(lane int) (until, text string), done func([]pool.Answer)) {
 	key := d.locker.idKey(d.name)
-	d.locker.queryAll(d.group, func(m *pool.SendContext, c *pool.Command) {
+	d.locker.engine.Collect(d.group, func(m *pool.SendContext, c *pool.Command) {
 		until, text := with(m.Lane)
-		c.Set("EVALSHA", d.locker.script.deleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
+		c.Set("EVALSHA", d.locker.engine.Scripts.DeleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
 	}, done)
 }
 
 // reject answers that nothing was deleted.
 func (d *deletion) reject(err error) {
-	d.locker.leave()
+	d.locker.engine.Leave()
 	d.done(nil, err)
 }
 
@@ -114,14 +115,14 @@ func (d *deletion) onShown(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
 	shown, trusted, wrongType, there := 0, 0, 0, false
 	highest := int64(0)
-	var m missing
+	var m engine.Missing
 	for lane, a := range answers {
 		s := readShown(a)
 		d.shown[lane] = s
 		if s.code == 1 || s.code == -1 {
-			m.markCounted(lane)
+			m.MarkCounted(lane)
 		} else {
-			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
+			m.MarkMissing(lane, d.locker.engine.Pool.Absence(&answers[lane]))
 		}
 		switch s.code {
 		case 1:
@@ -135,12 +136,12 @@ func (d *deletion) onShown(answers []pool.Answer) {
 			wrongType++
 		}
 	}
-	l, quorum := d.locker, d.locker.pool.Quorum()
+	l, quorum := d.locker, d.locker.engine.Pool.Quorum()
 	switch {
-	case wrongType > l.pool.N()-quorum:
+	case wrongType > l.engine.Pool.N()-quorum:
 		d.reject(ErrWrongType)
 	case shown < quorum:
-		d.reject(l.noQuorum(&m, "nothing was deleted"))
+		d.reject(l.engine.NoQuorum(&m, "nothing was deleted"))
 	case !there || highest != d.confirm:
 		d.reject(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
 	case trusted < quorum:
@@ -160,7 +161,7 @@ func (d *deletion) onShown(answers []pool.Answer) {
 func (d *deletion) onDeleted(answers []pool.Answer) {
 	fates, gone, open := make([]CounterFate, len(answers)), 0, false
 	var changed []string
-	var m missing
+	var m engine.Missing
 	for lane, s := range d.group.Statuses() {
 		fate := CounterUnanswered
 		switch result := readShown(answers[lane]); {
@@ -178,9 +179,9 @@ func (d *deletion) onDeleted(answers []pool.Answer) {
 			open = open || answers[lane].Sent
 		}
 		if fate == CounterUnanswered {
-			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
+			m.MarkMissing(lane, d.locker.engine.Pool.Absence(&answers[lane]))
 		} else {
-			m.markCounted(lane)
+			m.MarkCounted(lane)
 		}
 		fates[lane] = CounterFate{s.Name, fate}
 	}
@@ -188,9 +189,9 @@ func (d *deletion) onDeleted(answers []pool.Answer) {
 	if open {
 		wait += deleteTime + idRoundMargin
 	}
-	l, quorum := d.locker, d.locker.pool.Quorum()
-	l.leave() // a daemon that stops need not wait for the answer
-	l.clock.AfterFunc(wait, func() {
+	l, quorum := d.locker, d.locker.engine.Pool.Quorum()
+	l.engine.Leave() // a daemon that stops need not wait for the answer
+	l.engine.Clock.AfterFunc(wait, func() {
 		l.ids.forget(d.id)
 		switch {
 		case gone >= quorum:
@@ -198,7 +199,7 @@ func (d *deletion) onDeleted(answers []pool.Answer) {
 		case len(changed) > 0:
 			d.done(fates, &InUse{Counter: d.name, Confirm: d.confirm, Changed: changed, Deleted: gone, Needed: quorum})
 		default:
-			d.done(fates, l.noQuorum(&m, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
+			d.done(fates, l.engine.NoQuorum(&m, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
 		}
 	})
 }

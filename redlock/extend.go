@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -25,7 +26,7 @@ type extension struct {
 
 	mu      sync.Mutex
 	tally   quorum.Tally
-	missing missing
+	missing engine.Missing
 	copies  [quorum.MaxMasters]heldCopy // of masters whose yes counts
 	lost    [quorum.MaxMasters]bool     // masters that have no copy (any more)
 	kept    []keptExpiry                // copies that a script wants to end earlier
@@ -47,10 +48,10 @@ type heldCopy struct {
 var _ pool.Operation = (*extension)(nil)
 
 func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
-	now := l.clock.Now()
+	now := l.engine.Clock.Now()
 	e := &extension{
-		locker: l, group: l.pool.Group(r.DB), request: r, start: now, done: done,
-		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
+		locker: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done,
+		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
 	}
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		id := lockID{r.DB, key, r.Token}
@@ -58,13 +59,13 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 		// could still be prolonged. Once no copy of that lease can be left, what the masters
 		// hold is another daemon's extension, and they are queried.
 		known := l.leases.findOrAdd(id, now)
-		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.masterKey(key))
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
 		if known.until <= now && now < known.gone {
 			e.finish(Grant{}, ErrNotHeld)
 			return
 		}
 	}
-	l.submit(b, e.group, l.traced(r.Trace, e))
+	l.engine.Submit(b, e.group, l.traced(r.Trace, e))
 }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
@@ -77,20 +78,20 @@ func (e *extension) Propose(int64) {}
 
 // Command moves the copies' end to at least ttl from now.
 func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
-	r, s := &e.request, &e.locker.script
+	r, s := &e.request, e.locker.engine.Scripts
 	if m.Now >= quorum.Deadline(e.start, r.TTL) {
 		return false
 	}
-	ends := quorum.Expiry(m.Time, r.TTL, e.locker.late)
+	ends := quorum.Expiry(m.Time, r.TTL, e.locker.engine.Late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
 	end := m.Decimal(ends)
 	if len(e.keys) == 1 {
-		c.Set("EVALSHA", s.extend, "1", e.keys[0], string(r.Token), end)
+		c.Set("EVALSHA", s.Extend, "1", e.keys[0], string(r.Token), end)
 		return true
 	}
-	c.Set("EVALSHA", s.multiExtend, strconv.Itoa(len(e.keys)))
+	c.Set("EVALSHA", s.MultiExtend, strconv.Itoa(len(e.keys)))
 	c.Args = append(append(c.Args, e.keys...), string(r.Token), end)
 	return true
 }
@@ -116,9 +117,9 @@ func (e *extension) Answer(answer pool.Answer) {
 	switch {
 	case e.over:
 	case counts && (how.held || lacks):
-		e.missing.markCounted(answer.Lane)
+		e.missing.MarkCounted(answer.Lane)
 	default:
-		e.missing.markMissing(answer.Lane, e.locker.pool.Absence(&answer))
+		e.missing.MarkMissing(answer.Lane, e.locker.engine.Pool.Absence(&answer))
 	}
 	if e.over {
 		heal := e.won && lacks
@@ -139,7 +140,7 @@ func (e *extension) Answer(answer pool.Answer) {
 	case quorum.Refused:
 		e.finish(Grant{}, ErrNotHeld)
 	default:
-		e.finish(Grant{}, e.locker.noQuorum(&e.missing, "the lease is unchanged, its old validity stands"))
+		e.finish(Grant{}, e.locker.engine.NoQuorum(&e.missing, "the lease is unchanged, its old validity stands"))
 	}
 }
 
@@ -171,7 +172,7 @@ func readHeldCopy(r pool.Reply) heldCopy {
 	if r.Kind == pool.ReplyInt {
 		return heldCopy{held: r.Int == 1}
 	}
-	switch n := replyNumbers(r); {
+	switch n := engine.Numbers(r); {
 	case len(n) == 0 || n[0] != 1:
 		return heldCopy{}
 	case len(n) == 3:
@@ -186,22 +187,22 @@ func (e *extension) finish(g Grant, err error) {
 			e.locker.leases.dropIfEmpty(id)
 		}
 	}
-	e.locker.leave()
+	e.locker.engine.Leave()
 	e.done(g, err)
 }
 
 func (e *extension) grant(lost [quorum.MaxMasters]bool) {
-	l, r, now := e.locker, &e.request, e.locker.clock.Now()
+	l, r, now := e.locker, &e.request, e.locker.engine.Clock.Now()
 	until := quorum.Deadline(e.start, r.TTL)
 	if until <= now {
-		l.counts.expired.Add(1)
+		l.engine.Counts.Expired.Add(1)
 		e.mu.Lock()
 		e.won = false
 		e.mu.Unlock()
 		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.masterTimeout + l.late, copies: allLanes, mode: e.agreed.mode}
+	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
 		l.leases.prolong(id, longer, e.records[i], now)
 		l.events.extended(id, longer.gone-now)
@@ -211,10 +212,10 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	}
 	l.prolongNotes(e.ids, until)
 	l.holds.extended(e.ids, until)
-	l.counts.extended.Add(1)
+	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
 		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
-		until: until, ttl: r.TTL, start: e.start, clock: l.clock,
+		until: until, ttl: r.TTL, start: e.start, clock: l.engine.Clock,
 	}, nil)
 	for lane := range e.tally.N {
 		if lost[lane] {
@@ -224,7 +225,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 }
 
 func (e *extension) repair(lane int) {
-	e.locker.counts.repaired.Add(1)
+	e.locker.engine.Counts.Repaired.Add(1)
 	e.group.Push(lane, &copyRepair{extension: e})
 }
 

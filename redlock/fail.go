@@ -26,11 +26,11 @@ func (a *ballot) fail(v quorum.Result) {
 		err = a.call.refusalError(a, err)
 	}
 	if v == quorum.Split {
-		l.counts.split.Add(1)
+		l.engine.Counts.Split.Add(1)
 	}
 	switch {
 	case errors.Is(err, ErrHeld):
-		l.counts.refused.Add(1)
+		l.engine.Counts.Refused.Add(1)
 		fallthrough
 	case err != nil:
 		a.call.finish(Grant{}, err)
@@ -56,8 +56,8 @@ func (c *acquireCall) undecided(a *ballot, note string) error {
 	if stepping {
 		note = "the writer is being downgraded and is at most a reader from now on; try again, or release it"
 	}
-	err := c.locker.noQuorum(&a.missing, note)
-	err.downgrading = stepping
+	err := c.locker.engine.NoQuorum(&a.missing, note)
+	err.Downgrading = stepping
 	return err
 }
 
@@ -69,14 +69,14 @@ func (a *ballot) mostlyWrongType() bool { return a.wrongType > a.tally.N-a.tally
 // timeout.
 func (c *acquireCall) again(a *ballot, next lockMode) {
 	delay := time.Millisecond << min(c.tries, 6)
-	delay = delay/2 + c.locker.pool.Jitter(delay)
-	if c.locker.clock.Now()+delay > c.began+c.locker.masterTimeout {
+	delay = delay/2 + c.locker.engine.Pool.Jitter(delay)
+	if c.locker.engine.Clock.Now()+delay > c.began+c.locker.engine.MasterTimeout {
 		err := c.refusalError(a, ErrHeld)
 		if errors.Is(err, ErrHeld) {
-			c.locker.counts.refused.Add(1)
+			c.locker.engine.Counts.Refused.Add(1)
 		}
 		c.finish(Grant{}, err)
 		return
 	}
-	c.locker.clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
+	c.locker.engine.Clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
 }

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -87,13 +88,13 @@ func (f *fairMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end 
 	}
 	locks := 1 + len(r.More)
 	queues := a.call.locker.queueKeys(r)
-	words := append([]string{"EVALSHA", a.call.locker.script.fair[c.Args[1]], strconv.Itoa(locks + len(queues))}, c.Args[3:3+locks]...)
+	words := append([]string{"EVALSHA", a.call.locker.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks + len(queues))}, c.Args[3:3+locks]...)
 	words = append(append(words, queues...), c.Args[3+locks:]...)
-	c.Set(append(words, ticket, id, flag(r.Mode != Shared), strconv.Itoa(locks))...)
+	c.Set(append(words, ticket, id, engine.Flag(r.Mode != Shared), strconv.Itoa(locks))...)
 }
 
 func (f *fairMode) read(a *ballot, answer pool.Answer) vote {
-	if n := replyNumbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
+	if n := engine.Numbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
 		f.behind++
 		return vote{no: true}
 	}
@@ -121,7 +122,7 @@ type enqueueCall struct {
 	ticket int64
 
 	mu        sync.Mutex
-	missing   missing
+	missing   engine.Missing
 	accepted  int
 	refused   int // the ticket's number was too low
 	full      int
@@ -147,14 +148,14 @@ func (s *waiters) enqueue(b *Batch, w *waiter) {
 	s.enqueued++
 	w.request.ticket = &ticket{id: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 	s.count.Add(1)
-	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.onTimeout)
+	w.timer = s.locker.engine.Clock.AfterFunc(max(w.end-s.locker.engine.Clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
 	s.propose(b, w)
 }
 
 func (s *waiters) propose(b *Batch, w *waiter) {
 	e := &enqueueCall{w: w, keys: s.locker.queueKeys(&w.request)}
-	s.locker.submit(b, s.locker.pool.Group(w.request.DB), e)
+	s.locker.engine.Submit(b, s.locker.engine.Pool.Group(w.request.DB), e)
 }
 
 func (e *enqueueCall) Props() pool.Props {
@@ -167,42 +168,43 @@ func (e *enqueueCall) Propose(fence int64) { e.ticket = fence }
 
 func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	l, r := e.w.waits.locker, &e.w.request
-	c.Set("EVALSHA", l.script.enlist, strconv.Itoa(len(e.keys)))
+	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
 	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.ticket.id,
-		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
 	return true
 }
 
 func (e *enqueueCall) Answer(answer pool.Answer) {
 	l := e.w.waits.locker
-	n := replyNumbers(answer.Reply)
+	n := engine.Numbers(answer.Reply)
 	e.mu.Lock()
 	if e.over { // the fields are now read without the lock
 		e.mu.Unlock()
 		return
 	}
-	e.missing.markCounted(answer.Lane)
 	switch {
 	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Quarantined:
 		e.uncounted++
-		e.missing.counted &^= 1 << answer.Lane
-		e.missing.markMissing(answer.Lane, l.pool.Absence(&answer))
+		e.missing.MarkMissing(answer.Lane, l.engine.Pool.Absence(&answer))
 	case n[0] == 1:
 		e.accepted++
+		e.missing.MarkCounted(answer.Lane)
 	case n[0] == 2:
 		e.refused++
+		e.missing.MarkCounted(answer.Lane)
 	default:
 		e.full++
+		e.missing.MarkCounted(answer.Lane)
 	}
-	all := e.accepted+e.refused+e.full+e.uncounted == l.pool.N()
-	quorum := l.pool.Quorum()
+	all := e.accepted+e.refused+e.full+e.uncounted == l.engine.Pool.N()
+	quorum := l.engine.Pool.Quorum()
 	if e.accepted < quorum && !all {
 		e.mu.Unlock()
 		return
 	}
 	e.over = true
-	established, full, answered := e.accepted >= quorum, e.full > l.pool.N()-quorum, l.pool.N()-e.uncounted
+	established, full, answered := e.accepted >= quorum, e.full > l.engine.Pool.N()-quorum, l.engine.Pool.N()-e.uncounted
 	e.mu.Unlock()
 	switch {
 	case established:
@@ -214,10 +216,10 @@ func (e *enqueueCall) Answer(answer pool.Answer) {
 		var trouble error
 		if answered < quorum {
 			delay = 50 * time.Millisecond
-			trouble = l.noQuorum(&e.missing, "it waits for its place in the queue")
+			trouble = l.engine.NoQuorum(&e.missing, "it waits for its place in the queue")
 		}
 		e.w.waits.noteEnqueueFailed(e.w, trouble)
-		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
+		l.engine.Clock.AfterFunc(delay/2+l.engine.Pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
 	}
 }
 
@@ -277,12 +279,12 @@ func (s *waiters) established(w *waiter, ticket int64) {
 		w.rejectEnqueue(ErrShutdown)
 		return
 	}
-	w.request.ticket.number, w.request.ticket.since = ticket, s.locker.clock.Now()
+	w.request.ticket.number, w.request.ticket.since = ticket, s.locker.engine.Clock.Now()
 	w.firstErr = nil
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	if ln.refreshTimer == nil {
-		ln.refreshTimer = s.locker.clock.AfterFunc(refreshInterval, ln.refreshTickets)
+		ln.refreshTimer = s.locker.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
 		db := ln.db
 		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
 	}
@@ -302,7 +304,7 @@ func (w *waiter) leaveQueue() {
 		return
 	}
 	l := w.waits.locker
-	l.submit(nil, l.pool.Group(w.request.DB), &dequeueCall{l, l.queueKeys(&w.request), w.request.ticket.id})
+	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &dequeueCall{l, l.queueKeys(&w.request), w.request.ticket.id})
 }
 
 // dequeueCall takes one waiter out of its queues. On a master that does not receive it, the
@@ -319,7 +321,7 @@ func (s *dequeueCall) Props() pool.Props  { return pool.Props{Key: s.keys[0], Re
 func (s *dequeueCall) Propose(int64)      {}
 func (s *dequeueCall) Answer(pool.Answer) {}
 func (s *dequeueCall) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("EVALSHA", s.locker.script.dequeue, strconv.Itoa(len(s.keys)))
+	c.Set("EVALSHA", s.locker.engine.Scripts.Dequeue, strconv.Itoa(len(s.keys)))
 	c.Args = append(append(c.Args, s.keys...), s.id)
 	return true
 }
@@ -361,7 +363,7 @@ func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 		}
 	}
 	slices.SortFunc(lines, func(a, b *waitQueue) int {
-		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(flag(a.peekOnly), flag(b.peekOnly)))
+		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(engine.Flag(a.peekOnly), engine.Flag(b.peekOnly)))
 	})
 	for _, ln := range lines {
 		keys := s.locker.queueKeys(&ln.head.request)
@@ -390,7 +392,7 @@ func (k *ticketRefresh) Command(m *pool.SendContext, c *pool.Command) bool {
 	s := k.line.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Set("EVALSHA", s.locker.script.keep, strconv.Itoa(len(k.keys)))
+	c.Set("EVALSHA", s.locker.engine.Scripts.Keep, strconv.Itoa(len(k.keys)))
 	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
 	at, kept := 0, 0
 	for w := k.line.head; w != nil; w = w.next {
@@ -398,7 +400,7 @@ func (k *ticketRefresh) Command(m *pool.SendContext, c *pool.Command) bool {
 			continue
 		}
 		stand := w.request.ticket
-		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), flag(w.request.Mode != Shared))
+		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), engine.Flag(w.request.Mode != Shared))
 		kept++
 	}
 	return kept > 0

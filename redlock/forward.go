@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // ForwardRequest is one command.
@@ -26,18 +27,18 @@ type ForwardDone func(r pool.Reply, err error)
 
 // Forward runs a command on every master.
 func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(pool.Reply{}, err)
 		return
 	}
-	f := &forward{locker: l, group: l.pool.Group(r.DB), words: append([]string(nil), r.Words...), done: done}
+	f := &forward{locker: l, group: l.engine.Pool.Group(r.DB), words: append([]string(nil), r.Words...), done: done}
 	for _, i := range r.Names {
-		f.words[i] = l.masterKey(Key(f.words[i]))
+		f.words[i] = l.engine.MasterKey(Key(f.words[i]))
 	}
 	if len(r.Names) > 0 {
 		f.key = f.words[r.Names[0]]
 	}
-	l.submit(b, f.group, f)
+	l.engine.Submit(b, f.group, f)
 	for _, i := range r.Names {
 		l.waits.onRelease(b, dbKey{r.DB, Key(r.Words[i])}) // it may be free now
 	}
@@ -52,7 +53,7 @@ type forward struct {
 	done   ForwardDone
 
 	mu       sync.Mutex
-	missing  missing
+	missing  engine.Missing
 	replies  []pool.Reply // of masters that answered
 	answered int
 	over     bool
@@ -70,7 +71,7 @@ func (f *forward) Command(_ *pool.SendContext, c *pool.Command) bool {
 
 // Answer counts one master. The answer that a quorum gives alike is the result.
 func (f *forward) Answer(answer pool.Answer) {
-	n, quorum := f.locker.pool.N(), f.locker.pool.Quorum()
+	n, quorum := f.locker.engine.Pool.N(), f.locker.engine.Pool.Quorum()
 	f.mu.Lock()
 	if f.over { // the fields are now read without the lock
 		f.mu.Unlock()
@@ -78,8 +79,8 @@ func (f *forward) Answer(answer pool.Answer) {
 	}
 	f.answered++
 	alike := 0
-	if answer.Sent && fromMaster(answer.Reply) {
-		f.missing.markCounted(answer.Lane)
+	if answer.Sent && engine.FromMaster(answer.Reply) {
+		f.missing.MarkCounted(answer.Lane)
 		f.replies = append(f.replies, answer.Reply)
 		for _, other := range f.replies {
 			if reflect.DeepEqual(other, answer.Reply) {
@@ -87,7 +88,7 @@ func (f *forward) Answer(answer pool.Answer) {
 			}
 		}
 	} else {
-		f.missing.markMissing(answer.Lane, f.locker.pool.Absence(&answer))
+		f.missing.MarkMissing(answer.Lane, f.locker.engine.Pool.Absence(&answer))
 	}
 	decided, last := alike >= quorum, f.answered == n
 	f.over = decided || last
@@ -95,10 +96,10 @@ func (f *forward) Answer(answer pool.Answer) {
 	switch {
 	case !decided && !last:
 	case decided:
-		f.locker.leave()
+		f.locker.engine.Leave()
 		f.done(answer.Reply, nil)
 	default:
-		f.locker.leave()
-		f.done(pool.Reply{}, f.locker.noQuorum(&f.missing, "no quorum answered alike; each master that answered has run the command"))
+		f.locker.engine.Leave()
+		f.done(pool.Reply{}, f.locker.engine.NoQuorum(&f.missing, "no quorum answered alike; each master that answered has run the command"))
 	}
 }

@@ -73,7 +73,7 @@ func (l *Locker) hold(g Grant, made *ballot, terms *HoldTerms) *Hold {
 	s := &l.holds
 	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
 	first := g.start + g.ttl/3
-	if soon := l.clock.Now() + afterBallot; soon < first {
+	if soon := l.engine.Clock.Now() + afterBallot; soon < first {
 		first, h.ballot = soon, made
 	}
 	if terms.MaxTime > 0 {
@@ -94,7 +94,7 @@ func (l *Locker) hold(g Grant, made *ballot, terms *HoldTerms) *Hold {
 	}
 	if made.wasRefused() { // read now that a later refusal would find the hold
 		h.refusalPause = afterRefusal
-		first = min(first, l.clock.Now()+h.refusalPause)
+		first = min(first, l.engine.Clock.Now()+h.refusalPause)
 	}
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
@@ -164,7 +164,7 @@ func (l *Locker) giveUp(g Grant, only *releaseScope) {
 		return
 	}
 	for _, key := range g.Keys() {
-		l.inFlight.Add(1) // beyond the limit if it must be
+		l.engine.EnterAlways() // beyond the limit if it must be
 		l.releaseAs(EventReleased, nil, lockID{g.db, key, g.Token}, only, nil, func(bool, error) {})
 	}
 }
@@ -235,7 +235,7 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
-	now := s.locker.clock.Now()
+	now := s.locker.engine.Clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.ofLocked(id) {
@@ -304,13 +304,13 @@ func (h *Hold) reason(now time.Duration) error {
 // and relies on that.
 func (h *Hold) onLost(reason error) {
 	l := h.holds.locker
-	l.counts.holdsLost.Add(1)
+	l.engine.Counts.HoldsLost.Add(1)
 	for _, key := range h.grant.Keys() {
 		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
 		l.holdLog.note(h.grant, key, reason)
 	}
 	ends := h.until + quorum.Drift(h.grant.ttl)
-	l.giveUp(h.grant, &releaseScope{upTo: ends - l.recent() + l.masterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &h.terms.wrote})
+	l.giveUp(h.grant, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &h.terms.wrote})
 	h.terms.OnEnd(h.grant, reason)
 }
 

@@ -34,7 +34,7 @@ func (m *idCounters) get(id counterID, l *Locker) *idCounter {
 		if len(m.byID) >= maxIdleIDCounters {
 			m.forgetLocked()
 		}
-		c = &idCounter{locker: l, group: l.pool.Group(id.db), id: id, key: l.idKey(id.name)}
+		c = &idCounter{locker: l, group: l.engine.Pool.Group(id.db), id: id, key: l.idKey(id.name)}
 		m.byID[id] = c
 	}
 	c.users++

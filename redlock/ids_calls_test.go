@@ -13,6 +13,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/redlock/scripts"
 )
 
 // longRun: the volumes of a release instead of those of every change.
@@ -145,7 +146,7 @@ func timeout(limit time.Duration) trait {
 // scriptOn runs one of our scripts on a server and shows its answer as text.
 func scriptOn(t *testing.T, s *faulty.Server, file, key string, args ...any) string {
 	t.Helper()
-	text, err := scriptFiles.ReadFile("scripts/" + file + ".lua")
+	text, err := scripts.Text(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,9 +106,3 @@ func readVote(answer pool.Answer) vote {
 }
 
 // replyNumbers are the numbers of an array answer.
-func replyNumbers(r pool.Reply) (n []int64) {
-	for _, item := range r.Items {
-		n = append(n, item.Int)
-	}
-	return n
-}

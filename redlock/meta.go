@@ -11,8 +11,6 @@
 package redlock
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
 	"os"
 	"strconv"
@@ -154,8 +152,8 @@ func (l *Locker) prolongNotes(ids []lockID, until time.Duration) {
 }
 
 func (l *Locker) writeNote(id lockID, one storedNote) {
-	l.notes.add(id, one, l.recent())
-	l.submit(nil, l.pool.Group(id.db), &noteWrite{locker: l, id: id, note: one})
+	l.notes.add(id, one, l.engine.Recent())
+	l.engine.Submit(nil, l.engine.Pool.Group(id.db), &noteWrite{locker: l, id: id, note: one})
 }
 
 // dropNote drops the note of a lease that is being released.
@@ -163,7 +161,7 @@ func (l *Locker) dropNote(b *Batch, id lockID) {
 	if l.notes.take(id) == "" {
 		return
 	}
-	l.submit(b, l.pool.Group(id.db), &noteWrite{locker: l, id: id})
+	l.engine.Submit(b, l.engine.Pool.Group(id.db), &noteWrite{locker: l, id: id})
 }
 
 // noteWrite writes or drops a note on every master. It is not repeated on a master that
@@ -178,7 +176,7 @@ var _ pool.Operation = (*noteWrite)(nil)
 
 // Props: a note follows the acquire of its lock and precedes the release.
 func (n *noteWrite) Props() pool.Props {
-	return pool.Props{Key: n.locker.masterKey(n.id.key), SharesKey: true}
+	return pool.Props{Key: n.locker.engine.MasterKey(n.id.key), SharesKey: true}
 }
 
 // Propose does nothing: a note has no fence.
@@ -191,17 +189,10 @@ func (n *noteWrite) Command(m *pool.SendContext, c *pool.Command) bool {
 		if left <= 0 {
 			return false
 		}
-		end = m.Decimal(quorum.Expiry(m.Time, left, l.late))
+		end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
 	}
-	c.Set("EVALSHA", l.script.note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
+	c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
 	return true
 }
 
 func (n *noteWrite) Answer(pool.Answer) {}
-
-// ShortHash is the form in which a token may be shown. A token proves ownership and is a
-// secret; eight hex digits of its hash only tell two tokens apart.
-func (t Token) ShortHash() string {
-	sum := sha256.Sum256([]byte(t))
-	return hex.EncodeToString(sum[:4])
-}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -25,13 +26,13 @@ type multiMode struct {
 var _ lockMode = (*multiMode)(nil)
 
 func (f *multiMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.multi, strconv.Itoa(1+len(a.rest)), a.key)
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Multi, strconv.Itoa(1+len(a.rest)), a.key)
 	c.Args = append(c.Args, a.rest...)
-	c.Args = append(c.Args, string(a.token), m.Decimal(end), flag(f.shared))
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), engine.Flag(f.shared))
 }
 
 func (f *multiMode) read(_ *ballot, answer pool.Answer) vote {
-	n := replyNumbers(answer.Reply)
+	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
 	}

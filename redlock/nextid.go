@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -52,18 +53,18 @@ const (
 
 // NextID requests ids; done is called exactly once.
 func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(0, err)
 		return
 	}
 	c := l.ids.get(counterID{r.DB, r.Name}, l)
 	c.mu.Lock()
-	c.waiting = append(c.waiting, idCaller{r.Count, l.clock.Now(), done, r.Trace})
+	c.waiting = append(c.waiting, idCaller{r.Count, l.engine.Clock.Now(), done, r.Trace})
 	start := !c.running
 	c.running = true
 	c.mu.Unlock()
 	if start {
-		l.submit(b, c.group, c.newRound(0))
+		l.engine.Submit(b, c.group, c.newRound(0))
 	}
 }
 
@@ -79,7 +80,7 @@ type idRound struct {
 	lo, hi   int64
 	started  time.Duration
 	tally    quorum.Tally
-	missing  missing
+	missing  engine.Missing
 	high     int64 // highest value that a master reported
 	voids    idVoids
 	over     bool
@@ -102,7 +103,7 @@ var (
 var _ pool.Operation = (*idRound)(nil)
 
 func (c *idCounter) newRound(tries int) *idRound {
-	return &idRound{counter: c, tries: tries, tally: quorum.Tally{N: c.locker.pool.N(), Quorum: c.locker.pool.Quorum()}}
+	return &idRound{counter: c, tries: tries, tally: quorum.Tally{N: c.locker.engine.Pool.N(), Quorum: c.locker.engine.Pool.Quorum()}}
 }
 
 // Props: the order of rounds matters, and an acceptance counts as a vote only with a
@@ -125,7 +126,7 @@ func (r *idRound) freeze() {
 	}
 	r.frozen = true
 	c := r.counter
-	r.started = c.locker.clock.Now()
+	r.started = c.locker.engine.Clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.lo = c.highest
@@ -162,7 +163,7 @@ func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 		confirmed = counter.confirmed
 	}
 	counter.mu.Unlock()
-	c.Set("EVALSHA", counter.locker.script.nextID, "1", counter.key,
+	c.Set("EVALSHA", counter.locker.engine.Scripts.NextID, "1", counter.key,
 		strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10), m.Incarnation.ID,
 		strconv.FormatInt(confirmed, 10), blankIsZero(m.Incarnation))
 	return true
@@ -189,19 +190,19 @@ func (r *idRound) Answer(a pool.Answer) {
 	}
 	r.high = max(r.high, value.number)
 	durable := a.Seal.Durable || r.counter.locker.options.VolatileIDs
-	inTime := r.counter.locker.clock.Now()-r.started <= idRoundTime
+	inTime := r.counter.locker.engine.Clock.Now()-r.started <= idRoundTime
 	good := a.Seal.Good && !a.Seal.Quarantined && inTime
 	switch {
 	case value.code == 1 && good && durable && value.trusted:
 		r.tally.Yes++
-		r.missing.markCounted(a.Lane)
+		r.missing.MarkCounted(a.Lane)
 	case value.code == 0 && a.Seal.Good:
 		r.tally.No++
-		r.missing.markCounted(a.Lane)
+		r.missing.MarkCounted(a.Lane)
 	default:
 		r.tally.Uncounted++
 		r.void(value, good, durable)
-		r.missing.markMissing(a.Lane, r.absence(&a, value, inTime, durable))
+		r.missing.MarkMissing(a.Lane, r.absence(&a, value, inTime, durable))
 	}
 	v := r.tally.Result()
 	if v == quorum.Undecided || v == quorum.Unknown && r.tally.Pending() > 0 { // the error lists every missing master
@@ -232,7 +233,7 @@ func (r *idRound) void(value idValue, good, durable bool) {
 
 // absence is why an acceptance does not count.
 func (r *idRound) absence(a *pool.Answer, value idValue, inTime, durable bool) pool.Absence {
-	why := r.counter.locker.pool.Absence(a)
+	why := r.counter.locker.engine.Pool.Absence(a)
 	if a.Seal.Good && a.Seal.Quarantined && !durable {
 		r.voids.quarantinedVolatile |= 1 << a.Lane
 	}
@@ -284,12 +285,12 @@ func (r *idRound) succeed() {
 	r.refuseTooLarge()
 	first := r.lo
 	for _, caller := range r.callers {
-		c.locker.leave()
+		c.locker.engine.Leave()
 		caller.done(first, nil)
 		first += caller.count
 	}
-	c.locker.counts.ids.Add(first - r.lo)
-	c.locker.counts.idRounds.Add(1)
+	c.locker.engine.Counts.IDs.Add(first - r.lo)
+	c.locker.engine.Counts.IDRounds.Add(1)
 	c.finished(len(r.callers))
 }
 
@@ -297,9 +298,9 @@ func (r *idRound) succeed() {
 // retry cannot succeed.
 func (r *idRound) fail(refusals int) {
 	c := r.counter
-	now := c.locker.clock.Now()
+	now := c.locker.engine.Clock.Now()
 	r.freeze() // if no master received the proposal, the callers are still waiting
-	c.locker.counts.idRounds.Add(1)
+	c.locker.engine.Counts.IDRounds.Add(1)
 	c.mu.Lock()
 	c.highest = max(c.highest, r.high)
 	if len(r.callers) > 0 {
@@ -325,11 +326,11 @@ func (r *idRound) retry() {
 	c.mu.Unlock()
 	next := c.newRound(r.tries + 1)
 	if r.tries == 0 {
-		c.locker.submit(nil, c.group, next) // most likely X was only out of date
+		c.locker.engine.Submit(nil, c.group, next) // most likely X was only out of date
 		return
 	}
 	delay := time.Millisecond << min(r.tries, 5)
-	c.locker.clock.AfterFunc(c.locker.pool.Jitter(delay), func() { c.locker.submit(nil, c.group, next) })
+	c.locker.engine.Clock.AfterFunc(c.locker.engine.Pool.Jitter(delay), func() { c.locker.engine.Submit(nil, c.group, next) })
 }
 
 // refuseTooLarge answers the callers for which too few ids are left.
@@ -339,7 +340,7 @@ func (r *idRound) refuseTooLarge() {
 	highest := c.highest
 	c.mu.Unlock()
 	for _, caller := range r.tooLarge {
-		c.locker.leave()
+		c.locker.engine.Leave()
 		caller.done(0, &Exhausted{Counter: c.id.name, Value: highest})
 	}
 	c.locker.ids.release(c, len(r.tooLarge))
@@ -347,7 +348,7 @@ func (r *idRound) refuseTooLarge() {
 
 func (r *idRound) refuse(err error) {
 	for _, caller := range r.callers {
-		r.counter.locker.leave()
+		r.counter.locker.engine.Leave()
 		caller.done(0, err)
 	}
 	r.counter.finished(len(r.callers))
@@ -361,30 +362,30 @@ func (c *idCounter) finished(answered int) {
 	again := c.running
 	c.mu.Unlock()
 	if again {
-		c.locker.submit(nil, c.group, c.newRound(0))
+		c.locker.engine.Submit(nil, c.group, c.newRound(0))
 	}
 }
 
 // diagnosis returns the error of a round that has no quorum.
 func (r *idRound) diagnosis(refusals int) error {
 	l, g := r.counter.locker, r.counter.group
-	yes, n, quorum := r.tally.Yes, l.pool.N(), l.pool.Quorum()
+	yes, n, quorum := r.tally.Yes, l.engine.Pool.N(), l.engine.Pool.Quorum()
 	switch {
 	case r.voids.wrongType > n-quorum:
 		return ErrWrongType
 	case refusals > 0:
-		return l.noQuorum(&r.missing, "other daemons were faster in every round; try again, and spread the load over several counters")
+		return l.engine.NoQuorum(&r.missing, "other daemons were faster in every round; try again, and spread the load over several counters")
 	case yes+r.voids.volatile >= quorum:
-		l.counts.noQuorum.Add(1)
+		l.engine.Counts.NoQuorum.Add(1)
 		return &NotDurable{Durable: yes, Needed: quorum, Total: n, Volatile: g.Volatile()}
 	case r.voids.volatile+r.voids.untrusted > n-quorum: // even if the other masters return
-		l.counts.noQuorum.Add(1)
+		l.engine.Counts.NoQuorum.Add(1)
 		return &LostState{Counter: r.counter.id.name, Trusted: yes, Needed: quorum, Highest: r.high}
 	}
 	note := "ids may have been skipped, none is given twice"
 	if fading := r.voids.quarantinedVolatile; r.voids.volatile+bits.OnesCount16(fading) > n-quorum {
 		note += "; when they vote, too few masters are durable for ids (NOTDURABLE): set appendonly yes and appendfsync always on " +
-			strings.Join(masterNames(l.pool, fading), ", ")
+			strings.Join(engine.MasterNames(l.engine.Pool, fading), ", ")
 	}
-	return l.noQuorum(&r.missing, note)
+	return l.engine.NoQuorum(&r.missing, note)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -36,8 +37,8 @@ type permitMode struct {
 var _ lockMode = (*permitMode)(nil)
 
 func (f *permitMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.permit, "1", a.key, string(a.token), m.Decimal(end),
-		strconv.Itoa(f.limit), strconv.Itoa(f.slot), flag(f.named))
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Permit, "1", a.key, string(a.token), m.Decimal(end),
+		strconv.Itoa(f.limit), strconv.Itoa(f.slot), engine.Flag(f.named))
 }
 
 // firstSlot is chosen by the token. Requests that arrive together through several daemons
@@ -49,7 +50,7 @@ func firstSlot(token Token, limit int) int {
 }
 
 func (f *permitMode) read(a *ballot, answer pool.Answer) vote {
-	n := replyNumbers(answer.Reply)
+	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
 	}
@@ -85,7 +86,7 @@ func (f *permitMode) after(a *ballot, v quorum.Result) (lockMode, error) {
 	if a.mostlyWrongType() {
 		return nil, ErrWrongType
 	}
-	draw := func(n int) int { return int(a.call.locker.pool.Jitter(time.Duration(n))) }
+	draw := func(n int) int { return int(a.call.locker.engine.Pool.Jitter(time.Duration(n))) }
 	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-needed {
 		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
 	}
@@ -135,11 +136,4 @@ func mostCounted(of map[int]int, draw func(int) int) (what, times int) {
 	}
 	slices.Sort(best)
 	return best[draw(len(best))], times
-}
-
-func flag(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
 }

@@ -32,7 +32,7 @@ func newPunctualDaemon(t *testing.T) *pureDaemon {
 }
 
 // masterTime is the clock of all embedded masters.
-func (d *pureDaemon) masterTime() time.Time { return d.pool.Embedded().At(0).Time() }
+func (d *pureDaemon) masterTime() time.Time { return d.engine.Pool.Embedded().At(0).Time() }
 
 // beyondLease is how much longer than its lease a copy lasts, and
 // rounding is what its end is rounded up by at most.
@@ -47,7 +47,7 @@ func TestEnds_ACopyOutlastsItsLeaseExactlyAsLongAsItMayBeLate(t *testing.T) {
 	d.quiet()
 	after := d.masterTime()
 	d.onMasters(func(lane int) {
-		m := d.pool.Embedded().At(lane)
+		m := d.engine.Pool.Embedded().At(lane)
 		from := m.Time()
 		left := m.TTL("k")
 		least, most := before.Add(ttl+beyondLease).Sub(m.Time()), after.Add(ttl+beyondLease+rounding).Sub(from)

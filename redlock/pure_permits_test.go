@@ -112,13 +112,13 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	done := make(chan error, 2) // 2: so that a second answer would be seen
 	l := d.Locker
-	l.inFlight.Add(1)
+	l.engine.EnterAlways()
 	a := &ballot{
 		call: &acquireCall{
-			locker: l, group: l.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+			locker: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 			done: func(_ Grant, err error) { done <- err },
 		},
-		mode: plainMode{}, token: NewToken(), start: l.clock.Now(), sharedFenceOpen: true,
+		mode: plainMode{}, token: NewToken(), start: l.engine.Clock.Now(), sharedFenceOpen: true,
 		tally:   quorum.Tally{N: 5, Quorum: 3, Yes: 5},
 		fencing: quorum.Fencing{Rounds: 1},
 	}

@@ -15,8 +15,11 @@ func TestRelease_ReturnsOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
 			for silent := 0; deleted+absent+silent <= n; silent++ {
 				for _, valid := range []bool{false, true} {
 					r := &release{
-						locker: d.Locker, group: d.pool.Group(0), valid: valid,
-						deleted: deleted, absent: absent, uncounted: silent, missing: missing{counted: 1<<(deleted+absent) - 1},
+						locker: d.Locker, group: d.engine.Pool.Group(0), valid: valid,
+						deleted: deleted, absent: absent, uncounted: silent,
+					}
+					for lane := range deleted + absent {
+						r.missing.MarkCounted(lane)
 					}
 					released, err, decided := r.decideLocked()
 					pending := n - deleted - absent - silent

@@ -15,13 +15,13 @@ import (
 // downgrade is a ballot of a writer that becomes a reader.
 func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *ballot, said chan error) {
 	said = make(chan error, 2) // 2: so that a second answer would be seen
-	d.inFlight.Add(1)
+	d.engine.EnterAlways()
 	call := &acquireCall{
-		locker: d.Locker, group: d.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+		locker: d.Locker, group: d.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 		done: func(_ Grant, err error) { said <- err },
 	}
 	f.ends = new([quorum.MaxMasters]int64)
-	return &ballot{call: call, mode: f, key: "k", token: NewToken(), start: d.clock.Now(), tally: t}, said
+	return &ballot{call: call, mode: f, key: "k", token: NewToken(), start: d.engine.Clock.Now(), tally: t}, said
 }
 
 // A client that received a refusal would still be the writer. Once a master has received
@@ -32,17 +32,17 @@ func TestShared_AWriterWhoseDowngradeHasBegunIsNotRefused(t *testing.T) {
 	for name, v := range map[string]quorum.Result{"refused": quorum.Refused, "split for too long": quorum.Split, "not decided": quorum.Unknown} {
 		for _, begun := range []bool{false, true} {
 			a, said := d.downgrade(&sharedMode{downgradeBallots: maxDowngradeBallots}, quorum.Tally{N: 5, Quorum: 3, Yes: 2, No: 3})
-			a.call.began = d.clock.Now() - time.Hour
+			a.call.began = d.engine.Clock.Now() - time.Hour
 			a.call.downgrading.Store(begun)
 			a.fail(v)
 			err := <-said
 			var less *NoQuorum
 			switch isLess := errors.As(err, &less); {
-			case begun && (!isLess || !less.downgrading || !strings.Contains(err.Error(), "at most a reader")):
+			case begun && (!isLess || !less.Downgrading || !strings.Contains(err.Error(), "at most a reader")):
 				t.Errorf("%s, and the writer had begun to step down: %v", name, err)
 			case !begun && v != quorum.Unknown && !errors.Is(err, ErrHeld):
 				t.Errorf("%s: %v, want ErrHeld", name, err)
-			case !begun && v == quorum.Unknown && (!isLess || less.downgrading):
+			case !begun && v == quorum.Unknown && (!isLess || less.Downgrading):
 				t.Errorf("%s: %v, want NoQuorum and nothing of stepping down", name, err)
 			}
 		}
@@ -70,7 +70,7 @@ func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	w := &waiter{waits: &d.waits, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
 	w.queue = &waitQueue{waits: &d.waits}
-	begun := &NoQuorum{downgrading: true}
+	begun := &NoQuorum{Downgrading: true}
 	for _, c := range []struct{ said, want error }{
 		{ErrHeld, ErrHeld}, {&NoQuorum{}, nil}, {ErrHeld, ErrHeld}, {begun, begun}, {ErrHeld, begun},
 	} {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // CounterOnMaster is one master's view of a counter.
@@ -27,71 +28,35 @@ type Counter struct {
 	Masters []CounterOnMaster
 }
 
-// allMastersQuery sends one command to every master and hands over all answers.
-type allMastersQuery struct {
-	command func(m *pool.SendContext, c *pool.Command)
-	done    func([]pool.Answer)
-
-	mu      sync.Mutex
-	answers []pool.Answer
-	open    int
-}
-
-var _ pool.Operation = (*allMastersQuery)(nil)
-
-func (q *allMastersQuery) Props() pool.Props { return pool.Props{Sealed: true} }
-func (q *allMastersQuery) Propose(int64)     {}
-
-func (q *allMastersQuery) Command(m *pool.SendContext, c *pool.Command) bool {
-	q.command(m, c)
-	return true
-}
-
-func (q *allMastersQuery) Answer(a pool.Answer) {
-	q.mu.Lock()
-	q.answers[a.Lane] = a
-	q.open--
-	last := q.open == 0
-	q.mu.Unlock()
-	if last {
-		q.done(q.answers)
-	}
-}
-
-func (l *Locker) queryAll(g *pool.Group, command func(*pool.SendContext, *pool.Command), done func([]pool.Answer)) {
-	n := l.pool.N()
-	l.submit(nil, g, &allMastersQuery{command: command, done: done, answers: make([]pool.Answer, n), open: n})
-}
-
 // ReadCounter reads one counter from every master; err is *NoQuorum if fewer than a
 // quorum answered.
 func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(Counter{}, err)
 		return
 	}
-	l.readCounter(db, name, func(c Counter, m *missing) {
-		l.leave()
-		if m.answered() < l.pool.Quorum() {
-			done(c, l.noQuorum(m, "what is known of the counter is incomplete"))
+	l.readCounter(db, name, func(c Counter, m *engine.Missing) {
+		l.engine.Leave()
+		if m.Answered() < l.engine.Pool.Quorum() {
+			done(c, l.engine.NoQuorum(m, "what is known of the counter is incomplete"))
 			return
 		}
 		done(c, nil)
 	})
 }
 
-func (l *Locker) readCounter(db int, name Key, done func(Counter, *missing)) {
-	g := l.pool.Group(db)
-	l.queryAll(g, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.script.readID, "1", l.idKey(name), m.Incarnation.ID, blankIsZero(m.Incarnation))
+func (l *Locker) readCounter(db int, name Key, done func(Counter, *engine.Missing)) {
+	g := l.engine.Pool.Group(db)
+	l.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.engine.Scripts.ReadID, "1", l.idKey(name), m.Incarnation.ID, blankIsZero(m.Incarnation))
 	}, func(answers []pool.Answer) {
-		counter, m := Counter{Name: name}, new(missing)
+		counter, m := Counter{Name: name}, new(engine.Missing)
 		for i, s := range g.Statuses() {
 			value := readID(answers[i].Reply)
 			if value.code >= -1 && answers[i].Seal.Good { // -1 counts, too: the key holds something else
-				m.markCounted(i)
+				m.MarkCounted(i)
 			}
-			m.markMissing(i, l.pool.Absence(&answers[i]))
+			m.MarkMissing(i, l.engine.Pool.Absence(&answers[i]))
 			counter.Masters = append(counter.Masters, CounterOnMaster{
 				Master: s.Name, Known: value.code == 1 && answers[i].Seal.Good,
 				Value: value.number, Trusted: value.trusted,
@@ -104,12 +69,12 @@ func (l *Locker) readCounter(db int, name Key, done func(Counter, *missing)) {
 // Reseed installs the value of a counter whose value was lost, on every master that
 // answers. It is refused below any value that a master still has.
 func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(err)
 		return
 	}
-	finish := func(err error) { l.leave(); done(err) }
-	l.readCounter(db, name, func(c Counter, _ *missing) {
+	finish := func(err error) { l.engine.Leave(); done(err) }
+	l.readCounter(db, name, func(c Counter, _ *engine.Missing) {
 		for _, m := range c.Masters {
 			if m.Known && m.Value > value {
 				finish(&BelowKnown{Counter: name, Value: value, Known: m.Value, Master: m.Master})
@@ -121,27 +86,27 @@ func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
 }
 
 func (l *Locker) install(db int, name Key, value int64, done func(error)) {
-	g := l.pool.Group(db)
-	l.queryAll(g, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.script.reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
+	g := l.engine.Pool.Group(db)
+	l.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.engine.Scripts.Reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
-		var m missing
+		var m engine.Missing
 		unconfirmed := 0 // may have installed the value without confirming it
 		for _, a := range answers {
-			m.markMissing(a.Lane, l.pool.Absence(&a))
+			m.MarkMissing(a.Lane, l.engine.Pool.Absence(&a))
 			switch stored := readID(a.Reply); {
 			case stored.code == 1 && a.Seal.Good:
-				m.markCounted(a.Lane)
+				m.MarkCounted(a.Lane)
 			case stored.code == 0:
 				done(&BelowKnown{Counter: name, Value: value, Known: stored.number, Master: g.Statuses()[a.Lane].Name})
 				return
 			case stored.code == -1 && a.Seal.Good:
-				m.markMissing(a.Lane, pool.AbsentFor(errNoCounter, 0))
+				m.MarkMissing(a.Lane, pool.AbsentFor(errNoCounter, 0))
 			case stored.code != -1 && a.Sent:
 				unconfirmed++
 			}
 		}
-		if installed := m.answered(); installed < l.pool.Quorum() {
+		if installed := m.Answered(); installed < l.engine.Pool.Quorum() {
 			note := "the value was installed on the masters that answered; repeat the command"
 			switch {
 			case installed == 0 && unconfirmed == 0:
@@ -149,7 +114,7 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 			case installed == 0:
 				note = "no master has confirmed the value; repeat the command"
 			}
-			done(l.noQuorum(&m, note))
+			done(l.engine.NoQuorum(&m, note))
 			return
 		}
 		done(nil)
@@ -167,14 +132,14 @@ const maxListed = 10_000
 // ListCounters collects the names of counters from all masters, sorted, at most maxListed
 // of them.
 func (l *Locker) ListCounters(db int, done func([]Key, error)) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(nil, err)
 		return
 	}
-	g := l.pool.Group(db)
-	s := &counterScan{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.pool.N()}
-	s.done = func(names []Key, err error) { l.leave(); done(names, err) }
-	for lane := range l.pool.N() {
+	g := l.engine.Pool.Group(db)
+	s := &counterScan{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.engine.Pool.N()}
+	s.done = func(names []Key, err error) { l.engine.Leave(); done(names, err) }
+	for lane := range l.engine.Pool.N() {
 		g.Push(lane, &scanPage{scan: s, cursor: "0"})
 	}
 }
@@ -187,7 +152,7 @@ type counterScan struct {
 	done   func([]Key, error)
 
 	mu      sync.Mutex
-	missing missing
+	missing engine.Missing
 	names   map[string]bool
 	open    int // masters whose walk has not finished
 }
@@ -213,7 +178,7 @@ func (p *scanPage) Answer(a pool.Answer) {
 	s.mu.Lock()
 	next := s.addPageLocked(&a)
 	if next != "" && len(s.names) >= maxListed {
-		s.missing.markCounted(a.Lane) // this master has shown as many names as are listed
+		s.missing.MarkCounted(a.Lane) // this master has shown as many names as are listed
 		next = ""
 	}
 	if next == "" {
@@ -233,8 +198,8 @@ func (p *scanPage) Answer(a pool.Answer) {
 	s.mu.Unlock()
 	switch {
 	case !last:
-	case s.missing.answered() < s.locker.pool.Quorum():
-		s.done(nil, s.locker.noQuorum(&s.missing, ""))
+	case s.missing.Answered() < s.locker.engine.Pool.Quorum():
+		s.done(nil, s.locker.engine.NoQuorum(&s.missing, ""))
 	default:
 		slices.Sort(names)
 		s.done(names, nil)
@@ -245,9 +210,9 @@ func (p *scanPage) Answer(a pool.Answer) {
 func (s *counterScan) addPageLocked(a *pool.Answer) (cursor string) {
 	r := &a.Reply
 	if r.Kind != pool.ReplyArray || len(r.Items) != 2 {
-		s.missing.markMissing(a.Lane, s.locker.pool.Absence(a))
+		s.missing.MarkMissing(a.Lane, s.locker.engine.Pool.Absence(a))
 		if a.Sent && r.Err == nil { // SCAN is sent without a seal
-			s.missing.markMissing(a.Lane, pool.AbsentFor(errUnexpectedScan, 0))
+			s.missing.MarkMissing(a.Lane, pool.AbsentFor(errUnexpectedScan, 0))
 		}
 		return ""
 	}
@@ -255,7 +220,7 @@ func (s *counterScan) addPageLocked(a *pool.Answer) (cursor string) {
 		s.names[strings.TrimPrefix(item.Str, s.prefix)] = true
 	}
 	if r.Items[0].Str == "0" {
-		s.missing.markCounted(a.Lane)
+		s.missing.MarkCounted(a.Lane)
 		return ""
 	}
 	return r.Items[0].Str

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -27,7 +28,7 @@ type release struct {
 	done   UnlockDone
 
 	mu        sync.Mutex
-	missing   missing
+	missing   engine.Missing
 	deleted   int // a: the copy is gone now
 	absent    int // z: certainly held no copy before
 	uncounted int // u: no answer that proves anything
@@ -50,7 +51,7 @@ func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 // releaseAs is release with the event that listeners receive. It spares copies outside
 // its scope; nil = none.
 func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseScope, t *Trace, done UnlockDone) {
-	now := l.recent()
+	now := l.engine.Recent()
 	// The lease is forgotten before the release is queued: from here on no repair may
 	// re-create a copy.
 	known, ok := l.leases.drop(id)
@@ -58,14 +59,14 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseSc
 	if !ok {
 		known.copies = allLanes
 	}
-	g := l.pool.Group(id.db)
+	g := l.engine.Pool.Group(id.db)
 	if b == nil && l.waits.count.Load() > 0 { // the release and the next waiter's ballot leave together
 		b = &Batch{}
 		defer b.Send()
 	}
 	l.dropNote(b, id)
-	l.submit(b, g, l.traced(t, &release{
-		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
+	l.engine.Submit(b, g, l.traced(t, &release{
+		locker: l, group: g, id: id, key: l.engine.MasterKey(id.key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
 	}))
 	l.waits.onRelease(b, dbKey{id.db, id.key})
@@ -75,7 +76,7 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseSc
 func (r *release) Props() pool.Props {
 	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
 	if r.scope == nil {
-		plan.Bulk = r.locker.script.releases
+		plan.Bulk = r.locker.engine.Scripts.Releases
 	}
 	return plan
 }
@@ -94,7 +95,7 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 		c.Set(pending.CommandArgs(m)...)
 		return true
 	}
-	c.Set("EVALSHA", r.locker.script.release, "1", r.key, string(r.id.token), "", "")
+	c.Set("EVALSHA", r.locker.engine.Scripts.Release, "1", r.key, string(r.id.token), "", "")
 	return true
 }
 
@@ -113,12 +114,12 @@ func (r *release) Answer(answer pool.Answer) {
 		r.lacksLocked(&answer)
 	case answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1:
 		r.deleted++
-		r.missing.markCounted(answer.Lane)
+		r.missing.MarkCounted(answer.Lane)
 	case answer.Seal.Good && !answer.Seal.Quarantined,
 		answer.Seal.Good && pool.Broken(pool.RuleQuarantineAbsence),
 		pool.Broken(pool.RuleRepeatAbsence):
 		r.absent++
-		r.missing.markCounted(answer.Lane)
+		r.missing.MarkCounted(answer.Lane)
 	default:
 		r.lacksLocked(&answer)
 	}
@@ -134,19 +135,19 @@ func (r *release) Answer(answer pool.Answer) {
 		return
 	}
 	if released {
-		r.locker.counts.released.Add(1)
+		r.locker.engine.Counts.Released.Add(1)
 	}
-	r.locker.leave()
+	r.locker.engine.Leave()
 	r.done(released, err)
 }
 
 func (r *release) lacksLocked(answer *pool.Answer) {
 	r.uncounted++
-	r.missing.markMissing(answer.Lane, r.locker.pool.Absence(answer))
+	r.missing.MarkMissing(answer.Lane, r.locker.engine.Pool.Absence(answer))
 }
 
 func (r *release) decideLocked() (released bool, err error, decided bool) {
-	n, quorum := r.locker.pool.N(), r.locker.pool.Quorum()
+	n, quorum := r.locker.engine.Pool.N(), r.locker.engine.Pool.Quorum()
 	switch {
 	case r.deleted >= quorum:
 		return true, nil, true
@@ -159,7 +160,7 @@ func (r *release) decideLocked() (released bool, err error, decided bool) {
 		// the release again until they have deleted their copy.
 		return true, nil, true
 	}
-	return false, r.locker.noQuorum(&r.missing,
+	return false, r.locker.engine.NoQuorum(&r.missing,
 		"whether the token held the lock is unknown; the release is repeated until every master has let go"), true
 }
 
@@ -181,7 +182,7 @@ func (r *release) pendingRelease(lane int) pool.PendingRelease {
 // pendingRelease releases whatever the token may have held when the release was
 // requested.
 func (l *Locker) pendingRelease(key string, token Token, requested time.Duration) pool.PendingRelease {
-	return l.pendingReleaseUpTo(key, token, requested, l.maxTTL+l.masterTimeout+time.Second, 0)
+	return l.pendingReleaseUpTo(key, token, requested, l.engine.MaxTTL+l.engine.MasterTimeout+time.Second, 0)
 }
 
 // pendingReleaseUpTo spares copies that end later than upTo after the release was
@@ -192,7 +193,7 @@ func (l *Locker) pendingReleaseUpTo(key string, token Token, requested, upTo tim
 			return l.releaseWords(key, token, 0, max(then/1000+upTo.Milliseconds(), wrote))
 		},
 		Since: requested,
-		Until: requested + l.maxTTL + 4*l.masterTimeout,
+		Until: requested + l.engine.MaxTTL + 4*l.engine.MasterTimeout,
 	}
 }
 
@@ -202,5 +203,5 @@ func (l *Locker) pendingReleaseWithin(key string, token Token, lo, hi int64, unt
 
 // releaseWords is the command that deletes a copy if it ends within [lo, hi].
 func (l *Locker) releaseWords(key string, token Token, lo, hi int64) []string {
-	return []string{"EVALSHA", l.script.release, "1", key, string(token), strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)}
+	return []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -35,17 +36,17 @@ func (h *copyRepair) Command(m *pool.SendContext, c *pool.Command) bool {
 	if !ok || m.Now >= until {
 		return false
 	}
-	h.end = quorum.RepairedExpiry(m.Time, until-m.Now, e.locker.late)
-	s, key, token, end := &e.locker.script, e.keys[0], string(e.request.Token), m.Decimal(h.end)
+	h.end = quorum.RepairedExpiry(m.Time, until-m.Now, e.locker.engine.Late)
+	s, key, token, end := e.locker.engine.Scripts, e.keys[0], string(e.request.Token), m.Decimal(h.end)
 	switch {
 	case len(e.keys) > 1:
-		c.Set("EVALSHA", s.multi, strconv.Itoa(len(e.keys)))
-		c.Args = append(append(c.Args, e.keys...), token, end, flag(e.agreed.mode == Shared))
+		c.Set("EVALSHA", s.Multi, strconv.Itoa(len(e.keys)))
+		c.Args = append(append(c.Args, e.keys...), token, end, engine.Flag(e.agreed.mode == Shared))
 	case e.agreed.mode == Shared:
-		c.Set("EVALSHA", s.share, "1", key, token, end, "")
+		c.Set("EVALSHA", s.Share, "1", key, token, end, "")
 	case e.agreed.mode == Permits:
-		c.Set("EVALSHA", s.permit, "1", key, token, end,
-			strconv.FormatInt(e.agreed.limit, 10), strconv.FormatInt(e.agreed.slot, 10), flag(true))
+		c.Set("EVALSHA", s.Permit, "1", key, token, end,
+			strconv.FormatInt(e.agreed.limit, 10), strconv.FormatInt(e.agreed.slot, 10), engine.Flag(true))
 	default:
 		c.Set("SET", key, token, "NX", "PXAT", end)
 	}
@@ -56,6 +57,6 @@ func (h *copyRepair) Command(m *pool.SendContext, c *pool.Command) bool {
 // have been made.
 func (h *copyRepair) Answer(a pool.Answer) {
 	if a.Sent && a.Reply.Err == nil {
-		h.extension.locker.holds.noteCopy(h.extension.ids, isYes(a.Reply))
+		h.extension.locker.holds.noteCopy(h.extension.ids, engine.IsYes(a.Reply))
 	}
 }

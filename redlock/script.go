@@ -68,14 +68,14 @@ const shortToken = 8
 // write writes the command for one master. Its arguments give a lease of ttl plus late,
 // so that a copy which arrives up to late after it was sent still lives for all of ttl.
 func (s *Script) write(l *Locker, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(l.script.noShorten), strconv.Itoa(len(s.Keys)))
+	c.Set("EVAL", s.text(l.engine.Scripts.NoShorten), strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
-		c.Args = append(c.Args, l.masterKey(key))
+		c.Args = append(c.Args, l.engine.MasterKey(key))
 	}
 	first := len(c.Args)
 	c.Args = append(c.Args, s.Args...)
 	if s.Time.Arg > 0 {
-		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.late), 10)
+		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.engine.Late), 10)
 	}
 }
 
@@ -144,13 +144,4 @@ func (s *Script) existed(before string, key Key) bool {
 // foreign data. Servers of different versions put the word in different places.
 func isWrongType(r pool.Reply) bool {
 	return r.Err != nil && strings.Contains(r.Err.Error(), "WRONGTYPE")
-}
-
-// fromMaster reports whether a master has answered, possibly with an error.
-func fromMaster(r pool.Reply) bool {
-	if r.Err == nil {
-		return true
-	}
-	_, answered := r.Err.(pool.MasterError)
-	return answered
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -32,7 +33,7 @@ type scriptBallot struct {
 
 	mu      sync.Mutex
 	tally   quorum.Tally
-	missing missing
+	missing engine.Missing
 	votes   [quorum.MaxMasters]ScriptVote
 	replies [quorum.MaxMasters]pool.Reply
 	kept    []keptExpiry // reported before the decision
@@ -43,7 +44,7 @@ type scriptBallot struct {
 var _ pool.Operation = (*scriptBallot)(nil)
 
 func (l *Locker) newScriptBallot(g *pool.Group, plan pool.Props) *scriptBallot {
-	return &scriptBallot{locker: l, group: g, plan: plan, tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()}}
+	return &scriptBallot{locker: l, group: g, plan: plan, tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()}}
 }
 
 func (s *scriptBallot) Props() pool.Props { return s.plan }
@@ -69,15 +70,15 @@ func (s *scriptBallot) Answer(answer pool.Answer) {
 		s.tally.No++
 	default:
 		s.tally.Uncounted++
-		s.unclear = s.unclear || answer.Sent && answer.Reply.Err == nil && countsAsVote(answer)
+		s.unclear = s.unclear || answer.Sent && answer.Reply.Err == nil && engine.CountsAsVote(answer)
 	}
 	over, v := s.result != quorum.Undecided, s.result
 	switch {
 	case over: // read without the lock
 	case vote == ScriptUnclear:
-		s.missing.markMissing(answer.Lane, s.locker.pool.Absence(&answer))
+		s.missing.MarkMissing(answer.Lane, s.locker.engine.Pool.Absence(&answer))
 	default:
-		s.missing.markCounted(answer.Lane)
+		s.missing.MarkCounted(answer.Lane)
 	}
 	if !over {
 		s.kept = append(s.kept, kept...)
@@ -136,7 +137,3 @@ func (s *scriptBallot) isUnclear() bool {
 	defer s.mu.Unlock()
 	return s.unclear
 }
-
-// countsAsVote reports whether an answer counts as a vote. A quarantined master cannot have
-// forgotten what it holds, but it may have forgotten what it lacks.
-func countsAsVote(answer pool.Answer) bool { return answer.Seal.Good && !answer.Seal.Quarantined }

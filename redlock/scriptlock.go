@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -47,12 +48,12 @@ func (f valueMode) after(a *ballot, v quorum.Result) (lockMode, error) { return 
 // undoAny deletes the token's copy whenever it ends.
 func (a *ballot) undoAny(lane int, c copyState, key string, token Token) {
 	l := a.call.locker
-	l.counts.undone.Add(1)
-	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: key, pending: pool.PendingRelease{
-		Args:        []string{"EVALSHA", l.script.release, "1", key, string(token), "", ""},
-		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.masterTimeout,
+	l.engine.Counts.Undone.Add(1)
+	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
+		Args:        []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), "", ""},
+		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.engine.MasterTimeout,
 		ConnectedAt: a.soleConnection(lane, c, token),
-	}})
+	})
 }
 
 // scriptMode acquires a lock with a library's script. The script's own answers are kept
@@ -69,7 +70,7 @@ type expiryRange struct{ low, high int64 }
 var _ lockMode = (*scriptMode)(nil)
 
 func (f *scriptMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	ttl, late := a.call.request.TTL, a.call.locker.late
+	ttl, late := a.call.request.TTL, a.call.locker.engine.Late
 	f.script.write(a.call.locker, m, c, ttl)
 	tight := len(a.token) < shortToken
 	for _, token := range f.script.Tokens {
@@ -105,7 +106,7 @@ func (f *scriptMode) read(a *ballot, answer pool.Answer) vote {
 	switch {
 	case !answer.Sent:
 		return vote{}
-	case !fromMaster(answer.Reply):
+	case !engine.FromMaster(answer.Reply):
 		return vote{copy: copyMaybe}
 	}
 	own, more := f.script.splitAnswer(answer.Reply)
@@ -139,7 +140,7 @@ func (f *scriptMode) takeBack(a *ballot, lane int, c copyState) {
 	}
 	at := f.expiries[lane]
 	for _, id := range a.ids() {
-		key := a.call.locker.masterKey(id.key)
+		key := a.call.locker.engine.MasterKey(id.key)
 		switch {
 		case c == copyMaybe && len(id.token) < shortToken:
 		case f.script.existed(f.before[lane], id.key):

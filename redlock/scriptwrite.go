@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -50,7 +51,7 @@ func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
 
 // write sends the change to every master, whatever the others have.
 func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(false, err)
 		return
 	}
@@ -61,11 +62,11 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 		b = &Batch{}
 		defer b.Send()
 	}
-	w := &writeCall{locker: l, request: r, key: l.masterKey(r.Key), start: l.recent(), done: done}
-	w.ballot = l.newScriptBallot(l.pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
+	w := &writeCall{locker: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
+	w.ballot = l.newScriptBallot(l.engine.Pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
 	w.ballot.command, w.ballot.read, w.ballot.onResult, w.ballot.onLateVote = w.command, w.read, w.onResult, w.onLateVote
 	w.ballot.onDecidedLocked, w.ballot.unwrap = w.onDecidedLocked, w.unwrap
-	l.submit(b, w.ballot.group, l.traced(r.Trace, w.ballot))
+	l.engine.Submit(b, w.ballot.group, l.traced(r.Trace, w.ballot))
 	if r.Effect != WriteReplaces {
 		l.waits.onRelease(b, dbKey{r.DB, r.Key})
 	}
@@ -87,11 +88,11 @@ func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
 		// It prolongs the existing copy, so only its own undo matches the expiry.
-		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.locker.late) + quorum.ProlongedOffset
+		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.locker.engine.Late) + quorum.ProlongedOffset
 		end = m.Decimal(w.ends[m.Lane])
 	}
-	c.Set("EVALSHA", w.locker.script.write, "1", w.key,
-		writeWords[r.Effect], end, string(r.Value), string(r.Equal), flag(r.EndlessToo))
+	c.Set("EVALSHA", w.locker.engine.Scripts.Write, "1", w.key,
+		writeWords[r.Effect], end, string(r.Value), string(r.Equal), engine.Flag(r.EndlessToo))
 	return true
 }
 
@@ -112,9 +113,9 @@ func (w *writeCall) read(answer pool.Answer) ScriptVote {
 	switch {
 	case answer.Reply.Err != nil, answer.Reply.Kind != pool.ReplyInt:
 		return ScriptUnclear
-	case n == 1 && (countsAsVote(answer) || w.request.Effect == WriteDeletes):
+	case n == 1 && (engine.CountsAsVote(answer) || w.request.Effect == WriteDeletes):
 		return ScriptYes
-	case n != 1 && countsAsVote(answer), n == -1 && answer.Seal.Good:
+	case n != 1 && engine.CountsAsVote(answer), n == -1 && answer.Seal.Good:
 		return ScriptNo
 	}
 	return ScriptUnclear
@@ -129,7 +130,7 @@ func (w *writeCall) onDecidedLocked(v quorum.Result) {
 
 func (w *writeCall) onResult(v quorum.Result) {
 	l, s := w.locker, w.ballot
-	l.leave()
+	l.engine.Leave()
 	switch {
 	case v == quorum.Granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
@@ -145,7 +146,7 @@ func (w *writeCall) onResult(v quorum.Result) {
 		w.done(false, nil)
 	default:
 		w.takeBack(s.voters(ScriptYes)...)
-		w.done(false, l.noQuorum(&s.missing, "some masters may have done it"))
+		w.done(false, l.engine.NoQuorum(&s.missing, "some masters may have done it"))
 	}
 }
 
@@ -176,8 +177,8 @@ func (w *writeCall) takeBack(lanes ...int) {
 		return
 	}
 	for _, lane := range lanes {
-		l.counts.undone.Add(1)
-		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.masterTimeout)
-		w.ballot.group.Push(lane, &retryUntilAnswered{group: w.ballot.group, key: w.key, pending: pending})
+		l.engine.Counts.Undone.Add(1)
+		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.engine.MasterTimeout)
+		engine.RetryUntilAnswered(w.ballot.group, lane, w.key, pending)
 	}
 }

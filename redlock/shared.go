@@ -42,7 +42,7 @@ func (f *sharedMode) command(a *ballot, m *pool.SendContext, c *pool.Command, en
 			a.call.downgrading.Store(true)
 		}
 	}
-	c.Set("EVALSHA", a.call.locker.script.share, "1", a.key, string(a.token), m.Decimal(end), writer)
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Share, "1", a.key, string(a.token), m.Decimal(end), writer)
 }
 
 // writerEnd is the expiry of the copy to downgrade on a master; "" if there is none. Once

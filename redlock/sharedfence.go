@@ -98,7 +98,7 @@ func (a *ballot) chooseSharedFenceLocked() ballotStep {
 
 func (a *ballot) reserveSharedFence(fence int64) bool {
 	l := a.call.locker
-	return l.usedFences.reserve(fence, l.recent(), 4*l.masterTimeout)
+	return l.usedFences.reserve(fence, l.engine.Recent(), 4*l.engine.MasterTimeout)
 }
 
 // usedFences are the shared fences that this daemon has given, kept for as long as a seal that

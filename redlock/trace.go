@@ -10,30 +10,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
-)
-
-// Trace follows one request. Its functions are called from any goroutine, also after the
-// outcome: masters that are not needed for it answer all the same. They must not block.
-type Trace struct {
-	// OnBallot announces a number of votes; each of them follows.
-	OnBallot func(votes int)
-	OnVote   func(Vote)
-}
-
-// Vote is one master's vote, for people.
-type Vote struct {
-	Master string
-	Word   string        // VoteYes, VoteNo or VoteUncounted
-	Took   time.Duration // from the writing of the command to the answer; 0 = nothing was sent
-	Cause  string        // of VoteUncounted
-}
-
-// Words of a Vote.
-const (
-	VoteYes       = "yes"    // a yes that counts
-	VoteNo        = "no"     // a no that counts
-	VoteUncounted = "silent" // neither: cut, late, void, quarantined, or not asked
 )
 
 func (r *LockRequest) trace() *Trace {
@@ -59,8 +37,8 @@ func (l *Locker) traced(t *Trace, op pool.Operation) pool.Operation {
 	if t == nil {
 		return op
 	}
-	t.OnBallot(l.pool.N())
-	return &tracedOperation{Operation: op, trace: t, pool: l.pool}
+	t.OnBallot(l.engine.Pool.N())
+	return &tracedOperation{Operation: op, trace: t, pool: l.engine.Pool}
 }
 
 // Props gives the operation a command of its own: the command is timed, and a traced
@@ -79,64 +57,21 @@ func (w *tracedOperation) Command(m *pool.SendContext, c *pool.Command) bool {
 
 // Answer reports the vote first: the answer may be the one that decides.
 func (w *tracedOperation) Answer(a pool.Answer) {
-	consent := isYes
+	consent := engine.IsYes
 	if op, ok := w.Operation.(yesReader); ok {
 		consent = op.isYes
 	}
-	w.trace.OnVote(voteOf(w.pool, a, consent, w.sent[a.Lane]))
+	w.trace.OnVote(engine.VoteOf(w.pool, a, consent, w.sent[a.Lane]))
 	w.Operation.Answer(a)
 }
 
-func voteOf(p *pool.Pool, a pool.Answer, consent func(pool.Reply) bool, sent time.Duration) Vote {
-	v := Vote{Master: p.Options().Masters[a.Lane].Name, Word: VoteUncounted}
-	cause := a.Reply.Err
-	if cause == nil {
-		cause = a.Seal.Err
-	}
-	if a.Sent {
-		v.Took = p.Clock().Now() - sent
-	} else {
-		v.Cause = "not asked"
-	}
-	switch {
-	case cause != nil && !a.Sent:
-		v.Cause += ": " + cause.Error()
-	case cause != nil:
-		v.Cause = cause.Error()
-	case !a.Sent:
-	case !consent(a.Reply):
-		v.Word = VoteNo
-	case a.Seal.Quarantined:
-		v.Cause = "quarantined: it may have forgotten"
-	default:
-		v.Word = VoteYes
-	}
-	return v
-}
-
-// isYes reads the answers of commands and scripts that take, prolong or release: a string
-// or a positive number, alone or as the first of several.
-func isYes(r pool.Reply) bool {
-	if r.Kind == pool.ReplyArray {
-		if len(r.Items) == 0 {
-			return false
-		}
-		n, _ := r.Items[0].Number()
-		return n == 1
-	}
-	return r.Kind == pool.ReplyString || r.Kind == pool.ReplyInt && r.Int > 0
-}
-
-// isOne reads the answers of which 1 alone is yes.
-func isOne(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 1 }
-
-func (w *workFinish) isYes(r pool.Reply) bool    { return isOne(r) }
-func (w *workExtension) isYes(r pool.Reply) bool { return isOne(r) }
+func (w *workFinish) isYes(r pool.Reply) bool    { return engine.IsOne(r) }
+func (w *workExtension) isYes(r pool.Reply) bool { return engine.IsOne(r) }
 
 func (a *ballot) isYes(r pool.Reply) bool {
 	script := a.call.request.Script
 	if script == nil {
-		return isYes(r)
+		return engine.IsYes(r)
 	}
 	own, _ := script.splitAnswer(r)
 	return script.Vote(own) == ScriptYes
@@ -144,7 +79,7 @@ func (a *ballot) isYes(r pool.Reply) bool {
 
 func (s *scriptBallot) isYes(r pool.Reply) bool {
 	if s.script == nil {
-		return isOne(r)
+		return engine.IsOne(r)
 	}
 	own, _ := s.script.splitAnswer(r)
 	return s.script.Vote(own) == ScriptYes
@@ -184,7 +119,7 @@ func (r *idRound) reportLocked(a pool.Answer) {
 	case !r.frozen:
 		r.early |= 1 << a.Lane
 	case r.trace != nil:
-		v := voteOf(r.counter.locker.pool, a, isYes, r.trace.sent[a.Lane])
+		v := engine.VoteOf(r.counter.locker.engine.Pool, a, engine.IsYes, r.trace.sent[a.Lane])
 		for _, t := range r.trace.traces {
 			t.OnVote(v)
 		}

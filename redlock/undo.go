@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // takeBack goes to every master that made a copy or did not answer. Masters that have not
@@ -26,7 +27,7 @@ func (a *ballot) takeBack() {
 // giveBackLate returns a copy of a ballot that has failed meanwhile.
 func (a *ballot) giveBackLate(lane int, c copyState) {
 	if c == copyMade {
-		a.call.locker.counts.lateGrants.Add(1)
+		a.call.locker.engine.Counts.LateGrants.Add(1)
 	}
 	a.mode.takeBack(a, lane, c)
 }
@@ -74,9 +75,9 @@ func (a *ballot) undoWithin(lane int, c copyState, key string, lo, hi int64, slo
 // undoToken is undoWithin for a key with a token of its own.
 func (a *ballot) undoToken(lane int, c copyState, key string, token Token, lo, hi int64, slot ...string) {
 	l := a.call.locker
-	l.counts.undone.Add(1)
-	pending := l.pendingReleaseWithin(key, token, lo, hi, a.start+a.call.request.TTL+4*l.masterTimeout)
+	l.engine.Counts.Undone.Add(1)
+	pending := l.pendingReleaseWithin(key, token, lo, hi, a.start+a.call.request.TTL+4*l.engine.MasterTimeout)
 	pending.Args = append(pending.Args, slot...)
 	pending.ConnectedAt = a.soleConnection(lane, c, token)
-	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: key, pending: pending})
+	engine.RetryUntilAnswered(a.call.group, lane, key, pending)
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -22,7 +23,7 @@ type tokenMode struct {
 var _ lockMode = (*tokenMode)(nil)
 
 func (f *tokenMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.acquire, "1", a.key, string(a.token), m.Decimal(end))
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Acquire, "1", a.key, string(a.token), m.Decimal(end))
 }
 
 func (f *tokenMode) read(_ *ballot, answer pool.Answer) vote {
@@ -52,12 +53,12 @@ func (f *tokenMode) takeBack(a *ballot, lane int, c copyState) {
 	if c == copyUpgraded {
 		score = strconv.FormatInt(f.scores[lane], 10)
 	}
-	l.counts.undone.Add(1)
-	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: a.key, pending: pool.PendingRelease{
-		Args: []string{"EVALSHA", l.script.unupgrade, "1", a.key, string(a.token),
+	l.engine.Counts.Undone.Add(1)
+	engine.RetryUntilAnswered(a.call.group, lane, a.key, pool.PendingRelease{
+		Args: []string{"EVALSHA", l.engine.Scripts.Unupgrade, "1", a.key, string(a.token),
 			strconv.FormatInt(a.ends[lane], 10), score},
-		Until: a.start + l.maxTTL + 4*l.masterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
-	}})
+		Until: a.start + l.engine.MaxTTL + 4*l.engine.MasterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
+	})
 }
 
 func (f *tokenMode) after(a *ballot, v quorum.Result) (lockMode, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -27,12 +28,12 @@ type ViewDone func(View, error)
 
 // View reads a key.
 func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(View{}, err)
 		return
 	}
-	g := l.pool.Group(db)
-	l.submit(b, g, &viewCall{locker: l, group: g, key: l.masterKey(key), done: done})
+	g := l.engine.Pool.Group(db)
+	l.engine.Submit(b, g, &viewCall{locker: l, group: g, key: l.engine.MasterKey(key), done: done})
 }
 
 // viewCall is one View.
@@ -43,7 +44,7 @@ type viewCall struct {
 	done   ViewDone
 
 	mu       sync.Mutex
-	missing  missing
+	missing  engine.Missing
 	views    []View // of masters whose answer counts
 	answered int
 	over     bool
@@ -55,7 +56,7 @@ func (w *viewCall) Props() pool.Props { return pool.Props{Key: w.key, SharesKey:
 func (w *viewCall) Propose(int64)     {}
 
 func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("EVALSHA", w.locker.script.view, "1", w.key)
+	c.Set("EVALSHA", w.locker.engine.Scripts.View, "1", w.key)
 	return true
 }
 
@@ -68,23 +69,23 @@ func (w *viewCall) Answer(answer pool.Answer) {
 	w.answered++
 	// A quarantined master may have forgotten what it does not show. A token that has a
 	// copy there instead holds nothing by it: no grant has counted that yes vote.
-	if one, ok := w.locker.readView(answer.Reply); ok && countsAsVote(answer) {
+	if one, ok := w.locker.readView(answer.Reply); ok && engine.CountsAsVote(answer) {
 		w.views = append(w.views, one)
-		w.missing.markCounted(answer.Lane)
+		w.missing.MarkCounted(answer.Lane)
 	} else {
-		w.missing.markMissing(answer.Lane, w.locker.pool.Absence(&answer))
+		w.missing.MarkMissing(answer.Lane, w.locker.engine.Pool.Absence(&answer))
 	}
-	seen, decided := agreement(w.views, w.locker.pool.N(), w.locker.pool.Quorum())
-	w.over = decided || w.answered == w.locker.pool.N()
+	seen, decided := agreement(w.views, w.locker.engine.Pool.N(), w.locker.engine.Pool.Quorum())
+	w.over = decided || w.answered == w.locker.engine.Pool.N()
 	over := w.over
 	w.mu.Unlock()
 	switch {
 	case decided:
-		w.locker.leave()
+		w.locker.engine.Leave()
 		w.done(seen, nil)
 	case over:
-		w.locker.leave()
-		w.done(View{}, w.locker.noQuorum(&w.missing, "what stands at the key is unknown"))
+		w.locker.engine.Leave()
+		w.done(View{}, w.locker.engine.NoQuorum(&w.missing, "what stands at the key is unknown"))
 	}
 }
 
@@ -99,7 +100,7 @@ func (l *Locker) readView(r pool.Reply) (View, bool) {
 	}
 	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
 	if left := r.Items[2].Int; left >= 0 {
-		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(quorum.ExpiryGrain+quorum.ProlongedOffset)*time.Millisecond, time.Millisecond)
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.engine.Late-(quorum.ExpiryGrain+quorum.ProlongedOffset)*time.Millisecond, time.Millisecond)
 	}
 	return v, true
 }

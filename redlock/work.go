@@ -72,15 +72,15 @@ const workPollInterval = 100 * time.Millisecond
 // Work requests an attempt; done is called exactly once. leave ends the wait of a client
 // that has left: an attempt that is granted after that is given back.
 func (l *Locker) Work(b *Batch, r WorkRequest, done WorkCompletion) (leave func()) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(Work{}, err)
 		return func() {}
 	}
 	if r.Keep == 0 {
-		r.Keep = min(2*r.Timeout, l.pool.Options().MaxKeep)
+		r.Keep = min(2*r.Timeout, l.engine.Pool.Options().MaxKeep)
 	}
-	w := &workCall{locker: l, group: l.pool.Group(r.DB), request: r, began: l.clock.Now()}
-	w.done = func(a Work, err error) { l.leave(); done(a, err) }
+	w := &workCall{locker: l, group: l.engine.Pool.Group(r.DB), request: r, began: l.engine.Clock.Now()}
+	w.done = func(a Work, err error) { l.engine.Leave(); done(a, err) }
 	w.try(b, 1)
 	return func() { w.left.Store(true) }
 }
@@ -100,7 +100,7 @@ type workCall struct {
 
 // try starts a ballot for attempt number n.
 func (w *workCall) try(b *Batch, n int64) {
-	l, now := w.locker, w.locker.clock.Now()
+	l, now := w.locker, w.locker.engine.Clock.Now()
 	if w.tries == 0 {
 		w.round = now
 	}
@@ -111,9 +111,9 @@ func (w *workCall) try(b *Batch, n int64) {
 			secret: NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
 			began: w.group.Time() / 1000,
 		},
-		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
+		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
 	}
-	l.submit(b, w.group, l.traced(w.request.Trace, ballot))
+	l.engine.Submit(b, w.group, l.traced(w.request.Trace, ballot))
 }
 
 func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }
@@ -144,7 +144,7 @@ func (l *Locker) parseWorkToken(t Token) (workToken, error) {
 	keep, err3 := strconv.ParseInt(parts[3], 10, 64)
 	began, err4 := strconv.ParseInt(parts[4], 10, 64)
 	if errors.Join(err1, err2, err3, err4) != nil || attempt < 1 || limit < attempt || began < 1 ||
-		keep < 1 || keep > l.pool.Options().MaxKeep.Milliseconds() {
+		keep < 1 || keep > l.engine.Pool.Options().MaxKeep.Milliseconds() {
 		return workToken{}, ErrBadToken
 	}
 	return workToken{Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond, began}, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -23,7 +24,7 @@ type workBallot struct {
 
 	mu        sync.Mutex
 	tally     quorum.Tally
-	missing   missing
+	missing   engine.Missing
 	fencing   quorum.Fencing
 	copies    [quorum.MaxMasters]copyState
 	running   []runningWork // attempts of other requests, one a master
@@ -50,8 +51,8 @@ func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(w.start, r.Timeout) {
 		return false
 	}
-	end := quorum.Expiry(m.Time, r.Timeout, w.call.locker.late)
-	c.Set("EVALSHA", w.call.locker.script.workTry, "1", w.key, w.token.String(),
+	end := quorum.Expiry(m.Time, r.Timeout, w.call.locker.engine.Late)
+	c.Set("EVALSHA", w.call.locker.engine.Scripts.WorkTry, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
 		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),
 		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta, m.Incarnation.ID)
@@ -131,14 +132,14 @@ func (w *workBallot) count(a pool.Answer, answer workReply) {
 	switch {
 	case answer.code == 1 && seal.Good && oldEnough:
 		w.tally.Yes++
-		w.missing.markCounted(a.Lane)
-		w.fencing.Voted(intervalOf(a.Lane, seal))
+		w.missing.MarkCounted(a.Lane)
+		w.fencing.Voted(engine.IntervalOf(a.Lane, seal))
 	case (answer.code > 1 || answer.code == -1) && seal.Good:
 		w.tally.No++
-		w.missing.markCounted(a.Lane)
+		w.missing.MarkCounted(a.Lane)
 	default:
 		w.tally.Uncounted++
-		w.missing.markMissing(a.Lane, w.absence(&a, answer))
+		w.missing.MarkMissing(a.Lane, w.absence(&a, answer))
 		return
 	}
 	switch answer.code {
@@ -167,13 +168,13 @@ func (w *workBallot) absence(a *pool.Answer, answer workReply) pool.Absence {
 	if age := w.call.locker.workAge(); answer.code == 1 && answer.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errForgotWork, age-a.Seal.Age)
 	}
-	return w.call.locker.pool.Absence(a)
+	return w.call.locker.engine.Pool.Absence(a)
 }
 
 // workAge is how old a memory must be before the absence of a record counts: a record
 // lasts as long as its attempt's lease and is kept for KEEP after that.
 func (l *Locker) workAge() time.Duration {
-	o := l.pool.Options()
+	o := l.engine.Pool.Options()
 	if o.RestartGuardOff {
 		return 0
 	}
@@ -218,7 +219,7 @@ func (n workBallotStep) run(w *workBallot) {
 	case n.fence > 0:
 		w.grant(n.fence)
 	case len(n.raise) > 0:
-		raiseRegisters(w.call.group, n.raise, w.onRaised)
+		engine.RaiseRegisters(w.call.group, n.raise, w.onRaised)
 	case n.fail != quorum.Undecided:
 		w.fail(n.fail)
 	}
@@ -226,7 +227,7 @@ func (n workBallotStep) run(w *workBallot) {
 
 func (w *workBallot) onRaised(lane int, seal pool.Seal) {
 	w.mu.Lock()
-	w.fencing.Raised(intervalOf(lane, seal), seal.Good)
+	w.fencing.Raised(engine.IntervalOf(lane, seal), seal.Good)
 	if w.over {
 		w.mu.Unlock()
 		return
@@ -241,15 +242,15 @@ func (w *workBallot) grant(fence int64) {
 	a := Work{
 		State: WorkAcquired, Key: r.Key, Attempt: w.attempt, Token: Token(w.token.String()),
 		Fence: Fence(fence), Last: w.attempt == r.Max,
-		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
+		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.engine.Clock},
 	}
 	if a.Validity() <= 0 {
 		w.takeBack()
-		l.counts.expired.Add(1)
+		l.engine.Counts.Expired.Add(1)
 		w.call.finish(Work{}, a.Spent())
 		return
 	}
-	l.counts.workStarted.Add(1)
+	l.engine.Counts.WorkStarted.Add(1)
 	w.call.finish(a, nil)
 }
 
@@ -268,7 +269,7 @@ func (w *workBallot) fail(v quorum.Result) {
 	case w.wrongType > w.tally.N-needed:
 		w.call.finish(Work{}, ErrWrongType)
 	case v == quorum.Unknown:
-		w.call.finish(Work{}, l.noQuorum(&w.missing, ""))
+		w.call.finish(Work{}, l.engine.NoQuorum(&w.missing, ""))
 	default:
 		w.again()
 	}
@@ -308,21 +309,21 @@ func (w *workBallot) again() {
 	delay := time.Duration(0)
 	if c.tries > 1 || w.taken < w.attempt {
 		delay = time.Millisecond << min(c.tries, 6)
-		delay = delay/2 + c.locker.pool.Jitter(delay)
+		delay = delay/2 + c.locker.engine.Pool.Jitter(delay)
 	}
-	switch now := c.locker.clock.Now(); {
-	case now+delay <= c.round+2*c.locker.masterTimeout:
+	switch now := c.locker.engine.Clock.Now(); {
+	case now+delay <= c.round+2*c.locker.engine.MasterTimeout:
 		if delay == 0 {
 			c.try(nil, number)
 			return
 		}
-		c.locker.clock.AfterFunc(delay, func() { c.try(nil, number) })
+		c.locker.engine.Clock.AfterFunc(delay, func() { c.try(nil, number) })
 	case len(w.running) > 0: // it may run, or be about to be taken back: poll again soon
 		same := w.mostRunning()
-		retry := min(w.retry(same), 2*c.locker.masterTimeout)
+		retry := min(w.retry(same), 2*c.locker.engine.MasterTimeout)
 		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: same[0].attempt, Retry: retry}, nil)
 	default:
-		c.finish(Work{}, c.locker.noQuorum(&w.missing, "the masters disagree about this work; try again"))
+		c.finish(Work{}, c.locker.engine.NoQuorum(&w.missing, "the masters disagree about this work; try again"))
 	}
 }
 
@@ -343,12 +344,12 @@ func (w *workBallot) undo(lane int, c copyState) {
 		return
 	}
 	l := w.call.locker
-	l.counts.undone.Add(1)
+	l.engine.Counts.Undone.Add(1)
 	l.undoWork(w.call.group, lane, w.key, w.token.String(), w.start+w.call.request.Timeout+w.call.request.Keep)
 }
 
 func (l *Locker) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
-	g.Push(lane, &retryUntilAnswered{group: g, pending: pool.PendingRelease{
-		Args: []string{"EVALSHA", l.script.workUndo, "1", key, token}, Until: until,
-	}, key: key})
+	engine.RetryUntilAnswered(g, lane, key, pool.PendingRelease{
+		Args: []string{"EVALSHA", l.engine.Scripts.WorkUndo, "1", key, token}, Until: until,
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -43,17 +44,17 @@ func (l *Locker) WorkFail(b *Batch, r WorkEndRequest, done WorkEndDone) {
 func (l *Locker) finishWork(b *Batch, r WorkEndRequest, how string, done WorkEndDone) {
 	token, err := l.parseWorkToken(r.Token)
 	if err == nil {
-		err = l.enter()
+		err = l.engine.Enter()
 	}
 	if err != nil {
 		done(false, err)
 		return
 	}
-	g := l.pool.Group(r.DB)
-	l.submit(b, g, l.traced(r.Trace, &workFinish{
-		locker: l, group: g, key: l.workKey(r.Key), token: token, how: how, start: l.clock.Now(),
-		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
-		done:  func(ok bool, err error) { l.leave(); done(ok, err) },
+	g := l.engine.Pool.Group(r.DB)
+	l.engine.Submit(b, g, l.traced(r.Trace, &workFinish{
+		locker: l, group: g, key: l.workKey(r.Key), token: token, how: how, start: l.engine.Clock.Now(),
+		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
+		done:  func(ok bool, err error) { l.engine.Leave(); done(ok, err) },
 	}))
 }
 
@@ -69,7 +70,7 @@ type workFinish struct {
 
 	mu      sync.Mutex
 	tally   quorum.Tally
-	missing missing
+	missing engine.Missing
 	newer   uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 	over    bool
 }
@@ -93,9 +94,9 @@ func (w *workFinish) Command(m *pool.SendContext, c *pool.Command) bool {
 
 func (w *workFinish) words(now int64) []string {
 	t := w.token
-	return []string{"EVALSHA", w.locker.script.workEnd, "1", w.key, t.String(),
+	return []string{"EVALSHA", w.locker.engine.Scripts.WorkEnd, "1", w.key, t.String(),
 		strconv.FormatInt(t.attempt, 10), w.how,
-		strconv.FormatInt(quorum.Expiry(now, t.keep, w.locker.late), 10),
+		strconv.FormatInt(quorum.Expiry(now, t.keep, w.locker.engine.Late), 10),
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
 }
 
@@ -117,17 +118,17 @@ func (w *workFinish) Answer(a pool.Answer) {
 	case code == 1 && a.Seal.Good && !w.remembers(a.Seal):
 		w.newer |= 1 << a.Lane
 		w.tally.Uncounted++
-		w.missing.markCounted(a.Lane)
-		w.missing.markMissing(a.Lane, pool.AbsentFor(errForgotTaker, a.Seal.Age))
+		w.missing.MarkCounted(a.Lane)
+		w.missing.MarkMissing(a.Lane, pool.AbsentFor(errForgotTaker, a.Seal.Age))
 	case code == 1 && a.Seal.Good:
 		w.tally.Yes++
-		w.missing.markCounted(a.Lane)
+		w.missing.MarkCounted(a.Lane)
 	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.No++
-		w.missing.markCounted(a.Lane)
+		w.missing.MarkCounted(a.Lane)
 	default:
 		w.tally.Uncounted++
-		w.missing.markMissing(a.Lane, w.locker.workAbsence(&a, code))
+		w.missing.MarkMissing(a.Lane, w.locker.workAbsence(&a, code))
 	}
 	v := w.tally.Result()
 	if v == quorum.Undecided {
@@ -139,18 +140,18 @@ func (w *workFinish) Answer(a pool.Answer) {
 	switch v {
 	case quorum.Granted:
 		if w.how == "D" {
-			w.locker.counts.workDone.Add(1)
+			w.locker.engine.Counts.WorkDone.Add(1)
 		}
 		w.done(true, nil)
 	case quorum.Refused:
 		w.done(false, nil)
 	default:
 		note := "the end is repeated until every master has it; say it again to be sure"
-		if newer := w.missing.phrasesOf(w.locker.pool, w.newer); len(newer) > 0 {
+		if newer := w.missing.PhrasesOf(w.locker.engine.Pool, w.newer); len(newer) > 0 {
 			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over: %s",
 				len(newer), strings.Join(newer, ", "))
 		}
-		w.done(false, w.locker.noQuorum(&w.missing, note))
+		w.done(false, w.locker.engine.NoQuorum(&w.missing, note))
 	}
 }
 
@@ -161,7 +162,7 @@ func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
 	if age := l.workAge(); (code == 2 || code == 3) && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errUnknownWork, age-a.Seal.Age)
 	}
-	return l.pool.Absence(a)
+	return l.engine.Pool.Absence(a)
 }
 
 // remembers reports whether a memory is unbroken since before the attempt began. If it is
@@ -170,24 +171,24 @@ func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
 // margin for the clocks of masters that differ.
 func (w *workFinish) remembers(s pool.Seal) bool {
 	began := time.Duration(w.group.Time()/1000-w.token.began) * time.Millisecond
-	return w.locker.workAge() == 0 || s.Age >= began+w.locker.maxTTL
+	return w.locker.workAge() == 0 || s.Age >= began+w.locker.engine.MaxTTL
 }
 
 // WorkExtend makes an attempt's lease last at least r.Timeout from now.
 func (l *Locker) WorkExtend(b *Batch, r WorkEndRequest, done WorkExtendDone) {
 	token, err := l.parseWorkToken(r.Token)
 	if err == nil {
-		err = l.enter()
+		err = l.engine.Enter()
 	}
 	if err != nil {
 		done(Work{}, err)
 		return
 	}
-	g := l.pool.Group(r.DB)
-	l.submit(b, g, l.traced(r.Trace, &workExtension{
-		locker: l, group: g, request: r, key: l.workKey(r.Key), token: token, start: l.clock.Now(),
-		tally: quorum.Tally{N: l.pool.N(), Quorum: l.pool.Quorum()},
-		done:  func(w Work, err error) { l.leave(); done(w, err) },
+	g := l.engine.Pool.Group(r.DB)
+	l.engine.Submit(b, g, l.traced(r.Trace, &workExtension{
+		locker: l, group: g, request: r, key: l.workKey(r.Key), token: token, start: l.engine.Clock.Now(),
+		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
+		done:  func(w Work, err error) { l.engine.Leave(); done(w, err) },
 	}))
 }
 
@@ -203,7 +204,7 @@ type workExtension struct {
 
 	mu      sync.Mutex
 	tally   quorum.Tally
-	missing missing
+	missing engine.Missing
 	over    bool
 }
 
@@ -220,9 +221,9 @@ func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(w.start, w.request.Timeout) {
 		return false
 	}
-	c.Set("EVALSHA", w.locker.script.workExtend, "1", w.key, w.token.String(),
+	c.Set("EVALSHA", w.locker.engine.Scripts.WorkExtend, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.token.attempt, 10),
-		strconv.FormatInt(quorum.Expiry(m.Time, w.request.Timeout, w.locker.late), 10),
+		strconv.FormatInt(quorum.Expiry(m.Time, w.request.Timeout, w.locker.engine.Late), 10),
 		strconv.FormatInt(w.token.keep.Milliseconds(), 10), m.Incarnation.ID)
 	return true
 }
@@ -244,14 +245,14 @@ func (w *workExtension) Answer(a pool.Answer) {
 	switch {
 	case code == 1 && a.Seal.Good && !a.Seal.Quarantined, code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.Yes++
-		w.missing.markCounted(a.Lane)
+		w.missing.MarkCounted(a.Lane)
 	case code == 0 && a.Seal.Good,
 		code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
 		w.tally.No++
-		w.missing.markCounted(a.Lane)
+		w.missing.MarkCounted(a.Lane)
 	default:
 		w.tally.Uncounted++
-		w.missing.markMissing(a.Lane, w.locker.workAbsence(&a, code))
+		w.missing.MarkMissing(a.Lane, w.locker.workAbsence(&a, code))
 	}
 	v := w.tally.Result()
 	if v == quorum.Undecided {
@@ -266,7 +267,7 @@ func (w *workExtension) Answer(a pool.Answer) {
 	case quorum.Refused:
 		w.done(Work{}, ErrNotHeld)
 	default:
-		w.done(Work{}, w.locker.noQuorum(&w.missing, "the lease is unchanged, its old validity stands"))
+		w.done(Work{}, w.locker.engine.NoQuorum(&w.missing, "the lease is unchanged, its old validity stands"))
 	}
 }
 
@@ -274,11 +275,11 @@ func (w *workExtension) grant() {
 	l, r := w.locker, &w.request
 	a := Work{
 		State: WorkAcquired, Key: r.Key, Attempt: w.token.attempt, Token: r.Token,
-		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.clock},
+		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.engine.Clock},
 	}
 	if a.Validity() <= 0 {
-		l.counts.expired.Add(1)
-		w.done(Work{}, &Expired{Elapsed: l.clock.Now() - w.start, TTL: r.Timeout, Extension: true})
+		l.engine.Counts.Expired.Add(1)
+		w.done(Work{}, &Expired{Elapsed: l.engine.Clock.Now() - w.start, TTL: r.Timeout, Extension: true})
 		return
 	}
 	w.done(a, nil)
@@ -287,9 +288,9 @@ func (w *workExtension) grant() {
 // WorkGiveBack undoes an attempt that never reached its worker; it does not count as a
 // run.
 func (l *Locker) WorkGiveBack(w Work) {
-	l.counts.givenBack.Add(1)
-	g, key := l.pool.Group(w.grant.db), l.workKey(w.Key)
-	for lane := range l.pool.N() {
-		l.undoWork(g, lane, key, string(w.Token), w.grant.start+w.grant.ttl+l.pool.Options().MaxKeep)
+	l.engine.Counts.GivenBack.Add(1)
+	g, key := l.engine.Pool.Group(w.grant.db), l.workKey(w.Key)
+	for lane := range l.engine.Pool.N() {
+		l.undoWork(g, lane, key, string(w.Token), w.grant.start+w.grant.ttl+l.engine.Pool.Options().MaxKeep)
 	}
 }

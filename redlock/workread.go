@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // WorkView is a piece of work as a quorum of masters shows it.
@@ -23,15 +24,15 @@ type WorkView struct {
 // master that may have forgotten proves nothing by a missing record: see
 // workBallot.count.
 func (l *Locker) ReadWork(db int, key Key, done func(WorkView, error)) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(WorkView{}, err)
 		return
 	}
-	g := l.pool.Group(db)
-	l.queryAll(g, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.script.workRead, "1", l.workKey(key), m.Incarnation.ID)
+	g := l.engine.Pool.Group(db)
+	l.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.engine.Scripts.WorkRead, "1", l.workKey(key), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
-		l.leave()
+		l.engine.Leave()
 		done(l.viewOf(answers))
 	})
 }
@@ -45,24 +46,24 @@ func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 		state   string
 	}
 	views, wrongType := map[record]WorkView{}, 0
-	var m missing
+	var m engine.Missing
 	for lane := range answers {
 		a := &answers[lane]
 		if a.Reply.Kind != pool.ReplyArray || !a.Seal.Good {
-			m.markMissing(lane, l.pool.Absence(a))
+			m.MarkMissing(lane, l.engine.Pool.Absence(a))
 			continue
 		}
 		if len(a.Reply.Items) == 1 {
-			m.markCounted(lane)
+			m.MarkCounted(lane)
 			wrongType++
 			continue
 		}
 		view, state, known := l.workViewOf(a.Reply.Items)
 		if !known && !l.outlivesWork(a.Seal) {
-			m.markMissing(lane, pool.AbsentFor(errUnknownWork, l.workAge()-a.Seal.Age))
+			m.MarkMissing(lane, pool.AbsentFor(errUnknownWork, l.workAge()-a.Seal.Age))
 			continue
 		}
-		m.markCounted(lane)
+		m.MarkCounted(lane)
 		at := record{view.Attempt, view.Holder, state}
 		if before, ok := views[at]; ok {
 			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)
@@ -72,18 +73,18 @@ func (l *Locker) viewOf(answers []pool.Answer) (WorkView, error) {
 		views[at] = view
 	}
 	for _, view := range views {
-		if view.Votes >= l.pool.Quorum() {
+		if view.Votes >= l.engine.Pool.Quorum() {
 			return view, nil
 		}
 	}
-	if wrongType >= l.pool.Quorum() {
+	if wrongType >= l.engine.Pool.Quorum() {
 		return WorkView{}, ErrWrongType
 	}
 	note := "how the work stands is unknown at the moment"
-	if m.answered() >= l.pool.Quorum() { // and no quorum of them agrees
+	if m.Answered() >= l.engine.Pool.Quorum() { // and no quorum of them agrees
 		note = "the masters disagree about this work at the moment"
 	}
-	return WorkView{}, l.noQuorum(&m, note)
+	return WorkView{}, l.engine.NoQuorum(&m, note)
 }
 
 // workViewOf reads one master's answer. Its times include the time by which
@@ -97,8 +98,8 @@ func (l *Locker) workViewOf(items []pool.Reply) (view WorkView, state string, kn
 	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
 	left := ms(3)
 	view = WorkView{
-		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.late), Max: number(4),
-		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.late),
+		Attempt: number(1), Holder: Token(items[2].Str), Left: max(0, left-l.engine.Late), Max: number(4),
+		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-l.engine.Late),
 	}
 	switch {
 	case items[0].Str == "D":

@@ -30,11 +30,11 @@ type workWait struct {
 // finish answers, or waits while another attempt runs and the caller's wait lasts.
 func (w *workCall) finish(a Work, err error) {
 	l := w.locker
-	left := w.began + w.request.Wait - l.clock.Now()
+	left := w.began + w.request.Wait - l.engine.Clock.Now()
 	switch {
 	case err != nil || a.State != WorkRunning || left <= 0 || w.left.Load():
 		w.answer(a, err)
-	case l.closing.Load() || l.waits.isClosed():
+	case l.engine.Closing() || l.waits.isClosed():
 		w.answer(Work{}, ErrShutdown)
 	default:
 		w.park(max(time.Millisecond, min(a.Retry, workPollInterval, left)), a.Attempt)
@@ -62,7 +62,7 @@ func (w *workCall) park(delay time.Duration, attempt int64) {
 		l.workWaits.parked = map[*workCall]struct{}{}
 	}
 	l.workWaits.parked[w] = struct{}{}
-	w.wait.timer = l.clock.AfterFunc(delay, func() { w.poll(attempt) })
+	w.wait.timer = l.engine.Clock.AfterFunc(delay, func() { w.poll(attempt) })
 	s.mu.Unlock()
 }
 

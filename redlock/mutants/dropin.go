@@ -24,7 +24,7 @@ func brokenDropIn() []Mutant {
 		patched("shorten-any", "a script's earlier end takes effect, whatever was given to the key since",
 			Change{scripts + "trim.lua", "if endOf(KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end\n", ""}).in("libraries-3"),
 		patched("uneven", "each master adds to what it has of a lease itself",
-			Change{"redlock/scriptextend.go", "- l.late; lease > 0 {\n", "- l.late; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
+			Change{"redlock/scriptextend.go", "- l.engine.Late; lease > 0 {\n", "- l.engine.Late; lease > 0 && !pool.Broken(\"uneven\") {\n"}).in("libraries-3"),
 		patched("retake-own", "a script that takes a lock anew takes back what it found",
 			Change{"redlock/scriptlock.go", "!strings.Contains(before, \"0\"):\n", "!strings.Contains(before, \"0\") && !pool.Broken(\"retake-own\"):\n"},
 			Change{"redlock/scriptlock.go", "\t\tcase f.script.existed(f.before[lane], id.key):\n",
@@ -33,8 +33,8 @@ func brokenDropIn() []Mutant {
 			Change{"redlock/script.go", "\treturn (ttl + late).Milliseconds()\n",
 				"\tif pool.Broken(\"script-margin\") {\n\t\tlate = 0\n\t}\n\treturn (ttl + late).Milliseconds()\n"}).in("libraries-3"),
 		patched("script-pending", "a script's release is not repeated on a master that did not answer",
-			Change{"redlock/scriptrun.go", "if answer.Reply.Err != nil && !fromMaster(answer.Reply) {",
-				"if answer.Reply.Err != nil && !fromMaster(answer.Reply) && !pool.Broken(\"script-pending\") {"}).in("longleases-3"),
+			Change{"redlock/scriptrun.go", "if answer.Reply.Err != nil && !engine.FromMaster(answer.Reply) {",
+				"if answer.Reply.Err != nil && !engine.FromMaster(answer.Reply) && !pool.Broken(\"script-pending\") {"}).in("longleases-3"),
 		patched("delete-all", "DEL deletes whatever stands at a key",
 			Change{"redlock/scriptwrite.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),
 		patched("short-repeat", "the undo of a shared value is repeated, and takes a later holder's copy",
@@ -43,6 +43,6 @@ func brokenDropIn() []Mutant {
 		patched("one-view", "the view of one master is shown",
 			Change{"redlock/view.go", "\t\tif alike >= quorum {\n", "\t\tif alike >= quorum || pool.Broken(\"one-view\") {\n"}).in("libraries-3"),
 		patched("quarantined-view", "the view of a quarantined master counts",
-			Change{"redlock/view.go", "ok && countsAsVote(answer) {", "ok && (countsAsVote(answer) || answer.Seal.Good && pool.Broken(\"quarantined-view\")) {"}).in("amnesia-3"),
+			Change{"redlock/view.go", "ok && engine.CountsAsVote(answer) {", "ok && (engine.CountsAsVote(answer) || answer.Seal.Good && pool.Broken(\"quarantined-view\")) {"}).in("amnesia-3"),
 	}
 }

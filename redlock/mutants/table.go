@@ -103,8 +103,8 @@ func brokenLocks() []Mutant {
 			Change{"redlock/release.go", "case r.valid && r.deleted > 0:", "case (r.valid || pool.Broken(\"false-one\")) && r.deleted > 0:"}).in("stragglers-3"),
 		patched("prefetch", "ids are served from what an earlier round left over",
 			Change{"redlock/nextid.go", "\tr.lo++\n\tr.announce", "\tr.lo++\n\tif pool.Broken(\"prefetch\") && len(r.callers) > 0 {\n\t\tr.hi += 8\n\t}\n\tr.announce"},
-			Change{"redlock/nextid.go", "\tc.mu.Lock()\n\tc.waiting = append(c.waiting, idCaller{", "\tc.mu.Lock()\n\tif first := c.spare; pool.Broken(\"prefetch\") && first > 0 && first+r.Count-1 <= c.highest {\n\t\tc.spare += r.Count\n\t\tc.mu.Unlock()\n\t\tl.leave()\n\t\tdone(first, nil)\n\t\treturn\n\t}\n\tc.waiting = append(c.waiting, idCaller{"},
-			Change{"redlock/nextid.go", "\tc.locker.counts.ids.Add(first - r.lo)", "\tc.spare = first\n\tc.locker.counts.ids.Add(first - r.lo)"},
+			Change{"redlock/nextid.go", "\tc.mu.Lock()\n\tc.waiting = append(c.waiting, idCaller{", "\tc.mu.Lock()\n\tif first := c.spare; pool.Broken(\"prefetch\") && first > 0 && first+r.Count-1 <= c.highest {\n\t\tc.spare += r.Count\n\t\tc.mu.Unlock()\n\t\tl.engine.Leave()\n\t\tdone(first, nil)\n\t\treturn\n\t}\n\tc.waiting = append(c.waiting, idCaller{"},
+			Change{"redlock/nextid.go", "\tc.locker.engine.Counts.IDs.Add(first - r.lo)", "\tc.spare = first\n\tc.locker.engine.Counts.IDs.Add(first - r.lo)"},
 			Change{"redlock/idcounters.go", "\trunning bool\n", "\trunning bool\n\tspare   int64\n"}),
 		patched("work-age", "a master that forgot ends of work votes on work",
 			Change{"redlock/workacquire.go", "oldEnough := !seal.Quarantined && (", "oldEnough := !seal.Quarantined && (pool.Broken(\"work-age\") || "}),
@@ -113,7 +113,7 @@ func brokenLocks() []Mutant {
 		patched("delete-unconfirmed", "a counter is deleted whose value is above the confirmed one",
 			Change{"redlock/deleteids.go", "case !there || highest != d.confirm:", "case !there || highest != d.confirm && !pool.Broken(\"delete-unconfirmed\"):"}).in("deletions-3"),
 		patched("delete-early", "a deletion is answered while rounds may count votes that it deleted",
-			Change{"redlock/deleteids.go", "	l.clock.AfterFunc(wait, func() {", "	if pool.Broken(\"delete-early\") {\n\t\twait = 0\n\t}\n	l.clock.AfterFunc(wait, func() {"}).in("deletions-3"),
+			Change{"redlock/deleteids.go", "	l.engine.Clock.AfterFunc(wait, func() {", "	if pool.Broken(\"delete-early\") {\n\t\twait = 0\n\t}\n	l.engine.Clock.AfterFunc(wait, func() {"}).in("deletions-3"),
 	}
 }
 

@@ -62,7 +62,7 @@ func brokenQueues() []Mutant {
 			Change{"redlock/fair.go", "ln.head.request\n\ts.mu.Unlock()\n",
 				"ln.head.request\n\tpast := ln.past\n\tif ln.past = nil; pool.Broken(\"refresh-left\") {\n\t\tfor w := ln.head; w != nil; w = w.next {\n\t\t\tln.past = append(ln.past, w.request.ticket)\n\t\t}\n\t}\n\ts.mu.Unlock()\n"},
 			Change{"redlock/fair.go", "&ticketRefresh{line: ln, keys: keys, part: part}", "&ticketRefresh{line: ln, keys: keys, part: part, past: past}"},
-			Change{"redlock/fair.go", "\treturn kept > 0\n", "\tfor _, stand := range k.past {\n\t\tc.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), flag(true))\n\t\tkept++\n\t}\n\treturn kept > 0\n"}).in("fair-3"),
+			Change{"redlock/fair.go", "\treturn kept > 0\n", "\tfor _, stand := range k.past {\n\t\tc.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), engine.Flag(true))\n\t\tkept++\n\t}\n\treturn kept > 0\n"}).in("fair-3"),
 		patched("refresh-none", "no waiter is refreshed in a FAIR queue",
 			Change{"redlock/fair.go", "\tln.refreshTimer.Reset(refreshInterval)\n", "\tif ln.refreshTimer.Reset(refreshInterval); pool.Broken(\"refresh-none\") {\n\t\ts.mu.Unlock()\n\t\treturn\n\t}\n"}).in("fair-3"),
 		patched("dequeue", "a waiter that has left stays in the FAIR queue until its ticket expires",

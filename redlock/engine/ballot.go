@@ -1,0 +1,186 @@
+// Ballot: one question to all masters of a group, counted once.
+//
+// The path of a ballot: Ask queues it on every master's lane. Each lane writes the question's
+// command and answers exactly once, from several goroutines. Every answer is traced, read and
+// counted under the ballot's lock. The answer that decides is followed by the question's
+// Decided, once and without the lock. Answers after that go to Late.
+
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/quorum"
+)
+
+// Question is what a ballot sends to each master, and what follows from the answers. A question
+// embeds Plain, which has what most of them need of the second part.
+type Question interface {
+	// Props returns what the lanes must know about the operation; it is constant.
+	Props() pool.Props
+	// Command writes the command for one master, or reports false when its time is up.
+	Command(m *pool.SendContext, c *pool.Command) bool
+	// Read puts one answer into the ballot's terms. It is called with the ballot's lock held, in
+	// the order of the answers, and never after the decision.
+	Read(a pool.Answer) Reading
+	// Decided continues after the decision. It is called once, without the lock; what Read has
+	// noted does not change any more.
+	Decided(r quorum.Result)
+
+	// Decide evaluates the votes so far, with the lock held.
+	Decide(t *quorum.Tally) quorum.Result
+	// DecidedLocked runs before Decided, with the lock held: the next holder of a key needs
+	// answers that come after this one.
+	DecidedLocked(r quorum.Result)
+	// Late receives an answer that comes after the decision, which was r.
+	Late(a pool.Answer, r quorum.Result)
+	// Failed receives an answer with an error, before it is counted, also after the decision.
+	Failed(a pool.Answer)
+	// IsYes reports whether a trace shows the reply as a yes.
+	IsYes(r pool.Reply) bool
+	// BulkArg is the argument of Props.Bulk.
+	BulkArg() string
+}
+
+// Plain is the second part of a Question that counts a majority and nothing else.
+type Plain struct{}
+
+func (Plain) Decide(t *quorum.Tally) quorum.Result { return t.Result() }
+func (Plain) DecidedLocked(quorum.Result)          {}
+func (Plain) Late(pool.Answer, quorum.Result)      {}
+func (Plain) Failed(pool.Answer)                   {}
+func (Plain) IsYes(r pool.Reply) bool              { return IsYes(r) }
+func (Plain) BulkArg() string                      { return "" }
+
+// Reading is one master's answer in the ballot's terms.
+type Reading uint8
+
+const (
+	Uncounted Reading = iota // it proves nothing; see Ballot.Lacks
+	Neither                  // it counts as an answer, and is neither yes nor no
+	No
+	WrongType // a no: the master holds something else at the key
+	Yes
+)
+
+// Ballot puts one question to all masters. It is part of its question's struct, so a ballot
+// costs no allocation of its own.
+type Ballot struct {
+	Group    *pool.Group
+	engine   *Engine
+	question Question
+	trace    *ballotTrace // nil: the ballot is not traced
+
+	mu        sync.Mutex
+	Tally     quorum.Tally // after the decision it is read without the lock, as Missing
+	Missing   Missing
+	WrongType int   // masters that answered WrongType
+	Proposal  int64 // the fence that the pool proposed
+	result    quorum.Result
+}
+
+var _ pool.BulkOperation = (*Ballot)(nil)
+
+// Ask queues the question on every master of a group, at once or with its read batch.
+func (b *Ballot) Ask(e *Engine, batch *Batch, g *pool.Group, t *Trace, q Question) {
+	b.Group, b.engine, b.question = g, e, q
+	b.Tally.N, b.Tally.Quorum = e.Pool.N(), e.Pool.Quorum()
+	if t != nil {
+		t.OnBallot(b.Tally.N)
+		b.trace = &ballotTrace{trace: t}
+	}
+	e.Submit(batch, g, b)
+}
+
+// Props gives a traced operation a command of its own, because the command is timed.
+func (b *Ballot) Props() pool.Props {
+	p := b.question.Props()
+	if b.trace != nil {
+		p.Bulk = ""
+	}
+	return p
+}
+
+// Propose notes the fence.
+func (b *Ballot) Propose(fence int64) { b.Proposal = fence }
+
+// BulkArg is the question's argument of the script that handles several operations.
+func (b *Ballot) BulkArg() string { return b.question.BulkArg() }
+
+// Command writes the question's command for one master.
+func (b *Ballot) Command(m *pool.SendContext, c *pool.Command) bool {
+	if b.trace != nil {
+		b.trace.sent[m.Lane] = m.Now
+	}
+	return b.question.Command(m, c)
+}
+
+// Answer counts one master.
+func (b *Ballot) Answer(a pool.Answer) {
+	if b.trace != nil {
+		b.trace.report(b, a) // first: the answer may be the one that decides
+	}
+	if a.Reply.Err != nil {
+		b.question.Failed(a)
+	}
+	b.mu.Lock()
+	if r := b.result; r != quorum.Undecided {
+		b.mu.Unlock()
+		b.question.Late(a, r)
+		return
+	}
+	b.countLocked(a, b.question.Read(a))
+	r := b.decideLocked()
+	b.mu.Unlock()
+	if r != quorum.Undecided {
+		b.question.Decided(r)
+	}
+}
+
+func (b *Ballot) countLocked(a pool.Answer, read Reading) {
+	switch read {
+	case Yes:
+		b.Tally.Yes++
+	case WrongType:
+		b.WrongType++
+		b.Tally.No++
+	case No:
+		b.Tally.No++
+	case Neither:
+		b.Tally.Uncounted++
+	default:
+		b.Tally.Uncounted++
+		if (b.Missing.Reason(a.Lane) == pool.Absence{}) {
+			b.Missing.MarkMissing(a.Lane, b.engine.Pool.Absence(&a))
+		}
+		return
+	}
+	b.Missing.MarkCounted(a.Lane)
+}
+
+func (b *Ballot) decideLocked() quorum.Result {
+	r := b.question.Decide(&b.Tally)
+	if r != quorum.Undecided {
+		b.result = r
+		b.question.DecidedLocked(r)
+	}
+	return r
+}
+
+// Lacks notes a reason of the question's own why the answer that is being read does not count.
+func (b *Ballot) Lacks(lane int, reason error, span time.Duration) Reading {
+	b.Missing.MarkMissing(lane, pool.AbsentFor(reason, span))
+	return Uncounted
+}
+
+// Lock and Unlock guard what a question notes from answers.
+func (b *Ballot) Lock()   { b.mu.Lock() }
+func (b *Ballot) Unlock() { b.mu.Unlock() }
+
+// MostlyWrongType reports whether most masters have something else at the key.
+func (b *Ballot) MostlyWrongType() bool { return b.WrongType > b.Tally.N-b.Tally.Quorum }
+
+// NoQuorum is the error that names each master whose answer the ballot missed, and why.
+func (b *Ballot) NoQuorum(note string) *NoQuorum { return b.engine.NoQuorum(&b.Missing, note) }
