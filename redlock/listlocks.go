@@ -154,7 +154,9 @@ func (w *walk) step() {
 			"too few masters could be walked to the end, so locks may be missing; begin again with cursor 0"))
 		return
 	}
-	w.group.Push(w.order[w.cursor.at], &walkStep{walk: w})
+	scan := &walkStep{walk: w}
+	// A seal proves that the process and its memory are the ones of the cursor.
+	w.group.Push(w.order[w.cursor.at], &engine.Message{Plan: pool.Props{Sealed: true}, Write: scan.command, OnAnswer: scan.onAnswer})
 }
 
 var (
@@ -186,17 +188,9 @@ type walkStep struct {
 	memory uint64
 }
 
-var _ pool.Operation = (*walkStep)(nil)
-
-// Props: a seal proves that the process and its memory are the ones of the cursor.
-func (s *walkStep) Props() pool.Props { return pool.Props{Sealed: true} }
-
-// Propose: a SCAN has no fence.
-func (s *walkStep) Propose(int64) {}
-
-// Command goes on where the cursor is. A cursor of another process is worthless, and what
+// command goes on where the cursor is. A cursor of another process is worthless, and what
 // another memory has shown was not what this one holds: then the scan begins anew.
-func (s *walkStep) Command(m *pool.SendContext, c *pool.Command) bool {
+func (s *walkStep) command(m *pool.SendContext, c *pool.Command) bool {
 	w := s.walk
 	s.memory, s.scan = memoryOf(m.Incarnation), w.cursor.scan
 	if s.memory != w.cursor.memory {
@@ -214,8 +208,8 @@ func memoryOf(incarnation *pool.Incarnation) uint64 {
 	return h.Sum64()%memoryMask + 1
 }
 
-// Answer takes one page of keys. A master that does not answer is skipped.
-func (s *walkStep) Answer(a pool.Answer) {
+// onAnswer takes one page of keys. A master that does not answer is skipped.
+func (s *walkStep) onAnswer(a pool.Answer) {
 	w, r := s.walk, a.Reply
 	w.walked = w.cursor.at
 	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
@@ -282,14 +276,7 @@ type walkInspect struct {
 	began   time.Duration
 }
 
-var _ pool.Operation = (*walkInspect)(nil)
-
-func (s *walkInspect) Props() pool.Props { return pool.Props{Sealed: true} }
-
-// Propose: an inspection has no fence.
-func (s *walkInspect) Propose(int64) {}
-
-func (s *walkInspect) Command(_ *pool.SendContext, c *pool.Command) bool {
+func (s *walkInspect) command(_ *pool.SendContext, c *pool.Command) bool {
 	l := s.walk.locker
 	c.Set("EVALSHA", l.engine.Scripts.Inspect, strconv.Itoa(len(s.keys)))
 	for _, key := range s.keys {
@@ -299,7 +286,7 @@ func (s *walkInspect) Command(_ *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-func (s *walkInspect) Answer(a pool.Answer) {
+func (s *walkInspect) onAnswer(a pool.Answer) {
 	s.answers[a.Lane] = a
 	s.queried++
 	if s.counts(a) {
@@ -345,7 +332,8 @@ func (w *walk) rest(began time.Duration, then func()) {
 // query begins with the master that is being walked: it has the keys.
 func (s *walkInspect) query() {
 	w := s.walk
-	w.group.Push(w.order[(w.walked+s.queried)%len(w.order)], s)
+	inspection := &engine.Message{Plan: pool.Props{Sealed: true}, Write: s.command, OnAnswer: s.onAnswer}
+	w.group.Push(w.order[(w.walked+s.queried)%len(w.order)], inspection)
 }
 
 // aggregate returns which of the keys are locks. It is decided when no other master could

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -153,46 +154,32 @@ func (l *Locker) prolongNotes(ids []lockID, until time.Duration) {
 
 func (l *Locker) writeNote(id lockID, one storedNote) {
 	l.notes.add(id, one, l.engine.Recent())
-	l.engine.Submit(nil, l.engine.Pool.Group(id.db), &noteWrite{locker: l, id: id, note: one})
+	l.sendNote(nil, id, one)
 }
 
 // dropNote drops the note of a lease that is being released.
 func (l *Locker) dropNote(b *Batch, id lockID) {
-	if l.notes.take(id) == "" {
-		return
+	if l.notes.take(id) != "" {
+		l.sendNote(b, id, storedNote{})
 	}
-	l.engine.Submit(b, l.engine.Pool.Group(id.db), &noteWrite{locker: l, id: id})
 }
 
-// noteWrite writes or drops a note on every master. It is not repeated on a master that
-// does not answer: the note expires.
-type noteWrite struct {
-	locker *Locker
-	id     lockID
-	note   storedNote
+// sendNote writes or drops a note on every master. It is not repeated on a master that does
+// not answer: the note expires. It follows the acquire of its lock and precedes the release.
+func (l *Locker) sendNote(b *Batch, id lockID, note storedNote) {
+	l.engine.Submit(b, l.engine.Pool.Group(id.db), &engine.Message{
+		Plan: pool.Props{Key: l.engine.MasterKey(id.key), SharesKey: true},
+		Write: func(m *pool.SendContext, c *pool.Command) bool {
+			end := "0"
+			if note.text != "" {
+				left := note.until - m.Now
+				if left <= 0 {
+					return false
+				}
+				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
+			}
+			c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.notesKey(id.key), string(id.token), note.text, end)
+			return true
+		},
+	})
 }
-
-var _ pool.Operation = (*noteWrite)(nil)
-
-// Props: a note follows the acquire of its lock and precedes the release.
-func (n *noteWrite) Props() pool.Props {
-	return pool.Props{Key: n.locker.engine.MasterKey(n.id.key), SharesKey: true}
-}
-
-// Propose does nothing: a note has no fence.
-func (n *noteWrite) Propose(int64) {}
-
-func (n *noteWrite) Command(m *pool.SendContext, c *pool.Command) bool {
-	l, end := n.locker, "0"
-	if n.note.text != "" {
-		left := n.note.until - m.Now
-		if left <= 0 {
-			return false
-		}
-		end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
-	}
-	c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
-	return true
-}
-
-func (n *noteWrite) Answer(pool.Answer) {}

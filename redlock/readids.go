@@ -140,7 +140,7 @@ func (l *Locker) ListCounters(db int, done func([]Key, error)) {
 	s := &counterScan{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.engine.Pool.N()}
 	s.done = func(names []Key, err error) { l.engine.Leave(); done(names, err) }
 	for lane := range l.engine.Pool.N() {
-		g.Push(lane, &scanPage{scan: s, cursor: "0"})
+		s.scan(lane, "0")
 	}
 }
 
@@ -157,24 +157,18 @@ type counterScan struct {
 	open    int // masters whose walk has not finished
 }
 
-// scanPage is one SCAN on one master.
-type scanPage struct {
-	scan   *counterScan
-	cursor string
+// scan sends one SCAN to one master.
+func (s *counterScan) scan(lane int, cursor string) {
+	s.group.Push(lane, &engine.Message{
+		Write: func(_ *pool.SendContext, c *pool.Command) bool {
+			c.Set("SCAN", cursor, "MATCH", globEscape(s.prefix)+"*", "COUNT", "1000")
+			return true
+		},
+		OnAnswer: s.onPage,
+	})
 }
 
-var _ pool.Operation = (*scanPage)(nil)
-
-func (p *scanPage) Props() pool.Props { return pool.Props{} }
-func (p *scanPage) Propose(int64)     {}
-
-func (p *scanPage) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("SCAN", p.cursor, "MATCH", globEscape(p.scan.prefix)+"*", "COUNT", "1000")
-	return true
-}
-
-func (p *scanPage) Answer(a pool.Answer) {
-	s := p.scan
+func (s *counterScan) onPage(a pool.Answer) {
 	s.mu.Lock()
 	next := s.addPageLocked(&a)
 	if next != "" && len(s.names) >= maxListed {
@@ -185,7 +179,7 @@ func (p *scanPage) Answer(a pool.Answer) {
 		s.open--
 	} else {
 		s.mu.Unlock()
-		s.group.Push(a.Lane, &scanPage{scan: s, cursor: next})
+		s.scan(a.Lane, next)
 		return
 	}
 	last := s.open == 0

@@ -3,7 +3,6 @@
 package redlock
 
 import (
-	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -32,61 +31,60 @@ func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
 		done(View{}, err)
 		return
 	}
-	g := l.engine.Pool.Group(db)
-	l.engine.Submit(b, g, &viewCall{locker: l, group: g, key: l.engine.MasterKey(key), done: done})
+	w := &viewCall{locker: l, key: l.engine.MasterKey(key), done: done}
+	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(db), nil, w)
 }
 
 // viewCall is one View.
 type viewCall struct {
+	engine.Plain
+	ballot engine.Ballot
 	locker *Locker
-	group  *pool.Group
 	key    string
 	done   ViewDone
 
-	mu       sync.Mutex
-	missing  engine.Missing
-	views    []View // of masters whose answer counts
-	answered int
-	over     bool
+	views  []View // of masters whose answer counts
+	agreed View
 }
 
-var _ pool.Operation = (*viewCall)(nil)
+var _ engine.Question = (*viewCall)(nil)
 
 func (w *viewCall) Props() pool.Props { return pool.Props{Key: w.key, SharesKey: true, Sealed: true} }
-func (w *viewCall) Propose(int64)     {}
 
 func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set("EVALSHA", w.locker.engine.Scripts.View, "1", w.key)
 	return true
 }
 
-func (w *viewCall) Answer(answer pool.Answer) {
-	w.mu.Lock()
-	if w.over { // read without the lock
-		w.mu.Unlock()
-		return
-	}
-	w.answered++
-	// A quarantined master may have forgotten what it does not show. A token that has a
-	// copy there instead holds nothing by it: no grant has counted that yes vote.
+// Read: a quarantined master may have forgotten what it does not show. A token that has a
+// copy there instead holds nothing by it: no grant has counted that yes vote.
+func (w *viewCall) Read(answer pool.Answer) engine.Reading {
 	if one, ok := w.locker.readView(answer.Reply); ok && engine.CountsAsVote(answer) {
 		w.views = append(w.views, one)
-		w.missing.MarkCounted(answer.Lane)
-	} else {
-		w.missing.MarkMissing(answer.Lane, w.locker.engine.Pool.Absence(&answer))
+		return engine.Neither
 	}
-	seen, decided := agreement(w.views, w.locker.engine.Pool.N(), w.locker.engine.Pool.Quorum())
-	w.over = decided || w.answered == w.locker.engine.Pool.N()
-	over := w.over
-	w.mu.Unlock()
+	return engine.Uncounted
+}
+
+func (w *viewCall) Decide(t *quorum.Tally) quorum.Result {
+	view, decided := agreement(w.views, t.N, t.Quorum)
 	switch {
 	case decided:
-		w.locker.engine.Leave()
-		w.done(seen, nil)
-	case over:
-		w.locker.engine.Leave()
-		w.done(View{}, w.locker.engine.NoQuorum(&w.missing, "what stands at the key is unknown"))
+		w.agreed = view
+		return quorum.Granted
+	case t.Pending() == 0:
+		return quorum.Unknown
 	}
+	return quorum.Undecided
+}
+
+func (w *viewCall) Decided(r quorum.Result) {
+	w.locker.engine.Leave()
+	if r == quorum.Granted {
+		w.done(w.agreed, nil)
+		return
+	}
+	w.done(View{}, w.ballot.NoQuorum("what stands at the key is unknown"))
 }
 
 func (l *Locker) readView(r pool.Reply) (View, bool) {
