@@ -255,7 +255,7 @@ func (n ballotStep) run(a *ballot) {
 	case len(n.raise) > 0:
 		engine.RaiseRegisters(a.call.group, n.raise, a.onRaised)
 	case n.sealAhead > 0:
-		a.call.locker.engine.Submit(nil, a.call.group, &sharedFence{ballot: a, ahead: n.sealAhead.Microseconds()})
+		a.sealAhead(n.sealAhead)
 	case n.fail != quorum.Undecided:
 		a.fail(n.fail)
 	}

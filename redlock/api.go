@@ -5,6 +5,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/ids"
 	"redlockd/redlock/quorum"
 )
 
@@ -16,6 +17,23 @@ type (
 	Batch = engine.Batch
 	Trace = engine.Trace
 	Vote  = engine.Vote
+)
+
+// Ids, see package ids.
+type (
+	IDRequest       = ids.Request
+	IDDone          = ids.Done
+	Counter         = ids.Counter
+	CounterOnMaster = ids.CounterOnMaster
+	CounterFate     = ids.CounterFate
+)
+
+// Fates of a counter on a master.
+const (
+	CounterDeleted    = ids.CounterDeleted
+	CounterAbsent     = ids.CounterAbsent
+	CounterChanged    = ids.CounterChanged
+	CounterUnanswered = ids.CounterUnanswered
 )
 
 // Words of a Vote.

@@ -13,7 +13,6 @@
 //   - hold.go, renewals.go, holdwatch.go, holdlog.go, duequeue.go: leases that are renewed;
 //   - readlock.go, lockview.go, listlocks.go, meta.go, force.go: inspection and force;
 //   - events.go, eventtransport.go, expirywatch.go, trace.go, counters.go: reports;
-//   - nextid.go, idcounters.go, readids.go, deleteids.go: ids;
 //   - work.go, workacquire.go, workfinish.go, workread.go, workwait.go: work;
 //   - script.go, scriptballot.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptdelete.go,
 //     scriptwait.go, scriptwrite.go, view.go, shorten.go, forward.go: clients that expect one Redis.

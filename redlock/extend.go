@@ -5,7 +5,6 @@ package redlock
 
 import (
 	"strconv"
-	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -13,8 +12,10 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// extension extends one lease. Every lane answers it exactly once.
+// extension extends one lease.
 type extension struct {
+	engine.Plain
+	ballot  engine.Ballot
 	locker  *Locker
 	group   *pool.Group
 	request ExtendRequest
@@ -24,16 +25,12 @@ type extension struct {
 	start   time.Duration
 	done    ExtendDone
 
-	mu      sync.Mutex
-	tally   quorum.Tally
-	missing engine.Missing
-	copies  [quorum.MaxMasters]heldCopy // of masters whose yes counts
-	lost    [quorum.MaxMasters]bool     // masters that have no copy (any more)
-	kept    []keptExpiry                // copies that a script wants to end earlier
-	exact   bool                        // of a script: the lease ends with the extension, even if it was longer
-	over    bool
-	won     bool
-	agreed  heldCopy // the copy that a quorum agrees on, once won
+	copies [quorum.MaxMasters]heldCopy // of masters whose yes counts
+	lost   [quorum.MaxMasters]bool     // masters that have no copy (any more)
+	kept   []keptExpiry                // copies that a script wants to end earlier
+	exact  bool                        // of a script: the lease ends with the extension, even if it was longer
+	won    bool                        // guarded by the ballot's lock
+	agreed heldCopy                    // the copy that a quorum agrees on, once won
 }
 
 // heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
@@ -45,14 +42,11 @@ type heldCopy struct {
 	slot, limit int64 // of Permits
 }
 
-var _ pool.Operation = (*extension)(nil)
+var _ engine.Question = (*extension)(nil)
 
 func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	now := l.engine.Clock.Now()
-	e := &extension{
-		locker: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done,
-		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
-	}
+	e := &extension{locker: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		id := lockID{r.DB, key, r.Token}
 		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
@@ -65,16 +59,13 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 			return
 		}
 	}
-	l.engine.Submit(b, e.group, l.traced(r.Trace, e))
+	e.ballot.Ask(l.engine, b, e.group, r.Trace, e)
 }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
 func (e *extension) Props() pool.Props {
 	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], SharesKey: true, Sealed: true}
 }
-
-// Propose: an extension keeps the fence of its grant.
-func (e *extension) Propose(int64) {}
 
 // Command moves the copies' end to at least ttl from now.
 func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
@@ -96,77 +87,68 @@ func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// Answer counts one master. A master that has lost its copy gets it back once a quorum has
-// proved that the lease is held.
-func (e *extension) Answer(answer pool.Answer) {
-	how := readHeldCopy(answer.Reply)
-	lacks := answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 0
-	counts := answer.Seal.Good && !answer.Seal.Quarantined
-	e.mu.Lock()
+// Read: a master that holds the key in another way than most has answered and proves nothing,
+// see Decide.
+func (e *extension) Read(answer pool.Answer) engine.Reading {
+	how, lacks, counts := readHeldCopy(answer.Reply), lacksCopy(answer.Reply), engine.CountsAsVote(answer)
+	e.lost[answer.Lane] = lacks
 	switch {
 	case how.held && counts:
 		e.copies[answer.Lane] = how
-	case lacks && counts && pool.Broken(pool.RuleRepair):
-		e.copies[answer.Lane] = heldCopy{held: true}
+		return engine.Neither
 	case lacks && counts:
-		e.tally.No++
-	default:
-		e.tally.Uncounted++
+		return engine.No
 	}
-	e.lost[answer.Lane] = lacks
-	switch {
-	case e.over:
-	case counts && (how.held || lacks):
-		e.missing.MarkCounted(answer.Lane)
-	default:
-		e.missing.MarkMissing(answer.Lane, e.locker.engine.Pool.Absence(&answer))
-	}
-	if e.over {
-		heal := e.won && lacks
-		e.mu.Unlock()
-		if heal {
-			e.repair(answer.Lane)
-		}
-		return
-	}
-	v := e.verdictLocked()
-	e.over, e.won = v != quorum.Undecided, v == quorum.Granted
-	lost := e.lost
-	e.mu.Unlock()
-	switch v {
-	case quorum.Undecided:
-	case quorum.Granted:
-		e.grant(lost)
-	case quorum.Refused:
-		e.finish(Grant{}, ErrNotHeld)
-	default:
-		e.finish(Grant{}, e.locker.engine.NoQuorum(&e.missing, "the lease is unchanged, its old validity stands"))
-	}
+	return engine.Uncounted
 }
 
-// verdictLocked counts the masters that agree with most others. A master that holds the key in
-// another way has answered and proves nothing.
-func (e *extension) verdictLocked() quorum.Result {
-	t := e.tally
-	all := 0
+// Decide counts the masters that agree with most others.
+func (e *extension) Decide(votes *quorum.Tally) quorum.Result {
+	most := 0
 	for _, how := range e.copies {
 		if !how.held {
 			continue
 		}
-		all++
 		agree := 0
 		for _, other := range e.copies {
-			if other == how || other.held && pool.Broken(pool.RuleOneKind) {
+			if other == how {
 				agree++
 			}
 		}
-		if agree > t.Yes {
-			t.Yes, e.agreed = agree, how
+		if agree > most {
+			most, e.agreed = agree, how
 		}
 	}
-	t.Uncounted += all - t.Yes
+	t := *votes
+	t.Yes, t.Uncounted = most, t.Uncounted-most
 	return t.Result()
 }
+
+func (e *extension) DecidedLocked(v quorum.Result) { e.won = v == quorum.Granted }
+
+func (e *extension) Decided(v quorum.Result) {
+	switch v {
+	case quorum.Granted:
+		e.grant(e.lost)
+	case quorum.Refused:
+		e.finish(Grant{}, ErrNotHeld)
+	default:
+		e.finish(Grant{}, e.ballot.NoQuorum("the lease is unchanged, its old validity stands"))
+	}
+}
+
+// Late: a master that has lost its copy gets it back once a quorum has proved that the lease is
+// held.
+func (e *extension) Late(answer pool.Answer, _ quorum.Result) {
+	e.ballot.Lock()
+	won := e.won
+	e.ballot.Unlock()
+	if won && lacksCopy(answer.Reply) {
+		e.repair(answer.Lane)
+	}
+}
+
+func lacksCopy(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 0 }
 
 func readHeldCopy(r pool.Reply) heldCopy {
 	if r.Kind == pool.ReplyInt {
@@ -196,9 +178,9 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	until := quorum.Deadline(e.start, r.TTL)
 	if until <= now {
 		l.engine.Counts.Expired.Add(1)
-		e.mu.Lock()
+		e.ballot.Lock()
 		e.won = false
-		e.mu.Unlock()
+		e.ballot.Unlock()
 		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
@@ -217,16 +199,11 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
 		until: until, ttl: r.TTL, start: e.start, clock: l.engine.Clock,
 	}, nil)
-	for lane := range e.tally.N {
-		if lost[lane] {
+	for lane, isLost := range lost {
+		if isLost {
 			e.repair(lane)
 		}
 	}
-}
-
-func (e *extension) repair(lane int) {
-	e.locker.engine.Counts.Repaired.Add(1)
-	e.group.Push(lane, &copyRepair{extension: e})
 }
 
 // heldUntil is how long the lease runs whose copy is to be re-created. ok is false if it has

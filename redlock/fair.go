@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -65,7 +64,7 @@ func (l *Locker) queueKeys(r *LockRequest) []string {
 	var keys []string
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		for _, kind := range []string{"q:", "qx:", "qw:"} {
-			keys = append(keys, l.options.KeyPrefix+"redlockd:"+kind+string(key))
+			keys = append(keys, l.engine.KeyOf(kind, key))
 		}
 	}
 	return keys
@@ -117,20 +116,15 @@ func (f *fairMode) after(a *ballot, v quorum.Result) (lockMode, error) {
 
 // enqueueCall proposes one ticket to all masters.
 type enqueueCall struct {
+	engine.Plain
+	ballot engine.Ballot
 	w      *waiter
 	keys   []string
-	ticket int64
 
-	mu        sync.Mutex
-	missing   engine.Missing
-	accepted  int
-	refused   int // the ticket's number was too low
-	full      int
-	uncounted int
-	over      bool
+	full int // masters whose queue is full
 }
 
-var _ pool.Operation = (*enqueueCall)(nil)
+var _ engine.Question = (*enqueueCall)(nil)
 
 // enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
 func (s *waiters) enqueue(b *Batch, w *waiter) {
@@ -155,68 +149,59 @@ func (s *waiters) enqueue(b *Batch, w *waiter) {
 
 func (s *waiters) propose(b *Batch, w *waiter) {
 	e := &enqueueCall{w: w, keys: s.locker.queueKeys(&w.request)}
-	s.locker.engine.Submit(b, s.locker.engine.Pool.Group(w.request.DB), e)
+	e.ballot.Ask(s.locker.engine, b, s.locker.engine.Pool.Group(w.request.DB), nil, e)
 }
 
 func (e *enqueueCall) Props() pool.Props {
 	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], StartsNew: true, Sealed: true}
 }
 
-// Propose: the ticket's number is a fence, so it rises over all daemons that have received one
-// another's.
-func (e *enqueueCall) Propose(fence int64) { e.ticket = fence }
-
+// Command proposes the fence of the ballot as the ticket's number, so it rises over all daemons
+// that have received one another's.
 func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	l, r := e.w.waits.locker, &e.w.request
 	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
-	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.ticket.id,
+	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.ticket.id,
 		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
 	return true
 }
 
-func (e *enqueueCall) Answer(answer pool.Answer) {
-	l := e.w.waits.locker
+// Read: a master refuses a ticket whose number is too low, or whose queue is full.
+func (e *enqueueCall) Read(answer pool.Answer) engine.Reading {
 	n := engine.Numbers(answer.Reply)
-	e.mu.Lock()
-	if e.over { // the fields are now read without the lock
-		e.mu.Unlock()
-		return
-	}
 	switch {
-	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Quarantined:
-		e.uncounted++
-		e.missing.MarkMissing(answer.Lane, l.engine.Pool.Absence(&answer))
+	case answer.Reply.Err != nil || len(n) == 0 || !engine.CountsAsVote(answer):
+		return engine.Uncounted
 	case n[0] == 1:
-		e.accepted++
-		e.missing.MarkCounted(answer.Lane)
-	case n[0] == 2:
-		e.refused++
-		e.missing.MarkCounted(answer.Lane)
-	default:
+		return engine.Yes
+	case n[0] != 2:
 		e.full++
-		e.missing.MarkCounted(answer.Lane)
 	}
-	all := e.accepted+e.refused+e.full+e.uncounted == l.engine.Pool.N()
-	quorum := l.engine.Pool.Quorum()
-	if e.accepted < quorum && !all {
-		e.mu.Unlock()
-		return
+	return engine.No
+}
+
+// Decide waits for all masters unless the ticket is established: the error is about all of them.
+func (e *enqueueCall) Decide(t *quorum.Tally) quorum.Result {
+	if r := t.Result(); r == quorum.Granted || t.Pending() == 0 {
+		return r
 	}
-	e.over = true
-	established, full, answered := e.accepted >= quorum, e.full > l.engine.Pool.N()-quorum, l.engine.Pool.N()-e.uncounted
-	e.mu.Unlock()
+	return quorum.Undecided
+}
+
+func (e *enqueueCall) Decided(r quorum.Result) {
+	l, t := e.w.waits.locker, &e.ballot.Tally
 	switch {
-	case established:
-		e.w.waits.established(e.w, e.ticket)
-	case full:
+	case r == quorum.Granted:
+		e.w.waits.established(e.w, e.ballot.Proposal)
+	case e.full > t.N-t.Quorum:
 		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
-		if answered < quorum {
+		if t.Answered() < t.Quorum {
 			delay = 50 * time.Millisecond
-			trouble = l.engine.NoQuorum(&e.missing, "it waits for its place in the queue")
+			trouble = e.ballot.NoQuorum("it waits for its place in the queue")
 		}
 		e.w.waits.noteEnqueueFailed(e.w, trouble)
 		l.engine.Clock.AfterFunc(delay/2+l.engine.Pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
@@ -298,32 +283,22 @@ func (s *waiters) established(w *waiter, ticket int64) {
 	}
 }
 
-// leaveQueue takes the waiter out of its queues on the masters, if it is in any.
+// leaveQueue takes the waiter out of its queues on the masters, if it is in any. On a master
+// that does not receive it, the waiter's ticket expires in time.
 func (w *waiter) leaveQueue() {
 	if w.request.ticket == nil {
 		return
 	}
 	l := w.waits.locker
-	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &dequeueCall{l, l.queueKeys(&w.request), w.request.ticket.id})
-}
-
-// dequeueCall takes one waiter out of its queues. On a master that does not receive it, the
-// waiter's ticket expires in time.
-type dequeueCall struct {
-	locker *Locker
-	keys   []string
-	id     string
-}
-
-var _ pool.Operation = (*dequeueCall)(nil)
-
-func (s *dequeueCall) Props() pool.Props  { return pool.Props{Key: s.keys[0], Rest: s.keys[1:]} }
-func (s *dequeueCall) Propose(int64)      {}
-func (s *dequeueCall) Answer(pool.Answer) {}
-func (s *dequeueCall) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("EVALSHA", s.locker.engine.Scripts.Dequeue, strconv.Itoa(len(s.keys)))
-	c.Args = append(append(c.Args, s.keys...), s.id)
-	return true
+	keys, id := l.queueKeys(&w.request), w.request.ticket.id
+	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &engine.Message{
+		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
+		Write: func(_ *pool.SendContext, c *pool.Command) bool {
+			c.Set("EVALSHA", l.engine.Scripts.Dequeue, strconv.Itoa(len(keys)))
+			c.Args = append(append(c.Args, keys...), id)
+			return true
+		},
+	})
 }
 
 // refreshTickets refreshes all tickets of a wait queue, and repeats.
@@ -341,7 +316,7 @@ func (ln *waitQueue) refreshTickets() {
 	keys := s.locker.queueKeys(&request)
 	var b Batch
 	for part := range parts {
-		b.Add(ln.group, &ticketRefresh{line: ln, keys: keys, part: part})
+		b.Add(ln.group, ln.ticketRefresh(keys, part))
 	}
 	b.Send()
 }
@@ -368,7 +343,7 @@ func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 	for _, ln := range lines {
 		keys := s.locker.queueKeys(&ln.head.request)
 		for part := range ln.partsLocked() {
-			again = append(again, &ticketRefresh{line: ln, part: part, keys: keys})
+			again = append(again, ln.ticketRefresh(keys, part))
 		}
 	}
 	return again
@@ -377,26 +352,22 @@ func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 // ticketRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
 // command is written: a waiter that left before must not be put back, and the command of one
 // that leaves later comes later.
-type ticketRefresh struct {
-	line *waitQueue
-	keys []string
-	part int
+func (ln *waitQueue) ticketRefresh(keys []string, part int) *engine.Message {
+	return &engine.Message{
+		Plan:  pool.Props{Key: keys[0], Rest: keys[1:]},
+		Write: func(m *pool.SendContext, c *pool.Command) bool { return ln.writeRefresh(m, c, keys, part) },
+	}
 }
 
-var _ pool.Operation = (*ticketRefresh)(nil)
-
-func (k *ticketRefresh) Props() pool.Props  { return pool.Props{Key: k.keys[0], Rest: k.keys[1:]} }
-func (k *ticketRefresh) Propose(int64)      {}
-func (k *ticketRefresh) Answer(pool.Answer) {}
-func (k *ticketRefresh) Command(m *pool.SendContext, c *pool.Command) bool {
-	s := k.line.waits
+func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []string, part int) bool {
+	s := ln.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Set("EVALSHA", s.locker.engine.Scripts.Keep, strconv.Itoa(len(k.keys)))
-	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
+	c.Set("EVALSHA", s.locker.engine.Scripts.Keep, strconv.Itoa(len(keys)))
+	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
 	at, kept := 0, 0
-	for w := k.line.head; w != nil; w = w.next {
-		if at++; (at-1)/maxTicketsPerRefresh != k.part {
+	for w := ln.head; w != nil; w = w.next {
+		if at++; (at-1)/maxTicketsPerRefresh != part {
 			continue
 		}
 		stand := w.request.ticket

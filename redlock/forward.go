@@ -31,7 +31,7 @@ func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
 		done(pool.Reply{}, err)
 		return
 	}
-	f := &forward{engine: l.engine, words: append([]string(nil), r.Words...), done: done}
+	f := &forward{words: append([]string(nil), r.Words...), done: done}
 	for _, i := range r.Names {
 		f.words[i] = l.engine.MasterKey(Key(f.words[i]))
 	}
@@ -48,7 +48,6 @@ func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
 type forward struct {
 	engine.Plain
 	ballot engine.Ballot
-	engine *engine.Engine
 	words  []string
 	key    string
 	done   ForwardDone
@@ -92,7 +91,7 @@ func (f *forward) Decide(t *quorum.Tally) quorum.Result {
 }
 
 func (f *forward) Decided(r quorum.Result) {
-	f.engine.Leave()
+	f.ballot.Engine.Leave()
 	if r == quorum.Granted {
 		f.done(f.replies[len(f.replies)-1], nil)
 		return

@@ -24,7 +24,7 @@ var durable = []string{"--appendonly", "yes", "--appendfsync", "always", "--no-a
 
 // volatileIDs lets a daemon count on masters that may forget, as an operator can.
 func (d *daemon) volatileIDs() *daemon {
-	d.options.VolatileIDs = true
+	d.IDs.Volatile = true
 	return d
 }
 

@@ -121,7 +121,7 @@ func (n *notes) find(id lockID) (storedNote, bool) {
 	return one, ok
 }
 
-func (l *Locker) notesKey(k Key) string { return l.options.KeyPrefix + "redlockd:meta:" + string(k) }
+func (l *Locker) notesKey(k Key) string { return l.engine.KeyOf("meta:", k) }
 
 // noteGrant writes the notes of a new grant if its request gives a text or LockInfo is set. A
 // lock without an expiry gets no note. Such a note would not end by itself: DEL, which

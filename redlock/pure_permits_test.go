@@ -127,7 +127,7 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	}
 	c := &sharedFence{ballot: a, fence: 10}
 	for lane := range 3 { // somebody else has been there, and was ahead
-		c.Answer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, IncarnationID: "of another time", Old: 11, Top: 12}})
+		c.onAnswer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, IncarnationID: "of another time", Old: 11, Top: 12}})
 	}
 	// These voters' memory is not the masters', so that no later fence fits either.
 	if err := <-done; err == nil {
@@ -137,7 +137,7 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 		t.Errorf("%d seals, want %d", a.fencing.Rounds, maxSharedFenceSeals)
 	}
 	for lane := 3; lane < 5; lane++ {
-		c.Answer(pool.Answer{Lane: lane})
+		c.onAnswer(pool.Answer{Lane: lane})
 	}
 	if len(done) > 0 {
 		t.Error("answered twice")

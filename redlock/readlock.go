@@ -133,7 +133,7 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 
 // queueEndsKey is the key at which the masters keep when each entry of a queue expires,
 // see fair.go.
-func (l *Locker) queueEndsKey(k Key) string { return l.options.KeyPrefix + "redlockd:qx:" + string(k) }
+func (l *Locker) queueEndsKey(k Key) string { return l.engine.KeyOf("qx:", k) }
 
 // mastersOf reads each master's answer about the key.
 func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {

@@ -19,6 +19,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/ids"
 )
 
 // Options of a Locker. Zero means the default named at the field.
@@ -42,6 +43,7 @@ type Options struct {
 
 // Locker grants, extends and releases locks by a quorum of masters.
 type Locker struct {
+	*ids.IDs
 	engine  *engine.Engine
 	options Options
 
@@ -54,7 +56,6 @@ type Locker struct {
 	holds      holds
 	holdLog    holdLog
 	events     lockEvents
-	ids        idCounters
 	notes      notes
 	daemonName string // the name of this daemon in notes
 }
@@ -82,12 +83,12 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	e, texts, err := engine.New(p, engine.Options{KeyPrefix: o.KeyPrefix, MaxOperations: o.MaxOperations})
+	e, texts, err := engine.New(p, o.KeyPrefix, o.MaxOperations)
 	if err != nil {
 		return nil, err
 	}
 	l := &Locker{
-		engine: e, options: o,
+		IDs: ids.New(e, o.VolatileIDs), engine: e, options: o,
 		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
 	}
 	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger

@@ -5,7 +5,6 @@ package redlock
 
 import (
 	"strconv"
-	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -13,10 +12,11 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// release is answered by every lane exactly once.
+// release is one release of a lease.
 type release struct {
+	engine.Plain
+	ballot engine.Ballot
 	locker *Locker
-	group  *pool.Group
 	id     lockID
 	key    string
 	copies uint16    // bits: masters that may hold a copy
@@ -26,13 +26,6 @@ type release struct {
 	start  time.Duration
 	scope  *releaseScope // nil = every copy
 	done   UnlockDone
-
-	mu        sync.Mutex
-	missing   engine.Missing
-	deleted   int // a: the copy is gone now
-	absent    int // z: certainly held no copy before
-	uncounted int // u: no answer that proves anything
-	over      bool
 }
 
 // releaseScope limits a release to copies that end up to some time after the release was
@@ -42,7 +35,7 @@ type releaseScope struct {
 	wrote *[quorum.MaxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
 }
 
-var _ pool.BulkOperation = (*release)(nil)
+var _ engine.Question = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 	l.releaseAs(EventReleased, b, id, nil, nil, done)
@@ -59,16 +52,16 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseSc
 	if !ok {
 		known.copies = allLanes
 	}
-	g := l.engine.Pool.Group(id.db)
 	if b == nil && l.waits.count.Load() > 0 { // the release and the next waiter's ballot leave together
 		b = &Batch{}
 		defer b.Send()
 	}
 	l.dropNote(b, id)
-	l.engine.Submit(b, g, l.traced(t, &release{
-		locker: l, group: g, id: id, key: l.engine.MasterKey(id.key), copies: known.copies,
+	r := &release{
+		locker: l, id: id, key: l.engine.MasterKey(id.key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
-	}))
+	}
+	r.ballot.Ask(l.engine, b, l.engine.Pool.Group(id.db), t, r)
 	l.waits.onRelease(b, dbKey{id.db, id.key})
 }
 
@@ -81,11 +74,8 @@ func (r *release) Props() pool.Props {
 	return plan
 }
 
-// Word is the argument of the script that handles all releases of a flush.
+// BulkArg is the argument of the script that handles all releases of a flush.
 func (r *release) BulkArg() string { return string(r.id.token) }
-
-// Propose does nothing: a release has no fence.
-func (r *release) Propose(int64) {}
 
 // Command deletes whatever the token holds, usually without a guard: the command is sent
 // once and nothing overtakes it.
@@ -99,76 +89,61 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// Answer counts one master.
-func (r *release) Answer(answer pool.Answer) {
-	if answer.Reply.Err != nil && r.copies&(1<<answer.Lane) != 0 && len(r.id.token) >= shortToken {
-		r.retryOn(answer.Lane)
+// Failed repeats the release on a master that did not answer. The guard spares copies that end
+// later than any copy that can exist now: if the token is used again, they belong to that later
+// lease.
+func (r *release) Failed(answer pool.Answer) {
+	if r.copies&(1<<answer.Lane) != 0 && len(r.id.token) >= shortToken {
+		r.ballot.Group.RetryRelease(answer.Lane, r.pendingRelease(answer.Lane))
 	}
-	r.mu.Lock()
-	if r.over { // read without the lock
-		r.mu.Unlock()
-		return
-	}
+}
+
+// Read: yes means that the copy is gone now, no that the master certainly held none before.
+func (r *release) Read(answer pool.Answer) engine.Reading {
 	switch {
 	case answer.Reply.Err != nil:
-		r.lacksLocked(&answer)
-	case answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1:
-		r.deleted++
-		r.missing.MarkCounted(answer.Lane)
-	case answer.Seal.Good && !answer.Seal.Quarantined,
-		answer.Seal.Good && pool.Broken(pool.RuleQuarantineAbsence),
-		pool.Broken(pool.RuleRepeatAbsence):
-		r.absent++
-		r.missing.MarkCounted(answer.Lane)
-	default:
-		r.lacksLocked(&answer)
+		return engine.Uncounted
+	case engine.IsOne(answer.Reply):
+		return engine.Yes
+	case engine.CountsAsVote(answer):
+		return engine.No
 	}
-	released, err, decided := r.decideLocked()
-	r.over = decided
-	if released {
-		// The event is emitted with the lock held: the next holder of the key needs
-		// answers that come after this one, so its grant cannot be reported first.
-		r.locker.events.emit(r.event, r.id, r.fence, 0)
-	}
-	r.mu.Unlock()
-	if !decided {
-		return
-	}
-	if released {
-		r.locker.engine.Counts.Released.Add(1)
-	}
-	r.locker.engine.Leave()
-	r.done(released, err)
+	return engine.Uncounted
 }
 
-func (r *release) lacksLocked(answer *pool.Answer) {
-	r.uncounted++
-	r.missing.MarkMissing(answer.Lane, r.locker.engine.Pool.Absence(answer))
-}
-
-func (r *release) decideLocked() (released bool, err error, decided bool) {
-	n, quorum := r.locker.engine.Pool.N(), r.locker.engine.Pool.Quorum()
+func (r *release) Decide(t *quorum.Tally) quorum.Result {
+	v := t.Result()
 	switch {
-	case r.deleted >= quorum:
-		return true, nil, true
-	case r.absent > n-quorum:
-		return false, nil, true
-	case r.deleted+r.absent+r.uncounted < n:
-		return false, nil, false
-	case r.valid && r.deleted > 0:
+	case v == quorum.Granted, v == quorum.Refused:
+		return v
+	case t.Pending() > 0:
+		return quorum.Undecided
+	case r.valid && t.Yes > 0:
 		// The lease was valid, so a quorum held it. The masters without an answer receive
 		// the release again until they have deleted their copy.
-		return true, nil, true
+		return quorum.Granted
 	}
-	return false, r.locker.engine.NoQuorum(&r.missing,
-		"whether the token held the lock is unknown; the release is repeated until every master has let go"), true
+	return quorum.Unknown
 }
 
-// retryOn repeats the release on a master that did not answer. The guard spares copies
-// that end later than any copy that can exist now: if the token is used again, they
-// belong to that later lease.
-func (r *release) retryOn(lane int) {
-	r.group.RetryRelease(lane, r.pendingRelease(lane))
+// DecidedLocked emits the event with the lock held: the next holder of the key needs answers
+// that come after this one, so its grant cannot be reported first.
+func (r *release) DecidedLocked(v quorum.Result) {
+	if v == quorum.Granted {
+		r.locker.events.emit(r.event, r.id, r.fence, 0)
+	}
+}
+
+func (r *release) Decided(v quorum.Result) {
+	var err error
+	switch v {
+	case quorum.Granted:
+		r.locker.engine.Counts.Released.Add(1)
+	case quorum.Unknown:
+		err = r.ballot.NoQuorum("whether the token held the lock is unknown; the release is repeated until every master has let go")
+	}
+	r.locker.engine.Leave()
+	r.done(v == quorum.Granted, err)
 }
 
 func (r *release) pendingRelease(lane int) pool.PendingRelease {

@@ -4,7 +4,6 @@ package redlock
 
 import (
 	"reflect"
-	"sync"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
@@ -14,8 +13,8 @@ import (
 // scriptBallot sends every master one script and counts the answers. It serves operations
 // that take nothing which would have to be taken back.
 type scriptBallot struct {
-	locker   *Locker
-	group    *pool.Group
+	engine.Plain
+	ballot   engine.Ballot
 	plan     pool.Props
 	command  func(*pool.SendContext, *pool.Command) bool
 	read     func(pool.Answer) ScriptVote
@@ -26,82 +25,94 @@ type scriptBallot struct {
 	// onLateVote receives answers that come after the decision, which was v. nil: there
 	// is nothing to do.
 	onLateVote func(lane int, vote ScriptVote, v quorum.Result)
+	onFailed   func(pool.Answer) // receives answers with an error; nil: there is nothing to do
 	// unwrap replaces an answer by the script's own part and returns the copies that keep
 	// their expiry. nil: the answer has no other part.
 	unwrap func(*pool.Answer) []keptExpiry
 	script *Script // the library script of the answers; nil: 1 is yes
 
-	mu      sync.Mutex
-	tally   quorum.Tally
-	missing engine.Missing
 	votes   [quorum.MaxMasters]ScriptVote
 	replies [quorum.MaxMasters]pool.Reply
 	kept    []keptExpiry // reported before the decision
 	unclear bool         // some master's answer counts neither as yes nor as no
-	result  quorum.Result
 }
 
-var _ pool.Operation = (*scriptBallot)(nil)
+var _ engine.Question = (*scriptBallot)(nil)
 
-func (l *Locker) newScriptBallot(g *pool.Group, plan pool.Props) *scriptBallot {
-	return &scriptBallot{locker: l, group: g, plan: plan, tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()}}
+func newScriptBallot(g *pool.Group, plan pool.Props) *scriptBallot {
+	return &scriptBallot{ballot: engine.Ballot{Group: g}, plan: plan}
+}
+
+// ask queues the script on every master.
+func (s *scriptBallot) ask(l *Locker, b *Batch, t *Trace) {
+	s.ballot.Ask(l.engine, b, s.ballot.Group, t, s)
 }
 
 func (s *scriptBallot) Props() pool.Props { return s.plan }
 
-// Propose does nothing: these operations have no fence.
-func (s *scriptBallot) Propose(int64) {}
-
 func (s *scriptBallot) Command(m *pool.SendContext, c *pool.Command) bool { return s.command(m, c) }
 
-// Answer counts one master.
-func (s *scriptBallot) Answer(answer pool.Answer) {
-	var kept []keptExpiry
+func (s *scriptBallot) Failed(answer pool.Answer) {
+	if s.onFailed != nil {
+		s.onFailed(answer)
+	}
+}
+
+// note notes one master's answer, with the ballot's lock held.
+func (s *scriptBallot) note(answer pool.Answer) (vote ScriptVote, kept []keptExpiry) {
 	if s.unwrap != nil {
 		kept = s.unwrap(&answer)
 	}
-	vote := s.read(answer)
-	s.mu.Lock()
+	vote = s.read(answer)
 	s.votes[answer.Lane], s.replies[answer.Lane] = vote, answer.Reply
-	switch vote {
-	case ScriptYes:
-		s.tally.Yes++
-	case ScriptNo:
-		s.tally.No++
-	default:
-		s.tally.Uncounted++
+	if vote == ScriptUnclear {
 		s.unclear = s.unclear || answer.Sent && answer.Reply.Err == nil && engine.CountsAsVote(answer)
 	}
-	over, v := s.result != quorum.Undecided, s.result
-	switch {
-	case over: // read without the lock
-	case vote == ScriptUnclear:
-		s.missing.MarkMissing(answer.Lane, s.locker.engine.Pool.Absence(&answer))
-	default:
-		s.missing.MarkCounted(answer.Lane)
+	return vote, kept
+}
+
+func (s *scriptBallot) Read(answer pool.Answer) engine.Reading {
+	vote, kept := s.note(answer)
+	s.kept = append(s.kept, kept...)
+	switch vote {
+	case ScriptYes:
+		return engine.Yes
+	case ScriptNo:
+		return engine.No
 	}
-	if !over {
-		s.kept = append(s.kept, kept...)
-		v = s.tally.Result()
-		s.result = v
-		if v != quorum.Undecided && s.onDecidedLocked != nil {
-			s.onDecidedLocked(v)
-		}
+	return engine.Uncounted
+}
+
+func (s *scriptBallot) DecidedLocked(v quorum.Result) {
+	if s.onDecidedLocked != nil {
+		s.onDecidedLocked(v)
 	}
-	s.mu.Unlock()
-	switch {
-	case over && s.onLateVote != nil:
+}
+
+func (s *scriptBallot) Decided(v quorum.Result) { s.onResult(v) }
+
+func (s *scriptBallot) Late(answer pool.Answer, v quorum.Result) {
+	s.ballot.Lock()
+	vote, _ := s.note(answer)
+	s.ballot.Unlock()
+	if s.onLateVote != nil {
 		s.onLateVote(answer.Lane, vote, v)
-	case !over && v != quorum.Undecided:
-		s.onResult(v)
 	}
+}
+
+func (s *scriptBallot) IsYes(r pool.Reply) bool {
+	if s.script == nil {
+		return engine.IsOne(r)
+	}
+	own, _ := s.script.splitAnswer(r)
+	return s.script.Vote(own) == ScriptYes
 }
 
 // voters are the lanes that have voted v so far.
 func (s *scriptBallot) voters(v ScriptVote) (lanes []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for lane := range s.tally.N {
+	s.ballot.Lock()
+	defer s.ballot.Unlock()
+	for lane := range s.ballot.Tally.N {
 		if s.votes[lane] == v {
 			lanes = append(lanes, lane)
 		}
@@ -111,15 +122,15 @@ func (s *scriptBallot) voters(v ScriptVote) (lanes []int) {
 
 // replyOf is the reply that most masters with this vote gave.
 func (s *scriptBallot) replyOf(v ScriptVote) (reply pool.Reply, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.ballot.Lock()
+	defer s.ballot.Unlock()
 	most := 0
-	for i := range s.tally.N {
+	for i := range s.ballot.Tally.N {
 		if s.votes[i] != v {
 			continue
 		}
 		alike := 0
-		for j := range s.tally.N {
+		for j := range s.ballot.Tally.N {
 			if s.votes[j] == v && reflect.DeepEqual(s.replies[i], s.replies[j]) {
 				alike++
 			}
@@ -133,7 +144,7 @@ func (s *scriptBallot) replyOf(v ScriptVote) (reply pool.Reply, ok bool) {
 
 // isUnclear reports whether a master answered in a way that does not count.
 func (s *scriptBallot) isUnclear() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.ballot.Lock()
+	defer s.ballot.Unlock()
 	return s.unclear
 }

@@ -67,7 +67,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			if s.isUnclear() {
 				note = "a master's answer is none that the script is known to give, and the lease may have changed there"
 			}
-			e.finish(Grant{}, l.engine.NoQuorum(&s.missing, note))
+			e.finish(Grant{}, s.ballot.NoQuorum(note))
 		}
 	}
 	s.onLateVote = func(lane int, vote ScriptVote, v quorum.Result) {
@@ -78,7 +78,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			l.dropRemnants(s, &r, now, lane)
 		}
 	}
-	l.engine.Submit(b, s.group, l.traced(r.Trace, s))
+	s.ask(l, b, r.Trace)
 }
 
 // remainingTimes are what remains of the copies that a script has added to, on each
@@ -138,7 +138,7 @@ func (l *Locker) equalize(e *extension, trace *Trace, ttl time.Duration, outcome
 // this daemon's records show that the lease is over.
 func (l *Locker) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duration) (e *extension, lapsed bool) {
 	e = &extension{
-		locker: l, group: s.group, start: now, tally: s.tally,
+		locker: l, group: s.ballot.Group, start: now,
 		request: ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL},
 	}
 	l.engine.EnterAlways() // the extension leaves once more than it has entered
@@ -176,7 +176,7 @@ func (l *Locker) dropRemnants(s *scriptBallot, r *ScriptRequest, start time.Dura
 	for _, lane := range lanes {
 		for _, key := range r.Keys {
 			pending := l.pendingRelease(l.engine.MasterKey(key), r.Token, start)
-			engine.RetryUntilAnswered(s.group, lane, l.engine.MasterKey(key), pending)
+			engine.RetryUntilAnswered(s.ballot.Group, lane, l.engine.MasterKey(key), pending)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (l *Locker) libraryBallot(r *ScriptRequest, sealed bool) *scriptBallot {
 	for _, key := range r.Keys[1:] {
 		plan.Rest = append(plan.Rest, l.engine.MasterKey(key))
 	}
-	s := l.newScriptBallot(l.engine.Pool.Group(r.DB), plan)
+	s := newScriptBallot(l.engine.Pool.Group(r.DB), plan)
 	s.script = r.Script
 	s.unwrap = func(answer *pool.Answer) []keptExpiry { return r.Script.unwrap(answer, l) }
 	s.read = func(answer pool.Answer) ScriptVote {
@@ -121,16 +121,14 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	s := l.libraryBallot(&r, false)
 	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
-	read := s.read
-	s.read = func(answer pool.Answer) ScriptVote {
-		if answer.Reply.Err != nil && !engine.FromMaster(answer.Reply) {
-			l.retryRelease(s.group, &r, answer.Lane, now)
+	s.onFailed = func(answer pool.Answer) {
+		if !engine.FromMaster(answer.Reply) {
+			l.retryRelease(s.ballot.Group, &r, answer.Lane, now)
 		}
-		return read(answer)
 	}
 	released := false
 	s.onDecidedLocked = func(v quorum.Result) {
-		released = v == quorum.Granted || v != quorum.Refused && valid && s.tally.Yes > 0
+		released = v == quorum.Granted || v != quorum.Refused && valid && s.ballot.Tally.Yes > 0
 		for _, key := range r.Keys {
 			if released {
 				l.events.emit(EventReleased, lockID{r.DB, key, r.Token}, fence, 0)
@@ -145,11 +143,11 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 		case v == quorum.Refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
-			done(ScriptOutcome{}, l.engine.NoQuorum(&s.missing,
+			done(ScriptOutcome{}, s.ballot.NoQuorum(
 				"whether the token held the lock is unknown; the release is repeated until every master has let go"))
 		}
 	}
-	l.engine.Submit(b, s.group, l.traced(r.Trace, s))
+	s.ask(l, b, r.Trace)
 	for _, key := range r.Keys {
 		l.waits.onRelease(b, dbKey{r.DB, key})
 	}
@@ -184,10 +182,10 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 		case quorum.Refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
-			done(ScriptOutcome{}, l.engine.NoQuorum(&s.missing, "some masters may have done it"))
+			done(ScriptOutcome{}, s.ballot.NoQuorum("some masters may have done it"))
 		}
 	}
-	l.engine.Submit(b, s.group, l.traced(r.Trace, s))
+	s.ask(l, b, r.Trace)
 	for _, key := range r.Keys {
 		l.waits.onRelease(b, dbKey{r.DB, key})
 	}

@@ -63,10 +63,10 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 		defer b.Send()
 	}
 	w := &writeCall{locker: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
-	w.ballot = l.newScriptBallot(l.engine.Pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
+	w.ballot = newScriptBallot(l.engine.Pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
 	w.ballot.command, w.ballot.read, w.ballot.onResult, w.ballot.onLateVote = w.command, w.read, w.onResult, w.onLateVote
 	w.ballot.onDecidedLocked, w.ballot.unwrap = w.onDecidedLocked, w.unwrap
-	l.engine.Submit(b, w.ballot.group, l.traced(r.Trace, w.ballot))
+	w.ballot.ask(l, b, r.Trace)
 	if r.Effect != WriteReplaces {
 		l.waits.onRelease(b, dbKey{r.DB, r.Key})
 	}
@@ -134,7 +134,7 @@ func (w *writeCall) onResult(v quorum.Result) {
 	switch {
 	case v == quorum.Granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
-			l.shorten(s.group, s.kept, quorum.Deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
+			l.shorten(s.ballot.Group, s.kept, quorum.Deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
 		} else if r.Effect == WriteExpires {
 			l.holds.shortened(lockID{r.DB, r.Key, ""}, quorum.Deadline(w.start, r.TTL))
 		}
@@ -146,7 +146,7 @@ func (w *writeCall) onResult(v quorum.Result) {
 		w.done(false, nil)
 	default:
 		w.takeBack(s.voters(ScriptYes)...)
-		w.done(false, l.engine.NoQuorum(&s.missing, "some masters may have done it"))
+		w.done(false, s.ballot.NoQuorum("some masters may have done it"))
 	}
 }
 
@@ -158,15 +158,15 @@ func (w *writeCall) onLateVote(lane int, vote ScriptVote, v quorum.Result) {
 }
 
 func (w *writeCall) mostlyWrongType() bool {
-	w.ballot.mu.Lock()
-	defer w.ballot.mu.Unlock()
+	w.ballot.ballot.Lock()
+	defer w.ballot.ballot.Unlock()
 	wrongType := 0
-	for i := range w.ballot.tally.N {
+	for i := range w.ballot.ballot.Tally.N {
 		if w.ballot.votes[i] == ScriptNo && w.ballot.replies[i].Int == -1 {
 			wrongType++
 		}
 	}
-	return wrongType > w.ballot.tally.N-w.ballot.tally.Quorum
+	return wrongType > w.ballot.ballot.Tally.N-w.ballot.ballot.Tally.Quorum
 }
 
 // takeBack deletes a value that only a minority received. It makes no holder, unless it
@@ -179,6 +179,6 @@ func (w *writeCall) takeBack(lanes ...int) {
 	for _, lane := range lanes {
 		l.engine.Counts.Undone.Add(1)
 		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.engine.MasterTimeout)
-		engine.RetryUntilAnswered(w.ballot.group, lane, w.key, pending)
+		engine.RetryUntilAnswered(w.ballot.ballot.Group, lane, w.key, pending)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -37,25 +38,26 @@ const (
 // sharedFence is one further seal on all masters, with a proposal of its own.
 type sharedFence struct {
 	ballot   *ballot
-	ahead    int64 // µs
 	fence    int64
 	answered int // the ballot's lock guards this and the fields below
 	fits     int
 	over     bool // decided
 }
 
-var _ pool.Operation = (*sharedFence)(nil)
-
-// Props: the answer of a later seal on a lane comes after the lock's vote has been counted.
-func (c *sharedFence) Props() pool.Props {
-	return pool.Props{Sealed: true, SealOnly: true, RaiseBy: c.ahead}
+// sealAhead queues another seal with a proposal that is ahead of the clock. The answer of a later
+// seal on a lane comes after the lock's vote has been counted.
+func (a *ballot) sealAhead(ahead time.Duration) {
+	c := &sharedFence{ballot: a}
+	a.call.locker.engine.Submit(nil, a.call.group, &engine.Message{
+		Plan:      pool.Props{Sealed: true, SealOnly: true, RaiseBy: ahead.Microseconds()},
+		OnPropose: func(fence int64) { c.fence = fence + ahead.Microseconds() },
+		OnAnswer:  c.onAnswer,
+	})
 }
-func (c *sharedFence) Propose(fence int64)                           { c.fence = fence + c.ahead }
-func (c *sharedFence) Command(*pool.SendContext, *pool.Command) bool { return false }
 
-// Answer counts masters that gave the lock and whose register, in the same incarnation, was
+// onAnswer counts masters that gave the lock and whose register, in the same incarnation, was
 // below the fence.
-func (c *sharedFence) Answer(answer pool.Answer) {
+func (c *sharedFence) onAnswer(answer pool.Answer) {
 	a, seal := c.ballot, answer.Seal
 	a.mu.Lock()
 	c.answered++

@@ -12,7 +12,7 @@ import (
 
 func TestWatch_WithoutATraceIsTheOperationItselfAndAllocatesNothing(t *testing.T) {
 	d := newPureDaemon(t, Options{})
-	op := pool.Operation(&release{})
+	op := pool.Operation(&ballot{})
 	request := &LockRequest{Requester: &Requester{}}
 	n := testing.AllocsPerRun(100, func() {
 		if d.traced(nil, op) != op || d.traced(request.trace(), op) != op {

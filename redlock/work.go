@@ -116,7 +116,7 @@ func (w *workCall) try(b *Batch, n int64) {
 	l.engine.Submit(b, w.group, l.traced(w.request.Trace, ballot))
 }
 
-func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }
+func (l *Locker) workKey(k Key) string { return l.engine.KeyOf("work:", k) }
 
 // workToken proves an attempt. It carries what the end of the attempt needs, so that any
 // daemon can end it: secret.attempt.max.keep.began.

@@ -68,8 +68,8 @@ const (
 // Ballot puts one question to all masters. It is part of its question's struct, so a ballot
 // costs no allocation of its own.
 type Ballot struct {
+	Engine   *Engine
 	Group    *pool.Group
-	engine   *Engine
 	question Question
 	trace    *ballotTrace // nil: the ballot is not traced
 
@@ -85,7 +85,7 @@ var _ pool.BulkOperation = (*Ballot)(nil)
 
 // Ask queues the question on every master of a group, at once or with its read batch.
 func (b *Ballot) Ask(e *Engine, batch *Batch, g *pool.Group, t *Trace, q Question) {
-	b.Group, b.engine, b.question = g, e, q
+	b.Engine, b.Group, b.question = e, g, q
 	b.Tally.N, b.Tally.Quorum = e.Pool.N(), e.Pool.Quorum()
 	if t != nil {
 		t.OnBallot(b.Tally.N)
@@ -153,7 +153,7 @@ func (b *Ballot) countLocked(a pool.Answer, read Reading) {
 	default:
 		b.Tally.Uncounted++
 		if (b.Missing.Reason(a.Lane) == pool.Absence{}) {
-			b.Missing.MarkMissing(a.Lane, b.engine.Pool.Absence(&a))
+			b.Missing.MarkMissing(a.Lane, b.Engine.Pool.Absence(&a))
 		}
 		return
 	}
@@ -183,4 +183,4 @@ func (b *Ballot) Unlock() { b.mu.Unlock() }
 func (b *Ballot) MostlyWrongType() bool { return b.WrongType > b.Tally.N-b.Tally.Quorum }
 
 // NoQuorum is the error that names each master whose answer the ballot missed, and why.
-func (b *Ballot) NoQuorum(note string) *NoQuorum { return b.engine.NoQuorum(&b.Missing, note) }
+func (b *Ballot) NoQuorum(note string) *NoQuorum { return b.Engine.NoQuorum(&b.Missing, note) }

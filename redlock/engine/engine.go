@@ -10,12 +10,6 @@ import (
 	"redlockd/redlock/scripts"
 )
 
-// Options of an Engine.
-type Options struct {
-	KeyPrefix     string // stands before every key on the masters
-	MaxOperations int    // operations in flight at once
-}
-
 // Engine is what operations share.
 type Engine struct {
 	Pool          *pool.Pool
@@ -24,16 +18,17 @@ type Engine struct {
 	MasterTimeout time.Duration        // the longest time that a flush may take
 	Late          time.Duration        // how much longer copies last than their leases; see pool.Options
 	MaxTTL        time.Duration
+	KeyPrefix     string // stands before every key on the masters
+	MaxOperations int    // in flight at once
 	Scripts       *scripts.Set
 	Counts        Counts
 
-	options  Options
 	inFlight atomic.Int64
 	closing  atomic.Bool
 }
 
 // New returns an Engine on the pool's masters, and the scripts that its operations need on them.
-func New(p *pool.Pool, o Options) (*Engine, []string, error) {
+func New(p *pool.Pool, keyPrefix string, maxOperations int) (*Engine, []string, error) {
 	set, texts, err := scripts.Load()
 	if err != nil {
 		return nil, nil, err
@@ -41,7 +36,7 @@ func New(p *pool.Pool, o Options) (*Engine, []string, error) {
 	return &Engine{
 		Pool: p, Clock: p.Clock(), Recent: pool.Recent(p.Clock()),
 		MasterTimeout: p.Options().MasterTimeout, Late: p.Options().Late, MaxTTL: p.Options().MaxTTL,
-		Scripts: set, options: o,
+		KeyPrefix: keyPrefix, MaxOperations: maxOperations, Scripts: set,
 	}, texts, nil
 }
 
@@ -57,11 +52,11 @@ func (e *Engine) Submit(b *Batch, g *pool.Group, op pool.Operation) {
 }
 
 // MasterKey is a key's name on the masters.
-func (e *Engine) MasterKey(k Key) string { return e.options.KeyPrefix + string(k) }
+func (e *Engine) MasterKey(k Key) string { return e.KeyPrefix + string(k) }
 
 // KeyOf is the name of redlockd's own key of a kind that belongs to k.
 func (e *Engine) KeyOf(kind string, k Key) string {
-	return e.options.KeyPrefix + "redlockd:" + kind + string(k)
+	return e.KeyPrefix + "redlockd:" + kind + string(k)
 }
 
 // Enter counts an operation that begins. The error is ErrShutdown or *Busy.
@@ -69,9 +64,9 @@ func (e *Engine) Enter() error {
 	if e.closing.Load() {
 		return ErrShutdown
 	}
-	if n := e.inFlight.Add(1); n > int64(e.options.MaxOperations) {
+	if n := e.inFlight.Add(1); n > int64(e.MaxOperations) {
 		e.inFlight.Add(-1)
-		return &Busy{What: "operations in flight", Limit: e.options.MaxOperations, Option: "--max-operations"}
+		return &Busy{What: "operations in flight", Limit: e.MaxOperations, Option: "--max-operations"}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"strings"
 
 	"redlockd/pool"
 )
@@ -32,4 +33,9 @@ func NewToken() Token {
 func (t Token) ShortHash() string {
 	sum := sha256.Sum256([]byte(t))
 	return hex.EncodeToString(sum[:4])
+}
+
+// GlobEscape escapes a prefix so that MATCH takes it literally.
+func GlobEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

@@ -43,7 +43,7 @@ type ballotTrace struct {
 }
 
 func (t *ballotTrace) report(b *Ballot, a pool.Answer) {
-	t.trace.OnVote(VoteOf(b.engine.Pool, a, b.question.IsYes, t.sent[a.Lane]))
+	t.trace.OnVote(VoteOf(b.Engine.Pool, a, b.question.IsYes, t.sent[a.Lane]))
 }
 
 // VoteOf describes one answer to a command that was written at sent.

@@ -33,7 +33,7 @@ func brokenDropIn() []Mutant {
 			Change{"redlock/script.go", "\treturn (ttl + late).Milliseconds()\n",
 				"\tif pool.Broken(\"script-margin\") {\n\t\tlate = 0\n\t}\n\treturn (ttl + late).Milliseconds()\n"}).in("libraries-3"),
 		patched("script-pending", "a script's release is not repeated on a master that did not answer",
-			Change{"redlock/scriptrun.go", "if answer.Reply.Err != nil && !engine.FromMaster(answer.Reply) {",
+			Change{"redlock/scriptrun.go", "if !engine.FromMaster(answer.Reply) {",
 				"if answer.Reply.Err != nil && !engine.FromMaster(answer.Reply) && !pool.Broken(\"script-pending\") {"}).in("longleases-3"),
 		patched("delete-all", "DEL deletes whatever stands at a key",
 			Change{"redlock/scriptwrite.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),

@@ -1,7 +1,7 @@
 // This file reads and lists counters, and installs an operator's value for a counter
 // whose value was lost.
 
-package redlock
+package ids
 
 import (
 	"errors"
@@ -24,41 +24,41 @@ type CounterOnMaster struct {
 
 // Counter is a counter over all masters.
 type Counter struct {
-	Name    Key
+	Name    engine.Key
 	Masters []CounterOnMaster
 }
 
 // ReadCounter reads one counter from every master; err is *NoQuorum if fewer than a
 // quorum answered.
-func (l *Locker) ReadCounter(db int, name Key, done func(Counter, error)) {
-	if err := l.engine.Enter(); err != nil {
+func (s *IDs) ReadCounter(db int, name engine.Key, done func(Counter, error)) {
+	if err := s.engine.Enter(); err != nil {
 		done(Counter{}, err)
 		return
 	}
-	l.readCounter(db, name, func(c Counter, m *engine.Missing) {
-		l.engine.Leave()
-		if m.Answered() < l.engine.Pool.Quorum() {
-			done(c, l.engine.NoQuorum(m, "what is known of the counter is incomplete"))
+	s.readCounter(db, name, func(c Counter, m *engine.Missing) {
+		s.engine.Leave()
+		if m.Answered() < s.engine.Pool.Quorum() {
+			done(c, s.engine.NoQuorum(m, "what is known of the counter is incomplete"))
 			return
 		}
 		done(c, nil)
 	})
 }
 
-func (l *Locker) readCounter(db int, name Key, done func(Counter, *engine.Missing)) {
-	g := l.engine.Pool.Group(db)
-	l.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.engine.Scripts.ReadID, "1", l.idKey(name), m.Incarnation.ID, blankIsZero(m.Incarnation))
+func (s *IDs) readCounter(db int, name engine.Key, done func(Counter, *engine.Missing)) {
+	g := s.engine.Pool.Group(db)
+	s.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", s.engine.Scripts.ReadID, "1", s.key(name), m.Incarnation.ID, blankIsZero(m.Incarnation))
 	}, func(answers []pool.Answer) {
 		counter, m := Counter{Name: name}, new(engine.Missing)
-		for i, s := range g.Statuses() {
+		for i, status := range g.Statuses() {
 			value := readID(answers[i].Reply)
 			if value.code >= -1 && answers[i].Seal.Good { // -1 counts, too: the key holds something else
 				m.MarkCounted(i)
 			}
-			m.MarkMissing(i, l.engine.Pool.Absence(&answers[i]))
+			m.MarkMissing(i, s.engine.Pool.Absence(&answers[i]))
 			counter.Masters = append(counter.Masters, CounterOnMaster{
-				Master: s.Name, Known: value.code == 1 && answers[i].Seal.Good,
+				Master: status.Name, Known: value.code == 1 && answers[i].Seal.Good,
 				Value: value.number, Trusted: value.trusted,
 			})
 		}
@@ -68,32 +68,32 @@ func (l *Locker) readCounter(db int, name Key, done func(Counter, *engine.Missin
 
 // Reseed installs the value of a counter whose value was lost, on every master that
 // answers. It is refused below any value that a master still has.
-func (l *Locker) Reseed(db int, name Key, value int64, done func(error)) {
-	if err := l.engine.Enter(); err != nil {
+func (s *IDs) Reseed(db int, name engine.Key, value int64, done func(error)) {
+	if err := s.engine.Enter(); err != nil {
 		done(err)
 		return
 	}
-	finish := func(err error) { l.engine.Leave(); done(err) }
-	l.readCounter(db, name, func(c Counter, _ *engine.Missing) {
+	finish := func(err error) { s.engine.Leave(); done(err) }
+	s.readCounter(db, name, func(c Counter, _ *engine.Missing) {
 		for _, m := range c.Masters {
 			if m.Known && m.Value > value {
 				finish(&BelowKnown{Counter: name, Value: value, Known: m.Value, Master: m.Master})
 				return
 			}
 		}
-		l.install(db, name, value, finish)
+		s.install(db, name, value, finish)
 	})
 }
 
-func (l *Locker) install(db int, name Key, value int64, done func(error)) {
-	g := l.engine.Pool.Group(db)
-	l.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.engine.Scripts.Reseed, "1", l.idKey(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
+func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
+	g := s.engine.Pool.Group(db)
+	s.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", s.engine.Scripts.Reseed, "1", s.key(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		var m engine.Missing
 		unconfirmed := 0 // may have installed the value without confirming it
 		for _, a := range answers {
-			m.MarkMissing(a.Lane, l.engine.Pool.Absence(&a))
+			m.MarkMissing(a.Lane, s.engine.Pool.Absence(&a))
 			switch stored := readID(a.Reply); {
 			case stored.code == 1 && a.Seal.Good:
 				m.MarkCounted(a.Lane)
@@ -106,7 +106,7 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 				unconfirmed++
 			}
 		}
-		if installed := m.Answered(); installed < l.engine.Pool.Quorum() {
+		if installed := m.Answered(); installed < s.engine.Pool.Quorum() {
 			note := "the value was installed on the masters that answered; repeat the command"
 			switch {
 			case installed == 0 && unconfirmed == 0:
@@ -114,7 +114,7 @@ func (l *Locker) install(db int, name Key, value int64, done func(error)) {
 			case installed == 0:
 				note = "no master has confirmed the value; repeat the command"
 			}
-			done(l.engine.NoQuorum(&m, note))
+			done(s.engine.NoQuorum(&m, note))
 			return
 		}
 		done(nil)
@@ -131,25 +131,25 @@ const maxListed = 10_000
 
 // ListCounters collects the names of counters from all masters, sorted, at most maxListed
 // of them.
-func (l *Locker) ListCounters(db int, done func([]Key, error)) {
-	if err := l.engine.Enter(); err != nil {
+func (s *IDs) ListCounters(db int, done func([]engine.Key, error)) {
+	if err := s.engine.Enter(); err != nil {
 		done(nil, err)
 		return
 	}
-	g := l.engine.Pool.Group(db)
-	s := &counterScan{locker: l, group: g, prefix: l.idKey(""), names: map[string]bool{}, open: l.engine.Pool.N()}
-	s.done = func(names []Key, err error) { l.engine.Leave(); done(names, err) }
-	for lane := range l.engine.Pool.N() {
-		s.scan(lane, "0")
+	g := s.engine.Pool.Group(db)
+	scan := &counterScan{engine: s.engine, group: g, prefix: s.key(""), names: map[string]bool{}, open: s.engine.Pool.N()}
+	scan.done = func(names []engine.Key, err error) { s.engine.Leave(); done(names, err) }
+	for lane := range s.engine.Pool.N() {
+		scan.send(lane, "0")
 	}
 }
 
 // counterScan walks over the keys of all masters in parallel.
 type counterScan struct {
-	locker *Locker
+	engine *engine.Engine
 	group  *pool.Group
 	prefix string
-	done   func([]Key, error)
+	done   func([]engine.Key, error)
 
 	mu      sync.Mutex
 	missing engine.Missing
@@ -157,11 +157,11 @@ type counterScan struct {
 	open    int // masters whose walk has not finished
 }
 
-// scan sends one SCAN to one master.
-func (s *counterScan) scan(lane int, cursor string) {
+// send sends one SCAN to one master.
+func (s *counterScan) send(lane int, cursor string) {
 	s.group.Push(lane, &engine.Message{
 		Write: func(_ *pool.SendContext, c *pool.Command) bool {
-			c.Set("SCAN", cursor, "MATCH", globEscape(s.prefix)+"*", "COUNT", "1000")
+			c.Set("SCAN", cursor, "MATCH", engine.GlobEscape(s.prefix)+"*", "COUNT", "1000")
 			return true
 		},
 		OnAnswer: s.onPage,
@@ -179,21 +179,21 @@ func (s *counterScan) onPage(a pool.Answer) {
 		s.open--
 	} else {
 		s.mu.Unlock()
-		s.scan(a.Lane, next)
+		s.send(a.Lane, next)
 		return
 	}
 	last := s.open == 0
-	var names []Key
+	var names []engine.Key
 	if last {
 		for name := range s.names {
-			names = append(names, Key(name))
+			names = append(names, engine.Key(name))
 		}
 	}
 	s.mu.Unlock()
 	switch {
 	case !last:
-	case s.missing.Answered() < s.locker.engine.Pool.Quorum():
-		s.done(nil, s.locker.engine.NoQuorum(&s.missing, ""))
+	case s.missing.Answered() < s.engine.Pool.Quorum():
+		s.done(nil, s.engine.NoQuorum(&s.missing, ""))
 	default:
 		slices.Sort(names)
 		s.done(names, nil)
@@ -204,7 +204,7 @@ func (s *counterScan) onPage(a pool.Answer) {
 func (s *counterScan) addPageLocked(a *pool.Answer) (cursor string) {
 	r := &a.Reply
 	if r.Kind != pool.ReplyArray || len(r.Items) != 2 {
-		s.missing.MarkMissing(a.Lane, s.locker.engine.Pool.Absence(a))
+		s.missing.MarkMissing(a.Lane, s.engine.Pool.Absence(a))
 		if a.Sent && r.Err == nil { // SCAN is sent without a seal
 			s.missing.MarkMissing(a.Lane, pool.AbsentFor(errUnexpectedScan, 0))
 		}
@@ -218,9 +218,4 @@ func (s *counterScan) addPageLocked(a *pool.Answer) (cursor string) {
 		return ""
 	}
 	return r.Items[0].Str
-}
-
-// globEscape escapes a prefix so that MATCH takes it literally.
-func globEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }
