@@ -65,9 +65,6 @@ func (w *tracedOperation) Answer(a pool.Answer) {
 	w.Operation.Answer(a)
 }
 
-func (w *workFinish) isYes(r pool.Reply) bool    { return engine.IsOne(r) }
-func (w *workExtension) isYes(r pool.Reply) bool { return engine.IsOne(r) }
-
 func (a *ballot) isYes(r pool.Reply) bool {
 	script := a.call.request.Script
 	if script == nil {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"redlockd/pool"
-	"redlockd/redlock/quorum"
 )
 
 // WorkRequest requests an attempt at a piece of work.
@@ -111,9 +110,8 @@ func (w *workCall) try(b *Batch, n int64) {
 			secret: NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
 			began: w.group.Time() / 1000,
 		},
-		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
 	}
-	l.engine.Submit(b, w.group, l.traced(w.request.Trace, ballot))
+	ballot.ballot.AskFenced(l.engine, b, w.group, w.request.Trace, &ballot.fencing, ballot)
 }
 
 func (l *Locker) workKey(k Key) string { return l.engine.KeyOf("work:", k) }

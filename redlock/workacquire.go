@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -13,37 +12,31 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// workBallot proposes one attempt to all masters; see ballot for what the two have in
-// common.
+// workBallot proposes one attempt to all masters.
 type workBallot struct {
+	engine.Plain
+	ballot  engine.Ballot
+	fencing quorum.Fencing
 	call    *workCall
 	key     string
 	attempt int64
 	token   workToken
 	start   time.Duration
 
-	mu        sync.Mutex
-	tally     quorum.Tally
-	missing   engine.Missing
-	fencing   quorum.Fencing
-	copies    [quorum.MaxMasters]copyState
-	running   []runningWork // attempts of other requests, one a master
-	finished  int           // masters on which the work is done
-	spent     int           // masters on which no attempt is left
-	wrongType int           // masters that hold something else at the key
-	highest   int64         // highest attempt number seen
-	taken     int64         // highest attempt number that is over
-	over      bool
-	won       bool
+	// Guarded by the ballot's lock.
+	copies   [quorum.MaxMasters]copyState
+	running  []runningWork // attempts of other requests, one a master
+	finished int           // masters on which the work is done
+	spent    int           // masters on which no attempt is left
+	highest  int64         // highest attempt number seen
+	taken    int64         // highest attempt number that is over
+	won      bool
 }
 
-var _ pool.Operation = (*workBallot)(nil)
+var _ engine.Question = (*workBallot)(nil)
 
 // Props: as for a lock.
 func (w *workBallot) Props() pool.Props { return pool.Props{Key: w.key, Exclusive: true, Sealed: true} }
-
-// Propose records the fence that this attempt proposes.
-func (w *workBallot) Propose(fence int64) { w.fencing.Proposal = fence }
 
 // Command proposes the attempt.
 func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
@@ -93,31 +86,35 @@ func readWork(r pool.Reply) workReply {
 	return answer
 }
 
-// Answer counts one vote.
-func (w *workBallot) Answer(a pool.Answer) {
+// Read notes the copy and counts the vote.
+func (w *workBallot) Read(a pool.Answer) engine.Reading {
 	answer := readWork(a.Reply)
-	copied := copyNone
+	w.copies[a.Lane] = workCopy(a, answer)
+	return w.count(a, answer)
+}
+
+// Late: a copy that comes after a grant is part of the attempt.
+func (w *workBallot) Late(a pool.Answer, _ quorum.Result) {
+	copied := workCopy(a, readWork(a.Reply))
+	w.ballot.Lock()
+	won := w.won
+	if won {
+		w.copies[a.Lane] = copied
+	}
+	w.ballot.Unlock()
+	if !won {
+		w.undo(a.Lane, copied)
+	}
+}
+
+func workCopy(a pool.Answer, answer workReply) copyState {
 	switch {
 	case a.Reply.Err != nil && a.Sent:
-		copied = copyMaybe
+		return copyMaybe
 	case answer.code == 1:
-		copied = copyMade
+		return copyMade
 	}
-	w.mu.Lock()
-	if w.over && !w.won {
-		w.mu.Unlock()
-		w.undo(a.Lane, copied)
-		return
-	}
-	w.copies[a.Lane] = copied
-	if w.over {
-		w.mu.Unlock()
-		return
-	}
-	w.count(a, answer)
-	step := w.decide()
-	w.mu.Unlock()
-	step.run(w)
+	return copyNone
 }
 
 // count: a master votes if its record of the work is reliable. The record is reliable if
@@ -126,38 +123,29 @@ func (w *workBallot) Answer(a pool.Answer) {
 // its memory is older than any record can be. A record of an earlier incarnation may have
 // come back with an older file. It may then lack the end or the attempt that this master
 // acknowledged later.
-func (w *workBallot) count(a pool.Answer, answer workReply) {
+func (w *workBallot) count(a pool.Answer, answer workReply) engine.Reading {
 	seal := a.Seal
 	oldEnough := !seal.Quarantined && (answer.attempt == 0 || w.call.locker.outlivesWork(seal))
 	switch {
 	case answer.code == 1 && seal.Good && oldEnough:
-		w.tally.Yes++
-		w.missing.MarkCounted(a.Lane)
-		w.fencing.Voted(engine.IntervalOf(a.Lane, seal))
-	case (answer.code > 1 || answer.code == -1) && seal.Good:
-		w.tally.No++
-		w.missing.MarkCounted(a.Lane)
-	default:
-		w.tally.Uncounted++
-		w.missing.MarkMissing(a.Lane, w.absence(&a, answer))
-		return
-	}
-	switch answer.code {
-	case 2:
+		return engine.Yes
+	case (answer.code <= 1 && answer.code != -1) || !seal.Good:
+		w.ballot.Missing.MarkMissing(a.Lane, w.absence(&a, answer))
+		return engine.Uncounted
+	case answer.code == -1:
+		return engine.WrongType
+	case answer.code == 2:
 		w.running = append(w.running, runningWork{answer.attempt, answer.left, answer.owner})
-	case 3:
+	case answer.code == 3:
 		w.finished++
-	case 4:
+	case answer.code == 4:
 		w.spent++
 		w.taken = max(w.taken, answer.attempt)
-	case 5:
+	case answer.code == 5:
 		w.taken = max(w.taken, answer.attempt)
-	case -1:
-		w.wrongType++
 	}
-	if answer.code > 1 {
-		w.highest = max(w.highest, answer.attempt)
-	}
+	w.highest = max(w.highest, answer.attempt)
+	return engine.No
 }
 
 var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
@@ -185,56 +173,27 @@ func (l *Locker) workAge() time.Duration {
 // outlivesWork reports whether a memory is older than any record of work can be.
 func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
 
-// workBallotStep is what has to happen once the ballot's lock is released.
-type workBallotStep struct {
-	fence int64
-	raise []int
-	fail  quorum.Result
-}
-
-func (w *workBallot) decide() workBallotStep {
-	switch v := w.tally.Result(); v {
-	case quorum.Undecided:
-		return workBallotStep{}
-	case quorum.Granted:
-		fence, lanes, hopeless := w.fencing.Choose(w.tally.Quorum, w.tally.Pending())
-		w.over, w.won = fence > 0 || hopeless, fence > 0
-		if hopeless {
-			return workBallotStep{fail: quorum.Unknown}
-		}
-		return workBallotStep{fence: fence, raise: lanes}
-	default:
-		// There is no grant, but the blocking attempt may show itself only on the masters
-		// still to come: two daemons reach them in different order.
-		if w.tally.Pending() > 0 && w.finished < w.tally.Quorum && w.spent < w.tally.Quorum {
-			return workBallotStep{}
-		}
-		w.over = true
-		return workBallotStep{fail: v}
+func (w *workBallot) Decide(t *quorum.Tally) quorum.Result {
+	v := t.Result()
+	if v == quorum.Undecided || v == quorum.Granted {
+		return v
 	}
-}
-
-func (n workBallotStep) run(w *workBallot) {
-	switch {
-	case n.fence > 0:
-		w.grant(n.fence)
-	case len(n.raise) > 0:
-		engine.RaiseRegisters(w.call.group, n.raise, w.onRaised)
-	case n.fail != quorum.Undecided:
-		w.fail(n.fail)
+	// There is no grant, but the blocking attempt may show itself only on the masters
+	// still to come: two daemons reach them in different order.
+	if t.Pending() > 0 && w.finished < t.Quorum && w.spent < t.Quorum {
+		return quorum.Undecided
 	}
+	return v
 }
 
-func (w *workBallot) onRaised(lane int, seal pool.Seal) {
-	w.mu.Lock()
-	w.fencing.Raised(engine.IntervalOf(lane, seal), seal.Good)
-	if w.over {
-		w.mu.Unlock()
+func (w *workBallot) DecidedLocked(v quorum.Result) { w.won = v == quorum.Granted }
+
+func (w *workBallot) Decided(v quorum.Result) {
+	if v == quorum.Granted {
+		w.grant(w.ballot.Fence)
 		return
 	}
-	step := w.decide()
-	w.mu.Unlock()
-	step.run(w)
+	w.fail(v)
 }
 
 func (w *workBallot) grant(fence int64) {
@@ -257,7 +216,7 @@ func (w *workBallot) grant(fence int64) {
 // fail takes the attempt back and reports what blocks it.
 func (w *workBallot) fail(v quorum.Result) {
 	w.takeBack()
-	l, key, needed := w.call.locker, w.call.request.Key, w.tally.Quorum
+	key, needed := w.call.request.Key, w.ballot.Tally.Quorum
 	same := w.mostRunning()
 	switch {
 	case w.finished >= needed:
@@ -266,10 +225,10 @@ func (w *workBallot) fail(v quorum.Result) {
 		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
 	case len(same) >= needed:
 		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
-	case w.wrongType > w.tally.N-needed:
+	case w.ballot.MostlyWrongType():
 		w.call.finish(Work{}, ErrWrongType)
 	case v == quorum.Unknown:
-		w.call.finish(Work{}, l.engine.NoQuorum(&w.missing, ""))
+		w.call.finish(Work{}, w.ballot.NoQuorum(""))
 	default:
 		w.again()
 	}
@@ -296,8 +255,8 @@ func (w *workBallot) mostRunning() (most []runningWork) {
 // masters that do not run it are free now.
 func (w *workBallot) retry(same []runningWork) time.Duration {
 	slices.SortFunc(same, func(a, b runningWork) int { return cmp.Compare(a.left, b.left) })
-	free := w.tally.N - len(same)
-	return same[max(0, w.tally.Quorum-free-1)].left + time.Millisecond
+	free := w.ballot.Tally.N - len(same)
+	return same[max(0, w.ballot.Tally.Quorum-free-1)].left + time.Millisecond
 }
 
 // again tries the next number at once if this one has been used up. Otherwise it tries
@@ -323,16 +282,16 @@ func (w *workBallot) again() {
 		retry := min(w.retry(same), 2*c.locker.engine.MasterTimeout)
 		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: same[0].attempt, Retry: retry}, nil)
 	default:
-		c.finish(Work{}, c.locker.engine.NoQuorum(&w.missing, "the masters disagree about this work; try again"))
+		c.finish(Work{}, w.ballot.NoQuorum("the masters disagree about this work; try again"))
 	}
 }
 
 func (w *workBallot) takeBack() {
-	w.mu.Lock()
+	w.ballot.Lock()
 	w.won = false
 	copies := w.copies
-	w.mu.Unlock()
-	for lane := range w.tally.N {
+	w.ballot.Unlock()
+	for lane := range w.ballot.Tally.N {
 		w.undo(lane, copies[lane])
 	}
 }

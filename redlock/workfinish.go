@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -42,49 +41,70 @@ func (l *Locker) WorkFail(b *Batch, r WorkEndRequest, done WorkEndDone) {
 }
 
 func (l *Locker) finishWork(b *Batch, r WorkEndRequest, how string, done WorkEndDone) {
-	token, err := l.parseWorkToken(r.Token)
-	if err == nil {
-		err = l.engine.Enter()
-	}
-	if err != nil {
+	w := &workFinish{how: how, done: done}
+	if err := w.begin(l, r); err != nil {
 		done(false, err)
 		return
 	}
-	g := l.engine.Pool.Group(r.DB)
-	l.engine.Submit(b, g, l.traced(r.Trace, &workFinish{
-		locker: l, group: g, key: l.workKey(r.Key), token: token, how: how, start: l.engine.Clock.Now(),
-		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
-		done:  func(ok bool, err error) { l.engine.Leave(); done(ok, err) },
-	}))
+	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, w)
 }
 
-// workFinish is answered by every lane exactly once.
-type workFinish struct {
+// workCommand is what the two ways to change an attempt have in common.
+type workCommand struct {
+	engine.Plain
+	ballot engine.Ballot
 	locker *Locker
-	group  *pool.Group
 	key    string
 	token  workToken
-	how    string // "D" or "F"
 	start  time.Duration
-	done   WorkEndDone
+}
 
-	mu      sync.Mutex
-	tally   quorum.Tally
-	missing engine.Missing
-	newer   uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
-	over    bool
+// begin counts the operation on the attempt of a token.
+func (w *workCommand) begin(l *Locker, r WorkEndRequest) (err error) {
+	w.locker, w.key, w.start = l, l.workKey(r.Key), l.engine.Clock.Now()
+	if w.token, err = l.parseWorkToken(r.Token); err != nil {
+		return err
+	}
+	return l.engine.Enter()
+}
+
+// Props: what a quorum acknowledged must be met by every later attempt, so it counts only under
+// a good seal.
+func (w *workCommand) Props() pool.Props { return pool.Props{Key: w.key, Sealed: true} }
+
+func (w *workCommand) IsYes(r pool.Reply) bool { return engine.IsOne(r) }
+
+// workCode is the script's answer; −1 without one.
+func workCode(a pool.Answer) int64 {
+	if a.Reply.Kind != pool.ReplyInt {
+		return -1
+	}
+	return a.Reply.Int
+}
+
+// readNo reads an answer that is no yes. The script answers 0 only if the master has another
+// attempt or an end, which it cannot have forgotten.
+func (w *workCommand) readNo(a pool.Answer) engine.Reading {
+	code := workCode(a)
+	if a.Seal.Good && (code == 0 || code == 2 && w.locker.outlivesWork(a.Seal)) {
+		return engine.No
+	}
+	w.ballot.Missing.MarkMissing(a.Lane, w.locker.workAbsence(&a, code))
+	return engine.Uncounted
+}
+
+// workFinish records the end of an attempt.
+type workFinish struct {
+	workCommand
+	how  string // "D" or "F"
+	done WorkEndDone
+
+	newer uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 }
 
 var errForgotTaker = errors.New("has a memory of only")
 
-var _ pool.Operation = (*workFinish)(nil)
-
-// Props: an end that a quorum acknowledged must be met by every later attempt, so it
-// counts only under a good seal.
-func (w *workFinish) Props() pool.Props { return pool.Props{Key: w.key, Sealed: true} }
-
-// Propose does nothing: an end has no fence.
-func (w *workFinish) Propose(int64) {}
+var _ engine.Question = (*workFinish)(nil)
 
 // Command records the end for as long as it is to be remembered.
 func (w *workFinish) Command(m *pool.SendContext, c *pool.Command) bool {
@@ -100,58 +120,41 @@ func (w *workFinish) words(now int64) []string {
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
 }
 
-// Answer counts one master. The end is repeated on a master that did not answer.
-func (w *workFinish) Answer(a pool.Answer) {
-	if a.Reply.Err != nil {
-		w.group.RetryRelease(a.Lane, pool.PendingRelease{ArgsAt: w.words, Since: w.start, Until: w.start + w.token.keep})
-	}
-	code := int64(-1)
-	if a.Reply.Kind == pool.ReplyInt {
-		code = a.Reply.Int
-	}
-	w.mu.Lock()
-	if w.over { // read without the lock
-		w.mu.Unlock()
-		return
-	}
-	switch {
+// Failed repeats the end on a master that did not answer.
+func (w *workFinish) Failed(a pool.Answer) {
+	w.ballot.Group.RetryRelease(a.Lane, pool.PendingRelease{ArgsAt: w.words, Since: w.start, Until: w.start + w.token.keep})
+}
+
+func (w *workFinish) Read(a pool.Answer) engine.Reading {
+	switch code := workCode(a); {
 	case code == 1 && a.Seal.Good && !w.remembers(a.Seal):
 		w.newer |= 1 << a.Lane
-		w.tally.Uncounted++
-		w.missing.MarkCounted(a.Lane)
-		w.missing.MarkMissing(a.Lane, pool.AbsentFor(errForgotTaker, a.Seal.Age))
+		w.ballot.Lacks(a.Lane, errForgotTaker, a.Seal.Age)
+		return engine.Neither
 	case code == 1 && a.Seal.Good:
-		w.tally.Yes++
-		w.missing.MarkCounted(a.Lane)
-	case code == 0 && a.Seal.Good, code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
-		w.tally.No++
-		w.missing.MarkCounted(a.Lane)
-	default:
-		w.tally.Uncounted++
-		w.missing.MarkMissing(a.Lane, w.locker.workAbsence(&a, code))
+		return engine.Yes
 	}
-	v := w.tally.Result()
-	if v == quorum.Undecided {
-		w.mu.Unlock()
-		return
-	}
-	w.over = true
-	w.mu.Unlock()
+	return w.readNo(a)
+}
+
+func (w *workFinish) Decided(v quorum.Result) {
+	l := w.locker
+	l.engine.Leave()
 	switch v {
 	case quorum.Granted:
 		if w.how == "D" {
-			w.locker.engine.Counts.WorkDone.Add(1)
+			l.engine.Counts.WorkDone.Add(1)
 		}
 		w.done(true, nil)
 	case quorum.Refused:
 		w.done(false, nil)
 	default:
 		note := "the end is repeated until every master has it; say it again to be sure"
-		if newer := w.missing.PhrasesOf(w.locker.engine.Pool, w.newer); len(newer) > 0 {
+		if newer := w.ballot.Missing.PhrasesOf(l.engine.Pool, w.newer); len(newer) > 0 {
 			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over: %s",
 				len(newer), strings.Join(newer, ", "))
 		}
-		w.done(false, w.locker.engine.NoQuorum(&w.missing, note))
+		w.done(false, w.ballot.NoQuorum(note))
 	}
 }
 
@@ -170,51 +173,28 @@ func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
 // granted the attempt were old enough to vote by then. The required age is therefore the
 // margin for the clocks of masters that differ.
 func (w *workFinish) remembers(s pool.Seal) bool {
-	began := time.Duration(w.group.Time()/1000-w.token.began) * time.Millisecond
+	began := time.Duration(w.ballot.Group.Time()/1000-w.token.began) * time.Millisecond
 	return w.locker.workAge() == 0 || s.Age >= began+w.locker.engine.MaxTTL
 }
 
 // WorkExtend makes an attempt's lease last at least r.Timeout from now.
 func (l *Locker) WorkExtend(b *Batch, r WorkEndRequest, done WorkExtendDone) {
-	token, err := l.parseWorkToken(r.Token)
-	if err == nil {
-		err = l.engine.Enter()
-	}
-	if err != nil {
+	w := &workExtension{request: r, done: done}
+	if err := w.begin(l, r); err != nil {
 		done(Work{}, err)
 		return
 	}
-	g := l.engine.Pool.Group(r.DB)
-	l.engine.Submit(b, g, l.traced(r.Trace, &workExtension{
-		locker: l, group: g, request: r, key: l.workKey(r.Key), token: token, start: l.engine.Clock.Now(),
-		tally: quorum.Tally{N: l.engine.Pool.N(), Quorum: l.engine.Pool.Quorum()},
-		done:  func(w Work, err error) { l.engine.Leave(); done(w, err) },
-	}))
+	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, w)
 }
 
-// workExtension is answered by every lane exactly once.
+// workExtension extends the lease of an attempt.
 type workExtension struct {
-	locker  *Locker
-	group   *pool.Group
+	workCommand
 	request WorkEndRequest
-	key     string
-	token   workToken
-	start   time.Duration
 	done    WorkExtendDone
-
-	mu      sync.Mutex
-	tally   quorum.Tally
-	missing engine.Missing
-	over    bool
 }
 
-var _ pool.Operation = (*workExtension)(nil)
-
-// Props: as for a lock's extension.
-func (w *workExtension) Props() pool.Props { return pool.Props{Key: w.key, Sealed: true} }
-
-// Propose does nothing: an extension keeps the fence of its attempt.
-func (w *workExtension) Propose(int64) {}
+var _ engine.Question = (*workExtension)(nil)
 
 // Command moves the lease's end.
 func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
@@ -228,46 +208,26 @@ func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// Answer counts one master. The script answers 1 only if the attempt runs there now. It
-// answers 0 only if the master has another attempt or an end, which it cannot have
-// forgotten. 3 is the answer from a record of another incarnation: the master may have
-// forgotten which attempt took this one over, until its memory is older than any record.
-func (w *workExtension) Answer(a pool.Answer) {
-	code := int64(-1)
-	if a.Reply.Kind == pool.ReplyInt {
-		code = a.Reply.Int
+// Read: the script answers 1 only if the attempt runs there now. 3 is the answer from a record
+// of another incarnation: the master may have forgotten which attempt took this one over, until
+// its memory is older than any record.
+func (w *workExtension) Read(a pool.Answer) engine.Reading {
+	switch code := workCode(a); {
+	case code == 1 && engine.CountsAsVote(a), code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
+		return engine.Yes
 	}
-	w.mu.Lock()
-	if w.over { // read without the lock
-		w.mu.Unlock()
-		return
-	}
-	switch {
-	case code == 1 && a.Seal.Good && !a.Seal.Quarantined, code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
-		w.tally.Yes++
-		w.missing.MarkCounted(a.Lane)
-	case code == 0 && a.Seal.Good,
-		code == 2 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
-		w.tally.No++
-		w.missing.MarkCounted(a.Lane)
-	default:
-		w.tally.Uncounted++
-		w.missing.MarkMissing(a.Lane, w.locker.workAbsence(&a, code))
-	}
-	v := w.tally.Result()
-	if v == quorum.Undecided {
-		w.mu.Unlock()
-		return
-	}
-	w.over = true
-	w.mu.Unlock()
+	return w.readNo(a)
+}
+
+func (w *workExtension) Decided(v quorum.Result) {
+	w.locker.engine.Leave()
 	switch v {
 	case quorum.Granted:
 		w.grant()
 	case quorum.Refused:
 		w.done(Work{}, ErrNotHeld)
 	default:
-		w.done(Work{}, w.locker.engine.NoQuorum(&w.missing, "the lease is unchanged, its old validity stands"))
+		w.done(Work{}, w.ballot.NoQuorum("the lease is unchanged, its old validity stands"))
 	}
 }
 

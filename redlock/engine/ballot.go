@@ -78,7 +78,9 @@ type Ballot struct {
 	Missing   Missing
 	WrongType int   // masters that answered WrongType
 	Proposal  int64 // the fence that the pool proposed
+	Fence     int64 // of a fenced ballot that is granted
 	result    quorum.Result
+	fencing   *quorum.Fencing
 }
 
 var _ pool.BulkOperation = (*Ballot)(nil)
@@ -92,6 +94,13 @@ func (b *Ballot) Ask(e *Engine, batch *Batch, g *pool.Group, t *Trace, q Questio
 		b.trace = &ballotTrace{trace: t}
 	}
 	e.Submit(batch, g, b)
+}
+
+// AskFenced is Ask for a question whose yes votes give a lock: a quorum of them is granted with a
+// fence that lies in the intervals of a quorum, with further seals if necessary.
+func (b *Ballot) AskFenced(e *Engine, batch *Batch, g *pool.Group, t *Trace, f *quorum.Fencing, q Question) {
+	b.fencing = f
+	b.Ask(e, batch, g, t, q)
 }
 
 // Props gives a traced operation a command of its own, because the command is timed.
@@ -132,9 +141,30 @@ func (b *Ballot) Answer(a pool.Answer) {
 		return
 	}
 	b.countLocked(a, b.question.Read(a))
-	r := b.decideLocked()
+	r, raise := b.decideLocked()
 	b.mu.Unlock()
-	if r != quorum.Undecided {
+	b.follow(r, raise)
+}
+
+// onRaised takes the answer of a further seal for the fence.
+func (b *Ballot) onRaised(lane int, seal pool.Seal) {
+	b.mu.Lock()
+	b.fencing.Raised(IntervalOf(lane, seal), seal.Good)
+	if b.result != quorum.Undecided {
+		b.mu.Unlock()
+		return
+	}
+	r, raise := b.decideLocked()
+	b.mu.Unlock()
+	b.follow(r, raise)
+}
+
+// follow continues after an answer, without the lock.
+func (b *Ballot) follow(r quorum.Result, raise []int) {
+	switch {
+	case len(raise) > 0:
+		RaiseRegisters(b.Group, raise, b.onRaised)
+	case r != quorum.Undecided:
 		b.question.Decided(r)
 	}
 }
@@ -143,6 +173,9 @@ func (b *Ballot) countLocked(a pool.Answer, read Reading) {
 	switch read {
 	case Yes:
 		b.Tally.Yes++
+		if b.fencing != nil {
+			b.fencing.Voted(IntervalOf(a.Lane, a.Seal))
+		}
 	case WrongType:
 		b.WrongType++
 		b.Tally.No++
@@ -160,13 +193,26 @@ func (b *Ballot) countLocked(a pool.Answer, read Reading) {
 	b.Missing.MarkCounted(a.Lane)
 }
 
-func (b *Ballot) decideLocked() quorum.Result {
-	r := b.question.Decide(&b.Tally)
+// decideLocked evaluates the votes so far. raise are the lanes whose register must be raised
+// before a fence fits.
+func (b *Ballot) decideLocked() (r quorum.Result, raise []int) {
+	r = b.question.Decide(&b.Tally)
+	if r == quorum.Granted && b.fencing != nil {
+		var impossible bool
+		b.fencing.Proposal = b.Proposal
+		b.Fence, raise, impossible = b.fencing.Choose(b.Tally.Quorum, b.Tally.Pending())
+		switch {
+		case impossible:
+			r = quorum.Unknown
+		case b.Fence == 0:
+			return quorum.Undecided, raise
+		}
+	}
 	if r != quorum.Undecided {
 		b.result = r
 		b.question.DecidedLocked(r)
 	}
-	return r
+	return r, nil
 }
 
 // Lacks notes a reason of the question's own why the answer that is being read does not count.
