@@ -12,7 +12,7 @@
 //   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go: waits;
 //   - hold.go, renewals.go, holdwatch.go, holdlog.go, duequeue.go: leases that are renewed;
 //   - readlock.go, lockview.go, listlocks.go, meta.go, force.go: inspection and force;
-//   - events.go, eventtransport.go, expirywatch.go, trace.go, counters.go: reports;
+//   - events.go, eventtransport.go, expirywatch.go, counters.go: reports;
 //   - work.go, workacquire.go, workfinish.go, workread.go, workwait.go: work;
 //   - script.go, scriptballot.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptdelete.go,
 //     scriptwait.go, scriptwrite.go, view.go, shorten.go, forward.go: clients that expect one Redis.

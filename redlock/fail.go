@@ -10,12 +10,12 @@ import (
 )
 
 // fail takes back the copies, and then answers the caller or starts another ballot.
-func (a *ballot) fail(v quorum.Result) {
+func (a *lockBallot) fail(v quorum.Result) {
 	a.takeBack()
 	l := a.call.locker
 	if v == quorum.Unknown {
 		note := ""
-		if a.tally.Yes >= a.tally.Quorum {
+		if a.ballot.Tally.Yes >= a.ballot.Tally.Quorum {
 			note = "a quorum said yes, but no fence could be had in time"
 		}
 		a.call.finish(Grant{}, a.call.undecided(a, note))
@@ -43,7 +43,7 @@ func (a *ballot) fail(v quorum.Result) {
 
 // refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead:
 // to the former writer, a plain no would mean that it still is the writer.
-func (c *acquireCall) refusalError(a *ballot, no error) error {
+func (c *acquireCall) refusalError(a *lockBallot, no error) error {
 	if !c.downgrading.Load() {
 		return no
 	}
@@ -51,23 +51,20 @@ func (c *acquireCall) refusalError(a *ballot, no error) error {
 }
 
 // undecided is the error for a ballot that the masters could not decide.
-func (c *acquireCall) undecided(a *ballot, note string) error {
+func (c *acquireCall) undecided(a *lockBallot, note string) error {
 	stepping := c.downgrading.Load()
 	if stepping {
 		note = "the writer is being downgraded and is at most a reader from now on; try again, or release it"
 	}
-	err := c.locker.engine.NoQuorum(&a.missing, note)
+	err := a.ballot.NoQuorum(note)
 	err.Downgrading = stepping
 	return err
 }
 
-// mostlyWrongType reports whether most masters have something at a key that is not a lock.
-func (a *ballot) mostlyWrongType() bool { return a.wrongType > a.tally.N-a.tally.Quorum }
-
 // again starts another ballot after a split vote: contenders that each hold a minority must not
 // give up together. Delays are random and double; the time for all ballots is one master
 // timeout.
-func (c *acquireCall) again(a *ballot, next lockMode) {
+func (c *acquireCall) again(a *lockBallot, next lockMode) {
 	delay := time.Millisecond << min(c.tries, 6)
 	delay = delay/2 + c.locker.engine.Pool.Jitter(delay)
 	if c.locker.engine.Clock.Now()+delay > c.began+c.locker.engine.MasterTimeout {

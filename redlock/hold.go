@@ -39,7 +39,7 @@ type Hold struct {
 	due          time.Duration // of the next action: a renewal, or the end
 	index        int           // in the heap, −1 = not there
 	ended        bool
-	ballot       *ballot       // the ballot, until it has been evaluated
+	ballot       *lockBallot   // the ballot, until it has been evaluated
 	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
 	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
@@ -69,7 +69,7 @@ type holds struct {
 
 // hold renews a grant until it is released, or ended with End, or lost. made is the ballot that
 // granted it.
-func (l *Locker) hold(g Grant, made *ballot, terms *HoldTerms) *Hold {
+func (l *Locker) hold(g Grant, made *lockBallot, terms *HoldTerms) *Hold {
 	s := &l.holds
 	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
 	first := g.start + g.ttl/3

@@ -169,16 +169,16 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 			d := newPureDaemon(t, Options{})
 			l := d.Locker
 			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
-			made := &ballot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
-			made.over, made.won = true, true
+			made := &lockBallot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
+			made.won = true
 			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
 			if !after {
-				made.Answer(no)
+				made.Late(no, quorum.Granted)
 			}
 			now := l.engine.Clock.Now()
 			h := l.hold(Grant{Key: "k", Token: made.token, ttl: time.Hour, start: now, until: now + time.Hour}, made, terms)
 			if after {
-				made.Answer(no)
+				made.Late(no, quorum.Granted)
 			}
 			l.holds.mu.Lock()
 			due, wait := h.due, h.refusalPause

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
 // answered gives a permit's ballot these answers, one a master, and returns what follows.
 func answered(d *pureDaemon, f *permitMode, tries int, v quorum.Result, answers ...[]int64) (*permitMode, error) {
-	a := &ballot{
+	a := &lockBallot{
 		call: &acquireCall{locker: d.Locker, request: LockRequest{Key: "k"}, tries: tries},
-		mode: f, tally: quorum.Tally{N: 5, Quorum: 3},
+		mode: f, ballot: engine.Ballot{Engine: d.engine, Tally: quorum.Tally{N: 5, Quorum: 3}},
 	}
 	for lane, numbers := range answers {
 		r := pool.Reply{Kind: pool.ReplyArray}
@@ -22,7 +23,7 @@ func answered(d *pureDaemon, f *permitMode, tries int, v quorum.Result, answers 
 		}
 		said := f.read(a, pool.Answer{Lane: lane, Sent: true, Reply: r, Seal: pool.Seal{Good: true}})
 		if said.wrongType {
-			a.wrongType++
+			a.ballot.WrongType++
 		}
 	}
 	next, err := f.after(a, v)
@@ -113,15 +114,16 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	done := make(chan error, 2) // 2: so that a second answer would be seen
 	l := d.Locker
 	l.engine.EnterAlways()
-	a := &ballot{
+	a := &lockBallot{
 		call: &acquireCall{
 			locker: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 			done: func(_ Grant, err error) { done <- err },
 		},
-		mode: plainMode{}, token: NewToken(), start: l.engine.Clock.Now(), sharedFenceOpen: true,
-		tally:   quorum.Tally{N: 5, Quorum: 3, Yes: 5},
+		mode: plainMode{}, token: NewToken(), start: l.engine.Clock.Now(), shared: sharedFences{open: true},
 		fencing: quorum.Fencing{Rounds: 1},
 	}
+	a.ballot.Prepare(l.engine, a.call.group, a)
+	a.ballot.Tally.Yes = 5
 	for lane := range 5 {
 		a.fencing.Voted(quorum.Interval{Lane: lane, Incarnation: "of another time", Low: 1, Top: 2})
 	}

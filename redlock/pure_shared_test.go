@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
 // downgrade is a ballot of a writer that becomes a reader.
-func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *ballot, said chan error) {
+func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *lockBallot, said chan error) {
 	said = make(chan error, 2) // 2: so that a second answer would be seen
 	d.engine.EnterAlways()
 	call := &acquireCall{
@@ -21,7 +22,7 @@ func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *ballot, said c
 		done: func(_ Grant, err error) { said <- err },
 	}
 	f.ends = new([quorum.MaxMasters]int64)
-	return &ballot{call: call, mode: f, key: "k", token: NewToken(), start: d.engine.Clock.Now(), tally: t}, said
+	return &lockBallot{call: call, mode: f, key: "k", token: NewToken(), start: d.engine.Clock.Now(), ballot: engine.Ballot{Engine: d.engine, Tally: t}}, said
 }
 
 // A client that received a refusal would still be the writer. Once a master has received
@@ -96,7 +97,7 @@ func TestShared_DoesNotWaitForMastersWithoutAnAnswer(t *testing.T) {
 		"told in the last ballot there may be": {sharedMode{downgradeBallots: maxDowngradeBallots, writers: 1}, quorum.Undecided},
 	} {
 		a, _ := d.downgrade(&c.form, quorum.Tally{N: 5, Quorum: 3, Yes: 2, No: 1, Uncounted: 1})
-		if got := a.decide().fail; got != c.want {
+		if got := a.Decide(&a.ballot.Tally); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

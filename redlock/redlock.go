@@ -2,7 +2,7 @@
 // a lock, and its end.
 //
 // The path of one lock: Lock queues a plain SET NX PXAT on every master's lane
-// (acquire.go). Each answer is a vote (quorum/tally.go) if the seal at the end of its flush is
+// (acquire.go, engine/ballot.go). Each answer is a vote (quorum/tally.go) if the seal at the end of its flush is
 // good. At a quorum of yes votes, the fence is chosen (quorum/fence.go), the remaining lease is
 // computed (quorum/validity.go) and the grant is handed over. Nothing is cancelled: the
 // remaining masters are the lease's fault tolerance. Without a quorum, every copy that

@@ -35,7 +35,7 @@ const maxDowngradeBallots = 8
 
 var _ lockMode = (*sharedMode)(nil)
 
-func (f *sharedMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *sharedMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	writer := ""
 	if f.downgradeBallots > 0 {
 		if writer = f.writerEnd(a, m.Lane); writer != "" {
@@ -48,16 +48,16 @@ func (f *sharedMode) command(a *ballot, m *pool.SendContext, c *pool.Command, en
 // writerEnd is the expiry of the copy to downgrade on a master; "" if there is none. Once
 // the ballot is decided, the master's answer may describe the copy of a writer that the
 // client has become since.
-func (f *sharedMode) writerEnd(a *ballot, lane int) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if ends := f.ends[lane]; ends > 0 && !a.over {
+func (f *sharedMode) writerEnd(a *lockBallot, lane int) string {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	if ends := f.ends[lane]; ends > 0 && !a.ballot.Over() {
 		return strconv.FormatInt(ends, 10)
 	}
 	return ""
 }
 
-func (f *sharedMode) read(_ *ballot, answer pool.Answer) vote {
+func (f *sharedMode) read(_ *lockBallot, answer pool.Answer) vote {
 	r := answer.Reply
 	if r.Kind == pool.ReplyArray && answer.Sent && len(r.Items) == 2 {
 		f.writers++
@@ -70,16 +70,16 @@ func (f *sharedMode) read(_ *ballot, answer pool.Answer) vote {
 // downgradesNext reports whether the next ballot makes the reader. That is so if the writer
 // has been downgraded on some masters, and the others of a quorum reported its copy too
 // late for this ballot. The daemon does not wait for masters without an answer.
-func (f *sharedMode) downgradesNext(a *ballot) bool {
-	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.tally.Yes+f.writers >= a.tally.Quorum
+func (f *sharedMode) downgradesNext(a *lockBallot) bool {
+	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.ballot.Tally.Yes+f.writers >= a.ballot.Tally.Quorum
 }
 
-func (f *sharedMode) takeBack(a *ballot, lane int, c copyState) { a.undo(lane, c) }
+func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f *sharedMode) after(a *ballot, v quorum.Result) (lockMode, error) {
-	a.mu.Lock()
+func (f *sharedMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	a.ballot.Lock()
 	met := f.writers > 0
-	a.mu.Unlock()
+	a.ballot.Unlock()
 	next := &sharedMode{downgradeBallots: f.downgradeBallots, ends: f.ends}
 	if met && f.downgradeBallots < maxDowngradeBallots {
 		next.downgradeBallots++

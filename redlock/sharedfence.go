@@ -35,9 +35,16 @@ const (
 	maxAhead = 16 * time.Millisecond
 )
 
+// sharedFences is the search of one ballot, guarded by the ballot's lock.
+type sharedFences struct {
+	open   bool          // another seal is in flight
+	ahead  time.Duration // > 0: another seal must be queued, with a proposal this far ahead
+	chosen int64         // the fence that a further seal has proved
+}
+
 // sharedFence is one further seal on all masters, with a proposal of its own.
 type sharedFence struct {
-	ballot   *ballot
+	ballot   *lockBallot
 	fence    int64
 	answered int // the ballot's lock guards this and the fields below
 	fits     int
@@ -46,9 +53,9 @@ type sharedFence struct {
 
 // sealAhead queues another seal with a proposal that is ahead of the clock. The answer of a later
 // seal on a lane comes after the lock's vote has been counted.
-func (a *ballot) sealAhead(ahead time.Duration) {
+func (a *lockBallot) sealAhead(ahead time.Duration) {
 	c := &sharedFence{ballot: a}
-	a.call.locker.engine.Submit(nil, a.call.group, &engine.Message{
+	a.ballot.Engine.Submit(nil, a.ballot.Group, &engine.Message{
 		Plan:      pool.Props{Sealed: true, SealOnly: true, RaiseBy: ahead.Microseconds()},
 		OnPropose: func(fence int64) { c.fence = fence + ahead.Microseconds() },
 		OnAnswer:  c.onAnswer,
@@ -59,46 +66,50 @@ func (a *ballot) sealAhead(ahead time.Duration) {
 // below the fence.
 func (c *sharedFence) onAnswer(answer pool.Answer) {
 	a, seal := c.ballot, answer.Seal
-	a.mu.Lock()
-	c.answered++
-	if v := a.fencing.Voter(answer.Lane); seal.Good && seal.IncarnationID == v.Incarnation && seal.Old < c.fence && c.fence <= seal.Top {
-		c.fits++
-	}
-	var step ballotStep
-	switch {
-	case a.over, c.over:
-	case c.fits >= a.tally.Quorum && a.reserveSharedFence(c.fence):
-		a.over, a.won = true, true
-		step.fence = c.fence
-	case c.fits >= a.tally.Quorum, c.fits+a.tally.N-c.answered < a.tally.Quorum:
-		// Another operation has the fence, or masters still to come cannot make up for those
-		// that it does not fit. The ballot does not wait for a slow master.
-		c.over, a.sharedFenceOpen = true, false
-		step = a.decide()
-	}
-	a.mu.Unlock()
-	step.run(a)
+	a.ballot.Reconsider(func() bool {
+		c.answered++
+		if v := a.fencing.Voter(answer.Lane); seal.Good && seal.IncarnationID == v.Incarnation && seal.Old < c.fence && c.fence <= seal.Top {
+			c.fits++
+		}
+		t := &a.ballot.Tally
+		switch {
+		case a.ballot.Over(), c.over:
+			return false
+		case c.fits >= t.Quorum && a.reserveSharedFence(c.fence):
+			a.shared.chosen = c.fence
+			return true
+		case c.fits >= t.Quorum, c.fits+t.N-c.answered < t.Quorum:
+			// Another operation has the fence, or masters still to come cannot make up for those
+			// that it does not fit. The ballot does not wait for a slow master.
+			c.over, a.shared.open = true, false
+			return true
+		}
+		return false
+	})
 }
 
-// chooseSharedFenceLocked returns the fence for a quorum of yes in a shared mode: the ballot's
-// own proposal, or another seal.
-func (a *ballot) chooseSharedFenceLocked() ballotStep {
+// chooseSharedFenceLocked chooses the fence for a quorum of yes in a shared mode: the ballot's
+// own proposal, or that of another seal.
+func (a *lockBallot) chooseSharedFenceLocked() quorum.Result {
+	b, f := &a.ballot, &a.fencing
 	switch {
-	case a.fencing.Containing(a.fencing.Proposal) >= a.tally.Quorum && a.reserveSharedFence(a.fencing.Proposal):
-		a.over, a.won = true, true
-		return ballotStep{fence: a.fencing.Proposal}
-	case a.sharedFenceOpen:
-		return ballotStep{}
-	case a.fencing.Rounds == maxSharedFenceSeals:
-		a.over = true
-		return ballotStep{fail: quorum.Unknown}
+	case a.shared.chosen > 0:
+		b.Fence = a.shared.chosen
+		return quorum.Granted
+	case f.Containing(b.Proposal) >= b.Tally.Quorum && a.reserveSharedFence(b.Proposal):
+		b.Fence = b.Proposal
+		return quorum.Granted
+	case a.shared.open:
+		return quorum.Undecided
+	case f.Rounds == maxSharedFenceSeals:
+		return quorum.Unknown
 	}
-	a.fencing.Rounds++
-	a.sharedFenceOpen = true
-	return ballotStep{sealAhead: min(minAhead<<(a.fencing.Rounds-1), maxAhead)}
+	f.Rounds++
+	a.shared.open, a.shared.ahead = true, min(minAhead<<(f.Rounds-1), maxAhead)
+	return quorum.Undecided
 }
 
-func (a *ballot) reserveSharedFence(fence int64) bool {
+func (a *lockBallot) reserveSharedFence(fence int64) bool {
 	l := a.call.locker
 	return l.usedFences.reserve(fence, l.engine.Recent(), 4*l.engine.MasterTimeout)
 }

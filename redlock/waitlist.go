@@ -18,6 +18,13 @@ type Requester struct {
 	Trace *Trace
 }
 
+func (r *LockRequest) trace() *Trace {
+	if r.Requester == nil {
+		return nil
+	}
+	return r.Requester.Trace
+}
+
 // Waiting is one request that waits.
 type Waiting struct {
 	Keys      []Key // the keys that it waits for

@@ -38,6 +38,8 @@ type Question interface {
 	Late(a pool.Answer, r quorum.Result)
 	// Failed receives an answer with an error, before it is counted, also after the decision.
 	Failed(a pool.Answer)
+	// Undecided continues after an answer that decides nothing, without the lock.
+	Undecided()
 	// IsYes reports whether a trace shows the reply as a yes.
 	IsYes(r pool.Reply) bool
 	// BulkArg is the argument of Props.Bulk.
@@ -51,6 +53,7 @@ func (Plain) Decide(t *quorum.Tally) quorum.Result { return t.Result() }
 func (Plain) DecidedLocked(quorum.Result)          {}
 func (Plain) Late(pool.Answer, quorum.Result)      {}
 func (Plain) Failed(pool.Answer)                   {}
+func (Plain) Undecided()                           {}
 func (Plain) IsYes(r pool.Reply) bool              { return IsYes(r) }
 func (Plain) BulkArg() string                      { return "" }
 
@@ -87,13 +90,18 @@ var _ pool.BulkOperation = (*Ballot)(nil)
 
 // Ask queues the question on every master of a group, at once or with its read batch.
 func (b *Ballot) Ask(e *Engine, batch *Batch, g *pool.Group, t *Trace, q Question) {
-	b.Engine, b.Group, b.question = e, g, q
-	b.Tally.N, b.Tally.Quorum = e.Pool.N(), e.Pool.Quorum()
+	b.Prepare(e, g, q)
 	if t != nil {
 		t.OnBallot(b.Tally.N)
 		b.trace = &ballotTrace{trace: t}
 	}
 	e.Submit(batch, g, b)
+}
+
+// Prepare is Ask without sending anything.
+func (b *Ballot) Prepare(e *Engine, g *pool.Group, q Question) {
+	b.Engine, b.Group, b.question = e, g, q
+	b.Tally.N, b.Tally.Quorum = e.Pool.N(), e.Pool.Quorum()
 }
 
 // AskFenced is Ask for a question whose yes votes give a lock: a quorum of them is granted with a
@@ -148,15 +156,10 @@ func (b *Ballot) Answer(a pool.Answer) {
 
 // onRaised takes the answer of a further seal for the fence.
 func (b *Ballot) onRaised(lane int, seal pool.Seal) {
-	b.mu.Lock()
-	b.fencing.Raised(IntervalOf(lane, seal), seal.Good)
-	if b.result != quorum.Undecided {
-		b.mu.Unlock()
-		return
-	}
-	r, raise := b.decideLocked()
-	b.mu.Unlock()
-	b.follow(r, raise)
+	b.Reconsider(func() bool {
+		b.fencing.Raised(IntervalOf(lane, seal), seal.Good)
+		return true
+	})
 }
 
 // follow continues after an answer, without the lock.
@@ -166,8 +169,26 @@ func (b *Ballot) follow(r quorum.Result, raise []int) {
 		RaiseRegisters(b.Group, raise, b.onRaised)
 	case r != quorum.Undecided:
 		b.question.Decided(r)
+	default:
+		b.question.Undecided()
 	}
 }
+
+// Reconsider evaluates the votes again after a change that is not a vote. change is called with
+// the lock held and reports whether to evaluate. Nothing follows a decision.
+func (b *Ballot) Reconsider(change func() bool) {
+	b.mu.Lock()
+	if !change() || b.Over() {
+		b.mu.Unlock()
+		return
+	}
+	r, raise := b.decideLocked()
+	b.mu.Unlock()
+	b.follow(r, raise)
+}
+
+// Over reports whether the ballot is decided; it is called with the lock held.
+func (b *Ballot) Over() bool { return b.result != quorum.Undecided }
 
 func (b *Ballot) countLocked(a pool.Answer, read Reading) {
 	switch read {

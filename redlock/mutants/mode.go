@@ -29,7 +29,7 @@ func brokenReaders() []Mutant {
 		patched("downgrade-any", "a late ballot downgrades a later writer",
 			Change{scripts + "share.lua", "  if had ~= tonumber(ARGV[3]) then return {0, had} end\n", ""}).in("eager-3"),
 		patched("downgrade-late", "a master that shows the writer only after the reply to the reader downgrades it",
-			Change{"redlock/shared.go", "ends > 0 && !a.over {", "ends > 0 && (!a.over || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
+			Change{"redlock/shared.go", "ends > 0 && !a.ballot.Over() {", "ends > 0 && (!a.ballot.Over() || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
 		patched("downgrade-first", "a downgrade deletes the writer before the reader can be written",
 			Change{scripts + "share.lua", "  local refusal = refusesReaders(lock)\n  if refusal then return refusal end\n", ""}).in("denials-3"),
 		patched("deletes-first", "the undo of an upgrade deletes the writer before it is certain that the reader can be written",

@@ -85,7 +85,7 @@ func brokenLocks() []Mutant {
 			Change{"redlock/quorum/validity.go", "import \"time\"", "import (\n\t\"time\"\n\n\t\"redlockd/pool\"\n)"}),
 		patched("rest", "an early decision cancels commands that were not sent yet",
 			Change{"redlock/acquire.go", "if m.Now >= quorum.Deadline(a.start, request.TTL) {",
-				"if m.Now >= quorum.Deadline(a.start, request.TTL) || a.over && pool.Broken(\"rest\") {"}),
+				"if m.Now >= quorum.Deadline(a.start, request.TTL) || a.ballot.Over() && pool.Broken(\"rest\") {"}),
 		patched("margin", "copies end with the lease, not a master timeout later",
 			Change{"redlock/quorum/validity.go", "\tend := now/1000 + (ttl + late).Milliseconds() + 1",
 				"\tif pool.Broken(\"margin\") {\n\t\tlate = 0\n\t}\n\tend := now/1000 + (ttl + late).Milliseconds() + 1"}),
