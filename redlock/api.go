@@ -7,6 +7,7 @@ import (
 	"redlockd/redlock/engine"
 	"redlockd/redlock/ids"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/work"
 )
 
 // The words of every operation, see package engine.
@@ -34,6 +35,26 @@ const (
 	CounterAbsent     = ids.CounterAbsent
 	CounterChanged    = ids.CounterChanged
 	CounterUnanswered = ids.CounterUnanswered
+)
+
+// Work, see package work.
+type (
+	Work           = work.Work
+	WorkRequest    = work.Request
+	WorkState      = work.State
+	WorkCompletion = work.Completion
+	WorkEndRequest = work.EndRequest
+	WorkEndDone    = work.EndDone
+	WorkExtendDone = work.ExtendDone
+	WorkView       = work.View
+)
+
+// The four answers to a WorkRequest.
+const (
+	WorkAcquired  = work.Acquired
+	WorkRunning   = work.Running
+	WorkDone      = work.Done
+	WorkExhausted = work.Exhausted
 )
 
 // Words of a Vote.

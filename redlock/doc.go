@@ -1,7 +1,7 @@
 // Package redlock runs the quorum algorithms for locks, ids and work over a pool of masters.
 // It contains no socket and no protocol: requests are values, outcomes are calls. Package quorum
 // has its arithmetic, package engine puts one question to all masters, package scripts has what runs
-// on them.
+// on them, packages ids and work have DNEXTID and DWORK.
 //
 // Files in reading order:
 //   - api.go, errors.go, redlock.go: requests, outcomes and the Locker;
@@ -13,7 +13,6 @@
 //   - hold.go, renewals.go, holdwatch.go, holdlog.go, duequeue.go: leases that are renewed;
 //   - readlock.go, lockview.go, listlocks.go, meta.go, force.go: inspection and force;
 //   - events.go, eventtransport.go, expirywatch.go, counters.go: reports;
-//   - work.go, workacquire.go, workfinish.go, workread.go, workwait.go: work;
 //   - script.go, scriptballot.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptdelete.go,
 //     scriptwait.go, scriptwrite.go, view.go, shorten.go, forward.go: clients that expect one Redis.
 package redlock

@@ -7,6 +7,7 @@ import (
 
 	"redlockd/redlock/engine"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/work"
 )
 
 // The errors of every operation, see package engine.
@@ -24,8 +25,7 @@ type (
 )
 
 var (
-	// ErrBadToken: the token is not one that DWORK gives.
-	ErrBadToken = errors.New("invalid token: it must be the one that DWORK answered with")
+	ErrBadToken = work.ErrBadToken
 	// ErrLeft: the client left while it waited; nothing reads this answer.
 	ErrLeft = errors.New("the client has left")
 )

@@ -20,6 +20,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/work"
 )
 
 // Options of a Locker. Zero means the default named at the field.
@@ -44,6 +45,7 @@ type Options struct {
 // Locker grants, extends and releases locks by a quorum of masters.
 type Locker struct {
 	*ids.IDs
+	*work.Works
 	engine  *engine.Engine
 	options Options
 
@@ -52,7 +54,6 @@ type Locker struct {
 	tokenQueue perTokenQueue
 	hot        *hotKeys
 	waits      waiters
-	workWaits  workWaits
 	holds      holds
 	holdLog    holdLog
 	events     lockEvents
@@ -92,6 +93,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
 	}
 	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
+	l.Works = work.New(e, &l.waits)
 	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
 	l.waits.name = string(NewToken())[:8]
 	p.Start(texts...)

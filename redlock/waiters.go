@@ -17,6 +17,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/work"
 )
 
 // dbKey identifies a key for which a request may wait.
@@ -313,11 +314,27 @@ func (l *Locker) EndWaits() {
 		w.leaveQueue()
 		w.done(Grant{}, ErrShutdown)
 	}
-	l.endWorkWaits()
+	l.Works.EndWaits()
 }
 
-// isClosed reports whether the daemon admits no more waiters.
-func (s *waiters) isClosed() bool {
+var _ work.Places = (*waiters)(nil)
+
+// EnterWait counts a request for work that waits, and LeaveWait its end.
+func (s *waiters) EnterWait() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := s.locker.options.MaxWaiters
+	if s.count.Load() >= int64(limit) {
+		return &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"}
+	}
+	s.count.Add(1)
+	return nil
+}
+
+func (s *waiters) LeaveWait() { s.count.Add(-1) }
+
+// WaitsEnded reports whether the daemon admits no more waiters.
+func (s *waiters) WaitsEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed

@@ -1,4 +1,4 @@
-package redlock
+package work
 
 import (
 	"cmp"
@@ -24,12 +24,12 @@ type workBallot struct {
 	start   time.Duration
 
 	// Guarded by the ballot's lock.
-	copies   [quorum.MaxMasters]copyState
-	running  []runningWork // attempts of other requests, one a master
-	finished int           // masters on which the work is done
-	spent    int           // masters on which no attempt is left
-	highest  int64         // highest attempt number seen
-	taken    int64         // highest attempt number that is over
+	made     [quorum.MaxMasters]bool // masters that made a record of this attempt, or may have
+	running  []runningWork           // attempts of other requests, one a master
+	finished int                     // masters on which the work is done
+	spent    int                     // masters on which no attempt is left
+	highest  int64                   // highest attempt number seen
+	taken    int64                   // highest attempt number that is over
 	won      bool
 }
 
@@ -44,8 +44,8 @@ func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(w.start, r.Timeout) {
 		return false
 	}
-	end := quorum.Expiry(m.Time, r.Timeout, w.call.locker.engine.Late)
-	c.Set("EVALSHA", w.call.locker.engine.Scripts.WorkTry, "1", w.key, w.token.String(),
+	end := quorum.Expiry(m.Time, r.Timeout, w.call.works.engine.Late)
+	c.Set("EVALSHA", w.call.works.engine.Scripts.WorkTry, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.attempt, 10), strconv.FormatInt(r.Max, 10),
 		strconv.FormatInt(end, 10), strconv.FormatInt(end+r.Keep.Milliseconds(), 10),
 		strconv.FormatInt(r.Keep.Milliseconds(), 10), r.Meta, m.Incarnation.ID)
@@ -89,32 +89,26 @@ func readWork(r pool.Reply) workReply {
 // Read notes the copy and counts the vote.
 func (w *workBallot) Read(a pool.Answer) engine.Reading {
 	answer := readWork(a.Reply)
-	w.copies[a.Lane] = workCopy(a, answer)
+	w.made[a.Lane] = mayBeMade(a, answer)
 	return w.count(a, answer)
 }
 
-// Late: a copy that comes after a grant is part of the attempt.
+// Late: a record that comes after a grant is part of the attempt.
 func (w *workBallot) Late(a pool.Answer, _ quorum.Result) {
-	copied := workCopy(a, readWork(a.Reply))
+	made := mayBeMade(a, readWork(a.Reply))
 	w.ballot.Lock()
 	won := w.won
 	if won {
-		w.copies[a.Lane] = copied
+		w.made[a.Lane] = made
 	}
 	w.ballot.Unlock()
-	if !won {
-		w.undo(a.Lane, copied)
+	if !won && made {
+		w.undo(a.Lane)
 	}
 }
 
-func workCopy(a pool.Answer, answer workReply) copyState {
-	switch {
-	case a.Reply.Err != nil && a.Sent:
-		return copyMaybe
-	case answer.code == 1:
-		return copyMade
-	}
-	return copyNone
+func mayBeMade(a pool.Answer, answer workReply) bool {
+	return a.Reply.Err != nil && a.Sent || answer.code == 1
 }
 
 // count: a master votes if its record of the work is reliable. The record is reliable if
@@ -125,7 +119,7 @@ func workCopy(a pool.Answer, answer workReply) copyState {
 // acknowledged later.
 func (w *workBallot) count(a pool.Answer, answer workReply) engine.Reading {
 	seal := a.Seal
-	oldEnough := !seal.Quarantined && (answer.attempt == 0 || w.call.locker.outlivesWork(seal))
+	oldEnough := !seal.Quarantined && (answer.attempt == 0 || w.call.works.outlivesWork(seal))
 	switch {
 	case answer.code == 1 && seal.Good && oldEnough:
 		return engine.Yes
@@ -153,16 +147,16 @@ var errForgotWork = errors.New("may have forgotten ends of work: votes on new wo
 // absence is why a master's vote does not count. A memory that is too new for locks is
 // also too new for work that it does not have, and for longer.
 func (w *workBallot) absence(a *pool.Answer, answer workReply) pool.Absence {
-	if age := w.call.locker.workAge(); answer.code == 1 && answer.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
+	if age := w.call.works.workAge(); answer.code == 1 && answer.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errForgotWork, age-a.Seal.Age)
 	}
-	return w.call.locker.engine.Pool.Absence(a)
+	return w.call.works.engine.Pool.Absence(a)
 }
 
 // workAge is how old a memory must be before the absence of a record counts: a record
 // lasts as long as its attempt's lease and is kept for KEEP after that.
-func (l *Locker) workAge() time.Duration {
-	o := l.engine.Pool.Options()
+func (s *Works) workAge() time.Duration {
+	o := s.engine.Pool.Options()
 	if o.RestartGuardOff {
 		return 0
 	}
@@ -171,7 +165,7 @@ func (l *Locker) workAge() time.Duration {
 }
 
 // outlivesWork reports whether a memory is older than any record of work can be.
-func (l *Locker) outlivesWork(s pool.Seal) bool { return s.Age >= l.workAge() }
+func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.Age >= s.workAge() }
 
 func (w *workBallot) Decide(t *quorum.Tally) quorum.Result {
 	v := t.Result()
@@ -197,19 +191,19 @@ func (w *workBallot) Decided(v quorum.Result) {
 }
 
 func (w *workBallot) grant(fence int64) {
-	l, r := w.call.locker, &w.call.request
+	e, r := w.call.works.engine, &w.call.request
 	a := Work{
-		State: WorkAcquired, Key: r.Key, Attempt: w.attempt, Token: Token(w.token.String()),
-		Fence: Fence(fence), Last: w.attempt == r.Max,
-		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.engine.Clock},
+		State: Acquired, Key: r.Key, Attempt: w.attempt, Token: engine.Token(w.token.String()),
+		Fence: engine.Fence(fence), Last: w.attempt == r.Max,
+		lease: e.NewLease(w.start, r.Timeout), undoUntil: w.undoUntil(), db: r.DB,
 	}
 	if a.Validity() <= 0 {
 		w.takeBack()
-		l.engine.Counts.Expired.Add(1)
+		e.Counts.Expired.Add(1)
 		w.call.finish(Work{}, a.Spent())
 		return
 	}
-	l.engine.Counts.WorkStarted.Add(1)
+	e.Counts.WorkStarted.Add(1)
 	w.call.finish(a, nil)
 }
 
@@ -220,13 +214,13 @@ func (w *workBallot) fail(v quorum.Result) {
 	same := w.mostRunning()
 	switch {
 	case w.finished >= needed:
-		w.call.finish(Work{State: WorkDone, Key: key, Attempt: w.highest}, nil)
+		w.call.finish(Work{State: Done, Key: key, Attempt: w.highest}, nil)
 	case w.spent >= needed:
-		w.call.finish(Work{State: WorkExhausted, Key: key, Attempt: w.highest}, nil)
+		w.call.finish(Work{State: Exhausted, Key: key, Attempt: w.highest}, nil)
 	case len(same) >= needed:
-		w.call.finish(Work{State: WorkRunning, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
+		w.call.finish(Work{State: Running, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
 	case w.ballot.MostlyWrongType():
-		w.call.finish(Work{}, ErrWrongType)
+		w.call.finish(Work{}, engine.ErrWrongType)
 	case v == quorum.Unknown:
 		w.call.finish(Work{}, w.ballot.NoQuorum(""))
 	default:
@@ -268,19 +262,19 @@ func (w *workBallot) again() {
 	delay := time.Duration(0)
 	if c.tries > 1 || w.taken < w.attempt {
 		delay = time.Millisecond << min(c.tries, 6)
-		delay = delay/2 + c.locker.engine.Pool.Jitter(delay)
+		delay = delay/2 + c.works.engine.Pool.Jitter(delay)
 	}
-	switch now := c.locker.engine.Clock.Now(); {
-	case now+delay <= c.round+2*c.locker.engine.MasterTimeout:
+	switch now := c.works.engine.Clock.Now(); {
+	case now+delay <= c.round+2*c.works.engine.MasterTimeout:
 		if delay == 0 {
 			c.try(nil, number)
 			return
 		}
-		c.locker.engine.Clock.AfterFunc(delay, func() { c.try(nil, number) })
+		c.works.engine.Clock.AfterFunc(delay, func() { c.try(nil, number) })
 	case len(w.running) > 0: // it may run, or be about to be taken back: poll again soon
 		same := w.mostRunning()
-		retry := min(w.retry(same), 2*c.locker.engine.MasterTimeout)
-		c.finish(Work{State: WorkRunning, Key: c.request.Key, Attempt: same[0].attempt, Retry: retry}, nil)
+		retry := min(w.retry(same), 2*c.works.engine.MasterTimeout)
+		c.finish(Work{State: Running, Key: c.request.Key, Attempt: same[0].attempt, Retry: retry}, nil)
 	default:
 		c.finish(Work{}, w.ballot.NoQuorum("the masters disagree about this work; try again"))
 	}
@@ -289,26 +283,30 @@ func (w *workBallot) again() {
 func (w *workBallot) takeBack() {
 	w.ballot.Lock()
 	w.won = false
-	copies := w.copies
+	all := w.made
 	w.ballot.Unlock()
-	for lane := range w.ballot.Tally.N {
-		w.undo(lane, copies[lane])
+	for lane, made := range all {
+		if made {
+			w.undo(lane)
+		}
 	}
 }
 
 // undo restores what a master had before this attempt. The attempt's token is its own, so
 // nothing else can match.
-func (w *workBallot) undo(lane int, c copyState) {
-	if c != copyMade && c != copyMaybe {
-		return
-	}
-	l := w.call.locker
-	l.engine.Counts.Undone.Add(1)
-	l.undoWork(w.call.group, lane, w.key, w.token.String(), w.start+w.call.request.Timeout+w.call.request.Keep)
+func (w *workBallot) undo(lane int) {
+	works := w.call.works
+	works.engine.Counts.Undone.Add(1)
+	works.undoWork(w.call.group, lane, w.key, w.token.String(), w.undoUntil())
 }
 
-func (l *Locker) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
+// undoUntil is when every record of the attempt has expired.
+func (w *workBallot) undoUntil() time.Duration {
+	return w.start + w.call.request.Timeout + w.call.request.Keep
+}
+
+func (s *Works) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
 	engine.RetryUntilAnswered(g, lane, key, pool.PendingRelease{
-		Args: []string{"EVALSHA", l.engine.Scripts.WorkUndo, "1", key, token}, Until: until,
+		Args: []string{"EVALSHA", s.engine.Scripts.WorkUndo, "1", key, token}, Until: until,
 	})
 }

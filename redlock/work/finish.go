@@ -1,6 +1,6 @@
 // This file ends an attempt at work: done, failed, extended, or never delivered.
 
-package redlock
+package work
 
 import (
 	"errors"
@@ -14,58 +14,58 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// WorkEndRequest identifies an attempt by its token.
-type WorkEndRequest struct {
+// EndRequest identifies an attempt by its token.
+type EndRequest struct {
 	DB      int
-	Key     Key
-	Token   Token
+	Key     engine.Key
+	Token   engine.Token
 	Timeout time.Duration // WorkExtend: the new lease
-	Trace   *Trace        // receives the votes; may be nil
+	Trace   *engine.Trace // receives the votes; may be nil
 }
 
-// WorkEndDone receives the result: true = the end is recorded, false = the attempt was
+// EndDone receives the result: true = the end is recorded, false = the attempt was
 // taken over or is over.
-type WorkEndDone func(bool, error)
+type EndDone func(bool, error)
 
-// WorkExtendDone receives the Work, whose Validity is what is left; see LockDone.
-type WorkExtendDone func(Work, error)
+// ExtendDone receives the Work, whose Validity is what is left; see LockDone.
+type ExtendDone func(Work, error)
 
 // WorkDone marks the work done; no attempt starts while that is remembered.
-func (l *Locker) WorkDone(b *Batch, r WorkEndRequest, done WorkEndDone) {
-	l.finishWork(b, r, "D", done)
+func (s *Works) WorkDone(b *engine.Batch, r EndRequest, done EndDone) {
+	s.finishWork(b, r, "D", done)
 }
 
 // WorkFail ends the attempt without success, so that the next may start at once.
-func (l *Locker) WorkFail(b *Batch, r WorkEndRequest, done WorkEndDone) {
-	l.finishWork(b, r, "F", done)
+func (s *Works) WorkFail(b *engine.Batch, r EndRequest, done EndDone) {
+	s.finishWork(b, r, "F", done)
 }
 
-func (l *Locker) finishWork(b *Batch, r WorkEndRequest, how string, done WorkEndDone) {
+func (s *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDone) {
 	w := &workFinish{how: how, done: done}
-	if err := w.begin(l, r); err != nil {
+	if err := w.begin(s, r); err != nil {
 		done(false, err)
 		return
 	}
-	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, w)
+	w.ballot.Ask(s.engine, b, s.engine.Pool.Group(r.DB), r.Trace, w)
 }
 
 // workCommand is what the two ways to change an attempt have in common.
 type workCommand struct {
 	engine.Plain
 	ballot engine.Ballot
-	locker *Locker
+	works  *Works
 	key    string
 	token  workToken
 	start  time.Duration
 }
 
 // begin counts the operation on the attempt of a token.
-func (w *workCommand) begin(l *Locker, r WorkEndRequest) (err error) {
-	w.locker, w.key, w.start = l, l.workKey(r.Key), l.engine.Clock.Now()
-	if w.token, err = l.parseWorkToken(r.Token); err != nil {
+func (w *workCommand) begin(s *Works, r EndRequest) (err error) {
+	w.works, w.key, w.start = s, s.workKey(r.Key), s.engine.Clock.Now()
+	if w.token, err = s.parseWorkToken(r.Token); err != nil {
 		return err
 	}
-	return l.engine.Enter()
+	return s.engine.Enter()
 }
 
 // Props: what a quorum acknowledged must be met by every later attempt, so it counts only under
@@ -86,10 +86,10 @@ func workCode(a pool.Answer) int64 {
 // attempt or an end, which it cannot have forgotten.
 func (w *workCommand) readNo(a pool.Answer) engine.Reading {
 	code := workCode(a)
-	if a.Seal.Good && (code == 0 || code == 2 && w.locker.outlivesWork(a.Seal)) {
+	if a.Seal.Good && (code == 0 || code == 2 && w.works.outlivesWork(a.Seal)) {
 		return engine.No
 	}
-	w.ballot.Missing.MarkMissing(a.Lane, w.locker.workAbsence(&a, code))
+	w.ballot.Missing.MarkMissing(a.Lane, w.works.workAbsence(&a, code))
 	return engine.Uncounted
 }
 
@@ -97,7 +97,7 @@ func (w *workCommand) readNo(a pool.Answer) engine.Reading {
 type workFinish struct {
 	workCommand
 	how  string // "D" or "F"
-	done WorkEndDone
+	done EndDone
 
 	newer uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 }
@@ -114,9 +114,9 @@ func (w *workFinish) Command(m *pool.SendContext, c *pool.Command) bool {
 
 func (w *workFinish) words(now int64) []string {
 	t := w.token
-	return []string{"EVALSHA", w.locker.engine.Scripts.WorkEnd, "1", w.key, t.String(),
+	return []string{"EVALSHA", w.works.engine.Scripts.WorkEnd, "1", w.key, t.String(),
 		strconv.FormatInt(t.attempt, 10), w.how,
-		strconv.FormatInt(quorum.Expiry(now, t.keep, w.locker.engine.Late), 10),
+		strconv.FormatInt(quorum.Expiry(now, t.keep, w.works.engine.Late), 10),
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
 }
 
@@ -138,19 +138,19 @@ func (w *workFinish) Read(a pool.Answer) engine.Reading {
 }
 
 func (w *workFinish) Decided(v quorum.Result) {
-	l := w.locker
-	l.engine.Leave()
+	e := w.works.engine
+	e.Leave()
 	switch v {
 	case quorum.Granted:
 		if w.how == "D" {
-			l.engine.Counts.WorkDone.Add(1)
+			e.Counts.WorkDone.Add(1)
 		}
 		w.done(true, nil)
 	case quorum.Refused:
 		w.done(false, nil)
 	default:
 		note := "the end is repeated until every master has it; say it again to be sure"
-		if newer := w.ballot.Missing.PhrasesOf(l.engine.Pool, w.newer); len(newer) > 0 {
+		if newer := w.ballot.Missing.PhrasesOf(e.Pool, w.newer); len(newer) > 0 {
 			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over: %s",
 				len(newer), strings.Join(newer, ", "))
 		}
@@ -161,11 +161,11 @@ func (w *workFinish) Decided(v quorum.Result) {
 var errUnknownWork = errors.New("may have forgotten what became of the work: it is believed in")
 
 // workAbsence is why a master's answer about an attempt does not count.
-func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
-	if age := l.workAge(); (code == 2 || code == 3) && a.Seal.Good && a.Seal.Age < age {
+func (s *Works) workAbsence(a *pool.Answer, code int64) pool.Absence {
+	if age := s.workAge(); (code == 2 || code == 3) && a.Seal.Good && a.Seal.Age < age {
 		return pool.AbsentFor(errUnknownWork, age-a.Seal.Age)
 	}
-	return l.engine.Pool.Absence(a)
+	return s.engine.Pool.Absence(a)
 }
 
 // remembers reports whether a memory is unbroken since before the attempt began. If it is
@@ -174,24 +174,24 @@ func (l *Locker) workAbsence(a *pool.Answer, code int64) pool.Absence {
 // margin for the clocks of masters that differ.
 func (w *workFinish) remembers(s pool.Seal) bool {
 	began := time.Duration(w.ballot.Group.Time()/1000-w.token.began) * time.Millisecond
-	return w.locker.workAge() == 0 || s.Age >= began+w.locker.engine.MaxTTL
+	return w.works.workAge() == 0 || s.Age >= began+w.works.engine.MaxTTL
 }
 
 // WorkExtend makes an attempt's lease last at least r.Timeout from now.
-func (l *Locker) WorkExtend(b *Batch, r WorkEndRequest, done WorkExtendDone) {
+func (s *Works) WorkExtend(b *engine.Batch, r EndRequest, done ExtendDone) {
 	w := &workExtension{request: r, done: done}
-	if err := w.begin(l, r); err != nil {
+	if err := w.begin(s, r); err != nil {
 		done(Work{}, err)
 		return
 	}
-	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, w)
+	w.ballot.Ask(s.engine, b, s.engine.Pool.Group(r.DB), r.Trace, w)
 }
 
 // workExtension extends the lease of an attempt.
 type workExtension struct {
 	workCommand
-	request WorkEndRequest
-	done    WorkExtendDone
+	request EndRequest
+	done    ExtendDone
 }
 
 var _ engine.Question = (*workExtension)(nil)
@@ -201,9 +201,9 @@ func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(w.start, w.request.Timeout) {
 		return false
 	}
-	c.Set("EVALSHA", w.locker.engine.Scripts.WorkExtend, "1", w.key, w.token.String(),
+	c.Set("EVALSHA", w.works.engine.Scripts.WorkExtend, "1", w.key, w.token.String(),
 		strconv.FormatInt(w.token.attempt, 10),
-		strconv.FormatInt(quorum.Expiry(m.Time, w.request.Timeout, w.locker.engine.Late), 10),
+		strconv.FormatInt(quorum.Expiry(m.Time, w.request.Timeout, w.works.engine.Late), 10),
 		strconv.FormatInt(w.token.keep.Milliseconds(), 10), m.Incarnation.ID)
 	return true
 }
@@ -213,33 +213,35 @@ func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 // its memory is older than any record.
 func (w *workExtension) Read(a pool.Answer) engine.Reading {
 	switch code := workCode(a); {
-	case code == 1 && engine.CountsAsVote(a), code == 3 && a.Seal.Good && w.locker.outlivesWork(a.Seal):
+	case code == 1 && engine.CountsAsVote(a), code == 3 && a.Seal.Good && w.works.outlivesWork(a.Seal):
 		return engine.Yes
 	}
 	return w.readNo(a)
 }
 
 func (w *workExtension) Decided(v quorum.Result) {
-	w.locker.engine.Leave()
+	w.works.engine.Leave()
 	switch v {
 	case quorum.Granted:
 		w.grant()
 	case quorum.Refused:
-		w.done(Work{}, ErrNotHeld)
+		w.done(Work{}, engine.ErrNotHeld)
 	default:
 		w.done(Work{}, w.ballot.NoQuorum("the lease is unchanged, its old validity stands"))
 	}
 }
 
 func (w *workExtension) grant() {
-	l, r := w.locker, &w.request
+	e, r := w.works.engine, &w.request
 	a := Work{
-		State: WorkAcquired, Key: r.Key, Attempt: w.token.attempt, Token: r.Token,
-		grant: Grant{Key: r.Key, db: r.DB, until: quorum.Deadline(w.start, r.Timeout), ttl: r.Timeout, start: w.start, clock: l.engine.Clock},
+		State: Acquired, Key: r.Key, Attempt: w.token.attempt, Token: r.Token,
+		lease: e.NewLease(w.start, r.Timeout),
 	}
 	if a.Validity() <= 0 {
-		l.engine.Counts.Expired.Add(1)
-		w.done(Work{}, &Expired{Elapsed: l.engine.Clock.Now() - w.start, TTL: r.Timeout, Extension: true})
+		e.Counts.Expired.Add(1)
+		expired := a.lease.Expired()
+		expired.Extension = true
+		w.done(Work{}, expired)
 		return
 	}
 	w.done(a, nil)
@@ -247,10 +249,10 @@ func (w *workExtension) grant() {
 
 // WorkGiveBack undoes an attempt that never reached its worker; it does not count as a
 // run.
-func (l *Locker) WorkGiveBack(w Work) {
-	l.engine.Counts.GivenBack.Add(1)
-	g, key := l.engine.Pool.Group(w.grant.db), l.workKey(w.Key)
-	for lane := range l.engine.Pool.N() {
-		l.undoWork(g, lane, key, string(w.Token), w.grant.start+w.grant.ttl+l.engine.Pool.Options().MaxKeep)
+func (s *Works) WorkGiveBack(w Work) {
+	s.engine.Counts.GivenBack.Add(1)
+	g, key := s.engine.Pool.Group(w.db), s.workKey(w.Key)
+	for lane := range s.engine.Pool.N() {
+		s.undoWork(g, lane, key, string(w.Token), w.undoUntil)
 	}
 }
