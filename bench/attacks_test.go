@@ -74,7 +74,7 @@ func TestCrowd_AFloodOfConnectionsIsTurnedAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(info.text, "rejected_connections:")
+	_, rest, _ := strings.Cut(info.Text, "rejected_connections:")
 	line, _, _ := strings.Cut(rest, "\r\n")
 	if n, err := strconv.Atoi(line); err != nil || n == 0 {
 		t.Errorf("rejected_connections is %q after %d visits", line, c.visited())

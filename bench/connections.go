@@ -76,11 +76,11 @@ func (w *connectionWorker) turn(n *recorder) error {
 		if err != nil {
 			return err
 		}
-		if r.kind != '*' || len(r.items) != 3 {
-			return fmt.Errorf("DLOCK of an uncontended lock: %c%s", r.kind, r.text)
+		if r.Kind != '*' || len(r.Items) != 3 {
+			return fmt.Errorf("DLOCK of an uncontended lock: %c%s", r.Kind, r.Text)
 		}
 		n.acquired(stage, began)
-		w.tokens[i] = r.items[0].text
+		w.tokens[i] = r.Items[0].Text
 	}
 	return w.release(n)
 }
@@ -97,9 +97,9 @@ func (w *connectionWorker) release(n *recorder) error {
 		switch {
 		case err != nil:
 			return err
-		case r.kind != ':':
-			return fmt.Errorf("DUNLOCK: %c%s", r.kind, r.text)
-		case r.number != 1:
+		case r.Kind != ':':
+			return fmt.Errorf("DUNLOCK: %c%s", r.Kind, r.Text)
+		case r.Int != 1:
 			return errNotReleased
 		}
 		n.released()

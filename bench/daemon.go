@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"redlockd/proxy/resp"
 )
 
 // daemon is one running redlockd.
@@ -68,17 +70,17 @@ func (d *daemon) ready(ctx context.Context) error {
 		return err
 	}
 	defer c.close()
-	var last reply
+	var last resp.Value
 	err = d.process.waitFor("the first lock", func() bool {
 		last, err = c.do("DLOCK", "bench:ready", "1000")
-		return err == nil && last.kind == '*' || ctx.Err() != nil
+		return err == nil && last.Kind == '*' || ctx.Err() != nil
 	})
 	if err != nil {
-		return fmt.Errorf("the daemon grants no lock (%q): %w", last.text, err)
+		return fmt.Errorf("the daemon grants no lock (%q): %w", last.Text, err)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	_, err = c.do("DUNLOCK", "bench:ready", last.items[0].text)
+	_, err = c.do("DUNLOCK", "bench:ready", last.Items[0].Text)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 
 	"redlockd/pool"
+	"redlockd/pool/setup"
 	"redlockd/redlock"
 )
 
@@ -43,10 +44,11 @@ func openEngineOn(dialer pool.Dialer) opener {
 // startEngine uses the settings of the daemon, because the masters reject other settings.
 // A nil dialer is the dialer of redlockd.
 func startEngine(tb *testbed, dialer pool.Dialer) (workerSet, *redlock.Locker, error) {
-	options := pool.Options{Bootstrap: true, Dialer: dialer, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	options := pool.Options{Dialer: dialer, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for _, address := range tb.addresses() {
 		options.Masters = append(options.Masters, pool.Master{Name: address, Network: "tcp", Address: address})
 	}
+	setup.BootstrapIfBlank(options)
 	masters, err := pool.New(options)
 	if err != nil {
 		return workerSet{}, nil, err

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"redlockd/proxy/resp"
 )
 
 const floorRelease = "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0"
@@ -43,7 +45,7 @@ func openFloor(ctx context.Context, tb *testbed, n int) (workerSet, error) {
 			f.close()
 			return workerSet{}, err
 		}
-		f.sha = sha.text
+		f.sha = sha.Text
 	}
 	for _, lane := range f.lanes {
 		f.running.Go(lane.run)
@@ -161,11 +163,11 @@ func (l *floorLane) run() {
 			broken = l.conn.flush()
 		}
 		for _, o := range batch {
-			var r reply
+			var r resp.Value
 			if broken == nil {
 				r, broken = l.conn.read()
 			}
-			o.vote(r.kind == '+' || r.kind == ':' && r.number == 1, majority)
+			o.vote(r.Kind == '+' || r.Kind == ':' && r.Int == 1, majority)
 		}
 	}
 }

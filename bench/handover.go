@@ -74,16 +74,16 @@ func (w *waitingWorker) turn(n *recorder) error {
 	if err != nil {
 		return err
 	}
-	if r.kind != '*' {
+	if r.Kind != '*' {
 		return errors.New("nine seconds were not enough to get the lock")
 	}
 	n.acquired(stage, began)
 	w.key.granted(n, w.number)
-	r, err = w.conn.do("DUNLOCK", handoverKey, r.items[0].text)
+	r, err = w.conn.do("DUNLOCK", handoverKey, r.Items[0].Text)
 	if err != nil {
 		return err
 	}
-	if r.number != 1 {
+	if r.Int != 1 {
 		return errNotReleased
 	}
 	n.released()

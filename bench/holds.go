@@ -99,7 +99,7 @@ func hold(conn *respConn, prefix string) (undecided int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if r.kind != '*' {
+		if r.Kind != '*' {
 			undecided++
 		}
 	}

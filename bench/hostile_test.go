@@ -212,11 +212,11 @@ func (g *guest) turn() error {
 	if err != nil {
 		return fmt.Errorf("DLOCK: %w", err)
 	}
-	if lock.kind != '*' || len(lock.items) != 3 {
-		return fmt.Errorf("DLOCK of an uncontended lock: %c%s", lock.kind, lock.text)
+	if lock.Kind != '*' || len(lock.Items) != 3 {
+		return fmt.Errorf("DLOCK of an uncontended lock: %c%s", lock.Kind, lock.Text)
 	}
-	gone, err := g.do("DUNLOCK", "crowd:guest", lock.items[0].text)
-	if err == nil && gone.number != 1 {
+	gone, err := g.do("DUNLOCK", "crowd:guest", lock.Items[0].Text)
+	if err == nil && gone.Int != 1 {
 		err = errNotReleased
 	}
 	return err
@@ -337,11 +337,11 @@ func (c *crowd) leave(t *testing.T, g *guest) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(info.text, "connected_clients:1\r\n") {
+		if strings.Contains(info.Text, "connected_clients:1\r\n") {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the crowd has gone, and INFO shows\n%s", info.text)
+			t.Fatalf("the crowd has gone, and INFO shows\n%s", info.Text)
 		}
 	}
 }

@@ -177,8 +177,8 @@ func takeSome(ctx context.Context, conn *respConn, from, to int) error {
 			if err != nil {
 				return err
 			}
-			if r.kind != '*' {
-				again, last = append(again, i), string(r.kind)+r.text
+			if r.Kind != '*' {
+				again, last = append(again, i), string(r.Kind)+r.Text
 			}
 		}
 		if missing = again; len(missing) > 0 && (ctx.Err() != nil || time.Now().After(end)) {
@@ -284,16 +284,16 @@ func (w *walker) step() error {
 	if err != nil {
 		return fmt.Errorf("DLOCKS %s: %w", w.cursor, err)
 	}
-	if len(r.items) != 2 {
-		return fmt.Errorf("DLOCKS %s answered %d elements, want a cursor and locks", w.cursor, len(r.items))
+	if len(r.Items) != 2 {
+		return fmt.Errorf("DLOCKS %s answered %d elements, want a cursor and locks", w.cursor, len(r.Items))
 	}
-	w.cursor = r.items[0].text
+	w.cursor = r.Items[0].Text
 	w.atEnd = w.cursor == "0"
 	const each = 4 // key, mode, holders, ttl
-	for at := 0; at+each <= len(r.items[1].items); at += each {
-		lock := r.items[1].items[at : at+each]
-		number, ours := strings.CutPrefix(lock[0].text, listedPrefix)
-		if i, err := strconv.Atoi(number); ours && err == nil && i < len(w.listed) && lock[1].text == "exclusive" {
+	for at := 0; at+each <= len(r.Items[1].Items); at += each {
+		lock := r.Items[1].Items[at : at+each]
+		number, ours := strings.CutPrefix(lock[0].Text, listedPrefix)
+		if i, err := strconv.Atoi(number); ours && err == nil && i < len(w.listed) && lock[1].Text == "exclusive" {
 			w.listed[i] = true
 		}
 	}

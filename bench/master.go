@@ -90,11 +90,11 @@ func (m *master) connect(ctx context.Context) bool {
 		return false
 	}
 	info, err := c.do("INFO", "server")
-	if err != nil || infoField(info.text, "process_id") != strconv.Itoa(m.process.pid()) {
+	if err != nil || infoField(info.Text, "process_id") != strconv.Itoa(m.process.pid()) {
 		c.close()
 		return false
 	}
-	m.control, m.version = c, infoField(info.text, "redis_version")
+	m.control, m.version = c, infoField(info.Text, "redis_version")
 	return true
 }
 
@@ -113,13 +113,13 @@ func (m *master) count(r reading) error {
 	if err := errors.Join(errStats, errCommands); err != nil {
 		return fmt.Errorf("master %s: %w", m.address, err)
 	}
-	reads, err := strconv.ParseFloat(infoField(stats.text, "total_reads_processed"), 64)
+	reads, err := strconv.ParseFloat(infoField(stats.Text, "total_reads_processed"), 64)
 	if err != nil {
 		return nil // this server does not count reads
 	}
 	r[readCount] += reads
 	for _, name := range []string{"set", "eval", "evalsha"} {
-		calls, _, _ := strings.Cut(strings.TrimPrefix(infoField(commands.text, "cmdstat_"+name), "calls="), ",")
+		calls, _, _ := strings.Cut(strings.TrimPrefix(infoField(commands.Text, "cmdstat_"+name), "calls="), ",")
 		if n, err := strconv.ParseFloat(calls, 64); err == nil {
 			r[lockCount] += n
 		}

@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 const (
@@ -38,7 +40,7 @@ func openNaive(pause time.Duration) opener {
 				if err != nil {
 					return workerSet{}, errors.Join(err, c.closeNow())
 				}
-				w.sha = sha.text
+				w.sha = sha.Text
 			}
 			c.workers = append(c.workers, w)
 		}
@@ -83,7 +85,7 @@ func (w *naiveWorker) round() (taken bool, err error) {
 	}
 	highest := int64(0)
 	for _, a := range answers {
-		if value, err := strconv.ParseInt(a.text, 10, 64); err == nil {
+		if value, err := strconv.ParseInt(a.Text, 10, 64); err == nil {
 			highest = max(highest, value)
 		}
 	}
@@ -93,23 +95,23 @@ func (w *naiveWorker) round() (taken bool, err error) {
 	}
 	votes := int64(0)
 	for _, a := range answers {
-		votes += a.number
+		votes += a.Int
 	}
 	return votes > int64(len(w.masters)/2), nil
 }
 
 // broadcast sends a command to all masters, then reads all answers.
-func (w *naiveWorker) broadcast(words ...string) ([]reply, error) {
+func (w *naiveWorker) broadcast(words ...string) ([]resp.Value, error) {
 	for _, m := range w.masters {
 		m.queue(words...)
 		if err := m.flush(); err != nil {
 			return nil, err
 		}
 	}
-	var answers []reply
+	var answers []resp.Value
 	for _, m := range w.masters {
 		r, err := m.read()
-		if err = errors.Join(err, r.err()); err != nil {
+		if err = errors.Join(err, r.Err()); err != nil {
 			return nil, err
 		}
 		answers = append(answers, r)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"redlockd/pool"
+	"redlockd/proxy/resp"
 )
 
 func rawLaneName(n int) string { return "engine in process, raw lanes, " + callers(n) }
@@ -67,25 +68,25 @@ func (l *rawLink) reply() (pool.Reply, error) {
 	return asLane(&r)
 }
 
-func asLane(r *reply) (pool.Reply, error) {
-	switch r.kind {
+func asLane(r *resp.Value) (pool.Reply, error) {
+	switch r.Kind {
 	case '_':
 		return pool.Reply{}, nil
 	case '+', '$':
-		return pool.Reply{Kind: pool.ReplyString, Str: r.text}, nil
+		return pool.Reply{Kind: pool.ReplyString, Str: r.Text}, nil
 	case ':':
-		return pool.Reply{Kind: pool.ReplyInt, Int: r.number}, nil
+		return pool.Reply{Kind: pool.ReplyInt, Int: r.Int}, nil
 	case '-':
-		return pool.Reply{Kind: pool.ReplyError, Err: pool.MasterError(r.text)}, nil
+		return pool.Reply{Kind: pool.ReplyError, Err: pool.MasterError(r.Text)}, nil
 	case '*':
-		items := make([]pool.Reply, len(r.items))
-		for i := range r.items {
+		items := make([]pool.Reply, len(r.Items))
+		for i := range r.Items {
 			var err error
-			if items[i], err = asLane(&r.items[i]); err != nil {
+			if items[i], err = asLane(&r.Items[i]); err != nil {
 				return pool.Reply{}, err
 			}
 		}
 		return pool.Reply{Kind: pool.ReplyArray, Items: items}, nil
 	}
-	return pool.Reply{}, fmt.Errorf("reply of type %q", r.kind)
+	return pool.Reply{}, fmt.Errorf("reply of type %q", r.Kind)
 }

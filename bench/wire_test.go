@@ -246,8 +246,8 @@ func rueidisSelect(t *testing.T, client rueidis.Client) {
 func TestDaemon_DrainsAndExitsWithZeroOnTheFirstSignal(t *testing.T) {
 	onBothKinds(t, func(t *testing.T, d *daemon) {
 		c := dialDaemon(t, d)
-		if r, err := c.do("DLOCK", "invoices", "30000"); err != nil || r.kind != '*' {
-			t.Fatalf("DLOCK: %c, %v", r.kind, err)
+		if r, err := c.do("DLOCK", "invoices", "30000"); err != nil || r.Kind != '*' {
+			t.Fatalf("DLOCK: %c, %v", r.Kind, err)
 		}
 		if err := d.process.signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -349,7 +349,7 @@ func executed(t *testing.T, c *respConn) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(info.text, "total_commands_processed:")
+	_, rest, _ := strings.Cut(info.Text, "total_commands_processed:")
 	line, _, _ := strings.Cut(rest, "\r\n")
 	n, err := strconv.Atoi(line)
 	if err != nil {

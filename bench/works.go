@@ -41,10 +41,10 @@ func openWork(ctx context.Context, tb *testbed, n int) (workerSet, error) {
 // clockOf makes the names of a run unique, because masters remember finished work for a while.
 func clockOf(m *master) (string, error) {
 	r, err := m.control.do("TIME")
-	if err != nil || len(r.items) != 2 {
+	if err != nil || len(r.Items) != 2 {
 		return "", fmt.Errorf("TIME of a master: %w", err)
 	}
-	return r.items[0].text + r.items[1].text, nil
+	return r.Items[0].Text + r.Items[1].Text, nil
 }
 
 // workWorker does one piece of work after another. The masters remember each for a second.

@@ -127,6 +127,3 @@ func (p *Pool) NameOf(lane int) string {
 	m := &p.options.Masters[lane]
 	return Status{Name: m.Name, Address: m.Address}.named()
 }
-
-// humanDuration is a duration for people.
-func humanDuration(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

@@ -106,7 +106,8 @@ func FuzzAdmission(f *testing.F) {
 		g := &Group{fingerprint: fingerprint(testOptions(), 0), sealKey: "redlockd:seal"}
 		r := anyReply(&data, 0)
 		answering := replying{func([]string) Reply { return r }}
-		a, err := g.admit(answering, "a", admission.Request{})
+		d := &attempt{lane: newLane(g, 0, Master{Name: "a"}), link: answering}
+		a, err := d.admit(admission.Request{})
 		if (err == nil) != (a.Incarnation != nil) {
 			t.Fatalf("%+v: incarnation %v, error %v", r, a.Incarnation, err)
 		}

@@ -24,14 +24,15 @@ func (c *connection) onTimer() {
 	}
 	if c.stalled {
 		l.group.mu.Unlock()
-		l.fail(c, errStalled)
+		c.fail(errStalled)
 		return
 	}
-	l.stallLocked(c)
+	c.stallLocked()
 }
 
 // stallLocked opens the breaker; it releases the lock.
-func (l *lane) stallLocked(c *connection) {
+func (c *connection) stallLocked() {
+	l := c.lane
 	g := l.group
 	g.counters.BreakerOpened++
 	unanswered, unsent := c.unansweredLocked(), l.swapQueueLocked(nil)
@@ -44,7 +45,8 @@ func (l *lane) stallLocked(c *connection) {
 }
 
 // resumeLocked ends a pause: first the pending releases, then everything else.
-func (l *lane) resumeLocked(c *connection) {
+func (c *connection) resumeLocked() {
+	l := c.lane
 	c.stalled = false
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()
 	l.queuePendingFirstLocked()

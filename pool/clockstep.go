@@ -32,7 +32,8 @@ type clockAnomaly struct {
 }
 
 // noteAnomalyLocked stores a measurement of a clock that does not fit, or did not.
-func (l *lane) noteAnomalyLocked(f *flush, now time.Duration, us int64) {
+func (f *flush) noteAnomalyLocked(now time.Duration, us int64) {
+	l := f.conn.lane
 	low, high := us-l.est.At(now), us-l.est.At(f.sent)
 	s := l.anomaly
 	if s == nil {
@@ -78,8 +79,7 @@ type invalidations []*connection
 
 func (list invalidations) disconnect() {
 	for _, c := range list {
-		l := c.lane
-		l.fail(c, fmt.Errorf("its clock stepped; its locks may be lost, so it starts a new incarnation"))
+		c.fail(fmt.Errorf("its clock stepped; its locks may be lost, so it starts a new incarnation"))
 	}
 }
 
@@ -106,7 +106,7 @@ func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
 		case tolerable:
 			l.tolerateLocked(left)
 		case late, !closer:
-			l.invalidateLocked(l.conn)
+			l.conn.invalidateLocked()
 			list = append(list, l.conn)
 		}
 	}
@@ -178,7 +178,8 @@ func (l *lane) estimateStaleLocked(first *clockAnomaly) bool {
 }
 
 // invalidateLocked makes sure that no daemon counts votes of this incarnation again.
-func (l *lane) invalidateLocked(c *connection) {
+func (c *connection) invalidateLocked() {
+	l := c.lane
 	first := l.invalidated == "" // the end of the connection invalidates it a second time
 	if first {
 		l.group.counters.Invalidated++

@@ -5,17 +5,12 @@ package pool
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"redlockd/pool/admission"
-	"redlockd/pool/clock"
-	"redlockd/pool/wire"
 )
-
-var errNoClocks = errors.New("waits for the clocks of a quorum of masters")
 
 // minRetryDelay is also the interval between dials of a server that does not answer: they
 // cost next to nothing, and clients wait for the server. With it a quorum that returned
@@ -85,7 +80,7 @@ func (l *lane) dialOnce() {
 	link, err := g.pool.dial(ctx, l.master, g.db)
 	var c *connection
 	if err == nil {
-		if c, err = l.verify(ctx, link); err != nil {
+		if c, err = (&attempt{lane: l, link: link}).verify(ctx); err != nil {
 			link.Close()
 		}
 	}
@@ -93,7 +88,7 @@ func (l *lane) dialOnce() {
 		l.dialFailed(err)
 		return
 	}
-	l.activate(c)
+	c.activate()
 }
 
 // dialFailed records why the attempt failed and answers the operations that waited for it.
@@ -134,152 +129,10 @@ func (l *lane) dialFailed(err error) {
 	l.dialSoon(err)
 }
 
-// verify checks the server's identity and admits the connection.
-func (l *lane) verify(ctx context.Context, link Link) (*connection, error) {
-	g := l.group
-	if g.pool.embedded() {
-		return l.verifyEmbedded(link)
-	}
-	f, err := admission.Probe(link, g.pool.options.Clock)
-	if err != nil {
-		return nil, l.quarantineEvicting(link, f, err)
-	}
-	if err := l.identify(f); err != nil {
-		return nil, err
-	}
-	if err := l.readRecords(link); err != nil {
-		return nil, err
-	}
-	if !g.pool.tasks.Await(ctx, g.ready) {
-		return nil, errNoClocks
-	}
-	if !g.pool.tasks.Await(ctx, g.recordsRead) {
-		return nil, errNoRecords
-	}
-	a, err := l.admitOnce(link, f)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.endPredecessor(link, f); err != nil {
-		return nil, err
-	}
-	if err := admission.LoadScripts(link, g.pool.scripts); err != nil {
-		return nil, err
-	}
-	return l.connected(link, f, a), nil
-}
-
-// identify stores the server's run_id and clock, and refuses a server that
-// is another master already.
-func (l *lane) identify(f admission.ServerInfo) error {
-	g := l.group
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, other := range g.lanes {
-		if other != l && other.claimedRunID == f.RunID && !Broken(RuleDistinct) {
-			return admission.Unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.RunID)
-		}
-	}
-	l.claimedRunID, l.version, l.volatile = f.RunID, f.Version, f.Volatile
-	if l.est.Known && l.incarnation != nil {
-		// A clock that stepped while this daemon was not connected has stepped all the same.
-		now := g.now()
-		if off := clock.Abs(f.Est.At(now) - l.est.At(now)); off > clock.Micros(clock.MinStep)+l.est.Spread(now)+f.Est.Err {
-			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
-				"master", l.master.Name, "by_ms", off/1000)
-			l.invalidated = l.incarnation.Identity
-			g.counters.Invalidated++
-		}
-	}
-	if reset := l.statsResetLocked(f.Commands); reset != nil && l.incarnation != nil && l.lastRun == f.RunID {
-		g.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", g.db, "err", reset.Error())
-		l.invalidated = l.incarnation.Identity
-		g.counters.Invalidated++
-	}
-	l.est = f.Est
-	g.updateClockLocked()
-	return nil
-}
-
-// admitOnce runs the admission. An incarnation whose register lies below what this daemon
-// has seen acknowledged, or what the other masters have recorded, was rolled back and is
-// invalidated. That includes an incarnation earlier than the last one that this daemon
-// admitted: a new incarnation begins above the register of the one before.
-func (l *lane) admitOnce(link Link, f admission.ServerInfo) (admission.Admission, error) {
-	g := l.group
-	for range maxAdmissions {
-		g.mu.Lock()
-		least := l.minRegisterLocked()
-		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: l.durable(f), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least)}
-		g.mu.Unlock()
-		a, err := g.admit(link, l.master.Name, r)
-		if err != nil {
-			return a, err
-		}
-		if a.Incarnation.Identity != r.Invalidate && (a.Score >= least || Broken(RuleGreater)) {
-			return a, nil
-		}
-		g.mu.Lock()
-		l.invalidated = a.Incarnation.Identity
-		g.counters.Invalidated++
-		g.mu.Unlock()
-		g.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
-			"master", l.master.Name, "register", a.Score, "acknowledged", least)
-	}
-	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
-}
-
-// admit runs one admission of a master.
-func (g *Group) admit(link Link, name string, r admission.Request) (admission.Admission, error) {
-	r.SealKey, r.DB, r.Fingerprint = g.sealKey, g.db, forMaster(g.fingerprint, name)
-	return admission.Admit(link, r)
-}
-
-// durable is what the admission receives: what CONFIG answers, or the operator's
-// assurance where CONFIG is forbidden.
-func (l *lane) durable(f admission.ServerInfo) bool {
-	return f.Volatile == "" || l.group.pool.options.AssumeDurable && f.Volatile == admission.ConfigRefused
-}
-
-// endPredecessor makes sure that nothing of an earlier connection of this lane
-// is executed any more. Only on the same process: CLIENT IDs restart with it.
-func (l *lane) endPredecessor(link Link, f admission.ServerInfo) error {
-	l.group.mu.Lock()
-	id, run := l.lastID, l.lastRun
-	l.group.mu.Unlock()
-	if id == 0 || run != f.RunID {
-		return nil
-	}
-	replies := link.Exchange([]Command{{Args: []string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
-	if err := wire.ExchangeErr(replies, 1); err != nil {
-		return err
-	}
-	if err := replies[0].Err; err != nil {
-		return admission.Unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", err)
-	}
-	return nil
-}
-
-func (l *lane) connected(link Link, f admission.ServerInfo, a admission.Admission) *connection {
-	g := l.group
-	c := &connection{lane: l, link: link, incarnation: a.Incarnation, connectedAt: g.now()}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if l.incarnation == nil || l.incarnation.ID != a.Incarnation.ID {
-		g.counters.NewIncarnations++
-		clear(l.recordsWritten) // the records that it held may be lost with the incarnation before
-	}
-	if a.Score <= maxRegister { // otherwise the register is damaged, as its seal will show
-		l.acked = max(l.acked, a.Score)
-	}
-	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.ClientID, f.RunID, a.Incarnation, ""
-	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
-	return c
-}
-
 // activate puts the connection to work: first the pending releases, then what is to be
 // repeated, then what waits.
-func (l *lane) activate(c *connection) {
+func (c *connection) activate() {
+	l := c.lane
 	g := l.group
 	c.timer = g.pool.options.Clock.AfterFunc(g.pool.options.MasterTimeout, c.onTimer)
 	c.armed = true

@@ -8,12 +8,11 @@
 //   - options.go, pool.go, group.go: the masters, and their lanes for each database;
 //   - operation.go, batch.go, queue.go, lane.go, flush.go, bulk.go: from an operation to a write;
 //   - verify.go, clockstep.go, gain.go, settings.go: the checks of each flush;
-//   - fingerprint.go, dial.go, records.go: from a dial to a vote, with package admission;
-//   - breaker.go, pendingrelease.go, reconnect.go, drain.go: masters that are away;
-//   - status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
+//   - fingerprint.go, dial.go, attempt.go, records.go: from a dial to a vote, with package admission;
+//   - breaker.go, pendingrelease.go, reconnect.go, drain.go, quarantine.go: masters that are away;
+//   - reasons.go, status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
 //   - tasks.go: goroutines; package wire: connections; package clock: time;
 //   - watch.go, events.go: tracked keys, and events of other daemons, with package notify;
-//   - bootstrap.go, reconfigure.go, quarantine.go: commands of operators;
-//   - inprocess.go: masters in this process; rules.go, controls.go: rules that tests switch off;
+//   - inprocess.go: masters in this process;
 //   - names.go: names of packages below.
 package pool

@@ -14,13 +14,10 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
-
-var errDrained = errors.New("it is being drained")
 
 // Undrainable means that the masters that would be left are no quorum; nothing
 // was changed.

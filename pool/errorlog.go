@@ -50,7 +50,8 @@ func isServerRefusal(err MasterError) bool {
 
 // logErrors logs the commands that the server refused in a flush. The readings of its
 // settings do not count, nor does the seal: their errors are reported elsewhere.
-func (l *lane) logErrors(f *flush, now time.Duration) {
+func (f *flush) logErrors(now time.Duration) {
+	l := f.conn.lane
 	for i := range f.commands {
 		if f.serverAt >= 0 && i >= f.serverAt || f.sealAt >= 0 && i >= f.sealAt {
 			break

@@ -41,8 +41,5 @@ func (o *Options) Fingerprint(db int, name string) string { return forMaster(fin
 // forMaster binds it to one master: a copy of another master's memory, as a
 // replica or a restored file has it, never votes in its place.
 func forMaster(fingerprint, name string) string {
-	if Broken(RuleDistinct) { // it would refuse one server under two names, too
-		return fingerprint
-	}
 	return fingerprint + "/master=" + url.PathEscape(name)
 }

@@ -95,7 +95,7 @@ func (f *flush) fill(queue []queueEntry, limit int) int {
 	n := 0
 	for ; n < len(queue) && n < limit; n++ {
 		plan := &queue[n].props
-		if len(f.keys) > 0 && f.conflictsWithEarlier(plan) && !Broken(RuleOneFlush) {
+		if len(f.keys) > 0 && f.conflictsWithEarlier(plan) {
 			break
 		}
 		if plan.Exclusive {
@@ -157,11 +157,6 @@ func (f *flush) leftBehind(queue []queueEntry) int64 {
 
 // write turns entries into commands, outside of the lock.
 func (f *flush) write() {
-	sealed := f.sealed || f.beat
-	if sealed && Broken(RuleSealLast) {
-		f.seal()
-		sealed = false
-	}
 	open := -1 // the bulk that may still grow
 	for i := range f.entries {
 		e := &f.entries[i]
@@ -191,7 +186,7 @@ func (f *flush) write() {
 			f.appendRecords()
 		}
 	}
-	if sealed {
+	if f.sealed || f.beat {
 		f.seal()
 	}
 }
@@ -206,20 +201,9 @@ func (f *flush) seal() {
 	f.next().Set("ZSCORE", key, identity)
 	if f.sealed {
 		f.next().Set("ZADD", key, "XX", "GT", f.context.Decimal(f.raise), identity)
-		f.breakRaise(&f.commands[len(f.commands)-1])
 	}
 	f.timeAt = len(f.commands)
 	f.next().Set("TIME")
-}
-
-// breakRaise is for the negative controls; it does nothing in the product.
-func (f *flush) breakRaise(c *Command) {
-	switch {
-	case Broken(RuleExists):
-		c.Args = append(c.Args[:2], c.Args[3:]...)
-	case Broken(RuleGreater):
-		c.Args = append(c.Args[:3], c.Args[4:]...)
-	}
 }
 
 // next appends one more command, with the buffer of an earlier one.

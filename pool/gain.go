@@ -28,7 +28,8 @@
 //   - A flush that was sent after a longer time counts only if its TIME shows that the
 //     estimate was behind by no more than the reserve.
 //   - A daemon that has not watched the clock assumes that the whole budget is spent, and
-//     invalidates at every step until its own measurements show more. What others tolerated
+//     invalidates at every step until its own measurements show more. The floor stays
+//     below each upper bound by what is left of that. What others tolerated
 //     before it started is at most that, and decays by 0.9 % of the time, too. So it does
 //     not matter how many daemons started and ended, as long as one of them watched.
 //
@@ -59,6 +60,7 @@ const (
 type gain struct {
 	floor      int64         // at the moment since
 	since      time.Duration // the floor rises from then on
+	debt       int64         // of the budget, at the moment since: taken for spent while this daemon did not watch
 	observedAt time.Duration // when the clock was measured last; 0 = never
 }
 
@@ -81,7 +83,13 @@ func (l *lane) budget() int64 {
 
 // restart assumes that the whole budget is spent; offset is an upper bound of the clock's.
 func (g *gain) restart(now time.Duration, offset, budget int64) {
-	*g = gain{floor: offset - max(0, budget), since: now, observedAt: now}
+	debt := max(0, budget)
+	*g = gain{floor: offset - debt, since: now, debt: debt, observedAt: now}
+}
+
+// owed is what is left of the debt: it decays as the floor rises.
+func (g *gain) owed(now time.Duration) int64 {
+	return max(0, g.debt-clock.Micros(now-g.since)*leakPPM/1_000_000)
 }
 
 // of is the gain of a clock that has this offset now.
@@ -89,10 +97,13 @@ func (g *gain) of(now time.Duration, offset int64) int64 {
 	return offset - g.floor - clock.Micros(now-g.since)*leakPPM/1_000_000
 }
 
-// observe updates the floor from a TIME answer read between sent and received.
+// observe updates the floor from a TIME answer read between sent and received. It stays
+// below the clock by what is owed: the measurement from which it started may have been
+// as wide as the master timeout, and then the first closer one shows that it is too high.
 func (g *gain) observe(sent, received time.Duration, master int64) {
-	if offset := master - clock.Micros(sent); g.of(received, offset) < 0 {
-		g.floor, g.since = offset, received
+	owed := g.owed(received)
+	if floor := master - clock.Micros(sent) - owed; g.of(received, floor) < 0 {
+		g.floor, g.since, g.debt = floor, received, owed
 	}
 	g.observedAt = received
 }

@@ -59,6 +59,32 @@ func TestGain_IsTheLargestRiseBeyondARateSinceAnyLook(t *testing.T) {
 	}
 }
 
+// The measurement that it starts from may be wide: then a step of that width is not
+// tolerated beside a budget that is spent.
+func TestGain_AfterAPauseNothingIsLeftWhateverTheFirstMeasurementWas(t *testing.T) {
+	const offset, budget = 5_000_000, 70_000
+	for _, read := range []time.Duration{0, 40 * time.Millisecond, 80 * time.Millisecond} {
+		var g gain
+		sent, received := time.Second, time.Second+80*time.Millisecond
+		g.restart(received, clock.Micros(read)+offset, budget)
+		g.observe(sent, received, clock.Micros(sent+read)+offset)
+		g.observe(received, received, clock.Micros(received)+offset)
+		if got := g.of(received, offset); got != budget {
+			t.Errorf("read %v after it was sent: %d µs are spent, want %d", read, got, budget)
+		}
+		later := received + time.Second
+		g.observe(later, later, clock.Micros(later)+offset)
+		if got, want := g.of(later, offset), int64(budget-leakPPM); got != want {
+			t.Errorf("read %v after it was sent, a second later: %d µs are spent, want %d", read, got, want)
+		}
+		full := received + 10*time.Second
+		g.observe(full, full, clock.Micros(full)+offset)
+		if got := g.of(full, offset); got != 0 {
+			t.Errorf("read %v after it was sent, ten seconds later: %d µs are spent, want 0", read, got)
+		}
+	}
+}
+
 func TestGain_ASlowAnswerNeitherGainsNorLowersTheFloor(t *testing.T) {
 	var g gain
 	const offset = 5_000_000

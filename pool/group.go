@@ -3,7 +3,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -13,11 +12,6 @@ import (
 	"redlockd/pool/clock"
 	"redlockd/pool/notify"
 	"redlockd/pool/wire"
-)
-
-var (
-	errClosed    = errors.New("the daemon is closing its connections")
-	errQueueFull = errors.New("queue full")
 )
 
 // Group is the lanes to all masters for one database. One lock guards all of

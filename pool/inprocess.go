@@ -14,15 +14,6 @@ import (
 	"redlockd/pool/wire"
 )
 
-// maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
-// state for every script (0.4 ms): 16 of them stay far below the master timeout.
-const maxEmbeddedFlush = 16
-
-// minEmbeddedTimeout is the least master timeout with embedded masters: they
-// compete with everything else in this process for the processor. Copies do not last longer
-// for it, see Options.Late: their ends are absolute, and on this daemon's own clock.
-const minEmbeddedTimeout = time.Second
-
 func (p *Pool) embedded() bool { return p.inProcess != nil }
 
 // embeddedTime is the clock of all embedded masters. It is this daemon's Clock, so it
@@ -38,7 +29,8 @@ func (p *Pool) ownEstimate() clock.Estimate {
 
 // checkOwnClockLocked stands for checkClockLocked: a clock that is this daemon's own cannot
 // step, gain or be misjudged, but an answer can be late.
-func (l *lane) checkOwnClockLocked(f *flush, now time.Duration) error {
+func (f *flush) checkOwnClockLocked(now time.Duration) error {
+	l := f.conn.lane
 	l.est = l.group.pool.ownEstimate()
 	if now-f.sent > l.group.pool.options.MasterTimeout {
 		l.group.counters.LateFlushes++
@@ -87,19 +79,20 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 }
 
 // verifyEmbedded writes the identity of a memory that began with this process.
-func (l *lane) verifyEmbedded(link Link) (*connection, error) {
-	g := l.group
-	f := admission.ServerInfo{RunID: link.(*embeddedLink).master.RunID, Version: "embedded", Est: g.pool.ownEstimate()}
-	if err := l.identify(f); err != nil {
+func (d *attempt) verifyEmbedded() (*connection, error) {
+	g := d.lane.group
+	run := d.link.(*embeddedLink).master.RunID
+	d.info = admission.ServerInfo{RunID: run, Version: "embedded", Est: g.pool.ownEstimate()}
+	if err := d.identify(); err != nil {
 		return nil, err
 	}
-	identity := f.RunID + " 0 0 0 " + forMaster(g.fingerprint, l.master.Name)
-	replies := link.Exchange([]Command{{Args: []string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
+	identity := run + " 0 0 0 " + forMaster(g.fingerprint, d.lane.master.Name)
+	replies := d.link.Exchange([]Command{{Args: []string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
 	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return nil, err
 	}
-	if err := admission.LoadScripts(link, g.pool.scripts); err != nil {
+	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
 		return nil, err
 	}
-	return l.connected(link, f, admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: f.RunID, ID: "0"}}), nil
+	return d.connected(admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: run, ID: "0"}}), nil
 }

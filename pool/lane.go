@@ -16,7 +16,6 @@
 package pool
 
 import (
-	"errors"
 	"runtime"
 	"time"
 
@@ -31,11 +30,6 @@ const (
 	stateUp
 	stateDown
 	stateRefused // reachable, but must not vote: a replica, another fingerprint …
-)
-
-var (
-	errStalled = errors.New("did not answer in time")
-	errPanic   = errors.New("internal error in a lane")
 )
 
 // lane is guarded by its group's lock, except index and master, and what its task
@@ -143,13 +137,13 @@ func (l *lane) run() {
 		}
 		f := &c.flush
 		f.write()
-		if !l.startFlush(c) {
+		if !c.startFlush() {
 			continue
 		}
 		if len(f.commands) > 0 {
 			f.replies = c.link.Exchange(f.commands, f.replies)
 		}
-		l.finishFlush(c)
+		c.finishFlush()
 	}
 }
 
@@ -170,7 +164,7 @@ func (l *lane) recoverPanic() {
 	}
 	l.group.mu.Unlock()
 	if c != nil {
-		l.fail(c, errPanic)
+		c.fail(errPanic)
 	}
 	panic(v) // to the pool's panic handler, which logs it
 }
@@ -201,7 +195,7 @@ func (l *lane) nextFlush() *connection {
 	f.readSettings = f.beat && l.beats%settingsEvery == 0
 	f.minRegister = l.minRegisterLocked() // before it is sent: a record that is read later may be of a later register
 	if f.readSettings {
-		l.planRecordsLocked(f)
+		f.planRecordsLocked()
 	}
 	f.sent = g.now()
 	f.context.Now, f.context.Time = f.sent, l.est.At(f.sent)
@@ -221,7 +215,8 @@ func (l *lane) nextFlush() *connection {
 
 // startFlush sets the timer for the written flush. If the connection was ended
 // while the flush was written, nothing of it was sent, and that is the answer.
-func (l *lane) startFlush(c *connection) bool {
+func (c *connection) startFlush() bool {
+	l := c.lane
 	g := l.group
 	g.mu.Lock()
 	c.building = false
@@ -259,7 +254,8 @@ func (l *lane) answerLost(sent, unsent []queueEntry, cause error) {
 // fail ends a connection: the flush on its way and the queue are answered
 // "unknown", and the next connection is dialled. The goroutine that marks the connection
 // closed first delivers the answers; a late finishFlush finds it closed.
-func (l *lane) fail(c *connection, cause error) {
+func (c *connection) fail(cause error) {
+	l := c.lane
 	g := l.group
 	g.mu.Lock()
 	if c.closed {
@@ -269,7 +265,7 @@ func (l *lane) fail(c *connection, cause error) {
 	c.closed = true
 	c.timer.Stop()
 	if l.anomaly != nil {
-		l.invalidateLocked(c) // whose clock it was can no longer be found out: assume the worst
+		c.invalidateLocked() // whose clock it was can no longer be found out: assume the worst
 	}
 	unanswered := c.unansweredLocked()
 	unsent := l.swapQueueLocked(nil)
@@ -313,7 +309,7 @@ func (l *lane) close() {
 	}
 	l.group.mu.Unlock()
 	if c != nil {
-		l.fail(c, errClosed)
+		c.fail(errClosed)
 		return
 	}
 	for _, e := range queued {

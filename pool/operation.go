@@ -121,7 +121,7 @@ type Taken map[string]bool
 // released in between, and one seal cannot order the two holders. Otherwise it adds
 // the keys.
 func (t Taken) Void(key string, rest []string) bool {
-	if t == nil || Broken(RuleOneTaker) {
+	if t == nil {
 		return false
 	}
 	void := t[key]

@@ -37,7 +37,7 @@ func FuzzReply(f *testing.F) {
 		for range fl.commands {
 			fl.replies = append(fl.replies, anyReply(&data, 0))
 		}
-		s.lane.finishFlush(s.conn)
+		s.conn.finishFlush()
 		if len(op.answers[0]) != 1 {
 			t.Fatalf("answered %d times", len(op.answers[0]))
 		}

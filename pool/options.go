@@ -29,11 +29,6 @@ type Options struct {
 
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
 	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
-	Bootstrap       bool // a brand-new group may vote at once; ignored unless all masters are blank
-
-	// FenceAbove is for Bootstrap: the registers of all databases start above it.
-	// 0 to MaxFenceAbove; 0 = the clocks alone decide.
-	FenceAbove int64
 
 	Databases int // logical databases, each with lanes of its own; 16
 	// MaxQueue bounds the operations waiting on one master; 100 000. At the
@@ -64,15 +59,17 @@ const (
 	maxBehind = 250 * time.Millisecond
 )
 
-// MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:
-// a group that starts at the limit would not outlive its first grants.
-const MaxFenceAbove = maxRegister - 1<<32
+// maxEmbeddedFlush bounds a flush to an embedded master, which needs a fresh Lua
+// state for every script (0.4 ms): 16 of them stay far below the master timeout.
+const maxEmbeddedFlush = 16
+
+// minEmbeddedTimeout is the least master timeout with embedded masters: they
+// compete with everything else in this process for the processor. Copies do not last longer
+// for it, see Options.Late: their ends are absolute, and on this daemon's own clock.
+const minEmbeddedTimeout = time.Second
 
 // WithDefaults fills in the defaults, or returns what is wrong.
 func (o *Options) WithDefaults() error {
-	if o.FenceAbove < 0 || o.FenceAbove > MaxFenceAbove {
-		return fmt.Errorf("fence-above: %d, 0 to %d are allowed", o.FenceAbove, int64(MaxFenceAbove))
-	}
 	if o.Embedded > 0 && len(o.Masters) > 0 {
 		return fmt.Errorf("masters and embedded masters exclude each other: %d masters and embedded %d given", len(o.Masters), o.Embedded)
 	}
@@ -122,7 +119,7 @@ func (o *Options) DialTimeout() time.Duration {
 // Age is how old a memory must be before its answer "not held" counts:
 // the longest lease, 1 % clock drift, and 2 s for everything else.
 func (o *Options) Age() time.Duration {
-	if o.RestartGuardOff || Broken(RuleAge) {
+	if o.RestartGuardOff {
 		return 0
 	}
 	return o.MaxTTL + o.MaxTTL/100 + 2*time.Second

@@ -38,9 +38,6 @@ func (d *releaseRetry) Answer(a Answer) {
 }
 
 func (l *lane) retryLocked(d PendingRelease) {
-	if Broken(RulePendingRelease) {
-		return
-	}
 	if l.conn == nil {
 		l.keepPendingLocked(d)
 		return

@@ -1,9 +1,7 @@
 package pool
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +54,7 @@ func New(o Options) (*Pool, error) {
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error
-		if p.tasks, err = newGoroutines(&p.options); err != nil {
+		if p.tasks, err = newGoroutines(p.N(), p.options.Databases, p.options.Logger); err != nil {
 			return nil, fmt.Errorf("task pool: %w", err)
 		}
 	}
@@ -71,26 +69,11 @@ func (p *Pool) dialTimeout() time.Duration { return p.options.DialTimeout() }
 // connection before it may vote, so that EVALSHA never needs a fallback.
 func (p *Pool) Start(scripts ...string) *Group {
 	p.scripts = scripts
-	if p.options.Bootstrap && !p.embedded() {
-		p.bootstrapOnce()
-	}
 	g := p.Group(0)
 	for end := p.Clock().Now() + 2*p.dialTimeout(); !g.allTried() && p.Clock().Now() < end; {
 		p.tasks.Sleep(time.Millisecond)
 	}
 	return g
-}
-
-// bootstrapOnce runs the bootstrap of the flag, once. If it has no effect, a line
-// in the log suffices: the masters are verified as always.
-func (p *Pool) bootstrapOnce() {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*p.dialTimeout())
-	defer cancel()
-	if err := p.bootstrap(ctx, false, io.Discard); err != nil {
-		p.options.Logger.Info("--bootstrap has no effect", "err", err.Error())
-		return
-	}
-	p.options.Logger.Info("bootstrapped: all masters were blank and may vote at once")
 }
 
 // Group returns the lanes of one database and starts them on first use.

@@ -74,3 +74,14 @@ func (l *lane) dequeueLocked(n int) {
 	}
 	l.queue = l.buffer[:0]
 }
+
+// addUncounted adds operations whose outcome is unknown, or that were not sent.
+func (v *votes) addUncounted(entries []queueEntry) {
+	var n Votes
+	for i := range entries {
+		if entries[i].props.Exclusive {
+			n.Uncounted++
+		}
+	}
+	v.add(n)
+}

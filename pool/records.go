@@ -20,7 +20,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -29,11 +28,10 @@ import (
 	"redlockd/pool/wire"
 )
 
-var errNoRecords = errors.New("waits until the records of a quorum of masters are read")
-
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10
 
+// RecordsKey is the key of the records on every master.
 func RecordsKey(o *Options) string { return o.KeyPrefix + "redlockd:acked" }
 
 // recordOf is the member of the zset for one master. It names group
@@ -42,18 +40,18 @@ func recordOf(o *Options, db int, name string) string {
 	return "group=" + o.Group + "/db=" + strconv.Itoa(db) + "/master=" + url.PathEscape(name)
 }
 
-// appendRecordQueries appends one query for each master of the list, in its order. The
+// AppendRecordQueries appends one query for each master of the list, in its order. The
 // reply stays small whatever else the key holds.
-func appendRecordQueries(o *Options, db int, commands []Command) []Command {
+func AppendRecordQueries(o *Options, db int, commands []Command) []Command {
 	for i := range o.Masters {
 		commands = append(commands, Command{Args: []string{"ZSCORE", RecordsKey(o), recordOf(o, db, o.Masters[i].Name)}})
 	}
 	return commands
 }
 
-// readRecord reads one record, 0 if there is none. A value that cannot be a register
+// ReadRecord reads one record, 0 if there is none. A value that cannot be a register
 // counts as absent; the error has the reason.
-func readRecord(r Reply) (int64, error) {
+func ReadRecord(r Reply) (int64, error) {
 	score, ok := r.Number()
 	switch {
 	case r.Err != nil:
@@ -64,7 +62,7 @@ func readRecord(r Reply) (int64, error) {
 		return 0, fmt.Errorf("the score %q is no register", r.Str)
 	case score < 0:
 		return 0, fmt.Errorf("the score %d is below 0", score)
-	case score > maxRegister:
+	case score > MaxRegister:
 		return 0, fmt.Errorf("the score %d is above 2^52", score)
 	}
 	return score, nil
@@ -78,52 +76,14 @@ type peerRecords struct {
 	recordsUnreadable bool          // it is logged that they are unreadable
 }
 
-// readAllRecords reads one database's records on connected masters. It returns by name
-// what the register of each cannot be below.
-func readAllRecords(o *Options, db int, all []*candidate) (map[string]int64, error) {
-	least := map[string]int64{}
-	for _, c := range all {
-		commands := appendRecordQueries(o, db, []Command{{Args: []string{"SELECT", strconv.Itoa(db)}}})
-		replies := c.link.Exchange(commands, nil)
-		if err := wire.ExchangeErr(replies, len(commands)); err != nil {
-			return nil, err
-		}
-		for i, m := range o.Masters {
-			if score, _ := readRecord(replies[1+i]); m.Name != c.master.Name {
-				least[m.Name] = max(least[m.Name], score)
-			}
-		}
-	}
-	return least, nil
-}
-
 // minRegisterLocked is what the master's register cannot be below.
 func (l *lane) minRegisterLocked() int64 { return max(l.acked, l.recordedRegister) }
-
-// readRecords reads the master's records of the others, before it is admitted:
-// its records count whether it may vote or not.
-func (l *lane) readRecords(link Link) error {
-	g := l.group
-	o := &g.pool.options
-	replies := link.Exchange(appendRecordQueries(o, g.db, nil), nil)
-	if err := wire.ExchangeErr(replies, len(o.Masters)); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l.mergeRecordsLocked(replies)
-	l.recordsWritten = make([]int64, len(g.lanes))
-	for i := range l.recordsWritten {
-		l.recordsWritten[i], _ = readRecord(replies[i])
-	}
-	return nil
-}
 
 // mergeRecordsLocked applies the records of one master, in the order of the lanes.
 func (l *lane) mergeRecordsLocked(replies []Reply) {
 	g := l.group
 	for i, other := range g.lanes {
-		score, err := readRecord(replies[i])
+		score, err := ReadRecord(replies[i])
 		if err != nil {
 			l.logUnreadableLocked(err)
 		}
@@ -173,7 +133,8 @@ type record struct {
 
 // planRecordsLocked decides what the flush writes and whether it reads. Masters are
 // connected as a rule, and then their own registers tell more than records do.
-func (l *lane) planRecordsLocked(f *flush) {
+func (f *flush) planRecordsLocked() {
+	l := f.conn.lane
 	if l.recordsWritten == nil {
 		return // embedded masters end with this process
 	}
@@ -202,13 +163,14 @@ func (f *flush) appendRecords() {
 	}
 	if f.readRecords {
 		f.recordsReadAt = len(f.commands)
-		f.commands = appendRecordQueries(o, g.db, f.commands)
+		f.commands = AppendRecordQueries(o, g.db, f.commands)
 	}
 }
 
 // noteRecordsLocked stores what the flush has written and read. What a master refuses for
 // a while, as without memory, is written again a second later.
-func (l *lane) noteRecordsLocked(f *flush) {
+func (f *flush) noteRecordsLocked() {
+	l := f.conn.lane
 	if f.recordsWrittenAt >= 0 {
 		if err := f.replies[f.recordsWrittenAt].Err; err == nil {
 			for _, r := range f.newRecords {

@@ -221,7 +221,7 @@ func TestRecords_ThatAreUnreadableAreLoggedOnceAndCountAsAbsent(t *testing.T) {
 	for what, reply := range map[string]Reply{
 		"another type": refusal("WRONGTYPE Operation against a key holding the wrong kind of value"),
 		"not allowed":  refusal("NOPERM this user has no permissions"),
-		"too high":     number(maxRegister + 1),
+		"too high":     number(MaxRegister + 1),
 		"endless":      text("inf"),
 		"below zero":   number(-1),
 		"a list":       list(number(1)),

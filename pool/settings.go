@@ -5,7 +5,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 
 	"redlockd/pool/admission"
@@ -15,11 +14,6 @@ import (
 // settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
 // pattern costs a master some ten microseconds.
 const settingsEvery = 10
-
-var (
-	errSettings = errors.New("its settings changed, it must be admitted again")
-	errEvicted  = errors.New("it may have evicted locks")
-)
 
 // appendSettings appends the commands that read the settings.
 func (f *flush) appendSettings() {
@@ -54,7 +48,8 @@ func (f *flush) settingsChanged() error {
 // evictedLocked reports whether keys may have been lost since the admission although the
 // seal is still there. Where CONFIG is forbidden the policy is read at admissions
 // only, and the count alone decides.
-func (l *lane) evictedLocked(f *flush) error {
+func (f *flush) evictedLocked() error {
+	l := f.conn.lane
 	if f.settingsAt < 0 {
 		return nil
 	}

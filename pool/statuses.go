@@ -29,11 +29,6 @@ func (g *Group) Statuses() []Status {
 	return out
 }
 
-const (
-	votingState      = "voting"      // its consent counts
-	quarantinedState = "quarantined" // not yet
-)
-
 func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }
 
 // stateLocked is the state without drains.

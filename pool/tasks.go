@@ -4,6 +4,7 @@ package pool
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/panjf2000/ants/v2"
@@ -43,10 +44,10 @@ func (goroutinePool) Await(ctx context.Context, ready <-chan struct{}) bool {
 // newGoroutines logs panics of tasks. A lane is drained by at most one task
 // and dialled by at most one more, its tracker has one, and one may repeat operations;
 // a full pool would mean a leak, so Submit never has to wait.
-func newGoroutines(o *Options) (Tasks, error) {
-	size := 4 * len(o.Masters) * o.Databases
+func newGoroutines(masters, databases int, logger *slog.Logger) (Tasks, error) {
+	size := 4 * masters * databases
 	tasks, err := ants.NewPool(size, ants.WithNonblocking(true), ants.WithPanicHandler(func(v any) {
-		o.Logger.Error("task of a lane panicked; its master was disconnected", "err", v)
+		logger.Error("task of a lane panicked; its master was disconnected", "err", v)
 	}))
 	return goroutinePool{tasks}, err
 }

@@ -3,7 +3,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,32 +10,18 @@ import (
 	"redlockd/pool/wire"
 )
 
-var (
-	errMemoryGone     = errors.New("its memory is gone (flushed, swapped or replaced)")
-	errBalanced       = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
-	errLate           = errors.New("answered too late to count")
-	errEstimateBehind = errors.New("its clock was misjudged and is measured anew")
-	errSuspect        = errors.New("its clock is under suspicion")
-	errBehind         = errors.New("its clock is behind its estimate")
-	errUnobserved     = errors.New("its clock went unwatched and is measured anew")
-	errCrept          = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new incarnation")
-	errRolledBack     = errors.New("its memory was rolled back")
-	errDamaged        = errors.New("its register is damaged")
-	errForeign        = errors.New("its seal was overwritten by other data")
-	errUnexpectedSeal = errors.New("answered the seal with something unexpected")
-)
-
-// maxRegister is where Lua and zset scores stop being exact integers. A register
+// MaxRegister is where Lua and zset scores stop being exact integers. A register
 // above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
-const maxRegister = 1 << 52
+const MaxRegister = 1 << 52
 
 // finishFlush verifies the flush and delivers the answers.
-func (l *lane) finishFlush(c *connection) {
+func (c *connection) finishFlush() {
+	l := c.lane
 	g := l.group
 	f := &c.flush
 	now := g.now()
 	if err := f.brokenLink(); err != nil {
-		l.fail(c, err)
+		c.fail(err)
 		return
 	}
 	g.mu.Lock()
@@ -45,7 +30,7 @@ func (l *lane) finishFlush(c *connection) {
 		return
 	}
 	if c.stalled { // likewise, but the master answers again
-		l.resumeLocked(c)
+		c.resumeLocked()
 		g.mu.Unlock()
 		return
 	}
@@ -54,10 +39,10 @@ func (l *lane) finishFlush(c *connection) {
 	var seal Seal
 	var ending error
 	if f.readSettings {
-		l.noteRecordsLocked(f)
+		f.noteRecordsLocked()
 	}
 	if f.sealed || f.beat {
-		seal, ending = l.verifySealLocked(c, f, now)
+		seal, ending = c.verifySealLocked(f, now)
 	}
 	sealed := c.unsealed
 	if f.sealed {
@@ -70,7 +55,7 @@ func (l *lane) finishFlush(c *connection) {
 	g.mu.Unlock()
 
 	c.deliver(f, seal, sealed)
-	l.logErrors(f, now)
+	f.logErrors(now)
 	if ending == nil {
 		ending = f.endingReply()
 	}
@@ -78,7 +63,7 @@ func (l *lane) finishFlush(c *connection) {
 		ending = f.settingsChanged()
 	}
 	if ending != nil {
-		l.fail(c, ending)
+		c.fail(ending)
 	}
 	steps.disconnect()
 }
@@ -110,8 +95,9 @@ func (f *flush) endingReply() error {
 }
 
 // verifySealLocked checks the seal and counts a void one. The second result ends the connection.
-func (l *lane) verifySealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
-	seal, ending := l.checkSealLocked(c, f, now)
+func (c *connection) verifySealLocked(f *flush, now time.Duration) (Seal, error) {
+	l := c.lane
+	seal, ending := c.checkSealLocked(f, now)
 	l.failing = seal.Err
 	if seal.Err != nil {
 		l.group.counters.VoidSeals++
@@ -121,7 +107,8 @@ func (l *lane) verifySealLocked(c *connection, f *flush, now time.Duration) (Sea
 	return seal, ending
 }
 
-func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal, error) {
+func (c *connection) checkSealLocked(f *flush, now time.Duration) (Seal, error) {
+	l := c.lane
 	bad := func(err error) Seal { return Seal{IncarnationID: c.incarnation.ID, Err: err} }
 	if f.serverAt >= 0 {
 		if err := f.replies[f.serverAt].Err; err != nil { // LOADING, BUSY …
@@ -132,9 +119,6 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 		}
 	}
 	score := f.replies[f.sealAt]
-	if score.Kind == ReplyNil && (Broken(RuleIdentity) || Broken(RuleSeal) || Broken(RuleExists)) {
-		score = Reply{Kind: ReplyInt}
-	}
 	if score.Kind == ReplyNil {
 		return bad(errMemoryGone), errMemoryGone
 	}
@@ -158,53 +142,45 @@ func (l *lane) checkSealLocked(c *connection, f *flush, now time.Duration) (Seal
 		}
 		top = max(old, f.raise)
 	}
-	if Broken(RuleSeal) {
-		return l.goodSealLocked(c, f, old, top, us), nil
-	}
-	if err := l.evictedLocked(f); err != nil {
-		l.invalidateLocked(c)
+	if err := f.evictedLocked(); err != nil {
+		c.invalidateLocked()
 		return bad(err), err
 	}
-	switch err := l.checkClockLocked(f, now, us); {
+	switch err := f.checkClockLocked(now, us); {
 	case err == errLate && f.estimateBehind(now, us):
 		return bad(err), errEstimateBehind
 	case err == errCrept:
-		l.invalidateLocked(c)
+		c.invalidateLocked()
 		return bad(err), err
 	case err != nil:
 		return bad(err), nil
 	}
-	if old < f.minRegister && !Broken(RuleIdentity) && !Broken(RuleExists) && !Broken(RuleGreater) {
-		l.invalidateLocked(c)
+	if old < f.minRegister {
+		c.invalidateLocked()
 		err := fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)
 		return bad(err), err
 	}
-	if old > maxRegister {
+	if old > MaxRegister {
 		err := fmt.Errorf("%w: %d is above 2^52; stop all daemons, delete %s on this master, start again", errDamaged, old, l.group.sealKey)
 		return bad(err), err
 	}
-	return l.goodSealLocked(c, f, old, top, us), nil
+	return c.goodSealLocked(f, old, top, us), nil
 }
 
 // checkClockLocked checks the TIME that was read after everything else of the flush.
-func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
+func (f *flush) checkClockLocked(now time.Duration, us int64) error {
+	l := f.conn.lane
 	if l.group.pool.embedded() {
-		return l.checkOwnClockLocked(f, now)
+		return f.checkOwnClockLocked(now)
 	}
 	limit := l.group.pool.options.MasterTimeout
-	off := l.est.Deviation(f.sent, now, us)
-	switch {
-	case Broken(RuleClock):
-		return nil
-	case off != 0 && Broken(RuleInvalidate):
-		return errSuspect
-	case off != 0 || l.anomaly != nil:
-		l.noteAnomalyLocked(f, now, us)
+	if off := l.est.Deviation(f.sent, now, us); off != 0 || l.anomaly != nil {
+		f.noteAnomalyLocked(now, us)
 	}
 	switch {
 	case l.anomaly != nil:
 		return errSuspect
-	case (now-f.sent > limit || us > f.context.Time+clock.Micros(limit)) && !Broken(RuleLate):
+	case now-f.sent > limit || us > f.context.Time+clock.Micros(limit):
 		// The expiry was chosen from context.Time: beyond it a copy could last shorter
 		// than its lease, so the estimate's error does not widen this bound.
 		l.group.counters.LateFlushes++
@@ -238,7 +214,8 @@ func (f *flush) estimateBehind(now time.Duration, us int64) bool {
 	return now-f.sent <= limit && us-clock.Micros(now-f.sent) > f.context.Time+clock.Micros(limit)/4
 }
 
-func (l *lane) goodSealLocked(c *connection, f *flush, old, top, us int64) Seal {
+func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {
+	l := c.lane
 	g := l.group
 	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.Seen {
 		g.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",

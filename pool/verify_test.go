@@ -50,7 +50,7 @@ var badSeals = []struct {
 	{"the identity is gone", func(m *fakeMaster) { m.identity = "" }, "memory is gone", true, false},
 	{"another identity stands there", func(m *fakeMaster) { m.identity += "x" }, "memory is gone", true, false},
 	{"the register lies below what was acknowledged", func(m *fakeMaster) { m.register-- }, "rolled back", true, true},
-	{"the register is damaged", func(m *fakeMaster) { m.register = maxRegister + 1 }, "above 2^52", true, false},
+	{"the register is damaged", func(m *fakeMaster) { m.register = MaxRegister + 1 }, "above 2^52", true, false},
 	{"a clock within the slack but too far ahead", func(m *fakeMaster) { m.ahead = 101 * time.Millisecond }, "suspicion", false, true},
 	{"the clock steps forward", func(m *fakeMaster) { m.ahead = time.Second }, "suspicion", false, true},
 	{"the clock steps back", func(m *fakeMaster) { m.ahead = -time.Second }, "suspicion", false, true},
@@ -290,7 +290,7 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 0},
 			{Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}},
 		}
-		seal, ending := s.lane.checkSealLocked(s.conn, f, f.sent+c.took)
+		seal, ending := s.conn.checkSealLocked(f, f.sent+c.took)
 		if !errors.Is(seal.Err, c.want) || seal.Good != (c.want == nil) {
 			t.Errorf("%s: the seal is %+v, want the error %v", c.name, seal, c.want)
 		}

@@ -52,17 +52,6 @@ func (v *Votes) count(a *Answer) {
 	}
 }
 
-// addUncounted adds operations whose outcome is unknown, or that were not sent.
-func (v *votes) addUncounted(entries []queueEntry) {
-	var n Votes
-	for i := range entries {
-		if entries[i].props.Exclusive {
-			n.Uncounted++
-		}
-	}
-	v.add(n)
-}
-
 // The reasons why a flush did not count.
 const (
 	voidMemoryGone = iota

@@ -77,7 +77,7 @@ func TestCounters_SayWhyASealWasVoid(t *testing.T) {
 	for reason, change := range map[int]func(*fakeMaster){
 		voidMemoryGone: falsify("ZSCORE", Reply{}),
 		voidRolledBack: func(m *fakeMaster) { m.register-- },
-		voidDamaged:    func(m *fakeMaster) { m.register = maxRegister + 1 },
+		voidDamaged:    func(m *fakeMaster) { m.register = MaxRegister + 1 },
 		voidSuspect:    falsify("TIME", list(number(1<<62), number(1<<62))),
 		voidOther:      falsify("TIME", Reply{}),
 	} {

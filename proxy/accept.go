@@ -6,14 +6,19 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"redlockd/proxy/guard"
+	"redlockd/proxy/preauth"
 )
 
 // accept makes a session of a socket, or rejects it and returns nil.
-func (s *Server) accept(conn net.Conn, listen string) *guardConn {
+func (s *Server) accept(conn net.Conn, listen string) *guard.Conn {
 	g, refusal := s.register(conn, listen)
 	if g != nil {
 		s.counters.total.Add(1)
-		g.events.(*session).countUnauth()
+		if c := sessionOf(g); !c.Authenticated() {
+			c.unauth.grow(1)
+		}
 		return g
 	}
 	if refusal != "" {
@@ -35,8 +40,8 @@ const (
 
 // register adds a session for a socket, or returns the error to send. "" means that the
 // server has stopped and sends none.
-func (s *Server) register(conn net.Conn, listen string) (g *guardConn, refusal string) {
-	host, local := origin(conn.RemoteAddr())
+func (s *Server) register(conn net.Conn, listen string) (g *guard.Conn, refusal string) {
+	host, local := preauth.Origin(conn.RemoteAddr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counted := host != "" && s.options.MaxPerAddress > 0
@@ -49,9 +54,6 @@ func (s *Server) register(conn net.Conn, listen string) (g *guardConn, refusal s
 		return nil, tooManyClients
 	}
 	session := s.newSession(conn, listen)
-	if r := recordsOf(conn); r != nil {
-		r.attach(session.guard)
-	}
 	session.client.Host = host
 	s.sessions[session] = struct{}{}
 	if counted {
@@ -60,20 +62,13 @@ func (s *Server) register(conn net.Conn, listen string) (g *guardConn, refusal s
 	return session.guard, ""
 }
 
-// countUnauth counts a client as unauthenticated. Unauthenticated clients may use half of
+// evictUnauth closes an unauthenticated client in favour of a newer one. They may use half of
 // MaxClients. Beyond that the oldest is closed, as for their memory, because an honest
 // client authenticates at once. Redis rejects the newest at maxclients; that would lock
-// honest clients out for as long as idle ones stay. The count ends with the first login,
-// for good: a client that logs out later has already proved a password.
-func (s *session) countUnauth() {
-	if !s.authenticated() {
-		s.unauth.grow(1)
-	}
-}
-
-// evictUnauth closes an unauthenticated client in favour of a newer one.
+// honest clients out for as long as idle ones stay. A client counts until its first login:
+// one that logs out later has already proved a password.
 func (s *session) evictUnauth() {
-	if s.authenticated() { // just now
+	if s.Authenticated() { // just now
 		return
 	}
 	s.server.counters.rejected.Add(1)
@@ -84,25 +79,10 @@ func (s *session) evictUnauth() {
 	s.guard.Close()
 }
 
-// origin returns the host that a connection counts for: an IPv4 address, or an IPv6
-// network of 64 bits, since the owner of one such address has all of them. Connections
-// that do not use IP have the host "" and are local.
-func origin(remote net.Addr) (host string, local bool) {
-	tcp, ok := remote.(*net.TCPAddr)
-	if !ok {
-		return "", true
-	}
-	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
-		return network.Masked().String(), ip.IsLoopback()
-	}
-	return ip.String(), ip.IsLoopback()
-}
-
 // connectsTooFast reports whether a socket exceeds the connection rate of its address. It
 // resets such a socket: no reply, no port in TIME_WAIT, nothing allocated for it.
 func (s *Server) connectsTooFast(conn net.Conn) bool {
-	if s.connRates.allow(conn.RemoteAddr()) {
+	if s.connRates.Allow(conn.RemoteAddr()) {
 		return false
 	}
 	s.counters.rejected.Add(1)

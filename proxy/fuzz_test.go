@@ -37,22 +37,3 @@ func FuzzGuard(f *testing.F) {
 		}
 	})
 }
-
-// FuzzSplitLine: quoting a word and splitting the line gives the word again.
-func FuzzSplitLine(f *testing.F) {
-	f.Add([]byte(`set "a b" 'c\'d' \x41 "\x41"`))
-	f.Add([]byte("\x00\xff\"'\\"))
-	f.Fuzz(func(t *testing.T, word []byte) {
-		const hex = "0123456789abcdef"
-		line := []byte(`"`)
-		for _, c := range word {
-			line = append(line, '\\', 'x', hex[c>>4], hex[c&15])
-		}
-		line = append(line, `" end`...)
-		got, ok := splitLine(line, 1024)
-		if !ok || !reflect.DeepEqual(got, []string{string(word), "end"}) {
-			t.Fatalf("%q came back as %q, %v", word, got, ok)
-		}
-		_, _ = splitLine(word, 1024) // any line at all: no panic
-	})
-}

@@ -15,6 +15,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"redlockd/proxy/guard"
+	"redlockd/proxy/preauth"
 )
 
 const (
@@ -32,13 +35,13 @@ type clientListener struct {
 	name   string // for display: the address, or the path of the unix socket
 	remove func() // removes the socket's file
 
-	secure      bool            // connections use TLS
-	startAccept sync.Once       // starts acceptLoop
-	ready       chan *guardConn // unbuffered: an authenticated connection goes to Accept or is closed
+	secure      bool             // connections use TLS
+	startAccept sync.Once        // starts acceptLoop
+	ready       chan *guard.Conn // unbuffered: an authenticated connection goes to Accept or is closed
 }
 
 func newClientListener(ln net.Listener, name string, remove func()) *clientListener {
-	return &clientListener{Listener: ln, name: name, remove: remove, ready: make(chan *guardConn)}
+	return &clientListener{Listener: ln, name: name, remove: remove, ready: make(chan *guard.Conn)}
 }
 
 // listen opens one of Options.Listen.
@@ -135,8 +138,53 @@ func (l *clientListener) Accept() (net.Conn, error) {
 	}
 }
 
+// acceptLoop accepts for the listener; it returns when the server has drained.
+// There are never more of the goroutines it starts than clients may be connected.
+func (l *clientListener) acceptLoop() {
+	for {
+		g, err := l.acceptNext()
+		if err != nil {
+			return
+		}
+		switch {
+		case l.secure:
+			l.server.preauth.Go(func() { l.handshakeFirst(g) })
+		case g.Events.Authenticated():
+			l.handOver(g)
+		default:
+			l.server.preauth.Go(func() { l.authenticate(g) })
+		}
+	}
+}
+
+// handshakeFirst starts another goroutine after the handshake: the stack that the handshake
+// needed, 8 kB, would stay with this one.
+func (l *clientListener) handshakeFirst(g *guard.Conn) {
+	if l.handshake(g) {
+		l.server.preauth.Go(func() { l.authenticate(g) })
+	}
+}
+
+// authenticate hands a connection to redcon once its client is authenticated, or closes it.
+func (l *clientListener) authenticate(g *guard.Conn) {
+	if err := g.ServeUntilAuthenticated(); err != nil {
+		g.Close()
+		return
+	}
+	l.handOver(g)
+}
+
+// handOver gives a connection to redcon.
+func (l *clientListener) handOver(g *guard.Conn) {
+	select {
+	case l.ready <- g:
+	case <-l.server.drained:
+		g.Close()
+	}
+}
+
 // acceptNext returns the next accepted connection, before anything is read from it.
-func (l *clientListener) acceptNext() (*guardConn, error) {
+func (l *clientListener) acceptNext() (*guard.Conn, error) {
 	backoff, rejected := minBackoff, 0
 	for {
 		conn, err := l.Listener.Accept()
@@ -146,8 +194,8 @@ func (l *clientListener) acceptNext() (*guardConn, error) {
 			if g := l.take(conn); g != nil {
 				return g, nil
 			}
-			if rejected++; rejected%rejectsPerPause == 0 {
-				l.server.pause(rejectPause)
+			if rejected++; rejected%preauth.RejectsPerPause == 0 {
+				l.server.pause(preauth.RejectPause)
 			}
 		case l.server.isStopping() || errors.Is(err, net.ErrClosed):
 			<-l.server.drained
@@ -162,7 +210,7 @@ func (l *clientListener) acceptNext() (*guardConn, error) {
 }
 
 // take accepts a socket, or closes it and returns nil.
-func (l *clientListener) take(conn net.Conn) *guardConn {
+func (l *clientListener) take(conn net.Conn) *guard.Conn {
 	if l.server.connectsTooFast(conn) {
 		return nil
 	}
@@ -170,7 +218,7 @@ func (l *clientListener) take(conn net.Conn) *guardConn {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlivePeriod, Interval: keepAlivePeriod})
 	}
 	if l.secure {
-		conn = wrapTLS(conn, l.server.tls.Load())
+		conn = preauth.WrapTLS(conn, l.server.tls.Load())
 	}
 	return l.server.accept(conn, l.name)
 }

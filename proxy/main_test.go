@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/proxy/resp"
 
 	"go.uber.org/goleak"
 )
@@ -272,4 +273,4 @@ func shorten(s string) string {
 }
 
 // command encodes words as an array.
-func command(words ...string) string { return string(appendCommand(nil, words)) }
+func command(words ...string) string { return string(resp.AppendCommand(nil, words...)) }

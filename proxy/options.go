@@ -8,6 +8,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"time"
+
+	"redlockd/proxy/preauth"
+	"redlockd/proxy/tlsconf"
 )
 
 // Options of a Server. The zero value of every field but Listen means its
@@ -42,7 +45,7 @@ type Options struct {
 	// error that lists the options to set.
 	LocalOnly bool
 	// TLS is the certificate of listeners with "tls:". Only they need it.
-	TLS TLS
+	TLS tlsconf.Files
 
 	// MaxInline is the longest request line in bytes, be it an inline command
 	// or the header of an array or a bulk. Default 65 536, as in Redis.
@@ -88,9 +91,6 @@ type Options struct {
 	// Strict panics when a call is answered twice instead of counting and
 	// logging it. For tests.
 	Strict bool
-
-	unauth        bool     // these are the options of unauthenticated clients
-	unauthOptions *Options // the options before the login
 }
 
 const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
@@ -108,13 +108,12 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.OutputLimit, 1<<20)
 	setDefault(&o.MaxUnwritten, min(256<<10, o.OutputLimit))
 	setDefault(&o.CommandTimeout, 10*time.Second)
-	setDefault(&o.LoginTimeout, loginTimeout)
+	setDefault(&o.LoginTimeout, preauth.LoginTimeout)
 	setDefault(&o.WriteTimeout, 10*time.Second)
 	setDefault(&o.DrainTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.unauthOptions = o.unauthLimits()
 	return o
 }
 
@@ -140,7 +139,7 @@ func (o Options) validate() error {
 		{"MaxClients", o.MaxClients, 1, 1 << 20, ""},
 		{"MaxPerAddress", o.MaxPerAddress, 0, 1 << 20, ""},
 		{"MaxConnects", o.MaxConnects, 0, 1 << 20, ""},
-		{"UnauthMemory", o.UnauthMemory, 2 * largeBufSize, 1 << 30, " (two unfinished commands)"},
+		{"UnauthMemory", o.UnauthMemory, 2 * preauth.LargeSize, 1 << 30, " (two unfinished commands)"},
 		{"ClientMemory", o.ClientMemory, 256 << 10, 1 << 30, ""},
 		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
 		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redlockd/commands"
+	"redlockd/proxy/resp"
 )
 
 // The head of the reply queue is held back, so nothing is written, and the commands that
@@ -42,7 +43,7 @@ func TestOutputLimit_LetsOneReplyBeLarger(t *testing.T) {
 	c := dial(t, s)
 	text := strings.Repeat("x", 30_000)
 	c.send(command("ECHO", text) + command("ECHO", text) + command("PING"))
-	c.expect(string(appendBulk(appendBulk(nil, text), text)) + "+PONG\r\n")
+	c.expect(string(resp.AppendBulk(resp.AppendBulk(nil, text), text)) + "+PONG\r\n")
 	if n := s.Stats().SlowClients; n != 0 {
 		t.Errorf("%d clients closed, want none", n)
 	}
@@ -70,5 +71,5 @@ func TestOutputLimit_LargeRepliesAreEncodedOneAfterTheOther(t *testing.T) {
 		t.Error("a large reply was written while another one was encoded")
 	}
 	<-s.largeReply
-	c.expect(string(appendBulk(nil, text)))
+	c.expect(string(resp.AppendBulk(nil, text)))
 }

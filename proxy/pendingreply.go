@@ -82,4 +82,13 @@ func (pr *pendingReply) CompleteDeferred(deferred commands.DeferredReply) {
 	pr.session.answer(pr, commands.Reply{}, deferred)
 }
 
+func (pr *pendingReply) reportSecondAnswer() {
+	s, name := pr.session, commandName(pr.call.Args)
+	s.server.counters.answeredTwice.Add(1)
+	if s.options.Strict {
+		panic("proxy: " + name + " was answered twice")
+	}
+	s.log.Error("a command was answered twice; the second answer was dropped", "command", name)
+}
+
 var _ commands.Completer = (*pendingReply)(nil)

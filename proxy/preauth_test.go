@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/proxy/guard"
+	"redlockd/proxy/preauth"
 )
 
 // guarded is a table whose default user has the password pw.
@@ -114,8 +116,8 @@ func TestUnauth_IsClosedAfterTooManyReplies(t *testing.T) {
 	c := dial(t, s)
 	_, _ = io.WriteString(c.Conn, strings.Repeat(command("PING"), 20_000)) // may fail: it is cut off meanwhile
 	got, _ := io.ReadAll(c.in)                                             // a reset is as good an end
-	if n := len(got); n > maxUnauthOutput {
-		t.Errorf("got %d bytes of answers, want at most %d", n, maxUnauthOutput)
+	if n := len(got); n > preauth.MaxOutput {
+		t.Errorf("got %d bytes of answers, want at most %d", n, preauth.MaxOutput)
 	}
 	forgotten(t, s)
 }
@@ -215,7 +217,7 @@ type from struct {
 func (f from) RemoteAddr() net.Addr { return f.address }
 
 // knock returns the reply to a connection from an address: "" if it is accepted.
-func knock(t *testing.T, s *Server, ip string) (answer string, g *guardConn) {
+func knock(t *testing.T, s *Server, ip string) (answer string, g *guard.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { theirs.Close() })
@@ -253,7 +255,7 @@ func TestServer_InProtectedModeServesItsOwnMachineAlone(t *testing.T) {
 func TestServer_BoundsTheConnectionsOfOneAddress(t *testing.T) {
 	const full = "-ERR max number of clients reached\r\n"
 	s := serve(t, Options{MaxPerAddress: 2}, newDispatcher())
-	var first *guardConn
+	var first *guard.Conn
 	for i, step := range []struct{ ip, want string }{
 		{"10.0.0.1", ""}, {"10.0.0.1", ""}, {"10.0.0.1", full}, {"10.0.0.2", ""},
 		{"2001:db8::1", ""}, {"2001:db8::2", ""}, {"2001:db8::3", full}, {"2001:db8:0:1::1", ""}, {"::ffff:10.0.0.1", full},

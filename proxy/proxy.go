@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/proxy/guard"
+	"redlockd/proxy/preauth"
+	"redlockd/proxy/resp"
 	"redlockd/redlock"
 
 	"github.com/tidwall/redcon"
@@ -29,10 +32,11 @@ type Server struct {
 	run           Dispatcher
 	listeners     []*clientListener
 	writers       *writers
-	buffers       bufferPools // shared by all guards
-	memory        memLimit    // of all clients' buffers
-	unauthClients memLimit    // connections of unauthenticated clients
-	connRates     connRates
+	guards        *guard.Group
+	unauthMemory  memLimit // of incomplete commands and TLS of unauthenticated clients
+	memory        memLimit // of all clients' buffers
+	unauthClients memLimit // connections of unauthenticated clients
+	connRates     *preauth.ConnRates
 	outBuffers    sync.Pool // of *outBuffer, for the writer loops
 	counters      serverCounters
 	largeReply    chan struct{} // capacity 1: only one session encodes large replies
@@ -81,10 +85,10 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		hosts:      make(map[string]int),
 		empty:      make(chan struct{}),
 	}
-	s.buffers.open(options.UnauthMemory)
+	s.openGuards()
 	s.unauthClients.max = max(1, options.MaxClients/2)
 	s.memory.max, s.memory.evictLargest = options.ClientMemory, true
-	s.connRates.setRate(options.MaxConnects)
+	s.connRates = preauth.NewConnRates(options.MaxConnects, time.Now)
 	s.shares.open()
 	for _, address := range options.Listen {
 		l, err := listen(address, options.UnixMode)
@@ -149,7 +153,7 @@ func (s *Server) Serve(ctx context.Context) error {
 // runRedcon runs redcon on one listener; it returns when the server has drained.
 func (s *Server) runRedcon(l *clientListener) {
 	handle := func(conn redcon.Conn, command redcon.Command) {
-		sessionOf(conn).receive(conn, command)
+		sessionOf(conn.NetConn()).receive(conn, command)
 	}
 	onAccept := func(redcon.Conn) bool { return true }
 	onClose := func(redcon.Conn, error) {} // the guard's Close has already notified the session
@@ -159,8 +163,17 @@ func (s *Server) runRedcon(l *clientListener) {
 	}
 }
 
-func sessionOf(conn redcon.Conn) *session {
-	return conn.NetConn().(*guardConn).events.(*session)
+func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }
+
+// openGuards makes the guards' group from the options.
+func (s *Server) openGuards() {
+	o := &s.options
+	s.unauthMemory.max = o.UnauthMemory
+	s.guards = guard.NewGroup(guard.Options{
+		Limits:         resp.Limits{MaxLine: o.MaxInline, MaxArgs: o.MaxArgs, MaxBulk: o.MaxBulk, MaxCommand: o.MaxCommand},
+		CommandTimeout: o.CommandTimeout, LoginTimeout: o.LoginTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout,
+		UnauthMemory: o.UnauthMemory, Reserve: s.reserveUnauth,
+	})
 }
 
 func (s *Server) newSession(conn net.Conn, listen string) *session {
@@ -182,7 +195,7 @@ func (s *Server) newSession(conn net.Conn, listen string) *session {
 	c.flushTask = c.flush
 	c.client.Push = c.push
 	c.client.Expel = c.expel
-	c.guard = newGuard(conn, &s.options, &s.buffers, c)
+	c.guard = s.guards.Guard(conn, c)
 	return c
 }
 

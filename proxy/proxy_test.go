@@ -271,6 +271,7 @@ func (f *failing) Accept() (net.Conn, error) {
 func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{run: newDispatcher(), options: Options{Logger: quiet()}.withDefaults(), stopping: make(chan struct{}), sessions: map[*session]struct{}{}}
+		s.openGuards()
 		l := &clientListener{Listener: &failing{failures: 10}, server: s}
 		start := time.Now()
 		conn, err := l.acceptNext()

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/proxy/guard"
 	"redlockd/redlock"
 
 	"github.com/tidwall/redcon"
@@ -47,7 +48,7 @@ type Dispatcher interface {
 
 type session struct {
 	options   *Options
-	guard     *guardConn
+	guard     *guard.Conn
 	run       Dispatcher
 	server    *Server
 	log       *slog.Logger
@@ -97,21 +98,33 @@ type deferredEnd struct {
 
 // receive takes the commands of redcon; it returns when all are in the reply queue.
 func (s *session) receive(conn redcon.Conn, first redcon.Command) {
+	if args := s.guard.TakeBypass(); args != nil { // redcon has read its placeholder, which comes alone
+		s.Receive(args)
+		return
+	}
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
 	rest := conn.ReadPipeline()
 	s.server.counters.commands.Add(int64(1 + len(rest)))
-	if args := s.guard.takeBypass(); args != nil {
-		input := 0
-		for _, arg := range args {
-			input += len(arg)
-		}
-		s.append(s.newPending(max(input, longInput+1), 0).take(args))
-	} else {
-		s.appendCommand(first, len(rest)+1)
-		for i, command := range rest {
-			s.appendCommand(command, len(rest)-i)
-		}
+	s.appendCommand(first, len(rest)+1)
+	for i, command := range rest {
+		s.appendCommand(command, len(rest)-i)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.writerRuns {
+		s.writerLoopLocked()
+	}
+}
+
+// Receive implements guard.Events: it takes one command that bypassed redcon.
+func (s *session) Receive(args []string) {
+	defer s.recoverPanic("reader", func() { s.guard.Close() })
+	s.server.counters.commands.Add(1)
+	input := 0
+	for _, arg := range args {
+		input += len(arg)
+	}
+	s.append(s.newPending(max(input, longInput+1), 0).take(args))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.writerRuns {
@@ -171,10 +184,10 @@ func (s *session) fullLocked() bool {
 // inputClosedLocked: commands read from now on are not run.
 func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
 
-// refuse implements connEvents: the client violated the protocol after all earlier
+// Refuse implements guard.Events: the client violated the protocol after all earlier
 // commands were received. It sends text after their replies and closes; "" closes without
 // a reply.
-func (s *session) refuse(text string) {
+func (s *session) Refuse(text string) {
 	if text == "" {
 		s.server.warnOfHTTP(s.client.Addr)
 	}
@@ -190,7 +203,8 @@ func (s *session) refuse(text string) {
 	}
 }
 
-func (s *session) authenticated() bool { return s.trusted.Load() }
+// Authenticated implements guard.Events.
+func (s *session) Authenticated() bool { return s.trusted.Load() }
 
 // describeLocked stores the client's present state; no handler may be changing it.
 func (s *session) describeLocked() {
@@ -207,7 +221,8 @@ func (s *session) describeLocked() {
 	s.updateMemoryLocked()
 }
 
-func (s *session) busy() bool {
+// Busy implements guard.Events.
+func (s *session) Busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting > 0 || s.writerRuns || s.description.Channels+s.description.Patterns > 0 // a subscriber is not idle
@@ -252,7 +267,7 @@ func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred comman
 	s.mu.Lock()
 	if pr.answered {
 		s.mu.Unlock()
-		s.answeredTwice(pr)
+		pr.reportSecondAnswer()
 		return
 	}
 	pr.answered = true
@@ -332,9 +347,9 @@ func (s *session) overflowLocked() {
 	s.server.writers.wake(func() { s.guard.Close() })
 }
 
-// socketClosed implements connEvents: replies not yet handed to the kernel will never be
+// SocketClosed implements guard.Events: replies not yet handed to the kernel will never be
 // read.
-func (s *session) socketClosed() {
+func (s *session) SocketClosed() {
 	s.mu.Lock()
 	s.dropped = true
 	var lost []commands.DeferredReply
@@ -356,14 +371,6 @@ func (s *session) socketClosed() {
 		s.undelivered(deferred)
 	}
 	s.server.forget(s)
-}
-
-func (s *session) answeredTwice(pr *pendingReply) {
-	s.server.counters.answeredTwice.Add(1)
-	if s.options.Strict {
-		panic("proxy: " + commandName(pr.call.Args) + " was answered twice")
-	}
-	s.log.Error("a command was answered twice; the second answer was dropped", "command", commandName(pr.call.Args))
 }
 
 // commandName is the command's name for the log, bounded.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"redlockd/commands"
+	"redlockd/proxy/resp"
 )
 
 func TestSession_AnswersInOrderHoweverCommandsFinish(t *testing.T) {
@@ -25,12 +26,12 @@ func TestSession_AnswersInOrderHoweverCommandsFinish(t *testing.T) {
 		for i := range n {
 			if r.IntN(3) == 0 {
 				input.WriteString(command("ECHO", fmt.Sprint("now", i)))
-				want.Write(appendBulk(nil, fmt.Sprint("now", i)))
+				want.Write(resp.AppendBulk(nil, fmt.Sprint("now", i)))
 				continue
 			}
 			later++
 			input.WriteString(command("LATER", fmt.Sprint("later", i)))
-			want.Write(appendBulk(nil, fmt.Sprint("later", i)))
+			want.Write(resp.AppendBulk(nil, fmt.Sprint("later", i)))
 		}
 		c.send(input.String())
 		calls := make([]*commands.Call, later)
@@ -144,7 +145,7 @@ func TestSession_StartsNothingWhileTooMuchIsUnwritten(t *testing.T) {
 		t.Errorf("%d commands started although about eleven replies fill the bound", n)
 	}
 	head.Reply(commands.OK)
-	c.expect("+OK\r\n" + strings.Repeat(string(appendBulk(nil, word)), all))
+	c.expect("+OK\r\n" + strings.Repeat(string(resp.AppendBulk(nil, word)), all))
 	d.next(t).Reply(commands.OK)
 	c.expect("+OK\r\n")
 }
@@ -177,7 +178,7 @@ func TestSession_StartsNothingMoreWhenABarrierLetsTooMuchGo(t *testing.T) {
 		t.Errorf("%d commands started although about eleven replies fill the bound", n)
 	}
 	head.Reply(commands.OK)
-	c.expect("+OK\r\n" + strings.Repeat(string(appendBulk(nil, word)), all))
+	c.expect("+OK\r\n" + strings.Repeat(string(resp.AppendBulk(nil, word)), all))
 }
 
 func TestSession_StopsReadingWhenTooManyBytesAreUnanswered(t *testing.T) {

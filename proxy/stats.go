@@ -1,8 +1,12 @@
 package proxy
 
-// stats.go contains the counters of the server.
+// stats.go contains the counters of the server, and a limit for its warnings.
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 type serverCounters struct {
 	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted, lost atomic.Int64
@@ -39,4 +43,20 @@ func (s *Server) Stats() Stats {
 		Memory:        s.memory.bytes(),
 		Lost:          s.counters.lost.Load(),
 	}
+}
+
+// oncePerMinute allows an event at most once a minute. The zero value is ready.
+type oncePerMinute struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (r *oncePerMinute) allow() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.last.IsZero() && time.Since(r.last) < time.Minute {
+		return false
+	}
+	r.last = time.Now()
+	return true
 }

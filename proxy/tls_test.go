@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/proxy/tlsconf"
 )
 
 // authority signs certificates for a test.
@@ -106,7 +108,7 @@ func (a *authority) trusting(certificates ...tls.Certificate) *tls.Config {
 // secureOptions has one TLS listener, with a certificate of a named "server".
 func secureOptions(t *testing.T, a *authority) Options {
 	dir := t.TempDir()
-	o := Options{Listen: []string{"tls:127.0.0.1:0"}, TLS: TLS{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}}
+	o := Options{Listen: []string{"tls:127.0.0.1:0"}, TLS: tlsconf.Files{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}}
 	a.issue("server", o.TLS.CertFile, o.TLS.KeyFile)
 	return o
 }
@@ -245,10 +247,10 @@ func TestTLS_RequestsClientCertificatesAsConfigured(t *testing.T) {
 	servers, clients, others := newAuthority(t, "servers"), newAuthority(t, "clients"), newAuthority(t, "others")
 	good, foreign := clients.pair("good"), others.pair("foreign")
 	for _, c := range []struct {
-		mode                ClientAuth
+		mode                tlsconf.ClientAuth
 		none, good, foreign bool
 	}{
-		{"", true, true, true}, {AuthOff, true, true, true}, {AuthOptional, true, true, false}, {AuthRequired, false, true, false},
+		{"", true, true, true}, {tlsconf.AuthOff, true, true, true}, {tlsconf.AuthOptional, true, true, false}, {tlsconf.AuthRequired, false, true, false},
 	} {
 		options := secureOptions(t, servers)
 		options.TLS.CAFile, options.TLS.ClientAuth = clients.file, c.mode
@@ -306,12 +308,12 @@ func TestTLS_ReloadsCertificatesWithoutDroppingClients(t *testing.T) {
 
 func TestNew_ReportsWhatIsWrongWithTLS(t *testing.T) {
 	a := newAuthority(t, "ca")
-	for part, change := range map[string]func(*TLS){
-		"names no CertFile and KeyFile":          func(o *TLS) { *o = TLS{} },
-		"no such file":                           func(o *TLS) { o.CertFile = "/does/not/exist" },
-		"allowed are off, optional and required": func(o *TLS) { o.ClientAuth = "perhaps" },
-		"TLS CA of clients":                      func(o *TLS) { o.ClientAuth = AuthRequired },
-		"holds no certificate":                   func(o *TLS) { o.ClientAuth, o.CAFile = AuthRequired, o.KeyFile },
+	for part, change := range map[string]func(*tlsconf.Files){
+		"names no CertFile and KeyFile":          func(o *tlsconf.Files) { *o = tlsconf.Files{} },
+		"no such file":                           func(o *tlsconf.Files) { o.CertFile = "/does/not/exist" },
+		"allowed are off, optional and required": func(o *tlsconf.Files) { o.ClientAuth = "perhaps" },
+		"TLS CA of clients":                      func(o *tlsconf.Files) { o.ClientAuth = tlsconf.AuthRequired },
+		"holds no certificate":                   func(o *tlsconf.Files) { o.ClientAuth, o.CAFile = tlsconf.AuthRequired, o.KeyFile },
 	} {
 		options := secureOptions(t, a)
 		options.Logger = quiet()

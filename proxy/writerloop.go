@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/proxy/guard"
 )
 
 // writeSize bytes are written although more replies are ready.
@@ -254,7 +255,14 @@ func (s *session) encode(pr *pendingReply) {
 	if pr.output > outSize && pr.deferred == nil && s.client.ReplyMode == commands.ReplyOn {
 		s.out = slices.Grow(s.out, pr.output) // growing by doubling takes twice as much
 	}
-	s.encodeAnswer(pr)
+	switch {
+	case pr.noReply:
+	case pr.deferred != nil:
+		s.out = appendReply(s.out, s.replyOf(pr.deferred), s.client.Proto)
+		s.deferred = append(s.deferred, deferredEnd{pr.deferred, len(s.out)})
+	default:
+		s.out = appendReply(s.out, pr.reply, s.client.Proto)
+	}
 	if len(s.out) == before || s.client.ReplyMode == commands.ReplyOn {
 		return
 	}
@@ -264,17 +272,6 @@ func (s *session) encode(pr *pendingReply) {
 	s.out = s.out[:before]
 	if n := len(s.deferred); n > 0 && s.deferred[n-1].end > before {
 		s.deferred = s.deferred[:n-1]
-	}
-}
-
-func (s *session) encodeAnswer(pr *pendingReply) {
-	switch {
-	case pr.noReply:
-	case pr.deferred != nil:
-		s.out = appendReply(s.out, s.replyOf(pr.deferred), s.client.Proto)
-		s.deferred = append(s.deferred, deferredEnd{pr.deferred, len(s.out)})
-	default:
-		s.out = appendReply(s.out, pr.reply, s.client.Proto)
 	}
 }
 
@@ -296,7 +293,7 @@ func (s *session) writeLocked() {
 	var n int
 	if len(s.out) > 0 { // else the client switched these replies off
 		var err error
-		if n, err = s.guard.send(s.out); err != nil {
+		if n, err = s.guard.Send(s.out); err != nil {
 			s.closeUnwritable(err)
 		}
 	}
@@ -322,7 +319,7 @@ func (s *session) closeUnwritable(err error) {
 			s.log.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
 				"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
 		}
-	} else if errors.Is(err, errUnreadReplies) {
+	} else if errors.Is(err, guard.ErrUnreadReplies) {
 		s.log.Debug("reply limit before the login reached; connection closed", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {
 		s.log.Debug("write to a client failed; connection closed", "client", s.client.Addr, "err", err)
@@ -352,7 +349,7 @@ func (s *session) closeWhenDoneLocked() {
 	linger := s.closing
 	s.mu.Unlock()
 	if linger {
-		s.guard.closeGracefully()
+		s.guard.CloseGracefully()
 	} else {
 		s.guard.Close()
 	}

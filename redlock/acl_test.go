@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/pool/setup"
 )
 
 // aclWords are the name and the rules of the file's user.
@@ -121,7 +122,7 @@ func saidIn(t *testing.T, call *regexp.Regexp, patterns ...string) []string {
 
 func TestACL_NamesEveryCommandThatIsSentAndNoOther(t *testing.T) {
 	said := slices.Concat(saidByRueidis, saidByLibraries,
-		saidIn(t, calledByScript, "scripts/*.lua", "../pool/scripts/*.lua", "../pool/admission/*.lua"), saidIn(t, saidOutright, "*.go", "engine/*.go", "ids/*.go", "work/*.go", "../pool/*.go", "../pool/wire/*.go", "../pool/admission/*.go", "../pool/notify/*.go", "../pool/setup/*.go"))
+		saidIn(t, calledByScript, "scripts/*.lua", "../pool/admission/*.lua"), saidIn(t, saidOutright, "*.go", "engine/*.go", "ids/*.go", "work/*.go", "../pool/*.go", "../pool/wire/*.go", "../pool/admission/*.go", "../pool/notify/*.go", "../pool/setup/*.go"))
 	var allowed []string
 	for _, word := range aclWords(t) {
 		if name, ok := strings.CutPrefix(word, "+"); ok {
@@ -314,7 +315,7 @@ func TestACL_AllowsBootstrap(t *testing.T) {
 	c.aclUser()
 	o := c.options()
 	restricted(nil, &o)
-	if err := pool.Bootstrap(t.Context(), o, false, io.Discard); err != nil {
+	if err := setup.Bootstrap(t.Context(), o, setup.BootstrapTerms{}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for i := range c.servers {

@@ -10,6 +10,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/pool/setup"
 )
 
 // unbound is the trait of a daemon that believes every memory at once: what is
@@ -44,7 +45,7 @@ func TestAdmission_OneServerUnderTwoAddressesIsOneMaster(t *testing.T) {
 		t.Fatalf("granted for %v by one server of two", g.Validity())
 	}
 	noQuorum(t, err, "1 of 3", "is the same server as master")
-	err = pool.Bootstrap(t.Context(), c.options(), false, t.Output())
+	err = setup.Bootstrap(t.Context(), c.options(), setup.BootstrapTerms{}, t.Output())
 	if err == nil {
 		t.Error("a group with one server under two addresses was bootstrapped")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/pool/setup"
 )
 
 // bootstrap is what "redlockd bootstrap" does, with the limits of the daemon
@@ -23,7 +24,7 @@ func bootstrapTo(out io.Writer, c *cluster, force bool, traits ...trait) error {
 		change(&daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}, &with)
 	}
 	o.MaxTTL, o.MaxKeep, o.Group = with.MaxTTL, with.MaxKeep, with.Group
-	return pool.Bootstrap(c.t.Context(), o, force, out)
+	return setup.Bootstrap(c.t.Context(), o, setup.BootstrapTerms{Force: force}, out)
 }
 
 func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {
@@ -185,7 +186,7 @@ func TestBootstrap_VoidsAnIncarnationThatADaemonBeganMeanwhile(t *testing.T) {
 func TestBootstrap_ByFlagIsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	one := c.startDaemon(func(_ *daemon, o *pool.Options) { o.Bootstrap = true })
+	one := c.startDaemon(func(_ *daemon, o *pool.Options) { setup.BootstrapIfBlank(*o) })
 	for i := range c.servers {
 		one.await(i, "voting")
 	}

@@ -1,9 +1,7 @@
-//go:build !controls
-
 package redlock
 
 // controls_test.go: a test that cannot fail proves nothing. Every safety rule is
-// switched off once, in a build of its own, and the test that guards it must
+// switched off once, in a build that holds the mutants, and the test that guards it must
 // notice, for the right reason.
 
 import (
@@ -11,18 +9,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"redlockd/pool"
+	"redlockd/redlock/mutants"
 )
 
-// control is a rule, a test that guards it, and what that test says without it.
+// control is a mutant that lacks a rule, a test that guards it, and what that test says without it.
 type control struct {
-	rule pool.Rule
+	rule string
 	test string
 	says string
 }
@@ -32,35 +29,35 @@ func controls() []control {
 	const flushall = "TestMemory_VotesAfterAFlushallAreVoid"
 	const mute = "TestUndo_ReachesMastersThatDidNotAnswer"
 	return []control{
-		{pool.RuleSeal, flushall, twoHolders},
-		{pool.RuleIdentity, flushall, twoHolders},
-		{pool.RuleExists, flushall, twoHolders},
-		{pool.RuleSealLast, "TestMemory_AFlushallInsideAFlushIsNoticed", twoHolders},
-		{pool.RuleAge, "TestMemory_OfAMasterRestartedEmptyVotesOnlyOnceItIsOlderThanTheLongestLease", twoHolders},
-		{pool.RuleClock, "TestClock_AMasterWhoseClockSteppedDoesNotVote", twoHolders},
-		{pool.RuleInvalidate, "TestClock_AStepThatWasSeenAndUndoneInvalidatesTheMastersIncarnation", twoHolders},
-		{pool.RuleLowEnd, "TestFence_RisesAboveRegistersThatAreFarAhead", order},
-		{pool.RuleGreater, "TestFence_OfARefusedAttemptLowersNoRegister", order},
-		{pool.RuleFenceVote, "TestFence_LiesInTheIntervalsOfMastersThatGaveTheLock", "was given and released"},
-		{pool.RuleOneFlush, "TestFence_AReaderBehindALockOfTheKeySharesNoFlush", "of one key in one flush"},
-		{pool.RuleOneTaker, "TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts", "are both granted"},
-		{pool.RuleLate, "TestVote_ThatComesAfterTheMasterTimeoutDoesNotCount", "by answers that came after"},
-		{pool.RuleRepair, "TestExtend_RevivesNoLeaseThatAQuorumHasLost", "extended for"},
-		{pool.RuleShorten, "TestExtend_ShortensNothing", "shortened the copy"},
-		{pool.RuleQuarantineAbsence, "TestRelease_AMasterThatForgotDoesNotProveThatALockWasNotHeld", forgot},
-		{pool.RuleRepeatAbsence, "TestRelease_AnAbsenceWithoutAGoodSealProvesNothing", forgot},
-		{pool.RulePendingRelease, "TestRelease_ReachesAMasterThatWasCutOff", "gone before its time"},
-		{pool.RulePendingRelease, mute, "long before the lease"},
-		{pool.RuleUndoAll, mute, "long before the lease"},
-		{pool.RuleUndoGuard, "TestUndo_OfARepeatLeavesTheLeaseAlone", "of a lease that runs"},
-		{pool.RuleTrust, "TestIDs_AreNotRepeatedByAMasterThatForgotThem", "was given"},
-		{pool.RuleUnpurged, "TestShared_AReaderWhoseTimeIsOverIsNotCounted", "the only reader left becomes the writer"},
-		{pool.RuleCallerClock, "TestShared_WhetherAReadersTimeIsOverIsDecidedByTheMasters", twoHolders},
-		{pool.RuleUpgradeUndo, "TestUndo_OfAnUpgradeGivesTheReadLeaseBack", "has cost the read lease"},
-		{pool.RuleOneKind, "TestExtend_CopiesOfTwoKindsDoNotAddUp", "one copy of the writer and one of a reader"},
-		{pool.RuleOneSeal, "TestFence_ReadersThatComeAtOnceNeverShareOne", "was given to two readers"},
-		{pool.RuleCountedPermits, "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
-		{pool.RuleDistinct, "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
+		{"seal", flushall, twoHolders},
+		{"identity", flushall, twoHolders},
+		{"xx", flushall, twoHolders},
+		{"seal-last", "TestMemory_AFlushallInsideAFlushIsNoticed", twoHolders},
+		{"age", "TestMemory_OfAMasterRestartedEmptyVotesOnlyOnceItIsOlderThanTheLongestLease", twoHolders},
+		{"clock", "TestClock_AMasterWhoseClockSteppedDoesNotVote", twoHolders},
+		{"invalidate", "TestClock_AStepThatWasSeenAndUndoneInvalidatesTheMastersIncarnation", twoHolders},
+		{"low-end", "TestFence_RisesAboveRegistersThatAreFarAhead", order},
+		{"gt", "TestFence_OfARefusedAttemptLowersNoRegister", order},
+		{"fence-vote", "TestFence_LiesInTheIntervalsOfMastersThatGaveTheLock", "was given and released"},
+		{"one-flush", "TestFence_AReaderBehindALockOfTheKeySharesNoFlush", "of one key in one flush"},
+		{"one-taker", "TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts", "are both granted"},
+		{"late", "TestVote_ThatComesAfterTheMasterTimeoutDoesNotCount", "by answers that came after"},
+		{"repair", "TestExtend_RevivesNoLeaseThatAQuorumHasLost", "extended for"},
+		{"shorten", "TestExtend_ShortensNothing", "shortened the copy"},
+		{"quarantined-absence", "TestRelease_AMasterThatForgotDoesNotProveThatALockWasNotHeld", forgot},
+		{"repeat-absence", "TestRelease_AnAbsenceWithoutAGoodSealProvesNothing", forgot},
+		{"pending-release", "TestRelease_ReachesAMasterThatWasCutOff", "gone before its time"},
+		{"pending-release", mute, "long before the lease"},
+		{"undo-all", mute, "long before the lease"},
+		{"undo-guard", "TestUndo_OfARepeatLeavesTheLeaseAlone", "of a lease that runs"},
+		{"trust", "TestIDs_AreNotRepeatedByAMasterThatForgotThem", "was given"},
+		{"unpurged", "TestShared_AReaderWhoseTimeIsOverIsNotCounted", "the only reader left becomes the writer"},
+		{"caller-clock", "TestShared_WhetherAReadersTimeIsOverIsDecidedByTheMasters", twoHolders},
+		{"upgrade-undo", "TestUndo_OfAnUpgradeGivesTheReadLeaseBack", "has cost the read lease"},
+		{"one-kind", "TestExtend_CopiesOfTwoKindsDoNotAddUp", "one copy of the writer and one of a reader"},
+		{"one-seal", "TestFence_ReadersThatComeAtOnceNeverShareOne", "was given to two readers"},
+		{"counted-permits", "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
+		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }
 
@@ -69,13 +66,13 @@ func TestControls_EachBrokenRuleIsNoticed(t *testing.T) {
 		t.Skip("the controls run every directed test once more, without its rule")
 	}
 	t.Parallel()
-	engine := filepath.Join(t.TempDir(), "engine")
-	build := exec.Command("go", "test", "-c", "-tags", "controls", "-o", engine, ".")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the tests with breakable rules: %v\n%s", err, output)
+	dir := t.TempDir()
+	engine := filepath.Join(dir, "engine")
+	if err := mutants.Build("..", dir, engine, ".", "test", "-c"); err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range controls() {
-		t.Run(string(c.rule)+"/"+c.test, func(t *testing.T) {
+		t.Run(c.rule+"/"+c.test, func(t *testing.T) {
 			t.Parallel() // they mostly wait
 			c.run(t, engine)
 		})
@@ -87,7 +84,7 @@ func (c control) run(t *testing.T, engine string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, engine, "-test.v", "-test.run", "^"+c.test+"$")
-	cmd.Env = append(os.Environ(), "BROKEN_RULE="+string(c.rule))
+	cmd.Env = append(os.Environ(), mutants.Variable+"="+c.rule)
 	output, err := cmd.CombinedOutput()
 	text := string(output)
 	switch {
@@ -101,18 +98,15 @@ func (c control) run(t *testing.T, engine string) {
 }
 
 func TestControls_EveryRuleHasOne(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "pool", "rules.go"))
-	if err != nil {
-		t.Fatal(err)
+	rules := mutants.Rules()
+	for _, m := range rules {
+		if !slices.ContainsFunc(controls(), func(c control) bool { return c.rule == m.Name }) {
+			t.Errorf("no test is known to notice when the rule %q is broken", m.Name)
+		}
 	}
-	declared := regexp.MustCompile(`(?m)^\s+Rule\w+\s+Rule = "([\w-]+)"`).FindAllSubmatch(source, -1)
-	if len(declared) == 0 {
-		t.Fatal("no rule found in rules.go")
-	}
-	for _, match := range declared {
-		rule := pool.Rule(match[1])
-		if !slices.ContainsFunc(controls(), func(c control) bool { return c.rule == rule }) {
-			t.Errorf("no test is known to notice when the rule %q is broken", rule)
+	for _, c := range controls() {
+		if !slices.ContainsFunc(rules, func(m mutants.Mutant) bool { return m.Name == c.rule }) {
+			t.Errorf("%s guards %q, which is no rule", c.test, c.rule)
 		}
 	}
 }

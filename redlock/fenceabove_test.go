@@ -9,15 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/pool"
+	"redlockd/pool/setup"
 )
 
 // bootstrapAbove is what "redlockd bootstrap --fence-above N" does.
 func bootstrapAbove(c *cluster, force bool, n int64) (said string, err error) {
 	var out strings.Builder
-	o := c.options()
-	o.FenceAbove = n
-	err = pool.Bootstrap(c.t.Context(), o, force, &out)
+	err = setup.Bootstrap(c.t.Context(), c.options(), setup.BootstrapTerms{Force: force, FenceAbove: n}, &out)
 	return out.String(), err
 }
 
@@ -100,7 +98,7 @@ func TestBootstrap_KeepsARegisterThatIsAboveTheFenceAlready(t *testing.T) {
 
 func TestBootstrap_RefusesAFenceThatLeavesNoRoom(t *testing.T) {
 	c := newCluster(t, 3, long)
-	for _, n := range []int64{-1, pool.MaxFenceAbove + 1, 1 << 52} {
+	for _, n := range []int64{-1, setup.MaxFenceAbove + 1, 1 << 52} {
 		if _, err := bootstrapAbove(c, false, n); err == nil || !strings.Contains(err.Error(), "0 to 4503595332403200 are allowed") {
 			t.Errorf("%d: %v", n, err)
 		}
@@ -110,12 +108,12 @@ func TestBootstrap_RefusesAFenceThatLeavesNoRoom(t *testing.T) {
 			t.Errorf("master %s was written to: %q", name(i), keys)
 		}
 	}
-	if _, err := bootstrapAbove(c, false, pool.MaxFenceAbove); err != nil {
+	if _, err := bootstrapAbove(c, false, setup.MaxFenceAbove); err != nil {
 		t.Fatal(err)
 	}
 	one := c.startDaemon().admitted()
 	for range 3 {
-		if g := one.take("k", time.Second); g.Fence <= pool.MaxFenceAbove {
+		if g := one.take("k", time.Second); g.Fence <= setup.MaxFenceAbove {
 			t.Errorf("fence %d", g.Fence)
 		} else {
 			one.free("k", g.Token)

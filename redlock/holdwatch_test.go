@@ -177,16 +177,23 @@ func TestHoldWatch_ARenewalCausesNoOther(t *testing.T) {
 			t.Fatalf("%d renewals, want %d", got, n)
 		}
 	}
-	// The copy of one master is not enough to lose a lock.
-	c.do(0, "DEL", "k")
-	eventually(t, "the master has announced it", func() bool {
-		d.holds.mu.Lock()
-		defer d.holds.mu.Unlock()
-		return g.Hold.watches[0].gone&1 != 0
-	})
-	if got := d.Counters().Extended; got != 20 || d.Holds() != 1 {
-		t.Errorf("%d renewals, want 20; %d holds", got, d.Holds())
+	// The copy of one master is not enough to lose a lock. A master that extended its copy after
+	// the query may have announced that, and is a second one then: the next try has no such.
+	renewed := int64(20)
+	for range 10 {
+		c.do(0, "DEL", "k")
+		eventually(t, "the master has announced it", func() bool {
+			d.holds.mu.Lock()
+			defer d.holds.mu.Unlock()
+			return len(g.Hold.watches) == 0 || g.Hold.watches[0].gone&1 != 0
+		})
+		d.watched(g)
+		if n := d.Counters().Extended; n == renewed && d.Holds() == 1 {
+			return
+		}
+		renewed = d.Counters().Extended
 	}
+	t.Errorf("each loss of one copy caused a renewal, %d in all; %d holds", renewed, d.Holds())
 }
 
 // An extension changes the copies, too: the lock stays held, and is watched again.

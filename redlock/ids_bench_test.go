@@ -17,6 +17,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/pool/setup"
 )
 
 // BenchmarkIDs gives ids/s of this engine and, in the same run on the same
@@ -70,10 +71,11 @@ type benchEngine struct{ *Locker }
 
 func benchLocker(b *testing.B, servers []*faulty.Server) *benchEngine {
 	b.Helper()
-	o := pool.Options{Bootstrap: true, MasterTimeout: time.Second, Logger: slog.New(slog.DiscardHandler)}
+	o := pool.Options{MasterTimeout: time.Second, Logger: slog.New(slog.DiscardHandler)}
 	for i, s := range servers {
 		o.Masters = append(o.Masters, pool.Master{Name: name(i), Network: "tcp", Address: s.Addr()})
 	}
+	setup.BootstrapIfBlank(o)
 	p, err := pool.New(o)
 	if err != nil {
 		b.Fatal(err)

@@ -102,7 +102,7 @@ func TestDeleteCounter_ACopyThatAMasterKeptRepeatsNoID(t *testing.T) {
 func TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	d := c.daemon(relayed, patient).volatileIDs()
+	d := c.daemon(relayed, blind, patient).volatileIDs()
 	d.draw("n", 5)
 	for range 10 { // on a busy machine the others may be too late as well
 		executed := c.calls("evalsha")

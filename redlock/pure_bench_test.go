@@ -16,15 +16,17 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/pool/setup"
 )
 
 // pureBench is a Locker whose five masters all vote.
 func pureBench(t testing.TB) *Locker {
 	t.Helper()
-	o := pool.Options{Bootstrap: true, MasterTimeout: 5 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	o := pool.Options{MasterTimeout: 5 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for i, s := range faulty.StartGroup(t, 5) {
 		o.Masters = append(o.Masters, pool.Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
 	}
+	setup.BootstrapIfBlank(o)
 	p, err := pool.New(o)
 	if err != nil {
 		t.Fatal(err)

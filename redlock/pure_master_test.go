@@ -3,17 +3,16 @@ package redlock
 // pure_master_test.go: one master to run lock scripts on, embedded or real.
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	inproc "redlockd/pool/embedded"
 	"redlockd/pool/faulty"
+	"redlockd/proxy/resp"
 	"redlockd/redlock/scripts"
 )
 
@@ -21,7 +20,7 @@ import (
 type pureMaster struct {
 	t      *testing.T
 	conn   net.Conn
-	in     *bufio.Reader
+	in     *resp.Reader
 	before func() // moves the master's clock
 	// exact: the master tells when a key ends. One before Redis 7.0 computes it
 	// from two looks at its clock, between which it may be stopped.
@@ -46,7 +45,7 @@ func newPureMaster(t *testing.T, conn net.Conn, err error) *pureMaster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &pureMaster{t: t, conn: conn, in: bufio.NewReader(conn), before: func() {}, exact: true}
+	return &pureMaster{t: t, conn: conn, in: resp.NewReader(conn), before: func() {}, exact: true}
 }
 
 func pureEmbedded(t *testing.T) *pureMaster {
@@ -83,47 +82,21 @@ func pureOld(t *testing.T) *pureMaster {
 func (m *pureMaster) do(words ...any) any {
 	m.t.Helper()
 	m.before()
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(words))
-	for _, w := range words {
-		s := fmt.Sprint(w)
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(s), s)
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = fmt.Sprint(w)
 	}
-	if _, err := m.conn.Write([]byte(b.String())); err != nil {
+	if _, err := m.conn.Write(resp.AppendCommand(nil, texts...)); err != nil {
 		m.t.Fatal(err)
 	}
-	return m.read()
-}
-
-func (m *pureMaster) read() any {
-	m.t.Helper()
-	line, err := m.in.ReadString('\n')
+	reply, err := m.in.ReadValue()
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	line = strings.TrimSuffix(line, "\r\n")
-	n, _ := strconv.ParseInt(line[1:], 10, 64)
-	switch {
-	case line[0] == ':':
-		return n
-	case line[0] == '+':
-		return line[1:]
-	case line[0] == '-':
-		return line
-	case n < 0:
-		return nil
-	case line[0] == '$':
-		body, err := m.in.ReadString('\n')
-		if err != nil || int64(len(body)) != n+2 {
-			m.t.Fatalf("a string of %d bytes: %q, %v", n, body, err)
-		}
-		return body[:n]
+	if reply.Kind == '-' {
+		return "-" + reply.Text
 	}
-	var items []any
-	for range n {
-		items = append(items, m.read())
-	}
-	return items
+	return reply.Any()
 }
 
 // now is the master's clock in ms.

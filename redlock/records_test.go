@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/pool/setup"
 )
 
 // dataOf is the directory of a server's files.
@@ -363,7 +363,7 @@ func TestRecords_DoNotUndoABootstrap(t *testing.T) {
 	for i := range c.servers {
 		c.do(i, "DEL", "redlockd:seal")
 	}
-	if err := pool.Bootstrap(t.Context(), c.options(), true, t.Output()); err != nil {
+	if err := setup.Bootstrap(t.Context(), c.options(), setup.BootstrapTerms{Force: true}, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	two := c.startDaemon()

@@ -65,9 +65,9 @@ func (s *holds) setTimerLocked() {
 // onTimer handles every hold that is due about now.
 func (s *holds) onTimer() {
 	l := s.locker
-	now := l.engine.Clock.Now()
 	var lost, renewing []*Hold
 	s.mu.Lock()
+	now := l.engine.Clock.Now()
 	s.timerAt = 0
 	for n := 0; n < maxRenewals && len(s.queue) > 0 && s.queue[0].due <= now+renewalWindow; n++ {
 		h := heap.Pop(&s.queue).(*Hold)

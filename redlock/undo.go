@@ -8,7 +8,6 @@ package redlock
 import (
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 )
 
@@ -38,16 +37,13 @@ func (a *lockBallot) undo(lane int, c copyState, slot ...string) {
 }
 
 func (a *lockBallot) undoKey(lane int, c copyState, key string, slot ...string) {
-	if c != copyMade && (c != copyMaybe || pool.Broken(pool.RuleUndoAll)) {
+	if c != copyMade && c != copyMaybe {
 		return
 	}
-	end, slack := a.ends[lane], int64(1)
-	if pool.Broken(pool.RuleUndoGuard) {
-		slack = end
-	}
+	end := a.ends[lane]
 	// Guarded by its expiry, the undo cannot delete a copy that a later ballot with the
 	// same token counts on.
-	a.undoWithin(lane, c, key, end-slack, end+slack, slot...)
+	a.undoWithin(lane, c, key, end-1, end+1, slot...)
 }
 
 // soleConnection is the connection on which alone an undo may be sent, 0 for any. It

@@ -41,12 +41,7 @@ func (f *tokenMode) read(_ *lockBallot, answer pool.Answer) vote {
 // takeBack also goes to masters that did not report what they did: the script finds out.
 // It goes on for as long as the longest read lease can last.
 func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
-	switch {
-	case c != copyMade && c != copyUpgraded && c != copyMaybe,
-		c == copyMaybe && pool.Broken(pool.RuleUndoAll):
-		return
-	case pool.Broken(pool.RuleUndoGuard), pool.Broken(pool.RuleUpgradeUndo) && c == copyUpgraded:
-		a.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])
+	if c != copyMade && c != copyUpgraded && c != copyMaybe {
 		return
 	}
 	l, score := a.call.locker, ""

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 const (
@@ -82,11 +84,11 @@ func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
 
 // retryable reports whether the next try may succeed.
 func retryable(err error) bool {
-	var refused refusal
+	var refused resp.Error
 	if !errors.As(err, &refused) {
 		return true
 	}
-	switch refused.code() {
+	switch refused.Code() {
 	case "NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN":
 		return true
 	}
@@ -111,14 +113,14 @@ func (l *clientLease) request(ctx context.Context, wait time.Duration) (granted 
 	if err != nil || reply == nil {
 		return false, err
 	}
-	items, _ := reply.([]answer)
+	items, _ := reply.([]any)
 	if len(items) != 3 {
-		return false, refusal(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
+		return false, resp.Error(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
 	}
 	validity, ok1 := items[1].(int64)
 	fence, ok2 := items[2].(int64)
 	if !ok1 || !ok2 {
-		return false, refusal(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
+		return false, resp.Error(fmt.Sprintf("ERR DLOCK was answered %v, which is no grant", reply))
 	}
 	l.fence, l.until = fence, l.daemons.sent.Add(time.Duration(validity)*time.Millisecond)
 	return l.confirmed(ctx, waits)
@@ -155,7 +157,7 @@ func (l *clientLease) maxWait(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if pair, ok := reply.([]answer); ok && len(pair) == 2 {
+	if pair, ok := reply.([]any); ok && len(pair) == 2 {
 		if text, ok := pair[1].(string); ok {
 			if longest, err := time.ParseDuration(text); err == nil {
 				return longest, nil
@@ -166,11 +168,11 @@ func (l *clientLease) maxWait(ctx context.Context) (time.Duration, error) {
 }
 
 // mentions looks for a word anywhere in an answer.
-func mentions(a answer, word string) bool {
+func mentions(a any, word string) bool {
 	switch a := a.(type) {
 	case string:
 		return strings.EqualFold(a, word)
-	case []answer:
+	case []any:
 		for _, item := range a {
 			if mentions(item, word) {
 				return true
@@ -200,7 +202,7 @@ func (l *clientLease) release() (released bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	for range len(l.daemons.addresses) + 1 {
-		var reply answer
+		var reply any
 		if reply, err = l.daemons.do(ctx, releaseTimeout, "DUNLOCK", l.key, l.token); err == nil {
 			return reply == int64(1), nil
 		}

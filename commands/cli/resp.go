@@ -4,40 +4,21 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 // dialTimeout is for a connection and its login.
 const dialTimeout = 5 * time.Second
-
-const (
-	maxReplyBytes = 1 << 20 // of one reply
-	maxReplyItems = 1 << 16
-	maxReplyDepth = 16
-)
-
-// refusal is an error that the daemon answered.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-func (r refusal) code() string {
-	code, _, _ := strings.Cut(string(r), " ")
-	return code
-}
-
-// answer is nil, an int64, a string or an []answer.
-type answer any
 
 // daemons are those that serve the same masters: a token taken through one works
 // through all, so the next one is used when one fails.
@@ -49,20 +30,21 @@ type daemons struct {
 
 	next int
 	conn net.Conn // nil before the first command and after a failure
-	in   *bufio.Reader
+	in   *resp.Reader
 	sent time.Time // just before the last command was written
 }
 
-// do sends one command and waits for its answer at most timeout. After an error that is
-// no refusal it is unknown whether the command was executed.
-func (d *daemons) do(ctx context.Context, timeout time.Duration, words ...string) (answer, error) {
+// do sends one command and waits for its answer at most timeout: nil, an int64, a string or
+// an []any. An error reply is a resp.Error; after any other error it is unknown whether the
+// command was executed.
+func (d *daemons) do(ctx context.Context, timeout time.Duration, words ...string) (any, error) {
 	if d.conn == nil {
 		if err := d.connect(ctx); err != nil {
 			return nil, err
 		}
 	}
 	reply, err := d.roundTrip(ctx, timeout, words)
-	var refused refusal
+	var refused resp.Error
 	if err != nil && !errors.As(err, &refused) {
 		d.close()
 	}
@@ -87,7 +69,7 @@ func (d *daemons) connect(ctx context.Context) error {
 			return nil
 		}
 		d.close()
-		var refused refusal
+		var refused resp.Error
 		if errors.As(err, &refused) {
 			return err // every daemon would reply so
 		}
@@ -102,7 +84,8 @@ func (d *daemons) open(ctx context.Context, address string) error {
 		return err
 	}
 	d.conn = conn
-	d.in = bufio.NewReader(d.conn)
+	d.in = resp.NewReader(d.conn)
+	d.in.RESP2 = true
 	if d.password != "" {
 		words := []string{"AUTH", d.password}
 		if d.username != "" {
@@ -128,78 +111,38 @@ func (d *daemons) dial(ctx context.Context, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-func (d *daemons) roundTrip(ctx context.Context, timeout time.Duration, words []string) (answer, error) {
+func (d *daemons) roundTrip(ctx context.Context, timeout time.Duration, words []string) (any, error) {
 	conn := d.conn
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // a closed one needs no waking
-	var text strings.Builder
-	fmt.Fprintf(&text, "*%d\r\n", len(words))
-	for _, word := range words {
-		fmt.Fprintf(&text, "$%d\r\n%s\r\n", len(word), word)
-	}
 	d.sent = time.Now()
-	if _, err := io.WriteString(conn, text.String()); err != nil {
+	if _, err := conn.Write(resp.AppendCommand(nil, words...)); err != nil {
 		return nil, err
 	}
-	return d.read(0)
-}
-
-func (d *daemons) read(depth int) (answer, error) {
-	line, err := d.in.ReadString('\n')
+	reply, err := d.in.ReadValue()
 	if err != nil {
+		return nil, readError(err)
+	}
+	if err := reply.Err(); err != nil {
 		return nil, err
 	}
-	line = strings.TrimRight(line, "\r\n")
-	if line == "" || depth > maxReplyDepth {
-		return nil, errors.New("the daemon's answer is not RESP")
-	}
-	switch text := line[1:]; line[0] {
-	case '+':
-		return text, nil
-	case '-':
-		return nil, refusal(text)
-	case ':':
-		return strconv.ParseInt(text, 10, 64)
-	case '$':
-		return d.readBulk(text)
-	case '*':
-		return d.readArray(text, depth)
-	}
-	return nil, fmt.Errorf("the daemon's answer is not RESP2: %.40q", line)
+	return reply.Any(), nil
 }
 
-func (d *daemons) readBulk(length string) (answer, error) {
-	n, err := strconv.Atoi(length)
-	if err != nil || n < -1 || n > maxReplyBytes {
-		return nil, fmt.Errorf("the daemon's answer has a string of %.20q bytes", length)
+// readError describes an answer that is not RESP.
+func readError(err error) error {
+	var bad *resp.Malformed
+	switch {
+	case !errors.As(err, &bad):
+		return err
+	case bad.Text == "":
+		return errors.New("the daemon's answer is not RESP")
+	case bad.Kind == '$':
+		return fmt.Errorf("the daemon's answer has a string of %.20q bytes", bad.Text)
+	case bad.Kind == '*':
+		return fmt.Errorf("the daemon's answer has a list of %.20q items", bad.Text)
 	}
-	if n == -1 {
-		return nil, nil
-	}
-	text := make([]byte, n+2)
-	if _, err := io.ReadFull(d.in, text); err != nil {
-		return nil, err
-	}
-	return string(text[:n]), nil
-}
-
-func (d *daemons) readArray(length string, depth int) (answer, error) {
-	n, err := strconv.Atoi(length)
-	if err != nil || n < -1 || n > maxReplyItems {
-		return nil, fmt.Errorf("the daemon's answer has a list of %.20q items", length)
-	}
-	if n == -1 {
-		return nil, nil
-	}
-	items := make([]answer, 0, min(n, 64))
-	for range n {
-		item, err := d.read(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	return items, nil
+	return fmt.Errorf("the daemon's answer is not RESP2: %.40q", bad.Text)
 }

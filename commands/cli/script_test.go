@@ -3,14 +3,13 @@
 package cli
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"redlockd/proxy/resp"
 )
 
 // script is a daemon: for each command's word its answers in order, the last one
@@ -52,12 +51,12 @@ func startScript(t *testing.T, answers map[string][]string, wrap ...func(net.Lis
 
 func (s *script) talk(conn net.Conn) {
 	defer conn.Close()
-	for in := bufio.NewReader(conn); ; {
-		words, err := readWords(in)
+	for in := resp.NewReader(conn); ; {
+		request, err := in.ReadValue()
 		if err != nil {
 			return
 		}
-		answer := s.answer(words)
+		answer := s.answer(request.Words())
 		if answer == "" {
 			return
 		}
@@ -84,34 +83,6 @@ func (s *script) answer(words []string) string {
 		s.answers[words[0]] = list[1:]
 	}
 	return list[0]
-}
-
-func readWords(in *bufio.Reader) ([]string, error) {
-	count, err := readNumber(in, '*')
-	if err != nil {
-		return nil, err
-	}
-	words := make([]string, count)
-	for i := range words {
-		size, err := readNumber(in, '$')
-		if err != nil {
-			return nil, err
-		}
-		text := make([]byte, size+2)
-		if _, err := io.ReadFull(in, text); err != nil {
-			return nil, err
-		}
-		words[i] = string(text[:size])
-	}
-	return words, nil
-}
-
-func readNumber(in *bufio.Reader, kind byte) (int, error) {
-	line, err := in.ReadString('\n')
-	if err != nil || line[0] != kind {
-		return 0, fmt.Errorf("%q, %v", line, err)
-	}
-	return strconv.Atoi(strings.TrimSpace(line[1:]))
 }
 
 // count is how many commands began with that word.

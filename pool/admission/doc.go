@@ -4,5 +4,6 @@
 // Files in reading order:
 //   - identity.go: the text on a master that names its incarnation;
 //   - probe.go: what a server reports, and whether it is fit;
-//   - admit.go, admit.lua: the script that finds or begins the incarnation.
+//   - admit.go, admit.lua: the script that finds or begins the incarnation;
+//   - end.go, end.lua: the script that ends it.
 package admission

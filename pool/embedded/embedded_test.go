@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"strconv"
@@ -9,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlockd/proxy/resp"
 
 	"go.uber.org/goleak"
 )
@@ -41,7 +42,7 @@ type client struct {
 	t      *testing.T
 	master *Master
 	conn   net.Conn
-	in     *bufio.Reader
+	in     *resp.Reader
 }
 
 func dial(t *testing.T, m *Master) *client {
@@ -51,17 +52,10 @@ func dial(t *testing.T, m *Master) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &client{t: t, master: m, conn: conn, in: bufio.NewReader(conn)}
+	return &client{t: t, master: m, conn: conn, in: resp.NewReader(conn)}
 }
 
-func encode(words ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(words))
-	for _, w := range words {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
-	}
-	return b.String()
-}
+func encode(words ...string) string { return string(resp.AppendCommand(nil, words...)) }
 
 // say returns the reply as text: "nil", a number, a string, or words of a list.
 func (c *client) say(words ...string) string {
@@ -75,26 +69,27 @@ func (c *client) say(words ...string) string {
 
 func (c *client) read() string {
 	c.t.Helper()
-	line, err := c.in.ReadString('\n')
+	reply, err := c.in.ReadValue()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	line = strings.TrimSpace(line)
-	n, _ := strconv.Atoi(line[1:])
-	switch {
-	case line[0] == '$' && n >= 0:
-		body, _ := c.in.ReadString('\n')
-		return strings.TrimSpace(body)
-	case line[0] == '$' || line == "*-1":
+	return asText(reply)
+}
+
+func asText(v resp.Value) string {
+	switch v.Kind {
+	case '_':
 		return "nil"
-	case line[0] == '*':
-		var words []string
-		for range n {
-			words = append(words, c.read())
+	case ':':
+		return strconv.FormatInt(v.Int, 10)
+	case '*':
+		words := make([]string, len(v.Items))
+		for i := range v.Items {
+			words[i] = asText(v.Items[i])
 		}
 		return strings.Join(words, " ")
 	}
-	return line[1:]
+	return strings.TrimSpace(v.Text)
 }
 
 func (c *client) want(want string, words ...string) {

@@ -5,20 +5,17 @@
 package faulty
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net"
-	"strconv"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 const commandTimeout = maxWait // for a whole command; only a stopped server needs it
 
 // ReplyError is an error reply of a server, without the leading '-'.
-type ReplyError string
-
-func (e ReplyError) Error() string { return string(e) }
+type ReplyError = resp.Error
 
 // roundTrip sends commands on a connection of its own and returns the last one's
 // reply: string, int64, nil, []any of these, or a ReplyError as err. An error
@@ -30,7 +27,7 @@ func roundTrip(addr string, commands ...[]any) (reply any, err error) {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(commandTimeout))
-	in := bufio.NewReader(conn)
+	in := newReader(conn)
 	for _, words := range commands {
 		if _, err := conn.Write(appendCommand(nil, words)); err != nil {
 			return nil, err
@@ -38,62 +35,36 @@ func roundTrip(addr string, commands ...[]any) (reply any, err error) {
 		if reply, err = readReply(in); err != nil {
 			return nil, err
 		}
-		if refused, ok := reply.(ReplyError); ok {
-			return nil, refused
-		}
 	}
 	return reply, nil
 }
 
 func appendCommand(b []byte, words []any) []byte {
-	b = fmt.Appendf(b, "*%d\r\n", len(words))
-	for _, w := range words {
+	texts := make([]string, len(words))
+	for i, w := range words {
 		if raw, ok := w.([]byte); ok {
 			w = string(raw)
 		}
-		s := fmt.Sprint(w)
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(s), s)
+		texts[i] = fmt.Sprint(w)
 	}
-	return b
+	return resp.AppendCommand(b, texts...)
 }
 
-// readReply reads one RESP2 reply; an error reply is a ReplyError, not an err.
-func readReply(in *bufio.Reader) (any, error) {
-	line, err := in.ReadString('\n')
+// newReader reads what a test may make a server answer: much.
+func newReader(conn net.Conn) *resp.Reader {
+	in := resp.NewReader(conn)
+	in.RESP2, in.MaxBytes, in.MaxItems = true, 1<<30, 1<<24
+	return in
+}
+
+// readReply reads one reply; an error reply is a ReplyError.
+func readReply(in *resp.Reader) (any, error) {
+	reply, err := in.ReadValue()
+	if err == nil {
+		err = reply.Err()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(line) < 3 {
-		return nil, fmt.Errorf("reply %q is not RESP2", line)
-	}
-	kind, text := line[0], line[1:len(line)-2]
-	switch kind {
-	case '+':
-		return text, nil
-	case '-':
-		return ReplyError(text), nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("reply %q is not RESP2: %w", line, err)
-	}
-	switch {
-	case kind == ':':
-		return n, nil
-	case n < 0:
-		return nil, nil
-	case kind == '$':
-		body := make([]byte, n+2)
-		_, err := io.ReadFull(in, body)
-		return string(body[:n]), err
-	case kind == '*':
-		list := make([]any, n)
-		for i := range list {
-			if list[i], err = readReply(in); err != nil {
-				return nil, err
-			}
-		}
-		return list, nil
-	}
-	return nil, fmt.Errorf("reply %q is not RESP2", line)
+	return reply.Any(), nil
 }

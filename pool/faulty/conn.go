@@ -4,16 +4,17 @@
 package faulty
 
 import (
-	"bufio"
 	"net"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 // Conn is one connection to a server that speaks RESP2, for one goroutine at a
 // time. After an error that is not a ReplyError it is of no more use.
 type Conn struct {
 	conn    net.Conn
-	in      *bufio.Reader
+	in      *resp.Reader
 	timeout time.Duration
 }
 
@@ -23,7 +24,7 @@ func Dial(addr string, timeout time.Duration) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, in: bufio.NewReader(conn), timeout: timeout}, nil
+	return &Conn{conn: conn, in: newReader(conn), timeout: timeout}, nil
 }
 
 // Do sends one command and returns its reply, as Server.Do does.
@@ -31,14 +32,7 @@ func (c *Conn) Do(args ...any) (any, error) {
 	if err := c.Send(args...); err != nil {
 		return nil, err
 	}
-	reply, err := readReply(c.in)
-	if err != nil {
-		return nil, err
-	}
-	if refused, ok := reply.(ReplyError); ok {
-		return nil, refused
-	}
-	return reply, nil
+	return readReply(c.in)
 }
 
 // Send sends one command and leaves the reply unread, as a client that disconnects

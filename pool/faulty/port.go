@@ -3,11 +3,14 @@
 package faulty
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"runtime"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 // Ports are taken from below the range the kernel gives to outgoing connections
@@ -18,6 +21,7 @@ const (
 	minPort      = 12000
 	maxPort      = 31999
 	maxPortTries = 50
+	portPause    = 200 * time.Millisecond // between two tries to listen on a reserved port
 )
 
 // reservation keeps a loopback port for one user, also while nothing listens on
@@ -45,7 +49,7 @@ func (r *reservation) try() (err error) {
 			return err
 		}
 	}
-	ln, err := r.listen() // programs that make no reservations use ports, too
+	ln, err := net.Listen("tcp", r.addr()) // programs that make no reservations use ports, too
 	if err != nil {
 		r.release()
 		return err
@@ -55,7 +59,17 @@ func (r *reservation) try() (err error) {
 
 func (r *reservation) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
 
-func (r *reservation) listen() (net.Listener, error) { return net.Listen("tcp", r.addr()) }
+// listen listens on the port. A program that another goroutine is just starting has a copy of
+// each open socket until its exec, so the port may stay in use for a moment after a Close.
+func (r *reservation) listen() (ln net.Listener, err error) {
+	for range maxPortTries {
+		if ln, err = net.Listen("tcp", r.addr()); !errors.Is(err, syscall.EADDRINUSE) {
+			return ln, err
+		}
+		time.Sleep(portPause)
+	}
+	return nil, err
+}
 
 func (r *reservation) release() {
 	if r.name != nil {

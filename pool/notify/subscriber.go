@@ -7,25 +7,24 @@
 package notify
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
+	"redlockd/proxy/resp"
 )
 
 const (
-	// maxMessage bounds one string of a message; ours are below 100 kB.
+	// maxMessage bounds the strings of a message; ours are below 100 kB.
 	maxMessage = 1 << 20
+	maxLine    = 4 << 10 // only error replies have long ones
+	maxWords   = 4       // of a message
 	// subscribeRetry is the pause before a lost connection is replaced.
 	subscribeRetry = time.Second
 	// maxQuiet is how long a master may send nothing before it receives a PING.
@@ -137,7 +136,7 @@ func (h *eventSubscriber) close() {
 // Subscription is a connection on RESP2 that has subscribed to one channel.
 type Subscription struct {
 	net.Conn
-	in      *bufio.Reader
+	in      *resp.Reader
 	timeout time.Duration // of every step
 	quiet   time.Duration // hearerQuiet
 }
@@ -162,7 +161,9 @@ func Subscribe(ctx context.Context, m wire.Master, channel string, timeout time.
 }
 
 func newSubscription(conn net.Conn, timeout time.Duration) *Subscription {
-	return &Subscription{Conn: conn, in: bufio.NewReader(conn), timeout: timeout, quiet: maxQuiet}
+	in := resp.NewReader(conn)
+	in.RESP2, in.MaxBytes, in.MaxLine, in.MaxItems, in.MaxDepth = true, maxMessage, maxLine, maxWords, 1
+	return &Subscription{Conn: conn, in: in, timeout: timeout, quiet: maxQuiet}
 }
 
 func (s *Subscription) login(m wire.Master, channel string) error {
@@ -191,12 +192,7 @@ func (s *Subscription) login(m wire.Master, channel string) error {
 }
 
 func (s *Subscription) send(words ...string) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "*%d\r\n", len(words))
-	for _, word := range words {
-		fmt.Fprintf(&text, "$%d\r\n%s\r\n", len(word), word)
-	}
-	_, err := io.WriteString(s.Conn, text.String())
+	_, err := s.Conn.Write(resp.AppendCommand(nil, words...))
 	return err
 }
 
@@ -219,61 +215,23 @@ func (s *Subscription) next() ([]string, error) {
 	return s.read()
 }
 
-// read returns a status, which is one word, or an array of strings and numbers.
+// read returns a status, which is one word, or a list of strings and numbers.
 func (s *Subscription) read() ([]string, error) {
-	kind, rest, err := s.line()
-	if err != nil {
+	reply, err := s.in.ReadValue()
+	var malformed *resp.Malformed
+	switch {
+	case errors.As(err, &malformed):
+		return nil, errUnexpectedMessage
+	case err != nil:
 		return nil, err
+	case reply.Kind == '+':
+		return []string{reply.Text}, nil
+	case reply.Kind == '-':
+		return nil, wire.MasterError(reply.Text)
 	}
-	switch kind {
-	case '+':
-		return []string{rest}, nil
-	case '-':
-		return nil, wire.MasterError(rest)
-	case '*':
-		n, err := strconv.Atoi(rest)
-		if err != nil || n < 0 || n > 4 {
-			return nil, errUnexpectedMessage
-		}
-		words := make([]string, n)
-		for i := range words {
-			if words[i], err = s.word(); err != nil {
-				return nil, err
-			}
-		}
-		return words, nil
+	words := reply.Words()
+	if words == nil {
+		return nil, errUnexpectedMessage
 	}
-	return nil, errUnexpectedMessage
-}
-
-func (s *Subscription) word() (string, error) {
-	kind, rest, err := s.line()
-	if err != nil || kind == ':' {
-		return rest, err
-	}
-	n, err := strconv.Atoi(rest)
-	if kind != '$' || err != nil || n < 0 || n > maxMessage {
-		return "", errUnexpectedMessage
-	}
-	bytes := make([]byte, n+2)
-	if _, err := io.ReadFull(s.in, bytes); err != nil {
-		return "", err
-	}
-	if bytes[n] != '\r' || bytes[n+1] != '\n' {
-		return "", errUnexpectedMessage
-	}
-	return string(bytes[:n]), nil
-}
-
-// line reads up to a line end; no line of ours is longer than the reader's
-// buffer.
-func (s *Subscription) line() (kind byte, rest string, err error) {
-	line, err := s.in.ReadSlice('\n')
-	if err != nil {
-		return 0, "", err
-	}
-	if len(line) < 3 || line[len(line)-2] != '\r' {
-		return 0, "", errUnexpectedMessage
-	}
-	return line[0], string(line[1 : len(line)-2]), nil
+	return words, nil
 }

@@ -56,8 +56,8 @@ end
 return said`
 
 // permissions finds the commands that the daemon's user may not run.
-func (c *checker) permissions(ctx context.Context, f *finding, link wire.Link) {
-	own := c.options.KeyPrefix + "redlockd:events:check"
+func (g *group) permissions(ctx context.Context, f *finding, link wire.Link) {
+	own := g.options.KeyPrefix + "redlockd:events:check"
 	inScripts := wire.Command{Args: []string{"EVAL", aclProbeScript, "1", own}}
 	for _, r := range scriptRules {
 		inScripts.Args = append(inScripts.Args, r.call)
@@ -85,7 +85,7 @@ func (c *checker) permissions(ctx context.Context, f *finding, link wire.Link) {
 			missing = append(missing, scriptRules[i].name)
 		}
 	}
-	if !c.maySubscribe(ctx, f.master, own) {
+	if !g.maySubscribe(ctx, f.master, own) {
 		missing = append(missing, "subscribe")
 	}
 	slices.Sort(missing)
@@ -95,11 +95,11 @@ func (c *checker) permissions(ctx context.Context, f *finding, link wire.Link) {
 }
 
 // maySubscribe is false only if the master denies it.
-func (c *checker) maySubscribe(ctx context.Context, m wire.Master, channel string) bool {
-	if c.options.Dialer != nil { // it leads to something else than a socket
+func (g *group) maySubscribe(ctx context.Context, m wire.Master, channel string) bool {
+	if g.options.Dialer != nil { // it leads to something else than a socket
 		return true
 	}
-	s, err := notify.Subscribe(ctx, m, channel, c.options.DialTimeout())
+	s, err := notify.Subscribe(ctx, m, channel, g.options.DialTimeout())
 	if err == nil {
 		s.Close()
 		return true

@@ -48,24 +48,15 @@ func (f *finding) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
-// checker is one run.
-type checker struct {
-	options pool.Options
-	dial    wire.Dialer
-}
-
 // Check writes a table of the masters to out, and their problems.
 func Check(ctx context.Context, o pool.Options, out io.Writer) error {
-	if err := o.WithDefaults(); err != nil {
+	g, err := newGroup(o, stepTimeout)
+	if err != nil {
 		return err
-	}
-	c := &checker{options: o, dial: o.Dialer}
-	if c.dial == nil {
-		c.dial = wire.DialRueidis(o.DialTimeout())
 	}
 	all := make([]*finding, len(o.Masters))
 	for i, m := range o.Masters {
-		all[i] = c.inspect(ctx, m)
+		all[i] = g.inspect(ctx, m)
 	}
 	compare(all)
 	writeTable(all, out)
@@ -73,26 +64,26 @@ func Check(ctx context.Context, o pool.Options, out io.Writer) error {
 }
 
 // inspect runs all checks that concern one server alone.
-func (c *checker) inspect(ctx context.Context, m wire.Master) *finding {
+func (g *group) inspect(ctx context.Context, m wire.Master) *finding {
 	f := &finding{master: m}
-	link, err := c.dial(ctx, m, 0)
+	link, err := g.dial(ctx, m, 0)
 	if err != nil {
 		f.problem("cannot be reached: %v", err)
 		return f
 	}
 	defer link.Close()
-	f.info, err = admission.Probe(link, c.options.Clock)
+	f.info, err = admission.Probe(link, g.options.Clock)
 	if err != nil {
 		f.problem("%v", err)
 	}
-	c.measure(f, link)
-	c.permissions(ctx, f, link)
-	c.settings(f, link)
+	g.measure(f, link)
+	g.permissions(ctx, f, link)
+	g.settings(f, link)
 	return f
 }
 
 // measure reads INFO, and how long an answer takes.
-func (c *checker) measure(f *finding, link wire.Link) {
+func (g *group) measure(f *finding, link wire.Link) {
 	replies := link.Exchange([]wire.Command{{Args: []string{"INFO"}}}, nil)
 	if wire.ExchangeErr(replies, 1) != nil {
 		return // the probe has added the reason
@@ -106,16 +97,16 @@ func (c *checker) measure(f *finding, link wire.Link) {
 	}
 	var times []time.Duration
 	for range samples {
-		sent := c.options.Clock.Now()
+		sent := g.options.Clock.Now()
 		if wire.ExchangeErr(link.Exchange([]wire.Command{{Args: []string{"PING"}}}, nil), 1) != nil {
 			f.problem("cut the connection")
 			return
 		}
-		times = append(times, c.options.Clock.Now()-sent)
+		times = append(times, g.options.Clock.Now()-sent)
 	}
 	slices.Sort(times)
 	f.rtt = times[samples/2]
-	switch limit := c.options.MasterTimeout; {
+	switch limit := g.options.MasterTimeout; {
 	case f.rtt >= limit:
 		f.problem("answers after %s, and --master-timeout is %s: no answer would count", f.rtt.Round(time.Microsecond), limit)
 	case f.rtt >= limit/nearTimeout:
@@ -124,31 +115,31 @@ func (c *checker) measure(f *finding, link wire.Link) {
 }
 
 // settings compares the settings that other daemons stored on the server with our own.
-func (c *checker) settings(f *finding, link wire.Link) {
-	for db := range c.options.Databases {
+func (g *group) settings(f *finding, link wire.Link) {
+	for db := range g.options.Databases {
 		replies := link.Exchange([]wire.Command{
 			{Args: []string{"SELECT", strconv.Itoa(db)}},
-			{Args: []string{"ZRANGE", c.options.KeyPrefix + "redlockd:seal", "0", "-1"}},
-			{Args: []string{"ZSCORE", pool.RecordsKey(&c.options), ""}},
+			{Args: []string{"ZRANGE", g.sealKey(), "0", "-1"}},
+			{Args: []string{"ZSCORE", pool.RecordsKey(&g.options), ""}},
 		}, nil)
 		if wire.ExchangeErr(replies, 3) != nil {
 			return
 		}
 		if err := replies[0].Err; err != nil {
-			f.problem("has no database %d (%v): --databases is %d", db, err, c.options.Databases)
+			f.problem("has no database %d (%v): --databases is %d", db, err, g.options.Databases)
 			return
 		}
 		if err := replies[1].Err; err != nil {
-			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, c.options.KeyPrefix)
+			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, g.options.KeyPrefix)
 			return
 		}
 		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
-			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, pool.RecordsKey(&c.options)))
+			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, pool.RecordsKey(&g.options)))
 		}
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.checkSeal(replies[1].Items[0].Str, c.options.Fingerprint(db, f.master.Name), c.options.Age(), f.info.Est.At(c.options.Clock.Now()))
+		f.checkSeal(replies[1].Items[0].Str, g.options.Fingerprint(db, f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
 	}
 	if f.seal == "" {
 		f.seal = "new"

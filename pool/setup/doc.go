@@ -1,7 +1,12 @@
-// Package setup has the checks that operators run before they start a group of masters.
-// The daemon calls it for subcommands only, never while it serves clients.
+// Package setup has what operators run before or beside the daemons of a group of masters:
+// checks of the servers, the first start, other settings, the end of a master's memory. The
+// daemon calls it for subcommands and at its start, never while it serves clients.
 //
 // Files in reading order:
+//   - group.go: the masters that a subcommand works on;
 //   - check.go: whether servers are fit to be masters;
-//   - acl.go: the commands that the daemon's user needs on a master.
+//   - acl.go: the commands that the daemon's user needs on a master;
+//   - bootstrap.go: a group of blank masters votes at once;
+//   - reconfigure.go, reconfigure.lua: other masters, limits or versions;
+//   - quarantine.go: a master's memory begins anew.
 package setup

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"redlockd/pool/faulty"
+	"redlockd/proxy/resp"
 )
 
 // scriptedSocket is a socket that delivers its pieces one a read.
@@ -430,12 +430,13 @@ func (m *badMaster) accept() {
 
 func (m *badMaster) serve(conn net.Conn) {
 	defer conn.Close()
-	in := bufio.NewReader(conn)
+	in := resp.NewReader(conn)
 	for {
-		words, err := readRequest(in)
+		request, err := in.ReadValue()
 		if err != nil {
 			return
 		}
+		words := request.Words()
 		answer := "+OK\r\n"
 		if words[0] == "HELLO" {
 			answer = m.hello
@@ -452,25 +453,6 @@ func (m *badMaster) serve(conn net.Conn) {
 			return
 		}
 	}
-}
-
-// readRequest reads an array of bulk strings without CR LF in them.
-func readRequest(in *bufio.Reader) (words []string, err error) {
-	header, err := in.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	for range int(header[1] - '0') {
-		if _, err = in.ReadString('\n'); err != nil {
-			return nil, err
-		}
-		word, err := in.ReadString('\n')
-		if err != nil {
-			return nil, err
-		}
-		words = append(words, strings.TrimSpace(word))
-	}
-	return words, nil
 }
 
 // guardedClient is a client as a lane's, over guarded connections; err is what

@@ -1,12 +1,12 @@
 package contract
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"redlockd/proxy/resp"
 )
 
 // reply is one RESP value. Kind is its first byte; '_' is nil of any protocol.
@@ -16,40 +16,15 @@ type reply struct {
 	items []reply
 }
 
-// readReply reads one value of RESP2 or RESP3.
-func readReply(in *bufio.Reader) (reply, error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return reply{}, err
+func replyOf(v resp.Value) reply {
+	r := reply{kind: v.Kind, text: v.Text}
+	if v.Kind == ':' {
+		r.text = strconv.FormatInt(v.Int, 10)
 	}
-	line = strings.TrimSuffix(line, "\r\n")
-	r := reply{kind: line[0], text: line[1:]}
-	switch r.kind {
-	case '+', '-', ':', '_':
-		return r, nil
+	for _, item := range v.Items {
+		r.items = append(r.items, replyOf(item))
 	}
-	n, err := strconv.Atoi(r.text)
-	switch {
-	case err != nil:
-		return r, fmt.Errorf("reply %q: %w", line, err)
-	case n < 0:
-		return reply{kind: '_', text: line}, nil
-	case r.kind == '$':
-		text := make([]byte, n+2)
-		_, err := io.ReadFull(in, text)
-		r.text = string(text[:n])
-		return r, err
-	case r.kind == '%':
-		n *= 2
-	}
-	for range n {
-		item, err := readReply(in)
-		if err != nil {
-			return r, err
-		}
-		r.items = append(r.items, item)
-	}
-	return r, nil
+	return r
 }
 
 // maxLine is the length above which a list takes several lines.

@@ -1,8 +1,6 @@
 package contract
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/proxy/resp"
 )
 
 // A transcript is a golden file of commands and replies. Replies are the indented
@@ -73,7 +73,7 @@ type player struct {
 
 type conn struct {
 	net.Conn
-	in *bufio.Reader
+	in *resp.Reader
 }
 
 // play returns the rendered reply of each line, "" for none.
@@ -165,7 +165,7 @@ func (p *player) connection(name string) *conn {
 	if err != nil {
 		p.Fatal(err)
 	}
-	c := &conn{raw, bufio.NewReader(raw)}
+	c := &conn{raw, resp.NewReader(raw)}
 	p.conns[name] = c
 	if p.protocol == "3" && name == strings.ToLower(name) {
 		p.send(c, "HELLO 3")
@@ -175,24 +175,18 @@ func (p *player) connection(name string) *conn {
 }
 
 func (p *player) send(c *conn, command string) {
-	words := p.words(command)
-	var out strings.Builder
-	fmt.Fprintf(&out, "*%d\r\n", len(words))
-	for _, word := range words {
-		fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(word), word)
-	}
-	if _, err := c.Write([]byte(out.String())); err != nil {
+	if _, err := c.Write(resp.AppendCommand(nil, p.words(command)...)); err != nil {
 		p.Error(err)
 	}
 }
 
 func (p *player) read(c *conn) reply {
 	_ = c.SetReadDeadline(time.Now().Add(timeout)) // the read fails if the connection is closed
-	r, err := readReply(c.in)
+	v, err := c.in.ReadValue()
 	if err != nil {
 		return reply{kind: '+', text: "connection closed"}
 	}
-	return r
+	return replyOf(v)
 }
 
 func (p *player) show(r reply, use string) string {

@@ -66,7 +66,7 @@ func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, table *
 	}
 	server, err := admin.New(admin.Options{
 		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Commands: table, Logger: logger,
-		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Config() },
+		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Load() },
 		Figures: admin.NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) {
 			ready, why := votable(masters)

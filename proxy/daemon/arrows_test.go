@@ -22,13 +22,17 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                 {"proxy/daemon"},
-	"proxy/daemon":     {"proxy", "proxy/admin", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
-	"proxy":            {"commands", "redlock", "pool"},
+	"proxy/daemon":     {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/cli", "commands/dropin", "commands/tracing", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy":            {"proxy/guard", "proxy/preauth", "proxy/resp", "proxy/tlsconf", "commands", "redlock", "pool"},
+	"proxy/guard":      {"proxy/preauth", "proxy/resp"},
+	"proxy/preauth":    {"proxy/resp"},
+	"proxy/resp":       {},
+	"proxy/tlsconf":    {},
 	"proxy/admin":      {"commands", "redlock", "pool"},
 	"commands":         {"commands/dropin", "redlock", "pool"},
 	"commands/dropin":  {},
 	"commands/tracing": {"commands", "redlock", "pool"},
-	"commands/cli":     {"configs"},
+	"commands/cli":     {"proxy/resp", "configs"},
 	"redlock":          {"redlock/engine", "redlock/ids", "redlock/quorum", "redlock/scripts", "redlock/work", "pool"},
 	"redlock/engine":   {"redlock/quorum", "redlock/scripts", "pool"},
 	"redlock/scripts":  {},
@@ -38,21 +42,21 @@ var arrows = map[string][]string{
 	"pool":             {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
 	"pool/admission":   {"pool/clock", "pool/wire"},
 	"pool/clock":       {},
-	"pool/notify":      {"pool/clock", "pool/wire"},
+	"pool/notify":      {"proxy/resp", "pool/clock", "pool/wire"},
 	"pool/setup":       {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
 	"pool/wire":        {},
 	"pool/embedded":    {},
 	"configs":          {},
 	"proxy/contract":   {"proxy/daemon"}, // tests only
-	"pool/faulty":      {},
+	"pool/faulty":      {"proxy/resp"},
 	"redlock/checker":  {},
 	"redlock/mutants":  {},
-	"redlock/sim":      {"redlock", "pool"},
+	"redlock/sim":      {"redlock", "pool", "pool/setup"},
 	"redlock/chaos":    {},
 }
 
-// testSupport may be imported by any test, and by nothing that is shipped.
-var testSupport = []string{"pool/faulty", "pool/embedded", "redlock/checker", "redlock/mutants"}
+// testSupport may be imported by any test, and of what is shipped only where arrows has it.
+var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants"}
 
 // listed is one package as `go list -json` describes it.
 type listed struct {

@@ -53,18 +53,17 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			return err
 		}
 		return withMasters(config, stderr, func(o pool.Options) error {
-			o.FenceAbove = fenceAbove
-			return pool.Bootstrap(ctx, o, force, out)
+			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: force, FenceAbove: fenceAbove}, out)
 		})
 	}
 	app.Check = func(ctx context.Context, config configs.Config, out io.Writer) error {
 		return withMasters(config, stderr, func(o pool.Options) error { return setup.Check(ctx, o, out) })
 	}
 	app.Reconfigure = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return pool.Reconfigure(ctx, o, force, out) })
+		return withMasters(config, stderr, func(o pool.Options) error { return setup.Reconfigure(ctx, o, force, out) })
 	}
 	app.Quarantine = func(ctx context.Context, config configs.Config, master string, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return pool.Quarantine(ctx, o, master, out) })
+		return withMasters(config, stderr, func(o pool.Options) error { return setup.Quarantine(ctx, o, master, out) })
 	}
 	return app.Run(ctx, args)
 }
@@ -83,6 +82,9 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		return err
 	}
 	defer masters.Close()
+	if config.Bootstrap && options.Embedded == 0 {
+		setup.BootstrapIfBlank(masters.Options())
+	}
 	locker, err := redlock.New(masters, lockerOptions(config, logger))
 	if err != nil {
 		return err

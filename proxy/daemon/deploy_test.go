@@ -287,7 +287,7 @@ func TestKubernetes_ProbesThePortsThatTheDaemonServes(t *testing.T) {
 	if container.Ready.Get != (struct{ Path, Port, Scheme string }{"/readyz", "admin", "HTTPS"}) || container.Live.Get != (struct{ Path, Port, Scheme string }{"/healthz", "admin", "HTTPS"}) {
 		t.Errorf("probes %+v and %+v", container.Ready, container.Live)
 	}
-	if _, err := clientTLS(config).Config(); err != nil {
+	if _, err := clientTLS(config).Load(); err != nil {
 		t.Error(err)
 	}
 	if service := all["Service/redlockd"]; service.Spec.Ports[0].TargetPort != "clients" {

@@ -16,7 +16,9 @@ import (
 	"redlockd/commands/dropin"
 	"redlockd/configs"
 	"redlockd/pool"
+	"redlockd/pool/setup"
 	"redlockd/proxy"
+	"redlockd/proxy/tlsconf"
 	"redlockd/redlock"
 )
 
@@ -26,7 +28,7 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	options := pool.Options{
 		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
-		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable, Bootstrap: config.Bootstrap,
+		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
 		Databases: config.Databases, Logger: logger,
 	}
 	for _, m := range config.Masters {
@@ -53,12 +55,12 @@ func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) 
 
 // checkFenceAbove rejects a value above which the masters have no space to start.
 func checkFenceAbove(n int64) error {
-	if n <= pool.MaxFenceAbove {
+	if n <= setup.MaxFenceAbove {
 		return nil
 	}
 	return &configs.FieldError{
 		Field: "fence-above", Value: strconv.FormatInt(n, 10), Source: "--fence-above",
-		Problem: "leaves too few fences below 2^52, where they end", Allowed: fmt.Sprintf("1 to %d", int64(pool.MaxFenceAbove)),
+		Problem: "leaves too few fences below 2^52, where they end", Allowed: fmt.Sprintf("1 to %d", int64(setup.MaxFenceAbove)),
 		Advice: "give the highest fence that the protected resources have seen",
 	}
 }
@@ -111,10 +113,10 @@ func compat(config configs.Config, locker *redlock.Locker) commands.CompatTest {
 }
 
 // clientTLS is the certificate that clients of the port and of the admin endpoint receive.
-func clientTLS(config configs.Config) proxy.TLS {
-	return proxy.TLS{
+func clientTLS(config configs.Config) tlsconf.Files {
+	return tlsconf.Files{
 		CertFile: config.TLSCert, KeyFile: config.TLSKey, CAFile: config.TLSCA,
-		ClientAuth: proxy.ClientAuth(config.TLSClientAuth),
+		ClientAuth: tlsconf.ClientAuth(config.TLSClientAuth),
 	}
 }
 

@@ -33,35 +33,15 @@ const (
 	root = "../.."
 )
 
-// breeder builds daemons: one for all mutants but those of scripts, and one for each
-// of these.
-type breeder struct {
-	dir  string
-	mu   sync.Mutex
-	made map[string]string // by the mutant of scripts, "" for none
-}
-
-// daemon with the mutant in it; "" is the daemon with all of them switched off.
-func (b *breeder) daemon(name string) (string, error) {
-	m := mutants.Find(name)
-	if m == nil || !m.OfScripts() {
-		m, name = nil, ""
+// breed builds a daemon that holds every mutant, switched off.
+func breed(t *testing.T) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	program = filepath.Join(dir, "redlockd")
+	if err := mutants.Build(root, dir, program, "redlockd", "build"); err != nil {
+		t.Fatal(err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if there := b.made[name]; there != "" {
-		return there, nil
-	}
-	dir := filepath.Join(b.dir, "text-"+name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", err
-	}
-	program := filepath.Join(b.dir, "redlockd-"+name)
-	if err := mutants.Build(root, dir, program, "redlockd", m, "build"); err != nil {
-		return "", err
-	}
-	b.made[name] = program
-	return program, nil
+	return program
 }
 
 // mutantRun is a mutant, or none, and the search for it.
@@ -79,17 +59,13 @@ func (p *mutantRun) name() string {
 }
 
 // run runs the search in a process of its own.
-func (p *mutantRun) run(b *breeder, most time.Duration) error {
+func (p *mutantRun) run(daemon string, most time.Duration) error {
 	name := ""
 	if p.mutant != nil {
 		name = p.mutant.Name
 	}
 	if beyond(name) != "" {
 		return nil
-	}
-	binary, err := b.daemon(name)
-	if err != nil {
-		return err
 	}
 	i := slices.IndexFunc(searches(), func(h search) bool { return h.name == p.search })
 	if i < 0 {
@@ -98,7 +74,7 @@ func (p *mutantRun) run(b *breeder, most time.Duration) error {
 	waits := searches()[i].waits
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestSearch$", "-test.timeout", "10m")
 	cmd.Env = append(os.Environ(), searchName+"="+p.search, fmt.Sprintf("%s=%d", searchSeconds, int(most.Seconds())),
-		searchTimeout+"="+strconv.Itoa(cmp.Or(waits, searchWaits)), "CHAOS_BINARY="+binary, mutants.Variable+"="+name)
+		searchTimeout+"="+strconv.Itoa(cmp.Or(waits, searchWaits)), "CHAOS_BINARY="+daemon, mutants.Variable+"="+name)
 	output, err := cmd.CombinedOutput()
 	for line := range strings.SplitSeq(string(output), "\n") {
 		if text, ok := strings.CutPrefix(line, "outcome "); ok {
@@ -111,13 +87,13 @@ func (p *mutantRun) run(b *breeder, most time.Duration) error {
 // runAll runs two of them at a time, one for each core.
 func runAll(t *testing.T, all []*mutantRun, most time.Duration) {
 	t.Helper()
-	b := &breeder{dir: t.TempDir(), made: map[string]string{}}
+	daemon := breed(t)
 	var group sync.WaitGroup
 	next := make(chan *mutantRun) // each is taken by one of two
 	for range 2 {
 		group.Go(func() {
 			for p := range next {
-				p.report(t, p.run(b, most))
+				p.report(t, p.run(daemon, most))
 			}
 		})
 	}

@@ -5,27 +5,23 @@ package chaos
 // receipt of the reply is valid from then at least, however late it is read.
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
-	"redlockd/pool/faulty"
+	"redlockd/proxy/resp"
 )
 
 // slice is how long one read of the socket waits.
 const slice = 25 * time.Millisecond
 
-// talk is used by one goroutine; after an error that is not a ReplyError it is
+// talk is used by one goroutine; after an error that is not a resp.Error it is
 // of no more use.
 type talk struct {
 	conn  net.Conn
-	in    *bufio.Reader
+	in    *resp.Reader
 	now   func() time.Duration
 	ends  time.Duration     // of the timeout
 	empty time.Duration     // nothing was there to be read at this instant
@@ -39,7 +35,7 @@ func dialTalk(address string, now func() time.Duration) (*talk, error) {
 		return nil, err
 	}
 	t := &talk{conn: conn, now: now, open: now(), lost: map[string]string{}}
-	t.in = bufio.NewReader(t)
+	t.in = resp.NewReader(t)
 	if _, err := t.do(callTimeout, "HELLO", 3); err != nil {
 		conn.Close()
 		return nil, err
@@ -64,14 +60,13 @@ func (t *talk) Read(p []byte) (int, error) {
 }
 
 func (t *talk) send(words ...any) error {
-	b := fmt.Appendf(nil, "*%d\r\n", len(words))
-	for _, w := range words {
-		s := fmt.Sprint(w)
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(s), s)
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = fmt.Sprint(w)
 	}
 	t.empty = t.now()
 	_ = t.conn.SetWriteDeadline(time.Now().Add(callTimeout))
-	_, err := t.conn.Write(b)
+	_, err := t.conn.Write(resp.AppendCommand(nil, texts...))
 	return err
 }
 
@@ -79,17 +74,16 @@ func (t *talk) send(words ...any) error {
 func (t *talk) answer(timeout time.Duration) (any, error) {
 	t.ends = t.now() + timeout
 	for {
-		reply, err := t.reply()
-		if err != nil {
+		reply, err := t.in.ReadValue()
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		switch r := reply.(type) {
-		case pushed:
-			t.onPush(r)
-		case faulty.ReplyError:
-			return nil, r
+		case reply.Kind == '>':
+			t.onPush(reply)
+		case reply.Kind == '-':
+			return nil, resp.Error(reply.Text)
 		default:
-			return reply, nil
+			return reply.Any(), nil
 		}
 	}
 }
@@ -110,72 +104,17 @@ func (t *talk) awaitLoss(token string, timeout time.Duration) (reason string, er
 			return "", nil
 		}
 		t.ends = t.now() + callTimeout
-		reply, err := t.reply()
+		reply, err := t.in.ReadValue()
 		if err != nil {
 			return "", err
 		}
-		if push, ok := reply.(pushed); ok {
-			t.onPush(push)
-		}
+		t.onPush(reply)
 	}
 	return t.lost[token], nil
 }
 
-func (t *talk) onPush(p pushed) {
-	if len(p) == 4 && p[0] == "dlock-lost" {
-		t.lost[fmt.Sprint(p[2])] = fmt.Sprint(p[3])
+func (t *talk) onPush(push resp.Value) {
+	if words := push.Words(); push.Kind == '>' && len(words) == 4 && words[0] == "dlock-lost" {
+		t.lost[words[2]] = words[3]
 	}
-}
-
-type pushed []any
-
-func (t *talk) reply() (any, error) {
-	line, err := t.in.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	line = strings.TrimRight(line, "\r\n")
-	if line == "" {
-		return nil, errors.New("an empty line is no reply")
-	}
-	kind, text := line[0], line[1:]
-	switch kind {
-	case '+':
-		return text, nil
-	case '-':
-		return faulty.ReplyError(text), nil
-	case '_':
-		return nil, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("reply %q: %w", line, err)
-	}
-	switch kind {
-	case ':':
-		return n, nil
-	case '$':
-		body := make([]byte, n+2)
-		_, err := io.ReadFull(t.in, body)
-		return string(body[:n]), err
-	case '%':
-		return t.list(2 * n)
-	case '*', '~':
-		return t.list(n)
-	case '>':
-		list, err := t.list(n)
-		return pushed(list), err
-	}
-	return nil, fmt.Errorf("reply %q is of no kind that is expected", line)
-}
-
-func (t *talk) list(n int64) ([]any, error) {
-	list := make([]any, n)
-	for i := range list {
-		var err error
-		if list[i], err = t.reply(); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }

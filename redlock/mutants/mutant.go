@@ -10,41 +10,24 @@ import (
 	"strings"
 )
 
-// Mutant is one fault. Some are rules of pool/rules.go; the others are patches
-// of the product's text: of a Go file, built in behind pool.Broken(Name), or of
-// a script of the masters.
+// Mutant is one fault: patches of the product's text. Those of a Go file are built in behind
+// pool.Broken(Name), those of a script of the masters apply when a program reads the script.
 type Mutant struct {
 	Name     string
-	What     string   // what is wrong with the product
-	Changes  []Change // none for a rule of pool/rules.go
-	Scenario string   // of the simulation, that was written for it, if it is rare elsewhere; "" = all are played
-	Covered  string   // why it does no harm that a client could see: another rule is enough; "" = it must be caught
+	What     string // what is wrong with the product
+	Changes  []Change
+	Scenario string // of the simulation, that was written for it, if it is rare elsewhere; "" = all are played
+	Covered  string // why it does no harm that a client could see: another rule is enough; "" = it must be caught
 }
 
-// Change replaces text that occurs in a file exactly once.
+// Change replaces text that occurs in a file exactly once. All changes of Go files are in one
+// program: New keeps Old, once, where other mutants change the same text.
 type Change struct {
 	File     string // below the module's root
 	Old, New string
 }
 
-// Variable of the environment that names the mutant which a program built with
-// the tag "controls" is.
-const Variable = "BROKEN_RULE"
-
 func (c Change) script() bool { return strings.HasSuffix(c.File, ".lua") }
-
-// Patch changes a script as the mutant has it.
-func (m *Mutant) Patch(text string) string {
-	for _, c := range m.Changes {
-		if c.script() {
-			text = strings.Replace(text, c.Old, c.New, 1)
-		}
-	}
-	return text
-}
-
-// OfScripts reports whether the mutant is a patch of scripts.
-func (m *Mutant) OfScripts() bool { return slices.ContainsFunc(m.Changes, Change.script) }
 
 // Find returns the mutant of a name; nil if there is none.
 func Find(name string) *Mutant {
@@ -74,15 +57,21 @@ func Misfits(root string) error {
 			if err != nil {
 				return fmt.Errorf("mutant %s: %w", m.Name, err)
 			}
-			if n := strings.Count(string(text), c.Old); n != 1 {
-				return fmt.Errorf("mutant %s: its text occurs in %s %d times, want once: adapt it to the code:\n%s", m.Name, c.File, n, c.Old)
+			if err := c.fits(m.Name, string(text)); err != nil {
+				return err
 			}
 		}
 	}
-	return nil
+	_, err := compose(root)
+	return err
 }
 
-func rule(name, what string) Mutant { return Mutant{Name: name, What: what} }
+func (c Change) fits(mutant, text string) error {
+	if n := strings.Count(text, c.Old); n != 1 {
+		return fmt.Errorf("mutant %s: its text occurs in %s %d times, want once: adapt it to the code:\n%s", mutant, c.File, n, c.Old)
+	}
+	return nil
+}
 
 func (m Mutant) but(covered string) Mutant { m.Covered = covered; return m }
 

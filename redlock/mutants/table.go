@@ -1,45 +1,14 @@
 package mutants
 
-// table.go: the table of all mutants, and the rows of locks, ids and work.
+// table.go: the table of all mutants, and rows of locks, ids and work.
 
 import "slices"
 
 // All is the table. A row that no longer applies fails loudly: adapt it to the
 // code as it is now.
 func All() []Mutant {
-	return slices.Concat(brokenRules(), brokenLanes(), brokenLocks(), brokenScripts(), brokenWaits(), brokenHolds(), brokenQueues(), brokenDropIn(),
+	return slices.Concat(Rules(), brokenLanes(), brokenLocks(), brokenScripts(), brokenWaits(), brokenHolds(), brokenQueues(), brokenDropIn(),
 		brokenReaders(), brokenPermits(), brokenOrder(), brokenCycles(), brokenEnds())
-}
-
-// brokenRules: rows of the rules of pool/rules.go.
-func brokenRules() []Mutant {
-	return []Mutant{
-		rule("seal", "votes count without a good seal"),
-		rule("seal-last", "the seal stands in front"),
-		rule("identity", "the seal compares neither identity nor register"),
-		rule("invalidate", "a clock step invalidates nothing"),
-		rule("clock", "the seal does not compare the clock"),
-		rule("xx", "the seal re-creates the identity"),
-		rule("gt", "a register may fall"),
-		rule("low-end", "a fence may lie below the voter's old register"),
-		rule("fence-vote", "masters that refused the lock own fences").in("again-3"),
-		rule("late", "late answers count").
-			but("the clock check is enough: a step that hides in the time of an answer is at most as long as that time, so the next holder of a copy that ended early receives its grant only when that copy's lease is over"),
-		rule("age", "a quarantined master's consent counts"),
-		rule("repair", "an absent copy counts as held"),
-		rule("shorten", "an extension may shorten"),
-		rule("quarantined-absence", "a quarantined master's \"not held\" counts"),
-		rule("repeat-absence", "\"not held\" counts without a seal"),
-		rule("undo-guard", "an undo takes any copy of its token"),
-		rule("undo-all", "an undo skips masters that have not answered"),
-		rule("pending-release", "an unanswered release is not repeated"),
-		rule("trust", "a counter counts in any memory"),
-		rule("distinct", "one server counts as two masters"),
-		rule("one-taker", "two acquires of a key count that succeeded in one flush").
-			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
-		rule("one-flush", "whatever follows an acquire of its key shares its flush").
-			but("the second one can succeed only behind the first one's release, which is queued after the first one's answer; by then every seal has been sent whose raise holds the first fence, and the second proposal is above all raises that were sent"),
-	}
 }
 
 // brokenLanes: rows of patches of pool.
@@ -52,23 +21,23 @@ func brokenLanes() []Mutant {
 			Change{"pool/verify.go", "\t\tc.lane.group.answer(op, a)\n",
 				"\t\tc.lane.group.answer(op, a)\n\t\tif Broken(\"twice\") && seal.Good {\n\t\t\tc.lane.group.answer(op, a)\n\t\t}\n"}),
 		patched("kill", "the predecessor of a connection is not ended",
-			Change{"pool/dial.go", "if id == 0 || run != f.RunID {", "if id == 0 || run != f.RunID || Broken(\"kill\") {"}).in("orphans-3"),
+			Change{"pool/attempt.go", "if id == 0 || run != f.RunID {", "if id == 0 || run != f.RunID || Broken(\"kill\") {"}).in("orphans-3"),
 		patched("step-offline", "a clock step between two connections goes unnoticed",
-			Change{"pool/dial.go", "if l.est.Known && l.incarnation != nil {", "if l.est.Known && l.incarnation != nil && !Broken(\"step-offline\") {"}),
+			Change{"pool/attempt.go", "if l.est.Known && l.incarnation != nil {", "if l.est.Known && l.incarnation != nil && !Broken(\"step-offline\") {"}),
 		patched("step-all", "every step of a master's clock is tolerated",
 			Change{"pool/gain.go", "return left, left >= 0,", "return left, left >= 0 || Broken(\"step-all\"),"},
 			Change{"pool/gain.go", "mine <= max(most, clock.Micros(clock.MinStep)) {", "mine <= max(most, clock.Micros(clock.MinStep)) || Broken(\"step-all\") {"}).in("ripples-3"),
 		patched("step-unwatched", "a daemon tolerates a step without having observed the clock",
-			Change{"pool/gain.go", "floor: offset - max(0, budget),", "floor: offset - unlessBroken(\"step-unwatched\", max(0, budget)),"},
-			Change{"pool/gain.go", "// gain is guarded", "func unlessBroken(rule Rule, n int64) int64 {\n\tif Broken(rule) {\n\t\treturn 0\n\t}\n\treturn n\n}\n\n// gain is guarded"}).in("ripples-3"),
+			Change{"pool/gain.go", "debt := max(0, budget)", "debt := unlessBroken(\"step-unwatched\", max(0, budget))"},
+			Change{"pool/gain.go", "// gain is guarded", "func unlessBroken(rule string, n int64) int64 {\n\tif Broken(rule) {\n\t\treturn 0\n\t}\n\treturn n\n}\n\n// gain is guarded"}).in("ripples-3"),
 		patched("step-last", "only the last tolerated step counts",
 			Change{"pool/clockstep.go", "\tl.gain.observe(s.sent, s.received, s.time)\n\tl.anomaly = nil\n",
 				"\tl.gain.observe(s.sent, s.received, s.time)\n\tif Broken(\"step-last\") {\n\t\tl.gain.restart(s.received, s.time-clock.Micros(s.sent), 0)\n\t}\n\tl.anomaly = nil\n"}).in("ripples-3"),
 		patched("step-creep", "small steps of a clock are followed without a limit",
 			Change{"pool/verify.go", "\tcase l.creptLocked(now, us):\n", "\tcase !Broken(\"step-creep\") && l.creptLocked(now, us):\n"}).in("creep-3"),
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
-			Change{"pool/dial.go", "a.Score >= least || Broken(RuleGreater)", "a.Score >= least || Broken(RuleGreater) || Broken(\"rolled-back\")"},
-			Change{"pool/verify.go", "if old < f.minRegister && !Broken(RuleIdentity)", "if old < f.minRegister && !Broken(\"rolled-back\") && !Broken(RuleIdentity)"}),
+			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"rolled-back\") || a.Score >= least)"},
+			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"rolled-back\") && old < f.minRegister {"}),
 		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
 			Change{"pool/settings.go", "if f.settingsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.settingsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
 		patched("no-records", "masters remember nothing of each other's registers",
@@ -81,8 +50,7 @@ func brokenLocks() []Mutant {
 	return []Mutant{
 		patched("elapsed", "validity ignores what was spent",
 			Change{"redlock/acquire.go", "until: quorum.Deadline(a.start, r.TTL)", "until: quorum.Deadline(quorum.Spent(a.start, now), r.TTL)"},
-			Change{"redlock/quorum/validity.go", "// Expiries are in", "func Spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"},
-			Change{"redlock/quorum/validity.go", "import \"time\"", "import (\n\t\"time\"\n\n\t\"redlockd/pool\"\n)"}),
+			Change{"redlock/quorum/validity.go", "// Expiries are in", "func Spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"}),
 		patched("rest", "an early decision cancels commands that were not sent yet",
 			Change{"redlock/acquire.go", "if m.Now >= quorum.Deadline(a.start, request.TTL) {",
 				"if m.Now >= quorum.Deadline(a.start, request.TTL) || a.ballot.Over() && pool.Broken(\"rest\") {"}),
@@ -97,8 +65,7 @@ func brokenLocks() []Mutant {
 				"if known.until <= now && now < known.gone && !pool.Broken(\"revive\") {"}).
 			but("an extension counts copies that a quorum still holds, so another client can come in between only while copies have ended by some masters' clocks and not by others; not seen in 50 million executions"),
 		patched("token-queue", "a token's calls do not wait for one another",
-			Change{"redlock/tokenqueue.go", "case busy:", "case busy && !pool.Broken(\"token-queue\"):"},
-			Change{"redlock/tokenqueue.go", "import \"sync\"", "import (\n\t\"sync\"\n\n\t\"redlockd/pool\"\n)"}).in("regrets-3"),
+			Change{"redlock/tokenqueue.go", "case busy:", "case busy && !pool.Broken(\"token-queue\"):"}).in("regrets-3"),
 		patched("false-one", "one copy is enough for the answer 1",
 			Change{"redlock/release.go", "case r.valid && t.Yes > 0:", "case (r.valid || pool.Broken(\"false-one\")) && t.Yes > 0:"}).in("stragglers-3"),
 		patched("prefetch", "ids are served from what an earlier round left over",

@@ -32,13 +32,12 @@ func source(t *testing.T, file string) string {
 	return string(text)
 }
 
-// breed builds one program that holds every mutant, each behind pool.Broken; those
-// of scripts are changed when the simulated masters load them.
+// breed builds one program that holds every mutant, switched off.
 func breed(t *testing.T) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	program = filepath.Join(dir, "mutants")
-	if err := mutants.Build(root, dir, program, ".", nil, "test", "-c"); err != nil {
+	if err := mutants.Build(root, dir, program, ".", "test", "-c"); err != nil {
 		t.Fatal(err)
 	}
 	return program
@@ -75,7 +74,7 @@ func TestMutant(t *testing.T) {
 	if m == nil {
 		t.Fatalf("%s=%q: there is no such mutant", mutants.Variable, name)
 	}
-	plan := Plan{Scenarios: Scenarios(), Seed: 1, Threads: 1, Time: mutantTime, Executions: environment(t, "SIM_EXECUTIONS", mutantLife), Patch: m.Patch}
+	plan := Plan{Scenarios: Scenarios(), Seed: 1, Threads: 1, Time: mutantTime, Executions: environment(t, "SIM_EXECUTIONS", mutantLife)}
 	plan.Scenarios = slices.DeleteFunc(plan.Scenarios, func(s *Scenario) bool { return s.Open != "" })
 	only := m.Scenario
 	if name := os.Getenv("SIM_SCENARIO"); name != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/pool/setup"
 	"redlockd/redlock"
 )
 
@@ -78,7 +79,7 @@ func (d *daemon) token() redlock.Token {
 }
 
 func (d *daemon) bootstrap() {
-	if err := pool.Bootstrap(context.Background(), d.options(), false, io.Discard); err != nil {
+	if err := setup.Bootstrap(context.Background(), d.options(), setup.BootstrapTerms{}, io.Discard); err != nil {
 		d.world.violate("liveness", "", "bootstrap: "+err.Error())
 	}
 }

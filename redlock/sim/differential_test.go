@@ -53,7 +53,7 @@ func newDifferential(t *testing.T, seed uint64) *differential {
 		t.Fatal(err)
 	}
 	t.Cleanup(real.Close)
-	lab := NewLab(nil)
+	lab := NewLab()
 	w := NewWorld(Find("calm-3"), 1, lab)
 	w.begin() // a daemon loads every script there is
 	w.finish()

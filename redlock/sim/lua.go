@@ -19,13 +19,12 @@ type engine struct {
 	state  *lua.LState
 	known  map[string]*lua.LFunction // by SHA1
 	master *server                   // that runs the script
-	patch  func(script string) string
-	texts  map[string]string // by SHA1
-	kinds  map[string]int    // by SHA1, of those that the checker observes
+	texts  map[string]string         // by SHA1
+	kinds  map[string]int            // by SHA1, of those that the checker observes
 }
 
-func newEngine(patch func(string) string) *engine {
-	e := &engine{state: lua.NewState(lua.Options{SkipOpenLibs: true}), known: map[string]*lua.LFunction{}, texts: map[string]string{}, kinds: map[string]int{}, patch: patch}
+func newEngine() *engine {
+	e := &engine{state: lua.NewState(lua.Options{SkipOpenLibs: true}), known: map[string]*lua.LFunction{}, texts: map[string]string{}, kinds: map[string]int{}}
 	for _, open := range []struct {
 		name string
 		open lua.LGFunction
@@ -64,14 +63,11 @@ func shaOf(script string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load compiles a script. A mutant's text runs under the name of the original.
+// load compiles a script.
 func (e *engine) load(script string) (sha string, err error) {
 	sha = shaOf(script)
 	if e.known[sha] != nil {
 		return sha, nil
-	}
-	if e.patch != nil {
-		script = e.patch(script)
 	}
 	chunk, err := parse.Parse(strings.NewReader(script), "script")
 	if err != nil {

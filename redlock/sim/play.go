@@ -3,8 +3,8 @@ package sim
 import "io"
 
 // Replay plays a world again with a trace, into out as it happens.
-func Replay(s *Scenario, seed uint64, patch func(string) string, out io.Writer) *WorldViolation {
-	w := NewWorld(s, seed, NewLab(patch))
+func Replay(s *Scenario, seed uint64, out io.Writer) *WorldViolation {
+	w := NewWorld(s, seed, NewLab())
 	w.trace.on, w.trace.out = true, out
 	return w.Play()
 }

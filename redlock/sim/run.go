@@ -15,8 +15,7 @@ type Plan struct {
 	Seed       uint64 // the first
 	Threads    int    // worlds at a time, each in one thread
 	Time       time.Duration
-	Executions int64                      // stop when so many are reached; 0 = only the time counts
-	Patch      func(script string) string // for mutants, nil = the product's scripts
+	Executions int64 // stop when so many are reached; 0 = only the time counts
 	Progress   io.Writer
 }
 
@@ -84,7 +83,7 @@ func Run(p Plan) *RunReport {
 
 // play is one thread.
 func (r *runner) play() {
-	lab := NewLab(r.plan.Patch)
+	lab := NewLab()
 	for {
 		i, seed, more := r.take()
 		if !more {
@@ -94,7 +93,7 @@ func (r *runner) play() {
 		w := NewWorld(s, seed, lab)
 		v := w.Play()
 		if v != nil { // once more, to see why
-			if again := Replay(s, seed, r.plan.Patch, io.Discard); again != nil {
+			if again := Replay(s, seed, io.Discard); again != nil {
 				v = again
 			} else {
 				v.Why += " (and not when it was played again: part of the product does not depend on the seed)"

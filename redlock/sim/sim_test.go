@@ -38,7 +38,7 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 		if os.Getenv("SIM_TRACE") != "" {
 			out = os.Stderr
 		}
-		if v := Replay(s, uint64(environment(t, "SIM_SEED", 1)), nil, out); v != nil {
+		if v := Replay(s, uint64(environment(t, "SIM_SEED", 1)), out); v != nil {
 			t.Error(v)
 		}
 		return
@@ -74,7 +74,7 @@ func TestWorlds_AreTheSameEveryTime(t *testing.T) {
 	for _, name := range []string{"everything-3", "deaths-5", "work-3", "crowd-3", "holds-3", "queue-3", "permits-3", "contest-3", "drain-3", "leave-3", "cycles-3", "cyclefaults-3", "guests-3", "regrets-3"} {
 		var first [4]int64
 		for round := range 3 {
-			w := NewWorld(Find(name), 7, NewLab(nil))
+			w := NewWorld(Find(name), 7, NewLab())
 			w.Play()
 			is := [4]int64{w.steps, w.commands, w.executions, w.checker.grants}
 			if round == 0 {

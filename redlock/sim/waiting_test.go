@@ -15,13 +15,13 @@ func TestWaits_KeepEveryPromise(t *testing.T) {
 		return s.MaxWait == 0 || testing.Short() && s.Masters > 3
 	})
 	first := uint64(environment(t, "SIM_SEED", 1))
-	lab := NewLab(nil)
+	lab := NewLab()
 	for _, s := range rows {
 		start, grants, checked, executions := time.Now(), int64(0), int64(0), int64(0)
 		for seed := first; seed < first+uint64(worlds); seed++ {
 			w := NewWorld(s, seed, lab)
 			if v := w.Play(); v != nil {
-				if again := Replay(s, seed, nil, os.Stderr); os.Getenv("SIM_WHY") != "" && again != nil {
+				if again := Replay(s, seed, os.Stderr); os.Getenv("SIM_WHY") != "" && again != nil {
 					v = again
 				}
 				t.Error(v)

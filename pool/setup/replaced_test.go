@@ -1,4 +1,4 @@
-package pool
+package setup
 
 // replaced_test.go: the seal and its register stay where the daemon's user may not
 // write the one that replaces it.
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlockd/pool"
 	"redlockd/pool/faulty"
 )
 
@@ -23,7 +24,7 @@ func theSeal(t *testing.T, s *faulty.Server, db int) string {
 }
 
 // forbidZADD has the options use a user that may do all but ZADD on the first master.
-func forbidZADD(t *testing.T, servers []*faulty.Server, o *Options) {
+func forbidZADD(t *testing.T, servers []*faulty.Server, o *pool.Options) {
 	t.Helper()
 	for i, s := range servers {
 		rules := []any{"ACL", "SETUSER", "redlockd", "on", ">pw", "allkeys", "allchannels", "+@all"}
@@ -41,7 +42,7 @@ func TestAdmitScript_KeepsTheSealThatItMayNotReplace(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	forbidZADD(t, servers, &o)
 	before := theSeal(t, servers[0], 0)
-	if err := Bootstrap(t.Context(), o, true, io.Discard); err == nil || !strings.Contains(err.Error(), "master a") {
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{Force: true}, io.Discard); err == nil || !strings.Contains(err.Error(), "master a") {
 		t.Errorf("%v, want an error that names the master", err)
 	}
 	if after := theSeal(t, servers[0], 0); after != before {
@@ -60,7 +61,7 @@ func TestAdmitScript_KeepsTheSwappedSealThatItMayNotReplace(t *testing.T) {
 	if _, err := servers[0].Do("DEL", "redlockd:seal"); err != nil {
 		t.Fatal(err)
 	}
-	if err := Bootstrap(t.Context(), o, true, io.Discard); err == nil || !strings.Contains(err.Error(), "master a") {
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{Force: true}, io.Discard); err == nil || !strings.Contains(err.Error(), "master a") {
 		t.Errorf("%v, want an error that names the master", err)
 	}
 	if after := theSeal(t, servers[0], 1); after != before {

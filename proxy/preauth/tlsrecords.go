@@ -1,4 +1,4 @@
-package proxy
+package preauth
 
 // tlsrecords.go counts the memory that TLS uses for an unauthenticated client. crypto/tls
 // allocates a whole record, 16 kB, as soon as it has read its five header bytes. It never
@@ -7,6 +7,8 @@ package proxy
 // the limit of unauthenticated clients.
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"sync/atomic"
 )
@@ -19,11 +21,60 @@ const (
 	handshakeCost = 24 << 10
 )
 
-// tlsRecords is the socket below TLS. Read belongs to one goroutine.
-type tlsRecords struct {
+// TLSConn is a client's connection with TLS.
+type TLSConn struct {
+	*tls.Conn
+	records *records
+}
+
+// WrapTLS puts TLS over a socket.
+func WrapTLS(conn net.Conn, config *tls.Config) *TLSConn {
+	r := &records{Conn: conn}
+	return &TLSConn{Conn: tls.Server(r, config), records: r}
+}
+
+// Client is the connection that the memory is counted for.
+type Client interface {
+	Authenticated() bool
+	Close() error
+}
+
+// Attach counts the memory for a client; call it before the first Read.
+func (c *TLSConn) Attach(client Client, reserve func(evict func()) Memory) {
+	c.records.client, c.records.memory = client, reserve(c.records.evict)
+}
+
+// FinishHandshake frees the memory that only the handshake needed.
+func (c *TLSConn) FinishHandshake() error {
+	r := c.records
+	r.handshakeDone.Store(true)
+	r.memory.Release()
+	if !r.updateReservation() {
+		return errMemory
+	}
+	return nil
+}
+
+// PeerCertificates are those that the client sent, none before the end of the handshake.
+func (c *TLSConn) PeerCertificates() []*x509.Certificate {
+	if !c.records.handshakeDone.Load() {
+		return nil
+	}
+	return c.ConnectionState().PeerCertificates
+}
+
+// End frees the memory for good.
+func (c *TLSConn) End() { c.records.memory.End() }
+
+// Close closes the socket at once: the alert that crypto/tls sends first may wait seconds
+// for a client that does not read.
+func (c *TLSConn) Close() error { return c.records.Conn.Close() }
+
+// records is the socket below TLS. Read belongs to one goroutine.
+type records struct {
 	net.Conn
-	guard         *guardConn // set before the first Read
-	memory        memReservation
+	client        Client
+	memory        Memory
 	head          [recordHeader]byte // of the record that passes by
 	headBytes     int                // bytes of it
 	bodyLeft      int                // of the record's body
@@ -31,25 +82,17 @@ type tlsRecords struct {
 	total         int                // bytes that crypto/tls holds by now
 }
 
-// recordsOf returns the layer below a connection with TLS, nil for one without.
-func recordsOf(conn net.Conn) *tlsRecords {
-	if c, ok := conn.(tlsConn); ok {
-		return c.NetConn().(*tlsRecords)
-	}
-	return nil
-}
-
-func (r *tlsRecords) Read(p []byte) (int, error) {
+func (r *records) Read(p []byte) (int, error) {
 	n, err := r.Conn.Read(p)
 	if !r.follow(p[:n]) {
-		return 0, errUnauthMemory
+		return 0, errMemory
 	}
 	return n, err
 }
 
 // follow finds the headers of records in the bytes that pass by; it returns false if a
 // record exceeds the memory limit.
-func (r *tlsRecords) follow(p []byte) bool {
+func (r *records) follow(p []byte) bool {
 	for len(p) > 0 {
 		if r.bodyLeft > 0 {
 			n := min(r.bodyLeft, len(p))
@@ -69,7 +112,7 @@ func (r *tlsRecords) follow(p []byte) bool {
 }
 
 // countRecord counts a record of size bytes; it returns false if that exceeds the limit.
-func (r *tlsRecords) countRecord(size int) bool {
+func (r *records) countRecord(size int) bool {
 	if r.handshakeDone.Load() {
 		r.total = max(r.total, size)
 	} else {
@@ -80,10 +123,10 @@ func (r *tlsRecords) countRecord(size int) bool {
 
 // updateReservation sets the reservation to the memory of crypto/tls, and to nothing for an
 // authenticated client.
-func (r *tlsRecords) updateReservation() bool {
+func (r *records) updateReservation() bool {
 	if !r.unauth() {
 		r.total = 0
-		r.memory.release()
+		r.memory.Release()
 		return true
 	}
 	size := 0
@@ -93,21 +136,14 @@ func (r *tlsRecords) updateReservation() bool {
 	if !r.handshakeDone.Load() {
 		size += handshakeCost
 	}
-	return size == 0 || r.memory.grow(size)
+	return size == 0 || r.memory.Grow(size)
 }
 
-// finishHandshake frees the memory that only the handshake needed.
-func (r *tlsRecords) finishHandshake() bool {
-	r.handshakeDone.Store(true)
-	r.memory.release()
-	return r.updateReservation()
-}
-
-func (r *tlsRecords) unauth() bool { return !r.handshakeDone.Load() || !r.guard.events.authenticated() }
+func (r *records) unauth() bool { return !r.handshakeDone.Load() || !r.client.Authenticated() }
 
 // evict closes the connection: only that frees the memory of crypto/tls.
-func (r *tlsRecords) evict() {
+func (r *records) evict() {
 	if r.unauth() {
-		r.guard.Close()
+		_ = r.client.Close() // of a socket that may be closed already
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package preauth
 
 // ratelimit.go contains token buckets. A bucket is stored as one point in time: that at
 // which it will be full again. Each token taken moves that point on, and how far it may
@@ -30,8 +30,8 @@ func (p tokenRate) take(full, now time.Time, n int) (after time.Time, wait time.
 	return after, after.Sub(now) - p.slack
 }
 
-// rateLimiter gives out turns at one rate, in the order of the requests.
-type rateLimiter struct {
+// Turns are given out at one rate, in the order of the requests.
+type Turns struct {
 	rate tokenRate
 	now  func() time.Time
 
@@ -39,26 +39,15 @@ type rateLimiter struct {
 	full time.Time
 }
 
-// reserve takes n turns and returns how long the caller must wait for them.
-func (t *rateLimiter) reserve(n int) (wait time.Duration) {
+// NewTurns gives out that many turns a second, and burst at once.
+func NewTurns(each, burst int) *Turns {
+	return &Turns{rate: perSecond(each, burst), now: time.Now}
+}
+
+// Reserve takes n turns and returns how long the caller must wait for them.
+func (t *Turns) Reserve(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.full, wait = t.rate.take(t.full, t.now(), n)
 	return max(0, wait)
-}
-
-// oncePerMinute allows an event at most once a minute. The zero value is ready.
-type oncePerMinute struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-func (r *oncePerMinute) allow() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.last.IsZero() && time.Since(r.last) < time.Minute {
-		return false
-	}
-	r.last = time.Now()
-	return true
 }

@@ -1,4 +1,4 @@
-package pool
+package setup
 
 import (
 	"fmt"
@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/faulty"
 )
 
-func quarantine(t *testing.T, o Options, master string) (string, error) {
+func quarantine(t *testing.T, o pool.Options, master string) (string, error) {
 	t.Helper()
 	var out strings.Builder
 	err := Quarantine(t.Context(), o, master, &out)
@@ -57,13 +58,13 @@ func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
 // A daemon that runs meanwhile loses the vote at its next heartbeat.
 func TestQuarantine_IsSeenByADaemonThatRuns(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
-	p, err := New(o)
+	p, err := pool.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
 	g := p.Start()
-	within(t, "master b votes", func() bool { return g.Statuses()[1].State == votingState })
+	within(t, "master b votes", func() bool { return g.Statuses()[1].State == "voting" })
 	before := lives(t, servers)[1]
 	if out, err := quarantine(t, o, "b"); err != nil {
 		t.Fatal(out, err)

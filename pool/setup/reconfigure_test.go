@@ -1,54 +1,38 @@
-package pool
+package setup
 
 import (
 	"context"
 	"io"
-	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/faulty"
 )
 
-// brief is a longest lease that a test can wait for.
-const brief = 200 * time.Millisecond
-
-// unhurried is a master timeout that a busy machine does not reach: what is late
-// does not count, and these tests count.
-const unhurried = 10 * time.Second
-
-// optionsOf real masters, named a, b, c …
-func optionsOf(servers ...*faulty.Server) Options {
-	o := Options{MaxTTL: brief, MaxKeep: brief, MasterTimeout: unhurried, Databases: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	for i, s := range servers {
-		o.Masters = append(o.Masters, Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
-	}
-	return o
-}
-
 // renamed: the names are what the settings of a group hold.
-func renamed(o Options, names ...string) Options {
+func renamed(o pool.Options, names ...string) pool.Options {
 	for i, name := range names {
 		o.Masters[i].Name = name
 	}
 	return o
 }
 
-func bootstrapped(t *testing.T, n int) ([]*faulty.Server, Options) {
+func bootstrapped(t *testing.T, n int) ([]*faulty.Server, pool.Options) {
 	t.Helper()
 	servers := faulty.StartGroup(t, n)
 	o := optionsOf(servers...)
-	if err := Bootstrap(t.Context(), o, false, io.Discard); err != nil {
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return servers, o
 }
 
-func reconfigure(t *testing.T, o Options, force bool) (string, error) {
+func reconfigure(t *testing.T, o pool.Options, force bool) (string, error) {
 	t.Helper()
 	var out strings.Builder
 	err := Reconfigure(t.Context(), o, force, &out)
@@ -68,9 +52,9 @@ func identity(t *testing.T, s *faulty.Server) string {
 	return ""
 }
 
-func lives(t *testing.T, servers []*faulty.Server) []*Incarnation {
+func lives(t *testing.T, servers []*faulty.Server) []*admission.Incarnation {
 	t.Helper()
-	all := make([]*Incarnation, len(servers))
+	all := make([]*admission.Incarnation, len(servers))
 	for i, s := range servers {
 		var err error
 		if all[i], err = admission.ParseIdentity(identity(t, s)); err != nil {
@@ -78,24 +62,6 @@ func lives(t *testing.T, servers []*faulty.Server) []*Incarnation {
 		}
 	}
 	return all
-}
-
-// seen starts a daemon's lanes and waits until a master's detail or state says so.
-func seen(t *testing.T, o Options, lane int, says string) {
-	t.Helper()
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	g := p.Start()
-	var last Status
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if last = g.Statuses()[lane]; strings.Contains(last.State+" "+last.Detail, says) {
-			return
-		}
-	}
-	t.Errorf("master %s is %s (%s), want %s", last.Name, last.State, last.Detail, says)
 }
 
 func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testing.T) {
@@ -122,9 +88,8 @@ func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testi
 func TestReconfigure_AMasterThatWasRolledBackLosesItsIncarnationID(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	before := lives(t, servers)
-	o.Group = "default"
 	later := time.Now().Add(time.Hour).UnixMicro()
-	if _, err := servers[1].Do("ZADD", "redlockd:acked", later, recordOf(&o, 0, "a")); err != nil {
+	if _, err := servers[1].Do("ZADD", "redlockd:acked", later, "group=default/db=0/master=a"); err != nil {
 		t.Fatal(err)
 	}
 	o.MaxTTL = 2 * brief
@@ -240,7 +205,7 @@ func TestReconfigure_SaysWhenThereIsNothingToChange(t *testing.T) {
 	if _, err := reconfigure(t, o, false); err == nil || !strings.Contains(err.Error(), "redlockd bootstrap") {
 		t.Errorf("a new group: %v", err)
 	}
-	if err := Bootstrap(t.Context(), o, false, io.Discard); err != nil {
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	before := identity(t, servers[0])
@@ -256,16 +221,16 @@ func TestReconfigure_SaysWhenThereIsNothingToChange(t *testing.T) {
 // Between the look and the writing a daemon may have admitted a master anew.
 func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
-	if err := o.WithDefaults(); err != nil {
+	g, err := newGroup(o, stepTimeout)
+	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Pool{options: o, dial: DialRueidis(unhurried)}
-	all, err := p.connectAll(context.Background(), "test")
+	all, err := g.connectAll(context.Background(), "test")
 	defer closeAll(all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reconfiguration{pool: p, all: all}
+	r := &reconfiguration{group: g, all: all}
 	if err := r.readSeals(); err != nil {
 		t.Fatal(err)
 	}

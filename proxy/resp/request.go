@@ -1,6 +1,6 @@
-package proxy
+package resp
 
-// framing.go finds the end of the next command in a byte stream and checks its form. It is
+// request.go finds the end of the next command in a byte stream and checks its form. It is
 // pure: no socket, no clock, no allocation. It stores its progress, so a request that
 // arrives byte by byte costs as much as one that arrives at once. The result depends on
 // the bytes alone, never on how the network split them.
@@ -11,20 +11,50 @@ import (
 	"strconv"
 )
 
-// frameKind classifies the bytes read so far.
-type frameKind uint8
+// FrameKind classifies the bytes read so far.
+type FrameKind uint8
 
 const (
-	incomplete frameKind = iota // not yet decided: more bytes are needed
-	array                       // a complete command as an array of bulks
-	inline                      // a complete line with at least one word
-	blank                       // an empty line or an empty array: ignored, as Redis does
-	broken                      // never a command; framing.fault is the reason
+	Incomplete FrameKind = iota // not yet decided: more bytes are needed
+	Array                       // a complete command as an array of bulks
+	Inline                      // a complete line with at least one word
+	Blank                       // an empty line or an empty array: ignored, as Redis does
+	Broken                      // never a command; Frame.Fault is the reason
 )
 
-// framing is the progress within the command at the start of the buffer. The zero
+// Limits bound a request. The zero value allows nothing.
+type Limits struct {
+	MaxLine    int // bytes of an inline command, or of the header of an array or a bulk
+	MaxArgs    int // words
+	MaxBulk    int // bytes of a word
+	MaxCommand int // bytes of a command, framing included
+
+	// Limits before the login, with errors of their own as in Redis; 0 is none.
+	UnauthArgs, UnauthBulk int
+}
+
+const (
+	unauthArgsFault = "Protocol error: unauthenticated multibulk length"
+	unauthBulkFault = "Protocol error: unauthenticated bulk length"
+)
+
+// UnauthFault returns why the words of an inline command exceed the limits before the
+// login, "" if they do not.
+func (l *Limits) UnauthFault(args []string) string {
+	if l.UnauthArgs > 0 && len(args) > l.UnauthArgs {
+		return unauthArgsFault
+	}
+	for _, arg := range args {
+		if l.UnauthBulk > 0 && len(arg) > l.UnauthBulk {
+			return unauthBulkFault
+		}
+	}
+	return ""
+}
+
+// Frame is the progress within the command at the start of the buffer. The zero
 // value is for its first byte; after a complete command start with a new one.
-type framing struct {
+type Frame struct {
 	counted bool // the array's header has been read
 	inBulk  bool // the header of the bulk at `at` has been read
 	nul     bool // an inline line holds a NUL
@@ -32,72 +62,78 @@ type framing struct {
 	scan    int  // the line at `at` has no end before here
 	left    int  // bulks still to come, the current one included
 	size    int  // of the current bulk
-	name    int  // where the first word starts
+	name    int  // where the first word of an array starts
 	nameLen int
-	fault   string // why it is broken: the error's text without "ERR "
+	fault   string
 }
 
-// next classifies b, which starts with the command and may be longer or shorter.
+// Fault is why a command is broken: the error's text without "ERR ".
+func (f *Frame) Fault() string { return f.fault }
+
+// Name is the first word of b, the complete array that Next has just found.
+func (f *Frame) Name(b []byte) []byte { return b[f.name : f.name+f.nameLen] }
+
+// Next classifies b, which starts with the command and may be longer or shorter.
 // size is the command's length if the result is array, inline or blank. A second call
 // without new bytes returns the same result.
-func (f *framing) next(b []byte, limits *Options) (size int, v frameKind) {
+func (f *Frame) Next(b []byte, limits *Limits) (size int, v FrameKind) {
 	switch {
 	case len(b) == 0:
-		return 0, incomplete
+		return 0, Incomplete
 	case b[0] != '*':
 		return f.line(b, limits)
 	}
 	if !f.counted {
-		if size, v := f.header(b, limits); v != array {
+		if size, v := f.header(b, limits); v != Array {
 			return size, v
 		}
 	}
 	for f.left > 0 {
-		if v := f.bulk(b, limits); v != array {
+		if v := f.bulk(b, limits); v != Array {
 			return 0, v
 		}
 	}
-	return f.at, array
+	return f.at, Array
 }
 
 // header reads "*count\r\n".
-func (f *framing) header(b []byte, limits *Options) (size int, v frameKind) {
+func (f *Frame) header(b []byte, limits *Limits) (size int, v FrameKind) {
 	end, v := f.crlf(b, limits, "too big mbulk count string", "invalid multibulk length")
-	if v != array {
+	if v != Array {
 		return 0, v
 	}
 	count, ok := parseLength(b[1:end])
 	if !ok || count > int64(limits.MaxArgs) {
 		return 0, f.breaks("invalid multibulk length")
 	}
-	if limits.unauth && count > maxUnauthArgs {
+	if limits.UnauthArgs > 0 && count > int64(limits.UnauthArgs) {
 		return 0, f.breaksBy(unauthArgsFault)
 	}
 	if count <= 0 {
-		return end + 2, blank
+		return end + 2, Blank
 	}
 	f.counted, f.left, f.at = true, int(count), end+2
-	return 0, array
+	return 0, Array
 }
 
 // bulk reads one "$length\r\n…\r\n", or the received part of it.
-func (f *framing) bulk(b []byte, limits *Options) frameKind {
+func (f *Frame) bulk(b []byte, limits *Limits) FrameKind {
 	if f.at == len(b) {
-		return incomplete
+		return Incomplete
 	}
 	if !f.inBulk {
 		if b[f.at] != '$' {
 			return f.breaks("expected '$', got '" + string(b[f.at:f.at+1]) + "'")
 		}
 		end, v := f.crlf(b, limits, "too big bulk count string", "invalid bulk length")
-		if v != array {
+		if v != Array {
 			return v
 		}
 		size, ok := parseLength(b[f.at+1 : end])
 		if !ok || size < 0 || size > int64(limits.MaxBulk) {
 			return f.breaks("invalid bulk length")
 		}
-		if limits.unauth && size > maxUnauthBulk {
+		if limits.UnauthBulk > 0 && size > int64(limits.UnauthBulk) {
 			return f.breaksBy(unauthBulkFault)
 		}
 		// Both summands are bounded by options, so the sum cannot overflow.
@@ -114,42 +150,42 @@ func (f *framing) bulk(b []byte, limits *Options) frameKind {
 		return f.breaks("invalid bulk length")
 	}
 	if len(b) < tail+2 {
-		return incomplete
+		return Incomplete
 	}
 	f.inBulk, f.at = false, tail+2
 	f.left--
-	return array
+	return Array
 }
 
 // crlf finds the CR that ends the header line at f.at. The line feed must
 // follow it: a lone CR is rejected where Redis accepts any byte.
-func (f *framing) crlf(b []byte, limits *Options, tooLong, invalid string) (cr int, v frameKind) {
+func (f *Frame) crlf(b []byte, limits *Limits, tooLong, invalid string) (cr int, v FrameKind) {
 	f.scan = max(f.scan, f.at)
-	end := min(len(b), f.at+limits.MaxInline+1)
+	end := min(len(b), f.at+limits.MaxLine+1)
 	i := bytes.IndexByte(b[f.scan:end], '\r')
 	switch {
-	case i < 0 && end == f.at+limits.MaxInline+1:
+	case i < 0 && end == f.at+limits.MaxLine+1:
 		return 0, f.breaks(tooLong)
 	case i < 0:
 		f.scan = end
-		return 0, incomplete
+		return 0, Incomplete
 	}
 	f.scan += i
 	switch {
 	case f.scan+1 == len(b):
-		return 0, incomplete
+		return 0, Incomplete
 	case b[f.scan+1] != '\n':
 		return 0, f.breaks(invalid)
 	}
-	return f.scan, array
+	return f.scan, Array
 }
 
 // line classifies an inline command. A line with a NUL in it never ends, as in
 // Redis, whose search stops there. A TLS hello on this port starts with bytes
 // that are no array and has a NUL among the first. So nothing in it is ever
 // taken for a command; the limit or the deadline ends it.
-func (f *framing) line(b []byte, limits *Options) (size int, v frameKind) {
-	end := min(len(b), limits.MaxInline+1)
+func (f *Frame) line(b []byte, limits *Limits) (size int, v FrameKind) {
+	end := min(len(b), limits.MaxLine+1)
 	if !f.nul && f.scan < end {
 		part := b[f.scan:end]
 		i := bytes.IndexByte(part, '\n')
@@ -158,23 +194,23 @@ func (f *framing) line(b []byte, limits *Options) (size int, v frameKind) {
 		}
 		if f.nul = bytes.IndexByte(part, 0) >= 0; !f.nul && i >= 0 {
 			if len(bytes.TrimLeft(b[:f.scan+i], whitespace)) == 0 {
-				return f.scan + i + 1, blank
+				return f.scan + i + 1, Blank
 			}
-			return f.scan + i + 1, inline
+			return f.scan + i + 1, Inline
 		}
 		f.scan = end
 	}
-	if end == limits.MaxInline+1 {
+	if end == limits.MaxLine+1 {
 		return 0, f.breaks("too big inline request")
 	}
-	return 0, incomplete
+	return 0, Incomplete
 }
 
-func (f *framing) breaks(why string) frameKind { return f.breaksBy("Protocol error: " + why) }
+func (f *Frame) breaks(why string) FrameKind { return f.breaksBy("Protocol error: " + why) }
 
-func (f *framing) breaksBy(fault string) frameKind {
+func (f *Frame) breaksBy(fault string) FrameKind {
 	f.fault = fault
-	return broken
+	return Broken
 }
 
 // parseLength reads a decimal number as strictly as Redis does: no sign but a
@@ -203,8 +239,8 @@ func parseLength(b []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// words splits a complete, valid array into its words. They share one copy.
-func words(raw string) []string {
+// Words splits a complete, valid array into its words. They share one copy.
+func Words(raw string) []string {
 	number := func(at int) (n, after int) {
 		for ; raw[at] != '\r'; at++ {
 			n = n*10 + int(raw[at]-'0')

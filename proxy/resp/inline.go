@@ -1,4 +1,4 @@
-package proxy
+package resp
 
 // inline.go splits a line typed by a person or a script into words. The quoting is Redis'
 // own: "…" has the escapes \n \r \t \b \a \xHH and takes any other escaped byte as it is,
@@ -6,9 +6,9 @@ package proxy
 
 const whitespace = " \t\n\v\f\r"
 
-// splitLine splits a line without its line feed into words, at most maxWords+1 of
+// SplitLine splits a line without its line feed into words, at most maxWords+1 of
 // them; ok is false when the quotes do not balance.
-func splitLine(line []byte, maxWords int) (args []string, ok bool) {
+func SplitLine(line []byte, maxWords int) (args []string, ok bool) {
 	for at := 0; ; {
 		for at < len(line) && isSpace(line[at]) {
 			at++

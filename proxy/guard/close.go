@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 // close.go ends connections: the client can still read its last reply, and the connection
 // stays open no longer than that takes.
@@ -6,6 +6,8 @@ package proxy
 import (
 	"errors"
 	"time"
+
+	"redlockd/proxy/preauth"
 )
 
 const (
@@ -21,18 +23,18 @@ const (
 var errStillSending = errors.New("the client goes on sending although the connection is being closed")
 
 // refuse ends the hand-over; the session sends text after all earlier replies.
-func (g *guardConn) refuse(text string) (n int) {
+func (g *Conn) refuse(text string) (n int) {
 	g.refused = true
 	g.release()
-	g.events.refuse(text)
+	g.Events.Refuse(text)
 	return 0
 }
 
 // discardInput reads and drops input. So a close by the client is still noticed while
 // earlier commands are in flight, and the last reply is not lost to a reset, which closing
-// with unread bytes would cause. It ends at the deadline of closeGracefully or after
+// with unread bytes would cause. It ends at the deadline of CloseGracefully or after
 // lingerBytes.
-func (g *guardConn) discardInput() error {
+func (g *Conn) discardInput() error {
 	g.release()
 	if g.readErr != nil {
 		return g.readErr
@@ -40,14 +42,14 @@ func (g *guardConn) discardInput() error {
 	if g.deadlineSet {
 		g.setReadDeadline(0)
 	}
-	small := g.pools.small.Get().(*[smallBufSize]byte)
-	defer g.pools.small.Put(small)
+	space, _ := g.buffer.Space() // there is always a small one
+	defer g.buffer.Release()
 	rest := lingerBytes
-	if !g.events.authenticated() {
+	if !g.Events.Authenticated() {
 		rest = unauthLingerBytes
 	}
 	for rest > 0 {
-		n, err := g.Conn.Read(small[:])
+		n, err := g.Conn.Read(space)
 		if err != nil {
 			return err
 		}
@@ -56,9 +58,9 @@ func (g *guardConn) discardInput() error {
 	return errStillSending
 }
 
-// closeGracefully ends the sending side. The client receives the end of the stream and has
+// CloseGracefully ends the sending side. The client receives the end of the stream and has
 // a moment to read its replies; Read ends when the client closes its side.
-func (g *guardConn) closeGracefully() {
+func (g *Conn) CloseGracefully() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.finished = true
@@ -70,7 +72,7 @@ func (g *guardConn) closeGracefully() {
 	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 }
 
-func (g *guardConn) isFinished() bool {
+func (g *Conn) isFinished() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.finished
@@ -78,7 +80,7 @@ func (g *guardConn) isFinished() bool {
 
 // evict is called when the reservation was evicted. It only wakes the reader, which owns
 // the memory.
-func (g *guardConn) evict() {
+func (g *Conn) evict() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.finished {
@@ -93,7 +95,7 @@ func (g *guardConn) evict() {
 }
 
 // takeEviction is true once after evict; from then on deadlines are set again.
-func (g *guardConn) takeEviction() bool {
+func (g *Conn) takeEviction() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	evicted := g.evicted
@@ -101,14 +103,14 @@ func (g *guardConn) takeEviction() bool {
 	return evicted
 }
 
-func (g *guardConn) isEvicted() bool {
+func (g *Conn) isEvicted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.evicted
 }
 
-// setReadDeadline must not replace the deadline of closeGracefully or evict; 0 means none.
-func (g *guardConn) setReadDeadline(after time.Duration) {
+// setReadDeadline must not replace the deadline of CloseGracefully or evict; 0 means none.
+func (g *Conn) setReadDeadline(after time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.finished || g.evicted {
@@ -123,16 +125,16 @@ func (g *guardConn) setReadDeadline(after time.Duration) {
 }
 
 // Close closes the socket and notifies the session, once.
-func (g *guardConn) Close() error {
+func (g *Conn) Close() error {
 	var err error
 	g.once.Do(func() {
 		err = g.Conn.Close()
 		close(g.closed)
-		g.memory.end()
-		if r := recordsOf(g.Conn); r != nil {
-			r.memory.end()
+		g.buffer.Memory.End()
+		if secure, ok := g.Conn.(*preauth.TLSConn); ok {
+			secure.End()
 		}
-		g.events.socketClosed()
+		g.Events.SocketClosed()
 	})
 	return err
 }

@@ -18,7 +18,7 @@
 // that was away and carries the new settings from an earlier time may have missed
 // anything: it never keeps its incarnation id.
 
-package pool
+package setup
 
 import (
 	"context"
@@ -31,12 +31,13 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
-//go:embed scripts/reconfigure.lua
+//go:embed reconfigure.lua
 var reconfigureScript string
 
 const (
@@ -48,15 +49,12 @@ const (
 
 // Reconfigure puts the options in force on their masters. With force the operator
 // assures that no daemon with other settings runs any more.
-func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) error {
-	if err := o.WithDefaults(); err != nil {
+func Reconfigure(ctx context.Context, o pool.Options, force bool, out io.Writer) error {
+	g, err := newGroup(o, stepTimeout)
+	if err != nil {
 		return err
 	}
-	p := &Pool{options: o, dial: o.Dialer}
-	if p.dial == nil {
-		p.dial = wire.DialRueidis(p.dialTimeout())
-	}
-	all, err := p.connectAll(ctx, "reconfigure")
+	all, err := g.connectAll(ctx, "reconfigure")
 	defer closeAll(all)
 	if err != nil {
 		return err
@@ -64,7 +62,7 @@ func Reconfigure(ctx context.Context, o Options, force bool, out io.Writer) erro
 	if err := checkClocks(all); err != nil {
 		return err
 	}
-	r := &reconfiguration{pool: p, all: all, force: force}
+	r := &reconfiguration{group: g, all: all, force: force}
 	return r.run(out)
 }
 
@@ -82,7 +80,7 @@ func checkClocks(all []*candidate) error {
 
 // reconfiguration is one run.
 type reconfiguration struct {
-	pool         *Pool
+	group        *group
 	all          []*candidate
 	force        bool
 	former       formerSettings
@@ -159,13 +157,13 @@ func (r *reconfiguration) run(out io.Writer) error {
 		return err
 	}
 	for range maxWritingTries {
-		began := r.pool.options.Clock.Now()
+		began := r.group.options.Clock.Now()
 		if err := r.write(shift); err != nil {
 			return err
 		}
-		if r.pool.options.Clock.Now()-began <= maxWritingTime {
-			wait := r.pool.options.Age() + shift
-			fmt.Fprintf(out, "%d masters begin a new incarnation in databases 0-%d; they vote in %s\n", len(r.all), r.pool.options.Databases-1, humanDuration(wait))
+		if r.group.options.Clock.Now()-began <= maxWritingTime {
+			wait := r.group.options.Age() + shift
+			fmt.Fprintf(out, "%d masters begin a new incarnation in databases 0-%d; they vote in %s\n", len(r.all), r.group.options.Databases-1, humanDuration(wait))
 			return nil
 		}
 	}
@@ -175,12 +173,11 @@ func (r *reconfiguration) run(out io.Writer) error {
 // readSeals reads every seal.
 func (r *reconfiguration) readSeals() error {
 	r.seals = map[*candidate][]sealRecord{}
-	key := r.pool.options.KeyPrefix + "redlockd:seal"
 	for _, c := range r.all {
-		for db := range r.pool.options.Databases {
-			replies := c.link.Exchange([]Command{
+		for db := range r.group.options.Databases {
+			replies := c.link.Exchange([]wire.Command{
 				{Args: []string{"SELECT", strconv.Itoa(db)}},
-				{Args: []string{"ZRANGE", key, "0", "-1", "WITHSCORES"}},
+				{Args: []string{"ZRANGE", r.group.sealKey(), "0", "-1", "WITHSCORES"}},
 			}, nil)
 			err := wire.ExchangeErr(replies, 2)
 			if err == nil {
@@ -192,8 +189,8 @@ func (r *reconfiguration) readSeals() error {
 			r.seals[c] = append(r.seals[c], readSealed(replies[1].Items))
 		}
 	}
-	for db := range r.pool.options.Databases {
-		records, err := readAllRecords(&r.pool.options, db, r.all)
+	for db := range r.group.options.Databases {
+		records, err := r.group.readAllRecords(db, r.all)
 		if err != nil {
 			return fmt.Errorf("reconfigure: reading records in database %d: %w", db, err)
 		}
@@ -203,8 +200,8 @@ func (r *reconfiguration) readSeals() error {
 }
 
 // readSealed reads member and score, flat as RESP2 has them or as a pair.
-func readSealed(items []Reply) sealRecord {
-	if len(items) > 0 && items[0].Kind == ReplyArray {
+func readSealed(items []wire.Reply) sealRecord {
+	if len(items) > 0 && items[0].Kind == wire.ReplyArray {
 		items = items[0].Items
 	}
 	if len(items) < 2 {
@@ -217,7 +214,7 @@ func readSealed(items []Reply) sealRecord {
 // findFormer finds the former settings and checks that their daemons are left without a
 // quorum.
 func (r *reconfiguration) findFormer() error {
-	now := parseSettings("- - 0 0 " + fingerprint(&r.pool.options, 0))
+	now := parseSettings("- - 0 0 " + r.group.options.Fingerprint(0, ""))
 	for _, c := range r.all {
 		carries, err := r.carried(c)
 		switch {
@@ -239,7 +236,7 @@ func (r *reconfiguration) findFormer() error {
 		}
 		r.former.carriers = append(r.former.carriers, c)
 	}
-	return r.checkQuorum()
+	return r.checkQuorum(now)
 }
 
 // carried are a master's settings, the same in all databases; nil for none.
@@ -249,7 +246,7 @@ func (r *reconfiguration) carried(c *candidate) (settings, error) {
 		one := parseSettings(s.identity)
 		switch {
 		case len(one) == 0:
-		case one["group"] != r.pool.options.Group && !r.force:
+		case one["group"] != r.group.options.Group && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
 		case carries != nil && !carries.same(one) && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and run redlockd reconfigure --force", c.master.Name)
@@ -265,19 +262,19 @@ func (s settings) text() string {
 }
 
 // checkQuorum checks condition 2 of the file's head.
-func (r *reconfiguration) checkQuorum() error {
+func (r *reconfiguration) checkQuorum(now settings) error {
 	f := &r.former
 	if f.settings == nil {
 		return nil
 	}
 	n := f.settings.number()
 	left := n - len(f.carriers)
-	if left >= Quorum(n) && !r.force {
+	if left >= pool.Quorum(n) && !r.force {
 		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
-			len(f.carriers), n, Quorum(n))
+			len(f.carriers), n, pool.Quorum(n))
 	}
-	f.keepIDs = !f.mixed && f.settings["format"] == formatVersion && f.settings["group"] == r.pool.options.Group &&
-		left < Quorum(n) && Quorum(len(r.all))+Quorum(n) > n
+	f.keepIDs = !f.mixed && f.settings["format"] == now["format"] && f.settings["group"] == r.group.options.Group &&
+		left < pool.Quorum(n) && pool.Quorum(len(r.all))+pool.Quorum(n) > n
 	return nil
 }
 
@@ -296,7 +293,7 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 			if err := errors.Join(err1, err2); err != nil {
 				return 0, err
 			}
-			o := &r.pool.options
+			o := &r.group.options
 			more := max(ttl-o.MaxTTL, ttl+keep-o.MaxTTL-o.MaxKeep, 0)
 			longest = max(longest, more+more/100)
 		}
@@ -310,7 +307,7 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 func (r *reconfiguration) write(shift time.Duration) error {
 	order := append(slices.DeleteFunc(slices.Clone(r.all), r.former.carried), r.former.carriers...)
 	for _, c := range order {
-		for db := range r.pool.options.Databases {
+		for db := range r.group.options.Databases {
 			floor := r.minRegisters[db][c.master.Name]
 			for _, other := range r.all {
 				floor = max(floor, r.seals[other][db].register)
@@ -326,15 +323,14 @@ func (r *reconfiguration) write(shift time.Duration) error {
 }
 
 func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
-	o := &r.pool.options
+	o := &r.group.options
 	keeps := r.former.keepIDs && r.former.carried(c) && r.seals[c][db].register >= r.minRegisters[db][c.master.Name] // else it was rolled back
-	durable := c.info.Volatile == "" || o.AssumeDurable && c.info.Volatile == admission.ConfigRefused
-	replies := c.link.Exchange([]Command{
+	replies := c.link.Exchange([]wire.Command{
 		{Args: []string{"SELECT", strconv.Itoa(db)}},
 		{Args: []string{
-			"EVAL", reconfigureScript, "1", o.KeyPrefix + "redlockd:seal",
-			r.seals[c][db].identity, forMaster(fingerprint(o, db), c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
-			admission.Bit(durable), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
+			"EVAL", reconfigureScript, "1", r.group.sealKey(),
+			r.seals[c][db].identity, o.Fingerprint(db, c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
+			admission.Bit(r.group.durable(c)), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
 		}},
 	}, nil)
 	if err := wire.ExchangeErr(replies, 2); err != nil {

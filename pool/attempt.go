@@ -1,0 +1,201 @@
+// Attempts: the steps of one dial from a link to a connection whose master may vote.
+
+package pool
+
+import (
+	"context"
+	"strconv"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+// attempt is one dial of a lane's master, once it has a link.
+type attempt struct {
+	lane *lane
+	link Link
+	info admission.ServerInfo // what the server reports
+}
+
+// verify checks the server's identity and admits the connection.
+func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
+	g := d.lane.group
+	if g.pool.embedded() {
+		return d.verifyEmbedded()
+	}
+	if d.info, err = admission.Probe(d.link, g.pool.options.Clock); err != nil {
+		return nil, d.quarantineEvicting(err)
+	}
+	if err := d.identify(); err != nil {
+		return nil, err
+	}
+	if err := d.readRecords(); err != nil {
+		return nil, err
+	}
+	if !g.pool.tasks.Await(ctx, g.ready) {
+		return nil, errNoClocks
+	}
+	if !g.pool.tasks.Await(ctx, g.recordsRead) {
+		return nil, errNoRecords
+	}
+	a, err := d.admitOnce()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.endPredecessor(); err != nil {
+		return nil, err
+	}
+	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
+		return nil, err
+	}
+	return d.connected(a), nil
+}
+
+// identify stores the server's run_id and clock, and refuses a server that
+// is another master already.
+func (d *attempt) identify() error {
+	l, f := d.lane, &d.info
+	g := l.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, other := range g.lanes {
+		if other != l && other.claimedRunID == f.RunID {
+			return admission.Unfitf("is the same server as master %s (run_id %s): every master must be a server of its own", other.master.Name, f.RunID)
+		}
+	}
+	l.claimedRunID, l.version, l.volatile = f.RunID, f.Version, f.Volatile
+	if l.est.Known && l.incarnation != nil {
+		// A clock that stepped while this daemon was not connected has stepped all the same.
+		now := g.now()
+		if off := clock.Abs(f.Est.At(now) - l.est.At(now)); off > clock.Micros(clock.MinStep)+l.est.Spread(now)+f.Est.Err {
+			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
+				"master", l.master.Name, "by_ms", off/1000)
+			l.invalidated = l.incarnation.Identity
+			g.counters.Invalidated++
+		}
+	}
+	if reset := l.statsResetLocked(f.Commands); reset != nil && l.incarnation != nil && l.lastRun == f.RunID {
+		g.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", g.db, "err", reset.Error())
+		l.invalidated = l.incarnation.Identity
+		g.counters.Invalidated++
+	}
+	l.est = f.Est
+	g.updateClockLocked()
+	return nil
+}
+
+// readRecords reads the master's records of the others, before it is admitted:
+// its records count whether it may vote or not.
+func (d *attempt) readRecords() error {
+	l := d.lane
+	g := l.group
+	o := &g.pool.options
+	replies := d.link.Exchange(AppendRecordQueries(o, g.db, nil), nil)
+	if err := wire.ExchangeErr(replies, len(o.Masters)); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l.mergeRecordsLocked(replies)
+	l.recordsWritten = make([]int64, len(g.lanes))
+	for i := range l.recordsWritten {
+		l.recordsWritten[i], _ = ReadRecord(replies[i])
+	}
+	return nil
+}
+
+// quarantineEvicting ends the incarnations of an unfit server that may evict keys: the
+// keys that the policy removed do not return when the policy changes. If it cannot end
+// them, the next dial tries again, and the admission compares the count.
+func (d *attempt) quarantineEvicting(cause error) error {
+	l, f := d.lane, &d.info
+	if f.Policy == "" || f.Policy == "noeviction" {
+		return cause
+	}
+	all, _ := admission.EndIncarnations(d.link, l.group.sealKey)
+	for _, e := range all {
+		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", e.DB, "err", cause.Error())
+	}
+	return cause
+}
+
+// admitOnce runs the admission. An incarnation whose register lies below what this daemon
+// has seen acknowledged, or what the other masters have recorded, was rolled back and is
+// invalidated. That includes an incarnation earlier than the last one that this daemon
+// admitted: a new incarnation begins above the register of the one before.
+func (d *attempt) admitOnce() (admission.Admission, error) {
+	l := d.lane
+	g := l.group
+	for range maxAdmissions {
+		g.mu.Lock()
+		least := l.minRegisterLocked()
+		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: d.durable(), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least)}
+		g.mu.Unlock()
+		a, err := d.admit(r)
+		if err != nil {
+			return a, err
+		}
+		if a.Incarnation.Identity != r.Invalidate && a.Score >= least {
+			return a, nil
+		}
+		g.mu.Lock()
+		l.invalidated = a.Incarnation.Identity
+		g.counters.Invalidated++
+		g.mu.Unlock()
+		g.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
+			"master", l.master.Name, "register", a.Score, "acknowledged", least)
+	}
+	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
+}
+
+// admit runs one admission of the master.
+func (d *attempt) admit(r admission.Request) (admission.Admission, error) {
+	g := d.lane.group
+	r.SealKey, r.DB, r.Fingerprint = g.sealKey, g.db, forMaster(g.fingerprint, d.lane.master.Name)
+	return admission.Admit(d.link, r)
+}
+
+// durable is what the admission receives: what CONFIG answers, or the operator's
+// assurance where CONFIG is forbidden.
+func (d *attempt) durable() bool {
+	return d.info.Volatile == "" || d.lane.group.pool.options.AssumeDurable && d.info.Volatile == admission.ConfigRefused
+}
+
+// endPredecessor makes sure that nothing of an earlier connection of this lane
+// is executed any more. Only on the same process: CLIENT IDs restart with it.
+func (d *attempt) endPredecessor() error {
+	l, f := d.lane, &d.info
+	l.group.mu.Lock()
+	id, run := l.lastID, l.lastRun
+	l.group.mu.Unlock()
+	if id == 0 || run != f.RunID {
+		return nil
+	}
+	replies := d.link.Exchange([]Command{{Args: []string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
+	if err := wire.ExchangeErr(replies, 1); err != nil {
+		return err
+	}
+	if err := replies[0].Err; err != nil {
+		return admission.Unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", err)
+	}
+	return nil
+}
+
+func (d *attempt) connected(a admission.Admission) *connection {
+	l, f := d.lane, &d.info
+	g := l.group
+	c := &connection{lane: l, link: d.link, incarnation: a.Incarnation, connectedAt: g.now()}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l.incarnation == nil || l.incarnation.ID != a.Incarnation.ID {
+		g.counters.NewIncarnations++
+		clear(l.recordsWritten) // the records that it held may be lost with the incarnation before
+	}
+	if a.Score <= MaxRegister { // otherwise the register is damaged, as its seal will show
+		l.acked = max(l.acked, a.Score)
+	}
+	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.ClientID, f.RunID, a.Incarnation, ""
+	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
+	return c
+}

@@ -1,0 +1,55 @@
+// Reasons: why a master does not vote, or its answer does not count, as errors and texts.
+
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Reasons why an operation is not sent to a master.
+var (
+	errClosed    = errors.New("the daemon is closing its connections")
+	errQueueFull = errors.New("queue full")
+	errDrained   = errors.New("it is being drained")
+	errNoClocks  = errors.New("waits for the clocks of a quorum of masters")
+	errNoRecords = errors.New("waits until the records of a quorum of masters are read")
+)
+
+// Reasons why a connection ends.
+var (
+	errStalled  = errors.New("did not answer in time")
+	errPanic    = errors.New("internal error in a lane")
+	errSettings = errors.New("its settings changed, it must be admitted again")
+	errEvicted  = errors.New("it may have evicted locks")
+)
+
+// Reasons why a flush does not count.
+var (
+	errMemoryGone     = errors.New("its memory is gone (flushed, swapped or replaced)")
+	errBalanced       = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
+	errLate           = errors.New("answered too late to count")
+	errEstimateBehind = errors.New("its clock was misjudged and is measured anew")
+	errSuspect        = errors.New("its clock is under suspicion")
+	errBehind         = errors.New("its clock is behind its estimate")
+	errUnobserved     = errors.New("its clock went unwatched and is measured anew")
+	errCrept          = errors.New("its clock gained too much in small steps; its locks may be lost, so it starts a new incarnation")
+	errRolledBack     = errors.New("its memory was rolled back")
+	errDamaged        = errors.New("its register is damaged")
+	errForeign        = errors.New("its seal was overwritten by other data")
+	errUnexpectedSeal = errors.New("answered the seal with something unexpected")
+)
+
+// States of a master that several files name.
+const (
+	votingState      = "voting"      // its consent counts
+	quarantinedState = "quarantined" // not yet
+)
+
+func quarantineText(wait time.Duration) string {
+	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
+}
+
+// humanDuration is a duration for people.
+func humanDuration(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

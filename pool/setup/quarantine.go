@@ -1,0 +1,60 @@
+// Quarantine: the incarnations of one master end, because an operator replaced its files.
+
+package setup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/pool/wire"
+)
+
+// Quarantine ends the incarnations of one master, given by its name or address,
+// and reports to out what it ended and how long the master does not vote.
+func Quarantine(ctx context.Context, o pool.Options, master string, out io.Writer) error {
+	g, err := newGroup(o, stepTimeout)
+	if err != nil {
+		return err
+	}
+	m, err := g.find(master)
+	if err != nil {
+		return err
+	}
+	link, err := g.dial(ctx, m, 0)
+	if err != nil {
+		return fmt.Errorf("quarantine: master %s: %w; nothing was changed", m.Name, err)
+	}
+	defer link.Close()
+	all, err := admission.EndIncarnations(link, g.sealKey())
+	if err != nil {
+		return fmt.Errorf("quarantine: master %s: %w", m.Name, err)
+	}
+	if len(all) == 0 {
+		fmt.Fprintf(out, "master %s: it has no incarnation in any database; nothing was changed\n", m.Name)
+	}
+	for _, e := range all {
+		fmt.Fprintf(out, "master %s: ended its incarnation in database %s (%s)\n", m.Name, e.DB, e.Identity)
+		// The daemons that admit it may run with other limits than this process.
+		if ttl, err := parseSettings(e.Identity).duration("max-ttl"); err == nil {
+			g.options.MaxTTL = max(g.options.MaxTTL, ttl)
+		}
+	}
+	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(g.options.Age()))
+	return nil
+}
+
+// find is the master of this name or address.
+func (g *group) find(master string) (wire.Master, error) {
+	var names []string
+	for _, m := range g.options.Masters {
+		if m.Name == master || m.Address == master {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	return wire.Master{}, fmt.Errorf("quarantine: %q is the name or address of no master; allowed: %s (--masters)", master, strings.Join(names, ", "))
+}

@@ -1,0 +1,378 @@
+package daemon
+
+// structure_test.go: how far files depend on one another. A knot is a set of files each of
+// which needs all others, directly or by way of further ones: none can be read alone.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	mostKnotLines = 2000 // of the files of one knot
+	mostMethods   = 45   // of one type
+	mostWalkFiles = 16   // of the README's walk
+)
+
+// knotLimits and methodLimits are what packages have beyond that. They only ever shrink.
+var (
+	knotLimits = map[string]int{
+		"pool":        3400, // the state machine of the lanes: lane, flush, verify, group, dial
+		"commands":    7900,
+		"redlock":     6100,
+		"redlock/sim": 5300,
+	}
+	methodLimits = map[string]int{"commands.Table": 167, "redlock.Locker": 66, "redlock/sim.server": 58}
+)
+
+// mostOperations is how many types implement pool.Operation. It only ever shrinks.
+const mostOperations = 4
+
+// source is the product's code with its types.
+type source struct {
+	files    *token.FileSet
+	packages map[string]*sourcePackage // by path below the module's
+	uses     graph
+	calls    graph // uses, and the implementations of the interfaces' methods
+}
+
+// graph is which file refers to which, by paths from the root.
+type graph map[string]map[string]bool
+
+func (g graph) add(from, to string) {
+	if to == "" || from == to {
+		return
+	}
+	if g[from] == nil {
+		g[from] = map[string]bool{}
+	}
+	g[from][to] = true
+}
+
+type sourcePackage struct {
+	types *types.Package
+	lines map[string]int // by file
+	info  *types.Info
+	files []*ast.File
+}
+
+// typedSource reads the product once for all tests of the package.
+var typedSource = sync.OnceValues(readSource)
+
+type exported struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+	Module                  *struct{ Main bool }
+}
+
+func readSource() (*source, error) {
+	command := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Module", "./...")
+	command.Stderr = os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	s := &source{files: token.NewFileSet(), packages: map[string]*sourcePackage{}, uses: graph{}, calls: graph{}}
+	exports := map[string]string{}
+	foreign := importer.ForCompiler(s.files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; {
+		var p exported
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		exports[p.ImportPath] = p.Export
+		if p.Module == nil || !p.Module.Main || len(p.GoFiles) == 0 {
+			continue
+		}
+		if err := s.check(p, foreign); err != nil { // what it imports came before
+			return nil, err
+		}
+	}
+	s.refer()
+	return s, nil
+}
+
+// check adds a package, whose imports have been added.
+func (s *source) check(p exported, foreign types.Importer) error {
+	add := &sourcePackage{lines: map[string]int{}, info: &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}}
+	for _, name := range p.GoFiles {
+		name = filepath.Join(p.Dir, name)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(s.files, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		add.files = append(add.files, file)
+		add.lines[s.path(file.Pos())] = strings.Count(string(text), "\n")
+	}
+	config := types.Config{Importer: importFunc(func(path string) (*types.Package, error) {
+		if own := s.packages[packagePath(path)]; own != nil && (path == module || strings.HasPrefix(path, module+"/")) {
+			return own.types, nil
+		}
+		return foreign.Import(path)
+	})}
+	var err error
+	add.types, err = config.Check(p.ImportPath, s.files, add.files, add.info)
+	s.packages[packagePath(p.ImportPath)] = add
+	return err
+}
+
+type importFunc func(path string) (*types.Package, error)
+
+func (f importFunc) Import(path string) (*types.Package, error) { return f(path) }
+
+// path is the file at a position, from the root; "" if it is not the product's.
+func (s *source) path(at token.Pos) string {
+	root, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	path, err := filepath.Rel(root, s.files.Position(at).Filename)
+	if err != nil || strings.HasPrefix(path, "..") {
+		return ""
+	}
+	return filepath.ToSlash(path)
+}
+
+// refer notes which file refers to which.
+func (s *source) refer() {
+	byName := s.methods()
+	for _, p := range s.packages {
+		for id, object := range p.info.Uses {
+			variable, ok := object.(*types.Var)
+			if !object.Pos().IsValid() || object.Pkg() == nil || ok && !variable.IsField() && variable.Parent() != object.Pkg().Scope() {
+				continue // a local variable, or one of the language
+			}
+			from := s.path(id.Pos())
+			s.uses.add(from, s.path(object.Pos()))
+			s.calls.add(from, s.path(object.Pos()))
+			for _, implementation := range implementations(object, byName) {
+				s.calls.add(from, s.path(implementation.Pos()))
+			}
+		}
+	}
+}
+
+// methods are the methods of all named types, by name.
+func (s *source) methods() map[string][]*types.Func {
+	byName := map[string][]*types.Func{}
+	for _, p := range s.packages {
+		for _, name := range p.types.Scope().Names() {
+			named, ok := types.Unalias(p.types.Scope().Lookup(name).Type()).(*types.Named)
+			if !ok || named.Obj().Pkg() != p.types || types.IsInterface(named) {
+				continue
+			}
+			for method := range named.Methods() {
+				byName[method.Name()] = append(byName[method.Name()], method)
+			}
+		}
+	}
+	return byName
+}
+
+// implementations are the methods that a call of an interface's method may run.
+func implementations(object types.Object, byName map[string][]*types.Func) (found []*types.Func) {
+	method, ok := object.(*types.Func)
+	if !ok || method.Signature().Recv() == nil {
+		return nil
+	}
+	required, ok := method.Signature().Recv().Type().Underlying().(*types.Interface)
+	if !ok {
+		return nil
+	}
+	for _, candidate := range byName[method.Name()] {
+		receiver := candidate.Signature().Recv().Type()
+		if types.Implements(receiver, required) || types.Implements(types.NewPointer(receiver), required) {
+			found = append(found, candidate)
+		}
+	}
+	return found
+}
+
+func product(t *testing.T) *source {
+	t.Helper()
+	s, err := typedSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStructure_NoPackageIsOneKnot(t *testing.T) {
+	s := product(t)
+	for path, p := range s.packages {
+		limit := max(knotLimits[path], mostKnotLines)
+		files := largestKnot(p.lines, s.uses)
+		lines := 0
+		for _, file := range files {
+			lines += p.lines[file]
+		}
+		t.Logf("%s: %d files, the largest knot has %d files with %d lines", path, len(p.lines), len(files), lines)
+		if lines > limit {
+			t.Errorf("%s: %d files with %d lines need one another, at most %d lines are allowed: %s", path, len(files), lines, limit, strings.Join(files, " "))
+		}
+	}
+}
+
+func TestStructure_NoTypeDoesEverything(t *testing.T) {
+	for path, p := range product(t).packages {
+		for _, name := range p.types.Scope().Names() {
+			named, ok := types.Unalias(p.types.Scope().Lookup(name).Type()).(*types.Named)
+			if !ok || named.Obj().Pkg() != p.types {
+				continue
+			}
+			id := path + "." + name
+			if limit := max(methodLimits[id], mostMethods); named.NumMethods() > limit {
+				t.Errorf("%s has %d methods, at most %d are allowed", id, named.NumMethods(), limit)
+			}
+		}
+	}
+}
+
+func TestStructure_FewTypesAreQueriesToAllMasters(t *testing.T) {
+	s := product(t)
+	operation := s.packages["pool"].types.Scope().Lookup("Operation").Type().Underlying().(*types.Interface)
+	var found []string
+	for path, p := range s.packages {
+		for _, name := range p.types.Scope().Names() {
+			object, ok := p.types.Scope().Lookup(name).(*types.TypeName)
+			if !ok || object.IsAlias() || types.IsInterface(object.Type()) {
+				continue
+			}
+			if named, ok := object.Type().(*types.Named); ok && named.TypeParams().Len() > 0 {
+				continue
+			}
+			if types.Implements(types.NewPointer(object.Type()), operation) {
+				found = append(found, path+"."+name)
+			}
+		}
+	}
+	slices.Sort(found)
+	if len(found) == 0 || len(found) > mostOperations {
+		t.Errorf("%d types implement pool.Operation, 1 to %d are allowed: %s", len(found), mostOperations, strings.Join(found, " "))
+	}
+}
+
+// walkFile is a file of the README's walk through one DLOCK.
+var walkFile = regexp.MustCompile("`([a-z/]+\\.go)`")
+
+// The reader of the walk finds a way from each file to the next ones.
+func TestStructure_TheWalkOfTheReadmeFollowsTheCalls(t *testing.T) {
+	s := product(t)
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, walk, found := strings.Cut(string(text), "\n1. The client's bytes become a command: ")
+	walk, _, ended := strings.Cut(walk, "\n\n")
+	if !found || !ended {
+		t.Fatal("README.md has no list that begins with \"1. The client's bytes\"")
+	}
+	var seen []string
+	for _, match := range walkFile.FindAllStringSubmatch(walk, -1) {
+		file := match[1]
+		from := func(earlier string) bool { return s.calls[earlier][file] }
+		switch {
+		case slices.Contains(seen, file):
+			continue
+		case s.packages[filepath.Dir(file)] == nil || s.packages[filepath.Dir(file)].lines[file] == 0:
+			t.Errorf("the walk names %s, which is not a file of the product", file)
+		case len(seen) > 0 && !slices.ContainsFunc(seen, from):
+			t.Errorf("the walk goes to %s, but none of %s refers to it", file, strings.Join(seen, " "))
+		}
+		seen = append(seen, file)
+	}
+	if len(seen) < 8 || len(seen) > mostWalkFiles {
+		t.Errorf("the walk has %d files, 8 to %d are allowed: %s", len(seen), mostWalkFiles, strings.Join(seen, " "))
+	}
+}
+
+func TestLargestKnot_IsTheSetWithTheMostLines(t *testing.T) {
+	lines := map[string]int{"a": 1, "b": 2, "c": 4, "d": 8, "e": 16, "f": 100}
+	uses := func(all ...string) graph {
+		g := graph{}
+		for _, one := range all {
+			g.add(one[:1], one[1:])
+		}
+		return g
+	}
+	for _, c := range []struct {
+		uses graph
+		want string
+	}{
+		{uses(), ""},
+		{uses("ab", "bc", "cd", "af", "bf"), ""},
+		{uses("ab", "ba"), "a b"},
+		{uses("ab", "ba", "bc", "cd", "dc"), "c d"},
+		{uses("ab", "bc", "ca", "cd", "de"), "a b c"},
+		{uses("ab", "bc", "ca", "cd", "de", "ed"), "d e"},
+		{uses("ab", "bc", "cd", "de", "ea", "xa", "ax"), "a b c d e"}, // x is another package's
+	} {
+		if got := strings.Join(largestKnot(lines, c.uses), " "); got != c.want {
+			t.Errorf("%v: %q, want %q", c.uses, got, c.want)
+		}
+	}
+}
+
+// largestKnot is the strongly connected set of at least two files with the most lines
+// (Tarjan 1972).
+func largestKnot(lines map[string]int, uses graph) (largest []string) {
+	order, low, stack, most := map[string]int{}, map[string]int{}, []string(nil), 0
+	var visit func(file string)
+	visit = func(file string) {
+		order[file] = len(order) + 1
+		low[file] = order[file]
+		stack = append(stack, file)
+		for next := range uses[file] {
+			if _, own := lines[next]; !own {
+				continue
+			}
+			if order[next] == 0 {
+				visit(next)
+				low[file] = min(low[file], low[next])
+			} else if slices.Contains(stack, next) {
+				low[file] = min(low[file], order[next])
+			}
+		}
+		if low[file] != order[file] {
+			return
+		}
+		at := slices.Index(stack, file)
+		knot, sum := slices.Clone(stack[at:]), 0
+		stack = stack[:at]
+		for _, one := range knot {
+			sum += lines[one]
+		}
+		if len(knot) > 1 && sum > most {
+			slices.Sort(knot)
+			largest, most = knot, sum
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(lines)) {
+		if order[file] == 0 {
+			visit(file)
+		}
+	}
+	return largest
+}

@@ -1,0 +1,48 @@
+package preauth
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+func TestTokenRate_RefillsWithTime(t *testing.T) {
+	start := time.Unix(1, 0)
+	p := perSecond(10, 3)
+	var full time.Time
+	for i, step := range []struct {
+		at, wait time.Duration
+	}{{0, -200}, {0, -100}, {0, 0}, {0, 100}, {100, 100}, {400, -100}, {5000, -200}} {
+		var wait time.Duration
+		full, wait = p.take(full, start.Add(step.at*time.Millisecond), 1)
+		if wait != step.wait*time.Millisecond {
+			t.Errorf("%d: wait %v, want %v ms", i, wait, int64(step.wait))
+		}
+	}
+}
+
+func TestConnRates_AreCountedByAddressAndRemoved(t *testing.T) {
+	now := time.Unix(1, 0)
+	a := NewConnRates(10, func() time.Time { return now })
+	from := func(ip string) bool { return a.Allow(&net.TCPAddr{IP: net.ParseIP(ip), Port: 1}) }
+	for i := range 10 * connBurst {
+		if !from("10.0.0.1") {
+			t.Fatalf("number %d at once is turned away", i)
+		}
+	}
+	if from("10.0.0.1") || !from("10.0.0.2") || !a.Allow(&net.UnixAddr{}) {
+		t.Error("the burst is not the address' own")
+	}
+	now = now.Add(100 * time.Millisecond)
+	if !from("10.0.0.1") || from("10.0.0.1") {
+		t.Error("a tenth of a second is not worth one connection")
+	}
+	now = now.Add(time.Minute)
+	for i := range minSweepSize {
+		from(net.IPv4(10, 1, byte(i>>8), byte(i)).String())
+		now = now.Add(time.Second)
+	}
+	if n := len(a.full); n > 3 {
+		t.Errorf("%d addresses are remembered whose buckets are full", n)
+	}
+}

@@ -1,0 +1,127 @@
+package mutants
+
+// rules.go: the rows of the rules that PROOF.md names. The product without a rule must also
+// fail the directed test of that rule.
+
+import "slices"
+
+// Rules are the mutants that lack one rule of the argument in PROOF.md.
+func Rules() []Mutant {
+	return slices.Concat(brokenSeals(), brokenFences(), brokenMemories(), brokenCopies(), brokenModes())
+}
+
+// brokenSeals: rows of the seal and of what a flush proves.
+func brokenSeals() []Mutant {
+	const absent = "\tscore := f.replies[f.sealAt]\n"
+	return []Mutant{
+		patched("seal", "votes count without a good seal",
+			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"seal\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
+			Change{"pool/verify.go", "\tif err := f.evictedLocked(); err != nil {\n",
+				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evictedLocked(); err != nil {\n"}),
+		patched("seal-last", "the seal stands in front",
+			Change{"pool/flush.go", "\topen := -1 // the bulk", "\tif (f.sealed || f.beat) && Broken(\"seal-last\") {\n\t\tf.seal()\n\t}\n\topen := -1 // the bulk"},
+			Change{"pool/flush.go", "\tif f.sealed || f.beat {\n\t\tf.seal()\n", "\tif (f.sealed || f.beat) && !Broken(\"seal-last\") {\n\t\tf.seal()\n"}),
+		patched("identity", "the seal compares neither identity nor register",
+			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"identity\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
+			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"identity\") && old < f.minRegister {"}),
+		patched("invalidate", "a clock step invalidates nothing",
+			Change{"pool/verify.go", stepped, "\tif l.est.Deviation(f.sent, now, us) != 0 && Broken(\"invalidate\") {\n\t\treturn errSuspect\n\t}\n" + stepped}),
+		patched("clock", "the seal does not compare the clock",
+			Change{"pool/verify.go", stepped, "\tif Broken(\"clock\") {\n\t\treturn nil\n\t}\n" + stepped}),
+		patched("xx", "the seal re-creates the identity",
+			Change{"pool/flush.go", raised, raised + "\t\tif c := &f.commands[len(f.commands)-1]; Broken(\"xx\") {\n\t\t\tc.Args = append(c.Args[:2], c.Args[3:]...)\n\t\t}\n"},
+			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"xx\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
+			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"xx\") && old < f.minRegister {"}),
+		patched("late", "late answers count",
+			Change{"pool/verify.go", "\tcase now-f.sent > limit || us > f.context.Time+clock.Micros(limit):\n",
+				"\tcase (now-f.sent > limit || us > f.context.Time+clock.Micros(limit)) && !Broken(\"late\"):\n"}).
+			but("the clock check is enough: a step that hides in the time of an answer is at most as long as that time, so the next holder of a copy that ended early receives its grant only when that copy's lease is over"),
+	}
+}
+
+const (
+	// stepped is where a seal compares the clock.
+	stepped = "\tif off := l.est.Deviation(f.sent, now, us); off != 0 || l.anomaly != nil {\n"
+	// raised is where a seal raises the register.
+	raised = "\t\tf.next().Set(\"ZADD\", key, \"XX\", \"GT\", f.context.Decimal(f.raise), identity)\n"
+)
+
+// brokenFences: rows of fences.
+func brokenFences() []Mutant {
+	return []Mutant{
+		patched("gt", "a register may fall",
+			Change{"pool/flush.go", raised, raised + "\t\tif c := &f.commands[len(f.commands)-1]; Broken(\"gt\") {\n\t\t\tc.Args = append(c.Args[:3], c.Args[4:]...)\n\t\t}\n"},
+			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"gt\") && old < f.minRegister {"},
+			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
+		patched("low-end", "a fence may lie below the voter's old register",
+			Change{"redlock/quorum/fence.go", "\t\tlows[n] = v.Low\n", "\t\tif lows[n] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
+			Change{"redlock/quorum/fence.go", "return v.Low < fence &&", "return (v.Low < fence || pool.Broken(\"low-end\")) &&"}),
+		patched("fence-vote", "masters that refused the lock own fences",
+			Change{"redlock/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("again-3"),
+		patched("one-seal", "overlapping holders choose fences as if they followed one another",
+			Change{"redlock/acquire.go", "if c.request.Mode != Exclusive {", "if c.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
+			Change{"redlock/acquire.go", "if a.call.request.Mode != Exclusive {", "if a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
+			Change{"redlock/acquire.go", "v == quorum.Granted && a.call.request.Mode != Exclusive {", "v == quorum.Granted && a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"}).in("permits-3"),
+		patched("one-taker", "two acquires of a key count that succeeded in one flush",
+			Change{"pool/operation.go", "\tif t == nil {\n", "\tif t == nil || Broken(\"one-taker\") {\n"}).
+			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
+		patched("one-flush", "whatever follows an acquire of its key shares its flush",
+			Change{"pool/flush.go", "f.conflictsWithEarlier(plan) {", "f.conflictsWithEarlier(plan) && !Broken(\"one-flush\") {"}).
+			but("the second one can succeed only behind the first one's release, which is queued after the first one's answer; by then every seal has been sent whose raise holds the first fence, and the second proposal is above all raises that were sent"),
+	}
+}
+
+// brokenMemories: rows of masters that may have forgotten, and of one server that stands for two.
+func brokenMemories() []Mutant {
+	const proves = "engine.CountsAsVote(answer):\n\t\treturn engine.No\n"
+	return []Mutant{
+		patched("age", "a quarantined master's consent counts",
+			Change{"pool/options.go", "if o.RestartGuardOff {", "if o.RestartGuardOff || Broken(\"age\") {"}),
+		patched("quarantined-absence", "a quarantined master's \"not held\" counts",
+			Change{"redlock/release.go", proves, "answer.Seal.Good && pool.Broken(\"quarantined-absence\"), " + proves}),
+		patched("repeat-absence", "\"not held\" counts without a seal",
+			Change{"redlock/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
+		patched("trust", "a counter counts in any memory",
+			Change{"redlock/ids/nextid.go", "if life.Base == 0 {", "if life.Base == 0 || pool.Broken(\"trust\") {"}),
+		patched("distinct", "one server counts as two masters",
+			// The fingerprint would refuse one server under two names, too.
+			Change{"pool/fingerprint.go", "\treturn fingerprint + \"/master=\"", "\tif Broken(\"distinct\") {\n\t\treturn fingerprint\n\t}\n\treturn fingerprint + \"/master=\""},
+			Change{"pool/attempt.go", "other.claimedRunID == f.RunID {", "other.claimedRunID == f.RunID && !Broken(\"distinct\") {"}),
+	}
+}
+
+// brokenCopies: rows of what extends, undoes and releases copies.
+func brokenCopies() []Mutant {
+	const takeBack, undo = "\tl, score := a.call.locker, \"\"\n", "\ta.undoWithin(lane, c, key, end-1, end+1, slot...)\n"
+	return []Mutant{
+		patched("repair", "an absent copy counts as held",
+			Change{"redlock/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\t\treturn engine.Neither\n\tcase lacks && counts:\n"}),
+		patched("shorten", "an extension may shorten",
+			Change{scripts + "shape.lua", "math.max(ends, E)", "E"},
+			Change{scripts + "extend.lua", "new > ends", "new ~= ends"}),
+		patched("undo-guard", "an undo takes any copy of its token",
+			Change{"redlock/undo.go", undo, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, key, 0, 2*end, slot...)\n\t\treturn\n\t}\n" + undo},
+			Change{"redlock/upgrade.go", takeBack, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}),
+		patched("undo-all", "an undo skips masters that have not answered",
+			Change{"redlock/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"},
+			Change{"redlock/upgrade.go", takeBack, "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n" + takeBack}),
+		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
+			Change{"redlock/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
+		patched("pending-release", "an unanswered release is not repeated",
+			Change{"pool/pendingrelease.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
+	}
+}
+
+// brokenModes: rows of readers and of counted holders.
+func brokenModes() []Mutant {
+	return []Mutant{
+		patched("unpurged", "readers whose time is over are counted",
+			Change{scripts + "shape.lua", "redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. digits(now))", ""}).in("turning-3"),
+		patched("caller-clock", "the caller's clock decides whether a reader's lease is over",
+			Change{scripts + "shape.lua", "'(' .. digits(now)", "'(' .. ARGV[2]"}).in("readers-3"),
+		patched("one-kind", "an extension adds up copies of a reader and of a writer",
+			Change{"redlock/extend.go", "\t\t\tif other == how {\n", "\t\t\tif other == how || other.held && pool.Broken(\"one-kind\") {\n"}).in("halves-3"),
+		patched("counted-permits", "masters count permits, each for itself",
+			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
+	}
+}
