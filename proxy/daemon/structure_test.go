@@ -34,14 +34,14 @@ const (
 var (
 	knotLimits = map[string]int{
 		"pool":        3400, // the state machine of the lanes: lane, flush, verify, group, dial
-		"redlock":     8300,
+		"redlock":     6100,
 		"redlock/sim": 5300,
 	}
-	methodLimits = map[string]int{"redlock.Locker": 96, "redlock/sim.server": 58}
+	methodLimits = map[string]int{"redlock.Locker": 66, "redlock/sim.server": 58}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.
-const mostOperations = 25
+const mostOperations = 4
 
 // source is the product's code with its types.
 type source struct {

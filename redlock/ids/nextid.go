@@ -1,7 +1,4 @@
-// This file issues ids. Every id is greater than every id whose reply was sent before the
-// request for it arrived, over all daemons.
-//
-// One optimistic round per counter serves all requests that are there when it starts. The
+// idRound issues ids. One optimistic round per counter serves all requests that are there when it starts. The
 // round proposes the range [X+1, X+n] to every master. A master accepts it if its value
 // is below the range, and a quorum of acceptances assigns the range to the round. Two
 // successful rounds share a master, and the one that this master accepted later lies
@@ -9,7 +6,7 @@
 // round: serving them from a range that is already under way would break the order. A
 // failed round uses up its range, so gaps are possible.
 
-package redlock
+package ids
 
 import (
 	"errors"
@@ -17,23 +14,24 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
-// IDRequest requests Count consecutive ids of a counter.
-type IDRequest struct {
+// Request requests Count consecutive ids of a counter.
+type Request struct {
 	DB    int
-	Name  Key
-	Count int64  // 1 … 1 000 000, validated by the caller
-	Trace *Trace // receives the votes; may be nil
+	Name  engine.Key
+	Count int64         // 1 … 1 000 000, validated by the caller
+	Trace *engine.Trace // receives the votes; may be nil
 }
 
-// IDDone receives the first of the ids; see LockDone. Its errors are *NoQuorum,
-// *NotDurable, *LostState, *Exhausted, *Busy, ErrWrongType or ErrShutdown.
-type IDDone func(first int64, err error)
+// Done receives the first of the ids; see LockDone. Its errors are *NoQuorum,
+// *NotDurable, *LostState, *Exhausted, *Busy, engine.ErrWrongType or ErrShutdown.
+type Done func(first int64, err error)
 
 // idTimeout bounds how long a request competes with other daemons.
 const idTimeout = 2 * time.Second
@@ -50,38 +48,37 @@ const (
 )
 
 // NextID requests ids; done is called exactly once.
-func (l *Locker) NextID(b *Batch, r IDRequest, done IDDone) {
-	if err := l.enter(); err != nil {
+func (s *IDs) NextID(b *engine.Batch, r Request, done Done) {
+	if err := s.engine.Enter(); err != nil {
 		done(0, err)
 		return
 	}
-	c := l.ids.get(counterID{r.DB, r.Name}, l)
+	c := s.get(counterID{r.DB, r.Name})
 	c.mu.Lock()
-	c.waiting = append(c.waiting, idCaller{r.Count, l.clock.Now(), done, r.Trace})
+	c.waiting = append(c.waiting, idCaller{r.Count, s.engine.Clock.Now(), done, r.Trace})
 	start := !c.running
 	c.running = true
 	c.mu.Unlock()
 	if start {
-		l.submit(b, c.group, c.newRound(0))
+		c.round(b, 0)
 	}
 }
 
 // idRound is one proposal to all masters.
 type idRound struct {
+	engine.Plain
+	ballot  engine.Ballot
 	counter *idCounter
 	tries   int
 
-	mu       sync.Mutex
+	// Guarded by the ballot's lock.
 	frozen   bool
 	callers  []idCaller
 	tooLarge []idCaller // requests for more ids than are left
 	lo, hi   int64
 	started  time.Duration
-	tally    tally
-	missing  missing
 	high     int64 // highest value that a master reported
 	voids    idVoids
-	over     bool
 	trace    *roundTrace // nil: no request is traced
 	early    uint16      // bits: masters that answered before the round was frozen
 }
@@ -98,10 +95,12 @@ var (
 	errIDsForgot   = errors.New("may have forgotten the counter")
 )
 
-var _ pool.Operation = (*idRound)(nil)
+var _ engine.Question = (*idRound)(nil)
 
-func (c *idCounter) newRound(tries int) *idRound {
-	return &idRound{counter: c, tries: tries, tally: tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}}
+// round starts a round.
+func (c *idCounter) round(b *engine.Batch, tries int) {
+	r := &idRound{counter: c, tries: tries}
+	r.ballot.Ask(c.ids.engine, b, c.group, nil, r)
 }
 
 // Props: the order of rounds matters, and an acceptance counts as a vote only with a
@@ -110,21 +109,18 @@ func (r *idRound) Props() pool.Props {
 	return pool.Props{Key: r.counter.key, StartsNew: true, Sealed: true}
 }
 
-// Propose does nothing: ids are not fences.
-func (r *idRound) Propose(int64) {}
-
 // freeze closes the round for further requests. It runs when the command for the first
 // master is written, not when the round is queued: until then nothing has been proposed,
 // and arriving requests may join.
 func (r *idRound) freeze() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.ballot.Lock()
+	defer r.ballot.Unlock()
 	if r.frozen {
 		return
 	}
 	r.frozen = true
 	c := r.counter
-	r.started = c.locker.clock.Now()
+	r.started = c.ids.engine.Clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.lo = c.highest
@@ -145,12 +141,12 @@ func (r *idRound) freeze() {
 // Command proposes the range.
 func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	r.freeze()
-	r.mu.Lock()
+	r.ballot.Lock()
 	lo, hi, empty := r.lo, r.hi, len(r.callers) == 0
 	if r.trace != nil {
 		r.trace.sent[m.Lane] = m.Now
 	}
-	r.mu.Unlock()
+	r.ballot.Unlock()
 	if empty {
 		return false
 	}
@@ -161,7 +157,7 @@ func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 		confirmed = counter.confirmed
 	}
 	counter.mu.Unlock()
-	c.Set("EVALSHA", counter.locker.script.nextID, "1", counter.key,
+	c.Set("EVALSHA", counter.ids.engine.Scripts.NextID, "1", counter.key,
 		strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10), m.Incarnation.ID,
 		strconv.FormatInt(confirmed, 10), blankIsZero(m.Incarnation))
 	return true
@@ -177,44 +173,37 @@ func blankIsZero(life *pool.Incarnation) string {
 	return "0"
 }
 
-// Answer counts one master.
-func (r *idRound) Answer(a pool.Answer) {
+func (r *idRound) Read(a pool.Answer) engine.Reading {
 	value := readID(a.Reply)
-	r.mu.Lock()
 	r.reportLocked(a)
-	if r.over { // the code that decided the round reads it without the lock
-		r.mu.Unlock()
-		return
-	}
 	r.high = max(r.high, value.number)
-	durable := a.Seal.Durable || r.counter.locker.options.VolatileIDs
-	inTime := r.counter.locker.clock.Now()-r.started <= idRoundTime
-	good := a.Seal.Good && !a.Seal.Quarantined && inTime
+	ids := r.counter.ids
+	durable := a.Seal.Durable || ids.Volatile
+	inTime := ids.engine.Clock.Now()-r.started <= idRoundTime
+	good := engine.CountsAsVote(a) && inTime
 	switch {
 	case value.code == 1 && good && durable && value.trusted:
-		r.tally.yes++
-		r.missing.markCounted(a.Lane)
+		return engine.Yes
 	case value.code == 0 && a.Seal.Good:
-		r.tally.no++
-		r.missing.markCounted(a.Lane)
-	default:
-		r.tally.uncounted++
-		r.void(value, good, durable)
-		r.missing.markMissing(a.Lane, r.absence(&a, value, inTime, durable))
+		return engine.No
 	}
-	v := r.tally.result()
-	if v == undecided || v == unknown && r.tally.pending() > 0 { // the error lists every missing master
-		r.mu.Unlock()
-		return
-	}
-	r.over = true
-	refusals := r.tally.no
-	r.mu.Unlock()
-	if v == granted {
+	r.void(value, good, durable)
+	r.ballot.Missing.MarkMissing(a.Lane, r.absence(&a, value, inTime, durable))
+	return engine.Uncounted
+}
+
+func (r *idRound) Decided(v quorum.Result) {
+	if v == quorum.Granted {
 		r.succeed()
 		return
 	}
-	r.fail(refusals)
+	r.fail(r.ballot.Tally.No)
+}
+
+func (r *idRound) Late(a pool.Answer, _ quorum.Result) {
+	r.ballot.Lock()
+	defer r.ballot.Unlock()
+	r.reportLocked(a)
 }
 
 func (r *idRound) void(value idValue, good, durable bool) {
@@ -231,7 +220,7 @@ func (r *idRound) void(value idValue, good, durable bool) {
 
 // absence is why an acceptance does not count.
 func (r *idRound) absence(a *pool.Answer, value idValue, inTime, durable bool) pool.Absence {
-	why := r.counter.locker.pool.Absence(a)
+	why := r.counter.ids.engine.Pool.Absence(a)
 	if a.Seal.Good && a.Seal.Quarantined && !durable {
 		r.voids.quarantinedVolatile |= 1 << a.Lane
 	}
@@ -283,12 +272,12 @@ func (r *idRound) succeed() {
 	r.refuseTooLarge()
 	first := r.lo
 	for _, caller := range r.callers {
-		c.locker.leave()
+		c.ids.engine.Leave()
 		caller.done(first, nil)
 		first += caller.count
 	}
-	c.locker.counts.ids.Add(first - r.lo)
-	c.locker.counts.idRounds.Add(1)
+	c.ids.engine.Counts.IDs.Add(first - r.lo)
+	c.ids.engine.Counts.IDRounds.Add(1)
 	c.finished(len(r.callers))
 }
 
@@ -296,9 +285,9 @@ func (r *idRound) succeed() {
 // retry cannot succeed.
 func (r *idRound) fail(refusals int) {
 	c := r.counter
-	now := c.locker.clock.Now()
+	now := c.ids.engine.Clock.Now()
 	r.freeze() // if no master received the proposal, the callers are still waiting
-	c.locker.counts.idRounds.Add(1)
+	c.ids.engine.Counts.IDRounds.Add(1)
 	c.mu.Lock()
 	c.highest = max(c.highest, r.high)
 	if len(r.callers) > 0 {
@@ -322,13 +311,12 @@ func (r *idRound) retry() {
 	c.mu.Lock()
 	c.waiting = append(r.callers, c.waiting...)
 	c.mu.Unlock()
-	next := c.newRound(r.tries + 1)
 	if r.tries == 0 {
-		c.locker.submit(nil, c.group, next) // most likely X was only out of date
+		c.round(nil, 1) // most likely X was only out of date
 		return
 	}
 	delay := time.Millisecond << min(r.tries, 5)
-	c.locker.clock.AfterFunc(c.locker.pool.Jitter(delay), func() { c.locker.submit(nil, c.group, next) })
+	c.ids.engine.Clock.AfterFunc(c.ids.engine.Pool.Jitter(delay), func() { c.round(nil, r.tries+1) })
 }
 
 // refuseTooLarge answers the callers for which too few ids are left.
@@ -338,15 +326,15 @@ func (r *idRound) refuseTooLarge() {
 	highest := c.highest
 	c.mu.Unlock()
 	for _, caller := range r.tooLarge {
-		c.locker.leave()
+		c.ids.engine.Leave()
 		caller.done(0, &Exhausted{Counter: c.id.name, Value: highest})
 	}
-	c.locker.ids.release(c, len(r.tooLarge))
+	c.ids.release(c, len(r.tooLarge))
 }
 
 func (r *idRound) refuse(err error) {
 	for _, caller := range r.callers {
-		r.counter.locker.leave()
+		r.counter.ids.engine.Leave()
 		caller.done(0, err)
 	}
 	r.counter.finished(len(r.callers))
@@ -354,36 +342,76 @@ func (r *idRound) refuse(err error) {
 
 // finished starts the next round for the requests that arrived during this one.
 func (c *idCounter) finished(answered int) {
-	c.locker.ids.release(c, answered)
+	c.ids.release(c, answered)
 	c.mu.Lock()
 	c.running = len(c.waiting) > 0
 	again := c.running
 	c.mu.Unlock()
 	if again {
-		c.locker.submit(nil, c.group, c.newRound(0))
+		c.round(nil, 0)
 	}
 }
 
 // diagnosis returns the error of a round that has no quorum.
 func (r *idRound) diagnosis(refusals int) error {
-	l, g := r.counter.locker, r.counter.group
-	yes, n, quorum := r.tally.yes, l.pool.N(), l.pool.Quorum()
+	e, t := r.counter.ids.engine, &r.ballot.Tally
 	switch {
-	case r.voids.wrongType > n-quorum:
-		return ErrWrongType
+	case r.voids.wrongType > t.N-t.Quorum:
+		return engine.ErrWrongType
 	case refusals > 0:
-		return l.noQuorum(&r.missing, "other daemons were faster in every round; try again, and spread the load over several counters")
-	case yes+r.voids.volatile >= quorum:
-		l.counts.noQuorum.Add(1)
-		return &NotDurable{Durable: yes, Needed: quorum, Total: n, Volatile: g.Volatile()}
-	case r.voids.volatile+r.voids.untrusted > n-quorum: // even if the other masters return
-		l.counts.noQuorum.Add(1)
-		return &LostState{Counter: r.counter.id.name, Trusted: yes, Needed: quorum, Highest: r.high}
+		return r.ballot.NoQuorum("other daemons were faster in every round; try again, and spread the load over several counters")
+	case t.Yes+r.voids.volatile >= t.Quorum:
+		e.Counts.NoQuorum.Add(1)
+		return &NotDurable{Durable: t.Yes, Needed: t.Quorum, Total: t.N, Volatile: r.counter.group.Volatile()}
+	case r.voids.volatile+r.voids.untrusted > t.N-t.Quorum: // even if the other masters return
+		e.Counts.NoQuorum.Add(1)
+		return &LostState{Counter: r.counter.id.name, Trusted: t.Yes, Needed: t.Quorum, Highest: r.high}
 	}
 	note := "ids may have been skipped, none is given twice"
-	if fading := r.voids.quarantinedVolatile; r.voids.volatile+bits.OnesCount16(fading) > n-quorum {
+	if fading := r.voids.quarantinedVolatile; r.voids.volatile+bits.OnesCount16(fading) > t.N-t.Quorum {
 		note += "; when they vote, too few masters are durable for ids (NOTDURABLE): set appendonly yes and appendfsync always on " +
-			strings.Join(masterNames(l.pool, fading), ", ")
+			strings.Join(engine.MasterNames(e.Pool, fading), ", ")
 	}
-	return l.noQuorum(&r.missing, note)
+	return r.ballot.NoQuorum(note)
+}
+
+// roundTrace traces a round of ids that serves requests with a Trace. Its votes are those
+// of all of them.
+type roundTrace struct {
+	traces []*engine.Trace
+	sent   [quorum.MaxMasters]time.Duration
+}
+
+// announceLocked is called when the round's requests are known. Masters that have
+// answered before did not receive the round's command.
+func (r *idRound) announceLocked() {
+	for i := range r.callers {
+		t := r.callers[i].trace
+		if t == nil {
+			continue
+		}
+		if r.trace == nil {
+			r.trace = &roundTrace{}
+		}
+		r.trace.traces = append(r.trace.traces, t)
+		t.OnBallot(r.ballot.Tally.N)
+	}
+	for lane := range r.ballot.Tally.N {
+		if r.early&(1<<lane) != 0 {
+			r.reportLocked(pool.Answer{Lane: lane})
+		}
+	}
+}
+
+// reportLocked reports one vote.
+func (r *idRound) reportLocked(a pool.Answer) {
+	switch {
+	case !r.frozen:
+		r.early |= 1 << a.Lane
+	case r.trace != nil:
+		v := engine.VoteOf(r.counter.ids.engine.Pool, a, engine.IsYes, r.trace.sent[a.Lane])
+		for _, t := range r.trace.traces {
+			t.OnVote(v)
+		}
+	}
 }

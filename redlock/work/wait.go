@@ -4,7 +4,7 @@
 // the end of an attempt is no release of a key that masters would announce. The requests
 // count with those that wait for locks, towards the same limit, and end as those do.
 
-package redlock
+package work
 
 import (
 	"cmp"
@@ -12,15 +12,10 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
-// workWaits are the requests for work that wait; the mutex of waiters guards them.
-type workWaits struct {
-	parked  map[*workCall]struct{} // between two polls
-	started int64                  // how many have begun to wait
-}
-
-// workWait is the wait of one request; the mutex of waiters guards it.
+// workWait is the wait of one request; the mutex of Works guards it.
 type workWait struct {
 	counted bool // from the first "running" to the answer
 	number  int64
@@ -29,13 +24,13 @@ type workWait struct {
 
 // finish answers, or waits while another attempt runs and the caller's wait lasts.
 func (w *workCall) finish(a Work, err error) {
-	l := w.locker
-	left := w.began + w.request.Wait - l.clock.Now()
+	s := w.works
+	left := w.began + w.request.Wait - s.engine.Clock.Now()
 	switch {
-	case err != nil || a.State != WorkRunning || left <= 0 || w.left.Load():
+	case err != nil || a.State != Running || left <= 0 || w.left.Load():
 		w.answer(a, err)
-	case l.closing.Load() || l.waits.isClosed():
-		w.answer(Work{}, ErrShutdown)
+	case s.engine.Closing() || s.places.WaitsEnded():
+		w.answer(Work{}, engine.ErrShutdown)
 	default:
 		w.park(max(time.Millisecond, min(a.Retry, workPollInterval, left)), a.Attempt)
 	}
@@ -46,33 +41,32 @@ func (w *workCall) finish(a Work, err error) {
 // end of the daemon both take the call out of parked; the one that does so continues it.
 // If the daemon ends between finish's check and here, the next poll finds it.
 func (w *workCall) park(delay time.Duration, attempt int64) {
-	l, s, limit := w.locker, &w.locker.waits, w.locker.options.MaxWaiters
+	s := w.works
 	s.mu.Lock()
-	if !w.wait.counted && s.count.Load() >= int64(limit) {
-		s.mu.Unlock()
-		w.answer(Work{}, &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"})
-		return
-	}
 	if !w.wait.counted {
-		l.workWaits.started++
-		w.wait.counted, w.wait.number = true, l.workWaits.started
-		s.count.Add(1)
+		if err := s.places.EnterWait(); err != nil {
+			s.mu.Unlock()
+			w.answer(Work{}, err)
+			return
+		}
+		s.started++
+		w.wait.counted, w.wait.number = true, s.started
 	}
-	if l.workWaits.parked == nil {
-		l.workWaits.parked = map[*workCall]struct{}{}
+	if s.parked == nil {
+		s.parked = map[*workCall]struct{}{}
 	}
-	l.workWaits.parked[w] = struct{}{}
-	w.wait.timer = l.clock.AfterFunc(delay, func() { w.poll(attempt) })
+	s.parked[w] = struct{}{}
+	w.wait.timer = s.engine.Clock.AfterFunc(delay, func() { w.poll(attempt) })
 	s.mu.Unlock()
 }
 
 // poll tries again, unless the daemon ended first.
 func (w *workCall) poll(attempt int64) {
-	l := w.locker
-	l.waits.mu.Lock()
-	_, mine := l.workWaits.parked[w]
-	delete(l.workWaits.parked, w)
-	l.waits.mu.Unlock()
+	s := w.works
+	s.mu.Lock()
+	_, mine := s.parked[w]
+	delete(s.parked, w)
+	s.mu.Unlock()
 	if mine {
 		w.tries = 0
 		w.try(nil, attempt)
@@ -81,30 +75,29 @@ func (w *workCall) poll(attempt int64) {
 
 // answer ends the request, and its wait if it waited.
 func (w *workCall) answer(a Work, err error) {
-	s := &w.locker.waits
+	s := w.works
 	s.mu.Lock()
 	if w.wait.counted {
 		w.wait.counted = false
-		s.count.Add(-1)
+		s.places.LeaveWait()
 	}
 	s.mu.Unlock()
 	w.done(a, err)
 }
 
-// endWorkWaits answers the requests that are between two polls, in order of arrival. A
+// EndWaits answers the requests that are between two polls, in order of arrival. A
 // request that is polling now gets that poll's answer, or finds that waits have ended.
-func (l *Locker) endWorkWaits() {
-	s := &l.waits
+func (s *Works) EndWaits() {
 	s.mu.Lock()
-	all := make([]*workCall, 0, len(l.workWaits.parked))
-	for w := range l.workWaits.parked {
+	all := make([]*workCall, 0, len(s.parked))
+	for w := range s.parked {
 		w.wait.timer.Stop()
 		all = append(all, w)
 	}
-	clear(l.workWaits.parked)
+	clear(s.parked)
 	s.mu.Unlock()
 	slices.SortFunc(all, func(a, b *workCall) int { return cmp.Compare(a.wait.number, b.wait.number) })
 	for _, w := range all {
-		w.answer(Work{}, ErrShutdown)
+		w.answer(Work{}, engine.ErrShutdown)
 	}
 }

@@ -1,33 +1,31 @@
-package redlock
+package quorum
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"redlockd/pool"
 )
 
 // pureVoters draws intervals whose tops are never below the proposal, as the
 // pool promises; a third of the time they are, as after a bounded flush.
-func pureVoters(r *rand.Rand, n int) (voters []interval, proposal int64) {
+func pureVoters(r *rand.Rand, n int) (voters []Interval, proposal int64) {
 	proposal = 1 + r.Int64N(30)
 	for range n {
 		low := r.Int64N(30)
-		voters = append(voters, interval{low: low, top: max(low, proposal) + r.Int64N(4)})
+		voters = append(voters, Interval{Low: low, Top: max(low, proposal) + r.Int64N(4)})
 	}
 	if r.IntN(3) == 0 {
 		for i := range voters {
-			voters[i].top = voters[i].low + r.Int64N(8)
+			voters[i].Top = voters[i].Low + r.Int64N(8)
 		}
 	}
 	return voters, proposal
 }
 
 // pureHolds counts the intervals a fence lies in.
-func pureHolds(voters []interval, fence int64) (n int) {
+func pureHolds(voters []Interval, fence int64) (n int) {
 	for _, v := range voters {
-		if v.low < fence && fence <= v.top {
+		if v.Low < fence && fence <= v.Top {
 			n++
 		}
 	}
@@ -51,8 +49,8 @@ func TestFit_ReturnsTheSmallestFenceAtOrAboveTheProposalThatAQuorumOwns(t *testi
 		var lows []int64
 		topsReach := true
 		for _, v := range voters {
-			lows = append(lows, v.low)
-			topsReach = topsReach && v.top >= proposal
+			lows = append(lows, v.Low)
+			topsReach = topsReach && v.Top >= proposal
 		}
 		slices.Sort(lows)
 		if want := max(proposal, lows[quorum-1]+1); fence != want {
@@ -86,7 +84,7 @@ func TestFit_ReturnsTheSmallestFenceAtOrAboveTheProposalThatAQuorumOwns(t *testi
 }
 
 func TestFit_ChangesNothingOfTheVoters(t *testing.T) {
-	voters := []interval{{low: 9, top: 12}, {low: 3, top: 12}, {low: 7, top: 12}}
+	voters := []Interval{{Low: 9, Top: 12}, {Low: 3, Top: 12}, {Low: 7, Top: 12}}
 	before := slices.Clone(voters)
 	if fence, ok := fit(voters, 2, 1); fence != 8 || !ok {
 		t.Errorf("%d, %v, want 8", fence, ok)
@@ -96,68 +94,71 @@ func TestFit_ChangesNothingOfTheVoters(t *testing.T) {
 	}
 }
 
-// pureFencing is a fencing with these intervals.
-func pureFencing(proposal int64, voters ...interval) *fencing {
-	f := &fencing{proposal: proposal}
+// pureFencing is a Fencing with these intervals.
+func pureFencing(proposal int64, voters ...Interval) *Fencing {
+	f := &Fencing{Proposal: proposal}
 	for lane, v := range voters {
-		f.voted(lane, pool.Seal{Good: true, IncarnationID: "l", Old: v.low, Top: v.top})
+		f.Voted(Interval{Lane: lane, Incarnation: "l", Low: v.Low, Top: v.Top})
 	}
 	return f
 }
 
 func TestFencing_OneMoreSealSufficesWhenNoVoterFails(t *testing.T) {
-	f := pureFencing(5, interval{low: 0, top: 5}, interval{low: 9, top: 9}, interval{low: 10, top: 10})
-	fence, raise, hopeless := f.choose(3, 0)
+	f := pureFencing(5, Interval{Low: 0, Top: 5}, Interval{Low: 9, Top: 9}, Interval{Low: 10, Top: 10})
+	fence, raise, hopeless := f.Choose(3, 0)
 	if fence != 0 || hopeless || !slices.Equal(raise, []int{0, 1, 2}) {
 		t.Fatalf("%d, %v, %v, want all three to be raised", fence, raise, hopeless)
 	}
 	for lane := range 3 {
 		if lane > 0 {
-			if fence, raise, hopeless = f.choose(3, 0); fence != 0 || len(raise) > 0 || hopeless {
+			if fence, raise, hopeless = f.Choose(3, 0); fence != 0 || len(raise) > 0 || hopeless {
 				t.Fatalf("%d, %v, %v while seals are under way", fence, raise, hopeless)
 			}
 		}
-		f.onRaised(lane, pool.Seal{Good: true, IncarnationID: "l", Top: 20})
+		f.Raised(Interval{Lane: lane, Incarnation: "l", Top: 20}, true)
 	}
-	if fence, _, _ = f.choose(3, 0); fence != 11 {
+	if fence, _, _ = f.Choose(3, 0); fence != 11 {
 		t.Errorf("fence %d, want 11: above every old register", fence)
 	}
 }
 
 func TestFencing_AVoterThatComesLaterIsRaisedToo(t *testing.T) {
-	f := pureFencing(5, interval{low: 0, top: 5}, interval{low: 9, top: 9})
-	f.choose(2, 1)
-	f.voted(4, pool.Seal{Good: true, IncarnationID: "l", Old: 7, Top: 7})
-	if _, raise, _ := f.choose(2, 0); !slices.Equal(raise, []int{4}) {
+	f := pureFencing(5, Interval{Low: 0, Top: 5}, Interval{Low: 9, Top: 9})
+	f.Choose(2, 1)
+	f.Voted(Interval{Lane: 4, Incarnation: "l", Low: 7, Top: 7})
+	if _, raise, _ := f.Choose(2, 0); !slices.Equal(raise, []int{4}) {
 		t.Errorf("raise %v, want lane 4", raise)
 	}
-	if _, raise, _ := f.choose(2, 0); len(raise) != 0 {
+	if _, raise, _ := f.Choose(2, 0); len(raise) != 0 {
 		t.Errorf("raise %v, want nothing twice", raise)
 	}
 }
 
 func TestFencing_ASealOfAnotherMemoryOrABadOneRaisesNothing(t *testing.T) {
-	for _, seal := range []pool.Seal{{Good: true, IncarnationID: "other", Top: 99}, {Good: false, IncarnationID: "l", Top: 99}, {}} {
-		f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
-		f.choose(2, 0)
-		f.onRaised(0, seal)
-		if f.voters[0].top != 5 {
-			t.Errorf("%+v lifted the top to %d", seal, f.voters[0].top)
+	for _, seal := range []struct {
+		of   Interval
+		good bool
+	}{{Interval{Incarnation: "other", Top: 99}, true}, {Interval{Incarnation: "l", Top: 99}, false}, {}} {
+		f := pureFencing(1, Interval{Low: 0, Top: 5}, Interval{Low: 9, Top: 9})
+		f.Choose(2, 0)
+		f.Raised(seal.of, seal.good)
+		if f.voters[0].Top != 5 {
+			t.Errorf("%+v lifted the top to %d", seal, f.voters[0].Top)
 		}
 	}
-	f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
-	f.choose(2, 0)
-	f.onRaised(0, pool.Seal{Good: true, IncarnationID: "l", Top: 3})
-	if f.voters[0].top != 5 {
-		t.Errorf("a lower register lowered the top to %d", f.voters[0].top)
+	f := pureFencing(1, Interval{Low: 0, Top: 5}, Interval{Low: 9, Top: 9})
+	f.Choose(2, 0)
+	f.Raised(Interval{Incarnation: "l", Top: 3}, true)
+	if f.voters[0].Top != 5 {
+		t.Errorf("a lower register lowered the top to %d", f.voters[0].Top)
 	}
 }
 
 func TestFencing_GivesUpAfterItsRoundsAndOnlyOnceEveryVoteIsIn(t *testing.T) {
-	f := pureFencing(1, interval{low: 0, top: 5}, interval{low: 9, top: 9})
+	f := pureFencing(1, Interval{Low: 0, Top: 5}, Interval{Low: 9, Top: 9})
 	rounds := 0
 	for {
-		fence, raise, hopeless := f.choose(2, 1)
+		fence, raise, hopeless := f.Choose(2, 1)
 		if fence != 0 || hopeless {
 			t.Fatalf("%d, %v", fence, hopeless)
 		}
@@ -166,13 +167,13 @@ func TestFencing_GivesUpAfterItsRoundsAndOnlyOnceEveryVoteIsIn(t *testing.T) {
 		}
 		rounds++
 		for _, lane := range raise {
-			f.onRaised(lane, pool.Seal{})
+			f.Raised(Interval{Lane: lane}, false)
 		}
 	}
 	if rounds != maxRounds {
 		t.Errorf("%d rounds, want %d", rounds, maxRounds)
 	}
-	if _, _, hopeless := f.choose(2, 0); !hopeless {
+	if _, _, hopeless := f.Choose(2, 0); !hopeless {
 		t.Error("goes on hoping with every vote in")
 	}
 }

@@ -9,10 +9,10 @@
 //     meanwhile changes the text, so no vote is lost that was cast after the inspection. A
 //     counter is gone when a quorum has deleted it. A round that succeeds beside the
 //     deletion shares a master with that quorum, and its votes all stay.
-//  3. A master deletes within deleteTime of the inspection, by its own clock. A command that
+//  3. A master deletes within DeleteTime of the inspection, by its own clock. A command that
 //     arrives later cannot take a later counter for the one that was shown.
 //  4. The answer is held back until no round that has a lost vote counts any more: for
-//     idRoundTime, and for deleteTime before, if a master has not answered.
+//     idRoundTime, and for DeleteTime before, if a master has not answered.
 //
 // A master that was down keeps its copy. That copy causes no doubt: a master accepts only ids
 // above its value. So the copy can make later ids jump above the old value once the master
@@ -23,17 +23,18 @@
 // that have lost their memory once, a counter that is not there may be a forgotten one; there
 // DNEXTID answers LOSTSTATE until DIDRESEED.
 
-package redlock
+package ids
 
 import (
 	"strconv"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
-// deleteTime is how long after the inspection a master may delete.
-const deleteTime = 2 * time.Second
+// DeleteTime is how long after the inspection a master may delete.
+const DeleteTime = 2 * time.Second
 
 // CounterFate is the result of a deletion on one master.
 type CounterFate struct {
@@ -51,10 +52,10 @@ const (
 
 // deletion is one deletion under way.
 type deletion struct {
-	locker  *Locker
+	ids     *IDs
 	group   *pool.Group
 	id      counterID
-	name    Key
+	name    engine.Key
 	confirm int64
 	shown   []shownCounter // by lane
 	done    func([]CounterFate, error)
@@ -84,28 +85,28 @@ func readShown(a pool.Answer) shownCounter {
 }
 
 // DeleteCounter deletes a counter whose value is confirm. done is called exactly once; its
-// errors are *NotConfirmed, *InUse, *LostState, *NoQuorum, ErrWrongType and ErrShutdown.
-func (l *Locker) DeleteCounter(db int, name Key, confirm int64, done func([]CounterFate, error)) {
-	if err := l.enter(); err != nil {
+// errors are *NotConfirmed, *InUse, *LostState, *NoQuorum, engine.ErrWrongType and ErrShutdown.
+func (s *IDs) DeleteCounter(db int, name engine.Key, confirm int64, done func([]CounterFate, error)) {
+	if err := s.engine.Enter(); err != nil {
 		done(nil, err)
 		return
 	}
-	d := &deletion{locker: l, group: l.pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
+	d := &deletion{ids: s, group: s.engine.Pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
 	d.query(func(int) (until, text string) { return "", "" }, d.onShown)
 }
 
 // query sends the script to every master; with an end the script deletes the counter there.
 func (d *deletion) query(with func(lane int) (until, text string), done func([]pool.Answer)) {
-	key := d.locker.idKey(d.name)
-	d.locker.queryAll(d.group, func(m *pool.SendContext, c *pool.Command) {
+	key := d.ids.key(d.name)
+	d.ids.engine.Collect(d.group, func(m *pool.SendContext, c *pool.Command) {
 		until, text := with(m.Lane)
-		c.Set("EVALSHA", d.locker.script.deleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
+		c.Set("EVALSHA", d.ids.engine.Scripts.DeleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
 	}, done)
 }
 
 // reject answers that nothing was deleted.
 func (d *deletion) reject(err error) {
-	d.locker.leave()
+	d.ids.engine.Leave()
 	d.done(nil, err)
 }
 
@@ -114,14 +115,14 @@ func (d *deletion) onShown(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
 	shown, trusted, wrongType, there := 0, 0, 0, false
 	highest := int64(0)
-	var m missing
+	var m engine.Missing
 	for lane, a := range answers {
 		s := readShown(a)
 		d.shown[lane] = s
 		if s.code == 1 || s.code == -1 {
-			m.markCounted(lane)
+			m.MarkCounted(lane)
 		} else {
-			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
+			m.MarkMissing(lane, d.ids.engine.Pool.Absence(&answers[lane]))
 		}
 		switch s.code {
 		case 1:
@@ -135,23 +136,23 @@ func (d *deletion) onShown(answers []pool.Answer) {
 			wrongType++
 		}
 	}
-	l, quorum := d.locker, d.locker.pool.Quorum()
+	e, needed := d.ids.engine, d.ids.engine.Pool.Quorum()
 	switch {
-	case wrongType > l.pool.N()-quorum:
-		d.reject(ErrWrongType)
-	case shown < quorum:
-		d.reject(l.noQuorum(&m, "nothing was deleted"))
+	case wrongType > e.Pool.N()-needed:
+		d.reject(engine.ErrWrongType)
+	case shown < needed:
+		d.reject(e.NoQuorum(&m, "nothing was deleted"))
 	case !there || highest != d.confirm:
 		d.reject(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
-	case trusted < quorum:
-		d.reject(&LostState{Counter: d.name, Trusted: trusted, Needed: quorum, Highest: highest})
+	case trusted < needed:
+		d.reject(&LostState{Counter: d.name, Trusted: trusted, Needed: needed, Highest: highest})
 	default:
 		d.query(func(lane int) (until, text string) {
 			s := d.shown[lane]
 			if s.code != 1 {
 				return "", "" // the script only inspects: the content of this master is not known
 			}
-			return strconv.FormatInt(s.at+deleteTime.Milliseconds(), 10), s.text
+			return strconv.FormatInt(s.at+DeleteTime.Milliseconds(), 10), s.text
 		}, d.onDeleted)
 	}
 }
@@ -160,7 +161,7 @@ func (d *deletion) onShown(answers []pool.Answer) {
 func (d *deletion) onDeleted(answers []pool.Answer) {
 	fates, gone, open := make([]CounterFate, len(answers)), 0, false
 	var changed []string
-	var m missing
+	var m engine.Missing
 	for lane, s := range d.group.Statuses() {
 		fate := CounterUnanswered
 		switch result := readShown(answers[lane]); {
@@ -178,36 +179,36 @@ func (d *deletion) onDeleted(answers []pool.Answer) {
 			open = open || answers[lane].Sent
 		}
 		if fate == CounterUnanswered {
-			m.markMissing(lane, d.locker.pool.Absence(&answers[lane]))
+			m.MarkMissing(lane, d.ids.engine.Pool.Absence(&answers[lane]))
 		} else {
-			m.markCounted(lane)
+			m.MarkCounted(lane)
 		}
 		fates[lane] = CounterFate{s.Name, fate}
 	}
 	wait := idRoundTime + idRoundMargin
 	if open {
-		wait += deleteTime + idRoundMargin
+		wait += DeleteTime + idRoundMargin
 	}
-	l, quorum := d.locker, d.locker.pool.Quorum()
-	l.leave() // a daemon that stops need not wait for the answer
-	l.clock.AfterFunc(wait, func() {
-		l.ids.forget(d.id)
+	e, needed := d.ids.engine, d.ids.engine.Pool.Quorum()
+	e.Leave() // a daemon that stops need not wait for the answer
+	e.Clock.AfterFunc(wait, func() {
+		d.ids.forget(d.id)
 		switch {
-		case gone >= quorum:
+		case gone >= needed:
 			d.done(fates, nil)
 		case len(changed) > 0:
-			d.done(fates, &InUse{Counter: d.name, Confirm: d.confirm, Changed: changed, Deleted: gone, Needed: quorum})
+			d.done(fates, &InUse{Counter: d.name, Confirm: d.confirm, Changed: changed, Deleted: gone, Needed: needed})
 		default:
-			d.done(fates, l.noQuorum(&m, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
+			d.done(fates, e.NoQuorum(&m, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
 		}
 	})
 }
 
 // forget drops what this daemon remembers of a counter's value.
-func (m *idCounters) forget(id counterID) {
-	m.mu.Lock()
-	c := m.byID[id]
-	m.mu.Unlock()
+func (s *IDs) forget(id counterID) {
+	s.mu.Lock()
+	c := s.byID[id]
+	s.mu.Unlock()
 	if c == nil {
 		return
 	}

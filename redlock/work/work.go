@@ -1,4 +1,4 @@
-// This file implements attempt-counted fail-over: one of many workers does a piece of
+// Works implements attempt-counted fail-over: one of many workers does a piece of
 // work. If it dies, another takes over; after MAX attempts all of them give up.
 //
 // An attempt is a lock with a number. It is granted when a quorum of masters wrote the
@@ -6,63 +6,90 @@
 // is granted twice, and never more than MAX are. Every later attempt meets a DONE that a
 // quorum acknowledged. Every record has an expiry.
 
-package redlock
+package work
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
-// WorkRequest requests an attempt at a piece of work.
-type WorkRequest struct {
+// ErrBadToken: the token is not one that DWORK gives.
+var ErrBadToken = errors.New("invalid token: it must be the one that DWORK answered with")
+
+// Works are the attempts of a daemon.
+type Works struct {
+	engine *engine.Engine
+	places Places
+
+	mu      sync.Mutex
+	parked  map[*workCall]struct{} // between two polls
+	started int64                  // how many have begun to wait
+}
+
+// Places are those of requests that wait, for work or for locks.
+type Places interface {
+	EnterWait() error // *Busy without a free place
+	LeaveWait()
+	WaitsEnded() bool // the daemon admits no more waiters
+}
+
+// New returns the attempts of a daemon.
+func New(e *engine.Engine, p Places) *Works { return &Works{engine: e, places: p} }
+
+// Request requests an attempt at a piece of work.
+type Request struct {
 	DB      int
-	Key     Key
+	Key     engine.Key
 	Timeout time.Duration // lease of one attempt, 10 ms … MaxTTL
 	Max     int64         // attempts, at least 1
 	Keep    time.Duration // how long the end is remembered, ≤ MaxKeep; 0 = 2 × Timeout
 	Wait    time.Duration // how long to wait while another attempt runs; 0 = not
 	Meta    string
-	Trace   *Trace // receives the votes; may be nil
+	Trace   *engine.Trace // receives the votes; may be nil
 }
 
-// WorkState is what a request for work finds.
-type WorkState string
+// State is what a request for work finds.
+type State string
 
 // The four answers.
 const (
-	WorkAcquired  WorkState = "acquired"  // the caller does the work
-	WorkRunning   WorkState = "running"   // another attempt runs
-	WorkDone      WorkState = "done"      // the work is finished
-	WorkExhausted WorkState = "exhausted" // all attempts failed
+	Acquired  State = "acquired"  // the caller does the work
+	Running   State = "running"   // another attempt runs
+	Done      State = "done"      // the work is finished
+	Exhausted State = "exhausted" // all attempts failed
 )
 
-// Work is the answer to a WorkRequest.
+// Work is the answer to a Request.
 type Work struct {
-	State   WorkState
-	Key     Key
+	State   State
+	Key     engine.Key
 	Attempt int64
-	Token   Token         // acquired: proves this attempt
-	Fence   Fence         // acquired
+	Token   engine.Token  // acquired: proves this attempt
+	Fence   engine.Fence  // acquired
 	Last    bool          // acquired: there is no attempt after this one
 	Retry   time.Duration // running: the attempt times out then
 
-	grant Grant
+	db        int
+	lease     engine.Lease
+	undoUntil time.Duration // see GiveBack
 }
 
 // Validity is what is left of an acquired attempt's lease.
-func (w *Work) Validity() time.Duration { return w.grant.Validity() }
+func (w *Work) Validity() time.Duration { return w.lease.Validity() }
 
 // Spent is the error of an attempt whose validity ran out before it could be handed over.
-func (w *Work) Spent() error { return w.grant.ExpiredError() }
+func (w *Work) Spent() error { return w.lease.Expired() }
 
-// WorkCompletion receives the answer; see LockDone.
-type WorkCompletion func(Work, error)
+// Completion receives the answer; see LockDone.
+type Completion func(Work, error)
 
 // workPollInterval is how often a waiting request polls before the running attempt can
 // have timed out: the attempt may have ended earlier.
@@ -70,57 +97,56 @@ const workPollInterval = 100 * time.Millisecond
 
 // Work requests an attempt; done is called exactly once. leave ends the wait of a client
 // that has left: an attempt that is granted after that is given back.
-func (l *Locker) Work(b *Batch, r WorkRequest, done WorkCompletion) (leave func()) {
-	if err := l.enter(); err != nil {
+func (s *Works) Work(b *engine.Batch, r Request, done Completion) (leave func()) {
+	if err := s.engine.Enter(); err != nil {
 		done(Work{}, err)
 		return func() {}
 	}
 	if r.Keep == 0 {
-		r.Keep = min(2*r.Timeout, l.pool.Options().MaxKeep)
+		r.Keep = min(2*r.Timeout, s.engine.Pool.Options().MaxKeep)
 	}
-	w := &workCall{locker: l, group: l.pool.Group(r.DB), request: r, began: l.clock.Now()}
-	w.done = func(a Work, err error) { l.leave(); done(a, err) }
+	w := &workCall{works: s, group: s.engine.Pool.Group(r.DB), request: r, began: s.engine.Clock.Now()}
+	w.done = func(a Work, err error) { s.engine.Leave(); done(a, err) }
 	w.try(b, 1)
 	return func() { w.left.Store(true) }
 }
 
 // workCall is a request for work over all of its ballots.
 type workCall struct {
-	locker  *Locker
+	works   *Works
 	group   *pool.Group
-	request WorkRequest
+	request Request
 	began   time.Duration
 	round   time.Duration // start of the current series of ballots
 	tries   int           // ballots in it
 	left    atomic.Bool   // its client has left: no further ballot
 	wait    workWait
-	done    WorkCompletion
+	done    Completion
 }
 
 // try starts a ballot for attempt number n.
-func (w *workCall) try(b *Batch, n int64) {
-	l, now := w.locker, w.locker.clock.Now()
+func (w *workCall) try(b *engine.Batch, n int64) {
+	s, now := w.works, w.works.engine.Clock.Now()
 	if w.tries == 0 {
 		w.round = now
 	}
 	w.tries++
 	ballot := &workBallot{
-		call: w, key: l.workKey(w.request.Key), attempt: n, start: now,
+		call: w, key: s.workKey(w.request.Key), attempt: n, start: now,
 		token: workToken{
-			secret: NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
+			secret: engine.NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
 			began: w.group.Time() / 1000,
 		},
-		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
 	}
-	l.submit(b, w.group, l.traced(w.request.Trace, ballot))
+	ballot.ballot.AskFenced(s.engine, b, w.group, w.request.Trace, &ballot.fencing, ballot)
 }
 
-func (l *Locker) workKey(k Key) string { return l.options.KeyPrefix + "redlockd:work:" + string(k) }
+func (s *Works) workKey(k engine.Key) string { return s.engine.KeyOf("work:", k) }
 
 // workToken proves an attempt. It carries what the end of the attempt needs, so that any
 // daemon can end it: secret.attempt.max.keep.began.
 type workToken struct {
-	secret       Token
+	secret       engine.Token
 	attempt, max int64
 	keep         time.Duration
 	// began is when the attempt was requested, ms of the group's clock. Numbers start
@@ -133,7 +159,7 @@ func (t workToken) String() string {
 }
 
 // parseWorkToken rejects tokens that Work cannot have issued.
-func (l *Locker) parseWorkToken(t Token) (workToken, error) {
+func (s *Works) parseWorkToken(t engine.Token) (workToken, error) {
 	parts := strings.Split(string(t), ".")
 	if len(parts) != 5 || len(parts[0]) != 27 {
 		return workToken{}, ErrBadToken
@@ -143,8 +169,8 @@ func (l *Locker) parseWorkToken(t Token) (workToken, error) {
 	keep, err3 := strconv.ParseInt(parts[3], 10, 64)
 	began, err4 := strconv.ParseInt(parts[4], 10, 64)
 	if errors.Join(err1, err2, err3, err4) != nil || attempt < 1 || limit < attempt || began < 1 ||
-		keep < 1 || keep > l.pool.Options().MaxKeep.Milliseconds() {
+		keep < 1 || keep > s.engine.Pool.Options().MaxKeep.Milliseconds() {
 		return workToken{}, ErrBadToken
 	}
-	return workToken{Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond, began}, nil
+	return workToken{engine.Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond, began}, nil
 }
