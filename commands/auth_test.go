@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"crypto/sha256"
@@ -8,35 +8,38 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
 // guarded is a conversation with a table that has users; the clock stands.
-func guarded(t *testing.T, list ...User) (*conversation, *Users) {
+func guarded(t *testing.T, list ...access.User) (*conversation, *access.Users) {
 	t.Helper()
-	users, err := NewUsers(list)
+	users, err := access.NewUsers(list)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	c := newConversation(t)
 	c.client.Host = "10.0.0.9"
-	c.table = NewTable(Deps{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
+	c.serve(commands.Deps{Locks: c.locks, IDs: &fakeIDs{}, Users: users})
 	return c, users
 }
 
 func digest(password string) [32]byte { return sha256.Sum256([]byte(password)) }
 
 // low may lock a:* and nothing else.
-func low() User {
-	return User{Name: "low", Passwords: [][32]byte{digest("old"), digest("new")}, Keys: []string{"a:*"}, Commands: []string{"lock", "id"}}
+func low() access.User {
+	return access.User{Name: "low", Passwords: [][32]byte{digest("old"), digest("new")}, Keys: []string{"a:*"}, Commands: []string{"lock", "id"}}
 }
 
 const helloRefused = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 
 func TestAUTH_RepliesAsRedisDoes(t *testing.T) {
-	c, _ := guarded(t, Everything("default", "pw"), low())
+	c, _ := guarded(t, access.Everything("default", "pw"), low())
 	c.transcript(strings.NewReplacer("REFUSED", helloRefused, "UNMEASURED", "age=0 idle=0 flags=N sub=0 psub=0 "+unmeasured).Replace(`
 		> PING
 		< -NOAUTH Authentication required.
@@ -83,7 +86,7 @@ func TestAUTH_RepliesAsRedisDoes(t *testing.T) {
 
 func TestAUTH_ClosesAfterTheThirdFailureInARow(t *testing.T) {
 	const wrong = "-WRONGPASS invalid username-password pair or user is disabled."
-	c, _ := guarded(t, Everything("default", "pw"), low())
+	c, _ := guarded(t, access.Everything("default", "pw"), low())
 	for i, line := range []string{"AUTH x", "AUTH nobody pw", "AUTH pw", "AUTH low pw", "HELLO 3 AUTH default x", "AUTH default x"} {
 		want := wrong
 		if i == 2 {
@@ -99,14 +102,14 @@ func TestAUTH_ClosesAfterTheThirdFailureInARow(t *testing.T) {
 }
 
 func TestUnknownCommands_CountAsFailuresBeforeTheLoginAlone(t *testing.T) {
-	c, _ := guarded(t, Everything("default", "pw"))
+	c, _ := guarded(t, access.Everything("default", "pw"))
 	for range 3 {
 		c.say("SSH-2.0-x")
 	}
 	if !c.client.Closing {
 		t.Error("a scanner may go on")
 	}
-	c, _ = guarded(t, Everything("default", "pw"))
+	c, _ = guarded(t, access.Everything("default", "pw"))
 	c.say("AUTH pw")
 	for range 5 {
 		c.say("SSH-2.0-x")
@@ -116,29 +119,12 @@ func TestUnknownCommands_CountAsFailuresBeforeTheLoginAlone(t *testing.T) {
 	}
 }
 
-// Who guesses must not learn from the work done which names exist.
-func TestAUTH_DoesTheSameWorkForEveryFailure(t *testing.T) {
-	c, users := guarded(t, Everything("default", "pw"), low(), User{Name: "off", Passwords: [][32]byte{digest("pw")}, Disabled: true})
-	hashes := 0
-	real := users.hash
-	users.hash = func(b []byte) [32]byte { hashes++; return real(b) }
-	for _, line := range []string{"AUTH wrong", "AUTH nobody pw", "AUTH low wrong", "AUTH off pw", "HELLO 2 AUTH nobody x", "AUTH pw"} {
-		hashes = 0
-		c.say(line)
-		if hashes != 1 {
-			t.Errorf("%s: %d hashes, want 1", line, hashes)
-		}
-	}
-	// That as many digests are compared for a user as for none is a matter of
-	// types: both are arrays of one length.
-}
-
 func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
-	c, users := guarded(t, Everything("default", "pw"))
+	c, users := guarded(t, access.Everything("default", "pw"))
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	attempt := func(host, password string) string {
-		c.client = &Client{Host: host, Proto: 2}
+		c.client = &commands.Client{Host: host, Proto: 2}
 		return c.words("AUTH", password)
 	}
 	for i := range 10 {
@@ -164,34 +150,6 @@ func TestAUTH_LimitsTheFailuresOfAnAddressAndOfNoOther(t *testing.T) {
 	}
 }
 
-func TestThrottle_IsBoundedAndRecoversInTime(t *testing.T) {
-	var th throttle
-	now := time.Now()
-	for i := range maxBuckets + 500 {
-		th.take(string(rune(i+1)), hostFailures, now)
-	}
-	if n := len(th.buckets); n > maxBuckets {
-		t.Errorf("%d names are remembered", n)
-	}
-	if th.hasToken("another", hostFailures, now) {
-		t.Error("beyond the bound there is no limit at all")
-	}
-	now = now.Add(time.Minute)
-	if !th.hasToken("another", hostFailures, now) {
-		t.Error("nothing was forgiven")
-	}
-	th.take("another", hostFailures, now)
-	if n := len(th.buckets); n != 1 {
-		t.Errorf("%d names are remembered after a minute, want 1", n)
-	}
-	for i := range maxBuckets + 500 {
-		th.keep(string(rune(i + 1)))
-	}
-	if n := len(th.buckets); n != maxBuckets || !th.has(string(rune(maxBuckets+500))) {
-		t.Errorf("%d names are kept, want %d with the last one", n, maxBuckets)
-	}
-}
-
 func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
 	const command, key = "-NOPERM this user has no permissions to run the '%' command", "-NOPERM this user has no permissions to access one of the keys used as arguments"
 	c, _ := guarded(t, low())
@@ -210,7 +168,7 @@ func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
 		"DWORK a:1 1000 MAX 3":       strings.ReplaceAll(command, "%", "dwork"),
 		"DWORKINFO a:1":              strings.ReplaceAll(command, "%", "dworkinfo"),
 		"CLIENT KILL ID 1":           strings.ReplaceAll(command, "%", "client|kill"),
-		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + c.table.byName["dlock"].syntax,
+		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + "DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
 		"NOSUCH b":                   "-ERR unknown command 'NOSUCH', with args beginning with: 'b' ",
 	} {
 		if got := c.say(line); got != want {
@@ -223,23 +181,23 @@ func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
 // added without is found here.
 func TestPermissions_CoverEveryCommandWithAName(t *testing.T) {
 	all := low()
-	all.Commands = Categories()
+	all.Commands = access.Categories()
 	c, _ := guarded(t, all)
 	c.say("AUTH low new")
-	every(c.table, func(row *command) {
-		if row.redis || row.category == categoryConnection {
+	every(c.table, func(row *commands.Command) {
+		if row.Redis || row.Category == access.CategoryConnection {
 			return
 		}
-		if !slices.ContainsFunc(row.args, func(a argument) bool { return a.kind == kindKey }) {
+		if !slices.ContainsFunc(row.Args, func(a arg.Spec) bool { return a.Kind == arg.KindKey }) {
 			return
 		}
-		words := make([]string, max(row.arity.min, 2))
-		words[0] = row.name
+		words := make([]string, max(row.Arity.Min, 2))
+		words[0] = row.Name
 		good := map[string]string{"ttl": "1000", "token": "12345678", "numkeys": "1"} // as far as they come before the key
 		for i := range words[1:] {
 			words[i+1] = "foreign"
-			if !row.named() && good[row.args[i].name] != "" {
-				words[i+1] = good[row.args[i].name]
+			if !row.Named() && good[row.Args[i].Name] != "" {
+				words[i+1] = good[row.Args[i].Name]
 			}
 		}
 		if got := c.words(words...); !strings.HasPrefix(got, "-NOPERM") {
@@ -250,11 +208,12 @@ func TestPermissions_CoverEveryCommandWithAName(t *testing.T) {
 
 func TestDIDS_ListsOnlyWhatTheUserMaySee(t *testing.T) {
 	all := low()
-	all.Commands = Categories()
+	all.Commands = access.Categories()
 	c, _ := guarded(t, all)
 	c.say("AUTH low new")
-	if got := c.table.visible(c.client, []redlock.Key{"a:1", "b", "a:2"}); !slices.Equal(got, []redlock.Key{"a:1", "a:2"}) {
-		t.Errorf("got %q", got)
+	c.deps.IDs.(*fakeIDs).counters = map[redlock.Key]redlock.Counter{"a:1": {}, "b": {}, "a:2": {}}
+	if got, want := c.say("DIDS"), `{"a:1" [] "a:2" []}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -264,16 +223,16 @@ func TestUsers_AreReplacedUnderConnectionsThatStay(t *testing.T) {
 	c.say("AUTH low new")
 	more := low()
 	more.Keys = append(more.Keys, "b")
-	if err := users.Replace([]User{more}); err != nil {
+	if err := users.Replace([]access.User{more}); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.say("DLOCK b 1000"); !strings.HasPrefix(got, "[") {
 		t.Errorf("the new key: %s", got)
 	}
-	if err := users.Replace([]User{{Name: "x"}}); err == nil || c.say("PING") != "+PONG" {
+	if err := users.Replace([]access.User{{Name: "x"}}); err == nil || c.say("PING") != "+PONG" {
 		t.Errorf("a list that cannot be used changed something: %v", err)
 	}
-	if err := users.Replace([]User{Everything("other", "pw")}); err != nil {
+	if err := users.Replace([]access.User{access.Everything("other", "pw")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.say("PING"); got != "-NOAUTH user 'low' was removed or disabled; this connection is closed" || !c.client.Closing {
@@ -281,31 +240,12 @@ func TestUsers_AreReplacedUnderConnectionsThatStay(t *testing.T) {
 	}
 }
 
-func TestNewUsers_ReportsWhatIsWrong(t *testing.T) {
-	with := func(change func(*User)) User { u := low(); change(&u); return u }
-	for part, user := range map[string]User{
-		"has no password":                            with(func(u *User) { u.Passwords = nil }),
-		"5 passwords, allowed are 1 to 4":            with(func(u *User) { u.Passwords = make([][32]byte, 5) }),
-		`category "fly", allowed are lock, read, id`: with(func(u *User) { u.Commands = []string{"fly"} }),
-		`key pattern "a[b]", which holds [`:          with(func(u *User) { u.Keys = []string{"a[b]"} }),
-		"name that is not 1 to 128 visible":          with(func(u *User) { u.Name = "a b" }),
-		"allowed are 0 (no limit) and more":          with(func(u *User) { u.Held = -1 }),
-	} {
-		if _, err := NewUsers([]User{user}); err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("got %v, want %q", err, part)
-		}
-	}
-	if _, err := NewUsers([]User{low(), low()}); err == nil || !strings.Contains(err.Error(), "twice") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestQuota_BoundsTheLocksOfAUserOverAllConnections(t *testing.T) {
 	user := low()
 	user.Held = 2
-	c, users := guarded(t, user, Everything("default", "pw"))
+	c, users := guarded(t, user, access.Everything("default", "pw"))
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	c.grants(time.Second)
 	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }
 	const full = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
@@ -328,7 +268,7 @@ func TestQuota_BoundsTheLocksOfAUserOverAllConnections(t *testing.T) {
 		}
 	}
 	other := *c
-	other.client = &Client{ID: 8, Proto: 2}
+	other.client = &commands.Client{ID: 8, Proto: 2}
 	other.say("AUTH low new")
 	if reply := other.say("DLOCK a:5 1000"); reply != full {
 		t.Errorf("another connection: %s", reply)
@@ -369,7 +309,7 @@ func TestQuota_BoundsTheRateOfAUser(t *testing.T) {
 	user.Rate = 3
 	c, users := guarded(t, user)
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	c.grants(time.Second)
 	c.say("AUTH low new")
 	granted := 0
@@ -391,7 +331,7 @@ func TestQuota_BoundsTheRateOfAUser(t *testing.T) {
 	if got := c.say("DLOCK a:1 1000"); !strings.HasPrefix(got, "[") {
 		t.Errorf("half a second later: %s", got)
 	}
-	if err := users.Replace([]User{user}); err != nil {
+	if err := users.Replace([]access.User{user}); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.say("DLOCK a:1 1000"); got != full {
@@ -400,7 +340,7 @@ func TestQuota_BoundsTheRateOfAUser(t *testing.T) {
 }
 
 func TestAUTH_AllUsersHaveEventsAndInfoUnlessDenied(t *testing.T) {
-	mute := User{Name: "mute", Passwords: [][32]byte{digest("pw")}, Keys: []string{"*"}, Commands: []string{"lock"}, Denied: []string{"events", "info"}}
+	mute := access.User{Name: "mute", Passwords: [][32]byte{digest("pw")}, Keys: []string{"*"}, Commands: []string{"lock"}, Denied: []string{"events", "info"}}
 	c, users := guarded(t, low(), mute)
 	commands := []string{"SUBSCRIBE dlock:a:1", "PSUBSCRIBE *", "COMMAND", "COMMAND DOCS dlock", "COMMAND INFO dlock", "COMMAND LIST", "INFO", "CONFIG GET x"}
 	for name, password := range map[string]string{"low": "old", "mute": "pw"} {
@@ -418,7 +358,7 @@ func TestAUTH_AllUsersHaveEventsAndInfoUnlessDenied(t *testing.T) {
 		}
 	}
 	mute.Denied = []string{"lock"}
-	if err := users.Replace([]User{mute}); err == nil || !strings.Contains(err.Error(), `denies the command category "lock", allowed are events, info`) {
+	if err := users.Replace([]access.User{mute}); err == nil || !strings.Contains(err.Error(), `denies the command category "lock", allowed are events, info`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -430,7 +370,7 @@ func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
 	c.say("SUBSCRIBE dlock:a:1")
 	denied := low()
 	denied.Denied = []string{"events"}
-	if err := c.table.deps.Users.Replace([]User{denied}); err != nil {
+	if err := c.deps.Users.Replace([]access.User{denied}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")
@@ -442,7 +382,7 @@ func TestSUBSCRIBE_EndsForAUserWhoIsDeniedEventsLater(t *testing.T) {
 func TestQuota_BoundsTheConnectionsOfAUser(t *testing.T) {
 	user := low()
 	user.Connections = 2
-	c, users := guarded(t, user, Everything("operator", "pw"))
+	c, _ := guarded(t, user, access.Everything("operator", "pw"))
 	others := []*conversation{c.another(2), c.another(3), c.another(4)}
 	for _, one := range []*conversation{c, others[0], c} { // the same connection twice is one
 		if got := one.say("AUTH low new"); got != "+OK" {
@@ -474,13 +414,15 @@ func TestQuota_BoundsTheConnectionsOfAUser(t *testing.T) {
 	if got := others[0].say("AUTH low new"); got != "+OK" { // its handler runs although it has gone
 		t.Error(got)
 	}
-	if n := len(users.signedIn.users["low"]); n != 1 {
-		t.Errorf("%d connections are counted, want the one that is there", n)
+	for i, want := range []string{"+OK", full} { // the one that is there is counted, and no other
+		if got := others[1+i].say("AUTH low new"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 
 func TestQuota_BoundsTheCountersOfAUser(t *testing.T) {
-	user, operator := low(), Everything("operator", "pw")
+	user, operator := low(), access.Everything("operator", "pw")
 	user.Counters = 2
 	c, users := guarded(t, user, operator)
 	admin := c.another(2)
@@ -495,7 +437,7 @@ func TestQuota_BoundsTheCountersOfAUser(t *testing.T) {
 			t.Errorf("%s: %s, want %s", step[0], got, step[1])
 		}
 	}
-	if err := users.Replace([]User{user, operator}); err != nil {
+	if err := users.Replace([]access.User{user, operator}); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.say("DNEXTID a:3"); got != full {

@@ -1,49 +1,11 @@
+// Call is one command on its way through a handler, and Completer takes its answer.
+
 package commands
 
 import (
-	"time"
-
+	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
-
-// Client is what commands may read and change of the connection they came
-// over. The session owns it. Fields other than LastAcquired are read and written
-// only by handlers running as barriers (nothing else of this connection in flight)
-// or on the goroutine that reads the connection.
-type Client struct {
-	ID           int64  // unique in this process, from 1
-	Addr         string // remote address, for people
-	Host         string // the address without port; "" for a unix socket
-	Since        time.Time
-	Name         string // CLIENT SETNAME
-	LibName      string // CLIENT SETINFO
-	LibVer       string
-	DB           int                // SELECT
-	Proto        int                // 2 or 3, set by HELLO; the encoder follows it
-	Closing      bool               // set by QUIT: close after the replies so far, run nothing more
-	lastIdentity *redlock.Requester // the latest identity
-	LastAcquired LastAcquired       // what this connection acquired last on each key
-	OnClose      OnClose            // what ends with this connection
-
-	Transaction Transaction // WATCH and MULTI
-
-	// Push sends a message out of turn: to clients on RESP3, and with plain to
-	// those on RESP2, too. It never blocks; a client that does not read is closed.
-	// nil: there is no client to send to.
-	Push func(message Reply, plain bool)
-
-	// Expel ends the connection because its client may not stay. Its wait and its holds
-	// end with the reason, nothing more is started, and it is closed behind the replies
-	// under way. It never blocks. nil: there is no connection to end.
-	Expel func(why Expelled)
-
-	countedUser string        // the user under which signedIn counts it; guarded by its mutex
-	User        string        // the authenticated user; "" is the default user, unless a password is needed
-	Failures    int           // failed logins in a row
-	ReplyMode   ReplyMode     // CLIENT REPLY
-	channels    subscriptions // SUBSCRIBE
-	patterns    subscriptions // PSUBSCRIBE
-}
 
 // Completer takes the one answer of one command, now or later, from any goroutine.
 type Completer interface {
@@ -70,7 +32,13 @@ type Call struct {
 	Client    *Client
 	Batch     *redlock.Batch // operations of one read batch leave together
 	Completer Completer
+
+	table *Table   // that dispatched it
+	row   *Command // that serves it
 }
+
+// Words reads the arguments behind the command's word, with the options of its row.
+func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.row.options) }
 
 // Reply answers the call.
 func (c *Call) Reply(r Reply) { c.Completer.Complete(r) }

@@ -1,14 +1,15 @@
-package commands
+package commands_test
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -53,26 +54,26 @@ func (f *fakeEvents) databases() (all []int) {
 }
 
 // listening is a conversation with a table whose events a test makes.
-func listening(t *testing.T, list ...User) (*conversation, *fakeEvents) {
+func listening(t *testing.T, list ...access.User) (*conversation, *fakeEvents) {
 	t.Helper()
 	c := newConversation(t)
 	events := &fakeEvents{received: map[int]func(redlock.Event){}}
-	env := Deps{Locks: c.locks, Events: events}
+	env := commands.Deps{Locks: c.locks, Events: events}
 	if list != nil {
-		users, err := NewUsers(list)
+		users, err := access.NewUsers(list)
 		if err != nil {
 			t.Fatal(err)
 		}
 		env.Users = users
 	}
-	c.table = NewTable(env)
+	c.serve(env)
 	return c, events
 }
 
 // messages lets the conversation's client receive; each call of the function returns the messages so far, once.
 func (c *conversation) messages() func() string {
 	var all []string
-	c.client.Push = func(message Reply, plain bool) {
+	c.client.Push = func(message commands.Reply, plain bool) {
 		if !plain {
 			c.t.Error("a message that clients on RESP2 do not get")
 		}
@@ -87,7 +88,7 @@ func (c *conversation) messages() func() string {
 
 // another client of the same table.
 func (c *conversation) another(id int64) *conversation {
-	return &conversation{t: c.t, locks: c.locks, table: c.table, client: &Client{ID: id, Proto: 3}}
+	return &conversation{t: c.t, locks: c.locks, table: c.table, client: &commands.Client{ID: id, Proto: 3}}
 }
 
 const event = `"acquired 17 1700000000123 0123abcd"`
@@ -146,46 +147,10 @@ func TestSUBSCRIBE_SendsToEverySubscriberOfAChannel(t *testing.T) {
 		for _, one := range all {
 			one.say("UNSUBSCRIBE dlock:a")
 		}
-		if n := len(first.table.channels.dbs); n > 0 {
-			t.Errorf("%d databases have subscriptions after the last one ended", n)
+		if left := events.databases(); len(left) > 0 {
+			t.Errorf("the databases %v have subscriptions after the last one ended", left)
 		}
 	}
-}
-
-// The limits of memory count with this cost.
-func TestSUBSCRIBE_AChannelCostsWhatIsCounted(t *testing.T) {
-	if testing.CoverMode() != "" {
-		t.Skip("counting coverage takes memory")
-	}
-	const connections, each = 100, 500
-	first, _ := listening(t)
-	inUse := func() uint64 {
-		runtime.GC()
-		runtime.GC() // what the first left in pools
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	var all []*conversation
-	for id := range int64(connections) {
-		one := first.another(id)
-		one.client.Push = func(Reply, bool) {}
-		all = append(all, one)
-	}
-	before := inUse()
-	for i, one := range all {
-		for k := range each {
-			call := &Call{Args: []string{"SUBSCRIBE", fmt.Sprint("dlock:", i, ":", k)}, Client: one.client}
-			names, _ := subscribeTo(call, &one.client.channels)
-			first.table.channels.subscribe(one.client, names, nil)
-		}
-	}
-	cost := float64(int64(inUse())-int64(before)) / (connections * each)
-	t.Logf("%.0f bytes for each channel", cost)
-	if cost > subscriptionCost {
-		t.Errorf("%.0f bytes for each channel, %d are counted", cost, subscriptionCost)
-	}
-	runtime.KeepAlive(all)
 }
 
 func TestSUBSCRIBE_ReceivesEventsOfTheDatabaseThatWasSelected(t *testing.T) {
@@ -233,8 +198,8 @@ func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
 	}
 	c.say("SUBSCRIBE dlock:a") // its last words were still being read
 	other.say("RESET")
-	if got := events.databases(); len(got) > 0 || len(c.table.channels.subscribers) > 0 {
-		t.Errorf("events of databases %v for %d connections", got, len(c.table.channels.subscribers))
+	if got := events.databases(); len(got) > 0 {
+		t.Errorf("events of databases %v", got)
 	}
 	other.say("SUBSCRIBE dlock:a")
 	if n := len(events.databases()); n != 1 {
@@ -244,7 +209,7 @@ func TestSUBSCRIBE_EndsWithTheConnectionAndWithRESET(t *testing.T) {
 }
 
 func TestSUBSCRIBE_SendsOnlyEventsOfLocksThatTheUserMayUse(t *testing.T) {
-	c, events := listening(t, Everything("default", "pw"), low())
+	c, events := listening(t, access.Everything("default", "pw"), low())
 	received := c.messages()
 	const refused = "-NOPERM this user has no permissions to access one of the channels used as arguments"
 	c.transcript(strings.ReplaceAll(`
@@ -262,7 +227,7 @@ func TestSUBSCRIBE_SendsOnlyEventsOfLocksThatTheUserMayUse(t *testing.T) {
 	if got, want := received(), `>"pmessage" "dlock:*" "dlock:a:2" `+event; got != want {
 		t.Errorf("received %s, want %s", got, want)
 	}
-	if err := c.table.deps.Users.Replace([]User{Everything("default", "pw")}); err != nil {
+	if err := c.deps.Users.Replace([]access.User{access.Everything("default", "pw")}); err != nil {
 		t.Fatal(err)
 	}
 	events.granted(0, "a:1")
@@ -272,7 +237,7 @@ func TestSUBSCRIBE_SendsOnlyEventsOfLocksThatTheUserMayUse(t *testing.T) {
 }
 
 func TestPSUBSCRIBE_BoundsPatterns(t *testing.T) {
-	c, _ := listening(t)
+	c, events := listening(t)
 	long := strings.Repeat("?", 64)
 	if got, want := c.say("PSUBSCRIBE a* "+long), "-ERR pattern '"+long+"' has more than 63 elements behind its prefix"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -284,7 +249,7 @@ func TestPSUBSCRIBE_BoundsPatterns(t *testing.T) {
 	if got := c.words(words...); got != "-ERR 129 subscriptions on one connection, allowed are 128" {
 		t.Error(got)
 	}
-	if c.client.subscribed() || len(c.table.channels.subscribers) > 0 {
+	if c.client.Subscribed() || len(events.databases()) > 0 {
 		t.Error("a refused PSUBSCRIBE subscribes")
 	}
 }
@@ -299,7 +264,7 @@ func TestSUBSCRIBE_IsSafeWhileEventsAreSent(t *testing.T) {
 			defer all.Done()
 			for range 50 {
 				one := c.another(id)
-				one.client.Push = func(Reply, bool) { one.client.OnClose.Run() } // as one that does not read
+				one.client.Push = func(commands.Reply, bool) { one.client.OnClose.Run() } // as one that does not read
 				one.say("SUBSCRIBE dlock:a")
 				one.say("PSUBSCRIBE dlock:*")
 				events.granted(0, "a")
@@ -309,7 +274,7 @@ func TestSUBSCRIBE_IsSafeWhileEventsAreSent(t *testing.T) {
 		}()
 	}
 	all.Wait()
-	if n := len(c.table.channels.subscribers); n != 0 || len(events.databases()) > 0 {
-		t.Errorf("%d connections receive after their end", n)
+	if got := events.databases(); len(got) > 0 {
+		t.Errorf("events of databases %v after the end of all connections", got)
 	}
 }

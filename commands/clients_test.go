@@ -1,35 +1,37 @@
-package commands
+package commands_test
 
 import (
 	"fmt"
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"strings"
 	"testing"
 )
 
 // fakeConnections are other clients.
 type fakeConnections struct {
-	list []Description
+	list []commands.Description
 	cut  []int64
 }
 
-func (f *fakeConnections) Describe() []Description { return f.list }
-func (f *fakeConnections) Cut(id int64) bool       { f.cut = append(f.cut, id); return id != 99 }
+func (f *fakeConnections) Describe() []commands.Description { return f.list }
+func (f *fakeConnections) Cut(id int64) bool                { f.cut = append(f.cut, id); return id != 99 }
 
 // crowd is a conversation of client 7 among others.
-func crowd(t *testing.T, list ...User) (*conversation, *fakeConnections) {
+func crowd(t *testing.T, list ...access.User) (*conversation, *fakeConnections) {
 	c, users := guarded(t, list...)
-	others := &fakeConnections{list: []Description{
+	others := &fakeConnections{list: []commands.Description{
 		{ID: 7, Addr: "10.0.0.9:5555", User: "stale", Proto: 2},
 		{ID: 8, Addr: "10.0.0.9:5556", User: "low", Proto: 3, Name: "worker"},
 		{ID: 9, Addr: "10.0.0.8:1", User: "default", Proto: 2, Channels: 1, Patterns: 2},
 		{ID: 99, Addr: "10.0.0.8:2", User: "default", Proto: 2}, // has gone meanwhile
 	}}
-	c.table = NewTable(Deps{Locks: c.locks, Users: users, Connections: func() Connections { return others }})
+	c.serve(commands.Deps{Locks: c.locks, Users: users, Connections: func() commands.Connections { return others }})
 	return c, others
 }
 
 func TestCLIENTLIST_ShowsTheOwnUserAndAllToAdmins(t *testing.T) {
-	c, _ := crowd(t, low(), Everything("default", "pw"))
+	c, _ := crowd(t, low(), access.Everything("default", "pw"))
 	line := func(head, sub, cmd, user string) string {
 		return head + " db=0 age=0 idle=0 flags=N " + sub + " " + unmeasured + " cmd=" + cmd + " user=" + user + " lib-name= lib-ver="
 	}
@@ -57,7 +59,7 @@ func TestCLIENTLIST_ShowsTheOwnUserAndAllToAdmins(t *testing.T) {
 }
 
 func TestCLIENTKILL_AnswersAsRedisDoes(t *testing.T) {
-	c, others := crowd(t, Everything("default", "pw"))
+	c, others := crowd(t, access.Everything("default", "pw"))
 	c.transcript(`
 		> AUTH pw
 		< +OK
@@ -111,15 +113,15 @@ func TestCLIENTREPLY_AnswersOnlyToON(t *testing.T) {
 	c := newConversation(t)
 	for _, step := range []struct {
 		line, want string
-		hearing    ReplyMode
+		hearing    commands.ReplyMode
 	}{
-		{"CLIENT REPLY SKIP", "each()", ReplySkip},
-		{"CLIENT REPLY OFF", "each()", ReplyOff},
-		{"CLIENT REPLY SKIP", "each()", ReplyOff},
-		{"CLIENT REPLY maybe", "-ERR syntax error", ReplyOff},
-		{"CLIENT REPLY ON", "+OK", ReplyOn},
-		{"CLIENT REPLY OFF", "each()", ReplyOff},
-		{"RESET", "+RESET", ReplyOn},
+		{"CLIENT REPLY SKIP", "each()", commands.ReplySkip},
+		{"CLIENT REPLY OFF", "each()", commands.ReplyOff},
+		{"CLIENT REPLY SKIP", "each()", commands.ReplyOff},
+		{"CLIENT REPLY maybe", "-ERR syntax error", commands.ReplyOff},
+		{"CLIENT REPLY ON", "+OK", commands.ReplyOn},
+		{"CLIENT REPLY OFF", "each()", commands.ReplyOff},
+		{"RESET", "+RESET", commands.ReplyOn},
 	} {
 		if got := c.say(step.line); got != step.want || c.client.ReplyMode != step.hearing {
 			t.Errorf("%s: %s, hearing %d", step.line, got, c.client.ReplyMode)
@@ -190,7 +192,7 @@ func TestSUBSCRIBE_IsBounded(t *testing.T) {
 	if got := c.words(words...); got != "-ERR 1025 subscriptions on one connection, allowed are 1024 (--max-subscriptions)" {
 		t.Error(got)
 	}
-	if c.client.subscribed() {
+	if c.client.Subscribed() {
 		t.Error("a refused SUBSCRIBE subscribes")
 	}
 	words = append(words[:1], make([]string, 64)...)
@@ -199,7 +201,7 @@ func TestSUBSCRIBE_IsBounded(t *testing.T) {
 	}
 	c.words(words...)
 	c.words(words...) // again is not more
-	if n, bytes := c.client.Subscriptions(), c.client.channels.bytes; n != 64 || bytes != 1024*64 {
+	if n, bytes := c.client.Subscriptions(), c.client.Channels.Bytes; n != 64 || bytes != 1024*64 {
 		t.Errorf("%d subscriptions with names of %d bytes", n, bytes)
 	}
 	if got := c.words("PSUBSCRIBE", "x"); got != "-ERR names of 65537 bytes in the subscriptions of one connection, allowed are 65536 (64 for each of --max-subscriptions)" {
@@ -218,7 +220,7 @@ func TestSUBSCRIBE_IsBounded(t *testing.T) {
 
 func TestSUBSCRIBE_BoundsChannelsAndPatternsTogether(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Deps{MaxSubscriptions: 3})
+	c.serve(commands.Deps{MaxSubscriptions: 3})
 	c.say("SUBSCRIBE a b")
 	c.say("PSUBSCRIBE c*")
 	for _, line := range []string{"SUBSCRIBE d", "PSUBSCRIBE d"} {

@@ -2,97 +2,136 @@
 
 package commands
 
-// Categories of commands. Users are granted categories.
-const (
-	categoryLock       = "lock"       // takes, prolongs and releases locks
-	categoryRead       = "read"       // reads and changes nothing
-	categoryID         = "id"         // gives ids
-	categoryWork       = "work"       // takes and ends attempts at work
-	categoryAdmin      = "admin"      // commands for operators
-	categoryForce      = "force"      // takes locks away from others
-	categoryEvents     = "events"     // subscribes; every user may unless it is denied
-	categoryInfo       = "info"       // describes the daemon; every user may unless it is denied
-	categoryConnection = "connection" // every client may send these
+import (
+	"fmt"
+	"strings"
+
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
 )
 
-// grantedToAll reports whether users have a category without a grant. Client
-// libraries send such commands when they connect.
-func grantedToAll(category string) bool {
-	return category == categoryConnection || category == categoryEvents || category == categoryInfo
-}
-
 // firstVersion is the release in which a command appeared.
-const firstVersion = "0.1.0"
+const FirstVersion = "0.1.0"
 
-// handler answers one call now or arranges for its answer. An error is the
+// Handler answers one call now or arranges for its answer. An error is the
 // caller's mistake and becomes the call's only answer: a handler that returns one
 // has not replied and never will.
-type handler func(*Call) error
+type Handler func(*Call) error
 
-// command is one row of the table. Dispatch, arity errors, COMMAND, the help
+// Command is one row of the table. Dispatch, arity errors, COMMAND, the help
 // texts and the README table are all generated from rows: each fact stands once.
-type command struct {
-	name                   string // lower case; of a subcommand only its own word
-	arity                  arity
-	category               string
-	also                   string // a category that a user needs as well; shown here, checked by the handler
-	since                  string
-	summary                string     // one sentence for people
-	flags                  []string   // as COMMAND INFO names them
-	args                   []argument // after the name, in order
-	handle                 handler
-	barrier                func(args []string) bool // nil: runs concurrently with its neighbours
-	redis                  bool                     // Redis has it, too: the texts are those of Redis
+type Command struct {
+	Name                   string // lower case; of a subcommand only its own word
+	Arity                  Arity
+	Category               string
+	Also                   string // a category that a user needs as well; shown here, checked by the handler
+	Since                  string
+	Summary                string     // one sentence for people
+	Flags                  []string   // as COMMAND INFO names them
+	Args                   []arg.Spec // after the name, in order
+	Handle                 Handler
+	Barrier                func(args []string) bool // nil: runs concurrently with its neighbours
+	Redis                  bool                     // Redis has it, too: the texts are those of Redis
 	noAuth                 bool                     // also from unauthenticated clients
 	allowedWhileSubscribed bool                     // also from subscribers on RESP2
-	parts                  []*command               // subcommands; handle answers for the bare word
+	Parts                  []*Command               // subcommands; handle answers for the bare word
 
-	full   string // "client|setname"; filled by the table
-	syntax string // "CLIENT SETNAME name"; filled by the table
+	Full    string     // "client|setname"; filled by the table
+	Syntax  string     // "CLIENT SETNAME name"; filled by the table
+	options []arg.Spec // of args; filled by the table
 }
 
-// arity bounds the number of words of a call, the command's own included.
-type arity struct{ min, max int }
+// Arity bounds the number of words of a call, the command's own included.
+type Arity struct{ Min, Max int }
 
-const noLimit = int(^uint(0) >> 1)
+const NoLimit = int(^uint(0) >> 1)
 
-func exactly(n int) arity           { return arity{n, n} }
-func atLeast(n int) arity           { return arity{n, noLimit} }
-func between(least, most int) arity { return arity{least, most} }
+func Exactly(n int) Arity           { return Arity{n, n} }
+func AtLeast(n int) Arity           { return Arity{n, NoLimit} }
+func Between(least, most int) Arity { return Arity{least, most} }
 
-func (a arity) fits(n int) bool { return a.min <= n && n <= a.max }
+func (a Arity) Fits(n int) bool { return a.Min <= n && n <= a.Max }
 
 // redis is the arity as COMMAND INFO writes it: the exact number of words, or
 // minus the least number.
-func (a arity) redis() int64 {
-	if a.min == a.max {
-		return int64(a.min)
+func (a Arity) redis() int64 {
+	if a.Min == a.Max {
+		return int64(a.Min)
 	}
-	return -int64(a.min)
+	return -int64(a.Min)
 }
 
 // always is the barrier of commands that change what later ones mean.
 func always([]string) bool { return true }
 
-// named reports whether the first argument, if there is one, names a lock, a
+// Named reports whether the first argument, if there is one, names a lock, a
 // counter or a piece of work.
-func (c *command) named() bool { return len(c.args) > 0 && c.args[0].kind == kindKey }
+func (c *Command) Named() bool { return len(c.Args) > 0 && c.Args[0].Kind == arg.KindKey }
 
 // keyed reports whether every call of the command names one.
-func (c *command) keyed() bool { return c.named() && !c.args[0].optional }
+func (c *Command) keyed() bool { return c.Named() && !c.Args[0].Optional }
 
 // wrongArity is the caller's mistake of too few or too many words.
-func (c *command) wrongArity() error {
-	return redisText("wrong number of arguments for '" + c.full + "' command")
+func (c *Command) wrongArity() error {
+	return RedisText("wrong number of arguments for '" + c.Full + "' command")
 }
 
 // refuse turns a caller's mistake into the reply. For a command that only
 // redlockd has, it adds the syntax. The others keep the exact texts of Redis,
 // because client libraries match on them.
-func (c *command) refuse(mistake error) Reply {
+func (c *Command) refuse(mistake error) Reply {
 	text := mistake.Error()
-	if !c.redis {
-		text += "; syntax: " + c.syntax
+	if !c.Redis {
+		text += "; syntax: " + c.Syntax
 	}
 	return Error("ERR", text)
+}
+
+// Connection is a row that every client may send at any time.
+func Connection(name string, arity Arity, summary string, handle Handler, args ...arg.Spec) *Command {
+	return &Command{
+		Name: name, Arity: arity, Category: access.CategoryConnection, Since: FirstVersion, Redis: true,
+		Summary: summary, Flags: []string{"loading", "stale", "fast"}, Args: args, Handle: handle,
+	}
+}
+
+// WithoutAuth makes a row serve unauthenticated clients.
+func WithoutAuth(c *Command) *Command {
+	c.noAuth = true
+	return c
+}
+
+// WhileSubscribed makes a row serve subscribers on RESP2.
+func WhileSubscribed(c *Command) *Command {
+	c.allowedWhileSubscribed = true
+	return c
+}
+
+// ForAdmins gives a row of Redis the category admin.
+func ForAdmins(c *Command) *Command { return OfCategory(access.CategoryAdmin, c) }
+
+// OfCategory gives a row of Redis another category.
+func OfCategory(category string, c *Command) *Command {
+	c.Category = category
+	return c
+}
+
+// Barrier makes every call of a row run alone on its connection; BarrierWhen
+// does so for the calls that alone selects.
+func Barrier(c *Command) *Command { return BarrierWhen(always, c) }
+
+func BarrierWhen(alone func(args []string) bool, c *Command) *Command {
+	c.Barrier = alone
+	return c
+}
+
+// Served is the handler if what it needs is there, else a refusal: the table
+// is the same in every daemon.
+func Served(there bool, h Handler) Handler {
+	if there {
+		return h
+	}
+	return func(c *Call) error {
+		return fmt.Errorf("%s is not served by this daemon", strings.ToUpper(c.Args[0]))
+	}
 }

@@ -5,23 +5,28 @@
 
 package commands
 
-import "strings"
+import (
+	"strings"
+
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+)
 
 // manual holds the replies of COMMAND for each row. All clients share them: a
 // client that does not read them costs no more than the list of names it sent.
 type manual struct {
-	entries   map[*command]Reply
-	documents map[*command]Reply
+	entries   map[*Command]Reply
+	documents map[*Command]Reply
 	all       Reply // the entry of every command
 	allDocs   Reply // the document of every command
 	names     Reply // the name of every command
 }
 
 func (t *Table) newManual() *manual {
-	m := &manual{entries: make(map[*command]Reply), documents: make(map[*command]Reply)}
+	m := &manual{entries: make(map[*Command]Reply), documents: make(map[*Command]Reply)}
 	for _, row := range t.rows {
 		m.add(row)
-		for _, part := range row.parts {
+		for _, part := range row.Parts {
 			m.add(part)
 		}
 	}
@@ -29,10 +34,10 @@ func (t *Table) newManual() *manual {
 	return m
 }
 
-func (m *manual) add(row *command) { m.entries[row], m.documents[row] = entry(row), document(row) }
+func (m *manual) add(row *Command) { m.entries[row], m.documents[row] = entry(row), document(row) }
 
 // entriesOf has nil where there is no row.
-func (m *manual) entriesOf(rows []*command) Reply {
+func (m *manual) entriesOf(rows []*Command) Reply {
 	items := make([]Reply, len(rows))
 	for i, row := range rows {
 		items[i] = m.entries[row]
@@ -40,78 +45,91 @@ func (m *manual) entriesOf(rows []*command) Reply {
 	return Array(items...)
 }
 
-func (m *manual) documentsOf(rows []*command) Reply {
+func (m *manual) documentsOf(rows []*Command) Reply {
 	items := make([]Reply, 0, 2*len(rows))
 	for _, row := range rows {
-		items = append(items, Bulk(row.full), m.documents[row])
+		items = append(items, Bulk(row.Full), m.documents[row])
 	}
 	return Map(items...)
 }
 
+// CommandRow is the row of COMMAND.
+func CommandRow() *Command {
+	names := arg.Optional(arg.Multiple(arg.Text("command-name")))
+	row := OfCategory(access.CategoryInfo, Connection("command", AtLeast(1), "Describes the commands.", commandAll))
+	row.Parts = []*Command{
+		Connection("count", Exactly(2), "How many commands there are.", commandCount),
+		OfCategory(access.CategoryInfo, Connection("docs", AtLeast(2), "Summaries and arguments of commands.", commandDocs, names)),
+		OfCategory(access.CategoryInfo, Connection("info", AtLeast(2), "Arity, flags and keys of commands.", commandInfo, names)),
+		OfCategory(access.CategoryInfo, Connection("list", Exactly(2), "The names of all commands.", commandList)),
+	}
+	return row
+}
+
 // commandAll answers bare COMMAND: the entry of every command.
-func (t *Table) commandAll(c *Call) error {
-	c.Reply(t.manual().all)
+func commandAll(c *Call) error {
+	c.Reply(c.table.manual().all)
 	return nil
 }
 
-func (t *Table) commandCount(c *Call) error {
-	c.Reply(Int(int64(len(t.rows))))
+func commandCount(c *Call) error {
+	c.Reply(Int(int64(len(c.table.rows))))
 	return nil
 }
 
-func (t *Table) commandList(c *Call) error {
-	c.Reply(t.manual().names)
+func commandList(c *Call) error {
+	c.Reply(c.table.manual().names)
 	return nil
 }
 
-func namesOf(rows []*command) Reply {
+func namesOf(rows []*Command) Reply {
 	names := make([]Reply, len(rows))
 	for i, row := range rows {
-		names[i] = Bulk(row.full)
+		names[i] = Bulk(row.Full)
 	}
 	return Array(names...)
 }
 
 // commandInfo answers the entries of the named commands, nil for unknown ones.
-func (t *Table) commandInfo(c *Call) error {
+func commandInfo(c *Call) error {
 	if len(c.Args) == 2 {
-		return t.commandAll(c)
+		return commandAll(c)
 	}
-	rows := make([]*command, 0, len(c.Args)-2)
+	rows := make([]*Command, 0, len(c.Args)-2)
 	for _, name := range c.Args[2:] {
-		rows = append(rows, t.named(name))
+		rows = append(rows, c.table.named(name))
 	}
-	c.Reply(t.manual().entriesOf(rows))
+	c.Reply(c.table.manual().entriesOf(rows))
 	return nil
 }
 
 // commandDocs answers a map of the named commands; unknown ones are left out.
-func (t *Table) commandDocs(c *Call) error {
+func commandDocs(c *Call) error {
 	if len(c.Args) == 2 {
-		c.Reply(t.manual().allDocs)
+		c.Reply(c.table.manual().allDocs)
 		return nil
 	}
-	var rows []*command
+	var rows []*Command
 	for _, name := range c.Args[2:] {
-		if row := t.named(name); row != nil {
+		if row := c.table.named(name); row != nil {
 			rows = append(rows, row)
 		}
 	}
-	c.Reply(t.manual().documentsOf(rows))
+	c.Reply(c.table.manual().documentsOf(rows))
 	return nil
 }
 
 // named finds "client" as well as "client|id".
-func (t *Table) named(name string) *command {
+func (t *Table) named(name string) *Command {
 	name, part, both := strings.Cut(name, "|")
 	row := find(t.byName, name)
 	if row != nil && both {
-		return find(t.parts[row.name], part)
+		return find(t.parts[row.Name], part)
 	}
 	return row
 }
 
-func entries(rows []*command) Reply {
+func entries(rows []*Command) Reply {
 	items := make([]Reply, len(rows))
 	for i, row := range rows {
 		items[i] = entry(row)
@@ -121,15 +139,15 @@ func entries(rows []*command) Reply {
 
 // entry has ten elements: name, arity, flags, first key, last key, step,
 // categories, tips, key specifications, subcommands.
-func entry(row *command) Reply {
+func entry(row *Command) Reply {
 	first, specs := int64(0), Array()
 	if row.keyed() {
 		first, specs = 1, Array(keySpec())
 	}
 	return Array(
-		Bulk(row.full), Int(row.arity.redis()), statuses(row.flags),
+		Bulk(row.Full), Int(row.Arity.redis()), statuses(row.Flags),
 		Int(first), Int(first), Int(first),
-		statuses([]string{"@" + row.category}), Array(), specs, entries(row.parts),
+		statuses([]string{"@" + row.Category}), Array(), specs, entries(row.Parts),
 	)
 }
 
@@ -144,32 +162,32 @@ func keySpec() Reply {
 	)
 }
 
-func documents(rows []*command) Reply {
+func documents(rows []*Command) Reply {
 	items := make([]Reply, 0, 2*len(rows))
 	for _, row := range rows {
-		items = append(items, Bulk(row.full), document(row))
+		items = append(items, Bulk(row.Full), document(row))
 	}
 	return Map(items...)
 }
 
 // document is a map: summary, since, group, and where there are any,
 // arguments and subcommands.
-func document(row *command) Reply {
+func document(row *Command) Reply {
 	items := []Reply{
-		Bulk("summary"), Bulk(row.summary),
-		Bulk("since"), Bulk(row.since),
-		Bulk("group"), Bulk(row.category),
+		Bulk("summary"), Bulk(row.Summary),
+		Bulk("since"), Bulk(row.Since),
+		Bulk("group"), Bulk(row.Category),
 	}
-	if len(row.args) > 0 {
-		items = append(items, Bulk("arguments"), argumentDocs(row.args))
+	if len(row.Args) > 0 {
+		items = append(items, Bulk("arguments"), argumentDocs(row.Args))
 	}
-	if len(row.parts) > 0 {
-		items = append(items, Bulk("subcommands"), documents(row.parts))
+	if len(row.Parts) > 0 {
+		items = append(items, Bulk("subcommands"), documents(row.Parts))
 	}
 	return Map(items...)
 }
 
-func argumentDocs(args []argument) Reply {
+func argumentDocs(args []arg.Spec) Reply {
 	items := make([]Reply, len(args))
 	for i, a := range args {
 		items[i] = argumentDoc(a)
@@ -179,26 +197,26 @@ func argumentDocs(args []argument) Reply {
 
 // argumentDoc is a map: name, type, and where they apply key_spec_index,
 // token, flags and the arguments of a group.
-func argumentDoc(a argument) Reply {
-	items := []Reply{Bulk("name"), Bulk(a.name), Bulk("type"), Bulk(a.kind)}
-	if a.kind == kindKey {
+func argumentDoc(a arg.Spec) Reply {
+	items := []Reply{Bulk("name"), Bulk(a.Name), Bulk("type"), Bulk(a.Kind)}
+	if a.Kind == arg.KindKey {
 		items = append(items, Bulk("key_spec_index"), Int(0))
 	}
-	if a.word != "" {
-		items = append(items, Bulk("token"), Bulk(a.word))
+	if a.Word != "" {
+		items = append(items, Bulk("token"), Bulk(a.Word))
 	}
 	var flags []string
-	if a.optional {
+	if a.Optional {
 		flags = append(flags, "optional")
 	}
-	if a.multiple {
+	if a.Multiple {
 		flags = append(flags, "multiple")
 	}
 	if len(flags) > 0 {
 		items = append(items, Bulk("flags"), statuses(flags))
 	}
-	if len(a.parts) > 0 {
-		items = append(items, Bulk("arguments"), argumentDocs(a.parts))
+	if len(a.Parts) > 0 {
+		items = append(items, Bulk("arguments"), argumentDocs(a.Parts))
 	}
 	return Map(items...)
 }

@@ -1,6 +1,7 @@
-package commands
+package commands_test
 
 import (
+	"redlockd/commands"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,10 +16,10 @@ func TestCOMMAND_InfoHasTheTenElementsOfRedis7(t *testing.T) {
 
 func TestCOMMAND_AllCountAndListAgree(t *testing.T) {
 	c := newConversation(t)
-	n := len(c.table.rows)
+	n := len(c.table.Rows())
 	for _, line := range []string{"COMMAND", "COMMAND INFO", "COMMAND LIST"} {
 		r := c.start(strings.Fields(line)...).read(t)
-		if r.Kind != KindArray || len(r.Items) != n {
+		if r.Kind != commands.KindArray || len(r.Items) != n {
 			t.Errorf("%s has %d items, want %d", line, len(r.Items), n)
 		}
 	}
@@ -47,19 +48,19 @@ func TestCOMMAND_DocsDescribeArguments(t *testing.T) {
 func TestCOMMAND_DocsHaveTheShapesThatClientsInsistOn(t *testing.T) {
 	c := newConversation(t)
 	all := c.start("COMMAND", "DOCS").read(t)
-	if len(all.Items) != 2*len(c.table.rows) {
+	if len(all.Items) != 2*len(c.table.Rows()) {
 		t.Errorf("%d items", len(all.Items))
 	}
 	checkDocs(t, all)
 }
 
-func checkDocs(t *testing.T, r Reply) {
+func checkDocs(t *testing.T, r commands.Reply) {
 	t.Helper()
-	if r.Kind != KindMap || len(r.Items)%2 != 0 {
+	if r.Kind != commands.KindMap || len(r.Items)%2 != 0 {
 		t.Fatalf("not a map: %s", show(r))
 	}
 	for i := 0; i < len(r.Items); i += 2 {
-		if r.Items[i].Kind != KindBulk {
+		if r.Items[i].Kind != commands.KindBulk {
 			t.Fatalf("a key that is not a string: %s", show(r.Items[i]))
 		}
 		checkFields(t, r.Items[i].Text, r.Items[i+1])
@@ -67,29 +68,29 @@ func checkDocs(t *testing.T, r Reply) {
 }
 
 // checkFields checks the map of one command or one argument.
-func checkFields(t *testing.T, of string, r Reply) {
+func checkFields(t *testing.T, of string, r commands.Reply) {
 	t.Helper()
-	if r.Kind != KindMap || len(r.Items)%2 != 0 {
+	if r.Kind != commands.KindMap || len(r.Items)%2 != 0 {
 		t.Fatalf("%s is not a map: %s", of, show(r))
 	}
 	for i := 0; i < len(r.Items); i += 2 {
 		name, value := r.Items[i], r.Items[i+1]
-		want := KindBulk
+		want := commands.KindBulk
 		switch name.Text {
 		case "key_spec_index":
-			want = KindInt
+			want = commands.KindInt
 		case "flags", "arguments":
-			want = KindArray
+			want = commands.KindArray
 		case "subcommands":
-			want = KindMap
+			want = commands.KindMap
 		}
-		if name.Kind != KindBulk || value.Kind != want {
+		if name.Kind != commands.KindBulk || value.Kind != want {
 			t.Fatalf("%s: field %s is %s", of, show(name), show(value))
 		}
 		for _, item := range value.Items {
 			switch name.Text {
 			case "flags":
-				if item.Kind != KindSimple {
+				if item.Kind != commands.KindSimple {
 					t.Errorf("%s: flag %s", of, show(item))
 				}
 			case "arguments":
@@ -104,10 +105,10 @@ func checkFields(t *testing.T, of string, r Reply) {
 
 // A client that sends COMMAND again and again, and reads nothing, makes the daemon build nothing.
 func TestCOMMAND_DescriptionsAreMadeOnceForAllClients(t *testing.T) {
-	table := NewTable(Deps{})
-	ask := func(words ...string) Reply {
+	table := newTable(commands.Deps{})
+	ask := func(words ...string) commands.Reply {
 		sink := &keptReply{}
-		table.Dispatch(&Call{Args: words, Client: &Client{Proto: 2}, Completer: sink})
+		table.Dispatch(&commands.Call{Args: words, Client: &commands.Client{Proto: 2}, Completer: sink})
 		return sink.reply
 	}
 	for _, words := range [][]string{{"COMMAND"}, {"COMMAND", "INFO", "dlock"}, {"COMMAND", "DOCS"}, {"COMMAND", "DOCS", "x", "client|list"}} {
@@ -120,19 +121,19 @@ func TestCOMMAND_DescriptionsAreMadeOnceForAllClients(t *testing.T) {
 }
 
 // keptReply is a sink for one reply that is given at once.
-type keptReply struct{ reply Reply }
+type keptReply struct{ reply commands.Reply }
 
-func (k *keptReply) Complete(r Reply)                 { k.reply = r }
-func (k *keptReply) CompleteDeferred(l DeferredReply) { k.reply = l.Reply() }
+func (k *keptReply) Complete(r commands.Reply)                 { k.reply = r }
+func (k *keptReply) CompleteDeferred(l commands.DeferredReply) { k.reply = l.Reply() }
 
 // A client that requests them all and reads none keeps no copies in memory.
 func TestCOMMAND_ClientsShareTheRepliesAboutAllCommands(t *testing.T) {
-	table := NewTable(Deps{})
+	table := newTable(commands.Deps{})
 	for _, words := range [][]string{{"COMMAND"}, {"COMMAND", "DOCS"}, {"COMMAND", "INFO"}, {"COMMAND", "LIST"}} {
-		var items [2]*Reply
+		var items [2]*commands.Reply
 		for i := range items {
 			sink := &keptReply{}
-			table.Dispatch(&Call{Args: words, Client: &Client{Proto: 2}, Completer: sink})
+			table.Dispatch(&commands.Call{Args: words, Client: &commands.Client{Proto: 2}, Completer: sink})
 			items[i] = &sink.reply.Items[0]
 		}
 		if items[0] != items[1] {

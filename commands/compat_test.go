@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -26,7 +28,7 @@ func (f *forwarded) Forward(_ *redlock.Batch, r redlock.ForwardRequest, done red
 func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }
 
 func TestCompat_WhatIsNoLockIsUnknownUnlessItIsOn(t *testing.T) {
-	c, _ := dropinConversation(t, Deps{})
+	c, _ := dropinConversation(t, commands.Deps{})
 	for _, name := range []string{"FLUSHDB", "FLUSHALL", "KEYS x", "SADD k x", "LLEN k", "PERSIST k"} {
 		if reply := c.say(name); !strings.Contains(reply, "unknown command") {
 			t.Errorf("%s: %s", name, reply)
@@ -42,7 +44,7 @@ func TestCompat_WhatIsNoLockIsUnknownUnlessItIsOn(t *testing.T) {
 
 func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
 	f := &forwarded{reply: pool.Reply{Kind: pool.ReplyInt, Int: 3}}
-	c, one := dropinConversation(t, Deps{CompatTest: f})
+	c, one := dropinConversation(t, commands.Deps{CompatTest: f})
 	c.grantsAll()
 	for words, want := range map[string]string{
 		"SET k value-1":             `0 ["SET" "k" "value-1"] [1]`,
@@ -80,12 +82,12 @@ func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
 }
 
 func TestCompat_NeedsTheCategoryForceWhereThereAreUsers(t *testing.T) {
-	users, err := NewUsers([]User{{Name: "worker", Passwords: [][32]byte{digest("secret")}, Keys: []string{"*"}, Commands: []string{"lock", "read"}}})
+	users, err := access.NewUsers([]access.User{{Name: "worker", Passwords: [][32]byte{digest("secret")}, Keys: []string{"*"}, Commands: []string{"lock", "read"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &forwarded{}
-	c, _ := dropinConversation(t, Deps{CompatTest: f, Users: users})
+	c, _ := dropinConversation(t, commands.Deps{CompatTest: f, Users: users})
 	c.say("AUTH worker secret")
 	for _, words := range []string{"FLUSHALL", "KEYS x", "SET k value-1", "PEXPIRE k 1", "LLEN k"} {
 		if reply := c.say(words); !strings.HasPrefix(reply, "-NOPERM") {

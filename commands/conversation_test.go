@@ -1,7 +1,7 @@
 // Tests of commands are conversations: what a client types and what it reads,
 // with the masters' side played by fakeLocks.
 
-package commands
+package commands_test
 
 import (
 	"fmt"
@@ -12,25 +12,27 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
 // conversation is one client talking to a table.
 type conversation struct {
 	t      *testing.T
-	table  *Table
-	client *Client
+	table  *commands.Table
+	client *commands.Client
 	locks  *fakeLocks
+	deps   commands.Deps // of the table
 }
 
 func newConversation(t *testing.T) *conversation {
-	locks := &fakeLocks{}
-	return &conversation{
-		t: t, locks: locks,
-		table:  NewTable(Deps{Locks: locks, Databases: 16, MaxTTL: time.Minute}),
-		client: &Client{ID: 7, Addr: "10.0.0.9:5555", Proto: 2},
-	}
+	c := &conversation{t: t, locks: &fakeLocks{}, client: &commands.Client{ID: 7, Addr: "10.0.0.9:5555", Proto: 2}}
+	c.serve(commands.Deps{Locks: c.locks, Databases: 16, MaxTTL: time.Minute})
+	return c
 }
+
+// serve gives the client a table with these dependencies.
+func (c *conversation) serve(deps commands.Deps) { c.deps, c.table = deps, newTable(deps) }
 
 // transcript plays lines "> words" and compares with the line or lines "< reply".
 func (c *conversation) transcript(script string) {
@@ -75,7 +77,7 @@ func (c *conversation) words(args ...string) string {
 // start sends one command; its reply is in the sink when it is there.
 func (c *conversation) start(args ...string) *fakeCompleter {
 	sink := &fakeCompleter{t: c.t}
-	c.table.Dispatch(&Call{Args: args, Client: c.client, Batch: new(redlock.Batch), Completer: sink})
+	c.table.Dispatch(&commands.Call{Args: args, Client: c.client, Batch: new(redlock.Batch), Completer: sink})
 	return sink
 }
 
@@ -83,15 +85,15 @@ func (c *conversation) start(args ...string) *fakeCompleter {
 type fakeCompleter struct {
 	t       *testing.T
 	mu      sync.Mutex
-	reply   Reply
-	late    DeferredReply
+	reply   commands.Reply
+	late    commands.DeferredReply
 	answers int
 }
 
-func (s *fakeCompleter) Complete(r Reply)                 { s.count(r, nil) }
-func (s *fakeCompleter) CompleteDeferred(l DeferredReply) { s.count(Reply{}, l) }
+func (s *fakeCompleter) Complete(r commands.Reply)                 { s.count(r, nil) }
+func (s *fakeCompleter) CompleteDeferred(l commands.DeferredReply) { s.count(commands.Reply{}, l) }
 
-func (s *fakeCompleter) count(r Reply, l DeferredReply) {
+func (s *fakeCompleter) count(r commands.Reply, l commands.DeferredReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reply, s.late = r, l
@@ -101,7 +103,7 @@ func (s *fakeCompleter) count(r Reply, l DeferredReply) {
 }
 
 // read is the moment the reply is written.
-func (s *fakeCompleter) read(t *testing.T) Reply {
+func (s *fakeCompleter) read(t *testing.T) commands.Reply {
 	t.Helper()
 	if s.answers != 1 {
 		t.Fatalf("the call has %d answers instead of one", s.answers)
@@ -152,31 +154,31 @@ func (f *fakeLocks) Extend(_ *redlock.Batch, r redlock.ExtendRequest, done redlo
 func (f *fakeLocks) GiveBack(g redlock.Grant) { f.givenBack = append(f.givenBack, g.Token) }
 
 // show writes a reply in one line: nil, :1, "bulk", +simple, -error, [array], {map}.
-func show(r Reply) string {
+func show(r commands.Reply) string {
 	switch r.Kind {
-	case KindNil:
+	case commands.KindNil:
 		return "nil"
-	case KindSimple:
+	case commands.KindSimple:
 		return "+" + r.Text
-	case KindError:
+	case commands.KindError:
 		return "-" + r.Text
-	case KindInt:
+	case commands.KindInt:
 		return ":" + strconv.FormatInt(r.Int, 10)
-	case KindBulk:
+	case commands.KindBulk:
 		return strconv.Quote(r.Text)
-	case KindArray:
+	case commands.KindArray:
 		return "[" + showAll(r.Items) + "]"
-	case KindMap:
+	case commands.KindMap:
 		return "{" + showAll(r.Items) + "}"
-	case KindPush:
+	case commands.KindPush:
 		return ">" + showAll(r.Items)
-	case KindEach:
+	case commands.KindEach:
 		return "each(" + showAll(r.Items) + ")"
 	}
 	return fmt.Sprintf("?%d", r.Kind)
 }
 
-func showAll(items []Reply) string {
+func showAll(items []commands.Reply) string {
 	texts := make([]string, len(items))
 	for i, item := range items {
 		texts[i] = show(item)

@@ -7,14 +7,13 @@ import (
 	"encoding/hex"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
-// advertisedVersion is the Redis version that clients see. Below 6 some
-// do not use HELLO; from 8.4 on StackExchange.Redis replaces its
-// transactions around a lock by DELEX and SET IFEQ.
-const advertisedVersion = "8.4.0"
+// defaultSubscriptions is Deps.MaxSubscriptions where it is not set.
+const defaultSubscriptions = 1024
 
 // Locks decides the lock commands on a quorum of masters. Every operation
 // calls its completion exactly once, from any goroutine.
@@ -83,6 +82,40 @@ var (
 	_ WorkEnds    = (*redlock.Locker)(nil)
 )
 
+// Inspect reads locks and waiters, and releases locks by force. Completions as for
+// Locks.
+type Inspect interface {
+	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
+	ListLocks(redlock.Listing, func(redlock.LockPage, error))
+	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
+	Force(redlock.ForceRequest, func(bool, error))
+}
+
+var _ Inspect = (*redlock.Locker)(nil)
+
+// MasterReports is what DMASTERS shows.
+type MasterReports interface {
+	Reports(db int) []redlock.MasterReport
+}
+
+// MasterDrain takes masters out of service for maintenance, and back in.
+type MasterDrain interface {
+	DrainMaster(name string) error
+	UndrainMaster(name string) error
+}
+
+var (
+	_ MasterReports = (*redlock.Locker)(nil)
+	_ MasterDrain   = (*redlock.Locker)(nil)
+)
+
+// CompatTest runs commands on the masters as they are.
+type CompatTest interface {
+	Forward(*redlock.Batch, redlock.ForwardRequest, redlock.ForwardDone)
+}
+
+var _ CompatTest = (*redlock.Locker)(nil)
+
 // MasterStats is what INFO shows of the masters and of the work done.
 type MasterStats interface {
 	Masters(db int) []redlock.MasterStatus
@@ -101,6 +134,26 @@ type ClientCounts struct {
 	Memory    int   // bytes that count for --max-memory-clients
 	Panics    int64 // recovered panics, each of which cost a connection; anything but 0 is a bug
 }
+
+// TraceCounts are how many spans of operations a collector accepted, and how many
+// were lost because it did not.
+type TraceCounts struct{ Sent, Dropped int64 }
+
+// Connections are all clients of the daemon.
+type Connections interface {
+	// Describe shows every client, by ID.
+	Describe() []Description
+	// Cut closes a connection at once; false if there is none of that ID.
+	Cut(id int64) bool
+}
+
+// Policies for leases that Redis' own commands and scripts request.
+const (
+	PolicyDeny  = "deny"  // an error that names the option
+	PolicyClamp = "clamp" // LongTTL: the longest lease instead
+	PolicyLease = "lease" // NoTTL: the longest lease instead
+	PolicyAllow = "allow" // NoTTL: no expiry
+)
 
 // Deps is everything outside of this package that commands use.
 type Deps struct {
@@ -131,6 +184,7 @@ type Deps struct {
 	// PolicyAllow: for leases that Redis' own commands and scripts request.
 	LongTTL, NoTTL string
 	Scripts        *dropin.Recogniser // of RedisCompat; nil: a new one without pins
+	DropinStats    *dropin.Stats      // of RedisCompat; nil: new ones
 	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO
 
 	Version string    // of redlockd, shown by INFO
@@ -138,7 +192,7 @@ type Deps struct {
 	Start   time.Time // of the process; zero means now
 	Port    int       // shown by INFO
 
-	Users       *Users             // nil: the default user may do everything, without a password
+	Users       *access.Users      // nil: the default user may do everything, without a password
 	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
 
 	Clients func() ClientCounts              // nil: INFO shows zeros
@@ -171,6 +225,9 @@ func (e Deps) withDefaults() Deps {
 	}
 	if e.Scripts == nil {
 		e.Scripts, _ = dropin.New(dropin.Options{}) // fails for pins only
+	}
+	if e.DropinStats == nil {
+		e.DropinStats = new(dropin.Stats)
 	}
 	if e.RunID == "" {
 		e.RunID = randomRunID()

@@ -1,7 +1,8 @@
-package commands
+package commands_test
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestDEXTEND_ProlongsWhatTheConnectionRemembers(t *testing.T) {
 		< :3600000
 	`)
 	for i := range maxLastAcquired {
-		c.client.LastAcquired.Remember(0, name(i), "12345678", -time.Second)
+		c.client.LastAcquired.Remember(0, redlock.Key("key-"+strconv.Itoa(i)), "12345678", -time.Second)
 	}
 	if _, ok := c.client.LastAcquired.Token(0, "a"); !ok {
 		t.Error("forgotten as if it had expired")

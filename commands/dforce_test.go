@@ -1,9 +1,11 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -41,13 +43,13 @@ func TestDFORCE_NeedsItsOwnCategoryAndTheKey(t *testing.T) {
 	if got := c.say("DFORCE b"); !strings.HasPrefix(got, "-NOPERM ") {
 		t.Errorf("another's key: %s", got)
 	}
-	who := Everything("ops", "pw")
-	who.Commands = []string{categoryLock, categoryRead, categoryID, categoryWork, categoryAdmin}
-	users, err := NewUsers([]User{who})
+	who := access.Everything("ops", "pw")
+	who.Commands = []string{access.CategoryLock, access.CategoryRead, access.CategoryID, access.CategoryWork, access.CategoryAdmin}
+	users, err := access.NewUsers([]access.User{who})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.table = NewTable(Deps{Inspect: c.looks, Users: users})
+	c.serve(commands.Deps{Inspect: c.looks, Users: users})
 	if got := c.say("DFORCE a:1"); got != "-NOPERM this user has no permissions to run the 'dforce' command" {
 		t.Error(got)
 	}

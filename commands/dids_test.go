@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"redlockd/redlock"
 )
 
-func counter(name redlock.Key, masters ...redlock.CounterOnMaster) redlock.Counter {
+func counterOf(name redlock.Key, masters ...redlock.CounterOnMaster) redlock.Counter {
 	return redlock.Counter{Name: name, Masters: masters}
 }
 
@@ -18,7 +18,7 @@ func someCounters(n int) map[redlock.Key]redlock.Counter {
 	all := make(map[redlock.Key]redlock.Counter)
 	for i := range n {
 		name := redlock.Key(fmt.Sprintf("counter-%04d", i))
-		all[name] = counter(name, redlock.CounterOnMaster{Master: "a", Known: true, Value: int64(i), Trusted: true})
+		all[name] = counterOf(name, redlock.CounterOnMaster{Master: "a", Known: true, Value: int64(i), Trusted: true})
 	}
 	return all
 }
@@ -26,7 +26,7 @@ func someCounters(n int) map[redlock.Key]redlock.Counter {
 func TestDIDS_ShowsACounterOnEveryMaster(t *testing.T) {
 	c := newWorkConversation(t)
 	c.ids.counters = map[redlock.Key]redlock.Counter{
-		"orders": counter("orders",
+		"orders": counterOf("orders",
 			redlock.CounterOnMaster{Master: "a", Known: true, Value: 41, Trusted: true},
 			redlock.CounterOnMaster{Master: "b", Known: true, Value: 40},
 			redlock.CounterOnMaster{Master: "c", Value: 7, Trusted: true}),

@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -59,7 +61,7 @@ type lookConversation struct {
 
 func newLookConversation(t *testing.T) *lookConversation {
 	c := &lookConversation{newWorkConversation(t), &fakeInspect{}}
-	c.table = NewTable(Deps{Inspect: c.looks})
+	c.serve(commands.Deps{Inspect: c.looks})
 	c.client.DB = 3
 	return c
 }
@@ -68,13 +70,13 @@ func newLookConversation(t *testing.T) *lookConversation {
 // patterns and all categories but those left out.
 func (c *lookConversation) asUser(keys ...string) {
 	c.t.Helper()
-	who := Everything("ops", "pw")
+	who := access.Everything("ops", "pw")
 	who.Keys = keys
-	users, err := NewUsers([]User{who})
+	users, err := access.NewUsers([]access.User{who})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.table = NewTable(Deps{Inspect: c.looks, Users: users})
+	c.serve(commands.Deps{Inspect: c.looks, Users: users})
 	c.client.User = "ops"
 }
 

@@ -9,11 +9,11 @@ import (
 
 // maxCommandName bounds the words that are looked up; a test checks that every
 // name in the table is shorter.
-const maxCommandName = 32
+const MaxCommandName = 32
 
 // shownBytes is how much of an unknown command its error repeats. Redis cuts at
 // the same length, and libraries match on the text.
-const shownBytes = 128
+const ShownBytes = 128
 
 // Barrier reports whether a command must run alone: after the replies to all
 // earlier commands of its connection and before any later one starts.
@@ -22,45 +22,47 @@ func (t *Table) Barrier(args []string) bool {
 		return false
 	}
 	row := find(t.byName, args[0])
-	return row != nil && row.barrier != nil && row.barrier(args)
+	return row != nil && row.Barrier != nil && row.Barrier(args)
 }
 
 // Dispatch hands the call to its command. Every call is answered exactly once
 // through its Completer, before Dispatch returns or later.
 func (t *Table) Dispatch(c *Call) {
+	c.table = t
 	row, mistake := t.route(c.Args)
 	if mistake != nil {
 		c.Client.Transaction.refused()
-		if refusal := t.countUnknown(c); refusal != nil {
+		if refusal := c.countUnknown(); refusal != nil {
 			c.Reply(Error("TRYLATER", refusal.Error()))
 			return
 		}
 		c.Reply(Error("ERR", mistake.Error()))
 		return
 	}
-	if !row.arity.fits(len(c.Args)) {
+	if !row.Arity.Fits(len(c.Args)) {
 		c.Client.Transaction.refused()
-		if refusal := t.chargeRate(c); refusal != nil {
+		if refusal := c.chargeRate(); refusal != nil {
 			c.Reply(Error("TRYLATER", refusal.Error()))
 			return
 		}
 		c.Reply(row.refuse(row.wrongArity()))
 		return
 	}
-	if !t.allow(c, row) {
+	if !c.allow(row) {
 		c.Client.Transaction.refused()
 		return
 	}
-	if t.queues(c, row) {
+	if c.queues(row) {
 		return
 	}
-	if mistake := row.handle(c); mistake != nil {
+	c.row = row
+	if mistake := row.Handle(c); mistake != nil {
 		c.Reply(row.refuse(mistake))
 	}
 }
 
 // route finds the row of a command or subcommand.
-func (t *Table) route(args []string) (*command, error) {
+func (t *Table) route(args []string) (*Command, error) {
 	if len(args) == 0 {
 		return nil, unknownCommand([]string{""})
 	}
@@ -68,17 +70,17 @@ func (t *Table) route(args []string) (*command, error) {
 	if row == nil {
 		return nil, unknownCommand(args)
 	}
-	if len(row.parts) == 0 || len(args) == 1 {
+	if len(row.Parts) == 0 || len(args) == 1 {
 		return row, nil
 	}
-	if row.named() && row.arity.fits(len(args)) {
+	if row.Named() && row.Arity.Fits(len(args)) {
 		return row, nil // the word is a name, as in DIDS DEL
 	}
-	part := find(t.parts[row.name], args[1])
+	part := find(t.parts[row.Name], args[1])
 	switch {
 	case part != nil:
 		return part, nil
-	case row.named():
+	case row.Named():
 		return row, nil
 	}
 	return nil, unknownPart(row, args[1])
@@ -86,8 +88,8 @@ func (t *Table) route(args []string) (*command, error) {
 
 // find looks a word up in any case. It does not allocate: the conversion in
 // the index expression is free, and the copy stays on the stack.
-func find(rows map[string]*command, name string) *command {
-	var lower [maxCommandName]byte
+func find(rows map[string]*Command, name string) *Command {
+	var lower [MaxCommandName]byte
 	if len(name) > len(lower) {
 		return nil
 	}
@@ -107,23 +109,23 @@ func find(rows map[string]*command, name string) *command {
 // so that its text, without quotes, just fits.
 func unknownCommand(args []string) error {
 	var list strings.Builder
-	for _, arg := range args[1:] {
-		space := shownBytes - list.Len()
+	for _, one := range args[1:] {
+		space := ShownBytes - list.Len()
 		if space <= 0 {
 			break
 		}
-		list.WriteString("'" + clip(arg, space) + "' ")
+		list.WriteString("'" + Clip(one, space) + "' ")
 	}
-	return redisText("unknown command '" + clip(args[0], shownBytes) + "', with args beginning with: " + list.String())
+	return RedisText("unknown command '" + Clip(args[0], ShownBytes) + "', with args beginning with: " + list.String())
 }
 
 // unknownPart is the same for the second word of CLIENT, CONFIG and COMMAND.
-func unknownPart(row *command, name string) error {
-	return redisText("unknown subcommand '" + clip(name, shownBytes) + "'. Try " + strings.ToUpper(row.name) + " HELP.")
+func unknownPart(row *Command, name string) error {
+	return RedisText("unknown subcommand '" + Clip(name, ShownBytes) + "'. Try " + strings.ToUpper(row.Name) + " HELP.")
 }
 
-// clip cuts a text after n bytes and, as Redis does, at its first NUL.
-func clip(s string, n int) string {
+// Clip cuts a text after n bytes and, as Redis does, at its first NUL.
+func Clip(s string, n int) string {
 	s, _, _ = strings.Cut(s, "\x00")
 	return s[:min(len(s), n)]
 }

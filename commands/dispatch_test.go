@@ -1,10 +1,11 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -92,7 +93,7 @@ func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
 // What reads a key before it changes it must not be overtaken by what comes
 // behind it in a pipeline.
 func TestBarrier_HoldsWhatReadsFirst(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
 	for line, want := range map[string]bool{
 		"DEL k": true, "unlink k": true, "EXPIRE k 0": true, "PEXPIRE k -1": true, "PEXPIRE k 1000": false, "EXPIRE k x": false,
@@ -116,16 +117,16 @@ func TestBarrier_HoldsWhatReadsFirst(t *testing.T) {
 }
 
 func TestDispatch_LooksUpWithoutAllocating(t *testing.T) {
-	table := NewTable(Deps{})
+	table := newTable(commands.Deps{})
 	for _, args := range [][]string{{"dLOCK", "k", "1000"}, {"CLIENT", "SetInfo", "LIB-NAME", "x"}} {
-		if n := testing.AllocsPerRun(100, func() { table.route(args) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { table.Route(args) }); n != 0 {
 			t.Errorf("%q: %v allocations", args, n)
 		}
 	}
 }
 
 func TestBarrier_HoldsWhatChangesTheMeaningOfLaterCommands(t *testing.T) {
-	table := NewTable(Deps{})
+	table := newTable(commands.Deps{})
 	for line, want := range map[string]bool{
 		"SELECT 1": true, "auth x": true, "HELLO": true, "HELLO 3": true, "RESET": true, "QUIT": true,
 		"DUNLOCK k": true, "dunlock k": true, "DUNLOCK k 12345678": false, "DUNLOCK": false,

@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -24,7 +26,7 @@ func (f *fakeMasterStatus) Reports(db int) []redlock.MasterReport {
 
 func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 	c, reports := newConversation(t), &fakeMasterStatus{}
-	c.table = NewTable(Deps{MasterStatus: reports})
+	c.serve(commands.Deps{MasterStatus: reports})
 	c.client.DB = 3
 	c.transcript(`
 		> DMASTERS
@@ -51,7 +53,7 @@ func (f *fakeMasterDrain) call(word, name string) error {
 
 func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 	c, drains := newConversation(t), &fakeMasterDrain{}
-	c.table = NewTable(Deps{MasterStatus: &fakeMasterStatus{}, MasterDrain: drains})
+	c.serve(commands.Deps{MasterStatus: &fakeMasterStatus{}, MasterDrain: drains})
 	c.transcript(`
 		> DMASTERS DRAIN c
 		< +OK
@@ -67,9 +69,9 @@ func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 	if want := []string{"drain c", "undrain c", "drain x"}; !slices.Equal(drains.calls, want) {
 		t.Errorf("called %q, want %q", drains.calls, want)
 	}
-	every(c.table, func(row *command) {
-		if want := map[string]string{"dmasters": categoryRead, "dmasters|drain": categoryAdmin, "dmasters|undrain": categoryAdmin}[row.full]; want != "" && row.category != want {
-			t.Errorf("%s is in category %s", row.syntax, row.category)
+	every(c.table, func(row *commands.Command) {
+		if want := map[string]string{"dmasters": access.CategoryRead, "dmasters|drain": access.CategoryAdmin, "dmasters|undrain": access.CategoryAdmin}[row.Full]; want != "" && row.Category != want {
+			t.Errorf("%s is in category %s", row.Syntax, row.Category)
 		}
 	})
 }

@@ -1,15 +1,17 @@
-// Package commands is the table of commands: it reads a client's words, runs the
-// operation on a quorum of masters and forms the reply.
+// Package commands is the table of commands: it finds the row of a call, checks what
+// its client may do, and forms replies. The packages below it serve the rows.
 //
 // Reading order:
 //   - call.go, reply.go, deps.go: what a handler gets, returns and uses;
 //   - table.go, command.go, dispatch.go: the rows and how a call finds its row;
-//   - args.go, limits.go, bounds.go: how words are read and bounded;
-//   - dlock.go, acquire.go, dunlock.go, dextend.go: a lock from request to reply;
-//     heldlock.go, onclose.go and lastacquired.go for locks of a connection;
-//   - dnextid.go, dids.go, dwork.go, dworkdone.go: ids and work;
-//   - dinfo.go, dmasters.go, info.go: what operators see;
-//   - users.go, auth.go, quota.go: users, logins and quotas;
-//   - channels.go, subscribe.go: events of locks;
-//   - set.go, eval.go, pendingacquire.go: clients that use the quorum as one Redis.
+//   - permissions.go: what a client may run; package access has users and quotas;
+//   - clientstate.go, lastacquired.go, onclose.go, subscriptions.go, transaction.go: what
+//     the daemon keeps for a connection;
+//   - errors.go, pendinggrant.go: error replies of operations on the masters, and the
+//     deferred reply of locks;
+//   - command_docs.go, help.go: COMMAND, HELP and the README table from the rows.
+//
+// Package arg describes and reads arguments. The commands are in lock, counter, work,
+// inspect, rediscompat (clients that use the quorum as one Redis) and conn (the
+// connection and the server). Each exports Rows.
 package commands

@@ -1,12 +1,13 @@
 // The fake masters of clients that use the daemon as one Redis.
 
-package commands
+package commands_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -24,7 +25,7 @@ type oneRedis struct {
 	free    func(bool, error)
 }
 
-var _ RedisCompat = (*oneRedis)(nil)
+var _ commands.RedisCompat = (*oneRedis)(nil)
 
 func (o *oneRedis) View(_ *redlock.Batch, _ int, key redlock.Key, done redlock.ViewDone) {
 	v, ok := o.views[key]
@@ -51,11 +52,11 @@ func (o *oneRedis) AwaitFree(r redlock.AwaitRequest, done redlock.AwaitDone) fun
 }
 
 // dropinConversation is one client of a daemon with these policies.
-func dropinConversation(t *testing.T, env Deps) (*conversation, *oneRedis) {
+func dropinConversation(t *testing.T, env commands.Deps) (*conversation, *oneRedis) {
 	c := newConversation(t)
 	o := &oneRedis{fakeLocks: c.locks, views: map[redlock.Key]redlock.View{}}
 	env.Locks, env.RedisCompat, env.Databases = c.locks, o, 16
-	c.table = NewTable(env)
+	c.serve(env)
 	return c, o
 }
 

@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -26,8 +28,8 @@ func FuzzDropIn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		masters := &refusing{}
 		plain := &oneRedis{fakeLocks: &fakeLocks{}, views: map[redlock.Key]redlock.View{"k": {Kind: "string", Value: "v", Left: time.Second}}}
-		table := NewTable(Deps{Locks: masters, RedisCompat: plain, LongTTL: PolicyClamp, NoTTL: PolicyAllow})
-		client := &Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
+		table := newTable(commands.Deps{Locks: masters, RedisCompat: plain, LongTTL: commands.PolicyClamp, NoTTL: commands.PolicyAllow})
+		client := &commands.Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
 		for i, line := range strings.Split(string(data), "\n") {
 			if i == 16 || client.Closing {
 				return
@@ -35,7 +37,7 @@ func FuzzDropIn(f *testing.F) {
 			sink := &fakeCompleter{t: t}
 			args := strings.Split(line, "\x00")
 			table.Barrier(args)
-			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
+			table.Dispatch(&commands.Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
 			if plain.free != nil {
 				plain.free(true, nil)
 				plain.free = nil
@@ -43,13 +45,13 @@ func FuzzDropIn(f *testing.F) {
 			sink.wait(t)
 		}
 		for _, r := range plain.written {
-			if strings.HasPrefix(string(r.Key), reservedPrefix) || r.TTL < 0 {
+			if strings.HasPrefix(string(r.Key), access.ReservedPrefix) || r.TTL < 0 {
 				t.Fatalf("written: %+v", r)
 			}
 		}
 		for _, r := range plain.ran {
 			for _, key := range r.Script.Keys {
-				if strings.HasPrefix(string(key), reservedPrefix) {
+				if strings.HasPrefix(string(key), access.ReservedPrefix) {
 					t.Fatalf("ran: %+v", r)
 				}
 			}

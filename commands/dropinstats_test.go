@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"fmt"
@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
 func TestDropinStats_CountByLibraryAndOutcome(t *testing.T) {
-	c, one := dropinConversation(t, Deps{})
+	c, one := dropinConversation(t, commands.Deps{DropinStats: new(dropin.Stats)})
 	c.say("SET k value-1") // refused before it is requested: not counted
 	c.grantsAll()
 	c.say("SET k value-1 NX PX 20000")
@@ -26,16 +28,22 @@ func TestDropinStats_CountByLibraryAndOutcome(t *testing.T) {
 	for deadline := time.Now().Add(20 * time.Second); unseen.answerCount() == 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	const redisPy = "c3f8721cbb97f72bc19e972846bd7aaf91901658"
-	c.table.scripts.keep("", redisPy, "the text of a library")
-	c.words("EVALSHA", redisPy, "1", "k", "value-1")
+	const redisPy = `
+        local token = redis.call('get', KEYS[1])
+        if not token or token ~= ARGV[1] then
+            return 0
+        end
+        redis.call('del', KEYS[1])
+        return 1
+    `
+	c.words("EVAL", redisPy, "1", "k", "value-1")
 	c.releases(false, nil)
-	c.words("EVALSHA", redisPy, "1", "k", "value-1")
+	c.words("EVALSHA", shaOf(redisPy), "1", "k", "value-1")
 	want := map[string]string{
 		"commands set": "1 1 0", "commands get": "0 1 1",
 		"redis-py Lock release": "1 1 0", "unnamed release": "1 0 0",
 	}
-	for _, f := range c.table.DropinStats() {
+	for _, f := range c.deps.DropinStats.List() {
 		name := f.Library + " " + f.Operation
 		if got := fmt.Sprint(f.Yes, f.No, f.Undecided); got != want[name] {
 			t.Errorf("%s: %s, want %q", name, got, want[name])
@@ -62,21 +70,4 @@ func (s *fakeCompleter) answerCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers
-}
-
-func TestDropinStats_QuantileIsTheEndOfItsBucket(t *testing.T) {
-	var f DropinStat
-	if f.Quantile(.99) != 0 {
-		t.Error("of nothing")
-	}
-	f.Times[0], f.Times[3] = 98, 2
-	if f.Quantile(.5) != 64*time.Microsecond || f.Quantile(.99) != 512*time.Microsecond {
-		t.Errorf("%v, %v", f.Quantile(.5), f.Quantile(.99))
-	}
-	var counted dropinCounters
-	w := stopwatch{counted.of("", "release"), time.Now().Add(-time.Hour)}
-	w.stop(true, nil)
-	if n := counted.by[dropinOperation{byBehaviour, "release"}].times[timeBuckets-1].Load(); n != 1 {
-		t.Errorf("%d lasted longer than all bounds", n)
-	}
 }

@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
@@ -21,7 +22,7 @@ func (c *workConversation) workIs(validity time.Duration) *stillClock {
 func TestDWORK_LeavesItsWaitWhenTheClientGoes(t *testing.T) {
 	c := newConversation(t)
 	works := &fakeWorks{}
-	c.table = NewTable(Deps{Works: works, WorkEnds: works})
+	c.serve(commands.Deps{Works: works, WorkEnds: works})
 	c.start("DWORK", "k", "1000", "MAX", "3", "WAIT", "500")
 	c.client.OnClose.Run()
 	if works.left != 1 {

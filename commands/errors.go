@@ -9,25 +9,25 @@ import (
 	"redlockd/redlock"
 )
 
-// redisText is a caller's mistake in the exact words of Redis, which client
+// RedisText is a caller's mistake in the exact words of Redis, which client
 // libraries match on: do not correct its capitals and full stops.
-type redisText string
+type RedisText string
 
-func (t redisText) Error() string { return string(t) }
+func (t RedisText) Error() string { return string(t) }
 
-// failure is the one translation of the errors of package redlock into replies. A
+// Failure is the one translation of the errors of package redlock into replies. A
 // quorum's "no" is nil and never an error; an error means that the question
 // could not be decided. None of the codes is one that clients retry or
 // redirect on by themselves, such as LOADING or READONLY.
-func failure(err error) Reply {
+func Failure(err error) Reply {
 	if errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrNotHeld) {
 		return Nil
 	}
-	return Error(code(err), wording(err))
+	return Error(Code(err), Wording(err))
 }
 
-// code is the machine-readable first word.
-func code(err error) string {
+// Code is the machine-readable first word.
+func Code(err error) string {
 	var noQuorum *redlock.NoQuorum
 	var expired *redlock.Expired
 	var busy *redlock.Busy
@@ -61,21 +61,21 @@ func code(err error) string {
 	return "ERR" // the caller's: ErrBadToken, BelowKnown
 }
 
-// wording is the rest of the line.
-func wording(err error) string {
+// Wording is the rest of the line.
+func Wording(err error) string {
 	if errors.Is(err, redlock.ErrWrongType) {
 		return "Operation against a key holding the wrong kind of value: " + err.Error()
 	}
 	return err.Error()
 }
 
-// tooLate answers for a quorum's yes whose validity was used up before the
+// TooLate answers for a quorum's yes whose validity was used up before the
 // reply could be written, because replies wait for those before them. fate is
 // what becomes of the lock; it depends on the command.
-func tooLate(spent error, fate string) Reply {
+func TooLate(spent error, fate string) Reply {
 	var late *redlock.Expired
 	if !errors.As(spent, &late) {
-		return failure(spent)
+		return Failure(spent)
 	}
 	return Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, which leaves nothing of a ttl of %d ms; %s, use a longer ttl",
 		late.Elapsed.Milliseconds(), late.TTL.Milliseconds(), fate))

@@ -1,9 +1,10 @@
-package commands
+package commands_test
 
 import (
 	"fmt"
 	"testing"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
@@ -13,14 +14,14 @@ func TestFailure_SeesThroughWrappedErrors(t *testing.T) {
 		"-NOQUORUM key k: 0 of 3 masters answered, 2 needed": fmt.Errorf("key k: %w", &redlock.NoQuorum{Needed: 2, Total: 3}),
 		"-SHUTDOWN key k: " + redlock.ErrShutdown.Error():    fmt.Errorf("key k: %w", redlock.ErrShutdown),
 	} {
-		if got := show(failure(err)); got != want {
+		if got := show(commands.Failure(err)); got != want {
 			t.Errorf(" got %s\nwant %s", got, want)
 		}
 	}
 }
 
 func TestTooLate_MirrorsAnErrorWithoutTimes(t *testing.T) {
-	if got := show(tooLate(redlock.ErrShutdown, "")); got != "-SHUTDOWN "+redlock.ErrShutdown.Error() {
+	if got := show(commands.TooLate(redlock.ErrShutdown, "")); got != "-SHUTDOWN "+redlock.ErrShutdown.Error() {
 		t.Error(got)
 	}
 }

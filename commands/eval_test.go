@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"errors"
@@ -8,13 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
+	"redlockd/commands/rediscompat"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
 
 // wait is read for answers that come from the goroutine that evaluates scripts.
-func (s *fakeCompleter) wait(t *testing.T) Reply {
+func (s *fakeCompleter) wait(t *testing.T) commands.Reply {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
@@ -43,7 +46,7 @@ func (c *conversation) eval(args ...string) string {
 }
 
 func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	c.grantsAll()
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 		one := pool.Reply{Kind: pool.ReplyInt, Int: 1}
@@ -83,7 +86,7 @@ func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
 // Each key that a script takes with a token of its own is known by that one.
 func TestEVAL_TakesSeveralKeysWithATokenEach(t *testing.T) {
 	const batch = "for i = 1, #KEYS do if redis.call('exists', KEYS[i]) == 1 then return {0, i} end end for i = 1, #KEYS do redis.call('set', KEYS[i], ARGV[i], 'PX', ARGV[#ARGV]) end return {1, #KEYS}"
-	c, _ := dropinConversation(t, Deps{})
+	c, _ := dropinConversation(t, commands.Deps{})
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 		*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyArray, Items: []pool.Reply{{Kind: pool.ReplyInt, Int: 1}, {Kind: pool.ReplyInt, Int: 2}}}, HasYes: true}
 		if r.Script.Vote(r.Answers.Yes) != redlock.ScriptYes {
@@ -111,7 +114,7 @@ func TestEVAL_OfAScriptThatOnlyReleasesIsARelease(t *testing.T) {
 		all      = "local n = 0 for _, key in ipairs(KEYS) do if redis.call('get', key) == ARGV[1] then n = n + redis.call('del', key) end end return n"
 		notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', 'freed', KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
 	)
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	for _, text := range []string{drops, says} {
 		for _, held := range []bool{true, false} {
 			c.releases(held, nil)
@@ -134,7 +137,7 @@ func TestEVAL_OfAScriptThatOnlyReleasesIsARelease(t *testing.T) {
 }
 
 func TestEVAL_OfAScriptThatReadsIsAnsweredFromTheQuorum(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: 5 * time.Second}
 	for token, want := range map[string]string{"token-1": ":5000", "token-2": ":-3"} {
 		for _, name := range []string{"EVAL", "EVAL_RO"} {
@@ -152,7 +155,7 @@ func TestEVAL_OfAScriptThatReadsIsAnsweredFromTheQuorum(t *testing.T) {
 }
 
 func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	for _, args := range [][]string{
 		{"EVAL", counts, "1", "k"}, {"EVAL", "this is no Lua", "1", "k"}, {"EVAL", "while true do end", "1", "k"},
 	} {
@@ -190,7 +193,7 @@ func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
 }
 
 func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
-	c, _ := dropinConversation(t, Deps{})
+	c, _ := dropinConversation(t, commands.Deps{})
 	c.releases(true, nil)
 	sha := shaOf(drops)
 	if got := c.words("SCRIPT", "LOAD", drops); got != fmt.Sprintf("%q", sha) {
@@ -217,49 +220,8 @@ func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
 	}
 }
 
-// One user can neither flush the texts of another nor push them out.
-func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
-	var s scriptCache
-	s.keep("a", shaOf("mine"), "mine")
-	s.keep("b", shaOf("mine"), "mine")
-	s.flush("b")
-	if _, ok := s.text("b", shaOf("mine")); ok {
-		t.Error("b's own text is left after b's flush")
-	}
-	for i := range 2 * maxScripts {
-		text := fmt.Sprint("return ", i)
-		s.keep("b", shaOf(text), text)
-	}
-	if text, ok := s.text("a", shaOf("mine")); !ok || text != "mine" {
-		t.Errorf("a's text is %q, %v after b loaded and flushed", text, ok)
-	}
-	if n := s.count(); n != maxScripts {
-		t.Errorf("%d texts are kept, want %d", n, maxScripts)
-	}
-	s.flush("b")
-	if n := s.count(); n != 1 {
-		t.Errorf("%d texts are left after b's flush, want a's", n)
-	}
-}
-
-func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
-	c, _ := dropinConversation(t, Deps{})
-	c.table.probes.now = func() time.Time { return time.Unix(1, 0) }
-	for i := range probesPerSecond {
-		if got := c.eval("EVAL", fmt.Sprint("return ", i), "1", "k"); strings.HasPrefix(got, "-TRYLATER") {
-			t.Fatalf("the %d. script: %s", i+1, got)
-		}
-	}
-	if got := c.eval("EVAL", "return 'one more'", "1", "k"); !strings.HasPrefix(got, "-TRYLATER unknown scripts: 50 a second are looked at") {
-		t.Error(got)
-	}
-	if got := c.eval("EVAL", drops, "1", "k", "token-1"); !strings.HasPrefix(got, "-TRYLATER") {
-		t.Error(got)
-	}
-}
-
 func TestEVAL_ReportsWhatTheMastersCouldNotDecide(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	o.failure = errors.New("undecided")
 	if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != "-ERR undecided" {
 		t.Error(got)
@@ -273,17 +235,17 @@ func TestEVAL_ReportsWhatTheMastersCouldNotDecide(t *testing.T) {
 // What a mock has shown is no proof, and what a read shows may be another client's token.
 func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
 	const shows = "return redis.call('get', KEYS[1])"
-	user := Everything("me", "p")
-	user.Commands = []string{categoryLock}
-	users, err := NewUsers([]User{user})
+	user := access.Everything("me", "p")
+	user.Commands = []string{access.CategoryLock}
+	users, err := access.NewUsers([]access.User{user})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scripts, err := KnownScripts([]string{shaOf(renews) + "=extend", shaOf(looks) + "=read,token=1,yes=pttl,no=-3"})
+	scripts, err := rediscompat.KnownScripts([]string{shaOf(renews) + "=extend", shaOf(looks) + "=read,token=1,yes=pttl,no=-3"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, env := range map[string]Deps{"probed": {Users: users}, "pinned": {Users: users, Scripts: scripts}} {
+	for name, env := range map[string]commands.Deps{"probed": {Users: users}, "pinned": {Users: users, Scripts: scripts}} {
 		c, o := dropinConversation(t, env)
 		c.client.User = "me"
 		c.grantsAll()
@@ -338,11 +300,11 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 		replaces   = "return redis.call('set', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2])"
 		renames    = "return redis.call('rename', KEYS[1], KEYS[2])"
 	)
-	pins, err := KnownScripts([]string{shaOf(replaces) + "=overwrite", shaOf(renames) + "=discard,keys=2,args=0", shaOf(overwrites) + "=extend,yes=OK,no=nil"})
+	pins, err := rediscompat.KnownScripts([]string{shaOf(replaces) + "=overwrite", shaOf(renames) + "=discard,keys=2,args=0", shaOf(overwrites) + "=extend,yes=OK,no=nil"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := KnownScripts(nil)
+	plain, err := rediscompat.KnownScripts(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,14 +333,14 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 		{"a library's release, another's signal", plain, []string{wakes, "2", "lock:k", "lock-signal:l", "token-1", "1000"}, "-NOPERM", ":1"},
 		{"a library's release, one key more", plain, []string{wakes, "3", "lock:k", "lock-signal:k", "victim", "token-1", "1000"}, "-NOPERM", ":1"},
 	} {
-		for category, want := range map[string]string{categoryLock: test.lock, categoryForce: test.force} {
-			user := Everything("me", "p")
-			user.Commands = []string{categoryLock, category}
-			users, err := NewUsers([]User{user})
+		for category, want := range map[string]string{access.CategoryLock: test.lock, access.CategoryForce: test.force} {
+			user := access.Everything("me", "p")
+			user.Commands = []string{access.CategoryLock, category}
+			users, err := access.NewUsers([]access.User{user})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, o := dropinConversation(t, Deps{Users: users, Scripts: test.by})
+			c, o := dropinConversation(t, commands.Deps{Users: users, Scripts: test.by})
 			c.client.User = "me"
 			c.grantsAll()
 			o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
@@ -395,7 +357,7 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 
 // redislock sends how much of a token is compared; a byte of it is soon guessed.
 func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
-	scripts, err := KnownScripts(nil)
+	scripts, err := rediscompat.KnownScripts(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +373,7 @@ func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
 func TestEVAL_SendsNothingToTheDaemonsOwnChannels(t *testing.T) {
 	const notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', ARGV[2], KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
 	for prefix, names := range map[string][]string{"": {"redlockd:events:0", "redlockd:"}, "p:": {"p:redlockd:events:0"}} {
-		c, o := dropinConversation(t, Deps{KeyPrefix: prefix})
+		c, o := dropinConversation(t, commands.Deps{KeyPrefix: prefix})
 		for _, name := range names {
 			if got := c.eval("EVAL", notifies, "1", "k", "token-1", name); !strings.HasPrefix(got, "-ERR script ") || !strings.Contains(got, "argument 2 begins with '"+prefix+"redlockd:'") || len(o.ran) > 0 {
 				t.Errorf("%s: %s, ran %v", name, got, o.ran)
@@ -427,7 +389,7 @@ func TestEVAL_SendsNothingToTheDaemonsOwnChannels(t *testing.T) {
 // With a prefix the masters call a key by another name than the client.
 func TestEVAL_AnswersWithTheKeyAsTheClientCallsIt(t *testing.T) {
 	const names = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return KEYS[1] end return false"
-	c, _ := dropinConversation(t, Deps{KeyPrefix: "p:"})
+	c, _ := dropinConversation(t, commands.Deps{KeyPrefix: "p:"})
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 		one := pool.Reply{Kind: pool.ReplyString, Str: "p:k"}
 		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {

@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/pool"
 )
 
@@ -31,19 +33,19 @@ func (c *conversation) wantStats(section string, want map[string]string) {
 }
 
 func TestINFO_CountsLoginsThatWereRefused(t *testing.T) {
-	c, users := guarded(t, Everything("default", "pw"), low())
+	c, users := guarded(t, access.Everything("default", "pw"), low())
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	reader := *c
-	reader.client = &Client{Host: "10.0.0.2", Proto: 2}
+	reader.client = &commands.Client{Host: "10.0.0.2", Proto: 2}
 	reader.say("AUTH pw")
 	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "0", "throttled_auths": "0"})
 	for _, line := range []string{"AUTH x", "AUTH nobody pw", "HELLO 3 AUTH low x"} {
 		c.say(line)
 	}
 	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "3", "throttled_auths": "0"})
-	for range hostFailures {
-		c.client = &Client{Host: "10.0.0.9", Proto: 2}
+	for range 10 { // the limit of an address
+		c.client = &commands.Client{Host: "10.0.0.9", Proto: 2}
 		c.say("AUTH x")
 	}
 	reader.wantStats("stats", map[string]string{"acl_access_denied_auth": "13", "throttled_auths": "1"})
@@ -68,7 +70,7 @@ func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
 
 func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Deps{Stats: &laneCounts{counts: pool.Counters{
+	c.table = newTable(commands.Deps{Stats: &laneCounts{counts: pool.Counters{
 		Flushes: 8, Commands: 50, Seals: 3, VoidSeals: 4, LateFlushes: 5, BreakerOpened: 6,
 		Dials: 7, Admissions: 9, NewIncarnations: 10, Panics: 11, Invalidated: 12, StepsTolerated: 13,
 	}}})
@@ -77,6 +79,6 @@ func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
 		"lane_panics": "11", "incarnations_invalidated": "12", "clock_steps_tolerated": "13", "masters": "2", "masters_voting": "1",
 	})
-	c.table = NewTable(Deps{Stats: &laneCounts{}})
+	c.serve(commands.Deps{Stats: &laneCounts{}})
 	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})
 }

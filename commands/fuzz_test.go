@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -25,15 +27,15 @@ func FuzzDispatch(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		users, err := NewUsers([]User{Everything("default", "pw"), low()})
+		users, err := access.NewUsers([]access.User{access.Everything("default", "pw"), low()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := time.Now()
-		users.now = func() time.Time { return at }
+		users.Now = func() time.Time { return at }
 		masters := &refusing{}
-		table := NewTable(Deps{Locks: masters, IDs: masters, Works: masters, WorkEnds: masters, Users: users})
-		client := &Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
+		table := newTable(commands.Deps{Locks: masters, IDs: masters, Works: masters, WorkEnds: masters, Users: users})
+		client := &commands.Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
 		for i, line := range strings.Split(string(data), "\n") {
 			if i == 64 || client.Closing {
 				return
@@ -42,7 +44,7 @@ func FuzzDispatch(f *testing.F) {
 			sink := &fakeCompleter{t: t}
 			args := strings.Split(line, "\x00")
 			table.Barrier(args)
-			table.Dispatch(&Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
+			table.Dispatch(&commands.Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
 			sink.read(t)
 			if !known && masters.asked != asked && !table.Authenticated(client) {
 				t.Fatalf("%q reached the masters although no user had signed in", args)

@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"errors"
@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
 func TestGET_AndItsKindShowWhatAQuorumHolds(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	o.views["k"] = redlock.View{Kind: "string", Value: "v", Left: 7600 * time.Millisecond}
 	o.views["endless"] = redlock.View{Kind: "string", Value: "w", Left: redlock.Endless}
 	o.views["read"] = redlock.View{Kind: "zset", Left: time.Second}
@@ -49,7 +50,7 @@ func TestGET_AndItsKindShowWhatAQuorumHolds(t *testing.T) {
 }
 
 func TestGET_ReturnsTheFenceOfTheGrantThatHoldsTheKey(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	c.grantsAll()
 	c.say("SET k v NX PX 8000")
 	o.views["k"] = redlock.View{Kind: "string", Value: "v", Left: time.Second}
@@ -67,7 +68,7 @@ func TestGET_ReturnsTheFenceOfTheGrantThatHoldsTheKey(t *testing.T) {
 }
 
 func TestBLPOP_WaitsForTheLockOfItsSignal(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	sink := c.start("BLPOP", "lock-signal:jobs", "1.5")
 	if len(o.awaited) != 1 || o.awaited[0] != "lock:jobs 1.5s" || sink.answers != 0 {
 		t.Fatalf("%q, %d answers", o.awaited, sink.answers)

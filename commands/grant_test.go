@@ -1,6 +1,6 @@
 // Grants with a chosen validity, for tests.
 
-package commands
+package commands_test
 
 import (
 	"reflect"

@@ -5,11 +5,11 @@ package commands
 import "strings"
 
 // helpRow is the HELP subcommand of a command with subcommands.
-func (t *Table) helpRow(of *command) *command {
-	return connection("help", exactly(2), "Lists the subcommands.", func(c *Call) error {
-		lines := []Reply{Simple("Subcommands of " + strings.ToUpper(of.name) + ":")}
-		for _, part := range of.parts {
-			lines = append(lines, Simple(part.syntax), Simple("    "+part.summary))
+func helpRow(of *Command) *Command {
+	return Connection("help", Exactly(2), "Lists the subcommands.", func(c *Call) error {
+		lines := []Reply{Simple("Subcommands of " + strings.ToUpper(of.Name) + ":")}
+		for _, part := range of.Parts {
+			lines = append(lines, Simple(part.Syntax), Simple("    "+part.Summary))
 		}
 		c.Reply(Array(lines...))
 		return nil
@@ -22,10 +22,10 @@ func (t *Table) Markdown() string {
 	var page strings.Builder
 	page.WriteString("| command | what it does | category |\n|---|---|---|\n")
 	for _, row := range t.rows {
-		if len(row.parts) == 0 || row.handle != nil {
+		if len(row.Parts) == 0 || row.Handle != nil {
 			page.WriteString(row.markdown())
 		}
-		for _, part := range row.parts {
+		for _, part := range row.Parts {
 			page.WriteString(part.markdown())
 		}
 	}
@@ -33,11 +33,11 @@ func (t *Table) Markdown() string {
 }
 
 // markdown is one line of the README table; a bar would end its cell.
-func (c *command) markdown() string {
+func (c *Command) markdown() string {
 	bars := strings.NewReplacer("|", `\|`)
-	category := c.category
-	if c.also != "" {
-		category += ", " + c.also
+	category := c.Category
+	if c.Also != "" {
+		category += ", " + c.Also
 	}
-	return "| `" + bars.Replace(c.syntax) + "` | " + bars.Replace(c.summary) + " | " + category + " |\n"
+	return "| `" + bars.Replace(c.Syntax) + "` | " + bars.Replace(c.Summary) + " | " + category + " |\n"
 }

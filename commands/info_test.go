@@ -1,10 +1,11 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
@@ -26,10 +27,10 @@ func (f *fakeFigures) Counters() redlock.Counters {
 
 func informed(t *testing.T) (*conversation, *fakeFigures) {
 	c, figures := newConversation(t), &fakeFigures{}
-	c.table = NewTable(Deps{
+	c.table = newTable(commands.Deps{
 		Stats: figures, Version: "0.1.0", RunID: strings.Repeat("a", 40), Port: 7379, Start: time.Now().Add(-25 * time.Hour),
-		Clients: func() ClientCounts {
-			return ClientCounts{Connected: 4, Limit: 10000, Accepted: 9, Rejected: 2, Commands: 77, Slow: 3, Evicted: 5, Memory: 4096}
+		Clients: func() commands.ClientCounts {
+			return commands.ClientCounts{Connected: 4, Limit: 10000, Accepted: 9, Rejected: 2, Commands: 77, Slow: 3, Evicted: 5, Memory: 4096}
 		},
 	})
 	return c, figures
@@ -39,7 +40,7 @@ func TestINFO_BeginsWithTheVersionThatClientsLookFor(t *testing.T) {
 	c, _ := informed(t)
 	for _, line := range []string{"INFO", "info server", "INFO everything"} {
 		r := c.start(strings.Fields(line)...).read(t)
-		if r.Kind != KindBulk || !strings.HasPrefix(r.Text, "# Server\r\nredis_version:8.4.0\r\n") {
+		if r.Kind != commands.KindBulk || !strings.HasPrefix(r.Text, "# Server\r\nredis_version:8.4.0\r\n") {
 			t.Errorf("%s: %s", line, show(r))
 		}
 	}
@@ -100,7 +101,7 @@ func TestINFO_LeavesOutWhatIsNotCounted(t *testing.T) {
 func TestINFO_EveryDaemonHasARunIDOfItsOwn(t *testing.T) {
 	ids := make(map[string]bool)
 	for range 2 {
-		id := NewTable(Deps{}).deps.RunID
+		id := newConversation(t).stats("server")["run_id"]
 		if len(id) != 40 || strings.Trim(id, "0123456789abcdef") != "" {
 			t.Errorf("run id %q", id)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -19,12 +20,16 @@ const (
 	maxLastAcquiredBytes = 128 << 10 // of keys and tokens; a key and a token may have 512 each
 )
 
+// unbounded stands for the end of a lock that is renewed; heldLock reports its
+// real end.
+const Unbounded = 10 * 365 * 24 * time.Hour
+
 // LastAcquired remembers for each key the token with which a connection acquired
 // it last. The zero value is ready and costs nothing until the first lock. Safe
 // for concurrent use.
 type LastAcquired struct {
 	mu    sync.Mutex
-	locks map[heldKey]acquiredLock
+	locks map[access.HeldKey]acquiredLock
 	bytes int
 	count uint64 // acquisitions so far, numbers them
 	// sharedByPool: locks of other connections were released or extended over this
@@ -33,11 +38,6 @@ type LastAcquired struct {
 }
 
 var _ redlock.Owner = (*LastAcquired)(nil)
-
-type heldKey struct {
-	db  int
-	key redlock.Key
-}
 
 type acquiredLock struct {
 	token  redlock.Token
@@ -50,13 +50,13 @@ func (l *LastAcquired) Remember(db int, key redlock.Key, token redlock.Token, va
 	// One private copy of both: the originals point into the buffer of a whole
 	// command, which an entry would keep alive.
 	both := string(key) + string(token)
-	at := heldKey{db, redlock.Key(both[:len(key)])}
+	at := access.HeldKey{DB: db, Key: redlock.Key(both[:len(key)])}
 	lock := acquiredLock{token: redlock.Token(both[len(key):]), until: time.Now().Add(validity)}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.locks == nil {
-		l.locks = make(map[heldKey]acquiredLock)
+		l.locks = make(map[access.HeldKey]acquiredLock)
 	}
 	l.dropLocked(at) // also so that the map refers to the new copy of the key
 	l.count++
@@ -72,7 +72,7 @@ func (l *LastAcquired) Remember(db int, key redlock.Key, token redlock.Token, va
 func (l *LastAcquired) Prolong(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := heldKey{db, key}
+	at := access.HeldKey{DB: db, Key: key}
 	if lock, ok := l.locks[at]; ok && lock.token == token {
 		lock.until = time.Now().Add(validity)
 		l.locks[at] = lock
@@ -83,15 +83,15 @@ func (l *LastAcquired) Prolong(db int, key redlock.Key, token redlock.Token, val
 func (l *LastAcquired) Token(db int, key redlock.Key) (redlock.Token, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lock, ok := l.locks[heldKey{db, key}]
+	lock, ok := l.locks[access.HeldKey{DB: db, Key: key}]
 	return lock.token, ok
 }
 
-// sawToken notes that a client has sent the token of a lock over this connection.
-func (l *LastAcquired) sawToken(db int, key redlock.Key, token redlock.Token) {
+// SawToken notes that a client has sent the token of a lock over this connection.
+func (l *LastAcquired) SawToken(db int, key redlock.Key, token redlock.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lock, ok := l.locks[heldKey{db, key}]; !ok || lock.token != token {
+	if lock, ok := l.locks[access.HeldKey{DB: db, Key: key}]; !ok || lock.token != token {
 		l.sharedByPool = true
 	}
 }
@@ -106,13 +106,13 @@ func (l *LastAcquired) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 	now := time.Now()
 	var own, bound []redlock.Lease
 	for at, lock := range l.locks {
-		one := redlock.Lease{DB: at.db, Key: at.key, Token: lock.token}
+		one := redlock.Lease{DB: at.DB, Key: at.Key, Token: lock.token}
 		left := lock.until.Sub(now)
 		switch {
 		case left <= 0:
 		case !runs(one):
-			l.sharedByPool = l.sharedByPool || left < unbounded/2
-		case left > unbounded/2:
+			l.sharedByPool = l.sharedByPool || left < Unbounded/2
+		case left > Unbounded/2:
 			bound = append(bound, one)
 		default:
 			own = append(own, one)
@@ -129,7 +129,7 @@ func (l *LastAcquired) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 func (l *LastAcquired) Forget(db int, key redlock.Key, token redlock.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := heldKey{db, key}
+	at := access.HeldKey{DB: db, Key: key}
 	if l.locks[at].token == token {
 		l.dropLocked(at)
 	}
@@ -142,9 +142,9 @@ func (l *LastAcquired) Clear() {
 	l.locks, l.bytes = nil, 0
 }
 
-func (l *LastAcquired) dropLocked(at heldKey) {
+func (l *LastAcquired) dropLocked(at access.HeldKey) {
 	if lock, ok := l.locks[at]; ok {
-		l.bytes -= len(at.key) + len(lock.token)
+		l.bytes -= len(at.Key) + len(lock.token)
 		delete(l.locks, at)
 	}
 }
@@ -159,11 +159,11 @@ func (l *LastAcquired) evictLocked() {
 			l.dropLocked(at)
 		}
 	}
-	oldest := make([]heldKey, 0, len(l.locks))
+	oldest := make([]access.HeldKey, 0, len(l.locks))
 	for at := range l.locks {
 		oldest = append(oldest, at)
 	}
-	slices.SortFunc(oldest, func(a, b heldKey) int {
+	slices.SortFunc(oldest, func(a, b access.HeldKey) int {
 		return cmp.Compare(l.locks[a].number, l.locks[b].number)
 	})
 	for _, at := range oldest {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
@@ -47,7 +48,7 @@ func TestLastAcquired_DropsWhatHasExpiredFirst(t *testing.T) {
 
 func TestLastAcquired_IsBoundedInBytes(t *testing.T) {
 	var h LastAcquired
-	long := strings.Repeat("x", maxTokenBytes)
+	long := strings.Repeat("x", arg.MaxTokenBytes)
 	for i := range maxLastAcquired {
 		h.Remember(0, name(i), redlock.Token(long), time.Hour)
 		if h.bytes > maxLastAcquiredBytes {

@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"errors"
@@ -223,7 +223,7 @@ func TestQuota_CountsHoldersInEveryMode(t *testing.T) {
 	c, users := guarded(t, user)
 	c.client.User = user.Name
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	c.grants(30 * time.Second)
 	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }
 	full := func(line string) {

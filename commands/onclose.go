@@ -13,7 +13,7 @@ type OnClose struct {
 	reason    error  // why the daemon ends the connection, see Expel
 	leaveWait func() // ends the wait under way
 	signOut   func() // removes the connection from its user's connections
-	hooks     map[*closeHook]struct{}
+	hooks     map[*CloseHook]struct{}
 }
 
 // Expelled is the reason why the daemon ends a connection whose client may not stay.
@@ -21,14 +21,14 @@ type Expelled string
 
 func (e Expelled) Error() string { return string(e) }
 
-// closeHook is one thing that ends with the connection. why is nil if the client
+// CloseHook is one thing that ends with the connection. why is nil if the client
 // has left, else the reason why the daemon ends the connection.
-type closeHook struct{ run func(why error) }
+type CloseHook struct{ run func(why error) }
 
-// add calls end when the connection ends, unless the hook is removed before. If the
+// Add calls end when the connection ends, unless the hook is removed before. If the
 // connection has ended, it calls end at once.
-func (t *OnClose) add(end func(why error)) *closeHook {
-	hook := &closeHook{end}
+func (t *OnClose) Add(end func(why error)) *CloseHook {
+	hook := &CloseHook{end}
 	t.mu.Lock()
 	if t.closed || t.reason != nil {
 		why := t.reason
@@ -37,22 +37,22 @@ func (t *OnClose) add(end func(why error)) *closeHook {
 		return hook
 	}
 	if t.hooks == nil {
-		t.hooks = make(map[*closeHook]struct{})
+		t.hooks = make(map[*CloseHook]struct{})
 	}
 	t.hooks[hook] = struct{}{}
 	t.mu.Unlock()
 	return hook
 }
 
-func (t *OnClose) remove(hook *closeHook) {
+func (t *OnClose) Remove(hook *CloseHook) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.hooks, hook)
 }
 
-// setWait sets how to leave the wait that blocks this connection. There is one at
+// SetWait sets how to leave the wait that blocks this connection. There is one at
 // a time, and leaving one that is over does nothing.
-func (t *OnClose) setWait(leave func()) {
+func (t *OnClose) SetWait(leave func()) {
 	t.mu.Lock()
 	over := t.closed || t.reason != nil
 	t.leaveWait = leave
@@ -92,8 +92,8 @@ func (t *OnClose) Expel(why Expelled) {
 	}
 }
 
-// expelled returns why the daemon ends the connection, nil if it does not.
-func (t *OnClose) expelled() error {
+// Expelled returns why the daemon ends the connection, nil if it does not.
+func (t *OnClose) Expelled() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reason

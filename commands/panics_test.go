@@ -1,9 +1,12 @@
-package commands
+package commands_test
 
-import "testing"
+import (
+	"redlockd/commands"
+	"testing"
+)
 
 func TestINFO_ShowsPanicsThatCostAConnection(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Deps{Clients: func() ClientCounts { return ClientCounts{Panics: 3} }})
+	c.serve(commands.Deps{Clients: func() commands.ClientCounts { return commands.ClientCounts{Panics: 3} }})
 	c.wantStats("stats", map[string]string{"recovered_panics": "3"})
 }

@@ -1,8 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"testing"
 	"time"
+
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
 )
 
 // A lock and an attempt at work of the same name are two things to hold.
@@ -11,60 +15,60 @@ func TestQuota_AnAttemptAtWorkTakesASlotBesideALockOfItsName(t *testing.T) {
 	user.Held = 2
 	_, users := guarded(t, user)
 	now := time.Now()
-	users.now = func() time.Time { return now }
-	who, lock, work := users.find("low"), heldKey{0, "a:1"}, workQuotaKey(0, "a:1")
-	take := func(at heldKey) (quotaSlot, bool) {
-		slot, err := users.reserve(who, at)
+	users.Now = func() time.Time { return now }
+	who, lock, work := users.Find("low"), access.HeldKey{Key: "a:1"}, access.WorkQuotaKey(0, "a:1")
+	take := func(at access.HeldKey) (access.Slot, bool) {
+		slot, err := users.Reserve(who, at)
 		return slot, err == nil
 	}
 	slot, _ := take(lock)
-	slot.fill(lock, "lock-token", time.Minute)
+	slot.Fill(lock, "lock-token", time.Minute)
 	slot, ok := take(work)
 	if !ok {
 		t.Fatal("the lock of that name fills the slot of the attempt")
 	}
-	slot.fill(work, "work-token", time.Second)
-	if _, ok := take(workQuotaKey(0, "a:2")); ok {
+	slot.Fill(work, "work-token", time.Second)
+	if _, ok := take(access.WorkQuotaKey(0, "a:2")); ok {
 		t.Error("a third thing is held")
 	}
-	if _, ok := take(workQuotaKey(1, "a:1")); ok {
+	if _, ok := take(access.WorkQuotaKey(1, "a:1")); ok {
 		t.Error("the attempt of another database takes the same slot")
 	}
-	users.released(work, "lock-token")
-	if _, ok := take(heldKey{0, "a:2"}); ok {
+	users.Released(work, "lock-token")
+	if _, ok := take(access.HeldKey{DB: 0, Key: "a:2"}); ok {
 		t.Error("the lock's token ended the attempt")
 	}
-	users.prolonged(work, "work-token", time.Hour)
+	users.Prolonged(work, "work-token", time.Hour)
 	now = now.Add(2 * time.Second)
-	if _, ok := take(heldKey{0, "a:2"}); ok {
+	if _, ok := take(access.HeldKey{DB: 0, Key: "a:2"}); ok {
 		t.Error("an attempt that was extended has lost its slot")
 	}
-	users.released(work, "work-token")
-	if _, ok := take(heldKey{0, "a:2"}); !ok {
+	users.Released(work, "work-token")
+	if _, ok := take(access.HeldKey{DB: 0, Key: "a:2"}); !ok {
 		t.Error("the slot of an ended attempt stays taken")
 	}
 }
 
 func TestQuota_NoLockHasTheQuotaKeyOfAnAttempt(t *testing.T) {
-	if _, err := parseKey(string(workQuotaKey(0, "a:1").key)); err == nil {
+	if _, err := arg.ParseKey(string(access.WorkQuotaKey(0, "a:1").Key)); err == nil {
 		t.Error("a client may lock a name that stands for an attempt")
 	}
 }
 
 // What SET and EXPIRE do to a lock counts as the lock does.
 func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
-	user := Everything("low", "pw")
+	user := access.Everything("low", "pw")
 	user.Held = 2
-	users, err := NewUsers([]User{user})
+	users, err := access.NewUsers([]access.User{user})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	c := newConversation(t)
 	c.grantsAll()
 	masters := &oneRedis{fakeLocks: c.locks, wrote: true}
-	c.table = NewTable(Deps{Locks: c.locks, RedisCompat: masters, Users: users, NoTTL: PolicyAllow})
+	c.serve(commands.Deps{Locks: c.locks, RedisCompat: masters, Users: users, NoTTL: commands.PolicyAllow})
 	c.say("AUTH low pw")
 	const full = "-TRYLATER user 'low' may hold 2 locks at once (held in the users file); nothing was done"
 	for _, step := range [][2]string{

@@ -1,7 +1,8 @@
-package commands
+package commands_test
 
 import (
 	"path"
+	"redlockd/commands"
 	"strconv"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestTIME_IsTheWallClockInTwoStrings(t *testing.T) {
 	before := time.Now().UnixMicro()
 	r := c.start("TIME").read(t)
 	after := time.Now().UnixMicro()
-	if r.Kind != KindArray || len(r.Items) != 2 || r.Items[0].Kind != KindBulk || r.Items[1].Kind != KindBulk {
+	if r.Kind != commands.KindArray || len(r.Items) != 2 || r.Items[0].Kind != commands.KindBulk || r.Items[1].Kind != commands.KindBulk {
 		t.Fatalf("got %s", show(r))
 	}
 	seconds, _ := strconv.ParseInt(r.Items[0].Text, 10, 64)
@@ -49,7 +50,7 @@ func TestTIME_IsTheWallClockInTwoStrings(t *testing.T) {
 
 func TestCONFIG_GetShowsEveryMatchingOptionOnce(t *testing.T) {
 	c := newConversation(t)
-	c.table = NewTable(Deps{Config: func(pattern string) (found [][2]string) {
+	c.table = newTable(commands.Deps{Config: func(pattern string) (found [][2]string) {
 		for _, option := range [][2]string{{"databases", "16"}, {"max-ttl", "60000"}} {
 			if ok, _ := path.Match(pattern, option[0]); ok {
 				found = append(found, option)

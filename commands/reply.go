@@ -1,5 +1,7 @@
 package commands
 
+import "strings"
+
 // Kind is the shape of a Reply. RESP2 and RESP3 write the same Reply
 // differently; only the encoder handles that difference.
 type Kind uint8
@@ -59,4 +61,18 @@ func Map(items ...Reply) Reply { return Reply{Kind: KindMap, Items: items} }
 // Error is a failure; code is the machine-readable first word (ERR, NOQUORUM …).
 func Error(code, text string) Reply {
 	return Reply{Kind: KindError, Text: code + " " + text}
+}
+
+// Field keeps a text from ending its field or its line: details may quote an
+// error of a master.
+func Field(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ',':
+			return ';'
+		case r < ' ' || r == 0x7f:
+			return ' '
+		}
+		return r
+	}, s)
 }

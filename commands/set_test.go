@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -15,7 +17,7 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 	for _, words := range []string{
 		"SET k v NX PX 8000", "set k v px 8000 nx", "SET k v EX 8 NX", "Set k v Nx Ex 8", "SET k v NX NX PX 8000",
 	} {
-		c, _ := dropinConversation(t, Deps{})
+		c, _ := dropinConversation(t, commands.Deps{})
 		c.grantsAll()
 		if got := c.say(words); got != "+OK" {
 			t.Errorf("%s: %s", words, got)
@@ -26,7 +28,7 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 		}
 	}
 	for _, option := range []string{"PXAT", "EXAT"} {
-		c, _ := dropinConversation(t, Deps{})
+		c, _ := dropinConversation(t, commands.Deps{})
 		c.grantsAll()
 		end, unit := time.Now().Add(30*time.Second), int64(1)
 		if option == "EXAT" {
@@ -42,7 +44,7 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 }
 
 func TestSET_AnswersNilForALockThatIsHeldAndErrorsForWhatIsUnknown(t *testing.T) {
-	c, _ := dropinConversation(t, Deps{NoTTL: PolicyLease})
+	c, _ := dropinConversation(t, commands.Deps{NoTTL: commands.PolicyLease})
 	c.refusesAll()
 	c.transcript(`
 		> SET k v NX PX 8000
@@ -59,7 +61,7 @@ func TestSET_AnswersNilForALockThatIsHeldAndErrorsForWhatIsUnknown(t *testing.T)
 }
 
 func TestSET_ThatIsNoLockIsRefused(t *testing.T) {
-	c, _ := dropinConversation(t, Deps{})
+	c, _ := dropinConversation(t, commands.Deps{})
 	for words, want := range map[string]string{
 		"SET k v":                           "-ERR redlockd is not a database",
 		"SET k v PX 1000":                   "-ERR redlockd is not a database",
@@ -87,13 +89,13 @@ func TestSET_ThatIsNoLockIsRefused(t *testing.T) {
 
 func TestSET_FollowsThePoliciesForLeases(t *testing.T) {
 	for _, p := range []struct {
-		env   Deps
+		env   commands.Deps
 		words string
 		want  time.Duration
 	}{
-		{Deps{LongTTL: PolicyClamp}, "SET k v NX PX 900000000000000", time.Minute},
-		{Deps{NoTTL: PolicyLease}, "SET k v NX", time.Minute},
-		{Deps{NoTTL: PolicyAllow}, "SETNX k v", redlock.Endless},
+		{commands.Deps{LongTTL: commands.PolicyClamp}, "SET k v NX PX 900000000000000", time.Minute},
+		{commands.Deps{NoTTL: commands.PolicyLease}, "SET k v NX", time.Minute},
+		{commands.Deps{NoTTL: commands.PolicyAllow}, "SETNX k v", redlock.Endless},
 	} {
 		c, _ := dropinConversation(t, p.env)
 		c.grantsAll()
@@ -107,7 +109,7 @@ func TestSET_FollowsThePoliciesForLeases(t *testing.T) {
 }
 
 func TestSET_ALockWhoseReplyWasNotReadIsGivenBack(t *testing.T) {
-	c, _ := dropinConversation(t, Deps{})
+	c, _ := dropinConversation(t, commands.Deps{})
 	c.grantsAll()
 	sink := c.start("SET", "k", "v", "NX", "PX", "8000")
 	sink.late.Undelivered()
@@ -136,7 +138,7 @@ func TestSET_ALockWhoseReplyWasNotReadIsGivenBack(t *testing.T) {
 }
 
 func TestSET_WithXXAndIFEQChangesALockThatIsHeld(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	o.wrote = true
 	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {
 		if r.Token != "v" {
@@ -171,7 +173,7 @@ func TestSET_WithXXAndIFEQChangesALockThatIsHeld(t *testing.T) {
 }
 
 func TestDEL_CountsLocksAndComparesWhereRequested(t *testing.T) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	o.wrote = true
 	c.locks.unlock = func(r redlock.UnlockRequest) (bool, error) { return r.Token == "v", nil }
 	c.transcript(`
@@ -210,13 +212,13 @@ func TestDEL_CountsLocksAndComparesWhereRequested(t *testing.T) {
 
 // A user who may only lock must not take locks from others.
 func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
-	user := Everything("me", "p")
-	user.Commands = []string{categoryLock, categoryRead}
-	users, err := NewUsers([]User{user})
+	user := access.Everything("me", "p")
+	user.Commands = []string{access.CategoryLock, access.CategoryRead}
+	users, err := access.NewUsers([]access.User{user})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, o := dropinConversation(t, Deps{Users: users})
+	c, o := dropinConversation(t, commands.Deps{Users: users})
 	c.client.User = "me"
 	o.wrote = true
 	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }

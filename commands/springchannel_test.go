@@ -1,10 +1,11 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -53,7 +54,7 @@ func TestSUBSCRIBE_TakesWhatStandsBeforeAnyColonForARegistry(t *testing.T) {
 }
 
 func TestSUBSCRIBE_SendsARegistryOnlyLocksThatItsUserMayUse(t *testing.T) {
-	spring := Everything("spring", "secret")
+	spring := access.Everything("spring", "secret")
 	spring.Keys = []string{"reg:open*"}
 	c, events := listening(t, spring)
 	received := c.messages()

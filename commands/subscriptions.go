@@ -19,10 +19,10 @@ const (
 	patternCost = subscriptionCost + 2<<10
 )
 
-type subscriptions struct {
+type Subscriptions struct {
 	byName map[string]channelSubscription
 	last   int // sequence of the latest
-	bytes  int // of the names
+	Bytes  int // of the names
 }
 
 type channelSubscription struct {
@@ -30,9 +30,9 @@ type channelSubscription struct {
 	sequence int
 }
 
-// add returns the connection's own copy of the name, so that no subscription keeps
+// Add returns the connection's own copy of the name, so that no subscription keeps
 // the buffer of its command.
-func (s *subscriptions) add(name string) string {
+func (s *Subscriptions) Add(name string) string {
 	if one, ok := s.byName[name]; ok {
 		return one.name
 	}
@@ -42,30 +42,29 @@ func (s *subscriptions) add(name string) string {
 	name = strings.Clone(name)
 	s.last++
 	s.byName[name] = channelSubscription{name, s.last}
-	s.bytes += len(name)
+	s.Bytes += len(name)
 	return name
 }
 
-func (s *subscriptions) remove(name string) {
+func (s *Subscriptions) Len() int { return len(s.byName) }
+
+func (s *Subscriptions) Has(name string) bool {
+	_, ok := s.byName[name]
+	return ok
+}
+
+func (s *Subscriptions) Remove(name string) {
 	if one, ok := s.byName[name]; ok {
-		s.bytes -= len(one.name)
+		s.Bytes -= len(one.name)
 		delete(s.byName, one.name)
 	}
 }
 
-func (s *subscriptions) inOrder() []string {
+func (s *Subscriptions) InOrder() []string {
 	all := slices.SortedFunc(maps.Values(s.byName), func(a, b channelSubscription) int { return cmp.Compare(a.sequence, b.sequence) })
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].name
 	}
 	return names
-}
-
-// Subscriptions is how many channels and patterns the connection has subscribed to.
-func (c *Client) Subscriptions() int { return len(c.channels.byName) + len(c.patterns.byName) }
-
-// SubscribedBytes is what its subscriptions take in memory.
-func (c *Client) SubscribedBytes() int {
-	return c.channels.bytes + c.patterns.bytes + len(c.channels.byName)*subscriptionCost + len(c.patterns.byName)*patternCost
 }

@@ -1,18 +1,18 @@
-package commands
+package commands_test
 
 import (
+	"redlockd/commands"
+	"redlockd/commands/arg"
 	"slices"
 	"strings"
 	"testing"
-
-	"redlockd/redlock"
 )
 
 // every calls f for each row and subcommand.
-func every(t *Table, f func(*command)) {
-	for _, row := range t.rows {
+func every(t *commands.Table, f func(*commands.Command)) {
+	for _, row := range t.Rows() {
 		f(row)
-		for _, part := range row.parts {
+		for _, part := range row.Parts {
 			f(part)
 		}
 	}
@@ -20,39 +20,39 @@ func every(t *Table, f func(*command)) {
 
 func TestTable_EveryRowIsComplete(t *testing.T) {
 	categories := []string{"lock", "read", "id", "work", "admin", "force", "events", "info", "connection"}
-	every(NewTable(Deps{}), func(row *command) {
+	every(newTable(commands.Deps{}), func(row *commands.Command) {
 		switch {
-		case row.name == "" || row.name != strings.ToLower(row.name) || len(row.name) > maxCommandName:
-			t.Errorf("%q is not a name that can be looked up", row.name)
-		case !strings.HasSuffix(row.summary, ".") || row.since == "" || len(row.flags) == 0:
-			t.Errorf("%s lacks a summary that is a sentence, a version or flags", row.full)
-		case !slices.Contains(categories, row.category):
-			t.Errorf("%s has category %q", row.full, row.category)
-		case row.handle == nil && (len(row.parts) == 0 || row.arity.fits(1)):
-			t.Errorf("%s can be called but has no handler", row.full)
+		case row.Name == "" || row.Name != strings.ToLower(row.Name) || len(row.Name) > commands.MaxCommandName:
+			t.Errorf("%q is not a name that can be looked up", row.Name)
+		case !strings.HasSuffix(row.Summary, ".") || row.Since == "" || len(row.Flags) == 0:
+			t.Errorf("%s lacks a summary that is a sentence, a version or flags", row.Full)
+		case !slices.Contains(categories, row.Category):
+			t.Errorf("%s has category %q", row.Full, row.Category)
+		case row.Handle == nil && (len(row.Parts) == 0 || row.Arity.Fits(1)):
+			t.Errorf("%s can be called but has no handler", row.Full)
 		}
 	})
 }
 
 // words counts the fewest and most words that a syntax allows; most is at
 // least noLimit/2 when there is a repetition.
-func words(args []argument) (least, most int) {
+func words(args []arg.Spec) (least, most int) {
 	for _, a := range args {
 		few, many := 1, 1
-		switch a.kind {
-		case kindBlock:
-			few, many = words(a.parts)
-		case kindOneOf:
-			few, many = words(a.parts[:1])
+		switch a.Kind {
+		case arg.KindBlock:
+			few, many = words(a.Parts)
+		case arg.KindOneOf:
+			few, many = words(a.Parts[:1])
 		}
-		if a.word != "" && a.kind != kindWord {
+		if a.Word != "" && a.Kind != arg.KindWord {
 			few, many = few+1, many+1
 		}
-		if a.optional {
+		if a.Optional {
 			few = 0
 		}
-		if a.multiple {
-			many = noLimit / 2
+		if a.Multiple {
+			many = commands.NoLimit / 2
 		}
 		least, most = least+few, most+many
 	}
@@ -60,17 +60,17 @@ func words(args []argument) (least, most int) {
 }
 
 func TestTable_ArityAgreesWithTheDocumentedArguments(t *testing.T) {
-	every(NewTable(Deps{}), func(row *command) {
-		name := 1 + strings.Count(row.full, "|")
-		least, most := words(row.args)
-		if len(row.parts) > 0 {
+	every(newTable(commands.Deps{}), func(row *commands.Command) {
+		name := 1 + strings.Count(row.Full, "|")
+		least, most := words(row.Args)
+		if len(row.Parts) > 0 {
 			return // the bare word of a command with subcommands
 		}
-		if row.arity.min != name+least {
-			t.Errorf("%s: at least %d words by arity, %d by its arguments", row.syntax, row.arity.min, name+least)
+		if row.Arity.Min != name+least {
+			t.Errorf("%s: at least %d words by arity, %d by its arguments", row.Syntax, row.Arity.Min, name+least)
 		}
-		if row.arity.max != noLimit && row.arity.max != name+most {
-			t.Errorf("%s: at most %d words by arity, %d by its arguments", row.syntax, row.arity.max, name+most)
+		if row.Arity.Max != commands.NoLimit && row.Arity.Max != name+most {
+			t.Errorf("%s: at most %d words by arity, %d by its arguments", row.Syntax, row.Arity.Max, name+most)
 		}
 	})
 }
@@ -92,54 +92,24 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 		"config|get":      "CONFIG GET parameter [parameter ...]",
 		"info":            "INFO [section [section ...]]",
 	}
-	every(NewTable(Deps{}), func(row *command) {
-		if w, ok := want[row.full]; ok && w != row.syntax {
-			t.Errorf(" got %s\nwant %s", row.syntax, w)
+	every(newTable(commands.Deps{}), func(row *commands.Command) {
+		if w, ok := want[row.Full]; ok && w != row.Syntax {
+			t.Errorf(" got %s\nwant %s", row.Syntax, w)
 		}
-		delete(want, row.full)
+		delete(want, row.Full)
 	})
 	if len(want) > 0 {
 		t.Errorf("not in the table: %v", want)
 	}
 }
 
-func TestTable_DLOCKDocumentsTheOptionsItServes(t *testing.T) {
-	table := NewTable(Deps{Waits: (*redlock.Locker)(nil)})
-	for _, row := range table.rows {
-		if row.name != "dlock" {
-			continue
-		}
-		var documented []string
-		for _, a := range row.args {
-			for _, one := range append(a.parts, a) {
-				if one.word != "" {
-					documented = append(documented, one.word)
-				}
-			}
-		}
-		var served []string
-		for _, name := range lockOptions {
-			value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "5", "HOLD": "1000"}[name]
-			words := arguments{words: []string{name, value}}
-			if table.lockOption(&words, lockOptions, new(redlock.LockRequest)) == nil {
-				served = append(served, name)
-			}
-		}
-		slices.Sort(documented)
-		slices.Sort(served)
-		if !slices.Equal(documented, served) {
-			t.Errorf("documented %v, served %v", documented, served)
-		}
-	}
-}
-
 func TestMarkdown_HasOneLineForEveryCommandThatCanBeCalled(t *testing.T) {
-	table := NewTable(Deps{})
+	table := newTable(commands.Deps{})
 	page := table.Markdown()
 	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")[2:]
 	callable := 0
-	every(table, func(row *command) {
-		if row.handle != nil {
+	every(table, func(row *commands.Command) {
+		if row.Handle != nil {
 			callable++
 		}
 	})

@@ -1,4 +1,4 @@
-package commands
+package commands_test
 
 import (
 	"slices"
@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
 func transactions(t *testing.T) (*conversation, *oneRedis) {
-	c, o := dropinConversation(t, Deps{})
+	c, o := dropinConversation(t, commands.Deps{})
 	o.views["k"] = redlock.View{Kind: "string", Value: "v", Left: time.Second}
 	c.locks.unlock = func(r redlock.UnlockRequest) (bool, error) { return r.Token == "v", nil }
 	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {

@@ -1,10 +1,12 @@
-package commands
+package commands_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -12,13 +14,13 @@ import (
 func employed(t *testing.T) (*conversation, *fakeWorks, *stillClock, *time.Time) {
 	t.Helper()
 	user := low()
-	user.Held, user.Commands = 2, Categories()
+	user.Held, user.Commands = 2, access.Categories()
 	c, users := guarded(t, user)
 	now := time.Now()
-	users.now = func() time.Time { return now }
+	users.Now = func() time.Time { return now }
 	works, clock := &fakeWorks{so: true}, &stillClock{now: time.Hour}
 	works.work = acquired(t, time.Second, clock)
-	c.table = NewTable(Deps{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
+	c.serve(commands.Deps{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
 	c.grants(time.Minute)
 	c.say("AUTH low new")
 	return c, works, clock, &now

@@ -1,6 +1,7 @@
-package commands
+package commands_test
 
 import (
+	"redlockd/commands"
 	"strings"
 	"testing"
 )
@@ -16,16 +17,16 @@ func TestRows_WriteIDsAndWorkAsPeopleReadThem(t *testing.T) {
 		"dworkextend": "work: DWORKEXTEND key token timeout",
 		"dworkinfo":   "read: DWORKINFO key",
 	}
-	table := NewTable(Deps{})
+	table := newTable(commands.Deps{})
 	page := table.Markdown()
-	every(table, func(row *command) {
-		if w, ok := want[row.full]; ok && w != row.category+": "+row.syntax {
-			t.Errorf(" got %s: %s\nwant %s", row.category, row.syntax, w)
+	every(table, func(row *commands.Command) {
+		if w, ok := want[row.Full]; ok && w != row.Category+": "+row.Syntax {
+			t.Errorf(" got %s: %s\nwant %s", row.Category, row.Syntax, w)
 		}
-		if _, ok := want[row.full]; ok && !strings.Contains(page, "| `"+row.syntax+"` | "+row.summary+" | "+row.category+" |\n") {
-			t.Errorf("%s has no line in the README table", row.full)
+		if _, ok := want[row.Full]; ok && !strings.Contains(page, "| `"+row.Syntax+"` | "+row.Summary+" | "+row.Category+" |\n") {
+			t.Errorf("%s has no line in the README table", row.Full)
 		}
-		delete(want, row.full)
+		delete(want, row.Full)
 	})
 	if len(want) > 0 {
 		t.Errorf("not in the table: %v", want)
@@ -58,7 +59,7 @@ func TestRows_RefuseWhatADaemonDoesNotServe(t *testing.T) {
 func TestINFO_CountsIDsAndWork(t *testing.T) {
 	for volatile, durability := range map[bool]string{false: "on", true: "off"} {
 		c, figures := informed(t)
-		c.table = NewTable(Deps{Stats: figures, VolatileIDs: volatile})
+		c.serve(commands.Deps{Stats: figures, VolatileIDs: volatile})
 		text := c.start("INFO", "locks").read(t).Text
 		for _, line := range []string{"ids:14", "id_rounds:15", "ids_durability:" + durability, "work_started:16", "work_done:17"} {
 			if !strings.Contains(text, "\r\n"+line+"\r\n") {

@@ -1,6 +1,6 @@
 // The fake masters of tests about ids and work.
 
-package commands
+package commands_test
 
 import (
 	"reflect"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
@@ -21,7 +22,7 @@ type workConversation struct {
 
 func newWorkConversation(t *testing.T) *workConversation {
 	c := &workConversation{conversation: newConversation(t), ids: &fakeIDs{}, works: &fakeWorks{}}
-	c.table = NewTable(Deps{
+	c.table = newTable(commands.Deps{
 		Locks: c.locks, IDs: c.ids, Works: c.works, WorkEnds: c.works,
 		MaxTTL: time.Minute, MaxKeep: 5 * time.Minute, MaxWait: 2 * time.Minute,
 	})

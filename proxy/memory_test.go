@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/conn"
 )
 
 // connect opens clients that cost no Go memory, each of which has been answered.
@@ -57,11 +59,11 @@ func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector keeps memory of its own")
 	}
-	users, err := commands.NewUsers([]commands.User{{Name: "nothing", Passwords: commands.Everything("", "pw").Passwords}})
+	users, err := access.NewUsers([]access.User{{Name: "nothing", Passwords: access.Everything("", "pw").Passwords}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{WriteTimeout: 10 * testTimeout}, commands.NewTable(commands.Deps{Events: &happenings{}, Users: users}))
+	s := serve(t, Options{WriteTimeout: 10 * testTimeout}, commands.NewTable(commands.Deps{Events: &happenings{}, Users: users}, conn.Rows))
 	const clients = 200
 	before := inUse()
 	greedy := command("AUTH", "nothing", "pw") + command("HELLO", "3")

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/conn"
 	"redlockd/proxy/guard"
 	"redlockd/proxy/preauth"
 )
@@ -21,11 +23,11 @@ import (
 // guarded is a table whose default user has the password pw.
 func guarded(t testing.TB) *commands.Table {
 	t.Helper()
-	users, err := commands.NewUsers([]commands.User{commands.Everything("default", "pw")})
+	users, err := access.NewUsers([]access.User{access.Everything("default", "pw")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return commands.NewTable(commands.Deps{Users: users})
+	return commands.NewTable(commands.Deps{Users: users}, conn.Rows)
 }
 
 const (
@@ -173,7 +175,7 @@ func TestUnauth_GetsANewTimeoutAfterALogout(t *testing.T) {
 }
 
 func TestUnauth_DoesNotExistWithoutPasswords(t *testing.T) {
-	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Deps{}))
+	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Deps{}, conn.Rows))
 	c := dial(t, s)
 	c.send(command("PING"))
 	c.expect("+PONG\r\n")
@@ -187,20 +189,20 @@ func TestUnauth_DoesNotExistWithoutPasswords(t *testing.T) {
 
 func TestSession_ClosesWhenItsUserIsRemoved(t *testing.T) {
 	digest := sha256.Sum256([]byte("pw"))
-	user := func(name string) commands.User {
-		return commands.User{Name: name, Passwords: [][sha256.Size]byte{digest}}
+	user := func(name string) access.User {
+		return access.User{Name: name, Passwords: [][sha256.Size]byte{digest}}
 	}
-	users, err := commands.NewUsers([]commands.User{user("a"), user("b")})
+	users, err := access.NewUsers([]access.User{user("a"), user("b")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{Users: users}))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Users: users}, conn.Rows))
 	a, b := dial(t, s), dial(t, s)
 	for name, c := range map[string]*client{"a": a, "b": b} {
 		c.send(command("AUTH", name, "pw"))
 		c.expect("+OK\r\n")
 	}
-	if err := users.Replace([]commands.User{user("b")}); err != nil {
+	if err := users.Replace([]access.User{user("b")}); err != nil {
 		t.Fatal(err)
 	}
 	a.expectEnd("") // at once, without a command

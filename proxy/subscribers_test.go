@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/conn"
 	"redlockd/redlock"
 )
 
@@ -44,7 +45,7 @@ func (h *happenings) tell(key string) bool {
 func serveEvents(t *testing.T, o Options) (*Server, *happenings) {
 	t.Helper()
 	h := &happenings{}
-	return serve(t, o, commands.NewTable(commands.Deps{Events: h})), h
+	return serve(t, o, commands.NewTable(commands.Deps{Events: h}, conn.Rows)), h
 }
 
 func TestSession_SubscribersReadEventsInBothProtocols(t *testing.T) {

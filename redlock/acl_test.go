@@ -122,7 +122,7 @@ func saidIn(t *testing.T, call *regexp.Regexp, patterns ...string) []string {
 
 func TestACL_NamesEveryCommandThatIsSentAndNoOther(t *testing.T) {
 	said := slices.Concat(saidByRueidis, saidByLibraries,
-		saidIn(t, calledByScript, "scripts/*.lua", "../pool/admission/*.lua"), saidIn(t, saidOutright, "*.go", "../pool/*.go", "../pool/wire/*.go", "../pool/admission/*.go", "../pool/notify/*.go", "../pool/setup/*.go"))
+		saidIn(t, calledByScript, "scripts/*.lua", "../pool/admission/*.lua"), saidIn(t, saidOutright, "*.go", "engine/*.go", "ids/*.go", "work/*.go", "../pool/*.go", "../pool/wire/*.go", "../pool/admission/*.go", "../pool/notify/*.go", "../pool/setup/*.go"))
 	var allowed []string
 	for _, word := range aclWords(t) {
 		if name, ok := strings.CutPrefix(word, "+"); ok {
@@ -283,7 +283,7 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	}
 
 	j := listen(t, c.daemon(restricted).Locker)
-	eventually(t, "the daemon knows that another one listens", d.pool.HasListeners)
+	eventually(t, "the daemon knows that another one listens", d.engine.Pool.HasListeners)
 	heard := d.take("heard", 10*time.Second)
 	d.free("heard", heard.Token)
 	j.wants(t, "heard", tale(EventAcquired, heard.Fence), tale(EventReleased, heard.Fence))
@@ -292,11 +292,11 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	if other.err != nil {
 		t.Error(other.err)
 	}
-	dials := d.pool.Group(0).Counters().Dials
+	dials := d.engine.Pool.Group(0).Counters().Dials
 	for i := range c.servers { // the next connections end their predecessors
 		c.do(i, "CLIENT", "KILL", "USER", "redlockd")
 	}
-	eventually(t, "new connections", func() bool { return d.pool.Group(0).Counters().Dials >= dials+3 })
+	eventually(t, "new connections", func() bool { return d.engine.Pool.Group(0).Counters().Dials >= dials+3 })
 	for i := range c.servers {
 		d.await(i, "voting")
 	}

@@ -1,13 +1,14 @@
-// acquireCall and ballot: one lock, from the request to the grant.
+// acquireCall and lockBallot: one lock, from the request to the grant.
 
 package redlock
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // acquireCall is one request for a lock. It may take several ballots.
@@ -19,7 +20,7 @@ type acquireCall struct {
 	tries   int
 	done    LockDone
 	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
-	first   ballot         // most requests need only one
+	first   lockBallot     // most requests need only one
 	// downgrading is set once a master has been sent the command that makes the writer a
 	// reader. That command is never undone, so from then on the token holds at most a reader's
 	// lock.
@@ -29,7 +30,7 @@ type acquireCall struct {
 // finish answers the caller, once, and starts the next operation that uses the same token.
 func (c *acquireCall) finish(g Grant, err error) {
 	l, r := c.locker, &c.request
-	l.leave()
+	l.engine.Leave()
 	c.done(g, err)
 	if r.bounded() {
 		defer l.hot.leave(c)
@@ -44,31 +45,28 @@ func (c *acquireCall) finish(g Grant, err error) {
 	}
 }
 
-// ballot puts one request to all masters. Every lane answers it exactly once, from several
-// goroutines.
-type ballot struct {
-	call  *acquireCall
-	mode  lockMode
-	key   string
-	rest  []string // further keys, of a request for several
-	token Token
-	start time.Duration // before anything was queued
+// lockBallot puts one request to all masters.
+type lockBallot struct {
+	engine.Plain
+	ballot  engine.Ballot
+	fencing quorum.Fencing
+	call    *acquireCall
+	mode    lockMode
+	key     string
+	rest    []string // further keys, of a request for several
+	token   Token
+	start   time.Duration // before anything was queued
 
-	mu              sync.Mutex
-	tally           tally
-	missing         missing
-	fencing         fencing
-	answered        uint16 // lanes, as bits
-	copies          [maxMasters]copyState
-	ends            [maxMasters]int64          // expiry written for each master, ms of its clock
-	connectedAt     *[maxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
-	wrongType       int                        // masters that hold something that is not a lock
-	kept            []keptExpiry               // the token's copies that a script wants to end earlier
-	fresh           bool
-	refused         bool // by at least one master
-	sharedFenceOpen bool // another seal for the fence is in flight
-	over            bool // decided
-	won             bool
+	// Guarded by the ballot's lock.
+	answered    uint16 // lanes, as bits
+	copies      [quorum.MaxMasters]copyState
+	ends        [quorum.MaxMasters]int64          // expiry written for each master, ms of its clock
+	connectedAt *[quorum.MaxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
+	kept        []keptExpiry                      // the token's copies that a script wants to end earlier
+	shared      sharedFences
+	fresh       bool
+	refused     bool // by at least one master
+	won         bool
 }
 
 // copyState is what is known about this ballot's copy on one master.
@@ -82,7 +80,7 @@ const (
 	copyUpgraded                  // the token was a reader before and is now the writer
 )
 
-var _ pool.Operation = (*ballot)(nil)
+var _ engine.Question = (*lockBallot)(nil)
 
 // start starts the call now, or when the acquire in flight with the same token ends.
 func (c *acquireCall) start(b *Batch) {
@@ -106,44 +104,45 @@ func (c *acquireCall) try(b *Batch) { c.startBallot(b, nil) }
 func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 	a := &c.first
 	if c.tries > 0 {
-		a = &ballot{}
+		a = &lockBallot{}
 	}
 	c.tries++
 	a.token = c.request.Token
 	if a.token == "" {
 		a.token = c.locker.options.Tokens()
 	} else {
-		a.connectedAt = new([maxMasters]time.Duration)
+		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
 	if f == nil {
 		f = lockModeOf(&c.request, a.token)
 	}
-	a.call, a.mode, a.key = c, f, c.locker.masterKey(c.request.Key)
+	a.call, a.mode, a.key = c, f, c.locker.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {
-		a.rest = append(a.rest, c.locker.masterKey(key))
+		a.rest = append(a.rest, c.locker.engine.MasterKey(key))
 	}
-	a.start, a.fresh = c.locker.recent(), true
-	a.tally = tally{n: c.locker.pool.N(), quorum: c.locker.pool.Quorum()}
-	c.locker.submit(b, c.group, c.locker.traced(c.request.trace(), a))
+	a.start, a.fresh = c.locker.engine.Recent(), true
+	e, group, trace := c.locker.engine, c.group, c.request.trace()
+	if c.request.Mode != Exclusive {
+		a.ballot.Ask(e, b, group, trace, a) // it chooses its fence itself, see sharedfence.go
+		return
+	}
+	a.ballot.AskFenced(e, b, group, trace, &a.fencing, a)
 }
 
 // Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
 // together with it, or those of which at most one counts.
-func (a *ballot) Props() pool.Props {
+func (a *lockBallot) Props() pool.Props {
 	alone := a.call.request.Mode == Exclusive
 	return pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
 }
 
-// Propose notes the fence that this ballot proposes.
-func (a *ballot) Propose(fence int64) { a.fencing.proposal = fence }
-
 // Command writes the command for one master, unless the lease could not be used any more.
-func (a *ballot) Command(m *pool.SendContext, c *pool.Command) bool {
+func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	request := &a.call.request
-	if m.Now >= deadline(a.start, request.TTL) {
+	if m.Now >= quorum.Deadline(a.start, request.TTL) {
 		return false
 	}
-	end := expiry(m.Time, request.TTL, a.call.locker.late)
+	end := quorum.Expiry(m.Time, request.TTL, a.call.locker.engine.Late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -155,140 +154,127 @@ func (a *ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// Answer counts one vote.
-func (a *ballot) Answer(answer pool.Answer) {
-	a.mu.Lock()
-	v := a.mode.read(a, answer)
+// read turns one master's answer into a vote, with the ballot's lock held. A second lock of a key
+// in one flush does not count.
+func (a *lockBallot) read(answer *pool.Answer) vote {
+	v := a.mode.read(a, *answer)
 	if v.yes && answer.Taken.Void(a.key, a.rest) {
 		answer.Seal = pool.Seal{IncarnationID: answer.Seal.IncarnationID, Err: pool.ErrSecondTaker}
 	}
-	if a.over && !a.won {
-		a.mu.Unlock()
-		a.giveBackLate(answer.Lane, v.copy)
-		return
-	}
-	a.copies[answer.Lane] = v.copy
-	if v.no {
-		a.refused = true
-	}
-	if a.over { // the copy is part of the lease, and the lease's release also reaches this master
-		a.mu.Unlock()
-		if v.no && a.call.request.Hold != nil {
-			a.call.locker.holds.noteCopy(a.ids(), false)
-		}
-		return
-	}
-	a.answered |= 1 << answer.Lane
-	a.count(answer, v)
-	step := a.decide()
-	a.mu.Unlock()
-	step.run(a)
+	return v
 }
 
-// count counts one answer. A yes counts under a good seal of a master that is not quarantined.
-// A no also counts from a quarantined master: it cannot have forgotten what it holds.
-func (a *ballot) count(answer pool.Answer, s vote) {
-	seal := answer.Seal
-	switch {
-	case s.yes && seal.Good && !seal.Quarantined:
-		a.tally.yes++
-		a.missing.markCounted(answer.Lane)
-		a.fencing.voted(answer.Lane, seal)
-	case s.no && seal.Good:
-		a.tally.no++
-		a.missing.markCounted(answer.Lane)
-	default:
-		a.tally.uncounted++
-		a.missing.markMissing(answer.Lane, a.call.locker.pool.Absence(&answer))
+// Read: a yes counts under a good seal of a master that is not quarantined. A no also counts
+// from a quarantined master: it cannot have forgotten what it holds.
+func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
+	v := a.read(&answer)
+	a.copies[answer.Lane] = v.copy
+	a.answered |= 1 << answer.Lane
+	a.refused = a.refused || v.no
+	if v.wrongType {
+		a.ballot.WrongType++
 	}
-	if s.wrongType {
-		a.wrongType++
-	}
-	if s.copy == copyEarlier || s.hadCopy {
+	if v.copy == copyEarlier || v.hadCopy {
 		a.fresh = false
 	}
+	seal := answer.Seal
+	switch {
+	case v.yes && seal.Good && !seal.Quarantined:
+		if a.call.request.Mode != Exclusive {
+			a.fencing.Voted(engine.IntervalOf(answer.Lane, seal))
+		}
+		return engine.Yes
+	case v.no && seal.Good:
+		return engine.No
+	}
+	a.ballot.Missing.MarkMissing(answer.Lane, a.ballot.Engine.Pool.Absence(&answer))
+	return engine.Uncounted
 }
 
-// ballotStep is the next action. It is taken after the ballot's lock is released.
-type ballotStep struct {
-	fence     int64 // > 0: granted with this fence
-	fail      ballotResult
-	raise     []int         // lanes whose register must be raised first
-	sealAhead time.Duration // > 0: another seal first, with a proposal this far ahead
+// Late: a copy that comes after a grant is part of the lease, and the lease's release also
+// reaches that master.
+func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
+	a.ballot.Lock()
+	v := a.read(&answer)
+	won := a.won
+	if won {
+		a.copies[answer.Lane] = v.copy
+		a.refused = a.refused || v.no
+	}
+	a.ballot.Unlock()
+	switch {
+	case !won:
+		a.giveBackLate(answer.Lane, v.copy)
+	case v.no && a.call.request.Hold != nil:
+		a.call.locker.holds.noteCopy(a.ids(), false)
+	}
 }
 
-// decide evaluates the votes so far. At most one caller ever gets an outcome.
-func (a *ballot) decide() ballotStep {
-	v := a.tally.result()
+func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
+	v := t.Result()
 	mode := a.mode
 	if f, ok := mode.(*fairMode); ok {
 		mode = f.lockMode
 	}
-	if r, ok := mode.(*sharedMode); ok && v == undecided && r.downgradesNext(a) {
-		v = split
+	if r, ok := mode.(*sharedMode); ok && v == quorum.Undecided && r.downgradesNext(a) {
+		v = quorum.Split
 	}
-	switch v {
-	case undecided:
-		return ballotStep{}
-	case granted:
-		if a.call.request.Mode != Exclusive {
-			return a.chooseSharedFenceLocked()
-		}
-		fence, lanes, impossible := a.fencing.choose(a.tally.quorum, a.tally.pending())
-		a.over, a.won = fence > 0 || impossible, fence > 0
-		if impossible {
-			return ballotStep{fail: unknown}
-		}
-		return ballotStep{fence: fence, raise: lanes}
-	default:
-		a.over = true
-		return ballotStep{fail: v}
+	if v == quorum.Granted && a.call.request.Mode != Exclusive {
+		return a.chooseSharedFenceLocked()
 	}
+	return v
 }
 
-func (n ballotStep) run(a *ballot) {
-	switch {
-	case n.fence > 0:
-		a.grant(n.fence)
-	case len(n.raise) > 0:
-		raiseRegisters(a.call.group, n.raise, a.onRaised)
-	case n.sealAhead > 0:
-		a.call.locker.submit(nil, a.call.group, &sharedFence{ballot: a, ahead: n.sealAhead.Microseconds()})
-	case n.fail != undecided:
-		a.fail(n.fail)
-	}
-}
+func (a *lockBallot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }
 
-// onRaised takes the answer of a further seal for the fence.
-func (a *ballot) onRaised(lane int, seal pool.Seal) {
-	a.mu.Lock()
-	a.fencing.onRaised(lane, seal)
-	if a.over {
-		a.mu.Unlock()
+func (a *lockBallot) Decided(v quorum.Result) {
+	if v == quorum.Granted {
+		a.grant(a.ballot.Fence)
 		return
 	}
-	step := a.decide()
-	a.mu.Unlock()
-	step.run(a)
+	a.fail(v)
 }
 
-func (a *ballot) grant(fence int64) {
+// Undecided queues the seal that a shared fence needs.
+func (a *lockBallot) Undecided() {
+	if a.call.request.Mode == Exclusive {
+		return
+	}
+	a.ballot.Lock()
+	ahead := a.shared.ahead
+	a.shared.ahead = 0
+	a.ballot.Unlock()
+	if ahead > 0 {
+		a.sealAhead(ahead)
+	}
+}
+
+func (a *lockBallot) IsYes(r pool.Reply) bool {
+	script := a.call.request.Script
+	if script == nil {
+		return engine.IsYes(r)
+	}
+	own, _ := script.splitAnswer(r)
+	return script.Vote(own) == ScriptYes
+}
+
+func (a *lockBallot) grant(fence int64) {
 	l, r := a.call.locker, &a.call.request
-	now := l.recent() // the reply reads the clock again before it promises anything
+	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
-		db: r.DB, mode: r.Mode, until: deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.clock,
+		db: r.DB, mode: r.Mode, until: quorum.Deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.engine.Clock,
 	}
 	if g.until <= now {
 		a.takeBack()
-		l.counts.expired.Add(1)
+		l.engine.Counts.Expired.Add(1)
 		a.call.finish(Grant{}, &Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
 	if r.Token != "" {
 		g.ballot = a
 	}
-	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.masterTimeout + l.late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
+	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
 	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
 	l.events.emit(EventAcquired, lockID{r.DB, r.Key, a.token}, g.Fence, known.gone-now)
 	for i, key := range r.More {
@@ -303,18 +289,18 @@ func (a *ballot) grant(fence int64) {
 	if r.Script != nil {
 		l.shorten(a.call.group, a.kept, g.until, a.ids()...)
 	}
-	l.counts.acquired.Add(1)
-	if a.fencing.rounds > 0 {
-		l.counts.secondSeals.Add(1)
+	l.engine.Counts.Acquired.Add(1)
+	if a.fencing.Rounds > 0 {
+		l.engine.Counts.SecondSeals.Add(1)
 	}
-	if a.fencing.rounds > 1 {
-		l.counts.thirdSeals.Add(1)
+	if a.fencing.Rounds > 1 {
+		l.engine.Counts.ThirdSeals.Add(1)
 	}
 	a.call.finish(g, nil)
 }
 
 // ids are the leases of the request's keys.
-func (a *ballot) ids() []lockID {
+func (a *lockBallot) ids() []lockID {
 	r := &a.call.request
 	ids := []lockID{{r.DB, r.Key, a.token}}
 	for i, key := range r.More {
@@ -325,11 +311,11 @@ func (a *ballot) ids() []lockID {
 
 // lanesWithCopy are the masters that may have a copy: those that made one, gave an unclear
 // answer, or have not answered yet.
-func (a *ballot) lanesWithCopy() uint16 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *lockBallot) lanesWithCopy() uint16 {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
 	var lanes uint16
-	for lane := range a.tally.n {
+	for lane := range a.ballot.Tally.N {
 		if a.copies[lane] != copyNone || a.answered&(1<<lane) == 0 {
 			lanes |= 1 << lane
 		}
@@ -338,10 +324,10 @@ func (a *ballot) lanesWithCopy() uint16 {
 }
 
 // copiedEverywhere reports whether every master is known to have a copy.
-func (a *ballot) copiedEverywhere() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, c := range a.copies[:a.tally.n] {
+func (a *lockBallot) copiedEverywhere() bool {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	for _, c := range a.copies[:a.ballot.Tally.N] {
 		if c == copyNone || c == copyMaybe {
 			return false
 		}
@@ -350,8 +336,8 @@ func (a *ballot) copiedEverywhere() bool {
 }
 
 // wasRefused reports whether some master has a copy of another token.
-func (a *ballot) wasRefused() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *lockBallot) wasRefused() bool {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
 	return a.refused
 }

@@ -197,7 +197,7 @@ func TestAdmission_EndsItsPredecessorOnTheSameProcessOnly(t *testing.T) {
 		}
 		return n
 	}
-	admitted := func() int64 { return one.pool.Counters().Admissions }
+	admitted := func() int64 { return one.engine.Pool.Counters().Admissions }
 	before := admitted()
 	one.relays[1].Cut()
 	eventually(t, "b is admitted again", func() bool { return admitted() > before })

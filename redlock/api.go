@@ -4,18 +4,68 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/ids"
+	"redlockd/redlock/quorum"
+	"redlockd/redlock/work"
 )
 
-// Key names what is locked. Token proves that its sender is the holder. Fence orders grants.
+// The words of every operation, see package engine.
 type (
-	Key   string
-	Token string
-	Fence int64
+	Key   = engine.Key
+	Token = engine.Token
+	Fence = engine.Fence
+	Batch = engine.Batch
+	Trace = engine.Trace
+	Vote  = engine.Vote
 )
 
-// Batch collects the operations of one read batch so that they are queued
-// under one lock and leave in one flush per master. Nothing moves before Send.
-type Batch = pool.Batch
+// Ids, see package ids.
+type (
+	IDRequest       = ids.Request
+	IDDone          = ids.Done
+	Counter         = ids.Counter
+	CounterOnMaster = ids.CounterOnMaster
+	CounterFate     = ids.CounterFate
+)
+
+// Fates of a counter on a master.
+const (
+	CounterDeleted    = ids.CounterDeleted
+	CounterAbsent     = ids.CounterAbsent
+	CounterChanged    = ids.CounterChanged
+	CounterUnanswered = ids.CounterUnanswered
+)
+
+// Work, see package work.
+type (
+	Work           = work.Work
+	WorkRequest    = work.Request
+	WorkState      = work.State
+	WorkCompletion = work.Completion
+	WorkEndRequest = work.EndRequest
+	WorkEndDone    = work.EndDone
+	WorkExtendDone = work.ExtendDone
+	WorkView       = work.View
+)
+
+// The four answers to a WorkRequest.
+const (
+	WorkAcquired  = work.Acquired
+	WorkRunning   = work.Running
+	WorkDone      = work.Done
+	WorkExhausted = work.Exhausted
+)
+
+// Words of a Vote.
+const (
+	VoteYes       = engine.VoteYes
+	VoteNo        = engine.VoteNo
+	VoteUncounted = engine.VoteUncounted
+)
+
+// NewToken is 160 random bits in 27 characters, safe in URLs and shells.
+func NewToken() Token { return engine.NewToken() }
 
 // Mode is how many clients may hold a key at a time, and which of them together.
 type Mode uint8
@@ -66,7 +116,7 @@ type HoldTerms struct {
 
 	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
 	// own entry. What a lost lease gives back ends by then.
-	wrote [maxMasters]int64
+	wrote [quorum.MaxMasters]int64
 }
 
 // Grant is a lock that a quorum of masters gave.
@@ -82,7 +132,7 @@ type Grant struct {
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
-	ballot *ballot
+	ballot *lockBallot
 
 	db    int
 	mode  Mode
@@ -135,7 +185,7 @@ type ExtendRequest struct {
 
 	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must
 	// not delete what ends later; otherwise nil. A lane writes only its own entry.
-	wrote *[maxMasters]int64
+	wrote *[quorum.MaxMasters]int64
 }
 
 // Completions are called exactly once, from any goroutine, and must not block.

@@ -133,7 +133,7 @@ func TestBootstrap_ByForceLeavesEveryCounterToTheOperator(t *testing.T) {
 // admitted waits until all masters vote.
 func (d *daemon) admitted() *daemon {
 	d.t.Helper()
-	for i := range d.pool.N() {
+	for i := range d.engine.Pool.N() {
 		d.await(i, "voting")
 	}
 	return d

@@ -43,18 +43,18 @@ func TestClock_AStepThatWasSeenAndUndoneInvalidatesTheMastersIncarnation(t *test
 	t.Parallel()
 	c, one, key := heldByTwo(t)
 	incarnation := c.identity(1)[1]
-	seen := one.pool.Counters().VoidSeals
+	seen := one.engine.Pool.Counters().VoidSeals
 	c.servers[1].Step(beyond)
 	// Valkey looks at its clock less often than at every command.
 	eventually(t, "the copy ends by the step", func() bool { return c.do(1, "EXISTS", "k") == int64(0) })
-	eventually(t, "a heartbeat sees the step", func() bool { return one.pool.Counters().VoidSeals > seen })
+	eventually(t, "a heartbeat sees the step", func() bool { return one.engine.Pool.Counters().VoidSeals > seen })
 	c.servers[1].Step(-beyond)
 	one.refuse(key, time.Second)
 	one.await(1, "quarantined")
 	if now := c.identity(1)[1]; now == incarnation {
 		t.Errorf("the master is still in the incarnation %s in which its clock stepped", now)
 	}
-	if n := one.pool.Counters().Invalidated; n != 1 {
+	if n := one.engine.Pool.Counters().Invalidated; n != 1 {
 		t.Errorf("%d incarnations were invalidated, want 1", n)
 	}
 	one.refuse(key, time.Second)
@@ -94,8 +94,8 @@ func TestClock_ADaemonWhoseOwnClockJumpsInvalidatesNoIncarnation(t *testing.T) {
 	identities := [][]string{c.identity(0), c.identity(1), c.identity(2)}
 	for range 3 {
 		one.clock.ahead.Add(int64(3 * time.Second))
-		bad := one.pool.Counters().VoidSeals
-		eventually(t, "a seal does not fit", func() bool { return one.pool.Counters().VoidSeals > bad })
+		bad := one.engine.Pool.Counters().VoidSeals
+		eventually(t, "a seal does not fit", func() bool { return one.engine.Pool.Counters().VoidSeals > bad })
 		one.refuse("k", time.Second)
 		for i := range c.servers {
 			one.await(i, "voting")
@@ -107,7 +107,7 @@ func TestClock_ADaemonWhoseOwnClockJumpsInvalidatesNoIncarnation(t *testing.T) {
 			t.Errorf("master %s began the incarnation %s, want %s to go on", name(i), now[1], before[1])
 		}
 	}
-	if n := one.pool.Counters().Invalidated; n != 0 {
+	if n := one.engine.Pool.Counters().Invalidated; n != 0 {
 		t.Errorf("%d incarnations were invalidated", n)
 	}
 }
@@ -119,9 +119,9 @@ func TestDaemon_CanBeMadeBlind(t *testing.T) {
 	if n := one.clock.keptTimers(); n != 1 {
 		t.Fatalf("%d timers are held, want the heartbeat's: tests that rely on a blind daemon prove nothing", n)
 	}
-	seals := one.pool.Counters().Seals
+	seals := one.engine.Pool.Counters().Seals
 	one.free("k", one.take("k", 10*time.Second).Token)
-	if n := one.pool.Counters().Seals - seals; n < 1 || n > 6 {
+	if n := one.engine.Pool.Counters().Seals - seals; n < 1 || n > 6 {
 		t.Errorf("%d seals for one lock on 3 masters", n)
 	}
 }

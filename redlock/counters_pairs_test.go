@@ -44,7 +44,7 @@ type counted struct{ flushes, seals, commands, mallocs, calls float64 }
 func countNow(l *Locker) counted {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	c := l.pool.Counters()
+	c := l.engine.Pool.Counters()
 	calls, _ := pureIO()
 	return counted{float64(c.Flushes), float64(c.Seals), float64(c.Commands), float64(m.Mallocs), float64(calls)}
 }
@@ -112,7 +112,7 @@ func (p *pairsInBatches) done(ok bool) {
 // settle waits for all outcomes, and for the answers that were not needed any more.
 func (p *pairsInBatches) settle() {
 	p.under.Wait()
-	for p.locker.pool.Busy() > 0 {
+	for p.locker.engine.Pool.Busy() > 0 {
 		runtime.Gosched()
 	}
 }

@@ -98,5 +98,5 @@ func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 // isRunning reports whether this daemon knows that the lease is running now.
 func (l *Locker) isRunning(one Lease) bool {
 	known, ok := l.leases.find(lockID{one.DB, one.Key, one.Token})
-	return ok && known.until > l.recent()
+	return ok && known.until > l.engine.Recent()
 }

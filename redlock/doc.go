@@ -1,19 +1,18 @@
 // Package redlock runs the quorum algorithms for locks, ids and work over a pool of masters.
-// It contains no socket and no protocol: requests are values, outcomes are calls.
+// It contains no socket and no protocol: requests are values, outcomes are calls. Package quorum
+// has its arithmetic, package engine puts one question to all masters, package scripts has what runs
+// on them, packages ids and work have DNEXTID and DWORK.
 //
 // Files in reading order:
 //   - api.go, errors.go, redlock.go: requests, outcomes and the Locker;
-//   - quorum.go, fence.go, validity.go: counting, the interval rule and the times of a lease;
-//   - acquire.go, lockmode.go, fencing.go, fail.go, undo.go, missing.go, retry.go: a ballot;
+//   - acquire.go, lockmode.go, fail.go, undo.go: a ballot;
 //   - release.go, extend.go, repair.go, leases.go: the end of a lease and its extension;
-//   - token.go, tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;
+//   - tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;
 //   - upgrade.go, shared.go, permits.go, multi.go, sharedfence.go: the other modes;
 //   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go: waits;
 //   - hold.go, renewals.go, holdwatch.go, holdlog.go, duequeue.go: leases that are renewed;
 //   - readlock.go, lockview.go, listlocks.go, meta.go, force.go: inspection and force;
-//   - events.go, eventtransport.go, expirywatch.go, trace.go, counters.go: reports;
-//   - nextid.go, idcounters.go, readids.go, deleteids.go: ids;
-//   - work.go, workacquire.go, workfinish.go, workread.go, workwait.go: work;
-//   - scripts.go, script.go, scriptballot.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptdelete.go,
+//   - events.go, eventtransport.go, expirywatch.go, counters.go: reports;
+//   - script.go, scriptballot.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptdelete.go,
 //     scriptwait.go, scriptwrite.go, view.go, shorten.go, forward.go: clients that expect one Redis.
 package redlock

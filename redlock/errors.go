@@ -4,75 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/ids"
+	"redlockd/redlock/work"
 )
 
-// Refused (no), failed (unknown) and not sent are three outcomes, and stay three from here to
-// the socket. The first two errors are a quorum's "no". The types below mean that the masters
-// did not decide.
+// The errors of every operation, see package engine.
 var (
-	// ErrHeld: a quorum refused, another token holds the key. The reply is nil.
-	ErrHeld = errors.New("held by another token")
-	// ErrNotHeld: a quorum no longer has this token for this key. The reply is nil.
-	ErrNotHeld = errors.New("not held by this token")
-	// ErrWrongType: most masters keep something at this key that is not a lock; it was left untouched.
-	ErrWrongType = errors.New("the key holds something that is not a lock; it was left untouched")
-	// ErrBadToken: the token is not one that DWORK gives.
-	ErrBadToken = errors.New("invalid token: it must be the one that DWORK answered with")
+	ErrHeld      = engine.ErrHeld
+	ErrNotHeld   = engine.ErrNotHeld
+	ErrWrongType = engine.ErrWrongType
+	ErrShutdown  = engine.ErrShutdown
+)
+
+type (
+	NoQuorum = engine.NoQuorum
+	Expired  = engine.Expired
+	Busy     = engine.Busy
+)
+
+var (
+	ErrBadToken = work.ErrBadToken
 	// ErrLeft: the client left while it waited; nothing reads this answer.
 	ErrLeft = errors.New("the client has left")
-	// ErrShutdown: the daemon is draining; nothing was done.
-	ErrShutdown = errors.New("the daemon is shutting down; nothing was done, use another daemon")
 )
-
-// NoQuorum means that fewer than a quorum of masters gave an answer that
-// counts, so the outcome is unknown; what was taken is being given back.
-type NoQuorum struct {
-	Answered, Needed, Total int
-	Missing                 []string // one phrase per missing master: "b=10.0.0.2:6379 down (connection refused)"
-	Note                    string   // what this means for the caller, "" for the usual
-
-	downgrading bool // the downgrade of the writer has begun, see acquireCall
-}
-
-func (e *NoQuorum) Error() string {
-	text := fmt.Sprintf("%d of %d masters answered, %d needed", e.Answered, e.Total, e.Needed)
-	if len(e.Missing) > 0 {
-		text += ": " + strings.Join(e.Missing, ", ")
-	}
-	if e.Note != "" {
-		text += "; " + e.Note
-	}
-	return text
-}
-
-// Expired means that a quorum said yes, but so late that no validity was left.
-type Expired struct {
-	Elapsed, TTL time.Duration
-	// Extension: the lease was there before and its old validity stands;
-	// otherwise what was taken is being given back.
-	Extension bool
-}
-
-func (e *Expired) Error() string {
-	fate := "what was taken is given back"
-	if e.Extension {
-		fate = "the lease's old validity stands"
-	}
-	return fmt.Sprintf("the quorum answered after %d ms, which leaves nothing of a ttl of %d ms; %s, use a longer ttl",
-		e.Elapsed.Milliseconds(), e.TTL.Milliseconds(), fate)
-}
-
-// Busy means that a limit of the daemon is reached; nothing was done.
-type Busy struct {
-	What   string // "operations in flight"
-	Limit  int
-	Option string // "--max-operations"
-}
-
-func (e *Busy) Error() string {
-	return fmt.Sprintf("%s: limit %d reached (%s); nothing was done, try later", e.What, e.Limit, e.Option)
-}
 
 // Deadlock means that a wait would have closed a cycle of connections that wait for one
 // another; nothing was done.
@@ -100,77 +56,12 @@ func (e *OtherLimit) Error() string {
 		e.Asked, e.Key, e.Limit)
 }
 
-// NotDurable means that too few masters promise to remember an id over a crash.
-type NotDurable struct {
-	Durable, Needed, Total int
-	Volatile               []string // "a=10.0.0.1:6379 has appendonly no"
-}
-
-func (e *NotDurable) Error() string {
-	return fmt.Sprintf("%d of %d masters are durable, %d needed: %s; set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no on them (one that has written without them must be restarted), or accept that a crash may repeat ids with --ids-durability=off",
-		e.Durable, e.Total, e.Needed, strings.Join(e.Volatile, ", "))
-}
-
-// LostState means that too few masters can be sure of a counter's value: they
-// have lost their memory, or have never seen the counter in a group that was not
-// bootstrapped.
-type LostState struct {
-	Counter         Key
-	Trusted, Needed int
-	Highest         int64 // highest value any master reported, a lower bound of the truth
-}
-
-func (e *LostState) Error() string {
-	return fmt.Sprintf("counter '%s' is remembered by %d trusted masters, %d needed, and the highest value found is %d; if it was never used, or its last id is known, say DIDRESEED %s VALUE with a value not below the last id that was given",
-		e.Counter, e.Trusted, e.Needed, e.Highest, e.Counter)
-}
-
-// Exhausted means that a counter has no ids left for this request.
-type Exhausted struct {
-	Counter Key
-	Value   int64
-}
-
-func (e *Exhausted) Error() string {
-	return fmt.Sprintf("counter '%s' is at %d and ends at 9223372036854775807; use another name", e.Counter, e.Value)
-}
-
-// BelowKnown means that a counter may not be set below what a master knows.
-type BelowKnown struct {
-	Counter      Key
-	Value, Known int64
-	Master       string
-}
-
-func (e *BelowKnown) Error() string {
-	return fmt.Sprintf("value %d is below %d, which master %s knows for counter '%s': ids up to there may have been given; choose a value of at least %d",
-		e.Value, e.Known, e.Master, e.Counter, e.Known)
-}
-
-// NotConfirmed means that a counter is not what the operator confirmed; nothing was deleted.
-type NotConfirmed struct {
-	Counter        Key
-	Confirm, Value int64
-	Absent         bool // no master that answered has it
-}
-
-func (e *NotConfirmed) Error() string {
-	if e.Absent {
-		return fmt.Sprintf("counter '%s' is on no master that answered; nothing was deleted", e.Counter)
-	}
-	return fmt.Sprintf("CONFIRM %d is not the value of counter '%s', which is %d; nothing was deleted; say CONFIRM %d if it is the right counter and all ids up to that may be given again",
-		e.Confirm, e.Counter, e.Value, e.Value)
-}
-
-// InUse means that a counter changed while it was being deleted.
-type InUse struct {
-	Counter         Key
-	Confirm         int64
-	Changed         []string // masters
-	Deleted, Needed int
-}
-
-func (e *InUse) Error() string {
-	return fmt.Sprintf("counter '%s' is in use: it changed on %s and was deleted on %d masters, %d needed; ids up to %d may be given again, none above; stop its clients, look at DIDS %s and repeat with the value that it has then",
-		e.Counter, strings.Join(e.Changed, ", "), e.Deleted, e.Needed, e.Confirm, e.Counter)
-}
+// The errors of ids, see package ids.
+type (
+	NotDurable   = ids.NotDurable
+	LostState    = ids.LostState
+	Exhausted    = ids.Exhausted
+	BelowKnown   = ids.BelowKnown
+	NotConfirmed = ids.NotConfirmed
+	InUse        = ids.InUse
+)

@@ -108,7 +108,7 @@ func (l *Locker) Listen(db int, onEvent func(Event)) (end func()) {
 // emit reports an event to all listeners. A token or fence that is not known is left empty.
 // lasts is, for grants, the time until no copy is left.
 func (e *lockEvents) emit(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
-	if e.locker.pool.HasListeners() {
+	if e.locker.engine.Pool.HasListeners() {
 		e.emitNow(kind, id, fence, lasts)
 	}
 }
@@ -135,7 +135,7 @@ func (e *lockEvents) emitNow(kind EventKind, id lockID, fence Fence, lasts time.
 
 // extended reports to expiry watches that a lease lasts longer.
 func (e *lockEvents) extended(id lockID, lasts time.Duration) {
-	if e.locker.pool.HasListeners() {
+	if e.locker.engine.Pool.HasListeners() {
 		known, _ := e.locker.leases.find(id)
 		e.emitNow(eventExtended, id, known.fence, lasts)
 	}
@@ -164,7 +164,7 @@ func (e *lockEvents) ofDB(db int) *dbEvents {
 	if e.byDB == nil {
 		e.byDB, e.daemon = map[int]*dbEvents{}, string(NewToken())
 	}
-	s := &dbEvents{events: e, group: e.locker.pool.Group(db), daemon: e.daemon}
+	s := &dbEvents{events: e, group: e.locker.engine.Pool.Group(db), daemon: e.daemon}
 	e.byDB[db] = s
 	return s
 }
@@ -186,7 +186,7 @@ type dbEvents struct {
 	eventSenders
 }
 
-func (s *dbEvents) clock() pool.Clock { return s.events.locker.clock }
+func (s *dbEvents) clock() pool.Clock { return s.events.locker.engine.Clock }
 
 // time is read from the masters' clocks, so that the times of several daemons compare.
 func (s *dbEvents) time() time.Time { return time.UnixMicro(s.group.Time()) }

@@ -147,7 +147,7 @@ func TestEvents_ALeaseThatRunsOutIsReportedOnce(t *testing.T) {
 			g.due -= by
 		}
 		s.ends.timerAt = 0
-		s.setExpiryTimerLocked(d.clock.Now())
+		s.setExpiryTimerLocked(d.engine.Clock.Now())
 	}
 	age(30 * time.Second) // beyond the lease and the master timeout of either grant
 	j.wants(t, "k", tale(EventAcquired, short.Fence), tale(EventExpired, short.Fence))
@@ -214,7 +214,7 @@ func TestEvents_CostNothingWithoutListeners(t *testing.T) {
 	j.wants(t, "k", tale(EventAcquired, g.Fence))
 	j.end()
 	j.end() // a second time changes nothing
-	if n := testing.AllocsPerRun(100, tells); n != 0 || d.pool.HasListeners() {
+	if n := testing.AllocsPerRun(100, tells); n != 0 || d.engine.Pool.HasListeners() {
 		t.Errorf("%v allocations an operation behind the last listener", n)
 	}
 	s := d.events.ofDB(0)

@@ -154,7 +154,7 @@ func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testi
 	one, two := c.daemon(), c.daemon(relayed)
 	j := listen(t, two.Locker)
 	c.subscribed(1)
-	eventually(t, "the other daemon knows", one.pool.HasListeners)
+	eventually(t, "the other daemon knows", one.engine.Pool.HasListeners)
 	own := two.take("own", long)
 	two.free("own", own.Token)
 
@@ -175,12 +175,12 @@ func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testi
 	for range 5 {
 		pair()
 	}
-	admitted := two.pool.Counters().Admissions
+	admitted := two.engine.Pool.Counters().Admissions
 	two.relays[1].Cut() // and one more is out of the listener's sight for a while
 	for range 5 {
 		pair()
 	}
-	eventually(t, "the listener is back", func() bool { return two.pool.Counters().Admissions > admitted })
+	eventually(t, "the listener is back", func() bool { return two.engine.Pool.Counters().Admissions > admitted })
 	two.await(1, "voting")
 	crossed := one.take("crossed", long)                      // granted there, given back here
 	j.wants(t, "crossed", tale(EventAcquired, crossed.Fence)) // it travels longer than the release
@@ -193,11 +193,11 @@ func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testi
 	}
 	// Until the masters notice the cut, the connection that it ended counts as another daemon.
 	eventually(t, "the listener does not count itself as another daemon", func() bool {
-		_, elsewhere := two.pool.Group(0).Listeners()
+		_, elsewhere := two.engine.Pool.Group(0).Listeners()
 		return !elsewhere
 	})
-	two.pool.Close()
-	eventually(t, "the other daemon finds that there are no listeners", func() bool { return !one.pool.HasListeners() })
+	two.engine.Pool.Close()
+	eventually(t, "the other daemon finds that there are no listeners", func() bool { return !one.engine.Pool.HasListeners() })
 }
 
 // subscribed waits until so many daemons listen on every master.
@@ -216,10 +216,10 @@ func TestEventTransport_ALeaseOfADaemonThatHasDiedExpires(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	j := listen(t, two.Locker)
-	eventually(t, "the other daemon knows", one.pool.HasListeners)
+	eventually(t, "the other daemon knows", one.engine.Pool.HasListeners)
 	g := one.take("k", 2*time.Second)
 	j.wants(t, "k", tale(EventAcquired, g.Fence))
-	one.pool.Close()
+	one.engine.Pool.Close()
 	j.wants(t, "k", tale(EventAcquired, g.Fence), tale(EventExpired, g.Fence))
 }
 
@@ -240,11 +240,11 @@ func TestEventTransport_NothingIsPublishedWithoutListeners(t *testing.T) {
 	eventually(t, "every master is asked who listens", func() bool { return count("pubsub|numsub", "pubsub") == 3 })
 	d.free("k", d.take("k", long).Token)
 	d.idle()
-	if n := count("publish"); n != 0 || d.pool.HasListeners() {
+	if n := count("publish"); n != 0 || d.engine.Pool.HasListeners() {
 		t.Errorf("%d masters were told of events that nobody listens to", n)
 	}
 	listen(t, c.daemon().Locker)
-	eventually(t, "the daemon knows that another one listens", d.pool.HasListeners)
+	eventually(t, "the daemon knows that another one listens", d.engine.Pool.HasListeners)
 	d.free("k", d.take("k", long).Token)
 	eventually(t, "all masters are told", func() bool { return count("publish") == 3 })
 }

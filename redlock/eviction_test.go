@@ -66,7 +66,7 @@ func (c *cluster) evict(i int) {
 func (d *daemon) end() {
 	d.t.Helper()
 	_ = d.Close(time.Second)
-	d.pool.Close()
+	d.engine.Pool.Close()
 }
 
 // startsAnew wants a daemon to find a master in a new incarnation, which began
@@ -101,10 +101,10 @@ func TestEviction_BetweenTwoChecksEndsTheIncarnation(t *testing.T) {
 	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
 	one.startsAnew(c, 1, incarnation, began, key)
-	if n := one.pool.Counters().Invalidated; n != 1 {
+	if n := one.engine.Pool.Counters().Invalidated; n != 1 {
 		t.Errorf("%d incarnations were ended, want 1", n)
 	}
-	for i, n := range one.pool.Counters().Void {
+	for i, n := range one.engine.Pool.Counters().Void {
 		if pool.VoidReason(i) == "evicted" && n == 0 {
 			t.Error("no flush was void because of it")
 		}

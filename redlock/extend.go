@@ -5,14 +5,17 @@ package redlock
 
 import (
 	"strconv"
-	"sync"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
-// extension extends one lease. Every lane answers it exactly once.
+// extension extends one lease.
 type extension struct {
+	engine.Plain
+	ballot  engine.Ballot
 	locker  *Locker
 	group   *pool.Group
 	request ExtendRequest
@@ -22,16 +25,12 @@ type extension struct {
 	start   time.Duration
 	done    ExtendDone
 
-	mu      sync.Mutex
-	tally   tally
-	missing missing
-	copies  [maxMasters]heldCopy // of masters whose yes counts
-	lost    [maxMasters]bool     // masters that have no copy (any more)
-	kept    []keptExpiry         // copies that a script wants to end earlier
-	exact   bool                 // of a script: the lease ends with the extension, even if it was longer
-	over    bool
-	won     bool
-	agreed  heldCopy // the copy that a quorum agrees on, once won
+	copies [quorum.MaxMasters]heldCopy // of masters whose yes counts
+	lost   [quorum.MaxMasters]bool     // masters that have no copy (any more)
+	kept   []keptExpiry                // copies that a script wants to end earlier
+	exact  bool                        // of a script: the lease ends with the extension, even if it was longer
+	won    bool                        // guarded by the ballot's lock
+	agreed heldCopy                    // the copy that a quorum agrees on, once won
 }
 
 // heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
@@ -43,27 +42,24 @@ type heldCopy struct {
 	slot, limit int64 // of Permits
 }
 
-var _ pool.Operation = (*extension)(nil)
+var _ engine.Question = (*extension)(nil)
 
 func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
-	now := l.clock.Now()
-	e := &extension{
-		locker: l, group: l.pool.Group(r.DB), request: r, start: now, done: done,
-		tally: tally{n: l.pool.N(), quorum: l.pool.Quorum()},
-	}
+	now := l.engine.Clock.Now()
+	e := &extension{locker: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		id := lockID{r.DB, key, r.Token}
 		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
 		// could still be prolonged. Once no copy of that lease can be left, what the masters
 		// hold is another daemon's extension, and they are queried.
 		known := l.leases.findOrAdd(id, now)
-		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.masterKey(key))
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
 		if known.until <= now && now < known.gone {
 			e.finish(Grant{}, ErrNotHeld)
 			return
 		}
 	}
-	l.submit(b, e.group, l.traced(r.Trace, e))
+	e.ballot.Ask(l.engine, b, e.group, r.Trace, e)
 }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
@@ -71,104 +67,94 @@ func (e *extension) Props() pool.Props {
 	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], SharesKey: true, Sealed: true}
 }
 
-// Propose: an extension keeps the fence of its grant.
-func (e *extension) Propose(int64) {}
-
 // Command moves the copies' end to at least ttl from now.
 func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
-	r, s := &e.request, &e.locker.script
-	if m.Now >= deadline(e.start, r.TTL) {
+	r, s := &e.request, e.locker.engine.Scripts
+	if m.Now >= quorum.Deadline(e.start, r.TTL) {
 		return false
 	}
-	ends := expiry(m.Time, r.TTL, e.locker.late)
+	ends := quorum.Expiry(m.Time, r.TTL, e.locker.engine.Late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
 	end := m.Decimal(ends)
 	if len(e.keys) == 1 {
-		c.Set("EVALSHA", s.extend, "1", e.keys[0], string(r.Token), end)
+		c.Set("EVALSHA", s.Extend, "1", e.keys[0], string(r.Token), end)
 		return true
 	}
-	c.Set("EVALSHA", s.multiExtend, strconv.Itoa(len(e.keys)))
+	c.Set("EVALSHA", s.MultiExtend, strconv.Itoa(len(e.keys)))
 	c.Args = append(append(c.Args, e.keys...), string(r.Token), end)
 	return true
 }
 
-// Answer counts one master. A master that has lost its copy gets it back once a quorum has
-// proved that the lease is held.
-func (e *extension) Answer(answer pool.Answer) {
-	how := readHeldCopy(answer.Reply)
-	lacks := answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 0
-	counts := answer.Seal.Good && !answer.Seal.Quarantined
-	e.mu.Lock()
+// Read: a master that holds the key in another way than most has answered and proves nothing,
+// see Decide.
+func (e *extension) Read(answer pool.Answer) engine.Reading {
+	how, lacks, counts := readHeldCopy(answer.Reply), lacksCopy(answer.Reply), engine.CountsAsVote(answer)
+	e.lost[answer.Lane] = lacks
 	switch {
 	case how.held && counts:
 		e.copies[answer.Lane] = how
+		return engine.Neither
 	case lacks && counts:
-		e.tally.no++
-	default:
-		e.tally.uncounted++
+		return engine.No
 	}
-	e.lost[answer.Lane] = lacks
-	switch {
-	case e.over:
-	case counts && (how.held || lacks):
-		e.missing.markCounted(answer.Lane)
-	default:
-		e.missing.markMissing(answer.Lane, e.locker.pool.Absence(&answer))
-	}
-	if e.over {
-		heal := e.won && lacks
-		e.mu.Unlock()
-		if heal {
-			e.repair(answer.Lane)
-		}
-		return
-	}
-	v := e.verdictLocked()
-	e.over, e.won = v != undecided, v == granted
-	lost := e.lost
-	e.mu.Unlock()
-	switch v {
-	case undecided:
-	case granted:
-		e.grant(lost)
-	case refused:
-		e.finish(Grant{}, ErrNotHeld)
-	default:
-		e.finish(Grant{}, e.locker.noQuorum(&e.missing, "the lease is unchanged, its old validity stands"))
-	}
+	return engine.Uncounted
 }
 
-// verdictLocked counts the masters that agree with most others. A master that holds the key in
-// another way has answered and proves nothing.
-func (e *extension) verdictLocked() ballotResult {
-	t := e.tally
-	all := 0
+// Decide counts the masters that agree with most others.
+func (e *extension) Decide(votes *quorum.Tally) quorum.Result {
+	most := 0
 	for _, how := range e.copies {
 		if !how.held {
 			continue
 		}
-		all++
 		agree := 0
 		for _, other := range e.copies {
 			if other == how {
 				agree++
 			}
 		}
-		if agree > t.yes {
-			t.yes, e.agreed = agree, how
+		if agree > most {
+			most, e.agreed = agree, how
 		}
 	}
-	t.uncounted += all - t.yes
-	return t.result()
+	t := *votes
+	t.Yes, t.Uncounted = most, t.Uncounted-most
+	return t.Result()
 }
+
+func (e *extension) DecidedLocked(v quorum.Result) { e.won = v == quorum.Granted }
+
+func (e *extension) Decided(v quorum.Result) {
+	switch v {
+	case quorum.Granted:
+		e.grant(e.lost)
+	case quorum.Refused:
+		e.finish(Grant{}, ErrNotHeld)
+	default:
+		e.finish(Grant{}, e.ballot.NoQuorum("the lease is unchanged, its old validity stands"))
+	}
+}
+
+// Late: a master that has lost its copy gets it back once a quorum has proved that the lease is
+// held.
+func (e *extension) Late(answer pool.Answer, _ quorum.Result) {
+	e.ballot.Lock()
+	won := e.won
+	e.ballot.Unlock()
+	if won && lacksCopy(answer.Reply) {
+		e.repair(answer.Lane)
+	}
+}
+
+func lacksCopy(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 0 }
 
 func readHeldCopy(r pool.Reply) heldCopy {
 	if r.Kind == pool.ReplyInt {
 		return heldCopy{held: r.Int == 1}
 	}
-	switch n := replyNumbers(r); {
+	switch n := engine.Numbers(r); {
 	case len(n) == 0 || n[0] != 1:
 		return heldCopy{}
 	case len(n) == 3:
@@ -183,22 +169,22 @@ func (e *extension) finish(g Grant, err error) {
 			e.locker.leases.dropIfEmpty(id)
 		}
 	}
-	e.locker.leave()
+	e.locker.engine.Leave()
 	e.done(g, err)
 }
 
-func (e *extension) grant(lost [maxMasters]bool) {
-	l, r, now := e.locker, &e.request, e.locker.clock.Now()
-	until := deadline(e.start, r.TTL)
+func (e *extension) grant(lost [quorum.MaxMasters]bool) {
+	l, r, now := e.locker, &e.request, e.locker.engine.Clock.Now()
+	until := quorum.Deadline(e.start, r.TTL)
 	if until <= now {
-		l.counts.expired.Add(1)
-		e.mu.Lock()
+		l.engine.Counts.Expired.Add(1)
+		e.ballot.Lock()
 		e.won = false
-		e.mu.Unlock()
+		e.ballot.Unlock()
 		e.finish(Grant{}, &Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.masterTimeout + l.late, copies: allLanes, mode: e.agreed.mode}
+	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
 		l.leases.prolong(id, longer, e.records[i], now)
 		l.events.extended(id, longer.gone-now)
@@ -208,27 +194,22 @@ func (e *extension) grant(lost [maxMasters]bool) {
 	}
 	l.prolongNotes(e.ids, until)
 	l.holds.extended(e.ids, until)
-	l.counts.extended.Add(1)
+	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
 		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
-		until: until, ttl: r.TTL, start: e.start, clock: l.clock,
+		until: until, ttl: r.TTL, start: e.start, clock: l.engine.Clock,
 	}, nil)
-	for lane := range e.tally.n {
-		if lost[lane] {
+	for lane, isLost := range lost {
+		if isLost {
 			e.repair(lane)
 		}
 	}
 }
 
-func (e *extension) repair(lane int) {
-	e.locker.counts.repaired.Add(1)
-	e.group.Push(lane, &copyRepair{extension: e})
-}
-
 // heldUntil is how long the lease runs whose copy is to be re-created. ok is false if it has
 // been released, or any of several keys.
 func (e *extension) heldUntil() (until time.Duration, ok bool) {
-	until = deadline(e.start, e.request.TTL)
+	until = quorum.Deadline(e.start, e.request.TTL)
 	for _, id := range e.ids {
 		known, ok := e.locker.leases.find(id)
 		if !ok {

@@ -5,15 +5,17 @@ package redlock
 import (
 	"errors"
 	"time"
+
+	"redlockd/redlock/quorum"
 )
 
 // fail takes back the copies, and then answers the caller or starts another ballot.
-func (a *ballot) fail(v ballotResult) {
+func (a *lockBallot) fail(v quorum.Result) {
 	a.takeBack()
 	l := a.call.locker
-	if v == unknown {
+	if v == quorum.Unknown {
 		note := ""
-		if a.tally.yes >= a.tally.quorum {
+		if a.ballot.Tally.Yes >= a.ballot.Tally.Quorum {
 			note = "a quorum said yes, but no fence could be had in time"
 		}
 		a.call.finish(Grant{}, a.call.undecided(a, note))
@@ -23,16 +25,16 @@ func (a *ballot) fail(v ballotResult) {
 	if errors.Is(err, ErrHeld) {
 		err = a.call.refusalError(a, err)
 	}
-	if v == split {
-		l.counts.split.Add(1)
+	if v == quorum.Split {
+		l.engine.Counts.Split.Add(1)
 	}
 	switch {
 	case errors.Is(err, ErrHeld):
-		l.counts.refused.Add(1)
+		l.engine.Counts.Refused.Add(1)
 		fallthrough
 	case err != nil:
 		a.call.finish(Grant{}, err)
-	case v == split:
+	case v == quorum.Split:
 		a.call.again(a, next)
 	default:
 		a.call.startBallot(nil, next)
@@ -41,7 +43,7 @@ func (a *ballot) fail(v ballotResult) {
 
 // refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead:
 // to the former writer, a plain no would mean that it still is the writer.
-func (c *acquireCall) refusalError(a *ballot, no error) error {
+func (c *acquireCall) refusalError(a *lockBallot, no error) error {
 	if !c.downgrading.Load() {
 		return no
 	}
@@ -49,32 +51,29 @@ func (c *acquireCall) refusalError(a *ballot, no error) error {
 }
 
 // undecided is the error for a ballot that the masters could not decide.
-func (c *acquireCall) undecided(a *ballot, note string) error {
+func (c *acquireCall) undecided(a *lockBallot, note string) error {
 	stepping := c.downgrading.Load()
 	if stepping {
 		note = "the writer is being downgraded and is at most a reader from now on; try again, or release it"
 	}
-	err := c.locker.noQuorum(&a.missing, note)
-	err.downgrading = stepping
+	err := a.ballot.NoQuorum(note)
+	err.Downgrading = stepping
 	return err
 }
-
-// mostlyWrongType reports whether most masters have something at a key that is not a lock.
-func (a *ballot) mostlyWrongType() bool { return a.wrongType > a.tally.n-a.tally.quorum }
 
 // again starts another ballot after a split vote: contenders that each hold a minority must not
 // give up together. Delays are random and double; the time for all ballots is one master
 // timeout.
-func (c *acquireCall) again(a *ballot, next lockMode) {
+func (c *acquireCall) again(a *lockBallot, next lockMode) {
 	delay := time.Millisecond << min(c.tries, 6)
-	delay = delay/2 + c.locker.pool.Jitter(delay)
-	if c.locker.clock.Now()+delay > c.began+c.locker.masterTimeout {
+	delay = delay/2 + c.locker.engine.Pool.Jitter(delay)
+	if c.locker.engine.Clock.Now()+delay > c.began+c.locker.engine.MasterTimeout {
 		err := c.refusalError(a, ErrHeld)
 		if errors.Is(err, ErrHeld) {
-			c.locker.counts.refused.Add(1)
+			c.locker.engine.Counts.Refused.Add(1)
 		}
 		c.finish(Grant{}, err)
 		return
 	}
-	c.locker.clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
+	c.locker.engine.Clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
 }

@@ -29,10 +29,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 const (
@@ -63,7 +64,7 @@ func (l *Locker) queueKeys(r *LockRequest) []string {
 	var keys []string
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		for _, kind := range []string{"q:", "qx:", "qw:"} {
-			keys = append(keys, l.options.KeyPrefix+"redlockd:"+kind+string(key))
+			keys = append(keys, l.engine.KeyOf(kind, key))
 		}
 	}
 	return keys
@@ -77,7 +78,7 @@ type fairMode struct {
 
 var _ lockMode = (*fairMode)(nil)
 
-func (f *fairMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	f.lockMode.command(a, m, c, end)
 	r := &a.call.request
 	ticket, id := "", ""
@@ -86,24 +87,24 @@ func (f *fairMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end 
 	}
 	locks := 1 + len(r.More)
 	queues := a.call.locker.queueKeys(r)
-	words := append([]string{"EVALSHA", a.call.locker.script.fair[c.Args[1]], strconv.Itoa(locks + len(queues))}, c.Args[3:3+locks]...)
+	words := append([]string{"EVALSHA", a.call.locker.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks + len(queues))}, c.Args[3:3+locks]...)
 	words = append(append(words, queues...), c.Args[3+locks:]...)
-	c.Set(append(words, ticket, id, flag(r.Mode != Shared), strconv.Itoa(locks))...)
+	c.Set(append(words, ticket, id, engine.Flag(r.Mode != Shared), strconv.Itoa(locks))...)
 }
 
-func (f *fairMode) read(a *ballot, answer pool.Answer) vote {
-	if n := replyNumbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
+func (f *fairMode) read(a *lockBallot, answer pool.Answer) vote {
+	if n := engine.Numbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
 		f.behind++
 		return vote{no: true}
 	}
 	return f.lockMode.read(a, answer)
 }
 
-func (f *fairMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *fairMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	next, err := f.lockMode.after(a, v)
-	a.mu.Lock()
+	a.ballot.Lock()
 	behind := f.behind
-	a.mu.Unlock()
+	a.ballot.Unlock()
 	if errors.Is(err, ErrHeld) && behind > 0 {
 		err = errBehind
 	}
@@ -115,20 +116,15 @@ func (f *fairMode) after(a *ballot, v ballotResult) (lockMode, error) {
 
 // enqueueCall proposes one ticket to all masters.
 type enqueueCall struct {
+	engine.Plain
+	ballot engine.Ballot
 	w      *waiter
 	keys   []string
-	ticket int64
 
-	mu        sync.Mutex
-	missing   missing
-	accepted  int
-	refused   int // the ticket's number was too low
-	full      int
-	uncounted int
-	over      bool
+	full int // masters whose queue is full
 }
 
-var _ pool.Operation = (*enqueueCall)(nil)
+var _ engine.Question = (*enqueueCall)(nil)
 
 // enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
 func (s *waiters) enqueue(b *Batch, w *waiter) {
@@ -146,77 +142,69 @@ func (s *waiters) enqueue(b *Batch, w *waiter) {
 	s.enqueued++
 	w.request.ticket = &ticket{id: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 	s.count.Add(1)
-	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.onTimeout)
+	w.timer = s.locker.engine.Clock.AfterFunc(max(w.end-s.locker.engine.Clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
 	s.propose(b, w)
 }
 
 func (s *waiters) propose(b *Batch, w *waiter) {
 	e := &enqueueCall{w: w, keys: s.locker.queueKeys(&w.request)}
-	s.locker.submit(b, s.locker.pool.Group(w.request.DB), e)
+	e.ballot.Ask(s.locker.engine, b, s.locker.engine.Pool.Group(w.request.DB), nil, e)
 }
 
 func (e *enqueueCall) Props() pool.Props {
 	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], StartsNew: true, Sealed: true}
 }
 
-// Propose: the ticket's number is a fence, so it rises over all daemons that have received one
-// another's.
-func (e *enqueueCall) Propose(fence int64) { e.ticket = fence }
-
+// Command proposes the fence of the ballot as the ticket's number, so it rises over all daemons
+// that have received one another's.
 func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	l, r := e.w.waits.locker, &e.w.request
-	c.Set("EVALSHA", l.script.enlist, strconv.Itoa(len(e.keys)))
+	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
-	c.Args = append(c.Args, strconv.FormatInt(e.ticket, 10), r.ticket.id,
-		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.ticket.id,
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
 	return true
 }
 
-func (e *enqueueCall) Answer(answer pool.Answer) {
-	l := e.w.waits.locker
-	n := replyNumbers(answer.Reply)
-	e.mu.Lock()
-	if e.over { // the fields are now read without the lock
-		e.mu.Unlock()
-		return
-	}
-	e.missing.markCounted(answer.Lane)
+// Read: a master refuses a ticket whose number is too low, or whose queue is full.
+func (e *enqueueCall) Read(answer pool.Answer) engine.Reading {
+	n := engine.Numbers(answer.Reply)
 	switch {
-	case answer.Reply.Err != nil || len(n) == 0 || !answer.Seal.Good || answer.Seal.Quarantined:
-		e.uncounted++
-		e.missing.counted &^= 1 << answer.Lane
-		e.missing.markMissing(answer.Lane, l.pool.Absence(&answer))
+	case answer.Reply.Err != nil || len(n) == 0 || !engine.CountsAsVote(answer):
+		return engine.Uncounted
 	case n[0] == 1:
-		e.accepted++
-	case n[0] == 2:
-		e.refused++
-	default:
+		return engine.Yes
+	case n[0] != 2:
 		e.full++
 	}
-	all := e.accepted+e.refused+e.full+e.uncounted == l.pool.N()
-	quorum := l.pool.Quorum()
-	if e.accepted < quorum && !all {
-		e.mu.Unlock()
-		return
+	return engine.No
+}
+
+// Decide waits for all masters unless the ticket is established: the error is about all of them.
+func (e *enqueueCall) Decide(t *quorum.Tally) quorum.Result {
+	if r := t.Result(); r == quorum.Granted || t.Pending() == 0 {
+		return r
 	}
-	e.over = true
-	established, full, answered := e.accepted >= quorum, e.full > l.pool.N()-quorum, l.pool.N()-e.uncounted
-	e.mu.Unlock()
+	return quorum.Undecided
+}
+
+func (e *enqueueCall) Decided(r quorum.Result) {
+	l, t := e.w.waits.locker, &e.ballot.Tally
 	switch {
-	case established:
-		e.w.waits.established(e.w, e.ticket)
-	case full:
+	case r == quorum.Granted:
+		e.w.waits.established(e.w, e.ballot.Proposal)
+	case e.full > t.N-t.Quorum:
 		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
-		if answered < quorum {
+		if t.Answered() < t.Quorum {
 			delay = 50 * time.Millisecond
-			trouble = l.noQuorum(&e.missing, "it waits for its place in the queue")
+			trouble = e.ballot.NoQuorum("it waits for its place in the queue")
 		}
 		e.w.waits.noteEnqueueFailed(e.w, trouble)
-		l.clock.AfterFunc(delay/2+l.pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
+		l.engine.Clock.AfterFunc(delay/2+l.engine.Pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
 	}
 }
 
@@ -276,12 +264,12 @@ func (s *waiters) established(w *waiter, ticket int64) {
 		w.rejectEnqueue(ErrShutdown)
 		return
 	}
-	w.request.ticket.number, w.request.ticket.since = ticket, s.locker.clock.Now()
+	w.request.ticket.number, w.request.ticket.since = ticket, s.locker.engine.Clock.Now()
 	w.firstErr = nil
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	if ln.refreshTimer == nil {
-		ln.refreshTimer = s.locker.clock.AfterFunc(refreshInterval, ln.refreshTickets)
+		ln.refreshTimer = s.locker.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
 		db := ln.db
 		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
 	}
@@ -295,32 +283,22 @@ func (s *waiters) established(w *waiter, ticket int64) {
 	}
 }
 
-// leaveQueue takes the waiter out of its queues on the masters, if it is in any.
+// leaveQueue takes the waiter out of its queues on the masters, if it is in any. On a master
+// that does not receive it, the waiter's ticket expires in time.
 func (w *waiter) leaveQueue() {
 	if w.request.ticket == nil {
 		return
 	}
 	l := w.waits.locker
-	l.submit(nil, l.pool.Group(w.request.DB), &dequeueCall{l, l.queueKeys(&w.request), w.request.ticket.id})
-}
-
-// dequeueCall takes one waiter out of its queues. On a master that does not receive it, the
-// waiter's ticket expires in time.
-type dequeueCall struct {
-	locker *Locker
-	keys   []string
-	id     string
-}
-
-var _ pool.Operation = (*dequeueCall)(nil)
-
-func (s *dequeueCall) Props() pool.Props  { return pool.Props{Key: s.keys[0], Rest: s.keys[1:]} }
-func (s *dequeueCall) Propose(int64)      {}
-func (s *dequeueCall) Answer(pool.Answer) {}
-func (s *dequeueCall) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("EVALSHA", s.locker.script.dequeue, strconv.Itoa(len(s.keys)))
-	c.Args = append(append(c.Args, s.keys...), s.id)
-	return true
+	keys, id := l.queueKeys(&w.request), w.request.ticket.id
+	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &engine.Message{
+		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
+		Write: func(_ *pool.SendContext, c *pool.Command) bool {
+			c.Set("EVALSHA", l.engine.Scripts.Dequeue, strconv.Itoa(len(keys)))
+			c.Args = append(append(c.Args, keys...), id)
+			return true
+		},
+	})
 }
 
 // refreshTickets refreshes all tickets of a wait queue, and repeats.
@@ -338,7 +316,7 @@ func (ln *waitQueue) refreshTickets() {
 	keys := s.locker.queueKeys(&request)
 	var b Batch
 	for part := range parts {
-		b.Add(ln.group, &ticketRefresh{line: ln, keys: keys, part: part})
+		b.Add(ln.group, ln.ticketRefresh(keys, part))
 	}
 	b.Send()
 }
@@ -360,12 +338,12 @@ func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 		}
 	}
 	slices.SortFunc(lines, func(a, b *waitQueue) int {
-		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(flag(a.peekOnly), flag(b.peekOnly)))
+		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(engine.Flag(a.peekOnly), engine.Flag(b.peekOnly)))
 	})
 	for _, ln := range lines {
 		keys := s.locker.queueKeys(&ln.head.request)
 		for part := range ln.partsLocked() {
-			again = append(again, &ticketRefresh{line: ln, part: part, keys: keys})
+			again = append(again, ln.ticketRefresh(keys, part))
 		}
 	}
 	return again
@@ -374,30 +352,26 @@ func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 // ticketRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
 // command is written: a waiter that left before must not be put back, and the command of one
 // that leaves later comes later.
-type ticketRefresh struct {
-	line *waitQueue
-	keys []string
-	part int
+func (ln *waitQueue) ticketRefresh(keys []string, part int) *engine.Message {
+	return &engine.Message{
+		Plan:  pool.Props{Key: keys[0], Rest: keys[1:]},
+		Write: func(m *pool.SendContext, c *pool.Command) bool { return ln.writeRefresh(m, c, keys, part) },
+	}
 }
 
-var _ pool.Operation = (*ticketRefresh)(nil)
-
-func (k *ticketRefresh) Props() pool.Props  { return pool.Props{Key: k.keys[0], Rest: k.keys[1:]} }
-func (k *ticketRefresh) Propose(int64)      {}
-func (k *ticketRefresh) Answer(pool.Answer) {}
-func (k *ticketRefresh) Command(m *pool.SendContext, c *pool.Command) bool {
-	s := k.line.waits
+func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []string, part int) bool {
+	s := ln.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Set("EVALSHA", s.locker.script.keep, strconv.Itoa(len(k.keys)))
-	c.Args = append(append(c.Args, k.keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
+	c.Set("EVALSHA", s.locker.engine.Scripts.Keep, strconv.Itoa(len(keys)))
+	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
 	at, kept := 0, 0
-	for w := k.line.head; w != nil; w = w.next {
-		if at++; (at-1)/maxTicketsPerRefresh != k.part {
+	for w := ln.head; w != nil; w = w.next {
+		if at++; (at-1)/maxTicketsPerRefresh != part {
 			continue
 		}
 		stand := w.request.ticket
-		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), flag(w.request.Mode != Shared))
+		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), engine.Flag(w.request.Mode != Shared))
 		kept++
 	}
 	return kept > 0

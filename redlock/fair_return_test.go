@@ -39,7 +39,7 @@ func newReturningDaemon(t *testing.T) *pureDaemon {
 func (d *pureDaemon) places(lane int, key string) []string {
 	var all map[string]float64
 	var out []string
-	master := d.pool.Embedded().At(lane)
+	master := d.engine.Pool.Embedded().At(lane)
 	master.Turn(func() { all, _ = master.Server().SortedSet("redlockd:q:" + key) }) // no such key: nobody
 	for id := range all {
 		out = append(out, id)
@@ -77,7 +77,7 @@ func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) 
 	if n := len(d.waits.refreshAfterReconnect(0)); n != 1 {
 		t.Errorf("%d commands keep two waiters for one key, want 1", n)
 	}
-	forgets := d.pool.Embedded().At(4)
+	forgets := d.engine.Pool.Embedded().At(4)
 	forgets.Turn(forgets.Server().FlushAll)
 	eventually(t, "the master that forgot has them again, in their order", func() bool {
 		return slices.Equal(d.places(4, "k"), d.inLine(0, "k"))
@@ -103,7 +103,7 @@ func TestFair_TheReturnOfAMasterCostsOneCommandAKeyInOneFlush(t *testing.T) {
 	seen := len(p.to("c"))
 	c.servers[2].RestartEmpty()
 	eventually(t, "the places are there again", func() bool { return c.queued(2, "a") == 3 && c.queued(2, "b") == 3 })
-	word := "EVALSHA " + d.script.keep
+	word := "EVALSHA " + d.engine.Scripts.Keep
 	for _, flush := range p.to("c")[seen:] {
 		if n := len(flush); n > 0 && strings.HasPrefix(flush[0], word) {
 			keeps := slices.DeleteFunc(slices.Clone(flush), func(one string) bool { return !strings.HasPrefix(one, word) })

@@ -155,7 +155,7 @@ func TestFair_TheDeadBlockTheHeadForAsLongAsTheyAreTakenForAlive(t *testing.T) {
 	held := two.take("k", long)
 	one.stands("k", LockRequest{})
 	out, _ := two.stands("k", LockRequest{})
-	one.pool.Close() // without a word
+	one.engine.Pool.Close() // without a word
 	began := time.Now()
 	two.free("k", held.Token)
 	two.free("k", got(t, out).Token)

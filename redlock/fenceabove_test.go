@@ -40,7 +40,7 @@ func TestBootstrap_StartsFencesAboveWhatTheResourcesHaveSeen(t *testing.T) {
 	}
 	one := c.startDaemon().admitted()
 	before := one.take("k", time.Second)
-	one.pool.Close() // a daemon that remembers would raise the registers
+	one.engine.Pool.Close() // a daemon that remembers would raise the registers
 	for _, s := range c.servers {
 		s.RestartEmpty()
 		s.Step(-time.Minute)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // ErrLostForced: a client released or overwrote the lock without being its holder. It is the
@@ -31,7 +32,7 @@ type ForceRequest struct {
 // it. False means that the key had no holder. If that is not known, because too few masters
 // remember every holder, the error is *NoQuorum.
 func (l *Locker) Force(r ForceRequest, done func(bool, error)) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(false, err)
 		return
 	}
@@ -95,7 +96,7 @@ func (f *forceCall) release(tokens []Token) {
 	for _, token := range tokens {
 		id := lockID{r.DB, r.Key, token}
 		l.holds.forced(id)
-		l.inFlight.Add(1) // each release leaves by itself
+		l.engine.EnterAlways() // each release leaves by itself
 		l.releaseAs(EventForced, &batch, id, nil, nil, f.answered)
 	}
 	batch.Send()
@@ -123,25 +124,25 @@ func (f *forceCall) answered(released bool, err error) {
 func (f *forceCall) finish(err error) {
 	l := f.locker
 	if err == nil && !f.released && f.unseen {
-		err = l.noQuorum(showingAll(f.masters), "who holds it is not known")
+		err = l.engine.NoQuorum(showingAll(f.masters), "who holds it is not known")
 	}
-	l.leave()
+	l.engine.Leave()
 	f.done(f.released && err == nil, err)
 }
 
 var errCutShort = errors.New("has more holders than it shows")
 
 // showingAll are the masters that would have shown every token that has a copy there.
-func showingAll(masters []LockOnMaster) *missing {
-	var m missing
+func showingAll(masters []LockOnMaster) *engine.Missing {
+	var m engine.Missing
 	for lane := range masters {
 		switch one := &masters[lane]; {
 		case !one.Known || one.Quarantined:
-			m.markMissing(lane, one.absence)
+			m.MarkMissing(lane, one.absence)
 		case one.Count > len(one.holders):
-			m.markMissing(lane, pool.AbsentFor(errCutShort, 0))
+			m.MarkMissing(lane, pool.AbsentFor(errCutShort, 0))
 		default:
-			m.markCounted(lane)
+			m.MarkCounted(lane)
 		}
 	}
 	return &m
@@ -169,10 +170,10 @@ func (s *holds) forced(id lockID) {
 // onForced notifies the holder and gives up the keys besides the one that is being released.
 func (h *Hold) onForced(key Key) {
 	l := h.holds.locker
-	l.counts.holdsLost.Add(1)
+	l.engine.Counts.HoldsLost.Add(1)
 	for _, other := range h.grant.Keys() {
 		if other != key {
-			l.inFlight.Add(1) // beyond the limit if it must be
+			l.engine.EnterAlways() // beyond the limit if it must be
 			l.release(nil, lockID{h.grant.db, other, h.grant.Token}, func(bool, error) {})
 		}
 	}

@@ -7,9 +7,10 @@ package redlock
 
 import (
 	"reflect"
-	"sync"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // ForwardRequest is one command.
@@ -26,18 +27,18 @@ type ForwardDone func(r pool.Reply, err error)
 
 // Forward runs a command on every master.
 func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(pool.Reply{}, err)
 		return
 	}
-	f := &forward{locker: l, group: l.pool.Group(r.DB), words: append([]string(nil), r.Words...), done: done}
+	f := &forward{words: append([]string(nil), r.Words...), done: done}
 	for _, i := range r.Names {
-		f.words[i] = l.masterKey(Key(f.words[i]))
+		f.words[i] = l.engine.MasterKey(Key(f.words[i]))
 	}
 	if len(r.Names) > 0 {
 		f.key = f.words[r.Names[0]]
 	}
-	l.submit(b, f.group, f)
+	f.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), nil, f)
 	for _, i := range r.Names {
 		l.waits.onRelease(b, dbKey{r.DB, Key(r.Words[i])}) // it may be free now
 	}
@@ -45,60 +46,55 @@ func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
 
 // forward is one call of Forward.
 type forward struct {
-	locker *Locker
-	group  *pool.Group
+	engine.Plain
+	ballot engine.Ballot
 	words  []string
 	key    string
 	done   ForwardDone
 
-	mu       sync.Mutex
-	missing  missing
-	replies  []pool.Reply // of masters that answered
-	answered int
-	over     bool
+	replies []pool.Reply // of masters that answered
+	alike   int          // masters that gave the last of them
 }
 
-var _ pool.Operation = (*forward)(nil)
+var _ engine.Question = (*forward)(nil)
 
 func (f *forward) Props() pool.Props { return pool.Props{Key: f.key, SharesKey: true} }
-func (f *forward) Propose(int64)     {}
 
 func (f *forward) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set(f.words...)
 	return true
 }
 
-// Answer counts one master. The answer that a quorum gives alike is the result.
-func (f *forward) Answer(answer pool.Answer) {
-	n, quorum := f.locker.pool.N(), f.locker.pool.Quorum()
-	f.mu.Lock()
-	if f.over { // the fields are now read without the lock
-		f.mu.Unlock()
+func (f *forward) Read(answer pool.Answer) engine.Reading {
+	f.alike = 0
+	if !answer.Sent || !engine.FromMaster(answer.Reply) {
+		return engine.Uncounted
+	}
+	f.replies = append(f.replies, answer.Reply)
+	for _, other := range f.replies {
+		if reflect.DeepEqual(other, answer.Reply) {
+			f.alike++
+		}
+	}
+	return engine.Neither
+}
+
+// Decide: the answer that a quorum gives alike is the result.
+func (f *forward) Decide(t *quorum.Tally) quorum.Result {
+	switch {
+	case f.alike >= t.Quorum:
+		return quorum.Granted
+	case t.Pending() == 0:
+		return quorum.Unknown
+	}
+	return quorum.Undecided
+}
+
+func (f *forward) Decided(r quorum.Result) {
+	f.ballot.Engine.Leave()
+	if r == quorum.Granted {
+		f.done(f.replies[len(f.replies)-1], nil)
 		return
 	}
-	f.answered++
-	alike := 0
-	if answer.Sent && fromMaster(answer.Reply) {
-		f.missing.markCounted(answer.Lane)
-		f.replies = append(f.replies, answer.Reply)
-		for _, other := range f.replies {
-			if reflect.DeepEqual(other, answer.Reply) {
-				alike++
-			}
-		}
-	} else {
-		f.missing.markMissing(answer.Lane, f.locker.pool.Absence(&answer))
-	}
-	decided, last := alike >= quorum, f.answered == n
-	f.over = decided || last
-	f.mu.Unlock()
-	switch {
-	case !decided && !last:
-	case decided:
-		f.locker.leave()
-		f.done(answer.Reply, nil)
-	default:
-		f.locker.leave()
-		f.done(pool.Reply{}, f.locker.noQuorum(&f.missing, "no quorum answered alike; each master that answered has run the command"))
-	}
+	f.done(pool.Reply{}, f.ballot.NoQuorum("no quorum answered alike; each master that answered has run the command"))
 }

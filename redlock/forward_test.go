@@ -49,7 +49,7 @@ func TestForward_GivesNamesTheKeyPrefixAndWakesTheirWaiters(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
-	d.Locker.options.KeyPrefix = "p:"
+	d.engine.KeyPrefix = "p:"
 	d.take("k", 20*time.Second)
 	waits, _ := d.awaitFree("k", time.Minute)
 	if r, err := d.forward(ForwardRequest{Words: []string{"DEL", "k"}, Names: []int{1}}); err != nil || r.Int != 1 {

@@ -17,6 +17,7 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/redlock/mutants"
+	"redlockd/redlock/quorum"
 )
 
 const (
@@ -245,11 +246,11 @@ func (d *daemon) knows(i int, s *faulty.Server) bool {
 // that follows an admission.
 func (d *daemon) idle() {
 	d.t.Helper()
-	b := &barrier{answered: make(chan pool.Answer, maxMasters)}
-	for i := range d.pool.N() {
-		d.pool.Group(0).Push(i, b)
+	b := &barrier{answered: make(chan pool.Answer, quorum.MaxMasters)}
+	for i := range d.engine.Pool.N() {
+		d.engine.Pool.Group(0).Push(i, b)
 	}
-	for range d.pool.N() {
+	for range d.engine.Pool.N() {
 		receive(d.t, b.answered)
 	}
 }
@@ -260,7 +261,7 @@ func (d *daemon) settled(masters ...int) {
 	for _, i := range masters {
 		eventually(d.t, "the daemon has no pending release for master "+name(i), func() bool {
 			s := d.Masters(0)[i]
-			return (s.State == "voting" || s.State == "quarantined") && s.PendingReleases == 0 && d.pool.Busy() == 0
+			return (s.State == "voting" || s.State == "quarantined") && s.PendingReleases == 0 && d.engine.Pool.Busy() == 0
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Reasons of a lost hold.
@@ -38,7 +39,7 @@ type Hold struct {
 	due          time.Duration // of the next action: a renewal, or the end
 	index        int           // in the heap, −1 = not there
 	ended        bool
-	ballot       *ballot       // the ballot, until it has been evaluated
+	ballot       *lockBallot   // the ballot, until it has been evaluated
 	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
 	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
@@ -68,11 +69,11 @@ type holds struct {
 
 // hold renews a grant until it is released, or ended with End, or lost. made is the ballot that
 // granted it.
-func (l *Locker) hold(g Grant, made *ballot, terms *HoldTerms) *Hold {
+func (l *Locker) hold(g Grant, made *lockBallot, terms *HoldTerms) *Hold {
 	s := &l.holds
 	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
 	first := g.start + g.ttl/3
-	if soon := l.clock.Now() + afterBallot; soon < first {
+	if soon := l.engine.Clock.Now() + afterBallot; soon < first {
 		first, h.ballot = soon, made
 	}
 	if terms.MaxTime > 0 {
@@ -93,7 +94,7 @@ func (l *Locker) hold(g Grant, made *ballot, terms *HoldTerms) *Hold {
 	}
 	if made.wasRefused() { // read now that a later refusal would find the hold
 		h.refusalPause = afterRefusal
-		first = min(first, l.clock.Now()+h.refusalPause)
+		first = min(first, l.engine.Clock.Now()+h.refusalPause)
 	}
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
@@ -163,7 +164,7 @@ func (l *Locker) giveUp(g Grant, only *releaseScope) {
 		return
 	}
 	for _, key := range g.Keys() {
-		l.inFlight.Add(1) // beyond the limit if it must be
+		l.engine.EnterAlways() // beyond the limit if it must be
 		l.releaseAs(EventReleased, nil, lockID{g.db, key, g.Token}, only, nil, func(bool, error) {})
 	}
 }
@@ -234,7 +235,7 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
-	now := s.locker.clock.Now()
+	now := s.locker.engine.Clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.ofLocked(id) {
@@ -303,13 +304,13 @@ func (h *Hold) reason(now time.Duration) error {
 // and relies on that.
 func (h *Hold) onLost(reason error) {
 	l := h.holds.locker
-	l.counts.holdsLost.Add(1)
+	l.engine.Counts.HoldsLost.Add(1)
 	for _, key := range h.grant.Keys() {
 		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
 		l.holdLog.note(h.grant, key, reason)
 	}
-	ends := h.until + drift(h.grant.ttl)
-	l.giveUp(h.grant, &releaseScope{upTo: ends - l.recent() + l.masterTimeout + 2*expiryGrain*time.Millisecond, wrote: &h.terms.wrote})
+	ends := h.until + quorum.Drift(h.grant.ttl)
+	l.giveUp(h.grant, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &h.terms.wrote})
 	h.terms.OnEnd(h.grant, reason)
 }
 

@@ -68,7 +68,7 @@ func TestHold_ItsLossIsLogged(t *testing.T) {
 	d.quiet()
 	d.onMasters(func(lane int) {
 		if lane < 3 {
-			d.pool.Embedded().At(lane).Server().Del("k")
+			d.engine.Pool.Embedded().At(lane).Server().Del("k")
 		}
 	})
 	d.renewNow()

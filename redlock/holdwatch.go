@@ -47,15 +47,15 @@ var _ pool.Watcher = (*holdWatch)(nil)
 func (s *holds) watchLocked(h *Hold) {
 	l := s.locker
 	n := 1 + len(h.grant.More)
-	if h.due-l.clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || l.pool.Embedded() != nil {
+	if h.due-l.engine.Clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || l.engine.Pool.Embedded() != nil {
 		return
 	}
 	s.watched += n
 	h.watches = make([]*holdWatch, 0, n)
 	for _, key := range h.grant.Keys() {
-		w := &holdWatch{hold: h, key: l.masterKey(key)}
+		w := &holdWatch{hold: h, key: l.engine.MasterKey(key)}
 		h.watches = append(h.watches, w)
-		l.pool.Group(h.grant.db).Watch(w.key, 0, w)
+		l.engine.Pool.Group(h.grant.db).Watch(w.key, 0, w)
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *holds) watchLocked(h *Hold) {
 func (s *holds) unwatchLocked(h *Hold) {
 	for _, w := range h.watches {
 		w.off = true
-		s.locker.pool.Group(h.grant.db).Unwatch(w.key, w)
+		s.locker.engine.Pool.Group(h.grant.db).Unwatch(w.key, w)
 	}
 	s.watched -= len(h.watches)
 	h.watches = nil
@@ -98,7 +98,7 @@ func (w *holdWatch) Gone(lane int) {
 // checkCopiesLocked renews a hold at once if too few masters may have a copy. If a change is in
 // doubt, it queries the masters again: one that has announced a change announces no more.
 func (s *holds) checkCopiesLocked(w *holdWatch) {
-	spare := s.locker.pool.N() - s.locker.pool.Quorum()
+	spare := s.locker.engine.Pool.N() - s.locker.engine.Pool.Quorum()
 	switch {
 	case w.off:
 	case bits.OnesCount16(w.gone) > spare:
@@ -109,7 +109,7 @@ func (s *holds) checkCopiesLocked(w *holdWatch) {
 		if w.hold.grant.mode != Exclusive {
 			pause = sharedPause
 		}
-		s.locker.clock.AfterFunc(pause, func() { s.queryAgain(w) })
+		s.locker.engine.Clock.AfterFunc(pause, func() { s.queryAgain(w) })
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *holds) queryAgain(w *holdWatch) {
 
 // hurryLocked makes the next renewal due now, or as soon as one may follow another.
 func (s *holds) hurryLocked(h *Hold) {
-	due := max(s.locker.clock.Now(), h.hurried+hurryPause)
+	due := max(s.locker.engine.Clock.Now(), h.hurried+hurryPause)
 	if h.index < 0 || due >= h.due || due >= h.stop {
 		return
 	}

@@ -46,7 +46,7 @@ func (d *daemon) watched(g Grant) {
 		defer d.holds.mu.Unlock()
 		h := g.Hold
 		return len(h.watches) == len(g.Keys()) && !slices.ContainsFunc(h.watches, func(w *holdWatch) bool {
-			return bits.OnesCount16(w.answered) < d.pool.N() || w.changed != 0 || bits.OnesCount16(w.gone) > d.pool.N()-d.pool.Quorum()
+			return bits.OnesCount16(w.answered) < d.engine.Pool.N() || w.changed != 0 || bits.OnesCount16(w.gone) > d.engine.Pool.N()-d.engine.Pool.Quorum()
 		})
 	})
 }

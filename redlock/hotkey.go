@@ -109,7 +109,7 @@ func (h *hotKeys) next(i uint32) {
 	h.waiting.Add(-int32(1 + len(first.others)))
 	h.mu.Unlock()
 	h.tries[i].Add(1)
-	first.began = first.locker.recent()
+	first.began = first.locker.engine.Recent()
 	first.start(nil)
 }
 
@@ -140,12 +140,12 @@ func (c *acquireCall) answerOthers(err error) {
 
 // refuse ends a request that was never sent to the masters.
 func (c *acquireCall) refuse(err error) {
-	switch counts := &c.locker.counts; {
+	switch counts := &c.locker.engine.Counts; {
 	case errors.Is(err, ErrHeld):
-		counts.refused.Add(1)
+		counts.Refused.Add(1)
 	case !errors.Is(err, ErrWrongType):
-		counts.noQuorum.Add(1)
+		counts.NoQuorum.Add(1)
 	}
-	c.locker.leave()
+	c.locker.engine.Leave()
 	c.done(Grant{}, err)
 }

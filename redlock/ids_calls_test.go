@@ -13,6 +13,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/redlock/scripts"
 )
 
 // longRun: the volumes of a release instead of those of every change.
@@ -23,7 +24,7 @@ var durable = []string{"--appendonly", "yes", "--appendfsync", "always", "--no-a
 
 // volatileIDs lets a daemon count on masters that may forget, as an operator can.
 func (d *daemon) volatileIDs() *daemon {
-	d.options.VolatileIDs = true
+	d.IDs.Volatile = true
 	return d
 }
 
@@ -145,7 +146,7 @@ func timeout(limit time.Duration) trait {
 // scriptOn runs one of our scripts on a server and shows its answer as text.
 func scriptOn(t *testing.T, s *faulty.Server, file, key string, args ...any) string {
 	t.Helper()
-	text, err := scriptFiles.ReadFile("scripts/" + file + ".lua")
+	text, err := scripts.Text(file)
 	if err != nil {
 		t.Fatal(err)
 	}

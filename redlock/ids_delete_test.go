@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/ids"
 )
 
 func wantFates(t *testing.T, got []CounterFate, want string) {
@@ -60,7 +61,7 @@ func TestDeleteCounter_NeedsTheValueThatTheMastersHave(t *testing.T) {
 	}
 }
 
-// Rule 4 of deleteids.go, and the copy of a master that was down.
+// Rule 4 of ids/delete.go, and the copy of a master that was down.
 func TestDeleteCounter_ACopyThatAMasterKeptRepeatsNoID(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -97,7 +98,7 @@ func TestDeleteCounter_ACopyThatAMasterKeptRepeatsNoID(t *testing.T) {
 	}
 }
 
-// Rule 3 of deleteids.go: by then the text may be that of a later counter.
+// Rule 3 of ids/delete.go: by then the text may be that of a later counter.
 func TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -110,7 +111,7 @@ func TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing(t *testing.T) {
 		eventually(t, "all have shown the counter", func() bool { return c.calls("evalsha") >= executed+3 })
 		d.relays[2].Pause(faulty.ToMaster)
 		d.relays[2].Resume(faulty.ToClient)
-		time.Sleep(deleteTime + 200*time.Millisecond)
+		time.Sleep(ids.DeleteTime + 200*time.Millisecond)
 		d.relays[2].Resume(faulty.ToMaster)
 		fates, err := outcome()
 		if got, _ := c.do(2, "GET", "redlockd:id:n").(string); !strings.HasPrefix(got, "5@") {

@@ -63,7 +63,7 @@ func TestIDs_SixtyFourCallersShareTheirRounds(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon().volatileIDs()
 	const callers, each = 64, 200
-	before := d.pool.Counters().Commands
+	before := d.engine.Pool.Counters().Commands
 	var callersLeft sync.WaitGroup
 	for range callers {
 		callersLeft.Go(func() {
@@ -75,7 +75,7 @@ func TestIDs_SixtyFourCallersShareTheirRounds(t *testing.T) {
 		})
 	}
 	callersLeft.Wait()
-	perMaster := float64(d.pool.Counters().Commands-before) / 3
+	perMaster := float64(d.engine.Pool.Counters().Commands-before) / 3
 	t.Logf("%.4f commands per id on a master", perMaster/(callers*each))
 	if perMaster > callers*each/4 {
 		t.Errorf("%.0f commands on a master for %d ids, want far fewer than one each", perMaster, callers*each)

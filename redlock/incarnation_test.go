@@ -100,7 +100,7 @@ func TestIncarnation_ThatWasRolledBackIsInvalidated(t *testing.T) {
 	if now := c.incarnation(1); now == incarnation {
 		t.Errorf("the rolled-back memory goes on as %s", now)
 	}
-	if n := one.pool.Counters().Invalidated; n != 1 {
+	if n := one.engine.Pool.Counters().Invalidated; n != 1 {
 		t.Errorf("%d incarnations were invalidated, want 1", n)
 	}
 	isHeld(t, one.refuse("k", time.Second))

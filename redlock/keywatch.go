@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // queueWatch is what a wait queue has learned about the copies of its keys. The queue discards
@@ -27,7 +28,7 @@ type keyWatch struct {
 	index   int
 	known   uint16 // bits: masters whose copy's expiry is known
 	changed uint16 // bits: masters that have reported a change since the query
-	ends    [maxMasters]time.Duration
+	ends    [quorum.MaxMasters]time.Duration
 }
 
 // forever is the expiry of a copy that does not expire.
@@ -49,14 +50,14 @@ func (ln *waitQueue) watchLocked(delay time.Duration) {
 	for i, key := range ln.keys {
 		k := &ln.watch.keys[i]
 		k.queue, k.index = ln, i
-		ln.group.Watch(ln.waits.locker.masterKey(key), ln.watch.round, k)
+		ln.group.Watch(ln.waits.locker.engine.MasterKey(key), ln.watch.round, k)
 	}
 }
 
 func (ln *waitQueue) unwatchLocked() {
 	for i, key := range ln.keys {
 		if ln.watch.active {
-			ln.group.Unwatch(ln.waits.locker.masterKey(key), &ln.watch.keys[i])
+			ln.group.Unwatch(ln.waits.locker.engine.MasterKey(key), &ln.watch.keys[i])
 		}
 	}
 	ln.watch = queueWatch{round: ln.watch.round}
@@ -75,7 +76,7 @@ func (k *keyWatch) Remains(lane int, round uint64, left time.Duration, tracked b
 	}
 	end := forever
 	if left >= 0 {
-		end = s.locker.clock.Now() + left
+		end = s.locker.engine.Clock.Now() + left
 	}
 	ln.noteCopyLocked(k.index, lane, end, false)
 }
@@ -88,7 +89,7 @@ func (k *keyWatch) Gone(lane int) {
 		s.mu.Unlock()
 		return
 	}
-	ln.noteCopyLocked(k.index, lane, s.locker.clock.Now(), true)
+	ln.noteCopyLocked(k.index, lane, s.locker.engine.Clock.Now(), true)
 }
 
 // noteCopyLocked records when a master's copy ends. If a quorum has none, the head
@@ -106,12 +107,12 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 		k.known |= bit
 		k.ends[lane] = end
 	}
-	now := s.locker.clock.Now()
-	free := n.quorumEnds(s.locker.pool.N(), s.locker.pool.Quorum())
+	now := s.locker.engine.Clock.Now()
+	free := n.quorumEnds(s.locker.engine.Pool.N(), s.locker.engine.Pool.Quorum())
 	w := ln.head
 	if free > now || w == nil {
 		poll := pollUnwatched
-		if n.tracked >= s.locker.pool.Quorum() {
+		if n.tracked >= s.locker.engine.Pool.Quorum() {
 			poll = pollWatched
 		}
 		ln.setTimerLocked(max(min(free-now, ln.spread(poll)), time.Millisecond))
@@ -129,8 +130,8 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 }
 
 // quorumEnds is when a quorum of masters will no longer have a copy of any of the keys.
-func (n *queueWatch) quorumEnds(masters, quorum int) time.Duration {
-	var ends [maxMasters]time.Duration
+func (n *queueWatch) quorumEnds(masters, needed int) time.Duration {
+	var ends [quorum.MaxMasters]time.Duration
 	for lane := range masters {
 		for i := range n.keys {
 			end := forever
@@ -141,10 +142,10 @@ func (n *queueWatch) quorumEnds(masters, quorum int) time.Duration {
 		}
 	}
 	slices.Sort(ends[:masters])
-	return ends[quorum-1]
+	return ends[needed-1]
 }
 
 // spread is a duration of about d: waiters of several daemons must not poll in step.
 func (ln *waitQueue) spread(d time.Duration) time.Duration {
-	return d/2 + ln.waits.locker.pool.Options().Jitter(d)
+	return d/2 + ln.waits.locker.engine.Pool.Options().Jitter(d)
 }

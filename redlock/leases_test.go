@@ -7,6 +7,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"redlockd/redlock/quorum"
 )
 
 func notHeld(t *testing.T, g Grant, err error) {
@@ -55,8 +57,8 @@ func TestExtend_RepairsAMasterThatLostItsCopy(t *testing.T) {
 	}
 	eventually(t, "the copy is back", func() bool { return c.copies("k")[2] == string(held.Token) })
 	for i := range c.servers {
-		if end := c.ends(i, "k"); end%expiryGrain != prolongedOffset {
-			t.Errorf("master %s: the copy ends at %d ≡ %d mod %d, want %d", name(i), end, end%expiryGrain, expiryGrain, prolongedOffset)
+		if end := c.ends(i, "k"); end%quorum.ExpiryGrain != quorum.ProlongedOffset {
+			t.Errorf("master %s: the copy ends at %d ≡ %d mod %d, want %d", name(i), end, end%quorum.ExpiryGrain, quorum.ExpiryGrain, quorum.ProlongedOffset)
 		}
 	}
 	if n := one.Counters().Repaired; n != 1 {

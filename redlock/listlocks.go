@@ -29,6 +29,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // ErrBadCursor: no walk has answered with this cursor.
@@ -83,7 +85,7 @@ type walkCursor struct {
 }
 
 const (
-	scanBits, memoryBits, completeBits = 35, 15, maxMasters
+	scanBits, memoryBits, completeBits = 35, 15, quorum.MaxMasters
 	memoryMask                         = 1<<memoryBits - 1
 )
 
@@ -113,26 +115,26 @@ type walk struct {
 	listing Listing
 	order   []int // lanes by the name of their master: the same in every daemon
 	cursor  walkCursor
-	missing missing // the masters that this step skipped
-	walked  int     // index in order of the master that the keys are from
-	left    int     // keys that the step still covers
+	missing engine.Missing // the masters that this step skipped
+	walked  int            // index in order of the master that the keys are from
+	left    int            // keys that the step still covers
 	page    LockPage
 	done    func(LockPage, error)
 }
 
 // ListLocks takes one step of a walk over the locks of a database.
 func (l *Locker) ListLocks(r Listing, done func(LockPage, error)) {
-	cursor, err := unpackCursor(r.Cursor, l.pool.N())
+	cursor, err := unpackCursor(r.Cursor, l.engine.Pool.N())
 	if err == nil {
-		err = l.enter()
+		err = l.engine.Enter()
 	}
 	if err != nil {
 		done(LockPage{}, err)
 		return
 	}
-	g := l.pool.Group(r.DB)
+	g := l.engine.Pool.Group(r.DB)
 	w := &walk{locker: l, group: g, listing: r, order: byName(g), cursor: cursor, left: r.Count}
-	w.done = func(p LockPage, err error) { l.leave(); done(p, err) }
+	w.done = func(p LockPage, err error) { l.engine.Leave(); done(p, err) }
 	w.step()
 }
 
@@ -148,11 +150,13 @@ func byName(g *pool.Group) (order []int) {
 // step sends a SCAN to the master whose turn it is.
 func (w *walk) step() {
 	if w.cursor.at == len(w.order) {
-		w.done(LockPage{}, w.locker.noQuorum(w.unwalked(),
+		w.done(LockPage{}, w.locker.engine.NoQuorum(w.unwalked(),
 			"too few masters could be walked to the end, so locks may be missing; begin again with cursor 0"))
 		return
 	}
-	w.group.Push(w.order[w.cursor.at], &walkStep{walk: w})
+	scan := &walkStep{walk: w}
+	// A seal proves that the process and its memory are the ones of the cursor.
+	w.group.Push(w.order[w.cursor.at], &engine.Message{Plan: pool.Props{Sealed: true}, Write: scan.command, OnAnswer: scan.onAnswer})
 }
 
 var (
@@ -161,17 +165,17 @@ var (
 )
 
 // unwalked are the masters that have not been walked to the end, and why.
-func (w *walk) unwalked() *missing {
+func (w *walk) unwalked() *engine.Missing {
 	m := &w.missing
 	for place, lane := range w.order {
 		switch {
 		case w.cursor.complete&(1<<place) != 0:
-			m.markCounted(lane)
-		case m.reason(lane) != pool.Absence{}:
+			m.MarkCounted(lane)
+		case m.Reason(lane) != pool.Absence{}:
 		case place < w.cursor.at:
-			m.markMissing(lane, pool.AbsentFor(errPassedOver, 0))
+			m.MarkMissing(lane, pool.AbsentFor(errPassedOver, 0))
 		default:
-			m.markMissing(lane, pool.AbsentFor(errNotWalked, 0))
+			m.MarkMissing(lane, pool.AbsentFor(errNotWalked, 0))
 		}
 	}
 	return m
@@ -184,23 +188,15 @@ type walkStep struct {
 	memory uint64
 }
 
-var _ pool.Operation = (*walkStep)(nil)
-
-// Props: a seal proves that the process and its memory are the ones of the cursor.
-func (s *walkStep) Props() pool.Props { return pool.Props{Sealed: true} }
-
-// Propose: a SCAN has no fence.
-func (s *walkStep) Propose(int64) {}
-
-// Command goes on where the cursor is. A cursor of another process is worthless, and what
+// command goes on where the cursor is. A cursor of another process is worthless, and what
 // another memory has shown was not what this one holds: then the scan begins anew.
-func (s *walkStep) Command(m *pool.SendContext, c *pool.Command) bool {
+func (s *walkStep) command(m *pool.SendContext, c *pool.Command) bool {
 	w := s.walk
 	s.memory, s.scan = memoryOf(m.Incarnation), w.cursor.scan
 	if s.memory != w.cursor.memory {
 		s.scan = 0
 	}
-	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", globEscape(w.locker.masterKey(Key(w.listing.Prefix)))+"*",
+	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", engine.GlobEscape(w.locker.engine.MasterKey(Key(w.listing.Prefix)))+"*",
 		"COUNT", strconv.Itoa(min(w.left, maxScanCount)))
 	return true
 }
@@ -212,12 +208,12 @@ func memoryOf(incarnation *pool.Incarnation) uint64 {
 	return h.Sum64()%memoryMask + 1
 }
 
-// Answer takes one page of keys. A master that does not answer is skipped.
-func (s *walkStep) Answer(a pool.Answer) {
+// onAnswer takes one page of keys. A master that does not answer is skipped.
+func (s *walkStep) onAnswer(a pool.Answer) {
 	w, r := s.walk, a.Reply
 	w.walked = w.cursor.at
 	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
-		w.missing.markMissing(a.Lane, w.locker.pool.Absence(&a))
+		w.missing.MarkMissing(a.Lane, w.locker.engine.Pool.Absence(&a))
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 		w.step()
 		return
@@ -225,8 +221,8 @@ func (s *walkStep) Answer(a pool.Answer) {
 	next, err := strconv.ParseUint(r.Items[0].Str, 10, scanBits)
 	switch {
 	case err != nil:
-		w.missing.markMissing(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
-		w.done(LockPage{}, w.locker.noQuorum(w.unwalked(), "begin again with cursor 0"))
+		w.missing.MarkMissing(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
+		w.done(LockPage{}, w.locker.engine.NoQuorum(w.unwalked(), "begin again with cursor 0"))
 		return
 	case next != 0:
 		w.cursor.scan, w.cursor.memory = next, s.memory
@@ -234,7 +230,7 @@ func (s *walkStep) Answer(a pool.Answer) {
 		if !a.Seal.Quarantined {
 			w.cursor.complete |= 1 << w.cursor.at
 		} else {
-			w.missing.markMissing(a.Lane, w.locker.pool.Absence(&a))
+			w.missing.MarkMissing(a.Lane, w.locker.engine.Pool.Absence(&a))
 		}
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 	}
@@ -244,7 +240,7 @@ func (s *walkStep) Answer(a pool.Answer) {
 
 // wanted are the keys of a page that may be locks and that the listing wants, once each.
 func (w *walk) wanted(items []pool.Reply) (keys []Key) {
-	prefix := w.locker.masterKey("")
+	prefix := w.locker.engine.MasterKey("")
 	for _, item := range items {
 		name, ours := strings.CutPrefix(item.Str, prefix)
 		key := Key(name)
@@ -263,7 +259,7 @@ func (w *walk) inspect(keys []Key) {
 		return
 	}
 	some := keys[:min(len(keys), maxKeysPerInspect)]
-	s := &walkInspect{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.clock.Now()}
+	s := &walkInspect{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.engine.Clock.Now()}
 	s.next()
 }
 
@@ -280,24 +276,17 @@ type walkInspect struct {
 	began   time.Duration
 }
 
-var _ pool.Operation = (*walkInspect)(nil)
-
-func (s *walkInspect) Props() pool.Props { return pool.Props{Sealed: true} }
-
-// Propose: an inspection has no fence.
-func (s *walkInspect) Propose(int64) {}
-
-func (s *walkInspect) Command(_ *pool.SendContext, c *pool.Command) bool {
+func (s *walkInspect) command(_ *pool.SendContext, c *pool.Command) bool {
 	l := s.walk.locker
-	c.Set("EVALSHA", l.script.inspect, strconv.Itoa(len(s.keys)))
+	c.Set("EVALSHA", l.engine.Scripts.Inspect, strconv.Itoa(len(s.keys)))
 	for _, key := range s.keys {
-		c.Args = append(c.Args, l.masterKey(key))
+		c.Args = append(c.Args, l.engine.MasterKey(key))
 	}
 	c.Args = append(c.Args, strconv.Itoa(maxListedHolders))
 	return true
 }
 
-func (s *walkInspect) Answer(a pool.Answer) {
+func (s *walkInspect) onAnswer(a pool.Answer) {
 	s.answers[a.Lane] = a
 	s.queried++
 	if s.counts(a) {
@@ -314,7 +303,7 @@ func (s *walkInspect) counts(a pool.Answer) bool {
 func (s *walkInspect) next() {
 	w := s.walk
 	all := s.queried == len(w.order)
-	if s.known < w.locker.pool.Quorum() && !all {
+	if s.known < w.locker.engine.Pool.Quorum() && !all {
 		s.query()
 		return
 	}
@@ -332,7 +321,7 @@ func (s *walkInspect) next() {
 
 // rest leaves the machines to other work for as long as the walk has used them.
 func (w *walk) rest(began time.Duration, then func()) {
-	clock := w.locker.clock
+	clock := w.locker.engine.Clock
 	if d := min(clock.Now()-began, maxRest); d > 0 {
 		clock.AfterFunc(d, then)
 		return
@@ -343,7 +332,8 @@ func (w *walk) rest(began time.Duration, then func()) {
 // query begins with the master that is being walked: it has the keys.
 func (s *walkInspect) query() {
 	w := s.walk
-	w.group.Push(w.order[(w.walked+s.queried)%len(w.order)], s)
+	inspection := &engine.Message{Plan: pool.Props{Sealed: true}, Write: s.command, OnAnswer: s.onAnswer}
+	w.group.Push(w.order[(w.walked+s.queried)%len(w.order)], inspection)
 }
 
 // aggregate returns which of the keys are locks. It is decided when no other master could
@@ -378,7 +368,7 @@ func (s *walkInspect) readAnswers(masters []LockOnMaster, i int) {
 			m.read(a.Reply.Items[i].Items)
 			continue
 		}
-		m.absence = s.walk.locker.pool.Absence(&a)
+		m.absence = s.walk.locker.engine.Pool.Absence(&a)
 	}
 }
 
@@ -387,7 +377,7 @@ func (s *walkInspect) readAnswers(masters []LockOnMaster, i int) {
 func (w *walk) finish() {
 	l := w.locker
 	switch {
-	case bits.OnesCount(uint(w.cursor.complete)) > l.pool.N()-l.pool.Quorum():
+	case bits.OnesCount(uint(w.cursor.complete)) > l.engine.Pool.N()-l.engine.Pool.Quorum():
 		w.page.Cursor = 0
 	case w.left > 0, w.cursor.at == len(w.order): // the latter ends in an error
 		w.step()

@@ -90,7 +90,7 @@ func TestListLocks_MissesNoLockThatIsHeldThroughout(t *testing.T) {
 	r.Wanted = func(k Key) bool { seen++; return strings.HasPrefix(string(k), "held-") }
 	commands := func() (n int64) {
 		for _, d := range daemons {
-			n += d.pool.Counters().Commands
+			n += d.engine.Pool.Counters().Commands
 		}
 		return n
 	}
@@ -130,7 +130,7 @@ func TestListLocks_QueriesMoreMastersUntilTheyDecide(t *testing.T) {
 	const n = 5
 	c := newCluster(t, n, long)
 	d := c.daemon()
-	quorate := func(lanes int) bool { return bits.OnesCount(uint(lanes)) >= d.pool.Quorum() }
+	quorate := func(lanes int) bool { return bits.OnesCount(uint(lanes)) >= d.engine.Pool.Quorum() }
 	name := func(lanes int) Key { return Key(fmt.Sprintf("on-%05b", lanes)) }
 	for lanes := range 1 << n {
 		for i := range n {
@@ -170,12 +170,12 @@ func TestListLocks_InspectsNoMoreMastersThanItTakes(t *testing.T) {
 	for i := range n {
 		c.crowd(i, "held-", 0, locks, -1, true)
 	}
-	before := d.pool.Counters().Commands
+	before := d.engine.Pool.Counters().Commands
 	told := walkOver(t, []*daemon{d}, Listing{Count: 1000}, nil)
 	// Each of three masters is walked with one SCAN, and its keys take three looks
 	// at three masters.
 	const want = 3 * (1 + 3*3)
-	if got := d.pool.Counters().Commands - before; len(told) != locks || got > want {
+	if got := d.engine.Pool.Counters().Commands - before; len(told) != locks || got > want {
 		t.Errorf("%d locks of %d were told with %d commands, want at most %d", len(told), locks, got, want)
 	}
 }
@@ -238,7 +238,7 @@ func TestListLocks_InspectsOneMasterAtATimeAndRests(t *testing.T) {
 	c := newCluster(t, n, long)
 	var o scanObserver
 	d := c.daemon(o.watches)
-	o.look.Store(&d.script.inspect)
+	o.look.Store(&d.engine.Scripts.Inspect)
 	for i := range n {
 		c.crowd(i, "held-", 0, locks, -1, true)
 	}
@@ -401,8 +401,8 @@ func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
 	if _, err := d.list(Listing{Cursor: 1 << 63, Count: 10}); !errors.Is(err, ErrBadCursor) {
 		t.Errorf("2⁶³: %v", err)
 	}
-	if d.inFlight.Load() != 0 {
-		t.Errorf("%d operations are still in flight", d.inFlight.Load())
+	if d.engine.InFlight() != 0 {
+		t.Errorf("%d operations are still in flight", d.engine.InFlight())
 	}
 }
 

@@ -2,7 +2,10 @@
 
 package redlock
 
-import "redlockd/pool"
+import (
+	"redlockd/pool"
+	"redlockd/redlock/quorum"
+)
 
 // lockMode is one way to hold a key: exclusive, as a reader, with one of several permits, over
 // several keys. The ballot is the same for all of them; its mode writes the command and reads
@@ -10,15 +13,15 @@ import "redlockd/pool"
 // after the ballot is decided.
 type lockMode interface {
 	// command requests a copy from one master that lasts until end, ms of the master's clock.
-	command(a *ballot, m *pool.SendContext, c *pool.Command, end int64)
+	command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64)
 	// read turns one master's answer into a vote. It is called with the ballot's lock held, in
 	// the order of the answers.
-	read(a *ballot, answer pool.Answer) vote
+	read(a *lockBallot, answer pool.Answer) vote
 	// takeBack returns what this ballot made, or may have made, on one master.
-	takeBack(a *ballot, lane int, c copyState)
+	takeBack(a *lockBallot, lane int, c copyState)
 	// after decides what follows a ballot that was refused or split: another ballot in the
 	// returned mode, at once or after a pause, or the error for the caller.
-	after(a *ballot, v ballotResult) (lockMode, error)
+	after(a *lockBallot, v quorum.Result) (lockMode, error)
 }
 
 // vote is a master's answer in the terms of the ballot.
@@ -46,7 +49,7 @@ func lockModeOf(r *LockRequest, token Token) lockMode {
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
-		return &sharedMode{ends: new([maxMasters]int64)}
+		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
 		return &permitMode{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
 	case r.Token != "":
@@ -62,22 +65,24 @@ type plainMode struct{}
 
 var _ lockMode = plainMode{}
 
-func (plainMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (plainMode) read(_ *ballot, answer pool.Answer) vote { return readVote(answer) }
+func (plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
 
-func (plainMode) takeBack(a *ballot, lane int, c copyState) { a.undo(lane, c) }
+func (plainMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f plainMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
+func (f plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	return retrySplit(f, a, v)
+}
 
 // retrySplit is after for modes that send the same request again after a split.
-func retrySplit(f lockMode, a *ballot, v ballotResult) (lockMode, error) {
+func retrySplit(f lockMode, a *lockBallot, v quorum.Result) (lockMode, error) {
 	switch {
-	case v == split:
+	case v == quorum.Split:
 		return f, nil
-	case a.mostlyWrongType():
+	case a.ballot.MostlyWrongType():
 		return nil, ErrWrongType
 	}
 	return nil, ErrHeld
@@ -103,9 +108,3 @@ func readVote(answer pool.Answer) vote {
 }
 
 // replyNumbers are the numbers of an array answer.
-func replyNumbers(r pool.Reply) (n []int64) {
-	for _, item := range r.Items {
-		n = append(n, item.Int)
-	}
-	return n
-}

@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"redlockd/redlock/engine"
 )
 
 // leaseView collects the masters that show one lease.
@@ -43,9 +45,9 @@ func (l *Locker) aggregate(masters []LockOnMaster) (LockView, error) {
 		m.show(lane, seen)
 		m.Left = l.shown(m.Left)
 	}
-	quorum := l.pool.Quorum()
+	quorum := l.engine.Pool.Quorum()
 	if len(counts) < quorum {
-		return view, l.noQuorum(absences(masters), "who holds the lock is unknown at the moment")
+		return view, l.engine.NoQuorum(absences(masters), "who holds the lock is unknown at the moment")
 	}
 	for _, s := range seen {
 		votes := bits.OnesCount16(s.lanes)
@@ -66,13 +68,13 @@ func (l *Locker) aggregate(masters []LockOnMaster) (LockView, error) {
 }
 
 // absences are the reasons of the masters that do not show what they have.
-func absences(masters []LockOnMaster) *missing {
-	var m missing
+func absences(masters []LockOnMaster) *engine.Missing {
+	var m engine.Missing
 	for lane := range masters {
 		if masters[lane].Known {
-			m.markCounted(lane)
+			m.MarkCounted(lane)
 		}
-		m.markMissing(lane, masters[lane].absence)
+		m.MarkMissing(lane, masters[lane].absence)
 	}
 	return &m
 }
@@ -112,7 +114,7 @@ func (l *Locker) shown(left time.Duration) time.Duration {
 	if left <= 0 {
 		return 0
 	}
-	return max(left-l.late, time.Millisecond)
+	return max(left-l.engine.Late, time.Millisecond)
 }
 
 // finish sorts the holders and derives the state of the key.

@@ -46,11 +46,11 @@ func TestMemory_VotesAfterAFlushallAreVoid(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(blind)
 	held := one.take("k", long)
-	before := two.pool.Counters().VoidSeals
+	before := two.engine.Pool.Counters().VoidSeals
 	c.servers[1].FlushAll()
 	c.servers[2].FlushAll()
 	two.refuse("k", time.Second)
-	if bad := two.pool.Counters().VoidSeals - before; bad < 1 {
+	if bad := two.engine.Pool.Counters().VoidSeals - before; bad < 1 {
 		t.Errorf("%d flushes were void, want those of both masters that forgot", bad)
 	}
 	for _, i := range []int{1, 2} {

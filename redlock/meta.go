@@ -11,8 +11,6 @@
 package redlock
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
 	"os"
 	"strconv"
@@ -22,6 +20,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // Note describes one holder.
@@ -121,7 +121,7 @@ func (n *notes) find(id lockID) (storedNote, bool) {
 	return one, ok
 }
 
-func (l *Locker) notesKey(k Key) string { return l.options.KeyPrefix + "redlockd:meta:" + string(k) }
+func (l *Locker) notesKey(k Key) string { return l.engine.KeyOf("meta:", k) }
 
 // noteGrant writes the notes of a new grant if its request gives a text or LockInfo is set. A
 // lock without an expiry gets no note. Such a note would not end by itself: DEL, which
@@ -153,54 +153,33 @@ func (l *Locker) prolongNotes(ids []lockID, until time.Duration) {
 }
 
 func (l *Locker) writeNote(id lockID, one storedNote) {
-	l.notes.add(id, one, l.recent())
-	l.submit(nil, l.pool.Group(id.db), &noteWrite{locker: l, id: id, note: one})
+	l.notes.add(id, one, l.engine.Recent())
+	l.sendNote(nil, id, one)
 }
 
 // dropNote drops the note of a lease that is being released.
 func (l *Locker) dropNote(b *Batch, id lockID) {
-	if l.notes.take(id) == "" {
-		return
+	if l.notes.take(id) != "" {
+		l.sendNote(b, id, storedNote{})
 	}
-	l.submit(b, l.pool.Group(id.db), &noteWrite{locker: l, id: id})
 }
 
-// noteWrite writes or drops a note on every master. It is not repeated on a master that
-// does not answer: the note expires.
-type noteWrite struct {
-	locker *Locker
-	id     lockID
-	note   storedNote
-}
-
-var _ pool.Operation = (*noteWrite)(nil)
-
-// Props: a note follows the acquire of its lock and precedes the release.
-func (n *noteWrite) Props() pool.Props {
-	return pool.Props{Key: n.locker.masterKey(n.id.key), SharesKey: true}
-}
-
-// Propose does nothing: a note has no fence.
-func (n *noteWrite) Propose(int64) {}
-
-func (n *noteWrite) Command(m *pool.SendContext, c *pool.Command) bool {
-	l, end := n.locker, "0"
-	if n.note.text != "" {
-		left := n.note.until - m.Now
-		if left <= 0 {
-			return false
-		}
-		end = m.Decimal(expiry(m.Time, left, l.late))
-	}
-	c.Set("EVALSHA", l.script.note, "1", l.notesKey(n.id.key), string(n.id.token), n.note.text, end)
-	return true
-}
-
-func (n *noteWrite) Answer(pool.Answer) {}
-
-// ShortHash is the form in which a token may be shown. A token proves ownership and is a
-// secret; eight hex digits of its hash only tell two tokens apart.
-func (t Token) ShortHash() string {
-	sum := sha256.Sum256([]byte(t))
-	return hex.EncodeToString(sum[:4])
+// sendNote writes or drops a note on every master. It is not repeated on a master that does
+// not answer: the note expires. It follows the acquire of its lock and precedes the release.
+func (l *Locker) sendNote(b *Batch, id lockID, note storedNote) {
+	l.engine.Submit(b, l.engine.Pool.Group(id.db), &engine.Message{
+		Plan: pool.Props{Key: l.engine.MasterKey(id.key), SharesKey: true},
+		Write: func(m *pool.SendContext, c *pool.Command) bool {
+			end := "0"
+			if note.text != "" {
+				left := note.until - m.Now
+				if left <= 0 {
+					return false
+				}
+				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
+			}
+			c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.notesKey(id.key), string(id.token), note.text, end)
+			return true
+		},
+	})
 }

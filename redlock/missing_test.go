@@ -180,7 +180,7 @@ func TestNoQuorum_IsMadeOfTheBallotsVotesAndNotOfTheStatesAfterwards(t *testing.
 func (d *daemon) idleOn(i int) {
 	d.t.Helper()
 	b := &barrier{answered: make(chan pool.Answer, 1)}
-	d.pool.Group(0).Push(i, b)
+	d.engine.Pool.Group(0).Push(i, b)
 	receive(d.t, b.answered)
 }
 

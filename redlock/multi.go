@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // multiMode takes the ballot's key and its further keys.
@@ -23,14 +25,14 @@ type multiMode struct {
 
 var _ lockMode = (*multiMode)(nil)
 
-func (f *multiMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.multi, strconv.Itoa(1+len(a.rest)), a.key)
+func (f *multiMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Multi, strconv.Itoa(1+len(a.rest)), a.key)
 	c.Args = append(c.Args, a.rest...)
-	c.Args = append(c.Args, string(a.token), m.Decimal(end), flag(f.shared))
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), engine.Flag(f.shared))
 }
 
-func (f *multiMode) read(_ *ballot, answer pool.Answer) vote {
-	n := replyNumbers(answer.Reply)
+func (f *multiMode) read(_ *lockBallot, answer pool.Answer) vote {
+	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
 	}
@@ -50,14 +52,16 @@ func (f *multiMode) read(_ *ballot, answer pool.Answer) vote {
 
 // takeBack undoes key by key. The script moved the expiry of each copy that the token
 // already had, so the undo does not match it.
-func (f *multiMode) takeBack(a *ballot, lane int, c copyState) {
+func (f *multiMode) takeBack(a *lockBallot, lane int, c copyState) {
 	a.undo(lane, c)
 	for _, key := range a.rest {
 		a.undoKey(lane, c, key)
 	}
 }
 
-func (f *multiMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
+func (f *multiMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	return retrySplit(f, a, v)
+}
 
 // sortedKeys are the keys of the request, in rising order.
 func (r *LockRequest) sortedKeys() []Key {

@@ -73,7 +73,7 @@ func TestOutage_AStoppedMasterOpensItsBreakerOnceAndFailsNothing(t *testing.T) {
 	burst(t, one, pairs, func() { c.servers[2].Stop() })
 	one.await(2, "down")
 	burst(t, one, pairs, func() {})
-	if n := one.pool.Counters().BreakerOpened; n != 1 {
+	if n := one.engine.Pool.Counters().BreakerOpened; n != 1 {
 		t.Errorf("breakers opened %d times, want once", n)
 	}
 	c.servers[2].Cont()

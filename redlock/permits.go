@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // maxPermitRounds bounds how many slots are tried before the key counts as taken.
@@ -34,9 +36,9 @@ type permitMode struct {
 
 var _ lockMode = (*permitMode)(nil)
 
-func (f *permitMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.permit, "1", a.key, string(a.token), m.Decimal(end),
-		strconv.Itoa(f.limit), strconv.Itoa(f.slot), flag(f.named))
+func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Permit, "1", a.key, string(a.token), m.Decimal(end),
+		strconv.Itoa(f.limit), strconv.Itoa(f.slot), engine.Flag(f.named))
 }
 
 // firstSlot is chosen by the token. Requests that arrive together through several daemons
@@ -47,8 +49,8 @@ func firstSlot(token Token, limit int) int {
 	return int(h.Sum32()%uint32(limit)) + 1
 }
 
-func (f *permitMode) read(a *ballot, answer pool.Answer) vote {
-	n := replyNumbers(answer.Reply)
+func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
+	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
 	}
@@ -72,20 +74,20 @@ func (f *permitMode) read(a *ballot, answer pool.Answer) vote {
 	return vote{no: true}
 }
 
-func (f *permitMode) takeBack(a *ballot, lane int, c copyState) {
+func (f *permitMode) takeBack(a *lockBallot, lane int, c copyState) {
 	a.undo(lane, c, strconv.Itoa(f.slot))
 }
 
 // after tries another slot as long as a quorum may give one.
-func (f *permitMode) after(a *ballot, v ballotResult) (lockMode, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n, quorum := a.tally.n, a.tally.quorum
-	if a.mostlyWrongType() {
+func (f *permitMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	n, needed := a.ballot.Tally.N, a.ballot.Tally.Quorum
+	if a.ballot.MostlyWrongType() {
 		return nil, ErrWrongType
 	}
-	draw := func(n int) int { return int(a.call.locker.pool.Jitter(time.Duration(n))) }
-	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-quorum {
+	draw := func(n int) int { return int(a.call.locker.engine.Pool.Jitter(time.Duration(n))) }
+	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-needed {
 		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
 	}
 	next := &permitMode{limit: f.limit, named: f.named, slot: f.slot}
@@ -96,11 +98,11 @@ func (f *permitMode) after(a *ballot, v ballotResult) (lockMode, error) {
 	switch {
 	case masters > 0:
 		next.slot = slot
-	case v == split:
+	case v == quorum.Split:
 		next.slot = draw(f.limit) + 1
 	}
 	// Masters without an answer may have any slot free.
-	if v == refused && (len(f.ownSlots) == 0 && masters+n-f.answered < quorum || a.call.tries >= maxPermitRounds || next.slot == f.slot) {
+	if v == quorum.Refused && (len(f.ownSlots) == 0 && masters+n-f.answered < needed || a.call.tries >= maxPermitRounds || next.slot == f.slot) {
 		return nil, ErrHeld
 	}
 	return next, nil
@@ -134,11 +136,4 @@ func mostCounted(of map[int]int, draw func(int) int) (what, times int) {
 	}
 	slices.Sort(best)
 	return best[draw(len(best))], times
-}
-
-func flag(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
 }

@@ -245,7 +245,7 @@ func TestUndo_OfAPermitNamesItsSlot(t *testing.T) {
 	var lines []string
 	for _, flush := range p.to("a") {
 		for _, line := range flush {
-			if strings.HasPrefix(line, "EVALSHA "+d.script.release) {
+			if strings.HasPrefix(line, "EVALSHA "+d.engine.Scripts.Release) {
 				lines = append(lines, line)
 			}
 		}

@@ -96,11 +96,11 @@ func pureIO() (calls int64, ok bool) {
 func TestFlush_HoldsAtLeast25CommandsWith64Callers(t *testing.T) {
 	l := pureBench(t)
 	purePairs(l, 64, 640)
-	before := l.pool.Counters()
+	before := l.engine.Pool.Counters()
 	if failed := purePairs(l, 64, 6400); failed > 0 {
 		t.Fatalf("%d of 6400 pairs failed", failed)
 	}
-	after := l.pool.Counters()
+	after := l.engine.Pool.Counters()
 	commands, flushes := after.Commands-before.Commands, after.Flushes-before.Flushes
 	t.Logf("%d commands in %d flushes, %.1f each", commands, flushes, float64(commands)/float64(flushes))
 	if commands < 25*flushes {
@@ -115,13 +115,13 @@ func BenchmarkLocker_Pairs(b *testing.B) {
 			purePairs(l, callers, 10*callers)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			flushes := l.pool.Counters()
+			flushes := l.engine.Pool.Counters()
 			calls, told := pureIO()
 			b.ResetTimer()
 			failed := purePairs(l, callers, b.N)
 			b.StopTimer()
 			callsAfter, _ := pureIO()
-			flushesAfter := l.pool.Counters()
+			flushesAfter := l.engine.Pool.Counters()
 			runtime.ReadMemStats(&after)
 			if failed > 0 {
 				b.Fatalf("%d of %d pairs failed", failed, b.N)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // newPunctualDaemon is a daemon on embedded masters whose copies outlast their leases as
@@ -31,11 +32,11 @@ func newPunctualDaemon(t *testing.T) *pureDaemon {
 }
 
 // masterTime is the clock of all embedded masters.
-func (d *pureDaemon) masterTime() time.Time { return d.pool.Embedded().At(0).Time() }
+func (d *pureDaemon) masterTime() time.Time { return d.engine.Pool.Embedded().At(0).Time() }
 
 // beyondLease is how much longer than its lease a copy lasts, and
 // rounding is what its end is rounded up by at most.
-const beyondLease, rounding = 100 * time.Millisecond, (expiryGrain + 2) * time.Millisecond
+const beyondLease, rounding = 100 * time.Millisecond, (quorum.ExpiryGrain + 2) * time.Millisecond
 
 func TestEnds_ACopyOutlastsItsLeaseExactlyAsLongAsItMayBeLate(t *testing.T) {
 	t.Parallel()
@@ -46,7 +47,7 @@ func TestEnds_ACopyOutlastsItsLeaseExactlyAsLongAsItMayBeLate(t *testing.T) {
 	d.quiet()
 	after := d.masterTime()
 	d.onMasters(func(lane int) {
-		m := d.pool.Embedded().At(lane)
+		m := d.engine.Pool.Embedded().At(lane)
 		from := m.Time()
 		left := m.TTL("k")
 		least, most := before.Add(ttl+beyondLease).Sub(m.Time()), after.Add(ttl+beyondLease+rounding).Sub(from)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // holdFor holds a new lock; the reason of its loss goes to the channel.
@@ -24,7 +25,7 @@ func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant,
 func (d *pureDaemon) renewNow() {
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
-	now := d.clock.Now()
+	now := d.engine.Clock.Now()
 	for _, h := range d.holds.queue {
 		h.due, h.ballot = now, nil
 	}
@@ -79,7 +80,7 @@ func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 	d.quiet() // all copies are made
 	d.onMasters(func(lane int) {
 		if lane < 3 {
-			d.pool.Embedded().At(lane).Server().Del("k")
+			d.engine.Pool.Embedded().At(lane).Server().Del("k")
 		}
 	})
 	d.renewNow()
@@ -105,9 +106,9 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
 	d.quiet()
-	var wrote [maxMasters]int64
+	var wrote [quorum.MaxMasters]int64
 	d.onMasters(func(lane int) {
-		wrote[lane] = time.Now().Add(d.pool.Embedded().At(lane).TTL("k")).UnixMilli()
+		wrote[lane] = time.Now().Add(d.engine.Pool.Embedded().At(lane).TTL("k")).UnixMilli()
 		if lane < 2 {
 			wrote[lane] -= 1000
 		}
@@ -123,7 +124,7 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 func (d *pureDaemon) contend() {
 	d.onMasters(func(lane int) {
 		if lane < 2 {
-			if err := d.pool.Embedded().At(lane).Server().Set("k", "a contender's token"); err != nil {
+			if err := d.engine.Pool.Embedded().At(lane).Server().Set("k", "a contender's token"); err != nil {
 				d.t.Error(err)
 			}
 		}
@@ -133,7 +134,7 @@ func (d *pureDaemon) contend() {
 func (d *pureDaemon) contendNoMore() {
 	d.onMasters(func(lane int) {
 		if lane < 2 {
-			d.pool.Embedded().At(lane).Server().Del("k")
+			d.engine.Pool.Embedded().At(lane).Server().Del("k")
 		}
 	})
 }
@@ -151,7 +152,7 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	eventually(t, "the renewal is decided", func() bool { return d.Counters().Extended > 0 })
 	d.onMasters(func(lane int) {
 		if lane > 2 {
-			d.pool.Embedded().At(lane).Server().Del("k")
+			d.engine.Pool.Embedded().At(lane).Server().Del("k")
 		}
 	})
 	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: time.Hour}); err != nil || len(lost) > 0 {
@@ -168,21 +169,21 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 			d := newPureDaemon(t, Options{})
 			l := d.Locker
 			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
-			made := &ballot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
-			made.over, made.won = true, true
+			made := &lockBallot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
+			made.won = true
 			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
 			if !after {
-				made.Answer(no)
+				made.Late(no, quorum.Granted)
 			}
-			now := l.clock.Now()
+			now := l.engine.Clock.Now()
 			h := l.hold(Grant{Key: "k", Token: made.token, ttl: time.Hour, start: now, until: now + time.Hour}, made, terms)
 			if after {
-				made.Answer(no)
+				made.Late(no, quorum.Granted)
 			}
 			l.holds.mu.Lock()
 			due, wait := h.due, h.refusalPause
 			l.holds.mu.Unlock()
-			if most := l.clock.Now() + afterRefusal; wait != afterRefusal || due > most {
+			if most := l.engine.Clock.Now() + afterRefusal; wait != afterRefusal || due > most {
 				t.Errorf("looked at after %v, %v too late", wait, due-most)
 			}
 			l.holds.endOf(Grant{Hold: h})
@@ -204,7 +205,7 @@ func TestHold_RetriesOnAMasterThatRefusesItsCopy(t *testing.T) {
 	eventually(t, "it is renewed as usual", func() bool {
 		d.holds.mu.Lock()
 		defer d.holds.mu.Unlock()
-		return h.due > d.clock.Now()+15*time.Minute
+		return h.due > d.engine.Clock.Now()+15*time.Minute
 	})
 	// Each waits twice as long as the one before, however long all this took.
 	most := max(8, 4+bits.Len64(uint64(time.Since(began)/afterRefusal)))
@@ -222,7 +223,7 @@ func TestHold_AMasterThatRefusesForGoodIsTriedLessAndLessOften(t *testing.T) {
 	ids := []lockID{h.id()}
 	for _, want := range []time.Duration{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 20000, 20000} {
 		d.holds.mu.Lock()
-		h.due = d.clock.Now() + 20*time.Second // as after a renewal
+		h.due = d.engine.Clock.Now() + 20*time.Second // as after a renewal
 		d.holds.mu.Unlock()
 		d.holds.noteCopy(ids, false)
 		d.holds.noteCopy(ids, false) // another master, the same renewal
@@ -246,11 +247,11 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 	for range 100 {
 		d := newPureDaemon(t, Options{})
 		h, _, _ := d.holdFor("k", time.Hour, 0)
-		if !d.look(h, d.clock.Now()+time.Hour) { // on a busy machine it was looked at before all have answered
+		if !d.look(h, d.engine.Clock.Now()+time.Hour) { // on a busy machine it was looked at before all have answered
 			continue
 		}
 		d.quiet()
-		d.look(h, d.clock.Now())
+		d.look(h, d.engine.Clock.Now())
 		eventually(t, "its ballot has been looked at", func() bool {
 			d.holds.mu.Lock()
 			defer d.holds.mu.Unlock()
@@ -299,7 +300,7 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	d.quiet()                       // all copies are made
 	before := d.Counters().Extended // the check after the ballot may have come before a copy
 	d.holds.mu.Lock()
-	h.until = d.clock.Now() - time.Millisecond // so its copies seem to have been prolonged
+	h.until = d.engine.Clock.Now() - time.Millisecond // so its copies seem to have been prolonged
 	for lane := range h.terms.wrote {
 		h.terms.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
 	}
@@ -328,10 +329,10 @@ func TestHold_ManyAreRenewedTogether(t *testing.T) {
 		ends = append(ends, h)
 	}
 	d.quiet()
-	before := d.pool.Counters()
+	before := d.engine.Pool.Counters()
 	d.renewNow()
 	eventually(t, "all are renewed", func() bool { return d.Counters().Extended >= n })
-	after := d.pool.Counters()
+	after := d.engine.Pool.Counters()
 	if flushes := after.Flushes - before.Flushes; flushes > 5*n/2 {
 		t.Errorf("%d flushes for %d renewals on 5 masters", flushes, n)
 	}

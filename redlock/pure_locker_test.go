@@ -96,7 +96,7 @@ func (d *pureDaemon) extend(r ExtendRequest) (Grant, error) {
 
 // onMasters does something to every master behind the daemon's back.
 func (d *pureDaemon) onMasters(f func(lane int)) {
-	for lane := range d.pool.N() {
+	for lane := range d.engine.Pool.N() {
 		f(lane)
 	}
 }
@@ -104,7 +104,7 @@ func (d *pureDaemon) onMasters(f func(lane int)) {
 // holders counts the masters that hold the key for a token.
 func (d *pureDaemon) holders(db int, key, token string) (n int) {
 	d.onMasters(func(lane int) {
-		if got, err := d.pool.Embedded().At(lane).Server().DB(db).Get(key); err == nil && got == token {
+		if got, err := d.engine.Pool.Embedded().At(lane).Server().DB(db).Get(key); err == nil && got == token {
 			n++
 		}
 	})
@@ -114,10 +114,9 @@ func (d *pureDaemon) holders(db int, key, token string) (n int) {
 // quiet waits until the lanes have nothing left to do.
 func (d *pureDaemon) quiet() {
 	d.t.Helper()
-	if err := d.Close(time.Minute); err != nil {
+	if err := d.untilIdle(time.Minute); err != nil {
 		d.t.Fatal(err)
 	}
-	d.closing.Store(false)
 }
 
 func TestLocker_ALockIsOneTokensUntilItIsReleased(t *testing.T) {
@@ -155,7 +154,7 @@ func TestLocker_AMinorityOfForeignLocksRefusesNothing(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	for lane := range 2 {
-		d.pool.Embedded().At(lane).Server().Set("key", "foreign")
+		d.engine.Pool.Embedded().At(lane).Server().Set("key", "foreign")
 	}
 	g := d.take(LockRequest{Key: "key"})
 	if released, err := d.unlock(UnlockRequest{Key: "key", Token: g.Token}); !released || err != nil {
@@ -165,7 +164,7 @@ func TestLocker_AMinorityOfForeignLocksRefusesNothing(t *testing.T) {
 	if n := d.holders(0, "key", "foreign"); n != 2 {
 		t.Errorf("%d of 2 foreign locks are left", n)
 	}
-	d.pool.Embedded().At(2).Server().Set("key", "foreign")
+	d.engine.Pool.Embedded().At(2).Server().Set("key", "foreign")
 	if _, err := d.lock(LockRequest{Key: "key", TTL: time.Minute}); !errors.Is(err, ErrHeld) {
 		t.Errorf("with a majority of foreign locks: %v, want ErrHeld", err)
 	}
@@ -178,7 +177,7 @@ func TestLocker_AMinorityOfForeignLocksRefusesNothing(t *testing.T) {
 // copies are the values at a key of database 0.
 func (d *pureDaemon) copies(key string) (out []string) {
 	d.onMasters(func(lane int) {
-		if got, err := d.pool.Embedded().At(lane).Server().Get(key); err == nil {
+		if got, err := d.engine.Pool.Embedded().At(lane).Server().Get(key); err == nil {
 			out = append(out, got)
 		}
 	})
@@ -203,7 +202,7 @@ func TestLocker_AnExtensionIsForTheHolderAndNeverShortens(t *testing.T) {
 	}
 	d.quiet()
 	d.onMasters(func(lane int) {
-		if left := d.pool.Embedded().At(lane).TTL("key"); left < 40*time.Second {
+		if left := d.engine.Pool.Embedded().At(lane).TTL("key"); left < 40*time.Second {
 			t.Errorf("master %d keeps it for %v: the short extension has shortened it", lane, left)
 		}
 	})
@@ -216,7 +215,7 @@ func TestLocker_ALockThatExpiredOnAMajorityIsGone(t *testing.T) {
 	d.quiet()
 	d.onMasters(func(lane int) {
 		if lane > 1 {
-			d.pool.Embedded().At(lane).FastForward(40 * time.Second)
+			d.engine.Pool.Embedded().At(lane).FastForward(40 * time.Second)
 		}
 	})
 	if _, err := d.extend(ExtendRequest{Key: "key", Token: g.Token, TTL: time.Minute}); !errors.Is(err, ErrNotHeld) {
@@ -234,7 +233,7 @@ func TestLocker_AMinorityThatExpiredIsRepairedByAnExtension(t *testing.T) {
 	g := d.take(LockRequest{Key: "key", TTL: 30 * time.Second})
 	d.quiet()
 	for lane := range 2 {
-		d.pool.Embedded().At(lane).FastForward(40 * time.Second)
+		d.engine.Pool.Embedded().At(lane).FastForward(40 * time.Second)
 	}
 	if _, err := d.extend(ExtendRequest{Key: "key", Token: g.Token, TTL: 30 * time.Second}); err != nil {
 		t.Fatal(err)
@@ -291,7 +290,7 @@ func TestLocker_ForeignDataIsNeitherTakenNorTouched(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
-		if _, err := d.pool.Embedded().At(lane).Server().Push("key", "data"); err != nil {
+		if _, err := d.engine.Pool.Embedded().At(lane).Server().Push("key", "data"); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -309,7 +308,7 @@ func TestLocker_ForeignDataIsNeitherTakenNorTouched(t *testing.T) {
 	}
 	d.quiet()
 	d.onMasters(func(lane int) {
-		if got, err := d.pool.Embedded().At(lane).Server().List("key"); err != nil || len(got) != 1 {
+		if got, err := d.engine.Pool.Embedded().At(lane).Server().List("key"); err != nil || len(got) != 1 {
 			t.Errorf("master %d: %q, %v", lane, got, err)
 		}
 	})
@@ -396,7 +395,7 @@ func TestLocker_EveryOutcomeLeavesItsPlaceInTheLimit(t *testing.T) {
 		d.unlock(UnlockRequest{Key: "key", Token: "another token"})
 	}
 	d.quiet()
-	if n := d.inFlight.Load(); n != 0 {
+	if n := d.engine.InFlight(); n != 0 {
 		t.Errorf("%d operations in flight with nothing to do", n)
 	}
 }
@@ -441,7 +440,7 @@ func TestLocker_AnExtensionReleasedMeanwhileRepairsNothing(t *testing.T) {
 		d := newPureDaemon(t, Options{})
 		g := d.take(LockRequest{Key: "k"})
 		d.quiet()
-		d.pool.Embedded().At(4).Server().Del("k")
+		d.engine.Pool.Embedded().At(4).Server().Del("k")
 		if granted != "here" {
 			d.leases.drop(lockID{0, "k", g.Token})
 		}

@@ -13,6 +13,7 @@ import (
 	inproc "redlockd/pool/embedded"
 	"redlockd/pool/faulty"
 	"redlockd/proxy/resp"
+	"redlockd/redlock/scripts"
 )
 
 // pureMaster is a connection to a master of some kind.
@@ -116,7 +117,7 @@ func (m *pureMaster) reply(file string, args ...any) any {
 // replyOn evaluates a lock script on these keys.
 func (m *pureMaster) replyOn(file string, keys []string, args ...any) any {
 	m.t.Helper()
-	text, err := scriptText(file)
+	text, err := scripts.Text(file)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // answered gives a permit's ballot these answers, one a master, and returns what follows.
-func answered(d *pureDaemon, f *permitMode, tries int, v ballotResult, answers ...[]int64) (*permitMode, error) {
-	a := &ballot{
+func answered(d *pureDaemon, f *permitMode, tries int, v quorum.Result, answers ...[]int64) (*permitMode, error) {
+	a := &lockBallot{
 		call: &acquireCall{locker: d.Locker, request: LockRequest{Key: "k"}, tries: tries},
-		mode: f, tally: tally{n: 5, quorum: 3},
+		mode: f, ballot: engine.Ballot{Engine: d.engine, Tally: quorum.Tally{N: 5, Quorum: 3}},
 	}
 	for lane, numbers := range answers {
 		r := pool.Reply{Kind: pool.ReplyArray}
@@ -21,7 +23,7 @@ func answered(d *pureDaemon, f *permitMode, tries int, v ballotResult, answers .
 		}
 		said := f.read(a, pool.Answer{Lane: lane, Sent: true, Reply: r, Seal: pool.Seal{Good: true}})
 		if said.wrongType {
-			a.wrongType++
+			a.ballot.WrongType++
 		}
 	}
 	next, err := f.after(a, v)
@@ -37,20 +39,20 @@ func TestPermits_TheMastersAnswersChooseTheNextSlot(t *testing.T) {
 	for what, of := range map[string]struct {
 		answers [][]int64
 		tries   int
-		v       ballotResult
+		v       quorum.Result
 		slot    int // 0 = ErrHeld
 	}{
-		"the slot that most have free":                  {[][]int64{taken(3, 4), taken(4, 5), taken(4), yes, yes}, 1, refused, 4},
-		"one that too few can have free":                {[][]int64{taken(3), taken(4), taken(5), taken(), taken()}, 1, refused, 0},
-		"those that gave the slot did not answer":       {[][]int64{taken(3), taken(), taken(), yes, yes}, 1, refused, 3},
-		"none is free":                                  {[][]int64{taken(), taken(), taken(), yes, yes}, 1, refused, 0},
-		"the token's own":                               {[][]int64{{2, 7}, {2, 7}, {2, 7}, taken(4, 7), taken(4, 7)}, 1, refused, 7},
-		"the third round was the last":                  {[][]int64{taken(4), taken(4), taken(4), yes, yes}, 3, refused, 0},
-		"a few masters with another number":             {[][]int64{{3, 9}, {3, 9}, taken(4), taken(4), taken(4)}, 1, refused, 4},
-		"slots that do not exist":                       {[][]int64{taken(0, 99, -4), taken(99), taken(99), yes, yes}, 1, refused, 0},
-		"a split goes on after the third round":         {[][]int64{taken(4), taken(4), yes, yes, {}}, 9, split, 4},
-		"another key's mode on all masters":             {[][]int64{taken(), taken(), taken(), taken(), taken()}, 1, refused, 0},
-		"answers that no master of ours gives are no's": {[][]int64{{2}, {2}, {2}, taken(4), taken(4)}, 1, refused, 4},
+		"the slot that most have free":                  {[][]int64{taken(3, 4), taken(4, 5), taken(4), yes, yes}, 1, quorum.Refused, 4},
+		"one that too few can have free":                {[][]int64{taken(3), taken(4), taken(5), taken(), taken()}, 1, quorum.Refused, 0},
+		"those that gave the slot did not answer":       {[][]int64{taken(3), taken(), taken(), yes, yes}, 1, quorum.Refused, 3},
+		"none is free":                                  {[][]int64{taken(), taken(), taken(), yes, yes}, 1, quorum.Refused, 0},
+		"the token's own":                               {[][]int64{{2, 7}, {2, 7}, {2, 7}, taken(4, 7), taken(4, 7)}, 1, quorum.Refused, 7},
+		"the third round was the last":                  {[][]int64{taken(4), taken(4), taken(4), yes, yes}, 3, quorum.Refused, 0},
+		"a few masters with another number":             {[][]int64{{3, 9}, {3, 9}, taken(4), taken(4), taken(4)}, 1, quorum.Refused, 4},
+		"slots that do not exist":                       {[][]int64{taken(0, 99, -4), taken(99), taken(99), yes, yes}, 1, quorum.Refused, 0},
+		"a split goes on after the third round":         {[][]int64{taken(4), taken(4), yes, yes, {}}, 9, quorum.Split, 4},
+		"another key's mode on all masters":             {[][]int64{taken(), taken(), taken(), taken(), taken()}, 1, quorum.Refused, 0},
+		"answers that no master of ours gives are no's": {[][]int64{{2}, {2}, {2}, taken(4), taken(4)}, 1, quorum.Refused, 4},
 	} {
 		next, err := answered(d, &permitMode{limit: 8, slot: 2, named: true}, of.tries, of.v, of.answers...)
 		switch {
@@ -62,11 +64,11 @@ func TestPermits_TheMastersAnswersChooseTheNextSlot(t *testing.T) {
 	}
 	other := []int64{3, 9}
 	var limit *OtherLimit
-	if _, err := answered(d, &permitMode{limit: 8, slot: 2}, 1, refused, other, other, other); !errors.As(err, &limit) || limit.Limit != 9 {
+	if _, err := answered(d, &permitMode{limit: 8, slot: 2}, 1, quorum.Refused, other, other, other); !errors.As(err, &limit) || limit.Limit != 9 {
 		t.Errorf("another number on most masters: %v", err)
 	}
 	odd := []int64{-1}
-	if _, err := answered(d, &permitMode{limit: 8, slot: 2}, 1, refused, odd, odd, odd); !errors.Is(err, ErrWrongType) {
+	if _, err := answered(d, &permitMode{limit: 8, slot: 2}, 1, quorum.Refused, odd, odd, odd); !errors.Is(err, ErrWrongType) {
 		t.Errorf("no lock on most masters: %v", err)
 	}
 }
@@ -111,32 +113,33 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	done := make(chan error, 2) // 2: so that a second answer would be seen
 	l := d.Locker
-	l.inFlight.Add(1)
-	a := &ballot{
+	l.engine.EnterAlways()
+	a := &lockBallot{
 		call: &acquireCall{
-			locker: l, group: l.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+			locker: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 			done: func(_ Grant, err error) { done <- err },
 		},
-		mode: plainMode{}, token: NewToken(), start: l.clock.Now(), sharedFenceOpen: true,
-		tally:   tally{n: 5, quorum: 3, yes: 5},
-		fencing: fencing{rounds: 1},
+		mode: plainMode{}, token: NewToken(), start: l.engine.Clock.Now(), shared: sharedFences{open: true},
+		fencing: quorum.Fencing{Rounds: 1},
 	}
+	a.ballot.Prepare(l.engine, a.call.group, a)
+	a.ballot.Tally.Yes = 5
 	for lane := range 5 {
-		a.fencing.voted(lane, pool.Seal{Good: true, IncarnationID: "of another time", Old: 1, Top: 2})
+		a.fencing.Voted(quorum.Interval{Lane: lane, Incarnation: "of another time", Low: 1, Top: 2})
 	}
 	c := &sharedFence{ballot: a, fence: 10}
 	for lane := range 3 { // somebody else has been there, and was ahead
-		c.Answer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, IncarnationID: "of another time", Old: 11, Top: 12}})
+		c.onAnswer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, IncarnationID: "of another time", Old: 11, Top: 12}})
 	}
 	// These voters' memory is not the masters', so that no later fence fits either.
 	if err := <-done; err == nil {
 		t.Error("a fence was found")
 	}
-	if a.fencing.rounds != maxSharedFenceSeals {
-		t.Errorf("%d seals, want %d", a.fencing.rounds, maxSharedFenceSeals)
+	if a.fencing.Rounds != maxSharedFenceSeals {
+		t.Errorf("%d seals, want %d", a.fencing.Rounds, maxSharedFenceSeals)
 	}
 	for lane := 3; lane < 5; lane++ {
-		c.Answer(pool.Answer{Lane: lane})
+		c.onAnswer(pool.Answer{Lane: lane})
 	}
 	if len(done) > 0 {
 		t.Error("answered twice")

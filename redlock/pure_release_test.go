@@ -3,29 +3,45 @@ package redlock
 import (
 	"errors"
 	"testing"
+
+	"redlockd/redlock/quorum"
 )
+
+// decided is the outcome of a release after this decision.
+func (d *pureDaemon) decided(r *release, v quorum.Result) (released bool, err error) {
+	d.engine.EnterAlways()
+	r.done = func(ok bool, failed error) { released, err = ok, failed }
+	r.ballot.Engine = d.engine
+	r.Decided(v)
+	return released, err
+}
 
 // deleted: the copy is gone now; absent: it certainly was not there; silent: no proof.
 func TestRelease_ReturnsOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	const n, quorum = 5, 3
+	const n, most = 5, 3
 	for deleted := 0; deleted <= n; deleted++ {
 		for absent := 0; deleted+absent <= n; absent++ {
 			for silent := 0; deleted+absent+silent <= n; silent++ {
 				for _, valid := range []bool{false, true} {
-					r := &release{
-						locker: d.Locker, group: d.pool.Group(0), valid: valid,
-						deleted: deleted, absent: absent, uncounted: silent, missing: missing{counted: 1<<(deleted+absent) - 1},
+					r := &release{locker: d.Locker, valid: valid}
+					v := r.Decide(&quorum.Tally{N: n, Quorum: most, Yes: deleted, No: absent, Uncounted: silent})
+					decided := v != quorum.Undecided
+					released, err := false, error(nil)
+					if decided {
+						for lane := range deleted + absent {
+							r.ballot.Missing.MarkCounted(lane)
+						}
+						released, err = d.decided(r, v)
 					}
-					released, err, decided := r.decideLocked()
 					pending := n - deleted - absent - silent
 					var unknown *NoQuorum
 					ok := false
 					switch {
-					case deleted >= quorum: // a quorum held it
+					case deleted >= most: // a quorum held it
 						ok = decided && released && err == nil
-					case n-absent < quorum: // no quorum can have held it
+					case n-absent < most: // no quorum can have held it
 						ok = decided && !released && err == nil
 					case pending > 0:
 						ok = !decided

@@ -9,18 +9,20 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // downgrade is a ballot of a writer that becomes a reader.
-func (d *pureDaemon) downgrade(f *sharedMode, t tally) (a *ballot, said chan error) {
+func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *lockBallot, said chan error) {
 	said = make(chan error, 2) // 2: so that a second answer would be seen
-	d.inFlight.Add(1)
+	d.engine.EnterAlways()
 	call := &acquireCall{
-		locker: d.Locker, group: d.pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+		locker: d.Locker, group: d.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 		done: func(_ Grant, err error) { said <- err },
 	}
-	f.ends = new([maxMasters]int64)
-	return &ballot{call: call, mode: f, key: "k", token: NewToken(), start: d.clock.Now(), tally: t}, said
+	f.ends = new([quorum.MaxMasters]int64)
+	return &lockBallot{call: call, mode: f, key: "k", token: NewToken(), start: d.engine.Clock.Now(), ballot: engine.Ballot{Engine: d.engine, Tally: t}}, said
 }
 
 // A client that received a refusal would still be the writer. Once a master has received
@@ -28,20 +30,20 @@ func (d *pureDaemon) downgrade(f *sharedMode, t tally) (a *ballot, said chan err
 func TestShared_AWriterWhoseDowngradeHasBegunIsNotRefused(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	for name, v := range map[string]ballotResult{"refused": refused, "split for too long": split, "not decided": unknown} {
+	for name, v := range map[string]quorum.Result{"refused": quorum.Refused, "split for too long": quorum.Split, "not decided": quorum.Unknown} {
 		for _, begun := range []bool{false, true} {
-			a, said := d.downgrade(&sharedMode{downgradeBallots: maxDowngradeBallots}, tally{n: 5, quorum: 3, yes: 2, no: 3})
-			a.call.began = d.clock.Now() - time.Hour
+			a, said := d.downgrade(&sharedMode{downgradeBallots: maxDowngradeBallots}, quorum.Tally{N: 5, Quorum: 3, Yes: 2, No: 3})
+			a.call.began = d.engine.Clock.Now() - time.Hour
 			a.call.downgrading.Store(begun)
 			a.fail(v)
 			err := <-said
 			var less *NoQuorum
 			switch isLess := errors.As(err, &less); {
-			case begun && (!isLess || !less.downgrading || !strings.Contains(err.Error(), "at most a reader")):
+			case begun && (!isLess || !less.Downgrading || !strings.Contains(err.Error(), "at most a reader")):
 				t.Errorf("%s, and the writer had begun to step down: %v", name, err)
-			case !begun && v != unknown && !errors.Is(err, ErrHeld):
+			case !begun && v != quorum.Unknown && !errors.Is(err, ErrHeld):
 				t.Errorf("%s: %v, want ErrHeld", name, err)
-			case !begun && v == unknown && (!isLess || less.downgrading):
+			case !begun && v == quorum.Unknown && (!isLess || less.Downgrading):
 				t.Errorf("%s: %v, want NoQuorum and nothing of stepping down", name, err)
 			}
 		}
@@ -52,7 +54,7 @@ func TestShared_OnlyANamedCopyIsDowngraded(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	f := &sharedMode{downgradeBallots: 1}
-	a, _ := d.downgrade(f, tally{n: 5, quorum: 3})
+	a, _ := d.downgrade(f, quorum.Tally{N: 5, Quorum: 3})
 	f.ends[1] = 1234
 	for lane, want := range []bool{false, true} {
 		var c pool.Command
@@ -69,7 +71,7 @@ func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	w := &waiter{waits: &d.waits, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
 	w.queue = &waitQueue{waits: &d.waits}
-	begun := &NoQuorum{downgrading: true}
+	begun := &NoQuorum{Downgrading: true}
 	for _, c := range []struct{ said, want error }{
 		{ErrHeld, ErrHeld}, {&NoQuorum{}, nil}, {ErrHeld, ErrHeld}, {begun, begun}, {ErrHeld, begun},
 	} {
@@ -87,15 +89,15 @@ func TestShared_DoesNotWaitForMastersWithoutAnAnswer(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	for name, c := range map[string]struct {
 		form sharedMode
-		want ballotResult
+		want quorum.Result
 	}{
-		"told in the second ballot":            {sharedMode{downgradeBallots: 1, writers: 1}, split},
-		"told in the first one":                {sharedMode{writers: 1}, undecided},
-		"refused by somebody else's copy":      {sharedMode{downgradeBallots: 1}, undecided},
-		"told in the last ballot there may be": {sharedMode{downgradeBallots: maxDowngradeBallots, writers: 1}, undecided},
+		"told in the second ballot":            {sharedMode{downgradeBallots: 1, writers: 1}, quorum.Split},
+		"told in the first one":                {sharedMode{writers: 1}, quorum.Undecided},
+		"refused by somebody else's copy":      {sharedMode{downgradeBallots: 1}, quorum.Undecided},
+		"told in the last ballot there may be": {sharedMode{downgradeBallots: maxDowngradeBallots, writers: 1}, quorum.Undecided},
 	} {
-		a, _ := d.downgrade(&c.form, tally{n: 5, quorum: 3, yes: 2, no: 1, uncounted: 1})
-		if got := a.decide().fail; got != c.want {
+		a, _ := d.downgrade(&c.form, quorum.Tally{N: 5, Quorum: 3, Yes: 2, No: 1, Uncounted: 1})
+		if got := a.Decide(&a.ballot.Tally); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -81,7 +81,7 @@ func TestWait_AHandOverIsOneFlushOnEachMaster(t *testing.T) {
 	}
 	unlock() // the first waiter had asked and was refused: from here on they only follow
 	before := d.Counters()
-	commands := d.pool.Counters().Commands
+	commands := d.engine.Pool.Counters().Commands
 	for range 100 {
 		unlock()
 	}
@@ -90,7 +90,7 @@ func TestWait_AHandOverIsOneFlushOnEachMaster(t *testing.T) {
 		t.Errorf("%d refusals in 100 hand-overs", refused)
 	}
 	// A release and an acquire on each of five masters, and nothing for those who wait.
-	if sent := d.pool.Counters().Commands - commands; sent > 100*2*5+20 {
+	if sent := d.engine.Pool.Counters().Commands - commands; sent > 100*2*5+20 {
 		t.Errorf("%d commands for 100 hand-overs with up to 100 waiting, want %d", sent, 100*2*5)
 	}
 }
@@ -149,7 +149,7 @@ func TestWait_NoticesAKeyThatWentAwayOnTheMastersAlone(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
-		m := d.pool.Embedded().At(lane)
+		m := d.engine.Pool.Embedded().At(lane)
 		_ = m.Server().Set("k", "somebody else's")
 		m.SetTTL("k", 300*time.Millisecond)
 	})
@@ -310,7 +310,7 @@ func TestWait_ThatCouldNotBeDecidedIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	d.take(LockRequest{Key: "k"})
-	d.onMasters(func(lane int) { d.pool.Embedded().At(lane).SetError("LOADING for as long as it takes") })
+	d.onMasters(func(lane int) { d.engine.Pool.Embedded().At(lane).SetError("LOADING for as long as it takes") })
 	out := make(chan waited, 3) // all answers
 	for _, name := range []string{"head", "second", "third"} {
 		d.waitFor(name, LockRequest{Key: "k", Wait: 300 * time.Millisecond}, out)
@@ -333,7 +333,7 @@ func TestFair_WithoutAQuorumCountsTheMastersThatAnswered(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	d.onMasters(func(lane int) {
 		if lane > 1 {
-			d.pool.Embedded().At(lane).SetError("LOADING for as long as it takes")
+			d.engine.Pool.Embedded().At(lane).SetError("LOADING for as long as it takes")
 		}
 	})
 	out := make(chan waited, 1) // its one answer

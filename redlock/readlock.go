@@ -97,17 +97,17 @@ const (
 
 // ReadLock reads one lock from every master.
 func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(LockView{}, err)
 		return
 	}
-	l.readLock(db, key, func(v LockView, err error) { l.leave(); done(v, err) })
+	l.readLock(db, key, func(v LockView, err error) { l.engine.Leave(); done(v, err) })
 }
 
 func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
-	g := l.pool.Group(db)
-	l.queryAll(g, func(_ *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.script.inspect, "3", l.masterKey(key), l.notesKey(key), l.queueEndsKey(key),
+	g := l.engine.Pool.Group(db)
+	l.engine.Collect(g, func(_ *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), l.notesKey(key), l.queueEndsKey(key),
 			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
 		masters := l.mastersOf(g, answers)
@@ -133,7 +133,7 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 
 // queueEndsKey is the key at which the masters keep when each entry of a queue expires,
 // see fair.go.
-func (l *Locker) queueEndsKey(k Key) string { return l.options.KeyPrefix + "redlockd:qx:" + string(k) }
+func (l *Locker) queueEndsKey(k Key) string { return l.engine.KeyOf("qx:", k) }
 
 // mastersOf reads each master's answer about the key.
 func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
@@ -143,7 +143,7 @@ func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster 
 		m.Master, m.Known = status.Name, a.Reply.Err == nil && a.Seal.Good && len(a.Reply.Items) > 0
 		m.Quarantined = m.Known && a.Seal.Quarantined
 		if !m.Known || m.Quarantined {
-			m.absence = l.pool.Absence(a)
+			m.absence = l.engine.Pool.Absence(a)
 			m.Reason = m.absence.String()
 		}
 		if m.Known {

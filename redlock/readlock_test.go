@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/redlock/quorum"
 )
 
 // see looks at a lock.
@@ -74,7 +76,7 @@ func TestReadLock_ShowsTheHoldersOfEveryMode(t *testing.T) {
 		}
 		slots := map[int]bool{}
 		for i, h := range v.Holders {
-			if !h.Confirmed || h.Votes != 3 || h.Left <= 0 || h.Left > long+2*expiryGrain*time.Millisecond || h.Note != nil || h.Fence != 0 {
+			if !h.Confirmed || h.Votes != 3 || h.Left <= 0 || h.Left > long+2*quorum.ExpiryGrain*time.Millisecond || h.Note != nil || h.Fence != 0 {
 				t.Errorf("%v: holder %+v, whose fence only the other daemon knows", of.mode, h)
 			}
 			if i > 0 && h.Left > v.Holders[i-1].Left {
@@ -105,7 +107,7 @@ func TestReadLock_TimesAreThoseOfTheLeaseAndNeverZero(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", TTL: 20 * time.Second})
-	if left := d.see("k").Left; left > 20*time.Second+2*expiryGrain*time.Millisecond || left <= 0 {
+	if left := d.see("k").Left; left > 20*time.Second+2*quorum.ExpiryGrain*time.Millisecond || left <= 0 {
 		t.Errorf("%v are left of 20 s", left)
 	}
 	for i := range c.servers { // less than the master timeout is left, and the copies are there

@@ -73,7 +73,7 @@ func (c *cluster) awaitRecord(by, of int) {
 }
 
 // kill stops a daemon as a kill does: nothing is released.
-func (d *daemon) kill() { d.pool.Close() }
+func (d *daemon) kill() { d.engine.Pool.Close() }
 
 // rolledBack requires that a master begins a new incarnation under a new daemon.
 func (c *cluster) rolledBack(d *daemon, i int, incarnation string) {
@@ -119,7 +119,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 			t.Errorf("master %s began a new incarnation at %d, below the %d that is remembered", name(i), now, want)
 		}
 	}
-	if n := two.pool.Counters().Invalidated; n != 2 {
+	if n := two.engine.Pool.Counters().Invalidated; n != 2 {
 		t.Errorf("%d incarnations were invalidated, want 2", n)
 	}
 }
@@ -238,7 +238,7 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 				t.Errorf("master %s goes on as %s, want %s", name(i), now, incarnations[i])
 			}
 		}
-		if n := two.pool.Counters().Invalidated; n != 0 {
+		if n := two.engine.Pool.Counters().Invalidated; n != 0 {
 			t.Errorf("%d incarnations were invalidated", n)
 		}
 		if away < 0 {
@@ -265,7 +265,7 @@ func TestRecords_ABlankMasterBeginsAboveThem(t *testing.T) {
 	if got := c.register(0); got < ahead {
 		t.Errorf("the register is %d, and %d is remembered", got, ahead)
 	}
-	if n := two.pool.Counters().Invalidated; n != 0 {
+	if n := two.engine.Pool.Counters().Invalidated; n != 0 {
 		t.Errorf("%d incarnations were invalidated, want none", n)
 	}
 }
@@ -291,7 +291,7 @@ func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
 			}
 			two.free("k", two.take("k", time.Second).Token)
 			c.awaitRecord(2, 0) // the others' records are written all the same
-			if n := two.pool.Counters().Invalidated; n != 0 {
+			if n := two.engine.Pool.Counters().Invalidated; n != 0 {
 				t.Errorf("%d incarnations were invalidated", n)
 			}
 		})
@@ -308,9 +308,9 @@ func TestRecords_OfAnIdleGroupAreNotWritten(t *testing.T) {
 		c.awaitRecord(i, (i+2)%3)
 	}
 	for range 20 {
-		admissions := one.pool.Counters().Admissions
+		admissions := one.engine.Pool.Counters().Admissions
 		zadd, zscore, seals := one.idleCalls(c)
-		if one.pool.Counters().Admissions != admissions {
+		if one.engine.Pool.Counters().Admissions != admissions {
 			continue // a slow machine: a connection was given up meanwhile
 		}
 		if zadd != 0 {
@@ -328,7 +328,7 @@ func TestRecords_OfAnIdleGroupAreNotWritten(t *testing.T) {
 // sends, in 30 heartbeats after what was on its way has arrived.
 func (d *daemon) idleCalls(c *cluster) (zadd, zscore, seals int64) {
 	d.t.Helper()
-	sent := func() int64 { return d.pool.Counters().Seals }
+	sent := func() int64 { return d.engine.Pool.Counters().Seals }
 	rest := func(heartbeats int64) {
 		start := sent()
 		eventually(d.t, "heartbeats of all masters", func() bool { return sent() >= start+3*heartbeats })
@@ -370,7 +370,7 @@ func TestRecords_DoNotUndoABootstrap(t *testing.T) {
 	for i := range c.servers {
 		two.await(i, "voting") // much sooner than after a quarantine
 	}
-	if n := two.pool.Counters().Invalidated; n != 0 {
+	if n := two.engine.Pool.Counters().Invalidated; n != 0 {
 		t.Errorf("%d incarnations were invalidated", n)
 	}
 }

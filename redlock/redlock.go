@@ -2,9 +2,9 @@
 // a lock, and its end.
 //
 // The path of one lock: Lock queues a plain SET NX PXAT on every master's lane
-// (acquire.go). Each answer is a vote (quorum.go) if the seal at the end of its flush is
-// good. At a quorum of yes votes, the fence is chosen (fence.go), the remaining lease is
-// computed (validity.go) and the grant is handed over. Nothing is cancelled: the
+// (acquire.go, engine/ballot.go). Each answer is a vote (quorum/tally.go) if the seal at the end of its flush is
+// good. At a quorum of yes votes, the fence is chosen (quorum/fence.go), the remaining lease is
+// computed (quorum/validity.go) and the grant is handed over. Nothing is cancelled: the
 // remaining masters are the lease's fault tolerance. Without a quorum, every copy that
 // was or may have been made is taken back (undo.go). Unlock (release.go) and Extend
 // (extend.go) follow on the same lanes.
@@ -15,10 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/ids"
+	"redlockd/redlock/work"
 )
 
 // Options of a Locker. Zero means the default named at the field.
@@ -42,31 +44,21 @@ type Options struct {
 
 // Locker grants, extends and releases locks by a quorum of masters.
 type Locker struct {
-	pool          *pool.Pool
-	options       Options
-	masterTimeout time.Duration // the longest time that a flush may take
-	late          time.Duration // how much longer copies last than their leases; see pool.Options
-	maxTTL        time.Duration
-	clock         pool.Clock
-	recent        func() time.Duration // the clock, or a cheaper one that is never ahead of it
-	script        scripts
+	*ids.IDs
+	*work.Works
+	engine  *engine.Engine
+	options Options
 
 	leases     *leaseRecords
 	usedFences usedFences
 	tokenQueue perTokenQueue
 	hot        *hotKeys
 	waits      waiters
-	workWaits  workWaits
 	holds      holds
 	holdLog    holdLog
 	events     lockEvents
-	ids        idCounters
 	notes      notes
 	daemonName string // the name of this daemon in notes
-
-	inFlight atomic.Int64
-	closing  atomic.Bool
-	counts   lockCounters
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -92,18 +84,18 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	l := &Locker{
-		pool: p, options: o, clock: p.Clock(), recent: pool.Recent(p.Clock()),
-		masterTimeout: p.Options().MasterTimeout, late: p.Options().Late, maxTTL: p.Options().MaxTTL,
-		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
-	}
-	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
-	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
-	l.waits.name = string(NewToken())[:8]
-	texts, err := l.script.load()
+	e, texts, err := engine.New(p, o.KeyPrefix, o.MaxOperations)
 	if err != nil {
 		return nil, err
 	}
+	l := &Locker{
+		IDs: ids.New(e, o.VolatileIDs), engine: e, options: o,
+		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
+	}
+	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
+	l.Works = work.New(e, &l.waits)
+	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
+	l.waits.name = string(NewToken())[:8]
 	p.Start(texts...)
 	return l, nil
 }
@@ -111,11 +103,11 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 // Lock requests a lock; done is called exactly once. b may be nil; otherwise nothing is
 // sent before b.Send.
 func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(Grant{}, err)
 		return
 	}
-	call := &acquireCall{locker: l, group: l.pool.Group(r.DB), request: r, began: l.recent(), done: done}
+	call := &acquireCall{locker: l, group: l.engine.Pool.Group(r.DB), request: r, began: l.engine.Recent(), done: done}
 	if r.bounded() {
 		l.hot.enter(b, call)
 		return
@@ -125,7 +117,7 @@ func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
 
 // Unlock releases a lock. The result is true if this token held it until now.
 func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(false, err)
 		return
 	}
@@ -139,7 +131,7 @@ func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 
 // Extend makes a lock that is still held last at least r.TTL from now.
 func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(Grant{}, err)
 		return
 	}
@@ -163,7 +155,7 @@ func (l *Locker) undelivered(g Grant) {
 
 // GiveBack releases a grant that never reached its holder.
 func (l *Locker) GiveBack(g Grant) {
-	l.counts.givenBack.Add(1)
+	l.engine.Counts.GivenBack.Add(1)
 	if g.ballot != nil {
 		l.holds.endOf(g)
 		g.ballot.takeBack()
@@ -173,58 +165,36 @@ func (l *Locker) GiveBack(g Grant) {
 		}
 		return
 	}
-	l.inFlight.Add(1) // beyond the limit if necessary: no client has the token
+	l.engine.EnterAlways() // beyond the limit if necessary: no client has the token
 	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
 	for _, key := range g.More {
-		l.inFlight.Add(1)
+		l.engine.EnterAlways()
 		l.release(nil, lockID{g.db, key, g.Token}, func(bool, error) {})
 	}
 }
 
-// submit queues an operation, at once or with its read batch.
-func (l *Locker) submit(b *Batch, g *pool.Group, op pool.Operation) {
-	if b != nil {
-		b.Add(g, op)
-		return
-	}
-	var own pool.Batch
-	own.Add(g, op)
-	own.Send()
-}
-
-func (l *Locker) masterKey(k Key) string { return l.options.KeyPrefix + string(k) }
-
-func (l *Locker) enter() error {
-	if l.closing.Load() {
-		return ErrShutdown
-	}
-	if n := l.inFlight.Add(1); n > int64(l.options.MaxOperations) {
-		l.inFlight.Add(-1)
-		return &Busy{What: "operations in flight", Limit: l.options.MaxOperations, Option: "--max-operations"}
-	}
-	return nil
-}
-
-func (l *Locker) leave() { l.inFlight.Add(-1) }
-
 // Masters shows every master as database db's lanes see it.
-func (l *Locker) Masters(db int) []MasterStatus { return l.pool.Group(db).Statuses() }
+func (l *Locker) Masters(db int) []MasterStatus { return l.engine.Pool.Group(db).Statuses() }
 
 // DrainMaster stops sending new operations to a master, and UndrainMaster resumes; see
 // pool.Pool.Drain.
-func (l *Locker) DrainMaster(name string) error   { return l.pool.Drain(name) }
-func (l *Locker) UndrainMaster(name string) error { return l.pool.Undrain(name) }
+func (l *Locker) DrainMaster(name string) error   { return l.engine.Pool.Drain(name) }
+func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain(name) }
 
 // Close rejects new operations. It waits, at most for the timeout, until all operations
 // in flight have been answered and all undo commands have left the queues.
 func (l *Locker) Close(timeout time.Duration) error {
-	l.closing.Store(true)
-	for end := l.clock.Now() + timeout; ; {
-		busy := int(l.inFlight.Load()) + l.events.busy() + l.pool.Busy()
+	l.engine.Close()
+	return l.untilIdle(timeout)
+}
+
+func (l *Locker) untilIdle(timeout time.Duration) error {
+	for end := l.engine.Clock.Now() + timeout; ; {
+		busy := l.engine.InFlight() + l.events.busy() + l.engine.Pool.Busy()
 		if busy == 0 {
 			return nil
 		}
-		if l.clock.Now() > end {
+		if l.engine.Clock.Now() > end {
 			return errors.New("closed with operations in flight; what they took expires by itself")
 		}
 		time.Sleep(time.Millisecond)

@@ -5,16 +5,18 @@ package redlock
 
 import (
 	"strconv"
-	"sync"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
-// release is answered by every lane exactly once.
+// release is one release of a lease.
 type release struct {
+	engine.Plain
+	ballot engine.Ballot
 	locker *Locker
-	group  *pool.Group
 	id     lockID
 	key    string
 	copies uint16    // bits: masters that may hold a copy
@@ -24,23 +26,16 @@ type release struct {
 	start  time.Duration
 	scope  *releaseScope // nil = every copy
 	done   UnlockDone
-
-	mu        sync.Mutex
-	missing   missing
-	deleted   int // a: the copy is gone now
-	absent    int // z: certainly held no copy before
-	uncounted int // u: no answer that proves anything
-	over      bool
 }
 
 // releaseScope limits a release to copies that end up to some time after the release was
 // requested, or up to the expiry that was written on that master.
 type releaseScope struct {
 	upTo  time.Duration
-	wrote *[maxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
+	wrote *[quorum.MaxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
 }
 
-var _ pool.BulkOperation = (*release)(nil)
+var _ engine.Question = (*release)(nil)
 
 func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 	l.releaseAs(EventReleased, b, id, nil, nil, done)
@@ -49,7 +44,7 @@ func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
 // releaseAs is release with the event that listeners receive. It spares copies outside
 // its scope; nil = none.
 func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseScope, t *Trace, done UnlockDone) {
-	now := l.recent()
+	now := l.engine.Recent()
 	// The lease is forgotten before the release is queued: from here on no repair may
 	// re-create a copy.
 	known, ok := l.leases.drop(id)
@@ -57,16 +52,16 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseSc
 	if !ok {
 		known.copies = allLanes
 	}
-	g := l.pool.Group(id.db)
 	if b == nil && l.waits.count.Load() > 0 { // the release and the next waiter's ballot leave together
 		b = &Batch{}
 		defer b.Send()
 	}
 	l.dropNote(b, id)
-	l.submit(b, g, l.traced(t, &release{
-		locker: l, group: g, id: id, key: l.masterKey(id.key), copies: known.copies,
+	r := &release{
+		locker: l, id: id, key: l.engine.MasterKey(id.key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
-	}))
+	}
+	r.ballot.Ask(l.engine, b, l.engine.Pool.Group(id.db), t, r)
 	l.waits.onRelease(b, dbKey{id.db, id.key})
 }
 
@@ -74,16 +69,13 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseSc
 func (r *release) Props() pool.Props {
 	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
 	if r.scope == nil {
-		plan.Bulk = r.locker.script.releases
+		plan.Bulk = r.locker.engine.Scripts.Releases
 	}
 	return plan
 }
 
-// Word is the argument of the script that handles all releases of a flush.
+// BulkArg is the argument of the script that handles all releases of a flush.
 func (r *release) BulkArg() string { return string(r.id.token) }
-
-// Propose does nothing: a release has no fence.
-func (r *release) Propose(int64) {}
 
 // Command deletes whatever the token holds, usually without a guard: the command is sent
 // once and nothing overtakes it.
@@ -93,78 +85,65 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 		c.Set(pending.CommandArgs(m)...)
 		return true
 	}
-	c.Set("EVALSHA", r.locker.script.release, "1", r.key, string(r.id.token), "", "")
+	c.Set("EVALSHA", r.locker.engine.Scripts.Release, "1", r.key, string(r.id.token), "", "")
 	return true
 }
 
-// Answer counts one master.
-func (r *release) Answer(answer pool.Answer) {
-	if answer.Reply.Err != nil && r.copies&(1<<answer.Lane) != 0 && len(r.id.token) >= shortToken {
-		r.retryOn(answer.Lane)
+// Failed repeats the release on a master that did not answer. The guard spares copies that end
+// later than any copy that can exist now: if the token is used again, they belong to that later
+// lease.
+func (r *release) Failed(answer pool.Answer) {
+	if r.copies&(1<<answer.Lane) != 0 && len(r.id.token) >= shortToken {
+		r.ballot.Group.RetryRelease(answer.Lane, r.pendingRelease(answer.Lane))
 	}
-	r.mu.Lock()
-	if r.over { // read without the lock
-		r.mu.Unlock()
-		return
-	}
+}
+
+// Read: yes means that the copy is gone now, no that the master certainly held none before.
+func (r *release) Read(answer pool.Answer) engine.Reading {
 	switch {
 	case answer.Reply.Err != nil:
-		r.lacksLocked(&answer)
-	case answer.Reply.Kind == pool.ReplyInt && answer.Reply.Int == 1:
-		r.deleted++
-		r.missing.markCounted(answer.Lane)
-	case answer.Seal.Good && !answer.Seal.Quarantined:
-		r.absent++
-		r.missing.markCounted(answer.Lane)
-	default:
-		r.lacksLocked(&answer)
+		return engine.Uncounted
+	case engine.IsOne(answer.Reply):
+		return engine.Yes
+	case engine.CountsAsVote(answer):
+		return engine.No
 	}
-	released, err, decided := r.decideLocked()
-	r.over = decided
-	if released {
-		// The event is emitted with the lock held: the next holder of the key needs
-		// answers that come after this one, so its grant cannot be reported first.
-		r.locker.events.emit(r.event, r.id, r.fence, 0)
-	}
-	r.mu.Unlock()
-	if !decided {
-		return
-	}
-	if released {
-		r.locker.counts.released.Add(1)
-	}
-	r.locker.leave()
-	r.done(released, err)
+	return engine.Uncounted
 }
 
-func (r *release) lacksLocked(answer *pool.Answer) {
-	r.uncounted++
-	r.missing.markMissing(answer.Lane, r.locker.pool.Absence(answer))
-}
-
-func (r *release) decideLocked() (released bool, err error, decided bool) {
-	n, quorum := r.locker.pool.N(), r.locker.pool.Quorum()
+func (r *release) Decide(t *quorum.Tally) quorum.Result {
+	v := t.Result()
 	switch {
-	case r.deleted >= quorum:
-		return true, nil, true
-	case r.absent > n-quorum:
-		return false, nil, true
-	case r.deleted+r.absent+r.uncounted < n:
-		return false, nil, false
-	case r.valid && r.deleted > 0:
+	case v == quorum.Granted, v == quorum.Refused:
+		return v
+	case t.Pending() > 0:
+		return quorum.Undecided
+	case r.valid && t.Yes > 0:
 		// The lease was valid, so a quorum held it. The masters without an answer receive
 		// the release again until they have deleted their copy.
-		return true, nil, true
+		return quorum.Granted
 	}
-	return false, r.locker.noQuorum(&r.missing,
-		"whether the token held the lock is unknown; the release is repeated until every master has let go"), true
+	return quorum.Unknown
 }
 
-// retryOn repeats the release on a master that did not answer. The guard spares copies
-// that end later than any copy that can exist now: if the token is used again, they
-// belong to that later lease.
-func (r *release) retryOn(lane int) {
-	r.group.RetryRelease(lane, r.pendingRelease(lane))
+// DecidedLocked emits the event with the lock held: the next holder of the key needs answers
+// that come after this one, so its grant cannot be reported first.
+func (r *release) DecidedLocked(v quorum.Result) {
+	if v == quorum.Granted {
+		r.locker.events.emit(r.event, r.id, r.fence, 0)
+	}
+}
+
+func (r *release) Decided(v quorum.Result) {
+	var err error
+	switch v {
+	case quorum.Granted:
+		r.locker.engine.Counts.Released.Add(1)
+	case quorum.Unknown:
+		err = r.ballot.NoQuorum("whether the token held the lock is unknown; the release is repeated until every master has let go")
+	}
+	r.locker.engine.Leave()
+	r.done(v == quorum.Granted, err)
 }
 
 func (r *release) pendingRelease(lane int) pool.PendingRelease {
@@ -172,13 +151,13 @@ func (r *release) pendingRelease(lane int) pool.PendingRelease {
 	if r.scope == nil {
 		return l.pendingRelease(r.key, r.id.token, r.start)
 	}
-	return l.pendingReleaseUpTo(r.key, r.id.token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*expiryGrain)
+	return l.pendingReleaseUpTo(r.key, r.id.token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
 }
 
 // pendingRelease releases whatever the token may have held when the release was
 // requested.
 func (l *Locker) pendingRelease(key string, token Token, requested time.Duration) pool.PendingRelease {
-	return l.pendingReleaseUpTo(key, token, requested, l.maxTTL+l.masterTimeout+time.Second, 0)
+	return l.pendingReleaseUpTo(key, token, requested, l.engine.MaxTTL+l.engine.MasterTimeout+time.Second, 0)
 }
 
 // pendingReleaseUpTo spares copies that end later than upTo after the release was
@@ -189,7 +168,7 @@ func (l *Locker) pendingReleaseUpTo(key string, token Token, requested, upTo tim
 			return l.releaseWords(key, token, 0, max(then/1000+upTo.Milliseconds(), wrote))
 		},
 		Since: requested,
-		Until: requested + l.maxTTL + 4*l.masterTimeout,
+		Until: requested + l.engine.MaxTTL + 4*l.engine.MasterTimeout,
 	}
 }
 
@@ -199,5 +178,5 @@ func (l *Locker) pendingReleaseWithin(key string, token Token, lo, hi int64, unt
 
 // releaseWords is the command that deletes a copy if it ends within [lo, hi].
 func (l *Locker) releaseWords(key string, token Token, lo, hi int64) []string {
-	return []string{"EVALSHA", l.script.release, "1", key, string(token), strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)}
+	return []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)}
 }

@@ -54,9 +54,9 @@ func (s *holds) setTimerLocked() {
 		return
 	}
 	s.timerAt = first
-	delay := max(first-s.locker.clock.Now(), 0)
+	delay := max(first-s.locker.engine.Clock.Now(), 0)
 	if s.timer == nil {
-		s.timer = s.locker.clock.AfterFunc(delay, s.onTimer)
+		s.timer = s.locker.engine.Clock.AfterFunc(delay, s.onTimer)
 		return
 	}
 	s.timer.Reset(delay)
@@ -67,7 +67,7 @@ func (s *holds) onTimer() {
 	l := s.locker
 	var lost, renewing []*Hold
 	s.mu.Lock()
-	now := l.clock.Now()
+	now := l.engine.Clock.Now()
 	s.timerAt = 0
 	for n := 0; n < maxRenewals && len(s.queue) > 0 && s.queue[0].due <= now+renewalWindow; n++ {
 		h := heap.Pop(&s.queue).(*Hold)
@@ -95,7 +95,7 @@ func (s *holds) onTimer() {
 	s.mu.Unlock()
 	var batch Batch
 	for _, h := range renewing {
-		l.inFlight.Add(1)
+		l.engine.EnterAlways()
 		l.extend(&batch, h.renewalRequest(), h.onRenewed)
 	}
 	batch.Send()
@@ -121,7 +121,7 @@ func (h *Hold) renewalRequest() ExtendRequest {
 // onRenewed takes the masters' answer to a renewal.
 func (h *Hold) onRenewed(g Grant, err error) {
 	s := h.holds
-	now := s.locker.clock.Now()
+	now := s.locker.engine.Clock.Now()
 	s.mu.Lock()
 	if h.ended {
 		s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *holds) noteCopy(ids []lockID, taken bool) {
 	if s.count.Load() == 0 {
 		return
 	}
-	now := s.locker.clock.Now()
+	now := s.locker.engine.Clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {

@@ -1,4 +1,4 @@
-// copyRepair gives a copy back to a master that has lost it.
+// The repair of a lease's copy on a master that has lost it.
 
 package redlock
 
@@ -6,55 +6,50 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
-// copyRepair re-creates a copy on a master that lost it, of the kind that a quorum holds. It
-// never counts as a vote: the other masters have proved the lease.
-type copyRepair struct {
-	extension *extension
-	end       int64
+// repair re-creates a copy on a master that lost it, of the kind that a quorum holds. It never
+// counts as a vote: the other masters have proved the lease. It takes the keys, so nothing else
+// on them shares its flush.
+func (e *extension) repair(lane int) {
+	e.locker.engine.Counts.Repaired.Add(1)
+	e.group.Push(lane, &engine.Message{
+		Plan:     pool.Props{Key: e.keys[0], Rest: e.keys[1:], Exclusive: true, Sealed: true},
+		Write:    e.writeCopy,
+		OnAnswer: e.onRepaired,
+	})
 }
 
-var _ pool.Operation = (*copyRepair)(nil)
-
-// Props: it takes the keys, so nothing else on them shares its flush.
-func (h *copyRepair) Props() pool.Props {
-	keys := h.extension.keys
-	return pool.Props{Key: keys[0], Rest: keys[1:], Exclusive: true, Sealed: true}
-}
-
-// Propose: a copy has no fence.
-func (h *copyRepair) Propose(int64) {}
-
-// Command requests the copy unless the lease has been released meanwhile. A release forgets the
-// lease before it is queued, so it is either visible here or follows on this lane.
-func (h *copyRepair) Command(m *pool.SendContext, c *pool.Command) bool {
-	e := h.extension
+// writeCopy requests the copy unless the lease has been released meanwhile. A release forgets
+// the lease before it is queued, so it is either visible here or follows on this lane.
+func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
 	until, ok := e.heldUntil()
 	if !ok || m.Now >= until {
 		return false
 	}
-	h.end = repairedExpiry(m.Time, until-m.Now, e.locker.late)
-	s, key, token, end := &e.locker.script, e.keys[0], string(e.request.Token), m.Decimal(h.end)
+	end := m.Decimal(quorum.RepairedExpiry(m.Time, until-m.Now, e.locker.engine.Late))
+	s, key, token := e.locker.engine.Scripts, e.keys[0], string(e.request.Token)
 	switch {
 	case len(e.keys) > 1:
-		c.Set("EVALSHA", s.multi, strconv.Itoa(len(e.keys)))
-		c.Args = append(append(c.Args, e.keys...), token, end, flag(e.agreed.mode == Shared))
+		c.Set("EVALSHA", s.Multi, strconv.Itoa(len(e.keys)))
+		c.Args = append(append(c.Args, e.keys...), token, end, engine.Flag(e.agreed.mode == Shared))
 	case e.agreed.mode == Shared:
-		c.Set("EVALSHA", s.share, "1", key, token, end, "")
+		c.Set("EVALSHA", s.Share, "1", key, token, end, "")
 	case e.agreed.mode == Permits:
-		c.Set("EVALSHA", s.permit, "1", key, token, end,
-			strconv.FormatInt(e.agreed.limit, 10), strconv.FormatInt(e.agreed.slot, 10), flag(true))
+		c.Set("EVALSHA", s.Permit, "1", key, token, end,
+			strconv.FormatInt(e.agreed.limit, 10), strconv.FormatInt(e.agreed.slot, 10), engine.Flag(true))
 	default:
 		c.Set("SET", key, token, "NX", "PXAT", end)
 	}
 	return true
 }
 
-// Answer: the lease's own release goes to every master, so it covers a copy that may or may not
-// have been made.
-func (h *copyRepair) Answer(a pool.Answer) {
+// onRepaired: the lease's own release goes to every master, so it covers a copy that may or may
+// not have been made.
+func (e *extension) onRepaired(a pool.Answer) {
 	if a.Sent && a.Reply.Err == nil {
-		h.extension.locker.holds.noteCopy(h.extension.ids, isYes(a.Reply))
+		e.locker.holds.noteCopy(e.ids, engine.IsYes(a.Reply))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // Script is one call of a library's script.
@@ -67,14 +68,14 @@ const shortToken = 8
 // write writes the command for one master. Its arguments give a lease of ttl plus late,
 // so that a copy which arrives up to late after it was sent still lives for all of ttl.
 func (s *Script) write(l *Locker, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(l.script.noShorten), strconv.Itoa(len(s.Keys)))
+	c.Set("EVAL", s.text(l.engine.Scripts.NoShorten), strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
-		c.Args = append(c.Args, l.masterKey(key))
+		c.Args = append(c.Args, l.engine.MasterKey(key))
 	}
 	first := len(c.Args)
 	c.Args = append(c.Args, s.Args...)
 	if s.Time.Arg > 0 {
-		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.late), 10)
+		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.engine.Late), 10)
 	}
 }
 
@@ -84,9 +85,9 @@ func (t ScriptTime) of(m *pool.SendContext, ttl, late time.Duration) int64 {
 	case ScriptSeconds:
 		return int64((ttl + late + time.Second - 1) / time.Second)
 	case ScriptUnixMilliseconds:
-		return expiry(m.Time, ttl, late)
+		return quorum.Expiry(m.Time, ttl, late)
 	case ScriptUnixSeconds:
-		return (expiry(m.Time, ttl, late) + 999) / 1000
+		return (quorum.Expiry(m.Time, ttl, late) + 999) / 1000
 	}
 	return (ttl + late).Milliseconds()
 }
@@ -143,13 +144,4 @@ func (s *Script) existed(before string, key Key) bool {
 // foreign data. Servers of different versions put the word in different places.
 func isWrongType(r pool.Reply) bool {
 	return r.Err != nil && strings.Contains(r.Err.Error(), "WRONGTYPE")
-}
-
-// fromMaster reports whether a master has answered, possibly with an error.
-func fromMaster(r pool.Reply) bool {
-	if r.Err == nil {
-		return true
-	}
-	_, answered := r.Err.(pool.MasterError)
-	return answered
 }

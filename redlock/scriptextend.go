@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // scriptExtend is extend for another text. It keeps the same records and repairs the
 // copies of masters that lost theirs.
 func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
-	now := l.clock.Now()
+	now := l.engine.Clock.Now()
 	prolongs := *r.Script
 	prolongs.Prolongs = true
 	r.Script = &prolongs
@@ -40,23 +42,23 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 		}
 	}
 	s.command = func(m *pool.SendContext, c *pool.Command) bool {
-		if m.Now >= deadline(now, r.TTL) {
+		if m.Now >= quorum.Deadline(now, r.TTL) {
 			return false
 		}
 		r.Script.write(l, m, c, r.TTL)
 		return true
 	}
-	s.onResult = func(v ballotResult) {
+	s.onResult = func(v quorum.Result) {
 		switch v {
-		case granted:
+		case quorum.Granted:
 			outcome, e.kept, e.exact = s.outcome(ScriptYes), s.kept, true
 			// Copies outlast their lease by the time for late answers.
-			if lease := sums.longestIfUneven(s.voters(ScriptYes), l.late/2) - l.late; lease > 0 {
+			if lease := sums.longestIfUneven(s.voters(ScriptYes), l.engine.Late/2) - l.engine.Late; lease > 0 {
 				l.equalize(e, r.Trace, lease, &outcome)
 				return
 			}
 			e.grant(s.lostCopies(&r))
-		case refused:
+		case quorum.Refused:
 			outcome = s.outcome(ScriptNo)
 			l.dropRemnants(s, &r, now, s.voters(ScriptYes)...)
 			e.finish(Grant{}, ErrNotHeld)
@@ -65,18 +67,18 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 			if s.isUnclear() {
 				note = "a master's answer is none that the script is known to give, and the lease may have changed there"
 			}
-			e.finish(Grant{}, l.noQuorum(&s.missing, note))
+			e.finish(Grant{}, s.ballot.NoQuorum(note))
 		}
 	}
-	s.onLateVote = func(lane int, vote ScriptVote, v ballotResult) {
+	s.onLateVote = func(lane int, vote ScriptVote, v quorum.Result) {
 		switch {
-		case v == granted && vote == ScriptNo && !r.Partly:
+		case v == quorum.Granted && vote == ScriptNo && !r.Partly:
 			e.repair(lane)
-		case v == refused && vote == ScriptYes:
+		case v == quorum.Refused && vote == ScriptYes:
 			l.dropRemnants(s, &r, now, lane)
 		}
 	}
-	l.submit(b, s.group, l.traced(r.Trace, s))
+	s.ask(l, b, r.Trace)
 }
 
 // remainingTimes are what remains of the copies that a script has added to, on each
@@ -85,7 +87,7 @@ func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 // what it was promised, and the copy with the longest remaining time has at least that.
 type remainingTimes struct {
 	mu                sync.Mutex
-	shortest, longest [maxMasters]time.Duration // over all keys
+	shortest, longest [quorum.MaxMasters]time.Duration // over all keys
 }
 
 func (s *remainingTimes) note(lane int, left []pool.Reply) {
@@ -123,7 +125,7 @@ func (s *remainingTimes) longestIfUneven(lanes []int, margin time.Duration) time
 func (l *Locker) equalize(e *extension, trace *Trace, ttl time.Duration, outcome *ScriptOutcome) {
 	r := e.request
 	r.TTL, r.Trace = ttl, trace
-	l.inFlight.Add(1)
+	l.engine.EnterAlways()
 	l.extend(nil, r, func(g Grant, err error) {
 		if err != nil {
 			*outcome = ScriptOutcome{}
@@ -136,14 +138,14 @@ func (l *Locker) equalize(e *extension, trace *Trace, ttl time.Duration, outcome
 // this daemon's records show that the lease is over.
 func (l *Locker) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duration) (e *extension, lapsed bool) {
 	e = &extension{
-		locker: l, group: s.group, start: now, tally: s.tally,
+		locker: l, group: s.ballot.Group, start: now,
 		request: ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL},
 	}
-	l.inFlight.Add(1) // the extension leaves once more than it has entered
+	l.engine.EnterAlways() // the extension leaves once more than it has entered
 	for _, key := range r.Keys {
 		id := lockID{r.DB, key, r.Token}
 		known := l.leases.findOrAdd(id, now)
-		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.masterKey(key))
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
 		switch left := known.until - now; {
 		case r.Effect == ScriptAdds && left > 0:
 			e.request.TTL = max(e.request.TTL, left+r.TTL)
@@ -155,7 +157,7 @@ func (l *Locker) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duratio
 }
 
 // lostCopies marks the masters that have no copy to prolong.
-func (s *scriptBallot) lostCopies(r *ScriptRequest) (lost [maxMasters]bool) {
+func (s *scriptBallot) lostCopies(r *ScriptRequest) (lost [quorum.MaxMasters]bool) {
 	if r.Partly {
 		return lost
 	}
@@ -173,8 +175,8 @@ func (l *Locker) dropRemnants(s *scriptBallot, r *ScriptRequest, start time.Dura
 	}
 	for _, lane := range lanes {
 		for _, key := range r.Keys {
-			pending := l.pendingRelease(l.masterKey(key), r.Token, start)
-			s.group.Push(lane, &retryUntilAnswered{group: s.group, key: l.masterKey(key), pending: pending})
+			pending := l.pendingRelease(l.engine.MasterKey(key), r.Token, start)
+			engine.RetryUntilAnswered(s.ballot.Group, lane, l.engine.MasterKey(key), pending)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // Endless is the TTL of a lock without an expiry, where such locks are allowed. If a
@@ -20,7 +22,7 @@ type valueMode struct{}
 
 var _ lockMode = valueMode{}
 
-func (valueMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (valueMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {
 		c.Set("SET", a.key, string(a.token), "NX")
 		return
@@ -28,10 +30,10 @@ func (valueMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end in
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (valueMode) read(_ *ballot, answer pool.Answer) vote { return readVote(answer) }
+func (valueMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
 
 // takeBack leaves a copy alone that may belong to another client with the same value.
-func (valueMode) takeBack(a *ballot, lane int, c copyState) {
+func (valueMode) takeBack(a *lockBallot, lane int, c copyState) {
 	switch {
 	case c == copyMaybe && len(a.token) < shortToken:
 	case a.call.request.TTL < Endless:
@@ -41,25 +43,27 @@ func (valueMode) takeBack(a *ballot, lane int, c copyState) {
 	}
 }
 
-func (f valueMode) after(a *ballot, v ballotResult) (lockMode, error) { return retrySplit(f, a, v) }
+func (f valueMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	return retrySplit(f, a, v)
+}
 
 // undoAny deletes the token's copy whenever it ends.
-func (a *ballot) undoAny(lane int, c copyState, key string, token Token) {
+func (a *lockBallot) undoAny(lane int, c copyState, key string, token Token) {
 	l := a.call.locker
-	l.counts.undone.Add(1)
-	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: key, pending: pool.PendingRelease{
-		Args:        []string{"EVALSHA", l.script.release, "1", key, string(token), "", ""},
-		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.masterTimeout,
+	l.engine.Counts.Undone.Add(1)
+	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
+		Args:        []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), "", ""},
+		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.engine.MasterTimeout,
 		ConnectedAt: a.soleConnection(lane, c, token),
-	}})
+	})
 }
 
 // scriptMode acquires a lock with a library's script. The script's own answers are kept
 // for the client: the last yes and the last no before the outcome.
 type scriptMode struct {
 	script   *Script
-	before   [maxMasters]string      // which keys existed, see Script.splitAnswer
-	expiries [maxMasters]expiryRange // when a copy of this ballot ends
+	before   [quorum.MaxMasters]string      // which keys existed, see Script.splitAnswer
+	expiries [quorum.MaxMasters]expiryRange // when a copy of this ballot ends
 }
 
 // expiryRange is a range on a master's clock, in ms.
@@ -67,8 +71,8 @@ type expiryRange struct{ low, high int64 }
 
 var _ lockMode = (*scriptMode)(nil)
 
-func (f *scriptMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	ttl, late := a.call.request.TTL, a.call.locker.late
+func (f *scriptMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	ttl, late := a.call.request.TTL, a.call.locker.engine.Late
 	f.script.write(a.call.locker, m, c, ttl)
 	tight := len(a.token) < shortToken
 	for _, token := range f.script.Tokens {
@@ -100,21 +104,21 @@ func (t ScriptTime) expiryRange(m *pool.SendContext, ttl, late time.Duration, ti
 	return expiryRange{end - 300, end + (4 * late).Milliseconds() + 1300}
 }
 
-func (f *scriptMode) read(a *ballot, answer pool.Answer) vote {
+func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
 	switch {
 	case !answer.Sent:
 		return vote{}
-	case !fromMaster(answer.Reply):
+	case !engine.FromMaster(answer.Reply):
 		return vote{copy: copyMaybe}
 	}
 	own, more := f.script.splitAnswer(answer.Reply)
 	before := more.before
 	f.before[answer.Lane] = before
-	if !a.over {
+	if !a.ballot.Over() {
 		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.locker)...)
 	}
 	scriptVote := f.script.Vote(own)
-	if answers := a.call.request.Answers; !a.over && answers != nil {
+	if answers := a.call.request.Answers; !a.ballot.Over() && answers != nil {
 		answers.note(scriptVote, own)
 	}
 	switch {
@@ -132,13 +136,13 @@ func (f *scriptMode) read(a *ballot, answer pool.Answer) vote {
 
 // takeBack spares what was there before. If a master did not answer, its earlier state is
 // unknown. If the token may have been the holder all along, its copy is left to expire.
-func (f *scriptMode) takeBack(a *ballot, lane int, c copyState) {
+func (f *scriptMode) takeBack(a *lockBallot, lane int, c copyState) {
 	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
 	}
 	at := f.expiries[lane]
 	for _, id := range a.ids() {
-		key := a.call.locker.masterKey(id.key)
+		key := a.call.locker.engine.MasterKey(id.key)
 		switch {
 		case c == copyMaybe && len(id.token) < shortToken:
 		case f.script.existed(f.before[lane], id.key):
@@ -150,7 +154,7 @@ func (f *scriptMode) takeBack(a *ballot, lane int, c copyState) {
 	}
 }
 
-func (f *scriptMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *scriptMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&scriptMode{script: f.script}, a, v)
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // ScriptEffect is the effect of a script that RunScript runs.
@@ -46,11 +48,11 @@ type ScriptDone func(ScriptOutcome, error)
 
 // RunScript runs a release or an extension that is written as a script.
 func (l *Locker) RunScript(b *Batch, r ScriptRequest, done ScriptDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(ScriptOutcome{}, err)
 		return
 	}
-	leave := func(o ScriptOutcome, err error) { l.leave(); done(o, err) }
+	leave := func(o ScriptOutcome, err error) { l.engine.Leave(); done(o, err) }
 	run := func(b *Batch) { l.runScript(b, r, leave) }
 	if r.Token == "" || l.tokenQueue.idle() {
 		run(b)
@@ -73,22 +75,22 @@ func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
 // libraryBallot runs the script on every master. If its effects are sealed, a yes counts
 // under a good seal only; a no always needs one.
 func (l *Locker) libraryBallot(r *ScriptRequest, sealed bool) *scriptBallot {
-	plan := pool.Props{Key: l.masterKey(r.Keys[0]), SharesKey: true, Sealed: true}
+	plan := pool.Props{Key: l.engine.MasterKey(r.Keys[0]), SharesKey: true, Sealed: true}
 	for _, key := range r.Keys[1:] {
-		plan.Rest = append(plan.Rest, l.masterKey(key))
+		plan.Rest = append(plan.Rest, l.engine.MasterKey(key))
 	}
-	s := l.newScriptBallot(l.pool.Group(r.DB), plan)
+	s := newScriptBallot(l.engine.Pool.Group(r.DB), plan)
 	s.script = r.Script
 	s.unwrap = func(answer *pool.Answer) []keptExpiry { return r.Script.unwrap(answer, l) }
 	s.read = func(answer pool.Answer) ScriptVote {
-		if !answer.Sent || !fromMaster(answer.Reply) {
+		if !answer.Sent || !engine.FromMaster(answer.Reply) {
 			return ScriptUnclear
 		}
 		vote := r.Script.Vote(answer.Reply)
 		if vote == ScriptUnclear && isWrongType(answer.Reply) {
 			vote = ScriptNo
 		}
-		if !countsAsVote(answer) && (vote == ScriptNo || sealed) {
+		if !engine.CountsAsVote(answer) && (vote == ScriptNo || sealed) {
 			return ScriptUnclear
 		}
 		return vote
@@ -104,7 +106,7 @@ func (s *scriptBallot) outcome(v ScriptVote) ScriptOutcome {
 
 // scriptRelease is release with another text.
 func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
-	now := l.recent()
+	now := l.engine.Recent()
 	if b == nil {
 		b = &Batch{}
 		defer b.Send()
@@ -119,35 +121,33 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	s := l.libraryBallot(&r, false)
 	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
-	read := s.read
-	s.read = func(answer pool.Answer) ScriptVote {
-		if answer.Reply.Err != nil && !fromMaster(answer.Reply) {
-			l.retryRelease(s.group, &r, answer.Lane, now)
+	s.onFailed = func(answer pool.Answer) {
+		if !engine.FromMaster(answer.Reply) {
+			l.retryRelease(s.ballot.Group, &r, answer.Lane, now)
 		}
-		return read(answer)
 	}
 	released := false
-	s.onDecidedLocked = func(v ballotResult) {
-		released = v == granted || v != refused && valid && s.tally.yes > 0
+	s.onDecidedLocked = func(v quorum.Result) {
+		released = v == quorum.Granted || v != quorum.Refused && valid && s.ballot.Tally.Yes > 0
 		for _, key := range r.Keys {
 			if released {
 				l.events.emit(EventReleased, lockID{r.DB, key, r.Token}, fence, 0)
 			}
 		}
 	}
-	s.onResult = func(v ballotResult) {
+	s.onResult = func(v quorum.Result) {
 		switch {
 		case released:
-			l.counts.released.Add(1)
+			l.engine.Counts.Released.Add(1)
 			done(s.outcome(ScriptYes), nil)
-		case v == refused:
+		case v == quorum.Refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
-			done(ScriptOutcome{}, l.noQuorum(&s.missing,
+			done(ScriptOutcome{}, s.ballot.NoQuorum(
 				"whether the token held the lock is unknown; the release is repeated until every master has let go"))
 		}
 	}
-	l.submit(b, s.group, l.traced(r.Trace, s))
+	s.ask(l, b, r.Trace)
 	for _, key := range r.Keys {
 		l.waits.onRelease(b, dbKey{r.DB, key})
 	}
@@ -160,7 +160,7 @@ func (l *Locker) retryRelease(g *pool.Group, r *ScriptRequest, lane int, start t
 		return
 	}
 	for _, key := range r.Keys {
-		g.RetryRelease(lane, l.pendingRelease(l.masterKey(key), r.Token, start))
+		g.RetryRelease(lane, l.pendingRelease(l.engine.MasterKey(key), r.Token, start))
 	}
 }
 
@@ -175,17 +175,17 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	s := l.libraryBallot(&r, true)
 	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
-	s.onResult = func(v ballotResult) {
+	s.onResult = func(v quorum.Result) {
 		switch v {
-		case granted:
+		case quorum.Granted:
 			done(s.outcome(ScriptYes), nil)
-		case refused:
+		case quorum.Refused:
 			done(s.outcome(ScriptNo), nil)
 		default:
-			done(ScriptOutcome{}, l.noQuorum(&s.missing, "some masters may have done it"))
+			done(ScriptOutcome{}, s.ballot.NoQuorum("some masters may have done it"))
 		}
 	}
-	l.submit(b, s.group, l.traced(r.Trace, s))
+	s.ask(l, b, r.Trace)
 	for _, key := range r.Keys {
 		l.waits.onRelease(b, dbKey{r.DB, key})
 	}

@@ -28,7 +28,7 @@ func (d *daemon) watches(key Key, length int) {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
 		ln := d.waits.queues[queueID{keys: string(key), peekOnly: true}]
-		return ln != nil && ln.length == length && ln.contender == nil && ln.watch.tracked == d.pool.N()
+		return ln != nil && ln.length == length && ln.contender == nil && ln.watch.tracked == d.engine.Pool.N()
 	})
 }
 
@@ -76,12 +76,12 @@ func TestAwaitFree_OfManyCostsTheMastersWhatOneCosts(t *testing.T) {
 		answers = append(answers, one)
 	}
 	d.watches("k", len(answers))
-	before := d.pool.Counters().Commands
+	before := d.engine.Pool.Counters().Commands
 	other.free("k", held.Token)
 	isFree(t, "the first one", answers[0])
 	// The first poll, and the votes of the masters for it; no other waiter polled.
-	if asked := d.pool.Counters().Commands - before; asked > int64(2*d.pool.N()) {
-		t.Errorf("%d commands for one that was woken, want no more than %d", asked, 2*d.pool.N())
+	if asked := d.engine.Pool.Counters().Commands - before; asked > int64(2*d.engine.Pool.N()) {
+		t.Errorf("%d commands for one that was woken, want no more than %d", asked, 2*d.engine.Pool.N())
 	}
 	for i, one := range answers[1:] { // no waiter takes the lock, so the next one polls
 		isFree(t, "number "+string(rune('b'+i)), one)

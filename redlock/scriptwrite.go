@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // WriteEffect is the change that a write makes to the copies.
@@ -49,7 +51,7 @@ func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
 
 // write sends the change to every master, whatever the others have.
 func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(false, err)
 		return
 	}
@@ -60,11 +62,11 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 		b = &Batch{}
 		defer b.Send()
 	}
-	w := &writeCall{locker: l, request: r, key: l.masterKey(r.Key), start: l.recent(), done: done}
-	w.ballot = l.newScriptBallot(l.pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
+	w := &writeCall{locker: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
+	w.ballot = newScriptBallot(l.engine.Pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
 	w.ballot.command, w.ballot.read, w.ballot.onResult, w.ballot.onLateVote = w.command, w.read, w.onResult, w.onLateVote
 	w.ballot.onDecidedLocked, w.ballot.unwrap = w.onDecidedLocked, w.unwrap
-	l.submit(b, w.ballot.group, l.traced(r.Trace, w.ballot))
+	w.ballot.ask(l, b, r.Trace)
 	if r.Effect != WriteReplaces {
 		l.waits.onRelease(b, dbKey{r.DB, r.Key})
 	}
@@ -78,7 +80,7 @@ type writeCall struct {
 	start   time.Duration
 	done    WriteDone
 	ballot  *scriptBallot
-	ends    [maxMasters]int64 // written for each master, ms of its clock
+	ends    [quorum.MaxMasters]int64 // written for each master, ms of its clock
 }
 
 func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
@@ -86,11 +88,11 @@ func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
 		// It prolongs the existing copy, so only its own undo matches the expiry.
-		w.ends[m.Lane] = expiry(m.Time, r.TTL, w.locker.late) + prolongedOffset
+		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.locker.engine.Late) + quorum.ProlongedOffset
 		end = m.Decimal(w.ends[m.Lane])
 	}
-	c.Set("EVALSHA", w.locker.script.write, "1", w.key,
-		writeWords[r.Effect], end, string(r.Value), string(r.Equal), flag(r.EndlessToo))
+	c.Set("EVALSHA", w.locker.engine.Scripts.Write, "1", w.key,
+		writeWords[r.Effect], end, string(r.Value), string(r.Equal), engine.Flag(r.EndlessToo))
 	return true
 }
 
@@ -111,60 +113,60 @@ func (w *writeCall) read(answer pool.Answer) ScriptVote {
 	switch {
 	case answer.Reply.Err != nil, answer.Reply.Kind != pool.ReplyInt:
 		return ScriptUnclear
-	case n == 1 && (countsAsVote(answer) || w.request.Effect == WriteDeletes):
+	case n == 1 && (engine.CountsAsVote(answer) || w.request.Effect == WriteDeletes):
 		return ScriptYes
-	case n != 1 && countsAsVote(answer), n == -1 && answer.Seal.Good:
+	case n != 1 && engine.CountsAsVote(answer), n == -1 && answer.Seal.Good:
 		return ScriptNo
 	}
 	return ScriptUnclear
 }
 
 // onDecidedLocked reports the release. The holder of the deleted lock is not known.
-func (w *writeCall) onDecidedLocked(v ballotResult) {
-	if r := &w.request; v == granted && r.Effect == WriteDeletes {
+func (w *writeCall) onDecidedLocked(v quorum.Result) {
+	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {
 		w.locker.events.emit(EventReleased, lockID{r.DB, r.Key, ""}, 0, 0)
 	}
 }
 
-func (w *writeCall) onResult(v ballotResult) {
+func (w *writeCall) onResult(v quorum.Result) {
 	l, s := w.locker, w.ballot
-	l.leave()
+	l.engine.Leave()
 	switch {
-	case v == granted:
+	case v == quorum.Granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
-			l.shorten(s.group, s.kept, deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
+			l.shorten(s.ballot.Group, s.kept, quorum.Deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
 		} else if r.Effect == WriteExpires {
-			l.holds.shortened(lockID{r.DB, r.Key, ""}, deadline(w.start, r.TTL))
+			l.holds.shortened(lockID{r.DB, r.Key, ""}, quorum.Deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)
-	case v == refused && w.mostlyWrongType():
+	case v == quorum.Refused && w.mostlyWrongType():
 		w.done(false, ErrWrongType)
-	case v == refused:
+	case v == quorum.Refused:
 		w.takeBack(s.voters(ScriptYes)...)
 		w.done(false, nil)
 	default:
 		w.takeBack(s.voters(ScriptYes)...)
-		w.done(false, l.noQuorum(&s.missing, "some masters may have done it"))
+		w.done(false, s.ballot.NoQuorum("some masters may have done it"))
 	}
 }
 
 // onLateVote: after a refusal, a minority may still have made the change.
-func (w *writeCall) onLateVote(lane int, vote ScriptVote, v ballotResult) {
-	if vote == ScriptYes && v == refused {
+func (w *writeCall) onLateVote(lane int, vote ScriptVote, v quorum.Result) {
+	if vote == ScriptYes && v == quorum.Refused {
 		w.takeBack(lane)
 	}
 }
 
 func (w *writeCall) mostlyWrongType() bool {
-	w.ballot.mu.Lock()
-	defer w.ballot.mu.Unlock()
+	w.ballot.ballot.Lock()
+	defer w.ballot.ballot.Unlock()
 	wrongType := 0
-	for i := range w.ballot.tally.n {
+	for i := range w.ballot.ballot.Tally.N {
 		if w.ballot.votes[i] == ScriptNo && w.ballot.replies[i].Int == -1 {
 			wrongType++
 		}
 	}
-	return wrongType > w.ballot.tally.n-w.ballot.tally.quorum
+	return wrongType > w.ballot.ballot.Tally.N-w.ballot.ballot.Tally.Quorum
 }
 
 // takeBack deletes a value that only a minority received. It makes no holder, unless it
@@ -175,8 +177,8 @@ func (w *writeCall) takeBack(lanes ...int) {
 		return
 	}
 	for _, lane := range lanes {
-		l.counts.undone.Add(1)
-		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.masterTimeout)
-		w.ballot.group.Push(lane, &retryUntilAnswered{group: w.ballot.group, key: w.key, pending: pending})
+		l.engine.Counts.Undone.Add(1)
+		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.engine.MasterTimeout)
+		engine.RetryUntilAnswered(w.ballot.ballot.Group, lane, w.key, pending)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/quorum"
 )
 
 // sharedMode shares the key with other readers. With the token of the writer it
@@ -23,9 +24,9 @@ import (
 // become the writer through another daemon, with a quorum that includes this master. A
 // late command must not downgrade that writer.
 type sharedMode struct {
-	downgradeBallots int                // ballots before this one that met a writer
-	writers          int                // masters that report the token as the writer; guarded by the ballot's lock
-	ends             *[maxMasters]int64 // when that copy ends, ms of the master's clock; each lane writes and reads its own entry
+	downgradeBallots int                       // ballots before this one that met a writer
+	writers          int                       // masters that report the token as the writer; guarded by the ballot's lock
+	ends             *[quorum.MaxMasters]int64 // when that copy ends, ms of the master's clock; each lane writes and reads its own entry
 }
 
 // maxDowngradeBallots bounds the ballots: another request may prolong the writer's copy
@@ -34,29 +35,29 @@ const maxDowngradeBallots = 8
 
 var _ lockMode = (*sharedMode)(nil)
 
-func (f *sharedMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *sharedMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	writer := ""
 	if f.downgradeBallots > 0 {
 		if writer = f.writerEnd(a, m.Lane); writer != "" {
 			a.call.downgrading.Store(true)
 		}
 	}
-	c.Set("EVALSHA", a.call.locker.script.share, "1", a.key, string(a.token), m.Decimal(end), writer)
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Share, "1", a.key, string(a.token), m.Decimal(end), writer)
 }
 
 // writerEnd is the expiry of the copy to downgrade on a master; "" if there is none. Once
 // the ballot is decided, the master's answer may describe the copy of a writer that the
 // client has become since.
-func (f *sharedMode) writerEnd(a *ballot, lane int) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if ends := f.ends[lane]; ends > 0 && !a.over {
+func (f *sharedMode) writerEnd(a *lockBallot, lane int) string {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	if ends := f.ends[lane]; ends > 0 && !a.ballot.Over() {
 		return strconv.FormatInt(ends, 10)
 	}
 	return ""
 }
 
-func (f *sharedMode) read(_ *ballot, answer pool.Answer) vote {
+func (f *sharedMode) read(_ *lockBallot, answer pool.Answer) vote {
 	r := answer.Reply
 	if r.Kind == pool.ReplyArray && answer.Sent && len(r.Items) == 2 {
 		f.writers++
@@ -69,16 +70,16 @@ func (f *sharedMode) read(_ *ballot, answer pool.Answer) vote {
 // downgradesNext reports whether the next ballot makes the reader. That is so if the writer
 // has been downgraded on some masters, and the others of a quorum reported its copy too
 // late for this ballot. The daemon does not wait for masters without an answer.
-func (f *sharedMode) downgradesNext(a *ballot) bool {
-	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.tally.yes+f.writers >= a.tally.quorum
+func (f *sharedMode) downgradesNext(a *lockBallot) bool {
+	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.ballot.Tally.Yes+f.writers >= a.ballot.Tally.Quorum
 }
 
-func (f *sharedMode) takeBack(a *ballot, lane int, c copyState) { a.undo(lane, c) }
+func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f *sharedMode) after(a *ballot, v ballotResult) (lockMode, error) {
-	a.mu.Lock()
+func (f *sharedMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	a.ballot.Lock()
 	met := f.writers > 0
-	a.mu.Unlock()
+	a.ballot.Unlock()
 	next := &sharedMode{downgradeBallots: f.downgradeBallots, ends: f.ends}
 	if met && f.downgradeBallots < maxDowngradeBallots {
 		next.downgradeBallots++

@@ -13,6 +13,7 @@ import (
 
 	"redlockd/pool/faulty"
 	"redlockd/redlock/checker"
+	"redlockd/redlock/scripts"
 )
 
 // twoKeys is the lock of two keys on all masters, by a majority. Its callers
@@ -161,7 +162,7 @@ func scenarios() []scenario {
 			l.read("k", "a", time.Now().Add(-time.Second)) // delayed on its way
 			return remains(l.cluster, "r_k", 0)
 		}, func(t *testing.T, c *cluster) string {
-			text, err := scriptText("share")
+			text, err := scripts.Text("share")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,6 @@
 // sharedFence chooses the fences of readers and permits, which may hold a key together.
 //
-// Exclusive grants of a key follow one another, and the interval rule (fence.go) relies on
+// Exclusive grants of a key follow one another, and the interval rule (quorum/fence.go) relies on
 // that. Readers and permits overlap: the further seal of one operation can come after the lock
 // of another. Then both may find the same smallest value that fits.
 //
@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 const (
@@ -33,71 +35,83 @@ const (
 	maxAhead = 16 * time.Millisecond
 )
 
+// sharedFences is the search of one ballot, guarded by the ballot's lock.
+type sharedFences struct {
+	open   bool          // another seal is in flight
+	ahead  time.Duration // > 0: another seal must be queued, with a proposal this far ahead
+	chosen int64         // the fence that a further seal has proved
+}
+
 // sharedFence is one further seal on all masters, with a proposal of its own.
 type sharedFence struct {
-	ballot   *ballot
-	ahead    int64 // µs
+	ballot   *lockBallot
 	fence    int64
 	answered int // the ballot's lock guards this and the fields below
 	fits     int
 	over     bool // decided
 }
 
-var _ pool.Operation = (*sharedFence)(nil)
-
-// Props: the answer of a later seal on a lane comes after the lock's vote has been counted.
-func (c *sharedFence) Props() pool.Props {
-	return pool.Props{Sealed: true, SealOnly: true, RaiseBy: c.ahead}
+// sealAhead queues another seal with a proposal that is ahead of the clock. The answer of a later
+// seal on a lane comes after the lock's vote has been counted.
+func (a *lockBallot) sealAhead(ahead time.Duration) {
+	c := &sharedFence{ballot: a}
+	a.ballot.Engine.Submit(nil, a.ballot.Group, &engine.Message{
+		Plan:      pool.Props{Sealed: true, SealOnly: true, RaiseBy: ahead.Microseconds()},
+		OnPropose: func(fence int64) { c.fence = fence + ahead.Microseconds() },
+		OnAnswer:  c.onAnswer,
+	})
 }
-func (c *sharedFence) Propose(fence int64)                           { c.fence = fence + c.ahead }
-func (c *sharedFence) Command(*pool.SendContext, *pool.Command) bool { return false }
 
-// Answer counts masters that gave the lock and whose register, in the same incarnation, was
+// onAnswer counts masters that gave the lock and whose register, in the same incarnation, was
 // below the fence.
-func (c *sharedFence) Answer(answer pool.Answer) {
+func (c *sharedFence) onAnswer(answer pool.Answer) {
 	a, seal := c.ballot, answer.Seal
-	a.mu.Lock()
-	c.answered++
-	if v := a.fencing.voter(answer.Lane); seal.Good && seal.IncarnationID == v.incarnation && seal.Old < c.fence && c.fence <= seal.Top {
-		c.fits++
-	}
-	var step ballotStep
-	switch {
-	case a.over, c.over:
-	case c.fits >= a.tally.quorum && a.reserveSharedFence(c.fence):
-		a.over, a.won = true, true
-		step.fence = c.fence
-	case c.fits >= a.tally.quorum, c.fits+a.tally.n-c.answered < a.tally.quorum:
-		// Another operation has the fence, or masters still to come cannot make up for those
-		// that it does not fit. The ballot does not wait for a slow master.
-		c.over, a.sharedFenceOpen = true, false
-		step = a.decide()
-	}
-	a.mu.Unlock()
-	step.run(a)
+	a.ballot.Reconsider(func() bool {
+		c.answered++
+		if v := a.fencing.Voter(answer.Lane); seal.Good && seal.IncarnationID == v.Incarnation && seal.Old < c.fence && c.fence <= seal.Top {
+			c.fits++
+		}
+		t := &a.ballot.Tally
+		switch {
+		case a.ballot.Over(), c.over:
+			return false
+		case c.fits >= t.Quorum && a.reserveSharedFence(c.fence):
+			a.shared.chosen = c.fence
+			return true
+		case c.fits >= t.Quorum, c.fits+t.N-c.answered < t.Quorum:
+			// Another operation has the fence, or masters still to come cannot make up for those
+			// that it does not fit. The ballot does not wait for a slow master.
+			c.over, a.shared.open = true, false
+			return true
+		}
+		return false
+	})
 }
 
-// chooseSharedFenceLocked returns the fence for a quorum of yes in a shared mode: the ballot's
-// own proposal, or another seal.
-func (a *ballot) chooseSharedFenceLocked() ballotStep {
+// chooseSharedFenceLocked chooses the fence for a quorum of yes in a shared mode: the ballot's
+// own proposal, or that of another seal.
+func (a *lockBallot) chooseSharedFenceLocked() quorum.Result {
+	b, f := &a.ballot, &a.fencing
 	switch {
-	case a.fencing.countContaining(a.fencing.proposal) >= a.tally.quorum && a.reserveSharedFence(a.fencing.proposal):
-		a.over, a.won = true, true
-		return ballotStep{fence: a.fencing.proposal}
-	case a.sharedFenceOpen:
-		return ballotStep{}
-	case a.fencing.rounds == maxSharedFenceSeals:
-		a.over = true
-		return ballotStep{fail: unknown}
+	case a.shared.chosen > 0:
+		b.Fence = a.shared.chosen
+		return quorum.Granted
+	case f.Containing(b.Proposal) >= b.Tally.Quorum && a.reserveSharedFence(b.Proposal):
+		b.Fence = b.Proposal
+		return quorum.Granted
+	case a.shared.open:
+		return quorum.Undecided
+	case f.Rounds == maxSharedFenceSeals:
+		return quorum.Unknown
 	}
-	a.fencing.rounds++
-	a.sharedFenceOpen = true
-	return ballotStep{sealAhead: min(minAhead<<(a.fencing.rounds-1), maxAhead)}
+	f.Rounds++
+	a.shared.open, a.shared.ahead = true, min(minAhead<<(f.Rounds-1), maxAhead)
+	return quorum.Undecided
 }
 
-func (a *ballot) reserveSharedFence(fence int64) bool {
+func (a *lockBallot) reserveSharedFence(fence int64) bool {
 	l := a.call.locker
-	return l.usedFences.reserve(fence, l.recent(), 4*l.masterTimeout)
+	return l.usedFences.reserve(fence, l.engine.Recent(), 4*l.engine.MasterTimeout)
 }
 
 // usedFences are the shared fences that this daemon has given, kept for as long as a seal that
@@ -119,14 +133,4 @@ func (c *usedFences) reserve(fence int64, now, keep time.Duration) bool {
 	_, earlier := c.previous[fence]
 	c.current[fence] = struct{}{}
 	return !recent && !earlier
-}
-
-// countContaining counts the voters whose interval contains the fence.
-func (f *fencing) countContaining(fence int64) (n int) {
-	for _, v := range f.voters[:f.yes] {
-		if v.low < fence && fence <= v.top {
-			n++
-		}
-	}
-	return n
 }

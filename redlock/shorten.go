@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // keptExpiry is a copy that a script wants to end earlier and that has kept its expiry.
@@ -44,7 +45,7 @@ func (s *Script) keptExpiries(reported []pool.Reply, lane int, l *Locker) (kept 
 	for _, one := range reported {
 		if at := one.Items; len(at) == 4 && at[0].Int >= 1 && at[0].Int <= int64(len(s.Keys)) {
 			kept = append(kept, keptExpiry{
-				lane: lane, key: l.masterKey(s.Keys[at[0].Int-1]),
+				lane: lane, key: l.engine.MasterKey(s.Keys[at[0].Int-1]),
 				ends: at[1].Int, set: at[2].Int, value: at[3].Str,
 			})
 		}
@@ -59,11 +60,11 @@ func (l *Locker) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, 
 		l.leases.shorten(id, until)
 	}
 	for _, k := range kept {
-		g.Push(k.lane, &retryUntilAnswered{group: g, key: k.key, pending: pool.PendingRelease{
-			Args: []string{"EVALSHA", l.script.trim, "1", k.key,
+		engine.RetryUntilAnswered(g, k.lane, k.key, pool.PendingRelease{
+			Args: []string{"EVALSHA", l.engine.Scripts.Trim, "1", k.key,
 				strconv.FormatInt(k.ends, 10), strconv.FormatInt(k.set, 10), k.value},
-			Until: until + 4*l.masterTimeout,
-		}})
+			Until: until + 4*l.engine.MasterTimeout,
+		})
 	}
 	for _, id := range ids { // last: a renewal follows it on every master
 		l.holds.shortened(id, until)

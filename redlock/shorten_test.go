@@ -10,6 +10,8 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/redlock/quorum"
+	"redlockd/redlock/scripts"
 )
 
 // scriptRenewTo sets an end, a moment.
@@ -19,12 +21,12 @@ const scriptRenewTo = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call(
 // but for the times that are left.
 func (m *pureMaster) noShorten(text string, keys []string, args ...any) string {
 	m.t.Helper()
-	var known scripts
-	if _, err := known.load(); err != nil {
+	known, _, err := scripts.Load()
+	if err != nil {
 		m.t.Fatal(err)
 	}
 	began := time.Now()
-	words := []any{"EVAL", (&Script{Text: text, Prolongs: true}).text(known.noShorten), len(keys)}
+	words := []any{"EVAL", (&Script{Text: text, Prolongs: true}).text(known.NoShorten), len(keys)}
 	for _, key := range keys {
 		words = append(words, key)
 	}
@@ -345,8 +347,8 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 				said <- err
 			})
 			eventually(t, "the slow master has run the script", func() bool { return c.ends(2, "k") == before+1 })
-			b := &barrier{answered: make(chan pool.Answer, maxMasters)}
-			late.pool.Group(0).Push(2, b)
+			b := &barrier{answered: make(chan pool.Answer, quorum.MaxMasters)}
+			late.engine.Pool.Group(0).Push(2, b)
 			receive(t, b.answered) // and has said so
 			late.relays[2].Pause(faulty.ToMaster)
 			late.relays[1].Resume(faulty.ToMaster)

@@ -108,7 +108,7 @@ func TestStorm_FencesOfTwoDaemonsAreStrictlyOrdered(t *testing.T) {
 // failed in between, which shows as a seal that was not good.
 func (d *daemon) oneFurtherSeal() {
 	d.t.Helper()
-	n, faults := d.Counters(), d.pool.Counters()
+	n, faults := d.Counters(), d.engine.Pool.Counters()
 	if n.SecondSeals > n.Acquired || n.ThirdSeals > faults.VoidSeals+faults.BreakerOpened {
 		d.t.Errorf("%d second seals for %d grants, %d third ones; %d seals were bad, %d breakers opened",
 			n.SecondSeals, n.Acquired, n.ThirdSeals, faults.VoidSeals, faults.BreakerOpened)

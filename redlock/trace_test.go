@@ -6,23 +6,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"redlockd/pool"
 )
-
-func TestWatch_WithoutATraceIsTheOperationItselfAndAllocatesNothing(t *testing.T) {
-	d := newPureDaemon(t, Options{})
-	op := pool.Operation(&release{})
-	request := &LockRequest{Requester: &Requester{}}
-	n := testing.AllocsPerRun(100, func() {
-		if d.traced(nil, op) != op || d.traced(request.trace(), op) != op {
-			t.Fatal("something stands in front of the operation")
-		}
-	})
-	if n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
 
 // A request that is tried several times, and waits, announces every ballot, and each vote comes.
 func TestTrace_ReceivesEveryVoteThatWasAnnounced(t *testing.T) {

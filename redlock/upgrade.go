@@ -11,20 +11,22 @@ import (
 	"strconv"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // tokenMode is an exclusive lock with the caller's token.
 type tokenMode struct {
-	scores [maxMasters]int64 // expiry of the reader that was upgraded on a master
+	scores [quorum.MaxMasters]int64 // expiry of the reader that was upgraded on a master
 }
 
 var _ lockMode = (*tokenMode)(nil)
 
-func (f *tokenMode) command(a *ballot, m *pool.SendContext, c *pool.Command, end int64) {
-	c.Set("EVALSHA", a.call.locker.script.acquire, "1", a.key, string(a.token), m.Decimal(end))
+func (f *tokenMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.locker.engine.Scripts.Acquire, "1", a.key, string(a.token), m.Decimal(end))
 }
 
-func (f *tokenMode) read(_ *ballot, answer pool.Answer) vote {
+func (f *tokenMode) read(_ *lockBallot, answer pool.Answer) vote {
 	r := answer.Reply
 	switch {
 	case r.Kind != pool.ReplyArray || !answer.Sent:
@@ -38,7 +40,7 @@ func (f *tokenMode) read(_ *ballot, answer pool.Answer) vote {
 
 // takeBack also goes to masters that did not report what they did: the script finds out.
 // It goes on for as long as the longest read lease can last.
-func (f *tokenMode) takeBack(a *ballot, lane int, c copyState) {
+func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
 	if c != copyMade && c != copyUpgraded && c != copyMaybe {
 		return
 	}
@@ -46,15 +48,15 @@ func (f *tokenMode) takeBack(a *ballot, lane int, c copyState) {
 	if c == copyUpgraded {
 		score = strconv.FormatInt(f.scores[lane], 10)
 	}
-	l.counts.undone.Add(1)
-	a.call.group.Push(lane, &retryUntilAnswered{group: a.call.group, key: a.key, pending: pool.PendingRelease{
-		Args: []string{"EVALSHA", l.script.unupgrade, "1", a.key, string(a.token),
+	l.engine.Counts.Undone.Add(1)
+	engine.RetryUntilAnswered(a.call.group, lane, a.key, pool.PendingRelease{
+		Args: []string{"EVALSHA", l.engine.Scripts.Unupgrade, "1", a.key, string(a.token),
 			strconv.FormatInt(a.ends[lane], 10), score},
-		Until: a.start + l.maxTTL + 4*l.masterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
-	}})
+		Until: a.start + l.engine.MaxTTL + 4*l.engine.MasterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
+	})
 }
 
-func (f *tokenMode) after(a *ballot, v ballotResult) (lockMode, error) {
+func (f *tokenMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&tokenMode{}, a, v)
 }
 

@@ -50,7 +50,7 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 		one.waits.mu.Lock()
 		defer one.waits.mu.Unlock()
 		ln := one.waits.queues[queueID{keys: "k"}]
-		return ln != nil && ln.watch.tracked == one.pool.N()
+		return ln != nil && ln.watch.tracked == one.engine.Pool.N()
 	})
 	two.free("k", tokenB)
 	if a := receive(t, answer); a.err != nil {

@@ -3,10 +3,11 @@
 package redlock
 
 import (
-	"sync"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // View is what a quorum agrees on.
@@ -26,65 +27,64 @@ type ViewDone func(View, error)
 
 // View reads a key.
 func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
-	if err := l.enter(); err != nil {
+	if err := l.engine.Enter(); err != nil {
 		done(View{}, err)
 		return
 	}
-	g := l.pool.Group(db)
-	l.submit(b, g, &viewCall{locker: l, group: g, key: l.masterKey(key), done: done})
+	w := &viewCall{locker: l, key: l.engine.MasterKey(key), done: done}
+	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(db), nil, w)
 }
 
 // viewCall is one View.
 type viewCall struct {
+	engine.Plain
+	ballot engine.Ballot
 	locker *Locker
-	group  *pool.Group
 	key    string
 	done   ViewDone
 
-	mu       sync.Mutex
-	missing  missing
-	views    []View // of masters whose answer counts
-	answered int
-	over     bool
+	views  []View // of masters whose answer counts
+	agreed View
 }
 
-var _ pool.Operation = (*viewCall)(nil)
+var _ engine.Question = (*viewCall)(nil)
 
 func (w *viewCall) Props() pool.Props { return pool.Props{Key: w.key, SharesKey: true, Sealed: true} }
-func (w *viewCall) Propose(int64)     {}
 
 func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("EVALSHA", w.locker.script.view, "1", w.key)
+	c.Set("EVALSHA", w.locker.engine.Scripts.View, "1", w.key)
 	return true
 }
 
-func (w *viewCall) Answer(answer pool.Answer) {
-	w.mu.Lock()
-	if w.over { // read without the lock
-		w.mu.Unlock()
-		return
-	}
-	w.answered++
-	// A quarantined master may have forgotten what it does not show. A token that has a
-	// copy there instead holds nothing by it: no grant has counted that yes vote.
-	if one, ok := w.locker.readView(answer.Reply); ok && countsAsVote(answer) {
+// Read: a quarantined master may have forgotten what it does not show. A token that has a
+// copy there instead holds nothing by it: no grant has counted that yes vote.
+func (w *viewCall) Read(answer pool.Answer) engine.Reading {
+	if one, ok := w.locker.readView(answer.Reply); ok && engine.CountsAsVote(answer) {
 		w.views = append(w.views, one)
-		w.missing.markCounted(answer.Lane)
-	} else {
-		w.missing.markMissing(answer.Lane, w.locker.pool.Absence(&answer))
+		return engine.Neither
 	}
-	seen, decided := agreement(w.views, w.locker.pool.N(), w.locker.pool.Quorum())
-	w.over = decided || w.answered == w.locker.pool.N()
-	over := w.over
-	w.mu.Unlock()
+	return engine.Uncounted
+}
+
+func (w *viewCall) Decide(t *quorum.Tally) quorum.Result {
+	view, decided := agreement(w.views, t.N, t.Quorum)
 	switch {
 	case decided:
-		w.locker.leave()
-		w.done(seen, nil)
-	case over:
-		w.locker.leave()
-		w.done(View{}, w.locker.noQuorum(&w.missing, "what stands at the key is unknown"))
+		w.agreed = view
+		return quorum.Granted
+	case t.Pending() == 0:
+		return quorum.Unknown
 	}
+	return quorum.Undecided
+}
+
+func (w *viewCall) Decided(r quorum.Result) {
+	w.locker.engine.Leave()
+	if r == quorum.Granted {
+		w.done(w.agreed, nil)
+		return
+	}
+	w.done(View{}, w.ballot.NoQuorum("what stands at the key is unknown"))
 }
 
 func (l *Locker) readView(r pool.Reply) (View, bool) {
@@ -98,7 +98,7 @@ func (l *Locker) readView(r pool.Reply) (View, bool) {
 	}
 	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
 	if left := r.Items[2].Int; left >= 0 {
-		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.late-(expiryGrain+prolongedOffset)*time.Millisecond, time.Millisecond)
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.engine.Late-(quorum.ExpiryGrain+quorum.ProlongedOffset)*time.Millisecond, time.Millisecond)
 	}
 	return v, true
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/quorum"
 )
 
 // The timer that refreshes tickets may fire when the queue is empty for a moment, because
@@ -145,13 +146,13 @@ func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
 		eventually(t, "all have it", func() bool { at := c.copies("k"); return at[0] != "" && at[1] != "" && at[2] != "" })
 		d.relays[2].Pause()
 		answer := make(chan lockAnswer, 1)
-		d.inFlight.Add(1)
+		d.engine.EnterAlways()
 		call := &acquireCall{
-			locker: d.Locker, group: d.pool.Group(0), began: d.recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
+			locker: d.Locker, group: d.engine.Pool.Group(0), began: d.engine.Recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
 			request: LockRequest{Key: "k", TTL: long, Mode: Shared, Token: token, Fair: fair},
 		}
 		// As after a first ballot, behind which the copy on b was moved.
-		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[maxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
+		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[quorum.MaxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
 		if fair {
 			f = &fairMode{lockMode: f}
 		}

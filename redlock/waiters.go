@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/work"
 )
 
 // dbKey identifies a key for which a request may wait.
@@ -66,7 +68,7 @@ type waiters struct {
 // that arrives after that is given back. When the time is over the answer is ErrHeld, or
 // the reason why the masters could not decide.
 func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
-	w := &waiter{waits: &l.waits, request: r, done: done, end: l.recent() + r.Wait}
+	w := &waiter{waits: &l.waits, request: r, done: done, end: l.engine.Recent() + r.Wait}
 	enter := l.waits.enter
 	if r.Fair {
 		enter = l.waits.enqueue
@@ -118,7 +120,7 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	s.count.Add(1)
-	w.timer = s.locker.clock.AfterFunc(max(w.end-s.locker.clock.Now(), 0), w.onTimeout)
+	w.timer = s.locker.engine.Clock.AfterFunc(max(w.end-s.locker.engine.Clock.Now(), 0), w.onTimeout)
 	first := ln.head == w && ln.contender == nil
 	if first {
 		ln.setContenderLocked(w)
@@ -172,7 +174,7 @@ func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	if ln := s.queues[id]; ln != nil {
 		return ln
 	}
-	ln := &waitQueue{waits: s, queueID: id, keys: w.request.sortedKeys(), group: s.locker.pool.Group(id.db)}
+	ln := &waitQueue{waits: s, queueID: id, keys: w.request.sortedKeys(), group: s.locker.engine.Pool.Group(id.db)}
 	if s.queues == nil {
 		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
 	}
@@ -255,14 +257,14 @@ func (w *waiter) finalError() error {
 	case w.downgrading != nil:
 		return w.downgrading
 	case !w.everRefused && (w.queue == nil || !w.queue.everDecided):
-		return w.waits.locker.noQuorum(&missing{}, "the wait was over before the masters had answered")
+		return w.waits.locker.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
 	}
 	return ErrHeld
 }
 
 // noteDowngrade keeps an error that a later refusal must not hide.
 func (w *waiter) noteDowngrade(err error) {
-	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.downgrading {
+	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.Downgrading {
 		w.downgrading = n
 	}
 }
@@ -312,11 +314,27 @@ func (l *Locker) EndWaits() {
 		w.leaveQueue()
 		w.done(Grant{}, ErrShutdown)
 	}
-	l.endWorkWaits()
+	l.Works.EndWaits()
 }
 
-// isClosed reports whether the daemon admits no more waiters.
-func (s *waiters) isClosed() bool {
+var _ work.Places = (*waiters)(nil)
+
+// EnterWait counts a request for work that waits, and LeaveWait its end.
+func (s *waiters) EnterWait() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := s.locker.options.MaxWaiters
+	if s.count.Load() >= int64(limit) {
+		return &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"}
+	}
+	s.count.Add(1)
+	return nil
+}
+
+func (s *waiters) LeaveWait() { s.count.Add(-1) }
+
+// WaitsEnded reports whether the daemon admits no more waiters.
+func (s *waiters) WaitsEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed

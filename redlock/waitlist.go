@@ -18,6 +18,13 @@ type Requester struct {
 	Trace *Trace
 }
 
+func (r *LockRequest) trace() *Trace {
+	if r.Requester == nil {
+		return nil
+	}
+	return r.Requester.Trace
+}
+
 // Waiting is one request that waits.
 type Waiting struct {
 	Keys      []Key // the keys that it waits for
@@ -33,7 +40,7 @@ type Waiting struct {
 // them, those that have waited longest first. all is how many there are. It walks over
 // all wait queues once; wanted must be quick.
 func (l *Locker) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiting, all int) {
-	s, now := &l.waits, l.clock.Now()
+	s, now := &l.waits, l.engine.Clock.Now()
 	if s.count.Load() == 0 {
 		return nil, 0
 	}

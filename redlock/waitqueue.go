@@ -152,7 +152,7 @@ func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
 	ln.contender = nil
 	left := w.over
 	w.noteDowngrade(err)
-	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.locker.clock.Now() < w.end && !s.closed
+	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.locker.engine.Clock.Now() < w.end && !s.closed
 	if stays {
 		w.firstErr = nil // from here on the wait queue has it
 		if errors.Is(err, ErrHeld) {
@@ -220,7 +220,7 @@ func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 
 // setTimerLocked sets the timer.
 func (ln *waitQueue) setTimerLocked(delay time.Duration) {
-	clock := ln.waits.locker.clock
+	clock := ln.waits.locker.engine.Clock
 	ln.wakeAt = clock.Now() + delay
 	if ln.timer == nil {
 		ln.timer = clock.AfterFunc(delay, ln.onTimer)
@@ -237,7 +237,7 @@ func (ln *waitQueue) onTimer() {
 		s.mu.Unlock()
 		return
 	}
-	if early := ln.wakeAt - s.locker.clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
+	if early := ln.wakeAt - s.locker.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
 		ln.timer.Reset(early)
 		s.mu.Unlock()
 		return

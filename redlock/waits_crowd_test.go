@@ -24,7 +24,7 @@ func TestWait_AThousandWaitersAreServedInOrderForThePriceOfOne(t *testing.T) {
 		})
 	}
 	eventually(t, "the first has asked", func() bool { return d.Counters().Refused > 0 })
-	before := d.pool.Counters()
+	before := d.engine.Pool.Counters()
 	var took []time.Duration
 	for i := range n {
 		began := time.Now()
@@ -36,7 +36,7 @@ func TestWait_AThousandWaitersAreServedInOrderForThePriceOfOne(t *testing.T) {
 		}
 		held = w.grant
 	}
-	after := d.pool.Counters()
+	after := d.engine.Pool.Counters()
 	if flushes := float64(after.Flushes-before.Flushes) / n / 5; flushes > 3 {
 		t.Errorf("%.2f flushes per hand-over on each master, want at most 3", flushes)
 	}
@@ -74,7 +74,7 @@ func TestWait_AHundredThousandWaitersCostNoGoroutines(t *testing.T) {
 		}
 	}
 	eventually(t, "the first of every line has asked", func() bool { return d.Counters().Refused >= int64(keys) })
-	eventually(t, "nothing is on its way", func() bool { return d.pool.Busy() == 0 })
+	eventually(t, "nothing is on its way", func() bool { return d.engine.Pool.Busy() == 0 })
 	n := keys * each
 	if bytes := (int64(heap()) - int64(before)) / int64(n); bytes > 1024 {
 		t.Errorf("%d bytes for each of %d waiters, want at most 1024", bytes, n)

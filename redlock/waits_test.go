@@ -24,7 +24,7 @@ func (d *daemon) waiting(key string, r LockRequest) <-chan waited {
 		d.waits.mu.Lock()
 		defer d.waits.mu.Unlock()
 		ln := d.waits.queues[queueID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
-		return d.Counters().Refused > before && ln != nil && ln.watch.tracked == d.pool.N()
+		return d.Counters().Refused > before && ln != nil && ln.watch.tracked == d.engine.Pool.N()
 	})
 	return out
 }

@@ -14,6 +14,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/checker"
+	"redlockd/redlock/quorum"
 )
 
 // witness is a client of a daemon.
@@ -146,7 +147,7 @@ func (f *foreigner) everywhere(args ...string) int {
 
 func (f *foreigner) acquire(key, token string, ttl time.Duration) bool {
 	call := f.book.Begin(checker.Acquire, key, token)
-	deadline := f.record.Now() + ttl - drift(ttl)
+	deadline := f.record.Now() + ttl - quorum.Drift(ttl)
 	yes := f.everywhere("SET", key, token, "NX", "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
 	switch {
 	case yes < pool.Quorum(len(f.links)):

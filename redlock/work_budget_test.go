@@ -191,7 +191,7 @@ func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
 	c.servers[1].RestartEmpty() // only a has the records, and c, which never received any
 	one.awaitProcess(1, c.servers[1])
 	one.Close(0)
-	one.pool.Close()
+	one.engine.Pool.Close()
 	two := c.startDaemon(relayed, keeps(keep))
 	for i := range c.servers {
 		two.await(i, "voting")

@@ -13,5 +13,6 @@
 //     commandsignal.go: the commands that a script may call;
 //   - classify.go, lockeffect.go, operation.go, argroles.go, outcomes.go, readoutcomes.go,
 //     answershape.go: from the paths to the Class;
-//   - set.go: SET and compare-and-delete without a script.
+//   - set.go: SET and compare-and-delete without a script;
+//   - stats.go: how often, and how long they take.
 package dropin

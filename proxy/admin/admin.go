@@ -16,7 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 // tlsPrefix marks an address that uses TLS, as for the port.
@@ -29,13 +29,13 @@ const (
 	requestTimeout = 30 * time.Second // for a request, except profiles
 )
 
-// Login authenticates users, see commands.Table.
+// Login authenticates users, see access.Users.
 type Login interface {
-	Authenticate(host, name, password string) (commands.HTTPUser, error)
+	Authenticate(host, name, password string) (access.HTTPUser, error)
 	NeedsLogin() bool
 }
 
-var _ Login = (*commands.Table)(nil)
+var _ Login = (*access.Users)(nil)
 
 // Options of a Server.
 type Options struct {
@@ -61,10 +61,9 @@ type Server struct {
 	server       *http.Server
 	tls          atomic.Pointer[tls.Config] // nil without TLS
 	draining     atomic.Bool
-	pollers      *pollers      // nil without a page
-	streams      chan struct{} // capacity maxStreams: open pages
-	openPages    pageCounts    // open pages per user
-	commandSlots chan struct{} // capacity maxCommands: commands in flight
+	watches      *watches      // nil without a page
+	requestSlots chan struct{} // capacity maxRequests: requests of pages in flight
+	walkSlot     chan struct{} // capacity 1: a step over the list of locks is under way
 	serving      bool          // Serve was called
 	done         chan struct{} // closed when no connection is accepted anymore
 }
@@ -100,9 +99,9 @@ func New(o Options) (*Server, error) {
 
 // newServer builds a server without an address.
 func newServer(o Options) *Server {
-	s := &Server{options: o, done: make(chan struct{}), streams: make(chan struct{}, maxStreams), commandSlots: make(chan struct{}, maxCommands)}
+	s := &Server{options: o, done: make(chan struct{}), requestSlots: make(chan struct{}, maxRequests), walkSlot: make(chan struct{}, 1)}
 	if o.Sources.Reader != nil {
-		s.pollers = newPollers(o.Sources, o.Logger)
+		s.watches = &watches{reader: o.Sources.Reader, all: map[int]*watch{}}
 	}
 	return s
 }
@@ -152,8 +151,8 @@ func (s *Server) Drain() { s.draining.Store(true) }
 // returns when nothing runs anymore.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.Drain()
-	if s.pollers != nil {
-		s.pollers.close() // streams of pages would never end by themselves
+	if s.watches != nil {
+		s.watches.end(nil)
 	}
 	if !s.serving {
 		s.listener.Close()

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/redlock"
@@ -66,7 +67,7 @@ func figures() Options {
 		},
 	}
 	return Options{
-		Listen: "127.0.0.1:0", Login: commands.NewTable(commands.Deps{}), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Listen: "127.0.0.1:0", Login: (*access.Users)(nil), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Figures: NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) { return true, "3 of 3" },
 	}
@@ -75,15 +76,15 @@ func figures() Options {
 // withUsers are an operator, a scraper and a worker.
 func withUsers(t *testing.T, o Options) Options {
 	t.Helper()
-	users, err := commands.NewUsers([]commands.User{
-		commands.Everything("operator", "op"),
+	users, err := access.NewUsers([]access.User{
+		access.Everything("operator", "op"),
 		{Name: "scraper", Passwords: [][sha256.Size]byte{sha256.Sum256([]byte("sc"))}, Commands: []string{"read"}},
 		{Name: "worker", Passwords: [][sha256.Size]byte{sha256.Sum256([]byte("wo"))}, Commands: []string{"lock"}, Keys: []string{"*"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Login = commands.NewTable(commands.Deps{Users: users})
+	o.Login = users
 	return o
 }
 

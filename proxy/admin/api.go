@@ -1,28 +1,32 @@
 package admin
 
-// api.go serves the page's requests beside its stream: the user and the daemon, the state
-// of one key on the masters, and the forced release. The last two run the port's commands
-// DINFO and DFORCE, so that categories, key patterns, rates and the log are the port's.
+// api.go serves the page's JSON beside the list of locks: the user, the state of the daemon,
+// one key on the masters, and the forced release. The last two are DINFO and DFORCE, so
+// that categories, key patterns, rates and the log are the port's.
 
 import (
-	"context"
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
 const (
-	// maxCommands is how many commands of pages run at once.
-	maxCommands = 8
-	// maxForceBody has space for a key of 512 bytes and its database.
-	maxForceBody = 2048
+	// maxRequests is how many of these requests run at once.
+	maxRequests = 8
+	maxKey      = 512
+	// maxWaiting bounds the waiters that are read, in a millisecond, and maxWaiterRows those
+	// that are sent.
+	maxWaiting, maxWaiterRows = 1000, 50
 )
 
 // CallDispatcher runs commands, see commands.Table.
@@ -31,44 +35,65 @@ type CallDispatcher interface{ Dispatch(*commands.Call) }
 var _ CallDispatcher = (*commands.Table)(nil)
 
 // about serves what the page needs once.
-func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor commands.HTTPUser) {
-	writeJSON(w, http.StatusOK, map[string]any{
-		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(commands.CategoryForce), "databases": s.databases(),
+func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HTTPUser) {
+	writeJSON(w, map[string]any{
+		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(access.CategoryForce), "databases": s.databases(),
 	})
 }
 
-// lock shows one key as DINFO does.
-func (s *Server) lock(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
-	key, err := decodeKey(r.URL.Query().Get("id"))
-	db, dbErr := strconv.Atoi(r.URL.Query().Get("db"))
-	if err := errors.Join(err, dbErr); err != nil {
-		writeText(w, http.StatusBadRequest, "a lock is named by db, a number, and id, its key in base64url: "+err.Error())
-		return
-	}
-	s.command(w, r, visitor, db, "DINFO", key)
+// databases returns those that can be viewed: another one would open connections to the
+// masters.
+func (s *Server) databases() []int {
+	in := append(s.options.Sources.Masters.Databases(), 0)
+	slices.Sort(in)
+	return slices.Compact(in)
 }
 
-// forceRequest is the body of a forced release.
-type forceRequest struct {
-	DB int    `json:"db"`
-	ID string `json:"id"`
+// database reads the parameter db, 0 without it, or writes an error.
+func (s *Server) database(w http.ResponseWriter, r *http.Request) (db int, ok bool) {
+	text := r.URL.Query().Get("db")
+	if db, err := strconv.Atoi(text); err != nil && text != "" {
+		writeText(w, http.StatusBadRequest, "db "+strconv.Quote(text)+" is not a number")
+	} else if !slices.Contains(s.databases(), db) {
+		writeText(w, http.StatusBadRequest, "db "+strconv.Itoa(db)+" is not in use by this daemon")
+	} else {
+		return db, true
+	}
+	return 0, false
 }
 
-// force releases a lock regardless of its holder. Other pages' scripts and forms cannot
-// do so: only JSON is accepted, which they may not send here.
-func (s *Server) force(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		writeText(w, http.StatusUnsupportedMediaType, "only application/json is accepted")
+// state serves everything but the list of locks. The parameter since is the number of the
+// last event that the page has.
+func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
+	db, ok := s.database(w, r)
+	if !ok {
 		return
 	}
-	var body forceRequest
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxForceBody)).Decode(&body)
-	key, keyErr := decodeKey(body.ID)
-	if err := errors.Join(err, keyErr); err != nil {
-		writeText(w, http.StatusBadRequest, `a lock is named by {"db": number, "id": its key in base64url}: `+err.Error())
+	watch := s.watches.of(db)
+	if watch == nil {
+		writeText(w, http.StatusServiceUnavailable, "this daemon is stopping")
 		return
 	}
-	s.command(w, r, visitor, body.DB, "DFORCE", key)
+	sources, keyFilter, now := &s.options.Sources, visitor.KeyFilter(), time.Now()
+	counts, locks := sources.Locks.Counters(), sources.Latencies.locks.all.load()
+	verdict, masters := watch.poll(sources.Locks, db, sources.Masters.Quorum(), now)
+	since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64) // else all
+	events, last, dropped := watch.eventsAfter(since)
+	waiting, all := sources.Reader.Waiting(db, keyFilter, maxWaiting)
+	if stuck, requests := stuckKeys(waiting, keyFilter); len(stuck) > 0 {
+		verdict.warnStuck(stuck, s.readLocks(r, db, stuck), requests, waiting[0].Since, now)
+	}
+	verdict.finish(len(masters), sources.Warning)
+	waiters := []map[string]any{}
+	for i := range waiting[:min(len(waiting), maxWaiterRows)] {
+		waiters = append(waiters, waiterRow(&waiting[i], keyFilter))
+	}
+	writeJSON(w, map[string]any{
+		"at": now.UnixMilli(), "headline": verdict, "masters": masters, "waiters": waiters, "waiting": all,
+		"granted": counts.Acquired, "refused": counts.Refused, "undecided": counts.NoQuorum + counts.Expired, "times": countsByBound(&locks),
+		"events": eventRows(events, keyFilter), "last_event": last, "dropped_events": dropped,
+		"in_flight": sources.Locks.InFlight(), "clients": sources.Clients().Connected, "draining": s.draining.Load(),
+	})
 }
 
 // replyChan receives the reply of one command.
@@ -76,55 +101,61 @@ type replyChan chan commands.Reply
 
 func (c replyChan) Complete(r commands.Reply)                        { c <- r }
 func (c replyChan) CompleteDeferred(deferred commands.DeferredReply) { c <- deferred.Reply() }
-func (c replyChan) wait(ctx context.Context) (r commands.Reply, ok bool) {
-	select {
-	case r = <-c:
-		return r, true
-	case <-ctx.Done():
-		return r, false
-	}
-}
 
-// command runs the port's command for a user.
-func (s *Server) command(w http.ResponseWriter, r *http.Request, visitor commands.HTTPUser, db int, word string, key redlock.Key) {
-	if !slices.Contains(s.databases(), db) {
-		writeText(w, http.StatusBadRequest, "db "+strconv.Itoa(db)+" is not in use by this daemon")
-		return
-	}
-	select {
-	case s.commandSlots <- struct{}{}:
-		defer func() { <-s.commandSlots }()
-	case <-r.Context().Done():
-		return
-	}
+// run runs a command of the port for a user; ok is false when the page has gone.
+func (s *Server) run(r *http.Request, visitor access.HTTPUser, db int, words ...string) (reply commands.Reply, ok bool) {
 	host, _ := origin(r.RemoteAddr)
 	client := &commands.Client{Addr: r.RemoteAddr, Host: host, Name: "page", User: visitor.Name(), DB: db, Proto: 3}
 	sink := make(replyChan, 1) // the one reply must never block
-	s.options.Commands.Dispatch(&commands.Call{Args: []string{word, string(key)}, Client: client, Batch: new(redlock.Batch), Completer: sink})
-	result, ok := sink.wait(r.Context())
-	switch {
-	case !ok: // the client has gone
-	case result.Kind == commands.KindError:
-		writeText(w, statusOf(result.Text), result.Text)
-	default:
-		writeJSON(w, http.StatusOK, jsonValue(result))
+	s.options.Commands.Dispatch(&commands.Call{Args: words, Client: client, Batch: new(redlock.Batch), Completer: sink})
+	select {
+	case reply = <-sink:
+		return reply, true
+	case <-r.Context().Done():
+		return reply, false
+	}
+}
+
+// command runs a command about a key, for a user with the category.
+func (s *Server) command(word string) userHandler {
+	return func(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
+		db, ok := s.database(w, r)
+		if !ok {
+			return
+		}
+		key, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("id"))
+		if err != nil {
+			writeText(w, http.StatusBadRequest, "a lock is named by db, a number, and id, its key in base64url: "+err.Error())
+			return
+		}
+		switch reply, ok := s.run(r, visitor, db, word, string(key)); {
+		case !ok:
+		case reply.Kind == commands.KindError:
+			writeText(w, statusOf(reply.Text), reply.Text)
+		default:
+			writeJSON(w, jsonValue(reply))
+		}
+	}
+}
+
+// sentAsJSON refuses what other sites' forms can send.
+func sentAsJSON(serve userHandler) userHandler {
+	return func(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			writeText(w, http.StatusUnsupportedMediaType, "only application/json is accepted")
+			return
+		}
+		serve(w, r, visitor)
 	}
 }
 
 // statusOf returns the HTTP status for the code of an error.
 func statusOf(text string) int {
 	code, _, _ := strings.Cut(text, " ")
-	switch code {
-	case "NOPERM":
-		return http.StatusForbidden
-	case "NOAUTH":
-		return http.StatusUnauthorized
-	case "TRYLATER":
-		return http.StatusTooManyRequests
-	case "NOQUORUM", "SHUTDOWN":
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusBadRequest
+	return cmp.Or(map[string]int{
+		"NOPERM": http.StatusForbidden, "NOAUTH": http.StatusUnauthorized, "TRYLATER": http.StatusTooManyRequests,
+		"NOQUORUM": http.StatusServiceUnavailable, "SHUTDOWN": http.StatusServiceUnavailable,
+	}[code], http.StatusBadRequest)
 }
 
 // jsonValue converts a reply for JSON. Integers are texts: a script's numbers are not
@@ -151,14 +182,8 @@ func jsonValue(r commands.Reply) any {
 	return all
 }
 
-func writeJSON(w http.ResponseWriter, status int, what any) {
-	text, err := json.Marshal(what)
-	if err != nil {
-		writeText(w, http.StatusInternalServerError, err.Error())
-		return
-	}
+func writeJSON(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(text) // a client that has gone needs no reply
+	_ = json.NewEncoder(w).Encode(what) // a client that has gone needs no reply
 }

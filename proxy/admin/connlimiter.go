@@ -28,7 +28,7 @@ const (
 type connLimiter struct {
 	mu    sync.Mutex
 	all   map[net.Conn]*httpConn
-	hosts map[string]*connCount
+	hosts map[string]connCount
 	sum   connCount
 	last  int // sequence of the latest
 }
@@ -46,7 +46,7 @@ type httpConn struct {
 }
 
 func newConnLimiter() *connLimiter {
-	return &connLimiter{all: make(map[net.Conn]*httpConn), hosts: make(map[string]*connCount)}
+	return &connLimiter{all: make(map[net.Conn]*httpConn), hosts: make(map[string]connCount)}
 }
 
 // connKey is the context key for the connection of a request.
@@ -83,9 +83,8 @@ func closeSocket(conn net.Conn) {
 func (v *connLimiter) register(conn net.Conn, host string) (evicted net.Conn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	ofHost := v.hosts[host]
 	switch {
-	case ofHost != nil && ofHost.open >= maxConnsPerHost:
+	case v.hosts[host].open >= maxConnsPerHost:
 		evicted = v.oldestLocked(func(one *httpConn) bool { return one.host == host && !one.complete })
 	case v.sum.open >= maxConns:
 		if evicted = v.oldestLocked(func(one *httpConn) bool { return !one.complete }); evicted == nil {
@@ -116,23 +115,20 @@ func (v *connLimiter) oldestLocked(evictable func(*httpConn) bool) (oldest net.C
 func (v *connLimiter) addLocked(conn net.Conn, host string) {
 	v.last++
 	v.all[conn] = &httpConn{host: host, sequence: v.last}
-	if v.hosts[host] == nil {
-		v.hosts[host] = &connCount{}
-	}
-	v.hosts[host].open++
-	v.sum.open++
+	v.countLocked(host, 1, 0)
 }
 
 func (v *connLimiter) removeLocked(conn net.Conn) {
-	one := v.all[conn]
+	v.countLocked(v.all[conn].host, -1, 0)
 	delete(v.all, conn)
-	v.hosts[one.host].open--
-	v.sum.open--
-	v.dropHostLocked(one.host)
 }
 
-func (v *connLimiter) dropHostLocked(host string) {
-	if *v.hosts[host] == (connCount{}) {
+// countLocked adds to the counts of a host and of all.
+func (v *connLimiter) countLocked(host string, open, served int) {
+	c := v.hosts[host]
+	c = connCount{c.open + open, c.served + served}
+	v.sum = connCount{v.sum.open + open, v.sum.served + served}
+	if v.hosts[host] = c; c == (connCount{}) {
 		delete(v.hosts, host)
 	}
 }
@@ -170,21 +166,16 @@ func (v *connLimiter) beginRequest(conn net.Conn, probe bool) (end func(), serve
 		return func() {}, true
 	}
 	one.complete, one.busy = true, true
-	of := v.hosts[one.host]
-	served = probe || v.sum.served < maxConns-reservedForProbes && of.served < maxConnsPerHost-reservedForProbesPerHost
-	counted := served && !probe
-	if counted {
-		v.sum.served++
-		of.served++
+	counted := 0
+	served = probe || v.sum.served < maxConns-reservedForProbes && v.hosts[one.host].served < maxConnsPerHost-reservedForProbesPerHost
+	if served && !probe {
+		counted = 1
 	}
+	v.countLocked(one.host, 0, counted)
 	return func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		one.busy = false
-		if counted {
-			v.sum.served--
-			of.served--
-			v.dropHostLocked(one.host)
-		}
+		v.countLocked(one.host, 0, -counted)
 	}, served
 }

@@ -19,190 +19,175 @@ const (
 	levelBad  = "bad"  // no lock is granted
 )
 
-// headline is the status at the top of the page.
+const (
+	stateVoting = "voting"
+	// flapSpan is how far back lost votes count: two of them are flapping.
+	flapSpan = 5 * time.Minute
+	// settled is how long a master votes until its last outage needs no attention.
+	settled = time.Minute
+	// stuckAfter is how long a wait takes before the headline names its key.
+	stuckAfter = 10 * time.Second
+)
+
+// headline is the verdict at the top of the page.
 type headline struct {
 	Level string   `json:"level"`
 	Lines []string `json:"lines"`
 }
 
-const (
-	stateVoting      = "voting"
-	stateQuarantined = "quarantined"
-)
-
-// outage is the time in which a master does not vote, as far back as there were viewers.
-type outage struct {
-	since      time.Time
-	reason     string        // the last that was reported: while it is dialled there is none
-	quarantine time.Duration // the longest remaining quarantine that was reported
+// warn adds a line that needs attention.
+func (h *headline) warn(format string, values ...any) {
+	if h.Lines = append(h.Lines, fmt.Sprintf(format, values...)); h.Level == levelGood {
+		h.Level = levelWarn
+	}
 }
 
-// outages by the master's name.
-type outages map[string]outage
+// history is what the polls saw of one master.
+type history struct {
+	state  string
+	age    time.Duration // of the present connection, or of the time without one
+	since  time.Time     // when the outage began, while there is one
+	reason string        // of the outage, the last that was reported: while it is dialled there is none
+	losses []time.Time   // when it stopped voting
+}
+
+// histories by the master's name.
+type histories map[string]*history
 
 // note adds the present state of the masters.
-func (a outages) note(reports []redlock.MasterReport, now time.Time) {
+func (a histories) note(reports []redlock.MasterReport, now time.Time) {
 	for i := range reports {
 		m := &reports[i]
-		if m.State == stateVoting {
-			delete(a, m.Name)
+		h, began := a[m.Name], now.Add(-m.Since)
+		if h == nil {
+			h = &history{since: began}
+			a[m.Name] = h
+		}
+		if h.state == stateVoting && (m.State != stateVoting || m.Since < h.age) {
+			h.losses, h.since, h.reason = append(h.losses, now), now, ""
+		}
+		for len(h.losses) > 0 && now.Sub(h.losses[0]) > flapSpan {
+			h.losses = h.losses[1:]
+		}
+		if h.state, h.age = m.State, m.Since; m.State == stateVoting {
 			continue
 		}
-		one, known := a[m.Name]
-		if began := now.Add(-m.Since); !known || began.Before(one.since) {
-			one.since = began
+		if began.Before(h.since) {
+			h.since = began
 		}
-		if reason := reasonOf(m); reason != "" {
-			one.reason = reason
+		if reason := reasonOf(m.Detail); reason != "" {
+			h.reason = reason
 		}
-		one.quarantine = max(one.quarantine, m.Left)
-		a[m.Name] = one
 	}
 }
 
-// votesIn is a phrase of pool.Status.Detail.
-const votesIn = "votes in "
-
-// reasonOf returns the detail without the times in it, which are shown elsewhere.
-func reasonOf(m *redlock.MasterReport) string {
-	reason := m.Detail
-	if at := strings.LastIndex(reason, ", "); at > 0 && (strings.HasSuffix(reason, " ago") || strings.HasPrefix(reason[at+2:], votesIn)) {
+// reasonOf returns the detail of pool.Status without the times in it, which are shown
+// elsewhere, and Go's errors in plain words.
+func reasonOf(reason string) string {
+	if at := strings.LastIndex(reason, ", "); at > 0 && (strings.HasSuffix(reason, " ago") || strings.HasPrefix(reason[at+2:], "votes in ")) {
 		reason = reason[:at]
 	}
-	return reason
-}
-
-// outageText describes why a master does not vote.
-func outageText(m *redlock.MasterReport, a outage, now time.Time) string {
-	reason := ""
-	if a.reason != "" {
-		reason = " (" + plainReason(a.reason) + ")"
-	}
-	ago := durationText(now.Sub(a.since))
-	switch m.State {
-	case stateQuarantined:
-		return m.Name + " is quarantined " + durationText(m.Left) + " more" + reason
-	case "refused":
-		return m.Name + " has been refused for " + ago + reason
-	case "draining", "drained":
-		return m.Name + " is being drained" + reason
-	case "failing":
-		return m.Name + " answers but refuses to write" + reason
-	case "suspect":
-		return m.Name + " is suspect: its votes do not count" + reason
-	case "dialing":
-		if a.reason == "" {
-			return m.Name + " is being dialled"
-		}
-	}
-	return m.Name + " stopped answering " + ago + " ago" + reason
-}
-
-// plainReason translates errors of Go into plain words; the page's table has the rest.
-func plainReason(reason string) string {
 	if strings.HasSuffix(reason, "context deadline exceeded") {
 		return "it can be reached but does not answer"
 	}
 	return reason
 }
 
-// stuckKey is a key with a wait that takes too long.
-type stuckKey struct {
-	key     string
-	held    time.Duration // 0 = unknown
-	exactly bool          // else at least
-	by      string        // "" = it is not held, as far as the masters show
-	waiting int
-	longest time.Duration
-}
-
-// stuckAfter is how long a wait takes before the headline reports it.
-const stuckAfter = 10 * time.Second
-
-// maxStuck keys are named in the headline.
-const maxStuck = 3
-
-func (s *stuckKey) text() string {
-	text := "key " + s.key
-	if s.by == "" {
-		text += " is not held by a client on any master,"
-	} else {
-		text += " has been held "
-		if !s.exactly {
-			text += "at least "
-		}
-		text += durationText(s.held) + " by " + s.by
+// outageText describes why a master does not vote.
+func outageText(m *redlock.MasterReport, h *history, now time.Time) string {
+	text := fmt.Sprintf("%s has been %s for %s", m.Name, m.State, seconds(now.Sub(h.since)))
+	if m.Left > 0 {
+		text = fmt.Sprintf("%s is %s for another %s", m.Name, m.State, seconds(m.Left))
 	}
-	return text + fmt.Sprintf(" with %d waiting, the first for %s", s.waiting, durationText(s.longest))
+	if h.reason != "" {
+		text += " (" + h.reason + ")"
+	}
+	return text
 }
 
-// diagnose builds the headline.
-func diagnose(reports []redlock.MasterReport, gone outages, quorum int, stuckKeys []stuckKey, now time.Time) headline {
-	var missing []string
+// diagnose builds the headline of the masters.
+func diagnose(reports []redlock.MasterReport, masters histories, quorum int, undecided int64, now time.Time) headline {
+	var missing, flapping, again []string
+	oldest := time.Duration(0)
 	for i := range reports {
-		if m := &reports[i]; m.State != stateVoting {
-			missing = append(missing, outageText(m, gone[m.Name], now))
+		oldest = max(oldest, reports[i].Since)
+	}
+	for i := range reports {
+		m, h := &reports[i], masters[reports[i].Name]
+		if m.State != stateVoting {
+			missing = append(missing, outageText(m, h, now))
+		}
+		switch n := len(h.losses); {
+		case n > 1:
+			flapping = append(flapping, fmt.Sprintf("%s stopped voting %d times", m.Name, n))
+		case m.State == stateVoting && m.Since < settled && (n > 0 || oldest-m.Since > settled):
+			again = append(again, fmt.Sprintf("%s for %s", m.Name, seconds(m.Since)))
 		}
 	}
-	n, voting := len(reports), len(reports)-len(missing)
-	h := headline{Level: levelGood, Lines: []string{fmt.Sprintf("All %d masters vote.", n)}}
-	switch list := strings.Join(missing, ", "); {
+	n, voting, list := len(reports), len(reports)-len(missing), strings.Join(missing, ", ")
+	h := headline{Level: levelGood}
+	switch {
 	case voting < quorum:
-		h = headline{levelBad, []string{
-			fmt.Sprintf("No lock can be granted: %d of %d masters can vote, %d are needed: %s.", voting, n, quorum, list),
-		}}
+		h = headline{levelBad, []string{fmt.Sprintf("No lock can be granted: %d of %d masters can vote, %d are needed: %s.", voting, n, quorum, list)}}
 	case len(missing) > 0:
-		h = headline{levelWarn, []string{
-			fmt.Sprintf("%d of %d masters cannot vote: %s.", len(missing), n, list),
-			fmt.Sprintf("Locks are granted: %d vote and %d are needed. %s", voting, quorum, spareText(voting-quorum)),
-		}}
+		h.warn("%d of %d masters cannot vote: %s.", len(missing), n, list)
+		h.warn("Locks are granted: %d vote and %d are needed. %d more may fail.", voting, quorum, voting-quorum)
 	}
-	slices.SortStableFunc(stuckKeys, func(a, b stuckKey) int { return int(b.longest/time.Millisecond - a.longest/time.Millisecond) })
-	for i := range stuckKeys[:min(len(stuckKeys), maxStuck)] {
-		line := stuckKeys[i].text() + "."
-		h.Lines = append(h.Lines, strings.ToUpper(line[:1])+line[1:])
+	if len(flapping) > 0 {
+		h.warn("Flapping in the last %d minutes: %s.", flapSpan/time.Minute, strings.Join(flapping, ", "))
 	}
-	if more := len(stuckKeys) - maxStuck; more > 0 {
-		h.Lines = append(h.Lines, fmt.Sprintf("%d more keys have been waited for longer than %s.", more, durationText(stuckAfter)))
+	if len(again) > 0 {
+		h.warn("Voting again: %s so far.", strings.Join(again, ", "))
 	}
-	if len(stuckKeys) > 0 && h.Level == levelGood {
-		h.Level = levelWarn
+	if undecided > 0 {
+		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", undecided)
 	}
 	return h
 }
 
-// withWarning adds a warning. It comes first unless there is something worse.
-func (h headline) withWarning(warning string) headline {
+// finish adds what is good, and a warning, which comes first unless there is something worse.
+func (h *headline) finish(masters int, warning string) {
+	if h.Level == levelGood {
+		h.Lines = []string{fmt.Sprintf("All %d masters vote.", masters)}
+	}
 	switch {
 	case warning == "":
 	case h.Level == levelGood:
-		h = headline{levelWarn, append([]string{warning}, h.Lines...)}
+		h.Level, h.Lines = levelWarn, append([]string{warning}, h.Lines...)
 	default:
 		h.Lines = append(h.Lines, warning)
 	}
-	return h
 }
 
-func spareText(more int) string {
-	switch more {
-	case 0:
-		return "None may fail any more."
-	case 1:
-		return "One more may fail."
+// stuckKeys returns the keys with the longest wait of those that take too long, and how many
+// requests wait for each key. The first of waiting has waited longest.
+func stuckKeys(waiting []redlock.Waiting, keyFilter func(redlock.Key) bool) (keys []redlock.Key, requests map[redlock.Key]int) {
+	requests = map[redlock.Key]int{}
+	for i := range waiting {
+		for _, key := range waiting[i].Keys {
+			if requests[key]++; i == 0 && waiting[i].Since >= stuckAfter && keyFilter(key) {
+				keys = append(keys, key)
+			}
+		}
 	}
-	return fmt.Sprintf("%d more may fail.", more)
+	return keys, requests
 }
 
-// durationText formats a duration for people.
-func durationText(d time.Duration) string {
-	s := int64(d.Round(time.Second) / time.Second)
-	switch {
-	case s < 120:
-		return fmt.Sprintf("%d s", max(s, 0))
-	case s < 2*60*60:
-		return fmt.Sprintf("%d min", s/60)
-	case s < 48*60*60:
-		return fmt.Sprintf("%d h", s/3600)
+// warnStuck names the key that a request waits for, its holder and the number of requests.
+func (h *headline) warnStuck(keys []redlock.Key, views []redlock.LockView, requests map[redlock.Key]int, longest time.Duration, now time.Time) {
+	if len(views) == 0 {
+		return
 	}
-	return fmt.Sprintf("%d days", s/86400)
+	at := max(0, slices.IndexFunc(views, func(v redlock.LockView) bool { return len(v.Holders) > 0 })) // of several keys some are free
+	key, v := keys[at], &views[at]
+	holds := "is not held by a client on any master,"
+	if len(v.Holders) > 0 {
+		holds = "is held by " + holdersText(v)
+	}
+	if fence := highestFence(v); fence > 0 { // the masters' time of the grant in µs
+		holds = fmt.Sprintf("has been held %s by %s", seconds(now.Sub(time.UnixMicro(int64(fence)))), holdersText(v))
+	}
+	h.warn("Key %s %s with %d waiting, the first for %s.", printable(string(key)), holds, requests[key], seconds(longest))
 }
+
+func seconds(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }

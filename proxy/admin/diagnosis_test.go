@@ -9,14 +9,24 @@ import (
 	"redlockd/redlock"
 )
 
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func everything(redlock.Key) bool { return true }
+
 func master(name, state, detail string, since time.Duration) redlock.MasterReport {
 	return redlock.MasterReport{Status: pool.Status{Name: name, State: state, Detail: detail, Since: since}}
 }
 
-func diagnosed(reports []redlock.MasterReport, quorum int, list ...stuckKey) (level, text string) {
-	gone := outages{}
-	gone.note(reports, noon)
-	h := diagnose(reports, gone, quorum, list, noon)
+// diagnosed is the headline after polls of a second each; the last one is at noon.
+func diagnosed(quorum int, polls ...[]redlock.MasterReport) (level, text string) {
+	masters, now := histories{}, noon.Add(-time.Duration(len(polls)-1)*time.Second)
+	for _, reports := range polls {
+		masters.note(reports, now)
+		now = now.Add(time.Second)
+	}
+	last := polls[len(polls)-1]
+	h := diagnose(last, masters, quorum, 0, noon)
+	h.finish(len(last), "")
 	return h.Level, strings.Join(h.Lines, "\n")
 }
 
@@ -31,19 +41,19 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	}{
 		{[]redlock.MasterReport{voting, voting, voting}, levelGood, []string{"All 3 masters vote."}},
 		{[]redlock.MasterReport{voting, master("m2", "down", "connection refused, 12s ago", 12*time.Second), voting}, levelWarn, []string{
-			"1 of 3 masters cannot vote: m2 stopped answering 12 s ago (connection refused).", "2 vote and 2 are needed. None may fail any more.",
+			"1 of 3 masters cannot vote: m2 has been down for 12s (connection refused).", "2 vote and 2 are needed. 0 more may fail.",
 		}},
 		{[]redlock.MasterReport{voting, voting, voting, young, voting}, levelWarn, []string{
-			"m4 is quarantined 83 s more (its memory is new)", "One more may fail.",
+			"m4 is quarantined for another 1m23s (its memory is new)", "1 more may fail.",
 		}},
 		{[]redlock.MasterReport{voting, master("m2", "refused", "is a replica", 3*time.Minute), master("m3", "failing", "OOM", time.Second)}, levelBad, []string{
-			"No lock can be granted: 1 of 3 masters can vote, 2 are needed: m2 has been refused for 3 min (is a replica), m3 answers but refuses to write (OOM).",
+			"No lock can be granted: 1 of 3 masters can vote, 2 are needed: m2 has been refused for 3m0s (is a replica), m3 has been failing for 1s (OOM).",
 		}},
 		{[]redlock.MasterReport{voting, master("m2", "dialing", "", time.Second), master("m3", "suspect", "its clock does not fit", 0)}, levelBad, []string{
-			"m2 is being dialled, m3 is suspect: its votes do not count (its clock does not fit)",
+			"m2 has been dialing for 1s, m3 has been suspect for 0s (its clock does not fit)",
 		}},
 	} {
-		level, text := diagnosed(c.reports, len(c.reports)/2+1)
+		level, text := diagnosed(len(c.reports)/2+1, c.reports)
 		if level != c.level {
 			t.Errorf("level %s, want %s: %s", level, c.level, text)
 		}
@@ -57,88 +67,145 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 
 // A master that is gone is dialled again and again: that is no change.
 func TestDiagnosis_RemembersSinceWhenAndWhyWhileItIsDialled(t *testing.T) {
-	gone := outages{}
-	gone.note([]redlock.MasterReport{master("m2", "down", "connection refused, 1s ago", time.Second)}, noon)
+	masters := histories{}
+	masters.note([]redlock.MasterReport{master("m1", "voting", "", time.Hour), master("m2", "down", "connection refused, 1s ago", time.Second)}, noon)
 	later := noon.Add(time.Minute)
-	dialled := []redlock.MasterReport{master("m1", "voting", "", 0), master("m2", "dialing", "", 0), master("m3", "voting", "", 0)}
-	gone.note(dialled, later)
-	if text := diagnose(dialled, gone, 2, nil, later).Lines[0]; !strings.Contains(text, "m2 stopped answering 61 s ago (connection refused)") {
+	dialled := []redlock.MasterReport{master("m1", "voting", "", time.Hour), master("m2", "dialing", "", 0), master("m3", "voting", "", time.Hour)}
+	masters.note(dialled, later)
+	if text := diagnose(dialled, masters, 2, 0, later).Lines[0]; !strings.Contains(text, "m2 has been dialing for 1m1s (connection refused)") {
 		t.Error(text)
 	}
-	gone.note([]redlock.MasterReport{master("m2", "voting", "", 0)}, later)
-	if len(gone) != 0 {
-		t.Errorf("it votes again: %v", gone)
+	if row := masterRow(&dialled[1], masters["m2"], later); row["since"] != int64(61_000) || row["detail"] != "connection refused" {
+		t.Errorf("the table shows %v", row)
 	}
 }
 
-func TestDiagnosis_NamesTheKeysThatAreWaitedForLongest(t *testing.T) {
-	voting := []redlock.MasterReport{master("m1", "voting", "", 0)}
-	level, text := diagnosed(voting, 1,
-		stuckKey{key: "b", longest: 20 * time.Second, waiting: 1},
-		stuckKey{key: "invoices", held: 4 * time.Minute, exactly: true, by: "worker-7 (10.0.0.9:1)", longest: 3 * time.Minute, waiting: 3},
-		stuckKey{key: "c", held: time.Hour, by: "token 12345678", longest: 15 * time.Second, waiting: 1},
-		stuckKey{key: "d", longest: 11 * time.Second}, stuckKey{key: "e", longest: 10 * time.Second})
-	want := "All 1 masters vote.\n" +
-		"Key invoices has been held 4 min by worker-7 (10.0.0.9:1) with 3 waiting, the first for 3 min.\n" +
-		"Key b is not held by a client on any master, with 1 waiting, the first for 20 s.\n" +
-		"Key c has been held at least 60 min by token 12345678 with 1 waiting, the first for 15 s.\n" +
-		"2 more keys have been waited for longer than 10 s."
-	if level != levelWarn || text != want {
-		t.Errorf("%s\n%s\nwant\n%s", level, text, want)
+// A verdict that looks at the present alone finds all well between two outages.
+func TestDiagnosis_KnowsMastersThatFlap(t *testing.T) {
+	voting := func(since time.Duration) []redlock.MasterReport {
+		return []redlock.MasterReport{master("m1", "voting", "", time.Hour), master("m2", "voting", "", since)}
+	}
+	down := []redlock.MasterReport{master("m1", "voting", "", time.Hour), master("m2", "down", "connection refused, 0s ago", 0)}
+	steady, flapping := "All 2 masters vote.", "Flapping in the last 5 minutes: m2 stopped voting 2 times."
+	for name, c := range map[string]struct {
+		polls       [][]redlock.MasterReport
+		level, text string
+	}{
+		"steady":                     {[][]redlock.MasterReport{voting(time.Hour), voting(time.Hour + time.Second)}, levelGood, steady},
+		"two outages":                {[][]redlock.MasterReport{voting(time.Hour), down, voting(0), down, voting(0)}, levelWarn, flapping},
+		"outages between polls":      {[][]redlock.MasterReport{voting(time.Hour), voting(300 * time.Millisecond), voting(100 * time.Millisecond)}, levelWarn, flapping},
+		"one outage":                 {[][]redlock.MasterReport{voting(time.Hour), down, voting(time.Second)}, levelWarn, "Voting again: m2 for 1s so far."},
+		"an outage before the page":  {[][]redlock.MasterReport{voting(12 * time.Second)}, levelWarn, "Voting again: m2 for 12s so far."},
+		"a while after an outage":    {[][]redlock.MasterReport{voting(2 * time.Minute)}, levelGood, steady},
+		"a daemon that just started": {[][]redlock.MasterReport{{master("m1", "voting", "", time.Second), master("m2", "voting", "", 3*time.Second)}}, levelGood, steady},
+	} {
+		if level, text := diagnosed(2, c.polls...); level != c.level || text != c.text {
+			t.Errorf("%s: %s, %q, want %s, %q", name, level, text, c.level, c.text)
+		}
+	}
+	masters := histories{}
+	for _, reports := range [][]redlock.MasterReport{voting(time.Hour), down, voting(0), down, voting(0)} {
+		masters.note(reports, noon)
+	}
+	masters.note(voting(flapSpan), noon.Add(flapSpan+time.Second))
+	if n := len(masters["m2"].losses); n != 0 {
+		t.Errorf("%d outages count after %s", n, flapSpan)
 	}
 }
 
-func TestCharts_ShowWhatHappenedBetweenTwoLooks(t *testing.T) {
-	var c charts
-	var slow latencyCounts
-	trips := pool.Histogram{}
-	note := func(seconds int, acquired int64) {
-		c.note(sample{
-			at: noon.Add(time.Duration(seconds) * time.Second), counts: redlock.Counters{Acquired: acquired, NoQuorum: acquired / 10},
-			locks: slow.load(), masters: map[string]pool.Histogram{"a": trips},
-		})
+// undecidedLocks are the counters of a daemon with one master, which votes.
+type undecidedLocks int64
+
+func (n undecidedLocks) Counters() redlock.Counters {
+	return redlock.Counters{NoQuorum: int64(n) - 7, Expired: 7}
+}
+func (undecidedLocks) InFlight() int { return 0 }
+func (undecidedLocks) Reports(int) []redlock.MasterReport {
+	return []redlock.MasterReport{master("m1", "voting", "", time.Hour)}
+}
+
+// Undecided requests show trouble with masters that all vote whenever a poll looks.
+func TestWatch_ReportsUndecidedRequestsOfTheLastMinute(t *testing.T) {
+	w := &watch{masters: histories{}}
+	poll := func(seconds int, undecided int64) headline {
+		h, _ := w.poll(undecidedLocks(undecided), 0, 1, noon.Add(time.Duration(seconds)*time.Second))
+		return h
 	}
-	note(0, 1000)
-	if len(c.Granted) != 0 {
-		t.Errorf("one sample is no rate: %v", c.Granted)
+	if h := poll(0, 1000); h.Level != levelGood {
+		t.Errorf("what was before the first poll counts: %v", h)
 	}
-	note(2, 1500)
-	slow.note(3 * time.Millisecond)
-	trips.Counts[len(trips.Counts)-1] = 1
-	note(3, 1600)
-	if c.Granted[0] != 250 || c.Granted[1] != 100 || c.Undecided[1] != 10 {
-		t.Errorf("rates %v and %v", c.Granted, c.Undecided)
+	for s := range 30 {
+		poll(s, 1000)
 	}
-	if c.P99[0] != noValue || c.P99[1] < 3000 || c.P99[1] > 3750 {
-		t.Errorf("p99 %v, want none and 3 ms or up to a quarter more", c.P99)
+	if h := poll(30, 1037); h.Level != levelWarn || !strings.Contains(h.Lines[0], "Undecided lock requests in the last minute (NOQUORUM or EXPIRED): 37.") {
+		t.Errorf("%v", h)
 	}
-	if got := c.masters["a"]; got[0] != noValue || got[1] < 1_000_000 {
-		t.Errorf("round trips %v", got)
+	for s := 31; s < 100; s++ {
+		poll(s, 1037)
 	}
-	for i := range 2 * maxPoints {
-		note(4+i, 1600)
+	if h := poll(100, 1037); h.Level != levelGood {
+		t.Errorf("more than a minute later: %v", h)
 	}
-	if len(c.Granted) != maxPoints || len(c.masters["a"]) != maxPoints {
-		t.Errorf("%d points, %d of the master", len(c.Granted), len(c.masters["a"]))
+	if n := len(w.undecided); n > 70 {
+		t.Errorf("%d readings are kept", n)
 	}
 }
 
-func TestEventRing_ReportsWhatItHasOverwritten(t *testing.T) {
-	var n eventRing
-	for i := range 10 {
-		n.add(redlock.Event{Fence: redlock.Fence(i + 1)})
+func TestDiagnosis_PutsAWarningFirstUnlessSomethingIsWorse(t *testing.T) {
+	good, bad := headline{Level: levelGood}, headline{levelBad, []string{"worse"}}
+	good.finish(3, "bootstrap is set")
+	bad.finish(3, "bootstrap is set")
+	if got := strings.Join(append(good.Lines, bad.Lines...), "; "); got != "bootstrap is set; All 3 masters vote.; worse; bootstrap is set" || good.Level != levelWarn || bad.Level != levelBad {
+		t.Errorf("%s, %s, %s", got, good.Level, bad.Level)
 	}
-	if events, last, missed := n.after(7); len(events) != 3 || events[0].Fence != 8 || last != 10 || missed != 0 {
-		t.Errorf("%d events, last %d, missed %d", len(events), last, missed)
+}
+
+func TestDiagnosis_NamesTheKeyThatIsWaitedForLongest(t *testing.T) {
+	reader := lookingAt()
+	reader.note = &redlock.Note{Meta: "nightly run", Name: "worker-7", Client: "10.0.0.9:1"}
+	held := reader.view("invoices", redlock.Fence(noon.Add(-4*time.Minute).UnixMicro()))
+	waiting := []redlock.Waiting{
+		{Keys: []redlock.Key{"free", "invoices"}, Since: 3 * time.Minute}, {Keys: []redlock.Key{"invoices"}, Since: time.Second}, {Keys: []redlock.Key{"b"}},
 	}
-	for i := range 2 * maxEvents {
-		n.add(redlock.Event{Fence: redlock.Fence(i + 11)})
+	keys, requests := stuckKeys(waiting, everything)
+	if len(keys) != 2 {
+		t.Fatalf("stuck are %v", keys)
 	}
-	events, last, missed := n.after(10)
-	if len(events) != maxEvents || events[0].Fence != maxEvents+11 || last != 2*maxEvents+10 || missed != maxEvents {
-		t.Errorf("%d events from %d, last %d, missed %d", len(events), events[0].Fence, last, missed)
+	h := headline{Level: levelGood}
+	h.warnStuck(keys, []redlock.LockView{{}, held}, requests, 3*time.Minute, noon)
+	h.warnStuck([]redlock.Key{"b"}, []redlock.LockView{{}}, requests, 20*time.Second, noon)
+	want := "Key invoices has been held 4m0s by nightly run (worker-7 10.0.0.9:1) with 2 waiting, the first for 3m0s.\n" +
+		"Key b is not held by a client on any master, with 1 waiting, the first for 20s."
+	if text := strings.Join(h.Lines, "\n"); text != want || h.Level != levelWarn {
+		t.Errorf("%s\n%s\nwant\n%s", h.Level, text, want)
 	}
-	if events, _, missed := n.after(last); len(events) != 0 || missed != 0 {
-		t.Errorf("nothing is new, and there are %d events, missed %d", len(events), missed)
+	waiting[0].Since = stuckAfter - 1
+	if keys, _ := stuckKeys(waiting, everything); len(keys) != 0 {
+		t.Errorf("a short wait makes %v stuck", keys)
+	}
+}
+
+func TestPrintable_WritesOutWhatDoesNotShowItself(t *testing.T) {
+	for text, want := range map[string]string{
+		"invoices": "invoices", "<b>": "<b>", "größe 日本": "größe 日本", `a"b`: `a"b`,
+		"a\nb": `"a\nb"`, "\xff": `"\xff"`, "safe\u202egnp": `"safe\u202egnp"`, `"quoted"`: `"\"quoted\""`, " lead": `" lead"`, "": "",
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q is shown as %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestLockRow_ShowsUndecidedAndPermits(t *testing.T) {
+	v := lookingAt().view("k", 7)
+	v.Mode, v.Limit, v.Count = redlock.Permits, 12, 5
+	if row := lockRow("k", &v); row["mode"] != "permits 5 of 12" || row["fence"] != "7" {
+		t.Errorf("%v", row)
+	}
+	if row := lockRow("k", &redlock.LockView{State: redlock.LockUndecided}); row["mode"] != "undecided" || row["fence"] != "" {
+		t.Errorf("%v", row)
+	}
+	if row := lockRow("k", &redlock.LockView{}); row != nil {
+		t.Errorf("a free key is %v", row)
 	}
 }

@@ -11,7 +11,6 @@
 // serves this machine alone, as the port does.
 //
 // Files in reading order: admin.go and routes.go (server, access), connlimiter.go;
-// metrics.go, scrape.go, dropin.go, latency.go (/metrics); website.go, stream.go, api.go
-// (the page); poller.go, lockcache.go, eventring.go, charts.go (its data); view.go,
-// search.go, diagnosis.go (what one viewer sees).
+// metrics.go, latency.go (/metrics); website.go, api.go, locks.go (the page); watch.go,
+// diagnosis.go, view.go (its data).
 package admin

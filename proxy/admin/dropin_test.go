@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/commands"
+	"redlockd/commands/dropin"
 )
 
 func TestMetrics_ShowDropInByLibrary(t *testing.T) {
 	o := figures()
-	o.Sources.Dropin = func() []commands.DropinStat {
-		f := commands.DropinStat{Library: "redis-py Lock", Operation: "release", Yes: 5, No: 2, Undecided: 1, Sum: 3 * time.Second}
+	o.Sources.Dropin = func() []dropin.Stat {
+		f := dropin.Stat{Library: "redis-py Lock", Operation: "release", Yes: 5, No: 2, Undecided: 1, Sum: 3 * time.Second}
 		f.Times[0], f.Times[1], f.Times[len(f.Times)-1] = 4, 3, 1
-		return []commands.DropinStat{f}
+		return []dropin.Stat{f}
 	}
 	o.Figures = NewFigures(o.Sources)
 	page := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()

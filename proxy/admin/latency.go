@@ -58,15 +58,16 @@ func (g *Latencies) MeasureWaits(waits commands.Waits) commands.Waits {
 	return &measuredWaits{waits, g.waits}
 }
 
-type measuredLocks struct {
-	commands.Locks
-	outcomes *outcomeTimes
-}
-
-type measuredWaits struct {
-	commands.Waits
-	outcomes *outcomeTimes
-}
+type (
+	measuredLocks struct {
+		commands.Locks
+		outcomes *outcomeTimes
+	}
+	measuredWaits struct {
+		commands.Waits
+		outcomes *outcomeTimes
+	}
+)
 
 func (m *measuredLocks) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
 	m.Locks.Lock(b, r, m.outcomes.timed(done))
@@ -114,13 +115,4 @@ func (l *latencyCounts) load() (h pool.Histogram) {
 		h.Counts[i] = l.counts[i].Load()
 	}
 	return h
-}
-
-// countsSince returns the counts after an earlier load.
-func countsSince(now, before pool.Histogram) pool.Histogram {
-	for i := range now.Counts {
-		now.Counts[i] -= min(before.Counts[i], now.Counts[i])
-	}
-	now.Sum -= before.Sum
-	return now
 }

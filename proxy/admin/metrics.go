@@ -6,11 +6,13 @@ package admin
 import (
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"redlockd/commands"
+	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -41,10 +43,10 @@ type Sources struct {
 	Masters   MasterStats
 	Clients   func() commands.ClientCounts
 	Latencies *Latencies
-	Dropin    func() []commands.DropinStat // nil: no drop-in clients
-	Traces    func() commands.TraceCounts  // nil: no traces
-	Reader    LockReader                   // nil: no page
-	Warning   string                       // shown on the page as long as the daemon runs; "" = none
+	Dropin    func() []dropin.Stat        // nil: no drop-in clients
+	Traces    func() commands.TraceCounts // nil: no traces
+	Reader    LockReader                  // nil: no page
+	Warning   string                      // shown on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all metrics of the daemon and of its process.
@@ -165,7 +167,13 @@ func (c *collector) master(p scrape, m *redlock.MasterReport, db int) {
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Yes, with("vote", "yes")...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.No, with("vote", "no")...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
-	p.roundTrips("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", &m.RTT, which...)
+	bounds, all := make(map[float64]uint64), uint64(0)
+	for i, n := range m.RTT.Counts {
+		if all += n; i%4 == 3 { // a bound for each doubling: finer ones would be most of the output
+			bounds[pool.Bound(i).Seconds()] = all
+		}
+	}
+	p.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", bounds, all, m.RTT.Sum, which)
 }
 
 func boolValue(yes bool) float64 {
@@ -173,4 +181,56 @@ func boolValue(yes bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// dropin exports which lock libraries use this daemon as one Redis.
+func (c *collector) dropin(s scrape) {
+	if c.Dropin == nil {
+		return
+	}
+	for _, f := range c.Dropin() {
+		which := []string{"library", f.Library, "does", f.Operation}
+		with := func(outcome string) []string { return append(which[:4:4], "outcome", outcome) }
+		const name, help = "redlockd_dropin_total", "Commands and scripts of clients that use the quorum as one Redis, by library and outcome: yes, no or undecided."
+		s.count(name, help, f.Yes, with("yes")...)
+		s.count(name, help, f.No, with("no")...)
+		s.count(name, help, f.Undecided, with("undecided")...)
+		bounds, all := make(map[float64]uint64), uint64(0)
+		for i, n := range f.Times {
+			if all += n; i < len(f.Times)-1 { // the last one has no upper bound
+				bounds[dropin.Bound(i).Seconds()] = all
+			}
+		}
+		s.histogram("redlockd_dropin_seconds", "Time from such a command to its outcome.", bounds, all, f.Sum, which)
+	}
+}
+
+// scrape is one response to Prometheus. Labels alternate names and values.
+type scrape struct{ out chan<- prometheus.Metric }
+
+func (s scrape) count(name, help string, n int64, labels ...string) {
+	s.write(name, help, prometheus.CounterValue, float64(n), labels)
+}
+
+func (s scrape) gauge(name, help string, value float64, labels ...string) {
+	s.write(name, help, prometheus.GaugeValue, value, labels)
+}
+
+func (s scrape) write(name, help string, kind prometheus.ValueType, value float64, labels []string) {
+	desc, values := describe(name, help, labels)
+	s.out <- prometheus.MustNewConstMetric(desc, kind, value, values...)
+}
+
+// histogram writes one; bounds are the cumulative counts below the end of each bucket.
+func (s scrape) histogram(name, help string, bounds map[float64]uint64, all uint64, sum time.Duration, labels []string) {
+	desc, values := describe(name, help, labels)
+	s.out <- prometheus.MustNewConstHistogram(desc, all, sum.Seconds(), bounds, values...)
+}
+
+func describe(name, help string, labels []string) (desc *prometheus.Desc, values []string) {
+	var names []string
+	for i := 0; i+1 < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	return prometheus.NewDesc(name, help, names, nil), values
 }

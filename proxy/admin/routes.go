@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 // maxScrapes is how many scrapes run at once: a few scrapers, and people.
@@ -30,16 +30,16 @@ func (s *Server) routes() http.Handler {
 	figures := promhttp.HandlerFor(s.options.Figures, promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, Timeout: requestTimeout, EnableOpenMetrics: true,
 	})
-	mux.Handle("GET /metrics", s.guarded(commands.CategoryRead, figures))
+	mux.Handle("GET /metrics", s.guarded(access.CategoryRead, figures))
 	if s.options.Pprof {
 		for path, handler := range map[string]http.HandlerFunc{
 			"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": s.cmdline, "/debug/pprof/profile": pprof.Profile,
 			"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 		} {
-			mux.Handle("GET "+path, s.guarded(commands.CategoryAdmin, withProfileTimeout(handler)))
+			mux.Handle("GET "+path, s.guarded(access.CategoryAdmin, withProfileTimeout(handler)))
 		}
 	}
-	if s.pollers != nil {
+	if s.watches != nil {
 		s.routePage(mux)
 	}
 	return mux
@@ -47,16 +47,30 @@ func (s *Server) routes() http.Handler {
 
 func (s *Server) routePage(mux *http.ServeMux) {
 	read := func(path string, serve userHandler) {
-		mux.Handle("GET "+path, s.protected(s.authorized(commands.CategoryRead, serve)))
+		mux.Handle("GET "+path, s.protected(s.authorized(access.CategoryRead, serve)))
 	}
-	for _, name := range files {
-		read("/"+name, file(name))
+	entries, _ := web.ReadDir("web") // it is in the binary
+	for _, e := range entries {
+		read("/"+e.Name(), file)
 	}
-	read("/{$}", file("index.html"))
+	read("/{$}", file)
 	read("/about", s.about)
-	read("/stream", s.stream)
-	read("/lock", s.lock)
-	mux.Handle("POST /force", s.protected(s.authorized(commands.CategoryForce, s.force)))
+	read("/state", s.limited(s.state))
+	read("/locks", s.locks)
+	read("/lock", s.limited(s.command("DINFO")))
+	mux.Handle("POST /force", s.protected(s.authorized(access.CategoryForce, sentAsJSON(s.limited(s.command("DFORCE"))))))
+}
+
+// limited serves maxRequests at once.
+func (s *Server) limited(serve userHandler) userHandler {
+	return func(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
+		select {
+		case s.requestSlots <- struct{}{}:
+			defer func() { <-s.requestSlots }()
+			serve(w, r, visitor)
+		case <-r.Context().Done():
+		}
+	}
 }
 
 // withProfileTimeout gives a profile the time that it was requested to take.
@@ -101,11 +115,11 @@ func writeText(w http.ResponseWriter, status int, text string) {
 }
 
 // userHandler serves an authorized user.
-type userHandler func(http.ResponseWriter, *http.Request, commands.HTTPUser)
+type userHandler func(http.ResponseWriter, *http.Request, access.HTTPUser)
 
 // guarded serves users with the category, see doc.go.
 func (s *Server) guarded(category string, inner http.Handler) http.Handler {
-	return s.authorized(category, func(w http.ResponseWriter, r *http.Request, _ commands.HTTPUser) { inner.ServeHTTP(w, r) })
+	return s.authorized(category, func(w http.ResponseWriter, r *http.Request, _ access.HTTPUser) { inner.ServeHTTP(w, r) })
 }
 
 // authorized is guarded for handlers that depend on the user.
@@ -127,8 +141,8 @@ func (s *Server) authorized(category string, serve userHandler) http.Handler {
 		case err == nil && visitor.May(category):
 			serve(w, r, visitor)
 		case err == nil:
-			writeText(w, http.StatusForbidden, commands.ErrNoPermission.Error()+": the category "+category+" is needed")
-		case errors.Is(err, commands.ErrTooManyFailures):
+			writeText(w, http.StatusForbidden, access.ErrNoPermission.Error()+": the category "+category+" is needed")
+		case errors.Is(err, access.ErrTooManyFailures):
 			writeText(w, http.StatusTooManyRequests, err.Error())
 		default:
 			w.Header().Set("WWW-Authenticate", `Basic realm="redlockd", charset="UTF-8"`)

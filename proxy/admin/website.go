@@ -4,6 +4,7 @@ package admin
 // Everything is in the binary; the page requests nothing from other servers.
 
 import (
+	"cmp"
 	"embed"
 	"net"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 	"path"
 	"strings"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 //go:embed web
@@ -26,20 +27,13 @@ var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// files are served below "/", index.html at it.
-var files = []string{"index.html", "page.css", "page.js", "draw.js", "rows.js", "icon.svg"}
-
-// file serves one of them.
-func file(name string) func(http.ResponseWriter, *http.Request, commands.HTTPUser) {
-	text, err := web.ReadFile("web/" + name)
-	if err != nil {
-		panic(err) // the file is embedded: a test reads every file
-	}
-	return func(w http.ResponseWriter, _ *http.Request, _ commands.HTTPUser) {
-		w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
-		w.Header().Set("Cache-Control", "no-cache") // another version may be started at any time
-		_, _ = w.Write(text)                        // a client that has gone needs no reply
-	}
+// file serves a file of the page, index.html at "/".
+func file(w http.ResponseWriter, r *http.Request, _ access.HTTPUser) {
+	name := cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "index.html")
+	text, _ := web.ReadFile("web/" + name) // only its files are routed here
+	w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
+	w.Header().Set("Cache-Control", "no-cache") // another version may be started at any time
+	_, _ = w.Write(text)                        // a client that has gone needs no reply
 }
 
 // protected adds the page's policy to everything that belongs to it.

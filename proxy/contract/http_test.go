@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,8 +38,6 @@ func (p *process) request(t *testing.T, method, line string) string {
 	switch {
 	case strings.HasPrefix(kind, "application/json"):
 		text += "\n" + jsonShape(t, json.NewDecoder(response.Body))
-	case strings.HasPrefix(kind, "text/event-stream"):
-		text += "\n" + firstEvent(t, response.Body)
 	case path == "/metrics" && response.StatusCode == http.StatusOK:
 		text += "\n" + metricNames(t, response.Body)
 	case strings.HasPrefix(kind, "text/plain"):
@@ -50,7 +47,7 @@ func (p *process) request(t *testing.T, method, line string) string {
 	return strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-var jsonLists = []string{"trips", "undecided", "p50", "p99"} // null at first, then numbers
+var jsonCounts = []string{"trips", "times"} // numbers by the bounds that have some
 
 // jsonShape shows the keys of a JSON value and the types of their values.
 func jsonShape(t *testing.T, in *json.Decoder) string {
@@ -68,7 +65,7 @@ func shapeOf(value any, indent string) string {
 		var lines []string
 		for key, inner := range v {
 			text := shapeOf(inner, indent+"  ")
-			if slices.Contains(jsonLists, key) {
+			if slices.Contains(jsonCounts, key) {
 				text = "numbers"
 			}
 			lines = append(lines, indent+"  "+key+": "+text)
@@ -88,23 +85,6 @@ func shapeOf(value any, indent string) string {
 		return "boolean"
 	}
 	return "null"
-}
-
-// firstEvent shows the first of a stream of server-sent events.
-func firstEvent(t *testing.T, in io.Reader) string {
-	t.Helper()
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	for name := ""; lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			name = text
-		}
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			return name + " " + jsonShape(t, json.NewDecoder(strings.NewReader(data)))
-		}
-	}
-	t.Fatalf("the stream ended: %v", lines.Err())
-	return ""
 }
 
 var (

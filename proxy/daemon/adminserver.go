@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/cli"
+	"redlockd/commands/dropin"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/proxy/admin"
@@ -54,18 +56,18 @@ func (a *adminServer) measureWaits(waits commands.Waits) commands.Waits {
 }
 
 // listen opens the address; requests are served only after serve.
-func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, table *commands.Table,
+func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, users *access.Users, table *commands.Table, stats *dropin.Stats,
 	clients func() commands.ClientCounts, traces func() commands.TraceCounts, logger *slog.Logger,
 ) error {
 	if a == nil {
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: locker, Reader: locker, Masters: masters, Clients: clients, Latencies: a.grants, Dropin: table.DropinStats, Traces: traces,
+		Version: cli.Version(), Locks: locker, Reader: locker, Masters: masters, Clients: clients, Latencies: a.grants, Dropin: stats.List, Traces: traces,
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{
-		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: table, Commands: table, Logger: logger,
+		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: users, Commands: table, Logger: logger,
 		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Load() },
 		Figures: admin.NewFigures(sources), Sources: sources,
 		Ready: func() (bool, string) {

@@ -85,7 +85,9 @@ func TestAdmin_ShowsThatBootstrapIsSet(t *testing.T) {
 	if body := o.await(t, "/readyz", http.StatusOK); body != "3 of 3 masters may vote, 2 needed"+note {
 		t.Errorf("/readyz: %q", body)
 	}
-	o.pageShows(t, ":", `"level":"warn"`, "All 3 masters vote.", "bootstrap = true (from --bootstrap) stays in force")
+	for _, text := range []string{`"level":"warn"`, "All 3 masters vote.", "bootstrap = true (from --bootstrap) stays in force"} {
+		o.pageShows(t, "/state", ":", text)
+	}
 	o.stop(t)
 }
 

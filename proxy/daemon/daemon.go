@@ -13,7 +13,15 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/cli"
+	"redlockd/commands/conn"
+	"redlockd/commands/counter"
+	"redlockd/commands/dropin"
+	"redlockd/commands/inspect"
+	"redlockd/commands/lock"
+	"redlockd/commands/rediscompat"
+	"redlockd/commands/work"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/pool/setup"
@@ -44,7 +52,7 @@ func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
 
 // run executes the command line until ctx ends.
 func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stderr io.Writer) error {
-	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: commands.HashPassword}
+	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: access.HashPassword}
 	app.Serve = func(ctx context.Context, config configs.Config) error {
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}
@@ -66,6 +74,11 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		return withMasters(config, stderr, func(o pool.Options) error { return setup.Quarantine(ctx, o, master, out) })
 	}
 	return app.Run(ctx, args)
+}
+
+// newTable has the commands of all packages, in the order of the documentation.
+func newTable(deps commands.Deps) *commands.Table {
+	return commands.NewTable(deps, lock.Rows, counter.Rows, work.Rows, inspect.Rows, rediscompat.Rows, conn.Rows)
 }
 
 // serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
@@ -102,14 +115,15 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
-	table := commands.NewTable(commands.Deps{
+	stats := new(dropin.Stats)
+	table := newTable(commands.Deps{
 		Locks: traces.Locks(endpoint.measure(locker)), Waits: traces.Waits(endpoint.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Stats: locker, MasterStatus: locker, MasterDrain: locker, Inspect: locker, Databases: config.Databases,
-		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, CompatTest: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, DropinStats: stats, CompatTest: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
 	})
-	if err := endpoint.listen(masters, locker, table, clients, traces.counts(), logger); err != nil {
+	if err := endpoint.listen(masters, locker, users, table, stats, clients, traces.counts(), logger); err != nil {
 		return err
 	}
 	// After the last client received its reply, only copies of failed attempts remain

@@ -54,7 +54,7 @@ func observeWith(t *testing.T, servers []*faulty.Server, timeout time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &observed{locker, t, commands.NewTable(commands.Deps{Locks: locker, Stats: counting{locker, p}})}
+	return &observed{locker, t, newTable(commands.Deps{Locks: locker, Stats: counting{locker, p}})}
 }
 
 // figures are the integers of INFO masters.

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/dropin"
+	"redlockd/commands/rediscompat"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/pool/setup"
@@ -74,7 +76,7 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 }
 
 // accessControl is which users may connect and which scripts they may send.
-func accessControl(config configs.Config) (*commands.Users, *dropin.Recogniser, error) {
+func accessControl(config configs.Config) (*access.Users, *dropin.Recogniser, error) {
 	users, err := clientUsers(config)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +87,7 @@ func accessControl(config configs.Config) (*commands.Users, *dropin.Recogniser, 
 
 // knownScripts are those of lock libraries and those pinned by --script-class.
 func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
-	scripts, err := commands.KnownScripts(config.ScriptClasses)
+	scripts, err := rediscompat.KnownScripts(config.ScriptClasses)
 	if err != nil {
 		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
@@ -128,11 +130,11 @@ func localOnly(config configs.Config) bool {
 func needsLogin(config configs.Config) bool { return config.RequirePass != "" || len(config.Users) > 0 }
 
 // clientUsers are the users of the commands; nil if no password is needed.
-func clientUsers(config configs.Config) (*commands.Users, error) {
+func clientUsers(config configs.Config) (*access.Users, error) {
 	if !needsLogin(config) {
 		return nil, nil
 	}
-	users, err := commands.NewUsers(userList(config, config.Users))
+	users, err := access.NewUsers(userList(config, config.Users))
 	if err != nil {
 		return nil, &configs.FieldError{Field: "users", Value: strconv.Quote(config.UsersFile), Problem: err.Error()}
 	}
@@ -140,13 +142,13 @@ func clientUsers(config configs.Config) (*commands.Users, error) {
 }
 
 // userList is the users of the file, and the user default if it has a password.
-func userList(config configs.Config, file []configs.User) []commands.User {
-	var list []commands.User
+func userList(config configs.Config, file []configs.User) []access.User {
+	var list []access.User
 	if config.RequirePass != "" {
-		list = append(list, commands.Everything("default", string(config.RequirePass)))
+		list = append(list, access.Everything("default", string(config.RequirePass)))
 	}
 	for _, u := range file {
-		list = append(list, commands.User(u))
+		list = append(list, access.User(u))
 	}
 	return list
 }

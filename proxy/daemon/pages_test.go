@@ -339,7 +339,7 @@ var (
 // syntaxes returns how each command of the table is written, by its name.
 func syntaxes() map[string]string {
 	all := make(map[string]string)
-	for _, row := range tableRow.FindAllStringSubmatch(commands.NewTable(commands.Deps{}).Markdown(), -1) {
+	for _, row := range tableRow.FindAllStringSubmatch(newTable(commands.Deps{}).Markdown(), -1) {
 		all[row[2]] += row[1] + " "
 	}
 	return all

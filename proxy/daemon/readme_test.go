@@ -23,7 +23,7 @@ func TestReadme_IsShort(t *testing.T) {
 
 // The table is generated from the rows; with REDLOCKD_UPDATE=1 this test writes it.
 func TestReadme_ShowsTheCommandTable(t *testing.T) {
-	shows(t, "commands/README.md", "commands", commands.NewTable(commands.Deps{}).Markdown())
+	shows(t, "commands/README.md", "commands", newTable(commands.Deps{}).Markdown())
 }
 
 // shows compares the text between two marks of a page.

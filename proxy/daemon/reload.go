@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/configs"
 	"redlockd/proxy"
 )
@@ -18,7 +18,7 @@ import (
 // reloader holds what SIGHUP reads again and the parts that receive it.
 type reloader struct {
 	config   configs.Config
-	users    *commands.Users // nil if no password is needed
+	users    *access.Users // nil if no password is needed
 	server   *proxy.Server
 	endpoint *adminServer
 	logger   *slog.Logger

@@ -34,22 +34,21 @@ const (
 var (
 	knotLimits = map[string]int{
 		"pool":        3400, // the state machine of the lanes: lane, flush, verify, group, dial
-		"commands":    7900,
-		"redlock":     8300,
+		"redlock":     6100,
 		"redlock/sim": 5300,
 	}
-	methodLimits = map[string]int{"commands.Table": 167, "redlock.Locker": 96, "redlock/sim.server": 58}
+	methodLimits = map[string]int{"redlock.Locker": 66, "redlock/sim.server": 58}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.
-const mostOperations = 25
+const mostOperations = 4
 
 // source is the product's code with its types.
 type source struct {
 	files    *token.FileSet
 	packages map[string]*sourcePackage // by path below the module's
 	uses     graph
-	calls    graph // uses, and the implementations of the interfaces' methods
+	calls    graph // uses, and what calls of interfaces' methods and of handlers may run
 }
 
 // graph is which file refers to which, by paths from the root.
@@ -191,8 +190,12 @@ func (s *source) methods() map[string][]*types.Func {
 	return byName
 }
 
-// implementations are the methods that a call of an interface's method may run.
+// implementations are the methods that a call of an interface's method, or of a field of a
+// named type of functions, may run.
 func implementations(object types.Object, byName map[string][]*types.Func) (found []*types.Func) {
+	if field, ok := object.(*types.Var); ok {
+		return handlersOf(field, byName)
+	}
 	method, ok := object.(*types.Func)
 	if !ok || method.Signature().Recv() == nil {
 		return nil
@@ -205,6 +208,25 @@ func implementations(object types.Object, byName map[string][]*types.Func) (foun
 		receiver := candidate.Signature().Recv().Type()
 		if types.Implements(receiver, required) || types.Implements(types.NewPointer(receiver), required) {
 			found = append(found, candidate)
+		}
+	}
+	return found
+}
+
+// handlersOf are the methods that a field of a named type of functions may have as value.
+func handlersOf(field *types.Var, byName map[string][]*types.Func) (found []*types.Func) {
+	if _, named := types.Unalias(field.Type()).(*types.Named); !named {
+		return nil
+	}
+	signature, ok := field.Type().Underlying().(*types.Signature)
+	if !ok {
+		return nil
+	}
+	for _, methods := range byName {
+		for _, method := range methods {
+			if types.Identical(method.Signature(), signature) {
+				found = append(found, method)
+			}
 		}
 	}
 	return found

@@ -71,7 +71,7 @@ func Broken(name string) bool { return mutants.Name() == name }
 // scripts as the mutant has them.
 func scriptSwitches() []Change {
 	return []Change{
-		{"redlock/scripts.go", "var scriptFiles embed.FS\n", "var embeddedScripts embed.FS\n\nvar scriptFiles = mutants.Scripts{FS: embeddedScripts, Dir: \"redlock\"}\n"},
+		{"redlock/scripts/scripts.go", "var files embed.FS\n", "var embedded embed.FS\n\nvar files = mutants.Scripts{FS: embedded, Dir: \"redlock/scripts\"}\n"},
 		{"pool/admission/admit.go", "var admitScript string\n", "var admitScript string\n\nfunc init() { admitScript = mutants.Script(\"pool/admission/admit.lua\", admitScript) }\n"},
 	}
 }

@@ -23,7 +23,7 @@ func brokenReaders() []Mutant {
 		patched("downgrade-any", "a late ballot downgrades a later writer",
 			Change{scripts + "share.lua", "  if had ~= tonumber(ARGV[3]) then return {0, had} end\n", ""}).in("eager-3"),
 		patched("downgrade-late", "a master that shows the writer only after the reply to the reader downgrades it",
-			Change{"redlock/shared.go", "ends > 0 && !a.over {", "ends > 0 && (!a.over || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
+			Change{"redlock/shared.go", "ends > 0 && !a.ballot.Over() {", "ends > 0 && (!a.ballot.Over() || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
 		patched("downgrade-first", "a downgrade deletes the writer before the reader can be written",
 			Change{scripts + "share.lua", "  local refusal = refusesReaders(lock)\n  if refusal then return refusal end\n", ""}).in("denials-3"),
 		patched("deletes-first", "the undo of an upgrade deletes the writer before it is certain that the reader can be written",
@@ -49,8 +49,8 @@ func brokenPermits() []Mutant {
 		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
 			Change{"redlock/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undoKey(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undoKey(lane, c, key)\n"}).in("pairs-3"),
 		patched("multi-hold", "of several keys only the first one is given back when their holder goes",
-			Change{"redlock/hold.go", "\tfor _, key := range g.Keys() {\n\t\tl.inFlight.Add(1) // beyond the limit if it must be\n",
-				"\tfor i, key := range g.Keys() {\n\t\tif i > 0 && pool.Broken(\"multi-hold\") {\n\t\t\tbreak\n\t\t}\n\t\tl.inFlight.Add(1) // beyond the limit if it must be\n"}).in("waits-3"),
+			Change{"redlock/hold.go", "\tfor _, key := range g.Keys() {\n\t\tl.engine.EnterAlways() // beyond the limit if it must be\n",
+				"\tfor i, key := range g.Keys() {\n\t\tif i > 0 && pool.Broken(\"multi-hold\") {\n\t\t\tbreak\n\t\t}\n\t\tl.engine.EnterAlways() // beyond the limit if it must be\n"}).in("waits-3"),
 		patched("multi-extend", "of several keys one that is another's is prolonged, too",
 			Change{scripts + "multiextend.lua", "if kind == 'string' and redis.call('GET', lock) == token then", "if kind == 'string' and (i > 1 or redis.call('GET', lock) == token) then"}).in("torn-3"),
 	}
@@ -82,7 +82,7 @@ func brokenCycles() []Mutant {
 		patched("cycle-queue", "the search ignores waiters that are blocked by earlier waiters",
 			Change{"redlock/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"cycle-queue\") {\n\t\treturn false\n"}).in("cycles-3"),
 		patched("cycle-over", "leases that have run out count",
-			Change{"redlock/deadlock.go", "\treturn ok && known.until > l.recent()\n", "\treturn ok && (known.until > l.recent() || pool.Broken(\"cycle-over\"))\n"}).in("cyclefaults-3"),
+			Change{"redlock/deadlock.go", "\treturn ok && known.until > l.engine.Recent()\n", "\treturn ok && (known.until > l.engine.Recent() || pool.Broken(\"cycle-over\"))\n"}).in("cyclefaults-3"),
 	}
 }
 

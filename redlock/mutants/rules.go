@@ -54,12 +54,14 @@ func brokenFences() []Mutant {
 			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"gt\") && old < f.minRegister {"},
 			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
 		patched("low-end", "a fence may lie below the voter's old register",
-			Change{"redlock/fence.go", "\t\tlows[n] = v.low\n", "\t\tif lows[n] = v.low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
-			Change{"redlock/fence.go", "if v.low < fence &&", "if (v.low < fence || pool.Broken(\"low-end\")) &&"}),
+			Change{"redlock/quorum/fence.go", "\t\tlows[n] = v.Low\n", "\t\tif lows[n] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
+			Change{"redlock/quorum/fence.go", "return v.Low < fence &&", "return (v.Low < fence || pool.Broken(\"low-end\")) &&"}),
 		patched("fence-vote", "masters that refused the lock own fences",
-			Change{"redlock/acquire.go", "\tcase s.no && seal.Good:\n", "\tcase s.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.voted(answer.Lane, seal)\n\t\t}\n"}).in("again-3"),
+			Change{"redlock/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("again-3"),
 		patched("one-seal", "overlapping holders choose fences as if they followed one another",
-			Change{"redlock/acquire.go", "if a.call.request.Mode != Exclusive {", "if a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"}).in("permits-3"),
+			Change{"redlock/acquire.go", "if c.request.Mode != Exclusive {", "if c.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
+			Change{"redlock/acquire.go", "if a.call.request.Mode != Exclusive {", "if a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
+			Change{"redlock/acquire.go", "v == quorum.Granted && a.call.request.Mode != Exclusive {", "v == quorum.Granted && a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"}).in("permits-3"),
 		patched("one-taker", "two acquires of a key count that succeeded in one flush",
 			Change{"pool/operation.go", "\tif t == nil {\n", "\tif t == nil || Broken(\"one-taker\") {\n"}).
 			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
@@ -71,7 +73,7 @@ func brokenFences() []Mutant {
 
 // brokenMemories: rows of masters that may have forgotten, and of one server that stands for two.
 func brokenMemories() []Mutant {
-	const proves = "answer.Seal.Good && !answer.Seal.Quarantined:\n\t\tr.absent++\n"
+	const proves = "engine.CountsAsVote(answer):\n\t\treturn engine.No\n"
 	return []Mutant{
 		patched("age", "a quarantined master's consent counts",
 			Change{"pool/options.go", "if o.RestartGuardOff {", "if o.RestartGuardOff || Broken(\"age\") {"}),
@@ -80,7 +82,7 @@ func brokenMemories() []Mutant {
 		patched("repeat-absence", "\"not held\" counts without a seal",
 			Change{"redlock/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
 		patched("trust", "a counter counts in any memory",
-			Change{"redlock/nextid.go", "if life.Base == 0 {", "if life.Base == 0 || pool.Broken(\"trust\") {"}),
+			Change{"redlock/ids/nextid.go", "if life.Base == 0 {", "if life.Base == 0 || pool.Broken(\"trust\") {"}),
 		patched("distinct", "one server counts as two masters",
 			// The fingerprint would refuse one server under two names, too.
 			Change{"pool/fingerprint.go", "\treturn fingerprint + \"/master=\"", "\tif Broken(\"distinct\") {\n\t\treturn fingerprint\n\t}\n\treturn fingerprint + \"/master=\""},
@@ -93,7 +95,7 @@ func brokenCopies() []Mutant {
 	const takeBack, undo = "\tl, score := a.call.locker, \"\"\n", "\ta.undoWithin(lane, c, key, end-1, end+1, slot...)\n"
 	return []Mutant{
 		patched("repair", "an absent copy counts as held",
-			Change{"redlock/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\tcase lacks && counts:\n"}),
+			Change{"redlock/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\t\treturn engine.Neither\n\tcase lacks && counts:\n"}),
 		patched("shorten", "an extension may shorten",
 			Change{scripts + "shape.lua", "math.max(ends, E)", "E"},
 			Change{scripts + "extend.lua", "new > ends", "new ~= ends"}),

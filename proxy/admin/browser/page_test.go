@@ -44,7 +44,7 @@ func TestPage_ShowsWhatTheMastersHold(t *testing.T) {
 		}
 	}
 	for key, mode := range map[string]string{"invoices": "exclusive", "catalogue": "shared", "printers": "permits 1 of 3"} {
-		if row := shown[key]; row == nil || row[1] != mode || !strings.Contains(row[2], "billing-1") {
+		if row := shown[key]; row == nil || row[2] != mode || !strings.Contains(row[1], "billing-1") {
 			t.Errorf("%s: %q, want the mode %s, held by billing-1", key, row, mode)
 		}
 	}
@@ -92,10 +92,13 @@ func TestPage_ForceUnlocksWithTheKeyboardAlone(t *testing.T) {
 	v.focused("search")
 	v.run(chromedp.KeyEvent("invoi"))
 	v.until("the search has an answer", `document.querySelectorAll("#locks tr").length === 1`)
-	v.tabTo(`document.activeElement.dataset.role === "force"`)
+	v.tabTo(`document.activeElement.matches("#locks button")`)
 	if outline := eval[string](v, "getComputedStyle(document.activeElement).outlineStyle"); outline == "none" {
 		t.Error("the focus cannot be seen")
 	}
+	v.run(chromedp.KeyEvent(kb.Enter))
+	v.until("its details are open", `document.getElementById("detail").open && document.getElementById("detail-votes").childElementCount === 5`)
+	v.tabTo(`document.activeElement.id === "ask-force"`)
 	v.run(chromedp.KeyEvent(kb.Enter))
 	v.until("it asks", `document.getElementById("force").open`)
 	v.focused("force-no")
@@ -104,7 +107,7 @@ func TestPage_ForceUnlocksWithTheKeyboardAlone(t *testing.T) {
 	if s.copies("invoices") < 3 {
 		t.Fatal("it was released although nobody confirmed it")
 	}
-	v.until("the focus is back", `document.activeElement.dataset.role === "force"`)
+	v.focused("ask-force")
 	v.run(chromedp.KeyEvent(kb.Enter))
 	v.focused("force-no")
 	v.tabTo(`document.activeElement.id === "force-yes"`)
@@ -174,8 +177,10 @@ func TestPage_ShowsAUserOnlyWhatTheyMay(t *testing.T) {
 	if shown := v.locks(); shown["invoices:1"] == nil || len(shown) != 1 {
 		t.Errorf("a reader of invoices* sees %v", shown)
 	}
-	if n := eval[int](v, `document.querySelectorAll("[data-role=force]").length`); n != 0 {
-		t.Errorf("%d buttons for what the user may not do", n)
+	v.run(chromedp.Evaluate(`document.querySelector("#locks button").click()`, nil))
+	v.until("the details are open", `document.getElementById("detail-votes").childElementCount === 5`)
+	if !eval[bool](v, `document.getElementById("ask-force").hidden`) {
+		t.Error("a button for what the user may not do")
 	}
 	v.clean(s.url)
 }
@@ -186,12 +191,15 @@ func TestPage_CanBeReadInLightAndInDark(t *testing.T) {
 	lock(t, s.client(t, "worker"), "invoices")
 	s.servers[4].Kill()
 	v := s.open(t, "operator")
+	v.until("figures are drawn", `document.querySelector("#rate path.series-0")?.getAttribute("d").includes("L")`)
+	v.until("the lock can be opened", `document.querySelectorAll("#locks tr").length === 1`)
+	v.run(chromedp.Evaluate(`document.querySelector("#locks button").click()`, nil))
 	v.until("the lock and the headline are there", `document.querySelectorAll("#locks tr").length === 1 && document.getElementById("headline").dataset.level === "warn"`)
 	grounds := map[string]float64{}
 	for _, scheme := range []string{"light", "dark"} {
 		v.scheme(scheme)
 		grounds[scheme] = eval[float64](v, contrast+`; luminance(getComputedStyle(document.body).backgroundColor)`)
-		for _, selector := range []string{"#lines li", "#summary", "#locks td", "#locks button.danger", "#locks button.link", ".state", "th", "footer", "#facts", "button"} {
+		for _, selector := range []string{"#lines li", "#summary", "#locks td", "#locks button", ".state", "th", "footer", "#facts", "button", ".legend span", ".scale span", ".empty", "dialog button", "dialog dt"} {
 			if ratio := eval[float64](v, contrast+`; ratio(`+quote(selector)+`)`); ratio < 4.5 {
 				t.Errorf("%s: the contrast of %s is %.1f, want at least 4.5", scheme, selector, ratio)
 			}
@@ -200,6 +208,7 @@ func TestPage_CanBeReadInLightAndInDark(t *testing.T) {
 	if grounds["light"] < 0.8 || grounds["dark"] > 0.1 {
 		t.Errorf("the grounds' luminances are %v", grounds)
 	}
+	v.run(chromedp.Evaluate(`document.getElementById("detail").close()`, nil))
 	v.namesForAll()
 	v.clean(s.url)
 }
@@ -265,11 +274,12 @@ func TestPage_NamesTheCauseInOneLook(t *testing.T) {
 	v := s.open(t, "operator")
 	stop := s.traffic(t)
 	defer stop()
-	v.until("the masters are named", `/2 of 5 masters cannot vote: m2 stopped answering .* ago.*, m4 is quarantined .* more/.test(document.getElementById("lines").innerText)`)
-	v.until("the stuck key is named", `/Key invoices has been held .* by worker-7 .*nightly run.* with 3 waiting, the first for/.test(document.getElementById("lines").innerText)`)
+	v.until("the masters are named", `/2 of 5 masters cannot vote: m2 has been down for .*, m4 is quarantined for another /.test(document.getElementById("lines").innerText)`)
+	v.until("the stuck key is named", `/Key invoices has been held .* by nightly run \(worker-7 .* with 3 waiting, the first for/.test(document.getElementById("lines").innerText)`)
 	if level := eval[string](v, `document.getElementById("headline").dataset.level`); level != "warn" {
 		t.Errorf("the level is %q", level)
 	}
+	v.until("META comes first", `[...document.querySelectorAll("#locks tr")].some(r => r.children[0].textContent === "invoices" && r.children[1].textContent.startsWith("nightly run"))`)
 	points := 5
 	if os.Getenv("PAGE_SHOTS") != "" {
 		points = 40 // a picture is to show lines
@@ -277,15 +287,41 @@ func TestPage_NamesTheCauseInOneLook(t *testing.T) {
 	v.until("figures flow", fmt.Sprintf(`document.querySelector("#rate path.series-0").getAttribute("d").split("L").length > %d`, points))
 	for _, scheme := range []string{"light", "dark"} {
 		v.scheme(scheme)
-		v.shoot(scheme, 1440, 1000)
+		v.shoot(scheme, 1280, 1100)
+		v.wellLaidOut(scheme)
+		v.shoot(scheme+"-390", 390, 2400)
+		v.wellLaidOut(scheme + " on a phone")
 	}
 	v.scheme("light")
-	v.run(chromedp.Evaluate(`[...document.querySelectorAll("#locks tr")].find(r => r.textContent.startsWith("invoices")).querySelector("[data-role=force]").click()`, nil))
+	v.run(chromedp.Evaluate(`[...document.querySelectorAll("#locks button")].find(b => b.textContent === "invoices").click()`, nil))
+	v.until("the details are there", `document.getElementById("detail-votes").childElementCount === 5`)
+	for _, width := range []int64{1280, 390} {
+		v.shoot(fmt.Sprintf("detail-%d", width), width, 900)
+		v.wellLaidOut("the details")
+	}
+	v.run(chromedp.Evaluate(`document.getElementById("ask-force").click()`, nil))
 	v.until("it asks", `document.getElementById("force").open`)
-	v.shoot("force", 1440, 1000)
-	v.run(chromedp.KeyEvent(kb.Escape))
-	v.shoot("narrow", 480, 1200)
+	v.shoot("force", 1280, 1100)
+	v.wellLaidOut("the question")
+	v.shoot("force-390", 390, 800)
+	v.wellLaidOut("the question")
 	s.servers[1].Cont()
+	v.clean(s.url)
+}
+
+// A master that comes and goes votes most of the time, and the verdict is not "all well".
+func TestPage_NamesAMasterThatFlaps(t *testing.T) {
+	s := newScene(t)
+	lock(t, s.client(t, "worker"), "invoices")
+	v := s.open(t, "operator")
+	voting := `[...document.querySelectorAll("#masters .state")].every(e => e.textContent === "voting")`
+	for range 2 {
+		v.until("all masters vote", voting)
+		s.servers[2].Stop()
+		v.until("one does not", `!(`+voting+`)`)
+		s.servers[2].Cont()
+	}
+	v.until("all masters vote, and one flaps", voting+` && document.getElementById("headline").dataset.level === "warn" && /Flapping in the last 5 minutes: .*m3 stopped voting [0-9]+ times/.test(document.getElementById("lines").innerText)`)
 	v.clean(s.url)
 }
 

@@ -13,26 +13,26 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
-// shoot keeps a picture of the page if PAGE_SHOTS names a directory.
+// shoot sets the size of the window, and keeps a picture if PAGE_SHOTS names a directory.
 func (v *viewer) shoot(name string, width, height int64) {
 	v.t.Helper()
+	v.run(resize(width, height))
 	dir := os.Getenv("PAGE_SHOTS")
 	if dir == "" {
 		return
 	}
 	var picture []byte
-	v.run(emulation.SetDeviceMetricsOverride(width, height, 1, false), chromedp.CaptureScreenshot(&picture))
+	v.run(chromedp.CaptureScreenshot(&picture))
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {
 		v.t.Fatal(err)
 	}
 	var small bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&small, paletted(full, 128)); err != nil {
+	if err := encoder.Encode(&small, paletted(full, 256)); err != nil {
 		v.t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), small.Bytes(), 0o644); err != nil {

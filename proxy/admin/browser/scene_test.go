@@ -47,7 +47,7 @@ func withDaemon(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	daemonBinary = filepath.Join(dir, "redlockd")
-	build := exec.Command("go", "build", "-o", daemonBinary, ".")
+	build := exec.Command("go", "build", "-trimpath", "-o", daemonBinary, ".")
 	build.Dir, build.Stderr = root, os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "go build:", err)
@@ -76,7 +76,7 @@ commands = ["read"]
 
 const password = "open"
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, options ...string) *scene {
 	t.Helper()
 	s := &scene{servers: faulty.StartGroup(t, 5), port: faulty.FreeAddr(t)}
 	var masters []string
@@ -84,7 +84,7 @@ func newScene(t *testing.T) *scene {
 		masters = append(masters, fmt.Sprintf("m%d=%s", i+1, server.Addr()))
 	}
 	list := "--masters=" + strings.Join(masters, ",")
-	if out, err := exec.Command(daemonBinary, "bootstrap", list).CombinedOutput(); err != nil {
+	if out, err := exec.Command(daemonBinary, append([]string{"bootstrap", list}, options...)...).CombinedOutput(); err != nil {
 		t.Fatalf("bootstrap: %v\n%s", err, out)
 	}
 	file := filepath.Join(t.TempDir(), "users.toml")
@@ -93,8 +93,9 @@ func newScene(t *testing.T) *scene {
 	}
 	admin := faulty.FreeAddr(t)
 	s.url = "http://" + admin
-	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, list, "--listen="+s.port, "--admin-listen="+admin,
-		"--users="+file, "--lock-info", "--log-level=error")
+	// On a busy machine masters may answer late.
+	options = append(options, list, "--master-timeout=2s", "--listen="+s.port, "--admin-listen="+admin, "--users="+file, "--lock-info", "--log-level=error")
+	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, options...)
 	eventually(t, "the admin endpoint answers", func() error {
 		conn, err := net.Dial("tcp", admin)
 		if err == nil {
@@ -173,7 +174,8 @@ type viewer struct {
 // open starts a browser for a user and opens the page.
 func (s *scene) open(t *testing.T, user string) *viewer {
 	t.Helper()
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.WindowSize(1440, 900))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.WindowSize(1440, 900),
+		chromedp.WSURLReadTimeout(testTimeout)) // a busy machine starts Chromium slowly
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to be root otherwise
 	}

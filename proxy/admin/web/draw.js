@@ -1,73 +1,81 @@
-// draw.js draws charts and lines of numbers.
+// draw.js keeps the figures of the last minutes and draws them.
 import { make, setText } from "./rows.js";
 
-const namespace = "http://www.w3.org/2000/svg";
-// minPoints is the width of a chart that has just begun, in seconds.
-const minPoints = 60;
+const span = 180000; // ms that a chart shows
 
-export function svg(tag, attributes) {
-  const element = document.createElementNS(namespace, tag);
+// quantile is one of the counts by upper bound that were added between two polls, -1 for
+// none.
+export function quantile(now, before, part) {
+  const added = Object.entries(now).map(([bound, n]) => [Number(bound), n - (before[bound] || 0)]);
+  let rank = part * added.reduce((sum, [, n]) => sum + n, 0);
+  for (const [bound, n] of added) if (n > 0 && (rank -= n) <= 0) return bound;
+  return -1;
+}
+
+// extend adds a point {at, values} to a line and removes what is too old. Five seconds
+// without a poll interrupt the line.
+export function extend(line, at, values) {
+  if (line.length && at - line[line.length - 1].at > 5000) line.push({ at: at - 1, values: values.map(() => -1) });
+  line.push({ at, values });
+  while (at - line[0].at > span) line.shift();
+}
+
+function svg(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   return element;
 }
 
-// path draws values from the right. A value below 0 was not measured; the line has a gap
-// there. A single point is a short line.
-function path(values, width, height, maxValue) {
-  const step = width / (Math.max(values.length, minPoints) - 1);
+// path draws the i-th values of a line; a value below 0 was not measured and is a gap. A
+// line begins one poll before its first point, since a value is that of the time between.
+function path(line, i, width, height, top, shown = span) {
+  const now = line.length ? line[line.length - 1].at : 0;
   let text = "";
   let down = false;
-  values.forEach((value, i) => {
-    if (value < 0) {
-      down = false;
-      return;
-    }
-    const x = width - (values.length - 1 - i) * step;
-    const y = height - 2 - (height - 6) * Math.min(1, value / maxValue);
-    text += (down ? "L" : "M") + x.toFixed(1) + " " + y.toFixed(1) + (down ? "" : "h.5");
-    down = true;
-  });
+  for (const { at, values } of line) {
+    const x = width * (1 - (now - at) / shown);
+    const y = height - 1 - (height - 2) * (values[i] / top);
+    const begin = (x - (width * 1000) / shown).toFixed(1);
+    if (values[i] >= 0) text += down ? `L${x.toFixed(1)} ${y.toFixed(1)}` : `M${begin} ${y.toFixed(1)}H${x.toFixed(1)}`;
+    down = values[i] >= 0;
+  }
   return text;
 }
 
-// nice returns the next round number above.
+// nice is the next round number above.
 function nice(value) {
   const power = 10 ** Math.floor(Math.log10(value));
-  for (const step of [1, 2, 5, 10]) if (step * power >= value) return step * power;
-  return value;
+  return [1, 2, 5, 10].map((step) => step * power).find((n) => n >= value * 0.999);
 }
 
-// chart draws series, each {name, values}, with a legend of the last values.
-export function chart(picture, legend, series, write) {
-  const maxValue = nice(Math.max(1, ...series.flatMap((s) => s.values)));
-  while (picture.childElementCount < series.length + 1) {
-    picture.append(picture.childElementCount === 0
-      ? svg("path", { class: "grid", d: "M0 4H600M0 61H600" })
-      : svg("path", { class: "line series-" + (picture.childElementCount - 1) }));
+// chart draws a line with several values into a figure: names are those of the values, write
+// formats one, empty stands where nothing was measured, least is the lowest scale.
+export function chart(figure, line, names, write, empty, least) {
+  if (!figure.querySelector("svg")) {
+    const picture = svg("svg", { viewBox: "0 0 600 112", preserveAspectRatio: "none", "aria-hidden": "true" });
+    picture.append(svg("path", { class: "grid", d: "M0 1H600M0 56H600M0 111H600" }), ...names.map((_, i) => svg("path", { class: "series-" + i })));
+    figure.querySelector("figcaption").append(make("span", "legend", ...names.map((_, i) => make("span", "series-" + i))));
+    figure.append(make("div", "plot", make("div", "scale", make("span"), make("span"), make("span")), picture,
+      make("div", "axis", make("span", "", "3 min ago"), make("span", "", "now")), make("p", "empty")));
   }
-  while (legend.childElementCount < series.length + 1) {
-    const i = legend.childElementCount;
-    legend.append(i === 0 ? make("i", "quiet") : make("span", "series-" + (i - 1)));
-  }
-  setText(legend.firstElementChild, "up to " + write(maxValue));
-  const words = series.map((s, i) => {
-    picture.children[i + 1].setAttribute("d", path(s.values, 600, 120, maxValue));
-    const last = s.values.length ? s.values[s.values.length - 1] : -1;
-    const text = s.name + " " + (last < 0 ? "–" : write(last));
-    setText(legend.children[i + 1], text);
-    return text;
+  const measured = line.flatMap((point) => point.values).filter((value) => value >= 0);
+  const top = nice(Math.max(least, ...measured));
+  [top, top / 2, 0].forEach((n, i) => setText(figure.querySelectorAll(".scale span")[i], measured.length ? write(n) : ""));
+  setText(figure.querySelector(".empty"), measured.length ? "" : empty);
+  names.forEach((name, i) => {
+    figure.querySelector("path.series-" + i).setAttribute("d", path(line, i, 600, 112, top));
+    const last = line.length ? line[line.length - 1].values[i] : -1;
+    setText(figure.querySelector(".legend .series-" + i), name + " " + (last < 0 ? "–" : write(last)));
   });
-  picture.setAttribute("aria-label", "now: " + words.join(", "));
 }
 
 // spark draws one small line into a cell, with the last value behind it.
-export function spark(cell, values, write) {
+export function spark(cell, line, write) {
   if (!cell.firstElementChild) {
-    const picture = svg("svg", { class: "spark", viewBox: "0 0 120 18", "aria-hidden": "true" });
-    picture.append(svg("path", { class: "line" }));
-    cell.append(picture, make("span", ""));
+    const picture = svg("svg", { class: "spark", viewBox: "0 0 120 20", preserveAspectRatio: "none", "aria-hidden": "true" });
+    picture.append(svg("path", {}));
+    cell.append(picture, make("span"));
   }
-  const all = (values || []).slice(-minPoints);
-  cell.firstElementChild.firstElementChild.setAttribute("d", path(all, 120, 18, Math.max(500, ...all)));
-  setText(cell.lastElementChild, all.length ? write(all[all.length - 1]) : "–");
+  cell.querySelector("path").setAttribute("d", path(line, 0, 120, 20, Math.max(1000, ...line.map((point) => point.values[0])), span / 3));
+  setText(cell.lastElementChild, line.length ? write(line[line.length - 1].values[0]) : "–");
 }

@@ -1,333 +1,280 @@
-// page.js shows the state of the daemon and runs the actions of the page. The daemon sends
-// the whole screen once a second; the page keeps only the query.
-import { byId, setText, make, cells, rows, time, trip, number, clock } from "./rows.js";
-import { chart, spark } from "./draw.js";
+// page.js polls the daemon while the page is visible, and runs the actions of the page.
+import { byId, setText, make, rows, middle, time, micros, number, clock } from "./rows.js";
+import { chart, spark, quantile, extend } from "./draw.js";
 
-const query = { db: "0", search: "", order: "key", offset: 0 };
+const interval = 1000; // ms between two polls of the state
+const pageSize = 50;
 let about = { version: "", user: "", force: false, databases: [0] };
-let paused = false;
-let spoken = "";
+let db = "0";
 
-// urlOf returns a URL of this endpoint, also when the page was opened with a name and
-// password in its address, which fetch refuses.
-const urlOf = (path) => location.origin + location.pathname.replace(/[^/]*$/, "") + path;
-
-// ---- data from the daemon ----
-
-function showView(v) {
-  showHeadline(v.headline, v.draining);
-  rows(byId("masters"), v.masters || [], (m) => m.name, masterRow, fillMaster);
-  chart(byId("rate"), byId("rate-legend"), [
-    { name: "granted", values: v.charts.granted || [] }, { name: "refused", values: v.charts.refused || [] },
-    { name: "undecided", values: v.charts.undecided || [] }], (n) => number(Math.round(n)));
-  chart(byId("time"), byId("time-legend"), [
-    { name: "p50", values: v.charts.p50 || [] }, { name: "p99", values: v.charts.p99 || [] }], trip);
-  showLocks(v.locks);
-  rows(byId("waiters"), v.waiters.rows, (w) => w.id, () => cells("key", "client", "number", "number", "number"), fillWaiter);
-  setText(byId("waiting-count"), v.waiters.all ? number(v.waiters.all) : "");
-  setText(byId("no-waiters"), v.waiters.all ? "" : "No client waits in this daemon.");
-  setText(byId("facts"), `${about.version} · ${about.user ? "user " + about.user : "no login"} · clients ${number(v.clients)} · operations in flight ${number(v.in_flight)}`);
+// get fetches JSON, also when the page was opened with a name and password in its address,
+// which fetch refuses.
+async function get(path, values, options) {
+  const url = location.origin + location.pathname.replace(/[^/]*$/, "") + path + "?" + new URLSearchParams(values);
+  const response = await fetch(url, { cache: "no-store", ...options });
+  if (!response.ok) throw new Error((await response.text()).trim());
+  return response.json();
 }
 
-const summaries = { good: "all well", warn: "look here", bad: "not serving" };
+let before = null; // the last state
+let [delay, stateTimer, stateRound] = [interval, 0, 0]; // a newer round ends an older one
+const [line, times, trips] = [[], [], {}]; // of the charts; trips by the master's name
+
+// pollState polls everything but the list of locks.
+async function pollState() {
+  const round = ++stateRound;
+  clearTimeout(stateTimer);
+  if (document.hidden) return;
+  try {
+    const state = await get("state", { db, since: lastEvent });
+    if (round !== stateRound) return;
+    showState(state);
+    live("live", "live");
+    delay = interval;
+  } catch (error) {
+    if (round !== stateRound) return;
+    live("lost", "not connected: " + error.message);
+    delay = Math.min(2 * delay, 8000);
+  }
+  stateTimer = setTimeout(pollState, delay);
+}
+
+function live(state, text) {
+  byId("live").dataset.state = state;
+  setText(byId("live"), text);
+}
+
+function showState(s) {
+  showHeadline(s.headline, s.draining);
+  if (before) measure(s, before);
+  rows(byId("masters"), s.masters, (m) => m.name, ["bare", "bare", "number bare", "wide note", "number bare", "number more", "number more"], fillMaster);
+  chart(byId("rate"), line, ["granted", "refused", "undecided"], (n) => (n ? number(n) + "/s" : "0"), "No figures yet: they begin when the page opens.", 5);
+  chart(byId("time"), times, ["p50", "p99"], micros, "No request was decided in this time.", 100);
+  rows(byId("waiters"), s.waiters, (w) => w.id, ["key cut wide", "cut wide", "number", "number", "number"], fillWaiter);
+  setText(byId("waiting-count"), s.waiting ? number(s.waiting) : "");
+  byId("no-waiters").hidden = s.waiting > 0;
+  setText(byId("facts"), [about.version, about.user ? "user " + about.user : "no login", "clients " + number(s.clients), "in flight " + number(s.in_flight)].join(" · "));
+  showEvents(s);
+  before = s;
+}
+
+// measure adds what happened since the last poll to the charts.
+function measure(s, b) {
+  const seconds = Math.max(s.at - b.at, 1) / 1000;
+  extend(line, s.at, ["granted", "refused", "undecided"].map((name) => Math.max(0, s[name] - b[name]) / seconds));
+  extend(times, s.at, [quantile(s.times, b.times, 0.5), quantile(s.times, b.times, 0.99)]);
+  for (const m of s.masters) {
+    const old = b.masters.find((one) => one.name === m.name);
+    if (old) extend(trips[m.name] ??= [], s.at, [quantile(m.trips, old.trips, 0.99)]);
+  }
+}
+
+const summaries = { good: "All well", warn: "Needs attention", bad: "Not serving" };
+let spoken = "";
 
 function showHeadline(h, draining) {
   const lines = draining ? ["This daemon is stopping.", ...h.lines] : h.lines;
   byId("headline").dataset.level = h.level;
   setText(byId("summary"), summaries[h.level]);
-  rows(byId("lines"), lines.map((text, i) => ({ text, i })), (l) => String(l.i), () => make("li"), (e, l) => setText(e, l.text));
+  if (byId("lines").childElementCount !== lines.length) byId("lines").replaceChildren(...lines.map(() => make("li")));
+  lines.forEach((text, i) => setText(byId("lines").children[i], text));
   document.title = (h.level === "good" ? "" : "! ") + "redlockd: " + (h.level === "good" ? "all well" : lines[0]);
   const changed = lines.join(" ").replace(/[0-9]+/g, "#"); // passing seconds are no change
-  if (changed !== spoken) {
-    spoken = changed;
-    setText(byId("spoken"), summaries[h.level] + ": " + lines.join(" "));
-  }
+  if (changed !== spoken) setText(byId("spoken"), summaries[h.level] + ": " + lines.join(" "));
+  spoken = changed;
 }
 
-function masterRow() {
-  const row = cells("", "", "number", "why", "", "number", "number", "number", "number", "number");
-  row.children[1].append(make("span", "state"));
-  return row;
-}
-
-function fillMaster(row, m) {
-  const [name, state, since, why, trips, yes, no, uncounted, queued, pending] = row.children;
+function fillMaster([name, state, since, note, trip, votes, queue], m) {
   setText(name, m.name);
-  name.title = m.address + (m.version ? ", version " + m.version : "") + (m.durable ? ", durable" : "");
+  name.title = m.address;
+  if (!state.firstElementChild) state.append(make("span", "state"));
   setText(state.firstElementChild, m.state);
   state.firstElementChild.dataset.state = m.state;
   setText(since, time(m.since));
-  fillWhy(why, m);
-  spark(trips, m.trips, trip);
-  [[yes, m.yes], [no, m.no], [uncounted, m.uncounted], [queued, m.queued], [pending, m.pending_releases]].forEach(([cell, n]) => setText(cell, number(n)));
+  const voting = m.state === "voting";
+  setText(note, voting ? m.address + (m.durable ? ", durable" : "") : (m.left > 0 ? "votes in " + time(m.left) + ": " : "") + m.detail);
+  note.classList.toggle("quiet", voting);
+  spark(trip, trips[m.name] || [], micros);
+  setText(votes, [m.yes, m.no, m.uncounted].map(number).join(" / "));
+  setText(queue, [m.queued, m.pending_releases].map(number).join(" / "));
 }
 
-function fillWhy(cell, m) {
-  if (m.left <= 0) {
-    setText(cell, m.state === "voting" && m.version ? `${m.address}${m.durable ? ", durable" : ""}` : m.detail);
-    cell.classList.toggle("quiet", m.state === "voting");
-    return;
+function fillWaiter([key, client, place, since, left], w) {
+  [w.keys.join(", "), w.client, number(w.place), time(w.since), time(w.left)].forEach((text, i) => setText([key, client, place, since, left][i], text));
+  key.title = key.textContent;
+  client.title = `${w.client}, ${w.mode}${w.fair ? ", FAIR" : ""}`;
+}
+
+let lastEvent = 0; // its number
+
+// showEvents adds new events, unless somebody reads: then they follow later.
+function showEvents(s) {
+  const body = byId("events");
+  if (body.closest(".tall").matches(":hover, :focus-within")) return;
+  lastEvent = s.last_event;
+  for (const e of s.events) {
+    const texts = [["", clock(e.at)], ["word-" + e.word, e.word], ["key cut", e.key], ["key token", e.token_hash]];
+    body.prepend(make("tr", "", ...texts.map(([className, text]) => make("td", className, text))));
+    body.firstElementChild.children[2].title = e.key;
   }
-  cell.classList.remove("quiet");
-  if (!cell.querySelector("progress")) {
-    const bar = make("progress");
-    bar.setAttribute("aria-label", "age of its memory");
-    cell.replaceChildren(bar, make("span"));
+  while (body.childElementCount > 100) body.lastElementChild.remove();
+  setText(byId("missed"), s.dropped_events ? `${number(s.dropped_events)} more went by` : "");
+  byId("no-events").hidden = body.childElementCount > 0;
+}
+
+// Every page begins at a cursor of DLOCKS. A walk finds a lock on several masters, so seen
+// has the page that showed it first.
+let [match, cursors, at, seen] = ["", ["0"], 0, new Map()];
+let [shown, listTimer, listRound] = [null, 0, 0]; // shown is the match of the list on the screen
+
+function find(text) {
+  [match, cursors, at, seen] = [text, ["0"], 0, new Map()];
+  pollLocks();
+}
+
+async function pollLocks() {
+  const [round, began, found] = [++listRound, Date.now(), new Map()];
+  clearTimeout(listTimer);
+  if (document.hidden) return;
+  let [next, scanned, fresh] = [cursors[at], 0, shown !== match];
+  try {
+    for (let over = false; !over;) {
+      // Keys are in no order, so those scanned so far show how many match.
+      const count = scanned ? Math.ceil(Math.min(1000, Math.max(10, (pageSize - found.size) * scanned / (found.size || 1)))) : pageSize;
+      const step = await get("locks", { db, match, cursor: next, count });
+      if (round !== listRound) return;
+      for (const row of step.rows) if ((seen.get(row.id) ?? at) >= at) found.set(row.id, row);
+      [next, scanned] = [step.next, scanned + count];
+      if (!found.size && at > 0) cursors[at] = next; // the next poll does not scan this part again
+      over = next === "0" || found.size >= pageSize;
+      if (over || (fresh && found.size)) showLocks([...found.values()], next);
+      if (fresh && !over) setText(byId("list-note"), `Looking through the locks: ${number(scanned)} keys so far.`);
+    }
+  } catch (error) {
+    if (round !== listRound) return;
+    if (fresh && !found.size) showLocks([], "0");
+    setText(byId("list-note"), "Locks may be missing: " + error.message);
   }
-  cell.firstElementChild.max = m.whole;
-  cell.firstElementChild.value = m.whole - m.left;
-  setText(cell.lastElementChild, "votes in " + time(m.left) + ": " + m.detail);
+  listTimer = setTimeout(pollLocks, Math.max(2 * interval, 5 * (Date.now() - began)));
 }
 
-function showLocks(l) {
-  const body = byId("locks");
-  rows(body, l.rows, (k) => k.id, lockRow, fillLock, byId("search"));
-  const counted = l.complete ? "" : ", still counting";
-  setText(byId("count"), (query.search ? `${number(l.matches)} of ${number(l.total)}` : number(l.total)) + counted);
-  const first = l.matches ? l.offset + 1 : 0;
-  setText(byId("range"), `${number(first)}–${number(l.offset + l.rows.length)} of ${number(l.matches)}`);
-  byId("earlier").disabled = l.offset === 0;
-  byId("later").disabled = l.offset + l.rows.length >= l.matches || l.rows.length === 0;
-  let text = "";
-  if (l.trouble) text = "The list may be incomplete: " + l.trouble;
-  else if (l.full) text = "There are more locks than this list can hold.";
-  else if (!l.rows.length) text = query.search ? "No lock that you may see matches." : "No lock that you may see is held.";
-  setText(byId("no-locks"), text);
+function showLocks(list, next) {
+  shown = match;
+  for (const row of list.sort((a, b) => (a.key < b.key ? -1 : 1))) seen.set(row.id, at);
+  if (next !== "0") cursors[at + 1] = next;
+  rows(byId("locks"), list, (k) => k.id, ["key wide", "cut wide", "mode", "number", "number", "number", "number fence key"], fillLock, byId("search"));
+  byId("earlier").disabled = at === 0;
+  byId("later").disabled = next === "0";
+  setText(byId("count"), at || next !== "0" ? "page " + (at + 1) : list.length ? number(list.length) : "");
+  byId("no-locks").hidden = list.length > 0 || match !== "" || at > 0;
+  const none = at > 0 ? "There are no more locks." : match && "No lock that you may see matches. * stands for any text, ? for one character.";
+  setText(byId("list-note"), list.length ? "" : none);
 }
 
-function lockRow(k) {
-  const row = cells("key", "", "holders", "number", "number", "number", "number", "number");
-  const look = make("button", "link");
-  look.type = "button";
-  look.dataset.role = "look";
-  look.addEventListener("click", () => openDetail(k.id, k.key));
-  row.children[0].append(look);
-  if (about.force) {
-    const force = make("button", "danger", "force-unlock…");
-    force.type = "button";
-    force.dataset.role = "force";
-    force.setAttribute("aria-label", "force-unlock " + k.key);
-    force.addEventListener("click", () => openForce(row, k));
-    row.children[7].append(force);
+function fillLock([key, holder, mode, held, left, waits, fence], k) {
+  if (!key.firstElementChild) {
+    const button = make("button", "link middle");
+    button.type = "button";
+    button.addEventListener("click", () => openDetail(k));
+    key.append(button);
   }
-  return row;
-}
-
-function fillLock(row, k) {
-  const [key, mode, holders, held, left, waits, fence] = row.children;
-  setText(key.firstElementChild, k.key);
-  key.firstElementChild.title = k.key;
-  setText(mode, k.mode);
+  middle(key.firstElementChild, k.key);
   const more = k.count - k.holders.length;
-  const names = k.holders.join("; ") + (more > 0 ? ` and ${number(more)} more` : "");
-  setText(holders, names);
-  holders.title = names;
-  setText(held, (k.exactly ? "" : "≥ ") + time(k.held));
+  const texts = k.holders.map(([meta, client], i) => [meta, client + (i < k.holders.length - 1 ? "; " : more > 0 ? ` and ${number(more)} more` : "")]);
+  if (holder.title !== texts.flat().join(" ")) holder.replaceChildren(...texts.flatMap(([meta, client]) => (meta ? [make("strong", "", meta), client] : [client])));
+  holder.title = texts.flat().join(" ");
+  setText(mode, k.mode);
+  setText(held, k.fence && before ? time(before.at - Number(k.fence) / 1000) : "–"); // a fence is the time of the grant in µs
   setText(left, time(k.left));
   setText(waits, k.waiting ? number(k.waiting) : "");
   waits.classList.toggle("waits", k.waiting > 0);
   setText(fence, k.fence || "–");
 }
 
-function fillWaiter(row, w) {
-  const [key, client, position, since, left] = row.children;
-  setText(key, w.keys.join(", "));
-  key.title = key.textContent;
-  setText(client, w.client);
-  client.title = w.client + (w.fair ? ", FAIR" : "") + ", " + w.mode;
-  setText(position, number(w.place));
-  setText(since, time(w.since));
-  setText(left, time(w.left));
-}
+let target = null; // the lock of the dialogs
 
-const maxEvents = 100;
-
-function showEvents(e) {
-  if (paused) return;
-  const body = byId("events");
-  for (const one of e.rows) {
-    const row = cells("", "word-" + one.word, "key", "");
-    [clock(one.at), one.word, one.key, one.token_hash].forEach((text, i) => setText(row.children[i], text));
-    row.children[2].title = one.key + (one.fence ? ", fence " + one.fence : "");
-    body.prepend(row);
-  }
-  while (body.childElementCount > maxEvents) body.lastElementChild.remove();
-  setText(byId("missed"), e.missed ? `${number(e.missed)} more went by` : "");
-  setText(byId("no-events"), "");
-}
-
-// ---- the stream ----
-
-let closing = null; // ends the stream that is open
-let pause = 500; // ms before the next try
-
-function live(state, text) {
-  byId("live").dataset.state = state;
-  setText(byId("live-text"), text);
-  document.body.classList.toggle("stale", state === "lost");
-}
-
-// follow opens the stream for the query; after a break the page shows the present state.
-async function follow() {
-  if (closing) closing.abort();
-  const controller = new AbortController();
-  closing = controller;
-  if (document.hidden) return;
-  const words = new URLSearchParams({ ...query, offset: String(query.offset) });
-  let trouble = "the daemon closed the connection";
-  try {
-    const response = await fetch(urlOf("stream?" + words), { signal: controller.signal, cache: "no-store" });
-    if (!response.ok) throw new Error((await response.text()).trim());
-    await read(response.body.pipeThrough(new TextDecoderStream()).getReader());
-  } catch (error) {
-    trouble = error.message;
-  }
-  if (controller.signal.aborted) return;
-  live("lost", "not connected: " + trouble);
-  pause = Math.min(2 * pause, 8000);
-  setTimeout(() => { if (closing === controller) follow(); }, pause);
-}
-
-async function read(reader) {
-  for (let text = ""; ;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    text += value;
-    for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
-      const [kind, data] = text.slice(0, end).split("\n", 2);
-      take(kind.slice("event: ".length), JSON.parse(data.slice("data: ".length)));
-    }
-  }
-}
-
-function take(kind, content) {
-  pause = 500;
-  if (kind === "events") return showEvents(content);
-  live("live", "live");
-  showView(content);
-}
-
-// changeQuery changes the query.
-function changeQuery(change) {
-  Object.assign(query, { offset: 0 }, change);
-  follow();
-}
-
-// ---- actions ----
-
-let target = null; // the lock of the dialog
-
-function openForce(row, k) {
-  const cell = (i) => row.children[i].textContent;
-  target = { db: Number(query.db), id: k.id, key: k.key };
-  setText(byId("force-key"), k.key);
-  const waits = cell(5) || "none";
-  setText(byId("force-text"), `Held for ${cell(3)} by ${cell(2) || "an unknown client"}; ${cell(4)} left; waiting: ${waits}.`);
-  setText(byId("force-error"), "");
-  byId("force-yes").disabled = false;
-  byId("force").showModal();
-}
-
-async function force() {
-  const button = byId("force-yes");
-  button.disabled = true;
-  try {
-    const response = await fetch(urlOf("force"), {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ db: target.db, id: target.id }),
-    });
-    if (!response.ok) throw new Error((await response.text()).trim());
-    const done = (await response.json()) === "1" ? " was force-unlocked." : " was not held any more.";
-    byId("force").close();
-    setText(byId("spoken"), target.key + done);
-    spoken = "";
-  } catch (error) {
-    setText(byId("force-error"), "Not done: " + error.message);
-    button.disabled = false;
-    button.focus();
-  }
-}
-
-async function openDetail(id, key) {
-  setText(byId("detail-key"), key);
+// openDetail shows what DINFO shows.
+async function openDetail(k) {
+  target = k;
   for (const part of ["detail-facts", "detail-holders", "detail-votes"]) byId(part).replaceChildren();
+  setText(byId("detail-key"), k.key);
   setText(byId("detail-error"), "");
+  byId("ask-force").hidden = !about.force;
   byId("detail").showModal();
   try {
-    const response = await fetch(urlOf("lock?" + new URLSearchParams({ db: query.db, id })));
-    if (!response.ok) throw new Error((await response.text()).trim());
-    showDetail(await response.json());
+    const lock = await get("lock", { db, id: k.id });
+    if (target === k) showDetail(lock);
   } catch (error) {
     setText(byId("detail-error"), error.message);
   }
 }
 
 function showDetail(lock) {
-  const facts = [["state", lock.state], ["mode", lock.mode], ["holders", lock.count], ["fence", lock.fence],
-    ["waiting in this daemon", lock.waiters], ["in the queue of all", lock.queue]];
-  byId("detail-facts").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value ?? "–")]));
-  const table = (body, list, ...texts) => byId(body).replaceChildren(...list.map((item) => {
-    const row = make("tr");
-    for (const [className, text] of texts) row.append(make("td", className, String(text(item) ?? "–")));
-    return row;
-  }));
-  table("detail-holders", lock.holders, ["key", (h) => h.token], ["", (h) => [h.name, h.client].filter(Boolean).join(" ") || "–"], ["", (h) => h.daemon],
-    ["", (h) => h.meta], ["number", (h) => h.fence], ["number", (h) => time(Number(h.ttl))], ["number", (h) => h.votes]);
-  table("detail-votes", lock.votes, ["", (m) => m.master], ["", (m) => m.state], ["key", (m) => m.token], ["number", (m) => m.holders],
-    ["number", (m) => (m.ttl === null ? "–" : time(Number(m.ttl)))], ["", (m) => m.detail]);
+  const facts = { state: lock.state, mode: lock.mode, holders: lock.count, fence: lock.fence, "waiting in this daemon": lock.waiters, "in the queue of all": lock.queue };
+  byId("detail-facts").replaceChildren(...Object.entries(facts).map(([name, value]) => make("div", "", make("dt", "", name), make("dd", "", value ?? "–"))));
+  const fill = (cells, ...values) => values.forEach((value, i) => setText(cells[i], String(value ?? "–")));
+  const left = (ms) => (ms === null ? null : time(Number(ms)));
+  rows(byId("detail-holders"), lock.holders, null, ["wide", "wide", "", "key", "number fence key", "number", "number"],
+    (cells, h) => fill(cells, h.meta, [h.name, h.client].filter(Boolean).join(" ") || null, h.daemon, h.token, h.fence, left(h.ttl), h.votes));
+  rows(byId("detail-votes"), lock.votes, null, ["", "", "key", "number", "number", "wide"],
+    (cells, m) => fill(cells, m.master, m.state, m.token, m.holders, left(m.ttl), m.detail));
+  const by = lock.holders.map((h) => h.meta || h.name || h.client || "token " + h.token).slice(0, 3).join(", ");
+  setText(byId("force-text"), `It is ${lock.state}${by ? " by " + by : ""}; requests that wait for it: ${Math.max(lock.waiters, lock.queue)}.`);
 }
 
-// ---- mouse and keyboard ----
+function askForce() {
+  setText(byId("force-key"), target.key);
+  setText(byId("force-error"), "");
+  byId("force-yes").disabled = false;
+  byId("force").showModal();
+}
+
+async function force() {
+  byId("force-yes").disabled = true;
+  try {
+    const done = await get("force", { db, id: target.id }, { method: "POST", headers: { "Content-Type": "application/json" } });
+    byId("force").close();
+    byId("detail").close();
+    setText(byId("spoken"), target.key + (done === "1" ? " was force-unlocked." : " was not held any more."));
+    spoken = "";
+    pollLocks();
+  } catch (error) {
+    setText(byId("force-error"), "Not done: " + error.message);
+    byId("force-yes").disabled = false;
+    byId("force-yes").focus();
+  }
+}
 
 function listen() {
   let typing = 0;
-  byId("search").addEventListener("input", (e) => {
+  const on = (id, kind, act) => byId(id).addEventListener(kind, act);
+  on("search", "input", (e) => {
     clearTimeout(typing);
-    typing = setTimeout(() => changeQuery({ search: e.target.value }), 200);
+    typing = setTimeout(() => find(e.target.value), 250);
   });
-  byId("order").addEventListener("change", (e) => changeQuery({ order: e.target.value }));
-  byId("db").addEventListener("change", (e) => {
+  on("db", "change", (e) => {
+    [db, before, lastEvent] = [e.target.value, null, 0];
     byId("events").replaceChildren();
-    changeQuery({ db: e.target.value });
+    pollState();
+    find(match);
   });
-  byId("earlier").addEventListener("click", () => changeQuery({ offset: Math.max(0, query.offset - 50) }));
-  byId("later").addEventListener("click", () => changeQuery({ offset: query.offset + 50 }));
-  byId("pause").addEventListener("click", (e) => {
-    paused = !paused;
-    e.target.setAttribute("aria-pressed", String(paused));
-    setText(e.target, paused ? "go on" : "pause");
-  });
-  byId("force-yes").addEventListener("click", force);
-  document.addEventListener("visibilitychange", follow); // a hidden page costs nothing
-  document.addEventListener("keydown", press);
-}
-
-function press(e) {
-  const typing = e.target.matches("input, select, textarea") || document.querySelector("dialog[open]");
-  if (e.key === "/" && !typing && !e.ctrlKey && !e.metaKey) {
+  on("earlier", "click", () => pollLocks(at--));
+  on("later", "click", () => pollLocks(at++));
+  on("detail-close", "click", () => byId("detail").close());
+  on("ask-force", "click", askForce);
+  on("force-no", "click", () => byId("force").close());
+  on("force-yes", "click", force);
+  document.addEventListener("visibilitychange", () => [pollState(), pollLocks()]); // a hidden page costs nothing
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.target.matches("input, select") || document.querySelector("dialog[open]")) return;
     e.preventDefault();
     byId("search").focus();
-  }
-  const role = e.target.dataset && e.target.dataset.role;
-  if (role && (e.key === "ArrowDown" || e.key === "ArrowUp")) {
-    const row = e.target.closest("tr");
-    const next = e.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
-    e.preventDefault();
-    if (next) next.querySelector(`[data-role="${role}"]`).focus();
-  }
+  });
 }
 
-async function begin() {
-  listen();
-  try {
-    const response = await fetch(urlOf("about"));
-    if (response.ok) about = await response.json();
-  } catch { /* the stream shows the error */ }
-  byId("db").replaceChildren(...about.databases.map((db) => {
-    const choice = make("option", "", String(db));
-    choice.value = String(db);
-    return choice;
-  }));
-  follow();
-}
-
-begin();
+listen();
+about = await get("about", {}).catch(() => about); // the state shows the error
+byId("db").replaceChildren(...about.databases.map((n) => make("option", "", String(n))));
+byId("databases").hidden = about.databases.length < 2;
+pollState();
+pollLocks();

@@ -1,6 +1,5 @@
-// rows.js shows lists as rows of tables. Text is set by textContent alone, so every key is
-// text, whatever its bytes. Rows are kept as long as their items exist: the focus stays
-// where it is.
+// rows.js shows lists as rows of tables, and formats numbers. Text is set by textContent
+// alone, so every key is text, whatever its bytes.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -18,24 +17,24 @@ export function make(tag, className, ...children) {
   return element;
 }
 
-// cells makes a row with a cell for each class name.
-export function cells(...classNames) {
-  return make("tr", "", ...classNames.map((name) => make("td", name)));
-}
-
-// rows shows items in a body: build makes a row, fill writes an item into it. When the row
-// with the focus is removed, the row in its place gets the focus, or otherwise does.
-export function rows(body, items, nameOf, build, fill, otherwise) {
+// rows shows items in a body: a row has a cell for each class name, and fill writes an item
+// into it. Rows are kept as long as their items exist, so the focus stays where it is; when
+// its row is removed, the row in its place gets it, or otherwise.
+export function rows(body, items, nameOf, classNames, fill, otherwise) {
   const active = body.contains(document.activeElement) ? document.activeElement : null;
   const place = active ? [...body.children].indexOf(active.closest("tr")) : -1;
-  const kept = new Map();
-  for (const row of body.children) kept.set(row.dataset.name, row);
-  const wanted = items.map((item) => {
-    const name = nameOf(item);
-    const row = kept.get(name) || build(item);
+  const heads = body.closest("table") ? [...body.closest("table").querySelectorAll("th")] : [];
+  const kept = new Map([...body.children].map((row) => [row.dataset.name, row]));
+  const wanted = items.map((item, i) => {
+    const name = nameOf ? nameOf(item) : String(i);
+    const row = kept.get(name) || make("tr", "", ...classNames.map((className, n) => {
+      const cell = make("td", className);
+      cell.dataset.label = heads[n].textContent;
+      return cell;
+    }));
     kept.delete(name);
     row.dataset.name = name;
-    fill(row, item);
+    fill(row.children, item);
     return row;
   });
   for (const row of kept.values()) row.remove();
@@ -43,38 +42,42 @@ export function rows(body, items, nameOf, build, fill, otherwise) {
     if (body.children[i] !== row) body.insertBefore(row, body.children[i] || null);
   });
   if (!active || document.activeElement === active) return;
-  if (body.contains(active)) {
-    active.focus({ preventScroll: true });
-    return;
+  if (!body.contains(active)) {
+    const next = wanted[Math.min(place, wanted.length - 1)];
+    return ((next && next.querySelector("button")) || otherwise || body).focus();
   }
-  const next = wanted[Math.min(place, wanted.length - 1)];
-  const same = next && next.querySelector(`[data-role="${active.dataset.role || "none"}"]`);
-  (same || otherwise || body).focus();
+  active.focus({ preventScroll: true });
+}
+
+// middle shows a text that loses its middle when there is too little space.
+export function middle(element, text) {
+  if (element.textContent === text) return;
+  const letters = [...text];
+  const tail = letters.length > 16 ? 8 : 0;
+  element.replaceChildren(make("span", "", letters.slice(0, letters.length - tail).join("")), make("span", "", letters.slice(letters.length - tail).join("")));
+  element.title = text;
 }
 
 // time formats milliseconds for people.
 export function time(ms) {
-  if (ms < 10000) return (ms / 1000).toFixed(1) + " s";
+  if (ms < 10000) return (Math.max(ms, 0) / 1000).toFixed(1) + " s";
   const s = Math.round(ms / 1000);
+  const two = (n) => String(n).padStart(2, "0");
   if (s < 120) return s + " s";
-  if (s < 7200) return Math.floor(s / 60) + " min " + String(s % 60).padStart(2, "0") + " s";
-  if (s < 172800) return Math.floor(s / 3600) + " h " + String(Math.floor(s / 60) % 60).padStart(2, "0") + " min";
+  if (s < 7200) return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
+  if (s < 172800) return `${Math.floor(s / 3600)} h ${two(Math.floor(s / 60) % 60)} min`;
   return Math.floor(s / 86400) + " days";
 }
 
-// trip formats microseconds.
-export function trip(us) {
+// micros formats microseconds, "–" for what was not measured.
+export function micros(us) {
   if (us < 0) return "–";
-  if (us < 1000) return us + " µs";
-  return (us / 1000).toFixed(us < 10000 ? 1 : 0) + " ms";
+  if (us < 1000) return us ? Math.round(us) + " µs" : "0";
+  if (us < 1e6) return +(us / 1000).toPrecision(2) + " ms";
+  return +(us / 1e6).toPrecision(2) + " s";
 }
 
-const whole = new Intl.NumberFormat("en");
-export const number = (n) => whole.format(n);
+export const number = (n) => n.toLocaleString("en", { maximumFractionDigits: n < 10 ? 1 : 0 });
 
 // clock is the time of day in this browser's zone.
-export function clock(at) {
-  const t = new Date(at);
-  const two = (n) => String(n).padStart(2, "0");
-  return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}.${String(t.getMilliseconds()).padStart(3, "0")}`;
-}
+export const clock = (at) => new Date(at).toLocaleTimeString("en-GB") + "." + String(at % 1000).padStart(3, "0");

@@ -1,0 +1,103 @@
+// argument describes how a command is written. One description serves the reader of
+// options (args.go), the syntax line in errors, the README table and COMMAND DOCS, from
+// which redis-cli completes and hints.
+
+package arg
+
+import "strings"
+
+// Kinds of arguments, in the words of COMMAND DOCS.
+const (
+	KindKey     = "key"
+	kindString  = "string"
+	kindInteger = "integer"
+	KindWord    = "pure-token"
+	KindOneOf   = "oneof"
+	KindBlock   = "block"
+)
+
+// argument describes one argument, or a group of them.
+type Spec struct {
+	Name     string
+	Kind     string
+	Word     string // the option word in front, or all there is of a kindWord
+	Optional bool   // may be left out
+	Multiple bool   // may be repeated
+	Parts    []Spec // of kindOneOf and kindBlock
+}
+
+func Key() Spec                    { return Spec{Name: "key", Kind: KindKey} }
+func Text(name string) Spec        { return Spec{Name: name, Kind: kindString} }
+func Integer(name string) Spec     { return Spec{Name: name, Kind: kindInteger} }
+func Optional(a Spec) Spec         { a.Optional = true; return a }
+func Multiple(a Spec) Spec         { a.Multiple = true; return a }
+func Option(w string, a Spec) Spec { a.Word = w; return a }
+
+func Word(w string) Spec {
+	return Spec{Name: strings.ToLower(w), Kind: KindWord, Word: w}
+}
+
+func OneOf(name string, parts ...Spec) Spec {
+	return Spec{Name: name, Kind: KindOneOf, Parts: parts}
+}
+
+func Block(name string, parts ...Spec) Spec {
+	return Spec{Name: name, Kind: KindBlock, Parts: parts}
+}
+
+// optionsOf are the option words of a command, at most 32, in any order behind its
+// positional arguments.
+func Options(args []Spec) []Spec {
+	var options []Spec
+	for _, a := range args {
+		if a.Word != "" {
+			options = append(options, a)
+		}
+		options = append(options, Options(a.Parts)...)
+	}
+	return options
+}
+
+// syntaxOf writes a command the way its documentation shows it, for example
+// "DLOCK key ttl [TOKEN token] [META text]". name is "dlock" or "client|id".
+func Syntax(name string, args []Spec) string {
+	head := strings.ToUpper(strings.ReplaceAll(name, "|", " "))
+	if len(args) == 0 {
+		return head
+	}
+	return head + " " + joinSyntax(args, " ")
+}
+
+func joinSyntax(args []Spec, separator string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = a.syntax()
+	}
+	return strings.Join(words, separator)
+}
+
+// syntax writes one argument: option word, value, repetition, brackets.
+func (a Spec) syntax() string {
+	body := a.Name
+	switch a.Kind {
+	case KindWord:
+		body = a.Word
+	case KindOneOf:
+		body = joinSyntax(a.Parts, " | ")
+		if !a.Optional {
+			body = "<" + body + ">"
+		}
+	case KindBlock:
+		body = joinSyntax(a.Parts, " ")
+	}
+	if a.Word != "" && a.Kind != KindWord {
+		body = a.Word + " " + body
+	}
+	if a.Multiple {
+		body += " [" + body + " ...]"
+	}
+	if a.Optional {
+		body = "[" + body + "]"
+	}
+	return body
+}

@@ -1,0 +1,46 @@
+// bounds is the range of an integer argument. All arguments are read here, so that
+// every refusal shows the value, the range and, where an operator can change it,
+// the option.
+
+package arg
+
+import (
+	"fmt"
+	"time"
+)
+
+// Bounds are the ends of a range, both allowed.
+type Bounds struct {
+	Min, Max int64
+	unit     string // " ms", "" for plain numbers
+	option   string // "--max-ttl" if it decides the upper end, else ""
+}
+
+// Milliseconds are the bounds of a time.
+func Milliseconds(least, most time.Duration, option string) Bounds {
+	return Bounds{least.Milliseconds(), most.Milliseconds(), " ms", option}
+}
+
+// Parse reads an integer as parseCount does; what names the argument.
+func (b Bounds) Parse(what, s string) (int64, error) {
+	n, ok := ParseCount(s)
+	if !ok || n < b.Min || n > b.Max {
+		return 0, fmt.Errorf("%s %s is not an integer or out of range, allowed are %s", what, Quoted(s), b)
+	}
+	return n, nil
+}
+
+// ParseTime reads milliseconds. They are compared before they become a
+// time.Duration, which cannot hold all that a client may send.
+func (b Bounds) ParseTime(what, s string) (time.Duration, error) {
+	ms, err := b.Parse(what, s)
+	return time.Duration(ms) * time.Millisecond, err
+}
+
+func (b Bounds) String() string {
+	text := fmt.Sprintf("%d to %d%s", b.Min, b.Max, b.unit)
+	if b.option != "" {
+		text += " (" + b.option + ")"
+	}
+	return text
+}

@@ -1,0 +1,118 @@
+// CLIENT subcommands by which a client library describes itself. Subcommands that
+// are not here are errors on purpose: a library that receives OK relies on it.
+
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+	"strings"
+)
+
+// maxClientName bounds the names that a connection keeps.
+const maxClientName = 256
+
+// changesClient makes those subcommands run alone whose effect others see: another
+// connection's CLIENT LIST, and the answers behind.
+func changesClient(args []string) bool {
+	return len(args) > 1 && (arg.IsWord(args[1], "SETNAME") || arg.IsWord(args[1], "SETINFO") || arg.IsWord(args[1], "REPLY"))
+}
+
+// clientName checks a name and makes it the connection's own, so that it does
+// not keep the buffer of its command alive.
+func clientName(s string) (string, error) {
+	if !access.Printable(s) {
+		return "", commands.RedisText("Client names cannot contain spaces, newlines or special characters.")
+	}
+	if len(s) > maxClientName {
+		return "", fmt.Errorf("client name of %d bytes, allowed are 0 to %d", len(s), maxClientName)
+	}
+	return strings.Clone(s), nil
+}
+
+func (h *handlers) clientSetName(c *commands.Call) error {
+	name, err := clientName(c.Args[2])
+	if err != nil {
+		return err
+	}
+	c.Client.Name = name
+	c.Reply(commands.OK)
+	return nil
+}
+
+// clientGetName answers nil as long as there is no name.
+func (h *handlers) clientGetName(c *commands.Call) error {
+	if c.Client.Name == "" {
+		c.Reply(commands.Nil)
+	} else {
+		c.Reply(commands.Bulk(c.Client.Name))
+	}
+	return nil
+}
+
+// clientSetInfo keeps the library's name and version, for people.
+func (h *handlers) clientSetInfo(c *commands.Call) error {
+	attribute, value := c.Args[2], c.Args[3]
+	field := &c.Client.LibName
+	switch {
+	case arg.IsWord(attribute, "LIB-NAME"):
+	case arg.IsWord(attribute, "LIB-VER"):
+		field = &c.Client.LibVer
+	default:
+		return commands.RedisText("Unrecognized option '" + commands.Clip(attribute, commands.ShownBytes) + "'")
+	}
+	if !access.Printable(value) {
+		return commands.RedisText(fmt.Sprintf("%s cannot contain spaces, newlines or special characters.", strings.ToLower(attribute)))
+	}
+	if len(value) > maxClientName {
+		return fmt.Errorf("%s of %d bytes, allowed are 0 to %d", strings.ToLower(attribute), len(value), maxClientName)
+	}
+	*field = strings.Clone(value)
+	c.Reply(commands.OK)
+	return nil
+}
+
+func (h *handlers) clientID(c *commands.Call) error {
+	c.Reply(commands.Int(c.Client.ID))
+	return nil
+}
+
+// unmeasured are figures that Redis keeps of a connection and this daemon does
+// not. Their names have to be there: redis-py 4 and 5 and go-redis read CLIENT
+// INFO into integers, and redis-py fails on the first that is missing.
+const unmeasured = "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=0 events=r"
+
+// clientInfo answers one line: the fields that are known here, and unmeasured.
+func (h *handlers) clientInfo(c *commands.Call) error {
+	c.Reply(commands.Bulk(describe(c.Client.Describe(), "client|info")))
+	return nil
+}
+
+// clientSwitch serves NO-EVICT and NO-TOUCH: nothing is ever evicted here, so
+// both settings are already true.
+func (h *handlers) clientSwitch(c *commands.Call) error {
+	if !arg.IsWord(c.Args[2], "ON") && !arg.IsWord(c.Args[2], "OFF") {
+		return commands.RedisText("syntax error")
+	}
+	c.Reply(commands.OK)
+	return nil
+}
+
+// clientTracking accepts exactly what is safe without ever sending an
+// invalidation. With OPTIN a client caches nothing until it sends CLIENT
+// CACHING YES, which is an error here; rueidis does not connect without OPTIN.
+func (h *handlers) clientTracking(c *commands.Call) error {
+	mode, more := c.Args[2], c.Args[3:]
+	switch {
+	case arg.IsWord(mode, "OFF") && len(more) == 0,
+		arg.IsWord(mode, "ON") && len(more) == 1 && arg.IsWord(more[0], "OPTIN"):
+		c.Reply(commands.OK)
+		return nil
+	case arg.IsWord(mode, "ON"):
+		return errors.New("CLIENT TRACKING is served as ON OPTIN only: no invalidation messages are sent")
+	}
+	return commands.RedisText("syntax error")
+}

@@ -1,0 +1,159 @@
+// CLIENT LIST, KILL and REPLY: what a connection may see of others and do to them,
+// and whether it receives replies.
+
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+	"strings"
+	"time"
+)
+
+// errNoOthers is for a table without a server.
+var errNoOthers = errors.New("the connections of this daemon are not known here")
+
+// describe is an entry of CLIENT INFO and CLIENT LIST, with the fields known here.
+func describe(d commands.Description, cmd string) string {
+	return fmt.Sprintf("id=%d addr=%s name=%s db=%d age=%d idle=0 flags=N sub=%d psub=%d %s cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
+		d.ID, d.Addr, d.Name, d.DB, age(d), d.Channels, d.Patterns, unmeasured, cmd, d.User, d.LibName, d.LibVer, d.Proto)
+}
+
+// age is in whole seconds.
+func age(d commands.Description) int64 {
+	if d.Since.IsZero() {
+		return 0
+	}
+	return int64(time.Since(d.Since) / time.Second)
+}
+
+// clientList answers the connections of the client's own user, all of them for
+// admins; ID picks some.
+func (h *handlers) clientList(c *commands.Call) error {
+	if h.deps.Connections == nil {
+		return errNoOthers
+	}
+	wanted := make(map[int64]bool)
+	if len(c.Args) > 2 {
+		if !arg.IsWord(c.Args[2], "ID") || len(c.Args) == 3 {
+			return commands.RedisText("syntax error")
+		}
+		for _, text := range c.Args[3:] {
+			id, ok := arg.ParseInteger(text)
+			if !ok {
+				return commands.RedisText("Invalid client ID")
+			}
+			wanted[id] = true
+		}
+	}
+	me, all := c.Client.Describe(), c.May(access.CategoryAdmin)
+	var page strings.Builder
+	for _, d := range h.deps.Connections().Describe() {
+		cmd := ""
+		if d.ID == me.ID {
+			d, cmd = me, "client|list"
+		}
+		if (all || d.User == me.User) && (len(c.Args) == 2 || wanted[d.ID]) {
+			page.WriteString(describe(d, cmd))
+		}
+	}
+	c.Reply(commands.Bulk(page.String()))
+	return nil
+}
+
+// clientKill serves KILL addr, which answers OK or an error, and KILL with
+// filters, which answers how many there were.
+func (h *handlers) clientKill(c *commands.Call) error {
+	if h.deps.Connections == nil {
+		return errNoOthers
+	}
+	if len(c.Args) == 3 {
+		if h.kill(c.Client, filter{addr: c.Args[2], me: true}) == 0 {
+			return commands.RedisText("No such client")
+		}
+		c.Reply(commands.OK)
+		return nil
+	}
+	wish, err := readFilter(c.Args[2:])
+	if err != nil {
+		return err
+	}
+	c.Reply(commands.Int(h.kill(c.Client, wish)))
+	return nil
+}
+
+// filter selects the connections that KILL closes.
+type filter struct {
+	id   int64 // 0: any
+	addr string
+	user string
+	me   bool // the caller, too
+}
+
+func readFilter(words []string) (filter, error) {
+	var f filter
+	if len(words)%2 != 0 {
+		return f, commands.RedisText("syntax error")
+	}
+	for i := 0; i < len(words); i += 2 {
+		value := words[i+1]
+		switch {
+		case arg.IsWord(words[i], "ID"):
+			id, ok := arg.ParseInteger(value)
+			if !ok || id < 1 {
+				return f, commands.RedisText("client-id should be greater than 0")
+			}
+			f.id = id
+		case arg.IsWord(words[i], "ADDR"):
+			f.addr = value
+		case arg.IsWord(words[i], "USER"):
+			f.user = value
+		case arg.IsWord(words[i], "SKIPME") && arg.IsWord(value, "YES"):
+			f.me = false
+		case arg.IsWord(words[i], "SKIPME") && arg.IsWord(value, "NO"):
+			f.me = true
+		default:
+			return f, commands.RedisText("syntax error")
+		}
+	}
+	return f, nil
+}
+
+// kill closes the connections that match; the caller's own one behind the reply.
+func (h *handlers) kill(caller *commands.Client, f filter) (killed int64) {
+	others := h.deps.Connections()
+	for _, d := range others.Describe() {
+		switch {
+		case f.id != 0 && d.ID != f.id, f.addr != "" && d.Addr != f.addr, f.user != "" && d.User != f.user:
+		case d.ID == caller.ID && f.me:
+			caller.Closing = true
+			killed++
+		case d.ID != caller.ID && others.Cut(d.ID):
+			killed++
+		}
+	}
+	return killed
+}
+
+// clientReply answers only to ON: OFF and SKIP are themselves not answered.
+func (h *handlers) clientReply(c *commands.Call) error {
+	switch {
+	case arg.IsWord(c.Args[2], "ON"):
+		c.Client.ReplyMode = commands.ReplyOn
+		c.Reply(commands.OK)
+		return nil
+	case arg.IsWord(c.Args[2], "OFF"):
+		c.Client.ReplyMode = commands.ReplyOff
+	case arg.IsWord(c.Args[2], "SKIP"):
+		if c.Client.ReplyMode == commands.ReplyOn {
+			c.Client.ReplyMode = commands.ReplySkip
+		}
+	default:
+		return commands.RedisText("syntax error")
+	}
+	c.Reply(commands.Silence)
+	return nil
+}

@@ -1,0 +1,8 @@
+// Package conn serves the commands about a connection and the daemon, as Redis has them.
+//
+// Reading order:
+//   - rows.go: the commands;
+//   - connection.go, hello.go, auth.go, client.go, clients.go: the connection;
+//   - redisidentity.go, config.go, info.go: which server this is, and its statistics;
+//   - subscribe.go, channels.go, springchannel.go: events of locks.
+package conn

@@ -1,0 +1,58 @@
+// Unlock messages for RedisLockRegistry of Spring Integration. In the mode PUB_SUB_LOCK
+// a waiter sleeps until a message with the lock's name comes: <registry>:<name> on
+// channel <registry>-channel (versions 5 and 6), or on
+// <registry>-channel:<registry>:<name>, to which it subscribes by the pattern
+// <registry>-channel:* (since 7). The script that releases the lock publishes that on
+// the masters, which have no subscribers. redlockd sends the message for everything
+// that ends a lock, through whichever daemon it happens; also for the end of a lease,
+// for which Redis sends none.
+
+package conn
+
+import (
+	"strings"
+
+	"redlockd/commands"
+	"redlockd/redlock"
+)
+
+const (
+	registryChannel = "-channel"
+	registryPattern = registryChannel + ":*"
+	// maxRegistries bounds what a name of nothing but colons costs.
+	maxRegistries = 16
+)
+
+// hasEvents reports whether anything can ever happen on a channel.
+func hasEvents(channel string) bool {
+	return strings.HasPrefix(channel, channelPrefix) || strings.HasSuffix(channel, registryChannel)
+}
+
+// endsLock reports whether the event ends the lock of its holder.
+func endsLock(kind redlock.EventKind) bool {
+	switch kind {
+	case redlock.EventReleased, redlock.EventExpired, redlock.EventLost, redlock.EventForced:
+		return true
+	}
+	return false
+}
+
+// registriesLocked adds the messages to registries that the lock may belong to: the
+// text before any colon of its name may be their name.
+func (r *channels) registriesLocked(all []delivery, w *dbSubscriptions, may map[string]bool, key redlock.Key) []delivery {
+	lock, seen := string(key), 0
+	for i := 0; i < len(lock) && seen < maxRegistries; i++ {
+		if lock[i] != ':' {
+			continue
+		}
+		seen++
+		registry := lock[:i]
+		if a := w.channels[registry+registryChannel]; a != nil {
+			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(registry+registryChannel), commands.Bulk(lock))
+		}
+		if a := w.patterns[registry+registryPattern]; a != nil {
+			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("pmessage"), commands.Bulk(registry+registryPattern), commands.Bulk(registry+registryChannel+":"+lock), commands.Bulk(lock))
+		}
+	}
+	return all
+}

@@ -1,0 +1,143 @@
+// SUBSCRIBE and its family, as Redis has them. A subscriber of channel dlock:<key>
+// receives the events of the lock (channels.go), as do registries of Spring
+// Integration (springchannel.go). Other channels never receive anything; they are
+// confirmed because libraries wait for that.
+
+package conn
+
+import (
+	"fmt"
+	"redlockd/commands"
+	"strings"
+)
+
+const (
+	// bytesPerSubscription bounds the names of a connection's subscriptions together:
+	// so many bytes for each that it may have.
+	bytesPerSubscription = 64
+	// maxPatterns is less: each has a table of 2 kB, and every event is matched
+	// against all that are different.
+	maxPatterns = 128
+	// maxChannelBytes is as a lock's name with the prefix of its channel.
+	maxChannelBytes = 1024
+)
+
+// noChannelPermission is the text of Redis.
+var noChannelPermission = commands.Error("NOPERM", "this user has no permissions to access one of the channels used as arguments")
+
+func (h *handlers) subscribe(c *commands.Call) error {
+	if err := h.boundSubscriptions(c, &c.Client.Channels); err != nil {
+		return err
+	}
+	if !maySubscribe(c, c.Args[1:]) {
+		c.Reply(noChannelPermission)
+		return nil
+	}
+	names, confirmed := subscribeTo(c, &c.Client.Channels)
+	h.channels.subscribe(c.Client, names, nil)
+	c.Reply(confirmed)
+	return nil
+}
+
+// psubscribe may name any pattern: the subscriber receives events of keys that its
+// user may use.
+func (h *handlers) psubscribe(c *commands.Call) error {
+	if count := c.Client.Patterns.Len() + len(c.Args) - 1; count > maxPatterns {
+		return fmt.Errorf("%d subscriptions on one connection, allowed are %d", count, maxPatterns)
+	}
+	if err := h.boundSubscriptions(c, &c.Client.Patterns); err != nil {
+		return err
+	}
+	patterns, err := readPatterns(c.Args[1:])
+	if err != nil {
+		return err
+	}
+	names, confirmed := subscribeTo(c, &c.Client.Patterns)
+	for i := range patterns {
+		patterns[i].Text = names[i]
+	}
+	h.channels.subscribe(c.Client, nil, patterns)
+	c.Reply(confirmed)
+	return nil
+}
+
+func (h *handlers) unsubscribe(c *commands.Call) error {
+	names := namesOrAll(c, &c.Client.Channels)
+	h.channels.unsubscribe(c.Client, names, nil)
+	return unsubscribeFrom(c, names, &c.Client.Channels)
+}
+
+func (h *handlers) punsubscribe(c *commands.Call) error {
+	names := namesOrAll(c, &c.Client.Patterns)
+	h.channels.unsubscribe(c.Client, nil, names)
+	return unsubscribeFrom(c, names, &c.Client.Patterns)
+}
+
+// publish answers how many have received it: none. Events are the daemon's own.
+func (h *handlers) publish(c *commands.Call) error {
+	c.Reply(commands.Int(0))
+	return nil
+}
+
+// boundSubscriptions refuses all of them, or none.
+func (h *handlers) boundSubscriptions(c *commands.Call, list *commands.Subscriptions) error {
+	bytes := c.Client.Channels.Bytes + c.Client.Patterns.Bytes
+	for _, name := range c.Args[1:] {
+		if len(name) > maxChannelBytes {
+			return fmt.Errorf("channel of %d bytes, allowed are 0 to %d", len(name), maxChannelBytes)
+		}
+		if !list.Has(name) {
+			bytes += len(name)
+		}
+	}
+	most := h.deps.MaxSubscriptions
+	if count := c.Client.Subscriptions() + len(c.Args) - 1; count > most {
+		return fmt.Errorf("%d subscriptions on one connection, allowed are %d (--max-subscriptions)", count, most)
+	}
+	if allowed := max(maxChannelBytes, most*bytesPerSubscription); bytes > allowed {
+		return fmt.Errorf("names of %d bytes in the subscriptions of one connection, allowed are %d (%d for each of --max-subscriptions)", bytes, allowed, bytesPerSubscription)
+	}
+	return nil
+}
+
+// subscribeTo notes the names; it returns the connection's own copies of them and
+// one confirmation for each.
+func subscribeTo(c *commands.Call, list *commands.Subscriptions) (names []string, confirmed commands.Reply) {
+	names = make([]string, 0, len(c.Args)-1)
+	items := make([]commands.Reply, 0, len(c.Args)-1)
+	for _, name := range c.Args[1:] {
+		name = list.Add(name)
+		names = append(names, name)
+		items = append(items, confirm(c, commands.Bulk(name)))
+	}
+	return names, commands.Each(items...)
+}
+
+// namesOrAll are the names that are given, or all that there are.
+func namesOrAll(c *commands.Call, list *commands.Subscriptions) []string {
+	if len(c.Args) > 1 {
+		return c.Args[1:]
+	}
+	return list.InOrder()
+}
+
+// unsubscribeFrom answers one confirmation for each name, and of nil if there
+// are none.
+func unsubscribeFrom(c *commands.Call, names []string, list *commands.Subscriptions) error {
+	if len(names) == 0 {
+		c.Reply(confirm(c, commands.Nil))
+		return nil
+	}
+	confirmed := make([]commands.Reply, 0, len(names))
+	for _, name := range names {
+		list.Remove(name)
+		confirmed = append(confirmed, confirm(c, commands.Bulk(name)))
+	}
+	c.Reply(commands.Each(confirmed...))
+	return nil
+}
+
+// confirm is [kind, channel, subscriptions left]; a push in RESP3.
+func confirm(c *commands.Call, channel commands.Reply) commands.Reply {
+	return commands.Reply{Kind: commands.KindPush, Items: []commands.Reply{commands.Bulk(strings.ToLower(c.Args[0])), channel, commands.Int(int64(c.Client.Subscriptions()))}}
+}

@@ -1,0 +1,150 @@
+// Statistics of commands and scripts from clients that use redlockd as one Redis:
+// how many there are and how long they take. Counted by the library whose script it
+// is, and by what it does to a lock.
+
+package dropin
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// plainCommands is the library of commands without a script.
+	plainCommands = "commands"
+	// byBehaviour is the library of scripts that are in no table: recognised by what
+	// they do, or by --script-class.
+	byBehaviour = "unnamed"
+	// firstBucketBits: bucket i of a histogram ends at 2⁶⁺ⁱ µs, from 64 µs to 8.4 s.
+	firstBucketBits = 6
+	timeBuckets     = 18
+)
+
+// Stat is what was counted of one operation of one library.
+type Stat struct {
+	Library, Operation string
+	Yes, No, Undecided int64               // it took effect, it did not, it is undecided
+	Times              [timeBuckets]uint64 // see Bound
+	Sum                time.Duration       // of all times
+}
+
+// Bound is where bucket i of Times ends; what lasts longer is in the last one.
+func Bound(i int) time.Duration { return time.Microsecond << (firstBucketBits + i) }
+
+// Count is the number of all.
+func (f *Stat) Count() int64 { return f.Yes + f.No + f.Undecided }
+
+// Quantile is the end of the bucket that holds the given part of all times.
+func (f *Stat) Quantile(part float64) time.Duration {
+	var all, seen uint64
+	for _, n := range f.Times {
+		all += n
+	}
+	for i, n := range f.Times {
+		if seen += n; all > 0 && float64(seen) >= part*float64(all) {
+			return Bound(i)
+		}
+	}
+	return 0
+}
+
+// counterName names one counter: there are as many as libraries in the table and
+// words of commands, so their number is bounded.
+type counterName struct{ library, operation string }
+
+// counter counts while others read.
+type counter struct {
+	yes, no, undecided atomic.Int64
+	sum                atomic.Int64
+	times              [timeBuckets]atomic.Uint64
+}
+
+// Stats are those of one daemon. The zero value is ready.
+type Stats struct {
+	CachedScripts atomic.Int64 // texts that are kept for EVALSHA
+
+	mu sync.RWMutex
+	by map[counterName]*counter
+}
+
+// of finds or makes a counter.
+func (f *Stats) of(library, does string) *counter {
+	if library == "" {
+		library = byBehaviour
+	}
+	id := counterName{library, does}
+	f.mu.RLock()
+	one := f.by[id]
+	f.mu.RUnlock()
+	if one != nil {
+		return one
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.by == nil {
+		f.by = make(map[counterName]*counter)
+	}
+	if f.by[id] == nil {
+		f.by[id] = new(counter)
+	}
+	return f.by[id]
+}
+
+// Stopwatch runs from the moment a command was read to its outcome.
+type Stopwatch struct {
+	counter *counter
+	began   time.Time
+}
+
+// Start starts one; Count says later what it counts.
+func Start() Stopwatch { return Stopwatch{began: time.Now()} }
+
+// Timed starts one for a command without a script.
+func (f *Stats) Timed(operation string) Stopwatch {
+	return Stopwatch{f.of(plainCommands, operation), time.Now()}
+}
+
+// Count sets what the stopwatch counts; without it Stop panics.
+func (w *Stopwatch) Count(f *Stats, library, operation string) { w.counter = f.of(library, operation) }
+
+// Stop notes the outcome.
+func (w Stopwatch) Stop(yes bool, err error) {
+	took, f := time.Since(w.began), w.counter
+	switch {
+	case err != nil:
+		f.undecided.Add(1)
+	case yes:
+		f.yes.Add(1)
+	default:
+		f.no.Add(1)
+	}
+	us := uint64(max(took, 0) / time.Microsecond)
+	f.times[min(max(bits.Len64(us)-firstBucketBits, 0), timeBuckets-1)].Add(1)
+	f.sum.Add(int64(took))
+}
+
+// List are all of them, in the order of their names.
+func (f *Stats) List() []Stat {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	list := make([]Stat, 0, len(f.by))
+	for id, one := range f.by {
+		stat := Stat{
+			Library: id.library, Operation: id.operation, Yes: one.yes.Load(), No: one.no.Load(), Undecided: one.undecided.Load(),
+			Sum: time.Duration(one.sum.Load()),
+		}
+		for i := range one.times {
+			stat.Times[i] = one.times[i].Load()
+		}
+		list = append(list, stat)
+	}
+	slices.SortFunc(list, func(a, b Stat) int {
+		return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.Operation, b.Operation))
+	})
+	return list
+}

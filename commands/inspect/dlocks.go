@@ -1,0 +1,80 @@
+// DLOCKS cursor [MATCH pattern] [COUNT n]: one step of a walk over the locks.
+
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"redlockd/commands"
+	"redlockd/commands/arg"
+	"redlockd/commands/glob"
+	"redlockd/redlock"
+)
+
+const (
+	defaultCount = 100
+	// maxCount bounds one answer; the engine reads fewer at once.
+	maxCount = 1000
+)
+
+// dlocks answers [cursor, [key, mode, holders, ttl, …]]. A lock whose holder cannot
+// be decided has the mode "undecided".
+func (h *handlers) dlocks(c *commands.Call) error {
+	listing, err := h.listing(c)
+	if err != nil {
+		return err
+	}
+	h.deps.Inspect.ListLocks(listing, func(page redlock.LockPage, err error) {
+		if err != nil {
+			c.Reply(commands.Failure(err))
+			return
+		}
+		items := make([]commands.Reply, 0, 4*len(page.Locks))
+		for i := range page.Locks {
+			one := &page.Locks[i]
+			mode := modeWords[one.View.Mode]
+			if one.View.State == redlock.LockUndecided {
+				mode = stateWords[redlock.LockUndecided]
+			}
+			items = append(items, commands.Bulk(string(one.Key)), commands.Bulk(mode), commands.Int(int64(one.View.Count)), commands.Int(one.View.Left.Milliseconds()))
+		}
+		c.Reply(commands.Array(commands.Bulk(strconv.FormatUint(page.Cursor, 10)), commands.Array(items...)))
+	})
+	return nil
+}
+
+func (h *handlers) listing(c *commands.Call) (redlock.Listing, error) {
+	words := c.Words()
+	r := redlock.Listing{DB: c.Client.DB, Count: defaultCount}
+	text := words.Next()
+	cursor, ok := arg.ParseCount(text)
+	if !ok {
+		return r, fmt.Errorf("cursor %s is not an integer or out of range, allowed are 0 to %d, as the last DLOCKS answered", arg.Quoted(text), int64(math.MaxInt64))
+	}
+	r.Cursor = uint64(cursor)
+	pattern := glob.Pattern{}
+	for words.More() {
+		name, value, err := words.Option()
+		if err != nil {
+			return r, err
+		}
+		switch name {
+		case "MATCH":
+			if pattern, err = glob.New(value); err != nil {
+				return r, fmt.Errorf("MATCH %s %w", arg.Quoted(value), err)
+			}
+		case "COUNT":
+			count, err := arg.Bounds{Min: 1, Max: maxCount}.Parse(name, value)
+			if err != nil {
+				return r, err
+			}
+			r.Count = int(count)
+		}
+	}
+	visible := c.KeyFilter()
+	r.Prefix = pattern.Prefix
+	r.Wanted = func(key redlock.Key) bool { return pattern.Matches(string(key)) && visible(key) }
+	return r, nil
+}

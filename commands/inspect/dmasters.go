@@ -1,0 +1,47 @@
+// DMASTERS: the masters as the lanes of this client's database see them, and which
+// of them this daemon drains.
+
+package inspect
+
+import (
+	"redlockd/commands"
+	"redlockd/redlock"
+)
+
+// dmasters answers an array of maps. Times are integer milliseconds, round
+// trips integer microseconds: a millisecond is more than most of them take.
+func (h *handlers) dmasters(c *commands.Call) error {
+	reports := h.deps.MasterStatus.Reports(c.Client.DB)
+	items := make([]commands.Reply, len(reports))
+	for i := range reports {
+		items[i] = masterReply(&reports[i])
+	}
+	c.Reply(commands.Array(items...))
+	return nil
+}
+
+func masterReply(m *redlock.MasterReport) commands.Reply {
+	durable := int64(0)
+	if m.Durable {
+		durable = 1
+	}
+	return commands.Map(
+		commands.Bulk("name"), commands.Bulk(m.Name),
+		commands.Bulk("address"), commands.Bulk(m.Address),
+		commands.Bulk("state"), commands.Bulk(m.State),
+		commands.Bulk("detail"), commands.Bulk(commands.Field(m.Detail)),
+		commands.Bulk("since_ms"), commands.Int(m.Since.Milliseconds()),
+		commands.Bulk("run_id"), commands.Bulk(m.RunID),
+		commands.Bulk("version"), commands.Bulk(m.Version),
+		commands.Bulk("role"), commands.Bulk(m.Role),
+		commands.Bulk("durable"), commands.Int(durable),
+		commands.Bulk("rtt_p50_us"), commands.Int(m.RTT.Quantile(0.5).Microseconds()),
+		commands.Bulk("rtt_p99_us"), commands.Int(m.RTT.Quantile(0.99).Microseconds()),
+		commands.Bulk("in_flight"), commands.Int(int64(m.InFlight)),
+		commands.Bulk("queued"), commands.Int(int64(m.Queued)),
+		commands.Bulk("pending_releases"), commands.Int(int64(m.PendingReleases)),
+		commands.Bulk("granted"), commands.Int(m.Votes.Yes),
+		commands.Bulk("refused"), commands.Int(m.Votes.No),
+		commands.Bulk("uncounted"), commands.Int(m.Votes.Uncounted),
+	)
+}

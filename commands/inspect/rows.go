@@ -1,0 +1,79 @@
+// The rows of what operators see.
+
+package inspect
+
+import (
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+)
+
+// Rows are the commands of this package.
+func Rows(deps commands.Deps) []*commands.Command {
+	h := &handlers{deps}
+	return append(h.masterRows(), h.inspectRows()...)
+}
+
+// handlers serve them.
+type handlers struct{ deps commands.Deps }
+
+func (h *handlers) masterRows() []*commands.Command {
+	return []*commands.Command{{
+		Name: "dmasters", Arity: commands.Exactly(1), Category: access.CategoryRead, Since: commands.FirstVersion,
+		Summary: "Shows the masters: a map for each, with its state, latency, queue and votes.",
+		Flags:   []string{"readonly", "fast"},
+		Handle:  commands.Served(h.deps.MasterStatus != nil, h.dmasters),
+		Parts: []*commands.Command{
+			h.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return h.deps.MasterDrain.DrainMaster(name) }),
+			h.drainRow("undrain", "Ends the drain of a master.", func(name string) error { return h.deps.MasterDrain.UndrainMaster(name) }),
+		},
+	}}
+}
+
+func (h *handlers) drainRow(name, summary string, apply func(master string) error) *commands.Command {
+	return &commands.Command{
+		Name: name, Arity: commands.Exactly(3), Category: access.CategoryAdmin, Summary: summary,
+		Flags: []string{"admin"}, Args: []arg.Spec{arg.Text("master")},
+		Handle: commands.Served(h.deps.MasterDrain != nil, func(c *commands.Call) error {
+			if err := apply(c.Args[2]); err != nil {
+				return err
+			}
+			c.Reply(commands.OK)
+			return nil
+		}),
+	}
+}
+
+func (h *handlers) inspectRows() []*commands.Command {
+	key, on := arg.Key(), h.deps.Inspect != nil
+	return []*commands.Command{
+		{
+			Name: "dinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Since: commands.FirstVersion,
+			Summary: "Shows a lock: a map of its state, holders, waiters and what each master has.",
+			Flags:   []string{"readonly", "fast"},
+			Args:    []arg.Spec{key},
+			Handle:  commands.Served(on, h.dinfo),
+		},
+		{
+			Name: "dlocks", Arity: commands.Between(2, 6), Category: access.CategoryRead, Since: commands.FirstVersion,
+			Summary: "Walks over the locks as SCAN does over keys: [cursor, [key, mode, holders, ttl, ...]].",
+			Flags:   []string{"readonly"},
+			Args:    []arg.Spec{arg.Integer("cursor"), arg.Optional(arg.Option("MATCH", arg.Text("pattern"))), arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
+			Handle:  commands.Served(on, h.dlocks),
+		},
+		{
+			Name: "dwaiters", Arity: commands.Between(1, 2), Category: access.CategoryRead, Since: commands.FirstVersion,
+			Summary: "Shows the requests that wait in this daemon, since when and for how long.",
+			Flags:   []string{"readonly", "fast"},
+			Args:    []arg.Spec{arg.Optional(key)},
+			Handle:  commands.Served(on, h.dwaiters),
+		},
+		{
+			Name: "dforce", Arity: commands.Exactly(2), Category: access.CategoryForce, Since: commands.FirstVersion,
+			Summary: "Releases a lock regardless of its holder: 1, or 0 if it is free.",
+			Flags:   []string{"write", "admin"},
+			Args:    []arg.Spec{key},
+			Handle:  commands.Served(on, h.dforce),
+		},
+	}
+}

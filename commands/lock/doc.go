@@ -1,0 +1,10 @@
+// Package lock serves the commands of locks: it reads a request, sends it to a quorum of
+// masters and replies with what is left of the lease when the reply is written.
+//
+// Reading order:
+//   - rows.go: the commands;
+//   - dlock.go, acquire.go, heldlock.go, grant.go: a lock from the request to the reply,
+//     with WAIT and HOLD;
+//   - dunlock.go, dextend.go: its end and its extension;
+//   - dmlock.go, dmunlock.go, dmextend.go: several keys.
+package lock

@@ -1,0 +1,13 @@
+// Package rediscompat serves clients that use the quorum as one Redis: the commands and
+// scripts by which they take, read and release a lock, as operations on the masters.
+//
+// Reading order:
+//   - rows.go: the commands;
+//   - leasepolicy.go: which leases they get;
+//   - set.go, pendingacquire.go, get.go, del.go, expire.go, multikey.go: a lock by commands;
+//   - exec.go, blpop.go: transactions and waits;
+//   - fences.go: fences of locks whose replies cannot carry them;
+//   - eval.go, evalexec.go, evalquery.go, scriptcache.go, prober.go: scripts, which package
+//     dropin recognises;
+//   - compat.go: --compat-test.
+package rediscompat

@@ -1,0 +1,169 @@
+// EVAL, EVALSHA and their _RO forms: the scripts of lock libraries, recognised by
+// package dropin, run on a quorum of masters. Anything else is refused by name.
+
+package rediscompat
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"redlockd/commands"
+	"redlockd/commands/arg"
+	"redlockd/commands/dropin"
+	"redlockd/redlock"
+)
+
+// maxScriptArguments bounds the arguments of a script.
+const maxScriptArguments = 64
+
+var errNoScript = commands.Error("NOSCRIPT", "No matching script. Please use EVAL.")
+
+// KnownScripts recognises scripts. pins are the values of --script-class; each gives
+// one script its class.
+func KnownScripts(pins []string) (*dropin.Recogniser, error) {
+	classes := make(map[string]*dropin.Class)
+	for _, pin := range pins {
+		sha, class, err := dropin.ParsePin(pin)
+		if err != nil {
+			return nil, err
+		}
+		classes[sha] = class
+	}
+	return dropin.New(dropin.Options{Pins: classes})
+}
+
+// evaluation is one call of a script on its way to the masters.
+type evaluation struct {
+	handlers *handlers
+	call     *commands.Call
+	db       int
+	sha      string
+	text     string
+	keys     []redlock.Key
+	key      [1]redlock.Key    // behind keys in the usual case of one
+	given    dropin.ScriptCall // KEYS and ARGV
+	class    *dropin.Class
+	how      dropin.RecognisedBy
+	reads    bool // it may change nothing: EVAL_RO
+	watch    dropin.Stopwatch
+}
+
+func (h *handlers) eval(c *commands.Call) error      { return h.evaluate(c, false, false) }
+func (h *handlers) evalRO(c *commands.Call) error    { return h.evaluate(c, false, true) }
+func (h *handlers) evalSHA(c *commands.Call) error   { return h.evaluate(c, true, false) }
+func (h *handlers) evalSHARO(c *commands.Call) error { return h.evaluate(c, true, true) }
+
+// evaluate finds the class of the script and runs it, at once if it was seen before.
+func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
+	e := &evaluation{handlers: h, call: c, db: c.Client.DB, reads: reads, watch: dropin.Start()}
+	if err := e.arguments(c.Args); err != nil {
+		return err
+	}
+	if !c.MayUseAll(e.keys...) {
+		return nil
+	}
+	if bySHA {
+		var ok bool
+		e.sha = strings.ToLower(c.Args[1])
+		if e.text, ok = h.scripts.text(c.Client.User, e.sha); !ok {
+			c.Reply(errNoScript)
+			return nil
+		}
+	} else {
+		if err := checkScript(c.Args[1]); err != nil {
+			return err
+		}
+		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
+		h.scripts.keep(c.Client.User, e.sha, e.text)
+	}
+	if class, how, ok := h.deps.Scripts.BySHA(e.sha, e.given); ok {
+		e.class, e.how = class, how
+		return e.serve()
+	}
+	c.Batch = nil // it will have left without this call
+	if err := h.probes.submit(e.probe); err != nil {
+		c.Reply(commands.Error("TRYLATER", err.Error()))
+	}
+	return nil
+}
+
+// readsFirst reports whether a call of EVAL or EVALSHA is not on its way to the
+// masters when it has been started, so that a later command of its pipeline could
+// overtake it: the script was not seen before, or what is left of the lease must be
+// read first. A script that cannot be run is refused soon enough.
+func (h *handlers) readsFirst(args []string) bool {
+	if len(args) < 3 {
+		return false
+	}
+	n, ok := arg.ParseInteger(args[2])
+	rest := args[3:]
+	if !ok || n < 0 || n > int64(len(rest)) {
+		return false
+	}
+	sha := args[1]
+	if !arg.IsWord(args[0][:min(len(args[0]), len("evalsha"))], "EVALSHA") {
+		sha = shaOf(args[1])
+	}
+	class, _, ok := h.deps.Scripts.BySHA(sha, dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]})
+	return !ok || class.Op == dropin.ExtendAdd
+}
+
+// probe is evaluate for a script that was not seen before.
+func (e *evaluation) probe() {
+	err := e.recognise()
+	if err == nil {
+		err = e.serve()
+	}
+	if err != nil {
+		e.call.Reply(commands.Error("ERR", err.Error()))
+	}
+}
+
+// recognise turns a panic of the recogniser into a refusal, so that its call is answered.
+func (e *evaluation) recognise() (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			slog.Error("script recogniser panicked", "sha1", e.sha, "err", reason)
+			err = e.refuse("looking at it failed")
+		}
+	}()
+	e.class, e.how, err = e.handlers.deps.Scripts.Recognise(e.text, e.given)
+	return err
+}
+
+// arguments reads numkeys key … arg ….
+func (e *evaluation) arguments(words []string) error {
+	n, ok := arg.ParseInteger(words[2])
+	rest := words[3:]
+	switch {
+	case !ok:
+		return commands.RedisText("value is not an integer or out of range")
+	case n < 0:
+		return commands.RedisText("Number of keys can't be negative")
+	case n > int64(len(rest)):
+		return commands.RedisText("Number of keys can't be greater than number of args")
+	case n > arg.MaxKeys || len(rest)-int(n) > maxScriptArguments:
+		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), arg.MaxKeys, maxScriptArguments)
+	}
+	e.given = dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]}
+	e.keys = e.key[:0]
+	for _, name := range e.given.Keys {
+		key, err := arg.ParseKey(name)
+		if err != nil {
+			return err
+		}
+		e.keys = append(e.keys, key)
+	}
+	for i, word := range e.given.Args {
+		if len(word) > maxValueBytes {
+			return fmt.Errorf("argument %d of the script has %d bytes, allowed are 0 to %d", i+1, len(word), maxValueBytes)
+		}
+	}
+	return nil
+}
+
+// refuse names the script and why this daemon does not run it.
+func (e *evaluation) refuse(format string, values ...any) error {
+	return fmt.Errorf("script %s is not served: %s", e.sha, fmt.Sprintf(format, values...))
+}

@@ -1,0 +1,165 @@
+// Replies of scripts that only read, computed from what a quorum holds: the reply to
+// every state of a key is known, so the masters need not run the script. Also the
+// conversions between answers of masters, of package dropin and of this package.
+
+package rediscompat
+
+import (
+	"sync"
+
+	"redlockd/commands"
+	"redlockd/commands/arg"
+	"redlockd/commands/dropin"
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// readLocks reads all locks of the script.
+func (e *evaluation) readLocks(locks []redlock.Key) error {
+	var mu sync.Mutex
+	views, open := make([]redlock.View, len(locks)), len(locks)
+	var failed error
+	for i, key := range locks {
+		e.handlers.deps.RedisCompat.View(e.call.Batch, e.db, key, func(v redlock.View, err error) {
+			mu.Lock()
+			views[i] = v
+			if err != nil && failed == nil {
+				failed = err
+			}
+			open--
+			last, cause := open == 0, failed
+			mu.Unlock()
+			if last {
+				e.watch.Stop(true, cause)
+			}
+			switch {
+			case !last:
+			case cause != nil:
+				e.call.Reply(commands.Failure(cause))
+			default:
+				e.call.Reply(e.replyTo(views))
+			}
+		})
+	}
+	return nil
+}
+
+// replyTo is the script's reply to what the quorum holds. Keys in different states
+// count as held by another.
+func (e *evaluation) replyTo(views []redlock.View) commands.Reply {
+	holding, least := e.keyState(views[0]), views[0]
+	for _, v := range views[1:] {
+		if e.keyState(v) != holding {
+			holding = dropin.HeldByOther
+		}
+		if remaining(v) < remaining(least) {
+			least = v
+		}
+	}
+	r, ok := e.class.Predict(holding, e.given, string(least.Value), remaining(least))
+	if !ok {
+		return commands.Error("ERR", e.refuse("it fails on what the key holds").Error())
+	}
+	return ofDropin(r)
+}
+
+// keyState is the state of the key for the caller of the script.
+func (e *evaluation) keyState(v redlock.View) dropin.KeyState {
+	token, value := e.class.TokenOf(e.given), string(v.Value)
+	if n, ok := arg.ParseInteger(nthOf(e.given.Args, e.class.Prefix)); ok && e.class.Prefix > 0 {
+		token, value = token[:min(int64(len(token)), n)], value[:min(int64(len(value)), n)]
+	}
+	switch {
+	case v.Kind == "none":
+		return dropin.Free
+	case v.Kind != "string" || e.class.Token > 0 && token != value:
+		return dropin.HeldByOther
+	case v.Left >= redlock.Endless:
+		return dropin.NoExpiry
+	}
+	return dropin.HeldBySelf
+}
+
+// predicted is the script's reply if the key is in that state.
+func (e *evaluation) predicted(h dropin.KeyState) commands.Reply {
+	remaining := int64(-2)
+	if h != dropin.Free {
+		remaining = 0
+	}
+	if r, ok := e.class.Predict(h, e.given, "", remaining); ok {
+		return ofDropin(r)
+	}
+	return commands.Nil
+}
+
+// ofDropin is an answer for the client.
+func ofDropin(r dropin.ScriptReply) commands.Reply {
+	switch r.Kind {
+	case dropin.KindStatus:
+		return commands.Simple(r.Text)
+	case dropin.KindError:
+		return scriptError(r.Text)
+	case dropin.KindInt:
+		return commands.Int(r.Int)
+	case dropin.KindBulk:
+		return textOrStatus(r.Text)
+	case dropin.KindArray:
+		items := make([]commands.Reply, len(r.Items))
+		for i := range r.Items {
+			items[i] = ofDropin(r.Items[i])
+		}
+		return commands.Array(items...)
+	}
+	return commands.Nil
+}
+
+// ofMaster is a master's answer in the terms of package dropin.
+func ofMaster(r pool.Reply) dropin.ScriptReply {
+	switch {
+	case r.Err != nil:
+		return dropin.ScriptReply{Kind: dropin.KindError, Text: r.Err.Error()}
+	case r.Kind == pool.ReplyInt:
+		return dropin.ScriptReply{Kind: dropin.KindInt, Int: r.Int}
+	case r.Kind == pool.ReplyString:
+		return dropin.ScriptReply{Kind: dropin.KindBulk, Text: r.Str}
+	case r.Kind == pool.ReplyArray:
+		list := dropin.ScriptReply{Kind: dropin.KindArray}
+		for _, item := range r.Items {
+			list.Items = append(list.Items, ofMaster(item))
+		}
+		return list
+	}
+	return dropin.ScriptReply{}
+}
+
+// ofScript is a master's answer for the client.
+func ofScript(r pool.Reply) commands.Reply { return ofDropin(ofMaster(r)) }
+
+// textOrStatus is a text that may have been a status: the masters' connection does
+// not show which. OK is a status wherever it comes from SET.
+func textOrStatus(s string) commands.Reply {
+	if s == "OK" {
+		return commands.OK
+	}
+	return commands.Bulk(s)
+}
+
+// scriptError has a code in front, as all errors do.
+func scriptError(s string) commands.Reply {
+	for i := range len(s) {
+		if s[i] == ' ' && i > 0 {
+			break
+		}
+		if s[i] < 'A' || s[i] > 'Z' {
+			return commands.Error("ERR", s)
+		}
+	}
+	return commands.Reply{Kind: commands.KindError, Text: s}
+}
+
+func nthOf(list []string, n int) string {
+	if n < 1 || n > len(list) {
+		return ""
+	}
+	return list[n-1]
+}

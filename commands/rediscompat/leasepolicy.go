@@ -1,0 +1,85 @@
+// Leases of clients that use the daemon as one Redis. Code written for Redis requests
+// leases that no quorum should give, or none at all; the operator's policies decide
+// what becomes of it.
+
+package rediscompat
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+	"redlockd/redlock"
+)
+
+// maxValueBytes bounds what is written as the value of a lock: tokens of
+// libraries carry metadata.
+const maxValueBytes = 1024
+
+// leasePolicy decides which lease a request gets.
+type leasePolicy struct {
+	longest        time.Duration // --max-ttl
+	longTTL, noTTL string        // of commands.Policy…
+	raises         bool          // to the shortest lease, with --compat-test
+}
+
+func newLeasePolicy(deps commands.Deps) leasePolicy {
+	return leasePolicy{longest: deps.MaxTTL, longTTL: deps.LongTTL, noTTL: deps.NoTTL, raises: deps.CompatTest != nil}
+}
+
+// lease is a lease of ms, or an error that explains the refusal.
+func (p *leasePolicy) lease(ms int64) (time.Duration, error) {
+	longest := p.longest.Milliseconds()
+	if p.raises && ms > 0 { // test suites request 1 ms and sleep for 2
+		ms = max(ms, arg.MinTTL.Milliseconds())
+	}
+	switch {
+	case ms < arg.MinTTL.Milliseconds():
+		return 0, fmt.Errorf("a lease of %d ms is too short, allowed are %d to %d ms", ms, arg.MinTTL.Milliseconds(), longest)
+	case ms <= longest:
+		return time.Duration(ms) * time.Millisecond, nil
+	case p.longTTL == commands.PolicyClamp:
+		return p.longest, nil
+	}
+	return 0, fmt.Errorf("a lease of %d ms exceeds max-ttl, allowed are %d to %d ms (--max-ttl, or --long-ttl=clamp to be given the longest)",
+		ms, arg.MinTTL.Milliseconds(), longest)
+}
+
+// until is lease for a point in time, ms since 1970.
+func (p *leasePolicy) until(end int64) (time.Duration, error) {
+	return p.lease(end - time.Now().UnixMilli())
+}
+
+// withoutExpiry is the lease of a request without an expiry.
+func (p *leasePolicy) withoutExpiry() (time.Duration, error) {
+	switch p.noTTL {
+	case commands.PolicyLease:
+		return p.longest, nil
+	case commands.PolicyAllow:
+		return redlock.Endless, nil
+	}
+	return 0, fmt.Errorf("a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts %d ms)", p.longest.Milliseconds())
+}
+
+// endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
+func (p *leasePolicy) endlessToo() bool { return p.noTTL == commands.PolicyAllow }
+
+// parseValue checks the value of a lock. It is a secret as tokens are.
+func parseValue(s string) (redlock.Token, error) {
+	if len(s) < 1 || len(s) > maxValueBytes {
+		return "", fmt.Errorf("a lock's value of %d bytes is refused, allowed are 1 to %d", len(s), maxValueBytes)
+	}
+	return redlock.Token(s), nil
+}
+
+// mayForce reports whether the client may take locks from others, and refuses if not.
+func mayForce(c *commands.Call) bool {
+	if c.May(access.CategoryForce) {
+		return true
+	}
+	c.Reply(commands.Error("NOPERM", "this user has no permissions to run the '"+strings.ToLower(commands.Clip(c.Args[0], commands.MaxCommandName))+"' command on a lock regardless of its holder (category force); with the holder's value: DELEX key IFEQ value, SET key value PX ms IFEQ value"))
+	return false
+}

@@ -1,0 +1,118 @@
+// The rows of the Redis commands by which code for one Redis takes, reads and
+// releases a lock.
+
+package rediscompat
+
+import (
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+)
+
+// Rows are the commands of this package.
+func Rows(deps commands.Deps) []*commands.Command {
+	h := newHandlers(deps)
+	return append(h.dropinRows(), h.compat.rows()...)
+}
+
+// handlers serve them.
+type handlers struct {
+	deps    commands.Deps
+	leases  leasePolicy
+	compat  compatTest
+	scripts scriptCache
+	probes  prober
+	fences  fences
+}
+
+func newHandlers(deps commands.Deps) *handlers {
+	return &handlers{
+		deps: deps, leases: newLeasePolicy(deps), compat: compatTest{deps.CompatTest, deps.Databases},
+		scripts: scriptCache{stats: deps.DropinStats},
+	}
+}
+
+func (h *handlers) dropinRows() []*commands.Command {
+	key, value := arg.Key(), arg.Text("value")
+	when := arg.OneOf("condition", arg.Word("NX"), arg.Word("XX"), arg.Option("IFEQ", arg.Text("value")))
+	expiry := arg.OneOf("expiration", arg.Option("EX", arg.Integer("seconds")), arg.Option("PX", arg.Integer("milliseconds")),
+		arg.Option("EXAT", arg.Integer("unix-time-seconds")), arg.Option("PXAT", arg.Integer("unix-time-milliseconds")))
+	ifeq := arg.Option("IFEQ", arg.Text("value"))
+	row := func(name string, a commands.Arity, category, summary string, handle commands.Handler, args ...arg.Spec) *commands.Command {
+		flag := "write"
+		if category == access.CategoryRead {
+			flag = "readonly"
+		}
+		return &commands.Command{
+			Name: name, Arity: a, Category: category, Since: commands.FirstVersion, Redis: true,
+			Summary: summary, Flags: []string{flag, "fast"}, Args: args, Handle: commands.Served(h.deps.RedisCompat != nil, handle),
+		}
+	}
+	rows := []*commands.Command{
+		row("set", commands.AtLeast(3), access.CategoryLock, "Takes a lock with NX: OK, or nil if it is held. XX and IFEQ change one that is held; XX needs the category force.", h.set, key, value, arg.Optional(when), arg.Optional(expiry)),
+		row("setnx", commands.Exactly(3), access.CategoryLock, "Takes a lock without an expiry (--no-ttl): 1, or 0 if it is held.", h.setnx, key, value),
+		row("get", commands.Exactly(2), access.CategoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", h.get, arg.Text("key")),
+		row("pttl", commands.Exactly(2), access.CategoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", h.pttl, key),
+		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.ttl, key),
+		row("exists", commands.AtLeast(2), access.CategoryRead, "How many of the keys are held.", h.exists, arg.Multiple(key)),
+		row("type", commands.Exactly(2), access.CategoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", h.kindOf, key),
+		row("strlen", commands.Exactly(2), access.CategoryRead, "The length of the value with which the lock is held.", h.strlen, key),
+		alsoForce(commands.Barrier(row("del", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
+		alsoForce(commands.Barrier(row("unlink", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
+		row("delex", commands.Exactly(4), access.CategoryLock, "Releases a lock that is held with the value: 1, or 0.", h.delIfEqual, key, ifeq),
+		row("delifeq", commands.Exactly(3), access.CategoryLock, "Releases a lock that is held with the value: 1, or 0.", h.delIfEqual, key, value),
+		alsoForce(commands.BarrierWhen(expireDeletes, row("expire", commands.Exactly(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.expire, key, arg.Integer("seconds")))),
+		alsoForce(commands.BarrierWhen(expireDeletes, row("pexpire", commands.Exactly(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.pexpire, key, arg.Integer("milliseconds")))),
+	}
+	return append(append(rows, h.transactionRows(row)...), h.scriptRows(row)...)
+}
+
+// alsoForce marks a row whose commands take locks from their holders.
+func alsoForce(c *commands.Command) *commands.Command {
+	c.Also = access.CategoryForce
+	return c
+}
+
+type rowMaker func(name string, a commands.Arity, category, summary string, handle commands.Handler, args ...arg.Spec) *commands.Command
+
+func (h *handlers) transactionRows(row rowMaker) []*commands.Command {
+	keys := arg.Multiple(arg.Key())
+	rows := []*commands.Command{
+		row("watch", commands.AtLeast(2), access.CategoryLock, "Begins a comparison: GET reads the value that the lock must still have at EXEC.", h.watch, keys),
+		row("unwatch", commands.Exactly(1), access.CategoryLock, "Ends the comparison.", h.unwatch),
+		row("multi", commands.Exactly(1), access.CategoryLock, "Begins the one change: DEL, UNLINK, PEXPIRE or EXPIRE of a watched lock.", h.multi),
+		row("exec", commands.Exactly(1), access.CategoryLock, "Makes the change if the lock still has the value: its answer in a list, or nil.", h.exec),
+		row("discard", commands.Exactly(1), access.CategoryLock, "Makes no change.", h.discard),
+		row("blpop", commands.AtLeast(3), access.CategoryRead, "Waits until lock:name is free: the key and 1, or nil after the time.", h.blpop, arg.Text("lock-signal:name"), arg.Text("seconds")),
+	}
+	for _, one := range rows {
+		commands.Barrier(one)
+	}
+	return rows
+}
+
+func (h *handlers) scriptRows(row rowMaker) []*commands.Command {
+	script, numkeys := arg.Text("script"), arg.Integer("numkeys")
+	keys, args := arg.Optional(arg.Multiple(arg.Key())), arg.Optional(arg.Multiple(arg.Text("arg")))
+	evaluates := func(name, summary string, handle commands.Handler, first arg.Spec) *commands.Command {
+		category := access.CategoryLock
+		if name == "eval_ro" || name == "evalsha_ro" {
+			category = access.CategoryRead
+		}
+		return commands.BarrierWhen(h.readsFirst, row(name, commands.AtLeast(3), category, summary, handle, first, numkeys, keys, args))
+	}
+	scripts := row("script", commands.AtLeast(2), access.CategoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
+	scripts.Handle = nil
+	scripts.Parts = []*commands.Command{
+		row("load", commands.Exactly(3), access.CategoryLock, "Keeps a text for this user: its SHA1.", h.scripts.load, script),
+		row("exists", commands.AtLeast(3), access.CategoryLock, "Which texts are kept for this user.", h.scripts.exists, arg.Multiple(arg.Text("sha1"))),
+		row("flush", commands.Between(2, 3), access.CategoryLock, "Forgets the texts of this user.", h.scripts.flush, arg.Optional(arg.OneOf("flush-type", arg.Word("ASYNC"), arg.Word("SYNC")))),
+	}
+	return []*commands.Command{
+		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there; one that may take another's lock needs the category force.", h.eval, script),
+		evaluates("evalsha", "EVAL for a script that was sent before.", h.evalSHA, arg.Text("sha1")),
+		evaluates("eval_ro", "EVAL for a script that changes nothing.", h.evalRO, script),
+		evaluates("evalsha_ro", "EVALSHA for a script that changes nothing.", h.evalSHARO, arg.Text("sha1")),
+		scripts,
+	}
+}

@@ -1,0 +1,182 @@
+// DWORK key timeout MAX n [WAIT ms] [KEEP ms] [META text]: one of many workers
+// does a piece of work; if it dies, another takes over, n times at most.
+
+package work
+
+import (
+	"fmt"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+	"redlockd/redlock"
+)
+
+const (
+	// maxAttempts bounds MAX: more is a case for a queue.
+	maxAttempts = 1_000_000
+	// minKeep is the shortest memory of an end: below it there is none.
+	minKeep = time.Millisecond
+)
+
+// blocksWork makes DWORK with WAIT hold back the later commands of its connection,
+// as BLPOP does. Only words at the place of an option count: META may contain
+// anything.
+func blocksWork(args []string) bool {
+	for i := 3; i < len(args); i += 2 {
+		if arg.IsWord(args[i], "WAIT") {
+			return true
+		}
+	}
+	return false
+}
+
+// dwork answers [acquired, attempt, token, validity, fence, last],
+// [running, attempt, retry-ms], [done, attempt] or [exhausted, n].
+func (h *handlers) dwork(c *commands.Call) error {
+	request, err := h.workRequest(c)
+	if err != nil {
+		return err
+	}
+	at := access.WorkQuotaKey(request.DB, request.Key)
+	slot, err := h.deps.Users.Reserve(c.Rights(), at)
+	if err != nil {
+		c.Reply(commands.Error("TRYLATER", err.Error()))
+		return nil
+	}
+	answer := &workAnswer{works: h.deps.Works, completer: c.Completer, users: h.deps.Users, slot: slot, at: at, onClose: &c.Client.OnClose}
+	leave := h.deps.Works.Work(c.Batch, request, answer.decided)
+	if request.Wait > 0 {
+		c.Client.OnClose.SetWait(leave)
+	}
+	return nil
+}
+
+func (h *handlers) workRequest(c *commands.Call) (redlock.WorkRequest, error) {
+	request := redlock.WorkRequest{DB: c.Client.DB}
+	words := c.Words()
+	var err error
+	if request.Key, err = arg.ParseWork(words.Next()); err != nil {
+		return request, err
+	}
+	if request.Timeout, err = h.leaseBounds().ParseTime("timeout", words.Next()); err != nil {
+		return request, err
+	}
+	for words.More() {
+		if err := h.workOption(&words, &request); err != nil {
+			return request, err
+		}
+	}
+	if request.Max == 0 {
+		return request, fmt.Errorf("option MAX is missing: say how many attempts there may be, 1 to %d", maxAttempts)
+	}
+	return request, nil
+}
+
+// leaseBounds are the bounds of an attempt's lease, those of a lock's.
+func (h *handlers) leaseBounds() arg.Bounds {
+	return arg.Milliseconds(arg.MinTTL, h.deps.MaxTTL, "--max-ttl")
+}
+
+// workOption reads one option and its value into the request.
+func (h *handlers) workOption(words *arg.Words, request *redlock.WorkRequest) error {
+	name, value, err := words.Option()
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "MAX":
+		request.Max, err = arg.Bounds{Min: 1, Max: maxAttempts}.Parse(name, value)
+	case "WAIT":
+		request.Wait, err = arg.Milliseconds(0, h.deps.MaxWait, "--max-wait").ParseTime(name, value)
+		if request.Wait == 0 { // for ever, which ends as every wait does
+			request.Wait = h.deps.MaxWait
+		}
+	case "KEEP":
+		request.Keep, err = arg.Milliseconds(minKeep, h.deps.MaxKeep, "--max-keep").ParseTime(name, value)
+	default:
+		request.Meta, err = arg.ParseMeta(value)
+	}
+	return err
+}
+
+// workAnswer is the reply of one DWORK from the request to the socket. The
+// session calls Reply and Undelivered one after the other, never at the same time.
+type workAnswer struct {
+	works     commands.Works
+	completer commands.Completer
+	users     *access.Users
+	slot      access.Slot // in the user's quota
+	at        access.HeldKey
+	onClose   *commands.OnClose
+
+	work      redlock.Work
+	givenBack bool
+}
+
+// decided takes the outcome from the masters.
+func (a *workAnswer) decided(work redlock.Work, err error) {
+	if err != nil || work.State != redlock.WorkAcquired {
+		a.slot.Free()
+	} else {
+		a.slot.Fill(a.at, work.Token, work.Validity())
+	}
+	if err == nil && work.State == redlock.WorkRunning {
+		err = a.onClose.Expelled()
+	}
+	if err != nil {
+		a.completer.Complete(commands.Failure(err))
+		return
+	}
+	state, attempt := commands.Simple(string(work.State)), commands.Int(work.Attempt)
+	switch work.State {
+	case redlock.WorkAcquired:
+		a.work = work
+		a.completer.CompleteDeferred(a)
+	case redlock.WorkRunning:
+		a.completer.Complete(commands.Array(state, attempt, commands.Int(roundUp(work.Retry))))
+	default:
+		a.completer.Complete(commands.Array(state, attempt))
+	}
+}
+
+// roundUp is a time in whole milliseconds that is not shorter: a client that retries
+// after it must not be too early.
+func roundUp(d time.Duration) int64 {
+	return (d + time.Millisecond - 1).Milliseconds()
+}
+
+// Reply reports what is left of the attempt's lease at the moment it is written,
+// as DLOCK does.
+func (a *workAnswer) Reply() commands.Reply {
+	validity := a.work.Validity()
+	if validity < time.Millisecond {
+		a.giveBack()
+		return commands.TooLate(a.work.Spent(), "the attempt is given back")
+	}
+	last := int64(0)
+	if a.work.Last {
+		last = 1
+	}
+	return commands.Array(
+		commands.Simple(string(a.work.State)),
+		commands.Int(a.work.Attempt),
+		commands.Bulk(string(a.work.Token)),
+		commands.Int(validity.Milliseconds()),
+		commands.Int(int64(a.work.Fence)),
+		commands.Int(last),
+	)
+}
+
+// Undelivered: the client has gone without reading that the work is its own.
+func (a *workAnswer) Undelivered() { a.giveBack() }
+
+// giveBack undoes the attempt once; it is not used up.
+func (a *workAnswer) giveBack() {
+	if !a.givenBack {
+		a.givenBack = true
+		a.users.Released(a.at, a.work.Token)
+		a.works.WorkGiveBack(a.work)
+	}
+}

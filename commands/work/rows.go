@@ -1,0 +1,61 @@
+// The rows of work.
+
+package work
+
+import (
+	"redlockd/commands"
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
+)
+
+// Rows are the commands of this package.
+func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
+
+// handlers serve them.
+type handlers struct{ deps commands.Deps }
+
+func (h *handlers) rows() []*commands.Command {
+	key, token, timeout := arg.Key(), arg.Text("token"), arg.Integer("timeout")
+	on, ends := h.deps.Works != nil, h.deps.WorkEnds != nil
+	options := []arg.Spec{
+		arg.Option("MAX", arg.Integer("n")),
+		arg.Optional(arg.Option("WAIT", arg.Integer("ms"))), arg.Optional(arg.Option("KEEP", arg.Integer("ms"))), arg.Optional(arg.Option("META", arg.Text("text"))),
+	}
+	return []*commands.Command{
+		{
+			Name: "dwork", Arity: commands.AtLeast(5), Category: access.CategoryWork, Since: commands.FirstVersion,
+			Summary: "Requests an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
+			Flags:   []string{"write", "blocking"},
+			Args:    append([]arg.Spec{key, timeout}, options...),
+			Handle:  commands.Served(on, h.dwork), Barrier: blocksWork,
+		},
+		{
+			Name: "dworkdone", Arity: commands.Exactly(3), Category: access.CategoryWork, Since: commands.FirstVersion,
+			Summary: "Marks the work done: 1, or 0 if the attempt was taken over.",
+			Flags:   []string{"write", "fast"},
+			Args:    []arg.Spec{key, token},
+			Handle:  commands.Served(ends, h.dworkdone),
+		},
+		{
+			Name: "dworkfail", Arity: commands.Exactly(3), Category: access.CategoryWork, Since: commands.FirstVersion,
+			Summary: "Gives the attempt up, so that the next may start at once: 1, or 0 if it was taken over.",
+			Flags:   []string{"write", "fast"},
+			Args:    []arg.Spec{key, token},
+			Handle:  commands.Served(ends, h.dworkfail),
+		},
+		{
+			Name: "dworkextend", Arity: commands.Exactly(4), Category: access.CategoryWork, Since: commands.FirstVersion,
+			Summary: "Makes the attempt last at least timeout milliseconds from now: its validity, or nil if it was taken over.",
+			Flags:   []string{"write", "fast"},
+			Args:    []arg.Spec{key, token, timeout},
+			Handle:  commands.Served(ends, h.dworkextend),
+		},
+		{
+			Name: "dworkinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Since: commands.FirstVersion,
+			Summary: "Shows what a quorum of masters has of a piece of work, or nil.",
+			Flags:   []string{"readonly", "fast"},
+			Args:    []arg.Spec{key},
+			Handle:  commands.Served(on, h.dworkinfo),
+		},
+	}
+}

@@ -1,0 +1,131 @@
+package admin
+
+// watch.go keeps what the page shows over time: outages of masters, undecided requests and
+// events. A watch of a database exists while pages poll it. It has no goroutine.
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"redlockd/redlock"
+)
+
+const (
+	// idleAfter is how long watches outlive the last poll.
+	idleAfter = 10 * time.Second
+	// maxEvents is how many events are kept, and shown.
+	maxEvents = 100
+	// The headline counts the undecided requests of the last minute, second by second.
+	recently, sampleInterval = time.Minute, time.Second
+)
+
+// LockReader reads locks for the page. Completions are called exactly once.
+type LockReader interface {
+	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
+	Waiting(db int, wanted func(redlock.Key) bool, limit int) (list []redlock.Waiting, all int)
+	// Listen reports every event until end is called.
+	Listen(db int, onEvent func(redlock.Event)) (end func())
+}
+
+var _ LockReader = (*redlock.Locker)(nil)
+
+// watches are the watches by their database.
+type watches struct {
+	reader LockReader
+	mu     sync.Mutex
+	all    map[int]*watch // nil after close
+	idle   *time.Timer    // nil before the first poll
+}
+
+// watch collects the data of one database.
+type watch struct {
+	end func() // of the events
+
+	mu        sync.Mutex
+	masters   histories
+	undecided []reading
+	events    []redlock.Event // the last ones, the oldest first
+	// first and last are the numbers before the first event and of the last one. first is
+	// the time in ms, so that a later watch has higher numbers.
+	first, last int64
+}
+
+// reading is a counter at one moment.
+type reading struct {
+	at time.Time
+	n  int64
+}
+
+// of returns the watch of a database, nil when the endpoint is closed.
+func (l *watches) of(db int) *watch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all == nil {
+		return nil
+	}
+	if l.idle == nil {
+		l.idle = time.AfterFunc(idleAfter, func() { l.end(map[int]*watch{}) })
+	}
+	l.idle.Reset(idleAfter)
+	w, now := l.all[db], time.Now().UnixMilli()
+	if w == nil {
+		w = &watch{masters: histories{}, first: now, last: now}
+		w.end = l.reader.Listen(db, w.onEvent)
+		l.all[db] = w
+	}
+	return w
+}
+
+// end ends all watches; next replaces them, nil closes. A poll that is under way may still
+// read an ended one.
+func (l *watches) end(next map[int]*watch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.all {
+		w.end()
+	}
+	if l.all != nil {
+		l.all = next
+	}
+	if l.idle != nil {
+		l.idle.Stop()
+	}
+}
+
+// onEvent is called for one event at a time.
+func (w *watch) onEvent(e redlock.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	w.events = append(w.events[max(0, len(w.events)-maxEvents+1):], e)
+}
+
+// eventsAfter returns the events after a number, the number of the last one, and how many
+// were dropped in between.
+func (w *watch) eventsAfter(number int64) (events []redlock.Event, last, dropped int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fresh := max(0, w.last-max(number, w.first))
+	n := min(fresh, int64(len(w.events)))
+	return slices.Clone(w.events[int64(len(w.events))-n:]), w.last, fresh - n
+}
+
+// poll adds the present state; it returns what the page shows of the masters.
+func (w *watch) poll(locks LockStats, db, quorum int, now time.Time) (h headline, rows []map[string]any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	reports, counts := locks.Reports(db), locks.Counters()
+	undecided := counts.NoQuorum + counts.Expired
+	w.masters.note(reports, now)
+	for i := range reports {
+		rows = append(rows, masterRow(&reports[i], w.masters[reports[i].Name], now))
+	}
+	if n := len(w.undecided); n == 0 || now.Sub(w.undecided[n-1].at) >= sampleInterval {
+		w.undecided = append(w.undecided, reading{now, undecided})
+	}
+	for now.Sub(w.undecided[0].at) > recently && len(w.undecided) > 1 {
+		w.undecided = w.undecided[1:]
+	}
+	return diagnose(reports, w.masters, quorum, undecided-w.undecided[0].n, now), rows
+}

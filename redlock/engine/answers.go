@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"redlockd/pool"
+	"redlockd/redlock/quorum"
+)
+
+// collection hands over the answers of all masters.
+type collection struct {
+	Plain
+	ballot  Ballot
+	command func(m *pool.SendContext, c *pool.Command)
+	done    func([]pool.Answer)
+	answers []pool.Answer
+}
+
+var _ Question = (*collection)(nil)
+
+// Collect sends one sealed command to every master and hands over all answers, by lane.
+func (e *Engine) Collect(g *pool.Group, command func(*pool.SendContext, *pool.Command), done func([]pool.Answer)) {
+	q := &collection{command: command, done: done, answers: make([]pool.Answer, e.Pool.N())}
+	q.ballot.Ask(e, nil, g, nil, q)
+}
+
+func (q *collection) Props() pool.Props { return pool.Props{Sealed: true} }
+
+func (q *collection) Command(m *pool.SendContext, c *pool.Command) bool {
+	q.command(m, c)
+	return true
+}
+
+func (q *collection) Read(a pool.Answer) Reading {
+	q.answers[a.Lane] = a
+	return Neither
+}
+
+func (q *collection) Decide(t *quorum.Tally) quorum.Result {
+	if t.Pending() > 0 {
+		return quorum.Undecided
+	}
+	return quorum.Granted
+}
+
+func (q *collection) Decided(quorum.Result) { q.done(q.answers) }

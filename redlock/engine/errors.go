@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Refused (no), failed (unknown) and not sent are three outcomes, and stay three from here to
+// the socket. ErrHeld and ErrNotHeld are a quorum's "no". The types below mean that the masters
+// did not decide.
+var (
+	// ErrHeld: a quorum refused, another token holds the key. The reply is nil.
+	ErrHeld = errors.New("held by another token")
+	// ErrNotHeld: a quorum no longer has this token for this key. The reply is nil.
+	ErrNotHeld = errors.New("not held by this token")
+	// ErrWrongType: most masters keep something at this key that is not a lock; it was left untouched.
+	ErrWrongType = errors.New("the key holds something that is not a lock; it was left untouched")
+	// ErrShutdown: the daemon is draining; nothing was done.
+	ErrShutdown = errors.New("the daemon is shutting down; nothing was done, use another daemon")
+)
+
+// NoQuorum means that fewer than a quorum of masters gave an answer that
+// counts, so the outcome is unknown; what was taken is being given back.
+type NoQuorum struct {
+	Answered, Needed, Total int
+	Missing                 []string // one phrase per missing master: "b=10.0.0.2:6379 down (connection refused)"
+	Note                    string   // what this means for the caller, "" for the usual
+
+	// Downgrading: the downgrade of a writer to a reader has begun and is never undone.
+	Downgrading bool
+}
+
+func (e *NoQuorum) Error() string {
+	text := fmt.Sprintf("%d of %d masters answered, %d needed", e.Answered, e.Total, e.Needed)
+	if len(e.Missing) > 0 {
+		text += ": " + strings.Join(e.Missing, ", ")
+	}
+	if e.Note != "" {
+		text += "; " + e.Note
+	}
+	return text
+}
+
+// Expired means that a quorum said yes, but so late that no validity was left.
+type Expired struct {
+	Elapsed, TTL time.Duration
+	// Extension: the lease was there before and its old validity stands;
+	// otherwise what was taken is being given back.
+	Extension bool
+}
+
+func (e *Expired) Error() string {
+	fate := "what was taken is given back"
+	if e.Extension {
+		fate = "the lease's old validity stands"
+	}
+	return fmt.Sprintf("the quorum answered after %d ms, which leaves nothing of a ttl of %d ms; %s, use a longer ttl",
+		e.Elapsed.Milliseconds(), e.TTL.Milliseconds(), fate)
+}
+
+// Busy means that a limit of the daemon is reached; nothing was done.
+type Busy struct {
+	What   string // "operations in flight"
+	Limit  int
+	Option string // "--max-operations"
+}
+
+func (e *Busy) Error() string {
+	return fmt.Sprintf("%s: limit %d reached (%s); nothing was done, try later", e.What, e.Limit, e.Option)
+}

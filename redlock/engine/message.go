@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"redlockd/pool"
+	"redlockd/redlock/quorum"
+)
+
+// Message is a command whose answers are no votes: for one master, or for all of them when it
+// does not matter which of them receive it.
+type Message struct {
+	Plan      pool.Props
+	Write     func(*pool.SendContext, *pool.Command) bool // nil with Plan.SealOnly
+	OnAnswer  func(pool.Answer)                           // nil: the answers do not matter
+	OnPropose func(fence int64)                           // nil: the message has no fence
+}
+
+var _ pool.Operation = (*Message)(nil)
+
+// Props returns the message's plan.
+func (o *Message) Props() pool.Props { return o.Plan }
+
+// Propose passes the fence on.
+func (o *Message) Propose(fence int64) {
+	if o.OnPropose != nil {
+		o.OnPropose(fence)
+	}
+}
+
+// Command writes the command for one master.
+func (o *Message) Command(m *pool.SendContext, c *pool.Command) bool {
+	return o.Write != nil && o.Write(m, c)
+}
+
+// Answer passes an answer on.
+func (o *Message) Answer(a pool.Answer) {
+	if o.OnAnswer != nil {
+		o.OnAnswer(a)
+	}
+}
+
+// RetryUntilAnswered sends a release to one master until it answers.
+func RetryUntilAnswered(g *pool.Group, lane int, key string, release pool.PendingRelease) {
+	g.Push(lane, &Message{
+		Plan: pool.Props{Key: key, SharesKey: true},
+		Write: func(m *pool.SendContext, c *pool.Command) bool {
+			if release.Lapsed(m) {
+				return false
+			}
+			c.Set(release.CommandArgs(m)...)
+			return true
+		},
+		OnAnswer: func(a pool.Answer) {
+			if a.Reply.Err != nil {
+				g.RetryRelease(a.Lane, release)
+			}
+		},
+	})
+}
+
+// RaiseRegisters queues a further seal on the given lanes.
+func RaiseRegisters(g *pool.Group, lanes []int, onRaised func(lane int, seal pool.Seal)) {
+	raise := &Message{
+		Plan:     pool.Props{Sealed: true, SealOnly: true},
+		OnAnswer: func(a pool.Answer) { onRaised(a.Lane, a.Seal) },
+	}
+	for _, lane := range lanes {
+		g.Push(lane, raise)
+	}
+}
+
+// IntervalOf is what a seal lets an operation own at a lane's master.
+func IntervalOf(lane int, seal pool.Seal) quorum.Interval {
+	return quorum.Interval{Lane: lane, Low: seal.Old, Top: seal.Top, Incarnation: seal.IncarnationID}
+}

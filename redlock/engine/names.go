@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"redlockd/pool"
+)
+
+// Key names what is locked. Token proves that its sender is the holder. Fence orders grants.
+type (
+	Key   string
+	Token string
+	Fence int64
+)
+
+// Batch collects the operations of one read batch so that they are queued
+// under one lock and leave in one flush per master. Nothing moves before Send.
+type Batch = pool.Batch
+
+// NewToken is 160 random bits in 27 characters, safe in URLs and shells.
+func NewToken() Token {
+	var b [20]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return Token(base64.RawURLEncoding.EncodeToString(b[:]))
+}
+
+// ShortHash is the form in which a token may be shown. A token proves ownership and is a
+// secret; eight hex digits of its hash only tell two tokens apart.
+func (t Token) ShortHash() string {
+	sum := sha256.Sum256([]byte(t))
+	return hex.EncodeToString(sum[:4])
+}
+
+// GlobEscape escapes a prefix so that MATCH takes it literally.
+func GlobEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}

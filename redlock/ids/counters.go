@@ -1,0 +1,98 @@
+package ids
+
+import (
+	"sync"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+)
+
+// IDs are the id counters that this daemon serves. Each has one entry, so that concurrent
+// requests for a counter share a round.
+type IDs struct {
+	engine *engine.Engine
+	// Volatile allows counters on masters that may forget the last ids in a crash. A crash of
+	// a quorum may then repeat ids. It is constant.
+	Volatile bool
+
+	mu   sync.Mutex
+	byID map[counterID]*idCounter
+}
+
+// New returns the counters of a daemon.
+func New(e *engine.Engine, volatile bool) *IDs { return &IDs{engine: e, Volatile: volatile} }
+
+type counterID struct {
+	db   int
+	name engine.Key
+}
+
+// maxIdleIDCounters bounds the counters that are remembered while idle. Forgetting one
+// costs its next request a second round.
+const maxIdleIDCounters = 65_536
+
+func (s *IDs) get(id counterID) *idCounter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID == nil {
+		s.byID = map[counterID]*idCounter{}
+	}
+	c := s.byID[id]
+	if c == nil {
+		if len(s.byID) >= maxIdleIDCounters {
+			s.forgetLocked()
+		}
+		c = &idCounter{ids: s, group: s.engine.Pool.Group(id.db), id: id, key: s.key(id.name)}
+		s.byID[id] = c
+	}
+	c.users++
+	return c
+}
+
+func (s *IDs) release(c *idCounter, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.users -= n
+}
+
+// forgetLocked drops some of the idle counters, in the map's random order.
+func (s *IDs) forgetLocked() {
+	n := 0
+	for id, c := range s.byID {
+		if c.users == 0 {
+			delete(s.byID, id)
+			n++
+		}
+		if n == maxIdleIDCounters/8 {
+			return
+		}
+	}
+}
+
+// idCounter is one counter in this daemon.
+type idCounter struct {
+	ids   *IDs
+	group *pool.Group
+	id    counterID
+	key   string
+	users int // requests not yet answered; guarded by IDs.mu
+
+	mu      sync.Mutex
+	waiting []idCaller
+	running bool
+	highest int64 // X: highest value seen, a hint
+	// confirmed was chosen by a quorum of trusted masters in a round that started at
+	// since. A master that was admitted long enough before since may adopt it.
+	confirmed int64
+	since     time.Duration
+}
+
+type idCaller struct {
+	count   int64
+	arrived time.Duration
+	done    Done
+	trace   *engine.Trace
+}
+
+func (s *IDs) key(name engine.Key) string { return s.engine.KeyOf("id:", name) }

@@ -1,0 +1,8 @@
+// Package ids issues ids (DNEXTID): every id is greater than every id whose reply was sent before
+// the request for it arrived, over all daemons.
+//
+// Files in reading order:
+//   - nextid.go, counters.go: rounds of proposals, and the counters that share them;
+//   - read.go, delete.go: what operators do with a counter;
+//   - errors.go.
+package ids

@@ -1,0 +1,119 @@
+// Package scripts holds the Lua scripts that run on the masters, one a file, and the SHA1s by
+// which the masters know them.
+package scripts
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// Set are the SHA1s of redlockd's scripts. Every connection loads the texts before it is used,
+// so EVALSHA is enough.
+type Set struct {
+	Acquire, Release, Releases, Extend, Unupgrade    string
+	Share, Permit, Multi, MultiExtend                string
+	NextID, ReadID, Reseed, DeleteID                 string
+	Enlist, Keep, Dequeue                            string
+	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
+	WorkTry, WorkUndo, WorkEnd, WorkExtend, WorkRead string
+	Inspect, Note                                    string
+	View, Write, Trim                                string
+	NoShorten                                        [2]string // put before and after a library's script
+}
+
+// Load returns the SHA1s and the texts.
+func Load() (s *Set, texts []string, err error) {
+	s = &Set{}
+	for _, one := range []struct {
+		file string
+		sha  *string
+	}{
+		{"acquire", &s.Acquire}, {"release", &s.Release}, {"releases", &s.Releases},
+		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
+		{"share", &s.Share}, {"permit", &s.Permit}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
+		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue},
+		{"nextid", &s.NextID}, {"readid", &s.ReadID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
+		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
+		{"workextend", &s.WorkExtend}, {"workread", &s.WorkRead},
+		{"inspect", &s.Inspect}, {"note", &s.Note},
+		{"view", &s.View}, {"write", &s.Write}, {"trim", &s.Trim},
+	} {
+		text, err := Text(one.file)
+		if err != nil {
+			return nil, nil, fmt.Errorf("script %s: %w", one.file, err)
+		}
+		*one.sha = sha1Of(text)
+		texts = append(texts, string(text))
+	}
+	wrapper, err := Text("noshorten")
+	if err != nil {
+		return nil, nil, err
+	}
+	before, after, _ := strings.Cut(withoutComments(string(wrapper)), libraryMarker)
+	s.NoShorten = [2]string{before, "\n" + after}
+	texts, err = s.loadFair(texts)
+	return s, texts, err
+}
+
+func sha1Of(text []byte) string {
+	sum := sha1.Sum(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// libraryMarker is the line of noshorten.lua that a library's script replaces.
+const libraryMarker = "-- the script\n"
+
+// withoutComments removes the comments of a text that is sent each time.
+func withoutComments(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") || line == libraryMarker {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// loadFair adds the lock scripts that check the queue first.
+func (s *Set) loadFair(texts []string) ([]string, error) {
+	s.Fair = map[string]string{}
+	queueCheck, err := files.ReadFile("fair.lua")
+	if err != nil {
+		return nil, err
+	}
+	for file, sha := range map[string]string{"acquire": s.Acquire, "share": s.Share, "permit": s.Permit, "multi": s.Multi} {
+		text, err := Text(file)
+		if err != nil {
+			return nil, err
+		}
+		text = slices.Concat(queueCheck, text)
+		s.Fair[sha] = sha1Of(text)
+		texts = append(texts, string(text))
+	}
+	slices.Sort(texts)
+	return texts, nil
+}
+
+// Text is a script as the masters receive it.
+func Text(file string) ([]byte, error) {
+	text, err := files.ReadFile(file + ".lua")
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []string{"forcerelease.lua", "shape.lua", "clock.lua"} { // each may include the next
+		included, err := files.ReadFile(part)
+		if err != nil {
+			return nil, err
+		}
+		text = bytes.Replace(text, []byte("-- include "+part+"\n"), included, 1)
+	}
+	return text, nil
+}

@@ -1,0 +1,9 @@
+// Package work implements DWORK: one of many workers does a piece of work, and another takes over
+// if it dies, until the attempts are used up.
+//
+// Files in reading order:
+//   - work.go: requests, attempts and their tokens;
+//   - acquire.go: one attempt, proposed to all masters;
+//   - finish.go: the end and the extension of an attempt;
+//   - wait.go, read.go: requests that wait, and what a quorum shows.
+package work
