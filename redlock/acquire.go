@@ -8,6 +8,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -39,9 +40,9 @@ func (c *acquireCall) finish(g Grant, err error) {
 	if r.Token == "" {
 		return
 	}
-	l.tokenQueue.leave(lockID{r.DB, r.Key, r.Token})
+	l.tokenQueue.leave(Lease{DB: r.DB, Key: r.Key, Token: r.Token})
 	for i, key := range r.More {
-		l.tokenQueue.leave(lockID{r.DB, key, r.tokenOf(i+1, r.Token)})
+		l.tokenQueue.leave(Lease{DB: r.DB, Key: key, Token: r.tokenOf(i+1, r.Token)})
 	}
 }
 
@@ -91,7 +92,7 @@ func (c *acquireCall) start(b *Batch) {
 	case len(r.More) > 0:
 		c.startInTurn(b, r.sortedIDs())
 	default:
-		c.locker.tokenQueue.enter(lockID{r.DB, r.Key, r.Token}, b, queuedOperation{holds: true, run: c.try})
+		c.locker.tokenQueue.enter(Lease{DB: r.DB, Key: r.Key, Token: r.Token}, b, queuedOperation{holds: true, run: c.try})
 	}
 }
 
@@ -275,12 +276,12 @@ func (a *lockBallot) grant(fence int64) {
 		g.ballot = a
 	}
 	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
-	l.leases.note(lockID{r.DB, r.Key, a.token}, known, now)
-	l.events.emit(EventAcquired, lockID{r.DB, r.Key, a.token}, g.Fence, known.gone-now)
+	l.leases.note(Lease{DB: r.DB, Key: r.Key, Token: a.token}, known, now)
+	l.Events.Emit(events.Acquired, Lease{DB: r.DB, Key: r.Key, Token: a.token}, g.Fence, known.gone-now)
 	for i, key := range r.More {
-		id := lockID{r.DB, key, r.tokenOf(i+1, a.token)}
+		id := Lease{DB: r.DB, Key: key, Token: r.tokenOf(i+1, a.token)}
 		l.leases.note(id, known, now)
-		l.events.emit(EventAcquired, id, g.Fence, known.gone-now)
+		l.Events.Emit(events.Acquired, id, g.Fence, known.gone-now)
 	}
 	if r.Hold != nil {
 		g.Hold = l.hold(g, a, r.Hold)
@@ -300,11 +301,11 @@ func (a *lockBallot) grant(fence int64) {
 }
 
 // ids are the leases of the request's keys.
-func (a *lockBallot) ids() []lockID {
+func (a *lockBallot) ids() []Lease {
 	r := &a.call.request
-	ids := []lockID{{r.DB, r.Key, a.token}}
+	ids := []Lease{{DB: r.DB, Key: r.Key, Token: a.token}}
 	for i, key := range r.More {
-		ids = append(ids, lockID{r.DB, key, r.tokenOf(i+1, a.token)})
+		ids = append(ids, Lease{DB: r.DB, Key: key, Token: r.tokenOf(i+1, a.token)})
 	}
 	return ids
 }

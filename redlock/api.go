@@ -5,6 +5,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/ids"
 	"redlockd/redlock/quorum"
 	"redlockd/redlock/work"
@@ -15,6 +16,7 @@ type (
 	Key   = engine.Key
 	Token = engine.Token
 	Fence = engine.Fence
+	Lease = engine.LeaseID
 	Batch = engine.Batch
 	Trace = engine.Trace
 	Vote  = engine.Vote
@@ -55,6 +57,22 @@ const (
 	WorkRunning   = work.Running
 	WorkDone      = work.Done
 	WorkExhausted = work.Exhausted
+)
+
+// Events, see package events.
+type (
+	Event       = events.Event
+	EventKind   = events.Kind
+	EventCounts = events.Counts
+)
+
+// Kinds of events.
+const (
+	EventAcquired = events.Acquired
+	EventReleased = events.Released
+	EventExpired  = events.Expired
+	EventLost     = events.Lost
+	EventForced   = events.Forced
 )
 
 // Words of a Vote.

@@ -11,13 +11,6 @@ type Owner interface {
 	Holds(runs func(Lease) bool) []Lease
 }
 
-// Lease names one lease of a daemon.
-type Lease struct {
-	DB    int
-	Key   Key
-	Token Token
-}
-
 // maxCycleSteps bounds a search: it runs under the lock of all wait queues.
 const maxCycleSteps = 10_000
 
@@ -97,6 +90,6 @@ func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 
 // isRunning reports whether this daemon knows that the lease is running now.
 func (l *Locker) isRunning(one Lease) bool {
-	known, ok := l.leases.find(lockID{one.DB, one.Key, one.Token})
+	known, ok := l.leases.find(one)
 	return ok && known.until > l.engine.Recent()
 }

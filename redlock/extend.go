@@ -9,6 +9,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -19,7 +20,7 @@ type extension struct {
 	locker  *Locker
 	group   *pool.Group
 	request ExtendRequest
-	ids     []lockID // one for each key
+	ids     []Lease  // one for each key
 	records []uint64 // numbers of the lease records that it prolongs
 	keys    []string // on the masters
 	start   time.Duration
@@ -48,7 +49,7 @@ func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	now := l.engine.Clock.Now()
 	e := &extension{locker: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
 	for _, key := range append([]Key{r.Key}, r.More...) {
-		id := lockID{r.DB, key, r.Token}
+		id := Lease{DB: r.DB, Key: key, Token: r.Token}
 		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
 		// could still be prolonged. Once no copy of that lease can be left, what the masters
 		// hold is another daemon's extension, and they are queried.
@@ -186,8 +187,8 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	}
 	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
-		l.leases.prolong(id, longer, e.records[i], now)
-		l.events.extended(id, longer.gone-now)
+		fence := l.leases.prolong(id, longer, e.records[i], now)
+		l.Events.Emit(events.Extended, id, fence, longer.gone-now)
 	}
 	if e.exact {
 		l.shorten(e.group, e.kept, until, e.ids...)

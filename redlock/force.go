@@ -14,6 +14,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 )
 
 // ErrLostForced: a client released or overwrote the lock without being its holder. It is the
@@ -94,10 +95,10 @@ func (f *forceCall) release(tokens []Token) {
 		"client", r.By.Addr, "name", r.By.Name, "user", r.By.User)
 	var batch Batch
 	for _, token := range tokens {
-		id := lockID{r.DB, r.Key, token}
+		id := Lease{DB: r.DB, Key: r.Key, Token: token}
 		l.holds.forced(id)
 		l.engine.EnterAlways() // each release leaves by itself
-		l.releaseAs(EventForced, &batch, id, nil, nil, f.answered)
+		l.releaseAs(events.Forced, &batch, id, nil, nil, f.answered)
 	}
 	batch.Send()
 }
@@ -151,7 +152,7 @@ func showingAll(masters []LockOnMaster) *engine.Missing {
 // forced ends the renewal of a lease that is released by force. It notifies the holder before
 // another client can get the lock. The lease may be one of several keys, and then all of them
 // are lost. Without a token, any holder is meant.
-func (s *holds) forced(id lockID) {
+func (s *holds) forced(id Lease) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -163,7 +164,7 @@ func (s *holds) forced(id lockID) {
 	}
 	s.mu.Unlock()
 	for _, h := range lost {
-		h.onForced(id.key)
+		h.onForced(id.Key)
 	}
 }
 
@@ -174,7 +175,7 @@ func (h *Hold) onForced(key Key) {
 	for _, other := range h.grant.Keys() {
 		if other != key {
 			l.engine.EnterAlways() // beyond the limit if it must be
-			l.release(nil, lockID{h.grant.db, other, h.grant.Token}, func(bool, error) {})
+			l.release(nil, Lease{DB: h.grant.db, Key: other, Token: h.grant.Token}, func(bool, error) {})
 		}
 	}
 	h.terms.OnEnd(h.grant, ErrLostForced)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/redlock/events"
 )
 
 func (d *daemon) force(key Key) (bool, error) {
@@ -131,14 +133,14 @@ func TestForce_IsReportedAsSuchToListeners(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	heard := make(chan Event, 16) // more than there are
-	end := d.Listen(0, func(e Event) { heard <- e })
+	heard := make(chan events.Event, 16) // more than there are
+	end := d.Listen(0, func(e events.Event) { heard <- e })
 	defer end()
 	g := d.get(LockRequest{Key: "k"})
 	d.forced("k")
 	for {
-		if e := receive(t, heard); e.Kind != EventAcquired {
-			if e.Kind != EventForced || e.Key != "k" || e.Fence != g.Fence || e.TokenHash != g.Token.ShortHash() {
+		if e := receive(t, heard); e.Kind != events.Acquired {
+			if e.Kind != events.Forced || e.Key != "k" || e.Fence != g.Fence || e.TokenHash != g.Token.ShortHash() {
 				t.Errorf("told %q of %q", e.Text(), e.Key)
 			}
 			return

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/due"
+	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -47,8 +49,8 @@ type Hold struct {
 	hurried time.Duration // when the last renewal that an announcement caused was due
 }
 
-func (h *Hold) dueAt() time.Duration { return h.due }
-func (h *Hold) setIndex(index int)   { h.index = index }
+func (h *Hold) DueAt() time.Duration { return h.due }
+func (h *Hold) SetIndex(index int)   { h.index = index }
 
 // holds are the holds of all connections, by when they are due.
 type holds struct {
@@ -59,9 +61,9 @@ type holds struct {
 	draining atomic.Bool
 
 	mu       sync.Mutex
-	byID     map[lockID]*Hold // by the first key
-	multiKey int              // holds with more than one key
-	queue    dueQueue[*Hold]
+	byID     map[Lease]*Hold // by the first key
+	multiKey int             // holds with more than one key
+	queue    due.Queue[*Hold]
 	timer    pool.Timer
 	timerAt  time.Duration // when the timer fires; 0 = it is off
 	watched  int           // keys, see holdwatch.go
@@ -81,7 +83,7 @@ func (l *Locker) hold(g Grant, made *lockBallot, terms *HoldTerms) *Hold {
 	}
 	s.mu.Lock()
 	if s.byID == nil {
-		s.byID = map[lockID]*Hold{}
+		s.byID = map[Lease]*Hold{}
 	}
 	before := s.byID[h.id()] // the same token again, perhaps from another owner
 	if before != nil {
@@ -104,14 +106,14 @@ func (l *Locker) hold(g Grant, made *lockBallot, terms *HoldTerms) *Hold {
 	return h
 }
 
-func (h *Hold) ids() (ids []lockID) {
+func (h *Hold) ids() (ids []Lease) {
 	for _, key := range h.grant.Keys() {
-		ids = append(ids, lockID{h.grant.db, key, h.grant.Token})
+		ids = append(ids, Lease{DB: h.grant.db, Key: key, Token: h.grant.Token})
 	}
 	return ids
 }
 
-func (h *Hold) id() lockID { return lockID{h.grant.db, h.grant.Key, h.grant.Token} }
+func (h *Hold) id() Lease { return Lease{DB: h.grant.db, Key: h.grant.Key, Token: h.grant.Token} }
 
 // End ends the renewal and releases the lease, as when its connection has ended. A daemon that
 // drains only ends the renewal.
@@ -165,13 +167,13 @@ func (l *Locker) giveUp(g Grant, only *releaseScope) {
 	}
 	for _, key := range g.Keys() {
 		l.engine.EnterAlways() // beyond the limit if it must be
-		l.releaseAs(EventReleased, nil, lockID{g.db, key, g.Token}, only, nil, func(bool, error) {})
+		l.releaseAs(events.Released, nil, Lease{DB: g.db, Key: key, Token: g.Token}, only, nil, func(bool, error) {})
 	}
 }
 
 // released ends the renewal of a lease that is being released. A renewal that is under way
 // comes before the release on every master.
-func (s *holds) released(id lockID) {
+func (s *holds) released(id Lease) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -208,7 +210,7 @@ func (s *holds) endLocked(h *Hold) {
 // extended notes that the holder itself has extended its lease, and knows for how long. The
 // hold is not lost, and nothing is given back, before that is over, whether or not a renewal is
 // decided meanwhile.
-func (s *holds) extended(ids []lockID, until time.Duration) {
+func (s *holds) extended(ids []Lease, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -231,7 +233,7 @@ func (s *holds) extended(ids []lockID, until time.Duration) {
 // shortened notes that a lease ends earlier than its renewal assumes, and renews it now:
 // otherwise another client would get it before its holder is notified. Without a token, any
 // holder is meant.
-func (s *holds) shortened(id lockID, until time.Duration) {
+func (s *holds) shortened(id Lease, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -264,15 +266,15 @@ func (s *holds) moveLocked(h *Hold, due time.Duration) {
 
 // ofLocked are the holds of a key, also as one of several, with this token; without a token,
 // with any. Only a search without a token, or for holds of several keys, scans all of them.
-func (s *holds) ofLocked(id lockID) (found []*Hold) {
-	if id.token != "" && s.multiKey == 0 {
+func (s *holds) ofLocked(id Lease) (found []*Hold) {
+	if id.Token != "" && s.multiKey == 0 {
 		if h := s.byID[id]; h != nil {
 			found = append(found, h)
 		}
 		return found
 	}
 	for at, h := range s.byID {
-		if at.db == id.db && (id.token == "" || at.token == id.token) && slices.Contains(h.grant.Keys(), id.key) {
+		if at.DB == id.DB && (id.Token == "" || at.Token == id.Token) && slices.Contains(h.grant.Keys(), id.Key) {
 			found = append(found, h)
 		}
 	}
@@ -282,9 +284,9 @@ func (s *holds) ofLocked(id lockID) (found []*Hold) {
 }
 
 // coveredBy reports whether all keys of the hold are among these.
-func (h *Hold) coveredBy(ids []lockID) bool {
+func (h *Hold) coveredBy(ids []Lease) bool {
 	for _, key := range h.grant.Keys() {
-		if !slices.Contains(ids, lockID{h.grant.db, key, h.grant.Token}) {
+		if !slices.Contains(ids, Lease{DB: h.grant.db, Key: key, Token: h.grant.Token}) {
 			return false
 		}
 	}
@@ -306,7 +308,7 @@ func (h *Hold) onLost(reason error) {
 	l := h.holds.locker
 	l.engine.Counts.HoldsLost.Add(1)
 	for _, key := range h.grant.Keys() {
-		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
+		l.Events.Emit(events.Lost, Lease{DB: h.grant.db, Key: key, Token: h.grant.Token}, h.grant.Fence, 0)
 		l.holdLog.note(h.grant, key, reason)
 	}
 	ends := h.until + quorum.Drift(h.grant.ttl)

@@ -12,13 +12,6 @@ import (
 // allLanes are all masters, for leases whose copies are not known.
 const allLanes = ^uint16(0)
 
-// lockID names one lease.
-type lockID struct {
-	db    int
-	key   Key
-	token Token
-}
-
 // leaseRecord is what was promised last.
 type leaseRecord struct {
 	until time.Duration // end of the validity that the holder received
@@ -39,26 +32,26 @@ type leaseRecords struct {
 	period time.Duration
 
 	mu         sync.Mutex
-	current    map[lockID]leaseRecord
-	previous   map[lockID]leaseRecord
+	current    map[Lease]leaseRecord
+	previous   map[Lease]leaseRecord
 	rotated    time.Duration
 	lastNumber uint64 // the last number given
 }
 
 func newLeases(maxTTL time.Duration) *leaseRecords {
-	return &leaseRecords{period: maxTTL + 5*time.Second, current: map[lockID]leaseRecord{}, previous: map[lockID]leaseRecord{}}
+	return &leaseRecords{period: maxTTL + 5*time.Second, current: map[Lease]leaseRecord{}, previous: map[Lease]leaseRecord{}}
 }
 
 // note records a grant; a later end wins.
-func (l *leaseRecords) note(id lockID, n leaseRecord, now time.Duration) {
+func (l *leaseRecords) note(id Lease, n leaseRecord, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noteLocked(id, n, now)
 }
 
-func (l *leaseRecords) noteLocked(id lockID, n leaseRecord, now time.Duration) {
+func (l *leaseRecords) noteLocked(id Lease, n leaseRecord, now time.Duration) {
 	if now-l.rotated > l.period {
-		l.previous, l.current, l.rotated = l.current, map[lockID]leaseRecord{}, now
+		l.previous, l.current, l.rotated = l.current, map[Lease]leaseRecord{}, now
 	}
 	if before, ok := l.findLocked(id); ok {
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
@@ -75,7 +68,7 @@ func (l *leaseRecords) noteLocked(id lockID, n leaseRecord, now time.Duration) {
 // findOrAdd returns the record of a lease that is about to be extended. Nothing is known of a
 // lease that another daemon granted: it gets an empty record, so that a release in the meantime
 // has something to drop.
-func (l *leaseRecords) findOrAdd(id lockID, now time.Duration) leaseRecord {
+func (l *leaseRecords) findOrAdd(id Lease, now time.Duration) leaseRecord {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.findLocked(id); ok {
@@ -86,21 +79,23 @@ func (l *leaseRecords) findOrAdd(id lockID, now time.Duration) leaseRecord {
 }
 
 // prolong records an extension of a lease that findOrAdd returned, unless the lease has been
-// released meanwhile.
-func (l *leaseRecords) prolong(id lockID, n leaseRecord, number uint64, now time.Duration) {
+// released meanwhile. It returns the fence of the lease, 0 if it is not known.
+func (l *leaseRecords) prolong(id Lease, n leaseRecord, number uint64, now time.Duration) Fence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known, ok := l.findLocked(id); ok && known.number == number {
+	known, ok := l.findLocked(id)
+	if ok && known.number == number {
 		l.noteLocked(id, n, now)
 	}
+	return known.fence
 }
 
 // shorten records that a lease ends at until, if it was to last longer: a client whose script
 // sets an end is promised no more.
-func (l *leaseRecords) shorten(id lockID, until time.Duration) {
+func (l *leaseRecords) shorten(id Lease, until time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, generation := range []map[lockID]leaseRecord{l.current, l.previous} {
+	for _, generation := range []map[Lease]leaseRecord{l.current, l.previous} {
 		if known, ok := generation[id]; ok {
 			known.until = min(known.until, until)
 			generation[id] = known
@@ -109,7 +104,7 @@ func (l *leaseRecords) shorten(id lockID, until time.Duration) {
 }
 
 // dropIfEmpty drops a record that has stayed empty.
-func (l *leaseRecords) dropIfEmpty(id lockID) {
+func (l *leaseRecords) dropIfEmpty(id Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.findLocked(id); ok && known.until == 0 {
@@ -119,7 +114,7 @@ func (l *leaseRecords) dropIfEmpty(id lockID) {
 }
 
 // dropGrant forgets a lease that was given back, unless it has been granted again since.
-func (l *leaseRecords) dropGrant(id lockID, fence Fence) {
+func (l *leaseRecords) dropGrant(id Lease, fence Fence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.findLocked(id); ok && known.fence == fence {
@@ -129,7 +124,7 @@ func (l *leaseRecords) dropGrant(id lockID, fence Fence) {
 }
 
 // drop forgets a lease and returns its record.
-func (l *leaseRecords) drop(id lockID) (leaseRecord, bool) {
+func (l *leaseRecords) drop(id Lease) (leaseRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was, ok := l.findLocked(id)
@@ -138,13 +133,13 @@ func (l *leaseRecords) drop(id lockID) (leaseRecord, bool) {
 	return was, ok
 }
 
-func (l *leaseRecords) find(id lockID) (leaseRecord, bool) {
+func (l *leaseRecords) find(id Lease) (leaseRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.findLocked(id)
 }
 
-func (l *leaseRecords) findLocked(id lockID) (leaseRecord, bool) {
+func (l *leaseRecords) findLocked(id Lease) (leaseRecord, bool) {
 	if known, ok := l.current[id]; ok {
 		return known, true
 	}

@@ -72,7 +72,7 @@ type notes struct {
 	count atomic.Int64 // at 0 a release does not take the lock
 
 	mu    sync.Mutex
-	texts map[lockID]storedNote
+	texts map[Lease]storedNote
 	sweep int // number of entries at which add removes those of lapsed leases
 }
 
@@ -83,11 +83,11 @@ type storedNote struct {
 
 const minSweep = 1024
 
-func (n *notes) add(id lockID, one storedNote, now time.Duration) {
+func (n *notes) add(id Lease, one storedNote, now time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.texts == nil {
-		n.texts = map[lockID]storedNote{}
+		n.texts = map[Lease]storedNote{}
 	}
 	n.texts[id] = one
 	if len(n.texts) > max(n.sweep, minSweep) {
@@ -102,7 +102,7 @@ func (n *notes) add(id lockID, one storedNote, now time.Duration) {
 }
 
 // take removes a note and returns its text, "" if there is none.
-func (n *notes) take(id lockID) string {
+func (n *notes) take(id Lease) string {
 	if n.count.Load() == 0 {
 		return ""
 	}
@@ -114,7 +114,7 @@ func (n *notes) take(id lockID) string {
 	return text
 }
 
-func (n *notes) find(id lockID) (storedNote, bool) {
+func (n *notes) find(id Lease) (storedNote, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one, ok := n.texts[id]
@@ -136,12 +136,12 @@ func (l *Locker) noteGrant(r *LockRequest, g *Grant) {
 	}
 	text := note.encode()
 	for _, key := range g.Keys() {
-		l.writeNote(lockID{g.db, key, g.Token}, storedNote{text, g.until})
+		l.writeNote(Lease{DB: g.db, Key: key, Token: g.Token}, storedNote{text, g.until})
 	}
 }
 
 // prolongNotes prolongs the notes of an extended lease.
-func (l *Locker) prolongNotes(ids []lockID, until time.Duration) {
+func (l *Locker) prolongNotes(ids []Lease, until time.Duration) {
 	if l.notes.count.Load() == 0 {
 		return
 	}
@@ -152,13 +152,13 @@ func (l *Locker) prolongNotes(ids []lockID, until time.Duration) {
 	}
 }
 
-func (l *Locker) writeNote(id lockID, one storedNote) {
+func (l *Locker) writeNote(id Lease, one storedNote) {
 	l.notes.add(id, one, l.engine.Recent())
 	l.sendNote(nil, id, one)
 }
 
 // dropNote drops the note of a lease that is being released.
-func (l *Locker) dropNote(b *Batch, id lockID) {
+func (l *Locker) dropNote(b *Batch, id Lease) {
 	if l.notes.take(id) != "" {
 		l.sendNote(b, id, storedNote{})
 	}
@@ -166,9 +166,9 @@ func (l *Locker) dropNote(b *Batch, id lockID) {
 
 // sendNote writes or drops a note on every master. It is not repeated on a master that does
 // not answer: the note expires. It follows the acquire of its lock and precedes the release.
-func (l *Locker) sendNote(b *Batch, id lockID, note storedNote) {
-	l.engine.Submit(b, l.engine.Pool.Group(id.db), &engine.Message{
-		Plan: pool.Props{Key: l.engine.MasterKey(id.key), SharesKey: true},
+func (l *Locker) sendNote(b *Batch, id Lease, note storedNote) {
+	l.engine.Submit(b, l.engine.Pool.Group(id.DB), &engine.Message{
+		Plan: pool.Props{Key: l.engine.MasterKey(id.Key), SharesKey: true},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
 			end := "0"
 			if note.text != "" {
@@ -178,7 +178,7 @@ func (l *Locker) sendNote(b *Batch, id lockID, note storedNote) {
 				}
 				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
 			}
-			c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.notesKey(id.key), string(id.token), note.text, end)
+			c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.notesKey(id.Key), string(id.Token), note.text, end)
 			return true
 		},
 	})

@@ -80,18 +80,18 @@ func (r *LockRequest) tokenOf(i int, own Token) Token {
 }
 
 // sortedIDs are the leases of the request's keys, in the order of the keys.
-func (r *LockRequest) sortedIDs() []lockID {
-	ids := []lockID{{r.DB, r.Key, r.Token}}
+func (r *LockRequest) sortedIDs() []Lease {
+	ids := []Lease{{DB: r.DB, Key: r.Key, Token: r.Token}}
 	for i, key := range r.More {
-		ids = append(ids, lockID{r.DB, key, r.tokenOf(i+1, r.Token)})
+		ids = append(ids, Lease{DB: r.DB, Key: key, Token: r.tokenOf(i+1, r.Token)})
 	}
-	slices.SortFunc(ids, func(a, b lockID) int { return strings.Compare(string(a.key), string(b.key)) })
+	slices.SortFunc(ids, func(a, b Lease) int { return strings.Compare(string(a.Key), string(b.Key)) })
 	return ids
 }
 
 // startInTurn starts the call once no other acquire with this token is under way for any
 // of the keys. All calls take the keys in one order, so they never wait in a cycle.
-func (c *acquireCall) startInTurn(b *Batch, ids []lockID) {
+func (c *acquireCall) startInTurn(b *Batch, ids []Lease) {
 	if len(ids) == 0 {
 		c.try(b)
 		return

@@ -220,7 +220,7 @@ func TestHold_AMasterThatRefusesForGoodIsTriedLessAndLessOften(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	h, _, _ := d.holdFor("k", time.Minute, 0)
 	d.quiet()
-	ids := []lockID{h.id()}
+	ids := []Lease{h.id()}
 	for _, want := range []time.Duration{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 20000, 20000} {
 		d.holds.mu.Lock()
 		h.due = d.engine.Clock.Now() + 20*time.Second // as after a renewal

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func pureID(key string) lockID { return lockID{0, Key(key), "token"} }
+func pureID(key string) Lease { return Lease{DB: 0, Key: Key(key), Token: "token"} }
 
 func TestLeases_ALaterEndWinsAndCopiesAddUp(t *testing.T) {
 	l := newLeases(time.Minute)
@@ -18,7 +18,7 @@ func TestLeases_ALaterEndWinsAndCopiesAddUp(t *testing.T) {
 	if got, ok := l.find(pureID("a")); !ok || got != (leaseRecord{until: 10, gone: 30, copies: 0b101, number: 1}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	for _, other := range []lockID{{1, "a", "token"}, {0, "b", "token"}, {0, "a", "other"}} {
+	for _, other := range []Lease{{DB: 1, Key: "a", Token: "token"}, {DB: 0, Key: "b", Token: "token"}, {DB: 0, Key: "a", Token: "other"}} {
 		if got, ok := l.find(other); ok {
 			t.Errorf("%+v is %+v", other, got)
 		}

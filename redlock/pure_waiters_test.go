@@ -227,7 +227,7 @@ func TestWait_ThatClosesACycleIsRefusedWithTheKeys(t *testing.T) {
 	a, b, c := &pureOwner{}, &pureOwner{}, &pureOwner{}
 	for key, owner := range map[Key]*pureOwner{"a": a, "b": b, "c": c} {
 		g := d.take(LockRequest{Key: key})
-		owner.held = append(owner.held, Lease{0, key, g.Token})
+		owner.held = append(owner.held, Lease{DB: 0, Key: key, Token: g.Token})
 	}
 	out := make(chan waited, 8) // all answers
 	refused := func(n int64) func() bool { return func() bool { return d.Counters().Refused >= n } }
@@ -352,7 +352,7 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 	a, c := &pureOwner{}, &pureOwner{}
 	hold := func(o *pureOwner, r LockRequest) Token {
 		g := d.take(r)
-		o.held = append(o.held, Lease{0, r.Key, g.Token})
+		o.held = append(o.held, Lease{DB: 0, Key: r.Key, Token: g.Token})
 		return g.Token
 	}
 	d.take(LockRequest{Key: "k", Mode: Shared}) // somebody else reads, too

@@ -120,7 +120,7 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 		view.Waiters = l.waits.countAt(dbKey{db, key})
 		for i := range view.Holders {
 			h := &view.Holders[i]
-			if known, ok := l.leases.find(lockID{db, key, h.Token}); ok {
+			if known, ok := l.leases.find(Lease{DB: db, Key: key, Token: h.Token}); ok {
 				h.Fence = known.fence
 			}
 			if h.Note != nil {

@@ -324,12 +324,12 @@ func TestNotes_AreKeptOfEveryHolderWithLockInfo(t *testing.T) {
 func TestNotes_OfLapsedLeasesAreForgotten(t *testing.T) {
 	var n notes
 	for i := range 4 * minSweep {
-		n.add(lockID{0, key(i), tokenA}, storedNote{"text", time.Duration(i)}, time.Duration(i))
+		n.add(Lease{DB: 0, Key: key(i), Token: tokenA}, storedNote{"text", time.Duration(i)}, time.Duration(i))
 	}
 	if left := n.count.Load(); left > 2*minSweep {
 		t.Errorf("%d notes of lapsed leases are kept", left)
 	}
-	if text := n.take(lockID{0, key(4*minSweep - 1), tokenA}); text != "text" {
+	if text := n.take(Lease{DB: 0, Key: key(4*minSweep - 1), Token: tokenA}); text != "text" {
 		t.Errorf("the last note is %q", text)
 	}
 }

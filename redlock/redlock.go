@@ -19,6 +19,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/ids"
 	"redlockd/redlock/work"
 )
@@ -46,6 +47,7 @@ type Options struct {
 type Locker struct {
 	*ids.IDs
 	*work.Works
+	*events.Events
 	engine  *engine.Engine
 	options Options
 
@@ -56,7 +58,6 @@ type Locker struct {
 	waits      waiters
 	holds      holds
 	holdLog    holdLog
-	events     lockEvents
 	notes      notes
 	daemonName string // the name of this daemon in notes
 }
@@ -89,12 +90,12 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		return nil, err
 	}
 	l := &Locker{
-		IDs: ids.New(e, o.VolatileIDs), engine: e, options: o,
+		IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e, options: o,
 		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
 	}
 	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
 	l.Works = work.New(e, &l.waits)
-	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
+	l.waits.locker, l.holds.locker = l, l
 	l.waits.name = string(NewToken())[:8]
 	p.Start(texts...)
 	return l, nil
@@ -121,12 +122,12 @@ func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
 		done(false, err)
 		return
 	}
-	id := lockID{r.DB, r.Key, r.Token}
+	id := Lease{DB: r.DB, Key: r.Key, Token: r.Token}
 	if l.tokenQueue.idle() {
-		l.releaseAs(EventReleased, b, id, nil, r.Trace, done)
+		l.releaseAs(events.Released, b, id, nil, r.Trace, done)
 		return
 	}
-	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, nil, r.Trace, done) }})
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.releaseAs(events.Released, b, id, nil, r.Trace, done) }})
 }
 
 // Extend makes a lock that is still held last at least r.TTL from now.
@@ -135,7 +136,7 @@ func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
 		done(Grant{}, err)
 		return
 	}
-	id := lockID{r.DB, r.Key, r.Token}
+	id := Lease{DB: r.DB, Key: r.Key, Token: r.Token}
 	if l.tokenQueue.idle() {
 		l.extend(b, r, done)
 		return
@@ -160,16 +161,16 @@ func (l *Locker) GiveBack(g Grant) {
 		l.holds.endOf(g)
 		g.ballot.takeBack()
 		for i, key := range g.Keys() {
-			l.leases.dropGrant(lockID{g.db, key, g.TokenOf(i)}, g.Fence)
+			l.leases.dropGrant(Lease{DB: g.db, Key: key, Token: g.TokenOf(i)}, g.Fence)
 			l.waits.onRelease(nil, dbKey{g.db, key})
 		}
 		return
 	}
 	l.engine.EnterAlways() // beyond the limit if necessary: no client has the token
-	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
+	l.release(nil, Lease{DB: g.db, Key: g.Key, Token: g.Token}, func(bool, error) {})
 	for _, key := range g.More {
 		l.engine.EnterAlways()
-		l.release(nil, lockID{g.db, key, g.Token}, func(bool, error) {})
+		l.release(nil, Lease{DB: g.db, Key: key, Token: g.Token}, func(bool, error) {})
 	}
 }
 
@@ -190,7 +191,7 @@ func (l *Locker) Close(timeout time.Duration) error {
 
 func (l *Locker) untilIdle(timeout time.Duration) error {
 	for end := l.engine.Clock.Now() + timeout; ; {
-		busy := l.engine.InFlight() + l.events.busy() + l.engine.Pool.Busy()
+		busy := l.engine.InFlight() + l.Events.Busy() + l.engine.Pool.Busy()
 		if busy == 0 {
 			return nil
 		}

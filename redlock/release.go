@@ -9,6 +9,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -17,12 +18,12 @@ type release struct {
 	engine.Plain
 	ballot engine.Ballot
 	locker *Locker
-	id     lockID
+	id     Lease
 	key    string
-	copies uint16    // bits: masters that may hold a copy
-	valid  bool      // this daemon's own record shows that the lease still runs
-	fence  Fence     // of its grant; 0 = not known
-	event  EventKind // the event that is emitted
+	copies uint16      // bits: masters that may hold a copy
+	valid  bool        // this daemon's own record shows that the lease still runs
+	fence  Fence       // of its grant; 0 = not known
+	event  events.Kind // the event that is emitted
 	start  time.Duration
 	scope  *releaseScope // nil = every copy
 	done   UnlockDone
@@ -37,13 +38,13 @@ type releaseScope struct {
 
 var _ engine.Question = (*release)(nil)
 
-func (l *Locker) release(b *Batch, id lockID, done UnlockDone) {
-	l.releaseAs(EventReleased, b, id, nil, nil, done)
+func (l *Locker) release(b *Batch, id Lease, done UnlockDone) {
+	l.releaseAs(events.Released, b, id, nil, nil, done)
 }
 
 // releaseAs is release with the event that listeners receive. It spares copies outside
 // its scope; nil = none.
-func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseScope, t *Trace, done UnlockDone) {
+func (l *Locker) releaseAs(event events.Kind, b *Batch, id Lease, only *releaseScope, t *Trace, done UnlockDone) {
 	now := l.engine.Recent()
 	// The lease is forgotten before the release is queued: from here on no repair may
 	// re-create a copy.
@@ -58,11 +59,11 @@ func (l *Locker) releaseAs(event EventKind, b *Batch, id lockID, only *releaseSc
 	}
 	l.dropNote(b, id)
 	r := &release{
-		locker: l, id: id, key: l.engine.MasterKey(id.key), copies: known.copies,
+		locker: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
 	}
-	r.ballot.Ask(l.engine, b, l.engine.Pool.Group(id.db), t, r)
-	l.waits.onRelease(b, dbKey{id.db, id.key})
+	r.ballot.Ask(l.engine, b, l.engine.Pool.Group(id.DB), t, r)
+	l.waits.onRelease(b, dbKey{id.DB, id.Key})
 }
 
 // Props: "deleted" needs no seal, "not held" counts only under a good one.
@@ -75,7 +76,7 @@ func (r *release) Props() pool.Props {
 }
 
 // BulkArg is the argument of the script that handles all releases of a flush.
-func (r *release) BulkArg() string { return string(r.id.token) }
+func (r *release) BulkArg() string { return string(r.id.Token) }
 
 // Command deletes whatever the token holds, usually without a guard: the command is sent
 // once and nothing overtakes it.
@@ -85,7 +86,7 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 		c.Set(pending.CommandArgs(m)...)
 		return true
 	}
-	c.Set("EVALSHA", r.locker.engine.Scripts.Release, "1", r.key, string(r.id.token), "", "")
+	c.Set("EVALSHA", r.locker.engine.Scripts.Release, "1", r.key, string(r.id.Token), "", "")
 	return true
 }
 
@@ -93,7 +94,7 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 // later than any copy that can exist now: if the token is used again, they belong to that later
 // lease.
 func (r *release) Failed(answer pool.Answer) {
-	if r.copies&(1<<answer.Lane) != 0 && len(r.id.token) >= shortToken {
+	if r.copies&(1<<answer.Lane) != 0 && len(r.id.Token) >= shortToken {
 		r.ballot.Group.RetryRelease(answer.Lane, r.pendingRelease(answer.Lane))
 	}
 }
@@ -130,7 +131,7 @@ func (r *release) Decide(t *quorum.Tally) quorum.Result {
 // that come after this one, so its grant cannot be reported first.
 func (r *release) DecidedLocked(v quorum.Result) {
 	if v == quorum.Granted {
-		r.locker.events.emit(r.event, r.id, r.fence, 0)
+		r.locker.Events.Emit(r.event, r.id, r.fence, 0)
 	}
 }
 
@@ -149,9 +150,9 @@ func (r *release) Decided(v quorum.Result) {
 func (r *release) pendingRelease(lane int) pool.PendingRelease {
 	l := r.locker
 	if r.scope == nil {
-		return l.pendingRelease(r.key, r.id.token, r.start)
+		return l.pendingRelease(r.key, r.id.Token, r.start)
 	}
-	return l.pendingReleaseUpTo(r.key, r.id.token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
+	return l.pendingReleaseUpTo(r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
 }
 
 // pendingRelease releases whatever the token may have held when the release was

@@ -149,7 +149,7 @@ func (h *Hold) onRenewed(g Grant, err error) {
 // over. So the renewal does not wait until a third of the TTL has passed. Each renewal
 // that a master refuses doubles the wait for the next one: the other copy may also belong
 // to a dead client.
-func (s *holds) noteCopy(ids []lockID, taken bool) {
+func (s *holds) noteCopy(ids []Lease, taken bool) {
 	if s.count.Load() == 0 {
 		return
 	}

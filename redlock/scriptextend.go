@@ -143,7 +143,7 @@ func (l *Locker) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duratio
 	}
 	l.engine.EnterAlways() // the extension leaves once more than it has entered
 	for _, key := range r.Keys {
-		id := lockID{r.DB, key, r.Token}
+		id := Lease{DB: r.DB, Key: key, Token: r.Token}
 		known := l.leases.findOrAdd(id, now)
 		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
 		switch left := known.until - now; {

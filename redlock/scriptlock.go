@@ -142,14 +142,14 @@ func (f *scriptMode) takeBack(a *lockBallot, lane int, c copyState) {
 	}
 	at := f.expiries[lane]
 	for _, id := range a.ids() {
-		key := a.call.locker.engine.MasterKey(id.key)
+		key := a.call.locker.engine.MasterKey(id.Key)
 		switch {
-		case c == copyMaybe && len(id.token) < shortToken:
-		case f.script.existed(f.before[lane], id.key):
+		case c == copyMaybe && len(id.Token) < shortToken:
+		case f.script.existed(f.before[lane], id.Key):
 		case a.call.request.TTL >= Endless:
-			a.undoAny(lane, c, key, id.token)
+			a.undoAny(lane, c, key, id.Token)
 		default:
-			a.undoToken(lane, c, key, id.token, at.low, at.high)
+			a.undoToken(lane, c, key, id.Token, at.low, at.high)
 		}
 	}
 }

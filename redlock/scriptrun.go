@@ -7,6 +7,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -58,7 +59,7 @@ func (l *Locker) RunScript(b *Batch, r ScriptRequest, done ScriptDone) {
 		run(b)
 		return
 	}
-	l.tokenQueue.enter(lockID{r.DB, r.Keys[0], r.Token}, b, queuedOperation{run: run})
+	l.tokenQueue.enter(Lease{DB: r.DB, Key: r.Keys[0], Token: r.Token}, b, queuedOperation{run: run})
 }
 
 func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
@@ -113,7 +114,7 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	valid, fence := true, Fence(0)
 	for _, key := range r.Keys {
-		id := lockID{r.DB, key, r.Token}
+		id := Lease{DB: r.DB, Key: key, Token: r.Token}
 		known, ok := l.leases.drop(id)
 		l.holds.released(id)
 		l.dropNote(b, id)
@@ -131,7 +132,7 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 		released = v == quorum.Granted || v != quorum.Refused && valid && s.ballot.Tally.Yes > 0
 		for _, key := range r.Keys {
 			if released {
-				l.events.emit(EventReleased, lockID{r.DB, key, r.Token}, fence, 0)
+				l.Events.Emit(events.Released, Lease{DB: r.DB, Key: key, Token: r.Token}, fence, 0)
 			}
 		}
 	}
@@ -171,7 +172,7 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 		defer b.Send()
 	}
 	for _, key := range r.Keys {
-		l.holds.forced(lockID{r.DB, key, ""})
+		l.holds.forced(Lease{DB: r.DB, Key: key, Token: ""})
 	}
 	s := l.libraryBallot(&r, true)
 	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }

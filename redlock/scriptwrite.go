@@ -9,6 +9,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -56,7 +57,7 @@ func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
 		return
 	}
 	if r.Effect == WriteDeletes || r.Effect == WriteReplaces && r.Value != r.Equal {
-		l.holds.forced(lockID{r.DB, r.Key, r.Equal})
+		l.holds.forced(Lease{DB: r.DB, Key: r.Key, Token: r.Equal})
 	}
 	if b == nil {
 		b = &Batch{}
@@ -124,7 +125,7 @@ func (w *writeCall) read(answer pool.Answer) ScriptVote {
 // onDecidedLocked reports the release. The holder of the deleted lock is not known.
 func (w *writeCall) onDecidedLocked(v quorum.Result) {
 	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {
-		w.locker.events.emit(EventReleased, lockID{r.DB, r.Key, ""}, 0, 0)
+		w.locker.Events.Emit(events.Released, Lease{DB: r.DB, Key: r.Key, Token: ""}, 0, 0)
 	}
 }
 
@@ -134,9 +135,9 @@ func (w *writeCall) onResult(v quorum.Result) {
 	switch {
 	case v == quorum.Granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
-			l.shorten(s.ballot.Group, s.kept, quorum.Deadline(w.start, r.TTL), lockID{r.DB, r.Key, r.Value})
+			l.shorten(s.ballot.Group, s.kept, quorum.Deadline(w.start, r.TTL), Lease{DB: r.DB, Key: r.Key, Token: r.Value})
 		} else if r.Effect == WriteExpires {
-			l.holds.shortened(lockID{r.DB, r.Key, ""}, quorum.Deadline(w.start, r.TTL))
+			l.holds.shortened(Lease{DB: r.DB, Key: r.Key, Token: ""}, quorum.Deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)
 	case v == quorum.Refused && w.mostlyWrongType():

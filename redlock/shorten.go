@@ -55,7 +55,7 @@ func (s *Script) keptExpiries(reported []pool.Reply, lane int, l *Locker) (kept 
 
 // shorten makes copies of these leases end earlier. A quorum has agreed to the script
 // that ends them at until.
-func (l *Locker) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...lockID) {
+func (l *Locker) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...Lease) {
 	for _, id := range ids {
 		l.leases.shorten(id, until)
 	}

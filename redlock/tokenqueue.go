@@ -9,7 +9,7 @@ import "sync"
 // first one is about to take back.
 type perTokenQueue struct {
 	mu      sync.Mutex
-	waiting map[lockID][]queuedOperation
+	waiting map[Lease][]queuedOperation
 }
 
 // idle reports whether no acquire with a caller's token is in flight. This is the usual
@@ -21,7 +21,7 @@ func (t *perTokenQueue) idle() bool {
 }
 
 // busy reports whether an acquire of one of these is in flight.
-func (t *perTokenQueue) busy(ids []lockID) bool {
+func (t *perTokenQueue) busy(ids []Lease) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range ids {
@@ -41,7 +41,7 @@ type queuedOperation struct {
 
 // enter runs next now, as part of batch b, or by itself once the acquire in flight is
 // over.
-func (t *perTokenQueue) enter(id lockID, b *Batch, next queuedOperation) {
+func (t *perTokenQueue) enter(id Lease, b *Batch, next queuedOperation) {
 	t.mu.Lock()
 	queue, busy := t.waiting[id]
 	switch {
@@ -51,7 +51,7 @@ func (t *perTokenQueue) enter(id lockID, b *Batch, next queuedOperation) {
 		return
 	case next.holds:
 		if t.waiting == nil {
-			t.waiting = map[lockID][]queuedOperation{}
+			t.waiting = map[Lease][]queuedOperation{}
 		}
 		t.waiting[id] = nil
 	}
@@ -60,7 +60,7 @@ func (t *perTokenQueue) enter(id lockID, b *Batch, next queuedOperation) {
 }
 
 // leave ends an acquire and starts the operations that waited, up to the next acquire.
-func (t *perTokenQueue) leave(id lockID) {
+func (t *perTokenQueue) leave(id Lease) {
 	for {
 		t.mu.Lock()
 		queue := t.waiting[id]

@@ -64,7 +64,7 @@ func (f *tokenMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
 func (s *waiters) blockedBy(w *waiter, l Lease) bool {
-	known, _ := s.locker.leases.find(lockID{l.DB, l.Key, l.Token})
+	known, _ := s.locker.leases.find(l)
 	together := w.request.Mode != Exclusive && w.request.Mode == known.mode
 	return l.Token != w.request.Token && !together
 }

@@ -1,4 +1,4 @@
-// lockEvents delivers the events of locks to listeners.
+// Events delivers the events of locks to listeners.
 //
 // Code that grants, releases or loses a lock calls emit, which costs one atomic load while
 // there are no listeners anywhere. Otherwise the event goes to the dbEvents of its database.
@@ -7,7 +7,7 @@
 // (eventtransport.go). Each listening daemon detects expired leases itself (expirywatch.go), so
 // an expiry is reported even if the daemon that granted the lease is dead.
 
-package redlock
+package events
 
 import (
 	"strconv"
@@ -16,29 +16,30 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
-// EventKind is what happened to a lock.
-type EventKind uint8
+// Kind is what happened to a lock.
+type Kind uint8
 
 const (
-	EventAcquired EventKind = iota + 1 // granted, or granted again to the same token
-	EventReleased                      // given back
-	EventExpired                       // not extended in time
-	EventLost                          // it was held for a connection, which has been notified
-	EventForced                        // taken away by an operator
-	eventExtended                      // between daemons only: it lasts longer
+	Acquired Kind = iota + 1 // granted, or granted again to the same token
+	Released                 // given back
+	Expired                  // not extended in time
+	Lost                     // it was held for a connection, which has been notified
+	Forced                   // taken away by an operator
+	Extended                 // for expiry watches only: it lasts longer
 )
 
-var eventNames = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended"}
+var names = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended"}
 
 // Event is one thing that happened to one lock.
 type Event struct {
-	Kind      EventKind
-	Key       Key
-	Fence     Fence     // of its grant; 0 = not known
-	TokenHash string    // the first 8 hex digits of the SHA-256 of its token; "" = not known
-	At        time.Time // on the masters' clock
+	Kind      Kind
+	Key       engine.Key
+	Fence     engine.Fence // of its grant; 0 = not known
+	TokenHash string       // the first 8 hex digits of the SHA-256 of its token; "" = not known
+	At        time.Time    // on the masters' clock
 
 	lasts time.Duration // of acquired and extended: when no copy will be left
 }
@@ -51,17 +52,17 @@ func (e Event) Text() string {
 		hash = "-"
 	}
 	line := make([]byte, 0, 64)
-	line = append(append(line, eventNames[e.Kind]...), ' ')
+	line = append(append(line, names[e.Kind]...), ' ')
 	line = append(strconv.AppendInt(line, int64(e.Fence), 10), ' ')
 	line = append(strconv.AppendInt(line, e.At.UnixMilli(), 10), ' ')
 	return string(append(line, hash...))
 }
 
-// mostUndelivered bounds the events that wait for this daemon's listeners.
+// maxUndelivered bounds the events that wait for this daemon's listeners.
 const maxUndelivered = 1 << 16
 
-// EventCounts count since the start of the daemon.
-type EventCounts struct {
+// Counts count since the start of the daemon.
+type Counts struct {
 	Delivered int64 // to this daemon's listeners
 	Dropped   int64 // that found no room in the queue or in the batch
 	Sent      int64 // messages to other daemons, each of many events
@@ -69,22 +70,25 @@ type EventCounts struct {
 	Missed    int64 // such messages that no master delivered
 }
 
-type eventCounters struct{ delivered, dropped, sent, received, missed atomic.Int64 }
+type counters struct{ delivered, dropped, sent, received, missed atomic.Int64 }
 
-// lockEvents are the dbEvents of all databases with listeners.
-type lockEvents struct {
-	locker *Locker
-	counts eventCounters
+// Events are the events of all databases with listeners.
+type Events struct {
+	engine *engine.Engine
+	counts counters
 
 	mu     sync.Mutex
 	daemon string // this daemon's name in batches; made when first needed
 	byDB   map[int]*dbEvents
 }
 
+// New returns the events of a daemon.
+func New(e *engine.Engine) *Events { return &Events{engine: e} }
+
 // EventCounts are a snapshot.
-func (l *Locker) EventCounts() EventCounts {
-	c := &l.events.counts
-	return EventCounts{
+func (e *Events) EventCounts() Counts {
+	c := &e.counts
+	return Counts{
 		Delivered: c.delivered.Load(), Dropped: c.dropped.Load(),
 		Sent: c.sent.Load(), Received: c.received.Load(), Missed: c.missed.Load(),
 	}
@@ -93,9 +97,9 @@ func (l *Locker) EventCounts() EventCounts {
 // Listen calls onEvent with every event of a database's locks, one at a time and in order for
 // each key, until end is called; one call may still be under way then. Events of other daemons
 // come from about a second later on: those daemons need that time to learn of the listener.
-func (l *Locker) Listen(db int, onEvent func(Event)) (end func()) {
-	s := l.events.ofDB(db)
-	entry := &eventListener{onEvent}
+func (e *Events) Listen(db int, onEvent func(Event)) (end func()) {
+	s := e.ofDB(db)
+	entry := &listener{onEvent}
 	s.mu.Lock()
 	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
 	if len(s.listeners) == 1 {
@@ -105,23 +109,23 @@ func (l *Locker) Listen(db int, onEvent func(Event)) (end func()) {
 	return sync.OnceFunc(func() { s.unlisten(entry) })
 }
 
-// emit reports an event to all listeners. A token or fence that is not known is left empty.
+// Emit reports an event to all listeners. A token or fence that is not known is left empty.
 // lasts is, for grants, the time until no copy is left.
-func (e *lockEvents) emit(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
-	if e.locker.engine.Pool.HasListeners() {
+func (e *Events) Emit(kind Kind, id engine.LeaseID, fence engine.Fence, lasts time.Duration) {
+	if e.engine.Pool.HasListeners() {
 		e.emitNow(kind, id, fence, lasts)
 	}
 }
 
-func (e *lockEvents) emitNow(kind EventKind, id lockID, fence Fence, lasts time.Duration) {
-	s := e.ofDB(id.db)
+func (e *Events) emitNow(kind Kind, id engine.LeaseID, fence engine.Fence, lasts time.Duration) {
+	s := e.ofDB(id.DB)
 	here, elsewhere := s.group.Listeners()
 	if !here && !elsewhere {
 		return
 	}
-	ev := Event{Kind: kind, Key: id.key, Fence: fence, At: s.time(), lasts: lasts}
-	if id.token != "" {
-		ev.TokenHash = id.token.ShortHash()
+	ev := Event{Kind: kind, Key: id.Key, Fence: fence, At: s.time(), lasts: lasts}
+	if id.Token != "" {
+		ev.TokenHash = id.Token.ShortHash()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,16 +137,8 @@ func (e *lockEvents) emitNow(kind EventKind, id lockID, fence Fence, lasts time.
 	}
 }
 
-// extended reports to expiry watches that a lease lasts longer.
-func (e *lockEvents) extended(id lockID, lasts time.Duration) {
-	if e.locker.engine.Pool.HasListeners() {
-		known, _ := e.locker.leases.find(id)
-		e.emitNow(eventExtended, id, known.fence, lasts)
-	}
-}
-
-// busy counts what is on its way to listeners and into batches.
-func (e *lockEvents) busy() (n int) {
+// Busy counts what is on its way to listeners and into batches.
+func (e *Events) Busy() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.byDB {
@@ -155,38 +151,38 @@ func (e *lockEvents) busy() (n int) {
 	return n
 }
 
-func (e *lockEvents) ofDB(db int) *dbEvents {
+func (e *Events) ofDB(db int) *dbEvents {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.byDB[db]; s != nil {
 		return s
 	}
 	if e.byDB == nil {
-		e.byDB, e.daemon = map[int]*dbEvents{}, string(NewToken())
+		e.byDB, e.daemon = map[int]*dbEvents{}, string(engine.NewToken())
 	}
-	s := &dbEvents{events: e, group: e.locker.engine.Pool.Group(db), daemon: e.daemon}
+	s := &dbEvents{events: e, group: e.engine.Pool.Group(db), daemon: e.daemon}
 	e.byDB[db] = s
 	return s
 }
 
-type eventListener struct{ onEvent func(Event) }
+type listener struct{ onEvent func(Event) }
 
 // dbEvents collects and delivers the events of one database.
 type dbEvents struct {
-	events *lockEvents
+	events *Events
 	group  *pool.Group
 	daemon string
 
 	mu         sync.Mutex
-	listeners  []*eventListener // never changed in place
-	queue      []Event          // for them
-	delivering bool             // a goroutine empties the queue
+	listeners  []*listener // never changed in place
+	queue      []Event     // for them
+	delivering bool        // a goroutine empties the queue
 	ends       openLeases
-	eventBatch
-	eventSenders
+	batch
+	otherDaemons
 }
 
-func (s *dbEvents) clock() pool.Clock { return s.events.locker.engine.Clock }
+func (s *dbEvents) clock() pool.Clock { return s.events.engine.Clock }
 
 // time is read from the masters' clocks, so that the times of several daemons compare.
 func (s *dbEvents) time() time.Time { return time.UnixMicro(s.group.Time()) }
@@ -237,10 +233,10 @@ func (s *dbEvents) deliver() {
 }
 
 // unlisten removes a listener; after the last one everything is forgotten.
-func (s *dbEvents) unlisten(entry *eventListener) {
+func (s *dbEvents) unlisten(entry *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var rest []*eventListener
+	var rest []*listener
 	for _, other := range s.listeners {
 		if other != entry {
 			rest = append(rest, other)
@@ -253,5 +249,5 @@ func (s *dbEvents) unlisten(entry *eventListener) {
 	s.group.Unlisten()
 	s.queue = nil
 	s.ends.forget()
-	s.eventSenders.forget()
+	s.otherDaemons.forget()
 }

@@ -9,7 +9,7 @@
 // A batch is text: the line "1 daemon number", and for each event the line "kind fence time
 // token-hash lasts length" with the key behind it.
 
-package redlock
+package events
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 const (
@@ -32,17 +33,17 @@ const (
 	gapTimeout = 100 * time.Millisecond
 	// maxHeldBatches is how many batches of one daemon wait for a predecessor.
 	maxHeldBatches = 64
-	// maxEventSenders and senderTimeout bound what is remembered of other daemons.
-	maxEventSenders = 256
-	senderTimeout   = time.Minute
-	// maxEventLease bounds the lease times that are accepted from other daemons.
-	maxEventLease = 24 * time.Hour
+	// maxSenders and senderTimeout bound what is remembered of other daemons.
+	maxSenders    = 256
+	senderTimeout = time.Minute
+	// maxLease bounds the lease times that are accepted from other daemons.
+	maxLease = 24 * time.Hour
 	// noTokenHash stands for a token hash that is not known.
 	noTokenHash = "-"
 )
 
-// eventBatch is the next batch to send. dbEvents.mu guards it.
-type eventBatch struct {
+// batch is the next batch to send. dbEvents.mu guards it.
+type batch struct {
 	text       []byte
 	number     uint64 // of the last batch
 	sending    bool   // the timer is set, or a batch is about to leave
@@ -71,11 +72,11 @@ func (s *dbEvents) addToBatchLocked(ev *Event) {
 		return
 	}
 	s.sending = true
-	if s.eventBatch.batchTimer == nil {
-		s.eventBatch.batchTimer = s.clock().AfterFunc(batchInterval, s.onBatchTimer)
+	if s.batch.batchTimer == nil {
+		s.batch.batchTimer = s.clock().AfterFunc(batchInterval, s.onBatchTimer)
 		return
 	}
-	s.eventBatch.batchTimer.Reset(batchInterval)
+	s.batch.batchTimer.Reset(batchInterval)
 }
 
 // onBatchTimer sends the gathered batch.
@@ -90,17 +91,17 @@ func (s *dbEvents) onBatchTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.text) > 0 { // gathered while this batch was sent
-		s.eventBatch.batchTimer.Reset(batchInterval)
+		s.batch.batchTimer.Reset(batchInterval)
 		return
 	}
 	s.sending = false
 }
 
-// eventSenders are the other daemons that send events. dbEvents.mu guards them.
-type eventSenders struct{ senders map[string]*eventSender }
+// otherDaemons are the other daemons that send events. dbEvents.mu guards them.
+type otherDaemons struct{ senders map[string]*sender }
 
-// eventSender puts the batches of one daemon into order.
-type eventSender struct {
+// sender puts the batches of one daemon into order.
+type sender struct {
 	name     string
 	next     uint64            // the number that is expected next
 	held     map[uint64]string // batches that came before their predecessor
@@ -108,7 +109,7 @@ type eventSender struct {
 	gapTimer pool.Timer        // ends the wait for the predecessor
 }
 
-func (b *eventSenders) forget() {
+func (b *otherDaemons) forget() {
 	for _, from := range b.senders {
 		if from.gapTimer != nil {
 			from.gapTimer.Stop()
@@ -147,31 +148,31 @@ func (s *dbEvents) receive(message string) {
 }
 
 // senderLocked finds or adds a daemon. The first number from a new daemon begins its sequence.
-func (s *dbEvents) senderLocked(name string, number uint64) *eventSender {
+func (s *dbEvents) senderLocked(name string, number uint64) *sender {
 	if from := s.senders[name]; from != nil {
 		return from
 	}
 	if s.senders == nil {
-		s.senders = map[string]*eventSender{}
+		s.senders = map[string]*sender{}
 	}
-	if len(s.senders) >= maxEventSenders {
+	if len(s.senders) >= maxSenders {
 		now := s.clock().Now()
 		for other, from := range s.senders {
 			if now-from.since > senderTimeout {
 				delete(s.senders, other)
 			}
 		}
-		if len(s.senders) >= maxEventSenders {
+		if len(s.senders) >= maxSenders {
 			return nil
 		}
 	}
-	from := &eventSender{name: name, next: number}
+	from := &sender{name: name, next: number}
 	s.senders[name] = from
 	return from
 }
 
 // takeHeldLocked takes the batches whose turn has come.
-func (s *dbEvents) takeHeldLocked(from *eventSender) {
+func (s *dbEvents) takeHeldLocked(from *sender) {
 	for {
 		body, ok := from.held[from.next]
 		if !ok {
@@ -191,7 +192,7 @@ func (s *dbEvents) takeHeldLocked(from *eventSender) {
 }
 
 // setGapTimerLocked sets an end to the wait for a predecessor.
-func (s *dbEvents) setGapTimerLocked(from *eventSender) {
+func (s *dbEvents) setGapTimerLocked(from *sender) {
 	if from.gapTimer != nil {
 		return
 	}
@@ -199,7 +200,7 @@ func (s *dbEvents) setGapTimerLocked(from *eventSender) {
 	from.gapTimer = s.clock().AfterFunc(gapTimeout, func() { s.onGapTimer(from, waited) })
 }
 
-func (s *dbEvents) onGapTimer(from *eventSender, waited uint64) {
+func (s *dbEvents) onGapTimer(from *sender, waited uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from.gapTimer = nil
@@ -215,7 +216,7 @@ func (s *dbEvents) onGapTimer(from *eventSender, waited uint64) {
 }
 
 // skipGapLocked goes on with the first batch that is there.
-func (s *dbEvents) skipGapLocked(from *eventSender) {
+func (s *dbEvents) skipGapLocked(from *sender) {
 	first := ^uint64(0)
 	for number := range from.held {
 		first = min(first, number)
@@ -253,12 +254,12 @@ func parseEvent(body string) (ev Event, rest string, ok bool) {
 			return Event{}, "", false
 		}
 	}
-	if n[0] == 0 || n[0] >= int64(len(eventNames)) || n[4] > maxEventLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
+	if n[0] == 0 || n[0] >= int64(len(names)) || n[4] > maxLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
 		return Event{}, "", false
 	}
 	ev = Event{
-		Kind: EventKind(n[0]), Fence: Fence(n[1]), At: time.UnixMilli(n[2]),
-		lasts: time.Duration(n[4]) * time.Millisecond, Key: Key(rest[:n[5]]),
+		Kind: Kind(n[0]), Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]),
+		lasts: time.Duration(n[4]) * time.Millisecond, Key: engine.Key(rest[:n[5]]),
 	}
 	if words[3] != noTokenHash {
 		ev.TokenHash = words[3]

@@ -5,13 +5,15 @@
 // listening daemon watches for itself. It receives all grants and extensions, so the end is
 // reported even if all other daemons are dead.
 
-package redlock
+package events
 
 import (
 	"container/heap"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/due"
+	"redlockd/redlock/engine"
 )
 
 const (
@@ -31,25 +33,25 @@ const (
 type openLease struct {
 	openLeaseID
 	daemon       string // the daemon that reported it
-	fence        Fence
+	fence        engine.Fence
 	due          time.Duration
 	ended        bool   // its end has been reported, or waits for the event of the grant
 	earlyRelease *Event // the release that waits
 	index        int    // in the queue
 }
 
-func (g *openLease) dueAt() time.Duration { return g.due }
-func (g *openLease) setIndex(index int)   { g.index = index }
+func (g *openLease) DueAt() time.Duration { return g.due }
+func (g *openLease) SetIndex(index int)   { g.index = index }
 
 type openLeaseID struct {
-	key       Key
+	key       engine.Key
 	tokenHash string
 }
 
 // openLeases are a database's open leases. dbEvents.mu guards them.
 type openLeases struct {
 	byID    map[openLeaseID]*openLease
-	queue   dueQueue[*openLease]
+	queue   due.Queue[*openLease]
 	timer   pool.Timer
 	timerAt time.Duration // when the timer fires; 0 = it is off
 }
@@ -57,11 +59,11 @@ type openLeases struct {
 // filter notes an event and returns the events to deliver: usually the event itself, or one for
 // each holder if the event forces an unnamed holder.
 func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event {
-	if ev.Kind == EventForced && ev.TokenHash == "" {
+	if ev.Kind == Forced && ev.TokenHash == "" {
 		return e.filterForced(ev, now)
 	}
 	g := e.byID[openLeaseID{ev.Key, ev.TokenHash}]
-	if ev.Kind == EventAcquired || ev.Kind == eventExtended {
+	if ev.Kind == Acquired || ev.Kind == Extended {
 		return e.onGrant(g, ev, daemon, now)
 	}
 	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
@@ -70,7 +72,7 @@ func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event 
 	switch {
 	case g != nil && g.ended:
 		return nil
-	case ev.Kind == EventReleased && ev.Fence == 0:
+	case ev.Kind == Released && ev.Fence == 0:
 		if g == nil {
 			g = e.add(&ev, daemon, now)
 		}
@@ -80,7 +82,7 @@ func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event 
 		g.earlyRelease = &ev
 		e.endLease(g, now+grantTimeout)
 		return nil
-	case ev.Kind == EventReleased && (g == nil || g.daemon == daemon):
+	case ev.Kind == Released && (g == nil || g.daemon == daemon):
 		if g != nil {
 			e.remove(g) // no other daemon reports it
 		}
@@ -115,7 +117,7 @@ func (e *openLeases) filterForced(ev Event, now time.Duration) (out []Event) {
 // onGrant notes a grant or that it lasts longer. An extension of an ended lease was decided
 // before the end and changes nothing.
 func (e *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Duration) (out []Event) {
-	if ev.Kind == EventAcquired {
+	if ev.Kind == Acquired {
 		out = append(out, ev)
 	}
 	due := now + ev.lasts
@@ -206,7 +208,7 @@ func (s *dbEvents) onExpiryTimer() {
 		case g.earlyRelease != nil:
 			s.deliverLocked(*g.earlyRelease)
 		case !g.ended:
-			s.deliverLocked(Event{Kind: EventExpired, Key: g.key, Fence: g.fence, TokenHash: g.tokenHash, At: at})
+			s.deliverLocked(Event{Kind: Expired, Key: g.key, Fence: g.fence, TokenHash: g.tokenHash, At: at})
 		}
 	}
 	s.setExpiryTimerLocked(now)
