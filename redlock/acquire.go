@@ -1,4 +1,4 @@
-// acquireCall and lockBallot: one lock, from the request to the grant.
+// acquireCall and Ballot: one lock, from the request to the grant.
 
 package redlock
 
@@ -14,14 +14,14 @@ import (
 
 // acquireCall is one request for a lock. It may take several ballots.
 type acquireCall struct {
-	locker  *Locker
+	leases  *Leases
 	group   *pool.Group
 	request LockRequest
 	began   time.Duration
 	tries   int
 	done    LockDone
 	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
-	first   lockBallot     // most requests need only one
+	first   Ballot         // most requests need only one
 	// downgrading is set once a master has been sent the command that makes the writer a
 	// reader. That command is never undone, so from then on the token holds at most a reader's
 	// lock.
@@ -30,7 +30,7 @@ type acquireCall struct {
 
 // finish answers the caller, once, and starts the next operation that uses the same token.
 func (c *acquireCall) finish(g Grant, err error) {
-	l, r := c.locker, &c.request
+	l, r := c.leases, &c.request
 	l.engine.Leave()
 	c.done(g, err)
 	if r.bounded() {
@@ -46,8 +46,8 @@ func (c *acquireCall) finish(g Grant, err error) {
 	}
 }
 
-// lockBallot puts one request to all masters.
-type lockBallot struct {
+// Ballot puts one request to all masters.
+type Ballot struct {
 	engine.Plain
 	ballot  engine.Ballot
 	fencing quorum.Fencing
@@ -81,7 +81,7 @@ const (
 	copyUpgraded                  // the token was a reader before and is now the writer
 )
 
-var _ engine.Question = (*lockBallot)(nil)
+var _ engine.Question = (*Ballot)(nil)
 
 // start starts the call now, or when the acquire in flight with the same token ends.
 func (c *acquireCall) start(b *Batch) {
@@ -92,7 +92,7 @@ func (c *acquireCall) start(b *Batch) {
 	case len(r.More) > 0:
 		c.startInTurn(b, r.sortedIDs())
 	default:
-		c.locker.tokenQueue.enter(Lease{DB: r.DB, Key: r.Key, Token: r.Token}, b, queuedOperation{holds: true, run: c.try})
+		c.leases.tokenQueue.enter(Lease{DB: r.DB, Key: r.Key, Token: r.Token}, b, queuedOperation{holds: true, run: c.try})
 	}
 }
 
@@ -105,24 +105,24 @@ func (c *acquireCall) try(b *Batch) { c.startBallot(b, nil) }
 func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 	a := &c.first
 	if c.tries > 0 {
-		a = &lockBallot{}
+		a = &Ballot{}
 	}
 	c.tries++
 	a.token = c.request.Token
 	if a.token == "" {
-		a.token = c.locker.options.Tokens()
+		a.token = c.leases.tokens()
 	} else {
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
 	if f == nil {
 		f = lockModeOf(&c.request, a.token)
 	}
-	a.call, a.mode, a.key = c, f, c.locker.engine.MasterKey(c.request.Key)
+	a.call, a.mode, a.key = c, f, c.leases.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {
-		a.rest = append(a.rest, c.locker.engine.MasterKey(key))
+		a.rest = append(a.rest, c.leases.engine.MasterKey(key))
 	}
-	a.start, a.fresh = c.locker.engine.Recent(), true
-	e, group, trace := c.locker.engine, c.group, c.request.trace()
+	a.start, a.fresh = c.leases.engine.Recent(), true
+	e, group, trace := c.leases.engine, c.group, c.request.trace()
 	if c.request.Mode != Exclusive {
 		a.ballot.Ask(e, b, group, trace, a) // it chooses its fence itself, see sharedfence.go
 		return
@@ -132,18 +132,18 @@ func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 
 // Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
 // together with it, or those of which at most one counts.
-func (a *lockBallot) Props() pool.Props {
+func (a *Ballot) Props() pool.Props {
 	alone := a.call.request.Mode == Exclusive
 	return pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
 }
 
 // Command writes the command for one master, unless the lease could not be used any more.
-func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
+func (a *Ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 	request := &a.call.request
 	if m.Now >= quorum.Deadline(a.start, request.TTL) {
 		return false
 	}
-	end := quorum.Expiry(m.Time, request.TTL, a.call.locker.engine.Late)
+	end := quorum.Expiry(m.Time, request.TTL, a.call.leases.engine.Late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -157,7 +157,7 @@ func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 
 // read turns one master's answer into a vote, with the ballot's lock held. A second lock of a key
 // in one flush does not count.
-func (a *lockBallot) read(answer *pool.Answer) vote {
+func (a *Ballot) read(answer *pool.Answer) vote {
 	v := a.mode.read(a, *answer)
 	if v.yes && answer.Taken.Void(a.key, a.rest) {
 		answer.Seal = pool.Seal{IncarnationID: answer.Seal.IncarnationID, Err: pool.ErrSecondTaker}
@@ -167,7 +167,7 @@ func (a *lockBallot) read(answer *pool.Answer) vote {
 
 // Read: a yes counts under a good seal of a master that is not quarantined. A no also counts
 // from a quarantined master: it cannot have forgotten what it holds.
-func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
+func (a *Ballot) Read(answer pool.Answer) engine.Reading {
 	v := a.read(&answer)
 	a.copies[answer.Lane] = v.copy
 	a.answered |= 1 << answer.Lane
@@ -194,7 +194,7 @@ func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 
 // Late: a copy that comes after a grant is part of the lease, and the lease's release also
 // reaches that master.
-func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
+func (a *Ballot) Late(answer pool.Answer, _ quorum.Result) {
 	a.ballot.Lock()
 	v := a.read(&answer)
 	won := a.won
@@ -207,11 +207,11 @@ func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
 	case !won:
 		a.giveBackLate(answer.Lane, v.copy)
 	case v.no && a.call.request.Hold != nil:
-		a.call.locker.holds.noteCopy(a.ids(), false)
+		a.call.leases.changes.Copied(a.ids(), false)
 	}
 }
 
-func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
+func (a *Ballot) Decide(t *quorum.Tally) quorum.Result {
 	v := t.Result()
 	mode := a.mode
 	if f, ok := mode.(*fairMode); ok {
@@ -226,9 +226,9 @@ func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
 	return v
 }
 
-func (a *lockBallot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }
+func (a *Ballot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }
 
-func (a *lockBallot) Decided(v quorum.Result) {
+func (a *Ballot) Decided(v quorum.Result) {
 	if v == quorum.Granted {
 		a.grant(a.ballot.Fence)
 		return
@@ -237,7 +237,7 @@ func (a *lockBallot) Decided(v quorum.Result) {
 }
 
 // Undecided queues the seal that a shared fence needs.
-func (a *lockBallot) Undecided() {
+func (a *Ballot) Undecided() {
 	if a.call.request.Mode == Exclusive {
 		return
 	}
@@ -250,7 +250,7 @@ func (a *lockBallot) Undecided() {
 	}
 }
 
-func (a *lockBallot) IsYes(r pool.Reply) bool {
+func (a *Ballot) IsYes(r pool.Reply) bool {
 	script := a.call.request.Script
 	if script == nil {
 		return engine.IsYes(r)
@@ -259,8 +259,8 @@ func (a *lockBallot) IsYes(r pool.Reply) bool {
 	return script.Vote(own) == ScriptYes
 }
 
-func (a *lockBallot) grant(fence int64) {
-	l, r := a.call.locker, &a.call.request
+func (a *Ballot) grant(fence int64) {
+	l, r := a.call.leases, &a.call.request
 	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: Fence(fence), Fresh: a.fresh,
@@ -276,15 +276,15 @@ func (a *lockBallot) grant(fence int64) {
 		g.ballot = a
 	}
 	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
-	l.leases.note(Lease{DB: r.DB, Key: r.Key, Token: a.token}, known, now)
-	l.Events.Emit(events.Acquired, Lease{DB: r.DB, Key: r.Key, Token: a.token}, g.Fence, known.gone-now)
+	l.records.note(Lease{DB: r.DB, Key: r.Key, Token: a.token}, known, now)
+	l.events.Emit(events.Acquired, Lease{DB: r.DB, Key: r.Key, Token: a.token}, g.Fence, known.gone-now)
 	for i, key := range r.More {
 		id := Lease{DB: r.DB, Key: key, Token: r.tokenOf(i+1, a.token)}
-		l.leases.note(id, known, now)
-		l.Events.Emit(events.Acquired, id, g.Fence, known.gone-now)
+		l.records.note(id, known, now)
+		l.events.Emit(events.Acquired, id, g.Fence, known.gone-now)
 	}
 	if r.Hold != nil {
-		g.Hold = l.hold(g, a, r.Hold)
+		g.Hold = l.changes.Granted(g, a, r.Hold)
 	}
 	l.noteGrant(r, &g)
 	if r.Script != nil {
@@ -301,7 +301,7 @@ func (a *lockBallot) grant(fence int64) {
 }
 
 // ids are the leases of the request's keys.
-func (a *lockBallot) ids() []Lease {
+func (a *Ballot) ids() []Lease {
 	r := &a.call.request
 	ids := []Lease{{DB: r.DB, Key: r.Key, Token: a.token}}
 	for i, key := range r.More {
@@ -312,7 +312,7 @@ func (a *lockBallot) ids() []Lease {
 
 // lanesWithCopy are the masters that may have a copy: those that made one, gave an unclear
 // answer, or have not answered yet.
-func (a *lockBallot) lanesWithCopy() uint16 {
+func (a *Ballot) lanesWithCopy() uint16 {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	var lanes uint16
@@ -324,8 +324,8 @@ func (a *lockBallot) lanesWithCopy() uint16 {
 	return lanes
 }
 
-// copiedEverywhere reports whether every master is known to have a copy.
-func (a *lockBallot) copiedEverywhere() bool {
+// CopiedEverywhere reports whether every master is known to have a copy.
+func (a *Ballot) CopiedEverywhere() bool {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	for _, c := range a.copies[:a.ballot.Tally.N] {
@@ -336,8 +336,8 @@ func (a *lockBallot) copiedEverywhere() bool {
 	return true
 }
 
-// wasRefused reports whether some master has a copy of another token.
-func (a *lockBallot) wasRefused() bool {
+// WasRefused reports whether some master has a copy of another token.
+func (a *Ballot) WasRefused() bool {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	return a.refused

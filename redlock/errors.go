@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"redlockd/redlock/engine"
@@ -43,17 +42,6 @@ func (e *Deadlock) Error() string {
 	}
 	return "this wait would never end: connections of this daemon already wait for one another over " +
 		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
-}
-
-// OtherLimit means that most masters hold the key for another number of permits.
-type OtherLimit struct {
-	Key          Key
-	Asked, Limit int
-}
-
-func (e *OtherLimit) Error() string {
-	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another number only while the key is free",
-		e.Asked, e.Key, e.Limit)
 }
 
 // The errors of ids, see package ids.

@@ -17,7 +17,7 @@ import (
 type extension struct {
 	engine.Plain
 	ballot  engine.Ballot
-	locker  *Locker
+	leases  *Leases
 	group   *pool.Group
 	request ExtendRequest
 	ids     []Lease  // one for each key
@@ -45,15 +45,15 @@ type heldCopy struct {
 
 var _ engine.Question = (*extension)(nil)
 
-func (l *Locker) extend(b *Batch, r ExtendRequest, done ExtendDone) {
+func (l *Leases) extend(b *Batch, r ExtendRequest, done ExtendDone) {
 	now := l.engine.Clock.Now()
-	e := &extension{locker: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
+	e := &extension{leases: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		id := Lease{DB: r.DB, Key: key, Token: r.Token}
 		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
 		// could still be prolonged. Once no copy of that lease can be left, what the masters
 		// hold is another daemon's extension, and they are queried.
-		known := l.leases.findOrAdd(id, now)
+		known := l.records.findOrAdd(id, now)
 		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
 		if known.until <= now && now < known.gone {
 			e.finish(Grant{}, ErrNotHeld)
@@ -70,11 +70,11 @@ func (e *extension) Props() pool.Props {
 
 // Command moves the copies' end to at least ttl from now.
 func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
-	r, s := &e.request, e.locker.engine.Scripts
+	r, s := &e.request, e.leases.engine.Scripts
 	if m.Now >= quorum.Deadline(e.start, r.TTL) {
 		return false
 	}
-	ends := quorum.Expiry(m.Time, r.TTL, e.locker.engine.Late)
+	ends := quorum.Expiry(m.Time, r.TTL, e.leases.engine.Late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
@@ -167,15 +167,15 @@ func readHeldCopy(r pool.Reply) heldCopy {
 func (e *extension) finish(g Grant, err error) {
 	if err != nil {
 		for _, id := range e.ids {
-			e.locker.leases.dropIfEmpty(id)
+			e.leases.records.dropIfEmpty(id)
 		}
 	}
-	e.locker.engine.Leave()
+	e.leases.engine.Leave()
 	e.done(g, err)
 }
 
 func (e *extension) grant(lost [quorum.MaxMasters]bool) {
-	l, r, now := e.locker, &e.request, e.locker.engine.Clock.Now()
+	l, r, now := e.leases, &e.request, e.leases.engine.Clock.Now()
 	until := quorum.Deadline(e.start, r.TTL)
 	if until <= now {
 		l.engine.Counts.Expired.Add(1)
@@ -187,14 +187,14 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	}
 	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
-		fence := l.leases.prolong(id, longer, e.records[i], now)
-		l.Events.Emit(events.Extended, id, fence, longer.gone-now)
+		fence := l.records.prolong(id, longer, e.records[i], now)
+		l.events.Emit(events.Extended, id, fence, longer.gone-now)
 	}
 	if e.exact {
 		l.shorten(e.group, e.kept, until, e.ids...)
 	}
 	l.prolongNotes(e.ids, until)
-	l.holds.extended(e.ids, until)
+	l.changes.Extended(e.ids, until)
 	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
 		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
@@ -212,7 +212,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 func (e *extension) heldUntil() (until time.Duration, ok bool) {
 	until = quorum.Deadline(e.start, e.request.TTL)
 	for _, id := range e.ids {
-		known, ok := e.locker.leases.find(id)
+		known, ok := e.leases.records.find(id)
 		if !ok {
 			return 0, false
 		}

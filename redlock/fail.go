@@ -10,9 +10,9 @@ import (
 )
 
 // fail takes back the copies, and then answers the caller or starts another ballot.
-func (a *lockBallot) fail(v quorum.Result) {
+func (a *Ballot) fail(v quorum.Result) {
 	a.takeBack()
-	l := a.call.locker
+	l := a.call.leases
 	if v == quorum.Unknown {
 		note := ""
 		if a.ballot.Tally.Yes >= a.ballot.Tally.Quorum {
@@ -43,7 +43,7 @@ func (a *lockBallot) fail(v quorum.Result) {
 
 // refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead:
 // to the former writer, a plain no would mean that it still is the writer.
-func (c *acquireCall) refusalError(a *lockBallot, no error) error {
+func (c *acquireCall) refusalError(a *Ballot, no error) error {
 	if !c.downgrading.Load() {
 		return no
 	}
@@ -51,7 +51,7 @@ func (c *acquireCall) refusalError(a *lockBallot, no error) error {
 }
 
 // undecided is the error for a ballot that the masters could not decide.
-func (c *acquireCall) undecided(a *lockBallot, note string) error {
+func (c *acquireCall) undecided(a *Ballot, note string) error {
 	stepping := c.downgrading.Load()
 	if stepping {
 		note = "the writer is being downgraded and is at most a reader from now on; try again, or release it"
@@ -64,16 +64,16 @@ func (c *acquireCall) undecided(a *lockBallot, note string) error {
 // again starts another ballot after a split vote: contenders that each hold a minority must not
 // give up together. Delays are random and double; the time for all ballots is one master
 // timeout.
-func (c *acquireCall) again(a *lockBallot, next lockMode) {
+func (c *acquireCall) again(a *Ballot, next lockMode) {
 	delay := time.Millisecond << min(c.tries, 6)
-	delay = delay/2 + c.locker.engine.Pool.Jitter(delay)
-	if c.locker.engine.Clock.Now()+delay > c.began+c.locker.engine.MasterTimeout {
+	delay = delay/2 + c.leases.engine.Pool.Jitter(delay)
+	if c.leases.engine.Clock.Now()+delay > c.began+c.leases.engine.MasterTimeout {
 		err := c.refusalError(a, ErrHeld)
 		if errors.Is(err, ErrHeld) {
-			c.locker.engine.Counts.Refused.Add(1)
+			c.leases.engine.Counts.Refused.Add(1)
 		}
 		c.finish(Grant{}, err)
 		return
 	}
-	c.locker.engine.Clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
+	c.leases.engine.Clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
 }

@@ -55,7 +55,7 @@ func (d *pureDaemon) inLine(db int, key Key) (out []string) {
 	w := waiter{request: LockRequest{DB: db, Key: key, Fair: true}}
 	if ln := d.waits.queues[w.queueID()]; ln != nil {
 		for one := ln.head; one != nil; one = one.next {
-			out = append(out, one.request.ticket.id)
+			out = append(out, one.request.Ticket.ID)
 		}
 	}
 	return out

@@ -391,7 +391,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				if holders++; holders > 1 {
 					t.Error("two hold it")
 				}
-				served = append(served, turn{came, start.Add(w.request.ticket.since)})
+				served = append(served, turn{came, start.Add(w.request.Ticket.Since)})
 				mu.Unlock()
 				lull(time.Millisecond) // another holder comes in between
 				mu.Lock()

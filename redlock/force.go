@@ -14,12 +14,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 )
-
-// ErrLostForced: a client released or overwrote the lock without being its holder. It is the
-// reason of a lost hold.
-var ErrLostForced = errors.New("it was released by force")
 
 // ForceRequest releases a lock regardless of its holder.
 type ForceRequest struct {
@@ -96,9 +91,7 @@ func (f *forceCall) release(tokens []Token) {
 	var batch Batch
 	for _, token := range tokens {
 		id := Lease{DB: r.DB, Key: r.Key, Token: token}
-		l.holds.forced(id)
-		l.engine.EnterAlways() // each release leaves by itself
-		l.releaseAs(events.Forced, &batch, id, nil, nil, f.answered)
+		l.Leases.Force(&batch, id, f.answered) // each release leaves by itself
 	}
 	batch.Send()
 }
@@ -147,36 +140,4 @@ func showingAll(masters []LockOnMaster) *engine.Missing {
 		}
 	}
 	return &m
-}
-
-// forced ends the renewal of a lease that is released by force. It notifies the holder before
-// another client can get the lock. The lease may be one of several keys, and then all of them
-// are lost. Without a token, any holder is meant.
-func (s *holds) forced(id Lease) {
-	if s.count.Load() == 0 {
-		return
-	}
-	var lost []*Hold
-	s.mu.Lock()
-	for _, h := range s.ofLocked(id) {
-		s.endLocked(h)
-		lost = append(lost, h)
-	}
-	s.mu.Unlock()
-	for _, h := range lost {
-		h.onForced(id.Key)
-	}
-}
-
-// onForced notifies the holder and gives up the keys besides the one that is being released.
-func (h *Hold) onForced(key Key) {
-	l := h.holds.locker
-	l.engine.Counts.HoldsLost.Add(1)
-	for _, other := range h.grant.Keys() {
-		if other != key {
-			l.engine.EnterAlways() // beyond the limit if it must be
-			l.release(nil, Lease{DB: h.grant.db, Key: other, Token: h.grant.Token}, func(bool, error) {})
-		}
-	}
-	h.terms.OnEnd(h.grant, ErrLostForced)
 }

@@ -26,7 +26,7 @@ type ForwardRequest struct {
 type ForwardDone func(r pool.Reply, err error)
 
 // Forward runs a command on every master.
-func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
+func (l *Leases) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
 	if err := l.engine.Enter(); err != nil {
 		done(pool.Reply{}, err)
 		return
@@ -40,7 +40,7 @@ func (l *Locker) Forward(b *Batch, r ForwardRequest, done ForwardDone) {
 	}
 	f.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), nil, f)
 	for _, i := range r.Names {
-		l.waits.onRelease(b, dbKey{r.DB, Key(r.Words[i])}) // it may be free now
+		l.freed(b, r.DB, Key(r.Words[i])) // it may be free now
 	}
 }
 

@@ -50,10 +50,8 @@ func fnv1a(hash uint32, text string) uint32 {
 
 // bounded reports whether a request counts.
 func (r *LockRequest) bounded() bool {
-	return r.Mode == Exclusive && !r.Fair && !r.peekOnly && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && (r.Token == "" || r.Valued)
+	return r.Mode == Exclusive && !r.Fair && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && (r.Token == "" || r.Valued)
 }
-
-func (r *LockRequest) dbKey() dbKey { return dbKey{r.DB, r.Key} }
 
 func (h *hotKeys) counter(c *acquireCall) uint32 {
 	return fnv1a(h.seed, string(c.request.Key)) % tryCounts
@@ -97,7 +95,7 @@ func (h *hotKeys) next(i uint32) {
 	first := list[0]
 	var rest []*acquireCall
 	for _, c := range list[1:] {
-		if c.request.dbKey() == first.request.dbKey() {
+		if c.request.DB == first.request.DB && c.request.Key == first.request.Key {
 			first.others = append(first.others, c)
 		} else {
 			rest = append(rest, c)
@@ -109,7 +107,7 @@ func (h *hotKeys) next(i uint32) {
 	h.waiting.Add(-int32(1 + len(first.others)))
 	h.mu.Unlock()
 	h.tries[i].Add(1)
-	first.began = first.locker.engine.Recent()
+	first.began = first.leases.engine.Recent()
 	first.start(nil)
 }
 
@@ -129,7 +127,7 @@ func (c *acquireCall) answerOthers(err error) {
 	case errors.Is(err, ErrHeld), errors.Is(err, ErrWrongType), errors.As(err, &unknown):
 	default:
 		for _, other := range others {
-			c.locker.hot.enter(nil, other)
+			c.leases.hot.enter(nil, other)
 		}
 		return
 	}
@@ -140,12 +138,12 @@ func (c *acquireCall) answerOthers(err error) {
 
 // refuse ends a request that was never sent to the masters.
 func (c *acquireCall) refuse(err error) {
-	switch counts := &c.locker.engine.Counts; {
+	switch counts := &c.leases.engine.Counts; {
 	case errors.Is(err, ErrHeld):
 		counts.Refused.Add(1)
 	case !errors.Is(err, ErrWrongType):
 		counts.NoQuorum.Add(1)
 	}
-	c.locker.engine.Leave()
+	c.leases.engine.Leave()
 	c.done(Grant{}, err)
 }

@@ -69,6 +69,9 @@ func daemonName() string {
 
 // notes are the notes that this daemon has written.
 type notes struct {
+	daemon      string // the name of this daemon
+	everyHolder bool   // also of holders that give no text
+
 	count atomic.Int64 // at 0 a release does not take the lock
 
 	mu    sync.Mutex
@@ -121,16 +124,16 @@ func (n *notes) find(id Lease) (storedNote, bool) {
 	return one, ok
 }
 
-func (l *Locker) notesKey(k Key) string { return l.engine.KeyOf("meta:", k) }
+func (l *Leases) NotesKey(k Key) string { return l.engine.KeyOf("meta:", k) }
 
 // noteGrant writes the notes of a new grant if its request gives a text or LockInfo is set. A
 // lock without an expiry gets no note. Such a note would not end by itself: DEL, which
 // names no token, or a release through another daemon would leave it behind.
-func (l *Locker) noteGrant(r *LockRequest, g *Grant) {
-	if r.Meta == "" && !l.options.LockInfo || r.TTL >= Endless {
+func (l *Leases) noteGrant(r *LockRequest, g *Grant) {
+	if r.Meta == "" && !l.notes.everyHolder || r.TTL >= Endless {
 		return
 	}
-	note := Note{Meta: r.Meta, Daemon: l.daemonName, Fence: g.Fence}
+	note := Note{Meta: r.Meta, Daemon: l.notes.daemon, Fence: g.Fence}
 	if r.Requester != nil {
 		note.Client, note.Name = r.Requester.Addr, r.Requester.Name
 	}
@@ -141,7 +144,7 @@ func (l *Locker) noteGrant(r *LockRequest, g *Grant) {
 }
 
 // prolongNotes prolongs the notes of an extended lease.
-func (l *Locker) prolongNotes(ids []Lease, until time.Duration) {
+func (l *Leases) prolongNotes(ids []Lease, until time.Duration) {
 	if l.notes.count.Load() == 0 {
 		return
 	}
@@ -152,13 +155,13 @@ func (l *Locker) prolongNotes(ids []Lease, until time.Duration) {
 	}
 }
 
-func (l *Locker) writeNote(id Lease, one storedNote) {
+func (l *Leases) writeNote(id Lease, one storedNote) {
 	l.notes.add(id, one, l.engine.Recent())
 	l.sendNote(nil, id, one)
 }
 
 // dropNote drops the note of a lease that is being released.
-func (l *Locker) dropNote(b *Batch, id Lease) {
+func (l *Leases) dropNote(b *Batch, id Lease) {
 	if l.notes.take(id) != "" {
 		l.sendNote(b, id, storedNote{})
 	}
@@ -166,7 +169,7 @@ func (l *Locker) dropNote(b *Batch, id Lease) {
 
 // sendNote writes or drops a note on every master. It is not repeated on a master that does
 // not answer: the note expires. It follows the acquire of its lock and precedes the release.
-func (l *Locker) sendNote(b *Batch, id Lease, note storedNote) {
+func (l *Leases) sendNote(b *Batch, id Lease, note storedNote) {
 	l.engine.Submit(b, l.engine.Pool.Group(id.DB), &engine.Message{
 		Plan: pool.Props{Key: l.engine.MasterKey(id.Key), SharesKey: true},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
@@ -178,7 +181,7 @@ func (l *Locker) sendNote(b *Batch, id Lease, note storedNote) {
 				}
 				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
 			}
-			c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.notesKey(id.Key), string(id.Token), note.text, end)
+			c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.NotesKey(id.Key), string(id.Token), note.text, end)
 			return true
 		},
 	})

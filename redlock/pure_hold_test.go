@@ -14,11 +14,11 @@ import (
 )
 
 // holdFor holds a new lock; the reason of its loss goes to the channel.
-func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant, chan error) {
+func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*hold, Grant, chan error) {
 	d.t.Helper()
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
 	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{MaxTime: longest, OnEnd: func(_ Grant, reason error) { lost <- reason }}})
-	return g.Hold, g, lost
+	return g.Hold.(*hold), g, lost
 }
 
 // renewNow is what happens once a third of the ttl of every hold has passed.
@@ -113,7 +113,7 @@ func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
 			wrote[lane] -= 1000
 		}
 	})
-	d.giveUp(g, &releaseScope{upTo: -time.Hour, wrote: &wrote})
+	d.giveUp(&g, &releaseScope{upTo: -time.Hour, wrote: &wrote})
 	d.quiet()
 	if n := d.holders(0, "k", string(g.Token)); n != 2 {
 		t.Errorf("%d copies are left, want the 2 that end later than what was written", n)
@@ -169,14 +169,14 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 			d := newPureDaemon(t, Options{})
 			l := d.Locker
 			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
-			made := &lockBallot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
+			made := &Ballot{call: &acquireCall{leases: l.Leases, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
 			made.won = true
 			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
 			if !after {
 				made.Late(no, quorum.Granted)
 			}
 			now := l.engine.Clock.Now()
-			h := l.hold(Grant{Key: "k", Token: made.token, ttl: time.Hour, start: now, until: now + time.Hour}, made, terms)
+			h := l.holds.Granted(Grant{Key: "k", Token: made.token, ttl: time.Hour, start: now, until: now + time.Hour}, made, terms).(*hold)
 			if after {
 				made.Late(no, quorum.Granted)
 			}
@@ -186,7 +186,7 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 			if most := l.engine.Clock.Now() + afterRefusal; wait != afterRefusal || due > most {
 				t.Errorf("looked at after %v, %v too late", wait, due-most)
 			}
-			l.holds.endOf(Grant{Hold: h})
+			h.Abandon(nil)
 		})
 	}
 }
@@ -225,15 +225,15 @@ func TestHold_AMasterThatRefusesForGoodIsTriedLessAndLessOften(t *testing.T) {
 		d.holds.mu.Lock()
 		h.due = d.engine.Clock.Now() + 20*time.Second // as after a renewal
 		d.holds.mu.Unlock()
-		d.holds.noteCopy(ids, false)
-		d.holds.noteCopy(ids, false) // another master, the same renewal
+		d.holds.Copied(ids, false)
+		d.holds.Copied(ids, false) // another master, the same renewal
 		d.holds.mu.Lock()
 		if h.refusalPause != want*time.Millisecond && want < 20000 {
 			t.Errorf("waits for %v, want %v", h.refusalPause, want*time.Millisecond)
 		}
 		d.holds.mu.Unlock()
 	}
-	d.holds.noteCopy(ids, true)
+	d.holds.Copied(ids, true)
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
 	if h.refusalPause != 0 {
@@ -255,7 +255,7 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 		eventually(t, "its ballot has been looked at", func() bool {
 			d.holds.mu.Lock()
 			defer d.holds.mu.Unlock()
-			return h.ballot == nil && h.due == h.grant.start+20*time.Minute
+			return h.ballot == nil && h.due == h.grant.Began()+20*time.Minute
 		})
 		if n := d.Counters().Extended; n != 0 {
 			t.Errorf("%d renewals", n)
@@ -266,7 +266,7 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 }
 
 // look has a hold's ballot be looked at then, unless that has happened.
-func (d *pureDaemon) look(h *Hold, at time.Duration) bool {
+func (d *pureDaemon) look(h *hold, at time.Duration) bool {
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
 	if h.ballot == nil || h.index < 0 {
@@ -323,7 +323,7 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 func TestHold_ManyAreRenewedTogether(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	const n = 60
-	ends := make([]*Hold, 0, n)
+	ends := make([]*hold, 0, n)
 	for range n {
 		h, _, _ := d.holdFor(Key(NewToken()), 5*time.Second, 0)
 		ends = append(ends, h)

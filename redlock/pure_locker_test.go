@@ -442,7 +442,7 @@ func TestLocker_AnExtensionReleasedMeanwhileRepairsNothing(t *testing.T) {
 		d.quiet()
 		d.engine.Pool.Embedded().At(4).Server().Del("k")
 		if granted != "here" {
-			d.leases.drop(Lease{DB: 0, Key: "k", Token: g.Token})
+			d.records.drop(Lease{DB: 0, Key: "k", Token: g.Token})
 		}
 		answers := make(chan error, 2) // 2: both answers
 		var b Batch

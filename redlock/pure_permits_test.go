@@ -12,8 +12,8 @@ import (
 
 // answered gives a permit's ballot these answers, one a master, and returns what follows.
 func answered(d *pureDaemon, f *permitMode, tries int, v quorum.Result, answers ...[]int64) (*permitMode, error) {
-	a := &lockBallot{
-		call: &acquireCall{locker: d.Locker, request: LockRequest{Key: "k"}, tries: tries},
+	a := &Ballot{
+		call: &acquireCall{leases: d.Leases, request: LockRequest{Key: "k"}, tries: tries},
 		mode: f, ballot: engine.Ballot{Engine: d.engine, Tally: quorum.Tally{N: 5, Quorum: 3}},
 	}
 	for lane, numbers := range answers {
@@ -112,11 +112,11 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	done := make(chan error, 2) // 2: so that a second answer would be seen
-	l := d.Locker
+	l := d.Leases
 	l.engine.EnterAlways()
-	a := &lockBallot{
+	a := &Ballot{
 		call: &acquireCall{
-			locker: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+			leases: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 			done: func(_ Grant, err error) { done <- err },
 		},
 		mode: plainMode{}, token: NewToken(), start: l.engine.Clock.Now(), shared: sharedFences{open: true},

@@ -25,7 +25,7 @@ func TestRelease_ReturnsOneZeroOrUnknownAsTheMastersAnswersAllow(t *testing.T) {
 		for absent := 0; deleted+absent <= n; absent++ {
 			for silent := 0; deleted+absent+silent <= n; silent++ {
 				for _, valid := range []bool{false, true} {
-					r := &release{locker: d.Locker, valid: valid}
+					r := &release{leases: d.Leases, valid: valid}
 					v := r.Decide(&quorum.Tally{N: n, Quorum: most, Yes: deleted, No: absent, Uncounted: silent})
 					decided := v != quorum.Undecided
 					released, err := false, error(nil)

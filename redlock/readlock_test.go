@@ -288,7 +288,7 @@ func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.options.LockInfo = true
+	d.notes.everyHolder = true
 	if _, err := d.ask(LockRequest{Key: "k", Token: "my own value", TTL: Endless, Valued: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestNotes_AreKeptOfEveryHolderWithLockInfo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
-	d.options.LockInfo = true
+	d.notes.everyHolder = true
 	g := d.get(LockRequest{Key: "k", Requester: &Requester{Addr: "10.0.0.9:1"}})
 	eventually(t, "the note is on the masters", func() bool { return other.see("k").Holders[0].Note != nil })
 	if h := other.see("k").Holders[0]; h.Note.Client != "10.0.0.9:1" || h.Note.Meta != "" || h.Fence != g.Fence {

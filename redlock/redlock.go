@@ -1,13 +1,4 @@
-// This file contains the Locker: its options, the calls that request, release and extend
-// a lock, and its end.
-//
-// The path of one lock: Lock queues a plain SET NX PXAT on every master's lane
-// (acquire.go, engine/ballot.go). Each answer is a vote (quorum/tally.go) if the seal at the end of its flush is
-// good. At a quorum of yes votes, the fence is chosen (quorum/fence.go), the remaining lease is
-// computed (quorum/validity.go) and the grant is handed over. Nothing is cancelled: the
-// remaining masters are the lease's fault tolerance. Without a quorum, every copy that
-// was or may have been made is taken back (undo.go). Unlock (release.go) and Extend
-// (extend.go) follow on the same lanes.
+// This file contains the Locker: its options, what it is made of, and its end.
 
 package redlock
 
@@ -43,23 +34,17 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Locker grants, extends and releases locks by a quorum of masters.
+// Locker is the locks, ids and work of a daemon.
 type Locker struct {
+	*Leases
+	*events.Events
 	*ids.IDs
 	*work.Works
-	*events.Events
 	engine  *engine.Engine
 	options Options
 
-	leases     *leaseRecords
-	usedFences usedFences
-	tokenQueue perTokenQueue
-	hot        *hotKeys
-	waits      waiters
-	holds      holds
-	holdLog    holdLog
-	notes      notes
-	daemonName string // the name of this daemon in notes
+	waits waiters
+	holds *holds
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -89,89 +74,15 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Locker{
-		IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e, options: o,
-		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
-	}
-	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
+	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e, options: o}
+	l.Leases = newLeaseService(e, l.Events, o.Tokens, o.LockInfo)
 	l.Works = work.New(e, &l.waits)
-	l.waits.locker, l.holds.locker = l, l
+	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
+	l.waits.locker = l
 	l.waits.name = string(NewToken())[:8]
+	l.Connect(l.waits.onRelease, l.holds)
 	p.Start(texts...)
 	return l, nil
-}
-
-// Lock requests a lock; done is called exactly once. b may be nil; otherwise nothing is
-// sent before b.Send.
-func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
-	if err := l.engine.Enter(); err != nil {
-		done(Grant{}, err)
-		return
-	}
-	call := &acquireCall{locker: l, group: l.engine.Pool.Group(r.DB), request: r, began: l.engine.Recent(), done: done}
-	if r.bounded() {
-		l.hot.enter(b, call)
-		return
-	}
-	call.start(b)
-}
-
-// Unlock releases a lock. The result is true if this token held it until now.
-func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
-	if err := l.engine.Enter(); err != nil {
-		done(false, err)
-		return
-	}
-	id := Lease{DB: r.DB, Key: r.Key, Token: r.Token}
-	if l.tokenQueue.idle() {
-		l.releaseAs(events.Released, b, id, nil, r.Trace, done)
-		return
-	}
-	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.releaseAs(events.Released, b, id, nil, r.Trace, done) }})
-}
-
-// Extend makes a lock that is still held last at least r.TTL from now.
-func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
-	if err := l.engine.Enter(); err != nil {
-		done(Grant{}, err)
-		return
-	}
-	id := Lease{DB: r.DB, Key: r.Key, Token: r.Token}
-	if l.tokenQueue.idle() {
-		l.extend(b, r, done)
-		return
-	}
-	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.extend(b, r, done) }})
-}
-
-// undelivered handles a grant whose client has left. What its token held before stays as
-// it was, but its renewal ends, because no client is left to end it.
-func (l *Locker) undelivered(g Grant) {
-	if g.Fresh {
-		l.GiveBack(g)
-		return
-	}
-	l.holds.endOf(g)
-}
-
-// GiveBack releases a grant that never reached its holder.
-func (l *Locker) GiveBack(g Grant) {
-	l.engine.Counts.GivenBack.Add(1)
-	if g.ballot != nil {
-		l.holds.endOf(g)
-		g.ballot.takeBack()
-		for i, key := range g.Keys() {
-			l.leases.dropGrant(Lease{DB: g.db, Key: key, Token: g.TokenOf(i)}, g.Fence)
-			l.waits.onRelease(nil, dbKey{g.db, key})
-		}
-		return
-	}
-	l.engine.EnterAlways() // beyond the limit if necessary: no client has the token
-	l.release(nil, Lease{DB: g.db, Key: g.Key, Token: g.Token}, func(bool, error) {})
-	for _, key := range g.More {
-		l.engine.EnterAlways()
-		l.release(nil, Lease{DB: g.db, Key: key, Token: g.Token}, func(bool, error) {})
-	}
 }
 
 // Masters shows every master as database db's lanes see it.
@@ -181,6 +92,9 @@ func (l *Locker) Masters(db int) []MasterStatus { return l.engine.Pool.Group(db)
 // pool.Pool.Drain.
 func (l *Locker) DrainMaster(name string) error   { return l.engine.Pool.Drain(name) }
 func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain(name) }
+
+// Holds is how many leases are being renewed.
+func (l *Locker) Holds() int { return int(l.holds.count.Load()) }
 
 // Close rejects new operations. It waits, at most for the timeout, until all operations
 // in flight have been answered and all undo commands have left the queues.

@@ -17,7 +17,7 @@ import (
 type release struct {
 	engine.Plain
 	ballot engine.Ballot
-	locker *Locker
+	leases *Leases
 	id     Lease
 	key    string
 	copies uint16      // bits: masters that may hold a copy
@@ -38,39 +38,35 @@ type releaseScope struct {
 
 var _ engine.Question = (*release)(nil)
 
-func (l *Locker) release(b *Batch, id Lease, done UnlockDone) {
-	l.releaseAs(events.Released, b, id, nil, nil, done)
-}
-
 // releaseAs is release with the event that listeners receive. It spares copies outside
 // its scope; nil = none.
-func (l *Locker) releaseAs(event events.Kind, b *Batch, id Lease, only *releaseScope, t *Trace, done UnlockDone) {
+func (l *Leases) releaseAs(event events.Kind, b *Batch, id Lease, only *releaseScope, t *Trace, done UnlockDone) {
 	now := l.engine.Recent()
 	// The lease is forgotten before the release is queued: from here on no repair may
 	// re-create a copy.
-	known, ok := l.leases.drop(id)
-	l.holds.released(id)
+	known, ok := l.records.drop(id)
+	l.changes.Released(id)
 	if !ok {
 		known.copies = allLanes
 	}
-	if b == nil && l.waits.count.Load() > 0 { // the release and the next waiter's ballot leave together
+	if b == nil { // the release and the next waiter's ballot leave together
 		b = &Batch{}
 		defer b.Send()
 	}
 	l.dropNote(b, id)
 	r := &release{
-		locker: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
+		leases: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
 	}
 	r.ballot.Ask(l.engine, b, l.engine.Pool.Group(id.DB), t, r)
-	l.waits.onRelease(b, dbKey{id.DB, id.Key})
+	l.freed(b, id.DB, id.Key)
 }
 
 // Props: "deleted" needs no seal, "not held" counts only under a good one.
 func (r *release) Props() pool.Props {
 	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
 	if r.scope == nil {
-		plan.Bulk = r.locker.engine.Scripts.Releases
+		plan.Bulk = r.leases.engine.Scripts.Releases
 	}
 	return plan
 }
@@ -86,7 +82,7 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 		c.Set(pending.CommandArgs(m)...)
 		return true
 	}
-	c.Set("EVALSHA", r.locker.engine.Scripts.Release, "1", r.key, string(r.id.Token), "", "")
+	c.Set("EVALSHA", r.leases.engine.Scripts.Release, "1", r.key, string(r.id.Token), "", "")
 	return true
 }
 
@@ -131,7 +127,7 @@ func (r *release) Decide(t *quorum.Tally) quorum.Result {
 // that come after this one, so its grant cannot be reported first.
 func (r *release) DecidedLocked(v quorum.Result) {
 	if v == quorum.Granted {
-		r.locker.Events.Emit(r.event, r.id, r.fence, 0)
+		r.leases.events.Emit(r.event, r.id, r.fence, 0)
 	}
 }
 
@@ -139,16 +135,16 @@ func (r *release) Decided(v quorum.Result) {
 	var err error
 	switch v {
 	case quorum.Granted:
-		r.locker.engine.Counts.Released.Add(1)
+		r.leases.engine.Counts.Released.Add(1)
 	case quorum.Unknown:
 		err = r.ballot.NoQuorum("whether the token held the lock is unknown; the release is repeated until every master has let go")
 	}
-	r.locker.engine.Leave()
+	r.leases.engine.Leave()
 	r.done(v == quorum.Granted, err)
 }
 
 func (r *release) pendingRelease(lane int) pool.PendingRelease {
-	l := r.locker
+	l := r.leases
 	if r.scope == nil {
 		return l.pendingRelease(r.key, r.id.Token, r.start)
 	}
@@ -157,13 +153,13 @@ func (r *release) pendingRelease(lane int) pool.PendingRelease {
 
 // pendingRelease releases whatever the token may have held when the release was
 // requested.
-func (l *Locker) pendingRelease(key string, token Token, requested time.Duration) pool.PendingRelease {
+func (l *Leases) pendingRelease(key string, token Token, requested time.Duration) pool.PendingRelease {
 	return l.pendingReleaseUpTo(key, token, requested, l.engine.MaxTTL+l.engine.MasterTimeout+time.Second, 0)
 }
 
 // pendingReleaseUpTo spares copies that end later than upTo after the release was
 // requested, and later than wrote, ms of the master's clock.
-func (l *Locker) pendingReleaseUpTo(key string, token Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
+func (l *Leases) pendingReleaseUpTo(key string, token Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
 	return pool.PendingRelease{
 		ArgsAt: func(then int64) []string {
 			return l.releaseWords(key, token, 0, max(then/1000+upTo.Milliseconds(), wrote))
@@ -173,11 +169,11 @@ func (l *Locker) pendingReleaseUpTo(key string, token Token, requested, upTo tim
 	}
 }
 
-func (l *Locker) pendingReleaseWithin(key string, token Token, lo, hi int64, until time.Duration) pool.PendingRelease {
+func (l *Leases) pendingReleaseWithin(key string, token Token, lo, hi int64, until time.Duration) pool.PendingRelease {
 	return pool.PendingRelease{Args: l.releaseWords(key, token, lo, hi), Until: until}
 }
 
 // releaseWords is the command that deletes a copy if it ends within [lo, hi].
-func (l *Locker) releaseWords(key string, token Token, lo, hi int64) []string {
+func (l *Leases) releaseWords(key string, token Token, lo, hi int64) []string {
 	return []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), strconv.FormatInt(lo, 10), strconv.FormatInt(hi, 10)}
 }

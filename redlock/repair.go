@@ -14,7 +14,7 @@ import (
 // counts as a vote: the other masters have proved the lease. It takes the keys, so nothing else
 // on them shares its flush.
 func (e *extension) repair(lane int) {
-	e.locker.engine.Counts.Repaired.Add(1)
+	e.leases.engine.Counts.Repaired.Add(1)
 	e.group.Push(lane, &engine.Message{
 		Plan:     pool.Props{Key: e.keys[0], Rest: e.keys[1:], Exclusive: true, Sealed: true},
 		Write:    e.writeCopy,
@@ -29,8 +29,8 @@ func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
 	if !ok || m.Now >= until {
 		return false
 	}
-	end := m.Decimal(quorum.RepairedExpiry(m.Time, until-m.Now, e.locker.engine.Late))
-	s, key, token := e.locker.engine.Scripts, e.keys[0], string(e.request.Token)
+	end := m.Decimal(quorum.RepairedExpiry(m.Time, until-m.Now, e.leases.engine.Late))
+	s, key, token := e.leases.engine.Scripts, e.keys[0], string(e.request.Token)
 	switch {
 	case len(e.keys) > 1:
 		c.Set("EVALSHA", s.Multi, strconv.Itoa(len(e.keys)))
@@ -50,6 +50,6 @@ func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
 // not have been made.
 func (e *extension) onRepaired(a pool.Answer) {
 	if a.Sent && a.Reply.Err == nil {
-		e.locker.holds.noteCopy(e.ids, engine.IsYes(a.Reply))
+		e.leases.changes.Copied(e.ids, engine.IsYes(a.Reply))
 	}
 }

@@ -67,7 +67,7 @@ const shortToken = 8
 
 // write writes the command for one master. Its arguments give a lease of ttl plus late,
 // so that a copy which arrives up to late after it was sent still lives for all of ttl.
-func (s *Script) write(l *Locker, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
+func (s *Script) write(l *Leases, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
 	c.Set("EVAL", s.text(l.engine.Scripts.NoShorten), strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
 		c.Args = append(c.Args, l.engine.MasterKey(key))

@@ -44,7 +44,7 @@ func newScriptBallot(g *pool.Group, plan pool.Props) *scriptBallot {
 }
 
 // ask queues the script on every master.
-func (s *scriptBallot) ask(l *Locker, b *Batch, t *Trace) {
+func (s *scriptBallot) ask(l *Leases, b *Batch, t *Trace) {
 	s.ballot.Ask(l.engine, b, s.ballot.Group, t, s)
 }
 

@@ -7,7 +7,7 @@ package redlock
 // holder's copy may have a copy of a ballot that is still running. If that copy were
 // deleted, too, its yes vote would still count when the holder's masters become free a
 // moment later. The lock would then be granted with one copy less than a quorum.
-func (l *Locker) deleteSeen(b *Batch, r WriteRequest, done WriteDone) {
+func (l *Leases) deleteSeen(b *Batch, r WriteRequest, done WriteDone) {
 	l.View(b, r.DB, r.Key, func(v View, err error) {
 		switch {
 		case err != nil:

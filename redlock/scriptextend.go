@@ -13,7 +13,7 @@ import (
 
 // scriptExtend is extend for another text. It keeps the same records and repairs the
 // copies of masters that lost theirs.
-func (l *Locker) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
+func (l *Leases) scriptExtend(b *Batch, r ScriptRequest, done ScriptDone) {
 	now := l.engine.Clock.Now()
 	prolongs := *r.Script
 	prolongs.Prolongs = true
@@ -122,7 +122,7 @@ func (s *remainingTimes) longestIfUneven(lanes []int, margin time.Duration) time
 
 // equalize makes a quorum of copies last as long as the longest of them, before the
 // client receives that time.
-func (l *Locker) equalize(e *extension, trace *Trace, ttl time.Duration, outcome *ScriptOutcome) {
+func (l *Leases) equalize(e *extension, trace *Trace, ttl time.Duration, outcome *ScriptOutcome) {
 	r := e.request
 	r.TTL, r.Trace = ttl, trace
 	l.engine.EnterAlways()
@@ -136,15 +136,15 @@ func (l *Locker) equalize(e *extension, trace *Trace, ttl time.Duration, outcome
 
 // extensionOf keeps the records of the extension that the script makes. lapsed is true if
 // this daemon's records show that the lease is over.
-func (l *Locker) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duration) (e *extension, lapsed bool) {
+func (l *Leases) extensionOf(r *ScriptRequest, s *scriptBallot, now time.Duration) (e *extension, lapsed bool) {
 	e = &extension{
-		locker: l, group: s.ballot.Group, start: now,
+		leases: l, group: s.ballot.Group, start: now,
 		request: ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL},
 	}
 	l.engine.EnterAlways() // the extension leaves once more than it has entered
 	for _, key := range r.Keys {
 		id := Lease{DB: r.DB, Key: key, Token: r.Token}
-		known := l.leases.findOrAdd(id, now)
+		known := l.records.findOrAdd(id, now)
 		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
 		switch left := known.until - now; {
 		case r.Effect == ScriptAdds && left > 0:
@@ -169,7 +169,7 @@ func (s *scriptBallot) lostCopies(r *ScriptRequest) (lost [quorum.MaxMasters]boo
 
 // dropRemnants takes back what was prolonged of a lease that a quorum has lost: it would
 // only block the next lease.
-func (l *Locker) dropRemnants(s *scriptBallot, r *ScriptRequest, start time.Duration, lanes ...int) {
+func (l *Leases) dropRemnants(s *scriptBallot, r *ScriptRequest, start time.Duration, lanes ...int) {
 	if len(r.Token) < shortToken {
 		return
 	}

@@ -12,17 +12,13 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// Endless is the TTL of a lock without an expiry, where such locks are allowed. If a
-// master is unreachable when such a lock is released, its copy stays for good.
-const Endless = 100 * 365 * 24 * time.Hour
-
 // valueMode is a lock with a value that the caller chose. An equal value that is already
 // there belongs to another client: values like "1" are common.
 type valueMode struct{}
 
 var _ lockMode = valueMode{}
 
-func (valueMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+func (valueMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {
 		c.Set("SET", a.key, string(a.token), "NX")
 		return
@@ -30,10 +26,10 @@ func (valueMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, en
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (valueMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
+func (valueMode) read(_ *Ballot, answer pool.Answer) vote { return readVote(answer) }
 
 // takeBack leaves a copy alone that may belong to another client with the same value.
-func (valueMode) takeBack(a *lockBallot, lane int, c copyState) {
+func (valueMode) takeBack(a *Ballot, lane int, c copyState) {
 	switch {
 	case c == copyMaybe && len(a.token) < shortToken:
 	case a.call.request.TTL < Endless:
@@ -43,13 +39,13 @@ func (valueMode) takeBack(a *lockBallot, lane int, c copyState) {
 	}
 }
 
-func (f valueMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+func (f valueMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
 	return retrySplit(f, a, v)
 }
 
 // undoAny deletes the token's copy whenever it ends.
-func (a *lockBallot) undoAny(lane int, c copyState, key string, token Token) {
-	l := a.call.locker
+func (a *Ballot) undoAny(lane int, c copyState, key string, token Token) {
+	l := a.call.leases
 	l.engine.Counts.Undone.Add(1)
 	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
 		Args:        []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), "", ""},
@@ -71,9 +67,9 @@ type expiryRange struct{ low, high int64 }
 
 var _ lockMode = (*scriptMode)(nil)
 
-func (f *scriptMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
-	ttl, late := a.call.request.TTL, a.call.locker.engine.Late
-	f.script.write(a.call.locker, m, c, ttl)
+func (f *scriptMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+	ttl, late := a.call.request.TTL, a.call.leases.engine.Late
+	f.script.write(a.call.leases, m, c, ttl)
 	tight := len(a.token) < shortToken
 	for _, token := range f.script.Tokens {
 		tight = tight || len(token) < shortToken
@@ -104,7 +100,7 @@ func (t ScriptTime) expiryRange(m *pool.SendContext, ttl, late time.Duration, ti
 	return expiryRange{end - 300, end + (4 * late).Milliseconds() + 1300}
 }
 
-func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
+func (f *scriptMode) read(a *Ballot, answer pool.Answer) vote {
 	switch {
 	case !answer.Sent:
 		return vote{}
@@ -115,7 +111,7 @@ func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
 	before := more.before
 	f.before[answer.Lane] = before
 	if !a.ballot.Over() {
-		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.locker)...)
+		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.leases)...)
 	}
 	scriptVote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.ballot.Over() && answers != nil {
@@ -136,13 +132,13 @@ func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
 
 // takeBack spares what was there before. If a master did not answer, its earlier state is
 // unknown. If the token may have been the holder all along, its copy is left to expire.
-func (f *scriptMode) takeBack(a *lockBallot, lane int, c copyState) {
+func (f *scriptMode) takeBack(a *Ballot, lane int, c copyState) {
 	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
 	}
 	at := f.expiries[lane]
 	for _, id := range a.ids() {
-		key := a.call.locker.engine.MasterKey(id.Key)
+		key := a.call.leases.engine.MasterKey(id.Key)
 		switch {
 		case c == copyMaybe && len(id.Token) < shortToken:
 		case f.script.existed(f.before[lane], id.Key):
@@ -154,7 +150,7 @@ func (f *scriptMode) takeBack(a *lockBallot, lane int, c copyState) {
 	}
 }
 
-func (f *scriptMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+func (f *scriptMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&scriptMode{script: f.script}, a, v)
 }
 
@@ -173,6 +169,3 @@ func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
 		s.No, s.HasNo = r, true
 	}
 }
-
-// Elapsed is the time since the ballot began.
-func (g *Grant) Elapsed() time.Duration { return g.clock.Now() - g.start }

@@ -48,7 +48,7 @@ type ScriptOutcome struct {
 type ScriptDone func(ScriptOutcome, error)
 
 // RunScript runs a release or an extension that is written as a script.
-func (l *Locker) RunScript(b *Batch, r ScriptRequest, done ScriptDone) {
+func (l *Leases) RunScript(b *Batch, r ScriptRequest, done ScriptDone) {
 	if err := l.engine.Enter(); err != nil {
 		done(ScriptOutcome{}, err)
 		return
@@ -62,7 +62,7 @@ func (l *Locker) RunScript(b *Batch, r ScriptRequest, done ScriptDone) {
 	l.tokenQueue.enter(Lease{DB: r.DB, Key: r.Keys[0], Token: r.Token}, b, queuedOperation{run: run})
 }
 
-func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
+func (l *Leases) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
 	switch r.Effect {
 	case ScriptReleases:
 		l.scriptRelease(b, r, done)
@@ -75,7 +75,7 @@ func (l *Locker) runScript(b *Batch, r ScriptRequest, done ScriptDone) {
 
 // libraryBallot runs the script on every master. If its effects are sealed, a yes counts
 // under a good seal only; a no always needs one.
-func (l *Locker) libraryBallot(r *ScriptRequest, sealed bool) *scriptBallot {
+func (l *Leases) libraryBallot(r *ScriptRequest, sealed bool) *scriptBallot {
 	plan := pool.Props{Key: l.engine.MasterKey(r.Keys[0]), SharesKey: true, Sealed: true}
 	for _, key := range r.Keys[1:] {
 		plan.Rest = append(plan.Rest, l.engine.MasterKey(key))
@@ -106,7 +106,7 @@ func (s *scriptBallot) outcome(v ScriptVote) ScriptOutcome {
 }
 
 // scriptRelease is release with another text.
-func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
+func (l *Leases) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	now := l.engine.Recent()
 	if b == nil {
 		b = &Batch{}
@@ -115,8 +115,8 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	valid, fence := true, Fence(0)
 	for _, key := range r.Keys {
 		id := Lease{DB: r.DB, Key: key, Token: r.Token}
-		known, ok := l.leases.drop(id)
-		l.holds.released(id)
+		known, ok := l.records.drop(id)
+		l.changes.Released(id)
 		l.dropNote(b, id)
 		valid, fence = valid && ok && known.until > now, known.fence
 	}
@@ -132,7 +132,7 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 		released = v == quorum.Granted || v != quorum.Refused && valid && s.ballot.Tally.Yes > 0
 		for _, key := range r.Keys {
 			if released {
-				l.Events.Emit(events.Released, Lease{DB: r.DB, Key: key, Token: r.Token}, fence, 0)
+				l.events.Emit(events.Released, Lease{DB: r.DB, Key: key, Token: r.Token}, fence, 0)
 			}
 		}
 	}
@@ -150,13 +150,13 @@ func (l *Locker) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	s.ask(l, b, r.Trace)
 	for _, key := range r.Keys {
-		l.waits.onRelease(b, dbKey{r.DB, key})
+		l.freed(b, r.DB, key)
 	}
 }
 
 // retryRelease repeats the release on a master that did not answer. By then, a value that
 // is easily chosen twice may be another client's.
-func (l *Locker) retryRelease(g *pool.Group, r *ScriptRequest, lane int, start time.Duration) {
+func (l *Leases) retryRelease(g *pool.Group, r *ScriptRequest, lane int, start time.Duration) {
 	if len(r.Token) < shortToken {
 		return
 	}
@@ -166,13 +166,13 @@ func (l *Locker) retryRelease(g *pool.Group, r *ScriptRequest, lane int, start t
 }
 
 // scriptForce runs a script that needs no token.
-func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
+func (l *Leases) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 	if b == nil {
 		b = &Batch{}
 		defer b.Send()
 	}
 	for _, key := range r.Keys {
-		l.holds.forced(Lease{DB: r.DB, Key: key, Token: ""})
+		l.changes.Forced(Lease{DB: r.DB, Key: key, Token: ""})
 	}
 	s := l.libraryBallot(&r, true)
 	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
@@ -188,6 +188,6 @@ func (l *Locker) scriptForce(b *Batch, r ScriptRequest, done ScriptDone) {
 	}
 	s.ask(l, b, r.Trace)
 	for _, key := range r.Keys {
-		l.waits.onRelease(b, dbKey{r.DB, key})
+		l.freed(b, r.DB, key)
 	}
 }

@@ -30,8 +30,8 @@ type AwaitDone func(free bool, err error)
 
 // AwaitFree waits in order of arrival. leave ends the wait of a client that has left.
 func (l *Locker) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
-	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester, peekOnly: true}
-	w := &waiter{waits: &l.waits, request: request, end: l.engine.Recent() + r.Timeout, done: func(_ Grant, err error) {
+	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester}
+	w := &waiter{waits: &l.waits, request: request, peekOnly: true, end: l.engine.Recent() + r.Timeout, done: func(_ Grant, err error) {
 		if errors.Is(err, ErrHeld) || errors.Is(err, ErrLeft) {
 			done(false, nil)
 			return

@@ -42,7 +42,7 @@ type WriteRequest struct {
 type WriteDone func(done bool, err error)
 
 // Write changes a lock on a quorum of masters.
-func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
+func (l *Leases) Write(b *Batch, r WriteRequest, done WriteDone) {
 	if r.Effect == WriteDeletes && r.Equal == "" {
 		l.deleteSeen(b, r, done)
 		return
@@ -51,31 +51,31 @@ func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone) {
 }
 
 // write sends the change to every master, whatever the others have.
-func (l *Locker) write(b *Batch, r WriteRequest, done WriteDone) {
+func (l *Leases) write(b *Batch, r WriteRequest, done WriteDone) {
 	if err := l.engine.Enter(); err != nil {
 		done(false, err)
 		return
 	}
 	if r.Effect == WriteDeletes || r.Effect == WriteReplaces && r.Value != r.Equal {
-		l.holds.forced(Lease{DB: r.DB, Key: r.Key, Token: r.Equal})
+		l.changes.Forced(Lease{DB: r.DB, Key: r.Key, Token: r.Equal})
 	}
 	if b == nil {
 		b = &Batch{}
 		defer b.Send()
 	}
-	w := &writeCall{locker: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
+	w := &writeCall{leases: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
 	w.ballot = newScriptBallot(l.engine.Pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
 	w.ballot.command, w.ballot.read, w.ballot.onResult, w.ballot.onLateVote = w.command, w.read, w.onResult, w.onLateVote
 	w.ballot.onDecidedLocked, w.ballot.unwrap = w.onDecidedLocked, w.unwrap
 	w.ballot.ask(l, b, r.Trace)
 	if r.Effect != WriteReplaces {
-		l.waits.onRelease(b, dbKey{r.DB, r.Key})
+		l.freed(b, r.DB, r.Key)
 	}
 }
 
 // writeCall is one Write.
 type writeCall struct {
-	locker  *Locker
+	leases  *Leases
 	request WriteRequest
 	key     string
 	start   time.Duration
@@ -89,10 +89,10 @@ func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
 		// It prolongs the existing copy, so only its own undo matches the expiry.
-		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.locker.engine.Late) + quorum.ProlongedOffset
+		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.leases.engine.Late) + quorum.ProlongedOffset
 		end = m.Decimal(w.ends[m.Lane])
 	}
-	c.Set("EVALSHA", w.locker.engine.Scripts.Write, "1", w.key,
+	c.Set("EVALSHA", w.leases.engine.Scripts.Write, "1", w.key,
 		writeWords[r.Effect], end, string(r.Value), string(r.Equal), engine.Flag(r.EndlessToo))
 	return true
 }
@@ -125,19 +125,19 @@ func (w *writeCall) read(answer pool.Answer) ScriptVote {
 // onDecidedLocked reports the release. The holder of the deleted lock is not known.
 func (w *writeCall) onDecidedLocked(v quorum.Result) {
 	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {
-		w.locker.Events.Emit(events.Released, Lease{DB: r.DB, Key: r.Key, Token: ""}, 0, 0)
+		w.leases.events.Emit(events.Released, Lease{DB: r.DB, Key: r.Key, Token: ""}, 0, 0)
 	}
 }
 
 func (w *writeCall) onResult(v quorum.Result) {
-	l, s := w.locker, w.ballot
+	l, s := w.leases, w.ballot
 	l.engine.Leave()
 	switch {
 	case v == quorum.Granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
 			l.shorten(s.ballot.Group, s.kept, quorum.Deadline(w.start, r.TTL), Lease{DB: r.DB, Key: r.Key, Token: r.Value})
 		} else if r.Effect == WriteExpires {
-			l.holds.shortened(Lease{DB: r.DB, Key: r.Key, Token: ""}, quorum.Deadline(w.start, r.TTL))
+			l.changes.Shortened(Lease{DB: r.DB, Key: r.Key, Token: ""}, quorum.Deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)
 	case v == quorum.Refused && w.mostlyWrongType():
@@ -173,7 +173,7 @@ func (w *writeCall) mostlyWrongType() bool {
 // takeBack deletes a value that only a minority received. It makes no holder, unless it
 // was there before.
 func (w *writeCall) takeBack(lanes ...int) {
-	l, r := w.locker, &w.request
+	l, r := w.leases, &w.request
 	if r.Effect != WriteReplaces || r.TTL >= Endless || r.Value == r.Equal {
 		return
 	}

@@ -34,14 +34,14 @@ type keptExpiry struct {
 }
 
 // unwrap replaces an answer by the script's own part.
-func (s *Script) unwrap(answer *pool.Answer, l *Locker) []keptExpiry {
+func (s *Script) unwrap(answer *pool.Answer, l *Leases) []keptExpiry {
 	own, more := s.splitAnswer(answer.Reply)
 	answer.Reply = own
 	return s.keptExpiries(more.kept, answer.Lane, l)
 }
 
 // keptExpiries reads what noshorten.lua reports about them.
-func (s *Script) keptExpiries(reported []pool.Reply, lane int, l *Locker) (kept []keptExpiry) {
+func (s *Script) keptExpiries(reported []pool.Reply, lane int, l *Leases) (kept []keptExpiry) {
 	for _, one := range reported {
 		if at := one.Items; len(at) == 4 && at[0].Int >= 1 && at[0].Int <= int64(len(s.Keys)) {
 			kept = append(kept, keptExpiry{
@@ -55,9 +55,9 @@ func (s *Script) keptExpiries(reported []pool.Reply, lane int, l *Locker) (kept 
 
 // shorten makes copies of these leases end earlier. A quorum has agreed to the script
 // that ends them at until.
-func (l *Locker) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...Lease) {
+func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...Lease) {
 	for _, id := range ids {
-		l.leases.shorten(id, until)
+		l.records.shorten(id, until)
 	}
 	for _, k := range kept {
 		engine.RetryUntilAnswered(g, k.lane, k.key, pool.PendingRelease{
@@ -67,6 +67,6 @@ func (l *Locker) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, 
 		})
 	}
 	for _, id := range ids { // last: a renewal follows it on every master
-		l.holds.shortened(id, until)
+		l.changes.Shortened(id, until)
 	}
 }

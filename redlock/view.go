@@ -26,12 +26,12 @@ type View struct {
 type ViewDone func(View, error)
 
 // View reads a key.
-func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
+func (l *Leases) View(b *Batch, db int, key Key, done ViewDone) {
 	if err := l.engine.Enter(); err != nil {
 		done(View{}, err)
 		return
 	}
-	w := &viewCall{locker: l, key: l.engine.MasterKey(key), done: done}
+	w := &viewCall{leases: l, key: l.engine.MasterKey(key), done: done}
 	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(db), nil, w)
 }
 
@@ -39,7 +39,7 @@ func (l *Locker) View(b *Batch, db int, key Key, done ViewDone) {
 type viewCall struct {
 	engine.Plain
 	ballot engine.Ballot
-	locker *Locker
+	leases *Leases
 	key    string
 	done   ViewDone
 
@@ -52,14 +52,14 @@ var _ engine.Question = (*viewCall)(nil)
 func (w *viewCall) Props() pool.Props { return pool.Props{Key: w.key, SharesKey: true, Sealed: true} }
 
 func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("EVALSHA", w.locker.engine.Scripts.View, "1", w.key)
+	c.Set("EVALSHA", w.leases.engine.Scripts.View, "1", w.key)
 	return true
 }
 
 // Read: a quarantined master may have forgotten what it does not show. A token that has a
 // copy there instead holds nothing by it: no grant has counted that yes vote.
 func (w *viewCall) Read(answer pool.Answer) engine.Reading {
-	if one, ok := w.locker.readView(answer.Reply); ok && engine.CountsAsVote(answer) {
+	if one, ok := w.leases.readView(answer.Reply); ok && engine.CountsAsVote(answer) {
 		w.views = append(w.views, one)
 		return engine.Neither
 	}
@@ -79,7 +79,7 @@ func (w *viewCall) Decide(t *quorum.Tally) quorum.Result {
 }
 
 func (w *viewCall) Decided(r quorum.Result) {
-	w.locker.engine.Leave()
+	w.leases.engine.Leave()
 	if r == quorum.Granted {
 		w.done(w.agreed, nil)
 		return
@@ -87,7 +87,7 @@ func (w *viewCall) Decided(r quorum.Result) {
 	w.done(View{}, w.ballot.NoQuorum("what stands at the key is unknown"))
 }
 
-func (l *Locker) readView(r pool.Reply) (View, bool) {
+func (l *Leases) readView(r pool.Reply) (View, bool) {
 	switch {
 	case r.Err != nil || r.Kind != pool.ReplyArray:
 		return View{}, false

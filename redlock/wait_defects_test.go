@@ -20,7 +20,7 @@ func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
 	}
 	out, leave := d.stands("k", LockRequest{})
 	d.relays[1].Pause()
-	d.waits.onRelease(nil, dbKey{0, "k"}) // its head contends, and gets no answer
+	d.waits.onRelease(nil, 0, "k") // its head contends, and gets no answer
 	leave()
 	<-out
 	d.waits.mu.Lock()
@@ -148,7 +148,7 @@ func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
 		answer := make(chan lockAnswer, 1)
 		d.engine.EnterAlways()
 		call := &acquireCall{
-			locker: d.Locker, group: d.engine.Pool.Group(0), began: d.engine.Recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
+			leases: d.Leases, group: d.engine.Pool.Group(0), began: d.engine.Recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
 			request: LockRequest{Key: "k", TTL: long, Mode: Shared, Token: token, Fair: fair},
 		}
 		// As after a first ballot, behind which the copy on b was moved.

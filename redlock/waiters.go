@@ -41,6 +41,7 @@ type waiter struct {
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
 	request     LockRequest
+	peekOnly    bool // it does not take the lock, see AwaitFree
 	done        LockDone
 	end         time.Duration // of the wait, on the pool's clock
 	timer       pool.Timer
@@ -100,7 +101,7 @@ func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		l.undelivered(g)
+		l.Undelivered(g)
 	}
 }
 
@@ -156,10 +157,10 @@ func (s *waiters) admitLocked(w *waiter) error {
 // queueID of a request: several keys are one queue in whatever order they are named.
 func (w *waiter) queueID() queueID {
 	r := &w.request
-	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: r.peekOnly}
+	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly}
 	if len(r.More) > 0 {
 		var names strings.Builder
-		for _, key := range r.sortedKeys() {
+		for _, key := range r.SortedKeys() {
 			names.WriteString(string(key))
 			names.WriteByte(0)
 		}
@@ -174,7 +175,7 @@ func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	if ln := s.queues[id]; ln != nil {
 		return ln
 	}
-	ln := &waitQueue{waits: s, queueID: id, keys: w.request.sortedKeys(), group: s.locker.engine.Pool.Group(id.db)}
+	ln := &waitQueue{waits: s, queueID: id, keys: w.request.SortedKeys(), group: s.locker.engine.Pool.Group(id.db)}
 	if s.queues == nil {
 		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
 	}
@@ -272,7 +273,7 @@ func (w *waiter) noteDowngrade(err error) {
 // onRelease is called for every release through this daemon, as part of its batch: the
 // head's ballot leaves in the same flush. It is not known yet whether the release will
 // succeed; the masters decide.
-func (s *waiters) onRelease(b *Batch, at dbKey) {
+func (s *waiters) onRelease(b *Batch, db int, key Key) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -283,7 +284,7 @@ func (s *waiters) onRelease(b *Batch, at dbKey) {
 	var buffer [2]contender
 	next := buffer[:0]
 	s.mu.Lock()
-	for _, ln := range s.byKey[at] {
+	for _, ln := range s.byKey[dbKey{db, key}] {
 		if w := ln.handOverLocked(); w != nil {
 			next = append(next, contender{ln, w})
 		}

@@ -8,23 +8,6 @@ import (
 	"time"
 )
 
-// Requester describes the client of a request, for people.
-type Requester struct {
-	ID         int64 // number of the connection in this daemon
-	Addr, Name string
-	User       string
-	// Trace receives the votes on this one request; may be nil. It is here because a
-	// waiter costs what a LockRequest costs.
-	Trace *Trace
-}
-
-func (r *LockRequest) trace() *Trace {
-	if r.Requester == nil {
-		return nil
-	}
-	return r.Requester.Trace
-}
-
 // Waiting is one request that waits.
 type Waiting struct {
 	Keys      []Key // the keys that it waits for

@@ -65,7 +65,7 @@ type waitQueue struct {
 // insertLocked puts a waiter at the end, or where its ticket belongs.
 func (ln *waitQueue) insertLocked(w *waiter) {
 	after := ln.tail
-	for ln.fair && after != nil && after.request.ticket.number > w.request.ticket.number {
+	for ln.fair && after != nil && after.request.Ticket.Number > w.request.Ticket.Number {
 		after = after.prev
 	}
 	w.queue, w.prev = ln, after
@@ -175,7 +175,7 @@ func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		s.locker.undelivered(g) // and its release hands over to the next
+		s.locker.Undelivered(g) // and its release hands over to the next
 	}
 	if next != nil {
 		ln.contend(nil, next)
@@ -199,7 +199,7 @@ func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 		ln.failures++
 		ln.setTimerLocked(ln.spread(delay))
 		return nil
-	case err == nil && g.mode == Exclusive && !ln.hinted:
+	case err == nil && g.Mode() == Exclusive && !ln.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release
 		// follows.
 		if ln.fair { // the next one may be in another daemon's queue

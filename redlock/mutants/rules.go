@@ -92,7 +92,7 @@ func brokenMemories() []Mutant {
 
 // brokenCopies: rows of what extends, undoes and releases copies.
 func brokenCopies() []Mutant {
-	const takeBack, undo = "\tl, score := a.call.locker, \"\"\n", "\ta.undoWithin(lane, c, key, end-1, end+1, slot...)\n"
+	const takeBack, undo = "\tl, score := a.call.leases, \"\"\n", "\ta.undoWithin(lane, c, key, end-1, end+1, slot...)\n"
 	return []Mutant{
 		patched("repair", "an absent copy counts as held",
 			Change{"redlock/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\t\treturn engine.Neither\n\tcase lacks && counts:\n"}),
