@@ -1,4 +1,4 @@
-// acquireCall and Ballot: one lock, from the request to the grant.
+// acquireCall and lockBallot: one lock, from the request to the grant.
 
 package redlock
 
@@ -21,7 +21,7 @@ type acquireCall struct {
 	tries   int
 	done    LockDone
 	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
-	first   Ballot         // most requests need only one
+	first   lockBallot     // most requests need only one
 	// downgrading is set once a master has been sent the command that makes the writer a
 	// reader. That command is never undone, so from then on the token holds at most a reader's
 	// lock.
@@ -46,8 +46,8 @@ func (c *acquireCall) finish(g Grant, err error) {
 	}
 }
 
-// Ballot puts one request to all masters.
-type Ballot struct {
+// lockBallot puts one request to all masters.
+type lockBallot struct {
 	engine.Plain
 	ballot  engine.Ballot
 	fencing quorum.Fencing
@@ -81,7 +81,7 @@ const (
 	copyUpgraded                  // the token was a reader before and is now the writer
 )
 
-var _ engine.Question = (*Ballot)(nil)
+var _ engine.Question = (*lockBallot)(nil)
 
 // start starts the call now, or when the acquire in flight with the same token ends.
 func (c *acquireCall) start(b *Batch) {
@@ -105,7 +105,7 @@ func (c *acquireCall) try(b *Batch) { c.startBallot(b, nil) }
 func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 	a := &c.first
 	if c.tries > 0 {
-		a = &Ballot{}
+		a = &lockBallot{}
 	}
 	c.tries++
 	a.token = c.request.Token
@@ -132,13 +132,13 @@ func (c *acquireCall) startBallot(b *Batch, f lockMode) {
 
 // Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
 // together with it, or those of which at most one counts.
-func (a *Ballot) Props() pool.Props {
+func (a *lockBallot) Props() pool.Props {
 	alone := a.call.request.Mode == Exclusive
 	return pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
 }
 
 // Command writes the command for one master, unless the lease could not be used any more.
-func (a *Ballot) Command(m *pool.SendContext, c *pool.Command) bool {
+func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	request := &a.call.request
 	if m.Now >= quorum.Deadline(a.start, request.TTL) {
 		return false
@@ -157,7 +157,7 @@ func (a *Ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 
 // read turns one master's answer into a vote, with the ballot's lock held. A second lock of a key
 // in one flush does not count.
-func (a *Ballot) read(answer *pool.Answer) vote {
+func (a *lockBallot) read(answer *pool.Answer) vote {
 	v := a.mode.read(a, *answer)
 	if v.yes && answer.Taken.Void(a.key, a.rest) {
 		answer.Seal = pool.Seal{IncarnationID: answer.Seal.IncarnationID, Err: pool.ErrSecondTaker}
@@ -167,7 +167,7 @@ func (a *Ballot) read(answer *pool.Answer) vote {
 
 // Read: a yes counts under a good seal of a master that is not quarantined. A no also counts
 // from a quarantined master: it cannot have forgotten what it holds.
-func (a *Ballot) Read(answer pool.Answer) engine.Reading {
+func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 	v := a.read(&answer)
 	a.copies[answer.Lane] = v.copy
 	a.answered |= 1 << answer.Lane
@@ -194,7 +194,7 @@ func (a *Ballot) Read(answer pool.Answer) engine.Reading {
 
 // Late: a copy that comes after a grant is part of the lease, and the lease's release also
 // reaches that master.
-func (a *Ballot) Late(answer pool.Answer, _ quorum.Result) {
+func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
 	a.ballot.Lock()
 	v := a.read(&answer)
 	won := a.won
@@ -211,7 +211,7 @@ func (a *Ballot) Late(answer pool.Answer, _ quorum.Result) {
 	}
 }
 
-func (a *Ballot) Decide(t *quorum.Tally) quorum.Result {
+func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
 	v := t.Result()
 	mode := a.mode
 	if f, ok := mode.(*fairMode); ok {
@@ -226,9 +226,9 @@ func (a *Ballot) Decide(t *quorum.Tally) quorum.Result {
 	return v
 }
 
-func (a *Ballot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }
+func (a *lockBallot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }
 
-func (a *Ballot) Decided(v quorum.Result) {
+func (a *lockBallot) Decided(v quorum.Result) {
 	if v == quorum.Granted {
 		a.grant(a.ballot.Fence)
 		return
@@ -237,7 +237,7 @@ func (a *Ballot) Decided(v quorum.Result) {
 }
 
 // Undecided queues the seal that a shared fence needs.
-func (a *Ballot) Undecided() {
+func (a *lockBallot) Undecided() {
 	if a.call.request.Mode == Exclusive {
 		return
 	}
@@ -250,7 +250,7 @@ func (a *Ballot) Undecided() {
 	}
 }
 
-func (a *Ballot) IsYes(r pool.Reply) bool {
+func (a *lockBallot) IsYes(r pool.Reply) bool {
 	script := a.call.request.Script
 	if script == nil {
 		return engine.IsYes(r)
@@ -259,7 +259,7 @@ func (a *Ballot) IsYes(r pool.Reply) bool {
 	return script.Vote(own) == ScriptYes
 }
 
-func (a *Ballot) grant(fence int64) {
+func (a *lockBallot) grant(fence int64) {
 	l, r := a.call.leases, &a.call.request
 	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
@@ -286,7 +286,7 @@ func (a *Ballot) grant(fence int64) {
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)
 	}
-	l.noteGrant(r, &g)
+	l.notes.granted(r, &g)
 	if r.Script != nil {
 		l.shorten(a.call.group, a.kept, g.until, a.ids()...)
 	}
@@ -301,7 +301,7 @@ func (a *Ballot) grant(fence int64) {
 }
 
 // ids are the leases of the request's keys.
-func (a *Ballot) ids() []Lease {
+func (a *lockBallot) ids() []Lease {
 	r := &a.call.request
 	ids := []Lease{{DB: r.DB, Key: r.Key, Token: a.token}}
 	for i, key := range r.More {
@@ -312,7 +312,7 @@ func (a *Ballot) ids() []Lease {
 
 // lanesWithCopy are the masters that may have a copy: those that made one, gave an unclear
 // answer, or have not answered yet.
-func (a *Ballot) lanesWithCopy() uint16 {
+func (a *lockBallot) lanesWithCopy() uint16 {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	var lanes uint16
@@ -325,7 +325,7 @@ func (a *Ballot) lanesWithCopy() uint16 {
 }
 
 // CopiedEverywhere reports whether every master is known to have a copy.
-func (a *Ballot) CopiedEverywhere() bool {
+func (a *lockBallot) CopiedEverywhere() bool {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	for _, c := range a.copies[:a.ballot.Tally.N] {
@@ -337,7 +337,7 @@ func (a *Ballot) CopiedEverywhere() bool {
 }
 
 // WasRefused reports whether some master has a copy of another token.
-func (a *Ballot) WasRefused() bool {
+func (a *lockBallot) WasRefused() bool {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	return a.refused

@@ -4,11 +4,11 @@
 // on them, packages ids and work have DNEXTID and DWORK, package events what listeners receive.
 //
 // Files in reading order:
-//   - api.go, errors.go, redlock.go: requests, outcomes and the Locker;
-//   - acquire.go, lockmode.go, fail.go, undo.go: a ballot;
+//   - api.go, errors.go, redlock.go: the Locker; request.go, grant.go: requests and outcomes;
+//   - locks.go, acquire.go, lockmode.go, fail.go, undo.go: locks, and the ballot of one;
 //   - release.go, extend.go, repair.go, leases.go: the end of a lease and its extension;
 //   - tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;
-//   - upgrade.go, shared.go, permits.go, multi.go, sharedfence.go: the other modes;
+//   - upgrade.go, shared.go, permits.go, otherlimit.go, multi.go, fairmode.go, sharedfence.go: the other modes;
 //   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go: waits;
 //   - hold.go, renewals.go, holdwatch.go, holdlog.go: leases that are renewed;
 //   - readlock.go, lockview.go, listlocks.go, meta.go, force.go: inspection and force;

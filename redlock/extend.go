@@ -193,7 +193,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	if e.exact {
 		l.shorten(e.group, e.kept, until, e.ids...)
 	}
-	l.prolongNotes(e.ids, until)
+	l.notes.prolong(e.ids, until)
 	l.changes.Extended(e.ids, until)
 	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{

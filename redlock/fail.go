@@ -10,7 +10,7 @@ import (
 )
 
 // fail takes back the copies, and then answers the caller or starts another ballot.
-func (a *Ballot) fail(v quorum.Result) {
+func (a *lockBallot) fail(v quorum.Result) {
 	a.takeBack()
 	l := a.call.leases
 	if v == quorum.Unknown {
@@ -43,7 +43,7 @@ func (a *Ballot) fail(v quorum.Result) {
 
 // refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead:
 // to the former writer, a plain no would mean that it still is the writer.
-func (c *acquireCall) refusalError(a *Ballot, no error) error {
+func (c *acquireCall) refusalError(a *lockBallot, no error) error {
 	if !c.downgrading.Load() {
 		return no
 	}
@@ -51,7 +51,7 @@ func (c *acquireCall) refusalError(a *Ballot, no error) error {
 }
 
 // undecided is the error for a ballot that the masters could not decide.
-func (c *acquireCall) undecided(a *Ballot, note string) error {
+func (c *acquireCall) undecided(a *lockBallot, note string) error {
 	stepping := c.downgrading.Load()
 	if stepping {
 		note = "the writer is being downgraded and is at most a reader from now on; try again, or release it"
@@ -64,7 +64,7 @@ func (c *acquireCall) undecided(a *Ballot, note string) error {
 // again starts another ballot after a split vote: contenders that each hold a minority must not
 // give up together. Delays are random and double; the time for all ballots is one master
 // timeout.
-func (c *acquireCall) again(a *Ballot, next lockMode) {
+func (c *acquireCall) again(a *lockBallot, next lockMode) {
 	delay := time.Millisecond << min(c.tries, 6)
 	delay = delay/2 + c.leases.engine.Pool.Jitter(delay)
 	if c.leases.engine.Clock.Now()+delay > c.began+c.leases.engine.MasterTimeout {

@@ -34,7 +34,7 @@ type fairMode struct {
 
 var _ lockMode = (*fairMode)(nil)
 
-func (f *fairMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	f.lockMode.command(a, m, c, end)
 	r := &a.call.request
 	ticket, id := "", ""
@@ -48,7 +48,7 @@ func (f *fairMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end 
 	c.Set(append(words, ticket, id, engine.Flag(r.Mode != Shared), strconv.Itoa(locks))...)
 }
 
-func (f *fairMode) read(a *Ballot, answer pool.Answer) vote {
+func (f *fairMode) read(a *lockBallot, answer pool.Answer) vote {
 	if n := engine.Numbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
 		f.behind++
 		return vote{no: true}
@@ -56,7 +56,7 @@ func (f *fairMode) read(a *Ballot, answer pool.Answer) vote {
 	return f.lockMode.read(a, answer)
 }
 
-func (f *fairMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f *fairMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	next, err := f.lockMode.after(a, v)
 	a.ballot.Lock()
 	behind := f.behind

@@ -20,7 +20,7 @@ type Grant struct {
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
-	ballot *Ballot
+	ballot *lockBallot
 
 	db    int
 	mode  Mode

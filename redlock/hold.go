@@ -43,7 +43,7 @@ type hold struct {
 	due          time.Duration // of the next action: a renewal, or the end
 	index        int           // in the heap, −1 = not there
 	ended        bool
-	ballot       *Ballot       // the ballot, until it has been evaluated
+	ballot       Copies        // the ballot, until it has been evaluated
 	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
 	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
@@ -74,9 +74,9 @@ type holds struct {
 	watched  int           // keys, see holdwatch.go
 }
 
-// Granted renews a grant until it is released, or ended with End, or lost. made is the ballot that
-// granted it.
-func (s *holds) Granted(g Grant, made *Ballot, terms *HoldTerms) Hold {
+// Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
+// the copies.
+func (s *holds) Granted(g Grant, made Copies, terms *HoldTerms) Hold {
 	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until(), index: -1}
 	first := g.Began() + g.TTL()/3
 	if soon := s.engine.Clock.Now() + afterBallot; soon < first {

@@ -13,15 +13,15 @@ import (
 // after the ballot is decided.
 type lockMode interface {
 	// command requests a copy from one master that lasts until end, ms of the master's clock.
-	command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64)
+	command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64)
 	// read turns one master's answer into a vote. It is called with the ballot's lock held, in
 	// the order of the answers.
-	read(a *Ballot, answer pool.Answer) vote
+	read(a *lockBallot, answer pool.Answer) vote
 	// takeBack returns what this ballot made, or may have made, on one master.
-	takeBack(a *Ballot, lane int, c copyState)
+	takeBack(a *lockBallot, lane int, c copyState)
 	// after decides what follows a ballot that was refused or split: another ballot in the
 	// returned mode, at once or after a pause, or the error for the caller.
-	after(a *Ballot, v quorum.Result) (lockMode, error)
+	after(a *lockBallot, v quorum.Result) (lockMode, error)
 }
 
 // vote is a master's answer in the terms of the ballot.
@@ -65,20 +65,20 @@ type plainMode struct{}
 
 var _ lockMode = plainMode{}
 
-func (plainMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (plainMode) read(_ *Ballot, answer pool.Answer) vote { return readVote(answer) }
+func (plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
 
-func (plainMode) takeBack(a *Ballot, lane int, c copyState) { a.undo(lane, c) }
+func (plainMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f plainMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(f, a, v)
 }
 
 // retrySplit is after for modes that send the same request again after a split.
-func retrySplit(f lockMode, a *Ballot, v quorum.Result) (lockMode, error) {
+func retrySplit(f lockMode, a *lockBallot, v quorum.Result) (lockMode, error) {
 	switch {
 	case v == quorum.Split:
 		return f, nil

@@ -36,8 +36,8 @@ type Leases struct {
 
 // Changes receives what happens to leases. Its calls must not block.
 type Changes interface {
-	// Granted renews a lease from now on; made is the ballot that granted it.
-	Granted(g Grant, made *Ballot, terms *HoldTerms) Hold
+	// Granted renews a lease from now on; made is what its ballot knows of the copies.
+	Granted(g Grant, made Copies, terms *HoldTerms) Hold
 	Released(id Lease)                         // a release is about to leave
 	Forced(id Lease)                           // its end is about to leave; without a token, any holder's
 	Extended(ids []Lease, until time.Duration) // the holder has extended it
@@ -45,12 +45,18 @@ type Changes interface {
 	Copied(ids []Lease, taken bool)            // a master has taken a copy or refused it
 }
 
+// Copies are what a ballot knows of the copies of its lease, now.
+type Copies interface {
+	CopiedEverywhere() bool // every master is known to have one
+	WasRefused() bool       // some master has a copy of another token
+}
+
 // newLeaseService returns the leases of a daemon. lockInfo notes every holder, not only those that
 // give META.
 func newLeaseService(e *engine.Engine, v *events.Events, tokens func() Token, lockInfo bool) *Leases {
 	return &Leases{
 		engine: e, events: v, tokens: tokens, records: newLeases(e.MaxTTL), hot: newHotKeys(tokens()),
-		notes: notes{daemon: daemonName(), everyHolder: lockInfo},
+		notes: notes{engine: e, daemon: daemonName(), everyHolder: lockInfo},
 	}
 }
 

@@ -69,6 +69,7 @@ func daemonName() string {
 
 // notes are the notes that this daemon has written.
 type notes struct {
+	engine      *engine.Engine
 	daemon      string // the name of this daemon
 	everyHolder bool   // also of holders that give no text
 
@@ -124,54 +125,55 @@ func (n *notes) find(id Lease) (storedNote, bool) {
 	return one, ok
 }
 
-func (l *Leases) NotesKey(k Key) string { return l.engine.KeyOf("meta:", k) }
+// NotesKey is where the masters keep the notes of a key's holders.
+func NotesKey(e *engine.Engine, k Key) string { return e.KeyOf("meta:", k) }
 
-// noteGrant writes the notes of a new grant if its request gives a text or LockInfo is set. A
+// granted writes the notes of a new grant if its request gives a text or LockInfo is set. A
 // lock without an expiry gets no note. Such a note would not end by itself: DEL, which
 // names no token, or a release through another daemon would leave it behind.
-func (l *Leases) noteGrant(r *LockRequest, g *Grant) {
-	if r.Meta == "" && !l.notes.everyHolder || r.TTL >= Endless {
+func (n *notes) granted(r *LockRequest, g *Grant) {
+	if r.Meta == "" && !n.everyHolder || r.TTL >= Endless {
 		return
 	}
-	note := Note{Meta: r.Meta, Daemon: l.notes.daemon, Fence: g.Fence}
+	note := Note{Meta: r.Meta, Daemon: n.daemon, Fence: g.Fence}
 	if r.Requester != nil {
 		note.Client, note.Name = r.Requester.Addr, r.Requester.Name
 	}
 	text := note.encode()
 	for _, key := range g.Keys() {
-		l.writeNote(Lease{DB: g.db, Key: key, Token: g.Token}, storedNote{text, g.until})
+		n.write(Lease{DB: g.db, Key: key, Token: g.Token}, storedNote{text, g.until})
 	}
 }
 
-// prolongNotes prolongs the notes of an extended lease.
-func (l *Leases) prolongNotes(ids []Lease, until time.Duration) {
-	if l.notes.count.Load() == 0 {
+// prolong prolongs the notes of an extended lease.
+func (n *notes) prolong(ids []Lease, until time.Duration) {
+	if n.count.Load() == 0 {
 		return
 	}
 	for _, id := range ids {
-		if one, ok := l.notes.find(id); ok && one.until < until {
-			l.writeNote(id, storedNote{one.text, until})
+		if one, ok := n.find(id); ok && one.until < until {
+			n.write(id, storedNote{one.text, until})
 		}
 	}
 }
 
-func (l *Leases) writeNote(id Lease, one storedNote) {
-	l.notes.add(id, one, l.engine.Recent())
-	l.sendNote(nil, id, one)
+func (n *notes) write(id Lease, one storedNote) {
+	n.add(id, one, n.engine.Recent())
+	n.send(nil, id, one)
 }
 
-// dropNote drops the note of a lease that is being released.
-func (l *Leases) dropNote(b *Batch, id Lease) {
-	if l.notes.take(id) != "" {
-		l.sendNote(b, id, storedNote{})
+// drop drops the note of a lease that is being released.
+func (n *notes) drop(b *Batch, id Lease) {
+	if n.take(id) != "" {
+		n.send(b, id, storedNote{})
 	}
 }
 
-// sendNote writes or drops a note on every master. It is not repeated on a master that does
+// send writes or drops a note on every master. It is not repeated on a master that does
 // not answer: the note expires. It follows the acquire of its lock and precedes the release.
-func (l *Leases) sendNote(b *Batch, id Lease, note storedNote) {
-	l.engine.Submit(b, l.engine.Pool.Group(id.DB), &engine.Message{
-		Plan: pool.Props{Key: l.engine.MasterKey(id.Key), SharesKey: true},
+func (n *notes) send(b *Batch, id Lease, note storedNote) {
+	n.engine.Submit(b, n.engine.Pool.Group(id.DB), &engine.Message{
+		Plan: pool.Props{Key: n.engine.MasterKey(id.Key), SharesKey: true},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
 			end := "0"
 			if note.text != "" {
@@ -179,9 +181,9 @@ func (l *Leases) sendNote(b *Batch, id Lease, note storedNote) {
 				if left <= 0 {
 					return false
 				}
-				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
+				end = m.Decimal(quorum.Expiry(m.Time, left, n.engine.Late))
 			}
-			c.Set("EVALSHA", l.engine.Scripts.Note, "1", l.NotesKey(id.Key), string(id.Token), note.text, end)
+			c.Set("EVALSHA", n.engine.Scripts.Note, "1", NotesKey(n.engine, id.Key), string(id.Token), note.text, end)
 			return true
 		},
 	})

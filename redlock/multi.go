@@ -25,13 +25,13 @@ type multiMode struct {
 
 var _ lockMode = (*multiMode)(nil)
 
-func (f *multiMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *multiMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.leases.engine.Scripts.Multi, strconv.Itoa(1+len(a.rest)), a.key)
 	c.Args = append(c.Args, a.rest...)
 	c.Args = append(c.Args, string(a.token), m.Decimal(end), engine.Flag(f.shared))
 }
 
-func (f *multiMode) read(_ *Ballot, answer pool.Answer) vote {
+func (f *multiMode) read(_ *lockBallot, answer pool.Answer) vote {
 	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
@@ -52,14 +52,14 @@ func (f *multiMode) read(_ *Ballot, answer pool.Answer) vote {
 
 // takeBack undoes key by key. The script moved the expiry of each copy that the token
 // already had, so the undo does not match it.
-func (f *multiMode) takeBack(a *Ballot, lane int, c copyState) {
+func (f *multiMode) takeBack(a *lockBallot, lane int, c copyState) {
 	a.undo(lane, c)
 	for _, key := range a.rest {
 		a.undoKey(lane, c, key)
 	}
 }
 
-func (f *multiMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f *multiMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(f, a, v)
 }
 

@@ -36,7 +36,7 @@ type permitMode struct {
 
 var _ lockMode = (*permitMode)(nil)
 
-func (f *permitMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.leases.engine.Scripts.Permit, "1", a.key, string(a.token), m.Decimal(end),
 		strconv.Itoa(f.limit), strconv.Itoa(f.slot), engine.Flag(f.named))
 }
@@ -49,7 +49,7 @@ func firstSlot(token Token, limit int) int {
 	return int(h.Sum32()%uint32(limit)) + 1
 }
 
-func (f *permitMode) read(a *Ballot, answer pool.Answer) vote {
+func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
 	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
@@ -74,12 +74,12 @@ func (f *permitMode) read(a *Ballot, answer pool.Answer) vote {
 	return vote{no: true}
 }
 
-func (f *permitMode) takeBack(a *Ballot, lane int, c copyState) {
+func (f *permitMode) takeBack(a *lockBallot, lane int, c copyState) {
 	a.undo(lane, c, strconv.Itoa(f.slot))
 }
 
 // after tries another slot as long as a quorum may give one.
-func (f *permitMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f *permitMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	n, needed := a.ballot.Tally.N, a.ballot.Tally.Quorum

@@ -169,7 +169,7 @@ func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
 			d := newPureDaemon(t, Options{})
 			l := d.Locker
 			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
-			made := &Ballot{call: &acquireCall{leases: l.Leases, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
+			made := &lockBallot{call: &acquireCall{leases: l.Leases, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
 			made.won = true
 			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
 			if !after {

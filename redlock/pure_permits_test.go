@@ -12,7 +12,7 @@ import (
 
 // answered gives a permit's ballot these answers, one a master, and returns what follows.
 func answered(d *pureDaemon, f *permitMode, tries int, v quorum.Result, answers ...[]int64) (*permitMode, error) {
-	a := &Ballot{
+	a := &lockBallot{
 		call: &acquireCall{leases: d.Leases, request: LockRequest{Key: "k"}, tries: tries},
 		mode: f, ballot: engine.Ballot{Engine: d.engine, Tally: quorum.Tally{N: 5, Quorum: 3}},
 	}
@@ -114,7 +114,7 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	done := make(chan error, 2) // 2: so that a second answer would be seen
 	l := d.Leases
 	l.engine.EnterAlways()
-	a := &Ballot{
+	a := &lockBallot{
 		call: &acquireCall{
 			leases: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
 			done: func(_ Grant, err error) { done <- err },

@@ -14,7 +14,7 @@ import (
 )
 
 // downgrade is a ballot of a writer that becomes a reader.
-func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *Ballot, said chan error) {
+func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *lockBallot, said chan error) {
 	said = make(chan error, 2) // 2: so that a second answer would be seen
 	d.engine.EnterAlways()
 	call := &acquireCall{
@@ -22,7 +22,7 @@ func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *Ballot, said c
 		done: func(_ Grant, err error) { said <- err },
 	}
 	f.ends = new([quorum.MaxMasters]int64)
-	return &Ballot{call: call, mode: f, key: "k", token: NewToken(), start: d.engine.Clock.Now(), ballot: engine.Ballot{Engine: d.engine, Tally: t}}, said
+	return &lockBallot{call: call, mode: f, key: "k", token: NewToken(), start: d.engine.Clock.Now(), ballot: engine.Ballot{Engine: d.engine, Tally: t}}, said
 }
 
 // A client that received a refusal would still be the writer. Once a master has received

@@ -107,7 +107,7 @@ func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
 func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 	g := l.engine.Pool.Group(db)
 	l.engine.Collect(g, func(_ *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), l.NotesKey(key), l.queueEndsKey(key),
+		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), NotesKey(l.engine, key), l.queueEndsKey(key),
 			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
 		masters := l.mastersOf(g, answers)

@@ -53,7 +53,7 @@ func (l *Leases) releaseAs(event events.Kind, b *Batch, id Lease, only *releaseS
 		b = &Batch{}
 		defer b.Send()
 	}
-	l.dropNote(b, id)
+	l.notes.drop(b, id)
 	r := &release{
 		leases: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,

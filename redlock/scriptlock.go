@@ -18,7 +18,7 @@ type valueMode struct{}
 
 var _ lockMode = valueMode{}
 
-func (valueMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (valueMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {
 		c.Set("SET", a.key, string(a.token), "NX")
 		return
@@ -26,10 +26,10 @@ func (valueMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end in
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (valueMode) read(_ *Ballot, answer pool.Answer) vote { return readVote(answer) }
+func (valueMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
 
 // takeBack leaves a copy alone that may belong to another client with the same value.
-func (valueMode) takeBack(a *Ballot, lane int, c copyState) {
+func (valueMode) takeBack(a *lockBallot, lane int, c copyState) {
 	switch {
 	case c == copyMaybe && len(a.token) < shortToken:
 	case a.call.request.TTL < Endless:
@@ -39,12 +39,12 @@ func (valueMode) takeBack(a *Ballot, lane int, c copyState) {
 	}
 }
 
-func (f valueMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f valueMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(f, a, v)
 }
 
 // undoAny deletes the token's copy whenever it ends.
-func (a *Ballot) undoAny(lane int, c copyState, key string, token Token) {
+func (a *lockBallot) undoAny(lane int, c copyState, key string, token Token) {
 	l := a.call.leases
 	l.engine.Counts.Undone.Add(1)
 	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
@@ -67,7 +67,7 @@ type expiryRange struct{ low, high int64 }
 
 var _ lockMode = (*scriptMode)(nil)
 
-func (f *scriptMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *scriptMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	ttl, late := a.call.request.TTL, a.call.leases.engine.Late
 	f.script.write(a.call.leases, m, c, ttl)
 	tight := len(a.token) < shortToken
@@ -100,7 +100,7 @@ func (t ScriptTime) expiryRange(m *pool.SendContext, ttl, late time.Duration, ti
 	return expiryRange{end - 300, end + (4 * late).Milliseconds() + 1300}
 }
 
-func (f *scriptMode) read(a *Ballot, answer pool.Answer) vote {
+func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
 	switch {
 	case !answer.Sent:
 		return vote{}
@@ -132,7 +132,7 @@ func (f *scriptMode) read(a *Ballot, answer pool.Answer) vote {
 
 // takeBack spares what was there before. If a master did not answer, its earlier state is
 // unknown. If the token may have been the holder all along, its copy is left to expire.
-func (f *scriptMode) takeBack(a *Ballot, lane int, c copyState) {
+func (f *scriptMode) takeBack(a *lockBallot, lane int, c copyState) {
 	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
 	}
@@ -150,7 +150,7 @@ func (f *scriptMode) takeBack(a *Ballot, lane int, c copyState) {
 	}
 }
 
-func (f *scriptMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f *scriptMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&scriptMode{script: f.script}, a, v)
 }
 

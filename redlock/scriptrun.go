@@ -117,7 +117,7 @@ func (l *Leases) scriptRelease(b *Batch, r ScriptRequest, done ScriptDone) {
 		id := Lease{DB: r.DB, Key: key, Token: r.Token}
 		known, ok := l.records.drop(id)
 		l.changes.Released(id)
-		l.dropNote(b, id)
+		l.notes.drop(b, id)
 		valid, fence = valid && ok && known.until > now, known.fence
 	}
 	s := l.libraryBallot(&r, false)

@@ -35,7 +35,7 @@ const maxDowngradeBallots = 8
 
 var _ lockMode = (*sharedMode)(nil)
 
-func (f *sharedMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *sharedMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	writer := ""
 	if f.downgradeBallots > 0 {
 		if writer = f.writerEnd(a, m.Lane); writer != "" {
@@ -48,7 +48,7 @@ func (f *sharedMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, en
 // writerEnd is the expiry of the copy to downgrade on a master; "" if there is none. Once
 // the ballot is decided, the master's answer may describe the copy of a writer that the
 // client has become since.
-func (f *sharedMode) writerEnd(a *Ballot, lane int) string {
+func (f *sharedMode) writerEnd(a *lockBallot, lane int) string {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	if ends := f.ends[lane]; ends > 0 && !a.ballot.Over() {
@@ -57,7 +57,7 @@ func (f *sharedMode) writerEnd(a *Ballot, lane int) string {
 	return ""
 }
 
-func (f *sharedMode) read(_ *Ballot, answer pool.Answer) vote {
+func (f *sharedMode) read(_ *lockBallot, answer pool.Answer) vote {
 	r := answer.Reply
 	if r.Kind == pool.ReplyArray && answer.Sent && len(r.Items) == 2 {
 		f.writers++
@@ -70,13 +70,13 @@ func (f *sharedMode) read(_ *Ballot, answer pool.Answer) vote {
 // downgradesNext reports whether the next ballot makes the reader. That is so if the writer
 // has been downgraded on some masters, and the others of a quorum reported its copy too
 // late for this ballot. The daemon does not wait for masters without an answer.
-func (f *sharedMode) downgradesNext(a *Ballot) bool {
+func (f *sharedMode) downgradesNext(a *lockBallot) bool {
 	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.ballot.Tally.Yes+f.writers >= a.ballot.Tally.Quorum
 }
 
-func (f *sharedMode) takeBack(a *Ballot, lane int, c copyState) { a.undo(lane, c) }
+func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
 
-func (f *sharedMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f *sharedMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	a.ballot.Lock()
 	met := f.writers > 0
 	a.ballot.Unlock()

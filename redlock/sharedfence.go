@@ -44,7 +44,7 @@ type sharedFences struct {
 
 // sharedFence is one further seal on all masters, with a proposal of its own.
 type sharedFence struct {
-	ballot   *Ballot
+	ballot   *lockBallot
 	fence    int64
 	answered int // the ballot's lock guards this and the fields below
 	fits     int
@@ -53,7 +53,7 @@ type sharedFence struct {
 
 // sealAhead queues another seal with a proposal that is ahead of the clock. The answer of a later
 // seal on a lane comes after the lock's vote has been counted.
-func (a *Ballot) sealAhead(ahead time.Duration) {
+func (a *lockBallot) sealAhead(ahead time.Duration) {
 	c := &sharedFence{ballot: a}
 	a.ballot.Engine.Submit(nil, a.ballot.Group, &engine.Message{
 		Plan:      pool.Props{Sealed: true, SealOnly: true, RaiseBy: ahead.Microseconds()},
@@ -90,7 +90,7 @@ func (c *sharedFence) onAnswer(answer pool.Answer) {
 
 // chooseSharedFenceLocked chooses the fence for a quorum of yes in a shared mode: the ballot's
 // own proposal, or that of another seal.
-func (a *Ballot) chooseSharedFenceLocked() quorum.Result {
+func (a *lockBallot) chooseSharedFenceLocked() quorum.Result {
 	b, f := &a.ballot, &a.fencing
 	switch {
 	case a.shared.chosen > 0:
@@ -109,7 +109,7 @@ func (a *Ballot) chooseSharedFenceLocked() quorum.Result {
 	return quorum.Undecided
 }
 
-func (a *Ballot) reserveSharedFence(fence int64) bool {
+func (a *lockBallot) reserveSharedFence(fence int64) bool {
 	l := a.call.leases
 	return l.usedFences.reserve(fence, l.engine.Recent(), 4*l.engine.MasterTimeout)
 }

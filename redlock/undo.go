@@ -13,7 +13,7 @@ import (
 
 // takeBack goes to every master that made a copy or did not answer. Masters that have not
 // answered yet are handled when they do, see giveBackLate.
-func (a *Ballot) takeBack() {
+func (a *lockBallot) takeBack() {
 	a.ballot.Lock()
 	a.won = false // later answers are handled by giveBackLate
 	copies, n := a.copies, a.ballot.Tally.N
@@ -24,7 +24,7 @@ func (a *Ballot) takeBack() {
 }
 
 // giveBackLate returns a copy of a ballot that has failed meanwhile.
-func (a *Ballot) giveBackLate(lane int, c copyState) {
+func (a *lockBallot) giveBackLate(lane int, c copyState) {
 	if c == copyMade {
 		a.call.leases.engine.Counts.LateGrants.Add(1)
 	}
@@ -32,11 +32,11 @@ func (a *Ballot) giveBackLate(lane int, c copyState) {
 }
 
 // undo deletes the copy of the ballot's first key; for permits, the one in slot.
-func (a *Ballot) undo(lane int, c copyState, slot ...string) {
+func (a *lockBallot) undo(lane int, c copyState, slot ...string) {
 	a.undoKey(lane, c, a.key, slot...)
 }
 
-func (a *Ballot) undoKey(lane int, c copyState, key string, slot ...string) {
+func (a *lockBallot) undoKey(lane int, c copyState, key string, slot ...string) {
 	if c != copyMade && c != copyMaybe {
 		return
 	}
@@ -56,7 +56,7 @@ func (a *Ballot) undoKey(lane int, c copyState, key string, slot ...string) {
 // With a token that other clients use, too, even an undo must not be repeated: it may
 // have been executed without an answer, and the copy there now may be another client's. A
 // copy that is left in this way ends with its ttl.
-func (a *Ballot) soleConnection(lane int, c copyState, token Token) time.Duration {
+func (a *lockBallot) soleConnection(lane int, c copyState, token Token) time.Duration {
 	if a.call.request.Token == "" || c != copyMaybe && len(token) >= shortToken {
 		return 0
 	}
@@ -64,12 +64,12 @@ func (a *Ballot) soleConnection(lane int, c copyState, token Token) time.Duratio
 }
 
 // undoWithin deletes a copy that ends within [lo, hi].
-func (a *Ballot) undoWithin(lane int, c copyState, key string, lo, hi int64, slot ...string) {
+func (a *lockBallot) undoWithin(lane int, c copyState, key string, lo, hi int64, slot ...string) {
 	a.undoToken(lane, c, key, a.token, lo, hi, slot...)
 }
 
 // undoToken is undoWithin for a key with a token of its own.
-func (a *Ballot) undoToken(lane int, c copyState, key string, token Token, lo, hi int64, slot ...string) {
+func (a *lockBallot) undoToken(lane int, c copyState, key string, token Token, lo, hi int64, slot ...string) {
 	l := a.call.leases
 	l.engine.Counts.Undone.Add(1)
 	pending := l.pendingReleaseWithin(key, token, lo, hi, a.start+a.call.request.TTL+4*l.engine.MasterTimeout)

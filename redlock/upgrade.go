@@ -22,11 +22,11 @@ type tokenMode struct {
 
 var _ lockMode = (*tokenMode)(nil)
 
-func (f *tokenMode) command(a *Ballot, m *pool.SendContext, c *pool.Command, end int64) {
+func (f *tokenMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.leases.engine.Scripts.Acquire, "1", a.key, string(a.token), m.Decimal(end))
 }
 
-func (f *tokenMode) read(_ *Ballot, answer pool.Answer) vote {
+func (f *tokenMode) read(_ *lockBallot, answer pool.Answer) vote {
 	r := answer.Reply
 	switch {
 	case r.Kind != pool.ReplyArray || !answer.Sent:
@@ -40,7 +40,7 @@ func (f *tokenMode) read(_ *Ballot, answer pool.Answer) vote {
 
 // takeBack also goes to masters that did not report what they did: the script finds out.
 // It goes on for as long as the longest read lease can last.
-func (f *tokenMode) takeBack(a *Ballot, lane int, c copyState) {
+func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
 	if c != copyMade && c != copyUpgraded && c != copyMaybe {
 		return
 	}
@@ -56,6 +56,6 @@ func (f *tokenMode) takeBack(a *Ballot, lane int, c copyState) {
 	})
 }
 
-func (f *tokenMode) after(a *Ballot, v quorum.Result) (lockMode, error) {
+func (f *tokenMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&tokenMode{}, a, v)
 }

@@ -59,7 +59,7 @@ func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
 // Read: a quarantined master may have forgotten what it does not show. A token that has a
 // copy there instead holds nothing by it: no grant has counted that yes vote.
 func (w *viewCall) Read(answer pool.Answer) engine.Reading {
-	if one, ok := w.leases.readView(answer.Reply); ok && engine.CountsAsVote(answer) {
+	if one, ok := readView(answer.Reply, w.leases.engine.Late); ok && engine.CountsAsVote(answer) {
 		w.views = append(w.views, one)
 		return engine.Neither
 	}
@@ -87,7 +87,8 @@ func (w *viewCall) Decided(r quorum.Result) {
 	w.done(View{}, w.ballot.NoQuorum("what stands at the key is unknown"))
 }
 
-func (l *Leases) readView(r pool.Reply) (View, bool) {
+// readView reads one master's answer; late is how much longer copies last than their leases.
+func readView(r pool.Reply, late time.Duration) (View, bool) {
 	switch {
 	case r.Err != nil || r.Kind != pool.ReplyArray:
 		return View{}, false
@@ -98,7 +99,7 @@ func (l *Leases) readView(r pool.Reply) (View, bool) {
 	}
 	v := View{Kind: r.Items[0].Str, Value: Token(r.Items[1].Str), Left: Endless}
 	if left := r.Items[2].Int; left >= 0 {
-		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-l.engine.Late-(quorum.ExpiryGrain+quorum.ProlongedOffset)*time.Millisecond, time.Millisecond)
+		v.Left = max(time.Duration(min(left, Endless.Milliseconds()))*time.Millisecond-late-(quorum.ExpiryGrain+quorum.ProlongedOffset)*time.Millisecond, time.Millisecond)
 	}
 	return v, true
 }
